@@ -1,0 +1,59 @@
+// Element types, devices, and bfloat16.
+#pragma once
+
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+namespace tw {
+
+enum class Device : uint8_t { cpu, cuda };
+inline constexpr int kDeviceCount = 2;
+std::string_view name(Device device);
+
+enum class DType : uint8_t { f32, bf16, i32, u8 };
+std::string_view name(DType dtype);
+
+/// Bytes of one element.
+constexpr size_t size_of(DType dtype) {
+  constexpr size_t sizes[] = {4, 2, 4, 1};
+  return sizes[static_cast<size_t>(dtype)];
+}
+
+/// bfloat16 as storage: the upper half of a float, rounded to nearest even.
+struct bf16 {
+  uint16_t bits = 0;
+
+  bf16() = default;
+  explicit bf16(float value) {
+    const uint32_t u = std::bit_cast<uint32_t>(value);
+    // a NaN must stay one: the rounding carry could turn it into infinity
+    const uint32_t rounded = u + 0x7fffu + ((u >> 16) & 1u);
+    bits = static_cast<uint16_t>((value != value ? (u | 0x400000u) : rounded) >> 16);
+  }
+  explicit operator float() const {
+    return std::bit_cast<float>(static_cast<uint32_t>(bits) << 16);
+  }
+};
+
+template <class T>
+struct DTypeOf;
+template <>
+struct DTypeOf<float> {
+  static constexpr DType value = DType::f32;
+};
+template <>
+struct DTypeOf<bf16> {
+  static constexpr DType value = DType::bf16;
+};
+template <>
+struct DTypeOf<int32_t> {
+  static constexpr DType value = DType::i32;
+};
+template <>
+struct DTypeOf<uint8_t> {
+  static constexpr DType value = DType::u8;
+};
+
+}  // namespace tw

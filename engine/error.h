@@ -1,0 +1,36 @@
+// Errors: what is thrown, and the exit code it ends in.
+#pragma once
+
+#include <fmt/format.h>
+
+#include <stdexcept>
+#include <string>
+
+namespace tw {
+
+/// A user's mistake (flag, key, file, impossible combination): one line, exit code 2 on all ranks.
+class UserError : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+/// A fault while running (NaN, dead rank, full disk): a line that names the rank, exit code 1.
+class Fault : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+/// Throws E with a formatted text. A text starts with its place: `[conv2d] x is (8, 0, 32, 16)`.
+template <class E = UserError, class... Args>
+[[noreturn]] void fail(fmt::format_string<Args...> text, Args&&... args) {
+  throw E(fmt::format(text, std::forward<Args>(args)...));
+}
+
+/// Throws E with a formatted text unless `holds`.
+template <class E = UserError, class... Args>
+void check(bool holds, fmt::format_string<Args...> text, Args&&... args) {
+  if (!holds) [[unlikely]]
+    fail<E>(text, std::forward<Args>(args)...);
+}
+
+}  // namespace tw

@@ -1,0 +1,49 @@
+// Batch norm over N, H, W for each channel, with an optional residual add and ReLU fused behind it:
+//   y = relu?( (x - mean) * rstd * gamma + beta  [+ residual] )
+// Statistics, gamma and beta are fp32 whatever the activations are.
+#pragma once
+
+#include "engine/context.h"
+#include "engine/tensor.h"
+
+namespace tw::ops {
+
+struct BatchNormParams {
+  float epsilon = 1e-5f;
+  float momentum = 0.1f;  ///< PyTorch's: running = (1 - momentum) * running + momentum * batch
+  bool relu = false;
+};
+
+/// Everything forward needs; all [C] tensors are fp32.
+struct BatchNormForward {
+  Tensor x, residual, y;             ///< [N,H,W,C] of one dtype; residual.data may be null
+  Tensor gamma, beta;                ///< [C]
+  Tensor running_mean, running_var;  ///< [C]; var is the unbiased estimate, as in PyTorch
+  Tensor saved_mean, saved_rstd;     ///< [C], written by training, read by backward
+};
+
+/// Everything backward needs. With relu, the mask is read from y (> 0).
+struct BatchNormBackward {
+  Tensor x, y, dy;       ///< y is unused without relu
+  Tensor dx, dresidual;  ///< dresidual.data may be null; it may equal dy.data (in place)
+  Tensor gamma, saved_mean, saved_rstd;
+  Tensor dgamma, dbeta;  ///< [C], written or (accumulate) added to
+};
+
+/// Bytes of Context::scratch() for an input of shape x.
+size_t batch_norm_scratch_bytes(const Context& ctx, const Shape& x);
+
+/// Normalises by the batch's own mean and variance and updates the running statistics.
+void batch_norm_train(Context& ctx, const BatchNormParams& params, const BatchNormForward& t);
+/// Normalises by the running statistics.
+void batch_norm_infer(Context& ctx, const BatchNormParams& params, const BatchNormForward& t);
+void batch_norm_backward(Context& ctx, const BatchNormParams& params, const BatchNormBackward& t,
+                         bool accumulate);
+
+using BatchNormForwardBody = void(Context&, const BatchNormParams&, const BatchNormForward&);
+using BatchNormBackwardBody = void(Context&, const BatchNormParams&, const BatchNormBackward&,
+                                   bool);
+extern Bodies<BatchNormForwardBody> batch_norm_train_bodies, batch_norm_infer_bodies;
+extern Bodies<BatchNormBackwardBody> batch_norm_backward_bodies;
+
+}  // namespace tw::ops

@@ -1,0 +1,52 @@
+// Conv2d: 2-D convolution, NHWC activations, OHWI weights.
+//   y[n,p,q,o] = b[o] + sum_{r,s,i} x[n, p*stride+r-pad, q*stride+s-pad, i] * w[o,r,s,i]
+#pragma once
+
+#include <memory>
+
+#include "engine/context.h"
+#include "engine/tensor.h"
+
+namespace tw::ops {
+
+struct Conv2dShape {
+  int64_t batch, height, width, in_channels, out_channels;
+  int64_t kernel = 3, stride = 1, padding = 1;
+  DType dtype = DType::f32;  ///< of x, y, dx, dy; weights and their gradients are fp32 outside
+  bool bias = false;
+  bool input_gradient = true;  ///< false for the first layer of a network
+
+  int64_t out_height() const { return (height + 2 * padding - kernel) / stride + 1; }
+  int64_t out_width() const { return (width + 2 * padding - kernel) / stride + 1; }
+  Shape x() const { return {batch, height, width, in_channels}; }
+  Shape y() const { return {batch, out_height(), out_width(), out_channels}; }
+  Shape w() const { return {out_channels, kernel, kernel, in_channels}; }
+};
+
+class Conv2d {
+ public:
+  virtual ~Conv2d() = default;
+  /// Prepares everything for one shape; throws UserError on an impossible one.
+  static std::unique_ptr<Conv2d> create(Context& ctx, const Conv2dShape& shape);
+
+  /// Bytes of Context::scratch() that the calls below need.
+  virtual size_t scratch_bytes() const = 0;
+  /// Bytes of the packed compute copy of the weights.
+  virtual size_t packed_bytes() const = 0;
+
+  /// Writes the compute copy of the fp32 OHWI weights; called after every update.
+  virtual void pack(Context& ctx, const Tensor& w, const Tensor& packed) = 0;
+  /// `bias` (fp32, [O]) is ignored unless the shape says there is one.
+  virtual void forward(Context& ctx, const Tensor& x, const Tensor& packed, const Tensor& bias,
+                       const Tensor& y) = 0;
+  virtual void backward_data(Context& ctx, const Tensor& dy, const Tensor& packed,
+                             const Tensor& dx) = 0;
+  /// Writes, or with `accumulate` adds to, dw (fp32 OHWI) and dbias (fp32).
+  virtual void backward_weights(Context& ctx, const Tensor& x, const Tensor& dy, const Tensor& dw,
+                                const Tensor& dbias, bool accumulate) = 0;
+};
+
+using Conv2dFactory = std::unique_ptr<Conv2d>(Context&, const Conv2dShape&);
+extern Bodies<Conv2dFactory> conv2d_bodies;
+
+}  // namespace tw::ops

@@ -1,0 +1,39 @@
+// Linear: y[n,o] = b[o] + sum_i x[n,i] * w[o,i].
+#pragma once
+
+#include <memory>
+
+#include "engine/context.h"
+#include "engine/tensor.h"
+
+namespace tw::ops {
+
+struct LinearShape {
+  int64_t batch, in_features, out_features;
+  DType dtype = DType::f32;      ///< of x and dx
+  DType out_dtype = DType::f32;  ///< of y and dy (fp32 for logits)
+  bool input_gradient = true;
+};
+
+class Linear {
+ public:
+  virtual ~Linear() = default;
+  static std::unique_ptr<Linear> create(Context& ctx, const LinearShape& shape);
+
+  virtual size_t scratch_bytes() const = 0;
+  virtual size_t packed_bytes() const = 0;
+  /// Writes the compute copy of w (fp32 [out, in]); called after every update.
+  virtual void pack(Context& ctx, const Tensor& w, const Tensor& packed) = 0;
+  virtual void forward(Context& ctx, const Tensor& x, const Tensor& packed, const Tensor& bias,
+                       const Tensor& y) = 0;
+  virtual void backward_data(Context& ctx, const Tensor& dy, const Tensor& packed,
+                             const Tensor& dx) = 0;
+  /// Writes, or with `accumulate` adds to, dw (fp32 [out, in]) and dbias (fp32 [out]).
+  virtual void backward_weights(Context& ctx, const Tensor& x, const Tensor& dy, const Tensor& dw,
+                                const Tensor& dbias, bool accumulate) = 0;
+};
+
+using LinearFactory = std::unique_ptr<Linear>(Context&, const LinearShape&);
+extern Bodies<LinearFactory> linear_bodies;
+
+}  // namespace tw::ops

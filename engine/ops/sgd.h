@@ -1,0 +1,31 @@
+// The fused SGD update over a flat range, PyTorch's convention:
+//   G = scale * g + weight_decay * w;  m = momentum * m + G;
+//   w -= lr * m   or, Nesterov,   w -= lr * (G + momentum * m)
+#pragma once
+
+#include <span>
+
+#include "engine/context.h"
+
+namespace tw::ops {
+
+struct SgdParams {
+  float lr, momentum, weight_decay;
+  bool nesterov;
+  float scale;  ///< 1 / P turns the ranks' sum into their mean
+};
+
+/// One pass over w, m and g (equal lengths). With momentum 0, m is not touched.
+void sgd_update(Context& ctx, const SgdParams& params, std::span<const float> g, std::span<float> m,
+                std::span<float> w);
+
+/// Index of the first NaN or infinity in x, or x.size() when all are finite.
+size_t first_nonfinite(Context& ctx, std::span<const float> x);
+
+using SgdUpdateBody = void(Context&, const SgdParams&, std::span<const float>, std::span<float>,
+                           std::span<float>);
+extern Bodies<SgdUpdateBody> sgd_update_bodies;
+using FirstNonfiniteBody = size_t(Context&, std::span<const float>);
+extern Bodies<FirstNonfiniteBody> first_nonfinite_bodies;
+
+}  // namespace tw::ops

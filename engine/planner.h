@@ -1,0 +1,77 @@
+// Planner: gives every activation its place in one workspace before the first step.
+// Layers declare tensors and their uses in execution order; tensors whose lives do not overlap
+// share memory. Nothing is allocated in a step.
+#pragma once
+
+#include <deque>
+#include <initializer_list>
+#include <vector>
+
+#include "engine/buffer.h"
+#include "engine/context.h"
+
+namespace tw {
+
+namespace detail {
+struct PlannedTensor {
+  Tensor tensor;  // data is set by commit()
+  int first = 0, last = 0;
+  bool persistent = false;
+};
+}  // namespace detail
+
+/// A tensor of the plan; readable as a Tensor once the plan is committed. Empty by default.
+class TensorRef {
+ public:
+  TensorRef() = default;
+  explicit TensorRef(detail::PlannedTensor* planned) : planned_(planned) {}
+  const Tensor& operator*() const { return planned_->tensor; }
+  const Tensor* operator->() const { return &planned_->tensor; }
+  explicit operator bool() const { return planned_ != nullptr; }
+  bool operator==(const TensorRef&) const = default;
+
+ private:
+  friend class Planner;
+  detail::PlannedTensor* planned_ = nullptr;
+};
+
+class Planner {
+ public:
+  /// `activations`: f32 or bf16.
+  Planner(Context& ctx, DType activations) : ctx_(&ctx), activations_(activations) {}
+
+  Context& ctx() const { return *ctx_; }
+  DType activations() const { return activations_; }
+
+  /// Declares a tensor; it lives from its first use to its last.
+  TensorRef make(Shape shape, DType dtype);
+  TensorRef make(Shape shape) { return make(shape, activations_); }
+  /// Declares a tensor that keeps its memory for the whole run (inputs, packed weights).
+  TensorRef persistent(Shape shape, DType dtype);
+  /// One operation reads or writes these tensors; operations follow each other in call order.
+  void use(std::initializer_list<TensorRef> tensors);
+  /// An operation wants this much of Context::scratch().
+  void scratch(size_t bytes);
+
+  /// Bytes of the workspace (activations shared over time), of persistent tensors and of scratch.
+  struct Memory {
+    size_t workspace = 0, persistent = 0, scratch = 0;
+    size_t total() const { return workspace + persistent + scratch; }
+  };
+  /// Places all tensors; no memory is spent yet.
+  Memory layout();
+  /// Allocates what layout() found; every TensorRef becomes usable.
+  void commit();
+
+ private:
+  Context* ctx_;
+  DType activations_;
+  std::deque<detail::PlannedTensor> tensors_;
+  std::vector<size_t> offsets_;
+  Memory memory_;
+  size_t scratch_ = 0;
+  int now_ = 0;
+  Buffer block_;
+};
+
+}  // namespace tw

@@ -1,0 +1,60 @@
+// Philox4x32-10: a counter-based generator. A number depends on (seed, purpose, epoch, id, index)
+// alone, so any thread, rank or restarted run draws the same one. (Salmon et al., SC 2011)
+#pragma once
+
+#include <array>
+#include <cmath>
+#include <cstdint>
+#include <numbers>
+
+namespace tw {
+
+/// What the numbers are for; keeps streams with one seed apart.
+enum class Purpose : uint32_t { init = 1, shuffle, augment, dropout, generate, select, test };
+
+class Philox {
+ public:
+  using Block = std::array<uint32_t, 4>;
+
+  constexpr Philox(uint64_t seed, Purpose purpose, uint32_t epoch = 0)
+      : key_{static_cast<uint32_t>(seed),
+             static_cast<uint32_t>(seed >> 32) ^ (static_cast<uint32_t>(purpose) << 24)},
+        epoch_(epoch) {}
+
+  /// Four independent 32-bit numbers for (id, index).
+  constexpr Block operator()(uint64_t id, uint32_t index = 0) const {
+    Block x{index, epoch_, static_cast<uint32_t>(id), static_cast<uint32_t>(id >> 32)};
+    uint32_t k0 = key_[0], k1 = key_[1];
+    for (int round = 0; round < 10; ++round) {
+      const uint64_t a = uint64_t{0xD2511F53u} * x[0];
+      const uint64_t b = uint64_t{0xCD9E8D57u} * x[2];
+      x = {static_cast<uint32_t>(b >> 32) ^ x[1] ^ k0, static_cast<uint32_t>(b),
+           static_cast<uint32_t>(a >> 32) ^ x[3] ^ k1, static_cast<uint32_t>(a)};
+      k0 += 0x9E3779B9u;
+      k1 += 0xBB67AE85u;
+    }
+    return x;
+  }
+
+ private:
+  std::array<uint32_t, 2> key_;
+  uint32_t epoch_;
+};
+
+/// Uniform in [0, 1), 24 bits.
+constexpr float uniform(uint32_t bits) { return static_cast<float>(bits >> 8) * 0x1p-24f; }
+
+/// Uniform integer in [0, n), n > 0; bias below n / 2^32.
+constexpr uint32_t below(uint32_t bits, uint32_t n) {
+  return static_cast<uint32_t>((uint64_t{bits} * n) >> 32);
+}
+
+/// Two standard normals from two words (Box-Muller).
+inline std::array<float, 2> normal(uint32_t a, uint32_t b) {
+  const double radius = std::sqrt(-2.0 * std::log((a + 0.5) * 0x1p-32));
+  const double angle = 2.0 * std::numbers::pi * (b * 0x1p-32);
+  return {static_cast<float>(radius * std::cos(angle)),
+          static_cast<float>(radius * std::sin(angle))};
+}
+
+}  // namespace tw

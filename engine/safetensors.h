@@ -1,0 +1,52 @@
+// safetensors: a JSON header and raw little-endian tensors; PyTorch reads and writes it.
+#pragma once
+
+#include <filesystem>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "engine/tensor.h"
+
+namespace tw {
+
+class SafetensorsWriter {
+ public:
+  /// Adds a tensor; `data` must stay valid until write(). f32, bf16, i32 and u8.
+  void add(std::string name, const Tensor& tensor);
+  /// Adds a tensor whose bytes are kept here (transposed copies).
+  void add_copy(std::string name, const Tensor& tensor);
+  void metadata(std::string key, std::string value);
+  /// Writes a temporary file beside `path`, syncs it and renames it over `path`.
+  void write(const std::filesystem::path& path) const;
+
+ private:
+  struct Entry {
+    std::string name;
+    Tensor tensor;
+  };
+  std::vector<Entry> entries_;
+  std::vector<std::vector<std::byte>> copies_;
+  std::map<std::string, std::string> metadata_;
+};
+
+class SafetensorsReader {
+ public:
+  /// Reads and checks the whole file; UserError names the file and what is wrong with it.
+  explicit SafetensorsReader(const std::filesystem::path& path);
+
+  /// The tensor called `name`; throws UserError if it is missing.
+  const Tensor& tensor(const std::string& name) const;
+  bool has(const std::string& name) const { return tensors_.contains(name); }
+  const std::map<std::string, Tensor>& tensors() const { return tensors_; }
+  const std::map<std::string, std::string>& metadata() const { return metadata_; }
+  const std::filesystem::path& path() const { return path_; }
+
+ private:
+  std::filesystem::path path_;
+  std::vector<std::byte> bytes_;
+  std::map<std::string, Tensor> tensors_;
+  std::map<std::string, std::string> metadata_;
+};
+
+}  // namespace tw

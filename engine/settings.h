@@ -1,0 +1,44 @@
+// Settings: the values behind `--set gaussiank.refine=paper`. Each registered entry declares its
+// own keys with default and help; a value is checked once, when it is set.
+#pragma once
+
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace tw {
+
+/// One key an entry understands.
+struct Setting {
+  std::string key;    ///< without the entry's name: `refine`
+  std::string value;  ///< default
+  std::string help;
+  std::vector<std::string> choices{};  ///< allowed values; empty: any
+};
+
+class Settings {
+ public:
+  /// Declares `prefix.key` for each setting, with its default.
+  void declare(std::string_view prefix, const std::vector<Setting>& settings);
+  /// Sets a declared key; unknown keys name the nearest, values are checked against choices.
+  void set(std::string_view key, std::string_view value);
+  /// `key=value`
+  void set_assignment(std::string_view assignment);
+
+  const std::string& text(std::string_view key) const;
+  double number(std::string_view key) const;
+  int64_t integer(std::string_view key) const;
+  bool flag(std::string_view key) const;
+
+  /// All declared keys with their current values.
+  std::map<std::string, std::string> values() const;
+
+ private:
+  std::map<std::string, Setting, std::less<>> declared_;
+};
+
+/// The member of `known` with the smallest edit distance to `name`; empty if none is near.
+std::string nearest(std::string_view name, const std::vector<std::string>& known);
+
+}  // namespace tw

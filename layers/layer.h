@@ -1,0 +1,53 @@
+// Layer: forward and its explicit backward, over tensors planned once.
+//
+// Life of a layer: constructed with the arena (declares parameters) -> plan_forward, in forward
+// order -> plan_backward, in backward order -> [refresh -> forward -> backward] every step.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "engine/arena.h"
+#include "engine/planner.h"
+
+namespace tw {
+
+/// What one walk through the network needs to know.
+struct Pass {
+  Context& ctx;
+  bool training = true;     ///< batch statistics and dropout, or running statistics
+  bool accumulate = false;  ///< gradients are added to (all micro-batches but the first)
+  uint64_t seed = 0;        ///< dropout draws from (seed, step)
+  uint64_t step = 0;
+  /// Told when a parameter's gradient is final, in backward order; may be empty.
+  std::function<void(const Parameter&)> on_final{};
+
+  void final(const Parameter& p) const {
+    if (on_final) on_final(p);
+  }
+};
+
+class Layer {
+ public:
+  virtual ~Layer() = default;
+
+  /// Declares y (returned) and what must be kept for backward.
+  virtual TensorRef plan_forward(Planner& plan, TensorRef x) = 0;
+  /// Declares dx (returned; empty when `input_gradient` was ruled out) for the gradient dy of y.
+  virtual TensorRef plan_backward(Planner& plan, TensorRef dy) = 0;
+
+  /// Rewrites compute copies (packed, bf16) after the parameters changed.
+  virtual void refresh(Context&) {}
+  /// Reads the planned x, writes the planned y.
+  virtual void forward(const Pass& pass) = 0;
+  /// Reads the planned dy, writes dx and parameter gradients.
+  virtual void backward(const Pass& pass) = 0;
+
+  /// The first layer of a network computes no gradient of its input.
+  virtual void no_input_gradient() {}
+};
+
+using LayerPtr = std::unique_ptr<Layer>;
+
+}  // namespace tw

@@ -1,0 +1,63 @@
+// Model: a network, its parameters, and the plan of one training step.
+#pragma once
+
+#include "engine/ops/loss.h"
+#include "engine/registry.h"
+#include "layers/layer.h"
+
+namespace tw {
+
+/// What a model factory builds for.
+struct ModelSpec {
+  Shape image{32, 32, 3};  ///< H, W, C of one input
+  int64_t classes = 10;
+};
+
+/// Builds the network whose output is [N, classes] fp32 logits.
+using ModelFactory = std::function<LayerPtr(ParameterArena&, const ModelSpec&)>;
+Registry<ModelFactory>& models();
+
+struct PlanConfig {
+  int64_t batch = 128;
+  DType activations = DType::f32;
+  float label_smoothing = 0;
+  std::vector<float> mean{0, 0, 0}, deviation{1, 1, 1};  ///< input normalisation, per channel
+};
+
+class Model {
+ public:
+  /// Parameters are declared, nothing is allocated; throws UserError on an unknown name.
+  Model(const std::string& name, const ModelSpec& spec);
+
+  /// Plans one step and returns the memory it would take.
+  Planner::Memory plan(Context& ctx, const PlanConfig& config);
+  /// Spends the memory of the plan and initialises the parameters from `seed`.
+  void allocate(Context& ctx, uint64_t seed);
+
+  /// Where the caller puts the batch: u8 [N,H,W,C] and i32 [N] (negative: padding).
+  const Tensor& images() const { return *images_; }
+  const Tensor& labels() const { return *labels_; }
+  const Tensor& logits() const { return *logits_; }
+
+  /// To be called after the parameters changed (update, load).
+  void refresh(Context& ctx);
+  /// Forward and loss; in training also prepares dlogits (scaled by `grad_scale`).
+  ops::LossSums forward(const Pass& pass, float grad_scale = 1.0f);
+  void backward(const Pass& pass);
+
+  ParameterArena& arena() { return arena_; }
+  const ParameterArena& arena() const { return arena_; }
+  const ModelSpec& spec() const { return spec_; }
+  const std::string& name() const { return name_; }
+
+ private:
+  std::string name_;
+  ModelSpec spec_;
+  PlanConfig config_;
+  ParameterArena arena_;
+  LayerPtr net_;
+  std::unique_ptr<Planner> planner_;
+  TensorRef images_, labels_, input_, logits_, dlogits_;
+};
+
+}  // namespace tw

@@ -1,0 +1,46 @@
+// Exchange: turns every rank's contribution into the same sum on every rank.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "comm/communicator.h"
+#include "engine/registry.h"
+#include "sparsify/selector.h"
+
+namespace tw {
+
+/// What rides along with a step's exchange: each rank's word, and after it everybody's.
+struct Control {
+  bool stop = false;                  ///< in: this rank was told to stop; out: any rank was
+  size_t nonfinite = SIZE_MAX;        ///< in: flat index of this rank's first NaN/Inf, if any
+  int nonfinite_rank = -1;            ///< out: lowest rank that reported one, -1 if none
+  size_t nonfinite_index = SIZE_MAX;  ///< out: that rank's index
+};
+
+/// One step's vectors on this rank.
+struct ExchangeStep {
+  std::span<float> gradient;           ///< d: dense contribution in (dense exchange), sum out
+  std::span<float> gradient_control;   ///< the same memory and one float behind it
+  std::span<float> residual;           ///< d; an exchange that prunes gives back to it
+  const SparseVector* mine = nullptr;  ///< the selected entries (sparse exchanges)
+  size_t k = 0;                        ///< entries asked for, the same on all ranks
+  uint64_t step = 0;
+};
+
+class Exchange {
+ public:
+  virtual ~Exchange() = default;
+  /// True when it sums whole gradients and needs no selector.
+  virtual bool dense() const { return false; }
+  /// Leaves the sum over ranks in step.gradient, bit-identical on all of them, and merges control.
+  virtual void run(Context& ctx, Communicator& comm, const ExchangeStep& step,
+                   Control& control) = 0;
+};
+
+using ExchangeFactory = std::function<std::unique_ptr<Exchange>(const Settings&)>;
+Registry<ExchangeFactory>& exchanges();
+
+}  // namespace tw
