@@ -1,0 +1,43 @@
+#include "engine/buffer.h"
+
+#include <cstdlib>
+#include <cstring>
+#include <new>
+
+#include "engine/error.h"
+
+namespace tw {
+
+constinit Bodies<void*(size_t)> allocate_bodies{"buffer"};
+constinit Bodies<void(void*)> release_bodies{"buffer"};
+
+namespace {
+
+constexpr size_t kAlignment = 64;
+
+void* allocate_cpu(size_t bytes) {
+  const size_t rounded = (bytes + kAlignment - 1) / kAlignment * kAlignment;
+  void* memory = std::aligned_alloc(kAlignment, rounded);
+  check<Fault>(memory != nullptr, "[buffer] no memory left for {} bytes", bytes);
+  std::memset(memory, 0, rounded);
+  return memory;
+}
+
+const bool registered =
+    allocate_bodies.add(Device::cpu, allocate_cpu) && release_bodies.add(Device::cpu, std::free);
+
+}  // namespace
+
+Buffer::Buffer(Device device, size_t bytes)
+    : memory_(bytes == 0 ? nullptr : static_cast<std::byte*>(allocate_bodies(device, bytes)),
+              ReleaseMemory{device}),
+      bytes_(bytes) {}
+
+Tensor Buffer::tensor(Shape shape, DType dtype, size_t offset) const {
+  const Tensor result{data() + offset, shape, dtype, memory_.get_deleter().device};
+  check<std::logic_error>(offset + result.bytes() <= bytes_, "[buffer] {} at {} exceeds {} bytes",
+                          shape.str(), offset, bytes_);
+  return result;
+}
+
+}  // namespace tw

@@ -1,0 +1,23 @@
+#include "engine/shape.h"
+
+#include "engine/error.h"
+
+namespace tw {
+
+Shape::Shape(std::initializer_list<int64_t> dims) : rank_(static_cast<int>(dims.size())) {
+  check<std::logic_error>(dims.size() <= kMaxRank, "[shape] {} dimensions; at most {}", dims.size(),
+                          +kMaxRank);
+  std::copy(dims.begin(), dims.end(), dims_.begin());
+}
+
+int64_t Shape::numel() const {
+  int64_t product = 1;
+  for (int i = 0; i < rank_; ++i) product *= (*this)[i];
+  return product;
+}
+
+std::string Shape::str() const {
+  return fmt::format("({})", fmt::join(dims_.begin(), dims_.begin() + rank_, ", "));
+}
+
+}  // namespace tw
