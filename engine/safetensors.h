@@ -12,21 +12,14 @@ namespace tw {
 
 class SafetensorsWriter {
  public:
-  /// Adds a tensor; `data` must stay valid until write(). f32, bf16, i32 and u8.
-  void add(std::string name, const Tensor& tensor);
-  /// Adds a tensor whose bytes are kept here (transposed copies).
-  void add_copy(std::string name, const Tensor& tensor);
-  void metadata(std::string key, std::string value);
-  /// Writes a temporary file beside `path`, syncs it and renames it over `path`.
+  /// Adds a tensor; its data must stay valid until write(). f32, bf16, i32 and u8.
+  void add(std::string name, const Tensor& tensor) { tensors_[std::move(name)] = tensor; }
+  void metadata(std::string key, std::string value) { metadata_[std::move(key)] = value; }
+  /// Writes the file atomically.
   void write(const std::filesystem::path& path) const;
 
  private:
-  struct Entry {
-    std::string name;
-    Tensor tensor;
-  };
-  std::vector<Entry> entries_;
-  std::vector<std::vector<std::byte>> copies_;
+  std::map<std::string, Tensor> tensors_;
   std::map<std::string, std::string> metadata_;
 };
 
