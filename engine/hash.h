@@ -15,6 +15,7 @@ class Hash {
     return *this;
   }
   Hash& add(std::span<const float> values) { return add(std::as_bytes(values)); }
+  Hash& add(std::span<float> values) { return add(std::as_bytes(values)); }
   Hash& add(std::string_view text) {
     return add(std::as_bytes(std::span<const char>(text.data(), text.size())));
   }

@@ -43,23 +43,7 @@ Tensor parse_entry(const std::string& place, const Json& entry, std::byte* data,
     numel *= dim;
     check(numel <= static_cast<int64_t>(size), "{}: larger than the file", place);
   }
-  switch (dims.size()) {
-    case 0:
-      tensor.shape = {};
-      break;
-    case 1:
-      tensor.shape = {dims[0]};
-      break;
-    case 2:
-      tensor.shape = {dims[0], dims[1]};
-      break;
-    case 3:
-      tensor.shape = {dims[0], dims[1], dims[2]};
-      break;
-    default:
-      tensor.shape = {dims[0], dims[1], dims[2], dims[3]};
-      break;
-  }
+  tensor.shape = Shape(dims);
 
   const auto offsets = entry.at("data_offsets").get<std::vector<uint64_t>>();
   check(offsets.size() == 2 && offsets[0] <= offsets[1] && offsets[1] <= size,

@@ -4,7 +4,7 @@
 
 namespace tw {
 
-Shape::Shape(std::initializer_list<int64_t> dims) : rank_(static_cast<int>(dims.size())) {
+Shape::Shape(std::span<const int64_t> dims) : rank_(static_cast<int>(dims.size())) {
   check<std::logic_error>(dims.size() <= kMaxRank, "[shape] {} dimensions; at most {}", dims.size(),
                           +kMaxRank);
   std::copy(dims.begin(), dims.end(), dims_.begin());
