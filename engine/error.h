@@ -20,6 +20,12 @@ class Fault : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
+/// A fault that every rank throws in the same step (a NaN all were told of): one rank reports it.
+class SharedFault : public Fault {
+ public:
+  using Fault::Fault;
+};
+
 /// Throws E with a formatted text. A text starts with its place: `[conv2d] x is (8, 0, 32, 16)`.
 template <class E = UserError, class... Args>
 [[noreturn]] void fail(fmt::format_string<Args...> text, Args&&... args) {

@@ -1,0 +1,203 @@
+#include "apps/support/config.h"
+
+#include <cmath>
+#include <filesystem>
+
+#include "comm/collectives.h"
+#include "data/dataset.h"
+#include "engine/error.h"
+#include "engine/file.h"
+#include "models/model.h"
+#include "sparsify/sync_sgd.h"
+
+namespace tw {
+
+namespace {
+
+template <class Factory>
+void declare(Settings& settings, const Registry<Factory>& registry) {
+  for (const auto& [name, entry] : registry.entries()) settings.declare(name, entry.settings);
+}
+
+Json load_json(const std::filesystem::path& path) {
+  const std::vector<std::byte> bytes = read_file(path);
+  const char* text = reinterpret_cast<const char*>(bytes.data());
+  try {
+    return Json::parse(text, text + bytes.size());
+  } catch (const Json::parse_error& error) {
+    // the library's text holds "line L, column C: what was expected"
+    const std::string what = error.what();
+    const size_t place = what.find("line ");
+    fail("[config] {}: {}", path.string(), place == std::string::npos ? what : what.substr(place));
+  }
+}
+
+/// Keys of config.json that describe the run and are not options.
+const char* const kRunKeys[] = {"set", "run"};
+
+void apply_file(TrainConfig& config, OptionTable& table, const std::filesystem::path& path) {
+  Json file = load_json(path);
+  const std::string place = fmt::format("[config] {}", path.string());
+  check(file.is_object(), "{}: not a JSON object", place);
+  if (file.contains("set")) {
+    check(file["set"].is_object(), "{}: \"set\" is not an object of key: value", place);
+    for (const auto& [key, value] : file["set"].items())
+      config.settings.set(key, value.is_string() ? value.get<std::string>() : value.dump());
+  }
+  for (const char* key : kRunKeys) file.erase(key);
+  table.set_json(file, place);
+}
+
+void check_combinations(const TrainConfig& c) {
+  models().find(c.model);
+  algorithms().find(c.sparsifier);
+  if (c.dataset != "auto") datasets().find(c.dataset);
+  allreduces().find(c.allreduce);
+  check(c.density > 0, "[options] density is {}; expected more than 0, at most 1", c.density);
+  for (const double density : c.density_warmup)
+    check(density > 0, "[options] density-warmup has {}; expected more than 0, at most 1", density);
+  check(!c.nesterov || c.momentum > 0, "[options] nesterov needs a momentum above 0");
+  check(c.device != "cuda" || native_bodies.has(Device::cuda),
+        "[options] device is cuda, but this build has no CUDA engine; known devices: cpu");
+  check(c.name.find('/') == std::string::npos && c.name != "." && c.name != "..",
+        "[options] name is {}; expected the name of a folder below --output-dir", c.name);
+}
+
+}  // namespace
+
+OptionTable TrainConfig::table() {
+  OptionTable t;
+  const std::string kData = "Model and data", kAlgorithm = "Algorithm", kSgd = "Optimisation",
+                    kMachine = "Machine", kRun = "Run";
+  constexpr double kMost = 1e9;
+  t.add(kData, "model", model, "network (see --list)");
+  t.add(kData, "dataset", dataset, "data set; auto: cifar10 with --data-dir, else shapes");
+  t.add(kData, "data-dir", data_dir, "folder of the data set");
+  t.add(kData, "val-size", val_size, "hold out the last N training images for validation");
+  t.range(0, kMost);
+  t.add(kData, "batch-size", batch_size, "images per step and worker");
+  t.range(1, kMost);
+  t.add(kData, "loader-threads", loader_threads, "threads that prepare batches, per worker");
+  t.range(0, 256);
+
+  t.add(kAlgorithm, "sparsifier", sparsifier, "synchronous optimizer (see --list)");
+  t.add(kAlgorithm, "density", density, "fraction of the gradient that is sent");
+  t.range(0, 1);
+  t.add(kAlgorithm, "density-warmup", density_warmup,
+        "density of the first epochs, one value an epoch");
+  t.range(0, 1);
+  t.add(kAlgorithm, "allreduce", allreduce, "dense collective (see --list)");
+  t.add(kAlgorithm, "no-error-feedback", no_error_feedback, "drop what was not sent");
+
+  t.add(kSgd, "epochs", epochs, "passes over the training images");
+  t.range(0, kMost);
+  t.add(kSgd, "max-steps", max_steps, "stop after so many steps; 0: no limit");
+  t.range(0, kMost);
+  t.add(kSgd, "lr", lr, "learning rate");
+  t.range(0, kMost);
+  t.add(kSgd, "lr-schedule", lr_schedule, "how the rate falls");
+  t.choices({"step", "cosine", "constant"});
+  t.add(kSgd, "lr-milestones", lr_milestones, "epochs at which step multiplies the rate by 0.1");
+  t.range(0, kMost);
+  t.add(kSgd, "warmup-epochs", warmup_epochs, "epochs over which the rate rises from 0, per step");
+  t.range(0, kMost);
+  t.add(kSgd, "momentum", momentum, "momentum");
+  t.range(0, 1);
+  t.add(kSgd, "nesterov", nesterov, "Nesterov momentum");
+  t.add(kSgd, "weight-decay", weight_decay, "L2 penalty; not on batch norm and biases");
+  t.range(0, kMost);
+  t.add(kSgd, "label-smoothing", label_smoothing, "label smoothing");
+  t.range(0, 1);
+  t.add(kSgd, "seed", seed, "seed of everything random");
+  t.range(0, 9e15);
+  t.add(kSgd, "seeds", seeds, "run once for each seed, end with mean and deviation");
+  t.range(0, 9e15);
+
+  t.add(kMachine, "precision", precision, "arithmetic; auto: bf16 where the hardware has it");
+  t.choices({"auto", "f32", "bf16"});
+  t.add(kMachine, "device", device, "where to compute; auto: the GPU when there is one");
+  t.choices({"auto", "cpu", "cuda"});
+  t.add(kMachine, "workers", workers, "ranks as threads of this process; 0: 1, or mpirun's");
+  t.range(0, 4096);
+  t.add(kMachine, "threads-per-rank", threads_per_rank, "0: cores / ranks; changes bits");
+  t.range(0, 4096);
+
+  t.add(kRun, "output-dir", output_dir, "where run folders are made");
+  t.add(kRun, "name", name, "run folder; default: from model, sparsifier, workers and seed");
+  t.add(kRun, "eval-every", eval_every, "epochs between validations; 0: only the last");
+  t.range(0, kMost);
+  t.add(kRun, "checkpoint-every", checkpoint_every, "epochs between checkpoints; 0: only the last");
+  t.range(0, kMost);
+  t.add(kRun, "checkpoint-steps", checkpoint_steps, "steps between checkpoints; 0: none");
+  t.range(0, kMost);
+  t.add(kRun, "bn-stats", bn_stats, "batch-norm statistics for validation and checkpoints");
+  t.choices({"average", "local"});
+  t.add(kRun, "resume", resume, "continue a run folder or checkpoint; auto: this run's last one");
+  t.add(kRun, "dry-run", dry_run, "print plan, memory and bytes per step; train nothing");
+  t.add(kRun, "list", list, "print everything registered, with its help");
+  t.add(kRun, "config", config, "JSON file of options; flags beat it");
+  return t;
+}
+
+Json TrainConfig::json() {
+  Json object = table().json();
+  object["set"] = settings.values();
+  for (const char* key : {"dry_run", "list", "config", "resume", "seeds"}) object.erase(key);
+  return object;
+}
+
+TrainConfig parse_train_config(int argc, char** argv) {
+  TrainConfig config;
+  declare(config.settings, selectors());
+  declare(config.settings, exchanges());
+  declare(config.settings, algorithms());
+  OptionTable table = config.table();
+  const OptionTable::Given given =
+      table.parse(argc, argv, "train: synchronous data-parallel SGD with gradient sparsification");
+
+  const auto value_of = [&](const std::string& flag) {
+    std::string value;
+    for (const auto& [name, text] : given)
+      if (name == flag) value = text;
+    return value;
+  };
+  std::filesystem::path file = value_of("config");
+  const std::filesystem::path resume = value_of("resume");
+  if (file.empty() && !resume.empty() && resume != "auto") {
+    // a run folder, its checkpoints folder or one checkpoint below it
+    for (std::filesystem::path p = resume; !p.empty() && file.empty(); p = p.parent_path()) {
+      if (std::filesystem::exists(p / "config.json")) file = p / "config.json";
+      if (p == p.parent_path()) break;
+    }
+  }
+  if (!file.empty()) apply_file(config, table, file);
+  for (const auto& [name, text] : given) {
+    if (name == "set")
+      config.settings.set_assignment(text);
+    else
+      table.set_text(name, text);
+  }
+  if (config.dataset == "auto") config.dataset = config.data_dir.empty() ? "shapes" : "cifar10";
+  check_combinations(config);
+  return config;
+}
+
+void print_registered() {
+  const auto print = [](const auto& registry) {
+    fmt::print("{}\n", registry.kind());
+    for (const auto& [name, entry] : registry.entries()) {
+      fmt::print("  {:<12} {}\n", name, entry.help);
+      for (const Setting& s : entry.settings)
+        fmt::print("    --set {}.{}={}  {}{}\n", name, s.key, s.value, s.help,
+                   s.choices.empty() ? "" : fmt::format(" ({})", fmt::join(s.choices, ", ")));
+    }
+  };
+  print(models());
+  print(datasets());
+  print(algorithms());
+  print(selectors());
+  print(exchanges());
+  print(allreduces());
+}
+
+}  // namespace tw

@@ -1,0 +1,74 @@
+// TrainConfig: everything a training run can be told, with its defaults.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "apps/support/options.h"
+#include "engine/settings.h"
+
+namespace tw {
+
+struct TrainConfig {
+  // model and data
+  std::string model = "resnet20";
+  std::string dataset = "auto";
+  std::string data_dir;
+  int64_t val_size = 0;
+  int64_t batch_size = 32;
+  int64_t loader_threads = 1;
+
+  // algorithm
+  std::string sparsifier = "dense";
+  double density = 0.001;
+  std::vector<double> density_warmup{0.015625, 0.004};
+  std::string allreduce = "ring";
+  bool no_error_feedback = false;
+  Settings settings;
+
+  // optimisation
+  int64_t epochs = 10;
+  int64_t max_steps = 0;
+  double lr = 0.1;
+  std::string lr_schedule = "cosine";
+  std::vector<int64_t> lr_milestones{81, 122, 155};
+  int64_t warmup_epochs = 0;
+  double momentum = 0.9;
+  bool nesterov = false;
+  double weight_decay = 1e-4;
+  double label_smoothing = 0;
+  int64_t seed = 1;
+  std::vector<int64_t> seeds;
+
+  // machine
+  std::string precision = "auto";
+  std::string device = "auto";
+  int64_t workers = 0;
+  int64_t threads_per_rank = 0;
+
+  // run
+  std::string output_dir = "runs";
+  std::string name;
+  int64_t eval_every = 1;
+  int64_t checkpoint_every = 1;
+  int64_t checkpoint_steps = 0;
+  std::string bn_stats = "average";
+  std::string resume;
+  bool dry_run = false;
+  bool list = false;
+  std::string config;
+
+  /// Flags, JSON keys and help of all of the above.
+  OptionTable table();
+  /// The resolved configuration as written to config.json.
+  Json json();
+};
+
+/// Defaults, then the JSON file of --config (or of the run that --resume names), then flags.
+/// UserError on anything unknown or impossible.
+TrainConfig parse_train_config(int argc, char** argv);
+
+/// Prints everything registered, with its help and its `--set` keys.
+void print_registered();
+
+}  // namespace tw

@@ -1,0 +1,78 @@
+#include "apps/support/run_folder.h"
+
+#include <fmt/format.h>
+
+#include "engine/error.h"
+
+namespace tw {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+std::string derived_name(const TrainConfig& config, int ranks) {
+  return fmt::format("{}-{}-p{}-s{}", config.model, config.sparsifier, ranks, config.seed);
+}
+
+/// `base`, `base-2`, `base-3`, ...: the last that exists and the first that does not.
+std::pair<fs::path, fs::path> numbered(const fs::path& base) {
+  fs::path last, next = base;
+  for (int number = 2; fs::exists(next); ++number) {
+    last = next;
+    next = fmt::format("{}-{}", base.string(), number);
+  }
+  return {last, next};
+}
+
+RunFolder created(const fs::path& path) {
+  std::error_code error;
+  fs::create_directories(path / "checkpoints", error);
+  check(!error, "[run] cannot create {}: {}", path.string(), error.message());
+  return {path, {}};
+}
+
+}  // namespace
+
+std::optional<fs::path> latest_checkpoint(const fs::path& folder) {
+  if (fs::exists(folder / "model.safetensors")) return folder;
+  const fs::path below = fs::exists(folder / "checkpoints") ? folder / "checkpoints" : folder;
+  if (!fs::is_directory(below)) return std::nullopt;
+  std::optional<fs::path> latest;  // names are zero-padded: the largest is the newest
+  for (const fs::directory_entry& entry : fs::directory_iterator(below)) {
+    const bool complete = entry.path().filename().string().starts_with("step-") &&
+                          fs::exists(entry.path() / "model.safetensors");
+    if (complete && (!latest || entry.path() > *latest)) latest = entry.path();
+  }
+  return latest;
+}
+
+RunFolder open_run_folder(const TrainConfig& config, int ranks) {
+  const fs::path base = fs::path(config.output_dir) /
+                        (config.name.empty() ? derived_name(config, ranks) : config.name);
+  const auto [last, next] = numbered(base);
+
+  if (!config.resume.empty() && config.resume != "auto") {
+    const fs::path asked = config.resume;
+    check(fs::exists(asked), "[resume] {} does not exist", asked.string());
+    const auto found = fs::is_directory(asked) ? latest_checkpoint(asked) : std::nullopt;
+    check(found.has_value(),
+          "[resume] {} holds no checkpoint (expected a run folder or one of its "
+          "checkpoints/step-N)",
+          asked.string());
+    const fs::path absolute = fs::absolute(*found).lexically_normal();
+    return {absolute.parent_path().parent_path(), absolute};
+  }
+  if (config.resume == "auto") {
+    const fs::path taken = config.name.empty() ? last : (fs::exists(base) ? base : fs::path());
+    if (!taken.empty()) {
+      RunFolder folder = created(taken);
+      folder.checkpoint = latest_checkpoint(taken).value_or(fs::path());
+      return folder;
+    }
+  }
+  check(config.name.empty() || !fs::exists(base),
+        "[run] {} exists; choose another --name, or --resume auto to continue it", base.string());
+  return created(config.name.empty() ? next : base);
+}
+
+}  // namespace tw

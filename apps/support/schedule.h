@@ -1,0 +1,17 @@
+// What changes with time: learning rate per step, density per epoch.
+#pragma once
+
+#include <cstdint>
+
+#include "apps/support/config.h"
+
+namespace tw {
+
+/// Learning rate of `batch` (of `batches`) in `epoch`: linear warm-up per step, then constant,
+/// x 0.1 at each milestone, or half a cosine from the end of warm-up to the last step.
+double learning_rate(const TrainConfig& config, int64_t epoch, int64_t batch, int64_t batches);
+
+/// Density of `epoch`: the warm-up list, then the final density.
+double density_of(const TrainConfig& config, int64_t epoch);
+
+}  // namespace tw

@@ -1,0 +1,38 @@
+#include "apps/support/together.h"
+
+#include "engine/error.h"
+
+namespace tw {
+
+void agree(Context& ctx, Communicator& comm, const std::function<void()>& body) {
+  std::string error;
+  try {
+    body();
+  } catch (const UserError& caught) {
+    error = caught.what();
+  }
+  GatheredBlocks errors;
+  allgather(ctx, comm, std::as_bytes(std::span(error.data(), error.size())), 0, errors);
+  for (int r = 0; r < comm.size(); ++r) {
+    const ConstBytes text = errors[r];
+    if (!text.empty())
+      throw UserError(std::string(reinterpret_cast<const char*>(text.data()), text.size()));
+  }
+}
+
+std::string broadcast_text(Context& ctx, Communicator& comm, std::string text) {
+  uint64_t length = text.size();
+  broadcast(ctx, comm, 0, std::as_writable_bytes(std::span(&length, 1)));
+  text.resize(length);
+  broadcast(ctx, comm, 0, std::as_writable_bytes(std::span(text.data(), text.size())));
+  return text;
+}
+
+std::vector<float> mean_over_ranks(Context& ctx, Communicator& comm, std::span<const float> mine) {
+  std::vector<float> sum(mine.begin(), mine.end()), scratch(mine.size());
+  allreduces().find("ring").factory(ctx, comm, sum, scratch);
+  for (float& value : sum) value /= static_cast<float>(comm.size());
+  return sum;
+}
+
+}  // namespace tw
