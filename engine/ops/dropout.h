@@ -1,0 +1,19 @@
+// Dropout: Srivastava et al., JMLR 2014, scaled while training, so that evaluation does nothing.
+#pragma once
+
+#include "engine/context.h"
+#include "engine/rng.h"
+#include "engine/tensor.h"
+
+namespace tw::ops {
+
+/// y = x / (1 - rate) with probability 1 - rate, else 0; 0 <= rate < 1. Element i is kept when
+/// uniform(philox(step, i / 4)[i % 4]) >= rate. Backward is the same call on the gradient.
+/// y may be x.
+void dropout(Context& ctx, float rate, const Philox& philox, uint64_t step, const Tensor& x,
+             const Tensor& y);
+
+using DropoutBody = void(Context&, float, const Philox&, uint64_t, const Tensor&, const Tensor&);
+extern Bodies<DropoutBody> dropout_bodies;
+
+}  // namespace tw::ops

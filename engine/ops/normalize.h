@@ -1,0 +1,19 @@
+// Input normalisation: bytes of an image to activations.
+#pragma once
+
+#include <span>
+
+#include "engine/context.h"
+#include "engine/tensor.h"
+
+namespace tw::ops {
+
+/// y = (x / 255 - mean[c]) / deviation[c]; x is u8 [N,H,W,C], C <= 256; y is f32 or bf16.
+void normalize(Context& ctx, const Tensor& x, std::span<const float> mean,
+               std::span<const float> deviation, const Tensor& y);
+
+using NormalizeBody = void(Context&, const Tensor&, std::span<const float>, std::span<const float>,
+                           const Tensor&);
+extern Bodies<NormalizeBody> normalize_bodies;
+
+}  // namespace tw::ops

@@ -1,0 +1,17 @@
+// ReLU on its own; behind a batch norm it is fused there.
+#pragma once
+
+#include "engine/context.h"
+#include "engine/tensor.h"
+
+namespace tw::ops {
+
+/// y = max(x, 0); a NaN stays one. y may be x.
+void relu_forward(Context& ctx, const Tensor& x, const Tensor& y);
+/// dx = dy where y > 0; dx may be dy.
+void relu_backward(Context& ctx, const Tensor& y, const Tensor& dy, const Tensor& dx);
+
+extern Bodies<void(Context&, const Tensor&, const Tensor&)> relu_forward_bodies;
+extern Bodies<void(Context&, const Tensor&, const Tensor&, const Tensor&)> relu_backward_bodies;
+
+}  // namespace tw::ops

@@ -1,0 +1,17 @@
+// The parameter-free shortcut of CIFAR ResNets: option A of He et al., CVPR 2016, section 4.2.
+#pragma once
+
+#include "engine/context.h"
+#include "engine/tensor.h"
+
+namespace tw::ops {
+
+/// y[n,p,q,:] = (zeros, x[n,p*stride,q*stride,:], zeros): x [N,H,W,C], y [N,ceil(H/stride),
+/// ceil(W/stride),D], D >= C; of the D - C extra channels half (rounded down) lie in front.
+void subsample_pad_forward(Context& ctx, int64_t stride, const Tensor& x, const Tensor& y);
+void subsample_pad_backward(Context& ctx, int64_t stride, const Tensor& dy, const Tensor& dx);
+
+using SubsamplePadBody = void(Context&, int64_t, const Tensor&, const Tensor&);
+extern Bodies<SubsamplePadBody> subsample_pad_forward_bodies, subsample_pad_backward_bodies;
+
+}  // namespace tw::ops

@@ -1,0 +1,93 @@
+#include "engine/ops/vector.h"
+
+#include <algorithm>
+
+#include "engine/ops/checks.h"
+#include "engine/ops/element.h"
+#include "engine/parallel.h"
+
+namespace tw::ops {
+
+constinit Bodies<void(Context&, std::span<float>, float)> fill_bodies{"fill"};
+constinit Bodies<void(Context&, const Tensor&, const Tensor&)> add_bodies{"add"};
+constinit Bodies<void(Context&, const Tensor&, const Tensor&)> convert_bodies{"convert"};
+
+void fill(Context& ctx, std::span<float> x, float value) {
+  fill_bodies(ctx.device(), ctx, x, value);
+}
+
+void add(Context& ctx, std::span<const float> x, std::span<float> y) {
+  check(x.size() == y.size(), "[add] x has {} elements and y {}", x.size(), y.size());
+  const auto vector = [&](float* data) {
+    return Tensor{data, {static_cast<int64_t>(x.size())}, DType::f32, ctx.device()};
+  };
+  add_bodies(ctx.device(), ctx, vector(const_cast<float*>(x.data())), vector(y.data()));
+}
+
+void add(Context& ctx, const Tensor& x, const Tensor& y) {
+  check_activation("add", "x", x);
+  check_like("add", "y", y, x);
+  add_bodies(ctx.device(), ctx, x, y);
+}
+
+void convert(Context& ctx, const Tensor& x, const Tensor& y) {
+  check_activation("convert", "x", x);
+  check_activation("convert", "y", y);
+  check_shape("convert", "y", y, x.shape);
+  convert_bodies(ctx.device(), ctx, x, y);
+}
+
+namespace {
+
+template <class From, class To>
+TW_INLINE void convert_loop(const From* x, To* y, size_t n) {
+#pragma GCC ivdep
+  for (size_t i = 0; i < n; ++i) store(y[i], load(x[i]));
+}
+TW_MULTIVERSION void convert_range(const float* x, float* y, size_t n) { convert_loop(x, y, n); }
+TW_MULTIVERSION void convert_range(const float* x, bf16* y, size_t n) { convert_loop(x, y, n); }
+TW_MULTIVERSION void convert_range(const bf16* x, float* y, size_t n) { convert_loop(x, y, n); }
+// no rounding: a copy keeps every bit
+void convert_range(const bf16* x, bf16* y, size_t n) { std::copy_n(x, n, y); }
+
+template <class T>
+TW_INLINE void add_loop(const T* x, T* y, size_t n) {
+#pragma GCC ivdep
+  for (size_t i = 0; i < n; ++i) store(y[i], load(y[i]) + load(x[i]));
+}
+TW_MULTIVERSION void add_range(const float* x, float* y, size_t n) { add_loop(x, y, n); }
+TW_MULTIVERSION void add_range(const bf16* x, bf16* y, size_t n) { add_loop(x, y, n); }
+
+void fill_cpu(Context& ctx, std::span<float> x, float value) {
+  parallel_for(ctx, x.size(), kElementGrain, [&](size_t begin, size_t end) {
+    std::fill(x.data() + begin, x.data() + end, value);
+  });
+}
+
+void add_cpu(Context& ctx, const Tensor& x, const Tensor& y) {
+  with_activation_type(x.dtype, [&]<class T>() {
+    const auto from = x.as<T>(), to = y.as<T>();
+    parallel_for(ctx, from.size(), kElementGrain, [&](size_t begin, size_t end) {
+      add_range(from.data() + begin, to.data() + begin, end - begin);
+    });
+  });
+}
+
+void convert_cpu(Context& ctx, const Tensor& x, const Tensor& y) {
+  with_activation_type(x.dtype, [&]<class From>() {
+    with_activation_type(y.dtype, [&]<class To>() {
+      const auto from = x.as<From>();
+      const auto to = y.as<To>();
+      parallel_for(ctx, from.size(), kElementGrain, [&](size_t begin, size_t end) {
+        convert_range(from.data() + begin, to.data() + begin, end - begin);
+      });
+    });
+  });
+}
+
+const bool registered = fill_bodies.add(Device::cpu, fill_cpu) &&
+                        add_bodies.add(Device::cpu, add_cpu) &&
+                        convert_bodies.add(Device::cpu, convert_cpu);
+
+}  // namespace
+}  // namespace tw::ops

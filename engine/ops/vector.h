@@ -1,0 +1,23 @@
+// Vector ops without parameters: fill, add, dtype conversion.
+#pragma once
+
+#include <span>
+
+#include "engine/context.h"
+#include "engine/tensor.h"
+
+namespace tw::ops {
+
+/// x = value, for fp32.
+void fill(Context& ctx, std::span<float> x, float value);
+/// y += x, for fp32 vectors of equal length.
+void add(Context& ctx, std::span<const float> x, std::span<float> y);
+/// y += x, for activations of one dtype.
+void add(Context& ctx, const Tensor& x, const Tensor& y);
+/// Copies x to y, converting between f32 and bf16.
+void convert(Context& ctx, const Tensor& x, const Tensor& y);
+
+extern Bodies<void(Context&, std::span<float>, float)> fill_bodies;
+extern Bodies<void(Context&, const Tensor&, const Tensor&)> add_bodies, convert_bodies;
+
+}  // namespace tw::ops
