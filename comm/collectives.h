@@ -25,14 +25,23 @@ void barrier(Context& ctx, Communicator& comm);
 /// Blocks of different sizes, one per rank; keeps its memory between calls.
 class GatheredBlocks {
  public:
-  /// The block of `rank` from the last allgather.
+  /// The block of `rank` from the last allgather; aligned like the sum of the sizes before it, so
+  /// blocks of whole floats can be read as floats.
   ConstBytes operator[](int rank) const;
-  int size() const { return static_cast<int>(offsets_.size()) - 1; }
+  int size() const { return ranks_; }
 
  private:
   friend void allgather(Context&, Communicator&, ConstBytes, size_t, GatheredBlocks&);
-  std::vector<std::byte> memory_, wire_;
-  std::vector<size_t> offsets_;
+
+  const std::byte* payload() const { return memory_.data() + ranks_ * sizeof(uint64_t); }
+  std::byte* payload() { return memory_.data() + ranks_ * sizeof(uint64_t); }
+  uint64_t& size_at(int position) { return reinterpret_cast<uint64_t*>(payload())[-1 - position]; }
+
+  // own block first, then those of the next ranks; in front of them their sizes, backwards, so
+  // that the first n sizes and blocks lie together as they travel
+  std::vector<std::byte> memory_, incoming_;
+  std::vector<size_t> offsets_;  // in the payload
+  int ranks_ = 0, self_ = 0;
 };
 
 /// Everybody's block to everybody (Bruck: ceil(log2 P) rounds, any P, each rank receives the

@@ -26,6 +26,8 @@ class Communicator {
 
   /// Sends `out` to rank `to` while receiving a message of at most in.size() bytes from rank
   /// `from`; either may be empty-handed (to or from < 0). Returns the bytes received.
+  /// Messages between two ranks arrive in order; an empty message is a message. A send may wait
+  /// until the peer receives it: two ranks that send to each other do so in one exchange each.
   /// Throws Fault when the peer is gone or the message does not fit.
   size_t exchange(Context& ctx, int to, ConstBytes out, int from, Bytes in);
   void send(Context& ctx, int to, ConstBytes out) { exchange(ctx, to, out, -1, {}); }

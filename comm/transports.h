@@ -15,12 +15,23 @@ std::unique_ptr<Communicator> make_self_communicator();
 /// exception is rethrown; the other ranks are woken from whatever they wait for.
 void run_on_threads(int ranks, const std::function<void(Communicator&)>& body);
 
-/// True when this process was started by an MPI launcher (mpirun) with more than the program alone.
+/// True when an MPI launcher (mpirun, srun) started this process, also when it started only one.
 bool started_by_mpi();
+
 /// The world of mpirun; initialises MPI on first use. UserError when built without MPI.
-std::unique_ptr<Communicator> make_mpi_communicator();
-/// Ends MPI so that the process can exit with `code`; does nothing if it was never initialised.
-/// Never hangs, also not over TCP. Call it last.
-void finish_mpi(int code);
+/// Longer messages travel in blocks of `block_bytes`: MPI counts in int.
+std::unique_ptr<Communicator> make_mpi_communicator(size_t block_bytes = size_t{1} << 30);
+
+/// Ends MPI; call it last and exit with what it returns: the highest `code` of all ranks, so that
+/// they end alike. Returns `code` at once if MPI was never initialised. Never hangs: a code other
+/// than 0 ends ranks that do not come here within a second.
+int finish_mpi(int code);
+
+/// What the MPI transport adds from its own file, where MPI is built.
+struct MpiTransport {
+  std::unique_ptr<Communicator> (*make)(size_t block_bytes) = nullptr;
+  int (*finish)(int code) = nullptr;
+};
+MpiTransport& mpi_transport();
 
 }  // namespace tw

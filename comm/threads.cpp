@@ -1,0 +1,197 @@
+// Threads transport: ranks are threads of one process. A message is handed over by rendezvous: the
+// sender posts where its bytes are, the receiver copies them straight from there, and the sender
+// goes on when that is done. Nobody polls: who waits, sleeps.
+
+#include <condition_variable>
+#include <cstring>
+#include <exception>
+#include <mutex>
+#include <system_error>
+#include <thread>
+#include <vector>
+
+#include "comm/transports.h"
+
+namespace tw {
+namespace {
+
+/// One direction between two ranks. Holds one message at a time.
+class Channel {
+ public:
+  void post(ConstBytes message) {
+    {
+      std::unique_lock lock(mutex_);
+      wait_for(lock, State::empty);
+      message_ = message;
+      state_ = State::posted;
+    }
+    changed_.notify_one();
+  }
+
+  size_t take(Bytes in) {
+    std::unique_lock lock(mutex_);
+    wait_for(lock, State::posted);
+    check<Fault>(message_.size() <= in.size(),
+                 "[threads] a message of {} bytes does not fit in the {} bytes the receiver has",
+                 message_.size(), in.size());
+    state_ = State::taking;
+    lock.unlock();
+    if (!message_.empty()) std::memcpy(in.data(), message_.data(), message_.size());
+    const size_t bytes = message_.size();
+    lock.lock();
+    state_ = State::empty;
+    lock.unlock();
+    changed_.notify_one();
+    return bytes;
+  }
+
+  void wait_until_taken() {
+    std::unique_lock lock(mutex_);
+    wait_for(lock, State::empty);
+  }
+
+  /// After this nobody reads the posted message, taken or not.
+  void withdraw() {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [&] { return state_ != State::taking; });
+    state_ = State::empty;
+  }
+
+  /// From now on, who would have to wait throws instead. The first reason stays.
+  void close(const std::string& reason) {
+    {
+      const std::lock_guard lock(mutex_);
+      if (closed_.empty()) closed_ = reason;
+    }
+    changed_.notify_all();
+  }
+
+ private:
+  enum class State : uint8_t { empty, posted, taking };
+
+  void wait_for(std::unique_lock<std::mutex>& lock, State wanted) {
+    changed_.wait(lock, [&] { return state_ == wanted || !closed_.empty(); });
+    if (state_ != wanted) throw Fault(closed_);
+  }
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  State state_ = State::empty;
+  ConstBytes message_;
+  std::string closed_;
+};
+
+/// A message in a channel; its bytes are safe to free once this is gone.
+class Posted {
+ public:
+  Posted(Channel& channel, ConstBytes message) : channel_(channel) { channel_.post(message); }
+  ~Posted() { channel_.withdraw(); }
+  Posted(const Posted&) = delete;
+  Posted& operator=(const Posted&) = delete;
+
+ private:
+  Channel& channel_;
+};
+
+/// What the ranks of one run share.
+class Hub {
+ public:
+  explicit Hub(int ranks) : ranks_(ranks), channels_(static_cast<size_t>(ranks) * ranks) {}
+
+  int ranks() const { return ranks_; }
+  Channel& channel(int from, int to) { return channels_[static_cast<size_t>(from) * ranks_ + to]; }
+
+  /// `rank` has returned: who waits for it would wait for ever.
+  void leave(int rank) {
+    const std::string reason = fmt::format("[threads] rank {} has already ended", rank);
+    for (int other = 0; other < ranks_; ++other) {
+      channel(rank, other).close(reason);
+      channel(other, rank).close(reason);
+    }
+  }
+
+  void abort(int rank, const char* reason) {
+    {
+      const std::lock_guard lock(mutex_);
+      if (culprit_ < 0) culprit_ = rank;
+    }
+    const std::string text = fmt::format("[threads] rank {} gave up: {}", rank, reason);
+    for (Channel& channel : channels_) channel.close(text);
+  }
+
+  /// The rank that gave up first, or -1. For after the run.
+  int culprit() const { return culprit_; }
+
+ private:
+  int ranks_;
+  std::vector<Channel> channels_;
+  std::mutex mutex_;
+  int culprit_ = -1;
+};
+
+class ThreadCommunicator : public Communicator {
+ public:
+  ThreadCommunicator(Hub& hub, int rank) : hub_(hub), rank_(rank) {}
+
+  int rank() const override { return rank_; }
+  int size() const override { return hub_.ranks(); }
+  const char* transport() const override { return "threads"; }
+  void abort(const char* reason) override { hub_.abort(rank_, reason); }
+
+ protected:
+  size_t do_exchange(Context&, int to, ConstBytes out, int from, Bytes in) override {
+    const auto receive = [&] { return from >= 0 ? hub_.channel(from, rank_).take(in) : 0; };
+    if (to < 0) return receive();
+    Channel& outgoing = hub_.channel(rank_, to);
+    const Posted posted(outgoing, out);
+    const size_t received = receive();
+    outgoing.wait_until_taken();
+    return received;
+  }
+
+ private:
+  Hub& hub_;
+  int rank_;
+};
+
+}  // namespace
+
+void run_on_threads(int ranks, const std::function<void(Communicator&)>& body) {
+  check(ranks >= 1, "[threads] {} workers asked for; at least 1 is needed", ranks);
+  Hub hub(ranks);
+  std::vector<std::exception_ptr> errors(static_cast<size_t>(ranks));
+  const auto give_up = [&](int rank, const char* reason) {
+    errors[rank] = std::current_exception();
+    hub.abort(rank, reason);
+  };
+  const auto run_rank = [&](int rank) {
+    ThreadCommunicator comm(hub, rank);
+    try {
+      body(comm);
+      hub.leave(rank);
+    } catch (const std::exception& error) {
+      give_up(rank, error.what());
+    } catch (...) {
+      give_up(rank, "unknown exception");
+    }
+  };
+
+  std::vector<std::jthread> threads;
+  for (int rank = 0; rank < ranks; ++rank) {
+    try {
+      threads.emplace_back(run_rank, rank);
+    } catch (const std::system_error& error) {
+      give_up(rank, "the system has no thread left for it");
+      break;
+    }
+  }
+  threads.clear();  // joins
+
+  // the others' errors follow from the first
+  if (const int culprit = hub.culprit(); culprit >= 0 && errors[culprit])
+    std::rethrow_exception(errors[culprit]);
+  for (const auto& error : errors)
+    if (error) std::rethrow_exception(error);
+}
+
+}  // namespace tw
