@@ -29,7 +29,7 @@ class Dataset {
 struct DataSplit {
   std::shared_ptr<const Dataset> train, val;
   std::string val_name;  ///< "test file" or "5000 held-out training images"
-  std::vector<float> mean, deviation;
+  std::vector<float> mean{}, deviation{};
 };
 
 struct DataConfig {

@@ -1,0 +1,199 @@
+#include "data/loader.h"
+
+#include <algorithm>
+#include <condition_variable>
+#include <exception>
+#include <mutex>
+#include <numeric>
+#include <thread>
+#include <vector>
+
+#include "engine/buffer.h"
+#include "engine/rng.h"
+
+namespace tw {
+
+namespace {
+
+/// Fisher-Yates with numbers from (seed, epoch) alone: the same order on every rank.
+void shuffle(std::vector<uint32_t>& order, uint64_t seed, uint32_t epoch) {
+  std::iota(order.begin(), order.end(), 0u);
+  const Philox random(seed, Purpose::shuffle, epoch);
+  for (size_t i = order.size(); i > 1; --i)
+    std::swap(order[i - 1], order[below(random(i)[0], static_cast<uint32_t>(i))]);
+}
+
+/// A place of the ring: one batch and what became of it.
+struct Slot {
+  Buffer images, labels;
+  Batch batch;
+  bool ready = false;
+  std::exception_ptr error;
+};
+
+}  // namespace
+
+struct Loader::Impl {
+  Impl(std::shared_ptr<const Dataset> dataset, const LoaderConfig& config);
+  ~Impl();
+
+  int64_t batches() const;
+  void start(uint32_t epoch, int64_t first);
+  const Batch& next();
+
+  Slot& slot(int64_t sequence) { return ring_[static_cast<size_t>(sequence) % ring_.size()]; }
+  void fill(Slot& slot, int64_t batch, std::vector<uint8_t>& raw) const;
+  void prepare(Slot& slot, int64_t batch, std::vector<uint8_t>& raw) const;
+  void work();
+
+  const std::shared_ptr<const Dataset> dataset_;
+  const LoaderConfig config_;
+  const size_t pixels_;  // bytes of one image
+  std::vector<uint32_t> order_;
+  std::vector<Slot> ring_;
+  std::vector<uint8_t> raw_;
+  uint32_t epoch_ = 0;
+
+  // sequence numbers count batches over all epochs, so that a batch still held by the caller keeps
+  // its slot across start(); batch = sequence + shift_
+  std::mutex mutex_;
+  std::condition_variable work_, done_;
+  int64_t claimed_ = 0;   // next sequence to prepare
+  int64_t consumed_ = 0;  // next sequence to hand out
+  int64_t end_ = 0, shift_ = 0;
+  int busy_ = 0;
+  bool stop_ = false;
+  std::vector<std::thread> threads_;
+};
+
+Loader::Impl::Impl(std::shared_ptr<const Dataset> dataset, const LoaderConfig& config)
+    : dataset_(std::move(dataset)),
+      config_(config),
+      pixels_(static_cast<size_t>(dataset_->image.numel())),
+      order_(dataset_->size()),
+      // one more than are prepared ahead: the one the caller holds
+      ring_(static_cast<size_t>(std::max(1, config.prefetch)) + 1),
+      raw_(pixels_) {
+  check(config.batch >= 1, "[loader] batch size is {}, expected at least 1", config.batch);
+  check<std::logic_error>(config.threads >= 0 && config.rank >= 0 && config.rank < config.ranks,
+                          "[loader] rank {} of {}, {} threads", config.rank, config.ranks,
+                          config.threads);
+  check(batches() > 0, "[loader] {} images are too few for one batch of {} on each of {} ranks",
+        dataset_->size(), config.batch, config.ranks);
+  std::iota(order_.begin(), order_.end(), 0u);
+  const Shape image = dataset_->image;
+  const Shape shape{config.batch, image[0], image[1], image[2]};
+  for (Slot& slot : ring_) {
+    slot.images = Buffer(Device::cpu, static_cast<size_t>(shape.numel()));
+    slot.labels = Buffer(Device::cpu, static_cast<size_t>(config.batch) * sizeof(int32_t));
+    slot.batch = {slot.images.tensor(shape, DType::u8),
+                  slot.labels.tensor({config.batch}, DType::i32)};
+  }
+  for (int i = 0; i < config.threads; ++i) threads_.emplace_back([this] { work(); });
+}
+
+Loader::Impl::~Impl() {
+  {
+    const std::lock_guard lock(mutex_);
+    stop_ = true;
+  }
+  work_.notify_all();
+  for (std::thread& thread : threads_) thread.join();
+}
+
+int64_t Loader::Impl::batches() const {
+  const int64_t samples = static_cast<int64_t>(dataset_->size());
+  const int64_t step = config_.batch * config_.ranks;
+  return config_.training ? samples / step : (samples + step - 1) / step;
+}
+
+void Loader::Impl::start(uint32_t epoch, int64_t first) {
+  check<std::logic_error>(first >= 0 && first <= batches(), "[loader] start at batch {} of {}",
+                          first, batches());
+  std::unique_lock lock(mutex_);
+  end_ = claimed_;
+  done_.wait(lock, [this] { return busy_ == 0; });
+  epoch_ = epoch;
+  if (config_.training) shuffle(order_, config_.seed, epoch);
+  for (int64_t s = consumed_; s < claimed_; ++s) slot(s).ready = false;
+  claimed_ = consumed_;
+  shift_ = first - consumed_;
+  end_ = consumed_ + batches() - first;
+  lock.unlock();
+  work_.notify_all();
+}
+
+const Batch& Loader::Impl::next() {
+  std::unique_lock lock(mutex_);
+  check<std::logic_error>(consumed_ < end_, "[loader] no batch left: call start()");
+  Slot& taken = slot(consumed_);
+  if (threads_.empty()) {
+    claimed_ = consumed_ + 1;
+    prepare(taken, consumed_ + shift_, raw_);
+  } else {
+    done_.wait(lock, [&] { return taken.ready; });
+  }
+  if (taken.error) std::rethrow_exception(taken.error);
+  taken.ready = false;
+  ++consumed_;
+  lock.unlock();
+  work_.notify_one();
+  return taken.batch;
+}
+
+/// Body of a prefetch thread: claims the next sequence number that has a free slot.
+void Loader::Impl::work() {
+  std::vector<uint8_t> raw(pixels_);
+  const int64_t ahead = static_cast<int64_t>(ring_.size()) - 1;
+  std::unique_lock lock(mutex_);
+  while (true) {
+    work_.wait(lock, [&] { return stop_ || claimed_ < std::min(end_, consumed_ + ahead); });
+    if (stop_) return;
+    const int64_t sequence = claimed_++;
+    const int64_t batch = sequence + shift_;
+    ++busy_;
+    lock.unlock();
+    prepare(slot(sequence), batch, raw);
+    lock.lock();
+    slot(sequence).ready = true;
+    --busy_;
+    done_.notify_all();
+  }
+}
+
+/// Fills a slot; what goes wrong is kept for the caller of next().
+void Loader::Impl::prepare(Slot& slot, int64_t batch, std::vector<uint8_t>& raw) const {
+  slot.error = nullptr;
+  try {
+    fill(slot, batch, raw);
+  } catch (...) {
+    slot.error = std::current_exception();
+  }
+}
+
+void Loader::Impl::fill(Slot& slot, int64_t batch, std::vector<uint8_t>& raw) const {
+  const auto images = slot.batch.images.as<uint8_t>();
+  const auto labels = slot.batch.labels.as<int32_t>();
+  const size_t first = static_cast<size_t>((batch * config_.ranks + config_.rank) * config_.batch);
+  for (size_t i = 0; i < labels.size(); ++i) {
+    const std::span<uint8_t> image = images.subspan(i * pixels_, pixels_);
+    if (first + i >= order_.size()) {
+      std::fill(image.begin(), image.end(), uint8_t{0});
+      labels[i] = -1;
+    } else if (const uint32_t id = order_[first + i]; config_.training) {
+      labels[i] = dataset_->get(id, raw);
+      augment_crop_flip(raw, dataset_->image, config_.seed, epoch_, id, image);
+    } else {
+      labels[i] = dataset_->get(id, image);
+    }
+  }
+}
+
+Loader::Loader(std::shared_ptr<const Dataset> dataset, const LoaderConfig& config)
+    : impl_(std::make_unique<Impl>(std::move(dataset), config)) {}
+Loader::~Loader() = default;
+int64_t Loader::batches() const { return impl_->batches(); }
+void Loader::start(uint32_t epoch, int64_t first) { impl_->start(epoch, first); }
+const Batch& Loader::next() { return impl_->next(); }
+
+}  // namespace tw
