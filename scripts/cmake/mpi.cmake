@@ -2,6 +2,8 @@
 
 set(TW_MPI OFF)
 if(NOT WITH_MPI STREQUAL "OFF")
+  # the C binding is the one in use, and FindMPI finds it only where the language is enabled
+  enable_language(C)
   find_package(MPI QUIET COMPONENTS C)
   if(MPI_C_FOUND)
     set(TW_MPI ON)

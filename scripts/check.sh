@@ -1,0 +1,129 @@
+#!/usr/bin/env bash
+# check.sh [--fast]: the rules a machine can keep. One line a violation; exit 1 if there is any.
+#   always          format, include direction, sizes, layout, unfinished words, machine paths, shell
+#   without --fast  also builds with warnings as errors, and checks names with clang-tidy
+# shellcheck source=scripts/lib/common.sh
+. "$(dirname "${BASH_SOURCE[0]}")/lib/common.sh"
+
+rooms=(engine layers models data comm sparsify apps tests)
+max_lines=400 max_median=120 max_columns=100
+
+list() { find "$@" -type f 2>/dev/null | sort; }
+mapfile -t sources < <(list "${rooms[@]}" \( -name '*.cpp' -o -name '*.h' -o -name '*.cu*' \))
+mapfile -t shell < <(list scripts tests .ci \( -name '*.sh' -o -path .ci/run \))
+mapfile -t others < <(
+  list scripts tests -name '*.py'
+  list CMakeLists.txt apps tests scripts/cmake \( -name CMakeLists.txt -o -name '*.cmake' \)
+)
+mapfile -t texts < <(
+  printf '%s\n' README.md CMakePresets.json .clang-format .clang-tidy
+  list docs configs \( -name '*.md' -o -name '*.json' \)
+)
+code=("${sources[@]}" "${shell[@]}" "${others[@]}")
+
+check_format() {
+  clang-format --dry-run "${sources[@]}" 2>&1 |
+    sed -n 's/^\(.*:[0-9]*\):[0-9]*: .*-Wclang-format.*/\1: format: run clang-format -i/p' |
+    sort -u -t: -k1,1 -k2,2n
+}
+
+# a room includes only what the table allows, so that no part knows those above it
+check_include_direction() {
+  awk '
+    BEGIN {
+      allowed["engine"] = "engine"
+      allowed["layers"] = "engine layers"
+      allowed["models"] = "engine layers models"
+      allowed["data"] = "engine data"
+      allowed["comm"] = "engine comm"
+      allowed["sparsify"] = "engine comm sparsify"
+    }
+    match($0, /^#include "[a-z]+\//) {
+      room = FILENAME; sub(/\/.*/, "", room)
+      other = substr($0, 11, RLENGTH - 11)
+      if (room in allowed && !index(" " allowed[room] " ", " " other " "))
+        printf "%s:%d: include: %s/ may not include %s/ (allowed: %s)\n", \
+               FILENAME, FNR, room, other, allowed[room]
+    }' "${sources[@]}"
+}
+
+# a header that needs a library says so in its name; only .cpp files and its like include it
+check_third_party() {
+  awk '
+    FILENAME !~ /\.h$/ || FILENAME ~ /(dnn|mpi|cuda|nccl|jpeg)[a-z_]*\.h$/ { next }
+    /^#include [<"](oneapi\/)?(dnnl|mpi|cuda|cudnn|cublas|nccl|jpeglib|turbojpeg)[a-z_0-9\/]*\.h/ {
+      printf "%s:%d: include: library header in a public header: %s\n", FILENAME, FNR, $2
+    }
+    /^#include ".*(dnn|mpi|cuda|nccl|jpeg)[a-z_]*\.h"/ {
+      printf "%s:%d: include: implementation header in a public header: %s\n", FILENAME, FNR, $2
+    }' "${sources[@]}"
+}
+
+check_sizes() {
+  awk -v most="$max_lines" 'FNR == most + 1 {
+    printf "%s:%d: size: more than %d lines\n", FILENAME, FNR, most }' "${code[@]}"
+  awk -v most="$max_columns" 'length($0) > most {
+    printf "%s:%d: size: %d columns, at most %d\n", FILENAME, FNR, length($0), most }' "${code[@]}"
+  awk 'END { print FNR } FNR == 1 && NR > 1 { print last } { last = FNR }' "${sources[@]}" |
+    sort -n | awk -v most="$max_median" '{ lines[NR] = $1 } END {
+      median = lines[int((NR + 1) / 2)]
+      if (median > most) printf "size: the median file has %d lines, at most %d\n", median, most }'
+}
+
+check_layout() {
+  local allowed=" ${rooms[*]} scripts docs configs .ci CMakeLists.txt CMakePresets.json README.md "
+  allowed+="LICENSE .clang-format .clang-tidy .gitignore "
+  { git ls-files 2>/dev/null || true; } | cut -d/ -f1 | sort -u | while read -r entry; do
+    [[ $allowed == *" $entry "* ]] || echo "$entry: layout: no such entry at the top level"
+  done
+}
+
+check_unfinished() {
+  grep -nHwE 'TO[D]O|FIX[M]E|XX[X]' "${code[@]}" "${texts[@]}" 2>/dev/null |
+    sed 's/^\([^:]*:[0-9]*\):.*/\1: unfinished: finish it, or say what does not exist/'
+}
+
+check_machine_paths() {
+  grep -nHE '\.\.[/]shared|/wor[k]/|/roo[t]/|/tm[p]/[a-z]' "${code[@]}" "${texts[@]}" 2>/dev/null |
+    sed -n '/^\.ci\//!s/^\([^:]*:[0-9]*\):.*/\1: path: belongs to one machine/p'
+}
+
+check_shell() {
+  command -v shellcheck >/dev/null || return 0
+  shellcheck -x -f gcc "${shell[@]}" | sed 's/:\([0-9]*\): [a-z]*: /:\1: shell: /'
+}
+
+check_warnings() {
+  local log
+  log=$(scripts/build.sh release 2>&1) && return
+  grep -E '(warning|error): ' <<<"$log" | sort -u | sed 's/^/build: /'
+  grep -qE '(warning|error): ' <<<"$log" || tail -n 5 <<<"$log" | sed 's/^/build: /'
+}
+
+check_names() {
+  printf '%s\n' "${sources[@]}" | grep '\.cpp$' |
+    xargs -P "$(nproc)" -n 4 clang-tidy --quiet -p build 2>/dev/null |
+    grep -E '(warning|error): ' | sed "s|^$PWD/||" | sort -u
+}
+
+[[ ${1:---fast} == --fast ]] || die "unknown option $1; expected --fast or nothing"
+command -v clang-format >/dev/null || die "clang-format is missing; scripts/install_deps.sh has it"
+
+violations=$(
+  check_format
+  check_include_direction
+  check_third_party
+  check_sizes
+  check_layout
+  check_unfinished
+  check_machine_paths
+  check_shell
+  if [[ ${1:-} != --fast ]]; then
+    check_warnings
+    check_names
+  fi
+  true
+)
+[[ -z $violations ]] && exit 0
+printf '%s\n' "$violations"
+exit 1

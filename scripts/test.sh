@@ -1,0 +1,36 @@
+#!/usr/bin/env bash
+# test.sh [--preset NAME | --all] [CTEST_OPTION...]: installs what is missing, builds, tests.
+#   --preset  release (default), debug, asan or tsan
+#   --all     release, asan and tsan, and builds without CUDA and without MPI
+# With THINWIRE_DATA=DIR the tests that want DIR/cifar-10-batches-bin run too.
+# shellcheck source=scripts/lib/common.sh
+. "$(dirname "${BASH_SOURCE[0]}")/lib/common.sh"
+
+presets=(release)
+plain_builds=()
+case ${1:-} in
+  --preset)
+    presets=("${2:?test.sh: --preset needs a name}")
+    shift 2
+    ;;
+  --all)
+    presets=(asan tsan release)
+    plain_builds=(WITH_CUDA WITH_MPI)
+    shift
+    ;;
+esac
+
+scripts/install_deps.sh
+
+for option in "${plain_builds[@]}"; do
+  say "build with $option=OFF"
+  build=build-${option,,}-off
+  cmake -G Ninja -S . -B "$build" -DCMAKE_BUILD_TYPE=Release -D"$option"=OFF
+  cmake --build "$build"
+done
+
+for preset in "${presets[@]}"; do
+  say "build and test: $preset"
+  scripts/build.sh "$preset"
+  ctest --preset "$preset" -j "$(nproc)" "$@"
+done
