@@ -1,7 +1,8 @@
-// Max, average and global average pooling, NHWC.
+// Max and average pooling, NHWC.
 #pragma once
 
 #include "engine/context.h"
+#include "engine/ops/global_average.h"
 #include "engine/tensor.h"
 
 namespace tw::ops {
@@ -16,22 +17,17 @@ struct PoolParams {
 };
 
 /// `argmax` (u8, shape of y) receives the position of the maximum inside its window (first one on
-/// a tie); unused for average. Average divides by kernel*kernel (padding counts, as in PyTorch).
+/// a tie; padding never wins); unused for average. Average divides by kernel*kernel (padding
+/// counts, as in PyTorch).
 void pool_forward(Context& ctx, const PoolParams& params, const Tensor& x, const Tensor& y,
                   const Tensor& argmax);
 void pool_backward(Context& ctx, const PoolParams& params, const Tensor& dy, const Tensor& argmax,
                    const Tensor& dx);
 
-/// y [N,C] = mean of x [N,H,W,C] over H and W.
-void global_average_forward(Context& ctx, const Tensor& x, const Tensor& y);
-void global_average_backward(Context& ctx, const Tensor& dy, const Tensor& dx);
-
 using PoolForwardBody = void(Context&, const PoolParams&, const Tensor&, const Tensor&,
                              const Tensor&);
 using PoolBackwardBody = PoolForwardBody;
-using GlobalAverageBody = void(Context&, const Tensor&, const Tensor&);
 extern Bodies<PoolForwardBody> pool_forward_bodies;
 extern Bodies<PoolBackwardBody> pool_backward_bodies;
-extern Bodies<GlobalAverageBody> global_average_forward_bodies, global_average_backward_bodies;
 
 }  // namespace tw::ops

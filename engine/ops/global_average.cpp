@@ -1,0 +1,99 @@
+#include "engine/ops/global_average.h"
+
+#include <algorithm>
+
+#include "engine/ops/checks.h"
+#include "engine/ops/element.h"
+#include "engine/parallel.h"
+
+namespace tw::ops {
+
+constinit Bodies<GlobalAverageBody> global_average_forward_bodies{"global_average_forward"};
+constinit Bodies<GlobalAverageBody> global_average_backward_bodies{"global_average_backward"};
+
+namespace {
+
+void check_tensors(const Tensor& x, const Tensor& y) {
+  check_activation("global_average", "x", x);
+  check(x.shape.rank() == 4, "[global_average] x is {}; expected (N, H, W, C)", x.shape.str());
+  check_dtype("global_average", "y", y, x.dtype);
+  check_shape("global_average", "y", y, {x.shape[0], x.shape[3]});
+}
+
+}  // namespace
+
+void global_average_forward(Context& ctx, const Tensor& x, const Tensor& y) {
+  check_tensors(x, y);
+  global_average_forward_bodies(ctx.device(), ctx, x, y);
+}
+
+void global_average_backward(Context& ctx, const Tensor& dy, const Tensor& dx) {
+  check_tensors(dx, dy);
+  global_average_backward_bodies(ctx.device(), ctx, dy, dx);
+}
+
+namespace {
+
+/// Channels of one task.
+constexpr size_t kTile = 64;
+
+/// y[c] = mean over pixels of x[pixel * stride + c], c < n <= kTile.
+template <class T>
+TW_INLINE void mean_loop(const T* x, size_t pixels, size_t stride, size_t n, T* y) {
+  float acc[kTile] = {};
+  for (size_t p = 0; p < pixels; ++p)
+    for (size_t c = 0; c < n; ++c) acc[c] += load(x[p * stride + c]);
+  for (size_t c = 0; c < n; ++c) store(y[c], acc[c] / static_cast<float>(pixels));
+}
+TW_MULTIVERSION void mean(const float* x, size_t pixels, size_t stride, size_t n, float* y) {
+  mean_loop(x, pixels, stride, n, y);
+}
+TW_MULTIVERSION void mean(const bf16* x, size_t pixels, size_t stride, size_t n, bf16* y) {
+  mean_loop(x, pixels, stride, n, y);
+}
+
+template <class T>
+TW_INLINE void spread_loop(const T* dy, size_t pixels, size_t channels, T* dx) {
+  const float scale = 1.0f / static_cast<float>(pixels);
+#pragma GCC ivdep
+  for (size_t c = 0; c < channels; ++c) store(dx[c], scale * load(dy[c]));
+  for (size_t p = 1; p < pixels; ++p)
+#pragma GCC ivdep
+    for (size_t c = 0; c < channels; ++c) dx[p * channels + c] = dx[c];
+}
+TW_MULTIVERSION void spread(const float* dy, size_t pixels, size_t channels, float* dx) {
+  spread_loop(dy, pixels, channels, dx);
+}
+TW_MULTIVERSION void spread(const bf16* dy, size_t pixels, size_t channels, bf16* dx) {
+  spread_loop(dy, pixels, channels, dx);
+}
+
+void forward_cpu(Context& ctx, const Tensor& x, const Tensor& y) {
+  const auto pixels = static_cast<size_t>(x.shape[1] * x.shape[2]);
+  const auto channels = static_cast<size_t>(x.shape[3]);
+  with_activation_type(x.dtype, [&]<class T>() {
+    const auto from = x.as<T>(), to = y.as<T>();
+    parallel_for(ctx, static_cast<size_t>(x.shape[0]), 1, [&](size_t n, size_t) {
+      for (size_t c = 0; c < channels; c += kTile)
+        mean(from.data() + n * pixels * channels + c, pixels, channels,
+             std::min(kTile, channels - c), to.data() + n * channels + c);
+    });
+  });
+}
+
+void backward_cpu(Context& ctx, const Tensor& dy, const Tensor& dx) {
+  const auto pixels = static_cast<size_t>(dx.shape[1] * dx.shape[2]);
+  const auto channels = static_cast<size_t>(dx.shape[3]);
+  with_activation_type(dx.dtype, [&]<class T>() {
+    const auto from = dy.as<T>(), to = dx.as<T>();
+    parallel_for(ctx, static_cast<size_t>(dx.shape[0]), 1, [&](size_t n, size_t) {
+      spread(from.data() + n * channels, pixels, channels, to.data() + n * pixels * channels);
+    });
+  });
+}
+
+const bool registered = global_average_forward_bodies.add(Device::cpu, forward_cpu) &&
+                        global_average_backward_bodies.add(Device::cpu, backward_cpu);
+
+}  // namespace
+}  // namespace tw::ops

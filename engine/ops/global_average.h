@@ -1,0 +1,16 @@
+// Global average pooling, NHWC.
+#pragma once
+
+#include "engine/context.h"
+#include "engine/tensor.h"
+
+namespace tw::ops {
+
+/// y [N,C] = mean of x [N,H,W,C] over H and W.
+void global_average_forward(Context& ctx, const Tensor& x, const Tensor& y);
+void global_average_backward(Context& ctx, const Tensor& dy, const Tensor& dx);
+
+using GlobalAverageBody = void(Context&, const Tensor&, const Tensor&);
+extern Bodies<GlobalAverageBody> global_average_forward_bodies, global_average_backward_bodies;
+
+}  // namespace tw::ops
