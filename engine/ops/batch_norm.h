@@ -22,12 +22,14 @@ struct BatchNormForward {
   Tensor saved_mean, saved_rstd;     ///< [C], written by training, read by backward
 };
 
-/// Everything backward needs. With relu, the mask is read from y (> 0).
+/// Everything backward needs. The gradient of y is dy, or dy + dy2 where two branches meet. With
+/// relu it is masked by y > 0; without a residual y may be left out (data null): the mask is then
+/// computed again from x, gamma and beta, which reads one tensor less.
 struct BatchNormBackward {
-  Tensor x, y, dy;       ///< y is unused without relu
+  Tensor x, y, dy, dy2;  ///< y is unused without relu; dy2.data may be null
   Tensor dx, dresidual;  ///< dresidual.data may be null; it may equal dy.data (in place)
-  Tensor gamma, saved_mean, saved_rstd;
-  Tensor dgamma, dbeta;  ///< [C], written or (accumulate) added to
+  Tensor gamma, beta, saved_mean, saved_rstd;  ///< beta is read only for a mask without y
+  Tensor dgamma, dbeta;                        ///< [C], written or (accumulate) added to
 };
 
 /// Bytes of Context::scratch() for an input of shape x.
@@ -45,5 +47,6 @@ using BatchNormBackwardBody = void(Context&, const BatchNormParams&, const Batch
                                    bool);
 extern Bodies<BatchNormForwardBody> batch_norm_train_bodies, batch_norm_infer_bodies;
 extern Bodies<BatchNormBackwardBody> batch_norm_backward_bodies;
+extern Bodies<size_t(const Context&, const Shape&)> batch_norm_scratch_bodies;
 
 }  // namespace tw::ops
