@@ -1,0 +1,193 @@
+#!/usr/bin/env python3
+"""plot.py RUN... [-o FILE.png]: draws the curves of any number of run folders.
+
+By epoch: validation accuracy, training loss, entries sent per entry asked for. Accuracy once more
+by bytes sent (summed over ranks) and by seconds of training; and where the seconds went.
+"""
+
+import argparse
+import csv
+import json
+import math
+import os
+import sys
+from pathlib import Path
+
+try:
+    import matplotlib
+except ImportError:
+    # Debian's matplotlib belongs to Debian's python, which need not be the first on the PATH
+    system = "/usr/bin/python3"
+    if os.path.exists(system) and os.path.realpath(sys.executable) != os.path.realpath(system):
+        os.execv(system, [system, *sys.argv])
+    sys.exit("plot.py: matplotlib is missing; on Debian: apt-get install python3-matplotlib")
+
+matplotlib.use("Agg")
+import matplotlib.pyplot as plt  # noqa: E402
+from matplotlib.ticker import FuncFormatter, MaxNLocator, PercentFormatter  # noqa: E402
+
+PHASES = ["data", "forward", "backward", "select", "exchange", "update"]
+COLUMNS = ["epoch", "train_loss", "val_top1", "seconds", "nnz_over_k", "bytes_sent"]
+COLUMNS += [f"sec_{phase}" for phase in PHASES]
+# Okabe and Ito's palette: distinguishable with any colour vision
+COLOURS = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000", "#f0e442"]
+# what any SGD does in blues, what distribution adds in oranges
+PHASE_COLOURS = ["#c3d0e4", "#8fabd0", "#5b83b8", "#f5cf98", "#e59a3c", "#b3631a"]
+STYLE = {
+    "font.size": 10,
+    "axes.titlesize": 11,
+    "axes.titleweight": "bold",
+    "axes.titlelocation": "left",
+    "axes.grid": True,
+    "axes.axisbelow": True,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.edgecolor": "#888888",
+    "grid.color": "#e5e5e5",
+    "lines.linewidth": 2,
+    "lines.markersize": 4,
+    "legend.frameon": False,
+    "figure.constrained_layout.use": True,
+}
+
+
+class Run:
+    """One run folder: a column of numbers for each name, and what to call the run."""
+
+    def __init__(self, folder):
+        self.folder = Path(folder)
+        table = self.folder / "metrics.csv"
+        try:
+            with open(table, newline="") as file:
+                reader = csv.DictReader(file)
+                rows = list(reader)
+        except OSError as error:
+            sys.exit(f"plot.py: {table}: {error.strerror}")
+        missing = [name for name in COLUMNS if name not in (reader.fieldnames or [])]
+        if missing:
+            sys.exit(f"plot.py: {table}: missing column(s) {', '.join(missing)}")
+        if not rows:
+            sys.exit(f"plot.py: {table}: no epoch has been finished yet")
+        self.columns = {name: [self.number(table, row, name) for row in rows] for name in COLUMNS}
+        self.label = self.describe()
+
+    @staticmethod
+    def number(table, row, name):
+        """A cell as a float; an empty one (no validation in this epoch) as nan."""
+        try:
+            return float(row[name] or "nan")
+        except (TypeError, ValueError):
+            sys.exit(f"plot.py: {table}: {name} is {row[name]!r} in epoch {row['epoch']}")
+
+    def describe(self):
+        """name (sparsifier, density) as far as config.json tells."""
+        try:
+            config = json.loads((self.folder / "config.json").read_text())
+        except (OSError, json.JSONDecodeError):
+            return self.folder.resolve().name
+        name = config.get("name") or self.folder.resolve().name
+        kind = config.get("sparsifier", "")
+        if kind and kind != "dense" and "density" in config:
+            kind += f" {config['density']:g}"
+        return f"{name} ({kind})" if kind and kind != name else name
+
+    def __getitem__(self, name):
+        return self.columns[name]
+
+    def total(self, name):
+        """Running sum of a per-epoch column."""
+        sums, total = [], 0.0
+        for value in self[name]:
+            total += value
+            sums.append(total)
+        return sums
+
+
+def line(axes, run, x, y, colour):
+    """Draws y over x, leaving out the epochs that have no value."""
+    points = [(a, b) for a, b in zip(x, y) if not math.isnan(b)]
+    axes.plot([a for a, _ in points], [b for _, b in points], marker="o", color=colour,
+              label=run.label)
+
+
+def bytes_text(value, _position=None):
+    for unit in ["B", "kB", "MB", "GB", "TB"]:
+        if abs(value) < 1000 or unit == "TB":
+            return f"{value:.3g} {unit}"
+        value /= 1000
+
+
+def draw_phases(axes, runs):
+    """One bar a run: seconds of an average epoch by phase, and what no phase counted."""
+    for row, run in enumerate(runs):
+        left = 0.0
+        for phase, colour in zip(PHASES, PHASE_COLOURS):
+            mean = sum(run[f"sec_{phase}"]) / len(run["epoch"])
+            axes.barh(row, mean, left=left, color=colour, label=phase if row == 0 else None)
+            left += mean
+        rest = sum(run["seconds"]) / len(run["epoch"]) - left
+        if rest > 0:
+            axes.barh(row, rest, left=left, color="#dddddd", label="rest" if row == 0 else None)
+    names = [run.label.replace(" (", "\n(") for run in runs] if len(runs) > 1 else [""]
+    axes.set_yticks(range(len(runs)), names, fontsize=8)
+    axes.invert_yaxis()
+    axes.grid(axis="y", visible=False)
+    axes.legend(ncols=4, fontsize=8, loc="upper center", bbox_to_anchor=(0.5, -0.16))
+
+
+def draw(runs, title):
+    figure, ((top1, loss, phases), (by_bytes, by_seconds, sent)) = plt.subplots(
+        2, 3, figsize=(14, 7.5))
+    for run, colour in zip(runs, (COLOURS[i % len(COLOURS)] for i in range(len(runs)))):
+        line(top1, run, run["epoch"], run["val_top1"], colour)
+        line(loss, run, run["epoch"], run["train_loss"], colour)
+        line(by_bytes, run, run.total("bytes_sent"), run["val_top1"], colour)
+        line(by_seconds, run, run.total("seconds"), run["val_top1"], colour)
+        line(sent, run, run["epoch"], run["nnz_over_k"], colour)
+    draw_phases(phases, runs)
+
+    for axes, name, x in [(top1, "Validation top-1", "epoch"), (loss, "Training loss", "epoch"),
+                          (by_bytes, "Top-1 by bytes sent", "bytes, all ranks"),
+                          (by_seconds, "Top-1 by training time", "seconds"),
+                          (sent, "Entries sent / k", "epoch"),
+                          (phases, "Where an epoch's time goes", "seconds")]:
+        axes.set_title(name)
+        axes.set_xlabel(x)
+        if x == "epoch":
+            axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+    for axes in (top1, by_bytes, by_seconds):
+        axes.yaxis.set_major_formatter(PercentFormatter(1.0, decimals=0))
+    sent.set_ylim(0, 1.1 * max(1.0, *(value for run in runs for value in run["nnz_over_k"])))
+    ends = [run.total("bytes_sent")[-1] for run in runs]
+    if min(ends) > 0 and max(ends) > 20 * min(ends):
+        by_bytes.set_xscale("log")
+    by_bytes.xaxis.set_major_formatter(FuncFormatter(bytes_text))
+    for axes in (top1, loss):
+        axes.legend(fontsize=8, loc="lower right" if axes is top1 else "upper right")
+    if title:
+        figure.suptitle(title, x=0.01, ha="left", fontsize=13, fontweight="bold")
+    return figure
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("runs", nargs="+", metavar="RUN", help="run folder with metrics.csv")
+    parser.add_argument("-o", "--output", default="curves.png", help="picture (png, pdf, svg)")
+    parser.add_argument("--title", default="", help="text above the picture")
+    options = parser.parse_args()
+
+    runs = [Run(folder) for folder in options.runs]
+    labels = [run.label for run in runs]
+    for run in runs:
+        if labels.count(run.label) > 1:
+            run.label += f" [{run.folder}]"
+    with plt.rc_context(STYLE):
+        try:
+            draw(runs, options.title).savefig(options.output, dpi=150)
+        except (OSError, ValueError) as error:
+            sys.exit(f"plot.py: {options.output}: {error}")
+    print(f"plot.py: {options.output}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,30 @@
+#!/usr/bin/env bash
+# quickstart.sh: installs what is missing, builds, trains ResNet-20 with GaussianK-SGD on four
+# workers over generated images, and draws the curve. Exit 1 if the net did not learn.
+# shellcheck source=scripts/lib/common.sh
+. "$(dirname "${BASH_SOURCE[0]}")/lib/common.sh"
+
+run=runs/quickstart
+least_top1=0.8
+train=(
+  mpirun -n 4 build/bin/train --model resnet20 --sparsifier gaussiank --density 0.001
+  --density-warmup "0.015625,0.004" --epochs "${QUICKSTART_EPOCHS:-8}" --name quickstart
+)
+
+scripts/install_deps.sh
+
+say "build"
+scripts/build.sh release train
+
+say "${train[*]}"
+rm -rf "$run"
+"${train[@]}"
+
+say "curve"
+scripts/plot.py "$run" -o "$run/curve.png"
+
+# the last validation of the run, whatever epoch it was
+top1=$(sed -n 's/.*"val_top1": *\([0-9.eE+-]*\).*/\1/p' "$run/summary.json" | tail -n 1)
+awk -v a="${top1:-0}" -v b="$least_top1" 'BEGIN { exit !(a >= b) }' ||
+  die "val_top1 is ${top1:-missing in $run/summary.json}; expected at least $least_top1"
+say "val_top1 $top1; tables, checkpoints and curve.png are in $run"
