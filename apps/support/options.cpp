@@ -146,8 +146,7 @@ OptionTable::Given OptionTable::parse(int argc, char** argv, const std::string& 
   try {
     app.parse(argc, argv);
   } catch (const CLI::CallForHelp&) {
-    fmt::print("{}", app.help());
-    std::exit(0);
+    throw HelpText{app.help()};
   } catch (const CLI::ParseError& error) {
     fail("[options] {}", error.what());
   }

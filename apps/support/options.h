@@ -11,6 +11,11 @@ namespace tw {
 
 using Json = nlohmann::ordered_json;
 
+/// Thrown for --help: what to print before ending well.
+struct HelpText {
+  std::string text;
+};
+
 class OptionTable {
  public:
   /// Declares flag `--name` (JSON key: the same with _ for -) that sets `target`; its present
@@ -25,7 +30,7 @@ class OptionTable {
 
   /// What a command line asked for: flag -> text, in the order given.
   using Given = std::vector<std::pair<std::string, std::string>>;
-  /// Parses argv; prints help and exits 0 on --help. UserError names the nearest known flag.
+  /// Parses argv; throws HelpText on --help. UserError names the nearest known flag.
   Given parse(int argc, char** argv, const std::string& description) const;
 
   void set_text(const std::string& name, const std::string& text);

@@ -1,0 +1,177 @@
+#include "apps/support/checkpoint.h"
+
+#include <algorithm>
+
+#include "apps/support/together.h"
+#include "engine/error.h"
+#include "engine/weights.h"
+
+namespace tw {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr const char* kFormat = "thinwire checkpoint 1";
+
+fs::path rank_file(const fs::path& folder, int rank) {
+  return folder / fmt::format("rank-{}.safetensors", rank);
+}
+
+Tensor flat(std::span<float> values) {
+  return {values.data(), {static_cast<int64_t>(values.size())}, DType::f32, Device::cpu};
+}
+
+/// The flat tensor `name` of `file`, which must have `length` elements.
+std::span<const float> flat_from(const SafetensorsReader& file, const std::string& name,
+                                 size_t length) {
+  const std::span<const float> values = file.tensor(name).as<float>();
+  check(values.size() == length, "[checkpoint] {}: {} has {} elements; this run needs {}",
+        file.path().string(), name, values.size(), length);
+  return values;
+}
+
+void remove_old(const fs::path& folder) {
+  constexpr size_t kKept = 2;
+  std::vector<fs::path> found;
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder)) found.push_back(entry);
+  std::ranges::sort(found);
+  std::erase_if(found,
+                [](const fs::path& p) { return !p.filename().string().starts_with("step-"); });
+  for (size_t i = 0; i + kKept < found.size(); ++i) fs::remove_all(found[i]);
+}
+
+std::map<std::string, std::string> describe(const TrainConfig& config, const Position& at,
+                                            int ranks) {
+  const Json json = {{"model", config.model},
+                     {"dataset", config.dataset},
+                     {"sparsifier", config.sparsifier},
+                     {"seed", config.seed},
+                     {"batch_size", config.batch_size},
+                     {"val_size", config.val_size},
+                     {"precision", config.precision},
+                     {"threads_per_rank", config.threads_per_rank},
+                     {"ranks", ranks},
+                     {"step", at.step},
+                     {"epoch", at.epoch},
+                     {"batch", at.batch},
+                     {"totals", at.totals.json()},
+                     {"run", at.run.json()}};
+  return {{"format", kFormat}, {"thinwire", json.dump()}};
+}
+
+/// Sums the residuals of all old ranks and gives element i to rank i mod P; averages statistics.
+void deal_out(Communicator& comm, const fs::path& checkpoint, int64_t old_ranks, SyncSgd& sgd,
+              std::span<float> statistics) {
+  const std::span<float> residual = sgd.residual();
+  std::ranges::fill(residual, 0.0f);
+  std::ranges::fill(statistics, 0.0f);
+  for (int r = 0; r < old_ranks; ++r) {
+    const SafetensorsReader file(rank_file(checkpoint, r));
+    const auto old_residual = flat_from(file, "residual", residual.size());
+    const auto old_statistics = flat_from(file, "statistics", statistics.size());
+    const size_t ranks = static_cast<size_t>(comm.size());
+    for (size_t i = static_cast<size_t>(comm.rank()); i < residual.size(); i += ranks)
+      residual[i] += old_residual[i];
+    for (size_t i = 0; i < statistics.size(); ++i)
+      statistics[i] += old_statistics[i] / static_cast<float>(old_ranks);
+  }
+}
+
+}  // namespace
+
+void save_checkpoint(Context& ctx, Communicator& comm, const fs::path& folder,
+                     const TrainConfig& config, const Position& position, Model& model,
+                     SyncSgd& sgd, std::span<const float> statistics) {
+  const fs::path target = folder / fmt::format("step-{:08}", position.step);
+  const fs::path part = folder / fmt::format(".step-{:08}.part", position.step);
+  const std::string exists = fs::exists(target) ? "yes" : "";
+  if (!broadcast_text(ctx, comm, exists).empty()) return;  // this very step was saved before
+  const bool root = comm.rank() == 0;
+  if (root) {
+    fs::remove_all(part);
+    fs::create_directories(part);
+  }
+  barrier(ctx, comm);
+
+  const std::span<float> local = model.arena().statistic_values();
+  SafetensorsWriter own;
+  own.add("residual", flat(sgd.residual()));
+  own.add("statistics", flat(local));
+  own.write(rank_file(part, comm.rank()));
+  if (root) {
+    SafetensorsWriter momentum;
+    momentum.add("momentum", flat(sgd.momentum()));
+    momentum.write(part / "momentum.safetensors");
+    const std::vector<float> mine(local.begin(), local.end());
+    std::ranges::copy(statistics, local.begin());
+    save_weights(part / "model.safetensors", model.arena(),
+                 describe(config, position, comm.size()));
+    std::ranges::copy(mine, local.begin());
+  }
+
+  barrier(ctx, comm);
+  if (root) {
+    fs::rename(part, target);
+    remove_old(folder);
+  }
+}
+
+Resumed load_checkpoint(Communicator& comm, const fs::path& checkpoint, const TrainConfig& config,
+                        Model& model, SyncSgd& sgd) {
+  const SafetensorsReader weights(checkpoint / "model.safetensors");
+  const std::string place = fmt::format("[resume] {}", checkpoint.string());
+  const auto& metadata = weights.metadata();
+  const auto format = metadata.find("format");
+  check(format != metadata.end() && format->second == kFormat && metadata.contains("thinwire"),
+        "{}: not a checkpoint of this program (format \"{}\" expected)", place, kFormat);
+
+  Resumed resumed;
+  Position& at = resumed.position;
+  int64_t old_ranks = 0, old_batch_size = 0;
+  try {
+    const Json json = Json::parse(metadata.at("thinwire"));
+    const Json asked = Json::parse(describe(config, at, comm.size()).at("thinwire"));
+    for (const char* key : {"model", "dataset", "seed", "val_size"})
+      check(json.at(key) == asked.at(key), "{}: {} is {} in the checkpoint, {} in this run", place,
+            key, json.at(key).dump(), asked.at(key).dump());
+    for (const char* key : {"sparsifier", "precision", "batch_size", "threads_per_rank"}) {
+      if (json.at(key) != asked.at(key))
+        resumed.notice +=
+            fmt::format("{} was {}, is now {}; ", key, json.at(key).dump(), asked.at(key).dump());
+    }
+    json.at("ranks").get_to(old_ranks);
+    json.at("batch_size").get_to(old_batch_size);
+    json.at("step").get_to(at.step);
+    json.at("epoch").get_to(at.epoch);
+    json.at("batch").get_to(at.batch);
+    at.totals = EpochTotals::from_json(json.at("totals"));
+    at.run = EpochTotals::from_json(json.at("run"));
+  } catch (const Json::exception& error) {
+    fail("{}: damaged description: {}", place, error.what());
+  }
+
+  // everything is read and checked before anything is changed
+  const SafetensorsReader momentum(checkpoint / "momentum.safetensors");
+  const auto m = flat_from(momentum, "momentum", sgd.momentum().size());
+  const std::span<float> statistics = model.arena().statistic_values();
+  if (old_ranks == comm.size()) {
+    const SafetensorsReader own(rank_file(checkpoint, comm.rank()));
+    const auto residual = flat_from(own, "residual", sgd.residual().size());
+    const auto local = flat_from(own, "statistics", statistics.size());
+    load_weights(weights, model.arena());
+    std::ranges::copy(residual, sgd.residual().begin());
+    std::ranges::copy(local, statistics.begin());
+  } else {
+    load_weights(weights, model.arena());
+    deal_out(comm, checkpoint, old_ranks, sgd, statistics);
+    resumed.notice += fmt::format("{} ranks became {}: residuals were summed and dealt out again; ",
+                                  old_ranks, comm.size());
+  }
+  std::ranges::copy(m, sgd.momentum().begin());
+  const int64_t consumed = at.batch * old_ranks * old_batch_size;
+  at.batch = consumed / (comm.size() * config.batch_size);
+  return resumed;
+}
+
+}  // namespace tw

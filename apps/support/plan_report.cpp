@@ -1,0 +1,31 @@
+#include "apps/support/plan_report.h"
+
+namespace tw {
+
+void report_plan(Console& console, const TrainConfig& config, const DataSplit& data,
+                 const Model& model, const Planner::Memory& memory, const SgdConfig& sgd,
+                 int ranks) {
+  const size_t d = model.arena().size();
+  const auto text = [](size_t bytes) { return bytes_text(static_cast<double>(bytes)); };
+  console.line("{}: {} parameters, {} classes, images {}", config.model, d, model.spec().classes,
+               model.spec().image.str());
+  console.line("data: {} ({} training images), validation on {} ({})", config.dataset,
+               data.train->size(), data.val_name, data.val->size());
+  console.line("{} rank{} x {} threads, batch {} each, {} on {}", ranks, ranks == 1 ? "" : "s",
+               config.threads_per_rank, config.batch_size, config.precision, config.device);
+  console.line("batch-norm statistics for validation: {}",
+               config.bn_stats == "average" ? "averaged over ranks" : "rank 0's own");
+
+  const size_t parameters = 2 * d * sizeof(float);
+  const size_t optimizer = SyncSgd::memory_bytes(sgd, d);
+  console.line(
+      "memory per rank: {} activations + {} packed weights and inputs + {} scratch + "
+      "{} parameters and gradients + {} optimizer = {}",
+      text(memory.workspace), text(memory.persistent), text(memory.scratch), text(parameters),
+      text(optimizer), text(memory.total() + parameters + optimizer));
+  const size_t k = config.sparsifier == "dense" ? d : entries_to_keep(config.density, d);
+  console.line("{}: {} of {} entries a step and rank, {} sent by each rank", config.sparsifier, k,
+               d, bytes_text(expected_bytes(config.sparsifier, ranks, d, k)));
+}
+
+}  // namespace tw

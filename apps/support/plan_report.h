@@ -1,0 +1,16 @@
+// The plan of a run, told before anything is spent: network, memory, bytes on the wire.
+#pragma once
+
+#include "apps/support/config.h"
+#include "apps/support/console.h"
+#include "data/dataset.h"
+#include "models/model.h"
+#include "sparsify/sync_sgd.h"
+
+namespace tw {
+
+void report_plan(Console& console, const TrainConfig& config, const DataSplit& data,
+                 const Model& model, const Planner::Memory& memory, const SgdConfig& sgd,
+                 int ranks);
+
+}  // namespace tw

@@ -1,0 +1,28 @@
+// What `auto` stands for on this machine.
+#include <algorithm>
+#include <cstdlib>
+#include <thread>
+
+#include "apps/support/trainer.h"
+#include "engine/cpu_features.h"
+
+namespace tw {
+
+Device resolved_device(const TrainConfig& config) {
+  if (config.device == "auto") return native_bodies.has(Device::cuda) ? Device::cuda : Device::cpu;
+  return config.device == "cuda" ? Device::cuda : Device::cpu;
+}
+
+DType resolved_precision(const TrainConfig& config) {
+  if (config.precision == "auto") return cpu_has_bf16() ? DType::bf16 : DType::f32;
+  return config.precision == "bf16" ? DType::bf16 : DType::f32;
+}
+
+int resolved_threads(const TrainConfig& config, int ranks) {
+  if (config.threads_per_rank > 0) return static_cast<int>(config.threads_per_rank);
+  // a launcher that spreads ranks over machines says how many are on this one
+  if (const char* local = std::getenv("MPI_LOCALNRANKS")) ranks = std::max(1, std::atoi(local));
+  return std::max(1, static_cast<int>(std::thread::hardware_concurrency()) / ranks);
+}
+
+}  // namespace tw

@@ -1,0 +1,49 @@
+#include "apps/support/step_log.h"
+
+#include <cstring>
+
+#include "comm/collectives.h"
+
+namespace tw {
+
+namespace {
+constexpr size_t kMostWaiting = 20;
+}
+
+StepLog::StepLog(std::function<void(const StepRecord&)> merged) : merged_(std::move(merged)) {
+  waiting_.reserve(kMostWaiting);
+}
+
+void StepLog::add(Context& ctx, Communicator& comm, const StepRecord& record) {
+  waiting_.push_back(record);
+  if (waiting_.size() == kMostWaiting) flush(ctx, comm);
+}
+
+void StepLog::flush(Context& ctx, Communicator& comm) {
+  const std::span<const StepRecord> mine(waiting_);
+  GatheredBlocks blocks;
+  allgather(ctx, comm, std::as_bytes(mine), mine.size_bytes(), blocks);
+  for (size_t i = 0; i < mine.size(); ++i) {
+    StepRecord sum;
+    for (int r = 0; r < comm.size(); ++r) {
+      StepRecord one;
+      std::memcpy(&one, blocks[r].data() + i * sizeof one, sizeof one);
+      sum.step = one.step;
+      sum.lr = one.lr;
+      sum.density = one.density;
+      sum.loss += one.loss;
+      sum.top1 += one.top1;
+      sum.images += one.images;
+      sum.nnz += one.nnz;
+      sum.k += one.k;
+      sum.bytes += one.bytes;
+      sum.seconds += one.seconds / comm.size();
+      sum.phases += one.phases;
+    }
+    sum.phases /= comm.size();
+    merged_(sum);
+  }
+  waiting_.clear();
+}
+
+}  // namespace tw

@@ -1,0 +1,257 @@
+#include "apps/support/trainer.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "apps/support/checkpoint.h"
+#include "apps/support/csv.h"
+#include "apps/support/evaluate.h"
+#include "apps/support/plan_report.h"
+#include "apps/support/run_folder.h"
+#include "apps/support/schedule.h"
+#include "apps/support/step_log.h"
+#include "apps/support/stopwatch.h"
+#include "apps/support/summary.h"
+#include "apps/support/together.h"
+#include "data/loader.h"
+#include "models/model.h"
+#include "sparsify/sync_sgd.h"
+
+namespace tw {
+
+namespace {
+
+/// The parts of a run on this rank.
+class Run {
+ public:
+  Run(Communicator& comm, const TrainConfig& config, const DataSplit& data,
+      const std::atomic<bool>& stop, Console& console)
+      : config_(config),
+        comm_(comm),
+        data_(data),
+        stop_(stop),
+        console_(console),
+        ctx_(resolved_device(config), resolved_threads(config, comm.size())),
+        model_(config.model, {.image = data.train->image, .classes = data.train->classes}) {}
+
+  RunResult run();
+
+ private:
+  void prepare();
+  void train_epoch();
+  StepRecord train_step();
+  void close_epoch(bool whole);
+  void checkpoint();
+  std::vector<float> statistics();
+  RunResult finish(bool stopped);
+
+  bool out_of_steps() const { return config_.max_steps > 0 && at_.step >= config_.max_steps; }
+
+  TrainConfig config_;
+  Communicator& comm_;
+  const DataSplit& data_;
+  const std::atomic<bool>& stop_;
+  Console& console_;
+  Context ctx_;
+  Model model_;
+  std::unique_ptr<SyncSgd> sgd_;
+  std::unique_ptr<Loader> train_loader_, val_loader_;
+  RunFolder folder_;
+  std::unique_ptr<CsvFile> steps_csv_, metrics_csv_;  // rank 0 only
+  std::unique_ptr<StepLog> log_;
+  Position at_;
+  ops::LossSums val_;
+  bool stop_seen_ = false;
+  Stopwatch clock_;
+};
+
+void Run::prepare() {
+  config_.threads_per_rank = ctx_.threads();
+  config_.precision = name(resolved_precision(config_));
+  config_.device = name(ctx_.device());
+  const Planner::Memory memory =
+      model_.plan(ctx_, {.batch = config_.batch_size,
+                         .activations = resolved_precision(config_),
+                         .label_smoothing = static_cast<float>(config_.label_smoothing),
+                         .mean = data_.mean,
+                         .deviation = data_.deviation});
+  const SgdConfig sgd{.sparsifier = config_.sparsifier,
+                      .momentum = config_.momentum,
+                      .weight_decay = config_.weight_decay,
+                      .nesterov = config_.nesterov,
+                      .error_feedback = !config_.no_error_feedback};
+  report_plan(console_, config_, data_, model_, memory, sgd, comm_.size());
+  if (config_.dry_run) return;
+
+  model_.allocate(ctx_, static_cast<uint64_t>(config_.seed));
+  sgd_ = std::make_unique<SyncSgd>(ctx_, comm_, model_.arena(), sgd, config_.settings);
+  LoaderConfig loader{.batch = config_.batch_size,
+                      .rank = comm_.rank(),
+                      .ranks = comm_.size(),
+                      .seed = static_cast<uint64_t>(config_.seed),
+                      .threads = static_cast<int>(config_.loader_threads)};
+  agree(ctx_, comm_, [&] {
+    train_loader_ = std::make_unique<Loader>(data_.train, loader);
+    loader.training = false;
+    val_loader_ = std::make_unique<Loader>(data_.val, loader);
+  });
+
+  agree(ctx_, comm_, [&] {
+    if (comm_.rank() == 0) folder_ = open_run_folder(config_, comm_.size());
+  });
+  folder_.path = broadcast_text(ctx_, comm_, folder_.path.string());
+  folder_.checkpoint = broadcast_text(ctx_, comm_, folder_.checkpoint.string());
+  agree(ctx_, comm_, [&] {
+    if (folder_.checkpoint.empty()) return;
+    const Resumed resumed = load_checkpoint(comm_, folder_.checkpoint, config_, model_, *sgd_);
+    at_ = resumed.position;
+    console_.line("resuming {} at step {}{}{}", folder_.checkpoint.string(), at_.step,
+                  resumed.notice.empty() ? "" : ": ", resumed.notice);
+  });
+  check_same_layout(ctx_, comm_, model_.arena());
+  model_.refresh(ctx_);
+
+  const bool root = comm_.rank() == 0;
+  agree(ctx_, comm_, [&] {
+    if (!root) return;
+    write_config(folder_, config_, comm_);
+    steps_csv_ = std::make_unique<CsvFile>(folder_.file("steps.csv"), kStepHeader, at_.step);
+    metrics_csv_ =
+        std::make_unique<CsvFile>(folder_.file("metrics.csv"), kMetricsHeader, at_.epoch);
+  });
+  log_ = std::make_unique<StepLog>([this](const StepRecord& step) {
+    at_.totals.add(step);
+    at_.run.add(step);
+    if (steps_csv_) steps_csv_->row(step_row(step, at_.epoch + 1));
+  });
+  console_.line("writing to {}", folder_.path.string());
+}
+
+StepRecord Run::train_step() {
+  StepRecord record;
+  Stopwatch watch;
+  const Batch& batch = train_loader_->next();
+  std::memcpy(model_.images().data, batch.images.data, batch.images.bytes());
+  std::memcpy(model_.labels().data, batch.labels.data, batch.labels.bytes());
+  record.phases.data = watch.lap();
+
+  const Pass pass{
+      .ctx = ctx_,
+      .seed = static_cast<uint64_t>(config_.seed) * 65536 + static_cast<uint64_t>(comm_.rank()),
+      .step = static_cast<uint64_t>(at_.step)};
+  const ops::LossSums sums = model_.forward(pass);
+  record.phases.forward = watch.lap();
+  model_.backward(pass);
+  record.phases.backward = watch.lap();
+
+  record.lr = learning_rate(config_, at_.epoch, at_.batch, train_loader_->batches());
+  record.density = density_of(config_, at_.epoch);
+  const StepReport report = sgd_->step({.step = static_cast<uint64_t>(at_.step),
+                                        .lr = record.lr,
+                                        .density = record.density,
+                                        .stop = stop_.load()});
+  watch.lap();
+  model_.refresh(ctx_);
+  record.phases.select = report.sec_select;
+  record.phases.exchange = report.sec_exchange;
+  record.phases.update = report.sec_update + watch.lap();
+  stop_seen_ = report.stop;
+
+  ++at_.step;
+  ++at_.batch;
+  record.step = at_.step;
+  record.loss = sums.loss;
+  record.top1 = sums.top1;
+  record.images = sums.count;
+  record.nnz = static_cast<double>(report.nnz);
+  record.k = static_cast<double>(report.k);
+  record.bytes = static_cast<double>(report.bytes_sent);
+  record.seconds = watch.total();
+  return record;
+}
+
+void Run::train_epoch() {
+  const int64_t batches = train_loader_->batches(), first = at_.batch;
+  train_loader_->start(static_cast<uint32_t>(at_.epoch), first);
+  Stopwatch watch;
+  const double global_batch = static_cast<double>(config_.batch_size * comm_.size());
+  while (at_.batch < batches && !stop_seen_ && !out_of_steps()) {
+    log_->add(ctx_, comm_, train_step());
+    const double done = static_cast<double>(at_.batch - first);
+    const double left = static_cast<double>(batches - at_.batch);
+    console_.progress(fmt::format("epoch {}/{}", at_.epoch + 1, config_.epochs), at_.batch, batches,
+                      done * global_batch / watch.total(), watch.total() / done * left);
+    const bool due = config_.checkpoint_steps > 0 && at_.step % config_.checkpoint_steps == 0;
+    if (due && at_.batch < batches) checkpoint();
+  }
+  log_->flush(ctx_, comm_);
+}
+
+/// Validates and reports an epoch; one cut short by --max-steps stays open for a resumed run.
+void Run::close_epoch(bool whole) {
+  const int64_t epoch = at_.epoch + 1;
+  const bool last = epoch >= config_.epochs || out_of_steps();
+  const auto due = [&](int64_t every) { return last || (every > 0 && epoch % every == 0); };
+  const double lr = learning_rate(config_, at_.epoch, at_.batch - 1, train_loader_->batches());
+  const double density = density_of(config_, at_.epoch);
+  val_ = {};
+  if (due(config_.eval_every)) {
+    const StatisticsSwap swap(model_, statistics());
+    val_ = evaluate(ctx_, comm_, model_, *val_loader_);
+  }
+  if (metrics_csv_) metrics_csv_->row(metrics_row(epoch, lr, density, at_.totals, val_));
+  report_epoch(console_, epoch, config_.epochs, at_.totals, val_);
+  if (whole) {
+    ++at_.epoch;
+    at_.batch = 0;
+    at_.totals = {};
+  }
+  if (due(config_.checkpoint_every)) checkpoint();
+}
+
+std::vector<float> Run::statistics() {
+  const std::span<const float> own = model_.arena().statistic_values();
+  if (config_.bn_stats == "average") return mean_over_ranks(ctx_, comm_, own);
+  return {own.begin(), own.end()};
+}
+
+void Run::checkpoint() {
+  log_->flush(ctx_, comm_);
+  save_checkpoint(ctx_, comm_, folder_.checkpoints(), config_, at_, model_, *sgd_, statistics());
+}
+
+RunResult Run::finish(bool stopped) {
+  if (stopped) checkpoint();
+  const StatisticsSwap swap(model_, statistics());
+  const RunSummary summary{
+      .result = {.val_top1 = share(val_.top1, val_.count),
+                 .val_top5 = share(val_.top5, val_.count),
+                 .val_loss = val_.loss / static_cast<double>(std::max<int64_t>(1, val_.count)),
+                 .stopped = stopped},
+      .val_name = data_.val_name,
+      .seconds = clock_.total(),
+      .weights_hash = common_weights_hash(ctx_, comm_, model_.arena())};
+  if (comm_.rank() == 0) write_summary(console_, folder_, config_, at_, summary);
+  return summary.result;
+}
+
+RunResult Run::run() {
+  prepare();
+  if (config_.dry_run) return {};
+  while (at_.epoch < config_.epochs && !out_of_steps()) {
+    train_epoch();
+    const bool whole = at_.batch == train_loader_->batches();
+    if (whole || out_of_steps()) close_epoch(whole);
+    if (stop_seen_) return finish(true);
+  }
+  return finish(false);
+}
+
+}  // namespace
+
+RunResult train(Communicator& comm, const TrainConfig& config, const DataSplit& data,
+                const std::atomic<bool>& stop, Console& console) {
+  return Run(comm, config, data, stop, console).run();
+}
+
+}  // namespace tw

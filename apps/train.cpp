@@ -1,0 +1,82 @@
+// train: synchronous data-parallel SGD with gradient sparsification, over MPI or threads.
+#include <cmath>
+
+#include "apps/support/launch.h"
+#include "apps/support/trainer.h"
+#include "comm/transports.h"
+#include "engine/error.h"
+
+namespace {
+
+using namespace tw;
+
+constexpr int kStoppedBySignal = 3;
+
+DataSplit load_data(const TrainConfig& config) {
+  return datasets()
+      .find(config.dataset)
+      .factory({.dir = config.data_dir,
+                .val_size = static_cast<size_t>(config.val_size),
+                .seed = static_cast<uint64_t>(config.seed)});
+}
+
+/// One run with one seed, on threads of this process or on the ranks of mpirun.
+RunResult run_once(Communicator& world, const TrainConfig& config, const DataSplit& data) {
+  if (config.workers <= 1) {
+    Console console(world.rank() == 0);
+    return train(world, config, data, stop_signal(), console);
+  }
+  RunResult result;
+  run_on_threads(static_cast<int>(config.workers), [&](Communicator& comm) {
+    Console console(comm.rank() == 0);
+    const RunResult mine = train(comm, config, data, stop_signal(), console);
+    if (comm.rank() == 0) result = mine;
+  });
+  return result;
+}
+
+/// Runs every seed and ends with mean and standard deviation of the final accuracy.
+RunResult run_seeds(Communicator& world, TrainConfig config, const DataSplit& data) {
+  double sum = 0, squares = 0;
+  RunResult last;
+  for (const int64_t seed : config.seeds) {
+    config.seed = seed;
+    TrainConfig one = config;
+    if (!one.name.empty()) one.name = fmt::format("{}-s{}", one.name, seed);
+    last = run_once(world, one, data);
+    if (last.stopped) return last;
+    sum += last.val_top1;
+    squares += last.val_top1 * last.val_top1;
+  }
+  const double n = static_cast<double>(config.seeds.size());
+  const double mean = sum / n;
+  const double deviation =
+      n > 1 ? std::sqrt(std::max(0.0, (squares - n * mean * mean) / (n - 1))) : 0;
+  Console(world.rank() == 0).line("\ntop-1 over {} seeds: {:.4f} ± {:.4f}", n, mean, deviation);
+  return last;
+}
+
+int run(Communicator& world, int argc, char** argv) {
+  const TrainConfig config = parse_train_config(argc, argv);
+  if (config.list) {
+    if (world.rank() == 0) print_registered();
+    return 0;
+  }
+  check(config.workers == 0 || !started_by_mpi(),
+        "[options] workers is {} under mpirun; the number of ranks is mpirun's -n here, --workers "
+        "makes ranks out of threads without it",
+        config.workers);
+  Console console(world.rank() == 0);
+  if (config.dataset == "shapes" && config.data_dir.empty())
+    console.line("no --data-dir given: training on the generated data set shapes");
+  const DataSplit data = load_data(config);
+  const RunResult result =
+      config.seeds.empty() ? run_once(world, config, data) : run_seeds(world, config, data);
+  return result.stopped ? kStoppedBySignal : 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  return tw::run_program([&](Communicator& world) { return run(world, argc, argv); });
+}
