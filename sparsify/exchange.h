@@ -4,7 +4,6 @@
 #include <functional>
 #include <memory>
 #include <span>
-#include <vector>
 
 #include "comm/communicator.h"
 #include "engine/registry.h"
@@ -14,11 +13,21 @@ namespace tw {
 
 /// What rides along with a step's exchange: each rank's word, and after it everybody's.
 struct Control {
-  bool stop = false;                  ///< in: this rank was told to stop; out: any rank was
-  size_t nonfinite = SIZE_MAX;        ///< in: flat index of this rank's first NaN/Inf, if any
-  int nonfinite_rank = -1;            ///< out: lowest rank that reported one, -1 if none
-  size_t nonfinite_index = SIZE_MAX;  ///< out: that rank's index
+  bool stop = false;            ///< in: this rank was told to stop; out: any rank was
+  size_t nonfinite = SIZE_MAX;  ///< flat index of a NaN/Inf, SIZE_MAX if none
+  float nonfinite_value = 0;    ///< what stands there
+  int nonfinite_rank = -1;      ///< out: the lowest rank that reported one, -1 if none
 };
+
+/// A rank's Control as it travels.
+struct ControlWord {
+  uint64_t nonfinite = UINT64_MAX;
+  float nonfinite_value = 0;
+  uint32_t stop = 0;
+};
+ControlWord pack(const Control& control);
+/// Merges the word of `rank` into the common control; call it for ranks in ascending order.
+void merge(Control& control, int rank, const ControlWord& word);
 
 /// One step's vectors on this rank.
 struct ExchangeStep {
@@ -36,6 +45,7 @@ class Exchange {
   /// True when it sums whole gradients and needs no selector.
   virtual bool dense() const { return false; }
   /// Leaves the sum over ranks in step.gradient, bit-identical on all of them, and merges control.
+  /// When some rank reported a NaN or infinity, the sum is not to be used.
   virtual void run(Context& ctx, Communicator& comm, const ExchangeStep& step,
                    Control& control) = 0;
 };

@@ -37,7 +37,8 @@ SelectInfo select_all(Context& ctx, std::span<const float> g, std::span<float> e
 /// k = max(1, floor(density * d)), in double.
 size_t entries_to_keep(double density, size_t d);
 
-using SelectorFactory = std::function<std::unique_ptr<Selector>(const Settings&)>;
+/// Makes a selector for the device of the context.
+using SelectorFactory = std::function<std::unique_ptr<Selector>(Context&, const Settings&)>;
 Registry<SelectorFactory>& selectors();
 
 }  // namespace tw

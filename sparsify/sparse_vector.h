@@ -1,6 +1,7 @@
 // SparseVector: indices in ascending order and their values, as they travel.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -12,9 +13,12 @@ struct SparseVector {
   std::vector<float> values;
   size_t count = 0;  ///< entries in use; the vectors keep their size, so a step allocates nothing
 
-  /// Makes room for at least `capacity` entries; what is in use is kept.
+  size_t capacity() const { return indices.size(); }
+  /// Makes room for at least `capacity` entries; what is in use is kept. Grows by half at least,
+  /// so that counts that vary a little from step to step soon allocate nothing.
   void reserve(size_t capacity) {
     if (indices.size() >= capacity) return;
+    capacity = std::max(capacity, indices.size() + indices.size() / 2);
     indices.resize(capacity);
     values.resize(capacity);
   }

@@ -61,7 +61,11 @@ class SyncSgd {
   static size_t memory_bytes(const SgdConfig& config, size_t d);
 
  private:
-  [[noreturn]] void report_nonfinite(const Control& control) const;
+  // each returns k
+  size_t select(double density, Control& control);
+  size_t check_finite(Control& control);
+  void update(double lr);
+  [[noreturn]] void report_nonfinite(const Control& control, uint64_t step) const;
 
   Context& ctx_;
   Communicator& comm_;

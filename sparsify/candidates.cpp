@@ -1,0 +1,138 @@
+#include "sparsify/candidates.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "engine/parallel.h"
+#include "engine/simd.h"
+#include "sparsify/compact.h"
+
+namespace tw {
+
+namespace {
+
+constexpr size_t kBlock = 4096;
+constexpr size_t kSamples = 32768;
+
+constexpr uint32_t kNoCount = ~0u;
+
+TW_MULTIVERSION size_t count_at_least(const float* u, size_t n, uint32_t bits) {
+  uint32_t count = 0;
+  for (size_t i = 0; i < n; ++i) count += magnitude_bits(u[i]) >= bits;
+  return count;
+}
+
+// one contiguous part of d per thread, whole blocks
+size_t part_length(const Context& ctx, size_t d) {
+  const size_t blocks = (d + kBlock - 1) / kBlock;
+  const size_t threads = static_cast<size_t>(ctx.threads());
+  return std::max<size_t>(1, (blocks + threads - 1) / threads) * kBlock;
+}
+
+// a fixed low-discrepancy sequence: jitter keeps the sample off any period of the parameters
+size_t jitter(size_t i, size_t width) {
+  const uint64_t fraction = (i * 0x9E3779B97F4A7C15ull) >> 32;
+  return static_cast<size_t>((fraction * width) >> 32);
+}
+
+}  // namespace
+
+void Candidates::collect(Context& ctx, std::span<const float> g, std::span<float> e,
+                         uint32_t min_bits) {
+  collect_and_count(ctx, g, e, min_bits, kNoCount);
+}
+
+size_t Candidates::collect_and_count(Context& ctx, std::span<const float> g, std::span<float> e,
+                                     uint32_t min_bits, uint32_t count_bits) {
+  const size_t part = part_length(ctx, e.size());
+  runs_.resize((e.size() + part - 1) / part);
+  counted_.assign(runs_.size(), 0);
+  parallel_for(ctx, e.size(), part, [&](size_t begin, size_t end) {
+    SparseVector& run = runs_[begin / part];
+    size_t count = 0;
+    for (size_t i = begin; i < end; i += kBlock) {
+      const size_t n = std::min(kBlock, end - i);
+      run.reserve(count + n + kCompactSlack);
+      count += add_and_compact(g.empty() ? nullptr : g.data() + i, e.data() + i, n, min_bits,
+                               static_cast<uint32_t>(i),
+                               {run.indices.data() + count, run.values.data() + count});
+      // the block is still in the first-level cache
+      if (count_bits != kNoCount)
+        counted_[begin / part] += count_at_least(e.data() + i, n, count_bits);
+    }
+    run.count = count;
+    // headroom: the next step's count is near this one
+    run.reserve(count + count / 2 + kBlock + kCompactSlack);
+  });
+  return std::accumulate(counted_.begin(), counted_.end(), size_t{0});
+}
+
+size_t Candidates::count() const {
+  size_t count = 0;
+  for (const SparseVector& run : runs_) count += run.count;
+  return count;
+}
+
+uint32_t sampled_threshold(Context& ctx, std::span<const float> g, std::span<const float> e,
+                           size_t k, std::vector<uint32_t>& sample, LogHistogram& histogram) {
+  const size_t d = e.size(), n = std::min(d, kSamples);
+  if (sample.size() < n) sample.resize(n);
+  parallel_for(ctx, n, kSamples / 16, [&](size_t begin, size_t end) {
+    for (size_t i = begin; i < end; ++i) {
+      const size_t first = i * d / n, width = (i + 1) * d / n - first;
+      const size_t at = first + jitter(i, width);
+      sample[i] = magnitude_bits(g[at] + e[at]);
+    }
+  });
+  histogram.clear();
+  for (size_t i = 0; i < n; ++i) histogram.add(sample[i]);
+
+  // of n samples, about `expected` lie among the k largest of u
+  const double expected = static_cast<double>(k) / static_cast<double>(d) * static_cast<double>(n);
+  const double rank = std::ceil(expected + 5 * std::sqrt(expected) + 2);
+  // without NaN and infinity, which no finite threshold may hide
+  return std::clamp(histogram.cut(static_cast<size_t>(rank)).edge, 1u, kInfinityBits);
+}
+
+uint32_t counted_threshold(Context& ctx, std::span<const float> u, size_t k,
+                           LogHistogram& histogram) {
+  const size_t part = part_length(ctx, u.size());
+  std::vector<LogHistogram> parts((u.size() + part - 1) / part);
+  parallel_for(ctx, u.size(), part, [&](size_t begin, size_t end) {
+    LogHistogram& mine = parts[begin / part];
+    mine.clear();
+    for (size_t i = begin; i < end; ++i) mine.add(magnitude_bits(u[i]));
+  });
+  histogram.clear();
+  for (const LogHistogram& one : parts) histogram.add(one);
+  return std::clamp(histogram.cut(k).edge, 1u, kInfinityBits);
+}
+
+std::optional<size_t> first_nonfinite(const Candidates& candidates) {
+  for (const SparseVector& run : candidates.runs())
+    for (size_t i = 0; i < run.count; ++i)
+      if (magnitude_bits(run.values[i]) >= kInfinityBits) return run.indices[i];
+  return std::nullopt;
+}
+
+void take(const Candidates& candidates, uint64_t cut, uint32_t resolution, std::span<float> e,
+          uint32_t base, SparseVector& out) {
+  size_t count = out.count;
+  for (const SparseVector& run : candidates.runs()) {
+    // entries are written always and kept by moving on, so each needs a place
+    out.reserve(count + run.count + 1);
+    for (size_t i = 0; i < run.count; ++i) {
+      const uint32_t index = run.indices[i];
+      const float value = run.values[i];
+      out.indices[count] = base + index;
+      out.values[count] = value;
+      const bool taken = rank_key(value, index, resolution) >= cut;
+      count += taken;
+      if (taken) e[index] = 0;
+    }
+    out.count = count;
+  }
+}
+
+}  // namespace tw

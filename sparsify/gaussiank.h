@@ -1,0 +1,33 @@
+// The authors' Gaussian threshold (Shi et al. 2019, arXiv 1911.08772, and their code).
+#pragma once
+
+#include <vector>
+
+#include "engine/dispatch.h"
+#include "sparsify/candidates.h"
+#include "sparsify/selector.h"
+
+namespace tw {
+
+/// `refine=paper`, the body for the CPU, on the density k / d:
+///   thr = mean(u) + |ppf(density / 2)| * std(u);   at most 3 times: S = {i : |u_i| > thr};
+///   |S| < 2k/3: thr *= 0.5;   |S| > 4k/3: thr *= 1.5;   else stop.   The last S evaluated is sent.
+/// S may be empty or hold everything. Two passes over memory, three when thr was too high.
+class GaussianPaper : public Selector {
+ public:
+  SelectInfo select(Context& ctx, std::span<const float> g, std::span<float> e, size_t k,
+                    uint32_t base, SparseVector& out) override;
+
+ private:
+  struct Moments {
+    double sum = 0, square = 0;
+  };
+  Moments add_and_measure(Context& ctx, std::span<const float> g, std::span<float> e);
+
+  Candidates candidates_;
+  std::vector<Moments> blocks_;
+};
+
+extern Bodies<std::unique_ptr<Selector>(const Settings&)> gaussiank_bodies;
+
+}  // namespace tw
