@@ -1,0 +1,120 @@
+// Stopping and resuming: as if it had never stopped, bit for bit.
+#include <csignal>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <thread>
+
+#include "tests/support/program.h"
+
+namespace tw::test {
+namespace {
+
+using Json = nlohmann::json;
+using namespace std::chrono_literals;
+
+constexpr int kSteps = 60;
+
+std::string command(const TempFolder& folder, const std::string& arguments) {
+  return fmt::format(
+      "THINWIRE_CACHE={} {} --output-dir {} --precision f32 --model lenet --lr 0.02 --workers 4 "
+      "--epochs 2 --max-steps {} --checkpoint-steps 7 --density 0.01 {}",
+      TW_TEST_CACHE, TW_TRAIN, folder.path().string(), kSteps, arguments);
+}
+
+std::string hash(const std::filesystem::path& run) {
+  std::ifstream in(run / "summary.json");
+  return Json::parse(in)["weights_hash"];
+}
+
+std::vector<std::string> rows(const std::filesystem::path& csv, size_t columns) {
+  std::ifstream in(csv);
+  std::vector<std::string> result;
+  for (std::string line; std::getline(in, line);) {
+    size_t end = 0;
+    for (size_t i = 0; i < columns && end != std::string::npos; ++i) end = line.find(',', end + 1);
+    result.push_back(line.substr(0, end));
+  }
+  return result;
+}
+
+/// Starts a command and ends it with `signal` once its steps.csv has grown to `lines` lines.
+int interrupt(const std::string& line, const std::filesystem::path& steps, size_t lines,
+              int signal) {
+  const pid_t child = ::fork();
+  if (child == 0) {
+    ::execl("/bin/sh", "sh", "-c", ("exec env " + line + " >/dev/null 2>&1").c_str(), nullptr);
+    ::_exit(127);
+  }
+  for (int i = 0; i < 6000 && rows(steps, 1).size() < lines; ++i) std::this_thread::sleep_for(10ms);
+  ::kill(child, signal);
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+class Resume : public testing::TestWithParam<std::string> {};
+
+TEST_P(Resume, AfterKillEqualsUninterrupted) {
+  const TempFolder folder;
+  const std::string algorithm = "--sparsifier " + GetParam();
+  ASSERT_EQ(run_command(command(folder, algorithm + " --name whole")).code, 0);
+
+  // steps.csv grows at every checkpoint, so 20 lines mean that two are complete
+  const int killed =
+      interrupt(command(folder, algorithm + " --name cut"), folder / "cut/steps.csv", 20, SIGKILL);
+  ASSERT_EQ(killed, 128 + SIGKILL);
+  ASSERT_FALSE(std::filesystem::exists(folder / "cut/summary.json"));
+  const Ended resumed = run_command(command(folder, algorithm + " --name cut --resume auto"));
+  ASSERT_EQ(resumed.code, 0) << resumed.output;
+  EXPECT_TRUE(resumed.says("resuming")) << resumed.output;
+
+  EXPECT_EQ(hash(folder / "cut"), hash(folder / "whole"));
+  // step to images: everything but times, no row twice, none missing
+  EXPECT_EQ(rows(folder / "cut/steps.csv", 7), rows(folder / "whole/steps.csv", 7));
+  EXPECT_EQ(rows(folder / "cut/metrics.csv", 8), rows(folder / "whole/metrics.csv", 8));
+}
+
+INSTANTIATE_TEST_SUITE_P(Algorithms, Resume, testing::Values("dense", "topk", "gaussiank"));
+
+TEST(Stop, SigtermWritesACheckpointThatContinues) {
+  const TempFolder folder;
+  ASSERT_EQ(run_command(command(folder, "--sparsifier topk --name whole")).code, 0);
+  const int code = interrupt(command(folder, "--sparsifier topk --name cut"),
+                             folder / "cut/steps.csv", 8, SIGTERM);
+  ASSERT_EQ(code, 3);
+  const Ended resumed = run_command(command(folder, "--resume " + (folder / "cut").string()));
+  ASSERT_EQ(resumed.code, 0) << resumed.output;
+  EXPECT_EQ(hash(folder / "cut"), hash(folder / "whole"));
+}
+
+TEST(Stop, AnotherNumberOfRanksContinuesWithANotice) {
+  const TempFolder folder;
+  ASSERT_EQ(run_command(command(folder, "--sparsifier topk --name cut --max-steps 20")).code, 0);
+  const Ended resumed = run_command(
+      command(folder, "--workers 3 --max-steps 25 --resume " + (folder / "cut").string()));
+  ASSERT_EQ(resumed.code, 0) << resumed.output;
+  EXPECT_TRUE(resumed.says("4 ranks became 3: residuals were summed and dealt out again"))
+      << resumed.output;
+}
+
+TEST(Stop, WrongCheckpointsAreNamed) {
+  const TempFolder folder;
+  ASSERT_EQ(run_command(command(folder, "--name good --max-steps 2")).code, 0);
+  const std::string good = (folder / "good").string();
+  const auto fails_with = [&](const std::string& arguments, const std::string& expected) {
+    const Ended ended = run_command(command(folder, arguments));
+    EXPECT_EQ(ended.code, 2) << ended.output;
+    EXPECT_TRUE(ended.says(expected)) << ended.output;
+  };
+  fails_with("--model mlp --resume " + good, "model is \"lenet\" in the checkpoint");
+  fails_with("--seed 7 --resume " + good, "seed is 1 in the checkpoint, 7 in this run");
+
+  const std::filesystem::path damaged = folder / "good/checkpoints/step-00000002";
+  std::filesystem::resize_file(damaged / "rank-2.safetensors", 100);
+  fails_with("--resume " + good, "rank-2.safetensors");
+  std::ofstream(damaged / "model.safetensors") << "something else altogether";
+  fails_with("--resume " + good, "not a safetensors file");
+}
+
+}  // namespace
+}  // namespace tw::test

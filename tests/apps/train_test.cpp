@@ -1,0 +1,211 @@
+// train, end to end, as a user runs it: on the generated data, with small networks.
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "tests/support/program.h"
+
+namespace tw::test {
+namespace {
+
+using Json = nlohmann::json;
+
+/// All runs share one copy of the generated data set, below the build folder.
+std::string train(const TempFolder& folder, const std::string& arguments) {
+  return fmt::format("THINWIRE_CACHE={} {} --output-dir {} --precision f32 {}", TW_TEST_CACHE,
+                     TW_TRAIN, folder.path().string(), arguments);
+}
+
+Json summary(const std::filesystem::path& run) {
+  std::ifstream in(run / "summary.json");
+  return Json::parse(in);
+}
+
+std::string text_of(const std::filesystem::path& path) {
+  std::ifstream in(path);
+  std::ostringstream text;
+  text << in.rdbuf();
+  return text.str();
+}
+
+/// First column of every row of a CSV, header left out.
+std::vector<int> keys(const std::filesystem::path& csv) {
+  std::ifstream in(csv);
+  std::string line;
+  std::getline(in, line);
+  std::vector<int> result;
+  while (std::getline(in, line)) result.push_back(std::stoi(line));
+  return result;
+}
+
+std::vector<int> one_to(int n) {
+  std::vector<int> result(static_cast<size_t>(n));
+  for (int i = 0; i < n; ++i) result[static_cast<size_t>(i)] = i + 1;
+  return result;
+}
+
+const char* const kSmall = "--model lenet --epochs 2 --max-steps 30 --lr 0.02 ";
+
+TEST(Train, WritesARunFolder) {
+  const TempFolder folder;
+  const Ended ended = run_command(train(folder, std::string(kSmall) + "--name one"));
+  ASSERT_EQ(ended.code, 0) << ended.output;
+  EXPECT_TRUE(ended.says("training on the generated data set shapes"));
+  EXPECT_EQ(keys(folder / "one/steps.csv"), one_to(30));
+  EXPECT_EQ(keys(folder / "one/metrics.csv"), one_to(1));
+  const std::string header = text_of(folder / "one/metrics.csv");
+  EXPECT_EQ(header.substr(0, header.find('\n')),
+            "epoch,lr,density,train_loss,train_top1,val_loss,val_top1,val_top5,images_per_s,"
+            "seconds,nnz_over_k,bytes_sent,sec_data,sec_forward,sec_backward,sec_select,"
+            "sec_exchange,sec_update");
+  const Json result = summary(folder / "one");
+  EXPECT_EQ(result["steps"], 30);
+  EXPECT_GT(result["val_top1"], 0.0);
+  const Json config = Json::parse(text_of(folder / "one/config.json"));
+  EXPECT_EQ(config["model"], "lenet");
+  EXPECT_EQ(config["run"]["ranks"], 1);
+}
+
+TEST(Train, ALargerRateOfLearningLearns) {
+  const TempFolder folder;
+  const Ended ended = run_command(
+      train(folder, "--model lenet --epochs 3 --lr 0.02 --batch-size 64 --name learns"));
+  ASSERT_EQ(ended.code, 0) << ended.output;
+  EXPECT_GT(summary(folder / "learns")["val_top1"], 0.25);  // chance is 0.1
+}
+
+TEST(Train, SameSeedSameBitsAndSeedsMatter) {
+  const TempFolder folder;
+  for (const char* arguments : {"--seed 1 --name a", "--seed 1 --name b", "--seed 2 --name c"})
+    ASSERT_EQ(run_command(
+                  train(folder, std::string(kSmall) + "--workers 2 --sparsifier topk " + arguments))
+                  .code,
+              0);
+  const auto hash = [&](const char* name) { return summary(folder / name)["weights_hash"]; };
+  EXPECT_EQ(hash("a"), hash("b"));
+  EXPECT_NE(hash("a"), hash("c"));
+}
+
+TEST(Train, ThreadsOfTheLoaderDoNotMatter) {
+  const TempFolder folder;
+  for (const char* arguments : {"--loader-threads 0 --name a", "--loader-threads 3 --name b"})
+    ASSERT_EQ(run_command(train(folder, std::string(kSmall) + arguments)).code, 0);
+  EXPECT_EQ(summary(folder / "a")["weights_hash"], summary(folder / "b")["weights_hash"]);
+}
+
+TEST(Train, DerivedNamesAreNumberedAndGivenNamesMustBeFree) {
+  const TempFolder folder;
+  const std::string tiny = "--model mlp --max-steps 2 --checkpoint-every 0 ";
+  ASSERT_EQ(run_command(train(folder, tiny)).code, 0);
+  ASSERT_EQ(run_command(train(folder, tiny)).code, 0);
+  EXPECT_TRUE(std::filesystem::exists(folder / "mlp-dense-p1-s1-2/summary.json"));
+  ASSERT_EQ(run_command(train(folder, tiny + "--name mine")).code, 0);
+  const std::string before = text_of(folder / "mine/summary.json");
+  const Ended again = run_command(train(folder, tiny + "--name mine"));
+  EXPECT_EQ(again.code, 2);
+  EXPECT_TRUE(again.says("exists; choose another --name"));
+  EXPECT_EQ(text_of(folder / "mine/summary.json"), before);
+}
+
+TEST(Train, SeedsRunOneAfterTheOther) {
+  const TempFolder folder;
+  const Ended ended =
+      run_command(train(folder, "--model mlp --max-steps 5 --seeds 1,2,3 --name s"));
+  ASSERT_EQ(ended.code, 0) << ended.output;
+  EXPECT_TRUE(ended.says("over 3 seeds"));
+  double sum = 0;
+  for (const char* name : {"s-s1", "s-s2", "s-s3"})
+    sum += summary(folder / name)["val_top1"].get<double>();
+  EXPECT_TRUE(ended.says(fmt::format("{:.4f} ±", sum / 3))) << ended.output;
+}
+
+TEST(Train, DryRunSpendsNothing) {
+  const TempFolder folder;
+  const Ended ended =
+      run_command(train(folder, "--model resnet20 --sparsifier gaussiank --workers 4 --dry-run"));
+  ASSERT_EQ(ended.code, 0) << ended.output;
+  EXPECT_TRUE(ended.says("269722 parameters"));
+  EXPECT_TRUE(ended.says("269 of 269722 entries"));
+  EXPECT_TRUE(ended.says("memory per rank"));
+  EXPECT_TRUE(std::filesystem::is_empty(folder.path()));
+}
+
+TEST(Train, ListNamesEverything) {
+  const Ended ended = run_command(fmt::format("{} --list", TW_TRAIN));
+  EXPECT_EQ(ended.code, 0);
+  for (const char* name : {"resnet20", "vgg16", "cifar10", "shapes", "gaussiank", "topk", "ring",
+                           "gaussiank.refine=histogram"})
+    EXPECT_TRUE(ended.says(name)) << name;
+}
+
+TEST(Train, BadFlagsAreOneLineAndExitCode2) {
+  struct Case {
+    const char* arguments;
+    const char* expected;
+  };
+  const Case cases[] = {
+      {"--modle resnet20", "nearest is --model"},
+      {"--model resnet21", "nearest is \"resnet20\""},
+      {"--sparsifier gausiank", "nearest is \"gaussiank\""},
+      {"--dataset cifar", "nearest is \"cifar10\""},
+      {"--density 0", "density is 0"},
+      {"--density 2", "density is 2"},
+      {"--density nan", "density is nan"},
+      {"--density -1", "density is -1"},
+      {"--batch-size 0", "batch-size is 0"},
+      {"--batch-size 1.5", "an integer"},
+      {"--epochs many", "an integer"},
+      {"--lr-schedule linear", "step, cosine, constant"},
+      {"--set gaussiank.refin=paper", "nearest is \"gaussiank.refine\""},
+      {"--set gaussiank.refine=papers", "expected one of"},
+      {"--config missing.json", "missing.json"},
+      {"--resume missing", "missing does not exist"},
+      {"--output-dir /dev/null/runs --max-steps 1 --model mlp", "/dev/null/runs"},
+      {"--device cuda", "cuda"},
+      {"--dataset cifar10 --data-dir /dev/null", "/dev/null"},
+      {"--val-size 1000000", "1000000"},
+      {"--workers 64 --batch-size 1024 --model mlp", "1024"},
+      {"stray", "stray"},
+  };
+  for (const Case& c : cases) {
+    const TempFolder folder;
+    const Ended ended =
+        run_command(fmt::format("THINWIRE_CACHE={} {} {}{}", TW_TEST_CACHE, TW_TRAIN,
+                                "--output-dir=" + folder.path().string() + " ", c.arguments));
+    EXPECT_EQ(ended.code, 2) << c.arguments << "\n" << ended.output;
+    EXPECT_TRUE(ended.says(c.expected)) << c.arguments << "\n" << ended.output;
+    const size_t errors = ended.output.find("error: ");
+    ASSERT_NE(errors, std::string::npos) << ended.output;
+    EXPECT_EQ(ended.output.find('\n', errors), ended.output.size() - 1) << ended.output;
+    EXPECT_TRUE(std::filesystem::is_empty(folder.path())) << c.arguments;
+  }
+}
+
+TEST(Train, BrokenJsonNamesLineAndColumn) {
+  const TempFolder folder;
+  std::ofstream(folder / "broken.json") << "{\n  \"model\": \"mlp\",\n  \"lr\" 0.1\n}\n";
+  std::ofstream(folder / "unknown.json") << "{\"modle\": \"mlp\"}";
+  const Ended broken = run_command(train(folder, "--config " + (folder / "broken.json").string()));
+  EXPECT_EQ(broken.code, 2);
+  EXPECT_TRUE(broken.says("line 3, column")) << broken.output;
+  const Ended unknown =
+      run_command(train(folder, "--config " + (folder / "unknown.json").string()));
+  EXPECT_EQ(unknown.code, 2);
+  EXPECT_TRUE(unknown.says("nearest is \"model\"")) << unknown.output;
+}
+
+TEST(Train, TheConfigOfARunRepeatsIt) {
+  const TempFolder folder;
+  ASSERT_EQ(run_command(train(folder, std::string(kSmall) +
+                                          "--sparsifier gaussiank --set gaussiank.refine=paper "
+                                          "--name first"))
+                .code,
+            0);
+  const std::string config = (folder / "first/config.json").string();
+  const Ended again = run_command(train(folder, "--config " + config + " --name again"));
+  ASSERT_EQ(again.code, 0) << again.output;
+  EXPECT_EQ(summary(folder / "first")["weights_hash"], summary(folder / "again")["weights_hash"]);
+}
+
+}  // namespace
+}  // namespace tw::test

@@ -1,0 +1,61 @@
+// Runs a built program as a user would and keeps what it printed and how it ended.
+#pragma once
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <filesystem>
+#include <string>
+
+namespace tw::test {
+
+struct Ended {
+  int code = -1;       ///< exit code, or 128 + the signal that ended it
+  std::string output;  ///< stdout and stderr together
+  bool says(const std::string& text) const { return output.find(text) != std::string::npos; }
+  size_t lines() const {
+    return static_cast<size_t>(std::count(output.begin(), output.end(), '\n'));
+  }
+};
+
+/// Runs a shell command line and waits for it.
+inline Ended run_command(const std::string& command) {
+  Ended ended;
+  FILE* pipe = ::popen((command + " 2>&1").c_str(), "r");
+  if (!pipe) return ended;
+  std::array<char, 4096> chunk;
+  for (size_t n; (n = std::fread(chunk.data(), 1, chunk.size(), pipe)) > 0;)
+    ended.output.append(chunk.data(), n);
+  const int status = ::pclose(pipe);
+  ended.code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+  return ended;
+}
+
+/// A folder of its own for each test, removed at the end.
+class TempFolder {
+ public:
+  TempFolder() {
+    const auto* info = testing::UnitTest::GetInstance()->current_test_info();
+    std::string name =
+        fmt::format("thinwire-{}-{}-{}", info->test_suite_name(), info->name(), ::getpid());
+    std::ranges::replace(name, '/', '_');  // parameterised tests have a slash in their name
+    path_ = std::filesystem::temp_directory_path() / name;
+    std::filesystem::create_directories(path_);
+  }
+  ~TempFolder() {
+    std::error_code ignored;
+    std::filesystem::remove_all(path_, ignored);
+  }
+  const std::filesystem::path& path() const { return path_; }
+  std::filesystem::path operator/(const std::string& name) const { return path_ / name; }
+
+ private:
+  std::filesystem::path path_;
+};
+
+}  // namespace tw::test
