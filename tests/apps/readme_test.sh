@@ -1,0 +1,76 @@
+#!/usr/bin/env bash
+# Runs the commands of README.md and docs/*.md as they stand. Each ```sh block follows a mark:
+#   <!-- run -->             run here, in an empty folder
+#   <!-- run: cifar-10 -->   run here where THINWIRE_DATA has the real images
+#   <!-- not run: REASON --> left out
+# All blocks of one file share one folder, in order, so that a later one may use an earlier one's
+# run. There, build/bin/train is a wrapper that stops after a few steps.
+set -euo pipefail
+source=$TW_SOURCE build=$TW_BUILD
+
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+
+# blocks FILE: writes NUMBER.sh and NUMBER.mark below the current folder, one pair a block
+blocks() {
+  awk '
+    /^<!-- (not )?run/ { mark = $0; next }
+    /^```sh$/ { inside = 1; number++; print mark > (number ".mark"); mark = ""; next }
+    /^```/ { inside = 0; next }
+    inside { print > (number ".sh") }
+    !inside && NF { mark = "" }' "$1"
+}
+
+# room: an empty folder that looks like the project to a command that is typed in it
+room() {
+  mkdir -p "$1/build/bin"
+  ln -s "$source/scripts" "$1/scripts"
+  [[ ! -e $source/configs ]] || ln -s "$source/configs" "$1/configs"
+  for program in "$build"/bin/*; do
+    ln -s "$program" "$1/build/bin/"
+  done
+  rm "$1/build/bin/train"
+  printf '#!/bin/sh\nexec "%s/bin/train" --max-steps 3 "$@"\n' "$build" >"$1/build/bin/train"
+  chmod +x "$1/build/bin/train"
+  if [[ -n ${THINWIRE_DATA:-} ]]; then
+    ln -s "$THINWIRE_DATA" "$1/data-cache"
+  fi
+}
+
+failed=0 ran=0
+for file in "$source"/README.md "$source"/docs/*.md; do
+  name=$(basename "$file" .md)
+  mkdir "$work/$name.blocks"
+  cd "$work/$name.blocks"
+  blocks "$file"
+  room "$work/$name"
+  cd "$work/$name"
+  for block in $(find "$work/$name.blocks" -name '*.sh' | sort -V); do
+    mark=$(cat "${block%.sh}.mark")
+    case $mark in
+      '<!-- run -->') ;;
+      '<!-- run: cifar-10 -->')
+        if [[ -z ${THINWIRE_DATA:-} ]]; then
+          echo "$name: left out without THINWIRE_DATA: $(head -n 1 "$block")"
+          continue
+        fi
+        ;;
+      '<!-- not run: '*) continue ;;
+      *)
+        echo "$name: a block without a mark: $(head -n 1 "$block")"
+        failed=1
+        continue
+        ;;
+    esac
+    ran=$((ran + 1))
+    if ! bash -euo pipefail "$block" >log 2>&1 </dev/null; then
+      printf '%s: this block fails:\n' "$name"
+      sed 's/^/  /' "$block"
+      tail -n 20 log
+      failed=1
+    fi
+  done
+done
+echo "$ran blocks ran"
+((ran > 0)) || failed=1
+exit $failed

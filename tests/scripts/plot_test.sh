@@ -1,0 +1,37 @@
+#!/usr/bin/env bash
+# plot.py draws several runs, also with epochs that were not validated, and says what it misses.
+set -euo pipefail
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+phases=sec_data,sec_forward,sec_backward,sec_select,sec_exchange,sec_update
+head=epoch,train_loss,val_top1,seconds,nnz_over_k,bytes_sent,$phases
+for run in a b; do
+  mkdir "$folder/$run"
+  printf '%s\n' "$head" 1,2.3,,9,1,0,1,2,3,0,1,1 2,1.1,0.55,9,0.9,4096,1,2,3,0,1,1 \
+    >"$folder/$run/metrics.csv"
+  echo '{"name": "'$run'", "sparsifier": "topk", "density": 0.001}' >"$folder/$run/config.json"
+done
+
+scripts/plot.py "$folder/a" "$folder/b" -o "$folder/curves.png" --title two >"$folder/log" 2>&1 ||
+  { cat "$folder/log" && grep -q 'matplotlib is missing' "$folder/log" && exit 77; }
+[[ $(head -c 4 "$folder/curves.png" | tail -c 3) == PNG ]]
+
+# refuses FOLDER TEXT: one line that holds TEXT, and no picture
+refuses() {
+  rm -f "$folder/curves.png"
+  if ! scripts/plot.py "$1" -o "$folder/curves.png" 2>"$folder/log" &&
+    [[ $(wc -l <"$folder/log") == 1 && ! -e $folder/curves.png ]] &&
+    grep -qF "$2" "$folder/log"; then
+    return
+  fi
+  echo "expected one line with: $2; got:"
+  cat "$folder/log"
+  exit 1
+}
+sed -i 's/val_top1/top1/' "$folder/a/metrics.csv"
+refuses "$folder/a" 'a/metrics.csv: missing column(s) val_top1'
+refuses "$folder/none" 'none/metrics.csv: No such file'
+sed -i 's/^2,1.1/2,abc/' "$folder/b/metrics.csv"
+refuses "$folder/b" "train_loss is 'abc' in epoch 2"
+head -n 1 "$folder/b/metrics.csv" >"$folder/empty" && mv "$folder/empty" "$folder/b/metrics.csv"
+refuses "$folder/b" 'no epoch has been finished'
