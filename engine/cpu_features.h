@@ -1,0 +1,10 @@
+// What the CPU can do in hardware, as far as a user may choose by it.
+#pragma once
+
+namespace tw {
+
+/// True when the CPU multiplies bf16 in hardware (AVX512_BF16 or AMX); ONEDNN_MAX_CPU_ISA may
+/// hide it.
+bool cpu_has_bf16();
+
+}  // namespace tw

@@ -1,0 +1,154 @@
+#include "engine/onednn.h"
+
+#include "engine/cpu_features.h"
+
+namespace tw {
+
+bool cpu_has_bf16() {
+  const auto has = [isa = static_cast<unsigned>(dnnl::get_effective_cpu_isa())](unsigned wanted) {
+    return (isa & wanted) == wanted;
+  };
+  return has(dnnl_cpu_isa_avx512_core_bf16) || has(dnnl_cpu_isa_avx512_core_amx);
+}
+
+namespace {
+const bool registered = native_bodies.add(
+    Device::cpu, []() -> std::unique_ptr<Native> { return std::make_unique<CpuNative>(); });
+}
+
+namespace onednn {
+
+namespace {
+
+size_t aligned(size_t bytes) { return (bytes + 63) / 64 * 64; }
+
+}  // namespace
+
+Type type(DType dtype) {
+  switch (dtype) {
+    case DType::f32:
+      return Type::f32;
+    case DType::bf16:
+      return Type::bf16;
+    case DType::i32:
+      return Type::s32;
+    case DType::u8:
+      return Type::u8;
+  }
+  return Type::undef;
+}
+
+void require(const char* op, DType dtype) {
+  const auto isa = static_cast<unsigned>(dnnl::get_effective_cpu_isa());
+  const bool avx512 = (isa & dnnl_cpu_isa_avx512_core) == dnnl_cpu_isa_avx512_core;
+  check(dtype != DType::bf16 || avx512,
+        "[{}] this CPU has no bf16 (it needs AVX-512); use --precision f32", op);
+}
+
+dnnl::primitive_attr user_scratchpad() {
+  dnnl::primitive_attr attr;
+  attr.set_scratchpad_mode(dnnl::scratchpad_mode::user);
+  return attr;
+}
+
+Kernel::Kernel(const dnnl::engine& engine, const dnnl::primitive& primitive, const Desc& scratchpad,
+               const std::vector<Operand>& inputs, const std::vector<Operand>& outputs,
+               bool accumulates) {
+  compute_.primitive = primitive;
+  for (const Operand& operand : inputs) {
+    Slot& slot = inputs_.emplace_back(make_slot(engine, operand, false));
+    if (slot.differs) slot.copy = make_copy(slot.outside, slot.inside, false);
+    compute_.arguments.emplace(operand.arg, slot.inside);
+  }
+  for (const Operand& operand : outputs) {
+    Slot& slot = outputs_.emplace_back(make_slot(engine, operand, accumulates));
+    if (slot.differs) slot.copy = make_copy(slot.inside, slot.outside, false);
+    if (accumulates) slot.add = make_copy(slot.inside, slot.outside, true);
+    compute_.arguments.emplace(operand.arg, slot.inside);
+  }
+  lend_scratchpad(engine, scratchpad, compute_);
+}
+
+Kernel::Slot Kernel::make_slot(const dnnl::engine& engine, const Operand& operand, bool staged) {
+  Slot slot;
+  slot.outside = dnnl::memory(operand.outside, engine, nullptr);
+  slot.inside = dnnl::memory(operand.inside, engine, nullptr);
+  slot.differs = operand.outside != operand.inside;
+  slot.offset = staged_bytes_;
+  if (slot.differs || staged) staged_bytes_ += aligned(operand.inside.get_size());
+  return slot;
+}
+
+Kernel::Call Kernel::make_copy(const dnnl::memory& from, const dnnl::memory& to, bool add) {
+  dnnl::primitive_attr attr = user_scratchpad();
+  if (add) {
+    dnnl::post_ops sum;
+    sum.append_sum(1.0f);
+    attr.set_post_ops(sum);
+  }
+  const dnnl::engine engine = from.get_engine();
+  const dnnl::reorder::primitive_desc desc(engine, from.get_desc(), engine, to.get_desc(), attr);
+  Call call{dnnl::reorder(desc), {{DNNL_ARG_FROM, from}, {DNNL_ARG_TO, to}}};
+  lend_scratchpad(engine, desc.scratchpad_desc(), call);
+  return call;
+}
+
+void Kernel::lend_scratchpad(const dnnl::engine& engine, const Desc& scratchpad, Call& call) {
+  if (scratchpad.get_size() == 0) return;
+  scratchpad_bytes_ = std::max(scratchpad_bytes_, aligned(scratchpad.get_size()));
+  const auto& memory = scratchpads_.emplace_back(scratchpad, engine, nullptr);
+  call.arguments.emplace(DNNL_ARG_SCRATCHPAD, memory);
+}
+
+void Kernel::run(Context& ctx, std::initializer_list<void*> inputs,
+                 std::initializer_list<void*> outputs, bool accumulate) {
+  const dnnl::stream& stream = ctx.native<CpuNative>().stream;
+  std::byte* const scratch = ctx.scratch().data();
+  check<std::logic_error>(ctx.scratch().size() >= scratch_bytes(),
+                          "[onednn] {} bytes of scratch; {} are needed", ctx.scratch().size(),
+                          scratch_bytes());
+  const auto execute = [&](const Call& call) { call.primitive.execute(stream, call.arguments); };
+
+  for (const auto& memory : scratchpads_) memory.set_data_handle(scratch + staged_bytes_);
+  for (size_t i = 0; i < inputs_.size(); ++i) {
+    const Slot& slot = inputs_[i];
+    slot.outside.set_data_handle(inputs.begin()[i]);
+    slot.inside.set_data_handle(slot.differs ? scratch + slot.offset : inputs.begin()[i]);
+    if (slot.differs) execute(slot.copy);
+  }
+  for (size_t i = 0; i < outputs_.size(); ++i) {
+    const Slot& slot = outputs_[i];
+    const bool staged = slot.differs || accumulate;
+    slot.outside.set_data_handle(outputs.begin()[i]);
+    slot.inside.set_data_handle(staged ? scratch + slot.offset : outputs.begin()[i]);
+  }
+  execute(compute_);
+  for (const Slot& slot : outputs_) {
+    if (accumulate)
+      execute(slot.add);
+    else if (slot.differs)
+      execute(slot.copy);
+  }
+}
+
+PackedWeights::PackedWeights(const dnnl::engine& engine, const Desc& master, const Desc& forward,
+                             const Desc& backward)
+    : bytes_(forward.get_size()) {
+  const auto copy = [&](const Desc& packed) {
+    const dnnl::reorder::primitive_desc desc(engine, master, engine, packed, user_scratchpad());
+    return Kernel(engine, desc, {{DNNL_ARG_FROM, master, master}}, {{DNNL_ARG_TO, packed, packed}});
+  };
+  forward_ = copy(forward);
+  if (backward == Desc{} || backward == forward) return;
+  backward_ = copy(backward);
+  offset_ = aligned(bytes_);
+  bytes_ = offset_ + backward.get_size();
+}
+
+void PackedWeights::pack(Context& ctx, const Tensor& w, const Tensor& packed) {
+  forward_.run(ctx, {w.data}, {for_forward(packed)});
+  if (offset_ > 0) backward_.run(ctx, {w.data}, {for_backward(packed)});
+}
+
+}  // namespace onednn
+}  // namespace tw

@@ -1,0 +1,18 @@
+#include "engine/ops/linear.h"
+
+namespace tw::ops {
+
+constinit Bodies<LinearFactory> linear_bodies{"linear"};
+
+std::unique_ptr<Linear> Linear::create(Context& ctx, const LinearShape& s) {
+  check(s.batch > 0 && s.in_features > 0 && s.out_features > 0,
+        "[linear] batch {}, {} -> {} features; all must be positive", s.batch, s.in_features,
+        s.out_features);
+  const auto computes = [](DType dtype) { return dtype == DType::f32 || dtype == DType::bf16; };
+  check(computes(s.dtype) && (s.out_dtype == s.dtype || s.out_dtype == DType::f32),
+        "[linear] {} -> {}; expected f32 or bf16, to the same or to f32", name(s.dtype),
+        name(s.out_dtype));
+  return linear_bodies(ctx.device(), ctx, s);
+}
+
+}  // namespace tw::ops
