@@ -29,7 +29,7 @@ struct Parameter {
   int64_t fan = 0;    ///< for he_normal: standard deviation is sqrt(2 / fan)
   bool decay = true;  ///< weight decay applies (not to batch norm and biases)
   Layout layout = Layout::plain;
-  Shape flattened;    ///< for linear_nhwc: (h, w, c) of one flattened sample
+  Shape flattened{};  ///< for linear_nhwc: (h, w, c) of one flattened sample
   size_t offset = 0;  ///< first element in its arena; set by the arena
   size_t length() const { return static_cast<size_t>(shape.numel()); }
 };

@@ -28,14 +28,24 @@ struct Pass {
   }
 };
 
+/// A gradient, as one tensor or as the sum of two: where two branches meet again the sum is left
+/// to whoever reads it next, who can often add in passing. Whoever receives a gradient owns its
+/// tensors: it may overwrite them and hand them on.
+struct Gradient {
+  TensorRef main;
+  TensorRef extra{};  ///< empty unless the gradient is a sum
+
+  explicit operator bool() const { return static_cast<bool>(main); }
+};
+
 class Layer {
  public:
   virtual ~Layer() = default;
 
   /// Declares y (returned) and what must be kept for backward.
   virtual TensorRef plan_forward(Planner& plan, TensorRef x) = 0;
-  /// Declares dx (returned; empty when `input_gradient` was ruled out) for the gradient dy of y.
-  virtual TensorRef plan_backward(Planner& plan, TensorRef dy) = 0;
+  /// Declares dx (returned; empty when the input gradient was ruled out) for the gradient dy of y.
+  virtual Gradient plan_backward(Planner& plan, Gradient dy) = 0;
 
   /// Rewrites compute copies (packed, bf16) after the parameters changed.
   virtual void refresh(Context&) {}
@@ -44,8 +54,9 @@ class Layer {
   /// Reads the planned dy, writes dx and parameter gradients.
   virtual void backward(const Pass& pass) = 0;
 
-  /// The first layer of a network computes no gradient of its input.
-  virtual void no_input_gradient() {}
+  /// Asked before planning when nothing in front of this layer learns: no dx is wanted. Returns
+  /// whether the layer itself learns; if it does not, the next one need not compute its dx either.
+  virtual bool no_input_gradient() { return false; }
 };
 
 using LayerPtr = std::unique_ptr<Layer>;

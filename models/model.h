@@ -51,6 +51,8 @@ class Model {
   const std::string& name() const { return name_; }
 
  private:
+  void check_logits() const;
+
   std::string name_;
   ModelSpec spec_;
   PlanConfig config_;

@@ -1,0 +1,44 @@
+// Batch norm layer, with an optional residual add and ReLU behind it: `<name>.weight` (gamma),
+// `<name>.bias` (beta), and the statistics `<name>.running_mean`, `<name>.running_var`.
+#pragma once
+
+#include <string>
+
+#include "engine/ops/batch_norm.h"
+#include "layers/layer.h"
+
+namespace tw::layers {
+
+class BatchNorm final : public Layer {
+ public:
+  struct Options {
+    std::string name;
+    int64_t channels;
+    bool relu = false;
+    float epsilon = 1e-5f, momentum = 0.1f;  ///< momentum as in PyTorch
+  };
+
+  BatchNorm(ParameterArena& arena, const Options& options);
+
+  TensorRef plan_forward(Planner& plan, TensorRef x) override { return plan_forward(plan, x, {}); }
+  /// y = relu?(bn(x) + residual)
+  TensorRef plan_forward(Planner& plan, TensorRef x, TensorRef residual);
+  Gradient plan_backward(Planner& plan, Gradient dy) override;
+  /// The gradient of the residual; planned by plan_backward.
+  TensorRef residual_gradient() const { return dresidual_; }
+
+  void forward(const Pass& pass) override;
+  void backward(const Pass& pass) override;
+  /// It learns, and gets no cheaper without dx: it computes dx all the same.
+  bool no_input_gradient() override { return true; }
+
+ private:
+  ParameterArena& arena_;
+  ops::BatchNormParams params_;
+  int64_t channels_;
+  const Parameter *gamma_, *beta_, *running_mean_, *running_var_;
+  TensorRef x_, residual_, y_, mean_, rstd_, mask_, dx_, dresidual_;
+  Gradient dy_;  // a pair is added in passing
+};
+
+}  // namespace tw::layers

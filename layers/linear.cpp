@@ -1,0 +1,66 @@
+#include "layers/linear.h"
+
+namespace tw::layers {
+
+Linear::Linear(ParameterArena& arena, const Options& options) : arena_(arena), options_(options) {
+  const bool image = options.in.rank() == 3;
+  weight_ = &arena.add({.name = options.name + ".weight",
+                        .shape = {options.out, options.in.numel()},
+                        .init = Init::he_normal,
+                        .fan = options.in.numel(),
+                        .layout = image ? Layout::linear_nhwc : Layout::plain,
+                        .flattened = image ? options.in : Shape{}});
+  bias_ = &arena.add({.name = options.name + ".bias", .shape = {options.out}, .decay = false});
+}
+
+TensorRef Linear::plan_forward(Planner& plan, TensorRef x) {
+  const int64_t batch = x->shape[0], in = options_.in.numel();
+  check(x->numel() == batch * in, "[linear] {}: x is {}; expected {} features a sample",
+        options_.name, x->shape.str(), in);
+  const DType out_dtype = options_.logits ? DType::f32 : plan.activations();
+  op_ = ops::Linear::create(plan.ctx(), {.batch = batch,
+                                         .in_features = in,
+                                         .out_features = options_.out,
+                                         .dtype = plan.activations(),
+                                         .out_dtype = out_dtype,
+                                         .input_gradient = input_gradient_});
+  packed_ = plan.persistent({static_cast<int64_t>(op_->packed_bytes())}, DType::u8);
+  x_ = x;
+  y_ = plan.make({batch, options_.out}, out_dtype);
+  plan.scratch(op_->scratch_bytes());
+  plan.use({x_, packed_, y_});
+  return y_;
+}
+
+Gradient Linear::plan_backward(Planner& plan, Gradient dy) {
+  dy_ = sum_.plan(plan, dy);
+  plan.use({x_, dy_});
+  if (!input_gradient_) return {};
+  dx_ = plan.make(x_->shape);
+  plan.use({dy_, dx_});
+  return {dx_};
+}
+
+Tensor Linear::flat(TensorRef x) const { return x->view({x->shape[0], options_.in.numel()}); }
+
+void Linear::refresh(Context& ctx) { op_->pack(ctx, arena_.value(*weight_), *packed_); }
+
+void Linear::forward(const Pass& pass) {
+  op_->forward(pass.ctx, flat(x_), *packed_, arena_.value(*bias_), *y_);
+}
+
+void Linear::backward(const Pass& pass) {
+  sum_.run(pass.ctx);
+  op_->backward_weights(pass.ctx, flat(x_), *dy_, arena_.gradient(*weight_),
+                        arena_.gradient(*bias_), pass.accumulate);
+  pass.final(*bias_);
+  pass.final(*weight_);
+  if (dx_) op_->backward_data(pass.ctx, *dy_, *packed_, flat(dx_));
+}
+
+bool Linear::no_input_gradient() {
+  input_gradient_ = false;
+  return true;
+}
+
+}  // namespace tw::layers

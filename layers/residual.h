@@ -1,0 +1,31 @@
+// Residual block: y = relu(bn(main(x)) + shortcut(x)). (He et al., CVPR 2016, section 3)
+#pragma once
+
+#include "layers/batch_norm.h"
+#include "layers/gradient_sum.h"
+
+namespace tw::layers {
+
+class Residual final : public Layer {
+ public:
+  /// `join` is the last batch norm of the main path: it adds the shortcut and applies the ReLU.
+  /// A null shortcut is the identity.
+  Residual(LayerPtr main, std::unique_ptr<BatchNorm> join, LayerPtr shortcut);
+
+  TensorRef plan_forward(Planner& plan, TensorRef x) override;
+  /// The sum of the two branches is left to whoever takes it.
+  Gradient plan_backward(Planner& plan, Gradient dy) override;
+  void refresh(Context& ctx) override;
+  void forward(const Pass& pass) override;
+  void backward(const Pass& pass) override;
+  bool no_input_gradient() override;
+
+ private:
+  LayerPtr main_;
+  std::unique_ptr<BatchNorm> join_;
+  LayerPtr shortcut_;  // null: identity
+  bool input_gradient_ = true;
+  GradientSum main_sum_, shortcut_sum_;  // a branch may itself begin with a residual block
+};
+
+}  // namespace tw::layers

@@ -1,0 +1,33 @@
+#include "layers/sequential.h"
+
+namespace tw::layers {
+
+TensorRef Sequential::plan_forward(Planner& plan, TensorRef x) {
+  for (const LayerPtr& layer : layers_) x = layer->plan_forward(plan, x);
+  return x;
+}
+
+Gradient Sequential::plan_backward(Planner& plan, Gradient dy) {
+  for (size_t i = layers_.size(); i-- > first_;) dy = layers_[i]->plan_backward(plan, dy);
+  return dy;
+}
+
+void Sequential::refresh(Context& ctx) {
+  for (const LayerPtr& layer : layers_) layer->refresh(ctx);
+}
+
+void Sequential::forward(const Pass& pass) {
+  for (const LayerPtr& layer : layers_) layer->forward(pass);
+}
+
+void Sequential::backward(const Pass& pass) {
+  for (size_t i = layers_.size(); i-- > first_;) layers_[i]->backward(pass);
+}
+
+bool Sequential::no_input_gradient() {
+  for (first_ = 0; first_ < layers_.size(); ++first_)
+    if (layers_[first_]->no_input_gradient()) return true;
+  return false;
+}
+
+}  // namespace tw::layers

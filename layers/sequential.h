@@ -1,0 +1,34 @@
+// Sequential: layers one after the other.
+#pragma once
+
+#include "layers/layer.h"
+
+namespace tw::layers {
+
+class Sequential final : public Layer {
+ public:
+  void add(LayerPtr layer) { layers_.push_back(std::move(layer)); }
+  /// Builds a layer with parameters in place: `net->add<Conv2d>(arena, {.name = "conv1", ...})`.
+  template <class Kind>
+  void add(ParameterArena& arena, const typename Kind::Options& options) {
+    add(std::make_unique<Kind>(arena, options));
+  }
+  /// Builds a layer without parameters in place: `net->add<Relu>()`.
+  template <class Kind>
+  void add(const typename Kind::Options& options = {}) {
+    add(std::make_unique<Kind>(options));
+  }
+
+  TensorRef plan_forward(Planner& plan, TensorRef x) override;
+  Gradient plan_backward(Planner& plan, Gradient dy) override;
+  void refresh(Context& ctx) override;
+  void forward(const Pass& pass) override;
+  void backward(const Pass& pass) override;
+  bool no_input_gradient() override;
+
+ private:
+  std::vector<LayerPtr> layers_;
+  size_t first_ = 0;  // layers in front of it have no backward: nothing there learns
+};
+
+}  // namespace tw::layers

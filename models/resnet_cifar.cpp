@@ -1,0 +1,65 @@
+// ResNets for small images: He et al., CVPR 2016, section 4.2. Depth 6n + 2: a 3x3 stem, then
+// three stages of n blocks with 16, 32 and 64 channels, each halving the image of the one before;
+// shortcuts have no parameters (option A). Names follow akamaster/pytorch_resnet_cifar10.
+#include "layers/batch_norm.h"
+#include "layers/conv2d.h"
+#include "layers/linear.h"
+#include "layers/pool.h"
+#include "layers/residual.h"
+#include "layers/sequential.h"
+#include "layers/subsample_pad.h"
+#include "models/model.h"
+
+namespace tw {
+namespace {
+
+using namespace layers;
+
+/// conv3x3 - bn - relu - conv3x3 - bn - (+ shortcut) - relu
+LayerPtr basic_block(ParameterArena& arena, const std::string& name, int64_t in, int64_t out,
+                     int64_t stride) {
+  auto main = std::make_unique<Sequential>();
+  main->add<Conv2d>(arena, {.name = name + ".conv1", .in = in, .out = out, .stride = stride});
+  main->add<BatchNorm>(arena, {.name = name + ".bn1", .channels = out, .relu = true});
+  main->add<Conv2d>(arena, {.name = name + ".conv2", .in = out, .out = out});
+  auto join = std::make_unique<BatchNorm>(
+      arena, BatchNorm::Options{.name = name + ".bn2", .channels = out, .relu = true});
+  LayerPtr shortcut;
+  if (stride != 1 || in != out)
+    shortcut = std::make_unique<SubsamplePad>(SubsamplePad::Options{.out = out, .stride = stride});
+  return std::make_unique<Residual>(std::move(main), std::move(join), std::move(shortcut));
+}
+
+LayerPtr resnet(ParameterArena& arena, const ModelSpec& spec, int depth) {
+  const int blocks = (depth - 2) / 6;
+  auto net = std::make_unique<Sequential>();
+  net->add<Conv2d>(arena, {.name = "conv1", .in = spec.image[2], .out = 16});
+  net->add<BatchNorm>(arena, {.name = "bn1", .channels = 16, .relu = true});
+  int64_t in = 16;
+  for (int stage = 1; stage <= 3; ++stage) {
+    const int64_t out = 8 << stage;
+    for (int block = 0; block < blocks; ++block) {
+      const int64_t stride = stage > 1 && block == 0 ? 2 : 1;
+      net->add(basic_block(arena, fmt::format("layer{}.{}", stage, block), in, out, stride));
+      in = out;
+    }
+  }
+  net->add<GlobalAverage>();
+  net->add<Linear>(arena, {.name = "linear", .in = {in}, .out = spec.classes, .logits = true});
+  return net;
+}
+
+template <int depth>
+LayerPtr resnet_of(ParameterArena& arena, const ModelSpec& spec) {
+  return resnet(arena, spec, depth);
+}
+
+const bool registered =
+    models().add({"resnet20", "ResNet-20 for small images, 0.27 M parameters", resnet_of<20>}) &&
+    models().add({"resnet32", "ResNet-32 for small images, 0.46 M parameters", resnet_of<32>}) &&
+    models().add({"resnet44", "ResNet-44 for small images, 0.66 M parameters", resnet_of<44>}) &&
+    models().add({"resnet56", "ResNet-56 for small images, 0.85 M parameters", resnet_of<56>}) &&
+    models().add({"resnet110", "ResNet-110 for small images, 1.7 M parameters", resnet_of<110>});
+
+}  // namespace
+}  // namespace tw
