@@ -33,7 +33,8 @@ room() {
   printf '#!/bin/sh\nexec "%s/bin/train" --max-steps 3 "$@"\n' "$build" >"$1/build/bin/train"
   chmod +x "$1/build/bin/train"
   if [[ -n ${THINWIRE_DATA:-} ]]; then
-    ln -s "$THINWIRE_DATA" "$1/data-cache"
+    mkdir "$1/data-cache"
+    ln -s "$THINWIRE_DATA/cifar-10-batches-bin" "$1/data-cache/"
   fi
 }
 

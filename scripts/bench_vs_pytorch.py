@@ -1,0 +1,159 @@
+#!/usr/bin/env python3
+"""bench_vs_pytorch.py: our training images/s beside PyTorch's, on this machine.
+
+Every measurement is a process of its own; ours and PyTorch's modes take turns, so that a slow
+minute of the machine hits all of them. Shown is the median of the rounds. A model's precision is
+compared with PyTorch's best mode of that precision, and with its best mode of all.
+"""
+
+import argparse
+import json
+import os
+import statistics
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+PRECISIONS = ["f32", "bf16"]
+MODES = {
+    "torch f32": ["--precision", "f32"],
+    "torch f32 channels_last": ["--precision", "f32", "--channels-last"],
+    "torch bf16": ["--precision", "bf16"],
+    "torch bf16 channels_last": ["--precision", "bf16", "--channels-last"],
+}
+
+
+def fail(text):
+    sys.exit(f"bench_vs_pytorch.py: {text}")
+
+
+def find_python(wanted):
+    """The interpreter that was asked for, or the first that can import torch."""
+    for python in [wanted] if wanted else [sys.executable, "python3", "/usr/bin/python3"]:
+        try:
+            done = subprocess.run([python, "-c", "import torch; print(torch.__version__)"],
+                                  capture_output=True, text=True, check=False)
+        except OSError:
+            continue
+        if done.returncode == 0:
+            return python, done.stdout.strip()
+    fail(f"no torch in {wanted or 'any python3'}; name an interpreter that has it with --python")
+
+
+def measure(command, threads):
+    """Runs one measurement and returns the JSON of its last line."""
+    environment = os.environ | {"OMP_NUM_THREADS": str(threads)}
+    done = subprocess.run([str(part) for part in command], capture_output=True, text=True,
+                          check=False, env=environment)
+    try:
+        return json.loads(done.stdout.strip().splitlines()[-1])
+    except (IndexError, json.JSONDecodeError):
+        last = (done.stderr.strip() or done.stdout.strip() or "no output").splitlines()[-1]
+        fail(f"{' '.join(map(str, command))}: exit code {done.returncode}: {last}")
+
+
+class Subject:
+    """One way to train one model: its command and what was measured so far."""
+
+    def __init__(self, name, precision, command):
+        self.name, self.precision, self.command = name, precision, command
+        self.results = []
+
+    def speed(self):
+        return statistics.median(result["images_per_s"] for result in self.results)
+
+    def spread(self):
+        speeds = [result["images_per_s"] for result in self.results]
+        return (max(speeds) - min(speeds)) / self.speed()
+
+    def peak(self):
+        return statistics.median(result["peak_rss_mib"] for result in self.results)
+
+    def beyond_import(self):
+        """Peak memory without what importing the framework took."""
+        return statistics.median(
+            r["peak_rss_mib"] - r.get("imported_rss_mib", 0) for r in self.results)
+
+
+def subjects(model, options, python):
+    common = ["--model", model, "--batch-size", options.batch_size, "--threads", options.threads,
+              "--steps", options.steps]
+    ours = [Subject(f"thinwire {precision}", precision,
+                    [options.bench, "step", "--precision", precision, *common])
+            for precision in PRECISIONS]
+    modes = dict(MODES)
+    if options.compile:
+        modes |= {f"{name} compiled": flags + ["--compile"] for name, flags in MODES.items()}
+    theirs = [Subject(name, flags[1], [python, ROOT / "scripts/torch_step.py", *flags, *common])
+              for name, flags in modes.items()]
+    return ours, theirs
+
+
+def report(model, ours, theirs, floors):
+    """Every mode, then one line a precision with the ratios."""
+    print(f"\n{model}\n  {'mode':<34}{'images/s':>10}{'spread':>8}{'peak MiB':>10}"
+          f"{'w/o import':>12}")
+    for subject in ours + theirs:
+        print(f"  {subject.name:<34}{subject.speed():>10.0f}{subject.spread():>8.0%}"
+              f"{subject.peak():>10.0f}{subject.beyond_import():>12.0f}")
+    best_of_all = max(theirs, key=Subject.speed)
+    print(f"  {'ours':<8}{'images/s':>10}{'/ best same precision':>32}{'/ best of all':>16}"
+          f"{'floor':>8}{'of it':>7}{'peak/peak':>11}")
+    for subject in ours:
+        best = max((t for t in theirs if t.precision == subject.precision), key=Subject.speed)
+        floor = floors.get(model, {}).get(subject.precision)
+        ratio = f"{subject.speed() / best.speed():.2f} ({best.name[len('torch '):]})"
+        share = f"{subject.speed() / floor:.2f}" if floor else "-"
+        print(f"  {subject.precision:<8}{subject.speed():>10.0f}{ratio:>32}"
+              f"{subject.speed() / best_of_all.speed():>16.2f}{floor or '-':>8}{share:>7}"
+              f"{subject.peak() / best.peak():>11.2f}")
+
+
+def load_floors(path):
+    """{"resnet20": {"f32": images/s, "bf16": images/s}, ...}"""
+    if path is None:
+        return {}
+    try:
+        return json.loads(Path(path).read_text())
+    except (OSError, json.JSONDecodeError) as error:
+        fail(f"{path}: {error}")
+
+
+def main():
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--python", help="interpreter that has torch; default: the first found")
+    parser.add_argument("--bench", default=ROOT / "build/bin/bench", help="our bench program")
+    parser.add_argument("--models", nargs="+", default=["resnet20", "vgg16"], metavar="MODEL")
+    parser.add_argument("--batch-size", type=int, default=128)
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--steps", type=int, default=10, help="timed steps a measurement")
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--compile", action="store_true", help="also torch.compile each mode")
+    parser.add_argument("--floors", help="JSON of the images/s that the machine allows")
+    parser.add_argument("--output", help="write all measurements here, as JSON")
+    options = parser.parse_args()
+    if not Path(options.bench).exists():
+        fail(f"{options.bench} does not exist; scripts/build.sh makes it")
+    floors = load_floors(options.floors)
+    python, version = find_python(options.python)
+    print(f"PyTorch {version}, batch {options.batch_size}, {options.threads} threads, "
+          f"median of {options.rounds} rounds of {options.steps} steps", flush=True)
+
+    everything = []
+    for model in options.models:
+        ours, theirs = subjects(model, options, python)
+        for done in range(options.rounds):
+            for subject in ours + theirs:
+                subject.results.append(measure(subject.command, options.threads))
+            print(f"  {model}: round {done + 1} of {options.rounds}", file=sys.stderr, flush=True)
+        report(model, ours, theirs, floors)
+        everything += [{"model": model, "mode": s.name, "results": s.results}
+                       for s in ours + theirs]
+    if options.output:
+        Path(options.output).write_text(json.dumps(everything, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()
