@@ -11,7 +11,7 @@ namespace tw {
 namespace {
 
 constexpr int kSide = 32;
-constexpr int64_t kUnit = 1024;  // 1.0 in a shape's own coordinates
+constexpr int kUnit = 1024;  // 1.0 in a shape's own coordinates
 
 using Colour = std::array<int, 3>;
 
@@ -37,21 +37,20 @@ class Stream {
 };
 
 /// A five-pointed star of radius 1: all points outside at most one of the pentagram's lines.
-bool in_star(int64_t u, int64_t v) {
+bool in_star(int u, int v) {
   // unit normals at 90, 162, 234, 306 and 18 degrees; distance of the lines cos 72
-  constexpr int64_t normals[5][2] = {{0, 1024}, {-974, 316}, {-602, -828}, {602, -828}, {974, 316}};
+  constexpr int normals[5][2] = {{0, 1024}, {-974, 316}, {-602, -828}, {602, -828}, {974, 316}};
   int outside = 0;
   for (const auto& n : normals) outside += n[0] * u + n[1] * v > 316 * kUnit;
   return outside <= 1;
 }
 
 /// Whether (u, v), in units of the shape's radius, belongs to a shape of this class.
-bool inside(uint64_t shape, int64_t u, int64_t v) {
-  const int64_t square = std::max(std::abs(u), std::abs(v));
-  const int64_t radius2 = u * u + v * v;
-  // bars of 2/6 of a radius
-  const bool odd_column = (u + kUnit) * 3 / kUnit % 2 != 0,
-             odd_row = (v + kUnit) * 3 / kUnit % 2 != 0;
+bool inside(int shape, int u, int v) {
+  const int square = std::max(std::abs(u), std::abs(v));
+  const int radius2 = u * u + v * v;
+  // bars a third of a radius wide
+  const auto odd = [](int w) { return (w + kUnit) * 3 / kUnit % 2 != 0; };
   switch (shape) {
     case 0:  // disk
       return radius2 <= kUnit * kUnit;
@@ -62,54 +61,57 @@ bool inside(uint64_t shape, int64_t u, int64_t v) {
     case 3:  // frame
       return square <= 900 && square >= 520;
     case 4:  // triangle
-      return v <= 700 && std::abs(u) * 1700 <= (v + kUnit) * 1000;
+      return v <= 700 && std::abs(u) * 17 <= (v + kUnit) * 10;
     case 5:  // cross
       return square <= kUnit && std::min(std::abs(u), std::abs(v)) <= 300;
     case 6:  // star
       return in_star(u, v);
     case 7:  // horizontal bars
-      return square <= kUnit && odd_row;
+      return square <= kUnit && odd(v);
     case 8:  // vertical bars
-      return square <= kUnit && odd_column;
+      return square <= kUnit && odd(u);
     default:  // checkerboard
-      return square <= kUnit && odd_row != odd_column;
+      return square <= kUnit && odd(u) != odd(v);
   }
 }
 
-/// Share of pixel (x, y) that the shape covers, in sixteenths.
+/// Where a shape lies. Lengths are in quarter pixels.
 struct Placement {
-  uint64_t shape;
-  int64_t x, y;           // centre, in quarter pixels
-  int64_t along, across;  // steps of u and v for a quarter pixel, in 1/1024 of a unit
+  int shape, x, y, radius;
+  int along, across;  ///< what u and v change by along a quarter pixel, in 1/1024 of their unit
 
+  /// Share of pixel (px, py) that the shape covers, in sixteenths.
   int coverage(int px, int py) const {
+    const int left = 4 * px - x, top = 4 * py - y;
+    // no shape reaches further than its square's corner
+    if (std::max(std::abs(left), std::abs(top)) > radius * 3 / 2 + 4) return 0;
     int covered = 0;
-    for (int sub = 0; sub < 16; ++sub) {
-      const int64_t dx = 4 * px + sub % 4 - x, dy = 4 * py + sub / 4 - y;
-      covered +=
-          inside(shape, (along * dx + across * dy) / kUnit, (along * dy - across * dx) / kUnit);
-    }
+    for (int dy = top; dy < top + 4; ++dy)
+      for (int dx = left; dx < left + 4; ++dx)
+        covered +=
+            inside(shape, (along * dx + across * dy) / kUnit, (along * dy - across * dx) / kUnit);
     return covered;
   }
 };
 
-Placement place(uint64_t shape, Stream& random) {
-  const int64_t radius = random.between(28, 44);  // quarter pixels
-  // the tilt's tangent of the half angle is t / 64: a rational rotation needs no sine
-  const int64_t t = random.between(-8, 8);
-  const int64_t norm = radius * (64 * 64 + t * t);
+Placement place(int shape, Stream& random) {
+  const int radius = random.between(28, 44);
+  // a tilt whose half angle has the tangent t / 64: rational rotations need no sine
+  const int t = random.between(-8, 8);
+  const int64_t norm = int64_t{radius} * (64 * 64 + t * t);
   return {.shape = shape,
           .x = random.between(48, 80),
           .y = random.between(48, 80),
-          .along = (64 * 64 - t * t) * kUnit * kUnit / norm,
-          .across = 128 * t * kUnit * kUnit / norm};
+          .radius = radius,
+          .along = static_cast<int>((64 * 64 - t * t) * int64_t{kUnit} * kUnit / norm),
+          .across = static_cast<int>(128 * t * int64_t{kUnit} * kUnit / norm)};
 }
 
 }  // namespace
 
 void draw_shape(uint32_t half, uint64_t id, std::span<uint8_t> planes) {
   Stream random(half, id);
-  const Placement placement = place(id % 10, random);
+  const Placement placement = place(static_cast<int>(id % 10), random);
 
   // colours say nothing about the class: both are free, but must differ visibly
   const Colour ground = random.colour();
