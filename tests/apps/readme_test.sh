@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Runs the commands of README.md and docs/*.md as they stand. Each ```sh block follows a mark:
+# Runs the commands of README.md and docs/*.md as they stand, and compiles their ```cpp blocks.
+# Each ```sh block follows a mark:
 #   <!-- run -->             run here, in an empty folder
 #   <!-- run: cifar-10 -->   run here where THINWIRE_DATA has the real images
 #   <!-- not run: REASON --> left out
@@ -11,14 +12,19 @@ source=$TW_SOURCE build=$TW_BUILD
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
-# blocks FILE: writes NUMBER.sh and NUMBER.mark below the current folder, one pair a block
+# blocks FILE: writes NUMBER.sh and NUMBER.mark, or NUMBER.cpp, for each block of FILE
 blocks() {
   awk '
     /^<!-- (not )?run/ { mark = $0; next }
-    /^```sh$/ { inside = 1; number++; print mark > (number ".mark"); mark = ""; next }
-    /^```/ { inside = 0; next }
-    inside { print > (number ".sh") }
-    !inside && NF { mark = "" }' "$1"
+    /^```(sh|cpp)$/ {
+      name = ++number "." substr($0, 4)
+      print mark > (number ".mark")
+      mark = ""
+      next
+    }
+    /^```/ { name = ""; next }
+    name { print > name }
+    !name && NF { mark = "" }' "$1"
 }
 
 # room: an empty folder that looks like the project to a command that is typed in it
@@ -44,6 +50,11 @@ for file in "$source"/README.md "$source"/docs/*.md; do
   mkdir "$work/$name.blocks"
   cd "$work/$name.blocks"
   blocks "$file"
+  for block in *.cpp; do
+    [[ -e $block ]] || continue
+    ran=$((ran + 1))
+    "${CXX:-c++}" -std=c++20 -fsyntax-only -Wall -Wextra -I"$source" "$block" || failed=1
+  done
   room "$work/$name"
   cd "$work/$name"
   for block in $(find "$work/$name.blocks" -name '*.sh' | sort -V); do
