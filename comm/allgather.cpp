@@ -42,7 +42,7 @@ void allgather(Context& ctx, Communicator& comm, ConstBytes mine, size_t expecte
   blocks.self_ = rank;
   blocks.offsets_.assign(ranks + 1, 0);
   reserve(blocks.memory_, table + std::max(mine.size(), ranks * expected));
-  reserve(blocks.incoming_, (ranks / 2 + 1) * (kSizeBytes + expected));
+  reserve(blocks.incoming_, (ranks / 2) * (kSizeBytes + expected));
 
   copy(blocks.payload(), mine);
   blocks.size_at(0) = blocks.offsets_[1] = mine.size();

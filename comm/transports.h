@@ -22,9 +22,9 @@ bool started_by_mpi();
 /// Longer messages travel in blocks of `block_bytes`: MPI counts in int.
 std::unique_ptr<Communicator> make_mpi_communicator(size_t block_bytes = size_t{1} << 30);
 
-/// Ends MPI; call it last and exit with what it returns: the highest `code` of all ranks, so that
-/// they end alike. Returns `code` at once if MPI was never initialised. Never hangs: a code other
-/// than 0 ends ranks that do not come here within a second.
+/// Ends MPI; call it last and exit with what it returns. Returns `code` at once if MPI was never
+/// initialised. Otherwise all ranks end alike, with the highest code of them: 0 returns; anything
+/// else ends the process here, and ends ranks that do not come here within a second. Never hangs.
 int finish_mpi(int code);
 
 /// What the MPI transport adds from its own file, where MPI is built.

@@ -1,0 +1,13 @@
+// How a run under MPI ends. Implementation header of the MPI transport.
+#pragma once
+
+namespace tw::mpi {
+
+/// MPI is initialised and not yet finalised.
+bool running();
+/// finish_mpi() of comm/transports.h.
+int finish(int code);
+/// Ends all ranks at once, this one included, so that mpirun returns `code`.
+[[noreturn]] void end_all_ranks(int code);
+
+}  // namespace tw::mpi

@@ -1,0 +1,145 @@
+// What every transport promises about single messages.
+
+#include <numeric>
+#include <random>
+
+#include "comm/collectives.h"
+#include "tests/support/ranks.h"
+
+namespace tw {
+namespace {
+
+std::vector<std::byte> pattern(size_t bytes, int seed) {
+  std::vector<std::byte> data(bytes);
+  for (size_t i = 0; i < bytes; ++i)
+    data[i] = static_cast<std::byte>((i * 31 + seed * 7 + i / 251));
+  return data;
+}
+
+TEST(Exchange, RingOfAnySizesNeitherBlocksNorMixes) {
+  for (int ranks : kRankCounts)
+    run_ranks(ranks, [](Context& ctx, Communicator& comm) {
+      if (comm.size() == 1) return;
+      const int right = (comm.rank() + 1) % comm.size();
+      const int left = (comm.rank() + comm.size() - 1) % comm.size();
+      // sizes differ between ranks and rounds, from nothing to beyond every eager limit
+      const auto bytes_of = [](int rank, int round) {
+        const size_t sizes[] = {0, 1, 13, 4096, 70000, 1 << 20, 3};
+        return sizes[(rank + 2 * round) % std::size(sizes)];
+      };
+      std::vector<std::byte> in(1 << 20);
+      for (int round = 0; round < 14; ++round) {
+        const auto out = pattern(bytes_of(comm.rank(), round), comm.rank() + round);
+        const size_t received = comm.exchange(ctx, right, out, left, in);
+        const auto expected = pattern(bytes_of(left, round), left + round);
+        EXPECT_EQ(received, expected.size());
+        EXPECT_TRUE(std::equal(expected.begin(), expected.end(), in.begin()));
+      }
+    });
+}
+
+TEST(Exchange, MessagesOfOneSenderStayInOrder) {
+  for (int ranks : {2, 4})
+    run_ranks(ranks, [](Context& ctx, Communicator& comm) {
+      for (int i = 0; i < 200; ++i) {
+        int value = i;
+        if (comm.rank() == 0) {
+          for (int to = 1; to < comm.size(); ++to)
+            comm.send(ctx, to, std::as_bytes(std::span(&value, 1)).first(i % 5 == 0 ? 0 : 4));
+        } else {
+          value = -1;
+          const size_t bytes = comm.receive(ctx, 0, std::as_writable_bytes(std::span(&value, 1)));
+          EXPECT_EQ(bytes, i % 5 == 0 ? 0u : 4u);
+          EXPECT_EQ(value, i % 5 == 0 ? -1 : i);
+        }
+      }
+    });
+}
+
+TEST(Exchange, CountsBytesAndMessagesSent) {
+  for (int ranks : {2, 3})
+    run_ranks(ranks, [](Context& ctx, Communicator& comm) {
+      const uint64_t bytes = comm.bytes_sent(), messages = comm.messages_sent();
+      std::vector<std::byte> data(100);
+      if (comm.rank() == 0) {
+        comm.send(ctx, 1, data);
+        comm.send(ctx, 1, {});
+      } else if (comm.rank() == 1) {
+        comm.receive(ctx, 0, data);
+        comm.receive(ctx, 0, data);
+      }
+      EXPECT_EQ(comm.bytes_sent() - bytes, comm.rank() == 0 ? 100u : 0u);
+      EXPECT_EQ(comm.messages_sent() - messages, comm.rank() == 0 ? 2u : 0u);
+    });
+}
+
+TEST(Exchange, MessageTooLongForTheReceiverIsAFault) {
+  if (started_by_mpi()) GTEST_SKIP() << "ends the run";
+  EXPECT_THROW(run_ranks(2,
+                         [](Context& ctx, Communicator& comm) {
+                           std::vector<std::byte> data(comm.rank() == 0 ? 100 : 99);
+                           if (comm.rank() == 0) comm.send(ctx, 1, data);
+                           if (comm.rank() == 1) comm.receive(ctx, 0, data);
+                         }),
+               Fault);
+}
+
+TEST(Exchange, RankOutsideTheRunIsAFault) {
+  for (int ranks : {1, 2})
+    run_ranks(ranks, [](Context& ctx, Communicator& comm) {
+      EXPECT_THROW(comm.send(ctx, comm.size(), {}), Fault);
+      EXPECT_THROW(comm.send(ctx, comm.rank(), {}), Fault);
+      EXPECT_THROW(comm.receive(ctx, comm.size(), {}), Fault);
+    });
+}
+
+TEST(Exchange, LongMessagesTravelInBlocks) {
+  if (!started_by_mpi()) GTEST_SKIP() << "only MPI cuts messages into blocks";
+  run_ranks(4, [](Context& ctx, Communicator& comm) {
+    const auto blocks = make_mpi_communicator(1000);
+    const int right = (comm.rank() + 1) % 4, left = (comm.rank() + 3) % 4;
+    // below, at and above multiples of a block, different on neighbours
+    for (size_t bytes : {0, 1, 999, 1000, 1001, 2000, 12345, 100000}) {
+      const auto length = [&](int rank) { return bytes * (rank + 1); };
+      std::vector<std::byte> in(length(left));
+      const auto out = pattern(length(comm.rank()), comm.rank());
+      EXPECT_EQ(blocks->exchange(ctx, right, out, left, in), in.size());
+      EXPECT_EQ(in, pattern(length(left), left));
+    }
+    EXPECT_EQ(blocks->messages_sent(), 8u);
+  });
+}
+
+TEST(Barrier, NobodyLeavesBeforeTheLastArrives) {
+  for (int ranks : kRankCounts)
+    run_ranks(ranks, [](Context& ctx, Communicator& comm) {
+      const Traffic traffic(comm);
+      barrier(ctx, comm);
+      int rounds = 0;
+      while ((1 << rounds) < comm.size()) ++rounds;
+      const auto sums = traffic.sums(ctx, comm);
+      EXPECT_EQ(sums.bytes, 0u);
+      EXPECT_EQ(sums.messages, static_cast<uint64_t>(comm.size() * rounds));
+    });
+}
+
+TEST(Broadcast, EveryRootReachesEverybody) {
+  for (int ranks : kRankCounts)
+    run_ranks(ranks, [](Context& ctx, Communicator& comm) {
+      for (int root = 0; root < comm.size(); ++root)
+        for (size_t bytes : {0, 1, 4097, 200000}) {
+          const auto expected = pattern(bytes, root);
+          std::vector<std::byte> data(bytes);
+          if (comm.rank() == root) data = expected;
+          const Traffic traffic(comm);
+          broadcast(ctx, comm, root, data);
+          EXPECT_EQ(data, expected);
+          const auto sums = traffic.sums(ctx, comm);
+          EXPECT_EQ(sums.bytes, bytes * (comm.size() - 1));
+          EXPECT_EQ(sums.messages, static_cast<uint64_t>(comm.size() - 1));
+        }
+    });
+}
+
+}  // namespace
+}  // namespace tw

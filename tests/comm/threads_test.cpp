@@ -1,0 +1,143 @@
+// Ranks as threads: nobody waits for ever when one of them fails.
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <chrono>
+#include <random>
+#include <thread>
+
+#include "comm/collectives.h"
+#include "comm/transports.h"
+
+namespace tw {
+namespace {
+
+template <class E>
+std::string message_of(const std::function<void()>& run) {
+  try {
+    run();
+  } catch (const E& error) {
+    return error.what();
+  }
+  return "nothing was thrown";
+}
+
+TEST(Threads, ErrorOfOneRankWakesTheOthersAndComesOut) {
+  for (int culprit = 0; culprit < 4; ++culprit) {
+    std::atomic<int> woken = 0;
+    const auto text = message_of<UserError>([&] {
+      run_on_threads(4, [&](Communicator& comm) {
+        Context ctx;
+        if (comm.rank() == culprit) {
+          std::this_thread::sleep_for(std::chrono::milliseconds(5));
+          throw UserError("[test] no such file");
+        }
+        try {
+          for (;;) barrier(ctx, comm);
+        } catch (const Fault& fault) {
+          const auto expected = fmt::format("rank {} gave up: [test] no such file", culprit);
+          EXPECT_NE(std::string(fault.what()).find(expected), std::string::npos) << fault.what();
+          ++woken;
+          throw;
+        }
+      });
+    });
+    EXPECT_EQ(text, "[test] no such file");
+    EXPECT_EQ(woken, 3);
+  }
+}
+
+TEST(Threads, AbortWakesTheOthers) {
+  const auto text = message_of<Fault>([] {
+    run_on_threads(3, [](Communicator& comm) {
+      Context ctx;
+      if (comm.rank() == 2) return comm.abort("disk full");
+      comm.receive(ctx, 2, {});
+    });
+  });
+  EXPECT_EQ(text, "[threads] rank 2 gave up: disk full");
+}
+
+TEST(Threads, RankThatEndedIsNotWaitedFor) {
+  const auto receiving = message_of<Fault>([] {
+    run_on_threads(2, [](Communicator& comm) {
+      Context ctx;
+      if (comm.rank() == 1) comm.receive(ctx, 0, {});
+    });
+  });
+  EXPECT_EQ(receiving, "[threads] rank 0 has already ended");
+  const auto sending = message_of<Fault>([] {
+    run_on_threads(2, [](Communicator& comm) {
+      Context ctx;
+      if (comm.rank() == 1) comm.send(ctx, 0, {});
+    });
+  });
+  EXPECT_EQ(sending, "[threads] rank 0 has already ended");
+}
+
+// a message that is being copied must outlive the sender's error
+TEST(Threads, SenderThatIsWokenWaitsForItsReader) {
+  for (int round = 0; round < 30; ++round)
+    EXPECT_THROW(
+        run_on_threads(3,
+                       [&](Communicator& comm) {
+                         Context ctx;
+                         if (comm.rank() == 2) {
+                           std::this_thread::sleep_for(std::chrono::microseconds(50 * round));
+                           throw Fault("[test] stop");
+                         }
+                         for (;;) {
+                           std::vector<std::byte> out(1 << 20), in(1 << 20);
+                           comm.exchange(ctx, 1 - comm.rank(), out, 1 - comm.rank(), in);
+                         }
+                       }),
+        Fault);
+}
+
+TEST(Threads, UnknownExceptionsComeOutToo) {
+  EXPECT_THROW(run_on_threads(2,
+                              [](Communicator& comm) {
+                                Context ctx;
+                                if (comm.rank() == 0) throw 7;
+                                barrier(ctx, comm);
+                              }),
+               int);
+}
+
+TEST(Threads, NoRanksIsAMistake) {
+  EXPECT_THROW(run_on_threads(0, [](Communicator&) {}), UserError);
+}
+
+TEST(Threads, WaitingCostsNoProcessorTime) {
+  run_on_threads(2, [](Communicator& comm) {
+    Context ctx;
+    const auto processor_seconds = [] {
+      timespec now{};
+      clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+      return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
+    };
+    if (comm.rank() == 0) std::this_thread::sleep_for(std::chrono::milliseconds(200));
+    const double before = processor_seconds();
+    barrier(ctx, comm);
+    EXPECT_LT(processor_seconds() - before, 0.02);
+  });
+}
+
+TEST(Self, HasOneRankAndCollectivesDoNothing) {
+  const auto comm = make_self_communicator();
+  Context ctx;
+  EXPECT_EQ(comm->size(), 1);
+  std::vector<float> data{1, 2, 3}, scratch(3);
+  allreduces().find("ring").factory(ctx, *comm, data, scratch);
+  EXPECT_EQ(data, (std::vector<float>{1, 2, 3}));
+  broadcast(ctx, *comm, 0, std::as_writable_bytes(std::span(data)));
+  barrier(ctx, *comm);
+  GatheredBlocks blocks;
+  allgather(ctx, *comm, std::as_bytes(std::span(data)), 12, blocks);
+  EXPECT_TRUE(std::ranges::equal(blocks[0], std::as_bytes(std::span(data))));
+  EXPECT_EQ(comm->messages_sent(), 0u);
+}
+
+}  // namespace
+}  // namespace tw

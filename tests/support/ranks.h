@@ -1,0 +1,83 @@
+// Test bodies on P ranks: threads of this process, or the processes of mpirun.
+//
+// Tests in files named tests/<room>/*_ranks_test.cpp belong to test_<room>, where run_ranks starts
+// threads, and to test_mpi, which ctest starts under mpirun with 1, 2, 3, 4 and 7 processes. There
+// run_ranks runs the body when the world has just that many ranks and skips it otherwise. So loop
+// over as many P as you like, and expect with gtest's macros inside the body, on any rank:
+//
+//   TEST(Foo, sums) {
+//     for (int ranks : kRankCounts)
+//       run_ranks(ranks, [](Context& ctx, Communicator& comm) { EXPECT_EQ(...); });
+//   }
+//
+// A body keeps what it counts to itself: ranks under mpirun share no variables. Use EXPECT rather
+// than ASSERT: a rank that leaves early leaves the others waiting.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <cstdio>
+#include <cstring>
+#include <exception>
+#include <functional>
+
+#include "comm/transports.h"
+#include "engine/context.h"
+
+namespace tw {
+
+inline constexpr int kRankCounts[] = {1, 2, 3, 4, 5, 7, 8, 16};
+
+inline void run_ranks(int ranks, const std::function<void(Context&, Communicator&)>& body) {
+  const testing::ScopedTrace trace(__FILE__, __LINE__, fmt::format("{} ranks", ranks));
+  if (!started_by_mpi()) {
+    run_on_threads(ranks, [&](Communicator& comm) {
+      Context ctx;
+      body(ctx, comm);
+    });
+    return;
+  }
+  const auto world = make_mpi_communicator();
+  if (world->size() != ranks) return;
+  try {
+    Context ctx;
+    body(ctx, *world);
+  } catch (const std::exception& error) {
+    // the others wait for this rank: nothing can be run after this
+    world->abort(error.what());
+  }
+}
+
+/// The sum of everybody's value, by plain messages.
+inline uint64_t sum_over_ranks(Context& ctx, Communicator& comm, uint64_t value) {
+  const int ranks = comm.size(), right = (comm.rank() + 1) % ranks;
+  const int left = (comm.rank() + ranks - 1) % ranks;
+  uint64_t sum = value, passing = value;
+  for (int step = 1; step < ranks; ++step) {
+    uint64_t incoming = 0;
+    comm.exchange(ctx, right, std::as_bytes(std::span(&passing, 1)), left,
+                  std::as_writable_bytes(std::span(&incoming, 1)));
+    sum += passing = incoming;
+  }
+  return sum;
+}
+
+/// What a body put on the wire since construction, summed over the ranks.
+class Traffic {
+ public:
+  explicit Traffic(const Communicator& comm)
+      : bytes_(comm.bytes_sent()), messages_(comm.messages_sent()) {}
+  struct Sums {
+    uint64_t bytes, messages;
+  };
+  Sums sums(Context& ctx, Communicator& comm) const {
+    const uint64_t bytes = comm.bytes_sent() - bytes_;
+    const uint64_t messages = comm.messages_sent() - messages_;
+    return {sum_over_ranks(ctx, comm, bytes), sum_over_ranks(ctx, comm, messages)};
+  }
+
+ private:
+  uint64_t bytes_, messages_;
+};
+
+}  // namespace tw
