@@ -7,4 +7,7 @@ namespace tw {
 /// hide it.
 bool cpu_has_bf16();
 
+/// True when the CPU has AMX tiles for bf16, several times faster than its vector units.
+bool cpu_has_amx();
+
 }  // namespace tw

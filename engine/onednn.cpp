@@ -4,12 +4,18 @@
 
 namespace tw {
 
-bool cpu_has_bf16() {
-  const auto has = [isa = static_cast<unsigned>(dnnl::get_effective_cpu_isa())](unsigned wanted) {
-    return (isa & wanted) == wanted;
-  };
-  return has(dnnl_cpu_isa_avx512_core_bf16) || has(dnnl_cpu_isa_avx512_core_amx);
+namespace {
+
+// ONEDNN_MAX_CPU_ISA can lower the answer
+bool has(dnnl_cpu_isa_t wanted) {
+  const auto isa = static_cast<unsigned>(dnnl::get_effective_cpu_isa());
+  return (isa & wanted) == static_cast<unsigned>(wanted);
 }
+
+}  // namespace
+
+bool cpu_has_amx() { return has(dnnl_cpu_isa_avx512_core_amx); }
+bool cpu_has_bf16() { return has(dnnl_cpu_isa_avx512_core_bf16) || cpu_has_amx(); }
 
 namespace {
 const bool registered = native_bodies.add(
@@ -39,9 +45,7 @@ Type type(DType dtype) {
 }
 
 void require(const char* op, DType dtype) {
-  const auto isa = static_cast<unsigned>(dnnl::get_effective_cpu_isa());
-  const bool avx512 = (isa & dnnl_cpu_isa_avx512_core) == dnnl_cpu_isa_avx512_core;
-  check(dtype != DType::bf16 || avx512,
+  check(dtype != DType::bf16 || has(dnnl_cpu_isa_avx512_core),
         "[{}] this CPU has no bf16 (it needs AVX-512); use --precision f32", op);
 }
 

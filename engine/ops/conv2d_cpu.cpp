@@ -1,8 +1,9 @@
 // CPU convolution on oneDNN. Outside everything is NHWC; inside each pass has the algorithm, layout
 // and type that is fastest for its shape.
+#include "engine/ops/conv2d_cpu.h"
+
+#include "engine/cpu_features.h"
 #include "engine/onednn.h"
-#include "engine/ops/checks.h"
-#include "engine/ops/conv2d.h"
 
 namespace tw::ops {
 namespace {
@@ -82,15 +83,26 @@ auto first_possible(const Conv2dShape& s, const std::vector<Choice>& choices, co
        s.out_channels);
 }
 
-enum class Direction { forward, backward_data, backward_weights };
+/// Winograd's F(4x4,3x3) (Lavin and Gray, CVPR 2016) multiplies 4 times less and exists in fp32
+/// only, in a blocked layout: it pays where the products outweigh the reorders. Its error stays
+/// within a few times that of the direct sum.
+bool winograd_pays(const Conv2dShape& s, bool gradient_of_weights) {
+  if (s.kernel != 3 || s.stride != 1) return false;
+  const int64_t side = std::min(s.height, s.width);
+  const auto [narrow, wide] = std::minmax(s.in_channels, s.out_channels);
+  if (s.dtype == DType::f32) return narrow >= 32 && side >= 4;
+  // bf16 products are twice as fast without AMX, and far beyond Winograd's gain with it
+  if (cpu_has_amx() || narrow < 64 || side > 16) return false;
+  return gradient_of_weights ? side >= 4 : wide >= 128 && side >= 8;
+}
 
-std::vector<Choice> choices(const Conv2dShape& s, Direction) {
+/// What to try, the fastest first. Chosen by shape, never by a stopwatch: same shape, same bits.
+std::vector<Choice> choices(const Conv2dShape& s, bool gradient_of_weights) {
   std::vector<Choice> result;
-  if (s.kernel == 3 && s.stride == 1 && s.dtype == DType::f32 && s.in_channels >= 32 &&
-      s.out_channels >= 32 && s.height >= 4)
+  if (winograd_pays(s, gradient_of_weights))
     result.push_back({algorithm::convolution_winograd, Type::f32, Tag::any});
   result.push_back({algorithm::convolution_direct, type(s.dtype), Tag::nhwc});
-  result.push_back({algorithm::convolution_auto, type(s.dtype), Tag::any});
+  result.push_back({algorithm::convolution_direct, type(s.dtype), Tag::any});
   return result;
 }
 
@@ -110,8 +122,8 @@ class Conv2dCpu final : public Conv2d {
 
   void forward(Context& ctx, const Tensor& x, const Tensor& packed, const Tensor& bias,
                const Tensor& y) override {
-    expect("x", x, shape_.x());
-    expect("y", y, shape_.y());
+    expect_conv2d_tensor("x", x, shape_.x(), shape_.dtype);
+    expect_conv2d_tensor("y", y, shape_.y(), shape_.dtype);
     if (shape_.bias)
       forward_.run(ctx, {x.data, weights_.for_forward(packed), bias.data}, {y.data});
     else
@@ -121,15 +133,15 @@ class Conv2dCpu final : public Conv2d {
   void backward_data(Context& ctx, const Tensor& dy, const Tensor& packed,
                      const Tensor& dx) override {
     check<std::logic_error>(shape_.input_gradient, "[conv2d] made without an input gradient");
-    expect("dy", dy, shape_.y());
-    expect("dx", dx, shape_.x());
+    expect_conv2d_tensor("dy", dy, shape_.y(), shape_.dtype);
+    expect_conv2d_tensor("dx", dx, shape_.x(), shape_.dtype);
     backward_data_.run(ctx, {dy.data, weights_.for_backward(packed)}, {dx.data});
   }
 
   void backward_weights(Context& ctx, const Tensor& x, const Tensor& dy, const Tensor& dw,
                         const Tensor& dbias, bool accumulate) override {
-    expect("x", x, shape_.x());
-    expect("dy", dy, shape_.y());
+    expect_conv2d_tensor("x", x, shape_.x(), shape_.dtype);
+    expect_conv2d_tensor("dy", dy, shape_.y(), shape_.dtype);
     if (shape_.bias)
       backward_weights_.run(ctx, {x.data, dy.data}, {dw.data, dbias.data}, accumulate);
     else
@@ -137,12 +149,6 @@ class Conv2dCpu final : public Conv2d {
   }
 
  private:
-  void expect(const char* what, const Tensor& tensor, const Shape& wanted) const {
-    if (tensor.shape != wanted || tensor.dtype != shape_.dtype) [[unlikely]]
-      fail("[conv2d] {} is {} {}; expected {} {}", what, name(tensor.dtype), tensor.shape.str(),
-           name(shape_.dtype), wanted.str());
-  }
-
   Conv2dShape shape_;
   PackedWeights weights_;
   Kernel forward_, backward_data_, backward_weights_;
@@ -153,16 +159,15 @@ Conv2dCpu::Conv2dCpu(Context& ctx, const Conv2dShape& s) : shape_(s) {
   const Descs outside = describe(s, {algorithm::convolution_direct, type(s.dtype), Tag::nhwc});
   const Desc master(outside.w.dims(), Type::f32, Tag::ohwi);
 
-  const Forward f = first_possible(s, choices(s, Direction::forward),
+  const Forward f = first_possible(s, choices(s, false),
                                    [&](const Choice& c) { return forward_desc(engine, s, c); });
   std::vector<Operand> inputs{{DNNL_ARG_SRC, outside.x, f.src_desc()},
                               {DNNL_ARG_WEIGHTS, f.weights_desc(), f.weights_desc()}};
   if (s.bias) inputs.push_back({DNNL_ARG_BIAS, outside.bias, f.bias_desc()});
   forward_ = Kernel(engine, f, inputs, {{DNNL_ARG_DST, outside.y, f.dst_desc()}});
 
-  const BackwardWeights w =
-      first_possible(s, choices(s, Direction::backward_weights),
-                     [&](const Choice& c) { return backward_weights_desc(engine, s, c); });
+  const BackwardWeights w = first_possible(
+      s, choices(s, true), [&](const Choice& c) { return backward_weights_desc(engine, s, c); });
   std::vector<Operand> outputs{{DNNL_ARG_DIFF_WEIGHTS, master, w.diff_weights_desc()}};
   if (s.bias) outputs.push_back({DNNL_ARG_DIFF_BIAS, outside.bias, w.diff_bias_desc()});
   backward_weights_ = Kernel(
@@ -174,9 +179,8 @@ Conv2dCpu::Conv2dCpu(Context& ctx, const Conv2dShape& s) : shape_(s) {
     weights_ = PackedWeights(engine, master, f.weights_desc(), Desc{});
     return;
   }
-  const BackwardData b =
-      first_possible(s, choices(s, Direction::backward_data),
-                     [&](const Choice& c) { return backward_data_desc(engine, s, c); });
+  const BackwardData b = first_possible(
+      s, choices(s, false), [&](const Choice& c) { return backward_data_desc(engine, s, c); });
   backward_data_ = Kernel(engine, b,
                           {{DNNL_ARG_DIFF_DST, outside.y, b.diff_dst_desc()},
                            {DNNL_ARG_WEIGHTS, b.weights_desc(), b.weights_desc()}},
@@ -188,10 +192,19 @@ std::unique_ptr<Conv2d> create_cpu(Context& ctx, const Conv2dShape& shape) {
   require("conv2d", shape.dtype);
   // primitives remember the number of threads they were made for
   ctx.bind_thread();
+  if (suits_dense_conv2d(shape)) return create_dense_conv2d(ctx, shape);
   return std::make_unique<Conv2dCpu>(ctx, shape);
 }
 
 const bool registered = conv2d_bodies.add(Device::cpu, create_cpu);
 
 }  // namespace
+
+void expect_conv2d_tensor(const char* what, const Tensor& tensor, const Shape& shape, DType dtype) {
+  if (tensor.shape == shape && tensor.dtype == dtype) [[likely]]
+    return;
+  fail("[conv2d] {} is {} {}; expected {} {}", what, name(tensor.dtype), tensor.shape.str(),
+       name(dtype), shape.str());
+}
+
 }  // namespace tw::ops
