@@ -3,6 +3,7 @@
 #include <exception>
 
 #include "apps/support/bench_select.h"
+#include "apps/support/bench_step.h"
 #include "engine/error.h"
 
 int main(int argc, char** argv) {
@@ -10,6 +11,7 @@ int main(int argc, char** argv) {
   app.require_subcommand(1);
   try {
     tw::add_bench_select(app);
+    tw::add_bench_step(app);
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? 0 : 2;

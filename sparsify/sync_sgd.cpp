@@ -117,9 +117,9 @@ void SyncSgd::update(double lr) {
 
 void SyncSgd::report_nonfinite(const Control& control, uint64_t step) const {
   const Parameter& parameter = arena_.at(control.nonfinite);
-  fail<Fault>("[train] rank {}: gradient of {} is {} at element {} (step {})",
-              control.nonfinite_rank, parameter.name, control.nonfinite_value,
-              control.nonfinite - parameter.offset, step);
+  fail<SharedFault>("[train] rank {}: gradient of {} is {} at element {} (step {})",
+                    control.nonfinite_rank, parameter.name, control.nonfinite_value,
+                    control.nonfinite - parameter.offset, step);
 }
 
 size_t SyncSgd::memory_bytes(const SgdConfig& config, size_t d) {

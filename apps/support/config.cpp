@@ -52,7 +52,7 @@ void check_combinations(const TrainConfig& c) {
   models().find(c.model);
   algorithms().find(c.sparsifier);
   if (c.dataset != "auto") datasets().find(c.dataset);
-  allreduces().find(c.allreduce);
+  allreduces().find(c.settings.text("allreduce.collective"));
   check(c.density > 0, "[options] density is {}; expected more than 0, at most 1", c.density);
   for (const double density : c.density_warmup)
     check(density > 0, "[options] density-warmup has {}; expected more than 0, at most 1", density);
@@ -177,6 +177,7 @@ TrainConfig parse_train_config(int argc, char** argv) {
     else
       table.set_text(name, text);
   }
+  if (!config.allreduce.empty()) config.settings.set("allreduce.collective", config.allreduce);
   if (config.dataset == "auto") config.dataset = config.data_dir.empty() ? "shapes" : "cifar10";
   check_combinations(config);
   return config;

@@ -22,7 +22,7 @@ struct TrainConfig {
   std::string sparsifier = "dense";
   double density = 0.001;
   std::vector<double> density_warmup{0.015625, 0.004};
-  std::string allreduce = "ring";
+  std::string allreduce;
   bool no_error_feedback = false;
   Settings settings;
 

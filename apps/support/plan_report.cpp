@@ -24,8 +24,7 @@ void report_plan(Console& console, const TrainConfig& config, const DataSplit& d
       text(memory.workspace), text(memory.persistent), text(memory.scratch), text(parameters),
       text(optimizer), text(memory.total() + parameters + optimizer));
   const size_t k = config.sparsifier == "dense" ? d : entries_to_keep(config.density, d);
-  console.line("{}: {} of {} entries a step and rank, {} sent by each rank", config.sparsifier, k,
-               d, bytes_text(expected_bytes(config.sparsifier, ranks, d, k)));
+  console.line("{}: {} of {} entries a step and rank", config.sparsifier, k, d);
 }
 
 }  // namespace tw

@@ -1,0 +1,26 @@
+#!/usr/bin/env bash
+# Trains the CIFAR-10 runs of docs/results.md and prints their table.
+# usage: results_cifar10.sh DATA_DIR [OUTPUT_DIR]     (about 45 minutes on two cores)
+set -euo pipefail
+
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+data=${1:?usage: results_cifar10.sh DATA_DIR [OUTPUT_DIR]}
+out=${2:-runs/cifar10}
+
+# config, name, launcher
+run() {
+  local name=$1
+  shift
+  [[ -s $out/$name/summary.json ]] && return
+  "$@" --data-dir "$data" --output-dir "$out" --name "$name" --resume auto
+}
+
+single=(build/bin/train --config configs/resnet20-cifar10.json --batch-size 128)
+four=(mpirun -n 4 build/bin/train --config configs/resnet20-cifar10.json --batch-size 32)
+run p1-dense-bf16 "${single[@]}" --precision bf16
+run p1-dense-f32 "${single[@]}" --precision f32
+for sparsifier in dense topk gaussiank; do
+  run "p4-$sparsifier" "${four[@]}" --sparsifier "$sparsifier"
+done
+
+python3 scripts/table.py "$out"/p1-dense-{bf16,f32} "$out"/p4-{dense,topk,gaussiank}
