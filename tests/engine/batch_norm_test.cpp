@@ -6,7 +6,7 @@
 #include <optional>
 
 #include "engine/error.h"
-#include "support/owned_tensor.h"
+#include "tests/support/owned_tensor.h"
 
 namespace tw::test {
 namespace {

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "engine/error.h"
-#include "support/owned_tensor.h"
+#include "tests/support/owned_tensor.h"
 
 namespace tw::test {
 namespace {

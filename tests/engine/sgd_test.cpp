@@ -5,7 +5,7 @@
 #include <limits>
 
 #include "engine/error.h"
-#include "support/owned_tensor.h"
+#include "tests/support/owned_tensor.h"
 
 namespace tw::test {
 namespace {
