@@ -14,17 +14,16 @@ void Console::write_line(const std::string& text) {
   std::fflush(stdout);
 }
 
-void Console::progress(const std::string& label, int64_t done, int64_t total, double images_per_s,
-                       double seconds_left) {
+void Console::progress(const Progress& p) {
   if (!terminal_) return;
   const auto now = std::chrono::steady_clock::now();
-  if (done < total && now - last_ < std::chrono::milliseconds(100)) return;
-  const double fraction = total > 0 ? static_cast<double>(done) / static_cast<double>(total) : 1;
+  if (p.done < p.total && now - last_ < std::chrono::milliseconds(100)) return;
   last_ = now;
-  constexpr int kWidth = 30;
-  const int filled = static_cast<int>(fraction * kWidth);
-  fmt::print("\r\033[K{} |{:#<{}}{:.<{}}| {}/{}  {:.0f} images/s  ETA {}", label, "", filled, "",
-             kWidth - filled, done, total, images_per_s, clock_text(seconds_left));
+  constexpr int64_t kWidth = 30;
+  const int64_t filled = p.total > 0 ? kWidth * p.done / p.total : kWidth;
+  fmt::print("\r\033[Kepoch {}/{} |{:#<{}}{:.<{}}| {}/{}  {:.0f} images/s  ETA {}", p.epoch,
+             p.epochs, "", filled, "", kWidth - filled, p.done, p.total, p.images_per_s,
+             clock_text(p.seconds_left));
   std::fflush(stdout);
   bar_shown_ = true;
 }

@@ -17,9 +17,12 @@ class Console {
   void line(fmt::format_string<Args...> text, Args&&... args) {
     if (speaks_) write_line(fmt::format(text, std::forward<Args>(args)...));
   }
-  /// Redraws the bar of `label`, at most ten times a second; on no terminal, does nothing.
-  void progress(const std::string& label, int64_t done, int64_t total, double images_per_s,
-                double seconds_left);
+  /// Redraws the bar of an epoch, at most ten times a second; on no terminal, does nothing.
+  struct Progress {
+    int64_t epoch, epochs, done, total;
+    double images_per_s, seconds_left;
+  };
+  void progress(const Progress& now);
   /// Removes the bar.
   void clear();
 

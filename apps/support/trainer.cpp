@@ -179,8 +179,12 @@ void Run::train_epoch() {
     log_->add(ctx_, comm_, train_step());
     const double done = static_cast<double>(at_.batch - first);
     const double left = static_cast<double>(batches - at_.batch);
-    console_.progress(fmt::format("epoch {}/{}", at_.epoch + 1, config_.epochs), at_.batch, batches,
-                      done * global_batch / watch.total(), watch.total() / done * left);
+    console_.progress({.epoch = at_.epoch + 1,
+                       .epochs = config_.epochs,
+                       .done = at_.batch,
+                       .total = batches,
+                       .images_per_s = done * global_batch / watch.total(),
+                       .seconds_left = watch.total() / done * left});
     const bool due = config_.checkpoint_steps > 0 && at_.step % config_.checkpoint_steps == 0;
     if (due && at_.batch < batches) checkpoint();
   }
