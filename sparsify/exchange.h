@@ -1,6 +1,7 @@
 // Exchange: turns every rank's contribution into the same sum on every rank.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <span>
@@ -48,6 +49,8 @@ class Exchange {
   /// When some rank reported a NaN or infinity, the sum is not to be used.
   virtual void run(Context& ctx, Communicator& comm, const ExchangeStep& step,
                    Control& control) = 0;
+  /// Bytes that all ranks together send in one step, `entries` being what they selected together.
+  virtual uint64_t wire_bytes(int ranks, size_t d, size_t entries) const = 0;
 };
 
 using ExchangeFactory = std::function<std::unique_ptr<Exchange>(const Settings&)>;

@@ -1,8 +1,8 @@
 // The sparse exchange: every rank's entries to every rank, summed there in rank order.
 // Block of a rank with n entries: control word 16 bytes, n indices uint32, n values float32.
 //
-// Bytes over all ranks: (P-1) (sum over ranks of (16 + 8 n) + 8 P), the last term for the sizes
-// that the allgather itself sends.
+// Bytes over all ranks: (P-1) (24 P + 8 N) for N entries of all ranks together; 8 of the 24 are
+// the size that the allgather itself sends.
 
 #include <cstring>
 
@@ -31,6 +31,11 @@ class SparseAllgather : public Exchange {
     for (int rank = 0; rank < comm.size(); ++rank)
       parts_.push_back(read_block(rank, step.gradient.size(), control));
     if (control.nonfinite_rank < 0) sparse_sum(ctx, parts_, step.gradient);
+  }
+
+  uint64_t wire_bytes(int ranks, size_t, size_t entries) const override {
+    const uint64_t p = static_cast<uint64_t>(ranks);
+    return (p - 1) * (24 * p + 8 * entries);
   }
 
  private:

@@ -1,0 +1,196 @@
+// What every registered selector owes on one vector.
+
+#include <gtest/gtest.h>
+
+#include <numeric>
+
+#include "apps/support/distributions.h"
+#include "sparsify/candidates.h"
+#include "tests/support/sgd_rig.h"
+
+namespace tw {
+namespace {
+
+struct Selection {
+  std::vector<uint32_t> indices;
+  std::vector<float> values;
+  std::vector<float> residual;
+  SelectInfo info;
+};
+
+Selection select(Selector& selector, Context& ctx, std::span<const float> g,
+                 std::span<const float> e, size_t k, uint32_t base = 0) {
+  Selection result;
+  result.residual.assign(e.begin(), e.end());
+  SparseVector out;
+  result.info = selector.select(ctx, g, result.residual, k, base, out);
+  result.indices.assign(out.indices.begin(), out.indices.begin() + out.count);
+  result.values.assign(out.values.begin(), out.values.begin() + out.count);
+  return result;
+}
+
+Selection select(const std::string& name, std::span<const float> u, size_t k) {
+  Context ctx;
+  const auto selector = selectors().find(name).factory(ctx, sparsify_settings());
+  return select(*selector, ctx, u, std::vector<float>(u.size()), k);
+}
+
+/// Indices of the k largest magnitudes, lower index first, by a full sort; ascending.
+std::vector<uint32_t> sorted_top(std::span<const float> u, size_t k) {
+  std::vector<uint32_t> order(u.size());
+  std::iota(order.begin(), order.end(), 0u);
+  std::ranges::stable_sort(order,
+                           [&](uint32_t a, uint32_t b) { return std::abs(u[a]) > std::abs(u[b]); });
+  order.resize(std::min(k, order.size()));
+  std::erase_if(order, [&](uint32_t i) { return u[i] == 0; });
+  std::ranges::sort(order);
+  return order;
+}
+
+/// Vectors of every shape, large enough that sampling does not see everything.
+std::vector<std::pair<std::string, std::vector<float>>> vectors() {
+  constexpr size_t d = 200'003;
+  std::vector<std::pair<std::string, std::vector<float>>> all;
+  Context ctx;
+  for (const auto& [name, draw] : distributions()) {
+    all.emplace_back(name, std::vector<float>(d));
+    fill_random(ctx, draw, 3, all.back().second);
+  }
+  const auto add = [&](const std::string& name, const std::function<float(size_t)>& value) {
+    std::vector<float> x(d);
+    for (size_t i = 0; i < d; ++i) x[i] = value(i);
+    all.emplace_back(name, std::move(x));
+  };
+  add("constant", [](size_t) { return -0.5f; });
+  add("zeros", [](size_t) { return 0.0f; });
+  add("ascending", [](size_t i) { return static_cast<float>(i); });
+  add("descending", [](size_t i) { return -static_cast<float>(d - i); });
+  add("few values", [](size_t i) { return static_cast<float>(i * 7919 % 5); });
+  add("denormal", [](size_t i) { return static_cast<float>(i * 7919 % 1000) * -0x1p-149f; });
+  add("few non-zeros", [](size_t i) { return i % 20011 == 7 ? 1.0f : 0.0f; });
+  add("one block", [](size_t i) { return i / 500 == 77 ? static_cast<float>(i) : 1e-3f; });
+  add("huge", [](size_t i) { return i % 2 ? 3e38f : -3e38f; });
+  return all;
+}
+
+TEST(TopK, EqualsAFullSort) {
+  for (const auto& [name, u] : vectors())
+    for (size_t k : {size_t{1}, size_t{200}, size_t{2000}, size_t{50'000}, u.size(), 2 * u.size()})
+      EXPECT_EQ(select("topk", u, k).indices, sorted_top(u, k)) << name << ", k " << k;
+}
+
+TEST(TopK, IsExactWhenTheSampleMisleads) {
+  // find the sampled positions: those whose values decide the candidates are where the one large
+  // value of a vector of zeros makes fewer than k candidates
+  Context ctx;
+  std::vector<float> u(400'009);
+  fill_random(ctx, distributions().at("gaussian"), 9, u);
+  LogHistogram histogram;
+  std::vector<uint32_t> sample;
+  const std::vector<float> zeros(u.size());
+  sampled_threshold(ctx, u, zeros, 400, sample, histogram);
+  std::vector<uint32_t> seen(sample.begin(), sample.end());
+  std::ranges::sort(seen);
+  // huge exactly where the sample looks: the estimate lies far above the k-th
+  for (float& x : u)
+    if (std::ranges::binary_search(seen, magnitude_bits(x))) x *= 1e6f;
+  const size_t k = 100'000;
+  EXPECT_GT(sampled_threshold(ctx, u, zeros, k, sample, histogram), magnitude_bits(100.0f));
+  EXPECT_EQ(select("topk", u, k).indices, sorted_top(u, k));
+}
+
+TEST(Selectors, KeepEveryBitOfU) {
+  for (const Variant& variant : variants()) {
+    const std::string& name = algorithms().find(variant.algorithm).factory.selector;
+    if (name.empty()) continue;
+    Context ctx;
+    const auto selector = selectors().find(name).factory(ctx, variant.settings);
+    for (const auto& [kind, u] : vectors()) {
+      const testing::ScopedTrace trace(__FILE__, __LINE__, variant.name + ", " + kind);
+      std::vector<float> g(u), e(u.size());
+      for (size_t i = 0; i < u.size(); ++i) e[i] = u[i] - (g[i] = u[i] * 0.75f);
+      const Selection got = select(*selector, ctx, g, e, 200, 1000);
+      std::vector<float> whole = got.residual;
+      EXPECT_TRUE(std::ranges::is_sorted(got.indices, std::ranges::less_equal()) ||
+                  got.indices.size() < 2);
+      size_t wrong = 0;
+      for (size_t j = 0; j < got.indices.size(); ++j) {
+        float& place = whole[got.indices[j] - 1000];
+        wrong += place != 0 || got.values[j] == 0;
+        place = got.values[j];
+      }
+      for (size_t i = 0; i < u.size(); ++i) wrong += whole[i] != g[i] + e[i];
+      EXPECT_EQ(wrong, 0u);
+    }
+  }
+}
+
+TEST(Selectors, DoNotDependOnTheThreadCount) {
+  for (const Variant& variant : variants()) {
+    const std::string& name = algorithms().find(variant.algorithm).factory.selector;
+    if (name.empty()) continue;
+    for (const auto& [kind, u] : vectors()) {
+      const std::vector<float> zeros(u.size());
+      Context one(Device::cpu, 1);
+      const auto reference =
+          select(*selectors().find(name).factory(one, variant.settings), one, u, zeros, 1000);
+      for (int threads : {2, 3, 7}) {
+        Context many(Device::cpu, threads);
+        const auto got =
+            select(*selectors().find(name).factory(many, variant.settings), many, u, zeros, 1000);
+        EXPECT_EQ(got.indices, reference.indices) << variant.name << ", " << kind;
+        EXPECT_TRUE(same_bits(got.residual, reference.residual)) << variant.name << ", " << kind;
+      }
+    }
+  }
+}
+
+TEST(Selectors, NameTheFirstNonFinite) {
+  for (const Variant& variant : variants()) {
+    const std::string& name = algorithms().find(variant.algorithm).factory.selector;
+    if (name.empty()) continue;
+    Context ctx(Device::cpu, 2);
+    for (float bad : {NAN, -NAN, INFINITY, -INFINITY})
+      for (size_t d : {size_t{1}, size_t{100}, size_t{100'000}}) {
+        std::vector<float> u(d, 1.0f);
+        u[d - 1] = u[d / 2] = bad;
+        const auto selector = selectors().find(name).factory(ctx, variant.settings);
+        EXPECT_EQ(select(*selector, ctx, u, std::vector<float>(d), 10).info.nonfinite, d / 2)
+            << variant.name << ", d " << d;
+      }
+  }
+}
+
+TEST(Selectors, AppendBehindWhatIsThere) {
+  Context ctx;
+  const auto selector = selectors().find("topk").factory(ctx, sparsify_settings());
+  SparseVector out;
+  std::vector<float> g{1, -3, 2}, e(3), g2{0, 5}, e2(2);
+  selector->select(ctx, g, e, 2, 0, out);
+  selector->select(ctx, g2, e2, 2, 3, out);
+  EXPECT_EQ(std::vector(out.index_span().begin(), out.index_span().end()),
+            (std::vector<uint32_t>{1, 2, 4}));
+  EXPECT_EQ(std::vector(out.value_span().begin(), out.value_span().end()),
+            (std::vector<float>{-3, 2, 5}));
+}
+
+TEST(Selectors, EntriesToKeep) {
+  EXPECT_EQ(entries_to_keep(0.001, 25'557'032), 25'557u);
+  EXPECT_EQ(entries_to_keep(0.001, 10), 1u);
+  EXPECT_EQ(entries_to_keep(1.0, 10), 10u);
+  EXPECT_EQ(entries_to_keep(0.25, 15), 3u);
+}
+
+TEST(SelectAll, TakesEveryNonZero) {
+  Context ctx;
+  SparseVector out;
+  const std::vector<float> g{1, 0, -2, 3};
+  std::vector<float> e{0, 0, 2, 1};
+  EXPECT_EQ(select_all(ctx, g, e, 5, out).nonfinite, SIZE_MAX);
+  EXPECT_EQ(std::vector(out.index_span().begin(), out.index_span().end()),
+            (std::vector<uint32_t>{5, 8}));
+  EXPECT_EQ(e, std::vector<float>(4));
+}
+
+}  // namespace
+}  // namespace tw

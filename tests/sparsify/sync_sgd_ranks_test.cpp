@@ -1,0 +1,114 @@
+// The optimizer around selection and exchange: PyTorch's SGD on the mean of what was exchanged.
+
+#include "tests/support/ranks.h"
+#include "tests/support/sgd_rig.h"
+
+namespace tw {
+namespace {
+
+const GradientKind& wide() { return gradient_kinds()[1]; }
+
+/// torch.optim.SGD, element by element; the middle parameter of the rig has no weight decay.
+void reference_step(const SgdConfig& config, float lr, std::span<const float> mean,
+                    std::span<float> m, std::span<float> w) {
+  const size_t d = w.size(), first = d / 2, second = d / 2 + d / 4;
+  const float momentum = static_cast<float>(config.momentum);
+  for (size_t i = 0; i < d; ++i) {
+    const bool decay = i < first || i >= second;
+    const float g = mean[i] + (decay ? static_cast<float>(config.weight_decay) : 0.0f) * w[i];
+    m[i] = momentum * m[i] + g;
+    w[i] -= lr * (config.nesterov ? g + momentum * m[i] : m[i]);
+  }
+}
+
+TEST(SyncSgd, IsTorchSgdOnTheMean) {
+  for (int ranks : kRankCounts)
+    run_ranks(ranks, [](Context& ctx, Communicator& comm) {
+      for (const bool nesterov : {false, true})
+        for (const double momentum : {0.9, 0.0}) {
+          if (nesterov && momentum == 0) continue;
+          const SgdConfig config{.momentum = momentum, .weight_decay = 0.01, .nesterov = nesterov};
+          SgdRig rig(ctx, comm, 1000, config);
+          std::vector<float> w(rig.arena.values().begin(), rig.arena.values().end());
+          std::vector<float> m(w.size()), mean(w.size());
+          for (uint64_t step = 0; step < 3; ++step) {
+            rig.step(wide(), {.step = step, .lr = 1e-3});
+            for (size_t i = 0; i < w.size(); ++i) {
+              mean[i] = 0;
+              for (int rank = 0; rank < comm.size(); ++rank)
+                mean[i] += SgdRig::gradient(wide(), rank, step, i);
+              mean[i] /= static_cast<float>(comm.size());
+            }
+            reference_step(config, 1e-3f, mean, m, w);
+          }
+          for (size_t i = 0; i < w.size(); ++i)
+            EXPECT_NEAR(rig.arena.values()[i], w[i], 1e-5 * (1 + std::abs(w[i])));
+          EXPECT_EQ(rig.sgd->momentum().size(), momentum == 0 ? 0 : w.size());
+        }
+    });
+}
+
+TEST(SyncSgd, WithoutErrorFeedbackWhatIsNotSentIsDropped) {
+  for (int ranks : kRankCounts)
+    run_ranks(ranks, [](Context& ctx, Communicator& comm) {
+      for (const Variant& variant : variants()) {
+        SgdRig rig(ctx, comm, 1000, {.sparsifier = variant.algorithm, .error_feedback = false},
+                   variant.settings);
+        SgdRig fresh(ctx, comm, 1000, {.sparsifier = variant.algorithm}, variant.settings);
+        rig.step(wide(), {.step = 0, .lr = 0, .density = 0.05});
+        for (float e : rig.sgd->residual()) EXPECT_EQ(e, 0) << variant.name;
+        // the second step sees its own gradient alone
+        rig.step(wide(), {.step = 1, .lr = 0, .density = 0.05});
+        fresh.step(wide(), {.step = 1, .lr = 0, .density = 0.05});
+        EXPECT_TRUE(same_bits(rig.arena.gradients(), fresh.arena.gradients())) << variant.name;
+      }
+    });
+}
+
+TEST(SyncSgd, ReportsWhatAStepDid) {
+  run_ranks(2, [](Context& ctx, Communicator& comm) {
+    SgdRig topk(ctx, comm, 1000, {.sparsifier = "topk"});
+    const StepReport sparse = topk.step(wide(), {.density = 0.01});
+    EXPECT_EQ(sparse.k, 10u);
+    EXPECT_EQ(sparse.nnz, 10u);
+    EXPECT_EQ(sparse.bytes_sent, 24u + 80u);
+    EXPECT_FALSE(sparse.stop);
+    EXPECT_GT(sparse.sec_select + sparse.sec_exchange + sparse.sec_update, 0);
+
+    SgdRig dense(ctx, comm, 1000, {.sparsifier = "dense"});
+    const StepReport whole = dense.step(wide(), {.density = 0.01});
+    EXPECT_EQ(whole.k, 1000u);
+    EXPECT_EQ(whole.nnz, 1000u);
+  });
+}
+
+TEST(SyncSgd, EveryEntryTravelsInTheEnd) {
+  // one large gradient, then zeros: the residual is sent piece by piece, largest first
+  run_ranks(1, [](Context& ctx, Communicator& comm) {
+    SgdRig rig(ctx, comm, 1000, {.sparsifier = "topk", .momentum = 0, .weight_decay = 0});
+    const std::vector<float> before(rig.arena.values().begin(), rig.arena.values().end());
+    std::vector<float> total(1000);
+    for (size_t i = 0; i < 1000; ++i) total[i] = SgdRig::gradient(wide(), 0, 0, i);
+    rig.step(wide(), {.lr = 1, .density = 0.1});
+    for (uint64_t step = 1; step < 10; ++step) {
+      std::ranges::fill(rig.arena.gradients(), 0.0f);
+      rig.sgd->step({.step = step, .lr = 1, .density = 0.1});
+    }
+    for (size_t i = 0; i < 1000; ++i) EXPECT_EQ(rig.arena.values()[i], before[i] - total[i]);
+  });
+}
+
+TEST(SyncSgd, UnknownSparsifierNamesTheNearest) {
+  run_ranks(1, [](Context& ctx, Communicator& comm) {
+    try {
+      SgdRig rig(ctx, comm, 10, {.sparsifier = "topkk"});
+      ADD_FAILURE() << "made";
+    } catch (const UserError& error) {
+      EXPECT_NE(std::string(error.what()).find("nearest is \"topk\""), std::string::npos)
+          << error.what();
+    }
+  });
+}
+
+}  // namespace
+}  // namespace tw

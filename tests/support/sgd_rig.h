@@ -1,0 +1,122 @@
+// One rank's SyncSgd over a small arena, and gradients whose sums are exact.
+#pragma once
+
+#include <cstring>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "engine/rng.h"
+#include "sparsify/sync_sgd.h"
+
+namespace tw {
+
+/// The default settings of everything in sparsify.
+inline Settings sparsify_settings() {
+  Settings settings;
+  for (const auto& [name, entry] : selectors().entries()) settings.declare(name, entry.settings);
+  for (const auto& [name, entry] : exchanges().entries()) settings.declare(name, entry.settings);
+  for (const auto& [name, entry] : algorithms().entries()) settings.declare(name, entry.settings);
+  return settings;
+}
+
+/// Every algorithm with every choice of its selector's settings, one at a time.
+struct Variant {
+  std::string algorithm;
+  Settings settings = sparsify_settings();
+  std::string name = algorithm;
+};
+inline std::vector<Variant> variants() {
+  std::vector<Variant> all;
+  for (const auto& [name, entry] : algorithms().entries()) {
+    all.push_back({.algorithm = name});
+    if (entry.factory.selector.empty()) continue;
+    for (const Setting& setting : selectors().find(entry.factory.selector).settings)
+      for (const std::string& choice : setting.choices) {
+        if (choice == setting.value) continue;
+        Variant other{.algorithm = name};
+        const std::string key = entry.factory.selector + "." + setting.key;
+        other.settings.set(key, choice);
+        other.name = fmt::format("{} {}={}", name, key, choice);
+        all.push_back(other);
+      }
+  }
+  return all;
+}
+
+/// Gradient element i of a rank in a step; whole numbers (or whole denormals), so sums are exact.
+struct GradientKind {
+  const char* name;
+  float (*value)(uint32_t hash, size_t i);
+};
+inline const std::vector<GradientKind>& gradient_kinds() {
+  static const std::vector<GradientKind> kinds = {
+      {"many ties", [](uint32_t h, size_t) { return static_cast<float>(int(h % 11) - 5); }},
+      {"wide", [](uint32_t h, size_t) { return static_cast<float>(int(h >> 8) % 20011 - 10005); }},
+      {"zeros", [](uint32_t, size_t) { return 0.0f; }},
+      {"equal", [](uint32_t, size_t) { return 3.0f; }},
+      {"negative", [](uint32_t h, size_t) { return -static_cast<float>(1 + h % 1000); }},
+      {"sparse", [](uint32_t h, size_t i) { return i % 97 == 3 ? float(h % 100) : 0.0f; }},
+      {"denormal",
+       [](uint32_t h, size_t) { return static_cast<float>(int(h % 31) - 15) * 0x1p-149f; }},
+  };
+  return kinds;
+}
+
+class SgdRig {
+ public:
+  SgdRig(Context& ctx, Communicator& comm, size_t d, const SgdConfig& config,
+         const Settings& settings = sparsify_settings())
+      : comm_(comm) {
+    // a weight, a bias without decay, another weight
+    const std::vector<size_t> lengths =
+        d < 4 ? std::vector<size_t>{d} : std::vector<size_t>{d / 2, d / 4, d - d / 2 - d / 4};
+    for (size_t i = 0; i < lengths.size(); ++i)
+      arena.add({.name = fmt::format("layer{}.weight", i),
+                 .shape = {static_cast<int64_t>(lengths[i])},
+                 .decay = i != 1});
+    arena.allocate(ctx, 1);
+    for (size_t i = 0; i < d; ++i) arena.values()[i] = static_cast<float>(i % 13) - 6;
+    sgd = std::make_unique<SyncSgd>(ctx, comm, arena, config, settings);
+  }
+
+  static float gradient(const GradientKind& kind, int rank, uint64_t step, size_t i) {
+    const uint64_t id = (step * 64 + static_cast<uint64_t>(rank)) << 32 | i;
+    return kind.value(Philox(5, Purpose::test)(id)[0], i);
+  }
+  void set_gradients(const GradientKind& kind, uint64_t step) {
+    for (size_t i = 0; i < arena.size(); ++i)
+      arena.gradients()[i] = gradient(kind, comm_.rank(), step, i);
+  }
+  StepReport step(const GradientKind& kind, StepInput input) {
+    set_gradients(kind, input.step);
+    return sgd->step(input);
+  }
+
+  ParameterArena arena;
+  std::unique_ptr<SyncSgd> sgd;
+
+ private:
+  Communicator& comm_;
+};
+
+inline bool same_bits(std::span<const float> a, std::span<const float> b) {
+  return a.size() == b.size() &&
+         (a.empty() || std::memcmp(a.data(), b.data(), a.size_bytes()) == 0);
+}
+
+/// x summed over the ranks, one rank after the other.
+inline std::vector<float> summed(Context& ctx, Communicator& comm, std::span<const float> x) {
+  std::vector<float> sum(x.begin(), x.end()), passing(sum);
+  const int ranks = comm.size();
+  for (int hop = 1; hop < ranks; ++hop) {
+    std::vector<float> incoming(x.size());
+    comm.exchange(ctx, (comm.rank() + 1) % ranks, std::as_bytes(std::span(passing)),
+                  (comm.rank() + ranks - 1) % ranks, std::as_writable_bytes(std::span(incoming)));
+    for (size_t i = 0; i < x.size(); ++i) sum[i] += incoming[i];
+    passing = std::move(incoming);
+  }
+  return sum;
+}
+
+}  // namespace tw
