@@ -1,5 +1,7 @@
 #include "engine/onednn.h"
 
+#include <omp.h>
+
 #include "engine/cpu_features.h"
 
 namespace tw {
@@ -55,6 +57,8 @@ dnnl::primitive_attr user_scratchpad() {
   return attr;
 }
 
+OneThread::OneThread(const Context& ctx) : ctx_(ctx) { omp_set_num_threads(1); }
+
 Kernel::Kernel(const dnnl::engine& engine, const dnnl::primitive& primitive, const Desc& scratchpad,
                const std::vector<Operand>& inputs, const std::vector<Operand>& outputs,
                bool accumulates) {
@@ -104,34 +108,36 @@ void Kernel::lend_scratchpad(const dnnl::engine& engine, const Desc& scratchpad,
   call.arguments.emplace(DNNL_ARG_SCRATCHPAD, memory);
 }
 
-void Kernel::run(Context& ctx, std::initializer_list<void*> inputs,
-                 std::initializer_list<void*> outputs, bool accumulate) {
-  const dnnl::stream& stream = ctx.native<CpuNative>().stream;
-  std::byte* const scratch = ctx.scratch().data();
-  check<std::logic_error>(ctx.scratch().size() >= scratch_bytes(),
-                          "[onednn] {} bytes of scratch; {} are needed", ctx.scratch().size(),
+void Kernel::compute(Context& ctx, std::span<std::byte> scratch,
+                     std::initializer_list<void*> inputs, std::initializer_list<void*> outputs,
+                     bool accumulate) {
+  check<std::logic_error>(scratch.size() >= scratch_bytes(),
+                          "[onednn] {} bytes of scratch; {} are needed", scratch.size(),
                           scratch_bytes());
-  const auto execute = [&](const Call& call) { call.primitive.execute(stream, call.arguments); };
-
-  for (const auto& memory : scratchpads_) memory.set_data_handle(scratch + staged_bytes_);
+  const dnnl::stream& stream = ctx.native<CpuNative>().stream;
+  for (const auto& memory : scratchpads_) memory.set_data_handle(scratch.data() + staged_bytes_);
   for (size_t i = 0; i < inputs_.size(); ++i) {
     const Slot& slot = inputs_[i];
     slot.outside.set_data_handle(inputs.begin()[i]);
-    slot.inside.set_data_handle(slot.differs ? scratch + slot.offset : inputs.begin()[i]);
-    if (slot.differs) execute(slot.copy);
+    slot.inside.set_data_handle(slot.differs ? scratch.data() + slot.offset : inputs.begin()[i]);
+    if (slot.differs) slot.copy.execute(stream);
   }
   for (size_t i = 0; i < outputs_.size(); ++i) {
     const Slot& slot = outputs_[i];
     const bool staged = slot.differs || accumulate;
     slot.outside.set_data_handle(outputs.begin()[i]);
-    slot.inside.set_data_handle(staged ? scratch + slot.offset : outputs.begin()[i]);
+    slot.inside.set_data_handle(staged ? scratch.data() + slot.offset : outputs.begin()[i]);
   }
-  execute(compute_);
+  compute_.execute(stream);
+}
+
+void Kernel::deliver(Context& ctx, bool accumulate) {
+  const dnnl::stream& stream = ctx.native<CpuNative>().stream;
   for (const Slot& slot : outputs_) {
     if (accumulate)
-      execute(slot.add);
+      slot.add.execute(stream);
     else if (slot.differs)
-      execute(slot.copy);
+      slot.copy.execute(stream);
   }
 }
 

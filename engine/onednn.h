@@ -34,6 +34,18 @@ void require(const char* op, DType dtype);
 /// used from another thread than the creator's, and ranks are threads.
 dnnl::primitive_attr user_scratchpad();
 
+/// While it lives, primitives are made for one thread: such a one may run inside a parallel loop.
+class OneThread {
+ public:
+  explicit OneThread(const Context& ctx);
+  ~OneThread() { ctx_.bind_thread(); }
+  OneThread(const OneThread&) = delete;
+  OneThread& operator=(const OneThread&) = delete;
+
+ private:
+  const Context& ctx_;
+};
+
 /// One operand of a primitive: how it lies in the caller's memory, and how the primitive wants it.
 struct Operand {
   int arg;  ///< DNNL_ARG_...
@@ -55,13 +67,22 @@ class Kernel {
   /// Pointers in the order of the operands. With `accumulate`, outputs are added to; only a kernel
   /// that was made so can do it.
   void run(Context& ctx, std::initializer_list<void*> inputs, std::initializer_list<void*> outputs,
-           bool accumulate = false);
+           bool accumulate = false) {
+    compute(ctx, ctx.scratch(), inputs, outputs, accumulate);
+    deliver(ctx, accumulate);
+  }
+  /// The two halves of run(), for kernels that compute side by side on parts of a batch, each with
+  /// its own part of the scratch, and then deliver to the same outputs one by one.
+  void compute(Context& ctx, std::span<std::byte> scratch, std::initializer_list<void*> inputs,
+               std::initializer_list<void*> outputs, bool accumulate);
+  void deliver(Context& ctx, bool accumulate);
 
  private:
   using Arguments = std::unordered_map<int, dnnl::memory>;
   struct Call {
     dnnl::primitive primitive;
     Arguments arguments;
+    void execute(const dnnl::stream& stream) const { primitive.execute(stream, arguments); }
   };
   struct Slot {
     dnnl::memory outside, inside;

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <thread>
 
 #include "engine/cpu_features.h"
@@ -163,15 +164,18 @@ TEST_P(Conv2dTest, AgreesOnLayersOfResNetAndVgg) {
   }
 }
 
+// sides and channels that take the dense, the Winograd, the direct and the split way
+constexpr std::array<std::array<int64_t, 2>, 4> kWays{{{2, 64}, {8, 64}, {6, 24}, {16, 16}}};
+
 TEST_P(Conv2dTest, AccumulatesGradients) {
   Context ctx(Device::cpu, 2);
-  for (const int64_t side : {2, 6}) {
+  for (const auto& [side, channels] : kWays) {
     for (const bool bias : {false, true}) {
       Conv2dShape s{.batch = 3,
                     .height = side,
                     .width = side,
-                    .in_channels = 32,
-                    .out_channels = 48,
+                    .in_channels = channels,
+                    .out_channels = channels,
                     .dtype = GetParam(),
                     .bias = bias};
       SCOPED_TRACE(describe(s, 2));
@@ -184,13 +188,14 @@ TEST_P(Conv2dTest, AccumulatesGradients) {
 
 TEST_P(Conv2dTest, RepeatsBitForBit) {
   Context ctx(Device::cpu, 2);
-  for (const int64_t side : {2, 8}) {
+  for (const auto& [side, channels] : kWays) {
     Conv2dShape s{.batch = 5,
                   .height = side,
                   .width = side,
-                  .in_channels = 64,
-                  .out_channels = 64,
+                  .in_channels = channels,
+                  .out_channels = channels,
                   .dtype = GetParam()};
+    SCOPED_TRACE(describe(s, 2));
     Case a(s), b(s);
     a.run(ctx);
     b.run(ctx);
@@ -202,12 +207,12 @@ TEST_P(Conv2dTest, RepeatsBitForBit) {
 
 TEST_P(Conv2dTest, WorksInAnotherThreadThanItsCreators) {
   Context ctx(Device::cpu, 2);
-  for (const int64_t side : {2, 8}) {
+  for (const auto& [side, channels] : kWays) {
     Conv2dShape s{.batch = 2,
                   .height = side,
                   .width = side,
-                  .in_channels = 64,
-                  .out_channels = 64,
+                  .in_channels = channels,
+                  .out_channels = channels,
                   .dtype = GetParam()};
     Case c(s);
     const auto conv = Conv2d::create(ctx, s);
