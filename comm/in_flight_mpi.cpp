@@ -6,19 +6,24 @@
 
 #include <sys/prctl.h>
 
+#include <algorithm>
 #include <thread>
 
 namespace tw::mpi {
 namespace {
 
-constexpr int kTestsBeforeNap = 100;
-constexpr std::chrono::microseconds kNap{20};
+using std::chrono::microseconds;
 
-void nap() {
+constexpr int kTestsAtFirst = 100;  // about 10 us
+constexpr int kTestsAfterNap = 20;  // one test moves a long message on only so far
+constexpr microseconds kFirstNap{20};
+constexpr microseconds kLongestNap{200};
+
+void nap(microseconds time) {
   // the kernel rounds sleeps up by 50 us unless told that this thread wants them exact
   thread_local const int exact = prctl(PR_SET_TIMERSLACK, 1);
   (void)exact;
-  std::this_thread::sleep_for(kNap);
+  std::this_thread::sleep_for(time);
 }
 
 }  // namespace
@@ -59,13 +64,21 @@ bool InFlight::test() {
   return done != 0;
 }
 
+bool InFlight::test(int times) {
+  for (int i = 0; i < times; ++i)
+    if (test()) return true;
+  return false;
+}
+
 bool InFlight::wait(Clock::time_point deadline) {
-  for (;;) {
-    for (int i = 0; i < kTestsBeforeNap; ++i)
-      if (test()) return true;
-    if (Clock::now() > deadline) return false;
-    nap();
+  if (test(kTestsAtFirst)) return true;
+  // naps grow with the time waited: at most an eighth late, and a long wait costs next to nothing
+  for (microseconds time = kFirstNap; Clock::now() <= deadline;
+       time = std::min(time + time / 8, kLongestNap)) {
+    nap(time);
+    if (test(kTestsAfterNap)) return true;
   }
+  return false;
 }
 
 size_t InFlight::received_bytes() const {
