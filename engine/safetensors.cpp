@@ -1,5 +1,6 @@
 #include "engine/safetensors.h"
 
+#include <algorithm>
 #include <cstring>
 #include <nlohmann/json.hpp>
 
@@ -12,46 +13,65 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr std::pair<DType, const char*> kDTypeNames[] = {
+using DTypeName = std::pair<DType, std::string_view>;
+constexpr DTypeName kDTypeNames[] = {
     {DType::f32, "F32"}, {DType::bf16, "BF16"}, {DType::i32, "I32"}, {DType::u8, "U8"}};
 
-const char* file_name(DType dtype) {
+std::string_view file_name(DType dtype) {
   for (const auto& [known, text] : kDTypeNames)
     if (known == dtype) return text;
   fail<std::logic_error>("[safetensors] dtype {} has no name", name(dtype));
 }
 
-/// One tensor of the header, checked against the `size` bytes of data behind it.
-Tensor parse_entry(const std::string& place, const Json& entry, std::byte* data, size_t size) {
-  Tensor tensor;
-  const std::string dtype = entry.at("dtype");
-  bool known = false;
-  for (const auto& [value, text] : kDTypeNames) {
-    if (dtype != text) continue;
-    tensor.dtype = value;
-    known = true;
-  }
-  check(known, "{}: dtype {} is not supported (F32, BF16, I32, U8)", place, dtype);
+/// The list of sizes under `key`.
+std::vector<uint64_t> sizes(const std::string& place, const Json& entry, const char* key) {
+  const Json& list = entry.at(key);
+  const bool valid = list.is_array() && std::ranges::all_of(list, [](const Json& item) {
+                       return item.is_number_unsigned();
+                     });
+  check(valid, "{}: its {} is {}", place, key, list.dump());
+  return list.get<std::vector<uint64_t>>();
+}
 
-  const auto dims = entry.at("shape").get<std::vector<int64_t>>();
+Shape shape_of(const std::string& place, const Json& entry) {
+  const std::vector<uint64_t> dims = sizes(place, entry, "shape");
   check(dims.size() <= Shape::kMaxRank, "{}: {} dimensions; at most {}", place, dims.size(),
         +Shape::kMaxRank);
-  // a product of hostile sizes must not overflow: no dimension may exceed the bytes there are
-  int64_t numel = 1;
-  for (const int64_t dim : dims) {
-    check(dim >= 0 && dim <= static_cast<int64_t>(size), "{}: a dimension is {}", place, dim);
-    numel *= dim;
-    check(numel <= static_cast<int64_t>(size), "{}: larger than the file", place);
+  uint64_t product = 1;  // of all that are not 0: no order of factors may overflow
+  for (const uint64_t dim : dims) {
+    check(dim == 0 || product <= INT64_MAX / sizeof(float) / dim, "{}: a dimension is {}", place,
+          dim);
+    product *= std::max<uint64_t>(1, dim);
   }
-  tensor.shape = Shape(dims);
+  return Shape(std::vector<int64_t>(dims.begin(), dims.end()));
+}
 
-  const auto offsets = entry.at("data_offsets").get<std::vector<uint64_t>>();
+/// Where the data of a tensor lies behind the header.
+struct Extent {
+  uint64_t begin, end;
+  uint64_t bytes() const { return end - begin; }
+  bool operator<(const Extent& other) const { return begin < other.begin; }
+};
+
+Extent extent_of(const std::string& place, const Json& entry, size_t size) {
+  const std::vector<uint64_t> offsets = sizes(place, entry, "data_offsets");
   check(offsets.size() == 2 && offsets[0] <= offsets[1] && offsets[1] <= size,
         "{}: its data lies outside the file", place);
-  check(offsets[1] - offsets[0] == tensor.bytes(), "{}: {} bytes of data for shape {} of {}", place,
-        offsets[1] - offsets[0], tensor.shape.str(), dtype);
-  tensor.data = data + offsets[0];
-  return tensor;
+  return {offsets[0], offsets[1]};
+}
+
+/// The data of the tensors must follow each other without hole or overlap, to the end.
+void check_covered(const std::string& place, std::vector<Extent> extents, size_t size) {
+  std::erase_if(extents, [](const Extent& extent) { return extent.bytes() == 0; });
+  std::ranges::sort(extents, std::less<>());
+  uint64_t covered = 0;
+  for (const Extent& extent : extents) {
+    check(extent.begin == covered, "{}: tensors overlap or leave a hole at byte {} of the data",
+          place, std::min(extent.begin, covered));
+    covered = extent.end;
+  }
+  check(covered == size, "{}: tensors take {} bytes of data; the file has {}", place, covered,
+        size);
 }
 
 }  // namespace
@@ -59,14 +79,22 @@ Tensor parse_entry(const std::string& place, const Json& entry, std::byte* data,
 void SafetensorsWriter::write(const std::filesystem::path& path) const {
   Json header = Json::object();
   if (!metadata_.empty()) header["__metadata__"] = metadata_;
+  std::vector<const Tensor*> order;
+  for (const auto& [key, tensor] : tensors_) order.push_back(&tensor);
+  std::ranges::stable_sort(order, std::greater<>(),
+                           [](const Tensor* tensor) { return size_of(tensor->dtype); });
+  std::map<const Tensor*, size_t> offsets;
   size_t offset = 0;
+  for (const Tensor* tensor : order) {
+    offsets[tensor] = offset;
+    offset += tensor->bytes();
+  }
   for (const auto& [key, tensor] : tensors_) {
     Json shape = Json::array();
     for (int i = 0; i < tensor.shape.rank(); ++i) shape.push_back(tensor.shape[i]);
     header[key] = {{"dtype", file_name(tensor.dtype)},
                    {"shape", shape},
-                   {"data_offsets", {offset, offset + tensor.bytes()}}};
-    offset += tensor.bytes();
+                   {"data_offsets", {offsets[&tensor], offsets[&tensor] + tensor.bytes()}}};
   }
   std::string text = header.dump();
   text.resize((text.size() + 7) / 8 * 8, ' ');
@@ -75,9 +103,9 @@ void SafetensorsWriter::write(const std::filesystem::path& path) const {
     const uint64_t length = text.size();
     out.write(reinterpret_cast<const char*>(&length), sizeof length);
     out << text;
-    for (const auto& [key, tensor] : tensors_)
-      out.write(static_cast<const char*>(tensor.data),
-                static_cast<std::streamsize>(tensor.bytes()));
+    for (const Tensor* tensor : order)
+      out.write(static_cast<const char*>(tensor->data),
+                static_cast<std::streamsize>(tensor->bytes()));
   });
 }
 
@@ -97,18 +125,37 @@ SafetensorsReader::SafetensorsReader(const std::filesystem::path& path)
   try {
     const Json header = Json::parse(text, text + length);
     check(header.is_object(), "{}: the header is not a JSON object", place);
+    std::vector<Extent> extents;
     for (const auto& [key, entry] : header.items()) {
-      if (key == "__metadata__")
+      if (key == "__metadata__") {
         metadata_ = entry.get<std::map<std::string, std::string>>();
-      else
-        tensors_[key] = parse_entry(fmt::format("{}: tensor {}", place, key), entry, data, size);
+        continue;
+      }
+      const std::string here = fmt::format("{}: tensor {}", place, key);
+      const Extent extent = extents.emplace_back(extent_of(here, entry, size));
+      const std::string dtype = entry.at("dtype");
+      const auto known = std::ranges::find(kDTypeNames, dtype, &DTypeName::second);
+      if (known == std::end(kDTypeNames)) {
+        unreadable_[key] = dtype;
+        continue;
+      }
+      Tensor tensor{data + extent.begin, shape_of(here, entry), known->first, Device::cpu};
+      check(extent.bytes() == tensor.bytes(), "{}: {} bytes of data for shape {} of {}", here,
+            extent.bytes(), tensor.shape.str(), dtype);
+      if (reinterpret_cast<uintptr_t>(tensor.data) % size_of(tensor.dtype) != 0)
+        tensor.data = moved_.emplace_back(data + extent.begin, data + extent.end).data();
+      tensors_[key] = tensor;
     }
+    check_covered(place, extents, size);
   } catch (const Json::exception& error) {
     fail("{}: damaged header: {}", place, error.what());
   }
 }
 
 const Tensor& SafetensorsReader::tensor(const std::string& name) const {
+  if (const auto other = unreadable_.find(name); other != unreadable_.end())
+    fail("[safetensors] {}: tensor {} has dtype {}; expected F32, BF16, I32 or U8", path_.string(),
+         name, other->second);
   const auto it = tensors_.find(name);
   check(it != tensors_.end(), "[safetensors] {} has no tensor \"{}\"", path_.string(), name);
   return it->second;

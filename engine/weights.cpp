@@ -28,6 +28,9 @@ Mapping mapping(const Parameter& p) {
           map.stored_index.push_back(static_cast<size_t>((a * h * w + c) * i + b));
   } else if (p.layout == Layout::linear_nhwc) {
     const int64_t pixels = p.flattened[0] * p.flattened[1], channels = p.flattened[2];
+    check<std::logic_error>(pixels * channels == p.shape[1],
+                            "[weights] {}: {} behind a flatten of {}", p.name, p.shape.str(),
+                            p.flattened.str());
     for (int64_t row = 0; row < p.shape[0]; ++row)
       for (int64_t b = 0; b < channels; ++b)
         for (int64_t c = 0; c < pixels; ++c)
@@ -84,11 +87,13 @@ void load_weights(const SafetensorsReader& file, ParameterArena& arena) {
             found.shape.str(), name(found.dtype), expected.str());
     }
   }
-  for (const auto& [name, tensor] : file.tensors()) {
-    const bool counter = name.ends_with("num_batches_tracked");  // torch's, without meaning here
-    check(counter || std::ranges::find(known, name) != known.end(),
-          "{}: tensor {} does not belong to this model", place, name);
-  }
+  const auto check_known = [&](const std::string& found) {
+    const bool counter = found.ends_with("num_batches_tracked");  // torch's, without meaning here
+    check(counter || std::ranges::find(known, found) != known.end(),
+          "{}: tensor {} does not belong to this model", place, found);
+  };
+  for (const auto& [found, tensor] : file.tensors()) check_known(found);
+  for (const auto& [found, dtype] : file.unreadable()) check_known(found);
   for (const Parameter& p : arena.parameters())
     import_parameter(p, file.tensor(p.name), arena.value(p).as<float>());
   for (const Parameter& p : arena.statistics())
