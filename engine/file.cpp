@@ -36,7 +36,9 @@ void write_atomically(const std::filesystem::path& path,
     check<Fault>(!out.fail(), "[file] writing {} failed: {}", temporary.string(),
                  std::strerror(errno));
     sync(temporary);
-    std::filesystem::rename(temporary, path);
+    std::error_code error;
+    std::filesystem::rename(temporary, path, error);
+    check<Fault>(!error, "[file] cannot replace {}: {}", path.string(), error.message());
     sync(path.has_parent_path() ? path.parent_path() : ".");
   } catch (...) {
     std::error_code ignored;
@@ -50,14 +52,20 @@ void write_atomically(const std::filesystem::path& path, std::string_view text) 
 }
 
 std::vector<std::byte> read_file(const std::filesystem::path& path) {
-  std::ifstream in(path, std::ios::binary | std::ios::ate);
-  const bool readable = in.is_open() && !std::filesystem::is_directory(path);
-  check(readable, "[file] cannot read {}: {}", path.string(),
-        std::filesystem::is_directory(path) ? "it is a folder" : std::strerror(errno));
-  std::vector<std::byte> bytes(static_cast<size_t>(in.tellg()));
-  in.seekg(0);
-  in.read(reinterpret_cast<char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
-  check(in.good() || bytes.empty(), "[file] reading {} failed", path.string());
+  std::ifstream in(path, std::ios::binary);
+  check(in.is_open(), "[file] cannot read {}: {}", path.string(), std::strerror(errno));
+  std::error_code ignored;
+  check(!std::filesystem::is_directory(path, ignored), "[file] cannot read {}: it is a folder",
+        path.string());
+  std::vector<std::byte> bytes;
+  size_t size = 0;
+  for (size_t chunk = 1 << 16; in; chunk = size) {  // a pipe does not tell its size
+    bytes.resize(size + chunk);
+    in.read(reinterpret_cast<char*>(bytes.data()) + size, static_cast<std::streamsize>(chunk));
+    size += static_cast<size_t>(in.gcount());
+  }
+  check(!in.bad(), "[file] reading {} failed", path.string());
+  bytes.resize(size);
   return bytes;
 }
 
