@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
 #include <numeric>
+#include <optional>
 
 #include "engine/error.h"
 #include "engine/registry.h"
@@ -26,13 +28,26 @@ size_t edit_distance(std::string_view a, std::string_view b) {
   return row.back();
 }
 
+/// The whole of `text` as a finite number.
 template <class Number>
-Number parse(std::string_view key, const std::string& text, const char* kind) {
+std::optional<Number> parse(std::string_view text) {
   Number number{};
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  check(error == std::errc{} && end == text.data() + text.size(), "[settings] {}={} is not {}", key,
-        text, kind);
+  const char* const text_end = text.data() + text.size();
+  const auto [end, error] = std::from_chars(text.data(), text_end, number);
+  if (error != std::errc{} || end != text_end) return std::nullopt;
+  if constexpr (std::is_floating_point_v<Number>)
+    if (!std::isfinite(number)) return std::nullopt;
   return number;
+}
+
+bool is_flag(std::string_view text) { return text == "true" || text == "false"; }
+
+/// What `value` should be and is not, to be of the same kind as `standard`; null when it is.
+const char* expected_kind(std::string_view standard, std::string_view value) {
+  if (is_flag(standard)) return is_flag(value) ? nullptr : "true or false";
+  if (parse<int64_t>(standard)) return parse<int64_t>(value) ? nullptr : "an integer";
+  if (parse<double>(standard)) return parse<double>(value) ? nullptr : "a number";
+  return nullptr;
 }
 
 }  // namespace
@@ -59,8 +74,11 @@ std::string unknown_name(std::string_view kind, std::string_view name,
 }
 
 void Settings::declare(std::string_view prefix, const std::vector<Setting>& settings) {
-  for (const Setting& setting : settings)
-    declared_.emplace(fmt::format("{}.{}", prefix, setting.key), setting);
+  for (const Setting& setting : settings) {
+    const std::string key = fmt::format("{}.{}", prefix, setting.key);
+    declared_.emplace(key, setting);
+    values_.emplace(key, setting.value);
+  }
 }
 
 void Settings::set(std::string_view key, std::string_view value) {
@@ -70,12 +88,14 @@ void Settings::set(std::string_view key, std::string_view value) {
     for (const auto& [name, setting] : declared_) known.push_back(name);
     throw UserError(unknown_name("setting", key, known));
   }
-  Setting& setting = it->second;
+  const Setting& setting = it->second;
   const bool allowed =
       setting.choices.empty() || std::ranges::find(setting.choices, value) != setting.choices.end();
   check(allowed, "[settings] {}={}; expected one of: {}", key, value,
         fmt::join(setting.choices, ", "));
-  setting.value = value;
+  const char* expected = setting.choices.empty() ? expected_kind(setting.value, value) : nullptr;
+  check(expected == nullptr, "[settings] {}={}; expected {}", key, value, expected);
+  values_.find(key)->second = value;
 }
 
 void Settings::set_assignment(std::string_view assignment) {
@@ -86,30 +106,15 @@ void Settings::set_assignment(std::string_view assignment) {
 }
 
 const std::string& Settings::text(std::string_view key) const {
-  const auto it = declared_.find(key);
-  check<std::logic_error>(it != declared_.end(), "[settings] {} was never declared", key);
-  return it->second.value;
+  const auto it = values_.find(key);
+  check<std::logic_error>(it != values_.end(), "[settings] {} was never declared", key);
+  return it->second;
 }
 
-double Settings::number(std::string_view key) const {
-  return parse<double>(key, text(key), "a number");
-}
+double Settings::number(std::string_view key) const { return parse<double>(text(key)).value(); }
 
-int64_t Settings::integer(std::string_view key) const {
-  return parse<int64_t>(key, text(key), "an integer");
-}
+int64_t Settings::integer(std::string_view key) const { return parse<int64_t>(text(key)).value(); }
 
-bool Settings::flag(std::string_view key) const {
-  const std::string& value = text(key);
-  check(value == "true" || value == "false", "[settings] {}={}; expected true or false", key,
-        value);
-  return value == "true";
-}
-
-std::map<std::string, std::string> Settings::values() const {
-  std::map<std::string, std::string> result;
-  for (const auto& [key, setting] : declared_) result.emplace(key, setting.value);
-  return result;
-}
+bool Settings::flag(std::string_view key) const { return text(key) == "true"; }
 
 }  // namespace tw

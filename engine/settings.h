@@ -2,6 +2,7 @@
 // own keys with default and help; a value is checked once, when it is set.
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <string>
 #include <string_view>
@@ -9,7 +10,8 @@
 
 namespace tw {
 
-/// One key an entry understands.
+/// One key an entry understands. Values are of the kind of the default: an integer (`4`), a number
+/// (`0.5`), a flag (`true`, `false`) or a text.
 struct Setting {
   std::string key;    ///< without the entry's name: `refine`
   std::string value;  ///< default
@@ -21,7 +23,8 @@ class Settings {
  public:
   /// Declares `prefix.key` for each setting, with its default.
   void declare(std::string_view prefix, const std::vector<Setting>& settings);
-  /// Sets a declared key; unknown keys name the nearest, values are checked against choices.
+  /// Sets a declared key; UserError on a key that is unknown (names the nearest), on a value that
+  /// is not among the choices or not of the default's kind.
   void set(std::string_view key, std::string_view value);
   /// `key=value`
   void set_assignment(std::string_view assignment);
@@ -32,10 +35,11 @@ class Settings {
   bool flag(std::string_view key) const;
 
   /// All declared keys with their current values.
-  std::map<std::string, std::string> values() const;
+  const std::map<std::string, std::string, std::less<>>& values() const { return values_; }
 
  private:
   std::map<std::string, Setting, std::less<>> declared_;
+  std::map<std::string, std::string, std::less<>> values_;
 };
 
 /// The member of `known` with the smallest edit distance to `name`; empty if none is near.
