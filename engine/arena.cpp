@@ -40,6 +40,7 @@ void initialise(const Parameter& p, uint64_t number, uint64_t seed, std::span<fl
     case Init::he_normal:
       break;
   }
+  check<std::logic_error>(p.fan > 0, "[arena] {} has no fan", p.name);
   const Philox philox(seed, Purpose::init);
   const float deviation = std::sqrt(2.0f / static_cast<float>(p.fan));
   for (size_t i = 0; i < values.size(); i += 4) {
@@ -86,8 +87,10 @@ std::vector<DecayRange> ParameterArena::decay_ranges() const {
 
 uint64_t ParameterArena::layout_hash() const {
   Hash hash;
-  for (const auto* list : {&parameters_, &statistics_})
+  for (const auto* list : {&parameters_, &statistics_}) {
     for (const Parameter& p : *list) hash.add(p.name).add(p.shape.str());
+    hash.add(";");
+  }
   return hash.value();
 }
 

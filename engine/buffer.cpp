@@ -17,7 +17,7 @@ constexpr size_t kAlignment = 64;
 
 void* allocate_cpu(size_t bytes) {
   const size_t rounded = (bytes + kAlignment - 1) / kAlignment * kAlignment;
-  void* memory = std::aligned_alloc(kAlignment, rounded);
+  void* memory = rounded < bytes ? nullptr : std::aligned_alloc(kAlignment, rounded);
   check<Fault>(memory != nullptr, "[buffer] no memory left for {} bytes", bytes);
   std::memset(memory, 0, rounded);
   return memory;
@@ -34,9 +34,10 @@ Buffer::Buffer(Device device, size_t bytes)
       bytes_(bytes) {}
 
 Tensor Buffer::tensor(Shape shape, DType dtype, size_t offset) const {
-  const Tensor result{data() + offset, shape, dtype, memory_.get_deleter().device};
-  check<std::logic_error>(offset + result.bytes() <= bytes_, "[buffer] {} at {} exceeds {} bytes",
-                          shape.str(), offset, bytes_);
+  Tensor result{data(), shape, dtype, memory_.get_deleter().device};
+  check<std::logic_error>(offset <= bytes_ && result.bytes() <= bytes_ - offset,
+                          "[buffer] {} at {} exceeds {} bytes", shape.str(), offset, bytes_);
+  result.data = data() + offset;
   return result;
 }
 

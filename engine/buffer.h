@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <memory>
+#include <utility>
 
 #include "engine/dispatch.h"
 #include "engine/tensor.h"
@@ -23,6 +24,13 @@ class Buffer {
   Buffer() = default;
   /// `bytes` of zeroed memory, 64-byte aligned; throws Fault when there is none left.
   Buffer(Device device, size_t bytes);
+  Buffer(Buffer&& other) noexcept
+      : memory_(std::move(other.memory_)), bytes_(std::exchange(other.bytes_, 0)) {}
+  Buffer& operator=(Buffer&& other) noexcept {
+    memory_ = std::move(other.memory_);
+    bytes_ = std::exchange(other.bytes_, 0);
+    return *this;
+  }
 
   std::byte* data() const { return memory_.get(); }
   size_t bytes() const { return bytes_; }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <array>
+#include <utility>
 
 #include "engine/dtype.h"
 #include "engine/error.h"
@@ -31,7 +32,7 @@ class Bodies<Result(Args...)> {
     const Body body = bodies_[static_cast<size_t>(device)];
     check(body != nullptr, "[{}] this build has no {} body (built without CUDA?)", op_,
           name(device));
-    return body(static_cast<Args>(args)...);
+    return body(std::forward<Args>(args)...);
   }
 
  private:

@@ -12,6 +12,18 @@ namespace tw {
 /// What the numbers are for; keeps streams with one seed apart.
 enum class Purpose : uint32_t { init = 1, shuffle, augment, dropout, generate, select, test };
 
+/// Ten rounds: four independent 32-bit numbers for every counter and key.
+constexpr std::array<uint32_t, 4> philox4x32(std::array<uint32_t, 4> x, std::array<uint32_t, 2> k) {
+  for (int round = 0; round < 10; ++round) {
+    const uint64_t a = uint64_t{0xD2511F53u} * x[0];
+    const uint64_t b = uint64_t{0xCD9E8D57u} * x[2];
+    x = {static_cast<uint32_t>(b >> 32) ^ x[1] ^ k[0], static_cast<uint32_t>(b),
+         static_cast<uint32_t>(a >> 32) ^ x[3] ^ k[1], static_cast<uint32_t>(a)};
+    k = {k[0] + 0x9E3779B9u, k[1] + 0xBB67AE85u};
+  }
+  return x;
+}
+
 class Philox {
  public:
   using Block = std::array<uint32_t, 4>;
@@ -23,17 +35,8 @@ class Philox {
 
   /// Four independent 32-bit numbers for (id, index).
   constexpr Block operator()(uint64_t id, uint32_t index = 0) const {
-    Block x{index, epoch_, static_cast<uint32_t>(id), static_cast<uint32_t>(id >> 32)};
-    uint32_t k0 = key_[0], k1 = key_[1];
-    for (int round = 0; round < 10; ++round) {
-      const uint64_t a = uint64_t{0xD2511F53u} * x[0];
-      const uint64_t b = uint64_t{0xCD9E8D57u} * x[2];
-      x = {static_cast<uint32_t>(b >> 32) ^ x[1] ^ k0, static_cast<uint32_t>(b),
-           static_cast<uint32_t>(a >> 32) ^ x[3] ^ k1, static_cast<uint32_t>(a)};
-      k0 += 0x9E3779B9u;
-      k1 += 0xBB67AE85u;
-    }
-    return x;
+    return philox4x32({index, epoch_, static_cast<uint32_t>(id), static_cast<uint32_t>(id >> 32)},
+                      key_);
   }
 
  private:
