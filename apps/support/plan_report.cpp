@@ -23,8 +23,13 @@ void report_plan(Console& console, const TrainConfig& config, const DataSplit& d
       "{} parameters and gradients + {} optimizer = {}",
       text(memory.workspace), text(memory.persistent), text(memory.scratch), text(parameters),
       text(optimizer), text(memory.total() + parameters + optimizer));
-  const size_t k = config.sparsifier == "dense" ? d : entries_to_keep(config.density, d);
-  console.line("{}: {} of {} entries a step and rank", config.sparsifier, k, d);
+  const auto exchange = exchanges()
+                            .find(algorithms().find(config.sparsifier).factory.exchange)
+                            .factory(config.settings);
+  const size_t k = exchange->dense() ? d : entries_to_keep(config.density, d);
+  const uint64_t bytes = exchange->wire_bytes(ranks, d, k * static_cast<size_t>(ranks));
+  console.line("{}: {} of {} entries a step and rank, {} on the wire a step", config.sparsifier, k,
+               d, text(bytes));
 }
 
 }  // namespace tw
