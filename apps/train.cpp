@@ -15,9 +15,7 @@ constexpr int kStoppedBySignal = 3;
 DataSplit load_data(const TrainConfig& config) {
   return datasets()
       .find(config.dataset)
-      .factory({.dir = config.data_dir,
-                .val_size = static_cast<size_t>(config.val_size),
-                .seed = static_cast<uint64_t>(config.seed)});
+      .factory({.dir = config.data_dir, .val_size = static_cast<size_t>(config.val_size)});
 }
 
 /// One run with one seed, on threads of this process or on the ranks of mpirun.

@@ -35,7 +35,6 @@ struct DataSplit {
 struct DataConfig {
   std::filesystem::path dir;  ///< empty: the data set's default place
   size_t val_size = 0;        ///< > 0: the last so many training images become val
-  uint64_t seed = 1;
 };
 
 using DatasetFactory = std::function<DataSplit(const DataConfig&)>;

@@ -1,7 +1,9 @@
 #include "data/shapes.h"
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdlib>
+#include <cstring>
 
 #include "data/cifar_binary.h"
 #include "engine/file.h"
@@ -14,13 +16,13 @@ namespace {
 constexpr const char* kFolder = "shapes-v1";
 constexpr size_t kRecords = 2'000;  // in each of the six files
 
-/// A folder of our own beside the final one; gone when this object is.
+/// A folder of our own inside another; gone when this object is.
 class TemporaryFolder {
  public:
-  explicit TemporaryFolder(const std::filesystem::path& beside) {
-    std::string name = beside.string() + ".XXXXXX";
-    check(::mkdtemp(name.data()) != nullptr, "[shapes] cannot write in {}",
-          beside.parent_path().string());
+  explicit TemporaryFolder(const std::filesystem::path& inside) {
+    std::string name = (inside / "part.XXXXXX").string();
+    check(::mkdtemp(name.data()) != nullptr, "[shapes] cannot write in {}: {}", inside.string(),
+          std::strerror(errno));
     path_ = name;
   }
   ~TemporaryFolder() {

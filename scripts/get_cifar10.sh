@@ -41,7 +41,7 @@ if complete "$dir/$folder"; then
 fi
 [ ! -e "$dir/$folder" ] || die "$dir/$folder is there but not complete: remove it and call again"
 
-mkdir -p "$dir" || die "cannot make folder $dir"
+mkdir -p "$dir" 2>/dev/null || die "cannot make folder $dir"
 work=$(mktemp -d "$dir/.get_cifar10.XXXXXX") || die "cannot write in $dir"
 trap 'rm -rf "$work"' EXIT
 archive=$work/cifar-10-binary.tar.gz

@@ -145,5 +145,15 @@ TEST_F(Shapes, AFolderThatCannotBeMadeIsAUserError) {
       << text;
 }
 
+TEST_F(Shapes, AFolderThatCannotBeWrittenIsAUserError) {
+  if (!std::filesystem::is_directory("/proc/self/fd")) GTEST_SKIP() << "needs /proc";
+  const ScratchFolder folder;
+  // nobody, not even root, may write here
+  std::filesystem::create_directory_symlink("/proc/self/fd", folder.path() / "shapes-v1");
+  const std::string text = error_of([&] { load(folder.path()); });
+  EXPECT_EQ(text.find("[shapes] cannot write in " + (folder.path() / "shapes-v1").string()), 0u)
+      << text;
+}
+
 }  // namespace
 }  // namespace tw
