@@ -1,6 +1,8 @@
 // Every registered dense allreduce: right sums, equal bits, bytes as claimed.
 
+#include <cmath>
 #include <random>
+#include <vector>
 
 #include "comm/collectives.h"
 #include "tests/support/ranks.h"
@@ -59,6 +61,31 @@ TEST(Ring, BytesAndMessagesAsClaimed) {
         EXPECT_EQ(sums.bytes, 2 * others * 4 * n) << "length " << n;
         EXPECT_EQ(sums.messages, 2 * others * comm.size()) << "length " << n;
       }
+    });
+}
+
+// the order of additions depends on P and n alone, so threads and processes give the same bits
+TEST(Ring, AddsEachChunkAlongTheRing) {
+  constexpr size_t n = 1003;
+  const auto values_of = [](int rank) {
+    std::mt19937 random(rank);
+    std::normal_distribution<float> normal;
+    std::vector<float> values(n);
+    for (float& x : values) x = normal(random);
+    return values;
+  };
+  for (int ranks : kRankCounts)
+    run_ranks(ranks, [&](Context& ctx, Communicator& comm) {
+      const auto size = static_cast<size_t>(comm.size());
+      std::vector<float> data = values_of(comm.rank()), scratch(n), expected(n);
+      allreduces().find("ring").factory(ctx, comm, data, scratch);
+      for (size_t hop = 0; hop < size; ++hop)
+        for (size_t chunk = 0; chunk < size; ++chunk) {
+          const auto values = values_of(static_cast<int>((chunk + hop) % size));
+          for (size_t i = n * chunk / size; i < n * (chunk + 1) / size; ++i)
+            expected[i] = hop == 0 ? values[i] : expected[i] + values[i];
+        }
+      EXPECT_EQ(std::memcmp(data.data(), expected.data(), n * sizeof(float)), 0);
     });
 }
 

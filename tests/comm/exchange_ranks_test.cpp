@@ -1,7 +1,8 @@
 // What every transport promises about single messages.
 
-#include <numeric>
-#include <random>
+#include <array>
+#include <chrono>
+#include <thread>
 
 #include "comm/collectives.h"
 #include "tests/support/ranks.h"
@@ -113,13 +114,28 @@ TEST(Exchange, LongMessagesTravelInBlocks) {
 TEST(Barrier, NobodyLeavesBeforeTheLastArrives) {
   for (int ranks : kRankCounts)
     run_ranks(ranks, [](Context& ctx, Communicator& comm) {
-      const Traffic traffic(comm);
-      barrier(ctx, comm);
-      int rounds = 0;
-      while ((1 << rounds) < comm.size()) ++rounds;
-      const auto sums = traffic.sums(ctx, comm);
-      EXPECT_EQ(sums.bytes, 0u);
-      EXPECT_EQ(sums.messages, static_cast<uint64_t>(comm.size() * rounds));
+      // one clock for all processes of a machine
+      const auto now = [] { return std::chrono::steady_clock::now().time_since_epoch().count(); };
+      for (int late = 0; late < comm.size(); ++late) {
+        if (comm.rank() == late) std::this_thread::sleep_for(std::chrono::milliseconds(2));
+        const Traffic traffic(comm);
+        std::array<int64_t, 2> times{now(), 0};
+        barrier(ctx, comm);
+        times[1] = now();
+        int rounds = 0;
+        while ((1 << rounds) < comm.size()) ++rounds;
+        const auto sums = traffic.sums(ctx, comm);
+        EXPECT_EQ(sums.bytes, 0u);
+        EXPECT_EQ(sums.messages, static_cast<uint64_t>(comm.size() * rounds));
+
+        GatheredBlocks blocks;
+        allgather(ctx, comm, std::as_bytes(std::span(times)), sizeof(times), blocks);
+        for (int rank = 0; rank < comm.size(); ++rank) {
+          int64_t arrived = 0;
+          std::memcpy(&arrived, blocks[rank].data(), sizeof(arrived));
+          EXPECT_GE(times[1], arrived);
+        }
+      }
     });
 }
 
