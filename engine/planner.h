@@ -5,6 +5,7 @@
 
 #include <deque>
 #include <initializer_list>
+#include <span>
 #include <vector>
 
 #include "engine/buffer.h"
@@ -62,6 +63,8 @@ class Planner {
   Memory layout();
   /// Allocates what layout() found; every TensorRef becomes usable.
   void commit();
+  /// The memory that activations share; only what a step writes first may be read in it.
+  std::span<std::byte> workspace() const { return block_.as<std::byte>().first(memory_.workspace); }
 
  private:
   Context* ctx_;

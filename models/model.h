@@ -37,7 +37,7 @@ class Model {
   /// Where the caller puts the batch: u8 [N,H,W,C] and i32 [N] (negative: padding).
   const Tensor& images() const { return *images_; }
   const Tensor& labels() const { return *labels_; }
-  const Tensor& logits() const { return *logits_; }
+  const Tensor& logits() const { return *logits_; }  ///< of the last forward
 
   /// To be called after the parameters changed (update, load).
   void refresh(Context& ctx);
@@ -47,6 +47,7 @@ class Model {
 
   ParameterArena& arena() { return arena_; }
   const ParameterArena& arena() const { return arena_; }
+  const Planner& planner() const { return *planner_; }
   const ModelSpec& spec() const { return spec_; }
   const std::string& name() const { return name_; }
 

@@ -49,17 +49,20 @@ LayerPtr resnet(ParameterArena& arena, const ModelSpec& spec, int depth) {
   return net;
 }
 
-template <int depth>
-LayerPtr resnet_of(ParameterArena& arena, const ModelSpec& spec) {
-  return resnet(arena, spec, depth);
+LayerPtr resnet20(ParameterArena& arena, const ModelSpec& spec) { return resnet(arena, spec, 20); }
+LayerPtr resnet32(ParameterArena& arena, const ModelSpec& spec) { return resnet(arena, spec, 32); }
+LayerPtr resnet44(ParameterArena& arena, const ModelSpec& spec) { return resnet(arena, spec, 44); }
+LayerPtr resnet56(ParameterArena& arena, const ModelSpec& spec) { return resnet(arena, spec, 56); }
+LayerPtr resnet110(ParameterArena& arena, const ModelSpec& spec) {
+  return resnet(arena, spec, 110);
 }
 
 const bool registered =
-    models().add({"resnet20", "ResNet-20 for small images, 0.27 M parameters", resnet_of<20>}) &&
-    models().add({"resnet32", "ResNet-32 for small images, 0.46 M parameters", resnet_of<32>}) &&
-    models().add({"resnet44", "ResNet-44 for small images, 0.66 M parameters", resnet_of<44>}) &&
-    models().add({"resnet56", "ResNet-56 for small images, 0.85 M parameters", resnet_of<56>}) &&
-    models().add({"resnet110", "ResNet-110 for small images, 1.7 M parameters", resnet_of<110>});
+    models().add({"resnet20", "ResNet-20 for small images, 0.27 M parameters", resnet20}) &&
+    models().add({"resnet32", "ResNet-32 for small images, 0.46 M parameters", resnet32}) &&
+    models().add({"resnet44", "ResNet-44 for small images, 0.66 M parameters", resnet44}) &&
+    models().add({"resnet56", "ResNet-56 for small images, 0.85 M parameters", resnet56}) &&
+    models().add({"resnet110", "ResNet-110 for small images, 1.7 M parameters", resnet110});
 
 }  // namespace
 }  // namespace tw

@@ -1,0 +1,90 @@
+// What layers promise beyond right gradients: who computes dx, when a gradient is final, what
+// dropout depends on.
+#include <gtest/gtest.h>
+
+#include "layers/conv2d.h"
+#include "layers/dropout.h"
+#include "layers/linear.h"
+#include "layers/relu.h"
+#include "layers/sequential.h"
+#include "tests/support/gradient_check.h"
+
+namespace tw {
+namespace {
+
+using namespace layers;
+using test::LayerUnderTest;
+
+LayerPtr chain(ParameterArena& arena, bool input_gradient) {
+  auto net = std::make_unique<Sequential>();
+  net->add<Relu>();
+  net->add<Conv2d>(arena, {.name = "conv", .in = 3, .out = 4, .bias = true});
+  net->add<Relu>();
+  net->add<Linear>(arena, {.name = "fc", .in = {4, 4, 4}, .out = 2, .logits = true});
+  if (!input_gradient) net->no_input_gradient();
+  return net;
+}
+
+TEST(Layer, NothingInFrontOfTheFirstLearningLayerGoesBackward) {
+  LayerUnderTest whole([](ParameterArena& a) { return chain(a, true); }, {2, 4, 4, 3}, 1);
+  LayerUnderTest cut([](ParameterArena& a) { return chain(a, false); }, {2, 4, 4, 3}, 1);
+  EXPECT_TRUE(whole.dx);
+  EXPECT_FALSE(cut.dx);
+  whole.backward();
+  cut.backward();
+  for (size_t i = 0; i < whole.arena.size(); ++i)
+    EXPECT_EQ(whole.arena.gradients()[i], cut.arena.gradients()[i]) << whole.arena.at(i).name;
+}
+
+TEST(Layer, LayersThatDoNotLearnPassTheQuestionOn) {
+  Sequential net;
+  net.add<Relu>();
+  EXPECT_FALSE(net.no_input_gradient());
+}
+
+TEST(Layer, GradientsBecomeFinalInReverseOrderOfDeclaration) {
+  LayerUnderTest test([](ParameterArena& a) { return chain(a, false); }, {2, 4, 4, 3}, 1);
+  std::vector<std::string> names;
+  test.pass.on_final = [&](const Parameter& p) { names.push_back(p.name); };
+  test.backward();
+  EXPECT_EQ(names, (std::vector<std::string>{"fc.bias", "fc.weight", "conv.bias", "conv.weight"}));
+}
+
+LayerUnderTest::Build dropout(float rate, uint32_t stream = 0) {
+  return [=](ParameterArena&) -> LayerPtr {
+    return std::make_unique<Dropout>(Dropout::Options{.rate = rate, .stream = stream});
+  };
+}
+
+TEST(Dropout, DependsOnSeedStepAndStreamAlone) {
+  LayerUnderTest test(dropout(0.5f), {4, 8}, 1), other(dropout(0.5f, 1), {4, 8}, 1);
+  const auto first = test.forward();
+  EXPECT_EQ(first, test.forward());
+  EXPECT_NE(first, other.forward());
+  ++test.pass.step;
+  EXPECT_NE(first, test.forward());
+  --test.pass.step;
+  ++test.pass.seed;
+  EXPECT_NE(first, test.forward());
+}
+
+TEST(Dropout, DropsNothingInEvaluation) {
+  LayerUnderTest test(dropout(0.5f), {4, 8}, 1);
+  test.pass.training = false;
+  const auto x = test.x->as<float>();
+  EXPECT_EQ(test.forward(), std::vector<double>(x.begin(), x.end()));
+}
+
+TEST(Layer, WrongInputsAreNamed) {
+  Context ctx;
+  ParameterArena arena;
+  Planner plan(ctx, DType::f32);
+  Conv2d conv(arena, {.name = "stem", .in = 3, .out = 4});
+  Linear linear(arena, {.name = "head", .in = {8}, .out = 4});
+  const TensorRef x = plan.make({2, 4, 4, 5});
+  EXPECT_THROW(conv.plan_forward(plan, x), UserError);
+  EXPECT_THROW(linear.plan_forward(plan, x), UserError);
+}
+
+}  // namespace
+}  // namespace tw

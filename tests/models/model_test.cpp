@@ -1,0 +1,152 @@
+// Every registered model: sizes, errors, steps, the memory of its plan.
+#include "models/model.h"
+
+#include <gtest/gtest.h>
+
+#include <map>
+
+#include "engine/cpu_features.h"
+#include "tests/support/model_step.h"
+
+namespace tw {
+namespace {
+
+using test::PlannedModel;
+
+TEST(Models, HaveTheKnownNumbersOfParameters) {
+  const std::map<std::string, size_t> expected{
+      {"resnet20", 269'722},    {"resnet32", 464'154}, {"resnet44", 658'586}, {"resnet56", 853'018},
+      {"resnet110", 1'727'962}, {"vgg11", 9'231'114},  {"vgg13", 9'416'010},  {"vgg16", 14'728'266},
+      {"vgg19", 20'040'522},    {"mlp", 820'874},      {"lenet", 62'006}};
+  for (const auto& [name, count] : expected)
+    EXPECT_EQ(Model(name, {}).arena().size(), count) << name;
+  for (const std::string& name : models().names()) EXPECT_TRUE(expected.contains(name)) << name;
+}
+
+TEST(Models, DecayMatricesAndKernelsOnly) {
+  for (const std::string& name : models().names()) {
+    const Model model(name, {});
+    for (const Parameter& p : model.arena().parameters())
+      EXPECT_EQ(p.decay, p.shape.rank() > 1) << name << " " << p.name;
+  }
+}
+
+TEST(Models, StatisticsAreThoseOfTheBatchNorms) {
+  const Model model("resnet20", {});
+  EXPECT_EQ(model.arena().statistics().size(), 2u * 19);
+  EXPECT_EQ(model.arena().statistics()[0].name, "bn1.running_mean");
+  EXPECT_EQ(model.arena().statistics()[1].name, "bn1.running_var");
+  EXPECT_EQ(model.arena().statistics()[3].name, "layer1.0.bn1.running_var");
+}
+
+std::string message_of(const std::string& name, const ModelSpec& spec) {
+  try {
+    const Model model(name, spec);
+  } catch (const UserError& e) {
+    return e.what();
+  }
+  return "";
+}
+
+TEST(Models, RefuseWhatCannotBe) {
+  EXPECT_NE(message_of("vgg16", {.image = {31, 32, 3}}).find("(31, 32, 3)"), std::string::npos);
+  EXPECT_NE(message_of("lenet", {.image = {16, 15, 3}}).find("(16, 15, 3)"), std::string::npos);
+  EXPECT_NE(message_of("resnet20", {.image = {0, 32, 3}}).find("(0, 32, 3)"), std::string::npos);
+  EXPECT_NE(message_of("mlp", {.classes = 1}).find("1 classes"), std::string::npos);
+  EXPECT_NE(message_of("resnet21", {}).find("nearest is \"resnet20\""), std::string::npos);
+}
+
+TEST(Models, TakeOtherImagesAndClasses) {
+  for (const std::string name : {"resnet20", "vgg11", "mlp", "lenet"}) {
+    PlannedModel p(name, 4, DType::f32, {.image = {36, 34, 1}, .classes = 7});
+    EXPECT_TRUE(std::isfinite(p.step())) << name;
+    EXPECT_EQ(p.model.logits().shape, (Shape{4, 7})) << name;
+  }
+}
+
+TEST(Models, LearnOneBatchByHeart) {
+  for (const std::string name : {"resnet20", "vgg11", "mlp", "lenet"}) {
+    PlannedModel p(name, 8);
+    const double before = p.step();
+    double after = before;
+    for (int i = 0; i < 10; ++i) {
+      p.update(0.02f);
+      after = p.step();
+    }
+    EXPECT_LT(after, 0.7 * before) << name;
+  }
+}
+
+/// Whatever lay in the workspace before, a step computes the same: no tensor is read before it is
+/// written, and none is overwritten while it is still wanted.
+TEST(Models, StepsDoNotDependOnOldMemory) {
+  for (const std::string name : {"resnet20", "vgg11", "mlp", "lenet"}) {
+    for (const DType dtype : {DType::f32, DType::bf16}) {
+      if (dtype == DType::bf16 && !cpu_has_bf16()) continue;
+      PlannedModel p(name, 4, dtype);
+      const double loss = p.step();
+      const auto gradients = p.gradients();
+      const auto workspace = p.model.planner().workspace();
+      ASSERT_GT(workspace.size(), 0u);
+      std::memset(workspace.data(), 0xff, workspace.size());  // NaN in every dtype
+      std::memset(p.ctx.scratch().data(), 0xff, p.ctx.scratch().size());
+      EXPECT_EQ(p.step(), loss) << name;
+      EXPECT_EQ(p.gradients(), gradients) << name;
+    }
+  }
+}
+
+TEST(Models, EvaluationUsesAndKeepsRunningStatistics) {
+  PlannedModel p("resnet20", 8);
+  for (int i = 0; i < 3; ++i) p.step();
+  const auto now = p.model.arena().statistic_values();
+  const std::vector<float> statistics(now.begin(), now.end());
+  p.model.forward(p.pass);
+  const auto training = p.logits();
+  p.pass.training = false;
+  std::copy(statistics.begin(), statistics.end(), now.begin());
+  p.model.forward(p.pass);
+  const auto evaluation = p.logits();
+  EXPECT_GT(test::distance(evaluation, training), 1e-3);
+  EXPECT_TRUE(std::equal(statistics.begin(), statistics.end(), now.begin()));
+  p.model.forward(p.pass);
+  EXPECT_EQ(p.logits(), evaluation);
+}
+
+TEST(Models, MicroBatchesAddUpToTheBatch) {
+  for (const std::string name : {"mlp", "lenet"}) {
+    PlannedModel whole(name, 12), part(name, 4);
+    whole.step();
+    for (int i = 0; i < 3; ++i) {
+      test::fill_batch(part.model, 1, 4 * i);
+      part.pass.accumulate = i > 0;
+      part.step(1.0f / 3);
+    }
+    EXPECT_LT(test::distance(part.gradients(), whole.gradients()), 1e-5) << name;
+  }
+}
+
+TEST(Models, Bf16IsCloseToF32) {
+  if (!cpu_has_bf16()) GTEST_SKIP() << "this CPU has no bf16";
+  for (const std::string name : {"resnet20", "vgg11", "mlp", "lenet"}) {
+    PlannedModel full(name, 8), half(name, 8, DType::bf16);
+    const double loss = full.step();
+    EXPECT_NEAR(half.step(), loss, 0.03 * loss) << name;
+    EXPECT_LT(test::distance(half.logits(), full.logits()), 0.04) << name;
+  }
+}
+
+/// Two activations a convolution are kept for backward (4 bytes each); what else a step needs
+/// must fit into the memory they leave as they die.
+TEST(Models, PlanTakesLittleMoreThanBackwardMustKeep) {
+  Context ctx;
+  Model model("resnet20", {});
+  const size_t bytes = model.plan(ctx, {.batch = 128}).workspace;
+  const size_t kept = 128 * 4 * 2 * (7 * 32 * 32 * 16 + 6 * 16 * 16 * 32 + 6 * 8 * 8 * 64);
+  EXPECT_LT(bytes, kept + kept / 20);
+  const size_t again = model.plan(ctx, {.batch = 64}).workspace;
+  EXPECT_LT(again, bytes / 2 + bytes / 10);
+}
+
+}  // namespace
+}  // namespace tw

@@ -1,0 +1,150 @@
+// The one gradient checker: a layer's backward against finite differences of its forward, for the
+// input and every parameter.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+
+#include "layers/gradient_sum.h"
+#include "tests/support/owned_tensor.h"
+
+namespace tw::test {
+
+/// A layer planned on its own in f32, with random values everywhere.
+class LayerUnderTest {
+ public:
+  using Build = std::function<LayerPtr(ParameterArena&)>;
+
+  /// With `pair`, the gradient of y reaches the layer as the sum of two tensors.
+  LayerUnderTest(const Build& build, const Shape& x_shape, uint64_t seed, bool pair = false)
+      : layer(build(arena)), planner_(ctx, DType::f32) {
+    x = planner_.persistent(x_shape, DType::f32);
+    y = layer->plan_forward(planner_, x);
+    dy_ = {planner_.make(y->shape), pair ? planner_.make(y->shape) : TensorRef{}};
+    planner_.use({y, dy_.main, dy_.extra});
+    const Gradient input_gradient = layer->plan_backward(planner_, dy_);
+    dx = dx_sum_.plan(planner_, input_gradient);
+    planner_.use({dx});
+    planner_.commit();
+    arena.allocate(ctx, seed);
+    randomise(x->as<float>(), 100 * seed, 1.0);
+    // away from the initial values, at which some gradients vanish
+    uint64_t id = 100 * seed + 1;
+    for (const Parameter& p : arena.parameters()) randomise(arena.value(p).as<float>(), ++id, 0.3);
+    upstream_ = normal_values(y->numel(), ++id);
+    extra_ = normal_values(y->numel(), ++id);
+    if (!pair) std::ranges::fill(extra_, 0.0);
+    layer->refresh(ctx);
+  }
+
+  std::vector<double> forward() {
+    layer->refresh(ctx);
+    layer->forward(pass);
+    const auto values = y->as<float>();
+    return {values.begin(), values.end()};
+  }
+
+  /// Forward and backward; afterwards dx and the arena hold the gradients.
+  void backward(bool accumulate = false) {
+    forward();
+    for (size_t i = 0; i < upstream_.size(); ++i) {
+      dy_.main->as<float>()[i] = static_cast<float>(upstream_[i]);
+      if (dy_.extra) dy_.extra->as<float>()[i] = static_cast<float>(extra_[i]);
+    }
+    pass.accumulate = accumulate;
+    layer->backward(pass);
+    dx_sum_.run(ctx);
+  }
+
+  /// How much the sum of y * (upstream + extra) grows when `value` does, per unit: to the right
+  /// and to the left.
+  struct Slopes {
+    double right, left;
+  };
+  Slopes slopes(float& value) {
+    constexpr float kWidth = 1e-3f;
+    const float here = value;
+    const auto middle = forward();
+    const auto slope = [&](float there) {
+      value = there;
+      const auto moved = forward();
+      value = here;
+      double sum = 0;
+      for (size_t i = 0; i < moved.size(); ++i)
+        sum += (moved[i] - middle[i]) * (upstream_[i] + extra_[i]);
+      return sum / (double{there} - here);
+    };
+    return {slope(here + kWidth), slope(here - kWidth)};
+  }
+
+  Context ctx;
+  ParameterArena arena;
+  LayerPtr layer;
+  TensorRef x, y, dx;
+  Pass pass{.ctx = ctx, .seed = 7, .step = 3};
+
+ private:
+  static void randomise(std::span<float> values, uint64_t id, double deviation) {
+    const auto drawn = normal_values(std::ssize(values), id);
+    for (size_t i = 0; i < values.size(); ++i)
+      values[i] += static_cast<float>(deviation * drawn[i]);
+  }
+
+  Planner planner_;
+  Gradient dy_;
+  layers::GradientSum dx_sum_;
+  std::vector<double> upstream_, extra_;
+};
+
+/// Compares up to kSampled elements of one vector with central differences. Where the slopes to
+/// both sides differ there is a kink in between (ReLU, maximum), and the element says nothing.
+inline void check_vector(LayerUnderTest& test, const std::string& what, std::span<float> values,
+                         const std::vector<float>& gradient, double tolerance) {
+  constexpr size_t kSampled = 40;
+  const size_t stride = std::max<size_t>(1, values.size() / kSampled);
+  double scale = 1;
+  for (const float g : gradient) scale = std::max(scale, std::abs(double{g}));
+  size_t checked = 0, kinks = 0;
+  for (size_t i = 0; i < values.size(); i += stride, ++checked) {
+    const auto [right, left] = test.slopes(values[i]);
+    if (std::abs(right - left) > tolerance * scale)
+      ++kinks;
+    else
+      EXPECT_NEAR(gradient[i], (right + left) / 2, tolerance * scale) << what << ", element " << i;
+  }
+  EXPECT_LE(2 * kinks, checked) << what << ": too many kinks to judge";
+}
+
+/// Checks dx and every parameter's gradient of a layer at two random points, for an upstream
+/// gradient in one tensor and in two, written and accumulated.
+inline void check_gradients(const LayerUnderTest::Build& build, const Shape& x_shape,
+                            double tolerance = 1e-2) {
+  for (const uint64_t seed : {1, 2}) {
+    for (const bool pair : {false, true}) {
+      SCOPED_TRACE(testing::Message() << "seed " << seed << (pair ? ", dy in two tensors" : ""));
+      LayerUnderTest test(build, x_shape, seed, pair);
+      test.backward();
+      const auto dx = test.dx->as<float>();
+      const std::vector<float> input_gradient(dx.begin(), dx.end());
+      const auto all = test.arena.gradients();
+      const std::vector<float> once(all.begin(), all.end());
+
+      test.backward(true);
+      for (size_t i = 0; i < once.size(); ++i)
+        ASSERT_NEAR(all[i], 2 * once[i], 1e-4 * (1 + std::abs(once[i])))
+            << test.arena.at(i).name << ": accumulated once more, element " << i;
+
+      check_vector(test, "x", test.x->as<float>(), input_gradient, tolerance);
+      for (const Parameter& p : test.arena.parameters()) {
+        const auto begin = once.begin() + static_cast<std::ptrdiff_t>(p.offset);
+        check_vector(test, p.name, test.arena.value(p).as<float>(),
+                     {begin, begin + static_cast<std::ptrdiff_t>(p.length())}, tolerance);
+      }
+    }
+  }
+}
+
+}  // namespace tw::test
