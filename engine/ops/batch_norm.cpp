@@ -86,8 +86,7 @@ struct Geometry {
     width = channels * fold;
     // enough work for a task, and few enough partial sums
     constexpr size_t kChunk = size_t{1} << 15, kMaxChunks = 128;
-    const size_t step = width * bn::kRowsAtOnce;
-    chunk = (std::max(kChunk, elements() / kMaxChunks) + step - 1) / step * step;
+    chunk = (std::max(kChunk, elements() / kMaxChunks) + width - 1) / width * width;
     chunks = (elements() + chunk - 1) / chunk;
   }
   size_t elements() const { return rows * channels; }

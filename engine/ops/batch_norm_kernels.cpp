@@ -8,38 +8,27 @@
 namespace tw::ops::bn {
 namespace {
 
-/// Calls step.run<R>(at, length) for R folded rows at a time; only the last may be incomplete.
+/// Calls step(at, length) for one folded row after the other; only the last may be incomplete.
+/// Reading several rows at once would save loads of coefficients and sums, but the jumps defeat
+/// the hardware's prefetch: half the speed where the tensor is larger than the caches.
 template <class Step>
 TW_INLINE void walk(size_t width, size_t n, const Step& step) {
-  size_t at = 0;
-  for (; at + kRowsAtOnce * width <= n; at += kRowsAtOnce * width)
-    step.template run<kRowsAtOnce>(at, width);
-  for (; at < n; at += width) step.template run<1>(at, std::min(width, n - at));
+  for (size_t at = 0; at < n; at += width) step(at, std::min(width, n - at));
 }
 
 template <class T>
 struct ForwardSums {
   const T* x;
   const float* shift;
-  float* sums;
-  size_t width;
+  float *first, *second;
 
-  template <size_t R>
-  TW_INLINE void run(size_t at, size_t length) const {
+  TW_INLINE void operator()(size_t at, size_t length) const {
     const T* const from = x + at;
-    const size_t stride = width;
-    float *const first = sums, *const second = sums + stride;
 #pragma GCC ivdep
     for (size_t i = 0; i < length; ++i) {
-      float sum = 0, square = 0;
-#pragma GCC unroll 8
-      for (size_t r = 0; r < R; ++r) {
-        const float d = load(from[r * stride + i]) - shift[i];
-        sum += d;
-        square += d * d;
-      }
-      first[i] += sum;
-      second[i] += square;
+      const float d = load(from[i]) - shift[i];
+      first[i] += d;
+      second[i] += d * d;
     }
   }
 };
@@ -50,58 +39,48 @@ struct Normalise {
   T* y;
   const float *mean, *scale, *beta;
   float floor;
-  size_t width;
 
-  template <size_t R>
-  TW_INLINE void run(size_t at, size_t length) const {
-    const T *const from = x + at, *const added = residual + (kResidual ? at : 0);
+  TW_INLINE void operator()(size_t at, size_t length) const {
+    const T* const from = x + at;
+    const T* const added = kResidual ? residual + at : nullptr;
     T* const to = y + at;
-    const size_t stride = width;
 #pragma GCC ivdep
     for (size_t i = 0; i < length; ++i) {
-      const float centre = mean[i], factor = scale[i], shift = beta[i];
-#pragma GCC unroll 8
-      for (size_t r = 0; r < R; ++r) {
-        const size_t j = r * stride + i;
-        float value = (load(from[j]) - centre) * factor + shift;
-        if constexpr (kResidual) value += load(added[j]);
-        // in this order a NaN stays one
-        store(to[j], floor > value ? floor : value);
-      }
+      float value = (load(from[i]) - mean[i]) * scale[i] + beta[i];
+      if constexpr (kResidual) value += load(added[i]);
+      // in this order a NaN stays one
+      store(to[i], floor > value ? floor : value);
     }
   }
 };
 
+/// The gradient that passes the ReLU; d is x - mean.
+template <Mask kMask, class T>
+TW_INLINE float masked(float g, float d, const T* y, const Backward<T>& b, size_t i) {
+  if constexpr (kMask == Mask::output) return load(y[i]) > 0.0f ? g : 0.0f;
+  if constexpr (kMask == Mask::input) return d * b.scale[i] + b.beta[i] > 0.0f ? g : 0.0f;
+  return g;
+}
+
 template <class T, Mask kMask, bool kTwo, bool kKeep>
 struct BackwardSums {
   Backward<T> b;
-  float* sums;
+  float *first, *second;
 
-  template <size_t R>
-  TW_INLINE void run(size_t at, size_t length) const {
+  TW_INLINE void operator()(size_t at, size_t length) const {
     const T *const x = b.x + at, *const dy = b.dy + at;
     const T* const y = kMask == Mask::output ? b.y + at : nullptr;
     const T* const dy2 = kTwo ? b.dy2 + at : nullptr;
     T* const kept = kKeep ? b.kept + at : nullptr;
-    const size_t stride = b.width;
-    float *const first = sums, *const second = sums + stride;
 #pragma GCC ivdep
     for (size_t i = 0; i < length; ++i) {
-      float sum = 0, product = 0;
-#pragma GCC unroll 8
-      for (size_t r = 0; r < R; ++r) {
-        const size_t j = r * stride + i;
-        const float d = load(x[j]) - b.mean[i];
-        float g = load(dy[j]);
-        if constexpr (kTwo) g += load(dy2[j]);
-        if constexpr (kMask == Mask::output) g = load(y[j]) > 0.0f ? g : 0.0f;
-        if constexpr (kMask == Mask::input) g = d * b.scale[i] + b.beta[i] > 0.0f ? g : 0.0f;
-        if constexpr (kKeep) store(kept[j], g);
-        sum += g;
-        product += g * d;
-      }
-      first[i] += sum;
-      second[i] += product;
+      const float d = load(x[i]) - b.mean[i];
+      float g = load(dy[i]);
+      if constexpr (kTwo) g += load(dy2[i]);
+      g = masked<kMask>(g, d, y, b, i);
+      if constexpr (kKeep) store(kept[i], g);
+      first[i] += g;
+      second[i] += g * d;
     }
   }
 };
@@ -111,24 +90,15 @@ struct InputGradient {
   Backward<T> b;
   const T* gradient;
 
-  template <size_t R>
-  TW_INLINE void run(size_t at, size_t length) const {
+  TW_INLINE void operator()(size_t at, size_t length) const {
     const T *const x = b.x + at, *const dy = gradient + at;
     const T* const y = kMask == Mask::output ? b.y + at : nullptr;
     T* const dx = b.dx + at;
-    const size_t stride = b.width;
 #pragma GCC ivdep
     for (size_t i = 0; i < length; ++i) {
-      const float mean = b.mean[i], scale = b.scale[i], slope = b.slope[i], offset = b.offset[i];
-#pragma GCC unroll 8
-      for (size_t r = 0; r < R; ++r) {
-        const size_t j = r * stride + i;
-        const float d = load(x[j]) - mean;
-        float g = load(dy[j]);
-        if constexpr (kMask == Mask::output) g = load(y[j]) > 0.0f ? g : 0.0f;
-        if constexpr (kMask == Mask::input) g = d * scale + b.beta[i] > 0.0f ? g : 0.0f;
-        store(dx[j], scale * g + (slope * d + offset));
-      }
+      const float d = load(x[i]) - b.mean[i];
+      const float g = masked<kMask>(load(dy[i]), d, y, b, i);
+      store(dx[i], b.scale[i] * g + (b.slope[i] * d + b.offset[i]));
     }
   }
 };
@@ -137,26 +107,26 @@ template <class T>
 TW_INLINE void forward_sums_any(const T* x, const float* shift, size_t width, size_t n,
                                 float* sums) {
   std::fill_n(sums, 2 * width, 0.0f);
-  walk(width, n, ForwardSums<T>{x, shift, sums, width});
+  walk(width, n, ForwardSums<T>{x, shift, sums, sums + width});
 }
 
 template <class T>
 TW_INLINE void normalise_any(const Forward& f, const T* x, const T* residual, T* y, size_t n) {
   const float floor = f.relu ? 0.0f : -std::numeric_limits<float>::infinity();
   if (residual == nullptr)
-    walk(f.width, n, Normalise<T, false>{x, x, y, f.mean, f.scale, f.beta, floor, f.width});
+    walk(f.width, n, Normalise<T, false>{x, x, y, f.mean, f.scale, f.beta, floor});
   else
-    walk(f.width, n, Normalise<T, true>{x, residual, y, f.mean, f.scale, f.beta, floor, f.width});
+    walk(f.width, n, Normalise<T, true>{x, residual, y, f.mean, f.scale, f.beta, floor});
 }
 
 template <class T, Mask kMask>
 TW_INLINE void backward_sums_masked(const Backward<T>& b, size_t n, float* sums) {
   if (b.dy2 != nullptr)
-    walk(b.width, n, BackwardSums<T, kMask, true, true>{b, sums});
+    walk(b.width, n, BackwardSums<T, kMask, true, true>{b, sums, sums + b.width});
   else if (b.kept != nullptr)
-    walk(b.width, n, BackwardSums<T, kMask, false, true>{b, sums});
+    walk(b.width, n, BackwardSums<T, kMask, false, true>{b, sums, sums + b.width});
   else
-    walk(b.width, n, BackwardSums<T, kMask, false, false>{b, sums});
+    walk(b.width, n, BackwardSums<T, kMask, false, false>{b, sums, sums + b.width});
 }
 
 /// The same tensors from element `begin` on.

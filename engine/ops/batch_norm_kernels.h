@@ -8,9 +8,6 @@
 
 namespace tw::ops::bn {
 
-/// Folded rows that one step of a loop reads together: fewer loads of coefficients and sums.
-inline constexpr size_t kRowsAtOnce = 4;
-
 /// Coefficients of forward, each `width` = fold * C long.
 struct Forward {
   const float *mean, *scale, *beta;
