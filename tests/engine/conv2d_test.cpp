@@ -247,6 +247,22 @@ TEST(Conv2dErrors, NameTheImpossibleShape) {
   EXPECT_NE(text([](auto& s) { s.dtype = DType::u8; }).find("dtype u8"), std::string::npos);
 }
 
+TEST(Conv2dErrors, SayWhatToDoWithoutBf16) {
+  if (cpu_has_bf16()) GTEST_SKIP() << "this CPU has bf16; ONEDNN_MAX_CPU_ISA=AVX2 hides it";
+  Context ctx;
+  try {
+    // AVX-512 without bf16 emulates it, slowly
+    Conv2d::create(ctx, {.batch = 1,
+                         .height = 4,
+                         .width = 4,
+                         .in_channels = 16,
+                         .out_channels = 16,
+                         .dtype = DType::bf16});
+  } catch (const UserError& error) {
+    EXPECT_NE(std::string(error.what()).find("use --precision f32"), std::string::npos);
+  }
+}
+
 TEST(Conv2dErrors, NameTheTensorOfWrongShape) {
   Context ctx;
   Case c({.batch = 1, .height = 4, .width = 4, .in_channels = 3, .out_channels = 8});

@@ -1,6 +1,8 @@
 // What tests of ops with scratch share: scratch memory, and errors relative to the norm.
 #pragma once
 
+#include <algorithm>
+
 #include "tests/support/owned_tensor.h"
 
 namespace tw::test {
@@ -15,12 +17,26 @@ inline double relative_error(const std::vector<double>& a, const std::vector<dou
   return a.size() == b.size() ? std::sqrt(difference / norm) : INFINITY;
 }
 
-/// Gives a context `bytes` of scratch that live as long as this.
-struct Scratch {
-  Scratch(Context& ctx, size_t bytes) : buffer(Device::cpu, bytes) {
-    ctx.set_scratch(buffer.as<std::byte>());
+/// Gives a context `bytes` of scratch that live as long as this; fails the test when something
+/// wrote behind them.
+class Scratch {
+ public:
+  Scratch(Context& ctx, size_t bytes) : buffer_(Device::cpu, bytes + kFence), bytes_(bytes) {
+    std::fill_n(buffer_.data() + bytes, kFence, kMark);
+    ctx.set_scratch(buffer_.as<std::byte>().first(bytes));
   }
-  Buffer buffer;
+  ~Scratch() {
+    const auto fence = buffer_.as<std::byte>().subspan(bytes_);
+    EXPECT_EQ(std::count(fence.begin(), fence.end(), kMark), kFence) << "wrote behind the scratch";
+  }
+  Scratch(const Scratch&) = delete;
+  Scratch& operator=(const Scratch&) = delete;
+
+ private:
+  static constexpr size_t kFence = 4096;
+  static constexpr std::byte kMark{0xa5};
+  Buffer buffer_;
+  size_t bytes_;
 };
 
 }  // namespace tw::test
