@@ -158,6 +158,7 @@ def draw(runs, title):
     for axes in (top1, by_bytes, by_seconds):
         axes.yaxis.set_major_formatter(PercentFormatter(1.0, decimals=0))
     sent.set_ylim(0, 1.1 * max(1.0, *(value for run in runs for value in run["nnz_over_k"])))
+    by_bytes.xaxis.set_major_locator(MaxNLocator(5))
     ends = [run.total("bytes_sent")[-1] for run in runs]
     if min(ends) > 0 and max(ends) > 20 * min(ends):
         by_bytes.set_xscale("log")
