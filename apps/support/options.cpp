@@ -24,7 +24,7 @@ constexpr const char* kind_of() {
   if constexpr (std::is_same_v<T, bool>) return "true or false";
   if constexpr (std::is_same_v<T, int64_t>) return "an integer";
   if constexpr (std::is_same_v<T, double>) return "a number";
-  if constexpr (std::is_same_v<T, std::string>) return "a text";
+  if constexpr (std::is_same_v<T, std::string>) return "a text in UTF-8";
   return "a list of numbers, like 1,2,3";
 }
 
@@ -42,6 +42,16 @@ Json from_text(const std::string& text) {
   return Json::parse(list ? "[" + text + "]" : text, nullptr, false);
 }
 
+/// JSON can hold nothing else.
+bool is_utf8(const Json& text) {
+  try {
+    text.dump();
+    return true;
+  } catch (const Json::type_error&) {
+    return false;
+  }
+}
+
 /// Converts strictly: no 1.5 for an integer, no text for a number.
 template <class T>
 bool convert(const Json& value, T& out) {
@@ -49,10 +59,11 @@ bool convert(const Json& value, T& out) {
     if (!value.is_boolean()) return false;
   } else if constexpr (std::is_same_v<T, int64_t>) {
     if (!value.is_number_integer()) return false;
+    if (value.is_number_unsigned() && value.get<uint64_t>() > INT64_MAX) return false;
   } else if constexpr (std::is_same_v<T, double>) {
     if (!value.is_number()) return false;
   } else if constexpr (std::is_same_v<T, std::string>) {
-    if (!value.is_string()) return false;
+    if (!value.is_string() || !is_utf8(value)) return false;
   } else {
     if (!value.is_array()) return false;
     T list;
@@ -86,10 +97,12 @@ void OptionTable::add(std::string group, std::string name, T& target, std::strin
   option.most = std::numeric_limits<double>::infinity();
   option.parse = from_text<T>;
   option.get = [&target] { return Json(target); };
-  option.set = [&target, label = option.name](const Json& value) {
-    check(convert(value, target), "[options] {} is {}; expected {}", label, shown(value),
-          kind_of<T>());
+  option.kind = kind_of<T>();
+  option.fits = [](const Json& value) {
+    T converted;
+    return convert(value, converted);
   };
+  option.set = [&target](const Json& value) { convert(value, target); };
   option.default_text = shown(option.get());
   options_.push_back(std::move(option));
 }
@@ -116,20 +129,17 @@ OptionTable::Given OptionTable::parse(int argc, char** argv, const std::string& 
   app.get_formatter()->column_width(34);
   Given given;
   for (const Option& option : options_) {
-    CLI::Option* flag = nullptr;
-    if (option.is_flag) {
-      flag = app.add_flag_function(
-          "--" + option.name,
-          [&given, &option](int64_t) { given.emplace_back(option.name, "true"); }, option.help);
-    } else {
-      flag = app.add_option_function<std::string>(
-          "--" + option.name,
-          [&given, &option](const std::string& text) { given.emplace_back(option.name, text); },
-          option.help);
-      flag->default_str(option.default_text)->type_name("");
-      if (!option.choices.empty())
-        flag->description(fmt::format("{} ({})", option.help, fmt::join(option.choices, ", ")));
-    }
+    CLI::Option* flag = app.add_option_function<std::string>(
+        "--" + option.name,
+        [&given, &option](const std::string& text) { given.emplace_back(option.name, text); },
+        option.help);
+    flag->type_name("");
+    if (option.is_flag)
+      flag->expected(0)->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);  // alone: "true"
+    else
+      flag->default_str(option.default_text);
+    if (!option.choices.empty())
+      flag->description(fmt::format("{} ({})", option.help, fmt::join(option.choices, ", ")));
     flag->group(option.group);
   }
   // settings may be given several times
@@ -141,20 +151,29 @@ OptionTable::Given OptionTable::parse(int argc, char** argv, const std::string& 
          "an algorithm's own option, e.g. gaussiank.refine=paper (see --list); may be repeated")
       ->expected(1)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
+      ->type_name("NAME.KEY=VALUE")
       ->group("Algorithm");
 
   try {
     app.parse(argc, argv);
   } catch (const CLI::CallForHelp&) {
     throw HelpText{app.help()};
+  } catch (const CLI::ArgumentMismatch& error) {
+    const std::string text = error.what();  // "--lr: At Most 1 required but received 2"
+    fail("[options] {} needs one value", text.substr(0, text.find(':')));
   } catch (const CLI::ParseError& error) {
     fail("[options] {}", error.what());
   }
+  for (const auto& [name, text] : given)
+    check(!text.starts_with("--"), "[options] --{} needs one value; found {}", name, text);
   for (const std::string& extra : app.remaining()) {
     std::vector<std::string> known{"set", "help"};
     for (const Option& option : options_) known.push_back(option.name);
-    check(extra.starts_with("--"), "[options] unexpected argument \"{}\"", extra);
-    const std::string near = nearest(extra.substr(2, extra.find('=') - 2), known);
+    const std::string flag = extra.substr(0, extra.find('='));
+    const size_t name = flag.find_first_not_of('-');
+    check(extra.starts_with("-") && name != std::string::npos,
+          "[options] unexpected argument \"{}\"", extra);
+    const std::string near = nearest(flag.substr(name), known);
     fail("[options] unknown flag {}{}; --help lists all", extra,
          near.empty() ? "" : fmt::format("; nearest is --{}", near));
   }
@@ -167,28 +186,28 @@ OptionTable::Option& OptionTable::find(const std::string& name) {
   return *it;
 }
 
-void OptionTable::apply(Option& option, const Json& value, const std::string& text) {
-  option.set(value);
-  const Json now = option.get();
+void OptionTable::apply(Option& option, const Json& value, const std::string& text,
+                        const std::string& place) {
+  const std::string what = fmt::format("{} {} is {}", place, option.name, text);
+  check(option.fits(value), "{}; expected {}", what, option.kind);
   if (!option.choices.empty())
-    check(std::ranges::find(option.choices, now.get<std::string>()) != option.choices.end(),
-          "[options] {} is {}; expected one of: {}", option.name, text,
-          fmt::join(option.choices, ", "));
-  const Json numbers = now.is_array() ? now : Json::array({now});
+    check(std::ranges::find(option.choices, value.get<std::string>()) != option.choices.end(),
+          "{}; expected one of: {}", what, fmt::join(option.choices, ", "));
+  const Json numbers = value.is_array() ? value : Json::array({value});
   for (const Json& item : numbers) {
     if (!item.is_number()) continue;
     const double number = item.get<double>();
     const bool inside = number >= option.least && number <= option.most;  // false for NaN
-    check(inside, "[options] {} is {}; expected {} to {}", option.name, text, option.least,
-          option.most);
+    check(inside, "{}; expected {} to {}", what, option.least, option.most);
   }
+  option.set(value);
 }
 
 void OptionTable::set_text(const std::string& name, const std::string& text) {
   Option& option = find(name);
   Json value = option.parse(text);
   if (value.is_discarded()) value = text;
-  apply(option, value, text);
+  apply(option, value, text, "[options]");
 }
 
 void OptionTable::set_json(const Json& object, const std::string& place) {
@@ -203,7 +222,7 @@ void OptionTable::set_json(const Json& object, const std::string& place) {
       fail("{}: unknown key \"{}\"{}", place, key,
            near.empty() ? "" : fmt::format("; nearest is \"{}\"", near));
     }
-    apply(*it, value, shown(value));
+    apply(*it, value, shown(value), place + ":");
   }
 }
 
