@@ -1,7 +1,7 @@
 #include "apps/support/config.h"
 
-#include <cmath>
 #include <filesystem>
+#include <utility>
 
 #include "comm/collectives.h"
 #include "data/dataset.h"
@@ -24,16 +24,23 @@ Json load_json(const std::filesystem::path& path) {
   const char* text = reinterpret_cast<const char*>(bytes.data());
   try {
     return Json::parse(text, text + bytes.size());
-  } catch (const Json::parse_error& error) {
-    // the library's text holds "line L, column C: what was expected"
+  } catch (const Json::exception& error) {
+    // the library's text is "[its name] parse error at line L, column C: what was expected"
     const std::string what = error.what();
-    const size_t place = what.find("line ");
-    fail("[config] {}: {}", path.string(), place == std::string::npos ? what : what.substr(place));
+    size_t place = what.find("line ");
+    if (place == std::string::npos) place = what.find("] ") + 2;
+    fail("[config] {}: {}", path.string(), what.substr(place));
   }
 }
 
 /// Keys of config.json that describe the run and are not options.
 const char* const kRunKeys[] = {"set", "run"};
+
+/// --allreduce is short for a setting; whichever of the two comes later counts.
+void forward_allreduce(TrainConfig& config) {
+  if (!config.allreduce.empty())
+    config.settings.set("allreduce.collective", std::exchange(config.allreduce, ""));
+}
 
 void apply_file(TrainConfig& config, OptionTable& table, const std::filesystem::path& path) {
   Json file = load_json(path);
@@ -46,6 +53,7 @@ void apply_file(TrainConfig& config, OptionTable& table, const std::filesystem::
   }
   for (const char* key : kRunKeys) file.erase(key);
   table.set_json(file, place);
+  forward_allreduce(config);
 }
 
 void check_combinations(const TrainConfig& c) {
@@ -142,7 +150,9 @@ OptionTable TrainConfig::table() {
 Json TrainConfig::json() {
   Json object = table().json();
   object["set"] = settings.values();
-  for (const char* key : {"dry_run", "list", "config", "resume", "seeds"}) object.erase(key);
+  // what asks for this one call, and what stands among the settings
+  for (const char* key : {"dry_run", "list", "config", "resume", "seeds", "allreduce"})
+    object.erase(key);
   return object;
 }
 
@@ -165,9 +175,10 @@ TrainConfig parse_train_config(int argc, char** argv) {
   const std::filesystem::path resume = value_of("resume");
   if (file.empty() && !resume.empty() && resume != "auto") {
     // a run folder, its checkpoints folder or one checkpoint below it
-    for (std::filesystem::path p = resume; !p.empty() && file.empty(); p = p.parent_path()) {
-      if (std::filesystem::exists(p / "config.json")) file = p / "config.json";
-      if (p == p.parent_path()) break;
+    const std::filesystem::path asked = std::filesystem::absolute(resume) / "";
+    for (const char* run : {"", "..", "../.."}) {
+      const std::filesystem::path found = (asked / run / "config.json").lexically_normal();
+      if (file.empty() && std::filesystem::exists(found)) file = found;
     }
   }
   if (!file.empty()) apply_file(config, table, file);
@@ -176,8 +187,8 @@ TrainConfig parse_train_config(int argc, char** argv) {
       config.settings.set_assignment(text);
     else
       table.set_text(name, text);
+    forward_allreduce(config);
   }
-  if (!config.allreduce.empty()) config.settings.set("allreduce.collective", config.allreduce);
   if (config.dataset == "auto") config.dataset = config.data_dir.empty() ? "shapes" : "cifar10";
   check_combinations(config);
   return config;
