@@ -59,8 +59,11 @@ RunFolder open_run_folder(const TrainConfig& config, int ranks) {
           "[resume] {} holds no checkpoint (expected a run folder or one of its "
           "checkpoints/step-N)",
           asked.string());
-    const fs::path absolute = fs::absolute(*found).lexically_normal();
-    return {absolute.parent_path().parent_path(), absolute};
+    fs::path checkpoint = fs::absolute(*found).lexically_normal();
+    if (!checkpoint.has_filename()) checkpoint = checkpoint.parent_path();  // a slash at the end
+    check(checkpoint.parent_path().filename() == "checkpoints",
+          "[resume] {} is not in the checkpoints folder of a run", checkpoint.string());
+    return {checkpoint.parent_path().parent_path(), checkpoint};
   }
   if (config.resume == "auto") {
     const fs::path taken = config.name.empty() ? last : (fs::exists(base) ? base : fs::path());
