@@ -7,13 +7,14 @@
 namespace tw {
 
 double learning_rate(const TrainConfig& config, int64_t epoch, int64_t batch, int64_t batches) {
-  const double steps = static_cast<double>(batches);
-  const double now = static_cast<double>(epoch) + static_cast<double>(batch) / steps;
-  const double warmup = static_cast<double>(config.warmup_epochs);
-  if (now < warmup) return config.lr * (now * steps + 1) / (warmup * steps);
+  const int64_t step = epoch * batches + batch, warmup = config.warmup_epochs * batches;
+  const auto share = [](int64_t part, int64_t whole) {
+    return static_cast<double>(part) / static_cast<double>(whole);
+  };
+  if (step < warmup) return config.lr * share(step + 1, warmup);
   if (config.lr_schedule == "cosine") {
-    const double length = std::max(1.0, static_cast<double>(config.epochs) - warmup);
-    const double done = std::min(1.0, (now - warmup) / length);
+    const int64_t length = std::max<int64_t>(1, config.epochs * batches - warmup);
+    const double done = std::min(1.0, share(step - warmup, length));
     return config.lr * 0.5 * (1 + std::cos(std::numbers::pi * done));
   }
   if (config.lr_schedule == "step") {
