@@ -1,14 +1,11 @@
 // Files that are there in full or not at all.
 #include "engine/file.h"
 
-#include <sys/resource.h>
-
-#include <csignal>
-#include <fstream>
 #include <thread>
 
 #include "engine/error.h"
 #include "tests/support/error_text.h"
+#include "tests/support/full_disk.h"
 #include "tests/support/program.h"
 
 namespace tw::test {
@@ -24,24 +21,6 @@ std::string text_of(const fs::path& path) {
 size_t files_in(const fs::path& folder) {
   return static_cast<size_t>(std::distance(fs::directory_iterator(folder), {}));
 }
-
-/// No file of this process grows beyond `bytes`: a write beyond fails as on a full disk.
-class FullDisk {
- public:
-  explicit FullDisk(rlim_t bytes) : handler_(std::signal(SIGXFSZ, SIG_IGN)) {
-    getrlimit(RLIMIT_FSIZE, &before_);
-    const rlimit limit{bytes, before_.rlim_max};
-    setrlimit(RLIMIT_FSIZE, &limit);
-  }
-  ~FullDisk() {
-    setrlimit(RLIMIT_FSIZE, &before_);
-    std::signal(SIGXFSZ, handler_);
-  }
-
- private:
-  rlimit before_{};
-  void (*handler_)(int);
-};
 
 TEST(WriteAtomically, CreatesAndReplaces) {
   const TempFolder folder;
