@@ -13,8 +13,9 @@ namespace tw {
 namespace {
 
 constexpr size_t kBlock = 4096;
-constexpr size_t kSamples = 32768;
+constexpr size_t kSamples = 16384;
 
+constexpr size_t kClearGrain = 4096, kAhead = 32;
 constexpr uint32_t kNoCount = ~0u;
 
 TW_MULTIVERSION size_t count_at_least(const float* u, size_t n, uint32_t bits) {
@@ -78,7 +79,7 @@ uint32_t sampled_threshold(Context& ctx, std::span<const float> g, std::span<con
                            size_t k, std::vector<uint32_t>& sample, LogHistogram& histogram) {
   const size_t d = e.size(), n = std::min(d, kSamples);
   if (sample.size() < n) sample.resize(n);
-  parallel_for(ctx, n, kSamples / 16, [&](size_t begin, size_t end) {
+  parallel_for(ctx, n, kSamples / 8, [&](size_t begin, size_t end) {
     for (size_t i = begin; i < end; ++i) {
       const size_t first = i * d / n, width = (i + 1) * d / n - first;
       const size_t at = first + jitter(i, width);
@@ -116,23 +117,28 @@ std::optional<size_t> first_nonfinite(const Candidates& candidates) {
   return std::nullopt;
 }
 
-void take(const Candidates& candidates, uint64_t cut, uint32_t resolution, std::span<float> e,
-          uint32_t base, SparseVector& out) {
-  size_t count = out.count;
-  for (const SparseVector& run : candidates.runs()) {
-    // entries are written always and kept by moving on, so each needs a place
-    out.reserve(count + run.count + 1);
+void take(Context& ctx, const Candidates& candidates, uint64_t cut, uint32_t resolution,
+          std::span<float> e, uint32_t base, SparseVector& out) {
+  const size_t first = out.count;
+  // entries are written always and kept by moving on: no branch to mispredict, but one place more
+  out.reserve(first + candidates.count() + 1);
+  size_t count = first;
+  for (const SparseVector& run : candidates.runs())
     for (size_t i = 0; i < run.count; ++i) {
-      const uint32_t index = run.indices[i];
-      const float value = run.values[i];
-      out.indices[count] = base + index;
-      out.values[count] = value;
-      const bool taken = rank_key(value, index, resolution) >= cut;
-      count += taken;
-      if (taken) e[index] = 0;
+      out.indices[count] = base + run.indices[i];
+      out.values[count] = run.values[i];
+      count += rank_key(run.values[i], run.indices[i], resolution) >= cut;
     }
-    out.count = count;
-  }
+  out.count = count;
+
+  // each of these is a miss to memory: fetch well ahead
+  parallel_for(ctx, count - first, kClearGrain, [&](size_t begin, size_t end) {
+    const std::span<const uint32_t> taken = out.index_span().subspan(first);
+    for (size_t i = begin; i < end; ++i) {
+      if (i + kAhead < taken.size()) __builtin_prefetch(&e[taken[i + kAhead] - base], 1);
+      e[taken[i] - base] = 0;
+    }
+  });
 }
 
 }  // namespace tw

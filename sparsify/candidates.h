@@ -31,7 +31,7 @@ class Candidates {
 
 /// A threshold (magnitude bits) that about k entries of u = g + e reach, rather more than fewer:
 /// the k-th largest of u estimated from one jittered sample position per stratum, minus a margin
-/// of five standard deviations. Reads 32,768 positions at most; `sample` is its memory.
+/// of five standard deviations. Reads 16,384 positions at most; `sample` is its memory.
 uint32_t sampled_threshold(Context& ctx, std::span<const float> g, std::span<const float> e,
                            size_t k, std::vector<uint32_t>& sample, LogHistogram& histogram);
 
@@ -50,7 +50,7 @@ constexpr uint64_t rank_key(float value, uint32_t index, uint32_t resolution) {
 }
 
 /// Moves every candidate with rank_key >= cut to `out`, ascending, and zeroes it in e.
-void take(const Candidates& candidates, uint64_t cut, uint32_t resolution, std::span<float> e,
-          uint32_t base, SparseVector& out);
+void take(Context& ctx, const Candidates& candidates, uint64_t cut, uint32_t resolution,
+          std::span<float> e, uint32_t base, SparseVector& out);
 
 }  // namespace tw

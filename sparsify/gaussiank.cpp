@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <cstring>
 
 #include "engine/parallel.h"
 #include "engine/simd.h"
@@ -17,19 +18,26 @@ constinit Bodies<std::unique_ptr<Selector>(const Settings&)> gaussiank_bodies{"g
 namespace {
 
 constexpr size_t kBlock = 4096;
-constexpr size_t kLanes = 16;
+constexpr size_t kLanes = 8;
+// the compiler's own vectors: it does not find the fixed lanes in plain loops
+typedef float Lanes __attribute__((vector_size(kLanes * sizeof(float))));
+typedef double WideLanes __attribute__((vector_size(kLanes * sizeof(double))));
 
-// e += g, with the sums of e and of its squares kept in fixed lanes: the same bits on every CPU
+// e += g, with the sums of e and of its squares kept in fixed lanes; a square is exact in double,
+// so fused or not the bits are the same
 TW_MULTIVERSION void add_moments(const float* g, float* e, size_t n, double* sum, double* square) {
-  double sums[kLanes] = {}, squares[kLanes] = {};
+  WideLanes sums = {}, squares = {};
   size_t i = 0;
-  for (; i + kLanes <= n; i += kLanes)
-    for (size_t j = 0; j < kLanes; ++j) {
-      const float u = e[i + j] + g[i + j];
-      e[i + j] = u;
-      sums[j] += double{u};
-      squares[j] += double{u} * double{u};
-    }
+  for (; i + kLanes <= n; i += kLanes) {
+    Lanes u, gradient;
+    std::memcpy(&u, e + i, sizeof u);
+    std::memcpy(&gradient, g + i, sizeof gradient);
+    u += gradient;
+    std::memcpy(e + i, &u, sizeof u);
+    const WideLanes wide = __builtin_convertvector(u, WideLanes);
+    sums += wide;
+    squares += wide * wide;
+  }
   for (; i < n; ++i) {
     e[i] += g[i];
     sums[0] += double{e[i]};
@@ -106,7 +114,7 @@ SelectInfo GaussianPaper::select(Context& ctx, std::span<const float> g, std::sp
   if (last < first && first >= 0) candidates_.collect(ctx, {}, e, bits_above(last));
 
   // zeros may pass a threshold below zero, but there is nothing in them to send
-  take(candidates_, uint64_t{std::max(1u, bits_above(last))} << 32, ~0u, e, base, out);
+  take(ctx, candidates_, uint64_t{std::max(1u, bits_above(last))} << 32, ~0u, e, base, out);
   return {.threshold = last};
 }
 

@@ -27,7 +27,7 @@ SelectInfo TopK::select(Context& ctx, std::span<const float> g, std::span<float>
     return {.threshold = 0, .nonfinite = *first_nonfinite(candidates_)};
 
   const uint64_t cut = cut_key(k);
-  take(candidates_, cut, resolution_, e, base, out);
+  take(ctx, candidates_, cut, resolution_, e, base, out);
   return {.threshold = std::bit_cast<float>(static_cast<uint32_t>(cut >> 32))};
 }
 

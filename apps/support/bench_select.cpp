@@ -1,14 +1,12 @@
 #include "apps/support/bench_select.h"
 
 #include <algorithm>
-#include <bit>
 
 #include "apps/support/distributions.h"
 #include "apps/support/stopwatch.h"
 #include "engine/buffer.h"
 #include "engine/ops/vector.h"
 #include "engine/simd.h"
-#include "sparsify/magnitude.h"
 #include "sparsify/selector.h"
 
 namespace tw {
@@ -33,11 +31,22 @@ TW_MULTIVERSION void triad_range(const float* b, const float* c, float* a, size_
   for (size_t i = 0; i < n; ++i) a[i] = b[i] + 3.0f * c[i];
 }
 
-// one selector under test; times of all are taken in turn, so that noise meets all alike
-struct Entry {
+// what took how long in each round; all are timed in turn, so that noise meets all alike
+struct Series {
   std::string name;
-  std::unique_ptr<Selector> selector;
   std::vector<double> seconds{};
+};
+
+// round by round: a slow moment of the machine slows both
+double median_ratio(const Series& a, const Series& b) {
+  std::vector<double> ratios;
+  for (size_t i = 0; i < std::min(a.seconds.size(), b.seconds.size()); ++i)
+    ratios.push_back(a.seconds[i] / b.seconds[i]);
+  return median(ratios);
+}
+
+struct Entry : Series {
+  std::unique_ptr<Selector> selector;
   SparseVector out{};
 };
 
@@ -64,9 +73,8 @@ class SelectBench {
   double time_nth_element();
   void time(Entry& entry);
   void check_exact(const Entry& entry);
-  double gigabytes_per_second(double seconds) const {
-    return 3.0 * sizeof(float) * static_cast<double>(options_.d) / seconds * 1e-9;
-  }
+  void print_row(const std::string& distribution, const Series& series, const Series& add,
+                 double sent) const;
 
   Options options_;
   Context ctx_;
@@ -78,18 +86,22 @@ class SelectBench {
 
 void SelectBench::make_entries() {
   entries_.clear();
-  for (const auto& [name, entry] : selectors().entries()) {
+  const auto add = [&](std::string name, std::unique_ptr<Selector> selector) {
+    Entry& entry = entries_.emplace_back();
+    entry.name = std::move(name);
+    entry.selector = std::move(selector);
+  };
+  for (const auto& [name, selector] : selectors().entries()) {
     Settings settings;
-    settings.declare(name, entry.settings);
-    entries_.push_back({name, entry.factory(ctx_, settings)});
+    settings.declare(name, selector.settings);
+    add(name, selector.factory(ctx_, settings));
     // every other value of every choice, one at a time
-    for (const Setting& setting : entry.settings)
+    for (const Setting& setting : selector.settings)
       for (const std::string& choice : setting.choices) {
         if (choice == setting.value) continue;
         Settings other = settings;
         other.set(fmt::format("{}.{}", name, setting.key), choice);
-        entries_.push_back(
-            {fmt::format("{} {}={}", name, setting.key, choice), entry.factory(ctx_, other)});
+        add(fmt::format("{} {}={}", name, setting.key, choice), selector.factory(ctx_, other));
       }
   }
 }
@@ -144,45 +156,52 @@ void SelectBench::run(const std::string& distribution) {
   std::ranges::transform(u(), g().begin(), [](float x) { return x / 2; });
   make_entries();
 
-  std::vector<double> add, triad, sort;
-  for (int i = -1; i < options_.repeat; ++i) {
-    triad.push_back(time_triad());
-    add.push_back(time_add());
+  Series triad{"triad"}, add{"e += g"}, sort{"std::nth_element"};
+  for (int round = -1; round < options_.repeat; ++round) {
+    const double triad_seconds = time_triad(), add_seconds = time_add();
     for (Entry& entry : entries_) time(entry);
-    if (i < 0) {  // the first round touches memory for the first time
-      add.clear();
-      triad.clear();
+    if (round < 0) {  // the first round touches memory for the first time
       for (Entry& entry : entries_) entry.seconds.clear();
+      continue;
     }
+    triad.seconds.push_back(triad_seconds);
+    add.seconds.push_back(add_seconds);
   }
-  for (int i = 0; i < std::min(3, options_.repeat); ++i) sort.push_back(time_nth_element());
+  for (int round = 0; round < std::min(3, options_.repeat); ++round)
+    sort.seconds.push_back(time_nth_element());
 
-  const double base = median(add);
-  const auto row = [&](const std::string& name, double seconds, double sent) {
-    fmt::print("{:<24} {:<10} {:>9.2f} {:>8.1f} {:>9.2f} {:>8.3f}\n", name, distribution,
-               seconds * 1e3, gigabytes_per_second(seconds), seconds / base, sent);
-  };
-  row("triad", median(triad), 0);
-  row("e += g", base, 0);
+  print_row(distribution, triad, add, 0);
+  print_row(distribution, add, add, 0);
   for (const Entry& entry : entries_) {
     check_exact(entry);
-    row(entry.name, median(entry.seconds),
-        static_cast<double>(entry.out.count) / static_cast<double>(k_));
+    print_row(distribution, entry, add,
+              static_cast<double>(entry.out.count) / static_cast<double>(k_));
   }
-  row("std::nth_element", median(sort), 1);
-  fmt::print("e += g runs at {:.2f} of triad bandwidth\n", median(triad) / base);
+  print_row(distribution, sort, add, 1);
+  fmt::print("e += g moves {:.2f} of the bytes a second that triad moves\n\n",
+             median_ratio(triad, add));
+}
+
+void SelectBench::print_row(const std::string& distribution, const Series& series,
+                            const Series& add, double sent) const {
+  const double seconds = median(series.seconds);
+  const double bytes = 3.0 * sizeof(float) * static_cast<double>(options_.d);
+  fmt::print("{:<24} {:<10} {:>8.2f} {:>8.2f} {:>7.1f} {:>9.2f} {:>7.3f}\n", series.name,
+             distribution, seconds * 1e3, std::ranges::min(series.seconds) * 1e3,
+             bytes / seconds * 1e-9, median_ratio(series, add), sent);
 }
 
 void run_bench(const Options& options) {
   fmt::print(
       "selection with error feedback: u = g + e, select, residual cleared, indices and values out\n"
-      "d {}  density {}  k {}  threads {}  median of {}; ms, GB/s of the 12 bytes an element that\n"
-      "e += g moves, time over that of e += g, entries sent over k\n"
-      "std::nth_element: the k-th magnitude alone, one thread, from a copy made untimed\n\n",
+      "d {}  density {}  k {}  threads {}  rounds {}\n"
+      "ms: median; best; GB/s: of the 12 bytes an element that e += g moves; ratio to e += g, "
+      "median\n"
+      "over rounds; std::nth_element: the k-th magnitude alone, one thread, copy made untimed\n\n",
       options.d, options.density, entries_to_keep(options.density, options.d), options.threads,
       options.repeat);
-  fmt::print("{:<24} {:<10} {:>9} {:>8} {:>9} {:>8}\n", "selector", "u", "ms", "GB/s", "/ e += g",
-             "nnz/k");
+  fmt::print("{:<24} {:<10} {:>8} {:>8} {:>7} {:>9} {:>7}\n", "selector", "u", "ms", "best", "GB/s",
+             "/ e += g", "nnz/k");
   SelectBench bench(options);
   for (const auto& [name, draw] : distributions())
     if (options.distribution == name || options.distribution == "all") bench.run(name);
