@@ -1,14 +1,15 @@
 #!/usr/bin/env python3
-"""Writes tests/models/golden/<model>.json: PyTorch's loss and gradients of one first step.
+"""Writes tests/models/golden/<model>.json: PyTorch's losses and gradients of first steps.
 
 Weights and batch come from an integer hash of (name, index), so that the C++ test computes the
-same ones. The reference is PyTorch in float64. A tensor is kept as its norm, as projections on
-random sign vectors (their rms estimates the norm of a difference) and as samples; beside it
-stands the error of PyTorch's own float32 and bfloat16 autocast steps.
+same ones. The reference is PyTorch in float64. A small tensor is kept whole; of a large one,
+projections on random sign vectors (their rms estimates the norm of a difference) and samples.
+Beside it stands the error of PyTorch's own float32 and bfloat16 autocast steps.
 
 Where an activation lies within rounding error of a ReLU's kink, or two nearly tie for a maximum,
-two right programs differ by a whole element's gradient. So the batch is the one of many whose
-closest activation keeps the largest distance.
+two right programs differ by a whole element's gradient. So the first batch is the one of many
+whose closest activation keeps the largest distance. In bfloat16 such differences cannot be
+avoided: errors are averaged over several batches, of which the others are taken as they come.
 
 usage: make_golden.py [--output-dir DIR] [resnet20 vgg16]
 """
@@ -21,10 +22,12 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-PROJECTIONS = 64
-SAMPLES = 64
+WHOLE = 64  # tensors up to this size are kept whole
+PROJECTIONS = 32
+SAMPLES = 8
 BATCH = 4
 TRIALS = 400
+STEPS = {"resnet20": 8, "vgg16": 3}
 MEAN, DEVIATION = (0.491, 0.482, 0.447), (0.247, 0.243, 0.262)
 
 
@@ -72,19 +75,26 @@ def batch_of(count, trial):
     return (blocks + noise).astype(np.uint8), labels.astype(np.int64)
 
 
+def short(values):
+    """Nine digits tell far smaller differences apart than anybody looks for."""
+    return [float(f"{value:.9g}") for value in values]
+
+
 def projections(name, values):
-    """Sums of the values with random signs: bit j of two words an element gives sign j."""
-    result = []
-    for salt in range(PROJECTIONS // 32):
-        words = hash_words(name, values.size, salt + 1)
-        for bit in range(32):
-            signs = 1.0 - 2.0 * ((words >> np.uint32(bit)) & np.uint32(1)).astype(np.float64)
-            result.append(float(signs @ values))
-    return result
+    """Sums of the values with random signs: bit j of a word per element gives sign j."""
+    words, result = hash_words(name, values.size), []
+    for bit in range(PROJECTIONS):
+        signs = 1.0 - 2.0 * ((words >> np.uint32(bit)) & np.uint32(1)).astype(np.float64)
+        result.append(signs @ values)
+    return short(result)
 
 
-def sample_indices(name, count):
-    return hash_words(name + ".samples", SAMPLES) % count if count > SAMPLES else np.arange(count)
+def kept(name, values):
+    """What the test compares: everything, or projections and samples."""
+    if values.size <= WHOLE:
+        return {"values": short(values)}
+    indices = hash_words(name + ".samples", SAMPLES) % values.size
+    return {"projections": projections(name + ".signs", values), "samples": short(values[indices])}
 
 
 # ---- the models, under the usual names ----
@@ -224,34 +234,24 @@ def first_step(name, trial, dtype, autocast=False):
     return float(loss.detach()), gradients
 
 
-def golden(name):
-    trial = choose_batch(name)
+def golden_step(name, trial):
     loss, reference = first_step(name, trial, torch.float64)
     loss32, gradients32 = first_step(name, trial, torch.float32)
     loss16, gradients16 = first_step(name, trial, torch.float32, autocast=True)
     tensors = {}
     for key, values in reference.items():
-        norm = float(np.linalg.norm(values))
-        tensors[key] = {
-            "size": values.size,
-            "norm": norm,
-            "f32_error": float(np.linalg.norm(gradients32[key] - values)),
-            "autocast_error": float(np.linalg.norm(gradients16[key] - values)),
-            "projections": projections(key, values),
-            "samples": values[sample_indices(key, values.size)].tolist(),
-        }
-    return {
-        "model": name,
-        "torch": torch.__version__,
-        "batch": BATCH,
-        "trial": trial,
-        "mean": MEAN,
-        "deviation": DEVIATION,
-        "loss": loss,
-        "f32_loss": loss32,
-        "autocast_loss": loss16,
-        "tensors": tensors,
-    }
+        norms = (values, gradients32[key] - values, gradients16[key] - values)
+        norm, f32_error, autocast_error = short(np.linalg.norm(v) for v in norms)
+        tensors[key] = {"size": values.size, "norm": norm, "f32_error": f32_error,
+                        "autocast_error": autocast_error, **kept(key, values)}
+    return {"trial": trial, "loss": loss, "f32_loss": loss32, "autocast_loss": loss16,
+            "tensors": tensors}
+
+
+def golden(name):
+    trials = [choose_batch(name)] + [TRIALS + i for i in range(1, STEPS[name])]
+    return {"model": name, "torch": torch.__version__, "batch": BATCH, "mean": MEAN,
+            "deviation": DEVIATION, "steps": [golden_step(name, t) for t in trials]}
 
 
 def main():
