@@ -45,8 +45,10 @@ TEST(Buffer, OfNothingHasNothing) {
 }
 
 TEST(Buffer, MoreThanThereIsIsAFault) {
-  EXPECT_THROW(Buffer(Device::cpu, size_t{1} << 60), Fault);
   EXPECT_THROW(Buffer(Device::cpu, SIZE_MAX), Fault);  // rounding up must not wrap to zero
+#ifndef TW_SANITIZED  // a sanitizer ends the program at such a size
+  EXPECT_THROW(Buffer(Device::cpu, size_t{1} << 60), Fault);
+#endif
 }
 
 TEST(Buffer, TensorsStayInside) {
