@@ -2,6 +2,7 @@
 // dropout depends on.
 #include <gtest/gtest.h>
 
+#include "engine/weights.h"
 #include "layers/conv2d.h"
 #include "layers/dropout.h"
 #include "layers/linear.h"
@@ -73,6 +74,31 @@ TEST(Dropout, DropsNothingInEvaluation) {
   test.pass.training = false;
   const auto x = test.x->as<float>();
   EXPECT_EQ(test.forward(), std::vector<double>(x.begin(), x.end()));
+}
+
+/// What PyTorch computes with the exported weights and an NCHW flatten.
+TEST(Linear, BehindAnImageExportsTorchvisionsColumnOrder) {
+  constexpr int64_t n = 2, h = 3, w = 2, c = 4, out = 5;
+  LayerUnderTest test(
+      [](ParameterArena& a) -> LayerPtr {
+        return std::make_unique<Linear>(a,
+                                        Linear::Options{.name = "fc", .in = {h, w, c}, .out = out});
+      },
+      {n, h, w, c}, 1);
+  const auto y = test.forward();
+  const Parameter &weight = test.arena.parameters()[0], &bias = test.arena.parameters()[1];
+  const auto exported = export_parameter(weight, test.arena.value(weight).as<float>());
+  const auto x = test.x->as<float>(), b = test.arena.value(bias).as<float>();
+  for (int64_t row = 0; row < n; ++row)
+    for (int64_t o = 0; o < out; ++o) {
+      double sum = b[o];
+      for (int64_t column = 0; column < c * h * w; ++column) {
+        const int64_t channel = column / (h * w), pixel = column % (h * w);
+        sum += double{exported.values[o * c * h * w + column]} *
+               x[(row * h * w + pixel) * c + channel];
+      }
+      EXPECT_NEAR(y[row * out + o], sum, 1e-5);
+    }
 }
 
 TEST(Layer, WrongInputsAreNamed) {
