@@ -44,58 +44,48 @@ size_t add_and_compact_portable(const float* g, float* e, size_t n, uint32_t min
 #if defined(__x86_64__)
 namespace {
 
-// compress in registers, then store: compressing stores to memory are slow on Zen 4
+// Bits of a run of 64 floats: which of u = e + g (stored to e) reach min_bits.
+template <bool kAdd>
+__attribute__((target("avx512f"))) inline uint64_t add_and_mark(const float* g, float* e,
+                                                                __m512i least) {
+  const __m512i no_sign = _mm512_set1_epi32(0x7fffffff);
+  uint64_t marks = 0;
+  for (size_t j = 0; j < 4; ++j) {
+    __m512 u = _mm512_loadu_ps(e + 16 * j);
+    if constexpr (kAdd) {
+      u = _mm512_add_ps(u, _mm512_loadu_ps(g + 16 * j));
+      _mm512_storeu_ps(e + 16 * j, u);
+    }
+    const __m512i magnitude = _mm512_and_si512(_mm512_castps_si512(u), no_sign);
+    marks |= uint64_t{_mm512_cmpge_epu32_mask(magnitude, least)} << (16 * j);
+  }
+  return marks;
+}
+
+// mark first, branch later: a branch that waits for memory, mispredicted, would stop the stream
 template <bool kAdd>
 __attribute__((target("avx512f"))) size_t compact_avx512(const float* g, float* e, size_t n,
                                                          uint32_t min_bits, uint32_t base,
                                                          CompactOutput out) {
+  constexpr size_t width = 64, words = 16;
   const __m512i least = _mm512_set1_epi32(static_cast<int>(min_bits));
-  const __m512i no_sign = _mm512_set1_epi32(0x7fffffff);
-  const __m512i lanes = _mm512_set_epi32(15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0);
-  constexpr size_t width = 16, unroll = 4;
-  size_t count = 0;
-
-  const auto keep = [&](size_t i, __m512 u, __mmask16 kept)
-      __attribute__((target("avx512f"), always_inline)) {
-    const __m512i index = _mm512_add_epi32(
-        _mm512_set1_epi32(static_cast<int>(base + static_cast<uint32_t>(i))), lanes);
-    _mm512_storeu_si512(out.indices + count, _mm512_maskz_compress_epi32(kept, index));
-    _mm512_storeu_ps(out.values + count, _mm512_maskz_compress_ps(kept, u));
-    count += static_cast<size_t>(__builtin_popcount(kept));
-  };
-
-  size_t i = 0;
-  for (; i + unroll * width <= n; i += unroll * width) {
-    __m512 u[unroll];
-    __mmask16 kept[unroll];
-    for (size_t j = 0; j < unroll; ++j) {
-      const size_t at = i + j * width;
-      u[j] = _mm512_loadu_ps(e + at);
-      if constexpr (kAdd) {
-        u[j] = _mm512_add_ps(u[j], _mm512_loadu_ps(g + at));
-        _mm512_storeu_ps(e + at, u[j]);
+  size_t count = 0, i = 0;
+  while (i + width <= n) {
+    uint64_t marks[words];
+    const size_t first = i, runs = std::min(words, (n - i) / width);
+    for (size_t w = 0; w < runs; ++w, i += width)
+      marks[w] = add_and_mark<kAdd>(kAdd ? g + i : nullptr, e + i, least);
+    for (size_t w = 0; w < runs; ++w)
+      for (uint64_t left = marks[w]; left != 0; left &= left - 1) {
+        const size_t at = first + w * width + static_cast<size_t>(__builtin_ctzll(left));
+        out.indices[count] = base + static_cast<uint32_t>(at);
+        out.values[count++] = e[at];
       }
-      kept[j] =
-          _mm512_cmpge_epu32_mask(_mm512_and_si512(_mm512_castps_si512(u[j]), no_sign), least);
-    }
-    if ((kept[0] | kept[1] | kept[2] | kept[3]) == 0) [[likely]]
-      continue;
-    for (size_t j = 0; j < unroll; ++j)
-      if (kept[j] != 0) keep(i + j * width, u[j], kept[j]);
   }
-  for (; i < n; i += width) {
-    const __mmask16 valid =
-        n - i >= width ? __mmask16{0xffff} : static_cast<__mmask16>((1u << (n - i)) - 1);
-    __m512 u = _mm512_maskz_loadu_ps(valid, e + i);
-    if constexpr (kAdd) {
-      u = _mm512_add_ps(u, _mm512_maskz_loadu_ps(valid, g + i));
-      _mm512_mask_storeu_ps(e + i, valid, u);
-    }
-    keep(i, u,
-         _mm512_mask_cmpge_epu32_mask(valid, _mm512_and_si512(_mm512_castps_si512(u), no_sign),
-                                      least));
-  }
-  return count;
+  if (i == n) return count;
+  return count + add_and_compact_portable(kAdd ? g + i : nullptr, e + i, n - i, min_bits,
+                                          base + static_cast<uint32_t>(i),
+                                          {out.indices + count, out.values + count});
 }
 
 }  // namespace
