@@ -42,7 +42,7 @@ namespace {
 template <class From, class To>
 TW_INLINE void convert_loop(const From* x, To* y, size_t n) {
 #pragma GCC ivdep
-  for (size_t i = 0; i < n; ++i) store(y[i], load(x[i]));
+  for (size_t i = 0; i < n; ++i) y[i] = static_cast<To>(load(x[i]));
 }
 TW_MULTIVERSION void convert_range(const float* x, float* y, size_t n) { convert_loop(x, y, n); }
 TW_MULTIVERSION void convert_range(const float* x, bf16* y, size_t n) { convert_loop(x, y, n); }

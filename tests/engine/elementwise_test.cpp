@@ -1,9 +1,16 @@
-#include "engine/ops/elementwise.h"
-
+// dropout, normalize, relu, subsample_pad and vector ops against their definitions
 #include <gtest/gtest.h>
 
+#include <bit>
+#include <cmath>
+
 #include "engine/error.h"
-#include "tests/support/owned_tensor.h"
+#include "engine/ops/dropout.h"
+#include "engine/ops/normalize.h"
+#include "engine/ops/relu.h"
+#include "engine/ops/subsample_pad.h"
+#include "engine/ops/vector.h"
+#include "support/owned_tensor.h"
 
 namespace tw::test {
 namespace {
