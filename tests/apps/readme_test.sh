@@ -8,6 +8,10 @@
 # run. There, build/bin/train is a wrapper that stops after a few steps.
 set -euo pipefail
 source=$TW_SOURCE build=$TW_BUILD
+if grep -q '^SANITIZE:STRING=.' "$build/CMakeCache.txt"; then
+  echo "skipped: the commands are run in the builds without sanitizers"
+  exit 77
+fi
 
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
@@ -74,6 +78,10 @@ for file in "$source"/README.md "$source"/docs/*.md; do
         continue
         ;;
     esac
+    if grep -q mpirun "$block" && ! grep -q TW_WITH_MPI "$build/compile_commands.json"; then
+      echo "$name: left out in a build without MPI: $(grep -m 1 mpirun "$block")"
+      continue
+    fi
     ran=$((ran + 1))
     if ! bash -euo pipefail "$block" >log 2>&1 </dev/null; then
       printf '%s: this block fails:\n' "$name"
