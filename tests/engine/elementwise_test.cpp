@@ -10,7 +10,7 @@
 #include "engine/ops/relu.h"
 #include "engine/ops/subsample_pad.h"
 #include "engine/ops/vector.h"
-#include "support/owned_tensor.h"
+#include "tests/support/owned_tensor.h"
 
 namespace tw::test {
 namespace {
