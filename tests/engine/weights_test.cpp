@@ -12,9 +12,9 @@
 namespace tw::test {
 namespace {
 
-const Parameter kConv{
+const Parameter conv{
     .name = "conv.weight", .shape = {2, 3, 5, 4}, .layout = Layout::conv_ohwi};  // O, H, W, I
-const Parameter kLinear{.name = "fc.weight",
+const Parameter linear{.name = "fc.weight",
                         .shape = {2, 24},
                         .layout = Layout::linear_nhwc,
                         .flattened = {3, 2, 4}};  // h, w, c
@@ -26,8 +26,8 @@ std::vector<float> counting(size_t n) {
 }
 
 TEST(Weights, AFilterIsWrittenAsOihw) {
-  const std::vector<float> stored = counting(kConv.length());
-  const ExportedTensor exported = export_parameter(kConv, stored);
+  const std::vector<float> stored = counting(conv.length());
+  const ExportedTensor exported = export_parameter(conv, stored);
   ASSERT_EQ(exported.shape, Shape({2, 4, 3, 5}));
   size_t at = 0;
   for (size_t o = 0; o < 2; ++o)
@@ -38,8 +38,8 @@ TEST(Weights, AFilterIsWrittenAsOihw) {
 }
 
 TEST(Weights, ALinearLayerBehindAFlattenIsWrittenInTheOrderOfNchw) {
-  const std::vector<float> stored = counting(kLinear.length());
-  const ExportedTensor exported = export_parameter(kLinear, stored);
+  const std::vector<float> stored = counting(linear.length());
+  const ExportedTensor exported = export_parameter(linear, stored);
   ASSERT_EQ(exported.shape, Shape({2, 24}));
   size_t at = 0;
   for (size_t row = 0; row < 2; ++row)
@@ -50,7 +50,7 @@ TEST(Weights, ALinearLayerBehindAFlattenIsWrittenInTheOrderOfNchw) {
 }
 
 TEST(Weights, ImportIsTheInverseOfExport) {
-  for (const Parameter& p : {kConv, kLinear, Parameter{.name = "b", .shape = {7}}}) {
+  for (const Parameter& p : {conv, linear, Parameter{.name = "b", .shape = {7}}}) {
     const std::vector<float> stored = counting(p.length());
     std::vector<float> back(p.length(), -1);
     import_parameter(p, export_parameter(p, stored).tensor(), back);
@@ -59,17 +59,17 @@ TEST(Weights, ImportIsTheInverseOfExport) {
 }
 
 TEST(Weights, ImportWantsTheExportedShapeAndFloats) {
-  std::vector<float> stored(kConv.length(), -1), values(kConv.length());
+  std::vector<float> stored(conv.length(), -1), values(conv.length());
   const auto import = [&](Shape shape, DType dtype) {
-    import_parameter(kConv, {values.data(), shape, dtype, Device::cpu}, stored);
+    import_parameter(conv, {values.data(), shape, dtype, Device::cpu}, stored);
   };
-  EXPECT_THROW(import(kConv.shape, DType::f32), UserError);  // the stored order, as many elements
+  EXPECT_THROW(import(conv.shape, DType::f32), UserError);  // the stored order, as many elements
   EXPECT_THROW(import({2, 4, 3, 5}, DType::i32), UserError);
-  EXPECT_EQ(stored, std::vector<float>(kConv.length(), -1));
+  EXPECT_EQ(stored, std::vector<float>(conv.length(), -1));
 }
 
 TEST(Weights, ALayerThatDoesNotFitItsFlattenIsAMistakeOfTheCode) {
-  Parameter wrong = kLinear;
+  Parameter wrong = linear;
   wrong.flattened = {3, 2, 5};
   EXPECT_THROW(export_parameter(wrong, counting(wrong.length())), std::logic_error);
 }
