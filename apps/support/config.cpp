@@ -34,7 +34,7 @@ Json load_json(const std::filesystem::path& path) {
 }
 
 /// Keys of config.json that describe the run and are not options.
-const char* const kRunKeys[] = {"set", "run"};
+constexpr const char* kRunKeys[] = {"set", "run"};
 
 /// --allreduce is short for a setting; whichever of the two comes later counts.
 void forward_allreduce(TrainConfig& config) {
@@ -75,75 +75,75 @@ void check_combinations(const TrainConfig& c) {
 
 OptionTable TrainConfig::table() {
   OptionTable t;
-  const std::string kData = "Model and data", kAlgorithm = "Algorithm", kSgd = "Optimisation",
-                    kMachine = "Machine", kRun = "Run";
+  const std::string data = "Model and data", algorithm = "Algorithm", sgd = "Optimisation",
+                    machine = "Machine", run = "Run";
   constexpr double kMost = 1e9;
-  t.add(kData, "model", model, "network (see --list)");
-  t.add(kData, "dataset", dataset, "data set; auto: cifar10 with --data-dir, else shapes");
-  t.add(kData, "data-dir", data_dir, "folder of the data set");
-  t.add(kData, "val-size", val_size, "hold out the last N training images for validation");
+  t.add(data, "model", model, "network (see --list)");
+  t.add(data, "dataset", dataset, "data set; auto: cifar10 with --data-dir, else shapes");
+  t.add(data, "data-dir", data_dir, "folder of the data set");
+  t.add(data, "val-size", val_size, "hold out the last N training images for validation");
   t.range(0, kMost);
-  t.add(kData, "batch-size", batch_size, "images per step and worker");
+  t.add(data, "batch-size", batch_size, "images per step and worker");
   t.range(1, kMost);
-  t.add(kData, "loader-threads", loader_threads, "threads that prepare batches, per worker");
+  t.add(data, "loader-threads", loader_threads, "threads that prepare batches, per worker");
   t.range(0, 256);
 
-  t.add(kAlgorithm, "sparsifier", sparsifier, "synchronous optimizer (see --list)");
-  t.add(kAlgorithm, "density", density, "fraction of the gradient that is sent");
+  t.add(algorithm, "sparsifier", sparsifier, "synchronous optimizer (see --list)");
+  t.add(algorithm, "density", density, "fraction of the gradient that is sent");
   t.range(0, 1);
-  t.add(kAlgorithm, "density-warmup", density_warmup,
+  t.add(algorithm, "density-warmup", density_warmup,
         "density of the first epochs, one value an epoch");
   t.range(0, 1);
-  t.add(kAlgorithm, "allreduce", allreduce, "dense collective (see --list)");
-  t.add(kAlgorithm, "no-error-feedback", no_error_feedback, "drop what was not sent");
+  t.add(algorithm, "allreduce", allreduce, "dense collective (see --list)");
+  t.add(algorithm, "no-error-feedback", no_error_feedback, "drop what was not sent");
 
-  t.add(kSgd, "epochs", epochs, "passes over the training images");
+  t.add(sgd, "epochs", epochs, "passes over the training images");
   t.range(0, kMost);
-  t.add(kSgd, "max-steps", max_steps, "stop after so many steps; 0: no limit");
+  t.add(sgd, "max-steps", max_steps, "stop after so many steps; 0: no limit");
   t.range(0, kMost);
-  t.add(kSgd, "lr", lr, "learning rate");
+  t.add(sgd, "lr", lr, "learning rate");
   t.range(0, kMost);
-  t.add(kSgd, "lr-schedule", lr_schedule, "how the rate falls");
+  t.add(sgd, "lr-schedule", lr_schedule, "how the rate falls");
   t.choices({"step", "cosine", "constant"});
-  t.add(kSgd, "lr-milestones", lr_milestones, "epochs at which step multiplies the rate by 0.1");
+  t.add(sgd, "lr-milestones", lr_milestones, "epochs at which step multiplies the rate by 0.1");
   t.range(0, kMost);
-  t.add(kSgd, "warmup-epochs", warmup_epochs, "epochs over which the rate rises from 0, per step");
+  t.add(sgd, "warmup-epochs", warmup_epochs, "epochs over which the rate rises from 0, per step");
   t.range(0, kMost);
-  t.add(kSgd, "momentum", momentum, "momentum");
+  t.add(sgd, "momentum", momentum, "momentum");
   t.range(0, 1);
-  t.add(kSgd, "nesterov", nesterov, "Nesterov momentum");
-  t.add(kSgd, "weight-decay", weight_decay, "L2 penalty; not on batch norm and biases");
+  t.add(sgd, "nesterov", nesterov, "Nesterov momentum");
+  t.add(sgd, "weight-decay", weight_decay, "L2 penalty; not on batch norm and biases");
   t.range(0, kMost);
-  t.add(kSgd, "label-smoothing", label_smoothing, "label smoothing");
+  t.add(sgd, "label-smoothing", label_smoothing, "label smoothing");
   t.range(0, 1);
-  t.add(kSgd, "seed", seed, "seed of everything random");
+  t.add(sgd, "seed", seed, "seed of everything random");
   t.range(0, 9e15);
-  t.add(kSgd, "seeds", seeds, "run once for each seed, end with mean and deviation");
+  t.add(sgd, "seeds", seeds, "run once for each seed, end with mean and deviation");
   t.range(0, 9e15);
 
-  t.add(kMachine, "precision", precision, "arithmetic; auto: bf16 where the hardware has it");
+  t.add(machine, "precision", precision, "arithmetic; auto: bf16 where the hardware has it");
   t.choices({"auto", "f32", "bf16"});
-  t.add(kMachine, "device", device, "where to compute; auto: the GPU when there is one");
+  t.add(machine, "device", device, "where to compute; auto: the GPU when there is one");
   t.choices({"auto", "cpu", "cuda"});
-  t.add(kMachine, "workers", workers, "ranks as threads of this process; 0: 1, or mpirun's");
+  t.add(machine, "workers", workers, "ranks as threads of this process; 0: 1, or mpirun's");
   t.range(0, 4096);
-  t.add(kMachine, "threads-per-rank", threads_per_rank, "0: cores / ranks; changes bits");
+  t.add(machine, "threads-per-rank", threads_per_rank, "0: cores / ranks; changes bits");
   t.range(0, 4096);
 
-  t.add(kRun, "output-dir", output_dir, "where run folders are made");
-  t.add(kRun, "name", name, "run folder; default: from model, sparsifier, workers and seed");
-  t.add(kRun, "eval-every", eval_every, "epochs between validations; 0: only the last");
+  t.add(run, "output-dir", output_dir, "where run folders are made");
+  t.add(run, "name", name, "run folder; default: from model, sparsifier, workers and seed");
+  t.add(run, "eval-every", eval_every, "epochs between validations; 0: only the last");
   t.range(0, kMost);
-  t.add(kRun, "checkpoint-every", checkpoint_every, "epochs between checkpoints; 0: only the last");
+  t.add(run, "checkpoint-every", checkpoint_every, "epochs between checkpoints; 0: only the last");
   t.range(0, kMost);
-  t.add(kRun, "checkpoint-steps", checkpoint_steps, "steps between checkpoints; 0: none");
+  t.add(run, "checkpoint-steps", checkpoint_steps, "steps between checkpoints; 0: none");
   t.range(0, kMost);
-  t.add(kRun, "bn-stats", bn_stats, "batch-norm statistics for validation and checkpoints");
+  t.add(run, "bn-stats", bn_stats, "batch-norm statistics for validation and checkpoints");
   t.choices({"average", "local"});
-  t.add(kRun, "resume", resume, "continue a run folder or checkpoint; auto: this run's last one");
-  t.add(kRun, "dry-run", dry_run, "print plan, memory and bytes per step; train nothing");
-  t.add(kRun, "list", list, "print everything registered, with its help");
-  t.add(kRun, "config", config, "JSON file of options; flags beat it");
+  t.add(run, "resume", resume, "continue a run folder or checkpoint; auto: this run's last one");
+  t.add(run, "dry-run", dry_run, "print plan, memory and bytes per step; train nothing");
+  t.add(run, "list", list, "print everything registered, with its help");
+  t.add(run, "config", config, "JSON file of options; flags beat it");
   return t;
 }
 

@@ -15,9 +15,9 @@ namespace {
 const Parameter conv{
     .name = "conv.weight", .shape = {2, 3, 5, 4}, .layout = Layout::conv_ohwi};  // O, H, W, I
 const Parameter linear{.name = "fc.weight",
-                        .shape = {2, 24},
-                        .layout = Layout::linear_nhwc,
-                        .flattened = {3, 2, 4}};  // h, w, c
+                       .shape = {2, 24},
+                       .layout = Layout::linear_nhwc,
+                       .flattened = {3, 2, 4}};  // h, w, c
 
 std::vector<float> counting(size_t n) {
   std::vector<float> values(n);
