@@ -13,9 +13,8 @@ namespace tw {
 namespace {
 
 constexpr size_t kBlock = 4096;
-constexpr size_t kSamples = 16384;
 
-constexpr size_t kClearGrain = 4096, kAhead = 32;
+constexpr size_t kAhead = 32;
 constexpr uint32_t kNoCount = ~0u;
 
 TW_MULTIVERSION size_t count_at_least(const float* u, size_t n, uint32_t bits) {
@@ -29,12 +28,6 @@ size_t part_length(const Context& ctx, size_t d) {
   const size_t blocks = (d + kBlock - 1) / kBlock;
   const size_t threads = static_cast<size_t>(ctx.threads());
   return std::max<size_t>(1, (blocks + threads - 1) / threads) * kBlock;
-}
-
-// a fixed low-discrepancy sequence: jitter keeps the sample off any period of the parameters
-size_t jitter(size_t i, size_t width) {
-  const uint64_t fraction = (i * 0x9E3779B97F4A7C15ull) >> 32;
-  return static_cast<size_t>((fraction * width) >> 32);
 }
 
 }  // namespace
@@ -75,19 +68,23 @@ size_t Candidates::count() const {
   return count;
 }
 
-uint32_t sampled_threshold(Context& ctx, std::span<const float> g, std::span<const float> e,
-                           size_t k, std::vector<uint32_t>& sample, LogHistogram& histogram) {
+size_t sample_position(size_t i, size_t d) {
+  if (d <= kSamples) return i;
+  const size_t first = i * d / kSamples, width = (i + 1) * d / kSamples - first;
+  // a fixed low-discrepancy jitter keeps the sample off any period of the parameters
+  const uint64_t fraction = (i * 0x9E3779B97F4A7C15ull) >> 32;
+  return first + static_cast<size_t>((fraction * width) >> 32);
+}
+
+// on one thread: the misses overlap, and a second parallel loop would cost more than it saves
+uint32_t sampled_threshold(std::span<const float> g, std::span<const float> e, size_t k,
+                           LogHistogram& histogram) {
   const size_t d = e.size(), n = std::min(d, kSamples);
-  if (sample.size() < n) sample.resize(n);
-  parallel_for(ctx, n, kSamples / 8, [&](size_t begin, size_t end) {
-    for (size_t i = begin; i < end; ++i) {
-      const size_t first = i * d / n, width = (i + 1) * d / n - first;
-      const size_t at = first + jitter(i, width);
-      sample[i] = magnitude_bits(g[at] + e[at]);
-    }
-  });
   histogram.clear();
-  for (size_t i = 0; i < n; ++i) histogram.add(sample[i]);
+  for (size_t i = 0; i < n; ++i) {
+    const size_t at = sample_position(i, d);
+    histogram.add(magnitude_bits(g[at] + e[at]));
+  }
 
   // of n samples, about `expected` lie among the k largest of u
   const double expected = static_cast<double>(k) / static_cast<double>(d) * static_cast<double>(n);
@@ -117,8 +114,8 @@ std::optional<size_t> first_nonfinite(const Candidates& candidates) {
   return std::nullopt;
 }
 
-void take(Context& ctx, const Candidates& candidates, uint64_t cut, uint32_t resolution,
-          std::span<float> e, uint32_t base, SparseVector& out) {
+void take(const Candidates& candidates, uint64_t cut, uint32_t resolution, std::span<float> e,
+          uint32_t base, SparseVector& out) {
   const size_t first = out.count;
   // entries are written always and kept by moving on: no branch to mispredict, but one place more
   out.reserve(first + candidates.count() + 1);
@@ -132,13 +129,11 @@ void take(Context& ctx, const Candidates& candidates, uint64_t cut, uint32_t res
   out.count = count;
 
   // each of these is a miss to memory: fetch well ahead
-  parallel_for(ctx, count - first, kClearGrain, [&](size_t begin, size_t end) {
-    const std::span<const uint32_t> taken = out.index_span().subspan(first);
-    for (size_t i = begin; i < end; ++i) {
-      if (i + kAhead < taken.size()) __builtin_prefetch(&e[taken[i + kAhead] - base], 1);
-      e[taken[i] - base] = 0;
-    }
-  });
+  const std::span<const uint32_t> taken = out.index_span().subspan(first);
+  for (size_t i = 0; i < taken.size(); ++i) {
+    if (i + kAhead < taken.size()) __builtin_prefetch(&e[taken[i + kAhead] - base], 1);
+    e[taken[i] - base] = 0;
+  }
 }
 
 }  // namespace tw

@@ -29,11 +29,14 @@ class Candidates {
   std::vector<size_t> counted_;  // per run
 };
 
+inline constexpr size_t kSamples = 8192;
+/// Where sample i of a vector of d elements is taken, i < min(d, kSamples): one place a stratum.
+size_t sample_position(size_t i, size_t d);
+
 /// A threshold (magnitude bits) that about k entries of u = g + e reach, rather more than fewer:
-/// the k-th largest of u estimated from one jittered sample position per stratum, minus a margin
-/// of five standard deviations. Reads 16,384 positions at most; `sample` is its memory.
-uint32_t sampled_threshold(Context& ctx, std::span<const float> g, std::span<const float> e,
-                           size_t k, std::vector<uint32_t>& sample, LogHistogram& histogram);
+/// the k-th largest as the sample has it, minus a margin of five standard deviations.
+uint32_t sampled_threshold(std::span<const float> g, std::span<const float> e, size_t k,
+                           LogHistogram& histogram);
 
 /// The bin edge that at least k entries of u reach and fewer than k exceed by a bin; reads all of
 /// u. Never 0: zeros are no candidates.
@@ -50,7 +53,7 @@ constexpr uint64_t rank_key(float value, uint32_t index, uint32_t resolution) {
 }
 
 /// Moves every candidate with rank_key >= cut to `out`, ascending, and zeroes it in e.
-void take(Context& ctx, const Candidates& candidates, uint64_t cut, uint32_t resolution,
-          std::span<float> e, uint32_t base, SparseVector& out);
+void take(const Candidates& candidates, uint64_t cut, uint32_t resolution, std::span<float> e,
+          uint32_t base, SparseVector& out);
 
 }  // namespace tw

@@ -114,7 +114,7 @@ SelectInfo GaussianPaper::select(Context& ctx, std::span<const float> g, std::sp
   if (last < first && first >= 0) candidates_.collect(ctx, {}, e, bits_above(last));
 
   // zeros may pass a threshold below zero, but there is nothing in them to send
-  take(ctx, candidates_, uint64_t{std::max(1u, bits_above(last))} << 32, ~0u, e, base, out);
+  take(candidates_, uint64_t{std::max(1u, bits_above(last))} << 32, ~0u, e, base, out);
   return {.threshold = last};
 }
 

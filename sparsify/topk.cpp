@@ -12,7 +12,7 @@ constinit Bodies<std::unique_ptr<Selector>(const Settings&)> topk_bodies{"topk"}
 SelectInfo TopK::select(Context& ctx, std::span<const float> g, std::span<float> e, size_t k,
                         uint32_t base, SparseVector& out) {
   k = std::min(k, e.size());
-  uint32_t threshold = sampled_threshold(ctx, g, e, k, sample_, histogram_);
+  uint32_t threshold = sampled_threshold(g, e, k, histogram_);
   candidates_.collect(ctx, g, e, threshold);
   if (candidates_.count() < k && threshold > 1) {
     // the sample misled: count all of u, which e holds by now
@@ -27,7 +27,7 @@ SelectInfo TopK::select(Context& ctx, std::span<const float> g, std::span<float>
     return {.threshold = 0, .nonfinite = *first_nonfinite(candidates_)};
 
   const uint64_t cut = cut_key(k);
-  take(ctx, candidates_, cut, resolution_, e, base, out);
+  take(candidates_, cut, resolution_, e, base, out);
   return {.threshold = std::bit_cast<float>(static_cast<uint32_t>(cut >> 32))};
 }
 

@@ -27,7 +27,6 @@ class TopK : public Selector {
   uint32_t resolution_;
   Candidates candidates_;
   LogHistogram histogram_;
-  std::vector<uint32_t> sample_;
   std::vector<uint64_t> keys_;
 };
 

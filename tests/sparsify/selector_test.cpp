@@ -80,23 +80,26 @@ TEST(TopK, EqualsAFullSort) {
 }
 
 TEST(TopK, IsExactWhenTheSampleMisleads) {
-  // find the sampled positions: those whose values decide the candidates are where the one large
-  // value of a vector of zeros makes fewer than k candidates
   Context ctx;
   std::vector<float> u(400'009);
   fill_random(ctx, distributions().at("gaussian"), 9, u);
+  // huge wherever the sample looks: the estimate lies far above the k-th
+  for (size_t i = 0; i < kSamples; ++i) u[sample_position(i, u.size())] = 1e6f;
   LogHistogram histogram;
-  std::vector<uint32_t> sample;
-  const std::vector<float> zeros(u.size());
-  sampled_threshold(ctx, u, zeros, 400, sample, histogram);
-  std::vector<uint32_t> seen(sample.begin(), sample.end());
-  std::ranges::sort(seen);
-  // huge exactly where the sample looks: the estimate lies far above the k-th
-  for (float& x : u)
-    if (std::ranges::binary_search(seen, magnitude_bits(x))) x *= 1e6f;
   const size_t k = 100'000;
-  EXPECT_GT(sampled_threshold(ctx, u, zeros, k, sample, histogram), magnitude_bits(100.0f));
+  const std::vector<float> zeros(u.size());
+  EXPECT_GT(sampled_threshold(u, zeros, k, histogram), magnitude_bits(1e5f));
   EXPECT_EQ(select("topk", u, k).indices, sorted_top(u, k));
+}
+
+TEST(TopK, SamplesOncePerStratum) {
+  for (size_t d : {size_t{1}, size_t{1000}, kSamples, kSamples + 1, size_t{25'557'032}}) {
+    const size_t n = std::min(d, kSamples);
+    for (size_t i = 0; i < n; ++i) {
+      EXPECT_GE(sample_position(i, d), i * d / n);
+      EXPECT_LT(sample_position(i, d), (i + 1) * d / n);
+    }
+  }
 }
 
 TEST(Selectors, KeepEveryBitOfU) {
