@@ -47,7 +47,7 @@ Buffer::Buffer(Device device, size_t bytes)
 Tensor Buffer::tensor(Shape shape, DType dtype, size_t offset) const {
   Tensor result{data(), shape, dtype, memory_.get_deleter().device};
   check<std::logic_error>(offset <= bytes_ && result.bytes() <= bytes_ - offset,
-                          "[buffer] {} at {} exceeds {} bytes", shape.str(), offset, bytes_);
+                          "[buffer] {} at {} exceeds {} bytes", shape, offset, bytes_);
   result.data = data() + offset;
   return result;
 }

@@ -3,6 +3,7 @@
 #include <omp.h>
 
 #include "engine/cpu_features.h"
+#include "engine/error.h"
 
 namespace tw {
 
@@ -66,15 +67,22 @@ Kernel::Kernel(const dnnl::engine& engine, const dnnl::primitive& primitive, con
   for (const Operand& operand : inputs) {
     Slot& slot = inputs_.emplace_back(make_slot(engine, operand, false));
     if (slot.differs) slot.copy = make_copy(slot.outside, slot.inside, false);
-    compute_.arguments.emplace(operand.arg, slot.inside);
+    compute_.add(operand.arg, slot.inside);
   }
   for (const Operand& operand : outputs) {
     Slot& slot = outputs_.emplace_back(make_slot(engine, operand, accumulates));
     if (slot.differs) slot.copy = make_copy(slot.inside, slot.outside, false);
     if (accumulates) slot.add = make_copy(slot.inside, slot.outside, true);
-    compute_.arguments.emplace(operand.arg, slot.inside);
+    compute_.add(operand.arg, slot.inside);
   }
   lend_scratchpad(engine, scratchpad, compute_);
+}
+
+void Kernel::Call::execute(const dnnl::stream& stream) const {
+  const dnnl_status_t status = dnnl_primitive_execute(
+      primitive.get(), stream.get(), static_cast<int>(arguments.size()), arguments.data());
+  check<Fault>(status == dnnl_success, "[onednn] a primitive failed with status {}",
+               static_cast<int>(status));
 }
 
 Kernel::Slot Kernel::make_slot(const dnnl::engine& engine, const Operand& operand, bool staged) {
@@ -96,7 +104,9 @@ Kernel::Call Kernel::make_copy(const dnnl::memory& from, const dnnl::memory& to,
   }
   const dnnl::engine engine = from.get_engine();
   const dnnl::reorder::primitive_desc desc(engine, from.get_desc(), engine, to.get_desc(), attr);
-  Call call{dnnl::reorder(desc), {{DNNL_ARG_FROM, from}, {DNNL_ARG_TO, to}}};
+  Call call{dnnl::reorder(desc)};
+  call.add(DNNL_ARG_FROM, from);
+  call.add(DNNL_ARG_TO, to);
   lend_scratchpad(engine, desc.scratchpad_desc(), call);
   return call;
 }
@@ -105,7 +115,7 @@ void Kernel::lend_scratchpad(const dnnl::engine& engine, const Desc& scratchpad,
   if (scratchpad.get_size() == 0) return;
   scratchpad_bytes_ = std::max(scratchpad_bytes_, aligned(scratchpad.get_size()));
   const auto& memory = scratchpads_.emplace_back(scratchpad, engine, nullptr);
-  call.arguments.emplace(DNNL_ARG_SCRATCHPAD, memory);
+  call.add(DNNL_ARG_SCRATCHPAD, memory);
 }
 
 void Kernel::compute(Context& ctx, std::span<std::byte> scratch,

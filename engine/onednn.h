@@ -5,7 +5,6 @@
 #include <initializer_list>
 #include <oneapi/dnnl/dnnl.hpp>
 #include <span>
-#include <unordered_map>
 #include <vector>
 
 #include "engine/context.h"
@@ -78,11 +77,15 @@ class Kernel {
   void deliver(Context& ctx, bool accumulate);
 
  private:
-  using Arguments = std::unordered_map<int, dnnl::memory>;
+  /// A primitive and its arguments as the C interface wants them: the C++ one would put them
+  /// together anew, on the heap, in every call.
   struct Call {
-    dnnl::primitive primitive;
-    Arguments arguments;
-    void execute(const dnnl::stream& stream) const { primitive.execute(stream, arguments); }
+    dnnl::primitive primitive{};
+    std::vector<dnnl_exec_arg_t> arguments{};
+
+    /// `memory` is kept alive by the kernel.
+    void add(int arg, const dnnl::memory& memory) { arguments.push_back({arg, memory.get()}); }
+    void execute(const dnnl::stream& stream) const;
   };
   struct Slot {
     dnnl::memory outside, inside;

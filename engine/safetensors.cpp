@@ -141,7 +141,7 @@ SafetensorsReader::SafetensorsReader(const std::filesystem::path& path)
       }
       Tensor tensor{data + extent.begin, shape_of(here, entry), known->first, Device::cpu};
       check(extent.bytes() == tensor.bytes(), "{}: {} bytes of data for shape {} of {}", here,
-            extent.bytes(), tensor.shape.str(), dtype);
+            extent.bytes(), tensor.shape, dtype);
       if (reinterpret_cast<uintptr_t>(tensor.data) % size_of(tensor.dtype) != 0)
         tensor.data = moved_.emplace_back(data + extent.begin, data + extent.end).data();
       tensors_[key] = tensor;

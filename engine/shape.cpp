@@ -16,8 +16,6 @@ int64_t Shape::numel() const {
   return product;
 }
 
-std::string Shape::str() const {
-  return fmt::format("({})", fmt::join(dims_.begin(), dims_.begin() + rank_, ", "));
-}
+std::string Shape::str() const { return fmt::format("{}", *this); }
 
 }  // namespace tw

@@ -1,11 +1,14 @@
 // Shape: up to four dimensions, outermost first (activations are N, H, W, C).
 #pragma once
 
+#include <fmt/format.h>
+
 #include <array>
 #include <cstdint>
 #include <initializer_list>
 #include <span>
 #include <string>
+#include <string_view>
 
 namespace tw {
 
@@ -32,3 +35,15 @@ class Shape {
 };
 
 }  // namespace tw
+
+/// Shapes are printed without a string of their own: a check that holds allocates nothing.
+template <>
+struct fmt::formatter<tw::Shape> : fmt::formatter<std::string_view> {
+  template <class FormatContext>
+  auto format(const tw::Shape& shape, FormatContext& context) const {
+    auto out = fmt::format_to(context.out(), "(");
+    for (int i = 0; i < shape.rank(); ++i)
+      out = fmt::format_to(out, "{}{}", i == 0 ? "" : ", ", shape[i]);
+    return fmt::format_to(out, ")");
+  }
+};

@@ -29,8 +29,8 @@ Mapping mapping(const Parameter& p) {
   } else if (p.layout == Layout::linear_nhwc) {
     const int64_t pixels = p.flattened[0] * p.flattened[1], channels = p.flattened[2];
     check<std::logic_error>(pixels * channels == p.shape[1],
-                            "[weights] {}: {} behind a flatten of {}", p.name, p.shape.str(),
-                            p.flattened.str());
+                            "[weights] {}: {} behind a flatten of {}", p.name, p.shape,
+                            p.flattened);
     for (int64_t row = 0; row < p.shape[0]; ++row)
       for (int64_t b = 0; b < channels; ++b)
         for (int64_t c = 0; c < pixels; ++c)
@@ -54,8 +54,8 @@ ExportedTensor export_parameter(const Parameter& p, std::span<const float> store
 void import_parameter(const Parameter& p, const Tensor& exported, std::span<float> stored) {
   const Mapping map = mapping(p);
   check(exported.shape == map.exported && exported.dtype == DType::f32,
-        "[weights] {} has shape {} of {}; the model wants {} of f32", p.name, exported.shape.str(),
-        name(exported.dtype), map.exported.str());
+        "[weights] {} has shape {} of {}; the model wants {} of f32", p.name, exported.shape,
+        name(exported.dtype), map.exported);
   const std::span<const float> values = exported.as<float>();
   for (size_t i = 0; i < values.size(); ++i) stored[map.stored_index[i]] = values[i];
 }
@@ -84,7 +84,7 @@ void load_weights(const SafetensorsReader& file, ParameterArena& arena) {
       const Tensor& found = file.tensor(p.name);
       check(found.shape == expected && found.dtype == DType::f32,
             "{}: tensor {} has shape {} of {}; the model wants {} of f32", place, p.name,
-            found.shape.str(), name(found.dtype), expected.str());
+            found.shape, name(found.dtype), expected);
     }
   }
   const auto check_known = [&](const std::string& found) {

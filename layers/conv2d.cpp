@@ -15,7 +15,7 @@ Conv2d::Conv2d(ParameterArena& arena, const Options& options) : arena_(arena), o
 
 TensorRef Conv2d::plan_forward(Planner& plan, TensorRef x) {
   check(x->shape.rank() == 4 && x->shape[3] == options_.in,
-        "[conv2d] {}: x is {}; expected (N, H, W, {})", options_.name, x->shape.str(), options_.in);
+        "[conv2d] {}: x is {}; expected (N, H, W, {})", options_.name, x->shape, options_.in);
   const ops::Conv2dShape shape{.batch = x->shape[0],
                                .height = x->shape[1],
                                .width = x->shape[2],

@@ -16,7 +16,7 @@ Linear::Linear(ParameterArena& arena, const Options& options) : arena_(arena), o
 TensorRef Linear::plan_forward(Planner& plan, TensorRef x) {
   const int64_t batch = x->shape[0], in = options_.in.numel();
   check(x->numel() == batch * in, "[linear] {}: x is {}; expected {} features a sample",
-        options_.name, x->shape.str(), in);
+        options_.name, x->shape, in);
   const DType out_dtype = options_.logits ? DType::f32 : plan.activations();
   op_ = ops::Linear::create(plan.ctx(), {.batch = batch,
                                          .in_features = in,

@@ -17,7 +17,7 @@ int64_t stage(int64_t n) { return (n - 4) / 2; }
 LayerPtr lenet(ParameterArena& arena, const ModelSpec& spec) {
   check(spec.image[0] >= 16 && spec.image[1] >= 16,
         "[lenet] images are {}; two 5x5 convolutions and halvings need at least (16, 16, C)",
-        spec.image.str());
+        spec.image);
   const Shape flattened{stage(stage(spec.image[0])), stage(stage(spec.image[1])), 16};
   auto net = std::make_unique<Sequential>();
   net->add<Conv2d>(

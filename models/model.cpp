@@ -13,8 +13,7 @@ Model::Model(const std::string& name, const ModelSpec& spec) : name_(name), spec
   const ModelFactory& factory = models().find(name).factory;
   const Shape& image = spec.image;
   check(image.rank() == 3 && image[0] >= 1 && image[1] >= 1 && image[2] >= 1,
-        "[model] image size is {}; expected (height, width, channels), each at least 1",
-        image.str());
+        "[model] image size is {}; expected (height, width, channels), each at least 1", image);
   check(spec.classes >= 2, "[model] {} classes; at least 2 are needed", spec.classes);
   net_ = factory(arena_, spec);
 }
@@ -48,8 +47,8 @@ Planner::Memory Model::plan(Context& ctx, const PlanConfig& config) {
 void Model::check_logits() const {
   const Shape expected{config_.batch, spec_.classes};
   check<std::logic_error>(logits_->shape == expected && logits_->dtype == DType::f32,
-                          "[model] {} yields {} of {}; expected {} of f32", name_,
-                          logits_->shape.str(), tw::name(logits_->dtype), expected.str());
+                          "[model] {} yields {} of {}; expected {} of f32", name_, logits_->shape,
+                          tw::name(logits_->dtype), expected);
 }
 
 void Model::allocate(Context& ctx, uint64_t seed) {

@@ -20,7 +20,7 @@ constexpr int64_t kStageChannels[] = {64, 128, 256, 512, 512};
 /// `convolutions`: how many 3x3 convolutions each of the five stages has, as digits.
 LayerPtr vgg(ParameterArena& arena, const ModelSpec& spec, std::string_view convolutions) {
   check(spec.image[0] >= 32 && spec.image[1] >= 32,
-        "[vgg] images are {}; five halvings need at least (32, 32, C)", spec.image.str());
+        "[vgg] images are {}; five halvings need at least (32, 32, C)", spec.image);
   auto net = std::make_unique<Sequential>();
   int64_t in = spec.image[2];
   int module = 0;

@@ -134,8 +134,9 @@ OptionTable::Given OptionTable::parse(int argc, char** argv, const std::string& 
         [&given, &option](const std::string& text) { given.emplace_back(option.name, text); },
         option.help);
     flag->type_name("");
+    flag->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);  // a later flag beats an earlier
     if (option.is_flag)
-      flag->expected(0)->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);  // alone: "true"
+      flag->expected(0);  // alone: "true"
     else
       flag->default_str(option.default_text);
     if (!option.choices.empty())

@@ -8,7 +8,7 @@ void report_plan(Console& console, const TrainConfig& config, const DataSplit& d
   const size_t d = model.arena().size();
   const auto text = [](size_t bytes) { return bytes_text(static_cast<double>(bytes)); };
   console.line("{}: {} parameters, {} classes, images {}", config.model, d, model.spec().classes,
-               model.spec().image.str());
+               model.spec().image);
   console.line("data: {} ({} training images), validation on {} ({})", config.dataset,
                data.train->size(), data.val_name, data.val->size());
   console.line("{} rank{} x {} threads, batch {} each, {} on {}", ranks, ranks == 1 ? "" : "s",

@@ -22,8 +22,7 @@ namespace {
 constexpr auto kOp = "batch_norm";
 
 void check_vectors(const Tensor& x, std::initializer_list<const Tensor*> vectors) {
-  check(x.shape.rank() >= 1 && x.numel() > 0, "[{}] x is {}; expected (N, ..., C)", kOp,
-        x.shape.str());
+  check(x.shape.rank() >= 1 && x.numel() > 0, "[{}] x is {}; expected (N, ..., C)", kOp, x.shape);
   for (const Tensor* v : vectors) {
     check_dtype(kOp, "a per-channel tensor", *v, DType::f32);
     check_shape(kOp, "a per-channel tensor", *v, {x.shape[x.shape.rank() - 1]});
@@ -47,7 +46,7 @@ void batch_norm_train(Context& ctx, const BatchNormParams& params, const BatchNo
   check_forward(t);
   check_vectors(t.x, {&t.saved_mean, &t.saved_rstd});
   check(t.x.numel() > t.gamma.numel(), "[{}] x is {}; training needs two values per channel", kOp,
-        t.x.shape.str());
+        t.x.shape);
   batch_norm_train_bodies(ctx.device(), ctx, params, t);
 }
 

@@ -16,7 +16,7 @@ inline void check_activation(std::string_view op, std::string_view what, const T
 
 inline void check_shape(std::string_view op, std::string_view what, const Tensor& x,
                         const Shape& expected) {
-  check(x.shape == expected, "[{}] {} is {}; expected {}", op, what, x.shape.str(), expected.str());
+  check(x.shape == expected, "[{}] {} is {}; expected {}", op, what, x.shape, expected);
 }
 
 inline void check_dtype(std::string_view op, std::string_view what, const Tensor& x,

@@ -162,8 +162,8 @@ const bool registered = conv2d_bodies.add(Device::cpu, create_cpu);
 void expect_conv2d_tensor(const char* what, const Tensor& tensor, const Shape& shape, DType dtype) {
   if (tensor.shape == shape && tensor.dtype == dtype) [[likely]]
     return;
-  fail("[conv2d] {} is {} {}; expected {} {}", what, name(tensor.dtype), tensor.shape.str(),
-       name(dtype), shape.str());
+  fail("[conv2d] {} is {} {}; expected {} {}", what, name(tensor.dtype), tensor.shape, name(dtype),
+       shape);
 }
 
 }  // namespace tw::ops

@@ -15,7 +15,7 @@ namespace {
 
 void check_tensors(const Tensor& x, const Tensor& y) {
   check_activation("global_average", "x", x);
-  check(x.shape.rank() == 4, "[global_average] x is {}; expected (N, H, W, C)", x.shape.str());
+  check(x.shape.rank() == 4, "[global_average] x is {}; expected (N, H, W, C)", x.shape);
   check_dtype("global_average", "y", y, x.dtype);
   check_shape("global_average", "y", y, {x.shape[0], x.shape[3]});
 }

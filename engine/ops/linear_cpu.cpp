@@ -52,8 +52,8 @@ class LinearCpu final : public Linear {
   void expect(const char* what, const Tensor& tensor, int64_t columns, DType dtype) const {
     if (tensor.shape[0] != shape_.batch || tensor.numel() != shape_.batch * columns ||
         tensor.dtype != dtype) [[unlikely]]
-      fail("[linear] {} is {} {}; expected {} ({}, {})", what, name(tensor.dtype),
-           tensor.shape.str(), name(dtype), shape_.batch, columns);
+      fail("[linear] {} is {} {}; expected {} ({}, {})", what, name(tensor.dtype), tensor.shape,
+           name(dtype), shape_.batch, columns);
   }
 
   LinearShape shape_;

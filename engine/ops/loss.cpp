@@ -15,7 +15,7 @@ LossSums softmax_cross_entropy(Context& ctx, const Tensor& logits, const Tensor&
                                float label_smoothing, float grad_scale, const Tensor& dlogits) {
   constexpr auto op = "softmax_cross_entropy";
   check(logits.shape.rank() == 2 && logits.shape[1] > 0, "[{}] logits are {}; expected (N, C)", op,
-        logits.shape.str());
+        logits.shape);
   check_dtype(op, "logits", logits, DType::f32);
   check_dtype(op, "labels", labels, DType::i32);
   check_shape(op, "labels", labels, {logits.shape[0]});

@@ -20,7 +20,7 @@ Shape PoolParams::output(const Shape& x) const {
   check(padding >= 0 && 2 * padding <= kernel, "[pool] padding is {}; expected 0 to {}", padding,
         kernel / 2);
   check(x.rank() == 4 && x[1] + 2 * padding >= kernel && x[2] + 2 * padding >= kernel,
-        "[pool] x is {}; too small for a window of {}", x.str(), kernel);
+        "[pool] x is {}; too small for a window of {}", x, kernel);
   return {x[0], (x[1] + 2 * padding - kernel) / stride + 1,
           (x[2] + 2 * padding - kernel) / stride + 1, x[3]};
 }

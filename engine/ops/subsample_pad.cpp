@@ -20,7 +20,7 @@ void check_shapes(int64_t stride, const Tensor& large, const Tensor& small) {
   check_dtype("subsample_pad", "y", small, large.dtype);
   check(x.rank() == 4 && y.rank() == 4 && y[0] == x[0] && y[1] == (x[1] + stride - 1) / stride &&
             y[2] == (x[2] + stride - 1) / stride && y[3] >= x[3],
-        "[subsample_pad] y is {}; x {} with stride {} does not fit", y.str(), x.str(), stride);
+        "[subsample_pad] y is {}; x {} with stride {} does not fit", y, x, stride);
 }
 
 }  // namespace

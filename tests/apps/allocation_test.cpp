@@ -21,6 +21,7 @@ namespace {
 std::atomic<bool> watching = false;
 std::atomic<int> ours = 0, large = 0;
 constexpr size_t kLarge = 4096;
+std::atomic<const void*> culprit = nullptr;  // the last caller of ours, for the message
 
 /// True when code at `address` belongs to a library below us, oneDNN or OpenMP.
 bool in_library(const void* address) {
@@ -29,8 +30,19 @@ bool in_library(const void* address) {
   return std::strstr(info.dli_fname, "libdnnl") || std::strstr(info.dli_fname, "libgomp");
 }
 
+/// File and offset of an address, as addr2line wants them.
+std::string place(const void* address) {
+  Dl_info info{};
+  if (address == nullptr || dladdr(address, &info) == 0) return "unknown";
+  const auto offset = static_cast<const char*>(address) - static_cast<const char*>(info.dli_fbase);
+  return fmt::format("{} {:#x}", info.dli_fname, offset);
+}
+
 void* counted_new(size_t size, const void* caller) {
-  if (watching && !in_library(caller)) ++ours;
+  if (watching && !in_library(caller)) {
+    ++ours;
+    culprit = caller;
+  }
   void* memory = std::malloc(size == 0 ? 1 : size);
   if (!memory) throw std::bad_alloc();
   return memory;
@@ -94,7 +106,7 @@ void steps(Communicator& comm, const std::string& sparsifier, DType precision) {
                 {.batch = 8, .rank = comm.rank(), .ranks = comm.size(), .threads = 1});
   model.refresh(ctx);
   loader.start(0);
-  constexpr int kWarm = 5, kWatched = 10;
+  constexpr int kWarm = 20, kWatched = 10;
   for (int step = 0; step < kWarm + kWatched; ++step) {
     barrier(ctx, comm);
     if (comm.rank() == 0) watching = step >= kWarm;
@@ -128,7 +140,7 @@ TEST_P(Allocation, NothingInASteadyStep) {
   ours = large = 0;
   run_on_threads(
       2, [&](Communicator& comm) { steps(comm, GetParam().sparsifier, GetParam().precision); });
-  EXPECT_EQ(ours, 0);
+  EXPECT_EQ(ours, 0) << "last from " << place(culprit);
   EXPECT_EQ(large, 0);
 }
 
