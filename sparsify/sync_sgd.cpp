@@ -13,6 +13,17 @@ Registry<Algorithm>& algorithms() {
   return registry;
 }
 
+Settings default_settings() {
+  Settings settings;
+  const auto declare = [&](const auto& registry) {
+    for (const auto& [name, entry] : registry.entries()) settings.declare(name, entry.settings);
+  };
+  declare(selectors());
+  declare(exchanges());
+  declare(algorithms());
+  return settings;
+}
+
 namespace {
 
 /// Seconds since the last call (the device's work included).

@@ -20,6 +20,9 @@ struct Algorithm {
 };
 Registry<Algorithm>& algorithms();
 
+/// The settings of every selector, exchange and algorithm, at their defaults.
+Settings default_settings();
+
 struct SgdConfig {
   std::string sparsifier = "dense";
   double momentum = 0.9;

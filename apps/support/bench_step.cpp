@@ -44,7 +44,7 @@ void run(const StepBench& bench) {
   const Planner::Memory memory =
       model.plan(ctx, {.batch = bench.batch_size, .activations = activations});
   model.allocate(ctx, 1);
-  SyncSgd sgd(ctx, *comm, model.arena(), {}, {});
+  SyncSgd sgd(ctx, *comm, model.arena(), {}, default_settings());
   fill_inputs(model, bench.classes);
   model.refresh(ctx);
 

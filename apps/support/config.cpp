@@ -14,11 +14,6 @@ namespace tw {
 
 namespace {
 
-template <class Factory>
-void declare(Settings& settings, const Registry<Factory>& registry) {
-  for (const auto& [name, entry] : registry.entries()) settings.declare(name, entry.settings);
-}
-
 Json load_json(const std::filesystem::path& path) {
   const std::vector<std::byte> bytes = read_file(path);
   const char* text = reinterpret_cast<const char*>(bytes.data());
@@ -158,9 +153,7 @@ Json TrainConfig::json() {
 
 TrainConfig parse_train_config(int argc, char** argv) {
   TrainConfig config;
-  declare(config.settings, selectors());
-  declare(config.settings, exchanges());
-  declare(config.settings, algorithms());
+  config.settings = default_settings();
   OptionTable table = config.table();
   const OptionTable::Given given =
       table.parse(argc, argv, "train: synchronous data-parallel SGD with gradient sparsification");

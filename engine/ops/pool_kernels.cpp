@@ -1,33 +1,45 @@
 #include "engine/ops/pool_kernels.h"
 
 #include <algorithm>
+#include <bit>
 
 #include "engine/ops/element.h"
 
 namespace tw::ops::pool {
 namespace {
 
-/// Channels summed together in an fp32 buffer on the stack.
+/// Channels handled together in buffers on the stack.
 constexpr int64_t kTile = 256;
 
+/// Winners are kept as 32-bit words and chosen by masks: branches would keep the loop scalar.
 template <class T>
 TW_INLINE void maximum_loop(const Taps<T>& taps, int64_t channels, T* y, uint8_t* argmax) {
-  const T* const first = taps.pixel[0];
-  const uint8_t at_first = taps.position[0];
-#pragma GCC ivdep
-  for (int64_t c = 0; c < channels; ++c) {
-    y[c] = first[c];
-    argmax[c] = at_first;
-  }
-  for (int t = 1; t < taps.count; ++t) {
-    const T* const x = taps.pixel[t];
-    const uint8_t at = taps.position[t];
-#pragma GCC ivdep
-    for (int64_t c = 0; c < channels; ++c) {
-      const float value = load(x[c]), best = load(y[c]);
-      const bool wins = (value > best) | (value != value);
-      y[c] = wins ? x[c] : y[c];
-      argmax[c] = wins ? at : argmax[c];
+  float best[kTile];
+  uint32_t where[kTile];
+  const auto choose = [](uint32_t mask, uint32_t yes, uint32_t no) {
+    return (yes & mask) | (no & ~mask);
+  };
+  for (int64_t first = 0; first < channels; first += kTile) {
+    const int64_t n = std::min(kTile, channels - first);
+    for (int64_t c = 0; c < n; ++c) {
+      best[c] = load(taps.pixel[0][first + c]);
+      where[c] = taps.position[0];
+    }
+    for (int t = 1; t < taps.count; ++t) {
+      const T* const x = taps.pixel[t] + first;
+      const uint32_t at = taps.position[t];
+      for (int64_t c = 0; c < n; ++c) {
+        const float value = load(x[c]);
+        const uint32_t larger = value > best[c] ? ~0u : 0u, is_nan = value != value ? ~0u : 0u;
+        const uint32_t wins = larger | is_nan;
+        best[c] = std::bit_cast<float>(
+            choose(wins, std::bit_cast<uint32_t>(value), std::bit_cast<uint32_t>(best[c])));
+        where[c] = choose(wins, at, where[c]);
+      }
+    }
+    for (int64_t c = 0; c < n; ++c) {
+      store(y[first + c], best[c]);
+      argmax[first + c] = static_cast<uint8_t>(where[c]);
     }
   }
 }

@@ -97,11 +97,7 @@ void steps(Communicator& comm, const std::string& sparsifier, DType precision) {
   Model model("resnet20", {});
   model.plan(ctx, {.batch = 8, .activations = precision});
   model.allocate(ctx, 1);
-  Settings settings;
-  for (const auto* registry : {&exchanges()})
-    for (const auto& [name, entry] : registry->entries()) settings.declare(name, entry.settings);
-  for (const auto& [name, entry] : selectors().entries()) settings.declare(name, entry.settings);
-  SyncSgd sgd(ctx, comm, model.arena(), {.sparsifier = sparsifier}, settings);
+  SyncSgd sgd(ctx, comm, model.arena(), {.sparsifier = sparsifier}, default_settings());
   Loader loader(std::make_shared<Noise>(),
                 {.batch = 8, .rank = comm.rank(), .ranks = comm.size(), .threads = 1});
   model.refresh(ctx);

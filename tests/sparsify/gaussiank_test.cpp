@@ -13,7 +13,7 @@ namespace {
 
 size_t sent(const std::string& refine, std::span<const float> u, size_t k) {
   Context ctx;
-  Settings settings = sparsify_settings();
+  Settings settings = default_settings();
   settings.set("gaussiank.refine", refine);
   std::vector<float> e(u.size());
   SparseVector out;
@@ -92,7 +92,7 @@ TEST(GaussianHistogram, StaysNearKOnEveryVector) {
 
 TEST(GaussianHistogram, TakesWholeBinsFromTheTopAndCutsTheLastByIndex) {
   Context ctx;
-  const auto selector = selectors().find("gaussiank").factory(ctx, sparsify_settings());
+  const auto selector = selectors().find("gaussiank").factory(ctx, default_settings());
   // 1.001 and 1.002 share a bin: the lower index goes first, not the larger magnitude
   const std::vector<float> g{0.5f, 1.001f, 3.0f, 1.002f, 0.9f};
   std::vector<float> e(g.size());

@@ -31,7 +31,7 @@ Selection select(Selector& selector, Context& ctx, std::span<const float> g,
 
 Selection select(const std::string& name, std::span<const float> u, size_t k) {
   Context ctx;
-  const auto selector = selectors().find(name).factory(ctx, sparsify_settings());
+  const auto selector = selectors().find(name).factory(ctx, default_settings());
   return select(*selector, ctx, u, std::vector<float>(u.size()), k);
 }
 
@@ -166,7 +166,7 @@ TEST(Selectors, NameTheFirstNonFinite) {
 
 TEST(Selectors, AppendBehindWhatIsThere) {
   Context ctx;
-  const auto selector = selectors().find("topk").factory(ctx, sparsify_settings());
+  const auto selector = selectors().find("topk").factory(ctx, default_settings());
   SparseVector out;
   std::vector<float> g{1, -3, 2}, e(3), g2{0, 5}, e2(2);
   selector->select(ctx, g, e, 2, 0, out);

@@ -11,19 +11,11 @@
 
 namespace tw {
 
-/// The default settings of everything in sparsify.
-inline Settings sparsify_settings() {
-  Settings settings;
-  for (const auto& [name, entry] : selectors().entries()) settings.declare(name, entry.settings);
-  for (const auto& [name, entry] : exchanges().entries()) settings.declare(name, entry.settings);
-  for (const auto& [name, entry] : algorithms().entries()) settings.declare(name, entry.settings);
-  return settings;
-}
 
 /// Every algorithm with every choice of its selector's settings, one at a time.
 struct Variant {
   std::string algorithm;
-  Settings settings = sparsify_settings();
+  Settings settings = default_settings();
   std::string name = algorithm;
 };
 inline std::vector<Variant> variants() {
@@ -66,7 +58,7 @@ inline const std::vector<GradientKind>& gradient_kinds() {
 class SgdRig {
  public:
   SgdRig(Context& ctx, Communicator& comm, size_t d, const SgdConfig& config,
-         const Settings& settings = sparsify_settings())
+         const Settings& settings = default_settings())
       : comm_(comm) {
     // a weight, a bias without decay, another weight
     const std::vector<size_t> lengths =
