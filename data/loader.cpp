@@ -33,7 +33,8 @@ struct Slot {
 
 }  // namespace
 
-struct Loader::Impl {
+class Loader::Impl {
+ public:
   Impl(std::shared_ptr<const Dataset> dataset, const LoaderConfig& config);
   ~Impl();
 
@@ -41,6 +42,7 @@ struct Loader::Impl {
   void start(uint32_t epoch, int64_t first);
   const Batch& next();
 
+ private:
   Slot& slot(int64_t sequence) { return ring_[static_cast<size_t>(sequence) % ring_.size()]; }
   void fill(Slot& slot, int64_t batch, std::vector<uint8_t>& raw) const;
   void prepare(Slot& slot, int64_t batch, std::vector<uint8_t>& raw) const;

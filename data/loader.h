@@ -40,7 +40,7 @@ class Loader {
   const Batch& next();
 
  private:
-  struct Impl;
+  class Impl;
   std::unique_ptr<Impl> impl_;
 };
 

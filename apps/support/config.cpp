@@ -72,7 +72,7 @@ OptionTable TrainConfig::table() {
   OptionTable t;
   const std::string data = "Model and data", algorithm = "Algorithm", sgd = "Optimisation",
                     machine = "Machine", run = "Run";
-  constexpr double kMost = 1e9;
+  constexpr double kMost = 1e9, kMostSeed = 4294967295;
   t.add(data, "model", model, "network (see --list)");
   t.add(data, "dataset", dataset, "data set; auto: cifar10 with --data-dir, else shapes");
   t.add(data, "data-dir", data_dir, "folder of the data set");
@@ -112,9 +112,9 @@ OptionTable TrainConfig::table() {
   t.add(sgd, "label-smoothing", label_smoothing, "label smoothing");
   t.range(0, 1);
   t.add(sgd, "seed", seed, "seed of everything random");
-  t.range(0, 9e15);
+  t.range(0, kMostSeed);
   t.add(sgd, "seeds", seeds, "run once for each seed, end with mean and deviation");
-  t.range(0, 9e15);
+  t.range(0, kMostSeed);
 
   t.add(machine, "precision", precision, "arithmetic; auto: bf16 where the hardware has it");
   t.choices({"auto", "f32", "bf16"});

@@ -23,6 +23,11 @@ std::vector<std::string> split(const std::string& line) {
   return cells;
 }
 
+/// A cell with at most six digits; an empty one stays empty.
+std::string shortened(const std::string& cell) {
+  return cell.empty() ? cell : fmt::format("{:.6g}", std::stod(cell));
+}
+
 /// The columns of metrics.csv that fit on a screen.
 void print_table(Console& console, const std::filesystem::path& metrics) {
   std::ifstream in(metrics);
@@ -39,7 +44,7 @@ void print_table(Console& console, const std::filesystem::path& metrics) {
     std::string row;
     for (const std::string& name : wanted)
       for (size_t i = 0; i < names.size() && i < cells.size(); ++i)
-        if (names[i] == name) row += fmt::format("{:>13.10}", cells[i]);
+        if (names[i] == name) row += fmt::format("{:>13}", shortened(cells[i]));
     console.line("{}", row);
   }
 }

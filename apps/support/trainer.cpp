@@ -41,6 +41,7 @@ class Run {
   void train_epoch();
   StepRecord train_step();
   void close_epoch(bool whole);
+  void validate();
   void checkpoint();
   std::vector<float> statistics();
   RunResult finish(bool stopped);
@@ -199,10 +200,7 @@ void Run::close_epoch(bool whole) {
   const double lr = learning_rate(config_, at_.epoch, at_.batch - 1, train_loader_->batches());
   const double density = density_of(config_, at_.epoch);
   val_ = {};
-  if (due(config_.eval_every)) {
-    const StatisticsSwap swap(model_, statistics());
-    val_ = evaluate(ctx_, comm_, model_, *val_loader_);
-  }
+  if (due(config_.eval_every)) validate();
   if (metrics_csv_) metrics_csv_->row(metrics_row(epoch, lr, density, at_.totals, val_));
   report_epoch(console_, epoch, config_.epochs, at_.totals, val_);
   if (whole) {
@@ -211,6 +209,11 @@ void Run::close_epoch(bool whole) {
     at_.totals = {};
   }
   if (due(config_.checkpoint_every)) checkpoint();
+}
+
+void Run::validate() {
+  const StatisticsSwap swap(model_, statistics());
+  val_ = evaluate(ctx_, comm_, model_, *val_loader_);
 }
 
 std::vector<float> Run::statistics() {
@@ -225,7 +228,10 @@ void Run::checkpoint() {
 }
 
 RunResult Run::finish(bool stopped) {
-  if (stopped) checkpoint();
+  if (stopped)
+    checkpoint();
+  else if (val_.count == 0)
+    validate();  // a resumed run that had nothing left to do
   const StatisticsSwap swap(model_, statistics());
   const RunSummary summary{
       .result = {.val_top1 = share(val_.top1, val_.count),

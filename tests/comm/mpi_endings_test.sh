@@ -12,7 +12,7 @@ expect() {
   local wanted=$1 way=$2 ranks=$3 all=${4:-} output code
   output=$(timeout -k 1 60 mpirun -n "$ranks" "$program" "$way" 2>&1 </dev/null)
   code=$?
-  if [ $code = $wanted ]; then
+  if [ "$code" = "$wanted" ]; then
     [ -z "$all" ] && return
     [ "$(grep -o talked <<<"$output" | wc -l)" = "$ranks" ] && return
   fi
@@ -22,9 +22,9 @@ expect() {
 }
 
 for tls in default tcp,self; do
-  [ $tls = default ] || export UCX_TLS=$tls
+  [ "$tls" = default ] || export UCX_TLS=$tls
   # some hang only now and then
-  for run in 1 2 3 4 5; do expect 0 well 4 all; done
+  for _ in 1 2 3 4 5; do expect 0 well 4 all; done
   expect 0 well 1 all
   expect 2 all_mistaken 4 all
   expect 2 mixed 4 all
