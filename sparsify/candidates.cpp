@@ -47,7 +47,7 @@ size_t Candidates::collect_and_count(Context& ctx, std::span<const float> g, std
     size_t count = 0;
     for (size_t i = begin; i < end; i += kBlock) {
       const size_t n = std::min(kBlock, end - i);
-      run.reserve(count + n + kCompactSlack);
+      run.reserve(count + n);
       count += add_and_compact(g.empty() ? nullptr : g.data() + i, e.data() + i, n, min_bits,
                                static_cast<uint32_t>(i),
                                {run.indices.data() + count, run.values.data() + count});
@@ -57,7 +57,7 @@ size_t Candidates::collect_and_count(Context& ctx, std::span<const float> g, std
     }
     run.count = count;
     // headroom: the next step's count is near this one
-    run.reserve(count + count / 2 + kBlock + kCompactSlack);
+    run.reserve(count + count / 2 + kBlock);
   });
   return std::accumulate(counted_.begin(), counted_.end(), size_t{0});
 }
@@ -94,31 +94,31 @@ uint32_t sampled_threshold(std::span<const float> g, std::span<const float> e, s
 }
 
 uint32_t counted_threshold(Context& ctx, std::span<const float> u, size_t k,
-                           LogHistogram& histogram) {
-  const size_t part = part_length(ctx, u.size());
-  std::vector<LogHistogram> parts((u.size() + part - 1) / part);
+                           std::vector<LogHistogram>& histograms) {
+  const size_t part = part_length(ctx, u.size()), parts = (u.size() + part - 1) / part;
+  if (histograms.size() < parts) histograms.resize(parts);
   parallel_for(ctx, u.size(), part, [&](size_t begin, size_t end) {
-    LogHistogram& mine = parts[begin / part];
+    LogHistogram& mine = histograms[begin / part];
     mine.clear();
     for (size_t i = begin; i < end; ++i) mine.add(magnitude_bits(u[i]));
   });
-  histogram.clear();
-  for (const LogHistogram& one : parts) histogram.add(one);
-  return std::clamp(histogram.cut(k).edge, 1u, kInfinityBits);
+  for (size_t i = 1; i < parts; ++i) histograms[0].add(histograms[i]);
+  return std::clamp(histograms[0].cut(k).edge, 1u, kInfinityBits);
 }
 
-std::optional<size_t> first_nonfinite(const Candidates& candidates) {
+SelectInfo first_nonfinite(const Candidates& candidates) {
   for (const SparseVector& run : candidates.runs())
     for (size_t i = 0; i < run.count; ++i)
-      if (magnitude_bits(run.values[i]) >= kInfinityBits) return run.indices[i];
-  return std::nullopt;
+      if (magnitude_bits(run.values[i]) >= kInfinityBits)
+        return {.nonfinite = run.indices[i], .nonfinite_value = run.values[i]};
+  return {};
 }
 
 void take(const Candidates& candidates, uint64_t cut, uint32_t resolution, std::span<float> e,
           uint32_t base, SparseVector& out) {
   const size_t first = out.count;
-  // entries are written always and kept by moving on: no branch to mispredict, but one place more
-  out.reserve(first + candidates.count() + 1);
+  // entries are written always and kept by moving on: no branch to mispredict
+  out.reserve(first + candidates.count());
   size_t count = first;
   for (const SparseVector& run : candidates.runs())
     for (size_t i = 0; i < run.count; ++i) {

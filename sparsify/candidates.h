@@ -1,12 +1,12 @@
 // Candidates: the entries of u large enough to be worth a closer look, found in one pass.
 #pragma once
 
-#include <optional>
 #include <span>
 #include <vector>
 
 #include "engine/context.h"
 #include "sparsify/magnitude.h"
+#include "sparsify/selector.h"
 #include "sparsify/sparse_vector.h"
 
 namespace tw {
@@ -39,12 +39,13 @@ uint32_t sampled_threshold(std::span<const float> g, std::span<const float> e, s
                            LogHistogram& histogram);
 
 /// The bin edge that at least k entries of u reach and fewer than k exceed by a bin; reads all of
-/// u. Never 0: zeros are no candidates.
+/// u. Never 0: zeros are no candidates. `histograms`, one a thread, belong to the caller so that
+/// the next call allocates nothing.
 uint32_t counted_threshold(Context& ctx, std::span<const float> u, size_t k,
-                           LogHistogram& histogram);
+                           std::vector<LogHistogram>& histograms);
 
-/// The index of the first NaN or infinity among the candidates.
-std::optional<size_t> first_nonfinite(const Candidates& candidates);
+/// The first NaN or infinity among the candidates, if any.
+SelectInfo first_nonfinite(const Candidates& candidates);
 
 /// Magnitude and position as one number: the larger magnitude first, then the lower index.
 /// `resolution` masks magnitude bits that do not count.

@@ -7,12 +7,11 @@
 
 namespace tw {
 
-/// Where kept entries are written; both arrays need room for n + kCompactSlack entries.
+/// Where kept entries are written; both arrays need room for n entries, however few are kept.
 struct CompactOutput {
   uint32_t* indices;
   float* values;
 };
-inline constexpr size_t kCompactSlack = 16;
 
 /// e += g (g may be null: e holds the sum already); writes each e[i] with
 /// magnitude_bits(e[i]) >= min_bits, and base + i, in ascending order. Returns how many.

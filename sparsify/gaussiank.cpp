@@ -4,6 +4,7 @@
 #include <bit>
 #include <cmath>
 #include <cstring>
+#include <limits>
 
 #include "engine/parallel.h"
 #include "engine/simd.h"
@@ -49,12 +50,16 @@ TW_MULTIVERSION void add_moments(const float* g, float* e, size_t n, double* sum
   }
 }
 
-// the least magnitude above the threshold, as bits; a negative threshold lets everything pass
-uint32_t bits_above(float threshold) {
-  return threshold < 0 ? 0 : std::bit_cast<uint32_t>(threshold) + 1;
+// the least magnitude above the threshold, as bits: everything passes a negative threshold,
+// nothing finite one that no float exceeds
+uint32_t bits_above(double threshold) {
+  if (threshold < 0) return 0;
+  if (threshold >= double{std::numeric_limits<float>::max()}) return kInfinityBits;
+  const float nearest = static_cast<float>(threshold);
+  return magnitude_bits(nearest) + (double{nearest} <= threshold ? 1 : 0);
 }
 
-size_t count_above(const Candidates& candidates, float threshold) {
+size_t count_above(const Candidates& candidates, double threshold) {
   const uint32_t bits = bits_above(threshold);
   size_t count = 0;
   for (const SparseVector& run : candidates.runs())
@@ -86,36 +91,37 @@ SelectInfo GaussianPaper::select(Context& ctx, std::span<const float> g, std::sp
   const Moments moments = add_and_measure(ctx, g, e);
   if (!std::isfinite(moments.square)) {
     const auto bad = std::ranges::find_if_not(e, [](float u) { return std::isfinite(u); });
-    return {.threshold = 0, .nonfinite = static_cast<size_t>(bad - e.begin())};
+    return {.nonfinite = static_cast<size_t>(bad - e.begin()), .nonfinite_value = *bad};
   }
 
   const double mean = moments.sum / d;
   const double variance = (moments.square - moments.sum * mean) / std::max(1.0, d - 1);
   const double quantile = std::abs(normal_quantile(static_cast<double>(k) / d / 2));
-  const float first = static_cast<float>(mean + quantile * std::sqrt(std::max(0.0, variance)));
+  // in double all along: what no float reaches may still be halved into reach
+  const double first = mean + quantile * std::sqrt(std::max(0.0, variance));
 
   // one pass answers for the first threshold and all above it, and counts for half of it; that
   // settles which one is evaluated last
   const auto few = [&](size_t count) { return 3 * count < 2 * k; };
   const auto many = [&](size_t count) { return 3 * count > 4 * k; };
   const size_t at_half =
-      candidates_.collect_and_count(ctx, {}, e, bits_above(first), bits_above(first * 0.5f));
-  float last = first;
+      candidates_.collect_and_count(ctx, {}, e, bits_above(first), bits_above(first * 0.5));
+  double last = first;
   if (few(candidates_.count())) {
-    last *= 0.5f;
-    if (few(at_half)) last *= 0.5f;
-    if (many(at_half)) last *= 1.5f;
+    last *= 0.5;
+    if (few(at_half)) last *= 0.5;
+    if (many(at_half)) last *= 1.5;
   } else if (many(candidates_.count())) {
-    last *= 1.5f;
+    last *= 1.5;
     const size_t count = count_above(candidates_, last);
-    if (few(count)) last *= 0.5f;
-    if (many(count)) last *= 1.5f;
+    if (few(count)) last *= 0.5;
+    if (many(count)) last *= 1.5;
   }
   if (last < first && first >= 0) candidates_.collect(ctx, {}, e, bits_above(last));
 
   // zeros may pass a threshold below zero, but there is nothing in them to send
   take(candidates_, uint64_t{std::max(1u, bits_above(last))} << 32, ~0u, e, base, out);
-  return {.threshold = last};
+  return {.threshold = static_cast<float>(std::max(last, 0.0))};
 }
 
 namespace {

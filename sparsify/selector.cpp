@@ -11,12 +11,12 @@ SelectInfo select_all(Context& ctx, std::span<const float> g, std::span<float> e
   check(ctx.device() == Device::cpu, "[select_all] this build has no {} body", name(ctx.device()));
   SelectInfo info;
   // entries are written always and kept by moving on, so each needs a place
-  out.reserve(out.count + e.size() + 1);
+  out.reserve(out.count + e.size());
   size_t count = out.count;
   for (size_t i = 0; i < e.size(); ++i) {
     const float u = g[i] + e[i];
-    if (magnitude_bits(u) >= kInfinityBits) [[unlikely]]
-      info.nonfinite = std::min(info.nonfinite, i);
+    if (magnitude_bits(u) >= kInfinityBits && info.nonfinite == SIZE_MAX) [[unlikely]]
+      info = {.nonfinite = i, .nonfinite_value = u};
     out.indices[count] = base + static_cast<uint32_t>(i);
     out.values[count] = u;
     count += u != 0;

@@ -15,6 +15,7 @@ namespace tw {
 struct SelectInfo {
   float threshold = 0;          ///< smallest magnitude it meant to send
   size_t nonfinite = SIZE_MAX;  ///< index of the first NaN or infinity in u, SIZE_MAX if none
+  float nonfinite_value = 0;    ///< the entry of u that stands there
 };
 
 class Selector {

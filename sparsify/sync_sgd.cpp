@@ -44,6 +44,10 @@ class PhaseClock {
 SyncSgd::SyncSgd(Context& ctx, Communicator& comm, ParameterArena& arena, const SgdConfig& config,
                  const Settings& settings)
     : ctx_(ctx), comm_(comm), arena_(arena), config_(config), decay_ranges_(arena.decay_ranges()) {
+  check(arena.size() < UINT32_MAX,
+        "[train] the model has {} parameters; entries travel with 32-bit indices, so it may have "
+        "at most {}",
+        arena.size(), UINT32_MAX - 1);
   const Algorithm& algorithm = algorithms().find(config.sparsifier).factory;
   exchange_ = exchanges().find(algorithm.exchange).factory(settings);
   const size_t bytes = arena.size() * sizeof(float);
@@ -94,7 +98,7 @@ size_t SyncSgd::select(double density, Control& control) {
                                       : select_all(ctx_, g, residual(), 0, selected_);
   control.nonfinite = info.nonfinite;
   if (info.nonfinite != SIZE_MAX) {
-    control.nonfinite_value = g[info.nonfinite];
+    control.nonfinite_value = info.nonfinite_value;  // of u: the sum overflows where g does not
     selected_.count = 0;
   }
   if (!config_.error_feedback) ops::fill(ctx_, residual(), 0);

@@ -16,15 +16,14 @@ SelectInfo TopK::select(Context& ctx, std::span<const float> g, std::span<float>
   candidates_.collect(ctx, g, e, threshold);
   if (candidates_.count() < k && threshold > 1) {
     // the sample misled: count all of u, which e holds by now
-    threshold = counted_threshold(ctx, e, k, histogram_);
+    threshold = counted_threshold(ctx, e, k, whole_);
     candidates_.collect(ctx, {}, e, threshold);
   }
 
   histogram_.clear();
   for (const SparseVector& run : candidates_.runs())
     for (size_t i = 0; i < run.count; ++i) histogram_.add(magnitude_bits(run.values[i]));
-  if (histogram_.cut(1).edge >= kInfinityBits)
-    return {.threshold = 0, .nonfinite = *first_nonfinite(candidates_)};
+  if (histogram_.cut(1).edge >= kInfinityBits) return first_nonfinite(candidates_);
 
   const uint64_t cut = cut_key(k);
   take(candidates_, cut, resolution_, e, base, out);

@@ -27,6 +27,7 @@ class TopK : public Selector {
   uint32_t resolution_;
   Candidates candidates_;
   LogHistogram histogram_;
+  std::vector<LogHistogram> whole_;  // of all of u, one a thread
   std::vector<uint64_t> keys_;
 };
 

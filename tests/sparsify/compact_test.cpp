@@ -15,8 +15,8 @@ TEST(Compact, EveryBodyGivesTheSameBits) {
   for (size_t n : {0, 1, 15, 16, 17, 63, 64, 65, 127, 129, 1000, 4096})
     for (uint32_t min_bits : {0u, 1u, magnitude_bits(0.5f), magnitude_bits(1.9f), kInfinityBits})
       for (bool add : {true, false}) {
-        std::vector<float> g(n), e1(n), v1(n + kCompactSlack), v2(v1);
-        std::vector<uint32_t> i1(n + kCompactSlack), i2(i1);
+        std::vector<float> g(n), e1(n), v1(n), v2(v1);
+        std::vector<uint32_t> i1(n), i2(i1);
         for (size_t i = 0; i < n; ++i) {
           g[i] = uniform(philox(i)[0]) * 2 - 1;
           e1[i] = philox(i)[2] % 16 == 0 ? -g[i] : uniform(philox(i)[1]) * 2 - 1;

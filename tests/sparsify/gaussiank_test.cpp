@@ -28,15 +28,15 @@ size_t sent_by_the_loop(std::span<const float> u, size_t k) {
   for (float x : u) mean += double{x} / d;
   for (float x : u) square += (double{x} - mean) * (double{x} - mean);
   const double quantile = std::abs(normal_quantile(static_cast<double>(k) / d / 2));
-  float threshold = static_cast<float>(mean + quantile * std::sqrt(square / (d - 1)));
+  double threshold = mean + quantile * std::sqrt(square / (d - 1));
   size_t count = 0;
   for (int i = 0; i < 3; ++i) {
     count = static_cast<size_t>(
-        std::ranges::count_if(u, [&](float x) { return std::abs(x) > threshold; }));
+        std::ranges::count_if(u, [&](float x) { return std::abs(double{x}) > threshold; }));
     if (3 * count < 2 * k)
-      threshold *= 0.5f;
+      threshold *= 0.5;
     else if (3 * count > 4 * k)
-      threshold *= 1.5f;
+      threshold *= 1.5;
     else
       break;
   }
@@ -77,6 +77,9 @@ TEST(GaussianPaper, CountsOfKnownDistributions) {
 
   std::vector<float> signs(1'000'000);
   for (size_t i = 0; i < signs.size(); ++i) signs[i] = i % 2 ? 1.0f : -1.0f;
+  EXPECT_EQ(sent("paper", signs, 1000), signs.size());
+  // a first threshold that no float reaches is halved into reach all the same
+  for (float& x : signs) x *= 3e38f;
   EXPECT_EQ(sent("paper", signs, 1000), signs.size());
   EXPECT_EQ(sent("paper", std::vector<float>(1000), 10), 0u);
   // the mean far below zero: a threshold below zero lets everything pass

@@ -103,28 +103,31 @@ TEST(TopK, SamplesOncePerStratum) {
 }
 
 TEST(Selectors, KeepEveryBitOfU) {
+  const auto all = vectors();
   for (const Variant& variant : variants()) {
     const std::string& name = algorithms().find(variant.algorithm).factory.selector;
     if (name.empty()) continue;
     Context ctx;
     const auto selector = selectors().find(name).factory(ctx, variant.settings);
-    for (const auto& [kind, u] : vectors()) {
-      const testing::ScopedTrace trace(__FILE__, __LINE__, variant.name + ", " + kind);
-      std::vector<float> g(u), e(u.size());
-      for (size_t i = 0; i < u.size(); ++i) e[i] = u[i] - (g[i] = u[i] * 0.75f);
-      const Selection got = select(*selector, ctx, g, e, 200, 1000);
-      std::vector<float> whole = got.residual;
-      EXPECT_TRUE(std::ranges::is_sorted(got.indices, std::ranges::less_equal()) ||
-                  got.indices.size() < 2);
-      size_t wrong = 0;
-      for (size_t j = 0; j < got.indices.size(); ++j) {
-        float& place = whole[got.indices[j] - 1000];
-        wrong += place != 0 || got.values[j] == 0;
-        place = got.values[j];
+    for (const auto& [kind, u] : all)
+      for (size_t k : {size_t{1}, size_t{200}, u.size(), 2 * u.size()}) {
+        const testing::ScopedTrace trace(__FILE__, __LINE__,
+                                         fmt::format("{}, {}, k {}", variant.name, kind, k));
+        std::vector<float> g(u), e(u.size());
+        for (size_t i = 0; i < u.size(); ++i) e[i] = u[i] - (g[i] = u[i] * 0.75f);
+        const Selection got = select(*selector, ctx, g, e, k, 1000);
+        EXPECT_EQ(got.info.nonfinite, SIZE_MAX);
+        std::vector<float> whole = got.residual;
+        size_t wrong = 0;
+        for (size_t j = 0; j < got.indices.size(); ++j) {
+          wrong += j > 0 && got.indices[j] <= got.indices[j - 1];
+          float& place = whole[got.indices[j] - 1000];
+          wrong += place != 0 || got.values[j] == 0;
+          place = got.values[j];
+        }
+        for (size_t i = 0; i < u.size(); ++i) wrong += whole[i] != g[i] + e[i];
+        EXPECT_EQ(wrong, 0u);
       }
-      for (size_t i = 0; i < u.size(); ++i) wrong += whole[i] != g[i] + e[i];
-      EXPECT_EQ(wrong, 0u);
-    }
   }
 }
 
@@ -158,8 +161,9 @@ TEST(Selectors, NameTheFirstNonFinite) {
         std::vector<float> u(d, 1.0f);
         u[d - 1] = u[d / 2] = bad;
         const auto selector = selectors().find(name).factory(ctx, variant.settings);
-        EXPECT_EQ(select(*selector, ctx, u, std::vector<float>(d), 10).info.nonfinite, d / 2)
-            << variant.name << ", d " << d;
+        const SelectInfo info = select(*selector, ctx, u, std::vector<float>(d), 10).info;
+        EXPECT_EQ(info.nonfinite, d / 2) << variant.name << ", d " << d;
+        EXPECT_TRUE(same_bits({&info.nonfinite_value, 1}, {&bad, 1})) << variant.name;
       }
   }
 }
