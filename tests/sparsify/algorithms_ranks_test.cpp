@@ -11,12 +11,12 @@ constexpr size_t kLengths[] = {1, 4, 1000, 4097};
 
 /// Runs body on every number of ranks for every variant, length and kind of gradient.
 template <class Body>
-void for_all(const Body& body) {
+void for_all(const std::vector<GradientKind>& kinds, const Body& body) {
   for (int ranks : kRankCounts)
     run_ranks(ranks, [&](Context& ctx, Communicator& comm) {
       for (const Variant& variant : variants())
         for (size_t d : kLengths)
-          for (const GradientKind& kind : gradient_kinds()) {
+          for (const GradientKind& kind : kinds) {
             const testing::ScopedTrace trace(
                 __FILE__, __LINE__, fmt::format("{}, d {}, {}", variant.name, d, kind.name));
             body(ctx, comm, variant, d, kind);
@@ -33,8 +33,8 @@ bool same_on_all_ranks(Context& ctx, Communicator& comm, std::span<const float> 
 }
 
 TEST(Algorithms, WhatIsSentAndWhatStaysBehindIsWhatWasThere) {
-  for_all([](Context& ctx, Communicator& comm, const Variant& variant, size_t d,
-             const GradientKind& kind) {
+  for_all(exact_kinds(), [](Context& ctx, Communicator& comm, const Variant& variant, size_t d,
+                            const GradientKind& kind) {
     SgdRig rig(ctx, comm, d, {.sparsifier = variant.algorithm}, variant.settings);
     for (uint64_t step = 0; step < 3; ++step) {
       rig.set_gradients(kind, step);
@@ -53,8 +53,8 @@ TEST(Algorithms, WhatIsSentAndWhatStaysBehindIsWhatWasThere) {
 }
 
 TEST(Algorithms, DensityOneIsDense) {
-  for_all([](Context& ctx, Communicator& comm, const Variant& variant, size_t d,
-             const GradientKind& kind) {
+  for_all(exact_kinds(), [](Context& ctx, Communicator& comm, const Variant& variant, size_t d,
+                            const GradientKind& kind) {
     SgdRig dense(ctx, comm, d, {.sparsifier = "dense"});
     SgdRig rig(ctx, comm, d, {.sparsifier = variant.algorithm}, variant.settings);
     for (uint64_t step = 0; step < 2; ++step) {
@@ -65,16 +65,37 @@ TEST(Algorithms, DensityOneIsDense) {
   });
 }
 
+TEST(Algorithms, DensityOneIsDenseToRounding) {
+  for_all({rounding_kind()}, [](Context& ctx, Communicator& comm, const Variant& variant, size_t d,
+                                const GradientKind& kind) {
+    SgdRig dense(ctx, comm, d, {.sparsifier = "dense"});
+    SgdRig rig(ctx, comm, d, {.sparsifier = variant.algorithm}, variant.settings);
+    dense.step(kind, {.density = 1});
+    rig.step(kind, {.density = 1});
+    // each of the P - 1 additions of either side rounds by half a unit in the last place
+    size_t wrong = 0;
+    for (size_t i = 0; i < d; ++i) {
+      double magnitudes = 0;
+      for (int rank = 0; rank < comm.size(); ++rank)
+        magnitudes += std::abs(double{SgdRig::gradient(kind, rank, 0, i)});
+      const double difference = double{rig.arena.gradients()[i]} - dense.arena.gradients()[i];
+      wrong += !(std::abs(difference) <= 2 * (comm.size() - 1) * 0x1p-24 * magnitudes);
+    }
+    EXPECT_EQ(wrong, 0u);
+  });
+}
+
 TEST(Algorithms, RanksEndBitIdenticalAndRunsRepeat) {
-  for_all([](Context& ctx, Communicator& comm, const Variant& variant, size_t d,
-             const GradientKind& kind) {
+  for_all(all_kinds(), [](Context& ctx, Communicator& comm, const Variant& variant, size_t d,
+                          const GradientKind& kind) {
     const SgdConfig config{.sparsifier = variant.algorithm, .nesterov = true};
     Context two(Device::cpu, 2);
     SgdRig first(ctx, comm, d, config, variant.settings);
     SgdRig again(two, comm, d, config, variant.settings);
-    for (uint64_t step = 0; step < 3; ++step) {
-      first.step(kind, {.step = step, .density = 0.05});
-      again.step(kind, {.step = step, .density = 0.05});
+    for (uint64_t step = 0; const double density : {0.05, 1.0, 0.05}) {
+      first.step(kind, {.step = step, .density = density});
+      again.step(kind, {.step = step, .density = density});
+      ++step;
     }
     EXPECT_TRUE(same_on_all_ranks(ctx, comm, first.arena.values()));
     EXPECT_TRUE(same_bits(first.arena.values(), again.arena.values()));
@@ -82,9 +103,37 @@ TEST(Algorithms, RanksEndBitIdenticalAndRunsRepeat) {
   });
 }
 
+TEST(Algorithms, ThreadsDoNotChangeTheBits) {
+  // long enough for every parallel loop to be cut, into parts of unequal length
+  constexpr size_t d = 200'003;
+  run_ranks(4, [](Context& ctx, Communicator& comm) {
+    std::vector<float> gradients[2] = {std::vector<float>(d), std::vector<float>(d)};
+    for (uint64_t step = 0; step < 2; ++step)
+      for (size_t i = 0; i < d; ++i)
+        gradients[step][i] = SgdRig::gradient(rounding_kind(), comm.rank(), step, i);
+    for (const Variant& variant : variants())
+      for (double density : {0.01, 1.0}) {
+        std::vector<float> values, residual;
+        for (int threads : {1, 2, 3}) {
+          Context many(Device::cpu, threads);
+          SgdRig rig(many, comm, d, {.sparsifier = variant.algorithm}, variant.settings);
+          for (uint64_t step = 0; step < 2; ++step) {
+            std::ranges::copy(gradients[step], rig.arena.gradients().begin());
+            rig.sgd->step({.step = step, .density = density});
+          }
+          if (threads == 1) values = copy(rig.arena.values());
+          if (threads == 1) residual = copy(rig.sgd->residual());
+          EXPECT_TRUE(same_bits(values, rig.arena.values())) << variant.name << " " << threads;
+          EXPECT_TRUE(same_bits(residual, rig.sgd->residual())) << variant.name << " " << threads;
+        }
+        EXPECT_TRUE(same_on_all_ranks(ctx, comm, values)) << variant.name;
+      }
+  });
+}
+
 TEST(Algorithms, BytesAreAsClaimed) {
-  for_all([](Context& ctx, Communicator& comm, const Variant& variant, size_t d,
-             const GradientKind& kind) {
+  for_all(exact_kinds(), [](Context& ctx, Communicator& comm, const Variant& variant, size_t d,
+                            const GradientKind& kind) {
     const Algorithm& algorithm = algorithms().find(variant.algorithm).factory;
     const auto exchange = exchanges().find(algorithm.exchange).factory(variant.settings);
     SgdRig rig(ctx, comm, d, {.sparsifier = variant.algorithm}, variant.settings);
@@ -97,35 +146,67 @@ TEST(Algorithms, BytesAreAsClaimed) {
   });
 }
 
+/// The text of the fault that a step ends in.
+std::string fault_of(SgdRig& rig, const StepInput& input) {
+  try {
+    rig.sgd->step(input);
+  } catch (const SharedFault& fault) {
+    return fault.what();
+  }
+  return "none";
+}
+
 TEST(Algorithms, BadGradientStopsEveryRankInTheSameStep) {
-  const GradientKind& kind = gradient_kinds().front();
+  struct Case {
+    float bad;
+    bool first, last;  // ranks whose gradient it is in
+    bool stop;         // asked for in the same step
+  };
+  std::vector<Case> cases;
+  for (float bad : {NAN, INFINITY})
+    for (bool stop : {false, true})
+      for (const auto& [first, last] : {std::pair{false, true}, {true, false}, {true, true}})
+        cases.push_back({bad, first, last, stop});
   for (int ranks : kRankCounts)
     run_ranks(ranks, [&](Context& ctx, Communicator& comm) {
-      const int culprit = comm.size() - 1;
+      const int self = comm.rank(), end = comm.size() - 1;
       for (const Variant& variant : variants())
-        for (double density : {0.05, 1.0}) {
-          SgdRig rig(ctx, comm, 1000, {.sparsifier = variant.algorithm}, variant.settings);
-          rig.step(kind, {.step = 41, .density = density});
-          rig.set_gradients(kind, 42);
-          const std::vector<float> weights = copy(rig.arena.values());
-          if (comm.rank() == culprit) rig.arena.gradients()[517] = NAN;
-          std::string text;
-          try {
-            rig.sgd->step({.step = 42, .density = density});
-          } catch (const Fault& fault) {
-            text = fault.what();
+        for (double density : {0.05, 1.0})
+          for (const auto& [bad, first, last, stop] : cases) {
+            SgdRig rig(ctx, comm, 1000, {.sparsifier = variant.algorithm}, variant.settings);
+            rig.set_gradients(exact_kinds().front(), 42);
+            const std::vector<float> weights = copy(rig.arena.values());
+            if ((first && self == 0) || (last && self == end))
+              rig.arena.gradients()[517 + self] = bad;
+            const int named = first ? 0 : end;
+            EXPECT_EQ(
+                fault_of(rig, {.step = 42, .density = density, .stop = stop && self == end / 2}),
+                fmt::format("[train] rank {}: gradient of layer1.weight is {} at element {} "
+                            "(step 42)",
+                            named, bad, 17 + named))
+                << variant.name;
+            EXPECT_TRUE(same_bits(weights, rig.arena.values())) << variant.name;
           }
-          EXPECT_EQ(text, fmt::format("[train] rank {}: gradient of layer1.weight is nan at "
-                                      "element 17 (step 42)",
-                                      culprit))
-              << variant.name;
-          EXPECT_TRUE(same_bits(weights, rig.arena.values())) << variant.name;
-        }
     });
 }
 
+TEST(Algorithms, OverflowingSumIsReportedAsWhatItIs) {
+  run_ranks(2, [](Context& ctx, Communicator& comm) {
+    for (const Variant& variant : variants())
+      for (double density : {0.05, 1.0}) {
+        SgdRig rig(ctx, comm, 1000, {.sparsifier = variant.algorithm}, variant.settings);
+        if (rig.sgd->residual().empty()) continue;
+        rig.set_gradients(exact_kinds().front(), 0);
+        rig.sgd->residual()[517] = rig.arena.gradients()[517] = comm.rank() == 1 ? -3e38f : 1.0f;
+        EXPECT_EQ(fault_of(rig, {.density = density}),
+                  "[train] rank 1: gradient of layer1.weight is -inf at element 17 (step 0)")
+            << variant.name;
+      }
+  });
+}
+
 TEST(Algorithms, OneRanksStopReachesAllInTheSameStep) {
-  const GradientKind& kind = gradient_kinds().front();
+  const GradientKind& kind = exact_kinds().front();
   for (int ranks : kRankCounts)
     run_ranks(ranks, [&](Context& ctx, Communicator& comm) {
       for (const Variant& variant : variants()) {
@@ -139,7 +220,7 @@ TEST(Algorithms, OneRanksStopReachesAllInTheSameStep) {
 }
 
 TEST(Algorithms, RestoredStateContinuesAsIfNeverStopped) {
-  const GradientKind& kind = gradient_kinds()[1];
+  const GradientKind& kind = rounding_kind();
   for (int ranks : kRankCounts)
     run_ranks(ranks, [&](Context& ctx, Communicator& comm) {
       for (const Variant& variant : variants()) {

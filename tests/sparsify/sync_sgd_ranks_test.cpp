@@ -6,7 +6,7 @@
 namespace tw {
 namespace {
 
-const GradientKind& wide() { return gradient_kinds()[1]; }
+const GradientKind& wide() { return exact_kinds()[1]; }
 
 /// torch.optim.SGD, element by element; the middle parameter of the rig has no weight decay.
 void reference_step(const SgdConfig& config, float lr, std::span<const float> mean,
@@ -95,6 +95,21 @@ TEST(SyncSgd, EveryEntryTravelsInTheEnd) {
       rig.sgd->step({.step = step, .lr = 1, .density = 0.1});
     }
     for (size_t i = 0; i < 1000; ++i) EXPECT_EQ(rig.arena.values()[i], before[i] - total[i]);
+  });
+}
+
+TEST(SyncSgd, RefusesMoreParametersThanIndicesCount) {
+  run_ranks(1, [](Context& ctx, Communicator& comm) {
+    ParameterArena arena;
+    arena.add({.name = "huge", .shape = {int64_t{UINT32_MAX}}});
+    try {
+      SyncSgd sgd(ctx, comm, arena, {.sparsifier = "topk"}, default_settings());
+      ADD_FAILURE() << "made";
+    } catch (const UserError& error) {
+      EXPECT_NE(std::string(error.what()).find("the model has 4294967295 parameters"),
+                std::string::npos)
+          << error.what();
+    }
   });
 }
 

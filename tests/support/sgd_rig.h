@@ -1,6 +1,7 @@
-// One rank's SyncSgd over a small arena, and gradients whose sums are exact.
+// One rank's SyncSgd over a small arena, and gradients whose sums are exact or are not.
 #pragma once
 
+#include <cmath>
 #include <cstring>
 #include <functional>
 #include <string>
@@ -10,7 +11,6 @@
 #include "sparsify/sync_sgd.h"
 
 namespace tw {
-
 
 /// Every algorithm with every choice of its selector's settings, one at a time.
 struct Variant {
@@ -36,12 +36,13 @@ inline std::vector<Variant> variants() {
   return all;
 }
 
-/// Gradient element i of a rank in a step; whole numbers (or whole denormals), so sums are exact.
+/// Gradient element i of a rank in a step.
 struct GradientKind {
   const char* name;
   float (*value)(uint32_t hash, size_t i);
 };
-inline const std::vector<GradientKind>& gradient_kinds() {
+/// Whole numbers (or whole denormals): sums are exact in any order.
+inline const std::vector<GradientKind>& exact_kinds() {
   static const std::vector<GradientKind> kinds = {
       {"many ties", [](uint32_t h, size_t) { return static_cast<float>(int(h % 11) - 5); }},
       {"wide", [](uint32_t h, size_t) { return static_cast<float>(int(h >> 8) % 20011 - 10005); }},
@@ -52,6 +53,19 @@ inline const std::vector<GradientKind>& gradient_kinds() {
       {"denormal",
        [](uint32_t h, size_t) { return static_cast<float>(int(h % 31) - 15) * 0x1p-149f; }},
   };
+  return kinds;
+}
+/// Magnitudes over forty powers of two: a sum rounds, and another order gives other bits.
+inline const GradientKind& rounding_kind() {
+  static const GradientKind kind = {"rounding", [](uint32_t h, size_t) {
+                                      return std::ldexp(static_cast<float>(h >> 8) - 0x1p23f,
+                                                        -static_cast<int>(h % 40));
+                                    }};
+  return kind;
+}
+inline std::vector<GradientKind> all_kinds() {
+  std::vector<GradientKind> kinds = exact_kinds();
+  kinds.push_back(rounding_kind());
   return kinds;
 }
 
