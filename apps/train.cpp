@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include "apps/support/launch.h"
+#include "apps/support/together.h"
 #include "apps/support/trainer.h"
 #include "comm/transports.h"
 #include "engine/error.h"
@@ -50,24 +51,28 @@ RunResult run_seeds(Communicator& world, TrainConfig config, const DataSplit& da
   const double mean = sum / n;
   const double deviation =
       n > 1 ? std::sqrt(std::max(0.0, (squares - n * mean * mean) / (n - 1))) : 0;
+  if (config.dry_run) return last;
   Console(world.rank() == 0).line("\ntop-1 over {} seeds: {:.4f} ± {:.4f}", n, mean, deviation);
   return last;
 }
 
 int run(Communicator& world, int argc, char** argv) {
-  const TrainConfig config = parse_train_config(argc, argv);
+  Context ctx;
+  TrainConfig config;
+  agree(ctx, world, [&] { config = parse_train_config(argc, argv); });
   if (config.list) {
     if (world.rank() == 0) print_registered();
     return 0;
   }
   check(config.workers == 0 || !started_by_mpi(),
         "[options] workers is {} under mpirun; the number of ranks is mpirun's -n here, --workers "
-        "makes ranks out of threads without it",
+        "makes ranks out of threads without it (a configuration that has it: add --workers 0)",
         config.workers);
   Console console(world.rank() == 0);
   if (config.dataset == "shapes" && config.data_dir.empty())
     console.line("no --data-dir given: training on the generated data set shapes");
-  const DataSplit data = load_data(config);
+  DataSplit data;
+  agree(ctx, world, [&] { data = load_data(config); });
   const RunResult result =
       config.seeds.empty() ? run_once(world, config, data) : run_seeds(world, config, data);
   return result.stopped ? kStoppedBySignal : 0;

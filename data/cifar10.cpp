@@ -12,7 +12,7 @@ DataSplit cifar10(const DataConfig& config) {
   const bool direct = std::filesystem::exists(config.dir / "data_batch_1.bin");
   CifarFiles files{
       .name = "cifar10", .dir = config.dir, .train_records = 10'000, .test_records = 10'000};
-  if (!direct || config.dir.empty()) files.dir = data_folder(config.dir, "cifar-10-batches-bin");
+  if (!direct || config.dir.empty()) files.dir = data_folder(config.dir, kFolder);
   files.remedy =
       fmt::format("get it with scripts/get_cifar10.sh {}", files.dir.parent_path().string());
   DataSplit split = read_cifar_files(files, config.val_size);

@@ -1,6 +1,8 @@
 // What the CPU can do in hardware, as far as a user may choose by it.
 #pragma once
 
+#include <string>
+
 namespace tw {
 
 /// True when the CPU multiplies bf16 in hardware (AVX512_BF16 or AMX); ONEDNN_MAX_CPU_ISA may
@@ -9,5 +11,8 @@ bool cpu_has_bf16();
 
 /// True when the CPU has AMX tiles for bf16, several times faster than its vector units.
 bool cpu_has_amx();
+
+/// `2.6.3`: part of what decides the bits of a run.
+std::string onednn_version();
 
 }  // namespace tw

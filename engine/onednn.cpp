@@ -20,6 +20,11 @@ bool has(dnnl_cpu_isa_t wanted) {
 bool cpu_has_amx() { return has(dnnl_cpu_isa_avx512_core_amx); }
 bool cpu_has_bf16() { return has(dnnl_cpu_isa_avx512_core_bf16) || cpu_has_amx(); }
 
+std::string onednn_version() {
+  const dnnl_version_t& v = *dnnl_version();
+  return fmt::format("{}.{}.{}", v.major, v.minor, v.patch);
+}
+
 namespace {
 const bool registered = native_bodies.add(
     Device::cpu, []() -> std::unique_ptr<Native> { return std::make_unique<CpuNative>(); });

@@ -20,11 +20,11 @@ say "${train[*]}"
 rm -rf "$run"
 "${train[@]}"
 
-say "curve"
-scripts/plot.py "$run" -o "$run/curve.png"
-
 # the last validation of the run, whatever epoch it was
 top1=$(sed -n 's/.*"val_top1": *\([0-9.eE+-]*\).*/\1/p' "$run/summary.json" | tail -n 1)
 awk -v a="${top1:-0}" -v b="$least_top1" 'BEGIN { exit !(a >= b) }' ||
   die "val_top1 is ${top1:-missing in $run/summary.json}; expected at least $least_top1"
+say "curve"
+scripts/plot.py "$run" -o "$run/curve.png"
+
 say "val_top1 $top1; tables, checkpoints and curve.png are in $run"

@@ -2,10 +2,10 @@
 
 #include <sys/resource.h>
 
-#include <algorithm>
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "apps/support/median.h"
 #include "apps/support/stopwatch.h"
 #include "comm/transports.h"
 #include "engine/rng.h"
@@ -29,11 +29,6 @@ void fill_inputs(const Model& model, int64_t classes) {
   const std::span<int32_t> labels = model.labels().as<int32_t>();
   for (size_t i = 0; i < labels.size(); ++i)
     labels[i] = static_cast<int32_t>(i % static_cast<size_t>(classes));
-}
-
-double median(std::vector<double> values) {
-  std::ranges::sort(values);
-  return values[values.size() / 2];
 }
 
 void run(const StepBench& bench) {

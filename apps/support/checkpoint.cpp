@@ -41,16 +41,22 @@ void remove_old(const fs::path& folder) {
   for (size_t i = 0; i + kKept < found.size(); ++i) fs::remove_all(found[i]);
 }
 
+/// Keys of the configuration without influence on the weights.
+const char* const kHarmless[] = {"output_dir", "name",          "eval_every", "checkpoint_every",
+                                 "data_dir",   "max_steps",     "workers",    "checkpoint_steps",
+                                 "device",     "loader_threads"};
+/// Keys without which the checkpoint makes no sense.
+const char* const kEssential[] = {"model", "dataset", "seed", "val_size"};
+
+Json description_of(TrainConfig config) {
+  Json json = config.json();
+  for (const char* key : kHarmless) json.erase(key);
+  return json;
+}
+
 std::map<std::string, std::string> describe(const TrainConfig& config, const Position& at,
                                             int ranks) {
-  const Json json = {{"model", config.model},
-                     {"dataset", config.dataset},
-                     {"sparsifier", config.sparsifier},
-                     {"seed", config.seed},
-                     {"batch_size", config.batch_size},
-                     {"val_size", config.val_size},
-                     {"precision", config.precision},
-                     {"threads_per_rank", config.threads_per_rank},
+  const Json json = {{"config", description_of(config)},
                      {"ranks", ranks},
                      {"step", at.step},
                      {"epoch", at.epoch},
@@ -79,6 +85,17 @@ void deal_out(Communicator& comm, const fs::path& checkpoint, int64_t old_ranks,
 }
 
 }  // namespace
+
+void remove_newer_checkpoints(const fs::path& folder, int64_t step) {
+  const std::string last = fmt::format("step-{:08}", step);
+  std::vector<fs::path> newer;
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
+    const std::string name = entry.path().filename().string();
+    if ((name.starts_with("step-") && name > last) || name.ends_with(".part"))
+      newer.push_back(entry.path());
+  }
+  for (const fs::path& path : newer) fs::remove_all(path);
+}
 
 void save_checkpoint(Context& ctx, Communicator& comm, const fs::path& folder,
                      const TrainConfig& config, const Position& position, Model& model,
@@ -129,19 +146,22 @@ Resumed load_checkpoint(Communicator& comm, const fs::path& checkpoint, const Tr
   Resumed resumed;
   Position& at = resumed.position;
   int64_t old_ranks = 0, old_batch_size = 0;
+  std::string old_sparsifier;
   try {
     const Json json = Json::parse(metadata.at("thinwire"));
-    const Json asked = Json::parse(describe(config, at, comm.size()).at("thinwire"));
-    for (const char* key : {"model", "dataset", "seed", "val_size"})
-      check(json.at(key) == asked.at(key), "{}: {} is {} in the checkpoint, {} in this run", place,
-            key, json.at(key).dump(), asked.at(key).dump());
-    for (const char* key : {"sparsifier", "precision", "batch_size", "threads_per_rank"}) {
-      if (json.at(key) != asked.at(key))
-        resumed.notice +=
-            fmt::format("{} was {}, is now {}; ", key, json.at(key).dump(), asked.at(key).dump());
+    const Json& then = json.at("config");
+    const Json now = description_of(config);
+    for (const char* key : kEssential)
+      check(then.at(key) == now.at(key), "{}: {} is {} in the checkpoint, {} in this run", place,
+            key, then.at(key).dump(), now.at(key).dump());
+    for (const auto& [key, value] : now.items()) {
+      if (!then.contains(key) || then[key] != value)
+        resumed.notice += fmt::format("{} was {}, is now {}; ", key, then.value(key, Json()).dump(),
+                                      value.dump());
     }
+    then.at("sparsifier").get_to(old_sparsifier);
     json.at("ranks").get_to(old_ranks);
-    json.at("batch_size").get_to(old_batch_size);
+    then.at("batch_size").get_to(old_batch_size);
     json.at("step").get_to(at.step);
     json.at("epoch").get_to(at.epoch);
     json.at("batch").get_to(at.batch);
@@ -152,6 +172,12 @@ Resumed load_checkpoint(Communicator& comm, const fs::path& checkpoint, const Tr
   }
 
   // everything is read and checked before anything is changed
+  const bool keeps = !sgd.residual().empty();
+  const size_t kept =
+      SafetensorsReader(rank_file(checkpoint, 0)).tensor("residual").as<float>().size();
+  check(keeps == (kept > 0),
+        "{}: sparsifier is {} in the checkpoint, {} in this run; only one of them keeps a residual",
+        place, old_sparsifier, config.sparsifier);
   const SafetensorsReader momentum(checkpoint / "momentum.safetensors");
   const auto m = flat_from(momentum, "momentum", sgd.momentum().size());
   const std::span<float> statistics = model.arena().statistic_values();

@@ -31,6 +31,10 @@ void save_checkpoint(Context& ctx, Communicator& comm, const std::filesystem::pa
                      const TrainConfig& config, const Position& position, Model& model,
                      SyncSgd& sgd, std::span<const float> statistics);
 
+/// Removes checkpoints behind `step`, and what killed runs left half written: a run that goes on
+/// from an older checkpoint goes another way from there.
+void remove_newer_checkpoints(const std::filesystem::path& folder, int64_t step);
+
 /// What a resumed run should tell its user.
 struct Resumed {
   Position position;

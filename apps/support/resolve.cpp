@@ -21,7 +21,8 @@ DType resolved_precision(const TrainConfig& config) {
 int resolved_threads(const TrainConfig& config, int ranks) {
   if (config.threads_per_rank > 0) return static_cast<int>(config.threads_per_rank);
   // a launcher that spreads ranks over machines says how many are on this one
-  if (const char* local = std::getenv("MPI_LOCALNRANKS")) ranks = std::max(1, std::atoi(local));
+  for (const char* variable : {"MPI_LOCALNRANKS", "OMPI_COMM_WORLD_LOCAL_SIZE"})
+    if (const char* local = std::getenv(variable)) ranks = std::max(1, std::atoi(local));
   return std::max(1, static_cast<int>(std::thread::hardware_concurrency()) / ranks);
 }
 

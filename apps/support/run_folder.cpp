@@ -14,21 +14,26 @@ std::string derived_name(const TrainConfig& config, int ranks) {
   return fmt::format("{}-{}-p{}-s{}", config.model, config.sparsifier, ranks, config.seed);
 }
 
-/// `base`, `base-2`, `base-3`, ...: the last that exists and the first that does not.
-std::pair<fs::path, fs::path> numbered(const fs::path& base) {
-  fs::path last, next = base;
-  for (int number = 2; fs::exists(next); ++number) {
-    last = next;
-    next = fmt::format("{}-{}", base.string(), number);
-  }
-  return {last, next};
+/// `base`, `base-2`, `base-3`, ...
+fs::path numbered(const fs::path& base, int number) {
+  return number == 1 ? base : fs::path(fmt::format("{}-{}", base.string(), number));
 }
 
-RunFolder created(const fs::path& path) {
+/// The last of the numbered folders that exists; empty if none does.
+fs::path last_of(const fs::path& base) {
+  fs::path last;
+  for (int number = 1; fs::exists(numbered(base, number)); ++number) last = numbered(base, number);
+  return last;
+}
+
+/// Creates the folder of a run; false when it was there before.
+bool create(const fs::path& path) {
   std::error_code error;
-  fs::create_directories(path / "checkpoints", error);
+  if (path.has_parent_path()) fs::create_directories(path.parent_path(), error);
+  const bool created = !error && fs::create_directory(path, error);
+  if (!error) fs::create_directories(path / "checkpoints", error);
   check(!error, "[run] cannot create {}: {}", path.string(), error.message());
-  return {path, {}};
+  return created;
 }
 
 }  // namespace
@@ -49,8 +54,6 @@ std::optional<fs::path> latest_checkpoint(const fs::path& folder) {
 RunFolder open_run_folder(const TrainConfig& config, int ranks) {
   const fs::path base = fs::path(config.output_dir) /
                         (config.name.empty() ? derived_name(config, ranks) : config.name);
-  const auto [last, next] = numbered(base);
-
   if (!config.resume.empty() && config.resume != "auto") {
     const fs::path asked = config.resume;
     check(fs::exists(asked), "[resume] {} does not exist", asked.string());
@@ -66,16 +69,21 @@ RunFolder open_run_folder(const TrainConfig& config, int ranks) {
     return {checkpoint.parent_path().parent_path(), checkpoint};
   }
   if (config.resume == "auto") {
-    const fs::path taken = config.name.empty() ? last : (fs::exists(base) ? base : fs::path());
+    const fs::path taken =
+        config.name.empty() ? last_of(base) : (fs::exists(base) ? base : fs::path());
     if (!taken.empty()) {
-      RunFolder folder = created(taken);
-      folder.checkpoint = latest_checkpoint(taken).value_or(fs::path());
-      return folder;
+      create(taken);
+      return {taken, latest_checkpoint(taken).value_or(fs::path())};
     }
   }
-  check(config.name.empty() || !fs::exists(base),
-        "[run] {} exists; choose another --name, or --resume auto to continue it", base.string());
-  return created(config.name.empty() ? next : base);
+  if (config.name.empty()) {
+    int number = 1;
+    while (!create(numbered(base, number))) ++number;
+    return {numbered(base, number), {}};
+  }
+  check(create(base), "[run] {} exists; choose another --name, or --resume auto to continue it",
+        base.string());
+  return {base, {}};
 }
 
 }  // namespace tw

@@ -2,8 +2,6 @@
 
 #include <cstring>
 
-#include "comm/collectives.h"
-
 namespace tw {
 
 namespace {
@@ -21,13 +19,12 @@ void StepLog::add(Context& ctx, Communicator& comm, const StepRecord& record) {
 
 void StepLog::flush(Context& ctx, Communicator& comm) {
   const std::span<const StepRecord> mine(waiting_);
-  GatheredBlocks blocks;
-  allgather(ctx, comm, std::as_bytes(mine), mine.size_bytes(), blocks);
+  allgather(ctx, comm, std::as_bytes(mine), mine.size_bytes(), blocks_);
   for (size_t i = 0; i < mine.size(); ++i) {
     StepRecord sum;
     for (int r = 0; r < comm.size(); ++r) {
       StepRecord one;
-      std::memcpy(&one, blocks[r].data() + i * sizeof one, sizeof one);
+      std::memcpy(&one, blocks_[r].data() + i * sizeof one, sizeof one);
       sum.step = one.step;
       sum.lr = one.lr;
       sum.density = one.density;

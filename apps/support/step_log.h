@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "apps/support/records.h"
-#include "comm/communicator.h"
+#include "comm/collectives.h"
 
 namespace tw {
 
@@ -23,6 +23,7 @@ class StepLog {
  private:
   std::function<void(const StepRecord&)> merged_;
   std::vector<StepRecord> waiting_;
+  GatheredBlocks blocks_;
 };
 
 }  // namespace tw

@@ -5,6 +5,7 @@
 
 #include "apps/support/checkpoint.h"
 #include "apps/support/together.h"
+#include "engine/cpu_features.h"
 #include "engine/error.h"
 #include "engine/file.h"
 #include "engine/weights.h"
@@ -80,6 +81,7 @@ void write_config(const RunFolder& folder, TrainConfig& config, const Communicat
   json["run"] = {{"thinwire", TW_VERSION},
                  {"ranks", comm.size()},
                  {"transport", comm.transport()},
+                 {"onednn", onednn_version()},
                  {"compiler", __VERSION__}};
   write_atomically(folder.file("config.json"), json.dump(2) + "\n");
 }
@@ -111,7 +113,8 @@ void write_summary(Console& console, const RunFolder& folder, const TrainConfig&
                      {"images", run.images},
                      {"seconds", rounded(summary.seconds)},
                      {"train_seconds", rounded(run.seconds)},
-                     {"images_per_s", rounded(static_cast<double>(run.images) / run.seconds)},
+                     {"images_per_s",
+                      rounded(run.seconds > 0 ? static_cast<double>(run.images) / run.seconds : 0)},
                      {"bytes_sent", static_cast<int64_t>(run.bytes)},
                      {"nnz_over_k", rounded(run.k > 0 ? run.nnz / run.k : 0)},
                      {"seed", config.seed},

@@ -1,5 +1,7 @@
 #include "apps/support/together.h"
 
+#include <filesystem>
+
 #include "engine/error.h"
 
 namespace tw {
@@ -10,6 +12,8 @@ void agree(Context& ctx, Communicator& comm, const std::function<void()>& body) 
     body();
   } catch (const UserError& caught) {
     error = caught.what();
+  } catch (const std::filesystem::filesystem_error& caught) {
+    error = fmt::format("[file] {}: {}", caught.path1().string(), caught.code().message());
   }
   GatheredBlocks errors;
   allgather(ctx, comm, std::as_bytes(std::span(error.data(), error.size())), 0, errors);

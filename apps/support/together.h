@@ -10,8 +10,8 @@
 
 namespace tw {
 
-/// Runs `body` on this rank; when it throws UserError anywhere, every rank throws that same error
-/// (the lowest rank's), so that all end alike.
+/// Runs `body` on this rank; when it throws UserError (or a file system error, which becomes one)
+/// anywhere, every rank throws that same error (the lowest rank's), so that all end alike.
 void agree(Context& ctx, Communicator& comm, const std::function<void()>& body);
 
 /// Rank 0's text on every rank.

@@ -70,6 +70,18 @@ void Run::prepare() {
   config_.threads_per_rank = ctx_.threads();
   config_.precision = name(resolved_precision(config_));
   config_.device = name(ctx_.device());
+  // first of all: it refuses a batch larger than the data before any memory is spent
+  LoaderConfig loader{.batch = config_.batch_size,
+                      .rank = comm_.rank(),
+                      .ranks = comm_.size(),
+                      .seed = static_cast<uint64_t>(config_.seed),
+                      .threads = static_cast<int>(config_.loader_threads)};
+  agree(ctx_, comm_, [&] {
+    train_loader_ = std::make_unique<Loader>(data_.train, loader);
+    loader.training = false;
+    val_loader_ = std::make_unique<Loader>(data_.val, loader);
+  });
+
   const Planner::Memory memory =
       model_.plan(ctx_, {.batch = config_.batch_size,
                          .activations = resolved_precision(config_),
@@ -86,17 +98,6 @@ void Run::prepare() {
 
   model_.allocate(ctx_, static_cast<uint64_t>(config_.seed));
   sgd_ = std::make_unique<SyncSgd>(ctx_, comm_, model_.arena(), sgd, config_.settings);
-  LoaderConfig loader{.batch = config_.batch_size,
-                      .rank = comm_.rank(),
-                      .ranks = comm_.size(),
-                      .seed = static_cast<uint64_t>(config_.seed),
-                      .threads = static_cast<int>(config_.loader_threads)};
-  agree(ctx_, comm_, [&] {
-    train_loader_ = std::make_unique<Loader>(data_.train, loader);
-    loader.training = false;
-    val_loader_ = std::make_unique<Loader>(data_.val, loader);
-  });
-
   agree(ctx_, comm_, [&] {
     if (comm_.rank() == 0) folder_ = open_run_folder(config_, comm_.size());
   });
@@ -115,10 +116,15 @@ void Run::prepare() {
   const bool root = comm_.rank() == 0;
   agree(ctx_, comm_, [&] {
     if (!root) return;
-    write_config(folder_, config_, comm_);
-    steps_csv_ = std::make_unique<CsvFile>(folder_.file("steps.csv"), kStepHeader, at_.step);
-    metrics_csv_ =
-        std::make_unique<CsvFile>(folder_.file("metrics.csv"), kMetricsHeader, at_.epoch);
+    try {
+      write_config(folder_, config_, comm_);
+      remove_newer_checkpoints(folder_.checkpoints(), at_.step);
+      steps_csv_ = std::make_unique<CsvFile>(folder_.file("steps.csv"), kStepHeader, at_.step);
+      metrics_csv_ =
+          std::make_unique<CsvFile>(folder_.file("metrics.csv"), kMetricsHeader, at_.epoch);
+    } catch (const Fault& fault) {
+      throw UserError(fault.what());  // nothing has run yet: the folder is not fit for a run
+    }
   });
   log_ = std::make_unique<StepLog>([this](const StepRecord& step) {
     at_.totals.add(step);
@@ -219,7 +225,9 @@ void Run::validate() {
 std::vector<float> Run::statistics() {
   const std::span<const float> own = model_.arena().statistic_values();
   if (config_.bn_stats == "average") return mean_over_ranks(ctx_, comm_, own);
-  return {own.begin(), own.end()};
+  std::vector<float> of_rank_0(own.begin(), own.end());
+  broadcast(ctx_, comm_, 0, std::as_writable_bytes(std::span(of_rank_0)));
+  return of_rank_0;
 }
 
 void Run::checkpoint() {
@@ -242,6 +250,7 @@ RunResult Run::finish(bool stopped) {
       .seconds = clock_.total(),
       .weights_hash = common_weights_hash(ctx_, comm_, model_.arena())};
   if (comm_.rank() == 0) write_summary(console_, folder_, config_, at_, summary);
+  barrier(ctx_, comm_);  // a rank that ends with a code may end the others: not while one writes
   return summary.result;
 }
 

@@ -12,13 +12,12 @@ namespace {
 using Json = nlohmann::json;
 using namespace std::chrono_literals;
 
-constexpr int kSteps = 60;
-
+/// ResNet-20 on 600 images: 18 steps an epoch, batch-norm statistics of its own on every rank.
 std::string command(const TempFolder& folder, const std::string& arguments) {
   return fmt::format(
-      "THINWIRE_CACHE={} {} --output-dir {} --precision f32 --model lenet --lr 0.02 --workers 4 "
-      "--epochs 2 --max-steps {} --checkpoint-steps 7 --density 0.01 {}",
-      TW_TEST_CACHE, TW_TRAIN, folder.path().string(), kSteps, arguments);
+      "THINWIRE_CACHE={} {} --output-dir {} --model resnet20 --lr 0.02 --workers 4 --batch-size 8 "
+      "--val-size 9400 --epochs 3 --eval-every 3 --checkpoint-steps 7 --density 0.01 {}",
+      TW_TEST_CACHE, TW_TRAIN, folder.path().string(), arguments);
 }
 
 std::string hash(const std::filesystem::path& run) {
@@ -59,9 +58,9 @@ TEST_P(Resume, AfterKillEqualsUninterrupted) {
   const std::string algorithm = "--sparsifier " + GetParam();
   ASSERT_EQ(run_command(command(folder, algorithm + " --name whole")).code, 0);
 
-  // steps.csv grows at every checkpoint, so 20 lines mean that two are complete
+  // steps.csv grows at every checkpoint, so 25 lines mean that the first epoch is complete
   const int killed =
-      interrupt(command(folder, algorithm + " --name cut"), folder / "cut/steps.csv", 20, SIGKILL);
+      interrupt(command(folder, algorithm + " --name cut"), folder / "cut/steps.csv", 25, SIGKILL);
   ASSERT_EQ(killed, 128 + SIGKILL);
   ASSERT_FALSE(std::filesystem::exists(folder / "cut/summary.json"));
   const Ended resumed = run_command(command(folder, algorithm + " --name cut --resume auto"));
@@ -69,6 +68,7 @@ TEST_P(Resume, AfterKillEqualsUninterrupted) {
   EXPECT_TRUE(resumed.says("resuming")) << resumed.output;
 
   EXPECT_EQ(hash(folder / "cut"), hash(folder / "whole"));
+  EXPECT_EQ(rows(folder / "whole/metrics.csv", 1).size(), 4u);  // header and three epochs
   // step to images: everything but times, no row twice, none missing
   EXPECT_EQ(rows(folder / "cut/steps.csv", 7), rows(folder / "whole/steps.csv", 7));
   EXPECT_EQ(rows(folder / "cut/metrics.csv", 8), rows(folder / "whole/metrics.csv", 8));
@@ -85,6 +85,34 @@ TEST(Stop, SigtermWritesACheckpointThatContinues) {
   const Ended resumed = run_command(command(folder, "--resume " + (folder / "cut").string()));
   ASSERT_EQ(resumed.code, 0) << resumed.output;
   EXPECT_EQ(hash(folder / "cut"), hash(folder / "whole"));
+}
+
+TEST(Stop, UnderMpirunAllRanksStopTogether) {
+  if (std::string(TW_MPIRUN).empty()) GTEST_SKIP() << "built without MPI";
+  const TempFolder folder;
+  const std::string run = fmt::format(
+      "THINWIRE_CACHE={} {} -n 3 {} --output-dir {} --model resnet20 --batch-size 8 --val-size "
+      "9400 "
+      "--epochs 3 --checkpoint-steps 7 ",
+      TW_TEST_CACHE, TW_MPIRUN, TW_TRAIN, folder.path().string());
+  ASSERT_EQ(run_command(run + "--name whole").code, 0);
+  EXPECT_EQ(interrupt(run + "--name cut", folder / "cut/steps.csv", 8, SIGTERM), 3);
+  const Ended resumed = run_command(run + "--resume " + (folder / "cut").string());
+  ASSERT_EQ(resumed.code, 0) << resumed.output;
+  EXPECT_EQ(hash(folder / "cut"), hash(folder / "whole"));
+}
+
+TEST(Stop, AnOlderCheckpointLeavesNothingOfTheLaterOnes) {
+  const TempFolder folder;
+  const std::string run = "--sparsifier topk --name r --max-steps ";
+  ASSERT_EQ(run_command(command(folder, run + "21")).code, 0);
+  const std::filesystem::path checkpoints = folder / "r/checkpoints";
+  const Ended resumed = run_command(command(
+      folder, "--max-steps 20 --lr 0.03 --resume " + (checkpoints / "step-00000018").string()));
+  ASSERT_EQ(resumed.code, 0) << resumed.output;
+  EXPECT_TRUE(resumed.says("lr was 0.02, is now 0.03")) << resumed.output;
+  EXPECT_FALSE(std::filesystem::exists(checkpoints / "step-00000021"));
+  EXPECT_TRUE(std::filesystem::exists(checkpoints / "step-00000020"));
 }
 
 TEST(Stop, AnotherNumberOfRanksContinuesWithANotice) {
@@ -106,7 +134,8 @@ TEST(Stop, WrongCheckpointsAreNamed) {
     EXPECT_EQ(ended.code, 2) << ended.output;
     EXPECT_TRUE(ended.says(expected)) << ended.output;
   };
-  fails_with("--model mlp --resume " + good, "model is \"lenet\" in the checkpoint");
+  fails_with("--sparsifier topk --resume " + good, "only one of them keeps a residual");
+  fails_with("--model mlp --resume " + good, "model is \"resnet20\" in the checkpoint");
   fails_with("--seed 7 --resume " + good, "seed is 1 in the checkpoint, 7 in this run");
 
   const std::filesystem::path damaged = folder / "good/checkpoints/step-00000002";

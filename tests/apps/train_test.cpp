@@ -66,7 +66,7 @@ TEST(Train, WritesARunFolder) {
   EXPECT_EQ(config["run"]["ranks"], 1);
 }
 
-TEST(Train, ALargerRateOfLearningLearns) {
+TEST(Train, LearnsMoreThanChance) {
   const TempFolder folder;
   const Ended ended = run_command(
       train(folder, "--model lenet --epochs 3 --lr 0.02 --batch-size 64 --name learns"));
@@ -130,6 +130,22 @@ TEST(Train, DryRunSpendsNothing) {
   EXPECT_TRUE(std::filesystem::is_empty(folder.path()));
 }
 
+TEST(Train, LocalStatisticsAreThoseOfRankZero) {
+  const TempFolder folder;
+  const std::string run = "--model resnet20 --batch-size 8 --max-steps 3 --workers 2 --bn-stats ";
+  ASSERT_EQ(run_command(train(folder, run + "local --name local")).code, 0);
+  ASSERT_EQ(run_command(train(folder, run + "average --name average")).code, 0);
+  EXPECT_NE(summary(folder / "local")["weights_hash"], summary(folder / "average")["weights_hash"]);
+}
+
+TEST(Train, NothingToTrainIsStillARun) {
+  const TempFolder folder;
+  const Ended ended = run_command(train(folder, "--model mlp --epochs 0 --name none"));
+  ASSERT_EQ(ended.code, 0) << ended.output;
+  EXPECT_EQ(summary(folder / "none")["images_per_s"], 0.0);
+  EXPECT_GT(summary(folder / "none")["val_top1"], 0.0);
+}
+
 TEST(Train, ListNamesEverything) {
   const Ended ended = run_command(fmt::format("{} --list", TW_TRAIN));
   EXPECT_EQ(ended.code, 0);
@@ -165,6 +181,14 @@ TEST(Train, BadFlagsAreOneLineAndExitCode2) {
       {"--dataset cifar10 --data-dir /dev/null", "/dev/null"},
       {"--val-size 1000000", "1000000"},
       {"--workers 64 --batch-size 1024 --model mlp", "1024"},
+      {"--batch-size 100000 --model resnet110 --dry-run", "100000"},
+      {"--name "
+       "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
+       "a"
+       "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
+       "aaaaa"
+       "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa",
+       "too long"},
       {"stray", "stray"},
   };
   for (const Case& c : cases) {

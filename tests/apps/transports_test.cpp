@@ -10,8 +10,8 @@ namespace {
 std::string train(const TempFolder& folder, const std::string& launcher,
                   const std::string& arguments) {
   return fmt::format(
-      "THINWIRE_CACHE={} {} {} --output-dir {} --precision f32 --model lenet --max-steps 12 "
-      "--threads-per-rank 1 --lr 0.02 --density 0.01 {}",
+      "THINWIRE_CACHE={} {} {} --output-dir {} --model resnet20 --batch-size 8 "
+      "--max-steps 12 --val-size 9000 --threads-per-rank 1 --lr 0.02 --density 0.01 {}",
       TW_TEST_CACHE, launcher, TW_TRAIN, folder.path().string(), arguments);
 }
 
@@ -30,10 +30,10 @@ class Transports : public testing::TestWithParam<std::string> {
 TEST_P(Transports, GiveTheSameWeights) {
   const TempFolder folder;
   const std::string algorithm = "--sparsifier " + GetParam();
-  const Ended threads = run_command(train(folder, "", algorithm + " --workers 3 --name threads"));
+  const Ended threads = run_command(train(folder, "", algorithm + " --workers 4 --name threads"));
   ASSERT_EQ(threads.code, 0) << threads.output;
   const Ended mpi =
-      run_command(train(folder, std::string(TW_MPIRUN) + " -n 3", algorithm + " --name mpi"));
+      run_command(train(folder, std::string(TW_MPIRUN) + " -n 4", algorithm + " --name mpi"));
   ASSERT_EQ(mpi.code, 0) << mpi.output;
   EXPECT_EQ(hash(folder / "threads"), hash(folder / "mpi"));
 }
