@@ -1,9 +1,9 @@
 // Test bodies on P ranks: threads of this process, or the processes of mpirun.
 //
 // Tests in files named tests/<room>/*_ranks_test.cpp belong to test_<room>, where run_ranks starts
-// threads, and to test_mpi, which ctest starts under mpirun with 1, 2, 3, 4 and 7 processes. There
-// run_ranks runs the body when the world has just that many ranks and skips it otherwise. So loop
-// over as many P as you like, and expect with gtest's macros inside the body, on any rank:
+// threads, and to test_mpi, which ctest starts under mpirun once for each of kRankCounts. There
+// run_ranks runs the body when the world has just that many ranks and returns at once otherwise. So
+// loop over kRankCounts, and expect with gtest's macros inside the body, on any rank:
 //
 //   TEST(Foo, sums) {
 //     for (int ranks : kRankCounts)
@@ -26,6 +26,7 @@
 
 namespace tw {
 
+/// The rank counts under MPI, too: the list in tests/CMakeLists.txt is the same.
 inline constexpr int kRankCounts[] = {1, 2, 3, 4, 5, 7, 8, 16};
 
 inline void run_ranks(int ranks, const std::function<void(Context&, Communicator&)>& body) {
