@@ -224,7 +224,7 @@ void run_bench(const Options& options) {
       "selection with error feedback: u = g + e, select, residual cleared, indices and values out\n"
       "d {}  density {}  k {}  threads {}  rounds {}\n"
       "ms: median; best; GB/s: of 12 bytes an element; ratio to e += g, median over rounds;\n"
-      " std::nth_element: the k-th magnitude alone, one thread, copy made untimed\n\n",
+      "std::nth_element: the k-th magnitude alone, one thread, copy made untimed\n\n",
       options.d, options.density, entries_to_keep(options.density, options.d), options.threads,
       options.repeat);
   fmt::print("{:<24} {:<10} {:>8} {:>8} {:>7} {:>9} {:>7}\n", "selector", "u", "ms", "best", "GB/s",
