@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
 # Trains the CIFAR-10 runs of docs/results.md and prints their table.
-# usage: results_cifar10.sh DATA_DIR [OUTPUT_DIR]     (about 45 minutes on two cores)
+# usage: results_cifar10.sh DATA_DIR [OUTPUT_DIR]     (about half an hour on two cores)
 set -euo pipefail
 
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 data=${1:?usage: results_cifar10.sh DATA_DIR [OUTPUT_DIR]}
 out=${2:-runs/cifar10}
 
-# config, name, launcher
+# run NAME COMMAND...: skipped when its summary is there
 run() {
   local name=$1
   shift
