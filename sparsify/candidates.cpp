@@ -56,9 +56,10 @@ size_t Candidates::collect_and_count(Context& ctx, std::span<const float> g, std
         counted_[begin / part] += count_at_least(e.data() + i, n, count_bits);
     }
     run.count = count;
-    // headroom: the next step's count is near this one
-    run.reserve(count + count / 2 + kBlock);
   });
+  // headroom: the next step's total is near this one, but may shift between the runs
+  const size_t total = this->count();
+  for (SparseVector& run : runs_) run.reserve(std::min(total + total / 2, part) + kBlock);
   return std::accumulate(counted_.begin(), counted_.end(), size_t{0});
 }
 

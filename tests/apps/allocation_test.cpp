@@ -238,7 +238,7 @@ std::vector<Case> cases() {
   for (const Variant& variant : variants())
     if (variant.settings.text("gaussiank.refine") != "paper")
       for (DType precision : {DType::f32, DType::bf16})
-        for (int threads : {1}) all.push_back({variant, precision, threads});
+        for (int threads : {1, 2}) all.push_back({variant, precision, threads});
   return all;
 }
 
