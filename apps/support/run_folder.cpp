@@ -26,12 +26,12 @@ fs::path last_of(const fs::path& base) {
   return last;
 }
 
-/// Creates the folder of a run; false when it was there before.
+/// Creates the folder of a run; false when it was there before, and then nothing is touched.
 bool create(const fs::path& path) {
   std::error_code error;
   if (path.has_parent_path()) fs::create_directories(path.parent_path(), error);
   const bool created = !error && fs::create_directory(path, error);
-  if (!error) fs::create_directories(path / "checkpoints", error);
+  if (created) fs::create_directory(path / "checkpoints", error);
   check(!error, "[run] cannot create {}: {}", path.string(), error.message());
   return created;
 }
@@ -72,7 +72,7 @@ RunFolder open_run_folder(const TrainConfig& config, int ranks) {
     const fs::path taken =
         config.name.empty() ? last_of(base) : (fs::exists(base) ? base : fs::path());
     if (!taken.empty()) {
-      create(taken);
+      fs::create_directories(taken / "checkpoints");  // a run killed early may lack it
       return {taken, latest_checkpoint(taken).value_or(fs::path())};
     }
   }

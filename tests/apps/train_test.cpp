@@ -101,10 +101,12 @@ TEST(Train, DerivedNamesAreNumberedAndGivenNamesMustBeFree) {
   EXPECT_TRUE(std::filesystem::exists(folder / "mlp-dense-p1-s1-2/summary.json"));
   ASSERT_EQ(run_command(train(folder, tiny + "--name mine")).code, 0);
   const std::string before = text_of(folder / "mine/summary.json");
+  std::filesystem::remove_all(folder / "mine/checkpoints");
   const Ended again = run_command(train(folder, tiny + "--name mine"));
   EXPECT_EQ(again.code, 2);
   EXPECT_TRUE(again.says("exists; choose another --name"));
   EXPECT_EQ(text_of(folder / "mine/summary.json"), before);
+  EXPECT_FALSE(std::filesystem::exists(folder / "mine/checkpoints"));  // nothing was touched
 }
 
 TEST(Train, SeedsRunOneAfterTheOther) {
