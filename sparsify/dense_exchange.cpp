@@ -7,6 +7,7 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <utility>
 
 #include "comm/collectives.h"
 #include "engine/buffer.h"
@@ -23,7 +24,9 @@ class DenseExchange : public Exchange {
   bool dense() const override { return true; }
 
   void run(Context& ctx, Communicator& comm, const ExchangeStep& step, Control& control) override {
+    // behind a bucket lies the next one's first element
     float& slot = step.gradient_control.back();
+    const float borrowed = slot;
     slot = control.stop ? 1.0f : 0.0f;
     if (control.nonfinite != SIZE_MAX) slot = std::numeric_limits<float>::quiet_NaN();
 
@@ -31,10 +34,11 @@ class DenseExchange : public Exchange {
     if (scratch_.bytes() < bytes) scratch_ = Buffer(ctx.device(), bytes);
     allreduce_(ctx, comm, step.gradient_control, scratch_.as<float>());
 
-    if (std::isnan(slot))
+    const float said = std::exchange(slot, borrowed);
+    if (std::isnan(said))
       tell_all(ctx, comm, control);
     else
-      control.stop = slot > 0;
+      control.stop = said > 0;
   }
 
   uint64_t wire_bytes(int ranks, size_t d, size_t) const override {

@@ -30,13 +30,14 @@ ControlWord pack(const Control& control);
 /// Merges the word of `rank` into the common control; call it for ranks in ascending order.
 void merge(Control& control, int rank, const ControlWord& word);
 
-/// One step's vectors on this rank.
+/// One step's vectors on this rank: the whole flat vector, or one bucket of it.
 struct ExchangeStep {
-  std::span<float> gradient;           ///< d: dense contribution in (dense exchange), sum out
-  std::span<float> gradient_control;   ///< the same memory and one float behind it
-  std::span<float> residual;           ///< d; an exchange that prunes gives back to it
-  const SparseVector* mine = nullptr;  ///< the selected entries (sparse exchanges)
-  size_t k = 0;                        ///< entries asked for, the same on all ranks
+  std::span<float> gradient;          ///< d: dense contribution in (dense exchange), sum out
+  std::span<float> gradient_control;  ///< the same memory and one float behind it, to be restored
+  std::span<float> residual;          ///< d; an exchange that prunes gives back to it
+  SparseVector* mine = nullptr;       ///< the selected entries (sparse exchanges); what the wire
+                                      ///< format rounds off goes to the residual
+  size_t k = 0;                       ///< entries asked for, the same on all ranks
   uint64_t step = 0;
 };
 
@@ -45,10 +46,17 @@ class Exchange {
   virtual ~Exchange() = default;
   /// True when it sums whole gradients and needs no selector.
   virtual bool dense() const { return false; }
+  /// True when it works only with a selector whose indices agree on all ranks.
+  virtual bool needs_common_indices() const { return false; }
+  /// Called before the selection; an exchange in levels sums step.gradient over a node here.
+  /// Returns whether this rank selects; if not, step.mine is empty.
+  virtual bool prepare(Context&, Communicator&, const ExchangeStep&, Control&) { return true; }
   /// Leaves the sum over ranks in step.gradient, bit-identical on all of them, and merges control.
   /// When some rank reported a NaN or infinity, the sum is not to be used.
   virtual void run(Context& ctx, Communicator& comm, const ExchangeStep& step,
                    Control& control) = 0;
+  /// What this rank's next step depends on besides the residual; a checkpoint keeps it.
+  virtual std::span<std::byte> state() { return {}; }
   /// Bytes that all ranks together send in one step, `entries` being what they selected together.
   virtual uint64_t wire_bytes(int ranks, size_t d, size_t entries) const = 0;
 };

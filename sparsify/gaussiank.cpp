@@ -84,11 +84,11 @@ GaussianPaper::Moments GaussianPaper::add_and_measure(Context& ctx, std::span<co
   return total;
 }
 
-SelectInfo GaussianPaper::select(Context& ctx, std::span<const float> g, std::span<float> e,
-                                 size_t k, uint32_t base, SparseVector& out) {
+SelectInfo GaussianPaper::select(Context& ctx, const SelectStep& in, SparseVector& out) {
+  const std::span<float> e = in.e;
   const double d = static_cast<double>(e.size());
-  k = std::min(k, e.size());
-  const Moments moments = add_and_measure(ctx, g, e);
+  const size_t k = std::min(in.k, e.size());
+  const Moments moments = add_and_measure(ctx, in.g, e);
   if (!std::isfinite(moments.square)) {
     const auto bad = std::ranges::find_if_not(e, [](float u) { return std::isfinite(u); });
     return {.nonfinite = static_cast<size_t>(bad - e.begin()), .nonfinite_value = *bad};
@@ -96,7 +96,7 @@ SelectInfo GaussianPaper::select(Context& ctx, std::span<const float> g, std::sp
 
   const double mean = moments.sum / d;
   const double variance = (moments.square - moments.sum * mean) / std::max(1.0, d - 1);
-  const double quantile = std::abs(normal_quantile(static_cast<double>(k) / d / 2));
+  const double quantile = std::abs(normal_quantile(in.density / 2));
   // in double all along: what no float reaches may still be halved into reach
   const double first = mean + quantile * std::sqrt(std::max(0.0, variance));
 
@@ -120,7 +120,7 @@ SelectInfo GaussianPaper::select(Context& ctx, std::span<const float> g, std::sp
   if (last < first && first >= 0) candidates_.collect(ctx, {}, e, bits_above(last));
 
   // zeros may pass a threshold below zero, but there is nothing in them to send
-  take(candidates_, uint64_t{std::max(1u, bits_above(last))} << 32, ~0u, e, base, out);
+  take(candidates_, uint64_t{std::max(1u, bits_above(last))} << 32, ~0u, e, in.base, out);
   return {.threshold = static_cast<float>(std::max(last, 0.0))};
 }
 
@@ -142,9 +142,12 @@ const std::vector<Setting> kSettings = {
      {"histogram", "paper"}}};
 
 const bool body = gaussiank_bodies.add(Device::cpu, make_gaussiank);
-const bool selector = selectors().add(
-    {"gaussiank", "magnitudes above a threshold taken from the distribution of u",
-     [](Context& ctx, const Settings& s) { return gaussiank_bodies(ctx.device(), s); }, kSettings});
+const bool selector =
+    selectors().add({"gaussiank", "magnitudes above a threshold taken from the distribution of u",
+                     [](Context& ctx, const Settings& s, const SelectorRank&) {
+                       return gaussiank_bodies(ctx.device(), s);
+                     },
+                     kSettings});
 const bool algorithm = algorithms().add({"gaussiank",
                                          "Gaussian threshold, error feedback, sparse allgather",
                                          {.selector = "gaussiank", .exchange = "allgather"}});

@@ -9,14 +9,13 @@
 
 namespace tw {
 
-/// `refine=paper`, the body for the CPU, on the density k / d:
+/// `refine=paper`, the body for the CPU:
 ///   thr = mean(u) + |ppf(density / 2)| * std(u);   at most 3 times: S = {i : |u_i| > thr};
 ///   |S| < 2k/3: thr *= 0.5;   |S| > 4k/3: thr *= 1.5;   else stop.   The last S evaluated is sent.
 /// S may be empty or hold everything. Two passes over memory, three when thr was too high.
 class GaussianPaper : public Selector {
  public:
-  SelectInfo select(Context& ctx, std::span<const float> g, std::span<float> e, size_t k,
-                    uint32_t base, SparseVector& out) override;
+  SelectInfo select(Context& ctx, const SelectStep& in, SparseVector& out) override;
 
  private:
   struct Moments {

@@ -1,13 +1,14 @@
 #include "sparsify/selector.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "sparsify/magnitude.h"
 
 namespace tw {
 
-SelectInfo select_all(Context& ctx, std::span<const float> g, std::span<float> e, uint32_t base,
-                      SparseVector& out) {
+SelectInfo select_all(Context& ctx, const SelectStep& in, SparseVector& out) {
+  const auto [g, e] = std::pair(in.g, in.e);
   check(ctx.device() == Device::cpu, "[select_all] this build has no {} body", name(ctx.device()));
   SelectInfo info;
   // entries are written always and kept by moving on, so each needs a place
@@ -17,7 +18,7 @@ SelectInfo select_all(Context& ctx, std::span<const float> g, std::span<float> e
     const float u = g[i] + e[i];
     if (magnitude_bits(u) >= kInfinityBits && info.nonfinite == SIZE_MAX) [[unlikely]]
       info = {.nonfinite = i, .nonfinite_value = u};
-    out.indices[count] = base + static_cast<uint32_t>(i);
+    out.indices[count] = in.base + static_cast<uint32_t>(i);
     out.values[count] = u;
     count += u != 0;
     e[i] = 0;

@@ -52,7 +52,9 @@ SyncSgd::SyncSgd(Context& ctx, Communicator& comm, ParameterArena& arena, const 
   exchange_ = exchanges().find(algorithm.exchange).factory(settings);
   const size_t bytes = arena.size() * sizeof(float);
   if (!exchange_->dense()) {
-    selector_ = selectors().find(algorithm.selector).factory(ctx, settings);
+    selector_ = selectors()
+                    .find(algorithm.selector)
+                    .factory(ctx, settings, {.rank = comm.rank(), .seed = config.seed});
     residual_ = Buffer(ctx.device(), bytes);
   }
   if (config.momentum != 0) momentum_ = Buffer(ctx.device(), bytes);
@@ -66,7 +68,7 @@ StepReport SyncSgd::step(const StepInput& input) {
   PhaseClock clock;
 
   if (selector_)
-    report.k = select(input.density, control);
+    report.k = select(input.density, input.step, control);
   else
     report.k = check_finite(control);
   report.nnz = selector_ ? selected_.count : g.size();
@@ -90,12 +92,13 @@ StepReport SyncSgd::step(const StepInput& input) {
   return report;
 }
 
-size_t SyncSgd::select(double density, Control& control) {
+size_t SyncSgd::select(double density, uint64_t step, Control& control) {
   const std::span<const float> g = arena_.gradients();
   const size_t k = density < 1 ? entries_to_keep(density, g.size()) : g.size();
   selected_.count = 0;
-  const SelectInfo info = density < 1 ? selector_->select(ctx_, g, residual(), k, 0, selected_)
-                                      : select_all(ctx_, g, residual(), 0, selected_);
+  const SelectStep in{.g = g, .e = residual(), .k = k, .density = density, .step = step};
+  const SelectInfo info =
+      density < 1 ? selector_->select(ctx_, in, selected_) : select_all(ctx_, in, selected_);
   control.nonfinite = info.nonfinite;
   if (info.nonfinite != SIZE_MAX) {
     control.nonfinite_value = info.nonfinite_value;  // of u: the sum overflows where g does not

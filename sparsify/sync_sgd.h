@@ -13,10 +13,22 @@
 
 namespace tw {
 
+/// Which slice of the flat vector one selection is made from.
+enum class Scope : uint8_t {
+  model,  ///< all of it
+  layer,  ///< each tensor on its own
+};
+
 /// A named algorithm is nothing but its parts.
 struct Algorithm {
   std::string selector;  ///< registered name; empty for dense
   std::string exchange;  ///< registered name
+  /// Momentum before the selection (momentum correction and factor masking, Lin et al. 2018,
+  /// section 3) instead of after the mean.
+  bool momentum_before = false;
+  Scope scope = Scope::model;  ///< unless the user asks for another
+  /// Tensors of one dimension (batch norm, biases) travel whole, with momentum after the mean.
+  bool small_tensors_dense = false;
 };
 Registry<Algorithm>& algorithms();
 
@@ -29,6 +41,11 @@ struct SgdConfig {
   double weight_decay = 1e-4;
   bool nesterov = false;
   bool error_feedback = true;
+  // empty: as the named algorithm has it
+  std::string selector{}, exchange{}, scope{};
+  size_t bucket_bytes = size_t{4} << 20;  ///< layer scope: neighbouring tensors travel together
+  bool overlap = false;                   ///< exchanges run while backward goes on
+  uint64_t seed = 1;
 };
 
 /// What changes from step to step.
@@ -65,7 +82,7 @@ class SyncSgd {
 
  private:
   // each returns k
-  size_t select(double density, Control& control);
+  size_t select(double density, uint64_t step, Control& control);
   size_t check_finite(Control& control);
   void update(double lr);
   [[noreturn]] void report_nonfinite(const Control& control, uint64_t step) const;

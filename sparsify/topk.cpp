@@ -9,11 +9,11 @@ namespace tw {
 
 constinit Bodies<std::unique_ptr<Selector>(const Settings&)> topk_bodies{"topk"};
 
-SelectInfo TopK::select(Context& ctx, std::span<const float> g, std::span<float> e, size_t k,
-                        uint32_t base, SparseVector& out) {
-  k = std::min(k, e.size());
-  uint32_t threshold = sampled_threshold(g, e, k, histogram_);
-  candidates_.collect(ctx, g, e, threshold);
+SelectInfo TopK::select(Context& ctx, const SelectStep& in, SparseVector& out) {
+  const std::span<float> e = in.e;
+  const size_t k = std::min(in.k, e.size());
+  uint32_t threshold = sampled_threshold(in.g, e, k, histogram_);
+  candidates_.collect(ctx, in.g, e, threshold);
   if (candidates_.count() < k && threshold > 1) {
     // the sample misled: count all of u, which e holds by now
     threshold = counted_threshold(ctx, e, k, whole_);
@@ -26,7 +26,7 @@ SelectInfo TopK::select(Context& ctx, std::span<const float> g, std::span<float>
   if (histogram_.cut(1).edge >= kInfinityBits) return first_nonfinite(candidates_);
 
   const uint64_t cut = cut_key(k);
-  take(candidates_, cut, resolution_, e, base, out);
+  take(candidates_, cut, resolution_, e, in.base, out);
   return {.threshold = std::bit_cast<float>(static_cast<uint32_t>(cut >> 32))};
 }
 
@@ -51,9 +51,10 @@ namespace {
 std::unique_ptr<Selector> make_topk(const Settings&) { return std::make_unique<TopK>(~0u); }
 
 const bool body = topk_bodies.add(Device::cpu, make_topk);
-const bool selector =
-    selectors().add({"topk", "the k largest magnitudes, exactly",
-                     [](Context& ctx, const Settings& s) { return topk_bodies(ctx.device(), s); }});
+const bool selector = selectors().add({"topk", "the k largest magnitudes, exactly",
+                                       [](Context& ctx, const Settings& s, const SelectorRank&) {
+                                         return topk_bodies(ctx.device(), s);
+                                       }});
 const bool algorithm = algorithms().add({"topk",
                                          "exact top-k, error feedback, sparse allgather",
                                          {.selector = "topk", .exchange = "allgather"}});

@@ -18,8 +18,7 @@ class TopK : public Selector {
   /// lower index goes first. All bits: exact. The upper 16: what a LogHistogram can tell apart.
   explicit TopK(uint32_t resolution) : resolution_(resolution) {}
 
-  SelectInfo select(Context& ctx, std::span<const float> g, std::span<float> e, size_t k,
-                    uint32_t base, SparseVector& out) override;
+  SelectInfo select(Context& ctx, const SelectStep& in, SparseVector& out) override;
 
  private:
   uint64_t cut_key(size_t k);

@@ -111,14 +111,14 @@ void SelectBench::make_entries() {
   for (const auto& [name, selector] : selectors().entries()) {
     Settings settings;
     settings.declare(name, selector.settings);
-    add(name, selector.factory(ctx_, settings));
+    add(name, selector.factory(ctx_, settings, {}));
     // every other value of every choice, one at a time
     for (const Setting& setting : selector.settings)
       for (const std::string& choice : setting.choices) {
         if (choice == setting.value) continue;
         Settings other = settings;
         other.set(fmt::format("{}.{}", name, setting.key), choice);
-        add(fmt::format("{} {}={}", name, setting.key, choice), selector.factory(ctx_, other));
+        add(fmt::format("{} {}={}", name, setting.key, choice), selector.factory(ctx_, other, {}));
       }
   }
 }
@@ -155,7 +155,8 @@ void SelectBench::time(Entry& entry) {
   std::ranges::copy(g(), e().begin());
   entry.out.count = 0;
   Stopwatch watch;
-  entry.selector->select(ctx_, g(), e(), k_, 0, entry.out);
+  entry.selector->select(ctx_, {.g = g(), .e = e(), .k = k_, .density = options_.density},
+                         entry.out);
   entry.seconds.push_back(watch.lap());
 }
 

@@ -185,14 +185,14 @@ TEST(Selection, AllocatesNothingWhenItsSampleMisleads) {
   std::vector<float> g(100'003), e(g.size());
   for (size_t i = 0; i < g.size(); ++i) g[i] = static_cast<float>(i % 1009);
   for (size_t i = 0; i < kSamples; ++i) g[sample_position(i, g.size())] = 1e6f;
-  const auto selector = selectors().find("topk").factory(ctx, default_settings());
+  const auto selector = selectors().find("topk").factory(ctx, default_settings(), {});
   SparseVector out;
   for (int step = 0; step < 3; ++step) {
     out.count = 0;
     std::ranges::fill(e, 0.0f);
     ours = large = 0;
     watching = step == 2;
-    selector->select(ctx, g, e, 20'000, 0, out);
+    selector->select(ctx, {.g = g, .e = e, .k = 20'000}, out);
     watching = false;
   }
   EXPECT_EQ(out.count, 20'000u);

@@ -17,7 +17,11 @@ size_t sent(const std::string& refine, std::span<const float> u, size_t k) {
   settings.set("gaussiank.refine", refine);
   std::vector<float> e(u.size());
   SparseVector out;
-  selectors().find("gaussiank").factory(ctx, settings)->select(ctx, u, e, k, 0, out);
+  const double density = static_cast<double>(k) / static_cast<double>(u.size());
+  selectors()
+      .find("gaussiank")
+      .factory(ctx, settings, {})
+      ->select(ctx, {.g = u, .e = e, .k = k, .density = density}, out);
   return out.count;
 }
 
@@ -95,12 +99,12 @@ TEST(GaussianHistogram, StaysNearKOnEveryVector) {
 
 TEST(GaussianHistogram, TakesWholeBinsFromTheTopAndCutsTheLastByIndex) {
   Context ctx;
-  const auto selector = selectors().find("gaussiank").factory(ctx, default_settings());
+  const auto selector = selectors().find("gaussiank").factory(ctx, default_settings(), {});
   // 1.001 and 1.002 share a bin: the lower index goes first, not the larger magnitude
   const std::vector<float> g{0.5f, 1.001f, 3.0f, 1.002f, 0.9f};
   std::vector<float> e(g.size());
   SparseVector out;
-  selector->select(ctx, g, e, 2, 0, out);
+  selector->select(ctx, {.g = g, .e = e, .k = 2}, out);
   EXPECT_EQ(std::vector(out.index_span().begin(), out.index_span().end()),
             (std::vector<uint32_t>{1, 2}));
   EXPECT_EQ(e, (std::vector<float>{0.5f, 0, 0, 1.002f, 0.9f}));

@@ -23,7 +23,13 @@ Selection select(Selector& selector, Context& ctx, std::span<const float> g,
   Selection result;
   result.residual.assign(e.begin(), e.end());
   SparseVector out;
-  result.info = selector.select(ctx, g, result.residual, k, base, out);
+  result.info = selector.select(ctx,
+                                {.g = g,
+                                 .e = result.residual,
+                                 .k = k,
+                                 .density = static_cast<double>(k) / static_cast<double>(g.size()),
+                                 .base = base},
+                                out);
   result.indices.assign(out.indices.begin(), out.indices.begin() + out.count);
   result.values.assign(out.values.begin(), out.values.begin() + out.count);
   return result;
@@ -31,7 +37,7 @@ Selection select(Selector& selector, Context& ctx, std::span<const float> g,
 
 Selection select(const std::string& name, std::span<const float> u, size_t k) {
   Context ctx;
-  const auto selector = selectors().find(name).factory(ctx, default_settings());
+  const auto selector = selectors().find(name).factory(ctx, default_settings(), {});
   return select(*selector, ctx, u, std::vector<float>(u.size()), k);
 }
 
@@ -108,7 +114,7 @@ TEST(Selectors, KeepEveryBitOfU) {
     const std::string& name = algorithms().find(variant.algorithm).factory.selector;
     if (name.empty()) continue;
     Context ctx;
-    const auto selector = selectors().find(name).factory(ctx, variant.settings);
+    const auto selector = selectors().find(name).factory(ctx, variant.settings, {});
     for (const auto& [kind, u] : all)
       for (size_t k : {size_t{1}, size_t{200}, u.size(), 2 * u.size()}) {
         const testing::ScopedTrace trace(__FILE__, __LINE__,
@@ -139,11 +145,11 @@ TEST(Selectors, DoNotDependOnTheThreadCount) {
       const std::vector<float> zeros(u.size());
       Context one(Device::cpu, 1);
       const auto reference =
-          select(*selectors().find(name).factory(one, variant.settings), one, u, zeros, 1000);
+          select(*selectors().find(name).factory(one, variant.settings, {}), one, u, zeros, 1000);
       for (int threads : {2, 3, 7}) {
         Context many(Device::cpu, threads);
-        const auto got =
-            select(*selectors().find(name).factory(many, variant.settings), many, u, zeros, 1000);
+        const auto got = select(*selectors().find(name).factory(many, variant.settings, {}), many,
+                                u, zeros, 1000);
         EXPECT_EQ(got.indices, reference.indices) << variant.name << ", " << kind;
         EXPECT_TRUE(same_bits(got.residual, reference.residual)) << variant.name << ", " << kind;
       }
@@ -160,7 +166,7 @@ TEST(Selectors, NameTheFirstNonFinite) {
       for (size_t d : {size_t{1}, size_t{100}, size_t{100'000}}) {
         std::vector<float> u(d, 1.0f);
         u[d - 1] = u[d / 2] = bad;
-        const auto selector = selectors().find(name).factory(ctx, variant.settings);
+        const auto selector = selectors().find(name).factory(ctx, variant.settings, {});
         const SelectInfo info = select(*selector, ctx, u, std::vector<float>(d), 10).info;
         EXPECT_EQ(info.nonfinite, d / 2) << variant.name << ", d " << d;
         EXPECT_TRUE(same_bits({&info.nonfinite_value, 1}, {&bad, 1})) << variant.name;
@@ -170,11 +176,11 @@ TEST(Selectors, NameTheFirstNonFinite) {
 
 TEST(Selectors, AppendBehindWhatIsThere) {
   Context ctx;
-  const auto selector = selectors().find("topk").factory(ctx, default_settings());
+  const auto selector = selectors().find("topk").factory(ctx, default_settings(), {});
   SparseVector out;
   std::vector<float> g{1, -3, 2}, e(3), g2{0, 5}, e2(2);
-  selector->select(ctx, g, e, 2, 0, out);
-  selector->select(ctx, g2, e2, 2, 3, out);
+  selector->select(ctx, {.g = g, .e = e, .k = 2}, out);
+  selector->select(ctx, {.g = g2, .e = e2, .k = 2, .base = 3}, out);
   EXPECT_EQ(std::vector(out.index_span().begin(), out.index_span().end()),
             (std::vector<uint32_t>{1, 2, 4}));
   EXPECT_EQ(std::vector(out.value_span().begin(), out.value_span().end()),
@@ -193,7 +199,7 @@ TEST(SelectAll, TakesEveryNonZero) {
   SparseVector out;
   const std::vector<float> g{1, 0, -2, 3};
   std::vector<float> e{0, 0, 2, 1};
-  EXPECT_EQ(select_all(ctx, g, e, 5, out).nonfinite, SIZE_MAX);
+  EXPECT_EQ(select_all(ctx, {.g = g, .e = e, .base = 5}, out).nonfinite, SIZE_MAX);
   EXPECT_EQ(std::vector(out.index_span().begin(), out.index_span().end()),
             (std::vector<uint32_t>{5, 8}));
   EXPECT_EQ(e, std::vector<float>(4));
