@@ -2,9 +2,30 @@
 
 namespace tw {
 
-Registry<Allreduce>& allreduces() {
-  static Registry<Allreduce> registry("allreduce");
+Registry<std::function<Broadcast(const Settings&)>>& broadcasts() {
+  static Registry<std::function<Broadcast(const Settings&)>> registry("broadcast");
   return registry;
+}
+
+Registry<std::function<Reduce(const Settings&)>>& reduces() {
+  static Registry<std::function<Reduce(const Settings&)>> registry("reduce");
+  return registry;
+}
+
+Registry<std::function<Allreduce(const Settings&)>>& allreduces() {
+  static Registry<std::function<Allreduce(const Settings&)>> registry("allreduce");
+  return registry;
+}
+
+Settings collective_settings() {
+  Settings settings;
+  const auto declare = [&](const auto& registry) {
+    for (const auto& [name, entry] : registry.entries()) settings.declare(name, entry.settings);
+  };
+  declare(broadcasts());
+  declare(reduces());
+  declare(allreduces());
+  return settings;
 }
 
 }  // namespace tw

@@ -1,4 +1,5 @@
-// Collectives over a Communicator. Each says its steps and the bytes it puts on the wire.
+// Collectives over a Communicator. Each says its steps and the bytes it puts on the wire in the
+// file that has its name; what it costs in seconds stands in comm/cost_model.h.
 #pragma once
 
 #include <functional>
@@ -10,14 +11,27 @@
 
 namespace tw {
 
+/// Root's bytes to everyone.
+using Broadcast = std::function<void(Context&, Communicator&, int root, Bytes data)>;
+/// Sums `data` over all ranks into root's `data`; what the others' `data` holds afterwards is not
+/// defined. `scratch` holds at least as many floats as `data`.
+using Reduce = std::function<void(Context&, Communicator&, int root, std::span<float> data,
+                                  std::span<float> scratch)>;
 /// Sums `data` over all ranks, in place; every rank ends with the same bits.
 /// `scratch` holds at least as many floats as `data`.
 using Allreduce =
     std::function<void(Context&, Communicator&, std::span<float> data, std::span<float> scratch)>;
-/// Dense collectives by name (`--allreduce`).
-Registry<Allreduce>& allreduces();
 
-/// Root's bytes to everyone: binomial tree, ceil(log2 P) messages deep, n bytes each.
+/// Dense collectives by name. A factory makes the collective of one rank: what it measures at its
+/// first call it keeps for later ones, and all ranks call it in the same order.
+Registry<std::function<Broadcast(const Settings&)>>& broadcasts();
+Registry<std::function<Reduce(const Settings&)>>& reduces();
+Registry<std::function<Allreduce(const Settings&)>>& allreduces();  // `--allreduce`
+
+/// The settings of every collective, at their defaults.
+Settings collective_settings();
+
+/// The broadcast called `mst`: what everything that is not a benchmark uses.
 void broadcast(Context& ctx, Communicator& comm, int root, Bytes data);
 /// Everybody waits for everybody (dissemination, ceil(log2 P) rounds of empty messages).
 void barrier(Context& ctx, Communicator& comm);

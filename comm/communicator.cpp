@@ -1,6 +1,13 @@
 #include "comm/communicator.h"
 
+#include <chrono>
+
 namespace tw {
+
+double Communicator::now() const {
+  const auto time = std::chrono::steady_clock::now().time_since_epoch();
+  return std::chrono::duration<double>(time).count();
+}
 
 size_t Communicator::exchange(Context& ctx, int to, ConstBytes out, int from, Bytes in) {
   check<Fault>(to < size() && from < size() && to != rank() && from != rank(),

@@ -33,6 +33,10 @@ class Communicator {
   void send(Context& ctx, int to, ConstBytes out) { exchange(ctx, to, out, -1, {}); }
   size_t receive(Context& ctx, int from, Bytes in) { return exchange(ctx, -1, {}, from, in); }
 
+  /// Seconds on the clock that messages of this rank take their time on: the wall clock, unless a
+  /// link is emulated on a virtual one. Only differences on one rank mean something.
+  virtual double now() const;
+
   /// Payload bytes this rank has sent so far.
   uint64_t bytes_sent() const { return bytes_sent_; }
   /// Messages this rank has sent so far.

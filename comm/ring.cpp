@@ -8,6 +8,7 @@
 // Time 2(P-1) alpha + 2(P-1)/P n beta + (P-1)/P n gamma.
 
 #include "comm/collectives.h"
+#include "comm/exactly.h"
 #include "engine/ops/vector.h"
 
 namespace tw {
@@ -16,19 +17,11 @@ namespace {
 void ring_allreduce(Context& ctx, Communicator& comm, std::span<float> data,
                     std::span<float> scratch) {
   const int ranks = comm.size(), rank = comm.rank();
-  check<Fault>(scratch.size() >= data.size(), "[ring] scratch holds {} floats; {} are needed",
-               scratch.size(), data.size());
+  check_scratch("ring", data, scratch);
   const auto wrapped = [&](int i) { return ((i % ranks) + ranks) % ranks; };
-  const auto chunk = [&](int i) {
-    const auto c = static_cast<size_t>(wrapped(i));
-    const size_t begin = data.size() * c / ranks, end = data.size() * (c + 1) / ranks;
-    return data.subspan(begin, end - begin);
-  };
-  const auto pass_on = [&](std::span<float> out, std::span<float> in) {
-    const size_t received = comm.exchange(ctx, wrapped(rank + 1), std::as_bytes(out),
-                                          wrapped(rank - 1), std::as_writable_bytes(in));
-    check<Fault>(received == in.size_bytes(), "[ring] rank {} sent {} bytes, rank {} expected {}",
-                 wrapped(rank - 1), received, rank, in.size_bytes());
+  const auto chunk = [&](int i) { return chunks(data, ranks, wrapped(i), wrapped(i) + 1); };
+  const auto pass_on = [&](std::span<const float> out, std::span<float> in) {
+    exchange_exactly("ring", ctx, comm, wrapped(rank + 1), out, wrapped(rank - 1), in);
   };
 
   for (int step = 0; step < ranks - 1; ++step) {
@@ -39,8 +32,9 @@ void ring_allreduce(Context& ctx, Communicator& comm, std::span<float> data,
   for (int step = 0; step < ranks - 1; ++step) pass_on(chunk(rank + 1 - step), chunk(rank - step));
 }
 
-const bool registered = allreduces().add(
-    {"ring", "reduce-scatter and allgather around a ring; best for long vectors", ring_allreduce});
+const bool registered =
+    allreduces().add({"ring", "reduce-scatter and allgather around a ring; the fewest bytes a rank",
+                      [](const Settings&) -> Allreduce { return ring_allreduce; }});
 
 }  // namespace
 }  // namespace tw

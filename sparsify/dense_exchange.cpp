@@ -66,7 +66,7 @@ const bool exchange = exchanges().add(
      "sums the whole gradient with a dense collective",
      [](const Settings& settings) -> std::unique_ptr<Exchange> {
        const std::string& collective = settings.text("allreduce.collective");
-       return std::make_unique<DenseExchange>(allreduces().find(collective).factory);
+       return std::make_unique<DenseExchange>(allreduces().find(collective).factory(settings));
      },
      {{"collective", "ring", "how the dense sum is formed; --list names the collectives"}}});
 const bool algorithm = algorithms().add(

@@ -34,7 +34,7 @@ std::string broadcast_text(Context& ctx, Communicator& comm, std::string text) {
 
 std::vector<float> mean_over_ranks(Context& ctx, Communicator& comm, std::span<const float> mine) {
   std::vector<float> sum(mine.begin(), mine.end()), scratch(mine.size());
-  allreduces().find("ring").factory(ctx, comm, sum, scratch);
+  allreduces().find("ring").factory({})(ctx, comm, sum, scratch);
   for (float& value : sum) value /= static_cast<float>(comm.size());
   return sum;
 }

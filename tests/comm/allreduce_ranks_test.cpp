@@ -22,7 +22,7 @@ TEST(Allreduce, SumsIntegersExactly) {
             return static_cast<float>(static_cast<int>((i * 7 + rank * 13) % 101) - 50);
           };
           for (size_t i = 0; i < n; ++i) data[i] = value(comm.rank(), i);
-          entry.factory(ctx, comm, data, scratch);
+          entry.factory(collective_settings())(ctx, comm, data, scratch);
           size_t wrong = 0;
           for (size_t i = 0; i < n; ++i) {
             float sum = 0;
@@ -42,7 +42,7 @@ TEST(Allreduce, AllRanksEndWithTheSameBits) {
         std::normal_distribution<float> normal;
         std::vector<float> data(4097), scratch(4097);
         for (float& x : data) x = normal(random) * std::exp(5 * normal(random));
-        entry.factory(ctx, comm, data, scratch);
+        entry.factory(collective_settings())(ctx, comm, data, scratch);
         std::vector<float> root = data;
         broadcast(ctx, comm, 0, std::as_writable_bytes(std::span(root)));
         EXPECT_EQ(std::memcmp(root.data(), data.data(), data.size() * 4), 0) << entry.name;
@@ -56,7 +56,7 @@ TEST(Ring, BytesAndMessagesAsClaimed) {
       for (size_t n : kLengths) {
         std::vector<float> data(n), scratch(n);
         const Traffic traffic(comm);
-        allreduces().find("ring").factory(ctx, comm, data, scratch);
+        allreduces().find("ring").factory({})(ctx, comm, data, scratch);
         const auto sums = traffic.sums(ctx, comm);
         EXPECT_EQ(sums.bytes, 2 * others * 4 * n) << "length " << n;
         EXPECT_EQ(sums.messages, 2 * others * comm.size()) << "length " << n;
@@ -78,7 +78,7 @@ TEST(Ring, AddsEachChunkAlongTheRing) {
     run_ranks(ranks, [&](Context& ctx, Communicator& comm) {
       const auto size = static_cast<size_t>(comm.size());
       std::vector<float> data = values_of(comm.rank()), scratch(n), expected(n);
-      allreduces().find("ring").factory(ctx, comm, data, scratch);
+      allreduces().find("ring").factory({})(ctx, comm, data, scratch);
       for (size_t hop = 0; hop < size; ++hop)
         for (size_t chunk = 0; chunk < size; ++chunk) {
           const auto values = values_of(static_cast<int>((chunk + hop) % size));
@@ -92,7 +92,7 @@ TEST(Ring, AddsEachChunkAlongTheRing) {
 TEST(Ring, ShortScratchIsAFault) {
   run_ranks(1, [](Context& ctx, Communicator& comm) {
     std::vector<float> data(10), scratch(9);
-    EXPECT_THROW(allreduces().find("ring").factory(ctx, comm, data, scratch), Fault);
+    EXPECT_THROW(allreduces().find("ring").factory({})(ctx, comm, data, scratch), Fault);
   });
 }
 
