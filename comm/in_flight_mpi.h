@@ -24,6 +24,9 @@ class InFlight {
   /// A send that is complete only when its receiver has it.
   void send_surely(const void* data, size_t bytes, int to, int tag);
 
+  /// Any other operation that MPI has begun, in the place of the receive.
+  void adopt(MPI_Request request) { requests_[0] = request; }
+
   /// Waits for what was started without holding the core; false when `deadline` comes first.
   bool wait(Clock::time_point deadline = Clock::time_point::max());
   /// Bytes of the message received.

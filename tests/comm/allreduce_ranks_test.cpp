@@ -1,87 +1,104 @@
 // Every registered dense allreduce: right sums, equal bits, bytes as claimed.
 
-#include <cmath>
-#include <random>
-#include <vector>
+#include <bit>
 
-#include "comm/collectives.h"
+#include "comm/cost_model.h"
+#include "tests/support/collectives.h"
 #include "tests/support/ranks.h"
 
 namespace tw {
 namespace {
 
-constexpr size_t kLengths[] = {0, 1, 2, 4, 15, 1000, 4097, 300000};
-
 TEST(Allreduce, SumsIntegersExactly) {
   for (const auto& [name, entry] : allreduces().entries())
     for (int ranks : kRankCounts)
       run_ranks(ranks, [&](Context& ctx, Communicator& comm) {
+        if (!runs_on(comm, entry.name)) return;
+        const Allreduce allreduce = entry.factory(collective_settings());
         for (size_t n : kLengths) {
-          std::vector<float> data(n), scratch(n);
-          const auto value = [](int rank, size_t i) {
-            return static_cast<float>(static_cast<int>((i * 7 + rank * 13) % 101) - 50);
-          };
-          for (size_t i = 0; i < n; ++i) data[i] = value(comm.rank(), i);
-          entry.factory(collective_settings())(ctx, comm, data, scratch);
-          size_t wrong = 0;
-          for (size_t i = 0; i < n; ++i) {
-            float sum = 0;
-            for (int rank = 0; rank < comm.size(); ++rank) sum += value(rank, i);
-            wrong += data[i] != sum;
-          }
-          EXPECT_EQ(wrong, 0u) << entry.name << ", length " << n;
+          std::vector<float> data = whole_numbers(comm.rank(), n), scratch(n);
+          allreduce(ctx, comm, data, scratch);
+          EXPECT_EQ(wrong_sums(data, comm.size()), 0u) << entry.name << ", length " << n;
         }
       });
 }
 
-TEST(Allreduce, AllRanksEndWithTheSameBits) {
+TEST(Allreduce, AllRanksEndWithTheSameBitsAndRunsRepeat) {
   for (const auto& [name, entry] : allreduces().entries())
     for (int ranks : kRankCounts)
       run_ranks(ranks, [&](Context& ctx, Communicator& comm) {
-        std::mt19937 random(17 + comm.rank());
-        std::normal_distribution<float> normal;
-        std::vector<float> data(4097), scratch(4097);
-        for (float& x : data) x = normal(random) * std::exp(5 * normal(random));
-        entry.factory(collective_settings())(ctx, comm, data, scratch);
-        std::vector<float> root = data;
-        broadcast(ctx, comm, 0, std::as_writable_bytes(std::span(root)));
-        EXPECT_EQ(std::memcmp(root.data(), data.data(), data.size() * 4), 0) << entry.name;
+        if (!runs_on(comm, entry.name)) return;
+        for (size_t n : {size_t{3}, size_t{4097}}) {
+          std::vector<float> data = rough_numbers(comm.rank(), n), again = data, scratch(n);
+          entry.factory(collective_settings())(ctx, comm, data, scratch);
+          std::vector<float> root = data;
+          broadcast(ctx, comm, 0, std::as_writable_bytes(std::span(root)));
+          EXPECT_EQ(std::memcmp(root.data(), data.data(), n * 4), 0) << entry.name;
+          entry.factory(known_link())(ctx, comm, again, scratch);
+          EXPECT_EQ(std::memcmp(again.data(), data.data(), n * 4), 0) << entry.name;
+        }
       });
 }
 
-TEST(Ring, BytesAndMessagesAsClaimed) {
-  for (int ranks : kRankCounts)
-    run_ranks(ranks, [](Context& ctx, Communicator& comm) {
-      const uint64_t others = comm.size() - 1;
-      for (size_t n : kLengths) {
-        std::vector<float> data(n), scratch(n);
-        const Traffic traffic(comm);
-        allreduces().find("ring").factory({})(ctx, comm, data, scratch);
-        const auto sums = traffic.sums(ctx, comm);
-        EXPECT_EQ(sums.bytes, 2 * others * 4 * n) << "length " << n;
-        EXPECT_EQ(sums.messages, 2 * others * comm.size()) << "length " << n;
-      }
+TEST(Allreduce, BytesAndMessagesAsClaimed) {
+  for (const auto& [name, entry] : allreduces().entries()) {
+    if (name == "native") continue;  // the library's choice
+    for (int ranks : kRankCounts)
+      run_ranks(ranks, [&](Context& ctx, Communicator& comm) {
+        const uint64_t size = comm.size(), others = size - 1, rounds = std::bit_width(others);
+        const Settings settings = known_link();
+        const Allreduce allreduce = entry.factory(settings);
+        for (size_t n : kLengths) {
+          const auto length = static_cast<double>(n);
+          const double block =
+              lp_best_block({.alpha = 1e-4, .beta = 1e-8}, lp_allreduce_steps(comm.size()), length);
+          const std::map<std::string, uint64_t> messages{
+              {"ring", 2 * others * size},
+              {"lp", 2 * others * static_cast<uint64_t>(std::ceil(length / block))},
+              {"mst", 2 * others},
+              {"be", 2 * rounds * size}};
+          std::vector<float> data(n), scratch(n);
+          const Traffic traffic(comm);
+          allreduce(ctx, comm, data, scratch);
+          const auto sums = traffic.sums(ctx, comm);
+          EXPECT_EQ(sums.bytes, 2 * others * 4 * n) << entry.name << ", length " << n;
+          ASSERT_TRUE(messages.contains(entry.name)) << "no claim for " << entry.name;
+          EXPECT_EQ(sums.messages, messages.at(entry.name)) << entry.name << ", length " << n;
+        }
+      });
+  }
+}
+
+TEST(Allreduce, ShortScratchIsAFault) {
+  for (const auto& [name, entry] : allreduces().entries()) {
+    if (name == "native") continue;  // needs none
+    run_ranks(1, [&](Context& ctx, Communicator& comm) {
+      std::vector<float> data(10), scratch(9);
+      EXPECT_THROW(entry.factory(collective_settings())(ctx, comm, data, scratch), Fault) << name;
     });
+  }
+}
+
+TEST(Allreduce, UnknownNameListsTheKnown) {
+  try {
+    allreduces().find("rind");
+    FAIL() << "found";
+  } catch (const UserError& error) {
+    EXPECT_NE(std::string(error.what()).find("ring"), std::string::npos) << error.what();
+  }
 }
 
 // the order of additions depends on P and n alone, so threads and processes give the same bits
 TEST(Ring, AddsEachChunkAlongTheRing) {
   constexpr size_t n = 1003;
-  const auto values_of = [](int rank) {
-    std::mt19937 random(rank);
-    std::normal_distribution<float> normal;
-    std::vector<float> values(n);
-    for (float& x : values) x = normal(random);
-    return values;
-  };
   for (int ranks : kRankCounts)
     run_ranks(ranks, [&](Context& ctx, Communicator& comm) {
       const auto size = static_cast<size_t>(comm.size());
-      std::vector<float> data = values_of(comm.rank()), scratch(n), expected(n);
+      std::vector<float> data = rough_numbers(comm.rank(), n), scratch(n), expected(n);
       allreduces().find("ring").factory({})(ctx, comm, data, scratch);
       for (size_t hop = 0; hop < size; ++hop)
         for (size_t chunk = 0; chunk < size; ++chunk) {
-          const auto values = values_of(static_cast<int>((chunk + hop) % size));
+          const auto values = rough_numbers(static_cast<int>((chunk + hop) % size), n);
           for (size_t i = n * chunk / size; i < n * (chunk + 1) / size; ++i)
             expected[i] = hop == 0 ? values[i] : expected[i] + values[i];
         }
@@ -89,20 +106,24 @@ TEST(Ring, AddsEachChunkAlongTheRing) {
     });
 }
 
-TEST(Ring, ShortScratchIsAFault) {
-  run_ranks(1, [](Context& ctx, Communicator& comm) {
-    std::vector<float> data(10), scratch(9);
-    EXPECT_THROW(allreduces().find("ring").factory({})(ctx, comm, data, scratch), Fault);
+TEST(Native, OtherTransportsAreAMistake) {
+  if (!allreduces().entries().contains("native")) GTEST_SKIP() << "built without MPI";
+  if (started_by_mpi()) GTEST_SKIP() << "this is its transport";
+  run_ranks(2, [](Context& ctx, Communicator& comm) {
+    std::vector<float> data(4), scratch(4);
+    const auto refuses = [&](const std::function<void()>& call) {
+      try {
+        call();
+        ADD_FAILURE() << "ran";
+      } catch (const UserError& error) {
+        EXPECT_NE(std::string(error.what()).find("transport is threads"), std::string::npos);
+      }
+    };
+    const auto bytes = std::as_writable_bytes(std::span(data));
+    refuses([&] { allreduces().find("native").factory({})(ctx, comm, data, scratch); });
+    refuses([&] { reduces().find("native").factory({})(ctx, comm, 0, data, scratch); });
+    refuses([&] { broadcasts().find("native").factory({})(ctx, comm, 0, bytes); });
   });
-}
-
-TEST(Allreduces, UnknownNameListsTheKnown) {
-  try {
-    allreduces().find("rind");
-    FAIL() << "found";
-  } catch (const UserError& error) {
-    EXPECT_NE(std::string(error.what()).find("ring"), std::string::npos) << error.what();
-  }
 }
 
 }  // namespace

@@ -139,23 +139,5 @@ TEST(Barrier, NobodyLeavesBeforeTheLastArrives) {
     });
 }
 
-TEST(Broadcast, EveryRootReachesEverybody) {
-  for (int ranks : kRankCounts)
-    run_ranks(ranks, [](Context& ctx, Communicator& comm) {
-      for (int root = 0; root < comm.size(); ++root)
-        for (size_t bytes : {0, 1, 4097, 200000}) {
-          const auto expected = pattern(bytes, root);
-          std::vector<std::byte> data(bytes);
-          if (comm.rank() == root) data = expected;
-          const Traffic traffic(comm);
-          broadcast(ctx, comm, root, data);
-          EXPECT_EQ(data, expected);
-          const auto sums = traffic.sums(ctx, comm);
-          EXPECT_EQ(sums.bytes, bytes * (comm.size() - 1));
-          EXPECT_EQ(sums.messages, static_cast<uint64_t>(comm.size() - 1));
-        }
-    });
-}
-
 }  // namespace
 }  // namespace tw

@@ -1,0 +1,124 @@
+// Every registered broadcast and reduce, from and to every root: contents, bytes as claimed.
+
+#include <bit>
+
+#include "comm/cost_model.h"
+#include "tests/support/collectives.h"
+#include "tests/support/ranks.h"
+
+namespace tw {
+namespace {
+
+std::byte byte_at(size_t i, int root) {
+  return static_cast<std::byte>(i * 31 + i / 251 + root * 7);
+}
+
+/// What the collectives of one kind together put on the wire.
+struct Claim {
+  uint64_t messages = 0, bytes = 0;
+};
+
+Claim claim_of(const std::string& name, int ranks, size_t bytes) {
+  const auto others = static_cast<uint64_t>(ranks - 1), all = others * bytes;
+  if (name == "mst") return {others, all};
+  if (name == "lp") {
+    const auto elements = static_cast<double>((bytes + 3) / 4);
+    const double block =
+        lp_best_block({.alpha = 1e-4, .beta = 1e-8}, lp_one_way_steps(ranks), elements);
+    return {others * static_cast<uint64_t>(std::ceil(elements / block)), all};
+  }
+  if (name != "be") {
+    ADD_FAILURE() << "no claim for " << name;
+    return {};
+  }
+  const uint64_t rounds = std::bit_width(others);
+  return {others + rounds * static_cast<uint64_t>(ranks), all};
+}
+
+/// Bytes on the tree of `be`: every place but the root's has the chunks below it pass once.
+uint64_t tree_bytes(int ranks, size_t n, size_t size_of_element) {
+  uint64_t sum = 0;
+  for (int place = 1; place < ranks; ++place) {
+    const int end = std::min(ranks, place + (place & -place));
+    sum += n * static_cast<size_t>(end) / ranks - n * static_cast<size_t>(place) / ranks;
+  }
+  return sum * size_of_element;
+}
+
+TEST(Broadcast, EveryRootReachesEverybodyAtTheClaimedCost) {
+  for (const auto& [name, entry] : broadcasts().entries())
+    for (int ranks : kRankCounts)
+      run_ranks(ranks, [&](Context& ctx, Communicator& comm) {
+        if (!runs_on(comm, entry.name)) return;
+        const Broadcast run = entry.factory(known_link());
+        for (int root = 0; root < comm.size(); ++root)
+          for (size_t bytes : {0, 1, 2, 7, 4097, 200000}) {
+            std::vector<std::byte> data(bytes);
+            if (comm.rank() == root)
+              for (size_t i = 0; i < bytes; ++i) data[i] = byte_at(i, root);
+            const Traffic traffic(comm);
+            run(ctx, comm, root, data);
+            const auto sums = traffic.sums(ctx, comm);
+            size_t wrong = 0;
+            for (size_t i = 0; i < bytes; ++i) wrong += data[i] != byte_at(i, root);
+            EXPECT_EQ(wrong, 0u) << entry.name << ", root " << root << ", " << bytes << " bytes";
+            if (entry.name == "native") continue;
+            Claim claim = claim_of(entry.name, comm.size(), bytes);
+            if (entry.name == "be") claim.bytes += tree_bytes(comm.size(), bytes, 1);
+            EXPECT_EQ(sums.messages, claim.messages) << entry.name << ", " << bytes << " bytes";
+            EXPECT_EQ(sums.bytes, claim.bytes) << entry.name << ", " << bytes << " bytes";
+          }
+      });
+}
+
+TEST(Reduce, SumsAtEveryRootAtTheClaimedCost) {
+  for (const auto& [name, entry] : reduces().entries())
+    for (int ranks : kRankCounts)
+      run_ranks(ranks, [&](Context& ctx, Communicator& comm) {
+        if (!runs_on(comm, entry.name)) return;
+        const Reduce run = entry.factory(known_link());
+        for (int root = 0; root < comm.size(); ++root)
+          for (size_t n : {0, 1, 2, 15, 4097, 50000}) {
+            std::vector<float> data = whole_numbers(comm.rank(), n), scratch(n);
+            const Traffic traffic(comm);
+            run(ctx, comm, root, data, scratch);
+            const auto sums = traffic.sums(ctx, comm);
+            if (comm.rank() == root) {
+              EXPECT_EQ(wrong_sums(data, comm.size()), 0u)
+                  << entry.name << ", root " << root << ", length " << n;
+            }
+            if (entry.name == "native") continue;
+            Claim claim = claim_of(entry.name, comm.size(), 4 * n);
+            if (entry.name == "be") claim.bytes += tree_bytes(comm.size(), n, 4);
+            EXPECT_EQ(sums.messages, claim.messages) << entry.name << ", length " << n;
+            EXPECT_EQ(sums.bytes, claim.bytes) << entry.name << ", length " << n;
+          }
+      });
+}
+
+TEST(Reduce, RunsRepeatBitForBit) {
+  constexpr size_t n = 4097;
+  for (const auto& [name, entry] : reduces().entries())
+    for (int ranks : {3, 8})
+      run_ranks(ranks, [&](Context& ctx, Communicator& comm) {
+        if (!runs_on(comm, entry.name)) return;
+        std::vector<float> first = rough_numbers(comm.rank(), n), again = first, scratch(n);
+        entry.factory(collective_settings())(ctx, comm, 1, first, scratch);
+        entry.factory(known_link())(ctx, comm, 1, again, scratch);
+        if (comm.rank() != 1) return;
+        EXPECT_EQ(std::memcmp(first.data(), again.data(), n * 4), 0) << entry.name;
+      });
+}
+
+TEST(Reduce, ShortScratchIsAFault) {
+  for (const auto& [name, entry] : reduces().entries()) {
+    if (name == "native") continue;  // needs none
+    run_ranks(1, [&](Context& ctx, Communicator& comm) {
+      std::vector<float> data(10), scratch(9);
+      EXPECT_THROW(entry.factory(collective_settings())(ctx, comm, 0, data, scratch), Fault);
+    });
+  }
+}
+
+}  // namespace
+}  // namespace tw
