@@ -5,15 +5,24 @@
 namespace tw {
 
 constinit Bodies<std::unique_ptr<Native>()> native_bodies{"context"};
+constinit Bodies<std::string()> missing_bodies{"context"};
+
+std::string what_is_missing(Device device) {
+  if (!native_bodies.has(device)) return "this build has no CUDA engine; build with WITH_CUDA=ON";
+  return missing_bodies.has(device) ? missing_bodies(device) : "";
+}
 
 Context::Context(Device device, int threads) : device_(device), threads_(threads) {
   check(threads >= 1, "[context] {} threads per rank; at least 1 is needed", threads);
-  check(native_bodies.has(device), "[context] this build has no {} engine; build with CUDA",
-        name(device));
+  const std::string missing = what_is_missing(device);
+  check(missing.empty(), "[context] device is {}, but {}", name(device), missing);
   native_ = native_bodies(device);
   bind_thread();
 }
 
-void Context::bind_thread() const { omp_set_num_threads(threads_); }
+void Context::bind_thread() const {
+  omp_set_num_threads(threads_);
+  native_->bind_thread();
+}
 
 }  // namespace tw

@@ -2,8 +2,10 @@
 #pragma once
 
 #include <cstddef>
+#include <map>
 #include <memory>
 #include <span>
+#include <string>
 
 #include "engine/dispatch.h"
 
@@ -16,9 +18,20 @@ class Native {
   virtual ~Native() = default;
   /// Waits until everything queued on the device is done.
   virtual void synchronize() {}
+  /// Makes the calling thread one that computes here.
+  virtual void bind_thread() {}
 };
 
 extern Bodies<std::unique_ptr<Native>()> native_bodies;
+/// What this machine lacks to compute on a device; empty when it lacks nothing.
+extern Bodies<std::string()> missing_bodies;
+std::string what_is_missing(Device device);
+
+/// How a device may compute, where it has a choice.
+struct MathMode {
+  bool tf32 = false;           ///< a GPU may round the factors of f32 products to 10 bits
+  bool deterministic = false;  ///< the same bits every time; algorithms are not picked by the clock
+};
 
 class Context {
  public:
@@ -28,9 +41,16 @@ class Context {
   Device device() const { return device_; }
   int threads() const { return threads_; }
 
-  /// Sets this thread's OpenMP width. A new std::thread does not inherit it: every thread that
-  /// computes for this rank calls this first.
+  /// Sets this thread's OpenMP width and device. A new std::thread does not inherit them: every
+  /// thread that computes for this rank calls this first.
   void bind_thread() const;
+
+  /// To be set before anything is planned.
+  void set_math(MathMode math) { math_ = math; }
+  MathMode math() const { return math_; }
+  /// The algorithms that measurements picked, by shape. What is there already is used unmeasured,
+  /// so that a resumed run goes on with those it began with.
+  std::map<std::string, std::string>& algorithms() { return algorithms_; }
 
   /// Memory any op may use during its own call; the plan sizes it.
   std::span<std::byte> scratch() const { return scratch_; }
@@ -46,6 +66,8 @@ class Context {
   Device device_;
   int threads_;
   std::span<std::byte> scratch_;
+  MathMode math_;
+  std::map<std::string, std::string> algorithms_;
   std::unique_ptr<Native> native_;
 };
 

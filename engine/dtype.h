@@ -26,13 +26,13 @@ struct bf16 {
   uint16_t bits = 0;
 
   bf16() = default;
-  explicit bf16(float value) {
+  constexpr explicit bf16(float value) {
     const uint32_t u = std::bit_cast<uint32_t>(value);
     // a NaN must stay one: the rounding carry could turn it into infinity
     const uint32_t rounded = u + 0x7fffu + ((u >> 16) & 1u);
     bits = static_cast<uint16_t>((value != value ? (u | 0x400000u) : rounded) >> 16);
   }
-  explicit operator float() const {
+  constexpr explicit operator float() const {
     return std::bit_cast<float>(static_cast<uint32_t>(bits) << 16);
   }
 };

@@ -1,23 +1,50 @@
 # Sets TW_CUDA when the CUDA bodies are built: nvcc, cuBLAS, cuDNN and NCCL are all there.
-# cuDNN and NCCL are looked for in the toolkit, in the system and below CUDNN_ROOT and NCCL_ROOT.
+# cuDNN and NCCL are looked for below CUDNN_ROOT and NCCL_ROOT, in the toolkit, in the system and
+# where Python wheels put them (nvidia/cudnn, nvidia/nccl).
+
+# Folders that hold include/ and lib/ of NVIDIA's wheels, for the python3 in use
+function(tw_wheel_folders result)
+  set(${result} "" PARENT_SCOPE)
+  find_program(TW_PYTHON NAMES python3)
+  if(NOT TW_PYTHON)
+    return()
+  endif()
+  execute_process(
+    COMMAND ${TW_PYTHON} -c "import sys; print(';'.join(p for p in sys.path if p))"
+    OUTPUT_VARIABLE paths OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET)
+  set(found "")
+  foreach(path IN LISTS paths)
+    file(GLOB folders ${path}/nvidia/cudnn ${path}/nvidia/nccl ${path}/nvidia/cu1*)
+    list(APPEND found ${folders})
+  endforeach()
+  set(${result} ${found} PARENT_SCOPE)
+endfunction()
 
 set(TW_CUDA OFF)
 if(NOT WITH_CUDA STREQUAL "OFF")
   if(NOT CMAKE_CUDA_ARCHITECTURES)
     set(CMAKE_CUDA_ARCHITECTURES 80-real 90)
   endif()
+  set(CMAKE_CUDA_RUNTIME_LIBRARY Shared)
   check_language(CUDA)
   if(CMAKE_CUDA_COMPILER)
     enable_language(CUDA)
+    if(NOT CMAKE_CUDA20_STANDARD_COMPILE_OPTION)  # CMake 3.25 does not know that nvcc has C++20
+      set(CMAKE_CUDA20_STANDARD_COMPILE_OPTION "-std=c++20")
+      set(CMAKE_CUDA20_EXTENSION_COMPILE_OPTION "-std=c++20")
+    endif()
     find_package(CUDAToolkit QUIET)
-    set(hints ${CUDNN_ROOT} $ENV{CUDNN_ROOT} ${NCCL_ROOT} $ENV{NCCL_ROOT}
-              ${CUDAToolkit_LIBRARY_ROOT} ${CUDAToolkit_LIBRARY_DIR}/..)
-    find_path(CUDNN_INCLUDE cudnn.h HINTS ${hints} ${CUDAToolkit_INCLUDE_DIRS}
+    tw_wheel_folders(wheels)
+    set(hints ${CUDAToolkit_LIBRARY_ROOT} ${CUDAToolkit_LIBRARY_DIR}/.. ${wheels})
+    set(cudnn_hints ${CUDNN_ROOT} $ENV{CUDNN_ROOT} ${hints})
+    set(nccl_hints ${NCCL_ROOT} $ENV{NCCL_ROOT} ${hints})
+    find_path(CUDNN_INCLUDE cudnn_graph.h HINTS ${cudnn_hints} ${CUDAToolkit_INCLUDE_DIRS}
               PATH_SUFFIXES include)
-    find_library(CUDNN_LIBRARY NAMES cudnn libcudnn.so.9 HINTS ${hints} PATH_SUFFIXES lib lib64)
-    find_path(NCCL_INCLUDE nccl.h HINTS ${hints} ${CUDAToolkit_INCLUDE_DIRS}
+    find_library(CUDNN_LIBRARY NAMES cudnn libcudnn.so.9 HINTS ${cudnn_hints}
+                 PATH_SUFFIXES lib lib64)
+    find_path(NCCL_INCLUDE nccl.h HINTS ${nccl_hints} ${CUDAToolkit_INCLUDE_DIRS}
               PATH_SUFFIXES include)
-    find_library(NCCL_LIBRARY NAMES nccl libnccl.so.2 HINTS ${hints} PATH_SUFFIXES lib lib64)
+    find_library(NCCL_LIBRARY NAMES nccl libnccl.so.2 HINTS ${nccl_hints} PATH_SUFFIXES lib lib64)
     if(CUDAToolkit_FOUND AND CUDNN_INCLUDE AND CUDNN_LIBRARY AND NCCL_INCLUDE AND NCCL_LIBRARY)
       set(TW_CUDA ON)
     endif()
@@ -35,6 +62,16 @@ function(tw_link_cuda target)
   endif()
   target_include_directories(${target} SYSTEM PUBLIC ${CUDAToolkit_INCLUDE_DIRS} ${CUDNN_INCLUDE}
                                                      ${NCCL_INCLUDE})
-  target_link_libraries(${target} PUBLIC CUDA::cudart CUDA::cublas CUDA::cublasLt
-                                         ${CUDNN_LIBRARY} ${NCCL_LIBRARY})
+  target_link_libraries(${target} PUBLIC CUDA::cudart CUDA::cublas ${CUDNN_LIBRARY}
+                                         ${NCCL_LIBRARY})
+  target_compile_definitions(${target} PUBLIC TW_WITH_CUDA)
+  # constexpr functions (bf16, Philox) are the same on both sides; fmt switches its own constexpr
+  # off under nvcc, and with it the checks of its format strings, unless told otherwise
+  target_compile_options(${target} PUBLIC $<$<COMPILE_LANGUAGE:CUDA>:--expt-relaxed-constexpr
+    -diag-suppress=20208 -Xcompiler=-Wall,-Wextra,-Wno-stringop-overflow>)
+  target_compile_definitions(${target} PUBLIC $<$<COMPILE_LANGUAGE:CUDA>:FMT_USE_CONSTEXPR=1>)
+  if(WARNINGS_AS_ERRORS)
+    target_compile_options(${target} PUBLIC
+      $<$<COMPILE_LANGUAGE:CUDA>:-Werror=all-warnings -Xcompiler=-Werror>)
+  endif()
 endfunction()

@@ -1,0 +1,31 @@
+#include "engine/buffer.h"
+#include "engine/cuda.h"
+
+namespace tw {
+namespace {
+
+void* allocate_cuda(size_t bytes) {
+  void* memory = nullptr;
+  const cudaError_t status = cudaMalloc(&memory, bytes);
+  if (status == cudaErrorMemoryAllocation) {
+    cudaGetLastError();  // told below, and none of the next call's
+    size_t free = 0, total = 0;
+    cuda::expect(cudaMemGetInfo(&free, &total), "memory");
+    fail<Fault>("[buffer] no memory left on the GPU: {} bytes wanted, {} of {} free", bytes, free,
+                total);
+  }
+  cuda::expect(status, "memory");
+  cuda::expect(cudaMemset(memory, 0, bytes), "memory");
+  // the ranks' streams do not wait for this one
+  cuda::expect(cudaStreamSynchronize(cudaStreamLegacy), "memory");
+  return memory;
+}
+
+// waits for kernels that still use it; an error of theirs is told elsewhere
+void release_cuda(void* memory) { cudaFree(memory); }
+
+const bool registered = allocate_bodies.add(Device::cuda, allocate_cuda) &&
+                        release_bodies.add(Device::cuda, release_cuda);
+
+}  // namespace
+}  // namespace tw

@@ -1,0 +1,43 @@
+#include "engine/copy.h"
+
+#include <cstring>
+
+namespace tw {
+
+constinit Bodies<void(Context&, const Tensor&, const Tensor&)> copy_bodies{"copy"};
+
+void copy(Context& ctx, const Tensor& x, const Tensor& y) {
+  check<std::logic_error>(x.shape == y.shape && x.dtype == y.dtype, "[copy] {} {} to {} {}",
+                          name(x.dtype), x.shape, name(y.dtype), y.shape);
+  for (const Tensor* t : {&x, &y})
+    check<std::logic_error>(t->device == Device::cpu || t->device == ctx.device(),
+                            "[copy] a tensor on {} in a context on {}", name(t->device),
+                            name(ctx.device()));
+  if (x.bytes() > 0) copy_bodies(ctx.device(), ctx, x, y);
+}
+
+namespace {
+
+Tensor vector(std::span<float> x, Device device) {
+  return {x.data(), {static_cast<int64_t>(x.size())}, DType::f32, device};
+}
+
+void copy_cpu(Context&, const Tensor& x, const Tensor& y) {
+  std::memcpy(y.data, x.data, x.bytes());
+}
+
+const bool registered = copy_bodies.add(Device::cpu, copy_cpu);
+
+}  // namespace
+
+HostFloats::HostFloats(Context& ctx, std::span<float> device) : ctx_(&ctx), device_(device) {
+  if (ctx.device() == Device::cpu) return;
+  copy_.resize(device.size());
+  copy(ctx, vector(device_, ctx.device()), vector(copy_, Device::cpu));
+}
+
+void HostFloats::write() {
+  if (!copy_.empty()) copy(*ctx_, vector(copy_, Device::cpu), vector(device_, ctx_->device()));
+}
+
+}  // namespace tw

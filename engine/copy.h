@@ -1,0 +1,35 @@
+// Copies between the memories of the host and of a device.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "engine/context.h"
+#include "engine/tensor.h"
+
+namespace tw {
+
+/// Copies x to y (equal shape and dtype), behind everything queued on ctx's device. Either may lie
+/// on the host; the call then returns when the copy is done.
+void copy(Context& ctx, const Tensor& x, const Tensor& y);
+
+/// Floats of ctx's device as the host sees them: on the CPU the memory itself, elsewhere a copy,
+/// fetched by the constructor and taken back by write().
+class HostFloats {
+ public:
+  HostFloats(Context& ctx, std::span<float> device);
+
+  std::span<float> span() { return copy_.empty() ? device_ : std::span(copy_); }
+  std::span<const float> span() const { return copy_.empty() ? device_ : std::span(copy_); }
+  /// To be called after changing what span() shows.
+  void write();
+
+ private:
+  Context* ctx_;
+  std::span<float> device_;
+  std::vector<float> copy_;
+};
+
+extern Bodies<void(Context&, const Tensor&, const Tensor&)> copy_bodies;
+
+}  // namespace tw

@@ -1,0 +1,65 @@
+// What CUDA op bodies share: the rank's stream and library handles, and how errors are told.
+// Included by .cu and _cuda.cpp files only.
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include <cstdint>
+
+#include "engine/context.h"
+
+struct cublasContext;
+struct cudnnContext;
+
+namespace tw {
+
+/// What the ops of a captured step read from the device: their arguments are those of the capture,
+/// made for step 0 and learning rate 1. Outside of a replay it holds just these values.
+struct ReplayInput {
+  uint64_t step = 0;  ///< added to the step that dropout draws for
+  float lr = 1;       ///< factor of the learning rate
+  uint32_t halt = 0;  ///< not 0: updates do nothing, a gradient was not finite
+};
+
+/// The stream and the library handles of a rank.
+class CudaNative : public Native {
+ public:
+  CudaNative();
+  ~CudaNative() override;
+  void synchronize() override;
+  void bind_thread() override;
+
+  cudaStream_t stream() const { return stream_; }
+  /// The libraries' handles on that stream; made at first use, which must not lie in a capture.
+  cublasContext* cublas();
+  cudnnContext* cudnn();
+  /// On the device.
+  ReplayInput* replay() const { return replay_; }
+  /// Zeros on the device, for kernels whose last block finishes the work; each leaves zeros behind.
+  uint32_t* tickets() const { return tickets_; }
+  static constexpr int kTickets = 1024;
+
+ private:
+  int device_ = 0;
+  cudaStream_t stream_ = nullptr;
+  cublasContext* cublas_ = nullptr;
+  cudnnContext* cudnn_ = nullptr;
+  void* cublas_workspace_ = nullptr;
+  ReplayInput* replay_ = nullptr;
+  uint32_t* tickets_ = nullptr;
+};
+
+namespace cuda {
+
+/// Throw Fault `[cuda] <what>: <the library's text>` unless the call went well. A fault of a kernel
+/// shows up in whichever call comes next.
+void expect(cudaError_t status, const char* what);
+void expect_cublas(int status, const char* what);
+void expect_cudnn(int status, const char* what);
+/// To be called behind every launch.
+inline void expect_launched(const char* op) { expect(cudaGetLastError(), op); }
+
+inline cudaStream_t stream(const Context& ctx) { return ctx.native<CudaNative>().stream(); }
+
+}  // namespace cuda
+}  // namespace tw

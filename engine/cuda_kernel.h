@@ -1,0 +1,100 @@
+// What CUDA kernels share: elements as floats, packs of 16 bytes, and loops over elements.
+// Included by .cu files only.
+#pragma once
+
+#include <algorithm>
+#include <bit>
+#include <cstdint>
+
+#include "engine/cuda.h"
+#include "engine/dtype.h"
+
+namespace tw::cuda {
+
+inline constexpr int kThreads = 256;
+/// Blocks of a grid-stride loop: enough to fill any GPU of today several times.
+inline constexpr int64_t kMaxBlocks = 2048;
+
+__device__ inline float load(float element) { return element; }
+__device__ inline float load(bf16 element) {
+  return __uint_as_float(static_cast<uint32_t>(element.bits) << 16);
+}
+__device__ inline float load(uint8_t element) { return element; }
+__device__ inline void store(float& element, float value) { element = value; }
+/// One rounding, to nearest even; a NaN becomes the quiet one.
+__device__ inline void store(bf16& element, float value) {
+  asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(element.bits) : "f"(value));
+}
+
+/// Elements that travel in one memory access.
+template <class T, int kWide>
+struct alignas(sizeof(T) * kWide) Pack {
+  T values[kWide];
+};
+
+/// Elements of T in 16 bytes.
+template <class T>
+inline constexpr int kPack = static_cast<int>(16 / sizeof(T));
+
+/// First index of a thread in a grid-stride loop, and its step.
+__device__ inline int64_t first_index() {
+  return static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+}
+__device__ inline int64_t index_step() { return static_cast<int64_t>(gridDim.x) * blockDim.x; }
+
+inline unsigned blocks_for(int64_t n) {
+  return static_cast<unsigned>(std::clamp<int64_t>((n + kThreads - 1) / kThreads, 1, kMaxBlocks));
+}
+
+template <class Body>
+__global__ void __launch_bounds__(kThreads) for_each_kernel(int64_t n, Body body) {
+  for (int64_t i = first_index(); i < n; i += index_step()) body(i);
+}
+
+/// Calls body(i), a functor with a __device__ call operator, for 0 <= i < n.
+template <class Body>
+void for_each(const Context& ctx, const char* op, int64_t n, const Body& body) {
+  if (n == 0) return;
+  for_each_kernel<<<blocks_for(n), kThreads, 0, stream(ctx)>>>(n, body);
+  expect_launched(op);
+}
+
+template <int kWide, class Body, class Out, class... In>
+__device__ Pack<Out, kWide> map_pack(const Body& body, int64_t first,
+                                     const Pack<In, kWide>&... in) {
+  Pack<Out, kWide> out;
+#pragma unroll
+  for (int j = 0; j < kWide; ++j) store(out.values[j], body(first + j, load(in.values[j])...));
+  return out;
+}
+
+template <int kWide, class Body, class Out, class... In>
+__global__ void __launch_bounds__(kThreads)
+    map_kernel(int64_t n, Body body, Out* out, const In*... in) {
+  const int64_t packs = n / kWide;
+  for (int64_t p = first_index(); p < packs; p += index_step())
+    reinterpret_cast<Pack<Out, kWide>*>(out)[p] = map_pack<kWide, Body, Out, In...>(
+        body, p * kWide, reinterpret_cast<const Pack<In, kWide>*>(in)[p]...);
+  for (int64_t i = packs * kWide + first_index(); i < n; i += index_step())
+    store(out[i], body(i, load(in[i])...));
+}
+
+template <class T>
+bool aligned_for(const T* pointer, int wide) {
+  return reinterpret_cast<uintptr_t>(pointer) % (sizeof(T) * static_cast<size_t>(wide)) == 0;
+}
+
+/// out[i] = body(i, in[i]...) as floats, for 0 <= i < n; out may be one of the inputs.
+template <class Body, class Out, class... In>
+void map(const Context& ctx, const char* op, int64_t n, const Body& body, Out* out,
+         const In*... in) {
+  if (n == 0) return;
+  constexpr int kWide = std::min({kPack<Out>, kPack<In>...});
+  if ((aligned_for(out, kWide) && ... && aligned_for(in, kWide)))
+    map_kernel<kWide><<<blocks_for(n / kWide), kThreads, 0, stream(ctx)>>>(n, body, out, in...);
+  else
+    map_kernel<1><<<blocks_for(n), kThreads, 0, stream(ctx)>>>(n, body, out, in...);
+  expect_launched(op);
+}
+
+}  // namespace tw::cuda

@@ -1,0 +1,161 @@
+#include "engine/cuda_kernel.h"
+#include "engine/ops/element.h"
+#include "engine/ops/pool.h"
+
+namespace tw::ops {
+namespace {
+
+/// `x` is the input of forward, `y` its output; a thread handles kWide channels of a pixel.
+struct Geometry {
+  int64_t height, width, packs, out_height, out_width;
+  int64_t kernel, stride, padding;
+  bool maximum;
+
+  Geometry(const PoolParams& params, const Tensor& x, const Tensor& y, int wide)
+      : height(x.shape[1]),
+        width(x.shape[2]),
+        packs(x.shape[3] / wide),
+        out_height(y.shape[1]),
+        out_width(y.shape[2]),
+        kernel(params.kernel),
+        stride(params.stride),
+        padding(params.padding),
+        maximum(params.kind == PoolKind::max) {}
+};
+
+struct Place {
+  int64_t n, h, w, pack;
+
+  __device__ Place(int64_t i, int64_t height, int64_t width, int64_t packs)
+      : n(i / packs / width / height),
+        h(i / packs / width % height),
+        w(i / packs % width),
+        pack(i % packs) {}
+};
+
+template <class T, int kWide>
+struct Forward {
+  using Values = cuda::Pack<T, kWide>;
+  using Positions = cuda::Pack<uint8_t, kWide>;
+  Geometry g;
+  const Values* x;
+  Values* y;
+  Positions* argmax;
+
+  __device__ void operator()(int64_t i) const {
+    const Place at(i, g.out_height, g.out_width, g.packs);
+    const int64_t top = at.h * g.stride - g.padding, left = at.w * g.stride - g.padding;
+    float best[kWide] = {};
+    Positions where{};
+    bool first = true;
+    for (int64_t r = max(int64_t{0}, -top); r < min(g.kernel, g.height - top); ++r)
+      for (int64_t s = max(int64_t{0}, -left); s < min(g.kernel, g.width - left); ++s) {
+        const int64_t pixel = (at.n * g.height + top + r) * g.width + left + s;
+        const Values tap = x[pixel * g.packs + at.pack];
+#pragma unroll
+        for (int j = 0; j < kWide; ++j) {
+          const float value = cuda::load(tap.values[j]);
+          if (!g.maximum) {
+            best[j] += value;
+          } else if (first || value > best[j] || value != value) {  // a NaN wins
+            best[j] = value;
+            where.values[j] = static_cast<uint8_t>(r * g.kernel + s);
+          }
+        }
+        first = false;
+      }
+    const float scale = g.maximum ? 1.0f : 1.0f / static_cast<float>(g.kernel * g.kernel);
+    Values result;
+#pragma unroll
+    for (int j = 0; j < kWide; ++j) cuda::store(result.values[j], scale * best[j]);
+    y[i] = result;
+    if (g.maximum) argmax[i] = where;
+  }
+};
+
+/// Gathers: an input pixel adds up the windows that cover it, so no two threads write one pixel.
+template <class T, int kWide>
+struct Backward {
+  using Values = cuda::Pack<T, kWide>;
+  using Positions = cuda::Pack<uint8_t, kWide>;
+  Geometry g;
+  const Values* dy;
+  const Positions* argmax;
+  Values* dx;
+
+  /// First window along one axis that covers index `shifted` - padding.
+  __device__ int64_t first_window(int64_t shifted) const {
+    return shifted < g.kernel ? 0 : (shifted - g.kernel) / g.stride + 1;
+  }
+
+  __device__ void operator()(int64_t i) const {
+    const Place at(i, g.height, g.width, g.packs);
+    const int64_t h = at.h + g.padding, w = at.w + g.padding;
+    float sum[kWide] = {};
+    for (int64_t p = first_window(h); p < min(g.out_height, h / g.stride + 1); ++p)
+      for (int64_t q = first_window(w); q < min(g.out_width, w / g.stride + 1); ++q) {
+        const int64_t from = ((at.n * g.out_height + p) * g.out_width + q) * g.packs + at.pack;
+        const Values gradient = dy[from];
+        const auto position =
+            static_cast<uint8_t>((h - p * g.stride) * g.kernel + w - q * g.stride);
+        Positions winner{};
+        if (g.maximum) winner = argmax[from];
+#pragma unroll
+        for (int j = 0; j < kWide; ++j)
+          if (!g.maximum || winner.values[j] == position) sum[j] += cuda::load(gradient.values[j]);
+      }
+    const float scale = g.maximum ? 1.0f : 1.0f / static_cast<float>(g.kernel * g.kernel);
+    Values result;
+#pragma unroll
+    for (int j = 0; j < kWide; ++j) cuda::store(result.values[j], scale * sum[j]);
+    dx[i] = result;
+  }
+};
+
+template <class T, int kWide>
+void forward(Context& ctx, const PoolParams& params, const Tensor& x, const Tensor& y,
+             const Tensor& argmax) {
+  using Body = Forward<T, kWide>;
+  cuda::for_each(
+      ctx, "pool", y.numel() / kWide,
+      Body{Geometry(params, x, y, kWide), static_cast<const typename Body::Values*>(x.data),
+           static_cast<typename Body::Values*>(y.data),
+           static_cast<typename Body::Positions*>(argmax.data)});
+}
+
+template <class T, int kWide>
+void backward(Context& ctx, const PoolParams& params, const Tensor& dy, const Tensor& argmax,
+              const Tensor& dx) {
+  using Body = Backward<T, kWide>;
+  cuda::for_each(
+      ctx, "pool", dx.numel() / kWide,
+      Body{Geometry(params, dx, dy, kWide), static_cast<const typename Body::Values*>(dy.data),
+           static_cast<const typename Body::Positions*>(argmax.data),
+           static_cast<typename Body::Values*>(dx.data)});
+}
+
+void forward_cuda(Context& ctx, const PoolParams& params, const Tensor& x, const Tensor& y,
+                  const Tensor& argmax) {
+  with_activation_type(x.dtype, [&]<class T>() {
+    if (x.shape[3] % cuda::kPack<T> == 0)
+      forward<T, cuda::kPack<T>>(ctx, params, x, y, argmax);
+    else
+      forward<T, 1>(ctx, params, x, y, argmax);
+  });
+}
+
+void backward_cuda(Context& ctx, const PoolParams& params, const Tensor& dy, const Tensor& argmax,
+                   const Tensor& dx) {
+  with_activation_type(dx.dtype, [&]<class T>() {
+    if (dx.shape[3] % cuda::kPack<T> == 0)
+      backward<T, cuda::kPack<T>>(ctx, params, dy, argmax, dx);
+    else
+      backward<T, 1>(ctx, params, dy, argmax, dx);
+  });
+}
+
+const bool registered = pool_forward_bodies.add(Device::cuda, forward_cuda) &&
+                        pool_backward_bodies.add(Device::cuda, backward_cuda);
+
+}  // namespace
+}  // namespace tw::ops

@@ -1,0 +1,33 @@
+#include "engine/cuda_kernel.h"
+#include "engine/ops/element.h"
+#include "engine/ops/relu.h"
+
+namespace tw::ops {
+namespace {
+
+struct Forward {
+  // in this order a NaN stays one
+  __device__ float operator()(int64_t, float x) const { return 0.0f > x ? 0.0f : x; }
+};
+struct Backward {
+  __device__ float operator()(int64_t, float y, float dy) const { return y > 0.0f ? dy : 0.0f; }
+};
+
+void forward_cuda(Context& ctx, const Tensor& x, const Tensor& y) {
+  with_activation_type(x.dtype, [&]<class T>() {
+    cuda::map(ctx, "relu", x.numel(), Forward{}, y.as<T>().data(), static_cast<const T*>(x.data));
+  });
+}
+
+void backward_cuda(Context& ctx, const Tensor& y, const Tensor& dy, const Tensor& dx) {
+  with_activation_type(y.dtype, [&]<class T>() {
+    cuda::map(ctx, "relu", y.numel(), Backward{}, dx.as<T>().data(), static_cast<const T*>(y.data),
+              static_cast<const T*>(dy.data));
+  });
+}
+
+const bool registered = relu_forward_bodies.add(Device::cuda, forward_cuda) &&
+                        relu_backward_bodies.add(Device::cuda, backward_cuda);
+
+}  // namespace
+}  // namespace tw::ops
