@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 
 #include "engine/parallel.h"
 #include "engine/simd.h"
@@ -11,11 +10,6 @@
 namespace tw {
 
 namespace {
-
-constexpr size_t kBlock = 4096;
-
-constexpr size_t kAhead = 32;
-constexpr uint32_t kNoCount = ~0u;
 
 TW_MULTIVERSION size_t count_at_least(const float* u, size_t n, uint32_t bits) {
   uint32_t count = 0;
@@ -33,17 +27,15 @@ size_t part_length(const Context& ctx, size_t d) {
 }  // namespace
 
 void Candidates::collect(Context& ctx, std::span<const float> g, std::span<float> e,
-                         uint32_t min_bits) {
-  collect_and_count(ctx, g, e, min_bits, kNoCount);
-}
-
-size_t Candidates::collect_and_count(Context& ctx, std::span<const float> g, std::span<float> e,
-                                     uint32_t min_bits, uint32_t count_bits) {
+                         uint32_t min_bits, std::span<const uint32_t> lower) {
   const size_t part = part_length(ctx, e.size());
+  min_bits_ = min_bits;
+  lower_.assign(lower.begin(), lower.end());
   runs_.resize((e.size() + part - 1) / part);
-  counted_.assign(runs_.size(), 0);
+  counted_.assign(runs_.size() * lower.size(), 0);
   parallel_for(ctx, e.size(), part, [&](size_t begin, size_t end) {
     SparseVector& run = runs_[begin / part];
+    size_t* const counted = counted_.data() + begin / part * lower_.size();
     size_t count = 0;
     for (size_t i = begin; i < end; i += kBlock) {
       const size_t n = std::min(kBlock, end - i);
@@ -52,20 +44,36 @@ size_t Candidates::collect_and_count(Context& ctx, std::span<const float> g, std
                                static_cast<uint32_t>(i),
                                {run.indices.data() + count, run.values.data() + count});
       // the block is still in the first-level cache
-      if (count_bits != kNoCount)
-        counted_[begin / part] += count_at_least(e.data() + i, n, count_bits);
+      for (size_t j = 0; j < lower_.size(); ++j)
+        counted[j] += count_at_least(e.data() + i, n, lower_[j]);
     }
     run.count = count;
   });
   // headroom: the next step's total is near this one, but may shift between the runs
-  const size_t total = this->count();
+  const size_t total = count();
   for (SparseVector& run : runs_) run.reserve(std::min(total + total / 2, part) + kBlock);
-  return std::accumulate(counted_.begin(), counted_.end(), size_t{0});
+}
+
+void Candidates::widen(Context& ctx, std::span<float> e, uint32_t bits) {
+  if (bits < min_bits_) collect(ctx, {}, e, bits);
 }
 
 size_t Candidates::count() const {
   size_t count = 0;
   for (const SparseVector& run : runs_) count += run.count;
+  return count;
+}
+
+size_t Candidates::reaching(uint32_t bits) const {
+  size_t count = 0;
+  if (bits >= min_bits_) {
+    for (const SparseVector& run : runs_)
+      count += count_at_least(run.values.data(), run.count, bits);
+    return count;
+  }
+  const size_t at = std::ranges::find(lower_, bits) - lower_.begin();
+  check<std::logic_error>(at < lower_.size(), "[candidates] {:#x} was not counted", bits);
+  for (size_t i = at; i < counted_.size(); i += lower_.size()) count += counted_[i];
   return count;
 }
 
@@ -84,7 +92,7 @@ uint32_t sampled_threshold(std::span<const float> g, std::span<const float> e, s
   histogram.clear();
   for (size_t i = 0; i < n; ++i) {
     const size_t at = sample_position(i, d);
-    histogram.add(magnitude_bits(g[at] + e[at]));
+    histogram.add(magnitude_bits(g.empty() ? e[at] : g[at] + e[at]));
   }
 
   // of n samples, about `expected` lie among the k largest of u
@@ -107,14 +115,6 @@ uint32_t counted_threshold(Context& ctx, std::span<const float> u, size_t k,
   return std::clamp(histograms[0].cut(k).edge, 1u, kInfinityBits);
 }
 
-SelectInfo first_nonfinite(const Candidates& candidates) {
-  for (const SparseVector& run : candidates.runs())
-    for (size_t i = 0; i < run.count; ++i)
-      if (magnitude_bits(run.values[i]) >= kInfinityBits)
-        return {.nonfinite = run.indices[i], .nonfinite_value = run.values[i]};
-  return {};
-}
-
 void take(const Candidates& candidates, uint64_t cut, uint32_t resolution, std::span<float> e,
           uint32_t base, SparseVector& out) {
   const size_t first = out.count;
@@ -124,17 +124,10 @@ void take(const Candidates& candidates, uint64_t cut, uint32_t resolution, std::
   for (const SparseVector& run : candidates.runs())
     for (size_t i = 0; i < run.count; ++i) {
       out.indices[count] = base + run.indices[i];
-      out.values[count] = run.values[i];
       count += rank_key(run.values[i], run.indices[i], resolution) >= cut;
     }
   out.count = count;
-
-  // each of these is a miss to memory: fetch well ahead
-  const std::span<const uint32_t> taken = out.index_span().subspan(first);
-  for (size_t i = 0; i < taken.size(); ++i) {
-    if (i + kAhead < taken.size()) __builtin_prefetch(&e[taken[i + kAhead] - base], 1);
-    e[taken[i] - base] = 0;
-  }
+  move_values(e, base, out, first);
 }
 
 }  // namespace tw

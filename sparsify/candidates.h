@@ -13,20 +13,25 @@ namespace tw {
 
 class Candidates {
  public:
-  /// e += g (g may be empty: e holds u already), keeping every entry of at least `min_bits`.
-  void collect(Context& ctx, std::span<const float> g, std::span<float> e, uint32_t min_bits);
-  /// The same, and in the same pass the number of entries of at least `count_bits`.
-  size_t collect_and_count(Context& ctx, std::span<const float> g, std::span<float> e,
-                           uint32_t min_bits, uint32_t count_bits);
+  /// e += g (g may be empty: e holds u already), keeping every entry of at least `min_bits` and
+  /// counting, in the same pass, those of at least each of `lower`.
+  void collect(Context& ctx, std::span<const float> g, std::span<float> e, uint32_t min_bits,
+               std::span<const uint32_t> lower = {});
+  /// Collects again, from e which holds u, when entries down to `bits` are wanted and not kept.
+  void widen(Context& ctx, std::span<float> e, uint32_t bits);
 
   size_t count() const;
+  /// The number of entries of u of at least `bits`: not below what is kept, or one of `lower`.
+  size_t reaching(uint32_t bits) const;
   /// Ascending runs that follow each other; how u is cut into runs depends on the thread count,
   /// their concatenation does not.
   std::span<const SparseVector> runs() const { return runs_; }
 
  private:
   std::vector<SparseVector> runs_;
-  std::vector<size_t> counted_;  // per run
+  uint32_t min_bits_ = 0;
+  std::vector<uint32_t> lower_;
+  std::vector<size_t> counted_;  // for each run, for each of lower_
 };
 
 inline constexpr size_t kSamples = 8192;
@@ -34,7 +39,8 @@ inline constexpr size_t kSamples = 8192;
 size_t sample_position(size_t i, size_t d);
 
 /// A threshold (magnitude bits) that about k entries of u = g + e reach, rather more than fewer:
-/// the k-th largest as the sample has it, minus a margin of five standard deviations.
+/// the k-th largest as the sample has it, minus a margin of five standard deviations. g may be
+/// empty: e holds u already.
 uint32_t sampled_threshold(std::span<const float> g, std::span<const float> e, size_t k,
                            LogHistogram& histogram);
 
@@ -44,14 +50,13 @@ uint32_t sampled_threshold(std::span<const float> g, std::span<const float> e, s
 uint32_t counted_threshold(Context& ctx, std::span<const float> u, size_t k,
                            std::vector<LogHistogram>& histograms);
 
-/// The first NaN or infinity among the candidates, if any.
-SelectInfo first_nonfinite(const Candidates& candidates);
-
 /// Magnitude and position as one number: the larger magnitude first, then the lower index.
 /// `resolution` masks magnitude bits that do not count.
-constexpr uint64_t rank_key(float value, uint32_t index, uint32_t resolution) {
+constexpr uint64_t rank_key(float value, uint32_t index, uint32_t resolution = ~0u) {
   return uint64_t{magnitude_bits(value) & resolution} << 32 | ~index;
 }
+/// The smallest key of a magnitude of at least `bits`.
+constexpr uint64_t least_key(uint32_t bits) { return uint64_t{bits} << 32; }
 
 /// Moves every candidate with rank_key >= cut to `out`, ascending, and zeroes it in e.
 void take(const Candidates& candidates, uint64_t cut, uint32_t resolution, std::span<float> e,

@@ -7,6 +7,9 @@
 
 namespace tw {
 
+/// Elements handled at a time: few enough to stay in the first-level cache for a second look.
+inline constexpr size_t kBlock = 4096;
+
 /// Where kept entries are written; both arrays need room for n entries, however few are kept.
 struct CompactOutput {
   uint32_t* indices;

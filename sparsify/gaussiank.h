@@ -5,6 +5,7 @@
 
 #include "engine/dispatch.h"
 #include "sparsify/candidates.h"
+#include "sparsify/measure.h"
 #include "sparsify/selector.h"
 
 namespace tw {
@@ -18,13 +19,8 @@ class GaussianPaper : public Selector {
   SelectInfo select(Context& ctx, const SelectStep& in, SparseVector& out) override;
 
  private:
-  struct Moments {
-    double sum = 0, square = 0;
-  };
-  Moments add_and_measure(Context& ctx, std::span<const float> g, std::span<float> e);
-
   Candidates candidates_;
-  std::vector<Moments> blocks_;
+  std::vector<Measure> blocks_;
 };
 
 extern Bodies<std::unique_ptr<Selector>(const Settings&)> gaussiank_bodies;

@@ -4,6 +4,7 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <vector>
 
 namespace tw {
@@ -11,6 +12,15 @@ namespace tw {
 inline constexpr uint32_t kInfinityBits = 0x7f800000u;
 
 constexpr uint32_t magnitude_bits(float x) { return std::bit_cast<uint32_t>(x) & 0x7fffffffu; }
+
+/// The least magnitude above `threshold`, as bits: everything passes a negative threshold, nothing
+/// finite one that no float exceeds.
+constexpr uint32_t bits_above(double threshold) {
+  if (threshold < 0) return 0;
+  if (threshold >= double{std::numeric_limits<float>::max()}) return kInfinityBits;
+  const float nearest = static_cast<float>(threshold);
+  return magnitude_bits(nearest) + (double{nearest} <= threshold ? 1 : 0);
+}
 
 /// Fixed bins, logarithmic: 8 bits of exponent and 7 of mantissa, so bins are below 0.8 % wide.
 class LogHistogram {

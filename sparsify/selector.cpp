@@ -3,28 +3,39 @@
 #include <algorithm>
 #include <utility>
 
-#include "sparsify/magnitude.h"
+#include "engine/ops/sgd.h"
+#include "engine/ops/vector.h"
+#include "sparsify/compact.h"
 
 namespace tw {
 
-SelectInfo select_all(Context& ctx, const SelectStep& in, SparseVector& out) {
-  const auto [g, e] = std::pair(in.g, in.e);
-  check(ctx.device() == Device::cpu, "[select_all] this build has no {} body", name(ctx.device()));
-  SelectInfo info;
-  // entries are written always and kept by moving on, so each needs a place
-  out.reserve(out.count + e.size());
-  size_t count = out.count;
-  for (size_t i = 0; i < e.size(); ++i) {
-    const float u = g[i] + e[i];
-    if (magnitude_bits(u) >= kInfinityBits && info.nonfinite == SIZE_MAX) [[unlikely]]
-      info = {.nonfinite = i, .nonfinite_value = u};
-    out.indices[count] = in.base + static_cast<uint32_t>(i);
-    out.values[count] = u;
-    count += u != 0;
-    e[i] = 0;
+SelectInfo name_nonfinite(Context& ctx, std::span<const float> u) {
+  const size_t at = ops::first_nonfinite(ctx, u);
+  if (at == u.size()) return {};
+  return {.nonfinite = at, .nonfinite_value = u[at]};
+}
+
+void move_values(std::span<float> e, uint32_t base, SparseVector& out, size_t first) {
+  // each of these is a miss to memory: fetch well ahead
+  constexpr size_t ahead = 32;
+  for (size_t i = first; i < out.count; ++i) {
+    if (i + ahead < out.count) __builtin_prefetch(&e[out.indices[i + ahead] - base], 1);
+    out.values[i] = std::exchange(e[out.indices[i] - base], 0.0f);
   }
-  out.count = count;
-  return info;
+}
+
+SelectInfo select_all(Context& ctx, const SelectStep& in, SparseVector& out) {
+  check(ctx.device() == Device::cpu, "[select_all] this build has no {} body", name(ctx.device()));
+  const std::span<float> e = in.e;
+  out.reserve(out.count + e.size());
+  const size_t count =
+      add_and_compact(in.g.data(), e.data(), e.size(), 1, in.base,
+                      {out.indices.data() + out.count, out.values.data() + out.count});
+  const SelectInfo info = name_nonfinite(ctx, e);
+  if (info.nonfinite != SIZE_MAX) return info;
+  out.count += count;
+  ops::fill(ctx, e, 0);
+  return {};
 }
 
 size_t entries_to_keep(double density, size_t d) {

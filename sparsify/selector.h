@@ -42,6 +42,13 @@ class Selector {
   virtual bool common_indices() const { return false; }
 };
 
+/// Names the first NaN or infinity of u, if any.
+SelectInfo name_nonfinite(Context& ctx, std::span<const float> u);
+
+/// Moves the entries of e that out's indices from `first` on name (with `base` added) to its
+/// values, leaving zeros. On the CPU.
+void move_values(std::span<float> e, uint32_t base, SparseVector& out, size_t first);
+
 /// Chooses all non-zero entries: what every selector does for density >= 1.
 SelectInfo select_all(Context& ctx, const SelectStep& in, SparseVector& out);
 

@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "engine/dispatch.h"
-#include "sparsify/candidates.h"
 #include "sparsify/selector.h"
+#include "sparsify/top_candidates.h"
 
 namespace tw {
 
@@ -14,20 +14,16 @@ namespace tw {
 /// threshold comes from a histogram of all of u and the candidates are collected again.
 class TopK : public Selector {
  public:
-  /// `resolution`: mask of the magnitude bits that count; where two magnitudes agree in them, the
-  /// lower index goes first. All bits: exact. The upper 16: what a LogHistogram can tell apart.
-  explicit TopK(uint32_t resolution) : resolution_(resolution) {}
+  explicit TopK(uint32_t resolution = ~0u) : top_(resolution) {}
 
+  /// in.g may be empty: in.e holds u already.
   SelectInfo select(Context& ctx, const SelectStep& in, SparseVector& out) override;
 
  private:
-  uint64_t cut_key(size_t k);
-
-  uint32_t resolution_;
+  TopCandidates top_;
   Candidates candidates_;
-  LogHistogram histogram_;
+  LogHistogram sample_;
   std::vector<LogHistogram> whole_;  // of all of u, one a thread
-  std::vector<uint64_t> keys_;
 };
 
 extern Bodies<std::unique_ptr<Selector>(const Settings&)> topk_bodies;

@@ -1,0 +1,36 @@
+#include "sparsify/top_candidates.h"
+
+#include <algorithm>
+#include <functional>
+
+namespace tw {
+
+SelectInfo TopCandidates::take(Context& ctx, const Candidates& candidates, size_t k,
+                               std::span<float> e, uint32_t base, SparseVector& out) {
+  histogram_.clear();
+  for (const SparseVector& run : candidates.runs())
+    for (size_t i = 0; i < run.count; ++i) histogram_.add(magnitude_bits(run.values[i]));
+  if (histogram_.cut(1).edge >= kInfinityBits) return name_nonfinite(ctx, e);
+
+  const uint64_t cut = cut_key(candidates, k);
+  tw::take(candidates, cut, resolution_, e, base, out);
+  return {.threshold = std::bit_cast<float>(static_cast<uint32_t>(cut >> 32))};
+}
+
+uint64_t TopCandidates::cut_key(const Candidates& candidates, size_t k) {
+  if (candidates.count() <= k) return 0;
+  const auto [edge, above] = histogram_.cut(k);
+
+  // only the bin that holds the k-th entry needs a closer look
+  keys_.clear();
+  keys_.reserve(k);
+  for (const SparseVector& run : candidates.runs())
+    for (size_t i = 0; i < run.count; ++i)
+      if (magnitude_bits(run.values[i]) >> LogHistogram::kShift == edge >> LogHistogram::kShift)
+        keys_.push_back(rank_key(run.values[i], run.indices[i], resolution_));
+  const auto kth = keys_.begin() + static_cast<ptrdiff_t>(k - above - 1);
+  std::nth_element(keys_.begin(), kth, keys_.end(), std::greater<>());
+  return *kth;
+}
+
+}  // namespace tw
