@@ -76,15 +76,6 @@ Tensor ParameterArena::statistic(const Parameter& p) const {
   return statistic_values_.tensor(p.shape, DType::f32, p.offset * sizeof(float));
 }
 
-std::vector<DecayRange> ParameterArena::decay_ranges() const {
-  std::vector<DecayRange> ranges;
-  for (const Parameter& p : parameters_) {
-    if (ranges.empty() || ranges.back().decay != p.decay) ranges.push_back({p.offset, 0, p.decay});
-    ranges.back().length += p.length();
-  }
-  return ranges;
-}
-
 uint64_t ParameterArena::layout_hash() const {
   Hash hash;
   for (const auto* list : {&parameters_, &statistics_}) {

@@ -34,12 +34,6 @@ struct Parameter {
   size_t length() const { return static_cast<size_t>(shape.numel()); }
 };
 
-/// A run of neighbouring parameters with equal `decay`.
-struct DecayRange {
-  size_t offset, length;
-  bool decay;
-};
-
 class ParameterArena {
  public:
   /// Declares a trained parameter; the reference stays valid. Throws on a second use of a name.
@@ -65,7 +59,6 @@ class ParameterArena {
   Tensor gradient(const Parameter& p) const;
   Tensor statistic(const Parameter& p) const;
 
-  std::vector<DecayRange> decay_ranges() const;
   /// Hash of names, shapes and order: must be equal on all ranks.
   uint64_t layout_hash() const;
   /// The trained parameter that holds flat element `index`.

@@ -1,28 +1,15 @@
 #include "sparsify/sync_sgd.h"
 
+#include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <utility>
 
 #include "engine/ops/sgd.h"
 #include "engine/ops/vector.h"
+#include "sparsify/momentum_correction.h"
 
 namespace tw {
-
-Registry<Algorithm>& algorithms() {
-  static Registry<Algorithm> registry("sparsifier");
-  return registry;
-}
-
-Settings default_settings() {
-  Settings settings;
-  const auto declare = [&](const auto& registry) {
-    for (const auto& [name, entry] : registry.entries()) settings.declare(name, entry.settings);
-  };
-  declare(selectors());
-  declare(exchanges());
-  declare(algorithms());
-  return settings;
-}
 
 namespace {
 
@@ -39,111 +26,295 @@ class PhaseClock {
   std::chrono::steady_clock::time_point last_ = std::chrono::steady_clock::now();
 };
 
+Tensor flat(Context& ctx, std::span<float> x) {
+  return {x.data(), {static_cast<int64_t>(x.size())}, DType::f32, ctx.device()};
+}
+
+std::span<float> slice(std::span<float> x, const Segment& segment) {
+  return x.empty() ? x : x.subspan(segment.offset, segment.length);
+}
+
+/// Looks for a NaN or infinity in x; `offset`: what its index is counted from.
+void check_finite(Context& ctx, std::span<const float> x, size_t offset, Control& control) {
+  const size_t bad = ops::first_nonfinite(ctx, x);
+  if (bad == x.size() || control.nonfinite != SIZE_MAX) return;
+  control.nonfinite = offset + bad;
+  control.nonfinite_value = x[bad];
+}
+
 }  // namespace
 
 SyncSgd::SyncSgd(Context& ctx, Communicator& comm, ParameterArena& arena, const SgdConfig& config,
                  const Settings& settings)
-    : ctx_(ctx), comm_(comm), arena_(arena), config_(config), decay_ranges_(arena.decay_ranges()) {
+    : ctx_(ctx),
+      comm_(comm),
+      arena_(arena),
+      config_(config),
+      algorithm_(resolve_algorithm(config)),
+      updates_(plan_updates(arena, algorithm_)) {
   check(arena.size() < UINT32_MAX,
         "[train] the model has {} parameters; entries travel with 32-bit indices, so it may have "
         "at most {}",
         arena.size(), UINT32_MAX - 1);
-  const Algorithm& algorithm = algorithms().find(config.sparsifier).factory;
-  exchange_ = exchanges().find(algorithm.exchange).factory(settings);
   const size_t bytes = arena.size() * sizeof(float);
-  if (!exchange_->dense()) {
+  if (!algorithm_.selector.empty()) {
     selector_ = selectors()
-                    .find(algorithm.selector)
+                    .find(algorithm_.selector)
                     .factory(ctx, settings, {.rank = comm.rank(), .seed = config.seed});
+    // indices that all ranks know need not travel
+    if (selector_->common_indices() && config.exchange.empty() &&
+        algorithm_.exchange == "allgather")
+      algorithm_.exchange = "shared";
     residual_ = Buffer(ctx.device(), bytes);
   }
   if (config.momentum != 0) momentum_ = Buffer(ctx.device(), bytes);
+  if (algorithm_.momentum_before) {
+    masking_ = settings.flag("dgc.masking");
+    clip_ = settings.number("dgc.clip") / std::sqrt(static_cast<double>(comm.size()));
+    if (config.momentum != 0) local_momentum_ = Buffer(ctx.device(), bytes);
+  }
+
+  size_t small = 0;
+  const auto& factory = exchanges().find(algorithm_.exchange).factory;
+  for (Bucket& bucket : plan_buckets(arena, algorithm_, config.bucket_bytes)) {
+    small = std::max(small, bucket.dense_length());
+    parts_.push_back({std::move(bucket), factory(settings)});
+  }
+  check_parts();
+  if (small > 0) {
+    small_exchange_ = exchanges().find("allreduce").factory(settings);
+    small_ = Buffer(ctx.device(), (small + 1) * sizeof(float));
+  }
+  if (config.overlap) {
+    thread_ctx_ = std::make_unique<Context>(ctx.device(), ctx.threads());
+    thread_ = std::make_unique<InOrder>([this] { thread_ctx_->bind_thread(); },
+                                        [this](size_t i) { run(*thread_ctx_, parts_[i]); });
+  }
+}
+
+void SyncSgd::check_parts() const {
+  const Exchange& exchange = *parts_.front().exchange;
+  check(!exchange.dense() || !selector_,
+        "[train] exchange {} sums whole gradients and takes no selector ({})", algorithm_.exchange,
+        algorithm_.selector);
+  check(exchange.dense() || selector_, "[train] exchange {} needs a selector (--selector)",
+        algorithm_.exchange);
+  check(!exchange.needs_common_indices() || selector_->common_indices(),
+        "[train] exchange {} needs a selector whose indices agree on all ranks; {} has its own on "
+        "each",
+        algorithm_.exchange, algorithm_.selector);
 }
 
 StepReport SyncSgd::step(const StepInput& input) {
-  const std::span<float> g = arena_.gradients();
-  const uint64_t bytes_before = comm_.bytes_sent();
-  StepReport report;
-  Control control{.stop = input.stop};
-  PhaseClock clock;
-
-  if (selector_)
-    report.k = select(input.density, input.step, control);
-  else
-    report.k = check_finite(control);
-  report.nnz = selector_ ? selected_.count : g.size();
-  report.sec_select = clock.lap(ctx_);
-
-  exchange_->run(ctx_, comm_,
-                 {.gradient = g,
-                  .gradient_control = arena_.gradients_with_control(),
-                  .residual = residual(),
-                  .mine = &selected_,
-                  .k = report.k,
-                  .step = input.step},
-                 control);
-  if (control.nonfinite_rank >= 0) report_nonfinite(control, input.step);
-  report.stop = control.stop;
-  report.bytes_sent = comm_.bytes_sent() - bytes_before;
-  report.sec_exchange = clock.lap(ctx_);
-
-  update(input.lr);
-  report.sec_update = clock.lap(ctx_);
-  return report;
+  begin(input);
+  return finish();
 }
 
-size_t SyncSgd::select(double density, uint64_t step, Control& control) {
-  const std::span<const float> g = arena_.gradients();
-  const size_t k = density < 1 ? entries_to_keep(density, g.size()) : g.size();
-  selected_.count = 0;
-  const SelectStep in{.g = g, .e = residual(), .k = k, .density = density, .step = step};
-  const SelectInfo info =
-      density < 1 ? selector_->select(ctx_, in, selected_) : select_all(ctx_, in, selected_);
-  control.nonfinite = info.nonfinite;
-  if (info.nonfinite != SIZE_MAX) {
-    control.nonfinite_value = info.nonfinite_value;  // of u: the sum overflows where g does not
-    selected_.count = 0;
+void SyncSgd::begin(const StepInput& input) {
+  input_ = input;
+  report_ = {};
+  bytes_before_ = comm_.bytes_sent();
+  ready_ = 0;
+  for (Part& part : parts_) part.waiting_for = part.bucket.parameters;
+  if (thread_) thread_->start();
+}
+
+void SyncSgd::final(const Parameter& parameter) {
+  if (!thread_) return;
+  const auto part = std::ranges::lower_bound(parts_, parameter.offset, std::greater<>(),
+                                             [](const Part& p) { return p.bucket.offset; });
+  --part->waiting_for;
+  const size_t before = ready_;
+  while (ready_ < parts_.size() && parts_[ready_].waiting_for == 0) ++ready_;
+  if (ready_ > before) thread_->release(ready_);
+}
+
+StepReport SyncSgd::finish() {
+  PhaseClock clock;
+  if (thread_) {
+    thread_->release(parts_.size());
+    thread_->wait();
+    // the rest was hidden behind backward
+    report_.sec_select = 0;
+    report_.sec_exchange = clock.lap(ctx_);
+  } else {
+    for (Part& part : parts_) run(ctx_, part);
   }
-  if (!config_.error_feedback) ops::fill(ctx_, residual(), 0);
+  report_.bytes_sent = comm_.bytes_sent() - bytes_before_;
+  clock.lap(ctx_);
+  if (!parts_.front().exchange->updates_at_root()) update(ctx_, {0, arena_.size()});
+  report_.sec_update += clock.lap(ctx_);
+  return report_;
+}
+
+void SyncSgd::run(Context& ctx, Part& part) {
+  const Bucket& bucket = part.bucket;
+  const Segment whole{bucket.offset, bucket.length};
+  const ExchangeStep step{
+      .gradient = slice(arena_.gradients(), whole),
+      .gradient_control = arena_.gradients_with_control().subspan(whole.offset, whole.length + 1),
+      .residual = slice(residual(), whole),
+      .mine = &selected_,
+      .k = entries_asked(bucket),
+      .step = input_.step};
+  PhaseClock clock;
+  Control control{.stop = input_.stop};
+  selected_.count = 0;
+  if (!bucket.dense.empty()) sum_dense_segments(ctx, bucket);
+  const bool selects = part.exchange->prepare(ctx, comm_, step, control);
+  report_.sec_exchange += clock.lap(ctx);
+
+  if (!selector_)
+    check_finite(ctx, step.gradient, 0, control);
+  else if (selects)
+    select(ctx, bucket, control);
+  report_.k += step.k;
+  report_.nnz += selector_ ? selected_.count : bucket.length;
+  report_.sec_select += clock.lap(ctx);
+
+  part.exchange->run(ctx, comm_, step, control);
+  if (control.nonfinite_rank >= 0) report_nonfinite(control, bucket.offset);
+  report_.stop |= control.stop;
+  if (selector_ && !config_.error_feedback) ops::fill(ctx, step.residual, 0);
+  unpack_dense_segments(ctx, bucket);
+  report_.sec_exchange += clock.lap(ctx);
+
+  if (!part.exchange->updates_at_root()) return;
+  if (comm_.rank() == 0) update(ctx, whole);
+  report_.sec_update += clock.lap(ctx);
+  part.exchange->publish(ctx, comm_, slice(arena_.values(), whole));
+  report_.sec_exchange += clock.lap(ctx);
+}
+
+size_t SyncSgd::entries_asked(const Bucket& bucket) const {
+  if (!selector_ || input_.density >= 1) return bucket.length - bucket.dense_length();
+  size_t k = 0;
+  for (const Segment& segment : bucket.sparse) k += entries_to_keep(input_.density, segment.length);
   return k;
 }
 
-// before the sum: afterwards nobody could tell whose it was
-size_t SyncSgd::check_finite(Control& control) {
-  const std::span<const float> g = arena_.gradients();
-  const size_t bad = ops::first_nonfinite(ctx_, g);
-  if (bad < g.size()) {
-    control.nonfinite = bad;
-    control.nonfinite_value = g[bad];
+void SyncSgd::select(Context& ctx, const Bucket& bucket, Control& control) {
+  for (const Segment& segment : bucket.sparse) {
+    const std::span<float> g = slice(arena_.gradients(), segment);
+    const std::span<float> q = slice(local_momentum(), segment);
+    if (clip_ > 0) clip_norm(ctx, clip_, g);
+    if (!q.empty())
+      correct_momentum(ctx, static_cast<float>(config_.momentum), config_.nesterov, g, q);
+
+    const size_t first = selected_.count, place = segment.offset - bucket.offset;
+    const SelectStep in{.g = g,
+                        .e = slice(residual(), segment),
+                        .k = entries_to_keep(std::min(1.0, input_.density), segment.length),
+                        .density = input_.density,
+                        .base = static_cast<uint32_t>(place),
+                        .step = input_.step};
+    const SelectInfo info =
+        input_.density < 1 ? selector_->select(ctx, in, selected_) : select_all(ctx, in, selected_);
+    if (info.nonfinite != SIZE_MAX && control.nonfinite == SIZE_MAX) {
+      control.nonfinite = place + info.nonfinite;
+      control.nonfinite_value = info.nonfinite_value;  // of u: the sum overflows where g does not
+    }
+    if (!q.empty() && masking_)
+      mask_momentum(ctx, selected_.index_span().subspan(first),
+                    slice(local_momentum(), {bucket.offset, bucket.length}));
   }
-  return g.size();
+  if (control.nonfinite != SIZE_MAX) selected_.count = 0;
 }
 
-void SyncSgd::update(double lr) {
-  ops::SgdParams params{.lr = static_cast<float>(lr),
-                        .momentum = static_cast<float>(config_.momentum),
-                        .weight_decay = 0,
-                        .nesterov = config_.nesterov,
-                        .scale = 1.0f / static_cast<float>(comm_.size())};
-  for (const auto& [offset, length, decay] : decay_ranges_) {
-    params.weight_decay = decay ? static_cast<float>(config_.weight_decay) : 0;
-    const std::span<float> m = momentum().empty() ? momentum() : momentum().subspan(offset, length);
-    ops::sgd_update(ctx_, params, arena_.gradients().subspan(offset, length), m,
-                    arena_.values().subspan(offset, length));
+/// Packs the segments, sums them over the ranks, and leaves the sums packed.
+void SyncSgd::sum_dense_segments(Context& ctx, const Bucket& bucket) {
+  Control control{.stop = input_.stop};
+  const std::span<float> packed = small_.as<float>().first(bucket.dense_length() + 1);
+  size_t at = 0;
+  for (const Segment& segment : bucket.dense) {
+    const std::span<float> g = slice(arena_.gradients(), segment);
+    check_finite(ctx, g, segment.offset, control);
+    ops::convert(ctx, flat(ctx, g), flat(ctx, packed.subspan(at, g.size())));
+    at += g.size();
+  }
+  small_exchange_->run(ctx, comm_,
+                       {.gradient = packed.first(at),
+                        .gradient_control = packed,
+                        .residual = {},
+                        .step = input_.step},
+                       control);
+  if (control.nonfinite_rank >= 0) report_nonfinite(control, 0);
+}
+
+void SyncSgd::unpack_dense_segments(Context& ctx, const Bucket& bucket) {
+  size_t at = 0;
+  for (const Segment& segment : bucket.dense) {
+    ops::convert(ctx, flat(ctx, small_.as<float>().subspan(at, segment.length)),
+                 flat(ctx, slice(arena_.gradients(), segment)));
+    at += segment.length;
   }
 }
 
-void SyncSgd::report_nonfinite(const Control& control, uint64_t step) const {
-  const Parameter& parameter = arena_.at(control.nonfinite);
+void SyncSgd::update(Context& ctx, const Segment& of) {
+  const float lr = static_cast<float>(input_.lr), momentum = static_cast<float>(config_.momentum);
+  const float mean = 1.0f / static_cast<float>(comm_.size());
+  for (const UpdateRange& range : updates_) {
+    const size_t begin = std::max(range.offset, of.offset);
+    const size_t end = std::min(range.offset + range.length, of.offset + of.length);
+    if (begin >= end) continue;
+    const Segment part{begin, end - begin};
+    const std::span<float> g = slice(arena_.gradients(), part);
+    const std::span<float> m = slice(this->momentum(), part), w = slice(arena_.values(), part);
+    const float decay = range.decay ? static_cast<float>(config_.weight_decay) : 0;
+    ops::SgdParams params{.lr = lr,
+                          .momentum = momentum,
+                          .weight_decay = decay,
+                          .nesterov = config_.nesterov,
+                          .scale = mean};
+    if (range.corrected) {
+      // the sum has its momentum already; weight decay has one of its own (Lin et al.'s code)
+      if (decay > 0) {
+        params.scale = 0;
+        ops::sgd_update(ctx, params, g, m, w);
+      }
+      params = {.lr = lr, .momentum = 0, .weight_decay = 0, .nesterov = false, .scale = mean};
+    }
+    ops::sgd_update(ctx, params, g, m, w);
+  }
+}
+
+void SyncSgd::report_nonfinite(const Control& control, size_t offset) const {
+  const size_t at = offset + control.nonfinite;
+  const Parameter& parameter = arena_.at(at);
   fail<SharedFault>("[train] rank {}: gradient of {} is {} at element {} (step {})",
                     control.nonfinite_rank, parameter.name, control.nonfinite_value,
-                    control.nonfinite - parameter.offset, step);
+                    at - parameter.offset, input_.step);
+}
+
+std::vector<std::span<std::byte>> SyncSgd::exchange_state() {
+  std::vector<std::span<std::byte>> states;
+  for (Part& part : parts_) states.push_back(part.exchange->state());
+  return states;
 }
 
 size_t SyncSgd::memory_bytes(const SgdConfig& config, size_t d) {
-  const bool dense = algorithms().find(config.sparsifier).factory.selector.empty();
-  const size_t vectors = (config.momentum != 0 ? 1 : 0) + 1;  // residual or allreduce scratch
+  const Algorithm algorithm = resolve_algorithm(config);
+  const bool dense = algorithm.selector.empty();
+  const bool momentum = config.momentum != 0;
+  // momentum after, momentum before, residual or allreduce scratch
+  const size_t vectors = (momentum ? 1 : 0) + (momentum && algorithm.momentum_before ? 1 : 0) + 1;
   return vectors * d * sizeof(float) + (dense ? sizeof(float) : 0);
+}
+
+uint64_t SyncSgd::wire_bytes(const SgdConfig& config, const Settings& settings,
+                             const ParameterArena& arena, int ranks, double density) {
+  const Algorithm algorithm = resolve_algorithm(config);
+  const auto exchange = exchanges().find(algorithm.exchange).factory(settings);
+  const auto small = exchanges().find("allreduce").factory(settings);
+  uint64_t bytes = 0;
+  for (const Bucket& bucket : plan_buckets(arena, algorithm, config.bucket_bytes)) {
+    size_t k = 0;
+    for (const Segment& s : bucket.sparse)
+      k += density < 1 ? entries_to_keep(density, s.length) : s.length;
+    bytes += exchange->wire_bytes(ranks, bucket.length, k * static_cast<size_t>(ranks));
+    if (!bucket.dense.empty()) bytes += small->wire_bytes(ranks, bucket.dense_length(), 0);
+  }
+  return bytes;
 }
 
 }  // namespace tw

@@ -5,48 +5,16 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "engine/arena.h"
-#include "engine/safetensors.h"
+#include "sparsify/algorithm.h"
+#include "sparsify/buckets.h"
 #include "sparsify/exchange.h"
+#include "sparsify/in_order.h"
 #include "sparsify/selector.h"
 
 namespace tw {
-
-/// Which slice of the flat vector one selection is made from.
-enum class Scope : uint8_t {
-  model,  ///< all of it
-  layer,  ///< each tensor on its own
-};
-
-/// A named algorithm is nothing but its parts.
-struct Algorithm {
-  std::string selector;  ///< registered name; empty for dense
-  std::string exchange;  ///< registered name
-  /// Momentum before the selection (momentum correction and factor masking, Lin et al. 2018,
-  /// section 3) instead of after the mean.
-  bool momentum_before = false;
-  Scope scope = Scope::model;  ///< unless the user asks for another
-  /// Tensors of one dimension (batch norm, biases) travel whole, with momentum after the mean.
-  bool small_tensors_dense = false;
-};
-Registry<Algorithm>& algorithms();
-
-/// The settings of every selector, exchange and algorithm, at their defaults.
-Settings default_settings();
-
-struct SgdConfig {
-  std::string sparsifier = "dense";
-  double momentum = 0.9;
-  double weight_decay = 1e-4;
-  bool nesterov = false;
-  bool error_feedback = true;
-  // empty: as the named algorithm has it
-  std::string selector{}, exchange{}, scope{};
-  size_t bucket_bytes = size_t{4} << 20;  ///< layer scope: neighbouring tensors travel together
-  bool overlap = false;                   ///< exchanges run while backward goes on
-  uint64_t seed = 1;
-};
 
 /// What changes from step to step.
 struct StepInput {
@@ -74,28 +42,64 @@ class SyncSgd {
   /// Throws Fault, on every rank in the same step, when a gradient is not finite.
   StepReport step(const StepInput& input);
 
+  // The same in three parts, around backward: with `overlap` the exchange of a bucket runs from
+  // when its last gradient is final; without, all run in finish. The bits are the same.
+  void begin(const StepInput& input);
+  void final(const Parameter& parameter);
+  StepReport finish();
+
+  /// What stayed behind on this rank; accumulated velocity when momentum comes before.
   std::span<float> residual() { return residual_.as<float>(); }
+  /// Momentum after the mean, the same on all ranks.
   std::span<float> momentum() { return momentum_.as<float>(); }
+  /// Momentum before the selection, this rank's own; empty when there is none.
+  std::span<float> local_momentum() { return local_momentum_.as<float>(); }
+  /// What exchanges remember on this rank, bucket by bucket.
+  std::vector<std::span<std::byte>> exchange_state();
 
   /// Bytes of momentum, residual and exchange buffers (for the plan).
   static size_t memory_bytes(const SgdConfig& config, size_t d);
+  /// Bytes that all ranks together send in one step, if every rank selects what it is asked for.
+  static uint64_t wire_bytes(const SgdConfig& config, const Settings& settings,
+                             const ParameterArena& arena, int ranks, double density);
 
  private:
-  // each returns k
-  size_t select(double density, uint64_t step, Control& control);
-  size_t check_finite(Control& control);
-  void update(double lr);
-  [[noreturn]] void report_nonfinite(const Control& control, uint64_t step) const;
+  // one exchange a bucket: it may remember things
+  struct Part {
+    Bucket bucket;
+    std::unique_ptr<Exchange> exchange;
+    size_t waiting_for = 0;  // tensors whose gradient backward has not finished
+  };
+
+  void check_parts() const;
+  void run(Context& ctx, Part& part);
+  size_t entries_asked(const Bucket& bucket) const;
+  void select(Context& ctx, const Bucket& bucket, Control& control);
+  void sum_dense_segments(Context& ctx, const Bucket& bucket);
+  void unpack_dense_segments(Context& ctx, const Bucket& bucket);
+  void update(Context& ctx, const Segment& of);
+  [[noreturn]] void report_nonfinite(const Control& control, size_t offset) const;
 
   Context& ctx_;
   Communicator& comm_;
   ParameterArena& arena_;
   SgdConfig config_;
+  Algorithm algorithm_;
+  std::vector<UpdateRange> updates_;
+  bool masking_ = true;  // both of momentum before the selection
+  double clip_ = 0;
   std::unique_ptr<Selector> selector_;  // null for dense
-  std::unique_ptr<Exchange> exchange_;
-  Buffer residual_, momentum_;
+  std::vector<Part> parts_;
+  std::unique_ptr<Exchange> small_exchange_;  // of dense segments beside sparse ones
+  Buffer residual_, momentum_, local_momentum_, small_;
   SparseVector selected_;
-  std::vector<DecayRange> decay_ranges_;
+
+  StepInput input_;
+  StepReport report_;
+  uint64_t bytes_before_ = 0;
+  size_t ready_ = 0;  // parts, in order, whose gradients are final
+  std::unique_ptr<Context> thread_ctx_;
+  std::unique_ptr<InOrder> thread_;  // last: it ends before what it uses
 };
 
 }  // namespace tw

@@ -42,9 +42,9 @@ void remove_old(const fs::path& folder) {
 }
 
 /// Keys of the configuration without influence on the weights.
-const char* const kHarmless[] = {"output_dir", "name",          "eval_every", "checkpoint_every",
-                                 "data_dir",   "max_steps",     "workers",    "checkpoint_steps",
-                                 "device",     "loader_threads"};
+const char* const kHarmless[] = {"output_dir", "name",           "eval_every", "checkpoint_every",
+                                 "data_dir",   "max_steps",      "workers",    "checkpoint_steps",
+                                 "device",     "loader_threads", "overlap"};
 /// Keys without which the checkpoint makes no sense.
 const char* const kEssential[] = {"model", "dataset", "seed", "val_size"};
 
@@ -66,23 +66,59 @@ std::map<std::string, std::string> describe(const TrainConfig& config, const Pos
   return {{"format", kFormat}, {"thinwire", json.dump()}};
 }
 
-/// Sums the residuals of all old ranks and gives element i to rank i mod P; averages statistics.
+/// The vectors that each rank has of its own and whose sum over the ranks is what counts.
+std::vector<std::pair<const char*, std::span<float>>> own_vectors(SyncSgd& sgd) {
+  std::vector<std::pair<const char*, std::span<float>>> own{{"residual", sgd.residual()}};
+  if (!sgd.local_momentum().empty()) own.emplace_back("local_momentum", sgd.local_momentum());
+  return own;
+}
+
+std::string exchange_name(size_t bucket) { return fmt::format("exchange.{}", bucket); }
+
+Tensor flat(std::span<std::byte> bytes) {
+  return {bytes.data(), {static_cast<int64_t>(bytes.size())}, DType::u8, Device::cpu};
+}
+
+/// Sums the old ranks' vectors and gives element i to rank i mod P; averages statistics.
 void deal_out(Communicator& comm, const fs::path& checkpoint, int64_t old_ranks, SyncSgd& sgd,
               std::span<float> statistics) {
-  const std::span<float> residual = sgd.residual();
-  std::ranges::fill(residual, 0.0f);
+  const auto own = own_vectors(sgd);
+  for (const auto& [name, values] : own) std::ranges::fill(values, 0.0f);
   std::ranges::fill(statistics, 0.0f);
+  const size_t ranks = static_cast<size_t>(comm.size()), first = static_cast<size_t>(comm.rank());
   for (int r = 0; r < old_ranks; ++r) {
     const SafetensorsReader file(rank_file(checkpoint, r));
-    const auto old_residual = flat_from(file, "residual", residual.size());
+    for (const auto& [name, values] : own) {
+      const auto old = flat_from(file, name, values.size());
+      for (size_t i = first; i < values.size(); i += ranks) values[i] += old[i];
+    }
     const auto old_statistics = flat_from(file, "statistics", statistics.size());
-    const size_t ranks = static_cast<size_t>(comm.size());
-    for (size_t i = static_cast<size_t>(comm.rank()); i < residual.size(); i += ranks)
-      residual[i] += old_residual[i];
     for (size_t i = 0; i < statistics.size(); ++i)
       statistics[i] += old_statistics[i] / static_cast<float>(old_ranks);
   }
 }
+
+/// This rank's own file, with everything in it that this run needs.
+struct OwnState {
+  OwnState(const fs::path& path, SyncSgd& sgd, size_t statistics_length) : file(path) {
+    for (const auto& [name, values] : own_vectors(sgd))
+      vectors.push_back(flat_from(file, name, values.size()));
+    statistics = flat_from(file, "statistics", statistics_length);
+    const auto states = sgd.exchange_state();
+    for (size_t i = 0; i < states.size(); ++i) {
+      if (states[i].empty()) continue;
+      exchanges.push_back(file.tensor(exchange_name(i)).as<uint8_t>());
+      check(exchanges.back().size() == states[i].size(),
+            "[checkpoint] {}: {} has {} bytes; this run needs {}", path.string(), exchange_name(i),
+            exchanges.back().size(), states[i].size());
+    }
+  }
+
+  SafetensorsReader file;
+  std::vector<std::span<const float>> vectors;
+  std::span<const float> statistics;
+  std::vector<std::span<const uint8_t>> exchanges;
+};
 
 }  // namespace
 
@@ -113,8 +149,11 @@ void save_checkpoint(Context& ctx, Communicator& comm, const fs::path& folder,
 
   const std::span<float> local = model.arena().statistic_values();
   SafetensorsWriter own;
-  own.add("residual", flat(sgd.residual()));
+  for (const auto& [name, values] : own_vectors(sgd)) own.add(name, flat(values));
   own.add("statistics", flat(local));
+  const auto states = sgd.exchange_state();
+  for (size_t i = 0; i < states.size(); ++i)
+    if (!states[i].empty()) own.add(exchange_name(i), flat(states[i]));
   own.write(rank_file(part, comm.rank()));
   if (root) {
     SafetensorsWriter momentum;
@@ -182,12 +221,13 @@ Resumed load_checkpoint(Communicator& comm, const fs::path& checkpoint, const Tr
   const auto m = flat_from(momentum, "momentum", sgd.momentum().size());
   const std::span<float> statistics = model.arena().statistic_values();
   if (old_ranks == comm.size()) {
-    const SafetensorsReader own(rank_file(checkpoint, comm.rank()));
-    const auto residual = flat_from(own, "residual", sgd.residual().size());
-    const auto local = flat_from(own, "statistics", statistics.size());
+    const OwnState own(rank_file(checkpoint, comm.rank()), sgd, statistics.size());
     load_weights(weights, model.arena());
-    std::ranges::copy(residual, sgd.residual().begin());
-    std::ranges::copy(local, statistics.begin());
+    for (size_t i = 0; const auto& [name, values] : own_vectors(sgd))
+      std::ranges::copy(own.vectors[i++], values.begin());
+    std::ranges::copy(own.statistics, statistics.begin());
+    for (size_t i = 0; const std::span<std::byte> state : sgd.exchange_state())
+      if (!state.empty()) std::ranges::copy(std::as_bytes(own.exchanges[i++]), state.begin());
   } else {
     load_weights(weights, model.arena());
     deal_out(comm, checkpoint, old_ranks, sgd, statistics);

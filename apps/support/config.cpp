@@ -53,7 +53,7 @@ void apply_file(TrainConfig& config, OptionTable& table, const std::filesystem::
 
 void check_combinations(const TrainConfig& c) {
   models().find(c.model);
-  algorithms().find(c.sparsifier);
+  resolve_algorithm(c.sgd());
   if (c.dataset != "auto") datasets().find(c.dataset);
   allreduces().find(c.settings.text("allreduce.collective"));
   check(c.density > 0, "[options] density is {}; expected more than 0, at most 1", c.density);
@@ -89,6 +89,14 @@ OptionTable TrainConfig::table() {
   t.add(algorithm, "density-warmup", density_warmup,
         "density of the first epochs, one value an epoch");
   t.range(0, 1);
+  t.add(algorithm, "selector", selector, "another selector than the sparsifier's (see --list)");
+  t.add(algorithm, "exchange", exchange, "another exchange than the sparsifier's (see --list)");
+  t.add(algorithm, "scope", scope, "select from the whole model or from each tensor (layer)");
+  t.choices({"auto", "model", "layer"});
+  t.add(algorithm, "bucket-mib", bucket_mib,
+        "with layers: neighbouring tensors travel together until they hold so much");
+  t.range(0, 1e6);
+  t.add(algorithm, "overlap", overlap, "with layers: exchange while backward goes on");
   t.add(algorithm, "allreduce", allreduce, "dense collective (see --list)");
   t.add(algorithm, "no-error-feedback", no_error_feedback, "drop what was not sent");
 
@@ -149,6 +157,20 @@ Json TrainConfig::json() {
   for (const char* key : {"dry_run", "list", "config", "resume", "seeds", "allreduce"})
     object.erase(key);
   return object;
+}
+
+SgdConfig TrainConfig::sgd() const {
+  return {.sparsifier = sparsifier,
+          .momentum = momentum,
+          .weight_decay = weight_decay,
+          .nesterov = nesterov,
+          .error_feedback = !no_error_feedback,
+          .selector = selector,
+          .exchange = exchange,
+          .scope = scope == "auto" ? "" : scope,
+          .bucket_bytes = static_cast<size_t>(bucket_mib * 1024 * 1024),
+          .overlap = overlap,
+          .seed = static_cast<uint64_t>(seed)};
 }
 
 TrainConfig parse_train_config(int argc, char** argv) {

@@ -6,6 +6,7 @@
 
 #include "apps/support/options.h"
 #include "engine/settings.h"
+#include "sparsify/algorithm.h"
 
 namespace tw {
 
@@ -20,6 +21,11 @@ struct TrainConfig {
 
   // algorithm
   std::string sparsifier = "dense";
+  std::string selector;
+  std::string exchange;
+  std::string scope = "auto";
+  double bucket_mib = 1;
+  bool overlap = false;
   double density = 0.001;
   std::vector<double> density_warmup{0.015625, 0.004};
   std::string allreduce;
@@ -62,6 +68,8 @@ struct TrainConfig {
   OptionTable table();
   /// The resolved configuration as written to config.json.
   Json json();
+  /// What of it the optimizer needs to know.
+  SgdConfig sgd() const;
 };
 
 /// Defaults, then the JSON file of --config (or of the run that --resume names), then flags.

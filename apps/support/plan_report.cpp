@@ -23,13 +23,11 @@ void report_plan(Console& console, const TrainConfig& config, const DataSplit& d
       "{} parameters and gradients + {} optimizer = {}",
       text(memory.workspace), text(memory.persistent), text(memory.scratch), text(parameters),
       text(optimizer), text(memory.total() + parameters + optimizer));
-  const auto exchange = exchanges()
-                            .find(algorithms().find(config.sparsifier).factory.exchange)
-                            .factory(config.settings);
-  const size_t k = exchange->dense() ? d : entries_to_keep(config.density, d);
-  const uint64_t bytes = exchange->wire_bytes(ranks, d, k * static_cast<size_t>(ranks));
-  console.line("{}: {} of {} entries a step and rank, {} on the wire a step", config.sparsifier, k,
-               d, text(bytes));
+  const bool dense = resolve_algorithm(sgd).selector.empty();
+  const uint64_t bytes =
+      SyncSgd::wire_bytes(sgd, config.settings, model.arena(), ranks, config.density);
+  console.line("{}: {} of {} entries a step and rank, {} on the wire a step", config.sparsifier,
+               dense ? d : entries_to_keep(config.density, d), d, text(bytes));
 }
 
 }  // namespace tw

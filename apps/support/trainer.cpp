@@ -88,11 +88,7 @@ void Run::prepare() {
                          .label_smoothing = static_cast<float>(config_.label_smoothing),
                          .mean = data_.mean,
                          .deviation = data_.deviation});
-  const SgdConfig sgd{.sparsifier = config_.sparsifier,
-                      .momentum = config_.momentum,
-                      .weight_decay = config_.weight_decay,
-                      .nesterov = config_.nesterov,
-                      .error_feedback = !config_.no_error_feedback};
+  const SgdConfig sgd = config_.sgd();
   report_plan(console_, config_, data_, model_, memory, sgd, comm_.size());
   if (config_.dry_run) return;
 
@@ -142,21 +138,23 @@ StepRecord Run::train_step() {
   std::memcpy(model_.labels().data, batch.labels.data, batch.labels.bytes());
   record.phases.data = watch.lap();
 
+  record.lr = learning_rate(config_, at_.epoch, at_.batch, train_loader_->batches());
+  record.density = density_of(config_, at_.epoch);
+  sgd_->begin({.step = static_cast<uint64_t>(at_.step),
+               .lr = record.lr,
+               .density = record.density,
+               .stop = stop_.load()});
   const Pass pass{
       .ctx = ctx_,
       .seed = static_cast<uint64_t>(config_.seed) * 65536 + static_cast<uint64_t>(comm_.rank()),
-      .step = static_cast<uint64_t>(at_.step)};
+      .step = static_cast<uint64_t>(at_.step),
+      .on_final = [this](const Parameter& parameter) { sgd_->final(parameter); }};
   const ops::LossSums sums = model_.forward(pass);
   record.phases.forward = watch.lap();
   model_.backward(pass);
   record.phases.backward = watch.lap();
 
-  record.lr = learning_rate(config_, at_.epoch, at_.batch, train_loader_->batches());
-  record.density = density_of(config_, at_.epoch);
-  const StepReport report = sgd_->step({.step = static_cast<uint64_t>(at_.step),
-                                        .lr = record.lr,
-                                        .density = record.density,
-                                        .stop = stop_.load()});
+  const StepReport report = sgd_->finish();
   watch.lap();
   model_.refresh(ctx_);
   record.phases.select = report.sec_select;

@@ -126,23 +126,6 @@ TEST(Arena, FindsTheParameterOfAnElement) {
   EXPECT_THROW(arena.at(arena.size()), std::logic_error);
 }
 
-TEST(Arena, NeighboursWithEqualDecayMakeOneRange) {
-  ParameterArena arena;
-  declare(arena);
-  const std::vector<DecayRange> ranges = arena.decay_ranges();
-  ASSERT_EQ(ranges.size(), 3u);
-  EXPECT_TRUE(ranges[0].decay);
-  EXPECT_FALSE(ranges[1].decay);
-  EXPECT_EQ(ranges[1].length, 10u);
-  EXPECT_TRUE(ranges[2].decay);
-  size_t end = 0;
-  for (const DecayRange& range : ranges) {
-    EXPECT_EQ(range.offset, end);
-    end += range.length;
-  }
-  EXPECT_EQ(end, arena.size());
-}
-
 TEST(Arena, LayoutHashTellsEveryDifference) {
   using Build = std::function<void(ParameterArena&)>;
   const auto hash = [](const Build& build) {

@@ -1,5 +1,9 @@
 // The optimizer around selection and exchange: PyTorch's SGD on the mean of what was exchanged.
 
+#include <atomic>
+#include <chrono>
+#include <thread>
+
 #include "tests/support/ranks.h"
 #include "tests/support/sgd_rig.h"
 
@@ -95,6 +99,83 @@ TEST(SyncSgd, EveryEntryTravelsInTheEnd) {
       rig.sgd->step({.step = step, .lr = 1, .density = 0.1});
     }
     for (size_t i = 0; i < 1000; ++i) EXPECT_EQ(rig.arena.values()[i], before[i] - total[i]);
+  });
+}
+
+/// Steps of a rig as backward would drive them: gradients become final from the last to the first.
+void drive(SgdRig& rig, uint64_t steps, double density) {
+  for (uint64_t step = 0; step < steps; ++step) {
+    rig.set_gradients(rounding_kind(), step);
+    rig.sgd->begin({.step = step, .lr = 0.1, .density = density});
+    const auto& parameters = rig.arena.parameters();
+    for (auto p = parameters.rbegin(); p != parameters.rend(); ++p) rig.sgd->final(*p);
+    rig.sgd->finish();
+  }
+}
+
+TEST(SyncSgd, OverlapDoesNotChangeABit) {
+  for (int ranks : {1, 2, 3, 4})
+    run_ranks(ranks, [](Context& ctx, Communicator& comm) {
+      for (const Variant& variant : variants())
+        for (size_t bucket_bytes : {size_t{0}, size_t{1600}, size_t{1} << 20})
+          for (double density : {0.05, 1.0}) {
+            SgdConfig config{.sparsifier = variant.algorithm, .scope = "layer"};
+            config.bucket_bytes = bucket_bytes;
+            SgdRig plain(ctx, comm, 1000, config, variant.settings);
+            config.overlap = true;
+            SgdRig overlapped(ctx, comm, 1000, config, variant.settings);
+            drive(plain, 3, density);
+            drive(overlapped, 3, density);
+            EXPECT_TRUE(same_bits(plain.arena.values(), overlapped.arena.values())) << variant.name;
+            EXPECT_TRUE(same_bits(plain.sgd->residual(), overlapped.sgd->residual()))
+                << variant.name;
+          }
+    });
+}
+
+TEST(SyncSgd, OverlappedExchangesStartBeforeBackwardEnds) {
+  run_ranks(2, [](Context& ctx, Communicator& comm) {
+    SgdConfig config{.sparsifier = "dense", .scope = "layer", .bucket_bytes = 0, .overlap = true};
+    SgdRig rig(ctx, comm, 1000, config);
+    rig.set_gradients(wide(), 0);
+    rig.sgd->begin({.lr = 0});
+    rig.sgd->final(rig.arena.parameters().back());
+    // the sum of the last tensor arrives while the others' gradients are not final yet
+    const std::span<const float> last = rig.arena.gradients().last(1);
+    float sum = 0;
+    for (int rank = 0; rank < 2; ++rank) sum += SgdRig::gradient(wide(), rank, 0, 999);
+    const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+    while (std::atomic_ref(const_cast<float&>(last[0])).load() != sum &&
+           std::chrono::steady_clock::now() < deadline)
+      std::this_thread::yield();
+    EXPECT_EQ(last[0], sum);
+    rig.sgd->finish();
+  });
+}
+
+TEST(SyncSgd, LayerScopeSelectsFromEachTensorByItself) {
+  run_ranks(2, [](Context& ctx, Communicator& comm) {
+    SgdRig rig(ctx, comm, 1000, {.sparsifier = "topk", .scope = "layer"});
+    const StepReport report = rig.step(wide(), {.density = 0.01});
+    EXPECT_EQ(report.k, 5u + 2u + 2u);
+    EXPECT_EQ(report.nnz, 9u);
+  });
+}
+
+TEST(SyncSgd, RefusesPartsThatDoNotFit) {
+  run_ranks(1, [](Context& ctx, Communicator& comm) {
+    const auto refused = [&](const SgdConfig& config, const std::string& why) {
+      try {
+        SgdRig rig(ctx, comm, 10, config);
+        ADD_FAILURE() << "made";
+      } catch (const UserError& error) {
+        EXPECT_NE(std::string(error.what()).find(why), std::string::npos) << error.what();
+      }
+    };
+    refused({.sparsifier = "dense", .selector = "topk"}, "takes no selector (topk)");
+    refused({.sparsifier = "dense", .exchange = "allgather"}, "needs a selector");
+    refused({.sparsifier = "topk", .overlap = true}, "add --scope layer");
+    refused({.sparsifier = "topk", .exchange = "algather"}, "nearest is \"allgather\"");
   });
 }
 

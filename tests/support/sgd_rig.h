@@ -77,10 +77,12 @@ class SgdRig {
     // a weight, a bias without decay, another weight
     const std::vector<size_t> lengths =
         d < 4 ? std::vector<size_t>{d} : std::vector<size_t>{d / 2, d / 4, d - d / 2 - d / 4};
-    for (size_t i = 0; i < lengths.size(); ++i)
+    for (size_t i = 0; i < lengths.size(); ++i) {
+      const auto length = static_cast<int64_t>(lengths[i]);
       arena.add({.name = fmt::format("layer{}.weight", i),
-                 .shape = {static_cast<int64_t>(lengths[i])},
+                 .shape = i == 1 ? Shape{length} : Shape{length, 1},
                  .decay = i != 1});
+    }
     arena.allocate(ctx, 1);
     for (size_t i = 0; i < d; ++i) arena.values()[i] = static_cast<float>(i % 13) - 6;
     sgd = std::make_unique<SyncSgd>(ctx, comm, arena, config, settings);

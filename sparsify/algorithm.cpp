@@ -1,0 +1,37 @@
+#include "sparsify/algorithm.h"
+
+#include "comm/collectives.h"
+#include "sparsify/exchange.h"
+#include "sparsify/selector.h"
+
+namespace tw {
+
+Registry<Algorithm>& algorithms() {
+  static Registry<Algorithm> registry("sparsifier");
+  return registry;
+}
+
+Settings default_settings() {
+  Settings settings;
+  const auto declare = [&](const auto& registry) {
+    for (const auto& [name, entry] : registry.entries()) settings.declare(name, entry.settings);
+  };
+  declare(selectors());
+  declare(exchanges());
+  declare(algorithms());
+  declare(allreduces());
+  return settings;
+}
+
+Algorithm resolve_algorithm(const SgdConfig& config) {
+  Algorithm algorithm = algorithms().find(config.sparsifier).factory;
+  if (!config.selector.empty()) algorithm.selector = selectors().find(config.selector).name;
+  if (!config.exchange.empty()) algorithm.exchange = exchanges().find(config.exchange).name;
+  if (!config.scope.empty())
+    algorithm.scope = config.scope == "layer" ? Scope::layer : Scope::model;
+  check(!config.overlap || algorithm.scope == Scope::layer,
+        "[train] overlap needs slices that are ready before backward ends; add --scope layer");
+  return algorithm;
+}
+
+}  // namespace tw

@@ -1,0 +1,51 @@
+// Algorithm: what a named synchronous optimizer is made of.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "engine/registry.h"
+
+namespace tw {
+
+/// Which slice of the flat vector one selection is made from.
+enum class Scope : uint8_t {
+  model,  ///< all of it
+  layer,  ///< each tensor on its own
+};
+
+/// A named algorithm is nothing but its parts.
+struct Algorithm {
+  std::string selector{};  ///< registered name; empty for dense
+  std::string exchange{};  ///< registered name
+  /// Momentum before the selection (momentum correction and factor masking; Lin et al. 2018,
+  /// section 3) instead of after the mean.
+  bool momentum_before = false;
+  Scope scope = Scope::model;  ///< unless the user asks for another
+  /// In layer scope, tensors of one dimension (batch norm, biases) travel whole, with momentum
+  /// after the mean.
+  bool small_tensors_dense = false;
+};
+Registry<Algorithm>& algorithms();
+
+/// The settings of every selector, exchange and algorithm, at their defaults.
+Settings default_settings();
+
+struct SgdConfig {
+  std::string sparsifier = "dense";
+  double momentum = 0.9;
+  double weight_decay = 1e-4;
+  bool nesterov = false;
+  bool error_feedback = true;
+  // empty: as the named algorithm has it
+  std::string selector{}, exchange{}, scope{};
+  size_t bucket_bytes = size_t{1} << 20;  ///< layer scope: neighbouring tensors travel together
+  bool overlap = false;                   ///< exchanges run while backward goes on
+  uint64_t seed = 1;
+};
+
+/// The named algorithm with the parts that the configuration exchanges. UserError on unknown names
+/// and on parts that do not fit together.
+Algorithm resolve_algorithm(const SgdConfig& config);
+
+}  // namespace tw

@@ -1,0 +1,61 @@
+#include "sparsify/buckets.h"
+
+#include <algorithm>
+
+namespace tw {
+
+namespace {
+
+bool travels_whole(const Algorithm& algorithm, const Parameter& parameter) {
+  return algorithm.scope == Scope::layer && algorithm.small_tensors_dense &&
+         parameter.shape.rank() == 1;
+}
+
+}  // namespace
+
+size_t Bucket::dense_length() const {
+  size_t sum = 0;
+  for (const Segment& segment : dense) sum += segment.length;
+  return sum;
+}
+
+std::vector<Bucket> plan_buckets(const ParameterArena& arena, const Algorithm& algorithm,
+                                 size_t bucket_bytes) {
+  const auto& parameters = arena.parameters();
+  if (algorithm.scope == Scope::model)
+    return {{.length = arena.size(),
+             .parameters = parameters.size(),
+             .sparse = {{0, arena.size()}},
+             .dense = {}}};
+
+  std::vector<Bucket> buckets;
+  for (auto p = parameters.rbegin(); p != parameters.rend(); ++p) {
+    if (buckets.empty() || buckets.back().length * sizeof(float) >= bucket_bytes)
+      buckets.emplace_back();
+    Bucket& bucket = buckets.back();
+    bucket.offset = p->offset;
+    bucket.length += p->length();
+    ++bucket.parameters;
+    (travels_whole(algorithm, *p) ? bucket.dense : bucket.sparse)
+        .push_back({p->offset, p->length()});
+  }
+  // selections follow each other in ascending order, as indices do
+  for (Bucket& bucket : buckets) {
+    std::ranges::reverse(bucket.sparse);
+    std::ranges::reverse(bucket.dense);
+  }
+  return buckets;
+}
+
+std::vector<UpdateRange> plan_updates(const ParameterArena& arena, const Algorithm& algorithm) {
+  std::vector<UpdateRange> ranges;
+  for (const Parameter& p : arena.parameters()) {
+    const bool corrected = algorithm.momentum_before && !travels_whole(algorithm, p);
+    if (ranges.empty() || ranges.back().decay != p.decay || ranges.back().corrected != corrected)
+      ranges.push_back({p.offset, 0, p.decay, corrected});
+    ranges.back().length += p.length();
+  }
+  return ranges;
+}
+
+}  // namespace tw

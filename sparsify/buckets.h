@@ -1,0 +1,40 @@
+// Buckets: how the flat vector is cut into what travels at once and what is selected from at once.
+#pragma once
+
+#include <vector>
+
+#include "engine/arena.h"
+#include "sparsify/algorithm.h"
+
+namespace tw {
+
+/// A slice of the flat vector.
+struct Segment {
+  size_t offset, length;
+};
+
+/// One exchange: a slice of the flat vector, whole tensors.
+struct Bucket {
+  size_t offset = 0, length = 0;
+  size_t parameters = 0;        ///< tensors in it
+  std::vector<Segment> sparse;  ///< each is selected from on its own
+  std::vector<Segment> dense;   ///< these travel whole
+
+  size_t dense_length() const;
+};
+
+/// Model scope: one bucket, one selection. Layer scope: neighbouring tensors share a bucket until
+/// it holds `bucket_bytes`, each with a selection of its own. Buckets come in the order in which
+/// backward finishes them: the end of the vector first.
+std::vector<Bucket> plan_buckets(const ParameterArena& arena, const Algorithm& algorithm,
+                                 size_t bucket_bytes);
+
+/// A run of neighbouring parameters that are updated alike.
+struct UpdateRange {
+  size_t offset, length;
+  bool decay;      ///< weight decay applies
+  bool corrected;  ///< momentum came before the selection
+};
+std::vector<UpdateRange> plan_updates(const ParameterArena& arena, const Algorithm& algorithm);
+
+}  // namespace tw

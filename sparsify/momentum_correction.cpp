@@ -1,0 +1,72 @@
+#include "sparsify/momentum_correction.h"
+
+#include <cmath>
+#include <vector>
+
+#include "engine/parallel.h"
+#include "engine/simd.h"
+
+namespace tw {
+
+constinit Bodies<void(Context&, float, bool, std::span<float>, std::span<float>)>
+    correct_momentum_bodies{"correct_momentum"};
+constinit Bodies<void(Context&, double, std::span<float>)> clip_norm_bodies{"clip_norm"};
+constinit Bodies<void(Context&, std::span<const uint32_t>, std::span<float>)> mask_momentum_bodies{
+    "mask_momentum"};
+
+void correct_momentum(Context& ctx, float momentum, bool nesterov, std::span<float> g,
+                      std::span<float> q) {
+  correct_momentum_bodies(ctx.device(), ctx, momentum, nesterov, g, q);
+}
+
+void clip_norm(Context& ctx, double limit, std::span<float> g) {
+  clip_norm_bodies(ctx.device(), ctx, limit, g);
+}
+
+void mask_momentum(Context& ctx, std::span<const uint32_t> chosen, std::span<float> q) {
+  mask_momentum_bodies(ctx.device(), ctx, chosen, q);
+}
+
+namespace {
+
+constexpr size_t kGrain = size_t{1} << 15;
+
+TW_MULTIVERSION void correct(float momentum, bool nesterov, float* g, float* q, size_t n) {
+  if (nesterov)
+    for (size_t i = 0; i < n; ++i) {
+      q[i] = momentum * (q[i] + g[i]);
+      g[i] += q[i];
+    }
+  else
+    for (size_t i = 0; i < n; ++i) g[i] = q[i] = momentum * q[i] + g[i];
+}
+
+void correct_cpu(Context& ctx, float momentum, bool nesterov, std::span<float> g,
+                 std::span<float> q) {
+  parallel_for(ctx, g.size(), kGrain, [&](size_t begin, size_t end) {
+    correct(momentum, nesterov, g.data() + begin, q.data() + begin, end - begin);
+  });
+}
+
+void clip_cpu(Context& ctx, double limit, std::span<float> g) {
+  double square = 0;
+  for (float x : g) square += double{x} * double{x};
+  const double norm = std::sqrt(square);
+  if (!(norm > limit) || !std::isfinite(norm)) return;
+  const float scale = static_cast<float>(limit / norm);
+  parallel_for(ctx, g.size(), kGrain, [&](size_t begin, size_t end) {
+    for (size_t i = begin; i < end; ++i) g[i] *= scale;
+  });
+}
+
+void mask_cpu(Context&, std::span<const uint32_t> chosen, std::span<float> q) {
+  for (uint32_t i : chosen) q[i] = 0;
+}
+
+const bool registered = correct_momentum_bodies.add(Device::cpu, correct_cpu) &&
+                        clip_norm_bodies.add(Device::cpu, clip_cpu) &&
+                        mask_momentum_bodies.add(Device::cpu, mask_cpu);
+
+}  // namespace
+
+}  // namespace tw

@@ -1,0 +1,27 @@
+// Momentum before the selection (Lin et al., Deep Gradient Compression, ICLR 2018, section 3): what
+// is accumulated, selected from and left behind is velocity, not gradient.
+#pragma once
+
+#include <span>
+
+#include "engine/context.h"
+
+namespace tw {
+
+/// q = m q + g, g = q;  with Nesterov  q = m (q + g), g = q + g.  What g becomes is then added to
+/// what stayed behind, as a gradient would be.
+void correct_momentum(Context& ctx, float momentum, bool nesterov, std::span<float> g,
+                      std::span<float> q);
+
+/// Local clipping: scales g so that its Euclidean norm is at most `limit`. A NaN or infinity stays.
+void clip_norm(Context& ctx, double limit, std::span<float> g);
+
+/// Factor masking: q[i] = 0 wherever an entry was chosen.
+void mask_momentum(Context& ctx, std::span<const uint32_t> chosen, std::span<float> q);
+
+extern Bodies<void(Context&, float, bool, std::span<float>, std::span<float>)>
+    correct_momentum_bodies;
+extern Bodies<void(Context&, double, std::span<float>)> clip_norm_bodies;
+extern Bodies<void(Context&, std::span<const uint32_t>, std::span<float>)> mask_momentum_bodies;
+
+}  // namespace tw

@@ -1,0 +1,81 @@
+// How the flat vector is cut for exchanges, selections and updates.
+
+#include "sparsify/buckets.h"
+
+#include <gtest/gtest.h>
+
+namespace tw {
+namespace {
+
+/// Two convolutions with a batch norm each.
+void declare(ParameterArena& arena) {
+  arena.add({.name = "conv1.weight", .shape = {8, 3, 3, 4}});
+  arena.add({.name = "bn1.weight", .shape = {8}, .decay = false});
+  arena.add({.name = "bn1.bias", .shape = {8}, .decay = false});
+  arena.add({.name = "conv2.weight", .shape = {4, 1, 1, 8}});
+  arena.add({.name = "fc.bias", .shape = {4}, .decay = false});
+}
+
+std::vector<std::pair<size_t, size_t>> pairs(const std::vector<Segment>& segments) {
+  std::vector<std::pair<size_t, size_t>> result;
+  for (const auto& [offset, length] : segments) result.emplace_back(offset, length);
+  return result;
+}
+using Pairs = std::vector<std::pair<size_t, size_t>>;
+
+TEST(Buckets, ModelScopeIsOneSelectionFromEverything) {
+  ParameterArena arena;
+  declare(arena);
+  const auto buckets = plan_buckets(arena, {.small_tensors_dense = true}, 1);
+  ASSERT_EQ(buckets.size(), 1u);
+  EXPECT_EQ(buckets[0].parameters, 5u);
+  EXPECT_EQ(pairs(buckets[0].sparse), (Pairs{{0, 340}}));
+  EXPECT_EQ(buckets[0].dense_length(), 0u);
+}
+
+TEST(Buckets, LayerScopeCutsFromTheEndAtWholeTensors) {
+  ParameterArena arena;
+  declare(arena);
+  const auto buckets = plan_buckets(arena, {.scope = Scope::layer}, 30 * sizeof(float));
+  ASSERT_EQ(buckets.size(), 2u);
+  EXPECT_EQ(buckets[0].offset, 304u);
+  EXPECT_EQ(buckets[0].length, 36u);
+  EXPECT_EQ(pairs(buckets[0].sparse), (Pairs{{304, 32}, {336, 4}}));
+  EXPECT_EQ(buckets[1].offset, 0u);
+  EXPECT_EQ(pairs(buckets[1].sparse), (Pairs{{0, 288}, {288, 8}, {296, 8}}));
+  EXPECT_EQ(buckets[1].parameters, 3u);
+}
+
+TEST(Buckets, SmallTensorsTravelWholeWhenAskedTo) {
+  ParameterArena arena;
+  declare(arena);
+  const auto buckets =
+      plan_buckets(arena, {.scope = Scope::layer, .small_tensors_dense = true}, 1 << 20);
+  ASSERT_EQ(buckets.size(), 1u);
+  EXPECT_EQ(pairs(buckets[0].sparse), (Pairs{{0, 288}, {304, 32}}));
+  EXPECT_EQ(pairs(buckets[0].dense), (Pairs{{288, 8}, {296, 8}, {336, 4}}));
+  EXPECT_EQ(buckets[0].dense_length(), 20u);
+}
+
+TEST(Buckets, NeighboursUpdatedAlikeMakeOneRange) {
+  ParameterArena arena;
+  declare(arena);
+  const auto plain = plan_updates(arena, {});
+  ASSERT_EQ(plain.size(), 4u);
+  EXPECT_TRUE(plain[0].decay);
+  EXPECT_FALSE(plain[1].decay);
+  EXPECT_EQ(plain[1].offset, 288u);
+  EXPECT_EQ(plain[1].length, 16u);
+  EXPECT_FALSE(plain[0].corrected);
+
+  Algorithm dgc{.momentum_before = true, .scope = Scope::layer, .small_tensors_dense = true};
+  const auto corrected = plan_updates(arena, dgc);
+  ASSERT_EQ(corrected.size(), 4u);
+  EXPECT_TRUE(corrected[0].corrected);
+  EXPECT_FALSE(corrected[1].corrected);
+  dgc.scope = Scope::model;  // then nothing travels whole
+  for (const UpdateRange& range : plan_updates(arena, dgc)) EXPECT_TRUE(range.corrected);
+}
+
+}  // namespace
+}  // namespace tw
