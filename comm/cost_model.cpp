@@ -47,7 +47,47 @@ double lp_allreduce(const Wire& w, int ranks, double n) {
   return lp_allreduce_seconds(w, ranks, n, lp_best_block(w, lp_allreduce_steps(ranks), n));
 }
 
+// entries travel as index and value: two elements
+
+// Bruck et al. 1997; every rank then sums all entries
+double sparse_allgather(const Wire& w, int ranks, double, double k) {
+  if (ranks == 1) return 0;
+  return rounds(ranks) * w.alpha + (ranks - 1) * 2 * k * w.beta + ranks * k * w.merge;
+}
+
+// Shi et al. 2019 (arXiv 1901.04359), section 3: up a tree that merges, and down again
+double gtopk_tree(const Wire& w, int ranks, double, double k) {
+  return rounds(ranks) * (2 * w.alpha + 4 * k * w.beta + k * w.merge);
+}
+
+// Li & Hoefler 2022 (arXiv 2201.07598), equation 3: the most it can take
+double oktopk(const Wire& w, int ranks, double, double k) {
+  if (ranks == 1) return 0;
+  return (2 * ranks + 2 * rounds(ranks)) * w.alpha + others(ranks) * 2 * k * (3 * w.beta + w.merge);
+}
+
+// the indices are the same everywhere: values alone, around a ring
+double shared_index(const Wire& w, int ranks, double, double k) {
+  return ring_allreduce(w, ranks, k);
+}
+
 }  // namespace
+
+double hierarchical_seconds(const Wire& local, const Wire& network, int ranks, int local_ranks,
+                            double d, double k, SparseCost between) {
+  const int nodes = (ranks + local_ranks - 1) / local_ranks;
+  return mst_reduce(local, local_ranks, d) + between(network, nodes, d, k) +
+         mst_broadcast(local, local_ranks, d);
+}
+
+const SparseCosts& sparse_costs() {
+  static const SparseCosts costs{{"allgather", sparse_allgather},
+                                 {"gtopk", gtopk_tree},
+                                 {"oktopk", oktopk},
+                                 {"exact", sparse_allgather},
+                                 {"shared", shared_index}};
+  return costs;
+}
 
 const DenseCosts& broadcast_costs() {
   static const DenseCosts costs{{"be", be_broadcast}, {"lp", lp_broadcast}, {"mst", mst_broadcast}};
@@ -70,34 +110,37 @@ PipelineSteps lp_one_way_steps(int ranks) { return {std::max(0.0, ranks - 2.0), 
 // with two ranks there is one link, which swaps a block up and a block down in one step; with more,
 // a node serves its two links in turn
 PipelineSteps lp_allreduce_steps(int ranks) {
-  return ranks == 2 ? PipelineSteps{1, 1} : PipelineSteps{2.0 * ranks - 3, 2};
+  return ranks == 2 ? PipelineSteps{1, 1} : PipelineSteps{2.0 * ranks - 5, 2};
 }
 
 double lp_best_block(const Wire& wire, PipelineSteps steps, double n) {
   const double each = steps.fixed * wire.beta;
   const double best = each > 0 ? std::sqrt(steps.per_block * n * wire.alpha / each) : n;
-  return std::clamp(std::round(best), 1.0, std::max(1.0, n));
+  const double count = std::round(n / std::clamp(best, 1.0, std::max(1.0, n)));
+  return std::ceil(n / std::max(1.0, count));
 }
 
-double lp_broadcast_seconds(const Wire& wire, int ranks, double n, double block) {
-  const double m = blocks(n, block);
-  if (ranks == 1 || m == 0) return 0;
-  return (ranks - 2 + m) * (wire.alpha + std::min(n, block) * wire.beta);
+double lp_broadcast_seconds(const Wire& w, int ranks, double n, double block) {
+  if (ranks == 1 || n == 0) return 0;
+  // of a last block that is shorter, only the last hop shows
+  return (ranks - 2) * (w.alpha + std::min(n, block) * w.beta) + blocks(n, block) * w.alpha +
+         n * w.beta;
 }
 
-double lp_reduce_seconds(const Wire& wire, int ranks, double n, double block) {
-  const double m = blocks(n, block);
-  if (ranks == 1 || m == 0) return 0;
-  return (ranks - 2 + m) * (wire.alpha + std::min(n, block) * (wire.beta + wire.gamma));
+double lp_reduce_seconds(const Wire& w, int ranks, double n, double block) {
+  const Wire adding{.alpha = w.alpha, .beta = w.beta + w.gamma};
+  return lp_broadcast_seconds(adding, ranks, n, block);
 }
 
-double lp_allreduce_seconds(const Wire& wire, int ranks, double n, double block) {
-  const double m = blocks(n, block), length = std::min(n, block);
-  if (ranks == 1 || m == 0) return 0;
+double lp_allreduce_seconds(const Wire& w, int ranks, double n, double block) {
+  if (ranks == 1 || n == 0) return 0;
+  const double length = std::min(n, block);
+  const double adding = ((ranks - 2) * length + n) * w.gamma;
+  // one block alone goes up and comes down
+  if (block >= n) return 2 * (ranks - 1) * (w.alpha + n * w.beta) + adding;
   const auto [fixed, per_block] = lp_allreduce_steps(ranks);
-  // one block alone meets no other: no step is lost between the two ways
-  const double steps = m == 1 ? 2.0 * (ranks - 1) : fixed + per_block * m;
-  return steps * (wire.alpha + length * wire.beta) + (ranks - 2 + m) * length * wire.gamma;
+  return fixed * (w.alpha + length * w.beta) +
+         per_block * (blocks(n, block) * w.alpha + n * w.beta) + adding;
 }
 
 }  // namespace tw

@@ -29,22 +29,23 @@ const DenseCosts& allreduce_costs();
 
 /// Seconds of a sparse exchange in which every rank contributes k entries of a vector of d.
 using SparseCost = double (*)(const Wire&, int ranks, double d, double k);
+using SparseCosts = std::map<std::string, SparseCost, std::less<>>;
 /// By the names of the exchanges in sparsify/.
-const std::map<std::string, SparseCost, std::less<>>& sparse_costs();
+const SparseCosts& sparse_costs();
 
 /// Two levels: nodes of `local_ranks` ranks sum densely inside (reduce and broadcast by `local`),
 /// then one rank of each node takes part in the exchange `between`.
 double hierarchical_seconds(const Wire& local, const Wire& network, int ranks, int local_ranks,
                             double d, double k, SparseCost between);
 
-/// Linear pipelining takes `fixed + per_block m` messages' time for m blocks.
+/// Linear pipelining takes the time of `fixed + per_block m` messages for m blocks.
 struct PipelineSteps {
   double fixed, per_block;
 };
 PipelineSteps lp_one_way_steps(int ranks);    ///< broadcast or reduce
-PipelineSteps lp_allreduce_steps(int ranks);  ///< both ways at once
+PipelineSteps lp_allreduce_steps(int ranks);  ///< both ways at once; for m >= 2
 /// The block, in elements, at which n elements take the least time: sqrt(per_block n alpha /
-/// (fixed beta)), at least 1 and at most n.
+/// (fixed beta)), but so that all blocks are of one length. 0 for n = 0.
 double lp_best_block(const Wire& wire, PipelineSteps steps, double n);
 double lp_broadcast_seconds(const Wire& wire, int ranks, double n, double block);
 double lp_reduce_seconds(const Wire& wire, int ranks, double n, double block);

@@ -10,7 +10,7 @@
 // size.
 //
 // Over all ranks: broadcast and reduce (P-1) m messages, (P-1) 4n bytes; allreduce twice that.
-// Messages' times in a row: broadcast and reduce P-2+m; allreduce 2(P-2+m)+1, and m+1 for P = 2.
+// Messages' times in a row: broadcast and reduce P-2+m; allreduce 2(P-2+m)-1, and m+1 for P = 2.
 // With the best block and n long, broadcast and reduce take n beta, whatever P.
 
 #include <charconv>

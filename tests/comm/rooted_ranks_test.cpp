@@ -25,7 +25,7 @@ Claim claim_of(const std::string& name, int ranks, size_t bytes) {
     const auto elements = static_cast<double>((bytes + 3) / 4);
     const double block =
         lp_best_block({.alpha = 1e-4, .beta = 1e-8}, lp_one_way_steps(ranks), elements);
-    return {others * static_cast<uint64_t>(std::ceil(elements / block)), all};
+    return {others * static_cast<uint64_t>(elements > 0 ? std::ceil(elements / block) : 0), all};
   }
   if (name != "be") {
     ADD_FAILURE() << "no claim for " << name;
