@@ -16,8 +16,12 @@ Settings default_settings() {
   const auto declare = [&](const auto& registry) {
     for (const auto& [name, entry] : registry.entries()) settings.declare(name, entry.settings);
   };
+  declare(broadcasts());
+  declare(reduces());
+  declare(allreduces());
   declare(selectors());
   declare(exchanges());
+  declare(setting_groups());
   declare(algorithms());
   declare(allreduces());
   return settings;

@@ -67,7 +67,8 @@ class Exchange {
   virtual bool prepare(Context&, Communicator&, const ExchangeStep&, Control&) { return true; }
   /// After prepare: the magnitude from which on this rank should select; 0 if it has no opinion.
   virtual float threshold() const { return 0; }
-  /// Leaves the sum over ranks in step.gradient, bit-identical on all of them, and merges control.
+  /// Leaves the sum over ranks in step.gradient, bit-identical on all of them (unless
+  /// updates_at_root), and merges control.
   /// When some rank reported a NaN or infinity, the sum is not to be used.
   virtual void run(Context& ctx, Communicator& comm, const ExchangeStep& step,
                    Control& control) = 0;

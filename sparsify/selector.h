@@ -26,6 +26,8 @@ struct SelectStep {
   double density = 1;        ///< what k was computed from
   uint32_t base = 0;         ///< place of the slice in the flat vector, added to every index
   uint64_t step = 0;
+  /// Above 0: the magnitude from which on the exchange would have entries (Exchange::threshold).
+  float threshold = 0;
 };
 
 class Selector {

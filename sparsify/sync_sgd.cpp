@@ -167,7 +167,7 @@ void SyncSgd::run(Context& ctx, Part& part) {
   if (!selector_)
     check_finite(ctx, step.gradient, 0, control);
   else if (selects)
-    select(ctx, bucket, control);
+    select(ctx, part, control);
   report_.k += step.k;
   report_.nnz += selector_ ? selected_.count : bucket.length;
   report_.sec_select += clock.lap(ctx);
@@ -193,7 +193,8 @@ size_t SyncSgd::entries_asked(const Bucket& bucket) const {
   return k;
 }
 
-void SyncSgd::select(Context& ctx, const Bucket& bucket, Control& control) {
+void SyncSgd::select(Context& ctx, const Part& part, Control& control) {
+  const Bucket& bucket = part.bucket;
   for (const Segment& segment : bucket.sparse) {
     const std::span<float> g = slice(arena_.gradients(), segment);
     const std::span<float> q = slice(local_momentum(), segment);
@@ -207,7 +208,8 @@ void SyncSgd::select(Context& ctx, const Bucket& bucket, Control& control) {
                         .k = entries_to_keep(std::min(1.0, input_.density), segment.length),
                         .density = input_.density,
                         .base = static_cast<uint32_t>(place),
-                        .step = input_.step};
+                        .step = input_.step,
+                        .threshold = part.exchange->threshold()};
     const SelectInfo info =
         input_.density < 1 ? selector_->select(ctx, in, selected_) : select_all(ctx, in, selected_);
     if (info.nonfinite != SIZE_MAX && control.nonfinite == SIZE_MAX) {

@@ -74,7 +74,7 @@ class SyncSgd {
   void check_parts() const;
   void run(Context& ctx, Part& part);
   size_t entries_asked(const Bucket& bucket) const;
-  void select(Context& ctx, const Bucket& bucket, Control& control);
+  void select(Context& ctx, const Part& part, Control& control);
   void sum_dense_segments(Context& ctx, const Bucket& bucket);
   void unpack_dense_segments(Context& ctx, const Bucket& bucket);
   void update(Context& ctx, const Segment& of);

@@ -1,0 +1,28 @@
+// How a dense sum carries the ranks' control words: as one float behind the gradient that is summed
+// with it. Above 0, some rank was told to stop; NaN, some rank's gradient is not finite, and only
+// then do the ranks say which one it is.
+#pragma once
+
+#include "sparsify/exchange.h"
+
+namespace tw {
+
+class ControlSlot {
+ public:
+  /// Takes the float behind the gradient (where buckets follow each other, the next one's first
+  /// element) until this is gone, and writes the rank's own word there.
+  ControlSlot(std::span<float> gradient_control, const Control& control);
+  ~ControlSlot() { slot_ = borrowed_; }
+  ControlSlot(const ControlSlot&) = delete;
+  ControlSlot& operator=(const ControlSlot&) = delete;
+
+  /// After the sum, on all ranks: what they said together.
+  void settle(Context& ctx, Communicator& comm, Control& control) const;
+  float& sum() { return slot_; }
+
+ private:
+  float& slot_;
+  float borrowed_;
+};
+
+}  // namespace tw
