@@ -1,0 +1,57 @@
+// Port: when the one port of a node is busy, and when it can take the next message.
+#pragma once
+
+#include <algorithm>
+#include <array>
+
+namespace tw {
+
+class Port {
+ public:
+  /// Occupies the port for `seconds` from the first moment, not before `ready`, at which it is free
+  /// for so long; returns that moment. A message may thus pass before one that was booked earlier
+  /// but is ready later.
+  double book(double ready, double seconds) {
+    double start = ready;
+    size_t i = 0;
+    for (; i < count_ && start + seconds > busy_[i].begin; ++i)
+      start = std::max(start, busy_[i].end);
+    if (seconds > 0) insert(i, {start, start + seconds});
+    return start;
+  }
+
+ private:
+  struct Busy {
+    double begin, end;
+  };
+
+  /// Adds what lies between busy_[i-1] and busy_[i].
+  void insert(size_t i, Busy added) {
+    const bool after = i > 0 && busy_[i - 1].end == added.begin;
+    const bool before = i < count_ && busy_[i].begin == added.end;
+    if (after && before) {
+      busy_[i - 1].end = busy_[i].end;
+      erase(i);
+    } else if (after) {
+      busy_[i - 1].end = added.end;
+    } else if (before) {
+      busy_[i].begin = added.begin;
+    } else {
+      std::copy_backward(busy_.begin() + i, busy_.begin() + count_, busy_.begin() + count_ + 1);
+      busy_[i] = added;
+      if (++count_ < busy_.size()) return;
+      busy_[0].end = busy_[1].end;  // full: the oldest gap is filled
+      erase(1);
+    }
+  }
+
+  void erase(size_t i) {
+    std::copy(busy_.begin() + i + 1, busy_.begin() + count_, busy_.begin() + i);
+    --count_;
+  }
+
+  std::array<Busy, 64> busy_{};  // ascending, with gaps between them
+  size_t count_ = 0;
+};
+
+}  // namespace tw
