@@ -1,0 +1,160 @@
+// The closed formulas against the collectives themselves, run on a simulated clock where a message
+// occupies its ports for alpha + n beta and additions take no time.
+
+#include "comm/cost_model.h"
+#include "comm/link.h"
+#include "tests/support/collectives.h"
+#include "tests/support/ranks.h"
+
+namespace tw {
+namespace {
+
+constexpr Wire kWire{.alpha = 4e-4, .beta = 3.2e-8};  // 1 Gbit/s, 0.4 ms
+constexpr LinkSpec kLink{.latency = 4e-4, .bits_per_second = 1e9};
+constexpr size_t kEven = 16 * 3 * 5 * 7 * 50;  // a multiple of every P
+
+/// Seconds on the slowest rank when all start at once.
+template <class Body>
+double simulated(Context& ctx, Communicator& inner, const Body& body) {
+  LinkCommunicator comm(ctx, inner, kLink, LinkTime::simulated);
+  body(comm);
+  const double mine = comm.now();
+  GatheredBlocks times;
+  allgather(ctx, inner, std::as_bytes(std::span(&mine, 1)), sizeof mine, times);
+  double latest = 0;
+  for (int rank = 0; rank < inner.size(); ++rank) {
+    double time = 0;
+    std::memcpy(&time, times[rank].data(), sizeof time);
+    latest = std::max(latest, time);
+  }
+  return latest;
+}
+
+Settings settings_of(const std::string& block) {
+  Settings settings = collective_settings();
+  settings.set("lp.block", block);
+  settings.set("lp.alpha", fmt::format("{}", kWire.alpha));
+  settings.set("lp.beta", fmt::format("{}", kWire.beta));
+  return settings;
+}
+
+double time_broadcast(Context& ctx, Communicator& comm, const std::string& name,
+                      const std::string& block, size_t n) {
+  const Broadcast run = broadcasts().find(name).factory(settings_of(block));
+  std::vector<float> data(n);
+  return simulated(ctx, comm, [&](Communicator& link) {
+    run(ctx, link, 0, std::as_writable_bytes(std::span(data)));
+  });
+}
+
+double time_reduce(Context& ctx, Communicator& comm, const std::string& name,
+                   const std::string& block, size_t n) {
+  const Reduce run = reduces().find(name).factory(settings_of(block));
+  std::vector<float> data(n), scratch(n);
+  return simulated(ctx, comm, [&](Communicator& link) { run(ctx, link, 0, data, scratch); });
+}
+
+double time_allreduce(Context& ctx, Communicator& comm, const std::string& name,
+                      const std::string& block, size_t n) {
+  const Allreduce run = allreduces().find(name).factory(settings_of(block));
+  std::vector<float> data(n), scratch(n);
+  return simulated(ctx, comm, [&](Communicator& link) { run(ctx, link, data, scratch); });
+}
+
+/// Exact, but for the trees of `be`, whose halves are uneven unless P is a power of two, and for a
+/// last block of `lp` that is a little shorter than the others.
+void expect_model(const std::string& name, int ranks, double measured, double model) {
+  const bool power = (ranks & (ranks - 1)) == 0;
+  if (name == "lp") {
+    EXPECT_NEAR(measured, model, 0.001 * model);
+  } else if (name != "be" || power) {
+    EXPECT_NEAR(measured, model, 1e-6 * model) << name;
+  } else {
+    EXPECT_LE(measured, 1.0000001 * model) << name;
+    EXPECT_GE(measured, 0.7 * model) << name;
+  }
+}
+
+TEST(CostModel, IsWhatTheCollectivesTake) {
+  for (int ranks : kRankCounts)
+    run_ranks(ranks, [](Context& ctx, Communicator& comm) {
+      const auto n = static_cast<double>(kEven);
+      for (const auto& [name, cost] : broadcast_costs())
+        expect_model(name, comm.size(), time_broadcast(ctx, comm, name, "auto", kEven),
+                     cost(kWire, comm.size(), n));
+      for (const auto& [name, cost] : reduce_costs())
+        expect_model(name, comm.size(), time_reduce(ctx, comm, name, "auto", kEven),
+                     cost(kWire, comm.size(), n));
+      for (const auto& [name, cost] : allreduce_costs())
+        expect_model(name, comm.size(), time_allreduce(ctx, comm, name, "auto", kEven),
+                     cost(kWire, comm.size(), n));
+    });
+}
+
+TEST(CostModel, KnowsEveryCollective) {
+  const auto expect_known = [](const auto& registry, const DenseCosts& costs) {
+    for (const std::string& name : registry.names()) {
+      if (name == "native") continue;
+      EXPECT_TRUE(costs.contains(name)) << registry.kind() << " " << name;
+    }
+  };
+  expect_known(broadcasts(), broadcast_costs());
+  expect_known(reduces(), reduce_costs());
+  expect_known(allreduces(), allreduce_costs());
+}
+
+// P-2+m messages' times in a row for m blocks, however many ranks and blocks
+TEST(CostModel, LinearPipeliningTakesExactlyItsSteps) {
+  for (int ranks : kRankCounts)
+    run_ranks(ranks, [](Context& ctx, Communicator& comm) {
+      if (comm.size() == 1) return;
+      for (const auto& [block, m] : {std::pair{"1000", 84}, {"4000", 21}, {"84000", 1}}) {
+        const double message = kWire.alpha + std::stod(block) * kWire.beta;
+        const double one_way = comm.size() - 2 + m;
+        EXPECT_NEAR(time_broadcast(ctx, comm, "lp", block, kEven) / message, one_way, 1e-6);
+        EXPECT_NEAR(time_reduce(ctx, comm, "lp", block, kEven) / message, one_way, 1e-6);
+        const double both = comm.size() == 2 ? m + 1 : m == 1 ? 2 * one_way : 2 * one_way - 1;
+        EXPECT_NEAR(time_allreduce(ctx, comm, "lp", block, kEven) / message, both, 1e-6);
+      }
+    });
+}
+
+// the curve over block sizes is a U; the formula finds its bottom
+TEST(CostModel, TheBestBlockBeatsItsNeighbours) {
+  for (int ranks : {3, 8})
+    run_ranks(ranks, [](Context& ctx, Communicator& comm) {
+      constexpr size_t n = 1'000'000;
+      const double best = lp_best_block(kWire, lp_one_way_steps(comm.size()), n);
+      const auto seconds = [&](double block) {
+        return time_broadcast(ctx, comm, "lp", fmt::format("{:.0f}", block), n);
+      };
+      // whole blocks: rounding up to the next one costs at most one step
+      EXPECT_LT(seconds(best), seconds(best / 3));
+      EXPECT_LT(seconds(best), seconds(best * 3));
+      EXPECT_LT(seconds(best / 3), seconds(best / 9));
+      EXPECT_LT(seconds(best * 3), seconds(n));
+    });
+}
+
+TEST(CostModel, OfThePapersTable) {
+  // d = 25 2^20, density 0.001, alpha = 0.436 ms, beta = 3.6e-5 ms: Shi et al. 2019 (1901.04359)
+  const Wire wire{.alpha = 0.436e-3, .beta = 3.6e-8};
+  const double d = 25.0 * (1 << 20), k = std::floor(d / 1000);
+  const double dense[] = {1418, 1658, 1783, 1855}, topk[] = {6.5, 14.5, 30.1, 60.7};
+  const double gtopk[] = {9.3, 13.9, 18.6, 23.2};
+  for (int i = 0; i < 4; ++i) {
+    const int ranks = 4 << i;
+    EXPECT_NEAR(1e3 * allreduce_costs().at("ring")(wire, ranks, d), dense[i], 1);
+    EXPECT_NEAR(1e3 * sparse_costs().at("allgather")(wire, ranks, d, k), topk[i], 0.1);
+    EXPECT_NEAR(1e3 * sparse_costs().at("gtopk")(wire, ranks, d, k), gtopk[i], 0.1);
+  }
+}
+
+TEST(CostModel, OneRankHasNothingToSend) {
+  for (const DenseCosts* costs : {&broadcast_costs(), &reduce_costs(), &allreduce_costs()})
+    for (const auto& [name, cost] : *costs) EXPECT_EQ(cost(kWire, 1, 1e6), 0) << name;
+  for (const auto& [name, cost] : sparse_costs()) EXPECT_EQ(cost(kWire, 1, 1e6, 1e3), 0) << name;
+}
+
+}  // namespace
+}  // namespace tw
