@@ -3,20 +3,29 @@
 namespace tw {
 
 ControlWord pack(const Control& control) {
-  return {control.nonfinite, control.nonfinite_value, control.stop ? 1u : 0u};
+  return {.nonfinite = control.nonfinite,
+          .nonfinite_value = control.nonfinite_value,
+          .stop = control.stop,
+          .reporter = static_cast<uint32_t>(control.nonfinite_rank + 1) & 0x7fffffffu};
 }
 
 void merge(Control& control, int rank, const ControlWord& word) {
-  if (rank == 0) control = {};
   control.stop |= word.stop != 0;
-  if (word.nonfinite == UINT64_MAX || control.nonfinite_rank >= 0) return;
+  if (word.nonfinite == UINT64_MAX) return;
+  const int finder = word.reporter > 0 ? static_cast<int>(word.reporter) - 1 : rank;
+  if (control.nonfinite_rank >= 0 && control.nonfinite_rank <= finder) return;
   control.nonfinite = word.nonfinite;
   control.nonfinite_value = word.nonfinite_value;
-  control.nonfinite_rank = rank;
+  control.nonfinite_rank = finder;
 }
 
 Registry<ExchangeFactory>& exchanges() {
   static Registry<ExchangeFactory> registry("exchange");
+  return registry;
+}
+
+Registry<std::monostate>& setting_groups() {
+  static Registry<std::monostate> registry("group of settings");
   return registry;
 }
 

@@ -45,6 +45,7 @@ bool same_on_all_ranks(Context& ctx, Communicator& comm, std::span<const float> 
 TEST(Algorithms, WhatIsSentAndWhatStaysBehindIsWhatWasThere) {
   for_all(exact_kinds(), [](Context& ctx, Communicator& comm, const Variant& variant, size_t d,
                             const GradientKind& kind) {
+    if (!variant.conserves) return;
     SgdRig rig(ctx, comm, d, {.sparsifier = variant.algorithm}, variant.settings);
     for (uint64_t step = 0; step < 3; ++step) {
       rig.set_gradients(kind, step);
@@ -66,6 +67,7 @@ TEST(Algorithms, WhatIsSentAndWhatStaysBehindIsWhatWasThere) {
 TEST(Algorithms, DensityOneIsDense) {
   for_all(exact_kinds(), [](Context& ctx, Communicator& comm, const Variant& variant, size_t d,
                             const GradientKind& kind) {
+    if (!variant.lossless) return;
     SgdRig dense(ctx, comm, d, {.sparsifier = "dense"});
     SgdRig rig(ctx, comm, d, {.sparsifier = variant.algorithm}, variant.settings);
     for (uint64_t step = 0; step < 2; ++step) {
@@ -79,6 +81,7 @@ TEST(Algorithms, DensityOneIsDense) {
 TEST(Algorithms, DensityOneIsDenseToRounding) {
   for_all({rounding_kind()}, [](Context& ctx, Communicator& comm, const Variant& variant, size_t d,
                                 const GradientKind& kind) {
+    if (!variant.lossless) return;
     SgdRig dense(ctx, comm, d, {.sparsifier = "dense"});
     SgdRig rig(ctx, comm, d, {.sparsifier = variant.algorithm}, variant.settings);
     dense.step(kind, {.density = 1});
@@ -143,17 +146,13 @@ TEST(Algorithms, ThreadsDoNotChangeTheBits) {
   });
 }
 
-TEST(Algorithms, BytesAreAsClaimed) {
+TEST(Algorithms, BytesReportedAreThoseSent) {
   for_all(exact_kinds(), [](Context& ctx, Communicator& comm, const Variant& variant, size_t d,
                             const GradientKind& kind) {
-    const Algorithm& algorithm = algorithms().find(variant.algorithm).factory;
-    const auto exchange = exchanges().find(algorithm.exchange).factory(variant.settings);
     SgdRig rig(ctx, comm, d, {.sparsifier = variant.algorithm}, variant.settings);
     const Traffic traffic(comm);
     const StepReport report = rig.step(kind, {.density = 0.05});
     const uint64_t counted = traffic.sums(ctx, comm).bytes;
-    const uint64_t entries = sum_over_ranks(ctx, comm, report.nnz);
-    EXPECT_EQ(counted, exchange->wire_bytes(comm.size(), d, entries));
     EXPECT_EQ(sum_over_ranks(ctx, comm, report.bytes_sent), counted);
   });
 }

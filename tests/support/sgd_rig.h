@@ -1,6 +1,7 @@
 // One rank's SyncSgd over a small arena, and gradients whose sums are exact or are not.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <functional>
@@ -12,26 +13,52 @@
 
 namespace tw {
 
-/// Every algorithm with every choice of its selector's settings, one at a time.
+/// Every algorithm with every choice of its parts' settings, one at a time.
 struct Variant {
   std::string algorithm;
   Settings settings = default_settings();
   std::string name = algorithm;
+  bool conserves = true;  ///< nothing is lost between what is sent and what stays behind
+  bool lossless = true;   ///< values travel unrounded
 };
+
+namespace detail {
+
+inline void add_choices(std::vector<Variant>& all, const std::string& algorithm,
+                        const std::string& prefix, const std::vector<Setting>& settings) {
+  for (const Setting& setting : settings) {
+    std::vector<std::string> choices = setting.choices;
+    if (setting.value == "true") choices = {"false"};
+    if (setting.value == "false") choices = {"true"};
+    for (const std::string& choice : choices) {
+      if (choice == setting.value) continue;
+      Variant other{.algorithm = algorithm};
+      const std::string key = prefix + "." + setting.key;
+      other.settings.set(key, choice);
+      other.name = fmt::format("{} {}={}", algorithm, key, choice);
+      other.conserves = !(key == "gtopk.put_back" && choice == "paper");
+      other.lossless = key != "wire.values";
+      all.push_back(other);
+    }
+  }
+}
+
+}  // namespace detail
+
+/// Wire formats are tried once for every exchange.
 inline std::vector<Variant> variants() {
   std::vector<Variant> all;
+  std::vector<std::string> seen;
   for (const auto& [name, entry] : algorithms().entries()) {
+    const auto& [selector, exchange] = std::pair(entry.factory.selector, entry.factory.exchange);
     all.push_back({.algorithm = name});
-    if (entry.factory.selector.empty()) continue;
-    for (const Setting& setting : selectors().find(entry.factory.selector).settings)
-      for (const std::string& choice : setting.choices) {
-        if (choice == setting.value) continue;
-        Variant other{.algorithm = name};
-        const std::string key = entry.factory.selector + "." + setting.key;
-        other.settings.set(key, choice);
-        other.name = fmt::format("{} {}={}", name, key, choice);
-        all.push_back(other);
-      }
+    if (!selector.empty())
+      detail::add_choices(all, name, selector, selectors().find(selector).settings);
+    detail::add_choices(all, name, exchange, exchanges().find(exchange).settings);
+    if (selector.empty() || std::ranges::find(seen, exchange) != seen.end()) continue;
+    seen.push_back(exchange);
+    for (const auto& [group, shared] : setting_groups().entries())
+      detail::add_choices(all, name, group, shared.settings);
   }
   return all;
 }

@@ -1,0 +1,92 @@
+// What every algorithm's exchange owes, without the optimizer around it.
+
+#include "tests/support/exchange_rig.h"
+#include "tests/support/ranks.h"
+
+namespace tw {
+namespace {
+
+uint64_t claimed(Context& ctx, Communicator& comm, const ExchangeRig& rig) {
+  const WireLoad mine = rig.exchange->load();
+  const WireLoad all{sum_over_ranks(ctx, comm, mine.entries),
+                     sum_over_ranks(ctx, comm, mine.bytes)};
+  return rig.exchange->claimed_bytes(comm.size(), rig.residual.size(), all);
+}
+
+/// Lengths and gradients that differ in what there is to send.
+const std::vector<size_t> lengths{1, 1000};
+const std::vector<GradientKind> kinds{exact_kinds()[0], exact_kinds()[1], exact_kinds()[5]};
+
+/// Costs given, so that no collective measures them first.
+Settings unmeasured(Settings settings) {
+  settings.set("lp.alpha", "1e-6");
+  settings.set("lp.beta", "1e-9");
+  return settings;
+}
+
+TEST(Exchanges, BytesAreAsClaimed) {
+  for (int ranks : kRankCounts)
+    run_ranks(ranks, [](Context& ctx, Communicator& comm) {
+      for (const Variant& variant : variants())
+        for (size_t d : lengths)
+          for (const GradientKind& kind : kinds) {
+            ExchangeRig rig(ctx, comm, d, variant.algorithm, unmeasured(variant.settings));
+            for (uint64_t step = 0; step < 3; ++step) {
+              rig.set_gradients(kind, step);
+              const Traffic traffic(comm);
+              rig.step(std::max<size_t>(1, d / 20), step);
+              const uint64_t counted = traffic.sums(ctx, comm).bytes;
+              EXPECT_EQ(counted, claimed(ctx, comm, rig))
+                  << variant.name << ", " << kind.name << ", d " << d << ", step " << step;
+            }
+          }
+    });
+}
+
+TEST(Exchanges, BytesArePredictedWhereRanksSelectAlike) {
+  constexpr size_t d = 16'384, k = 64;
+  for (int ranks : kRankCounts)
+    run_ranks(ranks, [](Context& ctx, Communicator& comm) {
+      for (const Variant& variant : variants()) {
+        ExchangeRig rig(ctx, comm, d, variant.algorithm, unmeasured(variant.settings));
+        // each rank has k places of its own
+        for (size_t i = 0; i < k; ++i)
+          rig.gradient[i * (d / k) + static_cast<size_t>(comm.rank())] =
+              static_cast<float>(1 + (i * 7 + static_cast<size_t>(comm.rank()) * 5) % 64);
+        const Traffic traffic(comm);
+        rig.step(k);
+        const double counted = static_cast<double>(traffic.sums(ctx, comm).bytes);
+        const uint64_t entries = sum_over_ranks(ctx, comm, rig.selected.count);
+        const double predicted =
+            static_cast<double>(rig.exchange->wire_bytes(comm.size(), d, entries));
+        // gaps of all but one length take fewer bits than random ones
+        const bool packed = variant.settings.text("wire.indices") != "plain";
+        EXPECT_LE(counted, predicted) << variant.name;
+        EXPECT_GE(counted, packed ? 0.8 * predicted : predicted) << variant.name;
+      }
+    });
+}
+
+TEST(Exchanges, NothingIsLostWhenTheDensityChanges) {
+  for (int ranks : kRankCounts)
+    run_ranks(ranks, [](Context& ctx, Communicator& comm) {
+      for (const Variant& variant : variants()) {
+        if (!variant.conserves) continue;
+        for (size_t d : lengths)
+          for (const GradientKind& kind : kinds) {
+            ExchangeRig rig(ctx, comm, d, variant.algorithm, unmeasured(variant.settings));
+            for (uint64_t step = 0; step < 5; ++step) {
+              rig.set_gradients(kind, step);
+              rig.step(std::max<size_t>(1, d / (step == 2 ? 1 : 20)), step);
+              const size_t lost = rig.lost();
+              if (rig.exchange->updates_at_root() && comm.rank() > 0) continue;
+              EXPECT_EQ(lost, 0u) << variant.name << ", " << kind.name << ", d " << d << ", step "
+                                  << step;
+            }
+          }
+      }
+    });
+}
+
+}  // namespace
+}  // namespace tw

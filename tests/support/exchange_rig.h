@@ -1,0 +1,88 @@
+// One rank's selector and exchange of an algorithm, without the optimizer around them.
+#pragma once
+
+#include <algorithm>
+
+#include "sparsify/exchange.h"
+#include "tests/support/sgd_rig.h"
+
+namespace tw {
+
+class ExchangeRig {
+ public:
+  ExchangeRig(Context& ctx, Communicator& comm, size_t d, const std::string& algorithm,
+              const Settings& settings = default_settings())
+      : gradient(d + 1), residual(d), before(d), ctx_(ctx), comm_(comm) {
+    const Algorithm& parts = algorithms().find(algorithm).factory;
+    exchange = exchanges().find(parts.exchange).factory(settings);
+    if (parts.selector.empty()) return;
+    selector_ = selectors().find(parts.selector).factory(ctx, settings, {.rank = comm.rank()});
+    if (selector_->common_indices() && parts.exchange == "allgather")
+      exchange = exchanges().find("shared").factory(settings);
+  }
+
+  std::span<float> sum() { return std::span(gradient).first(residual.size()); }
+
+  void set_gradients(const GradientKind& kind, uint64_t step) {
+    for (size_t i = 0; i < residual.size(); ++i)
+      gradient[i] = SgdRig::gradient(kind, comm_.rank(), step, i);
+  }
+
+  /// Selects k of gradient + residual and sums over the ranks; `before` is that vector as it was.
+  void step(size_t k, uint64_t step_number = 0) {
+    for (size_t i = 0; i < before.size(); ++i) before[i] = gradient[i] + residual[i];
+    selected.count = 0;
+    control = {};
+    const ExchangeStep step{.gradient = sum(),
+                            .gradient_control = gradient,
+                            .residual = residual,
+                            .mine = &selected,
+                            .k = std::min(k, residual.size()),
+                            .step = step_number};
+    if (exchange->prepare(ctx_, comm_, step, control) && selector_) {
+      const double d = static_cast<double>(residual.size());
+      const SelectStep in{.g = sum(),
+                          .e = residual,
+                          .k = k,
+                          .density = static_cast<double>(k) / d,
+                          .step = step_number,
+                          .threshold = exchange->threshold()};
+      if (k < residual.size())
+        selector_->select(ctx_, in, selected);
+      else
+        select_all(ctx_, in, selected);
+    }
+    exchange->run(ctx_, comm_, step, control);
+    if (exchange->updates_at_root()) exchange->publish(ctx_, comm_, sum());
+  }
+
+  /// Places at which what was there is not what was summed plus what stays behind, on all ranks
+  /// together.
+  size_t lost() {
+    const std::vector<float> total = summed(ctx_, comm_, before);
+    const std::vector<float> behind = summed(ctx_, comm_, residual);
+    size_t wrong = 0;
+    for (size_t i = 0; i < total.size(); ++i) wrong += gradient[i] + behind[i] != total[i];
+    return wrong;
+  }
+
+  /// Indices of what the sum has.
+  std::vector<uint32_t> kept() const {
+    std::vector<uint32_t> indices;
+    for (uint32_t i = 0; i < residual.size(); ++i)
+      if (gradient[i] != 0) indices.push_back(i);
+    return indices;
+  }
+
+  std::vector<float> gradient, residual, before;
+  SparseVector selected;
+  Control control;
+  std::unique_ptr<Exchange> exchange;
+
+ private:
+  Context& ctx_;
+  Communicator& comm_;
+  std::unique_ptr<Selector> selector_;
+};
+
+}  // namespace tw
