@@ -16,17 +16,18 @@ constexpr size_t kLanes = 8;
 typedef float Lanes __attribute__((vector_size(kLanes * sizeof(float))));
 typedef int32_t LaneBits __attribute__((vector_size(kLanes * sizeof(int32_t))));
 typedef double WideLanes __attribute__((vector_size(kLanes * sizeof(double))));
+typedef int64_t WideBits __attribute__((vector_size(kLanes * sizeof(int64_t))));
 
 // a square is exact in double, so fused or not the bits are the same
 TW_MULTIVERSION void measure_block(const float* g, float* e, size_t n, Measure* measure) {
   WideLanes sums = {}, squares = {}, magnitudes = {};
   Lanes largest = {};
-  const auto add = [&](Lanes u) __attribute__((always_inline)) {
+  const auto add = [&](const Lanes& u) __attribute__((always_inline)) {
     const Lanes magnitude = (Lanes)((LaneBits)u & 0x7fffffff);
     const WideLanes wide = __builtin_convertvector(u, WideLanes);
     sums += wide;
     squares += wide * wide;
-    magnitudes += __builtin_convertvector(magnitude, WideLanes);
+    magnitudes += (WideLanes)((WideBits)wide & INT64_MAX);
     largest = magnitude > largest ? magnitude : largest;
   };
   size_t i = 0;

@@ -1,0 +1,37 @@
+// Trimmed top-k: the k largest of what exceeds a threshold between mean and maximum.
+#pragma once
+
+#include "engine/dispatch.h"
+#include "sparsify/measure.h"
+#include "sparsify/selector.h"
+#include "sparsify/topk.h"
+
+namespace tw {
+
+/// A threshold between the mean and the maximum of |u|, as both algorithms of RedSync use it.
+struct BetweenMeanAndMax {
+  double mean, max;
+  BetweenMeanAndMax(const Measure& u, size_t n)
+      : mean(u.magnitude / static_cast<double>(n)), max(double{u.largest}) {}
+  /// Bits of the least magnitude above mean + r (max - mean).
+  uint32_t bits(double r) const { return bits_above(mean + r * (max - mean)); }
+};
+
+/// The body for the CPU.
+///   M = max |u|;  A = mean |u|;  for r = .8, .6, .4, .2, 0:  S = {i : |u_i| > A + r (M - A)}
+///   the first S of at least k entries: its k largest are sent; if there is none, the k largest of
+///   u
+class Trimmed : public Selector {
+ public:
+  SelectInfo select(Context& ctx, const SelectStep& in, SparseVector& out) override;
+
+ private:
+  std::vector<Measure> blocks_;
+  Candidates candidates_;
+  TopCandidates top_;
+  TopK exact_;
+};
+
+extern Bodies<std::unique_ptr<Selector>(const Settings&)> trimmed_bodies;
+
+}  // namespace tw
