@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "engine/buffer.h"
-#include "engine/context.h"
+#include "engine/copy.h"
 
 namespace tw {
 
@@ -32,6 +32,11 @@ struct Parameter {
   Shape flattened{};  ///< for linear_nhwc: (h, w, c) of one flattened sample
   size_t offset = 0;  ///< first element in its arena; set by the arena
   size_t length() const { return static_cast<size_t>(shape.numel()); }
+  /// Its elements in a vector laid out like the arena.
+  template <class T>
+  std::span<T> in(std::span<T> flat) const {
+    return flat.subspan(offset, length());
+  }
 };
 
 class ParameterArena {
@@ -41,7 +46,8 @@ class ParameterArena {
   /// Declares a statistic that is saved and averaged but not trained (running mean, variance).
   const Parameter& add_statistic(Parameter parameter);
 
-  /// Allocates the vectors and initialises values from `seed` (same on all ranks).
+  /// Allocates the vectors on ctx's device and initialises values from `seed` (same on all ranks).
+  /// On a GPU `ctx` outlives the arena's use.
   void allocate(Context& ctx, uint64_t seed);
 
   size_t size() const { return size_; }  ///< d, the number of trained parameters
@@ -54,6 +60,11 @@ class ParameterArena {
   /// The gradients and one float behind them that belongs to the exchange (its control slot).
   std::span<float> gradients_with_control() const { return gradients_.as<float>(); }
   std::span<float> statistic_values() const { return statistic_values_.as<float>(); }
+
+  // The same as the host sees them; see HostFloats.
+  HostFloats host_values() const { return {ctx_, values()}; }
+  HostFloats host_gradients() const { return {ctx_, gradients()}; }
+  HostFloats host_statistics() const { return {ctx_, statistic_values()}; }
 
   Tensor value(const Parameter& p) const;
   Tensor gradient(const Parameter& p) const;
@@ -69,6 +80,7 @@ class ParameterArena {
 
   std::deque<Parameter> parameters_, statistics_;
   size_t size_ = 0, statistics_size_ = 0;
+  Context* ctx_ = nullptr;  // of memory that is not the host's
   Buffer values_, gradients_, statistic_values_;
 };
 

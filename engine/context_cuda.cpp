@@ -67,6 +67,7 @@ CudaNative::CudaNative() : device_(pick_device()) {
   bind_thread();
   cuda::expect(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "stream");
   tickets_ = allocate<uint32_t>(kTickets);
+  result_ = allocate<unsigned long long>(1);
   replay_ = allocate<ReplayInput>(1);
   constexpr ReplayInput outside;
   cuda::expect(cudaMemcpy(replay_, &outside, sizeof outside, cudaMemcpyHostToDevice), "memory");
@@ -80,6 +81,7 @@ CudaNative::~CudaNative() {
   if (cublas_ != nullptr) cublasDestroy(cublas_);
   cudaFree(cublas_workspace_);
   cudaFree(replay_);
+  cudaFree(result_);
   cudaFree(tickets_);
   cudaStreamDestroy(stream_);
 }

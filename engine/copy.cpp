@@ -30,10 +30,10 @@ const bool registered = copy_bodies.add(Device::cpu, copy_cpu);
 
 }  // namespace
 
-HostFloats::HostFloats(Context& ctx, std::span<float> device) : ctx_(&ctx), device_(device) {
-  if (ctx.device() == Device::cpu) return;
+HostFloats::HostFloats(Context* ctx, std::span<float> device) : ctx_(ctx), device_(device) {
+  if (ctx == nullptr) return;
   copy_.resize(device.size());
-  copy(ctx, vector(device_, ctx.device()), vector(copy_, Device::cpu));
+  copy(*ctx, vector(device_, ctx->device()), vector(copy_, Device::cpu));
 }
 
 void HostFloats::write() {

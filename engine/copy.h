@@ -17,7 +17,10 @@ void copy(Context& ctx, const Tensor& x, const Tensor& y);
 /// fetched by the constructor and taken back by write().
 class HostFloats {
  public:
-  HostFloats(Context& ctx, std::span<float> device);
+  HostFloats(Context& ctx, std::span<float> device)
+      : HostFloats(ctx.device() == Device::cpu ? nullptr : &ctx, device) {}
+  /// Without a context `device` is memory of the host.
+  HostFloats(Context* ctx, std::span<float> device);
 
   std::span<float> span() { return copy_.empty() ? device_ : std::span(copy_); }
   std::span<const float> span() const { return copy_.empty() ? device_ : std::span(copy_); }

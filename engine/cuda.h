@@ -13,12 +13,15 @@ struct cudnnContext;
 
 namespace tw {
 
+inline constexpr unsigned long long kAllFinite = ~0ull;
+
 /// What the ops of a captured step read from the device: their arguments are those of the capture,
 /// made for step 0 and learning rate 1. Outside of a replay it holds just these values.
 struct ReplayInput {
   uint64_t step = 0;  ///< added to the step that dropout draws for
   float lr = 1;       ///< factor of the learning rate
-  uint32_t halt = 0;  ///< not 0: updates do nothing, a gradient was not finite
+  /// Index of the first gradient that was not finite; unless there is none, updates do nothing.
+  unsigned long long nonfinite = kAllFinite;
 };
 
 /// The stream and the library handles of a rank.
@@ -35,6 +38,8 @@ class CudaNative : public Native {
   cudnnContext* cudnn();
   /// On the device.
   ReplayInput* replay() const { return replay_; }
+  /// One number on the device, for an op that gives it to the host.
+  unsigned long long* result() const { return result_; }
   /// Zeros on the device, for kernels whose last block finishes the work; each leaves zeros behind.
   uint32_t* tickets() const { return tickets_; }
   static constexpr int kTickets = 1024;
@@ -46,6 +51,7 @@ class CudaNative : public Native {
   cudnnContext* cudnn_ = nullptr;
   void* cublas_workspace_ = nullptr;
   ReplayInput* replay_ = nullptr;
+  unsigned long long* result_ = nullptr;
   uint32_t* tickets_ = nullptr;
 };
 

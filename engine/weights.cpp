@@ -8,67 +8,61 @@
 
 namespace tw {
 
+Shape exported_shape(const Parameter& p) {
+  if (p.layout != Layout::conv_ohwi) return p.shape;
+  return {p.shape[0], p.shape[3], p.shape[1], p.shape[2]};
+}
+
 namespace {
 
-/// Position of every element of the exported tensor in the stored one.
-struct Mapping {
-  Shape exported;
-  std::vector<size_t> stored_index;
-};
-
-Mapping mapping(const Parameter& p) {
-  Mapping map{p.shape, {}};
-  map.stored_index.reserve(p.length());
+/// Calls move(exported index, stored index) for every element: the stored rows are pixels x
+/// channels, the exported ones channels x pixels.
+template <class Move>
+void for_each_element(const Parameter& p, const Move& move) {
+  int64_t pixels = 1, channels = 1;
   if (p.layout == Layout::conv_ohwi) {
-    const int64_t o = p.shape[0], h = p.shape[1], w = p.shape[2], i = p.shape[3];
-    map.exported = {o, i, h, w};
-    for (int64_t a = 0; a < o; ++a)
-      for (int64_t b = 0; b < i; ++b)
-        for (int64_t c = 0; c < h * w; ++c)
-          map.stored_index.push_back(static_cast<size_t>((a * h * w + c) * i + b));
+    pixels = p.shape[1] * p.shape[2], channels = p.shape[3];
   } else if (p.layout == Layout::linear_nhwc) {
-    const int64_t pixels = p.flattened[0] * p.flattened[1], channels = p.flattened[2];
+    pixels = p.flattened[0] * p.flattened[1], channels = p.flattened[2];
     check<std::logic_error>(pixels * channels == p.shape[1],
                             "[weights] {}: {} behind a flatten of {}", p.name, p.shape,
                             p.flattened);
-    for (int64_t row = 0; row < p.shape[0]; ++row)
-      for (int64_t b = 0; b < channels; ++b)
-        for (int64_t c = 0; c < pixels; ++c)
-          map.stored_index.push_back(static_cast<size_t>((row * pixels + c) * channels + b));
-  } else {
-    for (size_t i = 0; i < p.length(); ++i) map.stored_index.push_back(i);
   }
-  return map;
+  const auto row = static_cast<size_t>(pixels * channels);
+  size_t exported = 0;
+  for (size_t first = 0; first < p.length(); first += row)
+    for (size_t c = 0; c < static_cast<size_t>(channels); ++c)
+      for (size_t i = 0; i < static_cast<size_t>(pixels); ++i)
+        move(exported++, first + i * static_cast<size_t>(channels) + c);
 }
 
 }  // namespace
 
 ExportedTensor export_parameter(const Parameter& p, std::span<const float> stored) {
-  const Mapping map = mapping(p);
-  ExportedTensor result{{}, map.exported};
-  result.values.reserve(p.length());
-  for (const size_t i : map.stored_index) result.values.push_back(stored[i]);
+  ExportedTensor result{std::vector<float>(p.length()), exported_shape(p)};
+  for_each_element(p, [&](size_t out, size_t in) { result.values[out] = stored[in]; });
   return result;
 }
 
 void import_parameter(const Parameter& p, const Tensor& exported, std::span<float> stored) {
-  const Mapping map = mapping(p);
-  check(exported.shape == map.exported && exported.dtype == DType::f32,
+  const Shape expected = exported_shape(p);
+  check(exported.shape == expected && exported.dtype == DType::f32,
         "[weights] {} has shape {} of {}; the model wants {} of f32", p.name, exported.shape,
-        name(exported.dtype), map.exported);
+        name(exported.dtype), expected);
   const std::span<const float> values = exported.as<float>();
-  for (size_t i = 0; i < values.size(); ++i) stored[map.stored_index[i]] = values[i];
+  for_each_element(p, [&](size_t in, size_t out) { stored[out] = values[in]; });
 }
 
 void save_weights(const std::filesystem::path& path, const ParameterArena& arena,
                   const std::map<std::string, std::string>& metadata) {
   SafetensorsWriter writer;
   std::deque<ExportedTensor> exported;  // the writer refers to them
-  const auto add = [&](const Parameter& p, const Tensor& value) {
-    writer.add(p.name, exported.emplace_back(export_parameter(p, value.as<float>())).tensor());
+  const auto add = [&](const std::deque<Parameter>& list, std::span<const float> stored) {
+    for (const Parameter& p : list)
+      writer.add(p.name, exported.emplace_back(export_parameter(p, p.in(stored))).tensor());
   };
-  for (const Parameter& p : arena.parameters()) add(p, arena.value(p));
-  for (const Parameter& p : arena.statistics()) add(p, arena.statistic(p));
+  add(arena.parameters(), arena.host_values().span());
+  add(arena.statistics(), arena.host_statistics().span());
   for (const auto& [key, value] : metadata) writer.metadata(key, value);
   writer.write(path);
 }
@@ -80,7 +74,7 @@ void load_weights(const SafetensorsReader& file, ParameterArena& arena) {
     for (const Parameter& p : *list) {
       known.push_back(p.name);
       check(file.has(p.name), "{}: tensor {} is missing", place, p.name);
-      const Shape expected = mapping(p).exported;
+      const Shape expected = exported_shape(p);
       const Tensor& found = file.tensor(p.name);
       check(found.shape == expected && found.dtype == DType::f32,
             "{}: tensor {} has shape {} of {}; the model wants {} of f32", place, p.name,
@@ -94,14 +88,17 @@ void load_weights(const SafetensorsReader& file, ParameterArena& arena) {
   };
   for (const auto& [found, tensor] : file.tensors()) check_known(found);
   for (const auto& [found, dtype] : file.unreadable()) check_known(found);
+  HostFloats values = arena.host_values(), statistics = arena.host_statistics();
   for (const Parameter& p : arena.parameters())
-    import_parameter(p, file.tensor(p.name), arena.value(p).as<float>());
+    import_parameter(p, file.tensor(p.name), p.in(values.span()));
   for (const Parameter& p : arena.statistics())
-    import_parameter(p, file.tensor(p.name), arena.statistic(p).as<float>());
+    import_parameter(p, file.tensor(p.name), p.in(statistics.span()));
+  values.write();
+  statistics.write();
 }
 
 uint64_t weights_hash(const ParameterArena& arena) {
-  return Hash().add(arena.values()).add(arena.statistic_values()).value();
+  return Hash().add(arena.host_values().span()).add(arena.host_statistics().span()).value();
 }
 
 }  // namespace tw

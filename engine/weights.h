@@ -15,6 +15,8 @@ struct ExportedTensor {
   Tensor tensor() { return {values.data(), shape, DType::f32, Device::cpu}; }
 };
 
+/// The shape of a parameter in torchvision's order.
+Shape exported_shape(const Parameter& p);
 /// One parameter of a flat vector laid out like the arena (values or momentum).
 ExportedTensor export_parameter(const Parameter& p, std::span<const float> stored);
 /// The inverse of export_parameter; UserError when the shape differs.

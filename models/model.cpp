@@ -31,6 +31,7 @@ Planner::Memory Model::plan(Context& ctx, const PlanConfig& config) {
   const Shape batch{config.batch, spec_.image[0], spec_.image[1], channels};
   images_ = plan.persistent(batch, DType::u8);
   labels_ = plan.persistent({config.batch}, DType::i32);
+  sums_ = plan.persistent(ops::kLossSumsShape, DType::u8);
   input_ = plan.make(batch);
   plan.use({images_, input_});
 
@@ -60,13 +61,13 @@ void Model::allocate(Context& ctx, uint64_t seed) {
 
 void Model::refresh(Context& ctx) { net_->refresh(ctx); }
 
-ops::LossSums Model::forward(const Pass& pass, float grad_scale) {
+void Model::queue_forward(const Pass& pass, float grad_scale) {
   ops::normalize(pass.ctx, *images_, config_.mean, config_.deviation, *input_);
   net_->forward(pass);
   // accuracy and loss of an evaluation are of the plain labels
   const float smoothing = pass.training ? config_.label_smoothing : 0.0f;
-  return ops::softmax_cross_entropy(pass.ctx, *logits_, *labels_, smoothing, grad_scale,
-                                    pass.training ? *dlogits_ : Tensor{});
+  ops::softmax_cross_entropy(pass.ctx, *logits_, *labels_, smoothing, grad_scale,
+                             pass.training ? *dlogits_ : Tensor{}, *sums_);
 }
 
 void Model::backward(const Pass& pass) { net_->backward(pass); }

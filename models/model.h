@@ -11,6 +11,8 @@ namespace tw {
 struct ModelSpec {
   Shape image{32, 32, 3};  ///< H, W, C of one input
   int64_t classes = 10;
+  /// The last batch norm of each residual block starts at 0. (Goyal et al. 2017, section 5.1)
+  bool zero_init = false;
 };
 
 /// Builds the network whose output is [N, classes] fp32 logits.
@@ -38,11 +40,20 @@ class Model {
   const Tensor& images() const { return *images_; }
   const Tensor& labels() const { return *labels_; }
   const Tensor& logits() const { return *logits_; }  ///< of the last forward
+  const Tensor& sums() const { return *sums_; }      ///< a LossSums, not yet taken
 
   /// To be called after the parameters changed (update, load).
   void refresh(Context& ctx);
-  /// Forward and loss; in training also prepares dlogits (scaled by `grad_scale`).
-  ops::LossSums forward(const Pass& pass, float grad_scale = 1.0f);
+  /// Forward and loss; in training also prepares dlogits (scaled by `grad_scale`). The batch's sums
+  /// add up on the device until they are taken.
+  void queue_forward(const Pass& pass, float grad_scale = 1.0f);
+  /// The sums of all forward passes since the last call; waits for the device.
+  ops::LossSums take_sums(Context& ctx) { return ops::take_sums(ctx, *sums_); }
+  /// Both: the sums of this batch.
+  ops::LossSums forward(const Pass& pass, float grad_scale = 1.0f) {
+    queue_forward(pass, grad_scale);
+    return take_sums(pass.ctx);
+  }
   void backward(const Pass& pass);
 
   ParameterArena& arena() { return arena_; }
@@ -60,7 +71,7 @@ class Model {
   ParameterArena arena_;
   LayerPtr net_;
   std::unique_ptr<Planner> planner_;
-  TensorRef images_, labels_, input_, logits_, dlogits_;
+  TensorRef images_, labels_, input_, logits_, dlogits_, sums_;
 };
 
 }  // namespace tw

@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 
+#include "engine/copy.h"
 #include "engine/ops/checks.h"
 #include "engine/parallel.h"
 
@@ -11,8 +12,9 @@ namespace tw::ops {
 
 constinit Bodies<SoftmaxCrossEntropyBody> softmax_cross_entropy_bodies{"softmax_cross_entropy"};
 
-LossSums softmax_cross_entropy(Context& ctx, const Tensor& logits, const Tensor& labels,
-                               float label_smoothing, float grad_scale, const Tensor& dlogits) {
+void softmax_cross_entropy(Context& ctx, const Tensor& logits, const Tensor& labels,
+                           float label_smoothing, float grad_scale, const Tensor& dlogits,
+                           const Tensor& sums) {
   constexpr auto op = "softmax_cross_entropy";
   check(logits.shape.rank() == 2 && logits.shape[1] > 0, "[{}] logits are {}; expected (N, C)", op,
         logits.shape);
@@ -22,8 +24,20 @@ LossSums softmax_cross_entropy(Context& ctx, const Tensor& logits, const Tensor&
   check(label_smoothing >= 0.0f && label_smoothing <= 1.0f,
         "[{}] label smoothing is {}; expected 0 to 1", op, label_smoothing);
   if (dlogits.data != nullptr) check_like(op, "dlogits", dlogits, logits);
-  return softmax_cross_entropy_bodies(ctx.device(), ctx, logits, labels, label_smoothing,
-                                      grad_scale, dlogits);
+  check_dtype(op, "sums", sums, DType::u8);
+  check_shape(op, "sums", sums, kLossSumsShape);
+  softmax_cross_entropy_bodies(ctx.device(), ctx, logits, labels, label_smoothing, grad_scale,
+                               dlogits, sums);
+}
+
+LossSums take_sums(Context& ctx, const Tensor& sums) {
+  LossSums taken, none;
+  const auto on_host = [](LossSums& x) {
+    return Tensor{&x, kLossSumsShape, DType::u8, Device::cpu};
+  };
+  copy(ctx, sums, on_host(taken));
+  copy(ctx, on_host(none), sums);
+  return taken;
 }
 
 namespace {
@@ -66,8 +80,9 @@ void add_row(std::span<const float> logits, int32_t label, const Target& target,
   gradient[label] -= target.gradient * (1.0f - target.smoothing);
 }
 
-LossSums softmax_cross_entropy_cpu(Context& ctx, const Tensor& logits, const Tensor& labels,
-                                   float label_smoothing, float grad_scale, const Tensor& dlogits) {
+void softmax_cross_entropy_cpu(Context& ctx, const Tensor& logits, const Tensor& labels,
+                               float label_smoothing, float grad_scale, const Tensor& dlogits,
+                               const Tensor& sums) {
   const auto rows = static_cast<size_t>(logits.shape[0]);
   const auto classes = static_cast<size_t>(logits.shape[1]);
   const auto x = logits.as<float>();
@@ -94,14 +109,9 @@ LossSums softmax_cross_entropy_cpu(Context& ctx, const Tensor& logits, const Ten
         std::fill_n(gradient, classes, 0.0f);
     }
   });
-  LossSums sums;
-  for (const LossSums& p : partial) {
-    sums.loss += p.loss;
-    sums.top1 += p.top1;
-    sums.top5 += p.top5;
-    sums.count += p.count;
-  }
-  return sums;
+  LossSums batch;
+  for (const LossSums& p : partial) batch += p;
+  *static_cast<LossSums*>(sums.data) += batch;
 }
 
 const bool registered = softmax_cross_entropy_bodies.add(Device::cpu, softmax_cross_entropy_cpu);

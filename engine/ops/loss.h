@@ -10,17 +10,32 @@ namespace tw::ops {
 struct LossSums {
   double loss = 0;  ///< sum of cross-entropies (natural logarithm)
   int64_t top1 = 0, top5 = 0, count = 0;
+
+  constexpr LossSums& operator+=(const LossSums& other) {
+    loss += other.loss;
+    top1 += other.top1;
+    top5 += other.top5;
+    count += other.count;
+    return *this;
+  }
 };
+/// How a tensor holds one.
+inline const Shape kLossSumsShape{static_cast<int64_t>(sizeof(LossSums))};
 
 /// logits [N,C] fp32, labels [N] i32; rows with a negative label are padding and count nowhere.
+/// Adds the batch's sums to `sums`, a LossSums on the device seen as u8 [sizeof(LossSums)].
 /// With dlogits.data: writes d(mean loss over the counted rows * grad_scale)/dlogits.
 /// A row is right when fewer than 1 (5) other classes have a larger logit; equal logits go to the
-/// lower class.
-LossSums softmax_cross_entropy(Context& ctx, const Tensor& logits, const Tensor& labels,
-                               float label_smoothing, float grad_scale, const Tensor& dlogits);
+/// lower class. A label that is no class: UserError on the CPU, a loss of NaN on a GPU.
+void softmax_cross_entropy(Context& ctx, const Tensor& logits, const Tensor& labels,
+                           float label_smoothing, float grad_scale, const Tensor& dlogits,
+                           const Tensor& sums);
 
-using SoftmaxCrossEntropyBody = LossSums(Context&, const Tensor&, const Tensor&, float, float,
-                                         const Tensor&);
+/// What `sums` holds by now, on the host; they start from 0 again.
+LossSums take_sums(Context& ctx, const Tensor& sums);
+
+using SoftmaxCrossEntropyBody = void(Context&, const Tensor&, const Tensor&, float, float,
+                                     const Tensor&, const Tensor&);
 extern Bodies<SoftmaxCrossEntropyBody> softmax_cross_entropy_bodies;
 
 }  // namespace tw::ops

@@ -12,13 +12,30 @@
 namespace tw::ops {
 
 constinit Bodies<SgdUpdateBody> sgd_update_bodies{"sgd_update"};
+constinit Bodies<SgdRangesBody> sgd_ranges_bodies{"sgd_update"};
 constinit Bodies<FirstNonfiniteBody> first_nonfinite_bodies{"first_nonfinite"};
+
+namespace {
+
+void check_lengths(const SgdParams& params, std::span<const float> g, std::span<const float> m,
+                   std::span<const float> w) {
+  check(g.size() == w.size() && (m.size() == w.size() || params.momentum == 0.0f),
+        "[sgd_update] {} weights, {} gradients, {} momenta", w.size(), g.size(), m.size());
+}
+
+}  // namespace
 
 void sgd_update(Context& ctx, const SgdParams& params, std::span<const float> g, std::span<float> m,
                 std::span<float> w) {
-  check(g.size() == w.size() && (m.size() == w.size() || params.momentum == 0.0f),
-        "[sgd_update] {} weights, {} gradients, {} momenta", w.size(), g.size(), m.size());
+  check_lengths(params, g, m, w);
   sgd_update_bodies(ctx.device(), ctx, params, g, m, w);
+}
+
+void sgd_update(Context& ctx, const SgdParams& params, std::span<const uint32_t> bounds,
+                std::span<const float> g, std::span<float> m, std::span<float> w) {
+  check_lengths(params, g, m, w);
+  check(std::ranges::is_sorted(bounds), "[sgd_update] bounds of ranges do not ascend");
+  sgd_ranges_bodies(ctx.device(), ctx, params, bounds, g, m, w);
 }
 
 size_t first_nonfinite(Context& ctx, std::span<const float> x) {
@@ -67,6 +84,21 @@ void sgd_update_cpu(Context& ctx, const SgdParams& params, std::span<const float
   });
 }
 
+void sgd_ranges_cpu(Context& ctx, const SgdParams& params, std::span<const uint32_t> bounds,
+                    std::span<const float> g, std::span<float> m, std::span<float> w) {
+  SgdParams plain = params;
+  plain.weight_decay = 0;
+  size_t begin = 0;
+  for (size_t range = 0; range <= bounds.size(); ++range) {
+    const size_t end = range < bounds.size() ? std::min<size_t>(bounds[range], w.size()) : w.size();
+    const size_t n = end - begin;
+    const std::span<float> momenta = m.empty() ? m : m.subspan(begin, n);
+    sgd_update_cpu(ctx, range % 2 == 1 ? params : plain, g.subspan(begin, n), momenta,
+                   w.subspan(begin, n));
+    begin = end;
+  }
+}
+
 constexpr uint32_t kExponent = 0x7f800000u;
 
 /// All ones in the exponent: infinity or NaN.
@@ -91,6 +123,7 @@ size_t first_nonfinite_cpu(Context& ctx, std::span<const float> x) {
 }
 
 const bool registered = sgd_update_bodies.add(Device::cpu, sgd_update_cpu) &&
+                        sgd_ranges_bodies.add(Device::cpu, sgd_ranges_cpu) &&
                         first_nonfinite_bodies.add(Device::cpu, first_nonfinite_cpu);
 
 }  // namespace

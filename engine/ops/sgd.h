@@ -3,6 +3,7 @@
 //   w -= lr * m   or, Nesterov,   w -= lr * (G + momentum * m)
 #pragma once
 
+#include <cstdint>
 #include <span>
 
 #include "engine/context.h"
@@ -19,12 +20,20 @@ struct SgdParams {
 void sgd_update(Context& ctx, const SgdParams& params, std::span<const float> g, std::span<float> m,
                 std::span<float> w);
 
+/// The same, with weight decay in some ranges only: element i decays when the number of `bounds`
+/// (ascending) at or below i is odd. One pass, whatever the number of ranges.
+void sgd_update(Context& ctx, const SgdParams& params, std::span<const uint32_t> bounds,
+                std::span<const float> g, std::span<float> m, std::span<float> w);
+
 /// Index of the first NaN or infinity in x, or x.size() when all are finite.
 size_t first_nonfinite(Context& ctx, std::span<const float> x);
 
 using SgdUpdateBody = void(Context&, const SgdParams&, std::span<const float>, std::span<float>,
                            std::span<float>);
 extern Bodies<SgdUpdateBody> sgd_update_bodies;
+using SgdRangesBody = void(Context&, const SgdParams&, std::span<const uint32_t>,
+                           std::span<const float>, std::span<float>, std::span<float>);
+extern Bodies<SgdRangesBody> sgd_ranges_bodies;
 using FirstNonfiniteBody = size_t(Context&, std::span<const float>);
 extern Bodies<FirstNonfiniteBody> first_nonfinite_bodies;
 

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include <bit>
+#include <cstring>
 #include <numeric>
 #include <optional>
 
@@ -35,7 +35,7 @@ struct Problem {
   Buffer scratch{};
 
   Context& with_scratch(Context& ctx) {
-    scratch = Buffer(Device::cpu, ops::batch_norm_scratch_bytes(ctx, shape));
+    scratch = Buffer(device(), ops::batch_norm_scratch_bytes(ctx, shape));
     ctx.set_scratch({scratch.data(), scratch.bytes()});
     return ctx;
   }
@@ -131,7 +131,7 @@ class BatchNorm : public testing::TestWithParam<std::tuple<int64_t, DType>> {
   /// Odd sizes, with several full steps of the kernels and an incomplete one.
   Shape shape() const { return {std::max<int64_t>(2, 320 / channels()), 7, 9, channels()}; }
   Problem problem() const { return {.shape = shape(), .dtype = dtype()}; }
-  Context ctx{Device::cpu, 2};
+  Context ctx{device(), 2};
 };
 
 TEST_P(BatchNorm, ForwardMatchesTheFormula) {
@@ -239,7 +239,7 @@ INSTANTIATE_TEST_SUITE_P(Channels, BatchNorm,
                                           testing::Values(DType::f32, DType::bf16)));
 
 TEST(BatchNormGradient, AgreesWithFiniteDifferences) {
-  Context ctx(Device::cpu, 1);
+  Context ctx(device(), 1);
   Problem p{.shape = {2, 3, 2, 3}, .dtype = DType::f32};
   const BatchNormParams params{.relu = true};
   ops::batch_norm_train(p.with_scratch(ctx), params, p.forward(true));
@@ -268,7 +268,7 @@ TEST(BatchNormThreads, OneAndTwoThreadsGiveTheSameBits) {
     for (const Shape& shape : {Shape{16, 32, 31, 16}, Shape{9, 4, 5, 512}}) {
       std::optional<std::vector<std::vector<std::byte>>> first;
       for (const int threads : {1, 2}) {
-        Context ctx(Device::cpu, threads);
+        Context ctx(device(), threads);
         Problem p{.shape = shape, .dtype = dtype};
         const BatchNormParams params{.relu = true};
         ops::batch_norm_train(p.with_scratch(ctx), params, p.forward(true));
@@ -286,7 +286,7 @@ TEST(BatchNormThreads, OneAndTwoThreadsGiveTheSameBits) {
 
 /// A mean that is large beside the deviation must not cancel in the variance.
 TEST(BatchNormAccuracy, VarianceSurvivesALargeMean) {
-  Context ctx(Device::cpu, 1);
+  Context ctx(device(), 1);
   Problem p{.shape = {64, 32, 32, 3}, .dtype = DType::f32};
   Values x = normal_values(p.shape.numel(), 1);
   for (double& value : x) value = 1000 + 0.1 * value;
@@ -298,21 +298,23 @@ TEST(BatchNormAccuracy, VarianceSurvivesALargeMean) {
 }
 
 TEST(BatchNormNaN, StaysANaNBehindTheRelu) {
-  Context ctx(Device::cpu, 1);
+  Context ctx(device(), 1);
   Problem p{.shape = {2, 4, 4, 16}, .dtype = DType::bf16};
   Values x = p.x.get();
   x[3] = std::nan("");
   p.x.set(x);
   // with these bits the carry of a rounding would run over into the sign
-  p.beta->as<float>()[7] = std::bit_cast<float>(0x7fffffffu);
-  p.beta->as<float>()[8] = std::bit_cast<float>(0xffffffffu);
+  std::vector<std::byte> beta = p.beta.bits();
+  for (const auto& [c, bits] : {std::pair(7, 0x7fffffffu), std::pair(8, 0xffffffffu)})
+    std::memcpy(&beta[4 * c], &bits, sizeof bits);
+  p.beta.set_bits(beta);
   ops::batch_norm_train(p.with_scratch(ctx), {.relu = true}, p.forward(false));
   for (const int c : {3, 7, 8}) EXPECT_TRUE(std::isnan(p.y.get()[c])) << c;
   for (const int c : {2, 4, 9}) EXPECT_FALSE(std::isnan(p.y.get()[c])) << c;
 }
 
 TEST(BatchNormErrors, NameWhatIsWrong) {
-  Context ctx(Device::cpu, 1);
+  Context ctx(device(), 1);
   Problem one{.shape = {1, 1, 1, 8}, .dtype = DType::f32};
   EXPECT_THROW(ops::batch_norm_train(one.with_scratch(ctx), {}, one.forward(false)), UserError);
   Problem p{.shape = {2, 4, 4, 8}, .dtype = DType::f32};

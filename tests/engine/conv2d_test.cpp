@@ -98,7 +98,7 @@ std::string describe(const Conv2dShape& s, int threads) {
 class Conv2dTest : public ::testing::TestWithParam<DType> {
  protected:
   void SetUp() override {
-    if (GetParam() == DType::bf16 && !cpu_has_bf16()) GTEST_SKIP() << "this CPU has no bf16";
+    if (!test::computes(GetParam())) GTEST_SKIP() << "this CPU has no bf16";
   }
 };
 
@@ -107,7 +107,7 @@ TEST_P(Conv2dTest, AgreesWithTheSumInDouble) {
     int64_t batch, height, width, in, out;
   };
   for (const int threads : {1, 2}) {
-    Context ctx(Device::cpu, threads);
+    Context ctx(test::device(), threads);
     for (const Size z : {Size{1, 7, 5, 1, 16},
                          {2, 8, 8, 3, 16},
                          {3, 9, 6, 16, 17},
@@ -138,7 +138,7 @@ TEST_P(Conv2dTest, AgreesWithTheSumInDouble) {
 
 TEST_P(Conv2dTest, AgreesOnLayersOfResNetAndVgg) {
   for (const int threads : {1, 2}) {
-    Context ctx(Device::cpu, threads);
+    Context ctx(test::device(), threads);
     for (const auto& [side, in, out, stride] : {std::array<int64_t, 4>{32, 3, 16, 1},
                                                 {32, 16, 16, 1},
                                                 {32, 16, 32, 2},
@@ -168,7 +168,7 @@ TEST_P(Conv2dTest, AgreesOnLayersOfResNetAndVgg) {
 constexpr std::array<std::array<int64_t, 2>, 4> kWays{{{2, 64}, {8, 64}, {6, 24}, {16, 16}}};
 
 TEST_P(Conv2dTest, AccumulatesGradients) {
-  Context ctx(Device::cpu, 2);
+  Context ctx(test::device(), 2);
   for (const auto& [side, channels] : kWays) {
     for (const bool bias : {false, true}) {
       Conv2dShape s{.batch = 3,
@@ -187,7 +187,7 @@ TEST_P(Conv2dTest, AccumulatesGradients) {
 }
 
 TEST_P(Conv2dTest, RepeatsBitForBit) {
-  Context ctx(Device::cpu, 2);
+  Context ctx(test::device(), 2);
   for (const auto& [side, channels] : kWays) {
     Conv2dShape s{.batch = 5,
                   .height = side,
@@ -206,7 +206,7 @@ TEST_P(Conv2dTest, RepeatsBitForBit) {
 }
 
 TEST_P(Conv2dTest, WorksInAnotherThreadThanItsCreators) {
-  Context ctx(Device::cpu, 2);
+  Context ctx(test::device(), 2);
   for (const auto& [side, channels] : kWays) {
     Conv2dShape s{.batch = 2,
                   .height = side,
@@ -228,7 +228,7 @@ INSTANTIATE_TEST_SUITE_P(DTypes, Conv2dTest, ::testing::Values(DType::f32, DType
                          [](const auto& param) { return std::string(name(param.param)); });
 
 TEST(Conv2dErrors, NameTheImpossibleShape) {
-  Context ctx;
+  Context ctx(test::device());
   const Conv2dShape good{.batch = 1, .height = 4, .width = 4, .in_channels = 3, .out_channels = 8};
   const auto text = [&](auto change) {
     Conv2dShape s = good;
@@ -249,7 +249,7 @@ TEST(Conv2dErrors, NameTheImpossibleShape) {
 
 TEST(Conv2dErrors, SayWhatToDoWithoutBf16) {
   if (cpu_has_bf16()) GTEST_SKIP() << "this CPU has bf16; ONEDNN_MAX_CPU_ISA=AVX2 hides it";
-  Context ctx;
+  Context ctx(test::device());
   try {
     // AVX-512 without bf16 emulates it, slowly
     Conv2d::create(ctx, {.batch = 1,
@@ -264,7 +264,7 @@ TEST(Conv2dErrors, SayWhatToDoWithoutBf16) {
 }
 
 TEST(Conv2dErrors, NameTheTensorOfWrongShape) {
-  Context ctx;
+  Context ctx(test::device());
   Case c({.batch = 1, .height = 4, .width = 4, .in_channels = 3, .out_channels = 8});
   c.x = OwnedTensor({1, 4, 4, 4}, DType::f32);
   try {

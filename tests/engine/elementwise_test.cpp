@@ -23,7 +23,7 @@ constexpr int64_t kLong = (1 << 15) + 77;
 class Elementwise : public testing::TestWithParam<std::tuple<DType, int>> {
  protected:
   DType dtype = std::get<0>(GetParam());
-  Context ctx{Device::cpu, std::get<1>(GetParam())};
+  Context ctx{device(), std::get<1>(GetParam())};
   /// What storing does to a value.
   double rounded(double value) const {
     const auto f = static_cast<float>(value);
@@ -141,19 +141,24 @@ INSTANTIATE_TEST_SUITE_P(Types, Elementwise,
                                           testing::Values(1, 2)));
 
 TEST(Vectors, FillAndAdd) {
-  Context ctx(Device::cpu, 2);
-  std::vector<float> x(kLong), y(kLong, 1.0f);
-  ops::fill(ctx, x, 2.5f);
-  EXPECT_EQ(x, std::vector<float>(kLong, 2.5f));
-  ops::add(ctx, x, y);
-  EXPECT_EQ(y, std::vector<float>(kLong, 3.5f));
+  Context ctx(device(), 2);
+  const OwnedTensor x({kLong}, DType::f32), y({kLong}, DType::f32, Values(kLong, 1.0));
+  ops::fill(ctx, x.floats(), 2.5f);
+  EXPECT_EQ(x.get(), Values(kLong, 2.5));
+  ops::add(ctx, x.floats(), y.floats());
+  EXPECT_EQ(y.get(), Values(kLong, 3.5));
+  // an odd start: a vector need not lie where packs of elements could be read
+  ops::add(ctx, x.floats().subspan(1), y.floats().subspan(1));
+  Values twice(kLong, 6.0);
+  twice[0] = 3.5;
+  EXPECT_EQ(y.get(), twice);
   ops::fill(ctx, std::span<float>{}, 1.0f);
-  EXPECT_THROW(ops::add(ctx, std::span<const float>(x).first(3), y), UserError);
+  EXPECT_THROW(ops::add(ctx, x.floats().first(3), y.floats()), UserError);
 }
 
 /// The loops convert many values at once; one by one is the definition.
 TEST(Bfloat16, VectorLoopsRoundLikeTheScalar) {
-  Context ctx;
+  Context ctx(device());
   std::vector<float> values{0.0f,
                             -0.0f,
                             1.0f,
@@ -171,16 +176,19 @@ TEST(Bfloat16, VectorLoopsRoundLikeTheScalar) {
   const size_t few = values.size();
   while (values.size() < 200) values.push_back(values[values.size() % few]);
   const auto n = static_cast<int64_t>(values.size());
-  const OwnedTensor y({n}, DType::bf16);
-  ops::convert(ctx, Tensor{values.data(), {n}, DType::f32, Device::cpu}, y);
+  const OwnedTensor x({n}, DType::f32), y({n}, DType::bf16);
+  copy_now(Tensor{values.data(), {n}, DType::f32, Device::cpu}, x);
+  ops::convert(ctx, x, y);
+  std::vector<bf16> converted(values.size());
+  copy_now(y, Tensor{converted.data(), {n}, DType::bf16, Device::cpu});
   for (size_t i = 0; i < values.size(); ++i)
-    EXPECT_EQ(y->as<bf16>()[i].bits, bf16(values[i]).bits) << values[i];
+    EXPECT_EQ(converted[i].bits, bf16(values[i]).bits) << values[i];
   EXPECT_EQ(bf16(0x1.01p0f).bits, 0x3f80) << "ties go to the even neighbour";
   EXPECT_EQ(bf16(0x1.03p0f).bits, 0x3f82);
 }
 
 TEST(ElementwiseErrors, NameWhatIsWrong) {
-  Context ctx;
+  Context ctx(device());
   const OwnedTensor x({4}, DType::f32), other({5}, DType::f32), half({4}, DType::bf16);
   EXPECT_THROW(ops::add(ctx, x, other), UserError);
   EXPECT_THROW(ops::relu_forward(ctx, x, half), UserError);

@@ -4,7 +4,6 @@
 
 #include <thread>
 
-#include "engine/cpu_features.h"
 #include "tests/support/op_check.h"
 
 namespace tw {
@@ -69,14 +68,14 @@ TEST(Linear, AgreesWithTheSumInDouble) {
   };
   for (const Types t :
        {Types{DType::f32, DType::f32}, {DType::bf16, DType::f32}, {DType::bf16, DType::bf16}}) {
-    if (t.in == DType::bf16 && !cpu_has_bf16()) continue;
+    if (!test::computes(t.in)) continue;
     for (const int threads : {1, 2})
       for (const int64_t batch : {1, 5})
         for (const int64_t in : {1, 100, 512})
           for (const int64_t out : {1, 10, 128}) {
             SCOPED_TRACE(fmt::format("{}->{} batch {} {}->{} threads {}", name(t.in), name(t.out),
                                      batch, in, out, threads));
-            Context ctx(Device::cpu, threads);
+            Context ctx(test::device(), threads);
             Case c({.batch = batch,
                     .in_features = in,
                     .out_features = out,
@@ -90,14 +89,14 @@ TEST(Linear, AgreesWithTheSumInDouble) {
 }
 
 TEST(Linear, AccumulatesGradients) {
-  Context ctx(Device::cpu, 2);
+  Context ctx(test::device(), 2);
   Case c({.batch = 6, .in_features = 48, .out_features = 10});
   c.run(ctx, *Linear::create(ctx, c.s), 2);
   c.expect_close(3);
 }
 
 TEST(Linear, WorksInAnotherThreadThanItsCreators) {
-  Context ctx(Device::cpu, 2);
+  Context ctx(test::device(), 2);
   Case c({.batch = 6, .in_features = 512, .out_features = 10});
   const auto linear = Linear::create(ctx, c.s);
   std::thread([&] {
@@ -108,7 +107,7 @@ TEST(Linear, WorksInAnotherThreadThanItsCreators) {
 }
 
 TEST(Linear, RefusesWhatItCannotDo) {
-  Context ctx;
+  Context ctx(test::device());
   EXPECT_THROW(Linear::create(ctx, {.batch = 0, .in_features = 4, .out_features = 4}), UserError);
   EXPECT_THROW(Linear::create(ctx, {.batch = 1,
                                     .in_features = 4,

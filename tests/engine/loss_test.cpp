@@ -31,6 +31,13 @@ double reference(const Values& logits, const Values& labels, double smoothing) {
   return loss;
 }
 
+LossSums cross_entropy(Context& ctx, const Tensor& logits, const Tensor& labels, float smoothing,
+                       float grad_scale, const Tensor& dlogits) {
+  const OwnedTensor sums(ops::kLossSumsShape, DType::u8);
+  ops::softmax_cross_entropy(ctx, logits, labels, smoothing, grad_scale, dlogits, sums);
+  return ops::take_sums(ctx, sums);
+}
+
 class Loss : public testing::TestWithParam<std::tuple<int64_t, float>> {};
 
 TEST_P(Loss, AndItsGradientMatchTheDefinition) {
@@ -50,10 +57,9 @@ TEST_P(Loss, AndItsGradientMatchTheDefinition) {
   std::vector<std::vector<std::byte>> gradients;
   std::vector<double> losses;
   for (const int threads : {1, 2}) {
-    Context ctx(Device::cpu, threads);
+    Context ctx(device(), threads);
     const OwnedTensor dlogits = normal_tensor({rows, classes}, DType::f32, 9);
-    const LossSums sums =
-        ops::softmax_cross_entropy(ctx, logits, label, smoothing, grad_scale, dlogits);
+    const LossSums sums = cross_entropy(ctx, logits, label, smoothing, grad_scale, dlogits);
     EXPECT_EQ(sums.count, counted);
     EXPECT_NEAR(sums.loss, reference(x, labels, smoothing), 1e-4);
     gradients.push_back(dlogits.bits());
@@ -79,11 +85,11 @@ INSTANTIATE_TEST_SUITE_P(Classes, Loss,
                                           testing::Values(0.0f, 0.1f)));
 
 LossSums evaluate(const Values& logits, const Values& labels) {
-  Context ctx;
+  Context ctx(device());
   const auto rows = static_cast<int64_t>(labels.size());
   const auto classes = static_cast<int64_t>(logits.size()) / rows;
-  return ops::softmax_cross_entropy(ctx, OwnedTensor({rows, classes}, DType::f32, logits),
-                                    OwnedTensor({rows}, DType::i32, labels), 0, 1, {});
+  return cross_entropy(ctx, OwnedTensor({rows, classes}, DType::f32, logits),
+                       OwnedTensor({rows}, DType::i32, labels), 0, 1, {});
 }
 
 TEST(LossCounts, TopOneAndTopFive) {
@@ -117,17 +123,34 @@ TEST(LossStability, LargeLogitsNeitherOverflowNorVanish) {
 }
 
 TEST(LossPadding, AloneGivesZeroes) {
-  Context ctx;
+  Context ctx(device());
   const OwnedTensor logits = normal_tensor({3, 10}, DType::f32, 1);
   const OwnedTensor dlogits = normal_tensor({3, 10}, DType::f32, 2);
-  const LossSums sums = ops::softmax_cross_entropy(
-      ctx, logits, OwnedTensor({3}, DType::i32, Values(3, -1)), 0.1f, 1, dlogits);
+  const LossSums sums =
+      cross_entropy(ctx, logits, OwnedTensor({3}, DType::i32, Values(3, -1)), 0.1f, 1, dlogits);
   EXPECT_EQ(sums.count, 0);
   EXPECT_EQ(sums.loss, 0);
   EXPECT_EQ(dlogits.get(), Values(30, 0.0));
 }
 
-TEST(LossErrors, ALabelAboveTheClasses) { EXPECT_THROW(evaluate({1, 2, 3}, {3}), UserError); }
+TEST(LossSums, AddUpUntilTheyAreTaken) {
+  Context ctx(device());
+  const OwnedTensor logits({1, 2}, DType::f32, {0, 0}), label({1}, DType::i32, {0});
+  const OwnedTensor sums(ops::kLossSumsShape, DType::u8);
+  for (int i = 0; i < 3; ++i) ops::softmax_cross_entropy(ctx, logits, label, 0, 1, {}, sums);
+  const LossSums taken = ops::take_sums(ctx, sums);
+  EXPECT_EQ(taken.count, 3);
+  EXPECT_EQ(taken.top1, 3);
+  EXPECT_NEAR(taken.loss, 3 * std::log(2), 1e-6);
+  EXPECT_EQ(ops::take_sums(ctx, sums).count, 0);
+}
+
+TEST(LossErrors, ALabelAboveTheClasses) {
+  if (device() == Device::cpu)
+    EXPECT_THROW(evaluate({1, 2, 3}, {3}), UserError);
+  else
+    EXPECT_TRUE(std::isnan(evaluate({1, 2, 3}, {3}).loss));
+}
 
 }  // namespace
 }  // namespace tw::test

@@ -61,7 +61,7 @@ TEST_P(Pool, MatchesWindowsOneByOne) {
   const Values dy_values = dy.get();
   const Pooled expected = reference(params, shape, x.get(), &dy_values, &expected_dx);
   for (const int threads : {1, 2}) {
-    Context ctx(Device::cpu, threads);
+    Context ctx(device(), threads);
     const OwnedTensor y(out, dtype), dx(shape, dtype), argmax(out, DType::u8);
     ops::pool_forward(ctx, params, x, y, argmax);
     ops::pool_backward(ctx, params, dy, argmax, dx);
@@ -87,7 +87,7 @@ INSTANTIATE_TEST_SUITE_P(
         testing::Values(1, 3, 16, 17, 64, 300), testing::Values(DType::f32, DType::bf16)));
 
 TEST(PoolTies, GoToTheFirstPosition) {
-  Context ctx;
+  Context ctx(device());
   const PoolParams params{.kind = PoolKind::max, .kernel = 3, .stride = 2, .padding = 1};
   const OwnedTensor x({1, 4, 4, 3}, DType::f32, Values(48, -2.0));
   const OwnedTensor y({1, 2, 2, 3}, DType::f32), argmax({1, 2, 2, 3}, DType::u8);
@@ -97,7 +97,7 @@ TEST(PoolTies, GoToTheFirstPosition) {
 }
 
 TEST(PoolNaN, WinsAsInPyTorch) {
-  Context ctx;
+  Context ctx(device());
   Values values = normal_values(4 * 16, 1);
   values[2 * 16 + 5] = std::nan("");
   const OwnedTensor x({1, 2, 2, 16}, DType::bf16, values);
@@ -127,7 +127,7 @@ TEST(GlobalAverage, MeansOverPixelsAndSpreadsBack) {
         expected_dx[i] = gradient[o] / 20;
       }
       for (const int threads : {1, 2}) {
-        Context ctx(Device::cpu, threads);
+        Context ctx(device(), threads);
         const OwnedTensor y(out, dtype), dx(shape, dtype);
         ops::global_average_forward(ctx, x, y);
         ops::global_average_backward(ctx, dy, dx);

@@ -33,8 +33,9 @@ TEST(Layer, NothingInFrontOfTheFirstLearningLayerGoesBackward) {
   EXPECT_FALSE(cut.dx);
   whole.backward();
   cut.backward();
+  const HostFloats a = whole.arena.host_gradients(), b = cut.arena.host_gradients();
   for (size_t i = 0; i < whole.arena.size(); ++i)
-    EXPECT_EQ(whole.arena.gradients()[i], cut.arena.gradients()[i]) << whole.arena.at(i).name;
+    EXPECT_EQ(a.span()[i], b.span()[i]) << whole.arena.at(i).name;
 }
 
 TEST(Layer, LayersThatDoNotLearnPassTheQuestionOn) {
@@ -72,8 +73,7 @@ TEST(Dropout, DependsOnSeedStepAndStreamAlone) {
 TEST(Dropout, DropsNothingInEvaluation) {
   LayerUnderTest test(dropout(0.5f), {4, 8}, 1);
   test.pass.training = false;
-  const auto x = test.x->as<float>();
-  EXPECT_EQ(test.forward(), std::vector<double>(x.begin(), x.end()));
+  EXPECT_EQ(test.forward(), LayerUnderTest::to_doubles(test.ctx, test.x->as<float>()));
 }
 
 /// What PyTorch computes with the exported weights and an NCHW flatten.
@@ -87,8 +87,10 @@ TEST(Linear, BehindAnImageExportsTorchvisionsColumnOrder) {
       {n, h, w, c}, 1);
   const auto y = test.forward();
   const Parameter &weight = test.arena.parameters()[0], &bias = test.arena.parameters()[1];
-  const auto exported = export_parameter(weight, test.arena.value(weight).as<float>());
-  const auto x = test.x->as<float>(), b = test.arena.value(bias).as<float>();
+  const HostFloats values = test.arena.host_values();
+  const auto exported = export_parameter(weight, weight.in(values.span()));
+  const auto x = LayerUnderTest::to_doubles(test.ctx, test.x->as<float>());
+  const auto b = bias.in(values.span());
   for (int64_t row = 0; row < n; ++row)
     for (int64_t o = 0; o < out; ++o) {
       double sum = b[o];
@@ -102,7 +104,7 @@ TEST(Linear, BehindAnImageExportsTorchvisionsColumnOrder) {
 }
 
 TEST(Layer, WrongInputsAreNamed) {
-  Context ctx;
+  Context ctx(test::device());
   ParameterArena arena;
   Planner plan(ctx, DType::f32);
   Conv2d conv(arena, {.name = "stem", .in = 3, .out = 4});

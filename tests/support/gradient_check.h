@@ -8,6 +8,7 @@
 #include <cmath>
 #include <functional>
 
+#include "engine/copy.h"
 #include "layers/gradient_sum.h"
 #include "tests/support/owned_tensor.h"
 
@@ -33,7 +34,7 @@ class LayerUnderTest {
     randomise(x->as<float>(), 100 * seed, 1.0);
     // away from the initial values, at which some gradients vanish
     uint64_t id = 100 * seed + 1;
-    for (const Parameter& p : arena.parameters()) randomise(arena.value(p).as<float>(), ++id, 0.3);
+    for (const Parameter& p : arena.parameters()) randomise(p.in(arena.values()), ++id, 0.3);
     upstream_ = normal_values(y->numel(), ++id);
     extra_ = normal_values(y->numel(), ++id);
     if (!pair) std::ranges::fill(extra_, 0.0);
@@ -43,17 +44,14 @@ class LayerUnderTest {
   std::vector<double> forward() {
     layer->refresh(ctx);
     layer->forward(pass);
-    const auto values = y->as<float>();
-    return {values.begin(), values.end()};
+    return to_doubles(ctx, y->as<float>());
   }
 
   /// Forward and backward; afterwards dx and the arena hold the gradients.
   void backward(bool accumulate = false) {
     forward();
-    for (size_t i = 0; i < upstream_.size(); ++i) {
-      dy_.main->as<float>()[i] = static_cast<float>(upstream_[i]);
-      if (dy_.extra) dy_.extra->as<float>()[i] = static_cast<float>(extra_[i]);
-    }
+    assign(dy_.main, upstream_);
+    if (dy_.extra) assign(dy_.extra, extra_);
     pass.accumulate = accumulate;
     layer->backward(pass);
     dx_sum_.run(ctx);
@@ -64,14 +62,15 @@ class LayerUnderTest {
   struct Slopes {
     double right, left;
   };
-  Slopes slopes(float& value) {
+  Slopes slopes(std::span<float> values, size_t at) {
     constexpr float kWidth = 1e-3f;
-    const float here = value;
+    const std::span<float> value = values.subspan(at, 1);
+    const float here = HostFloats(ctx, value).span()[0];
     const auto middle = forward();
     const auto slope = [&](float there) {
-      value = there;
+      set(value, there);
       const auto moved = forward();
-      value = here;
+      set(value, here);
       double sum = 0;
       for (size_t i = 0; i < moved.size(); ++i)
         sum += (moved[i] - middle[i]) * (upstream_[i] + extra_[i]);
@@ -80,17 +79,35 @@ class LayerUnderTest {
     return {slope(here + kWidth), slope(here - kWidth)};
   }
 
-  Context ctx;
+  static std::vector<double> to_doubles(Context& ctx, std::span<float> device) {
+    const HostFloats host(ctx, device);
+    return {host.span().begin(), host.span().end()};
+  }
+
+  Context ctx{device()};
   ParameterArena arena;
   LayerPtr layer;
   TensorRef x, y, dx;
   Pass pass{.ctx = ctx, .seed = 7, .step = 3};
 
  private:
-  static void randomise(std::span<float> values, uint64_t id, double deviation) {
+  void randomise(std::span<float> values, uint64_t id, double deviation) {
     const auto drawn = normal_values(std::ssize(values), id);
+    HostFloats host(ctx, values);
     for (size_t i = 0; i < values.size(); ++i)
-      values[i] += static_cast<float>(deviation * drawn[i]);
+      host.span()[i] += static_cast<float>(deviation * drawn[i]);
+    host.write();
+  }
+  void assign(TensorRef tensor, const std::vector<double>& values) {
+    HostFloats host(ctx, tensor->as<float>());
+    std::ranges::transform(values, host.span().begin(),
+                           [](double v) { return static_cast<float>(v); });
+    host.write();
+  }
+  void set(std::span<float> one, float value) {
+    HostFloats host(ctx, one);
+    host.span()[0] = value;
+    host.write();
   }
 
   Planner planner_;
@@ -102,14 +119,14 @@ class LayerUnderTest {
 /// Compares up to kSampled elements of one vector with central differences. Where the slopes to
 /// both sides differ there is a kink in between (ReLU, maximum), and the element says nothing.
 inline void check_vector(LayerUnderTest& test, const std::string& what, std::span<float> values,
-                         const std::vector<float>& gradient, double tolerance) {
+                         const std::vector<double>& gradient, double tolerance) {
   constexpr size_t kSampled = 40;
   const size_t stride = std::max<size_t>(1, values.size() / kSampled);
   double scale = 1;
-  for (const float g : gradient) scale = std::max(scale, std::abs(double{g}));
+  for (const double g : gradient) scale = std::max(scale, std::abs(g));
   size_t checked = 0, kinks = 0;
   for (size_t i = 0; i < values.size(); i += stride, ++checked) {
-    const auto [right, left] = test.slopes(values[i]);
+    const auto [right, left] = test.slopes(values, i);
     if (std::abs(right - left) > tolerance * scale)
       ++kinks;
     else
@@ -127,12 +144,12 @@ inline void check_gradients(const LayerUnderTest::Build& build, const Shape& x_s
       SCOPED_TRACE(testing::Message() << "seed " << seed << (pair ? ", dy in two tensors" : ""));
       LayerUnderTest test(build, x_shape, seed, pair);
       test.backward();
-      const auto dx = test.dx->as<float>();
-      const std::vector<float> input_gradient(dx.begin(), dx.end());
-      const auto all = test.arena.gradients();
-      const std::vector<float> once(all.begin(), all.end());
+      const auto read = [&](std::span<float> x) { return LayerUnderTest::to_doubles(test.ctx, x); };
+      const std::vector<double> input_gradient = read(test.dx->as<float>());
+      const std::vector<double> once = read(test.arena.gradients());
 
       test.backward(true);
+      const std::vector<double> all = read(test.arena.gradients());
       for (size_t i = 0; i < once.size(); ++i)
         ASSERT_NEAR(all[i], 2 * once[i], 1e-4 * (1 + std::abs(once[i])))
             << test.arena.at(i).name << ": accumulated once more, element " << i;
@@ -140,7 +157,7 @@ inline void check_gradients(const LayerUnderTest::Build& build, const Shape& x_s
       check_vector(test, "x", test.x->as<float>(), input_gradient, tolerance);
       for (const Parameter& p : test.arena.parameters()) {
         const auto begin = once.begin() + static_cast<std::ptrdiff_t>(p.offset);
-        check_vector(test, p.name, test.arena.value(p).as<float>(),
+        check_vector(test, p.name, p.in(test.arena.values()),
                      {begin, begin + static_cast<std::ptrdiff_t>(p.length())}, tolerance);
       }
     }

@@ -1,5 +1,14 @@
 #include <gtest/gtest.h>
 
+#include "tests/support/device.h"
+
+namespace tw::test {
+
+Device device() { return Device::cpu; }
+void wait_for_device() {}
+
+}  // namespace tw::test
+
 int main(int argc, char** argv) {
   testing::InitGoogleTest(&argc, argv);
   return RUN_ALL_TESTS();

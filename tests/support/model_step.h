@@ -8,28 +8,32 @@
 #include "engine/ops/vector.h"
 #include "engine/rng.h"
 #include "models/model.h"
+#include "tests/support/owned_tensor.h"
 
 namespace tw::test {
 
 /// Random bytes and labels that depend on `id`; rows from `first` on of one endless set.
 inline void fill_batch(const Model& model, uint64_t id, int64_t first = 0) {
-  const Tensor images = model.images(), labels = model.labels();
-  const int64_t pixels = images.numel() / images.shape[0];
+  std::vector<uint8_t> images(model.images().bytes());
+  std::vector<int32_t> labels(static_cast<size_t>(model.labels().numel()));
+  const auto pixels = std::ssize(images) / std::ssize(labels);
   const Philox philox(id, Purpose::test);
-  for (int64_t row = 0; row < images.shape[0]; ++row) {
+  for (int64_t row = 0; row < std::ssize(labels); ++row) {
     const auto sample = static_cast<uint64_t>(first + row);
-    auto* const bytes = images.as<uint8_t>().data() + row * pixels;
+    auto* const bytes = images.data() + row * pixels;
     for (int64_t i = 0; i < pixels; ++i)
       bytes[i] = static_cast<uint8_t>(philox(sample, static_cast<uint32_t>(i))[0]);
-    labels.as<int32_t>()[row] = static_cast<int32_t>(
+    labels[row] = static_cast<int32_t>(
         below(philox(sample, UINT32_MAX)[0], static_cast<uint32_t>(model.spec().classes)));
   }
+  copy_now({images.data(), model.images().shape, DType::u8, Device::cpu}, model.images());
+  copy_now({labels.data(), model.labels().shape, DType::i32, Device::cpu}, model.labels());
 }
 
 struct PlannedModel {
   PlannedModel(const std::string& name, int64_t batch, DType activations = DType::f32,
                const ModelSpec& spec = {}, int threads = 1)
-      : ctx(Device::cpu, threads), model(name, spec) {
+      : ctx(device(), threads), model(name, spec) {
     const auto channels = static_cast<size_t>(spec.image[2]);
     memory = model.plan(ctx, {.batch = batch,
                               .activations = activations,
@@ -50,23 +54,22 @@ struct PlannedModel {
     const auto values = model.arena().values();
     ops::sgd_update(ctx,
                     {.lr = lr, .momentum = 0, .weight_decay = 0, .nesterov = false, .scale = 1},
-                    model.arena().gradients(), momentum, values);
+                    model.arena().gradients(), {}, values);
     model.refresh(ctx);
   }
 
   std::vector<float> gradients() const {
-    const auto g = model.arena().gradients();
-    return {g.begin(), g.end()};
+    const HostFloats g = model.arena().host_gradients();
+    return {g.span().begin(), g.span().end()};
   }
-  std::vector<float> logits() const {
-    const auto l = model.logits().as<float>();
-    return {l.begin(), l.end()};
+  std::vector<float> logits() {
+    const HostFloats l(ctx, model.logits().as<float>());
+    return {l.span().begin(), l.span().end()};
   }
 
   Context ctx;
   Model model;
   Planner::Memory memory;
-  std::vector<float> momentum = std::vector<float>(model.arena().size());
   Pass pass{.ctx = ctx};
 };
 

@@ -21,13 +21,18 @@ inline double relative_error(const std::vector<double>& a, const std::vector<dou
 /// wrote behind them.
 class Scratch {
  public:
-  Scratch(Context& ctx, size_t bytes) : buffer_(Device::cpu, bytes + kFence), bytes_(bytes) {
-    std::fill_n(buffer_.data() + bytes, kFence, kMark);
-    ctx.set_scratch(buffer_.as<std::byte>().first(bytes));
+  Scratch(Context& ctx, size_t bytes)
+      : memory_({static_cast<int64_t>(bytes + kFence)}, DType::u8), bytes_(bytes) {
+    std::vector<std::byte> marked(bytes + kFence);
+    std::fill_n(marked.begin() + static_cast<std::ptrdiff_t>(bytes), kFence, kMark);
+    memory_.set_bits(marked);
+    ctx.set_scratch({static_cast<std::byte*>(memory_->data), bytes});
   }
   ~Scratch() {
-    const auto fence = buffer_.as<std::byte>().subspan(bytes_);
-    EXPECT_EQ(std::count(fence.begin(), fence.end(), kMark), kFence) << "wrote behind the scratch";
+    const std::vector<std::byte> now = memory_.bits();
+    EXPECT_EQ(std::count(now.begin() + static_cast<std::ptrdiff_t>(bytes_), now.end(), kMark),
+              kFence)
+        << "wrote behind the scratch";
   }
   Scratch(const Scratch&) = delete;
   Scratch& operator=(const Scratch&) = delete;
@@ -35,7 +40,7 @@ class Scratch {
  private:
   static constexpr size_t kFence = 4096;
   static constexpr std::byte kMark{0xa5};
-  Buffer buffer_;
+  OwnedTensor memory_;
   size_t bytes_;
 };
 

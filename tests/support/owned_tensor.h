@@ -1,4 +1,5 @@
-// Tensors that own their memory, filled and read as doubles, for tests against naive references.
+// Tensors that own their memory on the device under test, filled and read as doubles, for tests
+// against naive references.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -9,14 +10,24 @@
 
 #include "engine/buffer.h"
 #include "engine/context.h"
+#include "engine/copy.h"
+#include "engine/cpu_features.h"
 #include "engine/rng.h"
+#include "tests/support/device.h"
 
 namespace tw::test {
+
+/// Copies between host and device, once everything queued is done.
+inline void copy_now(const Tensor& from, const Tensor& to) {
+  static Context ctx(device());
+  wait_for_device();
+  copy(ctx, from, to);
+}
 
 class OwnedTensor {
  public:
   OwnedTensor(Shape shape, DType dtype)
-      : buffer_(Device::cpu, static_cast<size_t>(shape.numel()) * size_of(dtype)),
+      : buffer_(device(), static_cast<size_t>(shape.numel()) * size_of(dtype)),
         tensor_(buffer_.tensor(shape, dtype)) {}
   OwnedTensor(Shape shape, DType dtype, const std::vector<double>& values)
       : OwnedTensor(shape, dtype) {
@@ -25,35 +36,50 @@ class OwnedTensor {
 
   operator const Tensor&() const { return tensor_; }
   const Tensor* operator->() const { return &tensor_; }
+  /// Device memory, for ops on flat vectors.
+  std::span<float> floats() const { return tensor_.as<float>(); }
 
   /// Rounds to the dtype.
   void set(const std::vector<double>& values) {
     ASSERT_EQ(values.size(), static_cast<size_t>(tensor_.numel()));
-    with_elements([&](auto elements) {
+    std::vector<std::byte> host(tensor_.bytes());
+    with_elements(host, [&](auto elements) {
       using T = typename decltype(elements)::value_type;
       for (size_t i = 0; i < values.size(); ++i)
         elements[i] = static_cast<T>(static_cast<float>(values[i]));
     });
+    set_bits(host);
   }
 
   std::vector<double> get() const {
     std::vector<double> values(static_cast<size_t>(tensor_.numel()));
-    with_elements([&](auto elements) {
+    std::vector<std::byte> host = bits();
+    with_elements(host, [&](auto elements) {
       for (size_t i = 0; i < values.size(); ++i) values[i] = static_cast<float>(elements[i]);
     });
     return values;
   }
 
   /// The bytes, for comparisons bit by bit.
-  std::vector<std::byte> bits() const { return {buffer_.data(), buffer_.data() + tensor_.bytes()}; }
+  std::vector<std::byte> bits() const {
+    std::vector<std::byte> host(tensor_.bytes());
+    copy_now(tensor_, on_host(host));
+    return host;
+  }
+  void set_bits(std::vector<std::byte>& host) { copy_now(on_host(host), tensor_); }
 
  private:
+  Tensor on_host(std::vector<std::byte>& host) const {
+    return {host.data(), tensor_.shape, tensor_.dtype, Device::cpu};
+  }
+
   template <class Body>
-  void with_elements(const Body& body) const {
-    if (tensor_.dtype == DType::f32) body(tensor_.as<float>());
-    if (tensor_.dtype == DType::bf16) body(tensor_.as<bf16>());
-    if (tensor_.dtype == DType::i32) body(tensor_.as<int32_t>());
-    if (tensor_.dtype == DType::u8) body(tensor_.as<uint8_t>());
+  void with_elements(std::vector<std::byte>& host, const Body& body) const {
+    const Tensor t = on_host(host);
+    if (t.dtype == DType::f32) body(t.as<float>());
+    if (t.dtype == DType::bf16) body(t.as<bf16>());
+    if (t.dtype == DType::i32) body(t.as<int32_t>());
+    if (t.dtype == DType::u8) body(t.as<uint8_t>());
   }
 
   Buffer buffer_;
@@ -73,6 +99,11 @@ inline std::vector<double> normal_values(int64_t n, uint64_t id) {
 
 inline OwnedTensor normal_tensor(Shape shape, DType dtype, uint64_t id) {
   return {shape, dtype, normal_values(shape.numel(), id)};
+}
+
+/// Whether the device under test has this type in hardware.
+inline bool computes(DType dtype) {
+  return dtype != DType::bf16 || device() == Device::cuda || cpu_has_bf16();
 }
 
 /// Each element within `absolute` + `relative` * abs(expected).

@@ -1,0 +1,26 @@
+// gtest with the GPU as the device under test.
+#include <cuda_runtime_api.h>
+#include <gtest/gtest.h>
+
+#include "engine/error.h"
+#include "tests/support/device.h"
+
+namespace tw::test {
+
+Device device() { return Device::cuda; }
+void wait_for_device() {
+  const cudaError_t status = cudaDeviceSynchronize();
+  check<Fault>(status == cudaSuccess, "[test] {}", cudaGetErrorString(status));
+}
+
+}  // namespace tw::test
+
+int main(int argc, char** argv) {
+  testing::InitGoogleTest(&argc, argv);
+  const std::string missing = tw::what_is_missing(tw::Device::cuda);
+  if (!missing.empty() && !testing::GTEST_FLAG(list_tests)) {
+    fmt::print("[  SKIPPED ] all tests: {}\n", missing);  // as ctest knows it from gtest
+    return 0;
+  }
+  return RUN_ALL_TESTS();
+}
