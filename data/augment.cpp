@@ -1,7 +1,8 @@
+#include "data/augment.h"
+
 #include <algorithm>
 #include <cstring>
 
-#include "data/loader.h"
 #include "engine/rng.h"
 
 namespace tw {

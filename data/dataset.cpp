@@ -1,5 +1,7 @@
 #include "data/dataset.h"
 
+#include "data/augment.h"
+
 namespace tw {
 
 namespace {
@@ -18,6 +20,12 @@ class Subset : public Dataset {
     check<std::logic_error>(i < size_, "[subset] sample {} of {}", i, size_);
     return whole_->get(begin_ + i, pixels);
   }
+  int32_t get_augmented(size_t i, uint64_t seed, uint32_t epoch, std::span<uint8_t> raw,
+                        std::span<uint8_t> pixels) const override {
+    check<std::logic_error>(i < size_, "[subset] sample {} of {}", i, size_);
+    return whole_->get_augmented(begin_ + i, seed, epoch, raw, pixels);
+  }
+  std::vector<std::string> take_complaints() const override { return whole_->take_complaints(); }
 
  private:
   std::shared_ptr<const Dataset> whole_;
@@ -25,6 +33,13 @@ class Subset : public Dataset {
 };
 
 }  // namespace
+
+int32_t Dataset::get_augmented(size_t i, uint64_t seed, uint32_t epoch, std::span<uint8_t> raw,
+                               std::span<uint8_t> pixels) const {
+  const int32_t label = get(i, raw);
+  augment_crop_flip(raw, image, seed, epoch, i, pixels);
+  return label;
+}
 
 Registry<DatasetFactory>& datasets() {
   static Registry<DatasetFactory> registry{"dataset"};

@@ -23,11 +23,36 @@ void shuffle(std::vector<uint32_t>& order, uint64_t seed, uint32_t epoch) {
     std::swap(order[i - 1], order[below(random(i)[0], static_cast<uint32_t>(i))]);
 }
 
+/// Draws whole shards one after the other, and the samples within each.
+void shuffle_shards(std::vector<uint32_t>& order, std::span<const uint32_t> stored, uint64_t seed,
+                    uint32_t epoch) {
+  constexpr size_t kShard = 1024;
+  const size_t shards = (stored.size() + kShard - 1) / kShard;
+  std::vector<uint32_t> sequence(shards);
+  shuffle(sequence, seed, epoch);
+  const Philox random(seed, Purpose::shuffle, epoch);
+  order.clear();
+  for (const uint32_t shard : sequence) {
+    const size_t first = shard * kShard, length = std::min(kShard, stored.size() - first);
+    const size_t begin = order.size();
+    const auto samples = stored.subspan(first, length);
+    order.insert(order.end(), samples.begin(), samples.end());
+    for (size_t i = length; i > 1; --i) {
+      const uint64_t id = (uint64_t{1} << 32) + begin + i;  // no number that the shards had
+      std::swap(order[begin + i - 1],
+                order[begin + below(random(id)[0], static_cast<uint32_t>(i))]);
+    }
+  }
+}
+
+/// Samples that a thread prepares at a time: several threads share a batch.
+constexpr size_t kPart = 16;
+
 /// A place of the ring: one batch and what became of it.
 struct Slot {
   Buffer images, labels;
   Batch batch;
-  bool ready = false;
+  size_t parts_left = 0;  // 0: ready
   std::exception_ptr error;
 };
 
@@ -44,13 +69,16 @@ class Loader::Impl {
 
  private:
   Slot& slot(int64_t sequence) { return ring_[static_cast<size_t>(sequence) % ring_.size()]; }
-  void fill(Slot& slot, int64_t batch, std::vector<uint8_t>& raw) const;
-  void prepare(Slot& slot, int64_t batch, std::vector<uint8_t>& raw) const;
+  void fill(const Slot& slot, int64_t batch, size_t part, std::vector<uint8_t>& raw) const;
+  std::exception_ptr prepare(const Slot& slot, int64_t batch, size_t part,
+                             std::vector<uint8_t>& raw) const;
   void work();
+  bool ready(int64_t sequence) { return sequence < claimed_ && slot(sequence).parts_left == 0; }
 
   const std::shared_ptr<const Dataset> dataset_;
   const LoaderConfig config_;
   const size_t pixels_;  // bytes of one image
+  const size_t parts_;   // of a batch
   std::vector<uint32_t> order_;
   std::vector<Slot> ring_;
   std::vector<uint8_t> raw_;
@@ -60,7 +88,8 @@ class Loader::Impl {
   // its slot across start(); batch = sequence + shift_
   std::mutex mutex_;
   std::condition_variable work_, done_;
-  int64_t claimed_ = 0;   // next sequence to prepare
+  int64_t claimed_ = 0;   // next sequence of which nobody prepares a part yet
+  size_t part_ = 0;       // next part of the sequence before it; parts_: all are given out
   int64_t consumed_ = 0;  // next sequence to hand out
   int64_t end_ = 0, shift_ = 0;
   int busy_ = 0;
@@ -72,10 +101,12 @@ Loader::Impl::Impl(std::shared_ptr<const Dataset> dataset, const LoaderConfig& c
     : dataset_(std::move(dataset)),
       config_(config),
       pixels_(static_cast<size_t>(dataset_->image.numel())),
+      parts_((static_cast<size_t>(std::max<int64_t>(1, config.batch)) + kPart - 1) / kPart),
       order_(dataset_->size()),
       // one more than are prepared ahead: the one the caller holds
       ring_(static_cast<size_t>(std::max(1, config.prefetch)) + 1),
       raw_(pixels_) {
+  part_ = parts_;
   check(config.batch >= 1, "[loader] batch size is {}, expected at least 1", config.batch);
   check<std::logic_error>(config.threads >= 0 && config.rank >= 0 && config.rank < config.ranks,
                           "[loader] rank {} of {}, {} threads", config.rank, config.ranks,
@@ -114,10 +145,14 @@ void Loader::Impl::start(uint32_t epoch, int64_t first) {
                           first, batches());
   std::unique_lock lock(mutex_);
   end_ = claimed_;
+  part_ = parts_;
   done_.wait(lock, [this] { return busy_ == 0; });
   epoch_ = epoch;
-  if (config_.training) shuffle(order_, config_.seed, epoch);
-  for (int64_t s = consumed_; s < claimed_; ++s) slot(s).ready = false;
+  const std::span<const uint32_t> stored = dataset_->storage_order();
+  if (config_.training && config_.shuffle_shards && !stored.empty())
+    shuffle_shards(order_, stored, config_.seed, epoch);
+  else if (config_.training)
+    shuffle(order_, config_.seed, epoch);
   claimed_ = consumed_;
   shift_ = first - consumed_;
   end_ = consumed_ + batches() - first;
@@ -131,60 +166,74 @@ const Batch& Loader::Impl::next() {
   Slot& taken = slot(consumed_);
   if (threads_.empty()) {
     claimed_ = consumed_ + 1;
-    prepare(taken, consumed_ + shift_, raw_);
+    taken.error = nullptr;
+    for (size_t part = 0; part < parts_ && !taken.error; ++part)
+      taken.error = prepare(taken, consumed_ + shift_, part, raw_);
   } else {
-    done_.wait(lock, [&] { return taken.ready; });
+    done_.wait(lock, [&] { return ready(consumed_); });
   }
   if (taken.error) std::rethrow_exception(taken.error);
-  taken.ready = false;
   ++consumed_;
   lock.unlock();
   work_.notify_one();
   return taken.batch;
 }
 
-/// Body of a prefetch thread: claims the next sequence number that has a free slot.
+/// Body of a prefetch thread: claims the next part of the batch at hand, or of the next batch that
+/// has a free slot.
 void Loader::Impl::work() {
   std::vector<uint8_t> raw(pixels_);
   const int64_t ahead = static_cast<int64_t>(ring_.size()) - 1;
+  const auto room = [&] { return claimed_ < std::min(end_, consumed_ + ahead); };
   std::unique_lock lock(mutex_);
   while (true) {
-    work_.wait(lock, [&] { return stop_ || claimed_ < std::min(end_, consumed_ + ahead); });
+    work_.wait(lock, [&] { return stop_ || part_ < parts_ || room(); });
     if (stop_) return;
-    const int64_t sequence = claimed_++;
-    const int64_t batch = sequence + shift_;
+    if (part_ == parts_) {
+      Slot& next = slot(claimed_++);
+      next.parts_left = parts_;
+      next.error = nullptr;
+      part_ = 0;
+      work_.notify_all();  // the other parts
+    }
+    Slot& mine = slot(claimed_ - 1);
+    const int64_t batch = claimed_ - 1 + shift_;
+    const size_t part = part_++;
     ++busy_;
     lock.unlock();
-    prepare(slot(sequence), batch, raw);
+    const std::exception_ptr error = prepare(mine, batch, part, raw);
     lock.lock();
-    slot(sequence).ready = true;
+    if (error) mine.error = error;
+    --mine.parts_left;
     --busy_;
     done_.notify_all();
   }
 }
 
-/// Fills a slot; what goes wrong is kept for the caller of next().
-void Loader::Impl::prepare(Slot& slot, int64_t batch, std::vector<uint8_t>& raw) const {
-  slot.error = nullptr;
+/// Fills a part of a slot; what goes wrong is kept for the caller of next().
+std::exception_ptr Loader::Impl::prepare(const Slot& slot, int64_t batch, size_t part,
+                                         std::vector<uint8_t>& raw) const {
   try {
-    fill(slot, batch, raw);
+    fill(slot, batch, part, raw);
   } catch (...) {
-    slot.error = std::current_exception();
+    return std::current_exception();
   }
+  return nullptr;
 }
 
-void Loader::Impl::fill(Slot& slot, int64_t batch, std::vector<uint8_t>& raw) const {
+void Loader::Impl::fill(const Slot& slot, int64_t batch, size_t part,
+                        std::vector<uint8_t>& raw) const {
   const auto images = slot.batch.images.as<uint8_t>();
   const auto labels = slot.batch.labels.as<int32_t>();
   const size_t first = static_cast<size_t>((batch * config_.ranks + config_.rank) * config_.batch);
-  for (size_t i = 0; i < labels.size(); ++i) {
+  const size_t end = std::min(labels.size(), (part + 1) * kPart);
+  for (size_t i = part * kPart; i < end; ++i) {
     const std::span<uint8_t> image = images.subspan(i * pixels_, pixels_);
     if (first + i >= order_.size()) {
       std::fill(image.begin(), image.end(), uint8_t{0});
       labels[i] = -1;
     } else if (const uint32_t id = order_[first + i]; config_.training) {
-      labels[i] = dataset_->get(id, raw);
-      augment_crop_flip(raw, dataset_->image, config_.seed, epoch_, id, image);
+      labels[i] = dataset_->get_augmented(id, config_.seed, epoch_, raw, image);
     } else {
       labels[i] = dataset_->get(id, image);
     }

@@ -18,6 +18,9 @@ struct LoaderConfig {
   bool training = true;  ///< shuffle, augment, drop a short last batch; else in order, padded
   int threads = 1;
   int prefetch = 2;  ///< batches prepared ahead
+  /// Walk data sets that have a storage order in it, shard by shard: a sequence of shards is drawn,
+  /// and within each a sequence of samples. Else every order of all samples is as likely.
+  bool shuffle_shards = false;
 };
 
 /// One batch; valid until the next call of next().
@@ -43,9 +46,5 @@ class Loader {
   class Impl;
   std::unique_ptr<Impl> impl_;
 };
-
-/// Pad-4 random crop and horizontal flip of one H x W x C image, drawn from (seed, epoch, id).
-void augment_crop_flip(std::span<const uint8_t> in, Shape image, uint64_t seed, uint32_t epoch,
-                       uint64_t id, std::span<uint8_t> out);
 
 }  // namespace tw

@@ -1,11 +1,11 @@
+#include "data/augment.h"
+
 #include <gtest/gtest.h>
 
 #include <map>
 #include <numeric>
 #include <string>
 #include <vector>
-
-#include "data/loader.h"
 
 namespace tw {
 namespace {

@@ -7,6 +7,7 @@
 #include <stdexcept>
 #include <thread>
 
+#include "data/augment.h"
 #include "tests/support/data.h"
 
 namespace tw {

@@ -1,0 +1,160 @@
+#include "data/record_file.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <nlohmann/json.hpp>
+#include <numeric>
+
+#include "data/record_format.h"
+
+namespace tw {
+
+uint64_t record_checksum(std::span<const std::byte> bytes) {
+  constexpr uint64_t kPrime = 0x9E3779B97F4A7C15ull;
+  // four lanes, so that the multiplications overlap
+  uint64_t lanes[4] = {bytes.size(), 1, 2, 3};
+  const auto mix = [](uint64_t lane, uint64_t word) {
+    lane = (lane ^ word) * kPrime;
+    return lane ^ (lane >> 29);
+  };
+  size_t i = 0;
+  for (; i + 32 <= bytes.size(); i += 32) {
+    uint64_t words[4];
+    std::memcpy(words, bytes.data() + i, sizeof words);
+    for (size_t l = 0; l < 4; ++l) lanes[l] = mix(lanes[l], words[l]);
+  }
+  for (; i < bytes.size(); ++i) lanes[0] = mix(lanes[0], static_cast<uint64_t>(bytes[i]));
+  return mix(mix(mix(lanes[0], lanes[1]), lanes[2]), lanes[3]);
+}
+
+RecordFile::RecordFile(const std::filesystem::path& path) : path_(path) {
+  const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  struct stat status {};
+  const bool opened = file >= 0 && ::fstat(file, &status) == 0;
+  const auto size = static_cast<size_t>(status.st_size);
+  void* const memory =
+      opened && size > 0 ? ::mmap(nullptr, size, PROT_READ, MAP_SHARED, file, 0) : MAP_FAILED;
+  const int error = errno;
+  if (file >= 0) ::close(file);
+  check(opened, "[records] cannot read {}: {}", path.string(), std::strerror(error));
+  check(size > 0, "[records] {} is empty", path.string());
+  check(memory != MAP_FAILED, "[records] cannot map {}: {}", path.string(), std::strerror(error));
+  bytes_ = {static_cast<const std::byte*>(memory), size};
+  try {
+    parse();
+  } catch (const nlohmann::json::exception& wrong) {
+    ::munmap(memory, size);
+    fail("[records] {}: damaged description: {}", path.string(), wrong.what());
+  } catch (...) {
+    ::munmap(memory, size);
+    throw;
+  }
+}
+
+RecordFile::~RecordFile() { ::munmap(const_cast<std::byte*>(bytes_.data()), bytes_.size()); }
+
+void RecordFile::parse() {
+  const std::string place = fmt::format("[records] {}", path_.string());
+  record::Header header;
+  check(bytes_.size() >= sizeof header, "{}: {} bytes are too few for a record file", place,
+        bytes_.size());
+  std::memcpy(&header, bytes_.data(), sizeof header);
+  check(std::equal(std::begin(header.magic), std::end(header.magic), std::begin(record::kMagic)),
+        "{}: not a record file (made by pack)", place);
+  check(header.version == record::kVersion, "{}: version {}; expected {}", place, header.version,
+        record::kVersion);
+  const size_t covered = sizeof header - sizeof header.header_checksum;
+  check(record_checksum(bytes_.first(covered)) == header.header_checksum,
+        "{}: its header is damaged", place);
+  check(header.file_bytes == bytes_.size(), "{}: cut short: {} bytes of {}", place, bytes_.size(),
+        header.file_bytes);
+  const uint64_t limit = bytes_.size();
+  check(header.index_offset <= limit && header.description_bytes <= limit &&
+            header.name_bytes <= limit && header.sample_count <= limit / sizeof(Sample) &&
+            header.index_offset + header.description_bytes + header.name_bytes +
+                    header.sample_count * sizeof(Sample) ==
+                limit,
+        "{}: its index lies outside the file", place);
+  const auto index = bytes_.subspan(header.index_offset);
+  check(record_checksum(index) == header.index_checksum, "{}: its index is damaged", place);
+
+  const auto* text = reinterpret_cast<const char*>(index.data());
+  const auto description = nlohmann::json::parse(text, text + header.description_bytes);
+  description.at("classes").get_to(classes_);
+  description.at("train").get_to(train_);
+  samples_.resize(header.sample_count);
+  if (!samples_.empty())  // memcpy wants no null pointers
+    std::memcpy(samples_.data(), text + header.description_bytes, samples_.size() * sizeof(Sample));
+  names_ = {text + header.description_bytes + samples_.size() * sizeof(Sample), header.name_bytes};
+  check(train_ >= 1 && train_ < samples_.size(), "{}: {} training images of {}", place, train_,
+        samples_.size());
+  uint64_t name_begin = 0;
+  for (const Sample& sample : samples_) {
+    check(sample.offset <= header.index_offset &&
+              sample.bytes <= header.index_offset - sample.offset &&
+              sample.label < classes_.size() && sample.name_end >= name_begin &&
+              sample.name_end <= header.name_bytes,
+          "{}: entry {} of the index is impossible", place, &sample - samples_.data());
+    name_begin = sample.name_end;
+  }
+}
+
+std::string RecordFile::name(size_t i) const {
+  const uint64_t begin = i == 0 ? 0 : samples_[i - 1].name_end;
+  return fmt::format("{} in {}", names_.substr(begin, samples_[i].name_end - begin),
+                     path_.string());
+}
+
+std::span<const std::byte> RecordFile::read(size_t i) const {
+  const Sample& sample = samples_[i];
+  const auto bytes = bytes_.subspan(sample.offset, sample.bytes);
+  check<JpegError>(record_checksum(bytes) == sample.checksum,
+                   "its checksum is wrong: the record file is damaged");
+  return bytes;
+}
+
+std::vector<uint32_t> RecordFile::storage_order(size_t begin, size_t end) const {
+  std::vector<uint32_t> order(end - begin);
+  std::iota(order.begin(), order.end(), static_cast<uint32_t>(begin));
+  std::ranges::sort(order, {}, [&](uint32_t i) { return samples_[i].offset; });
+  return order;
+}
+
+namespace {
+
+class RecordSource : public JpegSource {
+ public:
+  RecordSource(std::shared_ptr<const RecordFile> file, size_t begin, size_t end)
+      : file_(std::move(file)), begin_(begin), end_(end), order_(file_->storage_order(begin, end)) {
+    for (uint32_t& i : order_) i -= static_cast<uint32_t>(begin);
+  }
+  size_t size() const override { return end_ - begin_; }
+  int32_t label(size_t i) const override { return file_->label(begin_ + i); }
+  std::string name(size_t i) const override { return file_->name(begin_ + i); }
+  std::span<const std::byte> read(size_t i, std::vector<std::byte>&) const override {
+    return file_->read(begin_ + i);
+  }
+  std::span<const uint32_t> storage_order() const override { return order_; }
+
+ private:
+  std::shared_ptr<const RecordFile> file_;
+  size_t begin_, end_;
+  std::vector<uint32_t> order_;
+};
+
+}  // namespace
+
+std::shared_ptr<const JpegSource> record_source(std::shared_ptr<const RecordFile> file,
+                                                bool training) {
+  const size_t train = file->train_size(), all = train + file->val_size();
+  return std::make_shared<RecordSource>(std::move(file), training ? 0 : train,
+                                        training ? train : all);
+}
+
+}  // namespace tw

@@ -1,0 +1,50 @@
+// JPEG files and folders of them for tests.
+#pragma once
+
+#include <nlohmann/json.hpp>
+
+#include "data/jpeg_encode.h"
+#include "engine/file.h"
+#include "engine/rng.h"
+#include "tests/support/data.h"
+
+namespace tw::testing {
+
+inline std::filesystem::path fixture(const std::string& name) {
+  return std::filesystem::path(__FILE__).parent_path().parent_path() / "data" / "jpeg" / name;
+}
+
+inline void write_bytes(const std::filesystem::path& path, std::span<const std::byte> bytes) {
+  std::ofstream out(path, std::ios::binary);
+  out.write(reinterpret_cast<const char*>(bytes.data()), std::ssize(bytes));
+}
+
+/// A photograph of coloured noise around `level`, one of its own for each id.
+inline std::vector<std::byte> noise_jpeg(uint64_t id, int width, int height, int level = 128) {
+  std::vector<uint8_t> pixels(static_cast<size_t>(width * height) * 3);
+  const Philox random(1, Purpose::test);
+  for (size_t i = 0; i < pixels.size(); ++i) {
+    const auto noise = static_cast<int>(random(id, static_cast<uint32_t>(i / 48))[i % 4] % 64);
+    pixels[i] = static_cast<uint8_t>(std::clamp(level + noise - 32, 0, 255));
+  }
+  return encode_jpeg(pixels, width, height, 90);
+}
+
+/// dir/train and dir/val with `classes` folders of `train` and `val` photographs of odd sizes; the
+/// classes differ in brightness.
+inline void write_image_folder(const std::filesystem::path& dir, int classes, int train, int val) {
+  for (int c = 0; c < classes; ++c) {
+    for (const auto& [half, count] : {std::pair{"train", train}, {"val", val}}) {
+      const auto folder = dir / half / fmt::format("n{:08}", c);
+      std::filesystem::create_directories(folder);
+      for (int i = 0; i < count; ++i) {
+        const uint64_t id = static_cast<uint64_t>((c * 1000 + i) * 2 + (half[0] == 'v'));
+        write_bytes(folder / fmt::format("{:04}.JPEG", i),
+                    noise_jpeg(id, 40 + (i * 7) % 31, 36 + (i * 11) % 37,
+                               40 + c * 170 / std::max(1, classes - 1)));
+      }
+    }
+  }
+}
+
+}  // namespace tw::testing
