@@ -26,6 +26,8 @@ class Subset : public Dataset {
     return whole_->get_augmented(begin_ + i, seed, epoch, raw, pixels);
   }
   std::vector<std::string> take_complaints() const override { return whole_->take_complaints(); }
+  // augmentation is drawn for the numbers that the whole set's samples have
+  bool in_memory() const override { return begin_ == 0 && whole_->in_memory(); }
 
  private:
   std::shared_ptr<const Dataset> whole_;

@@ -30,6 +30,10 @@ class Dataset {
   /// What went wrong with samples that were skipped, since the last call: one line each.
   virtual std::vector<std::string> take_complaints() const { return {}; }
 
+  /// Whether all samples lie in memory and are augmented by pad-4 crop and flip: a GPU can then
+  /// hold them and do the same.
+  virtual bool in_memory() const { return false; }
+
   Shape image{32, 32, 3};  ///< H, W, C
   int64_t classes = 10;
 };

@@ -240,6 +240,12 @@ void Loader::Impl::fill(const Slot& slot, int64_t batch, size_t part,
   }
 }
 
+std::vector<uint32_t> shuffled_order(size_t n, uint64_t seed, uint32_t epoch) {
+  std::vector<uint32_t> order(n);
+  shuffle(order, seed, epoch);
+  return order;
+}
+
 Loader::Loader(std::shared_ptr<const Dataset> dataset, const LoaderConfig& config)
     : impl_(std::make_unique<Impl>(std::move(dataset), config)) {}
 Loader::~Loader() = default;

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <vector>
 
 #include "data/dataset.h"
 #include "engine/tensor.h"
@@ -28,6 +29,9 @@ struct Batch {
   Tensor images;  ///< u8 [N,H,W,C]
   Tensor labels;  ///< i32 [N]; -1 marks padding
 };
+
+/// The order in which `epoch` visits n samples, each as likely as any other.
+std::vector<uint32_t> shuffled_order(size_t n, uint64_t seed, uint32_t epoch);
 
 class Loader {
  public:

@@ -1,0 +1,16 @@
+#include "data/resident.h"
+
+namespace tw {
+
+constinit Bodies<ResidentDataFactory> resident_data_bodies{"resident_data"};
+
+std::unique_ptr<ResidentData> ResidentData::create(Context& ctx, const Dataset& dataset) {
+  return resident_data_bodies(ctx.device(), ctx, dataset);
+}
+
+size_t ResidentData::bytes(const Dataset& dataset) {
+  return dataset.size() *
+         (static_cast<size_t>(dataset.image.numel()) + sizeof(int32_t) + sizeof(uint32_t));
+}
+
+}  // namespace tw
