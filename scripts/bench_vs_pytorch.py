@@ -1,9 +1,12 @@
 #!/usr/bin/env python3
 """bench_vs_pytorch.py: our training images/s beside PyTorch's, on this machine.
 
-Every measurement is a process of its own; ours and PyTorch's modes take turns, so that a slow
-minute of the machine hits all of them. Shown is the median of the rounds. A model's precision is
-compared with PyTorch's best mode of that precision, and with its best mode of all.
+Ours and PyTorch's modes take turns, so that a slow minute of the machine hits all of them. Each
+measurement is a process of its own, except for PyTorch on a GPU, which compiles once a mode. Shown
+is the median of the rounds. A model's precision is compared with PyTorch's best mode of that
+precision, and with its best mode of all. With --device cuda, PyTorch's modes are those that can be
+its fastest: channels_last, eager and compiled with max-autotune, op by op and as one CUDA graph;
+ours includes the augmentation of its batches.
 """
 
 import argparse
@@ -15,12 +18,19 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-PRECISIONS = ["f32", "bf16"]
+PRECISIONS = {"cpu": ["f32", "bf16"], "cuda": ["tf32", "bf16"]}
 MODES = {
     "torch f32": ["--precision", "f32"],
     "torch f32 channels_last": ["--precision", "f32", "--channels-last"],
     "torch bf16": ["--precision", "bf16"],
     "torch bf16 channels_last": ["--precision", "bf16", "--channels-last"],
+}
+CUDA_MODES = {
+    f"torch {precision} channels_last{name}":
+        ["--precision", precision, "--channels-last", "--device", "cuda", *flags]
+    for precision in PRECISIONS["cuda"]
+    for name, flags in {" graph": ["--graph"], " compiled": ["--compile"],
+                        " compiled graph": ["--compile", "--graph"]}.items()
 }
 
 
@@ -53,11 +63,38 @@ def measure(command, threads):
         fail(f"{' '.join(map(str, command))}: exit code {done.returncode}: {last}")
 
 
+class Server:
+    """A process that measures whenever it gets a line, as torch_step.py --serve does."""
+
+    def __init__(self, command):
+        self.command = [str(part) for part in command] + ["--serve"]
+        self.process = subprocess.Popen(self.command, stdin=subprocess.PIPE,
+                                        stdout=subprocess.PIPE, text=True)
+        self.line("ready")
+
+    def line(self, wanted):
+        """The next line that starts with `wanted`."""
+        for line in self.process.stdout:
+            if line.startswith(wanted):
+                return line
+        fail(f"{' '.join(self.command)}: exit code {self.process.wait()}")
+
+    def measure(self):
+        self.process.stdin.write("\n")
+        self.process.stdin.flush()
+        return json.loads(self.line("{"))
+
+    def close(self):
+        self.process.stdin.close()
+        self.process.wait()
+
+
 class Subject:
     """One way to train one model: its command and what was measured so far."""
 
     def __init__(self, name, precision, command):
         self.name, self.precision, self.command = name, precision, command
+        self.on_gpu = "cuda" in command
         self.results = []
 
     def speed(self):
@@ -68,22 +105,27 @@ class Subject:
         return (max(speeds) - min(speeds)) / self.speed()
 
     def peak(self):
-        return statistics.median(result["peak_rss_mib"] for result in self.results)
+        """MiB: of the GPU's memory where there is a figure, else resident."""
+        return statistics.median(
+            result.get("peak_device_mib", result.get("planned_mib", 0)) if self.on_gpu
+            else result["peak_rss_mib"] for result in self.results)
 
     def beyond_import(self):
         """Peak memory without what importing the framework took."""
         return statistics.median(
-            r["peak_rss_mib"] - r.get("imported_rss_mib", 0) for r in self.results)
+            0 if self.on_gpu else r["peak_rss_mib"] - r.get("imported_rss_mib", 0)
+            for r in self.results)
 
 
 def subjects(model, options, python):
     common = ["--model", model, "--batch-size", options.batch_size, "--threads", options.threads,
               "--steps", options.steps]
+    device = ["--device", "cuda"] if options.device == "cuda" else []
     ours = [Subject(f"thinwire {precision}", precision,
-                    [options.bench, "step", "--precision", precision, *common])
-            for precision in PRECISIONS]
-    modes = dict(MODES)
-    if options.compile:
+                    [options.bench, "step", "--precision", precision, *device, *common])
+            for precision in PRECISIONS[options.device]]
+    modes = dict(CUDA_MODES if device else MODES)
+    if options.compile and not device:
         modes |= {f"{name} compiled": flags + ["--compile"] for name, flags in MODES.items()}
     theirs = [Subject(name, flags[1], [python, ROOT / "scripts/torch_step.py", *flags, *common])
               for name, flags in modes.items()]
@@ -110,6 +152,18 @@ def report(model, ours, theirs, floors):
               f"{subject.peak() / best.peak():>11.2f}")
 
 
+def write_csv(options, model, all_subjects):
+    """Medians and spreads; a new table gets its header."""
+    path = Path(options.csv)
+    new = not path.exists()
+    with path.open("a", encoding="utf-8") as table:
+        if new:
+            table.write("model,batch,mode,images_per_s,spread,rounds\n")
+        for s in all_subjects:
+            table.write(f"{model},{options.batch_size},{s.name},{s.speed():.1f},{s.spread():.3f},"
+                        f"{len(s.results)}\n")
+
+
 def load_floors(path):
     """{"resnet20": {"f32": images/s, "bf16": images/s}, ...}"""
     if path is None:
@@ -127,28 +181,38 @@ def main():
     parser.add_argument("--bench", default=ROOT / "build/bin/bench", help="our bench program")
     parser.add_argument("--models", nargs="+", default=["resnet20", "vgg16"], metavar="MODEL")
     parser.add_argument("--batch-size", type=int, default=128)
+    parser.add_argument("--device", choices=["cpu", "cuda"], default="cpu")
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--steps", type=int, default=10, help="timed steps a measurement")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--compile", action="store_true", help="also torch.compile each mode")
     parser.add_argument("--floors", help="JSON of the images/s that the machine allows")
+    parser.add_argument("--csv", help="append one row a mode to this table")
     parser.add_argument("--output", help="write all measurements here, as JSON")
     options = parser.parse_args()
     if not Path(options.bench).exists():
         fail(f"{options.bench} does not exist; scripts/build.sh makes it")
     floors = load_floors(options.floors)
     python, version = find_python(options.python)
-    print(f"PyTorch {version}, batch {options.batch_size}, {options.threads} threads, "
-          f"median of {options.rounds} rounds of {options.steps} steps", flush=True)
+    print(f"PyTorch {version}, {options.device}, batch {options.batch_size}, "
+          f"{options.threads} threads, median of {options.rounds} rounds of {options.steps} steps",
+          flush=True)
 
     everything = []
     for model in options.models:
         ours, theirs = subjects(model, options, python)
+        servers = {s.name: Server(s.command) for s in theirs if s.on_gpu}
         for done in range(options.rounds):
             for subject in ours + theirs:
-                subject.results.append(measure(subject.command, options.threads))
+                server = servers.get(subject.name)
+                subject.results.append(
+                    server.measure() if server else measure(subject.command, options.threads))
             print(f"  {model}: round {done + 1} of {options.rounds}", file=sys.stderr, flush=True)
+        for server in servers.values():
+            server.close()
         report(model, ours, theirs, floors)
+        if options.csv:
+            write_csv(options, model, ours + theirs)
         everything += [{"model": model, "mode": s.name, "results": s.results}
                        for s in ours + theirs]
     if options.output:

@@ -43,15 +43,16 @@ struct Update {
   __device__ void operator()(int64_t i) const {
     if (replay->nonfinite != kAllFinite) return;
     const float lr = params.lr * replay->lr, here = w[i];
-    const float gradient =
-        params.scale * g[i] + (decay.decays(i) ? params.weight_decay : 0.0f) * here;
+    // fused by hand, so that all forms of this kernel give the same bits
+    const float decay_rate = decay.decays(i) ? params.weight_decay : 0.0f;
+    const float gradient = fmaf(decay_rate, here, params.scale * g[i]);
     float step = gradient;
     if (params.momentum != 0.0f) {
-      const float velocity = params.momentum * m[i] + gradient;
+      const float velocity = fmaf(params.momentum, m[i], gradient);
       m[i] = velocity;
-      step = params.nesterov ? gradient + params.momentum * velocity : velocity;
+      step = params.nesterov ? fmaf(params.momentum, velocity, gradient) : velocity;
     }
-    w[i] = here - lr * step;
+    w[i] = fmaf(-lr, step, here);
   }
 };
 

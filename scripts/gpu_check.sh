@@ -1,0 +1,123 @@
+#!/usr/bin/env bash
+# gpu_check.sh [--bundle FOLDER|ARCHIVE] [--output FOLDER] [--minutes N] [--python PYTHON]
+#              [--only PART,...]
+# Everything a GPU is needed for, in one call and within N minutes (default 9): builds (or unpacks
+# what scripts/bundle.sh made), tests, sanitizes, and measures beside PyTorch. Uses no network.
+# PARTs: tests, sanitize, train, bench (default: all). The report (default: gpu-report) holds one
+# text and one table for each; exit 1 when a test or the sanitizer failed.
+# shellcheck source=scripts/lib/common.sh
+. "$(dirname "${BASH_SOURCE[0]}")/lib/common.sh"
+
+bundle='' output=gpu-report minutes=9 python=python3 only=tests,sanitize,train,bench
+while (($#)); do
+  case $1 in
+    --bundle) bundle=$2 ;;
+    --output) output=$2 ;;
+    --minutes) minutes=$2 ;;
+    --python) python=$2 ;;
+    --only) only=$2 ;;
+    *) die "unknown option $1" ;;
+  esac
+  shift 2
+done
+deadline=$((SECONDS + minutes * 60))
+left() { echo $((deadline > SECONDS + 1 ? deadline - SECONDS : 1)); }
+wanted() { [[ ,$only, == *,$1,* ]]; }
+mkdir -p "$output"
+output=$(realpath "$output")
+failed=0
+
+if [[ -f $bundle ]]; then
+  unpacked=$(mktemp -d)
+  trap 'rm -rf "$unpacked"' EXIT
+  tar -C "$unpacked" -xf "$bundle"
+  bundle=$(echo "$unpacked"/*)
+fi
+if [[ -n $bundle ]]; then
+  # shellcheck source=/dev/null
+  . "$bundle/env.sh"
+  bin=$(realpath "$bundle")/bin
+else
+  say "build"
+  cmake -G Ninja -S . -B build-gpu -DCMAKE_BUILD_TYPE=Release -DWITH_CUDA=ON \
+    >"$output/build.txt" 2>&1 || die "configuring failed: $output/build.txt"
+  cmake --build build-gpu >>"$output/build.txt" 2>&1 || die "building failed: $output/build.txt"
+  bin=$PWD/build-gpu/bin
+fi
+
+{
+  nvidia-smi 2>&1 || true
+  nvcc --version 2>&1 | tail -n 2 || true
+  "$python" -c 'import torch; print("PyTorch", torch.__version__, torch.version.cuda)' 2>&1 || true
+} >"$output/machine.txt"
+
+# run_tests NAME COMMAND...: one row a test executable
+run_tests() {
+  local name=$1 log code=0 start=$SECONDS
+  shift
+  log=$output/tests-$name.txt
+  timeout "$(left)" "$@" >"$log" 2>&1 || code=$?
+  local passed bad
+  passed=$(grep -c '^\[       OK' "$log" || true)
+  bad=$(grep -c '^\[  FAILED  \] .*)$' "$log" || true)
+  echo "$name,$passed,$bad,$(grep -c 'SKIPPED' "$log" || true),$code,$((SECONDS - start))" \
+    >>"$output/tests.csv"
+  ((code == 0)) || failed=1
+}
+
+if wanted tests; then
+  say "tests"
+  echo "suite,passed,failed,skipped,exit_code,seconds" >"$output/tests.csv"
+  for test in "$bin"/test_*_cuda; do run_tests "$(basename "$test")" "$test"; done
+  column -s, -t "$output/tests.csv" 2>/dev/null || cat "$output/tests.csv"
+fi
+
+# the op suite, without what only takes long
+if wanted sanitize; then
+  say "sanitize"
+  echo "tool,errors,exit_code,seconds" >"$output/sanitize.csv"
+  for tool in memcheck racecheck; do
+    code=0 start=$SECONDS log=$output/sanitize-$tool.txt
+    timeout $(($(left) / 4 + 1)) compute-sanitizer --tool "$tool" --error-exitcode 9 \
+      "$bin/test_engine_cuda" --gtest_filter='-*AgreesWithTheSumInDouble*' >"$log" 2>&1 || code=$?
+    errors=$(grep -oE 'SUMMARY: [0-9]+ (error|hazard)' "$log" | grep -oE '[0-9]+' || echo -)
+    echo "$tool,$errors,$code,$((SECONDS - start))" >>"$output/sanitize.csv"
+    ((code == 0 || code == 124)) || failed=1
+  done
+  cat "$output/sanitize.csv"
+fi
+
+# first losses of CPU and GPU beside each other; two GPU runs must repeat their bits
+if wanted train; then
+  say "train"
+  runs=$(mktemp -d)
+  first_losses() {
+    local name=$1
+    shift
+    timeout "$(left)" "$bin/train" --model resnet20 --dataset shapes --max-steps 20 \
+      --batch-size 64 --lr 0.02 --output-dir "$runs" --name "$name" "$@" \
+      >"$output/train-$name.txt" 2>&1 || failed=1
+    cut -d, -f1,5 "$runs/$name/steps.csv" >"$output/losses-$name.csv" || true
+  }
+  first_losses cpu-f32 --device cpu --precision f32
+  first_losses gpu-f32 --device cuda --precision f32
+  first_losses gpu-bf16 --device cuda --precision bf16
+  first_losses gpu-a --device cuda --precision bf16 --deterministic
+  first_losses gpu-b --device cuda --precision bf16 --deterministic
+  cmp "$output/losses-gpu-a.csv" "$output/losses-gpu-b.csv" || failed=1
+  paste -d, "$output"/losses-{cpu-f32,gpu-f32,gpu-bf16}.csv | tee "$output/losses.csv" | tail -n 3
+  rm -rf "$runs"
+fi
+
+if wanted bench; then
+  say "bench"
+  for setup in "resnet20 128" "vgg16 128" "resnet20 32"; do
+    read -r model batch <<<"$setup"
+    timeout "$(left)" "$python" scripts/bench_vs_pytorch.py --device cuda --bench "$bin/bench" \
+      --python "$python" --models "$model" --batch-size "$batch" --steps 256 \
+      --output "$output/bench-$model-$batch.json" --csv "$output/bench.csv" 2>&1 |
+      tee -a "$output/bench.txt" || true
+  done
+fi
+say "report in $output"
+exit "$failed"
