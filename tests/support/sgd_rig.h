@@ -60,6 +60,11 @@ inline std::vector<Variant> variants() {
     for (const auto& [group, shared] : setting_groups().entries())
       detail::add_choices(all, name, group, shared.settings);
   }
+  // selectors that agree on their places are combined with it by name
+  std::erase_if(all, [](const Variant& variant) {
+    const std::string& exchange = algorithms().find(variant.algorithm).factory.exchange;
+    return exchanges().find(exchange).factory(variant.settings)->needs_common_indices();
+  });
   return all;
 }
 
