@@ -129,6 +129,7 @@ void gather(Context& ctx, Communicator& comm, const FromRoot& order, std::span<f
 }
 
 void allreduce(Context& ctx, Communicator& comm, std::span<float> data, std::span<float> scratch) {
+  const Doing doing(comm, kName);
   check_scratch(kName, data, scratch);
   const FromRoot order(comm, 0);
   reduce_scatter(ctx, comm, order, data, scratch.first(data.size()));
@@ -137,6 +138,7 @@ void allreduce(Context& ctx, Communicator& comm, std::span<float> data, std::spa
 
 void reduce(Context& ctx, Communicator& comm, int root, std::span<float> data,
             std::span<float> scratch) {
+  const Doing doing(comm, kName);
   check_scratch(kName, data, scratch);
   const FromRoot order(comm, root);
   reduce_scatter(ctx, comm, order, data, scratch.first(data.size()));
@@ -146,6 +148,7 @@ void reduce(Context& ctx, Communicator& comm, int root, std::span<float> data,
 Broadcast make_broadcast(const Settings&) {
   return [scratch = std::make_shared<std::vector<std::byte>>()](Context& ctx, Communicator& comm,
                                                                 int root, Bytes data) {
+    const Doing doing(comm, kName);
     if (scratch->size() < data.size()) scratch->resize(data.size());
     const FromRoot order(comm, root);
     scatter(ctx, comm, order, data);

@@ -9,6 +9,26 @@ double Communicator::now() const {
   return std::chrono::duration<double>(time).count();
 }
 
+std::chrono::steady_clock::time_point Communicator::deadline() const {
+  using Clock = std::chrono::steady_clock;
+  if (timeout_ <= 0) return Clock::time_point::max();
+  return Clock::now() +
+         std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(timeout_));
+}
+
+void Communicator::give_up_on(int peer) const {
+  std::string doing;
+  for (const std::string_view what : doing_)
+    if (!doing.ends_with(what)) doing += fmt::format("{}{}", doing.empty() ? "" : "/", what);
+  fail<WaitedTooLong>("[{}] rank {} has waited {} s for {}", doing.empty() ? "comm" : doing, rank(),
+                      timeout_, peer < 0 ? "the others" : fmt::format("rank {}", peer));
+}
+
+void Communicator::wait_as(const Communicator& other) {
+  timeout_ = other.timeout_;
+  doing_ = other.doing_;
+}
+
 size_t Communicator::exchange(Context& ctx, int to, ConstBytes out, int from, Bytes in) {
   check<Fault>(to < size() && from < size() && to != rank() && from != rank(),
                "[comm] rank {} cannot send to rank {} and receive from rank {}: there are {} ranks",

@@ -4,17 +4,28 @@
 // usable by the next call on the same Context. All ranks make the same calls in the same order.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <vector>
 
 #include "engine/context.h"
+#include "engine/error.h"
 
 namespace tw {
 
 using Bytes = std::span<std::byte>;
 using ConstBytes = std::span<const std::byte>;
+
+class Doing;
+
+/// The fault of a rank that has waited for another one for longer than it may.
+class WaitedTooLong : public Fault {
+ public:
+  using Fault::Fault;
+};
 
 class Communicator {
  public:
@@ -28,7 +39,8 @@ class Communicator {
   /// `from`; either may be empty-handed (to or from < 0). Returns the bytes received.
   /// Messages between two ranks arrive in order; an empty message is a message. A send may wait
   /// until the peer receives it: two ranks that send to each other do so in one exchange each.
-  /// Throws Fault when the peer is gone or the message does not fit.
+  /// Throws Fault when the peer is gone, the message does not fit, or the peer does not come in
+  /// time.
   size_t exchange(Context& ctx, int to, ConstBytes out, int from, Bytes in);
   void send(Context& ctx, int to, ConstBytes out) { exchange(ctx, to, out, -1, {}); }
   size_t receive(Context& ctx, int from, Bytes in) { return exchange(ctx, -1, {}, from, in); }
@@ -36,6 +48,17 @@ class Communicator {
   /// Seconds on the clock that messages of this rank take their time on: the wall clock, unless a
   /// link is emulated on a virtual one. Only differences on one rank mean something.
   virtual double now() const;
+
+  /// A rank waits so many seconds for another one, in one exchange, and no longer; 0: for ever.
+  void set_timeout(double seconds) { timeout_ = seconds; }
+  double timeout() const { return timeout_; }
+  /// Waits as `other` does, in the name of what it does: a communicator that works for another.
+  void wait_as(const Communicator& other);
+  /// When a wait that begins now has taken too long.
+  std::chrono::steady_clock::time_point deadline() const;
+  /// Throws WaitedTooLong, which names what this rank is doing and whom it waits for (-1: all the
+  /// others).
+  [[noreturn]] void give_up_on(int peer) const;
 
   /// Payload bytes this rank has sent so far.
   uint64_t bytes_sent() const { return bytes_sent_; }
@@ -49,7 +72,24 @@ class Communicator {
   virtual size_t do_exchange(Context& ctx, int to, ConstBytes out, int from, Bytes in) = 0;
 
  private:
+  friend class Doing;
+
   uint64_t bytes_sent_ = 0, messages_sent_ = 0;
+  double timeout_ = 0;
+  std::vector<const char*> doing_;  // the outermost first
+};
+
+/// What a rank is doing while this lives, in the words of a line about a wait in vain. May nest:
+/// an exchange's broadcast.
+class Doing {
+ public:
+  Doing(Communicator& comm, const char* what) : comm_(comm) { comm.doing_.push_back(what); }
+  ~Doing() { comm_.doing_.pop_back(); }
+  Doing(const Doing&) = delete;
+  Doing& operator=(const Doing&) = delete;
+
+ private:
+  Communicator& comm_;
 };
 
 }  // namespace tw

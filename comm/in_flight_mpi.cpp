@@ -4,10 +4,9 @@
 
 #include "comm/in_flight_mpi.h"
 
-#include <sys/prctl.h>
-
 #include <algorithm>
-#include <thread>
+
+#include "comm/nap.h"
 
 namespace tw::mpi {
 namespace {
@@ -18,13 +17,6 @@ constexpr int kTestsAtFirst = 100;  // about 10 us
 constexpr int kTestsAfterNap = 20;  // one test moves a long message on only so far
 constexpr microseconds kFirstNap{20};
 constexpr microseconds kLongestNap{200};
-
-void nap(microseconds time) {
-  // the kernel rounds sleeps up by 50 us unless told that this thread wants them exact
-  thread_local const int exact = prctl(PR_SET_TIMERSLACK, 1);
-  (void)exact;
-  std::this_thread::sleep_for(time);
-}
 
 }  // namespace
 
@@ -75,10 +67,16 @@ bool InFlight::wait(Clock::time_point deadline) {
   // naps grow with the time waited: at most an eighth late, and a long wait costs next to nothing
   for (microseconds time = kFirstNap; Clock::now() <= deadline;
        time = std::min(time + time / 8, kLongestNap)) {
-    nap(time);
+    nap_until(Clock::now() + time);
     if (test(kTestsAfterNap)) return true;
   }
   return false;
+}
+
+bool InFlight::received() {
+  int done = 0;
+  check_call(MPI_Test(&requests_[0], &done, &statuses_[0]), "MPI_Test");
+  return done != 0;
 }
 
 size_t InFlight::received_bytes() const {

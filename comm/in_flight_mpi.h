@@ -29,6 +29,8 @@ class InFlight {
 
   /// Waits for what was started without holding the core; false when `deadline` comes first.
   bool wait(Clock::time_point deadline = Clock::time_point::max());
+  /// Whether there is nothing (more) to receive.
+  bool received();
   /// Bytes of the message received.
   size_t received_bytes() const;
 

@@ -56,6 +56,8 @@ LinkCommunicator::LinkCommunicator(Context& ctx, Communicator& inner, const Link
       link_(link),
       transport_(fmt::format("{} over an emulated link", inner.transport())),
       clock_(make_link_clock(time)) {
+  set_timeout(inner.timeout());
+  const Doing doing(inner, "link");
   const int first = node(rank()) * link.ranks_per_node;
   ports_ = std::make_unique<NodePorts>(ctx, inner, first,
                                        std::min(first + link.ranks_per_node, inner.size()));
@@ -64,6 +66,7 @@ LinkCommunicator::LinkCommunicator(Context& ctx, Communicator& inner, const Link
 LinkCommunicator::~LinkCommunicator() = default;
 
 size_t LinkCommunicator::do_exchange(Context& ctx, int to, ConstBytes out, int from, Bytes in) {
+  inner_.wait_as(*this);
   // when the message going out, and the one coming in, set off
   double departure = clock_->now(), origin = departure, done = departure;
   if (to >= 0 && !inside(to)) {

@@ -78,6 +78,7 @@ struct Blocks {
 };
 
 void broadcast_blocks(Context& ctx, Communicator& comm, int root, const Blocks<std::byte>& blocks) {
+  const Doing doing(comm, kName);
   const FromRoot order(comm, root);
   const int place = order.place(comm.rank());
   const bool first = place == 0, last = place == comm.size() - 1;
@@ -92,6 +93,7 @@ void broadcast_blocks(Context& ctx, Communicator& comm, int root, const Blocks<s
 
 void reduce_blocks(Context& ctx, Communicator& comm, int root, const Blocks<float>& blocks,
                    std::span<float> scratch) {
+  const Doing doing(comm, kName);
   const FromRoot order(comm, root);
   const int place = order.place(comm.rank());
   const bool first = place == 0, last = place == comm.size() - 1;
@@ -110,6 +112,7 @@ void reduce_blocks(Context& ctx, Communicator& comm, int root, const Blocks<floa
 /// Swap s of the link above node i: block s goes up, block s-i comes down.
 void allreduce_blocks(Context& ctx, Communicator& comm, const Blocks<float>& blocks,
                       std::span<float> scratch) {
+  const Doing doing(comm, kName);
   const auto ranks = static_cast<size_t>(comm.size()), self = static_cast<size_t>(comm.rank());
   const size_t count = blocks.count();
   const auto up = [&](size_t s) { return s < count ? blocks[s] : std::span<float>{}; };

@@ -16,6 +16,7 @@
 namespace tw {
 
 void broadcast(Context& ctx, Communicator& comm, int root, Bytes data) {
+  const Doing doing(comm, "broadcast");
   const FromRoot order(comm, root);
   const int ranks = comm.size(), self = order.place(comm.rank());
   for (int distance = 1; distance < ranks; distance *= 2) {
@@ -31,6 +32,7 @@ namespace {
 
 void reduce(Context& ctx, Communicator& comm, int root, std::span<float> data,
             std::span<float> scratch) {
+  const Doing doing(comm, "mst");
   check_scratch("mst", data, scratch);
   const FromRoot order(comm, root);
   const int ranks = comm.size(), self = order.place(comm.rank());
@@ -48,6 +50,7 @@ void reduce(Context& ctx, Communicator& comm, int root, std::span<float> data,
 }
 
 void allreduce(Context& ctx, Communicator& comm, std::span<float> data, std::span<float> scratch) {
+  const Doing doing(comm, "mst");
   reduce(ctx, comm, 0, data, scratch);
   broadcast(ctx, comm, 0, std::as_writable_bytes(data));
 }

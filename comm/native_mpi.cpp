@@ -25,19 +25,20 @@ void check_transport(const Communicator& comm) {
 
 /// Calls start(first, count, request) for parts of `n` that MPI can count, and waits for each.
 template <class Start>
-void in_parts(size_t n, const char* call, const Start& start) {
+void in_parts(Communicator& comm, size_t n, const char* call, const Start& start) {
+  const Doing doing(comm, "native");
   for (size_t first = 0; first < n; first += kMost) {
     MPI_Request request = MPI_REQUEST_NULL;
     check_call(start(first, static_cast<int>(std::min(kMost, n - first)), &request), call);
     InFlight flight;
     flight.adopt(request);
-    flight.wait();
+    if (!flight.wait(comm.deadline())) comm.give_up_on(-1);
   }
 }
 
 void native_broadcast(Context&, Communicator& comm, int root, Bytes data) {
   check_transport(comm);
-  in_parts(data.size(), "MPI_Ibcast", [&](size_t first, int count, MPI_Request* request) {
+  in_parts(comm, data.size(), "MPI_Ibcast", [&](size_t first, int count, MPI_Request* request) {
     return MPI_Ibcast(data.data() + first, count, MPI_BYTE, root, MPI_COMM_WORLD, request);
   });
 }
@@ -46,7 +47,7 @@ void native_reduce(Context&, Communicator& comm, int root, std::span<float> data
                    std::span<float>) {
   check_transport(comm);
   const bool here = comm.rank() == root;
-  in_parts(data.size(), "MPI_Ireduce", [&](size_t first, int count, MPI_Request* request) {
+  in_parts(comm, data.size(), "MPI_Ireduce", [&](size_t first, int count, MPI_Request* request) {
     float* part = data.data() + first;
     return MPI_Ireduce(here ? MPI_IN_PLACE : part, here ? part : nullptr, count, MPI_FLOAT, MPI_SUM,
                        root, MPI_COMM_WORLD, request);
@@ -55,7 +56,7 @@ void native_reduce(Context&, Communicator& comm, int root, std::span<float> data
 
 void native_allreduce(Context&, Communicator& comm, std::span<float> data, std::span<float>) {
   check_transport(comm);
-  in_parts(data.size(), "MPI_Iallreduce", [&](size_t first, int count, MPI_Request* request) {
+  in_parts(comm, data.size(), "MPI_Iallreduce", [&](size_t first, int count, MPI_Request* request) {
     return MPI_Iallreduce(MPI_IN_PLACE, data.data() + first, count, MPI_FLOAT, MPI_SUM,
                           MPI_COMM_WORLD, request);
   });

@@ -31,6 +31,7 @@ double one_way(Context& ctx, Communicator& comm, int peer, Bytes data, int round
 }  // namespace
 
 Wire measure_wire(Context& ctx, Communicator& comm, size_t bytes, int rounds) {
+  const Doing doing(comm, "ping-pong");
   struct {
     double alpha = 0, beta = 0;
   } worst;

@@ -2,7 +2,11 @@
 // sender posts where its bytes are, the receiver copies them straight from there, and the sender
 // goes on when that is done. Nobody polls: who waits, sleeps.
 
+#include <unistd.h>
+
+#include <chrono>
 #include <condition_variable>
+#include <cstdio>
 #include <cstring>
 #include <exception>
 #include <mutex>
@@ -15,22 +19,33 @@
 namespace tw {
 namespace {
 
+using Clock = std::chrono::steady_clock;
+
+constexpr double kGrace = 2;  // seconds for the others to notice that a rank has given up
+
+/// A rank's wait for another one.
+struct Wait {
+  const Communicator& comm;
+  int peer;
+  Clock::time_point deadline;
+};
+
 /// One direction between two ranks. Holds one message at a time.
 class Channel {
  public:
-  void post(ConstBytes message) {
+  void post(ConstBytes message, const Wait& wait) {
     {
       std::unique_lock lock(mutex_);
-      wait_for(lock, State::empty);
+      wait_for(lock, State::empty, wait);
       message_ = message;
       state_ = State::posted;
     }
     changed_.notify_one();
   }
 
-  size_t take(Bytes in) {
+  size_t take(Bytes in, const Wait& wait) {
     std::unique_lock lock(mutex_);
-    wait_for(lock, State::posted);
+    wait_for(lock, State::posted, wait);
     check<Fault>(message_.size() <= in.size(),
                  "[threads] a message of {} bytes does not fit in the {} bytes the receiver has",
                  message_.size(), in.size());
@@ -45,9 +60,9 @@ class Channel {
     return bytes;
   }
 
-  void wait_until_taken() {
+  void wait_until_taken(const Wait& wait) {
     std::unique_lock lock(mutex_);
-    wait_for(lock, State::empty);
+    wait_for(lock, State::empty, wait);
   }
 
   /// After this nobody reads the posted message, taken or not.
@@ -69,8 +84,9 @@ class Channel {
  private:
   enum class State : uint8_t { empty, posted, taking };
 
-  void wait_for(std::unique_lock<std::mutex>& lock, State wanted) {
-    changed_.wait(lock, [&] { return state_ == wanted || !closed_.empty(); });
+  void wait_for(std::unique_lock<std::mutex>& lock, State wanted, const Wait& wait) {
+    const auto over = [&] { return state_ == wanted || !closed_.empty(); };
+    if (!changed_.wait_until(lock, wait.deadline, over)) wait.comm.give_up_on(wait.peer);
     if (state_ != wanted) throw Fault(closed_);
   }
 
@@ -84,7 +100,9 @@ class Channel {
 /// A message in a channel; its bytes are safe to free once this is gone.
 class Posted {
  public:
-  Posted(Channel& channel, ConstBytes message) : channel_(channel) { channel_.post(message); }
+  Posted(Channel& channel, ConstBytes message, const Wait& wait) : channel_(channel) {
+    channel_.post(message, wait);
+  }
   ~Posted() { channel_.withdraw(); }
   Posted(const Posted&) = delete;
   Posted& operator=(const Posted&) = delete;
@@ -110,13 +128,41 @@ class Hub {
     }
   }
 
-  void abort(int rank, const char* reason) {
+  /// `limit`: seconds in which the others can be expected to notice; 0: no limit.
+  void abort(int rank, const char* reason, double limit) {
     {
       const std::lock_guard lock(mutex_);
-      if (culprit_ < 0) culprit_ = rank;
+      if (culprit_ < 0) {
+        culprit_ = rank;
+        reason_ = reason;
+        if (limit > 0)
+          last_moment_ = Clock::now() +
+                         std::chrono::round<Clock::duration>(std::chrono::duration<double>(limit));
+      }
     }
+    changed_.notify_all();
     const std::string text = fmt::format("[threads] rank {} gave up: {}", rank, reason);
     for (Channel& channel : channels_) channel.close(text);
+  }
+
+  void ended() {
+    {
+      const std::lock_guard lock(mutex_);
+      ++ended_;
+    }
+    changed_.notify_all();
+  }
+
+  /// Waits until `started` ranks have ended. A thread that hangs can be neither joined nor ended:
+  /// when one is still there at the last moment, the process ends.
+  void wait_for_end(size_t started) {
+    std::unique_lock lock(mutex_);
+    const auto all = [&] { return ended_ == started; };
+    changed_.wait(lock, [&] { return all() || last_moment_ != Clock::time_point::max(); });
+    if (changed_.wait_until(lock, last_moment_, all)) return;
+    fmt::print(stderr, "error: {}\n", reason_);
+    std::fflush(nullptr);
+    _exit(1);
   }
 
   /// The rank that gave up first, or -1. For after the run.
@@ -126,7 +172,11 @@ class Hub {
   int ranks_;
   std::vector<Channel> channels_;
   std::mutex mutex_;
+  std::condition_variable changed_;
+  size_t ended_ = 0;
   int culprit_ = -1;
+  std::string reason_;
+  Clock::time_point last_moment_ = Clock::time_point::max();
 };
 
 class ThreadCommunicator : public Communicator {
@@ -136,16 +186,19 @@ class ThreadCommunicator : public Communicator {
   int rank() const override { return rank_; }
   int size() const override { return hub_.ranks(); }
   const char* transport() const override { return "threads"; }
-  void abort(const char* reason) override { hub_.abort(rank_, reason); }
+  void abort(const char* reason) override { hub_.abort(rank_, reason, timeout()); }
 
  protected:
   size_t do_exchange(Context&, int to, ConstBytes out, int from, Bytes in) override {
-    const auto receive = [&] { return from >= 0 ? hub_.channel(from, rank_).take(in) : 0; };
+    const auto limit = deadline();
+    const auto receive = [&] {
+      return from >= 0 ? hub_.channel(from, rank_).take(in, {*this, from, limit}) : 0;
+    };
     if (to < 0) return receive();
     Channel& outgoing = hub_.channel(rank_, to);
-    const Posted posted(outgoing, out);
+    const Posted posted(outgoing, out, {*this, to, limit});
     const size_t received = receive();
-    outgoing.wait_until_taken();
+    outgoing.wait_until_taken({*this, to, limit});
     return received;
   }
 
@@ -160,20 +213,23 @@ void run_on_threads(int ranks, const std::function<void(Communicator&)>& body) {
   check(ranks >= 1, "[threads] {} workers asked for; at least 1 is needed", ranks);
   Hub hub(ranks);
   std::vector<std::exception_ptr> errors(static_cast<size_t>(ranks));
-  const auto give_up = [&](int rank, const char* reason) {
+  const auto give_up = [&](int rank, const char* reason, double limit) {
     errors[rank] = std::current_exception();
-    hub.abort(rank, reason);
+    hub.abort(rank, reason, limit);
   };
   const auto run_rank = [&](int rank) {
     ThreadCommunicator comm(hub, rank);
     try {
       body(comm);
       hub.leave(rank);
+    } catch (const WaitedTooLong& error) {
+      give_up(rank, error.what(), kGrace);  // the others have had their time
     } catch (const std::exception& error) {
-      give_up(rank, error.what());
+      give_up(rank, error.what(), comm.timeout());
     } catch (...) {
-      give_up(rank, "unknown exception");
+      give_up(rank, "unknown exception", comm.timeout());
     }
+    hub.ended();
   };
 
   std::vector<std::jthread> threads;
@@ -181,10 +237,11 @@ void run_on_threads(int ranks, const std::function<void(Communicator&)>& body) {
     try {
       threads.emplace_back(run_rank, rank);
     } catch (const std::system_error& error) {
-      give_up(rank, "the system has no thread left for it");
+      give_up(rank, "the system has no thread left for it", 0);
       break;
     }
   }
+  hub.wait_for_end(threads.size());
   threads.clear();  // joins
 
   // the others' errors follow from the first

@@ -40,7 +40,7 @@ class MpiCommunicator : public Communicator {
       const Bytes room = in.first(std::min(block_, in.size()));
       if (receiving) flight.receive(room.data(), room.size(), from, kTag);
       if (sending) flight.send(block.data(), block.size(), to, kTag);
-      flight.wait();
+      if (!flight.wait(deadline())) give_up_on(flight.received() ? to : from);
       if (sending) {
         out = out.subspan(block.size());
         sending = block.size() == block_;

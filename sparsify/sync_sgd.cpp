@@ -157,6 +157,7 @@ void SyncSgd::run(Context& ctx, Part& part) {
       .mine = &selected_,
       .k = entries_asked(bucket),
       .step = input_.step};
+  const Doing doing(comm_, algorithm_.exchange.c_str());
   PhaseClock clock;
   Control control{.stop = input_.stop};
   selected_.count = 0;

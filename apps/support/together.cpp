@@ -15,6 +15,7 @@ void agree(Context& ctx, Communicator& comm, const std::function<void()>& body) 
   } catch (const std::filesystem::filesystem_error& caught) {
     error = fmt::format("[file] {}: {}", caught.path1().string(), caught.code().message());
   }
+  const Doing doing(comm, "setup");
   GatheredBlocks errors;
   allgather(ctx, comm, std::as_bytes(std::span(error.data(), error.size())), 0, errors);
   for (int r = 0; r < comm.size(); ++r) {
