@@ -31,8 +31,9 @@ void Candidates::collect(Context& ctx, std::span<const float> g, std::span<float
   const size_t part = part_length(ctx, e.size());
   min_bits_ = min_bits;
   lower_.assign(lower.begin(), lower.end());
-  runs_.resize((e.size() + part - 1) / part);
-  counted_.assign(runs_.size() * lower.size(), 0);
+  in_use_ = (e.size() + part - 1) / part;
+  if (runs_.size() < in_use_) runs_.resize(in_use_);
+  counted_.assign(in_use_ * lower.size(), 0);
   parallel_for(ctx, e.size(), part, [&](size_t begin, size_t end) {
     SparseVector& run = runs_[begin / part];
     size_t* const counted = counted_.data() + begin / part * lower_.size();
@@ -51,7 +52,8 @@ void Candidates::collect(Context& ctx, std::span<const float> g, std::span<float
   });
   // headroom: the next step's total is near this one, but may shift between the runs
   const size_t total = count();
-  for (SparseVector& run : runs_) run.reserve(std::min(total + total / 2, part) + kBlock);
+  for (SparseVector& run : std::span(runs_).first(in_use_))
+    run.reserve(std::min(total + total / 2, part) + kBlock);
 }
 
 void Candidates::widen(Context& ctx, std::span<float> e, uint32_t bits) {
@@ -60,14 +62,14 @@ void Candidates::widen(Context& ctx, std::span<float> e, uint32_t bits) {
 
 size_t Candidates::count() const {
   size_t count = 0;
-  for (const SparseVector& run : runs_) count += run.count;
+  for (const SparseVector& run : runs()) count += run.count;
   return count;
 }
 
 size_t Candidates::reaching(uint32_t bits) const {
   size_t count = 0;
   if (bits >= min_bits_) {
-    for (const SparseVector& run : runs_)
+    for (const SparseVector& run : runs())
       count += count_at_least(run.values.data(), run.count, bits);
     return count;
   }

@@ -25,10 +25,11 @@ class Candidates {
   size_t reaching(uint32_t bits) const;
   /// Ascending runs that follow each other; how u is cut into runs depends on the thread count,
   /// their concatenation does not.
-  std::span<const SparseVector> runs() const { return runs_; }
+  std::span<const SparseVector> runs() const { return {runs_.data(), in_use_}; }
 
  private:
-  std::vector<SparseVector> runs_;
+  std::vector<SparseVector> runs_;  // more than in use after a longer vector: memory is kept
+  size_t in_use_ = 0;
   uint32_t min_bits_ = 0;
   std::vector<uint32_t> lower_;
   std::vector<size_t> counted_;  // for each run, for each of lower_

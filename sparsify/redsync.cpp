@@ -31,7 +31,10 @@ SelectInfo RedSync::select(Context& ctx, const SelectStep& in, SparseVector& out
   }
   const uint32_t bits = between.bits(r);
   candidates_.widen(ctx, e, bits);
-  return top_.take(ctx, candidates_, std::min(2 * k, candidates_.reaching(bits)), e, in.base, out);
+  if (candidates_.reaching(bits) > 2 * k)
+    return top_.take(ctx, candidates_, 2 * k, e, in.base, out);
+  take(candidates_, least_key(bits), ~0u, e, in.base, out);
+  return {.threshold = std::bit_cast<float>(bits)};
 }
 
 namespace {

@@ -11,7 +11,6 @@ SelectInfo TopCandidates::take(Context& ctx, const Candidates& candidates, size_
   for (const SparseVector& run : candidates.runs())
     for (size_t i = 0; i < run.count; ++i) histogram_.add(magnitude_bits(run.values[i]));
   if (histogram_.cut(1).edge >= kInfinityBits) return name_nonfinite(ctx, e);
-  if (k == 0) return {};
 
   const uint64_t cut = cut_key(candidates, k);
   tw::take(candidates, cut, resolution_, e, base, out);

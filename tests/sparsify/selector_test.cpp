@@ -117,6 +117,23 @@ TEST(Selectors, AppendBehindWhatIsThere) {
             (std::vector<float>{-3, 2, 5}));
 }
 
+TEST(Candidates, ForgetALongerVectorButKeepItsMemory) {
+  Context ctx(Device::cpu, 3);
+  std::vector<float> u(100'000, 1.0f), shorter(100, 1.0f);
+  Candidates candidates;
+  const uint32_t one = magnitude_bits(1.0f), lower[] = {magnitude_bits(0.5f)};
+  candidates.collect(ctx, {}, u, one, lower);
+  EXPECT_EQ(candidates.count(), u.size());
+  const float* memory = candidates.runs().back().values.data();
+  candidates.collect(ctx, {}, shorter, one, lower);
+  EXPECT_EQ(candidates.count(), 100u);
+  EXPECT_EQ(candidates.reaching(one), 100u);
+  candidates.collect(ctx, {}, u, one + 1, lower);
+  EXPECT_EQ(candidates.count(), 0u);
+  EXPECT_EQ(candidates.reaching(lower[0]), u.size());
+  EXPECT_EQ(candidates.runs().back().values.data(), memory);
+}
+
 TEST(Selectors, EntriesToKeep) {
   EXPECT_EQ(entries_to_keep(0.001, 25'557'032), 25'557u);
   EXPECT_EQ(entries_to_keep(0.001, 10), 1u);
