@@ -34,6 +34,15 @@ bool has_sum(const Communicator& comm, const Variant& variant) {
   return comm.rank() == 0 || !exchange->updates_at_root();
 }
 
+/// Without momentum where it comes before the selection: what is selected from is then the
+/// gradient and what stayed behind, as everywhere.
+SgdConfig plain(const std::string& sparsifier, const Variant& variant) {
+  SgdConfig config{.sparsifier = sparsifier};
+  if (algorithms().find(variant.algorithm).factory.momentum_before)
+    config.momentum = config.weight_decay = 0;
+  return config;
+}
+
 std::vector<float> copy(std::span<const float> x) { return {x.begin(), x.end()}; }
 
 bool same_on_all_ranks(Context& ctx, Communicator& comm, std::span<const float> x) {
@@ -46,7 +55,7 @@ TEST(Algorithms, WhatIsSentAndWhatStaysBehindIsWhatWasThere) {
   for_all(exact_kinds(), [](Context& ctx, Communicator& comm, const Variant& variant, size_t d,
                             const GradientKind& kind) {
     if (!variant.conserves) return;
-    SgdRig rig(ctx, comm, d, {.sparsifier = variant.algorithm}, variant.settings);
+    SgdRig rig(ctx, comm, d, plain(variant.algorithm, variant), variant.settings);
     for (uint64_t step = 0; step < 3; ++step) {
       rig.set_gradients(kind, step);
       std::vector<float> before = copy(rig.arena.gradients());
@@ -68,8 +77,8 @@ TEST(Algorithms, DensityOneIsDense) {
   for_all(exact_kinds(), [](Context& ctx, Communicator& comm, const Variant& variant, size_t d,
                             const GradientKind& kind) {
     if (!variant.lossless) return;
-    SgdRig dense(ctx, comm, d, {.sparsifier = "dense"});
-    SgdRig rig(ctx, comm, d, {.sparsifier = variant.algorithm}, variant.settings);
+    SgdRig dense(ctx, comm, d, plain("dense", variant));
+    SgdRig rig(ctx, comm, d, plain(variant.algorithm, variant), variant.settings);
     for (uint64_t step = 0; step < 2; ++step) {
       dense.step(kind, {.step = step, .density = 1});
       rig.step(kind, {.step = step, .density = 1});
@@ -82,8 +91,8 @@ TEST(Algorithms, DensityOneIsDenseToRounding) {
   for_all({rounding_kind()}, [](Context& ctx, Communicator& comm, const Variant& variant, size_t d,
                                 const GradientKind& kind) {
     if (!variant.lossless) return;
-    SgdRig dense(ctx, comm, d, {.sparsifier = "dense"});
-    SgdRig rig(ctx, comm, d, {.sparsifier = variant.algorithm}, variant.settings);
+    SgdRig dense(ctx, comm, d, plain("dense", variant));
+    SgdRig rig(ctx, comm, d, plain(variant.algorithm, variant), variant.settings);
     dense.step(kind, {.density = 1});
     rig.step(kind, {.density = 1});
     if (!has_sum(comm, variant)) return;

@@ -84,8 +84,8 @@ TEST(Wire, FarAndUnevenIndices) {
 }
 
 TEST(Wire, RoundingErrorsGoToTheResidual) {
-  const std::vector<float> values{1.0f,      1.001f, -3.14159f, 65504.0f, 1e5f,
-                                  -3.4e38f,  1e-9f,  6e-8f,     1e-42f,   0.1f};
+  const std::vector<float> values{1.0f,     1.001f, -3.14159f, 65504.0f, 1e5f,
+                                  -3.4e38f, 1e-9f,  6e-8f,     1e-42f,   0.1f};
   for (Values kind : {Values::fp16, Values::bf16}) {
     const WireFormat wire(kind, Indices::plain);
     SparseVector v;

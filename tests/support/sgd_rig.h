@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "comm/transports.h"
 #include "engine/rng.h"
 #include "sparsify/sync_sgd.h"
 
@@ -45,7 +46,8 @@ inline void add_choices(std::vector<Variant>& all, const std::string& algorithm,
 
 }  // namespace detail
 
-/// Wire formats are tried once for every exchange.
+/// Wire formats are tried once for every exchange, where nothing else is out of the ordinary, and
+/// on threads: many processes on few cores are slow, and formats do not matter to the transport.
 inline std::vector<Variant> variants() {
   std::vector<Variant> all;
   std::vector<std::string> seen;
@@ -55,7 +57,9 @@ inline std::vector<Variant> variants() {
     if (!selector.empty())
       detail::add_choices(all, name, selector, selectors().find(selector).settings);
     detail::add_choices(all, name, exchange, exchanges().find(exchange).settings);
-    if (selector.empty() || std::ranges::find(seen, exchange) != seen.end()) continue;
+    if (started_by_mpi() || selector.empty() || entry.factory.momentum_before ||
+        std::ranges::find(seen, exchange) != seen.end())
+      continue;
     seen.push_back(exchange);
     for (const auto& [group, shared] : setting_groups().entries())
       detail::add_choices(all, name, group, shared.settings);
