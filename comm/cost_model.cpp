@@ -49,21 +49,21 @@ double lp_allreduce(const Wire& w, int ranks, double n) {
 
 // entries travel as index and value: two elements
 
-// Bruck et al. 1997; every rank then sums all entries
+// Bruck et al. 1997; every rank then sums what came
 double sparse_allgather(const Wire& w, int ranks, double, double k) {
-  if (ranks == 1) return 0;
-  return rounds(ranks) * w.alpha + (ranks - 1) * 2 * k * w.beta + ranks * k * w.merge;
+  return rounds(ranks) * w.alpha + (ranks - 1) * k * (2 * w.beta + w.merge);
 }
 
 // Shi et al. 2019 (arXiv 1901.04359), section 3: up a tree that merges, and down again
 double gtopk_tree(const Wire& w, int ranks, double, double k) {
-  return rounds(ranks) * (2 * w.alpha + 4 * k * w.beta + k * w.merge);
+  return rounds(ranks) * (2 * w.alpha + 4 * k * w.beta + 2 * k * w.merge);
 }
 
-// Li & Hoefler 2022 (arXiv 2201.07598), equation 3: the most it can take
+// Li & Hoefler 2022 (arXiv 2201.07598), steps in between exact ones, counts where they should be:
+// entries to the owner of their region, the sums from there by an allgather
 double oktopk(const Wire& w, int ranks, double, double k) {
   if (ranks == 1) return 0;
-  return (2 * ranks + 2 * rounds(ranks)) * w.alpha + others(ranks) * 2 * k * (3 * w.beta + w.merge);
+  return (ranks - 1 + rounds(ranks)) * w.alpha + others(ranks) * k * (4 * w.beta + 2 * w.merge);
 }
 
 // the indices are the same everywhere: values alone, around a ring
@@ -76,7 +76,7 @@ double shared_index(const Wire& w, int ranks, double, double k) {
 double hierarchical_seconds(const Wire& local, const Wire& network, int ranks, int local_ranks,
                             double d, double k, SparseCost between) {
   const int nodes = (ranks + local_ranks - 1) / local_ranks;
-  return mst_reduce(local, local_ranks, d) + between(network, nodes, d, k) +
+  return ring_allreduce(local, local_ranks, d) + between(network, nodes, d, k) +
          mst_broadcast(local, local_ranks, d);
 }
 

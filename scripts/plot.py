@@ -3,6 +3,9 @@
 
 By epoch: validation accuracy, training loss, entries sent per entry asked for. Accuracy once more
 by bytes sent (summed over ranks) and by seconds of training; and where the seconds went.
+
+plot.py --advice FILE.csv [-o FILE.png]: draws what `advise --csv` predicted, by number of ranks:
+seconds an iteration, the part of it in the exchange, scaling efficiency.
 """
 
 import argparse
@@ -170,24 +173,86 @@ def draw(runs, title):
     return figure
 
 
+ADVICE = [("iteration_seconds", "Seconds an iteration"),
+          ("exchange_seconds", "Seconds in the exchange"),
+          ("efficiency", "Scaling efficiency")]
+
+
+def read_advice(path):
+    """label -> rows (ranks and the three values) of a table of `advise --csv`."""
+    try:
+        with open(path, newline="") as file:
+            reader = csv.DictReader(file)
+            rows = list(reader)
+    except OSError as error:
+        sys.exit(f"plot.py: {path}: {error.strerror}")
+    names = ["sparsifier", "collective", "ranks"] + [name for name, _ in ADVICE]
+    missing = [name for name in names if name not in (reader.fieldnames or [])]
+    if missing:
+        sys.exit(f"plot.py: {path}: missing column(s) {', '.join(missing)}")
+    if not rows:
+        sys.exit(f"plot.py: {path}: no prediction in it")
+    curves = {}
+    for row in rows:
+        label = " ".join(filter(None, (row["sparsifier"], row["collective"])))
+        try:
+            numbers = [float(row["ranks"])] + [float(row[name]) for name, _ in ADVICE]
+        except (TypeError, ValueError):
+            sys.exit(f"plot.py: {path}: a value of {label} is no number")
+        curves.setdefault(label, []).append(numbers)
+    return curves
+
+
+def draw_advice(curves, title):
+    figure, panels = plt.subplots(1, 3, figsize=(14, 4.5))
+    for column, (axes, (_, name)) in enumerate(zip(panels, ADVICE), start=1):
+        for i, (label, rows) in enumerate(curves.items()):
+            # collectives of one colour cycle apart: dashed from the second round on
+            style = ["-", "--", ":"][i // len(COLOURS) % 3]
+            axes.plot([row[0] for row in rows], [row[column] for row in rows], style, marker="o",
+                      color=COLOURS[i % len(COLOURS)], label=label)
+        axes.set_title(name)
+        axes.set_xlabel("ranks")
+        axes.set_xscale("log", base=2)
+        if column < 3:
+            axes.set_yscale("log")
+    panels[2].set_ylim(0, 1.05)
+    panels[0].legend(fontsize=8, loc="upper left")
+    if title:
+        figure.suptitle(title, x=0.01, ha="left", fontsize=13, fontweight="bold")
+    return figure
+
+
+def save(make, output):
+    """Draws in the common style and writes the picture."""
+    with plt.rc_context(STYLE):
+        try:
+            make().savefig(output, dpi=150)
+        except (OSError, ValueError) as error:
+            sys.exit(f"plot.py: {output}: {error}")
+    print(f"plot.py: {output}")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("runs", nargs="+", metavar="RUN", help="run folder with metrics.csv")
+    parser.add_argument("runs", nargs="*", metavar="RUN", help="run folder with metrics.csv")
+    parser.add_argument("--advice", metavar="CSV", help="draw a table of `advise --csv` instead")
     parser.add_argument("-o", "--output", default="curves.png", help="picture (png, pdf, svg)")
     parser.add_argument("--title", default="", help="text above the picture")
     options = parser.parse_args()
+    if bool(options.runs) == bool(options.advice):
+        parser.error("give run folders, or --advice and one table")
+    if options.advice:
+        curves = read_advice(options.advice)
+        save(lambda: draw_advice(curves, options.title), options.output)
+        return
 
     runs = [Run(folder) for folder in options.runs]
     labels = [run.label for run in runs]
     for run in runs:
         if labels.count(run.label) > 1:
             run.label += f" [{run.folder}]"
-    with plt.rc_context(STYLE):
-        try:
-            draw(runs, options.title).savefig(options.output, dpi=150)
-        except (OSError, ValueError) as error:
-            sys.exit(f"plot.py: {options.output}: {error}")
-    print(f"plot.py: {options.output}")
+    save(lambda: draw(runs, options.title), options.output)
 
 
 if __name__ == "__main__":

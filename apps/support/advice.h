@@ -1,0 +1,66 @@
+// What an iteration would take with every algorithm on any number of ranks, by the cost model.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "comm/cost_model.h"
+#include "models/model.h"
+#include "sparsify/buckets.h"
+
+namespace tw {
+
+/// What an iteration costs on one rank, whatever the number of ranks.
+struct LocalCosts {
+  double compute = 0;                    ///< seconds of forward and backward
+  std::map<std::string, double> update;  ///< seconds of selection, own entries' sum and update
+};
+
+/// What one exchange of an iteration carries on each rank.
+struct Load {
+  double d = 0;      ///< elements of the slice
+  double k = 0;      ///< entries selected from it
+  double dense = 0;  ///< elements of it that travel whole beside a sparse exchange
+};
+
+/// An algorithm with the dense collective it uses, if it uses one.
+struct Candidate {
+  std::string sparsifier{}, collective{};
+  bool dense = false;
+  double local = 0;  ///< seconds an iteration on one rank
+  std::vector<Load> loads{};
+  /// Seconds of one exchange.
+  std::function<double(const Wire&, int ranks, const Load&)> cost{};
+
+  double exchange_seconds(const Wire& wire, int ranks) const;
+  /// Nothing overlaps: compute, selection, exchange and update one after the other.
+  double seconds(const Wire& wire, int ranks) const {
+    return local + exchange_seconds(wire, ranks);
+  }
+  /// What the iteration of one dense rank takes, over what this takes: 1 is perfect scaling.
+  double efficiency(const Wire& wire, int ranks, double one_dense_rank) const {
+    return one_dense_rank / seconds(wire, ranks);
+  }
+};
+
+/// Every registered algorithm the cost model knows, those that sum densely once for each
+/// collective. `flat` > 0: a vector of that many elements in place of the model's.
+std::vector<Candidate> candidates(const ParameterArena& arena, size_t flat, double density,
+                                  const LocalCosts& local, const Settings& settings);
+
+/// The bandwidth in bit/s above which the best dense candidate is faster than `sparse`: 0 when it
+/// always is, infinity when it never is.
+double break_even(const Candidate& sparse, const std::vector<Candidate>& all, const Wire& wire,
+                  int ranks);
+
+/// The fastest candidate that trains as well as dense SGD does.
+const Candidate& best(const std::vector<Candidate>& all, const Wire& wire, int ranks);
+const Candidate& best_dense(const std::vector<Candidate>& all, const Wire& wire, int ranks);
+
+/// One sentence for each range of `ranks` (ascending) with the same fastest candidate.
+std::vector<std::string> recommendations(const std::vector<Candidate>& all, const Wire& wire,
+                                         const std::vector<int64_t>& ranks);
+
+}  // namespace tw

@@ -1,0 +1,101 @@
+#include "apps/support/machine_costs.h"
+
+#include <algorithm>
+
+#include "apps/support/median.h"
+#include "apps/support/stopwatch.h"
+#include "apps/support/together.h"
+#include "comm/transports.h"
+#include "engine/ops/vector.h"
+#include "engine/rng.h"
+#include "sparsify/sparse_sum.h"
+#include "sparsify/sync_sgd.h"
+
+namespace tw {
+
+namespace {
+
+double slowest(Context& ctx, Communicator& comm, double seconds) {
+  return std::ranges::max(gather(ctx, comm, seconds));
+}
+
+void fill_inputs(const Model& model, uint64_t rank) {
+  const Philox philox(rank, Purpose::test);
+  const std::span<uint8_t> pixels = model.images().as<uint8_t>();
+  for (size_t i = 0; i < pixels.size(); ++i) pixels[i] = static_cast<uint8_t>(philox(i)[0]);
+  const std::span<int32_t> labels = model.labels().as<int32_t>();
+  for (size_t i = 0; i < labels.size(); ++i)
+    labels[i] = static_cast<int32_t>(i % static_cast<size_t>(model.spec().classes));
+}
+
+/// Median seconds of `body`, after once that does not count; all ranks at the same time.
+template <class Body>
+double timed(Context& ctx, Communicator& comm, int64_t rounds, const Body& body) {
+  std::vector<double> seconds;
+  for (int64_t round = -1; round < rounds; ++round) {
+    barrier(ctx, comm);
+    Stopwatch watch;
+    body(round + 1);
+    if (round >= 0) seconds.push_back(watch.total());
+  }
+  return slowest(ctx, comm, median(seconds));
+}
+
+}  // namespace
+
+LocalCosts measure_local(Context& ctx, Communicator& comm, Model& model,
+                         const MachineSettings& settings) {
+  model.plan(ctx, {.batch = settings.batch_size, .activations = settings.precision});
+  model.allocate(ctx, 1);
+  fill_inputs(model, static_cast<uint64_t>(comm.rank()));
+  model.refresh(ctx);
+
+  LocalCosts costs;
+  costs.compute = timed(ctx, comm, settings.steps, [&](int64_t step) {
+    const Pass pass{.ctx = ctx, .step = static_cast<uint64_t>(step)};
+    model.forward(pass);
+    model.backward(pass);
+  });
+  const std::span<float> g = model.arena().gradients();
+  const std::vector<float> gradient(g.begin(), g.end());
+  const auto alone = make_self_communicator();
+  for (const auto& [name, algorithm] : algorithms().entries()) {
+    SyncSgd sgd(ctx, *alone, model.arena(), {.sparsifier = name}, settings.settings);
+    std::vector<double> seconds;
+    for (int64_t step = -1; step < settings.steps; ++step) {
+      std::ranges::copy(gradient, g.begin());  // the step leaves its sum there
+      barrier(ctx, comm);
+      Stopwatch watch;
+      sgd.step({.step = static_cast<uint64_t>(step + 1), .lr = 1e-6, .density = settings.density});
+      model.refresh(ctx);
+      if (step >= 0) seconds.push_back(watch.total());
+    }
+    costs.update[name] = slowest(ctx, comm, median(seconds));
+  }
+  return costs;
+}
+
+Wire measure_additions(Context& ctx, Communicator& comm, size_t d, double density) {
+  constexpr int rounds = 7, parts = 8;
+  const size_t n = size_t{1} << 20;
+  std::vector<float> x(n, 1), y(n), sum(d);
+  const double adding = timed(ctx, comm, rounds, [&](int64_t) { ops::add(ctx, x, y); });
+
+  // entries spread over the vector, as selected ones are; other ranks' lie elsewhere
+  const size_t k = std::min(d, entries_to_keep(density, d));
+  std::vector<float> values(k, 1);
+  std::vector<std::vector<uint32_t>> indices(parts);
+  std::vector<SparseView> views;
+  for (size_t part = 0; part < parts; ++part) {
+    for (size_t i = 0; i < k; ++i)
+      indices[part].push_back(static_cast<uint32_t>((i * (d / k)) + part % (d / k)));
+    views.push_back({indices[part], values});
+  }
+  const double all = timed(ctx, comm, rounds, [&](int64_t) { sparse_sum(ctx, views, sum); });
+  const double one =
+      timed(ctx, comm, rounds, [&](int64_t) { sparse_sum(ctx, std::span(views).first(1), sum); });
+  return {.gamma = adding / static_cast<double>(n),
+          .merge = std::max(0.0, all - one) / static_cast<double>((parts - 1) * k)};
+}
+
+}  // namespace tw

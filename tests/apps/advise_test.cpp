@@ -1,0 +1,108 @@
+// The programs advise and bench comm, as a user calls them.
+#include <fstream>
+
+#include "tests/support/program.h"
+
+namespace tw::test {
+namespace {
+
+const std::string kBin = TW_BIN;
+
+Ended advise(const std::string& arguments) { return run_command(kBin + "/advise " + arguments); }
+Ended bench_comm(const std::string& arguments) {
+  return run_command(kBin + "/bench comm " + arguments);
+}
+
+constexpr const char* kSimulated =
+    "--simulate --alpha 0.000436 --beta 3.6e-8 --compute 0.5 --select 0.01 --parameters 26214400 ";
+
+TEST(Advise, SimulatesWithoutACluster) {
+  const Ended ended = advise(std::string(kSimulated) + "--ranks 4,8,65536");
+  EXPECT_EQ(ended.code, 0) << ended.output;
+  for (const char* text : {"dense ring", "dense lp", "gtopk", "65536", "scaling efficiency",
+                           "break-even Gbit/s", "use --sparsifier"})
+    EXPECT_TRUE(ended.says(text)) << text << " is missing in\n" << ended.output;
+  EXPECT_TRUE(ended.says("2.158")) << "0.5 s + dense ring at 8 ranks\n" << ended.output;
+}
+
+TEST(Advise, WritesATable) {
+  const TempFolder folder;
+  const std::string file = (folder / "advice.csv").string();
+  const Ended ended = advise(kSimulated + fmt::format("--ranks 4,8 --csv {}", file));
+  EXPECT_EQ(ended.code, 0) << ended.output;
+  std::ifstream in(file);
+  std::string line;
+  std::getline(in, line);
+  EXPECT_EQ(line,
+            "sparsifier,collective,ranks,iteration_seconds,exchange_seconds,efficiency,"
+            "break_even_gbit");
+  size_t dense = 0;
+  while (std::getline(in, line)) dense += line.starts_with("dense,ring,");
+  EXPECT_EQ(dense, 2u);
+}
+
+TEST(Advise, MeasuresRanksOnAnEmulatedLink) {
+  const Ended ended = advise(
+      "--model mlp --batch-size 4 --workers 2 --link 1Gbit,0.4ms --steps 1 --ranks 2,4 "
+      "--precision f32");
+  EXPECT_EQ(ended.code, 0) << ended.output;
+  EXPECT_TRUE(ended.says("2 ranks")) << ended.output;
+  EXPECT_TRUE(ended.says("use --sparsifier")) << ended.output;
+}
+
+TEST(Advise, AMistakeIsOneLineAndExitCode2) {
+  for (const char* arguments :
+       {"--simulate", "--simulate --compute 1", "--simulate --compute 1 --alpha 1e-4",
+        "--simulate --compute 1 --link 1Gbit", "--ranks 0", "--ranks 65537", "--modle x",
+        "--model resnet21", "--parameters 10", "--select 1", "--density 0",
+        "--simulate --compute 1 --link 1Gbit,1ms --workers 2",
+        "--simulate --compute 1 --link 1Gbit,1ms --csv /dev/null/x", "extra"}) {
+    const Ended ended = advise(arguments);
+    EXPECT_EQ(ended.code, 2) << arguments << "\n" << ended.output;
+    EXPECT_TRUE(ended.says("error: ")) << arguments << "\n" << ended.output;
+    EXPECT_TRUE(ended.output.find("error: ") + 1 > 0 &&
+                ended.output.find('\n', ended.output.find("error: ")) + 1 == ended.output.size())
+        << arguments << "\n"
+        << ended.output;
+  }
+}
+
+TEST(Advise, HelpIsGrouped) {
+  const Ended ended = advise("--help");
+  EXPECT_EQ(ended.code, 0);
+  for (const char* text : {"Model", "Link", "Machine", "Answer", "--simulate", "--csv"})
+    EXPECT_TRUE(ended.says(text)) << text;
+}
+
+TEST(BenchComm, ChecksAndTimesEveryCollective) {
+  const Ended ended =
+      bench_comm("--workers 3 -b 64 -e 4K -f 8 -n 1 -w 1 --link 1Gbit,0.4ms --simulated-clock");
+  EXPECT_EQ(ended.code, 0) << ended.output;
+  for (const char* text : {"broadcast  be", "broadcast  lp", "broadcast  mst", "reduce     be",
+                           "reduce     lp", "reduce     mst", "allreduce  be", "allreduce  lp",
+                           "allreduce  mst", "allreduce  ring", "allgather  bruck", "#wrong"})
+    EXPECT_TRUE(ended.says(text)) << text << " is missing in\n" << ended.output;
+}
+
+TEST(BenchComm, AMistakeIsOneLineAndExitCode2) {
+  for (const char* arguments :
+       {"--workers 2 --root 2", "--workers 2 -b 4K -e 1K", "--workers 2 --set lp.block=x",
+        "--workers 2 --algorithm native", "--workers 2 --link 1Gbit", "--simulated-clock"}) {
+    const Ended ended = bench_comm(arguments);
+    EXPECT_EQ(ended.code, 2) << arguments << "\n" << ended.output;
+    EXPECT_EQ(ended.lines(), 1u) << arguments << "\n" << ended.output;
+  }
+}
+
+TEST(BenchComm, RunsUnderMpirun) {
+  if (std::string(TW_MPIRUN).empty()) GTEST_SKIP() << "built without MPI";
+  const Ended ended = run_command(fmt::format(
+      "{} -n 3 {}/bench comm -b 4K -e 4K -n 2 --collective allreduce", TW_MPIRUN, kBin));
+  EXPECT_EQ(ended.code, 0) << ended.output;
+  EXPECT_TRUE(ended.says("allreduce  native")) << ended.output;
+  const Ended mistake = run_command(fmt::format("{} -n 3 {}/bench comm --frob", TW_MPIRUN, kBin));
+  EXPECT_EQ(mistake.code, 2) << mistake.output;
+}
+
+}  // namespace
+}  // namespace tw::test
