@@ -5,6 +5,7 @@
 #include <cuda_runtime_api.h>
 
 #include <cstdint>
+#include <vector>
 
 #include "engine/context.h"
 
@@ -22,6 +23,14 @@ struct ReplayInput {
   float lr = 1;       ///< factor of the learning rate
   /// Index of the first gradient that was not finite; unless there is none, updates do nothing.
   unsigned long long nonfinite = kAllFinite;
+};
+
+/// A conversion of fp32 that waits for others.
+struct HeldConvert {
+  const float* from;
+  void* to;
+  int64_t n;
+  DType type;  ///< of what is written
 };
 
 /// The stream and the library handles of a rank.
@@ -43,6 +52,9 @@ class CudaNative : public Native {
   /// Zeros on the device, for kernels whose last block finishes the work; each leaves zeros behind.
   uint32_t* tickets() const { return tickets_; }
   static constexpr int kTickets = 1024;
+
+  bool holds_converts = false;
+  std::vector<HeldConvert> held_converts;
 
  private:
   int device_ = 0;

@@ -75,7 +75,7 @@ struct Limits {
 class ConvPlan {
  public:
   /// `text` says which engine and knobs, so that the same can be found again.
-  ConvPlan(Descriptor plan, std::string text);
+  ConvPlan(Descriptor plan, Descriptor config, std::string text);
 
   size_t workspace_bytes() const { return workspace_bytes_; }
   const std::string& text() const { return text_; }
@@ -83,7 +83,7 @@ class ConvPlan {
   void run(cudnnHandle_t handle, void* x, void* w, void* y, void* workspace);
 
  private:
-  Descriptor plan_, pointers_;
+  Descriptor config_, plan_, pointers_;
   std::array<void*, 4> bound_{};  // what pointers_ holds: x, w, y, workspace
   std::string text_;
   size_t workspace_bytes_ = 0;

@@ -80,11 +80,13 @@ const PassNames& names_of(Pass pass) {
 /// The pass as a graph of one operation.
 Descriptor make_graph(const Target& target, const Convolution& c) {
   const PassNames& names = names_of(c.pass);
+  const Descriptor x = make_tensor(kX, c.x, c.x_type), w = make_tensor(kW, c.w, c.w_type);
+  const Descriptor y = make_tensor(kY, c.y, c.y_type), convolution = make_convolution(c);
   Descriptor operation(names.type);
-  operation.set(names.x, make_tensor(kX, c.x, c.x_type));
-  operation.set(names.w, make_tensor(kW, c.w, c.w_type));
-  operation.set(names.y, make_tensor(kY, c.y, c.y_type));
-  operation.set(names.convolution, make_convolution(c));
+  operation.set(names.x, x);
+  operation.set(names.w, w);
+  operation.set(names.y, y);
+  operation.set(names.convolution, convolution);
   operation.set(names.alpha, 1.0f);
   operation.set(names.beta, c.accumulate ? 1.0f : 0.0f);
   operation.finalize();
@@ -132,9 +134,10 @@ bool within(const Limits& limits, const Descriptor& engine, const Convolution& c
   if (limits.deterministic && has(CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC)) return false;
   if (has(CUDNN_NUMERICAL_NOTE_REDUCED_PRECISION_REDUCTION)) return false;
   if (c.x_type == DType::bf16) return true;
-  // fp32 on tensor cores is TF32
   if (has(CUDNN_NUMERICAL_NOTE_DOWN_CONVERT_INPUTS)) return false;
-  return limits.tf32 || !has(CUDNN_NUMERICAL_NOTE_TENSOR_CORE);
+  // fp32 on tensor cores is TF32; who does not want that wants no transforms that round, either
+  return limits.tf32 || !(has(CUDNN_NUMERICAL_NOTE_TENSOR_CORE) ||
+                          has(CUDNN_NUMERICAL_NOTE_WINOGRAD) || has(CUDNN_NUMERICAL_NOTE_FFT));
 }
 
 /// `engine 1030, 2=16, 14=0`: engine and knobs.
@@ -200,8 +203,8 @@ std::string Convolution::text() const {
                      name(w_type), fmt::join(y, ","), name(y_type), stride, padding);
 }
 
-ConvPlan::ConvPlan(Descriptor plan, std::string text)
-    : plan_(std::move(plan)), text_(std::move(text)) {
+ConvPlan::ConvPlan(Descriptor plan, Descriptor config, std::string text)
+    : config_(std::move(config)), plan_(std::move(plan)), text_(std::move(text)) {
   int64_t bytes = 0;
   plan_.get(CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE, CUDNN_TYPE_INT64, 1, &bytes);
   workspace_bytes_ = static_cast<size_t>(bytes);
@@ -225,7 +228,7 @@ void for_each_plan(const Target& target, const Convolution& convolution, const L
                    const std::function<bool(ConvPlan)>& visit) {
   const Descriptor graph = make_graph(target, convolution);
   for (const cudnnBackendHeurMode_t mode : {CUDNN_HEUR_MODE_A, CUDNN_HEUR_MODE_FALLBACK}) {
-    for (const Descriptor& config : propose(target, graph, mode)) {
+    for (Descriptor& config : propose(target, graph, mode)) {
       const Descriptor engine = engine_of(config);
       if (!within(limits, engine, convolution)) continue;
       Descriptor plan(CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR);
@@ -234,7 +237,8 @@ void for_each_plan(const Target& target, const Convolution& convolution, const L
       if (target.device != nullptr) plan.set(CUDNN_ATTR_EXECUTION_PLAN_DEVICEPROP, *target.device);
       plan.set(CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG, config);
       if (!plan.try_finalize()) continue;  // proposed, yet not for this shape
-      ConvPlan ready(std::move(plan), text_of(config, engine));
+      std::string text = text_of(config, engine);
+      ConvPlan ready(std::move(plan), std::move(config), std::move(text));
       if (ready.workspace_bytes() > limits.workspace) continue;
       if (!visit(std::move(ready))) return;
     }

@@ -1,6 +1,7 @@
 #include "models/model.h"
 
 #include "engine/ops/normalize.h"
+#include "engine/ops/vector.h"
 
 namespace tw {
 
@@ -59,7 +60,9 @@ void Model::allocate(Context& ctx, uint64_t seed) {
   refresh(ctx);
 }
 
-void Model::refresh(Context& ctx) { net_->refresh(ctx); }
+void Model::refresh(Context& ctx) {
+  ops::convert_together(ctx, [&] { net_->refresh(ctx); });
+}
 
 void Model::queue_forward(const Pass& pass, float grad_scale) {
   ops::normalize(pass.ctx, *images_, config_.mean, config_.deviation, *input_);

@@ -8,6 +8,8 @@
 
 namespace tw::ops {
 
+extern Bodies<void(Context&)> hold_converts_bodies, run_converts_bodies;
+
 /// x = value, for fp32.
 void fill(Context& ctx, std::span<float> x, float value);
 /// y += x, for fp32 vectors of equal length.
@@ -16,6 +18,14 @@ void add(Context& ctx, std::span<const float> x, std::span<float> y);
 void add(Context& ctx, const Tensor& x, const Tensor& y);
 /// Copies x to y, converting between f32 and bf16.
 void convert(Context& ctx, const Tensor& x, const Tensor& y);
+
+/// What `body` converts may be converted when it ends: many short ones make one launch on a GPU.
+template <class Body>
+void convert_together(Context& ctx, const Body& body) {
+  hold_converts_bodies(ctx.device(), ctx);
+  body();
+  run_converts_bodies(ctx.device(), ctx);
+}
 
 extern Bodies<void(Context&, std::span<float>, float)> fill_bodies;
 extern Bodies<void(Context&, const Tensor&, const Tensor&)> add_bodies, convert_bodies;

@@ -53,6 +53,22 @@ TEST_P(Elementwise, ConvertRoundsToNearestEven) {
   EXPECT_EQ(again.bits(), y.bits());
 }
 
+/// More tensors than one launch takes on a GPU, among them empty and long ones.
+TEST_P(Elementwise, ConvertingTogetherIsConvertingOneByOne) {
+  std::vector<OwnedTensor> from, to, expected;
+  for (int64_t i = 0; i < 300; ++i) {
+    const Shape shape{i == 150 ? kLong : i % 7 * 5};
+    from.push_back(normal_tensor(shape, DType::f32, static_cast<uint64_t>(i)));
+    to.emplace_back(shape, dtype);
+    expected.emplace_back(shape, dtype);
+    ops::convert(ctx, from.back(), expected.back());
+  }
+  ops::convert_together(ctx, [&] {
+    for (size_t i = 0; i < from.size(); ++i) ops::convert(ctx, from[i], to[i]);
+  });
+  for (size_t i = 0; i < from.size(); ++i) EXPECT_EQ(to[i].bits(), expected[i].bits()) << i;
+}
+
 TEST_P(Elementwise, ReluForwardAndBackward) {
   Values values = normal_values(kLong, 1);
   values[5] = std::nan("");

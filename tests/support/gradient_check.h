@@ -22,6 +22,7 @@ class LayerUnderTest {
   /// With `pair`, the gradient of y reaches the layer as the sum of two tensors.
   LayerUnderTest(const Build& build, const Shape& x_shape, uint64_t seed, bool pair = false)
       : layer(build(arena)), planner_(ctx, DType::f32) {
+    ctx.set_math({.deterministic = true});
     x = planner_.persistent(x_shape, DType::f32);
     y = layer->plan_forward(planner_, x);
     dy_ = {planner_.make(y->shape), pair ? planner_.make(y->shape) : TensorRef{}};

@@ -34,6 +34,7 @@ struct PlannedModel {
   PlannedModel(const std::string& name, int64_t batch, DType activations = DType::f32,
                const ModelSpec& spec = {}, int threads = 1)
       : ctx(device(), threads), model(name, spec) {
+    ctx.set_math({.deterministic = true});
     const auto channels = static_cast<size_t>(spec.image[2]);
     memory = model.plan(ctx, {.batch = batch,
                               .activations = activations,
