@@ -4,6 +4,7 @@
 #include "apps/support/launch.h"
 #include "apps/support/together.h"
 #include "apps/support/trainer.h"
+#include "apps/support/wires.h"
 #include "comm/transports.h"
 #include "engine/error.h"
 
@@ -23,12 +24,14 @@ DataSplit load_data(const TrainConfig& config) {
 RunResult run_once(Communicator& world, const TrainConfig& config, const DataSplit& data) {
   if (config.workers <= 1) {
     Console console(world.rank() == 0);
-    return train(world, config, data, stop_signal(), console);
+    Wires wires(world, config.wires);
+    return train(wires.comm(), config, data, stop_signal(), console);
   }
   RunResult result;
   run_on_threads(static_cast<int>(config.workers), [&](Communicator& comm) {
     Console console(comm.rank() == 0);
-    const RunResult mine = train(comm, config, data, stop_signal(), console);
+    Wires wires(comm, config.wires);
+    const RunResult mine = train(wires.comm(), config, data, stop_signal(), console);
     if (comm.rank() == 0) result = mine;
   });
   return result;
@@ -68,6 +71,7 @@ int run(Communicator& world, int argc, char** argv) {
         "[options] workers is {} under mpirun; the number of ranks is mpirun's -n here, --workers "
         "makes ranks out of threads without it (a configuration that has it: add --workers 0)",
         config.workers);
+  world.set_timeout(config.wires.comm_timeout);
   Console console(world.rank() == 0);
   if (config.dataset == "shapes" && config.data_dir.empty())
     console.line("no --data-dir given: training on the generated data set shapes");

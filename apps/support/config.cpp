@@ -62,6 +62,10 @@ void check_combinations(const TrainConfig& c) {
   check(!c.nesterov || c.momentum > 0, "[options] nesterov needs a momentum above 0");
   check(c.device != "cuda" || native_bodies.has(Device::cuda),
         "[options] device is cuda, but this build has no CUDA engine; known devices: cpu");
+  if (!c.wires.link.empty()) parse_link(c.wires.link);
+  check(c.wires.ranks_per_node == 1 || !c.wires.link.empty(),
+        "[options] ranks-per-node is {}, but no link is emulated between nodes (--link)",
+        c.wires.ranks_per_node);
   check(c.name.find('/') == std::string::npos && c.name != "." && c.name != "..",
         "[options] name is {}; expected the name of a folder below --output-dir", c.name);
 }
@@ -132,6 +136,13 @@ OptionTable TrainConfig::table() {
   t.range(0, 4096);
   t.add(machine, "threads-per-rank", threads_per_rank, "0: cores / ranks; changes bits");
   t.range(0, 4096);
+  t.add(machine, "link", wires.link,
+        "emulate a link of RATE,LATENCY between nodes, as in 1Gbit,0.4ms");
+  t.add(machine, "ranks-per-node", wires.ranks_per_node, "ranks that share a node and its link");
+  t.range(1, 4096);
+  t.add(machine, "comm-timeout", wires.comm_timeout,
+        "seconds a rank waits for another one before all end; 0: for ever");
+  t.range(0, kMost);
 
   t.add(run, "output-dir", output_dir, "where run folders are made");
   t.add(run, "name", name, "run folder; default: from model, sparsifier, workers and seed");

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "apps/support/options.h"
+#include "apps/support/wires.h"
 #include "engine/settings.h"
 #include "sparsify/algorithm.h"
 
@@ -51,6 +52,7 @@ struct TrainConfig {
   std::string device = "auto";
   int64_t workers = 0;
   int64_t threads_per_rank = 0;
+  WireOptions wires;
 
   // run
   std::string output_dir = "runs";

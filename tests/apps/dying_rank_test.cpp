@@ -1,0 +1,129 @@
+// A process that dies or hangs in training: mpirun ends in time, and the run can be resumed.
+#include <csignal>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <thread>
+
+#include "tests/support/program.h"
+
+namespace tw::test {
+namespace {
+
+using namespace std::chrono_literals;
+using Clock = std::chrono::steady_clock;
+
+constexpr auto kTimeout = 8s;  // of --comm-timeout
+
+/// The processes below `parent`, in the order in which they were started.
+std::vector<pid_t> descendants(pid_t parent) {
+  std::vector<pid_t> all;
+  std::ifstream children(fmt::format("/proc/{0}/task/{0}/children", parent));
+  for (pid_t child; children >> child;) {
+    all.push_back(child);
+    for (const pid_t below : descendants(child)) all.push_back(below);
+  }
+  return all;
+}
+
+std::vector<pid_t> ranks_below(pid_t launcher) {
+  std::vector<pid_t> ranks;
+  for (const pid_t process : descendants(launcher)) {
+    std::ifstream in(fmt::format("/proc/{}/comm", process));
+    std::string name;
+    if (in >> name && name == "train") ranks.push_back(process);
+  }
+  return ranks;
+}
+
+struct Started {
+  pid_t launcher;
+  std::filesystem::path output;
+
+  Started(const std::string& command, std::filesystem::path output_file)
+      : launcher(::fork()), output(std::move(output_file)) {
+    if (launcher != 0) return;
+    const std::string line = fmt::format("exec env {} >{} 2>&1", command, output.string());
+    ::execl("/bin/sh", "sh", "-c", line.c_str(), nullptr);
+    ::_exit(127);
+  }
+
+  /// How it ended; killed, with 137 as its code, when it has not by `deadline`.
+  Ended wait(Clock::time_point deadline) const {
+    int status = 0;
+    while (::waitpid(launcher, &status, WNOHANG) == 0) {
+      std::this_thread::sleep_for(20ms);
+      if (Clock::now() < deadline) continue;
+      for (const pid_t process : descendants(launcher)) ::kill(process, SIGKILL);
+      ::kill(launcher, SIGKILL);
+    }
+    Ended ended;
+    ended.code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+    std::ifstream in(output);
+    ended.output.assign(std::istreambuf_iterator<char>(in), {});
+    return ended;
+  }
+};
+
+/// Whether a process runs or could go on running; not one that nobody has asked how it ended.
+bool lives(pid_t process) {
+  std::ifstream in(fmt::format("/proc/{}/stat", process));
+  std::string id, name;
+  char state = 'Z';
+  return in >> id >> name >> state && state != 'Z' && state != 'X';
+}
+
+std::string hash(const std::filesystem::path& run) {
+  std::ifstream in(run / "summary.json");
+  return nlohmann::json::parse(in)["weights_hash"];
+}
+
+/// Which algorithm, which rank, and the signal it gets.
+using Case = std::tuple<std::string, size_t, int>;
+
+class DyingRank : public testing::TestWithParam<Case> {};
+
+TEST_P(DyingRank, EndsTheRunWhichCanBeResumed) {
+  if (std::string(TW_MPIRUN).empty()) GTEST_SKIP() << "built without MPI";
+  const auto& [sparsifier, rank, signal] = GetParam();
+  const TempFolder folder;
+  const std::string command = fmt::format(
+      "THINWIRE_CACHE={} {} -n 3 {} --output-dir {} --model resnet20 --batch-size 8 --val-size "
+      "9400 --epochs 2 --eval-every 2 --checkpoint-steps 5 --threads-per-rank 1 --density 0.01 "
+      "--sparsifier {} "
+      "--comm-timeout {} ",
+      TW_TEST_CACHE, TW_MPIRUN, TW_TRAIN, folder.path().string(), sparsifier, kTimeout.count());
+
+  const Started run(command + "--name cut", folder / "output");
+  const std::filesystem::path checkpoint = folder / "cut/checkpoints/step-00000005";
+  for (int i = 0; i < 6000 && !std::filesystem::exists(checkpoint); ++i)
+    std::this_thread::sleep_for(10ms);
+  const std::vector<pid_t> ranks = ranks_below(run.launcher);
+  ASSERT_EQ(ranks.size(), 3u);
+  ASSERT_EQ(::kill(ranks[rank], signal), 0);
+
+  const auto start = Clock::now();
+  const Ended ended = run.wait(start + kTimeout + 20s);
+  const std::chrono::duration<double> seconds = Clock::now() - start;
+  EXPECT_NE(ended.code, 0) << ended.output;
+  EXPECT_LT(seconds, kTimeout + 5s) << ended.output;
+  for (const pid_t process : ranks) EXPECT_FALSE(lives(process));
+  if (signal == SIGSTOP) {
+    EXPECT_EQ(ended.code, 1) << ended.output;
+    EXPECT_TRUE(ended.says(fmt::format(" has waited {} s for rank ", kTimeout.count())))
+        << ended.output;
+  }
+  EXPECT_FALSE(std::filesystem::exists(folder / "cut/summary.json"));
+
+  const Ended resumed = run_command(command + "--name cut --resume auto");
+  ASSERT_EQ(resumed.code, 0) << resumed.output;
+  EXPECT_TRUE(resumed.says("resuming")) << resumed.output;
+  ASSERT_EQ(run_command(command + "--name whole").code, 0);
+  EXPECT_EQ(hash(folder / "cut"), hash(folder / "whole"));
+}
+
+INSTANTIATE_TEST_SUITE_P(Ranks, DyingRank,
+                         testing::Values(Case{"dense", 1, SIGKILL}, Case{"dense", 0, SIGSTOP},
+                                         Case{"topk", 0, SIGKILL}, Case{"topk", 2, SIGSTOP}));
+
+}  // namespace
+}  // namespace tw::test

@@ -1,0 +1,67 @@
+// --link, --ranks-per-node and --comm-timeout of train.
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "tests/support/program.h"
+
+namespace tw::test {
+namespace {
+
+std::string hash(const std::filesystem::path& run) {
+  std::ifstream in(run / "summary.json");
+  return nlohmann::json::parse(in)["weights_hash"];
+}
+
+/// The column sec_exchange.
+std::vector<double> exchange_seconds(const std::filesystem::path& csv) {
+  std::ifstream in(csv);
+  std::string line, field;
+  std::getline(in, line);
+  const auto before = line.substr(0, line.find("sec_exchange"));
+  const auto column = std::count(before.begin(), before.end(), ',');
+  std::vector<double> result;
+  while (std::getline(in, line)) {
+    std::istringstream fields(line);
+    for (int64_t i = 0; i <= column; ++i) std::getline(fields, field, ',');
+    result.push_back(std::stod(field));
+  }
+  return result;
+}
+
+TEST(Link, OfTrainingTakesItsTimeAndChangesNoBit) {
+  const TempFolder folder;
+  const std::string command = fmt::format(
+      "THINWIRE_CACHE={} {} --output-dir {} --model resnet20 --batch-size 8 --val-size 9000 "
+      "--max-steps 4 --threads-per-rank 1 --workers 4 ",
+      TW_TEST_CACHE, TW_TRAIN, folder.path().string());
+  ASSERT_EQ(run_command(command + "--name plain").code, 0);
+  const Ended linked = run_command(command + "--name linked --link 100Mbit,2ms");
+  ASSERT_EQ(linked.code, 0) << linked.output;
+  const Ended nodes = run_command(command + "--name nodes --link 100Mbit,2ms --ranks-per-node 2");
+  ASSERT_EQ(nodes.code, 0) << nodes.output;
+  EXPECT_EQ(hash(folder / "linked"), hash(folder / "plain"));
+  EXPECT_EQ(hash(folder / "nodes"), hash(folder / "plain"));
+
+  // ring over 0.27M floats: six messages of a quarter of them
+  const double expected = 6 * (0.002 + 0.27e6 * 8 / 100e6);
+  for (const double seconds : exchange_seconds(folder / "linked/steps.csv"))
+    EXPECT_GT(seconds, 0.95 * expected);
+  EXPECT_EQ(exchange_seconds(folder / "linked/steps.csv").size(), 4u);
+}
+
+TEST(Link, MistakesAreOneLineAndExitCode2) {
+  const auto says = [](const std::string& arguments, const std::string& expected) {
+    const Ended ended = run_command(fmt::format("{} {}", TW_TRAIN, arguments));
+    EXPECT_EQ(ended.code, 2) << ended.output;
+    EXPECT_EQ(ended.lines(), 1u) << ended.output;
+    EXPECT_TRUE(ended.says(expected)) << ended.output;
+  };
+  says("--link 1Gbit", "[link] link is \"1Gbit\"; expected RATE,LATENCY as in 1Gbit,0.4ms");
+  says("--link 1Gb,1ms", "[link] rate is \"1Gb\"");
+  says("--ranks-per-node 2", "[options] ranks-per-node is 2, but no link is emulated");
+  says("--comm-timeout -1", "comm-timeout");
+}
+
+}  // namespace
+}  // namespace tw::test

@@ -1,0 +1,67 @@
+// A rank that fails or hangs where the others exchange: no algorithm leaves them waiting.
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <regex>
+#include <thread>
+
+#include "comm/transports.h"
+#include "tests/support/error_text.h"
+#include "tests/support/sgd_rig.h"
+
+namespace tw {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr int kRanks = 4;
+constexpr size_t kLength = 1000;
+
+/// Two steps of all ranks, then one without rank `missing`, which does `instead`.
+void run_without(const Variant& variant, int missing, double timeout,
+                 const std::function<void()>& instead) {
+  run_on_threads(kRanks, [&](Communicator& comm) {
+    Context ctx;
+    SgdRig rig(ctx, comm, kLength, {.sparsifier = variant.algorithm}, variant.settings);
+    for (uint64_t step = 0; step < 3; ++step) {
+      if (step == 2) {
+        comm.set_timeout(timeout);
+        if (comm.rank() == missing) return instead();
+      }
+      rig.step(rounding_kind(), {.step = step, .density = 0.01});
+    }
+  });
+}
+
+TEST(MissingRank, ThatFailsEndsAll) {
+  for (const Variant& variant : variants())
+    for (int missing = 0; missing < kRanks; ++missing) {
+      const testing::ScopedTrace trace(__FILE__, __LINE__,
+                                       fmt::format("{}, rank {}", variant.name, missing));
+      const auto start = std::chrono::steady_clock::now();
+      EXPECT_EQ(test::error_text<Fault>([&] {
+                  run_without(variant, missing, 60, [] { throw Fault("[test] out of memory"); });
+                }),
+                "[test] out of memory");
+      EXPECT_LT(std::chrono::steady_clock::now() - start, 20s);
+    }
+}
+
+TEST(MissingRank, ThatHangsEndsAllWithItsExchangeNamed) {
+  for (const auto& [name, entry] : algorithms().entries()) {
+    const testing::ScopedTrace trace(__FILE__, __LINE__, name);
+    // the rest of the line is for comm's tests: on a busy machine more than one rank is late
+    const std::string text = test::error_text<WaitedTooLong>([&] {
+      run_without({.algorithm = name}, 0, 0.2, [] { std::this_thread::sleep_for(500ms); });
+    });
+    const std::regex line("\\[([a-z]+)[a-z/]*\\] rank [0-3] has waited 0\\.2 s for rank [0-3]");
+    std::smatch match;
+    ASSERT_TRUE(std::regex_match(text, match, line)) << text;
+    const std::string exchange = entry.factory.exchange;
+    EXPECT_TRUE(match[1] == exchange || match[1] == "shared") << text;
+  }
+}
+
+}  // namespace
+}  // namespace tw
