@@ -5,6 +5,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "apps/support/bench_graph_step.h"
 #include "apps/support/median.h"
 #include "apps/support/stopwatch.h"
 #include "comm/transports.h"
@@ -17,7 +18,8 @@ namespace tw {
 namespace {
 
 struct StepBench {
-  std::string model = "resnet20", precision = "f32";
+  std::string model = "resnet20", precision = "f32", device = "cpu";
+  bool deterministic = false;
   int64_t batch_size = 128, classes = 10;
   int threads = 1, steps = 10, warmup = 2;
 };
@@ -32,6 +34,18 @@ void fill_inputs(const Model& model, int64_t classes) {
 }
 
 void run(const StepBench& bench) {
+  if (bench.device == "cuda") {
+    const auto result = bench_graph_step({.model = bench.model,
+                                          .precision = bench.precision,
+                                          .batch_size = bench.batch_size,
+                                          .classes = bench.classes,
+                                          .steps = bench.steps,
+                                          .warmup = bench.warmup,
+                                          .deterministic = bench.deterministic});
+    fmt::print("{}\n", result.dump());
+    return;
+  }
+  check(bench.precision != "tf32", "[bench] precision is tf32, which only a GPU has");
   Context ctx(Device::cpu, bench.threads);
   const auto comm = make_self_communicator();
   Model model(bench.model, {.classes = bench.classes});
@@ -79,9 +93,13 @@ void add_bench_step(CLI::App& app) {
   CLI::App* command = app.add_subcommand(
       "step", "forward, backward and update on fixed data: medians, as one line of JSON");
   command->add_option("--model", bench->model, "network")->capture_default_str();
-  command->add_option("--precision", bench->precision, "f32 or bf16")
+  command->add_option("--precision", bench->precision, "f32, bf16 or, on a GPU, tf32")
       ->capture_default_str()
-      ->check(CLI::IsMember({"f32", "bf16"}));
+      ->check(CLI::IsMember({"f32", "bf16", "tf32"}));
+  command->add_option("--device", bench->device, "cpu, or cuda: the whole step as one graph")
+      ->capture_default_str()
+      ->check(CLI::IsMember({"cpu", "cuda"}));
+  command->add_flag("--deterministic", bench->deterministic, "GPU: bits that repeat");
   command->add_option("--batch-size", bench->batch_size, "images per step")
       ->capture_default_str()
       ->check(CLI::PositiveNumber);

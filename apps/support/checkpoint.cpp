@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "apps/support/evaluate.h"
 #include "apps/support/together.h"
 #include "engine/error.h"
 #include "engine/weights.h"
@@ -136,7 +137,6 @@ void remove_newer_checkpoints(const fs::path& folder, int64_t step) {
 void save_checkpoint(Context& ctx, Communicator& comm, const fs::path& folder,
                      const TrainConfig& config, const Position& position, Model& model,
                      SyncSgd& sgd, std::span<const float> statistics) {
-  const Doing doing(comm, "checkpoint");
   const fs::path target = folder / fmt::format("step-{:08}", position.step);
   const fs::path part = folder / fmt::format(".step-{:08}.part", position.step);
   const std::string exists = fs::exists(target) ? "yes" : "";
@@ -148,7 +148,8 @@ void save_checkpoint(Context& ctx, Communicator& comm, const fs::path& folder,
   }
   barrier(ctx, comm);
 
-  const std::span<float> local = model.arena().statistic_values();
+  HostFloats live = model.arena().host_statistics();
+  const std::span<float> local = live.span();
   SafetensorsWriter own;
   for (const auto& [name, values] : own_vectors(sgd)) own.add(name, flat(values));
   own.add("statistics", flat(local));
@@ -160,11 +161,9 @@ void save_checkpoint(Context& ctx, Communicator& comm, const fs::path& folder,
     SafetensorsWriter momentum;
     momentum.add("momentum", flat(sgd.momentum()));
     momentum.write(part / "momentum.safetensors");
-    const std::vector<float> mine(local.begin(), local.end());
-    std::ranges::copy(statistics, local.begin());
+    const StatisticsSwap swap(model, statistics);
     save_weights(part / "model.safetensors", model.arena(),
                  describe(config, position, comm.size()));
-    std::ranges::copy(mine, local.begin());
   }
 
   barrier(ctx, comm);
@@ -220,7 +219,8 @@ Resumed load_checkpoint(Communicator& comm, const fs::path& checkpoint, const Tr
         place, old_sparsifier, config.sparsifier);
   const SafetensorsReader momentum(checkpoint / "momentum.safetensors");
   const auto m = flat_from(momentum, "momentum", sgd.momentum().size());
-  const std::span<float> statistics = model.arena().statistic_values();
+  HostFloats live = model.arena().host_statistics();
+  const std::span<float> statistics = live.span();
   if (old_ranks == comm.size()) {
     const OwnState own(rank_file(checkpoint, comm.rank()), sgd, statistics.size());
     load_weights(weights, model.arena());
@@ -235,6 +235,7 @@ Resumed load_checkpoint(Communicator& comm, const fs::path& checkpoint, const Tr
     resumed.notice += fmt::format("{} ranks became {}: residuals were summed and dealt out again; ",
                                   old_ranks, comm.size());
   }
+  live.write();
   std::ranges::copy(m, sgd.momentum().begin());
   const int64_t consumed = at.batch * old_ranks * old_batch_size;
   at.batch = consumed / (comm.size() * config.batch_size);

@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <utility>
 
+#include "apps/support/trainer.h"
 #include "comm/collectives.h"
 #include "data/dataset.h"
 #include "engine/error.h"
@@ -60,12 +61,10 @@ void check_combinations(const TrainConfig& c) {
   for (const double density : c.density_warmup)
     check(density > 0, "[options] density-warmup has {}; expected more than 0, at most 1", density);
   check(!c.nesterov || c.momentum > 0, "[options] nesterov needs a momentum above 0");
-  check(c.device != "cuda" || native_bodies.has(Device::cuda),
-        "[options] device is cuda, but this build has no CUDA engine; known devices: cpu");
-  if (!c.wires.link.empty()) parse_link(c.wires.link);
-  check(c.wires.ranks_per_node == 1 || !c.wires.link.empty(),
-        "[options] ranks-per-node is {}, but no link is emulated between nodes (--link)",
-        c.wires.ranks_per_node);
+  const std::string missing = c.device == "cuda" ? what_is_missing(Device::cuda) : "";
+  check(missing.empty(), "[options] device is cuda, but {}; --device cpu computes here", missing);
+  check(c.precision != "tf32" || resolved_device(c) == Device::cuda,
+        "[options] precision is tf32, which only a GPU has; expected auto, f32 or bf16");
   check(c.name.find('/') == std::string::npos && c.name != "." && c.name != "..",
         "[options] name is {}; expected the name of a folder below --output-dir", c.name);
 }
@@ -129,20 +128,15 @@ OptionTable TrainConfig::table() {
   t.range(0, kMostSeed);
 
   t.add(machine, "precision", precision, "arithmetic; auto: bf16 where the hardware has it");
-  t.choices({"auto", "f32", "bf16"});
+  t.choices({"auto", "f32", "tf32", "bf16"});
   t.add(machine, "device", device, "where to compute; auto: the GPU when there is one");
   t.choices({"auto", "cpu", "cuda"});
+  t.add(machine, "deterministic", deterministic,
+        "a GPU repeats its bits, too, and picks no algorithms by the clock");
   t.add(machine, "workers", workers, "ranks as threads of this process; 0: 1, or mpirun's");
   t.range(0, 4096);
   t.add(machine, "threads-per-rank", threads_per_rank, "0: cores / ranks; changes bits");
   t.range(0, 4096);
-  t.add(machine, "link", wires.link,
-        "emulate a link of RATE,LATENCY between nodes, as in 1Gbit,0.4ms");
-  t.add(machine, "ranks-per-node", wires.ranks_per_node, "ranks that share a node and its link");
-  t.range(1, 4096);
-  t.add(machine, "comm-timeout", wires.comm_timeout,
-        "seconds a rank waits for another one before all end; 0: for ever");
-  t.range(0, kMost);
 
   t.add(run, "output-dir", output_dir, "where run folders are made");
   t.add(run, "name", name, "run folder; default: from model, sparsifier, workers and seed");

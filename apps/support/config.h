@@ -5,7 +5,6 @@
 #include <vector>
 
 #include "apps/support/options.h"
-#include "apps/support/wires.h"
 #include "engine/settings.h"
 #include "sparsify/algorithm.h"
 
@@ -50,9 +49,9 @@ struct TrainConfig {
   // machine
   std::string precision = "auto";
   std::string device = "auto";
+  bool deterministic = false;
   int64_t workers = 0;
   int64_t threads_per_rank = 0;
-  WireOptions wires;
 
   // run
   std::string output_dir = "runs";

@@ -1,39 +1,37 @@
 #include "apps/support/evaluate.h"
 
 #include <algorithm>
-#include <cstring>
 
 #include "apps/support/together.h"
 
 namespace tw {
 
 StatisticsSwap::StatisticsSwap(Model& model, std::span<const float> statistics)
-    : live_(model.arena().statistic_values()), own_(live_.begin(), live_.end()) {
-  std::ranges::copy(statistics, live_.begin());
+    : live_(model.arena().host_statistics()), own_(live_.span().begin(), live_.span().end()) {
+  std::ranges::copy(statistics, live_.span().begin());
+  live_.write();
 }
 
-StatisticsSwap::~StatisticsSwap() { std::ranges::copy(own_, live_.begin()); }
+StatisticsSwap::~StatisticsSwap() {
+  std::ranges::copy(own_, live_.span().begin());
+  try {
+    live_.write();
+  } catch (const Fault&) {
+    // of the device, which tells it again in the next call
+  }
+}
 
-ops::LossSums evaluate(Context& ctx, Communicator& comm, Model& model, Loader& loader) {
-  ops::LossSums mine;
+ops::LossSums evaluate(Context& ctx, Context& host, Communicator& comm, Model& model,
+                       Loader& loader) {
   loader.start(0);
   for (int64_t i = 0; i < loader.batches(); ++i) {
     const Batch& batch = loader.next();
-    std::memcpy(model.images().data, batch.images.data, batch.images.bytes());
-    std::memcpy(model.labels().data, batch.labels.data, batch.labels.bytes());
-    const ops::LossSums sums = model.forward({.ctx = ctx, .training = false});
-    mine.loss += sums.loss;
-    mine.top1 += sums.top1;
-    mine.top5 += sums.top5;
-    mine.count += sums.count;
+    copy(ctx, batch.images, model.images());
+    copy(ctx, batch.labels, model.labels());
+    model.queue_forward({.ctx = ctx, .training = false});
   }
   ops::LossSums all;
-  for (const ops::LossSums& sums : gather(ctx, comm, mine)) {
-    all.loss += sums.loss;
-    all.top1 += sums.top1;
-    all.top5 += sums.top5;
-    all.count += sums.count;
-  }
+  for (const ops::LossSums& sums : gather(host, comm, model.take_sums(ctx))) all += sums;
   return all;
 }
 

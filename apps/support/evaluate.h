@@ -14,12 +14,13 @@ class StatisticsSwap {
   ~StatisticsSwap();
 
  private:
-  std::span<float> live_;
+  HostFloats live_;
   std::vector<float> own_;
 };
 
 /// Loss and accuracy over the whole of `loader`'s data set, summed over ranks: the same counts for
-/// any number of ranks. Collective.
-ops::LossSums evaluate(Context& ctx, Communicator& comm, Model& model, Loader& loader);
+/// any number of ranks. The model computes in `ctx`, the ranks exchange in `host`. Collective.
+ops::LossSums evaluate(Context& ctx, Context& host, Communicator& comm, Model& model,
+                       Loader& loader);
 
 }  // namespace tw

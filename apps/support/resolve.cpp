@@ -9,12 +9,16 @@
 namespace tw {
 
 Device resolved_device(const TrainConfig& config) {
-  if (config.device == "auto") return native_bodies.has(Device::cuda) ? Device::cuda : Device::cpu;
+  if (config.device == "auto")
+    return what_is_missing(Device::cuda).empty() ? Device::cuda : Device::cpu;
   return config.device == "cuda" ? Device::cuda : Device::cpu;
 }
 
 DType resolved_precision(const TrainConfig& config) {
-  if (config.precision == "auto") return cpu_has_bf16() ? DType::bf16 : DType::f32;
+  if (config.precision == "auto") {
+    const bool hardware = resolved_device(config) == Device::cuda || cpu_has_bf16();
+    return hardware ? DType::bf16 : DType::f32;
+  }
   return config.precision == "bf16" ? DType::bf16 : DType::f32;
 }
 

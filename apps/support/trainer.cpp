@@ -1,11 +1,13 @@
 #include "apps/support/trainer.h"
 
 #include <algorithm>
-#include <cstring>
 
+#include "apps/support/algorithms_file.h"
 #include "apps/support/checkpoint.h"
 #include "apps/support/csv.h"
 #include "apps/support/evaluate.h"
+#include "apps/support/graph_step.h"
+#include "apps/support/host_side.h"
 #include "apps/support/plan_report.h"
 #include "apps/support/run_folder.h"
 #include "apps/support/schedule.h"
@@ -37,9 +39,12 @@ class Run {
   RunResult run();
 
  private:
+  Planner::Memory plan();
   void prepare();
   void train_epoch();
   StepRecord train_step();
+  void train_graph_steps();
+  int64_t steps_ahead() const;
   void close_epoch(bool whole);
   void validate();
   void checkpoint();
@@ -55,7 +60,9 @@ class Run {
   Console& console_;
   Context ctx_;
   Model model_;
+  HostSide host_{ctx_, model_};
   std::unique_ptr<SyncSgd> sgd_;
+  std::unique_ptr<GraphStep> graph_;  // null where the step is taken op by op
   std::unique_ptr<Loader> train_loader_, val_loader_;
   RunFolder folder_;
   std::unique_ptr<CsvFile> steps_csv_, metrics_csv_;  // rank 0 only
@@ -66,9 +73,18 @@ class Run {
   Stopwatch clock_;
 };
 
+Planner::Memory Run::plan() {
+  return model_.plan(ctx_, {.batch = config_.batch_size,
+                            .activations = resolved_precision(config_),
+                            .label_smoothing = static_cast<float>(config_.label_smoothing),
+                            .mean = data_.mean,
+                            .deviation = data_.deviation});
+}
+
 void Run::prepare() {
   config_.threads_per_rank = ctx_.threads();
-  config_.precision = name(resolved_precision(config_));
+  ctx_.set_math({.tf32 = config_.precision == "tf32", .deterministic = config_.deterministic});
+  if (config_.precision != "tf32") config_.precision = name(resolved_precision(config_));
   config_.device = name(ctx_.device());
   // first of all: it refuses a batch larger than the data before any memory is spent
   LoaderConfig loader{.batch = config_.batch_size,
@@ -76,44 +92,48 @@ void Run::prepare() {
                       .ranks = comm_.size(),
                       .seed = static_cast<uint64_t>(config_.seed),
                       .threads = static_cast<int>(config_.loader_threads)};
-  agree(ctx_, comm_, [&] {
+  agree(host_.ctx(), comm_, [&] {
     train_loader_ = std::make_unique<Loader>(data_.train, loader);
     loader.training = false;
     val_loader_ = std::make_unique<Loader>(data_.val, loader);
   });
 
-  const Planner::Memory memory =
-      model_.plan(ctx_, {.batch = config_.batch_size,
-                         .activations = resolved_precision(config_),
-                         .label_smoothing = static_cast<float>(config_.label_smoothing),
-                         .mean = data_.mean,
-                         .deviation = data_.deviation});
+  const Planner::Memory memory = plan();
   const SgdConfig sgd = config_.sgd();
   report_plan(console_, config_, data_, model_, memory, sgd, comm_.size());
   if (config_.dry_run) return;
 
-  model_.allocate(ctx_, static_cast<uint64_t>(config_.seed));
-  sgd_ = std::make_unique<SyncSgd>(ctx_, comm_, model_.arena(), sgd, config_.settings);
-  agree(ctx_, comm_, [&] {
+  agree(host_.ctx(), comm_, [&] {
     if (comm_.rank() == 0) folder_ = open_run_folder(config_, comm_.size());
   });
-  folder_.path = broadcast_text(ctx_, comm_, folder_.path.string());
-  folder_.checkpoint = broadcast_text(ctx_, comm_, folder_.checkpoint.string());
-  agree(ctx_, comm_, [&] {
+  folder_.path = broadcast_text(host_.ctx(), comm_, folder_.path.string());
+  folder_.checkpoint = broadcast_text(host_.ctx(), comm_, folder_.checkpoint.string());
+  // a resumed run goes on with the algorithms it began with
+  if (!folder_.checkpoint.empty() && recall_algorithms(ctx_, folder_.path)) plan();
+
+  model_.allocate(ctx_, static_cast<uint64_t>(config_.seed));
+  host_.start();
+  sgd_ = std::make_unique<SyncSgd>(host_.ctx(), comm_, host_.arena(), sgd, config_.settings);
+  agree(host_.ctx(), comm_, [&] {
     if (folder_.checkpoint.empty()) return;
     const Resumed resumed = load_checkpoint(comm_, folder_.checkpoint, config_, model_, *sgd_);
     at_ = resumed.position;
     console_.line("resuming {} at step {}{}{}", folder_.checkpoint.string(), at_.step,
                   resumed.notice.empty() ? "" : ": ", resumed.notice);
   });
-  check_same_layout(ctx_, comm_, model_.arena());
+  check_same_layout(host_.ctx(), comm_, model_.arena());
   model_.refresh(ctx_);
+  if (GraphStep::suits(ctx_, comm_, config_, *data_.train))
+    graph_ = std::make_unique<GraphStep>(ctx_, model_, config_, *data_.train, sgd_->momentum());
+  else
+    host_.fetch_values();
 
   const bool root = comm_.rank() == 0;
-  agree(ctx_, comm_, [&] {
+  agree(host_.ctx(), comm_, [&] {
     if (!root) return;
     try {
       write_config(folder_, config_, comm_);
+      save_algorithms(ctx_, folder_.path);
       remove_newer_checkpoints(folder_.checkpoints(), at_.step);
       steps_csv_ = std::make_unique<CsvFile>(folder_.file("steps.csv"), kStepHeader, at_.step);
       metrics_csv_ =
@@ -134,8 +154,8 @@ StepRecord Run::train_step() {
   StepRecord record;
   Stopwatch watch;
   const Batch& batch = train_loader_->next();
-  std::memcpy(model_.images().data, batch.images.data, batch.images.bytes());
-  std::memcpy(model_.labels().data, batch.labels.data, batch.labels.bytes());
+  copy(ctx_, batch.images, model_.images());
+  copy(ctx_, batch.labels, model_.labels());
   record.phases.data = watch.lap();
 
   record.lr = learning_rate(config_, at_.epoch, at_.batch, train_loader_->batches());
@@ -144,18 +164,22 @@ StepRecord Run::train_step() {
                .lr = record.lr,
                .density = record.density,
                .stop = stop_.load()});
-  const Pass pass{
+  Pass pass{
       .ctx = ctx_,
       .seed = static_cast<uint64_t>(config_.seed) * 65536 + static_cast<uint64_t>(comm_.rank()),
-      .step = static_cast<uint64_t>(at_.step),
-      .on_final = [this](const Parameter& parameter) { sgd_->final(parameter); }};
+      .step = static_cast<uint64_t>(at_.step)};
+  // beside a GPU, gradients are the host's when they have been fetched
+  if (!host_.beside_gpu())
+    pass.on_final = [this](const Parameter& parameter) { sgd_->final(parameter); };
   const ops::LossSums sums = model_.forward(pass);
   record.phases.forward = watch.lap();
   model_.backward(pass);
+  host_.fetch_gradients();
   record.phases.backward = watch.lap();
 
   const StepReport report = sgd_->finish();
   watch.lap();
+  host_.publish_values();
   model_.refresh(ctx_);
   record.phases.select = report.sec_select;
   record.phases.exchange = report.sec_exchange;
@@ -175,13 +199,55 @@ StepRecord Run::train_step() {
   return record;
 }
 
+/// How many steps may pass before the host has something to do.
+int64_t Run::steps_ahead() const {
+  int64_t n = std::min<int64_t>(Replay::kMost, train_loader_->batches() - at_.batch);
+  if (config_.max_steps > 0) n = std::min(n, config_.max_steps - at_.step);
+  const int64_t every = config_.checkpoint_steps;
+  return every > 0 ? std::min(n, every - at_.step % every) : n;
+}
+
+void Run::train_graph_steps() {
+  const int64_t steps = steps_ahead();
+  const auto rate = [&](int64_t batch) {
+    return learning_rate(config_, at_.epoch, batch, train_loader_->batches());
+  };
+  std::vector<float> rates;
+  for (int64_t i = 0; i < steps; ++i) rates.push_back(static_cast<float>(rate(at_.batch + i)));
+  Stopwatch watch;
+  const auto sums = graph_->run(static_cast<uint64_t>(at_.step), rates);
+  const double seconds = watch.total() / static_cast<double>(steps);
+  stop_seen_ = stop_.load();
+  for (size_t i = 0; i < sums.size(); ++i) {
+    const double lr = rate(at_.batch);
+    ++at_.step;
+    ++at_.batch;
+    StepRecord record;
+    record.step = at_.step;
+    record.lr = lr;
+    record.density = 1;
+    record.loss = sums[i].loss;
+    record.top1 = sums[i].top1;
+    record.images = sums[i].count;
+    record.nnz = record.k = static_cast<double>(model_.arena().size());
+    record.seconds = seconds;
+    log_->add(host_.ctx(), comm_, record);
+  }
+}
+
 void Run::train_epoch() {
   const int64_t batches = train_loader_->batches(), first = at_.batch;
-  train_loader_->start(static_cast<uint32_t>(at_.epoch), first);
+  if (graph_)
+    graph_->start_epoch(static_cast<uint32_t>(at_.epoch), first);
+  else
+    train_loader_->start(static_cast<uint32_t>(at_.epoch), first);
   Stopwatch watch;
   const double global_batch = static_cast<double>(config_.batch_size * comm_.size());
   while (at_.batch < batches && !stop_seen_ && !out_of_steps()) {
-    log_->add(ctx_, comm_, train_step());
+    if (graph_)
+      train_graph_steps();
+    else
+      log_->add(host_.ctx(), comm_, train_step());
     const double done = static_cast<double>(at_.batch - first);
     const double left = static_cast<double>(batches - at_.batch);
     console_.progress({.epoch = at_.epoch + 1,
@@ -193,7 +259,7 @@ void Run::train_epoch() {
     const bool due = config_.checkpoint_steps > 0 && at_.step % config_.checkpoint_steps == 0;
     if (due && at_.batch < batches) checkpoint();
   }
-  log_->flush(ctx_, comm_);
+  log_->flush(host_.ctx(), comm_);
 }
 
 /// Validates and reports an epoch; one cut short by --max-steps stays open for a resumed run.
@@ -217,20 +283,23 @@ void Run::close_epoch(bool whole) {
 
 void Run::validate() {
   const StatisticsSwap swap(model_, statistics());
-  val_ = evaluate(ctx_, comm_, model_, *val_loader_);
+  val_ = evaluate(ctx_, host_.ctx(), comm_, model_, *val_loader_);
 }
 
 std::vector<float> Run::statistics() {
-  const std::span<const float> own = model_.arena().statistic_values();
-  if (config_.bn_stats == "average") return mean_over_ranks(ctx_, comm_, own);
+  const HostFloats live = model_.arena().host_statistics();
+  const std::span<const float> own = live.span();
+  if (config_.bn_stats == "average") return mean_over_ranks(host_.ctx(), comm_, own);
   std::vector<float> of_rank_0(own.begin(), own.end());
-  broadcast(ctx_, comm_, 0, std::as_writable_bytes(std::span(of_rank_0)));
+  broadcast(host_.ctx(), comm_, 0, std::as_writable_bytes(std::span(of_rank_0)));
   return of_rank_0;
 }
 
 void Run::checkpoint() {
-  log_->flush(ctx_, comm_);
-  save_checkpoint(ctx_, comm_, folder_.checkpoints(), config_, at_, model_, *sgd_, statistics());
+  log_->flush(host_.ctx(), comm_);
+  if (graph_) graph_->store_momentum();
+  save_checkpoint(host_.ctx(), comm_, folder_.checkpoints(), config_, at_, model_, *sgd_,
+                  statistics());
 }
 
 RunResult Run::finish(bool stopped) {
@@ -246,9 +315,10 @@ RunResult Run::finish(bool stopped) {
                  .stopped = stopped},
       .val_name = data_.val_name,
       .seconds = clock_.total(),
-      .weights_hash = common_weights_hash(ctx_, comm_, model_.arena())};
+      .weights_hash = common_weights_hash(host_.ctx(), comm_, model_.arena())};
   if (comm_.rank() == 0) write_summary(console_, folder_, config_, at_, summary);
-  barrier(ctx_, comm_);  // a rank that ends with a code may end the others: not while one writes
+  barrier(host_.ctx(),
+          comm_);  // a rank that ends with a code may end the others: not while one writes
   return summary.result;
 }
 

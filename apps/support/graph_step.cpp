@@ -1,0 +1,99 @@
+#include "apps/support/graph_step.h"
+
+#include "data/loader.h"
+
+namespace tw {
+
+namespace {
+
+/// Where weight decay begins and ends along the parameters.
+std::vector<uint32_t> bounds_of_decay(const ParameterArena& arena) {
+  std::vector<uint32_t> bounds;
+  for (const Parameter& p : arena.parameters())
+    if (p.decay != (bounds.size() % 2 == 1)) bounds.push_back(static_cast<uint32_t>(p.offset));
+  return bounds;
+}
+
+}  // namespace
+
+bool GraphStep::suits(const Context& ctx, const Communicator& comm, const TrainConfig& config,
+                      const Dataset& data) {
+  return ctx.device() == Device::cuda && comm.size() == 1 && config.sparsifier == "dense" &&
+         data.in_memory();
+}
+
+GraphStep::GraphStep(Context& ctx, Model& model, const TrainConfig& config, const Dataset& data,
+                     std::span<float> momentum)
+    : ctx_(ctx),
+      model_(model),
+      dataset_(data),
+      seed_(static_cast<uint64_t>(config.seed)),
+      batch_(config.batch_size),
+      params_{.lr = 1,  // the replay brings the rate
+              .momentum = static_cast<float>(config.momentum),
+              .weight_decay = static_cast<float>(config.weight_decay),
+              .nesterov = config.nesterov,
+              .scale = 1},
+      decay_bounds_(bounds_of_decay(model.arena())),
+      host_momentum_(momentum),
+      momentum_(ctx.device(), momentum.size_bytes()),
+      data_(ResidentData::create(ctx, data)),
+      replay_(Replay::create(ctx)) {
+  rehearse();
+  graph_ = Graph::record(ctx, [this] { queue_step(); });
+  HostFloats device(ctx_, momentum_.as<float>());
+  std::ranges::copy(host_momentum_, device.span().begin());
+  device.write();
+}
+
+void GraphStep::queue_step() {
+  ParameterArena& arena = model_.arena();
+  const Pass pass{.ctx = ctx_, .seed = seed_ * 65536};  // as rank 0 draws
+  data_->next(model_.images(), model_.labels());
+  model_.queue_forward(pass);
+  model_.backward(pass);
+  replay_->check(arena.gradients());
+  ops::sgd_update(ctx_, params_, decay_bounds_, arena.gradients(), momentum_.as<float>(),
+                  arena.values());
+  model_.refresh(ctx_);
+  replay_->advance(model_.sums(), arena.gradients());
+}
+
+/// Takes a step whose traces are removed: libraries load kernels when they are first called, which
+/// a recording does not allow.
+void GraphStep::rehearse() {
+  HostFloats values = model_.arena().host_values(), statistics = model_.arena().host_statistics();
+  const float still = 0;
+  start_epoch(0, 0);
+  replay_->start(0, std::span(&still, 1));
+  queue_step();
+  replay_->finish();
+  values.write();
+  statistics.write();
+  model_.refresh(ctx_);
+}
+
+void GraphStep::start_epoch(uint32_t epoch, int64_t first) {
+  data_->start(shuffled_order(dataset_.size(), seed_, epoch), seed_, epoch,
+               static_cast<size_t>(first * batch_));
+}
+
+std::vector<ops::LossSums> GraphStep::run(uint64_t step, std::span<const float> lrs) {
+  replay_->start(step, lrs);
+  for (size_t i = 0; i < lrs.size(); ++i) graph_->launch();
+  Replay::Outcome outcome = replay_->finish();
+  if (outcome.bad_launch != SIZE_MAX) {
+    const Parameter& parameter = model_.arena().at(outcome.bad_index);
+    fail<SharedFault>("[train] rank 0: gradient of {} is {} at element {} (step {})",
+                      parameter.name, outcome.bad_value, outcome.bad_index - parameter.offset,
+                      step + outcome.bad_launch);
+  }
+  return std::move(outcome.sums);
+}
+
+void GraphStep::store_momentum() {
+  const HostFloats device(ctx_, momentum_.as<float>());
+  std::ranges::copy(device.span(), host_momentum_.begin());
+}
+
+}  // namespace tw
