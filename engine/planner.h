@@ -14,9 +14,13 @@
 namespace tw {
 
 namespace detail {
+/// First and last operation that needs a tensor's content.
+struct Life {
+  int first, last;
+};
 struct PlannedTensor {
-  Tensor tensor;  // data is set by commit()
-  int first = 0, last = 0;
+  Tensor tensor;            // data is set by commit()
+  std::vector<Life> lives;  // more than one: what is recomputed; at the same place
   bool persistent = false;
 };
 }  // namespace detail
@@ -51,6 +55,17 @@ class Planner {
   TensorRef persistent(Shape shape, DType dtype);
   /// One operation reads or writes these tensors; operations follow each other in call order.
   void use(std::initializer_list<TensorRef> tensors);
+  /// Where the plan stands; replay() repeats the operations between two such places.
+  struct Mark {
+    size_t operations, tensors;
+  };
+  Mark mark() const { return {operations_.size(), tensors_.size()}; }
+  /// The operations from `begin` to `end` are done once more. Tensors that were made between them
+  /// need not live until then: they are written anew, at the same place.
+  void replay(Mark begin, Mark end);
+  /// Whether layers shall forget what they can compute again.
+  bool recompute = false;
+
   /// An operation wants this much of Context::scratch().
   void scratch(size_t bytes);
 
@@ -70,10 +85,10 @@ class Planner {
   Context* ctx_;
   DType activations_;
   std::deque<detail::PlannedTensor> tensors_;
+  std::vector<std::vector<TensorRef>> operations_;
   std::vector<size_t> offsets_;
   Memory memory_;
   size_t scratch_ = 0;
-  int now_ = 0;
   Buffer block_;
 };
 

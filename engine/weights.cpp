@@ -1,7 +1,7 @@
 #include "engine/weights.h"
 
-#include <algorithm>
 #include <deque>
+#include <set>
 
 #include "engine/error.h"
 #include "engine/hash.h"
@@ -67,27 +67,53 @@ void save_weights(const std::filesystem::path& path, const ParameterArena& arena
   writer.write(path);
 }
 
-void load_weights(const SafetensorsReader& file, ParameterArena& arena) {
-  const std::string place = fmt::format("[weights] {}", file.path().string());
-  std::vector<std::string> known;
+namespace {
+
+/// What keeps `file` from being the arena's weights, one line each.
+std::vector<std::string> misfits(const SafetensorsReader& file, const ParameterArena& arena) {
+  std::vector<std::string> problems;
+  std::set<std::string> known;
+  const auto& unreadable = file.unreadable();
   for (const auto* list : {&arena.parameters(), &arena.statistics()}) {
     for (const Parameter& p : *list) {
-      known.push_back(p.name);
-      check(file.has(p.name), "{}: tensor {} is missing", place, p.name);
+      known.insert(p.name);
       const Shape expected = exported_shape(p);
-      const Tensor& found = file.tensor(p.name);
-      check(found.shape == expected && found.dtype == DType::f32,
-            "{}: tensor {} has shape {} of {}; the model wants {} of f32", place, p.name,
-            found.shape, name(found.dtype), expected);
+      const auto found = file.tensors().find(p.name);
+      if (const auto other = unreadable.find(p.name); other != unreadable.end())
+        problems.push_back(fmt::format("tensor {} is of {}; the model wants {} of f32", p.name,
+                                       other->second, expected));
+      else if (found == file.tensors().end())
+        problems.push_back(fmt::format("tensor {} is missing", p.name));
+      else if (found->second.shape != expected || found->second.dtype != DType::f32)
+        problems.push_back(fmt::format("tensor {} has shape {} of {}; the model wants {} of f32",
+                                       p.name, found->second.shape, name(found->second.dtype),
+                                       expected));
     }
   }
   const auto check_known = [&](const std::string& found) {
     const bool counter = found.ends_with("num_batches_tracked");  // torch's, without meaning here
-    check(counter || std::ranges::find(known, found) != known.end(),
-          "{}: tensor {} does not belong to this model", place, found);
+    if (!counter && !known.contains(found))
+      problems.push_back(fmt::format("tensor {} does not belong to this model", found));
   };
   for (const auto& [found, tensor] : file.tensors()) check_known(found);
-  for (const auto& [found, dtype] : file.unreadable()) check_known(found);
+  for (const auto& [found, dtype] : unreadable) check_known(found);
+  return problems;
+}
+
+}  // namespace
+
+void load_weights(const SafetensorsReader& file, ParameterArena& arena) {
+  std::vector<std::string> problems = misfits(file, arena);
+  if (!problems.empty()) {
+    constexpr size_t kShown = 20;
+    const std::string place = fmt::format("[weights] {}: ", file.path().string());
+    const size_t all = problems.size();
+    if (all > kShown) {
+      problems.resize(kShown);
+      problems.push_back(fmt::format("and {} more", all - kShown));
+    }
+    throw UserError(fmt::format("{}{}", place, fmt::join(problems, "\n" + place)));
+  }
   HostFloats values = arena.host_values(), statistics = arena.host_statistics();
   for (const Parameter& p : arena.parameters())
     import_parameter(p, file.tensor(p.name), p.in(values.span()));

@@ -10,7 +10,7 @@ BatchNorm::BatchNorm(ParameterArena& arena, const Options& options)
     return Parameter{
         .name = options.name + suffix, .shape = {options.channels}, .init = init, .decay = false};
   };
-  gamma_ = &arena.add(parameter(".weight", Init::ones));
+  gamma_ = &arena.add(parameter(".weight", options.scale));
   beta_ = &arena.add(parameter(".bias", Init::zeros));
   running_mean_ = &arena.add_statistic(parameter(".running_mean", Init::zeros));
   running_var_ = &arena.add_statistic(parameter(".running_var", Init::ones));
@@ -52,8 +52,10 @@ void BatchNorm::forward(const Pass& pass) {
                                       .running_var = arena_.statistic(*running_var_),
                                       .saved_mean = *mean_,
                                       .saved_rstd = *rstd_};
+  ops::BatchNormParams params = params_;
+  if (pass.again) params.momentum = 0;
   if (pass.training)
-    ops::batch_norm_train(pass.ctx, params_, tensors);
+    ops::batch_norm_train(pass.ctx, params, tensors);
   else
     ops::batch_norm_infer(pass.ctx, params_, tensors);
 }

@@ -16,6 +16,7 @@ class BatchNorm final : public Layer {
     int64_t channels;
     bool relu = false;
     float epsilon = 1e-5f, momentum = 0.1f;  ///< momentum as in PyTorch
+    Init scale = Init::ones;                 ///< what gamma starts as
   };
 
   BatchNorm(ParameterArena& arena, const Options& options);

@@ -17,6 +17,7 @@ namespace tw {
 struct Pass {
   Context& ctx;
   bool training = true;     ///< batch statistics and dropout, or running statistics
+  bool again = false;       ///< forward is repeated for backward: running statistics stay
   bool accumulate = false;  ///< gradients are added to (all micro-batches but the first)
   uint64_t seed = 0;        ///< dropout draws from (seed, step)
   uint64_t step = 0;

@@ -28,6 +28,7 @@ Planner::Memory Model::plan(Context& ctx, const PlanConfig& config) {
   config_ = config;
   planner_ = std::make_unique<Planner>(ctx, config.activations);
   Planner& plan = *planner_;
+  plan.recompute = config.recompute;
 
   const Shape batch{config.batch, spec_.image[0], spec_.image[1], channels};
   images_ = plan.persistent(batch, DType::u8);

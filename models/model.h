@@ -23,6 +23,7 @@ struct PlanConfig {
   int64_t batch = 128;
   DType activations = DType::f32;
   float label_smoothing = 0;
+  bool recompute = false;  ///< forget what lies inside residual blocks, compute it again
   std::vector<float> mean{0, 0, 0}, deviation{1, 1, 1};  ///< input normalisation, per channel
 };
 

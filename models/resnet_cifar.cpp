@@ -1,33 +1,25 @@
 // ResNets for small images: He et al., CVPR 2016, section 4.2. Depth 6n + 2: a 3x3 stem, then
 // three stages of n blocks with 16, 32 and 64 channels, each halving the image of the one before;
 // shortcuts have no parameters (option A). Names follow akamaster/pytorch_resnet_cifar10.
-#include "layers/batch_norm.h"
 #include "layers/conv2d.h"
 #include "layers/linear.h"
 #include "layers/pool.h"
-#include "layers/residual.h"
-#include "layers/sequential.h"
 #include "layers/subsample_pad.h"
 #include "models/model.h"
+#include "models/residual_path.h"
 
 namespace tw {
 namespace {
 
 using namespace layers;
 
-/// conv3x3 - bn - relu - conv3x3 - bn - (+ shortcut) - relu
-LayerPtr basic_block(ParameterArena& arena, const std::string& name, int64_t in, int64_t out,
-                     int64_t stride) {
-  auto main = std::make_unique<Sequential>();
-  main->add<Conv2d>(arena, {.name = name + ".conv1", .in = in, .out = out, .stride = stride});
-  main->add<BatchNorm>(arena, {.name = name + ".bn1", .channels = out, .relu = true});
-  main->add<Conv2d>(arena, {.name = name + ".conv2", .in = out, .out = out});
-  auto join = std::make_unique<BatchNorm>(
-      arena, BatchNorm::Options{.name = name + ".bn2", .channels = out, .relu = true});
+LayerPtr block(ParameterArena& arena, const std::string& name, const ResidualShape& shape) {
+  ResidualPath path = basic_path(arena, name, shape);
   LayerPtr shortcut;
-  if (stride != 1 || in != out)
-    shortcut = std::make_unique<SubsamplePad>(SubsamplePad::Options{.out = out, .stride = stride});
-  return std::make_unique<Residual>(std::move(main), std::move(join), std::move(shortcut));
+  if (shape.stride != 1 || shape.in != shape.out)
+    shortcut = std::make_unique<SubsamplePad>(
+        SubsamplePad::Options{.out = shape.out, .stride = shape.stride});
+  return path.block(std::move(shortcut));
 }
 
 LayerPtr resnet(ParameterArena& arena, const ModelSpec& spec, int depth) {
@@ -38,9 +30,13 @@ LayerPtr resnet(ParameterArena& arena, const ModelSpec& spec, int depth) {
   int64_t in = 16;
   for (int stage = 1; stage <= 3; ++stage) {
     const int64_t out = 8 << stage;
-    for (int block = 0; block < blocks; ++block) {
-      const int64_t stride = stage > 1 && block == 0 ? 2 : 1;
-      net->add(basic_block(arena, fmt::format("layer{}.{}", stage, block), in, out, stride));
+    for (int i = 0; i < blocks; ++i) {
+      net->add(block(arena, fmt::format("layer{}.{}", stage, i),
+                     {.in = in,
+                      .middle = out,
+                      .out = out,
+                      .stride = stage > 1 && i == 0 ? 2 : 1,
+                      .zero_init = spec.zero_init}));
       in = out;
     }
   }

@@ -56,22 +56,22 @@ def unit(name, count):
 
 
 def parameter_value(name, shape):
-    """He-uniform matrices and kernels; vectors within 0.2 of 0, of 1 for batch norm's weight."""
+    """He-uniform matrices and kernels; vectors within 0.2 of 0, of 1 where they scale."""
     shape = tuple(shape)
     u = unit(name, int(np.prod(shape)))
     if len(shape) > 1:
         values = u * (6.0 / np.prod(shape[1:])) ** 0.5
     else:
-        values = u * 0.2 + (1.0 if name.endswith(".weight") else 0.0)
+        values = u * 0.2 + (1.0 if name.endswith((".weight", ".running_var")) else 0.0)
     return values.astype(np.float32).reshape(shape)
 
 
-def batch_of(count, trial):
+def batch_of(count, trial, size=32, classes=10):
     """NHWC bytes with large-scale structure, and labels."""
     blocks = (hash_words("images.blocks", count * 4 * 4 * 3, trial) % 192).reshape(count, 4, 4, 3)
-    blocks = blocks.repeat(8, 1).repeat(8, 2)
-    noise = (hash_words("images.noise", count * 32 * 32 * 3, trial) % 64).reshape(blocks.shape)
-    labels = hash_words("labels", count, trial) % 10
+    blocks = blocks.repeat(size // 4, 1).repeat(size // 4, 2)
+    noise = (hash_words("images.noise", blocks.size, trial) % 64).reshape(blocks.shape)
+    labels = hash_words("labels", count, trial) % classes
     return (blocks + noise).astype(np.uint8), labels.astype(np.int64)
 
 

@@ -20,12 +20,42 @@ TEST(Models, HaveTheKnownNumbersOfParameters) {
       {"vgg19", 20'040'522},    {"mlp", 820'874},      {"lenet", 62'006}};
   for (const auto& [name, count] : expected)
     EXPECT_EQ(Model(name, {}).arena().size(), count) << name;
-  for (const std::string& name : models().names()) EXPECT_TRUE(expected.contains(name)) << name;
+}
+
+const ModelSpec kImageNet{.image = {224, 224, 3}, .classes = 1000};
+
+TEST(Models, HaveTorchvisionsNumbersOfParameters) {
+  const std::map<std::string, size_t> expected{
+      {"resnet18", 11'689'512},           {"resnet34", 21'797'672},
+      {"resnet50", 25'557'032},           {"resnet101", 44'549'160},
+      {"resnet152", 60'192'808},          {"vgg11_imagenet", 132'863'336},
+      {"vgg13_imagenet", 133'047'848},    {"vgg16_imagenet", 138'357'544},
+      {"vgg19_imagenet", 143'667'240},    {"vgg11_bn_imagenet", 132'868'840},
+      {"vgg13_bn_imagenet", 133'053'736}, {"vgg16_bn_imagenet", 138'365'992},
+      {"vgg19_bn_imagenet", 143'678'248}, {"alexnet", 61'100'840}};
+  for (const auto& [name, count] : expected)
+    EXPECT_EQ(Model(name, kImageNet).arena().size(), count) << name;
+}
+
+/// With zero_init every block starts as its shortcut: the network is a much shallower one.
+TEST(Models, ZeroInitStartsBlocksAsTheirShortcuts) {
+  for (const std::string name : {"resnet20", "resnet18", "resnet50"}) {
+    const std::string last = name == "resnet50" ? "bn3.weight" : "bn2.weight";
+    for (const bool zero : {false, true}) {
+      PlannedModel p(name, 2, DType::f32, {.zero_init = zero});
+      const ParameterArena& arena = p.model.arena();
+      for (const Parameter& parameter : arena.parameters()) {
+        if (!parameter.name.ends_with(last)) continue;
+        EXPECT_EQ(arena.value(parameter).as<float>()[0], zero ? 0.0f : 1.0f) << parameter.name;
+      }
+      EXPECT_TRUE(std::isfinite(p.step())) << name;
+    }
+  }
 }
 
 TEST(Models, DecayMatricesAndKernelsOnly) {
   for (const std::string& name : models().names()) {
-    const Model model(name, {});
+    const Model model(name, kImageNet);
     for (const Parameter& p : model.arena().parameters())
       EXPECT_EQ(p.decay, p.shape.rank() > 1) << name << " " << p.name;
   }
@@ -50,6 +80,9 @@ std::string message_of(const std::string& name, const ModelSpec& spec) {
 
 TEST(Models, RefuseWhatCannotBe) {
   EXPECT_NE(message_of("vgg16", {.image = {31, 32, 3}}).find("(31, 32, 3)"), std::string::npos);
+  EXPECT_NE(message_of("vgg16_imagenet", {}).find("(32, 32, 3)"), std::string::npos);
+  EXPECT_NE(message_of("alexnet", {.image = {192, 224, 3}}).find("(192, 224, 3)"),
+            std::string::npos);
   EXPECT_NE(message_of("lenet", {.image = {16, 15, 3}}).find("(16, 15, 3)"), std::string::npos);
   EXPECT_NE(message_of("resnet20", {.image = {0, 32, 3}}).find("(0, 32, 3)"), std::string::npos);
   EXPECT_NE(message_of("mlp", {.classes = 1}).find("1 classes"), std::string::npos);
@@ -57,7 +90,7 @@ TEST(Models, RefuseWhatCannotBe) {
 }
 
 TEST(Models, TakeOtherImagesAndClasses) {
-  for (const std::string name : {"resnet20", "vgg11", "mlp", "lenet"}) {
+  for (const std::string name : {"resnet20", "resnet18", "resnet50", "vgg11", "mlp", "lenet"}) {
     PlannedModel p(name, 4, DType::f32, {.image = {36, 34, 1}, .classes = 7});
     EXPECT_TRUE(std::isfinite(p.step())) << name;
     EXPECT_EQ(p.model.logits().shape, (Shape{4, 7})) << name;
@@ -82,14 +115,18 @@ TEST(Models, LearnOneBatchByHeart) {
 TEST(Models, StepsDoNotDependOnOldMemory) {
   for (const std::string name : {"resnet20", "vgg11", "mlp", "lenet"}) {
     for (const DType dtype : {DType::f32, DType::bf16}) {
-      if (dtype == DType::bf16 && !cpu_has_bf16()) continue;
+      if (!test::computes(dtype)) continue;
       PlannedModel p(name, 4, dtype);
       const double loss = p.step();
       const auto gradients = p.gradients();
       const auto workspace = p.model.planner().workspace();
       ASSERT_GT(workspace.size(), 0u);
-      std::memset(workspace.data(), 0xff, workspace.size());  // NaN in every dtype
-      std::memset(p.ctx.scratch().data(), 0xff, p.ctx.scratch().size());
+      for (const std::span<std::byte> memory : {workspace, p.ctx.scratch()}) {
+        std::vector<std::byte> ones(memory.size(), std::byte{0xff});  // NaN in every dtype
+        const Shape shape{std::ssize(ones)};
+        test::copy_now({ones.data(), shape, DType::u8, Device::cpu},
+                       {memory.data(), shape, DType::u8, test::device()});
+      }
       EXPECT_EQ(p.step(), loss) << name;
       EXPECT_EQ(p.gradients(), gradients) << name;
     }
@@ -99,16 +136,18 @@ TEST(Models, StepsDoNotDependOnOldMemory) {
 TEST(Models, EvaluationUsesAndKeepsRunningStatistics) {
   PlannedModel p("resnet20", 8);
   for (int i = 0; i < 3; ++i) p.step();
-  const auto now = p.model.arena().statistic_values();
-  const std::vector<float> statistics(now.begin(), now.end());
+  HostFloats before = p.model.arena().host_statistics();
+  const std::vector<float> statistics(before.span().begin(), before.span().end());
   p.model.forward(p.pass);
   const auto training = p.logits();
   p.pass.training = false;
-  std::copy(statistics.begin(), statistics.end(), now.begin());
+  std::ranges::copy(statistics, before.span().begin());
+  before.write();
   p.model.forward(p.pass);
   const auto evaluation = p.logits();
   EXPECT_GT(test::distance(evaluation, training), 1e-3);
-  EXPECT_TRUE(std::equal(statistics.begin(), statistics.end(), now.begin()));
+  const HostFloats now = p.model.arena().host_statistics();
+  EXPECT_TRUE(std::ranges::equal(statistics, now.span()));
   p.model.forward(p.pass);
   EXPECT_EQ(p.logits(), evaluation);
 }
@@ -127,7 +166,7 @@ TEST(Models, MicroBatchesAddUpToTheBatch) {
 }
 
 TEST(Models, Bf16IsCloseToF32) {
-  if (!cpu_has_bf16()) GTEST_SKIP() << "this CPU has no bf16";
+  if (!test::computes(DType::bf16)) GTEST_SKIP() << "this CPU has no bf16";
   for (const std::string name : {"resnet20", "vgg11", "mlp", "lenet"}) {
     PlannedModel full(name, 8), half(name, 8, DType::bf16);
     const double loss = full.step();
@@ -139,7 +178,7 @@ TEST(Models, Bf16IsCloseToF32) {
 /// Two activations a convolution are kept for backward (4 bytes each); what else a step needs
 /// must fit into the memory they leave as they die.
 TEST(Models, PlanTakesLittleMoreThanBackwardMustKeep) {
-  Context ctx;
+  Context ctx(test::device());
   Model model("resnet20", {});
   const size_t bytes = model.plan(ctx, {.batch = 128}).workspace;
   const size_t kept = 128 * 4 * 2 * (7 * 32 * 32 * 16 + 6 * 16 * 16 * 32 + 6 * 8 * 8 * 64);

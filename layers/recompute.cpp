@@ -1,0 +1,27 @@
+#include "layers/recompute.h"
+
+namespace tw::layers {
+
+TensorRef Recompute::plan_forward(Planner& plan, TensorRef x) {
+  active_ = plan.recompute;
+  begin_ = plan.mark();
+  const TensorRef y = inner_->plan_forward(plan, x);
+  end_ = plan.mark();
+  return y;
+}
+
+Gradient Recompute::plan_backward(Planner& plan, Gradient dy) {
+  if (active_) plan.replay(begin_, end_);
+  return inner_->plan_backward(plan, dy);
+}
+
+void Recompute::backward(const Pass& pass) {
+  if (active_) {
+    Pass again = pass;
+    again.again = true;
+    inner_->forward(again);
+  }
+  inner_->backward(pass);
+}
+
+}  // namespace tw::layers

@@ -1,0 +1,87 @@
+// ResNets for ImageNet: He et al., CVPR 2016, table 1; a block that halves the image does so in its
+// 3x3 convolution (known as v1.5), and learns its shortcut. Names follow torchvision.
+#include <array>
+
+#include "layers/conv2d.h"
+#include "layers/linear.h"
+#include "layers/pool.h"
+#include "models/model.h"
+#include "models/residual_path.h"
+
+namespace tw {
+namespace {
+
+using namespace layers;
+
+/// How many blocks each of the four stages has, and of which kind.
+struct Depth {
+  std::array<int, 4> blocks;
+  bool bottleneck;
+};
+
+LayerPtr block(ParameterArena& arena, const std::string& name, bool bottleneck,
+               const ResidualShape& shape) {
+  ResidualPath path =
+      bottleneck ? bottleneck_path(arena, name, shape) : basic_path(arena, name, shape);
+  if (shape.stride == 1 && shape.in == shape.out) return path.block(nullptr);
+  auto shortcut = std::make_unique<Sequential>();
+  shortcut->add<Conv2d>(arena, {.name = name + ".downsample.0",
+                                .in = shape.in,
+                                .out = shape.out,
+                                .kernel = 1,
+                                .stride = shape.stride,
+                                .padding = 0});
+  shortcut->add<BatchNorm>(arena, {.name = name + ".downsample.1", .channels = shape.out});
+  return path.block(std::move(shortcut));
+}
+
+LayerPtr resnet(ParameterArena& arena, const ModelSpec& spec, const Depth& depth) {
+  auto net = std::make_unique<Sequential>();
+  net->add<Conv2d>(
+      arena,
+      {.name = "conv1", .in = spec.image[2], .out = 64, .kernel = 7, .stride = 2, .padding = 3});
+  net->add<BatchNorm>(arena, {.name = "bn1", .channels = 64, .relu = true});
+  net->add<Pool>({.kernel = 3, .stride = 2, .padding = 1});
+  int64_t in = 64;
+  for (int stage = 1; stage <= 4; ++stage) {
+    const int64_t middle = 32 << stage, out = depth.bottleneck ? 4 * middle : middle;
+    for (int i = 0; i < depth.blocks[static_cast<size_t>(stage - 1)]; ++i) {
+      net->add(block(arena, fmt::format("layer{}.{}", stage, i), depth.bottleneck,
+                     {.in = in,
+                      .middle = middle,
+                      .out = out,
+                      .stride = stage > 1 && i == 0 ? 2 : 1,
+                      .zero_init = spec.zero_init}));
+      in = out;
+    }
+  }
+  net->add<GlobalAverage>();
+  net->add<Linear>(arena, {.name = "fc", .in = {in}, .out = spec.classes, .logits = true});
+  return net;
+}
+
+LayerPtr resnet18(ParameterArena& arena, const ModelSpec& spec) {
+  return resnet(arena, spec, {{2, 2, 2, 2}, false});
+}
+LayerPtr resnet34(ParameterArena& arena, const ModelSpec& spec) {
+  return resnet(arena, spec, {{3, 4, 6, 3}, false});
+}
+LayerPtr resnet50(ParameterArena& arena, const ModelSpec& spec) {
+  return resnet(arena, spec, {{3, 4, 6, 3}, true});
+}
+LayerPtr resnet101(ParameterArena& arena, const ModelSpec& spec) {
+  return resnet(arena, spec, {{3, 4, 23, 3}, true});
+}
+LayerPtr resnet152(ParameterArena& arena, const ModelSpec& spec) {
+  return resnet(arena, spec, {{3, 8, 36, 3}, true});
+}
+
+const bool registered =
+    models().add({"resnet18", "ResNet-18 for ImageNet, 11.7 M parameters", resnet18}) &&
+    models().add({"resnet34", "ResNet-34 for ImageNet, 21.8 M parameters", resnet34}) &&
+    models().add({"resnet50", "ResNet-50 (v1.5) for ImageNet, 25.6 M parameters", resnet50}) &&
+    models().add({"resnet101", "ResNet-101 (v1.5) for ImageNet, 44.5 M parameters", resnet101}) &&
+    models().add({"resnet152", "ResNet-152 (v1.5) for ImageNet, 60.2 M parameters", resnet152});
+
+}  // namespace
+}  // namespace tw
