@@ -34,5 +34,5 @@ export TW_SOURCE=$bundle
 export PATH=$bundle/bin:$PATH
 export LD_LIBRARY_PATH=$bundle/lib:$wheels:/usr/local/cuda/lib64:${LD_LIBRARY_PATH:-}
 ENV
-tar -C "$(dirname "$output")" -cJf "$output.tar.xz" "$(basename "$output")"
+XZ_OPT='-T0 -3' tar -C "$(dirname "$output")" -cJf "$output.tar.xz" "$(basename "$output")"
 say "$output ($(du -sh "$output" | cut -f1)), $output.tar.xz ($(du -sh "$output.tar.xz" | cut -f1))"
