@@ -4,6 +4,7 @@
 #include <sstream>
 
 #include "apps/support/bench_comm.h"
+#include "apps/support/bench_data.h"
 #include "apps/support/bench_select.h"
 #include "apps/support/bench_step.h"
 #include "apps/support/launch.h"
@@ -15,6 +16,7 @@ int main(int argc, char** argv) {
   int code = 0;
   try {
     tw::add_bench_comm(app, code);
+    tw::add_bench_data(app);
     tw::add_bench_select(app);
     tw::add_bench_step(app);
     app.parse(argc, argv);

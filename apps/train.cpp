@@ -17,7 +17,11 @@ constexpr int kStoppedBySignal = 3;
 DataSplit load_data(const TrainConfig& config) {
   return datasets()
       .find(config.dataset)
-      .factory({.dir = config.data_dir, .val_size = static_cast<size_t>(config.val_size)});
+      .factory({.dir = config.data_dir,
+                .val_size = static_cast<size_t>(config.val_size),
+                .image_size = config.image_size,
+                .colour_jitter = config.colour_jitter,
+                .skip_bad = config.bad_images == "skip"});
 }
 
 /// One run with one seed, on threads of this process or on the ranks of mpirun.

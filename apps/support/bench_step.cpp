@@ -19,8 +19,8 @@ namespace {
 
 struct StepBench {
   std::string model = "resnet20", precision = "f32", device = "cpu";
-  bool deterministic = false;
-  int64_t batch_size = 128, classes = 10;
+  bool deterministic = false, recompute = false;
+  int64_t batch_size = 128, classes = 10, image_size = 32;
   int threads = 1, steps = 10, warmup = 2;
 };
 
@@ -48,10 +48,11 @@ void run(const StepBench& bench) {
   check(bench.precision != "tf32", "[bench] precision is tf32, which only a GPU has");
   Context ctx(Device::cpu, bench.threads);
   const auto comm = make_self_communicator();
-  Model model(bench.model, {.classes = bench.classes});
+  Model model(bench.model,
+              {.image = {bench.image_size, bench.image_size, 3}, .classes = bench.classes});
   const DType activations = bench.precision == "bf16" ? DType::bf16 : DType::f32;
-  const Planner::Memory memory =
-      model.plan(ctx, {.batch = bench.batch_size, .activations = activations});
+  const Planner::Memory memory = model.plan(
+      ctx, {.batch = bench.batch_size, .activations = activations, .recompute = bench.recompute});
   model.allocate(ctx, 1);
   SyncSgd sgd(ctx, *comm, model.arena(), {}, default_settings());
   fill_inputs(model, bench.classes);
@@ -103,6 +104,13 @@ void add_bench_step(CLI::App& app) {
   command->add_option("--batch-size", bench->batch_size, "images per step")
       ->capture_default_str()
       ->check(CLI::PositiveNumber);
+  command->add_option("--image-size", bench->image_size, "side of the images")
+      ->capture_default_str()
+      ->check(CLI::PositiveNumber);
+  command->add_option("--classes", bench->classes, "classes")
+      ->capture_default_str()
+      ->check(CLI::Range(2, 1000000));
+  command->add_flag("--recompute", bench->recompute, "forget activations inside residual blocks");
   command->add_option("--threads", bench->threads, "CPU threads")
       ->capture_default_str()
       ->check(CLI::PositiveNumber);

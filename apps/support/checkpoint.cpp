@@ -45,7 +45,8 @@ void remove_old(const fs::path& folder) {
 /// Keys of the configuration without influence on the weights.
 const char* const kHarmless[] = {"output_dir", "name",           "eval_every", "checkpoint_every",
                                  "data_dir",   "max_steps",      "workers",    "checkpoint_steps",
-                                 "device",     "loader_threads", "overlap"};
+                                 "device",     "loader_threads", "overlap",    "pretrained",
+                                 "recompute"};
 /// Keys without which the checkpoint makes no sense.
 const char* const kEssential[] = {"model", "dataset", "seed", "val_size"};
 
@@ -184,7 +185,7 @@ Resumed load_checkpoint(Communicator& comm, const fs::path& checkpoint, const Tr
 
   Resumed resumed;
   Position& at = resumed.position;
-  int64_t old_ranks = 0, old_batch_size = 0;
+  int64_t old_ranks = 0, old_batch = 0;
   std::string old_sparsifier;
   try {
     const Json json = Json::parse(metadata.at("thinwire"));
@@ -200,7 +201,7 @@ Resumed load_checkpoint(Communicator& comm, const fs::path& checkpoint, const Tr
     }
     then.at("sparsifier").get_to(old_sparsifier);
     json.at("ranks").get_to(old_ranks);
-    then.at("batch_size").get_to(old_batch_size);
+    old_batch = then.at("batch_size").get<int64_t>() * then.value("accumulate", int64_t{1});
     json.at("step").get_to(at.step);
     json.at("epoch").get_to(at.epoch);
     json.at("batch").get_to(at.batch);
@@ -237,8 +238,8 @@ Resumed load_checkpoint(Communicator& comm, const fs::path& checkpoint, const Tr
   }
   live.write();
   std::ranges::copy(m, sgd.momentum().begin());
-  const int64_t consumed = at.batch * old_ranks * old_batch_size;
-  at.batch = consumed / (comm.size() * config.batch_size);
+  const int64_t consumed = at.batch * old_ranks * old_batch;
+  at.batch = consumed / (comm.size() * config.batch_size * config.accumulate);
   return resumed;
 }
 

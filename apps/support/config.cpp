@@ -60,6 +60,10 @@ void check_combinations(const TrainConfig& c) {
   check(c.density > 0, "[options] density is {}; expected more than 0, at most 1", c.density);
   for (const double density : c.density_warmup)
     check(density > 0, "[options] density-warmup has {}; expected more than 0, at most 1", density);
+  check(!c.eval_only || !c.pretrained.empty() || !c.resume.empty(),
+        "[options] eval-only has no weights; name them with --pretrained or --resume");
+  check(c.pretrained.empty() || c.resume.empty(),
+        "[options] pretrained and resume both name weights; give one of them");
   check(!c.nesterov || c.momentum > 0, "[options] nesterov needs a momentum above 0");
   const std::string missing = c.device == "cuda" ? what_is_missing(Device::cuda) : "";
   check(missing.empty(), "[options] device is cuda, but {}; --device cpu computes here", missing);
@@ -81,10 +85,25 @@ OptionTable TrainConfig::table() {
   t.add(data, "data-dir", data_dir, "folder of the data set");
   t.add(data, "val-size", val_size, "hold out the last N training images for validation");
   t.range(0, kMost);
-  t.add(data, "batch-size", batch_size, "images per step and worker");
+  t.add(data, "classes", classes, "outputs of the network; 0: as many as the data has classes");
+  t.range(0, kMost);
+  t.add(data, "zero-init", zero_init, "residual blocks start as their shortcuts");
+  t.add(data, "pretrained", pretrained, "safetensors file of weights to start from");
+  t.add(data, "batch-size", batch_size, "images per worker that are computed at a time");
   t.range(1, kMost);
+  t.add(data, "accumulate", accumulate, "batches per step and worker, whose gradients add up");
+  t.range(1, 65536);
   t.add(data, "loader-threads", loader_threads, "threads that prepare batches, per worker");
   t.range(0, 256);
+  t.add(data, "image-size", image_size, "side of photographs once cut; 0: 224");
+  t.range(0, 4096);
+  t.add(data, "colour-jitter", colour_jitter,
+        "brightness, contrast and saturation of photographs vary by this share");
+  t.range(0, 1);
+  t.add(data, "bad-images", bad_images, "damaged photographs end the run, or are left out");
+  t.choices({"fail", "skip"});
+  t.add(data, "shuffle", shuffle, "all images alike, or shard by shard (record files, slow disks)");
+  t.choices({"full", "shards"});
 
   t.add(algorithm, "sparsifier", sparsifier, "synchronous optimizer (see --list)");
   t.add(algorithm, "density", density, "fraction of the gradient that is sent");
@@ -109,6 +128,9 @@ OptionTable TrainConfig::table() {
   t.range(0, kMost);
   t.add(sgd, "lr", lr, "learning rate");
   t.range(0, kMost);
+  t.add(sgd, "lr-scaling", lr_scaling,
+        "linear: times workers and accumulated batches (Goyal et al. 2017)");
+  t.choices({"none", "linear"});
   t.add(sgd, "lr-schedule", lr_schedule, "how the rate falls");
   t.choices({"step", "cosine", "constant"});
   t.add(sgd, "lr-milestones", lr_milestones, "epochs at which step multiplies the rate by 0.1");
@@ -137,6 +159,9 @@ OptionTable TrainConfig::table() {
   t.range(0, 4096);
   t.add(machine, "threads-per-rank", threads_per_rank, "0: cores / ranks; changes bits");
   t.range(0, 4096);
+  t.add(machine, "recompute", recompute,
+        "blocks: forget activations inside residual blocks, compute them again in backward");
+  t.choices({"none", "blocks"});
 
   t.add(run, "output-dir", output_dir, "where run folders are made");
   t.add(run, "name", name, "run folder; default: from model, sparsifier, workers and seed");
@@ -149,6 +174,7 @@ OptionTable TrainConfig::table() {
   t.add(run, "bn-stats", bn_stats, "batch-norm statistics for validation and checkpoints");
   t.choices({"average", "local"});
   t.add(run, "resume", resume, "continue a run folder or checkpoint; auto: this run's last one");
+  t.add(run, "eval-only", eval_only, "validate --pretrained or --resume; train nothing");
   t.add(run, "dry-run", dry_run, "print plan, memory and bytes per step; train nothing");
   t.add(run, "list", list, "print everything registered, with its help");
   t.add(run, "config", config, "JSON file of options; flags beat it");
@@ -159,7 +185,7 @@ Json TrainConfig::json() {
   Json object = table().json();
   object["set"] = settings.values();
   // what asks for this one call, and what stands among the settings
-  for (const char* key : {"dry_run", "list", "config", "resume", "seeds", "allreduce"})
+  for (const char* key : {"dry_run", "eval_only", "list", "config", "resume", "seeds", "allreduce"})
     object.erase(key);
   return object;
 }

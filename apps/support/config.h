@@ -16,8 +16,16 @@ struct TrainConfig {
   std::string dataset = "auto";
   std::string data_dir;
   int64_t val_size = 0;
+  int64_t classes = 0;
+  bool zero_init = false;
+  std::string pretrained;
   int64_t batch_size = 32;
+  int64_t accumulate = 1;
   int64_t loader_threads = 1;
+  int64_t image_size = 0;
+  double colour_jitter = 0;
+  std::string bad_images = "fail";
+  std::string shuffle = "full";
 
   // algorithm
   std::string sparsifier = "dense";
@@ -36,6 +44,7 @@ struct TrainConfig {
   int64_t epochs = 10;
   int64_t max_steps = 0;
   double lr = 0.1;
+  std::string lr_scaling = "none";
   std::string lr_schedule = "cosine";
   std::vector<int64_t> lr_milestones{81, 122, 155};
   int64_t warmup_epochs = 0;
@@ -52,6 +61,7 @@ struct TrainConfig {
   bool deterministic = false;
   int64_t workers = 0;
   int64_t threads_per_rank = 0;
+  std::string recompute = "none";
 
   // run
   std::string output_dir = "runs";
@@ -61,6 +71,7 @@ struct TrainConfig {
   int64_t checkpoint_steps = 0;
   std::string bn_stats = "average";
   std::string resume;
+  bool eval_only = false;
   bool dry_run = false;
   bool list = false;
   std::string config;

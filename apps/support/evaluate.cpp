@@ -21,11 +21,20 @@ StatisticsSwap::~StatisticsSwap() {
   }
 }
 
+const Batch& next_batch(Communicator& comm, Loader& loader) {
+  try {
+    return loader.next();
+  } catch (const UserError& error) {
+    if (comm.size() == 1) throw;
+    fail<Fault>("[data] rank {}: {}", comm.rank(), error.what());
+  }
+}
+
 ops::LossSums evaluate(Context& ctx, Context& host, Communicator& comm, Model& model,
                        Loader& loader) {
   loader.start(0);
   for (int64_t i = 0; i < loader.batches(); ++i) {
-    const Batch& batch = loader.next();
+    const Batch& batch = next_batch(comm, loader);
     copy(ctx, batch.images, model.images());
     copy(ctx, batch.labels, model.labels());
     model.queue_forward({.ctx = ctx, .training = false});

@@ -18,6 +18,10 @@ class StatisticsSwap {
   std::vector<float> own_;
 };
 
+/// The loader's next batch. Among several ranks one rank's damaged image is a Fault, which ends
+/// all: they would wait for that rank for ever.
+const Batch& next_batch(Communicator& comm, Loader& loader);
+
 /// Loss and accuracy over the whole of `loader`'s data set, summed over ranks: the same counts for
 /// any number of ranks. The model computes in `ctx`, the ranks exchange in `host`. Collective.
 ops::LossSums evaluate(Context& ctx, Context& host, Communicator& comm, Model& model,

@@ -11,18 +11,23 @@ void report_plan(Console& console, const TrainConfig& config, const DataSplit& d
                model.spec().image);
   console.line("data: {} ({} training images), validation on {} ({})", config.dataset,
                data.train->size(), data.val_name, data.val->size());
+  const std::string batch = config.accumulate == 1
+                                ? fmt::format("{}", config.batch_size)
+                                : fmt::format("{} x {}", config.accumulate, config.batch_size);
   console.line("{} rank{} x {} threads, batch {} each, {} on {}", ranks, ranks == 1 ? "" : "s",
-               config.threads_per_rank, config.batch_size, config.precision, config.device);
+               config.threads_per_rank, batch, config.precision, config.device);
   console.line("batch-norm statistics for validation: {}",
                config.bn_stats == "average" ? "averaged over ranks" : "rank 0's own");
 
   const size_t parameters = 2 * d * sizeof(float);
   const size_t optimizer = SyncSgd::memory_bytes(sgd, d);
   console.line(
-      "memory per rank: {} activations + {} packed weights and inputs + {} scratch + "
+      "memory per rank: {} activations{} + {} packed weights and inputs + {} scratch + "
       "{} parameters and gradients + {} optimizer = {}",
-      text(memory.workspace), text(memory.persistent), text(memory.scratch), text(parameters),
-      text(optimizer), text(memory.total() + parameters + optimizer));
+      text(memory.workspace),
+      config.recompute == "blocks" ? " (those inside blocks are computed twice)" : "",
+      text(memory.persistent), text(memory.scratch), text(parameters), text(optimizer),
+      text(memory.total() + parameters + optimizer));
   const bool dense = resolve_algorithm(sgd).selector.empty();
   const uint64_t bytes =
       SyncSgd::wire_bytes(sgd, config.settings, model.arena(), ranks, config.density);

@@ -25,6 +25,10 @@ double learning_rate(const TrainConfig& config, int64_t epoch, int64_t batch, in
   return config.lr;
 }
 
+double learning_rate_factor(const TrainConfig& config, int ranks) {
+  return config.lr_scaling == "linear" ? static_cast<double>(ranks * config.accumulate) : 1.0;
+}
+
 double density_of(const TrainConfig& config, int64_t epoch) {
   const size_t e = static_cast<size_t>(epoch);
   return e < config.density_warmup.size() ? config.density_warmup[e] : config.density;

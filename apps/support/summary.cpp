@@ -1,5 +1,6 @@
 #include "apps/support/summary.h"
 
+#include <algorithm>
 #include <fstream>
 #include <sstream>
 
@@ -56,6 +57,13 @@ double share(int64_t part, int64_t whole) {
   return whole > 0 ? static_cast<double>(part) / static_cast<double>(whole) : 0;
 }
 
+RunResult result_of(const ops::LossSums& val, bool stopped) {
+  return {.val_top1 = share(val.top1, val.count),
+          .val_top5 = share(val.top5, val.count),
+          .val_loss = val.loss / static_cast<double>(std::max<int64_t>(1, val.count)),
+          .stopped = stopped};
+}
+
 void check_same_layout(Context& ctx, Communicator& comm, const ParameterArena& arena) {
   const uint64_t mine = arena.layout_hash();
   int rank = 0;
@@ -96,6 +104,17 @@ void report_epoch(Console& console, int64_t epoch, int64_t epochs, const EpochTo
   console.line("epoch {:>3}/{}  train loss {:.4f}  top-1 {:.4f}{}  {:.0f} images/s  {} sent", epoch,
                epochs, totals.loss / images, share(totals.top1, totals.images), validation,
                images / totals.seconds, bytes_text(totals.bytes));
+}
+
+void report_waiting(Console& console, const EpochTotals& totals) {
+  constexpr double kNoticeable = 0.05;
+  const double waited = totals.phases.data, rest = totals.seconds - waited;
+  if (waited < kNoticeable * totals.seconds || rest <= 0) return;
+  const double images = static_cast<double>(totals.images);
+  console.line(
+      "data is the bottleneck: {:.0f} % of the time was spent waiting for it; it comes at {:.0f} "
+      "images/s, the rest of a step could take {:.0f} (more --loader-threads, or pack the images)",
+      100 * waited / totals.seconds, images / totals.seconds, images / rest);
 }
 
 void write_summary(Console& console, const RunFolder& folder, const TrainConfig& config,

@@ -20,6 +20,8 @@ struct RunResult {
   bool stopped = false;  ///< by a signal, after a checkpoint
 };
 
+RunResult result_of(const ops::LossSums& val, bool stopped = false);
+
 struct RunSummary {
   RunResult result;
   std::string val_name;  ///< which images were validated on
@@ -41,6 +43,8 @@ void write_config(const RunFolder& folder, TrainConfig& config, const Communicat
 void report_epoch(Console& console, int64_t epoch, int64_t epochs, const EpochTotals& totals,
                   const ops::LossSums& val);
 /// summary.json, and on the console the table of metrics.csv and the result.
+/// Says by how much data was waited for, where that took a noticeable part of an epoch.
+void report_waiting(Console& console, const EpochTotals& totals);
 void write_summary(Console& console, const RunFolder& folder, const TrainConfig& config,
                    const Position& position, const RunSummary& summary);
 

@@ -16,13 +16,17 @@ void agree(Context& ctx, Communicator& comm, const std::function<void()>& body) 
     error = fmt::format("[file] {}: {}", caught.path1().string(), caught.code().message());
   }
   const Doing doing(comm, "setup");
-  GatheredBlocks errors;
-  allgather(ctx, comm, std::as_bytes(std::span(error.data(), error.size())), 0, errors);
-  for (int r = 0; r < comm.size(); ++r) {
-    const ConstBytes text = errors[r];
-    if (!text.empty())
-      throw UserError(std::string(reinterpret_cast<const char*>(text.data()), text.size()));
-  }
+  for (const std::string& text : gather_texts(ctx, comm, error))
+    if (!text.empty()) throw UserError(text);
+}
+
+std::vector<std::string> gather_texts(Context& ctx, Communicator& comm, const std::string& text) {
+  GatheredBlocks blocks;
+  allgather(ctx, comm, std::as_bytes(std::span(text.data(), text.size())), 0, blocks);
+  std::vector<std::string> texts;
+  for (int r = 0; r < comm.size(); ++r)
+    texts.emplace_back(reinterpret_cast<const char*>(blocks[r].data()), blocks[r].size());
+  return texts;
 }
 
 std::string broadcast_text(Context& ctx, Communicator& comm, std::string text) {

@@ -14,6 +14,9 @@ namespace tw {
 /// anywhere, every rank throws that same error (the lowest rank's), so that all end alike.
 void agree(Context& ctx, Communicator& comm, const std::function<void()>& body);
 
+/// Every rank's text, in rank order, on every rank.
+std::vector<std::string> gather_texts(Context& ctx, Communicator& comm, const std::string& text);
+
 /// Rank 0's text on every rank.
 std::string broadcast_text(Context& ctx, Communicator& comm, std::string text);
 

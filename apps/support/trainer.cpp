@@ -11,17 +11,26 @@
 #include "apps/support/plan_report.h"
 #include "apps/support/run_folder.h"
 #include "apps/support/schedule.h"
+#include "apps/support/skipped.h"
 #include "apps/support/step_log.h"
 #include "apps/support/stopwatch.h"
 #include "apps/support/summary.h"
 #include "apps/support/together.h"
 #include "data/loader.h"
+#include "engine/weights.h"
 #include "models/model.h"
 #include "sparsify/sync_sgd.h"
 
 namespace tw {
 
 namespace {
+
+int64_t resolved_classes(const TrainConfig& config, const DataSplit& data) {
+  const int64_t found = data.train->classes;
+  check(config.classes == 0 || config.classes >= found, "[options] classes is {}; the data has {}",
+        config.classes, found);
+  return std::max(config.classes, found);
+}
 
 /// The parts of a run on this rank.
 class Run {
@@ -34,7 +43,9 @@ class Run {
         stop_(stop),
         console_(console),
         ctx_(resolved_device(config), resolved_threads(config, comm.size())),
-        model_(config.model, {.image = data.train->image, .classes = data.train->classes}) {}
+        model_(config.model, {.image = data.train->image,
+                              .classes = resolved_classes(config, data),
+                              .zero_init = config.zero_init}) {}
 
   RunResult run();
 
@@ -45,10 +56,15 @@ class Run {
   StepRecord train_step();
   void train_graph_steps();
   int64_t steps_ahead() const;
+  double rate(int64_t batch) const {
+    return learning_rate_factor(config_, comm_.size()) *
+           learning_rate(config_, at_.epoch, batch, train_loader_->batches());
+  }
   void close_epoch(bool whole);
   void validate();
   void checkpoint();
   std::vector<float> statistics();
+  RunResult evaluate_only();
   RunResult finish(bool stopped);
 
   bool out_of_steps() const { return config_.max_steps > 0 && at_.step >= config_.max_steps; }
@@ -70,6 +86,7 @@ class Run {
   Position at_;
   ops::LossSums val_;
   bool stop_seen_ = false;
+  SkippedImages skipped_;
   Stopwatch clock_;
 };
 
@@ -77,6 +94,7 @@ Planner::Memory Run::plan() {
   return model_.plan(ctx_, {.batch = config_.batch_size,
                             .activations = resolved_precision(config_),
                             .label_smoothing = static_cast<float>(config_.label_smoothing),
+                            .recompute = config_.recompute == "blocks",
                             .mean = data_.mean,
                             .deviation = data_.deviation});
 }
@@ -87,14 +105,16 @@ void Run::prepare() {
   if (config_.precision != "tf32") config_.precision = name(resolved_precision(config_));
   config_.device = name(ctx_.device());
   // first of all: it refuses a batch larger than the data before any memory is spent
-  LoaderConfig loader{.batch = config_.batch_size,
+  LoaderConfig loader{.batch = config_.batch_size * config_.accumulate,
                       .rank = comm_.rank(),
                       .ranks = comm_.size(),
                       .seed = static_cast<uint64_t>(config_.seed),
-                      .threads = static_cast<int>(config_.loader_threads)};
+                      .threads = static_cast<int>(config_.loader_threads),
+                      .shuffle_shards = config_.shuffle == "shards"};
   agree(host_.ctx(), comm_, [&] {
     train_loader_ = std::make_unique<Loader>(data_.train, loader);
     loader.training = false;
+    loader.batch = config_.batch_size;
     val_loader_ = std::make_unique<Loader>(data_.val, loader);
   });
 
@@ -104,7 +124,8 @@ void Run::prepare() {
   if (config_.dry_run) return;
 
   agree(host_.ctx(), comm_, [&] {
-    if (comm_.rank() == 0) folder_ = open_run_folder(config_, comm_.size());
+    const bool wanted = !config_.eval_only || !config_.resume.empty();
+    if (comm_.rank() == 0 && wanted) folder_ = open_run_folder(config_, comm_.size());
   });
   folder_.path = broadcast_text(host_.ctx(), comm_, folder_.path.string());
   folder_.checkpoint = broadcast_text(host_.ctx(), comm_, folder_.checkpoint.string());
@@ -115,6 +136,8 @@ void Run::prepare() {
   host_.start();
   sgd_ = std::make_unique<SyncSgd>(host_.ctx(), comm_, host_.arena(), sgd, config_.settings);
   agree(host_.ctx(), comm_, [&] {
+    if (!config_.pretrained.empty())
+      load_weights(SafetensorsReader(config_.pretrained), model_.arena());
     if (folder_.checkpoint.empty()) return;
     const Resumed resumed = load_checkpoint(comm_, folder_.checkpoint, config_, model_, *sgd_);
     at_ = resumed.position;
@@ -123,7 +146,9 @@ void Run::prepare() {
   });
   check_same_layout(host_.ctx(), comm_, model_.arena());
   model_.refresh(ctx_);
-  if (GraphStep::suits(ctx_, comm_, config_, *data_.train))
+  if (config_.eval_only) return;
+  // a graph holds one batch a step
+  if (config_.accumulate == 1 && GraphStep::suits(ctx_, comm_, config_, *data_.train))
     graph_ = std::make_unique<GraphStep>(ctx_, model_, config_, *data_.train, sgd_->momentum());
   else
     host_.fetch_values();
@@ -153,29 +178,35 @@ void Run::prepare() {
 StepRecord Run::train_step() {
   StepRecord record;
   Stopwatch watch;
-  const Batch& batch = train_loader_->next();
-  copy(ctx_, batch.images, model_.images());
-  copy(ctx_, batch.labels, model_.labels());
+  const Batch& batch = next_batch(comm_, *train_loader_);
   record.phases.data = watch.lap();
 
-  record.lr = learning_rate(config_, at_.epoch, at_.batch, train_loader_->batches());
+  record.lr = rate(at_.batch);
   record.density = density_of(config_, at_.epoch);
   sgd_->begin({.step = static_cast<uint64_t>(at_.step),
                .lr = record.lr,
                .density = record.density,
                .stop = stop_.load()});
-  Pass pass{
-      .ctx = ctx_,
-      .seed = static_cast<uint64_t>(config_.seed) * 65536 + static_cast<uint64_t>(comm_.rank()),
-      .step = static_cast<uint64_t>(at_.step)};
-  // beside a GPU, gradients are the host's when they have been fetched
-  if (!host_.beside_gpu())
-    pass.on_final = [this](const Parameter& parameter) { sgd_->final(parameter); };
-  const ops::LossSums sums = model_.forward(pass);
-  record.phases.forward = watch.lap();
-  model_.backward(pass);
-  host_.fetch_gradients();
-  record.phases.backward = watch.lap();
+  ops::LossSums sums;
+  const int64_t parts = config_.accumulate, size = config_.batch_size;
+  for (int64_t part = 0; part < parts; ++part) {
+    copy(ctx_, batch.images.rows(part * size, (part + 1) * size), model_.images());
+    copy(ctx_, batch.labels.rows(part * size, (part + 1) * size), model_.labels());
+    record.phases.data += watch.lap();
+    Pass pass{
+        .ctx = ctx_,
+        .accumulate = part > 0,
+        .seed = static_cast<uint64_t>(config_.seed) * 65536 + static_cast<uint64_t>(comm_.rank()),
+        .step = static_cast<uint64_t>(at_.step * parts + part)};
+    // beside a GPU, gradients are the host's when they have been fetched
+    if (part == parts - 1 && !host_.beside_gpu())
+      pass.on_final = [this](const Parameter& parameter) { sgd_->final(parameter); };
+    sums += model_.forward(pass, 1.0f / static_cast<float>(parts));
+    record.phases.forward += watch.lap();
+    model_.backward(pass);
+    if (part == parts - 1) host_.fetch_gradients();
+    record.phases.backward += watch.lap();
+  }
 
   const StepReport report = sgd_->finish();
   watch.lap();
@@ -209,9 +240,6 @@ int64_t Run::steps_ahead() const {
 
 void Run::train_graph_steps() {
   const int64_t steps = steps_ahead();
-  const auto rate = [&](int64_t batch) {
-    return learning_rate(config_, at_.epoch, batch, train_loader_->batches());
-  };
   std::vector<float> rates;
   for (int64_t i = 0; i < steps; ++i) rates.push_back(static_cast<float>(rate(at_.batch + i)));
   Stopwatch watch;
@@ -242,7 +270,8 @@ void Run::train_epoch() {
   else
     train_loader_->start(static_cast<uint32_t>(at_.epoch), first);
   Stopwatch watch;
-  const double global_batch = static_cast<double>(config_.batch_size * comm_.size());
+  const double global_batch =
+      static_cast<double>(config_.batch_size * config_.accumulate * comm_.size());
   while (at_.batch < batches && !stop_seen_ && !out_of_steps()) {
     if (graph_)
       train_graph_steps();
@@ -267,12 +296,14 @@ void Run::close_epoch(bool whole) {
   const int64_t epoch = at_.epoch + 1;
   const bool last = epoch >= config_.epochs || out_of_steps();
   const auto due = [&](int64_t every) { return last || (every > 0 && epoch % every == 0); };
-  const double lr = learning_rate(config_, at_.epoch, at_.batch - 1, train_loader_->batches());
+  const double lr = rate(at_.batch - 1);
   const double density = density_of(config_, at_.epoch);
   val_ = {};
   if (due(config_.eval_every)) validate();
   if (metrics_csv_) metrics_csv_->row(metrics_row(epoch, lr, density, at_.totals, val_));
   report_epoch(console_, epoch, config_.epochs, at_.totals, val_);
+  if (config_.bad_images == "skip") skipped_.report(host_.ctx(), comm_, data_, console_);
+  report_waiting(console_, at_.totals);
   if (whole) {
     ++at_.epoch;
     at_.batch = 0;
@@ -303,28 +334,31 @@ void Run::checkpoint() {
 }
 
 RunResult Run::finish(bool stopped) {
-  if (stopped)
-    checkpoint();
-  else if (val_.count == 0)
-    validate();  // a resumed run that had nothing left to do
+  if (stopped || config_.epochs == 0) checkpoint();
+  if (!stopped && val_.count == 0) validate();  // there was nothing to train
   const StatisticsSwap swap(model_, statistics());
-  const RunSummary summary{
-      .result = {.val_top1 = share(val_.top1, val_.count),
-                 .val_top5 = share(val_.top5, val_.count),
-                 .val_loss = val_.loss / static_cast<double>(std::max<int64_t>(1, val_.count)),
-                 .stopped = stopped},
-      .val_name = data_.val_name,
-      .seconds = clock_.total(),
-      .weights_hash = common_weights_hash(host_.ctx(), comm_, model_.arena())};
+  const RunSummary summary{.result = result_of(val_, stopped),
+                           .val_name = data_.val_name,
+                           .seconds = clock_.total(),
+                           .weights_hash = common_weights_hash(host_.ctx(), comm_, model_.arena())};
   if (comm_.rank() == 0) write_summary(console_, folder_, config_, at_, summary);
   barrier(host_.ctx(),
           comm_);  // a rank that ends with a code may end the others: not while one writes
   return summary.result;
 }
 
+RunResult Run::evaluate_only() {
+  validate();
+  const RunResult result = result_of(val_);
+  console_.line("top-1 {:.4f}  top-5 {:.4f}  loss {:.4f} on {} ({} images)", result.val_top1,
+                result.val_top5, result.val_loss, data_.val_name, val_.count);
+  return result;
+}
+
 RunResult Run::run() {
   prepare();
   if (config_.dry_run) return {};
+  if (config_.eval_only) return evaluate_only();
   while (at_.epoch < config_.epochs && !out_of_steps()) {
     train_epoch();
     const bool whole = at_.batch == train_loader_->batches();

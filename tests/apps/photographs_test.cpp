@@ -1,0 +1,139 @@
+// Photographs, record files, weights from elsewhere and accumulation, as a user runs them.
+#include <fstream>
+
+#include "tests/support/jpegs.h"
+#include "tests/support/program.h"
+
+namespace tw::test {
+namespace {
+
+namespace fs = std::filesystem;
+using Json = nlohmann::json;
+
+std::string train(const TempFolder& folder, const std::string& arguments) {
+  return fmt::format(
+      "THINWIRE_CACHE={} {} --output-dir {} --precision f32 --model lenet --lr 0.02 {}",
+      TW_TEST_CACHE, TW_TRAIN, folder.path().string(), arguments);
+}
+
+/// Two bright and dark classes of photographs, cut to 32 x 32.
+std::string photographs(const fs::path& data) {
+  return fmt::format("--dataset imagefolder --data-dir {} --image-size 32 --batch-size 4 ",
+                     data.string());
+}
+
+std::string hash(const fs::path& run) {
+  std::ifstream in(run / "summary.json");
+  return Json::parse(in)["weights_hash"];
+}
+
+std::string pack(const std::string& arguments) {
+  return fs::path(TW_TRAIN).replace_filename("pack").string() + " " + arguments;
+}
+
+TEST(Photographs, TrainFromAFolderAndItsRecordFileToTheSameBits) {
+  const TempFolder folder;
+  const fs::path data = folder / "data", records = folder / "data.records";
+  testing::write_image_folder(data, 2, 16, 6);
+  const Ended packed =
+      run_command(pack(fmt::format("--data-dir {} --output {}", data.string(), records.string())));
+  ASSERT_EQ(packed.code, 0) << packed.output;
+  EXPECT_TRUE(packed.says("32 training and 12 validation images")) << packed.output;
+  const std::string run = "--epochs 3 --workers 2 --loader-threads 2 ";
+  for (const auto& [from, name] : {std::pair{data, "folder"}, {records, "records"}}) {
+    const Ended ended = run_command(train(folder, photographs(from) + run + "--name " + name));
+    ASSERT_EQ(ended.code, 0) << ended.output;
+  }
+  EXPECT_EQ(hash(folder / "folder"), hash(folder / "records"));
+  const Ended shards =
+      run_command(train(folder, photographs(records) + run + "--shuffle shards --name shards"));
+  EXPECT_EQ(shards.code, 0) << shards.output;
+}
+
+TEST(Photographs, ResumeInTheMiddleOfAnEpochWithAccumulationAndJitter) {
+  const TempFolder folder;
+  testing::write_image_folder(folder / "data", 2, 24, 4);
+  const std::string run = photographs(folder / "data") +
+                          "--workers 2 --accumulate 2 --colour-jitter 0.4 --sparsifier topk "
+                          "--epochs 3 --checkpoint-steps 1 ";
+  ASSERT_EQ(run_command(train(folder, run + "--name whole")).code, 0);
+  ASSERT_EQ(run_command(train(folder, run + "--max-steps 4 --name parts")).code, 0);
+  const Ended resumed = run_command(train(folder, run + "--name parts --resume auto"));
+  ASSERT_EQ(resumed.code, 0) << resumed.output;
+  EXPECT_TRUE(resumed.says("resuming")) << resumed.output;
+  EXPECT_EQ(hash(folder / "whole"), hash(folder / "parts"));
+}
+
+TEST(Photographs, ADamagedOneIsNamedOrSkipped) {
+  const TempFolder folder;
+  testing::write_image_folder(folder / "data", 2, 8, 4);
+  testing::write_bytes(folder / "data/train/n00000001/broken.JPEG", {});
+  const std::string run = photographs(folder / "data") + "--epochs 2 --batch-size 17 ";
+  const Ended alone = run_command(train(folder, run + "--name alone"));
+  EXPECT_EQ(alone.code, 2) << alone.output;
+  EXPECT_TRUE(alone.says("broken.JPEG: an empty file")) << alone.output;
+  const Ended two = run_command(train(folder, run + "--batch-size 8 --workers 2 --name two"));
+  EXPECT_EQ(two.code, 1) << two.output;
+  EXPECT_TRUE(two.says("rank ")) << two.output;
+  const Ended skipped = run_command(train(folder, run + "--bad-images skip --name skipped"));
+  EXPECT_EQ(skipped.code, 0) << skipped.output;
+  EXPECT_TRUE(skipped.says("skipped ") && skipped.says("broken.JPEG: an empty file") &&
+              skipped.says("1 damaged images skipped so far"))
+      << skipped.output;
+}
+
+TEST(Weights, TravelThroughPretrainedBitForBit) {
+  const TempFolder folder;
+  ASSERT_EQ(run_command(train(folder, "--max-steps 5 --name first")).code, 0);
+  const fs::path weights = folder / "first/checkpoints/step-00000005/model.safetensors";
+  const std::string from = "--pretrained " + weights.string();
+  const Ended copied = run_command(train(folder, from + " --epochs 0 --seed 2 --name copied"));
+  ASSERT_EQ(copied.code, 0) << copied.output;
+  EXPECT_EQ(hash(folder / "copied"), hash(folder / "first"));
+  EXPECT_TRUE(fs::exists(folder / "copied/checkpoints/step-00000000/model.safetensors"));
+
+  const Ended evaluated = run_command(train(folder, from + " --eval-only --name none"));
+  EXPECT_EQ(evaluated.code, 0) << evaluated.output;
+  EXPECT_TRUE(evaluated.says("top-1 ")) << evaluated.output;
+  EXPECT_FALSE(fs::exists(folder / "none")) << "an evaluation leaves no run folder";
+  const Ended resumed = run_command(
+      train(folder, fmt::format("--eval-only --resume {}", (folder / "first").string())));
+  EXPECT_EQ(resumed.code, 0) << resumed.output;
+  EXPECT_EQ(run_command(train(folder, "--eval-only")).code, 2);
+
+  const Ended other = run_command(train(folder, from + " --classes 12 --name other"));
+  EXPECT_EQ(other.code, 2);
+  EXPECT_TRUE(other.says("tensor fc3.weight has shape (10, 84)") &&
+              other.says("tensor fc3.bias has shape (10)"))
+      << other.output;
+  EXPECT_EQ(run_command(train(folder, "--classes 3 --name few")).code, 2);
+}
+
+/// Two batches of 8 are one of 16, to rounding: LeNet has no batch norm.
+TEST(Accumulate, GivesTheStepsOfTheLargerBatch) {
+  const TempFolder folder;
+  const std::string run = "--max-steps 20 --checkpoint-every 0 ";
+  ASSERT_EQ(run_command(train(folder, run + "--batch-size 16 --name whole")).code, 0);
+  ASSERT_EQ(run_command(train(folder, run + "--batch-size 8 --accumulate 2 --name parts")).code, 0);
+  const auto loss = [&](const char* name) {
+    std::ifstream in(folder / name / "summary.json");
+    return Json::parse(in)["val_loss"].get<double>();
+  };
+  EXPECT_NEAR(loss("parts"), loss("whole"), 1e-4);
+  const Ended plan = run_command(train(folder, run + "--batch-size 8 --accumulate 2 --dry-run"));
+  EXPECT_TRUE(plan.says("batch 2 x 8 each")) << plan.output;
+}
+
+TEST(Recompute, IsAChoiceThatChangesNoBit) {
+  const TempFolder folder;
+  const std::string run = "--model resnet20 --max-steps 3 --batch-size 8 --val-size 9900 ";
+  for (const char* choice : {"none", "blocks"}) {
+    const Ended ended =
+        run_command(train(folder, fmt::format("{} --recompute {} --name {}", run, choice, choice)));
+    ASSERT_EQ(ended.code, 0) << ended.output;
+  }
+  EXPECT_EQ(hash(folder / "none"), hash(folder / "blocks"));
+}
+
+}  // namespace
+}  // namespace tw::test
