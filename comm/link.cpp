@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <charconv>
+#include <fstream>
 #include <span>
+#include <string>
 
 #include "comm/node_ports.h"
 #include "engine/error.h"
@@ -25,6 +27,20 @@ double quantity(std::string_view text, std::span<const Unit> units) {
   const auto found = std::ranges::find(units, unit, &Unit::name);
   const bool good = error == std::errc{} && found != units.end() && number < 1e18;
   return good ? number * found->factor : -1;
+}
+
+/// Real clocks are compared between ranks: all must read the same one.
+void check_one_machine(Context& ctx, Communicator& comm) {
+  if (comm.size() == 1) return;
+  constexpr size_t kBytes = 36;
+  std::string here(kBytes, ' '), there(kBytes, ' ');
+  std::ifstream("/proc/sys/kernel/random/boot_id").read(here.data(), kBytes);
+  const int left = (comm.rank() + comm.size() - 1) % comm.size();
+  comm.exchange(ctx, (comm.rank() + 1) % comm.size(), std::as_bytes(std::span(here)), left,
+                std::as_writable_bytes(std::span(there)));
+  check(here == there,
+        "[link] ranks {} and {} run on different machines; links are emulated on one", left,
+        comm.rank());
 }
 
 }  // namespace
@@ -58,6 +74,7 @@ LinkCommunicator::LinkCommunicator(Context& ctx, Communicator& inner, const Link
       clock_(make_link_clock(time)) {
   set_timeout(inner.timeout());
   const Doing doing(inner, "link");
+  if (time == LinkTime::real) check_one_machine(ctx, inner);
   const int first = node(rank()) * link.ranks_per_node;
   ports_ = std::make_unique<NodePorts>(ctx, inner, first,
                                        std::min(first + link.ranks_per_node, inner.size()));

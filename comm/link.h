@@ -35,7 +35,7 @@ LinkSpec parse_link(std::string_view text, int ranks_per_node = 1);
 class LinkCommunicator : public Communicator {
  public:
   /// Collective. `inner` outlives this and is not used beside it. UserError when ranks that are to
-  /// share a node do not run on one machine.
+  /// share a node, or a real clock, do not run on one machine.
   LinkCommunicator(Context& ctx, Communicator& inner, const LinkSpec& link,
                    LinkTime time = LinkTime::real);
   ~LinkCommunicator() override;

@@ -21,6 +21,11 @@ void check_transport(const Communicator& comm) {
         "[native] the MPI library's collectives need ranks started by mpirun, without an emulated "
         "link; this run's transport is {}",
         comm.transport());
+  int ranks = 0;
+  check_call(MPI_Comm_size(MPI_COMM_WORLD, &ranks), "MPI_Comm_size");
+  check(comm.size() == ranks,
+        "[native] the MPI library's collectives are for all {} ranks of mpirun; these are {}",
+        ranks, comm.size());
 }
 
 /// Calls start(first, count, request) for parts of `n` that MPI can count, and waits for each.
