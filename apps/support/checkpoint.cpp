@@ -138,6 +138,7 @@ void remove_newer_checkpoints(const fs::path& folder, int64_t step) {
 void save_checkpoint(Context& ctx, Communicator& comm, const fs::path& folder,
                      const TrainConfig& config, const Position& position, Model& model,
                      SyncSgd& sgd, std::span<const float> statistics) {
+  const Doing doing(comm, "checkpoint");
   const fs::path target = folder / fmt::format("step-{:08}", position.step);
   const fs::path part = folder / fmt::format(".step-{:08}.part", position.step);
   const std::string exists = fs::exists(target) ? "yes" : "";

@@ -69,6 +69,10 @@ void check_combinations(const TrainConfig& c) {
   check(missing.empty(), "[options] device is cuda, but {}; --device cpu computes here", missing);
   check(c.precision != "tf32" || resolved_device(c) == Device::cuda,
         "[options] precision is tf32, which only a GPU has; expected auto, f32 or bf16");
+  if (!c.wires.link.empty()) parse_link(c.wires.link);
+  check(c.wires.ranks_per_node == 1 || !c.wires.link.empty(),
+        "[options] ranks-per-node is {}, but no link is emulated between nodes (--link)",
+        c.wires.ranks_per_node);
   check(c.name.find('/') == std::string::npos && c.name != "." && c.name != "..",
         "[options] name is {}; expected the name of a folder below --output-dir", c.name);
 }
@@ -159,6 +163,13 @@ OptionTable TrainConfig::table() {
   t.range(0, 4096);
   t.add(machine, "threads-per-rank", threads_per_rank, "0: cores / ranks; changes bits");
   t.range(0, 4096);
+  t.add(machine, "link", wires.link,
+        "emulate a link of RATE,LATENCY between nodes, as in 1Gbit,0.4ms");
+  t.add(machine, "ranks-per-node", wires.ranks_per_node, "ranks that share a node and its link");
+  t.range(1, 4096);
+  t.add(machine, "comm-timeout", wires.comm_timeout,
+        "seconds a rank waits for another one before all end; 0: for ever");
+  t.range(0, kMost);
   t.add(machine, "recompute", recompute,
         "blocks: forget activations inside residual blocks, compute them again in backward");
   t.choices({"none", "blocks"});

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "apps/support/options.h"
+#include "apps/support/wires.h"
 #include "engine/settings.h"
 #include "sparsify/algorithm.h"
 
@@ -61,6 +62,7 @@ struct TrainConfig {
   bool deterministic = false;
   int64_t workers = 0;
   int64_t threads_per_rank = 0;
+  WireOptions wires;
   std::string recompute = "none";
 
   // run
