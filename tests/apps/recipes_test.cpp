@@ -1,4 +1,6 @@
 // Every file in configs/ is a configuration that train accepts.
+#include <gtest/gtest.h>
+
 #include <filesystem>
 
 #include "apps/support/config.h"

@@ -40,7 +40,7 @@ inline Ended run_command(const std::string& command) {
 class TempFolder {
  public:
   TempFolder() {
-    const auto* info = testing::UnitTest::GetInstance()->current_test_info();
+    const auto* info = ::testing::UnitTest::GetInstance()->current_test_info();
     std::string name =
         fmt::format("thinwire-{}-{}-{}", info->test_suite_name(), info->name(), ::getpid());
     std::ranges::replace(name, '/', '_');  // parameterised tests have a slash in their name
