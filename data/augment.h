@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <span>
 
-#include "data/jpeg.h"
+#include "data/decode.h"
 #include "engine/shape.h"
 
 namespace tw {

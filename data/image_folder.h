@@ -3,7 +3,7 @@
 
 #include <filesystem>
 
-#include "data/jpeg_dataset.h"
+#include "data/photographs.h"
 
 namespace tw {
 

@@ -5,7 +5,7 @@
 #include <span>
 #include <vector>
 
-#include "data/jpeg.h"
+#include "data/decode.h"
 
 namespace tw {
 

@@ -54,7 +54,7 @@ def check(name, train, folder):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("models", nargs="*", default=["resnet18", "resnet50", "alexnet", "vgg11_bn"])
+    parser.add_argument("models", nargs="*", help="default: resnet18 resnet50 alexnet vgg11_bn")
     parser.add_argument("--train", default="build/bin/train", type=pathlib.Path)
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# fuzz.sh [SECONDS [TARGET...]]: runs the fuzzers of tests/fuzz, SECONDS each (default 600), built by
-# clang with its address and undefined-behaviour sanitizers. A crash ends it; what caused it lies in
-# build-fuzz. Targets: jpeg record cifar safetensors config.
+# fuzz.sh [SECONDS [TARGET...]]: runs the fuzzers of tests/fuzz, SECONDS each (default 600), built
+# by clang with its address and undefined-behaviour sanitizers. A crash ends it; what caused it lies
+# in build-fuzz. Targets: jpeg record cifar safetensors config.
 # shellcheck source=scripts/lib/common.sh
 . "$(dirname "${BASH_SOURCE[0]}")/lib/common.sh"
 
@@ -13,12 +13,13 @@ command -v clang++ >/dev/null || die "clang++ is missing (apt-get install clang)
 
 build=build-fuzz
 mkdir -p "$build"
-flags=(-std=c++20 -O1 -g -I. -fsanitize=fuzzer-no-link,address,undefined -Wno-unknown-pragmas
+sanitizers=address,undefined
+flags=("-std=c++20" -O1 -g -I. "-fsanitize=fuzzer-no-link,$sanitizers" -Wno-unknown-pragmas
   -fno-sanitize-recover=all -DTW_SANITIZED -DTW_VERSION='"fuzz"' -DFMT_HEADER_ONLY)
 
 # the few files each target needs
 base=(engine/dtype.cpp engine/file.cpp engine/shape.cpp engine/settings.cpp engine/tensor.cpp)
-photographs=(data/augment.cpp data/photograph.cpp data/resample.cpp data/jpeg.cpp)
+photographs=(data/augment.cpp data/augment_photograph.cpp data/resample.cpp data/decode.cpp)
 declare -A sources=(
   [jpeg]="${photographs[*]}"
   [record]="data/record_file.cpp data/dataset.cpp ${photographs[*]}"
@@ -38,7 +39,8 @@ seed_corpus() {
     config) cp configs/*.json configs/*/*.json "$corpus" ;;
     safetensors)
       local header='{"a":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}}'
-      printf '%b%s%8s' "\\x$(printf %02x ${#header})\\0\\0\\0\\0\\0\\0\\0" "$header" x >"$corpus/one"
+      printf '%b' "\\x$(printf %02x ${#header})\\0\\0\\0\\0\\0\\0\\0" >"$corpus/one"
+      printf '%s%8s' "$header" x >>"$corpus/one"
       ;;
     record)
       if [[ -x build/bin/pack ]]; then
@@ -63,7 +65,7 @@ for target in "${targets[@]}"; do
     [[ $out -nt $file ]] || clang++ "${flags[@]}" -c "$file" -o "$out"
     objects+=("$out")
   done
-  clang++ -fsanitize=fuzzer,address,undefined "${objects[@]}" -ljpeg -o "$build/fuzz_$target"
+  clang++ "-fsanitize=fuzzer,$sanitizers" "${objects[@]}" -ljpeg -o "$build/fuzz_$target"
   seed_corpus "$build/corpus-$target" "$target"
   say "$target, $seconds seconds"
   (cd "$build" && ./"fuzz_$target" -max_total_time="$seconds" -timeout=20 -rss_limit_mb=4096 \

@@ -39,7 +39,8 @@ def philox(counter, key):
     low, k = np.uint64(0xFFFFFFFF), [np.uint64(word) for word in key]
     for _ in range(10):
         a, b = np.uint64(0xD2511F53) * x[0], np.uint64(0xCD9E8D57) * x[2]
-        x = [(b >> np.uint64(32)) ^ x[1] ^ k[0], b & low, (a >> np.uint64(32)) ^ x[3] ^ k[1], a & low]
+        x = [(b >> np.uint64(32)) ^ x[1] ^ k[0], b & low,
+             (a >> np.uint64(32)) ^ x[3] ^ k[1], a & low]
         k = [(k[0] + np.uint64(0x9E3779B9)) & low, (k[1] + np.uint64(0xBB67AE85)) & low]
     return np.stack(x, axis=-1)
 

@@ -1,10 +1,9 @@
 // Decoder, resampler and crops against Pillow, which scripts/make_jpeg_fixtures.py asked.
-#include "data/jpeg.h"
-
 #include <cmath>
 #include <cstring>
 
 #include "data/augment.h"
+#include "data/decode.h"
 #include "data/resample.h"
 #include "tests/support/jpegs.h"
 

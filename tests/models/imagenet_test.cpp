@@ -68,8 +68,8 @@ TEST_P(ImageNetModel, HasTorchvisionsLogits) {
   GoldenImageNet net(GetParam());
   EXPECT_EQ(net.model.arena().size(), golden["parameters"].get<size_t>());
   net.model.forward({.ctx = net.ctx, .training = false});
-  const double error = relative_error(
-      "logits", HostFloats(net.ctx, net.model.logits().as<float>()).span(), golden);
+  const double error =
+      relative_error("logits", HostFloats(net.ctx, net.model.logits().as<float>()).span(), golden);
   EXPECT_LE(error, 1e-4);
   RecordProperty("relative_error", fmt::format("{:.2e}", error));
 }

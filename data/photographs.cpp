@@ -1,4 +1,4 @@
-#include "data/jpeg_dataset.h"
+#include "data/photographs.h"
 
 #include <algorithm>
 #include <utility>

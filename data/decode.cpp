@@ -1,4 +1,4 @@
-#include "data/jpeg.h"
+#include "data/decode.h"
 
 #include <algorithm>
 #include <cmath>
