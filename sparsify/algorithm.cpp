@@ -23,7 +23,6 @@ Settings default_settings() {
   declare(exchanges());
   declare(setting_groups());
   declare(algorithms());
-  declare(allreduces());
   return settings;
 }
 

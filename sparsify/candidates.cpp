@@ -117,11 +117,12 @@ uint32_t counted_threshold(Context& ctx, std::span<const float> u, size_t k,
   return std::clamp(histograms[0].cut(k).edge, 1u, kInfinityBits);
 }
 
-void take(const Candidates& candidates, uint64_t cut, uint32_t resolution, std::span<float> e,
-          uint32_t base, SparseVector& out) {
+void take(const Candidates& candidates, uint64_t cut, size_t most, uint32_t resolution,
+          std::span<float> e, uint32_t base, SparseVector& out) {
   const size_t first = out.count;
-  // entries are written always and kept by moving on: no branch to mispredict
-  out.reserve(first + candidates.count());
+  // entries are written always and kept by moving on: no branch to mispredict, and room for one
+  // more than is kept
+  out.reserve(first + std::min(most, candidates.count()) + 1);
   size_t count = first;
   for (const SparseVector& run : candidates.runs())
     for (size_t i = 0; i < run.count; ++i) {

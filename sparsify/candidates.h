@@ -59,8 +59,9 @@ constexpr uint64_t rank_key(float value, uint32_t index, uint32_t resolution = ~
 /// The smallest key of a magnitude of at least `bits`.
 constexpr uint64_t least_key(uint32_t bits) { return uint64_t{bits} << 32; }
 
-/// Moves every candidate with rank_key >= cut to `out`, ascending, and zeroes it in e.
-void take(const Candidates& candidates, uint64_t cut, uint32_t resolution, std::span<float> e,
-          uint32_t base, SparseVector& out);
+/// Moves every candidate with rank_key >= cut, `most` at most, to `out`, ascending, and zeroes it
+/// in e.
+void take(const Candidates& candidates, uint64_t cut, size_t most, uint32_t resolution,
+          std::span<float> e, uint32_t base, SparseVector& out);
 
 }  // namespace tw

@@ -45,7 +45,7 @@ SelectInfo GaussianPaper::select(Context& ctx, const SelectStep& in, SparseVecto
   candidates_.widen(ctx, e, bits_above(last));
 
   // zeros may pass a threshold below zero, but there is nothing in them to send
-  take(candidates_, least_key(std::max(1u, bits_above(last))), ~0u, e, in.base, out);
+  take(candidates_, least_key(std::max(1u, bits_above(last))), e.size(), ~0u, e, in.base, out);
   return {.threshold = static_cast<float>(std::max(last, 0.0))};
 }
 

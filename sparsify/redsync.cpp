@@ -33,7 +33,7 @@ SelectInfo RedSync::select(Context& ctx, const SelectStep& in, SparseVector& out
   candidates_.widen(ctx, e, bits);
   if (candidates_.reaching(bits) > 2 * k)
     return top_.take(ctx, candidates_, 2 * k, e, in.base, out);
-  take(candidates_, least_key(bits), ~0u, e, in.base, out);
+  take(candidates_, least_key(bits), 2 * k, ~0u, e, in.base, out);
   return {.threshold = std::bit_cast<float>(bits)};
 }
 

@@ -13,7 +13,7 @@ SelectInfo TopCandidates::take(Context& ctx, const Candidates& candidates, size_
   if (histogram_.cut(1).edge >= kInfinityBits) return name_nonfinite(ctx, e);
 
   const uint64_t cut = cut_key(candidates, k);
-  tw::take(candidates, cut, resolution_, e, base, out);
+  tw::take(candidates, cut, k, resolution_, e, base, out);
   return {.threshold = std::bit_cast<float>(static_cast<uint32_t>(cut >> 32))};
 }
 

@@ -64,6 +64,8 @@ void check_combinations(const TrainConfig& c) {
         "[options] eval-only has no weights; name them with --pretrained or --resume");
   check(c.pretrained.empty() || c.resume.empty(),
         "[options] pretrained and resume both name weights; give one of them");
+  check(!c.overlap || c.analyze_every == 0,
+        "[options] analyze-every looks at gradients before any is exchanged; do without overlap");
   check(!c.nesterov || c.momentum > 0, "[options] nesterov needs a momentum above 0");
   const std::string missing = c.device == "cuda" ? what_is_missing(Device::cuda) : "";
   check(missing.empty(), "[options] device is cuda, but {}; --device cpu computes here", missing);
@@ -182,6 +184,9 @@ OptionTable TrainConfig::table() {
   t.range(0, kMost);
   t.add(run, "checkpoint-steps", checkpoint_steps, "steps between checkpoints; 0: none");
   t.range(0, kMost);
+  t.add(run, "analyze-every", analyze_every,
+        "steps between looks at how rank 0's gradient and residual are distributed; 0: none");
+  t.range(0, kMost);
   t.add(run, "bn-stats", bn_stats, "batch-norm statistics for validation and checkpoints");
   t.choices({"average", "local"});
   t.add(run, "resume", resume, "continue a run folder or checkpoint; auto: this run's last one");
@@ -267,6 +272,7 @@ void print_registered() {
   print(selectors());
   print(exchanges());
   print(allreduces());
+  print(setting_groups());
 }
 
 }  // namespace tw

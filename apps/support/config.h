@@ -71,6 +71,7 @@ struct TrainConfig {
   int64_t eval_every = 1;
   int64_t checkpoint_every = 1;
   int64_t checkpoint_steps = 0;
+  int64_t analyze_every = 0;
   std::string bn_stats = "average";
   std::string resume;
   bool eval_only = false;

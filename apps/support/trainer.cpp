@@ -6,6 +6,7 @@
 #include "apps/support/checkpoint.h"
 #include "apps/support/csv.h"
 #include "apps/support/evaluate.h"
+#include "apps/support/gradient_statistics.h"
 #include "apps/support/graph_step.h"
 #include "apps/support/host_side.h"
 #include "apps/support/plan_report.h"
@@ -82,6 +83,7 @@ class Run {
   std::unique_ptr<Loader> train_loader_, val_loader_;
   RunFolder folder_;
   std::unique_ptr<CsvFile> steps_csv_, metrics_csv_;  // rank 0 only
+  std::unique_ptr<GradientStatistics> gradients_;     // rank 0 only, if asked for
   std::unique_ptr<StepLog> log_;
   Position at_;
   ops::LossSums val_;
@@ -163,6 +165,8 @@ void Run::prepare() {
       steps_csv_ = std::make_unique<CsvFile>(folder_.file("steps.csv"), kStepHeader, at_.step);
       metrics_csv_ =
           std::make_unique<CsvFile>(folder_.file("metrics.csv"), kMetricsHeader, at_.epoch);
+      if (config_.analyze_every > 0)
+        gradients_ = std::make_unique<GradientStatistics>(host_.ctx(), folder_.path, at_.epoch);
     } catch (const Fault& fault) {
       throw UserError(fault.what());  // nothing has run yet: the folder is not fit for a run
     }
@@ -208,6 +212,9 @@ StepRecord Run::train_step() {
     record.phases.backward += watch.lap();
   }
 
+  if (gradients_ && at_.step % config_.analyze_every == 0)
+    gradients_->add(host_.ctx(), host_.arena().gradients(), sgd_->residual(), record.density);
+  watch.lap();
   const StepReport report = sgd_->finish();
   watch.lap();
   host_.publish_values();
@@ -302,6 +309,7 @@ void Run::close_epoch(bool whole) {
   if (due(config_.eval_every)) validate();
   if (metrics_csv_) metrics_csv_->row(metrics_row(epoch, lr, density, at_.totals, val_));
   report_epoch(console_, epoch, config_.epochs, at_.totals, val_);
+  if (gradients_) gradients_->write(epoch);
   if (config_.bad_images == "skip") skipped_.report(host_.ctx(), comm_, data_, console_);
   report_waiting(console_, at_.totals);
   if (whole) {

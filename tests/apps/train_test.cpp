@@ -93,6 +93,35 @@ TEST(Train, ThreadsOfTheLoaderDoNotMatter) {
   EXPECT_EQ(summary(folder / "a")["weights_hash"], summary(folder / "b")["weights_hash"]);
 }
 
+TEST(Train, OverlapChangesNoBit) {
+  const TempFolder folder;
+  for (const char* sparsifier : {"dense", "gtopk", "dgc"}) {
+    const std::string run =
+        fmt::format("{}--workers 3 --scope layer --bucket-mib 0.01 --sparsifier {} --name {}-",
+                    kSmall, sparsifier, sparsifier);
+    const Ended plain = run_command(train(folder, run + "plain"));
+    ASSERT_EQ(plain.code, 0) << plain.output;
+    const Ended overlapped = run_command(train(folder, run + "overlap --overlap"));
+    ASSERT_EQ(overlapped.code, 0) << overlapped.output;
+    EXPECT_EQ(summary(folder / fmt::format("{}-plain", sparsifier))["weights_hash"],
+              summary(folder / fmt::format("{}-overlap", sparsifier))["weights_hash"])
+        << sparsifier;
+  }
+}
+
+TEST(Train, LooksAtGradientsWithoutTouchingThem) {
+  const TempFolder folder;
+  const std::string run = std::string(kSmall) + "--workers 2 --sparsifier topk --name ";
+  ASSERT_EQ(run_command(train(folder, run + "plain")).code, 0);
+  const Ended analyzed = run_command(train(folder, run + "analyzed --analyze-every 7"));
+  ASSERT_EQ(analyzed.code, 0) << analyzed.output;
+  EXPECT_EQ(summary(folder / "plain")["weights_hash"],
+            summary(folder / "analyzed")["weights_hash"]);
+  const std::string table = text_of(folder / "analyzed/distributions.csv");
+  EXPECT_NE(table.find("\n1,"), std::string::npos) << table;
+  EXPECT_FALSE(std::filesystem::exists(folder / "plain/distributions.csv"));
+}
+
 TEST(Train, DerivedNamesAreNumberedAndGivenNamesMustBeFree) {
   const TempFolder folder;
   const std::string tiny = "--model mlp --max-steps 2 --checkpoint-every 0 ";
@@ -166,6 +195,10 @@ TEST(Train, BadFlagsAreOneLineAndExitCode2) {
       {"--model resnet21", "nearest is \"resnet20\""},
       {"--sparsifier gausiank", "nearest is \"gaussiank\""},
       {"--dataset cifar", "nearest is \"cifar10\""},
+      {"--selector topk", "takes no selector"},
+      {"--exchange allgather", "needs a selector"},
+      {"--sparsifier topk --exchange shared", "indices agree on all ranks"},
+      {"--sparsifier topk --overlap", "add --scope layer"},
       {"--density 0", "density is 0"},
       {"--density 2", "density is 2"},
       {"--density nan", "density is nan"},
