@@ -11,10 +11,10 @@ targets=("$@")
 ((${#targets[@]})) || targets=(jpeg record cifar safetensors config)
 command -v clang++ >/dev/null || die "clang++ is missing (apt-get install clang)"
 
-build=build-fuzz
+build="build-fuzz"
 mkdir -p "$build"
 sanitizers=address,undefined
-flags=("-std=c++20" -O1 -g -I. "-fsanitize=fuzzer-no-link,$sanitizers" -Wno-unknown-pragmas
+flags=(-std=c++20 -O1 -g -I. "-fsanitize=fuzzer-no-link,$sanitizers" -Wno-unknown-pragmas
   -fno-sanitize-recover=all -DTW_SANITIZED -DTW_VERSION='"fuzz"' -DFMT_HEADER_ONLY)
 
 # the few files each target needs
