@@ -102,18 +102,21 @@ std::vector<std::string> misfits(const SafetensorsReader& file, const ParameterA
 
 }  // namespace
 
-void load_weights(const SafetensorsReader& file, ParameterArena& arena) {
+void check_weights(const SafetensorsReader& file, const ParameterArena& arena) {
   std::vector<std::string> problems = misfits(file, arena);
-  if (!problems.empty()) {
-    constexpr size_t kShown = 20;
-    const std::string place = fmt::format("[weights] {}: ", file.path().string());
-    const size_t all = problems.size();
-    if (all > kShown) {
-      problems.resize(kShown);
-      problems.push_back(fmt::format("and {} more", all - kShown));
-    }
-    throw UserError(fmt::format("{}{}", place, fmt::join(problems, "\n" + place)));
+  if (problems.empty()) return;
+  constexpr size_t kShown = 20;
+  const std::string place = fmt::format("[weights] {}: ", file.path().string());
+  const size_t all = problems.size();
+  if (all > kShown) {
+    problems.resize(kShown);
+    problems.push_back(fmt::format("and {} more", all - kShown));
   }
+  throw UserError(fmt::format("{}{}", place, fmt::join(problems, "\n" + place)));
+}
+
+void load_weights(const SafetensorsReader& file, ParameterArena& arena) {
+  check_weights(file, arena);
   HostFloats values = arena.host_values(), statistics = arena.host_statistics();
   for (const Parameter& p : arena.parameters())
     import_parameter(p, file.tensor(p.name), p.in(values.span()));

@@ -25,8 +25,9 @@ void import_parameter(const Parameter& p, const Tensor& exported, std::span<floa
 /// Writes all parameters and statistics of the arena, under torchvision's names.
 void save_weights(const std::filesystem::path& path, const ParameterArena& arena,
                   const std::map<std::string, std::string>& metadata = {});
-/// Reads them back; UserError names every missing, extra or mis-shaped tensor, one a line (the
-/// first twenty). Nothing is changed unless everything fits.
+/// UserError names every missing, extra or mis-shaped tensor, one a line (the first twenty).
+void check_weights(const SafetensorsReader& file, const ParameterArena& arena);
+/// Reads them back. Nothing is changed unless everything fits.
 void load_weights(const SafetensorsReader& file, ParameterArena& arena);
 
 /// Hash of all values and statistics, as `weights_hash` reports it.

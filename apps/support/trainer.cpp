@@ -126,6 +126,8 @@ void Run::prepare() {
   if (config_.dry_run) return;
 
   agree(host_.ctx(), comm_, [&] {
+    if (!config_.pretrained.empty())
+      check_weights(SafetensorsReader(config_.pretrained), model_.arena());
     const bool wanted = !config_.eval_only || !config_.resume.empty();
     if (comm_.rank() == 0 && wanted) folder_ = open_run_folder(config_, comm_.size());
   });

@@ -122,6 +122,18 @@ TEST(Train, LooksAtGradientsWithoutTouchingThem) {
   EXPECT_FALSE(std::filesystem::exists(folder / "plain/distributions.csv"));
 }
 
+TEST(Train, WeightsThatDoNotFitLeaveNothing) {
+  const TempFolder folder;
+  ASSERT_EQ(run_command(train(folder, "--model mlp --max-steps 1 --name mlp")).code, 0);
+  const std::filesystem::path weights =
+      std::filesystem::directory_iterator(folder / "mlp/checkpoints")->path() / "model.safetensors";
+  const Ended ended = run_command(
+      train(folder, fmt::format("--model lenet --name lenet --pretrained {}", weights.string())));
+  EXPECT_EQ(ended.code, 2) << ended.output;
+  EXPECT_TRUE(ended.says("is missing")) << ended.output;
+  EXPECT_FALSE(std::filesystem::exists(folder / "lenet"));
+}
+
 TEST(Train, DerivedNamesAreNumberedAndGivenNamesMustBeFree) {
   const TempFolder folder;
   const std::string tiny = "--model mlp --max-steps 2 --checkpoint-every 0 ";
