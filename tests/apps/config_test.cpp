@@ -154,7 +154,7 @@ TEST(Config, ImpossibleCombinationsAreUserErrors) {
   says({"--name", "a/b"}, "name is a/b");
   says({"--name", ".."}, "name is ..");
   says({"--set", "gaussiank.refine"}, "not of the form key=value");
-  says({"--precision", "f16"}, "expected one of: auto, f32, bf16");
+  says({"--precision", "f16"}, "expected one of: auto, f32, tf32, bf16");
 }
 
 }  // namespace
