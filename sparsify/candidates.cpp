@@ -50,10 +50,12 @@ void Candidates::collect(Context& ctx, std::span<const float> g, std::span<float
     }
     run.count = count;
   });
-  // headroom: the next step's total is near this one, but may shift between the runs
+  // headroom: the next step's total is near this one, but may shift between the runs; where a
+  // sample is all that is known of a short vector it may be anything
+  constexpr size_t kShort = size_t{1} << 16;
   const size_t total = count();
   for (SparseVector& run : std::span(runs_).first(in_use_))
-    run.reserve(std::min(total + total / 2, part) + kBlock);
+    run.reserve(std::min(std::max(total + total / 2, kShort), part) + kBlock);
 }
 
 void Candidates::widen(Context& ctx, std::span<float> e, uint32_t bits) {
