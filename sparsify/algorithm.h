@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <string>
 
+#include "engine/context.h"
 #include "engine/registry.h"
 
 namespace tw {
@@ -44,8 +45,9 @@ struct SgdConfig {
   uint64_t seed = 1;
 };
 
-/// The named algorithm with the parts that the configuration exchanges. UserError on unknown names
-/// and on parts that do not fit together.
+/// The named algorithm with the parts that the configuration exchanges. UserError on unknown names.
 Algorithm resolve_algorithm(const SgdConfig& config);
+/// UserError when its parts do not fit together.
+void check_algorithm(Context& ctx, const SgdConfig& config, const Settings& settings);
 
 }  // namespace tw

@@ -52,6 +52,7 @@ SyncSgd::SyncSgd(Context& ctx, Communicator& comm, ParameterArena& arena, const 
       config_(config),
       algorithm_(resolve_algorithm(config)),
       updates_(plan_updates(arena, algorithm_)) {
+  check_algorithm(ctx, config, settings);
   check(arena.size() < UINT32_MAX,
         "[train] the model has {} parameters; entries travel with 32-bit indices, so it may have "
         "at most {}",
@@ -80,7 +81,6 @@ SyncSgd::SyncSgd(Context& ctx, Communicator& comm, ParameterArena& arena, const 
     small = std::max(small, bucket.dense_length());
     parts_.push_back({std::move(bucket), factory(settings)});
   }
-  check_parts();
   if (small > 0) {
     small_exchange_ = exchanges().find("allreduce").factory(settings);
     small_ = Buffer(ctx.device(), (small + 1) * sizeof(float));
@@ -90,19 +90,6 @@ SyncSgd::SyncSgd(Context& ctx, Communicator& comm, ParameterArena& arena, const 
     thread_ = std::make_unique<InOrder>([this] { thread_ctx_->bind_thread(); },
                                         [this](size_t i) { run(*thread_ctx_, parts_[i]); });
   }
-}
-
-void SyncSgd::check_parts() const {
-  const Exchange& exchange = *parts_.front().exchange;
-  check(!exchange.dense() || !selector_,
-        "[train] exchange {} sums whole gradients and takes no selector ({})", algorithm_.exchange,
-        algorithm_.selector);
-  check(exchange.dense() || selector_, "[train] exchange {} needs a selector (--selector)",
-        algorithm_.exchange);
-  check(!exchange.needs_common_indices() || selector_->common_indices(),
-        "[train] exchange {} needs a selector whose indices agree on all ranks; {} has its own on "
-        "each",
-        algorithm_.exchange, algorithm_.selector);
 }
 
 StepReport SyncSgd::step(const StepInput& input) {

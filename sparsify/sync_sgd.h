@@ -71,7 +71,6 @@ class SyncSgd {
     size_t waiting_for = 0;  // tensors whose gradient backward has not finished
   };
 
-  void check_parts() const;
   void run(Context& ctx, Part& part);
   size_t entries_asked(const Bucket& bucket) const;
   void select(Context& ctx, const Part& part, Control& control);
