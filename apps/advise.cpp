@@ -162,6 +162,7 @@ void answer(Console& console, const AdviseConfig& config, const std::vector<Cand
 }
 
 void advise(Communicator& comm, const AdviseConfig& config) {
+  comm.set_timeout(config.comm_timeout);
   Console console(comm.rank() == 0);
   Context ctx;
   std::optional<Model> model;

@@ -1,11 +1,10 @@
 // pack: an image folder into one record file.
 #include <CLI/CLI.hpp>
-#include <exception>
 #include <thread>
 
 #include "apps/support/console.h"
+#include "apps/support/launch.h"
 #include "data/record_file.h"
-#include "engine/error.h"
 
 namespace {
 
@@ -17,9 +16,7 @@ void pack(const std::string& dir, const std::string& file, const tw::PackOptions
              tw::bytes_text(static_cast<double>(report.bytes)));
 }
 
-}  // namespace
-
-int main(int argc, char** argv) {
+int run(tw::Communicator& world, int argc, char** argv) {
   CLI::App app(
       "packs train/<class>/*.JPEG and val/<class>/*.JPEG into one checksummed record file");
   std::string dir, file, bad = "fail";
@@ -41,17 +38,15 @@ int main(int argc, char** argv) {
   app.add_option("--threads", options.threads, "CPU threads")
       ->capture_default_str()
       ->check(CLI::PositiveNumber);
-  try {
-    app.parse(argc, argv);
+  app.callback([&] {
     options.skip_bad = bad == "skip";
     pack(dir, file, options);
-  } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? 0 : 2;
-  } catch (const tw::UserError& error) {
-    fmt::print(stderr, "error: {}\n", error.what());
-    return 2;
-  } catch (const std::exception& error) {
-    fmt::print(stderr, "error: {}\n", error.what());
-    return 1;
-  }
+  });
+  return tw::run_options(app, argc, argv, world);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  return tw::run_program([&](tw::Communicator& world) { return run(world, argc, argv); });
 }

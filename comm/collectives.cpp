@@ -19,12 +19,7 @@ Registry<std::function<Allreduce(const Settings&)>>& allreduces() {
 
 Settings collective_settings() {
   Settings settings;
-  const auto declare = [&](const auto& registry) {
-    for (const auto& [name, entry] : registry.entries()) settings.declare(name, entry.settings);
-  };
-  declare(broadcasts());
-  declare(reduces());
-  declare(allreduces());
+  declare(settings, broadcasts(), reduces(), allreduces());
   return settings;
 }
 

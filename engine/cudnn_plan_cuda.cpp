@@ -98,6 +98,17 @@ Descriptor make_graph(const Target& target, const Convolution& c) {
   return graph;
 }
 
+/// The descriptors of a type that an attribute holds, `most` at most.
+std::vector<Descriptor> get_all(const Descriptor& from, cudnnBackendAttributeName_t attribute,
+                                cudnnBackendDescriptorType_t type, int64_t most) {
+  std::vector<Descriptor> all;
+  std::vector<cudnnBackendDescriptor_t> handles;
+  for (int64_t i = 0; i < most; ++i) handles.push_back(all.emplace_back(type).get());
+  const int64_t count = from.get(attribute, CUDNN_TYPE_BACKEND_DESCRIPTOR, most, handles.data());
+  all.erase(all.begin() + count, all.end());
+  return all;
+}
+
 /// Engine configurations that one mode of the heuristics proposes; none when it cannot help.
 std::vector<Descriptor> propose(const Target& target, const Descriptor& graph,
                                 cudnnBackendHeurMode_t mode) {
@@ -106,15 +117,7 @@ std::vector<Descriptor> propose(const Target& target, const Descriptor& graph,
   heuristics.set(CUDNN_ATTR_ENGINEHEUR_MODE, CUDNN_TYPE_HEUR_MODE, 1, &mode);
   if (target.device != nullptr) heuristics.set(CUDNN_ATTR_ENGINEHEUR_DEVICEPROP, *target.device);
   if (!heuristics.try_finalize()) return {};
-  constexpr int64_t kMost = 32;
-  std::vector<Descriptor> configs;
-  std::array<cudnnBackendDescriptor_t, kMost> handles{};
-  for (int64_t i = 0; i < kMost; ++i)
-    handles[i] = configs.emplace_back(CUDNN_BACKEND_ENGINECFG_DESCRIPTOR).get();
-  const int64_t found = heuristics.get(CUDNN_ATTR_ENGINEHEUR_RESULTS, CUDNN_TYPE_BACKEND_DESCRIPTOR,
-                                       kMost, handles.data());
-  configs.erase(configs.begin() + found, configs.end());
-  return configs;
+  return get_all(heuristics, CUDNN_ATTR_ENGINEHEUR_RESULTS, CUDNN_BACKEND_ENGINECFG_DESCRIPTOR, 32);
 }
 
 Descriptor engine_of(const Descriptor& config) {
@@ -145,18 +148,13 @@ std::string text_of(const Descriptor& config, const Descriptor& engine) {
   int64_t index = 0;
   engine.get(CUDNN_ATTR_ENGINE_GLOBAL_INDEX, CUDNN_TYPE_INT64, 1, &index);
   std::string text = fmt::format("engine {}", index);
-  constexpr int64_t kMost = CUDNN_KNOB_TYPE_COUNTS;
-  std::vector<Descriptor> knobs;
-  std::array<cudnnBackendDescriptor_t, kMost> handles{};
-  for (int64_t i = 0; i < kMost; ++i)
-    handles[i] = knobs.emplace_back(CUDNN_BACKEND_KNOB_CHOICE_DESCRIPTOR).get();
-  const int64_t count = config.get(CUDNN_ATTR_ENGINECFG_KNOB_CHOICES, CUDNN_TYPE_BACKEND_DESCRIPTOR,
-                                   kMost, handles.data());
-  for (int64_t i = 0; i < count; ++i) {
+  for (const Descriptor& knob :
+       get_all(config, CUDNN_ATTR_ENGINECFG_KNOB_CHOICES, CUDNN_BACKEND_KNOB_CHOICE_DESCRIPTOR,
+               CUDNN_KNOB_TYPE_COUNTS)) {
     cudnnBackendKnobType_t type{};
     int64_t value = 0;
-    knobs[i].get(CUDNN_ATTR_KNOB_CHOICE_KNOB_TYPE, CUDNN_TYPE_KNOB_TYPE, 1, &type);
-    knobs[i].get(CUDNN_ATTR_KNOB_CHOICE_KNOB_VALUE, CUDNN_TYPE_INT64, 1, &value);
+    knob.get(CUDNN_ATTR_KNOB_CHOICE_KNOB_TYPE, CUDNN_TYPE_KNOB_TYPE, 1, &type);
+    knob.get(CUDNN_ATTR_KNOB_CHOICE_KNOB_VALUE, CUDNN_TYPE_INT64, 1, &value);
     text += fmt::format(", {}={}", static_cast<int>(type), value);
   }
   return text;

@@ -55,4 +55,13 @@ class Registry {
   std::map<std::string, Entry, std::less<>> entries_;
 };
 
+/// Declares the settings of all entries of the registries.
+template <class... Factory>
+void declare(Settings& settings, const Registry<Factory>&... registries) {
+  const auto all = [&](const auto& registry) {
+    for (const auto& [name, entry] : registry.entries()) settings.declare(name, entry.settings);
+  };
+  (all(registries), ...);
+}
+
 }  // namespace tw

@@ -45,9 +45,8 @@ struct SgdConfig {
   uint64_t seed = 1;
 };
 
-/// The named algorithm with the parts that the configuration exchanges. UserError on unknown names.
-Algorithm resolve_algorithm(const SgdConfig& config);
-/// UserError when its parts do not fit together.
-void check_algorithm(Context& ctx, const SgdConfig& config, const Settings& settings);
+/// The named algorithm with the parts that the configuration exchanges. UserError on unknown names
+/// and when its parts do not fit together.
+Algorithm resolve_algorithm(Context& ctx, const SgdConfig& config, const Settings& settings);
 
 }  // namespace tw

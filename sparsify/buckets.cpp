@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "sparsify/selector.h"
+
 namespace tw {
 
 namespace {
@@ -16,6 +18,13 @@ bool travels_whole(const Algorithm& algorithm, const Parameter& parameter) {
 size_t Bucket::dense_length() const {
   size_t sum = 0;
   for (const Segment& segment : dense) sum += segment.length;
+  return sum;
+}
+
+size_t Bucket::entries(double density) const {
+  if (density >= 1) return length - dense_length();
+  size_t sum = 0;
+  for (const Segment& segment : sparse) sum += entries_to_keep(density, segment.length);
   return sum;
 }
 

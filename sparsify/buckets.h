@@ -21,6 +21,8 @@ struct Bucket {
   std::vector<Segment> dense;   ///< these travel whole
 
   size_t dense_length() const;
+  /// Entries that are asked for from its sparse segments together.
+  size_t entries(double density) const;
 };
 
 /// Model scope: one bucket, one selection. Layer scope: neighbouring tensors share a bucket until

@@ -1,6 +1,8 @@
 // Candidates: the entries of u large enough to be worth a closer look, found in one pass.
 #pragma once
 
+#include <algorithm>
+#include <functional>
 #include <span>
 #include <vector>
 
@@ -55,6 +57,13 @@ uint32_t counted_threshold(Context& ctx, std::span<const float> u, size_t k,
 /// `resolution` masks magnitude bits that do not count.
 constexpr uint64_t rank_key(float value, uint32_t index, uint32_t resolution = ~0u) {
   return uint64_t{magnitude_bits(value) & resolution} << 32 | ~index;
+}
+/// The k-th largest of the keys (of any numbers), which change places. 1 <= k <= keys.size()
+template <class Key>
+Key kth_largest(std::vector<Key>& keys, size_t k) {
+  const auto kth = keys.begin() + static_cast<ptrdiff_t>(k - 1);
+  std::nth_element(keys.begin(), kth, keys.end(), std::greater<>());
+  return *kth;
 }
 /// The smallest key of a magnitude of at least `bits`.
 constexpr uint64_t least_key(uint32_t bits) { return uint64_t{bits} << 32; }

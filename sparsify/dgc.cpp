@@ -44,9 +44,7 @@ float Dgc::sampled(const SelectStep& in) {
   magnitudes_.reserve(count + 1);
   for (size_t i = below(draw, static_cast<uint32_t>(stride)); i < n; i += stride)
     magnitudes_.push_back(magnitude_bits(in.g[i] + in.e[i]));
-  const auto nth = magnitudes_.begin() + static_cast<ptrdiff_t>(share(in.density, count) - 1);
-  std::nth_element(magnitudes_.begin(), nth, magnitudes_.end(), std::greater<>());
-  return std::bit_cast<float>(*nth);
+  return std::bit_cast<float>(kth_largest(magnitudes_, share(in.density, count)));
 }
 
 SelectInfo Dgc::select(Context& ctx, const SelectStep& in, SparseVector& out) {

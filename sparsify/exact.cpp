@@ -6,38 +6,25 @@
 // ranks for N plain entries; and on every rank a sort of all N indices.
 
 #include <algorithm>
-#include <functional>
 
 #include "sparsify/algorithm.h"
 #include "sparsify/candidates.h"
-#include "sparsify/entry_block.h"
+#include "sparsify/gathering_exchange.h"
 
 namespace tw {
 
 namespace {
 
-class ExactTopK : public Exchange {
+class ExactTopK : public GatheringExchange {
  public:
-  explicit ExactTopK(const Settings& settings) : wire_(settings), gathered_(wire_) {}
+  using GatheringExchange::GatheringExchange;
 
   void run(Context& ctx, Communicator& comm, const ExchangeStep& step, Control& control) override {
-    wire_.round(*step.mine, step.residual);
-    const SparseView mine{step.mine->index_span(), step.mine->value_span()};
-    const size_t d = step.gradient.size(), usual = std::min(step.k + step.k / 3, d);
-    const auto parts = gathered_.gather(ctx, comm, mine, usual, d, control);
-    load_ = gathered_.load();
+    const auto parts = gather(ctx, comm, step, control);
     if (control.nonfinite_rank >= 0) return;
     sparse_sum(ctx, parts, step.gradient);
     keep_largest(parts, step.k, step.gradient);
-    put_back(mine, kept_, step.residual);
-  }
-
-  uint64_t wire_bytes(int ranks, size_t d, size_t entries) const override {
-    const double blocks = static_cast<double>(ranks) * (ranks - 1);
-    return gather_overhead(ranks) + wire_.expected_bytes(blocks, entries, ranks, d);
-  }
-  uint64_t claimed_bytes(int ranks, size_t, const WireLoad& load) const override {
-    return gather_overhead(ranks) + load.bytes;
+    put_back(step.mine->view(), kept_, step.residual);
   }
 
  private:
@@ -52,9 +39,7 @@ class ExactTopK : public Exchange {
 
     keys_.clear();
     for (uint32_t index : kept_) keys_.push_back(rank_key(sum[index], index, ~0u));
-    const auto kth = keys_.begin() + static_cast<ptrdiff_t>(k - 1);
-    std::nth_element(keys_.begin(), kth, keys_.end(), std::greater<>());
-    const uint64_t cut = *kth;
+    const uint64_t cut = kth_largest(keys_, k);
     std::erase_if(kept_, [&](uint32_t index) {
       const bool pruned = rank_key(sum[index], index, ~0u) < cut;
       if (pruned) sum[index] = 0;
@@ -62,8 +47,6 @@ class ExactTopK : public Exchange {
     });
   }
 
-  WireFormat wire_;
-  GatheredEntries gathered_;
   std::vector<uint32_t> kept_;
   std::vector<uint64_t> keys_;
 };

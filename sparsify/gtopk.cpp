@@ -39,7 +39,7 @@ class GTopK : public Exchange {
     merge_up(ctx, comm, order, step, control);
     const SparseView sum = broadcast_down(ctx, comm, order, step, control);
     if (control.nonfinite_rank >= 0) return;
-    if (!conserve_) put_back(own(step), sum.indices, step.residual);
+    if (!conserve_) put_back(step.mine->view(), sum.indices, step.residual);
     sparse_sum(ctx, {&sum, 1}, step.gradient);
   }
 
@@ -54,16 +54,13 @@ class GTopK : public Exchange {
   static uint64_t overhead(int ranks) {
     return 2 * static_cast<uint64_t>(ranks - 1) * sizeof(ControlWord);
   }
-  static SparseView own(const ExchangeStep& step) {
-    return {step.mine->index_span(), step.mine->value_span()};
-  }
 
   // leaves the merged entries of this rank's subtree, rounded, in merged_
   void merge_up(Context& ctx, Communicator& comm, const FromRoot& order, const ExchangeStep& step,
                 Control& control) {
     // by the paper's rule nothing stays at the node that prunes or rounds
     const std::span<float> keeps = conserve_ ? step.residual : std::span<float>{};
-    merge_(own(step), {}, step.k, keeps, merged_);
+    merge_(step.mine->view(), {}, step.k, keeps, merged_);
     merge(control, comm.rank(), pack(control));
 
     const int ranks = comm.size(), self = order.place(comm.rank());
@@ -74,7 +71,7 @@ class GTopK : public Exchange {
       const size_t bytes = comm.receive(ctx, from, incoming_);
       const SparseView theirs = read_block(wire_, {incoming_.data(), bytes}, from,
                                            step.gradient.size(), control, received_);
-      merge_({merged_.index_span(), merged_.value_span()}, theirs, step.k, keeps, next_);
+      merge_(merged_.view(), theirs, step.k, keeps, next_);
       wire_.round(next_, keeps);
       std::swap(merged_, next_);
     }
@@ -84,7 +81,7 @@ class GTopK : public Exchange {
   SparseView broadcast_down(Context& ctx, Communicator& comm, const FromRoot& order,
                             const ExchangeStep& step, Control& control) {
     const int ranks = comm.size(), self = order.place(comm.rank());
-    SparseView sum{merged_.index_span(), merged_.value_span()};
+    SparseView sum = merged_.view();
     ConstBytes block;
     if (self == 0) block = write_block(wire_, control, sum, message_);
     for (int distance = 1; distance < ranks; distance *= 2) {
@@ -102,7 +99,7 @@ class GTopK : public Exchange {
   }
 
   void send(Context& ctx, Communicator& comm, int to, const Control& control) {
-    const SparseView entries{merged_.index_span(), merged_.value_span()};
+    const SparseView entries = merged_.view();
     const ConstBytes block = write_block(wire_, control, entries, message_);
     comm.send(ctx, to, block);
     load_ += {entries.indices.size(), block.size() - sizeof(ControlWord)};

@@ -30,8 +30,6 @@ namespace tw {
 
 namespace {
 
-SparseView view(const SparseVector& v) { return {v.index_span(), v.value_span()}; }
-
 SparseView between(const SparseView& v, uint32_t begin, uint32_t end) {
   const auto first = std::ranges::lower_bound(v.indices, begin) - v.indices.begin();
   const auto last = std::ranges::lower_bound(v.indices, end) - v.indices.begin();
@@ -66,18 +64,18 @@ class OkTopk : public Exchange {
     follow_local(mine, step.k);
     wire_.round(mine, step.residual);
     if (exact_) agree_on_regions(ctx, comm, mine, d);
-    reduce_to_owners(ctx, comm, view(mine), step.k, d);
+    reduce_to_owners(ctx, comm, mine.view(), step.k, d);
 
     choose();
     const size_t usual = 2 * step.k / static_cast<size_t>(comm.size()) + 64;
-    const auto parts = gathered_.gather(ctx, comm, view(chosen_), usual, d, control);
+    const auto parts = gathered_.gather(ctx, comm, chosen_.view(), usual, d, control);
     load_ += gathered_.load();
     if (control.nonfinite_rank >= 0) return;
 
     keep(parts, step.k);
-    put_back(view(mine), kept_.index_span(), step.residual);
+    put_back(mine.view(), kept_.index_span(), step.residual);
     put_back_rounding(step.residual);
-    const SparseView sum = view(kept_);
+    const SparseView sum = kept_.view();
     sparse_sum(ctx, {&sum, 1}, step.gradient);
   }
 
@@ -134,7 +132,7 @@ class OkTopk : public Exchange {
     for (int shift = 1; shift < ranks; ++shift) {
       const int to = (self + shift) % ranks, from = (self + ranks - shift) % ranks;
       const SparseView theirs = swap_parts(ctx, comm, to, part(to), from, k, d);
-      merge_(view(reduced_), theirs, SIZE_MAX, {}, next_);
+      merge_(reduced_.view(), theirs, SIZE_MAX, {}, next_);
       std::swap(reduced_, next_);
     }
   }
@@ -194,7 +192,7 @@ class OkTopk : public Exchange {
       std::ranges::copy(part.values, all_.values.begin() + all_.count);
       all_.count += part.indices.size();
     }
-    merge_(view(all_), {}, exact_ ? k : SIZE_MAX, {}, kept_);
+    merge_(all_.view(), {}, exact_ ? k : SIZE_MAX, {}, kept_);
 
     const size_t count = kept_.count;
     if (exact_)

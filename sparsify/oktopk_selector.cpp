@@ -12,7 +12,7 @@ class AboveThreshold : public Selector {
   explicit AboveThreshold(std::unique_ptr<Selector> exact) : exact_(std::move(exact)) {}
 
   SelectInfo select(Context& ctx, const SelectStep& in, SparseVector& out) override {
-    if (in.threshold <= 0 || ctx.device() != Device::cpu) return exact_->select(ctx, in, out);
+    if (in.threshold <= 0) return exact_->select(ctx, in, out);
     candidates_.collect(ctx, in.g, in.e, magnitude_bits(in.threshold));
     return all_.take(ctx, candidates_, candidates_.count(), in.e, in.base, out);
   }

@@ -1,7 +1,6 @@
 #include "sparsify/sparse_merge.h"
 
 #include <algorithm>
-#include <functional>
 
 #include "sparsify/candidates.h"
 
@@ -44,9 +43,7 @@ void SparseMerge::operator()(const SparseView& a, const SparseView& b, size_t k,
 
   keys_.resize(out.count);
   for (size_t i = 0; i < out.count; ++i) keys_[i] = rank_key(out.values[i], out.indices[i], ~0u);
-  const auto kth = keys_.begin() + static_cast<ptrdiff_t>(k - 1);
-  std::nth_element(keys_.begin(), kth, keys_.end(), std::greater<>());
-  const uint64_t cut = *kth;
+  const uint64_t cut = kth_largest(keys_, k);
 
   size_t kept = 0;
   for (size_t i = 0; i < out.count; ++i) {

@@ -2,17 +2,11 @@
 #pragma once
 
 #include <span>
-#include <vector>
 
 #include "engine/context.h"
+#include "sparsify/sparse_vector.h"
 
 namespace tw {
-
-/// Entries of one rank: ascending indices and their values.
-struct SparseView {
-  std::span<const uint32_t> indices;
-  std::span<const float> values;
-};
 
 /// sum = 0, then sum[i] += v for every entry of every part, in the order of the parts: the same
 /// bits wherever it runs. Indices lie below sum.size().

@@ -8,6 +8,12 @@
 
 namespace tw {
 
+/// Entries that lie elsewhere: ascending indices and their values.
+struct SparseView {
+  std::span<const uint32_t> indices;
+  std::span<const float> values;
+};
+
 struct SparseVector {
   std::vector<uint32_t> indices;
   std::vector<float> values;
@@ -22,6 +28,7 @@ struct SparseVector {
     indices.resize(capacity);
     values.resize(capacity);
   }
+  SparseView view() const { return {index_span(), value_span()}; }
   std::span<const uint32_t> index_span() const { return {indices.data(), count}; }
   std::span<const float> value_span() const { return {values.data(), count}; }
 };

@@ -1,30 +1,22 @@
 #include "sparsify/sync_sgd.h"
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
-#include <utility>
 
 #include "engine/ops/sgd.h"
 #include "engine/ops/vector.h"
+#include "engine/stopwatch.h"
 #include "sparsify/momentum_correction.h"
 
 namespace tw {
 
 namespace {
 
-/// Seconds since the last call (the device's work included).
-class PhaseClock {
- public:
-  double lap(const Context& ctx) {
-    ctx.synchronize();
-    const auto now = std::chrono::steady_clock::now();
-    return std::chrono::duration<double>(now - std::exchange(last_, now)).count();
-  }
-
- private:
-  std::chrono::steady_clock::time_point last_ = std::chrono::steady_clock::now();
-};
+/// Seconds since the last lap, the device's work included.
+double lap(const Context& ctx, Stopwatch& clock) {
+  ctx.synchronize();
+  return clock.lap();
+}
 
 Tensor flat(Context& ctx, std::span<float> x) {
   return {x.data(), {static_cast<int64_t>(x.size())}, DType::f32, ctx.device()};
@@ -50,9 +42,8 @@ SyncSgd::SyncSgd(Context& ctx, Communicator& comm, ParameterArena& arena, const 
       comm_(comm),
       arena_(arena),
       config_(config),
-      algorithm_(resolve_algorithm(config)),
+      algorithm_(resolve_algorithm(ctx, config, settings)),
       updates_(plan_updates(arena, algorithm_)) {
-  check_algorithm(ctx, config, settings);
   check(arena.size() < UINT32_MAX,
         "[train] the model has {} parameters; entries travel with 32-bit indices, so it may have "
         "at most {}",
@@ -62,10 +53,6 @@ SyncSgd::SyncSgd(Context& ctx, Communicator& comm, ParameterArena& arena, const 
     selector_ = selectors()
                     .find(algorithm_.selector)
                     .factory(ctx, settings, {.rank = comm.rank(), .seed = config.seed});
-    // indices that all ranks know need not travel
-    if (selector_->common_indices() && config.exchange.empty() &&
-        algorithm_.exchange == "allgather")
-      algorithm_.exchange = "shared";
     residual_ = Buffer(ctx.device(), bytes);
   }
   if (config.momentum != 0) momentum_ = Buffer(ctx.device(), bytes);
@@ -117,20 +104,20 @@ void SyncSgd::final(const Parameter& parameter) {
 }
 
 StepReport SyncSgd::finish() {
-  PhaseClock clock;
+  Stopwatch clock;
   if (thread_) {
     thread_->release(parts_.size());
     thread_->wait();
     // the rest was hidden behind backward
     report_.sec_select = 0;
-    report_.sec_exchange = clock.lap(ctx_);
+    report_.sec_exchange = lap(ctx_, clock);
   } else {
     for (Part& part : parts_) run(ctx_, part);
   }
   report_.bytes_sent = comm_.bytes_sent() - bytes_before_;
-  clock.lap(ctx_);
+  lap(ctx_, clock);
   if (!parts_.front().exchange->updates_at_root()) update(ctx_, {0, arena_.size()});
-  report_.sec_update += clock.lap(ctx_);
+  report_.sec_update += lap(ctx_, clock);
   return report_;
 }
 
@@ -142,43 +129,37 @@ void SyncSgd::run(Context& ctx, Part& part) {
       .gradient_control = arena_.gradients_with_control().subspan(whole.offset, whole.length + 1),
       .residual = slice(residual(), whole),
       .mine = &selected_,
-      .k = entries_asked(bucket),
+      .k = bucket.entries(selector_ ? input_.density : 1),
       .step = input_.step};
   const Doing doing(comm_, algorithm_.exchange.c_str());
-  PhaseClock clock;
+  Stopwatch clock;
   Control control{.stop = input_.stop};
   selected_.count = 0;
   if (!bucket.dense.empty()) sum_dense_segments(ctx, bucket);
   const bool selects = part.exchange->prepare(ctx, comm_, step, control);
-  report_.sec_exchange += clock.lap(ctx);
+  report_.sec_exchange += lap(ctx, clock);
 
   if (!selector_)
     check_finite(ctx, step.gradient, 0, control);
   else if (selects)
     select(ctx, part, control);
   report_.k += step.k;
-  report_.nnz += selector_ ? selected_.count : bucket.length;
-  report_.sec_select += clock.lap(ctx);
+  report_.sec_select += lap(ctx, clock);
 
   part.exchange->run(ctx, comm_, step, control);
   if (control.nonfinite_rank >= 0) report_nonfinite(control, bucket.offset);
+  // what the wire format rounds to zero did not travel
+  report_.nnz += selector_ ? selected_.count : bucket.length;
   report_.stop |= control.stop;
   if (selector_ && !config_.error_feedback) ops::fill(ctx, step.residual, 0);
   unpack_dense_segments(ctx, bucket);
-  report_.sec_exchange += clock.lap(ctx);
+  report_.sec_exchange += lap(ctx, clock);
 
   if (!part.exchange->updates_at_root()) return;
   if (comm_.rank() == 0) update(ctx, whole);
-  report_.sec_update += clock.lap(ctx);
+  report_.sec_update += lap(ctx, clock);
   part.exchange->publish(ctx, comm_, slice(arena_.values(), whole));
-  report_.sec_exchange += clock.lap(ctx);
-}
-
-size_t SyncSgd::entries_asked(const Bucket& bucket) const {
-  if (!selector_ || input_.density >= 1) return bucket.length - bucket.dense_length();
-  size_t k = 0;
-  for (const Segment& segment : bucket.sparse) k += entries_to_keep(input_.density, segment.length);
-  return k;
+  report_.sec_exchange += lap(ctx, clock);
 }
 
 void SyncSgd::select(Context& ctx, const Part& part, Control& control) {
@@ -282,8 +263,7 @@ std::vector<std::span<std::byte>> SyncSgd::exchange_state() {
   return states;
 }
 
-size_t SyncSgd::memory_bytes(const SgdConfig& config, size_t d) {
-  const Algorithm algorithm = resolve_algorithm(config);
+size_t SyncSgd::memory_bytes(const Algorithm& algorithm, const SgdConfig& config, size_t d) {
   const bool dense = algorithm.selector.empty();
   const bool momentum = config.momentum != 0;
   // momentum after, momentum before, residual or allreduce scratch
@@ -291,17 +271,15 @@ size_t SyncSgd::memory_bytes(const SgdConfig& config, size_t d) {
   return vectors * d * sizeof(float) + (dense ? sizeof(float) : 0);
 }
 
-uint64_t SyncSgd::wire_bytes(const SgdConfig& config, const Settings& settings,
-                             const ParameterArena& arena, int ranks, double density) {
-  const Algorithm algorithm = resolve_algorithm(config);
+uint64_t SyncSgd::wire_bytes(const Algorithm& algorithm, const SgdConfig& config,
+                             const Settings& settings, const ParameterArena& arena, int ranks,
+                             double density) {
   const auto exchange = exchanges().find(algorithm.exchange).factory(settings);
   const auto small = exchanges().find("allreduce").factory(settings);
   uint64_t bytes = 0;
   for (const Bucket& bucket : plan_buckets(arena, algorithm, config.bucket_bytes)) {
-    size_t k = 0;
-    for (const Segment& s : bucket.sparse)
-      k += density < 1 ? entries_to_keep(density, s.length) : s.length;
-    bytes += exchange->wire_bytes(ranks, bucket.length, k * static_cast<size_t>(ranks));
+    const size_t entries = bucket.entries(density) * static_cast<size_t>(ranks);
+    bytes += exchange->wire_bytes(ranks, bucket.length, entries);
     if (!bucket.dense.empty()) bytes += small->wire_bytes(ranks, bucket.dense_length(), 0);
   }
   return bytes;

@@ -58,10 +58,11 @@ class SyncSgd {
   std::vector<std::span<std::byte>> exchange_state();
 
   /// Bytes of momentum, residual and exchange buffers (for the plan).
-  static size_t memory_bytes(const SgdConfig& config, size_t d);
+  static size_t memory_bytes(const Algorithm& algorithm, const SgdConfig& config, size_t d);
   /// Bytes that all ranks together send in one step, if every rank selects what it is asked for.
-  static uint64_t wire_bytes(const SgdConfig& config, const Settings& settings,
-                             const ParameterArena& arena, int ranks, double density);
+  static uint64_t wire_bytes(const Algorithm& algorithm, const SgdConfig& config,
+                             const Settings& settings, const ParameterArena& arena, int ranks,
+                             double density);
 
  private:
   // one exchange a bucket: it may remember things
@@ -72,7 +73,6 @@ class SyncSgd {
   };
 
   void run(Context& ctx, Part& part);
-  size_t entries_asked(const Bucket& bucket) const;
   void select(Context& ctx, const Part& part, Control& control);
   void sum_dense_segments(Context& ctx, const Bucket& bucket);
   void unpack_dense_segments(Context& ctx, const Bucket& bucket);

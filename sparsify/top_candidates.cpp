@@ -1,8 +1,5 @@
 #include "sparsify/top_candidates.h"
 
-#include <algorithm>
-#include <functional>
-
 namespace tw {
 
 SelectInfo TopCandidates::take(Context& ctx, const Candidates& candidates, size_t k,
@@ -28,9 +25,7 @@ uint64_t TopCandidates::cut_key(const Candidates& candidates, size_t k) {
     for (size_t i = 0; i < run.count; ++i)
       if (magnitude_bits(run.values[i]) >> LogHistogram::kShift == edge >> LogHistogram::kShift)
         keys_.push_back(rank_key(run.values[i], run.indices[i], resolution_));
-  const auto kth = keys_.begin() + static_cast<ptrdiff_t>(k - above - 1);
-  std::nth_element(keys_.begin(), kth, keys_.end(), std::greater<>());
-  return *kth;
+  return kth_largest(keys_, k - above);
 }
 
 }  // namespace tw

@@ -143,7 +143,7 @@ SparseView WireFormat::decode(ConstBytes bytes, size_t d, int from, SparseVector
     if (!ascend_below(room.indices.data(), n, d)) damaged();
   }
   read_values(bytes.data() + places, {room.values.data(), n});
-  return {room.index_span(), room.value_span()};
+  return room.view();
 }
 
 uint64_t WireFormat::expected_bytes(double messages, size_t entries, int ranks, size_t d) const {

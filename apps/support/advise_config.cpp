@@ -49,6 +49,8 @@ OptionTable AdviseConfig::table() {
   t.range(0, 4096);
   t.add(machine, "threads-per-rank", threads_per_rank, "0: cores / ranks");
   t.range(0, 4096);
+  t.add(machine, "comm-timeout", comm_timeout, "seconds to wait for another rank; 0: for ever");
+  t.range(0, kMost);
   t.add(machine, "steps", steps, "steps that are measured");
   t.range(1, 100000);
 

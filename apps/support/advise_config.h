@@ -28,6 +28,7 @@ struct AdviseConfig {
   double compute = 0, select = 0, gamma = 0, merge = 0;
   std::string precision = "auto";
   int64_t workers = 0, threads_per_rank = 0, steps = 5;
+  double comm_timeout = 60;
 
   // answer
   std::vector<int64_t> ranks{2, 4, 8, 16, 32, 64, 128, 1024, 65536};

@@ -1,15 +1,13 @@
 #include "apps/support/bench_comm.h"
 
 #include <algorithm>
-#include <cmath>
-#include <csignal>
 #include <cstdio>
-#include <cstring>
 #include <fstream>
 #include <memory>
 #include <optional>
 
-#include "apps/support/launch.h"
+#include "apps/support/bench_comm_cases.h"
+#include "apps/support/machine_costs.h"
 #include "apps/support/median.h"
 #include "apps/support/together.h"
 #include "comm/cost_model.h"
@@ -27,104 +25,10 @@ struct Options {
   int iterations = 10, warmup = 2, workers = 0, root = 0;
   std::string collective = "all", algorithm = "all", csv, link;
   int ranks_per_node = 1;
+  double density = 0.001, timeout = 60;
   bool simulate = false;
   std::vector<std::string> set;
 };
-
-/// The vectors of one rank; a collective works on the first elements.
-struct Vectors {
-  std::vector<float> data, scratch;
-  GatheredBlocks blocks;
-};
-
-/// Small integers, so that sums are exact whatever their order; other ones on every rank.
-float number(int rank, size_t i) {
-  return static_cast<float>(static_cast<int>((i * 7 + static_cast<size_t>(rank) * 13) % 101) - 50);
-}
-
-/// One collective by one algorithm.
-struct Case {
-  std::string collective, algorithm;
-  std::function<void(Context&, Communicator&, Vectors&, std::span<float>)> run;
-  /// What element i must be on `rank` afterwards, when that is defined.
-  std::function<bool(const Communicator&, const Vectors&, size_t i)> right;
-  double bus = 1;            ///< busbw / algbw: what the busiest port must carry, in sizes
-  DenseCost cost = nullptr;  ///< by the model; none for a black box
-};
-
-template <class Costs>
-DenseCost cost_of(const Costs& costs, const std::string& name) {
-  const auto found = costs.find(name);
-  return found == costs.end() ? nullptr : found->second;
-}
-
-float sum_at(const Communicator& comm, size_t i) {
-  float sum = 0;
-  for (int rank = 0; rank < comm.size(); ++rank) sum += number(rank, i);
-  return sum;
-}
-
-double allgather_cost(const Wire& wire, int ranks, double n) {
-  const double rounds = std::ceil(std::log2(static_cast<double>(ranks)));
-  return rounds * wire.alpha + (ranks - 1.0) / ranks * n * wire.beta;
-}
-
-std::vector<Case> all_cases(const Settings& settings, const Communicator& comm, int root) {
-  const bool mpi = std::string_view(comm.transport()) == "mpi";
-  const double others = (comm.size() - 1.0) / comm.size();
-  std::vector<Case> cases;
-  for (const auto& [name, entry] : broadcasts().entries()) {
-    if (name == "native" && !mpi) continue;
-    cases.push_back({"broadcast", name,
-                     [run = entry.factory(settings), root](Context& ctx, Communicator& c, Vectors&,
-                                                           std::span<float> data) {
-                       run(ctx, c, root, std::as_writable_bytes(data));
-                     },
-                     [root](const Communicator&, const Vectors& v, size_t i) {
-                       return v.data[i] == number(root, i);
-                     },
-                     1, cost_of(broadcast_costs(), name)});
-  }
-  for (const auto& [name, entry] : reduces().entries()) {
-    if (name == "native" && !mpi) continue;
-    cases.push_back({"reduce", name,
-                     [run = entry.factory(settings), root](Context& ctx, Communicator& c,
-                                                           Vectors& v, std::span<float> data) {
-                       run(ctx, c, root, data, v.scratch);
-                     },
-                     [root](const Communicator& c, const Vectors& v, size_t i) {
-                       return c.rank() != root || v.data[i] == sum_at(c, i);
-                     },
-                     1, cost_of(reduce_costs(), name)});
-  }
-  for (const auto& [name, entry] : allreduces().entries()) {
-    if (name == "native" && !mpi) continue;
-    cases.push_back(
-        {"allreduce", name,
-         [run = entry.factory(settings)](Context& ctx, Communicator& c, Vectors& v,
-                                         std::span<float> data) { run(ctx, c, data, v.scratch); },
-         [](const Communicator& c, const Vectors& v, size_t i) {
-           return v.data[i] == sum_at(c, i);
-         },
-         2 * others, cost_of(allreduce_costs(), name)});
-  }
-  cases.push_back({"allgather", "bruck",
-                   [](Context& ctx, Communicator& c, Vectors& v, std::span<float> data) {
-                     const ConstBytes mine = std::as_bytes(data.first(data.size() / c.size()));
-                     allgather(ctx, c, mine, mine.size(), v.blocks);
-                   },
-                   [](const Communicator& c, const Vectors& v, size_t i) {
-                     for (int rank = 0; rank < c.size(); ++rank) {
-                       if (i * sizeof(float) >= v.blocks[rank].size()) return true;
-                       float x = 0;
-                       std::memcpy(&x, v.blocks[rank].data() + i * sizeof(float), sizeof x);
-                       if (x != number(rank, i)) return false;
-                     }
-                     return true;
-                   },
-                   others, allgather_cost});
-  return cases;
-}
 
 /// What one line of the table says.
 struct Row {
@@ -139,17 +43,17 @@ class CommBench {
   CommBench(Communicator& comm, const Options& options, const std::optional<Wire>& link)
       : options_(options), ctx_(Device::cpu, 1), comm_(comm), link_(link) {}
 
-  /// Prints the table; how many elements were wrong.
-  size_t run();
+  /// Prints the table; SharedFault where elements came out wrong.
+  void run();
 
  private:
   /// One call: seconds on the slowest rank, bytes put on the wire by all.
   struct Call {
     double seconds = 0, bytes = 0;
   };
-  Call call(const Case& test, size_t n);
-  Row measure(const Case& test, size_t n);
-  void print(const Case& test, const Row& row, double model);
+  Call call(const CommCase& test, size_t n);
+  Row measure(const CommCase& test, size_t n);
+  void print(const CommCase& test, const Row& row, double model);
 
   template <class... Args>
   void say(fmt::format_string<Args...> text, Args&&... args) const {
@@ -160,17 +64,16 @@ class CommBench {
   Context ctx_;
   Communicator& comm_;
   std::optional<Wire> link_;
-  Vectors vectors_;
+  CommVectors vectors_;
   std::ofstream csv_;
 };
 
-CommBench::Call CommBench::call(const Case& test, size_t n) {
-  const std::span<float> data = std::span(vectors_.data).first(n);
-  for (size_t i = 0; i < n; ++i) data[i] = number(comm_.rank(), i);  // sums of sums would overflow
+CommBench::Call CommBench::call(const CommCase& test, size_t n) {
+  test.fill(comm_, vectors_, n);  // sums of sums would overflow
   barrier(ctx_, comm_);
   const uint64_t before = comm_.bytes_sent();
   const double start = comm_.now();
-  test.run(ctx_, comm_, vectors_, data);
+  test.run(ctx_, comm_, vectors_, n);
   const Call mine{comm_.now() - start, static_cast<double>(comm_.bytes_sent() - before)};
   Call all;
   for (const Call& one : gather(ctx_, comm_, mine)) {
@@ -180,11 +83,10 @@ CommBench::Call CommBench::call(const Case& test, size_t n) {
   return all;
 }
 
-Row CommBench::measure(const Case& test, size_t n) {
+Row CommBench::measure(const CommCase& test, size_t n) {
   Row row{.bytes = n * sizeof(float)};
   call(test, n);  // right first, then fast
-  size_t wrong = 0;
-  for (size_t i = 0; i < n; ++i) wrong += !test.right(comm_, vectors_, i);
+  const size_t wrong = test.wrong(ctx_, comm_, vectors_, n);
   for (const size_t w : gather(ctx_, comm_, wrong)) row.wrong += w;
   for (int i = 1; i < options_.warmup; ++i) call(test, n);
 
@@ -203,9 +105,9 @@ std::string cell(double value, const char* form) {
   return value > 0 ? fmt::format(fmt::runtime(form), value) : "-";
 }
 
-void CommBench::print(const Case& test, const Row& row, double model) {
+void CommBench::print(const CommCase& test, const Row& row, double model) {
   const double algbw = static_cast<double>(row.bytes) / row.seconds, busbw = algbw * test.bus;
-  say("{:<10} {:<7} {:>11} {:>11} {:>10.1f} {:>9.4f} {:>9.4f} {:>12} {:>10} {:>7}\n",
+  say("{:<10} {:<9} {:>11} {:>11} {:>10.1f} {:>9.4f} {:>9.4f} {:>12} {:>10} {:>7}\n",
       test.collective, test.algorithm, row.bytes, row.bytes / sizeof(float), row.seconds * 1e6,
       algbw * 1e-9, busbw * 1e-9, test.algorithm == "native" ? "-" : cell(row.sent, "{:.0f}"),
       cell(model * 1e6, "{:.1f}"), row.wrong);
@@ -217,17 +119,18 @@ void CommBench::print(const Case& test, const Row& row, double model) {
          << std::flush;
 }
 
-size_t CommBench::run() {
-  Settings settings = collective_settings();
-  std::vector<Case> cases;
+void CommBench::run() {
+  Settings settings = default_settings();
+  std::vector<CommCase> cases;
   agree(ctx_, comm_, [&] {
     for (const std::string& assignment : options_.set) settings.set_assignment(assignment);
     check(options_.root < comm_.size(), "[bench] root is {}; there are {} ranks", options_.root,
           comm_.size());
     check(options_.min_bytes <= options_.max_bytes,
           "[bench] -b is {} and -e is {}; nothing between", options_.min_bytes, options_.max_bytes);
-    cases = all_cases(settings, comm_, options_.root);
-    std::erase_if(cases, [&](const Case& c) {
+    cases = dense_cases(settings, comm_, options_.root);
+    std::ranges::move(sparse_cases(settings, options_.density), std::back_inserter(cases));
+    std::erase_if(cases, [&](const CommCase& c) {
       return (options_.collective != "all" && options_.collective != c.collective) ||
              (options_.algorithm != "all" && options_.algorithm != c.algorithm);
     });
@@ -241,21 +144,24 @@ size_t CommBench::run() {
     }
   });
   const size_t most = options_.max_bytes / sizeof(float);
-  vectors_.data.resize(most);
+  vectors_.data.resize(most + 1);
   vectors_.scratch.resize(most);
 
   const Wire wire = link_ ? *link_ : measure_wire(ctx_, comm_);
+  const Wire additions = measure_additions(ctx_, comm_, most, options_.density);
   say("{} ranks over {}; {} link: alpha {:.1f} us a message, {:.4f} GB/s\n"
       "us: median of {} calls, each the slowest rank's; algbw: size / time; busbw: algbw x what a "
       "port must carry,\n2(P-1)/P for allreduce, (P-1)/P for allgather (size: the gathered one), 1 "
       "for broadcast and reduce;\nbytes: on the wire, all ranks together; model: us by the cost "
-      "model at this alpha and bandwidth, additions free\n\n"
-      "{:<10} {:<7} {:>11} {:>11} {:>10} {:>9} {:>9} {:>12} {:>10} {:>7}\n",
+      "model at this alpha and bandwidth, additions free\nadditions here: gamma {:.3f} ns an "
+      "element added, {:.3f} ns a sparse entry merged\n\n"
+      "{:<10} {:<9} {:>11} {:>11} {:>10} {:>9} {:>9} {:>12} {:>10} {:>7}\n",
       comm_.size(), comm_.transport(), link_ ? "the" : "slowest", wire.alpha * 1e6,
-      4e-9 / std::max(wire.beta, 1e-15), options_.iterations, "collective", "by", "size B", "count",
-      "us", "algbw", "busbw", "bytes", "model us", "#wrong");
+      4e-9 / std::max(wire.beta, 1e-15), options_.iterations, additions.gamma * 1e9,
+      additions.merge * 1e9, "collective", "by", "size B", "count", "us", "algbw", "busbw", "bytes",
+      "model us", "#wrong");
   size_t wrong = 0;
-  for (const Case& test : cases)
+  for (const CommCase& test : cases)
     for (double bytes = static_cast<double>(options_.min_bytes);
          bytes <= static_cast<double>(options_.max_bytes); bytes *= options_.factor) {
       const size_t n = static_cast<size_t>(bytes) / sizeof(float);
@@ -264,11 +170,12 @@ size_t CommBench::run() {
       wrong += row.wrong;
     }
   if (csv_.is_open()) check<Fault>(csv_.good(), "[bench] writing {} failed", options_.csv);
-  return wrong;
+  check<SharedFault>(wrong == 0, "[bench] {} elements came out wrong", wrong);
 }
 
 /// The benchmark on the wires of `comm`, or on emulated links over them.
-size_t run_on(Communicator& comm, const Options& options) {
+void run_on(Communicator& comm, const Options& options) {
+  comm.set_timeout(options.timeout);
   if (options.link.empty()) return CommBench(comm, options, {}).run();
   Context ctx;
   std::unique_ptr<LinkCommunicator> linked;
@@ -279,31 +186,24 @@ size_t run_on(Communicator& comm, const Options& options) {
     wire = {.alpha = spec.latency, .beta = spec.seconds(sizeof(float)) - spec.latency};
     linked = std::make_unique<LinkCommunicator>(ctx, comm, spec, time);
   });
-  return CommBench(*linked, options, wire).run();
+  CommBench(*linked, options, wire).run();
 }
 
-int run_bench(Communicator& world, const Options& options) {
-  for (const int signal : {SIGINT, SIGTERM}) std::signal(signal, SIG_DFL);
+void run_bench(Communicator& world, const Options& options) {
   check(options.workers == 0 || !started_by_mpi(),
         "[bench] workers is {} under mpirun; the number of ranks is mpirun's -n here",
         options.workers);
   check(!options.simulate || !options.link.empty(),
         "[bench] a simulated clock needs a link to simulate; add --link, e.g. 1Gbit,0.4ms");
-  size_t wrong = 0;
-  if (options.workers <= 1) {
-    wrong = run_on(world, options);
-  } else {
-    run_on_threads(options.workers, [&](Communicator& comm) {
-      const size_t found = run_on(comm, options);
-      if (comm.rank() == 0) wrong = found;
-    });
-  }
-  return wrong == 0 ? 0 : 1;
+  if (options.workers <= 1)
+    run_on(world, options);
+  else
+    run_on_threads(options.workers, [&](Communicator& comm) { run_on(comm, options); });
 }
 
 }  // namespace
 
-void add_bench_comm(CLI::App& app, int& code) {
+void add_bench_comm(CLI::App& app, Communicator& world) {
   CLI::App* command = app.add_subcommand(
       "comm", "collectives: every algorithm over a range of sizes, checked, then timed");
   const auto options = std::make_shared<Options>();
@@ -325,9 +225,14 @@ void add_bench_comm(CLI::App& app, int& code) {
       ->check(CLI::Range(1, 1000000));
   command->add_option("--collective", options->collective)
       ->capture_default_str()
-      ->check(CLI::IsMember({"all", "broadcast", "reduce", "allreduce", "allgather"}));
-  command->add_option("--algorithm", options->algorithm, "ring, lp, mst, be, native or bruck")
+      ->check(CLI::IsMember({"all", "broadcast", "reduce", "allreduce", "allgather", "sparse"}));
+  command
+      ->add_option("--algorithm", options->algorithm,
+                   "ring, lp, mst, be, native, bruck; allgather, gtopk, oktopk, exact")
       ->capture_default_str();
+  command->add_option("--density", options->density, "of the sparse exchanges' entries")
+      ->capture_default_str()
+      ->check(CLI::Range(1e-9, 1.0));
   command->add_option("--root", options->root, "of broadcast and reduce")
       ->capture_default_str()
       ->check(CLI::NonNegativeNumber);
@@ -340,11 +245,15 @@ void add_bench_comm(CLI::App& app, int& code) {
       ->check(CLI::Range(1, 4096));
   command->add_flag("--simulated-clock", options->simulate,
                     "compute the emulated link's seconds instead of waiting for them");
-  command->add_option("--set", options->set, "a collective's own option, e.g. lp.block=65536");
+  command
+      ->add_option("--comm-timeout", options->timeout,
+                   "seconds to wait for another rank; 0: for ever")
+      ->capture_default_str()
+      ->check(CLI::NonNegativeNumber);
+  command->add_option("--set", options->set,
+                      "an option of a collective or exchange, e.g. lp.block=65536");
   command->add_option("--csv", options->csv, "also write the table to this file");
-  command->callback([options, &code] {
-    code = run_program([&](Communicator& world) { return run_bench(world, *options); });
-  });
+  command->callback([options, &world] { run_bench(world, *options); });
 }
 
 }  // namespace tw

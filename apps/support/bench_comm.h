@@ -3,9 +3,11 @@
 
 #include <CLI/CLI.hpp>
 
+#include "comm/communicator.h"
+
 namespace tw {
 
-/// Adds the subcommand; when chosen it runs and leaves its exit code in `code`.
-void add_bench_comm(CLI::App& app, int& code);
+/// Adds the subcommand, which runs on the ranks of `world` or on threads.
+void add_bench_comm(CLI::App& app, Communicator& world);
 
 }  // namespace tw

@@ -6,9 +6,9 @@
 #include <nlohmann/json.hpp>
 
 #include "apps/support/median.h"
-#include "apps/support/stopwatch.h"
 #include "data/image_folder.h"
 #include "data/loader.h"
+#include "engine/stopwatch.h"
 
 namespace tw {
 

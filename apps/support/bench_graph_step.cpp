@@ -2,8 +2,8 @@
 
 #include "apps/support/graph_step.h"
 #include "apps/support/median.h"
-#include "apps/support/stopwatch.h"
 #include "engine/rng.h"
+#include "engine/stopwatch.h"
 
 namespace tw {
 

@@ -4,10 +4,10 @@
 
 #include "apps/support/distributions.h"
 #include "apps/support/median.h"
-#include "apps/support/stopwatch.h"
 #include "engine/buffer.h"
 #include "engine/ops/vector.h"
 #include "engine/simd.h"
+#include "engine/stopwatch.h"
 #include "sparsify/selector.h"
 
 #if defined(__x86_64__)

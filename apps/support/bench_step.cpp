@@ -7,9 +7,9 @@
 
 #include "apps/support/bench_graph_step.h"
 #include "apps/support/median.h"
-#include "apps/support/stopwatch.h"
 #include "comm/transports.h"
 #include "engine/rng.h"
+#include "engine/stopwatch.h"
 #include "models/model.h"
 #include "sparsify/sync_sgd.h"
 

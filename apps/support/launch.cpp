@@ -1,7 +1,9 @@
 #include "apps/support/launch.h"
 
+#include <CLI/CLI.hpp>
 #include <csignal>
 #include <cstdio>
+#include <sstream>
 
 #include "apps/support/options.h"
 #include "comm/transports.h"
@@ -26,7 +28,14 @@ int report(const std::exception& error, bool speaks, int code) {
 
 }  // namespace
 
-const std::atomic<bool>& stop_signal() { return stop_requested; }
+const std::atomic<bool>& stop_signal() {
+  static const bool installed = [] {
+    for (const int signal : {SIGINT, SIGTERM}) std::signal(signal, on_signal);
+    return true;
+  }();
+  static_cast<void>(installed);
+  return stop_requested;
+}
 
 int run_program(const std::function<int(Communicator&)>& body) {
   std::unique_ptr<Communicator> world;
@@ -34,8 +43,6 @@ int run_program(const std::function<int(Communicator&)>& body) {
   int code = 0;
   try {
     world = mpi ? make_mpi_communicator() : make_self_communicator();
-    std::signal(SIGINT, on_signal);
-    std::signal(SIGTERM, on_signal);
     code = body(*world);
   } catch (const HelpText& help) {
     if (!world || world->rank() == 0) fmt::print("{}", help.text);
@@ -49,6 +56,19 @@ int run_program(const std::function<int(Communicator&)>& body) {
   }
   world.reset();
   return mpi ? finish_mpi(code) : code;
+}
+
+int run_options(CLI::App& app, int argc, char** argv, const Communicator& world) {
+  try {
+    app.parse(argc, argv);
+    return 0;
+  } catch (const CLI::ParseError& error) {
+    std::ostringstream help, mistake;
+    const int code = app.exit(error, help, mistake);
+    if (world.rank() == 0) fmt::print("{}", help.str());
+    if (world.rank() == 0) fmt::print(stderr, "{}", mistake.str());
+    return code == 0 ? 0 : 2;
+  }
 }
 
 }  // namespace tw

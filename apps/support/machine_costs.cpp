@@ -3,11 +3,11 @@
 #include <algorithm>
 
 #include "apps/support/median.h"
-#include "apps/support/stopwatch.h"
 #include "apps/support/together.h"
 #include "comm/transports.h"
 #include "engine/ops/vector.h"
 #include "engine/rng.h"
+#include "engine/stopwatch.h"
 #include "sparsify/sparse_sum.h"
 #include "sparsify/sync_sgd.h"
 

@@ -10,7 +10,7 @@
 namespace tw {
 
 void report_plan(Console& console, const TrainConfig& config, const DataSplit& data,
-                 const Model& model, const Planner::Memory& memory, const SgdConfig& sgd,
+                 const Model& model, const Planner::Memory& memory, const Algorithm& algorithm,
                  int ranks);
 
 }  // namespace tw

@@ -14,10 +14,10 @@
 #include "apps/support/schedule.h"
 #include "apps/support/skipped.h"
 #include "apps/support/step_log.h"
-#include "apps/support/stopwatch.h"
 #include "apps/support/summary.h"
 #include "apps/support/together.h"
 #include "data/loader.h"
+#include "engine/stopwatch.h"
 #include "engine/weights.h"
 #include "models/model.h"
 #include "sparsify/sync_sgd.h"
@@ -122,7 +122,8 @@ void Run::prepare() {
 
   const Planner::Memory memory = plan();
   const SgdConfig sgd = config_.sgd();
-  report_plan(console_, config_, data_, model_, memory, sgd, comm_.size());
+  report_plan(console_, config_, data_, model_, memory,
+              resolve_algorithm(host_.ctx(), sgd, config_.settings), comm_.size());
   if (config_.dry_run) return;
 
   agree(host_.ctx(), comm_, [&] {
@@ -216,7 +217,6 @@ StepRecord Run::train_step() {
 
   if (gradients_ && at_.step % config_.analyze_every == 0)
     gradients_->add(host_.ctx(), host_.arena().gradients(), sgd_->residual(), record.density);
-  watch.lap();
   const StepReport report = sgd_->finish();
   watch.lap();
   host_.publish_values();

@@ -15,4 +15,11 @@ std::unique_ptr<Linear> Linear::create(Context& ctx, const LinearShape& s) {
   return linear_bodies(ctx.device(), ctx, s);
 }
 
+void Linear::expect(const char* what, const Tensor& tensor, int64_t columns, DType dtype) const {
+  if (tensor.shape[0] != shape_.batch || tensor.numel() != shape_.batch * columns ||
+      tensor.dtype != dtype) [[unlikely]]
+    fail("[linear] {} is {} {}; expected {} ({}, {})", what, name(tensor.dtype), tensor.shape,
+         name(dtype), shape_.batch, columns);
+}
+
 }  // namespace tw::ops

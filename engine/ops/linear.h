@@ -31,6 +31,13 @@ class Linear {
   /// Writes, or with `accumulate` adds to, dw (fp32 [out, in]) and dbias (fp32 [out]).
   virtual void backward_weights(Context& ctx, const Tensor& x, const Tensor& dy, const Tensor& dw,
                                 const Tensor& dbias, bool accumulate) = 0;
+
+ protected:
+  explicit Linear(const LinearShape& shape) : shape_(shape) {}
+  /// x may still be [N,H,W,C]: only rows and their length matter.
+  void expect(const char* what, const Tensor& tensor, int64_t columns, DType dtype) const;
+
+  LinearShape shape_;
 };
 
 using LinearFactory = std::unique_ptr<Linear>(Context&, const LinearShape&);

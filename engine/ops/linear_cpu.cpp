@@ -48,20 +48,11 @@ class LinearCpu final : public Linear {
   }
 
  private:
-  // x may still be [N,H,W,C]: only rows and their length matter
-  void expect(const char* what, const Tensor& tensor, int64_t columns, DType dtype) const {
-    if (tensor.shape[0] != shape_.batch || tensor.numel() != shape_.batch * columns ||
-        tensor.dtype != dtype) [[unlikely]]
-      fail("[linear] {} is {} {}; expected {} ({}, {})", what, name(tensor.dtype), tensor.shape,
-           name(dtype), shape_.batch, columns);
-  }
-
-  LinearShape shape_;
   PackedWeights weights_;
   Kernel forward_, backward_data_, backward_weights_;
 };
 
-LinearCpu::LinearCpu(Context& ctx, const LinearShape& s) : shape_(s) {
+LinearCpu::LinearCpu(Context& ctx, const LinearShape& s) : Linear(s) {
   const dnnl::engine& engine = ctx.native<CpuNative>().engine;
   const Type inside = type(s.dtype), outside = type(s.out_dtype);
   const Desc x({s.batch, s.in_features}, inside, Tag::ab);

@@ -41,7 +41,7 @@ void multiply(Context& ctx, const Factor& a, const Factor& b, int64_t rows, int6
 
 class LinearCuda final : public Linear {
  public:
-  explicit LinearCuda(const LinearShape& shape) : shape_(shape) {}
+  explicit LinearCuda(const LinearShape& shape) : Linear(shape) {}
 
   // [y in fp32 or dy in x's dtype][sums]
   size_t scratch_bytes() const override {
@@ -109,16 +109,6 @@ class LinearCuda final : public Linear {
     convert(ctx, dy, converted);
     return converted;
   }
-
-  // x may still be [N,H,W,C]: only rows and their length matter
-  void expect(const char* what, const Tensor& tensor, int64_t columns, DType dtype) const {
-    if (tensor.shape[0] != shape_.batch || tensor.numel() != shape_.batch * columns ||
-        tensor.dtype != dtype) [[unlikely]]
-      fail("[linear] {} is {} {}; expected {} ({}, {})", what, name(tensor.dtype), tensor.shape,
-           name(dtype), shape_.batch, columns);
-  }
-
-  LinearShape shape_;
 };
 
 std::unique_ptr<Linear> create_cuda(Context& ctx, const LinearShape& shape) {

@@ -78,9 +78,11 @@ TEST(BenchComm, ChecksAndTimesEveryCollective) {
   const Ended ended =
       bench_comm("--workers 3 -b 64 -e 4K -f 8 -n 1 -w 1 --link 1Gbit,0.4ms --simulated-clock");
   EXPECT_EQ(ended.code, 0) << ended.output;
-  for (const char* text : {"broadcast  be", "broadcast  lp", "broadcast  mst", "reduce     be",
-                           "reduce     lp", "reduce     mst", "allreduce  be", "allreduce  lp",
-                           "allreduce  mst", "allreduce  ring", "allgather  bruck", "#wrong"})
+  for (const char* text :
+       {"broadcast  be", "broadcast  lp", "broadcast  mst", "reduce     be", "reduce     lp",
+        "reduce     mst", "allreduce  be", "allreduce  lp", "allreduce  mst", "allreduce  ring",
+        "allgather  bruck", "sparse     allgather", "sparse     gtopk", "sparse     oktopk",
+        "sparse     exact", "gamma", "#wrong"})
     EXPECT_TRUE(ended.says(text)) << text << " is missing in\n" << ended.output;
 }
 

@@ -38,8 +38,7 @@ Merged merge(const Entries& a, const Entries& b, size_t k) {
   const SparseVector left = sparse(a), right = sparse(b);
   std::vector<float> residual(1000);
   SparseVector out;
-  SparseMerge()({left.index_span(), left.value_span()}, {right.index_span(), right.value_span()}, k,
-                residual, out);
+  SparseMerge()(left.view(), right.view(), k, residual, out);
   Merged result{.kept = entries(out), .pruned = {}};
   for (uint32_t i = 0; i < residual.size(); ++i)
     if (residual[i] != 0) result.pruned[i] = residual[i];
@@ -70,7 +69,7 @@ TEST(SparseMerge, EmptySidesAndNoResidual) {
   EXPECT_EQ(merge({}, {{0, 1.0f}, {999, 2.0f}}, 1).kept, (Entries{{999, 2.0f}}));
   const SparseVector a = sparse({{1, 1.0f}, {2, 2.0f}});
   SparseVector out;
-  SparseMerge()({a.index_span(), a.value_span()}, {}, 1, {}, out);
+  SparseMerge()(a.view(), {}, 1, {}, out);
   EXPECT_EQ(entries(out), (Entries{{2, 2.0f}}));
 }
 

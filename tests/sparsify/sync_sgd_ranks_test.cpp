@@ -89,6 +89,39 @@ TEST(SyncSgd, ReportsWhatAStepDid) {
   });
 }
 
+TEST(SyncSgd, CountsWhatTravelledNotWhatTheWireRoundedAway) {
+  run_ranks(2, [](Context& ctx, Communicator& comm) {
+    Settings settings = default_settings();
+    settings.set("wire.values", "fp16");
+    SgdRig rig(ctx, comm, 1000, {.sparsifier = "topk"}, settings);
+    std::ranges::fill(rig.arena.gradients(), 1e-12f);
+    rig.arena.gradients()[7] = 1;
+    const StepReport report = rig.sgd->step({.density = 0.01});
+    EXPECT_EQ(report.k, 10u);
+    EXPECT_EQ(report.nnz, 1u);
+  });
+}
+
+TEST(SyncSgd, SendsTheBytesOfThePlan) {
+  for (int ranks : kRankCounts)
+    run_ranks(ranks, [](Context& ctx, Communicator& comm) {
+      for (const char* sparsifier : {"dense", "topk", "randk"})
+        for (const char* seed : {"worker", "shared"})
+          for (const char* scope : {"model", "layer"}) {
+            Settings settings = default_settings();
+            settings.set("randk.seed", seed);
+            const SgdConfig config{.sparsifier = sparsifier, .scope = scope};
+            SgdRig rig(ctx, comm, 1000, config, settings);
+            const StepReport report = rig.step(rounding_kind(), {.density = 0.05});
+            const Algorithm algorithm = resolve_algorithm(ctx, config, settings);
+            EXPECT_EQ(
+                sum_over_ranks(ctx, comm, report.bytes_sent),
+                SyncSgd::wire_bytes(algorithm, config, settings, rig.arena, comm.size(), 0.05))
+                << sparsifier << " " << seed << " " << scope;
+          }
+    });
+}
+
 TEST(SyncSgd, EveryEntryTravelsInTheEnd) {
   // one large gradient, then zeros: the residual is sent piece by piece, largest first
   run_ranks(1, [](Context& ctx, Communicator& comm) {

@@ -40,8 +40,6 @@ SparseVector random_entries(size_t d, double density, uint64_t seed) {
   return v;
 }
 
-SparseView view(const SparseVector& v) { return {v.index_span(), v.value_span()}; }
-
 std::vector<std::byte> encoded(const WireFormat& wire, const SparseView& entries) {
   std::vector<std::byte> bytes(wire.bound(entries.indices.size()));
   bytes.resize(wire.encode(entries, bytes.data()));
@@ -51,7 +49,7 @@ std::vector<std::byte> encoded(const WireFormat& wire, const SparseView& entries
 void expect_round_trip(const WireFormat& wire, SparseVector v, size_t d) {
   std::vector<float> residual(d);
   wire.round(v, residual);
-  const std::vector<std::byte> bytes = encoded(wire, view(v));
+  const std::vector<std::byte> bytes = encoded(wire, v.view());
   SparseVector room;
   const SparseView back = wire.decode(bytes, d, 0, room);
   EXPECT_TRUE(std::ranges::equal(back.indices, v.index_span()));
@@ -78,7 +76,7 @@ TEST(Wire, FarAndUnevenIndices) {
     }
     v.indices[299] = UINT32_MAX - 1;
     SparseVector room;
-    const std::vector<std::byte> bytes = encoded(wire, view(v));
+    const std::vector<std::byte> bytes = encoded(wire, v.view());
     EXPECT_TRUE(std::ranges::equal(wire.decode(bytes, d, 0, room).indices, v.index_span()));
   }
 }
@@ -117,7 +115,7 @@ TEST(Wire, BytesAreAsDocumented) {
   const SparseVector v = random_entries(1 << 20, 1e-3, 7);
   const double n = static_cast<double>(v.count);
   const auto per_entry = [&](Values values, Indices indices) {
-    return static_cast<double>(encoded(WireFormat(values, indices), view(v)).size()) / n;
+    return static_cast<double>(encoded(WireFormat(values, indices), v.view()).size()) / n;
   };
   EXPECT_EQ(per_entry(Values::f32, Indices::plain), 8);
   EXPECT_EQ(per_entry(Values::bf16, Indices::plain), 6);
@@ -139,7 +137,7 @@ TEST(Wire, AutoIsNeverMuchLongerThanPlain) {
     v.reserve(n + 1);
     for (uint32_t i = 0; i < n; ++i) v.indices[i] = i * 0x20000000u, v.values[i] = 1;
     v.count = n;
-    EXPECT_LE(encoded(WireFormat(Values::f32, Indices::shorter), view(v)).size(), 8 * n + 4);
+    EXPECT_LE(encoded(WireFormat(Values::f32, Indices::shorter), v.view()).size(), 8 * n + 4);
   }
 }
 
@@ -150,7 +148,7 @@ TEST(Wire, DamagedBytesAreToldAndNeverReadBeyond) {
   for (const WireFormat& wire : formats()) {
     SparseVector v = random_entries(d, 0.05, 3);
     wire.round(v, {});
-    const std::vector<std::byte> whole = encoded(wire, view(v));
+    const std::vector<std::byte> whole = encoded(wire, v.view());
     for (uint32_t trial = 0; trial < 3000; ++trial) {
       const auto r = philox(trial);
       std::vector<std::byte> bytes = whole;
@@ -192,7 +190,7 @@ TEST(Wire, EncodesAndDecodesFastEnough) {
     std::vector<double> encode, decode;
     for (int i = 0; i < 9; ++i) {
       const auto start = std::chrono::steady_clock::now();
-      size = wire.encode(view(v), bytes.data());
+      size = wire.encode(v.view(), bytes.data());
       const auto middle = std::chrono::steady_clock::now();
       wire.decode({bytes.data(), size}, 25'600'000, 0, room);
       const auto end = std::chrono::steady_clock::now();
