@@ -22,7 +22,7 @@ namespace {
 struct Options {
   size_t min_bytes = 1 << 10, max_bytes = 16 << 20;
   double factor = 4;
-  int iterations = 10, warmup = 2, workers = 0, root = 0;
+  int iterations = 10, calls = 1, warmup = 2, workers = 0, root = 0;
   std::string collective = "all", algorithm = "all", csv, link;
   int ranks_per_node = 1;
   double density = 0.001, timeout = 60;
@@ -47,11 +47,11 @@ class CommBench {
   void run();
 
  private:
-  /// One call: seconds on the slowest rank, bytes put on the wire by all.
+  /// A call, the mean of several back to back: seconds on the slowest rank, bytes of all.
   struct Call {
     double seconds = 0, bytes = 0;
   };
-  Call call(const CommCase& test, size_t n);
+  Call call(const CommCase& test, size_t n, int times);
   Row measure(const CommCase& test, size_t n);
   void print(const CommCase& test, const Row& row, double model);
 
@@ -68,13 +68,14 @@ class CommBench {
   std::ofstream csv_;
 };
 
-CommBench::Call CommBench::call(const CommCase& test, size_t n) {
+CommBench::Call CommBench::call(const CommCase& test, size_t n, int times) {
   test.fill(comm_, vectors_, n);  // sums of sums would overflow
   barrier(ctx_, comm_);
   const uint64_t before = comm_.bytes_sent();
   const double start = comm_.now();
-  test.run(ctx_, comm_, vectors_, n);
-  const Call mine{comm_.now() - start, static_cast<double>(comm_.bytes_sent() - before)};
+  for (int i = 0; i < times; ++i) test.run(ctx_, comm_, vectors_, n);
+  const Call mine{(comm_.now() - start) / times,
+                  static_cast<double>(comm_.bytes_sent() - before) / times};
   Call all;
   for (const Call& one : gather(ctx_, comm_, mine)) {
     all.seconds = std::max(all.seconds, one.seconds);
@@ -85,14 +86,14 @@ CommBench::Call CommBench::call(const CommCase& test, size_t n) {
 
 Row CommBench::measure(const CommCase& test, size_t n) {
   Row row{.bytes = n * sizeof(float)};
-  call(test, n);  // right first, then fast
+  call(test, n, 1);  // right first, then fast
   const size_t wrong = test.wrong(ctx_, comm_, vectors_, n);
   for (const size_t w : gather(ctx_, comm_, wrong)) row.wrong += w;
-  for (int i = 1; i < options_.warmup; ++i) call(test, n);
+  for (int i = 1; i < options_.warmup; ++i) call(test, n, 1);
 
   std::vector<double> seconds;
   for (int i = 0; i < options_.iterations; ++i) {
-    const Call one = call(test, n);
+    const Call one = call(test, n, options_.calls);
     seconds.push_back(one.seconds);
     row.sent = one.bytes;
   }
@@ -150,14 +151,15 @@ void CommBench::run() {
   const Wire wire = link_ ? *link_ : measure_wire(ctx_, comm_);
   const Wire additions = measure_additions(ctx_, comm_, most, options_.density);
   say("{} ranks over {}; {} link: alpha {:.1f} us a message, {:.4f} GB/s\n"
-      "us: median of {} calls, each the slowest rank's; algbw: size / time; busbw: algbw x what a "
+      "us: median of {} x {} calls back to back, each the slowest rank's; algbw: size / time; "
+      "busbw: algbw x what a "
       "port must carry,\n2(P-1)/P for allreduce, (P-1)/P for allgather (size: the gathered one), 1 "
       "for broadcast and reduce;\nbytes: on the wire, all ranks together; model: us by the cost "
       "model at this alpha and bandwidth, additions free\nadditions here: gamma {:.3f} ns an "
       "element added, {:.3f} ns a sparse entry merged\n\n"
       "{:<10} {:<9} {:>11} {:>11} {:>10} {:>9} {:>9} {:>12} {:>10} {:>7}\n",
       comm_.size(), comm_.transport(), link_ ? "the" : "slowest", wire.alpha * 1e6,
-      4e-9 / std::max(wire.beta, 1e-15), options_.iterations, additions.gamma * 1e9,
+      4e-9 / std::max(wire.beta, 1e-15), options_.iterations, options_.calls, additions.gamma * 1e9,
       additions.merge * 1e9, "collective", "by", "size B", "count", "us", "algbw", "busbw", "bytes",
       "model us", "#wrong");
   size_t wrong = 0;
@@ -217,7 +219,12 @@ void add_bench_comm(CLI::App& app, Communicator& world) {
   command->add_option("-f,--factor", options->factor, "from one size to the next")
       ->capture_default_str()
       ->check(CLI::Range(1.01, 1e6));
-  command->add_option("-n,--iterations", options->iterations, "timed calls")
+  command->add_option("-n,--iterations", options->iterations, "measurements; the median counts")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 1000000));
+  command
+      ->add_option("-c,--calls", options->calls,
+                   "calls back to back in one measurement, e.g. to drain a link's token bucket")
       ->capture_default_str()
       ->check(CLI::Range(1, 1000000));
   command->add_option("-w,--warmup", options->warmup, "calls before them; the first is checked")

@@ -1,0 +1,194 @@
+#!/usr/bin/env python3
+"""Measures exchanges on slow links beside the cost model, and prints Markdown tables.
+
+usage: results_links.py [-b BUILD/bin] TABLE...
+
+    exchanges    seconds of an exchange of 25.6 M parameters, 1 Gbit/s, simulated clock,
+                 P = 4, 8, 16
+    broadcast    LP, BE and MST, 100 MB, 1 and 10 Gbit/s, simulated clock, P = 2 and 8
+    blocks       LP's broadcast over its block size, P = 8, beside the formula
+    namespaces   the same exchanges over real TCP in four network namespaces, and LP beside
+                 MPI's own broadcast (root; scripts/netns_bench.sh says what it needs)
+    training     seconds an iteration of every algorithm, trained on emulated links, beside what
+                 `advise` predicts (an hour; wants a machine that does nothing else)
+"""
+
+import argparse
+import csv
+import statistics
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+PARAMETERS = 25_600_000
+
+
+def run(*command):
+    """Runs a command; its mistakes are ours."""
+    done = subprocess.run([str(word) for word in command], capture_output=True, text=True)
+    if done.returncode != 0:
+        sys.exit(f"error: {' '.join(map(str, command))}\n{done.stdout}{done.stderr}")
+    return done.stdout
+
+
+def table(head, rows):
+    """Prints a Markdown table."""
+    for cells in (head, ["---"] * len(head), *rows):
+        print("| " + " | ".join(str(cell) for cell in cells) + " |")
+    print(flush=True)
+
+
+def read_csv(path):
+    with open(path, encoding="utf-8") as file:
+        return list(csv.DictReader(file))
+
+
+class Bench:
+    """`bench comm`, whose CSV comes back as a list of rows."""
+
+    def __init__(self, binaries):
+        self.program = binaries / "bench"
+
+    def __call__(self, *options, before=()):
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "rows.csv"
+            run(*before, self.program, "comm", "--csv", path, *options)
+            return read_csv(path)
+
+    def simulated(self, ranks, link, size, *options):
+        return self("--workers", ranks, "--link", link, "--simulated-clock", "-b", size, "-e",
+                    size, "-n", 1, "-w", 2, *options)
+
+
+def ratio(row):
+    return float(row["seconds"]) / float(row["model_seconds"])
+
+
+def exchanges(bench):
+    """Line by line: measured, predicted, and the ratios the papers speak of."""
+    rows, seconds = [], {}
+    kinds = [("allreduce", "ring"), ("allreduce", "lp"), ("sparse", "allgather"),
+             ("sparse", "gtopk"), ("sparse", "oktopk")]
+    for ranks in (4, 8, 16):
+        for collective, algorithm in kinds:
+            row = bench.simulated(ranks, "1Gbit,0.4ms", 4 * PARAMETERS, "--collective", collective,
+                                  "--algorithm", algorithm)[0]
+            seconds[ranks, algorithm] = float(row["seconds"])
+            rows.append((ranks, f"{collective} {algorithm}", f"{1e3 * float(row['seconds']):.2f}",
+                         f"{1e3 * float(row['model_seconds']):.2f}", f"{ratio(row):.3f}"))
+    print(f"{PARAMETERS} parameters, density 0.001, 1 Gbit/s, 0.4 ms, simulated clock\n")
+    table(("P", "exchange", "wire ms", "model ms", "ratio"), rows)
+    table(("P", "dense ring : topk", "topk : gtopk", "dense ring : gtopk"),
+          [(p, f"{seconds[p, 'ring'] / seconds[p, 'allgather']:.0f}",
+            f"{seconds[p, 'allgather'] / seconds[p, 'gtopk']:.2f}",
+            f"{seconds[p, 'ring'] / seconds[p, 'gtopk']:.0f}") for p in (4, 8, 16)])
+
+
+def broadcast(bench):
+    rows = []
+    for link in ("1Gbit,0.4ms", "10Gbit,0.4ms"):
+        two = {row["algorithm"]: float(row["seconds"]) for row in
+               bench.simulated(2, link, 100_000_000, "--collective", "broadcast")}
+        eight = {row["algorithm"]: float(row["seconds"]) for row in
+                 bench.simulated(8, link, 100_000_000, "--collective", "broadcast")}
+        rows += [(link, name, f"{two[name]:.4f}", f"{eight[name]:.4f}",
+                  f"{eight[name] / two['lp']:.3f}", f"{eight[name] / eight['lp']:.2f}")
+                 for name in ("lp", "be", "mst")]
+    print("Broadcast of 100 MB, simulated clock\n")
+    table(("link", "by", "P = 2, s", "P = 8, s", "over lp at P = 2", "over lp at P = 8"), rows)
+
+
+def blocks(bench):
+    """The U: blocks around the formula's, which `auto` takes."""
+    alpha, beta, ranks, elements = 4e-4, 3.2e-8, 8, 25_000_000
+    best = (elements * alpha / ((ranks - 2) * beta)) ** 0.5
+    rows = []
+    for factor in (1 / 16, 1 / 8, 1 / 4, 1 / 2, 1, 2, 4, 8, 16):
+        row = bench.simulated(ranks, "1Gbit,0.4ms", 4 * elements, "--collective", "broadcast",
+                              "--algorithm", "lp", "--set", f"lp.block={round(best * factor)}")[0]
+        rows.append((round(best * factor), f"{factor:g}", f"{float(row['seconds']):.4f}"))
+    print(f"LP broadcast of 100 MB to 7 others, 1 Gbit/s, 0.4 ms; by the formula {best:.0f}\n")
+    table(("block, elements", "of the formula's", "seconds"), rows)
+
+
+def namespaces(bench):
+    before = [ROOT / "scripts" / "netns_bench.sh", "-n", 4, "-r", "1gbit"]
+    rows = []
+    # calls enough that the first 256 kB, which tc lets pass at once, are a small part; as many
+    # entries as above, of a short vector: its zeroing and summing is no time on the wire
+    short = PARAMETERS // 100
+    for collective, algorithm, size, calls in (
+            ("allreduce", "ring", "16M", 4), ("allreduce", "lp", "16M", 4),
+            ("sparse", "allgather", 4 * short, 100), ("sparse", "gtopk", 4 * short, 100)):
+        row = bench("-b", size, "-e", size, "-n", 5, "-w", 1, "-c", calls, "--density", 0.1,
+                    "--collective", collective, "--algorithm", algorithm, before=before)[0]
+        rows.append((f"{collective} {algorithm}", row["wire_bytes"],
+                     f"{1e3 * float(row['seconds']):.2f}",
+                     f"{1e3 * float(row['model_seconds']):.2f}", f"{ratio(row):.2f}"))
+    print("Four network namespaces at 1 Gbit/s, TCP; model: at the latency and bandwidth that a "
+          "ping-pong finds there\n")
+    table(("exchange", "bytes on the wire", "ms", "model ms", "ratio"), rows)
+
+    native = {}
+    for row in bench("-b", "1M", "-e", "64M", "-f", 8, "-n", 5, "-w", 1, "--collective", "all",
+                     before=before):
+        native.setdefault((row["collective"], row["bytes"]), {})[row["algorithm"]] = row["seconds"]
+    names = ("lp", "be", "mst", "ring", "native")
+    table(("collective", "bytes", *(f"{name}, ms" for name in names), "native : lp"),
+          [(what, size, *(f"{1e3 * float(by[name]):.1f}" if name in by else "" for name in names),
+            f"{float(by['native']) / float(by['lp']):.2f}")
+           for (what, size), by in native.items() if "native" in by])
+
+
+def one_training(binaries, model, ranks, link, algorithm, collective, steps):
+    """Median seconds of an iteration, and of the exchange in it."""
+    with tempfile.TemporaryDirectory() as folder:
+        flags = ["--sparsifier", algorithm] + (["--allreduce", collective] if collective else [])
+        run(binaries / "train", "--model", model, "--workers", ranks, "--link", link,
+            "--batch-size", 32, "--density", 0.001, "--dataset", "shapes", "--epochs", 1,
+            "--max-steps", steps, "--eval-every", 1000, "--output-dir", folder, "--name", "run",
+            *flags)
+        rows = read_csv(Path(folder) / "run" / "steps.csv")[3:]
+        return (statistics.median(float(row["seconds"]) for row in rows),
+                statistics.median(float(row["sec_exchange"]) for row in rows))
+
+
+def training(binaries):
+    for model in ("resnet20", "vgg16"):
+        for ranks, link in ((4, "1Gbit,0.4ms"), (8, "1Gbit,0.4ms"), (4, "10Gbit,0.4ms")):
+            with tempfile.TemporaryDirectory() as folder:
+                path = Path(folder) / "advice.csv"
+                run(binaries / "advise", "--model", model, "--workers", ranks, "--link", link,
+                    "--ranks", ranks, "--batch-size", 32, "--csv", path)
+                advice = read_csv(path)
+            rows = []
+            for known in advice:
+                measured, exchange = one_training(binaries, model, ranks, link,
+                                                  known["sparsifier"], known["collective"], 12)
+                predicted = float(known["iteration_seconds"])
+                wire = float(known["exchange_seconds"])
+                rows.append((known["sparsifier"], known["collective"], f"{measured:.4f}",
+                             f"{predicted:.4f}", f"{measured / predicted:.2f}", f"{exchange:.4f}",
+                             f"{wire:.4f}", f"{exchange / wire:.2f}" if wire else ""))
+            print(f"{model}, P = {ranks}, {link}, 32 images a rank\n")
+            table(("sparsifier", "by", "s an iteration", "advised", "ratio", "exchange s",
+                   "advised", "ratio"), rows)
+
+
+def main():
+    tables = {"exchanges": exchanges, "broadcast": broadcast, "blocks": blocks,
+              "namespaces": namespaces, "training": training}
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("-b", "--binaries", type=Path, default=ROOT / "build" / "bin")
+    parser.add_argument("tables", nargs="+", choices=list(tables), metavar="TABLE")
+    options = parser.parse_args()
+    for name in options.tables:
+        of = options.binaries if name == "training" else Bench(options.binaries)
+        tables[name](of)
+
+
+if __name__ == "__main__":
+    main()
