@@ -20,6 +20,7 @@ using Bytes = std::span<std::byte>;
 using ConstBytes = std::span<const std::byte>;
 
 class Doing;
+class NativeCollectives;
 
 /// The fault of a rank that has waited for another one for longer than it may.
 class WaitedTooLong : public Fault {
@@ -67,6 +68,13 @@ class Communicator {
 
   /// Tells the other ranks that this one gives up, so that none waits for it for ever.
   virtual void abort(const char* reason) = 0;
+  /// Throws when another rank is known to have given up; for who waits elsewhere meanwhile.
+  virtual void expect_company() const {}
+
+  /// What the transport's library does by itself; null where it does nothing.
+  virtual NativeCollectives* native() { return nullptr; }
+  /// The number of the GPU that this rank computes on, where the transport ties it to one; else -1.
+  virtual int gpu() const { return -1; }
 
  protected:
   virtual size_t do_exchange(Context& ctx, int to, ConstBytes out, int from, Bytes in) = 0;

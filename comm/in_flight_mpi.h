@@ -36,7 +36,6 @@ class InFlight {
 
  private:
   bool test();
-  bool test(int times);
 
   std::array<MPI_Request, 2> requests_{MPI_REQUEST_NULL, MPI_REQUEST_NULL};  // receive, send
   std::array<MPI_Status, 2> statuses_{};

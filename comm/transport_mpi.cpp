@@ -6,6 +6,7 @@
 
 #include "comm/finish_mpi.h"
 #include "comm/in_flight_mpi.h"
+#include "comm/native_mpi.h"
 #include "comm/transports.h"
 
 namespace tw::mpi {
@@ -23,6 +24,8 @@ class MpiCommunicator : public Communicator {
   int rank() const override { return rank_; }
   int size() const override { return size_; }
   const char* transport() const override { return "mpi"; }
+
+  NativeCollectives* native() override { return &native_; }
 
   void abort(const char* reason) override {
     fmt::print(stderr, "[mpi] rank {} gives up: {}\n", rank_, reason);
@@ -58,6 +61,7 @@ class MpiCommunicator : public Communicator {
  private:
   size_t block_;
   int rank_ = 0, size_ = 1;
+  MpiCollectives native_{*this};
 };
 
 std::unique_ptr<Communicator> make(size_t block_bytes) {

@@ -23,6 +23,24 @@ std::unique_ptr<Communicator> make_mpi_communicator(size_t block_bytes) {
   return mpi_transport().make(block_bytes);
 }
 
+NcclTransport& nccl_transport() {
+  static NcclTransport transport = nullptr;
+  return transport;
+}
+
+std::string what_nccl_lacks() {
+  if (nccl_transport() == nullptr)
+    return "this build has no NCCL transport; build with WITH_CUDA=ON where NCCL is found";
+  return what_is_missing(Device::cuda);
+}
+
+std::unique_ptr<Communicator> make_nccl_communicator(Context& ctx, Communicator& bootstrap,
+                                                     std::string& notice) {
+  const std::string missing = what_nccl_lacks();
+  check(missing.empty(), "[nccl] {}", missing);
+  return nccl_transport()(ctx, bootstrap, notice);
+}
+
 int finish_mpi(int code) {
   return mpi_transport().finish == nullptr ? code : mpi_transport().finish(code);
 }

@@ -1,8 +1,10 @@
-// The transports: one rank alone, ranks as threads of this process, ranks as MPI processes.
+// The transports: one rank alone, ranks as threads of this process, ranks as MPI processes; and
+// NCCL beside one of them.
 #pragma once
 
 #include <functional>
 #include <memory>
+#include <string>
 
 #include "comm/communicator.h"
 
@@ -26,6 +28,19 @@ std::unique_ptr<Communicator> make_mpi_communicator(size_t block_bytes = size_t{
 /// initialised. Otherwise all ranks end alike, with the highest code of them: 0 returns; anything
 /// else ends the process here, and ends ranks that do not come here within a second. Never hangs.
 int finish_mpi(int code);
+
+/// What this build or machine lacks for NCCL; empty when it lacks nothing.
+std::string what_nccl_lacks();
+/// Messages between GPUs, one a rank, over NCCL. `bootstrap` outlives it and is not used beside it:
+/// it carries what NCCL must know first, the lengths of messages, and short messages of the host.
+/// Null when two ranks share a GPU, which NCCL refuses: `notice` then says so in a line. Waits as
+/// long as the bootstrap does. Collective; all ranks get the same.
+std::unique_ptr<Communicator> make_nccl_communicator(Context& ctx, Communicator& bootstrap,
+                                                     std::string& notice);
+
+/// What the NCCL transport adds from its own file, where NCCL is built.
+using NcclTransport = std::unique_ptr<Communicator> (*)(Context&, Communicator&, std::string&);
+NcclTransport& nccl_transport();
 
 /// What the MPI transport adds from its own file, where MPI is built.
 struct MpiTransport {
