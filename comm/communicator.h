@@ -1,7 +1,8 @@
 // Communicator: moves bytes between the ranks of one run. Collectives are written once, over it.
 //
 // Calls are ordered per rank, like on a stream: what a call reads is complete, what it writes is
-// usable by the next call on the same Context. All ranks make the same calls in the same order.
+// usable by the next call on the same Context. All ranks make the same calls in the same order,
+// with memory of the same kind: the host's, or that of the context's device.
 #pragma once
 
 #include <chrono>

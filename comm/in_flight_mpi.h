@@ -14,6 +14,8 @@ namespace tw::mpi {
 
 using Clock = std::chrono::steady_clock;
 
+constexpr int kTag = 1;  // of messages
+
 /// Throws Fault with MPI's own text unless `code` is MPI_SUCCESS.
 void check_call(int code, const char* call);
 

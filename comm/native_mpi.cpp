@@ -6,13 +6,36 @@
 #include <mpi.h>
 
 #include <algorithm>
+#include <vector>
 
 #include "comm/in_flight_mpi.h"
+#include "comm/staged_mpi.h"
+#include "engine/copy.h"
 
 namespace tw::mpi {
 namespace {
 
 constexpr size_t kMost = size_t{1} << 30;  // MPI counts in int
+
+Tensor bytes_of(Bytes data, Device device) {
+  return {data.data(), {static_cast<int64_t>(data.size())}, DType::u8, device};
+}
+
+/// Calls body with `data` where MPI reaches it, and brings back what it left there.
+template <class Body>
+void within_reach(Context& ctx, Bytes data, const Body& body) {
+  const Device device = data.empty() ? Device::cpu : device_of(ctx, data.data());
+  if (device != Device::cpu) ctx.synchronize();  // MPI knows nothing of streams
+  if (device == Device::cpu || takes_device_memory()) return body(data);
+  std::vector<std::byte> host(data.size());
+  copy(ctx, bytes_of(data, device), bytes_of(host, Device::cpu));
+  body(Bytes(host));
+  copy(ctx, bytes_of(host, Device::cpu), bytes_of(data, device));
+}
+
+std::span<float> floats(Bytes data) {
+  return {reinterpret_cast<float*>(data.data()), data.size() / sizeof(float)};
+}
 
 }  // namespace
 
@@ -28,25 +51,31 @@ void MpiCollectives::in_parts(size_t n, const char* call, const Start& start) {
   }
 }
 
-void MpiCollectives::broadcast(Context&, int root, Bytes data) {
-  in_parts(data.size(), "MPI_Ibcast", [&](size_t first, int count, MPI_Request* request) {
-    return MPI_Ibcast(data.data() + first, count, MPI_BYTE, root, MPI_COMM_WORLD, request);
+void MpiCollectives::broadcast(Context& ctx, int root, Bytes all) {
+  within_reach(ctx, all, [&](Bytes data) {
+    in_parts(data.size(), "MPI_Ibcast", [&](size_t first, int count, MPI_Request* request) {
+      return MPI_Ibcast(data.data() + first, count, MPI_BYTE, root, MPI_COMM_WORLD, request);
+    });
   });
 }
 
-void MpiCollectives::reduce(Context&, int root, std::span<float> data) {
+void MpiCollectives::reduce(Context& ctx, int root, std::span<float> all) {
   const bool here = comm_.rank() == root;
-  in_parts(data.size(), "MPI_Ireduce", [&](size_t first, int count, MPI_Request* request) {
-    float* part = data.data() + first;
-    return MPI_Ireduce(here ? MPI_IN_PLACE : part, here ? part : nullptr, count, MPI_FLOAT, MPI_SUM,
-                       root, MPI_COMM_WORLD, request);
+  within_reach(ctx, std::as_writable_bytes(all), [&](Bytes data) {
+    in_parts(all.size(), "MPI_Ireduce", [&](size_t first, int count, MPI_Request* request) {
+      float* part = floats(data).data() + first;
+      return MPI_Ireduce(here ? MPI_IN_PLACE : part, here ? part : nullptr, count, MPI_FLOAT,
+                         MPI_SUM, root, MPI_COMM_WORLD, request);
+    });
   });
 }
 
-void MpiCollectives::allreduce(Context&, std::span<float> data) {
-  in_parts(data.size(), "MPI_Iallreduce", [&](size_t first, int count, MPI_Request* request) {
-    return MPI_Iallreduce(MPI_IN_PLACE, data.data() + first, count, MPI_FLOAT, MPI_SUM,
-                          MPI_COMM_WORLD, request);
+void MpiCollectives::allreduce(Context& ctx, std::span<float> all) {
+  within_reach(ctx, std::as_writable_bytes(all), [&](Bytes data) {
+    in_parts(all.size(), "MPI_Iallreduce", [&](size_t first, int count, MPI_Request* request) {
+      return MPI_Iallreduce(MPI_IN_PLACE, floats(data).data() + first, count, MPI_FLOAT, MPI_SUM,
+                            MPI_COMM_WORLD, request);
+    });
   });
 }
 

@@ -16,11 +16,11 @@ MpiTransport& mpi_transport() {
   return transport;
 }
 
-std::unique_ptr<Communicator> make_mpi_communicator(size_t block_bytes) {
+std::unique_ptr<Communicator> make_mpi_communicator(const MpiOptions& options) {
   check(mpi_transport().make != nullptr,
         "[mpi] this program was built without MPI; build it with WITH_MPI=ON, or start it without "
         "mpirun and give it --workers");
-  return mpi_transport().make(block_bytes);
+  return mpi_transport().make(options);
 }
 
 NcclTransport& nccl_transport() {

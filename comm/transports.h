@@ -20,9 +20,13 @@ void run_on_threads(int ranks, const std::function<void(Communicator&)>& body);
 /// True when an MPI launcher (mpirun, srun) started this process, also when it started only one.
 bool started_by_mpi();
 
+struct MpiOptions {
+  size_t block_bytes = size_t{1} << 30;  ///< longer messages travel in blocks: MPI counts in int
+  size_t stage_bytes = size_t{4} << 20;  ///< a pinned block, where MPI cannot take a GPU's memory
+  bool stage_all = false;                ///< the host's memory goes that way, too
+};
 /// The world of mpirun; initialises MPI on first use. UserError when built without MPI.
-/// Longer messages travel in blocks of `block_bytes`: MPI counts in int.
-std::unique_ptr<Communicator> make_mpi_communicator(size_t block_bytes = size_t{1} << 30);
+std::unique_ptr<Communicator> make_mpi_communicator(const MpiOptions& options = {});
 
 /// Ends MPI; call it last and exit with what it returns. Returns `code` at once if MPI was never
 /// initialised. Otherwise all ranks end alike, with the highest code of them: 0 returns; anything
@@ -44,7 +48,7 @@ NcclTransport& nccl_transport();
 
 /// What the MPI transport adds from its own file, where MPI is built.
 struct MpiTransport {
-  std::unique_ptr<Communicator> (*make)(size_t block_bytes) = nullptr;
+  std::unique_ptr<Communicator> (*make)(const MpiOptions& options) = nullptr;
   int (*finish)(int code) = nullptr;
 };
 MpiTransport& mpi_transport();

@@ -1,5 +1,5 @@
-# Sets TW_CUDA when the CUDA bodies are built: nvcc, cuBLAS and cuDNN are all there; and TW_NCCL when
-# NCCL is, too.
+# Sets TW_CUDA when the CUDA bodies are built: nvcc, cuBLAS and cuDNN are all there; and TW_NCCL
+# when NCCL is, too.
 # cuDNN and NCCL are looked for below CUDNN_ROOT and NCCL_ROOT, in the toolkit, in the system and
 # where Python wheels put them (nvidia/cudnn, nvidia/nccl).
 
