@@ -47,7 +47,9 @@ TEST(Blocks, OfTwoStagesPassData) {
     std::vector<size_t> expected(count);
     std::iota(expected.begin(), expected.end(), size_t{0});
     EXPECT_EQ(arrived, expected);
-    if (count == 3) EXPECT_EQ(order, "(()())");
+    if (count == 3) {
+      EXPECT_EQ(order, "(()())");
+    }
   }
 }
 
