@@ -19,8 +19,7 @@
 namespace tw::nccl {
 namespace {
 
-/// Long against the few microseconds that a block costs; both sides cut messages alike. A multiple
-/// of a float.
+/// Of what lies on the host. A multiple of a float; what lies on GPUs travels whole.
 constexpr size_t kBlock = size_t{8} << 20;
 
 class NcclCommunicator : public SizedCommunicator, public NativeCollectives {
@@ -70,7 +69,7 @@ class NcclCommunicator : public SizedCommunicator, public NativeCollectives {
  private:
   template <class Call>
   void in_place(Context& ctx, Bytes data, const Call& call);
-  static bool staged(const Context& ctx, ConstBytes data) {
+  static bool lies_on_host(const Context& ctx, ConstBytes data) {
     return !data.empty() && device_of(ctx, data.data()) == Device::cpu;
   }
 
@@ -85,18 +84,19 @@ class NcclCommunicator : public SizedCommunicator, public NativeCollectives {
 
 void NcclCommunicator::move(Context& ctx, int to, ConstBytes out, int from, Bytes in) {
   nccl_->begin(ctx);
-  const bool out_staged = staged(ctx, out), in_staged = staged(ctx, in);
+  const bool on_host = lies_on_host(ctx, out) || lies_on_host(ctx, in);
+  const size_t most = std::max(out.size(), in.size()), length = on_host ? kBlock : most;
   const int peer = in.empty() ? to : from;
   two_under_way(
-      blocks_in(std::max(out.size(), in.size()), kBlock),
+      blocks_in(most, length),
       [&](size_t j, int place) {
-        ConstBytes leaving = block_of(out, kBlock, j);
-        Bytes coming = block_of(in, kBlock, j);
-        if (out_staged && !leaving.empty()) {
-          std::memcpy(block(out_, place), leaving.data(), leaving.size());
+        ConstBytes leaving = block_of(out, length, j);
+        Bytes coming = block_of(in, length, j);
+        if (on_host) {
+          if (!leaving.empty()) std::memcpy(block(out_, place), leaving.data(), leaving.size());
           leaving = {block(out_, place), leaving.size()};
+          coming = {block(in_, place), coming.size()};
         }
-        if (in_staged && !coming.empty()) coming = {block(in_, place), coming.size()};
         nccl_->queue(peer, [&](ncclComm_t comm, cudaStream_t stream) {
           const ncclResult_t sent = leaving.empty() ? ncclSuccess
                                                     : ncclSend(leaving.data(), leaving.size(),
@@ -110,19 +110,18 @@ void NcclCommunicator::move(Context& ctx, int to, ConstBytes out, int from, Byte
       },
       [&](size_t j, int place) {
         nccl_->wait(place, peer);
-        const Bytes arrived = block_of(in, kBlock, j);
-        if (in_staged && !arrived.empty())
+        const Bytes arrived = block_of(in, length, j);
+        if (on_host && !arrived.empty())
           std::memcpy(arrived.data(), block(in_, place), arrived.size());
       });
 }
 
-/// Calls one of NCCL's collectives on data, in blocks where it lies on the host. It lies on the
-/// same side on all ranks.
+/// Calls one of NCCL's collectives on data.
 template <class Call>
 void NcclCommunicator::in_place(Context& ctx, Bytes data, const Call& call) {
   if (data.empty()) return;
   nccl_->begin(ctx);
-  const bool on_host = staged(ctx, data);
+  const bool on_host = lies_on_host(ctx, data);
   const size_t length = on_host ? kBlock : data.size();
   two_under_way(
       blocks_in(data.size(), length),

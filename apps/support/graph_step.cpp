@@ -15,7 +15,8 @@ std::vector<uint32_t> bounds_of_decay(const ParameterArena& arena) {
 }  // namespace
 
 bool GraphStep::suits(const Context& ctx, const Communicator& comm, const TrainConfig& config) {
-  return ctx.device() == Device::cuda && comm.size() == 1 && config.sparsifier == "dense";
+  return ctx.device() == Device::cuda && comm.size() == 1 && config.sparsifier == "dense" &&
+         config.accumulate == 1 && config.analyze_every == 0;
 }
 
 GraphStep::GraphStep(Context& ctx, Model& model, const TrainConfig& config, const Dataset& data,

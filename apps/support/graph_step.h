@@ -17,7 +17,7 @@ namespace tw {
 
 class GraphStep {
  public:
-  /// One rank, dense SGD, and a GPU.
+  /// One rank, dense SGD, one batch a step, no look at gradients, and a GPU.
   static bool suits(const Context& ctx, const Communicator& comm, const TrainConfig& config);
 
   /// Records the step; parameters and momentum are afterwards what they were. `momentum` is the
@@ -28,7 +28,9 @@ class GraphStep {
 
   /// Goes to batch `first` of `epoch`.
   void start_epoch(uint32_t epoch, int64_t first);
-  /// Takes steps `step`, step + 1, ... at these rates, at most Replay::kMost; returns their sums.
+  /// The most steps of a run(). Where a loader sets the pace they may be long.
+  int64_t most() const { return feed_ ? 8 : static_cast<int64_t>(Replay::kMost); }
+  /// Takes steps `step`, step + 1, ... at these rates; returns their sums.
   /// Throws SharedFault when a gradient is not finite: the step's update was then not made.
   std::vector<ops::LossSums> run(uint64_t step, std::span<const float> lrs);
   /// Brings the momentum to the host.

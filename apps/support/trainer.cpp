@@ -154,8 +154,7 @@ void Run::prepare() {
   check_same_layout(host_.ctx(), comm_, model_.arena());
   model_.refresh(ctx_);
   if (config_.eval_only) return;
-  // a graph holds one batch a step
-  if (config_.accumulate == 1 && GraphStep::suits(ctx_, comm_, config_)) {
+  if (GraphStep::suits(ctx_, comm_, config_)) {
     const bool resident = ResidentData::fits(ctx_, *data_.train);
     graph_ = std::make_unique<GraphStep>(ctx_, model_, config_, *data_.train, sgd_->momentum(),
                                          resident ? nullptr : train_loader_.get());
@@ -247,7 +246,7 @@ StepRecord Run::train_step() {
 
 /// How many steps may pass before the host has something to do.
 int64_t Run::steps_ahead() const {
-  int64_t n = std::min<int64_t>(Replay::kMost, train_loader_->batches() - at_.batch);
+  int64_t n = std::min(graph_->most(), train_loader_->batches() - at_.batch);
   if (config_.max_steps > 0) n = std::min(n, config_.max_steps - at_.step);
   const int64_t every = config_.checkpoint_steps;
   return every > 0 ? std::min(n, every - at_.step % every) : n;
