@@ -29,12 +29,14 @@ RunResult run_once(Communicator& world, const TrainConfig& config, const DataSpl
   if (config.workers <= 1) {
     Console console(world.rank() == 0);
     Wires wires(world, config.wires);
+    if (!wires.notice().empty()) console.line("{}", wires.notice());
     return train(wires.comm(), config, data, stop_signal(), console);
   }
   RunResult result;
   run_on_threads(static_cast<int>(config.workers), [&](Communicator& comm) {
     Console console(comm.rank() == 0);
     Wires wires(comm, config.wires);
+    if (!wires.notice().empty()) console.line("{}", wires.notice());
     const RunResult mine = train(wires.comm(), config, data, stop_signal(), console);
     if (comm.rank() == 0) result = mine;
   });

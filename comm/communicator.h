@@ -1,7 +1,8 @@
 // Communicator: moves bytes between the ranks of one run. Collectives are written once, over it.
 //
 // Calls are ordered per rank, like on a stream: what a call reads is complete, what it writes is
-// usable by the next call on the same Context. All ranks make the same calls in the same order.
+// usable by the next call on the same Context. All ranks make the same calls in the same order,
+// with memory of the same kind: the host's, or that of the context's device.
 #pragma once
 
 #include <chrono>
@@ -20,6 +21,7 @@ using Bytes = std::span<std::byte>;
 using ConstBytes = std::span<const std::byte>;
 
 class Doing;
+class NativeCollectives;
 
 /// The fault of a rank that has waited for another one for longer than it may.
 class WaitedTooLong : public Fault {
@@ -67,6 +69,13 @@ class Communicator {
 
   /// Tells the other ranks that this one gives up, so that none waits for it for ever.
   virtual void abort(const char* reason) = 0;
+  /// Throws when another rank is known to have given up; for who waits elsewhere meanwhile.
+  virtual void expect_company() const {}
+
+  /// What the transport's library does by itself; null where it does nothing.
+  virtual NativeCollectives* native() { return nullptr; }
+  /// The number of the GPU that this rank computes on, where the transport ties it to one; else -1.
+  virtual int gpu() const { return -1; }
 
  protected:
   virtual size_t do_exchange(Context& ctx, int to, ConstBytes out, int from, Bytes in) = 0;

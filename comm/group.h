@@ -19,6 +19,8 @@ class Group : public Communicator {
   const char* transport() const override { return parent_.transport(); }
   double now() const override { return parent_.now(); }
   void abort(const char* reason) override { parent_.abort(reason); }
+  void expect_company() const override { parent_.expect_company(); }
+  int gpu() const override { return parent_.gpu(); }
 
  protected:
   size_t do_exchange(Context& ctx, int to, ConstBytes out, int from, Bytes in) override;

@@ -4,19 +4,13 @@
 
 #include "comm/in_flight_mpi.h"
 
-#include <algorithm>
-
 #include "comm/nap.h"
 
 namespace tw::mpi {
 namespace {
 
-using std::chrono::microseconds;
-
 constexpr int kTestsAtFirst = 100;  // about 10 us
 constexpr int kTestsAfterNap = 20;  // one test moves a long message on only so far
-constexpr microseconds kFirstNap{20};
-constexpr microseconds kLongestNap{200};
 
 }  // namespace
 
@@ -56,21 +50,8 @@ bool InFlight::test() {
   return done != 0;
 }
 
-bool InFlight::test(int times) {
-  for (int i = 0; i < times; ++i)
-    if (test()) return true;
-  return false;
-}
-
 bool InFlight::wait(Clock::time_point deadline) {
-  if (test(kTestsAtFirst)) return true;
-  // naps grow with the time waited: at most an eighth late, and a long wait costs next to nothing
-  for (microseconds time = kFirstNap; Clock::now() <= deadline;
-       time = std::min(time + time / 8, kLongestNap)) {
-    nap_until(Clock::now() + time);
-    if (test(kTestsAfterNap)) return true;
-  }
-  return false;
+  return test_until(deadline, kTestsAtFirst, kTestsAfterNap, [this] { return test(); });
 }
 
 bool InFlight::received() {

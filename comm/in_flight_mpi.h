@@ -14,6 +14,8 @@ namespace tw::mpi {
 
 using Clock = std::chrono::steady_clock;
 
+constexpr int kTag = 1;  // of messages
+
 /// Throws Fault with MPI's own text unless `code` is MPI_SUCCESS.
 void check_call(int code, const char* call);
 
@@ -36,7 +38,6 @@ class InFlight {
 
  private:
   bool test();
-  bool test(int times);
 
   std::array<MPI_Request, 2> requests_{MPI_REQUEST_NULL, MPI_REQUEST_NULL};  // receive, send
   std::array<MPI_Status, 2> statuses_{};

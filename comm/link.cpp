@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <charconv>
-#include <fstream>
 #include <span>
 #include <string>
 
+#include "comm/machine.h"
 #include "comm/node_ports.h"
 #include "engine/error.h"
 
@@ -32,9 +32,8 @@ double quantity(std::string_view text, std::span<const Unit> units) {
 /// Real clocks are compared between ranks: all must read the same one.
 void check_one_machine(Context& ctx, Communicator& comm) {
   if (comm.size() == 1) return;
-  constexpr size_t kBytes = 36;
-  std::string here(kBytes, ' '), there(kBytes, ' ');
-  std::ifstream("/proc/sys/kernel/random/boot_id").read(here.data(), kBytes);
+  const MachineId here = this_machine();
+  MachineId there{};
   const int left = (comm.rank() + comm.size() - 1) % comm.size();
   comm.exchange(ctx, (comm.rank() + 1) % comm.size(), std::as_bytes(std::span(here)), left,
                 std::as_writable_bytes(std::span(there)));

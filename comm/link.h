@@ -45,6 +45,8 @@ class LinkCommunicator : public Communicator {
   const char* transport() const override { return transport_.c_str(); }
   double now() const override { return clock_->now(); }
   void abort(const char* reason) override { inner_.abort(reason); }
+  void expect_company() const override { inner_.expect_company(); }
+  int gpu() const override { return inner_.gpu(); }
 
   /// Seconds of work that stand for a computation: slept, or added to the simulated clock.
   void advance(double seconds) { clock_->wait_until(clock_->now() + seconds); }

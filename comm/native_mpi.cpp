@@ -1,80 +1,82 @@
-// The MPI library's own collectives, to compare with. Started non-blocking and waited for like any
-// message here, because MPI's blocking calls keep a core busy while they wait.
-// What they put on the wire is the library's choice; bytes_sent() does not count it.
+// Started non-blocking and waited for like any message here, because MPI's blocking calls keep a
+// core busy while they wait.
+
+#include "comm/native_mpi.h"
 
 #include <mpi.h>
 
 #include <algorithm>
-#include <string_view>
+#include <vector>
 
-#include "comm/collectives.h"
-#include "comm/exactly.h"
 #include "comm/in_flight_mpi.h"
+#include "comm/staged_mpi.h"
+#include "engine/copy.h"
 
 namespace tw::mpi {
 namespace {
 
 constexpr size_t kMost = size_t{1} << 30;  // MPI counts in int
 
-void check_transport(const Communicator& comm) {
-  check(std::string_view(comm.transport()) == "mpi",
-        "[native] the MPI library's collectives need ranks started by mpirun, without an emulated "
-        "link; this run's transport is {}",
-        comm.transport());
-  int ranks = 0;
-  check_call(MPI_Comm_size(MPI_COMM_WORLD, &ranks), "MPI_Comm_size");
-  check(comm.size() == ranks,
-        "[native] the MPI library's collectives are for all {} ranks of mpirun; these are {}",
-        ranks, comm.size());
+Tensor bytes_of(Bytes data, Device device) {
+  return {data.data(), {static_cast<int64_t>(data.size())}, DType::u8, device};
 }
+
+/// Calls body with `data` where MPI reaches it, and brings back what it left there.
+template <class Body>
+void within_reach(Context& ctx, Bytes data, const Body& body) {
+  const Device device = data.empty() ? Device::cpu : device_of(ctx, data.data());
+  if (device != Device::cpu) ctx.synchronize();  // MPI knows nothing of streams
+  if (device == Device::cpu || takes_device_memory()) return body(data);
+  std::vector<std::byte> host(data.size());
+  copy(ctx, bytes_of(data, device), bytes_of(host, Device::cpu));
+  body(Bytes(host));
+  copy(ctx, bytes_of(host, Device::cpu), bytes_of(data, device));
+}
+
+std::span<float> floats(Bytes data) {
+  return {reinterpret_cast<float*>(data.data()), data.size() / sizeof(float)};
+}
+
+}  // namespace
 
 /// Calls start(first, count, request) for parts of `n` that MPI can count, and waits for each.
 template <class Start>
-void in_parts(Communicator& comm, size_t n, const char* call, const Start& start) {
-  const Doing doing(comm, "native");
+void MpiCollectives::in_parts(size_t n, const char* call, const Start& start) {
   for (size_t first = 0; first < n; first += kMost) {
     MPI_Request request = MPI_REQUEST_NULL;
     check_call(start(first, static_cast<int>(std::min(kMost, n - first)), &request), call);
     InFlight flight;
     flight.adopt(request);
-    if (!flight.wait(comm.deadline())) comm.give_up_on(-1);
+    if (!flight.wait(comm_.deadline())) comm_.give_up_on(-1);
   }
 }
 
-void native_broadcast(Context&, Communicator& comm, int root, Bytes data) {
-  check_transport(comm);
-  in_parts(comm, data.size(), "MPI_Ibcast", [&](size_t first, int count, MPI_Request* request) {
-    return MPI_Ibcast(data.data() + first, count, MPI_BYTE, root, MPI_COMM_WORLD, request);
+void MpiCollectives::broadcast(Context& ctx, int root, Bytes all) {
+  within_reach(ctx, all, [&](Bytes data) {
+    in_parts(data.size(), "MPI_Ibcast", [&](size_t first, int count, MPI_Request* request) {
+      return MPI_Ibcast(data.data() + first, count, MPI_BYTE, root, MPI_COMM_WORLD, request);
+    });
   });
 }
 
-void native_reduce(Context&, Communicator& comm, int root, std::span<float> data,
-                   std::span<float>) {
-  check_transport(comm);
-  const bool here = comm.rank() == root;
-  in_parts(comm, data.size(), "MPI_Ireduce", [&](size_t first, int count, MPI_Request* request) {
-    float* part = data.data() + first;
-    return MPI_Ireduce(here ? MPI_IN_PLACE : part, here ? part : nullptr, count, MPI_FLOAT, MPI_SUM,
-                       root, MPI_COMM_WORLD, request);
+void MpiCollectives::reduce(Context& ctx, int root, std::span<float> all) {
+  const bool here = comm_.rank() == root;
+  within_reach(ctx, std::as_writable_bytes(all), [&](Bytes data) {
+    in_parts(all.size(), "MPI_Ireduce", [&](size_t first, int count, MPI_Request* request) {
+      float* part = floats(data).data() + first;
+      return MPI_Ireduce(here ? MPI_IN_PLACE : part, here ? part : nullptr, count, MPI_FLOAT,
+                         MPI_SUM, root, MPI_COMM_WORLD, request);
+    });
   });
 }
 
-void native_allreduce(Context&, Communicator& comm, std::span<float> data, std::span<float>) {
-  check_transport(comm);
-  in_parts(comm, data.size(), "MPI_Iallreduce", [&](size_t first, int count, MPI_Request* request) {
-    return MPI_Iallreduce(MPI_IN_PLACE, data.data() + first, count, MPI_FLOAT, MPI_SUM,
-                          MPI_COMM_WORLD, request);
+void MpiCollectives::allreduce(Context& ctx, std::span<float> all) {
+  within_reach(ctx, std::as_writable_bytes(all), [&](Bytes data) {
+    in_parts(all.size(), "MPI_Iallreduce", [&](size_t first, int count, MPI_Request* request) {
+      return MPI_Iallreduce(MPI_IN_PLACE, floats(data).data() + first, count, MPI_FLOAT, MPI_SUM,
+                            MPI_COMM_WORLD, request);
+    });
   });
 }
 
-constexpr const char* kHelp = "the MPI library's own; under mpirun only";
-
-const bool registered =
-    broadcasts().add(
-        {"native", kHelp, [](const Settings&) -> Broadcast { return native_broadcast; }}) &&
-    reduces().add({"native", kHelp, [](const Settings&) -> Reduce { return native_reduce; }}) &&
-    allreduces().add(
-        {"native", kHelp, [](const Settings&) -> Allreduce { return native_allreduce; }});
-
-}  // namespace
 }  // namespace tw::mpi

@@ -165,6 +165,13 @@ class Hub {
     _exit(1);
   }
 
+  /// Throws when another rank than `rank` has given up.
+  void expect_company(int rank) {
+    const std::lock_guard lock(mutex_);
+    check<Fault>(culprit_ < 0 || culprit_ == rank, "[threads] rank {} gave up: {}", culprit_,
+                 reason_);
+  }
+
   /// The rank that gave up first, or -1. For after the run.
   int culprit() const { return culprit_; }
 
@@ -187,6 +194,7 @@ class ThreadCommunicator : public Communicator {
   int size() const override { return hub_.ranks(); }
   const char* transport() const override { return "threads"; }
   void abort(const char* reason) override { hub_.abort(rank_, reason, timeout()); }
+  void expect_company() const override { hub_.expect_company(rank_); }
 
  protected:
   size_t do_exchange(Context&, int to, ConstBytes out, int from, Bytes in) override {

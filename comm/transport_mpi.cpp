@@ -1,4 +1,5 @@
-// MPI transport: ranks are the processes of mpirun.
+// MPI transport: ranks are the processes of mpirun. A device's memory goes straight to a library
+// that can read and write it, and else through pinned blocks.
 
 #include <mpi.h>
 
@@ -6,16 +7,21 @@
 
 #include "comm/finish_mpi.h"
 #include "comm/in_flight_mpi.h"
+#include "comm/native_mpi.h"
+#include "comm/staged_mpi.h"
 #include "comm/transports.h"
+#include "engine/copy.h"
 
 namespace tw::mpi {
 namespace {
 
-constexpr int kTag = 1;
-
 class MpiCommunicator : public Communicator {
  public:
-  explicit MpiCommunicator(size_t block_bytes) : block_(block_bytes) {
+  explicit MpiCommunicator(const MpiOptions& options)
+      : block_(options.block_bytes),
+        takes_device_memory_(takes_device_memory()),
+        stages_all_(options.stage_all),
+        staged_(*this, options.stage_bytes) {
     MPI_Comm_rank(MPI_COMM_WORLD, &rank_);
     MPI_Comm_size(MPI_COMM_WORLD, &size_);
   }
@@ -24,13 +30,19 @@ class MpiCommunicator : public Communicator {
   int size() const override { return size_; }
   const char* transport() const override { return "mpi"; }
 
+  NativeCollectives* native() override { return &native_; }
+
   void abort(const char* reason) override {
     fmt::print(stderr, "[mpi] rank {} gives up: {}\n", rank_, reason);
     end_all_ranks(1);
   }
 
  protected:
-  size_t do_exchange(Context&, int to, ConstBytes out, int from, Bytes in) override {
+  size_t do_exchange(Context& ctx, int to, ConstBytes out, int from, Bytes in) override {
+    if (stages_all_ || lies_on_device(ctx, out) || lies_on_device(ctx, in)) {
+      if (!takes_device_memory_ || stages_all_) return staged_.exchange(ctx, to, out, from, in);
+      ctx.synchronize();  // MPI knows nothing of streams
+    }
     // MPI counts in int, so long messages go in blocks; the first that is not full is the last
     bool sending = to >= 0, receiving = from >= 0;
     size_t received = 0;
@@ -56,11 +68,18 @@ class MpiCommunicator : public Communicator {
   }
 
  private:
+  static bool lies_on_device(const Context& ctx, ConstBytes data) {
+    return !data.empty() && device_of(ctx, data.data()) != Device::cpu;
+  }
+
   size_t block_;
+  bool takes_device_memory_, stages_all_;
   int rank_ = 0, size_ = 1;
+  MpiCollectives native_{*this};
+  StagedMessages staged_;
 };
 
-std::unique_ptr<Communicator> make(size_t block_bytes) {
+std::unique_ptr<Communicator> make(const MpiOptions& options) {
   if (!running()) {
     int provided = 0;
     check_call(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_SERIALIZED, &provided), "MPI_Init");
@@ -68,7 +87,7 @@ std::unique_ptr<Communicator> make(size_t block_bytes) {
                  "[mpi] this MPI library cannot be used from a communication thread");
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
   }
-  return std::make_unique<MpiCommunicator>(block_bytes);
+  return std::make_unique<MpiCommunicator>(options);
 }
 
 const bool registered = [] {

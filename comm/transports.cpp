@@ -16,11 +16,29 @@ MpiTransport& mpi_transport() {
   return transport;
 }
 
-std::unique_ptr<Communicator> make_mpi_communicator(size_t block_bytes) {
+std::unique_ptr<Communicator> make_mpi_communicator(const MpiOptions& options) {
   check(mpi_transport().make != nullptr,
         "[mpi] this program was built without MPI; build it with WITH_MPI=ON, or start it without "
         "mpirun and give it --workers");
-  return mpi_transport().make(block_bytes);
+  return mpi_transport().make(options);
+}
+
+NcclTransport& nccl_transport() {
+  static NcclTransport transport = nullptr;
+  return transport;
+}
+
+std::string what_nccl_lacks() {
+  if (nccl_transport() == nullptr)
+    return "this build has no NCCL transport; build with WITH_CUDA=ON where NCCL is found";
+  return what_is_missing(Device::cuda);
+}
+
+std::unique_ptr<Communicator> make_nccl_communicator(Context& ctx, Communicator& bootstrap,
+                                                     std::string& notice) {
+  const std::string missing = what_nccl_lacks();
+  check(missing.empty(), "[nccl] {}", missing);
+  return nccl_transport()(ctx, bootstrap, notice);
 }
 
 int finish_mpi(int code) {

@@ -117,8 +117,9 @@ Loader::Impl::Impl(std::shared_ptr<const Dataset> dataset, const LoaderConfig& c
   const Shape image = dataset_->image;
   const Shape shape{config.batch, image[0], image[1], image[2]};
   for (Slot& slot : ring_) {
-    slot.images = Buffer(Device::cpu, static_cast<size_t>(shape.numel()));
-    slot.labels = Buffer(Device::cpu, static_cast<size_t>(config.batch) * sizeof(int32_t));
+    slot.images = Buffer::pinned(config.device, static_cast<size_t>(shape.numel()));
+    slot.labels =
+        Buffer::pinned(config.device, static_cast<size_t>(config.batch) * sizeof(int32_t));
     slot.batch = {slot.images.tensor(shape, DType::u8),
                   slot.labels.tensor({config.batch}, DType::i32)};
   }

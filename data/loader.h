@@ -18,7 +18,8 @@ struct LoaderConfig {
   uint64_t seed = 1;
   bool training = true;  ///< shuffle, augment, drop a short last batch; else in order, padded
   int threads = 1;
-  int prefetch = 2;  ///< batches prepared ahead
+  int prefetch = 2;             ///< batches prepared ahead
+  Device device = Device::cpu;  ///< that batches are copied to: their memory is pinned for it
   /// Walk data sets that have a storage order in it, shard by shard: a sequence of shards is drawn,
   /// and within each a sequence of samples. Else every order of all samples is as likely.
   bool shuffle_shards = false;

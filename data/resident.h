@@ -18,6 +18,9 @@ class ResidentData {
   static std::unique_ptr<ResidentData> create(Context& ctx, const Dataset& dataset);
   /// Memory that takes.
   static size_t bytes(const Dataset& dataset);
+  /// Whether a data set can lie there: one in memory, of at most half of what is free on the
+  /// device.
+  static bool fits(const Context& ctx, const Dataset& dataset);
 
   /// Starts `epoch`, whose samples come in `order`, at sample number `first` of it.
   virtual void start(std::span<const uint32_t> order, uint64_t seed, uint32_t epoch,

@@ -4,6 +4,8 @@
 #include <sys/mman.h>
 #endif
 
+#include <unistd.h>
+
 #include <cstdlib>
 #include <cstring>
 #include <new>
@@ -14,6 +16,9 @@ namespace tw {
 
 constinit Bodies<void*(size_t)> allocate_bodies{"buffer"};
 constinit Bodies<void(void*)> release_bodies{"buffer"};
+constinit Bodies<size_t()> free_memory_bodies{"buffer"};
+constinit Bodies<void*(size_t)> pin_bodies{"buffer"};
+constinit Bodies<void(void*)> unpin_bodies{"buffer"};
 
 namespace {
 
@@ -34,18 +39,31 @@ void* allocate_cpu(size_t bytes) {
   return memory;
 }
 
+size_t free_cpu() {
+  return static_cast<size_t>(::sysconf(_SC_AVPHYS_PAGES)) *
+         static_cast<size_t>(::sysconf(_SC_PAGESIZE));
+}
+
 const bool registered =
-    allocate_bodies.add(Device::cpu, allocate_cpu) && release_bodies.add(Device::cpu, std::free);
+    free_memory_bodies.add(Device::cpu, free_cpu) &&
+    allocate_bodies.add(Device::cpu, allocate_cpu) && release_bodies.add(Device::cpu, std::free) &&
+    pin_bodies.add(Device::cpu, allocate_cpu) && unpin_bodies.add(Device::cpu, std::free);
 
 }  // namespace
 
+size_t free_memory(Device device) { return free_memory_bodies(device); }
+
 Buffer::Buffer(Device device, size_t bytes)
-    : memory_(bytes == 0 ? nullptr : static_cast<std::byte*>(allocate_bodies(device, bytes)),
-              ReleaseMemory{device}),
-      bytes_(bytes) {}
+    : Buffer(bytes == 0 ? nullptr : allocate_bodies(device, bytes), bytes, {.device = device}) {}
+
+Buffer Buffer::pinned(Device device, size_t bytes) {
+  return {
+      bytes == 0 ? nullptr : pin_bodies(device, bytes), bytes, {.device = device, .pinned = true}};
+}
 
 Tensor Buffer::tensor(Shape shape, DType dtype, size_t offset) const {
-  Tensor result{data(), shape, dtype, memory_.get_deleter().device};
+  const auto [device, pinned] = memory_.get_deleter();
+  Tensor result{data(), shape, dtype, pinned ? Device::cpu : device};
   check<std::logic_error>(offset <= bytes_ && result.bytes() <= bytes_ - offset,
                           "[buffer] {} at {} exceeds {} bytes", shape, offset, bytes_);
   result.data = data() + offset;

@@ -13,10 +13,20 @@ namespace tw {
 /// Allocates and frees device memory; CUDA adds its own bodies.
 extern Bodies<void*(size_t)> allocate_bodies;
 extern Bodies<void(void*)> release_bodies;
+/// Memory of the host that a device copies from and to by itself (pinned).
+extern Bodies<void*(size_t)> pin_bodies;
+extern Bodies<void(void*)> unpin_bodies;
+
+/// Bytes that can still be had on a device.
+size_t free_memory(Device device);
+extern Bodies<size_t()> free_memory_bodies;
 
 struct ReleaseMemory {
   Device device = Device::cpu;
-  void operator()(std::byte* memory) const { release_bodies(device, memory); }
+  bool pinned = false;  // the memory is the host's
+  void operator()(std::byte* memory) const {
+    (pinned ? unpin_bodies : release_bodies)(device, memory);
+  }
 };
 
 class Buffer {
@@ -24,6 +34,9 @@ class Buffer {
   Buffer() = default;
   /// `bytes` of zeroed memory, 64-byte aligned; throws Fault when there is none left.
   Buffer(Device device, size_t bytes);
+  /// The same in the host's memory, which `device` copies from and to beside other work. The system
+  /// cannot use that memory otherwise: for what is copied again and again.
+  static Buffer pinned(Device device, size_t bytes);
   Buffer(Buffer&& other) noexcept
       : memory_(std::move(other.memory_)), bytes_(std::exchange(other.bytes_, 0)) {}
   Buffer& operator=(Buffer&& other) noexcept {
@@ -42,6 +55,9 @@ class Buffer {
   }
 
  private:
+  Buffer(void* memory, size_t bytes, ReleaseMemory release)
+      : memory_(static_cast<std::byte*>(memory), release), bytes_(bytes) {}
+
   std::unique_ptr<std::byte[], ReleaseMemory> memory_;
   size_t bytes_ = 0;
 };

@@ -1,3 +1,5 @@
+#include <cstring>
+
 #include "engine/buffer.h"
 #include "engine/cuda.h"
 
@@ -24,8 +26,32 @@ void* allocate_cuda(size_t bytes) {
 // waits for kernels that still use it; an error of theirs is told elsewhere
 void release_cuda(void* memory) { cudaFree(memory); }
 
+size_t free_cuda() {
+  size_t free = 0, total = 0;
+  cuda::expect(cudaMemGetInfo(&free, &total), "memory");
+  return free;
+}
+
+void* pin_cuda(size_t bytes) {
+  void* memory = nullptr;
+  // portable: pinned for every GPU of the process
+  const cudaError_t status = cudaHostAlloc(&memory, bytes, cudaHostAllocPortable);
+  if (status == cudaErrorMemoryAllocation) {
+    cudaGetLastError();  // told below, and none of the next call's
+    fail<Fault>("[buffer] no memory of the host can be pinned: {} bytes wanted", bytes);
+  }
+  cuda::expect(status, "pinned memory");
+  std::memset(memory, 0, bytes);
+  return memory;
+}
+
+void unpin_cuda(void* memory) { cudaFreeHost(memory); }
+
 const bool registered = allocate_bodies.add(Device::cuda, allocate_cuda) &&
-                        release_bodies.add(Device::cuda, release_cuda);
+                        free_memory_bodies.add(Device::cuda, free_cuda) &&
+                        release_bodies.add(Device::cuda, release_cuda) &&
+                        pin_bodies.add(Device::cuda, pin_cuda) &&
+                        unpin_bodies.add(Device::cuda, unpin_cuda);
 
 }  // namespace
 }  // namespace tw

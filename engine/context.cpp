@@ -4,7 +4,7 @@
 
 namespace tw {
 
-constinit Bodies<std::unique_ptr<Native>()> native_bodies{"context"};
+constinit Bodies<std::unique_ptr<Native>(int)> native_bodies{"context"};
 constinit Bodies<std::string()> missing_bodies{"context"};
 
 std::string what_is_missing(Device device) {
@@ -12,11 +12,11 @@ std::string what_is_missing(Device device) {
   return missing_bodies.has(device) ? missing_bodies(device) : "";
 }
 
-Context::Context(Device device, int threads) : device_(device), threads_(threads) {
+Context::Context(Device device, int threads, int gpu) : device_(device), threads_(threads) {
   check(threads >= 1, "[context] {} threads per rank; at least 1 is needed", threads);
   const std::string missing = what_is_missing(device);
   check(missing.empty(), "[context] device is {}, but {}", name(device), missing);
-  native_ = native_bodies(device);
+  native_ = native_bodies(device, gpu);
   bind_thread();
 }
 

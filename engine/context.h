@@ -22,7 +22,8 @@ class Native {
   virtual void bind_thread() {}
 };
 
-extern Bodies<std::unique_ptr<Native>()> native_bodies;
+/// By the number of the device among its kind; -1: whichever it takes.
+extern Bodies<std::unique_ptr<Native>(int)> native_bodies;
 /// What this machine lacks to compute on a device; empty when it lacks nothing.
 extern Bodies<std::string()> missing_bodies;
 std::string what_is_missing(Device device);
@@ -36,7 +37,8 @@ struct MathMode {
 class Context {
  public:
   /// `threads`: CPU threads of this rank. They are part of "same seed, same bits".
-  explicit Context(Device device = Device::cpu, int threads = 1);
+  /// `gpu`: the number of the GPU; -1: ranks that mpirun started on one machine take turns.
+  explicit Context(Device device = Device::cpu, int threads = 1, int gpu = -1);
 
   Device device() const { return device_; }
   int threads() const { return threads_; }

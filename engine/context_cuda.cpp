@@ -63,7 +63,7 @@ T* allocate(int count) {
 
 }  // namespace
 
-CudaNative::CudaNative() : device_(pick_device()) {
+CudaNative::CudaNative(int gpu) : device_(gpu < 0 ? pick_device() : gpu) {
   bind_thread();
   cuda::expect(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "stream");
   tickets_ = allocate<uint32_t>(kTickets);
@@ -111,8 +111,8 @@ cudnnContext* CudaNative::cudnn() {
 namespace {
 
 const bool registered = missing_bodies.add(Device::cuda, missing_cuda) &&
-                        native_bodies.add(Device::cuda, []() -> std::unique_ptr<Native> {
-                          return std::make_unique<CudaNative>();
+                        native_bodies.add(Device::cuda, [](int gpu) -> std::unique_ptr<Native> {
+                          return std::make_unique<CudaNative>(gpu);
                         });
 
 }  // namespace

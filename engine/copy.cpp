@@ -5,6 +5,7 @@
 namespace tw {
 
 constinit Bodies<void(Context&, const Tensor&, const Tensor&)> copy_bodies{"copy"};
+constinit Bodies<Device(const void*)> locate_bodies{"copy"};
 
 void copy(Context& ctx, const Tensor& x, const Tensor& y) {
   check<std::logic_error>(x.shape == y.shape && x.dtype == y.dtype, "[copy] {} {} to {} {}",
@@ -14,6 +15,10 @@ void copy(Context& ctx, const Tensor& x, const Tensor& y) {
                             "[copy] a tensor on {} in a context on {}", name(t->device),
                             name(ctx.device()));
   if (x.bytes() > 0) copy_bodies(ctx.device(), ctx, x, y);
+}
+
+Device device_of(const Context& ctx, const void* data) {
+  return ctx.device() == Device::cpu ? Device::cpu : locate_bodies(ctx.device(), data);
 }
 
 namespace {

@@ -13,6 +13,9 @@ namespace tw {
 /// on the host; the call then returns when the copy is done.
 void copy(Context& ctx, const Tensor& x, const Tensor& y);
 
+/// Where `data` lies: on ctx's device, or on the host, pinned or not.
+Device device_of(const Context& ctx, const void* data);
+
 /// Floats of ctx's device as the host sees them: on the CPU the memory itself, elsewhere a copy,
 /// fetched by the constructor and taken back by write().
 class HostFloats {
@@ -34,5 +37,6 @@ class HostFloats {
 };
 
 extern Bodies<void(Context&, const Tensor&, const Tensor&)> copy_bodies;
+extern Bodies<Device(const void*)> locate_bodies;
 
 }  // namespace tw

@@ -10,7 +10,16 @@ void copy_cuda(Context& ctx, const Tensor& x, const Tensor& y) {
   if (x.device == Device::cpu || y.device == Device::cpu) ctx.synchronize();
 }
 
-const bool registered = copy_bodies.add(Device::cuda, copy_cuda);
+Device locate_cuda(const void* data) {
+  cudaPointerAttributes attributes{};
+  cuda::expect(cudaPointerGetAttributes(&attributes, data), "where memory lies");
+  const bool on_device =
+      attributes.type == cudaMemoryTypeDevice || attributes.type == cudaMemoryTypeManaged;
+  return on_device ? Device::cuda : Device::cpu;
+}
+
+const bool registered =
+    copy_bodies.add(Device::cuda, copy_cuda) && locate_bodies.add(Device::cuda, locate_cuda);
 
 }  // namespace
 }  // namespace tw

@@ -36,7 +36,8 @@ struct HeldConvert {
 /// The stream and the library handles of a rank.
 class CudaNative : public Native {
  public:
-  CudaNative();
+  /// `gpu`: the number of the GPU; -1: ranks on one machine take turns.
+  explicit CudaNative(int gpu = -1);
   ~CudaNative() override;
   void synchronize() override;
   void bind_thread() override;

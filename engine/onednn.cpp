@@ -27,7 +27,7 @@ std::string onednn_version() {
 
 namespace {
 const bool registered = native_bodies.add(
-    Device::cpu, []() -> std::unique_ptr<Native> { return std::make_unique<CpuNative>(); });
+    Device::cpu, [](int) -> std::unique_ptr<Native> { return std::make_unique<CpuNative>(); });
 }
 
 namespace onednn {

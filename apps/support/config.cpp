@@ -5,6 +5,7 @@
 
 #include "apps/support/trainer.h"
 #include "comm/collectives.h"
+#include "comm/transports.h"
 #include "data/dataset.h"
 #include "engine/error.h"
 #include "engine/file.h"
@@ -72,6 +73,12 @@ void check_combinations(const TrainConfig& c) {
   check(missing.empty(), "[options] device is cuda, but {}; --device cpu computes here", missing);
   check(c.precision != "tf32" || resolved_device(c) == Device::cuda,
         "[options] precision is tf32, which only a GPU has; expected auto, f32 or bf16");
+  if (c.wires.transport == "nccl") {
+    const std::string lacking = what_nccl_lacks();
+    check(lacking.empty(), "[options] transport is nccl, but {}; --transport auto needs none of it",
+          lacking);
+    check(c.device != "cpu", "[options] transport is nccl, which is for GPUs, but device is cpu");
+  }
   if (!c.wires.link.empty()) parse_link(c.wires.link);
   check(c.wires.ranks_per_node == 1 || !c.wires.link.empty(),
         "[options] ranks-per-node is {}, but no link is emulated between nodes (--link)",
@@ -166,6 +173,9 @@ OptionTable TrainConfig::table() {
   t.range(0, 4096);
   t.add(machine, "threads-per-rank", threads_per_rank, "0: cores / ranks; changes bits");
   t.range(0, 4096);
+  t.add(machine, "transport", wires.transport,
+        "auto: mpirun's, or between the threads of --workers; nccl: beside it, between GPUs");
+  t.choices({"auto", "nccl"});
   t.add(machine, "link", wires.link,
         "emulate a link of RATE,LATENCY between nodes, as in 1Gbit,0.4ms");
   t.add(machine, "ranks-per-node", wires.ranks_per_node, "ranks that share a node and its link");

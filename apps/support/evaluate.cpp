@@ -21,9 +21,9 @@ StatisticsSwap::~StatisticsSwap() {
   }
 }
 
-const Batch& next_batch(Communicator& comm, Loader& loader) {
+void take_part(Communicator& comm, Feed& feed, const Model& model) {
   try {
-    return loader.next();
+    feed.next(model.images(), model.labels());
   } catch (const UserError& error) {
     if (comm.size() == 1) throw;
     fail<Fault>("[data] rank {}: {}", comm.rank(), error.what());
@@ -31,13 +31,13 @@ const Batch& next_batch(Communicator& comm, Loader& loader) {
 }
 
 ops::LossSums evaluate(Context& ctx, Context& host, Communicator& comm, Model& model,
-                       Loader& loader) {
-  loader.start(0);
-  for (int64_t i = 0; i < loader.batches(); ++i) {
-    const Batch& batch = next_batch(comm, loader);
-    copy(ctx, batch.images, model.images());
-    copy(ctx, batch.labels, model.labels());
+                       Loader& data) {
+  Feed feed(ctx, data);
+  feed.start(0);
+  for (int64_t i = 0; i < data.batches(); ++i) {
+    take_part(comm, feed, model);
     model.queue_forward({.ctx = ctx, .training = false});
+    feed.prefetch();
   }
   ops::LossSums all;
   for (const ops::LossSums& sums : gather(host, comm, model.take_sums(ctx))) all += sums;

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "comm/communicator.h"
-#include "data/loader.h"
+#include "data/feed.h"
 #include "models/model.h"
 
 namespace tw {
@@ -18,13 +18,12 @@ class StatisticsSwap {
   std::vector<float> own_;
 };
 
-/// The loader's next batch. Among several ranks one rank's damaged image is a Fault, which ends
-/// all: they would wait for that rank for ever.
-const Batch& next_batch(Communicator& comm, Loader& loader);
+/// The feed's next part, in the model's input. Among several ranks one rank's damaged image is a
+/// Fault, which ends all: they would wait for that rank for ever.
+void take_part(Communicator& comm, Feed& feed, const Model& model);
 
-/// Loss and accuracy over the whole of `loader`'s data set, summed over ranks: the same counts for
+/// Loss and accuracy over the whole of `data`'s set, summed over ranks: the same counts for
 /// any number of ranks. The model computes in `ctx`, the ranks exchange in `host`. Collective.
-ops::LossSums evaluate(Context& ctx, Context& host, Communicator& comm, Model& model,
-                       Loader& loader);
+ops::LossSums evaluate(Context& ctx, Context& host, Communicator& comm, Model& model, Loader& data);
 
 }  // namespace tw

@@ -1,7 +1,5 @@
 #include "apps/support/graph_step.h"
 
-#include "data/loader.h"
-
 namespace tw {
 
 namespace {
@@ -16,14 +14,13 @@ std::vector<uint32_t> bounds_of_decay(const ParameterArena& arena) {
 
 }  // namespace
 
-bool GraphStep::suits(const Context& ctx, const Communicator& comm, const TrainConfig& config,
-                      const Dataset& data) {
+bool GraphStep::suits(const Context& ctx, const Communicator& comm, const TrainConfig& config) {
   return ctx.device() == Device::cuda && comm.size() == 1 && config.sparsifier == "dense" &&
-         data.in_memory();
+         config.accumulate == 1 && config.analyze_every == 0;
 }
 
 GraphStep::GraphStep(Context& ctx, Model& model, const TrainConfig& config, const Dataset& data,
-                     std::span<float> momentum)
+                     std::span<float> momentum, Loader* loader)
     : ctx_(ctx),
       model_(model),
       dataset_(data),
@@ -37,8 +34,11 @@ GraphStep::GraphStep(Context& ctx, Model& model, const TrainConfig& config, cons
       decay_bounds_(bounds_of_decay(model.arena())),
       host_momentum_(momentum),
       momentum_(ctx.device(), momentum.size_bytes()),
-      data_(ResidentData::create(ctx, data)),
       replay_(Replay::create(ctx)) {
+  if (loader == nullptr)
+    data_ = ResidentData::create(ctx, data);
+  else
+    feed_ = std::make_unique<Feed>(ctx, *loader);
   rehearse();
   graph_ = Graph::record(ctx, [this] { queue_step(); });
   HostFloats device(ctx_, momentum_.as<float>());
@@ -49,7 +49,7 @@ GraphStep::GraphStep(Context& ctx, Model& model, const TrainConfig& config, cons
 void GraphStep::queue_step() {
   ParameterArena& arena = model_.arena();
   const Pass pass{.ctx = ctx_, .seed = seed_ * 65536};  // as rank 0 draws
-  data_->next(model_.images(), model_.labels());
+  if (data_) data_->next(model_.images(), model_.labels());
   model_.queue_forward(pass);
   model_.backward(pass);
   replay_->check(arena.gradients());
@@ -60,11 +60,11 @@ void GraphStep::queue_step() {
 }
 
 /// Takes a step whose traces are removed: libraries load kernels when they are first called, which
-/// a recording does not allow.
+/// a recording does not allow. What a loader would bring is not part of it.
 void GraphStep::rehearse() {
   HostFloats values = model_.arena().host_values(), statistics = model_.arena().host_statistics();
   const float still = 0;
-  start_epoch(0, 0);
+  if (data_) start_epoch(0, 0);
   replay_->start(0, std::span(&still, 1));
   queue_step();
   replay_->finish();
@@ -74,13 +74,18 @@ void GraphStep::rehearse() {
 }
 
 void GraphStep::start_epoch(uint32_t epoch, int64_t first) {
+  if (feed_) return feed_->start(epoch, first);
   data_->start(shuffled_order(dataset_.size(), seed_, epoch), seed_, epoch,
                static_cast<size_t>(first * batch_));
 }
 
 std::vector<ops::LossSums> GraphStep::run(uint64_t step, std::span<const float> lrs) {
   replay_->start(step, lrs);
-  for (size_t i = 0; i < lrs.size(); ++i) graph_->launch();
+  for (size_t i = 0; i < lrs.size(); ++i) {
+    if (feed_) feed_->next(model_.images(), model_.labels());
+    graph_->launch();
+    if (feed_) feed_->prefetch();
+  }
   Replay::Outcome outcome = replay_->finish();
   if (outcome.bad_launch != SIZE_MAX) {
     const Parameter& parameter = model_.arena().at(outcome.bad_index);

@@ -1,10 +1,11 @@
 // GraphStep: the whole training step of one rank on a GPU as one graph. Data, augmentation,
 // forward, backward and update are recorded once and launched again and again; the host looks at
-// losses now and then.
+// losses now and then. Data that do not fit on the GPU come from a loader, a step ahead.
 #pragma once
 
 #include "apps/support/config.h"
 #include "comm/communicator.h"
+#include "data/feed.h"
 #include "data/resident.h"
 #include "engine/graph.h"
 #include "engine/ops/sgd.h"
@@ -16,22 +17,27 @@ namespace tw {
 
 class GraphStep {
  public:
-  /// One rank, dense SGD, a GPU, and data that lie in memory and fit into the GPU's.
-  static bool suits(const Context& ctx, const Communicator& comm, const TrainConfig& config,
-                    const Dataset& data);
+  /// One rank, dense SGD, one batch a step, no look at gradients, and a GPU.
+  static bool suits(const Context& ctx, const Communicator& comm, const TrainConfig& config);
 
   /// Records the step; parameters and momentum are afterwards what they were. `momentum` is the
-  /// host's, by the model's parameters; empty without.
+  /// host's, by the model's parameters; empty without. Batches come from `loader`; without one the
+  /// data lie on the GPU.
   GraphStep(Context& ctx, Model& model, const TrainConfig& config, const Dataset& data,
-            std::span<float> momentum);
+            std::span<float> momentum, Loader* loader = nullptr);
 
   /// Goes to batch `first` of `epoch`.
   void start_epoch(uint32_t epoch, int64_t first);
-  /// Takes steps `step`, step + 1, ... at these rates, at most Replay::kMost; returns their sums.
+  /// The most steps of a run(). Where a loader sets the pace they may be long.
+  int64_t most() const { return feed_ ? 8 : static_cast<int64_t>(Replay::kMost); }
+  /// Takes steps `step`, step + 1, ... at these rates; returns their sums.
   /// Throws SharedFault when a gradient is not finite: the step's update was then not made.
   std::vector<ops::LossSums> run(uint64_t step, std::span<const float> lrs);
   /// Brings the momentum to the host.
   void store_momentum();
+
+  /// Seconds spent in waiting for data so far.
+  double waited() const { return feed_ ? feed_->waited() : 0; }
 
   /// Kernels and copies of a step.
   size_t size() const { return graph_->size(); }
@@ -49,7 +55,8 @@ class GraphStep {
   std::vector<uint32_t> decay_bounds_;
   std::span<float> host_momentum_;
   Buffer momentum_;
-  std::unique_ptr<ResidentData> data_;
+  std::unique_ptr<ResidentData> data_;  // or
+  std::unique_ptr<Feed> feed_;
   std::unique_ptr<Replay> replay_;
   std::unique_ptr<Graph> graph_;
 };

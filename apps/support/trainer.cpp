@@ -43,7 +43,7 @@ class Run {
         data_(data),
         stop_(stop),
         console_(console),
-        ctx_(resolved_device(config), resolved_threads(config, comm.size())),
+        ctx_(resolved_device(config), resolved_threads(config, comm.size()), comm.gpu()),
         model_(config.model, {.image = data.train->image,
                               .classes = resolved_classes(config, data),
                               .zero_init = config.zero_init}) {}
@@ -79,8 +79,9 @@ class Run {
   Model model_;
   HostSide host_{ctx_, model_};
   std::unique_ptr<SyncSgd> sgd_;
-  std::unique_ptr<GraphStep> graph_;  // null where the step is taken op by op
   std::unique_ptr<Loader> train_loader_, val_loader_;
+  std::unique_ptr<GraphStep> graph_;  // null where the step is taken op by op, and then
+  std::unique_ptr<Feed> feed_;
   RunFolder folder_;
   std::unique_ptr<CsvFile> steps_csv_, metrics_csv_;  // rank 0 only
   std::unique_ptr<GradientStatistics> gradients_;     // rank 0 only, if asked for
@@ -112,6 +113,7 @@ void Run::prepare() {
                       .ranks = comm_.size(),
                       .seed = static_cast<uint64_t>(config_.seed),
                       .threads = static_cast<int>(config_.loader_threads),
+                      .device = ctx_.device(),
                       .shuffle_shards = config_.shuffle == "shards"};
   agree(host_.ctx(), comm_, [&] {
     train_loader_ = std::make_unique<Loader>(data_.train, loader);
@@ -152,11 +154,14 @@ void Run::prepare() {
   check_same_layout(host_.ctx(), comm_, model_.arena());
   model_.refresh(ctx_);
   if (config_.eval_only) return;
-  // a graph holds one batch a step
-  if (config_.accumulate == 1 && GraphStep::suits(ctx_, comm_, config_, *data_.train))
-    graph_ = std::make_unique<GraphStep>(ctx_, model_, config_, *data_.train, sgd_->momentum());
-  else
+  if (GraphStep::suits(ctx_, comm_, config_)) {
+    const bool resident = ResidentData::fits(ctx_, *data_.train);
+    graph_ = std::make_unique<GraphStep>(ctx_, model_, config_, *data_.train, sgd_->momentum(),
+                                         resident ? nullptr : train_loader_.get());
+  } else {
     host_.fetch_values();
+    feed_ = std::make_unique<Feed>(ctx_, *train_loader_, config_.accumulate);
+  }
 
   const bool root = comm_.rank() == 0;
   agree(host_.ctx(), comm_, [&] {
@@ -185,9 +190,6 @@ void Run::prepare() {
 StepRecord Run::train_step() {
   StepRecord record;
   Stopwatch watch;
-  const Batch& batch = next_batch(comm_, *train_loader_);
-  record.phases.data = watch.lap();
-
   record.lr = rate(at_.batch);
   record.density = density_of(config_, at_.epoch);
   sgd_->begin({.step = static_cast<uint64_t>(at_.step),
@@ -195,10 +197,9 @@ StepRecord Run::train_step() {
                .density = record.density,
                .stop = stop_.load()});
   ops::LossSums sums;
-  const int64_t parts = config_.accumulate, size = config_.batch_size;
+  const int64_t parts = config_.accumulate;
   for (int64_t part = 0; part < parts; ++part) {
-    copy(ctx_, batch.images.rows(part * size, (part + 1) * size), model_.images());
-    copy(ctx_, batch.labels.rows(part * size, (part + 1) * size), model_.labels());
+    take_part(comm_, *feed_, model_);
     record.phases.data += watch.lap();
     Pass pass{
         .ctx = ctx_,
@@ -208,7 +209,11 @@ StepRecord Run::train_step() {
     // beside a GPU, gradients are the host's when they have been fetched
     if (part == parts - 1 && !host_.beside_gpu())
       pass.on_final = [this](const Parameter& parameter) { sgd_->final(parameter); };
-    sums += model_.forward(pass, 1.0f / static_cast<float>(parts));
+    model_.queue_forward(pass, 1.0f / static_cast<float>(parts));
+    record.phases.forward += watch.lap();
+    feed_->prefetch();
+    record.phases.data += watch.lap();
+    sums += model_.take_sums(ctx_);
     record.phases.forward += watch.lap();
     model_.backward(pass);
     if (part == parts - 1) host_.fetch_gradients();
@@ -241,7 +246,7 @@ StepRecord Run::train_step() {
 
 /// How many steps may pass before the host has something to do.
 int64_t Run::steps_ahead() const {
-  int64_t n = std::min<int64_t>(Replay::kMost, train_loader_->batches() - at_.batch);
+  int64_t n = std::min(graph_->most(), train_loader_->batches() - at_.batch);
   if (config_.max_steps > 0) n = std::min(n, config_.max_steps - at_.step);
   const int64_t every = config_.checkpoint_steps;
   return every > 0 ? std::min(n, every - at_.step % every) : n;
@@ -252,8 +257,10 @@ void Run::train_graph_steps() {
   std::vector<float> rates;
   for (int64_t i = 0; i < steps; ++i) rates.push_back(static_cast<float>(rate(at_.batch + i)));
   Stopwatch watch;
+  const double waited = graph_->waited();
   const auto sums = graph_->run(static_cast<uint64_t>(at_.step), rates);
   const double seconds = watch.total() / static_cast<double>(steps);
+  const double data_seconds = (graph_->waited() - waited) / static_cast<double>(steps);
   stop_seen_ = stop_.load();
   for (size_t i = 0; i < sums.size(); ++i) {
     const double lr = rate(at_.batch);
@@ -268,6 +275,7 @@ void Run::train_graph_steps() {
     record.images = sums[i].count;
     record.nnz = record.k = static_cast<double>(model_.arena().size());
     record.seconds = seconds;
+    record.phases.data = data_seconds;
     log_->add(host_.ctx(), comm_, record);
   }
 }
@@ -277,7 +285,7 @@ void Run::train_epoch() {
   if (graph_)
     graph_->start_epoch(static_cast<uint32_t>(at_.epoch), first);
   else
-    train_loader_->start(static_cast<uint32_t>(at_.epoch), first);
+    feed_->start(static_cast<uint32_t>(at_.epoch), first);
   Stopwatch watch;
   const double global_batch =
       static_cast<double>(config_.batch_size * config_.accumulate * comm_.size());

@@ -1,13 +1,17 @@
 #include "apps/support/wires.h"
 
+#include "comm/transports.h"
+
 namespace tw {
 
 Wires::Wires(Communicator& comm, const WireOptions& options, LinkTime time) : plain_(comm) {
   comm.set_timeout(options.comm_timeout);
-  if (options.link.empty()) return;
+  if (options.transport != "nccl" && options.link.empty()) return;
   Context ctx;
+  if (options.transport == "nccl") nccl_ = make_nccl_communicator(ctx, comm, notice_);
+  if (options.link.empty()) return;
   const LinkSpec link = parse_link(options.link, static_cast<int>(options.ranks_per_node));
-  link_ = std::make_unique<LinkCommunicator>(ctx, comm, link, time);
+  link_ = std::make_unique<LinkCommunicator>(ctx, inner(), link, time);
 }
 
 }  // namespace tw

@@ -1,4 +1,5 @@
-# Sets TW_CUDA when the CUDA bodies are built: nvcc, cuBLAS, cuDNN and NCCL are all there.
+# Sets TW_CUDA when the CUDA bodies are built: nvcc, cuBLAS and cuDNN are all there; and TW_NCCL
+# when NCCL is, too.
 # cuDNN and NCCL are looked for below CUDNN_ROOT and NCCL_ROOT, in the toolkit, in the system and
 # where Python wheels put them (nvidia/cudnn, nvidia/nccl).
 
@@ -21,6 +22,7 @@ function(tw_wheel_folders result)
 endfunction()
 
 set(TW_CUDA OFF)
+set(TW_NCCL OFF)
 if(NOT WITH_CUDA STREQUAL "OFF")
   if(NOT CMAKE_CUDA_ARCHITECTURES)
     set(CMAKE_CUDA_ARCHITECTURES 80-real 90)
@@ -45,25 +47,31 @@ if(NOT WITH_CUDA STREQUAL "OFF")
     find_path(NCCL_INCLUDE nccl.h HINTS ${nccl_hints} ${CUDAToolkit_INCLUDE_DIRS}
               PATH_SUFFIXES include)
     find_library(NCCL_LIBRARY NAMES nccl libnccl.so.2 HINTS ${nccl_hints} PATH_SUFFIXES lib lib64)
-    if(CUDAToolkit_FOUND AND CUDNN_INCLUDE AND CUDNN_LIBRARY AND NCCL_INCLUDE AND NCCL_LIBRARY)
+    if(CUDAToolkit_FOUND AND CUDNN_INCLUDE AND CUDNN_LIBRARY)
       set(TW_CUDA ON)
+      if(NCCL_INCLUDE AND NCCL_LIBRARY)
+        set(TW_NCCL ON)
+      endif()
     endif()
   endif()
   if(WITH_CUDA STREQUAL "ON" AND NOT TW_CUDA)
     message(FATAL_ERROR "WITH_CUDA=ON, but not all were found: nvcc (${CMAKE_CUDA_COMPILER}), "
-                        "cuDNN (${CUDNN_LIBRARY}), NCCL (${NCCL_LIBRARY})")
+                        "cuDNN (${CUDNN_LIBRARY})")
   endif()
 endif()
 message(STATUS "CUDA bodies: ${TW_CUDA}")
+message(STATUS "NCCL transport: ${TW_NCCL}")
 
 function(tw_link_cuda target)
   if(NOT TW_CUDA)
     return()
   endif()
-  target_include_directories(${target} SYSTEM PUBLIC ${CUDAToolkit_INCLUDE_DIRS} ${CUDNN_INCLUDE}
-                                                     ${NCCL_INCLUDE})
-  target_link_libraries(${target} PUBLIC CUDA::cudart CUDA::cublas ${CUDNN_LIBRARY}
-                                         ${NCCL_LIBRARY})
+  target_include_directories(${target} SYSTEM PUBLIC ${CUDAToolkit_INCLUDE_DIRS} ${CUDNN_INCLUDE})
+  target_link_libraries(${target} PUBLIC CUDA::cudart CUDA::cublas ${CUDNN_LIBRARY})
+  if(TW_NCCL)
+    target_include_directories(${target} SYSTEM PUBLIC ${NCCL_INCLUDE})
+    target_link_libraries(${target} PUBLIC ${NCCL_LIBRARY})
+  endif()
   target_compile_definitions(${target} PUBLIC TW_WITH_CUDA)
   # constexpr functions (bf16, Philox) are the same on both sides; fmt switches its own constexpr
   # off under nvcc, and with it the checks of its format strings, unless told otherwise

@@ -92,6 +92,25 @@ TEST_P(GraphSteps, HaveTheBitsOfTheOps) {
   EXPECT_NE(momentum, std::vector<float>(momentum.size()));
 }
 
+TEST_P(GraphSteps, TakeBatchesFromALoader) {
+  const auto expected = op_by_op();
+  const uint64_t hash = weights_hash(model.arena());
+
+  model.allocate(ctx, 1);
+  std::vector<float> momentum(model.arena().size());
+  Loader loader(data, {.batch = kBatch, .seed = 3, .device = test::device()});
+  GraphStep step(ctx, model, config, *data, momentum, &loader);
+  step.start_epoch(1, 2);  // no batch of it is asked for
+  step.start_epoch(0, 0);
+  std::vector<ops::LossSums> sums;
+  for (const size_t count : {2, 3})
+    for (const auto& one : step.run(sums.size(), std::vector<float>(count, kRate)))
+      sums.push_back(one);
+  ASSERT_EQ(sums.size(), expected.size());
+  for (size_t i = 0; i < sums.size(); ++i) EXPECT_EQ(sums[i].loss, expected[i].loss) << i;
+  EXPECT_EQ(weights_hash(model.arena()), hash);
+}
+
 TEST_P(GraphSteps, StopAtANaN) {
   std::vector<float> momentum(model.arena().size());
   GraphStep step(ctx, model, config, *data, momentum);

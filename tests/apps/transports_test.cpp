@@ -53,7 +53,8 @@ TEST_P(TransportErrors, AreOneLineAndExitCode2UnderMpirun) {
 
 INSTANTIATE_TEST_SUITE_P(Mistakes, TransportErrors,
                          testing::Values("--modle x", "--workers 3", "--density 2",
-                                         "--batch-size 10000", "--output-dir /dev/null/runs"));
+                                         "--batch-size 10000", "--output-dir /dev/null/runs",
+                                         "--transport nccl --device cpu"));
 
 }  // namespace
 }  // namespace tw::test

@@ -3,6 +3,8 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "comm/transports.h"
+#include "tests/support/error_text.h"
 #include "tests/support/program.h"
 
 namespace tw::test {
@@ -61,6 +63,32 @@ TEST(Link, MistakesAreOneLineAndExitCode2) {
   says("--link 1Gb,1ms", "[link] rate is \"1Gb\"");
   says("--ranks-per-node 2", "[options] ranks-per-node is 2, but no link is emulated");
   says("--comm-timeout -1", "comm-timeout");
+}
+
+TEST(NcclTransport, MistakesAreOneLineAndExitCode2) {
+  const auto says = [](const std::string& arguments, const std::string& expected) {
+    for (const char* ranks : {"", " --workers 2"}) {
+      const Ended ended = run_command(fmt::format("{} {}{}", TW_TRAIN, arguments, ranks));
+      EXPECT_EQ(ended.code, 2) << ended.output;
+      EXPECT_EQ(ended.lines(), 1u) << ended.output;
+      EXPECT_TRUE(ended.says(expected)) << ended.output;
+    }
+  };
+  says("--transport nccl --device cpu", "[options] transport is nccl, ");
+  says("--transport tcp", "transport");
+  const std::string lacking = what_nccl_lacks();
+  if (lacking.empty()) GTEST_SKIP() << "nothing that NCCL needs is missing here";
+  says("--transport nccl", fmt::format("[options] transport is nccl, but {}", lacking));
+}
+
+TEST(NcclTransport, MadeWithoutWhatItNeedsIsAMistake) {
+  const std::string lacking = what_nccl_lacks();
+  if (lacking.empty()) GTEST_SKIP() << "nothing that NCCL needs is missing here";
+  const auto self = make_self_communicator();
+  Context ctx;
+  std::string notice;
+  EXPECT_EQ(error_text<UserError>([&] { make_nccl_communicator(ctx, *self, notice); }),
+            "[nccl] " + lacking);
 }
 
 }  // namespace

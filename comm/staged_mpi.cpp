@@ -1,0 +1,70 @@
+#include "comm/staged_mpi.h"
+
+#include <mpi.h>
+#if __has_include(<mpi-ext.h>)
+#include <mpi-ext.h>  // where Open MPI tells whether it takes a device's memory
+#endif
+
+#include "comm/blocks.h"
+#include "comm/in_flight_mpi.h"
+
+namespace tw::mpi {
+
+bool takes_device_memory() {
+#if defined(MPIX_GPU_SUPPORT_CUDA)  // MPICH
+  int supported = 0;
+  return MPIX_GPU_query_support(MPIX_GPU_SUPPORT_CUDA, &supported) == MPI_SUCCESS && supported != 0;
+#elif defined(MPIX_CUDA_AWARE_SUPPORT)  // Open MPI
+  return MPIX_Query_cuda_support() == 1;
+#else
+  return false;
+#endif
+}
+
+void StagedMessages::prepare(Context& ctx) {
+  if (ctx_ == &ctx) return;
+  copies_ = CopyQueue::create(ctx);
+  if (blocks_.bytes() == 0) blocks_ = Buffer::pinned(ctx.device(), 4 * block_);
+  ctx_ = &ctx;
+}
+
+size_t StagedMessages::exchange(Context& ctx, int to, ConstBytes out, int from, Bytes in) {
+  prepare(ctx);
+  const auto fetch = [&](size_t j) {
+    const int place = kOut + static_cast<int>(j % 2);
+    const ConstBytes part = block_of(out, block_, j);
+    copies_->copy(part.data(), block(place), part.size());
+    copies_->mark(place);
+  };
+  copies_->wait_for_context();
+  bool sending = to >= 0, receiving = from >= 0;
+  if (sending) fetch(0);
+  size_t received = 0;
+  for (size_t j = 0; sending || receiving; ++j) {
+    const int leaving = kOut + static_cast<int>(j % 2), coming = kIn + static_cast<int>(j % 2);
+    InFlight flight;
+    if (receiving) {
+      copies_->wait(coming);  // until the block before last has left it
+      flight.receive(block(coming), std::min(block_, in.size() - received), from, kTag);
+    }
+    if (sending) {
+      const size_t bytes = block_of(out, block_, j).size();
+      copies_->wait(leaving);
+      flight.send(block(leaving), bytes, to, kTag);
+      sending = bytes == block_;
+      if (sending) fetch(j + 1);
+    }
+    if (!flight.wait(comm_.deadline())) comm_.give_up_on(flight.received() ? to : from);
+    if (receiving) {
+      const size_t bytes = flight.received_bytes();
+      copies_->copy(block(coming), in.data() + received, bytes);
+      copies_->mark(coming);
+      received += bytes;
+      receiving = bytes == block_;
+    }
+  }
+  copies_->hold_context();
+  return received;
+}
+
+}  // namespace tw::mpi
