@@ -20,8 +20,8 @@ class GraphStep {
   static bool suits(const Context& ctx, const Communicator& comm, const TrainConfig& config,
                     const Dataset& data);
 
-  /// Records the step; parameters and momentum are afterwards what they were. `momentum` is the
-  /// host's, by the model's parameters; empty without.
+  /// Records the step; parameters and momentum are afterwards what they were. `momentum` lies on
+  /// the device, by the model's parameters; empty without.
   GraphStep(Context& ctx, Model& model, const TrainConfig& config, const Dataset& data,
             std::span<float> momentum);
 
@@ -30,8 +30,6 @@ class GraphStep {
   /// Takes steps `step`, step + 1, ... at these rates, at most Replay::kMost; returns their sums.
   /// Throws SharedFault when a gradient is not finite: the step's update was then not made.
   std::vector<ops::LossSums> run(uint64_t step, std::span<const float> lrs);
-  /// Brings the momentum to the host.
-  void store_momentum();
 
   /// Kernels and copies of a step.
   size_t size() const { return graph_->size(); }
@@ -47,8 +45,7 @@ class GraphStep {
   int64_t batch_;
   ops::SgdParams params_;
   std::vector<uint32_t> decay_bounds_;
-  std::span<float> host_momentum_;
-  Buffer momentum_;
+  std::span<float> momentum_;
   std::unique_ptr<ResidentData> data_;
   std::unique_ptr<Replay> replay_;
   std::unique_ptr<Graph> graph_;
