@@ -121,7 +121,7 @@ __global__ void __launch_bounds__(kThreads)
     __syncthreads();
   }
   // a rank beyond the sample finds nothing, in either round
-  if (t == 0) search->least = min(max(found, 1u), kInfinityBits);
+  if (t == 0) search->least = candidate_bits(found);
 }
 
 struct MarkedValues {

@@ -80,7 +80,8 @@ __global__ void __launch_bounds__(kScanThreads)
   }
   if (threadIdx.x > 0) return;
   tiles[n] = before;
-  search->moved = (before >> 32) + min(static_cast<uint32_t>(before), search->cut.wanted);
+  search->moved =
+      search->cut.taken(static_cast<uint32_t>(before >> 32), static_cast<uint32_t>(before));
 }
 
 __global__ void __launch_bounds__(kThreads)
@@ -104,8 +105,7 @@ __global__ void __launch_bounds__(kThreads)
     const uint32_t equal_here = __ballot_sync(~0u, marked && bits == cut.cut);
     const uint32_t equal_before = equal + __popc(equal_here & lower_lanes);
     if (marked && cut.takes(bits, equal_before)) {
-      const size_t at =
-          size_t{above} + __popc(above_here & lower_lanes) + min(equal_before, cut.wanted);
+      const uint32_t at = cut.taken(above + __popc(above_here & lower_lanes), equal_before);
       if (at < most) {
         indices[at] = base + static_cast<uint32_t>(i);
         values[at] = value;

@@ -34,9 +34,14 @@ struct RadixCut {
     cut |= digit << RadixDigits::shift(pass);
     wanted -= above;
   }
-  /// Whether a magnitude is sent: as long as `equal_before`, equal ones before it, are not enough.
+  /// Whether a magnitude is taken: those equal to the cut as long as `equal_before`, the equal ones
+  /// before it, are not enough.
   constexpr bool takes(uint32_t bits, uint32_t equal_before) const {
     return bits > cut || (bits == cut && equal_before < wanted);
+  }
+  /// How many are taken of `above` magnitudes above the cut and `equal` ones at it.
+  constexpr uint32_t taken(uint32_t above, uint32_t equal) const {
+    return above + (equal < wanted ? equal : wanted);
   }
 };
 

@@ -123,7 +123,7 @@ void Run::prepare() {
   const Planner::Memory memory = plan();
   const SgdConfig sgd = config_.sgd();
   report_plan(console_, config_, data_, model_, memory,
-              resolve_algorithm(host_.ctx(), sgd, config_.settings), comm_.size());
+              resolve_algorithm(host_, sgd, config_.settings), comm_.size());
   if (config_.dry_run) return;
 
   agree(host_, comm_, [&] {

@@ -34,11 +34,13 @@ TEST(Radix, FindsTheKLargestLowerIndexFirst) {
         std::vector<uint64_t> keys(u.size());
         for (uint32_t i = 0; i < u.size(); ++i) keys[i] = rank_key(u[i], i, resolution);
         std::ranges::sort(keys, std::greater<>());
-        size_t taken = 0, wrong = 0;
-        uint32_t equal = 0;
+        size_t wrong = 0;
+        uint32_t taken = 0, above = 0, equal = 0;
         for (uint32_t i = 0; i < u.size(); ++i) {
           const uint32_t bits = magnitude_bits(u[i]) & resolution;
           const bool takes = cut.takes(bits, equal);
+          wrong += cut.taken(above, equal) != taken;
+          above += bits > cut.cut;
           equal += bits == cut.cut;
           taken += takes;
           wrong += takes != (rank_key(u[i], i, resolution) >= keys[k - 1]);
