@@ -12,7 +12,8 @@ std::string what_is_missing(Device device) {
   return missing_bodies.has(device) ? missing_bodies(device) : "";
 }
 
-Context::Context(Device device, int threads, int gpu) : device_(device), threads_(threads) {
+Context::Context(Device device, int threads, int gpu)
+    : device_(device), threads_(threads), gpu_(gpu) {
   check(threads >= 1, "[context] {} threads per rank; at least 1 is needed", threads);
   const std::string missing = what_is_missing(device);
   check(missing.empty(), "[context] device is {}, but {}", name(device), missing);

@@ -42,6 +42,8 @@ class Context {
 
   Device device() const { return device_; }
   int threads() const { return threads_; }
+  /// As it was given: what a second context on the same device is made with.
+  int gpu() const { return gpu_; }
 
   /// Sets this thread's OpenMP width and device. A new std::thread does not inherit them: every
   /// thread that computes for this rank calls this first.
@@ -66,7 +68,7 @@ class Context {
 
  private:
   Device device_;
-  int threads_;
+  int threads_, gpu_;
   std::span<std::byte> scratch_;
   MathMode math_;
   std::map<std::string, std::string> algorithms_;

@@ -53,6 +53,10 @@ class CudaNative : public Native {
   /// Zeros on the device, for kernels whose last block finishes the work; each leaves zeros behind.
   uint32_t* tickets() const { return tickets_; }
   static constexpr int kTickets = 1024;
+  /// Memory of the host that kernels reach, for what an op takes from the host or leaves there. It
+  /// is another op's from the next call on: that waits for all that is queued, unless synchronize()
+  /// has been called since the last one.
+  std::byte* pinned(size_t bytes);
 
   bool holds_converts = false;
   std::vector<HeldConvert> held_converts;
@@ -66,6 +70,9 @@ class CudaNative : public Native {
   ReplayInput* replay_ = nullptr;
   unsigned long long* result_ = nullptr;
   uint32_t* tickets_ = nullptr;
+  std::byte* pinned_ = nullptr;
+  size_t pinned_bytes_ = 0;
+  bool pinned_in_use_ = false;
 };
 
 namespace cuda {

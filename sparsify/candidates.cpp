@@ -1,138 +1,20 @@
 #include "sparsify/candidates.h"
 
-#include <algorithm>
 #include <cmath>
-
-#include "engine/parallel.h"
-#include "engine/simd.h"
-#include "sparsify/compact.h"
 
 namespace tw {
 
-namespace {
+constinit Bodies<std::unique_ptr<Candidates>()> candidates_bodies{"candidates"};
 
-TW_MULTIVERSION size_t count_at_least(const float* u, size_t n, uint32_t bits) {
-  uint32_t count = 0;
-  for (size_t i = 0; i < n; ++i) count += magnitude_bits(u[i]) >= bits;
-  return count;
+std::unique_ptr<Candidates> Candidates::create(Context& ctx) {
+  return candidates_bodies(ctx.device());
 }
 
-// one contiguous part of d per thread, whole blocks
-size_t part_length(const Context& ctx, size_t d) {
-  const size_t blocks = (d + kBlock - 1) / kBlock;
-  const size_t threads = static_cast<size_t>(ctx.threads());
-  return std::max<size_t>(1, (blocks + threads - 1) / threads) * kBlock;
-}
-
-}  // namespace
-
-void Candidates::collect(Context& ctx, std::span<const float> g, std::span<float> e,
-                         uint32_t min_bits, std::span<const uint32_t> lower) {
-  const size_t part = part_length(ctx, e.size());
-  min_bits_ = min_bits;
-  lower_.assign(lower.begin(), lower.end());
-  in_use_ = (e.size() + part - 1) / part;
-  if (runs_.size() < in_use_) runs_.resize(in_use_);
-  counted_.assign(in_use_ * lower.size(), 0);
-  parallel_for(ctx, e.size(), part, [&](size_t begin, size_t end) {
-    SparseVector& run = runs_[begin / part];
-    size_t* const counted = counted_.data() + begin / part * lower_.size();
-    size_t count = 0;
-    for (size_t i = begin; i < end; i += kBlock) {
-      const size_t n = std::min(kBlock, end - i);
-      run.reserve(count + n);
-      count += add_and_compact(g.empty() ? nullptr : g.data() + i, e.data() + i, n, min_bits,
-                               static_cast<uint32_t>(i),
-                               {run.indices.data() + count, run.values.data() + count});
-      // the block is still in the first-level cache
-      for (size_t j = 0; j < lower_.size(); ++j)
-        counted[j] += count_at_least(e.data() + i, n, lower_[j]);
-    }
-    run.count = count;
-  });
-  // headroom: the next step's total is near this one, but may shift between the runs; where a
-  // sample is all that is known of a short vector it may be anything
-  constexpr size_t kShort = size_t{1} << 16;
-  const size_t total = count();
-  for (SparseVector& run : std::span(runs_).first(in_use_))
-    run.reserve(std::min(std::max(total + total / 2, kShort), part) + kBlock);
-}
-
-void Candidates::widen(Context& ctx, std::span<float> e, uint32_t bits) {
-  if (bits < min_bits_) collect(ctx, {}, e, bits);
-}
-
-size_t Candidates::count() const {
-  size_t count = 0;
-  for (const SparseVector& run : runs()) count += run.count;
-  return count;
-}
-
-size_t Candidates::reaching(uint32_t bits) const {
-  size_t count = 0;
-  if (bits >= min_bits_) {
-    for (const SparseVector& run : runs())
-      count += count_at_least(run.values.data(), run.count, bits);
-    return count;
-  }
-  const size_t at = std::ranges::find(lower_, bits) - lower_.begin();
-  check<std::logic_error>(at < lower_.size(), "[candidates] {:#x} was not counted", bits);
-  for (size_t i = at; i < counted_.size(); i += lower_.size()) count += counted_[i];
-  return count;
-}
-
-size_t sample_position(size_t i, size_t d) {
-  if (d <= kSamples) return i;
-  const size_t first = i * d / kSamples, width = (i + 1) * d / kSamples - first;
-  // a fixed low-discrepancy jitter keeps the sample off any period of the parameters
-  const uint64_t fraction = (i * 0x9E3779B97F4A7C15ull) >> 32;
-  return first + static_cast<size_t>((fraction * width) >> 32);
-}
-
-// on one thread: the misses overlap, and a second parallel loop would cost more than it saves
-uint32_t sampled_threshold(std::span<const float> g, std::span<const float> e, size_t k,
-                           LogHistogram& histogram) {
-  const size_t d = e.size(), n = std::min(d, kSamples);
-  histogram.clear();
-  for (size_t i = 0; i < n; ++i) {
-    const size_t at = sample_position(i, d);
-    histogram.add(magnitude_bits(g.empty() ? e[at] : g[at] + e[at]));
-  }
-
+size_t sample_rank(size_t k, size_t d) {
   // of n samples, about `expected` lie among the k largest of u
-  const double expected = static_cast<double>(k) / static_cast<double>(d) * static_cast<double>(n);
-  const double rank = std::ceil(expected + 5 * std::sqrt(expected) + 2);
-  // without NaN and infinity, which no finite threshold may hide
-  return std::clamp(histogram.cut(static_cast<size_t>(rank)).edge, 1u, kInfinityBits);
-}
-
-uint32_t counted_threshold(Context& ctx, std::span<const float> u, size_t k,
-                           std::vector<LogHistogram>& histograms) {
-  const size_t part = part_length(ctx, u.size()), parts = (u.size() + part - 1) / part;
-  if (histograms.size() < parts) histograms.resize(parts);
-  parallel_for(ctx, u.size(), part, [&](size_t begin, size_t end) {
-    LogHistogram& mine = histograms[begin / part];
-    mine.clear();
-    for (size_t i = begin; i < end; ++i) mine.add(magnitude_bits(u[i]));
-  });
-  for (size_t i = 1; i < parts; ++i) histograms[0].add(histograms[i]);
-  return std::clamp(histograms[0].cut(k).edge, 1u, kInfinityBits);
-}
-
-void take(const Candidates& candidates, uint64_t cut, size_t most, uint32_t resolution,
-          std::span<float> e, uint32_t base, SparseVector& out) {
-  const size_t first = out.count;
-  // entries are written always and kept by moving on: no branch to mispredict, and room for one
-  // more than is kept
-  out.reserve(first + std::min(most, candidates.count()) + 1);
-  size_t count = first;
-  for (const SparseVector& run : candidates.runs())
-    for (size_t i = 0; i < run.count; ++i) {
-      out.indices[count] = base + run.indices[i];
-      count += rank_key(run.values[i], run.indices[i], resolution) >= cut;
-    }
-  out.count = count;
-  move_values(e, base, out, first);
+  const double n = static_cast<double>(std::min(d, kSamples));
+  const double expected = static_cast<double>(k) / static_cast<double>(d) * n;
+  return static_cast<size_t>(std::ceil(expected + 5 * std::sqrt(expected) + 2));
 }
 
 }  // namespace tw

@@ -1,57 +1,80 @@
-// Candidates: the entries of u large enough to be worth a closer look, found in one pass.
+// Candidates: the entries of u = g + e large enough to be worth a closer look, found in one pass.
+// What selectors are made of; each device has its own.
 #pragma once
 
 #include <algorithm>
 #include <functional>
+#include <memory>
 #include <span>
-#include <vector>
 
-#include "engine/context.h"
+#include "engine/dispatch.h"
 #include "sparsify/magnitude.h"
 #include "sparsify/selector.h"
-#include "sparsify/sparse_vector.h"
 
 namespace tw {
 
+/// Every stride-th element of g + e, from `first` on.
+struct StridedSum {
+  std::span<const float> g, e;
+  size_t first, stride;
+  constexpr size_t size() const {
+    return first < e.size() ? (e.size() - first - 1) / stride + 1 : 0;
+  }
+};
+
 class Candidates {
  public:
+  virtual ~Candidates() = default;
+  /// For the device of the context; takes no memory before the first collection.
+  static std::unique_ptr<Candidates> create(Context& ctx);
+
+  /// Bits of the nth largest magnitude of a sample; n = 1 is the largest.
+  virtual uint32_t nth_magnitude(Context& ctx, const StridedSum& sample, size_t nth) = 0;
+
   /// e += g (g may be empty: e holds u already), keeping every entry of at least `min_bits` and
-  /// counting, in the same pass, those of at least each of `lower`.
-  void collect(Context& ctx, std::span<const float> g, std::span<float> e, uint32_t min_bits,
-               std::span<const uint32_t> lower = {});
+  /// counting, in the same pass, those of at least each of `lower` (ten at most).
+  virtual void collect(Context& ctx, std::span<const float> g, std::span<float> e,
+                       uint32_t min_bits, std::span<const uint32_t> lower = {}) = 0;
+  /// e += g likewise, keeping the k largest at least (all that are not 0, where those are fewer),
+  /// and hardly more than a few times as many on a usual vector. What a device knows of their
+  /// number stays there.
+  virtual void collect_largest(Context& ctx, std::span<const float> g, std::span<float> e,
+                               size_t k) = 0;
   /// Collects again, from e which holds u, when entries down to `bits` are wanted and not kept.
-  void widen(Context& ctx, std::span<float> e, uint32_t bits);
+  virtual void widen(Context& ctx, std::span<float> e, uint32_t bits) = 0;
 
-  size_t count() const;
+  // behind collect or widen
+  virtual size_t count() = 0;
   /// The number of entries of u of at least `bits`: not below what is kept, or one of `lower`.
-  size_t reaching(uint32_t bits) const;
-  /// Ascending runs that follow each other; how u is cut into runs depends on the thread count,
-  /// their concatenation does not.
-  std::span<const SparseVector> runs() const { return {runs_.data(), in_use_}; }
+  virtual size_t reaching(uint32_t bits) = 0;
 
- private:
-  std::vector<SparseVector> runs_;  // more than in use after a longer vector: memory is kept
-  size_t in_use_ = 0;
-  uint32_t min_bits_ = 0;
-  std::vector<uint32_t> lower_;
-  std::vector<size_t> counted_;  // for each run, for each of lower_
+  /// Moves the k largest candidates (all, where they are no more) from e, which holds u, to `out`.
+  /// Names the first NaN or infinity instead; candidates hold it whatever they were collected by.
+  /// `resolution`: mask of the magnitude bits that count; where two magnitudes agree in them, the
+  /// lower index goes first. All bits: exact. The upper 16: what a LogHistogram can tell apart.
+  virtual SelectInfo take_largest(Context& ctx, size_t k, uint32_t resolution, std::span<float> e,
+                                  uint32_t base, SparseVector& out) = 0;
+  /// Moves every candidate of at least `bits`.
+  virtual void take(Context& ctx, uint32_t bits, std::span<float> e, uint32_t base,
+                    SparseVector& out) = 0;
 };
+
+extern Bodies<std::unique_ptr<Candidates>()> candidates_bodies;
 
 inline constexpr size_t kSamples = 8192;
 /// Where sample i of a vector of d elements is taken, i < min(d, kSamples): one place a stratum.
-size_t sample_position(size_t i, size_t d);
-
-/// A threshold (magnitude bits) that about k entries of u = g + e reach, rather more than fewer:
-/// the k-th largest as the sample has it, minus a margin of five standard deviations. g may be
-/// empty: e holds u already.
-uint32_t sampled_threshold(std::span<const float> g, std::span<const float> e, size_t k,
-                           LogHistogram& histogram);
-
-/// The bin edge that at least k entries of u reach and fewer than k exceed by a bin; reads all of
-/// u. Never 0: zeros are no candidates. `histograms`, one a thread, belong to the caller so that
-/// the next call allocates nothing.
-uint32_t counted_threshold(Context& ctx, std::span<const float> u, size_t k,
-                           std::vector<LogHistogram>& histograms);
+constexpr size_t sample_position(size_t i, size_t d) {
+  if (d <= kSamples) return i;
+  const size_t first = i * d / kSamples, width = (i + 1) * d / kSamples - first;
+  // a fixed low-discrepancy jitter keeps the sample off any period of the parameters
+  const uint64_t fraction = (i * 0x9E3779B97F4A7C15ull) >> 32;
+  return first + static_cast<size_t>((fraction * width) >> 32);
+}
+/// From which of the sample's largest on about k of d are reached, rather more than fewer: a margin
+/// of five standard deviations.
+size_t sample_rank(size_t k, size_t d);
+/// A threshold for candidates: not 0, and none that hides a NaN or infinity.
+constexpr uint32_t candidate_bits(uint32_t bits) { return std::clamp(bits, 1u, kInfinityBits); }
 
 /// Magnitude and position as one number: the larger magnitude first, then the lower index.
 /// `resolution` masks magnitude bits that do not count.
@@ -67,10 +90,5 @@ Key kth_largest(std::vector<Key>& keys, size_t k) {
 }
 /// The smallest key of a magnitude of at least `bits`.
 constexpr uint64_t least_key(uint32_t bits) { return uint64_t{bits} << 32; }
-
-/// Moves every candidate with rank_key >= cut, `most` at most, to `out`, ascending, and zeroes it
-/// in e.
-void take(const Candidates& candidates, uint64_t cut, size_t most, uint32_t resolution,
-          std::span<float> e, uint32_t base, SparseVector& out);
 
 }  // namespace tw

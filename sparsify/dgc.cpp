@@ -6,13 +6,10 @@
 
 #include <algorithm>
 #include <cmath>
-#include <functional>
 
 #include "sparsify/sync_sgd.h"
 
 namespace tw {
-
-constinit Bodies<std::unique_ptr<Selector>(const Settings&, const SelectorRank&)> dgc_bodies{"dgc"};
 
 namespace {
 
@@ -21,8 +18,7 @@ size_t share(double density, size_t n) {
   return std::clamp<size_t>(static_cast<size_t>(part), 1, n);
 }
 
-// zeros are never sent, and no threshold hides a NaN or infinity
-uint32_t reach(float threshold) { return std::clamp(magnitude_bits(threshold), 1u, kInfinityBits); }
+uint32_t reach(float threshold) { return candidate_bits(magnitude_bits(threshold)); }
 
 }  // namespace
 
@@ -36,15 +32,12 @@ DgcSample dgc_sample(size_t n, double density) {
   return {.stride = stride, .count = n / stride};
 }
 
-float Dgc::sampled(const SelectStep& in) {
-  const size_t n = in.e.size();
-  const auto [stride, count] = dgc_sample(n, in.density);
+float Dgc::sampled(Context& ctx, const SelectStep& in) {
+  const auto [stride, count] = dgc_sample(in.e.size(), in.density);
   const uint32_t draw = philox_(in.step << 32 | in.base)[0];
-  magnitudes_.clear();
-  magnitudes_.reserve(count + 1);
-  for (size_t i = below(draw, static_cast<uint32_t>(stride)); i < n; i += stride)
-    magnitudes_.push_back(magnitude_bits(in.g[i] + in.e[i]));
-  return std::bit_cast<float>(kth_largest(magnitudes_, share(in.density, count)));
+  const StridedSum sample{in.g, in.e, below(draw, static_cast<uint32_t>(stride)), stride};
+  const size_t nth = share(in.density, count);
+  return std::bit_cast<float>(candidates_->nth_magnitude(ctx, sample, nth));
 }
 
 SelectInfo Dgc::select(Context& ctx, const SelectStep& in, SparseVector& out) {
@@ -56,25 +49,25 @@ SelectInfo Dgc::select(Context& ctx, const SelectStep& in, SparseVector& out) {
     return static_cast<double>(count) < 0.8 * static_cast<double>(k);
   };
 
-  float threshold = sampled(in);
-  candidates_.collect(ctx, in.g, e, reach(threshold));
-  if (few(candidates_.count())) {
+  float threshold = sampled(ctx, in);
+  candidates_->collect(ctx, in.g, e, reach(threshold));
+  if (few(candidates_->count())) {
     // one more pass counts for all rounds
     uint32_t lower[rounds];
     for (uint32_t& bits : lower) bits = reach(threshold *= lowering);
-    candidates_.collect(ctx, {}, e, lower[0], lower);
+    candidates_->collect(ctx, {}, e, lower[0], lower);
     const uint32_t* last = lower;
-    while (last < std::end(lower) - 1 && few(candidates_.reaching(*last))) ++last;
-    candidates_.widen(ctx, e, *last);
+    while (last < std::end(lower) - 1 && few(candidates_->reaching(*last))) ++last;
+    candidates_->widen(ctx, e, *last);
   }
-  return top_.take(ctx, candidates_, k, e, in.base, out);
+  return candidates_->take_largest(ctx, k, ~0u, e, in.base, out);
 }
 
 namespace {
 
-std::unique_ptr<Selector> make_dgc(const Settings&, const SelectorRank& rank) {
+std::unique_ptr<Selector> make_dgc(Context& ctx, const Settings&, const SelectorRank& rank) {
   return std::make_unique<Dgc>(
-      Philox(rank.seed, Purpose::select, static_cast<uint32_t>(rank.rank) + 1));
+      ctx, Philox(rank.seed, Purpose::select, static_cast<uint32_t>(rank.rank) + 1));
 }
 
 const std::vector<Setting> kSettings = {
@@ -82,12 +75,8 @@ const std::vector<Setting> kSettings = {
     {"clip", "0.0",
      "a gradient's norm is cut to this / sqrt(P) before it accumulates; 0: no clipping"}};
 
-const bool body = dgc_bodies.add(Device::cpu, make_dgc);
 const bool selector =
-    selectors().add({"dgc", "magnitudes above a threshold from a sample, k at most",
-                     [](Context& ctx, const Settings& s, const SelectorRank& rank) {
-                       return dgc_bodies(ctx.device(), s, rank);
-                     }});
+    selectors().add({"dgc", "magnitudes above a threshold from a sample, k at most", make_dgc});
 const Algorithm kParts = {.selector = "dgc",
                           .exchange = "allgather",
                           .momentum_before = true,

@@ -1,10 +1,8 @@
 // DGC's selection: a threshold from a sample, mended when it misses.
 #pragma once
 
-#include "engine/dispatch.h"
 #include "engine/rng.h"
-#include "sparsify/selector.h"
-#include "sparsify/top_candidates.h"
+#include "sparsify/candidates.h"
 
 namespace tw {
 
@@ -16,25 +14,21 @@ struct DgcSample {
 /// A sample of 1 %, and of 2 / density elements at least.
 DgcSample dgc_sample(size_t n, double density);
 
-/// The body for the CPU. k = ceil(density n), whatever the caller's k.
+/// k = ceil(density n), whatever the caller's k.
 ///   thr = the ceil(density S)-th largest magnitude of a sample of S
 ///   at most 10 times, while fewer than 0.8 k magnitudes reach thr:  thr *= 0.8
 ///   those that reach it are sent, the k largest of them if they are more
 class Dgc : public Selector {
  public:
-  explicit Dgc(const Philox& philox) : philox_(philox) {}
+  Dgc(Context& ctx, const Philox& philox) : philox_(philox), candidates_(Candidates::create(ctx)) {}
 
   SelectInfo select(Context& ctx, const SelectStep& in, SparseVector& out) override;
 
  private:
-  float sampled(const SelectStep& in);
+  float sampled(Context& ctx, const SelectStep& in);
 
   Philox philox_;
-  std::vector<uint32_t> magnitudes_;
-  Candidates candidates_;
-  TopCandidates top_;
+  std::unique_ptr<Candidates> candidates_;
 };
-
-extern Bodies<std::unique_ptr<Selector>(const Settings&, const SelectorRank&)> dgc_bodies;
 
 }  // namespace tw

@@ -40,14 +40,24 @@ std::span<const SparseView> GatheredEntries::gather(Context& ctx, Communicator& 
   return parts_;
 }
 
-void put_back(const SparseView& mine, std::span<const uint32_t> kept, std::span<float> residual) {
+void PutBack::rounding(Context& ctx, const WireFormat& wire, SparseVector& entries,
+                       std::span<float> residual) {
+  wire.round(entries, &entries_);
+  if (!residual.empty()) scatter_add(ctx, entries_.view(), residual);
+}
+
+void PutBack::missing(Context& ctx, const SparseView& mine, std::span<const uint32_t> kept,
+                      std::span<float> residual) {
   if (residual.empty()) return;
+  entries_.count = 0;
+  entries_.reserve(mine.indices.size());
   auto next = kept.begin();
   for (size_t i = 0; i < mine.indices.size(); ++i) {
     const uint32_t index = mine.indices[i];
     while (next != kept.end() && *next < index) ++next;
-    if (next == kept.end() || *next != index) residual[index] += mine.values[i];
+    if (next == kept.end() || *next != index) entries_.push(index, mine.values[i]);
   }
+  scatter_add(ctx, entries_.view(), residual);
 }
 
 }  // namespace tw

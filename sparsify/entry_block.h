@@ -53,7 +53,18 @@ constexpr uint64_t gather_overhead(int ranks) {
   return (p - 1) * p * (sizeof(ControlWord) + sizeof(uint64_t));
 }
 
-/// Gives what this rank selected and the sum does not have back to its residual; both ascend.
-void put_back(const SparseView& mine, std::span<const uint32_t> kept, std::span<float> residual);
+/// What a rank keeps of what it selected: it goes back to its residual.
+class PutBack {
+ public:
+  /// What `entries` lose when they are rounded for the wire.
+  void rounding(Context& ctx, const WireFormat& wire, SparseVector& entries,
+                std::span<float> residual);
+  /// What this rank selected and the sum does not have; both ascend.
+  void missing(Context& ctx, const SparseView& mine, std::span<const uint32_t> kept,
+               std::span<float> residual);
+
+ private:
+  SparseVector entries_;
+};
 
 }  // namespace tw

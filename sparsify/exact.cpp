@@ -22,32 +22,48 @@ class ExactTopK : public GatheringExchange {
   void run(Context& ctx, Communicator& comm, const ExchangeStep& step, Control& control) override {
     const auto parts = gather(ctx, comm, step, control);
     if (control.nonfinite_rank >= 0) return;
-    sparse_sum(ctx, parts, step.gradient);
-    keep_largest(parts, step.k, step.gradient);
-    put_back(step.mine->view(), kept_, step.residual);
+    add(parts);
+    keep_largest(step.k);
+    const SparseView sum{kept_, sums_};
+    sparse_sum(ctx, {&sum, 1}, step.gradient);
+    put_back_.missing(ctx, step.mine->view(), kept_, step.residual);
   }
 
  private:
-  // clears all but the k largest of the sum; kept_ are the indices of those, ascending
-  void keep_largest(std::span<const SparseView> parts, size_t k, std::span<float> sum) {
+  // kept_ and sums_: all places, ascending, and what the ranks have there, in rank order
+  void add(std::span<const SparseView> parts) {
     kept_.clear();
     for (const SparseView& part : parts)
       kept_.insert(kept_.end(), part.indices.begin(), part.indices.end());
     std::ranges::sort(kept_);
     kept_.erase(std::ranges::unique(kept_).begin(), kept_.end());
-    if (kept_.size() <= k) return;
+    sums_.reserve(kept_.capacity());
+    sums_.assign(kept_.size(), 0.0f);
+    for (const SparseView& part : parts)
+      for (size_t i = 0, at = 0; i < part.indices.size(); ++i) {
+        while (kept_[at] != part.indices[i]) ++at;
+        sums_[at] += part.values[i];
+      }
+  }
 
+  void keep_largest(size_t k) {
+    if (kept_.size() <= k) return;
     keys_.clear();
-    for (uint32_t index : kept_) keys_.push_back(rank_key(sum[index], index, ~0u));
+    for (size_t i = 0; i < kept_.size(); ++i) keys_.push_back(rank_key(sums_[i], kept_[i], ~0u));
     const uint64_t cut = kth_largest(keys_, k);
-    std::erase_if(kept_, [&](uint32_t index) {
-      const bool pruned = rank_key(sum[index], index, ~0u) < cut;
-      if (pruned) sum[index] = 0;
-      return pruned;
-    });
+    size_t count = 0;
+    for (size_t i = 0; i < kept_.size(); ++i) {
+      const bool stays = rank_key(sums_[i], kept_[i], ~0u) >= cut;
+      kept_[count] = kept_[i];
+      sums_[count] = sums_[i];
+      count += stays;
+    }
+    kept_.resize(count);
+    sums_.resize(count);
   }
 
   std::vector<uint32_t> kept_;
+  std::vector<float> sums_;
   std::vector<uint64_t> keys_;
 };
 

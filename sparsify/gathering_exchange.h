@@ -23,13 +23,15 @@ class GatheringExchange : public Exchange {
   /// Everybody's entries by rank; what the wire rounds off step.mine goes to the residual.
   std::span<const SparseView> gather(Context& ctx, Communicator& comm, const ExchangeStep& step,
                                      Control& control) {
-    wire_.round(*step.mine, step.residual);
+    put_back_.rounding(ctx, wire_, *step.mine, step.residual);
     // selectors send about k; what exceeds the estimate costs one more message, nothing else
     const size_t d = step.gradient.size(), usual = std::min(step.k + step.k / 3, d);
     const auto parts = gathered_.gather(ctx, comm, step.mine->view(), usual, d, control);
     load_ = gathered_.load();
     return parts;
   }
+
+  PutBack put_back_;
 
  private:
   WireFormat wire_;

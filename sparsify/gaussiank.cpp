@@ -9,8 +9,6 @@
 
 namespace tw {
 
-constinit Bodies<std::unique_ptr<Selector>(const Settings&)> gaussiank_bodies{"gaussiank"};
-
 SelectInfo GaussianPaper::select(Context& ctx, const SelectStep& in, SparseVector& out) {
   const std::span<float> e = in.e;
   const double d = static_cast<double>(e.size());
@@ -29,23 +27,23 @@ SelectInfo GaussianPaper::select(Context& ctx, const SelectStep& in, SparseVecto
   const auto few = [&](size_t count) { return 3 * count < 2 * k; };
   const auto many = [&](size_t count) { return 3 * count > 4 * k; };
   const uint32_t half = bits_above(first * 0.5);
-  candidates_.collect(ctx, {}, e, bits_above(first), std::span(&half, 1));
+  candidates_->collect(ctx, {}, e, bits_above(first), std::span(&half, 1));
   double last = first;
-  if (few(candidates_.count())) {
-    const size_t at_half = candidates_.reaching(half);
+  if (few(candidates_->count())) {
+    const size_t at_half = candidates_->reaching(half);
     last *= 0.5;
     if (few(at_half)) last *= 0.5;
     if (many(at_half)) last *= 1.5;
-  } else if (many(candidates_.count())) {
+  } else if (many(candidates_->count())) {
     last *= 1.5;
-    const size_t count = candidates_.reaching(bits_above(last));
+    const size_t count = candidates_->reaching(bits_above(last));
     if (few(count)) last *= 0.5;
     if (many(count)) last *= 1.5;
   }
-  candidates_.widen(ctx, e, bits_above(last));
+  candidates_->widen(ctx, e, bits_above(last));
 
   // zeros may pass a threshold below zero, but there is nothing in them to send
-  take(candidates_, least_key(std::max(1u, bits_above(last))), e.size(), ~0u, e, in.base, out);
+  candidates_->take(ctx, std::max(1u, bits_above(last)), e, in.base, out);
   return {.threshold = static_cast<float>(std::max(last, 0.0))};
 }
 
@@ -54,9 +52,10 @@ namespace {
 // the upper 16 bits of a magnitude: threshold at a bin edge, its bin cut to k by index
 constexpr uint32_t kHistogramResolution = ~0u << LogHistogram::kShift;
 
-std::unique_ptr<Selector> make_gaussiank(const Settings& settings) {
-  if (settings.text("gaussiank.refine") == "paper") return std::make_unique<GaussianPaper>();
-  return std::make_unique<TopK>(kHistogramResolution);
+std::unique_ptr<Selector> make_gaussiank(Context& ctx, const Settings& settings,
+                                         const SelectorRank&) {
+  if (settings.text("gaussiank.refine") == "paper") return std::make_unique<GaussianPaper>(ctx);
+  return std::make_unique<TopK>(ctx, kHistogramResolution);
 }
 
 const std::vector<Setting> kSettings = {
@@ -66,13 +65,9 @@ const std::vector<Setting> kSettings = {
      "paper: mean + quantile * deviation, adjusted at most twice",
      {"histogram", "paper"}}};
 
-const bool body = gaussiank_bodies.add(Device::cpu, make_gaussiank);
 const bool selector =
     selectors().add({"gaussiank", "magnitudes above a threshold taken from the distribution of u",
-                     [](Context& ctx, const Settings& s, const SelectorRank&) {
-                       return gaussiank_bodies(ctx.device(), s);
-                     },
-                     kSettings});
+                     make_gaussiank, kSettings});
 const bool algorithm = algorithms().add({"gaussiank",
                                          "Gaussian threshold, error feedback, sparse allgather",
                                          {.selector = "gaussiank", .exchange = "allgather"}});

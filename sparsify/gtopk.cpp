@@ -34,12 +34,12 @@ class GTopK : public Exchange {
     const FromRoot order(comm, root);
     load_ = {};
     incoming_.resize(block_bound(wire_, step.k));
-    wire_.round(*step.mine, step.residual);
+    put_back_.rounding(ctx, wire_, *step.mine, step.residual);
 
     merge_up(ctx, comm, order, step, control);
     const SparseView sum = broadcast_down(ctx, comm, order, step, control);
     if (control.nonfinite_rank >= 0) return;
-    if (!conserve_) put_back(step.mine->view(), sum.indices, step.residual);
+    if (!conserve_) put_back_.missing(ctx, step.mine->view(), sum.indices, step.residual);
     sparse_sum(ctx, {&sum, 1}, step.gradient);
   }
 
@@ -60,7 +60,7 @@ class GTopK : public Exchange {
                 Control& control) {
     // by the paper's rule nothing stays at the node that prunes or rounds
     const std::span<float> keeps = conserve_ ? step.residual : std::span<float>{};
-    merge_(step.mine->view(), {}, step.k, keeps, merged_);
+    merge_entries(ctx, step.mine->view(), {}, step.k, keeps, merged_);
     merge(control, comm.rank(), pack(control));
 
     const int ranks = comm.size(), self = order.place(comm.rank());
@@ -71,10 +71,16 @@ class GTopK : public Exchange {
       const size_t bytes = comm.receive(ctx, from, incoming_);
       const SparseView theirs = read_block(wire_, {incoming_.data(), bytes}, from,
                                            step.gradient.size(), control, received_);
-      merge_(merged_.view(), theirs, step.k, keeps, next_);
-      wire_.round(next_, keeps);
+      merge_entries(ctx, merged_.view(), theirs, step.k, keeps, next_);
+      put_back_.rounding(ctx, wire_, next_, keeps);
       std::swap(merged_, next_);
     }
+  }
+
+  void merge_entries(Context& ctx, const SparseView& a, const SparseView& b, size_t k,
+                     std::span<float> keeps, SparseVector& out) {
+    merge_(a, b, k, out, &pruned_);
+    if (!keeps.empty()) scatter_add(ctx, pruned_.view(), keeps);
   }
 
   // the same binomial tree, seen from the root; returns the sum
@@ -108,7 +114,8 @@ class GTopK : public Exchange {
   WireFormat wire_;
   bool conserve_, rotate_;
   SparseMerge merge_;
-  SparseVector merged_, next_, received_;
+  PutBack put_back_;
+  SparseVector merged_, next_, received_, pruned_;
   std::vector<std::byte> message_, incoming_;
 };
 

@@ -9,10 +9,10 @@
 
 #include "comm/collectives.h"
 #include "comm/group.h"
-#include "engine/buffer.h"
 #include "engine/ops/sgd.h"
 #include "sparsify/algorithm.h"
 #include "sparsify/control_slot.h"
+#include "sparsify/host_stage.h"
 
 namespace tw {
 
@@ -37,14 +37,10 @@ class Hierarchical : public Exchange {
     const size_t bad = ops::first_nonfinite(ctx, step.gradient);
     if (bad < step.gradient.size()) {
       control.nonfinite = bad;
-      control.nonfinite_value = step.gradient[bad];
+      control.nonfinite_value = value_at(ctx, &step.gradient[bad]);
       control.nonfinite_rank = comm.rank();
     }
-    ControlSlot slot(step.gradient_control, control);
-    const size_t bytes = step.gradient_control.size_bytes();
-    if (scratch_.bytes() < bytes) scratch_ = Buffer(ctx.device(), bytes);
-    allreduce_(ctx, *node_, step.gradient_control, scratch_.as<float>());
-    slot.settle(ctx, *node_, control);
+    sum_over_node(ctx, step, control);
     return leads() && inner_->prepare(ctx, *leaders_, step, control);
   }
 
@@ -57,11 +53,14 @@ class Hierarchical : public Exchange {
       inner_->run(ctx, *leaders_, step, control);
       load_ = inner_->load();
     }
+    Context& host = stage_.context(ctx);
     ControlWord word = pack(control);
-    broadcast(ctx, *node_, 0, std::as_writable_bytes(std::span(&word, 1)));
+    broadcast(host, *node_, 0, std::as_writable_bytes(std::span(&word, 1)));
     merge(control, NodePlan{comm.size(), per_node_}.leader(comm.rank()), word);
-    if (control.nonfinite_rank < 0)
-      broadcast(ctx, *node_, 0, std::as_writable_bytes(step.gradient));
+    if (control.nonfinite_rank >= 0) return;
+    const std::span<float> sum = stage_.fetch(ctx, step.gradient);
+    broadcast(host, *node_, 0, std::as_writable_bytes(sum));
+    stage_.store(ctx, step.gradient);
   }
 
   std::span<std::byte> state() override { return inner_->state(); }
@@ -85,11 +84,22 @@ class Hierarchical : public Exchange {
     node_ = std::make_unique<Group>(comm, plan.node_of(comm.rank()));
     if (node_->rank() == 0) leaders_ = std::make_unique<Group>(comm, plan.leaders());
   }
+  void sum_over_node(Context& ctx, const ExchangeStep& step, Control& control) {
+    Context& host = stage_.context(ctx);
+    const std::span<float> gradient = stage_.fetch(ctx, step.gradient_control);
+    ControlSlot slot(gradient, control);
+    if (scratch_.bytes() < gradient.size_bytes())
+      scratch_ = Buffer(Device::cpu, gradient.size_bytes());
+    allreduce_(host, *node_, gradient, scratch_.as<float>());
+    slot.settle(host, *node_, control);
+    stage_.store(ctx, step.gradient);
+  }
   bool leads() const { return leaders_ != nullptr; }
 
   std::unique_ptr<Exchange> inner_;
   Allreduce allreduce_;
   int per_node_;
+  HostStage stage_;
   Buffer scratch_;
   std::unique_ptr<Group> node_, leaders_;
 };

@@ -5,13 +5,14 @@
 
 #include "engine/parallel.h"
 #include "engine/simd.h"
-#include "sparsify/compact.h"
 
 namespace tw {
 
+constinit Bodies<MeasureBody> measure_bodies{"measure"};
+
 namespace {
 
-constexpr size_t kLanes = 8;
+constexpr size_t kLanes = kMeasureLanes;
 // the compiler's own vectors: it does not find the fixed lanes in plain loops
 typedef float Lanes __attribute__((vector_size(kLanes * sizeof(float))));
 typedef int32_t LaneBits __attribute__((vector_size(kLanes * sizeof(int32_t))));
@@ -57,15 +58,22 @@ TW_MULTIVERSION void measure_block(const float* g, float* e, size_t n, Measure* 
   }
 }
 
+void measure_cpu(Context& ctx, std::span<const float> g, std::span<float> e,
+                 std::span<Measure> blocks) {
+  parallel_for(ctx, e.size(), kMeasureBlock, [&](size_t begin, size_t end) {
+    measure_block(g.empty() ? nullptr : g.data() + begin, e.data() + begin, end - begin,
+                  &blocks[begin / kMeasureBlock]);
+  });
+}
+
+const bool registered = measure_bodies.add(Device::cpu, measure_cpu);
+
 }  // namespace
 
 Measure add_and_measure(Context& ctx, std::span<const float> g, std::span<float> e,
                         std::vector<Measure>& blocks) {
-  blocks.assign((e.size() + kBlock - 1) / kBlock, {});
-  parallel_for(ctx, e.size(), kBlock, [&](size_t begin, size_t end) {
-    measure_block(g.empty() ? nullptr : g.data() + begin, e.data() + begin, end - begin,
-                  &blocks[begin / kBlock]);
-  });
+  blocks.assign((e.size() + kMeasureBlock - 1) / kMeasureBlock, {});
+  measure_bodies(ctx.device(), ctx, g, e, blocks);
   Measure total;
   for (const Measure& block : blocks) {
     total.sum += block.sum;

@@ -18,9 +18,18 @@ struct Measure {
   bool finite() const { return std::isfinite(magnitude); }
 };
 
+/// Elements that are summed up on their own, before the sums are added in order; each in lanes:
+/// lane j sums every kMeasureLanes-th element from the j-th on.
+inline constexpr size_t kMeasureBlock = 4096, kMeasureLanes = 8;
+
 /// e += g (g may be empty: e holds u already), measured on the way. `blocks` belongs to the caller
 /// so that the next call allocates nothing.
 Measure add_and_measure(Context& ctx, std::span<const float> g, std::span<float> e,
                         std::vector<Measure>& blocks);
+
+/// Fills `blocks`, one for each kMeasureBlock elements.
+using MeasureBody = void(Context&, std::span<const float> g, std::span<float> e,
+                         std::span<Measure> blocks);
+extern Bodies<MeasureBody> measure_bodies;
 
 }  // namespace tw

@@ -11,8 +11,6 @@ namespace tw {
 constinit Bodies<void(Context&, float, bool, std::span<float>, std::span<float>)>
     correct_momentum_bodies{"correct_momentum"};
 constinit Bodies<void(Context&, double, std::span<float>)> clip_norm_bodies{"clip_norm"};
-constinit Bodies<void(Context&, std::span<const uint32_t>, std::span<float>)> mask_momentum_bodies{
-    "mask_momentum"};
 
 void correct_momentum(Context& ctx, float momentum, bool nesterov, std::span<float> g,
                       std::span<float> q) {
@@ -21,10 +19,6 @@ void correct_momentum(Context& ctx, float momentum, bool nesterov, std::span<flo
 
 void clip_norm(Context& ctx, double limit, std::span<float> g) {
   clip_norm_bodies(ctx.device(), ctx, limit, g);
-}
-
-void mask_momentum(Context& ctx, std::span<const uint32_t> chosen, std::span<float> q) {
-  mask_momentum_bodies(ctx.device(), ctx, chosen, q);
 }
 
 namespace {
@@ -59,13 +53,8 @@ void clip_cpu(Context& ctx, double limit, std::span<float> g) {
   });
 }
 
-void mask_cpu(Context&, std::span<const uint32_t> chosen, std::span<float> q) {
-  for (uint32_t i : chosen) q[i] = 0;
-}
-
 const bool registered = correct_momentum_bodies.add(Device::cpu, correct_cpu) &&
-                        clip_norm_bodies.add(Device::cpu, clip_cpu) &&
-                        mask_momentum_bodies.add(Device::cpu, mask_cpu);
+                        clip_norm_bodies.add(Device::cpu, clip_cpu);
 
 }  // namespace
 

@@ -16,12 +16,8 @@ void correct_momentum(Context& ctx, float momentum, bool nesterov, std::span<flo
 /// Local clipping: scales g so that its Euclidean norm is at most `limit`. A NaN or infinity stays.
 void clip_norm(Context& ctx, double limit, std::span<float> g);
 
-/// Factor masking: q[i] = 0 wherever an entry was chosen.
-void mask_momentum(Context& ctx, std::span<const uint32_t> chosen, std::span<float> q);
-
 extern Bodies<void(Context&, float, bool, std::span<float>, std::span<float>)>
     correct_momentum_bodies;
 extern Bodies<void(Context&, double, std::span<float>)> clip_norm_bodies;
-extern Bodies<void(Context&, std::span<const uint32_t>, std::span<float>)> mask_momentum_bodies;
 
 }  // namespace tw

@@ -62,7 +62,7 @@ class OkTopk : public Exchange {
     SparseVector& mine = *step.mine;
     load_ = {};
     follow_local(mine, step.k);
-    wire_.round(mine, step.residual);
+    put_back_.rounding(ctx, wire_, mine, step.residual);
     if (exact_) agree_on_regions(ctx, comm, mine, d);
     reduce_to_owners(ctx, comm, mine.view(), step.k, d);
 
@@ -73,8 +73,8 @@ class OkTopk : public Exchange {
     if (control.nonfinite_rank >= 0) return;
 
     keep(parts, step.k);
-    put_back(mine.view(), kept_.index_span(), step.residual);
-    put_back_rounding(step.residual);
+    put_back_.missing(ctx, mine.view(), kept_.index_span(), step.residual);
+    put_back_rounding(ctx, step.residual);
     const SparseView sum = kept_.view();
     sparse_sum(ctx, {&sum, 1}, step.gradient);
   }
@@ -128,11 +128,11 @@ class OkTopk : public Exchange {
     const auto part = [&](int owner) {
       return between(mine, state_.border(owner, ranks), state_.border(owner + 1, ranks));
     };
-    merge_(part(self), {}, SIZE_MAX, {}, reduced_);
+    merge_(part(self), {}, SIZE_MAX, reduced_);
     for (int shift = 1; shift < ranks; ++shift) {
       const int to = (self + shift) % ranks, from = (self + ranks - shift) % ranks;
       const SparseView theirs = swap_parts(ctx, comm, to, part(to), from, k, d);
-      merge_(reduced_.view(), theirs, SIZE_MAX, {}, next_);
+      merge_(reduced_.view(), theirs, SIZE_MAX, next_);
       std::swap(reduced_, next_);
     }
   }
@@ -178,7 +178,7 @@ class OkTopk : public Exchange {
       count += magnitude_bits(reduced_.values[i]) >= least;
     }
     chosen_.count = count;
-    wire_.round(chosen_, {});
+    wire_.round(chosen_);
   }
 
   // all ranks' choices follow each other; an exact step cuts them to k and learns the threshold
@@ -192,7 +192,7 @@ class OkTopk : public Exchange {
       std::ranges::copy(part.values, all_.values.begin() + all_.count);
       all_.count += part.indices.size();
     }
-    merge_(all_.view(), {}, exact_ ? k : SIZE_MAX, {}, kept_);
+    merge_(all_.view(), {}, exact_ ? k : SIZE_MAX, kept_);
 
     const size_t count = kept_.count;
     if (exact_)
@@ -204,14 +204,17 @@ class OkTopk : public Exchange {
   }
 
   // what the wire took off this rank's sums, where they were kept
-  void put_back_rounding(std::span<float> residual) {
+  void put_back_rounding(Context& ctx, std::span<float> residual) {
     if (wire_.exact() || residual.empty()) return;
+    rounded_off_.count = 0;
+    rounded_off_.reserve(reduced_.count);
     size_t j = 0;
     for (size_t i = 0; i < reduced_.count; ++i) {
       while (j < kept_.count && kept_.indices[j] < reduced_.indices[i]) ++j;
       if (j < kept_.count && kept_.indices[j] == reduced_.indices[i])
-        residual[reduced_.indices[i]] += reduced_.values[i] - kept_.values[j];
+        rounded_off_.push(reduced_.indices[i], reduced_.values[i] - kept_.values[j]);
     }
+    scatter_add(ctx, rounded_off_.view(), residual);
   }
 
   WireFormat wire_;
@@ -220,7 +223,8 @@ class OkTopk : public Exchange {
   bool exact_ = true;
   OkTopkState state_;
   SparseMerge merge_;
-  SparseVector reduced_, next_, received_, chosen_, all_, kept_;
+  PutBack put_back_;
+  SparseVector reduced_, next_, received_, chosen_, all_, kept_, rounded_off_;
   GatheredBlocks borders_;
   std::vector<std::byte> message_, incoming_;
 };

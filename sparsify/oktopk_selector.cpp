@@ -9,24 +9,23 @@ namespace {
 
 class AboveThreshold : public Selector {
  public:
-  explicit AboveThreshold(std::unique_ptr<Selector> exact) : exact_(std::move(exact)) {}
+  explicit AboveThreshold(Context& ctx) : exact_(ctx), candidates_(Candidates::create(ctx)) {}
 
   SelectInfo select(Context& ctx, const SelectStep& in, SparseVector& out) override {
-    if (in.threshold <= 0) return exact_->select(ctx, in, out);
-    candidates_.collect(ctx, in.g, in.e, magnitude_bits(in.threshold));
-    return all_.take(ctx, candidates_, candidates_.count(), in.e, in.base, out);
+    if (in.threshold <= 0) return exact_.select(ctx, in, out);
+    candidates_->collect(ctx, in.g, in.e, magnitude_bits(in.threshold));
+    return candidates_->take_largest(ctx, candidates_->count(), ~0u, in.e, in.base, out);
   }
 
  private:
-  std::unique_ptr<Selector> exact_;
-  Candidates candidates_;
-  TopCandidates all_;
+  TopK exact_;
+  std::unique_ptr<Candidates> candidates_;
 };
 
 const bool selector =
     selectors().add({"oktopk", "magnitudes above a threshold that is kept for several steps",
-                     [](Context& ctx, const Settings& s, const SelectorRank&) {
-                       return std::make_unique<AboveThreshold>(topk_bodies(ctx.device(), s));
+                     [](Context& ctx, const Settings&, const SelectorRank&) {
+                       return std::make_unique<AboveThreshold>(ctx);
                      }});
 
 }  // namespace

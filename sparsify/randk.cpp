@@ -9,8 +9,7 @@
 
 namespace tw {
 
-constinit Bodies<std::unique_ptr<Selector>(const Settings&, const SelectorRank&)> randk_bodies{
-    "randk"};
+constinit Bodies<std::unique_ptr<SubsetMover>()> subset_mover_bodies{"randk"};
 
 namespace {
 
@@ -25,29 +24,41 @@ void drop_zeros(SparseVector& out, size_t first) {
   out.count = count;
 }
 
+class HostSubsetMover : public SubsetMover {
+ public:
+  void move(Context&, const Floyd& sample, bool zeros, std::span<float> e, uint32_t base,
+            SparseVector& out) override {
+    const size_t first = out.count;
+    subset_.draw(sample);
+    out.reserve(first + sample.k);
+    subset_.for_each(
+        [&](size_t at) { out.indices[out.count++] = base + static_cast<uint32_t>(at); });
+    move_values(e, base, out, first);
+    if (!zeros) drop_zeros(out, first);
+  }
+
+ private:
+  RandomSubset subset_;
+};
+
 }  // namespace
 
 SelectInfo RandK::select(Context& ctx, const SelectStep& in, SparseVector& out) {
-  const std::span<float> e = in.e;
-  nonfinite_.collect(ctx, in.g, e, kInfinityBits);
-  if (nonfinite_.count() > 0) return name_nonfinite(ctx, e);
-
-  const size_t k = std::min(in.k, e.size()), first = out.count;
-  subset_.draw(philox_, in.step << 32 | in.base, e.size(), k);
-  out.reserve(first + k);
-  subset_.for_each(
-      [&](size_t at) { out.indices[out.count++] = in.base + static_cast<uint32_t>(at); });
-  move_values(e, in.base, out, first);
-  if (!shared_) drop_zeros(out, first);
+  nonfinite_->collect(ctx, in.g, in.e, kInfinityBits);
+  if (nonfinite_->count() > 0) return name_nonfinite(ctx, in.e);
+  const size_t n = in.e.size();
+  subset_->move(ctx, {philox_, in.step << 32 | in.base, n, std::min(in.k, n)}, shared_, in.e,
+                in.base, out);
   return {};
 }
 
 namespace {
 
-std::unique_ptr<Selector> make_randk(const Settings& settings, const SelectorRank& rank) {
+std::unique_ptr<Selector> make_randk(Context& ctx, const Settings& settings,
+                                     const SelectorRank& rank) {
   const bool shared = settings.text("randk.seed") == "shared";
   const uint32_t stream = shared ? 0 : static_cast<uint32_t>(rank.rank) + 1;
-  return std::make_unique<RandK>(Philox(rank.seed, Purpose::select, stream), shared);
+  return std::make_unique<RandK>(ctx, Philox(rank.seed, Purpose::select, stream), shared);
 }
 
 const std::vector<Setting> kSettings = {
@@ -57,13 +68,10 @@ const std::vector<Setting> kSettings = {
      "travel",
      {"worker", "shared"}}};
 
-const bool body = randk_bodies.add(Device::cpu, make_randk);
-const bool selector =
-    selectors().add({"randk", "k random entries",
-                     [](Context& ctx, const Settings& s, const SelectorRank& rank) {
-                       return randk_bodies(ctx.device(), s, rank);
-                     },
-                     kSettings});
+const bool body = subset_mover_bodies.add(Device::cpu, []() -> std::unique_ptr<SubsetMover> {
+  return std::make_unique<HostSubsetMover>();
+});
+const bool selector = selectors().add({"randk", "k random entries", make_randk, kSettings});
 const bool algorithm = algorithms().add({"randk",
                                          "random k, error feedback, sparse allgather",
                                          {.selector = "randk", .exchange = "allgather"}});

@@ -4,15 +4,27 @@
 #include "engine/dispatch.h"
 #include "sparsify/candidates.h"
 #include "sparsify/random_subset.h"
-#include "sparsify/selector.h"
 
 namespace tw {
 
-/// The body for the CPU. Which entries: a function of seed, step and slice, and of the rank unless
-/// it is shared.
+/// Moves a random subset of e to a sparse vector, ascending.
+class SubsetMover {
+ public:
+  virtual ~SubsetMover() = default;
+  /// The places are those of RandomSubset::draw. `zeros`: entries that are 0 are sent, too.
+  virtual void move(Context& ctx, const Floyd& sample, bool zeros, std::span<float> e,
+                    uint32_t base, SparseVector& out) = 0;
+};
+extern Bodies<std::unique_ptr<SubsetMover>()> subset_mover_bodies;
+
+/// Which entries: a function of seed, step and slice, and of the rank unless it is shared.
 class RandK : public Selector {
  public:
-  RandK(const Philox& philox, bool shared) : philox_(philox), shared_(shared) {}
+  RandK(Context& ctx, const Philox& philox, bool shared)
+      : philox_(philox),
+        shared_(shared),
+        nonfinite_(Candidates::create(ctx)),
+        subset_(subset_mover_bodies(ctx.device())) {}
 
   SelectInfo select(Context& ctx, const SelectStep& in, SparseVector& out) override;
   bool common_indices() const override { return shared_; }
@@ -20,10 +32,8 @@ class RandK : public Selector {
  private:
   Philox philox_;
   bool shared_;
-  RandomSubset subset_;
-  Candidates nonfinite_;
+  std::unique_ptr<Candidates> nonfinite_;
+  std::unique_ptr<SubsetMover> subset_;
 };
-
-extern Bodies<std::unique_ptr<Selector>(const Settings&, const SelectorRank&)> randk_bodies;
 
 }  // namespace tw

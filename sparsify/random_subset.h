@@ -4,17 +4,16 @@
 #include <cstdint>
 #include <vector>
 
-#include "engine/rng.h"
+#include "sparsify/floyd.h"
 
 namespace tw {
 
-/// Floyd's sample of k of n positions (Bentley and Floyd, CACM 30(9), 1987): one draw for each
-/// position, whatever n is. Positions are marks in a bit set, so they come out in order without a
-/// sort: O(k + n / 64).
+/// Floyd's sample: one draw for each position, whatever n is. Positions are marks in a bit set, so
+/// they come out in order without a sort: O(k + n / 64).
 class RandomSubset {
  public:
-  /// Draws from `philox` at `id`. k <= n. Allocates nothing when n is no larger than before.
-  void draw(const Philox& philox, uint64_t id, size_t n, size_t k);
+  /// Allocates nothing when n is no larger than before.
+  void draw(const Floyd& sample);
 
   /// Calls visit(position) for the positions of the last draw, ascending.
   template <class Visit>

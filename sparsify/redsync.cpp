@@ -8,8 +8,6 @@
 
 namespace tw {
 
-constinit Bodies<std::unique_ptr<Selector>(const Settings&)> redsync_bodies{"redsync"};
-
 SelectInfo RedSync::select(Context& ctx, const SelectStep& in, SparseVector& out) {
   const std::span<float> e = in.e;
   const size_t k = std::min(in.k, e.size());
@@ -21,31 +19,28 @@ SelectInfo RedSync::select(Context& ctx, const SelectStep& in, SparseVector& out
   // one pass keeps what exceeds the first threshold and counts for every lower one
   const BetweenMeanAndMax between(u, e.size());
   const uint32_t lower[] = {between.bits(0.375), between.bits(0.25), between.bits(0.125)};
-  candidates_.collect(ctx, {}, e, between.bits(0.5), lower);
+  candidates_->collect(ctx, {}, e, between.bits(0.5), lower);
   double low = 0, high = 1, r = 0;
   while (high - low > 0.2) {
     r = (low + high) / 2;
-    const size_t count = candidates_.reaching(between.bits(r));
+    const size_t count = candidates_->reaching(between.bits(r));
     if (k < count && count < 2 * k) break;
     (2 * count < k ? high : low) = r;
   }
   const uint32_t bits = between.bits(r);
-  candidates_.widen(ctx, e, bits);
-  if (candidates_.reaching(bits) > 2 * k)
-    return top_.take(ctx, candidates_, 2 * k, e, in.base, out);
-  take(candidates_, least_key(bits), 2 * k, ~0u, e, in.base, out);
+  candidates_->widen(ctx, e, bits);
+  if (candidates_->reaching(bits) > 2 * k)
+    return candidates_->take_largest(ctx, 2 * k, ~0u, e, in.base, out);
+  candidates_->take(ctx, bits, e, in.base, out);
   return {.threshold = std::bit_cast<float>(bits)};
 }
 
 namespace {
 
-std::unique_ptr<Selector> make_redsync(const Settings&) { return std::make_unique<RedSync>(); }
-
-const bool body = redsync_bodies.add(Device::cpu, make_redsync);
 const bool selector =
     selectors().add({"redsync", "magnitudes above a share of the maximum, found by bisection",
-                     [](Context& ctx, const Settings& s, const SelectorRank&) {
-                       return redsync_bodies(ctx.device(), s);
+                     [](Context& ctx, const Settings&, const SelectorRank&) {
+                       return std::make_unique<RedSync>(ctx);
                      }});
 const bool algorithm =
     algorithms().add({"redsync",

@@ -5,7 +5,6 @@
 
 namespace tw {
 
-/// The body for the CPU.
 ///   M = max |u|;  A = mean |u|;  low = 0;  high = 1
 ///   while high - low > 0.2:
 ///       r = (low + high) / 2;  S = {i : |u_i| > A + r (M - A)}
@@ -13,15 +12,14 @@ namespace tw {
 ///   the last S is sent, at most 2k of its largest; k = 1 and zero vectors: exact top-k
 class RedSync : public Selector {
  public:
+  explicit RedSync(Context& ctx) : candidates_(Candidates::create(ctx)), exact_(ctx) {}
+
   SelectInfo select(Context& ctx, const SelectStep& in, SparseVector& out) override;
 
  private:
   std::vector<Measure> blocks_;
-  Candidates candidates_;
-  TopCandidates top_;
+  std::unique_ptr<Candidates> candidates_;
   TopK exact_;
 };
-
-extern Bodies<std::unique_ptr<Selector>(const Settings&)> redsync_bodies;
 
 }  // namespace tw

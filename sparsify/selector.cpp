@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "engine/copy.h"
+#include "engine/flat_copy.h"
 #include "engine/ops/sgd.h"
 #include "engine/ops/vector.h"
 #include "sparsify/compact.h"
@@ -12,7 +14,7 @@ namespace tw {
 SelectInfo name_nonfinite(Context& ctx, std::span<const float> u) {
   const size_t at = ops::first_nonfinite(ctx, u);
   if (at == u.size()) return {};
-  return {.nonfinite = at, .nonfinite_value = u[at]};
+  return {.nonfinite = at, .nonfinite_value = value_at(ctx, &u[at])};
 }
 
 void move_values(std::span<float> e, uint32_t base, SparseVector& out, size_t first) {
@@ -25,16 +27,15 @@ void move_values(std::span<float> e, uint32_t base, SparseVector& out, size_t fi
 }
 
 SelectInfo select_all(Context& ctx, const SelectStep& in, SparseVector& out) {
-  check(ctx.device() == Device::cpu, "[select_all] this build has no {} body", name(ctx.device()));
-  const std::span<float> e = in.e;
-  out.reserve(out.count + e.size());
-  const size_t count =
-      add_and_compact(in.g.data(), e.data(), e.size(), 1, in.base,
-                      {out.indices.data() + out.count, out.values.data() + out.count});
-  const SelectInfo info = name_nonfinite(ctx, e);
+  ops::add(ctx, in.g, in.e);
+  const SelectInfo info = name_nonfinite(ctx, in.e);
   if (info.nonfinite != SIZE_MAX) return info;
-  out.count += count;
-  ops::fill(ctx, e, 0);
+  HostFloats u(ctx, in.e);
+  const std::span<float> e = u.span();
+  out.reserve(out.count + e.size());
+  out.count += add_and_compact(nullptr, e.data(), e.size(), 1, in.base,
+                               {out.indices.data() + out.count, out.values.data() + out.count});
+  ops::fill(ctx, in.e, 0);
   return {};
 }
 

@@ -9,6 +9,7 @@
 
 #include "comm/collectives.h"
 #include "sparsify/control_slot.h"
+#include "sparsify/host_stage.h"
 #include "sparsify/sparse_sum.h"
 
 namespace tw {
@@ -38,12 +39,13 @@ class SharedIndices : public Exchange {
     }
     load_ = {n, n * sizeof(float)};
     ControlSlot slot(values_control, control);
-    allreduce_(ctx, comm, values_control, scratch_);
-    slot.settle(ctx, comm, control);
+    Context& host = stage_.context(ctx);
+    allreduce_(host, comm, values_control, scratch_);
+    slot.settle(host, comm, control);
     if (control.nonfinite_rank >= 0) return;
 
     if (n == d) {
-      std::ranges::copy(values, step.gradient.begin());
+      copy_to_device(ctx, values, step.gradient);
     } else {
       const SparseView sum{mine.index_span(), values};
       sparse_sum(ctx, {&sum, 1}, step.gradient);
@@ -57,6 +59,7 @@ class SharedIndices : public Exchange {
 
  private:
   Allreduce allreduce_;
+  HostStage stage_;
   std::vector<float> values_, scratch_;
 };
 

@@ -34,10 +34,15 @@ size_t add(const SparseView& a, const SparseView& b, SparseVector& out) {
 
 }  // namespace
 
-void SparseMerge::operator()(const SparseView& a, const SparseView& b, size_t k,
-                             std::span<float> residual, SparseVector& out) {
+void SparseMerge::operator()(const SparseView& a, const SparseView& b, size_t k, SparseVector& out,
+                             SparseVector* pruned) {
+  const size_t most = a.indices.size() + b.indices.size();
+  if (pruned) {
+    pruned->count = 0;
+    pruned->reserve(most);
+  }
   out.count = 0;
-  out.reserve(a.indices.size() + b.indices.size());
+  out.reserve(most);
   out.count = add(a, b, out);
   if (out.count <= k) return;
 
@@ -50,7 +55,7 @@ void SparseMerge::operator()(const SparseView& a, const SparseView& b, size_t k,
     const uint32_t index = out.indices[i];
     const float value = out.values[i];
     const bool stays = rank_key(value, index, ~0u) >= cut;
-    if (!stays && !residual.empty()) residual[index] += value;
+    if (!stays && pruned) pruned->push(index, value);
     out.indices[kept] = index;
     out.values[kept] = value;
     kept += stays;

@@ -7,9 +7,19 @@
 namespace tw {
 
 constinit Bodies<SparseSumBody> sparse_sum_bodies{"sparse_sum"};
+constinit Bodies<ScatterAddBody> scatter_add_bodies{"scatter_add"};
+constinit Bodies<ScatterZeroBody> scatter_zero_bodies{"scatter_zero"};
 
 void sparse_sum(Context& ctx, std::span<const SparseView> parts, std::span<float> sum) {
   sparse_sum_bodies(ctx.device(), ctx, parts, sum);
+}
+
+void scatter_add(Context& ctx, const SparseView& entries, std::span<float> x) {
+  if (!entries.indices.empty()) scatter_add_bodies(ctx.device(), ctx, entries, x);
+}
+
+void scatter_zero(Context& ctx, std::span<const uint32_t> indices, std::span<float> x) {
+  if (!indices.empty()) scatter_zero_bodies(ctx.device(), ctx, indices, x);
 }
 
 namespace {
@@ -28,7 +38,17 @@ void sparse_sum_cpu(Context& ctx, std::span<const SparseView> parts, std::span<f
   });
 }
 
-const bool registered = sparse_sum_bodies.add(Device::cpu, sparse_sum_cpu);
+void scatter_add_cpu(Context&, const SparseView& entries, std::span<float> x) {
+  for (size_t i = 0; i < entries.indices.size(); ++i) x[entries.indices[i]] += entries.values[i];
+}
+
+void scatter_zero_cpu(Context&, std::span<const uint32_t> indices, std::span<float> x) {
+  for (uint32_t i : indices) x[i] = 0;
+}
+
+const bool registered = sparse_sum_bodies.add(Device::cpu, sparse_sum_cpu) &&
+                        scatter_add_bodies.add(Device::cpu, scatter_add_cpu) &&
+                        scatter_zero_bodies.add(Device::cpu, scatter_zero_cpu);
 
 }  // namespace
 

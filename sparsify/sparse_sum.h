@@ -1,4 +1,5 @@
-// The sum of several sparse vectors as a dense one.
+// Sparse vectors meet dense ones. Entries lie in the host's memory, as they travel; dense vectors
+// on the device of the context.
 #pragma once
 
 #include <span>
@@ -12,7 +13,16 @@ namespace tw {
 /// bits wherever it runs. Indices lie below sum.size().
 void sparse_sum(Context& ctx, std::span<const SparseView> parts, std::span<float> sum);
 
+/// x[i] += v for every entry: what goes back to a residual.
+void scatter_add(Context& ctx, const SparseView& entries, std::span<float> x);
+/// x[i] = 0 for every index; no two are alike.
+void scatter_zero(Context& ctx, std::span<const uint32_t> indices, std::span<float> x);
+
 using SparseSumBody = void(Context&, std::span<const SparseView>, std::span<float>);
 extern Bodies<SparseSumBody> sparse_sum_bodies;
+using ScatterAddBody = void(Context&, const SparseView&, std::span<float>);
+extern Bodies<ScatterAddBody> scatter_add_bodies;
+using ScatterZeroBody = void(Context&, std::span<const uint32_t>, std::span<float>);
+extern Bodies<ScatterZeroBody> scatter_zero_bodies;
 
 }  // namespace tw

@@ -28,6 +28,11 @@ struct SparseVector {
     indices.resize(capacity);
     values.resize(capacity);
   }
+  /// Appends an entry; there is room for it.
+  void push(uint32_t index, float value) {
+    indices[count] = index;
+    values[count++] = value;
+  }
   SparseView view() const { return {index_span(), value_span()}; }
   std::span<const uint32_t> index_span() const { return {indices.data(), count}; }
   std::span<const float> value_span() const { return {values.data(), count}; }

@@ -3,10 +3,12 @@
 #include <algorithm>
 #include <cmath>
 
+#include "engine/flat_copy.h"
 #include "engine/ops/sgd.h"
 #include "engine/ops/vector.h"
 #include "engine/stopwatch.h"
 #include "sparsify/momentum_correction.h"
+#include "sparsify/sparse_sum.h"
 
 namespace tw {
 
@@ -31,7 +33,7 @@ void check_finite(Context& ctx, std::span<const float> x, size_t offset, Control
   const size_t bad = ops::first_nonfinite(ctx, x);
   if (bad == x.size() || control.nonfinite != SIZE_MAX) return;
   control.nonfinite = offset + bad;
-  control.nonfinite_value = x[bad];
+  control.nonfinite_value = value_at(ctx, &x[bad]);
 }
 
 }  // namespace
@@ -73,7 +75,7 @@ SyncSgd::SyncSgd(Context& ctx, Communicator& comm, ParameterArena& arena, const 
     small_ = Buffer(ctx.device(), (small + 1) * sizeof(float));
   }
   if (config.overlap) {
-    thread_ctx_ = std::make_unique<Context>(ctx.device(), ctx.threads());
+    thread_ctx_ = std::make_unique<Context>(ctx.device(), ctx.threads(), ctx.gpu());
     thread_ = std::make_unique<InOrder>([this] { thread_ctx_->bind_thread(); },
                                         [this](size_t i) { run(*thread_ctx_, parts_[i]); });
   }
@@ -100,12 +102,15 @@ void SyncSgd::final(const Parameter& parameter) {
   --part->waiting_for;
   const size_t before = ready_;
   while (ready_ < parts_.size() && parts_[ready_].waiting_for == 0) ++ready_;
-  if (ready_ > before) thread_->release(ready_);
+  if (ready_ == before) return;
+  ctx_.synchronize();  // the thread has a stream of its own
+  thread_->release(ready_);
 }
 
 StepReport SyncSgd::finish() {
   Stopwatch clock;
   if (thread_) {
+    ctx_.synchronize();
     thread_->release(parts_.size());
     thread_->wait();
     // the rest was hidden behind backward
@@ -186,8 +191,8 @@ void SyncSgd::select(Context& ctx, const Part& part, Control& control) {
       control.nonfinite_value = info.nonfinite_value;  // of u: the sum overflows where g does not
     }
     if (!q.empty() && masking_)
-      mask_momentum(ctx, selected_.index_span().subspan(first),
-                    slice(local_momentum(), {bucket.offset, bucket.length}));
+      scatter_zero(ctx, selected_.index_span().subspan(first),
+                   slice(local_momentum(), {bucket.offset, bucket.length}));
   }
   if (control.nonfinite != SIZE_MAX) selected_.count = 0;
 }

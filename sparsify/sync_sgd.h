@@ -54,6 +54,10 @@ class SyncSgd {
   std::span<float> momentum() { return momentum_.as<float>(); }
   /// Momentum before the selection, this rank's own; empty when there is none.
   std::span<float> local_momentum() { return local_momentum_.as<float>(); }
+  // The same as the host sees them; see HostFloats.
+  HostFloats host_residual() { return {ctx_, residual()}; }
+  HostFloats host_momentum() { return {ctx_, momentum()}; }
+  HostFloats host_local_momentum() { return {ctx_, local_momentum()}; }
   /// What exchanges remember on this rank, bucket by bucket.
   std::vector<std::span<std::byte>> exchange_state();
 

@@ -1,27 +1,23 @@
-// TopCandidates: the k largest of a list of candidates.
+// TopCandidates: the k largest of lists of candidates.
 #pragma once
 
+#include <span>
 #include <vector>
 
-#include "sparsify/candidates.h"
+#include "sparsify/magnitude.h"
+#include "sparsify/selector.h"
 
 namespace tw {
 
 class TopCandidates {
  public:
-  /// `resolution`: mask of the magnitude bits that count; where two magnitudes agree in them, the
-  /// lower index goes first. All bits: exact. The upper 16: what a LogHistogram can tell apart.
-  explicit TopCandidates(uint32_t resolution = ~0u) : resolution_(resolution) {}
-
-  /// Moves the k largest candidates (all, where they are no more) from e, which holds u, to `out`.
-  /// Names the first NaN or infinity instead; candidates hold it whatever they were collected by.
-  SelectInfo take(Context& ctx, const Candidates& candidates, size_t k, std::span<float> e,
-                  uint32_t base, SparseVector& out);
+  /// Moves the k largest entries of the runs from e, as Candidates::take_largest has it.
+  SelectInfo take(Context& ctx, std::span<const SparseVector> runs, size_t k, uint32_t resolution,
+                  std::span<float> e, uint32_t base, SparseVector& out);
 
  private:
-  uint64_t cut_key(const Candidates& candidates, size_t k);
+  uint64_t cut_key(std::span<const SparseVector> runs, size_t k, uint32_t resolution);
 
-  uint32_t resolution_;
   LogHistogram histogram_;
   std::vector<uint64_t> keys_;
 };

@@ -8,8 +8,6 @@
 
 namespace tw {
 
-constinit Bodies<std::unique_ptr<Selector>(const Settings&)> trimmed_bodies{"trimmed"};
-
 SelectInfo Trimmed::select(Context& ctx, const SelectStep& in, SparseVector& out) {
   const std::span<float> e = in.e;
   const size_t k = std::min(in.k, e.size());
@@ -20,24 +18,21 @@ SelectInfo Trimmed::select(Context& ctx, const SelectStep& in, SparseVector& out
   // from its list
   const BetweenMeanAndMax between(u, e.size());
   const uint32_t lower[] = {between.bits(0.2), between.bits(0.0)};
-  candidates_.collect(ctx, {}, e, between.bits(0.4), lower);
+  candidates_->collect(ctx, {}, e, between.bits(0.4), lower);
   for (const double r : {0.8, 0.6, 0.4, 0.2, 0.0}) {
-    if (candidates_.reaching(between.bits(r)) < k) continue;
-    candidates_.widen(ctx, e, between.bits(r));
-    return top_.take(ctx, candidates_, k, e, in.base, out);
+    if (candidates_->reaching(between.bits(r)) < k) continue;
+    candidates_->widen(ctx, e, between.bits(r));
+    return candidates_->take_largest(ctx, k, ~0u, e, in.base, out);
   }
   return exact_.select(ctx, {.g = {}, .e = e, .k = k, .base = in.base}, out);
 }
 
 namespace {
 
-std::unique_ptr<Selector> make_trimmed(const Settings&) { return std::make_unique<Trimmed>(); }
-
-const bool body = trimmed_bodies.add(Device::cpu, make_trimmed);
 const bool selector =
     selectors().add({"trimmed", "the k largest of those above a share of the maximum",
-                     [](Context& ctx, const Settings& s, const SelectorRank&) {
-                       return trimmed_bodies(ctx.device(), s);
+                     [](Context& ctx, const Settings&, const SelectorRank&) {
+                       return std::make_unique<Trimmed>(ctx);
                      }});
 const bool algorithm = algorithms().add({"trimmed",
                                          "trimmed top-k, error feedback, sparse allgather",

@@ -1,7 +1,6 @@
 // Trimmed top-k: the k largest of what exceeds a threshold between mean and maximum.
 #pragma once
 
-#include "engine/dispatch.h"
 #include "sparsify/measure.h"
 #include "sparsify/selector.h"
 #include "sparsify/topk.h"
@@ -17,21 +16,19 @@ struct BetweenMeanAndMax {
   uint32_t bits(double r) const { return bits_above(mean + r * (max - mean)); }
 };
 
-/// The body for the CPU.
 ///   M = max |u|;  A = mean |u|;  for r = .8, .6, .4, .2, 0:  S = {i : |u_i| > A + r (M - A)}
 ///   the first S of at least k entries: its k largest are sent; if there is none, the k largest of
 ///   u
 class Trimmed : public Selector {
  public:
+  explicit Trimmed(Context& ctx) : candidates_(Candidates::create(ctx)), exact_(ctx) {}
+
   SelectInfo select(Context& ctx, const SelectStep& in, SparseVector& out) override;
 
  private:
   std::vector<Measure> blocks_;
-  Candidates candidates_;
-  TopCandidates top_;
+  std::unique_ptr<Candidates> candidates_;
   TopK exact_;
 };
-
-extern Bodies<std::unique_ptr<Selector>(const Settings&)> trimmed_bodies;
 
 }  // namespace tw

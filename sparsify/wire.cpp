@@ -70,8 +70,10 @@ WireFormat::WireFormat(const Settings& from) {
   if (indices != "plain") indices_ = indices == "packed" ? Indices::packed : Indices::shorter;
 }
 
-void WireFormat::round(SparseVector& entries, std::span<float> residual) const {
+void WireFormat::round(SparseVector& entries, SparseVector* lost) const {
+  if (lost) lost->count = 0;
   if (exact()) return;
+  if (lost) lost->reserve(entries.count);
   size_t kept = 0;
   for (size_t i = 0; i < entries.count; ++i) {
     const float value = entries.values[i];
@@ -80,7 +82,7 @@ void WireFormat::round(SparseVector& entries, std::span<float> residual) const {
     if (!std::isfinite(rounded)) rounded = 0;
     const uint32_t at = entries.indices[i];
     // the difference is exact: it has no bit that `value` has not
-    if (!residual.empty()) residual[at] += value - rounded;
+    if (lost) lost->push(at, value - rounded);
     entries.indices[kept] = at;
     entries.values[kept] = rounded;
     kept += rounded != 0;

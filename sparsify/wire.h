@@ -28,10 +28,9 @@ class WireFormat {
 
   bool exact() const { return values_ == Values::f32; }
 
-  /// Rounds the entries to what the wire carries and adds what that takes off to the residual, at
-  /// the entries' places; an empty residual takes nothing. Entries that overflow or round to zero
-  /// leave the vector and stay behind whole.
-  void round(SparseVector& entries, std::span<float> residual) const;
+  /// Rounds the entries to what the wire carries; `lost`, if it is wanted, becomes what that takes
+  /// off. Entries that overflow or round to zero leave the vector and are lost whole.
+  void round(SparseVector& entries, SparseVector* lost = nullptr) const;
 
   /// Bytes that n entries take at most.
   size_t bound(size_t n) const;

@@ -108,12 +108,11 @@ struct SparseCase {
 
 }  // namespace
 
-std::vector<CommCase> dense_cases(const Settings& settings, const Communicator& comm, int root) {
-  const bool mpi = std::string_view(comm.transport()) == "mpi";
+std::vector<CommCase> dense_cases(const Settings& settings, Communicator& comm, int root) {
   const double others = (comm.size() - 1.0) / comm.size();
   std::vector<CommCase> cases;
   const auto add = [&](CommCase test) {
-    if (test.algorithm == "native" && !mpi) return;
+    if (test.algorithm == "native" && comm.native() == nullptr) return;
     test.fill = fill_dense;
     cases.push_back(std::move(test));
   };

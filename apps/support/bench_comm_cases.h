@@ -32,7 +32,7 @@ struct CommCase {
 };
 
 /// Broadcast, reduce and allreduce by every registered algorithm, and the allgather.
-std::vector<CommCase> dense_cases(const Settings& settings, const Communicator& comm, int root);
+std::vector<CommCase> dense_cases(const Settings& settings, Communicator& comm, int root);
 /// Every sparse exchange that the cost model knows and that takes entries of any place; each rank
 /// has max(1, density n) of them, one in every stretch of the vector.
 std::vector<CommCase> sparse_cases(const Settings& settings, double density);

@@ -40,8 +40,8 @@ nlohmann::ordered_json bench_graph_step(const GraphBench& bench) {
   model.allocate(ctx, 1);
   TrainConfig config;
   config.batch_size = bench.batch_size;
-  std::vector<float> momentum(model.arena().size());
-  GraphStep step(ctx, model, config, data, momentum);
+  const Buffer momentum(ctx.device(), model.arena().size() * sizeof(float));
+  GraphStep step(ctx, model, config, data, momentum.as<float>());
 
   // a chunk of launches at a time; each walks through the data once
   const std::vector<float> rates(Replay::kMost, 1e-4f);

@@ -5,6 +5,9 @@
 #include "apps/support/distributions.h"
 #include "apps/support/median.h"
 #include "engine/buffer.h"
+#include "engine/copy.h"
+#include "engine/device_timer.h"
+#include "engine/flat_copy.h"
 #include "engine/ops/vector.h"
 #include "engine/simd.h"
 #include "engine/stopwatch.h"
@@ -24,6 +27,7 @@ struct Options {
   int threads = 1;
   int repeat = 15;
   std::string distribution = "all";
+  std::string device = "cpu";
 };
 
 TW_MULTIVERSION void triad_range(const float* b, const float* c, float* a, size_t n) {
@@ -70,10 +74,12 @@ class SelectBench {
  public:
   explicit SelectBench(const Options& options)
       : options_(options),
-        ctx_(Device::cpu, options.threads),
+        host_(Device::cpu, options.threads),
+        ctx_(options.device == "cuda" ? Device::cuda : Device::cpu, options.threads),
+        timer_(DeviceTimer::create(ctx_)),
         u_(Device::cpu, options.d * sizeof(float)),
-        g_(Device::cpu, options.d * sizeof(float)),
-        e_(Device::cpu, options.d * sizeof(float)),
+        g_(ctx_.device(), options.d * sizeof(float)),
+        e_(ctx_.device(), options.d * sizeof(float)),
         k_(entries_to_keep(options.density, options.d)) {}
 
   void run(const std::string& distribution);
@@ -83,7 +89,12 @@ class SelectBench {
   std::span<float> g() { return g_.as<float>(); }
   std::span<float> e() { return e_.as<float>(); }
 
+  bool on_cpu() const { return ctx_.device() == Device::cpu; }
+
+  void draw(const std::string& distribution);
   void make_entries();
+  void reset();
+  double time_copy();
   double time_add();
   using Triad = void(const float*, const float*, float*, size_t);
   double time_triad(Triad* triad);
@@ -94,8 +105,9 @@ class SelectBench {
                  double sent) const;
 
   Options options_;
-  Context ctx_;
-  Buffer u_, g_, e_;
+  Context host_, ctx_;
+  std::unique_ptr<DeviceTimer> timer_;
+  Buffer u_, g_, e_;  // u on the host
   size_t k_;
   std::vector<Entry> entries_;
   float kth_ = 0;
@@ -123,17 +135,28 @@ void SelectBench::make_entries() {
   }
 }
 
+void SelectBench::reset() {
+  const Shape flat{static_cast<int64_t>(options_.d)};
+  copy(ctx_, g_.tensor(flat, DType::f32), e_.tensor(flat, DType::f32));
+}
+
+double SelectBench::time_copy() {
+  timer_->start();
+  reset();
+  return timer_->stop();
+}
+
 double SelectBench::time_add() {
-  std::ranges::copy(g(), e().begin());
-  Stopwatch watch;
+  reset();
+  timer_->start();
   ops::add(ctx_, g(), e());
-  return watch.lap();
+  return timer_->stop();
 }
 
 // a = b + s c into a third vector: the usual measure of memory bandwidth (McCalpin's STREAM)
 double SelectBench::time_triad(Triad* triad) {
   Stopwatch watch;
-  parallel_for(ctx_, options_.d, 65536, [&](size_t begin, size_t end) {
+  parallel_for(host_, options_.d, 65536, [&](size_t begin, size_t end) {
     triad(u().data() + begin, g().data() + begin, e().data() + begin, end - begin);
   });
   return watch.lap();
@@ -152,12 +175,12 @@ double SelectBench::time_nth_element() {
 }
 
 void SelectBench::time(Entry& entry) {
-  std::ranges::copy(g(), e().begin());
+  reset();
   entry.out.count = 0;
-  Stopwatch watch;
+  timer_->start();
   entry.selector->select(ctx_, {.g = g(), .e = e(), .k = k_, .density = options_.density},
                          entry.out);
-  entry.seconds.push_back(watch.lap());
+  entry.seconds.push_back(timer_->stop());
 }
 
 // what is timed must be right: of those that are exact, nothing sent lies below the k-th magnitude
@@ -169,23 +192,32 @@ void SelectBench::check_exact(const Entry& entry) {
   check<Fault>(exact, "[bench] {} is not exact", entry.name);
 }
 
+// u = g + e with both alike: every measured step sees the very u of this distribution
+void SelectBench::draw(const std::string& distribution) {
+  fill_random(host_, distributions().at(distribution), 1, u());
+  std::vector<float> half(options_.d);
+  std::ranges::transform(u(), half.begin(), [](float x) { return x / 2; });
+  copy_to_device(ctx_, half, g());
+}
+
 void SelectBench::run(const std::string& distribution) {
-  fill_random(ctx_, distributions().at(distribution), 1, u());
-  // u = g + e with both alike: every measured step sees the very u of this distribution
-  std::ranges::transform(u(), g().begin(), [](float x) { return x / 2; });
+  draw(distribution);
   make_entries();
 
-  Series triad{"triad"}, streaming{"triad, streaming stores"}, add{"e += g"};
+  Series copied{"copy", 2 * sizeof(float)}, triad{"triad"}, streaming{"triad, streaming stores"},
+      add{"e += g"};
   Series sort{"std::nth_element", 0};
   for (int round = -1; round < options_.repeat; ++round) {
-    const double triad_seconds = time_triad(triad_range);
-    const double streaming_seconds = time_triad(streaming_triad_range);
+    const double copy_seconds = time_copy();
+    const double triad_seconds = on_cpu() ? time_triad(triad_range) : 0;
+    const double streaming_seconds = on_cpu() ? time_triad(streaming_triad_range) : 0;
     const double add_seconds = time_add();
     for (Entry& entry : entries_) time(entry);
     if (round < 0) {  // the first round touches memory for the first time
       for (Entry& entry : entries_) entry.seconds.clear();
       continue;
     }
+    copied.seconds.push_back(copy_seconds);
     triad.seconds.push_back(triad_seconds);
     streaming.seconds.push_back(streaming_seconds);
     add.seconds.push_back(add_seconds);
@@ -193,8 +225,12 @@ void SelectBench::run(const std::string& distribution) {
   for (int round = 0; round < std::min(3, options_.repeat); ++round)
     sort.seconds.push_back(time_nth_element());
 
-  print_row(distribution, triad, add, 0);
-  print_row(distribution, streaming, add, 0);
+  if (on_cpu()) {
+    print_row(distribution, triad, add, 0);
+    print_row(distribution, streaming, add, 0);
+  } else {
+    print_row(distribution, copied, add, 0);
+  }
   print_row(distribution, add, add, 0);
   for (const Entry& entry : entries_) {
     check_exact(entry);
@@ -202,6 +238,12 @@ void SelectBench::run(const std::string& distribution) {
               static_cast<double>(entry.out.count) / static_cast<double>(k_));
   }
   print_row(distribution, sort, add, 1);
+  if (!on_cpu()) {
+    const double seconds = median(add.seconds), of_copy = 1.5 * median_ratio(copied, add);
+    fmt::print("e += g moves {:.0f} GB/s, {:.2f} of what a copy moves\n\n",
+               12e-9 * static_cast<double>(options_.d) / seconds, of_copy);
+    return;
+  }
   const double counted = median_ratio(triad, add);
   fmt::print(
       "e += g (12 bytes an element) reaches, in bytes a second,\n"
@@ -222,13 +264,16 @@ void SelectBench::print_row(const std::string& distribution, const Series& serie
 }
 
 void run_bench(const Options& options) {
+  const std::string missing =
+      options.device == "cuda" ? what_is_missing(Device::cuda) : std::string();
+  check(missing.empty(), "[bench] {}", missing);
   fmt::print(
       "selection with error feedback: u = g + e, select, residual cleared, indices and values out\n"
-      "d {}  density {}  k {}  threads {}  rounds {}\n"
+      "d {}  density {}  k {}  {}  threads {}  rounds {}\n"
       "ms: median; best; GB/s: of 12 bytes an element; ratio to e += g, median over rounds;\n"
       "std::nth_element: the k-th magnitude alone, one thread, copy made untimed\n\n",
-      options.d, options.density, entries_to_keep(options.density, options.d), options.threads,
-      options.repeat);
+      options.d, options.density, entries_to_keep(options.density, options.d), options.device,
+      options.threads, options.repeat);
   fmt::print("{:<24} {:<10} {:>8} {:>8} {:>7} {:>9} {:>7}\n", "selector", "u", "ms", "best", "GB/s",
              "/ e += g", "nnz/k");
   SelectBench bench(options);
@@ -249,6 +294,9 @@ void add_bench_select(CLI::App& app) {
   command->add_option("--density", options->density, "entries asked for over elements")
       ->capture_default_str()
       ->check(CLI::Range(1e-12, 1.0));
+  command->add_option("--device", options->device)
+      ->capture_default_str()
+      ->check(CLI::IsMember({"cpu", "cuda"}));
   command->add_option("--threads", options->threads)
       ->capture_default_str()
       ->check(CLI::Range(1, 1024));

@@ -70,9 +70,9 @@ std::map<std::string, std::string> describe(const TrainConfig& config, const Pos
 }
 
 /// The vectors that each rank has of its own and whose sum over the ranks is what counts.
-std::vector<std::pair<const char*, std::span<float>>> own_vectors(SyncSgd& sgd) {
-  std::vector<std::pair<const char*, std::span<float>>> own{{"residual", sgd.residual()}};
-  if (!sgd.local_momentum().empty()) own.emplace_back("local_momentum", sgd.local_momentum());
+std::vector<std::pair<const char*, HostFloats>> own_vectors(SyncSgd& sgd) {
+  std::vector<std::pair<const char*, HostFloats>> own{{"residual", sgd.host_residual()}};
+  if (!sgd.local_momentum().empty()) own.emplace_back("local_momentum", sgd.host_local_momentum());
   return own;
 }
 
@@ -85,13 +85,14 @@ Tensor flat(std::span<std::byte> bytes) {
 /// Sums the old ranks' vectors and gives element i to rank i mod P; averages statistics.
 void deal_out(Communicator& comm, const fs::path& checkpoint, int64_t old_ranks, SyncSgd& sgd,
               std::span<float> statistics) {
-  const auto own = own_vectors(sgd);
-  for (const auto& [name, values] : own) std::ranges::fill(values, 0.0f);
+  auto own = own_vectors(sgd);
+  for (auto& [name, values] : own) std::ranges::fill(values.span(), 0.0f);
   std::ranges::fill(statistics, 0.0f);
   const size_t ranks = static_cast<size_t>(comm.size()), first = static_cast<size_t>(comm.rank());
   for (int r = 0; r < old_ranks; ++r) {
     const SafetensorsReader file(rank_file(checkpoint, r));
-    for (const auto& [name, values] : own) {
+    for (auto& [name, vector] : own) {
+      const std::span<float> values = vector.span();
       const auto old = flat_from(file, name, values.size());
       for (size_t i = first; i < values.size(); i += ranks) values[i] += old[i];
     }
@@ -99,13 +100,14 @@ void deal_out(Communicator& comm, const fs::path& checkpoint, int64_t old_ranks,
     for (size_t i = 0; i < statistics.size(); ++i)
       statistics[i] += old_statistics[i] / static_cast<float>(old_ranks);
   }
+  for (auto& [name, values] : own) values.write();
 }
 
 /// This rank's own file, with everything in it that this run needs.
 struct OwnState {
   OwnState(const fs::path& path, SyncSgd& sgd, size_t statistics_length) : file(path) {
     for (const auto& [name, values] : own_vectors(sgd))
-      vectors.push_back(flat_from(file, name, values.size()));
+      vectors.push_back(flat_from(file, name, values.span().size()));
     statistics = flat_from(file, "statistics", statistics_length);
     const auto states = sgd.exchange_state();
     for (size_t i = 0; i < states.size(); ++i) {
@@ -154,15 +156,17 @@ void save_checkpoint(Context& ctx, Communicator& comm, const fs::path& folder,
   HostFloats live = model.arena().host_statistics();
   const std::span<float> local = live.span();
   SafetensorsWriter own;
-  for (const auto& [name, values] : own_vectors(sgd)) own.add(name, flat(values));
+  auto vectors = own_vectors(sgd);
+  for (auto& [name, values] : vectors) own.add(name, flat(values.span()));
   own.add("statistics", flat(local));
   const auto states = sgd.exchange_state();
   for (size_t i = 0; i < states.size(); ++i)
     if (!states[i].empty()) own.add(exchange_name(i), flat(states[i]));
   own.write(rank_file(part, comm.rank()));
   if (root) {
+    HostFloats values = sgd.host_momentum();
     SafetensorsWriter momentum;
-    momentum.add("momentum", flat(sgd.momentum()));
+    momentum.add("momentum", flat(values.span()));
     momentum.write(part / "momentum.safetensors");
     const StatisticsSwap swap(model, statistics);
     save_weights(part / "model.safetensors", model.arena(),
@@ -227,8 +231,10 @@ Resumed load_checkpoint(Communicator& comm, const fs::path& checkpoint, const Tr
   if (old_ranks == comm.size()) {
     const OwnState own(rank_file(checkpoint, comm.rank()), sgd, statistics.size());
     load_weights(weights, model.arena());
-    for (size_t i = 0; const auto& [name, values] : own_vectors(sgd))
-      std::ranges::copy(own.vectors[i++], values.begin());
+    for (size_t i = 0; auto& [name, values] : own_vectors(sgd)) {
+      std::ranges::copy(own.vectors[i++], values.span().begin());
+      values.write();
+    }
     std::ranges::copy(own.statistics, statistics.begin());
     for (size_t i = 0; const std::span<std::byte> state : sgd.exchange_state())
       if (!state.empty()) std::ranges::copy(std::as_bytes(own.exchanges[i++]), state.begin());
@@ -239,7 +245,9 @@ Resumed load_checkpoint(Communicator& comm, const fs::path& checkpoint, const Tr
                                   old_ranks, comm.size());
   }
   live.write();
-  std::ranges::copy(m, sgd.momentum().begin());
+  HostFloats remembered = sgd.host_momentum();
+  std::ranges::copy(m, remembered.span().begin());
+  remembered.write();
   const int64_t consumed = at.batch * old_ranks * old_batch;
   at.batch = consumed / (comm.size() * config.batch_size * config.accumulate);
   return resumed;

@@ -32,8 +32,7 @@ GraphStep::GraphStep(Context& ctx, Model& model, const TrainConfig& config, cons
               .nesterov = config.nesterov,
               .scale = 1},
       decay_bounds_(bounds_of_decay(model.arena())),
-      host_momentum_(momentum),
-      momentum_(ctx.device(), momentum.size_bytes()),
+      momentum_(momentum),
       replay_(Replay::create(ctx)) {
   if (loader == nullptr)
     data_ = ResidentData::create(ctx, data);
@@ -41,9 +40,6 @@ GraphStep::GraphStep(Context& ctx, Model& model, const TrainConfig& config, cons
     feed_ = std::make_unique<Feed>(ctx, *loader);
   rehearse();
   graph_ = Graph::record(ctx, [this] { queue_step(); });
-  HostFloats device(ctx_, momentum_.as<float>());
-  std::ranges::copy(host_momentum_, device.span().begin());
-  device.write();
 }
 
 void GraphStep::queue_step() {
@@ -53,8 +49,7 @@ void GraphStep::queue_step() {
   model_.queue_forward(pass);
   model_.backward(pass);
   replay_->check(arena.gradients());
-  ops::sgd_update(ctx_, params_, decay_bounds_, arena.gradients(), momentum_.as<float>(),
-                  arena.values());
+  ops::sgd_update(ctx_, params_, decay_bounds_, arena.gradients(), momentum_, arena.values());
   model_.refresh(ctx_);
   replay_->advance(model_.sums(), arena.gradients());
 }
@@ -63,6 +58,7 @@ void GraphStep::queue_step() {
 /// a recording does not allow. What a loader would bring is not part of it.
 void GraphStep::rehearse() {
   HostFloats values = model_.arena().host_values(), statistics = model_.arena().host_statistics();
+  HostFloats momentum(ctx_, momentum_);
   const float still = 0;
   if (data_) start_epoch(0, 0);
   replay_->start(0, std::span(&still, 1));
@@ -70,6 +66,7 @@ void GraphStep::rehearse() {
   replay_->finish();
   values.write();
   statistics.write();
+  momentum.write();
   model_.refresh(ctx_);
 }
 
@@ -94,11 +91,6 @@ std::vector<ops::LossSums> GraphStep::run(uint64_t step, std::span<const float> 
                       step + outcome.bad_launch);
   }
   return std::move(outcome.sums);
-}
-
-void GraphStep::store_momentum() {
-  const HostFloats device(ctx_, momentum_.as<float>());
-  std::ranges::copy(device.span(), host_momentum_.begin());
 }
 
 }  // namespace tw

@@ -20,9 +20,9 @@ class GraphStep {
   /// One rank, dense SGD, one batch a step, no look at gradients, and a GPU.
   static bool suits(const Context& ctx, const Communicator& comm, const TrainConfig& config);
 
-  /// Records the step; parameters and momentum are afterwards what they were. `momentum` is the
-  /// host's, by the model's parameters; empty without. Batches come from `loader`; without one the
-  /// data lie on the GPU.
+  /// Records the step; parameters and momentum are afterwards what they were. `momentum` lies on
+  /// the device, by the model's parameters; empty without. Batches come from `loader`; without one
+  /// the data lie on the GPU.
   GraphStep(Context& ctx, Model& model, const TrainConfig& config, const Dataset& data,
             std::span<float> momentum, Loader* loader = nullptr);
 
@@ -33,8 +33,6 @@ class GraphStep {
   /// Takes steps `step`, step + 1, ... at these rates; returns their sums.
   /// Throws SharedFault when a gradient is not finite: the step's update was then not made.
   std::vector<ops::LossSums> run(uint64_t step, std::span<const float> lrs);
-  /// Brings the momentum to the host.
-  void store_momentum();
 
   /// Seconds spent in waiting for data so far.
   double waited() const { return feed_ ? feed_->waited() : 0; }
@@ -53,8 +51,7 @@ class GraphStep {
   int64_t batch_;
   ops::SgdParams params_;
   std::vector<uint32_t> decay_bounds_;
-  std::span<float> host_momentum_;
-  Buffer momentum_;
+  std::span<float> momentum_;
   std::unique_ptr<ResidentData> data_;  // or
   std::unique_ptr<Feed> feed_;
   std::unique_ptr<Replay> replay_;

@@ -8,7 +8,6 @@
 #include "apps/support/evaluate.h"
 #include "apps/support/gradient_statistics.h"
 #include "apps/support/graph_step.h"
-#include "apps/support/host_side.h"
 #include "apps/support/plan_report.h"
 #include "apps/support/run_folder.h"
 #include "apps/support/schedule.h"
@@ -44,6 +43,7 @@ class Run {
         stop_(stop),
         console_(console),
         ctx_(resolved_device(config), resolved_threads(config, comm.size()), comm.gpu()),
+        host_(Device::cpu, ctx_.threads()),
         model_(config.model, {.image = data.train->image,
                               .classes = resolved_classes(config, data),
                               .zero_init = config.zero_init}) {}
@@ -76,8 +76,8 @@ class Run {
   const std::atomic<bool>& stop_;
   Console& console_;
   Context ctx_;
+  Context host_;  // of what the ranks do together
   Model model_;
-  HostSide host_{ctx_, model_};
   std::unique_ptr<SyncSgd> sgd_;
   std::unique_ptr<Loader> train_loader_, val_loader_;
   std::unique_ptr<GraphStep> graph_;  // null where the step is taken op by op, and then
@@ -115,7 +115,7 @@ void Run::prepare() {
                       .threads = static_cast<int>(config_.loader_threads),
                       .device = ctx_.device(),
                       .shuffle_shards = config_.shuffle == "shards"};
-  agree(host_.ctx(), comm_, [&] {
+  agree(host_, comm_, [&] {
     train_loader_ = std::make_unique<Loader>(data_.train, loader);
     loader.training = false;
     loader.batch = config_.batch_size;
@@ -125,24 +125,23 @@ void Run::prepare() {
   const Planner::Memory memory = plan();
   const SgdConfig sgd = config_.sgd();
   report_plan(console_, config_, data_, model_, memory,
-              resolve_algorithm(host_.ctx(), sgd, config_.settings), comm_.size());
+              resolve_algorithm(host_, sgd, config_.settings), comm_.size());
   if (config_.dry_run) return;
 
-  agree(host_.ctx(), comm_, [&] {
+  agree(host_, comm_, [&] {
     if (!config_.pretrained.empty())
       check_weights(SafetensorsReader(config_.pretrained), model_.arena());
     const bool wanted = !config_.eval_only || !config_.resume.empty();
     if (comm_.rank() == 0 && wanted) folder_ = open_run_folder(config_, comm_.size());
   });
-  folder_.path = broadcast_text(host_.ctx(), comm_, folder_.path.string());
-  folder_.checkpoint = broadcast_text(host_.ctx(), comm_, folder_.checkpoint.string());
+  folder_.path = broadcast_text(host_, comm_, folder_.path.string());
+  folder_.checkpoint = broadcast_text(host_, comm_, folder_.checkpoint.string());
   // a resumed run goes on with the algorithms it began with
   if (!folder_.checkpoint.empty() && recall_algorithms(ctx_, folder_.path)) plan();
 
   model_.allocate(ctx_, static_cast<uint64_t>(config_.seed));
-  host_.start();
-  sgd_ = std::make_unique<SyncSgd>(host_.ctx(), comm_, host_.arena(), sgd, config_.settings);
-  agree(host_.ctx(), comm_, [&] {
+  sgd_ = std::make_unique<SyncSgd>(ctx_, comm_, model_.arena(), sgd, config_.settings);
+  agree(host_, comm_, [&] {
     if (!config_.pretrained.empty())
       load_weights(SafetensorsReader(config_.pretrained), model_.arena());
     if (folder_.checkpoint.empty()) return;
@@ -151,7 +150,7 @@ void Run::prepare() {
     console_.line("resuming {} at step {}{}{}", folder_.checkpoint.string(), at_.step,
                   resumed.notice.empty() ? "" : ": ", resumed.notice);
   });
-  check_same_layout(host_.ctx(), comm_, model_.arena());
+  check_same_layout(host_, comm_, model_.arena());
   model_.refresh(ctx_);
   if (config_.eval_only) return;
   if (GraphStep::suits(ctx_, comm_, config_)) {
@@ -159,12 +158,11 @@ void Run::prepare() {
     graph_ = std::make_unique<GraphStep>(ctx_, model_, config_, *data_.train, sgd_->momentum(),
                                          resident ? nullptr : train_loader_.get());
   } else {
-    host_.fetch_values();
     feed_ = std::make_unique<Feed>(ctx_, *train_loader_, config_.accumulate);
   }
 
   const bool root = comm_.rank() == 0;
-  agree(host_.ctx(), comm_, [&] {
+  agree(host_, comm_, [&] {
     if (!root) return;
     try {
       write_config(folder_, config_, comm_);
@@ -174,7 +172,7 @@ void Run::prepare() {
       metrics_csv_ =
           std::make_unique<CsvFile>(folder_.file("metrics.csv"), kMetricsHeader, at_.epoch);
       if (config_.analyze_every > 0)
-        gradients_ = std::make_unique<GradientStatistics>(host_.ctx(), folder_.path, at_.epoch);
+        gradients_ = std::make_unique<GradientStatistics>(host_, folder_.path, at_.epoch);
     } catch (const Fault& fault) {
       throw UserError(fault.what());  // nothing has run yet: the folder is not fit for a run
     }
@@ -206,8 +204,7 @@ StepRecord Run::train_step() {
         .accumulate = part > 0,
         .seed = static_cast<uint64_t>(config_.seed) * 65536 + static_cast<uint64_t>(comm_.rank()),
         .step = static_cast<uint64_t>(at_.step * parts + part)};
-    // beside a GPU, gradients are the host's when they have been fetched
-    if (part == parts - 1 && !host_.beside_gpu())
+    if (part == parts - 1)
       pass.on_final = [this](const Parameter& parameter) { sgd_->final(parameter); };
     model_.queue_forward(pass, 1.0f / static_cast<float>(parts));
     record.phases.forward += watch.lap();
@@ -216,15 +213,15 @@ StepRecord Run::train_step() {
     sums += model_.take_sums(ctx_);
     record.phases.forward += watch.lap();
     model_.backward(pass);
-    if (part == parts - 1) host_.fetch_gradients();
+    ctx_.synchronize();
     record.phases.backward += watch.lap();
   }
 
   if (gradients_ && at_.step % config_.analyze_every == 0)
-    gradients_->add(host_.ctx(), host_.arena().gradients(), sgd_->residual(), record.density);
+    gradients_->add(host_, model_.arena().host_gradients().span(), sgd_->host_residual().span(),
+                    record.density);
   const StepReport report = sgd_->finish();
   watch.lap();
-  host_.publish_values();
   model_.refresh(ctx_);
   record.phases.select = report.sec_select;
   record.phases.exchange = report.sec_exchange;
@@ -276,7 +273,7 @@ void Run::train_graph_steps() {
     record.nnz = record.k = static_cast<double>(model_.arena().size());
     record.seconds = seconds;
     record.phases.data = data_seconds;
-    log_->add(host_.ctx(), comm_, record);
+    log_->add(host_, comm_, record);
   }
 }
 
@@ -293,7 +290,7 @@ void Run::train_epoch() {
     if (graph_)
       train_graph_steps();
     else
-      log_->add(host_.ctx(), comm_, train_step());
+      log_->add(host_, comm_, train_step());
     const double done = static_cast<double>(at_.batch - first);
     const double left = static_cast<double>(batches - at_.batch);
     console_.progress({.epoch = at_.epoch + 1,
@@ -305,7 +302,7 @@ void Run::train_epoch() {
     const bool due = config_.checkpoint_steps > 0 && at_.step % config_.checkpoint_steps == 0;
     if (due && at_.batch < batches) checkpoint();
   }
-  log_->flush(host_.ctx(), comm_);
+  log_->flush(host_, comm_);
 }
 
 /// Validates and reports an epoch; one cut short by --max-steps stays open for a resumed run.
@@ -320,7 +317,7 @@ void Run::close_epoch(bool whole) {
   if (metrics_csv_) metrics_csv_->row(metrics_row(epoch, lr, density, at_.totals, val_));
   report_epoch(console_, epoch, config_.epochs, at_.totals, val_);
   if (gradients_) gradients_->write(epoch);
-  if (config_.bad_images == "skip") skipped_.report(host_.ctx(), comm_, data_, console_);
+  if (config_.bad_images == "skip") skipped_.report(host_, comm_, data_, console_);
   report_waiting(console_, at_.totals);
   if (whole) {
     ++at_.epoch;
@@ -332,23 +329,21 @@ void Run::close_epoch(bool whole) {
 
 void Run::validate() {
   const StatisticsSwap swap(model_, statistics());
-  val_ = evaluate(ctx_, host_.ctx(), comm_, model_, *val_loader_);
+  val_ = evaluate(ctx_, host_, comm_, model_, *val_loader_);
 }
 
 std::vector<float> Run::statistics() {
   const HostFloats live = model_.arena().host_statistics();
   const std::span<const float> own = live.span();
-  if (config_.bn_stats == "average") return mean_over_ranks(host_.ctx(), comm_, own);
+  if (config_.bn_stats == "average") return mean_over_ranks(host_, comm_, own);
   std::vector<float> of_rank_0(own.begin(), own.end());
-  broadcast(host_.ctx(), comm_, 0, std::as_writable_bytes(std::span(of_rank_0)));
+  broadcast(host_, comm_, 0, std::as_writable_bytes(std::span(of_rank_0)));
   return of_rank_0;
 }
 
 void Run::checkpoint() {
-  log_->flush(host_.ctx(), comm_);
-  if (graph_) graph_->store_momentum();
-  save_checkpoint(host_.ctx(), comm_, folder_.checkpoints(), config_, at_, model_, *sgd_,
-                  statistics());
+  log_->flush(host_, comm_);
+  save_checkpoint(host_, comm_, folder_.checkpoints(), config_, at_, model_, *sgd_, statistics());
 }
 
 RunResult Run::finish(bool stopped) {
@@ -358,9 +353,9 @@ RunResult Run::finish(bool stopped) {
   const RunSummary summary{.result = result_of(val_, stopped),
                            .val_name = data_.val_name,
                            .seconds = clock_.total(),
-                           .weights_hash = common_weights_hash(host_.ctx(), comm_, model_.arena())};
+                           .weights_hash = common_weights_hash(host_, comm_, model_.arena())};
   if (comm_.rank() == 0) write_summary(console_, folder_, config_, at_, summary);
-  barrier(host_.ctx(),
+  barrier(host_,
           comm_);  // a rank that ends with a code may end the others: not while one writes
   return summary.result;
 }

@@ -13,7 +13,7 @@ namespace {
 
 std::vector<uint32_t> drawn(uint64_t seed, uint64_t id, size_t n, size_t k) {
   RandomSubset subset;
-  subset.draw(Philox(seed, Purpose::test), id, n, k);
+  subset.draw({Philox(seed, Purpose::test), id, n, k});
   std::vector<uint32_t> positions;
   subset.for_each([&](size_t at) { positions.push_back(static_cast<uint32_t>(at)); });
   return positions;
@@ -27,6 +27,26 @@ TEST(RandomSubset, HasKPositionsAscending) {
       EXPECT_EQ(std::set(positions.begin(), positions.end()).size(), k);
       EXPECT_TRUE(std::ranges::is_sorted(positions));
       EXPECT_TRUE(k == 0 || positions.back() < n);
+    }
+}
+
+// as a GPU does it: each draw tells on its own what it adds
+TEST(Floyd, DrawsMayBeTakenInAnyOrder) {
+  for (size_t n : {1, 2, 3, 10, 100, 5000})
+    for (size_t k : {size_t{1}, n / 10, n / 2, n - 1, n}) {
+      if (k == 0) continue;
+      for (uint64_t id = 0; id < 5; ++id) {
+        const Floyd sample{Philox(3, Purpose::test), id, n, k};
+        std::map<size_t, size_t> firsts;
+        for (size_t i = 0; i < k; ++i) firsts.try_emplace(sample.draw(i), i);
+        std::set<uint32_t> added;
+        for (size_t i = k; i-- > 0;) {
+          const bool repeats = sample.repeats(i, [&](size_t at) { return firsts.at(at); });
+          added.insert(static_cast<uint32_t>(repeats ? sample.last(i) : sample.draw(i)));
+        }
+        EXPECT_EQ(std::vector(added.begin(), added.end()), drawn(3, id, n, k))
+            << "n " << n << ", k " << k << ", id " << id;
+      }
     }
 }
 

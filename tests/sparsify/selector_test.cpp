@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "sparsify/candidates.h"
+#include "sparsify/host_candidates.h"
 #include "tests/support/selection.h"
 #include "tests/support/sgd_rig.h"
 
@@ -120,7 +120,7 @@ TEST(Selectors, AppendBehindWhatIsThere) {
 TEST(Candidates, ForgetALongerVectorButKeepItsMemory) {
   Context ctx(Device::cpu, 3);
   std::vector<float> u(100'000, 1.0f), shorter(100, 1.0f);
-  Candidates candidates;
+  HostCandidates candidates;
   const uint32_t one = magnitude_bits(1.0f), lower[] = {magnitude_bits(0.5f)};
   candidates.collect(ctx, {}, u, one, lower);
   EXPECT_EQ(candidates.count(), u.size());

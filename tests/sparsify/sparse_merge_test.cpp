@@ -36,13 +36,9 @@ struct Merged {
 
 Merged merge(const Entries& a, const Entries& b, size_t k) {
   const SparseVector left = sparse(a), right = sparse(b);
-  std::vector<float> residual(1000);
-  SparseVector out;
-  SparseMerge()(left.view(), right.view(), k, residual, out);
-  Merged result{.kept = entries(out), .pruned = {}};
-  for (uint32_t i = 0; i < residual.size(); ++i)
-    if (residual[i] != 0) result.pruned[i] = residual[i];
-  return result;
+  SparseVector out, pruned;
+  SparseMerge()(left.view(), right.view(), k, out, &pruned);
+  return {.kept = entries(out), .pruned = entries(pruned)};
 }
 
 TEST(SparseMerge, AddsAndKeepsTheLargest) {
@@ -63,13 +59,13 @@ TEST(SparseMerge, ZeroSumsVanish) {
   EXPECT_EQ(pruned, Entries{});
 }
 
-TEST(SparseMerge, EmptySidesAndNoResidual) {
+TEST(SparseMerge, EmptySidesAndNothingToldOfThePruned) {
   EXPECT_EQ(merge({}, {}, 3).kept, Entries{});
   EXPECT_EQ(merge({{1, 1.0f}}, {}, 3).kept, (Entries{{1, 1.0f}}));
   EXPECT_EQ(merge({}, {{0, 1.0f}, {999, 2.0f}}, 1).kept, (Entries{{999, 2.0f}}));
   const SparseVector a = sparse({{1, 1.0f}, {2, 2.0f}});
   SparseVector out;
-  SparseMerge()(a.view(), {}, 1, {}, out);
+  SparseMerge()(a.view(), {}, 1, out);
   EXPECT_EQ(entries(out), (Entries{{2, 2.0f}}));
 }
 

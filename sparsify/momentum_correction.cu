@@ -1,0 +1,50 @@
+#include <cmath>
+#include <vector>
+
+#include "engine/cuda_kernel.h"
+#include "sparsify/measure.h"
+#include "sparsify/momentum_correction.h"
+
+namespace tw::cuda {
+
+namespace {
+
+struct Correct {
+  float momentum;
+  bool nesterov;
+  float *g, *q;
+  __device__ void operator()(int64_t i) const {
+    // fused by hand, as CPUs of today fuse it
+    if (nesterov) {
+      const float sum = q[i] + g[i];
+      q[i] = momentum * sum;
+      g[i] = fmaf(momentum, sum, g[i]);
+    } else {
+      g[i] = q[i] = fmaf(momentum, q[i], g[i]);
+    }
+  }
+};
+
+struct Scale {
+  float scale;
+  __device__ float operator()(int64_t, float x) const { return scale * x; }
+};
+
+void correct_cuda(Context& ctx, float momentum, bool nesterov, std::span<float> g,
+                  std::span<float> q) {
+  for_each(ctx, "correct_momentum", std::ssize(g), Correct{momentum, nesterov, g.data(), q.data()});
+}
+
+void clip_cuda(Context& ctx, double limit, std::span<float> g) {
+  std::vector<Measure> blocks;
+  const double norm = std::sqrt(add_and_measure(ctx, {}, g, blocks).square);
+  if (!(norm > limit) || !std::isfinite(norm)) return;
+  map(ctx, "clip_norm", std::ssize(g), Scale{static_cast<float>(limit / norm)}, g.data(),
+      static_cast<const float*>(g.data()));
+}
+
+const bool registered = correct_momentum_bodies.add(Device::cuda, correct_cuda) &&
+                        clip_norm_bodies.add(Device::cuda, clip_cuda);
+
+}  // namespace
+}  // namespace tw::cuda

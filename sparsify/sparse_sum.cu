@@ -1,0 +1,65 @@
+#include <algorithm>
+
+#include "engine/cuda_kernel.h"
+#include "sparsify/sparse_sum.h"
+
+namespace tw::cuda {
+
+namespace {
+
+struct Scatter {
+  const uint32_t* indices;
+  const float* values;
+  float* x;
+  __device__ void operator()(int64_t j) const { x[indices[j]] += values[j]; }
+};
+struct Clear {
+  const uint32_t* indices;
+  float* x;
+  __device__ void operator()(int64_t j) const { x[indices[j]] = 0; }
+};
+
+/// Copies where kernels can read it; returns what follows there.
+template <class T>
+T* stage(std::span<const T> from, T* to) {
+  return std::copy(from.begin(), from.end(), to);
+}
+
+/// No two entries of a part are at one place, and the parts follow each other on the stream: the
+/// sums are those of the CPU. Kernels read the entries from the host's memory, each once.
+void add_parts(Context& ctx, std::span<const SparseView> parts, std::span<float> x) {
+  size_t bytes = 0;
+  for (const SparseView& part : parts)
+    bytes += part.indices.size_bytes() + part.values.size_bytes();
+  auto* at = reinterpret_cast<uint32_t*>(ctx.native<CudaNative>().pinned(bytes));
+  for (const SparseView& part : parts) {
+    uint32_t* const indices = at;
+    auto* const values = reinterpret_cast<float*>(stage(part.indices, indices));
+    at = reinterpret_cast<uint32_t*>(stage(part.values, values));
+    for_each(ctx, "sparse_sum", std::ssize(part.indices), Scatter{indices, values, x.data()});
+  }
+}
+
+void sparse_sum_cuda(Context& ctx, std::span<const SparseView> parts, std::span<float> sum) {
+  if (sum.empty()) return;
+  expect(cudaMemsetAsync(sum.data(), 0, sum.size_bytes(), stream(ctx)), "sparse_sum");
+  add_parts(ctx, parts, sum);
+}
+
+void scatter_add_cuda(Context& ctx, const SparseView& entries, std::span<float> x) {
+  add_parts(ctx, {&entries, 1}, x);
+}
+
+void scatter_zero_cuda(Context& ctx, std::span<const uint32_t> indices, std::span<float> x) {
+  auto* const staged =
+      reinterpret_cast<uint32_t*>(ctx.native<CudaNative>().pinned(indices.size_bytes()));
+  stage(indices, staged);
+  for_each(ctx, "scatter_zero", std::ssize(indices), Clear{staged, x.data()});
+}
+
+const bool registered = sparse_sum_bodies.add(Device::cuda, sparse_sum_cuda) &&
+                        scatter_add_bodies.add(Device::cuda, scatter_add_cuda) &&
+                        scatter_zero_bodies.add(Device::cuda, scatter_zero_cuda);
+
+}  // namespace
+}  // namespace tw::cuda

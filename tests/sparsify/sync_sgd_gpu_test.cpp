@@ -1,0 +1,104 @@
+// Ranks whose vectors lie on a GPU exchange what ranks on the CPU exchange, bit by bit.
+#include <gtest/gtest.h>
+
+#include "engine/flat_copy.h"
+#include "tests/support/device.h"
+#include "tests/support/ranks.h"
+#include "tests/support/sgd_rig.h"
+
+namespace tw {
+namespace {
+
+std::vector<float> fetched(Context& ctx, std::span<const float> x) {
+  std::vector<float> host(x.size());
+  copy_to_host(ctx, x, host);
+  return host;
+}
+
+/// SgdRig, on a device.
+class DeviceRig {
+ public:
+  DeviceRig(Context& ctx, Communicator& comm, size_t d, const SgdConfig& config,
+            const Settings& settings)
+      : ctx_(ctx), comm_(comm) {
+    const auto half = static_cast<int64_t>(d / 2), rest = static_cast<int64_t>(d) - half;
+    if (half > 0) arena.add({.name = "a.weight", .shape = {half, 1}, .decay = false});
+    arena.add({.name = "b.bias", .shape = {rest}});
+    arena.allocate(ctx, 1);
+    sgd = std::make_unique<SyncSgd>(ctx, comm, arena, config, settings);
+  }
+
+  StepReport step(const GradientKind& kind, const StepInput& input) {
+    std::vector<float> g(arena.size());
+    for (size_t i = 0; i < g.size(); ++i)
+      g[i] = SgdRig::gradient(kind, comm_.rank(), input.step, i);
+    copy_to_device(ctx_, g, arena.gradients());
+    return sgd->step(input);
+  }
+  std::vector<float> sum() { return fetched(ctx_, arena.gradients()); }
+  std::vector<float> residual() { return fetched(ctx_, sgd->residual()); }
+  std::vector<float> values() { return fetched(ctx_, arena.values()); }
+
+  ParameterArena arena;
+  std::unique_ptr<SyncSgd> sgd;
+
+ private:
+  Context& ctx_;
+  Communicator& comm_;
+};
+
+class SyncSgdOnGpu : public testing::TestWithParam<Variant> {};
+
+TEST_P(SyncSgdOnGpu, SumsAndKeepsWhatTheCpuDoes) {
+  const Variant& variant = GetParam();
+  const bool momentum_before = algorithms().find(variant.algorithm).factory.momentum_before;
+  for (const int ranks : {1, 2, 3, 4, 8})
+    run_on_threads(ranks, [&](Communicator& comm) {
+      Context cpu, gpu(test::device());
+      for (const size_t d : {size_t{1}, size_t{1000}, size_t{20'011}})
+        for (const double density : {0.01, 1.0})
+          for (const GradientKind& kind : all_kinds()) {
+            const testing::ScopedTrace trace(
+                __FILE__, __LINE__,
+                fmt::format("{}, {}, d {}, density {}, rank {} of {}", variant.name, kind.name, d,
+                            density, comm.rank(), ranks));
+            const SgdConfig config{.sparsifier = variant.algorithm, .bucket_bytes = 1024};
+            DeviceRig expected(cpu, comm, d, config, variant.settings);
+            DeviceRig found(gpu, comm, d, config, variant.settings);
+            // momentum that is rounded otherwise would make other vectors of the later steps
+            for (uint64_t step = 0; step < (momentum_before ? 1 : 3); ++step) {
+              const StepInput input{.step = step, .lr = 0.5, .density = density};
+              const StepReport on_cpu = expected.step(kind, input),
+                               on_gpu = found.step(kind, input);
+              EXPECT_EQ(on_gpu.nnz, on_cpu.nnz);
+              EXPECT_EQ(on_gpu.bytes_sent, on_cpu.bytes_sent);
+              EXPECT_TRUE(same_bits(found.sum(), expected.sum())) << "step " << step;
+              EXPECT_TRUE(same_bits(found.residual(), expected.residual())) << "step " << step;
+            }
+            const std::vector<float> a = found.values(), b = expected.values();
+            float largest = 0;
+            for (const float x : b) largest = std::max(largest, std::abs(x));
+            for (size_t i = 0; i < d; ++i) EXPECT_NEAR(a[i], b[i], 1e-6 * largest + 1e-40);
+          }
+    });
+}
+
+TEST_P(SyncSgdOnGpu, ReportsANaN) {
+  run_on_threads(2, [&](Communicator& comm) {
+    Context gpu(test::device());
+    DeviceRig rig(gpu, comm, 1000, {.sparsifier = GetParam().algorithm}, GetParam().settings);
+    static const GradientKind bad = {"bad",
+                                     [](uint32_t, size_t i) { return i == 700 ? NAN : 1.0f; }};
+    EXPECT_THROW(rig.step(bad, {.density = 0.01}), SharedFault);
+  });
+}
+
+INSTANTIATE_TEST_SUITE_P(All, SyncSgdOnGpu, testing::ValuesIn(variants()), [](const auto& p) {
+  std::string name = p.param.name;
+  std::ranges::replace_if(
+      name, [](unsigned char c) { return std::isalnum(c) == 0; }, '_');
+  return name;
+});
+
+}  // namespace
+}  // namespace tw
