@@ -15,24 +15,6 @@
 
 namespace tw {
 
-uint64_t record_checksum(std::span<const std::byte> bytes) {
-  constexpr uint64_t kPrime = 0x9E3779B97F4A7C15ull;
-  // four lanes, so that the multiplications overlap
-  uint64_t lanes[4] = {bytes.size(), 1, 2, 3};
-  const auto mix = [](uint64_t lane, uint64_t word) {
-    lane = (lane ^ word) * kPrime;
-    return lane ^ (lane >> 29);
-  };
-  size_t i = 0;
-  for (; i + 32 <= bytes.size(); i += 32) {
-    uint64_t words[4];
-    std::memcpy(words, bytes.data() + i, sizeof words);
-    for (size_t l = 0; l < 4; ++l) lanes[l] = mix(lanes[l], words[l]);
-  }
-  for (; i < bytes.size(); ++i) lanes[0] = mix(lanes[0], static_cast<uint64_t>(bytes[i]));
-  return mix(mix(mix(lanes[0], lanes[1]), lanes[2]), lanes[3]);
-}
-
 RecordFile::RecordFile(const std::filesystem::path& path) : path_(path) {
   const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
   struct stat status {};
@@ -70,8 +52,8 @@ void RecordFile::parse() {
   check(header.version == record::kVersion, "{}: version {}; expected {}", place, header.version,
         record::kVersion);
   const size_t covered = sizeof header - sizeof header.header_checksum;
-  check(record_checksum(bytes_.first(covered)) == header.header_checksum,
-        "{}: its header is damaged", place);
+  check(checksum(bytes_.first(covered)) == header.header_checksum, "{}: its header is damaged",
+        place);
   check(header.file_bytes == bytes_.size(), "{}: cut short: {} bytes of {}", place, bytes_.size(),
         header.file_bytes);
   const uint64_t limit = bytes_.size();
@@ -82,7 +64,7 @@ void RecordFile::parse() {
                 limit,
         "{}: its index lies outside the file", place);
   const auto index = bytes_.subspan(header.index_offset);
-  check(record_checksum(index) == header.index_checksum, "{}: its index is damaged", place);
+  check(checksum(index) == header.index_checksum, "{}: its index is damaged", place);
 
   const auto* text = reinterpret_cast<const char*>(index.data());
   const auto description = nlohmann::json::parse(text, text + header.description_bytes);
@@ -114,7 +96,7 @@ std::string RecordFile::name(size_t i) const {
 std::span<const std::byte> RecordFile::read(size_t i) const {
   const Sample& sample = samples_[i];
   const auto bytes = bytes_.subspan(sample.offset, sample.bytes);
-  check<JpegError>(record_checksum(bytes) == sample.checksum,
+  check<JpegError>(checksum(bytes) == sample.checksum,
                    "its checksum is wrong: the record file is damaged");
   return bytes;
 }

@@ -79,7 +79,4 @@ class RecordFile {
 std::shared_ptr<const JpegSource> record_source(std::shared_ptr<const RecordFile> file,
                                                 bool training);
 
-/// The checksum of samples and index: 64 bits, eight bytes at a time; not for security.
-uint64_t record_checksum(std::span<const std::byte> bytes);
-
 }  // namespace tw

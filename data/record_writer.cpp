@@ -109,7 +109,7 @@ std::vector<RecordFile::Sample> write_folder(std::ostream& out, const ImageFolde
       }
       report.resized += one.resized;
       entries[part[i]] = {.offset = offset,
-                          .checksum = record_checksum(one.bytes),
+                          .checksum = checksum(one.bytes),
                           .bytes = static_cast<uint32_t>(one.bytes.size()),
                           .label = static_cast<uint32_t>(folder.label(part[i])),
                           .name_end = 0};
@@ -162,11 +162,10 @@ PackReport pack_image_folder(const std::filesystem::path& dir, const std::filesy
     index.append(reinterpret_cast<const char*>(samples.data()),
                  samples.size() * sizeof(RecordFile::Sample));
     index += names;
-    header.index_checksum = record_checksum(std::as_bytes(std::span<const char>(index)));
+    header.index_checksum = checksum(std::as_bytes(std::span<const char>(index)));
     header.file_bytes = offset + index.size();
     const auto bytes = std::as_bytes(std::span(&header, 1));
-    header.header_checksum =
-        record_checksum(bytes.first(sizeof header - sizeof header.header_checksum));
+    header.header_checksum = checksum(bytes.first(sizeof header - sizeof header.header_checksum));
     out << index;
     out.seekp(0);
     out.write(reinterpret_cast<const char*>(&header), sizeof header);

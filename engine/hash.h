@@ -25,4 +25,7 @@ class Hash {
   uint64_t value_ = 0xcbf29ce484222325ull;
 };
 
+/// The checksum of files: 64 bits, eight bytes at a time; not for security.
+uint64_t checksum(std::span<const std::byte> bytes);
+
 }  // namespace tw

@@ -6,6 +6,7 @@
 
 #include "engine/error.h"
 #include "engine/file.h"
+#include "engine/hash.h"
 
 namespace tw {
 
@@ -60,8 +61,9 @@ Extent extent_of(const std::string& place, const Json& entry, size_t size) {
   return {offsets[0], offsets[1]};
 }
 
-/// The data of the tensors must follow each other without hole or overlap, to the end.
-void check_covered(const std::string& place, std::vector<Extent> extents, size_t size) {
+/// The data of the tensors must follow each other without hole or overlap, to the end; returns them
+/// in that order, without empty ones.
+std::vector<Extent> in_order(const std::string& place, std::vector<Extent> extents, size_t size) {
   std::erase_if(extents, [](const Extent& extent) { return extent.bytes() == 0; });
   std::ranges::sort(extents, std::less<>());
   uint64_t covered = 0;
@@ -72,13 +74,34 @@ void check_covered(const std::string& place, std::vector<Extent> extents, size_t
   }
   check(covered == size, "{}: tensors take {} bytes of data; the file has {}", place, covered,
         size);
+  return extents;
 }
+
+constexpr const char* kChecksum = "checksum";
+
+/// Of the header (without this) and the data.
+std::string checksum_text(const Json& header, uint64_t data) {
+  const std::string text = fmt::format("{}{:016x}", header.dump(), data);
+  return fmt::format("{:016x}", checksum(std::as_bytes(std::span(text))));
+}
+
+/// Tensors one after the other, as they lie in the file.
+class DataChecksum {
+ public:
+  void add(std::span<const std::byte> tensor) {
+    all_.add(fmt::format("{:016x}", checksum(tensor)));
+  }
+  uint64_t value() const { return all_.value(); }
+
+ private:
+  Hash all_;
+};
 
 }  // namespace
 
 void SafetensorsWriter::write(const std::filesystem::path& path) const {
   Json header = Json::object();
-  if (!metadata_.empty()) header["__metadata__"] = metadata_;
+  header["__metadata__"] = metadata_;
   std::vector<const Tensor*> order;
   for (const auto& [key, tensor] : tensors_) order.push_back(&tensor);
   std::ranges::stable_sort(order, std::greater<>(),
@@ -96,6 +119,11 @@ void SafetensorsWriter::write(const std::filesystem::path& path) const {
                    {"shape", shape},
                    {"data_offsets", {offsets[&tensor], offsets[&tensor] + tensor.bytes()}}};
   }
+  DataChecksum data;
+  for (const Tensor* tensor : order)
+    if (tensor->bytes() > 0)
+      data.add({static_cast<const std::byte*>(tensor->data), tensor->bytes()});
+  header["__metadata__"][kChecksum] = checksum_text(header, data.value());
   std::string text = header.dump();
   text.resize((text.size() + 7) / 8 * 8, ' ');
 
@@ -123,7 +151,7 @@ SafetensorsReader::SafetensorsReader(const std::filesystem::path& path)
   std::byte* data = bytes_.data() + sizeof length + length;
   const size_t size = bytes_.size() - sizeof length - length;
   try {
-    const Json header = Json::parse(text, text + length);
+    Json header = Json::parse(text, text + length);
     check(header.is_object(), "{}: the header is not a JSON object", place);
     std::vector<Extent> extents;
     for (const auto& [key, entry] : header.items()) {
@@ -146,7 +174,14 @@ SafetensorsReader::SafetensorsReader(const std::filesystem::path& path)
         tensor.data = moved_.emplace_back(data + extent.begin, data + extent.end).data();
       tensors_[key] = tensor;
     }
-    check_covered(place, extents, size);
+    extents = in_order(place, extents, size);
+    if (const auto seal = metadata_.extract(kChecksum); !seal.empty()) {
+      header["__metadata__"].erase(kChecksum);
+      DataChecksum sum;
+      for (const Extent& extent : extents) sum.add({data + extent.begin, extent.bytes()});
+      check(checksum_text(header, sum.value()) == seal.mapped(),
+            "{}: damaged: its checksum is wrong", place);
+    }
   } catch (const Json::exception& error) {
     fail("{}: damaged header: {}", place, error.what());
   }

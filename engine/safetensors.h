@@ -16,8 +16,9 @@ class SafetensorsWriter {
   /// Adds a tensor; its data must stay valid until write(). f32, bf16, i32 and u8.
   void add(std::string name, const Tensor& tensor) { tensors_[std::move(name)] = tensor; }
   void metadata(std::string key, std::string value) { metadata_[std::move(key)] = value; }
-  /// Writes the file atomically. The tensors with the largest elements come first, so that each
-  /// is aligned in a file mapped into memory.
+  /// Writes the file atomically, with a checksum among the metadata that readers verify. The
+  /// tensors with the largest elements come first, so that each is aligned in a file mapped into
+  /// memory.
   void write(const std::filesystem::path& path) const;
 
  private:
@@ -27,7 +28,8 @@ class SafetensorsWriter {
 
 class SafetensorsReader {
  public:
-  /// Reads and checks the whole file; UserError names the file and what is wrong with it.
+  /// Reads and checks the whole file; UserError names the file and what is wrong with it. Files
+  /// of other programs have no checksum.
   explicit SafetensorsReader(const std::filesystem::path& path);
   SafetensorsReader(SafetensorsReader&&) = default;  // a copy's tensors would lie in the original
 

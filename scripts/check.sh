@@ -93,7 +93,10 @@ check_machine_paths() {
 }
 
 check_shell() {
-  command -v shellcheck >/dev/null || return 0
+  if ! command -v shellcheck >/dev/null; then
+    echo "check: there is no shellcheck; shell scripts were not looked through" >&2
+    return 0
+  fi
   shellcheck -x -f gcc "${shell[@]}" | sed 's/:\([0-9]*\): [a-z]*: /:\1: shell: /'
 }
 

@@ -7,11 +7,11 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 data=${1:?usage: results_cifar10.sh DATA_DIR [OUTPUT_DIR]}
 out=${2:-runs/cifar10}
 
-# run NAME COMMAND...: skipped when its summary is there
+# run NAME COMMAND...: skipped when it is finished
 run() {
   local name=$1
   shift
-  [[ -s $out/$name/summary.json ]] && return
+  grep -qs '"stopped": false' "$out/$name/summary.json" && return
   "$@" --data-dir "$data" --output-dir "$out" --name "$name" --resume auto
 }
 

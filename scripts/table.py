@@ -18,7 +18,8 @@ def row(folder):
     mib_per_step = summary["bytes_sent"] / max(1, summary["steps"]) / 2**20
     return (folder.name, config["model"], config["sparsifier"], config["run"]["ranks"],
             config["batch_size"], config["precision"], summary["epochs"], summary["seed"],
-            f"{summary['val_top1']:.4f}", f"{summary['images_per_s']:.0f}", f"{mib_per_step:.4f}",
+            "-" if summary["val_top1"] is None else f"{summary['val_top1']:.4f}",
+            f"{summary['images_per_s']:.0f}", f"{mib_per_step:.4f}",
             f"{summary['nnz_over_k']:.3f}", summary["weights_hash"][:8])
 
 

@@ -23,6 +23,16 @@ Tensor flat(std::span<float> values) {
   return {values.data(), {static_cast<int64_t>(values.size())}, DType::f32, Device::cpu};
 }
 
+/// A file of the checkpoint of `step`, and of no other.
+SafetensorsReader part_of(const fs::path& path, int64_t step) {
+  SafetensorsReader file(path);
+  const auto stamp = file.metadata().find("step");
+  const std::string found = stamp == file.metadata().end() ? "none" : stamp->second;
+  check(found == std::to_string(step), "[checkpoint] {} belongs to step {}; expected {}",
+        path.string(), found, step);
+  return file;
+}
+
 /// The flat tensor `name` of `file`, which must have `length` elements.
 std::span<const float> flat_from(const SafetensorsReader& file, const std::string& name,
                                  size_t length) {
@@ -83,14 +93,14 @@ Tensor flat(std::span<std::byte> bytes) {
 }
 
 /// Sums the old ranks' vectors and gives element i to rank i mod P; averages statistics.
-void deal_out(Communicator& comm, const fs::path& checkpoint, int64_t old_ranks, SyncSgd& sgd,
-              std::span<float> statistics) {
+void deal_out(Communicator& comm, const fs::path& checkpoint, int64_t step, int64_t old_ranks,
+              SyncSgd& sgd, std::span<float> statistics) {
   auto own = own_vectors(sgd);
   for (auto& [name, values] : own) std::ranges::fill(values.span(), 0.0f);
   std::ranges::fill(statistics, 0.0f);
   const size_t ranks = static_cast<size_t>(comm.size()), first = static_cast<size_t>(comm.rank());
   for (int r = 0; r < old_ranks; ++r) {
-    const SafetensorsReader file(rank_file(checkpoint, r));
+    const SafetensorsReader file = part_of(rank_file(checkpoint, r), step);
     for (auto& [name, vector] : own) {
       const std::span<float> values = vector.span();
       const auto old = flat_from(file, name, values.size());
@@ -105,7 +115,8 @@ void deal_out(Communicator& comm, const fs::path& checkpoint, int64_t old_ranks,
 
 /// This rank's own file, with everything in it that this run needs.
 struct OwnState {
-  OwnState(const fs::path& path, SyncSgd& sgd, size_t statistics_length) : file(path) {
+  OwnState(const fs::path& path, int64_t step, SyncSgd& sgd, size_t statistics_length)
+      : file(part_of(path, step)) {
     for (const auto& [name, values] : own_vectors(sgd))
       vectors.push_back(flat_from(file, name, values.span().size()));
     statistics = flat_from(file, "statistics", statistics_length);
@@ -159,6 +170,7 @@ void save_checkpoint(Context& ctx, Communicator& comm, const fs::path& folder,
   auto vectors = own_vectors(sgd);
   for (auto& [name, values] : vectors) own.add(name, flat(values.span()));
   own.add("statistics", flat(local));
+  own.metadata("step", std::to_string(position.step));
   const auto states = sgd.exchange_state();
   for (size_t i = 0; i < states.size(); ++i)
     if (!states[i].empty()) own.add(exchange_name(i), flat(states[i]));
@@ -167,6 +179,7 @@ void save_checkpoint(Context& ctx, Communicator& comm, const fs::path& folder,
     HostFloats values = sgd.host_momentum();
     SafetensorsWriter momentum;
     momentum.add("momentum", flat(values.span()));
+    momentum.metadata("step", std::to_string(position.step));
     momentum.write(part / "momentum.safetensors");
     const StatisticsSwap swap(model, statistics);
     save_weights(part / "model.safetensors", model.arena(),
@@ -220,16 +233,16 @@ Resumed load_checkpoint(Communicator& comm, const fs::path& checkpoint, const Tr
   // everything is read and checked before anything is changed
   const bool keeps = !sgd.residual().empty();
   const size_t kept =
-      SafetensorsReader(rank_file(checkpoint, 0)).tensor("residual").as<float>().size();
+      part_of(rank_file(checkpoint, 0), at.step).tensor("residual").as<float>().size();
   check(keeps == (kept > 0),
         "{}: sparsifier is {} in the checkpoint, {} in this run; only one of them keeps a residual",
         place, old_sparsifier, config.sparsifier);
-  const SafetensorsReader momentum(checkpoint / "momentum.safetensors");
+  const SafetensorsReader momentum = part_of(checkpoint / "momentum.safetensors", at.step);
   const auto m = flat_from(momentum, "momentum", sgd.momentum().size());
   HostFloats live = model.arena().host_statistics();
   const std::span<float> statistics = live.span();
   if (old_ranks == comm.size()) {
-    const OwnState own(rank_file(checkpoint, comm.rank()), sgd, statistics.size());
+    const OwnState own(rank_file(checkpoint, comm.rank()), at.step, sgd, statistics.size());
     load_weights(weights, model.arena());
     for (size_t i = 0; auto& [name, values] : own_vectors(sgd)) {
       std::ranges::copy(own.vectors[i++], values.span().begin());
@@ -240,7 +253,7 @@ Resumed load_checkpoint(Communicator& comm, const fs::path& checkpoint, const Tr
       if (!state.empty()) std::ranges::copy(std::as_bytes(own.exchanges[i++]), state.begin());
   } else {
     load_weights(weights, model.arena());
-    deal_out(comm, checkpoint, old_ranks, sgd, statistics);
+    deal_out(comm, checkpoint, at.step, old_ranks, sgd, statistics);
     resumed.notice += fmt::format("{} ranks became {}: residuals were summed and dealt out again; ",
                                   old_ranks, comm.size());
   }

@@ -1,6 +1,7 @@
 #include "apps/support/launch.h"
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <csignal>
 #include <cstdio>
 #include <sstream>
@@ -8,6 +9,7 @@
 #include "apps/support/options.h"
 #include "comm/transports.h"
 #include "engine/error.h"
+#include "engine/registry.h"
 
 namespace tw {
 
@@ -59,6 +61,12 @@ int run_program(const std::function<int(Communicator&)>& body) {
 }
 
 int run_options(CLI::App& app, int argc, char** argv, const Communicator& world) {
+  std::vector<std::string> known;
+  for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; }))
+    known.push_back(command->get_name());
+  const std::string first = argc > 1 ? argv[1] : "-";
+  if (!known.empty() && !first.starts_with("-") && std::ranges::find(known, first) == known.end())
+    throw UserError(unknown_name("subcommand", first, known));
   try {
     app.parse(argc, argv);
     return 0;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <fstream>
+#include <limits>
 #include <sstream>
 
 #include "apps/support/checkpoint.h"
@@ -58,9 +59,11 @@ double share(int64_t part, int64_t whole) {
 }
 
 RunResult result_of(const ops::LossSums& val, bool stopped) {
+  constexpr double unknown = std::numeric_limits<double>::quiet_NaN();
+  if (val.count == 0) return {unknown, unknown, unknown, stopped};
   return {.val_top1 = share(val.top1, val.count),
           .val_top5 = share(val.top5, val.count),
-          .val_loss = val.loss / static_cast<double>(std::max<int64_t>(1, val.count)),
+          .val_loss = val.loss / static_cast<double>(val.count),
           .stopped = stopped};
 }
 

@@ -16,8 +16,8 @@ struct Position;
 
 /// How a run ended; the same on every rank.
 struct RunResult {
-  double val_top1 = 0, val_top5 = 0, val_loss = 0;
-  bool stopped = false;  ///< by a signal, after a checkpoint
+  double val_top1 = 0, val_top5 = 0, val_loss = 0;  ///< NaN (null in JSON) without validation
+  bool stopped = false;                             ///< by a signal, after a checkpoint
 };
 
 RunResult result_of(const ops::LossSums& val, bool stopped = false);

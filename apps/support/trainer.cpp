@@ -1,6 +1,7 @@
 #include "apps/support/trainer.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "apps/support/algorithms_file.h"
 #include "apps/support/checkpoint.h"
@@ -68,6 +69,8 @@ class Run {
   RunResult evaluate_only();
   RunResult finish(bool stopped);
 
+  /// Of the gradient, in the epoch at hand; dense SGD always sends all of it.
+  double density() const { return sgd_->residual().empty() ? 1 : density_of(config_, at_.epoch); }
   bool out_of_steps() const { return config_.max_steps > 0 && at_.step >= config_.max_steps; }
 
   TrainConfig config_;
@@ -168,11 +171,12 @@ void Run::prepare() {
       write_config(folder_, config_, comm_);
       save_algorithms(ctx_, folder_.path);
       remove_newer_checkpoints(folder_.checkpoints(), at_.step);
+      // an epoch cut short has its row, which stays if nothing is added to it
+      const int64_t rows = at_.epoch + (at_.batch > 0 && out_of_steps() ? 1 : 0);
       steps_csv_ = std::make_unique<CsvFile>(folder_.file("steps.csv"), kStepHeader, at_.step);
-      metrics_csv_ =
-          std::make_unique<CsvFile>(folder_.file("metrics.csv"), kMetricsHeader, at_.epoch);
+      metrics_csv_ = std::make_unique<CsvFile>(folder_.file("metrics.csv"), kMetricsHeader, rows);
       if (config_.analyze_every > 0)
-        gradients_ = std::make_unique<GradientStatistics>(host_, folder_.path, at_.epoch);
+        gradients_ = std::make_unique<GradientStatistics>(host_, folder_.path, rows);
     } catch (const Fault& fault) {
       throw UserError(fault.what());  // nothing has run yet: the folder is not fit for a run
     }
@@ -189,7 +193,7 @@ StepRecord Run::train_step() {
   StepRecord record;
   Stopwatch watch;
   record.lr = rate(at_.batch);
-  record.density = density_of(config_, at_.epoch);
+  record.density = density();
   sgd_->begin({.step = static_cast<uint64_t>(at_.step),
                .lr = record.lr,
                .density = record.density,
@@ -311,11 +315,13 @@ void Run::close_epoch(bool whole) {
   const bool last = epoch >= config_.epochs || out_of_steps();
   const auto due = [&](int64_t every) { return last || (every > 0 && epoch % every == 0); };
   const double lr = rate(at_.batch - 1);
-  const double density = density_of(config_, at_.epoch);
   val_ = {};
   if (due(config_.eval_every)) validate();
-  if (metrics_csv_) metrics_csv_->row(metrics_row(epoch, lr, density, at_.totals, val_));
+  if (metrics_csv_) metrics_csv_->row(metrics_row(epoch, lr, density(), at_.totals, val_));
   report_epoch(console_, epoch, config_.epochs, at_.totals, val_);
+  check<SharedFault>(val_.count == 0 || std::isfinite(val_.loss),
+                     "[train] the validation loss is {} after epoch {}; a smaller --lr may help",
+                     val_.loss, epoch);
   if (gradients_) gradients_->write(epoch);
   if (config_.bad_images == "skip") skipped_.report(host_, comm_, data_, console_);
   report_waiting(console_, at_.totals);

@@ -96,6 +96,13 @@ TEST(BenchComm, AMistakeIsOneLineAndExitCode2) {
   }
 }
 
+TEST(Bench, AnUnknownSubcommandIsToldTheNearest) {
+  const Ended ended = run_command(fmt::format("{}/bench selct", kBin));
+  EXPECT_EQ(ended.code, 2);
+  EXPECT_EQ(ended.lines(), 1u) << ended.output;
+  EXPECT_TRUE(ended.says("nearest is \"select\"")) << ended.output;
+}
+
 TEST(BenchComm, RunsUnderMpirun) {
   if (std::string(TW_MPIRUN).empty()) GTEST_SKIP() << "built without MPI";
   const Ended ended = run_command(fmt::format(

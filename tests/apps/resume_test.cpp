@@ -2,6 +2,7 @@
 #include <csignal>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <random>
 #include <thread>
 
 #include "tests/support/program.h"
@@ -51,16 +52,21 @@ int interrupt(const std::string& line, const std::filesystem::path& steps, size_
   return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
-class Resume : public testing::TestWithParam<std::string> {};
+class Resume : public testing::TestWithParam<std::string> {
+ protected:
+  std::mt19937 chance{std::random_device{}()};
+};
 
 TEST_P(Resume, AfterKillEqualsUninterrupted) {
   const TempFolder folder;
   const std::string algorithm = "--sparsifier " + GetParam();
   ASSERT_EQ(run_command(command(folder, algorithm + " --name whole")).code, 0);
 
-  // steps.csv grows at every checkpoint, so 25 lines mean that the first epoch is complete
-  const int killed =
-      interrupt(command(folder, algorithm + " --name cut"), folder / "cut/steps.csv", 25, SIGKILL);
+  // steps.csv grows at every checkpoint, the last time before the end to 50 lines
+  const size_t lines = std::uniform_int_distribution<size_t>(2, 50)(chance);
+  const testing::ScopedTrace trace(__FILE__, __LINE__, fmt::format("killed at {} lines", lines));
+  const int killed = interrupt(command(folder, algorithm + " --name cut"), folder / "cut/steps.csv",
+                               lines, SIGKILL);
   ASSERT_EQ(killed, 128 + SIGKILL);
   ASSERT_FALSE(std::filesystem::exists(folder / "cut/summary.json"));
   const Ended resumed = run_command(command(folder, algorithm + " --name cut --resume auto"));
@@ -82,6 +88,8 @@ TEST(Stop, SigtermWritesACheckpointThatContinues) {
   const int code = interrupt(command(folder, "--sparsifier topk --name cut"),
                              folder / "cut/steps.csv", 8, SIGTERM);
   ASSERT_EQ(code, 3);
+  std::ifstream in(folder / "cut/summary.json");
+  EXPECT_TRUE(Json::parse(in)["val_top1"].is_null());  // nothing was validated yet
   const Ended resumed = run_command(command(folder, "--resume " + (folder / "cut").string()));
   ASSERT_EQ(resumed.code, 0) << resumed.output;
   EXPECT_EQ(hash(folder / "cut"), hash(folder / "whole"));
@@ -115,6 +123,16 @@ TEST(Stop, AnOlderCheckpointLeavesNothingOfTheLaterOnes) {
   EXPECT_TRUE(std::filesystem::exists(checkpoints / "step-00000020"));
 }
 
+TEST(Stop, AFinishedRunThatIsResumedKeepsItsRows) {
+  const TempFolder folder;
+  ASSERT_EQ(run_command(command(folder, "--name r --max-steps 5")).code, 0);
+  const auto before = rows(folder / "r/metrics.csv", 8);
+  ASSERT_EQ(before.size(), 2u);
+  ASSERT_EQ(run_command(command(folder, "--max-steps 5 --resume " + (folder / "r").string())).code,
+            0);
+  EXPECT_EQ(rows(folder / "r/metrics.csv", 8), before);
+}
+
 TEST(Stop, AnotherNumberOfRanksContinuesWithANotice) {
   const TempFolder folder;
   ASSERT_EQ(run_command(command(folder, "--sparsifier topk --name cut --max-steps 20")).code, 0);
@@ -139,6 +157,24 @@ TEST(Stop, WrongCheckpointsAreNamed) {
   fails_with("--seed 7 --resume " + good, "seed is 1 in the checkpoint, 7 in this run");
 
   const std::filesystem::path damaged = folder / "good/checkpoints/step-00000002";
+  const auto flip_last_bit = [](const std::filesystem::path& path) {
+    std::fstream file(path, std::ios::in | std::ios::out | std::ios::binary);
+    file.seekg(-1, std::ios::end);
+    const char last = static_cast<char>(file.get() ^ 1);
+    file.seekp(-1, std::ios::end);
+    file.put(last);
+  };
+  for (const char* name : {"model", "momentum", "rank-1"}) {
+    const std::filesystem::path file = damaged / fmt::format("{}.safetensors", name);
+    flip_last_bit(file);
+    fails_with("--resume " + good, "its checksum is wrong");
+    flip_last_bit(file);
+  }
+  ASSERT_EQ(run_command(command(folder, "--name other --max-steps 1")).code, 0);
+  std::filesystem::copy_file(folder / "other/checkpoints/step-00000001/rank-1.safetensors",
+                             damaged / "rank-1.safetensors",
+                             std::filesystem::copy_options::overwrite_existing);
+  fails_with("--resume " + good, "belongs to step 1; expected 2");
   std::filesystem::resize_file(damaged / "rank-2.safetensors", 100);
   fails_with("--resume " + good, "rank-2.safetensors");
   std::ofstream(damaged / "model.safetensors") << "something else altogether";

@@ -74,6 +74,14 @@ TEST(Train, LearnsMoreThanChance) {
   EXPECT_GT(summary(folder / "learns")["val_top1"], 0.25);  // chance is 0.1
 }
 
+TEST(Train, DivergenceIsAFault) {
+  const TempFolder folder;
+  const Ended ended =
+      run_command(train(folder, std::string(kSmall) + "--lr 1e9 --max-steps 2 --name far"));
+  EXPECT_EQ(ended.code, 1) << ended.output;
+  EXPECT_TRUE(ended.says("error: [train]")) << ended.output;
+}
+
 TEST(Train, SameSeedSameBitsAndSeedsMatter) {
   const TempFolder folder;
   for (const char* arguments : {"--seed 1 --name a", "--seed 1 --name b", "--seed 2 --name c"})

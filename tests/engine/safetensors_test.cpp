@@ -28,6 +28,31 @@ Tensor tensor_of(std::vector<T>& values, Shape shape) {
   return {values.data(), shape, DTypeOf<T>::value, Device::cpu};
 }
 
+TEST(Safetensors, AFlippedBitIsDamage) {
+  const TempFolder folder;
+  std::vector<float> floats{1, 2, 3, 4};
+  std::vector<uint8_t> bytes{7}, none;
+  SafetensorsWriter writer;
+  writer.add("f", tensor_of(floats, {4}));
+  writer.add("b", tensor_of(bytes, {1}));
+  writer.add("none", tensor_of(none, {0}));
+  writer.metadata("step", "10");
+  writer.write(folder / "f");
+  const std::vector<std::byte> whole = read_file(folder / "f");
+  EXPECT_EQ(SafetensorsReader(folder / "f").metadata().at("step"), "10");
+  EXPECT_FALSE(SafetensorsReader(folder / "f").metadata().contains("checksum"));
+  for (size_t at = 0; at < whole.size(); ++at)
+    for (const int bit : {0, 1, 4}) {
+      std::vector<std::byte> damaged = whole;
+      damaged[at] ^= std::byte{1} << bit;
+      if (damaged[at] == std::byte{' '} || whole[at] == std::byte{' '}) continue;  // white space
+      write_atomically(folder / "d",
+                       std::string(reinterpret_cast<const char*>(damaged.data()), damaged.size()));
+      EXPECT_THROW(SafetensorsReader(folder / "d"), UserError)
+          << "bit " << bit << " of byte " << at;
+    }
+}
+
 TEST(Safetensors, EveryDTypeSurvives) {
   const TempFolder folder;
   std::vector<float> floats{1.5f, -0.0f, 1e-45f, INFINITY, 3, 4};

@@ -19,10 +19,9 @@ void mend(std::vector<uint8_t>& bytes) {
   header.file_bytes = bytes.size();
   const auto all = std::as_bytes(std::span(bytes));
   if (header.index_offset <= bytes.size())
-    header.index_checksum = tw::record_checksum(all.subspan(header.index_offset));
+    header.index_checksum = tw::checksum(all.subspan(header.index_offset));
   const auto front = std::as_bytes(std::span(&header, 1));
-  header.header_checksum =
-      tw::record_checksum(front.first(offsetof(tw::record::Header, header_checksum)));
+  header.header_checksum = tw::checksum(front.first(offsetof(tw::record::Header, header_checksum)));
   std::memcpy(bytes.data(), &header, sizeof header);
 }
 
