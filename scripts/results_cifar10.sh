@@ -23,8 +23,11 @@ sparsifiers=(dense topk gtopk gaussiank dgc trimmed redsync oktopk)
 for sparsifier in "${sparsifiers[@]}"; do
   run "p4-$sparsifier" "${four[@]}" --sparsifier "$sparsifier"
 done
+run p4-gtopk-paper "${four[@]}" --sparsifier gtopk --set gtopk.put_back=paper
+run p4-exact "${four[@]}" --sparsifier exact
+run p4-dgc-gtopk "${four[@]}" --sparsifier dgc --exchange gtopk
 # the papers' failing variant
 run p4-randk-dropping "${four[@]}" --sparsifier randk --no-error-feedback
 
 python3 scripts/table.py "$out"/p1-dense-{bf16,f32} "${sparsifiers[@]/#/$out/p4-}" \
-  "$out/p4-randk-dropping"
+  "$out"/p4-{gtopk-paper,exact,dgc-gtopk,randk-dropping}
