@@ -62,6 +62,8 @@ void check_combinations(const TrainConfig& c) {
   check(c.density > 0, "[options] density is {}; expected more than 0, at most 1", c.density);
   for (const double density : c.density_warmup)
     check(density > 0, "[options] density-warmup has {}; expected more than 0, at most 1", density);
+  check(c.resume.empty() || c.resume == "auto" || std::filesystem::exists(c.resume),
+        "[resume] {} does not exist", c.resume);
   check(!c.eval_only || !c.pretrained.empty() || !c.resume.empty(),
         "[options] eval-only has no weights; name them with --pretrained or --resume");
   check(c.pretrained.empty() || c.resume.empty(),

@@ -56,7 +56,6 @@ RunFolder open_run_folder(const TrainConfig& config, int ranks) {
                         (config.name.empty() ? derived_name(config, ranks) : config.name);
   if (!config.resume.empty() && config.resume != "auto") {
     const fs::path asked = config.resume;
-    check(fs::exists(asked), "[resume] {} does not exist", asked.string());
     const auto found = fs::is_directory(asked) ? latest_checkpoint(asked) : std::nullopt;
     check(found.has_value(),
           "[resume] {} holds no checkpoint (expected a run folder or one of its "

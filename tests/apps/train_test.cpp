@@ -231,6 +231,7 @@ TEST(Train, BadFlagsAreOneLineAndExitCode2) {
       {"--set gaussiank.refine=papers", "expected one of"},
       {"--config missing.json", "missing.json"},
       {"--resume missing", "missing does not exist"},
+      {"--dry-run --resume missing", "missing does not exist"},
       {"--output-dir /dev/null/runs --max-steps 1 --model mlp", "/dev/null/runs"},
       {"--device cuda", "cuda"},
       {"--dataset cifar10 --data-dir /dev/null", "/dev/null"},
