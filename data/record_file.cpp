@@ -12,6 +12,7 @@
 #include <numeric>
 
 #include "data/record_format.h"
+#include "engine/hash.h"
 
 namespace tw {
 

@@ -12,6 +12,7 @@
 #include "data/record_file.h"
 #include "data/record_format.h"
 #include "engine/file.h"
+#include "engine/hash.h"
 #include "engine/rng.h"
 
 namespace tw {

@@ -5,6 +5,7 @@
 
 #include "data/record_file.h"
 #include "data/record_format.h"
+#include "engine/hash.h"
 #include "tests/fuzz/input_file.h"
 
 namespace {
