@@ -3,12 +3,12 @@
 #              [--only PART,...]
 # Everything a GPU is needed for, in one call and within N minutes (default 9): builds (or unpacks
 # what scripts/bundle.sh made), tests, sanitizes, and measures beside PyTorch. Uses no network.
-# PARTs: tests, sanitize, train, bench (default: all). The report (default: gpu-report) holds one
-# text and one table for each; exit 1 when a test or the sanitizer failed.
+# PARTs: tests, sanitize, train, workers, select, bench (default: all). The report (default:
+# gpu-report) holds texts and tables of each; exit 1 when a test, the sanitizer or a limit failed.
 # shellcheck source=scripts/lib/common.sh
 . "$(dirname "${BASH_SOURCE[0]}")/lib/common.sh"
 
-bundle='' output=gpu-report minutes=9 python=python3 only=tests,sanitize,train,bench
+bundle='' output=gpu-report minutes=9 python=python3 only=tests,sanitize,train,workers,select,bench
 while (($#)); do
   case $1 in
     --bundle) bundle=$2 ;;
@@ -72,17 +72,20 @@ if wanted tests; then
   column -s, -t "$output/tests.csv" 2>/dev/null || cat "$output/tests.csv"
 fi
 
-# the op suite, without what only takes long
+# the suites of ops and of selection, without what only takes long
 if wanted sanitize; then
   say "sanitize"
-  echo "tool,errors,exit_code,seconds" >"$output/sanitize.csv"
-  for tool in memcheck racecheck; do
-    code=0 start=$SECONDS log=$output/sanitize-$tool.txt
-    timeout $(($(left) / 4 + 1)) compute-sanitizer --tool "$tool" --error-exitcode 9 \
-      "$bin/test_engine_cuda" --gtest_filter='-*AgreesWithTheSumInDouble*' >"$log" 2>&1 || code=$?
-    errors=$(grep -oE 'SUMMARY: [0-9]+ (error|hazard)' "$log" | grep -oE '[0-9]+' || echo -)
-    echo "$tool,$errors,$code,$((SECONDS - start))" >>"$output/sanitize.csv"
-    ((code == 0 || code == 124)) || failed=1
+  echo "suite,tool,errors,exit_code,seconds" >"$output/sanitize.csv"
+  for suite in engine sparsify; do
+    for tool in memcheck racecheck; do
+      code=0 start=$SECONDS log=$output/sanitize-$suite-$tool.txt
+      timeout $(($(left) / 5 + 1)) compute-sanitizer --tool "$tool" --error-exitcode 9 \
+        "$bin/test_${suite}_cuda" --gtest_filter='-*AgreesWithTheSumInDouble*' \
+        >"$log" 2>&1 || code=$?
+      errors=$(grep -oE 'SUMMARY: [0-9]+ (error|hazard)' "$log" | grep -oE '[0-9]+' || echo -)
+      echo "$suite,$tool,$errors,$code,$((SECONDS - start))" >>"$output/sanitize.csv"
+      ((code == 0 || code == 124)) || failed=1
+    done
   done
   cat "$output/sanitize.csv"
 fi
@@ -106,7 +109,36 @@ if wanted train; then
   first_losses gpu-b --device cuda --precision bf16 --deterministic
   cmp "$output/losses-gpu-a.csv" "$output/losses-gpu-b.csv" || failed=1
   paste -d, "$output"/losses-{cpu-f32,gpu-f32,gpu-bf16}.csv | tee "$output/losses.csv" | tail -n 3
+  # f32 within 1e-3 of the CPU's, bf16 within 5e-2, relative, in each of the steps
+  awk -F, 'function off(a, b) { return (a > b ? a - b : b - a) / b }
+    NR > 1 && (off($4, $2) > 1e-3 || off($6, $2) > 5e-2) { print "losses differ: " $0; bad = 1 }
+    END { exit bad || NR < 21 }' "$output/losses.csv" || failed=1
   rm -rf "$runs"
+fi
+
+# sixteen ranks on one card, every exchange from device to device or through the host
+if wanted workers; then
+  say "workers"
+  runs=$(mktemp -d)
+  echo "sparsifier,images_per_s,weights" >"$output/workers.csv"
+  for sparsifier in dense topk gaussiank gtopk dgc randk; do
+    timeout "$(left)" "$bin/train" --model resnet20 --dataset shapes --workers 16 --device cuda \
+      --batch-size 32 --max-steps 40 --eval-every 0 --sparsifier "$sparsifier" \
+      --output-dir "$runs" --name "$sparsifier" >"$output/workers-$sparsifier.txt" 2>&1 || failed=1
+    sed -n 's/.*"\(images_per_s\|weights_hash\)": "\{0,1\}\([^",]*\).*/\2/p' \
+      "$runs/$sparsifier/summary.json" 2>/dev/null | paste -sd, |
+      sed "s/^/$sparsifier,/" >>"$output/workers.csv"
+  done
+  cat "$output/workers.csv"
+  rm -rf "$runs"
+fi
+
+if wanted select; then
+  say "select"
+  for d in 269722 14728266 25557032 138357544; do
+    timeout "$(left)" "$bin/bench" select --device cuda --d "$d" 2>&1 |
+      tee -a "$output/select.txt" || failed=1
+  done
 fi
 
 if wanted bench; then
