@@ -179,8 +179,8 @@ SafetensorsReader::SafetensorsReader(const std::filesystem::path& path)
       header["__metadata__"].erase(kChecksum);
       DataChecksum sum;
       for (const Extent& extent : extents) sum.add({data + extent.begin, extent.bytes()});
-      check(checksum_text(header, sum.value()) == seal.mapped(),
-            "{}: damaged: its checksum is wrong", place);
+      sealed_ = checksum_text(header, sum.value()) == seal.mapped();
+      check(sealed_, "{}: damaged: its checksum is wrong", place);
     }
   } catch (const Json::exception& error) {
     fail("{}: damaged header: {}", place, error.what());

@@ -43,9 +43,12 @@ class SafetensorsReader {
   const std::map<std::string, std::string>& unreadable() const { return unreadable_; }
   const std::map<std::string, std::string>& metadata() const { return metadata_; }
   const std::filesystem::path& path() const { return path_; }
+  /// Whether the file has a checksum (which was right).
+  bool sealed() const { return sealed_; }
 
  private:
   std::filesystem::path path_;
+  bool sealed_ = false;
   std::vector<std::byte> bytes_;
   std::deque<std::vector<std::byte>> moved_;  // tensors that are misaligned in the file
   std::map<std::string, Tensor> tensors_;

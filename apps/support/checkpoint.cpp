@@ -23,9 +23,16 @@ Tensor flat(std::span<float> values) {
   return {values.data(), {static_cast<int64_t>(values.size())}, DType::f32, Device::cpu};
 }
 
+SafetensorsReader sealed_file(const fs::path& path) {
+  SafetensorsReader file(path);
+  check(file.sealed(), "[checkpoint] {}: damaged, or not of this program: it has no checksum",
+        path.string());
+  return file;
+}
+
 /// A file of the checkpoint of `step`, and of no other.
 SafetensorsReader part_of(const fs::path& path, int64_t step) {
-  SafetensorsReader file(path);
+  SafetensorsReader file = sealed_file(path);
   const auto stamp = file.metadata().find("step");
   const std::string found = stamp == file.metadata().end() ? "none" : stamp->second;
   check(found == std::to_string(step), "[checkpoint] {} belongs to step {}; expected {}",
@@ -195,7 +202,7 @@ void save_checkpoint(Context& ctx, Communicator& comm, const fs::path& folder,
 
 Resumed load_checkpoint(Communicator& comm, const fs::path& checkpoint, const TrainConfig& config,
                         Model& model, SyncSgd& sgd) {
-  const SafetensorsReader weights(checkpoint / "model.safetensors");
+  const SafetensorsReader weights = sealed_file(checkpoint / "model.safetensors");
   const std::string place = fmt::format("[resume] {}", checkpoint.string());
   const auto& metadata = weights.metadata();
   const auto format = metadata.find("format");

@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <utility>
 
+#include "apps/support/run_folder.h"
 #include "apps/support/trainer.h"
 #include "comm/collectives.h"
 #include "comm/transports.h"
@@ -62,8 +63,7 @@ void check_combinations(const TrainConfig& c) {
   check(c.density > 0, "[options] density is {}; expected more than 0, at most 1", c.density);
   for (const double density : c.density_warmup)
     check(density > 0, "[options] density-warmup has {}; expected more than 0, at most 1", density);
-  check(c.resume.empty() || c.resume == "auto" || std::filesystem::exists(c.resume),
-        "[resume] {} does not exist", c.resume);
+  if (!c.resume.empty() && c.resume != "auto") checkpoint_to_resume(c.resume);
   check(!c.eval_only || !c.pretrained.empty() || !c.resume.empty(),
         "[options] eval-only has no weights; name them with --pretrained or --resume");
   check(c.pretrained.empty() || c.resume.empty(),

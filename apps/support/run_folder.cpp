@@ -51,17 +51,21 @@ std::optional<fs::path> latest_checkpoint(const fs::path& folder) {
   return latest;
 }
 
+fs::path checkpoint_to_resume(const fs::path& asked) {
+  check(fs::exists(asked), "[resume] {} does not exist", asked.string());
+  const auto found = fs::is_directory(asked) ? latest_checkpoint(asked) : std::nullopt;
+  check(found.has_value(),
+        "[resume] {} holds no checkpoint (expected a run folder or one of its "
+        "checkpoints/step-N)",
+        asked.string());
+  return *found;
+}
+
 RunFolder open_run_folder(const TrainConfig& config, int ranks) {
   const fs::path base = fs::path(config.output_dir) /
                         (config.name.empty() ? derived_name(config, ranks) : config.name);
   if (!config.resume.empty() && config.resume != "auto") {
-    const fs::path asked = config.resume;
-    const auto found = fs::is_directory(asked) ? latest_checkpoint(asked) : std::nullopt;
-    check(found.has_value(),
-          "[resume] {} holds no checkpoint (expected a run folder or one of its "
-          "checkpoints/step-N)",
-          asked.string());
-    fs::path checkpoint = fs::absolute(*found).lexically_normal();
+    fs::path checkpoint = fs::absolute(checkpoint_to_resume(config.resume)).lexically_normal();
     if (!checkpoint.has_filename()) checkpoint = checkpoint.parent_path();  // a slash at the end
     check(checkpoint.parent_path().filename() == "checkpoints",
           "[resume] {} is not in the checkpoints folder of a run", checkpoint.string());

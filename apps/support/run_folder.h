@@ -27,4 +27,7 @@ RunFolder open_run_folder(const TrainConfig& config, int ranks);
 /// checkpoint itself).
 std::optional<std::filesystem::path> latest_checkpoint(const std::filesystem::path& folder);
 
+/// The same for what --resume names; UserError when there is none.
+std::filesystem::path checkpoint_to_resume(const std::filesystem::path& asked);
+
 }  // namespace tw

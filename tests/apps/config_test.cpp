@@ -133,6 +133,7 @@ TEST(Config, ResumeDoesNotClimbBeyondTheRun) {
   const TempFolder folder;
   const fs::path far = folder / "a/b/c/d";
   fs::create_directories(far);
+  put(far / "model.safetensors", "weights");
   put(folder / "config.json", R"({"model": "lenet"})");
   EXPECT_EQ(parse({"--resume", far.string()}).model, TrainConfig().model);
 }

@@ -175,6 +175,8 @@ TEST(Stop, WrongCheckpointsAreNamed) {
                              damaged / "rank-1.safetensors",
                              std::filesystem::copy_options::overwrite_existing);
   fails_with("--resume " + good, "belongs to step 1; expected 2");
+  std::filesystem::remove_all(folder / "good");
+  ASSERT_EQ(run_command(command(folder, "--name good --max-steps 2")).code, 0);
   std::filesystem::resize_file(damaged / "rank-2.safetensors", 100);
   fails_with("--resume " + good, "rank-2.safetensors");
   std::ofstream(damaged / "model.safetensors") << "something else altogether";
