@@ -119,6 +119,7 @@ TEST(Config, ResumeReadsTheConfigurationOfTheRun) {
   const TempFolder folder;
   const fs::path run = folder / "run", step = run / "checkpoints/step-00000001";
   fs::create_directories(step);
+  put(step / "model.safetensors", "weights");
   put(run / "config.json", R"({"model": "lenet", "epochs": 3})");
   for (const fs::path& resume : {run, run / "", run / "checkpoints", step, step / ""}) {
     const TrainConfig config = parse({"--resume", resume.string(), "--epochs", "5"});
