@@ -45,13 +45,14 @@ std::string place(const void* address) {
   return fmt::format("{} {:#x}", info.dli_fname, offset);
 }
 
-void note_large(size_t size, const void* caller) {
+// sanitizers have an allocator of their own, which is not replaced
+[[maybe_unused]] void note_large(size_t size, const void* caller) {
   if (!watching || size < kLarge) return;
   ++large;
   culprit = caller;
 }
 
-void* counted_new(size_t size, const void* caller) {
+[[maybe_unused]] void* counted_new(size_t size, const void* caller) {
   if (watching && !in_library(caller)) {
     ++ours;
     culprit = caller;
