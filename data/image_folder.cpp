@@ -104,10 +104,11 @@ ImageFolders open_image_folders(const fs::path& dir) {
     return only;
   };
   const auto without = first_of(train, val), besides = first_of(val, train);
-  check(without.empty() && besides.empty(),
-        "[imagefolder] {}: train has {} classes, val {}; {} is only in {}", dir.string(),
-        train.size(), val.size(), without.empty() ? besides[0] : without[0],
-        without.empty() ? "val" : "train");
+  const bool in_train = !without.empty();
+  const auto& only = in_train ? without : besides;
+  if (!only.empty())
+    fail("[imagefolder] {}: train has {} classes, val {}; {} is only in {}", dir.string(),
+         train.size(), val.size(), only.front(), in_train ? "train" : "val");
   return both;
 }
 
