@@ -26,18 +26,16 @@ DataSplit load_data(const TrainConfig& config) {
 
 /// One run with one seed, on threads of this process or on the ranks of mpirun.
 RunResult run_once(Communicator& world, const TrainConfig& config, const DataSplit& data) {
-  if (config.workers <= 1) {
-    Console console(world.rank() == 0);
-    Wires wires(world, config.wires);
-    if (!wires.notice().empty()) console.line("{}", wires.notice());
-    return train(wires.comm(), config, data, stop_signal(), console);
-  }
-  RunResult result;
-  run_on_threads(static_cast<int>(config.workers), [&](Communicator& comm) {
+  const auto as_rank = [&](Communicator& comm) {
     Console console(comm.rank() == 0);
     Wires wires(comm, config.wires);
     if (!wires.notice().empty()) console.line("{}", wires.notice());
-    const RunResult mine = train(wires.comm(), config, data, stop_signal(), console);
+    return train(wires.comm(), config, data, stop_signal(), console);
+  };
+  if (config.workers <= 1) return as_rank(world);
+  RunResult result;
+  run_on_threads(static_cast<int>(config.workers), [&](Communicator& comm) {
+    const RunResult mine = as_rank(comm);
     if (comm.rank() == 0) result = mine;
   });
   return result;

@@ -2,8 +2,10 @@
 // file that has its name; what it costs in seconds stands in comm/cost_model.h.
 #pragma once
 
+#include <cstring>
 #include <functional>
 #include <span>
+#include <type_traits>
 #include <vector>
 
 #include "comm/communicator.h"
@@ -64,5 +66,17 @@ class GatheredBlocks {
 /// (all ranks pass the same `expected`; it sizes buffers and is no limit).
 void allgather(Context& ctx, Communicator& comm, ConstBytes mine, size_t expected,
                GatheredBlocks& blocks);
+
+/// Every rank's item, in rank order, on every rank; for what happens now and then.
+template <class T>
+std::vector<T> gather(Context& ctx, Communicator& comm, const T& item) {
+  static_assert(std::is_trivially_copyable_v<T>);
+  GatheredBlocks blocks;
+  allgather(ctx, comm, std::as_bytes(std::span(&item, 1)), sizeof(T), blocks);
+  std::vector<T> items(static_cast<size_t>(comm.size()));
+  for (int r = 0; r < comm.size(); ++r)
+    std::memcpy(&items[static_cast<size_t>(r)], blocks[r].data(), sizeof(T));
+  return items;
+}
 
 }  // namespace tw

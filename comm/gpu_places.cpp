@@ -1,23 +1,10 @@
 #include "comm/gpu_places.h"
 
 #include <algorithm>
-#include <cstring>
 
 #include "comm/collectives.h"
 
 namespace tw {
-namespace {
-
-template <class T>
-std::vector<T> gather(Context& ctx, Communicator& comm, const T& mine) {
-  GatheredBlocks blocks;
-  allgather(ctx, comm, std::as_bytes(std::span(&mine, 1)), sizeof(T), blocks);
-  std::vector<T> all(static_cast<size_t>(comm.size()));
-  for (int r = 0; r < comm.size(); ++r) std::memcpy(&all[r], blocks[r].data(), sizeof(T));
-  return all;
-}
-
-}  // namespace
 
 std::optional<SharedGpu> shared_gpu(std::span<const GpuPlace> places) {
   const int ranks = static_cast<int>(places.size());

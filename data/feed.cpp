@@ -1,9 +1,9 @@
 #include "data/feed.h"
 
-#include <chrono>
 #include <utility>
 
 #include "engine/copy.h"
+#include "engine/stopwatch.h"
 
 namespace tw {
 
@@ -64,9 +64,9 @@ void Feed::bring() {
 Batch Feed::part() {
   if (at_ == parts_) {
     if (copies_) copies_->wait(0);  // the loader takes back the batch before
-    const auto begin = std::chrono::steady_clock::now();
+    Stopwatch watch;
     batch_ = loader_.next();
-    waited_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+    waited_ += watch.lap();
     at_ = 0;
   }
   const int64_t size = batch_.labels.numel() / parts_, first = at_ * size;

@@ -83,7 +83,6 @@ CudaNative::~CudaNative() {
   cudaFree(replay_);
   cudaFree(result_);
   cudaFree(tickets_);
-  cudaFreeHost(pinned_);
   cudaStreamDestroy(stream_);
 }
 
@@ -94,17 +93,10 @@ void CudaNative::synchronize() {
 
 std::byte* CudaNative::pinned(size_t bytes) {
   if (pinned_in_use_) synchronize();
-  if (pinned_bytes_ < bytes) {
-    cuda::expect(cudaFreeHost(pinned_), "memory");
-    pinned_ = nullptr;
-    pinned_bytes_ = 0;
-    const size_t wanted = bytes + bytes / 2;  // counts vary a little from step to step
-    cuda::expect(cudaHostAlloc(reinterpret_cast<void**>(&pinned_), wanted, cudaHostAllocPortable),
-                 "memory");
-    pinned_bytes_ = wanted;
-  }
+  if (pinned_.bytes() < bytes)  // counts vary a little from step to step
+    pinned_ = Buffer::pinned(Device::cuda, bytes + bytes / 2);
   pinned_in_use_ = true;
-  return pinned_;
+  return pinned_.data();
 }
 
 void CudaNative::bind_thread() { cuda::expect(cudaSetDevice(device_), "device"); }

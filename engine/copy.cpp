@@ -23,8 +23,8 @@ Device device_of(const Context& ctx, const void* data) {
 
 namespace {
 
-Tensor vector(std::span<float> x, Device device) {
-  return {x.data(), {static_cast<int64_t>(x.size())}, DType::f32, device};
+Tensor vector(std::span<const float> x, Device device) {
+  return {const_cast<float*>(x.data()), {static_cast<int64_t>(x.size())}, DType::f32, device};
 }
 
 void copy_cpu(Context&, const Tensor& x, const Tensor& y) {
@@ -35,14 +35,28 @@ const bool registered = copy_bodies.add(Device::cpu, copy_cpu);
 
 }  // namespace
 
+void copy_to_device(Context& ctx, std::span<const float> host, std::span<float> device) {
+  copy(ctx, vector(host, Device::cpu), vector(device, ctx.device()));
+}
+
+void copy_to_host(Context& ctx, std::span<const float> device, std::span<float> host) {
+  copy(ctx, vector(device, ctx.device()), vector(host, Device::cpu));
+}
+
+float value_at(Context& ctx, const float* place) {
+  float value = 0;
+  copy_to_host(ctx, {place, 1}, {&value, 1});
+  return value;
+}
+
 HostFloats::HostFloats(Context* ctx, std::span<float> device) : ctx_(ctx), device_(device) {
   if (ctx == nullptr) return;
   copy_.resize(device.size());
-  copy(*ctx, vector(device_, ctx->device()), vector(copy_, Device::cpu));
+  copy_to_host(*ctx, device_, copy_);
 }
 
 void HostFloats::write() {
-  if (!copy_.empty()) copy(*ctx_, vector(copy_, Device::cpu), vector(device_, ctx_->device()));
+  if (!copy_.empty()) copy_to_device(*ctx_, copy_, device_);
 }
 
 }  // namespace tw

@@ -16,6 +16,12 @@ void copy(Context& ctx, const Tensor& x, const Tensor& y);
 /// Where `data` lies: on ctx's device, or on the host, pinned or not.
 Device device_of(const Context& ctx, const void* data);
 
+// Vectors of equal length; the call returns when the copy is done. On the CPU both are the host's.
+void copy_to_device(Context& ctx, std::span<const float> host, std::span<float> device);
+void copy_to_host(Context& ctx, std::span<const float> device, std::span<float> host);
+/// One float of ctx's device, behind everything queued there.
+float value_at(Context& ctx, const float* place);
+
 /// Floats of ctx's device as the host sees them: on the CPU the memory itself, elsewhere a copy,
 /// fetched by the constructor and taken back by write().
 class HostFloats {

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "engine/buffer.h"
 #include "engine/context.h"
 
 struct cublasContext;
@@ -70,8 +71,7 @@ class CudaNative : public Native {
   ReplayInput* replay_ = nullptr;
   unsigned long long* result_ = nullptr;
   uint32_t* tickets_ = nullptr;
-  std::byte* pinned_ = nullptr;
-  size_t pinned_bytes_ = 0;
+  Buffer pinned_;
   bool pinned_in_use_ = false;
 };
 

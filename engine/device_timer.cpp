@@ -1,6 +1,6 @@
 #include "engine/device_timer.h"
 
-#include <chrono>
+#include "engine/stopwatch.h"
 
 namespace tw {
 
@@ -14,12 +14,11 @@ namespace {
 
 class ClockTimer : public DeviceTimer {
  public:
-  void start() override { start_ = Clock::now(); }
-  double stop() override { return std::chrono::duration<double>(Clock::now() - start_).count(); }
+  void start() override { watch_.lap(); }
+  double stop() override { return watch_.lap(); }
 
  private:
-  using Clock = std::chrono::steady_clock;
-  Clock::time_point start_ = Clock::now();
+  Stopwatch watch_;
 };
 
 const bool registered = device_timer_bodies.add(

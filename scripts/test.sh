@@ -32,5 +32,10 @@ done
 for preset in "${presets[@]}"; do
   say "build and test: $preset"
   scripts/build.sh "$preset"
-  ctest --preset "$preset" -j "$(nproc)" "$@"
+  ctest --preset "$preset" -j "$(nproc)" "$@" || {
+    # once more and alone, so that the log ends with what they say
+    say "failed tests, once more: $preset"
+    ctest --preset "$preset" --rerun-failed || true
+    die "$preset: tests failed; their second run, alone, stands above"
+  }
 done

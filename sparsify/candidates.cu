@@ -1,6 +1,6 @@
 // Candidates on a GPU are marks: a bit a place costs a thirty-second of what was read, needs no
 // guess how many there will be, and is in order without a scan.
-#include "engine/flat_copy.h"
+#include "engine/copy.h"
 #include "sparsify/candidates.h"
 #include "sparsify/radix_cuda.h"
 

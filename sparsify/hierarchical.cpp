@@ -11,7 +11,7 @@
 #include "comm/group.h"
 #include "engine/ops/sgd.h"
 #include "sparsify/algorithm.h"
-#include "sparsify/control_slot.h"
+#include "sparsify/exchange.h"
 #include "sparsify/host_stage.h"
 
 namespace tw {
@@ -22,7 +22,7 @@ class Hierarchical : public Exchange {
  public:
   explicit Hierarchical(const Settings& settings)
       : inner_(exchanges().find(settings.text("hierarchical.exchange")).factory(settings)),
-        allreduce_(allreduces().find(settings.text("allreduce.collective")).factory(settings)),
+        dense_(exchanges().find("allreduce").factory(settings)),
         per_node_(static_cast<int>(settings.integer("hierarchical.node"))) {
     check(per_node_ >= 1, "[hierarchical] a node has {} ranks; expected at least 1", per_node_);
   }
@@ -40,7 +40,7 @@ class Hierarchical : public Exchange {
       control.nonfinite_value = value_at(ctx, &step.gradient[bad]);
       control.nonfinite_rank = comm.rank();
     }
-    sum_over_node(ctx, step, control);
+    dense_->run(ctx, *node_, step, control);
     return leads() && inner_->prepare(ctx, *leaders_, step, control);
   }
 
@@ -84,23 +84,11 @@ class Hierarchical : public Exchange {
     node_ = std::make_unique<Group>(comm, plan.node_of(comm.rank()));
     if (node_->rank() == 0) leaders_ = std::make_unique<Group>(comm, plan.leaders());
   }
-  void sum_over_node(Context& ctx, const ExchangeStep& step, Control& control) {
-    Context& host = stage_.context(ctx);
-    const std::span<float> gradient = stage_.fetch(ctx, step.gradient_control);
-    ControlSlot slot(gradient, control);
-    if (scratch_.bytes() < gradient.size_bytes())
-      scratch_ = Buffer(Device::cpu, gradient.size_bytes());
-    allreduce_(host, *node_, gradient, scratch_.as<float>());
-    slot.settle(host, *node_, control);
-    stage_.store(ctx, step.gradient);
-  }
   bool leads() const { return leaders_ != nullptr; }
 
-  std::unique_ptr<Exchange> inner_;
-  Allreduce allreduce_;
+  std::unique_ptr<Exchange> inner_, dense_;
   int per_node_;
   HostStage stage_;
-  Buffer scratch_;
   std::unique_ptr<Group> node_, leaders_;
 };
 

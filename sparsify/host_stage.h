@@ -5,7 +5,7 @@
 #include <memory>
 
 #include "engine/buffer.h"
-#include "engine/flat_copy.h"
+#include "engine/copy.h"
 
 namespace tw {
 

@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "engine/copy.h"
-#include "engine/flat_copy.h"
 #include "engine/ops/sgd.h"
 #include "engine/ops/vector.h"
 #include "sparsify/compact.h"

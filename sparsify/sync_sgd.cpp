@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "engine/flat_copy.h"
+#include "engine/copy.h"
 #include "engine/ops/sgd.h"
 #include "engine/ops/vector.h"
 #include "engine/stopwatch.h"

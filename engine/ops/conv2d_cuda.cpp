@@ -7,6 +7,7 @@
 
 #include "engine/buffer.h"
 #include "engine/cudnn_plan.h"
+#include "engine/device_timer.h"
 #include "engine/ops/conv2d.h"
 #include "engine/ops/matrix_cuda.h"
 #include "engine/ops/vector.h"
@@ -42,30 +43,20 @@ class Race {
       : native_(ctx.native<CudaNative>()),
         x_(Device::cuda, bytes_of(c.x, c.x_type)),
         w_(Device::cuda, bytes_of(c.w, c.w_type)),
-        y_(Device::cuda, bytes_of(c.y, c.y_type)) {
-    for (cudaEvent_t& event : events_) cuda::expect(cudaEventCreate(&event), "event");
-  }
-  ~Race() {
-    for (const cudaEvent_t event : events_) cudaEventDestroy(event);
-  }
-  Race(const Race&) = delete;
-  Race& operator=(const Race&) = delete;
+        y_(Device::cuda, bytes_of(c.y, c.y_type)),
+        timer_(DeviceTimer::create(ctx)) {}
 
-  /// Milliseconds of a run: the best of several, behind one that warms up.
-  float milliseconds(ConvPlan& plan) {
+  /// Seconds of a run: the best of several, behind one that warms up.
+  double seconds(ConvPlan& plan) {
     constexpr int kRuns = 5;
     if (workspace_.bytes() < plan.workspace_bytes())
       workspace_ = Buffer(Device::cuda, plan.workspace_bytes());
     run(plan);
-    float best = INFINITY;
+    double best = INFINITY;
     for (int i = 0; i < kRuns; ++i) {
-      cuda::expect(cudaEventRecord(events_[0], native_.stream()), "event");
+      timer_->start();
       run(plan);
-      cuda::expect(cudaEventRecord(events_[1], native_.stream()), "event");
-      cuda::expect(cudaEventSynchronize(events_[1]), "convolution");
-      float once = 0;
-      cuda::expect(cudaEventElapsedTime(&once, events_[0], events_[1]), "event");
-      best = std::min(best, once);
+      best = std::min(best, timer_->stop());
     }
     return best;
   }
@@ -77,7 +68,7 @@ class Race {
 
   CudaNative& native_;
   Buffer x_, w_, y_, workspace_;
-  cudaEvent_t events_[2] = {};
+  std::unique_ptr<DeviceTimer> timer_;
 };
 
 /// The plan for a pass; remembered in the context by shape and library.
@@ -90,7 +81,7 @@ ConvPlan choose(Context& ctx, const Convolution& c) {
   const cudnn::Target target{.handle = ctx.native<CudaNative>().cudnn()};
   std::optional<Race> race;
   std::optional<ConvPlan> first, best;
-  float best_time = INFINITY;
+  double best_time = INFINITY;
   int contenders = 0;
   cudnn::for_each_plan(target, c, {.deterministic = math.deterministic, .tf32 = math.tf32},
                        [&](ConvPlan plan) {
@@ -104,7 +95,7 @@ ConvPlan choose(Context& ctx, const Convolution& c) {
                            return !found;
                          }
                          if (!race) race.emplace(ctx, c);
-                         const float time = race->milliseconds(plan);
+                         const double time = race->seconds(plan);
                          if (time < best_time) best = std::move(plan), best_time = time;
                          return ++contenders < kContenders;
                        });

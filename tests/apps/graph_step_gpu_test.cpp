@@ -63,6 +63,15 @@ class GraphSteps : public ::testing::TestWithParam<const char*> {
     return sums;
   }
 
+  /// All steps, in two calls.
+  static std::vector<ops::LossSums> run(GraphStep& step) {
+    std::vector<ops::LossSums> sums;
+    for (const size_t count : {2, 3})
+      for (const auto& one : step.run(sums.size(), std::vector<float>(count, kRate)))
+        sums.push_back(one);
+    return sums;
+  }
+
   std::shared_ptr<Colours> data = std::make_shared<Colours>();
   Context ctx{test::device()};
   TrainConfig config;
@@ -77,10 +86,7 @@ TEST_P(GraphSteps, HaveTheBitsOfTheOps) {
   const Buffer momentum(ctx.device(), model.arena().size() * sizeof(float));
   GraphStep step(ctx, model, config, *data, momentum.as<float>());
   step.start_epoch(0, 0);
-  std::vector<ops::LossSums> sums;
-  for (const size_t count : {2, 3})
-    for (const auto& one : step.run(sums.size(), std::vector<float>(count, kRate)))
-      sums.push_back(one);
+  const std::vector<ops::LossSums> sums = run(step);
 
   ASSERT_EQ(sums.size(), expected.size());
   for (size_t i = 0; i < sums.size(); ++i) {
@@ -98,15 +104,12 @@ TEST_P(GraphSteps, TakeBatchesFromALoader) {
   const uint64_t hash = weights_hash(model.arena());
 
   model.allocate(ctx, 1);
-  std::vector<float> momentum(model.arena().size());
+  const Buffer momentum(ctx.device(), model.arena().size() * sizeof(float));
   Loader loader(data, {.batch = kBatch, .seed = 3, .device = test::device()});
-  GraphStep step(ctx, model, config, *data, momentum, &loader);
+  GraphStep step(ctx, model, config, *data, momentum.as<float>(), &loader);
   step.start_epoch(1, 2);  // no batch of it is asked for
   step.start_epoch(0, 0);
-  std::vector<ops::LossSums> sums;
-  for (const size_t count : {2, 3})
-    for (const auto& one : step.run(sums.size(), std::vector<float>(count, kRate)))
-      sums.push_back(one);
+  const std::vector<ops::LossSums> sums = run(step);
   ASSERT_EQ(sums.size(), expected.size());
   for (size_t i = 0; i < sums.size(); ++i) EXPECT_EQ(sums[i].loss, expected[i].loss) << i;
   EXPECT_EQ(weights_hash(model.arena()), hash);

@@ -5,37 +5,19 @@
 #include <thread>
 
 #include "comm/collectives.h"
+#include "tests/support/messages.h"
 #include "tests/support/ranks.h"
 
 namespace tw {
 namespace {
 
-std::vector<std::byte> pattern(size_t bytes, int seed) {
-  std::vector<std::byte> data(bytes);
-  for (size_t i = 0; i < bytes; ++i)
-    data[i] = static_cast<std::byte>((i * 31 + seed * 7 + i / 251));
-  return data;
-}
-
 TEST(Exchange, RingOfAnySizesNeitherBlocksNorMixes) {
   for (int ranks : kRankCounts)
     run_ranks(ranks, [](Context& ctx, Communicator& comm) {
       if (comm.size() == 1) return;
-      const int right = (comm.rank() + 1) % comm.size();
-      const int left = (comm.rank() + comm.size() - 1) % comm.size();
-      // sizes differ between ranks and rounds, from nothing to beyond every eager limit
-      const auto bytes_of = [](int rank, int round) {
-        const size_t sizes[] = {0, 1, 13, 4096, 70000, 1 << 20, 3};
-        return sizes[(rank + 2 * round) % std::size(sizes)];
-      };
-      std::vector<std::byte> in(1 << 20);
-      for (int round = 0; round < 14; ++round) {
-        const auto out = pattern(bytes_of(comm.rank(), round), comm.rank() + round);
-        const size_t received = comm.exchange(ctx, right, out, left, in);
-        const auto expected = pattern(bytes_of(left, round), left + round);
-        EXPECT_EQ(received, expected.size());
-        EXPECT_TRUE(std::equal(expected.begin(), expected.end(), in.begin()));
-      }
+      // from nothing to beyond every eager limit
+      constexpr size_t sizes[] = {0, 1, 13, 4096, 70000, 1 << 20, 3};
+      swap_around(ctx, comm, sizes);
     });
 }
 

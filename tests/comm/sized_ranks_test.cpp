@@ -7,6 +7,7 @@
 #include "comm/sized.h"
 #include "tests/support/collectives.h"
 #include "tests/support/error_text.h"
+#include "tests/support/messages.h"
 #include "tests/support/ranks.h"
 
 namespace tw {
@@ -32,13 +33,6 @@ class ExactWire : public SizedCommunicator {
   }
 };
 
-std::vector<std::byte> pattern(size_t bytes, int seed) {
-  std::vector<std::byte> data(bytes);
-  for (size_t i = 0; i < bytes; ++i)
-    data[i] = static_cast<std::byte>((i * 31 + static_cast<size_t>(seed) * 7 + i / 251) % 251);
-  return data;
-}
-
 constexpr size_t kLong = SizedCommunicator::kCarried;
 
 TEST(Sized, RingOfAnySizes) {
@@ -46,20 +40,8 @@ TEST(Sized, RingOfAnySizes) {
     run_ranks(ranks, [](Context& ctx, Communicator& plain) {
       if (plain.size() == 1) return;
       ExactWire comm(plain);
-      const int right = (comm.rank() + 1) % comm.size();
-      const int left = (comm.rank() + comm.size() - 1) % comm.size();
-      const auto bytes_of = [](int rank, int round) {
-        const size_t sizes[] = {0, 1, kLong - 1, kLong, kLong + 1, 300000, 8};
-        return sizes[static_cast<size_t>(rank + 2 * round) % std::size(sizes)];
-      };
-      std::vector<std::byte> in(300000);
-      for (int round = 0; round < 14; ++round) {
-        const auto out = pattern(bytes_of(comm.rank(), round), comm.rank() + round);
-        const size_t received = comm.exchange(ctx, right, out, left, in);
-        const auto expected = pattern(bytes_of(left, round), left + round);
-        EXPECT_EQ(received, expected.size());
-        EXPECT_TRUE(std::equal(expected.begin(), expected.end(), in.begin()));
-      }
+      constexpr size_t sizes[] = {0, 1, kLong - 1, kLong, kLong + 1, 300000, 8};
+      swap_around(ctx, comm, sizes);
     });
 }
 

@@ -173,6 +173,7 @@ struct Damage {
   size_t data;
   const char* says;
 };
+void PrintTo(const Damage& damage, std::ostream* out) { *out << damage.name; }
 
 std::string one_tensor(const std::string& shape, const std::string& offsets) {
   return R"({"w":{"dtype":"F32","shape":)" + shape + R"(,"data_offsets":)" + offsets + "}}";

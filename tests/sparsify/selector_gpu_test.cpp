@@ -1,7 +1,7 @@
 // Every selector chooses on a GPU what it chooses on the CPU, bit by bit.
 #include <gtest/gtest.h>
 
-#include "engine/flat_copy.h"
+#include "engine/copy.h"
 #include "tests/support/owned_tensor.h"
 #include "tests/support/selection.h"
 #include "tests/support/sgd_rig.h"

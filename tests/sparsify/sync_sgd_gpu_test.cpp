@@ -1,7 +1,7 @@
 // Ranks whose vectors lie on a GPU exchange what ranks on the CPU exchange, bit by bit.
 #include <gtest/gtest.h>
 
-#include "engine/flat_copy.h"
+#include "engine/copy.h"
 #include "tests/support/device.h"
 #include "tests/support/ranks.h"
 #include "tests/support/sgd_rig.h"

@@ -1,7 +1,7 @@
 // The steps around selection, on a GPU beside the CPU.
 #include <gtest/gtest.h>
 
-#include "engine/flat_copy.h"
+#include "engine/copy.h"
 #include "sparsify/measure.h"
 #include "sparsify/momentum_correction.h"
 #include "sparsify/sparse_sum.h"

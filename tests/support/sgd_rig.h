@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstring>
 #include <functional>
+#include <ostream>
 #include <string>
 #include <vector>
 
@@ -22,6 +23,7 @@ struct Variant {
   bool conserves = true;  ///< nothing is lost between what is sent and what stays behind
   bool lossless = true;   ///< values travel unrounded
 };
+inline void PrintTo(const Variant& variant, std::ostream* out) { *out << variant.name; }
 
 namespace detail {
 
