@@ -1,6 +1,7 @@
 #include "apps/support/config.h"
 
 #include <filesystem>
+#include <set>
 #include <utility>
 
 #include "apps/support/run_folder.h"
@@ -20,8 +21,18 @@ namespace {
 Json load_json(const std::filesystem::path& path) {
   const std::vector<std::byte> bytes = read_file(path);
   const char* text = reinterpret_cast<const char*>(bytes.data());
+  // of two values for one key the library would take the last and say nothing
+  std::vector<std::set<std::string>> keys;
+  const auto note = [&](int, Json::parse_event_t event, Json& parsed) {
+    if (event == Json::parse_event_t::object_start) keys.emplace_back();
+    if (event == Json::parse_event_t::object_end) keys.pop_back();
+    if (event == Json::parse_event_t::key)
+      check(keys.back().insert(parsed.get<std::string>()).second,
+            "[config] {}: {} stands there twice", path.string(), parsed.dump());
+    return true;
+  };
   try {
-    return Json::parse(text, text + bytes.size());
+    return Json::parse(text, text + bytes.size(), note);
   } catch (const Json::exception& error) {
     // the library's text is "[its name] parse error at line L, column C: what was expected"
     const std::string what = error.what();
@@ -248,7 +259,11 @@ TrainConfig parse_train_config(int argc, char** argv) {
   };
   std::filesystem::path file = value_of("config");
   const std::filesystem::path resume = value_of("resume");
-  if (file.empty() && !resume.empty() && resume != "auto") {
+  const bool continues = !resume.empty() && resume != "auto";
+  check(!continues || value_of("name").empty(),
+        "[options] name is for a new run; --resume {} goes on in the folder where that one is",
+        resume.string());
+  if (file.empty() && continues) {
     // a run folder, its checkpoints folder or one checkpoint below it
     const std::filesystem::path asked = std::filesystem::absolute(resume) / "";
     for (const char* run : {"", "..", "../.."}) {

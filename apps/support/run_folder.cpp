@@ -61,7 +61,9 @@ fs::path checkpoint_to_resume(const fs::path& asked) {
   return *found;
 }
 
-RunFolder open_run_folder(const TrainConfig& config, int ranks) {
+namespace {
+
+RunFolder find_or_create(const TrainConfig& config, int ranks) {
   const fs::path base = fs::path(config.output_dir) /
                         (config.name.empty() ? derived_name(config, ranks) : config.name);
   if (!config.resume.empty() && config.resume != "auto") {
@@ -69,24 +71,32 @@ RunFolder open_run_folder(const TrainConfig& config, int ranks) {
     if (!checkpoint.has_filename()) checkpoint = checkpoint.parent_path();  // a slash at the end
     check(checkpoint.parent_path().filename() == "checkpoints",
           "[resume] {} is not in the checkpoints folder of a run", checkpoint.string());
-    return {checkpoint.parent_path().parent_path(), checkpoint};
+    return {checkpoint.parent_path().parent_path(), checkpoint, {}};
   }
   if (config.resume == "auto") {
     const fs::path taken =
         config.name.empty() ? last_of(base) : (fs::exists(base) ? base : fs::path());
     if (!taken.empty()) {
       fs::create_directories(taken / "checkpoints");  // a run killed early may lack it
-      return {taken, latest_checkpoint(taken).value_or(fs::path())};
+      return {taken, latest_checkpoint(taken).value_or(fs::path()), {}};
     }
   }
   if (config.name.empty()) {
     int number = 1;
     while (!create(numbered(base, number))) ++number;
-    return {numbered(base, number), {}};
+    return {numbered(base, number), {}, {}};
   }
   check(create(base), "[run] {} exists; choose another --name, or --resume auto to continue it",
         base.string());
-  return {base, {}};
+  return {base, {}, {}};
+}
+
+}  // namespace
+
+RunFolder open_run_folder(const TrainConfig& config, int ranks) {
+  RunFolder folder = find_or_create(config, ranks);
+  if (!config.eval_only) folder.lock = std::make_shared<FolderLock>(folder.path);
+  return folder;
 }
 
 }  // namespace tw

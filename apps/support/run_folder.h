@@ -2,10 +2,12 @@
 #pragma once
 
 #include <filesystem>
+#include <memory>
 #include <optional>
 #include <string>
 
 #include "apps/support/config.h"
+#include "engine/folder_lock.h"
 
 namespace tw {
 
@@ -13,6 +15,7 @@ namespace tw {
 struct RunFolder {
   std::filesystem::path path;
   std::filesystem::path checkpoint;  ///< empty: from the beginning
+  std::shared_ptr<FolderLock> lock;  ///< held while the run writes here
 
   std::filesystem::path file(const char* name) const { return path / name; }
   std::filesystem::path checkpoints() const { return path / "checkpoints"; }
@@ -21,6 +24,7 @@ struct RunFolder {
 /// Finds the folder for `config` with P ranks and creates it; called on rank 0.
 /// A name derived from the settings gets a number when it is taken; a name that was given must be
 /// free. With --resume, the folder of that checkpoint, or (auto) the last one of this name.
+/// UserError when another process writes there.
 RunFolder open_run_folder(const TrainConfig& config, int ranks);
 
 /// The newest complete checkpoint below `folder` (a run or its checkpoints folder, or a

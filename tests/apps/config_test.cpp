@@ -89,6 +89,17 @@ TEST(Config, UnknownKeysAndValuesNameTheFile) {
   EXPECT_TRUE(contains(error({"--config", setting}), "nearest is \"gaussiank.refine\""));
 }
 
+TEST(Config, AKeyThatStandsTwiceIsAUserError) {
+  const TempFolder folder;
+  const std::string twice = put(folder / "c.json", R"({"lr": 1, "set": {}, "lr": 2})");
+  EXPECT_EQ(error({"--config", twice}), "[config] " + twice + ": \"lr\" stands there twice");
+  const std::string within =
+      put(folder / "s.json", R"({"set": {"lp.block": "8", "lp.block": "9"}})");
+  EXPECT_TRUE(contains(error({"--config", within}), "\"lp.block\" stands there twice"));
+  const std::string apart = put(folder / "a.json", R"({"run": {"lr": 1}, "lr": 2})");
+  EXPECT_EQ(parse({"--config", apart}).lr, 2);
+}
+
 TEST(Config, TheConfigurationOfARunCanBeGivenAgain) {
   const TempFolder folder;
   TrainConfig config = parse({"--lr", "0.30000000000000004", "--sparsifier", "topk", "--nesterov",
@@ -155,6 +166,7 @@ TEST(Config, ImpossibleCombinationsAreUserErrors) {
   says({"--nesterov", "--momentum", "0"}, "nesterov needs a momentum above 0");
   says({"--name", "a/b"}, "name is a/b");
   says({"--name", ".."}, "name is ..");
+  says({"--name", "new", "--resume", "runs/old"}, "name is for a new run");
   says({"--set", "gaussiank.refine"}, "not of the form key=value");
   says({"--precision", "f16"}, "expected one of: auto, f32, tf32, bf16");
 }

@@ -92,12 +92,10 @@ TEST_F(RunFolderTest, ResumeTakesARunItsCheckpointsOrOneOfThem) {
 TEST_F(RunFolderTest, ResumeFromARelativePath) {
   const fs::path latest = checkpoint("run", "step-00000002"), before = fs::current_path();
   fs::current_path(latest);
-  const RunFolder here = open("", ".");
+  EXPECT_EQ(open("", ".").path, root_ / "run");
   fs::current_path(root_.path());
-  const RunFolder below = open("", "run");
+  EXPECT_EQ(open("", "run").checkpoint, latest);
   fs::current_path(before);
-  EXPECT_EQ(here.path, root_ / "run");
-  EXPECT_EQ(below.checkpoint, latest);
 }
 
 TEST_F(RunFolderTest, ResumeFromNothingIsAUserError) {
@@ -115,6 +113,14 @@ TEST_F(RunFolderTest, ACheckpointOutsideARunIsAUserError) {
   fs::copy(checkpoint("run", "step-00000002"), copy);
   EXPECT_NE(error("", copy.string()).find("is not in the checkpoints folder of a run"),
             std::string::npos);
+}
+
+TEST_F(RunFolderTest, OneProcessWritesAtATime) {
+  checkpoint("run", "step-00000002");
+  const RunFolder held = open("run", "auto");
+  EXPECT_TRUE(error("run", "auto").ends_with("/run is in use by another process"));
+  config_.eval_only = true;  // only reads
+  EXPECT_EQ(open("", (root_ / "run").string()).path, root_ / "run");
 }
 
 TEST_F(RunFolderTest, AutoGoesOnWithTheLastRunOfItsName) {
