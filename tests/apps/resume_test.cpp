@@ -5,6 +5,7 @@
 #include <random>
 #include <thread>
 
+#include "apps/support/run_folder.h"
 #include "tests/support/program.h"
 
 namespace tw::test {
@@ -69,9 +70,11 @@ TEST_P(Resume, AfterKillEqualsUninterrupted) {
                                lines, SIGKILL);
   ASSERT_EQ(killed, 128 + SIGKILL);
   ASSERT_FALSE(std::filesystem::exists(folder / "cut/summary.json"));
+  // what was killed while it wrote its first checkpoint starts anew
+  const bool saved = latest_checkpoint(folder / "cut").has_value();
   const Ended resumed = run_command(command(folder, algorithm + " --name cut --resume auto"));
   ASSERT_EQ(resumed.code, 0) << resumed.output;
-  EXPECT_TRUE(resumed.says("resuming")) << resumed.output;
+  EXPECT_EQ(resumed.says("resuming"), saved) << resumed.output;
 
   EXPECT_EQ(hash(folder / "cut"), hash(folder / "whole"));
   EXPECT_EQ(rows(folder / "whole/metrics.csv", 1).size(), 4u);  // header and three epochs
