@@ -22,10 +22,9 @@ bool takes_device_memory() {
 }
 
 void StagedMessages::prepare(Context& ctx) {
-  if (ctx_ == &ctx) return;
+  if (copies_) return;
   copies_ = CopyQueue::create(ctx);
-  if (blocks_.bytes() == 0) blocks_ = Buffer::pinned(ctx.device(), 4 * block_);
-  ctx_ = &ctx;
+  blocks_ = Buffer::pinned(ctx.device(), 4 * block_);
 }
 
 size_t StagedMessages::exchange(Context& ctx, int to, ConstBytes out, int from, Bytes in) {
@@ -36,7 +35,7 @@ size_t StagedMessages::exchange(Context& ctx, int to, ConstBytes out, int from, 
     copies_->copy(part.data(), block(place), part.size());
     copies_->mark(place);
   };
-  copies_->wait_for_context();
+  copies_->wait_for(ctx);
   bool sending = to >= 0, receiving = from >= 0;
   if (sending) fetch(0);
   size_t received = 0;
@@ -63,7 +62,7 @@ size_t StagedMessages::exchange(Context& ctx, int to, ConstBytes out, int from, 
       receiving = bytes == block_;
     }
   }
-  copies_->hold_context();
+  copies_->hold(ctx);
   return received;
 }
 

@@ -34,7 +34,6 @@ class StagedMessages {
 
   const Communicator& comm_;
   size_t block_;
-  const Context* ctx_ = nullptr;  // whose copies these are
   std::unique_ptr<CopyQueue> copies_;
   Buffer blocks_;
 };

@@ -31,10 +31,10 @@ void Feed::next(const Tensor& images, const Tensor& labels) {
   if (!ready_) bring();
   ready_ = false;
   if (error_) std::rethrow_exception(std::exchange(error_, nullptr));
-  copies_->hold_context();
+  copies_->hold(ctx_);
   copy(ctx_, place_.images, images);
   copy(ctx_, place_.labels, labels);
-  copies_->wait_for_context();  // to here: the place may be written again, whatever comes behind
+  copies_->wait_for(ctx_);  // to here: the place may be written again, whatever comes behind
 }
 
 void Feed::prefetch() {

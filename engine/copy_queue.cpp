@@ -17,8 +17,8 @@ class CpuCopies final : public CopyQueue {
   void copy(const void* from, void* to, size_t bytes) override {
     if (bytes > 0) std::memcpy(to, from, bytes);
   }
-  void wait_for_context() override {}
-  void hold_context() override {}
+  void wait_for(Context&) override {}
+  void hold(Context&) override {}
   void mark(int) override {}
   void wait(int) override {}
 };

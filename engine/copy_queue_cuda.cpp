@@ -9,7 +9,7 @@ namespace {
 /// A stream of its own, whose copies the GPU's copy engines do while kernels run.
 class CudaCopies final : public CopyQueue {
  public:
-  explicit CudaCopies(Context& ctx) : context_(cuda::stream(ctx)) {
+  CudaCopies() {
     cuda::expect(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "copy stream");
     for (cudaEvent_t& event : events_)
       cuda::expect(cudaEventCreateWithFlags(&event, cudaEventDisableTiming), "copy stream");
@@ -28,8 +28,8 @@ class CudaCopies final : public CopyQueue {
     if (bytes == 0) return;
     cuda::expect(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, stream_), "copy");
   }
-  void wait_for_context() override { order(context_, stream_); }
-  void hold_context() override { order(stream_, context_); }
+  void wait_for(Context& ctx) override { order(cuda::stream(ctx), stream_); }
+  void hold(Context& ctx) override { order(stream_, cuda::stream(ctx)); }
   void mark(int place) override {
     cuda::expect(cudaEventRecord(events_.at(place), stream_), "copy");
   }
@@ -44,13 +44,13 @@ class CudaCopies final : public CopyQueue {
     cuda::expect(cudaStreamWaitEvent(second, here, 0), "copy");
   }
 
-  cudaStream_t context_, stream_ = nullptr;
+  cudaStream_t stream_ = nullptr;
   std::array<cudaEvent_t, kMarks + 1> events_{};  // the last one is order()'s
 };
 
 const bool registered = copy_queue_bodies.add(
     Device::cuda,
-    [](Context& ctx) -> std::unique_ptr<CopyQueue> { return std::make_unique<CudaCopies>(ctx); });
+    [](Context&) -> std::unique_ptr<CopyQueue> { return std::make_unique<CudaCopies>(); });
 
 }  // namespace
 }  // namespace tw

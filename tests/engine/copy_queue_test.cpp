@@ -43,10 +43,10 @@ TEST(CopyQueue, PassesBlocksThroughTwoPlaces) {
     const auto to = device.floats().subspan(place * kFloats, kFloats);
     copies->wait(j % 2);  // until the block before has left the place
     std::ranges::fill(from, static_cast<float>(1 << j));
-    copies->wait_for_context();  // which still reads the block before
+    copies->wait_for(ctx);  // which still reads the block before
     copies->copy(from.data(), to.data(), to.size_bytes());
     copies->mark(j % 2);
-    copies->hold_context();
+    copies->hold(ctx);
     ops::add(ctx, to, sum.floats());
   }
   ctx.synchronize();
@@ -59,7 +59,7 @@ TEST(CopyQueue, BringsWhatTheContextComputed) {
   OwnedTensor x({kFloats}, DType::f32, std::vector<double>(kFloats, 1.0)), y({kFloats}, DType::f32);
   for (int i = 0; i < 5; ++i) ops::add(ctx, x.floats(), y.floats());
   const Buffer host = Buffer::pinned(test::device(), kFloats * sizeof(float));
-  copies->wait_for_context();
+  copies->wait_for(ctx);
   copies->copy(y.floats().data(), host.data(), host.bytes());
   copies->mark(0);
   copies->wait(0);
