@@ -2,6 +2,8 @@
 
 #include <omp.h>
 
+#include "engine/parallel.h"
+
 namespace tw {
 
 constinit Bodies<std::unique_ptr<Native>(int)> native_bodies{"context"};
@@ -22,7 +24,7 @@ Context::Context(Device device, int threads, int gpu)
 }
 
 void Context::bind_thread() const {
-  omp_set_num_threads(threads_);
+  omp_set_num_threads(kOneThreadARank ? 1 : threads_);
   native_->bind_thread();
 }
 
