@@ -63,39 +63,48 @@ fs::path checkpoint_to_resume(const fs::path& asked) {
 
 namespace {
 
-RunFolder find_or_create(const TrainConfig& config, int ranks) {
+/// What --resume PATH names, in a run.
+fs::path named_checkpoint(const fs::path& asked) {
+  fs::path checkpoint = fs::absolute(checkpoint_to_resume(asked)).lexically_normal();
+  if (!checkpoint.has_filename()) checkpoint = checkpoint.parent_path();  // a slash at the end
+  check(checkpoint.parent_path().filename() == "checkpoints",
+        "[resume] {} is not in the checkpoints folder of a run", checkpoint.string());
+  return checkpoint;
+}
+
+/// The run's folder, which exists from then on.
+fs::path find_or_create(const TrainConfig& config, int ranks) {
   const fs::path base = fs::path(config.output_dir) /
                         (config.name.empty() ? derived_name(config, ranks) : config.name);
-  if (!config.resume.empty() && config.resume != "auto") {
-    fs::path checkpoint = fs::absolute(checkpoint_to_resume(config.resume)).lexically_normal();
-    if (!checkpoint.has_filename()) checkpoint = checkpoint.parent_path();  // a slash at the end
-    check(checkpoint.parent_path().filename() == "checkpoints",
-          "[resume] {} is not in the checkpoints folder of a run", checkpoint.string());
-    return {checkpoint.parent_path().parent_path(), checkpoint, {}};
-  }
   if (config.resume == "auto") {
     const fs::path taken =
         config.name.empty() ? last_of(base) : (fs::exists(base) ? base : fs::path());
     if (!taken.empty()) {
       fs::create_directories(taken / "checkpoints");  // a run killed early may lack it
-      return {taken, latest_checkpoint(taken).value_or(fs::path()), {}};
+      return taken;
     }
   }
   if (config.name.empty()) {
     int number = 1;
     while (!create(numbered(base, number))) ++number;
-    return {numbered(base, number), {}, {}};
+    return numbered(base, number);
   }
   check(create(base), "[run] {} exists; choose another --name, or --resume auto to continue it",
         base.string());
-  return {base, {}, {}};
+  return base;
 }
 
 }  // namespace
 
 RunFolder open_run_folder(const TrainConfig& config, int ranks) {
-  RunFolder folder = find_or_create(config, ranks);
+  const bool named = !config.resume.empty() && config.resume != "auto";
+  RunFolder folder;
+  folder.path = named ? named_checkpoint(config.resume).parent_path().parent_path()
+                      : find_or_create(config, ranks);
   if (!config.eval_only) folder.lock = std::make_shared<FolderLock>(folder.path);
+  // only now: who held the folder until a moment ago may have added a checkpoint
+  folder.checkpoint =
+      named ? named_checkpoint(config.resume) : latest_checkpoint(folder.path).value_or(fs::path());
   return folder;
 }
 

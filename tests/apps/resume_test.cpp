@@ -160,18 +160,24 @@ TEST(Stop, WrongCheckpointsAreNamed) {
   fails_with("--seed 7 --resume " + good, "seed is 1 in the checkpoint, 7 in this run");
 
   const std::filesystem::path damaged = folder / "good/checkpoints/step-00000002";
-  const auto flip_last_bit = [](const std::filesystem::path& path) {
-    std::fstream file(path, std::ios::in | std::ios::out | std::ios::binary);
-    file.seekg(-1, std::ios::end);
-    const char last = static_cast<char>(file.get() ^ 1);
-    file.seekp(-1, std::ios::end);
-    file.put(last);
+  const auto text_of = [](const std::filesystem::path& path) {
+    std::ifstream file(path, std::ios::binary);
+    return std::string(std::istreambuf_iterator<char>(file), {});
+  };
+  const auto flip_bit = [&](const std::filesystem::path& path, size_t at) {
+    std::string text = text_of(path);
+    text.at(at) ^= 1;
+    std::ofstream(path, std::ios::binary) << text;
   };
   for (const char* name : {"model", "momentum", "rank-1"}) {
     const std::filesystem::path file = damaged / fmt::format("{}.safetensors", name);
-    flip_last_bit(file);
-    fails_with("--resume " + good, "its checksum is wrong");
-    flip_last_bit(file);
+    const std::string text = text_of(file);
+    for (const auto& [at, expected] : {std::pair(text.size() - 1, "its checksum is wrong"),
+                                       std::pair(text.find("checksum"), "it has no checksum")}) {
+      flip_bit(file, at);
+      fails_with("--resume " + good, expected);
+      flip_bit(file, at);
+    }
   }
   ASSERT_EQ(run_command(command(folder, "--name other --max-steps 1")).code, 0);
   std::filesystem::copy_file(folder / "other/checkpoints/step-00000001/rank-1.safetensors",

@@ -1,7 +1,10 @@
 // Where a run is written and what it goes on from.
 #include "apps/support/run_folder.h"
 
+#include <chrono>
 #include <fstream>
+#include <future>
+#include <memory>
 
 #include "engine/error.h"
 #include "tests/support/error_text.h"
@@ -121,6 +124,19 @@ TEST_F(RunFolderTest, OneProcessWritesAtATime) {
   EXPECT_TRUE(error("run", "auto").ends_with("/run is in use by another process"));
   config_.eval_only = true;  // only reads
   EXPECT_EQ(open("", (root_ / "run").string()).path, root_ / "run");
+}
+
+// an older one would take away what was added meanwhile
+TEST_F(RunFolderTest, ACheckpointAddedDuringTheWaitIsTheOneToGoOnFrom) {
+  checkpoint("run", "step-00000002");
+  for (const std::string& resume : {std::string("auto"), (root_ / "run").string()}) {
+    auto held = std::make_unique<RunFolder>(open("run", "auto"));
+    auto waiting = std::async(std::launch::async, [&] { return open("run", resume); });
+    EXPECT_EQ(waiting.wait_for(std::chrono::milliseconds(300)), std::future_status::timeout);
+    const fs::path added = checkpoint("run", resume == "auto" ? "step-00000003" : "step-00000004");
+    held.reset();
+    EXPECT_EQ(waiting.get().checkpoint, added);
+  }
 }
 
 TEST_F(RunFolderTest, AutoGoesOnWithTheLastRunOfItsName) {

@@ -217,15 +217,15 @@ TEST(Link, RealSecondsAreThose) {
     LinkCommunicator linked(ctx, comm, link);
     std::vector<float> data = whole_numbers(comm.rank(), n), scratch(n);
     const Allreduce ring = allreduces().find("ring").factory(known_link());
-    const double expected = allreduce_costs().at("ring")(wire, 4, n);
-    // the machine may be busy with something else for a while
+    // the machine may be busy with something else for a moment
     double seconds = 1e9;
-    for (int round = 0; round < 20 && seconds > 1.1 * expected; ++round) {
+    for (int round = 0; round < 3; ++round) {
       barrier(ctx, linked);
       const double start = linked.now();
       ring(ctx, linked, data, scratch);
       seconds = std::min(seconds, max_over_ranks(ctx, comm, linked.now() - start));
     }
+    const double expected = allreduce_costs().at("ring")(wire, 4, n);
     EXPECT_NEAR(seconds, expected, 0.1 * expected);
   });
 }

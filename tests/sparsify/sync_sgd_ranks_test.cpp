@@ -200,8 +200,8 @@ TEST(SyncSgd, OverlappedExchangesStartBeforeBackwardEnds) {
     EXPECT_EQ(comm.ended, kRingOfTwo);
     float sum = 0;
     for (int rank = 0; rank < 2; ++rank) sum += SgdRig::gradient(wide(), rank, 0, 999);
-    rig.sgd->finish();
     EXPECT_EQ(rig.arena.gradients().back(), sum);
+    rig.sgd->finish();
   });
 }
 
