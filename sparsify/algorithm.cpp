@@ -23,6 +23,7 @@ Algorithm resolve_algorithm(Context& ctx, const SgdConfig& config, const Setting
   if (!config.exchange.empty()) algorithm.exchange = exchanges().find(config.exchange).name;
   if (!config.scope.empty())
     algorithm.scope = config.scope == "layer" ? Scope::layer : Scope::model;
+  algorithm.momentum_before = config.momentum_before.value_or(algorithm.momentum_before);
   check(!config.overlap || algorithm.scope == Scope::layer,
         "[train] overlap needs slices that are ready before backward ends; add --scope layer");
   const bool selects = !algorithm.selector.empty();
@@ -38,6 +39,9 @@ Algorithm resolve_algorithm(Context& ctx, const SgdConfig& config, const Setting
         algorithm.selector);
   check(exchange->dense() || selects, "[train] exchange {} needs a selector (--selector)",
         algorithm.exchange);
+  check(selects || !algorithm.momentum_before,
+        "[train] momentum correction comes before a selection; {} selects nothing",
+        config.sparsifier);
   check(common || !exchange->needs_common_indices(),
         "[train] exchange {} needs a selector whose indices agree on all ranks; {} has its own on "
         "each",

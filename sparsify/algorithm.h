@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "engine/context.h"
@@ -40,6 +41,7 @@ struct SgdConfig {
   bool error_feedback = true;
   // empty: as the named algorithm has it
   std::string selector{}, exchange{}, scope{};
+  std::optional<bool> momentum_before{};
   size_t bucket_bytes = size_t{1} << 20;  ///< layer scope: neighbouring tensors travel together
   bool overlap = false;                   ///< exchanges run while backward goes on
   uint64_t seed = 1;

@@ -142,6 +142,9 @@ OptionTable TrainConfig::table() {
   t.add(algorithm, "exchange", exchange, "another exchange than the sparsifier's (see --list)");
   t.add(algorithm, "scope", scope, "select from the whole model or from each tensor (layer)");
   t.choices({"auto", "model", "layer"});
+  t.add(algorithm, "momentum-correction", momentum_correction,
+        "momentum on each rank before the selection, not behind the exchange; auto: for dgc");
+  t.choices({"auto", "on", "off"});
   t.add(algorithm, "bucket-mib", bucket_mib,
         "with layers: neighbouring tensors travel together until they hold so much");
   t.range(0, 1e6);
@@ -239,6 +242,9 @@ SgdConfig TrainConfig::sgd() const {
           .selector = selector,
           .exchange = exchange,
           .scope = scope == "auto" ? "" : scope,
+          .momentum_before = momentum_correction == "auto"
+                                 ? std::nullopt
+                                 : std::optional(momentum_correction == "on"),
           .bucket_bytes = static_cast<size_t>(bucket_mib * 1024 * 1024),
           .overlap = overlap,
           .seed = static_cast<uint64_t>(seed)};

@@ -33,6 +33,7 @@ struct TrainConfig {
   std::string selector;
   std::string exchange;
   std::string scope = "auto";
+  std::string momentum_correction = "auto";
   double bucket_mib = 1;
   bool overlap = false;
   double density = 0.001;

@@ -9,10 +9,10 @@ constexpr double PhaseSeconds::*kPhases[] = {&PhaseSeconds::data,     &PhaseSeco
                                              &PhaseSeconds::backward, &PhaseSeconds::select,
                                              &PhaseSeconds::exchange, &PhaseSeconds::update};
 
-std::string phase_columns(const PhaseSeconds& phases) {
+std::string phase_columns(const PhaseSeconds& phases, double wait) {
   std::string text;
   for (const auto phase : kPhases) text += fmt::format(",{:.6f}", phases.*phase);
-  return text;
+  return text + fmt::format(",{:.6f}", wait);
 }
 
 /// Columns of the sums that a step and an epoch share; for an all-zero selection k is still > 0.
@@ -22,10 +22,11 @@ double ratio(double a, double b) { return b > 0 ? a / b : 0; }
 
 const char* const kStepHeader =
     "step,epoch,lr,density,train_loss,train_top1,images,seconds,nnz_over_k,bytes_sent,"
-    "sec_data,sec_forward,sec_backward,sec_select,sec_exchange,sec_update";
+    "sec_data,sec_forward,sec_backward,sec_select,sec_exchange,sec_update,sec_wait";
 const char* const kMetricsHeader =
     "epoch,lr,density,train_loss,train_top1,val_loss,val_top1,val_top5,images_per_s,seconds,"
-    "nnz_over_k,bytes_sent,sec_data,sec_forward,sec_backward,sec_select,sec_exchange,sec_update";
+    "nnz_over_k,bytes_sent,sec_data,sec_forward,sec_backward,sec_select,sec_exchange,sec_update,"
+    "sec_wait";
 
 PhaseSeconds& PhaseSeconds::operator+=(const PhaseSeconds& other) {
   for (const auto phase : kPhases) this->*phase += other.*phase;
@@ -46,13 +47,14 @@ void EpochTotals::add(const StepRecord& step) {
   bytes += step.bytes;
   seconds += step.seconds;
   phases += step.phases;
+  wait += step.wait;
 }
 
 Json EpochTotals::json() const {
   Json list = Json::array();
   for (const auto phase : kPhases) list.push_back(phases.*phase);
-  return {{"loss", loss}, {"top1", top1},   {"images", images},   {"nnz", nnz},
-          {"k", k},       {"bytes", bytes}, {"seconds", seconds}, {"phases", list}};
+  return {{"loss", loss},   {"top1", top1},       {"images", images}, {"nnz", nnz},  {"k", k},
+          {"bytes", bytes}, {"seconds", seconds}, {"phases", list},   {"wait", wait}};
 }
 
 EpochTotals EpochTotals::from_json(const Json& json) {
@@ -66,6 +68,7 @@ EpochTotals EpochTotals::from_json(const Json& json) {
   json.at("seconds").get_to(t.seconds);
   size_t i = 0;
   for (const auto phase : kPhases) json.at("phases").at(i++).get_to(t.phases.*phase);
+  json.at("wait").get_to(t.wait);
   return t;
 }
 
@@ -74,7 +77,7 @@ std::string step_row(const StepRecord& s, int64_t epoch) {
   return fmt::format("{},{},{:.9g},{:.9g},{:.9g},{:.6f},{},{:.6f},{:.6f},{:.0f}{}", s.step, epoch,
                      s.lr, s.density, ratio(s.loss, images),
                      ratio(static_cast<double>(s.top1), images), s.images, s.seconds,
-                     ratio(s.nnz, s.k), s.bytes, phase_columns(s.phases));
+                     ratio(s.nnz, s.k), s.bytes, phase_columns(s.phases, s.wait));
 }
 
 std::string metrics_row(int64_t epoch, double lr, double density, const EpochTotals& t,
@@ -89,7 +92,7 @@ std::string metrics_row(int64_t epoch, double lr, double density, const EpochTot
   return fmt::format("{},{:.9g},{:.9g},{:.9g},{:.6f},{},{:.1f},{:.3f},{:.6f},{:.0f}{}", epoch, lr,
                      density, ratio(t.loss, images), ratio(static_cast<double>(t.top1), images),
                      val_columns, ratio(images, t.seconds), t.seconds, ratio(t.nnz, t.k), t.bytes,
-                     phase_columns(t.phases));
+                     phase_columns(t.phases, t.wait));
 }
 
 }  // namespace tw

@@ -26,6 +26,7 @@ struct StepRecord {
   double nnz = 0, k = 0, bytes = 0;
   double seconds = 0;
   PhaseSeconds phases;
+  double wait = 0;  ///< merged: what the exchange took beyond the least of all ranks, averaged
 };
 
 /// Sums over the steps of an epoch.
@@ -34,6 +35,7 @@ struct EpochTotals {
   int64_t top1 = 0, images = 0;
   double nnz = 0, k = 0, bytes = 0, seconds = 0;
   PhaseSeconds phases;
+  double wait = 0;
 
   void add(const StepRecord& step);
   /// For the checkpoint; a resumed epoch goes on with the sums it had.

@@ -1,6 +1,8 @@
 #include "apps/support/step_log.h"
 
+#include <algorithm>
 #include <cstring>
+#include <limits>
 
 namespace tw {
 
@@ -23,6 +25,7 @@ void StepLog::flush(Context& ctx, Communicator& comm) {
   allgather(ctx, comm, std::as_bytes(mine), mine.size_bytes(), blocks_);
   for (size_t i = 0; i < mine.size(); ++i) {
     StepRecord sum;
+    double least_exchange = std::numeric_limits<double>::infinity();
     for (int r = 0; r < comm.size(); ++r) {
       StepRecord one;
       std::memcpy(&one, blocks_[r].data() + i * sizeof one, sizeof one);
@@ -37,8 +40,11 @@ void StepLog::flush(Context& ctx, Communicator& comm) {
       sum.bytes += one.bytes;
       sum.seconds += one.seconds / comm.size();
       sum.phases += one.phases;
+      least_exchange = std::min(least_exchange, one.phases.exchange);
     }
     sum.phases /= comm.size();
+    // who comes last waits for nobody
+    sum.wait = sum.phases.exchange - least_exchange;
     merged_(sum);
   }
   waiting_.clear();

@@ -41,7 +41,8 @@ StepRecord example() {
           .k = 100,
           .bytes = 123456789012345,
           .seconds = 2,
-          .phases = {1, 2, 3, 4, 5, 6}};
+          .phases = {1, 2, 3, 4, 5, 6},
+          .wait = 0.5};
 }
 
 TEST(StepRow, HasEveryColumnOfItsHeader) {
@@ -62,6 +63,7 @@ TEST(StepRow, HasEveryColumnOfItsHeader) {
   EXPECT_EQ(row["sec_select"], "4.000000");
   EXPECT_EQ(row["sec_exchange"], "5.000000");
   EXPECT_EQ(row["sec_update"], "6.000000");
+  EXPECT_EQ(row["sec_wait"], "0.500000");
 }
 
 TEST(StepRow, OfNothingHoldsNoNan) {
@@ -91,6 +93,7 @@ TEST(MetricsRow, HasEveryColumnOfItsHeader) {
   EXPECT_EQ(row["nnz_over_k"], "1.500000");
   EXPECT_EQ(row["bytes_sent"], "246913578024690");
   EXPECT_EQ(row["sec_update"], "12.000000");
+  EXPECT_EQ(row["sec_wait"], "1.000000");
 }
 
 TEST(MetricsRow, LeavesItsColumnsEmptyWithoutValidation) {
@@ -115,6 +118,7 @@ TEST(EpochTotals, GoThroughJsonBitForBit) {
   EXPECT_EQ(back.phases.data, totals.phases.data);
   EXPECT_EQ(back.phases.exchange, totals.phases.exchange);
   EXPECT_EQ(back.phases.update, totals.phases.update);
+  EXPECT_EQ(back.wait, totals.wait);
 }
 
 TEST(EpochTotals, ADamagedDescriptionThrows) {

@@ -57,7 +57,7 @@ TEST(Train, WritesARunFolder) {
   EXPECT_EQ(header.substr(0, header.find('\n')),
             "epoch,lr,density,train_loss,train_top1,val_loss,val_top1,val_top5,images_per_s,"
             "seconds,nnz_over_k,bytes_sent,sec_data,sec_forward,sec_backward,sec_select,"
-            "sec_exchange,sec_update");
+            "sec_exchange,sec_update,sec_wait");
   const Json result = summary(folder / "one");
   EXPECT_EQ(result["steps"], 30);
   EXPECT_GT(result["val_top1"], 0.0);
@@ -219,6 +219,8 @@ TEST(Train, BadFlagsAreOneLineAndExitCode2) {
       {"--exchange allgather", "needs a selector"},
       {"--sparsifier topk --exchange shared", "indices agree on all ranks"},
       {"--sparsifier topk --overlap", "add --scope layer"},
+      {"--momentum-correction on", "dense selects nothing"},
+      {"--sparsifier topk --momentum-correction yes", "auto, on, off"},
       {"--density 0", "density is 0"},
       {"--density 2", "density is 2"},
       {"--density nan", "density is nan"},

@@ -227,6 +227,7 @@ TEST(SyncSgd, RefusesPartsThatDoNotFit) {
     refused({.sparsifier = "dense", .selector = "topk"}, "takes no selector (topk)");
     refused({.sparsifier = "dense", .exchange = "allgather"}, "needs a selector");
     refused({.sparsifier = "topk", .overlap = true}, "add --scope layer");
+    refused({.sparsifier = "dense", .momentum_before = true}, "dense selects nothing");
     refused({.sparsifier = "topk", .exchange = "algather"}, "nearest is \"allgather\"");
   });
 }
