@@ -52,7 +52,7 @@ def main():
         model = model.to(memory_format=torch.channels_last)
         images = images.to(memory_format=torch.channels_last)
     sgd = torch.optim.SGD(model.parameters(), lr=0.01, momentum=0.9, weight_decay=1e-4,
-                          fused=cuda or None)
+                          **({"fused": True} if cuda else {}))
     if options.compile:
         tuned = "max-autotune-no-cudagraphs" if options.graph else "max-autotune"
         model = torch.compile(model, mode=tuned if cuda else None)
