@@ -41,7 +41,7 @@ struct SgdConfig {
   bool error_feedback = true;
   // empty: as the named algorithm has it
   std::string selector{}, exchange{}, scope{};
-  std::optional<bool> momentum_before{};
+  std::optional<bool> momentum_before{};  ///< momentum correction
   size_t bucket_bytes = size_t{1} << 20;  ///< layer scope: neighbouring tensors travel together
   bool overlap = false;                   ///< exchanges run while backward goes on
   uint64_t seed = 1;

@@ -1,6 +1,7 @@
 // Deep Gradient Compression (Lin, Han, Mao, Wang and Dally, ICLR 2018, arXiv 1712.01887): what it
 // selects, as the authors' code does. Momentum correction, factor masking and clipping are part of
-// the step (SyncSgd), switched by the settings of the algorithm.
+// the step (SyncSgd), for any algorithm that has momentum before the selection; their settings are
+// here.
 
 #include "sparsify/dgc.h"
 
@@ -71,9 +72,10 @@ std::unique_ptr<Selector> make_dgc(Context& ctx, const Settings&, const Selector
 }
 
 const std::vector<Setting> kSettings = {
-    {"masking", "true", "what is sent also leaves the momentum (factor masking)"},
+    {"masking", "true",
+     "momentum correction: what is sent also leaves the momentum (factor masking)"},
     {"clip", "0.0",
-     "a gradient's norm is cut to this / sqrt(P) before it accumulates; 0: no clipping"}};
+     "momentum correction: a gradient's norm is cut to this / sqrt(P) first; 0: no clipping"}};
 
 const bool selector =
     selectors().add({"dgc", "magnitudes above a threshold from a sample, k at most", make_dgc});

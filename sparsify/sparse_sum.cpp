@@ -8,7 +8,7 @@ namespace tw {
 
 constinit Bodies<SparseSumBody> sparse_sum_bodies{"sparse_sum"};
 constinit Bodies<ScatterAddBody> scatter_add_bodies{"scatter_add"};
-constinit Bodies<ScatterZeroBody> scatter_zero_bodies{"scatter_zero"};
+constinit Bodies<ZeroWhereMovedBody> zero_where_moved_bodies{"zero_where_moved"};
 
 void sparse_sum(Context& ctx, std::span<const SparseView> parts, std::span<float> sum) {
   sparse_sum_bodies(ctx.device(), ctx, parts, sum);
@@ -18,8 +18,9 @@ void scatter_add(Context& ctx, const SparseView& entries, std::span<float> x) {
   if (!entries.indices.empty()) scatter_add_bodies(ctx.device(), ctx, entries, x);
 }
 
-void scatter_zero(Context& ctx, std::span<const uint32_t> indices, std::span<float> x) {
-  if (!indices.empty()) scatter_zero_bodies(ctx.device(), ctx, indices, x);
+void zero_where_moved(Context& ctx, std::span<const uint32_t> indices, std::span<const float> sum,
+                      std::span<float> x) {
+  if (!indices.empty()) zero_where_moved_bodies(ctx.device(), ctx, indices, sum, x);
 }
 
 namespace {
@@ -42,13 +43,15 @@ void scatter_add_cpu(Context&, const SparseView& entries, std::span<float> x) {
   for (size_t i = 0; i < entries.indices.size(); ++i) x[entries.indices[i]] += entries.values[i];
 }
 
-void scatter_zero_cpu(Context&, std::span<const uint32_t> indices, std::span<float> x) {
-  for (uint32_t i : indices) x[i] = 0;
+void zero_where_moved_cpu(Context&, std::span<const uint32_t> indices, std::span<const float> sum,
+                          std::span<float> x) {
+  for (uint32_t i : indices)
+    if (sum[i] != 0) x[i] = 0;
 }
 
 const bool registered = sparse_sum_bodies.add(Device::cpu, sparse_sum_cpu) &&
                         scatter_add_bodies.add(Device::cpu, scatter_add_cpu) &&
-                        scatter_zero_bodies.add(Device::cpu, scatter_zero_cpu);
+                        zero_where_moved_bodies.add(Device::cpu, zero_where_moved_cpu);
 
 }  // namespace
 

@@ -13,10 +13,14 @@ struct Scatter {
   float* x;
   __device__ void operator()(int64_t j) const { x[indices[j]] += values[j]; }
 };
-struct Clear {
+struct ClearWhereMoved {
   const uint32_t* indices;
+  const float* sum;
   float* x;
-  __device__ void operator()(int64_t j) const { x[indices[j]] = 0; }
+  __device__ void operator()(int64_t j) const {
+    const uint32_t i = indices[j];
+    if (sum[i] != 0) x[i] = 0;
+  }
 };
 
 /// Copies where kernels can read it; returns what follows there.
@@ -50,16 +54,18 @@ void scatter_add_cuda(Context& ctx, const SparseView& entries, std::span<float> 
   add_parts(ctx, {&entries, 1}, x);
 }
 
-void scatter_zero_cuda(Context& ctx, std::span<const uint32_t> indices, std::span<float> x) {
+void zero_where_moved_cuda(Context& ctx, std::span<const uint32_t> indices,
+                           std::span<const float> sum, std::span<float> x) {
   auto* const staged =
       reinterpret_cast<uint32_t*>(ctx.native<CudaNative>().pinned(indices.size_bytes()));
   stage(indices, staged);
-  for_each(ctx, "scatter_zero", std::ssize(indices), Clear{staged, x.data()});
+  for_each(ctx, "zero_where_moved", std::ssize(indices),
+           ClearWhereMoved{staged, sum.data(), x.data()});
 }
 
 const bool registered = sparse_sum_bodies.add(Device::cuda, sparse_sum_cuda) &&
                         scatter_add_bodies.add(Device::cuda, scatter_add_cuda) &&
-                        scatter_zero_bodies.add(Device::cuda, scatter_zero_cuda);
+                        zero_where_moved_bodies.add(Device::cuda, zero_where_moved_cuda);
 
 }  // namespace
 }  // namespace tw::cuda

@@ -15,14 +15,16 @@ void sparse_sum(Context& ctx, std::span<const SparseView> parts, std::span<float
 
 /// x[i] += v for every entry: what goes back to a residual.
 void scatter_add(Context& ctx, const SparseView& entries, std::span<float> x);
-/// x[i] = 0 for every index; no two are alike.
-void scatter_zero(Context& ctx, std::span<const uint32_t> indices, std::span<float> x);
+/// x[i] = 0 for every index at which the sum is not 0; no two indices are alike.
+void zero_where_moved(Context& ctx, std::span<const uint32_t> indices, std::span<const float> sum,
+                      std::span<float> x);
 
 using SparseSumBody = void(Context&, std::span<const SparseView>, std::span<float>);
 extern Bodies<SparseSumBody> sparse_sum_bodies;
 using ScatterAddBody = void(Context&, const SparseView&, std::span<float>);
 extern Bodies<ScatterAddBody> scatter_add_bodies;
-using ScatterZeroBody = void(Context&, std::span<const uint32_t>, std::span<float>);
-extern Bodies<ScatterZeroBody> scatter_zero_bodies;
+using ZeroWhereMovedBody = void(Context&, std::span<const uint32_t>, std::span<const float>,
+                                std::span<float>);
+extern Bodies<ZeroWhereMovedBody> zero_where_moved_bodies;
 
 }  // namespace tw

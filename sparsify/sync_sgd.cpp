@@ -59,7 +59,7 @@ SyncSgd::SyncSgd(Context& ctx, Communicator& comm, ParameterArena& arena, const 
   }
   if (config.momentum != 0) momentum_ = Buffer(ctx.device(), bytes);
   if (algorithm_.momentum_before) {
-    masking_ = settings.flag("dgc.masking");
+    masking_ = config.momentum != 0 && settings.flag("dgc.masking");
     clip_ = settings.number("dgc.clip") / std::sqrt(static_cast<double>(comm.size()));
     if (config.momentum != 0) local_momentum_ = Buffer(ctx.device(), bytes);
   }
@@ -156,6 +156,9 @@ void SyncSgd::run(Context& ctx, Part& part) {
   // what the wire format rounds to zero did not travel
   report_.nnz += selector_ ? selected_.count : bucket.length;
   report_.stop |= control.stop;
+  // not what an exchange pruned: it goes on with its momentum
+  if (masking_)
+    zero_where_moved(ctx, selected_.index_span(), step.gradient, slice(local_momentum(), whole));
   if (selector_ && !config_.error_feedback) ops::fill(ctx, step.residual, 0);
   unpack_dense_segments(ctx, bucket);
   report_.sec_exchange += lap(ctx, clock);
@@ -176,7 +179,7 @@ void SyncSgd::select(Context& ctx, const Part& part, Control& control) {
     if (!q.empty())
       correct_momentum(ctx, static_cast<float>(config_.momentum), config_.nesterov, g, q);
 
-    const size_t first = selected_.count, place = segment.offset - bucket.offset;
+    const size_t place = segment.offset - bucket.offset;
     const SelectStep in{.g = g,
                         .e = slice(residual(), segment),
                         .k = entries_to_keep(std::min(1.0, input_.density), segment.length),
@@ -190,9 +193,6 @@ void SyncSgd::select(Context& ctx, const Part& part, Control& control) {
       control.nonfinite = place + info.nonfinite;
       control.nonfinite_value = info.nonfinite_value;  // of u: the sum overflows where g does not
     }
-    if (!q.empty() && masking_)
-      scatter_zero(ctx, selected_.index_span().subspan(first),
-                   slice(local_momentum(), {bucket.offset, bucket.length}));
   }
   if (control.nonfinite != SIZE_MAX) selected_.count = 0;
 }

@@ -1,5 +1,7 @@
 // SyncSgd: synchronous data-parallel SGD; selector x exchange x momentum on one flat vector.
 //   momentum after:  u = g + e -> select -> exchange -> mean -> weight decay -> momentum -> update
+//   before (momentum correction):  q = m q + g -> u = q + e -> select -> exchange -> masking of q
+//                                  -> mean -> weight decay, with momentum of its own -> update
 #pragma once
 
 #include <memory>
@@ -89,7 +91,7 @@ class SyncSgd {
   SgdConfig config_;
   Algorithm algorithm_;
   std::vector<UpdateRange> updates_;
-  bool masking_ = true;  // both of momentum before the selection
+  bool masking_ = false;  // both of momentum before the selection
   double clip_ = 0;
   std::unique_ptr<Selector> selector_;  // null for dense
   std::vector<Part> parts_;

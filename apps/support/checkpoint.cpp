@@ -239,11 +239,15 @@ Resumed load_checkpoint(Communicator& comm, const fs::path& checkpoint, const Tr
 
   // everything is read and checked before anything is changed
   const bool keeps = !sgd.residual().empty();
-  const size_t kept =
-      part_of(rank_file(checkpoint, 0), at.step).tensor("residual").as<float>().size();
+  const SafetensorsReader first = part_of(rank_file(checkpoint, 0), at.step);
+  const size_t kept = first.tensor("residual").as<float>().size();
   check(keeps == (kept > 0),
         "{}: sparsifier is {} in the checkpoint, {} in this run; only one of them keeps a residual",
         place, old_sparsifier, config.sparsifier);
+  check(sgd.local_momentum().empty() != first.has("local_momentum"),
+        "{}: one of the checkpoint and this run has momentum before the selection "
+        "(momentum-correction), the other has not",
+        place);
   const SafetensorsReader momentum = part_of(checkpoint / "momentum.safetensors", at.step);
   const auto m = flat_from(momentum, "momentum", sgd.momentum().size());
   HostFloats live = model.arena().host_statistics();

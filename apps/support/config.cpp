@@ -82,6 +82,8 @@ void check_combinations(const TrainConfig& c) {
   check(!c.overlap || c.analyze_every == 0,
         "[options] analyze-every looks at gradients before any is exchanged; do without overlap");
   check(!c.nesterov || c.momentum > 0, "[options] nesterov needs a momentum above 0");
+  check(c.momentum_correction != "on" || c.momentum > 0,
+        "[options] momentum-correction needs a momentum above 0");
   const std::string missing = c.device == "cuda" ? what_is_missing(Device::cuda) : "";
   check(missing.empty(), "[options] device is cuda, but {}; --device cpu computes here", missing);
   check(c.precision != "tf32" || resolved_device(c) == Device::cuda,

@@ -16,7 +16,7 @@ std::vector<uint32_t> bounds_of_decay(const ParameterArena& arena) {
 
 bool GraphStep::suits(const Context& ctx, const Communicator& comm, const TrainConfig& config) {
   return ctx.device() == Device::cuda && comm.size() == 1 && config.sparsifier == "dense" &&
-         config.accumulate == 1 && config.analyze_every == 0;
+         config.selector.empty() && config.accumulate == 1 && config.analyze_every == 0;
 }
 
 GraphStep::GraphStep(Context& ctx, Model& model, const TrainConfig& config, const Dataset& data,

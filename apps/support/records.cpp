@@ -68,7 +68,7 @@ EpochTotals EpochTotals::from_json(const Json& json) {
   json.at("seconds").get_to(t.seconds);
   size_t i = 0;
   for (const auto phase : kPhases) json.at("phases").at(i++).get_to(t.phases.*phase);
-  json.at("wait").get_to(t.wait);
+  t.wait = json.value("wait", 0.0);  // older checkpoints have none
   return t;
 }
 

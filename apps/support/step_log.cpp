@@ -43,8 +43,8 @@ void StepLog::flush(Context& ctx, Communicator& comm) {
       least_exchange = std::min(least_exchange, one.phases.exchange);
     }
     sum.phases /= comm.size();
-    // who comes last waits for nobody
-    sum.wait = sum.phases.exchange - least_exchange;
+    // who comes last waits for nobody: the least is the exchange itself
+    sum.wait = std::max(0.0, sum.phases.exchange - least_exchange);
     merged_(sum);
   }
   waiting_.clear();

@@ -121,6 +121,13 @@ TEST(EpochTotals, GoThroughJsonBitForBit) {
   EXPECT_EQ(back.wait, totals.wait);
 }
 
+TEST(EpochTotals, OlderOnesHaveNoWait) {
+  Json json = two_steps().json();
+  json.erase("wait");
+  EXPECT_EQ(EpochTotals::from_json(json).wait, 0);
+  EXPECT_EQ(EpochTotals::from_json(json).seconds, two_steps().seconds);
+}
+
 TEST(EpochTotals, ADamagedDescriptionThrows) {
   Json json = two_steps().json();
   json["phases"].erase(5);

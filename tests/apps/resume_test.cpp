@@ -83,7 +83,9 @@ TEST_P(Resume, AfterKillEqualsUninterrupted) {
   EXPECT_EQ(rows(folder / "cut/metrics.csv", 8), rows(folder / "whole/metrics.csv", 8));
 }
 
-INSTANTIATE_TEST_SUITE_P(Algorithms, Resume, testing::Values("dense", "topk", "gaussiank"));
+INSTANTIATE_TEST_SUITE_P(Algorithms, Resume,
+                         testing::Values("dense", "topk", "gaussiank",
+                                         "gtopk --momentum-correction on"));
 
 TEST(Stop, SigtermWritesACheckpointThatContinues) {
   const TempFolder folder;
@@ -156,6 +158,9 @@ TEST(Stop, WrongCheckpointsAreNamed) {
     EXPECT_TRUE(ended.says(expected)) << ended.output;
   };
   fails_with("--sparsifier topk --resume " + good, "only one of them keeps a residual");
+  ASSERT_EQ(run_command(command(folder, "--sparsifier topk --name after --max-steps 1")).code, 0);
+  fails_with("--sparsifier topk --momentum-correction on --resume " + (folder / "after").string(),
+             "(momentum-correction), the other has not");
   fails_with("--model mlp --resume " + good, "model is \"resnet20\" in the checkpoint");
   fails_with("--seed 7 --resume " + good, "seed is 1 in the checkpoint, 7 in this run");
 

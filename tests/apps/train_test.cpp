@@ -220,6 +220,7 @@ TEST(Train, BadFlagsAreOneLineAndExitCode2) {
       {"--sparsifier topk --exchange shared", "indices agree on all ranks"},
       {"--sparsifier topk --overlap", "add --scope layer"},
       {"--momentum-correction on", "dense selects nothing"},
+      {"--sparsifier topk --momentum-correction on --momentum 0", "a momentum above 0"},
       {"--sparsifier topk --momentum-correction yes", "auto, on, off"},
       {"--density 0", "density is 0"},
       {"--density 2", "density is 2"},
