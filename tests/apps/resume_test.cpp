@@ -165,10 +165,6 @@ TEST(Stop, WrongCheckpointsAreNamed) {
   fails_with("--seed 7 --resume " + good, "seed is 1 in the checkpoint, 7 in this run");
 
   const std::filesystem::path damaged = folder / "good/checkpoints/step-00000002";
-  const auto text_of = [](const std::filesystem::path& path) {
-    std::ifstream file(path, std::ios::binary);
-    return std::string(std::istreambuf_iterator<char>(file), {});
-  };
   const auto flip_bit = [&](const std::filesystem::path& path, size_t at) {
     std::string text = text_of(path);
     text.at(at) ^= 1;

@@ -21,13 +21,6 @@ Json summary(const std::filesystem::path& run) {
   return Json::parse(in);
 }
 
-std::string text_of(const std::filesystem::path& path) {
-  std::ifstream in(path);
-  std::ostringstream text;
-  text << in.rdbuf();
-  return text.str();
-}
-
 /// First column of every row of a CSV, header left out.
 std::vector<int> keys(const std::filesystem::path& csv) {
   std::ifstream in(csv);

@@ -2,11 +2,10 @@
 // element and rank by rank: exact top-k with an exchange that keeps all it is given, and with one
 // that gives back.
 
-#include <algorithm>
 #include <cmath>
-#include <numeric>
 
 #include "tests/support/ranks.h"
+#include "tests/support/selection.h"
 #include "tests/support/sgd_rig.h"
 
 namespace tw {
@@ -27,14 +26,6 @@ struct Recipe {
   size_t k() const { return static_cast<size_t>(density * kLength); }
 };
 
-std::vector<size_t> largest(std::span<const float> x, size_t k) {
-  std::vector<size_t> order(x.size());
-  std::iota(order.begin(), order.end(), 0);
-  std::ranges::stable_sort(order, std::greater<>(), [&](size_t i) { return std::abs(x[i]); });
-  order.resize(k);
-  return order;
-}
-
 /// Every rank's q and v, and the parameters that all share.
 struct Reference {
   Reference(int ranks, std::span<const float> values)
@@ -45,19 +36,19 @@ struct Reference {
 
   void step(const Recipe& recipe, uint64_t step) {
     const size_t ranks = q.size();
-    std::vector<std::vector<size_t>> selected(ranks);
+    std::vector<std::vector<uint32_t>> selected(ranks);
     std::vector<float> sum(kLength), kept(kLength);
     for (size_t r = 0; r < ranks; ++r) {
       accumulate(recipe, gradient(recipe, step, r), q[r], v[r]);
-      selected[r] = largest(v[r], recipe.k());
-      for (size_t i : selected[r]) sum[i] += v[r][i];
+      selected[r] = sorted_top(v[r], recipe.k());
+      for (uint32_t i : selected[r]) sum[i] += v[r][i];
     }
     if (recipe.prunes)
-      for (size_t i : largest(sum, recipe.k())) kept[i] = sum[i];
+      for (uint32_t i : sorted_top(sum, recipe.k())) kept[i] = sum[i];
     else
       kept = sum;
     for (size_t r = 0; r < ranks; ++r)
-      for (size_t i : selected[r]) {
+      for (uint32_t i : selected[r]) {
         if (kept[i] == 0 && sum[i] != 0) continue;  // pruned: all is as if not selected
         v[r][i] = 0;
         if (recipe.masking && kept[i] != 0) q[r][i] = 0;
@@ -120,7 +111,7 @@ void expect_near(std::span<const float> ours, std::span<const float> theirs, con
     ASSERT_NEAR(ours[i], theirs[i], 1e-5 * (1 + std::abs(theirs[i]))) << what << " " << i;
 }
 
-TEST(MomentumCorrection, IsThePublishedOne) {
+TEST(MomentumCorrection, FollowsItsFormula) {
   for (int ranks : kRankCounts)
     run_ranks(ranks, [](Context& ctx, Communicator& comm) {
       for (const Recipe& recipe :

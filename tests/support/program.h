@@ -10,6 +10,8 @@
 #include <array>
 #include <cstdio>
 #include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <string>
 
 namespace tw::test {
@@ -57,5 +59,11 @@ class TempFolder {
  private:
   std::filesystem::path path_;
 };
+
+/// All of a file; empty when it cannot be read.
+inline std::string text_of(const std::filesystem::path& path) {
+  std::ifstream in(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
 
 }  // namespace tw::test
