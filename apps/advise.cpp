@@ -44,7 +44,7 @@ Known given(const AdviseConfig& config) {
   known.wire.merge = config.merge;
   known.local.compute = config.compute;
   for (const auto& [name, entry] : algorithms().entries())
-    if (!entry.factory.selector.empty()) known.local.update[name] = config.select;
+    if (!entry.factory.selector.empty()) known.local.step[name].update = config.select;
   return known;
 }
 
@@ -58,14 +58,23 @@ Known measured(Communicator& comm, const AdviseConfig& config, Model& model, Con
   console.line("measuring {} steps of {} (batch {}, {}) on {} rank{} x {} threads", config.steps,
                config.model, config.batch_size, name(precision_of(config)), comm.size(),
                comm.size() == 1 ? "" : "s", ctx.threads());
-  const LocalCosts local = measure_local(ctx, comm, model,
+  const bool emulated = !config.link.empty() && comm.size() > 1;
+  std::optional<LinkCommunicator> link, nodes;
+  if (emulated) {
+    const auto with = [&](int64_t ranks_per_node) {
+      return parse_link(config.link, static_cast<int>(ranks_per_node));
+    };
+    link.emplace(ctx, comm, with(config.ranks_per_node));
+    nodes.emplace(ctx, comm, with(config.settings.integer("hierarchical.node")));
+  }
+  const LocalCosts local = measure_local(ctx, emulated ? *nodes : comm, model,
                                          {.batch_size = config.batch_size,
                                           .precision = precision_of(config),
                                           .density = config.density,
                                           .steps = config.steps,
                                           .settings = config.settings});
   if (config.compute == 0) known.local = local;
-  if (config.compute > 0) known.local.update = local.update;
+  if (config.compute > 0) known.local.step = local.step;
   const Wire additions = measure_additions(ctx, comm, model.arena().size(), config.density);
   if (config.gamma == 0) known.wire.gamma = additions.gamma;
   if (config.merge == 0) known.wire.merge = additions.merge;
@@ -73,10 +82,6 @@ Known measured(Communicator& comm, const AdviseConfig& config, Model& model, Con
   check(comm.size() > 1 || (known.wire.alpha > 0 && known.wire.beta > 0),
         "[advise] one rank has no link to measure; start several (mpirun, or --workers with "
         "--link), or give --link");
-  const bool emulated = !config.link.empty() && comm.size() > 1;
-  std::optional<LinkCommunicator> link;
-  if (emulated)
-    link.emplace(ctx, comm, parse_link(config.link, static_cast<int>(config.ranks_per_node)));
   if (comm.size() > 1) {
     const Wire wire = measure_wire(ctx, emulated ? *link : comm);
     if (config.alpha == 0) known.wire.alpha = wire.alpha;
@@ -92,8 +97,9 @@ void print_costs(Console& console, const Known& known, double d, double density)
       "compute {:.4g} s; alpha {:.4g} s a message; beta {:.4g} s an element ({:.4g} Gbit/s)",
       known.local.compute, w.alpha, w.beta, 32e-9 / w.beta);
   console.line("gamma {:.3g} s an element added; {:.3g} s an entry merged", w.gamma, w.merge);
-  for (const auto& [name, seconds] : known.local.update)
-    console.line("  {:<10} select, sum and update {:.4g} s", name, seconds);
+  for (const auto& [name, step] : known.local.step)
+    console.line("  {:<12} select and update {:.4g} s, exchange alone {:.4g} s", name, step.update,
+                 step.exchange);
 }
 
 using Cell = std::function<std::string(const Candidate&, int ranks)>;
@@ -118,7 +124,8 @@ std::string break_even_text(double bits, const char* always, const char* never) 
 }
 
 double one_dense_rank(const std::vector<Candidate>& all) {
-  return best_dense(all, {.alpha = 1, .beta = 1}, 1).local;
+  const Wire any{.alpha = 1, .beta = 1};
+  return best_dense(all, any, 1).seconds(any, 1);
 }
 
 void write_csv(std::ofstream& out, const AdviseConfig& config, const std::vector<Candidate>& all,

@@ -73,13 +73,6 @@ double shared_index(const Wire& w, int ranks, double, double k) {
 
 }  // namespace
 
-double hierarchical_seconds(const Wire& local, const Wire& network, int ranks, int local_ranks,
-                            double d, double k, SparseCost between) {
-  const int nodes = (ranks + local_ranks - 1) / local_ranks;
-  return ring_allreduce(local, local_ranks, d) + between(network, nodes, d, k) +
-         mst_broadcast(local, local_ranks, d);
-}
-
 const SparseCosts& sparse_costs() {
   static const SparseCosts costs{{"allgather", sparse_allgather},
                                  {"gtopk", gtopk_tree},

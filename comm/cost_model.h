@@ -33,11 +33,6 @@ using SparseCosts = std::map<std::string, SparseCost, std::less<>>;
 /// By the names of the exchanges in sparsify/.
 const SparseCosts& sparse_costs();
 
-/// Two levels: nodes of `local_ranks` ranks sum densely inside (ring allreduce and broadcast by
-/// `local`), then one rank of each node takes part in the exchange `between`.
-double hierarchical_seconds(const Wire& local, const Wire& network, int ranks, int local_ranks,
-                            double d, double k, SparseCost between);
-
 /// Linear pipelining takes the time of `fixed + per_block m` messages for m blocks.
 struct PipelineSteps {
   double fixed, per_block;

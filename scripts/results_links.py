@@ -157,7 +157,7 @@ def one_training(binaries, model, ranks, link, algorithm, collective, steps):
         run(binaries / "train", "--model", model, "--workers", ranks, "--link", link,
             "--batch-size", 32, "--density", 0.001, "--density-warmup", "", "--dataset", "shapes",
             "--epochs", 1, "--max-steps", steps, "--eval-every", 1000, "--output-dir", folder,
-            "--name", "run", *flags)
+            "--name", "run", "--measure-wait", *flags)
         rows = read_csv(Path(folder) / "run" / "steps.csv")[3:]
         return (statistics.median(float(row["seconds"]) for row in rows),
                 statistics.median(float(row["sec_exchange"]) - float(row["sec_wait"])

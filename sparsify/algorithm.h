@@ -44,6 +44,7 @@ struct SgdConfig {
   std::optional<bool> momentum_before{};  ///< momentum correction
   size_t bucket_bytes = size_t{1} << 20;  ///< layer scope: neighbouring tensors travel together
   bool overlap = false;                   ///< exchanges run while backward goes on
+  bool measure_wait = false;              ///< ranks meet before they exchange; not with overlap
   uint64_t seed = 1;
 };
 

@@ -24,8 +24,8 @@ class GatheringExchange : public Exchange {
   std::span<const SparseView> gather(Context& ctx, Communicator& comm, const ExchangeStep& step,
                                      Control& control) {
     put_back_.rounding(ctx, wire_, *step.mine, step.residual);
-    // selectors send about k; what exceeds the estimate costs one more message, nothing else
-    const size_t d = step.gradient.size(), usual = std::min(step.k + step.k / 3, d);
+    // no selector means to send more (RedSync up to that); what exceeds it costs one more message
+    const size_t d = step.gradient.size(), usual = std::min(2 * step.k, d);
     const auto parts = gathered_.gather(ctx, comm, step.mine->view(), usual, d, control);
     load_ = gathered_.load();
     return parts;

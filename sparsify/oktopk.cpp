@@ -64,10 +64,11 @@ class OkTopk : public Exchange {
     follow_local(mine, step.k);
     put_back_.rounding(ctx, wire_, mine, step.residual);
     if (exact_) agree_on_regions(ctx, comm, mine, d);
-    reduce_to_owners(ctx, comm, mine.view(), step.k, d);
+    // regions are seldom even: what is more than this costs another message, room costs nothing
+    const size_t usual = std::min(2 * step.k, d);
+    reduce_to_owners(ctx, comm, mine.view(), usual, d);
 
     choose();
-    const size_t usual = 2 * step.k / static_cast<size_t>(comm.size()) + 64;
     const auto parts = gathered_.gather(ctx, comm, chosen_.view(), usual, d, control);
     load_ += gathered_.load();
     if (control.nonfinite_rank >= 0) return;
@@ -122,7 +123,7 @@ class OkTopk : public Exchange {
   }
 
   // leaves the sums of this rank's region in reduced_
-  void reduce_to_owners(Context& ctx, Communicator& comm, const SparseView& mine, size_t k,
+  void reduce_to_owners(Context& ctx, Communicator& comm, const SparseView& mine, size_t usual,
                         size_t d) {
     const int ranks = comm.size(), self = comm.rank();
     const auto part = [&](int owner) {
@@ -131,7 +132,7 @@ class OkTopk : public Exchange {
     merge_(part(self), {}, SIZE_MAX, reduced_);
     for (int shift = 1; shift < ranks; ++shift) {
       const int to = (self + shift) % ranks, from = (self + ranks - shift) % ranks;
-      const SparseView theirs = swap_parts(ctx, comm, to, part(to), from, k, d);
+      const SparseView theirs = swap_parts(ctx, comm, to, part(to), from, usual, d);
       merge_(reduced_.view(), theirs, SIZE_MAX, next_);
       std::swap(reduced_, next_);
     }
@@ -139,8 +140,8 @@ class OkTopk : public Exchange {
 
   // message: how long the part is, then the part; what exceeds the usual length follows in another
   SparseView swap_parts(Context& ctx, Communicator& comm, int to, const SparseView& out, int from,
-                        size_t k, size_t d) {
-    const size_t limit = wire_.bound(2 * k / static_cast<size_t>(comm.size()) + 64);
+                        size_t usual, size_t d) {
+    const size_t limit = wire_.bound(usual);
     message_.resize(std::max(message_.size(), sizeof(uint64_t) + wire_.bound(out.indices.size())));
     uint64_t bytes = wire_.encode(out, message_.data() + sizeof bytes);
     std::memcpy(message_.data(), &bytes, sizeof bytes);

@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <cmath>
 
+#include "comm/collectives.h"
 #include "engine/copy.h"
 #include "engine/ops/sgd.h"
 #include "engine/ops/vector.h"
-#include "engine/stopwatch.h"
 #include "sparsify/momentum_correction.h"
 #include "sparsify/sparse_sum.h"
 
@@ -140,6 +140,7 @@ void SyncSgd::run(Context& ctx, Part& part) {
   Stopwatch clock;
   Control control{.stop = input_.stop};
   selected_.count = 0;
+  meet(ctx, clock);
   if (!bucket.dense.empty()) sum_dense_segments(ctx, bucket);
   const bool selects = part.exchange->prepare(ctx, comm_, step, control);
   report_.sec_exchange += lap(ctx, clock);
@@ -151,6 +152,7 @@ void SyncSgd::run(Context& ctx, Part& part) {
   report_.k += step.k;
   report_.sec_select += lap(ctx, clock);
 
+  meet(ctx, clock);
   part.exchange->run(ctx, comm_, step, control);
   if (control.nonfinite_rank >= 0) report_nonfinite(control, bucket.offset);
   // what the wire format rounds to zero did not travel
@@ -168,6 +170,15 @@ void SyncSgd::run(Context& ctx, Part& part) {
   report_.sec_update += lap(ctx, clock);
   part.exchange->publish(ctx, comm_, slice(arena_.values(), whole));
   report_.sec_exchange += lap(ctx, clock);
+}
+
+/// Whoever comes before the last waits here, and not in the exchange.
+void SyncSgd::meet(Context& ctx, Stopwatch& clock) {
+  if (!config_.measure_wait) return;
+  barrier(ctx, comm_);
+  const double seconds = clock.lap();
+  report_.sec_wait += seconds;
+  report_.sec_exchange += seconds;
 }
 
 void SyncSgd::select(Context& ctx, const Part& part, Control& control) {

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "engine/arena.h"
+#include "engine/stopwatch.h"
 #include "sparsify/algorithm.h"
 #include "sparsify/buckets.h"
 #include "sparsify/exchange.h"
@@ -29,6 +30,7 @@ struct StepInput {
 /// What one step cost and did on this rank.
 struct StepReport {
   double sec_select = 0, sec_exchange = 0, sec_update = 0;
+  double sec_wait = 0;  ///< of sec_exchange, until all ranks had come; only with measure_wait
   uint64_t bytes_sent = 0;
   size_t nnz = 0;     ///< entries this rank sent; d for dense
   size_t k = 0;       ///< entries asked for; d for dense
@@ -79,6 +81,7 @@ class SyncSgd {
   };
 
   void run(Context& ctx, Part& part);
+  void meet(Context& ctx, Stopwatch& clock);
   void select(Context& ctx, const Part& part, Control& control);
   void sum_dense_segments(Context& ctx, const Bucket& bucket);
   void unpack_dense_segments(Context& ctx, const Bucket& bucket);

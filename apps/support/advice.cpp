@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "comm/group.h"
 #include "sparsify/selector.h"
 
 namespace tw {
@@ -14,7 +15,8 @@ constexpr size_t kBucketBytes = SgdConfig{}.bucket_bytes;
 constexpr double kBitsAnElement = 32;
 
 /// Runs on random entries end well below the others' accuracy; `exact` is a reference for tests;
-/// what `hierarchical` takes depends on links inside the nodes that are not measured apart.
+/// what `hierarchical` takes depends on which ranks share a node, and the ranks of today may not
+/// be those of the runs asked about.
 bool recommendable(const Candidate& c) {
   return c.sparsifier != "randk" && c.sparsifier != "exact" && c.sparsifier != "hierarchical";
 }
@@ -58,7 +60,7 @@ std::string flags_of(const Candidate& c) {
 }  // namespace
 
 double Candidate::exchange_seconds(const Wire& wire, int ranks) const {
-  double sum = 0;
+  double sum = step.exchange;
   for (const Load& load : loads) sum += cost(wire, ranks, load);
   return sum;
 }
@@ -71,9 +73,9 @@ std::vector<Candidate> candidates(const ParameterArena& arena, size_t flat, doub
     const Algorithm& algorithm = entry.factory;
     Candidate c{.sparsifier = name,
                 .dense = algorithm.selector.empty(),
+                .compute = local.compute,
                 .loads = loads_of(arena, flat, algorithm, density)};
-    const auto known = local.update.find(name);
-    c.local = local.compute + (known == local.update.end() ? 0 : known->second);
+    if (const auto known = local.step.find(name); known != local.step.end()) c.step = known->second;
     if (algorithm.exchange == "allreduce") {
       for (const auto& [collective, cost] : allreduce_costs()) {
         c.collective = collective;
@@ -92,8 +94,7 @@ std::vector<Candidate> candidates(const ParameterArena& arena, size_t flat, doub
       const auto between = sparse_costs().at(settings.text("hierarchical.exchange"));
       const int node = static_cast<int>(settings.integer("hierarchical.node"));
       c.cost = [between, node](const Wire& w, int ranks, const Load& load) {
-        return hierarchical_seconds({.gamma = w.gamma}, w, ranks, std::min(node, ranks), load.d,
-                                    load.k, between);
+        return between(w, NodePlan{ranks, node}.nodes(), load.d, load.k);
       };
       all.push_back(c);
     } else if (const auto found = sparse_costs().find(algorithm.exchange);

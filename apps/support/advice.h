@@ -12,10 +12,16 @@
 
 namespace tw {
 
+/// Seconds of an optimizer step at one rank; with `hierarchical`, at one node.
+struct StepCosts {
+  double update = 0;    ///< selection and update
+  double exchange = 0;  ///< what the exchange does alone: the sum of the own entries, of the node
+};
+
 /// What an iteration costs on one rank, whatever the number of ranks.
 struct LocalCosts {
-  double compute = 0;                    ///< seconds of forward and backward
-  std::map<std::string, double> update;  ///< seconds of selection, own entries' sum and update
+  double compute = 0;                       ///< seconds of forward and backward
+  std::map<std::string, StepCosts> step{};  ///< by algorithm
 };
 
 /// What one exchange of an iteration carries on each rank.
@@ -29,15 +35,17 @@ struct Load {
 struct Candidate {
   std::string sparsifier{}, collective{};
   bool dense = false;
-  double local = 0;  ///< seconds an iteration on one rank
+  double compute = 0;  ///< seconds of forward and backward
+  StepCosts step{};    ///< seconds of the rest at one rank
   std::vector<Load> loads{};
-  /// Seconds of one exchange.
+  /// Seconds that the other ranks, or nodes, add to an exchange.
   std::function<double(const Wire&, int ranks, const Load&)> cost{};
 
+  /// Seconds of an iteration's exchanges.
   double exchange_seconds(const Wire& wire, int ranks) const;
   /// Nothing overlaps: compute, selection, exchange and update one after the other.
   double seconds(const Wire& wire, int ranks) const {
-    return local + exchange_seconds(wire, ranks);
+    return compute + step.update + exchange_seconds(wire, ranks);
   }
   /// What the iteration of one dense rank takes, over what this takes: 1 is perfect scaling.
   double efficiency(const Wire& wire, int ranks, double one_dense_rank) const {

@@ -60,11 +60,11 @@ void remove_old(const fs::path& folder) {
 }
 
 /// Keys of the configuration without influence on the weights.
-const char* const kHarmless[] = {"output_dir",  "name",           "eval_every", "checkpoint_every",
-                                 "data_dir",    "max_steps",      "workers",    "checkpoint_steps",
-                                 "device",      "loader_threads", "overlap",    "pretrained",
-                                 "recompute",   "analyze_every",  "link",       "ranks_per_node",
-                                 "comm_timeout"};
+const char* const kHarmless[] = {"output_dir",   "name",           "eval_every", "checkpoint_every",
+                                 "data_dir",     "max_steps",      "workers",    "checkpoint_steps",
+                                 "device",       "loader_threads", "overlap",    "pretrained",
+                                 "recompute",    "analyze_every",  "link",       "ranks_per_node",
+                                 "comm_timeout", "measure_wait"};
 /// Keys without which the checkpoint makes no sense.
 const char* const kEssential[] = {"model", "dataset", "seed", "val_size"};
 

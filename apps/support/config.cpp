@@ -151,6 +151,8 @@ OptionTable TrainConfig::table() {
         "with layers: neighbouring tensors travel together until they hold so much");
   t.range(0, 1e6);
   t.add(algorithm, "overlap", overlap, "with layers: exchange while backward goes on");
+  t.add(algorithm, "measure-wait", measure_wait,
+        "meet before every exchange, so that sec_wait is no estimate; costs some latencies");
   t.add(algorithm, "allreduce", allreduce, "dense collective (see --list)");
   t.add(algorithm, "no-error-feedback", no_error_feedback, "drop what was not sent");
 
@@ -249,6 +251,7 @@ SgdConfig TrainConfig::sgd() const {
                                  : std::optional(momentum_correction == "on"),
           .bucket_bytes = static_cast<size_t>(bucket_mib * 1024 * 1024),
           .overlap = overlap,
+          .measure_wait = measure_wait,
           .seed = static_cast<uint64_t>(seed)};
 }
 

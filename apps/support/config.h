@@ -36,6 +36,7 @@ struct TrainConfig {
   std::string momentum_correction = "auto";
   double bucket_mib = 1;
   bool overlap = false;
+  bool measure_wait = false;
   double density = 0.001;
   std::vector<double> density_warmup{0.015625, 0.004};
   std::string allreduce;

@@ -4,6 +4,7 @@
 
 #include "apps/support/median.h"
 #include "apps/support/together.h"
+#include "comm/group.h"
 #include "comm/transports.h"
 #include "engine/ops/vector.h"
 #include "engine/rng.h"
@@ -59,18 +60,28 @@ LocalCosts measure_local(Context& ctx, Communicator& comm, Model& model,
   const std::span<float> g = model.arena().gradients();
   const std::vector<float> gradient(g.begin(), g.end());
   const auto alone = make_self_communicator();
+  const NodePlan plan{comm.size(),
+                      static_cast<int>(settings.settings.integer("hierarchical.node"))};
+  Group node(comm, plan.node_of(comm.rank()));
   for (const auto& [name, algorithm] : algorithms().entries()) {
-    SyncSgd sgd(ctx, *alone, model.arena(), {.sparsifier = name}, settings.settings);
-    std::vector<double> seconds;
+    const bool in_nodes = algorithm.factory.exchange == "hierarchical";
+    SyncSgd sgd(ctx, in_nodes ? node : *alone, model.arena(),
+                {.sparsifier = name, .measure_wait = true}, settings.settings);
+    std::vector<double> total, exchange;
     for (int64_t step = -1; step < settings.steps; ++step) {
       std::ranges::copy(gradient, g.begin());  // the step leaves its sum there
       barrier(ctx, comm);
       Stopwatch watch;
-      sgd.step({.step = static_cast<uint64_t>(step + 1), .lr = 1e-6, .density = settings.density});
+      const StepReport report = sgd.step(
+          {.step = static_cast<uint64_t>(step + 1), .lr = 1e-6, .density = settings.density});
       model.refresh(ctx);
-      if (step >= 0) seconds.push_back(watch.total());
+      if (step < 0) continue;
+      total.push_back(watch.total());
+      exchange.push_back(report.sec_exchange - report.sec_wait);
     }
-    costs.update[name] = slowest(ctx, comm, median(seconds));
+    // who comes last is the one nobody else's work is in the way of
+    const double sum = std::ranges::min(gather(ctx, comm, median(exchange)));
+    costs.step[name] = {.update = slowest(ctx, comm, median(total)) - sum, .exchange = sum};
   }
   return costs;
 }

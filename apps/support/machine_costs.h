@@ -15,8 +15,9 @@ struct MachineSettings {
 };
 
 /// Seconds of forward and backward of `model` on generated images and, for every registered
-/// algorithm, of everything an optimizer step does at one rank. All ranks of `comm` compute at the
-/// same time, as in training; the slowest counts. Collective.
+/// algorithm, of everything an optimizer step does at one rank, or in one node with `hierarchical`
+/// (`hierarchical.node` neighbours). All ranks of `comm` compute at the same time, as in training;
+/// the slowest counts. Collective.
 LocalCosts measure_local(Context& ctx, Communicator& comm, Model& model,
                          const MachineSettings& settings);
 

@@ -26,7 +26,7 @@ struct StepRecord {
   double nnz = 0, k = 0, bytes = 0;
   double seconds = 0;
   PhaseSeconds phases;
-  double wait = 0;  ///< merged: what the exchange took beyond the least of all ranks, averaged
+  double wait = 0;  ///< of phases.exchange, as far as measured; merged: all beyond the least
 };
 
 /// Sums over the steps of an epoch.

@@ -40,7 +40,7 @@ void StepLog::flush(Context& ctx, Communicator& comm) {
       sum.bytes += one.bytes;
       sum.seconds += one.seconds / comm.size();
       sum.phases += one.phases;
-      least_exchange = std::min(least_exchange, one.phases.exchange);
+      least_exchange = std::min(least_exchange, one.phases.exchange - one.wait);
     }
     sum.phases /= comm.size();
     // who comes last waits for nobody: the least is the exchange itself

@@ -230,6 +230,7 @@ StepRecord Run::train_step() {
   record.phases.select = report.sec_select;
   record.phases.exchange = report.sec_exchange;
   record.phases.update = report.sec_update + watch.lap();
+  record.wait = report.sec_wait;
   stop_seen_ = report.stop;
 
   ++at_.step;

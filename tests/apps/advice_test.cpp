@@ -14,9 +14,9 @@ constexpr size_t kLength = 25 * (size_t{1} << 20);
 
 /// Candidates for one vector of ResNet-50's size; a step computes for 0.5 s and selects for 0.01 s.
 std::vector<Candidate> example() {
-  LocalCosts local{.compute = 0.5, .update = {}};
+  LocalCosts local{.compute = 0.5};
   for (const auto& [name, entry] : algorithms().entries())
-    if (!entry.factory.selector.empty()) local.update[name] = 0.01;
+    if (!entry.factory.selector.empty()) local.step[name].update = 0.01;
   return candidates(ParameterArena{}, kLength, 0.001, local, default_settings());
 }
 
@@ -47,6 +47,17 @@ TEST(Advice, AnIterationIsComputeSelectionAndExchange) {
   EXPECT_EQ(dense.seconds(kSlow, 1), 0.5);
 }
 
+TEST(Advice, TheOwnSumIsPartOfTheExchange) {
+  const std::vector<Candidate> all =
+      candidates(ParameterArena{}, kLength, 0.001,
+                 {.compute = 0.5, .step = {{"gtopk", {.update = 0.01, .exchange = 0.02}}}},
+                 default_settings());
+  const Candidate& gtopk = find(all, "gtopk");
+  EXPECT_DOUBLE_EQ(gtopk.exchange_seconds(kSlow, 1), 0.02);
+  EXPECT_NEAR(gtopk.exchange_seconds(kSlow, 8), 0.02 + 0.0139, 1e-3);
+  EXPECT_NEAR(gtopk.seconds(kSlow, 8), 0.5 + 0.01 + 0.02 + 0.0139, 1e-3);
+}
+
 TEST(Advice, AtBreakEvenBothTakeAsLong) {
   const std::vector<Candidate> all = example();
   for (const char* name : {"topk", "gtopk"})
@@ -62,11 +73,11 @@ TEST(Advice, AtBreakEvenBothTakeAsLong) {
 }
 
 TEST(Advice, WhatSelectsForFreeAndSendsLessAlwaysWins) {
-  LocalCosts local{.compute = 0.5, .update = {}};
+  LocalCosts local{.compute = 0.5};
   const std::vector<Candidate> all =
       candidates(ParameterArena{}, kLength, 0.001, local, default_settings());
   EXPECT_TRUE(std::isinf(break_even(find(all, "topk"), all, kSlow, 4)));
-  local.update["topk"] = 1e9;
+  local.step["topk"].update = 1e9;
   const std::vector<Candidate> slow =
       candidates(ParameterArena{}, kLength, 0.001, local, default_settings());
   EXPECT_EQ(break_even(find(slow, "topk"), slow, kSlow, 4), 0);

@@ -33,6 +33,17 @@ TEST(StepLog, SumsCountsAveragesSecondsAndSetsTheWaitApart) {
   });
 }
 
+TEST(StepLog, AMeasuredWaitIsNotPartOfTheExchange) {
+  run_ranks(3, [](Context& ctx, Communicator& comm) {
+    double wait = -1;
+    StepLog log([&](const StepRecord& record) { wait = record.wait; });
+    const double rank = comm.rank();
+    log.add(ctx, comm, {.step = 1, .phases = {.exchange = 1 + 3 * rank}, .wait = 3 * rank - 0.5});
+    log.flush(ctx, comm);
+    EXPECT_DOUBLE_EQ(wait, 4 - 1.5);
+  });
+}
+
 TEST(StepLog, OneRankWaitsForNobody) {
   run_ranks(1, [](Context& ctx, Communicator& comm) {
     double wait = -1;

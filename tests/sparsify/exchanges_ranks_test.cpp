@@ -69,6 +69,29 @@ TEST(Exchanges, BytesArePredictedWhereRanksSelectAlike) {
     });
 }
 
+// RedSync sends up to 2k: a second message would cost each round another latency
+TEST(Exchanges, TwiceTheEntriesAskedForNeedNoFurtherMessage) {
+  run_ranks(4, [](Context& ctx, Communicator& comm) {
+    constexpr size_t k = 100, d = 1000;
+    const auto exchange = exchanges().find("allgather").factory(default_settings());
+    std::vector<float> gradient(d + 1), residual(d);
+    SparseVector mine;
+    mine.reserve(2 * k);
+    for (uint32_t i = 0; i < 2 * k; ++i) mine.push(2 * i, 1);
+    Control control;
+    const Traffic traffic(comm);
+    exchange->run(ctx, comm,
+                  {.gradient = std::span(gradient).first(d),
+                   .gradient_control = gradient,
+                   .residual = residual,
+                   .mine = &mine,
+                   .k = k},
+                  control);
+    EXPECT_EQ(traffic.sums(ctx, comm).messages, 2u * 4u);
+    EXPECT_EQ(gradient[2], 4);
+  });
+}
+
 TEST(Exchanges, NothingIsLostWhenTheDensityChanges) {
   for (int ranks : kRankCounts)
     run_ranks(ranks, [](Context& ctx, Communicator& comm) {

@@ -52,6 +52,28 @@ TEST(OkTopk, VolumeStaysBelowSixK) {
     });
 }
 
+// every rank's entries lie close together, elsewhere than the others': most go to one owner
+TEST(OkTopk, UnevenRegionsNeedNoFurtherMessage) {
+  constexpr size_t d = 8'000, k = 200;
+  for (int ranks : kRankCounts)
+    run_ranks(ranks, [](Context& ctx, Communicator& comm) {
+      ExchangeRig rig(ctx, comm, d, "oktopk");
+      const auto width = d / static_cast<size_t>(comm.size());
+      uint64_t messages = 0;
+      for (uint64_t step = 0; step < 2; ++step) {
+        set_gradients(rig, comm.rank(), step);
+        const float scale = step == 0 ? 1.0f : 0.8f;  // residuals have grown by then
+        for (size_t i = 0; i < d; ++i)
+          rig.gradient[i] *= i / width == static_cast<size_t>(comm.rank()) ? scale : 1e-6f;
+        const Traffic traffic(comm);
+        rig.step(k, step);
+        messages = traffic.sums(ctx, comm).messages;
+      }
+      const int rounds = std::bit_width(static_cast<unsigned>(comm.size() - 1));
+      EXPECT_EQ(messages, static_cast<uint64_t>(comm.size() * (comm.size() - 1 + rounds)));
+    });
+}
+
 TEST(OkTopk, ExactStepsKeepTheExactTopKOfTheSum) {
   for (int ranks : kRankCounts)
     run_ranks(ranks, [](Context& ctx, Communicator& comm) {

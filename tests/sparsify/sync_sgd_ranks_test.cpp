@@ -4,6 +4,7 @@
 #include <chrono>
 #include <thread>
 
+#include "comm/collectives.h"
 #include "comm/group.h"
 #include "tests/support/ranks.h"
 #include "tests/support/sgd_rig.h"
@@ -205,6 +206,26 @@ TEST(SyncSgd, OverlappedExchangesStartBeforeBackwardEnds) {
   });
 }
 
+TEST(SyncSgd, AMeasuredWaitIsTheDelayOfTheLastRankAndChangesNoBit) {
+  for (const char* sparsifier : {"dense", "topk", "dgc", "hierarchical", "bsp"})
+    run_ranks(3, [&](Context& ctx, Communicator& comm) {
+      SgdConfig config{.sparsifier = sparsifier};
+      SgdRig plain(ctx, comm, 1000, config);
+      config.measure_wait = true;
+      SgdRig measured(ctx, comm, 1000, config);
+      const StepInput input{.density = 0.01};
+      EXPECT_EQ(plain.step(wide(), input).sec_wait, 0);
+      constexpr double kDelay = 0.05;
+      barrier(ctx, comm);
+      if (comm.rank() == 1) std::this_thread::sleep_for(std::chrono::duration<double>(kDelay));
+      const StepReport report = measured.step(wide(), input);
+      EXPECT_TRUE(same_bits(plain.arena.values(), measured.arena.values())) << sparsifier;
+      EXPECT_GE(report.sec_exchange, report.sec_wait);
+      if (comm.rank() == 1) return;
+      EXPECT_GE(report.sec_wait, 0.8 * kDelay) << sparsifier;
+    });
+}
+
 TEST(SyncSgd, LayerScopeSelectsFromEachTensorByItself) {
   run_ranks(2, [](Context& ctx, Communicator& comm) {
     SgdRig rig(ctx, comm, 1000, {.sparsifier = "topk", .scope = "layer"});
@@ -227,6 +248,8 @@ TEST(SyncSgd, RefusesPartsThatDoNotFit) {
     refused({.sparsifier = "dense", .selector = "topk"}, "takes no selector (topk)");
     refused({.sparsifier = "dense", .exchange = "allgather"}, "needs a selector");
     refused({.sparsifier = "topk", .overlap = true}, "add --scope layer");
+    refused({.sparsifier = "topk", .scope = "layer", .overlap = true, .measure_wait = true},
+            "do without overlap");
     refused({.sparsifier = "dense", .momentum_before = true}, "dense selects nothing");
     refused({.sparsifier = "topk", .exchange = "algather"}, "nearest is \"allgather\"");
   });
