@@ -119,7 +119,8 @@ class Subject:
 
 def subjects(model, options, python):
     common = ["--model", model, "--batch-size", options.batch_size, "--threads", options.threads,
-              "--steps", options.steps]
+              "--steps", options.steps, "--image-size", options.image_size,
+              "--classes", options.classes]
     device = ["--device", "cuda"] if options.device == "cuda" else []
     ours = [Subject(f"thinwire {precision}", precision,
                     [options.bench, "step", "--precision", precision, *device, *common])
@@ -181,6 +182,9 @@ def main():
     parser.add_argument("--bench", default=ROOT / "build/bin/bench", help="our bench program")
     parser.add_argument("--models", nargs="+", default=["resnet20", "vgg16"], metavar="MODEL")
     parser.add_argument("--batch-size", type=int, default=128)
+    parser.add_argument("--image-size", type=int, default=32,
+                        help="side; for torchvision's networks 224")
+    parser.add_argument("--classes", type=int, default=10)
     parser.add_argument("--device", choices=["cpu", "cuda"], default="cpu")
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--steps", type=int, default=10, help="timed steps a measurement")

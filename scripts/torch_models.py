@@ -1,5 +1,6 @@
 """The peers of models/ in PyTorch: CIFAR ResNets with shortcut A (He et al. 2015), VGG with batch
-norm. Parameter names are those of our safetensors files."""
+norm, and torchvision's networks for photographs. Parameter names are those of our safetensors
+files."""
 
 import torch
 from torch import nn
@@ -11,6 +12,7 @@ VGG_PLANS = {
     "vgg16": "64 64 M 128 128 M 256 256 256 M 512 512 512 M 512 512 512 M",
     "vgg19": "64 64 M 128 128 M 256 256 256 256 M 512 512 512 512 M 512 512 512 512 M",
 }
+PHOTOGRAPH_MODELS = {"resnet18", "resnet34", "resnet50", "resnet101", "resnet152", "alexnet"}
 
 
 class BasicBlock(nn.Module):
@@ -74,8 +76,13 @@ class Vgg(nn.Module):
         return self.classifier(torch.flatten(self.features(x), 1))
 
 
-def build(name):
-    """resnet20, 32, 44, 56, 110; vgg11, 13, 16, 19."""
+def build(name, classes=10):
+    """resnet20, 32, 44, 56, 110; vgg11, 13, 16, 19; torchvision's: resnet18, 34, 50, 101, 152,
+    alexnet, vgg*_imagenet, vgg*_bn_imagenet."""
+    if name in PHOTOGRAPH_MODELS or name.endswith("_imagenet"):
+        import torchvision  # the others do without it
+        return torchvision.models.get_model(name.removesuffix("_imagenet"), weights=None,
+                                            num_classes=classes)
     if name.startswith("resnet"):
         return ResNet(int(name[len("resnet"):]))
     return Vgg(VGG_PLANS[name])

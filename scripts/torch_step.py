@@ -34,6 +34,8 @@ def main():
     parser.add_argument("--channels-last", action="store_true")
     parser.add_argument("--compile", action="store_true")
     parser.add_argument("--batch-size", type=int, default=128)
+    parser.add_argument("--image-size", type=int, default=32)
+    parser.add_argument("--classes", type=int, default=10)
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--steps", type=int, default=10)
     parser.add_argument("--warmup", type=int, default=3)
@@ -45,9 +47,10 @@ def main():
     torch.backends.cudnn.benchmark = True
     torch.backends.cudnn.allow_tf32 = options.precision == "tf32"
     torch.backends.cuda.matmul.allow_tf32 = options.precision == "tf32"
-    model = torch_models.build(options.model).train().to(options.device)
-    images = torch.randn(options.batch_size, 3, 32, 32, device=options.device)
-    labels = torch.randint(0, 10, (options.batch_size,), device=options.device)
+    model = torch_models.build(options.model, options.classes).train().to(options.device)
+    side, batch = options.image_size, options.batch_size
+    images = torch.randn(batch, 3, side, side, device=options.device)
+    labels = torch.randint(0, options.classes, (batch,), device=options.device)
     if options.channels_last:
         model = model.to(memory_format=torch.channels_last)
         images = images.to(memory_format=torch.channels_last)
