@@ -73,8 +73,8 @@ Known measured(Communicator& comm, const AdviseConfig& config, Model& model, Con
                                           .density = config.density,
                                           .steps = config.steps,
                                           .settings = config.settings});
-  if (config.compute == 0) known.local = local;
-  if (config.compute > 0) known.local.step = local.step;
+  if (config.compute == 0) known.local.compute = local.compute;
+  known.local.step = local.step;
   const Wire additions = measure_additions(ctx, comm, model.arena().size(), config.density);
   if (config.gamma == 0) known.wire.gamma = additions.gamma;
   if (config.merge == 0) known.wire.merge = additions.merge;

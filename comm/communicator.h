@@ -67,8 +67,9 @@ class Communicator {
   /// Messages this rank has sent so far.
   uint64_t messages_sent() const { return messages_sent_; }
 
-  /// Tells the other ranks that this one gives up, so that none waits for it for ever.
-  virtual void abort(const char* reason) = 0;
+  /// Tells the other ranks that this one gives up, so that none waits for it for ever. Processes
+  /// end with `code`.
+  virtual void abort(const char* reason, int code = 1) = 0;
   /// Throws when another rank is known to have given up; for who waits elsewhere meanwhile.
   virtual void expect_company() const {}
 

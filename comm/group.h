@@ -18,7 +18,7 @@ class Group : public Communicator {
   int size() const override { return static_cast<int>(members_.size()); }
   const char* transport() const override { return parent_.transport(); }
   double now() const override { return parent_.now(); }
-  void abort(const char* reason) override { parent_.abort(reason); }
+  void abort(const char* reason, int code) override { parent_.abort(reason, code); }
   void expect_company() const override { parent_.expect_company(); }
   int gpu() const override { return parent_.gpu(); }
 

@@ -44,7 +44,7 @@ class LinkCommunicator : public Communicator {
   int size() const override { return inner_.size(); }
   const char* transport() const override { return transport_.c_str(); }
   double now() const override { return clock_->now(); }
-  void abort(const char* reason) override { inner_.abort(reason); }
+  void abort(const char* reason, int code) override { inner_.abort(reason, code); }
   void expect_company() const override { inner_.expect_company(); }
   int gpu() const override { return inner_.gpu(); }
 

@@ -8,7 +8,7 @@ class SelfCommunicator : public Communicator {
   int rank() const override { return 0; }
   int size() const override { return 1; }
   const char* transport() const override { return "self"; }
-  void abort(const char*) override {}
+  void abort(const char*, int) override {}
 
  protected:
   // nobody to talk to: collectives never get here with one rank

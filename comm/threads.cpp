@@ -193,7 +193,7 @@ class ThreadCommunicator : public Communicator {
   int rank() const override { return rank_; }
   int size() const override { return hub_.ranks(); }
   const char* transport() const override { return "threads"; }
-  void abort(const char* reason) override { hub_.abort(rank_, reason, timeout()); }
+  void abort(const char* reason, int) override { hub_.abort(rank_, reason, timeout()); }
   void expect_company() const override { hub_.expect_company(rank_); }
 
  protected:

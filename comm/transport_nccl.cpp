@@ -38,8 +38,8 @@ class NcclCommunicator : public SizedCommunicator, public NativeCollectives {
   const char* transport() const override { return "nccl"; }
   int gpu() const override { return gpu_; }
   NativeCollectives* native() override { return this; }
-  void abort(const char* reason) override {
-    lengths_.abort(reason);
+  void abort(const char* reason, int code) override {
+    lengths_.abort(reason, code);
     nccl_->abort();
   }
 

@@ -27,6 +27,8 @@ class Dataset {
   /// Sample ids in the order in which they are stored, if reading in that order is faster; else
   /// empty.
   virtual std::span<const uint32_t> storage_order() const { return {}; }
+  /// A hint: samples [begin, end) of the storage order are wanted soon. Does not wait for them.
+  virtual void will_need(size_t /*begin*/, size_t /*end*/) const {}
   /// What went wrong with samples that were skipped, since the last call: one line each.
   virtual std::vector<std::string> take_complaints() const { return {}; }
 

@@ -14,8 +14,11 @@ namespace tw {
 namespace {
 
 constexpr double kMostPixels = 1 << 27;
+/// An image that comes in several scans is collected whole before its first pixel is made.
+constexpr double kMostCollected = 512 << 20;
 /// A small progressive file can ask for any number of passes over a large image.
 constexpr int kMostScans = 200;
+constexpr double kMostScanned = 0x1p31;  ///< pixels, in all scans together
 
 /// The way out of libjpeg, which its client_data points to.
 struct Exit {
@@ -57,11 +60,26 @@ void on_message(j_common_ptr info, int level) {
   if (level < 0 && !harmless) leave(info);
 }
 
-void on_progress(j_common_ptr info) {
-  if (reinterpret_cast<j_decompress_ptr>(info)->input_scan_number <= kMostScans) return;
+double pixels_of(const jpeg_decompress_struct& info) {
+  return static_cast<double>(info.image_width) * info.image_height;
+}
+
+void on_progress(j_common_ptr common) {
+  const auto* info = reinterpret_cast<j_decompress_ptr>(common);
+  const double most = std::min<double>(kMostScans, kMostScanned / pixels_of(*info));
+  if (info->input_scan_number <= most) return;
   auto* exit = static_cast<Exit*>(info->client_data);
-  std::snprintf(exit->message, JMSG_LENGTH_MAX, "more than %d scans", kMostScans);
+  std::snprintf(exit->message, JMSG_LENGTH_MAX, "more than %.0f scans of %u x %u pixels",
+                std::floor(most), info->image_width, info->image_height);
   std::longjmp(exit->jump, 1);
+}
+
+/// Bytes of the coefficients that are collected from several scans.
+double collected(const jpeg_decompress_struct& info) {
+  double blocks = 0;
+  for (const auto& part : std::span(info.comp_info, static_cast<size_t>(info.num_components)))
+    blocks += static_cast<double>(part.width_in_blocks) * part.height_in_blocks;
+  return blocks * sizeof(JBLOCK);
 }
 
 void ignore_text(j_common_ptr) {}
@@ -166,13 +184,14 @@ JpegDecoder::Size JpegDecoder::open(std::span<const std::byte> file) {
   jpeg_abort_decompress(&state_->info);  // a file that was opened and never decoded
   const auto* bytes = reinterpret_cast<const unsigned char*>(file.data());
   if (!state_->read_header(bytes, static_cast<unsigned long>(file.size()))) state_->give_up();
-  const double pixels = static_cast<double>(state_->info.image_width) * state_->info.image_height;
-  if (pixels > kMostPixels) {
-    jpeg_abort_decompress(&state_->info);
-    fail<JpegError>("{} x {} pixels; at most {:.0f} in all", state_->info.image_width,
-                    state_->info.image_height, kMostPixels);
-  }
-  return {static_cast<int>(state_->info.image_width), static_cast<int>(state_->info.image_height)};
+  const jpeg_decompress_struct& info = state_->info;
+  check<JpegError>(pixels_of(info) <= kMostPixels, "{} x {} pixels; at most {:.0f} in all",
+                   info.image_width, info.image_height, kMostPixels);
+  const bool fits = !jpeg_has_multiple_scans(&state_->info) || collected(info) <= kMostCollected;
+  check<JpegError>(fits, "{} x {} pixels in several scans, which take {:.0f} MiB; at most {:.0f}",
+                   info.image_width, info.image_height, collected(info) / 0x1p20,
+                   kMostCollected / 0x1p20);
+  return {static_cast<int>(info.image_width), static_cast<int>(info.image_height)};
 }
 
 Picture JpegDecoder::decode(const Box& part, int width, int height) {

@@ -40,7 +40,7 @@ class JpegDecoder {
     int width = 0, height = 0;
   };
   /// Reads the header; `file` must stay valid until decode() is done. JpegError when this is no
-  /// whole JPEG file, or one of more than 2^27 pixels.
+  /// whole JPEG file, or one of more than 2^27 pixels, or in scans that fill more than 512 MiB.
   Size open(std::span<const std::byte> file);
   /// Decodes what lies under `part` of the open file (inside the image), at 1/1, 1/2, 1/4 or 1/8 of
   /// its size: the smallest that leaves the part at least `width` x `height` pixels, if any does.

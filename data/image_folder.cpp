@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cctype>
 #include <cerrno>
 #include <cstring>
 
@@ -14,17 +15,27 @@ namespace fs = std::filesystem;
 
 namespace {
 
-/// The entries of a folder by name: folders, or all else.
+/// The entries of a folder by name: folders, or all else. What cannot be looked at is no folder.
 std::vector<std::string> entries(const fs::path& folder, bool folders) {
   std::vector<std::string> names;
   std::error_code error;
   for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error)) {
     const std::string name = it->path().filename().string();
-    if (!name.starts_with('.') && it->is_directory() == folders) names.push_back(name);
+    std::error_code ignored;
+    if (!name.starts_with('.') && it->is_directory(ignored) == folders) names.push_back(name);
   }
   check(!error, "[imagefolder] cannot read the folder {}: {}", folder.string(), error.message());
   std::ranges::sort(names);
   return names;
+}
+
+/// Whether a file is called as images are.
+bool named_like_an_image(const std::string& file) {
+  std::string extension = fs::path(file).extension().string();
+  for (char& c : extension) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  constexpr std::string_view kKnown[] = {".jpeg", ".jpg", ".png",  ".bmp",
+                                         ".gif",  ".tif", ".tiff", ".webp"};
+  return std::ranges::find(kKnown, extension) != std::end(kKnown);
 }
 
 /// Closes what it was given.
@@ -44,14 +55,16 @@ ImageFolder::ImageFolder(const fs::path& folder) : folder_(folder) {
         "val/<class>/*.JPEG below the data folder",
         folder.string());
   classes_ = entries(folder, true);
-  if (classes_.empty()) {
-    const size_t files = entries(folder, false).size();
-    check(files == 0,
-          "[imagefolder] {} holds {} files and no class folders; sort them into one folder a "
-          "class, as in train (for ImageNet's validation images: scripts/sort_imagenet_val.sh)",
-          folder.string(), files);
-    fail("[imagefolder] {} holds 0 images: it is empty", folder.string());
-  }
+  auto loose = entries(folder, false);
+  std::erase_if(loose, [](const std::string& file) { return !named_like_an_image(file); });
+  if (!loose.empty())
+    fail(
+        "[imagefolder] {} holds {} images outside of class folders, {} first; sort them into one "
+        "folder a class, as in train (for ImageNet's validation images: "
+        "scripts/sort_imagenet_val.sh)",
+        folder.string(), loose.size(), loose.front());
+  check(!classes_.empty(), "[imagefolder] {} holds 0 images: there are no class folders in it",
+        folder.string());
   for (size_t c = 0; c < classes_.size(); ++c) add_class(c);
 }
 
@@ -76,11 +89,13 @@ std::string ImageFolder::name(size_t i) const { return (folder_ / relative_name(
 
 std::span<const std::byte> ImageFolder::read(size_t i, std::vector<std::byte>& buffer) const {
   const std::string path = name(i);
-  const OpenFile file{::open(path.c_str(), O_RDONLY | O_CLOEXEC)};
+  // non-blocking: a pipe would be waited for here, before it can be seen to be one
+  const OpenFile file{::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)};
   struct stat status {};
   check<JpegError>(file.descriptor >= 0 && ::fstat(file.descriptor, &status) == 0,
                    "cannot be read: {}", std::strerror(errno));
   check<JpegError>(S_ISREG(status.st_mode), "not a file");
+  check_jpeg_bytes(static_cast<uint64_t>(status.st_size));
   const auto size = static_cast<size_t>(status.st_size);
   if (buffer.size() < size) buffer.resize(size);
   size_t done = 0;
@@ -92,6 +107,10 @@ std::span<const std::byte> ImageFolder::read(size_t i, std::vector<std::byte>& b
     done += static_cast<size_t>(got);
   }
   return {buffer.data(), size};
+}
+
+void check_jpeg_bytes(uint64_t bytes) {
+  check<JpegError>(bytes <= kMostJpegBytes, "{} bytes; at most {}", bytes, kMostJpegBytes);
 }
 
 ImageFolders open_image_folders(const fs::path& dir) {

@@ -8,10 +8,11 @@
 namespace tw {
 
 /// Classes are numbered in the order of their names, files in the order of theirs within a class,
-/// byte by byte: the same everywhere. Files whose names begin with a dot are passed over.
+/// byte by byte: the same everywhere. Files whose names begin with a dot are passed over, and so
+/// are those beside the classes that have no extension of an image.
 class ImageFolder : public JpegSource {
  public:
-  /// UserError when there is no such folder, no class in it, a class without files, or files that
+  /// UserError when there is no such folder, no class in it, a class without files, or images that
   /// lie beside the classes.
   explicit ImageFolder(const std::filesystem::path& folder);
 
@@ -33,6 +34,11 @@ class ImageFolder : public JpegSource {
   std::vector<uint64_t> name_ends_;  // in names_, which holds a million names in one block
   std::string names_;
 };
+
+/// A larger file is no photograph, and would fill the memory of every thread that reads it.
+inline constexpr uint64_t kMostJpegBytes = uint64_t{256} << 20;
+/// JpegError for a file of more.
+void check_jpeg_bytes(uint64_t bytes);
 
 /// The folders train and val below `dir`, which must hold the same classes.
 struct ImageFolders {

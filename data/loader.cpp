@@ -9,41 +9,10 @@
 #include <vector>
 
 #include "engine/buffer.h"
-#include "engine/rng.h"
 
 namespace tw {
 
 namespace {
-
-/// Fisher-Yates with numbers from (seed, epoch) alone: the same order on every rank.
-void shuffle(std::vector<uint32_t>& order, uint64_t seed, uint32_t epoch) {
-  std::iota(order.begin(), order.end(), 0u);
-  const Philox random(seed, Purpose::shuffle, epoch);
-  for (size_t i = order.size(); i > 1; --i)
-    std::swap(order[i - 1], order[below(random(i)[0], static_cast<uint32_t>(i))]);
-}
-
-/// Draws whole shards one after the other, and the samples within each.
-void shuffle_shards(std::vector<uint32_t>& order, std::span<const uint32_t> stored, uint64_t seed,
-                    uint32_t epoch) {
-  constexpr size_t kShard = 1024;
-  const size_t shards = (stored.size() + kShard - 1) / kShard;
-  std::vector<uint32_t> sequence(shards);
-  shuffle(sequence, seed, epoch);
-  const Philox random(seed, Purpose::shuffle, epoch);
-  order.clear();
-  for (const uint32_t shard : sequence) {
-    const size_t first = shard * kShard, length = std::min(kShard, stored.size() - first);
-    const size_t begin = order.size();
-    const auto samples = stored.subspan(first, length);
-    order.insert(order.end(), samples.begin(), samples.end());
-    for (size_t i = length; i > 1; --i) {
-      const uint64_t id = (uint64_t{1} << 32) + begin + i;  // no number that the shards had
-      std::swap(order[begin + i - 1],
-                order[begin + below(random(id)[0], static_cast<uint32_t>(i))]);
-    }
-  }
-}
 
 /// Samples that a thread prepares at a time: several threads share a batch.
 constexpr size_t kPart = 16;
@@ -68,11 +37,17 @@ class Loader::Impl {
   const Batch& next();
 
  private:
+  /// Samples of all ranks before `batch`.
+  size_t samples_before(int64_t batch) const {
+    return static_cast<size_t>(batch * config_.ranks * config_.batch);
+  }
   Slot& slot(int64_t sequence) { return ring_[static_cast<size_t>(sequence) % ring_.size()]; }
   void fill(const Slot& slot, int64_t batch, size_t part, std::vector<uint8_t>& raw) const;
   std::exception_ptr prepare(const Slot& slot, int64_t batch, size_t part,
                              std::vector<uint8_t>& raw) const;
   void work();
+  std::span<const ShardOrder::Shard> due_shards(int64_t batch);
+  void announce(std::span<const ShardOrder::Shard> shards) const;
   bool ready(int64_t sequence) { return sequence < claimed_ && slot(sequence).parts_left == 0; }
 
   const std::shared_ptr<const Dataset> dataset_;
@@ -80,6 +55,7 @@ class Loader::Impl {
   const size_t pixels_;  // bytes of one image
   const size_t parts_;   // of a batch
   std::vector<uint32_t> order_;
+  std::vector<ShardOrder::Shard> shards_;  // of the order, if it has any
   std::vector<Slot> ring_;
   std::vector<uint8_t> raw_;
   uint32_t epoch_ = 0;
@@ -92,6 +68,7 @@ class Loader::Impl {
   size_t part_ = 0;       // next part of the sequence before it; parts_: all are given out
   int64_t consumed_ = 0;  // next sequence to hand out
   int64_t end_ = 0, shift_ = 0;
+  size_t announced_ = 0;  // shards that the data set knows of
   int busy_ = 0;
   bool stop_ = false;
   std::vector<std::thread> threads_;
@@ -150,10 +127,16 @@ void Loader::Impl::start(uint32_t epoch, int64_t first) {
   done_.wait(lock, [this] { return busy_ == 0; });
   epoch_ = epoch;
   const std::span<const uint32_t> stored = dataset_->storage_order();
-  if (config_.training && config_.shuffle_shards && !stored.empty())
-    shuffle_shards(order_, stored, config_.seed, epoch);
-  else if (config_.training)
-    shuffle(order_, config_.seed, epoch);
+  if (config_.training && config_.shuffle_shards && !stored.empty()) {
+    ShardOrder drawn = shard_order(stored, config_.seed, epoch);
+    order_ = std::move(drawn.ids);
+    shards_ = std::move(drawn.shards);
+    const auto after =
+        std::ranges::upper_bound(shards_, samples_before(first), {}, &ShardOrder::Shard::first);
+    announced_ = static_cast<size_t>(after - shards_.begin()) - 1;  // those before are not read
+  } else if (config_.training) {
+    order_ = shuffled_order(dataset_->size(), config_.seed, epoch);
+  }
   claimed_ = consumed_;
   shift_ = first - consumed_;
   end_ = consumed_ + batches() - first;
@@ -168,6 +151,7 @@ const Batch& Loader::Impl::next() {
   if (threads_.empty()) {
     claimed_ = consumed_ + 1;
     taken.error = nullptr;
+    announce(due_shards(consumed_ + shift_));
     for (size_t part = 0; part < parts_ && !taken.error; ++part)
       taken.error = prepare(taken, consumed_ + shift_, part, raw_);
   } else {
@@ -190,11 +174,13 @@ void Loader::Impl::work() {
   while (true) {
     work_.wait(lock, [&] { return stop_ || part_ < parts_ || room(); });
     if (stop_) return;
+    std::span<const ShardOrder::Shard> due;
     if (part_ == parts_) {
       Slot& next = slot(claimed_++);
       next.parts_left = parts_;
       next.error = nullptr;
       part_ = 0;
+      due = due_shards(claimed_ - 1 + shift_);
       work_.notify_all();  // the other parts
     }
     Slot& mine = slot(claimed_ - 1);
@@ -202,6 +188,7 @@ void Loader::Impl::work() {
     const size_t part = part_++;
     ++busy_;
     lock.unlock();
+    announce(due);
     const std::exception_ptr error = prepare(mine, batch, part, raw);
     lock.lock();
     if (error) mine.error = error;
@@ -209,6 +196,19 @@ void Loader::Impl::work() {
     --busy_;
     done_.notify_all();
   }
+}
+
+/// The shards nobody was told of that `batch` enters, and the one behind them: it is read while
+/// this one is decoded.
+std::span<const ShardOrder::Shard> Loader::Impl::due_shards(int64_t batch) {
+  const size_t begin = announced_, end = samples_before(batch + 1);
+  while (announced_ < shards_.size() && (announced_ == 0 || shards_[announced_ - 1].first < end))
+    ++announced_;
+  return std::span(shards_).subspan(begin, announced_ - begin);
+}
+
+void Loader::Impl::announce(std::span<const ShardOrder::Shard> shards) const {
+  for (const ShardOrder::Shard& shard : shards) dataset_->will_need(shard.begin, shard.end);
 }
 
 /// Fills a part of a slot; what goes wrong is kept for the caller of next().
@@ -226,7 +226,7 @@ void Loader::Impl::fill(const Slot& slot, int64_t batch, size_t part,
                         std::vector<uint8_t>& raw) const {
   const auto images = slot.batch.images.as<uint8_t>();
   const auto labels = slot.batch.labels.as<int32_t>();
-  const size_t first = static_cast<size_t>((batch * config_.ranks + config_.rank) * config_.batch);
+  const size_t first = samples_before(batch) + static_cast<size_t>(config_.rank * config_.batch);
   const size_t end = std::min(labels.size(), (part + 1) * kPart);
   for (size_t i = part * kPart; i < end; ++i) {
     const std::span<uint8_t> image = images.subspan(i * pixels_, pixels_);
@@ -239,12 +239,6 @@ void Loader::Impl::fill(const Slot& slot, int64_t batch, size_t part,
       labels[i] = dataset_->get(id, image);
     }
   }
-}
-
-std::vector<uint32_t> shuffled_order(size_t n, uint64_t seed, uint32_t epoch) {
-  std::vector<uint32_t> order(n);
-  shuffle(order, seed, epoch);
-  return order;
 }
 
 Loader::Loader(std::shared_ptr<const Dataset> dataset, const LoaderConfig& config)

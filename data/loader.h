@@ -5,9 +5,9 @@
 
 #include <cstdint>
 #include <memory>
-#include <vector>
 
 #include "data/dataset.h"
+#include "data/order.h"
 #include "engine/tensor.h"
 
 namespace tw {
@@ -20,8 +20,8 @@ struct LoaderConfig {
   int threads = 1;
   int prefetch = 2;             ///< batches prepared ahead
   Device device = Device::cpu;  ///< that batches are copied to: their memory is pinned for it
-  /// Walk data sets that have a storage order in it, shard by shard: a sequence of shards is drawn,
-  /// and within each a sequence of samples. Else every order of all samples is as likely.
+  /// Walk data sets that have a storage order in it, shard by shard (shard_order), and tell them
+  /// which shard comes next. Else every order of all samples is as likely.
   bool shuffle_shards = false;
 };
 
@@ -30,9 +30,6 @@ struct Batch {
   Tensor images;  ///< u8 [N,H,W,C]
   Tensor labels;  ///< i32 [N]; -1 marks padding
 };
-
-/// The order in which `epoch` visits n samples, each as likely as any other.
-std::vector<uint32_t> shuffled_order(size_t n, uint64_t seed, uint32_t epoch);
 
 class Loader {
  public:

@@ -23,6 +23,7 @@ class JpegSource {
   /// be had as they were written.
   virtual std::span<const std::byte> read(size_t i, std::vector<std::byte>& buffer) const = 0;
   virtual std::span<const uint32_t> storage_order() const { return {}; }
+  virtual void will_need(size_t /*begin*/, size_t /*end*/) const {}
 };
 
 struct JpegOptions {
@@ -43,6 +44,7 @@ class JpegDataset : public Dataset {
   int32_t get_augmented(size_t i, uint64_t seed, uint32_t epoch, std::span<uint8_t> raw,
                         std::span<uint8_t> pixels) const override;
   std::span<const uint32_t> storage_order() const override { return source_->storage_order(); }
+  void will_need(size_t begin, size_t end) const override { source_->will_need(begin, end); }
   std::vector<std::string> take_complaints() const override;
 
  private:

@@ -109,6 +109,14 @@ std::vector<uint32_t> RecordFile::storage_order(size_t begin, size_t end) const 
   return order;
 }
 
+void RecordFile::will_need(size_t first, size_t last) const {
+  // one call reads no more than the kernel's read-ahead window, which is 128 KiB unless changed
+  constexpr size_t kWindow = size_t{128} << 10;
+  const size_t end = samples_[last].offset + samples_[last].bytes;
+  for (size_t at = samples_[first].offset / kWindow * kWindow; at < end; at += kWindow)
+    ::madvise(const_cast<std::byte*>(&bytes_[at]), std::min(kWindow, end - at), MADV_WILLNEED);
+}
+
 namespace {
 
 class RecordSource : public JpegSource {
@@ -124,6 +132,9 @@ class RecordSource : public JpegSource {
     return file_->read(begin_ + i);
   }
   std::span<const uint32_t> storage_order() const override { return order_; }
+  void will_need(size_t begin, size_t end) const override {
+    file_->will_need(begin_ + order_[begin], begin_ + order_[end - 1]);
+  }
 
  private:
   std::shared_ptr<const RecordFile> file_;

@@ -5,7 +5,9 @@
 //   index    JSON (classes, counts, what was done), then 32 bytes a sample, then the names
 //
 // Every sample has a checksum, verified when it is read. Sample ids are those of the folder, so a
-// run on the file gives the same bits as one on the folder it was made of.
+// run on the file gives the same bits as one on the folder it was made of, unless images were
+// shrunk or left out: those behind one that was left out have other ids, so another order and other
+// crops.
 #pragma once
 
 #include <filesystem>
@@ -56,6 +58,8 @@ class RecordFile {
   std::span<const std::byte> read(size_t i) const;
   /// Sample numbers [begin, end) by their place in the file.
   std::vector<uint32_t> storage_order(size_t begin, size_t end) const;
+  /// Has what lies in the file from sample `first` to sample `last` read, without waiting for it.
+  void will_need(size_t first, size_t last) const;
 
   /// An entry of the index as it lies in the file, little-endian.
   struct Sample {

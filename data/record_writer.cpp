@@ -19,6 +19,8 @@ namespace tw {
 
 namespace {
 
+static_assert(kMostJpegBytes <= UINT32_MAX, "the index has 32 bits for the size of a sample");
+
 /// A file that has been read and decoded once; without bytes: damaged, and why.
 struct Packed {
   std::vector<std::byte> bytes;
@@ -48,6 +50,7 @@ Packed pack_one(const ImageFolder& folder, size_t i, const PackOptions& options,
     std::vector<uint8_t> pixels(static_cast<size_t>(width) * static_cast<size_t>(height) * 3);
     resampler.run(picture, width, height, false, pixels);
     packed.bytes = encode_jpeg(pixels, width, height, static_cast<int>(options.quality));
+    check_jpeg_bytes(packed.bytes.size());
     packed.resized = true;
   } catch (const JpegError& error) {
     packed.bytes.clear();

@@ -14,6 +14,12 @@ class UserError : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
+/// The same, found by one rank while the others wait for it (a damaged file): it ends all.
+class LoneUserError : public UserError {
+ public:
+  using UserError::UserError;
+};
+
 /// A fault while running (NaN, dead rank, full disk): a line that names the rank, exit code 1.
 class Fault : public std::runtime_error {
  public:

@@ -7,6 +7,7 @@
 #include "engine/error.h"
 #include "engine/file.h"
 #include "engine/hash.h"
+#include "engine/json.h"
 
 namespace tw {
 
@@ -30,7 +31,7 @@ std::vector<uint64_t> sizes(const std::string& place, const Json& entry, const c
   const bool valid = list.is_array() && std::ranges::all_of(list, [](const Json& item) {
                        return item.is_number_unsigned();
                      });
-  check(valid, "{}: its {} is {}", place, key, list.dump());
+  if (!valid) fail("{}: its {} is {:.200}", place, key, list.dump());
   return list.get<std::vector<uint64_t>>();
 }
 
@@ -151,7 +152,7 @@ SafetensorsReader::SafetensorsReader(const std::filesystem::path& path)
   std::byte* data = bytes_.data() + sizeof length + length;
   const size_t size = bytes_.size() - sizeof length - length;
   try {
-    Json header = Json::parse(text, text + length);
+    Json header = parse_json<Json>({text, length}, place + ": damaged header");
     check(header.is_object(), "{}: the header is not a JSON object", place);
     std::vector<Extent> extents;
     for (const auto& [key, entry] : header.items()) {

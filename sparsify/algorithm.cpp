@@ -26,8 +26,6 @@ Algorithm resolve_algorithm(Context& ctx, const SgdConfig& config, const Setting
   algorithm.momentum_before = config.momentum_before.value_or(algorithm.momentum_before);
   check(!config.overlap || algorithm.scope == Scope::layer,
         "[train] overlap needs slices that are ready before backward ends; add --scope layer");
-  check(!config.overlap || !config.measure_wait,
-        "[train] measure-wait lets ranks meet before they exchange; do without overlap");
   const bool selects = !algorithm.selector.empty();
   const auto selector =
       selects ? selectors().find(algorithm.selector).factory(ctx, settings, {}) : nullptr;

@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 
+#include "comm/communicator.h"
 #include "engine/context.h"
 #include "engine/registry.h"
 
@@ -44,7 +45,9 @@ struct SgdConfig {
   std::optional<bool> momentum_before{};  ///< momentum correction
   size_t bucket_bytes = size_t{1} << 20;  ///< layer scope: neighbouring tensors travel together
   bool overlap = false;                   ///< exchanges run while backward goes on
-  bool measure_wait = false;              ///< ranks meet before they exchange; not with overlap
+  /// Ranks of this one meet before they exchange, so that waiting can be told from exchanging; not
+  /// with overlap.
+  Communicator* meeting = nullptr;
   uint64_t seed = 1;
 };
 

@@ -64,11 +64,12 @@ class OkTopk : public Exchange {
     follow_local(mine, step.k);
     put_back_.rounding(ctx, wire_, mine, step.residual);
     if (exact_) agree_on_regions(ctx, comm, mine, d);
-    // regions are seldom even: what is more than this costs another message, room costs nothing
-    const size_t usual = std::min(2 * step.k, d);
-    reduce_to_owners(ctx, comm, mine.view(), usual, d);
+    // a rank's entries may lie close together: only all of them fit in any case
+    reduce_to_owners(ctx, comm, mine.view(), std::min(2 * step.k, d), d);
 
     choose();
+    // the sums of all regions have room for each rank's at once
+    const size_t usual = std::min(4 * step.k / static_cast<size_t>(comm.size()) + 1024, d);
     const auto parts = gathered_.gather(ctx, comm, chosen_.view(), usual, d, control);
     load_ += gathered_.load();
     if (control.nonfinite_rank >= 0) return;

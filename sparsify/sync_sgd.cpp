@@ -174,8 +174,8 @@ void SyncSgd::run(Context& ctx, Part& part) {
 
 /// Whoever comes before the last waits here, and not in the exchange.
 void SyncSgd::meet(Context& ctx, Stopwatch& clock) {
-  if (!config_.measure_wait) return;
-  barrier(ctx, comm_);
+  if (!config_.meeting) return;
+  barrier(ctx, *config_.meeting);
   const double seconds = clock.lap();
   report_.sec_wait += seconds;
   report_.sec_exchange += seconds;

@@ -30,7 +30,7 @@ struct StepInput {
 /// What one step cost and did on this rank.
 struct StepReport {
   double sec_select = 0, sec_exchange = 0, sec_update = 0;
-  double sec_wait = 0;  ///< of sec_exchange, until all ranks had come; only with measure_wait
+  double sec_wait = 0;  ///< of sec_exchange, until all ranks had come; only with a meeting
   uint64_t bytes_sent = 0;
   size_t nnz = 0;     ///< entries this rank sent; d for dense
   size_t k = 0;       ///< entries asked for; d for dense

@@ -6,6 +6,7 @@
 
 #include "comm/group.h"
 #include "sparsify/selector.h"
+#include "sparsify/wire.h"
 
 namespace tw {
 
@@ -35,6 +36,16 @@ std::vector<Load> loads_of(const ParameterArena& arena, size_t flat, const Algor
     loads.push_back(load);
   }
   return loads;
+}
+
+/// The wire as entries see it that take another number of bytes than the model's two elements.
+Wire carrying(const Wire& wire, const WireFormat& format, const Load& load) {
+  const auto entries = static_cast<size_t>(load.k);
+  if (entries == 0) return wire;
+  const uint64_t bytes = format.expected_bytes(1, entries, 1, static_cast<size_t>(load.d));
+  Wire other = wire;
+  other.beta *= static_cast<double>(bytes) / (2 * sizeof(float) * load.k);
+  return other;
 }
 
 const Candidate& fastest(const std::vector<Candidate>& all, const Wire& wire, int ranks,
@@ -69,8 +80,10 @@ std::vector<Candidate> candidates(const ParameterArena& arena, size_t flat, doub
                                   const LocalCosts& local, const Settings& settings) {
   std::vector<Candidate> all;
   const DenseCost ring = allreduce_costs().at("ring");
+  Context ctx;
+  const WireFormat format(settings);
   for (const auto& [name, entry] : algorithms().entries()) {
-    const Algorithm& algorithm = entry.factory;
+    const Algorithm algorithm = resolve_algorithm(ctx, {.sparsifier = name}, settings);
     Candidate c{.sparsifier = name,
                 .dense = algorithm.selector.empty(),
                 .compute = local.compute,
@@ -85,22 +98,24 @@ std::vector<Candidate> candidates(const ParameterArena& arena, size_t flat, doub
         all.push_back(c);
       }
     } else if (algorithm.exchange == "root") {
-      c.cost = [](const Wire& w, int ranks, const Load& load) {
-        return reduce_costs().at("lp")(w, ranks, load.d) +
-               broadcast_costs().at("lp")(w, ranks, load.d);
+      const std::string& collective = settings.text("root.collective");
+      c.cost = [reduce = reduce_costs().at(collective),
+                broadcast = broadcast_costs().at(collective)](const Wire& w, int ranks,
+                                                              const Load& load) {
+        return reduce(w, ranks, load.d) + broadcast(w, ranks, load.d);
       };
       all.push_back(c);
     } else if (algorithm.exchange == "hierarchical") {
       const auto between = sparse_costs().at(settings.text("hierarchical.exchange"));
       const int node = static_cast<int>(settings.integer("hierarchical.node"));
-      c.cost = [between, node](const Wire& w, int ranks, const Load& load) {
-        return between(w, NodePlan{ranks, node}.nodes(), load.d, load.k);
+      c.cost = [between, node, format](const Wire& w, int ranks, const Load& load) {
+        return between(carrying(w, format, load), NodePlan{ranks, node}.nodes(), load.d, load.k);
       };
       all.push_back(c);
     } else if (const auto found = sparse_costs().find(algorithm.exchange);
                found != sparse_costs().end()) {
-      c.cost = [ring, cost = found->second](const Wire& w, int ranks, const Load& load) {
-        return (load.k > 0 ? cost(w, ranks, load.d, load.k) : 0) +
+      c.cost = [ring, format, cost = found->second](const Wire& w, int ranks, const Load& load) {
+        return (load.k > 0 ? cost(carrying(w, format, load), ranks, load.d, load.k) : 0) +
                (load.dense > 0 ? ring(w, ranks, load.dense) : 0);
       };
       all.push_back(c);

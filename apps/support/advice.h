@@ -18,7 +18,7 @@ struct StepCosts {
   double exchange = 0;  ///< what the exchange does alone: the sum of the own entries, of the node
 };
 
-/// What an iteration costs on one rank, whatever the number of ranks.
+/// What an iteration costs on each rank, whatever the number of ranks.
 struct LocalCosts {
   double compute = 0;                       ///< seconds of forward and backward
   std::map<std::string, StepCosts> step{};  ///< by algorithm

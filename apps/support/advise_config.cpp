@@ -35,7 +35,7 @@ OptionTable AdviseConfig::table() {
   t.range(0, kMost);
 
   t.add(machine, "simulate", simulate, "measure nothing: needs --compute and the link");
-  t.add(machine, "compute", compute, "seconds of forward, backward, update; 0: measured");
+  t.add(machine, "compute", compute, "seconds of forward and backward; 0: measured");
   t.range(0, kMost);
   t.add(machine, "select", select, "seconds of a selection, with --simulate");
   t.range(0, kMost);

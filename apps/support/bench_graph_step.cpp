@@ -12,7 +12,10 @@ namespace {
 /// Images of random bytes: what they show costs nothing.
 class RandomImages : public Dataset {
  public:
-  RandomImages(size_t size, int64_t class_count) : size_(size) { classes = class_count; }
+  RandomImages(size_t size, int64_t side, int64_t class_count) : size_(size) {
+    image = {side, side, 3};
+    classes = class_count;
+  }
   size_t size() const override { return size_; }
   int32_t get(size_t i, std::span<uint8_t> pixels) const override {
     const Philox philox(1, Purpose::test);
@@ -32,11 +35,13 @@ nlohmann::ordered_json bench_graph_step(const GraphBench& bench) {
   Context ctx(Device::cuda, 1);
   ctx.set_math({.tf32 = bench.precision == "tf32", .deterministic = bench.deterministic});
   const auto chunk = static_cast<int64_t>(Replay::kMost);
-  const RandomImages data(static_cast<size_t>(chunk * bench.batch_size), bench.classes);
-  Model model(bench.model, {.classes = bench.classes});
+  const RandomImages data(static_cast<size_t>(chunk * bench.batch_size), bench.image_size,
+                          bench.classes);
+  Model model(bench.model, {.image = data.image, .classes = bench.classes});
   const Planner::Memory memory =
       model.plan(ctx, {.batch = bench.batch_size,
-                       .activations = bench.precision == "bf16" ? DType::bf16 : DType::f32});
+                       .activations = bench.precision == "bf16" ? DType::bf16 : DType::f32,
+                       .recompute = bench.recompute});
   model.allocate(ctx, 1);
   TrainConfig config;
   config.batch_size = bench.batch_size;

@@ -38,10 +38,12 @@ void run(const StepBench& bench) {
     const auto result = bench_graph_step({.model = bench.model,
                                           .precision = bench.precision,
                                           .batch_size = bench.batch_size,
+                                          .image_size = bench.image_size,
                                           .classes = bench.classes,
                                           .steps = bench.steps,
                                           .warmup = bench.warmup,
-                                          .deterministic = bench.deterministic});
+                                          .deterministic = bench.deterministic,
+                                          .recompute = bench.recompute});
     fmt::print("{}\n", result.dump());
     return;
   }

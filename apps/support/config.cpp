@@ -1,7 +1,6 @@
 #include "apps/support/config.h"
 
 #include <filesystem>
-#include <set>
 #include <utility>
 
 #include "apps/support/run_folder.h"
@@ -11,36 +10,13 @@
 #include "data/dataset.h"
 #include "engine/error.h"
 #include "engine/file.h"
+#include "engine/json.h"
 #include "models/model.h"
 #include "sparsify/sync_sgd.h"
 
 namespace tw {
 
 namespace {
-
-Json load_json(const std::filesystem::path& path) {
-  const std::vector<std::byte> bytes = read_file(path);
-  const char* text = reinterpret_cast<const char*>(bytes.data());
-  // of two values for one key the library would take the last and say nothing
-  std::vector<std::set<std::string>> keys;
-  const auto note = [&](int, Json::parse_event_t event, Json& parsed) {
-    if (event == Json::parse_event_t::object_start) keys.emplace_back();
-    if (event == Json::parse_event_t::object_end) keys.pop_back();
-    if (event == Json::parse_event_t::key)
-      check(keys.back().insert(parsed.get<std::string>()).second,
-            "[config] {}: {} stands there twice", path.string(), parsed.dump());
-    return true;
-  };
-  try {
-    return Json::parse(text, text + bytes.size(), note);
-  } catch (const Json::exception& error) {
-    // the library's text is "[its name] parse error at line L, column C: what was expected"
-    const std::string what = error.what();
-    size_t place = what.find("line ");
-    if (place == std::string::npos) place = what.find("] ") + 2;
-    fail("[config] {}: {}", path.string(), what.substr(place));
-  }
-}
 
 /// Keys of config.json that describe the run and are not options.
 constexpr const char* kRunKeys[] = {"set", "run"};
@@ -52,8 +28,9 @@ void forward_allreduce(TrainConfig& config) {
 }
 
 void apply_file(TrainConfig& config, OptionTable& table, const std::filesystem::path& path) {
-  Json file = load_json(path);
   const std::string place = fmt::format("[config] {}", path.string());
+  const std::vector<std::byte> bytes = read_file(path);
+  Json file = parse_json<Json>({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, place);
   check(file.is_object(), "{}: not a JSON object", place);
   if (file.contains("set")) {
     check(file["set"].is_object(), "{}: \"set\" is not an object of key: value", place);
@@ -77,10 +54,12 @@ void check_combinations(const TrainConfig& c) {
   if (!c.resume.empty() && c.resume != "auto") checkpoint_to_resume(c.resume);
   check(!c.eval_only || !c.pretrained.empty() || !c.resume.empty(),
         "[options] eval-only has no weights; name them with --pretrained or --resume");
-  check(c.pretrained.empty() || c.resume.empty(),
+  check(c.pretrained.empty() || c.resume.empty() || c.resume == "auto",
         "[options] pretrained and resume both name weights; give one of them");
   check(!c.overlap || c.analyze_every == 0,
         "[options] analyze-every looks at gradients before any is exchanged; do without overlap");
+  check(!c.overlap || !c.measure_wait,
+        "[options] measure-wait lets ranks meet before they exchange; do without overlap");
   check(!c.nesterov || c.momentum > 0, "[options] nesterov needs a momentum above 0");
   check(c.momentum_correction != "on" || c.momentum > 0,
         "[options] momentum-correction needs a momentum above 0");
@@ -152,7 +131,7 @@ OptionTable TrainConfig::table() {
   t.range(0, 1e6);
   t.add(algorithm, "overlap", overlap, "with layers: exchange while backward goes on");
   t.add(algorithm, "measure-wait", measure_wait,
-        "meet before every exchange, so that sec_wait is no estimate; costs some latencies");
+        "meet before every exchange: sec_exchange less sec_wait is without stragglers");
   t.add(algorithm, "allreduce", allreduce, "dense collective (see --list)");
   t.add(algorithm, "no-error-feedback", no_error_feedback, "drop what was not sent");
 
@@ -251,7 +230,6 @@ SgdConfig TrainConfig::sgd() const {
                                  : std::optional(momentum_correction == "on"),
           .bucket_bytes = static_cast<size_t>(bucket_mib * 1024 * 1024),
           .overlap = overlap,
-          .measure_wait = measure_wait,
           .seed = static_cast<uint64_t>(seed)};
 }
 
@@ -283,6 +261,7 @@ TrainConfig parse_train_config(int argc, char** argv) {
     }
   }
   if (!file.empty()) apply_file(config, table, file);
+  if (continues) config.pretrained.clear();  // what the run began with; its checkpoint is further
   for (const auto& [name, text] : given) {
     if (name == "set")
       config.settings.set_assignment(text);

@@ -21,12 +21,22 @@ StatisticsSwap::~StatisticsSwap() {
   }
 }
 
+std::vector<float> statistics_of_all(Context& host, Communicator& comm, const Model& model,
+                                     bool average) {
+  const HostFloats live = model.arena().host_statistics();
+  const std::span<const float> own = live.span();
+  if (average) return mean_over_ranks(host, comm, own);
+  std::vector<float> of_rank_0(own.begin(), own.end());
+  broadcast(host, comm, 0, std::as_writable_bytes(std::span(of_rank_0)));
+  return of_rank_0;
+}
+
 void take_part(Communicator& comm, Feed& feed, const Model& model) {
   try {
     feed.next(model.images(), model.labels());
   } catch (const UserError& error) {
     if (comm.size() == 1) throw;
-    fail<Fault>("[data] rank {}: {}", comm.rank(), error.what());
+    fail<LoneUserError>("[data] rank {}: {}", comm.rank(), error.what());
   }
 }
 

@@ -7,6 +7,10 @@
 
 namespace tw {
 
+/// The batch-norm statistics that all ranks validate with: their mean, or rank 0's. Collective.
+std::vector<float> statistics_of_all(Context& host, Communicator& comm, const Model& model,
+                                     bool average);
+
 /// Puts other batch-norm statistics into the model while it lives.
 class StatisticsSwap {
  public:
@@ -19,7 +23,7 @@ class StatisticsSwap {
 };
 
 /// The feed's next part, in the model's input. Among several ranks one rank's damaged image is a
-/// Fault, which ends all: they would wait for that rank for ever.
+/// LoneUserError, which ends all: they would wait for that rank for ever.
 void take_part(Communicator& comm, Feed& feed, const Model& model);
 
 /// Loss and accuracy over the whole of `data`'s set, summed over ranks: the same counts for

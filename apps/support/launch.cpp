@@ -49,13 +49,16 @@ int run_program(const std::function<int(Communicator&)>& body) {
     code = body(*world);
   } catch (const HelpText& help) {
     if (!world || world->rank() == 0) fmt::print("{}", help.text);
+  } catch (const LoneUserError& error) {
+    code = report(error, true, 2);
+    if (world) world->abort(error.what(), code);
   } catch (const UserError& error) {
     code = report(error, !world || world->rank() == 0, 2);
   } catch (const SharedFault& error) {
     code = report(error, !world || world->rank() == 0, 1);
   } catch (const std::exception& error) {
     code = report(error, true, 1);
-    if (world) world->abort(error.what());
+    if (world) world->abort(error.what(), code);
   }
   world.reset();
   return mpi ? finish_mpi(code) : code;

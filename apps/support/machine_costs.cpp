@@ -42,6 +42,17 @@ double timed(Context& ctx, Communicator& comm, int64_t rounds, const Body& body)
   return slowest(ctx, comm, median(seconds));
 }
 
+/// The least of each node's ranks, and of these the most: the last node may be a small one.
+double least_in_the_slowest(const std::vector<double>& seconds, const NodePlan& plan) {
+  double most = 0;
+  for (const int leader : plan.leaders()) {
+    double least = seconds[leader];
+    for (const int rank : plan.node_of(leader)) least = std::min(least, seconds[rank]);
+    most = std::max(most, least);
+  }
+  return most;
+}
+
 }  // namespace
 
 LocalCosts measure_local(Context& ctx, Communicator& comm, Model& model,
@@ -66,7 +77,7 @@ LocalCosts measure_local(Context& ctx, Communicator& comm, Model& model,
   for (const auto& [name, algorithm] : algorithms().entries()) {
     const bool in_nodes = algorithm.factory.exchange == "hierarchical";
     SyncSgd sgd(ctx, in_nodes ? node : *alone, model.arena(),
-                {.sparsifier = name, .measure_wait = true}, settings.settings);
+                {.sparsifier = name, .meeting = &comm}, settings.settings);
     std::vector<double> total, exchange;
     for (int64_t step = -1; step < settings.steps; ++step) {
       std::ranges::copy(gradient, g.begin());  // the step leaves its sum there
@@ -79,8 +90,8 @@ LocalCosts measure_local(Context& ctx, Communicator& comm, Model& model,
       total.push_back(watch.total());
       exchange.push_back(report.sec_exchange - report.sec_wait);
     }
-    // who comes last is the one nobody else's work is in the way of
-    const double sum = std::ranges::min(gather(ctx, comm, median(exchange)));
+    const double sum = least_in_the_slowest(gather(ctx, comm, median(exchange)),
+                                            in_nodes ? plan : NodePlan{comm.size(), comm.size()});
     costs.step[name] = {.update = slowest(ctx, comm, median(total)) - sum, .exchange = sum};
   }
   return costs;

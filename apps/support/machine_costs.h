@@ -16,8 +16,9 @@ struct MachineSettings {
 
 /// Seconds of forward and backward of `model` on generated images and, for every registered
 /// algorithm, of everything an optimizer step does at one rank, or in one node with `hierarchical`
-/// (`hierarchical.node` neighbours). All ranks of `comm` compute at the same time, as in training;
-/// the slowest counts. Collective.
+/// (`hierarchical.node` neighbours). All ranks of `comm` compute at the same time, as in training.
+/// The slowest counts; in exchanges, for which all ranks meet, the one that is through first, whose
+/// time is least disturbed by the others'. Collective.
 LocalCosts measure_local(Context& ctx, Communicator& comm, Model& model,
                          const MachineSettings& settings);
 

@@ -189,7 +189,7 @@ OptionTable::Option& OptionTable::find(const std::string& name) {
 
 void OptionTable::apply(Option& option, const Json& value, const std::string& text,
                         const std::string& place) {
-  const std::string what = fmt::format("{} {} is {}", place, option.name, text);
+  const std::string what = fmt::format("{} {} is {:.200}", place, option.name, text);
   check(option.fits(value), "{}; expected {}", what, option.kind);
   if (!option.choices.empty())
     check(std::ranges::find(option.choices, value.get<std::string>()) != option.choices.end(),

@@ -1,6 +1,6 @@
 #include "apps/support/skipped.h"
 
-#include <algorithm>
+#include <sstream>
 
 #include "apps/support/together.h"
 
@@ -12,11 +12,13 @@ void SkippedImages::report(Context& ctx, Communicator& comm, const DataSplit& da
   for (const Dataset* half : {data.train.get(), data.val.get()})
     for (const std::string& line : half->take_complaints())
       mine += fmt::format("skipped {}\n", line);
-  std::string all;
-  for (const std::string& text : gather_texts(ctx, comm, mine)) all += text;
-  if (all.empty()) return;
-  count_ += std::ranges::count(all, '\n');
-  console.line("{}{} damaged images skipped so far", all, count_);
+  std::string fresh;
+  for (const std::string& text : gather_texts(ctx, comm, mine)) {
+    std::istringstream lines(text);
+    for (std::string line; std::getline(lines, line);)
+      if (lines_.insert(line).second) fresh += line + '\n';  // several ranks may meet the same
+  }
+  if (!fresh.empty()) console.line("{}{} damaged images skipped so far", fresh, lines_.size());
 }
 
 }  // namespace tw

@@ -1,6 +1,9 @@
 // Which damaged images a run left out.
 #pragma once
 
+#include <set>
+#include <string>
+
 #include "apps/support/console.h"
 #include "comm/communicator.h"
 #include "data/dataset.h"
@@ -9,12 +12,12 @@ namespace tw {
 
 class SkippedImages {
  public:
-  /// Prints what any rank's data complained of since the last call, one line each, and how many
-  /// there were by now. Collective.
+  /// Prints what the ranks' data complained of and no earlier call printed, one line each, and how
+  /// many there were by now. Collective.
   void report(Context& ctx, Communicator& comm, const DataSplit& data, Console& console);
 
  private:
-  int64_t count_ = 0;
+  std::set<std::string> lines_;
 };
 
 }  // namespace tw

@@ -65,7 +65,9 @@ class Run {
   void close_epoch(bool whole);
   void validate();
   void checkpoint();
-  std::vector<float> statistics();
+  std::vector<float> statistics() {
+    return statistics_of_all(host_, comm_, model_, config_.bn_stats == "average");
+  }
   RunResult evaluate_only();
   RunResult finish(bool stopped);
 
@@ -126,7 +128,8 @@ void Run::prepare() {
   });
 
   const Planner::Memory memory = plan();
-  const SgdConfig sgd = config_.sgd();
+  SgdConfig sgd = config_.sgd();
+  if (config_.measure_wait) sgd.meeting = &comm_;
   report_plan(console_, config_, data_, model_, memory,
               resolve_algorithm(host_, sgd, config_.settings), comm_.size());
   if (config_.dry_run) return;
@@ -150,6 +153,9 @@ void Run::prepare() {
     if (folder_.checkpoint.empty()) return;
     const Resumed resumed = load_checkpoint(comm_, folder_.checkpoint, config_, model_, *sgd_);
     at_ = resumed.position;
+    check(at_.batch <= train_loader_->batches(),
+          "[resume] the checkpoint stands at batch {} of an epoch, which has {} with this data",
+          at_.batch, train_loader_->batches());
     console_.line("resuming {} at step {}{}{}", folder_.checkpoint.string(), at_.step,
                   resumed.notice.empty() ? "" : ": ", resumed.notice);
   });
@@ -324,7 +330,7 @@ void Run::close_epoch(bool whole) {
                      "[train] the validation loss is {} after epoch {}; a smaller --lr may help",
                      val_.loss, epoch);
   if (gradients_) gradients_->write(epoch);
-  if (config_.bad_images == "skip") skipped_.report(host_, comm_, data_, console_);
+  skipped_.report(host_, comm_, data_, console_);
   report_waiting(console_, at_.totals);
   if (whole) {
     ++at_.epoch;
@@ -339,15 +345,6 @@ void Run::validate() {
   val_ = evaluate(ctx_, host_, comm_, model_, *val_loader_);
 }
 
-std::vector<float> Run::statistics() {
-  const HostFloats live = model_.arena().host_statistics();
-  const std::span<const float> own = live.span();
-  if (config_.bn_stats == "average") return mean_over_ranks(host_, comm_, own);
-  std::vector<float> of_rank_0(own.begin(), own.end());
-  broadcast(host_, comm_, 0, std::as_writable_bytes(std::span(of_rank_0)));
-  return of_rank_0;
-}
-
 void Run::checkpoint() {
   log_->flush(host_, comm_);
   save_checkpoint(host_, comm_, folder_.checkpoints(), config_, at_, model_, *sgd_, statistics());
@@ -356,6 +353,7 @@ void Run::checkpoint() {
 RunResult Run::finish(bool stopped) {
   if (stopped || config_.epochs == 0) checkpoint();
   if (!stopped && val_.count == 0) validate();  // there was nothing to train
+  skipped_.report(host_, comm_, data_, console_);
   const StatisticsSwap swap(model_, statistics());
   const RunSummary summary{.result = result_of(val_, stopped),
                            .val_name = data_.val_name,
@@ -369,6 +367,7 @@ RunResult Run::finish(bool stopped) {
 
 RunResult Run::evaluate_only() {
   validate();
+  skipped_.report(host_, comm_, data_, console_);
   const RunResult result = result_of(val_);
   console_.line("top-1 {:.4f}  top-5 {:.4f}  loss {:.4f} on {} ({} images)", result.val_top1,
                 result.val_top5, result.val_loss, data_.val_name, val_.count);

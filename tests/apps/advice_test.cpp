@@ -58,6 +58,20 @@ TEST(Advice, TheOwnSumIsPartOfTheExchange) {
   EXPECT_NEAR(gtopk.seconds(kSlow, 8), 0.5 + 0.01 + 0.02 + 0.0139, 1e-3);
 }
 
+TEST(Advice, FollowsTheSettings) {
+  const auto seconds = [](const char* sparsifier, const char* assignment) {
+    Settings settings = default_settings();
+    if (*assignment != '\0') settings.set_assignment(assignment);
+    return find(candidates(ParameterArena{}, kLength, 0.001, {}, settings), sparsifier)
+        .exchange_seconds({.alpha = 0, .beta = 1e-8}, 8);
+  };
+  EXPECT_NEAR(seconds("topk", "wire.values=bf16") / seconds("topk", ""), 6.0 / 8, 1e-3);
+  EXPECT_NEAR(seconds("gtopk", "wire.values=bf16") / seconds("gtopk", ""), 6.0 / 8, 1e-3);
+  // k values around a ring in place of 7 k entries of twice the length
+  EXPECT_NEAR(seconds("randk", "randk.seed=shared") / seconds("randk", ""), 2 * 7.0 / 8 / 14, 1e-3);
+  EXPECT_GT(seconds("bsp", "root.collective=mst"), 1.5 * seconds("bsp", ""));
+}
+
 TEST(Advice, AtBreakEvenBothTakeAsLong) {
   const std::vector<Candidate> all = example();
   for (const char* name : {"topk", "gtopk"})

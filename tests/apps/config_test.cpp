@@ -100,6 +100,24 @@ TEST(Config, AKeyThatStandsTwiceIsAUserError) {
   EXPECT_EQ(parse({"--config", apart}).lr, 2);
 }
 
+// printing or copying such a value would run out of stack
+TEST(Config, ADeeplyNestedValueIsAUserError) {
+  const TempFolder folder;
+  const std::string deep = std::string(150000, '[') + std::string(150000, ']');
+  for (const char* key : {"lr", "set", "run", "no_key"}) {
+    const std::string file = put(folder / "c.json", fmt::format(R"({{"{}": {}}})", key, deep));
+    EXPECT_EQ(error({"--config", file}), "[config] " + file + ": nested deeper than 64 levels");
+  }
+}
+
+TEST(Config, ALongValueIsCutShortInItsError) {
+  const TempFolder folder;
+  const std::string ones = fmt::format("{}", fmt::join(std::vector(5000, 1), ","));
+  const std::string file = put(folder / "c.json", R"({"lr": [)" + ones + "]}");
+  EXPECT_LT(error({"--config", file}).size(), 500u);
+  EXPECT_LT(error({"--lr", ones}).size(), 300u);
+}
+
 TEST(Config, TheConfigurationOfARunCanBeGivenAgain) {
   const TempFolder folder;
   TrainConfig config = parse({"--lr", "0.30000000000000004", "--sparsifier", "topk", "--nesterov",

@@ -73,13 +73,27 @@ TEST(Photographs, ADamagedOneIsNamedOrSkipped) {
   EXPECT_EQ(alone.code, 2) << alone.output;
   EXPECT_TRUE(alone.says("broken.JPEG: an empty file")) << alone.output;
   const Ended two = run_command(train(folder, run + "--batch-size 8 --workers 2 --name two"));
-  EXPECT_EQ(two.code, 1) << two.output;
-  EXPECT_TRUE(two.says("rank ")) << two.output;
+  EXPECT_EQ(two.code, 2) << two.output;
+  EXPECT_TRUE(two.says("broken.JPEG: an empty file")) << two.output;
+  if (const std::string mpirun = TW_MPIRUN; !mpirun.empty()) {
+    const Ended ranks =
+        run_command(mpirun + " -n 2 env " + train(folder, run + "--batch-size 8 --name ranks"));
+    EXPECT_EQ(ranks.code, 2) << ranks.output;
+    EXPECT_TRUE(ranks.says("broken.JPEG: an empty file")) << ranks.output;
+  }
   const Ended skipped = run_command(train(folder, run + "--bad-images skip --name skipped"));
   EXPECT_EQ(skipped.code, 0) << skipped.output;
   EXPECT_TRUE(skipped.says("skipped ") && skipped.says("broken.JPEG: an empty file") &&
               skipped.says("1 damaged images skipped so far"))
       << skipped.output;
+
+  testing::write_bytes(folder / "data/val/n00000001/broken.JPEG", {});
+  const Ended evaluated = run_command(train(
+      folder, run + "--bad-images skip --eval-only --resume " + (folder / "skipped").string()));
+  EXPECT_EQ(evaluated.code, 0) << evaluated.output;
+  EXPECT_TRUE(evaluated.says("val/n00000001/broken.JPEG: an empty file") &&
+              evaluated.says("1 damaged images skipped so far"))
+      << evaluated.output;
 }
 
 TEST(Weights, TravelThroughPretrainedBitForBit) {
@@ -100,6 +114,16 @@ TEST(Weights, TravelThroughPretrainedBitForBit) {
       train(folder, fmt::format("--eval-only --resume {}", (folder / "first").string())));
   EXPECT_EQ(resumed.code, 0) << resumed.output;
   EXPECT_EQ(run_command(train(folder, "--eval-only")).code, 2);
+
+  // a run that began with weights goes on from its checkpoint, whether they are still there or not
+  const std::string began = "--max-steps 3 --checkpoint-steps 2 ";
+  ASSERT_EQ(run_command(train(folder, began + from + " --name begun")).code, 0);
+  const Ended again = run_command(train(folder, began + from + " --name begun --resume auto"));
+  EXPECT_EQ(again.code, 0) << again.output;
+  const Ended gone = run_command(
+      train(folder, fmt::format("--max-steps 5 --resume {}", (folder / "begun").string())));
+  EXPECT_EQ(gone.code, 0) << gone.output;
+  EXPECT_TRUE(again.says("resuming") && gone.says("resuming")) << again.output << gone.output;
 
   const Ended other = run_command(train(folder, from + " --classes 12 --name other"));
   EXPECT_EQ(other.code, 2);

@@ -212,6 +212,7 @@ TEST(Train, BadFlagsAreOneLineAndExitCode2) {
       {"--exchange allgather", "needs a selector"},
       {"--sparsifier topk --exchange shared", "indices agree on all ranks"},
       {"--sparsifier topk --overlap", "add --scope layer"},
+      {"--sparsifier topk --scope layer --overlap --measure-wait", "do without overlap"},
       {"--momentum-correction on", "dense selects nothing"},
       {"--sparsifier topk --momentum-correction on --momentum 0", "a momentum above 0"},
       {"--sparsifier topk --momentum-correction yes", "auto, on, off"},

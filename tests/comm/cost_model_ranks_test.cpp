@@ -2,33 +2,14 @@
 // occupies its ports for alpha + n beta and additions take no time.
 
 #include "comm/cost_model.h"
-#include "comm/link.h"
 #include "tests/support/collectives.h"
 #include "tests/support/ranks.h"
+#include "tests/support/simulated.h"
 
 namespace tw {
 namespace {
 
-constexpr Wire kWire{.alpha = 4e-4, .beta = 3.2e-8};  // 1 Gbit/s, 0.4 ms
-constexpr LinkSpec kLink{.latency = 4e-4, .bits_per_second = 1e9};
 constexpr size_t kEven = 16 * 3 * 5 * 7 * 50;  // a multiple of every P
-
-/// Seconds on the slowest rank when all start at once.
-template <class Body>
-double simulated(Context& ctx, Communicator& inner, const Body& body) {
-  LinkCommunicator comm(ctx, inner, kLink, LinkTime::simulated);
-  body(comm);
-  const double mine = comm.now();
-  GatheredBlocks times;
-  allgather(ctx, inner, std::as_bytes(std::span(&mine, 1)), sizeof mine, times);
-  double latest = 0;
-  for (int rank = 0; rank < inner.size(); ++rank) {
-    double time = 0;
-    std::memcpy(&time, times[rank].data(), sizeof time);
-    latest = std::max(latest, time);
-  }
-  return latest;
-}
 
 Settings settings_of(const std::string& block) {
   Settings settings = collective_settings();

@@ -20,7 +20,7 @@ class ExactWire : public SizedCommunicator {
     set_timeout(lengths.timeout());
   }
   const char* transport() const override { return "exact"; }
-  void abort(const char* reason) override { lengths_.abort(reason); }
+  void abort(const char* reason, int code) override { lengths_.abort(reason, code); }
 
   int moves = 0;
 

@@ -1,6 +1,8 @@
 // Image folders and the record files made of them.
 #include "data/image_folder.h"
 
+#include <sys/stat.h>
+
 #include <set>
 
 #include "data/loader.h"
@@ -94,8 +96,25 @@ TEST(ImageFolder, MistakesAreNamed) {
   fs::create_directories(dir / "val");
   write_bytes(dir / "val" / "ILSVRC2012_val_00000001.JPEG", testing::noise_jpeg(1, 40, 40));
   const std::string flat = open_error(dir);
-  EXPECT_NE(flat.find("no class folders"), std::string::npos);
+  EXPECT_NE(flat.find("holds 1 images outside of class folders"), std::string::npos) << flat;
   EXPECT_NE(flat.find("sort_imagenet_val.sh"), std::string::npos);
+}
+
+TEST(ImageFolder, ImagesBesideTheClassesAreNamedAndOtherFilesAreNot) {
+  const ScratchFolder folder;
+  write_image_folder(folder.path(), 2, 2, 1);
+  for (const char* other : {"README", "classes.txt", ".hidden.JPEG", ".DS_Store"})
+    write_bytes(folder.path() / "val" / other, {});
+  fs::create_symlink("itself", folder.path() / "val" / "itself");
+  EXPECT_NO_THROW(open(folder.path()));
+  // a set that was sorted in part
+  for (const char* loose : {"b.JPEG", "c.jpg", "d.Png"})
+    write_bytes(folder.path() / "val" / loose, {});
+  const std::string text = open_error(folder.path());
+  EXPECT_NE(text.find("val holds 3 images outside of class folders, b.JPEG first"),
+            std::string::npos)
+      << text;
+  EXPECT_EQ(text.find('\n'), std::string::npos) << text;
 }
 
 /// Every kind of damage, in folder n00000001 of the training images.
@@ -132,6 +151,29 @@ TEST(ImageFolder, ADamagedFileIsNamedInOneLine) {
       EXPECT_EQ(text.find('\n'), std::string::npos) << text;
     }
   }
+}
+
+/// What reads as a file of any size, and what never ends.
+TEST(ImageFolder, HugeFilesAndPipesAreNamed) {
+  const ScratchFolder folder;
+  write_image_folder(folder.path(), 1, 1, 1);
+  const fs::path train = folder.path() / "train" / "n00000000";
+  write_bytes(train / "huge.JPEG", {});
+  fs::resize_file(train / "huge.JPEG", uint64_t{1} << 42);  // sparse
+  ASSERT_EQ(::mkfifo((train / "pipe.JPEG").c_str(), 0600), 0);
+  const DataSplit data = open(folder.path());
+  std::vector<uint8_t> pixels(32 * 32 * 3);
+  const auto error = [&](size_t i) { return error_of([&] { data.train->get(i, pixels); }); };
+  EXPECT_NE(error(1).find("huge.JPEG: 4398046511104 bytes; at most 268435456"), std::string::npos)
+      << error(1);
+  EXPECT_NE(error(2).find("pipe.JPEG: not a file"), std::string::npos) << error(2);
+
+  const PackReport report =
+      pack_image_folder(folder.path(), folder.path() / "all.records", {.skip_bad = true});
+  EXPECT_EQ(report.train, 1u);
+  EXPECT_EQ(report.skipped.size(), 2u);
+  EXPECT_NO_THROW(check_jpeg_bytes(kMostJpegBytes));
+  EXPECT_THROW(check_jpeg_bytes(uint64_t{1} << 32), JpegError) << "0 in the index of records";
 }
 
 TEST(ImageFolder, DamagedFilesCanBeSkipped) {
@@ -174,6 +216,22 @@ TEST(RecordFile, GivesTheSameBytesAsItsFolder) {
   EXPECT_NE(records.name(0).find("train/n00000000/0000.JPEG"), std::string::npos);
 }
 
+TEST(RecordFile, GivesTheSameBytesShardByShardOnAnyNumberOfThreads) {
+  const ScratchFolder folder;
+  write_image_folder(folder.path(), 2, 20, 1);
+  const fs::path file = folder.path() / "all.records";
+  pack_image_folder(folder.path(), file, {});
+  const DataSplit data = open(file);
+  const auto epoch = [&](int threads) {
+    Loader loader(data.train, {.batch = 40, .threads = threads, .shuffle_shards = true});
+    loader.start(0);
+    const Batch& batch = loader.next();
+    const auto pixels = batch.images.as<uint8_t>();
+    return std::vector<uint8_t>(pixels.begin(), pixels.end());
+  };
+  EXPECT_EQ(epoch(0), epoch(3));
+}
+
 TEST(RecordFile, ShrinksToAShorterSide) {
   const ScratchFolder folder;
   write_image_folder(folder.path(), 2, 4, 2);
@@ -187,31 +245,6 @@ TEST(RecordFile, ShrinksToAShorterSide) {
     const auto size = decoder.open(records.read(i));
     EXPECT_LE(std::min(size.width, size.height), 38) << records.name(i);
   }
-}
-
-TEST(RecordFile, ShardsAreWalkedOneByOne) {
-  const ScratchFolder folder;
-  write_image_folder(folder.path(), 2, 40, 1);
-  const fs::path file = folder.path() / "all.records";
-  pack_image_folder(folder.path(), file, {});
-  const DataSplit data = open(file);
-  const auto labels_of = [&](uint32_t epoch, int ranks) {
-    std::vector<int32_t> labels;
-    std::multiset<std::vector<uint8_t>> images;
-    for (int rank = 0; rank < ranks; ++rank) {
-      Loader loader(data.train, {.batch = 4, .rank = rank, .ranks = ranks, .shuffle_shards = true});
-      loader.start(epoch);
-      for (int64_t b = 0; b < loader.batches(); ++b)
-        for (const int32_t label : loader.next().labels.as<int32_t>()) labels.push_back(label);
-    }
-    return labels;
-  };
-  const auto first = labels_of(0, 1);
-  EXPECT_EQ(std::ranges::count(first, 0), 40);
-  EXPECT_EQ(std::ranges::count(first, 1), 40);
-  EXPECT_EQ(labels_of(0, 1), first);
-  EXPECT_NE(labels_of(1, 1), first);
-  EXPECT_EQ(std::ranges::count(labels_of(0, 4), 0), 40);
 }
 
 TEST(RecordFile, DamageIsNamed) {

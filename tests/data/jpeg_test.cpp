@@ -131,6 +131,54 @@ TEST(Jpeg, AnyDamageEndsInAnErrorOrPixels) {
   EXPECT_GT(errors, 1000);
 }
 
+/// One value after the other, each as two bytes.
+void put(std::vector<std::byte>& file, std::initializer_list<int> words) {
+  for (const int word : words) {
+    file.push_back(std::byte(word >> 8));
+    file.push_back(std::byte(word & 255));
+  }
+}
+
+/// A picture a few hundred bytes long: each scan brings one coefficient of every block, and
+/// arithmetic coding reads zeros where there is no data.
+std::vector<std::byte> in_scans(int width, int height, int components, int scans) {
+  std::vector<std::byte> file;
+  put(file, {0xffd8, 0xffdb, 67});
+  file.insert(file.end(), 65, std::byte{1});  // table 1 of quantisation
+  put(file, {0xffca, 8 + 3 * components});
+  file.push_back(std::byte{8});
+  put(file, {height, width});
+  file.push_back(std::byte(components));
+  for (int c = 0; c < components; ++c)
+    for (const int value : {c, 0x11, 1}) file.push_back(std::byte(value));
+  for (int scan = 0; scan < scans; ++scan)
+    put(file, {0xffda, 8, 0x100 | scan / 64, scan % 64, scan % 64 << 8});
+  put(file, {0xffd9});
+  return file;
+}
+
+TEST(Jpeg, ALargePictureInManyScansIsRefusedInTime) {
+  JpegDecoder decoder;
+  const auto few = in_scans(160, 120, 1, 64);
+  EXPECT_EQ(decoder.open(few).width, 160);
+  EXPECT_EQ(decoder.decode({0, 0, 160, 120}, 160, 120).width, 160);
+  const auto many = in_scans(16000, 8000, 1, 64);
+  EXPECT_LT(many.size(), 1000u);
+  decoder.open(many);
+  EXPECT_EQ(error_of<JpegError>([&] {
+              decoder.decode({0, 0, 16000, 8000}, 1, 1);
+            }),
+            "more than 16 scans of 16000 x 8000 pixels");
+}
+
+TEST(Jpeg, ALargePictureInSeveralScansIsRefusedBeforeItTakesMemory) {
+  JpegDecoder decoder;
+  EXPECT_EQ(error_of<JpegError>([&] { decoder.open(in_scans(16000, 8000, 3, 2)); }),
+            "16000 x 8000 pixels in several scans, which take 732 MiB; at most 512");
+  const auto smaller = in_scans(8000, 4000, 3, 2);  // and the decoder is as good as new
+  EXPECT_EQ(decoder.open(smaller).width, 8000);
+}
+
 TEST(Resampler, AConstantStaysAndAMirrorMirrors) {
   Resampler resampler;
   std::vector<uint8_t> grey(50 * 40 * 3, 173), out(17 * 23 * 3);

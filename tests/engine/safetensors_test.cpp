@@ -179,6 +179,9 @@ std::string one_tensor(const std::string& shape, const std::string& offsets) {
   return R"({"w":{"dtype":"F32","shape":)" + shape + R"(,"data_offsets":)" + offsets + "}}";
 }
 
+/// Brackets that close again, so that no parser stops at them.
+std::string nested(size_t depth) { return std::string(depth, '[') + std::string(depth, ']'); }
+
 class DamagedFile : public testing::TestWithParam<Damage> {};
 
 TEST_P(DamagedFile, IsAUserErrorThatNamesTheFile) {
@@ -218,6 +221,16 @@ INSTANTIATE_TEST_SUITE_P(
         Damage{"offsets_beyond", one_tensor("[2]", "[4,12]"), 8, "outside the file"},
         Damage{"offsets_negative", one_tensor("[2]", "[-8,0]"), 8, "its data_offsets is [-8,0]"},
         Damage{"one_offset", one_tensor("[2]", "[8]"), 8, "outside the file"},
+        Damage{"deep_shape", one_tensor(nested(150000), "[0,8]"), 8, "nested deeper than 64"},
+        Damage{"deep_under_a_checksum",
+               R"({"__metadata__":{"checksum":"0"},"w":{"dtype":"U8","shape":[0],)"
+               R"("data_offsets":[0,0],"more":)" +
+                   nested(150000) + "}}",
+               0, "nested deeper than 64"},
+        Damage{"twice",
+               R"({"w":{"dtype":"U8","shape":[0],"data_offsets":[0,0]},)"
+               R"("w":{"dtype":"F32","shape":[0],"data_offsets":[0,0]}})",
+               0, R"("w" stands there twice)"},
         Damage{"hole", one_tensor("[1]", "[4,8]"), 8, "leave a hole at byte 0"},
         Damage{"bytes_left", one_tensor("[1]", "[0,4]"), 8, "take 4 bytes of data"},
         Damage{"overlap",

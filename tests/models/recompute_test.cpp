@@ -68,20 +68,5 @@ TEST(Recompute, ChangesNothingWithoutBlocks) {
   EXPECT_EQ(recomputed, kept);
 }
 
-/// The size of the mission: bf16, batch 32 at 224 x 224, on a small machine.
-TEST(Recompute, ResNet50FitsInFourGibibytes) {
-  if (!cpu_has_bf16()) GTEST_SKIP() << "this CPU has no bf16";
-  for (const bool recompute : {false, true}) {
-    Context ctx;
-    Model model("resnet50", {.image = {224, 224, 3}, .classes = 1000});
-    const size_t planned =
-        model.plan(ctx, {.batch = 32, .activations = DType::bf16, .recompute = recompute}).total();
-    // values, gradients and momentum beside the plan
-    const size_t all = planned + 3 * sizeof(float) * model.arena().size();
-    EXPECT_LT(all, size_t{4} << 30);
-    RecordProperty(recompute ? "recompute_mib" : "mib", static_cast<int>(all >> 20));
-  }
-}
-
 }  // namespace
 }  // namespace tw

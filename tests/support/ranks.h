@@ -45,6 +45,7 @@ inline void run_ranks(int ranks, const std::function<void(Context&, Communicator
     body(ctx, *world);
   } catch (const std::exception& error) {
     // the others wait for this rank: nothing can be run after this
+    fmt::print(stderr, "rank {}: {}\n", world->rank(), error.what());
     world->abort(error.what());
   }
 }

@@ -1,0 +1,13 @@
+// The least that photographs cost: libjpeg in a loop, with nothing of our loader's.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace tw {
+
+/// Images/s of `threads` threads that read each file once, decode all of it at full size and resize
+/// it to side x side pixels. UserError names a file that libjpeg cannot decode.
+double bare_decoding(const std::vector<std::string>& files, int side, int threads);
+
+}  // namespace tw

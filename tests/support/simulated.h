@@ -1,0 +1,32 @@
+// The link that cost formulas are compared on, and its clock.
+#pragma once
+
+#include <algorithm>
+
+#include "comm/collectives.h"
+#include "comm/cost_model.h"
+#include "comm/link.h"
+
+namespace tw {
+
+inline constexpr Wire kWire{.alpha = 4e-4, .beta = 3.2e-8};  // 1 Gbit/s, 0.4 ms
+inline constexpr LinkSpec kLink{.latency = 4e-4, .bits_per_second = 1e9};
+
+/// Seconds of `body` on the slowest rank when all start at once, on a simulated clock.
+template <class Body>
+double simulated(Context& ctx, Communicator& inner, const Body& body) {
+  LinkCommunicator comm(ctx, inner, kLink, LinkTime::simulated);
+  body(comm);
+  const double mine = comm.now();
+  GatheredBlocks times;
+  allgather(ctx, inner, std::as_bytes(std::span(&mine, 1)), sizeof mine, times);
+  double latest = 0;
+  for (int rank = 0; rank < inner.size(); ++rank) {
+    double time = 0;
+    std::memcpy(&time, times[rank].data(), sizeof time);
+    latest = std::max(latest, time);
+  }
+  return latest;
+}
+
+}  // namespace tw
