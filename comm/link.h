@@ -34,8 +34,8 @@ LinkSpec parse_link(std::string_view text, int ranks_per_node = 1);
 /// several ranks of one node compete for its port, who comes first is left to the machine.
 class LinkCommunicator : public Communicator {
  public:
-  /// Collective. `inner` outlives this and is not used beside it. UserError when ranks that are to
-  /// share a node, or a real clock, do not run on one machine.
+  /// Collective. `inner` outlives this; what else uses it takes turns with this. UserError when
+  /// ranks that are to share a node, or a real clock, do not run on one machine.
   LinkCommunicator(Context& ctx, Communicator& inner, const LinkSpec& link,
                    LinkTime time = LinkTime::real);
   ~LinkCommunicator() override;

@@ -3,8 +3,8 @@
 
 usage: results_links.py [-b BUILD/bin] [--data-dir DIR] TABLE...
 
-    exchanges    seconds of an exchange of 25.6 M parameters, 1 Gbit/s, simulated clock,
-                 P = 4, 8, 16
+    exchanges    seconds of an exchange of 25.6 M parameters, 1 Gbit/s, P = 4 on the real clock,
+                 P = 4, 8, 16 on a simulated one; and what additions take on this machine
     broadcast    LP, BE and MST, 100 MB, 1 and 10 Gbit/s, simulated clock, P = 2 and 8
     blocks       LP's broadcast over its block size, P = 8, beside the formula
     namespaces   the same exchanges over real TCP in four network namespaces, and LP beside
@@ -51,16 +51,20 @@ class Bench:
 
     def __init__(self, binaries):
         self.program = binaries / "bench"
+        self.additions = ""  # what the last call told of gamma and merge
 
     def __call__(self, *options, before=()):
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / "rows.csv"
-            run(*before, self.program, "comm", "--csv", path, *options)
+            told = run(*before, self.program, "comm", "--csv", path, *options)
+            self.additions = next(line for line in told.splitlines() if "additions here" in line)
             return read_csv(path)
 
+    def emulated(self, ranks, link, size, *options):
+        return self("--workers", ranks, "--link", link, "-b", size, "-e", size, "-w", 2, *options)
+
     def simulated(self, ranks, link, size, *options):
-        return self("--workers", ranks, "--link", link, "--simulated-clock", "-b", size, "-e",
-                    size, "-n", 1, "-w", 2, *options)
+        return self.emulated(ranks, link, size, "--simulated-clock", "-n", 1, *options)
 
 
 def ratio(row):
@@ -72,15 +76,17 @@ def exchanges(bench):
     rows, seconds = [], {}
     kinds = [("allreduce", "ring"), ("allreduce", "lp"), ("sparse", "allgather"),
              ("sparse", "gtopk"), ("sparse", "oktopk")]
-    for ranks in (4, 8, 16):
+    for ranks, clock in ((4, "real"), (4, "simulated"), (8, "simulated"), (16, "simulated")):
+        measure = bench.simulated if clock == "simulated" else bench.emulated
         for collective, algorithm in kinds:
-            row = bench.simulated(ranks, "1Gbit,0.4ms", 4 * PARAMETERS, "--collective", collective,
-                                  "--algorithm", algorithm)[0]
+            row = measure(ranks, "1Gbit,0.4ms", 4 * PARAMETERS, "--collective", collective,
+                          "--algorithm", algorithm)[0]
             seconds[ranks, algorithm] = float(row["seconds"])
-            rows.append((ranks, f"{collective} {algorithm}", f"{1e3 * float(row['seconds']):.2f}",
+            rows.append((ranks, clock, f"{collective} {algorithm}",
+                         f"{1e3 * float(row['seconds']):.2f}",
                          f"{1e3 * float(row['model_seconds']):.2f}", f"{ratio(row):.3f}"))
-    print(f"{PARAMETERS} parameters, density 0.001, 1 Gbit/s, 0.4 ms, simulated clock\n")
-    table(("P", "exchange", "wire ms", "model ms", "ratio"), rows)
+    print(f"{PARAMETERS} parameters, density 0.001, 1 Gbit/s, 0.4 ms; {bench.additions}\n")
+    table(("P", "clock", "exchange", "ms", "model ms", "ratio"), rows)
     table(("P", "dense ring : topk", "topk : gtopk", "dense ring : gtopk"),
           [(p, f"{seconds[p, 'ring'] / seconds[p, 'allgather']:.0f}",
             f"{seconds[p, 'allgather'] / seconds[p, 'gtopk']:.2f}",

@@ -131,6 +131,17 @@ TEST(CostModel, OfThePapersTable) {
   }
 }
 
+// 100 MB; the bars are a little below what Wang et al. 2017 (1611.04255) promise for them
+TEST(CostModel, ABroadcastInALinearPipelineHardlyGrowsWithTheRanks) {
+  constexpr size_t n = 25'000'000;
+  run_ranks(8, [](Context& ctx, Communicator& comm) {
+    const double lp = time_broadcast(ctx, comm, "lp", "auto", n);
+    EXPECT_LE(lp, 1.15 * broadcast_costs().at("lp")(kWire, 2, n));
+    EXPECT_GE(time_broadcast(ctx, comm, "be", "auto", n), 1.5 * lp);
+    EXPECT_GE(time_broadcast(ctx, comm, "mst", "auto", n), 2.5 * lp);
+  });
+}
+
 TEST(CostModel, OneRankHasNothingToSend) {
   for (const DenseCosts* costs : {&broadcast_costs(), &reduce_costs(), &allreduce_costs()})
     for (const auto& [name, cost] : *costs) EXPECT_EQ(cost(kWire, 1, 1e6), 0) << name;
