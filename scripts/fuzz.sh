@@ -18,7 +18,8 @@ flags=(-std=c++20 -O1 -g -I. "-fsanitize=fuzzer-no-link,$sanitizers" -Wno-unknow
   -fno-sanitize-recover=all -DTW_SANITIZED -DTW_VERSION='"fuzz"' -DFMT_HEADER_ONLY)
 
 # the few files each target needs
-base=(engine/dtype.cpp engine/file.cpp engine/shape.cpp engine/settings.cpp engine/tensor.cpp)
+base=(engine/dtype.cpp engine/file.cpp engine/hash.cpp engine/json.cpp engine/settings.cpp
+  engine/shape.cpp engine/tensor.cpp)
 photographs=(data/augment.cpp data/augment_photograph.cpp data/resample.cpp data/decode.cpp)
 declare -A sources=(
   [jpeg]="${photographs[*]}"

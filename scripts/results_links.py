@@ -79,6 +79,8 @@ def exchanges(bench):
     for ranks, clock in ((4, "real"), (4, "simulated"), (8, "simulated"), (16, "simulated")):
         measure = bench.simulated if clock == "simulated" else bench.emulated
         for collective, algorithm in kinds:
+            if clock == "real" and collective == "sparse":
+                continue  # clearing a sum of 100 MB takes longer than the wire
             row = measure(ranks, "1Gbit,0.4ms", 4 * PARAMETERS, "--collective", collective,
                           "--algorithm", algorithm)[0]
             seconds[ranks, algorithm] = float(row["seconds"])

@@ -214,8 +214,8 @@ void OptionTable::set_text(const std::string& name, const std::string& text) {
 void OptionTable::set_json(const Json& object, const std::string& place) {
   check(object.is_object(), "{}: not a JSON object", place);
   for (const auto& [key, value] : object.items()) {
-    const auto it = std::ranges::find_if(
-        options_, [&](const Option& option) { return key_of(option.name) == key; });
+    const auto it =
+        std::ranges::find(options_, key, [](const Option& option) { return key_of(option.name); });
     if (it == options_.end()) {
       std::vector<std::string> known{"set"};
       for (const Option& option : options_) known.push_back(key_of(option.name));
