@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# fuzz.sh [SECONDS [TARGET...]]: runs the fuzzers of tests/fuzz, SECONDS each (default 600), built
-# by clang with its address and undefined-behaviour sanitizers. A crash ends it; what caused it lies
-# in build-fuzz. Targets: jpeg record cifar safetensors config.
+# fuzz.sh [SECONDS [TARGET...]]: runs the fuzzers of tests/fuzz one after the other, SECONDS each
+# (default 600), built by clang with its address and undefined-behaviour sanitizers. A crash ends
+# it; what caused it and the whole log lie in build-fuzz. Targets: jpeg record cifar safetensors
+# config.
 # shellcheck source=scripts/lib/common.sh
 . "$(dirname "${BASH_SOURCE[0]}")/lib/common.sh"
 
@@ -9,27 +10,38 @@ seconds=${1:-600}
 shift || true
 targets=("$@")
 ((${#targets[@]})) || targets=(jpeg record cifar safetensors config)
-command -v clang++ >/dev/null || die "clang++ is missing (apt-get install clang)"
+for target in "${targets[@]}"; do
+  [[ -f tests/fuzz/${target}_fuzz.cpp ]] || die "unknown target $target"
+done
+clang=$(compgen -c clang++ | grep -x 'clang++\(-[0-9]*\)\?' | sort -uV | tail -n 1 || true)
+version=$([[ -z $clang ]] || "$clang" -dumpversion)
+((${version%%.*} >= 15)) 2>/dev/null ||
+  die "clang 15 or later is missing (apt-get install clang-16 libomp-16-dev)"
 
 build="build-fuzz"
-mkdir -p "$build"
-sanitizers=address,undefined
-flags=(-std=c++20 -O1 -g -I. "-fsanitize=fuzzer-no-link,$sanitizers" -Wno-unknown-pragmas
-  -fno-sanitize-recover=all -DTW_SANITIZED -DTW_VERSION='"fuzz"' -DFMT_HEADER_ONLY)
-
-# the few files each target needs
-base=(engine/dtype.cpp engine/file.cpp engine/hash.cpp engine/json.cpp engine/settings.cpp
-  engine/shape.cpp engine/tensor.cpp)
-photographs=(data/augment.cpp data/augment_photograph.cpp data/resample.cpp data/decode.cpp)
-declare -A sources=(
-  [jpeg]="${photographs[*]}"
-  [record]="data/record_file.cpp data/dataset.cpp ${photographs[*]}"
-  [cifar]="data/cifar_binary.cpp data/dataset.cpp ${photographs[*]}"
-  [safetensors]="engine/safetensors.cpp"
-  [config]="apps/support/options.cpp"
+options=(
+  -DCMAKE_BUILD_TYPE=Debug
+  "-DCMAKE_CXX_FLAGS=-O1 -D_GLIBCXX_ASSERTIONS -Wno-unknown-warning-option"
+  "-DSANITIZE=fuzzer-no-link,address,undefined" -DWARNINGS_AS_ERRORS=OFF
+  -DWITH_MPI=OFF -DWITH_CUDA=OFF -DWITH_TESTS=OFF
+  "-DCMAKE_PROJECT_thinwire_INCLUDE=$PWD/tests/fuzz/targets.cmake"
 )
+if command -v ccache >/dev/null; then
+  export CMAKE_CXX_COMPILER_LAUNCHER=ccache
+fi
+CXX=$clang cmake -G Ninja -S . -B "$build" "${options[@]}" >/dev/null
+cmake --build "$build" --target pack "${targets[@]/%/_fuzz}"
 
-object() { echo "$build/$(tr / . <<<"$1").o"; }
+# safetensors HEADER: a file with this header and eight bytes of data
+safetensors() {
+  printf '%b%s%8s' "\\x$(printf %02x ${#1})\\0\\0\\0\\0\\0\\0\\0" "$1" x
+}
+
+# brackets DEPTH: a list in a list in a list
+brackets() {
+  head -c "$1" /dev/zero | tr '\0' '['
+  head -c "$1" /dev/zero | tr '\0' ']'
+}
 
 # what a target starts from
 seed_corpus() {
@@ -37,38 +49,35 @@ seed_corpus() {
   mkdir -p "$corpus"
   case $target in
     jpeg) cp tests/data/jpeg/*.jpg "$corpus" ;;
-    config) cp configs/*.json configs/*/*.json "$corpus" ;;
+    config)
+      local config
+      for config in configs/*.json configs/*/*.json; do cp "$config" "$corpus/${config//\//.}"; done
+      printf '{"lr": %s}' "$(brackets 70)" >"$corpus/nested"
+      printf -- '--model\nmlp\n--set\ngaussiank.refine=paper\n--lr=0.1\n--nesterov' >"$corpus/flags"
+      ;;
     safetensors)
-      local header='{"a":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}}'
-      printf '%b' "\\x$(printf %02x ${#header})\\0\\0\\0\\0\\0\\0\\0" >"$corpus/one"
-      printf '%s%8s' "$header" x >>"$corpus/one"
+      local tensor='"a":{"data_offsets":[0,8],"dtype":"F32","shape":[2]}'
+      safetensors "{$tensor}" >"$corpus/one"
+      safetensors "{\"__metadata__\":{\"checksum\":\"0000000000000000\"},$tensor}" \
+        >"$corpus/sealed"
+      safetensors "{\"a\":$(brackets 70)}" >"$corpus/nested"
       ;;
     record)
-      if [[ -x build/bin/pack ]]; then
-        local folder
-        folder=$(mktemp -d)
-        mkdir -p "$folder"/{train,val}/class
-        cp tests/data/jpeg/colour.jpg "$folder/train/class"
-        cp tests/data/jpeg/grayscale.jpg "$folder/val/class"
-        build/bin/pack --data-dir "$folder" --output "$corpus/packed" >/dev/null
-        rm -r "$folder"
-      fi
+      local folder
+      folder=$(mktemp -d)
+      mkdir -p "$folder"/{train,val}/class
+      cp tests/data/jpeg/colour.jpg "$folder/train/class"
+      cp tests/data/jpeg/grayscale.jpg "$folder/val/class"
+      "$build"/bin/pack --data-dir "$folder" --output "$corpus/packed" >/dev/null
+      rm -r "$folder"
       ;;
   esac
 }
 
 for target in "${targets[@]}"; do
-  [[ -n ${sources[$target]:-} ]] || die "unknown target $target; known: ${!sources[*]}"
-  read -ra files <<<"${sources[$target]} ${base[*]} tests/fuzz/${target}_fuzz.cpp"
-  objects=()
-  for file in "${files[@]}"; do
-    out=$(object "$file")
-    [[ $out -nt $file ]] || clang++ "${flags[@]}" -c "$file" -o "$out"
-    objects+=("$out")
-  done
-  clang++ "-fsanitize=fuzzer,$sanitizers" "${objects[@]}" -ljpeg -o "$build/fuzz_$target"
   seed_corpus "$build/corpus-$target" "$target"
   say "$target, $seconds seconds"
-  (cd "$build" && ./"fuzz_$target" -max_total_time="$seconds" -timeout=20 -rss_limit_mb=4096 \
-    -print_final_stats=1 "corpus-$target" 2>&1 | tail -n 12)
+  (cd "$build" && "./${target}_fuzz" -max_total_time="$seconds" -max_len=300000 -timeout=20 \
+    -rss_limit_mb=4096 -print_final_stats=1 "corpus-$target" 2>&1 |
+    tee "$target.log" | tail -n 12)
 done

@@ -12,7 +12,7 @@ namespace tw {
 
 namespace {
 
-constexpr size_t kBucketBytes = SgdConfig{}.bucket_bytes;
+const size_t kBucketBytes = SgdConfig{}.bucket_bytes;
 constexpr double kBitsAnElement = 32;
 
 /// Runs on random entries end well below the others' accuracy; `exact` is a reference for tests;
@@ -92,7 +92,7 @@ std::vector<Candidate> candidates(const ParameterArena& arena, size_t flat, doub
     if (algorithm.exchange == "allreduce") {
       for (const auto& [collective, cost] : allreduce_costs()) {
         c.collective = collective;
-        c.cost = [cost](const Wire& w, int ranks, const Load& load) {
+        c.cost = [cost = cost](const Wire& w, int ranks, const Load& load) {
           return cost(w, ranks, load.d);
         };
         all.push_back(c);

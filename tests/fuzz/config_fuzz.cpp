@@ -1,40 +1,46 @@
-// Any bytes as a configuration file and as the text of a flag: set, or a UserError.
-#include "apps/support/options.h"
+// Any bytes as a configuration file, or, when they begin with a -, as flags, one a line: a
+// configuration that is the same when it is read again, or a UserError.
+#include <sstream>
+
+#include "apps/support/config.h"
 #include "engine/error.h"
-#include "engine/settings.h"
+#include "tests/fuzz/input_file.h"
+#include "tests/support/arguments.h"
+
+namespace {
+
+tw::Json resolved(const std::vector<std::string>& flags) {
+  tw::test::Arguments arguments(flags);
+  return tw::parse_train_config(arguments.count(), arguments.values()).json();
+}
+
+tw::Json read_back(const tw::Json& config) {
+  const std::string text = config.dump();
+  const tw::fuzz::InputFile file(text);
+  return resolved({"--config", file.path()});
+}
+
+std::vector<std::string> lines_of(const std::string& text) {
+  std::vector<std::string> lines;
+  std::istringstream in(text);
+  for (std::string line; std::getline(in, line);) lines.push_back(line);
+  return lines;
+}
+
+}  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const std::string text(reinterpret_cast<const char*>(data), size);
-  bool flag = false;
-  int64_t integer = 1;
-  double number = 0.5;
-  std::string word = "one";
-  std::vector<int64_t> integers{1, 2};
-  std::vector<double> numbers{0.5};
-  tw::OptionTable table;
-  table.add("group", "flag", flag, "help");
-  table.add("group", "some-integer", integer, "help");
-  table.range(0, 1e9);
-  table.add("group", "number", number, "help");
-  table.range(0, 1);
-  table.add("group", "word", word, "help");
-  table.choices({"one", "two"});
-  table.add("group", "integers", integers, "help");
-  table.range(0, 100);
-  table.add("group", "numbers", numbers, "help");
-  tw::Settings settings;
-  settings.declare("part", {{"kind", "a", "help", {"a", "b"}}, {"count", "3", "help"}});
-  const auto tolerate = [](const auto& body) {
-    try {
-      body();
-    } catch (const tw::UserError&) {
-    }
-  };
-  const auto json = tw::Json::parse(text, nullptr, false);
-  if (!json.is_discarded()) tolerate([&] { table.set_json(json, "fuzz"); });
-  for (const char* name : {"flag", "some-integer", "number", "word", "integers", "numbers"})
-    tolerate([&] { table.set_text(name, text); });
-  tolerate([&] { settings.set_assignment(text); });
-  (void)table.json().dump();
+  const tw::fuzz::InputFile file(text);
+  tw::Json config;
+  try {
+    config = resolved(text.starts_with('-') ? lines_of(text)
+                                            : std::vector{"--config" + ("=" + file.path())});
+  } catch (const tw::UserError&) {
+    return 0;
+  } catch (const tw::HelpText&) {
+    return 0;
+  }
+  if (read_back(config) != config) std::abort();
   return 0;
 }

@@ -5,22 +5,23 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include <cstdint>
 #include <cstdlib>
-#include <filesystem>
+#include <string>
+#include <string_view>
 
 namespace tw::fuzz {
 
 class InputFile {
  public:
-  InputFile(const uint8_t* data, size_t size) : descriptor_(::memfd_create("input", 0)) {
-    if (descriptor_ < 0 || ::write(descriptor_, data, size) != static_cast<ssize_t>(size))
+  explicit InputFile(std::string_view bytes) : descriptor_(::memfd_create("input", 0)) {
+    if (descriptor_ < 0 ||
+        ::write(descriptor_, bytes.data(), bytes.size()) != static_cast<ssize_t>(bytes.size()))
       std::abort();
   }
   ~InputFile() { ::close(descriptor_); }
   InputFile(const InputFile&) = delete;
   InputFile& operator=(const InputFile&) = delete;
-  std::filesystem::path path() const { return fmt::format("/proc/self/fd/{}", descriptor_); }
+  std::string path() const { return fmt::format("/proc/self/fd/{}", descriptor_); }
 
  private:
   int descriptor_;

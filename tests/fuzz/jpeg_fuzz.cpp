@@ -1,7 +1,4 @@
-// Any bytes: a picture or a JpegError, whatever part of it is asked for.
-#include <algorithm>
-#include <cstring>
-
+// Any bytes: a picture or a JpegError, however it is cut and coloured.
 #include "data/augment.h"
 #include "data/resample.h"
 
@@ -9,16 +6,18 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   static tw::JpegDecoder decoder;  // one for all inputs: none may spoil it for the next
   static tw::Resampler resampler;
   if (size < 2) return 0;
-  // the last two bytes choose the part
-  const uint64_t seed = data[size - 1] * 256u + data[size - 2];
+  // the last two bytes choose what is done with it
+  const int choice = data[size - 1] * 256 + data[size - 2];
+  const auto seed = static_cast<uint64_t>(choice);
+  const int side = 1 + choice % 256;
+  std::vector<uint8_t> out(static_cast<size_t>(3 * side * side));
   try {
-    const auto bytes = std::as_bytes(std::span(data, size));
-    const auto whole = decoder.open(bytes);
-    if (whole.width > 1000 || whole.height > 1000) return 0;  // right, but slow
-    const auto crop = tw::random_resized_crop(whole.width, whole.height, seed, 0, 0);
-    const int side = 1 + static_cast<int>(seed % 64);
-    uint8_t out[64 * 64 * 3];
-    resampler.run(decoder.decode(crop.box, side, side), side, side, crop.mirror, out);
+    const auto whole = decoder.open(std::as_bytes(std::span(data, size)));
+    tw::RandomCrop crop{.box = tw::centre_crop(whole.width, whole.height, side * 8 / 7, side)};
+    if (choice % 5 != 0) crop = tw::random_resized_crop(whole.width, whole.height, seed, 0, 0);
+    const tw::Picture picture = decoder.decode(crop.box, side, side);
+    resampler.run(picture, side, side, crop.mirror, out);
+    tw::colour_jitter(out, choice % 3 * 0.5, seed, 0, 0);
   } catch (const tw::JpegError&) {
   }
   return 0;

@@ -1,0 +1,12 @@
+# Adds the fuzzers to a build of the whole program: scripts/fuzz.sh has CMake include this file in
+# the project (CMAKE_PROJECT_thinwire_INCLUDE), which knows nothing of them otherwise.
+
+file(GLOB fuzzers CONFIGURE_DEPENDS ${CMAKE_CURRENT_LIST_DIR}/*_fuzz.cpp)
+foreach(fuzzer IN LISTS fuzzers)
+  cmake_path(GET fuzzer STEM name)
+  add_executable(${name} ${fuzzer})
+  set_target_properties(${name} PROPERTIES CXX_STANDARD 20)
+  target_link_libraries(${name} PRIVATE core)
+  target_link_options(${name} PRIVATE -fsanitize=fuzzer)
+endforeach()
+target_link_libraries(config_fuzz PRIVATE app_support)
