@@ -52,7 +52,8 @@ __global__ void __launch_bounds__(cuda::kThreads)
 class CudaResidentData final : public ResidentData {
  public:
   CudaResidentData(Context& ctx, const Dataset& dataset)
-      : native_(ctx.native<CudaNative>()),
+      : ctx_(ctx),
+        native_(ctx.native<CudaNative>()),
         shape_(dataset.image),
         size_(dataset.size()),
         images_(Device::cuda, size_ * static_cast<size_t>(shape_.numel())),
@@ -84,11 +85,9 @@ class CudaResidentData final : public ResidentData {
                        .height = shape_[0],
                        .width = shape_[1],
                        .channels = shape_[2]};
-    crop_flip_kernel<<<static_cast<unsigned>(images.shape[0]), cuda::kThreads, 0,
-                       native_.stream()>>>(from, reinterpret_cast<Cursor*>(cursor_.data()),
-                                           native_.tickets(), images.as<uint8_t>().data(),
-                                           labels.as<int32_t>().data());
-    cuda::expect_launched("crop_flip");
+    cuda::launch(ctx_, "crop_flip", crop_flip_kernel, static_cast<unsigned>(images.shape[0]),
+                 cuda::kThreads, from, reinterpret_cast<Cursor*>(cursor_.data()), native_.tickets(),
+                 images.as<uint8_t>().data(), labels.as<int32_t>().data());
   }
 
  private:
@@ -99,6 +98,7 @@ class CudaResidentData final : public ResidentData {
     native_.synchronize();
   }
 
+  Context& ctx_;
   CudaNative& native_;
   Shape shape_;
   size_t size_;

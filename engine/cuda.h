@@ -82,8 +82,6 @@ namespace cuda {
 void expect(cudaError_t status, const char* what);
 void expect_cublas(int status, const char* what);
 void expect_cudnn(int status, const char* what);
-/// To be called behind every launch.
-inline void expect_launched(const char* op) { expect(cudaGetLastError(), op); }
 
 inline cudaStream_t stream(const Context& ctx) { return ctx.native<CudaNative>().stream(); }
 

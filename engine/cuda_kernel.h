@@ -23,7 +23,11 @@ __device__ inline float load(uint8_t element) { return element; }
 __device__ inline void store(float& element, float value) { element = value; }
 /// One rounding, to nearest even; a NaN becomes the quiet one.
 __device__ inline void store(bf16& element, float value) {
+#ifdef __CUDA_ARCH__
   asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(element.bits) : "f"(value));
+#else
+  element = bf16(value);  // where kernels are emulated
+#endif
 }
 
 /// Elements that travel in one memory access.
@@ -46,6 +50,17 @@ inline unsigned blocks_for(int64_t n) {
   return static_cast<unsigned>(std::clamp<int64_t>((n + kThreads - 1) / kThreads, 1, kMaxBlocks));
 }
 
+/// Queues kernel(arguments...) on the rank's stream.
+template <class... Parameters, class... Arguments>
+void launch(const Context& ctx, const char* op, void (*kernel)(Parameters...), dim3 grid,
+            dim3 block, const Arguments&... arguments) {
+  cudaLaunchConfig_t config{};
+  config.gridDim = grid;
+  config.blockDim = block;
+  config.stream = stream(ctx);
+  expect(cudaLaunchKernelEx(&config, kernel, static_cast<Parameters>(arguments)...), op);
+}
+
 template <class Body>
 __global__ void __launch_bounds__(kThreads) for_each_kernel(int64_t n, Body body) {
   for (int64_t i = first_index(); i < n; i += index_step()) body(i);
@@ -55,8 +70,7 @@ __global__ void __launch_bounds__(kThreads) for_each_kernel(int64_t n, Body body
 template <class Body>
 void for_each(const Context& ctx, const char* op, int64_t n, const Body& body) {
   if (n == 0) return;
-  for_each_kernel<<<blocks_for(n), kThreads, 0, stream(ctx)>>>(n, body);
-  expect_launched(op);
+  launch(ctx, op, for_each_kernel<Body>, blocks_for(n), kThreads, n, body);
 }
 
 template <int kWide, class Body, class Out, class... In>
@@ -91,10 +105,10 @@ void map(const Context& ctx, const char* op, int64_t n, const Body& body, Out* o
   if (n == 0) return;
   constexpr int kWide = std::min({kPack<Out>, kPack<In>...});
   if ((aligned_for(out, kWide) && ... && aligned_for(in, kWide)))
-    map_kernel<kWide><<<blocks_for(n / kWide), kThreads, 0, stream(ctx)>>>(n, body, out, in...);
+    launch(ctx, op, map_kernel<kWide, Body, Out, In...>, blocks_for(n / kWide), kThreads, n, body,
+           out, in...);
   else
-    map_kernel<1><<<blocks_for(n), kThreads, 0, stream(ctx)>>>(n, body, out, in...);
-  expect_launched(op);
+    launch(ctx, op, map_kernel<1, Body, Out, In...>, blocks_for(n), kThreads, n, body, out, in...);
 }
 
 }  // namespace tw::cuda

@@ -54,9 +54,8 @@ class CudaReplay final : public Replay {
   void check(std::span<const float> gradients) override { ops::note_nonfinite(ctx_, gradients); }
 
   void advance(const Tensor& sums, std::span<const float> gradients) override {
-    advance_kernel<<<1, 1, 0, native_.stream()>>>(
-        tape(), native_.replay(), static_cast<ops::LossSums*>(sums.data), gradients.data());
-    cuda::expect_launched("advance");
+    cuda::launch(ctx_, "advance", advance_kernel, 1, 1, tape(), native_.replay(),
+                 static_cast<ops::LossSums*>(sums.data), gradients.data());
   }
 
   Outcome finish() override {

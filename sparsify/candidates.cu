@@ -189,13 +189,11 @@ class DeviceCandidates : public Candidates {
     lower_ = {};
     if (e.empty()) return;
     const auto rank = static_cast<uint32_t>(sample_rank(k, e.size()));
-    sample_kernel<<<1, kThreads, 0, stream(ctx)>>>(marks_.size(), data(g), e.data(), rank,
-                                                   &marks_.memory()->search);
-    expect_launched("select");
+    launch(ctx, "select", sample_kernel, 1, kThreads, marks_.size(), data(g), e.data(), rank,
+           &marks_.memory()->search);
     mark(ctx, g, e, {});
-    mark_all_kernel<<<blocks(), kThreads, 0, stream(ctx)>>>(marks_.size(), e.data(), marks_.words(),
-                                                            &marks_.memory()->search);
-    expect_launched("select");
+    launch(ctx, "select", mark_all_kernel, blocks(), kThreads, marks_.size(), e.data(),
+           marks_.words(), &marks_.memory()->search);
   }
 
   void widen(Context& ctx, std::span<float> e, uint32_t bits) override {
@@ -211,8 +209,7 @@ class DeviceCandidates : public Candidates {
     Context& ctx = *ctx_;
     Search* const search = &marks_.memory()->search;
     expect(cudaMemsetAsync(&search->moved, 0, sizeof search->moved, stream(ctx)), "select");
-    reaching_kernel<<<scan_blocks(), kThreads, 0, stream(ctx)>>>(values(), bits, &search->moved);
-    expect_launched("select");
+    launch(ctx, "select", reaching_kernel, scan_blocks(), kThreads, values(), bits, &search->moved);
     return marks_.found(ctx).moved;
   }
 
@@ -251,9 +248,8 @@ class DeviceCandidates : public Candidates {
   void mark(Context& ctx, std::span<const float> g, std::span<float> e, const Lower& lower) {
     if (e.empty()) return;
     const auto kernel = g.empty() ? mark_kernel<false> : mark_kernel<true>;
-    kernel<<<blocks(), kThreads, 0, stream(ctx)>>>(marks_.size(), data(g), e.data(), lower,
-                                                   marks_.words(), &marks_.memory()->search);
-    expect_launched("select");
+    launch(ctx, "select", kernel, blocks(), kThreads, marks_.size(), data(g), e.data(), lower,
+           marks_.words(), &marks_.memory()->search);
   }
 
   /// Counts of the last collection; waits for them once.

@@ -133,18 +133,15 @@ void Marks::begin(Context& ctx, size_t n, uint32_t least, size_t wanted) {
   grow(words_, count * kTileWords * sizeof(uint32_t));
   grow(tiles_, (count + 1) * sizeof(Kept));
   grow(search_, sizeof(SearchMemory));
-  begin_kernel<<<1, 1, 0, stream(ctx)>>>(&memory()->search, least, limited(wanted));
-  expect_launched("select");
+  launch(ctx, "select", begin_kernel, 1, 1, &memory()->search, least, limited(wanted));
 }
 
 void Marks::begin_search(Context& ctx, size_t wanted) {
-  begin_search_kernel<<<1, kThreads, 0, stream(ctx)>>>(memory(), limited(wanted));
-  expect_launched("select");
+  launch(ctx, "select", begin_search_kernel, 1, kThreads, memory(), limited(wanted));
 }
 
 void Marks::set_cut(Context& ctx, RadixCut cut) {
-  set_cut_kernel<<<1, 1, 0, stream(ctx)>>>(&memory()->search, cut);
-  expect_launched("select");
+  launch(ctx, "select", set_cut_kernel, 1, 1, &memory()->search, cut);
 }
 
 Search Marks::found(Context& ctx) const {
@@ -171,14 +168,11 @@ Search Marks::take(Context& ctx, uint32_t resolution, size_t most, std::span<flo
   Kept* const starts = tiles_.as<Kept>().data();
   Search* const search = &memory()->search;
   if (blocks > 0) {
-    count_kernel<<<blocks, kThreads, 0, native.stream()>>>(words(), e.data(), resolution, search,
-                                                           starts);
-    expect_launched("select");
-    scan_kernel<<<1, kScanThreads, 0, native.stream()>>>(tiles(), starts, search);
-    expect_launched("select");
-    move_kernel<<<blocks, kThreads, 0, native.stream()>>>(words(), e.data(), resolution, search,
-                                                          starts, base, most, indices, values);
-    expect_launched("select");
+    launch(ctx, "select", count_kernel, blocks, kThreads, words(), e.data(), resolution, search,
+           starts);
+    launch(ctx, "select", scan_kernel, 1, kScanThreads, tiles(), starts, search);
+    launch(ctx, "select", move_kernel, blocks, kThreads, words(), e.data(), resolution, search,
+           starts, base, most, indices, values);
   }
   expect(cudaMemcpyAsync(host, search, sizeof(Search), cudaMemcpyDefault, native.stream()),
          "select");

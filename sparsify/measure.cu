@@ -78,9 +78,8 @@ void measure_cuda(Context& ctx, std::span<const float> g, std::span<float> e,
   auto* const host = reinterpret_cast<Measure*>(native.pinned(blocks.size_bytes()));
   const auto grid = static_cast<unsigned>((blocks.size() + each - 1) / each);
   const auto kernel = g.empty() ? measure_kernel<false> : measure_kernel<true>;
-  kernel<<<grid, kMeasureThreads, 0, native.stream()>>>(
-      std::ssize(e), g.empty() ? nullptr : g.data(), e.data(), host);
-  expect_launched("measure");
+  launch(ctx, "measure", kernel, grid, kMeasureThreads, std::ssize(e),
+         g.empty() ? nullptr : g.data(), e.data(), host);
   native.synchronize();
   std::copy_n(host, blocks.size(), blocks.begin());
 }

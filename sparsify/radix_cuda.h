@@ -70,10 +70,9 @@ void radix_search(Context& ctx, const Source& source, int64_t work, uint32_t res
   const auto blocks =
       static_cast<unsigned>(std::clamp<int64_t>((work + kThreads - 1) / kThreads, 1, kMostBlocks));
   uint32_t* const tickets = ctx.native<CudaNative>().tickets();
-  for (int pass = 0; pass < RadixDigits::kPasses; ++pass) {
-    radix_kernel<<<blocks, kThreads, 0, stream(ctx)>>>(source, pass, resolution, memory, tickets);
-    expect_launched("select");
-  }
+  for (int pass = 0; pass < RadixDigits::kPasses; ++pass)
+    launch(ctx, "select", radix_kernel<Source>, blocks, kThreads, source, pass, resolution, memory,
+           tickets);
 }
 
 }  // namespace tw::cuda

@@ -227,7 +227,6 @@ void with_columns(const Context& ctx, const Tensor& x, const Body& body) {
     else
       body.template operator()<T, 1>(Columns(rows, channels, 1));
   });
-  cuda::expect_launched("batch_norm");
 }
 
 template <class T>
@@ -236,6 +235,14 @@ T* data(const Tensor& x) {
 }
 
 float* scratch_of(const Context& ctx) { return reinterpret_cast<float*>(ctx.scratch().data()); }
+uint32_t* tickets_of(const Context& ctx) { return ctx.native<CudaNative>().tickets(); }
+
+/// Queues kernel(g, arguments...) on the grid of g.
+template <class... Parameters, class... Arguments>
+void launch(const Context& ctx, void (*kernel)(Columns, Parameters...), const Columns& g,
+            const Arguments&... arguments) {
+  cuda::launch(ctx, "batch_norm", kernel, g.grid(), cuda::kThreads, g, arguments...);
+}
 
 template <class T>
 Normalise<T> normalise_arguments(const BatchNormParams& params, const BatchNormForward& t) {
@@ -252,7 +259,6 @@ Normalise<T> normalise_arguments(const BatchNormParams& params, const BatchNormF
 }
 
 void train_cuda(Context& ctx, const BatchNormParams& params, const BatchNormForward& t) {
-  const auto& native = ctx.native<CudaNative>();
   with_columns(ctx, t.x, [&]<class T, int kWide>(const Columns& g) {
     const FinishStatistics<T> finish{.x = data<T>(t.x),
                                      .rows = static_cast<double>(g.rows),
@@ -262,12 +268,12 @@ void train_cuda(Context& ctx, const BatchNormParams& params, const BatchNormForw
                                      .rstd = data<float>(t.saved_rstd),
                                      .running_mean = data<float>(t.running_mean),
                                      .running_var = data<float>(t.running_var)};
-    statistics_kernel<T, kWide><<<g.grid(), cuda::kThreads, 0, native.stream()>>>(
-        g, data<T>(t.x), scratch_of(ctx), native.tickets(), finish);
+    launch(ctx, statistics_kernel<T, kWide>, g, data<T>(t.x), scratch_of(ctx), tickets_of(ctx),
+           finish);
     Normalise<T> arguments = normalise_arguments<T>(params, t);
     arguments.mean = data<float>(t.saved_mean);
     arguments.rstd = data<float>(t.saved_rstd);
-    normalise_kernel<T, kWide><<<g.grid(), cuda::kThreads, 0, native.stream()>>>(g, arguments);
+    launch(ctx, normalise_kernel<T, kWide>, g, arguments);
   });
 }
 
@@ -276,13 +282,12 @@ void infer_cuda(Context& ctx, const BatchNormParams& params, const BatchNormForw
     Normalise<T> arguments = normalise_arguments<T>(params, t);
     arguments.mean = data<float>(t.running_mean);
     arguments.variance = data<float>(t.running_var);
-    normalise_kernel<T, kWide><<<g.grid(), cuda::kThreads, 0, cuda::stream(ctx)>>>(g, arguments);
+    launch(ctx, normalise_kernel<T, kWide>, g, arguments);
   });
 }
 
 void backward_cuda(Context& ctx, const BatchNormParams& params, const BatchNormBackward& t,
                    bool accumulate) {
-  const auto& native = ctx.native<CudaNative>();
   with_columns(ctx, t.x, [&]<class T, int kWide>(const Columns& g) {
     float* const coefficients = scratch_of(ctx) + cuda::column_floats(g.rows, g.channels, 2);
     // the sum of two gradients is kept where dx will be, so that it is not formed twice
@@ -306,9 +311,8 @@ void backward_cuda(Context& ctx, const BatchNormParams& params, const BatchNormB
                                                       : Mask::input};
     const FinishGradient<T> finish{b, static_cast<double>(g.rows), data<float>(t.dgamma),
                                    data<float>(t.dbeta), accumulate};
-    backward_sums_kernel<T, kWide><<<g.grid(), cuda::kThreads, 0, native.stream()>>>(
-        g, b, scratch_of(ctx), native.tickets(), finish);
-    input_gradient_kernel<T, kWide><<<g.grid(), cuda::kThreads, 0, native.stream()>>>(g, b);
+    launch(ctx, backward_sums_kernel<T, kWide>, g, b, scratch_of(ctx), tickets_of(ctx), finish);
+    launch(ctx, input_gradient_kernel<T, kWide>, g, b);
   });
 }
 

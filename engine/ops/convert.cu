@@ -39,10 +39,10 @@ __global__ void __launch_bounds__(cuda::kThreads) together_kernel(Together<To> a
 }
 
 template <class To>
-void launch(const Context& ctx, Together<To>& all) {
+void run_together(const Context& ctx, Together<To>& all) {
   if (all.count == 0) return;
-  together_kernel<<<all.first_block[all.count], cuda::kThreads, 0, cuda::stream(ctx)>>>(all);
-  cuda::expect_launched("convert");
+  cuda::launch(ctx, "convert", together_kernel<To>, all.first_block[all.count], cuda::kThreads,
+               all);
   all.count = 0;
 }
 
@@ -58,9 +58,9 @@ void run_held(const Context& ctx, const std::vector<HeldConvert>& held) {
     all.n[i] = static_cast<uint32_t>(each.n);
     all.first_block[i + 1] =
         all.first_block[i] + static_cast<uint32_t>((each.n + kEach - 1) / kEach);
-    if (all.count == kMost) launch(ctx, all);
+    if (all.count == kMost) run_together(ctx, all);
   }
-  launch(ctx, all);
+  run_together(ctx, all);
 }
 
 void hold_converts_cuda(Context& ctx) { ctx.native<CudaNative>().holds_converts = true; }

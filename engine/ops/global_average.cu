@@ -42,10 +42,10 @@ void forward_cuda(Context& ctx, const Tensor& x, const Tensor& y) {
   const dim3 grid(static_cast<unsigned>(x.shape[0]),
                   static_cast<unsigned>((channels + kAcross - 1) / kAcross));
   with_activation_type(x.dtype, [&]<class T>() {
-    mean_kernel<<<grid, dim3(kAcross, kDown), 0, cuda::stream(ctx)>>>(
-        static_cast<const T*>(x.data), x.shape[1] * x.shape[2], channels, y.as<T>().data());
+    cuda::launch(ctx, "global_average", mean_kernel<T>, grid, dim3(kAcross, kDown),
+                 static_cast<const T*>(x.data), x.shape[1] * x.shape[2], channels,
+                 y.as<T>().data());
   });
-  cuda::expect_launched("global_average");
 }
 
 void backward_cuda(Context& ctx, const Tensor& dy, const Tensor& dx) {

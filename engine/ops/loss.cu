@@ -1,6 +1,6 @@
 #include <cmath>
 
-#include "engine/cuda.h"
+#include "engine/cuda_kernel.h"
 #include "engine/ops/loss.h"
 
 namespace tw::ops {
@@ -71,7 +71,7 @@ __device__ LossSums row_sums(const Problem& p, int64_t row, float gradient_scale
 
 /// One block, a warp a row: batches are short, and the count of all rows comes before any gradient.
 __global__ void __launch_bounds__(kLossThreads) loss_kernel(Problem p, LossSums* sums) {
-  __shared__ alignas(LossSums) std::byte memory[kWarps * sizeof(LossSums)];
+  alignas(LossSums) __shared__ std::byte memory[kWarps * sizeof(LossSums)];
   LossSums* const of_warp = reinterpret_cast<LossSums*>(memory);  // without its constructor
   const int warp = static_cast<int>(threadIdx.x) / 32, lane = static_cast<int>(threadIdx.x) % 32;
   int count = 0;
@@ -106,9 +106,8 @@ void softmax_cross_entropy_cuda(Context& ctx, const Tensor& logits, const Tensor
                         .smoothing = label_smoothing,
                         .grad_scale = grad_scale,
                         .gradients = static_cast<float*>(dlogits.data)};
-  loss_kernel<<<1, kLossThreads, 0, cuda::stream(ctx)>>>(problem,
-                                                         static_cast<LossSums*>(sums.data));
-  cuda::expect_launched("softmax_cross_entropy");
+  cuda::launch(ctx, "softmax_cross_entropy", loss_kernel, 1, kLossThreads, problem,
+               static_cast<LossSums*>(sums.data));
 }
 
 const bool registered = softmax_cross_entropy_bodies.add(Device::cuda, softmax_cross_entropy_cuda);

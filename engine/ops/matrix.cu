@@ -62,20 +62,18 @@ size_t column_sums_bytes(const Shape& x) {
 
 void column_sums(Context& ctx, const Tensor& x, std::byte* scratch, bool accumulate, float* sums) {
   const int64_t channels = last_dimension(x.shape);
-  auto& native = ctx.native<CudaNative>();
   with_activation_type(x.dtype, [&]<class T>() {
     const auto run = [&]<int kWide>() {
       const cuda::Columns g(x.numel() / channels, channels, kWide);
-      column_sums_kernel<T, kWide><<<g.grid(), cuda::kThreads, 0, native.stream()>>>(
-          g, static_cast<const T*>(x.data), reinterpret_cast<float*>(scratch), native.tickets(),
-          WriteSums{sums, accumulate});
+      cuda::launch(ctx, "column_sums", column_sums_kernel<T, kWide>, g.grid(), cuda::kThreads, g,
+                   static_cast<const T*>(x.data), reinterpret_cast<float*>(scratch),
+                   ctx.native<CudaNative>().tickets(), WriteSums{sums, accumulate});
     };
     if (channels % cuda::kPack<T> == 0 && cuda::aligned_for(x.as<T>().data(), cuda::kPack<T>))
       run.template operator()<cuda::kPack<T>>();
     else
       run.template operator()<1>();
   });
-  cuda::expect_launched("column_sums");
 }
 
 void deliver(Context& ctx, const Tensor& x, bool accumulate, float* y) {

@@ -27,6 +27,7 @@ int gpus() {
 
 /// Runs `body` on threads over NCCL, each in a context on its own GPU.
 void run_over_nccl(int ranks, const Body& body, double timeout = 30) {
+  if (test::emulated()) GTEST_SKIP() << "NCCL is not emulated";
   run_on_threads(ranks, [&](Communicator& threads) {
     threads.set_timeout(timeout);
     Context host;

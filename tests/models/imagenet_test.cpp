@@ -64,6 +64,8 @@ double relative_error(const std::string& name, std::span<const float> ours, cons
 class ImageNetModel : public testing::TestWithParam<const char*> {};
 
 TEST_P(ImageNetModel, HasTorchvisionsLogits) {
+  if (test::emulated() && GetParam() != std::string_view("resnet18"))
+    GTEST_SKIP() << "takes the emulator minutes";
   const Json golden = test::read_golden("imagenet")["models"][GetParam()];
   GoldenImageNet net(GetParam());
   EXPECT_EQ(net.model.arena().size(), golden["parameters"].get<size_t>());
@@ -103,6 +105,7 @@ double tolerance(const std::string& parameter) {
 }
 
 TEST_P(ImageNetGradients, AreTorchvisions) {
+  if (test::emulated()) GTEST_SKIP() << "takes the emulator minutes";
   const Json golden = test::read_golden(GetParam());
   GoldenImageNet net(GetParam());
   net.make_steady();

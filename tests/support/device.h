@@ -8,6 +8,8 @@
 namespace tw::test {
 
 Device device();
+/// Whether a CPU plays the GPU (tests/emulator): what takes it long may be left out.
+bool emulated();
 /// Returns when everything queued on the device, by any context, is done.
 void wait_for_device();
 

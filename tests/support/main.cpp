@@ -5,6 +5,7 @@
 namespace tw::test {
 
 Device device() { return Device::cpu; }
+bool emulated() { return false; }
 void wait_for_device() {}
 
 }  // namespace tw::test

@@ -2,12 +2,15 @@
 #include <cuda_runtime_api.h>
 #include <gtest/gtest.h>
 
+#include <cstdlib>
+
 #include "engine/error.h"
 #include "tests/support/device.h"
 
 namespace tw::test {
 
 Device device() { return Device::cuda; }
+bool emulated() { return std::getenv("TW_EMULATED") != nullptr; }
 void wait_for_device() {
   const cudaError_t status = cudaDeviceSynchronize();
   check<Fault>(status == cudaSuccess, "[test] {}", cudaGetErrorString(status));

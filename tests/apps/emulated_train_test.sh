@@ -1,0 +1,49 @@
+#!/usr/bin/env bash
+# train on a GPU that a CPU plays (tests/emulator): its losses are the CPU's, its bits come again,
+# and its ranks, which share the one GPU, choose the entries that ranks on the CPU choose.
+set -euo pipefail
+train=$TW_BUILD/emulated/train
+if [[ ! -x $train ]]; then
+  echo "skipped: the emulator comes with builds with CUDA"
+  exit 77
+fi
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+
+# run NAME FLAG...: three steps; leaves the table of steps in $work/NAME
+run() {
+  local name=$1
+  shift
+  "$train" --model lenet --dataset shapes --max-steps 3 --batch-size 8 --eval-every 0 \
+    --lr 0.001 --output-dir "$work" --name "$name" "$@" >"$work/$name.txt" 2>&1 ||
+    { cat "$work/$name.txt"; exit 1; }
+}
+# column NAME COLUMN: its values
+column() {
+  awk -F, -v wanted="$2" 'NR == 1 { for (i = 1; i <= NF; ++i) at[$i] = i; next }
+    { print $at[wanted] }' "$work/$1/steps.csv"
+}
+# close A B BAR: the losses of two runs, step by step
+close() {
+  paste <(column "$1" train_loss) <(column "$2" train_loss) | awk -v bar="$3" '
+    { off = ($1 - $2) / $2; if (off < 0) off = -off; if (off > bar) bad = 1; print }
+    END { exit bad || NR != 3 }' || { echo "losses of $1 and $2 differ"; exit 1; }
+}
+
+run cpu --device cpu --precision f32
+run gpu --device cuda --precision f32
+close gpu cpu 1e-3
+for name in bf16 again; do run "$name" --device cuda --precision bf16 --deterministic; done
+cmp <(column bf16 train_loss) <(column again train_loss)
+close bf16 cpu 5e-2
+
+for sparsifier in gaussiank gtopk; do
+  for device in cpu cuda; do
+    run "$sparsifier-$device" --device "$device" --precision f32 --workers 3 \
+      --sparsifier "$sparsifier" --density 0.01
+  done
+  close "$sparsifier-cuda" "$sparsifier-cpu" 1e-3
+  paste <(column "$sparsifier-cpu" nnz_over_k) <(column "$sparsifier-cuda" nnz_over_k) |
+    awk '{ off = $1 - $2; if (off < 0) off = -off; if (off > 0.05) bad = 1; print }
+      END { exit bad }'
+done

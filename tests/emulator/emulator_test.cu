@@ -1,0 +1,145 @@
+// What the emulated GPU must find out: otherwise tests on it would prove little.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <numeric>
+#include <vector>
+
+namespace {
+
+constexpr int kThreads = 256;
+
+__global__ void reverse(const int* x, int* y, bool wait) {
+  __shared__ int shared[kThreads];
+  shared[threadIdx.x] = x[threadIdx.x];
+  if (wait) __syncthreads();
+  y[threadIdx.x] = shared[kThreads - 1 - threadIdx.x];
+}
+
+__global__ void half_a_warp_votes(unsigned* votes) {
+  if (threadIdx.x % 32 < 16) votes[threadIdx.x] = __ballot_sync(~0u, 1);
+}
+
+__global__ void sum_of_lanes(unsigned* sums) {
+  sums[threadIdx.x] = __reduce_add_sync(~0u, threadIdx.x) + __shfl_xor_sync(~0u, threadIdx.x, 1);
+}
+
+template <class... Parameters, class... Arguments>
+cudaError_t run(void (*kernel)(Parameters...), unsigned threads, Arguments... arguments) {
+  cudaLaunchConfig_t config{};
+  config.gridDim = 1;
+  config.blockDim = threads;
+  return cudaLaunchKernelEx(&config, kernel, static_cast<Parameters>(arguments)...);
+}
+
+/// Memory of the GPU.
+template <class T>
+struct Values {
+  explicit Values(size_t n) : count(n) {
+    EXPECT_EQ(cudaMalloc(reinterpret_cast<void**>(&data), n * sizeof(T)), cudaSuccess);
+  }
+  ~Values() { cudaFree(data); }
+  std::vector<T> get() const {
+    std::vector<T> host(count);
+    EXPECT_EQ(cudaMemcpy(host.data(), data, count * sizeof(T), cudaMemcpyDeviceToHost),
+              cudaSuccess);
+    return host;
+  }
+  void set(const std::vector<T>& host) {
+    EXPECT_EQ(cudaMemcpy(data, host.data(), count * sizeof(T), cudaMemcpyHostToDevice),
+              cudaSuccess);
+  }
+  size_t count;
+  T* data = nullptr;
+};
+
+bool reverses(int first, bool wait) {
+  Values<int> x(kThreads), y(kThreads);
+  std::vector<int> numbers(kThreads);
+  std::iota(numbers.begin(), numbers.end(), first);
+  x.set(numbers);
+  EXPECT_EQ(run(reverse, kThreads, x.data, y.data, wait), cudaSuccess);
+  std::ranges::reverse(numbers);
+  return y.get() == numbers;
+}
+
+TEST(Emulator, RunsBlocksThatWait) { EXPECT_TRUE(reverses(100, true)); }
+
+TEST(Emulator, ShowsAMissingBarrier) { EXPECT_FALSE(reverses(200, false)); }
+
+TEST(Emulator, LanesOfAWarpExchange) {
+  Values<unsigned> sums(64);
+  ASSERT_EQ(run(sum_of_lanes, 64, sums.data), cudaSuccess);
+  const std::vector<unsigned> found = sums.get();
+  for (unsigned t = 0; t < 64; ++t) EXPECT_EQ(found[t], (t < 32 ? 496 : 1520) + (t ^ 1));
+}
+
+TEST(EmulatorDeathTest, EndsAWarpThatWaitsForEver) {
+  Values<unsigned> votes(32);
+  EXPECT_DEATH(
+      {
+        run(half_a_warp_votes, 32, votes.data);
+        cudaDeviceSynchronize();
+      },
+      "wait for others for ever");
+}
+
+TEST(EmulatorDeathTest, KeepsTheHostOut) {
+  Values<int> x(1);
+  EXPECT_DEATH(*x.data = 1, "code of the host touches memory of the GPU");
+}
+
+TEST(Emulator, RefusesCopiesBeyondAPieceOfMemory) {
+  Values<int> x(4);
+  const std::vector<int> host(5);
+  EXPECT_EQ(cudaMemcpy(x.data, host.data(), 20, cudaMemcpyHostToDevice), cudaErrorInvalidValue);
+  EXPECT_EQ(cudaMemcpy(x.data, host.data(), 16, cudaMemcpyDeviceToHost), cudaErrorInvalidValue);
+  EXPECT_EQ(cudaGetLastError(), cudaErrorInvalidValue);
+  EXPECT_EQ(cudaGetLastError(), cudaSuccess);
+}
+
+TEST(Emulator, RunsLateUntilSomebodyWaits) {
+  cudaStream_t stream = nullptr;
+  int* pinned = nullptr;
+  ASSERT_EQ(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), cudaSuccess);
+  ASSERT_EQ(cudaHostAlloc(reinterpret_cast<void**>(&pinned), sizeof(int), 0), cudaSuccess);
+  Values<int> x(1);
+  int late = 0;
+  for (int i = 0; i < 64; ++i) {
+    x.set({i});
+    *pinned = -1;
+    ASSERT_EQ(cudaMemcpyAsync(pinned, x.data, sizeof(int), cudaMemcpyDefault, stream), cudaSuccess);
+    late += *pinned == -1;
+    ASSERT_EQ(cudaStreamSynchronize(stream), cudaSuccess);
+    EXPECT_EQ(*pinned, i);
+  }
+  EXPECT_GT(late, 32);
+  EXPECT_LT(late, 64);  // now and then at once
+  cudaFreeHost(pinned);
+  cudaStreamDestroy(stream);
+}
+
+TEST(Emulator, ACaptureRunsWhenItsGraphIsLaunched) {
+  cudaStream_t stream = nullptr;
+  ASSERT_EQ(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), cudaSuccess);
+  Values<int> x(1);
+  x.set({7});
+  ASSERT_EQ(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal), cudaSuccess);
+  ASSERT_EQ(cudaMemsetAsync(x.data, 0, sizeof(int), stream), cudaSuccess);
+  void* memory = nullptr;
+  EXPECT_EQ(cudaMalloc(&memory, 4), cudaErrorStreamCaptureUnsupported);
+  EXPECT_EQ(cudaStreamSynchronize(stream), cudaErrorStreamCaptureUnsupported);
+  cudaGraph_t graph = nullptr;
+  cudaGraphExec_t ready = nullptr;
+  ASSERT_EQ(cudaStreamEndCapture(stream, &graph), cudaSuccess);
+  ASSERT_EQ(cudaGraphInstantiate(&ready, graph, 0), cudaSuccess);
+  EXPECT_EQ(x.get()[0], 7);
+  ASSERT_EQ(cudaGraphLaunch(ready, stream), cudaSuccess);
+  ASSERT_EQ(cudaStreamSynchronize(stream), cudaSuccess);
+  EXPECT_EQ(x.get()[0], 0);
+  cudaGraphExecDestroy(ready);
+  cudaGraphDestroy(graph);
+  cudaStreamDestroy(stream);
+}
+
+}  // namespace

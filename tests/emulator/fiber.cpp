@@ -1,0 +1,64 @@
+#include "tests/emulator/fiber.h"
+
+#include <cstdint>
+#include <cstring>
+
+#ifdef __SANITIZE_ADDRESS__
+#include <sanitizer/common_interface_defs.h>
+#else
+#define __sanitizer_start_switch_fiber(keep, stack, bytes) ((void)(keep))
+#define __sanitizer_finish_switch_fiber(kept, stack, bytes) ((void)(kept))
+#endif
+
+// Keeps what a function owes its caller on this stack, and goes on with what lies on another. The
+// library's swapcontext makes a system call each time, and there are millions of times.
+extern "C" void tw_switch_stack(std::byte** keep, std::byte* other);
+asm(R"(
+.text
+.globl tw_switch_stack
+tw_switch_stack:
+  pushq %rbp
+  pushq %rbx
+  pushq %r12
+  pushq %r13
+  pushq %r14
+  pushq %r15
+  movq %rsp, (%rdi)
+  movq %rsi, %rsp
+  popq %r15
+  popq %r14
+  popq %r13
+  popq %r12
+  popq %rbx
+  popq %rbp
+  ret
+)");
+
+namespace tw::emulator {
+
+Fiber::Fiber(void (*body)()) {
+  constexpr size_t kRegisters = 6;
+  void* frame[kRegisters + 2] = {};
+  frame[kRegisters] = reinterpret_cast<void*>(body);  // where the first switch returns to
+  std::byte* const end = stack_.get() + kStack;
+  top_ = end - reinterpret_cast<uintptr_t>(end) % 16 - sizeof frame;
+  std::memcpy(top_, frame, sizeof frame);
+}
+
+void Fiber::begun() { __sanitizer_finish_switch_fiber(nullptr, &caller_stack_, &caller_bytes_); }
+
+void Fiber::resume() {
+  void* own = nullptr;
+  __sanitizer_start_switch_fiber(&own, stack_.get(), kStack);
+  tw_switch_stack(&caller_, top_);
+  __sanitizer_finish_switch_fiber(own, nullptr, nullptr);
+}
+
+void Fiber::suspend() {
+  void* own = nullptr;
+  __sanitizer_start_switch_fiber(&own, caller_stack_, caller_bytes_);
+  tw_switch_stack(&top_, caller_);
+  __sanitizer_finish_switch_fiber(own, &caller_stack_, &caller_bytes_);
+}
+
+}  // namespace tw::emulator

@@ -1,0 +1,236 @@
+#include "tests/emulator/stream.h"
+
+#include <cuda_runtime_api.h>
+
+#include <chrono>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <random>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "tests/emulator/memory.h"
+
+using Work = std::function<void()>;
+using Clock = std::chrono::steady_clock;
+
+// the handles that the runtime's interface names
+struct CUgraph_st {
+  std::vector<Work> nodes;
+};
+struct CUgraphExec_st {
+  std::shared_ptr<const std::vector<Work>> nodes;
+};
+struct CUstream_st {
+  std::deque<Work> queue;
+  std::unique_ptr<CUgraph_st> capture;
+};
+struct Record {
+  CUstream_st* stream;
+  bool done = false;
+  Clock::time_point when{};
+};
+struct CUevent_st {
+  std::shared_ptr<Record> last;  ///< null: never recorded
+};
+
+namespace tw::emulator {
+
+namespace {
+
+struct Device {
+  std::recursive_mutex mutex;
+  std::set<CUstream_st*> streams{&legacy};
+  CUstream_st legacy;
+  std::mt19937 draw{23};
+};
+
+Device& device() {
+  static Device* const one = new Device;  // outlives every static that holds a stream
+  return *one;
+}
+using Lock = std::lock_guard<std::recursive_mutex>;
+
+thread_local int captures = 0;
+thread_local cudaError_t last_error = cudaSuccess;
+
+CUstream_st& named(cudaStream_t stream) {
+  return stream == nullptr || stream == cudaStreamLegacy ? device().legacy : *stream;
+}
+
+void run_next(CUstream_st& stream) {
+  const Work work = std::move(stream.queue.front());
+  stream.queue.pop_front();
+  work();
+}
+
+void run_until(const std::shared_ptr<Record>& record) {
+  if (record == nullptr || record->done) return;
+  const Access access;
+  while (!record->done) run_next(*record->stream);
+}
+
+}  // namespace
+
+cudaError_t report(cudaError_t status) {
+  if (status != cudaSuccess) last_error = status;
+  return status;
+}
+
+bool capturing() { return captures > 0; }
+
+void finish(cudaStream_t stream) {
+  const Lock lock(device().mutex);
+  if (named(stream).queue.empty()) return;
+  const Access access;
+  while (!named(stream).queue.empty()) run_next(named(stream));
+}
+
+void finish_all() {
+  const Lock lock(device().mutex);
+  const Access access;
+  for (CUstream_st* const stream : device().streams) finish(stream);
+}
+
+cudaError_t queue(cudaStream_t handle, Work work) {
+  const Lock lock(device().mutex);
+  CUstream_st& stream = named(handle);
+  if (stream.capture != nullptr) {
+    stream.capture->nodes.push_back(std::move(work));
+    return cudaSuccess;
+  }
+  stream.queue.push_back(std::move(work));
+  if (device().draw() % 8 == 0) finish(handle);
+  return cudaSuccess;
+}
+
+cudaError_t launch(cudaStream_t stream, dim3 grid, dim3 block, Work kernel) {
+  const auto threads = uint64_t{block.x} * block.y * block.z;
+  if (threads == 0 || threads > 1024 || grid.x == 0 || grid.y == 0 || grid.z == 0 ||
+      grid.x > INT32_MAX || grid.y > UINT16_MAX || grid.z > UINT16_MAX)
+    return report(cudaErrorInvalidConfiguration);
+  return queue(stream, std::move(kernel));
+}
+
+}  // namespace tw::emulator
+
+using namespace tw::emulator;
+
+extern "C" {
+
+cudaError_t cudaStreamCreateWithPriority(cudaStream_t* stream, unsigned, int) {
+  const Lock lock(device().mutex);
+  device().streams.insert(*stream = new CUstream_st);
+  return cudaSuccess;
+}
+cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned flags) {
+  return cudaStreamCreateWithPriority(stream, flags, 0);
+}
+cudaError_t cudaDeviceGetStreamPriorityRange(int* least, int* greatest) {
+  *least = 0, *greatest = -5;
+  return cudaSuccess;
+}
+cudaError_t cudaStreamDestroy(cudaStream_t stream) {
+  const Lock lock(device().mutex);
+  finish(stream);
+  device().streams.erase(stream);
+  delete stream;
+  return cudaSuccess;
+}
+cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
+  if (capturing()) return report(cudaErrorStreamCaptureUnsupported);
+  finish(stream);
+  return cudaSuccess;
+}
+cudaError_t cudaDeviceSynchronize() {
+  if (capturing()) return report(cudaErrorStreamCaptureUnsupported);
+  finish_all();
+  return cudaSuccess;
+}
+
+cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned) {
+  *event = new CUevent_st;
+  return cudaSuccess;
+}
+cudaError_t cudaEventCreate(cudaEvent_t* event) { return cudaEventCreateWithFlags(event, 0); }
+cudaError_t cudaEventDestroy(cudaEvent_t event) {
+  delete event;
+  return cudaSuccess;
+}
+cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
+  const Lock lock(device().mutex);
+  if (capturing()) return report(cudaErrorStreamCaptureUnsupported);  // not emulated
+  const auto record = std::make_shared<Record>(Record{.stream = &named(stream)});
+  event->last = record;
+  return queue(stream, [record] {
+    record->done = true;
+    record->when = Clock::now();
+  });
+}
+cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned) {
+  const Lock lock(device().mutex);
+  if (capturing()) return report(cudaErrorStreamCaptureUnsupported);  // not emulated
+  return queue(stream, [record = event->last] { run_until(record); });
+}
+cudaError_t cudaEventSynchronize(cudaEvent_t event) {
+  const Lock lock(device().mutex);
+  if (capturing()) return report(cudaErrorStreamCaptureUnsupported);
+  run_until(event->last);
+  return cudaSuccess;
+}
+cudaError_t cudaEventQuery(cudaEvent_t event) {
+  const Lock lock(device().mutex);
+  const auto record = event->last;
+  if (record != nullptr && !record->done) {
+    const Access access;
+    run_next(*record->stream);
+  }
+  return record == nullptr || record->done ? cudaSuccess : cudaErrorNotReady;
+}
+cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t begin, cudaEvent_t end) {
+  const Lock lock(device().mutex);
+  const auto time = end->last->when - begin->last->when;
+  *milliseconds = std::chrono::duration<float, std::milli>(time).count();
+  return cudaSuccess;
+}
+
+cudaError_t cudaStreamBeginCapture(cudaStream_t stream, cudaStreamCaptureMode) {
+  const Lock lock(device().mutex);
+  if (stream == nullptr || stream->capture != nullptr) return report(cudaErrorIllegalState);
+  stream->capture = std::make_unique<CUgraph_st>();
+  ++captures;
+  return cudaSuccess;
+}
+cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t* graph) {
+  const Lock lock(device().mutex);
+  if (stream->capture == nullptr) return report(cudaErrorIllegalState);
+  *graph = stream->capture.release();
+  --captures;
+  return cudaSuccess;
+}
+cudaError_t cudaGraphGetNodes(cudaGraph_t graph, cudaGraphNode_t*, size_t* count) {
+  *count = graph->nodes.size();
+  return cudaSuccess;
+}
+cudaError_t cudaGraphInstantiate(cudaGraphExec_t* ready, cudaGraph_t graph, unsigned long long) {
+  *ready = new CUgraphExec_st{std::make_shared<const std::vector<Work>>(graph->nodes)};
+  return cudaSuccess;
+}
+cudaError_t cudaGraphDestroy(cudaGraph_t graph) {
+  delete graph;
+  return cudaSuccess;
+}
+cudaError_t cudaGraphExecDestroy(cudaGraphExec_t ready) {
+  delete ready;
+  return cudaSuccess;
+}
+cudaError_t cudaGraphLaunch(cudaGraphExec_t ready, cudaStream_t stream) {
+  return queue(stream, [nodes = ready->nodes] {
+    for (const Work& node : *nodes) node();
+  });
+}
+
+cudaError_t cudaGetLastError() { return std::exchange(last_error, cudaSuccess); }
+}
