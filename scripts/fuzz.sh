@@ -13,10 +13,12 @@ targets=("$@")
 for target in "${targets[@]}"; do
   [[ -f tests/fuzz/${target}_fuzz.cpp ]] || die "unknown target $target"
 done
-clang=$(compgen -c clang++ | grep -x 'clang++\(-[0-9]*\)\?' | sort -uV | tail -n 1 || true)
-version=$([[ -z $clang ]] || "$clang" -dumpversion)
-((${version%%.*} >= 15)) 2>/dev/null ||
-  die "clang 15 or later is missing (apt-get install clang-16 libomp-16-dev)"
+clang='' newest=14  # which cannot compile arithmetic in 16 bits
+for each in $(compgen -c clang++ | grep -x 'clang++\(-[0-9]*\)\?' | sort -u); do
+  version=$("$each" -dumpversion)
+  ((${version%%.*} <= newest)) || clang=$each newest=${version%%.*}
+done
+[[ -n $clang ]] || die "clang 15 or later is missing (apt-get install clang-16 libomp-16-dev)"
 
 build="build-fuzz"
 options=(

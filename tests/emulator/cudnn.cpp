@@ -123,6 +123,8 @@ tw::emulator::Convolution convolution(const Node& operation, const Node& pack) {
           .accumulate = operation.one<float>(names.beta) != 0};
 }
 
+constexpr int64_t kWorkspace = 1000;  ///< of every plan, which spoils it
+
 /// Fills what the caller made to receive descriptors.
 void give(void* handles, const std::shared_ptr<Node>& node) {
   node_of(*static_cast<cudnnBackendDescriptor_t*>(handles)) = node;
@@ -182,9 +184,8 @@ cudnnStatus_t cudnnBackendSetAttribute(cudnnBackendDescriptor_t descriptor,
 }
 cudnnStatus_t cudnnBackendFinalize(cudnnBackendDescriptor_t descriptor) {
   Node& node = *node_of(descriptor);
-  // the plan needs no memory, its engine has no name of its own and nothing to be said about it
   if (node.type == CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR)
-    put(node.values[CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE], 0);
+    put(node.values[CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE], kWorkspace);
   node.final = true;
   return CUDNN_STATUS_SUCCESS;
 }
@@ -228,7 +229,11 @@ cudnnStatus_t cudnnBackendExecute(cudnnHandle_t handle, cudnnBackendDescriptor_t
   const Node& config = *node_of(plan)->nodes.at(CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG);
   const Node& graph = *config.nodes.at(CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH);
   const auto wanted = convolution(*graph.nodes.at(CUDNN_ATTR_OPERATIONGRAPH_OPS), *node_of(pack));
-  tw::emulator::queue(handle->stream, [wanted] { wanted.run(); });
+  void* const workspace = node_of(pack)->one<void*>(CUDNN_ATTR_VARIANT_PACK_WORKSPACE);
+  tw::emulator::queue(handle->stream, [wanted, workspace] {
+    std::memset(workspace, 0xff, kWorkspace);
+    wanted.run();
+  });
   return CUDNN_STATUS_SUCCESS;
 }
 }

@@ -24,6 +24,8 @@ __global__ void sum_of_lanes(unsigned* sums) {
   sums[threadIdx.x] = __reduce_add_sync(~0u, threadIdx.x) + __shfl_xor_sync(~0u, threadIdx.x, 1);
 }
 
+__global__ void write(int* x) { *x = 1; }
+
 template <class... Parameters, class... Arguments>
 cudaError_t run(void (*kernel)(Parameters...), unsigned threads, Arguments... arguments) {
   cudaLaunchConfig_t config{};
@@ -87,6 +89,15 @@ TEST(EmulatorDeathTest, EndsAWarpThatWaitsForEver) {
 TEST(EmulatorDeathTest, KeepsTheHostOut) {
   Values<int> x(1);
   EXPECT_DEATH(*x.data = 1, "code of the host touches memory of the GPU");
+}
+
+TEST(EmulatorDeathTest, FindsWhatWasWrittenBehindAPieceOfMemory) {
+  EXPECT_DEATH(
+      {
+        const Values<int> x(4);
+        run(write, 1, x.data + 4);
+      },
+      "wrote behind 16 bytes");
 }
 
 TEST(Emulator, RefusesCopiesBeyondAPieceOfMemory) {

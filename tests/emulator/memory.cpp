@@ -1,5 +1,6 @@
 #include "tests/emulator/memory.h"
 
+#include <fmt/format.h>
 #include <signal.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -10,13 +11,6 @@
 #include <map>
 #include <mutex>
 #include <string_view>
-
-#ifdef __SANITIZE_ADDRESS__
-#include <sanitizer/asan_interface.h>
-#else
-#define ASAN_POISON_MEMORY_REGION(begin, size) ((void)(begin), (void)(size))
-#define ASAN_UNPOISON_MEMORY_REGION(begin, size) ((void)(begin), (void)(size))
-#endif
 
 namespace tw::emulator {
 
@@ -63,6 +57,8 @@ void Arena::tell(int, siginfo_t* info, void*) {
     (void)!write(STDERR_FILENO, text.data(), text.size());
 }
 
+constexpr unsigned char kGap = 0xc3;  ///< what lies between two pieces
+
 size_t whole_pages(size_t bytes) {
   static const auto page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
   return (bytes + page) / page * page;  // one byte at least lies between two pieces
@@ -103,10 +99,9 @@ void* allocate_device(size_t bytes) {
   all.taken += bytes;
   all.used = std::max(all.used, offset + whole_pages(bytes));
   const Access access;
-  ASAN_UNPOISON_MEMORY_REGION(all.base + offset, bytes);
   constexpr size_t kFilled = size_t{1} << 20;  // so that pages that nobody uses take no memory
-  std::memset(all.base + offset, 0xa5, std::min(bytes, kFilled));
-  ASAN_POISON_MEMORY_REGION(all.base + offset + bytes, whole_pages(bytes) - bytes);
+  std::memset(all.base + offset, 0xff, std::min(bytes, kFilled));  // NaN as a float
+  std::memset(all.base + offset + bytes, kGap, whole_pages(bytes) - bytes);
   return all.base + offset;
 }
 
@@ -129,10 +124,18 @@ bool release(void* memory) {
   const auto piece = all.pieces.find(static_cast<size_t>(at - all.base));
   if (at < all.base || piece == all.pieces.end()) return false;
   const size_t bytes = piece->second;
+  {
+    const Access access;
+    std::byte* const gap = at + bytes;
+    if (std::any_of(gap, at + whole_pages(bytes),
+                    [](std::byte b) { return b != std::byte{kGap}; })) {
+      fmt::print(stderr, "[emulator] something wrote behind {} bytes of the GPU's memory\n", bytes);
+      std::abort();
+    }
+  }
   all.taken -= bytes;
   all.pieces.erase(piece);
   madvise(at, whole_pages(bytes), MADV_DONTNEED);
-  ASAN_POISON_MEMORY_REGION(at, bytes);
   return true;
 }
 

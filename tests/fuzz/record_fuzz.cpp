@@ -1,7 +1,10 @@
 // Any bytes: a record file whose samples can be read and decoded, or a UserError.
-#include <algorithm>
 #include <cstddef>
 #include <cstring>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
 
 #include "data/record_file.h"
 #include "data/record_format.h"
@@ -66,16 +69,21 @@ void use(const tw::JpegSource& source) {
   }
 }
 
-}  // namespace
-
-extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  std::string bytes(reinterpret_cast<const char*>(data), size);
-  if (size % 2 == 0) mend(bytes);
+void read(const std::string& bytes) {
   const tw::fuzz::InputFile file(bytes);
   try {
     const auto records = std::make_shared<const tw::RecordFile>(file.path());
     for (const bool training : {true, false}) use(*tw::record_source(records, training));
   } catch (const tw::UserError&) {
   }
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  std::string bytes(reinterpret_cast<const char*>(data), size);
+  read(bytes);
+  mend(bytes);
+  read(bytes);
   return 0;
 }
