@@ -58,7 +58,7 @@ void launch(const Context& ctx, const char* op, void (*kernel)(Parameters...), d
   config.gridDim = grid;
   config.blockDim = block;
   config.stream = stream(ctx);
-  expect(cudaLaunchKernelEx(&config, kernel, static_cast<Parameters>(arguments)...), op);
+  expect(cudaLaunchKernelEx(&config, kernel, arguments...), op);
 }
 
 template <class Body>

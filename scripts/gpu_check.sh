@@ -39,7 +39,7 @@ if [[ -n $bundle ]]; then
   bin=$(realpath "$bundle")/bin
 else
   say "build"
-  cmake -G Ninja -S . -B build-gpu -DCMAKE_BUILD_TYPE=Release -DWITH_CUDA=ON \
+  cmake -G Ninja -S . -B build-gpu -DCMAKE_BUILD_TYPE=Release -DWITH_CUDA=ON -DWITH_EMULATOR=OFF \
     >"$output/build.txt" 2>&1 || die "configuring failed: $output/build.txt"
   cmake --build build-gpu >>"$output/build.txt" 2>&1 || die "building failed: $output/build.txt"
   bin=$PWD/build-gpu/bin

@@ -62,7 +62,7 @@ __global__ void __launch_bounds__(kThreads)
   __syncthreads();
   if (threadIdx.x == 0 && totals[0] > 0)
     atomicAdd(&search->marked, static_cast<unsigned long long>(totals[0]));
-  if (threadIdx.x < lower.count && totals[1 + threadIdx.x] > 0)
+  if (static_cast<int>(threadIdx.x) < lower.count && totals[1 + threadIdx.x] > 0)
     atomicAdd(&search->lower[threadIdx.x],
               static_cast<unsigned long long>(totals[1 + threadIdx.x]));
 }

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cstdio>
 #include <cstdlib>
 #include <deque>
 #include <numeric>
@@ -115,7 +116,6 @@ void Block::make_current(Runner& runner) {
 }
 
 void Block::work() {
-  current_->fiber.begun();
   for (;;) {
     while (begun_ < order_.size()) {
       current_->thread = order_[begun_++];

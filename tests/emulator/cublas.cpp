@@ -1,6 +1,9 @@
 // The calls of cuBLAS that the engine makes, on the emulated GPU.
 #include <cublas_v2.h>
 
+#include <stdexcept>
+#include <utility>
+
 #include "tests/emulator/element.h"
 #include "tests/emulator/stream.h"
 

@@ -9,8 +9,10 @@
 #include <cstring>
 #include <tuple>
 #include <type_traits>
+#include <utility>
 
 #include "tests/emulator/block.h"
+#include "tests/emulator/memory.h"
 #include "tests/emulator/stream.h"
 
 #undef __shared__
@@ -100,13 +102,25 @@ constexpr std::common_type_t<A, B> max(A a, B b) {
   return static_cast<T>(a) < static_cast<T>(b) ? static_cast<T>(b) : static_cast<T>(a);
 }
 
+/// Whether a kernel may follow this argument; pointers inside of structures are not looked at.
+template <class T>
+bool reaches_gpu(const T& argument) {
+  if constexpr (std::is_pointer_v<T>)
+    return argument == nullptr || tw::emulator::locate(argument).place != tw::emulator::Place::host;
+  else
+    return true;
+}
+
 /// The runtime's, for kernels that are functions of the CPU.
 template <class... Parameters, class... Arguments>
 cudaError_t cudaLaunchKernelEx(const cudaLaunchConfig_t* config, void (*kernel)(Parameters...),
                                Arguments&&... arguments) {
-  constexpr size_t bytes = (sizeof(Parameters) + ... + 0);
-  if (bytes > 4096) return cudaErrorInvalidValue;
-  const std::tuple<Parameters...> copies(arguments...);
+  constexpr size_t kMost = 4096;  // of every GPU; newer ones take more
+  if ((sizeof(Parameters) + ... + 0) > kMost) return tw::emulator::report(cudaErrorInvalidValue);
+  const std::tuple<Parameters...> copies(std::forward<Arguments>(arguments)...);
+  const bool reached =
+      std::apply([](const auto&... each) { return (reaches_gpu(each) && ...); }, copies);
+  if (!reached) return tw::emulator::report(cudaErrorIllegalAddress);
   const dim3 grid = config->gridDim, block = config->blockDim;
   return tw::emulator::launch(config->stream, grid, block, [=] {
     tw::emulator::run_grid(grid, block, [&] { std::apply(kernel, copies); });

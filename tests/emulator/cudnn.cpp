@@ -3,10 +3,13 @@
 #include <cudnn.h>
 #include <cudnn_graph.h>
 
+#include <algorithm>
+#include <cstddef>
 #include <cstring>
 #include <map>
 #include <memory>
 #include <stdexcept>
+#include <vector>
 
 #include "tests/emulator/convolution.h"
 #include "tests/emulator/stream.h"
@@ -24,8 +27,8 @@ using tw::emulator::ConvolutionPass;
 struct Node {
   cudnnBackendDescriptorType_t type;
   bool final = false;
-  std::map<cudnnBackendAttributeName_t, std::vector<std::byte>> values;
-  std::map<cudnnBackendAttributeName_t, std::shared_ptr<Node>> nodes;
+  std::map<cudnnBackendAttributeName_t, std::vector<std::byte>> values{};
+  std::map<cudnnBackendAttributeName_t, std::shared_ptr<Node>> nodes{};
 
   template <class T>
   std::vector<T> all(cudnnBackendAttributeName_t name) const {

@@ -2,8 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <stdexcept>
-#include <vector>
 
 #include "engine/dtype.h"
 

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <functional>
 #include <numeric>
 #include <vector>
 
@@ -31,7 +32,7 @@ cudaError_t run(void (*kernel)(Parameters...), unsigned threads, Arguments... ar
   cudaLaunchConfig_t config{};
   config.gridDim = 1;
   config.blockDim = threads;
-  return cudaLaunchKernelEx(&config, kernel, static_cast<Parameters>(arguments)...);
+  return cudaLaunchKernelEx(&config, kernel, arguments...);
 }
 
 /// Memory of the GPU.
@@ -137,9 +138,6 @@ TEST(Emulator, ACaptureRunsWhenItsGraphIsLaunched) {
   x.set({7});
   ASSERT_EQ(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal), cudaSuccess);
   ASSERT_EQ(cudaMemsetAsync(x.data, 0, sizeof(int), stream), cudaSuccess);
-  void* memory = nullptr;
-  EXPECT_EQ(cudaMalloc(&memory, 4), cudaErrorStreamCaptureUnsupported);
-  EXPECT_EQ(cudaStreamSynchronize(stream), cudaErrorStreamCaptureUnsupported);
   cudaGraph_t graph = nullptr;
   cudaGraphExec_t ready = nullptr;
   ASSERT_EQ(cudaStreamEndCapture(stream, &graph), cudaSuccess);
@@ -151,6 +149,61 @@ TEST(Emulator, ACaptureRunsWhenItsGraphIsLaunched) {
   cudaGraphExecDestroy(ready);
   cudaGraphDestroy(graph);
   cudaStreamDestroy(stream);
+}
+
+TEST(Emulator, WhatIsRefusedInACaptureSpoilsIt) {
+  cudaStream_t stream = nullptr;
+  ASSERT_EQ(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), cudaSuccess);
+  const Values<int> x(1);
+  void* memory = nullptr;
+  int host = 0;
+  for (const std::function<cudaError_t()>& call :
+       std::initializer_list<std::function<cudaError_t()>>{
+           [&] { return cudaMalloc(&memory, 4); }, [&] { return cudaFree(x.data); },
+           [&] { return cudaStreamSynchronize(stream); },
+           [&] { return cudaMemcpyAsync(x.data, &host, 4, cudaMemcpyDefault, stream); }}) {
+    ASSERT_EQ(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal), cudaSuccess);
+    EXPECT_EQ(call(), cudaErrorStreamCaptureUnsupported);
+    cudaGraph_t graph = nullptr;
+    EXPECT_EQ(cudaStreamEndCapture(stream, &graph), cudaErrorStreamCaptureInvalidated);
+    EXPECT_EQ(graph, nullptr);
+  }
+  cudaStreamDestroy(stream);
+}
+
+TEST(Emulator, EventsOrderStreams) {
+  cudaStream_t first = nullptr, second = nullptr;
+  ASSERT_EQ(cudaStreamCreateWithFlags(&first, cudaStreamNonBlocking), cudaSuccess);
+  ASSERT_EQ(cudaStreamCreateWithFlags(&second, cudaStreamNonBlocking), cudaSuccess);
+  cudaEvent_t written = nullptr;
+  ASSERT_EQ(cudaEventCreateWithFlags(&written, cudaEventDisableTiming), cudaSuccess);
+  int* pinned = nullptr;
+  ASSERT_EQ(cudaHostAlloc(reinterpret_cast<void**>(&pinned), sizeof(int), 0), cudaSuccess);
+  Values<int> x(1);
+  for (const bool waits : {false, true}) {
+    int wrong = 0;
+    for (int i = 0; i < 64; ++i) {
+      x.set({1});
+      cudaMemsetAsync(x.data, 0, sizeof(int), first);
+      cudaEventRecord(written, first);
+      if (waits) cudaStreamWaitEvent(second, written, 0);
+      cudaMemcpyAsync(pinned, x.data, sizeof(int), cudaMemcpyDefault, second);
+      cudaStreamSynchronize(second);
+      wrong += *pinned != 0;
+      cudaStreamSynchronize(first);
+    }
+    EXPECT_EQ(wrong > 0, !waits) << wrong;
+  }
+  cudaFreeHost(pinned);
+  cudaEventDestroy(written);
+  cudaStreamDestroy(second);
+  cudaStreamDestroy(first);
+}
+
+TEST(Emulator, KernelsDoNotTakeTheHostsMemory) {
+  int host = 0;
+  EXPECT_EQ(run(write, 1, &host), cudaErrorIllegalAddress);
+  EXPECT_EQ(cudaGetLastError(), cudaErrorIllegalAddress);
 }
 
 }  // namespace

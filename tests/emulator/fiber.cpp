@@ -3,13 +3,6 @@
 #include <cstdint>
 #include <cstring>
 
-#ifdef __SANITIZE_ADDRESS__
-#include <sanitizer/common_interface_defs.h>
-#else
-#define __sanitizer_start_switch_fiber(keep, stack, bytes) ((void)(keep))
-#define __sanitizer_finish_switch_fiber(kept, stack, bytes) ((void)(kept))
-#endif
-
 // Keeps what a function owes its caller on this stack, and goes on with what lies on another. The
 // library's swapcontext makes a system call each time, and there are millions of times.
 extern "C" void tw_switch_stack(std::byte** keep, std::byte* other);
@@ -45,20 +38,8 @@ Fiber::Fiber(void (*body)()) {
   std::memcpy(top_, frame, sizeof frame);
 }
 
-void Fiber::begun() { __sanitizer_finish_switch_fiber(nullptr, &caller_stack_, &caller_bytes_); }
+void Fiber::resume() { tw_switch_stack(&caller_, top_); }
 
-void Fiber::resume() {
-  void* own = nullptr;
-  __sanitizer_start_switch_fiber(&own, stack_.get(), kStack);
-  tw_switch_stack(&caller_, top_);
-  __sanitizer_finish_switch_fiber(own, nullptr, nullptr);
-}
-
-void Fiber::suspend() {
-  void* own = nullptr;
-  __sanitizer_start_switch_fiber(&own, caller_stack_, caller_bytes_);
-  tw_switch_stack(&top_, caller_);
-  __sanitizer_finish_switch_fiber(own, &caller_stack_, &caller_bytes_);
-}
+void Fiber::suspend() { tw_switch_stack(&top_, caller_); }
 
 }  // namespace tw::emulator

@@ -8,9 +8,8 @@ namespace tw::emulator {
 
 class Fiber {
  public:
-  /// `body` must call begun() first, and may not return.
+  /// `body` may not return.
   explicit Fiber(void (*body)());
-  void begun();
   /// Runs the body until it suspends.
   void resume();
   /// Goes back to who resumed it; for the body.
@@ -20,10 +19,8 @@ class Fiber {
   static constexpr size_t kStack = size_t{256} << 10;
 
   std::unique_ptr<std::byte[]> stack_{new std::byte[kStack]};
-  std::byte* top_;                      ///< of its stack, while it waits
-  std::byte* caller_ = nullptr;         ///< the same of who resumed it
-  const void* caller_stack_ = nullptr;  ///< for the address sanitizer
-  size_t caller_bytes_ = 0;
+  std::byte* top_;               ///< of its stack, while it waits
+  std::byte* caller_ = nullptr;  ///< the same of who resumed it
 };
 
 }  // namespace tw::emulator

@@ -26,6 +26,8 @@ bool pageable(const void* address) { return locate(address).place == Place::host
 
 extern "C" {
 
+void tw_emulated() {}  // tells tests where they run
+
 cudaError_t cudaGetDeviceCount(int* count) {
   *count = 1;
   return cudaSuccess;
@@ -55,17 +57,18 @@ const char* cudaGetErrorString(cudaError_t status) {
 }
 
 cudaError_t cudaMalloc(void** memory, size_t bytes) {
-  if (capturing()) return report(cudaErrorStreamCaptureUnsupported);
+  if (refused_in_capture()) return report(cudaErrorStreamCaptureUnsupported);
   *memory = bytes > 0 ? allocate_device(bytes) : nullptr;
   return report(bytes > 0 && *memory == nullptr ? cudaErrorMemoryAllocation : cudaSuccess);
 }
 cudaError_t cudaFree(void* memory) {
   if (memory == nullptr) return cudaSuccess;
+  if (refused_in_capture()) return report(cudaErrorStreamCaptureUnsupported);
   finish_all();
   return report(release(memory) ? cudaSuccess : cudaErrorInvalidValue);
 }
 cudaError_t cudaHostAlloc(void** memory, size_t bytes, unsigned) {
-  if (capturing()) return report(cudaErrorStreamCaptureUnsupported);
+  if (refused_in_capture()) return report(cudaErrorStreamCaptureUnsupported);
   *memory = allocate_pinned(bytes);
   return report(*memory == nullptr ? cudaErrorMemoryAllocation : cudaSuccess);
 }
@@ -92,19 +95,20 @@ cudaError_t cudaMemcpyAsync(void* to, const void* from, size_t bytes, cudaMemcpy
       !reaches(from, bytes, kind == cudaMemcpyDeviceToHost || kind == cudaMemcpyDeviceToDevice,
                any))
     return report(cudaErrorInvalidValue);
+  if ((pageable(from) || pageable(to)) && refused_in_capture())
+    return report(cudaErrorStreamCaptureUnsupported);
   // what is not pinned has been read, or written, when the call returns
   if (pageable(from) && !pageable(to)) {
     const auto* const first = static_cast<const std::byte*>(from);
     auto staged = std::make_shared<std::vector<std::byte>>(first, first + bytes);
     return queue(stream, [to, staged] { std::memcpy(to, staged->data(), staged->size()); });
   }
-  if (pageable(to) && capturing()) return report(cudaErrorStreamCaptureUnsupported);
   const cudaError_t queued = queue(stream, [to, from, bytes] { std::memmove(to, from, bytes); });
   if (pageable(to)) finish(stream);
   return queued;
 }
 cudaError_t cudaMemcpy(void* to, const void* from, size_t bytes, cudaMemcpyKind kind) {
-  if (capturing()) return report(cudaErrorStreamCaptureUnsupported);
+  if (refused_in_capture()) return report(cudaErrorStreamCaptureUnsupported);
   const cudaError_t queued = cudaMemcpyAsync(to, from, bytes, kind, nullptr);
   finish(nullptr);
   return queued;
@@ -114,7 +118,7 @@ cudaError_t cudaMemsetAsync(void* memory, int value, size_t bytes, cudaStream_t 
   return queue(stream, [=] { std::memset(memory, value, bytes); });
 }
 cudaError_t cudaMemset(void* memory, int value, size_t bytes) {
-  if (capturing()) return report(cudaErrorStreamCaptureUnsupported);
+  if (refused_in_capture()) return report(cudaErrorStreamCaptureUnsupported);
   return cudaMemsetAsync(memory, value, bytes, nullptr);
 }
 }

@@ -3,6 +3,7 @@
 #include <cuda_runtime_api.h>
 
 #include <chrono>
+#include <cstdint>
 #include <deque>
 #include <memory>
 #include <mutex>
@@ -25,6 +26,7 @@ struct CUgraphExec_st {
 };
 struct CUstream_st {
   std::deque<Work> queue;
+  std::minstd_rand draw{23};  ///< its own: what runs when does not depend on other ranks
   std::unique_ptr<CUgraph_st> capture;
 };
 struct Record {
@@ -44,7 +46,6 @@ struct Device {
   std::recursive_mutex mutex;
   std::set<CUstream_st*> streams{&legacy};
   CUstream_st legacy;
-  std::mt19937 draw{23};
 };
 
 Device& device() {
@@ -54,6 +55,7 @@ Device& device() {
 using Lock = std::lock_guard<std::recursive_mutex>;
 
 thread_local int captures = 0;
+thread_local bool spoiled = false;
 thread_local cudaError_t last_error = cudaSuccess;
 
 CUstream_st& named(cudaStream_t stream) {
@@ -79,7 +81,10 @@ cudaError_t report(cudaError_t status) {
   return status;
 }
 
-bool capturing() { return captures > 0; }
+bool refused_in_capture() {
+  spoiled |= captures > 0;
+  return captures > 0;
+}
 
 void finish(cudaStream_t stream) {
   const Lock lock(device().mutex);
@@ -102,7 +107,7 @@ cudaError_t queue(cudaStream_t handle, Work work) {
     return cudaSuccess;
   }
   stream.queue.push_back(std::move(work));
-  if (device().draw() % 8 == 0) finish(handle);
+  if (stream.draw() % 8 == 0) finish(handle);
   return cudaSuccess;
 }
 
@@ -140,12 +145,12 @@ cudaError_t cudaStreamDestroy(cudaStream_t stream) {
   return cudaSuccess;
 }
 cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
-  if (capturing()) return report(cudaErrorStreamCaptureUnsupported);
+  if (refused_in_capture()) return report(cudaErrorStreamCaptureUnsupported);
   finish(stream);
   return cudaSuccess;
 }
 cudaError_t cudaDeviceSynchronize() {
-  if (capturing()) return report(cudaErrorStreamCaptureUnsupported);
+  if (refused_in_capture()) return report(cudaErrorStreamCaptureUnsupported);
   finish_all();
   return cudaSuccess;
 }
@@ -161,7 +166,7 @@ cudaError_t cudaEventDestroy(cudaEvent_t event) {
 }
 cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
   const Lock lock(device().mutex);
-  if (capturing()) return report(cudaErrorStreamCaptureUnsupported);  // not emulated
+  if (refused_in_capture()) return report(cudaErrorStreamCaptureUnsupported);  // not emulated
   const auto record = std::make_shared<Record>(Record{.stream = &named(stream)});
   event->last = record;
   return queue(stream, [record] {
@@ -171,12 +176,12 @@ cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
 }
 cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned) {
   const Lock lock(device().mutex);
-  if (capturing()) return report(cudaErrorStreamCaptureUnsupported);  // not emulated
+  if (refused_in_capture()) return report(cudaErrorStreamCaptureUnsupported);  // not emulated
   return queue(stream, [record = event->last] { run_until(record); });
 }
 cudaError_t cudaEventSynchronize(cudaEvent_t event) {
   const Lock lock(device().mutex);
-  if (capturing()) return report(cudaErrorStreamCaptureUnsupported);
+  if (refused_in_capture()) return report(cudaErrorStreamCaptureUnsupported);
   run_until(event->last);
   return cudaSuccess;
 }
@@ -206,8 +211,11 @@ cudaError_t cudaStreamBeginCapture(cudaStream_t stream, cudaStreamCaptureMode) {
 cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t* graph) {
   const Lock lock(device().mutex);
   if (stream->capture == nullptr) return report(cudaErrorIllegalState);
-  *graph = stream->capture.release();
+  const std::unique_ptr<CUgraph_st> captured = std::move(stream->capture);
+  *graph = nullptr;
   --captures;
+  if (std::exchange(spoiled, false)) return report(cudaErrorStreamCaptureInvalidated);
+  *graph = new CUgraph_st(*captured);
   return cudaSuccess;
 }
 cudaError_t cudaGraphGetNodes(cudaGraph_t graph, cudaGraphNode_t*, size_t* count) {

@@ -19,8 +19,9 @@ void finish_all();
 /// Runs all that is queued on a stream.
 void finish(cudaStream_t stream);
 
-/// Whether the calling thread captures: it may not allocate or wait then.
-bool capturing();
+/// Whether the calling thread captures: it may not allocate, free or wait then, and has spoiled the
+/// capture when it tries.
+bool refused_in_capture();
 /// Notes an error for cudaGetLastError and returns it.
 cudaError_t report(cudaError_t status);
 

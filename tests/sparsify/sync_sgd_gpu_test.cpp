@@ -53,8 +53,9 @@ TEST_P(SyncSgdOnGpu, SumsAndKeepsWhatTheCpuDoes) {
   const Variant& variant = GetParam();
   if (test::emulated() && variant.name.find("wire.") != std::string::npos)
     GTEST_SKIP() << "what the emulator would run is the variant without wire.";
-  const bool momentum_before = algorithms().find(variant.algorithm).factory.momentum_before;
-  const bool at_root = variant.algorithm == "bsp";  // the other ranks hold parts of the sum
+  const Algorithm& algorithm = algorithms().find(variant.algorithm).factory;
+  const bool momentum_before = algorithm.momentum_before;
+  const bool at_root = algorithm.exchange == "root";  // the other ranks hold parts of the sum
   for (const int ranks : {1, 2, 3, 4, 8}) {
     if (test::emulated() && (ranks == 2 || ranks == 8))
       continue;  // as 4, in half or twice the time

@@ -2,15 +2,15 @@
 #include <cuda_runtime_api.h>
 #include <gtest/gtest.h>
 
-#include <cstdlib>
-
 #include "engine/error.h"
 #include "tests/support/device.h"
+
+extern "C" [[gnu::weak]] void tw_emulated();  // only the emulator has it
 
 namespace tw::test {
 
 Device device() { return Device::cuda; }
-bool emulated() { return std::getenv("TW_EMULATED") != nullptr; }
+bool emulated() { return tw_emulated != nullptr; }
 void wait_for_device() {
   const cudaError_t status = cudaDeviceSynchronize();
   check<Fault>(status == cudaSuccess, "[test] {}", cudaGetErrorString(status));

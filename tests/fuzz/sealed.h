@@ -1,0 +1,28 @@
+// Files with checksums, for fuzzers: these stop nearly every change at the door, so each input is
+// read as it is and, to test what is behind, once more with its checksums made right.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include "engine/error.h"
+#include "tests/fuzz/input_file.h"
+
+namespace tw::fuzz {
+
+/// read(path) may throw UserError; mend(bytes) makes the checksums right where it can.
+template <class Read, class Mend>
+void read_both_ways(const uint8_t* data, size_t size, const Read& read, const Mend& mend) {
+  std::string bytes(reinterpret_cast<const char*>(data), size);
+  for (const bool mended : {false, true}) {
+    if (mended) mend(bytes);
+    const InputFile file(bytes);
+    try {
+      read(file.path());
+    } catch (const UserError&) {
+    }
+  }
+}
+
+}  // namespace tw::fuzz
