@@ -68,7 +68,7 @@ void use(const tw::JpegSource& source) {
   }
 }
 
-void read(const std::string& path) {
+void read_file(const std::string& path) {
   const auto records = std::make_shared<const tw::RecordFile>(path);
   for (const bool training : {true, false}) use(*tw::record_source(records, training));
 }
@@ -76,6 +76,6 @@ void read(const std::string& path) {
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  tw::fuzz::read_both_ways(data, size, read, mend);
+  tw::fuzz::read_both_ways(data, size, read_file, mend);
   return 0;
 }

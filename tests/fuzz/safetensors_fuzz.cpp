@@ -49,7 +49,7 @@ void mend(std::string& bytes) {
   }
 }
 
-void read(const std::string& path) {
+void read_file(const std::string& path) {
   const tw::SafetensorsReader reader(path);
   unsigned sum = 0;
   for (const auto& [name, tensor] : reader.tensors()) {
@@ -63,6 +63,6 @@ void read(const std::string& path) {
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  tw::fuzz::read_both_ways(data, size, read, mend);
+  tw::fuzz::read_both_ways(data, size, read_file, mend);
   return 0;
 }
