@@ -21,6 +21,8 @@
 
 #include "comm/collectives.h"
 #include "comm/exactly.h"
+#include "engine/buffer.h"
+#include "engine/copy.h"
 #include "engine/ops/vector.h"
 
 namespace tw {
@@ -43,13 +45,19 @@ Pieces<T> around(std::span<T> data, int ranks, int from, int count) {
   return {chunks(data, ranks, from, end), chunks(data, ranks, 0, from + count - end)};
 }
 
+/// Wherever the vectors lie.
+template <class T>
+void copy_to(Context& ctx, std::span<T> x, std::span<T> y) {
+  copy_bytes(ctx, std::as_bytes(x), std::as_writable_bytes(y.first(x.size())));
+}
+
 /// The pieces as one message: where they lie, or copied to `room`.
 template <class T>
-std::span<T> joined(const Pieces<T>& pieces, std::span<T> room) {
+std::span<T> joined(Context& ctx, const Pieces<T>& pieces, std::span<T> room) {
   if (pieces.second.empty()) return pieces.first;
   if (pieces.first.empty()) return pieces.second;
-  std::ranges::copy(pieces.first, room.begin());
-  std::ranges::copy(pieces.second, room.begin() + pieces.first.size());
+  copy_to(ctx, pieces.first, room);
+  copy_to(ctx, pieces.second, room.subspan(pieces.first.size()));
   return room.first(pieces.size());
 }
 
@@ -68,7 +76,7 @@ void reduce_scatter(Context& ctx, Communicator& comm, const FromRoot& order, std
   for (int round = 0; round < rounds_of(ranks); ++round) {
     const int before = held_after(ranks, round - 1), held = held_after(ranks, round);
     // what goes and what comes are different chunks, so both fit in the scratch
-    const auto out = joined(around(data, ranks, self + held, before - held), scratch);
+    const auto out = joined(ctx, around(data, ranks, self + held, before - held), scratch);
     const Pieces sums = around(data, ranks, self, before - held);
     const std::span<float> in = scratch.last(sums.size());
     exchange_exactly(kName, ctx, comm, order.rank((self + held) % ranks), out,
@@ -84,7 +92,7 @@ void allgather_chunks(Context& ctx, Communicator& comm, const FromRoot& order, s
   const int ranks = comm.size(), self = order.place(comm.rank());
   for (int round = rounds_of(ranks) - 1; round >= 0; --round) {
     const int after = held_after(ranks, round - 1), held = held_after(ranks, round);
-    const auto out = joined(around(data, ranks, self, after - held), scratch);
+    const auto out = joined(ctx, around(data, ranks, self, after - held), scratch);
     const Pieces<T> news = around(data, ranks, self + held, after - held);
     const bool in_place = news.first.empty() || news.second.empty();
     const std::span<T> in = !in_place            ? scratch.last(news.size())
@@ -94,8 +102,8 @@ void allgather_chunks(Context& ctx, Communicator& comm, const FromRoot& order, s
                      std::as_bytes(out), order.rank((self + held) % ranks),
                      std::as_writable_bytes(in));
     if (in_place) continue;
-    std::ranges::copy(in.first(news.first.size()), news.first.begin());
-    std::ranges::copy(in.subspan(news.first.size()), news.second.begin());
+    copy_to(ctx, in.first(news.first.size()), news.first);
+    copy_to(ctx, in.subspan(news.first.size()), news.second);
   }
 }
 
@@ -146,13 +154,13 @@ void reduce(Context& ctx, Communicator& comm, int root, std::span<float> data,
 }
 
 Broadcast make_broadcast(const Settings&) {
-  return [scratch = std::make_shared<std::vector<std::byte>>()](Context& ctx, Communicator& comm,
-                                                                int root, Bytes data) {
+  return [scratch = std::make_shared<Buffer>()](Context& ctx, Communicator& comm, int root,
+                                                Bytes data) {
     const Doing doing(comm, kName);
-    if (scratch->size() < data.size()) scratch->resize(data.size());
+    if (scratch->bytes() < data.size()) *scratch = Buffer(ctx.device(), data.size());
     const FromRoot order(comm, root);
     scatter(ctx, comm, order, data);
-    allgather_chunks(ctx, comm, order, data, Bytes(*scratch).first(data.size()));
+    allgather_chunks(ctx, comm, order, data, scratch->as<std::byte>().first(data.size()));
   };
 }
 

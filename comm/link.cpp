@@ -83,6 +83,7 @@ LinkCommunicator::~LinkCommunicator() = default;
 
 size_t LinkCommunicator::do_exchange(Context& ctx, int to, ConstBytes out, int from, Bytes in) {
   inner_.wait_as(*this);
+  ctx.synchronize();  // a message sets off when its bytes are there
   // when the message going out, and the one coming in, set off
   double departure = clock_->now(), origin = departure, done = departure;
   if (to >= 0 && !inside(to)) {

@@ -17,10 +17,6 @@ namespace {
 
 constexpr size_t kMost = size_t{1} << 30;  // MPI counts in int
 
-Tensor bytes_of(Bytes data, Device device) {
-  return {data.data(), {static_cast<int64_t>(data.size())}, DType::u8, device};
-}
-
 /// Calls body with `data` where MPI reaches it, and brings back what it left there.
 template <class Body>
 void within_reach(Context& ctx, Bytes data, const Body& body) {
@@ -28,9 +24,9 @@ void within_reach(Context& ctx, Bytes data, const Body& body) {
   if (device != Device::cpu) ctx.synchronize();  // MPI knows nothing of streams
   if (device == Device::cpu || takes_device_memory()) return body(data);
   std::vector<std::byte> host(data.size());
-  copy(ctx, bytes_of(data, device), bytes_of(host, Device::cpu));
+  copy_bytes(ctx, data, host);
   body(Bytes(host));
-  copy(ctx, bytes_of(host, Device::cpu), bytes_of(data, device));
+  copy_bytes(ctx, host, data);
 }
 
 std::span<float> floats(Bytes data) {

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "comm/collectives.h"
+#include "engine/buffer.h"
 
 namespace tw {
 namespace {
@@ -35,14 +36,14 @@ Wire measure_wire(Context& ctx, Communicator& comm, size_t bytes, int rounds) {
   struct {
     double alpha = 0, beta = 0;
   } worst;
-  std::vector<std::byte> data(bytes);
-  for (int first : {0, 1}) {  // links 0-1, 2-3, ..., then 1-2, 3-4, ...
+  const Buffer data(ctx.device(), bytes);  // what travels in a run lies there, too
+  for (int first : {0, 1}) {               // links 0-1, 2-3, ..., then 1-2, 3-4, ...
     const bool lower = comm.rank() % 2 == first;
     const int peer = comm.rank() + (lower ? 1 : -1);
     if (peer < 0 || peer >= comm.size()) continue;
     // an empty message is over in microseconds: more of them, for a steadier median
     const double alpha = one_way(ctx, comm, peer, {}, 8 * rounds);
-    const double whole = one_way(ctx, comm, peer, data, rounds);
+    const double whole = one_way(ctx, comm, peer, data.as<std::byte>(), rounds);
     if (!lower) continue;  // the upper rank's clock starts while the first message is on its way
     const double elements = static_cast<double>(bytes) / sizeof(float);
     worst.alpha = std::max(worst.alpha, alpha);

@@ -37,11 +37,7 @@ size_t SizedCommunicator::do_exchange(Context& ctx, int to, ConstBytes out, int 
                  "[{}] a message of {} bytes does not fit in the {} bytes the receiver has",
                  transport(), bytes, in.size());
     carried = received == kLengthOnly + bytes;
-    if (carried && bytes > 0) {
-      const Shape shape{static_cast<int64_t>(bytes)};
-      copy(ctx, {incoming.carried, shape, DType::u8, Device::cpu},
-           {in.data(), shape, DType::u8, device_of(ctx, in.data())});
-    }
+    if (carried) copy_bytes(ctx, std::span(incoming.carried).first(bytes), in.first(bytes));
   }
   const ConstBytes going = carries ? ConstBytes{} : out;
   const Bytes coming = carried ? Bytes{} : in.first(bytes);

@@ -1,13 +1,14 @@
 // Threads transport: ranks are threads of one process. A message is handed over by rendezvous: the
 // sender posts where its bytes are, the receiver copies them straight from there, and the sender
-// goes on when that is done. Nobody polls: who waits, sleeps.
+// goes on when that is done. Nobody polls: who waits, sleeps. Ranks that share a GPU copy on its
+// memory: what the sender queued there is done before it posts, the copy before the receiver goes
+// on.
 
 #include <unistd.h>
 
 #include <chrono>
 #include <condition_variable>
 #include <cstdio>
-#include <cstring>
 #include <exception>
 #include <mutex>
 #include <system_error>
@@ -15,6 +16,7 @@
 #include <vector>
 
 #include "comm/transports.h"
+#include "engine/copy.h"
 
 namespace tw {
 namespace {
@@ -43,21 +45,19 @@ class Channel {
     changed_.notify_one();
   }
 
-  size_t take(Bytes in, const Wait& wait) {
+  size_t take(Context& ctx, Bytes in, const Wait& wait) {
     std::unique_lock lock(mutex_);
     wait_for(lock, State::posted, wait);
     check<Fault>(message_.size() <= in.size(),
                  "[threads] a message of {} bytes does not fit in the {} bytes the receiver has",
                  message_.size(), in.size());
+    const ConstBytes message = message_;
     state_ = State::taking;
     lock.unlock();
-    if (!message_.empty()) std::memcpy(in.data(), message_.data(), message_.size());
-    const size_t bytes = message_.size();
-    lock.lock();
-    state_ = State::empty;
-    lock.unlock();
-    changed_.notify_one();
-    return bytes;
+    const Taken taken(*this);
+    copy_bytes(ctx, message, in.first(message.size()));
+    ctx.synchronize();
+    return message.size();
   }
 
   void wait_until_taken(const Wait& wait) {
@@ -83,6 +83,19 @@ class Channel {
 
  private:
   enum class State : uint8_t { empty, posted, taking };
+
+  /// A message that is being taken; the sender goes on when this is gone, however that comes.
+  struct Taken {
+    explicit Taken(Channel& from) : channel(from) {}
+    ~Taken() {
+      {
+        const std::lock_guard lock(channel.mutex_);
+        channel.state_ = State::empty;
+      }
+      channel.changed_.notify_one();
+    }
+    Channel& channel;
+  };
 
   void wait_for(std::unique_lock<std::mutex>& lock, State wanted, const Wait& wait) {
     const auto over = [&] { return state_ == wanted || !closed_.empty(); };
@@ -197,12 +210,13 @@ class ThreadCommunicator : public Communicator {
   void expect_company() const override { hub_.expect_company(rank_); }
 
  protected:
-  size_t do_exchange(Context&, int to, ConstBytes out, int from, Bytes in) override {
+  size_t do_exchange(Context& ctx, int to, ConstBytes out, int from, Bytes in) override {
     const auto limit = deadline();
     const auto receive = [&] {
-      return from >= 0 ? hub_.channel(from, rank_).take(in, {*this, from, limit}) : 0;
+      return from >= 0 ? hub_.channel(from, rank_).take(ctx, in, {*this, from, limit}) : 0;
     };
     if (to < 0) return receive();
+    ctx.synchronize();
     Channel& outgoing = hub_.channel(rank_, to);
     const Posted posted(outgoing, out, {*this, to, limit});
     const size_t received = receive();

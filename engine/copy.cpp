@@ -17,6 +17,21 @@ void copy(Context& ctx, const Tensor& x, const Tensor& y) {
   if (x.bytes() > 0) copy_bodies(ctx.device(), ctx, x, y);
 }
 
+void copy_bytes(Context& ctx, std::span<const std::byte> x, std::span<std::byte> y) {
+  const auto tensor = [&](const std::byte* data, size_t bytes) {
+    return Tensor{const_cast<std::byte*>(data),
+                  {static_cast<int64_t>(bytes)},
+                  DType::u8,
+                  bytes > 0 ? device_of(ctx, data) : Device::cpu};
+  };
+  const Tensor from = tensor(x.data(), x.size()), to = tensor(y.data(), y.size());
+  if (from.device == Device::cpu && to.device == Device::cpu && x.size() == y.size()) {
+    if (!x.empty()) std::memcpy(y.data(), x.data(), x.size());  // nothing a device need do
+  } else {
+    copy(ctx, from, to);
+  }
+}
+
 Device device_of(const Context& ctx, const void* data) {
   return ctx.device() == Device::cpu ? Device::cpu : locate_bodies(ctx.device(), data);
 }

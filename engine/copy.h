@@ -13,6 +13,9 @@ namespace tw {
 /// on the host; the call then returns when the copy is done.
 void copy(Context& ctx, const Tensor& x, const Tensor& y);
 
+/// The same for bytes, wherever each of equally many lies.
+void copy_bytes(Context& ctx, std::span<const std::byte> x, std::span<std::byte> y);
+
 /// Where `data` lies: on ctx's device, or on the host, pinned or not.
 Device device_of(const Context& ctx, const void* data);
 

@@ -5,18 +5,22 @@
 #include <limits>
 
 #include "comm/collectives.h"
+#include "engine/copy.h"
 
 namespace tw {
 
-ControlSlot::ControlSlot(std::span<float> gradient_control, const Control& control)
-    : slot_(gradient_control.back()), borrowed_(slot_) {
-  slot_ = control.stop ? 1.0f : 0.0f;
-  if (control.nonfinite != SIZE_MAX) slot_ = std::numeric_limits<float>::quiet_NaN();
+ControlSlot::ControlSlot(Context& ctx, std::span<float> gradient_control, const Control& control)
+    : slot_(gradient_control.last(1)), borrowed_(value_at(ctx, slot_.data())) {
+  float word = control.stop ? 1.0f : 0.0f;
+  if (control.nonfinite != SIZE_MAX) word = std::numeric_limits<float>::quiet_NaN();
+  copy_to_device(ctx, {&word, 1}, slot_);
 }
 
 void ControlSlot::settle(Context& ctx, Communicator& comm, Control& control) const {
-  if (!std::isnan(slot_)) {
-    control.stop = slot_ > 0;
+  const float sum = value_at(ctx, slot_.data());
+  copy_to_device(ctx, {&borrowed_, 1}, slot_);
+  if (!std::isnan(sum)) {
+    control.stop = sum > 0;
     return;
   }
   const ControlWord mine = pack(control);

@@ -10,18 +10,15 @@ namespace tw {
 class ControlSlot {
  public:
   /// Takes the float behind the gradient (where buckets follow each other, the next one's first
-  /// element) until this is gone, and writes the rank's own word there.
-  ControlSlot(std::span<float> gradient_control, const Control& control);
-  ~ControlSlot() { slot_ = borrowed_; }
-  ControlSlot(const ControlSlot&) = delete;
-  ControlSlot& operator=(const ControlSlot&) = delete;
+  /// element), which lies on ctx's device, and writes the rank's own word there.
+  ControlSlot(Context& ctx, std::span<float> gradient_control, const Control& control);
 
-  /// After the sum, on all ranks: what they said together.
+  /// After the sum, on all ranks: what they said together. Gives the float back.
   void settle(Context& ctx, Communicator& comm, Control& control) const;
-  float& sum() { return slot_; }
+  std::span<float> sum() const { return slot_; }
 
  private:
-  float& slot_;
+  std::span<float> slot_;
   float borrowed_;
 };
 

@@ -4,9 +4,9 @@
 // Bytes over all ranks, with a collective that moves the least (ring): 2(P-1) 4(d+1).
 
 #include "comm/collectives.h"
+#include "engine/buffer.h"
 #include "sparsify/algorithm.h"
 #include "sparsify/control_slot.h"
-#include "sparsify/host_stage.h"
 
 namespace tw {
 
@@ -19,14 +19,11 @@ class DenseExchange : public Exchange {
   bool dense() const override { return true; }
 
   void run(Context& ctx, Communicator& comm, const ExchangeStep& step, Control& control) override {
-    Context& host = stage_.context(ctx);
-    const std::span<float> gradient = stage_.fetch(ctx, step.gradient_control);
-    ControlSlot slot(gradient, control);
-    const size_t bytes = gradient.size_bytes();
-    if (scratch_.bytes() < bytes) scratch_ = Buffer(Device::cpu, bytes);
-    allreduce_(host, comm, gradient, scratch_.as<float>());
-    slot.settle(host, comm, control);
-    stage_.store(ctx, step.gradient);
+    const ControlSlot slot(ctx, step.gradient_control, control);
+    const size_t bytes = step.gradient_control.size_bytes();
+    if (scratch_.bytes() < bytes) scratch_ = Buffer(ctx.device(), bytes);
+    allreduce_(ctx, comm, step.gradient_control, scratch_.as<float>());
+    slot.settle(ctx, comm, control);
   }
 
   uint64_t wire_bytes(int ranks, size_t d, size_t) const override {
@@ -35,7 +32,6 @@ class DenseExchange : public Exchange {
 
  private:
   Allreduce allreduce_;
-  HostStage stage_;
   Buffer scratch_;
 };
 

@@ -9,10 +9,10 @@
 
 #include "comm/collectives.h"
 #include "comm/group.h"
+#include "engine/copy.h"
 #include "engine/ops/sgd.h"
 #include "sparsify/algorithm.h"
 #include "sparsify/exchange.h"
-#include "sparsify/host_stage.h"
 
 namespace tw {
 
@@ -53,14 +53,11 @@ class Hierarchical : public Exchange {
       inner_->run(ctx, *leaders_, step, control);
       load_ = inner_->load();
     }
-    Context& host = stage_.context(ctx);
     ControlWord word = pack(control);
-    broadcast(host, *node_, 0, std::as_writable_bytes(std::span(&word, 1)));
+    broadcast(ctx, *node_, 0, std::as_writable_bytes(std::span(&word, 1)));
     merge(control, NodePlan{comm.size(), per_node_}.leader(comm.rank()), word);
     if (control.nonfinite_rank >= 0) return;
-    const std::span<float> sum = stage_.fetch(ctx, step.gradient);
-    broadcast(host, *node_, 0, std::as_writable_bytes(sum));
-    stage_.store(ctx, step.gradient);
+    broadcast(ctx, *node_, 0, std::as_writable_bytes(step.gradient));
   }
 
   std::span<std::byte> state() override { return inner_->state(); }
@@ -88,7 +85,6 @@ class Hierarchical : public Exchange {
 
   std::unique_ptr<Exchange> inner_, dense_;
   int per_node_;
-  HostStage stage_;
   std::unique_ptr<Group> node_, leaders_;
 };
 

@@ -6,9 +6,9 @@
 // Bytes over all ranks: (P-1) 4(d+1) up, (P-1) 4 for the control word and (P-1) 4 d down.
 
 #include "comm/collectives.h"
+#include "engine/buffer.h"
 #include "sparsify/algorithm.h"
 #include "sparsify/control_slot.h"
-#include "sparsify/host_stage.h"
 
 namespace tw {
 
@@ -23,21 +23,16 @@ class RootExchange : public Exchange {
   bool updates_at_root() const override { return true; }
 
   void run(Context& ctx, Communicator& comm, const ExchangeStep& step, Control& control) override {
-    Context& host = stage_.context(ctx);
-    const std::span<float> gradient = stage_.fetch(ctx, step.gradient_control);
-    ControlSlot slot(gradient, control);
-    const size_t bytes = gradient.size_bytes();
-    if (scratch_.bytes() < bytes) scratch_ = Buffer(Device::cpu, bytes);
-    reduce_(host, comm, 0, gradient, scratch_.as<float>());
-    broadcast(host, comm, 0, std::as_writable_bytes(std::span(&slot.sum(), 1)));
-    slot.settle(host, comm, control);
-    if (comm.rank() == 0) stage_.store(ctx, step.gradient);
+    const ControlSlot slot(ctx, step.gradient_control, control);
+    const size_t bytes = step.gradient_control.size_bytes();
+    if (scratch_.bytes() < bytes) scratch_ = Buffer(ctx.device(), bytes);
+    reduce_(ctx, comm, 0, step.gradient_control, scratch_.as<float>());
+    broadcast(ctx, comm, 0, std::as_writable_bytes(slot.sum()));
+    slot.settle(ctx, comm, control);
   }
 
   void publish(Context& ctx, Communicator& comm, std::span<float> values) override {
-    const std::span<float> published = stage_.fetch(ctx, values);
-    broadcast_(stage_.context(ctx), comm, 0, std::as_writable_bytes(published));
-    stage_.store(ctx, values);
+    broadcast_(ctx, comm, 0, std::as_writable_bytes(values));
   }
 
   uint64_t wire_bytes(int ranks, size_t d, size_t) const override {
@@ -47,7 +42,6 @@ class RootExchange : public Exchange {
  private:
   Reduce reduce_;
   Broadcast broadcast_;
-  HostStage stage_;
   Buffer scratch_;
 };
 

@@ -6,10 +6,11 @@
 // Messages and seconds: those of the collective for k+1 elements.
 
 #include <algorithm>
+#include <optional>
 
 #include "comm/collectives.h"
+#include "engine/copy.h"
 #include "sparsify/control_slot.h"
-#include "sparsify/host_stage.h"
 #include "sparsify/sparse_sum.h"
 
 namespace tw {
@@ -38,10 +39,10 @@ class SharedIndices : public Exchange {
       std::ranges::copy(mine.value_span(), values.begin());
     }
     load_ = {n, n * sizeof(float)};
-    ControlSlot slot(values_control, control);
-    Context& host = stage_.context(ctx);
-    allreduce_(host, comm, values_control, scratch_);
-    slot.settle(host, comm, control);
+    if (!host_) host_.emplace(Device::cpu, ctx.threads());
+    const ControlSlot slot(*host_, values_control, control);
+    allreduce_(*host_, comm, values_control, scratch_);
+    slot.settle(*host_, comm, control);
     if (control.nonfinite_rank >= 0) return;
 
     if (n == d) {
@@ -59,7 +60,7 @@ class SharedIndices : public Exchange {
 
  private:
   Allreduce allreduce_;
-  HostStage stage_;
+  std::optional<Context> host_;  // entries lie in the host's memory
   std::vector<float> values_, scratch_;
 };
 

@@ -27,6 +27,7 @@ struct Options {
   int ranks_per_node = 1;
   double density = 0.001, timeout = 60;
   bool simulate = false;
+  std::string device = "cpu";
   std::vector<std::string> set;
 };
 
@@ -41,7 +42,10 @@ class CommBench {
  public:
   /// `link`: what the emulated link costs, when there is one.
   CommBench(Communicator& comm, const Options& options, const std::optional<Wire>& link)
-      : options_(options), ctx_(Device::cpu, 1), comm_(comm), link_(link) {}
+      : options_(options),
+        ctx_(options.device == "cuda" ? Device::cuda : Device::cpu, 1, comm.gpu()),
+        comm_(comm),
+        link_(link) {}
 
   /// Prints the table; SharedFault where elements came out wrong.
   void run();
@@ -64,16 +68,18 @@ class CommBench {
   Context ctx_;
   Communicator& comm_;
   std::optional<Wire> link_;
-  CommVectors vectors_;
+  std::optional<CommVectors> vectors_;
   std::ofstream csv_;
 };
 
 CommBench::Call CommBench::call(const CommCase& test, size_t n, int times) {
-  test.fill(comm_, vectors_, n);  // sums of sums would overflow
+  test.fill(ctx_, comm_, *vectors_, n);  // sums of sums would overflow
+  ctx_.synchronize();
   barrier(ctx_, comm_);
   const uint64_t before = comm_.bytes_sent();
   const double start = comm_.now();
-  for (int i = 0; i < times; ++i) test.run(ctx_, comm_, vectors_, n);
+  for (int i = 0; i < times; ++i) test.run(ctx_, comm_, *vectors_, n);
+  ctx_.synchronize();
   const Call mine{(comm_.now() - start) / times,
                   static_cast<double>(comm_.bytes_sent() - before) / times};
   Call all;
@@ -87,7 +93,7 @@ CommBench::Call CommBench::call(const CommCase& test, size_t n, int times) {
 Row CommBench::measure(const CommCase& test, size_t n) {
   Row row{.bytes = n * sizeof(float)};
   call(test, n, 1);  // right first, then fast
-  const size_t wrong = test.wrong(ctx_, comm_, vectors_, n);
+  const size_t wrong = test.wrong(ctx_, comm_, *vectors_, n);
   for (const size_t w : gather(ctx_, comm_, wrong)) row.wrong += w;
   for (int i = 1; i < options_.warmup; ++i) call(test, n, 1);
 
@@ -145,12 +151,11 @@ void CommBench::run() {
     }
   });
   const size_t most = options_.max_bytes / sizeof(float);
-  vectors_.data.resize(most + 1);
-  vectors_.scratch.resize(most);
+  agree(ctx_, comm_, [&] { vectors_.emplace(ctx_, most); });
 
   const Wire wire = link_ ? *link_ : measure_wire(ctx_, comm_);
   const Wire additions = measure_additions(ctx_, comm_, most, options_.density);
-  say("{} ranks over {}; {} link: alpha {:.1f} us a message, {:.4f} GB/s\n"
+  say("{} ranks over {}, vectors on {}; {} link: alpha {:.1f} us a message, {:.4f} GB/s\n"
       "us: median of {} x {} calls back to back, each the slowest rank's; algbw: size / time; "
       "busbw: algbw x what a "
       "port must carry,\n2(P-1)/P for allreduce, (P-1)/P for allgather (size: the gathered one), 1 "
@@ -158,7 +163,7 @@ void CommBench::run() {
       "model at this alpha and bandwidth, additions free\nadditions here: gamma {:.3f} ns an "
       "element added, {:.3f} ns a sparse entry merged\n\n"
       "{:<10} {:<9} {:>11} {:>11} {:>10} {:>9} {:>9} {:>12} {:>10} {:>7}\n",
-      comm_.size(), comm_.transport(), link_ ? "the" : "slowest", wire.alpha * 1e6,
+      comm_.size(), comm_.transport(), options_.device, link_ ? "the" : "slowest", wire.alpha * 1e6,
       4e-9 / std::max(wire.beta, 1e-15), options_.iterations, options_.calls, additions.gamma * 1e9,
       additions.merge * 1e9, "collective", "by", "size B", "count", "us", "algbw", "busbw", "bytes",
       "model us", "#wrong");
@@ -195,6 +200,9 @@ void run_bench(Communicator& world, const Options& options) {
   check(options.workers == 0 || !started_by_mpi(),
         "[bench] workers is {} under mpirun; the number of ranks is mpirun's -n here",
         options.workers);
+  const std::string missing =
+      options.device == "cuda" ? what_is_missing(Device::cuda) : std::string();
+  check(missing.empty(), "[bench] device is cuda: {}", missing);
   check(!options.simulate || !options.link.empty(),
         "[bench] a simulated clock needs a link to simulate; add --link, e.g. 1Gbit,0.4ms");
   if (options.workers <= 1)
@@ -246,6 +254,9 @@ void add_bench_comm(CLI::App& app, Communicator& world) {
   command->add_option("--workers", options->workers, "ranks as threads; without it mpirun's")
       ->capture_default_str()
       ->check(CLI::Range(0, 4096));
+  command->add_option("--device", options->device, "where the vectors lie; ranks share a GPU")
+      ->capture_default_str()
+      ->check(CLI::IsMember({"cpu", "cuda"}));
   command->add_option("--link", options->link, "emulate links between nodes, e.g. 1Gbit,0.4ms");
   command->add_option("--ranks-per-node", options->ranks_per_node, "that share an emulated link")
       ->capture_default_str()

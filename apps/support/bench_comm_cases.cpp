@@ -5,6 +5,8 @@
 #include <cstring>
 #include <memory>
 
+#include "engine/copy.h"
+#include "engine/ops/vector.h"
 #include "sparsify/exchange.h"
 
 namespace tw {
@@ -22,16 +24,19 @@ float sum_at(const Communicator& comm, size_t i) {
   return sum;
 }
 
-void fill_dense(const Communicator& comm, CommVectors& vectors, size_t n) {
-  for (size_t i = 0; i < n; ++i) vectors.data[i] = number(comm.rank(), i);
+void fill_dense(Context& ctx, const Communicator& comm, CommVectors& vectors, size_t n) {
+  HostFloats data(ctx, vectors.data(n));
+  for (size_t i = 0; i < n; ++i) data.span()[i] = number(comm.rank(), i);
+  data.write();
 }
 
-/// Counts the elements for which `right(comm, vectors, i)` does not hold.
+/// Counts the elements x, the i-th each, for which `right(comm, x, i)` does not hold.
 template <class Right>
 auto each(Right right) {
-  return [right](Context&, Communicator& comm, CommVectors& vectors, size_t n) {
+  return [right](Context& ctx, Communicator& comm, CommVectors& vectors, size_t n) {
+    const HostFloats data(ctx, vectors.data(n));
     size_t wrong = 0;
-    for (size_t i = 0; i < n; ++i) wrong += !right(comm, vectors, i);
+    for (size_t i = 0; i < n; ++i) wrong += !right(comm, data.span()[i], i);
     return wrong;
   };
 }
@@ -46,14 +51,20 @@ double allgather_cost(const Wire& wire, int ranks, double n) {
   return rounds * wire.alpha + (ranks - 1.0) / ranks * n * wire.beta;
 }
 
-bool gathered_right(const Communicator& comm, const CommVectors& vectors, size_t i) {
-  for (int rank = 0; rank < comm.size(); ++rank) {
-    if (i * sizeof(float) >= vectors.blocks[rank].size()) return true;
-    float x = 0;
-    std::memcpy(&x, vectors.blocks[rank].data() + i * sizeof(float), sizeof x);
-    if (x != number(rank, i)) return false;
-  }
-  return true;
+void fill_block(Context&, const Communicator& comm, CommVectors& vectors, size_t n) {
+  vectors.block.resize(n / static_cast<size_t>(comm.size()));
+  for (size_t i = 0; i < vectors.block.size(); ++i) vectors.block[i] = number(comm.rank(), i);
+}
+
+size_t wrong_in_blocks(Context&, const Communicator& comm, const CommVectors& vectors, size_t) {
+  size_t wrong = 0;
+  for (size_t i = 0; i < vectors.block.size(); ++i)
+    for (int rank = 0; rank < comm.size(); ++rank) {
+      float x = 0;
+      std::memcpy(&x, vectors.blocks[rank].data() + i * sizeof(float), sizeof x);
+      wrong += x != number(rank, i);
+    }
+  return wrong;
 }
 
 /// An exchange, and the step it is in: some remember the step before.
@@ -63,7 +74,7 @@ struct SparseCase {
   double density;
   uint64_t step = 0;
 
-  void fill(const Communicator& comm, CommVectors& vectors, size_t n) {
+  void fill(Context& ctx, const Communicator& comm, CommVectors& vectors, size_t n) {
     const size_t k = entries_to_keep(density, n), stretch = n / k;
     vectors.entries.reserve(k);
     vectors.entries.count = k;
@@ -73,14 +84,13 @@ struct SparseCase {
       // no zeros: those would not travel
       vectors.entries.values[i] = number(comm.rank(), i) + 51;
     }
-    std::fill_n(vectors.scratch.begin(), n, 0.0f);  // the residual
+    ops::fill(ctx, vectors.scratch(n), 0);  // the residual
   }
 
   void run(Context& ctx, Communicator& comm, CommVectors& vectors, size_t n) {
-    const std::span<float> all(vectors.data);
-    const ExchangeStep what{.gradient = all.first(n),
-                            .gradient_control = all.first(n + 1),
-                            .residual = std::span(vectors.scratch).first(n),
+    const ExchangeStep what{.gradient = vectors.data(n),
+                            .gradient_control = vectors.data(n + 1),
+                            .residual = vectors.scratch(n),
                             .mine = &vectors.entries,
                             .k = entries_to_keep(density, n),
                             .step = step++};
@@ -91,15 +101,16 @@ struct SparseCase {
 
   /// Nothing may be lost: what came out and what stays behind is what was there.
   size_t wrong(Context& ctx, Communicator& comm, CommVectors& vectors, size_t n) {
-    const std::vector<float> sum(vectors.data.begin(), vectors.data.begin() + n);
-    std::vector<float> behind(vectors.scratch.begin(), vectors.scratch.begin() + n), room(n);
-    fill(comm, vectors, n);
-    std::vector<float> there(n);
+    std::vector<float> sum(n), behind(n), there(n), room(n);
+    copy_to_host(ctx, vectors.data(n), sum);
+    copy_to_host(ctx, vectors.scratch(n), behind);
+    fill(ctx, comm, vectors, n);
     for (size_t i = 0; i < vectors.entries.count; ++i)
       there[vectors.entries.indices[i]] = vectors.entries.values[i];
     const Allreduce add = allreduces().find("ring").factory(collective_settings());
-    add(ctx, comm, behind, room);
-    add(ctx, comm, there, room);
+    Context host;
+    add(host, comm, behind, room);
+    add(host, comm, there, room);
     size_t lost = 0;
     for (size_t i = 0; i < n; ++i) lost += sum[i] + behind[i] != there[i];
     return lost;
@@ -113,21 +124,18 @@ std::vector<CommCase> dense_cases(const Settings& settings, Communicator& comm, 
   std::vector<CommCase> cases;
   const auto add = [&](CommCase test) {
     if (test.algorithm == "native" && comm.native() == nullptr) return;
-    test.fill = fill_dense;
+    if (!test.fill) test.fill = fill_dense;
     cases.push_back(std::move(test));
   };
   for (const auto& [name, entry] : broadcasts().entries())
     add({.collective = "broadcast",
          .algorithm = name,
          .fill = {},
-         .run =
-             [run = entry.factory(settings), root](Context& ctx, Communicator& c, CommVectors& v,
-                                                   size_t n) {
-               run(ctx, c, root, std::as_writable_bytes(std::span(v.data).first(n)));
-             },
-         .wrong = each([root](const Communicator&, const CommVectors& v, size_t i) {
-           return v.data[i] == number(root, i);
-         }),
+         .run = [run = entry.factory(settings), root](
+                    Context& ctx, Communicator& c, CommVectors& v,
+                    size_t n) { run(ctx, c, root, std::as_writable_bytes(v.data(n))); },
+         .wrong =
+             each([root](const Communicator&, float x, size_t i) { return x == number(root, i); }),
          .bus = 1,
          .cost = cost_of(broadcast_costs(), name)});
   for (const auto& [name, entry] : reduces().entries())
@@ -136,9 +144,9 @@ std::vector<CommCase> dense_cases(const Settings& settings, Communicator& comm, 
          .fill = {},
          .run = [run = entry.factory(settings), root](
                     Context& ctx, Communicator& c, CommVectors& v,
-                    size_t n) { run(ctx, c, root, std::span(v.data).first(n), v.scratch); },
-         .wrong = each([root](const Communicator& c, const CommVectors& v, size_t i) {
-           return c.rank() != root || v.data[i] == sum_at(c, i);
+                    size_t n) { run(ctx, c, root, v.data(n), v.scratch(n)); },
+         .wrong = each([root](const Communicator& c, float x, size_t i) {
+           return c.rank() != root || x == sum_at(c, i);
          }),
          .bus = 1,
          .cost = cost_of(reduce_costs(), name)});
@@ -146,23 +154,20 @@ std::vector<CommCase> dense_cases(const Settings& settings, Communicator& comm, 
     add({.collective = "allreduce",
          .algorithm = name,
          .fill = {},
-         .run = [run = entry.factory(settings)](
-                    Context& ctx, Communicator& c, CommVectors& v,
-                    size_t n) { run(ctx, c, std::span(v.data).first(n), v.scratch); },
-         .wrong = each([](const Communicator& c, const CommVectors& v, size_t i) {
-           return v.data[i] == sum_at(c, i);
-         }),
+         .run = [run = entry.factory(settings)](Context& ctx, Communicator& c, CommVectors& v,
+                                                size_t n) { run(ctx, c, v.data(n), v.scratch(n)); },
+         .wrong = each([](const Communicator& c, float x, size_t i) { return x == sum_at(c, i); }),
          .bus = 2 * others,
          .cost = cost_of(allreduce_costs(), name)});
   add({.collective = "allgather",
        .algorithm = "bruck",
-       .fill = {},
+       .fill = fill_block,
        .run =
-           [](Context& ctx, Communicator& c, CommVectors& v, size_t n) {
-             const ConstBytes mine = std::as_bytes(std::span(v.data).first(n / c.size()));
+           [](Context& ctx, Communicator& c, CommVectors& v, size_t) {
+             const ConstBytes mine = std::as_bytes(std::span(v.block));
              allgather(ctx, c, mine, mine.size(), v.blocks);
            },
-       .wrong = each(gathered_right),
+       .wrong = wrong_in_blocks,
        .bus = others,
        .cost = allgather_cost});
   return cases;
@@ -174,19 +179,19 @@ std::vector<CommCase> sparse_cases(const Settings& settings, double density) {
     const std::shared_ptr<Exchange> exchange = exchanges().find(name).factory(settings);
     if (exchange->needs_common_indices()) continue;
     const auto one = std::make_shared<SparseCase>(SparseCase{exchange, cost, density});
-    cases.push_back(
-        {.collective = "sparse",
-         .algorithm = name,
-         .fill = [one](const Communicator& c, CommVectors& v, size_t n) { one->fill(c, v, n); },
-         .run = [one](Context& ctx, Communicator& c, CommVectors& v,
-                      size_t n) { one->run(ctx, c, v, n); },
-         .wrong = [one](Context& ctx, Communicator& c, CommVectors& v,
-                        size_t n) { return one->wrong(ctx, c, v, n); },
-         .cost =
-             [one](const Wire& wire, int ranks, double n) {
-               const auto k = entries_to_keep(one->density, static_cast<size_t>(n));
-               return one->cost(wire, ranks, n, static_cast<double>(k));
-             }});
+    cases.push_back({.collective = "sparse",
+                     .algorithm = name,
+                     .fill = [one](Context& ctx, const Communicator& c, CommVectors& v,
+                                   size_t n) { one->fill(ctx, c, v, n); },
+                     .run = [one](Context& ctx, Communicator& c, CommVectors& v,
+                                  size_t n) { one->run(ctx, c, v, n); },
+                     .wrong = [one](Context& ctx, Communicator& c, CommVectors& v,
+                                    size_t n) { return one->wrong(ctx, c, v, n); },
+                     .cost =
+                         [one](const Wire& wire, int ranks, double n) {
+                           const auto k = entries_to_keep(one->density, static_cast<size_t>(n));
+                           return one->cost(wire, ranks, n, static_cast<double>(k));
+                         }});
   }
   return cases;
 }

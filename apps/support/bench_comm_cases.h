@@ -8,13 +8,21 @@
 
 #include "comm/collectives.h"
 #include "comm/cost_model.h"
+#include "engine/buffer.h"
 #include "sparsify/sparse_vector.h"
 
 namespace tw {
 
-/// The vectors of one rank; a call works on the first n elements.
+/// The vectors of one rank, on its device, for calls that work on the first n <= `most` elements.
 struct CommVectors {
-  std::vector<float> data, scratch;  ///< data has one element more than n
+  CommVectors(Context& ctx, size_t most)
+      : memory(ctx.device(), (most + 1) * sizeof(float)),
+        scratch_memory(ctx.device(), most * sizeof(float)) {}
+  std::span<float> data(size_t n) const { return memory.as<float>().first(n); }
+  std::span<float> scratch(size_t n) const { return scratch_memory.as<float>().first(n); }
+
+  Buffer memory, scratch_memory;
+  std::vector<float> block;  ///< for the allgather: blocks travel from the host's memory to it
   GatheredBlocks blocks;
   SparseVector entries;
 };
@@ -22,7 +30,7 @@ struct CommVectors {
 struct CommCase {
   std::string collective, algorithm;
   /// Before every call; not timed.
-  std::function<void(const Communicator&, CommVectors&, size_t n)> fill;
+  std::function<void(Context&, const Communicator&, CommVectors&, size_t n)> fill;
   std::function<void(Context&, Communicator&, CommVectors&, size_t n)> run;
   /// Elements that are not, on this rank, what the call should have made of the first filling.
   std::function<size_t(Context&, Communicator&, CommVectors&, size_t n)> wrong;

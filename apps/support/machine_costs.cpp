@@ -6,6 +6,7 @@
 #include "apps/support/together.h"
 #include "comm/group.h"
 #include "comm/transports.h"
+#include "engine/buffer.h"
 #include "engine/ops/vector.h"
 #include "engine/rng.h"
 #include "engine/stopwatch.h"
@@ -29,7 +30,8 @@ void fill_inputs(const Model& model, uint64_t rank) {
     labels[i] = static_cast<int32_t>(i % static_cast<size_t>(model.spec().classes));
 }
 
-/// Median seconds of `body`, after once that does not count; all ranks at the same time.
+/// Median seconds of `body` on ctx's device, after once that does not count; all ranks at the same
+/// time.
 template <class Body>
 double timed(Context& ctx, Communicator& comm, int64_t rounds, const Body& body) {
   std::vector<double> seconds;
@@ -37,6 +39,7 @@ double timed(Context& ctx, Communicator& comm, int64_t rounds, const Body& body)
     barrier(ctx, comm);
     Stopwatch watch;
     body(round + 1);
+    ctx.synchronize();
     if (round >= 0) seconds.push_back(watch.total());
   }
   return slowest(ctx, comm, median(seconds));
@@ -100,8 +103,10 @@ LocalCosts measure_local(Context& ctx, Communicator& comm, Model& model,
 Wire measure_additions(Context& ctx, Communicator& comm, size_t d, double density) {
   constexpr int rounds = 7, parts = 8;
   const size_t n = size_t{1} << 20;
-  std::vector<float> x(n, 1), y(n), sum(d);
-  const double adding = timed(ctx, comm, rounds, [&](int64_t) { ops::add(ctx, x, y); });
+  const Buffer x(ctx.device(), n * sizeof(float)), y(ctx.device(), n * sizeof(float));
+  ops::fill(ctx, x.as<float>(), 1);
+  const double adding =
+      timed(ctx, comm, rounds, [&](int64_t) { ops::add(ctx, x.as<float>(), y.as<float>()); });
 
   // entries spread over the vector, as selected ones are; other ranks' lie elsewhere
   const size_t k = std::min(d, entries_to_keep(density, d));
@@ -113,9 +118,12 @@ Wire measure_additions(Context& ctx, Communicator& comm, size_t d, double densit
       indices[part].push_back(static_cast<uint32_t>((i * (d / k)) + part % (d / k)));
     views.push_back({indices[part], values});
   }
-  const double all = timed(ctx, comm, rounds, [&](int64_t) { sparse_sum(ctx, views, sum); });
-  const double one =
-      timed(ctx, comm, rounds, [&](int64_t) { sparse_sum(ctx, std::span(views).first(1), sum); });
+  const Buffer sum(ctx.device(), d * sizeof(float));
+  const auto summing = [&](size_t some) {
+    return timed(ctx, comm, rounds,
+                 [&](int64_t) { sparse_sum(ctx, std::span(views).first(some), sum.as<float>()); });
+  };
+  const double all = summing(parts), one = summing(1);
   return {.gamma = adding / static_cast<double>(n),
           .merge = std::max(0.0, all - one) / static_cast<double>((parts - 1) * k)};
 }

@@ -1,32 +1,22 @@
 // Messages from one GPU's memory to another's over MPI.
 
-#include <algorithm>
-
-#include "engine/buffer.h"
-#include "engine/copy.h"
 #include "engine/ops/vector.h"
-#include "tests/support/collectives.h"
+#include "tests/support/device_collectives.h"
 #include "tests/support/ranks.h"
 
 namespace tw {
 namespace {
 
-/// Floats on ctx's device.
-struct DeviceFloats {
-  DeviceFloats(Context& ctx, std::span<const float> values)
-      : buffer(ctx.device(), values.size_bytes()) {
-    HostFloats host(ctx, buffer.as<float>());
-    std::ranges::copy(values, host.span().begin());
-    host.write();
+class DeviceMemoryOverMpi : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (!started_by_mpi()) GTEST_SKIP() << "for ranks of mpirun";
+    const std::string missing = what_is_missing(Device::cuda);
+    if (!missing.empty()) GTEST_SKIP() << missing;
   }
-  std::span<float> span() const { return buffer.as<float>(); }
-  Buffer buffer;
 };
 
-TEST(DeviceMemory, TravelsOverMpi) {
-  if (!started_by_mpi()) GTEST_SKIP() << "for ranks of mpirun";
-  const std::string missing = what_is_missing(Device::cuda);
-  if (!missing.empty()) GTEST_SKIP() << missing;
+TEST_F(DeviceMemoryOverMpi, Travels) {
   for (int ranks : {2, 3})
     run_ranks(ranks, [](Context&, Communicator& comm) {
       Context ctx(Device::cuda);
@@ -51,10 +41,14 @@ TEST(DeviceMemory, TravelsOverMpi) {
         for (size_t i = 0; i < theirs; ++i) wrong += got.span()[i] != 2 * expected[i];
         EXPECT_EQ(wrong, 0u) << "round " << round;
       }
-      const DeviceFloats sum(ctx, whole_numbers(comm.rank(), 100000));
-      allreduces().find("native").factory({})(ctx, comm, sum.span(), {});
-      const HostFloats got(ctx, sum.span());
-      EXPECT_EQ(wrong_sums(got.span(), comm.size()), 0u);
+    });
+}
+
+TEST_F(DeviceMemoryOverMpi, CollectivesGiveTheBitsOfTheCpu) {
+  for (int ranks : kRankCounts)
+    run_ranks(ranks, [](Context&, Communicator& comm) {
+      Context ctx(Device::cuda);
+      expect_collectives_of_the_cpu(ctx, comm);
     });
 }
 

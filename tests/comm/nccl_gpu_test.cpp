@@ -6,12 +6,9 @@
 #include <chrono>
 #include <thread>
 
-#include "comm/collectives.h"
 #include "comm/transports.h"
-#include "engine/buffer.h"
-#include "engine/copy.h"
-#include "tests/support/collectives.h"
 #include "tests/support/device.h"
+#include "tests/support/device_collectives.h"
 #include "tests/support/error_text.h"
 
 namespace tw {
@@ -39,30 +36,6 @@ void run_over_nccl(int ranks, const Body& body, double timeout = 30) {
   });
 }
 
-/// Floats on the host or on ctx's device, with a host's view.
-class Floats {
- public:
-  Floats(Context& ctx, std::vector<float> values, bool on_device)
-      : ctx_(ctx), host_(std::move(values)) {
-    if (!on_device) return;
-    device_ = Buffer(ctx.device(), host_.size() * sizeof(float));
-    HostFloats view(ctx, device_.as<float>());
-    std::ranges::copy(host_, view.span().begin());
-    view.write();
-  }
-  std::span<float> span() { return device_.bytes() > 0 ? device_.as<float>() : std::span(host_); }
-  std::vector<float> get() {
-    if (device_.bytes() == 0) return host_;
-    const HostFloats view(ctx_, device_.as<float>());
-    return {view.span().begin(), view.span().end()};
-  }
-
- private:
-  Context& ctx_;
-  std::vector<float> host_;
-  Buffer device_;
-};
-
 class Nccl : public testing::TestWithParam<int> {
  protected:
   void SetUp() override {
@@ -75,20 +48,21 @@ class Nccl : public testing::TestWithParam<int> {
 
 TEST_P(Nccl, NativeCollectivesSum) {
   run_over_nccl(GetParam(), [](Context& ctx, Communicator& comm) {
-    for (const bool on_device : {false, true})
+    Context host;
+    for (Context* const place : {&host, &ctx})
       for (const size_t n : {size_t{1}, size_t{1000}, (size_t{5} << 20) + 3}) {
-        SCOPED_TRACE(fmt::format("{} floats, {}", n, on_device ? "device" : "host"));
-        Floats data(ctx, whole_numbers(comm.rank(), n), on_device);
+        SCOPED_TRACE(fmt::format("{} floats on {}", n, name(place->device())));
+        const DeviceFloats data(*place, whole_numbers(comm.rank(), n));
         allreduces().find("native").factory({})(ctx, comm, data.span(), {});
         EXPECT_EQ(wrong_sums(data.get(), comm.size()), 0u);
 
         const int root = comm.size() - 1;
-        Floats summed(ctx, whole_numbers(comm.rank(), n), on_device);
+        const DeviceFloats summed(*place, whole_numbers(comm.rank(), n));
         reduces().find("native").factory({})(ctx, comm, root, summed.span(), {});
         const auto there = summed.get();
         EXPECT_EQ(comm.rank() == root ? wrong_sums(there, comm.size()) : 0, 0u);
 
-        Floats spread(ctx, whole_numbers(comm.rank(), n), on_device);
+        const DeviceFloats spread(*place, whole_numbers(comm.rank(), n));
         broadcasts().find("native").factory({})(ctx, comm, root,
                                                 std::as_writable_bytes(spread.span()));
         EXPECT_EQ(spread.get(), whole_numbers(root, n));
@@ -106,23 +80,25 @@ TEST_P(Nccl, RingOfAnySizes) {
       const size_t lengths[] = {0, 1, 1024, 1025, 100000, 7000001, 3};
       return lengths[static_cast<size_t>(rank + 2 * round) % std::size(lengths)];
     };
-    for (const bool on_device : {false, true})
+    Context host;
+    for (Context* const place : {&host, &ctx})
       for (int round = 0; round < 14; ++round) {
-        Floats out(ctx, whole_numbers(comm.rank(), length_of(comm.rank(), round)), on_device);
-        Floats in(ctx, std::vector<float>(7000001), on_device);
+        const DeviceFloats out(*place, whole_numbers(comm.rank(), length_of(comm.rank(), round)));
+        const DeviceFloats in(*place, std::vector<float>(7000001));
         const size_t received = comm.exchange(ctx, right, std::as_bytes(out.span()), left,
                                               std::as_writable_bytes(in.span()));
         const auto expected = whole_numbers(left, length_of(left, round));
         EXPECT_EQ(received, expected.size() * sizeof(float));
         const auto got = in.get();
         EXPECT_TRUE(std::equal(expected.begin(), expected.end(), got.begin()))
-            << "round " << round << (on_device ? ", device" : ", host");
+            << "round " << round << " on " << name(place->device());
       }
   });
 }
 
 TEST_P(Nccl, CollectivesWorkUnchanged) {
-  run_over_nccl(GetParam(), [](Context&, Communicator& comm) {
+  run_over_nccl(GetParam(), [](Context& ctx, Communicator& comm) {
+    expect_collectives_of_the_cpu(ctx, comm);
     Context host;
     for (const auto& [name, entry] : allreduces().entries())
       for (const size_t n : kLengths) {
@@ -146,7 +122,7 @@ TEST_P(Nccl, ARankThatDoesNotComeIsNamed) {
     run_over_nccl(
         GetParam(),
         [](Context& ctx, Communicator& comm) {
-          Floats data(ctx, std::vector<float>(100000), true);
+          const DeviceFloats data(ctx, std::vector<float>(100000));
           barrier(ctx, comm);
           if (comm.rank() == comm.size() - 1) std::this_thread::sleep_for(1500ms);
           // no length goes ahead of this one: what is waited for is the wire
