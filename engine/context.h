@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <map>
 #include <memory>
 #include <span>
@@ -18,6 +19,8 @@ class Native {
   virtual ~Native() = default;
   /// Waits until everything queued on the device is done.
   virtual void synchronize() {}
+  /// How often it has waited so far, in synchronize() or inside an op.
+  virtual uint64_t synchronizations() const { return 0; }
   /// Makes the calling thread one that computes here.
   virtual void bind_thread() {}
 };
@@ -65,6 +68,7 @@ class Context {
     return static_cast<DeviceNative&>(*native_);
   }
   void synchronize() const { native_->synchronize(); }
+  uint64_t synchronizations() const { return native_->synchronizations(); }
 
  private:
   Device device_;

@@ -87,6 +87,7 @@ CudaNative::~CudaNative() {
 }
 
 void CudaNative::synchronize() {
+  ++synchronizations_;
   cuda::expect(cudaStreamSynchronize(stream_), "step");
   pinned_in_use_ = false;
 }

@@ -41,6 +41,7 @@ class CudaNative : public Native {
   explicit CudaNative(int gpu = -1);
   ~CudaNative() override;
   void synchronize() override;
+  uint64_t synchronizations() const override { return synchronizations_; }
   void bind_thread() override;
 
   cudaStream_t stream() const { return stream_; }
@@ -73,6 +74,7 @@ class CudaNative : public Native {
   uint32_t* tickets_ = nullptr;
   Buffer pinned_;
   bool pinned_in_use_ = false;
+  uint64_t synchronizations_ = 0;
 };
 
 namespace cuda {

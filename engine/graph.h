@@ -1,6 +1,7 @@
 // Graph: a sequence of ops recorded once and replayed with one launch.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 
@@ -16,9 +17,20 @@ class Graph {
   static std::unique_ptr<Graph> record(Context& ctx, const std::function<void()>& body);
 
   /// Queues all of it.
-  virtual void launch() = 0;
+  void launch() {
+    ++launches_;
+    queue();
+  }
+  /// Calls of launch() so far.
+  uint64_t launches() const { return launches_; }
   /// Kernels and copies of one launch.
   virtual size_t size() const = 0;
+
+ protected:
+  virtual void queue() = 0;
+
+ private:
+  uint64_t launches_ = 0;
 };
 
 using GraphFactory = std::unique_ptr<Graph>(Context&, const std::function<void()>&);

@@ -16,10 +16,10 @@ class CudaGraph final : public Graph {
   }
   ~CudaGraph() override { cudaGraphExecDestroy(ready_); }
 
-  void launch() override { cuda::expect(cudaGraphLaunch(ready_, stream_), "graph"); }
   size_t size() const override { return size_; }
 
  private:
+  void queue() override { cuda::expect(cudaGraphLaunch(ready_, stream_), "graph"); }
   cudaGraph_t capture(const std::function<void()>& body) const {
     // other threads of this process may allocate meanwhile
     cuda::expect(cudaStreamBeginCapture(stream_, cudaStreamCaptureModeThreadLocal), "capture");

@@ -66,6 +66,15 @@ class Planner {
   /// Whether layers shall forget what they can compute again.
   bool recompute = false;
 
+  /// What no implementation of a step comes round: its matrix products (or convolutions).
+  struct Product {
+    int64_t flops, bytes;  ///< additions and multiplications; of the operands, each moved once
+  };
+  void product(const Product& product, int times = 1) {
+    products_.insert(products_.end(), static_cast<size_t>(times), product);
+  }
+  const std::vector<Product>& products() const { return products_; }
+
   /// An operation wants this much of Context::scratch().
   void scratch(size_t bytes);
 
@@ -86,6 +95,7 @@ class Planner {
   DType activations_;
   std::deque<detail::PlannedTensor> tensors_;
   std::vector<std::vector<TensorRef>> operations_;
+  std::vector<Product> products_;
   std::vector<size_t> offsets_;
   Memory memory_;
   size_t scratch_ = 0;

@@ -28,6 +28,8 @@ TensorRef Conv2d::plan_forward(Planner& plan, TensorRef x) {
                                .bias = options_.bias,
                                .input_gradient = input_gradient_};
   op_ = ops::Conv2d::create(plan.ctx(), shape);
+  product_ = {shape.flops(), shape.bytes()};
+  plan.product(product_);
   packed_ = plan.persistent({static_cast<int64_t>(op_->packed_bytes())}, DType::u8);
   x_ = x;
   y_ = plan.make(shape.y());
@@ -38,6 +40,7 @@ TensorRef Conv2d::plan_forward(Planner& plan, TensorRef x) {
 
 Gradient Conv2d::plan_backward(Planner& plan, Gradient dy) {
   dy_ = sum_.plan(plan, dy);
+  plan.product(product_, input_gradient_ ? 2 : 1);
   // weights first: they are final early, and dx may take the place of x
   plan.use({x_, dy_});
   if (!input_gradient_) return {};

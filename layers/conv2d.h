@@ -32,6 +32,7 @@ class Conv2d final : public Layer {
   const Parameter* weight_;
   const Parameter* bias_ = nullptr;  // null without
   bool input_gradient_ = true;
+  Planner::Product product_{};
   std::unique_ptr<ops::Conv2d> op_;
   TensorRef packed_, x_, y_, dy_, dx_;
   GradientSum sum_;

@@ -18,12 +18,15 @@ TensorRef Linear::plan_forward(Planner& plan, TensorRef x) {
   check(x->numel() == batch * in, "[linear] {}: x is {}; expected {} features a sample",
         options_.name, x->shape, in);
   const DType out_dtype = options_.logits ? DType::f32 : plan.activations();
-  op_ = ops::Linear::create(plan.ctx(), {.batch = batch,
-                                         .in_features = in,
-                                         .out_features = options_.out,
-                                         .dtype = plan.activations(),
-                                         .out_dtype = out_dtype,
-                                         .input_gradient = input_gradient_});
+  const ops::LinearShape shape{.batch = batch,
+                               .in_features = in,
+                               .out_features = options_.out,
+                               .dtype = plan.activations(),
+                               .out_dtype = out_dtype,
+                               .input_gradient = input_gradient_};
+  op_ = ops::Linear::create(plan.ctx(), shape);
+  product_ = {shape.flops(), shape.bytes()};
+  plan.product(product_);
   packed_ = plan.persistent({static_cast<int64_t>(op_->packed_bytes())}, DType::u8);
   x_ = x;
   y_ = plan.make({batch, options_.out}, out_dtype);
@@ -34,6 +37,7 @@ TensorRef Linear::plan_forward(Planner& plan, TensorRef x) {
 
 Gradient Linear::plan_backward(Planner& plan, Gradient dy) {
   dy_ = sum_.plan(plan, dy);
+  plan.product(product_, input_gradient_ ? 2 : 1);
   plan.use({x_, dy_});
   if (!input_gradient_) return {};
   dx_ = plan.make(x_->shape);

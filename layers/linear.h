@@ -33,6 +33,7 @@ class Linear final : public Layer {
   Options options_;
   const Parameter *weight_, *bias_;
   bool input_gradient_ = true;
+  Planner::Product product_{};
   std::unique_ptr<ops::Linear> op_;
   TensorRef packed_, x_, y_, dy_, dx_;
   GradientSum sum_;

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Selection with error feedback beside torch.topk: `bench select`, then the same step in PyTorch.
 
-  scripts/bench_select_vs_torch.py [--bench build/bin/bench] [--threads N] [--d N] [--density R]
+  scripts/bench_select_vs_torch.py [--bench build/bin/bench] [--device cpu|cuda] [--threads N]
+                                   [--d N] [--density R]
 
 The PyTorch step does the same work with its own operations: e += g, topk of |e|, values gathered,
 residual cleared.
@@ -36,21 +37,25 @@ def step(g, e, k):
 
 
 def milliseconds(g, k, repeat):
-    """Median over `repeat` steps, each from the same residual."""
+    """Median over `repeat` steps, each from the same residual, after two that do not count."""
+    wait = torch.cuda.synchronize if g.is_cuda else lambda: None
     times = []
     e = torch.empty_like(g)
-    for _ in range(repeat):
+    for _ in range(repeat + 2):
         e.copy_(g)
+        wait()
         start = time.perf_counter()
         step(g, e, k)
+        wait()
         times.append(1e3 * (time.perf_counter() - start))
-    return statistics.median(times)
+    return statistics.median(times[2:])
 
 
 def main():
     root = pathlib.Path(__file__).resolve().parent.parent
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--bench", default=root / "build/bin/bench")
+    parser.add_argument("--device", choices=["cpu", "cuda"], default="cpu")
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--d", type=int, default=25_557_032)
     parser.add_argument("--density", type=float, default=0.001)
@@ -62,11 +67,13 @@ def main():
     for name in ("gaussian", "laplace", "t3"):
         subprocess.run(
             [args.bench, "select", "--distribution", name, "--d", str(args.d),
-             "--density", str(args.density), "--threads", str(args.threads)],
+             "--density", str(args.density), "--threads", str(args.threads),
+             "--device", args.device],
             check=True)
-        g = draw(name, args.d) / 2
-        print(f"{'torch.topk step':<24} {name:<10} {milliseconds(g, k, args.repeat):8.2f}"
-              f"   (PyTorch {torch.__version__}, {args.threads} threads)\n", flush=True)
+        g = (draw(name, args.d) / 2).to(args.device)
+        print(f"{'torch.topk step':<24} {name:<10} {milliseconds(g, k, args.repeat):8.3f}"
+              f"   (PyTorch {torch.__version__}, {args.device}, {args.threads} threads)\n",
+              flush=True)
 
 
 if __name__ == "__main__":

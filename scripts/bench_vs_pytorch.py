@@ -7,6 +7,9 @@ is the median of the rounds. A model's precision is compared with PyTorch's best
 precision, and with its best mode of all. With --device cuda, PyTorch's modes are those that can be
 its fastest: channels_last, eager and compiled with max-autotune, op by op and as one CUDA graph;
 ours includes the augmentation of its batches.
+
+Our `floor` is the images/s of a step whose convolutions and products run at the rates that the same
+process measured of the machine, and whose rest but the update costs nothing.
 """
 
 import argparse
@@ -100,6 +103,11 @@ class Subject:
     def speed(self):
         return statistics.median(result["images_per_s"] for result in self.results)
 
+    def floor(self):
+        """Images/s that the machine allows; ours alone know it."""
+        return statistics.median(result["images_per_s"] * result["ms_step"] / result["floor_ms"]
+                                 for result in self.results)
+
     def spread(self):
         speeds = [result["images_per_s"] for result in self.results]
         return (max(speeds) - min(speeds)) / self.speed()
@@ -123,17 +131,18 @@ def subjects(model, options, python):
               "--classes", options.classes]
     device = ["--device", "cuda"] if options.device == "cuda" else []
     ours = [Subject(f"thinwire {precision}", precision,
-                    [options.bench, "step", "--precision", precision, *device, *common])
-            for precision in PRECISIONS[options.device]]
-    modes = dict(CUDA_MODES if device else MODES)
+                    [options.bench, "step", "--floor", "--precision", precision, *device, *common])
+            for precision in options.precisions]
+    modes = {name: flags for name, flags in (CUDA_MODES if device else MODES).items()
+             if flags[1] in options.precisions}
     if options.compile and not device:
-        modes |= {f"{name} compiled": flags + ["--compile"] for name, flags in MODES.items()}
+        modes |= {f"{name} compiled": flags + ["--compile"] for name, flags in modes.items()}
     theirs = [Subject(name, flags[1], [python, ROOT / "scripts/torch_step.py", *flags, *common])
               for name, flags in modes.items()]
     return ours, theirs
 
 
-def report(model, ours, theirs, floors):
+def report(model, ours, theirs):
     """Every mode, then one line a precision with the ratios."""
     print(f"\n{model}\n  {'mode':<34}{'images/s':>10}{'spread':>8}{'peak MiB':>10}"
           f"{'w/o import':>12}")
@@ -145,11 +154,10 @@ def report(model, ours, theirs, floors):
           f"{'floor':>8}{'of it':>7}{'peak/peak':>11}")
     for subject in ours:
         best = max((t for t in theirs if t.precision == subject.precision), key=Subject.speed)
-        floor = floors.get(model, {}).get(subject.precision)
         ratio = f"{subject.speed() / best.speed():.2f} ({best.name[len('torch '):]})"
-        share = f"{subject.speed() / floor:.2f}" if floor else "-"
         print(f"  {subject.precision:<8}{subject.speed():>10.0f}{ratio:>32}"
-              f"{subject.speed() / best_of_all.speed():>16.2f}{floor or '-':>8}{share:>7}"
+              f"{subject.speed() / best_of_all.speed():>16.2f}{subject.floor():>8.0f}"
+              f"{subject.speed() / subject.floor():>7.2f}"
               f"{subject.peak() / best.peak():>11.2f}")
 
 
@@ -165,16 +173,6 @@ def write_csv(options, model, all_subjects):
                         f"{len(s.results)}\n")
 
 
-def load_floors(path):
-    """{"resnet20": {"f32": images/s, "bf16": images/s}, ...}"""
-    if path is None:
-        return {}
-    try:
-        return json.loads(Path(path).read_text())
-    except (OSError, json.JSONDecodeError) as error:
-        fail(f"{path}: {error}")
-
-
 def main():
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -186,17 +184,21 @@ def main():
                         help="side; for torchvision's networks 224")
     parser.add_argument("--classes", type=int, default=10)
     parser.add_argument("--device", choices=["cpu", "cuda"], default="cpu")
+    parser.add_argument("--precisions", nargs="+", choices=["f32", "tf32", "bf16"],
+                        metavar="PRECISION", help="f32 or, on a GPU, tf32; bf16 (default: both)")
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--steps", type=int, default=10, help="timed steps a measurement")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--compile", action="store_true", help="also torch.compile each mode")
-    parser.add_argument("--floors", help="JSON of the images/s that the machine allows")
     parser.add_argument("--csv", help="append one row a mode to this table")
     parser.add_argument("--output", help="write all measurements here, as JSON")
     options = parser.parse_args()
     if not Path(options.bench).exists():
         fail(f"{options.bench} does not exist; scripts/build.sh makes it")
-    floors = load_floors(options.floors)
+    options.precisions = options.precisions or PRECISIONS[options.device]
+    unknown = set(options.precisions) - set(PRECISIONS[options.device])
+    if unknown:
+        fail(f"precision {unknown.pop()} is not one of {PRECISIONS[options.device]}")
     python, version = find_python(options.python)
     print(f"PyTorch {version}, {options.device}, batch {options.batch_size}, "
           f"{options.threads} threads, median of {options.rounds} rounds of {options.steps} steps",
@@ -214,7 +216,7 @@ def main():
             print(f"  {model}: round {done + 1} of {options.rounds}", file=sys.stderr, flush=True)
         for server in servers.values():
             server.close()
-        report(model, ours, theirs, floors)
+        report(model, ours, theirs)
         if options.csv:
             write_csv(options, model, ours + theirs)
         everything += [{"model": model, "mode": s.name, "results": s.results}

@@ -22,7 +22,7 @@ system='/(ld-linux|libc|libm|libdl|librt|libpthread|libresolv)[-.]'
 nvidia='/(libcu|libcudnn|libcublas|libnccl|libnv)'
 mapfile -t needed < <(libraries | grep -vE "$system|$nvidia")
 cp -L "${needed[@]}" "$output/lib"
-cp -r scripts "$output"
+cp -r scripts configs "$output"
 cp -r tests/models/golden "$output/tests/models"
 
 cat >"$output/env.sh" <<'ENV'

@@ -1,14 +1,17 @@
 #!/usr/bin/env bash
 # gpu_check.sh [--bundle FOLDER|ARCHIVE] [--output FOLDER] [--minutes N] [--python PYTHON]
-#              [--only PART,...]
+#              [--only PART,...] [--data FOLDER]
 # Everything a GPU is needed for, in one call and within N minutes (default 9): builds (or unpacks
 # what scripts/bundle.sh made), tests, sanitizes, and measures beside PyTorch. Uses no network.
-# PARTs: tests, sanitize, train, workers, select, bench (default: all). The report (default:
-# gpu-report) holds texts and tables of each; exit 1 when a test, the sanitizer or a limit failed.
+# PARTs: tests, sanitize, train, workers, comm, select, bench (default: these); results, links: what
+# docs/results.md shows of a GPU, with the data sets of FOLDER, for which many calls with the same
+# report go on one after the other. The report (default: gpu-report) holds texts and tables of each;
+# exit 1 when a test, the sanitizer or a limit failed.
 # shellcheck source=scripts/lib/common.sh
 . "$(dirname "${BASH_SOURCE[0]}")/lib/common.sh"
 
-bundle='' output=gpu-report minutes=9 python=python3 only=tests,sanitize,train,workers,select,bench
+bundle='' output=gpu-report minutes=9 python=python3 data=''
+only=tests,sanitize,train,workers,comm,select,bench
 while (($#)); do
   case $1 in
     --bundle) bundle=$2 ;;
@@ -16,6 +19,7 @@ while (($#)); do
     --minutes) minutes=$2 ;;
     --python) python=$2 ;;
     --only) only=$2 ;;
+    --data) data=$2 ;;
     *) die "unknown option $1" ;;
   esac
   shift 2
@@ -115,17 +119,44 @@ if wanted train; then
   awk -F, 'function off(a, b) { return (a > b ? a - b : b - a) / b }
     NR > 1 && (off($4, $2) > 1e-3 || off($6, $2) > 5e-2) { print "losses differ: " $0; bad = 1 }
     END { exit bad || NR < 21 }' "$output/losses.csv" || failed=1
+  # stopped by a signal and resumed: the bits of a run that was not
+  long_run() {
+    timeout "$(left)" "$bin/train" --model resnet20 --dataset shapes --max-steps 20000 \
+      --epochs 1000 --eval-every 0 --batch-size 64 --device cuda --precision bf16 --deterministic \
+      --output-dir "$runs" --resume auto "$@" >>"$output/train-resumed.txt" 2>&1
+  }
+  weights() { grep -o '"weights_hash": "[^"]*"' "$runs/$1/summary.json"; }
+  long_run --name whole || failed=1
+  long_run --name cut &
+  until [[ $(wc -l 2>/dev/null <"$runs/cut/steps.csv") -gt 1 ]] || ((SECONDS > deadline)); do
+    sleep 0.2
+  done
+  pkill -TERM -f -- "--name cut" || true
+  wait || true
+  grep -q '"stopped": true' "$runs/cut/summary.json" || failed=1
+  long_run --name cut || failed=1
+  [[ $(weights whole) == "$(weights cut)" ]] || failed=1
+  echo "whole $(weights whole), resumed $(weights cut)" | tee "$output/resumed.txt"
+
+  # more than any card has
+  code=0
+  timeout "$(left)" "$bin/train" --model vgg16 --dataset shapes --batch-size 4000000 --device cuda \
+    --train-size 4000000 --output-dir "$runs" --name large >"$output/memory.txt" 2>&1 || code=$?
+  tail -n 1 "$output/memory.txt"
+  ((code == 1)) || failed=1
   rm -rf "$runs"
 fi
 
-# sixteen ranks on one card, every exchange from device to device or through the host
+# sixteen ranks on one card; beside dense ones a single rank with the same images a step
 if wanted workers; then
   say "workers"
   runs=$(mktemp -d)
   echo "sparsifier,images_per_s,weights" >"$output/workers.csv"
-  for sparsifier in dense topk gaussiank gtopk dgc randk; do
-    timeout "$(left)" "$bin/train" --model resnet20 --dataset shapes --workers 16 --device cuda \
-      --batch-size 32 --max-steps 40 --eval-every 0 --sparsifier "$sparsifier" \
+  for sparsifier in alone dense topk gaussiank gtopk dgc randk; do
+    ranks=(--workers 16 --batch-size 32 --sparsifier "$sparsifier")
+    [[ $sparsifier != alone ]] || ranks=(--workers 1 --batch-size 512 --sparsifier dense)
+    timeout "$(left)" "$bin/train" --model resnet20 --dataset shapes --device cuda "${ranks[@]}" \
+      --max-steps 40 --eval-every 0 \
       --output-dir "$runs" --name "$sparsifier" >"$output/workers-$sparsifier.txt" 2>&1 || failed=1
     sed -n 's/.*"\(images_per_s\|weights_hash\)": "\{0,1\}\([^",]*\).*/\2/p' \
       "$runs/$sparsifier/summary.json" 2>/dev/null | paste -sd, |
@@ -135,23 +166,46 @@ if wanted workers; then
   rm -rf "$runs"
 fi
 
+if wanted comm; then
+  say "comm"
+  for ranks in 4 16; do
+    timeout "$(left)" "$bin/bench" comm --device cuda --workers "$ranks" -b 64K -e 128M -f 16 \
+      --csv "$output/comm-$ranks.csv" 2>&1 | tee -a "$output/comm.txt" || failed=1
+  done
+fi
+
 if wanted select; then
   say "select"
   for d in 269722 14728266 25557032 138357544; do
     timeout "$(left)" "$bin/bench" select --device cuda --d "$d" 2>&1 |
       tee -a "$output/select.txt" || failed=1
   done
+  timeout "$(left)" "$python" scripts/bench_select_vs_torch.py --device cuda --repeat 50 \
+    --bench "$bin/bench" 2>&1 | tee -a "$output/select.txt" || true
 fi
 
 if wanted bench; then
   say "bench"
-  for setup in "resnet20 128" "vgg16 128" "resnet20 32"; do
-    read -r model batch <<<"$setup"
+  for setup in "resnet20 128" "vgg16 128" "resnet20 32" \
+    "resnet50 256 --image-size 224 --classes 1000 --precisions bf16"; do
+    read -r model batch more <<<"$setup"
+    # shellcheck disable=SC2086  # several words
     timeout "$(left)" "$python" scripts/bench_vs_pytorch.py --device cuda --bench "$bin/bench" \
-      --python "$python" --models "$model" --batch-size "$batch" --steps 256 \
+      --python "$python" --models "$model" --batch-size "$batch" --steps 256 $more \
       --output "$output/bench-$model-$batch.json" --csv "$output/bench.csv" 2>&1 |
       tee -a "$output/bench.txt" || true
   done
+fi
+if wanted results; then
+  say "results"
+  timeout "$(left)" scripts/results_gpu.sh "${data:?results wants --data}" "$output/results" \
+    "$bin" 2>&1 | tee -a "$output/results.txt" || failed=1
+fi
+
+if wanted links; then
+  say "links"
+  timeout "$(left)" "$python" scripts/results_links.py -b "$bin" card 2>&1 |
+    tee "$output/links.txt" || failed=1
 fi
 say "report in $output"
 exit "$failed"

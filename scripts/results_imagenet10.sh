@@ -31,6 +31,10 @@ if [[ ! -e $out/cut/summary.json ]]; then
   until [[ -e $out/cut/checkpoints/step-00000007 ]]; do sleep 1; done
   pkill -9 -f -- "--name cut" || true
   wait || true
+  [[ ! -e $out/cut/summary.json ]] || {
+    echo "error: the run ended before it was killed" >&2
+    exit 1
+  }
 fi
 run cut "${short[@]}"
 [[ $(hash_of whole) == "$(hash_of cut)" ]] || {

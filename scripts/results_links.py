@@ -157,7 +157,7 @@ def namespaces(bench):
            for (what, size), by in native.items() if "native" in by])
 
 
-def one_training(options, model, ranks, link, algorithm, collective, steps=15):
+def one_training(options, model, ranks, link, algorithm, collective, steps=15, more=()):
     """Median seconds of an iteration, and of the exchange in it once all ranks have met."""
     with tempfile.TemporaryDirectory() as folder:
         flags = ["--sparsifier", algorithm] + (["--allreduce", collective] if collective else [])
@@ -168,7 +168,7 @@ def one_training(options, model, ranks, link, algorithm, collective, steps=15):
         run(options.binaries / "train", "--model", model, "--workers", ranks, "--link", link,
             "--batch-size", 32, "--density", 0.001, "--density-warmup", "", "--epochs", 1,
             "--max-steps", steps, "--eval-every", 1000, "--output-dir", folder, "--name", "run",
-            "--measure-wait", *flags)
+            "--measure-wait", *flags, *more)
         rows = read_csv(Path(folder) / "run" / "steps.csv")[3:]
         return (statistics.median(float(row["seconds"]) for row in rows),
                 statistics.median(float(row["sec_exchange"]) - float(row["sec_wait"])
@@ -204,9 +204,27 @@ def training(options):
           f"exchange more than 30 % in {exchanged}")
 
 
+def card(options):
+    """Sixteen workers on one GPU, beside what the papers' ratios compare."""
+    ranks = 16
+    algorithms = ("dense", "bsp", "topk", "gaussiank", "gtopk", "dgc", "randk", "trimmed",
+                  "redsync", "oktopk", "hierarchical")
+    for model in ("resnet20", "vgg16"):
+        for link in ("1Gbit,0.4ms", "10Gbit,0.4ms"):
+            taken = {name: one_training(options, model, ranks, link, name, None, steps=20,
+                                        more=("--device", "cuda"))
+                     for name in algorithms}
+            rows = [(name, f"{whole:.4f}", f"{1e3 * exchange:.2f}",
+                     *(f"{taken[other][0] / whole:.2f}" for other in ("dense", "topk", "dgc")))
+                    for name, (whole, exchange) in taken.items()]
+            print(f"{model}, {ranks} workers on one GPU, {link}, 32 images a rank\n")
+            table(("sparsifier", "s an iteration", "exchange ms", "dense : it", "topk : it",
+                   "dgc : it"), rows)
+
+
 def main():
     tables = {"exchanges": exchanges, "broadcast": broadcast, "blocks": blocks,
-              "namespaces": namespaces, "training": training}
+              "namespaces": namespaces, "training": training, "card": card}
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("-b", "--binaries", type=Path, default=ROOT / "build" / "bin")
@@ -214,7 +232,7 @@ def main():
     parser.add_argument("tables", nargs="+", choices=list(tables), metavar="TABLE")
     options = parser.parse_args()
     for name in options.tables:
-        tables[name](options if name == "training" else Bench(options.binaries))
+        tables[name](options if name in ("training", "card") else Bench(options.binaries))
 
 
 if __name__ == "__main__":

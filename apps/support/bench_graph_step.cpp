@@ -1,5 +1,6 @@
 #include "apps/support/bench_graph_step.h"
 
+#include "apps/support/floor.h"
 #include "apps/support/graph_step.h"
 #include "apps/support/median.h"
 #include "engine/rng.h"
@@ -53,19 +54,27 @@ nlohmann::ordered_json bench_graph_step(const GraphBench& bench) {
   std::vector<double> seconds;
   const int64_t chunks = (bench.steps + chunk - 1) / chunk;
   const int64_t warmups = (bench.warmup + chunk - 1) / chunk;
+  uint64_t launches = 0, waits = 0;
   for (int64_t i = -warmups; i < chunks; ++i) {
     step.start_epoch(static_cast<uint32_t>(i + warmups), 0);
+    const uint64_t launched = step.graph().launches(), waited = ctx.synchronizations();
     Stopwatch watch;
     step.run(0, rates);
-    if (i >= 0) seconds.push_back(watch.total() / static_cast<double>(chunk));
+    if (i < 0) continue;
+    seconds.push_back(watch.total() / static_cast<double>(chunk));
+    launches += step.graph().launches() - launched;
+    waits += ctx.synchronizations() - waited;
   }
-  const double one = median(seconds);
-  return {{"images_per_s", static_cast<double>(bench.batch_size) / one},
-          {"ms_step", 1e3 * one},
-          {"graph_nodes", step.size()},
-          {"graph_launches_per_step", 1},
-          {"steps_between_host_syncs", chunk},
-          {"planned_mib", static_cast<double>(memory.total()) / 1024 / 1024}};
+  const double one = median(seconds), steps = static_cast<double>(chunks * chunk);
+  nlohmann::ordered_json result = {
+      {"images_per_s", static_cast<double>(bench.batch_size) / one},
+      {"ms_step", 1e3 * one},
+      {"graph_nodes", step.graph().size()},
+      {"graph_launches_per_step", static_cast<double>(launches) / steps},
+      {"host_syncs_per_step", static_cast<double>(waits) / steps},
+      {"planned_mib", static_cast<double>(memory.total()) / 1024 / 1024}};
+  if (bench.floor) result.update(report_floor(ctx, model));
+  return result;
 }
 
 }  // namespace tw

@@ -10,7 +10,7 @@ namespace tw {
 struct GraphBench {
   std::string model, precision;
   int64_t batch_size, image_size, classes, steps, warmup;
-  bool deterministic, recompute;
+  bool deterministic, recompute, floor;
 };
 
 /// Images/s of the whole step, augmentation included, launched as one graph; what a launch holds.

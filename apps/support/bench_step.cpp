@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "apps/support/bench_graph_step.h"
+#include "apps/support/floor.h"
 #include "apps/support/median.h"
 #include "comm/transports.h"
 #include "engine/rng.h"
@@ -19,7 +20,7 @@ namespace {
 
 struct StepBench {
   std::string model = "resnet20", precision = "f32", device = "cpu";
-  bool deterministic = false, recompute = false;
+  bool deterministic = false, recompute = false, floor = false;
   int64_t batch_size = 128, classes = 10, image_size = 32;
   int threads = 1, steps = 10, warmup = 2;
 };
@@ -43,7 +44,8 @@ void run(const StepBench& bench) {
                                           .steps = bench.steps,
                                           .warmup = bench.warmup,
                                           .deterministic = bench.deterministic,
-                                          .recompute = bench.recompute});
+                                          .recompute = bench.recompute,
+                                          .floor = bench.floor});
     fmt::print("{}\n", result.dump());
     return;
   }
@@ -79,13 +81,15 @@ void run(const StepBench& bench) {
   }
   rusage usage{};
   getrusage(RUSAGE_SELF, &usage);
-  const nlohmann::ordered_json result = {
+  nlohmann::ordered_json result = {
       {"images_per_s", static_cast<double>(bench.batch_size) / median(whole)},
+      {"ms_step", 1e3 * median(whole)},
       {"ms_forward", 1e3 * median(forward)},
       {"ms_backward", 1e3 * median(backward)},
       {"ms_update", 1e3 * median(update)},
       {"peak_rss_mib", static_cast<double>(usage.ru_maxrss) / 1024},
       {"planned_mib", static_cast<double>(memory.total()) / 1024 / 1024}};
+  if (bench.floor) result.update(report_floor(ctx, model));
   fmt::print("{}\n", result.dump());
 }
 
@@ -116,6 +120,8 @@ void add_bench_step(CLI::App& app) {
   command->add_option("--threads", bench->threads, "CPU threads")
       ->capture_default_str()
       ->check(CLI::PositiveNumber);
+  command->add_flag("--floor", bench->floor,
+                    "also the machine's measured rates, and the least time of a step at these");
   command->add_option("--steps", bench->steps, "steps that count")
       ->capture_default_str()
       ->check(CLI::PositiveNumber);

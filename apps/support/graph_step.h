@@ -37,8 +37,8 @@ class GraphStep {
   /// Seconds spent in waiting for data so far.
   double waited() const { return feed_ ? feed_->waited() : 0; }
 
-  /// Kernels and copies of a step.
-  size_t size() const { return graph_->size(); }
+  /// The step as it is launched.
+  const Graph& graph() const { return *graph_; }
 
  private:
   void queue_step();

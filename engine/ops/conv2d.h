@@ -21,6 +21,12 @@ struct Conv2dShape {
   Shape x() const { return {batch, height, width, in_channels}; }
   Shape y() const { return {batch, out_height(), out_width(), out_channels}; }
   Shape w() const { return {out_channels, kernel, kernel, in_channels}; }
+
+  // of any of its three products: forward, data, weights
+  int64_t flops() const { return 2 * y().numel() * kernel * kernel * in_channels; }
+  int64_t bytes() const {
+    return (x().numel() + y().numel() + w().numel()) * static_cast<int64_t>(size_of(dtype));
+  }
 };
 
 class Conv2d {

@@ -13,6 +13,13 @@ struct LinearShape {
   DType dtype = DType::f32;      ///< of x and dx
   DType out_dtype = DType::f32;  ///< of y and dy (fp32 for logits)
   bool input_gradient = true;
+
+  // of any of its three products: forward, data, weights
+  int64_t flops() const { return 2 * batch * in_features * out_features; }
+  int64_t bytes() const {
+    return in_features * (batch + out_features) * static_cast<int64_t>(size_of(dtype)) +
+           batch * out_features * static_cast<int64_t>(size_of(out_dtype));
+  }
 };
 
 class Linear {
