@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "engine/dispatch.h"
+#include "engine/error.h"
 #include "engine/tensor.h"
 
 namespace tw {
@@ -29,10 +30,16 @@ struct ReleaseMemory {
   }
 };
 
+/// The fault of memory that is wanted and not there.
+class OutOfMemory : public Fault {
+ public:
+  using Fault::Fault;
+};
+
 class Buffer {
  public:
   Buffer() = default;
-  /// `bytes` of zeroed memory, 64-byte aligned; throws Fault when there is none left.
+  /// `bytes` of zeroed memory, 64-byte aligned; throws OutOfMemory when there is none left.
   Buffer(Device device, size_t bytes);
   /// The same in the host's memory, which `device` copies from and to beside other work. The system
   /// cannot use that memory otherwise: for what is copied again and again.

@@ -13,8 +13,8 @@ void* allocate_cuda(size_t bytes) {
     cudaGetLastError();  // told below, and none of the next call's
     size_t free = 0, total = 0;
     cuda::expect(cudaMemGetInfo(&free, &total), "memory");
-    fail<Fault>("[buffer] no memory left on the GPU: {} bytes wanted, {} of {} free", bytes, free,
-                total);
+    fail<OutOfMemory>("[buffer] no memory left on the GPU: {} bytes wanted, {} of {} free", bytes,
+                      free, total);
   }
   cuda::expect(status, "memory");
   cuda::expect(cudaMemset(memory, 0, bytes), "memory");
@@ -38,7 +38,7 @@ void* pin_cuda(size_t bytes) {
   const cudaError_t status = cudaHostAlloc(&memory, bytes, cudaHostAllocPortable);
   if (status == cudaErrorMemoryAllocation) {
     cudaGetLastError();  // told below, and none of the next call's
-    fail<Fault>("[buffer] no memory of the host can be pinned: {} bytes wanted", bytes);
+    fail<OutOfMemory>("[buffer] no memory of the host can be pinned: {} bytes wanted", bytes);
   }
   cuda::expect(status, "pinned memory");
   std::memset(memory, 0, bytes);

@@ -138,12 +138,18 @@ if wanted train; then
   [[ $(weights whole) == "$(weights cut)" ]] || failed=1
   echo "whole $(weights whole), resumed $(weights cut)" | tee "$output/resumed.txt"
 
-  # more than any card has
+  # more than any card has: 50,000 images at a time, all black; one line tells plan and card
+  mkdir -p "$runs/black/cifar-10-batches-bin"
+  for file in data_batch_{1..5} test_batch; do
+    head -c 30730000 /dev/zero >"$runs/black/cifar-10-batches-bin/$file.bin"
+  done
   code=0
-  timeout "$(left)" "$bin/train" --model vgg16 --dataset shapes --batch-size 4000000 --device cuda \
-    --train-size 4000000 --output-dir "$runs" --name large >"$output/memory.txt" 2>&1 || code=$?
-  tail -n 1 "$output/memory.txt"
-  ((code == 1)) || failed=1
+  timeout "$(left)" "$bin/train" --model vgg16 --data-dir "$runs/black" --batch-size 50000 \
+    --device cuda --precision f32 --output-dir "$runs" --name large \
+    >"$output/memory.txt" 2>"$output/memory-error.txt" || code=$?
+  cat "$output/memory-error.txt"
+  ((code == 1)) && grep -q 'planned for each of 1 ranks; .* free' "$output/memory-error.txt" &&
+    (($(wc -l <"$output/memory-error.txt") == 1)) || failed=1
   rm -rf "$runs"
 fi
 

@@ -2,9 +2,9 @@
 
 namespace tw {
 
-void report_plan(Console& console, const TrainConfig& config, const DataSplit& data,
-                 const Model& model, const Planner::Memory& memory, const Algorithm& algorithm,
-                 int ranks) {
+size_t report_plan(Console& console, const TrainConfig& config, const DataSplit& data,
+                   const Model& model, const Planner::Memory& memory, const Algorithm& algorithm,
+                   int ranks) {
   const SgdConfig sgd = config.sgd();
   const size_t d = model.arena().size();
   const auto text = [](size_t bytes) { return bytes_text(static_cast<double>(bytes)); };
@@ -22,18 +22,20 @@ void report_plan(Console& console, const TrainConfig& config, const DataSplit& d
 
   const size_t parameters = 2 * d * sizeof(float);
   const size_t optimizer = SyncSgd::memory_bytes(algorithm, sgd, d);
+  const size_t total = memory.total() + parameters + optimizer;
   console.line(
       "memory per rank: {} activations{} + {} packed weights and inputs + {} scratch + "
       "{} parameters and gradients + {} optimizer = {}",
       text(memory.workspace),
       config.recompute == "blocks" ? " (those inside blocks are computed twice)" : "",
       text(memory.persistent), text(memory.scratch), text(parameters), text(optimizer),
-      text(memory.total() + parameters + optimizer));
+      text(total));
   const bool dense = algorithm.selector.empty();
   const uint64_t bytes =
       SyncSgd::wire_bytes(algorithm, sgd, config.settings, model.arena(), ranks, config.density);
   console.line("{}: {} of {} entries a step and rank, {} on the wire a step", config.sparsifier,
                dense ? d : entries_to_keep(config.density, d), d, text(bytes));
+  return total;
 }
 
 }  // namespace tw

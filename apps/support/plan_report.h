@@ -9,8 +9,9 @@
 
 namespace tw {
 
-void report_plan(Console& console, const TrainConfig& config, const DataSplit& data,
-                 const Model& model, const Planner::Memory& memory, const Algorithm& algorithm,
-                 int ranks);
+/// Returns the bytes of a rank's memory.
+size_t report_plan(Console& console, const TrainConfig& config, const DataSplit& data,
+                   const Model& model, const Planner::Memory& memory, const Algorithm& algorithm,
+                   int ranks);
 
 }  // namespace tw

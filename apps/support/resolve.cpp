@@ -22,6 +22,13 @@ DType resolved_precision(const TrainConfig& config) {
   return config.precision == "bf16" ? DType::bf16 : DType::f32;
 }
 
+int64_t resolved_classes(const TrainConfig& config, const DataSplit& data) {
+  const int64_t found = data.train->classes;
+  check(config.classes == 0 || config.classes >= found, "[options] classes is {}; the data has {}",
+        config.classes, found);
+  return std::max(config.classes, found);
+}
+
 int resolved_threads(const TrainConfig& config, int ranks) {
   if (config.threads_per_rank > 0) return static_cast<int>(config.threads_per_rank);
   // a launcher that spreads ranks over machines says how many are on this one

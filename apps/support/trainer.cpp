@@ -26,13 +26,6 @@ namespace tw {
 
 namespace {
 
-int64_t resolved_classes(const TrainConfig& config, const DataSplit& data) {
-  const int64_t found = data.train->classes;
-  check(config.classes == 0 || config.classes >= found, "[options] classes is {}; the data has {}",
-        config.classes, found);
-  return std::max(config.classes, found);
-}
-
 /// The parts of a run on this rank.
 class Run {
  public:
@@ -54,6 +47,7 @@ class Run {
  private:
   Planner::Memory plan();
   void prepare();
+  void prepare_or_tell_what_is_planned();
   void train_epoch();
   StepRecord train_step();
   void train_graph_steps();
@@ -95,6 +89,7 @@ class Run {
   ops::LossSums val_;
   bool stop_seen_ = false;
   SkippedImages skipped_;
+  size_t planned_ = 0;  // bytes of this rank
   Stopwatch clock_;
 };
 
@@ -130,8 +125,8 @@ void Run::prepare() {
   const Planner::Memory memory = plan();
   SgdConfig sgd = config_.sgd();
   if (config_.measure_wait) sgd.meeting = &comm_;
-  report_plan(console_, config_, data_, model_, memory,
-              resolve_algorithm(host_, sgd, config_.settings), comm_.size());
+  planned_ = report_plan(console_, config_, data_, model_, memory,
+                         resolve_algorithm(host_, sgd, config_.settings), comm_.size());
   if (config_.dry_run) return;
 
   agree(host_, comm_, [&] {
@@ -374,8 +369,13 @@ RunResult Run::evaluate_only() {
   return result;
 }
 
+void Run::prepare_or_tell_what_is_planned() try { prepare(); } catch (const OutOfMemory& error) {
+  fail<Fault>("[train] rank {}: {} planned for each of {} ranks; {}", comm_.rank(),
+              bytes_text(static_cast<double>(planned_)), comm_.size(), error.what());
+}
+
 RunResult Run::run() {
-  prepare();
+  prepare_or_tell_what_is_planned();
   if (config_.dry_run) return {};
   if (config_.eval_only) return evaluate_only();
   while (at_.epoch < config_.epochs && !out_of_steps()) {

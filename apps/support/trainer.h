@@ -20,6 +20,7 @@ RunResult train(Communicator& comm, const TrainConfig& config, const DataSplit& 
 /// `cpu` or `cuda`, and `f32` or `bf16`: what auto stands for on this machine.
 Device resolved_device(const TrainConfig& config);
 DType resolved_precision(const TrainConfig& config);
+int64_t resolved_classes(const TrainConfig& config, const DataSplit& data);
 /// CPU threads of each of the `ranks` on this machine.
 int resolved_threads(const TrainConfig& config, int ranks);
 

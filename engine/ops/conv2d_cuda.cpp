@@ -46,6 +46,11 @@ class Race {
         y_(Device::cuda, bytes_of(c.y, c.y_type)),
         timer_(DeviceTimer::create(ctx)) {}
 
+  /// Bytes it takes before plans want more.
+  static size_t memory(const Convolution& c) {
+    return bytes_of(c.x, c.x_type) + bytes_of(c.w, c.w_type) + bytes_of(c.y, c.y_type);
+  }
+
   /// Seconds of a run: the best of several, behind one that warms up.
   double seconds(ConvPlan& plan) {
     constexpr int kRuns = 5;
@@ -78,18 +83,23 @@ ConvPlan choose(Context& ctx, const Convolution& c) {
   const std::string key =
       fmt::format("cudnn {} {}{}", cudnnGetVersion(), c.text(), math.tf32 ? " tf32" : "");
   const auto known = ctx.algorithms().find(key);
+  const bool is_known = known != ctx.algorithms().end();
   const cudnn::Target target{.handle = ctx.native<CudaNative>().cudnn()};
+  // where there is no room to measure, the step itself will hardly fit: that is told by who spends
+  // the memory of the plan
+  const bool first_will_do =
+      math.deterministic || (!is_known && Race::memory(c) > free_memory(Device::cuda));
   std::optional<Race> race;
-  std::optional<ConvPlan> first, best;
+  std::optional<ConvPlan> best;
   double best_time = INFINITY;
   int contenders = 0;
   cudnn::for_each_plan(target, c, {.deterministic = math.deterministic, .tf32 = math.tf32},
                        [&](ConvPlan plan) {
-                         if (math.deterministic) {
+                         if (first_will_do) {
                            best = std::move(plan);
                            return false;
                          }
-                         if (known != ctx.algorithms().end()) {
+                         if (is_known) {
                            const bool found = plan.text() == known->second;
                            if (found || !best) best = std::move(plan);
                            return !found;
@@ -101,7 +111,7 @@ ConvPlan choose(Context& ctx, const Convolution& c) {
                        });
   check<Fault>(best.has_value(), "[conv2d] cuDNN {} has no engine for: {}", cudnnGetVersion(),
                c.text());
-  if (!math.deterministic) ctx.algorithms()[key] = best->text();
+  if (!first_will_do) ctx.algorithms()[key] = best->text();
   return std::move(*best);
 }
 
