@@ -140,15 +140,14 @@ void JpegDecoder::State::give_up() {
 
 namespace {
 
-/// In place: four bytes a pixel to three. Adobe's files hold inverted values.
-void cmyk_to_rgb(uint8_t* pixels, size_t count, bool inverted) {
+/// In place: four bytes a pixel to three. The values are taken as inverted, which is Adobe's way
+/// and that of nearly all such files, whether they say so or not; Pillow does the same.
+void cmyk_to_rgb(uint8_t* pixels, size_t count) {
   const auto product = [](int a, int b) { return static_cast<uint8_t>((a * b + 127) / 255); };
   for (size_t i = 0; i < count; ++i) {
     const uint8_t* from = pixels + 4 * i;
-    const int flip = inverted ? 0 : 255;
-    const int black = from[3] ^ flip;
-    const uint8_t rgb[3] = {product(from[0] ^ flip, black), product(from[1] ^ flip, black),
-                            product(from[2] ^ flip, black)};
+    const uint8_t rgb[3] = {product(from[0], from[3]), product(from[1], from[3]),
+                            product(from[2], from[3])};
     std::memcpy(pixels + 3 * i, rgb, 3);
   }
 }
@@ -222,9 +221,8 @@ Picture JpegDecoder::decode(const Box& part, int width, int height) {
   const auto channels = static_cast<size_t>(info.output_components);
   const size_t stride = columns * channels, rows = static_cast<size_t>(bottom - top);
   if (pixels_.size() < stride * rows) pixels_.resize(stride * rows);
-  const bool adobe = info.saw_Adobe_marker != 0;
   if (!state_->read_rows(pixels_.data(), stride, bottom - top)) state_->give_up();
-  if (channels == 4) cmyk_to_rgb(pixels_.data(), columns * rows, adobe);
+  if (channels == 4) cmyk_to_rgb(pixels_.data(), columns * rows);
   box.x -= left;
   box.y -= top;
   return {pixels_.data(), static_cast<int>(columns), bottom - top, box};

@@ -1,12 +1,8 @@
 #include "data/record_file.h"
 
-#include <fcntl.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <cstring>
 #include <nlohmann/json.hpp>
 #include <numeric>
@@ -16,55 +12,37 @@
 
 namespace tw {
 
-RecordFile::RecordFile(const std::filesystem::path& path) : path_(path) {
-  const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  struct stat status {};
-  const bool opened = file >= 0 && ::fstat(file, &status) == 0;
-  const auto size = static_cast<size_t>(status.st_size);
-  void* const memory =
-      opened && size > 0 ? ::mmap(nullptr, size, PROT_READ, MAP_SHARED, file, 0) : MAP_FAILED;
-  const int error = errno;
-  if (file >= 0) ::close(file);
-  check(opened, "[records] cannot read {}: {}", path.string(), std::strerror(error));
-  check(size > 0, "[records] {} is empty", path.string());
-  check(memory != MAP_FAILED, "[records] cannot map {}: {}", path.string(), std::strerror(error));
-  bytes_ = {static_cast<const std::byte*>(memory), size};
+RecordFile::RecordFile(const std::filesystem::path& path) : path_(path), file_("[records]", path) {
   try {
     parse();
   } catch (const nlohmann::json::exception& wrong) {
-    ::munmap(memory, size);
     fail("[records] {}: damaged description: {}", path.string(), wrong.what());
-  } catch (...) {
-    ::munmap(memory, size);
-    throw;
   }
 }
 
-RecordFile::~RecordFile() { ::munmap(const_cast<std::byte*>(bytes_.data()), bytes_.size()); }
-
 void RecordFile::parse() {
   const std::string place = fmt::format("[records] {}", path_.string());
+  const std::span<const std::byte> all = file_.bytes();
   record::Header header;
-  check(bytes_.size() >= sizeof header, "{}: {} bytes are too few for a record file", place,
-        bytes_.size());
-  std::memcpy(&header, bytes_.data(), sizeof header);
+  check(all.size() >= sizeof header, "{}: {} bytes are too few for a record file", place,
+        all.size());
+  std::memcpy(&header, all.data(), sizeof header);
   check(std::equal(std::begin(header.magic), std::end(header.magic), std::begin(record::kMagic)),
         "{}: not a record file (made by pack)", place);
   check(header.version == record::kVersion, "{}: version {}; expected {}", place, header.version,
         record::kVersion);
   const size_t covered = sizeof header - sizeof header.header_checksum;
-  check(checksum(bytes_.first(covered)) == header.header_checksum, "{}: its header is damaged",
-        place);
-  check(header.file_bytes == bytes_.size(), "{}: cut short: {} bytes of {}", place, bytes_.size(),
+  check(checksum(all.first(covered)) == header.header_checksum, "{}: its header is damaged", place);
+  check(header.file_bytes == all.size(), "{}: cut short: {} bytes of {}", place, all.size(),
         header.file_bytes);
-  const uint64_t limit = bytes_.size();
+  const uint64_t limit = all.size();
   check(header.index_offset <= limit && header.description_bytes <= limit &&
             header.name_bytes <= limit && header.sample_count <= limit / sizeof(Sample) &&
             header.index_offset + header.description_bytes + header.name_bytes +
                     header.sample_count * sizeof(Sample) ==
                 limit,
         "{}: its index lies outside the file", place);
-  const auto index = bytes_.subspan(header.index_offset);
+  const auto index = all.subspan(header.index_offset);
   check(checksum(index) == header.index_checksum, "{}: its index is damaged", place);
 
   const auto* text = reinterpret_cast<const char*>(index.data());
@@ -95,8 +73,9 @@ std::string RecordFile::name(size_t i) const {
 }
 
 std::span<const std::byte> RecordFile::read(size_t i) const {
+  check(file_.whole(), "[records] {} became shorter while it was in use", path_.string());
   const Sample& sample = samples_[i];
-  const auto bytes = bytes_.subspan(sample.offset, sample.bytes);
+  const auto bytes = file_.bytes().subspan(sample.offset, sample.bytes);
   check<JpegError>(checksum(bytes) == sample.checksum,
                    "its checksum is wrong: the record file is damaged");
   return bytes;
@@ -114,7 +93,8 @@ void RecordFile::will_need(size_t first, size_t last) const {
   constexpr size_t kWindow = size_t{128} << 10;
   const size_t end = samples_[last].offset + samples_[last].bytes;
   for (size_t at = samples_[first].offset / kWindow * kWindow; at < end; at += kWindow)
-    ::madvise(const_cast<std::byte*>(&bytes_[at]), std::min(kWindow, end - at), MADV_WILLNEED);
+    ::madvise(const_cast<std::byte*>(&file_.bytes()[at]), std::min(kWindow, end - at),
+              MADV_WILLNEED);
 }
 
 namespace {

@@ -12,6 +12,7 @@
 
 #include <filesystem>
 
+#include "data/mapped_file.h"
 #include "data/photographs.h"
 
 namespace tw {
@@ -43,9 +44,6 @@ class RecordFile {
  public:
   /// Maps and checks all but the samples; UserError says what is wrong with the file.
   explicit RecordFile(const std::filesystem::path& path);
-  ~RecordFile();
-  RecordFile(const RecordFile&) = delete;
-  RecordFile& operator=(const RecordFile&) = delete;
 
   const std::vector<std::string>& classes() const { return classes_; }
   size_t train_size() const { return train_; }
@@ -72,7 +70,7 @@ class RecordFile {
   void parse();
 
   std::filesystem::path path_;
-  std::span<const std::byte> bytes_;
+  MappedFile file_;
   std::vector<std::string> classes_;
   std::vector<Sample> samples_;
   std::string_view names_;

@@ -137,6 +137,11 @@ std::vector<RecordFile::Sample> write_folder(std::ostream& out, const ImageFolde
 
 PackReport pack_image_folder(const std::filesystem::path& dir, const std::filesystem::path& file,
                              const PackOptions& options) {
+  std::error_code unknown;
+  check(!std::filesystem::exists(file, unknown) || std::filesystem::is_regular_file(file, unknown),
+        "[pack] {} is not a file", file.string());
+  check(!file.has_parent_path() || std::filesystem::is_directory(file.parent_path(), unknown),
+        "[pack] there is no folder {}", file.parent_path().string());
   const ImageFolders folders = open_image_folders(dir);
   PackReport report;
   write_atomically(file, [&](std::ostream& out) {

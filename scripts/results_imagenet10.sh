@@ -29,7 +29,7 @@ run whole "${short[@]}"
 if [[ ! -e $out/cut/summary.json ]]; then
   run cut "${short[@]}" &
   until [[ -e $out/cut/checkpoints/step-00000007 ]]; do sleep 1; done
-  pkill -9 -f -- "--name cut" || true
+  pkill -9 -P $! -x train || true
   wait || true
   [[ ! -e $out/cut/summary.json ]] || {
     echo "error: the run ended before it was killed" >&2

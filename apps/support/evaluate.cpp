@@ -51,6 +51,7 @@ ops::LossSums evaluate(Context& ctx, Context& host, Communicator& comm, Model& m
   }
   ops::LossSums all;
   for (const ops::LossSums& sums : gather(host, comm, model.take_sums(ctx))) all += sums;
+  check(all.count > 0, "[data] all images to validate on are damaged");
   return all;
 }
 

@@ -28,6 +28,7 @@ void take_part(Communicator& comm, Feed& feed, const Model& model);
 
 /// Loss and accuracy over the whole of `data`'s set, summed over ranks: the same counts for
 /// any number of ranks. The model computes in `ctx`, the ranks exchange in `host`. Collective.
+/// UserError when all of them are damaged and left out.
 ops::LossSums evaluate(Context& ctx, Context& host, Communicator& comm, Model& model, Loader& data);
 
 }  // namespace tw

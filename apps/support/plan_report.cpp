@@ -38,4 +38,9 @@ size_t report_plan(Console& console, const TrainConfig& config, const DataSplit&
   return total;
 }
 
+void tell_what_was_planned(const Communicator& comm, size_t bytes, const OutOfMemory& error) {
+  fail<Fault>("[train] rank {}: {} planned for each of {} ranks; {}", comm.rank(),
+              bytes_text(static_cast<double>(bytes)), comm.size(), error.what());
+}
+
 }  // namespace tw

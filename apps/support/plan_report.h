@@ -13,5 +13,8 @@ namespace tw {
 size_t report_plan(Console& console, const TrainConfig& config, const DataSplit& data,
                    const Model& model, const Planner::Memory& memory, const Algorithm& algorithm,
                    int ranks);
+/// Throws the fault of a rank that found no room for that.
+[[noreturn]] void tell_what_was_planned(const Communicator& comm, size_t bytes,
+                                        const OutOfMemory& error);
 
 }  // namespace tw

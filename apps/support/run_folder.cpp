@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <fstream>
+
 #include "engine/error.h"
 
 namespace tw {
@@ -24,6 +26,14 @@ fs::path last_of(const fs::path& base) {
   fs::path last;
   for (int number = 1; fs::exists(numbered(base, number)); ++number) last = numbered(base, number);
   return last;
+}
+
+/// Whether a run was begun here and ended before its first step: there is nothing to lose.
+bool without_a_step(const fs::path& path) {
+  std::ifstream steps(path / "steps.csv");
+  std::string line;
+  std::getline(steps, line);  // the header
+  return fs::exists(path / "config.json") && !latest_checkpoint(path) && !std::getline(steps, line);
 }
 
 /// Creates the folder of a run; false when it was there before, and then nothing is touched.
@@ -89,8 +99,8 @@ fs::path find_or_create(const TrainConfig& config, int ranks) {
     while (!create(numbered(base, number))) ++number;
     return numbered(base, number);
   }
-  check(create(base), "[run] {} exists; choose another --name, or --resume auto to continue it",
-        base.string());
+  check(create(base) || without_a_step(base),
+        "[run] {} exists; choose another --name, or --resume auto to continue it", base.string());
   return base;
 }
 

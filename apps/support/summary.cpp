@@ -1,6 +1,7 @@
 #include "apps/support/summary.h"
 
 #include <algorithm>
+#include <cmath>
 #include <fstream>
 #include <limits>
 #include <sstream>
@@ -56,6 +57,12 @@ void print_table(Console& console, const std::filesystem::path& metrics) {
 
 double share(int64_t part, int64_t whole) {
   return whole > 0 ? static_cast<double>(part) / static_cast<double>(whole) : 0;
+}
+
+void check_finite(const ops::LossSums& val, int64_t epoch) {
+  check<SharedFault>(val.count == 0 || std::isfinite(val.loss),
+                     "[train] the validation loss is {} after epoch {}; a smaller --lr may help",
+                     val.loss, epoch);
 }
 
 RunResult result_of(const ops::LossSums& val, bool stopped) {

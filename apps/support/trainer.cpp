@@ -1,7 +1,6 @@
 #include "apps/support/trainer.h"
 
 #include <algorithm>
-#include <cmath>
 
 #include "apps/support/algorithms_file.h"
 #include "apps/support/checkpoint.h"
@@ -47,7 +46,6 @@ class Run {
  private:
   Planner::Memory plan();
   void prepare();
-  void prepare_or_tell_what_is_planned();
   void train_epoch();
   StepRecord train_step();
   void train_graph_steps();
@@ -116,7 +114,7 @@ void Run::prepare() {
                       .device = ctx_.device(),
                       .shuffle_shards = config_.shuffle == "shards"};
   agree(host_, comm_, [&] {
-    train_loader_ = std::make_unique<Loader>(data_.train, loader);
+    if (!config_.eval_only) train_loader_ = std::make_unique<Loader>(data_.train, loader);
     loader.training = false;
     loader.batch = config_.batch_size;
     val_loader_ = std::make_unique<Loader>(data_.val, loader);
@@ -127,14 +125,13 @@ void Run::prepare() {
   if (config_.measure_wait) sgd.meeting = &comm_;
   planned_ = report_plan(console_, config_, data_, model_, memory,
                          resolve_algorithm(host_, sgd, config_.settings), comm_.size());
-  if (config_.dry_run) return;
-
   agree(host_, comm_, [&] {
     if (!config_.pretrained.empty())
       check_weights(SafetensorsReader(config_.pretrained), model_.arena());
-    const bool wanted = !config_.eval_only || !config_.resume.empty();
+    const bool wanted = !config_.dry_run && (!config_.eval_only || !config_.resume.empty());
     if (comm_.rank() == 0 && wanted) folder_ = open_run_folder(config_, comm_.size());
   });
+  if (config_.dry_run) return;
   folder_.path = broadcast_text(host_, comm_, folder_.path.string());
   folder_.checkpoint = broadcast_text(host_, comm_, folder_.checkpoint.string());
   // a resumed run goes on with the algorithms it began with
@@ -148,9 +145,10 @@ void Run::prepare() {
     if (folder_.checkpoint.empty()) return;
     const Resumed resumed = load_checkpoint(comm_, folder_.checkpoint, config_, model_, *sgd_);
     at_ = resumed.position;
-    check(at_.batch <= train_loader_->batches(),
-          "[resume] the checkpoint stands at batch {} of an epoch, which has {} with this data",
-          at_.batch, train_loader_->batches());
+    if (train_loader_)
+      check(at_.batch <= train_loader_->batches(),
+            "[resume] the checkpoint stands at batch {} of an epoch, which has {} with this data",
+            at_.batch, train_loader_->batches());
     console_.line("resuming {} at step {}{}{}", folder_.checkpoint.string(), at_.step,
                   resumed.notice.empty() ? "" : ": ", resumed.notice);
   });
@@ -309,6 +307,8 @@ void Run::train_epoch() {
     if (due && at_.batch < batches) checkpoint();
   }
   log_->flush(host_, comm_);
+  check(at_.batch == first || at_.totals.images > 0,
+        "[data] all training images of epoch {} are damaged", at_.epoch + 1);
 }
 
 /// Validates and reports an epoch; one cut short by --max-steps stays open for a resumed run.
@@ -321,9 +321,7 @@ void Run::close_epoch(bool whole) {
   if (due(config_.eval_every)) validate();
   if (metrics_csv_) metrics_csv_->row(metrics_row(epoch, lr, density(), at_.totals, val_));
   report_epoch(console_, epoch, config_.epochs, at_.totals, val_);
-  check<SharedFault>(val_.count == 0 || std::isfinite(val_.loss),
-                     "[train] the validation loss is {} after epoch {}; a smaller --lr may help",
-                     val_.loss, epoch);
+  check_finite(val_, epoch);
   if (gradients_) gradients_->write(epoch);
   skipped_.report(host_, comm_, data_, console_);
   report_waiting(console_, at_.totals);
@@ -363,19 +361,19 @@ RunResult Run::finish(bool stopped) {
 RunResult Run::evaluate_only() {
   validate();
   skipped_.report(host_, comm_, data_, console_);
+  check_finite(val_, at_.epoch);
   const RunResult result = result_of(val_);
   console_.line("top-1 {:.4f}  top-5 {:.4f}  loss {:.4f} on {} ({} images)", result.val_top1,
                 result.val_top5, result.val_loss, data_.val_name, val_.count);
   return result;
 }
 
-void Run::prepare_or_tell_what_is_planned() try { prepare(); } catch (const OutOfMemory& error) {
-  fail<Fault>("[train] rank {}: {} planned for each of {} ranks; {}", comm_.rank(),
-              bytes_text(static_cast<double>(planned_)), comm_.size(), error.what());
-}
-
 RunResult Run::run() {
-  prepare_or_tell_what_is_planned();
+  try {
+    prepare();
+  } catch (const OutOfMemory& error) {
+    tell_what_was_planned(comm_, planned_, error);
+  }
   if (config_.dry_run) return {};
   if (config_.eval_only) return evaluate_only();
   while (at_.epoch < config_.epochs && !out_of_steps()) {

@@ -94,6 +94,67 @@ TEST(Photographs, ADamagedOneIsNamedOrSkipped) {
   EXPECT_TRUE(evaluated.says("val/n00000001/broken.JPEG: an empty file") &&
               evaluated.says("1 damaged images skipped so far"))
       << evaluated.output;
+  // an evaluation takes no training batch, so these may be too few for one
+  const Ended large =
+      run_command(train(folder, run + "--batch-size 1000 --bad-images skip --eval-only --resume " +
+                                    (folder / "skipped").string()));
+  EXPECT_EQ(large.code, 0) << large.output;
+}
+
+TEST(Photographs, WhenAllAreDamagedItIsAMistake) {
+  const TempFolder folder;
+  testing::write_image_folder(folder / "data", 2, 8, 4);
+  const auto damage = [&](const char* half) {
+    for (const auto& entry : fs::recursive_directory_iterator(folder / "data" / half))
+      if (entry.is_regular_file()) testing::write_bytes(entry.path(), {});
+  };
+  const std::string run = photographs(folder / "data") + "--epochs 1 --bad-images skip ";
+  damage("val");
+  for (const char* ranks : {"--workers 1", "--workers 2"}) {
+    const Ended val = run_command(train(folder, run + ranks));
+    EXPECT_EQ(val.code, 2) << val.output;
+    EXPECT_TRUE(val.says("all images to validate on are damaged")) << val.output;
+  }
+  damage("train");
+  const Ended both = run_command(train(folder, run + "--name both"));
+  EXPECT_EQ(both.code, 2) << both.output;
+  EXPECT_TRUE(both.says("all training images of epoch 1 are damaged")) << both.output;
+  const Ended evaluated = run_command(
+      train(folder, run + "--eval-only --resume " + (folder / "lenet-dense-p1-s1").string()));
+  EXPECT_EQ(evaluated.code, 2) << evaluated.output;
+}
+
+TEST(Photographs, ARecordFileThatIsCutMeanwhileIsNamed) {
+  const TempFolder folder;
+  testing::write_image_folder(folder / "data", 2, 40, 4);
+  const fs::path records = folder / "data.records";
+  const auto data = (folder / "data").string();
+  ASSERT_EQ(
+      run_command(pack(fmt::format("--data-dir {} --output {}", data, records.string()))).code, 0);
+  const std::string run = photographs(records) + "--epochs 100000 --name cut";
+  const Ended ended = run_command(fmt::format(
+      "({} & until [ -s {}/cut/metrics.csv ] && [ $(wc -l <{}/cut/metrics.csv) -gt 1 "
+      "]; do sleep 0.05; done; truncate -s 4096 {}; wait $!)",
+      train(folder, run), folder.path().string(), folder.path().string(), records.string()));
+  EXPECT_EQ(ended.code, 2) << ended.output;
+  EXPECT_TRUE(ended.says("data.records became shorter while it was in use")) << ended.output;
+}
+
+TEST(Pack, WhereNoFileCanBeIsAMistake) {
+  const TempFolder folder;
+  testing::write_image_folder(folder / "data", 2, 2, 2);
+  const auto packed = [&](const std::string& output) {
+    return run_command(
+        pack(fmt::format("--data-dir {} --output {}", (folder / "data").string(), output)));
+  };
+  for (const auto& [output, says] :
+       {std::pair{folder.path().string(), "is not a file"},
+        std::pair{std::string("/dev/null"), "/dev/null is not a file"},
+        std::pair{(folder / "none/records").string(), "there is no folder"}}) {
+    const Ended ended = packed(output);
+    EXPECT_EQ(ended.code, 2) << ended.output;
+    EXPECT_TRUE(ended.says(says)) << ended.output;
+  }
 }
 
 TEST(Weights, TravelThroughPretrainedBitForBit) {

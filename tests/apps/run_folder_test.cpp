@@ -59,6 +59,16 @@ TEST_F(RunFolderTest, AGivenNameMustBeFree) {
   EXPECT_FALSE(fs::exists(root_ / "mine-2"));
 }
 
+/// A run that ended before its first step (a mistake in the data, say) left nothing to lose.
+TEST_F(RunFolderTest, AGivenNameMayBeTakenAgainBeforeTheFirstStep) {
+  open("mine");
+  std::ofstream(root_ / "mine/config.json") << "{}";
+  std::ofstream(root_ / "mine/steps.csv") << "step,epoch\n";
+  EXPECT_EQ(open("mine").path, root_ / "mine");
+  std::ofstream(root_ / "mine/steps.csv", std::ios::app) << "1,1\n";
+  EXPECT_TRUE(error("mine", "").starts_with("[run] " + (root_ / "mine").string() + " exists"));
+}
+
 TEST_F(RunFolderTest, AnOutputFolderThatCannotBeIsAUserError) {
   std::ofstream(root_ / "file") << "text";
   config_.output_dir = (root_ / "file").string();

@@ -45,6 +45,27 @@ TEST(Jpeg, EveryKindIsDecodedAsPillowDoes) {
   }
 }
 
+/// Values of four inks are inverted whether Adobe's marker says so or not, as Pillow takes them.
+TEST(Jpeg, FourInksWithoutAMarkerAreTheSamePicture) {
+  const auto with = read_file(fixture("cmyk.jpg"));
+  auto without = with;
+  const std::string_view text(reinterpret_cast<const char*>(with.data()), with.size());
+  const size_t marker = text.find("\xff\xee");
+  ASSERT_EQ(text.substr(marker + 4, 5), "Adobe");
+  const size_t length = std::to_integer<size_t>(with[marker + 2]) * 256 +
+                        std::to_integer<size_t>(with[marker + 3]) + 2;
+  without.erase(without.begin() + static_cast<ptrdiff_t>(marker),
+                without.begin() + static_cast<ptrdiff_t>(marker + length));
+  JpegDecoder one, other;
+  const auto size = one.open(with);
+  other.open(without);
+  const Box all{0, 0, static_cast<double>(size.width), static_cast<double>(size.height)};
+  const Picture a = one.decode(all, size.width, size.height);
+  const Picture b = other.decode(all, size.width, size.height);
+  const size_t bytes = static_cast<size_t>(a.width) * static_cast<size_t>(a.height) * 3;
+  EXPECT_EQ(std::memcmp(a.pixels, b.pixels, bytes), 0);
+}
+
 /// A crop that is decoded alone is the same part of the whole picture.
 TEST(Jpeg, APartIsThatPartOfTheWhole) {
   const auto file = testing::noise_jpeg(3, 333, 217);
@@ -253,6 +274,32 @@ TEST(ColourJitter, MovesBrightnessWithinItsRange) {
   }
   EXPECT_NEAR(least, 60, 2);
   EXPECT_NEAR(most, 140, 2);
+}
+
+/// What colour_jitter did to a dark grey, a bright grey and a reddish pixel of the same luma as
+/// their mean, as three factors.
+TEST(ColourJitter, MovesContrastAndSaturationWithinTheirRanges) {
+  double least_contrast = 9, most_contrast = 0, least_saturation = 9, most_saturation = 0;
+  for (uint64_t id = 0; id < 500; ++id) {
+    std::vector<uint8_t> pixels{80, 80, 80, 120, 120, 120, 100, 100, 100};
+    std::vector<uint8_t> colour{110, 100, 90};
+    colour_jitter(pixels, 0.4, 1, 0, id);
+    colour_jitter(colour, 0.4, 1, 0, id);  // the same factors: drawn by id
+    const double brightness = pixels[6] / 100.0;
+    const double contrast = (pixels[3] - pixels[0]) / (40 * brightness);
+    const double saturation = (colour[0] - colour[2]) / (20 * brightness * contrast);
+    least_contrast = std::min(least_contrast, contrast);
+    most_contrast = std::max(most_contrast, contrast);
+    least_saturation = std::min(least_saturation, saturation);
+    most_saturation = std::max(most_saturation, saturation);
+  }
+  EXPECT_NEAR(least_contrast, 0.6, 0.06);
+  EXPECT_NEAR(most_contrast, 1.4, 0.06);
+  EXPECT_NEAR(least_saturation, 0.6, 0.2);  // the steps of a byte are coarse here
+  EXPECT_NEAR(most_saturation, 1.4, 0.2);
+}
+
+TEST(ColourJitter, OfNoStrengthChangesNothing) {
   std::vector<uint8_t> same{1, 2, 3, 200, 100, 50};
   const auto before = same;
   colour_jitter(same, 0, 1, 0, 5);

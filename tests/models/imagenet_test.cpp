@@ -98,10 +98,14 @@ class ImageNetGradients : public testing::TestWithParam<const char*> {};
 
 /// Where a batch norm follows, a bias' true gradient nearly vanishes and rounding is what is left
 /// of it: PyTorch's own float32 error is allowed thrice.
-/// Of the windows of VGG's max pooling some hold two values within rounding of each other, and two
-/// right programs then hand the gradient to different ones (PyTorch's float32 is 1e-3 off there).
+/// Of the windows of VGG's second and third max pooling some hold two values within rounding of
+/// each other (in this batch 11), and two right programs then hand the gradient to different ones:
+/// PyTorch's float32 is 1e-3 off in front of them.
 double tolerance(const std::string& parameter) {
-  return parameter.starts_with("features.") ? 1e-2 : 1e-4;
+  constexpr std::string_view features = "features.";
+  constexpr int third_pool = 14;
+  if (!parameter.starts_with(features)) return 1e-4;
+  return std::stoi(parameter.substr(features.size())) < third_pool ? 1e-2 : 1e-4;
 }
 
 TEST_P(ImageNetGradients, AreTorchvisions) {
