@@ -139,13 +139,14 @@ if wanted train; then
   echo "whole $(weights whole), resumed $(weights cut)" | tee "$output/resumed.txt"
 
   # more than any card has: 50,000 images at a time, all black; one line tells plan and card
+  # (deterministic: no races between convolutions of that size)
   mkdir -p "$runs/black/cifar-10-batches-bin"
   for file in data_batch_{1..5} test_batch; do
     head -c 30730000 /dev/zero >"$runs/black/cifar-10-batches-bin/$file.bin"
   done
   code=0
-  timeout "$(left)" "$bin/train" --model vgg16 --data-dir "$runs/black" --batch-size 50000 \
-    --device cuda --precision f32 --output-dir "$runs" --name large \
+  timeout "$(left)" "$bin/train" --model resnet110 --data-dir "$runs/black" --batch-size 50000 \
+    --device cuda --precision f32 --deterministic --output-dir "$runs" --name large \
     >"$output/memory.txt" 2>"$output/memory-error.txt" || code=$?
   said=$(cat "$output/memory-error.txt")
   echo "$said"
