@@ -66,7 +66,8 @@ run_tests() {
   bad=$(grep -c '^\[  FAILED  \] .*)$' "$log" || true)
   echo "$name,$passed,$bad,$(grep -c 'SKIPPED' "$log" || true),$code,$((SECONDS - start))" \
     >>"$output/tests.csv"
-  ((code == 0)) || failed=1
+  # without a GPU they skip all of themselves
+  ((code == 0 && passed > 0)) || failed=1
 }
 
 if wanted tests; then
@@ -76,19 +77,21 @@ if wanted tests; then
   column -s, -t "$output/tests.csv" 2>/dev/null || cat "$output/tests.csv"
 fi
 
-# the suites of ops and of selection, without what only takes long
+# the suites of ops, selection and messages, without what only takes long: every algorithm takes a
+# step, on two ranks, in SyncSgdOnGpu.ReportsANaN
 if wanted sanitize; then
   say "sanitize"
   echo "suite,tool,errors,exit_code,seconds" >"$output/sanitize.csv"
-  for suite in engine sparsify; do
+  for suite in engine sparsify comm; do
     for tool in memcheck racecheck; do
       code=0 start=$SECONDS log=$output/sanitize-$suite-$tool.txt
       timeout $(($(left) / 5 + 1)) compute-sanitizer --tool "$tool" --error-exitcode 9 \
-        "$bin/test_${suite}_cuda" --gtest_filter='-*AgreesWithTheSumInDouble*' \
+        "$bin/test_${suite}_cuda" \
+        --gtest_filter='-*AgreesWithTheSumInDouble*:*SumsAndKeepsWhatTheCpuDoes*' \
         >"$log" 2>&1 || code=$?
       errors=$(grep -oE 'SUMMARY: [0-9]+ (error|hazard)' "$log" | grep -oE '[0-9]+' || echo -)
       echo "$suite,$tool,$errors,$code,$((SECONDS - start))" >>"$output/sanitize.csv"
-      ((code == 0 || code == 124)) || failed=1
+      ((code == 0)) || failed=1
     done
   done
   cat "$output/sanitize.csv"
@@ -113,29 +116,28 @@ if wanted train; then
   first_losses gpu-bf16 --device cuda --precision bf16
   first_losses gpu-a --device cuda --precision bf16 --deterministic
   first_losses gpu-b --device cuda --precision bf16 --deterministic
-  cmp "$output/losses-gpu-a.csv" "$output/losses-gpu-b.csv" || failed=1
+  weights() { grep -o '"weights_hash": "[^"]*"' "$runs/$1/summary.json"; }
+  [[ -n $(weights gpu-a) && $(weights gpu-a) == "$(weights gpu-b)" ]] || failed=1
   paste -d, "$output"/losses-{cpu-f32,gpu-f32,gpu-bf16}.csv | tee "$output/losses.csv" | tail -n 3
   # f32 within 1e-3 of the CPU's, bf16 within 5e-2, relative, in each of the steps
   awk -F, 'function off(a, b) { return (a > b ? a - b : b - a) / b }
     NR > 1 && (off($4, $2) > 1e-3 || off($6, $2) > 5e-2) { print "losses differ: " $0; bad = 1 }
     END { exit bad || NR < 21 }' "$output/losses.csv" || failed=1
   # stopped by a signal and resumed: the bits of a run that was not
-  long_run() {
-    timeout "$(left)" "$bin/train" --model resnet20 --dataset shapes --max-steps 20000 \
-      --epochs 1000 --eval-every 0 --batch-size 64 --device cuda --precision bf16 --deterministic \
-      --output-dir "$runs" --resume auto "$@" >>"$output/train-resumed.txt" 2>&1
-  }
-  weights() { grep -o '"weights_hash": "[^"]*"' "$runs/$1/summary.json"; }
-  long_run --name whole || failed=1
-  long_run --name cut &
+  long=("$bin/train" --model resnet20 --dataset shapes --max-steps 20000 --epochs 1000
+    --eval-every 0 --batch-size 64 --device cuda --precision bf16 --deterministic
+    --output-dir "$runs" --resume auto)
+  timeout "$(left)" "${long[@]}" --name whole >"$output/train-whole.txt" 2>&1 || failed=1
+  # in the foreground it passes a signal on once
+  timeout --foreground "$(left)" "${long[@]}" --name cut >"$output/train-cut.txt" 2>&1 &
   until [[ $(wc -l 2>/dev/null <"$runs/cut/steps.csv") -gt 1 ]] || ((SECONDS > deadline)); do
     sleep 0.2
   done
-  pkill -TERM -P $! || true  # timeout, which passes it on
+  kill -TERM $! || true
   wait || true
-  grep -q '"stopped": true' "$runs/cut/summary.json" || failed=1
-  long_run --name cut || failed=1
-  [[ $(weights whole) == "$(weights cut)" ]] || failed=1
+  grep -qs '"stopped": true' "$runs/cut/summary.json" || failed=1
+  timeout "$(left)" "${long[@]}" --name cut >>"$output/train-cut.txt" 2>&1 || failed=1
+  [[ -n $(weights whole) && $(weights whole) == "$(weights cut)" ]] || failed=1
   echo "whole $(weights whole), resumed $(weights cut)" | tee "$output/resumed.txt"
 
   # more than any card has: 50,000 images at a time, all black; one line tells plan and card
@@ -168,7 +170,7 @@ if wanted workers; then
       --output-dir "$runs" --name "$sparsifier" >"$output/workers-$sparsifier.txt" 2>&1 || failed=1
     sed -n 's/.*"\(images_per_s\|weights_hash\)": "\{0,1\}\([^",]*\).*/\2/p' \
       "$runs/$sparsifier/summary.json" 2>/dev/null | paste -sd, |
-      sed "s/^/$sparsifier,/" >>"$output/workers.csv"
+      sed "s/^/$sparsifier,/" >>"$output/workers.csv" || true  # what failed is known
   done
   cat "$output/workers.csv"
   rm -rf "$runs"
@@ -203,6 +205,11 @@ if wanted bench; then
       --output "$output/bench-$model-$batch.json" --csv "$output/bench.csv" 2>&1 |
       tee -a "$output/bench.txt" || true
   done
+fi
+
+if wanted workers && wanted bench; then
+  say "limits"
+  "$python" scripts/gpu_limits.py "$output" || failed=1
 fi
 if wanted results; then
   say "results"

@@ -41,9 +41,17 @@ class Run {
                               .classes = resolved_classes(config, data),
                               .zero_init = config.zero_init}) {}
 
-  RunResult run();
+  /// Faults of memory come with what was planned.
+  RunResult run() {
+    try {
+      return run_to_the_end();
+    } catch (const OutOfMemory& error) {
+      tell_what_was_planned(comm_, planned_, error);
+    }
+  }
 
  private:
+  RunResult run_to_the_end();
   Planner::Memory plan();
   void prepare();
   void train_epoch();
@@ -368,12 +376,8 @@ RunResult Run::evaluate_only() {
   return result;
 }
 
-RunResult Run::run() {
-  try {
-    prepare();
-  } catch (const OutOfMemory& error) {
-    tell_what_was_planned(comm_, planned_, error);
-  }
+RunResult Run::run_to_the_end() {
+  prepare();
   if (config_.dry_run) return {};
   if (config_.eval_only) return evaluate_only();
   while (at_.epoch < config_.epochs && !out_of_steps()) {

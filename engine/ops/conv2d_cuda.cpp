@@ -46,11 +46,6 @@ class Race {
         y_(Device::cuda, bytes_of(c.y, c.y_type)),
         timer_(DeviceTimer::create(ctx)) {}
 
-  /// Bytes it takes before plans want more.
-  static size_t memory(const Convolution& c) {
-    return bytes_of(c.x, c.x_type) + bytes_of(c.w, c.w_type) + bytes_of(c.y, c.y_type);
-  }
-
   /// Seconds of a run: the best of several, behind one that warms up.
   double seconds(ConvPlan& plan) {
     constexpr int kRuns = 5;
@@ -83,35 +78,36 @@ ConvPlan choose(Context& ctx, const Convolution& c) {
   const std::string key =
       fmt::format("cudnn {} {}{}", cudnnGetVersion(), c.text(), math.tf32 ? " tf32" : "");
   const auto known = ctx.algorithms().find(key);
-  const bool is_known = known != ctx.algorithms().end();
   const cudnn::Target target{.handle = ctx.native<CudaNative>().cudnn()};
-  // where there is no room to measure, the step itself will hardly fit: that is told by who spends
-  // the memory of the plan
-  const bool first_will_do =
-      math.deterministic || (!is_known && Race::memory(c) > free_memory(Device::cuda));
   std::optional<Race> race;
   std::optional<ConvPlan> best;
   double best_time = INFINITY;
   int contenders = 0;
   cudnn::for_each_plan(target, c, {.deterministic = math.deterministic, .tf32 = math.tf32},
                        [&](ConvPlan plan) {
-                         if (first_will_do) {
+                         if (math.deterministic) {
                            best = std::move(plan);
                            return false;
                          }
-                         if (is_known) {
+                         if (known != ctx.algorithms().end()) {
                            const bool found = plan.text() == known->second;
                            if (found || !best) best = std::move(plan);
                            return !found;
                          }
-                         if (!race) race.emplace(ctx, c);
-                         const double time = race->seconds(plan);
-                         if (time < best_time) best = std::move(plan), best_time = time;
+                         double time = INFINITY;
+                         try {
+                           if (!race) race.emplace(ctx, c);
+                           time = race->seconds(plan);
+                         } catch (const OutOfMemory&) {
+                           // another may want less; whether the step fits is told by who spends
+                           // the memory of the plan
+                         }
+                         if (!best || time < best_time) best = std::move(plan), best_time = time;
                          return ++contenders < kContenders;
                        });
   check<Fault>(best.has_value(), "[conv2d] cuDNN {} has no engine for: {}", cudnnGetVersion(),
                c.text());
-  if (!first_will_do) ctx.algorithms()[key] = best->text();
+  if (best_time < INFINITY) ctx.algorithms()[key] = best->text();
   return std::move(*best);
 }
 

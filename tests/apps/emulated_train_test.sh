@@ -39,14 +39,21 @@ hash_of() { grep '"weights_hash"' "$work/$1/summary.json"; }
 [[ $(hash_of bf16) == "$(hash_of again)" ]] || { echo "two runs, other bits"; exit 1; }
 close bf16 cpu train_loss 5e-2
 
+# refine=paper: a number of entries that depends on the gradient
 for sparsifier in gaussiank gtopk; do
   for device in cpu cuda; do
     run "$sparsifier-$device" --device "$device" --precision f32 --workers 3 \
-      --sparsifier "$sparsifier" --density 0.01
+      --sparsifier "$sparsifier" --density 0.01 --set gaussiank.refine=paper
   done
   close "$sparsifier-cuda" "$sparsifier-cpu" train_loss 1e-3
   close "$sparsifier-cuda" "$sparsifier-cpu" nnz_over_k 0.05
 done
+
+# exchanges on a thread and a stream of their own, while backward goes on: the same bits
+layers=(--device cuda --precision f32 --deterministic --workers 3 --sparsifier dense --scope layer)
+run in-turn "${layers[@]}"
+run beside "${layers[@]}" --overlap
+[[ $(hash_of in-turn) == "$(hash_of beside)" ]] || { echo "overlap gives other bits"; exit 1; }
 
 # more than the card has: one line with the plan's figure and the card's (and no races, which take
 # a CPU hours)
