@@ -7,6 +7,7 @@
 
 #include "comm/machine.h"
 #include "comm/node_ports.h"
+#include "comm/on_device.h"
 #include "engine/error.h"
 
 namespace tw {
@@ -83,7 +84,7 @@ LinkCommunicator::~LinkCommunicator() = default;
 
 size_t LinkCommunicator::do_exchange(Context& ctx, int to, ConstBytes out, int from, Bytes in) {
   inner_.wait_as(*this);
-  ctx.synchronize();  // a message sets off when its bytes are there
+  if (lies_on_device(ctx, out)) ctx.synchronize();  // a message sets off when its bytes are there
   // when the message going out, and the one coming in, set off
   double departure = clock_->now(), origin = departure, done = departure;
   if (to >= 0 && !inside(to)) {

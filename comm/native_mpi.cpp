@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "comm/in_flight_mpi.h"
+#include "comm/on_device.h"
 #include "comm/staged_mpi.h"
-#include "engine/copy.h"
 
 namespace tw::mpi {
 namespace {
@@ -20,9 +20,9 @@ constexpr size_t kMost = size_t{1} << 30;  // MPI counts in int
 /// Calls body with `data` where MPI reaches it, and brings back what it left there.
 template <class Body>
 void within_reach(Context& ctx, Bytes data, const Body& body) {
-  const Device device = data.empty() ? Device::cpu : device_of(ctx, data.data());
-  if (device != Device::cpu) ctx.synchronize();  // MPI knows nothing of streams
-  if (device == Device::cpu || takes_device_memory()) return body(data);
+  if (!lies_on_device(ctx, data)) return body(data);
+  ctx.synchronize();  // MPI knows nothing of streams
+  if (takes_device_memory()) return body(data);
   std::vector<std::byte> host(data.size());
   copy_bytes(ctx, data, host);
   body(Bytes(host));

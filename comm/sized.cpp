@@ -2,7 +2,7 @@
 
 #include <cstring>
 
-#include "engine/copy.h"
+#include "comm/on_device.h"
 
 namespace tw {
 namespace {
@@ -20,8 +20,7 @@ size_t SizedCommunicator::do_exchange(Context& ctx, int to, ConstBytes out, int 
   lengths_.wait_as(*this);
   Ahead outgoing, incoming;
   outgoing.bytes = out.size();
-  const bool carries =
-      out.empty() || (out.size() <= kCarried && device_of(ctx, out.data()) == Device::cpu);
+  const bool carries = out.size() <= kCarried && !lies_on_device(ctx, out);
   if (carries && !out.empty()) std::memcpy(outgoing.carried, out.data(), out.size());
   const size_t received = lengths_.exchange(
       ctx, to,

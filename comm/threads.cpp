@@ -15,8 +15,8 @@
 #include <thread>
 #include <vector>
 
+#include "comm/on_device.h"
 #include "comm/transports.h"
-#include "engine/copy.h"
 
 namespace tw {
 namespace {
@@ -56,7 +56,7 @@ class Channel {
     lock.unlock();
     const Taken taken(*this);
     copy_bytes(ctx, message, in.first(message.size()));
-    ctx.synchronize();
+    if (lies_on_device(ctx, message)) ctx.synchronize();
     return message.size();
   }
 
@@ -216,7 +216,7 @@ class ThreadCommunicator : public Communicator {
       return from >= 0 ? hub_.channel(from, rank_).take(ctx, in, {*this, from, limit}) : 0;
     };
     if (to < 0) return receive();
-    ctx.synchronize();
+    if (lies_on_device(ctx, out)) ctx.synchronize();
     Channel& outgoing = hub_.channel(rank_, to);
     const Posted posted(outgoing, out, {*this, to, limit});
     const size_t received = receive();

@@ -8,9 +8,9 @@
 #include "comm/finish_mpi.h"
 #include "comm/in_flight_mpi.h"
 #include "comm/native_mpi.h"
+#include "comm/on_device.h"
 #include "comm/staged_mpi.h"
 #include "comm/transports.h"
-#include "engine/copy.h"
 
 namespace tw::mpi {
 namespace {
@@ -66,10 +66,6 @@ class MpiCommunicator : public Communicator {
   }
 
  private:
-  static bool lies_on_device(const Context& ctx, ConstBytes data) {
-    return !data.empty() && device_of(ctx, data.data()) != Device::cpu;
-  }
-
   size_t block_;
   bool takes_device_memory_, stages_all_;
   int rank_ = 0, size_ = 1;

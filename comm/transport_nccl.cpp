@@ -10,10 +10,10 @@
 #include "comm/gpu_places.h"
 #include "comm/native.h"
 #include "comm/nccl_comm.h"
+#include "comm/on_device.h"
 #include "comm/sized.h"
 #include "comm/transports.h"
 #include "engine/buffer.h"
-#include "engine/copy.h"
 #include "engine/cuda.h"
 
 namespace tw::nccl {
@@ -70,7 +70,7 @@ class NcclCommunicator : public SizedCommunicator, public NativeCollectives {
   template <class Call>
   void in_place(Context& ctx, Bytes data, const Call& call);
   static bool lies_on_host(const Context& ctx, ConstBytes data) {
-    return !data.empty() && device_of(ctx, data.data()) == Device::cpu;
+    return !data.empty() && !lies_on_device(ctx, data);
   }
 
   static std::byte* block(const Buffer& stage, int place) {

@@ -211,12 +211,11 @@ cudaError_t cudaStreamBeginCapture(cudaStream_t stream, cudaStreamCaptureMode) {
 cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t* graph) {
   const Lock lock(device().mutex);
   if (stream->capture == nullptr) return report(cudaErrorIllegalState);
-  const std::unique_ptr<CUgraph_st> captured = std::move(stream->capture);
-  *graph = nullptr;
+  std::unique_ptr<CUgraph_st> captured = std::move(stream->capture);
   --captures;
-  if (std::exchange(spoiled, false)) return report(cudaErrorStreamCaptureInvalidated);
-  *graph = new CUgraph_st(*captured);
-  return cudaSuccess;
+  const bool useless = std::exchange(spoiled, false);
+  *graph = useless ? nullptr : captured.release();
+  return report(useless ? cudaErrorStreamCaptureInvalidated : cudaSuccess);
 }
 cudaError_t cudaGraphGetNodes(cudaGraph_t graph, cudaGraphNode_t*, size_t* count) {
   *count = graph->nodes.size();
