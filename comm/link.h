@@ -47,6 +47,7 @@ class LinkCommunicator : public Communicator {
   void abort(const char* reason, int code) override { inner_.abort(reason, code); }
   void expect_company() const override { inner_.expect_company(); }
   int gpu() const override { return inner_.gpu(); }
+  const LinkSpec& spec() const { return link_; }
 
   /// Seconds of work that stand for a computation: slept, or added to the simulated clock.
   void advance(double seconds) { clock_->wait_until(clock_->now() + seconds); }

@@ -6,34 +6,29 @@
 #include <mpi.h>
 
 #include <algorithm>
-#include <vector>
 
 #include "comm/in_flight_mpi.h"
 #include "comm/on_device.h"
-#include "comm/staged_mpi.h"
 
 namespace tw::mpi {
 namespace {
 
 constexpr size_t kMost = size_t{1} << 30;  // MPI counts in int
 
-/// Calls body with `data` where MPI reaches it, and brings back what it left there.
-template <class Body>
-void within_reach(Context& ctx, Bytes data, const Body& body) {
-  if (!lies_on_device(ctx, data)) return body(data);
-  ctx.synchronize();  // MPI knows nothing of streams
-  if (takes_device_memory()) return body(data);
-  std::vector<std::byte> host(data.size());
-  copy_bytes(ctx, data, host);
-  body(Bytes(host));
-  copy_bytes(ctx, host, data);
-}
-
 std::span<float> floats(Bytes data) {
   return {reinterpret_cast<float*>(data.data()), data.size() / sizeof(float)};
 }
 
 }  // namespace
+
+/// Calls body with `data`, or with one block of it after the other, where MPI reaches it.
+void MpiCollectives::within_reach(Context& ctx, Bytes data,
+                                  const std::function<void(Bytes)>& body) {
+  if (!lies_on_device(ctx, data)) return body(data);
+  if (!takes_device_memory()) return staged_.in_blocks(ctx, data, body);
+  ctx.synchronize();  // MPI knows nothing of streams
+  body(data);
+}
 
 /// Calls start(first, count, request) for parts of `n` that MPI can count, and waits for each.
 template <class Start>
@@ -58,8 +53,9 @@ void MpiCollectives::broadcast(Context& ctx, int root, Bytes all) {
 void MpiCollectives::reduce(Context& ctx, int root, std::span<float> all) {
   const bool here = comm_.rank() == root;
   within_reach(ctx, std::as_writable_bytes(all), [&](Bytes data) {
-    in_parts(all.size(), "MPI_Ireduce", [&](size_t first, int count, MPI_Request* request) {
-      float* part = floats(data).data() + first;
+    const std::span<float> x = floats(data);
+    in_parts(x.size(), "MPI_Ireduce", [&](size_t first, int count, MPI_Request* request) {
+      float* part = x.data() + first;
       return MPI_Ireduce(here ? MPI_IN_PLACE : part, here ? part : nullptr, count, MPI_FLOAT,
                          MPI_SUM, root, MPI_COMM_WORLD, request);
     });
@@ -68,8 +64,9 @@ void MpiCollectives::reduce(Context& ctx, int root, std::span<float> all) {
 
 void MpiCollectives::allreduce(Context& ctx, std::span<float> all) {
   within_reach(ctx, std::as_writable_bytes(all), [&](Bytes data) {
-    in_parts(all.size(), "MPI_Iallreduce", [&](size_t first, int count, MPI_Request* request) {
-      return MPI_Iallreduce(MPI_IN_PLACE, floats(data).data() + first, count, MPI_FLOAT, MPI_SUM,
+    const std::span<float> x = floats(data);
+    in_parts(x.size(), "MPI_Iallreduce", [&](size_t first, int count, MPI_Request* request) {
+      return MPI_Iallreduce(MPI_IN_PLACE, x.data() + first, count, MPI_FLOAT, MPI_SUM,
                             MPI_COMM_WORLD, request);
     });
   });

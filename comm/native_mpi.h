@@ -2,22 +2,26 @@
 #pragma once
 
 #include "comm/native.h"
+#include "comm/staged_mpi.h"
 
 namespace tw::mpi {
 
-/// In the name of `comm`, whose ranks are all those of mpirun.
+/// In the name of `comm`, whose ranks are all those of mpirun. A GPU's memory that MPI cannot reach
+/// goes through the blocks of `staged`.
 class MpiCollectives : public NativeCollectives {
  public:
-  explicit MpiCollectives(const Communicator& comm) : comm_(comm) {}
+  MpiCollectives(const Communicator& comm, StagedMessages& staged) : comm_(comm), staged_(staged) {}
   void broadcast(Context& ctx, int root, Bytes data) override;
   void reduce(Context& ctx, int root, std::span<float> data) override;
   void allreduce(Context& ctx, std::span<float> data) override;
 
  private:
+  void within_reach(Context& ctx, Bytes data, const std::function<void(Bytes)>& body);
   template <class Start>
   void in_parts(size_t n, const char* call, const Start& start);
 
   const Communicator& comm_;
+  StagedMessages& staged_;
 };
 
 }  // namespace tw::mpi

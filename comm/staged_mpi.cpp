@@ -27,17 +27,16 @@ void StagedMessages::prepare(Context& ctx) {
   blocks_ = Buffer::pinned(ctx.device(), 4 * block_);
 }
 
+void StagedMessages::fetch(ConstBytes part, int place) {
+  copies_->copy(part.data(), block(place), part.size());
+  copies_->mark(place);
+}
+
 size_t StagedMessages::exchange(Context& ctx, int to, ConstBytes out, int from, Bytes in) {
   prepare(ctx);
-  const auto fetch = [&](size_t j) {
-    const int place = kOut + static_cast<int>(j % 2);
-    const ConstBytes part = block_of(out, block_, j);
-    copies_->copy(part.data(), block(place), part.size());
-    copies_->mark(place);
-  };
   copies_->wait_for(ctx);
   bool sending = to >= 0, receiving = from >= 0;
-  if (sending) fetch(0);
+  if (sending) fetch(block_of(out, block_, 0), kOut);
   size_t received = 0;
   for (size_t j = 0; sending || receiving; ++j) {
     const int leaving = kOut + static_cast<int>(j % 2), coming = kIn + static_cast<int>(j % 2);
@@ -51,7 +50,7 @@ size_t StagedMessages::exchange(Context& ctx, int to, ConstBytes out, int from, 
       copies_->wait(leaving);
       flight.send(block(leaving), bytes, to, kTag);
       sending = bytes == block_;
-      if (sending) fetch(j + 1);
+      if (sending) fetch(block_of(out, block_, j + 1), kOut + static_cast<int>((j + 1) % 2));
     }
     if (!flight.wait(comm_.deadline())) comm_.give_up_on(flight.received() ? to : from);
     if (receiving) {
@@ -64,6 +63,24 @@ size_t StagedMessages::exchange(Context& ctx, int to, ConstBytes out, int from, 
   }
   copies_->hold(ctx);
   return received;
+}
+
+void StagedMessages::in_blocks(Context& ctx, Bytes data, const std::function<void(Bytes)>& body) {
+  check<std::logic_error>(block_ % sizeof(float) == 0, "[mpi] blocks of {} bytes cut floats",
+                          block_);
+  prepare(ctx);
+  copies_->wait_for(ctx);
+  // a block is fetched behind the copy that empties its place: copies come in turn
+  two_under_way(
+      blocks_in(data.size(), block_),
+      [&](size_t j, int place) { fetch(block_of(data, block_, j), place); },
+      [&](size_t j, int place) {
+        copies_->wait(place);
+        const Bytes part = block_of(data, block_, j);
+        body({block(place), part.size()});
+        copies_->copy(block(place), part.data(), part.size());
+      });
+  copies_->hold(ctx);
 }
 
 }  // namespace tw::mpi

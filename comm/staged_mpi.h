@@ -6,6 +6,7 @@
 // is the last.
 #pragma once
 
+#include <functional>
 #include <memory>
 
 #include "comm/communicator.h"
@@ -25,11 +26,17 @@ class StagedMessages {
   /// Communicator::exchange with the memory of ctx's device.
   size_t exchange(Context& ctx, int to, ConstBytes out, int from, Bytes in);
 
+  /// Calls body with each block of `data`, which lies on ctx's device, in the host's memory, and
+  /// brings back what it leaves there; the next block is fetched meanwhile.
+  void in_blocks(Context& ctx, Bytes data, const std::function<void(Bytes)>& body);
+
  private:
   /// Places of a block, and of its mark in the copy queue.
   enum Place { kOut = 0, kIn = 2 };
 
   void prepare(Context& ctx);
+  /// Queues the copy of a block to its place, and marks it.
+  void fetch(ConstBytes part, int place);
   std::byte* block(int place) const { return blocks_.data() + static_cast<size_t>(place) * block_; }
 
   const Communicator& comm_;

@@ -69,8 +69,8 @@ class MpiCommunicator : public Communicator {
   size_t block_;
   bool takes_device_memory_, stages_all_;
   int rank_ = 0, size_ = 1;
-  MpiCollectives native_{*this};
   StagedMessages staged_;
+  MpiCollectives native_{*this, staged_};
 };
 
 std::unique_ptr<Communicator> make(const MpiOptions& options) {

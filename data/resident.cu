@@ -1,5 +1,6 @@
 #include "data/resident.h"
 #include "engine/buffer.h"
+#include "engine/copy.h"
 #include "engine/cuda_kernel.h"
 #include "engine/error.h"
 #include "engine/rng.h"
@@ -65,8 +66,8 @@ class CudaResidentData final : public ResidentData {
     std::vector<int32_t> labels(size_);
     for (size_t i = 0; i < size_; ++i)
       labels[i] = dataset.get(i, std::span(images).subspan(i * pixels, pixels));
-    put(images.data(), images_, images_.bytes());
-    put(labels.data(), labels_, labels_.bytes());
+    copy_bytes(ctx_, std::as_bytes(std::span(images)), images_.as<std::byte>());
+    copy_bytes(ctx_, std::as_bytes(std::span(labels)), labels_.as<std::byte>());
   }
 
   void start(std::span<const uint32_t> order, uint64_t seed, uint32_t epoch,
@@ -74,8 +75,8 @@ class CudaResidentData final : public ResidentData {
     check<std::logic_error>(order.size() == size_, "[resident_data] an order of {} samples for {}",
                             order.size(), size_);
     const Cursor cursor{.seed = seed, .first = first, .epoch = epoch};
-    put(order.data(), order_, order.size_bytes());
-    put(&cursor, cursor_, sizeof cursor);
+    copy_bytes(ctx_, std::as_bytes(order), order_.as<std::byte>());
+    copy_bytes(ctx_, std::as_bytes(std::span(&cursor, 1)), cursor_.as<std::byte>());
   }
 
   void next(const Tensor& images, const Tensor& labels) override {
@@ -91,13 +92,6 @@ class CudaResidentData final : public ResidentData {
   }
 
  private:
-  void put(const void* host, const Buffer& device, size_t bytes) {
-    cuda::expect(
-        cudaMemcpyAsync(device.data(), host, bytes, cudaMemcpyHostToDevice, native_.stream()),
-        "resident data");
-    native_.synchronize();
-  }
-
   Context& ctx_;
   CudaNative& native_;
   Shape shape_;

@@ -1,6 +1,7 @@
 #include <cublas_v2.h>
 #include <cudnn.h>
 
+#include <atomic>
 #include <cstdlib>
 
 #include "engine/cuda.h"
@@ -53,6 +54,17 @@ int pick_device() {
   return 0;
 }
 
+/// Of this process.
+std::atomic<int> natives = 0;
+
+/// A lone rank waits for its GPU as fast as can be, which keeps a core busy. Ranks that are threads
+/// wait asleep: they would take the cores of those that have something to queue. All but the first
+/// set it, for the process and the GPU.
+void wait_as_suits(int ranks) {
+  const unsigned how = ranks > 1 ? cudaDeviceScheduleBlockingSync : cudaDeviceScheduleAuto;
+  if (cudaSetDeviceFlags(how) != cudaSuccess) cudaGetLastError();  // old runtimes: not any more
+}
+
 template <class T>
 T* allocate(int count) {
   T* memory = nullptr;
@@ -65,6 +77,7 @@ T* allocate(int count) {
 
 CudaNative::CudaNative(int gpu) : device_(gpu < 0 ? pick_device() : gpu) {
   bind_thread();
+  wait_as_suits(++natives);
   cuda::expect(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "stream");
   tickets_ = allocate<uint32_t>(kTickets);
   result_ = allocate<unsigned long long>(1);
@@ -76,6 +89,7 @@ CudaNative::CudaNative(int gpu) : device_(gpu < 0 ? pick_device() : gpu) {
 
 // what is left of a failed run is the process's end to clean up: nothing is checked here
 CudaNative::~CudaNative() {
+  --natives;
   cudaStreamSynchronize(stream_);
   if (cudnn_ != nullptr) cudnnDestroy(cudnn_);
   if (cublas_ != nullptr) cublasDestroy(cublas_);
@@ -121,6 +135,10 @@ cudnnContext* CudaNative::cudnn() {
 }
 
 namespace {
+
+/// Before main, and so before CUDA starts and before there are threads. Ranks that are threads have
+/// a stream each; with the usual 8 connections to the GPU some would wait for each other.
+const bool connected = setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 0) == 0;
 
 const bool registered = missing_bodies.add(Device::cuda, missing_cuda) &&
                         native_bodies.add(Device::cuda, [](int gpu) -> std::unique_ptr<Native> {

@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "engine/buffer.h"
+#include "engine/copy.h"
 #include "engine/cuda_kernel.h"
 #include "engine/error.h"
 #include "engine/ops/nonfinite_cuda.h"
@@ -35,6 +36,8 @@ __global__ void advance_kernel(Tape* tape, ReplayInput* input, ops::LossSums* su
   input->lr = next < Replay::kMost ? tape->lrs[next] : 0.0f;
 }
 
+__global__ void set_step_kernel(ReplayInput* input, uint64_t step) { input->step = step; }
+
 class CudaReplay final : public Replay {
  public:
   explicit CudaReplay(Context& ctx)
@@ -46,9 +49,8 @@ class CudaReplay final : public Replay {
     count_ = lrs.size();
     Tape tape;
     std::ranges::copy(lrs, tape.lrs);
-    put(&tape, tape_.data(), sizeof tape);
-    const ReplayInput input{.step = step, .lr = lrs[0]};
-    put(&input, native_.replay(), sizeof input);
+    put(tape, tape_.as<std::byte>());
+    put(ReplayInput{.step = step, .lr = lrs[0]}, input());
   }
 
   void check(std::span<const float> gradients) override { ops::note_nonfinite(ctx_, gradients); }
@@ -60,36 +62,39 @@ class CudaReplay final : public Replay {
 
   Outcome finish() override {
     Tape tape;
-    ReplayInput input;
-    get(tape_.data(), &tape, sizeof tape);
-    get(native_.replay(), &input, sizeof input);
-    const ReplayInput outside;
-    put(&outside, native_.replay(), sizeof outside);
+    ReplayInput last;
+    get(tape_.as<std::byte>(), tape);
+    get(input(), last);
+    put(ReplayInput{}, input());
     tw::check<std::logic_error>(tape.at == count_, "[replay] {} launches; {} were announced",
                                 tape.at, count_);
     Outcome outcome;
     outcome.sums.assign(tape.sums, tape.sums + count_);
     if (tape.bad_at != kNone) {
       outcome.bad_launch = tape.bad_at;
-      outcome.bad_index = static_cast<size_t>(input.nonfinite);
+      outcome.bad_index = static_cast<size_t>(last.nonfinite);
       outcome.bad_value = tape.bad_value;
     }
     return outcome;
   }
 
+  void set_step(uint64_t step) override {
+    cuda::launch(ctx_, "set_step", set_step_kernel, 1, 1, native_.replay(), step);
+  }
+
  private:
   Tape* tape() const { return reinterpret_cast<Tape*>(tape_.data()); }
 
-  // memory of the host on the stack: both wait until it has been read or written
-  void put(const void* host, void* device, size_t bytes) {
-    cuda::expect(cudaMemcpyAsync(device, host, bytes, cudaMemcpyHostToDevice, native_.stream()),
-                 "replay");
-    native_.synchronize();
+  std::span<std::byte> input() const {
+    return std::as_writable_bytes(std::span(native_.replay(), 1));
   }
-  void get(const void* device, void* host, size_t bytes) {
-    cuda::expect(cudaMemcpyAsync(host, device, bytes, cudaMemcpyDeviceToHost, native_.stream()),
-                 "replay");
-    native_.synchronize();
+  template <class T>
+  void put(const T& value, std::span<std::byte> device) {
+    copy_bytes(ctx_, std::as_bytes(std::span(&value, 1)), device);
+  }
+  template <class T>
+  void get(std::span<std::byte> device, T& value) {
+    copy_bytes(ctx_, device, std::as_writable_bytes(std::span(&value, 1)));
   }
 
   Context& ctx_;

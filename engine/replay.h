@@ -36,6 +36,10 @@ class Replay {
   };
   /// Waits for the launches since start(). Afterwards ops compute for their own arguments again.
   virtual Outcome finish() = 0;
+
+  /// Instead of start() and finish(), where the host goes from step to step: what is launched from
+  /// now on is of `step`, at rate 1.
+  virtual void set_step(uint64_t step) = 0;
 };
 
 extern Bodies<std::unique_ptr<Replay>(Context&)> replay_bodies;

@@ -103,10 +103,19 @@ class Subject:
     def speed(self):
         return statistics.median(result["images_per_s"] for result in self.results)
 
+    def has_floor(self):
+        """Ours alone know theirs."""
+        return all("floor_ms" in result for result in self.results)
+
     def floor(self):
-        """Images/s that the machine allows; ours alone know it."""
+        """Images/s that the machine allows."""
         return statistics.median(result["images_per_s"] * result["ms_step"] / result["floor_ms"]
                                  for result in self.results)
+
+    def per_step(self, what):
+        """Of our steps on a GPU, which count it; None for others."""
+        counts = [result.get(f"{what}_per_step") for result in self.results]
+        return None if None in counts else statistics.median(counts)
 
     def spread(self):
         speeds = [result["images_per_s"] for result in self.results]
@@ -159,6 +168,9 @@ def report(model, ours, theirs):
               f"{subject.speed() / best_of_all.speed():>16.2f}{subject.floor():>8.0f}"
               f"{subject.speed() / subject.floor():>7.2f}"
               f"{subject.peak() / best.peak():>11.2f}")
+        if subject.on_gpu:
+            print(f"  {'':<8}{subject.per_step('graph_launches'):g} graph launches and "
+                  f"{subject.per_step('host_syncs'):g} waits of the host a step")
 
 
 def write_csv(options, model, all_subjects):
@@ -167,10 +179,14 @@ def write_csv(options, model, all_subjects):
     new = not path.exists()
     with path.open("a", encoding="utf-8") as table:
         if new:
-            table.write("model,batch,mode,images_per_s,spread,rounds\n")
+            table.write("model,batch,mode,images_per_s,spread,rounds,floor,launches_per_step,"
+                        "syncs_per_step\n")
         for s in all_subjects:
+            known = [s.floor() if s.has_floor() else None,
+                     s.per_step("graph_launches"), s.per_step("host_syncs")]
             table.write(f"{model},{options.batch_size},{s.name},{s.speed():.1f},{s.spread():.3f},"
-                        f"{len(s.results)}\n")
+                        f"{len(s.results)}," +
+                        ",".join("" if x is None else f"{x:.6g}" for x in known) + "\n")
 
 
 def main():

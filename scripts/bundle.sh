@@ -26,10 +26,12 @@ cp -r scripts configs "$output"
 cp -r tests/models/golden "$output/tests/models"
 
 cat >"$output/env.sh" <<'ENV'
-# Makes the bundle's libraries and NVIDIA's known to the programs in bin.
+# Makes the bundle's libraries and NVIDIA's known to the programs in bin. PYTHON names the
+# interpreter whose wheels have NVIDIA's, if it is not python3.
 bundle=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
-wheels=$(python3 -c 'import glob, sys
-print(":".join(d for p in sys.path for d in sorted(glob.glob(p + "/nvidia/*/lib"))))' 2>/dev/null)
+wheels=$("${PYTHON:-python3}" -c 'import glob, sys
+print(":".join(d for p in sys.path for d in sorted(glob.glob(p + "/nvidia/*/lib"))))' \
+  2>/dev/null) || wheels=
 export TW_SOURCE=$bundle
 export PATH=$bundle/bin:$PATH
 export LD_LIBRARY_PATH=$bundle/lib:$wheels:/usr/local/cuda/lib64:${LD_LIBRARY_PATH:-}

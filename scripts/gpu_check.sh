@@ -7,28 +7,34 @@
 # docs/results.md shows of a GPU, with the data sets of FOLDER, for which many calls with the same
 # report go on one after the other. The report (default: gpu-report) holds texts and tables of each;
 # exit 1 when a test, the sanitizer or a limit failed.
+here=$PWD  # what --bundle, --output and --data are relative to
 # shellcheck source=scripts/lib/common.sh
 . "$(dirname "${BASH_SOURCE[0]}")/lib/common.sh"
 
-bundle='' output=gpu-report minutes=9 python=python3 data=''
+bundle='' output='' minutes=9 python=python3 data=''
 only=tests,sanitize,train,workers,comm,select,bench
 while (($#)); do
+  (($# > 1)) || die "$1 wants a value, or is unknown"
   case $1 in
-    --bundle) bundle=$2 ;;
-    --output) output=$2 ;;
+    --bundle) bundle=$(cd "$here" && realpath "$2") || die "no bundle $2" ;;
+    --output) output=$(cd "$here" && realpath -m "$2") ;;
     --minutes) minutes=$2 ;;
     --python) python=$2 ;;
     --only) only=$2 ;;
-    --data) data=$2 ;;
+    --data) data=$(cd "$here" && realpath "$2") || die "no folder $2" ;;
     *) die "unknown option $1" ;;
   esac
   shift 2
 done
+known=tests,sanitize,train,workers,comm,select,bench,results,links
+for part in ${only//,/ }; do
+  [[ ,$known, == *,$part,* ]] || die "there is no part $part; there are $known"
+done
 deadline=$((SECONDS + minutes * 60))
 left() { echo $((deadline > SECONDS + 1 ? deadline - SECONDS : 1)); }
 wanted() { [[ ,$only, == *,$1,* ]]; }
+output=${output:-$PWD/gpu-report}
 mkdir -p "$output"
-output=$(realpath "$output")
 failed=0
 
 if [[ -f $bundle ]]; then
@@ -39,8 +45,8 @@ if [[ -f $bundle ]]; then
 fi
 if [[ -n $bundle ]]; then
   # shellcheck source=/dev/null
-  . "$bundle/env.sh"
-  bin=$(realpath "$bundle")/bin
+  PYTHON=$python . "$bundle/env.sh"
+  bin=$bundle/bin
 else
   say "build"
   cmake -G Ninja -S . -B build-gpu -DCMAKE_BUILD_TYPE=Release -DWITH_CUDA=ON -DWITH_EMULATOR=OFF \
@@ -61,11 +67,11 @@ run_tests() {
   shift
   log=$output/tests-$name.txt
   timeout "$(left)" "$@" >"$log" 2>&1 || code=$?
-  local passed bad
+  local passed bad skipped
   passed=$(grep -c '^\[       OK' "$log" || true)
   bad=$(grep -c '^\[  FAILED  \] .*)$' "$log" || true)
-  echo "$name,$passed,$bad,$(grep -c 'SKIPPED' "$log" || true),$code,$((SECONDS - start))" \
-    >>"$output/tests.csv"
+  skipped=$(grep -c '^\[  SKIPPED \] .*)$' "$log" || true)
+  echo "$name,$passed,$bad,$skipped,$code,$((SECONDS - start))" >>"$output/tests.csv"
   # without a GPU they skip all of themselves
   ((code == 0 && passed > 0)) || failed=1
 }
@@ -123,6 +129,19 @@ if wanted train; then
   awk -F, 'function off(a, b) { return (a > b ? a - b : b - a) / b }
     NR > 1 && (off($4, $2) > 1e-3 || off($6, $2) > 5e-2) { print "losses differ: " $0; bad = 1 }
     END { exit bad || NR < 21 }' "$output/losses.csv" || failed=1
+  # of the first step CPU and GPU send the same entries
+  for sparsifier in topk gaussiank; do
+    for device in cpu cuda; do
+      timeout "$(left)" "$bin/train" --model resnet20 --dataset shapes --batch-size 32 --workers 4 \
+        --precision f32 --sparsifier "$sparsifier" --max-steps 1 --eval-every 0 \
+        --device "$device" --output-dir "$runs" --name "first-$sparsifier-$device" \
+        >"$output/train-first-$sparsifier-$device.txt" 2>&1 || failed=1
+    done
+    "$python" scripts/compare_selections.py \
+      "$runs/first-$sparsifier-"{cpu,cuda}/checkpoints/step-00000001 2>&1 |
+      sed "s/^/$sparsifier, first step: /" | tee -a "$output/selections.txt" || failed=1
+  done
+
   # stopped by a signal and resumed: the bits of a run that was not
   long=("$bin/train" --model resnet20 --dataset shapes --max-steps 20000 --epochs 1000
     --eval-every 0 --batch-size 64 --device cuda --precision bf16 --deterministic
@@ -187,8 +206,8 @@ fi
 if wanted select; then
   say "select"
   for d in 269722 14728266 25557032 138357544; do
-    timeout "$(left)" "$bin/bench" select --device cuda --d "$d" 2>&1 |
-      tee -a "$output/select.txt" || failed=1
+    timeout "$(left)" "$bin/bench" select --device cuda --d "$d" \
+      --csv "$output/select-$d.csv" 2>&1 | tee -a "$output/select.txt" || failed=1
   done
   timeout "$(left)" "$python" scripts/bench_select_vs_torch.py --device cuda --repeat 50 \
     --bench "$bin/bench" 2>&1 | tee -a "$output/select.txt" || true
@@ -207,10 +226,11 @@ if wanted bench; then
   done
 fi
 
-if wanted workers && wanted bench; then
+if wanted workers || wanted select || wanted bench; then
   say "limits"
-  "$python" scripts/gpu_limits.py "$output" || failed=1
+  "$python" scripts/gpu_limits.py "$output" "$only" || failed=1
 fi
+
 if wanted results; then
   say "results"
   timeout "$(left)" scripts/results_gpu.sh "${data:?results wants --data}" "$output/results" \

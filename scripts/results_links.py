@@ -12,6 +12,8 @@ usage: results_links.py [-b BUILD/bin] [--data-dir DIR] TABLE...
     training     seconds an iteration of every algorithm, trained on emulated links, beside what
                  `advise` predicts (half an hour; wants a machine that does nothing else), on the
                  CIFAR-10 in --data-dir or on generated images
+    card         seconds an iteration of sixteen workers on one GPU, on emulated links, and the
+                 ratios that the papers name, beside theirs
 """
 
 import argparse
@@ -204,6 +206,11 @@ def training(options):
           f"exchange more than 30 % in {exchanged}")
 
 
+# what the papers say of dense : it, topk : it, dgc : it
+PAPERS = {"gaussiank": "up to 2.33, 3.63, 1.51 (16 GPUs, 10 Gbit/s)",
+          "gtopk": "2.7-12, 1.1-1.7, - (scaling efficiency, 32 GPUs, 1 Gbit/s)"}
+
+
 def card(options):
     """Sixteen workers on one GPU, beside what the papers' ratios compare."""
     ranks = 16
@@ -215,11 +222,12 @@ def card(options):
                                         more=("--device", "cuda"))
                      for name in algorithms}
             rows = [(name, f"{whole:.4f}", f"{1e3 * exchange:.2f}",
-                     *(f"{taken[other][0] / whole:.2f}" for other in ("dense", "topk", "dgc")))
+                     *(f"{taken[other][0] / whole:.2f}" for other in ("dense", "topk", "dgc")),
+                     PAPERS.get(name, "-"))
                     for name, (whole, exchange) in taken.items()]
             print(f"{model}, {ranks} workers on one GPU, {link}, 32 images a rank\n")
             table(("sparsifier", "s an iteration", "exchange ms", "dense : it", "topk : it",
-                   "dgc : it"), rows)
+                   "dgc : it", "papers"), rows)
 
 
 def main():

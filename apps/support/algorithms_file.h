@@ -2,15 +2,23 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 
-#include "engine/context.h"
+#include "comm/communicator.h"
 
 namespace tw {
 
 /// Writes what ctx has measured; nothing when it measured nothing.
 void save_algorithms(Context& ctx, const std::filesystem::path& folder);
 
-/// Gives ctx the algorithms of the run in `folder`. False when it has none, or just those.
-bool recall_algorithms(Context& ctx, const std::filesystem::path& folder);
+/// Gives every rank's ctx the algorithms of the run in `folder`, which rank 0 reads. False when it
+/// has none, or just those. Collective.
+bool recall_algorithms(Context& ctx, Context& host, Communicator& comm,
+                       const std::filesystem::path& folder);
+
+/// Calls plan() on every rank. Ranks that share a GPU would measure each other, so rank 0 measures
+/// alone, and the others plan with what it found; on the CPU nothing is picked by the clock.
+/// Collective; `host` carries it.
+void plan_alike(Context& ctx, Context& host, Communicator& comm, const std::function<void()>& plan);
 
 }  // namespace tw

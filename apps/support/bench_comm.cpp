@@ -10,8 +10,8 @@
 #include "apps/support/machine_costs.h"
 #include "apps/support/median.h"
 #include "apps/support/together.h"
+#include "apps/support/wires.h"
 #include "comm/cost_model.h"
-#include "comm/link.h"
 #include "comm/ping_pong.h"
 #include "comm/transports.h"
 
@@ -23,9 +23,9 @@ struct Options {
   size_t min_bytes = 1 << 10, max_bytes = 16 << 20;
   double factor = 4;
   int iterations = 10, calls = 1, warmup = 2, workers = 0, root = 0;
-  std::string collective = "all", algorithm = "all", csv, link;
-  int ranks_per_node = 1;
-  double density = 0.001, timeout = 60;
+  std::string collective = "all", algorithm = "all", csv;
+  WireOptions wires;
+  double density = 0.001;
   bool simulate = false;
   std::string device = "cpu";
   std::vector<std::string> set;
@@ -180,30 +180,24 @@ void CommBench::run() {
   check<SharedFault>(wrong == 0, "[bench] {} elements came out wrong", wrong);
 }
 
-/// The benchmark on the wires of `comm`, or on emulated links over them.
+/// The benchmark on the wires of `comm`, as the options want them.
 void run_on(Communicator& comm, const Options& options) {
-  comm.set_timeout(options.timeout);
-  if (options.link.empty()) return CommBench(comm, options, {}).run();
-  Context ctx;
-  std::unique_ptr<LinkCommunicator> linked;
-  std::optional<Wire> wire;
-  agree(ctx, comm, [&] {
-    const LinkSpec spec = parse_link(options.link, options.ranks_per_node);
-    const LinkTime time = options.simulate ? LinkTime::simulated : LinkTime::real;
-    wire = {.alpha = spec.latency, .beta = spec.seconds(sizeof(float)) - spec.latency};
-    linked = std::make_unique<LinkCommunicator>(ctx, comm, spec, time);
-  });
-  CommBench(*linked, options, wire).run();
+  Wires wires(comm, options.wires, options.simulate ? LinkTime::simulated : LinkTime::real);
+  if (comm.rank() == 0 && !wires.notice().empty()) fmt::print("{}\n", wires.notice());
+  std::optional<Wire> link;
+  if (wires.link() != nullptr) {
+    const LinkSpec& spec = wires.link()->spec();
+    link = {.alpha = spec.latency, .beta = spec.seconds(sizeof(float)) - spec.latency};
+  }
+  CommBench(wires.comm(), options, link).run();
 }
 
 void run_bench(Communicator& world, const Options& options) {
   check(options.workers == 0 || !started_by_mpi(),
         "[bench] workers is {} under mpirun; the number of ranks is mpirun's -n here",
         options.workers);
-  const std::string missing =
-      options.device == "cuda" ? what_is_missing(Device::cuda) : std::string();
-  check(missing.empty(), "[bench] device is cuda: {}", missing);
-  check(!options.simulate || !options.link.empty(),
+  check_transport(options.wires, options.device);
+  check(!options.simulate || !options.wires.link.empty(),
         "[bench] a simulated clock needs a link to simulate; add --link, e.g. 1Gbit,0.4ms");
   if (options.workers <= 1)
     run_on(world, options);
@@ -257,14 +251,21 @@ void add_bench_comm(CLI::App& app, Communicator& world) {
   command->add_option("--device", options->device, "where the vectors lie; ranks share a GPU")
       ->capture_default_str()
       ->check(CLI::IsMember({"cpu", "cuda"}));
-  command->add_option("--link", options->link, "emulate links between nodes, e.g. 1Gbit,0.4ms");
-  command->add_option("--ranks-per-node", options->ranks_per_node, "that share an emulated link")
+  command
+      ->add_option("--transport", options->wires.transport,
+                   "auto: mpirun's or the threads'; nccl: between GPUs, one a rank")
+      ->capture_default_str()
+      ->check(CLI::IsMember({"auto", "nccl"}));
+  command->add_option("--link", options->wires.link,
+                      "emulate links between nodes, e.g. 1Gbit,0.4ms");
+  command
+      ->add_option("--ranks-per-node", options->wires.ranks_per_node, "that share an emulated link")
       ->capture_default_str()
       ->check(CLI::Range(1, 4096));
   command->add_flag("--simulated-clock", options->simulate,
                     "compute the emulated link's seconds instead of waiting for them");
   command
-      ->add_option("--comm-timeout", options->timeout,
+      ->add_option("--comm-timeout", options->wires.comm_timeout,
                    "seconds to wait for another rank; 0: for ever")
       ->capture_default_str()
       ->check(CLI::NonNegativeNumber);

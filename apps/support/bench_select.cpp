@@ -1,6 +1,7 @@
 #include "apps/support/bench_select.h"
 
 #include <algorithm>
+#include <fstream>
 
 #include "apps/support/distributions.h"
 #include "apps/support/median.h"
@@ -26,7 +27,7 @@ struct Options {
   int threads = 1;
   int repeat = 15;
   std::string distribution = "all";
-  std::string device = "cpu";
+  std::string device = "cpu", csv;
 };
 
 TW_MULTIVERSION void triad_range(const float* b, const float* c, float* a, size_t n) {
@@ -79,7 +80,12 @@ class SelectBench {
         u_(Device::cpu, options.d * sizeof(float)),
         g_(ctx_.device(), options.d * sizeof(float)),
         e_(ctx_.device(), options.d * sizeof(float)),
-        k_(entries_to_keep(options.density, options.d)) {}
+        k_(entries_to_keep(options.density, options.d)) {
+    if (options.csv.empty()) return;
+    csv_.open(options.csv);
+    check(csv_.is_open(), "[bench] cannot write {}", options.csv);
+    csv_ << "device,distribution,d,density,selector,seconds,best_seconds,gb_s,of_add,nnz_over_k\n";
+  }
 
   void run(const std::string& distribution);
 
@@ -101,7 +107,7 @@ class SelectBench {
   void time(Entry& entry);
   void check_exact(const Entry& entry);
   void print_row(const std::string& distribution, const Series& series, const Series& add,
-                 double sent) const;
+                 double sent);
 
   Options options_;
   Context host_, ctx_;
@@ -110,6 +116,7 @@ class SelectBench {
   size_t k_;
   std::vector<Entry> entries_;
   float kth_ = 0;
+  std::ofstream csv_;
 };
 
 void SelectBench::make_entries() {
@@ -203,7 +210,7 @@ void SelectBench::run(const std::string& distribution) {
   draw(distribution);
   make_entries();
 
-  Series copied{"copy", 2 * sizeof(float)}, triad{"triad"}, streaming{"triad, streaming stores"},
+  Series copied{"copy", 2 * sizeof(float)}, triad{"triad"}, streaming{"triad streaming"},
       add{"e += g"};
   Series sort{"std::nth_element", 0};
   for (int round = -1; round < options_.repeat; ++round) {
@@ -253,19 +260,23 @@ void SelectBench::run(const std::string& distribution) {
 }
 
 void SelectBench::print_row(const std::string& distribution, const Series& series,
-                            const Series& add, double sent) const {
-  const double seconds = median(series.seconds);
+                            const Series& add, double sent) {
+  const double seconds = median(series.seconds), best = std::ranges::min(series.seconds);
   const double bytes = series.bytes_each * static_cast<double>(options_.d);
-  fmt::print("{:<24} {:<10} {:>8.2f} {:>8.2f} {:>7} {:>9.2f} {:>7.3f}\n", series.name, distribution,
-             seconds * 1e3, std::ranges::min(series.seconds) * 1e3,
-             bytes > 0 ? fmt::format("{:.1f}", bytes / seconds * 1e-9) : "-",
-             median_ratio(series, add), sent);
+  const double of_add = median_ratio(series, add);
+  const std::string speed = bytes > 0 ? fmt::format("{:.1f}", bytes / seconds * 1e-9) : "-";
+  fmt::print("{:<24} {:<10} {:>8.3f} {:>8.3f} {:>7} {:>9.2f} {:>7.3f}\n", series.name, distribution,
+             seconds * 1e3, best * 1e3, speed, of_add, sent);
+  if (!csv_.is_open()) return;
+  csv_ << fmt::format("{},{},{},{},{},{:.9f},{:.9f},{},{:.4f},{:.6f}\n", options_.device,
+                      distribution, options_.d, options_.density, series.name, seconds, best, speed,
+                      of_add, sent)
+       << std::flush;
+  check<Fault>(csv_.good(), "[bench] writing {} failed", options_.csv);
 }
 
 void run_bench(const Options& options) {
-  const std::string missing =
-      options.device == "cuda" ? what_is_missing(Device::cuda) : std::string();
-  check(missing.empty(), "[bench] {}", missing);
+  SelectBench bench(options);  // first of all: there may be no such device
   fmt::print(
       "selection with error feedback: u = g + e, select, residual cleared, indices and values out\n"
       "d {}  density {}  k {}  {}  threads {}  rounds {}\n"
@@ -275,7 +286,6 @@ void run_bench(const Options& options) {
       options.threads, options.repeat);
   fmt::print("{:<24} {:<10} {:>8} {:>8} {:>7} {:>9} {:>7}\n", "selector", "u", "ms", "best", "GB/s",
              "/ e += g", "nnz/k");
-  SelectBench bench(options);
   for (const auto& [name, draw] : distributions())
     if (options.distribution == name || options.distribution == "all") bench.run(name);
 }
@@ -305,6 +315,7 @@ void add_bench_select(CLI::App& app) {
   command->add_option("--distribution", options->distribution, "of u")
       ->capture_default_str()
       ->check(CLI::IsMember(names));
+  command->add_option("--csv", options->csv, "also write the table to this file");
   command->callback([options] { run_bench(*options); });
 }
 

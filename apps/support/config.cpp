@@ -67,12 +67,7 @@ void check_combinations(const TrainConfig& c) {
   check(missing.empty(), "[options] device is cuda, but {}; --device cpu computes here", missing);
   check(c.precision != "tf32" || resolved_device(c) == Device::cuda,
         "[options] precision is tf32, which only a GPU has; expected auto, f32 or bf16");
-  if (c.wires.transport == "nccl") {
-    const std::string lacking = what_nccl_lacks();
-    check(lacking.empty(), "[options] transport is nccl, but {}; --transport auto needs none of it",
-          lacking);
-    check(c.device != "cpu", "[options] transport is nccl, which is for GPUs, but device is cpu");
-  }
+  check_transport(c.wires, c.device);
   if (!c.wires.link.empty()) parse_link(c.wires.link);
   check(c.wires.ranks_per_node == 1 || !c.wires.link.empty(),
         "[options] ranks-per-node is {}, but no link is emulated between nodes (--link)",

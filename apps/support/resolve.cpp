@@ -29,6 +29,15 @@ int64_t resolved_classes(const TrainConfig& config, const DataSplit& data) {
   return std::max(config.classes, found);
 }
 
+PlanConfig resolved_plan(const TrainConfig& config, const DataSplit& data) {
+  return {.batch = config.batch_size,
+          .activations = resolved_precision(config),
+          .label_smoothing = static_cast<float>(config.label_smoothing),
+          .recompute = config.recompute == "blocks",
+          .mean = data.mean,
+          .deviation = data.deviation};
+}
+
 int resolved_threads(const TrainConfig& config, int ranks) {
   if (config.threads_per_rank > 0) return static_cast<int>(config.threads_per_rank);
   // a launcher that spreads ranks over machines says how many are on this one

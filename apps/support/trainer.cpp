@@ -8,6 +8,7 @@
 #include "apps/support/evaluate.h"
 #include "apps/support/gradient_statistics.h"
 #include "apps/support/graph_step.h"
+#include "apps/support/pass_graphs.h"
 #include "apps/support/plan_report.h"
 #include "apps/support/run_folder.h"
 #include "apps/support/schedule.h"
@@ -52,7 +53,7 @@ class Run {
 
  private:
   RunResult run_to_the_end();
-  Planner::Memory plan();
+  Planner::Memory plan() { return model_.plan(ctx_, resolved_plan(config_, data_)); }
   void prepare();
   void train_epoch();
   StepRecord train_step();
@@ -87,6 +88,7 @@ class Run {
   std::unique_ptr<Loader> train_loader_, val_loader_;
   std::unique_ptr<GraphStep> graph_;  // null where the step is taken op by op, and then
   std::unique_ptr<Feed> feed_;
+  std::unique_ptr<PassGraphs> passes_;
   RunFolder folder_;
   std::unique_ptr<CsvFile> steps_csv_, metrics_csv_;  // rank 0 only
   std::unique_ptr<GradientStatistics> gradients_;     // rank 0 only, if asked for
@@ -98,15 +100,6 @@ class Run {
   size_t planned_ = 0;  // bytes of this rank
   Stopwatch clock_;
 };
-
-Planner::Memory Run::plan() {
-  return model_.plan(ctx_, {.batch = config_.batch_size,
-                            .activations = resolved_precision(config_),
-                            .label_smoothing = static_cast<float>(config_.label_smoothing),
-                            .recompute = config_.recompute == "blocks",
-                            .mean = data_.mean,
-                            .deviation = data_.deviation});
-}
 
 void Run::prepare() {
   config_.threads_per_rank = ctx_.threads();
@@ -128,7 +121,8 @@ void Run::prepare() {
     val_loader_ = std::make_unique<Loader>(data_.val, loader);
   });
 
-  const Planner::Memory memory = plan();
+  Planner::Memory memory;
+  plan_alike(ctx_, host_, comm_, [&] { memory = plan(); });
   SgdConfig sgd = config_.sgd();
   if (config_.measure_wait) sgd.meeting = &comm_;
   planned_ = report_plan(console_, config_, data_, model_, memory,
@@ -143,7 +137,7 @@ void Run::prepare() {
   folder_.path = broadcast_text(host_, comm_, folder_.path.string());
   folder_.checkpoint = broadcast_text(host_, comm_, folder_.checkpoint.string());
   // a resumed run goes on with the algorithms it began with
-  if (!folder_.checkpoint.empty() && recall_algorithms(ctx_, folder_.path)) plan();
+  if (!folder_.checkpoint.empty() && recall_algorithms(ctx_, host_, comm_, folder_.path)) plan();
 
   model_.allocate(ctx_, static_cast<uint64_t>(config_.seed));
   sgd_ = std::make_unique<SyncSgd>(ctx_, comm_, model_.arena(), sgd, config_.settings);
@@ -169,6 +163,7 @@ void Run::prepare() {
                                          resident ? nullptr : train_loader_.get());
   } else {
     feed_ = std::make_unique<Feed>(ctx_, *train_loader_, config_.accumulate);
+    passes_ = std::make_unique<PassGraphs>(ctx_, model_, config_);
   }
 
   const bool root = comm_.rank() == 0;
@@ -217,13 +212,13 @@ StepRecord Run::train_step() {
         .step = static_cast<uint64_t>(at_.step * parts + part)};
     if (part == parts - 1)
       pass.on_final = [this](const Parameter& parameter) { sgd_->final(parameter); };
-    model_.queue_forward(pass, 1.0f / static_cast<float>(parts));
+    passes_->queue_forward(pass, 1.0f / static_cast<float>(parts));
     record.phases.forward += watch.lap();
     feed_->prefetch();
     record.phases.data += watch.lap();
     sums += model_.take_sums(ctx_);
     record.phases.forward += watch.lap();
-    model_.backward(pass);
+    passes_->backward(pass);
     ctx_.synchronize();
     record.phases.backward += watch.lap();
   }

@@ -9,6 +9,7 @@
 #include "apps/support/summary.h"
 #include "comm/communicator.h"
 #include "data/dataset.h"
+#include "models/model.h"
 
 namespace tw {
 
@@ -21,6 +22,7 @@ RunResult train(Communicator& comm, const TrainConfig& config, const DataSplit& 
 Device resolved_device(const TrainConfig& config);
 DType resolved_precision(const TrainConfig& config);
 int64_t resolved_classes(const TrainConfig& config, const DataSplit& data);
+PlanConfig resolved_plan(const TrainConfig& config, const DataSplit& data);
 /// CPU threads of each of the `ranks` on this machine.
 int resolved_threads(const TrainConfig& config, int ranks);
 

@@ -15,6 +15,10 @@ struct WireOptions {
   double comm_timeout = 60;        ///< seconds a rank waits for another one; 0: for ever
 };
 
+/// UserError unless this build and machine have the transport, for a `device` (auto, cpu or cuda)
+/// that it serves.
+void check_transport(const WireOptions& options, const std::string& device);
+
 class Wires {
  public:
   /// Collective. `comm` as the options want it. UserError on a link that cannot be read.

@@ -10,11 +10,12 @@ fi
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
-# run NAME FLAG...: three steps; leaves the table of steps in $work/NAME
+# run NAME FLAG...: $steps steps; leaves the table of steps in $work/NAME
+steps=3
 run() {
   local name=$1
   shift
-  "$train" --model lenet --dataset shapes --max-steps 3 --batch-size 8 --eval-every 0 \
+  "$train" --model lenet --dataset shapes --max-steps $steps --batch-size 8 --eval-every 0 \
     --lr 0.001 --output-dir "$work" --name "$name" "$@" >"$work/$name.txt" 2>&1 ||
     { cat "$work/$name.txt"; exit 1; }
 }
@@ -48,6 +49,24 @@ for sparsifier in gaussiank gtopk; do
   close "$sparsifier-cuda" "$sparsifier-cpu" train_loss 1e-3
   close "$sparsifier-cuda" "$sparsifier-cpu" nnz_over_k 0.05
 done
+
+# the same entries in the first step
+steps=1
+for sparsifier in topk randk; do
+  for device in cpu cuda; do
+    run "first-$sparsifier-$device" --device "$device" --precision f32 --workers 3 \
+      --sparsifier "$sparsifier" --density 0.01
+  done
+  "$TW_SOURCE/scripts/compare_selections.py" \
+    "$work/first-$sparsifier-"{cpu,cuda}/checkpoints/step-00000001 >"$work/compared.txt" 2>&1 ||
+    { cat "$work/compared.txt"; exit 1; }
+done
+if "$TW_SOURCE/scripts/compare_selections.py" \
+  "$work/first-"{topk,randk}-cpu/checkpoints/step-00000001 >"$work/compared.txt" 2>&1; then
+  echo "compare_selections.py takes random entries for the largest"
+  exit 1
+fi
+steps=3
 
 # exchanges on a thread and a stream of their own, while backward goes on: the same bits
 layers=(--device cuda --precision f32 --deterministic --workers 3 --sparsifier dense --scope layer)

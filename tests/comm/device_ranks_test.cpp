@@ -1,5 +1,6 @@
 // Messages from one GPU's memory to another's over MPI.
 
+#include "comm/native.h"
 #include "engine/ops/vector.h"
 #include "tests/support/device_collectives.h"
 #include "tests/support/ranks.h"
@@ -49,6 +50,24 @@ TEST_F(DeviceMemoryOverMpi, CollectivesGiveTheBitsOfTheCpu) {
     run_ranks(ranks, [](Context&, Communicator& comm) {
       Context ctx(Device::cuda);
       expect_collectives_of_the_cpu(ctx, comm);
+    });
+}
+
+TEST_F(DeviceMemoryOverMpi, TheLibrarysOwnSumsTakeSeveralBlocks) {
+  for (int ranks : {2, 3})
+    run_ranks(ranks, [](Context&, Communicator& comm) {
+      Context ctx(Device::cuda);
+      const size_t n = 2'500'001;  // two blocks and a part
+      const DeviceFloats data(ctx, whole_numbers(comm.rank(), n));
+      ops::add(ctx, data.span(), data.span());  // still under way when the sum is asked for
+      comm.native()->allreduce(ctx, data.span());
+      ops::add(ctx, data.span(), data.span());
+      std::vector<float> expected(n);
+      for (int rank = 0; rank < comm.size(); ++rank) {
+        const std::vector<float> theirs = whole_numbers(rank, n);
+        for (size_t i = 0; i < n; ++i) expected[i] += 4 * theirs[i];
+      }
+      EXPECT_TRUE(data.get() == expected);
     });
 }
 

@@ -1,6 +1,7 @@
 // The runtime's calls for memory and devices, on the emulated GPU.
 #include <cuda_runtime_api.h>
 
+#include <atomic>
 #include <cstring>
 #include <memory>
 #include <vector>
@@ -20,6 +21,8 @@ bool reaches(const void* address, size_t bytes, bool device, bool any_side) {
                         (location.place == Place::host || bytes <= location.bytes));
 }
 
+std::atomic<unsigned> device_flags = 0;
+
 bool pageable(const void* address) { return locate(address).place == Place::host; }
 
 }  // namespace
@@ -34,6 +37,14 @@ cudaError_t cudaGetDeviceCount(int* count) {
 }
 cudaError_t cudaSetDevice(int device) {
   return report(device == 0 ? cudaSuccess : cudaErrorInvalidDevice);
+}
+cudaError_t cudaSetDeviceFlags(unsigned flags) {
+  device_flags = flags;
+  return cudaSuccess;
+}
+cudaError_t cudaGetDeviceFlags(unsigned* flags) {
+  *flags = device_flags;
+  return cudaSuccess;
 }
 cudaError_t cudaDeviceGetPCIBusId(char* id, int bytes, int) {
   std::strncpy(id, "0000:00:00.0", static_cast<size_t>(bytes));

@@ -1,0 +1,42 @@
+#!/usr/bin/env bash
+# bench on a GPU that a CPU plays (tests/emulator): it measures there whatever it does on the CPU.
+# That nothing came out wrong it checks itself.
+set -euo pipefail
+bench=$TW_BUILD/emulated/bench
+if [[ ! -x $bench ]]; then
+  echo "skipped: the emulator comes with builds with CUDA"
+  exit 77
+fi
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+
+# rows TABLE COLUMN...: values of these columns, sorted
+rows() {
+  local table=$1
+  shift
+  awk -F, -v wanted="$*" '
+    NR == 1 { for (i = 1; i <= NF; ++i) at[$i] = i; n = split(wanted, names, " ") }
+    { for (i = 1; i <= n; ++i) { if (!(names[i] in at)) exit 1; printf "%s ", $at[names[i]] }
+      print "" }' "$work/$table.csv" | sort
+}
+# measure TABLE FLAG...
+measure() {
+  local table=$1
+  shift
+  "$bench" "$@" --csv "$work/$table.csv" >"$work/$table.txt" 2>&1 ||
+    { cat "$work/$table.txt"; exit 1; }
+}
+
+for device in cpu cuda; do
+  measure "select-$device" select --device "$device" --d 20000 --density 0.01 --repeat 2 \
+    --distribution laplace
+  measure "comm-$device" comm --device "$device" --workers 3 -b 4K -e 4K -n 2
+done
+
+# as many entries from the same vector; bandwidth has other rows
+diff <(rows select-cpu selector nnz_over_k | grep -v '^triad\|^copy') \
+  <(rows select-cuda selector nnz_over_k | grep -v '^triad\|^copy')
+[[ $(rows select-cuda selector | wc -l) -gt 10 ]]
+diff <(rows comm-cpu collective algorithm bytes wrong) \
+  <(rows comm-cuda collective algorithm bytes wrong)
+[[ $(rows comm-cuda collective | wc -l) -gt 10 ]]
