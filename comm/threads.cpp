@@ -1,8 +1,8 @@
 // Threads transport: ranks are threads of one process. A message is handed over by rendezvous: the
 // sender posts where its bytes are, the receiver copies them straight from there, and the sender
-// goes on when that is done. Nobody polls: who waits, sleeps. Ranks that share a GPU copy on its
-// memory: what the sender queued there is done before it posts, the copy before the receiver goes
-// on.
+// goes on when that is done. Nobody polls: who waits, sleeps. Ranks that share a GPU copy in its
+// memory, and the host waits for none of it: the copy is queued behind what the sender has queued,
+// and what the sender queues next behind the copy.
 
 #include <unistd.h>
 
@@ -17,6 +17,7 @@
 
 #include "comm/on_device.h"
 #include "comm/transports.h"
+#include "engine/event.h"
 
 namespace tw {
 namespace {
@@ -35,10 +36,16 @@ struct Wait {
 /// One direction between two ranks. Holds one message at a time.
 class Channel {
  public:
-  void post(ConstBytes message, const Wait& wait) {
+  void post(Context& ctx, ConstBytes message, const Wait& wait) {
     {
       std::unique_lock lock(mutex_);
       wait_for(lock, State::empty, wait);
+      on_device_ = lies_on_device(ctx, message);
+      if (on_device_ && !sent_) {
+        sent_ = Event::create(ctx);
+        taken_ = Event::create(ctx);
+      }
+      if (on_device_) sent_->record(ctx);
       message_ = message;
       state_ = State::posted;
     }
@@ -52,20 +59,24 @@ class Channel {
                  "[threads] a message of {} bytes does not fit in the {} bytes the receiver has",
                  message_.size(), in.size());
     const ConstBytes message = message_;
+    const bool queued = on_device_;
     state_ = State::taking;
     lock.unlock();
     const Taken taken(*this);
+    if (queued) sent_->hold(ctx);
     copy_bytes(ctx, message, in.first(message.size()));
-    if (lies_on_device(ctx, message)) ctx.synchronize();
+    if (queued) taken_->record(ctx);
     return message.size();
   }
 
-  void wait_until_taken(const Wait& wait) {
+  void wait_until_taken(Context& ctx, const Wait& wait) {
     std::unique_lock lock(mutex_);
     wait_for(lock, State::empty, wait);
+    if (on_device_) taken_->hold(ctx);
   }
 
-  /// After this nobody reads the posted message, taken or not.
+  /// After this nobody reads the posted message, taken or not, but a copy that is queued: a device
+  /// frees its memory behind that.
   void withdraw() {
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [&] { return state_ != State::taking; });
@@ -107,14 +118,16 @@ class Channel {
   std::condition_variable changed_;
   State state_ = State::empty;
   ConstBytes message_;
+  bool on_device_ = false;               ///< where the message lies; and, if it is there,
+  std::unique_ptr<Event> sent_, taken_;  ///< when its bytes are, and when they have been copied
   std::string closed_;
 };
 
 /// A message in a channel; its bytes are safe to free once this is gone.
 class Posted {
  public:
-  Posted(Channel& channel, ConstBytes message, const Wait& wait) : channel_(channel) {
-    channel_.post(message, wait);
+  Posted(Context& ctx, Channel& channel, ConstBytes message, const Wait& wait) : channel_(channel) {
+    channel_.post(ctx, message, wait);
   }
   ~Posted() { channel_.withdraw(); }
   Posted(const Posted&) = delete;
@@ -216,11 +229,10 @@ class ThreadCommunicator : public Communicator {
       return from >= 0 ? hub_.channel(from, rank_).take(ctx, in, {*this, from, limit}) : 0;
     };
     if (to < 0) return receive();
-    if (lies_on_device(ctx, out)) ctx.synchronize();
     Channel& outgoing = hub_.channel(rank_, to);
-    const Posted posted(outgoing, out, {*this, to, limit});
+    const Posted posted(ctx, outgoing, out, {*this, to, limit});
     const size_t received = receive();
-    outgoing.wait_until_taken({*this, to, limit});
+    outgoing.wait_until_taken(ctx, {*this, to, limit});
     return received;
   }
 

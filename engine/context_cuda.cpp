@@ -57,12 +57,11 @@ int pick_device() {
 /// Of this process.
 std::atomic<int> natives = 0;
 
-/// A lone rank waits for its GPU as fast as can be, which keeps a core busy. Ranks that are threads
-/// wait asleep: they would take the cores of those that have something to queue. All but the first
-/// set it, for the process and the GPU.
-void wait_as_suits(int ranks) {
-  const unsigned how = ranks > 1 ? cudaDeviceScheduleBlockingSync : cudaDeviceScheduleAuto;
-  if (cudaSetDeviceFlags(how) != cudaSuccess) cudaGetLastError();  // old runtimes: not any more
+/// A lone rank waits for its GPU as fast as can be, which keeps a core busy. Once ranks are
+/// threads, they wait asleep: they would take the cores of those that have something to queue.
+void wait_asleep() {
+  if (cudaSetDeviceFlags(cudaDeviceScheduleBlockingSync) != cudaSuccess)
+    cudaGetLastError();  // old runtimes: not any more
 }
 
 template <class T>
@@ -77,7 +76,7 @@ T* allocate(int count) {
 
 CudaNative::CudaNative(int gpu) : device_(gpu < 0 ? pick_device() : gpu) {
   bind_thread();
-  wait_as_suits(++natives);
+  if (++natives > 1) wait_asleep();
   cuda::expect(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "stream");
   tickets_ = allocate<uint32_t>(kTickets);
   result_ = allocate<unsigned long long>(1);
@@ -93,7 +92,6 @@ CudaNative::~CudaNative() {
   cudaStreamSynchronize(stream_);
   if (cudnn_ != nullptr) cudnnDestroy(cudnn_);
   if (cublas_ != nullptr) cublasDestroy(cublas_);
-  cudaFree(cublas_workspace_);
   cudaFree(replay_);
   cudaFree(result_);
   cudaFree(tickets_);
@@ -120,8 +118,9 @@ cublasContext* CudaNative::cublas() {
   if (cublas_ == nullptr) {
     cuda::expect_cublas(cublasCreate(&cublas_), "start");
     cuda::expect_cublas(cublasSetStream(cublas_, stream_), "stream");
-    cuda::expect(cudaMalloc(&cublas_workspace_, kCublasWorkspace), "memory");
-    cuda::expect_cublas(cublasSetWorkspace(cublas_, cublas_workspace_, kCublasWorkspace), "memory");
+    cublas_workspace_ = Buffer(Device::cuda, kCublasWorkspace);
+    cuda::expect_cublas(cublasSetWorkspace(cublas_, cublas_workspace_.data(), kCublasWorkspace),
+                        "memory");
   }
   return cublas_;
 }

@@ -1,7 +1,7 @@
 #include <array>
 
 #include "engine/copy_queue.h"
-#include "engine/cuda.h"
+#include "engine/cuda_event.h"
 
 namespace tw {
 namespace {
@@ -11,14 +11,10 @@ class CudaCopies final : public CopyQueue {
  public:
   CudaCopies() {
     cuda::expect(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "copy stream");
-    for (cudaEvent_t& event : events_)
-      cuda::expect(cudaEventCreateWithFlags(&event, cudaEventDisableTiming), "copy stream");
   }
   // nothing is checked: what is left of a failed run is the process's end to clean up
   ~CudaCopies() override {
     cudaStreamSynchronize(stream_);
-    for (const cudaEvent_t event : events_)
-      if (event != nullptr) cudaEventDestroy(event);
     cudaStreamDestroy(stream_);
   }
   CudaCopies(const CudaCopies&) = delete;
@@ -30,22 +26,19 @@ class CudaCopies final : public CopyQueue {
   }
   void wait_for(Context& ctx) override { order(cuda::stream(ctx), stream_); }
   void hold(Context& ctx) override { order(stream_, cuda::stream(ctx)); }
-  void mark(int place) override {
-    cuda::expect(cudaEventRecord(events_.at(place), stream_), "copy");
-  }
-  // an event that was never recorded counts as done
-  void wait(int place) override { cuda::expect(cudaEventSynchronize(events_.at(place)), "copy"); }
+  void mark(int place) override { marks_.at(place).record(stream_); }
+  void wait(int place) override { marks_.at(place).wait(); }
 
  private:
   /// What `second` is given from now on comes behind what `first` was given.
   void order(cudaStream_t first, cudaStream_t second) {
-    cudaEvent_t& here = events_.back();
-    cuda::expect(cudaEventRecord(here, first), "copy");
-    cuda::expect(cudaStreamWaitEvent(second, here, 0), "copy");
+    here_.record(first);
+    here_.hold(second);
   }
 
   cudaStream_t stream_ = nullptr;
-  std::array<cudaEvent_t, kMarks + 1> events_{};  // the last one is order()'s
+  std::array<CudaEvent, kMarks> marks_;
+  CudaEvent here_;
 };
 
 const bool registered = copy_queue_bodies.add(

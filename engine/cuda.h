@@ -68,7 +68,7 @@ class CudaNative : public Native {
   cudaStream_t stream_ = nullptr;
   cublasContext* cublas_ = nullptr;
   cudnnContext* cudnn_ = nullptr;
-  void* cublas_workspace_ = nullptr;
+  Buffer cublas_workspace_;
   ReplayInput* replay_ = nullptr;
   unsigned long long* result_ = nullptr;
   uint32_t* tickets_ = nullptr;

@@ -30,9 +30,17 @@ struct Columns {
     const int64_t wanted = (rows + down * kRowsOfThread - 1) / (down * kRowsOfThread);
     blocks =
         static_cast<int>(std::clamp<int64_t>(wanted, 1, std::max<int64_t>(8, kMostBlocks / tiles)));
+    check(tiles <= CudaNative::kTickets, "[columns] {} channels; a GPU takes {} at most", channels,
+          int64_t{CudaNative::kTickets} * lanes * wide);
   }
 
   dim3 grid() const { return dim3(static_cast<unsigned>(blocks), static_cast<unsigned>(tiles)); }
+  /// For kernels that sum nothing up: as many blocks as there are rows for, up to four times those.
+  dim3 grid_without_sums() const {
+    const int64_t wanted = (rows + down - 1) / down;
+    return dim3(static_cast<unsigned>(std::clamp<int64_t>(wanted, 1, 4 * int64_t{blocks})),
+                static_cast<unsigned>(tiles));
+  }
   /// Floats of scratch for `sums` sums per channel.
   size_t floats(int sums) const { return static_cast<size_t>(blocks) * sums * channels; }
 

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "engine/dtype.h"
+#include "engine/error.h"
 
 namespace tw::cudnn {
 
@@ -71,6 +72,12 @@ struct Limits {
   size_t workspace = size_t{1} << 30;
 };
 
+/// The fault of an engine that cuDNN proposed and that does not run after all.
+class Refused : public Fault {
+ public:
+  using Fault::Fault;
+};
+
 /// An engine with its knobs, ready to run.
 class ConvPlan {
  public:
@@ -79,7 +86,7 @@ class ConvPlan {
 
   size_t workspace_bytes() const { return workspace_bytes_; }
   const std::string& text() const { return text_; }
-  /// Queues the pass on the handle's stream.
+  /// Queues the pass on the handle's stream; Refused when the engine does not take it.
   void run(cudnnHandle_t handle, void* x, void* w, void* y, void* workspace);
 
  private:

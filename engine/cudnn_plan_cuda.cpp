@@ -219,7 +219,9 @@ void ConvPlan::run(cudnnHandle_t handle, void* x, void* w, void* y, void* worksp
     pointers_.finalize();
     bound_ = wanted;
   }
-  cuda::expect_cudnn(cudnnBackendExecute(handle, plan_.get(), pointers_.get()), "convolution");
+  const cudnnStatus_t status = cudnnBackendExecute(handle, plan_.get(), pointers_.get());
+  if (status != CUDNN_STATUS_SUCCESS) [[unlikely]]
+    fail<Refused>("[cuda] cuDNN convolution: {} ({})", cudnnGetErrorString(status), text_);
 }
 
 void for_each_plan(const Target& target, const Convolution& convolution, const Limits& limits,

@@ -19,6 +19,7 @@ struct Tape {
   uint32_t at = 0;
   uint32_t bad_at = kNone;
   float bad_value = 0;
+  unsigned long long bad_index = 0;  // later launches may find one further in front
 };
 
 __global__ void advance_kernel(Tape* tape, ReplayInput* input, ops::LossSums* sums,
@@ -29,6 +30,7 @@ __global__ void advance_kernel(Tape* tape, ReplayInput* input, ops::LossSums* su
   *sums = ops::LossSums{};
   if (input->nonfinite != kAllFinite && tape->bad_at == kNone) {
     tape->bad_at = at;
+    tape->bad_index = input->nonfinite;
     tape->bad_value = gradients[input->nonfinite];
   }
   tape->at = next;
@@ -62,9 +64,7 @@ class CudaReplay final : public Replay {
 
   Outcome finish() override {
     Tape tape;
-    ReplayInput last;
     get(tape_.as<std::byte>(), tape);
-    get(input(), last);
     put(ReplayInput{}, input());
     tw::check<std::logic_error>(tape.at == count_, "[replay] {} launches; {} were announced",
                                 tape.at, count_);
@@ -72,7 +72,7 @@ class CudaReplay final : public Replay {
     outcome.sums.assign(tape.sums, tape.sums + count_);
     if (tape.bad_at != kNone) {
       outcome.bad_launch = tape.bad_at;
-      outcome.bad_index = static_cast<size_t>(last.nonfinite);
+      outcome.bad_index = static_cast<size_t>(tape.bad_index);
       outcome.bad_value = tape.bad_value;
     }
     return outcome;

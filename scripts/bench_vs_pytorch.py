@@ -8,6 +8,8 @@ precision, and with its best mode of all. With --device cuda, PyTorch's modes ar
 its fastest: channels_last, eager and compiled with max-autotune, op by op and as one CUDA graph;
 ours includes the augmentation of its batches.
 
+A mode that fails is told and left out; the exit code is then 1.
+
 Our `floor` is the images/s of a step whose convolutions and products run at the rates that the same
 process measured of the machine, and whose rest but the update costs nothing.
 """
@@ -41,6 +43,10 @@ def fail(text):
     sys.exit(f"bench_vs_pytorch.py: {text}")
 
 
+class Failed(Exception):
+    """A measurement that came to nothing; the others go on."""
+
+
 def find_python(wanted):
     """The interpreter that was asked for, or the first that can import torch."""
     for python in [wanted] if wanted else [sys.executable, "python3", "/usr/bin/python3"]:
@@ -63,7 +69,7 @@ def measure(command, threads):
         return json.loads(done.stdout.strip().splitlines()[-1])
     except (IndexError, json.JSONDecodeError):
         last = (done.stderr.strip() or done.stdout.strip() or "no output").splitlines()[-1]
-        fail(f"{' '.join(map(str, command))}: exit code {done.returncode}: {last}")
+        raise Failed(f"{' '.join(map(str, command))}: exit code {done.returncode}: {last}") from None
 
 
 class Server:
@@ -80,15 +86,21 @@ class Server:
         for line in self.process.stdout:
             if line.startswith(wanted):
                 return line
-        fail(f"{' '.join(self.command)}: exit code {self.process.wait()}")
+        raise Failed(f"{' '.join(self.command)}: exit code {self.process.wait()}")
 
     def measure(self):
-        self.process.stdin.write("\n")
-        self.process.stdin.flush()
+        try:
+            self.process.stdin.write("\n")
+            self.process.stdin.flush()
+        except BrokenPipeError:
+            raise Failed(f"{' '.join(self.command)}: exit code {self.process.wait()}") from None
         return json.loads(self.line("{"))
 
     def close(self):
-        self.process.stdin.close()
+        try:
+            self.process.stdin.close()
+        except BrokenPipeError:
+            pass  # it has failed
         self.process.wait()
 
 
@@ -99,6 +111,7 @@ class Subject:
         self.name, self.precision, self.command = name, precision, command
         self.on_gpu = "cuda" in command
         self.results = []
+        self.failed = False
 
     def speed(self):
         return statistics.median(result["images_per_s"] for result in self.results)
@@ -162,7 +175,8 @@ def report(model, ours, theirs):
     print(f"  {'ours':<8}{'images/s':>10}{'/ best same precision':>32}{'/ best of all':>16}"
           f"{'floor':>8}{'of it':>7}{'peak/peak':>11}")
     for subject in ours:
-        best = max((t for t in theirs if t.precision == subject.precision), key=Subject.speed)
+        best = max((t for t in theirs if t.precision == subject.precision), key=Subject.speed,
+                   default=best_of_all)
         ratio = f"{subject.speed() / best.speed():.2f} ({best.name[len('torch '):]})"
         print(f"  {subject.precision:<8}{subject.speed():>10.0f}{ratio:>32}"
               f"{subject.speed() / best_of_all.speed():>16.2f}{subject.floor():>8.0f}"
@@ -220,26 +234,37 @@ def main():
           f"{options.threads} threads, median of {options.rounds} rounds of {options.steps} steps",
           flush=True)
 
-    everything = []
+    everything, failed = [], False
     for model in options.models:
         ours, theirs = subjects(model, options, python)
-        servers = {s.name: Server(s.command) for s in theirs if s.on_gpu}
+        servers = {}
         for done in range(options.rounds):
-            for subject in ours + theirs:
-                server = servers.get(subject.name)
-                subject.results.append(
-                    server.measure() if server else measure(subject.command, options.threads))
+            for subject in [s for s in ours + theirs if not s.failed]:
+                try:
+                    if subject.on_gpu and subject in theirs and subject.name not in servers:
+                        servers[subject.name] = Server(subject.command)
+                    server = servers.get(subject.name)
+                    subject.results.append(server.measure() if server else
+                                           measure(subject.command, options.threads))
+                except Failed as error:
+                    print(f"{subject.name}: left out: {error}", file=sys.stderr, flush=True)
+                    subject.failed = failed = True
             print(f"  {model}: round {done + 1} of {options.rounds}", file=sys.stderr, flush=True)
+            if options.output:  # whatever comes in between, what was measured is there
+                now = [{"model": model, "mode": s.name, "results": s.results}
+                       for s in ours + theirs if s.results]
+                Path(options.output).write_text(json.dumps(everything + now, indent=1) + "\n")
         for server in servers.values():
             server.close()
-        report(model, ours, theirs)
+        ours, theirs = ([s for s in all_of if s.results] for all_of in (ours, theirs))
+        if ours and theirs:
+            report(model, ours, theirs)
         if options.csv:
             write_csv(options, model, ours + theirs)
         everything += [{"model": model, "mode": s.name, "results": s.results}
                        for s in ours + theirs]
-    if options.output:
-        Path(options.output).write_text(json.dumps(everything, indent=1) + "\n")
+    return failed
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

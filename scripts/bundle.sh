@@ -3,8 +3,9 @@
 # installing anything: programs and tests of BUILD (default: build) in OUTPUT/bin, the libraries
 # they need in OUTPUT/lib, and what tests and benchmarks read. OUTPUT (default: bundle) is replaced;
 # OUTPUT.tar.xz is the same in one file.
-# Left out are the C library, which is older here than there, and NVIDIA's: the machine's own are
-# used, from its toolkit or from Python wheels. `. OUTPUT/env.sh` makes them known.
+# Left out are the libraries of C and C++, which are older here than there, and NVIDIA's: the
+# machine's own are used, those from its toolkit or from Python wheels. `. OUTPUT/env.sh` makes
+# them known.
 # shellcheck source=scripts/lib/common.sh
 . "$(dirname "${BASH_SOURCE[0]}")/lib/common.sh"
 
@@ -18,7 +19,7 @@ for program in "$build"/bin/*; do
 done
 
 libraries() { ldd "$output"/bin/* | awk '$2 == "=>" && $3 ~ /^\// { print $3 }' | sort -u; }
-system='/(ld-linux|libc|libm|libdl|librt|libpthread|libresolv)[-.]'
+system='/(ld-linux|libc|libm|libdl|librt|libpthread|libresolv|libstdc\+\+|libgcc_s)[-.]'
 nvidia='/(libcu|libcudnn|libcublas|libnccl|libnv)'
 mapfile -t needed < <(libraries | grep -vE "$system|$nvidia")
 cp -L "${needed[@]}" "$output/lib"

@@ -2,17 +2,18 @@
 # gpu_check.sh [--bundle FOLDER|ARCHIVE] [--output FOLDER] [--minutes N] [--python PYTHON]
 #              [--only PART,...] [--data FOLDER]
 # Everything a GPU is needed for, in one call and within N minutes (default 9): builds (or unpacks
-# what scripts/bundle.sh made), tests, sanitizes, and measures beside PyTorch. Uses no network.
-# PARTs: tests, sanitize, train, workers, comm, select, bench (default: these); results, links: what
-# docs/results.md shows of a GPU, with the data sets of FOLDER, for which many calls with the same
-# report go on one after the other. The report (default: gpu-report) holds texts and tables of each;
-# exit 1 when a test, the sanitizer or a limit failed.
+# what scripts/bundle.sh made), tests, measures beside PyTorch, and sanitizes. Uses no network.
+# PARTs: tests, train, workers, select, comm, bench, sanitize (default: these, in that order; one
+# takes a share of what is left, so that the next has time, and a call of its own has all of it);
+# results, links: what docs/results.md shows of a GPU, with the data sets of FOLDER, for which many
+# calls with the same report go on one after the other. The report (default: gpu-report, and the
+# same packed) holds texts and tables of each; exit 1 when a test, the sanitizer or a limit failed.
 here=$PWD  # what --bundle, --output and --data are relative to
 # shellcheck source=scripts/lib/common.sh
 . "$(dirname "${BASH_SOURCE[0]}")/lib/common.sh"
 
 bundle='' output='' minutes=9 python=python3 data=''
-only=tests,sanitize,train,workers,comm,select,bench
+only=tests,train,workers,select,comm,bench,sanitize
 while (($#)); do
   (($# > 1)) || die "$1 wants a value, or is unknown"
   case $1 in
@@ -26,12 +27,18 @@ while (($#)); do
   esac
   shift 2
 done
-known=tests,sanitize,train,workers,comm,select,bench,results,links
+known=tests,train,workers,select,comm,bench,sanitize,results,links
 for part in ${only//,/ }; do
   [[ ,$known, == *,$part,* ]] || die "there is no part $part; there are $known"
 done
 deadline=$((SECONDS + minutes * 60))
 left() { echo $((deadline > SECONDS + 1 ? deadline - SECONDS : 1)); }
+# within PERCENT COMMAND...: of the time that is left; what hangs in the driver is killed
+within() {
+  local percent=$1
+  shift
+  timeout -k 10 $(($(left) * percent / 100 + 1)) "$@"
+}
 wanted() { [[ ,$only, == *,$1,* ]]; }
 output=${output:-$PWD/gpu-report}
 mkdir -p "$output"
@@ -66,7 +73,7 @@ run_tests() {
   local name=$1 log code=0 start=$SECONDS
   shift
   log=$output/tests-$name.txt
-  timeout "$(left)" "$@" >"$log" 2>&1 || code=$?
+  within 40 "$@" >"$log" 2>&1 || code=$?
   local passed bad skipped
   passed=$(grep -c '^\[       OK' "$log" || true)
   bad=$(grep -c '^\[  FAILED  \] .*)$' "$log" || true)
@@ -80,27 +87,10 @@ if wanted tests; then
   say "tests"
   echo "suite,passed,failed,skipped,exit_code,seconds" >"$output/tests.csv"
   for test in "$bin"/test_*_cuda; do run_tests "$(basename "$test")" "$test"; done
+  if command -v mpirun >/dev/null && [[ -x $bin/test_mpi ]]; then
+    run_tests test_mpi mpirun -n 2 "$bin/test_mpi" --gtest_filter='DeviceMemory*'
+  fi
   column -s, -t "$output/tests.csv" 2>/dev/null || cat "$output/tests.csv"
-fi
-
-# the suites of ops, selection and messages, without what only takes long: every algorithm takes a
-# step, on two ranks, in SyncSgdOnGpu.ReportsANaN
-if wanted sanitize; then
-  say "sanitize"
-  echo "suite,tool,errors,exit_code,seconds" >"$output/sanitize.csv"
-  for suite in engine sparsify comm; do
-    for tool in memcheck racecheck; do
-      code=0 start=$SECONDS log=$output/sanitize-$suite-$tool.txt
-      timeout $(($(left) / 5 + 1)) compute-sanitizer --tool "$tool" --error-exitcode 9 \
-        "$bin/test_${suite}_cuda" \
-        --gtest_filter='-*AgreesWithTheSumInDouble*:*SumsAndKeepsWhatTheCpuDoes*' \
-        >"$log" 2>&1 || code=$?
-      errors=$(grep -oE 'SUMMARY: [0-9]+ (error|hazard)' "$log" | grep -oE '[0-9]+' || echo -)
-      echo "$suite,$tool,$errors,$code,$((SECONDS - start))" >>"$output/sanitize.csv"
-      ((code == 0)) || failed=1
-    done
-  done
-  cat "$output/sanitize.csv"
 fi
 
 # first losses of CPU and GPU beside each other; two GPU runs must repeat their bits
@@ -112,7 +102,7 @@ if wanted train; then
   first_losses() {
     local name=$1
     shift
-    timeout "$(left)" "$bin/train" --model resnet20 --dataset shapes --max-steps 20 \
+    within 60 "$bin/train" --model resnet20 --dataset shapes --max-steps 20 \
       --batch-size 64 --lr 0.001 --output-dir "$runs" --name "$name" "$@" \
       >"$output/train-$name.txt" 2>&1 || failed=1
     cut -d, -f1,5 "$runs/$name/steps.csv" >"$output/losses-$name.csv" || true
@@ -132,7 +122,7 @@ if wanted train; then
   # of the first step CPU and GPU send the same entries
   for sparsifier in topk gaussiank; do
     for device in cpu cuda; do
-      timeout "$(left)" "$bin/train" --model resnet20 --dataset shapes --batch-size 32 --workers 4 \
+      within 60 "$bin/train" --model resnet20 --dataset shapes --batch-size 32 --workers 4 \
         --precision f32 --sparsifier "$sparsifier" --max-steps 1 --eval-every 0 \
         --device "$device" --output-dir "$runs" --name "first-$sparsifier-$device" \
         >"$output/train-first-$sparsifier-$device.txt" 2>&1 || failed=1
@@ -143,21 +133,29 @@ if wanted train; then
   done
 
   # stopped by a signal and resumed: the bits of a run that was not
-  long=("$bin/train" --model resnet20 --dataset shapes --max-steps 20000 --epochs 1000
-    --eval-every 0 --batch-size 64 --device cuda --precision bf16 --deterministic
-    --output-dir "$runs" --resume auto)
-  timeout "$(left)" "${long[@]}" --name whole >"$output/train-whole.txt" 2>&1 || failed=1
-  # in the foreground it passes a signal on once
-  timeout --foreground "$(left)" "${long[@]}" --name cut >"$output/train-cut.txt" 2>&1 &
-  until [[ $(wc -l 2>/dev/null <"$runs/cut/steps.csv") -gt 1 ]] || ((SECONDS > deadline)); do
-    sleep 0.2
-  done
-  kill -TERM $! || true
-  wait || true
-  grep -qs '"stopped": true' "$runs/cut/summary.json" || failed=1
-  timeout "$(left)" "${long[@]}" --name cut >>"$output/train-cut.txt" 2>&1 || failed=1
-  [[ -n $(weights whole) && $(weights whole) == "$(weights cut)" ]] || failed=1
-  echo "whole $(weights whole), resumed $(weights cut)" | tee "$output/resumed.txt"
+  resumes() {
+    local name=$1 pid
+    shift
+    local long=("$bin/train" --model resnet20 --dataset shapes --epochs 1000 --eval-every 0
+      --device cuda --precision bf16 --deterministic --output-dir "$runs" --resume auto "$@")
+    within 30 "${long[@]}" --name "$name" >"$output/train-$name.txt" 2>&1 || failed=1
+    # in the foreground it passes a signal on once
+    timeout -k 10 --foreground "$(left)" "${long[@]}" --name "$name-cut" \
+      >"$output/train-$name-cut.txt" 2>&1 &
+    pid=$!
+    until [[ $(wc -l 2>/dev/null <"$runs/$name-cut/steps.csv") -gt 1 ]] ||
+      ! kill -0 "$pid" 2>/dev/null; do
+      sleep 0.1
+    done
+    kill -TERM "$pid" || true
+    wait "$pid" || true
+    grep -qs '"stopped": true' "$runs/$name-cut/summary.json" || failed=1
+    within 30 "${long[@]}" --name "$name-cut" >>"$output/train-$name-cut.txt" 2>&1 || failed=1
+    [[ -n $(weights "$name") && $(weights "$name") == "$(weights "$name-cut")" ]] || failed=1
+    echo "$name: $(weights "$name"), resumed $(weights "$name-cut")" | tee -a "$output/resumed.txt"
+  }
+  resumes whole --batch-size 64 --max-steps 5000
+  resumes ranks --batch-size 16 --workers 4 --sparsifier gaussiank --max-steps 500
 
   # more than any card has: 50,000 images at a time, all black; one line tells plan and card
   # (deterministic: no races between convolutions of that size)
@@ -166,7 +164,7 @@ if wanted train; then
     head -c 30730000 /dev/zero >"$runs/black/cifar-10-batches-bin/$file.bin"
   done
   code=0
-  timeout "$(left)" "$bin/train" --model resnet110 --data-dir "$runs/black" --batch-size 50000 \
+  within 60 "$bin/train" --model resnet110 --data-dir "$runs/black" --batch-size 50000 \
     --device cuda --precision f32 --deterministic --output-dir "$runs" --name large \
     >"$output/memory.txt" 2>"$output/memory-error.txt" || code=$?
   said=$(cat "$output/memory-error.txt")
@@ -176,54 +174,86 @@ if wanted train; then
   rm -rf "$runs"
 fi
 
-# sixteen ranks on one card; beside dense ones a single rank with the same images a step
+# sixteen ranks on one card, and a single rank with the same images a step: seconds of a step, once
+# graphs are recorded and clocks are up
 if wanted workers; then
   say "workers"
   runs=$(mktemp -d)
-  echo "sparsifier,images_per_s,weights" >"$output/workers.csv"
-  for sparsifier in alone dense topk gaussiank gtopk dgc randk; do
-    ranks=(--workers 16 --batch-size 32 --sparsifier "$sparsifier")
-    [[ $sparsifier != alone ]] || ranks=(--workers 1 --batch-size 512 --sparsifier dense)
-    timeout "$(left)" "$bin/train" --model resnet20 --dataset shapes --device cuda "${ranks[@]}" \
-      --max-steps 40 --eval-every 0 \
-      --output-dir "$runs" --name "$sparsifier" >"$output/workers-$sparsifier.txt" 2>&1 || failed=1
-    sed -n 's/.*"\(images_per_s\|weights_hash\)": "\{0,1\}\([^",]*\).*/\2/p' \
-      "$runs/$sparsifier/summary.json" 2>/dev/null | paste -sd, |
-      sed "s/^/$sparsifier,/" >>"$output/workers.csv" || true  # what failed is known
+  images=(--dataset shapes)
+  [[ -z $data ]] || images=(--dataset cifar10 --data-dir "$data")
+  echo "model,sparsifier,seconds_per_step" >"$output/workers.csv"
+  for model in resnet20 vgg16; do
+    for sparsifier in alone dense topk gaussiank gtopk dgc randk; do
+      ranks=(--workers 16 --batch-size 32 --sparsifier "$sparsifier")
+      [[ $sparsifier != alone ]] || ranks=(--workers 1 --batch-size 512 --sparsifier dense)
+      within 20 "$bin/train" --model "$model" "${images[@]}" --device cuda "${ranks[@]}" \
+        --density 0.001 --density-warmup '' --epochs 1000 --max-steps 150 --eval-every 0 \
+        --output-dir "$runs" --name "$model-$sparsifier" \
+        >"$output/workers-$model-$sparsifier.txt" 2>&1 || failed=1
+      awk -F, 'NR == 1 { for (i = 1; i <= NF; ++i) at[$i] = i; next }
+        NR > 70 { print $at["seconds"] }' "$runs/$model-$sparsifier/steps.csv" 2>/dev/null |
+        sort -g | awk -v row="$model,$sparsifier" '{ all[NR] = $1 }
+          END { if (NR > 0) print row "," all[int((NR + 1) / 2)] }' >>"$output/workers.csv" ||
+        true  # what failed is known
+    done
   done
   cat "$output/workers.csv"
   rm -rf "$runs"
 fi
 
+if wanted select; then
+  say "select"
+  for d in 269722 14728266 25557032 138357544; do
+    within 60 "$bin/bench" select --device cuda --d "$d" \
+      --csv "$output/select-$d.csv" 2>&1 | tee -a "$output/select.txt" || failed=1
+  done
+  within 60 "$python" scripts/bench_select_vs_torch.py --device cuda --repeat 50 \
+    --bench "$bin/bench" 2>&1 | tee -a "$output/select.txt" || failed=1
+fi
+
 if wanted comm; then
   say "comm"
   for ranks in 4 16; do
-    timeout "$(left)" "$bin/bench" comm --device cuda --workers "$ranks" -b 64K -e 128M -f 16 \
+    within 60 "$bin/bench" comm --device cuda --workers "$ranks" -b 64K -e 128M -f 16 \
       --csv "$output/comm-$ranks.csv" 2>&1 | tee -a "$output/comm.txt" || failed=1
   done
 fi
 
-if wanted select; then
-  say "select"
-  for d in 269722 14728266 25557032 138357544; do
-    timeout "$(left)" "$bin/bench" select --device cuda --d "$d" \
-      --csv "$output/select-$d.csv" 2>&1 | tee -a "$output/select.txt" || failed=1
-  done
-  timeout "$(left)" "$python" scripts/bench_select_vs_torch.py --device cuda --repeat 50 \
-    --bench "$bin/bench" 2>&1 | tee -a "$output/select.txt" || true
-fi
-
 if wanted bench; then
   say "bench"
-  for setup in "resnet20 128" "vgg16 128" "resnet20 32" \
-    "resnet50 256 --image-size 224 --classes 1000 --precisions bf16"; do
-    read -r model batch more <<<"$setup"
+  for setup in "resnet20 128 256 5" "resnet20 32 256 5" "vgg16 128 256 5" \
+    "resnet50 256 64 3 --image-size 224 --classes 1000"; do
+    read -r model batch steps rounds more <<<"$setup"
     # shellcheck disable=SC2086  # several words
-    timeout "$(left)" "$python" scripts/bench_vs_pytorch.py --device cuda --bench "$bin/bench" \
-      --python "$python" --models "$model" --batch-size "$batch" --steps 256 $more \
-      --output "$output/bench-$model-$batch.json" --csv "$output/bench.csv" 2>&1 |
-      tee -a "$output/bench.txt" || true
+    within 50 "$python" scripts/bench_vs_pytorch.py --device cuda --bench "$bin/bench" \
+      --python "$python" --models "$model" --batch-size "$batch" --steps "$steps" \
+      --rounds "$rounds" --precisions bf16 $more --output "$output/bench-$model-$batch.json" \
+      --csv "$output/bench.csv" 2>&1 | tee -a "$output/bench.txt" || failed=1
   done
+fi
+
+# the suites of ops, selection and messages, without what only takes long: every algorithm takes a
+# step, on two ranks, in SyncSgdOnGpu.ReportsANaN
+if wanted sanitize; then
+  say "sanitize"
+  echo "suite,tool,errors,exit_code,seconds" >"$output/sanitize.csv"
+  for suite in engine sparsify comm; do
+    for tool in memcheck racecheck; do
+      options=()
+      # a library may try what it then does in another way
+      [[ $tool == racecheck ]] || options=(--report-api-errors no)
+      code=0 start=$SECONDS log=$output/sanitize-$suite-$tool.txt
+      # our kernels: those of the libraries are theirs, and slow
+      within 40 compute-sanitizer --tool "$tool" --error-exitcode 9 \
+        --kernel-name kernel_substring=tw "${options[@]}" "$bin/test_${suite}_cuda" \
+        --gtest_filter='-*AgreesWithTheSumInDouble*:*SumsAndKeepsWhatTheCpuDoes*' \
+        >"$log" 2>&1 || code=$?
+      errors=$(grep -oE 'SUMMARY: [0-9]+ (error|hazard)' "$log" | grep -oE '[0-9]+' || echo -)
+      echo "$suite,$tool,$errors,$code,$((SECONDS - start))" >>"$output/sanitize.csv"
+      ((code == 0)) || failed=1
+    done
+  done
+  cat "$output/sanitize.csv"
 fi
 
 if wanted workers || wanted select || wanted bench; then
@@ -233,14 +263,15 @@ fi
 
 if wanted results; then
   say "results"
-  timeout "$(left)" scripts/results_gpu.sh "${data:?results wants --data}" "$output/results" \
+  within 95 scripts/results_gpu.sh "${data:?results wants --data}" "$output/results" \
     "$bin" 2>&1 | tee -a "$output/results.txt" || failed=1
 fi
 
 if wanted links; then
   say "links"
-  timeout "$(left)" "$python" scripts/results_links.py -b "$bin" card 2>&1 |
+  within 95 "$python" scripts/results_links.py -b "$bin" --keep "$output/links.json" card 2>&1 |
     tee "$output/links.txt" || failed=1
 fi
-say "report in $output"
+tar -C "$(dirname "$output")" -czf "$output.tar.gz" "$(basename "$output")"
+say "report in $output and $output.tar.gz"
 exit "$failed"

@@ -51,12 +51,13 @@ def bench(report):
 
 
 def workers(report):
-    speeds = {row["sparsifier"]: float(row["images_per_s"])
-              for row in table(report / "workers.csv")}
-    for name in ("dense", "topk", "gaussiank", "gtopk", "dgc", "randk"):
-        known = "alone" in speeds and name in speeds
-        yield (f"16 workers, {name}: epoch / epoch of one rank", "<=", SLOWEST_EPOCH,
-               speeds["alone"] / speeds[name] if known else None)
+    seconds = {(row["model"], row["sparsifier"]): float(row["seconds_per_step"])
+               for row in table(report / "workers.csv")}
+    for model in ("resnet20", "vgg16"):
+        for name in ("dense", "topk", "gaussiank", "gtopk", "dgc", "randk"):
+            alone, ranks = seconds.get((model, "alone")), seconds.get((model, name))
+            yield (f"{model}, 16 workers, {name}: epoch / epoch of one rank", "<=", SLOWEST_EPOCH,
+                   ranks / alone if alone and ranks else None)
 
 
 def select(report):

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Measures exchanges on slow links beside the cost model, and prints Markdown tables.
 
-usage: results_links.py [-b BUILD/bin] [--data-dir DIR] TABLE...
+usage: results_links.py [-b BUILD/bin] [--data-dir DIR] [--keep FILE] TABLE...
 
     exchanges    seconds of an exchange of 25.6 M parameters, 1 Gbit/s, P = 4 on the real clock,
                  P = 4, 8, 16 on a simulated one; and what additions take on this machine
@@ -18,6 +18,7 @@ usage: results_links.py [-b BUILD/bin] [--data-dir DIR] TABLE...
 
 import argparse
 import csv
+import json
 import statistics
 import subprocess
 import sys
@@ -216,18 +217,34 @@ def card(options):
     ranks = 16
     algorithms = ("dense", "bsp", "topk", "gaussiank", "gtopk", "dgc", "randk", "trimmed",
                   "redsync", "oktopk", "hierarchical")
+    missing = False
+    known = json.loads(options.keep.read_text()) if options.keep and options.keep.exists() else {}
     for model in ("resnet20", "vgg16"):
         for link in ("1Gbit,0.4ms", "10Gbit,0.4ms"):
-            taken = {name: one_training(options, model, ranks, link, name, None, steps=20,
-                                        more=("--device", "cuda"))
-                     for name in algorithms}
+            taken = {}
+            for name in algorithms:
+                key = f"{model} {link} {name}"
+                if key not in known:
+                    try:
+                        known[key] = one_training(options, model, ranks, link, name, None, steps=20,
+                                                  more=("--device", "cuda"))
+                    except SystemExit as error:
+                        print(error, file=sys.stderr)
+                        missing = True
+                        continue
+                    if options.keep:
+                        options.keep.write_text(json.dumps(known, indent=1) + "\n")
+                taken[name] = known[key]
             rows = [(name, f"{whole:.4f}", f"{1e3 * exchange:.2f}",
-                     *(f"{taken[other][0] / whole:.2f}" for other in ("dense", "topk", "dgc")),
+                     *(f"{taken[other][0] / whole:.2f}" if other in taken else "-"
+                       for other in ("dense", "topk", "dgc")),
                      PAPERS.get(name, "-"))
                     for name, (whole, exchange) in taken.items()]
             print(f"{model}, {ranks} workers on one GPU, {link}, 32 images a rank\n")
             table(("sparsifier", "s an iteration", "exchange ms", "dense : it", "topk : it",
                    "dgc : it", "papers"), rows)
+    if missing:
+        sys.exit("error: some are missing; what was said of them stands above")
 
 
 def main():
@@ -237,6 +254,8 @@ def main():
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("-b", "--binaries", type=Path, default=ROOT / "build" / "bin")
     parser.add_argument("--data-dir", type=Path)
+    parser.add_argument("--keep", type=Path, metavar="FILE",
+                        help="what `card` measures goes there, and is not measured again")
     parser.add_argument("tables", nargs="+", choices=list(tables), metavar="TABLE")
     options = parser.parse_args()
     for name in options.tables:

@@ -21,6 +21,12 @@ size_t Bucket::dense_length() const {
   return sum;
 }
 
+size_t Bucket::place_of_dense(size_t i) const {
+  auto segment = dense.begin();
+  for (; i >= segment->length; ++segment) i -= segment->length;
+  return segment->offset + i;
+}
+
 size_t Bucket::entries(double density) const {
   if (density >= 1) return length - dense_length();
   size_t sum = 0;
@@ -65,6 +71,13 @@ std::vector<UpdateRange> plan_updates(const ParameterArena& arena, const Algorit
     ranges.back().length += p.length();
   }
   return ranges;
+}
+
+std::vector<uint32_t> bounds_of_decay(const ParameterArena& arena) {
+  std::vector<uint32_t> bounds;
+  for (const Parameter& p : arena.parameters())
+    if (p.decay != (bounds.size() % 2 == 1)) bounds.push_back(static_cast<uint32_t>(p.offset));
+  return bounds;
 }
 
 }  // namespace tw

@@ -21,6 +21,8 @@ struct Bucket {
   std::vector<Segment> dense;   ///< these travel whole
 
   size_t dense_length() const;
+  /// Where element i of the dense segments, one behind the other, lies in the flat vector.
+  size_t place_of_dense(size_t i) const;
   /// Entries that are asked for from its sparse segments together.
   size_t entries(double density) const;
 };
@@ -38,5 +40,7 @@ struct UpdateRange {
   bool corrected;  ///< momentum came before the selection
 };
 std::vector<UpdateRange> plan_updates(const ParameterArena& arena, const Algorithm& algorithm);
+/// Where weight decay begins and ends along the parameters, as ops::sgd_update takes it.
+std::vector<uint32_t> bounds_of_decay(const ParameterArena& arena);
 
 }  // namespace tw

@@ -63,10 +63,11 @@ __global__ void __launch_bounds__(kThreads)
   tiles[blockIdx.x] = total;
 }
 
-/// Where each tile's entries begin; behind the last tile the totals.
+/// Where each tile's entries begin; behind the last tile the totals. `result`: what the search
+/// found.
 constexpr int kScanThreads = 1024;
 __global__ void __launch_bounds__(kScanThreads)
-    scan_kernel(int64_t n, Kept* tiles, Search* search) {
+    scan_kernel(int64_t n, Kept* tiles, Search* search, Search* result) {
   using Scan = cub::BlockScan<Kept, kScanThreads>;
   __shared__ typename Scan::TempStorage memory;
   Kept before = 0;
@@ -82,6 +83,7 @@ __global__ void __launch_bounds__(kScanThreads)
   tiles[n] = before;
   search->moved =
       search->cut.taken(static_cast<uint32_t>(before >> 32), static_cast<uint32_t>(before));
+  *result = *search;
 }
 
 __global__ void __launch_bounds__(kThreads)
@@ -157,25 +159,26 @@ Search Marks::found(Context& ctx) const {
 
 Search Marks::take(Context& ctx, uint32_t resolution, size_t most, std::span<float> e,
                    uint32_t base, SparseVector& out) {
-  auto& native = ctx.native<CudaNative>();
-  // the kernel writes right into the host's memory: entries are few
-  constexpr size_t head = (sizeof(Search) + 63) / 64 * 64;
-  std::byte* const host = native.pinned(head + most * (sizeof(uint32_t) + sizeof(float)));
-  auto* const indices = reinterpret_cast<uint32_t*>(host + head);
-  auto* const values = reinterpret_cast<float*>(indices + most);
-
   const auto blocks = static_cast<unsigned>(tiles());
+  if (blocks == 0) return found(ctx);
+  // what was found and the entries lie together, so that one copy brings them
+  constexpr size_t head = (sizeof(Search) + 63) / 64 * 64;
+  const size_t bytes = head + most * (sizeof(uint32_t) + sizeof(float));
+  if (moved_.bytes() < bytes) moved_ = Buffer(Device::cuda, bytes + bytes / 2);
+  auto* const result = reinterpret_cast<Search*>(moved_.data());
+  auto* const indices = reinterpret_cast<uint32_t*>(moved_.data() + head);
+  auto* const values = reinterpret_cast<float*>(indices + most);
   Kept* const starts = tiles_.as<Kept>().data();
   Search* const search = &memory()->search;
-  if (blocks > 0) {
-    launch(ctx, "select", count_kernel, blocks, kThreads, words(), e.data(), resolution, search,
-           starts);
-    launch(ctx, "select", scan_kernel, 1, kScanThreads, tiles(), starts, search);
-    launch(ctx, "select", move_kernel, blocks, kThreads, words(), e.data(), resolution, search,
-           starts, base, most, indices, values);
-  }
-  expect(cudaMemcpyAsync(host, search, sizeof(Search), cudaMemcpyDefault, native.stream()),
-         "select");
+  launch(ctx, "select", count_kernel, blocks, kThreads, words(), e.data(), resolution, search,
+         starts);
+  launch(ctx, "select", scan_kernel, 1, kScanThreads, tiles(), starts, search, result);
+  launch(ctx, "select", move_kernel, blocks, kThreads, words(), e.data(), resolution, search,
+         starts, base, most, indices, values);
+
+  auto& native = ctx.native<CudaNative>();
+  std::byte* const host = native.pinned(bytes);
+  expect(cudaMemcpyAsync(host, moved_.data(), bytes, cudaMemcpyDefault, native.stream()), "select");
   native.synchronize();
   Search found;
   std::memcpy(&found, host, sizeof found);
@@ -183,8 +186,10 @@ Search Marks::take(Context& ctx, uint32_t resolution, size_t most, std::span<flo
   check<Fault>(found.moved <= most, "[select] {} entries came where at most {} were expected",
                found.moved, most);
   out.reserve(out.count + found.moved);
-  std::copy_n(indices, found.moved, out.indices.begin() + static_cast<ptrdiff_t>(out.count));
-  std::copy_n(values, found.moved, out.values.begin() + static_cast<ptrdiff_t>(out.count));
+  const auto* const first = reinterpret_cast<const uint32_t*>(host + head);
+  std::copy_n(first, found.moved, out.indices.begin() + static_cast<ptrdiff_t>(out.count));
+  std::copy_n(reinterpret_cast<const float*>(first + most), found.moved,
+              out.values.begin() + static_cast<ptrdiff_t>(out.count));
   out.count += found.moved;
   return found;
 }

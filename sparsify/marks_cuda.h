@@ -74,7 +74,7 @@ class Marks {
 
  private:
   int64_t n_ = 0;
-  Buffer words_, search_, tiles_;
+  Buffer words_, search_, tiles_, moved_;
 };
 
 }  // namespace tw::cuda

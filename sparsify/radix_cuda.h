@@ -70,9 +70,11 @@ void radix_search(Context& ctx, const Source& source, int64_t work, uint32_t res
   const auto blocks =
       static_cast<unsigned>(std::clamp<int64_t>((work + kThreads - 1) / kThreads, 1, kMostBlocks));
   uint32_t* const tickets = ctx.native<CudaNative>().tickets();
-  for (int pass = 0; pass < RadixDigits::kPasses; ++pass)
+  for (int pass = 0; pass < RadixDigits::kPasses; ++pass) {
+    if (RadixDigits::digit(resolution, pass) == 0) continue;  // all have that digit alike: 0
     launch(ctx, "select", radix_kernel<Source>, blocks, kThreads, source, pass, resolution, memory,
            tickets);
+  }
 }
 
 }  // namespace tw::cuda

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <array>
 
 #include "engine/cuda_kernel.h"
 #include "sparsify/sparse_sum.h"
@@ -23,25 +24,57 @@ struct ClearWhereMoved {
   }
 };
 
+/// Parts of so few entries that one block takes them all, one after the other. A part's indices lie
+/// in front of its values, and the next part behind them.
+struct ShortParts {
+  static constexpr size_t kMost = 64;
+  static constexpr size_t kMostEntries = 4096;  // of each
+  uint32_t count = 0;
+  std::array<uint32_t, kMost> lengths{};
+};
+
+constexpr int kShortThreads = 1024;
+__global__ void __launch_bounds__(kShortThreads)
+    add_short_parts_kernel(ShortParts parts, const uint32_t* entries, float* x) {
+  for (uint32_t part = 0; part < parts.count; ++part) {
+    const uint32_t n = parts.lengths[part];
+    const auto* const values = reinterpret_cast<const float*>(entries + n);
+    for (uint32_t j = threadIdx.x; j < n; j += kShortThreads) x[entries[j]] += values[j];
+    entries += 2 * n;
+    __syncthreads();
+  }
+}
+
 /// Copies where kernels can read it; returns what follows there.
 template <class T>
 T* stage(std::span<const T> from, T* to) {
   return std::copy(from.begin(), from.end(), to);
 }
 
-/// No two entries of a part are at one place, and the parts follow each other on the stream: the
-/// sums are those of the CPU. Kernels read the entries from the host's memory, each once.
+/// No two entries of a part are at one place, and the parts follow each other: the sums are those
+/// of the CPU. Kernels read the entries from the host's memory, each once.
 void add_parts(Context& ctx, std::span<const SparseView> parts, std::span<float> x) {
-  size_t bytes = 0;
-  for (const SparseView& part : parts)
+  size_t bytes = 0, longest = 0;
+  for (const SparseView& part : parts) {
     bytes += part.indices.size_bytes() + part.values.size_bytes();
+    longest = std::max(longest, part.indices.size());
+  }
   auto* at = reinterpret_cast<uint32_t*>(ctx.native<CudaNative>().pinned(bytes));
+  const bool together =
+      parts.size() > 1 && parts.size() <= ShortParts::kMost && longest <= ShortParts::kMostEntries;
+  const uint32_t* const first = at;
+  ShortParts all;
   for (const SparseView& part : parts) {
     uint32_t* const indices = at;
     auto* const values = reinterpret_cast<float*>(stage(part.indices, indices));
     at = reinterpret_cast<uint32_t*>(stage(part.values, values));
-    for_each(ctx, "sparse_sum", std::ssize(part.indices), Scatter{indices, values, x.data()});
+    if (together)
+      all.lengths[all.count++] = static_cast<uint32_t>(part.indices.size());
+    else
+      for_each(ctx, "sparse_sum", std::ssize(part.indices), Scatter{indices, values, x.data()});
   }
+  if (bytes > 0 && together)
+    launch(ctx, "sparse_sum", add_short_parts_kernel, 1, kShortThreads, all, first, x.data());
 }
 
 void sparse_sum_cuda(Context& ctx, std::span<const SparseView> parts, std::span<float> sum) {

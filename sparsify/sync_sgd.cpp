@@ -45,7 +45,8 @@ SyncSgd::SyncSgd(Context& ctx, Communicator& comm, ParameterArena& arena, const 
       arena_(arena),
       config_(config),
       algorithm_(resolve_algorithm(ctx, config, settings)),
-      updates_(plan_updates(arena, algorithm_)) {
+      updates_(plan_updates(arena, algorithm_)),
+      decay_bounds_(bounds_of_decay(arena)) {
   check(arena.size() < UINT32_MAX,
         "[train] the model has {} parameters; entries travel with 32-bit indices, so it may have "
         "at most {}",
@@ -212,13 +213,12 @@ void SyncSgd::select(Context& ctx, const Part& part, Control& control) {
 void SyncSgd::sum_dense_segments(Context& ctx, const Bucket& bucket) {
   Control control{.stop = input_.stop};
   const std::span<float> packed = small_.as<float>().first(bucket.dense_length() + 1);
-  size_t at = 0;
-  for (const Segment& segment : bucket.dense) {
-    const std::span<float> g = slice(arena_.gradients(), segment);
-    check_finite(ctx, g, segment.offset, control);
-    ops::convert(ctx, flat(ctx, g), flat(ctx, packed.subspan(at, g.size())));
-    at += g.size();
-  }
+  copy_dense_segments(ctx, bucket, [&](std::span<float> there, std::span<float> here) {
+    ops::convert(ctx, flat(ctx, there), flat(ctx, here));
+  });
+  const size_t at = bucket.dense_length();
+  check_finite(ctx, packed.first(at), 0, control);
+  if (control.nonfinite != SIZE_MAX) control.nonfinite = bucket.place_of_dense(control.nonfinite);
   small_exchange_->run(ctx, comm_,
                        {.gradient = packed.first(at),
                         .gradient_control = packed,
@@ -229,17 +229,37 @@ void SyncSgd::sum_dense_segments(Context& ctx, const Bucket& bucket) {
 }
 
 void SyncSgd::unpack_dense_segments(Context& ctx, const Bucket& bucket) {
-  size_t at = 0;
-  for (const Segment& segment : bucket.dense) {
-    ops::convert(ctx, flat(ctx, small_.as<float>().subspan(at, segment.length)),
-                 flat(ctx, slice(arena_.gradients(), segment)));
-    at += segment.length;
-  }
+  copy_dense_segments(ctx, bucket, [&](std::span<float> there, std::span<float> here) {
+    ops::convert(ctx, flat(ctx, here), flat(ctx, there));
+  });
+}
+
+/// Calls copy(gradients, packed) for each segment; all copies are one launch.
+void SyncSgd::copy_dense_segments(
+    Context& ctx, const Bucket& bucket,
+    const std::function<void(std::span<float>, std::span<float>)>& copy) {
+  ops::convert_together(ctx, [&] {
+    size_t at = 0;
+    for (const Segment& segment : bucket.dense) {
+      copy(slice(arena_.gradients(), segment), small_.as<float>().subspan(at, segment.length));
+      at += segment.length;
+    }
+  });
 }
 
 void SyncSgd::update(Context& ctx, const Segment& of) {
   const float lr = static_cast<float>(input_.lr), momentum = static_cast<float>(config_.momentum);
   const float mean = 1.0f / static_cast<float>(comm_.size());
+  if (of.length == arena_.size() && std::ranges::none_of(updates_, &UpdateRange::corrected)) {
+    ops::sgd_update(ctx,
+                    {.lr = lr,
+                     .momentum = momentum,
+                     .weight_decay = static_cast<float>(config_.weight_decay),
+                     .nesterov = config_.nesterov,
+                     .scale = mean},
+                    decay_bounds_, arena_.gradients(), this->momentum(), arena_.values());
+    return;
+  }
   for (const UpdateRange& range : updates_) {
     const size_t begin = std::max(range.offset, of.offset);
     const size_t end = std::min(range.offset + range.length, of.offset + of.length);

@@ -85,6 +85,8 @@ class SyncSgd {
   void select(Context& ctx, const Part& part, Control& control);
   void sum_dense_segments(Context& ctx, const Bucket& bucket);
   void unpack_dense_segments(Context& ctx, const Bucket& bucket);
+  void copy_dense_segments(Context& ctx, const Bucket& bucket,
+                           const std::function<void(std::span<float>, std::span<float>)>& copy);
   void update(Context& ctx, const Segment& of);
   [[noreturn]] void report_nonfinite(const Control& control, size_t offset) const;
 
@@ -94,7 +96,8 @@ class SyncSgd {
   SgdConfig config_;
   Algorithm algorithm_;
   std::vector<UpdateRange> updates_;
-  bool masking_ = false;  // both of momentum before the selection
+  std::vector<uint32_t> decay_bounds_;  // of all parameters
+  bool masking_ = false;                // both of momentum before the selection
   double clip_ = 0;
   std::unique_ptr<Selector> selector_;  // null for dense
   std::vector<Part> parts_;

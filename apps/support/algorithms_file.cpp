@@ -52,10 +52,14 @@ void plan_alike(Context& ctx, Context& host, Communicator& comm,
                 const std::function<void()>& plan) {
   if (comm.size() == 1 || ctx.device() == Device::cpu) return plan();
   const bool first = comm.rank() == 0;
+  // a race may take longer than ranks wait for each other in a step
+  const double patience = comm.timeout();
+  comm.set_timeout(0);
   agree(host, comm, [&] {
     if (first) plan();
   });
   const std::string found = broadcast_text(host, comm, text_of(ctx));
+  comm.set_timeout(patience);
   if (first) return;
   take(ctx, found, "rank 0");
   plan();

@@ -2,18 +2,6 @@
 
 namespace tw {
 
-namespace {
-
-/// Where weight decay begins and ends along the parameters.
-std::vector<uint32_t> bounds_of_decay(const ParameterArena& arena) {
-  std::vector<uint32_t> bounds;
-  for (const Parameter& p : arena.parameters())
-    if (p.decay != (bounds.size() % 2 == 1)) bounds.push_back(static_cast<uint32_t>(p.offset));
-  return bounds;
-}
-
-}  // namespace
-
 bool GraphStep::suits(const Context& ctx, const Communicator& comm, const TrainConfig& config) {
   return ctx.device() == Device::cuda && comm.size() == 1 && config.sparsifier == "dense" &&
          config.selector.empty() && config.accumulate == 1 && config.analyze_every == 0;

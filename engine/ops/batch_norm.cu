@@ -237,11 +237,16 @@ T* data(const Tensor& x) {
 float* scratch_of(const Context& ctx) { return reinterpret_cast<float*>(ctx.scratch().data()); }
 uint32_t* tickets_of(const Context& ctx) { return ctx.native<CudaNative>().tickets(); }
 
-/// Queues kernel(g, arguments...) on the grid of g.
+/// Queues kernel(g, arguments...) on the grid of g, for sums over rows or for elements.
 template <class... Parameters, class... Arguments>
-void launch(const Context& ctx, void (*kernel)(Columns, Parameters...), const Columns& g,
-            const Arguments&... arguments) {
+void sum(const Context& ctx, void (*kernel)(Columns, Parameters...), const Columns& g,
+         const Arguments&... arguments) {
   cuda::launch(ctx, "batch_norm", kernel, g.grid(), cuda::kThreads, g, arguments...);
+}
+template <class... Parameters, class... Arguments>
+void map(const Context& ctx, void (*kernel)(Columns, Parameters...), const Columns& g,
+         const Arguments&... arguments) {
+  cuda::launch(ctx, "batch_norm", kernel, g.grid_without_sums(), cuda::kThreads, g, arguments...);
 }
 
 template <class T>
@@ -268,12 +273,12 @@ void train_cuda(Context& ctx, const BatchNormParams& params, const BatchNormForw
                                      .rstd = data<float>(t.saved_rstd),
                                      .running_mean = data<float>(t.running_mean),
                                      .running_var = data<float>(t.running_var)};
-    launch(ctx, statistics_kernel<T, kWide>, g, data<T>(t.x), scratch_of(ctx), tickets_of(ctx),
-           finish);
+    sum(ctx, statistics_kernel<T, kWide>, g, data<T>(t.x), scratch_of(ctx), tickets_of(ctx),
+        finish);
     Normalise<T> arguments = normalise_arguments<T>(params, t);
     arguments.mean = data<float>(t.saved_mean);
     arguments.rstd = data<float>(t.saved_rstd);
-    launch(ctx, normalise_kernel<T, kWide>, g, arguments);
+    map(ctx, normalise_kernel<T, kWide>, g, arguments);
   });
 }
 
@@ -282,7 +287,7 @@ void infer_cuda(Context& ctx, const BatchNormParams& params, const BatchNormForw
     Normalise<T> arguments = normalise_arguments<T>(params, t);
     arguments.mean = data<float>(t.running_mean);
     arguments.variance = data<float>(t.running_var);
-    launch(ctx, normalise_kernel<T, kWide>, g, arguments);
+    map(ctx, normalise_kernel<T, kWide>, g, arguments);
   });
 }
 
@@ -311,8 +316,8 @@ void backward_cuda(Context& ctx, const BatchNormParams& params, const BatchNormB
                                                       : Mask::input};
     const FinishGradient<T> finish{b, static_cast<double>(g.rows), data<float>(t.dgamma),
                                    data<float>(t.dbeta), accumulate};
-    launch(ctx, backward_sums_kernel<T, kWide>, g, b, scratch_of(ctx), tickets_of(ctx), finish);
-    launch(ctx, input_gradient_kernel<T, kWide>, g, b);
+    sum(ctx, backward_sums_kernel<T, kWide>, g, b, scratch_of(ctx), tickets_of(ctx), finish);
+    map(ctx, input_gradient_kernel<T, kWide>, g, b);
   });
 }
 
