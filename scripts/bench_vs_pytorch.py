@@ -69,7 +69,8 @@ def measure(command, threads):
         return json.loads(done.stdout.strip().splitlines()[-1])
     except (IndexError, json.JSONDecodeError):
         last = (done.stderr.strip() or done.stdout.strip() or "no output").splitlines()[-1]
-        raise Failed(f"{' '.join(map(str, command))}: exit code {done.returncode}: {last}") from None
+        text = f"{' '.join(map(str, command))}: exit code {done.returncode}: {last}"
+        raise Failed(text) from None
 
 
 class Server:

@@ -61,7 +61,7 @@ def main():
         model = torch.compile(model, mode=tuned if cuda else None)
 
     def step():
-        sgd.zero_grad(set_to_none=True)  # a graph keeps the memory in which backward makes them anew
+        sgd.zero_grad(set_to_none=True)  # backward makes them anew, in the memory of the graph
         bf16 = options.precision == "bf16"
         with torch.autocast(options.device, torch.bfloat16) if bf16 else contextlib.nullcontext():
             loss = F.cross_entropy(model(images), labels)

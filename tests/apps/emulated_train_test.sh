@@ -74,6 +74,18 @@ run in-turn "${layers[@]}"
 run beside "${layers[@]}" --overlap
 [[ $(hash_of in-turn) == "$(hash_of beside)" ]] || { echo "overlap gives other bits"; exit 1; }
 
+# ranks that were stopped between two steps go on with the bits of those that were not
+ranks=(--device cuda --precision f32 --deterministic --workers 3 --sparsifier gaussiank
+  --density 0.01 --resume auto)
+steps=4
+run whole "${ranks[@]}"
+steps=2
+run cut "${ranks[@]}"
+[[ $(hash_of whole) != "$(hash_of cut)" ]] || { echo "two more steps change nothing"; exit 1; }
+steps=4
+run cut "${ranks[@]}"
+[[ $(hash_of whole) == "$(hash_of cut)" ]] || { echo "resumed ranks have other bits"; exit 1; }
+
 # more than the card has: one line with the plan's figure and the card's (and no races, which take
 # a CPU hours)
 code=0
