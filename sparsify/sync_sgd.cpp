@@ -248,38 +248,34 @@ void SyncSgd::copy_dense_segments(
 }
 
 void SyncSgd::update(Context& ctx, const Segment& of) {
-  const float lr = static_cast<float>(input_.lr), momentum = static_cast<float>(config_.momentum);
-  const float mean = 1.0f / static_cast<float>(comm_.size());
-  if (of.length == arena_.size() && std::ranges::none_of(updates_, &UpdateRange::corrected)) {
-    ops::sgd_update(ctx,
-                    {.lr = lr,
-                     .momentum = momentum,
-                     .weight_decay = static_cast<float>(config_.weight_decay),
-                     .nesterov = config_.nesterov,
-                     .scale = mean},
-                    decay_bounds_, arena_.gradients(), this->momentum(), arena_.values());
-    return;
-  }
+  const ops::SgdParams usual{.lr = static_cast<float>(input_.lr),
+                             .momentum = static_cast<float>(config_.momentum),
+                             .weight_decay = static_cast<float>(config_.weight_decay),
+                             .nesterov = config_.nesterov,
+                             .scale = 1.0f / static_cast<float>(comm_.size())};
+  if (of.length == arena_.size() && std::ranges::none_of(updates_, &UpdateRange::corrected))
+    return ops::sgd_update(ctx, usual, decay_bounds_, arena_.gradients(), momentum(),
+                           arena_.values());
   for (const UpdateRange& range : updates_) {
     const size_t begin = std::max(range.offset, of.offset);
     const size_t end = std::min(range.offset + range.length, of.offset + of.length);
     if (begin >= end) continue;
     const Segment part{begin, end - begin};
     const std::span<float> g = slice(arena_.gradients(), part);
-    const std::span<float> m = slice(this->momentum(), part), w = slice(arena_.values(), part);
-    const float decay = range.decay ? static_cast<float>(config_.weight_decay) : 0;
-    ops::SgdParams params{.lr = lr,
-                          .momentum = momentum,
-                          .weight_decay = decay,
-                          .nesterov = config_.nesterov,
-                          .scale = mean};
+    const std::span<float> m = slice(momentum(), part), w = slice(arena_.values(), part);
+    ops::SgdParams params = usual;
+    if (!range.decay) params.weight_decay = 0;
     if (range.corrected) {
       // the sum has its momentum already; weight decay has one of its own (Lin et al.'s code)
-      if (decay > 0) {
+      if (params.weight_decay > 0) {
         params.scale = 0;
         ops::sgd_update(ctx, params, g, m, w);
       }
-      params = {.lr = lr, .momentum = 0, .weight_decay = 0, .nesterov = false, .scale = mean};
+      params = {.lr = usual.lr,
+                .momentum = 0,
+                .weight_decay = 0,
+                .nesterov = false,
+                .scale = usual.scale};
     }
     ops::sgd_update(ctx, params, g, m, w);
   }
