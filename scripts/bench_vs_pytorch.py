@@ -188,6 +188,12 @@ def report(model, ours, theirs):
                   f"{subject.per_step('host_syncs'):g} waits of the host a step")
 
 
+def measurements(model, all_subjects):
+    """What --output keeps of a model, so far."""
+    return [{"model": model, "mode": s.name, "results": s.results}
+            for s in all_subjects if s.results]
+
+
 def write_csv(options, model, all_subjects):
     """Medians and spreads; a new table gets its header."""
     path = Path(options.csv)
@@ -252,9 +258,8 @@ def main():
                     subject.failed = failed = True
             print(f"  {model}: round {done + 1} of {options.rounds}", file=sys.stderr, flush=True)
             if options.output:  # whatever comes in between, what was measured is there
-                now = [{"model": model, "mode": s.name, "results": s.results}
-                       for s in ours + theirs if s.results]
-                Path(options.output).write_text(json.dumps(everything + now, indent=1) + "\n")
+                now = everything + measurements(model, ours + theirs)
+                Path(options.output).write_text(json.dumps(now, indent=1) + "\n")
         for server in servers.values():
             server.close()
         ours, theirs = ([s for s in all_of if s.results] for all_of in (ours, theirs))
@@ -262,8 +267,7 @@ def main():
             report(model, ours, theirs)
         if options.csv:
             write_csv(options, model, ours + theirs)
-        everything += [{"model": model, "mode": s.name, "results": s.results}
-                       for s in ours + theirs]
+        everything += measurements(model, ours + theirs)
     return failed
 
 

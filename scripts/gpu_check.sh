@@ -14,6 +14,7 @@ here=$PWD  # what --bundle, --output and --data are relative to
 
 bundle='' output='' minutes=9 python=python3 data=''
 only=tests,train,workers,select,comm,bench,sanitize
+known=$only,results,links
 while (($#)); do
   (($# > 1)) || die "$1 wants a value, or is unknown"
   case $1 in
@@ -27,7 +28,6 @@ while (($#)); do
   esac
   shift 2
 done
-known=tests,train,workers,select,comm,bench,sanitize,results,links
 for part in ${only//,/ }; do
   [[ ,$known, == *,$part,* ]] || die "there is no part $part; there are $known"
 done

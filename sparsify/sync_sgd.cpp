@@ -212,15 +212,15 @@ void SyncSgd::select(Context& ctx, const Part& part, Control& control) {
 /// Packs the segments, sums them over the ranks, and leaves the sums packed.
 void SyncSgd::sum_dense_segments(Context& ctx, const Bucket& bucket) {
   Control control{.stop = input_.stop};
-  const std::span<float> packed = small_.as<float>().first(bucket.dense_length() + 1);
+  const size_t length = bucket.dense_length();
+  const std::span<float> packed = small_.as<float>().first(length + 1);
   copy_dense_segments(ctx, bucket, [&](std::span<float> there, std::span<float> here) {
     ops::convert(ctx, flat(ctx, there), flat(ctx, here));
   });
-  const size_t at = bucket.dense_length();
-  check_finite(ctx, packed.first(at), 0, control);
+  check_finite(ctx, packed.first(length), 0, control);
   if (control.nonfinite != SIZE_MAX) control.nonfinite = bucket.place_of_dense(control.nonfinite);
   small_exchange_->run(ctx, comm_,
-                       {.gradient = packed.first(at),
+                       {.gradient = packed.first(length),
                         .gradient_control = packed,
                         .residual = {},
                         .step = input_.step},

@@ -6,7 +6,6 @@
 #include "apps/support/run_folder.h"
 #include "apps/support/trainer.h"
 #include "comm/collectives.h"
-#include "comm/transports.h"
 #include "data/dataset.h"
 #include "engine/error.h"
 #include "engine/file.h"

@@ -1,5 +1,7 @@
 #include "apps/support/graph_step.h"
 
+#include "sparsify/buckets.h"
+
 namespace tw {
 
 bool GraphStep::suits(const Context& ctx, const Communicator& comm, const TrainConfig& config) {

@@ -1,5 +1,5 @@
-// PassGraphs: forward and backward of a batch, on a GPU each as one graph. For ranks whose update
-// the host takes part in; a rank alone has the whole step as a graph (graph_step.h).
+// PassGraphs: forward and backward of a batch, on a GPU each as one graph. For steps in whose
+// selection or exchange the host takes part; others are one graph as a whole (graph_step.h).
 #pragma once
 
 #include "apps/support/config.h"

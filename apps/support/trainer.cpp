@@ -86,7 +86,7 @@ class Run {
   Model model_;
   std::unique_ptr<SyncSgd> sgd_;
   std::unique_ptr<Loader> train_loader_, val_loader_;
-  std::unique_ptr<GraphStep> graph_;  // null where the step is taken op by op, and then
+  std::unique_ptr<GraphStep> graph_;  // null where the host takes part in the step, and then
   std::unique_ptr<Feed> feed_;
   std::unique_ptr<PassGraphs> passes_;
   RunFolder folder_;

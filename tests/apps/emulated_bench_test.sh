@@ -1,14 +1,9 @@
 #!/usr/bin/env bash
 # bench on a GPU that a CPU plays (tests/emulator): it measures there whatever it does on the CPU.
 # That nothing came out wrong it checks itself.
-set -euo pipefail
-bench=$TW_BUILD/emulated/bench
-if [[ ! -x $bench ]]; then
-  echo "skipped: the emulator comes with builds with CUDA"
-  exit 77
-fi
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
+# shellcheck source=tests/support/emulated.sh
+. tests/support/emulated.sh
+bench=$emulated/bench
 
 # rows TABLE COLUMN...: values of these columns, sorted
 rows() {

@@ -1,14 +1,9 @@
 #!/usr/bin/env bash
 # train on a GPU that a CPU plays (tests/emulator): its losses are the CPU's, its bits come again,
 # and its ranks, which share the one GPU, choose as many entries as ranks on the CPU.
-set -euo pipefail
-train=$TW_BUILD/emulated/train
-if [[ ! -x $train ]]; then
-  echo "skipped: the emulator comes with builds with CUDA"
-  exit 77
-fi
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
+# shellcheck source=tests/support/emulated.sh
+. tests/support/emulated.sh
+train=$emulated/train
 
 # run NAME FLAG...: $steps steps; leaves the table of steps in $work/NAME
 steps=3
