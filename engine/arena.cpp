@@ -26,6 +26,10 @@ const Parameter& ParameterArena::add_statistic(Parameter parameter) {
   return add_to(statistics_, statistics_size_, std::move(parameter));
 }
 
+void ParameterArena::decay_all() {
+  for (Parameter& p : parameters_) p.decay = true;
+}
+
 namespace {
 
 /// Philox id = number of the parameter, index = element / 4: any thread could draw any element.

@@ -45,6 +45,8 @@ class ParameterArena {
   const Parameter& add(Parameter parameter);
   /// Declares a statistic that is saved and averaged but not trained (running mean, variance).
   const Parameter& add_statistic(Parameter parameter);
+  /// Applies weight decay to every parameter, batch norm and biases included.
+  void decay_all();
 
   /// Allocates the vectors on ctx's device and initialises values from `seed` (same on all ranks).
   /// On a GPU `ctx` outlives the arena's use.

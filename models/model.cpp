@@ -17,6 +17,7 @@ Model::Model(const std::string& name, const ModelSpec& spec) : name_(name), spec
         "[model] image size is {}; expected (height, width, channels), each at least 1", image);
   check(spec.classes >= 2, "[model] {} classes; at least 2 are needed", spec.classes);
   net_ = factory(arena_, spec);
+  if (spec.decay_all) arena_.decay_all();
 }
 
 Planner::Memory Model::plan(Context& ctx, const PlanConfig& config) {

@@ -13,6 +13,7 @@ struct ModelSpec {
   int64_t classes = 10;
   /// The last batch norm of each residual block starts at 0. (Goyal et al. 2017, section 5.1)
   bool zero_init = false;
+  bool decay_all = false;  ///< weight decay on batch norm and biases, too
 };
 
 /// Builds the network whose output is [N, classes] fp32 logits.

@@ -142,13 +142,16 @@ OptionTable TrainConfig::table() {
   t.choices({"step", "cosine", "constant"});
   t.add(sgd, "lr-milestones", lr_milestones, "epochs at which step multiplies the rate by 0.1");
   t.range(0, kMost);
-  t.add(sgd, "warmup-epochs", warmup_epochs, "epochs over which the rate rises from 0, per step");
+  t.add(sgd, "warmup-epochs", warmup_epochs, "epochs over which the rate rises, per step");
   t.range(0, kMost);
+  t.add(sgd, "warmup-from", warmup_from, "fraction of the rate at which the warm-up starts");
+  t.range(0, 1);
   t.add(sgd, "momentum", momentum, "momentum");
   t.range(0, 1);
   t.add(sgd, "nesterov", nesterov, "Nesterov momentum");
   t.add(sgd, "weight-decay", weight_decay, "L2 penalty; not on batch norm and biases");
   t.range(0, kMost);
+  t.add(sgd, "decay-all", decay_all, "weight decay on batch norm and biases, too");
   t.add(sgd, "label-smoothing", label_smoothing, "label smoothing");
   t.range(0, 1);
   t.add(sgd, "seed", seed, "seed of everything random");

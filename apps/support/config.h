@@ -51,9 +51,11 @@ struct TrainConfig {
   std::string lr_schedule = "cosine";
   std::vector<int64_t> lr_milestones{81, 122, 155};
   int64_t warmup_epochs = 0;
+  double warmup_from = 0;
   double momentum = 0.9;
   bool nesterov = false;
   double weight_decay = 1e-4;
+  bool decay_all = false;
   double label_smoothing = 0;
   int64_t seed = 1;
   std::vector<int64_t> seeds;

@@ -11,7 +11,11 @@ double learning_rate(const TrainConfig& config, int64_t epoch, int64_t batch, in
   const auto share = [](int64_t part, int64_t whole) {
     return static_cast<double>(part) / static_cast<double>(whole);
   };
-  if (step < warmup) return config.lr * share(step + 1, warmup);
+  if (step < warmup) {
+    const double from = config.warmup_from;
+    if (from == 0) return config.lr * share(step + 1, warmup);
+    return config.lr * (from + (1 - from) * share(step, warmup));
+  }
   if (config.lr_schedule == "cosine") {
     const int64_t length = std::max<int64_t>(1, config.epochs * batches - warmup);
     const double done = std::min(1.0, share(step - warmup, length));

@@ -7,8 +7,9 @@
 
 namespace tw {
 
-/// Learning rate of `batch` (of `batches`) in `epoch`: linear warm-up per step, then constant,
-/// x 0.1 at each milestone, or half a cosine from the end of warm-up to the last step.
+/// Learning rate of `batch` (of `batches`) in `epoch`: linear warm-up per step from
+/// `warmup_from` times the rate (0: from one step's share of it), then constant, x 0.1 at each
+/// milestone, or half a cosine from the end of warm-up to the last step.
 double learning_rate(const TrainConfig& config, int64_t epoch, int64_t batch, int64_t batches);
 
 /// What the rate is multiplied by: 1, or the number of batches of `batch_size` in a step, all ranks

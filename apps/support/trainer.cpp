@@ -40,7 +40,8 @@ class Run {
         host_(Device::cpu, ctx_.threads()),
         model_(config.model, {.image = data.train->image,
                               .classes = resolved_classes(config, data),
-                              .zero_init = config.zero_init}) {}
+                              .zero_init = config.zero_init,
+                              .decay_all = config.decay_all}) {}
 
   /// Faults of memory come with what was planned.
   RunResult run() {

@@ -29,6 +29,15 @@ TEST(LearningRate, WarmUpRisesByTheSameAmountEachStepToTheFullRate) {
   }
 }
 
+TEST(LearningRate, WarmUpStartsAtTheGivenFractionOfTheRate) {
+  TrainConfig config = config_of("step", 3);
+  config.warmup_from = 0.25;
+  EXPECT_DOUBLE_EQ(learning_rate(config, 0, 0, kBatches), 0.025);
+  EXPECT_DOUBLE_EQ(learning_rate(config, 1, 0, kBatches), 0.05);
+  EXPECT_DOUBLE_EQ(learning_rate(config, 2, kBatches - 1, kBatches), 0.1 - 0.075 / 21);
+  EXPECT_EQ(learning_rate(config, 3, 0, kBatches), 0.1);
+}
+
 TEST(LearningRate, WithoutWarmUpStartsAtTheFullRate) {
   for (const char* schedule : {"cosine", "step", "constant"})
     EXPECT_EQ(learning_rate(config_of(schedule, 0), 0, 0, kBatches), 0.1) << schedule;
