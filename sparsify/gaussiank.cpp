@@ -60,10 +60,10 @@ std::unique_ptr<Selector> make_gaussiank(Context& ctx, const Settings& settings,
 
 const std::vector<Setting> kSettings = {
     {"refine",
-     "histogram",
-     "histogram: k entries, threshold at a bin of a logarithmic histogram; "
-     "paper: mean + quantile * deviation, adjusted at most twice",
-     {"histogram", "paper"}}};
+     "paper",
+     "paper: mean + quantile * deviation, adjusted at most twice; "
+     "histogram: k entries, threshold at a bin of a logarithmic histogram",
+     {"paper", "histogram"}}};
 
 const bool selector =
     selectors().add({"gaussiank", "magnitudes above a threshold taken from the distribution of u",

@@ -9,7 +9,7 @@
 
 namespace tw {
 
-/// `refine=paper`:
+/// `refine=paper`, the default:
 ///   thr = mean(u) + |ppf(density / 2)| * std(u);   at most 3 times: S = {i : |u_i| > thr};
 ///   |S| < 2k/3: thr *= 0.5;   |S| > 4k/3: thr *= 1.5;   else stop.   The last S evaluated is sent.
 /// S may be empty or hold everything. Two passes over memory, three when thr was too high.

@@ -4,10 +4,11 @@
 // multiples send to the place 2^r before them and stop. No barrier separates the rounds. No message
 // holds more than k entries; a rank that selected more prunes before it sends.
 //
-// put_back=conserve: who prunes, or rounds for the wire, keeps the difference in its own residual:
-// nothing is lost. Most of it falls to the root, so with rotate=true (the default) the root is rank
-// step mod P. put_back=paper: a rank takes back what it selected itself and the result does not
-// have. What was pruned on one branch while its index survived on another is then lost.
+// put_back=paper (the default): a rank takes back what it selected itself and the result does not
+// have. What was pruned on one branch while its index survived on another is lost.
+// put_back=conserve: the rank that prunes, or rounds for the wire, keeps the difference in its own
+// residual: nothing is lost. Most of it falls to the root; rotate=true makes rank step mod P the
+// root, so that the residuals spread.
 //
 // Bytes over all ranks: 2 (P-1) (16 + those of k entries, 8 k if plain): P-1 messages up, P-1 down.
 // Seconds: 2 ceil(log2 P) (alpha + 2 k beta) + ceil(log2 P) merges of 2 k entries.
@@ -126,10 +127,10 @@ const bool exchange = exchanges().add(
        return std::make_unique<GTopK>(settings);
      },
      {{"put_back",
-       "conserve",
-       "pruned entries stay with who pruned them, or as published with their senders",
-       {"conserve", "paper"}},
-      {"rotate", "true", "another root every step; false: rank 0"}}});
+       "paper",
+       "paper: pruned entries return to their senders; conserve: they stay with who pruned them",
+       {"paper", "conserve"}},
+      {"rotate", "false", "root of the tree: rank step mod P instead of rank 0"}}});
 const bool algorithm = algorithms().add({"gtopk",
                                          "exact top-k, error feedback, gTop-k tree",
                                          {.selector = "topk", .exchange = "gtopk"}});

@@ -43,14 +43,14 @@ TEST(Config, AFlagBeatsTheFileAndTheFileTheDefault) {
   const TempFolder folder;
   const std::string file =
       put(folder / "c.json", R"({"lr": 0.5, "epochs": 3, "nesterov": true, "model": "lenet",
-                                 "set": {"gaussiank.refine": "paper"}})");
+                                 "set": {"gaussiank.refine": "histogram"}})");
   const TrainConfig config = parse({"--config", file, "--epochs=4", "--nesterov=false"});
   EXPECT_EQ(config.lr, 0.5);
   EXPECT_EQ(config.epochs, 4);
   EXPECT_FALSE(config.nesterov);
   EXPECT_EQ(config.model, "lenet");
   EXPECT_EQ(config.batch_size, TrainConfig().batch_size);
-  EXPECT_EQ(config.settings.text("gaussiank.refine"), "paper");
+  EXPECT_EQ(config.settings.text("gaussiank.refine"), "histogram");
 }
 
 TEST(Config, BrokenJsonNamesFileLineAndColumn) {

@@ -194,7 +194,7 @@ TEST(Train, ListNamesEverything) {
   const Ended ended = run_command(fmt::format("{} --list", TW_TRAIN));
   EXPECT_EQ(ended.code, 0);
   for (const char* name : {"resnet20", "vgg16", "cifar10", "shapes", "gaussiank", "topk", "ring",
-                           "gaussiank.refine=histogram"})
+                           "gaussiank.refine=paper"})
     EXPECT_TRUE(ended.says(name)) << name;
 }
 
@@ -274,7 +274,7 @@ TEST(Train, BrokenJsonNamesLineAndColumn) {
 TEST(Train, TheConfigOfARunRepeatsIt) {
   const TempFolder folder;
   ASSERT_EQ(run_command(train(folder, std::string(kSmall) +
-                                          "--sparsifier gaussiank --set gaussiank.refine=paper "
+                                          "--sparsifier gaussiank --set gaussiank.refine=histogram "
                                           "--name first"))
                 .code,
             0);

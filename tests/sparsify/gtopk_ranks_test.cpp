@@ -77,7 +77,9 @@ TEST(GTopK, KeepsMostOfWhatTheExactSumKeeps) {
 
 /// What this rank took over from others' pruned entries in eight steps.
 double pruned_mass(Context& ctx, Communicator& comm, const char* rotate) {
-  ExchangeRig rig(ctx, comm, 10'000, "gtopk", with("gtopk.rotate", rotate));
+  Settings settings = with("gtopk.rotate", rotate);
+  settings.set("gtopk.put_back", "conserve");
+  ExchangeRig rig(ctx, comm, 10'000, "gtopk", settings);
   double mass = 0;
   for (uint64_t step = 0; step < 8; ++step) {
     set_correlated(rig, comm.rank(), step);

@@ -39,7 +39,6 @@ inline void add_choices(std::vector<Variant>& all, const std::string& algorithm,
       const std::string key = prefix + "." + setting.key;
       other.settings.set(key, choice);
       other.name = fmt::format("{} {}={}", algorithm, key, choice);
-      other.conserves = !(key == "gtopk.put_back" && choice == "paper");
       other.lossless = key != "wire.values";
       all.push_back(other);
     }
@@ -47,6 +46,13 @@ inline void add_choices(std::vector<Variant>& all, const std::string& algorithm,
 }
 
 }  // namespace detail
+
+/// gTop-k's tree, between all ranks or between nodes.
+inline bool uses_gtopk(const Variant& variant) {
+  const std::string& exchange = algorithms().find(variant.algorithm).factory.exchange;
+  return exchange == "gtopk" || (exchange == "hierarchical" &&
+                                 variant.settings.text("hierarchical.exchange") == "gtopk");
+}
 
 /// Wire formats are tried once for every exchange, where nothing else is out of the ordinary, and
 /// on threads: many processes on few cores are slow, and formats do not matter to the transport.
@@ -71,6 +77,8 @@ inline std::vector<Variant> variants() {
     const std::string& exchange = algorithms().find(variant.algorithm).factory.exchange;
     return exchanges().find(exchange).factory(variant.settings)->needs_common_indices();
   });
+  for (Variant& variant : all)
+    variant.conserves = !(uses_gtopk(variant) && variant.settings.text("gtopk.put_back") == "paper");
   return all;
 }
 
