@@ -23,17 +23,18 @@ sparsifiers=(dense topk gtopk gaussiank dgc trimmed redsync oktopk)
 for sparsifier in "${sparsifiers[@]}"; do
   run "p4-$sparsifier" "${four[@]}" --sparsifier "$sparsifier"
 done
-run p4-gtopk-paper "${four[@]}" --sparsifier gtopk --set gtopk.put_back=paper
+conserving=(--set gtopk.put_back=conserve --set gtopk.rotate=true)
+run p4-gtopk-conserving "${four[@]}" --sparsifier gtopk "${conserving[@]}"
 run p4-exact "${four[@]}" --sparsifier exact
 # momentum before the selection; where all ranks keep one k together, at twice the rate
 run p4-redsync-corrected "${four[@]}" --sparsifier redsync --momentum-correction on
 for sparsifier in gtopk oktopk; do
   run "p4-$sparsifier-corrected" "${four[@]}" --sparsifier "$sparsifier" \
-    --momentum-correction on --lr 0.2
+    --momentum-correction on --lr 0.2 "${conserving[@]}"
 done
 run p4-dense-lr02 "${four[@]}" --sparsifier dense --lr 0.2
 # the papers' failing variant
 run p4-randk-dropping "${four[@]}" --sparsifier randk --no-error-feedback
 
 python3 scripts/table.py "$out"/p1-dense-{bf16,f32} "${sparsifiers[@]/#/$out/p4-}" \
-  "$out"/p4-{gtopk-paper,exact,{redsync,gtopk,oktopk}-corrected,dense-lr02,randk-dropping}
+  "$out"/p4-{gtopk-conserving,exact,{redsync,gtopk,oktopk}-corrected,dense-lr02,randk-dropping}

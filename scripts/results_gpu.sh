@@ -17,7 +17,7 @@ run() {
   shift
   grep -qs '"stopped": false' "$out/$name/summary.json" && return
   "$bin/train" --device "$device" --data-dir "$data" --output-dir "$out" --name "$name" \
-    --resume auto --val-size 5000 "$@"
+    --resume auto "$@"
 }
 
 # its final validation accuracy
@@ -32,8 +32,9 @@ python3 scripts/table.py "$out"/p1-{ten-epochs,full}
 sparsifiers=(dense topk gaussiank gtopk dgc randk)
 for model in resnet20 vgg16; do
   for sparsifier in "${sparsifiers[@]}"; do
-    run "$model-$sparsifier" --config "configs/gaussiank-2019/$model-topk.json" \
-      --sparsifier "$sparsifier"
+    recipe=configs/gaussiank-2019/$model-$sparsifier.json
+    [[ -f $recipe ]] || recipe=configs/gtopk-2019/$model-$sparsifier.json
+    run "$model-$sparsifier" --config "$recipe" --workers 16
   done
   python3 scripts/table.py "${sparsifiers[@]/#/$out/$model-}"
   # where there is no matplotlib, plot.py draws them from the same folders elsewhere
