@@ -12,8 +12,8 @@
 #include <span>
 #include <vector>
 
-#include "engine/context.h"
-#include "engine/error.h"
+#include "engine/core/context.h"
+#include "engine/core/error.h"
 
 namespace tw {
 

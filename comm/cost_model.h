@@ -8,7 +8,7 @@
 #include <map>
 #include <string>
 
-#include "engine/registry.h"
+#include "engine/core/registry.h"
 
 namespace tw {
 

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "comm/communicator.h"
-#include "engine/copy.h"
+#include "engine/core/copy.h"
 
 namespace tw {
 

@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <span>
 
-#include "data/decode.h"
-#include "engine/shape.h"
+#include "data/jpeg/decoder.h"
+#include "engine/core/shape.h"
 
 namespace tw {
 

@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "engine/registry.h"
-#include "engine/shape.h"
+#include "engine/core/registry.h"
+#include "engine/core/shape.h"
 
 namespace tw {
 

@@ -8,7 +8,7 @@
 #include <thread>
 #include <vector>
 
-#include "engine/buffer.h"
+#include "engine/core/buffer.h"
 
 namespace tw {
 

@@ -8,7 +8,7 @@
 
 #include "data/dataset.h"
 #include "data/order.h"
-#include "engine/tensor.h"
+#include "engine/core/tensor.h"
 
 namespace tw {
 

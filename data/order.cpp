@@ -4,7 +4,7 @@
 #include <numeric>
 #include <utility>
 
-#include "engine/rng.h"
+#include "engine/core/rng.h"
 
 namespace tw {
 

@@ -1,6 +1,6 @@
 #include "data/resident.h"
 
-#include "engine/buffer.h"
+#include "engine/core/buffer.h"
 
 namespace tw {
 

@@ -1,9 +1,9 @@
 #include "data/resident.h"
-#include "engine/buffer.h"
-#include "engine/copy.h"
-#include "engine/cuda_kernel.h"
-#include "engine/error.h"
-#include "engine/rng.h"
+#include "engine/core/buffer.h"
+#include "engine/core/copy.h"
+#include "engine/core/error.h"
+#include "engine/core/rng.h"
+#include "engine/cuda/cuda_kernel.h"
 
 namespace tw {
 namespace {

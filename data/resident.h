@@ -6,8 +6,8 @@
 #include <span>
 
 #include "data/dataset.h"
-#include "engine/context.h"
-#include "engine/tensor.h"
+#include "engine/core/context.h"
+#include "engine/core/tensor.h"
 
 namespace tw {
 

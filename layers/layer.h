@@ -8,8 +8,8 @@
 #include <memory>
 #include <vector>
 
-#include "engine/arena.h"
-#include "engine/planner.h"
+#include "engine/plan/arena.h"
+#include "engine/plan/planner.h"
 
 namespace tw {
 

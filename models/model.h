@@ -1,8 +1,8 @@
 // Model: a network, its parameters, and the plan of one training step.
 #pragma once
 
+#include "engine/core/registry.h"
 #include "engine/ops/loss.h"
-#include "engine/registry.h"
 #include "layers/layer.h"
 
 namespace tw {

@@ -27,30 +27,37 @@ check_format() {
     sort -u -t: -k1,1 -k2,2n
 }
 
-# a room includes only what the table allows, so that no part knows those above it
+# a folder includes only what its row in scripts/dev/include_rules.txt allows
 check_include_direction() {
-  awk '
+  awk -v rules=scripts/dev/include_rules.txt '
+    function folder_of(path) { sub(/\/[^\/]*$/, "", path); return path }
     BEGIN {
-      allowed["engine"] = "engine"
-      allowed["layers"] = "engine layers"
-      allowed["models"] = "engine layers models"
-      allowed["data"] = "engine data"
-      allowed["comm"] = "engine comm"
-      allowed["sparsify"] = "engine comm sparsify"
+      while ((getline line < rules) > 0) {
+        if (line ~ /^#/ || line !~ /:/) continue
+        folder = line; sub(/:.*/, "", folder)
+        sub(/^[^:]*:/, "", line)
+        allowed[folder] = line " "
+      }
     }
-    match($0, /^#include "[a-z]+\//) {
-      room = FILENAME; sub(/\/.*/, "", room)
-      other = substr($0, 11, RLENGTH - 11)
-      if (room in allowed && !index(" " allowed[room] " ", " " other " "))
-        printf "%s:%d: include: %s/ may not include %s/ (allowed: %s)\n", \
-               FILENAME, FNR, room, other, allowed[room]
+    match($0, /^#include "[a-z_0-9\/]+\.h/) {
+      folder = folder_of(FILENAME)
+      if (folder ~ /^tests/) next
+      if (!(folder in allowed)) {
+        if (!said[folder]++) printf "%s: include: %s has no row in %s\n", FILENAME, folder, rules
+        next
+      }
+      other = folder_of(substr($0, 11, RLENGTH - 10))
+      if (other != folder && !index(allowed[folder], " " other " "))
+        printf "%s:%d: include: %s may not include %s (allowed:%s)\n", \
+               FILENAME, FNR, folder, other, allowed[folder]
     }' "${sources[@]}"
 }
 
-# a header that shows a library, or belongs to the body for one device, says so in its name; only
-# .cpp files and its like include it
+# a header that shows a library, or belongs to the body for one device, says so in its name or its
+# folder; only .cpp files and its like include it
 check_third_party() {
-  local special='((dnn|mpi|cuda|nccl|jpeg)[a-z_]*|_cpu)\.h' library
+  local library
+  local special='((cuda|libjpeg)[a-z_]*|_(cuda|cpu)|\/(cpu|cuda|mpi|nccl|onednn)\/[a-z_0-9]*)\.h'
   library='(oneapi/)?(dnnl|mpi|cuda|cudnn|cublas|nccl|jpeglib|turbojpeg)[a-z_0-9/]*\.h'
   awk -v special="$special\$" -v library="^#include [<\"]$library" \
     -v inner="^#include \".*$special\"" '

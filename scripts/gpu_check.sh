@@ -127,7 +127,7 @@ if wanted train; then
         --device "$device" --output-dir "$runs" --name "first-$sparsifier-$device" \
         >"$output/train-first-$sparsifier-$device.txt" 2>&1 || failed=1
     done
-    "$python" scripts/compare_selections.py \
+    "$python" scripts/dev/compare_selections.py \
       "$runs/first-$sparsifier-"{cpu,cuda}/checkpoints/step-00000001 2>&1 |
       sed "s/^/$sparsifier, first step: /" | tee -a "$output/selections.txt" || failed=1
   done
@@ -207,7 +207,7 @@ if wanted select; then
     within 60 "$bin/bench" select --device cuda --d "$d" \
       --csv "$output/select-$d.csv" 2>&1 | tee -a "$output/select.txt" || failed=1
   done
-  within 60 "$python" scripts/bench_select_vs_torch.py --device cuda --repeat 50 \
+  within 60 "$python" scripts/bench/select_vs_torch.py --device cuda --repeat 50 \
     --bench "$bin/bench" 2>&1 | tee -a "$output/select.txt" || failed=1
 fi
 
@@ -225,7 +225,7 @@ if wanted bench; then
     "resnet50 256 64 3 --image-size 224 --classes 1000"; do
     read -r model batch steps rounds more <<<"$setup"
     # shellcheck disable=SC2086  # several words
-    within 50 "$python" scripts/bench_vs_pytorch.py --device cuda --bench "$bin/bench" \
+    within 50 "$python" scripts/bench/vs_pytorch.py --device cuda --bench "$bin/bench" \
       --python "$python" --models "$model" --batch-size "$batch" --steps "$steps" \
       --rounds "$rounds" --precisions bf16 $more --output "$output/bench-$model-$batch.json" \
       --csv "$output/bench.csv" 2>&1 | tee -a "$output/bench.txt" || failed=1
@@ -258,18 +258,18 @@ fi
 
 if wanted workers || wanted select || wanted bench; then
   say "limits"
-  "$python" scripts/gpu_limits.py "$output" "$only" || failed=1
+  "$python" scripts/dev/gpu_limits.py "$output" "$only" || failed=1
 fi
 
 if wanted results; then
   say "results"
-  within 95 scripts/results_gpu.sh "${data:?results wants --data}" "$output/results" \
+  within 95 scripts/results/gpu.sh "${data:?results wants --data}" "$output/results" \
     "$bin" 2>&1 | tee -a "$output/results.txt" || failed=1
 fi
 
 if wanted links; then
   say "links"
-  within 95 "$python" scripts/results_links.py -b "$bin" --keep "$output/links.json" card 2>&1 |
+  within 95 "$python" scripts/results/links.py -b "$bin" --keep "$output/links.json" card 2>&1 |
     tee "$output/links.txt" || failed=1
 fi
 tar -C "$(dirname "$output")" -czf "$output.tar.gz" "$(basename "$output")"

@@ -1,6 +1,6 @@
 #include "sparsify/algorithm.h"
 
-#include "comm/collectives.h"
+#include "comm/collectives/collectives.h"
 #include "sparsify/exchange.h"
 #include "sparsify/selector.h"
 

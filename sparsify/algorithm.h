@@ -6,8 +6,8 @@
 #include <string>
 
 #include "comm/communicator.h"
-#include "engine/context.h"
-#include "engine/registry.h"
+#include "engine/core/context.h"
+#include "engine/core/registry.h"
 
 namespace tw {
 

@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "engine/arena.h"
+#include "engine/plan/arena.h"
 #include "sparsify/algorithm.h"
 
 namespace tw {

@@ -8,7 +8,7 @@
 #include <variant>
 
 #include "comm/communicator.h"
-#include "engine/registry.h"
+#include "engine/core/registry.h"
 #include "sparsify/selector.h"
 
 namespace tw {

@@ -3,8 +3,8 @@
 #include <cmath>
 #include <vector>
 
-#include "engine/parallel.h"
-#include "engine/simd.h"
+#include "engine/core/parallel.h"
+#include "engine/core/simd.h"
 
 namespace tw {
 

@@ -1,8 +1,8 @@
 #include <cmath>
 #include <vector>
 
-#include "engine/cuda_kernel.h"
-#include "sparsify/measure.h"
+#include "engine/cuda/cuda_kernel.h"
+#include "sparsify/kernels/moments.h"
 #include "sparsify/momentum_correction.h"
 
 namespace tw::cuda {

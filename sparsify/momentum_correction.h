@@ -4,7 +4,7 @@
 
 #include <span>
 
-#include "engine/context.h"
+#include "engine/core/context.h"
 
 namespace tw {
 

@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <utility>
 
-#include "engine/copy.h"
+#include "engine/core/copy.h"
 #include "engine/ops/sgd.h"
 #include "engine/ops/vector.h"
-#include "sparsify/compact.h"
+#include "sparsify/kernels/stream_compaction.h"
 
 namespace tw {
 

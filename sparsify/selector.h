@@ -5,8 +5,8 @@
 #include <memory>
 #include <span>
 
-#include "engine/context.h"
-#include "engine/registry.h"
+#include "engine/core/context.h"
+#include "engine/core/registry.h"
 #include "sparsify/sparse_vector.h"
 
 namespace tw {

@@ -3,12 +3,12 @@
 #include <algorithm>
 #include <cmath>
 
-#include "comm/collectives.h"
-#include "engine/copy.h"
+#include "comm/collectives/collectives.h"
+#include "engine/core/copy.h"
 #include "engine/ops/sgd.h"
 #include "engine/ops/vector.h"
+#include "sparsify/kernels/sparse_ops.h"
 #include "sparsify/momentum_correction.h"
-#include "sparsify/sparse_sum.h"
 
 namespace tw {
 

@@ -9,12 +9,12 @@
 #include <string>
 #include <vector>
 
-#include "engine/arena.h"
-#include "engine/stopwatch.h"
+#include "engine/core/stopwatch.h"
+#include "engine/plan/arena.h"
 #include "sparsify/algorithm.h"
 #include "sparsify/buckets.h"
+#include "sparsify/comm_thread.h"
 #include "sparsify/exchange.h"
-#include "sparsify/in_order.h"
 #include "sparsify/selector.h"
 
 namespace tw {

@@ -5,10 +5,10 @@
 #include <cmath>
 #include <numeric>
 
-#include "engine/ops/batch_norm_kernels.h"
+#include "engine/core/parallel.h"
 #include "engine/ops/checks.h"
+#include "engine/ops/cpu/batch_norm_kernels.h"
 #include "engine/ops/element.h"
-#include "engine/parallel.h"
 
 namespace tw::ops {
 

@@ -3,8 +3,8 @@
 // Statistics, gamma and beta are fp32 whatever the activations are.
 #pragma once
 
-#include "engine/context.h"
-#include "engine/tensor.h"
+#include "engine/core/context.h"
+#include "engine/core/tensor.h"
 
 namespace tw::ops {
 

@@ -3,8 +3,8 @@
 
 #include <string_view>
 
-#include "engine/error.h"
-#include "engine/tensor.h"
+#include "engine/core/error.h"
+#include "engine/core/tensor.h"
 
 namespace tw::ops {
 

@@ -4,8 +4,8 @@
 
 #include <memory>
 
-#include "engine/context.h"
-#include "engine/tensor.h"
+#include "engine/core/context.h"
+#include "engine/core/tensor.h"
 
 namespace tw::ops {
 

@@ -1,8 +1,8 @@
 // Conversions, one by one or, where many short ones come together, in one launch.
 #include <array>
 
-#include "engine/cuda_kernel.h"
-#include "engine/error.h"
+#include "engine/core/error.h"
+#include "engine/cuda/cuda_kernel.h"
 #include "engine/ops/vector.h"
 
 namespace tw::ops {

@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
+#include "engine/core/parallel.h"
 #include "engine/ops/checks.h"
 #include "engine/ops/element.h"
-#include "engine/parallel.h"
 
 namespace tw::ops {
 

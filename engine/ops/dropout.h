@@ -1,9 +1,9 @@
 // Dropout: Srivastava et al., JMLR 2014, scaled while training, so that evaluation does nothing.
 #pragma once
 
-#include "engine/context.h"
-#include "engine/rng.h"
-#include "engine/tensor.h"
+#include "engine/core/context.h"
+#include "engine/core/rng.h"
+#include "engine/core/tensor.h"
 
 namespace tw::ops {
 

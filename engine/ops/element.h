@@ -5,8 +5,8 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "engine/dtype.h"
-#include "engine/simd.h"
+#include "engine/core/dtype.h"
+#include "engine/core/simd.h"
 
 namespace tw::ops {
 

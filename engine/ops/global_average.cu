@@ -1,4 +1,4 @@
-#include "engine/cuda_kernel.h"
+#include "engine/cuda/cuda_kernel.h"
 #include "engine/ops/element.h"
 #include "engine/ops/global_average.h"
 

@@ -1,8 +1,8 @@
 // Global average pooling, NHWC.
 #pragma once
 
-#include "engine/context.h"
-#include "engine/tensor.h"
+#include "engine/core/context.h"
+#include "engine/core/tensor.h"
 
 namespace tw::ops {
 

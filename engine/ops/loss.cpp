@@ -4,9 +4,9 @@
 #include <array>
 #include <cmath>
 
-#include "engine/copy.h"
+#include "engine/core/copy.h"
+#include "engine/core/parallel.h"
 #include "engine/ops/checks.h"
-#include "engine/parallel.h"
 
 namespace tw::ops {
 

@@ -1,6 +1,6 @@
 #include <cmath>
 
-#include "engine/cuda_kernel.h"
+#include "engine/cuda/cuda_kernel.h"
 #include "engine/ops/loss.h"
 
 namespace tw::ops {

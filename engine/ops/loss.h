@@ -1,8 +1,8 @@
 // Softmax cross-entropy with label smoothing, and the counts that accuracy is made of.
 #pragma once
 
-#include "engine/context.h"
-#include "engine/tensor.h"
+#include "engine/core/context.h"
+#include "engine/core/tensor.h"
 
 namespace tw::ops {
 

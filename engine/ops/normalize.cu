@@ -1,6 +1,6 @@
 #include <array>
 
-#include "engine/cuda_kernel.h"
+#include "engine/cuda/cuda_kernel.h"
 #include "engine/ops/element.h"
 #include "engine/ops/normalize.h"
 

@@ -2,10 +2,10 @@
 
 #include <algorithm>
 
+#include "engine/core/parallel.h"
 #include "engine/ops/checks.h"
+#include "engine/ops/cpu/pool_kernels.h"
 #include "engine/ops/element.h"
-#include "engine/ops/pool_kernels.h"
-#include "engine/parallel.h"
 
 namespace tw::ops {
 

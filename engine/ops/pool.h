@@ -1,9 +1,9 @@
 // Max and average pooling, NHWC.
 #pragma once
 
-#include "engine/context.h"
+#include "engine/core/context.h"
+#include "engine/core/tensor.h"
 #include "engine/ops/global_average.h"
-#include "engine/tensor.h"
 
 namespace tw::ops {
 

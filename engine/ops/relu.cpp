@@ -1,8 +1,8 @@
 #include "engine/ops/relu.h"
 
+#include "engine/core/parallel.h"
 #include "engine/ops/checks.h"
 #include "engine/ops/element.h"
-#include "engine/parallel.h"
 
 namespace tw::ops {
 

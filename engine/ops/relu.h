@@ -1,8 +1,8 @@
 // ReLU on its own; behind a batch norm it is fused there.
 #pragma once
 
-#include "engine/context.h"
-#include "engine/tensor.h"
+#include "engine/core/context.h"
+#include "engine/core/tensor.h"
 
 namespace tw::ops {
 

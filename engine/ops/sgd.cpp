@@ -5,9 +5,9 @@
 #include <bit>
 #include <cstdint>
 
-#include "engine/error.h"
+#include "engine/core/error.h"
+#include "engine/core/parallel.h"
 #include "engine/ops/element.h"
-#include "engine/parallel.h"
 
 namespace tw::ops {
 

@@ -1,8 +1,8 @@
 #include <array>
 
-#include "engine/buffer.h"
-#include "engine/cuda_kernel.h"
-#include "engine/ops/nonfinite_cuda.h"
+#include "engine/core/buffer.h"
+#include "engine/cuda/cuda_kernel.h"
+#include "engine/ops/cuda/nonfinite.h"
 #include "engine/ops/sgd.h"
 
 namespace tw::ops {

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <span>
 
-#include "engine/context.h"
+#include "engine/core/context.h"
 
 namespace tw::ops {
 

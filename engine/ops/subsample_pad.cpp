@@ -3,8 +3,8 @@
 #include <cstddef>
 #include <cstring>
 
+#include "engine/core/parallel.h"
 #include "engine/ops/checks.h"
-#include "engine/parallel.h"
 
 namespace tw::ops {
 

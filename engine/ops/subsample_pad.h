@@ -1,8 +1,8 @@
 // The parameter-free shortcut of CIFAR ResNets: option A of He et al., CVPR 2016, section 4.2.
 #pragma once
 
-#include "engine/context.h"
-#include "engine/tensor.h"
+#include "engine/core/context.h"
+#include "engine/core/tensor.h"
 
 namespace tw::ops {
 

@@ -4,7 +4,7 @@
 #include <array>
 #include <cstdint>
 
-#include "engine/dtype.h"
+#include "engine/core/dtype.h"
 
 namespace tw::emulator {
 

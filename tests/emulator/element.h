@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "engine/dtype.h"
+#include "engine/core/dtype.h"
 
 namespace tw::emulator {
 

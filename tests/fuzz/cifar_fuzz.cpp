@@ -2,8 +2,8 @@
 #include <cstdlib>
 #include <fstream>
 
-#include "data/cifar_binary.h"
-#include "engine/error.h"
+#include "data/cifar/cifar_binary.h"
+#include "engine/core/error.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   static const std::filesystem::path dir = [] {

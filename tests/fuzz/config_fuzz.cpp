@@ -2,8 +2,8 @@
 // configuration that is the same when it is read again, or a UserError.
 #include <sstream>
 
-#include "apps/support/config.h"
-#include "engine/error.h"
+#include "apps/train/config.h"
+#include "engine/core/error.h"
 #include "tests/fuzz/input_file.h"
 #include "tests/support/arguments.h"
 

@@ -1,6 +1,6 @@
 // Any bytes: a picture or a JpegError, however it is cut and coloured.
 #include "data/augment.h"
-#include "data/resample.h"
+#include "data/jpeg/resample.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   static tw::JpegDecoder decoder;  // one for all inputs: none may spoil it for the next

@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "data/record_file.h"
-#include "data/record_format.h"
-#include "engine/hash.h"
+#include "data/imagenet/record_file.h"
+#include "data/imagenet/record_format.h"
+#include "engine/core/hash.h"
 #include "tests/fuzz/sealed.h"
 
 namespace {

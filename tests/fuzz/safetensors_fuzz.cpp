@@ -3,10 +3,10 @@
 #include <cstring>
 #include <nlohmann/json.hpp>
 
-#include "engine/error.h"
-#include "engine/hash.h"
-#include "engine/json.h"
-#include "engine/safetensors.h"
+#include "engine/core/error.h"
+#include "engine/core/hash.h"
+#include "engine/io/json.h"
+#include "engine/io/safetensors.h"
 #include "tests/fuzz/sealed.h"
 
 namespace {

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <string>
 
-#include "engine/error.h"
+#include "engine/core/error.h"
 #include "tests/fuzz/input_file.h"
 
 namespace tw::fuzz {

@@ -1,5 +1,5 @@
-# Adds the fuzzers to a build of the whole program: scripts/fuzz.sh has CMake include this file in
-# the project (CMAKE_PROJECT_thinwire_INCLUDE), which knows nothing of them otherwise.
+# Adds the fuzzers to a build of the whole program: scripts/dev/fuzz.sh has CMake include this file
+# in the project (CMAKE_PROJECT_thinwire_INCLUDE), which knows nothing of them otherwise.
 
 file(GLOB fuzzers CONFIGURE_DEPENDS ${CMAKE_CURRENT_LIST_DIR}/*_fuzz.cpp)
 foreach(fuzzer IN LISTS fuzzers)
@@ -9,4 +9,4 @@ foreach(fuzzer IN LISTS fuzzers)
   target_link_libraries(${name} PRIVATE core)
   target_link_options(${name} PRIVATE -fsanitize=fuzzer)
 endforeach()
-target_link_libraries(config_fuzz PRIVATE app_support)
+target_link_libraries(config_fuzz PRIVATE app_train app_common)

@@ -2,7 +2,7 @@
 // dropout depends on.
 #include <gtest/gtest.h>
 
-#include "engine/weights.h"
+#include "engine/io/weights.h"
 #include "layers/conv2d.h"
 #include "layers/dropout.h"
 #include "layers/linear.h"

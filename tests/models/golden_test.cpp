@@ -1,5 +1,5 @@
 // First steps of ResNet-20 and VGG-16 against PyTorch's: loss and every gradient.
-// scripts/make_golden.py wrote the reference (PyTorch in float64) and explains its format; weights
+// scripts/golden/cifar.py wrote the reference (PyTorch in float64) and explains its format; weights
 // and batch come from an integer hash that both sides compute.
 #include "tests/support/golden.h"
 
@@ -7,7 +7,7 @@
 
 #include <map>
 
-#include "engine/cpu_features.h"
+#include "engine/core/cpu_features.h"
 
 namespace tw {
 namespace {

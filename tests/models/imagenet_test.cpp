@@ -1,8 +1,8 @@
 // The ImageNet models against torchvision's: names, shapes, logits and gradients.
-// scripts/make_golden_imagenet.py wrote the reference (float64).
+// scripts/golden/imagenet.py wrote the reference (float64).
 #include <map>
 
-#include "engine/hash.h"
+#include "engine/core/hash.h"
 #include "tests/support/golden.h"
 
 namespace tw {

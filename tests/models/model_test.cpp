@@ -5,7 +5,7 @@
 
 #include <map>
 
-#include "engine/cpu_features.h"
+#include "engine/core/cpu_features.h"
 #include "tests/support/model_step.h"
 
 namespace tw {

@@ -1,7 +1,7 @@
 // Recomputation: less memory, the same bits.
 #include <gtest/gtest.h>
 
-#include "engine/cpu_features.h"
+#include "engine/core/cpu_features.h"
 #include "tests/support/model_step.h"
 
 namespace tw {

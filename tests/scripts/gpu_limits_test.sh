@@ -6,7 +6,7 @@ trap 'rm -rf "$work"' EXIT
 
 # judge PART: exit code
 judge() {
-  python3 scripts/gpu_limits.py "$work" "$1" >"$work/said" 2>&1 && echo 0 || echo $?
+  python3 scripts/dev/gpu_limits.py "$work" "$1" >"$work/said" 2>&1 && echo 0 || echo $?
 }
 expect() {
   [[ $1 == "$2" ]] || { echo "$3: exit code $1, not $2"; cat "$work/said"; exit 1; }

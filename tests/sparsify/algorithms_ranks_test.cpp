@@ -1,6 +1,6 @@
 // What every registered algorithm owes, on any number of ranks.
 
-#include "comm/collectives.h"
+#include "comm/collectives/collectives.h"
 #include "tests/support/ranks.h"
 #include "tests/support/sgd_rig.h"
 

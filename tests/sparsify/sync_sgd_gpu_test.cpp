@@ -1,7 +1,7 @@
 // Ranks whose vectors lie on a GPU exchange what ranks on the CPU exchange, bit by bit.
 #include <gtest/gtest.h>
 
-#include "engine/copy.h"
+#include "engine/core/copy.h"
 #include "tests/support/device.h"
 #include "tests/support/ranks.h"
 #include "tests/support/sgd_rig.h"

@@ -4,8 +4,8 @@
 #include <chrono>
 #include <thread>
 
-#include "comm/collectives.h"
-#include "comm/group.h"
+#include "comm/collectives/collectives.h"
+#include "comm/subcommunicator.h"
 #include "tests/support/ranks.h"
 #include "tests/support/sgd_rig.h"
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "comm/collectives.h"
+#include "comm/collectives/collectives.h"
 
 namespace tw {
 

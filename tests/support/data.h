@@ -9,7 +9,7 @@
 #include <functional>
 
 #include "data/dataset.h"
-#include "engine/error.h"
+#include "engine/core/error.h"
 
 namespace tw::testing {
 

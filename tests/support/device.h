@@ -3,7 +3,7 @@
 // test_<room>_cuda, whose main skips every test, saying why, on a machine without a GPU.
 #pragma once
 
-#include "engine/context.h"
+#include "engine/core/context.h"
 
 namespace tw::test {
 

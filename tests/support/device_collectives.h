@@ -7,8 +7,8 @@
 #include <functional>
 #include <vector>
 
-#include "engine/buffer.h"
-#include "engine/copy.h"
+#include "engine/core/buffer.h"
+#include "engine/core/copy.h"
 #include "tests/support/collectives.h"
 
 namespace tw {

@@ -1,4 +1,4 @@
-// The formula behind the golden values of scripts/make_golden.py, and comparison with them.
+// The formula behind the golden values of scripts/golden/cifar.py, and comparison with them.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -9,7 +9,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "engine/weights.h"
+#include "engine/io/weights.h"
 #include "models/model.h"
 #include "tests/support/owned_tensor.h"
 

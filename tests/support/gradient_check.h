@@ -8,7 +8,7 @@
 #include <cmath>
 #include <functional>
 
-#include "engine/copy.h"
+#include "engine/core/copy.h"
 #include "layers/gradient_sum.h"
 #include "tests/support/owned_tensor.h"
 

@@ -3,9 +3,9 @@
 
 #include <nlohmann/json.hpp>
 
-#include "data/jpeg_encode.h"
-#include "engine/file.h"
-#include "engine/rng.h"
+#include "data/jpeg/encoder.h"
+#include "engine/core/rng.h"
+#include "engine/io/file.h"
 #include "tests/support/data.h"
 
 namespace tw::testing {

@@ -2,7 +2,7 @@
 #include <cuda_runtime_api.h>
 #include <gtest/gtest.h>
 
-#include "engine/error.h"
+#include "engine/core/error.h"
 #include "tests/support/device.h"
 
 extern "C" [[gnu::weak]] void tw_emulated();  // only the emulator has it

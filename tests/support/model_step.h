@@ -4,9 +4,9 @@
 #include <cmath>
 #include <cstring>
 
+#include "engine/core/rng.h"
 #include "engine/ops/sgd.h"
 #include "engine/ops/vector.h"
-#include "engine/rng.h"
 #include "models/model.h"
 #include "tests/support/owned_tensor.h"
 

@@ -8,11 +8,11 @@
 #include <functional>
 #include <vector>
 
-#include "engine/buffer.h"
-#include "engine/context.h"
-#include "engine/copy.h"
-#include "engine/cpu_features.h"
-#include "engine/rng.h"
+#include "engine/core/buffer.h"
+#include "engine/core/context.h"
+#include "engine/core/copy.h"
+#include "engine/core/cpu_features.h"
+#include "engine/core/rng.h"
 #include "tests/support/device.h"
 
 namespace tw::test {

@@ -22,7 +22,7 @@
 #include <functional>
 
 #include "comm/transports.h"
-#include "engine/context.h"
+#include "engine/core/context.h"
 
 namespace tw {
 

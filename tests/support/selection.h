@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "apps/support/distributions.h"
+#include "apps/common/distributions.h"
 #include "sparsify/sync_sgd.h"
 
 namespace tw {

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "comm/transports.h"
-#include "engine/rng.h"
+#include "engine/core/rng.h"
 #include "sparsify/sync_sgd.h"
 
 namespace tw {
@@ -50,8 +50,8 @@ inline void add_choices(std::vector<Variant>& all, const std::string& algorithm,
 /// gTop-k's tree, between all ranks or between nodes.
 inline bool uses_gtopk(const Variant& variant) {
   const std::string& exchange = algorithms().find(variant.algorithm).factory.exchange;
-  return exchange == "gtopk" || (exchange == "hierarchical" &&
-                                 variant.settings.text("hierarchical.exchange") == "gtopk");
+  return exchange == "gtopk" ||
+         (exchange == "hierarchical" && variant.settings.text("hierarchical.exchange") == "gtopk");
 }
 
 /// Wire formats are tried once for every exchange, where nothing else is out of the ordinary, and
@@ -78,7 +78,8 @@ inline std::vector<Variant> variants() {
     return exchanges().find(exchange).factory(variant.settings)->needs_common_indices();
   });
   for (Variant& variant : all)
-    variant.conserves = !(uses_gtopk(variant) && variant.settings.text("gtopk.put_back") == "paper");
+    variant.conserves =
+        !(uses_gtopk(variant) && variant.settings.text("gtopk.put_back") == "paper");
   return all;
 }
 

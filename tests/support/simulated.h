@@ -3,9 +3,9 @@
 
 #include <algorithm>
 
-#include "comm/collectives.h"
+#include "comm/collectives/collectives.h"
 #include "comm/cost_model.h"
-#include "comm/link.h"
+#include "comm/link/link.h"
 
 namespace tw {
 

@@ -1,0 +1,91 @@
+#include "apps/advise/config.h"
+
+#include <algorithm>
+
+#include "comm/link/link.h"
+#include "engine/core/error.h"
+#include "models/model.h"
+#include "sparsify/sync_sgd.h"
+
+namespace tw {
+
+OptionTable AdviseConfig::table() {
+  OptionTable t;
+  const std::string net = "Model", algorithm = "Algorithm", wire = "Link", machine = "Machine",
+                    answer = "Answer";
+  constexpr double kMost = 1e9;
+  t.add(net, "model", model, "network");
+  t.add(net, "classes", classes, "classes");
+  t.range(1, kMost);
+  t.add(net, "image", image, "height and width of an image");
+  t.range(1, 4096);
+  t.add(net, "batch-size", batch_size, "images per step and rank");
+  t.range(1, kMost);
+  t.add(net, "parameters", parameters, "with --simulate, a vector of so many in place of a model");
+  t.range(0, 4294967294.0);
+  t.add(algorithm, "density", density, "fraction of the gradient that is sent");
+  t.range(1e-12, 1);
+
+  t.add(wire, "link", link, "RATE,LATENCY of the link, e.g. 1Gbit,0.4ms; not given: measured");
+  t.add(wire, "ranks-per-node", ranks_per_node, "ranks that share an emulated link");
+  t.range(1, 4096);
+  t.add(wire, "alpha", alpha, "seconds a message; 0: by --link, or measured");
+  t.range(0, kMost);
+  t.add(wire, "beta", beta, "seconds an element of 4 bytes; 0: by --link, or measured");
+  t.range(0, kMost);
+
+  t.add(machine, "simulate", simulate, "measure nothing: needs --compute and the link");
+  t.add(machine, "compute", compute, "seconds of forward and backward; 0: measured");
+  t.range(0, kMost);
+  t.add(machine, "select", select, "seconds of a selection, with --simulate");
+  t.range(0, kMost);
+  t.add(machine, "gamma", gamma, "seconds to add an element; 0: measured");
+  t.range(0, kMost);
+  t.add(machine, "merge", merge, "seconds to merge a sparse entry; 0: measured");
+  t.range(0, kMost);
+  t.add(machine, "precision", precision, "arithmetic; auto: bf16 where the hardware has it");
+  t.choices({"auto", "f32", "bf16"});
+  t.add(machine, "workers", workers, "ranks as threads of this process; 0: 1, or mpirun's");
+  t.range(0, 4096);
+  t.add(machine, "threads-per-rank", threads_per_rank, "0: cores / ranks");
+  t.range(0, 4096);
+  t.add(machine, "comm-timeout", comm_timeout, "seconds to wait for another rank; 0: for ever");
+  t.range(0, kMost);
+  t.add(machine, "steps", steps, "steps that are measured");
+  t.range(1, 100000);
+
+  t.add(answer, "ranks", ranks, "numbers of ranks to predict for");
+  t.range(1, 65536);
+  t.add(answer, "csv", csv, "also write the predictions to this file (scripts/plot.py draws it)");
+  return t;
+}
+
+AdviseConfig parse_advise_config(int argc, char** argv) {
+  AdviseConfig config;
+  config.settings = default_settings();
+  OptionTable table = config.table();
+  for (const auto& [name, text] : table.parse(
+           argc, argv, "advise: which algorithm is fastest on a link, measured and predicted")) {
+    if (name == "set")
+      config.settings.set_assignment(text);
+    else
+      table.set_text(name, text);
+  }
+  models().find(config.model);
+  if (!config.link.empty()) parse_link(config.link, static_cast<int>(config.ranks_per_node));
+  check(!config.ranks.empty(), "[options] ranks is empty; expected a list like 2,4,8");
+  std::ranges::sort(config.ranks);
+  if (config.simulate) {
+    check(config.compute > 0, "[options] simulate needs --compute, the seconds of one rank's step");
+    check(!config.link.empty() || (config.alpha > 0 && config.beta > 0),
+          "[options] simulate needs the link: --link, or --alpha and --beta");
+    check(config.workers == 0, "[options] simulate measures nothing: it takes no --workers");
+  } else {
+    check(config.parameters == 0,
+          "[options] parameters is for --simulate; else the model has them");
+    check(config.select == 0, "[options] select is for --simulate; else it is measured");
+  }
+  return config;
+}
+
+}  // namespace tw

@@ -1,0 +1,43 @@
+// AdviseConfig: everything `advise` can be told, with its defaults.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "apps/common/options.h"
+#include "engine/core/settings.h"
+
+namespace tw {
+
+struct AdviseConfig {
+  // model
+  std::string model = "resnet20";
+  int64_t classes = 10, image = 32;
+  int64_t batch_size = 32;
+  int64_t parameters = 0;
+  double density = 0.001;
+  Settings settings;
+
+  // link: 0 is measured
+  std::string link;
+  int64_t ranks_per_node = 1;
+  double alpha = 0, beta = 0;
+
+  // machine: 0 is measured
+  bool simulate = false;
+  double compute = 0, select = 0, gamma = 0, merge = 0;
+  std::string precision = "auto";
+  int64_t workers = 0, threads_per_rank = 0, steps = 5;
+  double comm_timeout = 60;
+
+  // answer
+  std::vector<int64_t> ranks{2, 4, 8, 16, 32, 64, 128, 1024, 65536};
+  std::string csv;
+
+  OptionTable table();
+};
+
+/// UserError on anything unknown or impossible.
+AdviseConfig parse_advise_config(int argc, char** argv);
+
+}  // namespace tw

@@ -1,0 +1,213 @@
+// advise: which algorithm is fastest on a link. Measures this machine and the link between its
+// ranks (or takes both as given), predicts every algorithm for any number of ranks, recommends.
+#include <cmath>
+#include <fstream>
+#include <optional>
+#include <set>
+
+#include "apps/advise/config.h"
+#include "apps/advise/measure.h"
+#include "apps/common/console.h"
+#include "apps/common/launch.h"
+#include "apps/common/rank_utils.h"
+#include "apps/train/trainer.h"
+#include "comm/collectives/measure_link.h"
+#include "comm/link/link.h"
+#include "comm/transports.h"
+
+namespace {
+
+using namespace tw;
+
+/// Every cost, and how it came to be known.
+struct Known {
+  LocalCosts local;
+  Wire wire;
+};
+
+DType precision_of(const AdviseConfig& config) {
+  TrainConfig train;
+  train.precision = config.precision;
+  return resolved_precision(train);
+}
+
+/// What was given on the command line; zeros elsewhere.
+Known given(const AdviseConfig& config) {
+  Known known;
+  if (!config.link.empty()) {
+    const LinkSpec link = parse_link(config.link);
+    known.wire = {.alpha = link.latency, .beta = link.seconds(sizeof(float)) - link.latency};
+  }
+  if (config.alpha > 0) known.wire.alpha = config.alpha;
+  if (config.beta > 0) known.wire.beta = config.beta;
+  known.wire.gamma = config.gamma;
+  known.wire.merge = config.merge;
+  known.local.compute = config.compute;
+  for (const auto& [name, entry] : algorithms().entries())
+    if (!entry.factory.selector.empty()) known.local.step[name].update = config.select;
+  return known;
+}
+
+/// Replaces what was not given by what this machine and its links do. Collective.
+Known measured(Communicator& comm, const AdviseConfig& config, Model& model, Console& console) {
+  TrainConfig train;
+  train.threads_per_rank = config.threads_per_rank;
+  Context ctx(Device::cpu, resolved_threads(train, comm.size()));
+  ctx.bind_thread();
+  Known known = given(config);
+  console.line("measuring {} steps of {} (batch {}, {}) on {} rank{} x {} threads", config.steps,
+               config.model, config.batch_size, name(precision_of(config)), comm.size(),
+               comm.size() == 1 ? "" : "s", ctx.threads());
+  const bool emulated = !config.link.empty() && comm.size() > 1;
+  std::optional<LinkCommunicator> link, nodes;
+  if (emulated) {
+    const auto with = [&](int64_t ranks_per_node) {
+      return parse_link(config.link, static_cast<int>(ranks_per_node));
+    };
+    link.emplace(ctx, comm, with(config.ranks_per_node));
+    nodes.emplace(ctx, comm, with(config.settings.integer("hierarchical.node")));
+  }
+  const LocalCosts local = measure_local(ctx, emulated ? *nodes : comm, model,
+                                         {.batch_size = config.batch_size,
+                                          .precision = precision_of(config),
+                                          .density = config.density,
+                                          .steps = config.steps,
+                                          .settings = config.settings});
+  if (config.compute == 0) known.local.compute = local.compute;
+  known.local.step = local.step;
+  const Wire additions = measure_additions(ctx, comm, model.arena().size(), config.density);
+  if (config.gamma == 0) known.wire.gamma = additions.gamma;
+  if (config.merge == 0) known.wire.merge = additions.merge;
+
+  check(comm.size() > 1 || (known.wire.alpha > 0 && known.wire.beta > 0),
+        "[advise] one rank has no link to measure; start several (mpirun, or --workers with "
+        "--link), or give --link");
+  if (comm.size() > 1) {
+    const Wire wire = measure_wire(ctx, emulated ? *link : comm);
+    if (config.alpha == 0) known.wire.alpha = wire.alpha;
+    if (config.beta == 0) known.wire.beta = wire.beta;
+  }
+  return known;
+}
+
+void print_costs(Console& console, const Known& known, double d, double density) {
+  const Wire& w = known.wire;
+  console.line("\n{:.0f} parameters, density {:g}", d, density);
+  console.line(
+      "compute {:.4g} s; alpha {:.4g} s a message; beta {:.4g} s an element ({:.4g} Gbit/s)",
+      known.local.compute, w.alpha, w.beta, 32e-9 / w.beta);
+  console.line("gamma {:.3g} s an element added; {:.3g} s an entry merged", w.gamma, w.merge);
+  for (const auto& [name, step] : known.local.step)
+    console.line("  {:<12} select and update {:.4g} s, exchange alone {:.4g} s", name, step.update,
+                 step.exchange);
+}
+
+using Cell = std::function<std::string(const Candidate&, int ranks)>;
+
+void print_table(Console& console, const char* title, const std::vector<Candidate>& all,
+                 const std::vector<int64_t>& ranks, const Cell& cell) {
+  console.line("\n{}", title);
+  std::string head = fmt::format("{:<20}", "P");
+  for (const int64_t p : ranks) head += fmt::format(" {:>9}", p);
+  console.line("{}", head);
+  for (const Candidate& c : all) {
+    std::string row = fmt::format("{:<20}", c.sparsifier + " " + c.collective);
+    for (const int64_t p : ranks) row += fmt::format(" {:>9}", cell(c, static_cast<int>(p)));
+    console.line("{}", row);
+  }
+}
+
+/// Gbit/s; nothing for dense candidates.
+std::string break_even_text(double bits, const char* always, const char* never) {
+  if (bits == 0) return always;
+  return std::isinf(bits) ? never : fmt::format("{:.4g}", bits * 1e-9);
+}
+
+double one_dense_rank(const std::vector<Candidate>& all) {
+  const Wire any{.alpha = 1, .beta = 1};
+  return best_dense(all, any, 1).seconds(any, 1);
+}
+
+void write_csv(std::ofstream& out, const AdviseConfig& config, const std::vector<Candidate>& all,
+               const Wire& wire) {
+  out << "sparsifier,collective,ranks,iteration_seconds,exchange_seconds,efficiency,"
+         "break_even_gbit\n";
+  const double one = one_dense_rank(all);
+  for (const Candidate& c : all)
+    for (const int64_t p : config.ranks) {
+      const int ranks = static_cast<int>(p);
+      out << fmt::format(
+          "{},{},{},{:.9g},{:.9g},{:.6g},{}\n", c.sparsifier, c.collective, ranks,
+          c.seconds(wire, ranks), c.exchange_seconds(wire, ranks), c.efficiency(wire, ranks, one),
+          c.dense ? "" : break_even_text(break_even(c, all, wire, ranks), "0", "inf"));
+    }
+  out.flush();
+  check<Fault>(!out.fail(), "[advise] writing {} failed; is the disk full?", config.csv);
+}
+
+void answer(Console& console, const AdviseConfig& config, const std::vector<Candidate>& all,
+            const Wire& wire) {
+  const double one = one_dense_rank(all);
+  print_table(console, "seconds an iteration", all, config.ranks,
+              [&](const Candidate& c, int p) { return fmt::format("{:.4g}", c.seconds(wire, p)); });
+  print_table(console, "seconds of it in the exchange", all, config.ranks,
+              [&](const Candidate& c, int p) {
+                return fmt::format("{:.4g}", c.exchange_seconds(wire, p));
+              });
+  print_table(
+      console, "scaling efficiency: one dense rank's iteration / this", all, config.ranks,
+      [&](const Candidate& c, int p) { return fmt::format("{:.3f}", c.efficiency(wire, p, one)); });
+  std::vector<Candidate> sparse = all;
+  std::erase_if(sparse, [](const Candidate& c) { return c.dense; });
+  print_table(console, "break-even Gbit/s: above it the best dense collective is faster", sparse,
+              config.ranks, [&](const Candidate& c, int p) {
+                return break_even_text(break_even(c, all, wire, p), "0", "none");
+              });
+  console.line("");
+  for (const std::string& sentence : recommendations(all, wire, config.ranks))
+    console.line("{}", sentence);
+}
+
+void advise(Communicator& comm, const AdviseConfig& config) {
+  comm.set_timeout(config.comm_timeout);
+  Console console(comm.rank() == 0);
+  Context ctx;
+  std::optional<Model> model;
+  std::ofstream csv;
+  agree(ctx, comm, [&] {
+    model.emplace(config.model,
+                  ModelSpec{.image = {config.image, config.image, 3}, .classes = config.classes});
+    if (comm.rank() != 0 || config.csv.empty()) return;
+    csv.open(config.csv);
+    check(csv.is_open(), "[advise] cannot write {}", config.csv);
+  });
+  const Known known = config.simulate ? given(config) : measured(comm, config, *model, console);
+  const size_t flat = static_cast<size_t>(config.parameters);
+  const std::vector<Candidate> all =
+      candidates(model->arena(), flat, config.density, known.local, config.settings);
+  print_costs(console, known, static_cast<double>(flat > 0 ? flat : model->arena().size()),
+              config.density);
+  answer(console, config, all, known.wire);
+  if (csv.is_open()) write_csv(csv, config, all, known.wire);
+}
+
+int run(Communicator& world, int argc, char** argv) {
+  Context ctx;
+  AdviseConfig config;
+  agree(ctx, world, [&] { config = parse_advise_config(argc, argv); });
+  check(config.workers == 0 || !started_by_mpi(),
+        "[options] workers is {} under mpirun; the number of ranks is mpirun's -n here",
+        config.workers);
+  if (config.workers <= 1)
+    advise(world, config);
+  else
+    run_on_threads(static_cast<int>(config.workers),
+                   [&](Communicator& comm) { advise(comm, config); });
+  return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  return tw::run_program([&](tw::Communicator& world) { return run(world, argc, argv); });
+}

@@ -1,0 +1,129 @@
+#include "apps/analyze/select.h"
+
+#include <algorithm>
+
+#include "apps/analyze/npy.h"
+#include "apps/common/error_bounds.h"
+#include "apps/common/residual_fraction.h"
+#include "engine/core/error.h"
+#include "engine/io/safetensors.h"
+#include "sparsify/sync_sgd.h"
+
+namespace tw {
+
+namespace {
+
+struct Options {
+  std::string input, tensor, output, selector = "topk", index_type = "int64";
+  double density = 0.001;
+  std::vector<std::string> settings;
+  int threads = 1;
+  uint64_t seed = 1, step = 0;
+};
+
+/// The one float32 tensor of a safetensors file, or the named one.
+std::vector<float> read_tensor(const Options& options) {
+  const SafetensorsReader file(options.input);
+  std::string name = options.tensor;
+  if (name.empty()) {
+    std::vector<std::string> names;
+    for (const auto& [key, tensor] : file.tensors()) names.push_back(key);
+    check(names.size() == 1, "[analyze] {} has {} tensors; choose one with --tensor{}{}",
+          options.input, names.size(), names.empty() ? "" : ": ", fmt::join(names, ", "));
+    name = names.front();
+  }
+  const Tensor& tensor = file.tensor(name);
+  check(tensor.dtype == DType::f32, "[analyze] {}: tensor {} is {}; expected f32", options.input,
+        name, tw::name(tensor.dtype));
+  const auto values = tensor.as<float>();
+  return {values.begin(), values.end()};
+}
+
+std::vector<float> read_vector(const Options& options) {
+  const bool npy = is_npy(options.input) || options.input.ends_with(".npy");
+  check(!npy || options.tensor.empty(), "[analyze] {} holds one array; --tensor is for safetensors",
+        options.input);
+  std::vector<float> u = npy ? read_npy(options.input) : read_tensor(options);
+  check(!u.empty() && u.size() < UINT32_MAX, "[analyze] {} has {} elements; expected 1 to {}",
+        options.input, u.size(), UINT32_MAX - 1);
+  return u;
+}
+
+void write_indices(const Options& options, std::span<const uint32_t> indices) {
+  if (options.index_type == "uint32") return write_npy(options.output, indices);
+  write_npy(options.output, std::vector<int64_t>(indices.begin(), indices.end()));
+}
+
+void report(const Options& options, const SelectInfo& info, const SparseVector& out, size_t d,
+            size_t k, double left) {
+  const double asked = static_cast<double>(k) / static_cast<double>(d);
+  const double sent = static_cast<double>(out.count) / static_cast<double>(d);
+  float least = out.count > 0 ? INFINITY : 0;
+  for (float x : out.value_span()) least = std::min(least, std::abs(x));
+  fmt::print("u           {}: {} elements\n", options.input, d);
+  fmt::print("selector    {}, density {}, k {}\n", options.selector, options.density, k);
+  fmt::print("count       {} (count/k {:.3f})\n", out.count,
+             static_cast<double>(out.count) / static_cast<double>(k));
+  fmt::print("threshold   {:g}; smallest magnitude chosen {:g}\n", info.threshold, least);
+  fmt::print("residual    {:.6f} of ||u||^2 stays behind\n", left);
+  fmt::print("bounds      {:.6f} = 1 - k/d    {:.6f} = (1 - k/d)^2\n", left_of_random(asked),
+             bell_bound(asked));
+  if (out.count != k)
+    fmt::print("            {:.6f} and {:.6f} with the count for k\n", left_of_random(sent),
+               bell_bound(sent));
+}
+
+void run(const Options& options) {
+  Settings settings = default_settings();
+  for (const std::string& assignment : options.settings) settings.set_assignment(assignment);
+  Context ctx(Device::cpu, options.threads);
+  const auto selector =
+      selectors().find(options.selector).factory(ctx, settings, {.seed = options.seed});
+  const std::vector<float> u = read_vector(options);
+
+  std::vector<float> e(u.size());
+  SparseVector out;
+  const size_t k = std::min(entries_to_keep(options.density, u.size()), u.size());
+  const SelectStep step{.g = u, .e = e, .k = k, .density = options.density, .step = options.step};
+  const SelectInfo info =
+      options.density < 1 ? selector->select(ctx, step, out) : select_all(ctx, step, out);
+  check(info.nonfinite == SIZE_MAX, "[analyze] {}: element {} is {}", options.input, info.nonfinite,
+        info.nonfinite_value);
+
+  std::vector<float> whole(u);
+  std::vector<Measure> blocks;
+  const Measure measure = add_and_measure(ctx, {}, whole, blocks);
+  report(options, info, out, u.size(), k, residual_fraction(ctx, measure, e, blocks));
+  if (options.output.empty()) return;
+  write_indices(options, out.index_span());
+  fmt::print("indices     {} ({})\n", options.output, options.index_type);
+}
+
+}  // namespace
+
+void add_analyze_select(CLI::App& app) {
+  CLI::App* command = app.add_subcommand("select", "runs a selector on a vector from a file");
+  const auto options = std::make_shared<Options>();
+  command->add_option("--input", options->input, ".npy (float32, C order) or safetensors")
+      ->required();
+  command->add_option("--tensor", options->tensor, "name in a safetensors file of several");
+  command->add_option("--selector", options->selector, "as in `train --list`")
+      ->capture_default_str();
+  command->add_option("--density", options->density, "entries asked for over elements")
+      ->capture_default_str()
+      ->check(CLI::Range(1e-12, 1.0));
+  command->add_option("--output", options->output, "indices, ascending, as .npy");
+  command->add_option("--index-type", options->index_type)
+      ->capture_default_str()
+      ->check(CLI::IsMember({"int64", "uint32"}));
+  command->add_option("--set", options->settings, "key=value of a selector; may be repeated")
+      ->allow_extra_args(false);
+  command->add_option("--seed", options->seed, "of random selectors")->capture_default_str();
+  command->add_option("--step", options->step, "of random selectors")->capture_default_str();
+  command->add_option("--threads", options->threads)
+      ->capture_default_str()
+      ->check(CLI::Range(1, 1024));
+  command->callback([options] { run(*options); });
+}
+
+}  // namespace tw

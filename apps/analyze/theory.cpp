@@ -1,0 +1,107 @@
+#include "apps/analyze/theory.h"
+
+#include <algorithm>
+
+#include "apps/common/distributions.h"
+#include "apps/common/error_bounds.h"
+#include "apps/common/residual_fraction.h"
+#include "sparsify/sync_sgd.h"
+
+namespace tw {
+
+namespace {
+
+struct Options {
+  size_t d = 1'000'000;
+  std::vector<double> densities{0.001, 0.01, 0.1, 0.5};
+  uint64_t seed = 1;
+  int threads = 1;
+};
+
+/// A vector and, where it is known, what Top-k leaves of it.
+struct Case {
+  std::string name;
+  Draw draw;
+  double (*closed)(double density);
+};
+
+std::vector<Case> cases() {
+  const Draw signs = [](const Philox::Block& x) { return x[0] & 1 ? 1.0f : -1.0f; };
+  return {{"gaussian", distributions().at("gaussian"), left_of_gaussian},
+          {"laplace", distributions().at("laplace"), left_of_laplace},
+          {"uniform", distributions().at("uniform"), left_of_uniform},
+          {"constant", signs, left_of_random}};
+}
+
+class TheoryTable {
+ public:
+  explicit TheoryTable(const Options& options)
+      : options_(options), ctx_(Device::cpu, options.threads), u_(options.d), e_(options.d) {}
+
+  void rows(const Case& of);
+
+ private:
+  double measured(const std::string& selector, double density);
+
+  Options options_;
+  Context ctx_;
+  std::vector<float> u_, e_;
+  std::vector<Measure> blocks_;
+  Measure measure_;
+};
+
+double TheoryTable::measured(const std::string& selector, double density) {
+  const auto chosen =
+      selectors().find(selector).factory(ctx_, default_settings(), {.seed = options_.seed});
+  std::ranges::fill(e_, 0.0f);
+  SparseVector out;
+  const SelectStep step{
+      .g = u_, .e = e_, .k = entries_to_keep(density, u_.size()), .density = density};
+  density < 1 ? chosen->select(ctx_, step, out) : select_all(ctx_, step, out);
+  return residual_fraction(ctx_, measure_, e_, blocks_);
+}
+
+void TheoryTable::rows(const Case& of) {
+  fill_random(ctx_, of.draw, options_.seed, u_);
+  measure_ = add_and_measure(ctx_, {}, u_, blocks_);
+  for (const double density : options_.densities) {
+    const double top = measured("topk", density), bound = bell_bound(density);
+    fmt::print("{:<9} {:>8} {:>10.6f} {:>10.6f} {:>10.6f} {:>10.6f} {:>10.6f}  {}\n", of.name,
+               density, of.closed(density), top, left_of_random(density),
+               measured("randk", density), bound, top <= bound ? "holds" : "violated");
+  }
+}
+
+void run(const Options& options) {
+  fmt::print(
+      "||u - S(u)||^2 / ||u||^2 of {} drawn entries; bound: (1 - rho)^2 for bell-shaped vectors\n"
+      "closed: in closed form, expected over draws\n\n"
+      "{:<9} {:>8} {:>10} {:>10} {:>10} {:>10} {:>10}\n",
+      options.d, "", "", "top-k", "top-k", "rand-k", "rand-k", "");
+  fmt::print("{:<9} {:>8} {:>10} {:>10} {:>10} {:>10} {:>10}\n", "u", "rho", "closed", "measured",
+             "closed", "measured", "bound");
+  TheoryTable table(options);
+  for (const Case& of : cases()) table.rows(of);
+}
+
+}  // namespace
+
+void add_analyze_theory(CLI::App& app) {
+  CLI::App* command =
+      app.add_subcommand("theory", "what top-k and rand-k leave behind: closed forms and measured");
+  const auto options = std::make_shared<Options>();
+  command->add_option("--d", options->d, "entries drawn")
+      ->capture_default_str()
+      ->check(CLI::Range(size_t{1}, size_t{UINT32_MAX - 1}));
+  command->add_option("--density", options->densities, "one or several, with commas")
+      ->capture_default_str()
+      ->delimiter(',')
+      ->check(CLI::Range(1e-12, 1.0));
+  command->add_option("--seed", options->seed)->capture_default_str();
+  command->add_option("--threads", options->threads)
+      ->capture_default_str()
+      ->check(CLI::Range(1, 1024));
+  command->callback([options] { run(*options); });
+}
+
+}  // namespace tw

@@ -1,0 +1,278 @@
+#include "apps/bench/comm.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <fstream>
+#include <memory>
+#include <optional>
+
+#include "apps/advise/measure.h"
+#include "apps/bench/comm_cases.h"
+#include "apps/common/comm_setup.h"
+#include "apps/common/median.h"
+#include "apps/common/rank_utils.h"
+#include "comm/collectives/measure_link.h"
+#include "comm/cost_model.h"
+#include "comm/transports.h"
+
+namespace tw {
+
+namespace {
+
+struct Options {
+  size_t min_bytes = 1 << 10, max_bytes = 16 << 20;
+  double factor = 4;
+  int iterations = 10, calls = 1, warmup = 2, workers = 0, root = 0;
+  std::string collective = "all", algorithm = "all", csv;
+  WireOptions wires;
+  double density = 0.001;
+  bool simulate = false;
+  std::string device = "cpu";
+  std::vector<std::string> set;
+};
+
+/// What one line of the table says.
+struct Row {
+  size_t bytes = 0, wrong = 0;
+  double seconds = 0;  ///< median over iterations of the slowest rank's
+  double sent = 0;     ///< bytes put on the wire by all ranks, an iteration
+};
+
+class CommBench {
+ public:
+  /// `link`: what the emulated link costs, when there is one.
+  CommBench(Communicator& comm, const Options& options, const std::optional<Wire>& link)
+      : options_(options),
+        ctx_(options.device == "cuda" ? Device::cuda : Device::cpu, 1, comm.gpu()),
+        comm_(comm),
+        link_(link) {}
+
+  /// Prints the table; SharedFault where elements came out wrong.
+  void run();
+
+ private:
+  /// A call, the mean of several back to back: seconds on the slowest rank, bytes of all.
+  struct Call {
+    double seconds = 0, bytes = 0;
+  };
+  Call call(const CommCase& test, size_t n, int times);
+  Row measure(const CommCase& test, size_t n);
+  void print(const CommCase& test, const Row& row, double model);
+
+  template <class... Args>
+  void say(fmt::format_string<Args...> text, Args&&... args) const {
+    if (comm_.rank() == 0) fmt::print("{}", fmt::format(text, std::forward<Args>(args)...));
+  }
+
+  const Options& options_;
+  Context ctx_;
+  Communicator& comm_;
+  std::optional<Wire> link_;
+  std::optional<CommVectors> vectors_;
+  std::ofstream csv_;
+};
+
+CommBench::Call CommBench::call(const CommCase& test, size_t n, int times) {
+  test.fill(ctx_, comm_, *vectors_, n);  // sums of sums would overflow
+  ctx_.synchronize();
+  barrier(ctx_, comm_);
+  const uint64_t before = comm_.bytes_sent();
+  const double start = comm_.now();
+  for (int i = 0; i < times; ++i) test.run(ctx_, comm_, *vectors_, n);
+  ctx_.synchronize();
+  const Call mine{(comm_.now() - start) / times,
+                  static_cast<double>(comm_.bytes_sent() - before) / times};
+  Call all;
+  for (const Call& one : gather(ctx_, comm_, mine)) {
+    all.seconds = std::max(all.seconds, one.seconds);
+    all.bytes += one.bytes;
+  }
+  return all;
+}
+
+Row CommBench::measure(const CommCase& test, size_t n) {
+  Row row{.bytes = n * sizeof(float)};
+  call(test, n, 1);  // right first, then fast
+  const size_t wrong = test.wrong(ctx_, comm_, *vectors_, n);
+  for (const size_t w : gather(ctx_, comm_, wrong)) row.wrong += w;
+  for (int i = 1; i < options_.warmup; ++i) call(test, n, 1);
+
+  std::vector<double> seconds;
+  for (int i = 0; i < options_.iterations; ++i) {
+    const Call one = call(test, n, options_.calls);
+    seconds.push_back(one.seconds);
+    row.sent = one.bytes;
+  }
+  row.seconds = median(seconds);
+  return row;
+}
+
+/// A cell that may have nothing to say.
+std::string cell(double value, const char* form) {
+  return value > 0 ? fmt::format(fmt::runtime(form), value) : "-";
+}
+
+void CommBench::print(const CommCase& test, const Row& row, double model) {
+  const double algbw = static_cast<double>(row.bytes) / row.seconds, busbw = algbw * test.bus;
+  say("{:<10} {:<9} {:>11} {:>11} {:>10.1f} {:>9.4f} {:>9.4f} {:>12} {:>10} {:>7}\n",
+      test.collective, test.algorithm, row.bytes, row.bytes / sizeof(float), row.seconds * 1e6,
+      algbw * 1e-9, busbw * 1e-9, test.algorithm == "native" ? "-" : cell(row.sent, "{:.0f}"),
+      cell(model * 1e6, "{:.1f}"), row.wrong);
+  if (csv_.is_open())
+    csv_ << fmt::format("{},{},{},{},{},{:.9f},{:.6f},{:.6f},{:.0f},{},{}\n", test.collective,
+                        test.algorithm, comm_.transport(), comm_.size(), row.bytes, row.seconds,
+                        algbw * 1e-9, busbw * 1e-9, row.sent,
+                        model > 0 ? fmt::format("{:.9f}", model) : "", row.wrong)
+         << std::flush;
+}
+
+void CommBench::run() {
+  Settings settings = default_settings();
+  std::vector<CommCase> cases;
+  agree(ctx_, comm_, [&] {
+    for (const std::string& assignment : options_.set) settings.set_assignment(assignment);
+    check(options_.root < comm_.size(), "[bench] root is {}; there are {} ranks", options_.root,
+          comm_.size());
+    check(options_.min_bytes <= options_.max_bytes,
+          "[bench] -b is {} and -e is {}; nothing between", options_.min_bytes, options_.max_bytes);
+    cases = dense_cases(settings, comm_, options_.root);
+    std::ranges::move(sparse_cases(settings, options_.density), std::back_inserter(cases));
+    std::erase_if(cases, [&](const CommCase& c) {
+      return (options_.collective != "all" && options_.collective != c.collective) ||
+             (options_.algorithm != "all" && options_.algorithm != c.algorithm);
+    });
+    check(!cases.empty(), "[bench] there is no {} by {} on the transport {}", options_.collective,
+          options_.algorithm, comm_.transport());
+    if (comm_.rank() == 0 && !options_.csv.empty()) {
+      csv_.open(options_.csv);
+      check(csv_.is_open(), "[bench] cannot write {}", options_.csv);
+      csv_ << "collective,algorithm,transport,ranks,bytes,seconds,algbw_gb_s,busbw_gb_s,wire_bytes,"
+              "model_seconds,wrong\n";
+    }
+  });
+  const size_t most = options_.max_bytes / sizeof(float);
+  agree(ctx_, comm_, [&] { vectors_.emplace(ctx_, most); });
+
+  const Wire wire = link_ ? *link_ : measure_wire(ctx_, comm_);
+  const Wire additions = measure_additions(ctx_, comm_, most, options_.density);
+  say("{} ranks over {}, vectors on {}; {} link: alpha {:.1f} us a message, {:.4f} GB/s\n"
+      "us: median of {} x {} calls back to back, each the slowest rank's; algbw: size / time; "
+      "busbw: algbw x what a "
+      "port must carry,\n2(P-1)/P for allreduce, (P-1)/P for allgather (size: the gathered one), 1 "
+      "for broadcast and reduce;\nbytes: on the wire, all ranks together; model: us by the cost "
+      "model at this alpha and bandwidth, additions free\nadditions here: gamma {:.3f} ns an "
+      "element added, {:.3f} ns a sparse entry merged\n\n"
+      "{:<10} {:<9} {:>11} {:>11} {:>10} {:>9} {:>9} {:>12} {:>10} {:>7}\n",
+      comm_.size(), comm_.transport(), options_.device, link_ ? "the" : "slowest", wire.alpha * 1e6,
+      4e-9 / std::max(wire.beta, 1e-15), options_.iterations, options_.calls, additions.gamma * 1e9,
+      additions.merge * 1e9, "collective", "by", "size B", "count", "us", "algbw", "busbw", "bytes",
+      "model us", "#wrong");
+  size_t wrong = 0;
+  for (const CommCase& test : cases)
+    for (double bytes = static_cast<double>(options_.min_bytes);
+         bytes <= static_cast<double>(options_.max_bytes); bytes *= options_.factor) {
+      const size_t n = static_cast<size_t>(bytes) / sizeof(float);
+      const Row row = measure(test, n);
+      print(test, row, test.cost ? test.cost(wire, comm_.size(), static_cast<double>(n)) : 0);
+      wrong += row.wrong;
+    }
+  if (csv_.is_open()) check<Fault>(csv_.good(), "[bench] writing {} failed", options_.csv);
+  check<SharedFault>(wrong == 0, "[bench] {} elements came out wrong", wrong);
+}
+
+/// The benchmark on the wires of `comm`, as the options want them.
+void run_on(Communicator& comm, const Options& options) {
+  Wires wires(comm, options.wires, options.simulate ? LinkTime::simulated : LinkTime::real);
+  if (comm.rank() == 0 && !wires.notice().empty()) fmt::print("{}\n", wires.notice());
+  std::optional<Wire> link;
+  if (wires.link() != nullptr) {
+    const LinkSpec& spec = wires.link()->spec();
+    link = {.alpha = spec.latency, .beta = spec.seconds(sizeof(float)) - spec.latency};
+  }
+  CommBench(wires.comm(), options, link).run();
+}
+
+void run_bench(Communicator& world, const Options& options) {
+  check(options.workers == 0 || !started_by_mpi(),
+        "[bench] workers is {} under mpirun; the number of ranks is mpirun's -n here",
+        options.workers);
+  check_transport(options.wires, options.device);
+  check(!options.simulate || !options.wires.link.empty(),
+        "[bench] a simulated clock needs a link to simulate; add --link, e.g. 1Gbit,0.4ms");
+  if (options.workers <= 1)
+    run_on(world, options);
+  else
+    run_on_threads(options.workers, [&](Communicator& comm) { run_on(comm, options); });
+}
+
+}  // namespace
+
+void add_bench_comm(CLI::App& app, Communicator& world) {
+  CLI::App* command = app.add_subcommand(
+      "comm", "collectives: every algorithm over a range of sizes, checked, then timed");
+  const auto options = std::make_shared<Options>();
+  const auto size = CLI::AsSizeValue(false);
+  command->add_option("-b,--min-bytes", options->min_bytes, "smallest size, e.g. 4K")
+      ->capture_default_str()
+      ->transform(size);
+  command->add_option("-e,--max-bytes", options->max_bytes, "largest size, e.g. 64M")
+      ->capture_default_str()
+      ->transform(size);
+  command->add_option("-f,--factor", options->factor, "from one size to the next")
+      ->capture_default_str()
+      ->check(CLI::Range(1.01, 1e6));
+  command->add_option("-n,--iterations", options->iterations, "measurements; the median counts")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 1000000));
+  command
+      ->add_option("-c,--calls", options->calls,
+                   "calls back to back in one measurement, e.g. to drain a link's token bucket")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 1000000));
+  command->add_option("-w,--warmup", options->warmup, "calls before them; the first is checked")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 1000000));
+  command->add_option("--collective", options->collective)
+      ->capture_default_str()
+      ->check(CLI::IsMember({"all", "broadcast", "reduce", "allreduce", "allgather", "sparse"}));
+  command
+      ->add_option("--algorithm", options->algorithm,
+                   "ring, lp, mst, be, native, bruck; allgather, gtopk, oktopk, exact")
+      ->capture_default_str();
+  command->add_option("--density", options->density, "of the sparse exchanges' entries")
+      ->capture_default_str()
+      ->check(CLI::Range(1e-9, 1.0));
+  command->add_option("--root", options->root, "of broadcast and reduce")
+      ->capture_default_str()
+      ->check(CLI::NonNegativeNumber);
+  command->add_option("--workers", options->workers, "ranks as threads; without it mpirun's")
+      ->capture_default_str()
+      ->check(CLI::Range(0, 4096));
+  command->add_option("--device", options->device, "where the vectors lie; ranks share a GPU")
+      ->capture_default_str()
+      ->check(CLI::IsMember({"cpu", "cuda"}));
+  command
+      ->add_option("--transport", options->wires.transport,
+                   "auto: mpirun's or the threads'; nccl: between GPUs, one a rank")
+      ->capture_default_str()
+      ->check(CLI::IsMember({"auto", "nccl"}));
+  command->add_option("--link", options->wires.link,
+                      "emulate links between nodes, e.g. 1Gbit,0.4ms");
+  command
+      ->add_option("--ranks-per-node", options->wires.ranks_per_node, "that share an emulated link")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 4096));
+  command->add_flag("--simulated-clock", options->simulate,
+                    "compute the emulated link's seconds instead of waiting for them");
+  command
+      ->add_option("--comm-timeout", options->wires.comm_timeout,
+                   "seconds to wait for another rank; 0: for ever")
+      ->capture_default_str()
+      ->check(CLI::NonNegativeNumber);
+  command->add_option("--set", options->set,
+                      "an option of a collective or exchange, e.g. lp.block=65536");
+  command->add_option("--csv", options->csv, "also write the table to this file");
+  command->callback([options, &world] { run_bench(world, *options); });
+}
+
+}  // namespace tw

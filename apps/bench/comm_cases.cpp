@@ -1,0 +1,199 @@
+#include "apps/bench/comm_cases.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <memory>
+
+#include "engine/core/copy.h"
+#include "engine/ops/vector.h"
+#include "sparsify/exchange.h"
+
+namespace tw {
+
+namespace {
+
+/// Small integers, so that sums are exact whatever their order; other ones on every rank.
+float number(int rank, size_t i) {
+  return static_cast<float>(static_cast<int>((i * 7 + static_cast<size_t>(rank) * 13) % 101) - 50);
+}
+
+float sum_at(const Communicator& comm, size_t i) {
+  float sum = 0;
+  for (int rank = 0; rank < comm.size(); ++rank) sum += number(rank, i);
+  return sum;
+}
+
+void fill_dense(Context& ctx, const Communicator& comm, CommVectors& vectors, size_t n) {
+  HostFloats data(ctx, vectors.data(n));
+  for (size_t i = 0; i < n; ++i) data.span()[i] = number(comm.rank(), i);
+  data.write();
+}
+
+/// Counts the elements x, the i-th each, for which `right(comm, x, i)` does not hold.
+template <class Right>
+auto each(Right right) {
+  return [right](Context& ctx, Communicator& comm, CommVectors& vectors, size_t n) {
+    const HostFloats data(ctx, vectors.data(n));
+    size_t wrong = 0;
+    for (size_t i = 0; i < n; ++i) wrong += !right(comm, data.span()[i], i);
+    return wrong;
+  };
+}
+
+DenseCost cost_of(const DenseCosts& costs, const std::string& name) {
+  const auto found = costs.find(name);
+  return found == costs.end() ? nullptr : found->second;
+}
+
+double allgather_cost(const Wire& wire, int ranks, double n) {
+  const double rounds = std::ceil(std::log2(static_cast<double>(ranks)));
+  return rounds * wire.alpha + (ranks - 1.0) / ranks * n * wire.beta;
+}
+
+void fill_block(Context&, const Communicator& comm, CommVectors& vectors, size_t n) {
+  vectors.block.resize(n / static_cast<size_t>(comm.size()));
+  for (size_t i = 0; i < vectors.block.size(); ++i) vectors.block[i] = number(comm.rank(), i);
+}
+
+size_t wrong_in_blocks(Context&, const Communicator& comm, const CommVectors& vectors, size_t) {
+  size_t wrong = 0;
+  for (size_t i = 0; i < vectors.block.size(); ++i)
+    for (int rank = 0; rank < comm.size(); ++rank) {
+      float x = 0;
+      std::memcpy(&x, vectors.blocks[rank].data() + i * sizeof(float), sizeof x);
+      wrong += x != number(rank, i);
+    }
+  return wrong;
+}
+
+/// An exchange, and the step it is in: some remember the step before.
+struct SparseCase {
+  std::shared_ptr<Exchange> exchange;
+  SparseCost cost;
+  double density;
+  uint64_t step = 0;
+
+  void fill(Context& ctx, const Communicator& comm, CommVectors& vectors, size_t n) {
+    const size_t k = entries_to_keep(density, n), stretch = n / k;
+    vectors.entries.reserve(k);
+    vectors.entries.count = k;
+    for (size_t i = 0; i < k; ++i) {
+      const size_t place = (i * 2654435761u + static_cast<size_t>(comm.rank()) * 40503u) % stretch;
+      vectors.entries.indices[i] = static_cast<uint32_t>(i * stretch + place);
+      // no zeros: those would not travel
+      vectors.entries.values[i] = number(comm.rank(), i) + 51;
+    }
+    ops::fill(ctx, vectors.scratch(n), 0);  // the residual
+  }
+
+  void run(Context& ctx, Communicator& comm, CommVectors& vectors, size_t n) {
+    const ExchangeStep what{.gradient = vectors.data(n),
+                            .gradient_control = vectors.data(n + 1),
+                            .residual = vectors.scratch(n),
+                            .mine = &vectors.entries,
+                            .k = entries_to_keep(density, n),
+                            .step = step++};
+    Control control;
+    exchange->prepare(ctx, comm, what, control);
+    exchange->run(ctx, comm, what, control);
+  }
+
+  /// Nothing may be lost: what came out and what stays behind is what was there.
+  size_t wrong(Context& ctx, Communicator& comm, CommVectors& vectors, size_t n) {
+    std::vector<float> sum(n), behind(n), there(n), room(n);
+    copy_to_host(ctx, vectors.data(n), sum);
+    copy_to_host(ctx, vectors.scratch(n), behind);
+    fill(ctx, comm, vectors, n);
+    for (size_t i = 0; i < vectors.entries.count; ++i)
+      there[vectors.entries.indices[i]] = vectors.entries.values[i];
+    const Allreduce add = allreduces().find("ring").factory(collective_settings());
+    Context host;
+    add(host, comm, behind, room);
+    add(host, comm, there, room);
+    size_t lost = 0;
+    for (size_t i = 0; i < n; ++i) lost += sum[i] + behind[i] != there[i];
+    return lost;
+  }
+};
+
+}  // namespace
+
+std::vector<CommCase> dense_cases(const Settings& settings, Communicator& comm, int root) {
+  const double others = (comm.size() - 1.0) / comm.size();
+  std::vector<CommCase> cases;
+  const auto add = [&](CommCase test) {
+    if (test.algorithm == "native" && comm.native() == nullptr) return;
+    if (!test.fill) test.fill = fill_dense;
+    cases.push_back(std::move(test));
+  };
+  for (const auto& [name, entry] : broadcasts().entries())
+    add({.collective = "broadcast",
+         .algorithm = name,
+         .fill = {},
+         .run = [run = entry.factory(settings), root](
+                    Context& ctx, Communicator& c, CommVectors& v,
+                    size_t n) { run(ctx, c, root, std::as_writable_bytes(v.data(n))); },
+         .wrong =
+             each([root](const Communicator&, float x, size_t i) { return x == number(root, i); }),
+         .bus = 1,
+         .cost = cost_of(broadcast_costs(), name)});
+  for (const auto& [name, entry] : reduces().entries())
+    add({.collective = "reduce",
+         .algorithm = name,
+         .fill = {},
+         .run = [run = entry.factory(settings), root](
+                    Context& ctx, Communicator& c, CommVectors& v,
+                    size_t n) { run(ctx, c, root, v.data(n), v.scratch(n)); },
+         .wrong = each([root](const Communicator& c, float x, size_t i) {
+           return c.rank() != root || x == sum_at(c, i);
+         }),
+         .bus = 1,
+         .cost = cost_of(reduce_costs(), name)});
+  for (const auto& [name, entry] : allreduces().entries())
+    add({.collective = "allreduce",
+         .algorithm = name,
+         .fill = {},
+         .run = [run = entry.factory(settings)](Context& ctx, Communicator& c, CommVectors& v,
+                                                size_t n) { run(ctx, c, v.data(n), v.scratch(n)); },
+         .wrong = each([](const Communicator& c, float x, size_t i) { return x == sum_at(c, i); }),
+         .bus = 2 * others,
+         .cost = cost_of(allreduce_costs(), name)});
+  add({.collective = "allgather",
+       .algorithm = "bruck",
+       .fill = fill_block,
+       .run =
+           [](Context& ctx, Communicator& c, CommVectors& v, size_t) {
+             const ConstBytes mine = std::as_bytes(std::span(v.block));
+             allgather(ctx, c, mine, mine.size(), v.blocks);
+           },
+       .wrong = wrong_in_blocks,
+       .bus = others,
+       .cost = allgather_cost});
+  return cases;
+}
+
+std::vector<CommCase> sparse_cases(const Settings& settings, double density) {
+  std::vector<CommCase> cases;
+  for (const auto& [name, cost] : sparse_costs()) {
+    const std::shared_ptr<Exchange> exchange = exchanges().find(name).factory(settings);
+    if (exchange->needs_common_indices()) continue;
+    const auto one = std::make_shared<SparseCase>(SparseCase{exchange, cost, density});
+    cases.push_back({.collective = "sparse",
+                     .algorithm = name,
+                     .fill = [one](Context& ctx, const Communicator& c, CommVectors& v,
+                                   size_t n) { one->fill(ctx, c, v, n); },
+                     .run = [one](Context& ctx, Communicator& c, CommVectors& v,
+                                  size_t n) { one->run(ctx, c, v, n); },
+                     .wrong = [one](Context& ctx, Communicator& c, CommVectors& v,
+                                    size_t n) { return one->wrong(ctx, c, v, n); },
+                     .cost =
+                         [one](const Wire& wire, int ranks, double n) {
+                           const auto k = entries_to_keep(one->density, static_cast<size_t>(n));
+                           return one->cost(wire, ranks, n, static_cast<double>(k));
+                         }});
+  }
+  return cases;
+}
+
+}  // namespace tw

@@ -1,0 +1,85 @@
+#include "apps/bench/graph_step.h"
+
+#include "apps/bench/roofline.h"
+#include "apps/common/median.h"
+#include "apps/train/graph_step.h"
+#include "engine/core/rng.h"
+#include "engine/core/stopwatch.h"
+
+namespace tw {
+
+namespace {
+
+/// Images of random bytes, a few in turn: there may be gigabytes of them.
+class RandomImages : public Dataset {
+ public:
+  RandomImages(size_t size, int64_t side, int64_t class_count) : size_(size) {
+    image = {side, side, 3};
+    classes = class_count;
+    const Philox philox(1, Purpose::test);
+    drawn_.resize(kDrawn * static_cast<size_t>(image.numel()));
+    for (size_t p = 0; p < drawn_.size(); ++p)
+      drawn_[p] = static_cast<uint8_t>(philox(p / 4)[p % 4]);
+  }
+  size_t size() const override { return size_; }
+  int32_t get(size_t i, std::span<uint8_t> pixels) const override {
+    std::copy_n(drawn_.begin() + static_cast<ptrdiff_t>(i % kDrawn * pixels.size()), pixels.size(),
+                pixels.begin());
+    return static_cast<int32_t>(i % static_cast<size_t>(classes));
+  }
+  bool in_memory() const override { return true; }
+
+ private:
+  static constexpr size_t kDrawn = 61;
+  size_t size_;
+  std::vector<uint8_t> drawn_;
+};
+
+}  // namespace
+
+nlohmann::ordered_json bench_graph_step(const GraphBench& bench) {
+  Context ctx(Device::cuda, 1);
+  ctx.set_math({.tf32 = bench.precision == "tf32", .deterministic = bench.deterministic});
+  const auto chunk = static_cast<int64_t>(Replay::kMost);
+  const RandomImages data(static_cast<size_t>(chunk * bench.batch_size), bench.image_size,
+                          bench.classes);
+  Model model(bench.model, {.image = data.image, .classes = bench.classes});
+  const Planner::Memory memory =
+      model.plan(ctx, {.batch = bench.batch_size,
+                       .activations = bench.precision == "bf16" ? DType::bf16 : DType::f32,
+                       .recompute = bench.recompute});
+  model.allocate(ctx, 1);
+  TrainConfig config;
+  config.batch_size = bench.batch_size;
+  const Buffer momentum(ctx.device(), model.arena().size() * sizeof(float));
+  GraphStep step(ctx, model, config, data, momentum.as<float>());
+
+  // a chunk of launches at a time; each walks through the data once
+  const std::vector<float> rates(Replay::kMost, 1e-4f);
+  std::vector<double> seconds;
+  const int64_t chunks = (bench.steps + chunk - 1) / chunk;
+  const int64_t warmups = (bench.warmup + chunk - 1) / chunk;
+  uint64_t launches = 0, waits = 0;
+  for (int64_t i = -warmups; i < chunks; ++i) {
+    step.start_epoch(static_cast<uint32_t>(i + warmups), 0);
+    const uint64_t launched = step.graph().launches(), waited = ctx.synchronizations();
+    Stopwatch watch;
+    step.run(0, rates);
+    if (i < 0) continue;
+    seconds.push_back(watch.total() / static_cast<double>(chunk));
+    launches += step.graph().launches() - launched;
+    waits += ctx.synchronizations() - waited;
+  }
+  const double one = median(seconds), steps = static_cast<double>(chunks * chunk);
+  nlohmann::ordered_json result = {
+      {"images_per_s", static_cast<double>(bench.batch_size) / one},
+      {"ms_step", 1e3 * one},
+      {"graph_nodes", step.graph().size()},
+      {"graph_launches_per_step", static_cast<double>(launches) / steps},
+      {"host_syncs_per_step", static_cast<double>(waits) / steps},
+      {"planned_mib", static_cast<double>(memory.total()) / 1024 / 1024}};
+  if (bench.floor) result.update(report_floor(ctx, model));
+  return result;
+}
+
+}  // namespace tw

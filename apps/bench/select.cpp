@@ -1,0 +1,322 @@
+#include "apps/bench/select.h"
+
+#include <algorithm>
+#include <fstream>
+
+#include "apps/common/distributions.h"
+#include "apps/common/median.h"
+#include "engine/core/buffer.h"
+#include "engine/core/copy.h"
+#include "engine/core/simd.h"
+#include "engine/core/stopwatch.h"
+#include "engine/device/device_timer.h"
+#include "engine/ops/vector.h"
+#include "sparsify/selector.h"
+
+#if defined(__x86_64__)
+#include <xmmintrin.h>
+#endif
+
+namespace tw {
+
+namespace {
+
+struct Options {
+  size_t d = 25'557'032;  // ResNet-50
+  double density = 0.001;
+  int threads = 1;
+  int repeat = 15;
+  std::string distribution = "all";
+  std::string device = "cpu", csv;
+};
+
+TW_MULTIVERSION void triad_range(const float* b, const float* c, float* a, size_t n) {
+#pragma GCC ivdep
+  for (size_t i = 0; i < n; ++i) a[i] = b[i] + 3.0f * c[i];
+}
+
+// the same with stores that do not read the line they overwrite
+void streaming_triad_range(const float* b, const float* c, float* a, size_t n) {
+#if defined(__x86_64__)
+  const __m128 scale = _mm_set1_ps(3.0f);
+  size_t i = 0;
+  for (; i < n && reinterpret_cast<uintptr_t>(a + i) % 16 != 0; ++i) a[i] = b[i] + 3.0f * c[i];
+  for (; i + 4 <= n; i += 4)
+    _mm_stream_ps(a + i, _mm_add_ps(_mm_loadu_ps(b + i), _mm_mul_ps(scale, _mm_loadu_ps(c + i))));
+  for (; i < n; ++i) a[i] = b[i] + 3.0f * c[i];
+  _mm_sfence();
+#else
+  triad_range(b, c, a, n);
+#endif
+}
+
+// what took how long in each round; all are timed in turn, so that noise meets all alike
+struct Series {
+  std::string name{};
+  double bytes_each = 3 * sizeof(float);  // read and written for an element; 0 where unknown
+  std::vector<double> seconds{};
+};
+
+// round by round: a slow moment of the machine slows both
+double median_ratio(const Series& a, const Series& b) {
+  std::vector<double> ratios;
+  for (size_t i = 0; i < std::min(a.seconds.size(), b.seconds.size()); ++i)
+    ratios.push_back(a.seconds[i] / b.seconds[i]);
+  return median(ratios);
+}
+
+struct Entry : Series {
+  std::unique_ptr<Selector> selector;
+  SparseVector out{};
+};
+
+class SelectBench {
+ public:
+  explicit SelectBench(const Options& options)
+      : options_(options),
+        host_(Device::cpu, options.threads),
+        ctx_(options.device == "cuda" ? Device::cuda : Device::cpu, options.threads),
+        timer_(DeviceTimer::create(ctx_)),
+        u_(Device::cpu, options.d * sizeof(float)),
+        g_(ctx_.device(), options.d * sizeof(float)),
+        e_(ctx_.device(), options.d * sizeof(float)),
+        k_(entries_to_keep(options.density, options.d)) {
+    if (options.csv.empty()) return;
+    csv_.open(options.csv);
+    check(csv_.is_open(), "[bench] cannot write {}", options.csv);
+    csv_ << "device,distribution,d,density,selector,seconds,best_seconds,gb_s,of_add,nnz_over_k\n";
+  }
+
+  void run(const std::string& distribution);
+
+ private:
+  std::span<float> u() { return u_.as<float>(); }
+  std::span<float> g() { return g_.as<float>(); }
+  std::span<float> e() { return e_.as<float>(); }
+
+  bool on_cpu() const { return ctx_.device() == Device::cpu; }
+
+  void draw(const std::string& distribution);
+  void make_entries();
+  void reset();
+  double time_copy();
+  double time_add();
+  using Triad = void(const float*, const float*, float*, size_t);
+  double time_triad(Triad* triad);
+  double time_nth_element();
+  void time(Entry& entry);
+  void check_exact(const Entry& entry);
+  void print_row(const std::string& distribution, const Series& series, const Series& add,
+                 double sent);
+
+  Options options_;
+  Context host_, ctx_;
+  std::unique_ptr<DeviceTimer> timer_;
+  Buffer u_, g_, e_;  // u on the host
+  size_t k_;
+  std::vector<Entry> entries_;
+  float kth_ = 0;
+  std::ofstream csv_;
+};
+
+void SelectBench::make_entries() {
+  entries_.clear();
+  const auto add = [&](std::string name, std::unique_ptr<Selector> selector) {
+    Entry& entry = entries_.emplace_back();
+    entry.name = std::move(name);
+    entry.selector = std::move(selector);
+  };
+  for (const auto& [name, selector] : selectors().entries()) {
+    Settings settings;
+    settings.declare(name, selector.settings);
+    add(name, selector.factory(ctx_, settings, {}));
+    // every other value of every choice, one at a time
+    for (const Setting& setting : selector.settings)
+      for (const std::string& choice : setting.choices) {
+        if (choice == setting.value) continue;
+        Settings other = settings;
+        other.set(fmt::format("{}.{}", name, setting.key), choice);
+        add(fmt::format("{} {}={}", name, setting.key, choice), selector.factory(ctx_, other, {}));
+      }
+  }
+}
+
+void SelectBench::reset() {
+  const Shape flat{static_cast<int64_t>(options_.d)};
+  copy(ctx_, g_.tensor(flat, DType::f32), e_.tensor(flat, DType::f32));
+}
+
+double SelectBench::time_copy() {
+  timer_->start();
+  reset();
+  return timer_->stop();
+}
+
+double SelectBench::time_add() {
+  reset();
+  timer_->start();
+  ops::add(ctx_, g(), e());
+  return timer_->stop();
+}
+
+// a = b + s c into a third vector: the usual measure of memory bandwidth (McCalpin's STREAM)
+double SelectBench::time_triad(Triad* triad) {
+  Stopwatch watch;
+  parallel_for(host_, options_.d, 65536, [&](size_t begin, size_t end) {
+    triad(u().data() + begin, g().data() + begin, e().data() + begin, end - begin);
+  });
+  return watch.lap();
+}
+
+double SelectBench::time_nth_element() {
+  std::vector<float> magnitudes(options_.d);
+  std::ranges::transform(u(), magnitudes.begin(), [](float x) { return std::abs(x); });
+  const size_t k = std::min(k_, options_.d);
+  Stopwatch watch;
+  const auto kth = magnitudes.begin() + static_cast<ptrdiff_t>(k - 1);
+  std::nth_element(magnitudes.begin(), kth, magnitudes.end(), std::greater<>());
+  const double seconds = watch.lap();
+  kth_ = *kth;
+  return seconds;
+}
+
+void SelectBench::time(Entry& entry) {
+  reset();
+  entry.out.count = 0;
+  timer_->start();
+  entry.selector->select(ctx_, {.g = g(), .e = e(), .k = k_, .density = options_.density},
+                         entry.out);
+  entry.seconds.push_back(timer_->stop());
+}
+
+// what is timed must be right: of those that are exact, nothing sent lies below the k-th magnitude
+void SelectBench::check_exact(const Entry& entry) {
+  if (entry.name != "topk" && entry.name != "trimmed") return;
+  const bool exact =
+      entry.out.count == std::min(k_, options_.d) &&
+      std::ranges::all_of(entry.out.value_span(), [&](float x) { return std::abs(x) >= kth_; });
+  check<Fault>(exact, "[bench] {} is not exact", entry.name);
+}
+
+// u = g + e with both alike: every measured step sees the very u of this distribution
+void SelectBench::draw(const std::string& distribution) {
+  fill_random(host_, distributions().at(distribution), 1, u());
+  std::vector<float> half(options_.d);
+  std::ranges::transform(u(), half.begin(), [](float x) { return x / 2; });
+  copy_to_device(ctx_, half, g());
+}
+
+void SelectBench::run(const std::string& distribution) {
+  draw(distribution);
+  make_entries();
+
+  Series copied{"copy", 2 * sizeof(float)}, triad{"triad"}, streaming{"triad streaming"},
+      add{"e += g"};
+  Series sort{"std::nth_element", 0};
+  for (int round = -1; round < options_.repeat; ++round) {
+    const double copy_seconds = on_cpu() ? 0 : time_copy();
+    const double triad_seconds = on_cpu() ? time_triad(triad_range) : 0;
+    const double streaming_seconds = on_cpu() ? time_triad(streaming_triad_range) : 0;
+    const double add_seconds = time_add();
+    for (Entry& entry : entries_) time(entry);
+    if (round < 0) {  // the first round touches memory for the first time
+      for (Entry& entry : entries_) entry.seconds.clear();
+      continue;
+    }
+    copied.seconds.push_back(copy_seconds);
+    triad.seconds.push_back(triad_seconds);
+    streaming.seconds.push_back(streaming_seconds);
+    add.seconds.push_back(add_seconds);
+  }
+  for (int round = 0; round < std::min(3, options_.repeat); ++round)
+    sort.seconds.push_back(time_nth_element());
+
+  if (on_cpu()) {
+    print_row(distribution, triad, add, 0);
+    print_row(distribution, streaming, add, 0);
+  } else {
+    print_row(distribution, copied, add, 0);
+  }
+  print_row(distribution, add, add, 0);
+  for (const Entry& entry : entries_) {
+    check_exact(entry);
+    print_row(distribution, entry, add,
+              static_cast<double>(entry.out.count) / static_cast<double>(k_));
+  }
+  print_row(distribution, sort, add, 1);
+  if (!on_cpu()) {
+    const double seconds = median(add.seconds), of_copy = 1.5 * median_ratio(copied, add);
+    fmt::print("e += g moves {:.0f} GB/s, {:.2f} of what a copy moves\n\n",
+               12e-9 * static_cast<double>(options_.d) / seconds, of_copy);
+    return;
+  }
+  const double counted = median_ratio(triad, add);
+  fmt::print(
+      "e += g (12 bytes an element) reaches, in bytes a second,\n"
+      "  {:.2f} of triad, 12 bytes counted; {:.2f} of triad, 16 moved: it reads what it "
+      "overwrites\n"
+      "  {:.2f} of triad with streaming stores, 12 counted and moved\n\n",
+      counted, counted * 12 / 16, median_ratio(streaming, add));
+}
+
+void SelectBench::print_row(const std::string& distribution, const Series& series,
+                            const Series& add, double sent) {
+  const double seconds = median(series.seconds), best = std::ranges::min(series.seconds);
+  const double bytes = series.bytes_each * static_cast<double>(options_.d);
+  const double of_add = median_ratio(series, add);
+  const std::string speed = bytes > 0 ? fmt::format("{:.1f}", bytes / seconds * 1e-9) : "-";
+  fmt::print("{:<24} {:<10} {:>8.3f} {:>8.3f} {:>7} {:>9.2f} {:>7.3f}\n", series.name, distribution,
+             seconds * 1e3, best * 1e3, speed, of_add, sent);
+  if (!csv_.is_open()) return;
+  csv_ << fmt::format("{},{},{},{},{},{:.9f},{:.9f},{},{:.4f},{:.6f}\n", options_.device,
+                      distribution, options_.d, options_.density, series.name, seconds, best, speed,
+                      of_add, sent)
+       << std::flush;
+  check<Fault>(csv_.good(), "[bench] writing {} failed", options_.csv);
+}
+
+void run_bench(const Options& options) {
+  SelectBench bench(options);  // first of all: there may be no such device
+  fmt::print(
+      "selection with error feedback: u = g + e, select, residual cleared, indices and values out\n"
+      "d {}  density {}  k {}  {}  threads {}  rounds {}\n"
+      "ms: median; best; GB/s: of 12 bytes an element; ratio to e += g, median over rounds;\n"
+      "std::nth_element: the k-th magnitude alone, one thread, copy made untimed\n\n",
+      options.d, options.density, entries_to_keep(options.density, options.d), options.device,
+      options.threads, options.repeat);
+  fmt::print("{:<24} {:<10} {:>8} {:>8} {:>7} {:>9} {:>7}\n", "selector", "u", "ms", "best", "GB/s",
+             "/ e += g", "nnz/k");
+  for (const auto& [name, draw] : distributions())
+    if (options.distribution == name || options.distribution == "all") bench.run(name);
+}
+
+}  // namespace
+
+void add_bench_select(CLI::App& app) {
+  CLI::App* command = app.add_subcommand("select", "selection with error feedback");
+  const auto options = std::make_shared<Options>();
+  std::vector<std::string> names{"all"};
+  for (const auto& [name, draw] : distributions()) names.push_back(name);
+  command->add_option("--d", options->d, "elements")
+      ->capture_default_str()
+      ->check(CLI::Range(size_t{1}, size_t{UINT32_MAX}));
+  command->add_option("--density", options->density, "entries asked for over elements")
+      ->capture_default_str()
+      ->check(CLI::Range(1e-12, 1.0));
+  command->add_option("--device", options->device)
+      ->capture_default_str()
+      ->check(CLI::IsMember({"cpu", "cuda"}));
+  command->add_option("--threads", options->threads)
+      ->capture_default_str()
+      ->check(CLI::Range(1, 1024));
+  command->add_option("--repeat", options->repeat, "measured rounds")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 100000));
+  command->add_option("--distribution", options->distribution, "of u")
+      ->capture_default_str()
+      ->check(CLI::IsMember(names));
+  command->add_option("--csv", options->csv, "also write the table to this file");
+  command->callback([options] { run_bench(*options); });
+}
+
+}  // namespace tw

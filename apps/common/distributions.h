@@ -1,0 +1,54 @@
+// Vectors from the distributions that selection is measured on.
+#pragma once
+
+#include <cmath>
+#include <functional>
+#include <map>
+#include <span>
+#include <string>
+
+#include "engine/core/parallel.h"
+#include "engine/core/rng.h"
+
+namespace tw {
+
+/// One number from four random words, centred at 0 (log-normal: with a random sign).
+using Draw = float (*)(const Philox::Block&);
+
+inline double open_uniform(uint32_t bits) { return (bits + 0.5) * 0x1p-32; }
+
+inline const std::map<std::string, Draw>& distributions() {
+  static const std::map<std::string, Draw> all = {
+      {"gaussian", [](const Philox::Block& x) { return normal(x[0], x[1])[0]; }},
+      {"laplace",
+       [](const Philox::Block& x) {
+         const double size = -std::log(open_uniform(x[0]));
+         return static_cast<float>(x[1] & 1 ? size : -size);
+       }},
+      // Student's t with three degrees of freedom: Z / sqrt(chi2 / 3)
+      {"t3",
+       [](const Philox::Block& x) {
+         const double z = static_cast<double>(normal(x[0], x[1])[0]);
+         const double y = static_cast<double>(normal(x[0], x[1])[1]);
+         const double chi2 = -2 * std::log(open_uniform(x[2])) + y * y;
+         return static_cast<float>(z / std::sqrt(chi2 / 3));
+       }},
+      {"lognormal",
+       [](const Philox::Block& x) {
+         const double size = std::exp(static_cast<double>(normal(x[0], x[1])[0]));
+         return static_cast<float>(x[2] & 1 ? size : -size);
+       }},
+      {"uniform", [](const Philox::Block& x) { return 2 * uniform(x[0]) - 1; }},
+  };
+  return all;
+}
+
+/// x[i] drawn for (seed, i), the same on any number of threads.
+inline void fill_random(const Context& ctx, Draw draw, uint64_t seed, std::span<float> x) {
+  const Philox philox(seed, Purpose::test);
+  parallel_for(ctx, x.size(), 4096, [&](size_t begin, size_t end) {
+    for (size_t i = begin; i < end; ++i) x[i] = draw(philox(i));
+  });
+}
+
+}  // namespace tw

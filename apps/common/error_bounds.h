@@ -1,0 +1,34 @@
+// What sparsification leaves of a vector, in closed form: ||u - S(u)||^2 / ||u||^2.
+#pragma once
+
+#include <cmath>
+#include <numbers>
+
+#include "sparsify/selectors/normal_quantile.h"
+
+namespace tw {
+
+/// Top-k of independent normal entries.
+inline double left_of_gaussian(double density) {
+  if (density >= 1) return 0;
+  const double z = -normal_quantile(density / 2);
+  const double bell = std::exp(-z * z / 2) / std::sqrt(2 * std::numbers::pi);
+  return 1 - density - 2 * z * bell;
+}
+
+/// Top-k of independent Laplace entries.
+inline double left_of_laplace(double density) {
+  const double t = -std::log(density);  // the magnitude, in mean magnitudes, that density exceeds
+  return 1 - density * (t * t / 2 + t + 1);
+}
+
+/// Top-k of entries uniform in [-a, a].
+inline double left_of_uniform(double density) { return std::pow(1 - density, 3); }
+
+/// Rand-k of any vector, in expectation; an upper bound for Top-k of any vector.
+inline double left_of_random(double density) { return 1 - density; }
+
+/// The tighter bound for Top-k of bell-shaped vectors (Shi et al. 2019, arXiv 1911.08772).
+inline double bell_bound(double density) { return (1 - density) * (1 - density); }
+
+}  // namespace tw

@@ -1,0 +1,86 @@
+#include "apps/common/launch.h"
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <csignal>
+#include <cstdio>
+#include <sstream>
+
+#include "apps/common/options.h"
+#include "comm/transports.h"
+#include "engine/core/error.h"
+#include "engine/core/registry.h"
+
+namespace tw {
+
+namespace {
+
+std::atomic<bool> stop_requested = false;
+static_assert(std::atomic<bool>::is_always_lock_free);  // else no signal handler may touch it
+
+void on_signal(int signal) {
+  stop_requested = true;
+  std::signal(signal, SIG_DFL);
+}
+
+int report(const std::exception& error, bool speaks, int code) {
+  if (speaks) fmt::print(stderr, "error: {}\n", error.what());
+  return code;
+}
+
+}  // namespace
+
+const std::atomic<bool>& stop_signal() {
+  // who never asks is ended by the first signal
+  static const bool installed = [] {
+    for (const int signal : {SIGINT, SIGTERM}) std::signal(signal, on_signal);
+    return true;
+  }();
+  static_cast<void>(installed);
+  return stop_requested;
+}
+
+int run_program(const std::function<int(Communicator&)>& body) {
+  std::unique_ptr<Communicator> world;
+  const bool mpi = started_by_mpi();
+  int code = 0;
+  try {
+    world = mpi ? make_mpi_communicator() : make_self_communicator();
+    code = body(*world);
+  } catch (const HelpText& help) {
+    if (!world || world->rank() == 0) fmt::print("{}", help.text);
+  } catch (const LoneUserError& error) {
+    code = report(error, true, 2);
+    if (world) world->abort(error.what(), code);
+  } catch (const UserError& error) {
+    code = report(error, !world || world->rank() == 0, 2);
+  } catch (const SharedFault& error) {
+    code = report(error, !world || world->rank() == 0, 1);
+  } catch (const std::exception& error) {
+    code = report(error, true, 1);
+    if (world) world->abort(error.what(), code);
+  }
+  world.reset();
+  return mpi ? finish_mpi(code) : code;
+}
+
+int run_options(CLI::App& app, int argc, char** argv, const Communicator& world) {
+  std::vector<std::string> known;
+  for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; }))
+    known.push_back(command->get_name());
+  const std::string first = argc > 1 ? argv[1] : "-";
+  if (!known.empty() && !first.starts_with("-") && std::ranges::find(known, first) == known.end())
+    throw UserError(unknown_name("subcommand", first, known));
+  try {
+    app.parse(argc, argv);
+    return 0;
+  } catch (const CLI::ParseError& error) {
+    std::ostringstream help, mistake;
+    const int code = app.exit(error, help, mistake);
+    if (world.rank() == 0) fmt::print("{}", help.str());
+    if (world.rank() == 0) fmt::print(stderr, "{}", mistake.str());
+    return code == 0 ? 0 : 2;
+  }
+}
+
+}  // namespace tw

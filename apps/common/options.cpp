@@ -1,0 +1,236 @@
+#include "apps/common/options.h"
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <limits>
+
+#include "engine/core/error.h"
+#include "engine/core/registry.h"
+
+namespace tw {
+
+namespace {
+
+std::string key_of(std::string name) {
+  std::ranges::replace(name, '-', '_');
+  return name;
+}
+
+/// What a value of type T is called in an error.
+template <class T>
+constexpr const char* kind_of() {
+  if constexpr (std::is_same_v<T, bool>) return "true or false";
+  if constexpr (std::is_same_v<T, int64_t>) return "an integer";
+  if constexpr (std::is_same_v<T, double>) return "a number";
+  if constexpr (std::is_same_v<T, std::string>) return "a text in UTF-8";
+  return "a list of numbers, like 1,2,3";
+}
+
+/// Text of a flag as JSON; what JSON cannot read stays text and fails on conversion.
+template <class T>
+Json from_text(const std::string& text) {
+  if constexpr (std::is_same_v<T, std::string>) return text;
+  if constexpr (std::is_same_v<T, double>) {
+    double number = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+    if (error == std::errc{} && end == text.data() + text.size()) return number;
+    return text;
+  }
+  const bool list = !std::is_arithmetic_v<T>;
+  return Json::parse(list ? "[" + text + "]" : text, nullptr, false);
+}
+
+/// JSON can hold nothing else.
+bool is_utf8(const Json& text) {
+  try {
+    text.dump();
+    return true;
+  } catch (const Json::type_error&) {
+    return false;
+  }
+}
+
+/// Converts strictly: no 1.5 for an integer, no text for a number.
+template <class T>
+bool convert(const Json& value, T& out) {
+  if constexpr (std::is_same_v<T, bool>) {
+    if (!value.is_boolean()) return false;
+  } else if constexpr (std::is_same_v<T, int64_t>) {
+    if (!value.is_number_integer()) return false;
+    if (value.is_number_unsigned() && value.get<uint64_t>() > INT64_MAX) return false;
+  } else if constexpr (std::is_same_v<T, double>) {
+    if (!value.is_number()) return false;
+  } else if constexpr (std::is_same_v<T, std::string>) {
+    if (!value.is_string() || !is_utf8(value)) return false;
+  } else {
+    if (!value.is_array()) return false;
+    T list;
+    for (const Json& item : value)
+      if (!convert(item, list.emplace_back())) return false;
+    out = std::move(list);
+    return true;
+  }
+  if constexpr (!std::is_same_v<T, std::string> && std::is_arithmetic_v<T>) out = value.get<T>();
+  if constexpr (std::is_same_v<T, std::string>) out = value.get<std::string>();
+  return true;
+}
+
+std::string shown(const Json& value) {
+  if (value.is_string()) return value.get<std::string>();
+  std::string text = value.dump();
+  if (value.is_array()) text = text.substr(1, text.size() - 2);
+  return text;
+}
+
+}  // namespace
+
+template <class T>
+void OptionTable::add(std::string group, std::string name, T& target, std::string help) {
+  Option option;
+  option.group = std::move(group);
+  option.name = std::move(name);
+  option.help = std::move(help);
+  option.is_flag = std::is_same_v<T, bool>;
+  option.least = -std::numeric_limits<double>::infinity();
+  option.most = std::numeric_limits<double>::infinity();
+  option.parse = from_text<T>;
+  option.get = [&target] { return Json(target); };
+  option.kind = kind_of<T>();
+  option.fits = [](const Json& value) {
+    T converted;
+    return convert(value, converted);
+  };
+  option.set = [&target](const Json& value) { convert(value, target); };
+  option.default_text = shown(option.get());
+  options_.push_back(std::move(option));
+}
+
+template void OptionTable::add(std::string, std::string, bool&, std::string);
+template void OptionTable::add(std::string, std::string, int64_t&, std::string);
+template void OptionTable::add(std::string, std::string, double&, std::string);
+template void OptionTable::add(std::string, std::string, std::string&, std::string);
+template void OptionTable::add(std::string, std::string, std::vector<int64_t>&, std::string);
+template void OptionTable::add(std::string, std::string, std::vector<double>&, std::string);
+
+void OptionTable::choices(std::vector<std::string> allowed) {
+  options_.back().choices = std::move(allowed);
+}
+
+void OptionTable::range(double least, double most) {
+  options_.back().least = least;
+  options_.back().most = most;
+}
+
+OptionTable::Given OptionTable::parse(int argc, char** argv, const std::string& description) const {
+  CLI::App app(description);
+  app.allow_extras();
+  app.get_formatter()->column_width(34);
+  Given given;
+  for (const Option& option : options_) {
+    CLI::Option* flag = app.add_option_function<std::string>(
+        "--" + option.name,
+        [&given, &option](const std::string& text) { given.emplace_back(option.name, text); },
+        option.help);
+    flag->type_name("");
+    flag->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);  // a later flag beats an earlier
+    if (option.is_flag)
+      flag->expected(0);  // alone: "true"
+    else
+      flag->default_str(option.default_text);
+    if (!option.choices.empty())
+      flag->description(fmt::format("{} ({})", option.help, fmt::join(option.choices, ", ")));
+    flag->group(option.group);
+  }
+  // settings may be given several times
+  app.add_option_function<std::vector<std::string>>(
+         "--set",
+         [&given](const std::vector<std::string>& values) {
+           for (const std::string& value : values) given.emplace_back("set", value);
+         },
+         "an algorithm's own option, e.g. gaussiank.refine=paper (see --list); may be repeated")
+      ->expected(1)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
+      ->type_name("NAME.KEY=VALUE")
+      ->group("Algorithm");
+
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::CallForHelp&) {
+    throw HelpText{app.help()};
+  } catch (const CLI::ArgumentMismatch& error) {
+    const std::string text = error.what();  // "--lr: At Most 1 required but received 2"
+    fail("[options] {} needs one value", text.substr(0, text.find(':')));
+  } catch (const CLI::ParseError& error) {
+    fail("[options] {}", error.what());
+  }
+  for (const auto& [name, text] : given)
+    check(!text.starts_with("--"), "[options] --{} needs one value; found {}", name, text);
+  for (const std::string& extra : app.remaining()) {
+    std::vector<std::string> known{"set", "help"};
+    for (const Option& option : options_) known.push_back(option.name);
+    const std::string flag = extra.substr(0, extra.find('='));
+    const size_t name = flag.find_first_not_of('-');
+    check(extra.starts_with("-") && name != std::string::npos,
+          "[options] unexpected argument \"{}\"", extra);
+    const std::string near = nearest(flag.substr(name), known);
+    fail("[options] unknown flag {}{}; --help lists all", extra,
+         near.empty() ? "" : fmt::format("; nearest is --{}", near));
+  }
+  return given;
+}
+
+OptionTable::Option& OptionTable::find(const std::string& name) {
+  const auto it = std::ranges::find(options_, name, &Option::name);
+  check<std::logic_error>(it != options_.end(), "[options] no option {}", name);
+  return *it;
+}
+
+void OptionTable::apply(Option& option, const Json& value, const std::string& text,
+                        const std::string& place) {
+  const std::string what = fmt::format("{} {} is {:.200}", place, option.name, text);
+  check(option.fits(value), "{}; expected {}", what, option.kind);
+  if (!option.choices.empty())
+    check(std::ranges::find(option.choices, value.get<std::string>()) != option.choices.end(),
+          "{}; expected one of: {}", what, fmt::join(option.choices, ", "));
+  const Json numbers = value.is_array() ? value : Json::array({value});
+  for (const Json& item : numbers) {
+    if (!item.is_number()) continue;
+    const double number = item.get<double>();
+    const bool inside = number >= option.least && number <= option.most;  // false for NaN
+    check(inside, "{}; expected {} to {}", what, option.least, option.most);
+  }
+  option.set(value);
+}
+
+void OptionTable::set_text(const std::string& name, const std::string& text) {
+  Option& option = find(name);
+  Json value = option.parse(text);
+  if (value.is_discarded()) value = text;
+  apply(option, value, text, "[options]");
+}
+
+void OptionTable::set_json(const Json& object, const std::string& place) {
+  check(object.is_object(), "{}: not a JSON object", place);
+  for (const auto& [key, value] : object.items()) {
+    const auto it =
+        std::ranges::find(options_, key, [](const Option& option) { return key_of(option.name); });
+    if (it == options_.end()) {
+      std::vector<std::string> known{"set"};
+      for (const Option& option : options_) known.push_back(key_of(option.name));
+      const std::string near = nearest(key, known);
+      fail("{}: unknown key \"{}\"{}", place, key,
+           near.empty() ? "" : fmt::format("; nearest is \"{}\"", near));
+    }
+    apply(*it, value, shown(value), place + ":");
+  }
+}
+
+Json OptionTable::json() const {
+  Json object = Json::object();
+  for (const Option& option : options_) object[key_of(option.name)] = option.get();
+  return object;
+}
+
+}  // namespace tw

@@ -1,0 +1,47 @@
+#include "apps/common/rank_utils.h"
+
+#include <filesystem>
+
+#include "engine/core/error.h"
+
+namespace tw {
+
+void agree(Context& ctx, Communicator& comm, const std::function<void()>& body) {
+  std::string error;
+  try {
+    body();
+  } catch (const UserError& caught) {
+    error = caught.what();
+  } catch (const std::filesystem::filesystem_error& caught) {
+    error = fmt::format("[file] {}: {}", caught.path1().string(), caught.code().message());
+  }
+  const Doing doing(comm, "setup");
+  for (const std::string& text : gather_texts(ctx, comm, error))
+    if (!text.empty()) throw UserError(text);
+}
+
+std::vector<std::string> gather_texts(Context& ctx, Communicator& comm, const std::string& text) {
+  GatheredBlocks blocks;
+  allgather(ctx, comm, std::as_bytes(std::span(text.data(), text.size())), 0, blocks);
+  std::vector<std::string> texts;
+  for (int r = 0; r < comm.size(); ++r)
+    texts.emplace_back(reinterpret_cast<const char*>(blocks[r].data()), blocks[r].size());
+  return texts;
+}
+
+std::string broadcast_text(Context& ctx, Communicator& comm, std::string text) {
+  uint64_t length = text.size();
+  broadcast(ctx, comm, 0, std::as_writable_bytes(std::span(&length, 1)));
+  text.resize(length);
+  broadcast(ctx, comm, 0, std::as_writable_bytes(std::span(text.data(), text.size())));
+  return text;
+}
+
+std::vector<float> mean_over_ranks(Context& ctx, Communicator& comm, std::span<const float> mine) {
+  std::vector<float> sum(mine.begin(), mine.end()), scratch(mine.size());
+  allreduces().find("ring").factory({})(ctx, comm, sum, scratch);
+  for (float& value : sum) value /= static_cast<float>(comm.size());
+  return sum;
+}
+
+}  // namespace tw

@@ -1,0 +1,101 @@
+// TrainConfig: everything a training run can be told, with its defaults.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "apps/common/comm_setup.h"
+#include "apps/common/options.h"
+#include "engine/core/settings.h"
+#include "sparsify/algorithm.h"
+
+namespace tw {
+
+struct TrainConfig {
+  // model and data
+  std::string model = "resnet20";
+  std::string dataset = "auto";
+  std::string data_dir;
+  int64_t val_size = 0;
+  int64_t classes = 0;
+  bool zero_init = false;
+  std::string pretrained;
+  int64_t batch_size = 32;
+  int64_t accumulate = 1;
+  int64_t loader_threads = 1;
+  int64_t image_size = 0;
+  double colour_jitter = 0;
+  std::string bad_images = "fail";
+  std::string shuffle = "full";
+
+  // algorithm
+  std::string sparsifier = "dense";
+  std::string selector;
+  std::string exchange;
+  std::string scope = "auto";
+  std::string momentum_correction = "auto";
+  double bucket_mib = 1;
+  bool overlap = false;
+  bool measure_wait = false;
+  double density = 0.001;
+  std::vector<double> density_warmup{0.015625, 0.004};
+  std::string allreduce;
+  bool no_error_feedback = false;
+  Settings settings;
+
+  // optimisation
+  int64_t epochs = 10;
+  int64_t max_steps = 0;
+  double lr = 0.1;
+  std::string lr_scaling = "none";
+  std::string lr_schedule = "cosine";
+  std::vector<int64_t> lr_milestones{81, 122, 155};
+  int64_t warmup_epochs = 0;
+  double warmup_from = 0;
+  double momentum = 0.9;
+  bool nesterov = false;
+  double weight_decay = 1e-4;
+  bool decay_all = false;
+  double label_smoothing = 0;
+  int64_t seed = 1;
+  std::vector<int64_t> seeds;
+
+  // machine
+  std::string precision = "auto";
+  std::string device = "auto";
+  bool deterministic = false;
+  int64_t workers = 0;
+  int64_t threads_per_rank = 0;
+  WireOptions wires;
+  std::string recompute = "none";
+
+  // run
+  std::string output_dir = "runs";
+  std::string name;
+  int64_t eval_every = 1;
+  int64_t checkpoint_every = 1;
+  int64_t checkpoint_steps = 0;
+  int64_t analyze_every = 0;
+  std::string bn_stats = "average";
+  std::string resume;
+  bool eval_only = false;
+  bool dry_run = false;
+  bool list = false;
+  std::string config;
+
+  /// Flags, JSON keys and help of all of the above.
+  OptionTable table();
+  /// The resolved configuration as written to config.json.
+  Json json();
+  /// What of it the optimizer needs to know.
+  SgdConfig sgd() const;
+};
+
+/// Defaults, then the JSON file of --config (or of the run that --resume names), then flags.
+/// UserError on anything unknown or impossible.
+TrainConfig parse_train_config(int argc, char** argv);
+
+/// Prints everything registered, with its help and its `--set` keys.
+void print_registered();
+
+}  // namespace tw

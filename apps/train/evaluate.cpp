@@ -1,0 +1,58 @@
+#include "apps/train/evaluate.h"
+
+#include <algorithm>
+
+#include "apps/common/rank_utils.h"
+
+namespace tw {
+
+StatisticsSwap::StatisticsSwap(Model& model, std::span<const float> statistics)
+    : live_(model.arena().host_statistics()), own_(live_.span().begin(), live_.span().end()) {
+  std::ranges::copy(statistics, live_.span().begin());
+  live_.write();
+}
+
+StatisticsSwap::~StatisticsSwap() {
+  std::ranges::copy(own_, live_.span().begin());
+  try {
+    live_.write();
+  } catch (const Fault&) {
+    // of the device, which tells it again in the next call
+  }
+}
+
+std::vector<float> statistics_of_all(Context& host, Communicator& comm, const Model& model,
+                                     bool average) {
+  const HostFloats live = model.arena().host_statistics();
+  const std::span<const float> own = live.span();
+  if (average) return mean_over_ranks(host, comm, own);
+  std::vector<float> of_rank_0(own.begin(), own.end());
+  broadcast(host, comm, 0, std::as_writable_bytes(std::span(of_rank_0)));
+  return of_rank_0;
+}
+
+void take_part(Communicator& comm, Feed& feed, const Model& model) {
+  try {
+    feed.next(model.images(), model.labels());
+  } catch (const UserError& error) {
+    if (comm.size() == 1) throw;
+    fail<LoneUserError>("[data] rank {}: {}", comm.rank(), error.what());
+  }
+}
+
+ops::LossSums evaluate(Context& ctx, Context& host, Communicator& comm, Model& model,
+                       Loader& data) {
+  Feed feed(ctx, data);
+  feed.start(0);
+  for (int64_t i = 0; i < data.batches(); ++i) {
+    take_part(comm, feed, model);
+    model.queue_forward({.ctx = ctx, .training = false});
+    feed.prefetch();
+  }
+  ops::LossSums all;
+  for (const ops::LossSums& sums : gather(host, comm, model.take_sums(ctx))) all += sums;
+  check(all.count > 0, "[data] all images to validate on are damaged");
+  return all;
+}
+
+}  // namespace tw

@@ -1,0 +1,32 @@
+#include "apps/train/folder_lock.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <chrono>
+#include <thread>
+
+#include "engine/core/error.h"
+#include "engine/core/stopwatch.h"
+
+namespace tw {
+
+FolderLock::FolderLock(const std::filesystem::path& folder, double patience)
+    : file_(open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)) {
+  Stopwatch watch;
+  while (flock(file_, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
+    if (watch.total() >= patience) {
+      close(file_);
+      fail("[run] {} is in use by another process", folder.string());
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  }
+}
+
+FolderLock::~FolderLock() {
+  if (file_ >= 0) close(file_);
+}
+
+}  // namespace tw

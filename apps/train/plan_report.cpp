@@ -1,0 +1,50 @@
+#include "apps/train/plan_report.h"
+
+namespace tw {
+
+size_t report_plan(Console& console, const TrainConfig& config, const DataSplit& data,
+                   const Model& model, const Planner::Memory& memory, const Algorithm& algorithm,
+                   int ranks) {
+  const SgdConfig sgd = config.sgd();
+  const size_t d = model.arena().size();
+  const auto text = [](size_t bytes) { return bytes_text(static_cast<double>(bytes)); };
+  console.line("{}: {} parameters, {} classes, images {}", config.model, d, model.spec().classes,
+               model.spec().image);
+  console.line("data: {} ({} training images), validation on {} ({})", config.dataset,
+               data.train->size(), data.val_name, data.val->size());
+  const std::string batch = config.accumulate == 1
+                                ? fmt::format("{}", config.batch_size)
+                                : fmt::format("{} x {}", config.accumulate, config.batch_size);
+  console.line("{} rank{} x {} threads, batch {} each, {} on {}", ranks, ranks == 1 ? "" : "s",
+               config.threads_per_rank, batch, config.precision, config.device);
+  console.line("batch-norm statistics for validation: {}",
+               config.bn_stats == "average" ? "averaged over ranks" : "rank 0's own");
+
+  const size_t parameters = 2 * d * sizeof(float);
+  const size_t optimizer = SyncSgd::memory_bytes(algorithm, sgd, d);
+  const size_t total = memory.total() + parameters + optimizer;
+  console.line(
+      "memory per rank: {} activations{} + {} packed weights and inputs + {} scratch + "
+      "{} parameters and gradients + {} optimizer = {}",
+      text(memory.workspace),
+      config.recompute == "blocks" ? " (those inside blocks are computed twice)" : "",
+      text(memory.persistent), text(memory.scratch), text(parameters), text(optimizer),
+      text(total));
+  // ranks that are threads all compute on the one GPU
+  if (config.device == "cuda" && config.workers > 1)
+    console.line("the {} ranks share a GPU: {} in all, {} of it free", ranks,
+                 text(total * static_cast<size_t>(ranks)), text(free_memory(Device::cuda)));
+  const bool dense = algorithm.selector.empty();
+  const uint64_t bytes =
+      SyncSgd::wire_bytes(algorithm, sgd, config.settings, model.arena(), ranks, config.density);
+  console.line("{}: {} of {} entries a step and rank, {} on the wire a step", config.sparsifier,
+               dense ? d : entries_to_keep(config.density, d), d, text(bytes));
+  return total;
+}
+
+void tell_what_was_planned(const Communicator& comm, size_t bytes, const OutOfMemory& error) {
+  fail<Fault>("[train] rank {}: {} planned for each of {} ranks; {}", comm.rank(),
+              bytes_text(static_cast<double>(bytes)), comm.size(), error.what());
+}
+
+}  // namespace tw

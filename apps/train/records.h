@@ -1,0 +1,53 @@
+// What is counted in a step and summed over an epoch; the rows of steps.csv and metrics.csv.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "apps/common/options.h"
+#include "engine/ops/loss.h"
+#include "sparsify/sync_sgd.h"
+
+namespace tw {
+
+/// Exposed seconds by phase.
+struct PhaseSeconds {
+  double data = 0, forward = 0, backward = 0, select = 0, exchange = 0, update = 0;
+  PhaseSeconds& operator+=(const PhaseSeconds& other);
+  PhaseSeconds& operator/=(double divisor);
+};
+
+/// One step of one rank; merged over ranks: counts are summed, seconds averaged.
+struct StepRecord {
+  int64_t step = 0;  ///< 1 for the first
+  double lr = 0, density = 0;
+  double loss = 0;  ///< sum over images
+  int64_t top1 = 0, images = 0;
+  double nnz = 0, k = 0, bytes = 0;
+  double seconds = 0;
+  PhaseSeconds phases;
+  double wait = 0;  ///< of phases.exchange, as far as measured; merged: all beyond the least
+};
+
+/// Sums over the steps of an epoch.
+struct EpochTotals {
+  double loss = 0;
+  int64_t top1 = 0, images = 0;
+  double nnz = 0, k = 0, bytes = 0, seconds = 0;
+  PhaseSeconds phases;
+  double wait = 0;
+
+  void add(const StepRecord& step);
+  /// For the checkpoint; a resumed epoch goes on with the sums it had.
+  Json json() const;
+  static EpochTotals from_json(const Json& json);
+};
+
+extern const char* const kStepHeader;
+extern const char* const kMetricsHeader;
+std::string step_row(const StepRecord& step, int64_t epoch);
+/// `val` with count 0 (no validation in this epoch) leaves its columns empty.
+std::string metrics_row(int64_t epoch, double lr, double density, const EpochTotals& totals,
+                        const ops::LossSums& val);
+
+}  // namespace tw

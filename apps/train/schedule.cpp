@@ -1,0 +1,41 @@
+#include "apps/train/schedule.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+
+namespace tw {
+
+double learning_rate(const TrainConfig& config, int64_t epoch, int64_t batch, int64_t batches) {
+  const int64_t step = epoch * batches + batch, warmup = config.warmup_epochs * batches;
+  const auto share = [](int64_t part, int64_t whole) {
+    return static_cast<double>(part) / static_cast<double>(whole);
+  };
+  if (step < warmup) {
+    const double from = config.warmup_from;
+    if (from == 0) return config.lr * share(step + 1, warmup);
+    return config.lr * (from + (1 - from) * share(step, warmup));
+  }
+  if (config.lr_schedule == "cosine") {
+    const int64_t length = std::max<int64_t>(1, config.epochs * batches - warmup);
+    const double done = std::min(1.0, share(step - warmup, length));
+    return config.lr * 0.5 * (1 + std::cos(std::numbers::pi * done));
+  }
+  if (config.lr_schedule == "step") {
+    const auto passed =
+        std::ranges::count_if(config.lr_milestones, [&](int64_t m) { return epoch >= m; });
+    return config.lr * std::pow(0.1, static_cast<double>(passed));
+  }
+  return config.lr;
+}
+
+double learning_rate_factor(const TrainConfig& config, int ranks) {
+  return config.lr_scaling == "linear" ? static_cast<double>(ranks * config.accumulate) : 1.0;
+}
+
+double density_of(const TrainConfig& config, int64_t epoch) {
+  const size_t e = static_cast<size_t>(epoch);
+  return e < config.density_warmup.size() ? config.density_warmup[e] : config.density;
+}
+
+}  // namespace tw

@@ -1,0 +1,24 @@
+#include "apps/train/skipped_images.h"
+
+#include <sstream>
+
+#include "apps/common/rank_utils.h"
+
+namespace tw {
+
+void SkippedImages::report(Context& ctx, Communicator& comm, const DataSplit& data,
+                           Console& console) {
+  std::string mine;
+  for (const Dataset* half : {data.train.get(), data.val.get()})
+    for (const std::string& line : half->take_complaints())
+      mine += fmt::format("skipped {}\n", line);
+  std::string fresh;
+  for (const std::string& text : gather_texts(ctx, comm, mine)) {
+    std::istringstream lines(text);
+    for (std::string line; std::getline(lines, line);)
+      if (lines_.insert(line).second) fresh += line + '\n';  // several ranks may meet the same
+  }
+  if (!fresh.empty()) console.line("{}{} damaged images skipped so far", fresh, lines_.size());
+}
+
+}  // namespace tw

@@ -1,0 +1,53 @@
+#include "apps/train/step_log.h"
+
+#include <algorithm>
+#include <cstring>
+#include <limits>
+
+namespace tw {
+
+namespace {
+constexpr size_t kMostWaiting = 20;
+}
+
+StepLog::StepLog(std::function<void(const StepRecord&)> merged) : merged_(std::move(merged)) {
+  waiting_.reserve(kMostWaiting);
+}
+
+void StepLog::add(Context& ctx, Communicator& comm, const StepRecord& record) {
+  waiting_.push_back(record);
+  if (waiting_.size() == kMostWaiting) flush(ctx, comm);
+}
+
+void StepLog::flush(Context& ctx, Communicator& comm) {
+  const Doing doing(comm, "log");
+  const std::span<const StepRecord> mine(waiting_);
+  allgather(ctx, comm, std::as_bytes(mine), mine.size_bytes(), blocks_);
+  for (size_t i = 0; i < mine.size(); ++i) {
+    StepRecord sum;
+    double least_exchange = std::numeric_limits<double>::infinity();
+    for (int r = 0; r < comm.size(); ++r) {
+      StepRecord one;
+      std::memcpy(&one, blocks_[r].data() + i * sizeof one, sizeof one);
+      sum.step = one.step;
+      sum.lr = one.lr;
+      sum.density = one.density;
+      sum.loss += one.loss;
+      sum.top1 += one.top1;
+      sum.images += one.images;
+      sum.nnz += one.nnz;
+      sum.k += one.k;
+      sum.bytes += one.bytes;
+      sum.seconds += one.seconds / comm.size();
+      sum.phases += one.phases;
+      least_exchange = std::min(least_exchange, one.phases.exchange - one.wait);
+    }
+    sum.phases /= comm.size();
+    // who comes last waits for nobody: the least is the exchange itself
+    sum.wait = std::max(0.0, sum.phases.exchange - least_exchange);
+    merged_(sum);
+  }
+  waiting_.clear();
+}
+
+}  // namespace tw

@@ -1,0 +1,164 @@
+#include "apps/train/summary.h"
+
+#include <algorithm>
+#include <cmath>
+#include <fstream>
+#include <limits>
+#include <sstream>
+
+#include "apps/common/rank_utils.h"
+#include "apps/train/checkpoint.h"
+#include "engine/core/cpu_features.h"
+#include "engine/core/error.h"
+#include "engine/io/file.h"
+#include "engine/io/weights.h"
+
+namespace tw {
+
+namespace {
+
+/// A JSON number that reads well: 0.8123 rather than 0.81230000000000002.
+double rounded(double value) { return std::stod(fmt::format("{:.9g}", value)); }
+
+std::vector<std::string> split(const std::string& line) {
+  std::vector<std::string> cells;
+  std::istringstream in(line);
+  for (std::string cell; std::getline(in, cell, ',');) cells.push_back(cell);
+  return cells;
+}
+
+/// A cell with at most six digits; an empty one stays empty.
+std::string shortened(const std::string& cell) {
+  return cell.empty() ? cell : fmt::format("{:.6g}", std::stod(cell));
+}
+
+/// The columns of metrics.csv that fit on a screen.
+void print_table(Console& console, const std::filesystem::path& metrics) {
+  std::ifstream in(metrics);
+  std::string line;
+  std::getline(in, line);
+  const std::vector<std::string> names = split(line);
+  const std::string wanted[] = {"epoch",    "lr",       "density",      "train_loss", "train_top1",
+                                "val_loss", "val_top1", "images_per_s", "seconds",    "nnz_over_k"};
+  std::string header;
+  for (const std::string& name : wanted) header += fmt::format("{:>13}", name);
+  console.line("\n{}", header);
+  while (std::getline(in, line)) {
+    const std::vector<std::string> cells = split(line);
+    std::string row;
+    for (const std::string& name : wanted)
+      for (size_t i = 0; i < names.size() && i < cells.size(); ++i)
+        if (names[i] == name) row += fmt::format("{:>13}", shortened(cells[i]));
+    console.line("{}", row);
+  }
+}
+
+}  // namespace
+
+double share(int64_t part, int64_t whole) {
+  return whole > 0 ? static_cast<double>(part) / static_cast<double>(whole) : 0;
+}
+
+void check_finite(const ops::LossSums& val, int64_t epoch) {
+  check<SharedFault>(val.count == 0 || std::isfinite(val.loss),
+                     "[train] the validation loss is {} after epoch {}; a smaller --lr may help",
+                     val.loss, epoch);
+}
+
+RunResult result_of(const ops::LossSums& val, bool stopped) {
+  constexpr double unknown = std::numeric_limits<double>::quiet_NaN();
+  if (val.count == 0) return {unknown, unknown, unknown, stopped};
+  return {.val_top1 = share(val.top1, val.count),
+          .val_top5 = share(val.top5, val.count),
+          .val_loss = val.loss / static_cast<double>(val.count),
+          .stopped = stopped};
+}
+
+void check_same_layout(Context& ctx, Communicator& comm, const ParameterArena& arena) {
+  const uint64_t mine = arena.layout_hash();
+  int rank = 0;
+  for (const uint64_t other : gather(ctx, comm, mine)) {
+    check(other == mine, "[train] rank {} built another network than rank {}", rank, comm.rank());
+    ++rank;
+  }
+}
+
+uint64_t common_weights_hash(Context& ctx, Communicator& comm, const ParameterArena& arena) {
+  const uint64_t mine = weights_hash(arena);
+  int rank = 0;
+  for (const uint64_t other : gather(ctx, comm, mine)) {
+    check<Fault>(other == mine, "[train] the weights of rank {} differ from those of rank {}", rank,
+                 comm.rank());
+    ++rank;
+  }
+  return mine;
+}
+
+void write_config(const RunFolder& folder, TrainConfig& config, const Communicator& comm) {
+  Json json = config.json();
+  json["run"] = {{"thinwire", TW_VERSION},
+                 {"ranks", comm.size()},
+                 {"transport", comm.transport()},
+                 {"onednn", onednn_version()},
+                 {"compiler", __VERSION__}};
+  write_atomically(folder.file("config.json"), json.dump(2) + "\n");
+}
+
+void report_epoch(Console& console, int64_t epoch, int64_t epochs, const EpochTotals& totals,
+                  const ops::LossSums& val) {
+  const double images = static_cast<double>(totals.images);
+  const std::string validation =
+      val.count > 0 ? fmt::format("  val top-1 {:.4f}  loss {:.4f}", share(val.top1, val.count),
+                                  val.loss / static_cast<double>(val.count))
+                    : "";
+  console.line("epoch {:>3}/{}  train loss {:.4f}  top-1 {:.4f}{}  {:.0f} images/s  {} sent", epoch,
+               epochs, totals.loss / images, share(totals.top1, totals.images), validation,
+               images / totals.seconds, bytes_text(totals.bytes));
+}
+
+void report_waiting(Console& console, const EpochTotals& totals) {
+  constexpr double kNoticeable = 0.05;
+  const double waited = totals.phases.data, rest = totals.seconds - waited;
+  if (waited < kNoticeable * totals.seconds || rest <= 0) return;
+  const double images = static_cast<double>(totals.images);
+  console.line(
+      "data is the bottleneck: {:.0f} % of the time was spent waiting for it; it comes at {:.0f} "
+      "images/s, the rest of a step could take {:.0f} (more --loader-threads, or pack the images)",
+      100 * waited / totals.seconds, images / totals.seconds, images / rest);
+}
+
+void write_summary(Console& console, const RunFolder& folder, const TrainConfig& config,
+                   const Position& position, const RunSummary& summary) {
+  const RunResult& result = summary.result;
+  const std::string hash = fmt::format("{:016x}", summary.weights_hash);
+  const EpochTotals& run = position.run;
+  const Json json = {{"val_top1", rounded(result.val_top1)},
+                     {"val_top5", rounded(result.val_top5)},
+                     {"val_loss", rounded(result.val_loss)},
+                     {"val_images", summary.val_name},
+                     {"stopped", result.stopped},
+                     {"epochs", position.epoch},
+                     {"steps", position.step},
+                     {"images", run.images},
+                     {"seconds", rounded(summary.seconds)},
+                     {"train_seconds", rounded(run.seconds)},
+                     {"images_per_s",
+                      rounded(run.seconds > 0 ? static_cast<double>(run.images) / run.seconds : 0)},
+                     {"bytes_sent", static_cast<int64_t>(run.bytes)},
+                     {"nnz_over_k", rounded(run.k > 0 ? run.nnz / run.k : 0)},
+                     {"seed", config.seed},
+                     {"weights_hash", hash}};
+  write_atomically(folder.file("summary.json"), json.dump(2) + "\n");
+  print_table(console, folder.file("metrics.csv"));
+  if (result.stopped) {
+    console.line("\nstopped by a signal at step {}; continue with --resume {}", position.step,
+                 folder.path.string());
+    return;
+  }
+  console.line("\ntop-1 {:.4f}  top-5 {:.4f} on {}  in {}  {} sent  weights {}", result.val_top1,
+               result.val_top5, summary.val_name, clock_text(summary.seconds),
+               bytes_text(run.bytes), hash);
+  console.line("results in {}", folder.path.string());
+}
+
+}  // namespace tw

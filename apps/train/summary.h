@@ -1,0 +1,53 @@
+// What a run leaves behind besides its tables: config.json, summary.json and the last words.
+#pragma once
+
+#include <string>
+
+#include "apps/common/console.h"
+#include "apps/train/config.h"
+#include "apps/train/records.h"
+#include "apps/train/run_folder.h"
+#include "comm/communicator.h"
+#include "engine/plan/arena.h"
+
+namespace tw {
+
+struct Position;
+
+/// How a run ended; the same on every rank.
+struct RunResult {
+  double val_top1 = 0, val_top5 = 0, val_loss = 0;  ///< NaN (null in JSON) without validation
+  bool stopped = false;                             ///< by a signal, after a checkpoint
+};
+
+/// SharedFault when the loss of a validation is not finite.
+void check_finite(const ops::LossSums& val, int64_t epoch);
+RunResult result_of(const ops::LossSums& val, bool stopped = false);
+
+struct RunSummary {
+  RunResult result;
+  std::string val_name;  ///< which images were validated on
+  double seconds = 0;    ///< of this process, validation and checkpoints included
+  uint64_t weights_hash = 0;
+};
+
+/// part / whole, 0 when there is nothing.
+double share(int64_t part, int64_t whole);
+
+/// Throws UserError when a rank built another network (names, shapes or order differ). Collective.
+void check_same_layout(Context& ctx, Communicator& comm, const ParameterArena& arena);
+/// Hash of parameters and statistics; Fault when the ranks do not hold the same. Collective.
+uint64_t common_weights_hash(Context& ctx, Communicator& comm, const ParameterArena& arena);
+
+/// config.json: the resolved configuration, versions, ranks and transport.
+void write_config(const RunFolder& folder, TrainConfig& config, const Communicator& comm);
+/// One line for an epoch; `val.count` 0 when it was not validated.
+void report_epoch(Console& console, int64_t epoch, int64_t epochs, const EpochTotals& totals,
+                  const ops::LossSums& val);
+/// summary.json, and on the console the table of metrics.csv and the result.
+/// Says by how much data was waited for, where that took a noticeable part of an epoch.
+void report_waiting(Console& console, const EpochTotals& totals);
+void write_summary(Console& console, const RunFolder& folder, const TrainConfig& config,
+                   const Position& position, const RunSummary& summary);
+
+}  // namespace tw

@@ -1,0 +1,68 @@
+#include "apps/train/tuning_cache.h"
+
+#include <nlohmann/json.hpp>
+
+#include "apps/common/rank_utils.h"
+#include "engine/core/error.h"
+#include "engine/io/file.h"
+
+namespace tw {
+
+namespace {
+std::filesystem::path file_in(const std::filesystem::path& folder) {
+  return folder / "algorithms.json";
+}
+
+std::string text_of(Context& ctx) { return nlohmann::json(ctx.algorithms()).dump(1) + "\n"; }
+
+/// False when ctx has just those already.
+bool take(Context& ctx, const std::string& text, const std::string& from) {
+  std::map<std::string, std::string> taken;
+  try {
+    nlohmann::json::parse(text).get_to(taken);
+  } catch (const nlohmann::json::exception& error) {
+    fail("[algorithms] {}: {}", from, error.what());
+  }
+  if (taken == ctx.algorithms()) return false;
+  ctx.algorithms() = std::move(taken);
+  return true;
+}
+
+}  // namespace
+
+void save_algorithms(Context& ctx, const std::filesystem::path& folder) {
+  if (ctx.algorithms().empty()) return;
+  write_atomically(file_in(folder), text_of(ctx));
+}
+
+bool recall_algorithms(Context& ctx, Context& host, Communicator& comm,
+                       const std::filesystem::path& folder) {
+  const std::filesystem::path path = file_in(folder);
+  std::string text;
+  agree(host, comm, [&] {
+    if (comm.rank() != 0 || !std::filesystem::exists(path)) return;
+    const std::vector<std::byte> bytes = read_file(path);
+    text.assign(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  });
+  text = broadcast_text(host, comm, text);
+  return !text.empty() && take(ctx, text, path.string());
+}
+
+void plan_alike(Context& ctx, Context& host, Communicator& comm,
+                const std::function<void()>& plan) {
+  if (comm.size() == 1 || ctx.device() == Device::cpu) return plan();
+  const bool first = comm.rank() == 0;
+  // a race may take longer than ranks wait for each other in a step
+  const double patience = comm.timeout();
+  comm.set_timeout(0);
+  agree(host, comm, [&] {
+    if (first) plan();
+  });
+  const std::string found = broadcast_text(host, comm, text_of(ctx));
+  comm.set_timeout(patience);
+  if (first) return;
+  take(ctx, found, "rank 0");
+  plan();
+}
+
+}  // namespace tw

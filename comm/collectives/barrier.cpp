@@ -1,0 +1,16 @@
+// Dissemination barrier (Hensgen, Finkel & Manber 1988): in round k rank r tells r + 2^k and hears
+// from r - 2^k. After ceil(log2 P) rounds everybody has heard, directly or not, from everybody.
+// Per rank ceil(log2 P) messages, 0 bytes.
+
+#include "comm/collectives/collectives.h"
+
+namespace tw {
+
+void barrier(Context& ctx, Communicator& comm) {
+  const Doing doing(comm, "barrier");
+  const int ranks = comm.size(), rank = comm.rank();
+  for (int distance = 1; distance < ranks; distance *= 2)
+    comm.exchange(ctx, (rank + distance) % ranks, {}, (rank - distance + ranks) % ranks, {});
+}
+
+}  // namespace tw

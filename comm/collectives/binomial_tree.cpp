@@ -1,0 +1,67 @@
+// Minimum spanning tree: a binomial tree in ceil(log2 P) rounds, with whole vectors. Seen from the
+// root, place v receives from v without its highest bit and then sends to v + 2^j for every higher
+// bit j; a reduction runs the same tree backwards.
+//
+// Broadcast and reduce: P-1 messages of all n elements, over all ranks (P-1) 4n bytes. Allreduce:
+// a reduce to rank 0 and a broadcast from there, twice that.
+// Seconds, with L = ceil(log2 P): broadcast L (alpha + n beta), reduce L (alpha + n beta + n
+// gamma), allreduce the sum of both. Best for short vectors.
+
+#include <bit>
+
+#include "comm/collectives/collectives.h"
+#include "comm/collectives/common.h"
+#include "engine/ops/vector.h"
+
+namespace tw {
+
+void broadcast(Context& ctx, Communicator& comm, int root, Bytes data) {
+  const Doing doing(comm, "broadcast");
+  const FromRoot order(comm, root);
+  const int ranks = comm.size(), self = order.place(comm.rank());
+  for (int distance = 1; distance < ranks; distance *= 2) {
+    if (self < distance) {
+      if (self + distance < ranks) comm.send(ctx, order.rank(self + distance), data);
+    } else if (self < 2 * distance) {
+      exchange_exactly("broadcast", ctx, comm, -1, {}, order.rank(self - distance), data);
+    }
+  }
+}
+
+namespace {
+
+void reduce(Context& ctx, Communicator& comm, int root, std::span<float> data,
+            std::span<float> scratch) {
+  const Doing doing(comm, "mst");
+  check_scratch("mst", data, scratch);
+  const FromRoot order(comm, root);
+  const int ranks = comm.size(), self = order.place(comm.rank());
+  const std::span<float> incoming = scratch.first(data.size());
+  const auto rounds = std::bit_ceil(static_cast<unsigned>(ranks));
+  for (int distance = static_cast<int>(rounds) / 2; distance > 0; distance /= 2) {
+    if (self < distance) {
+      if (self + distance >= ranks) continue;
+      exchange_exactly("mst", ctx, comm, -1, {}, order.rank(self + distance), incoming);
+      ops::add(ctx, incoming, data);
+    } else if (self < 2 * distance) {
+      comm.send(ctx, order.rank(self - distance), std::as_bytes(data));
+    }
+  }
+}
+
+void allreduce(Context& ctx, Communicator& comm, std::span<float> data, std::span<float> scratch) {
+  const Doing doing(comm, "mst");
+  reduce(ctx, comm, 0, data, scratch);
+  broadcast(ctx, comm, 0, std::as_writable_bytes(data));
+}
+
+constexpr const char* kHelp =
+    "binomial tree with whole vectors; the fewest messages, for short ones";
+
+const bool registered =
+    broadcasts().add({"mst", kHelp, [](const Settings&) -> Broadcast { return broadcast; }}) &&
+    reduces().add({"mst", kHelp, [](const Settings&) -> Reduce { return reduce; }}) &&
+    allreduces().add({"mst", kHelp, [](const Settings&) -> Allreduce { return allreduce; }});
+
+}  // namespace
+}  // namespace tw

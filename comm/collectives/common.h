@@ -1,0 +1,47 @@
+// What the dense collectives share: messages whose lengths both sides know, even chunks, and ranks
+// counted from a root.
+#pragma once
+
+#include "comm/communicator.h"
+#include "engine/core/error.h"
+
+namespace tw {
+
+/// An exchange in which exactly in.size() bytes must come; Fault names the collective otherwise.
+inline void exchange_exactly(const char* collective, Context& ctx, Communicator& comm, int to,
+                             ConstBytes out, int from, Bytes in) {
+  const size_t received = comm.exchange(ctx, to, out, from, in);
+  check<Fault>(received == in.size(), "[{}] rank {} sent {} bytes, rank {} expected {}", collective,
+               from, received, comm.rank(), in.size());
+}
+
+inline void exchange_exactly(const char* collective, Context& ctx, Communicator& comm, int to,
+                             std::span<const float> out, int from, std::span<float> in) {
+  exchange_exactly(collective, ctx, comm, to, std::as_bytes(out), from, std::as_writable_bytes(in));
+}
+
+inline void check_scratch(const char* collective, std::span<const float> data,
+                          std::span<const float> scratch) {
+  check<Fault>(scratch.size() >= data.size(), "[{}] scratch holds {} floats; {} are needed",
+               collective, scratch.size(), data.size());
+}
+
+/// Chunks [first, last) of `parts`, into which data is cut as evenly as can be.
+template <class T>
+std::span<T> chunks(std::span<T> data, int parts, int first, int last) {
+  const auto border = [&](int c) { return data.size() * static_cast<size_t>(c) / parts; };
+  return data.subspan(border(first), border(last) - border(first));
+}
+
+/// Ranks counted from the root: it is 0, the next one is 1, and so on around.
+class FromRoot {
+ public:
+  FromRoot(const Communicator& comm, int root) : ranks_(comm.size()), root_(root) {}
+  int place(int rank) const { return (rank - root_ + ranks_) % ranks_; }
+  int rank(int place) const { return (place + root_) % ranks_; }
+
+ private:
+  int ranks_, root_;
+};
+
+}  // namespace tw

@@ -1,0 +1,41 @@
+// Ring allreduce (Patarasuk & Yuan 2009): reduce-scatter, then allgather, both around one ring.
+// The n floats are cut into P chunks. In step s of the first half, rank r sends chunk r-s to its
+// right and adds the chunk r-s-1 that comes from its left: after P-1 steps it holds the sum of
+// chunk r+1. The second half passes the finished chunks on. Each chunk is added up by one chain of
+// ranks and copied from there, so all ranks end with the same bits.
+//
+// Per rank 2(P-1) messages; over all ranks 2(P-1) 4n bytes, whatever n and P.
+// Time 2(P-1) alpha + 2(P-1)/P n beta + (P-1)/P n gamma.
+
+#include "comm/collectives/collectives.h"
+#include "comm/collectives/common.h"
+#include "engine/ops/vector.h"
+
+namespace tw {
+namespace {
+
+void ring_allreduce(Context& ctx, Communicator& comm, std::span<float> data,
+                    std::span<float> scratch) {
+  const Doing doing(comm, "ring");
+  const int ranks = comm.size(), rank = comm.rank();
+  check_scratch("ring", data, scratch);
+  const auto wrapped = [&](int i) { return ((i % ranks) + ranks) % ranks; };
+  const auto chunk = [&](int i) { return chunks(data, ranks, wrapped(i), wrapped(i) + 1); };
+  const auto pass_on = [&](std::span<const float> out, std::span<float> in) {
+    exchange_exactly("ring", ctx, comm, wrapped(rank + 1), out, wrapped(rank - 1), in);
+  };
+
+  for (int step = 0; step < ranks - 1; ++step) {
+    const auto sum = chunk(rank - step - 1), incoming = scratch.first(sum.size());
+    pass_on(chunk(rank - step), incoming);
+    ops::add(ctx, incoming, sum);
+  }
+  for (int step = 0; step < ranks - 1; ++step) pass_on(chunk(rank + 1 - step), chunk(rank - step));
+}
+
+const bool registered =
+    allreduces().add({"ring", "reduce-scatter and allgather around a ring; the fewest bytes a rank",
+                      [](const Settings&) -> Allreduce { return ring_allreduce; }});
+
+}  // namespace
+}  // namespace tw

@@ -1,0 +1,32 @@
+#include "comm/subcommunicator.h"
+
+#include <algorithm>
+
+namespace tw {
+
+Group::Group(Communicator& parent, std::vector<int> members)
+    : parent_(parent), members_(std::move(members)) {
+  const auto self = std::ranges::find(members_, parent.rank());
+  check<std::logic_error>(self != members_.end(), "[group] rank {} is no member", parent.rank());
+  rank_ = static_cast<int>(self - members_.begin());
+}
+
+size_t Group::do_exchange(Context& ctx, int to, ConstBytes out, int from, Bytes in) {
+  const auto in_parent = [&](int rank) { return rank < 0 ? -1 : members_[rank]; };
+  return parent_.exchange(ctx, in_parent(to), out, in_parent(from), in);
+}
+
+std::vector<int> NodePlan::node_of(int rank) const {
+  std::vector<int> members;
+  for (int r = leader(rank); r < std::min(leader(rank) + per_node, ranks); ++r)
+    members.push_back(r);
+  return members;
+}
+
+std::vector<int> NodePlan::leaders() const {
+  std::vector<int> members;
+  for (int r = 0; r < ranks; r += per_node) members.push_back(r);
+  return members;
+}
+
+}  // namespace tw

@@ -1,0 +1,43 @@
+#include "comm/transports/gpu_topology.h"
+
+#include <algorithm>
+
+#include "comm/collectives/collectives.h"
+
+namespace tw {
+
+std::optional<SharedGpu> shared_gpu(std::span<const GpuPlace> places) {
+  const int ranks = static_cast<int>(places.size());
+  for (int first = 0; first < ranks; ++first)
+    for (int second = first + 1; second < ranks; ++second)
+      if (places[first].machine == places[second].machine &&
+          places[first].bus == places[second].bus)
+        return SharedGpu{first, second};
+  return std::nullopt;
+}
+
+std::string shared_gpu_notice(SharedGpu shared, std::span<const GpuPlace> places,
+                              const char* instead) {
+  return fmt::format(
+      "nccl: ranks {} and {} share the GPU at {}, and NCCL wants one for each rank: "
+      "messages go over {} instead",
+      shared.first, shared.second, places[shared.first].bus.data(), instead);
+}
+
+int local_rank(std::span<const MachineId> machines, int rank) {
+  const auto lower = machines.first(static_cast<size_t>(rank));
+  return static_cast<int>(std::ranges::count(lower, machines[rank]));
+}
+
+int gpu_in_turn(Context& ctx, Communicator& comm, int gpus) {
+  const auto machines = gather(ctx, comm, this_machine());
+  return local_rank(machines, comm.rank()) % gpus;
+}
+
+std::vector<GpuPlace> gather_places(Context& ctx, Communicator& comm, const std::string& bus) {
+  GpuPlace mine{.machine = this_machine()};
+  std::ranges::copy(bus.substr(0, mine.bus.size() - 1), mine.bus.begin());
+  return gather(ctx, comm, mine);
+}
+
+}  // namespace tw

@@ -1,0 +1,27 @@
+// The MPI library's own collectives. Implementation header of the MPI transport.
+#pragma once
+
+#include "comm/collectives/vendor.h"
+#include "comm/transports/mpi/staging.h"
+
+namespace tw::mpi {
+
+/// In the name of `comm`, whose ranks are all those of mpirun. A GPU's memory that MPI cannot reach
+/// goes through the blocks of `staged`.
+class MpiCollectives : public NativeCollectives {
+ public:
+  MpiCollectives(const Communicator& comm, StagedMessages& staged) : comm_(comm), staged_(staged) {}
+  void broadcast(Context& ctx, int root, Bytes data) override;
+  void reduce(Context& ctx, int root, std::span<float> data) override;
+  void allreduce(Context& ctx, std::span<float> data) override;
+
+ private:
+  void within_reach(Context& ctx, Bytes data, const std::function<void(Bytes)>& body);
+  template <class Start>
+  void in_parts(size_t n, const char* call, const Start& start);
+
+  const Communicator& comm_;
+  StagedMessages& staged_;
+};
+
+}  // namespace tw::mpi

@@ -1,0 +1,93 @@
+// MPI transport: ranks are the processes of mpirun. A device's memory goes straight to a library
+// that can read and write it, and else through pinned blocks.
+
+#include <mpi.h>
+
+#include <algorithm>
+
+#include "comm/on_device.h"
+#include "comm/transports.h"
+#include "comm/transports/mpi/collectives.h"
+#include "comm/transports/mpi/requests.h"
+#include "comm/transports/mpi/shutdown.h"
+#include "comm/transports/mpi/staging.h"
+
+namespace tw::mpi {
+namespace {
+
+class MpiCommunicator : public Communicator {
+ public:
+  explicit MpiCommunicator(const MpiOptions& options)
+      : block_(options.block_bytes),
+        takes_device_memory_(takes_device_memory()),
+        stages_all_(options.stage_all),
+        staged_(*this, options.stage_bytes) {
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank_);
+    MPI_Comm_size(MPI_COMM_WORLD, &size_);
+  }
+
+  int rank() const override { return rank_; }
+  int size() const override { return size_; }
+  const char* transport() const override { return "mpi"; }
+
+  NativeCollectives* native() override { return &native_; }
+
+  /// Whoever calls it has told why.
+  void abort(const char*, int code) override { end_all_ranks(code); }
+
+ protected:
+  size_t do_exchange(Context& ctx, int to, ConstBytes out, int from, Bytes in) override {
+    if (stages_all_ || lies_on_device(ctx, out) || lies_on_device(ctx, in)) {
+      if (!takes_device_memory_ || stages_all_) return staged_.exchange(ctx, to, out, from, in);
+      ctx.synchronize();  // MPI knows nothing of streams
+    }
+    // MPI counts in int, so long messages go in blocks; the first that is not full is the last
+    bool sending = to >= 0, receiving = from >= 0;
+    size_t received = 0;
+    while (sending || receiving) {
+      InFlight flight;
+      const ConstBytes block = out.first(std::min(block_, out.size()));
+      const Bytes room = in.first(std::min(block_, in.size()));
+      if (receiving) flight.receive(room.data(), room.size(), from, kTag);
+      if (sending) flight.send(block.data(), block.size(), to, kTag);
+      if (!flight.wait(deadline())) give_up_on(flight.received() ? to : from);
+      if (sending) {
+        out = out.subspan(block.size());
+        sending = block.size() == block_;
+      }
+      if (receiving) {
+        const size_t bytes = flight.received_bytes();
+        in = in.subspan(bytes);
+        received += bytes;
+        receiving = bytes == block_;
+      }
+    }
+    return received;
+  }
+
+ private:
+  size_t block_;
+  bool takes_device_memory_, stages_all_;
+  int rank_ = 0, size_ = 1;
+  StagedMessages staged_;
+  MpiCollectives native_{*this, staged_};
+};
+
+std::unique_ptr<Communicator> make(const MpiOptions& options) {
+  if (!running()) {
+    int provided = 0;
+    check_call(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_SERIALIZED, &provided), "MPI_Init");
+    check<Fault>(provided >= MPI_THREAD_SERIALIZED,
+                 "[mpi] this MPI library cannot be used from a communication thread");
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+  }
+  return std::make_unique<MpiCommunicator>(options);
+}
+
+const bool registered = [] {
+  mpi_transport() = {make, finish};
+  return true;
+}();
+
+}  // namespace
+}  // namespace tw::mpi

@@ -1,0 +1,161 @@
+#include "comm/transports/nccl/connection.h"
+
+#include <algorithm>
+#include <condition_variable>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <utility>
+
+#include "comm/transports/poll.h"
+#include "engine/cuda/cuda.h"
+
+namespace tw::nccl {
+namespace {
+
+using namespace std::chrono_literals;
+using Clock = std::chrono::steady_clock;
+
+constexpr int kTestsAtFirst = 2000;  // one or two milliseconds
+constexpr int kTestsAfterNap = 2;
+constexpr int kTestsPerLook = 32;  // at the other ranks
+constexpr auto kAbortLimit = 2s, kGoodbyeLimit = 10s;
+
+bool good(ncclResult_t result) { return result == ncclSuccess || result == ncclInProgress; }
+
+/// Stops the kernels and frees what NCCL holds. The library may wait there for ranks of this
+/// machine that are gone for good: not with us.
+void abort_in_time(ncclComm_t comm) {
+  struct Shared {
+    std::mutex mutex;
+    std::condition_variable changed;
+    bool done = false;
+  };
+  const auto shared = std::make_shared<Shared>();
+  std::thread([shared, comm] {
+    ncclCommAbort(comm);
+    const std::lock_guard lock(shared->mutex);
+    shared->done = true;
+    shared->changed.notify_one();
+  }).detach();
+  std::unique_lock lock(shared->mutex);
+  shared->changed.wait_for(lock, kAbortLimit, [&] { return shared->done; });
+}
+
+}  // namespace
+
+NcclComm::NcclComm(const Communicator& owner, int gpu, const ncclUniqueId& id)
+    : owner_(owner), gpu_(gpu), exceptions_(std::uncaught_exceptions()) {
+  cuda::expect(cudaSetDevice(gpu_), "device");
+  int least = 0, greatest = 0;  // of priorities; the greatest is the smallest number
+  cuda::expect(cudaDeviceGetStreamPriorityRange(&least, &greatest), "stream");
+  // messages do not queue behind kernels that wait for a place
+  cuda::expect(cudaStreamCreateWithPriority(&stream_, cudaStreamNonBlocking, greatest), "stream");
+  for (cudaEvent_t* event : {&ready_, &marks_[0], &marks_[1]})
+    cuda::expect(cudaEventCreateWithFlags(event, cudaEventDisableTiming), "event");
+  ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
+  config.blocking = 0;
+  expect(ncclCommInitRankConfig(&comm_, owner_.size(), id, owner_.rank(), &config), "start");
+  wait_for(-1, [this] { return settled(); });
+}
+
+NcclComm::~NcclComm() {
+  cudaSetDevice(gpu_);
+  if (std::uncaught_exceptions() > exceptions_)
+    abort();
+  else
+    finalize();
+  for (const cudaEvent_t event : {ready_, marks_[0], marks_[1]})
+    if (event != nullptr) cudaEventDestroy(event);
+  if (stream_ != nullptr) cudaStreamDestroy(stream_);
+}
+
+void NcclComm::begin(const Context& ctx) {
+  tw::check<Fault>(comm_ != nullptr, "[nccl] rank {}: the connections were given up",
+                   owner_.rank());
+  cuda::expect(cudaSetDevice(gpu_), "device");
+  if (ctx.device() == Device::cpu) return;
+  cuda::expect(cudaEventRecord(ready_, cuda::stream(ctx)), "exchange");
+  cuda::expect(cudaStreamWaitEvent(stream_, ready_, 0), "exchange");
+}
+
+void NcclComm::queue(int peer, const Calls& body) {
+  expect(ncclGroupStart(), "group");
+  const ncclResult_t called = body(comm_, stream_);
+  const ncclResult_t ended = ncclGroupEnd();  // also after a bad call: the thread is in the group
+  expect(called, "call");
+  expect(ended, "group");
+  wait_for(peer, [this] { return settled(); });
+}
+
+void NcclComm::mark(int place) {
+  cuda::expect(cudaEventRecord(marks_[place], stream_), "exchange");
+}
+
+void NcclComm::wait(int place, int peer) {
+  wait_for(peer, [&] {
+    const cudaError_t status = cudaEventQuery(marks_[place]);
+    if (status == cudaErrorNotReady) {
+      settled();  // throws when the wire has failed
+      return false;
+    }
+    cuda::expect(status, "exchange");
+    return true;
+  });
+}
+
+template <class Done>
+void NcclComm::wait_for(int peer, const Done& done) {
+  try {
+    int tests = 0;
+    const auto test = [&] {
+      if (done()) return true;
+      if (++tests % kTestsPerLook == 0) owner_.expect_company();
+      return false;
+    };
+    if (!test_until(owner_.deadline(), kTestsAtFirst, kTestsAfterNap, test))
+      owner_.give_up_on(peer);
+  } catch (...) {
+    abort();
+    throw;
+  }
+}
+
+/// Whether all calls so far have got to the stream. Fault when one of them, or the wire, failed.
+bool NcclComm::settled() {
+  ncclResult_t state = ncclSuccess;
+  expect(ncclCommGetAsyncError(comm_, &state), "state");
+  expect(state, "exchange");
+  return state == ncclSuccess;
+}
+
+void NcclComm::expect(ncclResult_t result, const char* what) {
+  if (good(result)) [[likely]]
+    return;
+  std::string details = ncclGetLastError(comm_);
+  std::ranges::replace(details, '\n', ' ');
+  abort();
+  fail<Fault>("[nccl] rank {}: {}: {} {}", owner_.rank(), what, ncclGetErrorString(result),
+              details);
+}
+
+void NcclComm::abort() {
+  if (comm_ != nullptr) abort_in_time(std::exchange(comm_, nullptr));
+}
+
+void NcclComm::finalize() {
+  if (comm_ == nullptr) return;
+  ncclResult_t state = ncclCommFinalize(comm_);
+  const auto quiet = [&] {
+    return ncclCommGetAsyncError(comm_, &state) != ncclSuccess || state != ncclInProgress;
+  };
+  const bool in_time =
+      test_until(Clock::now() + kGoodbyeLimit, kTestsAtFirst, kTestsAfterNap, quiet);
+  if (in_time && state == ncclSuccess)
+    ncclCommDestroy(std::exchange(comm_, nullptr));
+  else
+    abort();
+}
+
+}  // namespace tw::nccl

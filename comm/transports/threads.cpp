@@ -1,0 +1,288 @@
+// Threads transport: ranks are threads of one process. A message is handed over by rendezvous: the
+// sender posts where its bytes are, the receiver copies them straight from there, and the sender
+// goes on when that is done. Nobody polls: who waits, sleeps. Ranks that share a GPU copy in its
+// memory, and the host waits for none of it: the copy is queued behind what the sender has queued,
+// and what the sender queues next behind the copy.
+
+#include <unistd.h>
+
+#include <chrono>
+#include <condition_variable>
+#include <cstdio>
+#include <exception>
+#include <mutex>
+#include <system_error>
+#include <thread>
+#include <vector>
+
+#include "comm/on_device.h"
+#include "comm/transports.h"
+#include "engine/device/event.h"
+
+namespace tw {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr double kGrace = 2;  // seconds for the others to notice that a rank has given up
+
+/// A rank's wait for another one.
+struct Wait {
+  const Communicator& comm;
+  int peer;
+  Clock::time_point deadline;
+};
+
+/// One direction between two ranks. Holds one message at a time.
+class Channel {
+ public:
+  void post(Context& ctx, ConstBytes message, const Wait& wait) {
+    {
+      std::unique_lock lock(mutex_);
+      wait_for(lock, State::empty, wait);
+      on_device_ = lies_on_device(ctx, message);
+      if (on_device_ && !sent_) {
+        sent_ = Event::create(ctx);
+        taken_ = Event::create(ctx);
+      }
+      if (on_device_) sent_->record(ctx);
+      message_ = message;
+      state_ = State::posted;
+    }
+    changed_.notify_one();
+  }
+
+  size_t take(Context& ctx, Bytes in, const Wait& wait) {
+    std::unique_lock lock(mutex_);
+    wait_for(lock, State::posted, wait);
+    check<Fault>(message_.size() <= in.size(),
+                 "[threads] a message of {} bytes does not fit in the {} bytes the receiver has",
+                 message_.size(), in.size());
+    const ConstBytes message = message_;
+    const bool queued = on_device_;
+    state_ = State::taking;
+    lock.unlock();
+    const Taken taken(*this);
+    if (queued) sent_->hold(ctx);
+    copy_bytes(ctx, message, in.first(message.size()));
+    if (queued) taken_->record(ctx);
+    return message.size();
+  }
+
+  void wait_until_taken(Context& ctx, const Wait& wait) {
+    std::unique_lock lock(mutex_);
+    wait_for(lock, State::empty, wait);
+    if (on_device_) taken_->hold(ctx);
+  }
+
+  /// After this nobody reads the posted message, taken or not, but a copy that is queued: a device
+  /// frees its memory behind that.
+  void withdraw() {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [&] { return state_ != State::taking; });
+    state_ = State::empty;
+  }
+
+  /// From now on, who would have to wait throws instead. The first reason stays.
+  void close(const std::string& reason) {
+    {
+      const std::lock_guard lock(mutex_);
+      if (closed_.empty()) closed_ = reason;
+    }
+    changed_.notify_all();
+  }
+
+ private:
+  enum class State : uint8_t { empty, posted, taking };
+
+  /// A message that is being taken; the sender goes on when this is gone, however that comes.
+  struct Taken {
+    explicit Taken(Channel& from) : channel(from) {}
+    ~Taken() {
+      {
+        const std::lock_guard lock(channel.mutex_);
+        channel.state_ = State::empty;
+      }
+      channel.changed_.notify_one();
+    }
+    Channel& channel;
+  };
+
+  void wait_for(std::unique_lock<std::mutex>& lock, State wanted, const Wait& wait) {
+    const auto over = [&] { return state_ == wanted || !closed_.empty(); };
+    if (!changed_.wait_until(lock, wait.deadline, over)) wait.comm.give_up_on(wait.peer);
+    if (state_ != wanted) throw Fault(closed_);
+  }
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  State state_ = State::empty;
+  ConstBytes message_;
+  bool on_device_ = false;               ///< where the message lies; and, if it is there,
+  std::unique_ptr<Event> sent_, taken_;  ///< when its bytes are, and when they have been copied
+  std::string closed_;
+};
+
+/// A message in a channel; its bytes are safe to free once this is gone.
+class Posted {
+ public:
+  Posted(Context& ctx, Channel& channel, ConstBytes message, const Wait& wait) : channel_(channel) {
+    channel_.post(ctx, message, wait);
+  }
+  ~Posted() { channel_.withdraw(); }
+  Posted(const Posted&) = delete;
+  Posted& operator=(const Posted&) = delete;
+
+ private:
+  Channel& channel_;
+};
+
+/// What the ranks of one run share.
+class Hub {
+ public:
+  explicit Hub(int ranks) : ranks_(ranks), channels_(static_cast<size_t>(ranks) * ranks) {}
+
+  int ranks() const { return ranks_; }
+  Channel& channel(int from, int to) { return channels_[static_cast<size_t>(from) * ranks_ + to]; }
+
+  /// `rank` has returned: who waits for it would wait for ever.
+  void leave(int rank) {
+    const std::string reason = fmt::format("[threads] rank {} has already ended", rank);
+    for (int other = 0; other < ranks_; ++other) {
+      channel(rank, other).close(reason);
+      channel(other, rank).close(reason);
+    }
+  }
+
+  /// `limit`: seconds in which the others can be expected to notice; 0: no limit.
+  void abort(int rank, const char* reason, double limit) {
+    {
+      const std::lock_guard lock(mutex_);
+      if (culprit_ < 0) {
+        culprit_ = rank;
+        reason_ = reason;
+        if (limit > 0)
+          last_moment_ = Clock::now() +
+                         std::chrono::round<Clock::duration>(std::chrono::duration<double>(limit));
+      }
+    }
+    changed_.notify_all();
+    const std::string text = fmt::format("[threads] rank {} gave up: {}", rank, reason);
+    for (Channel& channel : channels_) channel.close(text);
+  }
+
+  void ended() {
+    {
+      const std::lock_guard lock(mutex_);
+      ++ended_;
+    }
+    changed_.notify_all();
+  }
+
+  /// Waits until `started` ranks have ended. A thread that hangs can be neither joined nor ended:
+  /// when one is still there at the last moment, the process ends.
+  void wait_for_end(size_t started) {
+    std::unique_lock lock(mutex_);
+    const auto all = [&] { return ended_ == started; };
+    changed_.wait(lock, [&] { return all() || last_moment_ != Clock::time_point::max(); });
+    if (changed_.wait_until(lock, last_moment_, all)) return;
+    fmt::print(stderr, "error: {}\n", reason_);
+    std::fflush(nullptr);
+    _exit(1);
+  }
+
+  /// Throws when another rank than `rank` has given up.
+  void expect_company(int rank) {
+    const std::lock_guard lock(mutex_);
+    check<Fault>(culprit_ < 0 || culprit_ == rank, "[threads] rank {} gave up: {}", culprit_,
+                 reason_);
+  }
+
+  /// The rank that gave up first, or -1. For after the run.
+  int culprit() const { return culprit_; }
+
+ private:
+  int ranks_;
+  std::vector<Channel> channels_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  size_t ended_ = 0;
+  int culprit_ = -1;
+  std::string reason_;
+  Clock::time_point last_moment_ = Clock::time_point::max();
+};
+
+class ThreadCommunicator : public Communicator {
+ public:
+  ThreadCommunicator(Hub& hub, int rank) : hub_(hub), rank_(rank) {}
+
+  int rank() const override { return rank_; }
+  int size() const override { return hub_.ranks(); }
+  const char* transport() const override { return "threads"; }
+  void abort(const char* reason, int) override { hub_.abort(rank_, reason, timeout()); }
+  void expect_company() const override { hub_.expect_company(rank_); }
+
+ protected:
+  size_t do_exchange(Context& ctx, int to, ConstBytes out, int from, Bytes in) override {
+    const auto limit = deadline();
+    const auto receive = [&] {
+      return from >= 0 ? hub_.channel(from, rank_).take(ctx, in, {*this, from, limit}) : 0;
+    };
+    if (to < 0) return receive();
+    Channel& outgoing = hub_.channel(rank_, to);
+    const Posted posted(ctx, outgoing, out, {*this, to, limit});
+    const size_t received = receive();
+    outgoing.wait_until_taken(ctx, {*this, to, limit});
+    return received;
+  }
+
+ private:
+  Hub& hub_;
+  int rank_;
+};
+
+}  // namespace
+
+void run_on_threads(int ranks, const std::function<void(Communicator&)>& body) {
+  check(ranks >= 1, "[threads] {} workers asked for; at least 1 is needed", ranks);
+  Hub hub(ranks);
+  std::vector<std::exception_ptr> errors(static_cast<size_t>(ranks));
+  const auto give_up = [&](int rank, const char* reason, double limit) {
+    errors[rank] = std::current_exception();
+    hub.abort(rank, reason, limit);
+  };
+  const auto run_rank = [&](int rank) {
+    ThreadCommunicator comm(hub, rank);
+    try {
+      body(comm);
+      hub.leave(rank);
+    } catch (const WaitedTooLong& error) {
+      give_up(rank, error.what(), kGrace);  // the others have had their time
+    } catch (const std::exception& error) {
+      give_up(rank, error.what(), comm.timeout());
+    } catch (...) {
+      give_up(rank, "unknown exception", comm.timeout());
+    }
+    hub.ended();
+  };
+
+  std::vector<std::jthread> threads;
+  for (int rank = 0; rank < ranks; ++rank) {
+    try {
+      threads.emplace_back(run_rank, rank);
+    } catch (const std::system_error& error) {
+      give_up(rank, "the system has no thread left for it", 0);
+      break;
+    }
+  }
+  hub.wait_for_end(threads.size());
+  threads.clear();  // joins
+
+  // the others' errors follow from the first
+  if (const int culprit = hub.culprit(); culprit >= 0 && errors[culprit])
+    std::rethrow_exception(errors[culprit]);
+  for (const auto& error : errors)
+    if (error) std::rethrow_exception(error);
+}
+
+}  // namespace tw

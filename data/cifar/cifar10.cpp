@@ -1,0 +1,29 @@
+// CIFAR-10: 50,000 training and 10,000 test images of 10 classes. (Krizhevsky, 2009)
+#include "data/cifar/cifar_binary.h"
+
+namespace tw {
+
+namespace {
+
+constexpr const char* kFolder = "cifar-10-batches-bin";
+
+/// `dir` may be the folder with the files, or the one that holds it under its usual name.
+DataSplit cifar10(const DataConfig& config) {
+  const bool direct = std::filesystem::exists(config.dir / "data_batch_1.bin");
+  CifarFiles files{
+      .name = "cifar10", .dir = config.dir, .train_records = 10'000, .test_records = 10'000};
+  if (!direct || config.dir.empty()) files.dir = data_folder(config.dir, kFolder);
+  files.remedy =
+      fmt::format("get it with scripts/data/get_cifar10.sh {}", files.dir.parent_path().string());
+  DataSplit split = read_cifar_files(files, config.val_size);
+  split.mean = {0.491f, 0.482f, 0.447f};
+  split.deviation = {0.247f, 0.243f, 0.262f};
+  return split;
+}
+
+const bool registered =
+    datasets().add({"cifar10", "CIFAR-10, binary version (scripts/data/get_cifar10.sh)", cifar10});
+
+}  // namespace
+
+}  // namespace tw

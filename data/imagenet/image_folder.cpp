@@ -1,0 +1,134 @@
+#include "data/imagenet/image_folder.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cctype>
+#include <cerrno>
+#include <cstring>
+
+namespace tw {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+/// The entries of a folder by name: folders, or all else. What cannot be looked at is no folder.
+std::vector<std::string> entries(const fs::path& folder, bool folders) {
+  std::vector<std::string> names;
+  std::error_code error;
+  for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error)) {
+    const std::string name = it->path().filename().string();
+    std::error_code ignored;
+    if (!name.starts_with('.') && it->is_directory(ignored) == folders) names.push_back(name);
+  }
+  check(!error, "[imagefolder] cannot read the folder {}: {}", folder.string(), error.message());
+  std::ranges::sort(names);
+  return names;
+}
+
+/// Whether a file is called as images are.
+bool named_like_an_image(const std::string& file) {
+  std::string extension = fs::path(file).extension().string();
+  for (char& c : extension) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  constexpr std::string_view kKnown[] = {".jpeg", ".jpg", ".png",  ".bmp",
+                                         ".gif",  ".tif", ".tiff", ".webp"};
+  return std::ranges::find(kKnown, extension) != std::end(kKnown);
+}
+
+/// Closes what it was given.
+struct OpenFile {
+  int descriptor;
+  ~OpenFile() {
+    if (descriptor >= 0) ::close(descriptor);
+  }
+};
+
+}  // namespace
+
+ImageFolder::ImageFolder(const fs::path& folder) : folder_(folder) {
+  std::error_code error;
+  check(fs::is_directory(folder, error),
+        "[imagefolder] there is no folder {}; expected train/<class>/*.JPEG and "
+        "val/<class>/*.JPEG below the data folder",
+        folder.string());
+  classes_ = entries(folder, true);
+  auto loose = entries(folder, false);
+  std::erase_if(loose, [](const std::string& file) { return !named_like_an_image(file); });
+  if (!loose.empty())
+    fail(
+        "[imagefolder] {} holds {} images outside of class folders, {} first; sort them into one "
+        "folder a class, as in train (for ImageNet's validation images: "
+        "scripts/data/sort_imagenet_val.sh)",
+        folder.string(), loose.size(), loose.front());
+  check(!classes_.empty(), "[imagefolder] {} holds 0 images: there are no class folders in it",
+        folder.string());
+  for (size_t c = 0; c < classes_.size(); ++c) add_class(c);
+}
+
+void ImageFolder::add_class(size_t label) {
+  const fs::path folder = folder_ / classes_[label];
+  const std::vector<std::string> files = entries(folder, false);
+  check(!files.empty(), "[imagefolder] the class folder {} holds 0 images", folder.string());
+  for (const std::string& file : files) {
+    names_ += file;
+    name_ends_.push_back(names_.size());
+    labels_.push_back(static_cast<int32_t>(label));
+  }
+}
+
+std::string ImageFolder::relative_name(size_t i) const {
+  const uint64_t begin = i == 0 ? 0 : name_ends_[i - 1];
+  return classes_[static_cast<size_t>(labels_[i])] + "/" +
+         names_.substr(begin, name_ends_[i] - begin);
+}
+
+std::string ImageFolder::name(size_t i) const { return (folder_ / relative_name(i)).string(); }
+
+std::span<const std::byte> ImageFolder::read(size_t i, std::vector<std::byte>& buffer) const {
+  const std::string path = name(i);
+  // non-blocking: a pipe would be waited for here, before it can be seen to be one
+  const OpenFile file{::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)};
+  struct stat status {};
+  check<JpegError>(file.descriptor >= 0 && ::fstat(file.descriptor, &status) == 0,
+                   "cannot be read: {}", std::strerror(errno));
+  check<JpegError>(S_ISREG(status.st_mode), "not a file");
+  check_jpeg_bytes(static_cast<uint64_t>(status.st_size));
+  const auto size = static_cast<size_t>(status.st_size);
+  if (buffer.size() < size) buffer.resize(size);
+  size_t done = 0;
+  while (done < size) {
+    const ssize_t got = ::read(file.descriptor, buffer.data() + done, size - done);
+    if (got < 0 && errno == EINTR) continue;
+    check<JpegError>(got > 0, "cannot be read: {}",
+                     got == 0 ? "it became shorter" : std::strerror(errno));
+    done += static_cast<size_t>(got);
+  }
+  return {buffer.data(), size};
+}
+
+void check_jpeg_bytes(uint64_t bytes) {
+  check<JpegError>(bytes <= kMostJpegBytes, "{} bytes; at most {}", bytes, kMostJpegBytes);
+}
+
+ImageFolders open_image_folders(const fs::path& dir) {
+  ImageFolders both{std::make_shared<ImageFolder>(dir / "train"),
+                    std::make_shared<ImageFolder>(dir / "val")};
+  const auto &train = both.train->classes(), &val = both.val->classes();
+  const auto first_of = [](const std::vector<std::string>& a, const std::vector<std::string>& b) {
+    std::vector<std::string> only;
+    std::ranges::set_difference(a, b, std::back_inserter(only));
+    return only;
+  };
+  const auto without = first_of(train, val), besides = first_of(val, train);
+  const bool in_train = !without.empty();
+  const auto& only = in_train ? without : besides;
+  if (!only.empty())
+    fail("[imagefolder] {}: train has {} classes, val {}; {} is only in {}", dir.string(),
+         train.size(), val.size(), only.front(), in_train ? "train" : "val");
+  return both;
+}
+
+}  // namespace tw

@@ -1,0 +1,186 @@
+// Packing an image folder into a record file.
+#include <algorithm>
+#include <cstring>
+#include <exception>
+#include <nlohmann/json.hpp>
+#include <numeric>
+#include <optional>
+#include <thread>
+
+#include "data/imagenet/image_folder.h"
+#include "data/imagenet/record_file.h"
+#include "data/imagenet/record_format.h"
+#include "data/jpeg/encoder.h"
+#include "engine/core/hash.h"
+#include "engine/core/rng.h"
+#include "engine/io/file.h"
+
+namespace tw {
+
+namespace {
+
+static_assert(kMostJpegBytes <= UINT32_MAX, "the index has 32 bits for the size of a sample");
+
+/// A file that has been read and decoded once; without bytes: damaged, and why.
+struct Packed {
+  std::vector<std::byte> bytes;
+  bool resized = false;
+  std::string complaint;
+};
+
+/// Reads a file, checks that all of it decodes, and shrinks it if it is to be shrunk.
+Packed pack_one(const ImageFolder& folder, size_t i, const PackOptions& options,
+                JpegDecoder& decoder, Resampler& resampler) {
+  Packed packed;
+  try {
+    std::vector<std::byte> buffer;
+    const auto file = folder.read(i, buffer);
+    const JpegDecoder::Size size = decoder.open(file);
+    const int shorter = std::min(size.width, size.height);
+    const Box whole{0, 0, static_cast<double>(size.width), static_cast<double>(size.height)};
+    const Picture picture = decoder.decode(whole, size.width, size.height);
+    if (options.resize == 0 || shorter <= options.resize) {
+      packed.bytes.assign(file.begin(), file.end());
+      return packed;
+    }
+    const auto scaled = [&](int side) {
+      return static_cast<int>((side * options.resize + shorter / 2) / shorter);
+    };
+    const int width = scaled(size.width), height = scaled(size.height);
+    std::vector<uint8_t> pixels(static_cast<size_t>(width) * static_cast<size_t>(height) * 3);
+    resampler.run(picture, width, height, false, pixels);
+    packed.bytes = encode_jpeg(pixels, width, height, static_cast<int>(options.quality));
+    check_jpeg_bytes(packed.bytes.size());
+    packed.resized = true;
+  } catch (const JpegError& error) {
+    packed.bytes.clear();
+    packed.complaint = fmt::format("{}: {}", folder.name(i), error.what());
+    if (!options.skip_bad) fail("[pack] {}", packed.complaint);
+  }
+  return packed;
+}
+
+/// Packs the samples `wanted` of a folder, on several threads, into `results`.
+void pack_some(const ImageFolder& folder, std::span<const uint32_t> wanted,
+               const PackOptions& options, std::span<Packed> results) {
+  const auto threads = static_cast<size_t>(std::max(1, options.threads));
+  std::vector<std::exception_ptr> errors(threads);
+  std::vector<std::jthread> pool;
+  for (size_t t = 0; t < threads; ++t)
+    pool.emplace_back([&, t] {
+      try {
+        JpegDecoder decoder;
+        Resampler resampler;
+        for (size_t i = t; i < wanted.size(); i += threads)
+          results[i] = pack_one(folder, wanted[i], options, decoder, resampler);
+      } catch (...) {
+        errors[t] = std::current_exception();
+      }
+    });
+  pool.clear();  // joins
+  for (const std::exception_ptr& error : errors)
+    if (error) std::rethrow_exception(error);
+}
+
+/// A random order for training, the folder's own for validation.
+std::vector<uint32_t> order_in_file(size_t size, bool training, uint64_t seed) {
+  std::vector<uint32_t> order(size);
+  std::iota(order.begin(), order.end(), 0u);
+  const Philox random(seed, Purpose::generate);
+  for (size_t i = training ? size : 0; i > 1; --i)
+    std::swap(order[i - 1], order[below(random(i)[0], static_cast<uint32_t>(i))]);
+  return order;
+}
+
+/// Writes the data of a folder behind `offset`; the index entries come back in the order of the
+/// folder, without those of skipped files.
+std::vector<RecordFile::Sample> write_folder(std::ostream& out, const ImageFolder& folder,
+                                             bool training, const PackOptions& options,
+                                             uint64_t& offset, std::string& names,
+                                             PackReport& report) {
+  std::vector<std::optional<RecordFile::Sample>> entries(folder.size());
+  const auto order = order_in_file(folder.size(), training, options.seed);
+  constexpr size_t kAtATime = 256;
+  for (size_t begin = 0; begin < order.size(); begin += kAtATime) {
+    const auto part = std::span(order).subspan(begin, std::min(kAtATime, order.size() - begin));
+    std::vector<Packed> packed(part.size());
+    pack_some(folder, part, options, packed);
+    for (size_t i = 0; i < part.size(); ++i) {
+      const Packed& one = packed[i];
+      if (!one.complaint.empty()) {
+        report.skipped.push_back(one.complaint);
+        continue;
+      }
+      report.resized += one.resized;
+      entries[part[i]] = {.offset = offset,
+                          .checksum = checksum(one.bytes),
+                          .bytes = static_cast<uint32_t>(one.bytes.size()),
+                          .label = static_cast<uint32_t>(folder.label(part[i])),
+                          .name_end = 0};
+      out.write(reinterpret_cast<const char*>(one.bytes.data()),
+                static_cast<std::streamsize>(one.bytes.size()));
+      offset += one.bytes.size();
+    }
+    check<Fault>(!out.fail(), "[pack] writing failed: {}", std::strerror(errno));
+  }
+  std::vector<RecordFile::Sample> samples;
+  for (size_t i = 0; i < entries.size(); ++i) {
+    if (!entries[i]) continue;
+    names += (training ? "train/" : "val/") + folder.relative_name(i);
+    samples.push_back(*entries[i]);
+    samples.back().name_end = names.size();
+  }
+  return samples;
+}
+
+}  // namespace
+
+PackReport pack_image_folder(const std::filesystem::path& dir, const std::filesystem::path& file,
+                             const PackOptions& options) {
+  std::error_code unknown;
+  check(!std::filesystem::exists(file, unknown) || std::filesystem::is_regular_file(file, unknown),
+        "[pack] {} is not a file", file.string());
+  check(!file.has_parent_path() || std::filesystem::is_directory(file.parent_path(), unknown),
+        "[pack] there is no folder {}", file.parent_path().string());
+  const ImageFolders folders = open_image_folders(dir);
+  PackReport report;
+  write_atomically(file, [&](std::ostream& out) {
+    record::Header header{};
+    out.write(reinterpret_cast<const char*>(&header), sizeof header);
+    uint64_t offset = sizeof header;
+    std::string names;
+    auto samples = write_folder(out, *folders.train, true, options, offset, names, report);
+    report.train = samples.size();
+    const auto val = write_folder(out, *folders.val, false, options, offset, names, report);
+    report.val = val.size();
+    check(report.train > 0 && report.val > 0, "[pack] {}: 0 images are left", dir.string());
+    samples.insert(samples.end(), val.begin(), val.end());
+
+    const nlohmann::ordered_json description = {{"train", report.train},
+                                                {"resize", options.resize},
+                                                {"quality", options.quality},
+                                                {"seed", options.seed},
+                                                {"classes", folders.train->classes()}};
+    std::string index = description.dump();
+    std::memcpy(header.magic, record::kMagic, sizeof header.magic);
+    header.version = record::kVersion;
+    header.index_offset = offset;
+    header.description_bytes = index.size();
+    header.sample_count = samples.size();
+    header.name_bytes = names.size();
+    index.append(reinterpret_cast<const char*>(samples.data()),
+                 samples.size() * sizeof(RecordFile::Sample));
+    index += names;
+    header.index_checksum = checksum(std::as_bytes(std::span<const char>(index)));
+    header.file_bytes = offset + index.size();
+    const auto bytes = std::as_bytes(std::span(&header, 1));
+    header.header_checksum = checksum(bytes.first(sizeof header - sizeof header.header_checksum));
+    out << index;
+    out.seekp(0);
+    out.write(reinterpret_cast<const char*>(&header), sizeof header);
+    report.bytes = header.file_bytes;
+  });
+  return report;
+}
+
+}  // namespace tw

@@ -1,0 +1,231 @@
+#include "data/jpeg/decoder.h"
+
+#include <algorithm>
+#include <cmath>
+#include <csetjmp>
+#include <cstring>
+#include <string>
+#include <string_view>
+
+#include "data/jpeg/libjpeg.h"
+
+namespace tw {
+
+namespace {
+
+constexpr double kMostPixels = 1 << 27;
+/// An image that comes in several scans is collected whole before its first pixel is made.
+constexpr double kMostCollected = 512 << 20;
+/// A small progressive file can ask for any number of passes over a large image.
+constexpr int kMostScans = 200;
+constexpr double kMostScanned = 0x1p31;  ///< pixels, in all scans together
+
+/// The way out of libjpeg, which its client_data points to.
+struct Exit {
+  std::jmp_buf jump{};
+  char message[JMSG_LENGTH_MAX] = {};
+};
+
+}  // namespace
+
+/// libjpeg leaves by longjmp, which must not skip destructors: whatever it may leave from holds
+/// nothing but plain data, and sits in functions that return false when it did.
+struct JpegDecoder::State {
+  jpeg_decompress_struct info{};
+  jpeg_error_mgr errors{};
+  jpeg_progress_mgr progress{};
+  Exit exit{};
+
+  bool create();
+  bool read_header(const unsigned char* file, unsigned long bytes);
+  bool start(int denominator);
+  bool crop(JDIMENSION& x, JDIMENSION& width, JDIMENSION y);
+  bool read_rows(unsigned char* out, size_t stride, int rows);
+  [[noreturn]] void give_up();
+};
+
+namespace {
+
+[[noreturn]] void leave(j_common_ptr info) {
+  auto* exit = static_cast<Exit*>(info->client_data);
+  info->err->format_message(info, exit->message);
+  std::longjmp(exit->jump, 1);
+}
+
+/// Warnings mean made-up pixels, except for these.
+void on_message(j_common_ptr info, int level) {
+  const int code = info->err->msg_code;
+  const bool harmless =
+      code == JWRN_EXTRANEOUS_DATA || code == JWRN_JFIF_MAJOR || code == JWRN_ADOBE_XFORM;
+  if (level < 0 && !harmless) leave(info);
+}
+
+double pixels_of(const jpeg_decompress_struct& info) {
+  return static_cast<double>(info.image_width) * info.image_height;
+}
+
+void on_progress(j_common_ptr common) {
+  const auto* info = reinterpret_cast<j_decompress_ptr>(common);
+  const double most = std::min<double>(kMostScans, kMostScanned / pixels_of(*info));
+  if (info->input_scan_number <= most) return;
+  auto* exit = static_cast<Exit*>(info->client_data);
+  std::snprintf(exit->message, JMSG_LENGTH_MAX, "more than %.0f scans of %u x %u pixels",
+                std::floor(most), info->image_width, info->image_height);
+  std::longjmp(exit->jump, 1);
+}
+
+/// Bytes of the coefficients that are collected from several scans.
+double collected(const jpeg_decompress_struct& info) {
+  double blocks = 0;
+  for (const auto& part : std::span(info.comp_info, static_cast<size_t>(info.num_components)))
+    blocks += static_cast<double>(part.width_in_blocks) * part.height_in_blocks;
+  return blocks * sizeof(JBLOCK);
+}
+
+void ignore_text(j_common_ptr) {}
+
+}  // namespace
+
+bool JpegDecoder::State::create() {
+  info.err = jpeg_std_error(&errors);
+  errors.error_exit = leave;
+  errors.emit_message = on_message;
+  errors.output_message = ignore_text;
+  progress.progress_monitor = on_progress;
+  info.client_data = &exit;
+  if (setjmp(exit.jump) != 0) return false;
+  jpeg_create_decompress(&info);
+  info.progress = &progress;
+  return true;
+}
+
+bool JpegDecoder::State::read_header(const unsigned char* file, unsigned long bytes) {
+  if (setjmp(exit.jump) != 0) return false;
+  jpeg_mem_src(&info, file, bytes);
+  jpeg_read_header(&info, TRUE);
+  return true;
+}
+
+bool JpegDecoder::State::start(int denominator) {
+  if (setjmp(exit.jump) != 0) return false;
+  info.scale_num = 1;
+  info.scale_denom = static_cast<unsigned>(denominator);
+  const bool four = info.jpeg_color_space == JCS_CMYK || info.jpeg_color_space == JCS_YCCK;
+  info.out_color_space = four ? JCS_CMYK : JCS_RGB;
+  jpeg_start_decompress(&info);
+  return true;
+}
+
+bool JpegDecoder::State::crop(JDIMENSION& x, JDIMENSION& width, JDIMENSION y) {
+  if (setjmp(exit.jump) != 0) return false;
+  jpeg_crop_scanline(&info, &x, &width);
+  if (y > 0) jpeg_skip_scanlines(&info, y);
+  return true;
+}
+
+bool JpegDecoder::State::read_rows(unsigned char* out, size_t stride, int rows) {
+  if (setjmp(exit.jump) != 0) return false;
+  for (int row = 0; row < rows; ++row) {
+    unsigned char* line = out + static_cast<size_t>(row) * stride;
+    jpeg_read_scanlines(&info, &line, 1);
+  }
+  jpeg_abort_decompress(&info);  // what lies below the part is not wanted
+  return true;
+}
+
+void JpegDecoder::State::give_up() {
+  jpeg_abort_decompress(&info);
+  throw JpegError(exit.message);
+}
+
+namespace {
+
+/// In place: four bytes a pixel to three. The values are taken as inverted, which is Adobe's way
+/// and that of nearly all such files, whether they say so or not; Pillow does the same.
+void cmyk_to_rgb(uint8_t* pixels, size_t count) {
+  const auto product = [](int a, int b) { return static_cast<uint8_t>((a * b + 127) / 255); };
+  for (size_t i = 0; i < count; ++i) {
+    const uint8_t* from = pixels + 4 * i;
+    const uint8_t rgb[3] = {product(from[0], from[3]), product(from[1], from[3]),
+                            product(from[2], from[3])};
+    std::memcpy(pixels + 3 * i, rgb, 3);
+  }
+}
+
+/// What a file without a JPEG's first bytes is.
+std::string kind_of(std::span<const std::byte> file) {
+  const std::string_view text(reinterpret_cast<const char*>(file.data()), file.size());
+  if (file.empty()) return "an empty file";
+  if (text.starts_with("\x89PNG")) return "a PNG file, not a JPEG";
+  if (text.starts_with("GIF8")) return "a GIF file, not a JPEG";
+  if (text.starts_with("BM")) return "a BMP file, not a JPEG";
+  if (text.starts_with("RIFF")) return "a WebP file, not a JPEG";
+  return "not a JPEG file";
+}
+
+}  // namespace
+
+JpegDecoder::JpegDecoder() : state_(std::make_unique<State>()) {
+  check<Fault>(state_->create(), "[jpeg] libjpeg does not start: {}", state_->exit.message);
+}
+
+JpegDecoder::JpegDecoder(JpegDecoder&&) noexcept = default;
+
+JpegDecoder::~JpegDecoder() {
+  if (state_) jpeg_destroy_decompress(&state_->info);
+}
+
+JpegDecoder::Size JpegDecoder::open(std::span<const std::byte> file) {
+  const std::string_view text(reinterpret_cast<const char*>(file.data()), file.size());
+  check<JpegError>(text.starts_with("\xff\xd8"), "{}", kind_of(file));
+  check<JpegError>(text.rfind("\xff\xd9") != std::string_view::npos,
+                   "cut short: its end marker is missing");
+  jpeg_abort_decompress(&state_->info);  // a file that was opened and never decoded
+  const auto* bytes = reinterpret_cast<const unsigned char*>(file.data());
+  if (!state_->read_header(bytes, static_cast<unsigned long>(file.size()))) state_->give_up();
+  const jpeg_decompress_struct& info = state_->info;
+  check<JpegError>(pixels_of(info) <= kMostPixels, "{} x {} pixels; at most {:.0f} in all",
+                   info.image_width, info.image_height, kMostPixels);
+  const bool fits = !jpeg_has_multiple_scans(&state_->info) || collected(info) <= kMostCollected;
+  check<JpegError>(fits, "{} x {} pixels in several scans, which take {:.0f} MiB; at most {:.0f}",
+                   info.image_width, info.image_height, collected(info) / 0x1p20,
+                   kMostCollected / 0x1p20);
+  return {static_cast<int>(info.image_width), static_cast<int>(info.image_height)};
+}
+
+Picture JpegDecoder::decode(const Box& part, int width, int height) {
+  int denominator = 8;
+  while (denominator > 1 &&
+         (part.width < width * denominator || part.height < height * denominator))
+    denominator /= 2;
+  jpeg_decompress_struct& info = state_->info;
+  if (!state_->start(denominator)) state_->give_up();
+
+  // whole pixels that cover the part, and two more: chroma is interpolated from its neighbours,
+  // which a crop's border does not have
+  const double scale_x = static_cast<double>(info.output_width) / info.image_width;
+  const double scale_y = static_cast<double>(info.output_height) / info.image_height;
+  Box box{part.x * scale_x, part.y * scale_y, part.width * scale_x, part.height * scale_y};
+  const auto first = [](double begin) {
+    return static_cast<int>(std::max(0.0, std::floor(begin) - 2));
+  };
+  const auto last = [](double end, JDIMENSION limit) {
+    return static_cast<int>(std::min<double>(limit, std::ceil(end) + 2));
+  };
+  const int top = first(box.y), bottom = last(box.y + box.height, info.output_height);
+  auto left = static_cast<JDIMENSION>(first(box.x));
+  auto columns = static_cast<JDIMENSION>(last(box.x + box.width, info.output_width)) - left;
+  // moves left to a border of the file's blocks
+  if (!state_->crop(left, columns, static_cast<JDIMENSION>(top))) state_->give_up();
+
+  const auto channels = static_cast<size_t>(info.output_components);
+  const size_t stride = columns * channels, rows = static_cast<size_t>(bottom - top);
+  if (pixels_.size() < stride * rows) pixels_.resize(stride * rows);
+  if (!state_->read_rows(pixels_.data(), stride, bottom - top)) state_->give_up();
+  if (channels == 4) cmyk_to_rgb(pixels_.data(), columns * rows);
+  box.x -= left;
+  box.y -= top;
+  return {pixels_.data(), static_cast<int>(columns), bottom - top, box};
+}
+
+}  // namespace tw

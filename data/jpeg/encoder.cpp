@@ -1,0 +1,54 @@
+#include "data/jpeg/encoder.h"
+
+#include <cstdlib>
+
+#include "data/jpeg/libjpeg.h"
+#include "engine/core/error.h"
+
+namespace tw {
+
+namespace {
+
+/// Compressing good arguments into memory fails only when there is no memory: then this ends the
+/// program, as libjpeg's own handler would, since it may not return.
+unsigned char* compress(const unsigned char* rgb, int width, int height, int quality,
+                        unsigned long& bytes) {
+  jpeg_compress_struct info{};
+  jpeg_error_mgr errors{};
+  info.err = jpeg_std_error(&errors);
+  jpeg_create_compress(&info);
+  unsigned char* out = nullptr;
+  jpeg_mem_dest(&info, &out, &bytes);
+  info.image_width = static_cast<JDIMENSION>(width);
+  info.image_height = static_cast<JDIMENSION>(height);
+  info.input_components = 3;
+  info.in_color_space = JCS_RGB;
+  jpeg_set_defaults(&info);
+  jpeg_set_quality(&info, quality, TRUE);
+  jpeg_start_compress(&info, TRUE);
+  const size_t stride = static_cast<size_t>(width) * 3;
+  for (size_t y = 0; y < static_cast<size_t>(height); ++y) {
+    auto* row = const_cast<unsigned char*>(rgb + y * stride);  // libjpeg does not write to it
+    jpeg_write_scanlines(&info, &row, 1);
+  }
+  jpeg_finish_compress(&info);
+  jpeg_destroy_compress(&info);
+  return out;
+}
+
+}  // namespace
+
+std::vector<std::byte> encode_jpeg(std::span<const uint8_t> rgb, int width, int height,
+                                   int quality) {
+  check(width >= 1 && height >= 1 && width < 65500 && height < 65500 && quality >= 1 &&
+            quality <= 100 && rgb.size() == static_cast<size_t>(width) * height * 3,
+        "[jpeg] cannot encode {} x {} pixels at quality {}", width, height, quality);
+  unsigned long bytes = 0;
+  unsigned char* const memory = compress(rgb.data(), width, height, quality, bytes);
+  const auto* begin = reinterpret_cast<const std::byte*>(memory);
+  std::vector<std::byte> result(begin, begin + bytes);
+  std::free(memory);
+  return result;
+}
+
+}  // namespace tw

@@ -1,0 +1,99 @@
+#include "data/jpeg/resample.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "engine/core/simd.h"
+
+namespace tw {
+
+namespace {
+
+constexpr int kOne = 1 << 14;
+/// Between the two passes a pixel has seven more bits than a byte.
+constexpr int kExtra = 7;
+
+/// Taps for `out` pixels over [begin, begin + length) of an input of `size` pixels.
+void make_axis(double begin, double length, int size, int out, Resampler::Axis& axis) {
+  const double scale = length / out;
+  const double support = std::max(1.0, scale);
+  axis.count = static_cast<size_t>(std::min(size, static_cast<int>(std::ceil(support)) * 2 + 1));
+  axis.first.resize(static_cast<size_t>(out));
+  axis.taps.assign(static_cast<size_t>(out) * axis.count, 0);
+  for (int o = 0; o < out; ++o) {
+    const double centre = begin + (o + 0.5) * scale;
+    const int first = std::clamp(static_cast<int>(std::floor(centre - support + 0.5)), 0,
+                                 size - static_cast<int>(axis.count));
+    const auto weight = [&](size_t t) {
+      return std::max(0.0, 1 - std::abs(first + static_cast<double>(t) + 0.5 - centre) / support);
+    };
+    double sum = 0;
+    for (size_t t = 0; t < axis.count; ++t) sum += weight(t);
+    int left = kOne;
+    int16_t* taps = &axis.taps[static_cast<size_t>(o) * axis.count];
+    for (size_t t = 0; t < axis.count; ++t) {
+      taps[t] = static_cast<int16_t>(std::lround(weight(t) / sum * kOne));
+      left -= taps[t];
+    }
+    *std::max_element(taps, taps + axis.count) += static_cast<int16_t>(left);
+    axis.first[static_cast<size_t>(o)] = first;
+  }
+}
+
+/// One row of the first pass: a weighted sum of `count` rows.
+TW_MULTIVERSION void sum_rows(const uint8_t* in, size_t stride, const int16_t* taps, size_t count,
+                              size_t n, int16_t* out) {
+  constexpr size_t kBlock = 64;
+  for (size_t begin = 0; begin < n; begin += kBlock) {
+    const size_t length = std::min(kBlock, n - begin);
+    int32_t sums[kBlock];
+    std::fill_n(sums, kBlock, 1 << (14 - kExtra - 1));
+    for (size_t t = 0; t < count; ++t) {
+      const uint8_t* row = in + t * stride + begin;
+      const int32_t tap = taps[t];
+      for (size_t i = 0; i < length; ++i) sums[i] += tap * row[i];
+    }
+    for (size_t i = 0; i < length; ++i)
+      out[begin + i] = static_cast<int16_t>(sums[i] >> (14 - kExtra));
+  }
+}
+
+/// One row of the second pass.
+TW_MULTIVERSION void sum_columns(const int16_t* in, const Resampler::Axis& axis, bool mirror,
+                                 uint8_t* out) {
+  const size_t width = axis.first.size(), count = axis.count;
+  constexpr int kShift = 14 + kExtra;
+  for (size_t x = 0; x < width; ++x) {
+    const int16_t* pixel = in + 3 * axis.first[x];
+    const int16_t* taps = &axis.taps[x * count];
+    int32_t r = 1 << (kShift - 1), g = r, b = r;
+    for (size_t t = 0; t < count; ++t) {
+      const int32_t tap = taps[t];
+      r += tap * pixel[3 * t];
+      g += tap * pixel[3 * t + 1];
+      b += tap * pixel[3 * t + 2];
+    }
+    uint8_t* to = out + 3 * (mirror ? width - 1 - x : x);
+    to[0] = static_cast<uint8_t>(r >> kShift);
+    to[1] = static_cast<uint8_t>(g >> kShift);
+    to[2] = static_cast<uint8_t>(b >> kShift);
+  }
+}
+
+}  // namespace
+
+void Resampler::run(const Picture& picture, int width, int height, bool mirror,
+                    std::span<uint8_t> out) {
+  const Box& box = picture.box;
+  make_axis(box.y, box.height, picture.height, height, rows_);
+  make_axis(box.x, box.width, picture.width, width, columns_);
+  const size_t stride = 3 * static_cast<size_t>(picture.width);
+  row_.resize(stride);
+  for (size_t y = 0; y < static_cast<size_t>(height); ++y) {
+    const uint8_t* first = picture.pixels + static_cast<size_t>(rows_.first[y]) * stride;
+    sum_rows(first, stride, &rows_.taps[y * rows_.count], rows_.count, stride, row_.data());
+    sum_columns(row_.data(), columns_, mirror, &out[y * 3 * static_cast<size_t>(width)]);
+  }
+}
+
+}  // namespace tw

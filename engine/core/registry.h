@@ -1,0 +1,67 @@
+// Registry: name, one-line help, options and factory of everything that can be chosen by name.
+// One statement at the foot of a file adds an entry; nothing else has to be touched.
+#pragma once
+
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "engine/core/error.h"
+#include "engine/core/settings.h"
+
+namespace tw {
+
+/// `unknown model "resnet21"; nearest is "resnet20"; known: ...`
+std::string unknown_name(std::string_view kind, std::string_view name,
+                         const std::vector<std::string>& known);
+
+template <class Factory>
+class Registry {
+ public:
+  struct Entry {
+    std::string name;
+    std::string help;
+    Factory factory;
+    std::vector<Setting> settings{};  ///< what `--set name.key=value` may set
+  };
+
+  explicit Registry(std::string kind) : kind_(std::move(kind)) {}
+
+  bool add(Entry entry) {
+    check<std::logic_error>(!entries_.contains(entry.name), "{} \"{}\" is registered twice", kind_,
+                            entry.name);
+    entries_.emplace(entry.name, std::move(entry));
+    return true;
+  }
+
+  /// The entry called `name`; an unknown name is an error that lists the known ones.
+  const Entry& find(std::string_view name) const {
+    const auto it = entries_.find(name);
+    if (it == entries_.end()) throw UserError(unknown_name(kind_, name, names()));
+    return it->second;
+  }
+
+  std::vector<std::string> names() const {
+    std::vector<std::string> result;
+    for (const auto& [name, entry] : entries_) result.push_back(name);
+    return result;
+  }
+  const std::map<std::string, Entry, std::less<>>& entries() const { return entries_; }
+  const std::string& kind() const { return kind_; }
+
+ private:
+  std::string kind_;
+  std::map<std::string, Entry, std::less<>> entries_;
+};
+
+/// Declares the settings of all entries of the registries.
+template <class... Factory>
+void declare(Settings& settings, const Registry<Factory>&... registries) {
+  const auto all = [&](const auto& registry) {
+    for (const auto& [name, entry] : registry.entries()) settings.declare(name, entry.settings);
+  };
+  (all(registries), ...);
+}
+
+}  // namespace tw

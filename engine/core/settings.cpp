@@ -1,0 +1,120 @@
+#include "engine/core/settings.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <numeric>
+#include <optional>
+
+#include "engine/core/error.h"
+#include "engine/core/registry.h"
+
+namespace tw {
+
+namespace {
+
+size_t edit_distance(std::string_view a, std::string_view b) {
+  std::vector<size_t> row(b.size() + 1);
+  std::iota(row.begin(), row.end(), size_t{0});
+  for (size_t i = 0; i < a.size(); ++i) {
+    size_t diagonal = row[0];
+    row[0] = i + 1;
+    for (size_t j = 0; j < b.size(); ++j) {
+      const size_t replaced = diagonal + (a[i] == b[j] ? 0 : 1);
+      diagonal = row[j + 1];
+      row[j + 1] = std::min({row[j] + 1, row[j + 1] + 1, replaced});
+    }
+  }
+  return row.back();
+}
+
+/// The whole of `text` as a finite number.
+template <class Number>
+std::optional<Number> parse(std::string_view text) {
+  Number number{};
+  const char* const text_end = text.data() + text.size();
+  const auto [end, error] = std::from_chars(text.data(), text_end, number);
+  if (error != std::errc{} || end != text_end) return std::nullopt;
+  if constexpr (std::is_floating_point_v<Number>)
+    if (!std::isfinite(number)) return std::nullopt;
+  return number;
+}
+
+bool is_flag(std::string_view text) { return text == "true" || text == "false"; }
+
+/// What `value` should be and is not, to be of the same kind as `standard`; null when it is.
+const char* expected_kind(std::string_view standard, std::string_view value) {
+  if (is_flag(standard)) return is_flag(value) ? nullptr : "true or false";
+  if (parse<int64_t>(standard)) return parse<int64_t>(value) ? nullptr : "an integer";
+  if (parse<double>(standard)) return parse<double>(value) ? nullptr : "a number";
+  return nullptr;
+}
+
+}  // namespace
+
+std::string nearest(std::string_view name, const std::vector<std::string>& known) {
+  std::string best;
+  size_t best_distance = std::max<size_t>(2, name.size() / 2) + 1;
+  for (const std::string& candidate : known) {
+    const size_t distance = edit_distance(name, candidate);
+    if (distance < best_distance) {
+      best_distance = distance;
+      best = candidate;
+    }
+  }
+  return best;
+}
+
+std::string unknown_name(std::string_view kind, std::string_view name,
+                         const std::vector<std::string>& known) {
+  const std::string near = nearest(name, known);
+  return fmt::format("unknown {} \"{}\"{}; known: {}", kind, name,
+                     near.empty() ? "" : fmt::format("; nearest is \"{}\"", near),
+                     fmt::join(known, ", "));
+}
+
+void Settings::declare(std::string_view prefix, const std::vector<Setting>& settings) {
+  for (const Setting& setting : settings) {
+    const std::string key = fmt::format("{}.{}", prefix, setting.key);
+    declared_.emplace(key, setting);
+    values_.emplace(key, setting.value);
+  }
+}
+
+void Settings::set(std::string_view key, std::string_view value) {
+  const auto it = declared_.find(key);
+  if (it == declared_.end()) {
+    std::vector<std::string> known;
+    for (const auto& [name, setting] : declared_) known.push_back(name);
+    throw UserError(unknown_name("setting", key, known));
+  }
+  const Setting& setting = it->second;
+  const bool allowed =
+      setting.choices.empty() || std::ranges::find(setting.choices, value) != setting.choices.end();
+  check(allowed, "[settings] {}={}; expected one of: {}", key, value,
+        fmt::join(setting.choices, ", "));
+  const char* expected = setting.choices.empty() ? expected_kind(setting.value, value) : nullptr;
+  check(expected == nullptr, "[settings] {}={}; expected {}", key, value, expected);
+  values_.find(key)->second = value;
+}
+
+void Settings::set_assignment(std::string_view assignment) {
+  const size_t equals = assignment.find('=');
+  check(equals != std::string_view::npos, "[settings] \"{}\" is not of the form key=value",
+        assignment);
+  set(assignment.substr(0, equals), assignment.substr(equals + 1));
+}
+
+const std::string& Settings::text(std::string_view key) const {
+  const auto it = values_.find(key);
+  check<std::logic_error>(it != values_.end(), "[settings] {} was never declared", key);
+  return it->second;
+}
+
+double Settings::number(std::string_view key) const { return parse<double>(text(key)).value(); }
+
+int64_t Settings::integer(std::string_view key) const { return parse<int64_t>(text(key)).value(); }
+
+bool Settings::flag(std::string_view key) const { return text(key) == "true"; }
+
+}  // namespace tw

@@ -1,0 +1,58 @@
+#include "engine/core/buffer.h"
+
+#include <cstring>
+
+#include "engine/cuda/cuda.h"
+
+namespace tw {
+namespace {
+
+void* allocate_cuda(size_t bytes) {
+  void* memory = nullptr;
+  const cudaError_t status = cudaMalloc(&memory, bytes);
+  if (status == cudaErrorMemoryAllocation) {
+    cudaGetLastError();  // told below, and none of the next call's
+    size_t free = 0, total = 0;
+    cuda::expect(cudaMemGetInfo(&free, &total), "memory");
+    fail<OutOfMemory>("[buffer] no memory left on the GPU: {} bytes wanted, {} of {} free", bytes,
+                      free, total);
+  }
+  cuda::expect(status, "memory");
+  cuda::expect(cudaMemset(memory, 0, bytes), "memory");
+  // the ranks' streams do not wait for this one
+  cuda::expect(cudaStreamSynchronize(cudaStreamLegacy), "memory");
+  return memory;
+}
+
+// waits for kernels that still use it; an error of theirs is told elsewhere
+void release_cuda(void* memory) { cudaFree(memory); }
+
+size_t free_cuda() {
+  size_t free = 0, total = 0;
+  cuda::expect(cudaMemGetInfo(&free, &total), "memory");
+  return free;
+}
+
+void* pin_cuda(size_t bytes) {
+  void* memory = nullptr;
+  // portable: pinned for every GPU of the process
+  const cudaError_t status = cudaHostAlloc(&memory, bytes, cudaHostAllocPortable);
+  if (status == cudaErrorMemoryAllocation) {
+    cudaGetLastError();  // told below, and none of the next call's
+    fail<OutOfMemory>("[buffer] no memory of the host can be pinned: {} bytes wanted", bytes);
+  }
+  cuda::expect(status, "pinned memory");
+  std::memset(memory, 0, bytes);
+  return memory;
+}
+
+void unpin_cuda(void* memory) { cudaFreeHost(memory); }
+
+const bool registered = allocate_bodies.add(Device::cuda, allocate_cuda) &&
+                        free_memory_bodies.add(Device::cuda, free_cuda) &&
+                        release_bodies.add(Device::cuda, release_cuda) &&
+                        pin_bodies.add(Device::cuda, pin_cuda) &&
+                        unpin_bodies.add(Device::cuda, unpin_cuda);
+
+}  // namespace
+}  // namespace tw

@@ -1,0 +1,127 @@
+// Sums over the rows of a [rows, channels] matrix, as batch norm and bias gradients need them.
+// Included by .cu files only.
+//
+// A block takes a tile of channels and every so many rows; a thread a pack of channels. Partial
+// sums go to scratch, and the block of a tile that comes last adds them up in order: the same bits
+// in every run, with one launch.
+#pragma once
+
+#include "engine/core/error.h"
+#include "engine/core/tensor.h"
+#include "engine/cuda/cuda_kernel.h"
+
+namespace tw::cuda {
+
+/// How rows and channels are dealt out to threads; depends on shape and pack alone.
+struct Columns {
+  int64_t rows, channels;
+  int wide;   ///< channels of a thread
+  int lanes;  ///< threads across the channels of a tile
+  int down;   ///< threads down the rows of a block
+  int tiles, blocks;
+
+  Columns(int64_t row_count, int64_t channel_count, int pack_width)
+      : rows(row_count), channels(channel_count), wide(pack_width) {
+    constexpr int64_t kLanes = 32, kMostBlocks = 512, kRowsOfThread = 2;
+    const int64_t packs = channels / wide;
+    lanes = static_cast<int>(std::min(packs, kLanes));
+    down = kThreads / lanes;
+    tiles = static_cast<int>((packs + lanes - 1) / lanes);
+    const int64_t wanted = (rows + down * kRowsOfThread - 1) / (down * kRowsOfThread);
+    blocks =
+        static_cast<int>(std::clamp<int64_t>(wanted, 1, std::max<int64_t>(8, kMostBlocks / tiles)));
+    check(tiles <= CudaNative::kTickets, "[columns] {} channels; a GPU takes {} at most", channels,
+          int64_t{CudaNative::kTickets} * lanes * wide);
+  }
+
+  dim3 grid() const { return dim3(static_cast<unsigned>(blocks), static_cast<unsigned>(tiles)); }
+  /// For kernels that sum nothing up: as many blocks as there are rows for, up to four times those.
+  dim3 grid_without_sums() const {
+    const int64_t wanted = (rows + down - 1) / down;
+    return dim3(static_cast<unsigned>(std::clamp<int64_t>(wanted, 1, 4 * int64_t{blocks})),
+                static_cast<unsigned>(tiles));
+  }
+  /// Floats of scratch for `sums` sums per channel.
+  size_t floats(int sums) const { return static_cast<size_t>(blocks) * sums * channels; }
+
+  __device__ int lane() const { return static_cast<int>(threadIdx.x) % lanes; }
+  __device__ int row_lane() const { return static_cast<int>(threadIdx.x) / lanes; }
+  __device__ int64_t pack() const { return static_cast<int64_t>(blockIdx.y) * lanes + lane(); }
+  /// Whether this thread has channels of its own.
+  __device__ bool active() const { return row_lane() < down && pack() * wide < channels; }
+  __device__ int64_t first_row() const {
+    return static_cast<int64_t>(blockIdx.x) * down + row_lane();
+  }
+  __device__ int64_t row_step() const { return static_cast<int64_t>(gridDim.x) * down; }
+};
+
+/// The most floats of scratch that `sums` sums per channel take, whatever the type of the elements.
+inline size_t column_floats(int64_t rows, int64_t channels, int sums) {
+  size_t most = 0;
+  for (const int wide : {1, 4, 8})
+    if (channels % wide == 0) most = std::max(most, Columns(rows, channels, wide).floats(sums));
+  return most;
+}
+
+/// True in all threads of the block that comes here last of its tile; it sees what the others
+/// wrote.
+__device__ inline bool last_block_of_tile(uint32_t* tickets) {
+  __shared__ bool last;
+  __threadfence();
+  __syncthreads();
+  // wraps to 0 at the last block, for the next kernel
+  if (threadIdx.x == 0) last = atomicInc(&tickets[blockIdx.y], gridDim.x - 1) == gridDim.x - 1;
+  __syncthreads();
+  __threadfence();
+  return last;
+}
+
+/// Adds the blocks' partial sums of this tile up, in double, groups of blocks side by side.
+template <int kSums, class Finish>
+__device__ void total_columns(const Columns& g, const float* partial, const Finish& finish) {
+  __shared__ double shared[kSums][kThreads];
+  const int64_t begin = blockIdx.y * int64_t{g.lanes} * g.wide;
+  const int width = static_cast<int>(min(g.channels - begin, int64_t{g.lanes} * g.wide));
+  const int t = static_cast<int>(threadIdx.x), groups = kThreads / width, group = t / width;
+  const int64_t c = begin + t % width;
+  const int each = (g.blocks + groups - 1) / groups;
+  double total[kSums] = {};
+  if (group < groups) {
+    for (int b = group * each; b < min(g.blocks, (group + 1) * each); ++b)
+      for (int s = 0; s < kSums; ++s)
+        total[s] += __ldcg(&partial[(int64_t{b} * kSums + s) * g.channels + c]);
+    for (int s = 0; s < kSums; ++s) shared[s][t] = total[s];
+  }
+  __syncthreads();
+  if (group != 0) return;
+  for (int other = 1; other < groups; ++other)
+    for (int s = 0; s < kSums; ++s) total[s] += shared[s][t + other * width];
+  finish(c, total);
+}
+
+/// Adds the threads' sums[kSums][kWide] up over all rows, and calls finish(channel, total) with the
+/// kSums totals in double, for each channel once. `partial` is scratch of Columns::floats(kSums).
+template <int kSums, int kWide, class Finish>
+__device__ void reduce_columns(const Columns& g, const float (&sums)[kSums][kWide], float* partial,
+                               uint32_t* tickets, const Finish& finish) {
+  __shared__ float shared[kWide][kThreads];
+  const int t = static_cast<int>(threadIdx.x), row = g.row_lane();
+  for (int s = 0; s < kSums; ++s) {
+    __syncthreads();
+    for (int j = 0; j < kWide; ++j) shared[j][t] = g.active() ? sums[s][j] : 0.0f;
+    for (int n = g.down; n > 1;) {
+      const int half = (n + 1) / 2;
+      __syncthreads();
+      if (row < n - half)
+        for (int j = 0; j < kWide; ++j) shared[j][t] += shared[j][t + half * g.lanes];
+      n = half;
+    }
+    if (row == 0 && g.active()) {
+      float* const mine = partial + (blockIdx.x * int64_t{kSums} + s) * g.channels;
+      for (int j = 0; j < kWide; ++j) mine[g.pack() * kWide + j] = shared[j][t];
+    }
+  }
+  if (last_block_of_tile(tickets)) total_columns<kSums>(g, partial, finish);
+}
+
+}  // namespace tw::cuda

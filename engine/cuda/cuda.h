@@ -1,0 +1,91 @@
+// What CUDA op bodies share: the rank's stream and library handles, and how errors are told.
+// Included by .cu and _cuda.cpp files only.
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include <cstdint>
+#include <vector>
+
+#include "engine/core/buffer.h"
+#include "engine/core/context.h"
+
+struct cublasContext;
+struct cudnnContext;
+
+namespace tw {
+
+inline constexpr unsigned long long kAllFinite = ~0ull;
+
+/// What the ops of a captured step read from the device: their arguments are those of the capture,
+/// made for step 0 and learning rate 1. Outside of a replay it holds just these values.
+struct ReplayInput {
+  uint64_t step = 0;  ///< added to the step that dropout draws for
+  float lr = 1;       ///< factor of the learning rate
+  /// Index of the first gradient that was not finite; unless there is none, updates do nothing.
+  unsigned long long nonfinite = kAllFinite;
+};
+
+/// A conversion of fp32 that waits for others.
+struct HeldConvert {
+  const float* from;
+  void* to;
+  int64_t n;
+  DType type;  ///< of what is written
+};
+
+/// The stream and the library handles of a rank.
+class CudaNative : public Native {
+ public:
+  /// `gpu`: the number of the GPU; -1: ranks on one machine take turns.
+  explicit CudaNative(int gpu = -1);
+  ~CudaNative() override;
+  void synchronize() override;
+  uint64_t synchronizations() const override { return synchronizations_; }
+  void bind_thread() override;
+
+  cudaStream_t stream() const { return stream_; }
+  /// The libraries' handles on that stream; made at first use, which must not lie in a capture.
+  cublasContext* cublas();
+  cudnnContext* cudnn();
+  /// On the device.
+  ReplayInput* replay() const { return replay_; }
+  /// One number on the device, for an op that gives it to the host.
+  unsigned long long* result() const { return result_; }
+  /// Zeros on the device, for kernels whose last block finishes the work; each leaves zeros behind.
+  uint32_t* tickets() const { return tickets_; }
+  static constexpr int kTickets = 1024;
+  /// Memory of the host that kernels reach, for what an op takes from the host or leaves there. It
+  /// is another op's from the next call on: that waits for all that is queued, unless synchronize()
+  /// has been called since the last one.
+  std::byte* pinned(size_t bytes);
+
+  bool holds_converts = false;
+  std::vector<HeldConvert> held_converts;
+
+ private:
+  int device_ = 0;
+  cudaStream_t stream_ = nullptr;
+  cublasContext* cublas_ = nullptr;
+  cudnnContext* cudnn_ = nullptr;
+  Buffer cublas_workspace_;
+  ReplayInput* replay_ = nullptr;
+  unsigned long long* result_ = nullptr;
+  uint32_t* tickets_ = nullptr;
+  Buffer pinned_;
+  bool pinned_in_use_ = false;
+  uint64_t synchronizations_ = 0;
+};
+
+namespace cuda {
+
+/// Throw Fault `[cuda] <what>: <the library's text>` unless the call went well. A fault of a kernel
+/// shows up in whichever call comes next.
+void expect(cudaError_t status, const char* what);
+void expect_cublas(int status, const char* what);
+void expect_cudnn(int status, const char* what);
+
+inline cudaStream_t stream(const Context& ctx) { return ctx.native<CudaNative>().stream(); }
+
+}  // namespace cuda
+}  // namespace tw

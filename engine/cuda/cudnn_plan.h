@@ -1,0 +1,110 @@
+// ConvPlan: one pass of a convolution as cuDNN's graph interface executes it.
+// Included by .cu and _cuda.cpp files only.
+#pragma once
+
+#include <cudnn_graph.h>
+
+#include <array>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "engine/core/dtype.h"
+#include "engine/core/error.h"
+
+namespace tw::cudnn {
+
+/// Owns one descriptor of cuDNN's backend. Values are set by attribute, then it is finalised.
+class Descriptor {
+ public:
+  Descriptor() = default;
+  explicit Descriptor(cudnnBackendDescriptorType_t type);
+  Descriptor(Descriptor&& other) noexcept : handle_(std::exchange(other.handle_, nullptr)) {}
+  Descriptor& operator=(Descriptor&& other) noexcept {
+    std::swap(handle_, other.handle_);
+    return *this;
+  }
+  ~Descriptor();
+
+  cudnnBackendDescriptor_t get() const { return handle_; }
+  void set(cudnnBackendAttributeName_t name, cudnnBackendAttributeType_t type, int64_t count,
+           const void* values);
+  void set(cudnnBackendAttributeName_t name, const Descriptor& value);
+  void set(cudnnBackendAttributeName_t name, std::span<const int64_t> values);
+  void set(cudnnBackendAttributeName_t name, int64_t value) { set(name, std::span(&value, 1)); }
+  void set(cudnnBackendAttributeName_t name, float value) {
+    set(name, CUDNN_TYPE_FLOAT, 1, &value);
+  }
+  /// Number of values written, at most `capacity`.
+  int64_t get(cudnnBackendAttributeName_t name, cudnnBackendAttributeType_t type, int64_t capacity,
+              void* values) const;
+  /// Whether cuDNN accepts what was set; finalize() throws when it does not.
+  bool try_finalize();
+  void finalize();
+
+ private:
+  cudnnBackendDescriptor_t handle_ = nullptr;
+};
+
+/// Dimensions in cuDNN's order (N, C, H, W), channels innermost in memory.
+using Dims = std::array<int64_t, 4>;
+
+enum class Pass : uint8_t { forward, backward_data, backward_filter };
+
+/// What is computed; x, w, y stand for dx, dw, dy where a pass has those.
+struct Convolution {
+  Pass pass;
+  Dims x, w, y;
+  DType x_type, w_type, y_type;
+  int64_t stride, padding;
+  bool accumulate = false;  ///< the result is added to what is there
+
+  std::string text() const;  ///< tells shapes, types and pass apart; a key for a cache
+};
+
+/// What engines may not be chosen.
+struct Limits {
+  bool deterministic = false;
+  bool tf32 = false;
+  size_t workspace = size_t{1} << 30;
+};
+
+/// The fault of an engine that cuDNN proposed and that does not run after all.
+class Refused : public Fault {
+ public:
+  using Fault::Fault;
+};
+
+/// An engine with its knobs, ready to run.
+class ConvPlan {
+ public:
+  /// `text` says which engine and knobs, so that the same can be found again.
+  ConvPlan(Descriptor plan, Descriptor config, std::string text);
+
+  size_t workspace_bytes() const { return workspace_bytes_; }
+  const std::string& text() const { return text_; }
+  /// Queues the pass on the handle's stream; Refused when the engine does not take it.
+  void run(cudnnHandle_t handle, void* x, void* w, void* y, void* workspace);
+
+ private:
+  Descriptor config_, plan_, pointers_;
+  std::array<void*, 4> bound_{};  // what pointers_ holds: x, w, y, workspace
+  std::string text_;
+  size_t workspace_bytes_ = 0;
+};
+
+/// Whose engines are asked: a handle's, or, without a device, those for a description of one.
+struct Target {
+  cudnnHandle_t handle = nullptr;
+  const Descriptor* device = nullptr;
+};
+
+/// Candidates for `convolution` within `limits`, best first by cuDNN's own heuristics; each is
+/// built when asked for. Calls `visit(plan)` until it returns false.
+void for_each_plan(const Target& target, const Convolution& convolution, const Limits& limits,
+                   const std::function<bool(ConvPlan)>& visit);
+
+}  // namespace tw::cudnn

@@ -1,0 +1,21 @@
+#include "engine/device/event.h"
+
+#include "engine/cuda/cuda_event.h"
+
+namespace tw {
+namespace {
+
+class EventOnGpu final : public Event {
+ public:
+  void record(Context& ctx) override { event_.record(cuda::stream(ctx)); }
+  void hold(Context& ctx) override { event_.hold(cuda::stream(ctx)); }
+
+ private:
+  CudaEvent event_;
+};
+
+const bool registered = event_bodies.add(
+    Device::cuda, []() -> std::unique_ptr<Event> { return std::make_unique<EventOnGpu>(); });
+
+}  // namespace
+}  // namespace tw

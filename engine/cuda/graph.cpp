@@ -1,0 +1,51 @@
+#include "engine/device/graph.h"
+
+#include "engine/cuda/cuda.h"
+
+namespace tw {
+namespace {
+
+class CudaGraph final : public Graph {
+ public:
+  CudaGraph(Context& ctx, const std::function<void()>& body) : stream_(cuda::stream(ctx)) {
+    cudaGraph_t graph = capture(body);
+    const cudaError_t counted = cudaGraphGetNodes(graph, nullptr, &size_);
+    const cudaError_t made = cudaGraphInstantiate(&ready_, graph, 0);
+    cudaGraphDestroy(graph);
+    cuda::expect(counted, "graph");
+    cuda::expect(made, "graph");
+  }
+  ~CudaGraph() override { cudaGraphExecDestroy(ready_); }
+
+  size_t size() const override { return size_; }
+
+ private:
+  void queue() override { cuda::expect(cudaGraphLaunch(ready_, stream_), "graph"); }
+  cudaGraph_t capture(const std::function<void()>& body) const {
+    // other threads of this process may allocate meanwhile
+    cuda::expect(cudaStreamBeginCapture(stream_, cudaStreamCaptureModeThreadLocal), "capture");
+    cudaGraph_t graph = nullptr;
+    try {
+      body();
+    } catch (...) {
+      cudaStreamEndCapture(stream_, &graph);
+      if (graph != nullptr) cudaGraphDestroy(graph);
+      throw;
+    }
+    cuda::expect(cudaStreamEndCapture(stream_, &graph), "capture");
+    return graph;
+  }
+
+  cudaStream_t stream_;
+  cudaGraphExec_t ready_ = nullptr;
+  size_t size_ = 0;
+};
+
+std::unique_ptr<Graph> record_cuda(Context& ctx, const std::function<void()>& body) {
+  return std::make_unique<CudaGraph>(ctx, body);
+}
+
+const bool registered = graph_bodies.add(Device::cuda, record_cuda);
+
+}  // namespace
+}  // namespace tw

@@ -1,0 +1,31 @@
+#include "engine/device/copy_queue.h"
+
+#include <cstring>
+
+namespace tw {
+
+constinit Bodies<std::unique_ptr<CopyQueue>(Context&)> copy_queue_bodies{"copy_queue"};
+
+std::unique_ptr<CopyQueue> CopyQueue::create(Context& ctx) {
+  return copy_queue_bodies(ctx.device(), ctx);
+}
+
+namespace {
+
+class CpuCopies final : public CopyQueue {
+ public:
+  void copy(const void* from, void* to, size_t bytes) override {
+    if (bytes > 0) std::memcpy(to, from, bytes);
+  }
+  void wait_for(Context&) override {}
+  void hold(Context&) override {}
+  void mark(int) override {}
+  void wait(int) override {}
+};
+
+const bool registered = copy_queue_bodies.add(
+    Device::cpu,
+    [](Context&) -> std::unique_ptr<CopyQueue> { return std::make_unique<CpuCopies>(); });
+
+}  // namespace
+}  // namespace tw

@@ -1,0 +1,30 @@
+#include "engine/device/device_timer.h"
+
+#include "engine/core/stopwatch.h"
+
+namespace tw {
+
+constinit Bodies<std::unique_ptr<DeviceTimer>(Context&)> device_timer_bodies{"timer"};
+
+std::unique_ptr<DeviceTimer> DeviceTimer::create(Context& ctx) {
+  return device_timer_bodies(ctx.device(), ctx);
+}
+
+namespace {
+
+class ClockTimer : public DeviceTimer {
+ public:
+  void start() override { watch_.lap(); }
+  double stop() override { return watch_.lap(); }
+
+ private:
+  Stopwatch watch_;
+};
+
+const bool registered = device_timer_bodies.add(
+    Device::cpu,
+    [](Context&) -> std::unique_ptr<DeviceTimer> { return std::make_unique<ClockTimer>(); });
+
+}  // namespace
+
+}  // namespace tw

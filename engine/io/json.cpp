@@ -1,0 +1,40 @@
+#include "engine/io/json.h"
+
+#include <nlohmann/json.hpp>
+#include <set>
+#include <vector>
+
+#include "engine/core/error.h"
+
+namespace tw {
+
+template <class Value>
+Value parse_json(std::string_view text, const std::string& place) {
+  using Event = typename Value::parse_event_t;
+  // of two values for one key the library would take the last and say nothing
+  std::vector<std::set<std::string>> keys;
+  const auto watch = [&](int depth, Event event, Value& parsed) {
+    if (event == Event::array_start || event == Event::object_start)
+      check(depth < kDeepestJson, "{}: nested deeper than {} levels", place, kDeepestJson);
+    if (event == Event::object_start) keys.emplace_back();
+    if (event == Event::object_end) keys.pop_back();
+    if (event == Event::key)
+      check(keys.back().insert(parsed.template get<std::string>()).second,
+            "{}: {:.200} stands there twice", place, parsed.dump());
+    return true;
+  };
+  try {
+    return Value::parse(text.begin(), text.end(), watch);
+  } catch (const typename Value::exception& error) {
+    // the library's text is "[its name] parse error at line L, column C: what was expected"
+    const std::string what = error.what();
+    size_t begin = what.find("line ");
+    if (begin == std::string::npos) begin = what.find("] ") + 2;
+    fail("{}: {:.200}", place, what.substr(begin));
+  }
+}
+
+template nlohmann::json parse_json(std::string_view, const std::string&);
+template nlohmann::ordered_json parse_json(std::string_view, const std::string&);
+
+}  // namespace tw

@@ -1,0 +1,200 @@
+#include "engine/io/safetensors.h"
+
+#include <algorithm>
+#include <cstring>
+#include <nlohmann/json.hpp>
+
+#include "engine/core/error.h"
+#include "engine/core/hash.h"
+#include "engine/io/file.h"
+#include "engine/io/json.h"
+
+namespace tw {
+
+namespace {
+
+using Json = nlohmann::json;
+
+using DTypeName = std::pair<DType, std::string_view>;
+constexpr DTypeName kDTypeNames[] = {
+    {DType::f32, "F32"}, {DType::bf16, "BF16"}, {DType::i32, "I32"}, {DType::u8, "U8"}};
+
+std::string_view file_name(DType dtype) {
+  for (const auto& [known, text] : kDTypeNames)
+    if (known == dtype) return text;
+  fail<std::logic_error>("[safetensors] dtype {} has no name", name(dtype));
+}
+
+/// The list of sizes under `key`.
+std::vector<uint64_t> sizes(const std::string& place, const Json& entry, const char* key) {
+  const Json& list = entry.at(key);
+  const bool valid = list.is_array() && std::ranges::all_of(list, [](const Json& item) {
+                       return item.is_number_unsigned();
+                     });
+  if (!valid) fail("{}: its {} is {:.200}", place, key, list.dump());
+  return list.get<std::vector<uint64_t>>();
+}
+
+Shape shape_of(const std::string& place, const Json& entry) {
+  const std::vector<uint64_t> dims = sizes(place, entry, "shape");
+  check(dims.size() <= Shape::kMaxRank, "{}: {} dimensions; at most {}", place, dims.size(),
+        +Shape::kMaxRank);
+  uint64_t product = 1;  // of all that are not 0: no order of factors may overflow
+  for (const uint64_t dim : dims) {
+    check(dim == 0 || product <= INT64_MAX / sizeof(float) / dim, "{}: a dimension is {}", place,
+          dim);
+    product *= std::max<uint64_t>(1, dim);
+  }
+  return Shape(std::vector<int64_t>(dims.begin(), dims.end()));
+}
+
+/// Where the data of a tensor lies behind the header.
+struct Extent {
+  uint64_t begin, end;
+  uint64_t bytes() const { return end - begin; }
+  bool operator<(const Extent& other) const { return begin < other.begin; }
+};
+
+Extent extent_of(const std::string& place, const Json& entry, size_t size) {
+  const std::vector<uint64_t> offsets = sizes(place, entry, "data_offsets");
+  check(offsets.size() == 2 && offsets[0] <= offsets[1] && offsets[1] <= size,
+        "{}: its data lies outside the file", place);
+  return {offsets[0], offsets[1]};
+}
+
+/// The data of the tensors must follow each other without hole or overlap, to the end; returns them
+/// in that order, without empty ones.
+std::vector<Extent> in_order(const std::string& place, std::vector<Extent> extents, size_t size) {
+  std::erase_if(extents, [](const Extent& extent) { return extent.bytes() == 0; });
+  std::ranges::sort(extents, std::less<>());
+  uint64_t covered = 0;
+  for (const Extent& extent : extents) {
+    check(extent.begin == covered, "{}: tensors overlap or leave a hole at byte {} of the data",
+          place, std::min(extent.begin, covered));
+    covered = extent.end;
+  }
+  check(covered == size, "{}: tensors take {} bytes of data; the file has {}", place, covered,
+        size);
+  return extents;
+}
+
+constexpr const char* kChecksum = "checksum";
+
+/// Of the header (without this) and the data.
+std::string checksum_text(const Json& header, uint64_t data) {
+  const std::string text = fmt::format("{}{:016x}", header.dump(), data);
+  return fmt::format("{:016x}", checksum(std::as_bytes(std::span(text))));
+}
+
+/// Tensors one after the other, as they lie in the file.
+class DataChecksum {
+ public:
+  void add(std::span<const std::byte> tensor) {
+    all_.add(fmt::format("{:016x}", checksum(tensor)));
+  }
+  uint64_t value() const { return all_.value(); }
+
+ private:
+  Hash all_;
+};
+
+}  // namespace
+
+void SafetensorsWriter::write(const std::filesystem::path& path) const {
+  Json header = Json::object();
+  header["__metadata__"] = metadata_;
+  std::vector<const Tensor*> order;
+  for (const auto& [key, tensor] : tensors_) order.push_back(&tensor);
+  std::ranges::stable_sort(order, std::greater<>(),
+                           [](const Tensor* tensor) { return size_of(tensor->dtype); });
+  std::map<const Tensor*, size_t> offsets;
+  size_t offset = 0;
+  for (const Tensor* tensor : order) {
+    offsets[tensor] = offset;
+    offset += tensor->bytes();
+  }
+  for (const auto& [key, tensor] : tensors_) {
+    Json shape = Json::array();
+    for (int i = 0; i < tensor.shape.rank(); ++i) shape.push_back(tensor.shape[i]);
+    header[key] = {{"dtype", file_name(tensor.dtype)},
+                   {"shape", shape},
+                   {"data_offsets", {offsets[&tensor], offsets[&tensor] + tensor.bytes()}}};
+  }
+  DataChecksum data;
+  for (const Tensor* tensor : order)
+    if (tensor->bytes() > 0)
+      data.add({static_cast<const std::byte*>(tensor->data), tensor->bytes()});
+  header["__metadata__"][kChecksum] = checksum_text(header, data.value());
+  std::string text = header.dump();
+  text.resize((text.size() + 7) / 8 * 8, ' ');
+
+  write_atomically(path, [&](std::ostream& out) {
+    const uint64_t length = text.size();
+    out.write(reinterpret_cast<const char*>(&length), sizeof length);
+    out << text;
+    for (const Tensor* tensor : order)
+      out.write(static_cast<const char*>(tensor->data),
+                static_cast<std::streamsize>(tensor->bytes()));
+  });
+}
+
+SafetensorsReader::SafetensorsReader(const std::filesystem::path& path)
+    : path_(path), bytes_(read_file(path)) {
+  const std::string place = fmt::format("[safetensors] {}", path.string());
+  uint64_t length = 0;
+  check(bytes_.size() >= sizeof length, "{}: {} bytes are too few for a safetensors file", place,
+        bytes_.size());
+  std::memcpy(&length, bytes_.data(), sizeof length);
+  check(length <= bytes_.size() - sizeof length,
+        "{}: not a safetensors file, or cut short (header of {} bytes in a file of {})", place,
+        length, bytes_.size());
+  const char* text = reinterpret_cast<const char*>(bytes_.data()) + sizeof length;
+  std::byte* data = bytes_.data() + sizeof length + length;
+  const size_t size = bytes_.size() - sizeof length - length;
+  try {
+    Json header = parse_json<Json>({text, length}, place + ": damaged header");
+    check(header.is_object(), "{}: the header is not a JSON object", place);
+    std::vector<Extent> extents;
+    for (const auto& [key, entry] : header.items()) {
+      if (key == "__metadata__") {
+        metadata_ = entry.get<std::map<std::string, std::string>>();
+        continue;
+      }
+      const std::string here = fmt::format("{}: tensor {}", place, key);
+      const Extent extent = extents.emplace_back(extent_of(here, entry, size));
+      const std::string dtype = entry.at("dtype");
+      const auto known = std::ranges::find(kDTypeNames, dtype, &DTypeName::second);
+      if (known == std::end(kDTypeNames)) {
+        unreadable_[key] = dtype;
+        continue;
+      }
+      Tensor tensor{data + extent.begin, shape_of(here, entry), known->first, Device::cpu};
+      check(extent.bytes() == tensor.bytes(), "{}: {} bytes of data for shape {} of {}", here,
+            extent.bytes(), tensor.shape, dtype);
+      if (reinterpret_cast<uintptr_t>(tensor.data) % size_of(tensor.dtype) != 0)
+        tensor.data = moved_.emplace_back(data + extent.begin, data + extent.end).data();
+      tensors_[key] = tensor;
+    }
+    extents = in_order(place, extents, size);
+    if (const auto seal = metadata_.extract(kChecksum); !seal.empty()) {
+      header["__metadata__"].erase(kChecksum);
+      DataChecksum sum;
+      for (const Extent& extent : extents) sum.add({data + extent.begin, extent.bytes()});
+      sealed_ = checksum_text(header, sum.value()) == seal.mapped();
+      check(sealed_, "{}: damaged: its checksum is wrong", place);
+    }
+  } catch (const Json::exception& error) {
+    fail("{}: damaged header: {}", place, error.what());
+  }
+}
+
+const Tensor& SafetensorsReader::tensor(const std::string& name) const {
+  if (const auto other = unreadable_.find(name); other != unreadable_.end())
+    fail("[safetensors] {}: tensor {} has dtype {}; expected F32, BF16, I32 or U8", path_.string(),
+         name, other->second);
+  const auto it = tensors_.find(name);
+  check(it != tensors_.end(), "[safetensors] {} has no tensor \"{}\"", path_.string(), name);
+  return it->second;
+}
+
+}  // namespace tw

@@ -1,0 +1,58 @@
+// safetensors: a JSON header and raw little-endian tensors; PyTorch reads and writes it.
+#pragma once
+
+#include <deque>
+#include <filesystem>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "engine/core/tensor.h"
+
+namespace tw {
+
+class SafetensorsWriter {
+ public:
+  /// Adds a tensor; its data must stay valid until write(). f32, bf16, i32 and u8.
+  void add(std::string name, const Tensor& tensor) { tensors_[std::move(name)] = tensor; }
+  void metadata(std::string key, std::string value) { metadata_[std::move(key)] = value; }
+  /// Writes the file atomically, with a checksum among the metadata that readers verify. The
+  /// tensors with the largest elements come first, so that each is aligned in a file mapped into
+  /// memory.
+  void write(const std::filesystem::path& path) const;
+
+ private:
+  std::map<std::string, Tensor> tensors_;
+  std::map<std::string, std::string> metadata_;
+};
+
+class SafetensorsReader {
+ public:
+  /// Reads and checks the whole file; UserError names the file and what is wrong with it. Files
+  /// of other programs have no checksum.
+  explicit SafetensorsReader(const std::filesystem::path& path);
+  SafetensorsReader(SafetensorsReader&&) = default;  // a copy's tensors would lie in the original
+
+  /// The tensor called `name`; throws UserError if it is missing or of a dtype unknown here.
+  const Tensor& tensor(const std::string& name) const;
+  bool has(const std::string& name) const {
+    return tensors_.contains(name) || unreadable_.contains(name);
+  }
+  const std::map<std::string, Tensor>& tensors() const { return tensors_; }
+  /// The tensors of other dtypes than ours: name -> dtype.
+  const std::map<std::string, std::string>& unreadable() const { return unreadable_; }
+  const std::map<std::string, std::string>& metadata() const { return metadata_; }
+  const std::filesystem::path& path() const { return path_; }
+  /// Whether the file has a checksum (which was right).
+  bool sealed() const { return sealed_; }
+
+ private:
+  std::filesystem::path path_;
+  bool sealed_ = false;
+  std::vector<std::byte> bytes_;
+  std::deque<std::vector<std::byte>> moved_;  // tensors that are misaligned in the file
+  std::map<std::string, Tensor> tensors_;
+  std::map<std::string, std::string> metadata_, unreadable_;
+};
+
+}  // namespace tw

@@ -1,0 +1,133 @@
+#include "engine/io/weights.h"
+
+#include <deque>
+#include <set>
+
+#include "engine/core/error.h"
+#include "engine/core/hash.h"
+
+namespace tw {
+
+Shape exported_shape(const Parameter& p) {
+  if (p.layout != Layout::conv_ohwi) return p.shape;
+  return {p.shape[0], p.shape[3], p.shape[1], p.shape[2]};
+}
+
+namespace {
+
+/// Calls move(exported index, stored index) for every element: the stored rows are pixels x
+/// channels, the exported ones channels x pixels.
+template <class Move>
+void for_each_element(const Parameter& p, const Move& move) {
+  int64_t pixels = 1, channels = 1;
+  if (p.layout == Layout::conv_ohwi) {
+    pixels = p.shape[1] * p.shape[2], channels = p.shape[3];
+  } else if (p.layout == Layout::linear_nhwc) {
+    pixels = p.flattened[0] * p.flattened[1], channels = p.flattened[2];
+    check<std::logic_error>(pixels * channels == p.shape[1],
+                            "[weights] {}: {} behind a flatten of {}", p.name, p.shape,
+                            p.flattened);
+  }
+  const auto row = static_cast<size_t>(pixels * channels);
+  size_t exported = 0;
+  for (size_t first = 0; first < p.length(); first += row)
+    for (size_t c = 0; c < static_cast<size_t>(channels); ++c)
+      for (size_t i = 0; i < static_cast<size_t>(pixels); ++i)
+        move(exported++, first + i * static_cast<size_t>(channels) + c);
+}
+
+}  // namespace
+
+ExportedTensor export_parameter(const Parameter& p, std::span<const float> stored) {
+  ExportedTensor result{std::vector<float>(p.length()), exported_shape(p)};
+  for_each_element(p, [&](size_t out, size_t in) { result.values[out] = stored[in]; });
+  return result;
+}
+
+void import_parameter(const Parameter& p, const Tensor& exported, std::span<float> stored) {
+  const Shape expected = exported_shape(p);
+  check(exported.shape == expected && exported.dtype == DType::f32,
+        "[weights] {} has shape {} of {}; the model wants {} of f32", p.name, exported.shape,
+        name(exported.dtype), expected);
+  const std::span<const float> values = exported.as<float>();
+  for_each_element(p, [&](size_t in, size_t out) { stored[out] = values[in]; });
+}
+
+void save_weights(const std::filesystem::path& path, const ParameterArena& arena,
+                  const std::map<std::string, std::string>& metadata) {
+  SafetensorsWriter writer;
+  std::deque<ExportedTensor> exported;  // the writer refers to them
+  const auto add = [&](const std::deque<Parameter>& list, std::span<const float> stored) {
+    for (const Parameter& p : list)
+      writer.add(p.name, exported.emplace_back(export_parameter(p, p.in(stored))).tensor());
+  };
+  add(arena.parameters(), arena.host_values().span());
+  add(arena.statistics(), arena.host_statistics().span());
+  for (const auto& [key, value] : metadata) writer.metadata(key, value);
+  writer.write(path);
+}
+
+namespace {
+
+/// What keeps `file` from being the arena's weights, one line each.
+std::vector<std::string> misfits(const SafetensorsReader& file, const ParameterArena& arena) {
+  std::vector<std::string> problems;
+  std::set<std::string> known;
+  const auto& unreadable = file.unreadable();
+  for (const auto* list : {&arena.parameters(), &arena.statistics()}) {
+    for (const Parameter& p : *list) {
+      known.insert(p.name);
+      const Shape expected = exported_shape(p);
+      const auto found = file.tensors().find(p.name);
+      if (const auto other = unreadable.find(p.name); other != unreadable.end())
+        problems.push_back(fmt::format("tensor {} is of {}; the model wants {} of f32", p.name,
+                                       other->second, expected));
+      else if (found == file.tensors().end())
+        problems.push_back(fmt::format("tensor {} is missing", p.name));
+      else if (found->second.shape != expected || found->second.dtype != DType::f32)
+        problems.push_back(fmt::format("tensor {} has shape {} of {}; the model wants {} of f32",
+                                       p.name, found->second.shape, name(found->second.dtype),
+                                       expected));
+    }
+  }
+  const auto check_known = [&](const std::string& found) {
+    const bool counter = found.ends_with("num_batches_tracked");  // torch's, without meaning here
+    if (!counter && !known.contains(found))
+      problems.push_back(fmt::format("tensor {} does not belong to this model", found));
+  };
+  for (const auto& [found, tensor] : file.tensors()) check_known(found);
+  for (const auto& [found, dtype] : unreadable) check_known(found);
+  return problems;
+}
+
+}  // namespace
+
+void check_weights(const SafetensorsReader& file, const ParameterArena& arena) {
+  std::vector<std::string> problems = misfits(file, arena);
+  if (problems.empty()) return;
+  constexpr size_t kShown = 20;
+  const std::string place = fmt::format("[weights] {}: ", file.path().string());
+  const size_t all = problems.size();
+  if (all > kShown) {
+    problems.resize(kShown);
+    problems.push_back(fmt::format("and {} more", all - kShown));
+  }
+  throw UserError(fmt::format("{}{}", place, fmt::join(problems, "\n" + place)));
+}
+
+void load_weights(const SafetensorsReader& file, ParameterArena& arena) {
+  check_weights(file, arena);
+  HostFloats values = arena.host_values(), statistics = arena.host_statistics();
+  for (const Parameter& p : arena.parameters())
+    import_parameter(p, file.tensor(p.name), p.in(values.span()));
+  for (const Parameter& p : arena.statistics())
+    import_parameter(p, file.tensor(p.name), p.in(statistics.span()));
+  values.write();
+  statistics.write();
+}
+
+uint64_t weights_hash(const ParameterArena& arena) {
+  return Hash().add(arena.host_values().span()).add(arena.host_statistics().span()).value();
+}
+
+}  // namespace tw

@@ -1,0 +1,36 @@
+// Weights travel as safetensors in torchvision's names and orders (OIHW, NCHW flatten).
+#pragma once
+
+#include <vector>
+
+#include "engine/io/safetensors.h"
+#include "engine/plan/arena.h"
+
+namespace tw {
+
+/// A stored parameter in torchvision's order; owns its copy.
+struct ExportedTensor {
+  std::vector<float> values;
+  Shape shape;
+  Tensor tensor() { return {values.data(), shape, DType::f32, Device::cpu}; }
+};
+
+/// The shape of a parameter in torchvision's order.
+Shape exported_shape(const Parameter& p);
+/// One parameter of a flat vector laid out like the arena (values or momentum).
+ExportedTensor export_parameter(const Parameter& p, std::span<const float> stored);
+/// The inverse of export_parameter; UserError when the shape differs.
+void import_parameter(const Parameter& p, const Tensor& exported, std::span<float> stored);
+
+/// Writes all parameters and statistics of the arena, under torchvision's names.
+void save_weights(const std::filesystem::path& path, const ParameterArena& arena,
+                  const std::map<std::string, std::string>& metadata = {});
+/// UserError names every missing, extra or mis-shaped tensor, one a line (the first twenty).
+void check_weights(const SafetensorsReader& file, const ParameterArena& arena);
+/// Reads them back. Nothing is changed unless everything fits.
+void load_weights(const SafetensorsReader& file, ParameterArena& arena);
+
+/// Hash of all values and statistics, as `weights_hash` reports it.
+uint64_t weights_hash(const ParameterArena& arena);
+
+}  // namespace tw

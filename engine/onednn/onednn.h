@@ -1,0 +1,134 @@
+// What CPU op bodies share on top of oneDNN. Included by .cpp files only.
+#pragma once
+
+#include <algorithm>
+#include <initializer_list>
+#include <oneapi/dnnl/dnnl.hpp>
+#include <span>
+#include <vector>
+
+#include "engine/core/context.h"
+#include "engine/core/tensor.h"
+
+namespace tw {
+
+/// The oneDNN handles of a rank.
+struct CpuNative : Native {
+  dnnl::engine engine{dnnl::engine::kind::cpu, 0};
+  dnnl::stream stream{engine};
+};
+
+namespace onednn {
+
+using Desc = dnnl::memory::desc;
+using Tag = dnnl::memory::format_tag;
+using Type = dnnl::memory::data_type;
+
+Type type(DType dtype);
+
+/// Throws UserError `[op] ...` unless this CPU can compute in `dtype`.
+void require(const char* op, DType dtype);
+
+/// Attributes of every primitive here: its scratchpad is the caller's. oneDNN's own one may not be
+/// used from another thread than the creator's, and ranks are threads.
+dnnl::primitive_attr user_scratchpad();
+
+/// While it lives, primitives are made for one thread: such a one may run inside a parallel loop.
+class OneThread {
+ public:
+  explicit OneThread(const Context& ctx);
+  ~OneThread() { ctx_.bind_thread(); }
+  OneThread(const OneThread&) = delete;
+  OneThread& operator=(const OneThread&) = delete;
+
+ private:
+  const Context& ctx_;
+};
+
+/// One operand of a primitive: how it lies in the caller's memory, and how the primitive wants it.
+struct Operand {
+  int arg;  ///< DNNL_ARG_...
+  Desc outside, inside;
+};
+
+/// A primitive whose operands are reordered into Context::scratch() and back where the two
+/// descriptions differ. All memory objects are made once; a call only sets their pointers.
+class Kernel {
+ public:
+  Kernel() = default;
+  template <class PrimitiveDesc>
+  Kernel(const dnnl::engine& engine, const PrimitiveDesc& desc, const std::vector<Operand>& inputs,
+         const std::vector<Operand>& outputs, bool accumulates = false)
+      : Kernel(engine, dnnl::primitive(desc.get()), desc.scratchpad_desc(), inputs, outputs,
+               accumulates) {}
+
+  size_t scratch_bytes() const { return staged_bytes_ + scratchpad_bytes_; }
+  /// Pointers in the order of the operands. With `accumulate`, outputs are added to; only a kernel
+  /// that was made so can do it.
+  void run(Context& ctx, std::initializer_list<void*> inputs, std::initializer_list<void*> outputs,
+           bool accumulate = false) {
+    compute(ctx, ctx.scratch(), inputs, outputs, accumulate);
+    deliver(ctx, accumulate);
+  }
+  /// The two halves of run(), for kernels that compute side by side on parts of a batch, each with
+  /// its own part of the scratch, and then deliver to the same outputs one by one.
+  void compute(Context& ctx, std::span<std::byte> scratch, std::initializer_list<void*> inputs,
+               std::initializer_list<void*> outputs, bool accumulate);
+  void deliver(Context& ctx, bool accumulate);
+
+ private:
+  /// A primitive and its arguments as the C interface wants them: the C++ one would put them
+  /// together anew, on the heap, in every call.
+  struct Call {
+    dnnl::primitive primitive{};
+    std::vector<dnnl_exec_arg_t> arguments{};
+
+    /// `memory` is kept alive by the kernel.
+    void add(int arg, const dnnl::memory& memory) { arguments.push_back({arg, memory.get()}); }
+    void execute(const dnnl::stream& stream) const;
+  };
+  struct Slot {
+    dnnl::memory outside, inside;
+    size_t offset = 0;  // of the inside copy in scratch
+    bool differs = false;
+    Call copy, add;
+  };
+
+  Kernel(const dnnl::engine& engine, const dnnl::primitive& primitive, const Desc& scratchpad,
+         const std::vector<Operand>& inputs, const std::vector<Operand>& outputs, bool accumulates);
+  Slot make_slot(const dnnl::engine& engine, const Operand& operand, bool staged);
+  Call make_copy(const dnnl::memory& from, const dnnl::memory& to, bool add);
+  void lend_scratchpad(const dnnl::engine& engine, const Desc& scratchpad, Call& call);
+
+  Call compute_;
+  std::vector<Slot> inputs_, outputs_;
+  std::vector<dnnl::memory> scratchpads_;  // of all calls: they run one by one and share one place
+  size_t staged_bytes_ = 0, scratchpad_bytes_ = 0;
+};
+
+/// The compute copy of a weight matrix or filter: one in the layout forward wants and, where
+/// backward data wants another, a second one behind it.
+class PackedWeights {
+ public:
+  PackedWeights() = default;
+  /// `master`: the fp32 weights outside. `backward` may be empty: no input gradient is asked for.
+  PackedWeights(const dnnl::engine& engine, const Desc& master, const Desc& forward,
+                const Desc& backward);
+
+  size_t bytes() const { return bytes_; }
+  size_t scratch_bytes() const {
+    return std::max(forward_.scratch_bytes(), backward_.scratch_bytes());
+  }
+  void pack(Context& ctx, const Tensor& w, const Tensor& packed);
+  void* for_forward(const Tensor& packed) const { return packed.data; }
+  void* for_backward(const Tensor& packed) const {
+    return static_cast<std::byte*>(packed.data) + offset_;
+  }
+
+ private:
+  Kernel forward_, backward_;
+  size_t bytes_ = 0, offset_ = 0;
+};
+
+}  // namespace onednn
+}  // namespace tw

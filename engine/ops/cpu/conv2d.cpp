@@ -1,0 +1,169 @@
+// CPU convolution on oneDNN. Outside everything is NHWC; inside each pass is what conv2d_choice
+// found best.
+#include "engine/ops/cpu/conv2d.h"
+
+#include "engine/core/parallel.h"
+
+namespace tw::ops {
+namespace {
+
+using namespace onednn;
+
+void* rows_from(const Tensor& tensor, int64_t row) {
+  return static_cast<std::byte*>(tensor.data) +
+         tensor.bytes() / static_cast<size_t>(tensor.shape[0]) * static_cast<size_t>(row);
+}
+
+/// Backward weights as one kernel over the batch, or as one a thread over its part of it.
+class WeightsGradient {
+ public:
+  WeightsGradient(const Context& ctx, const Conv2dShape& shape);
+
+  size_t scratch_bytes() const { return scratch_bytes_; }
+  void run(Context& ctx, const Tensor& x, const Tensor& dy, const Tensor& dw, const Tensor& dbias,
+           bool accumulate);
+
+ private:
+  struct Part {
+    Kernel kernel;
+    int64_t begin, end;  // rows of the batch
+    size_t scratch;      // offset of its own scratch
+  };
+  void add_part(const dnnl::engine& engine, const Conv2dShape& shape, int64_t begin, int64_t end);
+
+  bool bias_;
+  std::vector<Part> parts_;
+  size_t scratch_bytes_ = 0;
+};
+
+WeightsGradient::WeightsGradient(const Context& ctx, const Conv2dShape& s) : bias_(s.bias) {
+  const dnnl::engine& engine = ctx.native<CpuNative>().engine;
+  if (!splits_batch(s, ctx.threads())) {
+    add_part(engine, s, 0, s.batch);
+    return;
+  }
+  const int64_t n = ctx.threads();
+  const OneThread one_thread(ctx);
+  for (int64_t i = 0; i < n; ++i) add_part(engine, s, s.batch * i / n, s.batch * (i + 1) / n);
+}
+
+void WeightsGradient::add_part(const dnnl::engine& engine, const Conv2dShape& shape, int64_t begin,
+                               int64_t end) {
+  Conv2dShape s = shape;
+  s.batch = end - begin;
+  const ConvOutside outside(s);
+  const ConvBackwardWeights desc = choose_backward_weights(engine, s);
+  std::vector<Operand> outputs{{DNNL_ARG_DIFF_WEIGHTS, outside.w, desc.diff_weights_desc()}};
+  if (s.bias) outputs.push_back({DNNL_ARG_DIFF_BIAS, outside.bias, desc.diff_bias_desc()});
+  const std::vector<Operand> inputs{{DNNL_ARG_SRC, outside.x, desc.src_desc()},
+                                    {DNNL_ARG_DIFF_DST, outside.y, desc.diff_dst_desc()}};
+  parts_.push_back({Kernel(engine, desc, inputs, outputs, true), begin, end, scratch_bytes_});
+  scratch_bytes_ += parts_.back().kernel.scratch_bytes();
+}
+
+void WeightsGradient::run(Context& ctx, const Tensor& x, const Tensor& dy, const Tensor& dw,
+                          const Tensor& dbias, bool accumulate) {
+  // parts behind the first add to what it has delivered
+  const auto adds = [&](const Part& part) { return accumulate || part.begin > 0; };
+  const auto compute = [&](Part& part) {
+    const auto scratch = ctx.scratch().subspan(part.scratch, part.kernel.scratch_bytes());
+    void* const in = rows_from(x, part.begin);
+    void* const out = rows_from(dy, part.begin);
+    if (bias_)
+      part.kernel.compute(ctx, scratch, {in, out}, {dw.data, dbias.data}, adds(part));
+    else
+      part.kernel.compute(ctx, scratch, {in, out}, {dw.data}, adds(part));
+  };
+  if (parts_.size() == 1)
+    compute(parts_[0]);
+  else
+    parallel_for(ctx, parts_.size(), 1, [&](size_t i, size_t) { compute(parts_[i]); });
+  for (Part& part : parts_) part.kernel.deliver(ctx, adds(part));
+}
+
+class Conv2dCpu final : public Conv2d {
+ public:
+  Conv2dCpu(Context& ctx, const Conv2dShape& shape);
+
+  size_t scratch_bytes() const override {
+    return std::max({weights_.scratch_bytes(), forward_.scratch_bytes(),
+                     backward_data_.scratch_bytes(), backward_weights_.scratch_bytes()});
+  }
+  size_t packed_bytes() const override { return weights_.bytes(); }
+
+  void pack(Context& ctx, const Tensor& w, const Tensor& packed) override {
+    weights_.pack(ctx, w, packed);
+  }
+
+  void forward(Context& ctx, const Tensor& x, const Tensor& packed, const Tensor& bias,
+               const Tensor& y) override {
+    expect_conv2d_tensor("x", x, shape_.x(), shape_.dtype);
+    expect_conv2d_tensor("y", y, shape_.y(), shape_.dtype);
+    if (shape_.bias)
+      forward_.run(ctx, {x.data, weights_.for_forward(packed), bias.data}, {y.data});
+    else
+      forward_.run(ctx, {x.data, weights_.for_forward(packed)}, {y.data});
+  }
+
+  void backward_data(Context& ctx, const Tensor& dy, const Tensor& packed,
+                     const Tensor& dx) override {
+    check<std::logic_error>(shape_.input_gradient, "[conv2d] made without an input gradient");
+    expect_conv2d_tensor("dy", dy, shape_.y(), shape_.dtype);
+    expect_conv2d_tensor("dx", dx, shape_.x(), shape_.dtype);
+    backward_data_.run(ctx, {dy.data, weights_.for_backward(packed)}, {dx.data});
+  }
+
+  void backward_weights(Context& ctx, const Tensor& x, const Tensor& dy, const Tensor& dw,
+                        const Tensor& dbias, bool accumulate) override {
+    expect_conv2d_tensor("x", x, shape_.x(), shape_.dtype);
+    expect_conv2d_tensor("dy", dy, shape_.y(), shape_.dtype);
+    backward_weights_.run(ctx, x, dy, dw, dbias, accumulate);
+  }
+
+ private:
+  Conv2dShape shape_;
+  PackedWeights weights_;
+  Kernel forward_, backward_data_;
+  WeightsGradient backward_weights_;
+};
+
+Conv2dCpu::Conv2dCpu(Context& ctx, const Conv2dShape& s) : shape_(s), backward_weights_(ctx, s) {
+  const dnnl::engine& engine = ctx.native<CpuNative>().engine;
+  const ConvOutside outside(s);
+  const ConvForward f = choose_forward(engine, s);
+  std::vector<Operand> inputs{{DNNL_ARG_SRC, outside.x, f.src_desc()},
+                              {DNNL_ARG_WEIGHTS, f.weights_desc(), f.weights_desc()}};
+  if (s.bias) inputs.push_back({DNNL_ARG_BIAS, outside.bias, f.bias_desc()});
+  forward_ = Kernel(engine, f, inputs, {{DNNL_ARG_DST, outside.y, f.dst_desc()}});
+  Desc backward;
+  if (s.input_gradient) {
+    const ConvBackwardData b = choose_backward_data(engine, s);
+    backward = b.weights_desc();
+    backward_data_ = Kernel(
+        engine, b,
+        {{DNNL_ARG_DIFF_DST, outside.y, b.diff_dst_desc()}, {DNNL_ARG_WEIGHTS, backward, backward}},
+        {{DNNL_ARG_DIFF_SRC, outside.x, b.diff_src_desc()}});
+  }
+  weights_ = PackedWeights(engine, outside.w, f.weights_desc(), backward);
+}
+
+std::unique_ptr<Conv2d> create_cpu(Context& ctx, const Conv2dShape& shape) {
+  require("conv2d", shape.dtype);
+  // primitives remember the number of threads they were made for
+  ctx.bind_thread();
+  if (suits_dense_conv2d(shape)) return create_dense_conv2d(ctx, shape);
+  return std::make_unique<Conv2dCpu>(ctx, shape);
+}
+
+const bool registered = conv2d_bodies.add(Device::cpu, create_cpu);
+
+}  // namespace
+
+void expect_conv2d_tensor(const char* what, const Tensor& tensor, const Shape& shape, DType dtype) {
+  if (tensor.shape == shape && tensor.dtype == dtype) [[likely]]
+    return;
+  fail("[conv2d] {} is {} {}; expected {} {}", what, name(tensor.dtype), tensor.shape, name(dtype),
+       shape);
+}
+
+}  // namespace tw::ops

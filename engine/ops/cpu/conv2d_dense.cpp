@@ -1,0 +1,153 @@
+// Convolution of tiny images as a dense matrix: W[(p,q,o), (h,w,i)] = w[o,r,s,i], where the tap
+// (r,s) leads from input pixel (h,w) to output pixel (p,q). NHWC rows need no rearrangement.
+#include "engine/core/parallel.h"
+#include "engine/onednn/onednn.h"
+#include "engine/ops/cpu/conv2d.h"
+#include "engine/ops/element.h"
+
+namespace tw::ops {
+namespace {
+
+using namespace onednn;
+
+template <class T>
+TW_INLINE void round_loop(const float* from, T* to, size_t n) {
+  for (size_t i = 0; i < n; ++i) store(to[i], from[i]);
+}
+TW_MULTIVERSION void round_row(const float* from, float* to, size_t n) { round_loop(from, to, n); }
+TW_MULTIVERSION void round_row(const float* from, bf16* to, size_t n) { round_loop(from, to, n); }
+
+TW_MULTIVERSION void add_row(const float* from, float* to, size_t n) {
+  for (size_t i = 0; i < n; ++i) to[i] += from[i];
+}
+
+class DenseConv2d final : public Conv2d {
+ public:
+  DenseConv2d(Context& ctx, const Conv2dShape& shape);
+
+  size_t scratch_bytes() const override {
+    return std::max({forward_.scratch_bytes(), backward_data_.scratch_bytes(),
+                     products_.scratch_bytes() + matrix_elements() * sizeof(float)});
+  }
+  size_t packed_bytes() const override { return matrix_elements() * size_of(shape_.dtype); }
+
+  void pack(Context& ctx, const Tensor& w, const Tensor& packed) override {
+    if (shape_.dtype == DType::bf16)
+      expand(ctx, static_cast<const float*>(w.data), static_cast<bf16*>(packed.data));
+    else
+      expand(ctx, static_cast<const float*>(w.data), static_cast<float*>(packed.data));
+  }
+
+  void forward(Context& ctx, const Tensor& x, const Tensor& packed, const Tensor&,
+               const Tensor& y) override {
+    expect_conv2d_tensor("x", x, shape_.x(), shape_.dtype);
+    expect_conv2d_tensor("y", y, shape_.y(), shape_.dtype);
+    forward_.run(ctx, {x.data, packed.data}, {y.data});
+  }
+
+  void backward_data(Context& ctx, const Tensor& dy, const Tensor& packed,
+                     const Tensor& dx) override {
+    check<std::logic_error>(shape_.input_gradient, "[conv2d] made without an input gradient");
+    expect_conv2d_tensor("dy", dy, shape_.y(), shape_.dtype);
+    expect_conv2d_tensor("dx", dx, shape_.x(), shape_.dtype);
+    backward_data_.run(ctx, {dy.data, packed.data}, {dx.data});
+  }
+
+  void backward_weights(Context& ctx, const Tensor& x, const Tensor& dy, const Tensor& dw,
+                        const Tensor&, bool accumulate) override {
+    expect_conv2d_tensor("x", x, shape_.x(), shape_.dtype);
+    expect_conv2d_tensor("dy", dy, shape_.y(), shape_.dtype);
+    auto* products = reinterpret_cast<float*>(ctx.scratch().data() + products_.scratch_bytes());
+    products_.run(ctx, {dy.data, x.data}, {products});
+    fold(ctx, products, static_cast<float*>(dw.data), accumulate);
+  }
+
+ private:
+  size_t inputs() const { return static_cast<size_t>(shape_.height * shape_.width); }
+  size_t outputs() const { return static_cast<size_t>(shape_.out_height() * shape_.out_width()); }
+  size_t matrix_elements() const {
+    return inputs() * outputs() * static_cast<size_t>(shape_.in_channels * shape_.out_channels);
+  }
+
+  /// Writes the matrix from the kernel.
+  template <class T>
+  void expand(Context& ctx, const float* w, T* matrix) const;
+  /// The gradient of a tap is the sum over all places where the matrix holds it.
+  void fold(Context& ctx, const float* matrix, float* dw, bool accumulate) const;
+
+  Conv2dShape shape_;
+  std::vector<int64_t> taps_;  // [output pixel][input pixel]; negative: not connected
+  Kernel forward_, backward_data_, products_;
+};
+
+DenseConv2d::DenseConv2d(Context& ctx, const Conv2dShape& s) : shape_(s) {
+  const auto reaches = [&](int64_t tap) { return tap >= 0 && tap < s.kernel; };
+  for (int64_t p = 0; p < s.out_height(); ++p)
+    for (int64_t q = 0; q < s.out_width(); ++q)
+      for (int64_t h = 0; h < s.height; ++h)
+        for (int64_t w = 0; w < s.width; ++w) {
+          const int64_t r = h - p * s.stride + s.padding, t = w - q * s.stride + s.padding;
+          taps_.push_back(reaches(r) && reaches(t) ? r * s.kernel + t : -1);
+        }
+
+  const dnnl::engine& engine = ctx.native<CpuNative>().engine;
+  const auto in = static_cast<int64_t>(inputs()) * s.in_channels;
+  const auto out = static_cast<int64_t>(outputs()) * s.out_channels;
+  const Type t = type(s.dtype);
+  const auto product = [&](const Desc& a, const Desc& b, const Desc& c) {
+    const dnnl::matmul::primitive_desc desc({a, b, c}, user_scratchpad(), engine);
+    return Kernel(engine, desc, {{DNNL_ARG_SRC, a, a}, {DNNL_ARG_WEIGHTS, b, b}},
+                  {{DNNL_ARG_DST, c, c}});
+  };
+  const Desc x({s.batch, in}, t, Tag::ab), y({s.batch, out}, t, Tag::ab);
+  forward_ = product(x, {{in, out}, t, Tag::ba}, y);
+  if (s.input_gradient) backward_data_ = product(y, {{out, in}, t, Tag::ab}, x);
+  products_ = product({{out, s.batch}, t, Tag::ba}, x, {{out, in}, Type::f32, Tag::ab});
+}
+
+template <class T>
+void DenseConv2d::expand(Context& ctx, const float* w, T* matrix) const {
+  const auto channels = static_cast<size_t>(shape_.in_channels);
+  const auto rows = static_cast<size_t>(shape_.out_channels);
+  const auto kernel = static_cast<size_t>(shape_.kernel * shape_.kernel);
+  parallel_for(ctx, outputs() * rows, 16, [&](size_t begin, size_t end) {
+    for (size_t row = begin; row < end; ++row)
+      for (size_t pixel = 0; pixel < inputs(); ++pixel) {
+        const int64_t tap = taps_[row / rows * inputs() + pixel];
+        T* const to = matrix + (row * inputs() + pixel) * channels;
+        if (tap < 0)
+          std::fill_n(to, channels, T{});
+        else
+          round_row(w + (row % rows * kernel + static_cast<size_t>(tap)) * channels, to, channels);
+      }
+  });
+}
+
+void DenseConv2d::fold(Context& ctx, const float* matrix, float* dw, bool accumulate) const {
+  const auto channels = static_cast<size_t>(shape_.in_channels);
+  const auto rows = static_cast<size_t>(shape_.out_channels);
+  const auto kernel = static_cast<size_t>(shape_.kernel * shape_.kernel);
+  parallel_for(ctx, rows, 8, [&](size_t begin, size_t end) {
+    if (!accumulate) std::fill(dw + begin * kernel * channels, dw + end * kernel * channels, 0.0f);
+    for (size_t o = begin; o < end; ++o)
+      for (size_t pair = 0; pair < taps_.size(); ++pair) {
+        if (taps_[pair] < 0) continue;
+        const size_t place = (pair / inputs() * rows + o) * inputs() + pair % inputs();
+        add_row(matrix + place * channels,
+                dw + (o * kernel + static_cast<size_t>(taps_[pair])) * channels, channels);
+      }
+  });
+}
+
+}  // namespace
+
+bool suits_dense_conv2d(const Conv2dShape& s) {
+  // the matrix multiplies each output pixel with all input pixels, the kernel with all its taps
+  return !s.bias && 2 * s.height * s.width <= s.kernel * s.kernel;
+}
+
+std::unique_ptr<Conv2d> create_dense_conv2d(Context& ctx, const Conv2dShape& shape) {
+  return std::make_unique<DenseConv2d>(ctx, shape);
+}
+
+}  // namespace tw::ops

@@ -1,0 +1,127 @@
+// Linear on cuBLAS. Row-major matrices are column-major ones transposed, so y = x w' is computed as
+// y' = w x'. The products run in x's dtype and sum in fp32; a dy of another dtype is converted.
+#include "engine/ops/linear.h"
+
+#include <cublas_v2.h>
+
+#include <algorithm>
+
+#include "engine/ops/cuda/matrix.h"
+#include "engine/ops/vector.h"
+
+namespace tw::ops {
+namespace {
+
+size_t aligned(size_t bytes) { return (bytes + 255) / 256 * 256; }
+
+cudaDataType_t type_of(DType dtype) { return dtype == DType::bf16 ? CUDA_R_16BF : CUDA_R_32F; }
+
+/// A factor of a product as cuBLAS wants it.
+struct Factor {
+  const void* data;
+  DType dtype;
+  bool transposed;
+  int64_t leading;  ///< elements from one column to the next
+};
+
+/// c [columns, rows] = a b, or, with `accumulate`, c += a b; all column-major.
+void multiply(Context& ctx, const Factor& a, const Factor& b, int64_t rows, int64_t columns,
+              int64_t inner, const Tensor& c, bool accumulate) {
+  const cublasHandle_t handle = ctx.native<CudaNative>().cublas();
+  const float one = 1, beta = accumulate ? 1.0f : 0.0f;
+  const bool tf32 = a.dtype == DType::f32 && ctx.math().tf32;
+  const auto op = [](const Factor& f) { return f.transposed ? CUBLAS_OP_T : CUBLAS_OP_N; };
+  const auto narrow = [](int64_t n) { return static_cast<int>(n); };
+  cuda::expect_cublas(
+      cublasGemmEx(handle, op(a), op(b), narrow(rows), narrow(columns), narrow(inner), &one, a.data,
+                   type_of(a.dtype), narrow(a.leading), b.data, type_of(b.dtype), narrow(b.leading),
+                   &beta, c.data, type_of(c.dtype), narrow(rows),
+                   tf32 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT),
+      "product");
+}
+
+class LinearCuda final : public Linear {
+ public:
+  explicit LinearCuda(const LinearShape& shape) : Linear(shape) {}
+
+  // [y in fp32 or dy in x's dtype][sums]
+  size_t scratch_bytes() const override {
+    return staged_bytes() + column_sums_bytes({shape_.batch, shape_.out_features});
+  }
+  size_t packed_bytes() const override {
+    return static_cast<size_t>(shape_.in_features * shape_.out_features) * size_of(shape_.dtype);
+  }
+
+  void pack(Context& ctx, const Tensor& w, const Tensor& packed) override {
+    convert(ctx, w, {packed.data, w.shape, shape_.dtype, w.device});
+  }
+
+  void forward(Context& ctx, const Tensor& x, const Tensor& packed, const Tensor& bias,
+               const Tensor& y) override {
+    expect("x", x, shape_.in_features, shape_.dtype);
+    expect("y", y, shape_.out_features, shape_.out_dtype);
+    // one rounding: the sum stays in fp32 until the bias is added
+    Tensor sum = y.view({shape_.batch, shape_.out_features});
+    if (sum.dtype != DType::f32) sum.data = scratch(ctx), sum.dtype = DType::f32;
+    multiply(ctx, {packed.data, shape_.dtype, true, shape_.in_features},
+             {x.data, shape_.dtype, false, shape_.in_features}, shape_.out_features, shape_.batch,
+             shape_.in_features, sum, false);
+    add_bias(ctx, sum, static_cast<const float*>(bias.data),
+             y.view({shape_.batch, shape_.out_features}));
+  }
+
+  void backward_data(Context& ctx, const Tensor& dy, const Tensor& packed,
+                     const Tensor& dx) override {
+    check<std::logic_error>(shape_.input_gradient, "[linear] made without an input gradient");
+    expect("dx", dx, shape_.in_features, shape_.dtype);
+    const Tensor gradient = in_dtype_of_x(ctx, dy);
+    multiply(ctx, {packed.data, shape_.dtype, false, shape_.in_features},
+             {gradient.data, shape_.dtype, false, shape_.out_features}, shape_.in_features,
+             shape_.batch, shape_.out_features, dx, false);
+  }
+
+  void backward_weights(Context& ctx, const Tensor& x, const Tensor& dy, const Tensor& dw,
+                        const Tensor& dbias, bool accumulate) override {
+    expect("x", x, shape_.in_features, shape_.dtype);
+    const Tensor gradient = in_dtype_of_x(ctx, dy);
+    multiply(ctx, {x.data, shape_.dtype, false, shape_.in_features},
+             {gradient.data, shape_.dtype, true, shape_.out_features}, shape_.in_features,
+             shape_.out_features, shape_.batch, dw, accumulate);
+    column_sums(ctx, dy.view({shape_.batch, shape_.out_features}), scratch(ctx) + staged_bytes(),
+                accumulate, static_cast<float*>(dbias.data));
+  }
+
+ private:
+  size_t staged_bytes() const {
+    return aligned(static_cast<size_t>(shape_.batch * shape_.out_features) * sizeof(float));
+  }
+
+  std::byte* scratch(const Context& ctx) const {
+    check<std::logic_error>(ctx.scratch().size() >= scratch_bytes(),
+                            "[linear] {} bytes of scratch; {} are needed", ctx.scratch().size(),
+                            scratch_bytes());
+    return ctx.scratch().data();
+  }
+
+  Tensor in_dtype_of_x(Context& ctx, const Tensor& dy) const {
+    expect("dy", dy, shape_.out_features, shape_.out_dtype);
+    if (shape_.out_dtype == shape_.dtype) return dy;
+    const Tensor converted{scratch(ctx), dy.shape, shape_.dtype, dy.device};
+    convert(ctx, dy, converted);
+    return converted;
+  }
+};
+
+std::unique_ptr<Linear> create_cuda(Context& ctx, const LinearShape& shape) {
+  constexpr int64_t kMost = INT32_MAX;
+  check(shape.batch <= kMost && shape.in_features <= kMost && shape.out_features <= kMost,
+        "[linear] batch {}, {} -> {} features; a GPU takes up to {} of each", shape.batch,
+        shape.in_features, shape.out_features, kMost);
+  ctx.native<CudaNative>().cublas();  // made before a step may be captured
+  return std::make_unique<LinearCuda>(shape);
+}
+
+const bool registered = linear_bodies.add(Device::cuda, create_cuda);
+
+}  // namespace
+}  // namespace tw::ops

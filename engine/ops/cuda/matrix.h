@@ -1,0 +1,22 @@
+// What linear layers and convolutions do to a [rows, channels] matrix besides the products.
+// Included by .cu and _cuda.cpp files only.
+#pragma once
+
+#include "engine/core/tensor.h"
+#include "engine/cuda/cuda.h"
+
+namespace tw::ops {
+
+/// y[r,c] = x[r,c] + bias[c]; x is f32 or of y's dtype and may be y; `bias` holds y's last
+/// dimension.
+void add_bias(Context& ctx, const Tensor& x, const float* bias, const Tensor& y);
+
+/// sums[c] = the sum of x[r,c] over the rows, or, with `accumulate`, that much more than before.
+/// `scratch` holds column_sums_bytes().
+void column_sums(Context& ctx, const Tensor& x, std::byte* scratch, bool accumulate, float* sums);
+size_t column_sums_bytes(const Shape& x);
+
+/// y = x, or, with `accumulate`, y += x; x is bf16 or f32, y f32 of as many elements.
+void deliver(Context& ctx, const Tensor& x, bool accumulate, float* y);
+
+}  // namespace tw::ops

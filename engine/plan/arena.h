@@ -1,0 +1,89 @@
+// ParameterArena: all parameters of a model in one contiguous fp32 vector, dense, without padding,
+// in the order of construction; gradients in a second one, batch-norm statistics in a third.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "engine/core/buffer.h"
+#include "engine/core/copy.h"
+
+namespace tw {
+
+enum class Init : uint8_t { zeros, ones, he_normal };
+
+/// How a parameter is stored here compared with torchvision's file order.
+enum class Layout : uint8_t {
+  plain,        ///< the same
+  conv_ohwi,    ///< stored O,H,W,I; torchvision has O,I,H,W
+  linear_nhwc,  ///< stored columns h,w,c behind an NHWC flatten; torchvision has c,h,w
+};
+
+struct Parameter {
+  std::string name;  ///< torchvision's name, e.g. `layer1.0.conv1.weight`
+  Shape shape;       ///< as stored
+  Init init = Init::zeros;
+  int64_t fan = 0;    ///< for he_normal: standard deviation is sqrt(2 / fan)
+  bool decay = true;  ///< weight decay applies (not to batch norm and biases)
+  Layout layout = Layout::plain;
+  Shape flattened{};  ///< for linear_nhwc: (h, w, c) of one flattened sample
+  size_t offset = 0;  ///< first element in its arena; set by the arena
+  size_t length() const { return static_cast<size_t>(shape.numel()); }
+  /// Its elements in a vector laid out like the arena.
+  template <class T>
+  std::span<T> in(std::span<T> flat) const {
+    return flat.subspan(offset, length());
+  }
+};
+
+class ParameterArena {
+ public:
+  /// Declares a trained parameter; the reference stays valid. Throws on a second use of a name.
+  const Parameter& add(Parameter parameter);
+  /// Declares a statistic that is saved and averaged but not trained (running mean, variance).
+  const Parameter& add_statistic(Parameter parameter);
+  /// Applies weight decay to every parameter, batch norm and biases included.
+  void decay_all();
+
+  /// Allocates the vectors on ctx's device and initialises values from `seed` (same on all ranks).
+  /// On a GPU `ctx` outlives the arena's use.
+  void allocate(Context& ctx, uint64_t seed);
+
+  size_t size() const { return size_; }  ///< d, the number of trained parameters
+  size_t statistics_size() const { return statistics_size_; }
+  const std::deque<Parameter>& parameters() const { return parameters_; }
+  const std::deque<Parameter>& statistics() const { return statistics_; }
+
+  std::span<float> values() const { return values_.as<float>(); }
+  std::span<float> gradients() const { return gradients_.as<float>().first(size_); }
+  /// The gradients and one float behind them that belongs to the exchange (its control slot).
+  std::span<float> gradients_with_control() const { return gradients_.as<float>(); }
+  std::span<float> statistic_values() const { return statistic_values_.as<float>(); }
+
+  // The same as the host sees them; see HostFloats.
+  HostFloats host_values() const { return {ctx_, values()}; }
+  HostFloats host_gradients() const { return {ctx_, gradients()}; }
+  HostFloats host_statistics() const { return {ctx_, statistic_values()}; }
+
+  Tensor value(const Parameter& p) const;
+  Tensor gradient(const Parameter& p) const;
+  Tensor statistic(const Parameter& p) const;
+
+  /// Hash of names, shapes and order: must be equal on all ranks.
+  uint64_t layout_hash() const;
+  /// The trained parameter that holds flat element `index`.
+  const Parameter& at(size_t index) const;
+
+ private:
+  const Parameter& add_to(std::deque<Parameter>& list, size_t& size, Parameter parameter);
+
+  std::deque<Parameter> parameters_, statistics_;
+  size_t size_ = 0, statistics_size_ = 0;
+  Context* ctx_ = nullptr;  // of memory that is not the host's
+  Buffer values_, gradients_, statistic_values_;
+};
+
+}  // namespace tw

@@ -1,0 +1,143 @@
+#!/usr/bin/env python3
+"""data_vs_torchvision.py DIR: our loader of photographs beside torchvision's, and the bars.
+
+DIR holds train/<class>/*.JPEG and val/... Ours is `bench data`, which also times a bare loop around
+libjpeg on as many threads. torchvision's is ImageFolder, RandomResizedCrop, RandomHorizontalFlip
+and a DataLoader with as many workers, once with pixels left as bytes, as ours leaves them, and once
+made floats and normalised, as most training scripts have it; the faster counts. They take turns on
+the same cores. Every round shows its ratios, whose medians are held against the bars; so is what
+memory has become after five epochs. Exit code 1: a bar is missed. Needs torch and torchvision.
+"""
+
+import argparse
+import json
+import os
+import statistics
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import torch
+import torchvision
+from torchvision.transforms import v2
+
+ROOT = Path(__file__).resolve().parents[2]
+BYTES = [v2.PILToTensor()]
+FLOATS = [v2.PILToTensor(), v2.ToDtype(torch.float32, scale=True),
+          v2.Normalize((0.485, 0.456, 0.406), (0.229, 0.224, 0.225))]
+LEAST = {"folder / bare loop": 0.9, "folder / best torchvision": 2.0, "records / folder": 1.0}
+EPOCHS, MOST_GROWTH = 5, 1.05  # of memory: what lies in caches and heaps wavers a little
+
+
+def fail(text):
+    print(f"data_vs_torchvision.py: {text}", file=sys.stderr)
+    sys.exit(2)  # 1 says that a bar was missed
+
+
+def pin(threads):
+    """Keeps this process and all it starts to as many cores as it has threads to compare."""
+    cores = sorted(os.sched_getaffinity(0))[:threads]
+    os.sched_setaffinity(0, cores)
+    return cores
+
+
+def torchvision_epochs(options, last):
+    """A function that reads one epoch and returns its images/s; workers stay from call to call."""
+    transform = v2.Compose([v2.RandomResizedCrop(options.image_size), v2.RandomHorizontalFlip(),
+                            *last])
+    images = torchvision.datasets.ImageFolder(options.dir / "train", transform)
+    loader = torch.utils.data.DataLoader(images, options.batch_size, shuffle=True, drop_last=True,
+                                         num_workers=options.threads, persistent_workers=True)
+
+    def epoch():
+        start, count = time.perf_counter(), 0
+        for batch, _ in loader:
+            count += len(batch)
+        return count / (time.perf_counter() - start)
+    return epoch
+
+
+def ours(options, epochs):
+    command = [options.bench, "data", "--data-dir", options.dir, "--threads", options.threads,
+               "--batch-size", options.batch_size, "--image-size", options.image_size,
+               "--epochs", epochs, *(["--records", options.records] if options.records else [])]
+    command = [str(word) for word in command]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+    except OSError as error:
+        fail(f"{options.bench} does not run: {error.strerror}; build it, or name it with --bench")
+    if done.returncode != 0:
+        fail(f"{' '.join(command)}: {done.stderr.strip()}")
+    return json.loads(done.stdout)
+
+
+def measure(options, peers):
+    """Images/s of everybody, one after the other."""
+    result = ours(options, 1)
+    speeds = {"folder": result["folder_images_per_s"], "bare loop": result["bare_images_per_s"]}
+    if options.records:
+        speeds["records"] = result["records_images_per_s"]
+    return speeds | {name: epoch() for name, epoch in peers.items()}
+
+
+def ratios(speeds, peers):
+    found = {"folder / bare loop": speeds["folder"] / speeds["bare loop"],
+             "folder / best torchvision": speeds["folder"] / max(speeds[name] for name in peers)}
+    if "records" in speeds:
+        found["records / folder"] = speeds["records"] / speeds["folder"]
+    return found
+
+
+def positive(text):
+    number = int(text)
+    if number < 1:
+        raise argparse.ArgumentTypeError(f"{text} is not positive")
+    return number
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("dir", type=Path, metavar="DIR")
+    parser.add_argument("--records", help="the record file made of DIR, if there is one")
+    parser.add_argument("--bench", default=ROOT / "build/bin/bench", help="our bench program")
+    parser.add_argument("--threads", type=positive, default=2)
+    parser.add_argument("--batch-size", type=positive, default=32)
+    parser.add_argument("--image-size", type=positive, default=224)
+    parser.add_argument("--rounds", type=positive, default=5)
+    options = parser.parse_args()
+    if not (options.dir / "train").is_dir():
+        fail(f"there is no folder {options.dir / 'train'}")
+
+    cores = pin(options.threads)
+    peers = {"torchvision, bytes": torchvision_epochs(options, BYTES),
+             "torchvision, floats": torchvision_epochs(options, FLOATS)}
+    print(f"torchvision {torchvision.__version__}; {options.threads} threads on cores {cores}; "
+          "images/s", flush=True)
+    rounds = []
+    for number in range(options.rounds + 1):
+        speeds = measure(options, peers)
+        if number == 0:  # starts torchvision's workers, warms caches up
+            continue
+        rounds.append(ratios(speeds, peers))
+        print(f"round {number}: " + "; ".join(f"{name} {v:.1f}" for name, v in speeds.items()))
+        print("  " + "; ".join(f"{name} {v:.2f}" for name, v in rounds[-1].items()), flush=True)
+
+    met = True
+    print(f"median of {options.rounds} rounds")
+    for name in rounds[0]:
+        median = statistics.median(each[name] for each in rounds)
+        met &= median >= LEAST[name]
+        print(f"  {name:<28}{median:>6.2f}  at least {LEAST[name]:.2f}"
+              f"{'' if median >= LEAST[name] else ': missed'}", flush=True)
+    memory = ours(options, EPOCHS)["rss_mib_by_epoch"]
+    growth = memory[-1] / memory[0]
+    met &= growth <= MOST_GROWTH
+    print(f"  memory over {EPOCHS} epochs{growth:>15.2f}  at most {MOST_GROWTH:.2f}"
+          f"{'' if growth <= MOST_GROWTH else ': missed'}")
+    return 0 if met else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,124 @@
+#!/usr/bin/env bash
+# Runs a program on ranks in network namespaces, joined by links that tc holds to a rate: a slow
+# network for real, over the kernel's TCP, on one machine. Needs root, mpirun (MPICH), ip and tc.
+#
+#   sudo scripts/bench/netns_bench.sh [-n NODES] [-p RANKS_PER_NODE] [-r RATE] [-b BURST] PROGRAM
+#   sudo scripts/bench/netns_bench.sh -n 4 -r 1gbit build/bin/bench comm -b 4M -e 4M
+#   sudo scripts/bench/netns_bench.sh -n 4 -r 1gbit --compare build/bin/bench comm -b 4M -e 4M
+#
+# --compare runs `bench comm ...` twice, over these links and over the emulated ones of --link (same
+# latency as measured here, same rate less the headers of Ethernet, IP and TCP), and prints both.
+# Without PROGRAM it only says whether such a network can be made here.
+# Latency is what the kernel takes (tc's netem is not needed). The first BURST bytes after a pause
+# pass at full speed: measure long messages, in loops without pauses.
+set -eu
+
+nodes=4 ranks_per_node=1 rate=1gbit burst=256kb compare=
+while [ $# -gt 0 ]; do
+  case $1 in
+    -n) nodes=$2; shift 2 ;;
+    -p) ranks_per_node=$2; shift 2 ;;
+    -r) rate=$2; shift 2 ;;
+    -b) burst=$2; shift 2 ;;
+    --compare) compare=yes; shift ;;
+    -h | --help) sed -n '2,14s/^# \{0,1\}//p' "$0"; exit ;;
+    --) shift; break ;;
+    -*) echo "netns_bench: unknown option $1 (try --help)" >&2; exit 2 ;;
+    *) break ;;
+  esac
+done
+if ! { [ "$nodes" -ge 1 ] && [ "$nodes" -le 200 ]; } 2>/dev/null; then
+  echo "netns_bench: -n is $nodes; expected 1 to 200 nodes" >&2
+  exit 2
+fi
+
+missing() { echo "netns_bench: skipped: $1" >&2; exit 77; }
+[ "$(id -u)" = 0 ] || missing "network namespaces need root"
+for tool in ip tc mpirun; do
+  command -v "$tool" >/dev/null || missing "there is no $tool (packages iproute2 and mpich)"
+done
+
+# names of its own, so that two can run at once
+id=$$
+bridge=twbr$((id % 100000))
+space() { echo "tw$id-$1"; }
+# a network that nobody uses: the third byte from the process number
+net=10.213.$((id % 250))
+
+child=
+clean() {
+  local i
+  [ -z "$child" ] || kill "$child" 2>/dev/null || true
+  for i in $(seq 1 "$nodes"); do
+    ip netns pids "$(space "$i")" 2>/dev/null | xargs -r kill -9 2>/dev/null || true
+    ip netns del "$(space "$i")" 2>/dev/null || true  # its end of the pair goes with it
+    ip link del "twv$i-$((id % 100000))" 2>/dev/null || true
+  done
+  ip link del "$bridge" 2>/dev/null || true
+  rm -rf "$files"
+}
+files=$(mktemp -d)
+launcher=$files/launcher
+trap clean EXIT
+trap 'exit 130' INT
+trap 'exit 143' TERM HUP
+
+shape() { "$@" root tbf rate "$rate" burst "$burst" latency 50ms; }
+ip link add "$bridge" type bridge 2>/dev/null || missing "this kernel makes no bridges here"
+ip addr add "$net.254/24" dev "$bridge"
+ip link set "$bridge" up
+hosts=
+for i in $(seq 1 "$nodes"); do
+  outer=twv$i-$((id % 100000))
+  ip netns add "$(space "$i")" || missing "this kernel makes no network namespaces here"
+  ip link add "$outer" type veth peer name eth0 netns "$(space "$i")"
+  ip link set "$outer" master "$bridge" up
+  ip -n "$(space "$i")" addr add "$net.$i/24" dev eth0
+  ip -n "$(space "$i")" link set eth0 up
+  ip -n "$(space "$i")" link set lo up
+  # what enters the node, and what leaves it
+  shape tc qdisc replace dev "$outer" || missing "tc has no tbf here"
+  shape ip netns exec "$(space "$i")" tc qdisc replace dev eth0
+  hosts=$hosts${hosts:+,}$net.$i
+done
+[ $# -gt 0 ] || { echo "netns_bench: $nodes nodes at $rate can be made here"; exit 0; }
+
+# what mpirun takes for ssh: the address names the namespace
+cat >"$launcher" <<LAUNCH
+#!/usr/bin/env bash
+while [ "\${1#-}" != "\$1" ]; do shift; done
+node=\${1##*.}; shift
+exec ip netns exec tw$id-\$node bash -c "\$*"
+LAUNCH
+chmod +x "$launcher"
+# eager messages: the small ones that arrange a rendezvous would queue behind the data
+ranks=$((nodes * ranks_per_node))
+over_these_links() {
+  mpirun -launcher ssh -launcher-exec "$launcher" -iface "$bridge" -hosts "$hosts" \
+    -ppn "$ranks_per_node" -genv UCX_TLS tcp,self -genv UCX_NET_DEVICES eth0 \
+    -genv UCX_RNDV_THRESH inf -n "$ranks" "$@" &
+  child=$!  # in the background, so that a signal is heard at once
+  wait "$child"
+  child=
+}
+if [ -z "$compare" ]; then
+  over_these_links "$@"
+  exit
+fi
+
+over_these_links "$@" --csv "$files/real.csv" >"$files/real.txt"
+cat "$files/real.txt"
+latency=$(sed -n 's/.*alpha \([0-9.]*\) us.*/\1/p' "$files/real.txt" | head -n 1)
+# of 1514 bytes on the wire 1448 are payload
+link=$(awk -v rate="$rate" -v latency="$latency" 'BEGIN {
+  unit = tolower(rate); sub(/^[0-9.]+/, "", unit)
+  name["bit"] = "bit"; name["kbit"] = "kbit"; name["mbit"] = "Mbit"; name["gbit"] = "Gbit"
+  print rate * 1448 / 1514 name[unit] "," latency "us" }')
+echo
+"$@" --workers "$ranks" --ranks-per-node "$ranks_per_node" --link "$link" --csv "$files/link.csv"
+printf '\n%-10s %-8s %12s %12s %12s %8s\n' collective by bytes "real ms" "emulated ms" ratio
+awk -F, 'FNR == 1 { next }
+  NR == FNR { real[$1, $2, $5] = $6; next }
+  ($1, $2, $5) in real {
+    printf "%-10s %-8s %12d %12.2f %12.2f %8.2f\n", $1, $2, $5, 1e3 * real[$1, $2, $5], 1e3 * $6,
+      $6 / real[$1, $2, $5] }' "$files/real.csv" "$files/link.csv"

@@ -1,0 +1,276 @@
+#!/usr/bin/env python3
+"""vs_pytorch.py: our training images/s beside PyTorch's, on this machine.
+
+Ours and PyTorch's modes take turns, so that a slow minute of the machine hits all of them. Each
+measurement is a process of its own, except for PyTorch on a GPU, which compiles once a mode. Shown
+is the median of the rounds. A model's precision is compared with PyTorch's best mode of that
+precision, and with its best mode of all. With --device cuda, PyTorch's modes are those that can be
+its fastest: channels_last, eager and compiled with max-autotune, op by op and as one CUDA graph;
+ours includes the augmentation of its batches.
+
+A mode that fails is told and left out; the exit code is then 1.
+
+Our `floor` is the images/s of a step whose convolutions and products run at the rates that the same
+process measured of the machine, and whose rest but the update costs nothing.
+"""
+
+import argparse
+import json
+import os
+import statistics
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+PRECISIONS = {"cpu": ["f32", "bf16"], "cuda": ["tf32", "bf16"]}
+MODES = {
+    "torch f32": ["--precision", "f32"],
+    "torch f32 channels_last": ["--precision", "f32", "--channels-last"],
+    "torch bf16": ["--precision", "bf16"],
+    "torch bf16 channels_last": ["--precision", "bf16", "--channels-last"],
+}
+CUDA_MODES = {
+    f"torch {precision} channels_last{name}":
+        ["--precision", precision, "--channels-last", "--device", "cuda", *flags]
+    for precision in PRECISIONS["cuda"]
+    for name, flags in {" graph": ["--graph"], " compiled": ["--compile"],
+                        " compiled graph": ["--compile", "--graph"]}.items()
+}
+
+
+def fail(text):
+    sys.exit(f"vs_pytorch.py: {text}")
+
+
+class Failed(Exception):
+    """A measurement that came to nothing; the others go on."""
+
+
+def find_python(wanted):
+    """The interpreter that was asked for, or the first that can import torch."""
+    for python in [wanted] if wanted else [sys.executable, "python3", "/usr/bin/python3"]:
+        try:
+            done = subprocess.run([python, "-c", "import torch; print(torch.__version__)"],
+                                  capture_output=True, text=True, check=False)
+        except OSError:
+            continue
+        if done.returncode == 0:
+            return python, done.stdout.strip()
+    fail(f"no torch in {wanted or 'any python3'}; name an interpreter that has it with --python")
+
+
+def measure(command, threads):
+    """Runs one measurement and returns the JSON of its last line."""
+    environment = os.environ | {"OMP_NUM_THREADS": str(threads)}
+    done = subprocess.run([str(part) for part in command], capture_output=True, text=True,
+                          check=False, env=environment)
+    try:
+        return json.loads(done.stdout.strip().splitlines()[-1])
+    except (IndexError, json.JSONDecodeError):
+        last = (done.stderr.strip() or done.stdout.strip() or "no output").splitlines()[-1]
+        text = f"{' '.join(map(str, command))}: exit code {done.returncode}: {last}"
+        raise Failed(text) from None
+
+
+class Server:
+    """A process that measures whenever it gets a line, as torch_step.py --serve does."""
+
+    def __init__(self, command):
+        self.command = [str(part) for part in command] + ["--serve"]
+        self.process = subprocess.Popen(self.command, stdin=subprocess.PIPE,
+                                        stdout=subprocess.PIPE, text=True)
+        self.line("ready")
+
+    def line(self, wanted):
+        """The next line that starts with `wanted`."""
+        for line in self.process.stdout:
+            if line.startswith(wanted):
+                return line
+        raise Failed(f"{' '.join(self.command)}: exit code {self.process.wait()}")
+
+    def measure(self):
+        try:
+            self.process.stdin.write("\n")
+            self.process.stdin.flush()
+        except BrokenPipeError:
+            raise Failed(f"{' '.join(self.command)}: exit code {self.process.wait()}") from None
+        return json.loads(self.line("{"))
+
+    def close(self):
+        try:
+            self.process.stdin.close()
+        except BrokenPipeError:
+            pass  # it has failed
+        self.process.wait()
+
+
+class Subject:
+    """One way to train one model: its command and what was measured so far."""
+
+    def __init__(self, name, precision, command):
+        self.name, self.precision, self.command = name, precision, command
+        self.on_gpu = "cuda" in command
+        self.results = []
+        self.failed = False
+
+    def speed(self):
+        return statistics.median(result["images_per_s"] for result in self.results)
+
+    def has_floor(self):
+        """Ours alone know theirs."""
+        return all("floor_ms" in result for result in self.results)
+
+    def floor(self):
+        """Images/s that the machine allows."""
+        return statistics.median(result["images_per_s"] * result["ms_step"] / result["floor_ms"]
+                                 for result in self.results)
+
+    def per_step(self, what):
+        """Of our steps on a GPU, which count it; None for others."""
+        counts = [result.get(f"{what}_per_step") for result in self.results]
+        return None if None in counts else statistics.median(counts)
+
+    def spread(self):
+        speeds = [result["images_per_s"] for result in self.results]
+        return (max(speeds) - min(speeds)) / self.speed()
+
+    def peak(self):
+        """MiB: of the GPU's memory where there is a figure, else resident."""
+        return statistics.median(
+            result.get("peak_device_mib", result.get("planned_mib", 0)) if self.on_gpu
+            else result["peak_rss_mib"] for result in self.results)
+
+    def beyond_import(self):
+        """Peak memory without what importing the framework took."""
+        return statistics.median(
+            0 if self.on_gpu else r["peak_rss_mib"] - r.get("imported_rss_mib", 0)
+            for r in self.results)
+
+
+def subjects(model, options, python):
+    common = ["--model", model, "--batch-size", options.batch_size, "--threads", options.threads,
+              "--steps", options.steps, "--image-size", options.image_size,
+              "--classes", options.classes]
+    device = ["--device", "cuda"] if options.device == "cuda" else []
+    ours = [Subject(f"thinwire {precision}", precision,
+                    [options.bench, "step", "--floor", "--precision", precision, *device, *common])
+            for precision in options.precisions]
+    modes = {name: flags for name, flags in (CUDA_MODES if device else MODES).items()
+             if flags[1] in options.precisions}
+    if options.compile and not device:
+        modes |= {f"{name} compiled": flags + ["--compile"] for name, flags in modes.items()}
+    step = ROOT / "scripts/bench/torch_step.py"
+    theirs = [Subject(name, flags[1], [python, step, *flags, *common])
+              for name, flags in modes.items()]
+    return ours, theirs
+
+
+def report(model, ours, theirs):
+    """Every mode, then one line a precision with the ratios."""
+    print(f"\n{model}\n  {'mode':<34}{'images/s':>10}{'spread':>8}{'peak MiB':>10}"
+          f"{'w/o import':>12}")
+    for subject in ours + theirs:
+        print(f"  {subject.name:<34}{subject.speed():>10.0f}{subject.spread():>8.0%}"
+              f"{subject.peak():>10.0f}{subject.beyond_import():>12.0f}")
+    best_of_all = max(theirs, key=Subject.speed)
+    print(f"  {'ours':<8}{'images/s':>10}{'/ best same precision':>32}{'/ best of all':>16}"
+          f"{'floor':>8}{'of it':>7}{'peak/peak':>11}")
+    for subject in ours:
+        best = max((t for t in theirs if t.precision == subject.precision), key=Subject.speed,
+                   default=best_of_all)
+        ratio = f"{subject.speed() / best.speed():.2f} ({best.name[len('torch '):]})"
+        print(f"  {subject.precision:<8}{subject.speed():>10.0f}{ratio:>32}"
+              f"{subject.speed() / best_of_all.speed():>16.2f}{subject.floor():>8.0f}"
+              f"{subject.speed() / subject.floor():>7.2f}"
+              f"{subject.peak() / best.peak():>11.2f}")
+        if subject.on_gpu:
+            print(f"  {'':<8}{subject.per_step('graph_launches'):g} graph launches and "
+                  f"{subject.per_step('host_syncs'):g} waits of the host a step")
+
+
+def measurements(model, all_subjects):
+    """What --output keeps of a model, so far."""
+    return [{"model": model, "mode": s.name, "results": s.results}
+            for s in all_subjects if s.results]
+
+
+def write_csv(options, model, all_subjects):
+    """Medians and spreads; a new table gets its header."""
+    path = Path(options.csv)
+    new = not path.exists()
+    with path.open("a", encoding="utf-8") as table:
+        if new:
+            table.write("model,batch,mode,images_per_s,spread,rounds,floor,launches_per_step,"
+                        "syncs_per_step\n")
+        for s in all_subjects:
+            known = [s.floor() if s.has_floor() else None,
+                     s.per_step("graph_launches"), s.per_step("host_syncs")]
+            table.write(f"{model},{options.batch_size},{s.name},{s.speed():.1f},{s.spread():.3f},"
+                        f"{len(s.results)}," +
+                        ",".join("" if x is None else f"{x:.6g}" for x in known) + "\n")
+
+
+def main():
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--python", help="interpreter that has torch; default: the first found")
+    parser.add_argument("--bench", default=ROOT / "build/bin/bench", help="our bench program")
+    parser.add_argument("--models", nargs="+", default=["resnet20", "vgg16"], metavar="MODEL")
+    parser.add_argument("--batch-size", type=int, default=128)
+    parser.add_argument("--image-size", type=int, default=32,
+                        help="side; for torchvision's networks 224")
+    parser.add_argument("--classes", type=int, default=10)
+    parser.add_argument("--device", choices=["cpu", "cuda"], default="cpu")
+    parser.add_argument("--precisions", nargs="+", choices=["f32", "tf32", "bf16"],
+                        metavar="PRECISION", help="f32 or, on a GPU, tf32; bf16 (default: both)")
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--steps", type=int, default=10, help="timed steps a measurement")
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--compile", action="store_true", help="also torch.compile each mode")
+    parser.add_argument("--csv", help="append one row a mode to this table")
+    parser.add_argument("--output", help="write all measurements here, as JSON")
+    options = parser.parse_args()
+    if not Path(options.bench).exists():
+        fail(f"{options.bench} does not exist; scripts/build.sh makes it")
+    options.precisions = options.precisions or PRECISIONS[options.device]
+    unknown = set(options.precisions) - set(PRECISIONS[options.device])
+    if unknown:
+        fail(f"precision {unknown.pop()} is not one of {PRECISIONS[options.device]}")
+    python, version = find_python(options.python)
+    print(f"PyTorch {version}, {options.device}, batch {options.batch_size}, "
+          f"{options.threads} threads, median of {options.rounds} rounds of {options.steps} steps",
+          flush=True)
+
+    everything, failed = [], False
+    for model in options.models:
+        ours, theirs = subjects(model, options, python)
+        servers = {}
+        for done in range(options.rounds):
+            for subject in [s for s in ours + theirs if not s.failed]:
+                try:
+                    if subject.on_gpu and subject in theirs and subject.name not in servers:
+                        servers[subject.name] = Server(subject.command)
+                    server = servers.get(subject.name)
+                    subject.results.append(server.measure() if server else
+                                           measure(subject.command, options.threads))
+                except Failed as error:
+                    print(f"{subject.name}: left out: {error}", file=sys.stderr, flush=True)
+                    subject.failed = failed = True
+            print(f"  {model}: round {done + 1} of {options.rounds}", file=sys.stderr, flush=True)
+            if options.output:  # whatever comes in between, what was measured is there
+                now = everything + measurements(model, ours + theirs)
+                Path(options.output).write_text(json.dumps(now, indent=1) + "\n")
+        for server in servers.values():
+            server.close()
+        ours, theirs = ([s for s in all_of if s.results] for all_of in (ours, theirs))
+        if ours and theirs:
+            report(model, ours, theirs)
+        if options.csv:
+            write_csv(options, model, ours + theirs)
+        everything += measurements(model, ours + theirs)
+    return failed
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,27 @@
+#!/usr/bin/env bash
+# sort_imagenet_val.sh VAL_DIR LABELS: moves ImageNet's 50,000 validation images, which come in one
+# folder, into one folder a class. LABELS has a line for each image: its name, then its class
+# (`ILSVRC2012_val_00000001.JPEG n01751748`), separated by blanks or a comma. Can be run again.
+# shellcheck source=scripts/lib/common.sh
+. "$(dirname "${BASH_SOURCE[0]}")/../lib/common.sh"
+
+(($# == 2)) || die "usage: sort_imagenet_val.sh VAL_DIR LABELS"
+dir=$1 labels=$2
+[[ -d $dir ]] || die "there is no folder $dir"
+[[ -r $labels ]] || die "cannot read $labels"
+
+moved=0 missing=0
+while IFS=$', \t\r' read -r image class _; do
+  [[ $class =~ ^n[0-9]{8}$ ]] || continue  # a heading, or another table
+  image=${image%.JPEG}.JPEG
+  if [[ -f $dir/$image ]]; then
+    mkdir -p "$dir/$class"
+    mv "$dir/$image" "$dir/$class/"
+    moved=$((moved + 1))
+  elif [[ ! -f $dir/$class/$image ]]; then
+    missing=$((missing + 1))
+  fi
+done <"$labels"
+left=$(find "$dir" -maxdepth 1 -type f | wc -l)
+echo "$moved images moved, $missing missing, $left files without a class left in $dir"
+((missing == 0 && left == 0))

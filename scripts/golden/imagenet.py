@@ -1,0 +1,170 @@
+#!/usr/bin/env python3
+"""Writes tests/models/golden/imagenet*.json: torchvision's logits and gradients at 224 x 224.
+
+Weights, statistics and batch come from the integer hash of cifar.py. The reference is
+PyTorch in float64. For every model: a hash of all names and shapes, and the logits in evaluation;
+for some: loss and every gradient of a training step, with dropout masks drawn as ours are.
+
+Among millions of activations some lie within rounding of a ReLU's kink, and two right programs then
+differ by a whole element's gradient. So gradients are taken with batch norms that keep every
+channel well above or well below zero. Needs torchvision.
+
+usage: imagenet.py [logits] [resnet18 resnet50 vgg11_bn_imagenet]
+"""
+import json
+import pathlib
+import sys
+
+import numpy as np
+import torch
+import torchvision
+from torch import nn
+from torch.nn import functional as F
+
+from cifar import (DEVIATION, MEAN, batch_of, hash_words, kept, parameter_value, short,
+                         unit)
+
+BATCH = 2
+SEED, STEP = 7, 3  # of the dropout masks
+RESNETS = [f"resnet{depth}" for depth in (18, 34, 50, 101, 152)]
+VGGS = [f"vgg{depth}{norm}" for depth in (11, 13, 16, 19) for norm in ("", "_bn")]
+# our name -> torchvision's
+MODELS = {name: name for name in RESNETS + ["alexnet"]} | {f"{n}_imagenet": n for n in VGGS}
+GRADIENTS = ["resnet18", "resnet50", "vgg11_bn_imagenet"]
+
+
+def philox(counter, key):
+    """Philox4x32-10 over columns of counters (Salmon et al., SC 2011)."""
+    x = [np.asarray(word, dtype=np.uint64) for word in np.broadcast_arrays(*counter)]
+    low, k = np.uint64(0xFFFFFFFF), [np.uint64(word) for word in key]
+    for _ in range(10):
+        a, b = np.uint64(0xD2511F53) * x[0], np.uint64(0xCD9E8D57) * x[2]
+        x = [(b >> np.uint64(32)) ^ x[1] ^ k[0], b & low,
+             (a >> np.uint64(32)) ^ x[3] ^ k[1], a & low]
+        k = [(k[0] + np.uint64(0x9E3779B9)) & low, (k[1] + np.uint64(0xBB67AE85)) & low]
+    return np.stack(x, axis=-1)
+
+
+class Dropout(nn.Module):
+    """engine/ops/dropout.h: element i is kept when its uniform number reaches the rate."""
+
+    def __init__(self, stream, rate=0.5):
+        super().__init__()
+        self.stream, self.rate = stream, rate
+
+    def forward(self, x):
+        if not self.training:
+            return x
+        blocks = np.arange((x.numel() + 3) // 4)
+        words = philox((blocks, self.stream, STEP, 0), (SEED, 4 << 24)).ravel()[: x.numel()]
+        keep = (words >> np.uint64(8)).astype(np.float64) * 2.0**-24 >= self.rate
+        mask = torch.from_numpy(keep.reshape(tuple(x.shape))).to(x.dtype)
+        return x * mask / (1 - self.rate)
+
+
+def steady_value(key, shape, names):
+    """Batch norms: deviation about 0.15 around 1 or -1; where a block joins its shortcut, -10."""
+    prefix, _, kind = key.rpartition(".")
+    if f"{prefix}.running_mean" not in names:
+        return parameter_value(key, shape)
+    count = shape[0]
+    if kind == "weight":
+        return (0.15 + 0.03 * unit(key, count)).astype(np.float32)
+    if prefix.endswith("downsample.1"):
+        return np.full(count, 0.5, np.float32)
+    join = "bn3" if "layer1.0.bn3.bias" in names else "bn2"
+    low = -10.0 if prefix.startswith("layer") and prefix.endswith(join) else -1.0
+    return np.where(hash_words(key, count) % 4 == 0, 1.0, low).astype(np.float32)
+
+
+def network(name, dtype, steady=False):
+    model = torchvision.models.get_model(MODELS[name], weights=None).to(dtype)
+    stream = 0
+    for i, layer in enumerate(getattr(model, "classifier", [])):
+        if isinstance(layer, nn.Dropout):
+            model.classifier[i] = Dropout(stream)
+            stream += 1
+    with torch.no_grad():
+        state = model.state_dict()
+        for key, value in state.items():
+            if key.endswith("num_batches_tracked"):
+                continue
+            if steady and key.endswith(("weight", "bias")):
+                values = steady_value(key, value.shape, state)
+            else:
+                values = parameter_value(key, value.shape)
+            value.copy_(torch.from_numpy(values))
+    return model
+
+
+def batch(dtype):
+    images, labels = batch_of(BATCH, 0, 224, 1000)
+    x = torch.from_numpy(images).to(dtype) / 255
+    x = (x - torch.tensor(MEAN, dtype=dtype)) / torch.tensor(DEVIATION, dtype=dtype)
+    return x.permute(0, 3, 1, 2), torch.from_numpy(labels)
+
+
+def layout(model):
+    """FNV-1a of `name (shape)` of parameters, then statistics: one a line."""
+    statistics = [(k, v) for k, v in model.named_buffers() if not k.endswith("tracked")]
+    rows = [f"{key} ({', '.join(map(str, value.shape))})\n"
+            for key, value in [*model.named_parameters(), *statistics]]
+    value = 0xCBF29CE484222325
+    for byte in "".join(rows).encode():
+        value = ((value ^ byte) * 0x100000001B3) & 0xFFFFFFFFFFFFFFFF
+    return f"{value:016x}"
+
+
+def logits(name):
+    model = network(name, torch.float64).eval()
+    with torch.no_grad():
+        values = model(batch(torch.float64)[0]).numpy().ravel()
+    parameters = sum(p.numel() for p in model.parameters())
+    return {"parameters": parameters, "layout": layout(model),
+            "norm": short([np.linalg.norm(values)])[0], **kept("logits", values)}
+
+
+def first_step(name, dtype):
+    model = network(name, dtype, steady=True).train()
+    x, labels = batch(dtype)
+    loss = F.cross_entropy(model(x), labels)
+    loss.backward()
+    return float(loss.detach()), {
+        k: p.grad.double().numpy().ravel() for k, p in model.named_parameters()}
+
+
+def gradients(name):
+    loss, reference = first_step(name, torch.float64)
+    gradients32 = first_step(name, torch.float32)[1]
+    largest = max(np.linalg.norm(v) for v in reference.values())
+    tensors, worst = {}, 0.0
+    for key, values in reference.items():
+        norm, error = short(np.linalg.norm(v) for v in (values, gradients32[key] - values))
+        tensors[key] = {"size": values.size, "norm": norm, "f32_error": error, **kept(key, values)}
+        if norm > 1e-6 * largest:  # a bias before a batch norm has no true gradient
+            worst = max(worst, error / norm)
+    print(f"{name}: PyTorch's own float32 gradients are off by up to {worst:.1e}")
+    return {"model": name, "loss": loss, "tensors": tensors}
+
+
+def write(name, value):
+    folder = pathlib.Path(__file__).resolve().parents[2] / "tests/models/golden"
+    path = folder / f"{name}.json"
+    path.write_text(json.dumps(value, separators=(",", ":")) + "\n")
+    print(f"{path}: {path.stat().st_size} bytes")
+
+
+def main():
+    torch.set_num_threads(1)
+    wanted = sys.argv[1:] or ["logits", *GRADIENTS]
+    if "logits" in wanted:
+        write("imagenet", {"torch": torch.__version__, "torchvision": torchvision.__version__,
+                           "batch": BATCH, "mean": MEAN, "deviation": DEVIATION,
+                           "models": {name: logits(name) for name in MODELS}})
+    for name in GRADIENTS:
+        if name in wanted:
+            write(name, gradients(name))
+
+
+if __name__ == "__main__":
+    main()

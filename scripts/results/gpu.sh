@@ -1,0 +1,51 @@
+#!/usr/bin/env bash
+# Trains the runs of docs/results.md that want a GPU, and prints their tables: ResNet-20 to its full
+# schedule and by the ten epochs that the CPU takes, in bf16; ResNet-20 and VGG-16 by the papers'
+# settings, sixteen workers on one card. Exit code 1 when ten epochs on the GPU end more than 1.5
+# points away from ten on the CPU.
+# usage: gpu.sh DATA_DIR [OUTPUT_DIR [BINARIES]]      (what is there already goes on)
+set -euo pipefail
+
+cd "$(dirname "${BASH_SOURCE[0]}")/../.."
+data=${1:?usage: gpu.sh DATA_DIR [OUTPUT_DIR [BINARIES]]}
+out=${2:-runs/gpu}
+bin=${3:-build/bin}
+
+# run NAME OPTION...: skipped when it is finished
+run() {
+  local name=$1
+  shift
+  grep -qs '"stopped": false' "$out/$name/summary.json" && return
+  "$bin/train" --device "$device" --data-dir "$data" --output-dir "$out" --name "$name" \
+    --resume auto "$@"
+}
+
+# its final validation accuracy
+accuracy() { sed -n 's/.*"val_top1": \([0-9.]*\).*/\1/p' "$out/$1/summary.json"; }
+
+alone=(--config configs/resnet20-cifar10.json --batch-size 128)
+device=cuda
+run p1-ten-epochs "${alone[@]}" --precision bf16
+run p1-full "${alone[@]}" --precision bf16 --epochs 200
+python3 scripts/results/table.py "$out"/p1-{ten-epochs,full}
+
+sparsifiers=(dense topk gaussiank gtopk dgc randk)
+for model in resnet20 vgg16; do
+  for sparsifier in "${sparsifiers[@]}"; do
+    recipe=configs/gaussiank-2019/$model-$sparsifier.json
+    [[ -f $recipe ]] || recipe=configs/gtopk-2019/$model-$sparsifier.json
+    run "$model-$sparsifier" --config "$recipe" --workers 16
+  done
+  python3 scripts/results/table.py "${sparsifiers[@]/#/$out/$model-}"
+  # where there is no matplotlib, plot.py draws them from the same folders elsewhere
+  python3 scripts/plot.py "${sparsifiers[@]/#/$out/$model-}" -o "$out/$model.png" || true
+done
+
+# last, for it takes minutes of the CPU
+device=cpu apart=0
+run p1-ten-epochs-cpu "${alone[@]}" --precision f32
+awk -v gpu="$(accuracy p1-ten-epochs)" -v cpu="$(accuracy p1-ten-epochs-cpu)" 'BEGIN {
+  off = gpu > cpu ? gpu - cpu : cpu - gpu
+  print "ten epochs, GPU and CPU: " 100 * off " points apart (at most 1.5)"; exit off > 0.015
+}' || apart=1
+exit "$apart"

@@ -1,0 +1,46 @@
+#!/usr/bin/env bash
+# Trains ResNet-18 on a small folder of photographs, dense, gaussiank and gtopk on 4 workers, prints
+# their table for docs/results.md, and shows that a run killed within an epoch resumes to the same
+# bits.
+# usage: imagenet10.sh DATA_DIR [OUTPUT_DIR]     (two hours on two cores)
+set -euo pipefail
+
+cd "$(dirname "${BASH_SOURCE[0]}")/../.."
+data=${1:?usage: imagenet10.sh DATA_DIR [OUTPUT_DIR]}
+out=${2:-runs/imagenet10}
+
+# run NAME OPTION...: skipped when it is finished
+run() {
+  local name=$1
+  shift
+  grep -qs '"stopped": false' "$out/$name/summary.json" && return
+  build/bin/train --config configs/resnet18-imagenet10.json --data-dir "$data" \
+    --output-dir "$out" --name "$name" --resume auto "$@"
+}
+
+hash_of() { grep -o '"weights_hash": "[^"]*"' "$out/$1/summary.json"; }
+
+for sparsifier in dense gaussiank gtopk; do
+  run "$sparsifier" --sparsifier "$sparsifier"
+done
+
+short=(--sparsifier gaussiank --max-steps 30 --checkpoint-steps 7)
+run whole "${short[@]}"
+if [[ ! -e $out/cut/summary.json ]]; then
+  run cut "${short[@]}" &
+  until [[ -e $out/cut/checkpoints/step-00000007 ]]; do sleep 1; done
+  pkill -9 -P $! -x train || true
+  wait || true
+  [[ ! -e $out/cut/summary.json ]] || {
+    echo "error: the run ended before it was killed" >&2
+    exit 1
+  }
+fi
+run cut "${short[@]}"
+[[ $(hash_of whole) == "$(hash_of cut)" ]] || {
+  echo "error: killed and resumed, the run ends in $(hash_of cut), not in $(hash_of whole)" >&2
+  exit 1
+}
+echo "killed within an epoch and resumed: $(hash_of cut), as without"
+
+python3 scripts/results/table.py "$out"/{dense,gaussiank,gtopk}

@@ -1,0 +1,183 @@
+#include "sparsify/encoding/sparse_codec.h"
+
+#include <cmath>
+#include <cstring>
+
+#include "engine/core/dtype.h"
+#include "engine/core/error.h"
+#include "engine/core/half.h"
+#include "engine/core/simd.h"
+#include "sparsify/encoding/rice.h"
+#include "sparsify/exchange.h"
+
+namespace tw {
+
+namespace {
+
+constexpr uint32_t kPacked = uint32_t{1} << 31;  // in the count that goes before
+
+template <class T>
+TW_INLINE void narrow(const float* from, size_t n, std::byte* to) {
+  for (size_t i = 0; i < n; ++i) {
+    const T value(from[i]);
+    std::memcpy(to + i * sizeof value, &value, sizeof value);
+  }
+}
+template <class T>
+TW_INLINE void widen(const std::byte* from, size_t n, float* to) {
+  for (size_t i = 0; i < n; ++i) {
+    T value;
+    std::memcpy(&value, from + i * sizeof value, sizeof value);
+    to[i] = static_cast<float>(value);
+  }
+}
+TW_MULTIVERSION void to_fp16(const float* from, size_t n, std::byte* to) {
+  narrow<fp16>(from, n, to);
+}
+TW_MULTIVERSION void to_bf16(const float* from, size_t n, std::byte* to) {
+  narrow<bf16>(from, n, to);
+}
+TW_MULTIVERSION void from_fp16(const std::byte* from, size_t n, float* to) {
+  widen<fp16>(from, n, to);
+}
+TW_MULTIVERSION void from_bf16(const std::byte* from, size_t n, float* to) {
+  widen<bf16>(from, n, to);
+}
+
+TW_MULTIVERSION bool ascend_below(const uint32_t* indices, size_t n, size_t d) {
+  bool good = n == 0 || indices[n - 1] < d;
+  for (size_t i = 1; i < n; ++i) good &= indices[i - 1] < indices[i];
+  return good;
+}
+
+const bool settings = setting_groups().add({"wire",
+                                            "how sparse entries travel",
+                                            {},
+                                            {{"values",
+                                              "f32",
+                                              "their values; rounding errors stay in the residual",
+                                              {"f32", "fp16", "bf16"}},
+                                             {"indices",
+                                              "plain",
+                                              "their places: uint32, or gaps in about 12 bits",
+                                              {"plain", "packed", "auto"}}}});
+
+}  // namespace
+
+WireFormat::WireFormat(const Settings& from) {
+  const std::string &values = from.text("wire.values"), &indices = from.text("wire.indices");
+  if (values != "f32") values_ = values == "fp16" ? Values::fp16 : Values::bf16;
+  if (indices != "plain") indices_ = indices == "packed" ? Indices::packed : Indices::shorter;
+}
+
+void WireFormat::round(SparseVector& entries, SparseVector* lost) const {
+  if (lost) lost->count = 0;
+  if (exact()) return;
+  if (lost) lost->reserve(entries.count);
+  size_t kept = 0;
+  for (size_t i = 0; i < entries.count; ++i) {
+    const float value = entries.values[i];
+    float rounded =
+        values_ == Values::fp16 ? static_cast<float>(fp16(value)) : static_cast<float>(bf16(value));
+    if (!std::isfinite(rounded)) rounded = 0;
+    const uint32_t at = entries.indices[i];
+    // the difference is exact: it has no bit that `value` has not
+    if (lost) lost->push(at, value - rounded);
+    entries.indices[kept] = at;
+    entries.values[kept] = rounded;
+    kept += rounded != 0;
+  }
+  entries.count = kept;
+}
+
+size_t WireFormat::bound(size_t n) const {
+  return sizeof(uint32_t) + n * value_bytes() +
+         (indices_ == Indices::plain ? n * sizeof(uint32_t) : rice_bound(n));
+}
+
+size_t WireFormat::encode(const SparseView& entries, std::byte* out) const {
+  const size_t n = entries.indices.size();
+  if (indices_ == Indices::plain) return write_plain(entries, out);
+  uint32_t head = static_cast<uint32_t>(n) | kPacked;
+  const size_t packed = rice_encode(entries.indices, out + sizeof head);
+  const bool pays = indices_ == Indices::packed || packed < n * sizeof(uint32_t);
+  if (!pays) head = static_cast<uint32_t>(n);
+  std::memcpy(out, &head, sizeof head);
+  if (!pays) return sizeof head + write_plain(entries, out + sizeof head);
+  write_values(entries.values, out + sizeof head + packed);
+  return sizeof head + packed + n * value_bytes();
+}
+
+SparseView WireFormat::decode(ConstBytes bytes, size_t d, int from, SparseVector& room) const {
+  const auto damaged = [&] {
+    fail<Fault>("[wire] rank {} sent {} bytes that are no sparse vector of {} places", from,
+                bytes.size(), d);
+  };
+  bool packed = false;
+  size_t n = 0;
+  if (indices_ == Indices::plain) {
+    n = bytes.size() / (sizeof(uint32_t) + value_bytes());
+  } else {
+    uint32_t head = 0;
+    if (bytes.size() < sizeof head) damaged();
+    std::memcpy(&head, bytes.data(), sizeof head);
+    bytes = bytes.subspan(sizeof head);
+    packed = (head & kPacked) != 0;
+    n = head & ~kPacked;
+  }
+  // each index takes a bit at least: no count makes room for more than the message could hold
+  const size_t values = n * value_bytes();
+  if (n > d || values > bytes.size() || (packed && n > 8 * bytes.size())) damaged();
+  const size_t places = bytes.size() - values;
+  if (!packed && places != n * sizeof(uint32_t)) damaged();
+
+  if (!packed && exact() && reinterpret_cast<uintptr_t>(bytes.data()) % alignof(float) == 0) {
+    const auto* indices = reinterpret_cast<const uint32_t*>(bytes.data());
+    if (!ascend_below(indices, n, d)) damaged();
+    return {{indices, n}, {reinterpret_cast<const float*>(bytes.data() + places), n}};
+  }
+  room.reserve(n);
+  room.count = n;
+  if (packed) {
+    if (!rice_decode(bytes.first(places), d, {room.indices.data(), n})) damaged();
+  } else if (n > 0) {
+    std::memcpy(room.indices.data(), bytes.data(), places);
+    if (!ascend_below(room.indices.data(), n, d)) damaged();
+  }
+  read_values(bytes.data() + places, {room.values.data(), n});
+  return room.view();
+}
+
+uint64_t WireFormat::expected_bytes(double messages, size_t entries, int ranks, size_t d) const {
+  const double n = static_cast<double>(entries) / ranks;
+  const double values = n * static_cast<double>(value_bytes()), plain = n * sizeof(uint32_t);
+  const auto all = [&](double message) {
+    return static_cast<uint64_t>(std::llround(messages * message));
+  };
+  if (indices_ == Indices::plain) return all(plain + values);
+  const double packed = n * rice_bits(n / static_cast<double>(d)) / 8;
+  const double places = indices_ == Indices::packed ? packed : std::min(packed, plain);
+  return all(sizeof(uint32_t) + places + values);
+}
+
+size_t WireFormat::write_plain(const SparseView& entries, std::byte* out) const {
+  const size_t indices = entries.indices.size_bytes();
+  if (indices == 0) return 0;
+  std::memcpy(out, entries.indices.data(), indices);
+  write_values(entries.values, out + indices);
+  return indices + entries.values.size() * value_bytes();
+}
+
+void WireFormat::write_values(std::span<const float> values, std::byte* out) const {
+  if (values_ == Values::fp16) return to_fp16(values.data(), values.size(), out);
+  if (values_ == Values::bf16) return to_bf16(values.data(), values.size(), out);
+  if (!values.empty()) std::memcpy(out, values.data(), values.size_bytes());
+}
+
+void WireFormat::read_values(const std::byte* from, std::span<float> values) const {
+  if (values_ == Values::fp16) return from_fp16(from, values.size(), values.data());
+  if (values_ == Values::bf16) return from_bf16(from, values.size(), values.data());
+  if (!values.empty()) std::memcpy(values.data(), from, values.size_bytes());
+}
+
+}  // namespace tw

@@ -1,0 +1,51 @@
+// The dense exchange: an allreduce of the whole gradient, and the algorithm that is nothing else.
+// A control float behind the gradient is summed with it.
+//
+// Bytes over all ranks, with a collective that moves the least (ring): 2(P-1) 4(d+1).
+
+#include "comm/collectives/collectives.h"
+#include "engine/core/buffer.h"
+#include "sparsify/algorithm.h"
+#include "sparsify/exchanges/status_slot.h"
+
+namespace tw {
+
+namespace {
+
+class DenseExchange : public Exchange {
+ public:
+  explicit DenseExchange(Allreduce allreduce) : allreduce_(std::move(allreduce)) {}
+
+  bool dense() const override { return true; }
+
+  void run(Context& ctx, Communicator& comm, const ExchangeStep& step, Control& control) override {
+    const ControlSlot slot(ctx, step.gradient_control, control);
+    const size_t bytes = step.gradient_control.size_bytes();
+    if (scratch_.bytes() < bytes) scratch_ = Buffer(ctx.device(), bytes);
+    allreduce_(ctx, comm, step.gradient_control, scratch_.as<float>());
+    slot.settle(ctx, comm, control);
+  }
+
+  uint64_t wire_bytes(int ranks, size_t d, size_t) const override {
+    return 2 * static_cast<uint64_t>(ranks - 1) * sizeof(float) * (d + 1);
+  }
+
+ private:
+  Allreduce allreduce_;
+  Buffer scratch_;
+};
+
+const bool exchange = exchanges().add(
+    {"allreduce",
+     "sums the whole gradient with a dense collective",
+     [](const Settings& settings) -> std::unique_ptr<Exchange> {
+       const std::string& collective = settings.text("allreduce.collective");
+       return std::make_unique<DenseExchange>(allreduces().find(collective).factory(settings));
+     },
+     {{"collective", "ring", "how the dense sum is formed; --list names the collectives"}}});
+const bool algorithm = algorithms().add(
+    {"dense", "synchronous SGD on the whole gradient", {.selector = "", .exchange = "allreduce"}});
+
+}  // namespace
+
+}  // namespace tw

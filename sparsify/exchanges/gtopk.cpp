@@ -1,0 +1,140 @@
+// gTop-k (Shi et al., ICDCS 2019, arXiv 1901.04359, algorithm 2), for any number of ranks: the
+// ranks' entries are merged up a binomial tree, every merge keeps the k largest magnitudes, and the
+// root broadcasts what is left. In round r the places that are multiples of 2^r are active; odd
+// multiples send to the place 2^r before them and stop. No barrier separates the rounds. No message
+// holds more than k entries; a rank that selected more prunes before it sends.
+//
+// put_back=paper (the default): a rank takes back what it selected itself and the result does not
+// have. What was pruned on one branch while its index survived on another is lost.
+// put_back=conserve: the rank that prunes, or rounds for the wire, keeps the difference in its own
+// residual: nothing is lost. Most of it falls to the root; rotate=true makes rank step mod P the
+// root, so that the residuals spread.
+//
+// Bytes over all ranks: 2 (P-1) (16 + those of k entries, 8 k if plain): P-1 messages up, P-1 down.
+// Seconds: 2 ceil(log2 P) (alpha + 2 k beta) + ceil(log2 P) merges of 2 k entries.
+
+#include "comm/collectives/common.h"
+#include "sparsify/algorithm.h"
+#include "sparsify/encoding/sparse_message.h"
+#include "sparsify/exchanges/topk_merge.h"
+
+namespace tw {
+
+namespace {
+
+class GTopK : public Exchange {
+ public:
+  explicit GTopK(const Settings& settings)
+      : wire_(settings),
+        conserve_(settings.text("gtopk.put_back") == "conserve"),
+        rotate_(settings.flag("gtopk.rotate")) {}
+
+  void run(Context& ctx, Communicator& comm, const ExchangeStep& step, Control& control) override {
+    const int ranks = comm.size();
+    const int root = rotate_ ? static_cast<int>(step.step % static_cast<uint64_t>(ranks)) : 0;
+    const FromRoot order(comm, root);
+    load_ = {};
+    incoming_.resize(block_bound(wire_, step.k));
+    put_back_.rounding(ctx, wire_, *step.mine, step.residual);
+
+    merge_up(ctx, comm, order, step, control);
+    const SparseView sum = broadcast_down(ctx, comm, order, step, control);
+    if (control.nonfinite_rank >= 0) return;
+    if (!conserve_) put_back_.missing(ctx, step.mine->view(), sum.indices, step.residual);
+    sparse_sum(ctx, {&sum, 1}, step.gradient);
+  }
+
+  uint64_t wire_bytes(int ranks, size_t d, size_t entries) const override {
+    return overhead(ranks) + wire_.expected_bytes(2.0 * (ranks - 1), entries, ranks, d);
+  }
+  uint64_t claimed_bytes(int ranks, size_t, const WireLoad& load) const override {
+    return overhead(ranks) + load.bytes;
+  }
+
+ private:
+  static uint64_t overhead(int ranks) {
+    return 2 * static_cast<uint64_t>(ranks - 1) * sizeof(ControlWord);
+  }
+
+  // leaves the merged entries of this rank's subtree, rounded, in merged_
+  void merge_up(Context& ctx, Communicator& comm, const FromRoot& order, const ExchangeStep& step,
+                Control& control) {
+    // by the paper's rule nothing stays at the node that prunes or rounds
+    const std::span<float> keeps = conserve_ ? step.residual : std::span<float>{};
+    merge_entries(ctx, step.mine->view(), {}, step.k, keeps, merged_);
+    merge(control, comm.rank(), pack(control));
+
+    const int ranks = comm.size(), self = order.place(comm.rank());
+    for (int distance = 1; distance < ranks; distance *= 2) {
+      if (self & distance) return send(ctx, comm, order.rank(self - distance), control);
+      if (self + distance >= ranks) continue;
+      const int from = order.rank(self + distance);
+      const size_t bytes = comm.receive(ctx, from, incoming_);
+      const SparseView theirs = read_block(wire_, {incoming_.data(), bytes}, from,
+                                           step.gradient.size(), control, received_);
+      merge_entries(ctx, merged_.view(), theirs, step.k, keeps, next_);
+      put_back_.rounding(ctx, wire_, next_, keeps);
+      std::swap(merged_, next_);
+    }
+  }
+
+  void merge_entries(Context& ctx, const SparseView& a, const SparseView& b, size_t k,
+                     std::span<float> keeps, SparseVector& out) {
+    merge_(a, b, k, out, &pruned_);
+    if (!keeps.empty()) scatter_add(ctx, pruned_.view(), keeps);
+  }
+
+  // the same binomial tree, seen from the root; returns the sum
+  SparseView broadcast_down(Context& ctx, Communicator& comm, const FromRoot& order,
+                            const ExchangeStep& step, Control& control) {
+    const int ranks = comm.size(), self = order.place(comm.rank());
+    SparseView sum = merged_.view();
+    ConstBytes block;
+    if (self == 0) block = write_block(wire_, control, sum, message_);
+    for (int distance = 1; distance < ranks; distance *= 2) {
+      if (self < distance) {
+        if (self + distance >= ranks) continue;
+        comm.send(ctx, order.rank(self + distance), block);
+        load_ += {sum.indices.size(), block.size() - sizeof(ControlWord)};
+      } else if (self < 2 * distance) {
+        const int from = order.rank(self - distance);
+        block = {incoming_.data(), comm.receive(ctx, from, incoming_)};
+        sum = read_block(wire_, block, from, step.gradient.size(), control, received_);
+      }
+    }
+    return sum;
+  }
+
+  void send(Context& ctx, Communicator& comm, int to, const Control& control) {
+    const SparseView entries = merged_.view();
+    const ConstBytes block = write_block(wire_, control, entries, message_);
+    comm.send(ctx, to, block);
+    load_ += {entries.indices.size(), block.size() - sizeof(ControlWord)};
+  }
+
+  WireFormat wire_;
+  bool conserve_, rotate_;
+  SparseMerge merge_;
+  PutBack put_back_;
+  SparseVector merged_, next_, received_, pruned_;
+  std::vector<std::byte> message_, incoming_;
+};
+
+const bool exchange = exchanges().add(
+    {"gtopk",
+     "merges entries up a tree, k largest magnitudes a merge, and broadcasts the rest",
+     [](const Settings& settings) -> std::unique_ptr<Exchange> {
+       return std::make_unique<GTopK>(settings);
+     },
+     {{"put_back",
+       "paper",
+       "paper: pruned entries return to their senders; conserve: they stay with who pruned them",
+       {"paper", "conserve"}},
+      {"rotate", "false", "root of the tree: rank step mod P instead of rank 0"}}});
+const bool algorithm = algorithms().add({"gtopk",
+                                         "exact top-k, error feedback, gTop-k tree",
+                                         {.selector = "topk", .exchange = "gtopk"}});
+
+}  // namespace
+
+}  // namespace tw

@@ -1,0 +1,109 @@
+// Exchange in two levels: ranks of a node sum their gradients densely, over links that cost little;
+// the leader of each node alone selects, keeps the residual and takes part in a sparse exchange
+// (`hierarchical.exchange`) between the nodes; the sum is broadcast inside the node.
+//
+// Bytes over all ranks, with N nodes: those of the inner exchange on N ranks, and inside the nodes
+// (P - N) (8 (d+1) + 16 + 4 d): an allreduce, the control word, a broadcast.
+// Seconds: an allreduce and a broadcast of d on the links inside, and the inner exchange on N
+// ranks.
+
+#include "comm/collectives/collectives.h"
+#include "comm/subcommunicator.h"
+#include "engine/core/copy.h"
+#include "engine/ops/sgd.h"
+#include "sparsify/algorithm.h"
+#include "sparsify/exchange.h"
+
+namespace tw {
+
+namespace {
+
+class Hierarchical : public Exchange {
+ public:
+  explicit Hierarchical(const Settings& settings)
+      : inner_(exchanges().find(settings.text("hierarchical.exchange")).factory(settings)),
+        dense_(exchanges().find("allreduce").factory(settings)),
+        per_node_(static_cast<int>(settings.integer("hierarchical.node"))) {
+    check(per_node_ >= 1, "[hierarchical] a node has {} ranks; expected at least 1", per_node_);
+  }
+
+  bool needs_common_indices() const override { return inner_->needs_common_indices(); }
+  float threshold() const override { return leads() ? inner_->threshold() : 0; }
+
+  bool prepare(Context& ctx, Communicator& comm, const ExchangeStep& step,
+               Control& control) override {
+    if (!node_) split(comm);
+    // before the sum: afterwards nobody could tell whose it was
+    const size_t bad = ops::first_nonfinite(ctx, step.gradient);
+    if (bad < step.gradient.size()) {
+      control.nonfinite = bad;
+      control.nonfinite_value = value_at(ctx, &step.gradient[bad]);
+      control.nonfinite_rank = comm.rank();
+    }
+    dense_->run(ctx, *node_, step, control);
+    return leads() && inner_->prepare(ctx, *leaders_, step, control);
+  }
+
+  void run(Context& ctx, Communicator& comm, const ExchangeStep& step, Control& control) override {
+    load_ = {};
+    if (leads()) {
+      // ranks are numbered otherwise among the leaders
+      if (control.nonfinite != SIZE_MAX && control.nonfinite_rank < 0)
+        control.nonfinite_rank = comm.rank();
+      inner_->run(ctx, *leaders_, step, control);
+      load_ = inner_->load();
+    }
+    ControlWord word = pack(control);
+    broadcast(ctx, *node_, 0, std::as_writable_bytes(std::span(&word, 1)));
+    merge(control, NodePlan{comm.size(), per_node_}.leader(comm.rank()), word);
+    if (control.nonfinite_rank >= 0) return;
+    broadcast(ctx, *node_, 0, std::as_writable_bytes(step.gradient));
+  }
+
+  std::span<std::byte> state() override { return inner_->state(); }
+
+  uint64_t wire_bytes(int ranks, size_t d, size_t entries) const override {
+    return inside(ranks, d) + inner_->wire_bytes(nodes(ranks), d, entries);
+  }
+  uint64_t claimed_bytes(int ranks, size_t d, const WireLoad& load) const override {
+    return inside(ranks, d) + inner_->claimed_bytes(nodes(ranks), d, load);
+  }
+
+ private:
+  int nodes(int ranks) const { return NodePlan{ranks, per_node_}.nodes(); }
+  uint64_t inside(int ranks, size_t d) const {
+    const uint64_t members = static_cast<uint64_t>(ranks - nodes(ranks));
+    return members * (2 * sizeof(float) * (d + 1) + sizeof(ControlWord) + sizeof(float) * d);
+  }
+
+  void split(Communicator& comm) {
+    const NodePlan plan{comm.size(), per_node_};
+    node_ = std::make_unique<Group>(comm, plan.node_of(comm.rank()));
+    if (node_->rank() == 0) leaders_ = std::make_unique<Group>(comm, plan.leaders());
+  }
+  bool leads() const { return leaders_ != nullptr; }
+
+  std::unique_ptr<Exchange> inner_, dense_;
+  int per_node_;
+  std::unique_ptr<Group> node_, leaders_;
+};
+
+const bool exchange =
+    exchanges().add({"hierarchical",
+                     "dense sums inside nodes, a sparse exchange between their leaders",
+                     [](const Settings& settings) -> std::unique_ptr<Exchange> {
+                       return std::make_unique<Hierarchical>(settings);
+                     },
+                     {{"exchange",
+                       "allgather",
+                       "between the leaders",
+                       {"allgather", "gtopk", "exact", "oktopk", "shared"}},
+                      {"node", "4", "ranks of a node, neighbours; the last node may have fewer"}}});
+const bool algorithm =
+    algorithms().add({"hierarchical",
+                      "dense inside nodes, exact top-k and error feedback between them",
+                      {.selector = "topk", .exchange = "hierarchical"}});
+
+}  // namespace
+
+}  // namespace tw

@@ -1,0 +1,63 @@
+// Bulk-synchronous SGD with the update at rank 0 (Wang et al. 2017, arXiv 1611.04255, section 4,
+// the first of their two forms): each bucket's gradients are reduced to rank 0 as soon as they are
+// final, rank 0 updates its parameters, and the parameters are broadcast. With the linear pipeline
+// for both halves neither costs more for more ranks.
+//
+// Bytes over all ranks: (P-1) 4(d+1) up, (P-1) 4 for the control word and (P-1) 4 d down.
+
+#include "comm/collectives/collectives.h"
+#include "engine/core/buffer.h"
+#include "sparsify/algorithm.h"
+#include "sparsify/exchanges/status_slot.h"
+
+namespace tw {
+
+namespace {
+
+class RootExchange : public Exchange {
+ public:
+  RootExchange(Reduce reduce, Broadcast broadcast)
+      : reduce_(std::move(reduce)), broadcast_(std::move(broadcast)) {}
+
+  bool dense() const override { return true; }
+  bool updates_at_root() const override { return true; }
+
+  void run(Context& ctx, Communicator& comm, const ExchangeStep& step, Control& control) override {
+    const ControlSlot slot(ctx, step.gradient_control, control);
+    const size_t bytes = step.gradient_control.size_bytes();
+    if (scratch_.bytes() < bytes) scratch_ = Buffer(ctx.device(), bytes);
+    reduce_(ctx, comm, 0, step.gradient_control, scratch_.as<float>());
+    broadcast(ctx, comm, 0, std::as_writable_bytes(slot.sum()));
+    slot.settle(ctx, comm, control);
+  }
+
+  void publish(Context& ctx, Communicator& comm, std::span<float> values) override {
+    broadcast_(ctx, comm, 0, std::as_writable_bytes(values));
+  }
+
+  uint64_t wire_bytes(int ranks, size_t d, size_t) const override {
+    return 2 * static_cast<uint64_t>(ranks - 1) * sizeof(float) * (d + 1);
+  }
+
+ private:
+  Reduce reduce_;
+  Broadcast broadcast_;
+  Buffer scratch_;
+};
+
+const bool exchange = exchanges().add(
+    {"root",
+     "reduces whole gradients to rank 0, which updates and broadcasts the parameters",
+     [](const Settings& settings) -> std::unique_ptr<Exchange> {
+       const std::string& collective = settings.text("root.collective");
+       return std::make_unique<RootExchange>(reduces().find(collective).factory(settings),
+                                             broadcasts().find(collective).factory(settings));
+     },
+     {{"collective", "lp", "reduce and broadcast; --list names the collectives"}}});
+const bool algorithm = algorithms().add({"bsp",
+                                         "dense SGD, updated at rank 0 layer by layer",
+                                         {.exchange = "root", .scope = Scope::layer}});
+
+}  // namespace
+
+}  // namespace tw

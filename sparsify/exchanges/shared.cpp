@@ -1,0 +1,75 @@
+// The exchange for selectors that choose the same places on all ranks: values alone travel, k of
+// them, summed by a dense collective (`allreduce.collective`). Always float32: values are added on
+// their way. A control float is summed with them.
+//
+// Bytes over all ranks, with a collective that moves the least (ring): 2 (P-1) 4 (k+1).
+// Messages and seconds: those of the collective for k+1 elements.
+
+#include <algorithm>
+#include <optional>
+
+#include "comm/collectives/collectives.h"
+#include "engine/core/copy.h"
+#include "sparsify/exchanges/status_slot.h"
+#include "sparsify/kernels/sparse_ops.h"
+
+namespace tw {
+
+namespace {
+
+class SharedIndices : public Exchange {
+ public:
+  explicit SharedIndices(const Settings& settings)
+      : allreduce_(allreduces().find(settings.text("allreduce.collective")).factory(settings)) {}
+
+  bool needs_common_indices() const override { return true; }
+
+  void run(Context& ctx, Communicator& comm, const ExchangeStep& step, Control& control) override {
+    const SparseVector& mine = *step.mine;
+    const size_t d = step.gradient.size(), n = std::min(step.k, d);
+    if (values_.size() < n + 1) values_.resize(n + 1), scratch_.resize(n + 1);
+    const std::span<float> values(values_.data(), n), values_control(values_.data(), n + 1);
+    if (control.nonfinite != SIZE_MAX || n == d) {
+      // all places, zeros left out; or nothing, in a step that counts for nothing
+      std::ranges::fill(values, 0.0f);
+      for (size_t i = 0; i < mine.count; ++i) values[mine.indices[i]] = mine.values[i];
+    } else {
+      check<Fault>(mine.count == n, "[shared] rank {} selected {} places; all should select {}",
+                   comm.rank(), mine.count, n);
+      std::ranges::copy(mine.value_span(), values.begin());
+    }
+    load_ = {n, n * sizeof(float)};
+    if (!host_) host_.emplace(Device::cpu, ctx.threads());
+    const ControlSlot slot(*host_, values_control, control);
+    allreduce_(*host_, comm, values_control, scratch_);
+    slot.settle(*host_, comm, control);
+    if (control.nonfinite_rank >= 0) return;
+
+    if (n == d) {
+      copy_to_device(ctx, values, step.gradient);
+    } else {
+      const SparseView sum{mine.index_span(), values};
+      sparse_sum(ctx, {&sum, 1}, step.gradient);
+    }
+  }
+
+  uint64_t wire_bytes(int ranks, size_t, size_t entries) const override {
+    const uint64_t k = entries / static_cast<size_t>(ranks);
+    return 2 * static_cast<uint64_t>(ranks - 1) * sizeof(float) * (k + 1);
+  }
+
+ private:
+  Allreduce allreduce_;
+  std::optional<Context> host_;  // entries lie in the host's memory
+  std::vector<float> values_, scratch_;
+};
+
+const bool registered =
+    exchanges().add({"shared", "sums values alone; for selectors that agree on the places",
+                     [](const Settings& settings) -> std::unique_ptr<Exchange> {
+                       return std::make_unique<SharedIndices>(settings);
+                     }});
+
+}  // namespace
+
+}  // namespace tw

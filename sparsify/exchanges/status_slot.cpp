@@ -1,0 +1,37 @@
+#include "sparsify/exchanges/status_slot.h"
+
+#include <cmath>
+#include <cstring>
+#include <limits>
+
+#include "comm/collectives/collectives.h"
+#include "engine/core/copy.h"
+
+namespace tw {
+
+ControlSlot::ControlSlot(Context& ctx, std::span<float> gradient_control, const Control& control)
+    : slot_(gradient_control.last(1)), borrowed_(value_at(ctx, slot_.data())) {
+  float word = control.stop ? 1.0f : 0.0f;
+  if (control.nonfinite != SIZE_MAX) word = std::numeric_limits<float>::quiet_NaN();
+  copy_to_device(ctx, {&word, 1}, slot_);
+}
+
+void ControlSlot::settle(Context& ctx, Communicator& comm, Control& control) const {
+  const float sum = value_at(ctx, slot_.data());
+  copy_to_device(ctx, {&borrowed_, 1}, slot_);
+  if (!std::isnan(sum)) {
+    control.stop = sum > 0;
+    return;
+  }
+  const ControlWord mine = pack(control);
+  GatheredBlocks words;
+  allgather(ctx, comm, std::as_bytes(std::span(&mine, 1)), sizeof mine, words);
+  control = {};
+  for (int rank = 0; rank < comm.size(); ++rank) {
+    ControlWord word;
+    std::memcpy(&word, words[rank].data(), sizeof word);
+    merge(control, rank, word);
+  }
+}
+
+}  // namespace tw

@@ -1,0 +1,80 @@
+// Marks: a bit for each place of a vector, on the device. A warp handles 32 words of them, a block
+// a tile; what is moved out comes in the order of the places, whatever the order of the blocks.
+// Included by .cu files only.
+#pragma once
+
+#include "engine/core/buffer.h"
+#include "engine/cuda/cuda_kernel.h"
+#include "sparsify/kernels/radix_select.h"
+#include "sparsify/selector.h"
+
+namespace tw::cuda {
+
+inline constexpr int kWarp = 32, kWarps = kThreads / kWarp;
+inline constexpr int64_t kTileWords = kThreads, kTilePlaces = kTileWords * 32;
+
+/// What a selection finds out on its way, kept where the next kernel reads it.
+struct Search {
+  static constexpr int kMostLower = 10;
+  static constexpr unsigned long long kNone = ~0ull;
+
+  uint32_t least;                        ///< magnitudes from here on are marked
+  uint32_t settled;                      ///< the cut is known: nothing is left to count
+  RadixCut cut;                          ///< what is marked and taken
+  unsigned long long marked;             ///< places
+  unsigned long long lower[kMostLower];  ///< places that reach other magnitudes
+  unsigned long long nonfinite;          ///< first place of a NaN or infinity
+  unsigned long long moved;              ///< entries that were taken
+};
+struct SearchMemory {
+  Search search;
+  uint32_t counts[RadixDigits::kPasses][RadixDigits::kMostBins];
+};
+
+__device__ inline int lane() { return static_cast<int>(threadIdx.x) % kWarp; }
+__device__ inline int warp() { return static_cast<int>(threadIdx.x) / kWarp; }
+
+/// Calls visit(i, e[i], marked) with all lanes for each of this warp's 32 words from `first` on
+/// that is not empty; lanes whose place is not marked see 0.
+template <class Visit>
+__device__ void visit_words(const uint32_t* words, int64_t first, const float* e,
+                            const Visit& visit) {
+  constexpr uint32_t all = ~0u;
+  const uint32_t mine = words[first + lane()];
+  for (uint32_t left = __ballot_sync(all, mine != 0); left != 0; left &= left - 1) {
+    const int j = __ffs(static_cast<int>(left)) - 1;
+    const bool marked = __shfl_sync(all, mine, j) >> lane() & 1;
+    const int64_t i = (first + j) * 32 + lane();
+    visit(i, marked ? e[i] : 0.0f, marked);
+  }
+}
+
+class Marks {
+ public:
+  /// Gets ready for n places; magnitudes of at least `least` will be marked, of which at least
+  /// `wanted` are needed. The marks are not cleared.
+  void begin(Context& ctx, size_t n, uint32_t least, size_t wanted);
+  /// Gets ready for a radix search of the `wanted` largest.
+  void begin_search(Context& ctx, size_t wanted);
+  /// Without a search: what take() takes.
+  void set_cut(Context& ctx, RadixCut cut);
+
+  uint32_t* words() const { return words_.as<uint32_t>().data(); }
+  SearchMemory* memory() const { return reinterpret_cast<SearchMemory*>(search_.data()); }
+  int64_t size() const { return n_; }
+  int64_t tiles() const { return (n_ + kTilePlaces - 1) / kTilePlaces; }
+
+  /// What was found out so far; waits for it.
+  Search found(Context& ctx) const;
+  /// Moves the marked entries of e that the search's cut takes, `most` at most, to `out`,
+  /// ascending, and leaves zeros. `resolution`: bits of a magnitude that count. Waits for the
+  /// device, once.
+  Search take(Context& ctx, uint32_t resolution, size_t most, std::span<float> e, uint32_t base,
+              SparseVector& out);
+
+ private:
+  int64_t n_ = 0;
+  Buffer words_, search_, tiles_, moved_;
+};
+
+}  // namespace tw::cuda

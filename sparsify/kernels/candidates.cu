@@ -1,0 +1,276 @@
+// Candidates on a GPU are marks: a bit a place costs a thirty-second of what was read, needs no
+// guess how many there will be, and is in order without a scan.
+#include "engine/core/copy.h"
+#include "sparsify/kernels/candidates.h"
+#include "sparsify/kernels/radix_select_cuda.h"
+
+namespace tw::cuda {
+
+namespace {
+
+/// Other magnitudes whose entries are counted on the way.
+struct Lower {
+  int count = 0;
+  uint32_t bits[Search::kMostLower] = {};
+};
+
+/// Marks this block's tile; returns this thread's word of it. `reached`: lane l's share of those
+/// that reach lower.bits[l].
+template <bool kAdd>
+__device__ uint32_t mark_tile(int64_t n, const float* g, float* e, uint32_t least,
+                              const Lower& lower, uint32_t& reached) {
+  constexpr int kBatch = 8;  // loads in flight
+  const int64_t first = blockIdx.x * kTilePlaces + warp() * int64_t{kWarp * 32} + lane();
+  uint32_t word = 0;
+  for (int j = 0; j < kWarp; j += kBatch) {
+    float u[kBatch], more[kBatch];
+#pragma unroll
+    for (int b = 0; b < kBatch; ++b) {
+      const int64_t i = first + (j + b) * 32;
+      u[b] = i < n ? e[i] : 0.0f;
+      more[b] = kAdd && i < n ? g[i] : 0.0f;
+    }
+#pragma unroll
+    for (int b = 0; b < kBatch; ++b) {
+      const int64_t i = first + (j + b) * 32;
+      if (kAdd) u[b] += more[b];
+      if (kAdd && i < n) e[i] = u[b];
+      const uint32_t bits = magnitude_bits(u[b]);
+      const uint32_t marks = __ballot_sync(~0u, i < n && bits >= least);
+      if (lane() == j + b) word = marks;
+      for (int l = 0; l < lower.count; ++l) {
+        const uint32_t there = __ballot_sync(~0u, i < n && bits >= lower.bits[l]);
+        if (lane() == l) reached += __popc(there);
+      }
+    }
+  }
+  return word;
+}
+
+template <bool kAdd>
+__global__ void __launch_bounds__(kThreads)
+    mark_kernel(int64_t n, const float* g, float* e, Lower lower, uint32_t* words, Search* search) {
+  __shared__ uint32_t totals[1 + Search::kMostLower];
+  if (threadIdx.x <= Search::kMostLower) totals[threadIdx.x] = 0;
+  __syncthreads();
+  uint32_t reached = 0;
+  const uint32_t word = mark_tile<kAdd>(n, g, e, search->least, lower, reached);
+  words[blockIdx.x * kTileWords + threadIdx.x] = word;
+  const uint32_t marked = __reduce_add_sync(~0u, __popc(word));
+  if (lane() == 0) atomicAdd(&totals[0], marked);
+  if (lane() < lower.count) atomicAdd(&totals[1 + lane()], reached);
+  __syncthreads();
+  if (threadIdx.x == 0 && totals[0] > 0)
+    atomicAdd(&search->marked, static_cast<unsigned long long>(totals[0]));
+  if (static_cast<int>(threadIdx.x) < lower.count && totals[1 + threadIdx.x] > 0)
+    atomicAdd(&search->lower[threadIdx.x],
+              static_cast<unsigned long long>(totals[1 + threadIdx.x]));
+}
+
+/// Where a sample misled, marks all that is not zero; as a rule there is nothing to do.
+__global__ void __launch_bounds__(kThreads)
+    mark_all_kernel(int64_t n, float* e, uint32_t* words, const Search* search) {
+  if (search->marked >= search->cut.wanted || search->least <= 1) return;
+  uint32_t reached = 0;
+  words[blockIdx.x * kTileWords + threadIdx.x] =
+      mark_tile<false>(n, nullptr, e, 1, Lower{}, reached);
+}
+
+/// Leaves the bin edge of the sample's `rank`-th largest in search->least. One block.
+__global__ void __launch_bounds__(kThreads)
+    sample_kernel(int64_t n, const float* g, const float* e, uint32_t rank, Search* search) {
+  using Scan = cub::BlockScan<uint32_t, kThreads>;
+  constexpr int kEach = kSamples / kThreads, kBins = 2048, kOwn = kBins / kThreads;
+  constexpr int kUpper = 20;  // bits below the first digit; the second ends at a bin's edge
+  __shared__ typename Scan::TempStorage memory;
+  __shared__ uint32_t bins[kBins];
+  __shared__ uint32_t found, left;
+  const int t = static_cast<int>(threadIdx.x), count = static_cast<int>(min(n, int64_t{kSamples}));
+  uint32_t bits[kEach];
+#pragma unroll
+  for (int s = 0; s < kEach; ++s) {
+    const int i = s * kThreads + t;
+    const size_t at = i < count ? sample_position(i, n) : 0;
+    bits[s] = magnitude_bits(g != nullptr ? e[at] + g[at] : e[at]);
+  }
+  if (t == 0) found = 0, left = rank;
+
+  for (const bool first : {true, false}) {
+    const int shift = first ? kUpper : static_cast<int>(LogHistogram::kShift);
+    for (int b = t; b < kBins; b += kThreads) bins[b] = 0;
+    __syncthreads();
+    const uint32_t prefix = found, wanted = left;
+#pragma unroll
+    for (int s = 0; s < kEach; ++s) {
+      const bool counts =
+          s * kThreads + t < count && (first || bits[s] >> kUpper == prefix >> kUpper);
+      if (counts) atomicAdd(&bins[first ? bits[s] >> shift : bits[s] >> shift & 15], 1u);
+    }
+    __syncthreads();
+    // thread 0 has the highest bins
+    const int top = kBins - 1 - t * kOwn;
+    uint32_t mine = 0, before = 0;
+    for (int b = 0; b < kOwn; ++b) mine += bins[top - b];
+    Scan(memory).ExclusiveSum(mine, before);
+    if (before < wanted && before + mine >= wanted) {
+      int bin = top;
+      for (; before + bins[bin] < wanted; --bin) before += bins[bin];
+      found = prefix | static_cast<uint32_t>(bin) << shift;
+      left = wanted - before;
+    }
+    __syncthreads();
+  }
+  // a rank beyond the sample finds nothing, in either round
+  if (t == 0) search->least = candidate_bits(found);
+}
+
+struct MarkedValues {
+  const uint32_t* words;
+  const float* e;
+  int64_t count;  ///< words, whole tiles
+
+  template <class Visit>
+  __device__ void visit(const Visit& body) const {
+    const int64_t step = gridDim.x * int64_t{kThreads};
+    for (int64_t first = (blockIdx.x * int64_t{kWarps} + warp()) * kWarp; first < count;
+         first += step)
+      visit_words(words, first, e, [&](int64_t i, float value, bool marked) {
+        if (marked) body(i, magnitude_bits(value));
+      });
+  }
+};
+
+__global__ void __launch_bounds__(kThreads)
+    reaching_kernel(MarkedValues values, uint32_t bits, unsigned long long* total) {
+  uint32_t mine = 0;
+  values.visit([&](int64_t, uint32_t magnitude) { mine += magnitude >= bits; });
+  mine = __reduce_add_sync(~0u, mine);
+  if (lane() == 0 && mine > 0) atomicAdd(total, static_cast<unsigned long long>(mine));
+}
+
+struct StridedMagnitudes {
+  const float *g, *e;
+  int64_t stride, count;
+
+  template <class Visit>
+  __device__ void visit(const Visit& body) const {
+    for (int64_t i = first_index(); i < count; i += index_step())
+      body(i, magnitude_bits(g[i * stride] + e[i * stride]));
+  }
+};
+
+class DeviceCandidates : public Candidates {
+ public:
+  uint32_t nth_magnitude(Context& ctx, const StridedSum& sample, size_t nth) override {
+    marks_.begin(ctx, 0, 1, 0);
+    marks_.begin_search(ctx, nth);
+    const auto count = static_cast<int64_t>(sample.size());
+    const StridedMagnitudes magnitudes{sample.g.data() + sample.first,
+                                       sample.e.data() + sample.first,
+                                       static_cast<int64_t>(sample.stride), count};
+    radix_search(ctx, magnitudes, count, ~0u, marks_.memory());
+    return marks_.found(ctx).cut.cut;
+  }
+
+  void collect(Context& ctx, std::span<const float> g, std::span<float> e, uint32_t min_bits,
+               std::span<const uint32_t> lower) override {
+    check<std::logic_error>(lower.size() <= Search::kMostLower, "[candidates] {} thresholds",
+                            lower.size());
+    Lower also{.count = static_cast<int>(lower.size())};
+    std::ranges::copy(lower, also.bits);
+    start(ctx, e, min_bits, 0);
+    lower_ = also;
+    mark(ctx, g, e, also);
+  }
+
+  void collect_largest(Context& ctx, std::span<const float> g, std::span<float> e,
+                       size_t k) override {
+    start(ctx, e, 1, k);
+    lower_ = {};
+    if (e.empty()) return;
+    const auto rank = static_cast<uint32_t>(sample_rank(k, e.size()));
+    launch(ctx, "select", sample_kernel, 1, kThreads, marks_.size(), data(g), e.data(), rank,
+           &marks_.memory()->search);
+    mark(ctx, g, e, {});
+    launch(ctx, "select", mark_all_kernel, blocks(), kThreads, marks_.size(), e.data(),
+           marks_.words(), &marks_.memory()->search);
+  }
+
+  void widen(Context& ctx, std::span<float> e, uint32_t bits) override {
+    if (bits < min_bits_) collect(ctx, {}, e, bits, {});
+  }
+
+  size_t count() override { return found().marked; }
+
+  size_t reaching(uint32_t bits) override {
+    for (int l = 0; l < lower_.count; ++l)
+      if (lower_.bits[l] == bits) return found().lower[l];
+    check<std::logic_error>(bits >= min_bits_, "[candidates] {:#x} was not counted", bits);
+    Context& ctx = *ctx_;
+    Search* const search = &marks_.memory()->search;
+    expect(cudaMemsetAsync(&search->moved, 0, sizeof search->moved, stream(ctx)), "select");
+    launch(ctx, "select", reaching_kernel, scan_blocks(), kThreads, values(), bits, &search->moved);
+    return marks_.found(ctx).moved;
+  }
+
+  SelectInfo take_largest(Context& ctx, size_t k, uint32_t resolution, std::span<float> e,
+                          uint32_t base, SparseVector& out) override {
+    marks_.begin_search(ctx, k);
+    radix_search(ctx, values(), marks_.tiles() * kTileWords, resolution, marks_.memory());
+    const Search found = marks_.take(ctx, resolution, std::min(k, e.size()), e, base, out);
+    if (found.nonfinite == Search::kNone) return {.threshold = std::bit_cast<float>(found.cut.cut)};
+    return {.nonfinite = found.nonfinite, .nonfinite_value = value_at(ctx, &e[found.nonfinite])};
+  }
+
+  void take(Context& ctx, uint32_t bits, std::span<float> e, uint32_t base,
+            SparseVector& out) override {
+    const size_t most = reaching(bits);
+    marks_.set_cut(ctx, {.cut = bits - 1, .wanted = 0});
+    marks_.take(ctx, ~0u, most, e, base, out);
+  }
+
+ private:
+  static const float* data(std::span<const float> g) { return g.empty() ? nullptr : g.data(); }
+  unsigned blocks() const { return static_cast<unsigned>(marks_.tiles()); }
+  unsigned scan_blocks() const {
+    return static_cast<unsigned>(std::clamp<int64_t>(marks_.tiles(), 1, kMaxBlocks));
+  }
+  MarkedValues values() { return {marks_.words(), e_, marks_.tiles() * kTileWords}; }
+
+  void start(Context& ctx, std::span<float> e, uint32_t least, size_t wanted) {
+    ctx_ = &ctx;
+    e_ = e.data();
+    min_bits_ = least;
+    known_ = false;
+    marks_.begin(ctx, e.size(), least, wanted);
+  }
+
+  void mark(Context& ctx, std::span<const float> g, std::span<float> e, const Lower& lower) {
+    if (e.empty()) return;
+    const auto kernel = g.empty() ? mark_kernel<false> : mark_kernel<true>;
+    launch(ctx, "select", kernel, blocks(), kThreads, marks_.size(), data(g), e.data(), lower,
+           marks_.words(), &marks_.memory()->search);
+  }
+
+  /// Counts of the last collection; waits for them once.
+  const Search& found() {
+    if (!known_) found_ = marks_.found(*ctx_);
+    known_ = true;
+    return found_;
+  }
+
+  Marks marks_;
+  Context* ctx_ = nullptr;
+  const float* e_ = nullptr;
+  uint32_t min_bits_ = 0;
+  Lower lower_;
+  bool known_ = false;
+  Search found_{};
+};
+
+const bool registered = candidates_bodies.add(Device::cuda, []() -> std::unique_ptr<Candidates> {
+  return std::make_unique<DeviceCandidates>();
+});
+
+}  // namespace
+}  // namespace tw::cuda

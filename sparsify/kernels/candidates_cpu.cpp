@@ -1,0 +1,162 @@
+#include "sparsify/kernels/candidates_cpu.h"
+
+#include <algorithm>
+
+#include "engine/core/parallel.h"
+#include "engine/core/simd.h"
+#include "sparsify/kernels/stream_compaction.h"
+
+namespace tw {
+
+namespace {
+
+TW_MULTIVERSION size_t count_at_least(const float* u, size_t n, uint32_t bits) {
+  uint32_t count = 0;
+  for (size_t i = 0; i < n; ++i) count += magnitude_bits(u[i]) >= bits;
+  return count;
+}
+
+// one contiguous part of d per thread, whole blocks
+size_t part_length(const Context& ctx, size_t d) {
+  const size_t blocks = (d + kBlock - 1) / kBlock;
+  const size_t threads = static_cast<size_t>(ctx.threads());
+  return std::max<size_t>(1, (blocks + threads - 1) / threads) * kBlock;
+}
+
+}  // namespace
+
+uint32_t HostCandidates::nth_magnitude(Context&, const StridedSum& sample, size_t nth) {
+  const auto& [g, e, first, stride] = sample;
+  magnitudes_.clear();
+  magnitudes_.reserve(e.size() / stride + 1);  // whatever the start
+  for (size_t i = first; i < e.size(); i += stride)
+    magnitudes_.push_back(magnitude_bits(g[i] + e[i]));
+  return kth_largest(magnitudes_, nth);
+}
+
+void HostCandidates::collect(Context& ctx, std::span<const float> g, std::span<float> e,
+                             uint32_t min_bits, std::span<const uint32_t> lower) {
+  const size_t part = part_length(ctx, e.size());
+  min_bits_ = min_bits;
+  lower_.assign(lower.begin(), lower.end());
+  in_use_ = (e.size() + part - 1) / part;
+  if (runs_.size() < in_use_) runs_.resize(in_use_);
+  counted_.assign(in_use_ * lower.size(), 0);
+  parallel_for(ctx, e.size(), part, [&](size_t begin, size_t end) {
+    SparseVector& run = runs_[begin / part];
+    size_t* const counted = counted_.data() + begin / part * lower_.size();
+    size_t count = 0;
+    for (size_t i = begin; i < end; i += kBlock) {
+      const size_t n = std::min(kBlock, end - i);
+      run.reserve(count + n);
+      count += add_and_compact(g.empty() ? nullptr : g.data() + i, e.data() + i, n, min_bits,
+                               static_cast<uint32_t>(i),
+                               {run.indices.data() + count, run.values.data() + count});
+      // the block is still in the first-level cache
+      for (size_t j = 0; j < lower_.size(); ++j)
+        counted[j] += count_at_least(e.data() + i, n, lower_[j]);
+    }
+    run.count = count;
+  });
+  // headroom: the next step's total is near this one, but may shift between the runs; where a
+  // sample is all that is known of a short vector it may be anything
+  constexpr size_t kShort = size_t{1} << 16;
+  const size_t total = count();
+  for (SparseVector& run : std::span(runs_).first(in_use_))
+    run.reserve(std::min(std::max(total + total / 2, kShort), part) + kBlock);
+}
+
+// exact whatever the sample says: when fewer than k pass, all of u is counted
+void HostCandidates::collect_largest(Context& ctx, std::span<const float> g, std::span<float> e,
+                                     size_t k) {
+  const uint32_t threshold = sampled_threshold(g, e, k, sample_);
+  collect(ctx, g, e, threshold);
+  if (count() < k && threshold > 1) collect(ctx, {}, e, counted_threshold(ctx, e, k, whole_));
+}
+
+void HostCandidates::widen(Context& ctx, std::span<float> e, uint32_t bits) {
+  if (bits < min_bits_) collect(ctx, {}, e, bits);
+}
+
+size_t HostCandidates::count() {
+  size_t count = 0;
+  for (const SparseVector& run : runs()) count += run.count;
+  return count;
+}
+
+size_t HostCandidates::reaching(uint32_t bits) {
+  size_t count = 0;
+  if (bits >= min_bits_) {
+    for (const SparseVector& run : runs())
+      count += count_at_least(run.values.data(), run.count, bits);
+    return count;
+  }
+  const size_t at = std::ranges::find(lower_, bits) - lower_.begin();
+  check<std::logic_error>(at < lower_.size(), "[candidates] {:#x} was not counted", bits);
+  for (size_t i = at; i < counted_.size(); i += lower_.size()) count += counted_[i];
+  return count;
+}
+
+SelectInfo HostCandidates::take_largest(Context& ctx, size_t k, uint32_t resolution,
+                                        std::span<float> e, uint32_t base, SparseVector& out) {
+  return top_.take(ctx, runs(), k, resolution, e, base, out);
+}
+
+void HostCandidates::take(Context&, uint32_t bits, std::span<float> e, uint32_t base,
+                          SparseVector& out) {
+  tw::take(runs(), least_key(bits), e.size(), ~0u, e, base, out);
+}
+
+// on one thread: the misses overlap, and a second parallel loop would cost more than it saves
+uint32_t sampled_threshold(std::span<const float> g, std::span<const float> e, size_t k,
+                           LogHistogram& histogram) {
+  const size_t d = e.size(), n = std::min(d, kSamples);
+  histogram.clear();
+  for (size_t i = 0; i < n; ++i) {
+    const size_t at = sample_position(i, d);
+    histogram.add(magnitude_bits(g.empty() ? e[at] : g[at] + e[at]));
+  }
+
+  return candidate_bits(histogram.cut(sample_rank(k, d)).edge);
+}
+
+uint32_t counted_threshold(Context& ctx, std::span<const float> u, size_t k,
+                           std::vector<LogHistogram>& histograms) {
+  const size_t part = part_length(ctx, u.size()), parts = (u.size() + part - 1) / part;
+  if (histograms.size() < parts) histograms.resize(parts);
+  parallel_for(ctx, u.size(), part, [&](size_t begin, size_t end) {
+    LogHistogram& mine = histograms[begin / part];
+    mine.clear();
+    for (size_t i = begin; i < end; ++i) mine.add(magnitude_bits(u[i]));
+  });
+  for (size_t i = 1; i < parts; ++i) histograms[0].add(histograms[i]);
+  return candidate_bits(histograms[0].cut(k).edge);
+}
+
+void take(std::span<const SparseVector> runs, uint64_t cut, size_t most, uint32_t resolution,
+          std::span<float> e, uint32_t base, SparseVector& out) {
+  const size_t first = out.count;
+  size_t candidates = 0;
+  for (const SparseVector& run : runs) candidates += run.count;
+  // entries are written always and kept by moving on: no branch to mispredict, and room for one
+  // more than is kept
+  out.reserve(first + std::min(most, candidates) + 1);
+  size_t count = first;
+  for (const SparseVector& run : runs)
+    for (size_t i = 0; i < run.count; ++i) {
+      out.indices[count] = base + run.indices[i];
+      count += rank_key(run.values[i], run.indices[i], resolution) >= cut;
+    }
+  out.count = count;
+  move_values(e, base, out, first);
+}
+
+namespace {
+
+const bool registered = candidates_bodies.add(Device::cpu, []() -> std::unique_ptr<Candidates> {
+  return std::make_unique<HostCandidates>();
+});
+
+}  // namespace
+
+}  // namespace tw

@@ -1,0 +1,87 @@
+#include "sparsify/kernels/moments.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "engine/core/parallel.h"
+#include "engine/core/simd.h"
+
+namespace tw {
+
+constinit Bodies<MeasureBody> measure_bodies{"measure"};
+
+namespace {
+
+constexpr size_t kLanes = kMeasureLanes;
+// the compiler's own vectors: it does not find the fixed lanes in plain loops
+typedef float Lanes __attribute__((vector_size(kLanes * sizeof(float))));
+typedef int32_t LaneBits __attribute__((vector_size(kLanes * sizeof(int32_t))));
+typedef double WideLanes __attribute__((vector_size(kLanes * sizeof(double))));
+typedef int64_t WideBits __attribute__((vector_size(kLanes * sizeof(int64_t))));
+
+// a square is exact in double, so fused or not the bits are the same
+TW_MULTIVERSION void measure_block(const float* g, float* e, size_t n, Measure* measure) {
+  WideLanes sums = {}, squares = {}, magnitudes = {};
+  Lanes largest = {};
+  const auto add = [&](const Lanes& u) __attribute__((always_inline)) {
+    const Lanes magnitude = (Lanes)((LaneBits)u & 0x7fffffff);
+    const WideLanes wide = __builtin_convertvector(u, WideLanes);
+    sums += wide;
+    squares += wide * wide;
+    magnitudes += (WideLanes)((WideBits)wide & INT64_MAX);
+    largest = magnitude > largest ? magnitude : largest;
+  };
+  size_t i = 0;
+  for (; i + kLanes <= n; i += kLanes) {
+    Lanes u;
+    std::memcpy(&u, e + i, sizeof u);
+    if (g != nullptr) {
+      Lanes gradient;
+      std::memcpy(&gradient, g + i, sizeof gradient);
+      u += gradient;
+      std::memcpy(e + i, &u, sizeof u);
+    }
+    add(u);
+  }
+  // the rest in the first lanes of one more vector
+  if (g != nullptr)
+    for (size_t j = i; j < n; ++j) e[j] += g[j];
+  Lanes rest = {};
+  if (i < n) std::memcpy(&rest, e + i, (n - i) * sizeof(float));
+  add(rest);
+
+  for (size_t j = 0; j < kLanes; ++j) {
+    measure->sum += sums[j];
+    measure->square += squares[j];
+    measure->magnitude += magnitudes[j];
+    measure->largest = std::max(measure->largest, largest[j]);
+  }
+}
+
+void measure_cpu(Context& ctx, std::span<const float> g, std::span<float> e,
+                 std::span<Measure> blocks) {
+  parallel_for(ctx, e.size(), kMeasureBlock, [&](size_t begin, size_t end) {
+    measure_block(g.empty() ? nullptr : g.data() + begin, e.data() + begin, end - begin,
+                  &blocks[begin / kMeasureBlock]);
+  });
+}
+
+const bool registered = measure_bodies.add(Device::cpu, measure_cpu);
+
+}  // namespace
+
+Measure add_and_measure(Context& ctx, std::span<const float> g, std::span<float> e,
+                        std::vector<Measure>& blocks) {
+  blocks.assign((e.size() + kMeasureBlock - 1) / kMeasureBlock, {});
+  measure_bodies(ctx.device(), ctx, g, e, blocks);
+  Measure total;
+  for (const Measure& block : blocks) {
+    total.sum += block.sum;
+    total.square += block.square;
+    total.magnitude += block.magnitude;
+    total.largest = std::max(total.largest, block.largest);
+  }
+  return total;
+}
+
+}  // namespace tw

@@ -1,0 +1,58 @@
+#include "sparsify/kernels/sparse_ops.h"
+
+#include <algorithm>
+
+#include "engine/core/parallel.h"
+
+namespace tw {
+
+constinit Bodies<SparseSumBody> sparse_sum_bodies{"sparse_sum"};
+constinit Bodies<ScatterAddBody> scatter_add_bodies{"scatter_add"};
+constinit Bodies<ZeroWhereMovedBody> zero_where_moved_bodies{"zero_where_moved"};
+
+void sparse_sum(Context& ctx, std::span<const SparseView> parts, std::span<float> sum) {
+  sparse_sum_bodies(ctx.device(), ctx, parts, sum);
+}
+
+void scatter_add(Context& ctx, const SparseView& entries, std::span<float> x) {
+  if (!entries.indices.empty()) scatter_add_bodies(ctx.device(), ctx, entries, x);
+}
+
+void zero_where_moved(Context& ctx, std::span<const uint32_t> indices, std::span<const float> sum,
+                      std::span<float> x) {
+  if (!indices.empty()) zero_where_moved_bodies(ctx.device(), ctx, indices, sum, x);
+}
+
+namespace {
+
+// a slice stays in the second-level cache from its zeros to the last rank's entries
+constexpr size_t kSlice = size_t{1} << 16;
+
+void sparse_sum_cpu(Context& ctx, std::span<const SparseView> parts, std::span<float> sum) {
+  parallel_for(ctx, sum.size(), kSlice, [&](size_t begin, size_t end) {
+    std::fill(sum.begin() + begin, sum.begin() + end, 0.0f);
+    for (const auto& [indices, values] : parts) {
+      const auto first = std::ranges::lower_bound(indices, begin);
+      for (size_t i = first - indices.begin(); i < indices.size() && indices[i] < end; ++i)
+        sum[indices[i]] += values[i];
+    }
+  });
+}
+
+void scatter_add_cpu(Context&, const SparseView& entries, std::span<float> x) {
+  for (size_t i = 0; i < entries.indices.size(); ++i) x[entries.indices[i]] += entries.values[i];
+}
+
+void zero_where_moved_cpu(Context&, std::span<const uint32_t> indices, std::span<const float> sum,
+                          std::span<float> x) {
+  for (uint32_t i : indices)
+    if (sum[i] != 0) x[i] = 0;
+}
+
+const bool registered = sparse_sum_bodies.add(Device::cpu, sparse_sum_cpu) &&
+                        scatter_add_bodies.add(Device::cpu, scatter_add_cpu) &&
+                        zero_where_moved_bodies.add(Device::cpu, zero_where_moved_cpu);
+
+}  // namespace
+
+}  // namespace tw

@@ -1,0 +1,104 @@
+#include <algorithm>
+#include <array>
+
+#include "engine/cuda/cuda_kernel.h"
+#include "sparsify/kernels/sparse_ops.h"
+
+namespace tw::cuda {
+
+namespace {
+
+struct Scatter {
+  const uint32_t* indices;
+  const float* values;
+  float* x;
+  __device__ void operator()(int64_t j) const { x[indices[j]] += values[j]; }
+};
+struct ClearWhereMoved {
+  const uint32_t* indices;
+  const float* sum;
+  float* x;
+  __device__ void operator()(int64_t j) const {
+    const uint32_t i = indices[j];
+    if (sum[i] != 0) x[i] = 0;
+  }
+};
+
+/// Parts of so few entries that one block takes them all, one after the other. A part's indices lie
+/// in front of its values, and the next part behind them.
+struct ShortParts {
+  static constexpr size_t kMost = 64;
+  static constexpr size_t kMostEntries = 4096;  // of each
+  uint32_t count = 0;
+  std::array<uint32_t, kMost> lengths{};
+};
+
+constexpr int kShortThreads = 1024;
+__global__ void __launch_bounds__(kShortThreads)
+    add_short_parts_kernel(ShortParts parts, const uint32_t* entries, float* x) {
+  for (uint32_t part = 0; part < parts.count; ++part) {
+    const uint32_t n = parts.lengths[part];
+    const auto* const values = reinterpret_cast<const float*>(entries + n);
+    for (uint32_t j = threadIdx.x; j < n; j += kShortThreads) x[entries[j]] += values[j];
+    entries += 2 * n;
+    __syncthreads();
+  }
+}
+
+/// Copies where kernels can read it; returns what follows there.
+template <class T>
+T* stage(std::span<const T> from, T* to) {
+  return std::copy(from.begin(), from.end(), to);
+}
+
+/// No two entries of a part are at one place, and the parts follow each other: the sums are those
+/// of the CPU. Kernels read the entries from the host's memory, each once.
+void add_parts(Context& ctx, std::span<const SparseView> parts, std::span<float> x) {
+  size_t bytes = 0, longest = 0;
+  for (const SparseView& part : parts) {
+    bytes += part.indices.size_bytes() + part.values.size_bytes();
+    longest = std::max(longest, part.indices.size());
+  }
+  auto* at = reinterpret_cast<uint32_t*>(ctx.native<CudaNative>().pinned(bytes));
+  const bool together =
+      parts.size() > 1 && parts.size() <= ShortParts::kMost && longest <= ShortParts::kMostEntries;
+  const uint32_t* const first = at;
+  ShortParts all;
+  for (const SparseView& part : parts) {
+    uint32_t* const indices = at;
+    auto* const values = reinterpret_cast<float*>(stage(part.indices, indices));
+    at = reinterpret_cast<uint32_t*>(stage(part.values, values));
+    if (together)
+      all.lengths[all.count++] = static_cast<uint32_t>(part.indices.size());
+    else
+      for_each(ctx, "sparse_sum", std::ssize(part.indices), Scatter{indices, values, x.data()});
+  }
+  if (bytes > 0 && together)
+    launch(ctx, "sparse_sum", add_short_parts_kernel, 1, kShortThreads, all, first, x.data());
+}
+
+void sparse_sum_cuda(Context& ctx, std::span<const SparseView> parts, std::span<float> sum) {
+  if (sum.empty()) return;
+  expect(cudaMemsetAsync(sum.data(), 0, sum.size_bytes(), stream(ctx)), "sparse_sum");
+  add_parts(ctx, parts, sum);
+}
+
+void scatter_add_cuda(Context& ctx, const SparseView& entries, std::span<float> x) {
+  add_parts(ctx, {&entries, 1}, x);
+}
+
+void zero_where_moved_cuda(Context& ctx, std::span<const uint32_t> indices,
+                           std::span<const float> sum, std::span<float> x) {
+  auto* const staged =
+      reinterpret_cast<uint32_t*>(ctx.native<CudaNative>().pinned(indices.size_bytes()));
+  stage(indices, staged);
+  for_each(ctx, "zero_where_moved", std::ssize(indices),
+           ClearWhereMoved{staged, sum.data(), x.data()});
+}
+
+const bool registered = sparse_sum_bodies.add(Device::cuda, sparse_sum_cuda) &&
+                        scatter_add_bodies.add(Device::cuda, scatter_add_cuda) &&
+                        zero_where_moved_bodies.add(Device::cuda, zero_where_moved_cuda);
+
+}  // namespace
+}  // namespace tw::cuda

@@ -1,0 +1,30 @@
+// Sparse vectors meet dense ones. Entries lie in the host's memory, as they travel; dense vectors
+// on the device of the context.
+#pragma once
+
+#include <span>
+
+#include "engine/core/context.h"
+#include "sparsify/sparse_vector.h"
+
+namespace tw {
+
+/// sum = 0, then sum[i] += v for every entry of every part, in the order of the parts: the same
+/// bits wherever it runs. Indices lie below sum.size().
+void sparse_sum(Context& ctx, std::span<const SparseView> parts, std::span<float> sum);
+
+/// x[i] += v for every entry: what goes back to a residual.
+void scatter_add(Context& ctx, const SparseView& entries, std::span<float> x);
+/// x[i] = 0 for every index at which the sum is not 0; no two indices are alike.
+void zero_where_moved(Context& ctx, std::span<const uint32_t> indices, std::span<const float> sum,
+                      std::span<float> x);
+
+using SparseSumBody = void(Context&, std::span<const SparseView>, std::span<float>);
+extern Bodies<SparseSumBody> sparse_sum_bodies;
+using ScatterAddBody = void(Context&, const SparseView&, std::span<float>);
+extern Bodies<ScatterAddBody> scatter_add_bodies;
+using ZeroWhereMovedBody = void(Context&, std::span<const uint32_t>, std::span<const float>,
+                                std::span<float>);
+extern Bodies<ZeroWhereMovedBody> zero_where_moved_bodies;
+
+}  // namespace tw

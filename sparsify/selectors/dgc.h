@@ -1,0 +1,34 @@
+// DGC's selection: a threshold from a sample, mended when it misses.
+#pragma once
+
+#include "engine/core/rng.h"
+#include "sparsify/kernels/candidates.h"
+
+namespace tw {
+
+/// How n elements are sampled: every stride-th from a random start on.
+struct DgcSample {
+  size_t stride = 1;  ///< 1: the sample is the whole
+  size_t count = 0;   ///< elements in it, or one fewer
+};
+/// A sample of 1 %, and of 2 / density elements at least.
+DgcSample dgc_sample(size_t n, double density);
+
+/// k = ceil(density n), whatever the caller's k.
+///   thr = the ceil(density S)-th largest magnitude of a sample of S
+///   at most 10 times, while fewer than 0.8 k magnitudes reach thr:  thr *= 0.8
+///   those that reach it are sent, the k largest of them if they are more
+class Dgc : public Selector {
+ public:
+  Dgc(Context& ctx, const Philox& philox) : philox_(philox), candidates_(Candidates::create(ctx)) {}
+
+  SelectInfo select(Context& ctx, const SelectStep& in, SparseVector& out) override;
+
+ private:
+  float sampled(Context& ctx, const SelectStep& in);
+
+  Philox philox_;
+  std::unique_ptr<Candidates> candidates_;
+};
+
+}  // namespace tw

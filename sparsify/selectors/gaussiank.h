@@ -1,0 +1,27 @@
+// The authors' Gaussian threshold (Shi et al. 2019, arXiv 1911.08772, and their code).
+#pragma once
+
+#include <vector>
+
+#include "sparsify/kernels/candidates.h"
+#include "sparsify/kernels/moments.h"
+#include "sparsify/selector.h"
+
+namespace tw {
+
+/// `refine=paper`, the default:
+///   thr = mean(u) + |ppf(density / 2)| * std(u);   at most 3 times: S = {i : |u_i| > thr};
+///   |S| < 2k/3: thr *= 0.5;   |S| > 4k/3: thr *= 1.5;   else stop.   The last S evaluated is sent.
+/// S may be empty or hold everything. Two passes over memory, three when thr was too high.
+class GaussianPaper : public Selector {
+ public:
+  explicit GaussianPaper(Context& ctx) : candidates_(Candidates::create(ctx)) {}
+
+  SelectInfo select(Context& ctx, const SelectStep& in, SparseVector& out) override;
+
+ private:
+  std::unique_ptr<Candidates> candidates_;
+  std::vector<Measure> blocks_;
+};
+
+}  // namespace tw

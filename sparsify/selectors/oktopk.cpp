@@ -1,0 +1,33 @@
+// The selector of Ok-Topk: every magnitude above the threshold that the exchange remembers, in one
+// pass; exactly the k largest when it remembers none, or remembers one for another k.
+
+#include "sparsify/selectors/topk.h"
+
+namespace tw {
+
+namespace {
+
+class AboveThreshold : public Selector {
+ public:
+  explicit AboveThreshold(Context& ctx) : exact_(ctx), candidates_(Candidates::create(ctx)) {}
+
+  SelectInfo select(Context& ctx, const SelectStep& in, SparseVector& out) override {
+    if (in.threshold <= 0) return exact_.select(ctx, in, out);
+    candidates_->collect(ctx, in.g, in.e, magnitude_bits(in.threshold));
+    return candidates_->take_largest(ctx, candidates_->count(), ~0u, in.e, in.base, out);
+  }
+
+ private:
+  TopK exact_;
+  std::unique_ptr<Candidates> candidates_;
+};
+
+const bool selector =
+    selectors().add({"oktopk", "magnitudes above a threshold that is kept for several steps",
+                     [](Context& ctx, const Settings&, const SelectorRank&) {
+                       return std::make_unique<AboveThreshold>(ctx);
+                     }});
+
+}  // namespace
+
+}  // namespace tw

@@ -1,0 +1,81 @@
+// RandK-SGD with error feedback (Stich, Cordonnier and Jaggi 2018, arXiv 1809.07599).
+// E ||u - Rand_k(u)||^2 = (1 - k/d) ||u||^2, whatever u is.
+
+#include "sparsify/selectors/randk.h"
+
+#include <algorithm>
+
+#include "sparsify/sync_sgd.h"
+
+namespace tw {
+
+constinit Bodies<std::unique_ptr<SubsetMover>()> subset_mover_bodies{"randk"};
+
+namespace {
+
+/// Removes the zeros of `out` from `first` on.
+void drop_zeros(SparseVector& out, size_t first) {
+  size_t count = first;
+  for (size_t i = first; i < out.count; ++i) {
+    out.indices[count] = out.indices[i];
+    out.values[count] = out.values[i];
+    count += out.values[i] != 0;
+  }
+  out.count = count;
+}
+
+class HostSubsetMover : public SubsetMover {
+ public:
+  void move(Context&, const Floyd& sample, bool zeros, std::span<float> e, uint32_t base,
+            SparseVector& out) override {
+    const size_t first = out.count;
+    subset_.draw(sample);
+    out.reserve(first + sample.k);
+    subset_.for_each(
+        [&](size_t at) { out.indices[out.count++] = base + static_cast<uint32_t>(at); });
+    move_values(e, base, out, first);
+    if (!zeros) drop_zeros(out, first);
+  }
+
+ private:
+  RandomSubset subset_;
+};
+
+}  // namespace
+
+SelectInfo RandK::select(Context& ctx, const SelectStep& in, SparseVector& out) {
+  nonfinite_->collect(ctx, in.g, in.e, kInfinityBits);
+  if (nonfinite_->count() > 0) return name_nonfinite(ctx, in.e);
+  const size_t n = in.e.size();
+  subset_->move(ctx, {philox_, in.step << 32 | in.base, n, std::min(in.k, n)}, shared_, in.e,
+                in.base, out);
+  return {};
+}
+
+namespace {
+
+std::unique_ptr<Selector> make_randk(Context& ctx, const Settings& settings,
+                                     const SelectorRank& rank) {
+  const bool shared = settings.text("randk.seed") == "shared";
+  const uint32_t stream = shared ? 0 : static_cast<uint32_t>(rank.rank) + 1;
+  return std::make_unique<RandK>(ctx, Philox(rank.seed, Purpose::select, stream), shared);
+}
+
+const std::vector<Setting> kSettings = {
+    {"seed",
+     "worker",
+     "worker: every rank its own indices; shared: all ranks the same, so that values alone need to "
+     "travel",
+     {"worker", "shared"}}};
+
+const bool body = subset_mover_bodies.add(Device::cpu, []() -> std::unique_ptr<SubsetMover> {
+  return std::make_unique<HostSubsetMover>();
+});
+const bool selector = selectors().add({"randk", "k random entries", make_randk, kSettings});
+const bool algorithm = algorithms().add({"randk",
+                                         "random k, error feedback, sparse allgather",
+                                         {.selector = "randk", .exchange = "allgather"}});
+
+}  // namespace
+
+}  // namespace tw

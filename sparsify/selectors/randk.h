@@ -1,0 +1,39 @@
+// Rand-k: k random entries of u = g + e, without replacement.
+#pragma once
+
+#include "engine/core/dispatch.h"
+#include "sparsify/kernels/candidates.h"
+#include "sparsify/kernels/random_subset.h"
+
+namespace tw {
+
+/// Moves a random subset of e to a sparse vector, ascending.
+class SubsetMover {
+ public:
+  virtual ~SubsetMover() = default;
+  /// The places are those of RandomSubset::draw. `zeros`: entries that are 0 are sent, too.
+  virtual void move(Context& ctx, const Floyd& sample, bool zeros, std::span<float> e,
+                    uint32_t base, SparseVector& out) = 0;
+};
+extern Bodies<std::unique_ptr<SubsetMover>()> subset_mover_bodies;
+
+/// Which entries: a function of seed, step and slice, and of the rank unless it is shared.
+class RandK : public Selector {
+ public:
+  RandK(Context& ctx, const Philox& philox, bool shared)
+      : philox_(philox),
+        shared_(shared),
+        nonfinite_(Candidates::create(ctx)),
+        subset_(subset_mover_bodies(ctx.device())) {}
+
+  SelectInfo select(Context& ctx, const SelectStep& in, SparseVector& out) override;
+  bool common_indices() const override { return shared_; }
+
+ private:
+  Philox philox_;
+  bool shared_;
+  std::unique_ptr<Candidates> nonfinite_;
+  std::unique_ptr<SubsetMover> subset_;
+};
+
+}  // namespace tw

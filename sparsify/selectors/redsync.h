@@ -1,0 +1,25 @@
+// RedSync's threshold binary search: between k and 2k entries, where three halvings find them.
+#pragma once
+
+#include "sparsify/selectors/trimmed.h"
+
+namespace tw {
+
+///   M = max |u|;  A = mean |u|;  low = 0;  high = 1
+///   while high - low > 0.2:
+///       r = (low + high) / 2;  S = {i : |u_i| > A + r (M - A)}
+///       k < |S| < 2k: stop;   |S| < k/2: high = r;   else low = r
+///   the last S is sent, at most 2k of its largest; k = 1 and zero vectors: exact top-k
+class RedSync : public Selector {
+ public:
+  explicit RedSync(Context& ctx) : candidates_(Candidates::create(ctx)), exact_(ctx) {}
+
+  SelectInfo select(Context& ctx, const SelectStep& in, SparseVector& out) override;
+
+ private:
+  std::vector<Measure> blocks_;
+  std::unique_ptr<Candidates> candidates_;
+  TopK exact_;
+};
+
+}  // namespace tw

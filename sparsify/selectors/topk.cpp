@@ -1,0 +1,27 @@
+#include "sparsify/selectors/topk.h"
+
+#include <algorithm>
+
+#include "sparsify/sync_sgd.h"
+
+namespace tw {
+
+SelectInfo TopK::select(Context& ctx, const SelectStep& in, SparseVector& out) {
+  const size_t k = std::min(in.k, in.e.size());
+  candidates_->collect_largest(ctx, in.g, in.e, k);
+  return candidates_->take_largest(ctx, k, resolution_, in.e, in.base, out);
+}
+
+namespace {
+
+const bool selector = selectors().add({"topk", "the k largest magnitudes, exactly",
+                                       [](Context& ctx, const Settings&, const SelectorRank&) {
+                                         return std::make_unique<TopK>(ctx);
+                                       }});
+const bool algorithm = algorithms().add({"topk",
+                                         "exact top-k, error feedback, sparse allgather",
+                                         {.selector = "topk", .exchange = "allgather"}});
+
+}  // namespace
+
+}  // namespace tw

@@ -1,0 +1,23 @@
+// Exact top-k of u = g + e for about the price of the addition: a threshold from a small sample,
+// candidates kept inside the one pass that adds, and an exact selection among those few.
+#pragma once
+
+#include "sparsify/kernels/candidates.h"
+
+namespace tw {
+
+class TopK : public Selector {
+ public:
+  /// `resolution`: bits of a magnitude that count; see Candidates::take_largest.
+  explicit TopK(Context& ctx, uint32_t resolution = ~0u)
+      : candidates_(Candidates::create(ctx)), resolution_(resolution) {}
+
+  /// in.g may be empty: in.e holds u already.
+  SelectInfo select(Context& ctx, const SelectStep& in, SparseVector& out) override;
+
+ private:
+  std::unique_ptr<Candidates> candidates_;
+  uint32_t resolution_;
+};
+
+}  // namespace tw

@@ -1,0 +1,43 @@
+// Trimmed top-k (RedSync: Fang, Fu, Yang and Hsieh 2019, arXiv 1808.04357, algorithm 2).
+
+#include "sparsify/selectors/trimmed.h"
+
+#include <algorithm>
+
+#include "sparsify/sync_sgd.h"
+
+namespace tw {
+
+SelectInfo Trimmed::select(Context& ctx, const SelectStep& in, SparseVector& out) {
+  const std::span<float> e = in.e;
+  const size_t k = std::min(in.k, e.size());
+  const Measure u = add_and_measure(ctx, in.g, e, blocks_);
+  if (!u.finite()) return name_nonfinite(ctx, e);
+
+  // bell-shaped vectors end at .4 or above at usual densities: start there, higher ones are known
+  // from its list
+  const BetweenMeanAndMax between(u, e.size());
+  const uint32_t lower[] = {between.bits(0.2), between.bits(0.0)};
+  candidates_->collect(ctx, {}, e, between.bits(0.4), lower);
+  for (const double r : {0.8, 0.6, 0.4, 0.2, 0.0}) {
+    if (candidates_->reaching(between.bits(r)) < k) continue;
+    candidates_->widen(ctx, e, between.bits(r));
+    return candidates_->take_largest(ctx, k, ~0u, e, in.base, out);
+  }
+  return exact_.select(ctx, {.g = {}, .e = e, .k = k, .base = in.base}, out);
+}
+
+namespace {
+
+const bool selector =
+    selectors().add({"trimmed", "the k largest of those above a share of the maximum",
+                     [](Context& ctx, const Settings&, const SelectorRank&) {
+                       return std::make_unique<Trimmed>(ctx);
+                     }});
+const bool algorithm = algorithms().add({"trimmed",
+                                         "trimmed top-k, error feedback, sparse allgather",
+                                         {.selector = "trimmed", .exchange = "allgather"}});
+
+}  // namespace
+
+}  // namespace tw

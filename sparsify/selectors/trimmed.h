@@ -1,0 +1,34 @@
+// Trimmed top-k: the k largest of what exceeds a threshold between mean and maximum.
+#pragma once
+
+#include "sparsify/kernels/moments.h"
+#include "sparsify/selector.h"
+#include "sparsify/selectors/topk.h"
+
+namespace tw {
+
+/// A threshold between the mean and the maximum of |u|, as both algorithms of RedSync use it.
+struct BetweenMeanAndMax {
+  double mean, max;
+  BetweenMeanAndMax(const Measure& u, size_t n)
+      : mean(u.magnitude / static_cast<double>(n)), max(double{u.largest}) {}
+  /// Bits of the least magnitude above mean + r (max - mean).
+  uint32_t bits(double r) const { return bits_above(mean + r * (max - mean)); }
+};
+
+///   M = max |u|;  A = mean |u|;  for r = .8, .6, .4, .2, 0:  S = {i : |u_i| > A + r (M - A)}
+///   the first S of at least k entries: its k largest are sent; if there is none, the k largest of
+///   u
+class Trimmed : public Selector {
+ public:
+  explicit Trimmed(Context& ctx) : candidates_(Candidates::create(ctx)), exact_(ctx) {}
+
+  SelectInfo select(Context& ctx, const SelectStep& in, SparseVector& out) override;
+
+ private:
+  std::vector<Measure> blocks_;
+  std::unique_ptr<Candidates> candidates_;
+  TopK exact_;
+};
+
+}  // namespace tw

@@ -1,0 +1,121 @@
+// Predictions, break-even bandwidths and recommendations follow from the cost model.
+#include "apps/advise/prediction.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+
+namespace tw {
+namespace {
+
+constexpr Wire kSlow{.alpha = 0.436e-3, .beta = 3.6e-8};  // the 1 Gbit/s of Shi et al. 2019
+constexpr size_t kLength = 25 * (size_t{1} << 20);
+
+/// Candidates for one vector of ResNet-50's size; a step computes for 0.5 s and selects for 0.01 s.
+std::vector<Candidate> example() {
+  LocalCosts local{.compute = 0.5};
+  for (const auto& [name, entry] : algorithms().entries())
+    if (!entry.factory.selector.empty()) local.step[name].update = 0.01;
+  return candidates(ParameterArena{}, kLength, 0.001, local, default_settings());
+}
+
+const Candidate& find(const std::vector<Candidate>& all, const std::string& sparsifier,
+                      const std::string& collective = "") {
+  const auto it = std::ranges::find_if(all, [&](const Candidate& c) {
+    return c.sparsifier == sparsifier && c.collective == collective;
+  });
+  EXPECT_NE(it, all.end()) << sparsifier;
+  return *it;
+}
+
+TEST(Advice, KnowsEveryAlgorithmAndEveryCollective) {
+  const std::vector<Candidate> all = example();
+  for (const auto& [name, entry] : algorithms().entries())
+    EXPECT_TRUE(std::ranges::any_of(all, [&](const Candidate& c) { return c.sparsifier == name; }))
+        << "no cost is known for the exchange " << entry.factory.exchange << " of " << name;
+  for (const auto& [name, cost] : allreduce_costs()) find(all, "dense", name);
+}
+
+TEST(Advice, AnIterationIsComputeSelectionAndExchange) {
+  const std::vector<Candidate> all = example();
+  const Candidate& dense = find(all, "dense", "ring");
+  EXPECT_NEAR(dense.seconds(kSlow, 8), 0.5 + 1.658, 1e-3);
+  const Candidate& gtopk = find(all, "gtopk");
+  EXPECT_NEAR(gtopk.seconds(kSlow, 8), 0.51 + 0.0139, 1e-3);
+  EXPECT_NEAR(gtopk.efficiency(kSlow, 8, 0.5), 0.5 / 0.5239, 1e-3);
+  EXPECT_EQ(dense.seconds(kSlow, 1), 0.5);
+}
+
+TEST(Advice, TheOwnSumIsPartOfTheExchange) {
+  const std::vector<Candidate> all =
+      candidates(ParameterArena{}, kLength, 0.001,
+                 {.compute = 0.5, .step = {{"gtopk", {.update = 0.01, .exchange = 0.02}}}},
+                 default_settings());
+  const Candidate& gtopk = find(all, "gtopk");
+  EXPECT_DOUBLE_EQ(gtopk.exchange_seconds(kSlow, 1), 0.02);
+  EXPECT_NEAR(gtopk.exchange_seconds(kSlow, 8), 0.02 + 0.0139, 1e-3);
+  EXPECT_NEAR(gtopk.seconds(kSlow, 8), 0.5 + 0.01 + 0.02 + 0.0139, 1e-3);
+}
+
+TEST(Advice, FollowsTheSettings) {
+  const auto seconds = [](const char* sparsifier, const char* assignment) {
+    Settings settings = default_settings();
+    if (*assignment != '\0') settings.set_assignment(assignment);
+    return find(candidates(ParameterArena{}, kLength, 0.001, {}, settings), sparsifier)
+        .exchange_seconds({.alpha = 0, .beta = 1e-8}, 8);
+  };
+  EXPECT_NEAR(seconds("topk", "wire.values=bf16") / seconds("topk", ""), 6.0 / 8, 1e-3);
+  EXPECT_NEAR(seconds("gtopk", "wire.values=bf16") / seconds("gtopk", ""), 6.0 / 8, 1e-3);
+  // k values around a ring in place of 7 k entries of twice the length
+  EXPECT_NEAR(seconds("randk", "randk.seed=shared") / seconds("randk", ""), 2 * 7.0 / 8 / 14, 1e-3);
+  EXPECT_GT(seconds("bsp", "root.collective=mst"), 1.5 * seconds("bsp", ""));
+}
+
+TEST(Advice, AtBreakEvenBothTakeAsLong) {
+  const std::vector<Candidate> all = example();
+  for (const char* name : {"topk", "gtopk"})
+    for (int ranks : {4, 64}) {
+      const Candidate& sparse = find(all, name);
+      const double bits = break_even(sparse, all, kSlow, ranks);
+      ASSERT_TRUE(bits > 0 && std::isfinite(bits)) << name << " " << ranks;
+      Wire wire = kSlow;
+      wire.beta = 32 / bits;
+      const double dense = best_dense(all, wire, ranks).seconds(wire, ranks);
+      EXPECT_NEAR(sparse.seconds(wire, ranks) / dense, 1, 1e-3) << name << " " << ranks;
+    }
+}
+
+TEST(Advice, WhatSelectsForFreeAndSendsLessAlwaysWins) {
+  LocalCosts local{.compute = 0.5};
+  const std::vector<Candidate> all =
+      candidates(ParameterArena{}, kLength, 0.001, local, default_settings());
+  EXPECT_TRUE(std::isinf(break_even(find(all, "topk"), all, kSlow, 4)));
+  local.step["topk"].update = 1e9;
+  const std::vector<Candidate> slow =
+      candidates(ParameterArena{}, kLength, 0.001, local, default_settings());
+  EXPECT_EQ(break_even(find(slow, "topk"), slow, kSlow, 4), 0);
+}
+
+TEST(Advice, RecommendsGtopkForManyRanksAndNeverRandk) {
+  const std::vector<Candidate> all = example();
+  EXPECT_EQ(best(all, kSlow, 64).sparsifier, "gtopk");
+  for (int ranks : {2, 4, 8, 1024}) EXPECT_NE(best(all, kSlow, ranks).sparsifier, "randk");
+
+  const auto sentences = recommendations(all, kSlow, {2, 128, 1024, 65536});
+  ASSERT_EQ(sentences.size(), 2u);
+  EXPECT_TRUE(sentences[1].starts_with("128 to 65536 ranks: use --sparsifier gtopk; at 65536"))
+      << sentences[1];
+  EXPECT_NE(sentences[1].find("dense is faster above"), std::string::npos) << sentences[1];
+}
+
+TEST(Advice, OnAFastLinkDenseIsRecommended) {
+  const std::vector<Candidate> all = example();
+  const Wire fast{.alpha = 1e-6, .beta = 32 / 10e12};
+  EXPECT_TRUE(best(all, fast, 8).dense);
+  EXPECT_NE(recommendations(all, fast, {8}).front().find("no sparse exchange is faster"),
+            std::string::npos);
+}
+
+}  // namespace
+}  // namespace tw

@@ -1,0 +1,30 @@
+// What a training step takes, as `bench step` tells it.
+#include <nlohmann/json.hpp>
+
+#include "engine/core/cpu_features.h"
+#include "tests/support/program.h"
+
+namespace tw::test {
+namespace {
+
+/// The size of the mission: bf16, batch 32 at 224 x 224, on a small machine.
+TEST(BenchStep, ResNet50FitsInFourGibibytes) {
+#ifdef TW_SANITIZED
+  GTEST_SKIP() << "a sanitizer's own memory is part of what is measured";
+#endif
+  if (!cpu_has_bf16()) GTEST_SKIP() << "this CPU has no bf16";
+  for (const char* recompute : {"", " --recompute"}) {
+    const Ended ended = run_command(
+        fmt::format("{}/bench step --model resnet50 --image-size 224 --classes 1000 --batch-size "
+                    "32 --precision bf16 --threads 2 --warmup 0 --steps 2{}",
+                    TW_BIN, recompute));
+    ASSERT_EQ(ended.code, 0) << ended.output;
+    const auto peak = nlohmann::json::parse(ended.output)["peak_rss_mib"].get<double>();
+    printf("bench step%s: %.0f MiB\n", recompute, peak);
+    EXPECT_LT(peak, 4096);
+    EXPECT_GT(peak, 3 * 4 * 25.557032) << "values, gradients and momentum alone take more";
+  }
+}
+
+}  // namespace
+}  // namespace tw::test

@@ -1,0 +1,257 @@
+// A steady training step allocates nothing: not our code at all, nobody 4 KiB or more at once.
+#include <dlfcn.h>
+#include <gtest/gtest.h>
+#include <malloc.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cctype>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <new>
+
+#include "apps/train/step_log.h"
+#include "comm/collectives/collectives.h"
+#include "comm/transports.h"
+#include "data/loader.h"
+#include "engine/core/cpu_features.h"
+#include "models/model.h"
+#include "sparsify/kernels/candidates.h"
+#include "tests/support/sgd_rig.h"
+
+namespace {
+
+std::atomic<bool> watching = false;
+std::atomic<int> ours = 0, large = 0;
+constexpr size_t kLarge = 4096;
+std::atomic<const void*> culprit = nullptr;  // the last caller of ours, for the message
+
+/// True when code at `address` belongs to a library below us, oneDNN or OpenMP.
+bool in_library(const void* address) {
+  Dl_info info{};
+  if (dladdr(address, &info) == 0 || info.dli_fname == nullptr) return false;
+  return std::strstr(info.dli_fname, "libdnnl") || std::strstr(info.dli_fname, "libgomp");
+}
+
+/// File and offset of an address, as addr2line wants them.
+std::string place(const void* address) {
+  Dl_info info{};
+  if (address == nullptr || dladdr(address, &info) == 0) return "unknown";
+  const auto offset = static_cast<const char*>(address) - static_cast<const char*>(info.dli_fbase);
+  return fmt::format("{} {:#x}", info.dli_fname, offset);
+}
+
+// sanitizers have an allocator of their own, which is not replaced
+[[maybe_unused]] void note_large(size_t size, const void* caller) {
+  if (!watching || size < kLarge) return;
+  ++large;
+  culprit = caller;
+}
+
+[[maybe_unused]] void* counted_new(size_t size, const void* caller) {
+  if (watching && !in_library(caller)) {
+    ++ours;
+    culprit = caller;
+  }
+  void* memory = std::malloc(size == 0 ? 1 : size);
+  if (!memory) throw std::bad_alloc();
+  return memory;
+}
+
+}  // namespace
+
+#ifndef TW_SANITIZED
+void* operator new(size_t size) { return counted_new(size, __builtin_return_address(0)); }
+void* operator new[](size_t size) { return counted_new(size, __builtin_return_address(0)); }
+void operator delete(void* memory) noexcept { std::free(memory); }
+void operator delete[](void* memory) noexcept { std::free(memory); }
+void operator delete(void* memory, size_t) noexcept { std::free(memory); }
+void operator delete[](void* memory, size_t) noexcept { std::free(memory); }
+
+// glibc's own entries, so that the counted ones can stand in front of them
+extern "C" {
+void* __libc_malloc(size_t size);
+void* __libc_memalign(size_t alignment, size_t size);
+void* __libc_calloc(size_t count, size_t size);
+void* __libc_realloc(void* memory, size_t size);
+
+void* malloc(size_t size) {
+  note_large(size, __builtin_return_address(0));
+  return __libc_malloc(size);
+}
+void* calloc(size_t count, size_t size) {
+  note_large(count * size, __builtin_return_address(0));
+  return __libc_calloc(count, size);
+}
+void* realloc(void* memory, size_t size) {
+  note_large(size, __builtin_return_address(0));
+  return __libc_realloc(memory, size);
+}
+void* memalign(size_t alignment, size_t size) {
+  note_large(size, __builtin_return_address(0));
+  return __libc_memalign(alignment, size);
+}
+void* aligned_alloc(size_t alignment, size_t size) {
+  note_large(size, __builtin_return_address(0));
+  return __libc_memalign(alignment, size);
+}
+void* mmap(void* at, size_t size, int protection, int flags, int file, off_t offset) {
+  note_large(size, __builtin_return_address(0));
+  return reinterpret_cast<void*>(syscall(SYS_mmap, at, size, protection, flags, file, offset));
+}
+int posix_memalign(void** memory, size_t alignment, size_t size) {
+  note_large(size, __builtin_return_address(0));
+  *memory = __libc_memalign(alignment, size);
+  return *memory ? 0 : ENOMEM;
+}
+}
+#endif
+
+namespace tw {
+namespace {
+
+class Noise : public Dataset {
+ public:
+  size_t size() const override { return 4096; }
+  int32_t get(size_t i, std::span<uint8_t> pixels) const override {
+    for (size_t p = 0; p < pixels.size(); ++p) pixels[p] = static_cast<uint8_t>(i * 31 + p * 7);
+    return static_cast<int32_t>(i % 10);
+  }
+};
+
+/// Everything train() does in a step.
+void steps(Communicator& comm, const Variant& variant, DType precision, int threads) {
+  Context ctx(Device::cpu, threads);
+  Model model("resnet20", {});
+  model.plan(ctx, {.batch = 2, .activations = precision});
+  model.allocate(ctx, 1);
+  SyncSgd sgd(ctx, comm, model.arena(), {.sparsifier = variant.algorithm}, variant.settings);
+  Loader loader(std::make_shared<Noise>(),
+                {.batch = 2, .rank = comm.rank(), .ranks = comm.size(), .threads = 1});
+  model.refresh(ctx);
+  loader.start(0);
+  constexpr int kWarm = 20, kWatched = 10;
+  for (int step = 0; step < kWarm + kWatched; ++step) {
+    barrier(ctx, comm);
+    if (comm.rank() == 0) watching = step >= kWarm;
+    barrier(ctx, comm);
+    const Batch& batch = loader.next();
+    std::memcpy(model.images().data, batch.images.data, batch.images.bytes());
+    std::memcpy(model.labels().data, batch.labels.data, batch.labels.bytes());
+    const Pass pass{.ctx = ctx, .step = static_cast<uint64_t>(step)};
+    model.forward(pass);
+    model.backward(pass);
+    sgd.step({.step = pass.step, .lr = 0.01, .density = 0.01});
+    model.refresh(ctx);
+  }
+  barrier(ctx, comm);
+  watching = false;
+  barrier(ctx, comm);
+}
+
+struct Case {
+  Variant variant;
+  DType precision;
+  int threads;
+};
+void PrintTo(const Case& c, std::ostream* out) {
+  *out << c.variant.name << ", " << name(c.precision) << ", " << c.threads << " threads";
+}
+
+class Allocation : public testing::TestWithParam<Case> {};
+
+TEST_P(Allocation, NothingInASteadyStep) {
+#ifdef TW_SANITIZED
+  GTEST_SKIP() << "the sanitizer replaces the allocator";
+#endif
+  const auto& [variant, precision, threads] = GetParam();
+  if (precision == DType::bf16 && !cpu_has_bf16()) GTEST_SKIP() << "no bf16 here";
+  ours = large = 0;
+  // two ranks, or two threads of one rank: more would wait for cores
+  run_on_threads(threads == 1 ? 2 : 1,
+                 [&](Communicator& comm) { steps(comm, variant, precision, threads); });
+  EXPECT_EQ(ours, 0) << "last from " << place(culprit);
+  EXPECT_EQ(large, 0) << "last from " << place(culprit);
+}
+
+TEST(Selection, AllocatesNothingWhenItsSampleMisleads) {
+#ifdef TW_SANITIZED
+  GTEST_SKIP() << "the sanitizer replaces the allocator";
+#endif
+  Context ctx(Device::cpu, 2);
+  std::vector<float> g(100'003), e(g.size());
+  for (size_t i = 0; i < g.size(); ++i) g[i] = static_cast<float>(i % 1009);
+  for (size_t i = 0; i < kSamples; ++i) g[sample_position(i, g.size())] = 1e6f;
+  const auto selector = selectors().find("topk").factory(ctx, default_settings(), {});
+  SparseVector out;
+  for (int step = 0; step < 3; ++step) {
+    out.count = 0;
+    std::ranges::fill(e, 0.0f);
+    ours = large = 0;
+    watching = step == 2;
+    selector->select(ctx, {.g = g, .e = e, .k = 20'000}, out);
+    watching = false;
+  }
+  EXPECT_EQ(out.count, 20'000u);
+  EXPECT_EQ(ours + large, 0) << "last from " << place(culprit);
+}
+
+TEST(AllocationCounter, Counts) {
+#ifdef TW_SANITIZED
+  GTEST_SKIP() << "the sanitizer replaces the allocator";
+#endif
+  ours = large = 0;
+  watching = true;
+  std::vector<char> block(kLarge);
+  testing::Message() << block.data();
+  watching = false;
+  EXPECT_GE(ours, 1);
+  EXPECT_GE(large, 1);
+
+  for (void* (*allocate)() :
+       {+[] { return std::calloc(2, kLarge / 2); },
+        +[] { return std::realloc(std::malloc(1), kLarge); }, +[] { return memalign(64, kLarge); },
+        +[] { return std::aligned_alloc(64, kLarge); }}) {
+    large = 0;
+    watching = true;
+    void* volatile memory = allocate();
+    watching = false;
+    std::free(memory);
+    EXPECT_EQ(large, 1);
+  }
+  large = 0;
+  watching = true;
+  void* const pages =
+      mmap(nullptr, kLarge, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  watching = false;
+  munmap(pages, kLarge);
+  EXPECT_EQ(large, 1);
+}
+
+/// Everything registered but what sends any number of entries by design, from none to twice k or
+/// more: its buffers grow whenever that is more than ever before.
+std::vector<Case> cases() {
+  std::vector<Case> all;
+  for (const Variant& variant : variants())
+    if (!(variant.algorithm == "gaussiank" &&
+          variant.settings.text("gaussiank.refine") == "paper") &&
+        variant.algorithm != "redsync" && variant.algorithm != "oktopk")
+      for (DType precision : {DType::f32, DType::bf16})
+        for (int threads : {1, 2}) all.push_back({variant, precision, threads});
+  return all;
+}
+
+INSTANTIATE_TEST_SUITE_P(Steps, Allocation, testing::ValuesIn(cases()), [](const auto& c) {
+  std::string text =
+      fmt::format("{}_{}_{}", c.param.variant.name, name(c.param.precision), c.param.threads);
+  std::ranges::replace_if(
+      text, [](char x) { return !std::isalnum(x); }, '_');
+  return text;
+});
+
+}  // namespace
+}  // namespace tw

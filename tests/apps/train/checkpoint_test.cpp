@@ -1,0 +1,76 @@
+// What a checkpoint keeps when the number of ranks changes.
+#include "apps/train/checkpoint.h"
+
+#include "apps/train/run_folder.h"
+#include "tests/support/program.h"
+#include "tests/support/ranks.h"
+#include "tests/support/sgd_rig.h"
+
+namespace tw::test {
+namespace {
+
+TrainConfig config_of(const std::string& momentum_correction) {
+  TrainConfig config;
+  config.settings = default_settings();
+  config.model = "lenet";
+  config.dataset = "shapes";
+  config.sparsifier = "topk";
+  config.momentum_correction = momentum_correction;
+  return config;
+}
+
+struct Trainee {
+  Trainee(Context& ctx, Communicator& comm, const TrainConfig& config)
+      : model(config.model, {.classes = 10}) {
+    model.plan(ctx, {.batch = 2});
+    model.allocate(ctx, 1);
+    sgd = std::make_unique<SyncSgd>(ctx, comm, model.arena(), config.sgd(), config.settings);
+  }
+
+  Model model;
+  std::unique_ptr<SyncSgd> sgd;
+};
+
+/// Whole numbers, other ones on every rank: their sums are exact in any order.
+float entry(int rank, size_t i) { return static_cast<float>((i * 7919 + rank * 104729) % 2003); }
+
+TEST(Checkpoint, AnotherNumberOfRanksKeepsEverySum) {
+  for (const char* correction : {"on", "off"}) {
+    const TempFolder folder;
+    const TrainConfig config = config_of(correction);
+    constexpr int kOld = 4;
+    run_ranks(kOld, [&](Context& ctx, Communicator& comm) {
+      Trainee old(ctx, comm, config);
+      const std::span<float> residual = old.sgd->residual(), own = old.sgd->local_momentum();
+      for (size_t i = 0; i < residual.size(); ++i) residual[i] = entry(comm.rank(), i);
+      for (size_t i = 0; i < own.size(); ++i) own[i] = entry(comm.rank() + kOld, i);
+      Position at;
+      at.step = 3;
+      save_checkpoint(ctx, comm, folder.path(), config, at, old.model, *old.sgd,
+                      old.model.arena().statistic_values());
+    });
+    for (const int ranks : {1, 3, 4, 7})
+      run_ranks(ranks, [&](Context& ctx, Communicator& comm) {
+        const testing::ScopedTrace trace(__FILE__, __LINE__, fmt::format("{} ranks", ranks));
+        Trainee now(ctx, comm, config);
+        const Resumed resumed =
+            load_checkpoint(comm, *latest_checkpoint(folder.path()), config, now.model, *now.sgd);
+        EXPECT_EQ(resumed.position.step, 3);
+        EXPECT_EQ(resumed.notice.empty(), ranks == kOld) << resumed.notice;
+        const auto expect_sum_of = [&](std::span<const float> now_there, int first) {
+          const std::vector<float> sum = summed(ctx, comm, now_there);
+          for (size_t i = 0; i < sum.size(); ++i) {
+            float expected = 0;
+            for (int r = 0; r < kOld; ++r) expected += entry(first + r, i);
+            ASSERT_EQ(sum[i], expected) << i;
+          }
+        };
+        expect_sum_of(now.sgd->residual(), 0);
+        expect_sum_of(now.sgd->local_momentum(), kOld);
+        EXPECT_EQ(now.sgd->local_momentum().empty(), config.momentum_correction == "off");
+      });
+  }
+}
+
+}  // namespace
+}  // namespace tw::test

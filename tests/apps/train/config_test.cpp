@@ -1,0 +1,193 @@
+// What a training run is told: defaults, then the file, then flags.
+#include "apps/train/config.h"
+
+#include <fstream>
+
+#include "engine/core/error.h"
+#include "tests/support/arguments.h"
+#include "tests/support/error_text.h"
+#include "tests/support/program.h"
+
+namespace tw::test {
+namespace {
+
+namespace fs = std::filesystem;
+
+TrainConfig parse(const std::vector<std::string>& flags) {
+  Arguments arguments(flags);
+  return parse_train_config(arguments.count(), arguments.values());
+}
+
+std::string error(const std::vector<std::string>& flags) {
+  return error_text<UserError>([&] { parse(flags); });
+}
+
+bool contains(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+std::string put(const fs::path& path, const std::string& text) {
+  std::ofstream(path) << text;
+  return path.string();
+}
+
+TEST(Config, DefaultsAreAValidRunOnGeneratedData) {
+  const TrainConfig config = parse({});
+  EXPECT_EQ(config.dataset, "shapes");
+  EXPECT_EQ(config.sparsifier, "dense");
+  EXPECT_EQ(parse({"--data-dir", "x"}).dataset, "cifar10");
+  EXPECT_EQ(parse({"--data-dir", "x", "--dataset", "shapes"}).dataset, "shapes");
+}
+
+TEST(Config, AFlagBeatsTheFileAndTheFileTheDefault) {
+  const TempFolder folder;
+  const std::string file =
+      put(folder / "c.json", R"({"lr": 0.5, "epochs": 3, "nesterov": true, "model": "lenet",
+                                 "set": {"gaussiank.refine": "histogram"}})");
+  const TrainConfig config = parse({"--config", file, "--epochs=4", "--nesterov=false"});
+  EXPECT_EQ(config.lr, 0.5);
+  EXPECT_EQ(config.epochs, 4);
+  EXPECT_FALSE(config.nesterov);
+  EXPECT_EQ(config.model, "lenet");
+  EXPECT_EQ(config.batch_size, TrainConfig().batch_size);
+  EXPECT_EQ(config.settings.text("gaussiank.refine"), "histogram");
+}
+
+TEST(Config, BrokenJsonNamesFileLineAndColumn) {
+  const TempFolder folder;
+  const std::string file = put(folder / "c.json", "{\"lr\": 0.5,\n  \"epochs\" 3}");
+  const std::string text = error({"--config", file});
+  EXPECT_TRUE(text.starts_with("[config] " + file + ": line 2, column 12: ")) << text;
+  EXPECT_FALSE(contains(text, "\n"));
+}
+
+TEST(Config, AFileThatIsNoConfigurationIsAUserError) {
+  const TempFolder folder;
+  for (const char* text :
+       {"", "3", "[]", "null", "{\"lr\": 1e999}", "{\"lr\": \"\xff\"}", "{\"set\": 3}", "{} {}"}) {
+    const std::string file = put(folder / "c.json", text);
+    EXPECT_TRUE(error({"--config", file}).starts_with("[config] " + file)) << text;
+  }
+  EXPECT_TRUE(contains(error({"--config", (folder / "none").string()}), "No such file"));
+  EXPECT_TRUE(contains(error({"--config", folder.path().string()}), "it is a folder"));
+}
+
+TEST(Config, AFileMayBeginWithAByteOrderMark) {
+  const TempFolder folder;
+  const std::string file = put(folder / "c.json", "\xef\xbb\xbf{\"epochs\": 3}");
+  EXPECT_EQ(parse({"--config", file}).epochs, 3);
+}
+
+TEST(Config, UnknownKeysAndValuesNameTheFile) {
+  const TempFolder folder;
+  const std::string key = put(folder / "key.json", R"({"learning_rate": 1, "epoch": 3})");
+  EXPECT_TRUE(error({"--config", key}).starts_with("[config] " + key + ": unknown key"));
+  const std::string value = put(folder / "value.json", R"({"epochs": -3})");
+  EXPECT_TRUE(
+      error({"--config", value}).starts_with("[config] " + value + ": epochs is -3; expected 0"));
+  const std::string setting = put(folder / "set.json", R"({"set": {"gaussiank.refin": "paper"}})");
+  EXPECT_TRUE(contains(error({"--config", setting}), "nearest is \"gaussiank.refine\""));
+}
+
+TEST(Config, AKeyThatStandsTwiceIsAUserError) {
+  const TempFolder folder;
+  const std::string twice = put(folder / "c.json", R"({"lr": 1, "set": {}, "lr": 2})");
+  EXPECT_EQ(error({"--config", twice}), "[config] " + twice + ": \"lr\" stands there twice");
+  const std::string within =
+      put(folder / "s.json", R"({"set": {"lp.block": "8", "lp.block": "9"}})");
+  EXPECT_TRUE(contains(error({"--config", within}), "\"lp.block\" stands there twice"));
+  const std::string apart = put(folder / "a.json", R"({"run": {"lr": 1}, "lr": 2})");
+  EXPECT_EQ(parse({"--config", apart}).lr, 2);
+}
+
+// printing or copying such a value would run out of stack
+TEST(Config, ADeeplyNestedValueIsAUserError) {
+  const TempFolder folder;
+  const std::string deep = std::string(150000, '[') + std::string(150000, ']');
+  for (const char* key : {"lr", "set", "run", "no_key"}) {
+    const std::string file = put(folder / "c.json", fmt::format(R"({{"{}": {}}})", key, deep));
+    EXPECT_EQ(error({"--config", file}), "[config] " + file + ": nested deeper than 64 levels");
+  }
+}
+
+TEST(Config, ALongValueIsCutShortInItsError) {
+  const TempFolder folder;
+  const std::string ones = fmt::format("{}", fmt::join(std::vector(5000, 1), ","));
+  const std::string file = put(folder / "c.json", R"({"lr": [)" + ones + "]}");
+  EXPECT_LT(error({"--config", file}).size(), 500u);
+  EXPECT_LT(error({"--lr", ones}).size(), 300u);
+}
+
+TEST(Config, TheConfigurationOfARunCanBeGivenAgain) {
+  const TempFolder folder;
+  TrainConfig config = parse({"--lr", "0.30000000000000004", "--sparsifier", "topk", "--nesterov",
+                              "--lr-milestones", "", "--set", "gaussiank.refine=paper", "--name",
+                              "mine", "--val-size", "100", "--allreduce", "ring"});
+  Json json = config.json();
+  json["run"] = {{"ranks", 4}};  // as the run folder has it
+  const std::string file = put(folder / "config.json", json.dump(2));
+  TrainConfig again = parse({"--config", file});
+  EXPECT_EQ(again.json(), config.json());
+  EXPECT_EQ(again.lr, 0.1 + 0.2);
+  EXPECT_TRUE(again.lr_milestones.empty());
+  EXPECT_EQ(again.name, "mine");
+}
+
+TEST(Config, AllreduceIsShortForASettingAndTheLaterOneCounts) {
+  const TempFolder folder;
+  const std::string unknown = put(folder / "c.json", R"({"allreduce": "rung"})");
+  EXPECT_TRUE(contains(error({"--config", unknown}), "ring"));
+  EXPECT_TRUE(contains(error({"--allreduce", "rung"}), "nearest is \"ring\""));
+  EXPECT_EQ(parse({"--allreduce", "ring"}).settings.text("allreduce.collective"), "ring");
+  // the file's short form must not beat a flag's long one
+  const std::string ring = put(folder / "ring.json", R"({"allreduce": "ring"})");
+  EXPECT_TRUE(contains(error({"--config", ring, "--set", "allreduce.collective=rung"}), "rung"));
+}
+
+TEST(Config, ResumeReadsTheConfigurationOfTheRun) {
+  const TempFolder folder;
+  const fs::path run = folder / "run", step = run / "checkpoints/step-00000001";
+  fs::create_directories(step);
+  put(step / "model.safetensors", "weights");
+  put(run / "config.json", R"({"model": "lenet", "epochs": 3})");
+  for (const fs::path& resume : {run, run / "", run / "checkpoints", step, step / ""}) {
+    const TrainConfig config = parse({"--resume", resume.string(), "--epochs", "5"});
+    EXPECT_EQ(config.model, "lenet") << resume;
+    EXPECT_EQ(config.epochs, 5);
+    EXPECT_EQ(config.resume, resume.string());
+  }
+}
+
+// a configuration far above is not the run's
+TEST(Config, ResumeDoesNotClimbBeyondTheRun) {
+  const TempFolder folder;
+  const fs::path far = folder / "a/b/c/d";
+  fs::create_directories(far);
+  put(far / "model.safetensors", "weights");
+  put(folder / "config.json", R"({"model": "lenet"})");
+  EXPECT_EQ(parse({"--resume", far.string()}).model, TrainConfig().model);
+}
+
+TEST(Config, ImpossibleCombinationsAreUserErrors) {
+  const auto says = [](const std::vector<std::string>& flags, const std::string& part) {
+    const std::string text = error(flags);
+    EXPECT_TRUE(contains(text, part)) << text;
+    EXPECT_FALSE(contains(text, "\n")) << text;
+  };
+  says({"--model", "resnet21"}, "unknown model \"resnet21\"; nearest is \"resnet20\"");
+  says({"--dataset", "cifar"}, "unknown dataset \"cifar\"; nearest is \"cifar10\"");
+  says({"--sparsifier", "topkk"}, "\"topkk\"; nearest is \"topk\"");
+  says({"--density", "0"}, "density is 0; expected more than 0");
+  says({"--density", "-1"}, "density is -1; expected 0 to 1");
+  says({"--density", "nan"}, "density is nan; expected 0 to 1");
+  says({"--density-warmup", "0.5,0"}, "density-warmup has 0");
+  says({"--nesterov", "--momentum", "0"}, "nesterov needs a momentum above 0");
+  says({"--name", "a/b"}, "name is a/b");
+  says({"--name", ".."}, "name is ..");
+  says({"--name", "new", "--resume", "runs/old"}, "name is for a new run");
+  says({"--set", "gaussiank.refine"}, "not of the form key=value");
+  says({"--precision", "f16"}, "expected one of: auto, f32, tf32, bf16");
+}
+
+}  // namespace
+}  // namespace tw::test

@@ -1,0 +1,83 @@
+// Tables that a resumed run goes on with.
+#include "apps/train/csv.h"
+
+#include <sstream>
+
+#include "engine/core/error.h"
+#include "tests/support/error_text.h"
+#include "tests/support/full_disk.h"
+#include "tests/support/program.h"
+
+namespace tw::test {
+namespace {
+
+const std::string header = "step,loss";
+
+void put(const std::filesystem::path& path, const std::string& text) {
+  std::ofstream(path, std::ios::binary) << text;
+}
+
+TEST(Csv, ANewTableHasItsHeaderAtOnceAndEachRowWhenWritten) {
+  const TempFolder folder;
+  CsvFile csv(folder / "t.csv", header, 0);
+  EXPECT_EQ(text_of(folder / "t.csv"), "step,loss\n");
+  csv.row("1,0.5");
+  EXPECT_EQ(text_of(folder / "t.csv"), "step,loss\n1,0.5\n");
+  csv.row("2,0.25");
+  EXPECT_EQ(text_of(folder / "t.csv"), "step,loss\n1,0.5\n2,0.25\n");
+}
+
+TEST(Csv, ResumeDropsRowsBeyondTheCheckpoint) {
+  const TempFolder folder;
+  put(folder / "t.csv", "step,loss\n9,1\n10,2\n11,3\n100,4\n");
+  CsvFile csv(folder / "t.csv", header, 10);
+  csv.row("11,5");
+  EXPECT_EQ(text_of(folder / "t.csv"), "step,loss\n9,1\n10,2\n11,5\n");
+}
+
+TEST(Csv, ARunFromTheBeginningKeepsNoRow) {
+  const TempFolder folder;
+  put(folder / "t.csv", "step,loss\n1,1\n2,2\n");
+  CsvFile(folder / "t.csv", header, 0);
+  EXPECT_EQ(text_of(folder / "t.csv"), "step,loss\n");
+}
+
+TEST(Csv, HalfARowOfAKilledRunIsDropped) {
+  const TempFolder folder;
+  // "1" may be the first half of 17, and "12,0." that of any loss
+  for (const char* half : {"1", "12,0.", "12,"}) {
+    put(folder / "t.csv", std::string("step,loss\n11,1\n") + half);
+    CsvFile csv(folder / "t.csv", header, 1000);
+    csv.row("12,2");
+    EXPECT_EQ(text_of(folder / "t.csv"), "step,loss\n11,1\n12,2\n") << half;
+  }
+}
+
+TEST(Csv, AnotherHeaderIsAUserErrorAndLeavesTheFile) {
+  const TempFolder folder;
+  for (const char* text : {"step,loss,new\n1,2,3\n", "step\n1\n", "\n"}) {
+    put(folder / "t.csv", text);
+    const std::string error =
+        error_text<UserError>([&] { CsvFile csv(folder / "t.csv", header, 10); });
+    EXPECT_TRUE(error.starts_with("[csv] " + (folder / "t.csv").string())) << error;
+    EXPECT_EQ(text_of(folder / "t.csv"), text);
+  }
+}
+
+TEST(Csv, AFullDiskIsAFault) {
+  const TempFolder folder;
+  CsvFile csv(folder / "t.csv", header, 0);
+  const std::string error = error_text<Fault>([&] {
+    const FullDisk disk(100);
+    csv.row(std::string(200, '1'));
+  });
+  EXPECT_TRUE(error.starts_with("[csv] writing ")) << error;
+}
+
+TEST(Csv, AFolderThatIsMissingIsAFault) {
+  const TempFolder folder;
+  EXPECT_THROW(CsvFile(folder / "none/t.csv", header, 0), Fault);
+}
+
+}  // namespace
+}  // namespace tw::test

@@ -1,0 +1,92 @@
+// What a run records of its gradients' distribution.
+#include "apps/train/gradient_statistics.h"
+
+#include <fstream>
+#include <sstream>
+
+#include "apps/common/distributions.h"
+#include "apps/common/error_bounds.h"
+#include "tests/support/program.h"
+
+namespace tw::test {
+namespace {
+
+/// The numbers of every row behind the header.
+std::vector<std::vector<double>> rows_of(const std::filesystem::path& path) {
+  std::ifstream in(path);
+  std::vector<std::vector<double>> rows;
+  std::string line;
+  std::getline(in, line);
+  while (std::getline(in, line)) {
+    std::vector<double>& row = rows.emplace_back();
+    std::istringstream fields(line);
+    for (std::string field; std::getline(fields, field, ',');) row.push_back(std::stod(field));
+  }
+  return rows;
+}
+
+TEST(GradientStatistics, OfANormalVectorAreAsTheorySays) {
+  const TempFolder folder;
+  Context ctx;
+  GradientStatistics statistics(ctx, folder.path(), 0);
+  std::vector<float> g(200'000), e(g.size());
+  fill_random(ctx, distributions().at("gaussian"), 1, g);
+  for (size_t i = 0; i < g.size(); ++i) e[i] = g[i] + 0.5f;  // u: mean 1/2, deviation 2
+  const std::vector<float> before(e);
+  statistics.add(ctx, g, e, 0.01);
+  statistics.write(1);
+  EXPECT_EQ(e, before);
+  for (float& x : e) x = 0;
+  statistics.add(ctx, g, e, 0.1);
+  statistics.add(ctx, g, {}, 0.1);  // without a residual: the same
+  statistics.write(2);
+
+  const auto rows = rows_of(folder / "distributions.csv");
+  ASSERT_EQ(rows.size(), 2u);
+  EXPECT_NEAR(rows[0][2], 0.5, 0.02);
+  EXPECT_NEAR(rows[0][3], 2, 0.01);
+  EXPECT_NEAR(rows[0][4], 3, 0.05);
+  EXPECT_EQ(rows[1][1], 2);
+  EXPECT_NEAR(rows[1][5], left_of_gaussian(0.1), 0.003);
+  EXPECT_NEAR(rows[1][6], left_of_random(0.1), 0.005);
+  EXPECT_NEAR(rows[1][7], bell_bound(0.1), 1e-6);
+
+  // every entry in a bin, bins ascending, as many entries below as above zero
+  double counted = 0, negative = 0, last = -INFINITY;
+  for (const auto& row : rows_of(folder / "histograms.csv")) {
+    EXPECT_LT(row[1], row[2]);
+    if (row[0] != 2) continue;
+    EXPECT_LE(last, row[1]);
+    last = row[2];
+    counted += row[3];
+    negative += row[2] <= 0 ? row[3] : 0;
+  }
+  EXPECT_EQ(counted, 400'000);
+  EXPECT_NEAR(negative / counted, 0.5, 0.01);
+}
+
+TEST(GradientStatistics, SkipWhatCannotBeMeasuredAndGoOnAfterAResume) {
+  const TempFolder folder;
+  Context ctx;
+  {
+    GradientStatistics statistics(ctx, folder.path(), 0);
+    std::vector<float> u(100);
+    statistics.add(ctx, u, {}, 0.1);
+    u[3] = NAN;
+    statistics.add(ctx, u, {}, 0.1);
+    statistics.write(1);
+    u[3] = 1;
+    for (int64_t epoch : {2, 3}) {
+      statistics.add(ctx, u, {}, 1.0);
+      statistics.write(epoch);
+    }
+  }
+  EXPECT_EQ(rows_of(folder / "distributions.csv").size(), 2u);
+  EXPECT_EQ(rows_of(folder / "distributions.csv")[0][5], 0);  // density 1 leaves nothing
+  GradientStatistics resumed(ctx, folder.path(), 2);
+  EXPECT_EQ(rows_of(folder / "distributions.csv").size(), 1u);
+  EXPECT_EQ(rows_of(folder / "histograms.csv").size(), 2u);
+}
+
+}  // namespace
+}  // namespace tw::test

@@ -1,0 +1,141 @@
+// The step as one graph does what the same ops do one by one.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "apps/train/graph_step.h"
+#include "data/loader.h"
+#include "engine/io/weights.h"
+#include "tests/support/data.h"
+#include "tests/support/device.h"
+
+namespace tw {
+namespace {
+
+constexpr int64_t kBatch = 8, kSteps = 5;
+constexpr float kRate = 0.05f;
+
+/// Images of one colour each; its label is the number of a sample, modulo the classes.
+class Colours : public tw::testing::CountingDataset {
+ public:
+  Colours() : CountingDataset(64) {}
+  int32_t get(size_t i, std::span<uint8_t> pixels) const override {
+    return CountingDataset::get(i, pixels) % 10;
+  }
+  bool in_memory() const override { return true; }
+};
+
+class GraphSteps : public ::testing::TestWithParam<const char*> {
+ protected:
+  GraphSteps() : model(GetParam(), {}) {
+    ctx.set_math({.deterministic = true});
+    config.batch_size = kBatch;
+    config.seed = 3;
+    model.plan(ctx, {.batch = kBatch, .activations = DType::bf16});
+    model.allocate(ctx, 1);
+  }
+
+  std::vector<ops::LossSums> op_by_op() {
+    Loader loader(data, {.batch = kBatch, .seed = 3, .threads = 0});
+    loader.start(0);
+    std::vector<ops::LossSums> sums;
+    ParameterArena& arena = model.arena();
+    Buffer momentum(ctx.device(), arena.size() * sizeof(float));
+    for (uint64_t step = 0; step < kSteps; ++step) {
+      const Batch& batch = loader.next();
+      copy(ctx, batch.images, model.images());
+      copy(ctx, batch.labels, model.labels());
+      const Pass pass{.ctx = ctx, .seed = 3 * 65536, .step = step};
+      sums.push_back(model.forward(pass));
+      model.backward(pass);
+      for (const Parameter& p : arena.parameters())
+        ops::sgd_update(ctx,
+                        {.lr = kRate,
+                         .momentum = static_cast<float>(config.momentum),
+                         .weight_decay = p.decay ? static_cast<float>(config.weight_decay) : 0,
+                         .nesterov = false,
+                         .scale = 1},
+                        p.in(std::span<const float>(arena.gradients())), p.in(momentum.as<float>()),
+                        p.in(arena.values()));
+      model.refresh(ctx);
+    }
+    return sums;
+  }
+
+  /// All steps, in two calls.
+  static std::vector<ops::LossSums> run(GraphStep& step) {
+    std::vector<ops::LossSums> sums;
+    for (const size_t count : {2, 3})
+      for (const auto& one : step.run(sums.size(), std::vector<float>(count, kRate)))
+        sums.push_back(one);
+    return sums;
+  }
+
+  std::shared_ptr<Colours> data = std::make_shared<Colours>();
+  Context ctx{test::device()};
+  TrainConfig config;
+  Model model;
+};
+
+TEST_P(GraphSteps, HaveTheBitsOfTheOps) {
+  const auto expected = op_by_op();
+  const uint64_t hash = weights_hash(model.arena());
+
+  model.allocate(ctx, 1);
+  const Buffer momentum(ctx.device(), model.arena().size() * sizeof(float));
+  GraphStep step(ctx, model, config, *data, momentum.as<float>());
+  step.start_epoch(0, 0);
+  const std::vector<ops::LossSums> sums = run(step);
+
+  ASSERT_EQ(sums.size(), expected.size());
+  for (size_t i = 0; i < sums.size(); ++i) {
+    EXPECT_EQ(sums[i].loss, expected[i].loss) << "step " << i;
+    EXPECT_EQ(sums[i].top1, expected[i].top1) << "step " << i;
+    EXPECT_EQ(sums[i].count, kBatch);
+  }
+  EXPECT_EQ(weights_hash(model.arena()), hash);
+  HostFloats after(ctx, momentum.as<float>());
+  EXPECT_TRUE(std::ranges::any_of(after.span(), [](float m) { return m != 0; }));
+}
+
+TEST_P(GraphSteps, TakeBatchesFromALoader) {
+  const auto expected = op_by_op();
+  const uint64_t hash = weights_hash(model.arena());
+
+  model.allocate(ctx, 1);
+  const Buffer momentum(ctx.device(), model.arena().size() * sizeof(float));
+  Loader loader(data, {.batch = kBatch, .seed = 3, .device = test::device()});
+  GraphStep step(ctx, model, config, *data, momentum.as<float>(), &loader);
+  step.start_epoch(1, 2);  // no batch of it is asked for
+  step.start_epoch(0, 0);
+  const std::vector<ops::LossSums> sums = run(step);
+  ASSERT_EQ(sums.size(), expected.size());
+  for (size_t i = 0; i < sums.size(); ++i) EXPECT_EQ(sums[i].loss, expected[i].loss) << i;
+  EXPECT_EQ(weights_hash(model.arena()), hash);
+}
+
+TEST_P(GraphSteps, StopAtANaN) {
+  const Buffer momentum(ctx.device(), model.arena().size() * sizeof(float));
+  GraphStep step(ctx, model, config, *data, momentum.as<float>());
+  step.start_epoch(0, 0);
+  HostFloats values = model.arena().host_values();
+  values.span()[1] = NAN;
+  values.write();
+  model.refresh(ctx);
+  try {
+    step.run(7, std::vector<float>(3, kRate));
+    FAIL() << "nothing was thrown";
+  } catch (const SharedFault& fault) {
+    EXPECT_NE(std::string(fault.what()).find("(step 7)"), std::string::npos) << fault.what();
+  }
+  // no update was made
+  const HostFloats after = model.arena().host_values();
+  EXPECT_TRUE(std::equal(values.span().begin() + 2, values.span().end(), after.span().begin() + 2));
+}
+
+INSTANTIATE_TEST_SUITE_P(Models, GraphSteps, ::testing::Values("resnet20", "vgg11", "mlp"),
+                         [](const auto& model) { return std::string(model.param); });
+
+}  // namespace
+}  // namespace tw

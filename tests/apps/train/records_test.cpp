@@ -1,0 +1,153 @@
+// The rows of steps.csv and metrics.csv, and the sums behind them.
+#include "apps/train/records.h"
+
+#include <gtest/gtest.h>
+
+#include <map>
+#include <sstream>
+#include <vector>
+
+namespace tw::test {
+namespace {
+
+std::vector<std::string> split(const std::string& line) {
+  std::vector<std::string> cells(1);
+  for (const char c : line) {
+    if (c == ',')
+      cells.emplace_back();
+    else
+      cells.back().push_back(c);
+  }
+  return cells;
+}
+
+/// Column name -> cell; fails when header and row differ in length.
+std::map<std::string, std::string> table(const std::string& header, const std::string& row) {
+  const std::vector<std::string> names = split(header), cells = split(row);
+  EXPECT_EQ(names.size(), cells.size()) << row;
+  std::map<std::string, std::string> result;
+  for (size_t i = 0; i < std::min(names.size(), cells.size()); ++i) result[names[i]] = cells[i];
+  return result;
+}
+
+StepRecord example() {
+  return {.step = 17,
+          .lr = 0.1,
+          .density = 0.001,
+          .loss = 96,
+          .top1 = 16,
+          .images = 64,
+          .nnz = 150,
+          .k = 100,
+          .bytes = 123456789012345,
+          .seconds = 2,
+          .phases = {1, 2, 3, 4, 5, 6},
+          .wait = 0.5};
+}
+
+TEST(StepRow, HasEveryColumnOfItsHeader) {
+  auto row = table(kStepHeader, step_row(example(), 3));
+  EXPECT_EQ(row["step"], "17");
+  EXPECT_EQ(row["epoch"], "3");
+  EXPECT_EQ(row["lr"], "0.1");
+  EXPECT_EQ(row["density"], "0.001");
+  EXPECT_EQ(row["train_loss"], "1.5");
+  EXPECT_EQ(row["train_top1"], "0.250000");
+  EXPECT_EQ(row["images"], "64");
+  EXPECT_EQ(row["seconds"], "2.000000");
+  EXPECT_EQ(row["nnz_over_k"], "1.500000");
+  EXPECT_EQ(row["bytes_sent"], "123456789012345");
+  EXPECT_EQ(row["sec_data"], "1.000000");
+  EXPECT_EQ(row["sec_forward"], "2.000000");
+  EXPECT_EQ(row["sec_backward"], "3.000000");
+  EXPECT_EQ(row["sec_select"], "4.000000");
+  EXPECT_EQ(row["sec_exchange"], "5.000000");
+  EXPECT_EQ(row["sec_update"], "6.000000");
+  EXPECT_EQ(row["sec_wait"], "0.500000");
+}
+
+TEST(StepRow, OfNothingHoldsNoNan) {
+  const std::string row = step_row({}, 1);
+  EXPECT_EQ(row.find("nan"), std::string::npos) << row;
+  EXPECT_EQ(row.find("inf"), std::string::npos) << row;
+}
+
+EpochTotals two_steps() {
+  EpochTotals totals;
+  totals.add(example());
+  totals.add(example());
+  return totals;
+}
+
+TEST(MetricsRow, HasEveryColumnOfItsHeader) {
+  const ops::LossSums val{.loss = 50, .top1 = 30, .top5 = 40, .count = 40};
+  auto row = table(kMetricsHeader, metrics_row(3, 0.1, 0.001, two_steps(), val));
+  EXPECT_EQ(row["epoch"], "3");
+  EXPECT_EQ(row["train_loss"], "1.5");
+  EXPECT_EQ(row["train_top1"], "0.250000");
+  EXPECT_EQ(row["val_loss"], "1.25");
+  EXPECT_EQ(row["val_top1"], "0.750000");
+  EXPECT_EQ(row["val_top5"], "1.000000");
+  EXPECT_EQ(row["images_per_s"], "32.0");
+  EXPECT_EQ(row["seconds"], "4.000");
+  EXPECT_EQ(row["nnz_over_k"], "1.500000");
+  EXPECT_EQ(row["bytes_sent"], "246913578024690");
+  EXPECT_EQ(row["sec_update"], "12.000000");
+  EXPECT_EQ(row["sec_wait"], "1.000000");
+}
+
+TEST(MetricsRow, LeavesItsColumnsEmptyWithoutValidation) {
+  auto row = table(kMetricsHeader, metrics_row(3, 0.1, 0.001, two_steps(), {}));
+  for (const char* name : {"val_loss", "val_top1", "val_top5"}) EXPECT_EQ(row[name], "") << name;
+  EXPECT_EQ(row["images_per_s"], "32.0");
+  EXPECT_EQ(metrics_row(1, 0.1, 1, {}, {}).find("nan"), std::string::npos);
+}
+
+TEST(EpochTotals, GoThroughJsonBitForBit) {
+  EpochTotals totals = two_steps();
+  totals.loss = 0.1 + 0.2;  // no short decimal
+  totals.phases.exchange = 1.0 / 3;
+  const EpochTotals back = EpochTotals::from_json(Json::parse(totals.json().dump()));
+  EXPECT_EQ(back.loss, totals.loss);
+  EXPECT_EQ(back.top1, totals.top1);
+  EXPECT_EQ(back.images, totals.images);
+  EXPECT_EQ(back.nnz, totals.nnz);
+  EXPECT_EQ(back.k, totals.k);
+  EXPECT_EQ(back.bytes, totals.bytes);
+  EXPECT_EQ(back.seconds, totals.seconds);
+  EXPECT_EQ(back.phases.data, totals.phases.data);
+  EXPECT_EQ(back.phases.exchange, totals.phases.exchange);
+  EXPECT_EQ(back.phases.update, totals.phases.update);
+  EXPECT_EQ(back.wait, totals.wait);
+}
+
+TEST(EpochTotals, OlderOnesHaveNoWait) {
+  Json json = two_steps().json();
+  json.erase("wait");
+  EXPECT_EQ(EpochTotals::from_json(json).wait, 0);
+  EXPECT_EQ(EpochTotals::from_json(json).seconds, two_steps().seconds);
+}
+
+TEST(EpochTotals, ADamagedDescriptionThrows) {
+  Json json = two_steps().json();
+  json["phases"].erase(5);
+  EXPECT_THROW(EpochTotals::from_json(json), Json::exception);
+  json = two_steps().json();
+  json.erase("loss");
+  EXPECT_THROW(EpochTotals::from_json(json), Json::exception);
+}
+
+TEST(PhaseSeconds, AddAndDivideEachPhase) {
+  PhaseSeconds phases{1, 2, 3, 4, 5, 6};
+  phases += {1, 1, 1, 1, 1, 1};
+  phases /= 2;
+  EXPECT_EQ(phases.data, 1.0);
+  EXPECT_EQ(phases.forward, 1.5);
+  EXPECT_EQ(phases.backward, 2.0);
+  EXPECT_EQ(phases.select, 2.5);
+  EXPECT_EQ(phases.exchange, 3.0);
+  EXPECT_EQ(phases.update, 3.5);
+}
+
+}  // namespace
+}  // namespace tw::test

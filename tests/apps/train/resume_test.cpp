@@ -1,0 +1,197 @@
+// Stopping and resuming: as if it had never stopped, bit for bit.
+#include <csignal>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <random>
+#include <thread>
+
+#include "apps/train/run_folder.h"
+#include "tests/support/program.h"
+
+namespace tw::test {
+namespace {
+
+using Json = nlohmann::json;
+using namespace std::chrono_literals;
+
+/// ResNet-20 on 600 images: 18 steps an epoch, batch-norm statistics of its own on every rank.
+std::string command(const TempFolder& folder, const std::string& arguments) {
+  return fmt::format(
+      "THINWIRE_CACHE={} {} --output-dir {} --model resnet20 --lr 0.02 --workers 4 --batch-size 8 "
+      "--val-size 9400 --epochs 3 --eval-every 3 --checkpoint-steps 7 --density 0.01 {}",
+      TW_TEST_CACHE, TW_TRAIN, folder.path().string(), arguments);
+}
+
+std::string hash(const std::filesystem::path& run) {
+  std::ifstream in(run / "summary.json");
+  return Json::parse(in)["weights_hash"];
+}
+
+std::vector<std::string> rows(const std::filesystem::path& csv, size_t columns) {
+  std::ifstream in(csv);
+  std::vector<std::string> result;
+  for (std::string line; std::getline(in, line);) {
+    size_t end = 0;
+    for (size_t i = 0; i < columns && end != std::string::npos; ++i) end = line.find(',', end + 1);
+    result.push_back(line.substr(0, end));
+  }
+  return result;
+}
+
+/// Starts a command and ends it with `signal` once its steps.csv has grown to `lines` lines.
+int interrupt(const std::string& line, const std::filesystem::path& steps, size_t lines,
+              int signal) {
+  const pid_t child = ::fork();
+  if (child == 0) {
+    ::execl("/bin/sh", "sh", "-c", ("exec env " + line + " >/dev/null 2>&1").c_str(), nullptr);
+    ::_exit(127);
+  }
+  for (int i = 0; i < 6000 && rows(steps, 1).size() < lines; ++i) std::this_thread::sleep_for(10ms);
+  ::kill(child, signal);
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+class Resume : public testing::TestWithParam<std::string> {
+ protected:
+  std::mt19937 chance{std::random_device{}()};
+};
+
+TEST_P(Resume, AfterKillEqualsUninterrupted) {
+  const TempFolder folder;
+  const std::string algorithm = "--sparsifier " + GetParam();
+  ASSERT_EQ(run_command(command(folder, algorithm + " --name whole")).code, 0);
+
+  // steps.csv grows at every checkpoint, the last time before the end to 50 lines
+  const size_t lines = std::uniform_int_distribution<size_t>(2, 50)(chance);
+  const testing::ScopedTrace trace(__FILE__, __LINE__, fmt::format("killed at {} lines", lines));
+  const int killed = interrupt(command(folder, algorithm + " --name cut"), folder / "cut/steps.csv",
+                               lines, SIGKILL);
+  ASSERT_EQ(killed, 128 + SIGKILL);
+  ASSERT_FALSE(std::filesystem::exists(folder / "cut/summary.json"));
+  // what was killed while it wrote its first checkpoint starts anew
+  const bool saved = latest_checkpoint(folder / "cut").has_value();
+  const Ended resumed = run_command(command(folder, algorithm + " --name cut --resume auto"));
+  ASSERT_EQ(resumed.code, 0) << resumed.output;
+  EXPECT_EQ(resumed.says("resuming"), saved) << resumed.output;
+
+  EXPECT_EQ(hash(folder / "cut"), hash(folder / "whole"));
+  EXPECT_EQ(rows(folder / "whole/metrics.csv", 1).size(), 4u);  // header and three epochs
+  // step to images: everything but times, no row twice, none missing
+  EXPECT_EQ(rows(folder / "cut/steps.csv", 7), rows(folder / "whole/steps.csv", 7));
+  EXPECT_EQ(rows(folder / "cut/metrics.csv", 8), rows(folder / "whole/metrics.csv", 8));
+}
+
+INSTANTIATE_TEST_SUITE_P(Algorithms, Resume,
+                         testing::Values("dense", "topk", "gaussiank",
+                                         "gtopk --momentum-correction on"));
+
+TEST(Stop, SigtermWritesACheckpointThatContinues) {
+  const TempFolder folder;
+  ASSERT_EQ(run_command(command(folder, "--sparsifier topk --name whole")).code, 0);
+  const int code = interrupt(command(folder, "--sparsifier topk --name cut"),
+                             folder / "cut/steps.csv", 8, SIGTERM);
+  ASSERT_EQ(code, 3);
+  std::ifstream in(folder / "cut/summary.json");
+  EXPECT_TRUE(Json::parse(in)["val_top1"].is_null());  // nothing was validated yet
+  const Ended resumed = run_command(command(folder, "--resume " + (folder / "cut").string()));
+  ASSERT_EQ(resumed.code, 0) << resumed.output;
+  EXPECT_EQ(hash(folder / "cut"), hash(folder / "whole"));
+}
+
+TEST(Stop, UnderMpirunAllRanksStopTogether) {
+  if (std::string(TW_MPIRUN).empty()) GTEST_SKIP() << "built without MPI";
+  const TempFolder folder;
+  const std::string run = fmt::format(
+      "THINWIRE_CACHE={} {} -n 3 {} --output-dir {} --model resnet20 --batch-size 8 --val-size "
+      "9400 "
+      "--epochs 3 --checkpoint-steps 7 ",
+      TW_TEST_CACHE, TW_MPIRUN, TW_TRAIN, folder.path().string());
+  ASSERT_EQ(run_command(run + "--name whole").code, 0);
+  EXPECT_EQ(interrupt(run + "--name cut", folder / "cut/steps.csv", 8, SIGTERM), 3);
+  const Ended resumed = run_command(run + "--resume " + (folder / "cut").string());
+  ASSERT_EQ(resumed.code, 0) << resumed.output;
+  EXPECT_EQ(hash(folder / "cut"), hash(folder / "whole"));
+}
+
+TEST(Stop, AnOlderCheckpointLeavesNothingOfTheLaterOnes) {
+  const TempFolder folder;
+  const std::string run = "--sparsifier topk --name r --max-steps ";
+  ASSERT_EQ(run_command(command(folder, run + "21")).code, 0);
+  const std::filesystem::path checkpoints = folder / "r/checkpoints";
+  const Ended resumed = run_command(command(
+      folder, "--max-steps 20 --lr 0.03 --resume " + (checkpoints / "step-00000018").string()));
+  ASSERT_EQ(resumed.code, 0) << resumed.output;
+  EXPECT_TRUE(resumed.says("lr was 0.02, is now 0.03")) << resumed.output;
+  EXPECT_FALSE(std::filesystem::exists(checkpoints / "step-00000021"));
+  EXPECT_TRUE(std::filesystem::exists(checkpoints / "step-00000020"));
+}
+
+TEST(Stop, AFinishedRunThatIsResumedKeepsItsRows) {
+  const TempFolder folder;
+  ASSERT_EQ(run_command(command(folder, "--name r --max-steps 5")).code, 0);
+  const auto before = rows(folder / "r/metrics.csv", 8);
+  ASSERT_EQ(before.size(), 2u);
+  ASSERT_EQ(run_command(command(folder, "--max-steps 5 --resume " + (folder / "r").string())).code,
+            0);
+  EXPECT_EQ(rows(folder / "r/metrics.csv", 8), before);
+}
+
+TEST(Stop, AnotherNumberOfRanksContinuesWithANotice) {
+  const TempFolder folder;
+  ASSERT_EQ(run_command(command(folder, "--sparsifier topk --name cut --max-steps 20")).code, 0);
+  const Ended resumed = run_command(
+      command(folder, "--workers 3 --max-steps 25 --resume " + (folder / "cut").string()));
+  ASSERT_EQ(resumed.code, 0) << resumed.output;
+  EXPECT_TRUE(resumed.says("4 ranks became 3: residuals were summed and dealt out again"))
+      << resumed.output;
+}
+
+TEST(Stop, WrongCheckpointsAreNamed) {
+  const TempFolder folder;
+  ASSERT_EQ(run_command(command(folder, "--name good --max-steps 2")).code, 0);
+  const std::string good = (folder / "good").string();
+  const auto fails_with = [&](const std::string& arguments, const std::string& expected) {
+    const Ended ended = run_command(command(folder, arguments));
+    EXPECT_EQ(ended.code, 2) << ended.output;
+    EXPECT_TRUE(ended.says(expected)) << ended.output;
+  };
+  fails_with("--sparsifier topk --resume " + good, "only one of them keeps a residual");
+  ASSERT_EQ(run_command(command(folder, "--sparsifier topk --name after --max-steps 1")).code, 0);
+  fails_with("--sparsifier topk --momentum-correction on --resume " + (folder / "after").string(),
+             "(momentum-correction), the other has not");
+  fails_with("--model mlp --resume " + good, "model is \"resnet20\" in the checkpoint");
+  fails_with("--seed 7 --resume " + good, "seed is 1 in the checkpoint, 7 in this run");
+
+  const std::filesystem::path damaged = folder / "good/checkpoints/step-00000002";
+  const auto flip_bit = [&](const std::filesystem::path& path, size_t at) {
+    std::string text = text_of(path);
+    text.at(at) ^= 1;
+    std::ofstream(path, std::ios::binary) << text;
+  };
+  for (const char* name : {"model", "momentum", "rank-1"}) {
+    const std::filesystem::path file = damaged / fmt::format("{}.safetensors", name);
+    const std::string text = text_of(file);
+    for (const auto& [at, expected] : {std::pair(text.size() - 1, "its checksum is wrong"),
+                                       std::pair(text.find("checksum"), "it has no checksum")}) {
+      flip_bit(file, at);
+      fails_with("--resume " + good, expected);
+      flip_bit(file, at);
+    }
+  }
+  ASSERT_EQ(run_command(command(folder, "--name other --max-steps 1")).code, 0);
+  std::filesystem::copy_file(folder / "other/checkpoints/step-00000001/rank-1.safetensors",
+                             damaged / "rank-1.safetensors",
+                             std::filesystem::copy_options::overwrite_existing);
+  fails_with("--resume " + good, "belongs to step 1; expected 2");
+  std::filesystem::remove_all(folder / "good");
+  ASSERT_EQ(run_command(command(folder, "--name good --max-steps 2")).code, 0);
+  std::filesystem::resize_file(damaged / "rank-2.safetensors", 100);
+  fails_with("--resume " + good, "rank-2.safetensors");
+  std::ofstream(damaged / "model.safetensors") << "something else altogether";
+  fails_with("--resume " + good, "not a safetensors file");
+}
+
+}  // namespace
+}  // namespace tw::test

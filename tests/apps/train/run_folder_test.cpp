@@ -1,0 +1,164 @@
+// Where a run is written and what it goes on from.
+#include "apps/train/run_folder.h"
+
+#include <chrono>
+#include <fstream>
+#include <future>
+#include <memory>
+
+#include "engine/core/error.h"
+#include "tests/support/error_text.h"
+#include "tests/support/program.h"
+
+namespace tw::test {
+namespace {
+
+namespace fs = std::filesystem;
+
+class RunFolderTest : public testing::Test {
+ protected:
+  RunFolderTest() {
+    config_.output_dir = root_.path().string();
+    config_.model = "lenet";
+    config_.sparsifier = "topk";
+    config_.seed = 3;
+  }
+  RunFolder open(const std::string& name = "", const std::string& resume = "") {
+    config_.name = name;
+    config_.resume = resume;
+    return open_run_folder(config_, 4);
+  }
+  /// Makes run/checkpoints/step, with the file that makes it complete.
+  fs::path checkpoint(const std::string& run, const std::string& step) {
+    const fs::path path = root_ / run / "checkpoints" / step;
+    fs::create_directories(path);
+    std::ofstream(path / "model.safetensors") << "weights";
+    return path;
+  }
+  std::string error(const std::string& name, const std::string& resume) {
+    return error_text<UserError>([&] { open(name, resume); });
+  }
+
+  const TempFolder root_;
+  TrainConfig config_;
+};
+
+TEST_F(RunFolderTest, ADerivedNameGetsANumberWhenItIsTaken) {
+  EXPECT_EQ(open().path, root_ / "lenet-topk-p4-s3");
+  EXPECT_EQ(open().path, root_ / "lenet-topk-p4-s3-2");
+  const RunFolder third = open();
+  EXPECT_EQ(third.path, root_ / "lenet-topk-p4-s3-3");
+  EXPECT_TRUE(third.checkpoint.empty());
+  EXPECT_TRUE(fs::is_directory(third.checkpoints()));
+}
+
+TEST_F(RunFolderTest, AGivenNameMustBeFree) {
+  EXPECT_EQ(open("mine").path, root_ / "mine");
+  const std::string text = error("mine", "");
+  EXPECT_TRUE(text.starts_with("[run] " + (root_ / "mine").string() + " exists")) << text;
+  EXPECT_FALSE(fs::exists(root_ / "mine-2"));
+}
+
+/// A run that ended before its first step (a mistake in the data, say) left nothing to lose.
+TEST_F(RunFolderTest, AGivenNameMayBeTakenAgainBeforeTheFirstStep) {
+  open("mine");
+  std::ofstream(root_ / "mine/config.json") << "{}";
+  std::ofstream(root_ / "mine/steps.csv") << "step,epoch\n";
+  EXPECT_EQ(open("mine").path, root_ / "mine");
+  std::ofstream(root_ / "mine/steps.csv", std::ios::app) << "1,1\n";
+  EXPECT_TRUE(error("mine", "").starts_with("[run] " + (root_ / "mine").string() + " exists"));
+}
+
+TEST_F(RunFolderTest, AnOutputFolderThatCannotBeIsAUserError) {
+  std::ofstream(root_ / "file") << "text";
+  config_.output_dir = (root_ / "file").string();
+  EXPECT_TRUE(error("mine", "").starts_with("[run] cannot create "));
+}
+
+TEST_F(RunFolderTest, TheLatestCompleteCheckpointCounts) {
+  checkpoint("run", "step-00000009");
+  const fs::path latest = checkpoint("run", "step-00000010");
+  checkpoint("run", ".step-00000011.part");
+  checkpoint("run", "other-99999999");
+  fs::create_directories(root_ / "run/checkpoints/step-00000012");  // without weights
+  EXPECT_EQ(latest_checkpoint(root_ / "run"), latest);
+  EXPECT_EQ(latest_checkpoint(root_ / "run/checkpoints"), latest);
+  EXPECT_EQ(latest_checkpoint(latest), latest);
+  fs::create_directories(root_ / "empty");
+  EXPECT_EQ(latest_checkpoint(root_ / "empty"), std::nullopt);
+  EXPECT_EQ(latest_checkpoint(root_ / "none"), std::nullopt);
+}
+
+TEST_F(RunFolderTest, ResumeTakesARunItsCheckpointsOrOneOfThem) {
+  checkpoint("run", "step-00000001");
+  const fs::path latest = checkpoint("run", "step-00000002");
+  for (const char* tail : {"", "/", "/checkpoints", "/checkpoints/", "/checkpoints/step-00000002",
+                           "/checkpoints/step-00000002/", "/./checkpoints/../"}) {
+    const RunFolder folder = open("", (root_ / "run").string() + tail);
+    EXPECT_EQ(folder.path, root_ / "run") << tail;
+    EXPECT_EQ(folder.checkpoint, latest) << tail;
+  }
+  EXPECT_EQ(open("", (root_ / "run/checkpoints/step-00000001").string()).checkpoint.filename(),
+            "step-00000001");
+}
+
+TEST_F(RunFolderTest, ResumeFromARelativePath) {
+  const fs::path latest = checkpoint("run", "step-00000002"), before = fs::current_path();
+  fs::current_path(latest);
+  EXPECT_EQ(open("", ".").path, root_ / "run");
+  fs::current_path(root_.path());
+  EXPECT_EQ(open("", "run").checkpoint, latest);
+  fs::current_path(before);
+}
+
+TEST_F(RunFolderTest, ResumeFromNothingIsAUserError) {
+  EXPECT_TRUE(error("", (root_ / "none").string()).ends_with("does not exist"));
+  fs::create_directories(root_ / "empty");
+  EXPECT_NE(error("", (root_ / "empty").string()).find("holds no checkpoint"), std::string::npos);
+  std::ofstream(root_ / "file") << "text";
+  EXPECT_NE(error("", (root_ / "file").string()).find("holds no checkpoint"), std::string::npos);
+}
+
+// it would write its tables two folders above, wherever that is
+TEST_F(RunFolderTest, ACheckpointOutsideARunIsAUserError) {
+  const fs::path copy = root_ / "deep/copied/step-00000002";
+  fs::create_directories(copy.parent_path());
+  fs::copy(checkpoint("run", "step-00000002"), copy);
+  EXPECT_NE(error("", copy.string()).find("is not in the checkpoints folder of a run"),
+            std::string::npos);
+}
+
+TEST_F(RunFolderTest, OneProcessWritesAtATime) {
+  checkpoint("run", "step-00000002");
+  const RunFolder held = open("run", "auto");
+  EXPECT_TRUE(error("run", "auto").ends_with("/run is in use by another process"));
+  config_.eval_only = true;  // only reads
+  EXPECT_EQ(open("", (root_ / "run").string()).path, root_ / "run");
+}
+
+// an older one would take away what was added meanwhile
+TEST_F(RunFolderTest, ACheckpointAddedDuringTheWaitIsTheOneToGoOnFrom) {
+  checkpoint("run", "step-00000002");
+  for (const std::string& resume : {std::string("auto"), (root_ / "run").string()}) {
+    auto held = std::make_unique<RunFolder>(open("run", "auto"));
+    auto waiting = std::async(std::launch::async, [&] { return open("run", resume); });
+    EXPECT_EQ(waiting.wait_for(std::chrono::milliseconds(300)), std::future_status::timeout);
+    const fs::path added = checkpoint("run", resume == "auto" ? "step-00000003" : "step-00000004");
+    held.reset();
+    EXPECT_EQ(waiting.get().checkpoint, added);
+  }
+}
+
+TEST_F(RunFolderTest, AutoGoesOnWithTheLastRunOfItsName) {
+  EXPECT_EQ(open("", "auto").path, root_ / "lenet-topk-p4-s3");  // none yet: a new one
+  const fs::path first = checkpoint("lenet-topk-p4-s3", "step-00000005");
+  EXPECT_EQ(open("", "auto").checkpoint, first);
+  const fs::path second = checkpoint("lenet-topk-p4-s3-2", "step-00000001");
+  EXPECT_EQ(open("", "auto").checkpoint, second);
+  EXPECT_EQ(open("mine", "auto").path, root_ / "mine");
+  EXPECT_TRUE(open("mine", "auto").checkpoint.empty());
+  EXPECT_EQ(open("lenet-topk-p4-s3", "auto").checkpoint, first);
+}
+
+}  // namespace
+}  // namespace tw::test

@@ -1,0 +1,62 @@
+// Ranks compute with the same algorithms: those that rank 0 measured, or that the run began with.
+#include <gtest/gtest.h>
+
+#include "apps/train/tuning_cache.h"
+#include "comm/transports.h"
+#include "tests/support/data.h"
+#include "tests/support/device.h"
+
+namespace tw {
+namespace {
+
+using Algorithms = std::map<std::string, std::string>;
+
+TEST(Algorithms, Rank0MeasuresAloneAndTheOthersTakeWhatItFound) {
+  std::atomic<int> planned = 0;
+  run_on_threads(3, [&](Communicator& comm) {
+    Context ctx(test::device()), host;
+    plan_alike(ctx, host, comm, [&] {
+      const bool first = planned++ == 0;
+      EXPECT_EQ(first, comm.rank() == 0);
+      EXPECT_EQ(first, ctx.algorithms().empty());
+      ctx.algorithms().try_emplace("shape", fmt::format("engine {}", comm.rank()));
+    });
+    EXPECT_EQ(ctx.algorithms(), (Algorithms{{"shape", "engine 0"}}));
+  });
+  EXPECT_EQ(planned, 3);
+}
+
+TEST(Algorithms, OnTheCpuEachRankPlansAtOnce) {
+  run_on_threads(2, [&](Communicator& comm) {
+    Context ctx;
+    int planned = 0;
+    plan_alike(ctx, ctx, comm, [&] { ++planned; });
+    EXPECT_EQ(planned, 1);
+    EXPECT_EQ(comm.bytes_sent(), 0u);
+  });
+}
+
+TEST(Algorithms, AMistakeOfRank0IsEveryRanks) {
+  run_on_threads(2, [&](Communicator& comm) {
+    Context ctx(test::device()), host;
+    EXPECT_THROW(plan_alike(ctx, host, comm, [] { fail("[conv2d] no such shape"); }), UserError);
+  });
+}
+
+TEST(Algorithms, AResumedRunGoesOnWithItsOwn) {
+  const tw::testing::ScratchFolder folder;
+  Context first(test::device());
+  first.algorithms()["shape"] = "engine 7";
+  save_algorithms(first, folder.path());
+  run_on_threads(2, [&](Communicator& comm) {
+    Context ctx(test::device()), host;
+    ctx.algorithms()["shape"] = "engine 1";
+    EXPECT_TRUE(recall_algorithms(ctx, host, comm, folder.path()));
+    EXPECT_EQ(ctx.algorithms(), (Algorithms{{"shape", "engine 7"}}));
+    EXPECT_FALSE(recall_algorithms(ctx, host, comm, folder.path())) << "they are the same";
+    EXPECT_FALSE(recall_algorithms(ctx, host, comm, folder.path() / "none"));
+  });
+}
+
+}  // namespace
+}  // namespace tw

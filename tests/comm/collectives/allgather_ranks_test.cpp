@@ -1,0 +1,108 @@
+// Allgather of blocks of any sizes: contents, bytes on the wire, memory kept.
+
+#include "comm/collectives/collectives.h"
+#include "tests/support/ranks.h"
+
+namespace tw {
+namespace {
+
+using SizeOf = size_t (*)(int rank);
+
+struct Case {
+  const char* name;
+  SizeOf size_of;
+  size_t expected;
+};
+
+constexpr Case kCases[] = {
+    {"all empty", [](int) -> size_t { return 0; }, 0},
+    {"all empty, some expected", [](int) -> size_t { return 0; }, 100},
+    {"one byte", [](int) -> size_t { return 1; }, 1},
+    {"equal, as expected", [](int) -> size_t { return 1000; }, 1000},
+    {"equal, nothing expected", [](int) -> size_t { return 1000; }, 0},
+    {"a little more than expected", [](int) -> size_t { return 1001; }, 1000},
+    {"uneven around what is expected",
+     [](int rank) -> size_t { return 700 + 37 * ((rank * 5) % 17); }, 1000},
+    {"only rank 0", [](int rank) -> size_t { return rank == 0 ? 5000 : 0; }, 100},
+    {"only odd ranks, far too much", [](int rank) -> size_t { return rank % 2 * 100003; }, 1000},
+    {"wildly uneven", [](int rank) -> size_t { return size_t{1} << (rank % 5 * 4); }, 64},
+};
+
+std::byte byte_at(int rank, size_t i) {
+  return static_cast<std::byte>(rank * 41 + i * 3 + i / 256);
+}
+
+std::vector<std::byte> block_of(int rank, size_t bytes) {
+  std::vector<std::byte> block(bytes);
+  for (size_t i = 0; i < bytes; ++i) block[i] = byte_at(rank, i);
+  return block;
+}
+
+/// Second messages by the definition: round by round, what a sender holds beyond the limit.
+uint64_t overflows(int ranks, const Case& c) {
+  uint64_t count = 0;
+  for (int held = 1; held < ranks; held *= 2) {
+    const int sent = std::min(held, ranks - held);
+    for (int rank = 0; rank < ranks; ++rank) {
+      size_t bytes = 0;
+      for (int i = 0; i < sent; ++i) bytes += c.size_of((rank + i) % ranks);
+      count += bytes > sent * c.expected;
+    }
+  }
+  return count;
+}
+
+TEST(Allgather, EverybodyHasEveryBlockAtTheClaimedCost) {
+  for (int ranks : kRankCounts)
+    run_ranks(ranks, [](Context& ctx, Communicator& comm) {
+      GatheredBlocks blocks;  // one for all cases: what was there before must not matter
+      uint64_t rounds = 0;
+      while ((1 << rounds) < comm.size()) ++rounds;
+      for (const Case& c : kCases) {
+        SCOPED_TRACE(c.name);
+        const auto mine = block_of(comm.rank(), c.size_of(comm.rank()));
+        const Traffic traffic(comm);
+        allgather(ctx, comm, mine, c.expected, blocks);
+        const auto sums = traffic.sums(ctx, comm);
+
+        EXPECT_EQ(blocks.size(), comm.size());
+        uint64_t payload = 0;
+        for (int rank = 0; rank < comm.size(); ++rank) {
+          const auto expected = block_of(rank, c.size_of(rank));
+          EXPECT_TRUE(std::ranges::equal(blocks[rank], expected)) << "block of rank " << rank;
+          payload += expected.size();
+        }
+        const uint64_t others = comm.size() - 1;
+        EXPECT_EQ(sums.bytes, others * (payload + 8 * comm.size()));
+        EXPECT_EQ(sums.messages, rounds * comm.size() + overflows(comm.size(), c));
+      }
+    });
+}
+
+TEST(Allgather, KeepsItsMemory) {
+  run_ranks(4, [](Context& ctx, Communicator& comm) {
+    GatheredBlocks blocks;
+    const auto gather = [&](size_t bytes) {
+      allgather(ctx, comm, block_of(comm.rank(), bytes), 1000, blocks);
+      return blocks[comm.rank()].data();
+    };
+    const auto* first = gather(1000);
+    for (size_t bytes : {0, 10, 999, 1000}) EXPECT_EQ(gather(bytes), first);
+    // twice what was expected grows once
+    const auto* grown = gather(2000);
+    EXPECT_EQ(gather(2000), grown);
+  });
+}
+
+TEST(Allgather, BlocksOfFloatsCanBeReadAsFloats) {
+  for (int ranks : {3, 4})
+    run_ranks(ranks, [](Context& ctx, Communicator& comm) {
+      GatheredBlocks blocks;
+      allgather(ctx, comm, block_of(comm.rank(), 4 * (comm.rank() + 1)), 4, blocks);
+      for (int rank = 0; rank < comm.size(); ++rank)
+        EXPECT_EQ(reinterpret_cast<uintptr_t>(blocks[rank].data()) % alignof(float), 0u);
+    });
+}
+
+}  // namespace
+}  // namespace tw

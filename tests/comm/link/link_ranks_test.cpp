@@ -1,0 +1,234 @@
+// Emulated links: seconds as the model of one port a node says, whatever runs over them.
+
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+#include <functional>
+#include <vector>
+
+#include "comm/collectives/collectives.h"
+#include "comm/cost_model.h"
+#include "comm/link/link.h"
+#include "tests/support/collectives.h"
+#include "tests/support/ranks.h"
+
+namespace tw {
+namespace {
+
+constexpr LinkSpec kLink{.latency = 1e-3, .bits_per_second = 8e6};  // a microsecond a byte
+
+/// The largest of everybody's numbers.
+double max_over_ranks(Context& ctx, Communicator& comm, double value) {
+  GatheredBlocks blocks;
+  allgather(ctx, comm, std::as_bytes(std::span(&value, 1)), sizeof value, blocks);
+  for (int rank = 0; rank < comm.size(); ++rank) {
+    double one = 0;
+    std::memcpy(&one, blocks[rank].data(), sizeof one);
+    value = std::max(value, one);
+  }
+  return value;
+}
+
+using Body = std::function<void(Context&, LinkCommunicator&)>;
+
+/// Simulated seconds at which the last rank has done its `body`; the same on every rank.
+double simulated(Context& ctx, Communicator& comm, const LinkSpec& link, const Body& body) {
+  LinkCommunicator linked(ctx, comm, link, LinkTime::simulated);
+  body(ctx, linked);
+  return max_over_ranks(ctx, comm, linked.now());
+}
+
+TEST(Link, AMessageTakesLatencyAndLength) {
+  run_ranks(2, [](Context& ctx, Communicator& comm) {
+    for (size_t bytes : {0, 1, 1000, 123456}) {
+      LinkCommunicator linked(ctx, comm, kLink, LinkTime::simulated);
+      std::vector<std::byte> data(bytes);
+      comm.rank() == 0 ? linked.send(ctx, 1, data)
+                       : static_cast<void>(linked.receive(ctx, 0, data));
+      EXPECT_NEAR(linked.now(), 1e-3 + 1e-6 * static_cast<double>(bytes), 1e-12);
+      EXPECT_EQ(linked.bytes_sent(), comm.rank() == 0 ? bytes : 0);
+      EXPECT_EQ(linked.messages_sent(), comm.rank() == 0 ? 1 : 0);
+    }
+  });
+}
+
+TEST(Link, MessagesQueueAtTheSendersPort) {
+  run_ranks(3, [](Context& ctx, Communicator& comm) {
+    LinkCommunicator linked(ctx, comm, kLink, LinkTime::simulated);
+    std::vector<std::byte> data(1000);
+    if (comm.rank() == 0) {
+      linked.send(ctx, 1, data);
+      linked.send(ctx, 2, data);
+    } else {
+      linked.receive(ctx, 0, data);
+    }
+    const double expected[] = {4e-3, 2e-3, 4e-3};
+    EXPECT_NEAR(linked.now(), expected[comm.rank()], 1e-12);
+  });
+}
+
+TEST(Link, MessagesQueueAtTheReceiversPort) {
+  run_ranks(3, [](Context& ctx, Communicator& comm) {
+    LinkCommunicator linked(ctx, comm, kLink, LinkTime::simulated);
+    std::vector<std::byte> data(1000);
+    if (comm.rank() > 0) {
+      linked.send(ctx, 0, data);
+      EXPECT_NEAR(linked.now(), 2e-3, 1e-12);
+      return;
+    }
+    linked.receive(ctx, 1, data);
+    EXPECT_NEAR(linked.now(), 2e-3, 1e-12);
+    linked.receive(ctx, 2, data);
+    EXPECT_NEAR(linked.now(), 4e-3, 1e-12);
+  });
+}
+
+TEST(Link, BothDirectionsAtOnce) {
+  run_ranks(2, [](Context& ctx, Communicator& comm) {
+    LinkCommunicator linked(ctx, comm, kLink, LinkTime::simulated);
+    std::vector<std::byte> out(5000), in(5000);
+    const int peer = 1 - comm.rank();
+    linked.exchange(ctx, peer, out, peer, in);
+    EXPECT_NEAR(linked.now(), 6e-3, 1e-12);
+  });
+}
+
+TEST(Link, ArrivalDecidesAfterWork) {
+  run_ranks(2, [](Context& ctx, Communicator& comm) {
+    for (const double seconds : {0.5e-3, 10e-3}) {
+      LinkCommunicator linked(ctx, comm, kLink, LinkTime::simulated);
+      std::vector<std::byte> data(1000);
+      if (comm.rank() == 0) linked.send(ctx, 1, data);
+      if (comm.rank() == 1) {
+        linked.advance(seconds);
+        linked.receive(ctx, 0, data);
+        EXPECT_NEAR(linked.now(), std::max(seconds, 2e-3), 1e-12);
+      }
+    }
+  });
+}
+
+TEST(Link, RingTakesWhatTheModelSays) {
+  const Wire wire{.alpha = kLink.latency, .beta = kLink.seconds(4) - kLink.latency};
+  constexpr size_t n = 16 * 1000;
+  for (int ranks : kRankCounts)
+    run_ranks(ranks, [&](Context& ctx, Communicator& comm) {
+      const double seconds = simulated(ctx, comm, kLink, [&](Context&, LinkCommunicator& linked) {
+        std::vector<float> data = whole_numbers(comm.rank(), n), scratch(n);
+        allreduces().find("ring").factory(known_link())(ctx, linked, data, scratch);
+        EXPECT_EQ(wrong_sums(data, ranks), 0u);
+      });
+      const double expected = allreduce_costs().at("ring")(wire, ranks, n);
+      EXPECT_NEAR(seconds, expected, 0.01 * expected);
+    });
+}
+
+TEST(Link, TreeTakesWhatTheModelSays) {
+  for (int ranks : kRankCounts)
+    run_ranks(ranks, [&](Context& ctx, Communicator& comm) {
+      const double seconds = simulated(ctx, comm, kLink, [&](Context&, LinkCommunicator& linked) {
+        std::vector<std::byte> data(3000);
+        broadcast(ctx, linked, 0, data);
+      });
+      EXPECT_NEAR(seconds, std::ceil(std::log2(ranks)) * 4e-3, 1e-12);
+    });
+}
+
+TEST(Link, SimulatedSecondsAreTheSameEveryTime) {
+  for (int ranks : {3, 8})
+    run_ranks(ranks, [&](Context& ctx, Communicator& comm) {
+      for (const auto& [name, entry] : allreduces().entries()) {
+        if (name == "native") continue;
+        const Allreduce allreduce = entry.factory(known_link());
+        std::vector<float> data(1001), scratch(1001);
+        const auto once = [&](Context&, LinkCommunicator& linked) {
+          allreduce(ctx, linked, data, scratch);
+        };
+        const double first = simulated(ctx, comm, kLink, once);
+        for (int round = 0; round < 5; ++round)
+          EXPECT_EQ(simulated(ctx, comm, kLink, once), first) << name;
+      }
+    });
+}
+
+TEST(Link, ChangesNoBit) {
+  const LinkSpec fast{.latency = 1e-5, .bits_per_second = 1e11};
+  for (int ranks : {2, 5})
+    run_ranks(ranks, [&](Context& ctx, Communicator& comm) {
+      for (const auto& [name, entry] : allreduces().entries()) {
+        if (name == "native") continue;
+        const Allreduce allreduce = entry.factory(known_link());
+        std::vector<float> plain = rough_numbers(comm.rank(), 4097), linked = plain, scratch(4097);
+        allreduce(ctx, comm, plain, scratch);
+        for (const LinkTime time : {LinkTime::real, LinkTime::simulated}) {
+          linked = rough_numbers(comm.rank(), 4097);
+          LinkCommunicator over(ctx, comm, fast, time);
+          allreduce(ctx, over, linked, scratch);
+          EXPECT_EQ(linked, plain) << name;
+        }
+      }
+    });
+}
+
+// ranks 0 and 1 on one node, 2 and 3 on the other
+TEST(Link, RanksOfANodeShareItsPorts) {
+  LinkSpec link = kLink;
+  link.ranks_per_node = 2;
+  run_ranks(4, [&](Context& ctx, Communicator& comm) {
+    const int rank = comm.rank();
+    std::vector<std::byte> data(1000), in(1000);
+    const double inside = simulated(ctx, comm, link, [&](Context&, LinkCommunicator& linked) {
+      linked.exchange(ctx, rank ^ 1, data, rank ^ 1, in);
+    });
+    EXPECT_EQ(inside, 0);
+    const double between = simulated(ctx, comm, link, [&](Context&, LinkCommunicator& linked) {
+      linked.exchange(ctx, rank ^ 2, data, rank ^ 2, in);
+    });
+    EXPECT_NEAR(between, 4e-3, 1e-12);  // two messages through each port
+    const double through = simulated(ctx, comm, link, [&](Context&, LinkCommunicator& linked) {
+      // a free message carries its sender's time: 1 -> 0 waits for 2 -> 1
+      if (rank == 2) linked.send(ctx, 1, data);
+      if (rank == 1) linked.receive(ctx, 2, in);
+      if (rank == 1) linked.send(ctx, 0, data);
+      if (rank == 0) {
+        linked.receive(ctx, 1, in);
+        EXPECT_NEAR(linked.now(), 2e-3, 1e-12);
+      }
+    });
+    EXPECT_NEAR(through, 2e-3, 1e-12);
+  });
+}
+
+TEST(Link, TheLastNodeMayBeSmaller) {
+  LinkSpec link = kLink;
+  link.ranks_per_node = 2;
+  run_ranks(5, [&](Context& ctx, Communicator& comm) {
+    LinkCommunicator linked(ctx, comm, link, LinkTime::simulated);
+    barrier(ctx, linked);
+    EXPECT_GE(linked.now(), 1e-3);
+  });
+}
+
+TEST(Link, RealSecondsAreThose) {
+  const LinkSpec link{.latency = 2e-3, .bits_per_second = 32e6};
+  const Wire wire{.alpha = 2e-3, .beta = 1e-6};
+  constexpr size_t n = 80000;
+  run_ranks(4, [&](Context& ctx, Communicator& comm) {
+    LinkCommunicator linked(ctx, comm, link);
+    std::vector<float> data = whole_numbers(comm.rank(), n), scratch(n);
+    const Allreduce ring = allreduces().find("ring").factory(known_link());
+    // the machine may be busy with something else for a moment
+    double seconds = 1e9;
+    for (int round = 0; round < 3; ++round) {
+      barrier(ctx, linked);
+      const double start = linked.now();
+      ring(ctx, linked, data, scratch);
+      seconds = std::min(seconds, max_over_ranks(ctx, comm, linked.now() - start));
+    }
+    const double expected = allreduce_costs().at("ring")(wire, 4, n);
+    EXPECT_NEAR(seconds, expected, 0.1 * expected);
+  });
+}
+
+}  // namespace
+}  // namespace tw

@@ -1,0 +1,42 @@
+#include <numeric>
+
+#include "comm/collectives/collectives.h"
+#include "comm/subcommunicator.h"
+#include "tests/support/ranks.h"
+
+namespace tw {
+namespace {
+
+TEST(Group, MapsRanksAndTheParentCounts) {
+  for (int ranks : kRankCounts)
+    run_ranks(ranks, [](Context& ctx, Communicator& comm) {
+      for (int per_node : {1, 2, 3, 20}) {
+        const NodePlan plan{comm.size(), per_node};
+        Group node(comm, plan.node_of(comm.rank()));
+        EXPECT_EQ(node.rank(), comm.rank() % per_node);
+        EXPECT_EQ(node.size(), std::min(per_node, comm.size() - plan.leader(comm.rank())));
+
+        // the leader's number to its node, the sum of the leaders' to all leaders
+        const uint64_t before = comm.bytes_sent();
+        int number = comm.rank();
+        broadcast(ctx, node, 0, std::as_writable_bytes(std::span(&number, 1)));
+        EXPECT_EQ(number, plan.leader(comm.rank()));
+        EXPECT_EQ(comm.bytes_sent() - before, node.bytes_sent());
+        if (node.rank() != 0) continue;
+        Group leaders(comm, plan.leaders());
+        EXPECT_EQ(leaders.size(), plan.nodes());
+        const auto sum = sum_over_ranks(ctx, leaders, static_cast<uint64_t>(comm.rank()));
+        const std::vector<int> all = plan.leaders();
+        EXPECT_EQ(sum, std::accumulate(all.begin(), all.end(), uint64_t{0}));
+      }
+    });
+}
+
+TEST(Group, RefusesWhoIsNoMember) {
+  run_ranks(2, [](Context&, Communicator& comm) {
+    EXPECT_THROW(Group(comm, {1 - comm.rank()}), std::logic_error);
+  });
+}
+
+}  // namespace
+}  // namespace tw

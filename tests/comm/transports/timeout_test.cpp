@@ -1,0 +1,144 @@
+// A rank that does not come: the others wait for it as long as they may, and say for whom.
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <thread>
+
+#include "comm/collectives/collectives.h"
+#include "comm/link/link.h"
+#include "comm/transports.h"
+#include "tests/support/collectives.h"
+#include "tests/support/error_text.h"
+
+namespace tw {
+namespace {
+
+using namespace std::chrono_literals;
+using test::error_text;
+using Body = std::function<void(Context&, Communicator&)>;
+
+constexpr size_t kFloats = 1000;
+
+void ring_of(Context& ctx, Communicator& comm) {
+  std::vector<float> data(kFloats), scratch(kFloats);
+  allreduces().find("ring").factory(known_link())(ctx, comm, data, scratch);
+}
+
+/// What the first rank that gives up says when rank `missing` does not come.
+std::string said(int ranks, int missing, const Body& body) {
+  return error_text<WaitedTooLong>([&] {
+    run_on_threads(ranks, [&](Communicator& comm) {
+      Context ctx;
+      comm.set_timeout(0.1);
+      if (comm.rank() == missing)
+        std::this_thread::sleep_for(300ms);
+      else
+        body(ctx, comm);
+    });
+  });
+}
+
+template <class Entries, class Call>
+void expect_each_named(const Entries& registry, const Call& call) {
+  for (const auto& [name, entry] : registry.entries()) {
+    if (name == "native") continue;
+    const auto collective = entry.factory(known_link());
+    const std::string text = said(2, 1, [&](Context& ctx, Communicator& comm) {
+      std::vector<float> data(kFloats), scratch(kFloats);
+      call(collective, ctx, comm, std::span(data), std::span(scratch));
+    });
+    const bool plain = registry.kind() == "broadcast" && name == "mst";  // the one without a name
+    EXPECT_EQ(text, fmt::format("[{}] rank 0 has waited 0.1 s for rank 1",
+                                plain ? "broadcast" : name.c_str()));
+  }
+}
+
+TEST(Timeout, EveryCollectiveIsNamed) {
+  using Data = std::span<float>;
+  for (int root : {0, 1}) {
+    expect_each_named(broadcasts(),
+                      [&](const Broadcast& f, Context& ctx, Communicator& comm, Data data, Data) {
+                        f(ctx, comm, root, std::as_writable_bytes(data));
+                      });
+    expect_each_named(reduces(), [&](const Reduce& f, Context& ctx, Communicator& comm, Data data,
+                                     Data scratch) { f(ctx, comm, root, data, scratch); });
+  }
+  expect_each_named(allreduces(), [&](const Allreduce& f, Context& ctx, Communicator& comm,
+                                      Data data, Data scratch) { f(ctx, comm, data, scratch); });
+  EXPECT_EQ(said(2, 1, [](Context& ctx, Communicator& comm) { barrier(ctx, comm); }),
+            "[barrier] rank 0 has waited 0.1 s for rank 1");
+  EXPECT_EQ(said(2, 1,
+                 [](Context& ctx, Communicator& comm) {
+                   GatheredBlocks blocks;
+                   allgather(ctx, comm, {}, 0, blocks);
+                 }),
+            "[allgather] rank 0 has waited 0.1 s for rank 1");
+}
+
+TEST(Timeout, NamesNest) {
+  EXPECT_EQ(said(2, 1,
+                 [](Context& ctx, Communicator& comm) {
+                   const Doing exchange(comm, "gtopk");
+                   { const Doing over(comm, "tree"); }
+                   broadcast(ctx, comm, 0, {});
+                 }),
+            "[gtopk/broadcast] rank 0 has waited 0.1 s for rank 1");
+  EXPECT_EQ(said(2, 1, [](Context& ctx, Communicator& comm) { comm.receive(ctx, 1, {}); }),
+            "[comm] rank 0 has waited 0.1 s for rank 1");
+}
+
+TEST(Timeout, ReachesThroughAnEmulatedLink) {
+  const auto body = [](Communicator& comm) {
+    Context ctx;
+    LinkCommunicator linked(ctx, comm, parse_link("1Gbit,10us"));
+    linked.set_timeout(0.1);
+    if (comm.rank() == 1) std::this_thread::sleep_for(300ms);
+    if (comm.rank() == 0) ring_of(ctx, linked);
+  };
+  EXPECT_EQ(error_text<WaitedTooLong>([&] { run_on_threads(2, body); }),
+            "[ring] rank 0 has waited 0.1 s for rank 1");
+}
+
+TEST(Timeout, EveryRankLeavesInTime) {
+  const auto start = std::chrono::steady_clock::now();
+  EXPECT_NE(said(8, 5, [](Context& ctx, Communicator& comm) { ring_of(ctx, comm); }), "");
+  EXPECT_LT(std::chrono::steady_clock::now() - start, 10s);
+}
+
+TEST(Timeout, WaitsForEverByDefault) {
+  run_on_threads(2, [](Communicator& comm) {
+    Context ctx;
+    EXPECT_EQ(comm.timeout(), 0);
+    if (comm.rank() == 1) std::this_thread::sleep_for(200ms);
+    barrier(ctx, comm);
+  });
+}
+
+TEST(Timeout, AWaitThatEndsInTimeIsNone) {
+  run_on_threads(2, [](Communicator& comm) {
+    Context ctx;
+    comm.set_timeout(1);
+    for (int round = 0; round < 4; ++round) {
+      if (comm.rank() == 1) std::this_thread::sleep_for(300ms);
+      barrier(ctx, comm);
+    }
+  });
+}
+
+// a thread that never comes back cannot be ended, so the process is
+TEST(TimeoutDeathTest, AHangingThreadEndsTheProcess) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_EXIT(run_on_threads(2,
+                             [](Communicator& comm) {
+                               Context ctx;
+                               comm.set_timeout(0.1);
+                               while (comm.rank() == 1) ::pause();
+                               barrier(ctx, comm);
+                             }),
+              testing::ExitedWithCode(1), "error: .barrier. rank 0 has waited 0.1 s for rank 1\n");
+}
+
+}  // namespace
+}  // namespace tw

@@ -1,0 +1,207 @@
+#include "data/cifar/cifar_binary.h"
+
+#include <array>
+#include <cstdlib>
+
+#include "tests/support/data.h"
+
+namespace tw {
+namespace {
+
+using testing::error_of;
+using testing::ScratchFolder;
+
+uint8_t plane_byte(size_t image, size_t channel, size_t pixel) {
+  return static_cast<uint8_t>(image * 7 + channel * 85 + pixel * 3);
+}
+
+/// Records [first, first + n) with labels image % 10.
+void write_file(const std::filesystem::path& path, size_t first, size_t n) {
+  std::ofstream out(path, std::ios::binary);
+  for (size_t i = first; i < first + n; ++i) {
+    out.put(static_cast<char>(i % 10));
+    for (size_t c = 0; c < 3; ++c)
+      for (size_t p = 0; p < kCifarPixels; ++p) out.put(static_cast<char>(plane_byte(i, c, p)));
+  }
+}
+
+class CifarFilesTest : public ::testing::Test {
+ protected:
+  CifarFilesTest() {
+    size_t first = 0;
+    for (const auto& path : files_.train()) {
+      write_file(path, first, 4);
+      first += 4;
+    }
+    write_file(files_.test(), 100, 3);
+  }
+  std::string error(size_t val_size = 0) {
+    return error_of([&] { read_cifar_files(files_, val_size); });
+  }
+
+  ScratchFolder folder_;
+  CifarFiles files_{.name = "tiny",
+                    .dir = folder_.path(),
+                    .train_records = 4,
+                    .test_records = 3,
+                    .remedy = "ask for it"};
+};
+
+void expect_image(const Dataset& set, size_t i, size_t image) {
+  std::vector<uint8_t> pixels(3 * kCifarPixels);
+  EXPECT_EQ(set.get(i, pixels), static_cast<int32_t>(image % 10));
+  for (size_t p = 0; p < kCifarPixels; ++p)
+    for (size_t c = 0; c < 3; ++c)
+      ASSERT_EQ(pixels[3 * p + c], plane_byte(image, c, p)) << "pixel " << p << " channel " << c;
+}
+
+TEST_F(CifarFilesTest, ReadsEveryRecordAsNhwc) {
+  const DataSplit split = read_cifar_files(files_, 0);
+  ASSERT_EQ(split.train->size(), 20u);
+  ASSERT_EQ(split.val->size(), 3u);
+  EXPECT_EQ(split.val_name, "test file");
+  EXPECT_EQ(split.train->image, (Shape{32, 32, 3}));
+  EXPECT_EQ(split.train->classes, 10);
+  for (size_t i = 0; i < 20; ++i) expect_image(*split.train, i, i);
+  for (size_t i = 0; i < 3; ++i) expect_image(*split.val, i, 100 + i);
+}
+
+TEST_F(CifarFilesTest, ValSizeHoldsOutTheLastTrainingImages) {
+  // the test file is not needed then
+  std::filesystem::remove(files_.test());
+  const DataSplit split = read_cifar_files(files_, 6);
+  ASSERT_EQ(split.train->size(), 14u);
+  ASSERT_EQ(split.val->size(), 6u);
+  EXPECT_EQ(split.val_name, "6 held-out training images");
+  expect_image(*split.train, 13, 13);
+  expect_image(*split.val, 0, 14);
+  expect_image(*split.val, 5, 19);
+}
+
+TEST_F(CifarFilesTest, ValSizeMustLeaveTrainingImages) {
+  EXPECT_EQ(error(20), "[tiny] val-size is 20, expected less than the 20 training images");
+  EXPECT_NO_THROW(read_cifar_files(files_, 19));
+}
+
+TEST_F(CifarFilesTest, NamesAMissingFile) {
+  const auto path = files_.train()[3];
+  std::filesystem::remove(path);
+  EXPECT_EQ(error(), "[tiny] there is no file " + path.string() + ": ask for it");
+}
+
+TEST_F(CifarFilesTest, NamesAMissingTestFile) {
+  std::filesystem::remove(files_.test());
+  EXPECT_EQ(error(), "[tiny] there is no file " + files_.test().string() + ": ask for it");
+}
+
+TEST_F(CifarFilesTest, TellsExpectedAndFoundBytes) {
+  const auto path = files_.train()[4];
+  for (const auto& [size, found] : {std::pair{12291, "12291"}, {12293, "12293"}, {0, "0"}}) {
+    std::filesystem::resize_file(path, static_cast<uintmax_t>(size));
+    EXPECT_EQ(error(), "[tiny] " + path.string() + " has " + found +
+                           " bytes, expected 12292 (4 records): ask for it");
+  }
+}
+
+TEST_F(CifarFilesTest, NamesFileAndRecordOfABadLabel) {
+  const auto path = files_.train()[1];
+  std::fstream file(path, std::ios::in | std::ios::out | std::ios::binary);
+  file.seekp(2 * kCifarRecord);
+  file.put(10);
+  file.close();
+  EXPECT_EQ(error(),
+            "[tiny] " + path.string() + " record 2 has label 10, expected 0 to 9: ask for it");
+}
+
+TEST(DataFolder, IsGivenDirectlyOrByItsParent) {
+  EXPECT_EQ(data_folder("a/b", "set"), "a/b/set");
+  EXPECT_EQ(data_folder("a/b/", "set"), "a/b/set");
+  EXPECT_EQ(data_folder("a/set", "set"), "a/set");
+  EXPECT_EQ(data_folder("a/set/", "set"), "a/set");
+  EXPECT_EQ(data_folder(".", "set"), "./set");
+}
+
+TEST(DataFolder, DefaultsToTheCache) {
+  const char* before = std::getenv("THINWIRE_CACHE");
+  const std::string saved = before == nullptr ? "" : before;
+  ::unsetenv("THINWIRE_CACHE");
+  EXPECT_EQ(data_folder("", "set"), "data-cache/set");
+  ::setenv("THINWIRE_CACHE", "/somewhere", 1);
+  EXPECT_EQ(data_folder("", "set"), "/somewhere/set");
+  if (before == nullptr)
+    ::unsetenv("THINWIRE_CACHE");
+  else
+    ::setenv("THINWIRE_CACHE", saved.c_str(), 1);
+}
+
+TEST(Cifar10, MissingDataSaysHowToGetIt) {
+  const ScratchFolder folder;
+  const std::string dir = folder.path().string();
+  EXPECT_EQ(error_of([&] { datasets().find("cifar10").factory({.dir = folder.path()}); }),
+            "[cifar10] there is no file " + dir +
+                "/cifar-10-batches-bin/data_batch_1.bin: get it with scripts/data/get_cifar10.sh " +
+                dir);
+}
+
+TEST(Cifar10, ExpectsTenThousandRecordsAFile) {
+  const ScratchFolder folder;
+  const auto dir = folder.path() / "cifar-10-batches-bin";
+  std::filesystem::create_directory(dir);
+  for (const auto& path : CifarFiles{.name = "", .dir = dir}.train()) {
+    std::ofstream(path).close();
+    std::filesystem::resize_file(path, 10'000 * kCifarRecord);  // sparse: all zeros
+  }
+  const auto& factory = datasets().find("cifar10").factory;
+  EXPECT_EQ(factory({.dir = folder.path(), .val_size = 5'000}).train->size(), 45'000u);
+  EXPECT_EQ(factory({.dir = dir, .val_size = 1}).train->size(), 49'999u);
+  EXPECT_EQ(error_of([&] { factory({.dir = dir, .val_size = 50'000}); }),
+            "[cifar10] val-size is 50000, expected less than the 50000 training images");
+  EXPECT_NE(error_of([&] { factory({.dir = dir}); }).find("test_batch.bin"), std::string::npos);
+}
+
+TEST(Cifar10, RealFilesHaveFiveThousandImagesAClass) {
+  const char* dir = std::getenv("THINWIRE_DATA");
+  if (dir == nullptr) GTEST_SKIP() << "THINWIRE_DATA is not set";
+  const DataSplit split = datasets().find("cifar10").factory({.dir = dir});
+  ASSERT_EQ(split.train->size(), 50'000u);
+  ASSERT_EQ(split.val->size(), 10'000u);
+  std::vector<uint8_t> pixels(3 * kCifarPixels);
+  std::array<double, 3> sum{};
+  std::array<int, 10> train{}, test{};
+  for (size_t i = 0; i < split.train->size(); ++i) {
+    ++train[static_cast<size_t>(split.train->get(i, pixels))];
+    for (size_t p = 0; p < pixels.size(); ++p) sum[p % 3] += pixels[p];
+  }
+  for (size_t i = 0; i < split.val->size(); ++i)
+    ++test[static_cast<size_t>(split.val->get(i, pixels))];
+  for (size_t c = 0; c < 10; ++c) {
+    EXPECT_EQ(train[c], 5'000);
+    EXPECT_EQ(test[c], 1'000);
+  }
+  for (size_t c = 0; c < 3; ++c)
+    EXPECT_NEAR(sum[c] / (50'000.0 * kCifarPixels * 255), split.mean[c], 1e-3);
+}
+
+TEST(Subset, IsAWindow) {
+  const auto whole = std::make_shared<testing::CountingDataset>(10, Shape{2, 2, 1});
+  const auto part = subset(whole, 3, 7);
+  std::vector<uint8_t> a(4), b(4);
+  ASSERT_EQ(part->size(), 4u);
+  EXPECT_EQ(part->image, whole->image);
+  for (size_t i = 0; i < 4; ++i) {
+    EXPECT_EQ(part->get(i, a), whole->get(3 + i, b));
+    EXPECT_EQ(a, b);
+  }
+  EXPECT_THROW(part->get(4, a), std::logic_error);
+  EXPECT_THROW(subset(whole, 7, 3), std::logic_error);
+  EXPECT_THROW(subset(whole, 3, 11), std::logic_error);
+}
+
+TEST(Datasets, AnUnknownNameListsTheKnownOnes) {
+  const std::string text = error_of([] { datasets().find("cifar11"); });
+  EXPECT_NE(text.find("cifar10"), std::string::npos) << text;
+  EXPECT_NE(text.find("shapes"), std::string::npos) << text;
+}
+
+}  // namespace
+}  // namespace tw

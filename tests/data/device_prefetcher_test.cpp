@@ -1,0 +1,112 @@
+// Batches brought to a model's input are the loader's, part by part, ahead of their turn or not.
+#include "data/device_prefetcher.h"
+
+#include "tests/support/data.h"
+#include "tests/support/owned_tensor.h"
+
+namespace tw {
+namespace {
+
+using test::OwnedTensor;
+using tw::testing::CountingDataset;
+
+constexpr int64_t kBatch = 6;
+Shape kImage() { return {9, 7, 3}; }
+
+template <class T>
+std::vector<double> values(const Tensor& host) {
+  const auto elements = host.as<T>();
+  return {elements.begin(), elements.end()};
+}
+
+/// The last of its images cannot be read.
+class Damaged : public CountingDataset {
+ public:
+  using CountingDataset::CountingDataset;
+  int32_t get(size_t i, std::span<uint8_t> pixels) const override {
+    check(i + 1 < size(), "[test] image {} is damaged", i);
+    return CountingDataset::get(i, pixels);
+  }
+};
+
+LoaderConfig config(int threads) {
+  return {.batch = kBatch, .seed = 5, .threads = threads, .device = test::device()};
+}
+
+struct Input {
+  explicit Input(int64_t parts)
+      : images({kBatch / parts, kImage()[0], kImage()[1], kImage()[2]}, DType::u8),
+        labels({kBatch / parts}, DType::i32) {}
+  OwnedTensor images, labels;
+};
+
+/// parts, ahead, threads of the loader
+class Feeds : public ::testing::TestWithParam<std::tuple<int64_t, bool, int>> {};
+
+TEST_P(Feeds, YieldTheLoadersBatches) {
+  const auto [parts, ahead, threads] = GetParam();
+  const auto data = std::make_shared<CountingDataset>(40, kImage());
+  Loader expected(data, {.batch = kBatch, .seed = 5, .threads = 0}), loader(data, config(threads));
+  Context ctx(test::device());
+  Feed feed(ctx, loader, parts, ahead);
+  Input input(parts);
+  // an epoch left in its middle, others from the beginning and the middle
+  for (const auto& [epoch, first, last] : {std::tuple{0u, 0, 3}, {1u, 2, 6}, {2u, 0, 6}}) {
+    expected.start(epoch, first);
+    feed.start(epoch, first);
+    for (int64_t b = first; b < last; ++b) {
+      const Batch& batch = expected.next();
+      for (int64_t part = 0; part < parts; ++part) {
+        SCOPED_TRACE(fmt::format("epoch {} batch {} part {}", epoch, b, part));
+        const int64_t size = kBatch / parts;
+        feed.next(input.images, input.labels);
+        feed.prefetch();
+        const Batch rows{batch.images.rows(part * size, (part + 1) * size),
+                         batch.labels.rows(part * size, (part + 1) * size)};
+        EXPECT_EQ(input.images.get(), values<uint8_t>(rows.images));
+        EXPECT_EQ(input.labels.get(), values<int32_t>(rows.labels));
+      }
+    }
+  }
+  EXPECT_GE(feed.waited(), 0);
+}
+
+TEST_P(Feeds, DamageIsToldInItsTurn) {
+  const auto [parts, ahead, threads] = GetParam();
+  const auto data = std::make_shared<Damaged>(12, kImage());
+  LoaderConfig in_order = config(threads);
+  in_order.training = false;  // the second batch has the damaged image
+  Loader loader(data, in_order);
+  Context ctx(test::device());
+  Feed feed(ctx, loader, parts, ahead);
+  Input input(parts);
+  for (int again = 0; again < 2; ++again) {
+    feed.start(0);
+    for (int64_t part = 0; part < parts; ++part) {
+      feed.next(input.images, input.labels);
+      feed.prefetch();
+    }
+    EXPECT_THROW(feed.next(input.images, input.labels), UserError);
+  }
+}
+
+TEST_P(Feeds, NothingIsBroughtBehindTheEnd) {
+  const auto [parts, ahead, threads] = GetParam();
+  Loader loader(std::make_shared<CountingDataset>(kBatch, kImage()), config(threads));
+  Context ctx(test::device());
+  Feed feed(ctx, loader, parts, ahead);
+  Input input(parts);
+  feed.start(0);
+  for (int64_t part = 0; part < parts; ++part) {
+    feed.next(input.images, input.labels);
+    EXPECT_NO_THROW(feed.prefetch());
+  }
+  EXPECT_THROW(feed.next(input.images, input.labels), std::logic_error);
+}
+
+INSTANTIATE_TEST_SUITE_P(Ways, Feeds,
+                         ::testing::Combine(::testing::Values<int64_t>(1, 3), ::testing::Bool(),
+                                            ::testing::Values(0, 2)));
+
+}  // namespace
+}  // namespace tw

@@ -1,0 +1,319 @@
+// Image folders and the record files made of them.
+#include "data/imagenet/image_folder.h"
+
+#include <sys/stat.h>
+
+#include <set>
+
+#include "data/imagenet/record_file.h"
+#include "data/loader.h"
+#include "tests/support/jpegs.h"
+
+namespace tw {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::error_of;
+using testing::ScratchFolder;
+using testing::write_bytes;
+using testing::write_image_folder;
+
+DataSplit open(const fs::path& dir, bool skip_bad = false,
+               const std::string& name = "imagefolder") {
+  return datasets().find(name).factory({.dir = dir, .image_size = 32, .skip_bad = skip_bad});
+}
+
+/// All bytes and labels of one epoch of training and of the validation images.
+std::vector<uint8_t> everything(const DataSplit& data, int threads, uint32_t epoch = 1) {
+  std::vector<uint8_t> all;
+  for (const bool training : {true, false}) {
+    Loader loader(training ? data.train : data.val,
+                  {.batch = 7, .seed = 3, .training = training, .threads = threads});
+    loader.start(epoch);
+    for (int64_t b = 0; b < loader.batches(); ++b) {
+      const Batch& batch = loader.next();
+      for (const Tensor& tensor : {batch.images, batch.labels}) {
+        const auto* bytes = static_cast<const uint8_t*>(tensor.data);
+        all.insert(all.end(), bytes, bytes + tensor.bytes());
+      }
+    }
+  }
+  return all;
+}
+
+std::string open_error(const fs::path& dir, const std::string& name = "imagefolder") {
+  return error_of([&] { open(dir, false, name); });
+}
+
+TEST(ImageFolder, LabelsAreTheClassesInOrder) {
+  const ScratchFolder folder;
+  write_image_folder(folder.path(), 3, 5, 2);
+  const DataSplit data = open(folder.path());
+  EXPECT_EQ(data.train->size(), 15u);
+  EXPECT_EQ(data.val->size(), 6u);
+  EXPECT_EQ(data.train->classes, 3);
+  EXPECT_EQ(data.train->image, (Shape{32, 32, 3}));
+  std::vector<uint8_t> pixels(32 * 32 * 3);
+  double level = -1;
+  for (size_t i = 0; i < 6; ++i) {
+    EXPECT_EQ(data.val->get(i, pixels), static_cast<int32_t>(i / 2));
+    double mean = 0;
+    for (const uint8_t value : pixels) mean += value / static_cast<double>(pixels.size());
+    EXPECT_GE(mean, level - 5) << "the classes grow brighter";
+    level = mean;
+  }
+}
+
+TEST(ImageFolder, TheSameBytesOnAnyNumberOfThreads) {
+  const ScratchFolder folder;
+  write_image_folder(folder.path(), 2, 20, 5);
+  const auto one = everything(open(folder.path()), 0);
+  EXPECT_EQ(everything(open(folder.path()), 1), one);
+  EXPECT_EQ(everything(open(folder.path()), 5), one);
+  EXPECT_NE(everything(open(folder.path()), 1, 2), one) << "another epoch, other crops";
+}
+
+TEST(ImageFolder, MistakesAreNamed) {
+  const ScratchFolder folder;
+  const fs::path dir = folder.path();
+  EXPECT_NE(open_error("").find("--data-dir is missing"), std::string::npos);
+  EXPECT_NE(open_error(dir / "none").find("no folder"), std::string::npos);
+  fs::create_directories(dir / "train");
+  fs::create_directories(dir / "val");
+  EXPECT_NE(open_error(dir).find("0 images"), std::string::npos);
+  write_image_folder(dir, 2, 2, 1);
+  EXPECT_NE(open_error(dir, "imagenet").find("has 2 classes; ImageNet has 1000"),
+            std::string::npos);
+
+  fs::create_directories(dir / "train" / "n00000007");
+  EXPECT_NE(open_error(dir).find("n00000007 holds 0 images"), std::string::npos);
+  write_bytes(dir / "train" / "n00000007" / "a.JPEG", testing::noise_jpeg(1, 40, 40));
+  EXPECT_NE(open_error(dir).find("n00000007 is only in train"), std::string::npos);
+  fs::rename(dir / "train" / "n00000007", dir / "val" / "n00000007");
+  EXPECT_NE(open_error(dir).find("n00000007 is only in val"), std::string::npos);
+
+  fs::remove_all(dir / "val");
+  fs::create_directories(dir / "val");
+  write_bytes(dir / "val" / "ILSVRC2012_val_00000001.JPEG", testing::noise_jpeg(1, 40, 40));
+  const std::string flat = open_error(dir);
+  EXPECT_NE(flat.find("holds 1 images outside of class folders"), std::string::npos) << flat;
+  EXPECT_NE(flat.find("sort_imagenet_val.sh"), std::string::npos);
+}
+
+TEST(ImageFolder, ImagesBesideTheClassesAreNamedAndOtherFilesAreNot) {
+  const ScratchFolder folder;
+  write_image_folder(folder.path(), 2, 2, 1);
+  for (const char* other : {"README", "classes.txt", ".hidden.JPEG", ".DS_Store"})
+    write_bytes(folder.path() / "val" / other, {});
+  fs::create_symlink("itself", folder.path() / "val" / "itself");
+  EXPECT_NO_THROW(open(folder.path()));
+  // a set that was sorted in part
+  for (const char* loose : {"b.JPEG", "c.jpg", "d.Png"})
+    write_bytes(folder.path() / "val" / loose, {});
+  const std::string text = open_error(folder.path());
+  EXPECT_NE(text.find("val holds 3 images outside of class folders, b.JPEG first"),
+            std::string::npos)
+      << text;
+  EXPECT_EQ(text.find('\n'), std::string::npos) << text;
+}
+
+/// Every kind of damage, in folder n00000001 of the training images.
+std::vector<std::string> damage(const fs::path& dir) {
+  const fs::path folder = dir / "train" / "n00000001";
+  const auto good = testing::noise_jpeg(77, 64, 48);
+  write_bytes(folder / "bad-empty.JPEG", {});
+  write_bytes(folder / "bad-short.JPEG", std::span(good).first(good.size() / 2));
+  auto broken = good;
+  for (size_t i = broken.size() / 3; i + 40 < broken.size(); i += 9) broken[i] = std::byte{0xff};
+  write_bytes(folder / "bad-corrupt.JPEG", broken);
+  auto png = good;
+  std::memcpy(png.data(), "\x89PNG\r\n\x1a\n", 8);
+  write_bytes(folder / "bad-png.JPEG", png);
+  return {"bad-corrupt", "bad-empty", "bad-png", "bad-short"};
+}
+
+TEST(ImageFolder, ADamagedFileIsNamedInOneLine) {
+  const ScratchFolder folder;
+  write_image_folder(folder.path(), 2, 3, 2);
+  const auto bad = damage(folder.path());
+  const DataSplit data = open(folder.path());
+  std::vector<uint8_t> pixels(32 * 32 * 3), raw(pixels.size());
+  for (size_t i = 0; i < bad.size(); ++i) {
+    const size_t id = 6 + i;  // behind the three good files of each class
+    for (const bool training : {false, true}) {
+      const std::string text = error_of([&] {
+        if (training)
+          data.train->get_augmented(id, 1, 0, raw, pixels);
+        else
+          data.train->get(id, pixels);
+      });
+      EXPECT_NE(text.find(bad[i] + ".JPEG"), std::string::npos) << text;
+      EXPECT_EQ(text.find('\n'), std::string::npos) << text;
+    }
+  }
+}
+
+/// What reads as a file of any size, and what never ends.
+TEST(ImageFolder, HugeFilesAndPipesAreNamed) {
+  const ScratchFolder folder;
+  write_image_folder(folder.path(), 1, 1, 1);
+  const fs::path train = folder.path() / "train" / "n00000000";
+  write_bytes(train / "huge.JPEG", {});
+  fs::resize_file(train / "huge.JPEG", uint64_t{1} << 42);  // sparse
+  ASSERT_EQ(::mkfifo((train / "pipe.JPEG").c_str(), 0600), 0);
+  const DataSplit data = open(folder.path());
+  std::vector<uint8_t> pixels(32 * 32 * 3);
+  const auto error = [&](size_t i) { return error_of([&] { data.train->get(i, pixels); }); };
+  EXPECT_NE(error(1).find("huge.JPEG: 4398046511104 bytes; at most 268435456"), std::string::npos)
+      << error(1);
+  EXPECT_NE(error(2).find("pipe.JPEG: not a file"), std::string::npos) << error(2);
+
+  const PackReport report =
+      pack_image_folder(folder.path(), folder.path() / "all.records", {.skip_bad = true});
+  EXPECT_EQ(report.train, 1u);
+  EXPECT_EQ(report.skipped.size(), 2u);
+  EXPECT_NO_THROW(check_jpeg_bytes(kMostJpegBytes));
+  EXPECT_THROW(check_jpeg_bytes(uint64_t{1} << 32), JpegError) << "0 in the index of records";
+}
+
+TEST(ImageFolder, DamagedFilesCanBeSkipped) {
+  const ScratchFolder folder;
+  write_image_folder(folder.path(), 2, 3, 2);
+  const auto bad = damage(folder.path());
+  const DataSplit data = open(folder.path(), true);
+  Loader loader(data.train, {.batch = 10, .threads = 2});
+  std::multiset<int32_t> labels;
+  for (const uint32_t epoch : {0, 1}) {
+    loader.start(epoch);
+    for (const int32_t label : loader.next().labels.as<int32_t>()) labels.insert(label);
+  }
+  EXPECT_EQ(labels.count(-1), 2 * bad.size());
+  EXPECT_EQ(labels.count(0), 6u);
+  EXPECT_EQ(labels.count(1), 6u);
+  auto complaints = data.train->take_complaints();  // each file once, whatever the epochs
+  ASSERT_EQ(complaints.size(), bad.size());
+  std::ranges::sort(complaints);
+  for (size_t i = 0; i < bad.size(); ++i)
+    EXPECT_NE(complaints[i].find(bad[i]), std::string::npos) << complaints[i];
+  EXPECT_TRUE(data.train->take_complaints().empty());
+}
+
+TEST(RecordFile, GivesTheSameBytesAsItsFolder) {
+  const ScratchFolder folder;
+  write_image_folder(folder.path(), 3, 30, 6);
+  const fs::path file = folder.path() / "all.records";
+  const PackReport report = pack_image_folder(folder.path(), file, {.threads = 2});
+  EXPECT_EQ(report.train, 90u);
+  EXPECT_EQ(report.val, 18u);
+  EXPECT_EQ(report.resized, 0u);
+  EXPECT_EQ(report.bytes, fs::file_size(file));
+  EXPECT_EQ(everything(open(file), 2), everything(open(folder.path()), 2));
+  // the training images lie in another order than the folder's
+  const RecordFile records(file);
+  const auto order = records.storage_order(0, 90);
+  EXPECT_FALSE(std::ranges::is_sorted(order));
+  EXPECT_EQ(std::set<uint32_t>(order.begin(), order.end()).size(), 90u);
+  EXPECT_NE(records.name(0).find("train/n00000000/0000.JPEG"), std::string::npos);
+}
+
+TEST(RecordFile, GivesTheSameBytesShardByShardOnAnyNumberOfThreads) {
+  const ScratchFolder folder;
+  write_image_folder(folder.path(), 2, 20, 1);
+  const fs::path file = folder.path() / "all.records";
+  pack_image_folder(folder.path(), file, {});
+  const DataSplit data = open(file);
+  const auto epoch = [&](int threads) {
+    Loader loader(data.train, {.batch = 40, .threads = threads, .shuffle_shards = true});
+    loader.start(0);
+    const Batch& batch = loader.next();
+    const auto pixels = batch.images.as<uint8_t>();
+    return std::vector<uint8_t>(pixels.begin(), pixels.end());
+  };
+  EXPECT_EQ(epoch(0), epoch(3));
+}
+
+TEST(RecordFile, ShrinksToAShorterSide) {
+  const ScratchFolder folder;
+  write_image_folder(folder.path(), 2, 4, 2);
+  const fs::path file = folder.path() / "small.records";
+  const PackReport report = pack_image_folder(folder.path(), file, {.resize = 38});
+  EXPECT_GT(report.resized, 0u);
+  EXPECT_LT(report.resized, 12u) << "some are small already and keep their bytes";
+  const RecordFile records(file);
+  JpegDecoder decoder;
+  for (size_t i = 0; i < 12; ++i) {
+    const auto size = decoder.open(records.read(i));
+    EXPECT_LE(std::min(size.width, size.height), 38) << records.name(i);
+  }
+}
+
+TEST(RecordFile, DamageIsNamed) {
+  const ScratchFolder folder;
+  write_image_folder(folder.path(), 2, 4, 2);
+  const fs::path file = folder.path() / "all.records", broken = folder.path() / "broken.records";
+  pack_image_folder(folder.path(), file, {});
+  const auto good = read_file(file);
+  const auto error = [&](const std::vector<std::byte>& bytes) {
+    write_bytes(broken, bytes);
+    return open_error(broken);
+  };
+  EXPECT_NE(error({}).find("is empty"), std::string::npos);
+  EXPECT_NE(error({good.begin(), good.begin() + 50}).find("too few"), std::string::npos);
+  EXPECT_NE(error({good.begin(), good.end() - 9}).find("cut short"), std::string::npos);
+  EXPECT_NE(error(std::vector<std::byte>(500)).find("not a record file"), std::string::npos);
+  for (const size_t place : {size_t{17}, size_t{40}, good.size() - 5, good.size() - 300}) {
+    auto bytes = good;
+    bytes[place] ^= std::byte{4};
+    const std::string text = error(bytes);
+    EXPECT_TRUE(text.find("damaged") != std::string::npos ||
+                text.find("version") != std::string::npos)
+        << text;
+  }
+  // a damaged sample shows when it is read
+  auto bytes = good;
+  bytes[200] ^= std::byte{1};
+  write_bytes(broken, bytes);
+  const DataSplit data = open(broken);
+  std::vector<uint8_t> pixels(32 * 32 * 3);
+  std::string text;
+  for (size_t i = 0; i < 8; ++i) try {
+      data.train->get(i, pixels);
+    } catch (const UserError& wrong) {
+      text += wrong.what();
+    }
+  EXPECT_NE(text.find("checksum is wrong"), std::string::npos) << text;
+}
+
+TEST(RecordFile, PackingNamesDamagedFilesOrSkipsThem) {
+  const ScratchFolder folder;
+  write_image_folder(folder.path(), 2, 3, 2);
+  const auto bad = damage(folder.path());
+  const fs::path file = folder.path() / "all.records";
+  const std::string text =
+      error_of([&] { pack_image_folder(folder.path(), file, {.threads = 2}); });
+  EXPECT_NE(text.find("bad-"), std::string::npos);
+  EXPECT_FALSE(fs::exists(file));
+  const PackReport report = pack_image_folder(folder.path(), file, {.skip_bad = true});
+  EXPECT_EQ(report.skipped.size(), bad.size());
+  EXPECT_EQ(report.train, 6u);
+  EXPECT_EQ(open(file).train->size(), 6u);
+}
+
+/// The real photographs, among them grayscale and CMYK ones of odd sizes.
+TEST(RealPhotographs, AllDecode) {
+  const char* data = std::getenv("THINWIRE_DATA");
+  if (data == nullptr || !fs::exists(fs::path(data) / "imagenet-fullsize"))
+    GTEST_SKIP() << "THINWIRE_DATA does not name a folder with imagenet-fullsize";
+  const ImageFolder folder(fs::path(data) / "imagenet-fullsize");
+  const JpegDataset dataset(std::make_shared<ImageFolder>(folder),
+                            {.classes = 40, .image_size = 224});
+  std::vector<uint8_t> pixels(224 * 224 * 3), raw(pixels.size());
+  for (size_t i = 0; i < dataset.size(); ++i) {
+    EXPECT_GE(dataset.get(i, pixels), 0);
+    for (const uint32_t epoch : {0, 1, 2})
+      EXPECT_GE(dataset.get_augmented(i, 1, epoch, raw, pixels), 0);
+  }
+}
+
+}  // namespace
+}  // namespace tw

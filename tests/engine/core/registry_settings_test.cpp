@@ -1,0 +1,113 @@
+// What can be chosen by name, and the values behind --set.
+#include <gtest/gtest.h>
+
+#include "engine/core/registry.h"
+#include "tests/support/error_text.h"
+
+namespace tw::test {
+namespace {
+
+Registry<int> fruits() {
+  Registry<int> registry("fruit");
+  registry.add({"pear", "green", 2});
+  registry.add({"apple", "red", 1});
+  return registry;
+}
+
+TEST(Registry, FindsByNameInAlphabeticalOrder) {
+  const Registry<int> registry = fruits();
+  EXPECT_EQ(registry.find("pear").factory, 2);
+  EXPECT_EQ(registry.find("apple").help, "red");
+  EXPECT_EQ(registry.names(), (std::vector<std::string>{"apple", "pear"}));
+}
+
+TEST(Registry, AnUnknownNameListsTheKnownAndTheNearest) {
+  const Registry<int> registry = fruits();
+  EXPECT_EQ(error_text<UserError>([&] { registry.find("aple"); }),
+            "unknown fruit \"aple\"; nearest is \"apple\"; known: apple, pear");
+  EXPECT_EQ(error_text<UserError>([&] { registry.find("strawberry"); }),
+            "unknown fruit \"strawberry\"; known: apple, pear");
+  EXPECT_NE(error_text<UserError>([&] { registry.find(""); }), "");
+}
+
+TEST(Registry, ANameIsTakenOnce) {
+  Registry<int> registry = fruits();
+  EXPECT_THROW(registry.add({"pear", "yellow", 3}), std::logic_error);
+  EXPECT_EQ(registry.find("pear").factory, 2);
+}
+
+TEST(Nearest, IsTheSmallestEditDistance) {
+  const std::vector<std::string> known{"density", "density-warmup", "device", "seed", "seeds"};
+  EXPECT_EQ(nearest("densty", known), "density");
+  EXPECT_EQ(nearest("dnesity", known), "density");
+  EXPECT_EQ(nearest("seed", known), "seed");
+  EXPECT_EQ(nearest("sed", known), "seed");
+  EXPECT_EQ(nearest("density-warump", known), "density-warmup");
+  EXPECT_EQ(nearest("quux", known), "");
+  EXPECT_EQ(nearest("seed", {}), "");
+}
+
+Settings example() {
+  Settings settings;
+  settings.declare("gaussian", {{"refine", "paper", "how", {"paper", "bisect"}},
+                                {"steps", "4", "how often"},
+                                {"tolerance", "0.5", "how near"},
+                                {"clip", "false", "whether"}});
+  return settings;
+}
+
+TEST(Settings, HaveTheirDefaultsAndTypes) {
+  const Settings settings = example();
+  EXPECT_EQ(settings.text("gaussian.refine"), "paper");
+  EXPECT_EQ(settings.integer("gaussian.steps"), 4);
+  EXPECT_EQ(settings.number("gaussian.tolerance"), 0.5);
+  EXPECT_FALSE(settings.flag("gaussian.clip"));
+  EXPECT_EQ(settings.values().size(), 4u);
+}
+
+TEST(Settings, AreSetByAssignment) {
+  Settings settings = example();
+  settings.set_assignment("gaussian.refine=bisect");
+  settings.set_assignment("gaussian.steps=-7");
+  settings.set_assignment("gaussian.tolerance=1e-3");
+  settings.set_assignment("gaussian.clip=true");
+  EXPECT_EQ(settings.text("gaussian.refine"), "bisect");
+  EXPECT_EQ(settings.integer("gaussian.steps"), -7);
+  EXPECT_EQ(settings.number("gaussian.tolerance"), 1e-3);
+  EXPECT_TRUE(settings.flag("gaussian.clip"));
+  EXPECT_EQ(settings.values().at("gaussian.steps"), "-7");
+}
+
+TEST(Settings, RefuseWhatIsNotDeclaredOrAllowed) {
+  Settings settings = example();
+  const auto error = [&](const char* assignment) {
+    return error_text<UserError>([&] { settings.set_assignment(assignment); });
+  };
+  EXPECT_NE(error("gaussian.refne=paper").find("nearest is \"gaussian.refine\""),
+            std::string::npos);
+  EXPECT_EQ(error("gaussian.refine=x"),
+            "[settings] gaussian.refine=x; expected one of: paper, bisect");
+  EXPECT_EQ(error("gaussian.refine"),
+            "[settings] \"gaussian.refine\" is not of the form key=value");
+  EXPECT_NE(error("=paper"), "");
+  EXPECT_NE(error(""), "");
+  EXPECT_EQ(settings.text("gaussian.refine"), "paper");
+}
+
+// whoever mistypes a number learns it at once, not when the algorithm is first made
+TEST(Settings, AValueIsCheckedWhenItIsSet) {
+  Settings settings = example();
+  for (const char* wrong :
+       {"gaussian.steps=four", "gaussian.steps=1.5", "gaussian.steps=", "gaussian.steps=4 ",
+        "gaussian.steps=99999999999999999999", "gaussian.tolerance=0,5", "gaussian.tolerance=nan",
+        "gaussian.tolerance=inf", "gaussian.clip=yes", "gaussian.clip=1"})
+    EXPECT_NE(error_text<UserError>([&] { settings.set_assignment(wrong); }), "") << wrong;
+  EXPECT_EQ(settings.integer("gaussian.steps"), 4);
+}
+
+TEST(Settings, ReadingWhatWasNeverDeclaredIsAMistakeOfTheCode) {
+  EXPECT_THROW(example().text("gaussian.other"), std::logic_error);
+}
+
+}  // namespace
+}  // namespace tw::test

@@ -1,0 +1,117 @@
+// Files that are there in full or not at all.
+#include "engine/io/file.h"
+
+#include <thread>
+
+#include "engine/core/error.h"
+#include "tests/support/error_text.h"
+#include "tests/support/full_disk.h"
+#include "tests/support/program.h"
+
+namespace tw::test {
+namespace {
+
+namespace fs = std::filesystem;
+
+size_t files_in(const fs::path& folder) {
+  return static_cast<size_t>(std::distance(fs::directory_iterator(folder), {}));
+}
+
+TEST(WriteAtomically, CreatesAndReplaces) {
+  const TempFolder folder;
+  write_atomically(folder / "a", "one");
+  EXPECT_EQ(text_of(folder / "a"), "one");
+  write_atomically(folder / "a", "");
+  EXPECT_EQ(text_of(folder / "a"), "");
+  EXPECT_EQ(files_in(folder.path()), 1u);
+}
+
+TEST(WriteAtomically, WorksInTheCurrentFolder) {
+  const TempFolder folder;
+  const fs::path before = fs::current_path();
+  fs::current_path(folder.path());
+  write_atomically("bare", "text");
+  EXPECT_EQ(text_of("bare"), "text");
+  fs::current_path(before);
+}
+
+TEST(WriteAtomically, AThrowingWriterLeavesWhatWasThere) {
+  const TempFolder folder;
+  write_atomically(folder / "a", "old");
+  EXPECT_THROW(write_atomically(folder / "a",
+                                [](std::ostream& out) {
+                                  out << "half" << std::flush;
+                                  throw std::runtime_error("on purpose");
+                                }),
+               std::runtime_error);
+  EXPECT_EQ(text_of(folder / "a"), "old");
+  EXPECT_EQ(files_in(folder.path()), 1u);
+}
+
+TEST(WriteAtomically, AFullDiskIsAFaultAndLeavesWhatWasThere) {
+  const TempFolder folder;
+  write_atomically(folder / "a", "old");
+  const std::string error = error_text<Fault>([&] {
+    const FullDisk disk(100'000);
+    write_atomically(folder / "a", std::string(1'000'000, 'x'));
+  });
+  EXPECT_TRUE(error.starts_with("[file] writing ")) << error;
+  EXPECT_EQ(text_of(folder / "a"), "old");
+  EXPECT_EQ(files_in(folder.path()), 1u);
+}
+
+TEST(WriteAtomically, ReplacesNoFolder) {
+  const TempFolder folder;
+  fs::create_directories(folder / "a/b");
+  const std::string error = error_text<Fault>([&] { write_atomically(folder / "a", "text"); });
+  EXPECT_TRUE(error.starts_with("[file] cannot replace ")) << error;
+  EXPECT_TRUE(fs::is_directory(folder / "a/b"));
+  EXPECT_EQ(files_in(folder.path()), 1u);
+}
+
+TEST(WriteAtomically, NeedsTheFolder) {
+  const TempFolder folder;
+  const std::string error = error_text<Fault>([&] { write_atomically(folder / "no/a", "text"); });
+  EXPECT_NE(error.find("No such file"), std::string::npos) << error;
+  EXPECT_EQ(files_in(folder.path()), 0u);
+}
+
+TEST(ReadFile, NamesWhatItCannotRead) {
+  const TempFolder folder;
+  const std::string missing = error_text<UserError>([&] { read_file(folder / "none"); });
+  EXPECT_EQ(missing, fmt::format("[file] cannot read {}: No such file or directory",
+                                 (folder / "none").string()));
+  const std::string wrong = error_text<UserError>([&] { read_file(folder.path()); });
+  EXPECT_TRUE(wrong.ends_with("it is a folder")) << wrong;
+}
+
+TEST(ReadFile, GivesEveryByteOfAnySize) {
+  const TempFolder folder;
+  for (const size_t size : {0u, 1u, 65535u, 65536u, 65537u, 131072u, 300000u}) {
+    std::string text(size, 'a');
+    for (size_t i = 0; i < size; ++i) text[i] = static_cast<char>(i * 7);
+    write_atomically(folder / "a", text);
+    EXPECT_EQ(text_of(folder / "a"), text);
+  }
+}
+
+// as in --config <(generate)
+TEST(ReadFile, ReadsAPipeToItsEnd) {
+  int ends[2];
+  ASSERT_EQ(::pipe(ends), 0);
+  const std::string text(200'000, 'x');
+  std::thread writer([&] {
+    for (size_t done = 0; done < text.size();) {
+      const ssize_t n = ::write(ends[1], text.data() + done, text.size() - done);
+      if (n <= 0) break;
+      done += static_cast<size_t>(n);
+    }
+    ::close(ends[1]);
+  });
+  EXPECT_EQ(text_of(fmt::format("/dev/fd/{}", ends[0])), text);
+  writer.join();
+  ::close(ends[0]);
+}
+
+}  // namespace
+}  // namespace tw::test

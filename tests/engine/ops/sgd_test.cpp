@@ -1,0 +1,124 @@
+#include "engine/ops/sgd.h"
+
+#include <gtest/gtest.h>
+
+#include <limits>
+
+#include "engine/core/error.h"
+#include "tests/support/owned_tensor.h"
+
+namespace tw::test {
+namespace {
+
+using ops::SgdParams;
+
+class Sgd : public testing::TestWithParam<SgdParams> {};
+
+TEST_P(Sgd, ThreeStepsFollowPyTorch) {
+  const SgdParams p = GetParam();
+  const int64_t length = (1 << 15) + 13;
+  std::vector<std::vector<std::byte>> results;
+  for (const int threads : {1, 2}) {
+    Context ctx(device(), threads);
+    const OwnedTensor w = normal_tensor({length}, DType::f32, 1), m({length}, DType::f32);
+    std::vector<double> w_expected = w.get(), m_expected = m.get();
+    for (uint64_t step = 0; step < 3; ++step) {
+      const OwnedTensor gradient_tensor = normal_tensor({length}, DType::f32, 10 + step);
+      const std::vector<double> g = gradient_tensor.get();
+      ops::sgd_update(ctx, p, gradient_tensor.floats(), m.floats(), w.floats());
+      for (size_t i = 0; i < g.size(); ++i) {
+        const double gradient = double{p.scale} * g[i] + double{p.weight_decay} * w_expected[i];
+        m_expected[i] = p.momentum * m_expected[i] + gradient;
+        w_expected[i] -=
+            p.lr * (p.nesterov ? gradient + p.momentum * m_expected[i] : m_expected[i]);
+      }
+    }
+    expect_close(w.get(), w_expected, 1e-5, 1e-6);
+    if (p.momentum > 0) expect_close(m.get(), m_expected, 1e-5, 1e-6);
+    results.push_back(w.bits());
+  }
+  EXPECT_EQ(results[0], results[1]);
+}
+
+INSTANTIATE_TEST_SUITE_P(Conventions, Sgd,
+                         testing::Values(SgdParams{0.1f, 0.0f, 0.0f, false, 1.0f},
+                                         SgdParams{0.1f, 0.0f, 1e-2f, false, 0.25f},
+                                         SgdParams{0.1f, 0.9f, 1e-2f, false, 0.25f},
+                                         SgdParams{0.1f, 0.9f, 1e-2f, true, 0.25f}));
+
+/// In one call with bounds, and in one call a range.
+TEST_P(Sgd, WeightDecayEndsAtTheBounds) {
+  Context ctx(device(), 2);
+  SgdParams plain = GetParam();
+  plain.weight_decay = 0;
+  const int64_t length = 40'003;
+  std::vector<uint32_t> bounds;
+  for (uint32_t bound = 7; bound < 40'000; bound += 1 + bound / 40) bounds.push_back(bound);
+  for (const size_t count : {size_t{0}, size_t{1}, size_t{2}, bounds.size()}) {
+    const std::span<const uint32_t> some = std::span(bounds).first(count);
+    const OwnedTensor g = normal_tensor({length}, DType::f32, 5);
+    const OwnedTensor w = normal_tensor({length}, DType::f32, 1), m({length}, DType::f32);
+    const OwnedTensor each_w = normal_tensor({length}, DType::f32, 1), each_m({length}, DType::f32);
+    ops::sgd_update(ctx, GetParam(), some, g.floats(), m.floats(), w.floats());
+    size_t begin = 0;
+    for (size_t range = 0; range <= count; ++range) {
+      const size_t end = range < count ? some[range] : static_cast<size_t>(length);
+      const auto part = [&](const OwnedTensor& x) {
+        return x.floats().subspan(begin, end - begin);
+      };
+      ops::sgd_update(ctx, range % 2 == 1 ? GetParam() : plain, part(g), part(each_m),
+                      part(each_w));
+      begin = end;
+    }
+    EXPECT_EQ(w.bits(), each_w.bits()) << count << " bounds";
+    EXPECT_EQ(m.bits(), each_m.bits()) << count << " bounds";
+  }
+}
+
+/// More bounds than travel with one launch on a GPU.
+TEST(SgdRanges, OfOneElementEach) {
+  Context ctx(device());
+  const int64_t length = 5'001;
+  std::vector<uint32_t> bounds;
+  for (uint32_t i = 1; i < length; ++i) bounds.push_back(i);
+  const OwnedTensor g({length}, DType::f32), w({length}, DType::f32, std::vector<double>(5'001, 2));
+  ops::sgd_update(ctx, {0.5f, 0.0f, 1.0f, false, 1.0f}, bounds, g.floats(), {}, w.floats());
+  std::vector<double> expected(5'001, 2);
+  for (size_t i = 1; i < expected.size(); i += 2) expected[i] = 1;
+  EXPECT_EQ(w.get(), expected);
+}
+
+TEST(SgdWithoutMomentum, NeedsNoBuffer) {
+  Context ctx(device());
+  const OwnedTensor w({5}, DType::f32, std::vector<double>(5, 1));
+  const OwnedTensor g({5}, DType::f32, std::vector<double>(5, 2));
+  ops::sgd_update(ctx, {0.5f, 0.0f, 0.0f, false, 1.0f}, g.floats(), {}, w.floats());
+  EXPECT_EQ(w.get(), std::vector<double>(5, 0));
+  EXPECT_THROW(ops::sgd_update(ctx, {0.5f, 0.9f, 0.0f, false, 1.0f}, g.floats(), {}, w.floats()),
+               UserError);
+}
+
+TEST(FirstNonfinite, FindsTheLowestIndex) {
+  for (const int threads : {1, 2}) {
+    Context ctx(device(), threads);
+    std::vector<double> x = normal_values(200'000, 1);
+    const auto first = [&] {
+      const OwnedTensor tensor({200'000}, DType::f32, x);
+      return ops::first_nonfinite(ctx, tensor.floats());
+    };
+    x[3] = std::numeric_limits<float>::max();
+    x[4] = std::numeric_limits<float>::denorm_min();
+    EXPECT_EQ(first(), x.size());
+    x[199'999] = -std::numeric_limits<double>::infinity();
+    EXPECT_EQ(first(), 199'999u);
+    x[70'001] = std::nan("");
+    x[150'000] = std::nan("");
+    EXPECT_EQ(first(), 70'001u);
+    x[0] = std::numeric_limits<double>::infinity();
+    EXPECT_EQ(first(), 0u);
+    EXPECT_EQ(ops::first_nonfinite(ctx, {}), 0u);
+  }
+}
+
+}  // namespace
+}  // namespace tw::test

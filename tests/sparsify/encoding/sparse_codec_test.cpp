@@ -1,0 +1,211 @@
+// The wire formats: what arrives is what was rounded, and damaged bytes are told.
+
+#include "sparsify/encoding/sparse_codec.h"
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <cmath>
+
+#include "engine/core/error.h"
+#include "engine/core/rng.h"
+#include "sparsify/encoding/rice.h"
+#include "sparsify/exchange.h"
+
+namespace tw {
+namespace {
+
+using Values = WireFormat::Values;
+using Indices = WireFormat::Indices;
+
+std::vector<WireFormat> formats() {
+  std::vector<WireFormat> all;
+  for (Values values : {Values::f32, Values::fp16, Values::bf16})
+    for (Indices indices : {Indices::plain, Indices::packed, Indices::shorter})
+      all.emplace_back(values, indices);
+  return all;
+}
+
+/// Every place of d is taken with probability `density`.
+SparseVector random_entries(size_t d, double density, uint64_t seed) {
+  SparseVector v;
+  const Philox philox(seed, Purpose::test);
+  for (uint32_t i = 0; i < d; ++i) {
+    const auto r = philox(i);
+    if (r[0] >= density * 0x1p32) continue;
+    v.reserve(v.count + 1);
+    v.indices[v.count] = i;
+    v.values[v.count++] = normal(r[1], r[2])[0] * 1e-2f;
+  }
+  return v;
+}
+
+std::vector<std::byte> encoded(const WireFormat& wire, const SparseView& entries) {
+  std::vector<std::byte> bytes(wire.bound(entries.indices.size()));
+  bytes.resize(wire.encode(entries, bytes.data()));
+  return bytes;
+}
+
+void expect_round_trip(const WireFormat& wire, SparseVector v, size_t d) {
+  wire.round(v);
+  const std::vector<std::byte> bytes = encoded(wire, v.view());
+  SparseVector room;
+  const SparseView back = wire.decode(bytes, d, 0, room);
+  EXPECT_TRUE(std::ranges::equal(back.indices, v.index_span()));
+  EXPECT_TRUE(std::ranges::equal(back.values, v.value_span()));
+}
+
+TEST(Wire, RoundTripsAtEveryDensity) {
+  for (const WireFormat& wire : formats())
+    for (double density : {0.0, 1e-4, 1e-3, 0.01, 0.3, 1.0})
+      for (size_t d : {1, 2, 127, 128, 129, 5000, 70'000})
+        expect_round_trip(wire, random_entries(d, density, d), d);
+}
+
+TEST(Wire, FarAndUnevenIndices) {
+  constexpr size_t d = UINT32_MAX;
+  for (Indices indices : {Indices::plain, Indices::packed, Indices::shorter}) {
+    const WireFormat wire(Values::f32, indices);
+    SparseVector v;
+    v.reserve(300);
+    // runs without gaps between jumps of any size
+    for (uint32_t i = 0, at = 0; i < 300; ++i, at += i % 50 == 0 ? 1u << (i / 12) : 1) {
+      v.indices[v.count] = at;
+      v.values[v.count++] = static_cast<float>(i + 1);
+    }
+    v.indices[299] = UINT32_MAX - 1;
+    SparseVector room;
+    const std::vector<std::byte> bytes = encoded(wire, v.view());
+    EXPECT_TRUE(std::ranges::equal(wire.decode(bytes, d, 0, room).indices, v.index_span()));
+  }
+}
+
+TEST(Wire, RoundingErrorsAreTold) {
+  const std::vector<float> values{1.0f,     1.001f, -3.14159f, 65504.0f, 1e5f,
+                                  -3.4e38f, 1e-9f,  6e-8f,     1e-42f,   0.1f};
+  for (Values kind : {Values::fp16, Values::bf16}) {
+    const WireFormat wire(kind, Indices::plain);
+    SparseVector v;
+    v.reserve(values.size());
+    for (uint32_t i = 0; i < values.size(); ++i) v.indices[i] = 2 * i;
+    std::ranges::copy(values, v.values.begin());
+    v.count = values.size();
+    std::vector<float> sum(2 * values.size());
+    SparseVector lost;
+    wire.round(v, &lost);
+    for (size_t i = 0; i < lost.count; ++i) sum[lost.indices[i]] = lost.values[i];
+    for (size_t i = 0; i < v.count; ++i) {
+      EXPECT_TRUE(std::isfinite(v.values[i]) && v.values[i] != 0);
+      EXPECT_NEAR(v.values[i] / values[v.indices[i] / 2], 1, kind == Values::fp16 ? 0.2 : 0.004);
+      sum[v.indices[i]] += v.values[i];
+    }
+    for (size_t i = 0; i < values.size(); ++i) EXPECT_EQ(sum[2 * i], values[i]) << i;
+    // what overflows or vanishes does not travel
+    EXPECT_EQ(v.count, kind == Values::fp16 ? 6u : 8u);
+  }
+}
+
+TEST(Wire, RoundingErrorsNeedNotBeTold) {
+  SparseVector v = random_entries(1000, 0.1, 1);
+  const size_t count = v.count;
+  WireFormat(Values::bf16, Indices::plain).round(v);
+  EXPECT_EQ(v.count, count);
+}
+
+TEST(Wire, BytesAreAsDocumented) {
+  const SparseVector v = random_entries(1 << 20, 1e-3, 7);
+  const double n = static_cast<double>(v.count);
+  const auto per_entry = [&](Values values, Indices indices) {
+    return static_cast<double>(encoded(WireFormat(values, indices), v.view()).size()) / n;
+  };
+  EXPECT_EQ(per_entry(Values::f32, Indices::plain), 8);
+  EXPECT_EQ(per_entry(Values::bf16, Indices::plain), 6);
+  EXPECT_EQ(per_entry(Values::fp16, Indices::plain), 6);
+  const double packed = per_entry(Values::bf16, Indices::packed);
+  EXPECT_EQ(packed, per_entry(Values::bf16, Indices::shorter));
+  EXPECT_LE(packed, 3.6);
+  // a place out of 1000 tells log2(1000 e) bits
+  const double entropy = std::log2(1000 * std::exp(1.0));
+  EXPECT_LE(8 * (packed - 2), 1.02 * entropy);
+  EXPECT_NEAR(8 * (packed - 2), rice_bits(1e-3), 0.1);
+  printf("density .001: %.3f bytes an entry with bf16; indices %.2f bits, entropy %.2f\n", packed,
+         8 * (packed - 2), entropy);
+}
+
+TEST(Wire, AutoIsNeverMuchLongerThanPlain) {
+  for (size_t n : {0, 1, 2, 5}) {
+    SparseVector v;
+    v.reserve(n + 1);
+    for (uint32_t i = 0; i < n; ++i) v.indices[i] = i * 0x20000000u, v.values[i] = 1;
+    v.count = n;
+    EXPECT_LE(encoded(WireFormat(Values::f32, Indices::shorter), v.view()).size(), 8 * n + 4);
+  }
+}
+
+TEST(Wire, DamagedBytesAreToldAndNeverReadBeyond) {
+  constexpr size_t d = 3000;
+  const Philox philox(9, Purpose::test);
+  size_t told = 0, total = 0;
+  for (const WireFormat& wire : formats()) {
+    SparseVector v = random_entries(d, 0.05, 3);
+    wire.round(v);
+    const std::vector<std::byte> whole = encoded(wire, v.view());
+    for (uint32_t trial = 0; trial < 3000; ++trial) {
+      const auto r = philox(trial);
+      std::vector<std::byte> bytes = whole;
+      if (r[0] % 3 == 0) bytes.resize(r[1] % (whole.size() + 1));
+      for (uint32_t flips = r[0] % 4; flips > 0 && !bytes.empty(); --flips) {
+        const auto s = philox(trial, flips);
+        // where the head and the indices are, more often than not
+        bytes[s[0] % (s[1] % 2 ? bytes.size() : std::min<size_t>(bytes.size(), 16))] ^=
+            std::byte(1 << s[2] % 8);
+      }
+      // a copy with nothing behind it, so that tools see an access beyond
+      const auto exactly = std::make_unique<std::byte[]>(bytes.size());
+      std::ranges::copy(bytes, exactly.get());
+      ++total;
+      try {
+        SparseVector room;
+        const SparseView got = wire.decode({exactly.get(), bytes.size()}, d, 1, room);
+        EXPECT_EQ(got.indices.size(), got.values.size());
+        for (size_t i = 0; i < got.indices.size(); ++i) {
+          EXPECT_LT(got.indices[i], d);
+          EXPECT_TRUE(i == 0 || got.indices[i - 1] < got.indices[i]);
+        }
+        EXPECT_LE(room.capacity(), d);
+      } catch (const Fault& fault) {
+        EXPECT_NE(std::string(fault.what()).find("[wire] rank 1 sent"), std::string::npos);
+        ++told;
+      }
+    }
+  }
+  EXPECT_GT(told, total / 10);
+}
+
+TEST(Wire, EncodesAndDecodesFastEnough) {
+  const SparseVector v = random_entries(25'600'000, 1e-3, 5);
+  for (const WireFormat& wire : formats()) {
+    std::vector<std::byte> bytes(wire.bound(v.count));
+    SparseVector room;
+    size_t size = 0;
+    std::vector<double> encode, decode;
+    for (int i = 0; i < 9; ++i) {
+      const auto start = std::chrono::steady_clock::now();
+      size = wire.encode(v.view(), bytes.data());
+      const auto middle = std::chrono::steady_clock::now();
+      wire.decode({bytes.data(), size}, 25'600'000, 0, room);
+      const auto end = std::chrono::steady_clock::now();
+      encode.push_back(std::chrono::duration<double>(middle - start).count());
+      decode.push_back(std::chrono::duration<double>(end - middle).count());
+    }
+    std::ranges::sort(encode);
+    std::ranges::sort(decode);
+    const double pairs = 8e-9 * static_cast<double>(v.count);
+    printf("%.2f bytes an entry: encode %.2f GB/s of pairs, decode %.2f\n",
+           static_cast<double>(size) / static_cast<double>(v.count), pairs / encode[4],
+           pairs / decode[4]);
+  }
+}
+
+}  // namespace
+}  // namespace tw

@@ -1,0 +1,57 @@
+#include "sparsify/kernels/moments.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/support/selection.h"
+
+namespace tw {
+namespace {
+
+TEST(Measure, AgreesWithPlainSums) {
+  Context ctx;
+  std::vector<Measure> blocks;
+  for (size_t n : {1, 7, 8, 9, 4095, 4096, 4097, 100'003}) {
+    std::vector<float> g(n), e(n);
+    fill_random(ctx, distributions().at("laplace"), 1, g);
+    fill_random(ctx, distributions().at("gaussian"), 2, e);
+    double sum = 0, square = 0, magnitude = 0, largest = 0;
+    for (size_t i = 0; i < n; ++i) {
+      const double u = double{g[i] + e[i]};
+      sum += u, square += u * u, magnitude += std::abs(u);
+      largest = std::max(largest, std::abs(u));
+    }
+    std::vector<float> u(e);
+    const Measure got = add_and_measure(ctx, g, u, blocks);
+    EXPECT_NEAR(got.sum, sum, 1e-12 * magnitude);
+    EXPECT_NEAR(got.square, square, 1e-12 * square);
+    EXPECT_NEAR(got.magnitude, magnitude, 1e-12 * magnitude);
+    EXPECT_EQ(double{got.largest}, largest);
+    for (size_t i = 0; i < n; ++i) EXPECT_EQ(u[i], g[i] + e[i]);
+
+    // without a gradient u is measured as it is, on any number of threads
+    Context three(Device::cpu, 3);
+    const std::vector<float> before(u);
+    const Measure again = add_and_measure(three, {}, u, blocks);
+    EXPECT_EQ(again.sum, got.sum);
+    EXPECT_EQ(again.square, got.square);
+    EXPECT_EQ(again.magnitude, got.magnitude);
+    EXPECT_EQ(again.largest, got.largest);
+    EXPECT_EQ(u, before);
+  }
+}
+
+TEST(Measure, NoFiniteVectorOverflowsAndNothingElseIsFinite) {
+  Context ctx;
+  std::vector<Measure> blocks;
+  std::vector<float> e(10'000, -3.4e38f);
+  EXPECT_TRUE(add_and_measure(ctx, {}, e, blocks).finite());
+  for (float bad : {NAN, INFINITY, -INFINITY})
+    for (size_t at : {0, 5000, 9999}) {
+      std::vector<float> u(10'000, 1.0f);
+      u[at] = bad;
+      EXPECT_FALSE(add_and_measure(ctx, {}, u, blocks).finite()) << bad << " at " << at;
+    }
+}
+
+}  // namespace
+}  // namespace tw

@@ -1,0 +1,156 @@
+// What every registered selector owes on one vector.
+
+#include <gtest/gtest.h>
+
+#include "sparsify/kernels/candidates_cpu.h"
+#include "tests/support/selection.h"
+#include "tests/support/sgd_rig.h"
+
+namespace tw {
+namespace {
+
+TEST(TopK, EqualsAFullSort) {
+  for (const auto& [name, u] : vectors())
+    for (size_t k : {size_t{1}, size_t{200}, size_t{2000}, size_t{50'000}, u.size(), 2 * u.size()})
+      EXPECT_EQ(select("topk", u, k).indices, sorted_top(u, k)) << name << ", k " << k;
+}
+
+TEST(TopK, IsExactWhenTheSampleMisleads) {
+  Context ctx;
+  std::vector<float> u(400'009);
+  fill_random(ctx, distributions().at("gaussian"), 9, u);
+  // huge wherever the sample looks: the estimate lies far above the k-th
+  for (size_t i = 0; i < kSamples; ++i) u[sample_position(i, u.size())] = 1e6f;
+  LogHistogram histogram;
+  const size_t k = 100'000;
+  const std::vector<float> zeros(u.size());
+  EXPECT_GT(sampled_threshold(u, zeros, k, histogram), magnitude_bits(1e5f));
+  EXPECT_EQ(select("topk", u, k).indices, sorted_top(u, k));
+}
+
+TEST(TopK, SamplesOncePerStratum) {
+  for (size_t d : {size_t{1}, size_t{1000}, kSamples, kSamples + 1, size_t{25'557'032}}) {
+    const size_t n = std::min(d, kSamples);
+    for (size_t i = 0; i < n; ++i) {
+      EXPECT_GE(sample_position(i, d), i * d / n);
+      EXPECT_LT(sample_position(i, d), (i + 1) * d / n);
+    }
+  }
+}
+
+TEST(Selectors, KeepEveryBitOfU) {
+  const auto all = vectors();
+  for (const Variant& variant : variants()) {
+    const std::string& name = algorithms().find(variant.algorithm).factory.selector;
+    if (name.empty()) continue;
+    Context ctx;
+    const auto selector = selectors().find(name).factory(ctx, variant.settings, {});
+    for (const auto& [kind, u] : all)
+      for (size_t k : {size_t{1}, size_t{200}, u.size(), 2 * u.size()}) {
+        const testing::ScopedTrace trace(__FILE__, __LINE__,
+                                         fmt::format("{}, {}, k {}", variant.name, kind, k));
+        std::vector<float> g(u), e(u.size());
+        for (size_t i = 0; i < u.size(); ++i) e[i] = u[i] - (g[i] = u[i] * 0.75f);
+        const Selection got = select(*selector, ctx, g, e, k, 1000);
+        EXPECT_EQ(got.info.nonfinite, SIZE_MAX);
+        std::vector<float> whole = got.residual;
+        size_t wrong = 0;
+        for (size_t j = 0; j < got.indices.size(); ++j) {
+          wrong += j > 0 && got.indices[j] <= got.indices[j - 1];
+          float& place = whole[got.indices[j] - 1000];
+          wrong += place != 0 || (got.values[j] == 0 && !selector->common_indices());
+          place = got.values[j];
+        }
+        for (size_t i = 0; i < u.size(); ++i) wrong += whole[i] != g[i] + e[i];
+        EXPECT_EQ(wrong, 0u);
+      }
+  }
+}
+
+TEST(Selectors, DoNotDependOnTheThreadCount) {
+  for (const Variant& variant : variants()) {
+    const std::string& name = algorithms().find(variant.algorithm).factory.selector;
+    if (name.empty()) continue;
+    for (const auto& [kind, u] : vectors()) {
+      const std::vector<float> zeros(u.size());
+      Context one(Device::cpu, 1);
+      const auto reference =
+          select(*selectors().find(name).factory(one, variant.settings, {}), one, u, zeros, 1000);
+      for (int threads : {2, 3, 7}) {
+        Context many(Device::cpu, threads);
+        const auto got = select(*selectors().find(name).factory(many, variant.settings, {}), many,
+                                u, zeros, 1000);
+        EXPECT_EQ(got.indices, reference.indices) << variant.name << ", " << kind;
+        EXPECT_TRUE(same_bits(got.residual, reference.residual)) << variant.name << ", " << kind;
+      }
+    }
+  }
+}
+
+TEST(Selectors, NameTheFirstNonFinite) {
+  for (const Variant& variant : variants()) {
+    const std::string& name = algorithms().find(variant.algorithm).factory.selector;
+    if (name.empty()) continue;
+    Context ctx(Device::cpu, 2);
+    for (float bad : {NAN, -NAN, INFINITY, -INFINITY})
+      for (size_t d : {size_t{1}, size_t{100}, size_t{100'000}}) {
+        std::vector<float> u(d, 1.0f);
+        u[d - 1] = u[d / 2] = bad;
+        const auto selector = selectors().find(name).factory(ctx, variant.settings, {});
+        const SelectInfo info = select(*selector, ctx, u, std::vector<float>(d), 10).info;
+        EXPECT_EQ(info.nonfinite, d / 2) << variant.name << ", d " << d;
+        EXPECT_TRUE(same_bits({&info.nonfinite_value, 1}, {&bad, 1})) << variant.name;
+      }
+  }
+}
+
+TEST(Selectors, AppendBehindWhatIsThere) {
+  Context ctx;
+  const auto selector = selectors().find("topk").factory(ctx, default_settings(), {});
+  SparseVector out;
+  std::vector<float> g{1, -3, 2}, e(3), g2{0, 5}, e2(2);
+  selector->select(ctx, {.g = g, .e = e, .k = 2}, out);
+  selector->select(ctx, {.g = g2, .e = e2, .k = 2, .base = 3}, out);
+  EXPECT_EQ(std::vector(out.index_span().begin(), out.index_span().end()),
+            (std::vector<uint32_t>{1, 2, 4}));
+  EXPECT_EQ(std::vector(out.value_span().begin(), out.value_span().end()),
+            (std::vector<float>{-3, 2, 5}));
+}
+
+TEST(Candidates, ForgetALongerVectorButKeepItsMemory) {
+  Context ctx(Device::cpu, 3);
+  std::vector<float> u(100'000, 1.0f), shorter(100, 1.0f);
+  HostCandidates candidates;
+  const uint32_t one = magnitude_bits(1.0f), lower[] = {magnitude_bits(0.5f)};
+  candidates.collect(ctx, {}, u, one, lower);
+  EXPECT_EQ(candidates.count(), u.size());
+  const float* memory = candidates.runs().back().values.data();
+  candidates.collect(ctx, {}, shorter, one, lower);
+  EXPECT_EQ(candidates.count(), 100u);
+  EXPECT_EQ(candidates.reaching(one), 100u);
+  candidates.collect(ctx, {}, u, one + 1, lower);
+  EXPECT_EQ(candidates.count(), 0u);
+  EXPECT_EQ(candidates.reaching(lower[0]), u.size());
+  EXPECT_EQ(candidates.runs().back().values.data(), memory);
+}
+
+TEST(Selectors, EntriesToKeep) {
+  EXPECT_EQ(entries_to_keep(0.001, 25'557'032), 25'557u);
+  EXPECT_EQ(entries_to_keep(0.001, 10), 1u);
+  EXPECT_EQ(entries_to_keep(1.0, 10), 10u);
+  EXPECT_EQ(entries_to_keep(0.25, 15), 3u);
+}
+
+TEST(SelectAll, TakesEveryNonZero) {
+  Context ctx;
+  SparseVector out;
+  const std::vector<float> g{1, 0, -2, 3};
+  std::vector<float> e{0, 0, 2, 1};
+  EXPECT_EQ(select_all(ctx, {.g = g, .e = e, .base = 5}, out).nonfinite, SIZE_MAX);
+  EXPECT_EQ(std::vector(out.index_span().begin(), out.index_span().end()),
+            (std::vector<uint32_t>{5, 8}));
+  EXPECT_EQ(e, std::vector<float>(4));
+}
+
+}  // namespace
+}  // namespace tw

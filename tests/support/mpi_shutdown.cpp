@@ -1,0 +1,51 @@
+// Ways a run can end, for tests/comm/transports/mpi/shutdown_test.sh: mpirun -n P mpi_shutdown WAY.
+
+#include <csignal>
+#include <cstdio>
+#include <string_view>
+#include <vector>
+
+#include "comm/collectives/collectives.h"
+#include "comm/transports.h"
+
+using namespace tw;
+
+namespace {
+
+/// Some traffic between all ranks, so that connections are up.
+void talk(Context& ctx, Communicator& comm) {
+  std::vector<float> data(100000, 1.0f), scratch(data.size());
+  allreduces().find("ring").factory({})(ctx, comm, data, scratch);
+  check<Fault>(data.back() == static_cast<float>(comm.size()), "[test] wrong sum");
+}
+
+void end(std::string_view way, Context& ctx, Communicator& comm) {
+  const bool last = comm.rank() == comm.size() - 1;
+  if (way == "all_mistaken") throw UserError("[test] a mistake on all ranks");
+  if (way == "one_mistaken" && last) throw UserError("[test] a mistake on one rank");
+  if (way == "one_mistaken" || way == "abort") {
+    if (way == "abort" && last) comm.abort("test");
+    comm.receive(ctx, comm.size() - 1, {});  // never comes
+  }
+  if (way == "mixed" && last) throw UserError("[test] a mistake here");
+  if (way == "mixed") throw Fault("[test] a fault there");
+  if (way == "killed" && last) std::raise(SIGKILL);
+  if (way == "killed") comm.receive(ctx, comm.size() - 1, {});
+}
+
+}  // namespace
+
+int main(int, char** argv) {
+  const auto comm = make_mpi_communicator();
+  try {
+    Context ctx;
+    talk(ctx, *comm);
+    std::puts("talked");
+    end(argv[1], ctx, *comm);
+    return finish_mpi(0);
+  } catch (const UserError& error) {
+    return finish_mpi(2);
+  } catch (const std::exception& error) {
+    return finish_mpi(1);
+  }
+}
