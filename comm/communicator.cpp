@@ -16,17 +16,17 @@ std::chrono::steady_clock::time_point Communicator::deadline() const {
          std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(timeout_));
 }
 
-void Communicator::give_up_on(int peer) const {
+void Communicator::throw_timeout(int peer) const {
   std::string doing;
-  for (const std::string_view what : doing_)
+  for (const std::string_view what : operations_)
     if (!doing.ends_with(what)) doing += fmt::format("{}{}", doing.empty() ? "" : "/", what);
-  fail<WaitedTooLong>("[{}] rank {} has waited {} s for {}", doing.empty() ? "comm" : doing, rank(),
-                      timeout_, peer < 0 ? "the others" : fmt::format("rank {}", peer));
+  fail<TimeoutError>("[{}] rank {} has waited {} s for {}", doing.empty() ? "comm" : doing, rank(),
+                     timeout_, peer < 0 ? "the others" : fmt::format("rank {}", peer));
 }
 
-void Communicator::wait_as(const Communicator& other) {
+void Communicator::inherit_timeout(const Communicator& other) {
   timeout_ = other.timeout_;
-  doing_ = other.doing_;
+  operations_ = other.operations_;
 }
 
 size_t Communicator::exchange(Context& ctx, int to, ConstBytes out, int from, Bytes in) {

@@ -20,11 +20,11 @@ namespace tw {
 using Bytes = std::span<std::byte>;
 using ConstBytes = std::span<const std::byte>;
 
-class Doing;
-class NativeCollectives;
+class OperationScope;
+class VendorCollectives;
 
 /// The fault of a rank that has waited for another one for longer than it may.
-class WaitedTooLong : public Fault {
+class TimeoutError : public Fault {
  public:
   using Fault::Fault;
 };
@@ -55,12 +55,12 @@ class Communicator {
   void set_timeout(double seconds) { timeout_ = seconds; }
   double timeout() const { return timeout_; }
   /// Waits as `other` does, in the name of what it does: a communicator that works for another.
-  void wait_as(const Communicator& other);
+  void inherit_timeout(const Communicator& other);
   /// When a wait that begins now has taken too long.
   std::chrono::steady_clock::time_point deadline() const;
-  /// Throws WaitedTooLong, which names what this rank is doing and whom it waits for (-1: all the
+  /// Throws TimeoutError, which names what this rank is doing and whom it waits for (-1: all the
   /// others).
-  [[noreturn]] void give_up_on(int peer) const;
+  [[noreturn]] void throw_timeout(int peer) const;
 
   /// Payload bytes this rank has sent so far.
   uint64_t bytes_sent() const { return bytes_sent_; }
@@ -71,10 +71,10 @@ class Communicator {
   /// end with `code`.
   virtual void abort(const char* reason, int code = 1) = 0;
   /// Throws when another rank is known to have given up; for who waits elsewhere meanwhile.
-  virtual void expect_company() const {}
+  virtual void check_peers() const {}
 
   /// What the transport's library does by itself; null where it does nothing.
-  virtual NativeCollectives* native() { return nullptr; }
+  virtual VendorCollectives* vendor() { return nullptr; }
   /// The number of the GPU that this rank computes on, where the transport ties it to one; else -1.
   virtual int gpu() const { return -1; }
 
@@ -82,21 +82,23 @@ class Communicator {
   virtual size_t do_exchange(Context& ctx, int to, ConstBytes out, int from, Bytes in) = 0;
 
  private:
-  friend class Doing;
+  friend class OperationScope;
 
   uint64_t bytes_sent_ = 0, messages_sent_ = 0;
   double timeout_ = 0;
-  std::vector<const char*> doing_;  // the outermost first
+  std::vector<const char*> operations_;  // the outermost first
 };
 
 /// What a rank is doing while this lives, in the words of a line about a wait in vain. May nest:
 /// an exchange's broadcast.
-class Doing {
+class OperationScope {
  public:
-  Doing(Communicator& comm, const char* what) : comm_(comm) { comm.doing_.push_back(what); }
-  ~Doing() { comm_.doing_.pop_back(); }
-  Doing(const Doing&) = delete;
-  Doing& operator=(const Doing&) = delete;
+  OperationScope(Communicator& comm, const char* what) : comm_(comm) {
+    comm.operations_.push_back(what);
+  }
+  ~OperationScope() { comm_.operations_.pop_back(); }
+  OperationScope(const OperationScope&) = delete;
+  OperationScope& operator=(const OperationScope&) = delete;
 
  private:
   Communicator& comm_;

@@ -13,61 +13,61 @@ double others(int ranks) { return (ranks - 1.0) / ranks; }
 double blocks(double n, double block) { return n > 0 ? std::ceil(n / block) : 0; }
 
 // Patarasuk & Yuan 2009
-double ring_allreduce(const Wire& w, int ranks, double n) {
+double ring_allreduce(const LinkCost& w, int ranks, double n) {
   return 2 * (ranks - 1) * w.alpha + others(ranks) * n * (2 * w.beta + w.gamma);
 }
 
 // Thakur, Rabenseifner & Gropp 2005, section 4
-double mst_broadcast(const Wire& w, int ranks, double n) {
+double mst_broadcast(const LinkCost& w, int ranks, double n) {
   return rounds(ranks) * (w.alpha + n * w.beta);
 }
-double mst_reduce(const Wire& w, int ranks, double n) {
+double mst_reduce(const LinkCost& w, int ranks, double n) {
   return rounds(ranks) * (w.alpha + n * (w.beta + w.gamma));
 }
-double mst_allreduce(const Wire& w, int ranks, double n) {
+double mst_allreduce(const LinkCost& w, int ranks, double n) {
   return mst_reduce(w, ranks, n) + mst_broadcast(w, ranks, n);
 }
 
 // the same, with Bruck's allgather instead of a ring in the broadcast
-double be_broadcast(const Wire& w, int ranks, double n) {
+double be_broadcast(const LinkCost& w, int ranks, double n) {
   return 2 * (rounds(ranks) * w.alpha + others(ranks) * n * w.beta);
 }
-double be_reduce(const Wire& w, int ranks, double n) {
+double be_reduce(const LinkCost& w, int ranks, double n) {
   return be_broadcast(w, ranks, n) + others(ranks) * n * w.gamma;
 }
 
 // Wang et al. 2017 (arXiv 1611.04255), section 3, with the exact number of steps
-double lp_broadcast(const Wire& w, int ranks, double n) {
+double lp_broadcast(const LinkCost& w, int ranks, double n) {
   return lp_broadcast_seconds(w, ranks, n, lp_best_block(w, lp_one_way_steps(ranks), n));
 }
-double lp_reduce(const Wire& w, int ranks, double n) {
+double lp_reduce(const LinkCost& w, int ranks, double n) {
   return lp_reduce_seconds(w, ranks, n, lp_best_block(w, lp_one_way_steps(ranks), n));
 }
-double lp_allreduce(const Wire& w, int ranks, double n) {
+double lp_allreduce(const LinkCost& w, int ranks, double n) {
   return lp_allreduce_seconds(w, ranks, n, lp_best_block(w, lp_allreduce_steps(ranks), n));
 }
 
 // entries travel as index and value: two elements
 
 // Bruck et al. 1997; every rank then sums what came
-double sparse_allgather(const Wire& w, int ranks, double, double k) {
+double sparse_allgather(const LinkCost& w, int ranks, double, double k) {
   return rounds(ranks) * w.alpha + (ranks - 1) * k * (2 * w.beta + w.merge);
 }
 
 // Shi et al. 2019 (arXiv 1901.04359), section 3: up a tree that merges, and down again
-double gtopk_tree(const Wire& w, int ranks, double, double k) {
+double gtopk_tree(const LinkCost& w, int ranks, double, double k) {
   return rounds(ranks) * (2 * w.alpha + 4 * k * w.beta + 2 * k * w.merge);
 }
 
 // Li & Hoefler 2022 (arXiv 2201.07598), steps in between exact ones, counts where they should be:
 // entries to the owner of their region, the sums from there by an allgather
-double oktopk(const Wire& w, int ranks, double, double k) {
+double oktopk(const LinkCost& w, int ranks, double, double k) {
   if (ranks == 1) return 0;
   return (ranks - 1 + rounds(ranks)) * w.alpha + others(ranks) * k * (4 * w.beta + 2 * w.merge);
 }
 
 // the indices are the same everywhere: values alone, around a ring
-double shared_index(const Wire& w, int ranks, double, double k) {
+double shared_index(const LinkCost& w, int ranks, double, double k) {
   return ring_allreduce(w, ranks, k);
 }
 
@@ -106,26 +106,26 @@ PipelineSteps lp_allreduce_steps(int ranks) {
   return ranks == 2 ? PipelineSteps{1, 1} : PipelineSteps{2.0 * ranks - 5, 2};
 }
 
-double lp_best_block(const Wire& wire, PipelineSteps steps, double n) {
+double lp_best_block(const LinkCost& wire, PipelineSteps steps, double n) {
   const double each = steps.fixed * wire.beta;
   const double best = each > 0 ? std::sqrt(steps.per_block * n * wire.alpha / each) : n;
   const double count = std::round(n / std::clamp(best, 1.0, std::max(1.0, n)));
   return std::ceil(n / std::max(1.0, count));
 }
 
-double lp_broadcast_seconds(const Wire& w, int ranks, double n, double block) {
+double lp_broadcast_seconds(const LinkCost& w, int ranks, double n, double block) {
   if (ranks == 1 || n == 0) return 0;
   // of a last block that is shorter, only the last hop shows
   return (ranks - 2) * (w.alpha + std::min(n, block) * w.beta) + blocks(n, block) * w.alpha +
          n * w.beta;
 }
 
-double lp_reduce_seconds(const Wire& w, int ranks, double n, double block) {
-  const Wire adding{.alpha = w.alpha, .beta = w.beta + w.gamma};
+double lp_reduce_seconds(const LinkCost& w, int ranks, double n, double block) {
+  const LinkCost adding{.alpha = w.alpha, .beta = w.beta + w.gamma};
   return lp_broadcast_seconds(adding, ranks, n, block);
 }
 
-double lp_allreduce_seconds(const Wire& w, int ranks, double n, double block) {
+double lp_allreduce_seconds(const LinkCost& w, int ranks, double n, double block) {
   if (ranks == 1 || n == 0) return 0;
   const double length = std::min(n, block);
   const double adding = ((ranks - 2) * length + n) * w.gamma;

@@ -12,7 +12,7 @@
 
 namespace tw {
 
-struct Wire {
+struct LinkCost {
   double alpha = 0;  ///< seconds a message
   double beta = 0;   ///< seconds an element of 4 bytes
   double gamma = 0;  ///< seconds an element added to another
@@ -20,7 +20,7 @@ struct Wire {
 };
 
 /// Seconds of a dense collective over n elements. Ranks >= 1.
-using DenseCost = double (*)(const Wire&, int ranks, double n);
+using DenseCost = double (*)(const LinkCost&, int ranks, double n);
 using DenseCosts = std::map<std::string, DenseCost, std::less<>>;
 /// By the names of the registries in comm/collectives.h (all but `native`, which is a black box).
 const DenseCosts& broadcast_costs();
@@ -28,7 +28,7 @@ const DenseCosts& reduce_costs();
 const DenseCosts& allreduce_costs();
 
 /// Seconds of a sparse exchange in which every rank contributes k entries of a vector of d.
-using SparseCost = double (*)(const Wire&, int ranks, double d, double k);
+using SparseCost = double (*)(const LinkCost&, int ranks, double d, double k);
 using SparseCosts = std::map<std::string, SparseCost, std::less<>>;
 /// By the names of the exchanges in sparsify/.
 const SparseCosts& sparse_costs();
@@ -41,9 +41,9 @@ PipelineSteps lp_one_way_steps(int ranks);    ///< broadcast or reduce
 PipelineSteps lp_allreduce_steps(int ranks);  ///< both ways at once; for m >= 2
 /// The block, in elements, at which n elements take the least time: sqrt(per_block n alpha /
 /// (fixed beta)), but so that all blocks are of one length. 0 for n = 0.
-double lp_best_block(const Wire& wire, PipelineSteps steps, double n);
-double lp_broadcast_seconds(const Wire& wire, int ranks, double n, double block);
-double lp_reduce_seconds(const Wire& wire, int ranks, double n, double block);
-double lp_allreduce_seconds(const Wire& wire, int ranks, double n, double block);
+double lp_best_block(const LinkCost& wire, PipelineSteps steps, double n);
+double lp_broadcast_seconds(const LinkCost& wire, int ranks, double n, double block);
+double lp_reduce_seconds(const LinkCost& wire, int ranks, double n, double block);
+double lp_allreduce_seconds(const LinkCost& wire, int ranks, double n, double block);
 
 }  // namespace tw

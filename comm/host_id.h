@@ -7,10 +7,10 @@
 namespace tw {
 
 /// Equal on all processes of one machine, in containers, too; never on two machines.
-using MachineId = std::array<char, 36>;
+using HostId = std::array<char, 36>;
 
-inline MachineId this_machine() {
-  MachineId id{};
+inline HostId this_host() {
+  HostId id{};
   std::ifstream("/proc/sys/kernel/random/boot_id").read(id.data(), id.size());
   return id;
 }

@@ -4,14 +4,14 @@
 
 namespace tw {
 
-Group::Group(Communicator& parent, std::vector<int> members)
+Subcommunicator::Subcommunicator(Communicator& parent, std::vector<int> members)
     : parent_(parent), members_(std::move(members)) {
   const auto self = std::ranges::find(members_, parent.rank());
   check<std::logic_error>(self != members_.end(), "[group] rank {} is no member", parent.rank());
   rank_ = static_cast<int>(self - members_.begin());
 }
 
-size_t Group::do_exchange(Context& ctx, int to, ConstBytes out, int from, Bytes in) {
+size_t Subcommunicator::do_exchange(Context& ctx, int to, ConstBytes out, int from, Bytes in) {
   const auto in_parent = [&](int rank) { return rank < 0 ? -1 : members_[rank]; };
   return parent_.exchange(ctx, in_parent(to), out, in_parent(from), in);
 }

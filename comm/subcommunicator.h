@@ -1,4 +1,4 @@
-// Group: some ranks of a communicator as a communicator of their own.
+// Subcommunicator: some ranks of a communicator as a communicator of their own.
 #pragma once
 
 #include <vector>
@@ -7,19 +7,19 @@
 
 namespace tw {
 
-class Group : public Communicator {
+class Subcommunicator : public Communicator {
  public:
   /// `members`: ranks of the parent, each once, this one among them, in the same order on all of
   /// them; member i is rank i of the group. The parent outlives the group, sends what it sends, and
   /// counts it too. Collective among the members only.
-  Group(Communicator& parent, std::vector<int> members);
+  Subcommunicator(Communicator& parent, std::vector<int> members);
 
   int rank() const override { return rank_; }
   int size() const override { return static_cast<int>(members_.size()); }
   const char* transport() const override { return parent_.transport(); }
   double now() const override { return parent_.now(); }
   void abort(const char* reason, int code) override { parent_.abort(reason, code); }
-  void expect_company() const override { parent_.expect_company(); }
+  void check_peers() const override { parent_.check_peers(); }
   int gpu() const override { return parent_.gpu(); }
 
  protected:

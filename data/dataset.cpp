@@ -27,7 +27,7 @@ class Subset : public Dataset {
   }
   std::vector<std::string> take_complaints() const override { return whole_->take_complaints(); }
   // augmentation is drawn for the numbers that the whole set's samples have
-  bool in_memory() const override { return begin_ == 0 && whole_->in_memory(); }
+  bool supports_resident() const override { return begin_ == 0 && whole_->supports_resident(); }
 
  private:
   std::shared_ptr<const Dataset> whole_;

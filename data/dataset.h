@@ -34,7 +34,7 @@ class Dataset {
 
   /// Whether all samples lie in memory and are augmented by pad-4 crop and flip: a GPU can then
   /// hold them and do the same.
-  virtual bool in_memory() const { return false; }
+  virtual bool supports_resident() const { return false; }
 
   Shape image{32, 32, 3};  ///< H, W, C
   int64_t classes = 10;

@@ -7,12 +7,12 @@
 
 namespace tw {
 
-Feed::Feed(Context& ctx, Loader& loader, int64_t parts, bool ahead)
+DevicePrefetcher::DevicePrefetcher(Context& ctx, Loader& loader, int64_t parts, bool ahead)
     : ctx_(ctx), loader_(loader), parts_(parts), ahead_(ahead), at_(parts) {
   if (ahead_) copies_ = CopyQueue::create(ctx);
 }
 
-void Feed::start(uint32_t epoch, int64_t first) {
+void DevicePrefetcher::start(uint32_t epoch, int64_t first) {
   if (copies_) copies_->wait(0);  // the loader is about to use its memory again
   loader_.start(epoch, first);
   at_ = parts_;
@@ -21,7 +21,7 @@ void Feed::start(uint32_t epoch, int64_t first) {
   error_ = nullptr;
 }
 
-void Feed::next(const Tensor& images, const Tensor& labels) {
+void DevicePrefetcher::next(const Tensor& images, const Tensor& labels) {
   if (!ahead_) {
     const Batch from = part();
     copy(ctx_, from.images, images);
@@ -31,13 +31,13 @@ void Feed::next(const Tensor& images, const Tensor& labels) {
   if (!ready_) bring();
   ready_ = false;
   if (error_) std::rethrow_exception(std::exchange(error_, nullptr));
-  copies_->hold(ctx_);
+  copies_->make_wait(ctx_);
   copy(ctx_, place_.images, images);
   copy(ctx_, place_.labels, labels);
   copies_->wait_for(ctx_);  // to here: the place may be written again, whatever comes behind
 }
 
-void Feed::prefetch() {
+void DevicePrefetcher::prefetch() {
   if (!ahead_ || ready_ || left_ == 0) return;
   try {
     bring();
@@ -47,7 +47,7 @@ void Feed::prefetch() {
   }
 }
 
-void Feed::bring() {
+void DevicePrefetcher::bring() {
   const Batch from = part();
   if (!place_.images.data) {
     images_ = Buffer(ctx_.device(), from.images.bytes());
@@ -57,11 +57,11 @@ void Feed::bring() {
   }
   copies_->copy(from.images.data, place_.images.data, from.images.bytes());
   copies_->copy(from.labels.data, place_.labels.data, from.labels.bytes());
-  copies_->mark(0);
+  copies_->record(0);
   ready_ = true;
 }
 
-Batch Feed::part() {
+Batch DevicePrefetcher::part() {
   if (at_ == parts_) {
     if (copies_) copies_->wait(0);  // the loader takes back the batch before
     Stopwatch watch;

@@ -1,4 +1,4 @@
-// Feed: the batches of a loader, in equal parts, brought into a model's input tensors.
+// DevicePrefetcher: the batches of a loader, in equal parts, brought into a model's input tensors.
 //
 // Beside a GPU, parts are brought ahead: while it computes on one, the next is copied from the
 // loader's pinned memory to a place on the GPU, by a copy engine; from there to the input when its
@@ -14,14 +14,14 @@
 
 namespace tw {
 
-class Feed {
+class DevicePrefetcher {
  public:
   /// `parts` divides the loader's batch. `ahead`: keep the next part ready; by default where a
   /// device computes beside the host. Context and loader outlive the feed, which alone calls next()
   /// on the loader.
-  Feed(Context& ctx, Loader& loader, int64_t parts, bool ahead);
-  Feed(Context& ctx, Loader& loader, int64_t parts = 1)
-      : Feed(ctx, loader, parts, ctx.device() != Device::cpu) {}
+  DevicePrefetcher(Context& ctx, Loader& loader, int64_t parts, bool ahead);
+  DevicePrefetcher(Context& ctx, Loader& loader, int64_t parts = 1)
+      : DevicePrefetcher(ctx, loader, parts, ctx.device() != Device::cpu) {}
 
   /// Goes to batch `first` of `epoch`.
   void start(uint32_t epoch, int64_t first = 0);

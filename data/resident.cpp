@@ -4,10 +4,10 @@
 
 namespace tw {
 
-constinit Bodies<ResidentDataFactory> resident_data_bodies{"resident_data"};
+constinit DispatchTable<ResidentDataFactory> resident_data_dispatch{"resident_data"};
 
 std::unique_ptr<ResidentData> ResidentData::create(Context& ctx, const Dataset& dataset) {
-  return resident_data_bodies(ctx.device(), ctx, dataset);
+  return resident_data_dispatch(ctx.device(), ctx, dataset);
 }
 
 size_t ResidentData::bytes(const Dataset& dataset) {
@@ -16,7 +16,7 @@ size_t ResidentData::bytes(const Dataset& dataset) {
 }
 
 bool ResidentData::fits(const Context& ctx, const Dataset& dataset) {
-  return resident_data_bodies.has(ctx.device()) && dataset.in_memory() &&
+  return resident_data_dispatch.has(ctx.device()) && dataset.supports_resident() &&
          bytes(dataset) <= free_memory(ctx.device()) / 2;
 }
 

@@ -54,7 +54,7 @@ class CudaResidentData final : public ResidentData {
  public:
   CudaResidentData(Context& ctx, const Dataset& dataset)
       : ctx_(ctx),
-        native_(ctx.native<CudaNative>()),
+        handles_(ctx.handles<CudaHandles>()),
         shape_(dataset.image),
         size_(dataset.size()),
         images_(Device::cuda, size_ * static_cast<size_t>(shape_.numel())),
@@ -87,19 +87,19 @@ class CudaResidentData final : public ResidentData {
                        .width = shape_[1],
                        .channels = shape_[2]};
     cuda::launch(ctx_, "crop_flip", crop_flip_kernel, static_cast<unsigned>(images.shape[0]),
-                 cuda::kThreads, from, reinterpret_cast<Cursor*>(cursor_.data()), native_.tickets(),
-                 images.as<uint8_t>().data(), labels.as<int32_t>().data());
+                 cuda::kThreads, from, reinterpret_cast<Cursor*>(cursor_.data()),
+                 handles_.tickets(), images.as<uint8_t>().data(), labels.as<int32_t>().data());
   }
 
  private:
   Context& ctx_;
-  CudaNative& native_;
+  CudaHandles& handles_;
   Shape shape_;
   size_t size_;
   Buffer images_, labels_, order_, cursor_;
 };
 
-const bool registered = resident_data_bodies.add(
+const bool registered = resident_data_dispatch.add(
     Device::cuda, [](Context& ctx, const Dataset& dataset) -> std::unique_ptr<ResidentData> {
       return std::make_unique<CudaResidentData>(ctx, dataset);
     });

@@ -31,6 +31,6 @@ class ResidentData {
 };
 
 using ResidentDataFactory = std::unique_ptr<ResidentData>(Context&, const Dataset&);
-extern Bodies<ResidentDataFactory> resident_data_bodies;
+extern DispatchTable<ResidentDataFactory> resident_data_dispatch;
 
 }  // namespace tw

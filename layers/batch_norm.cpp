@@ -42,7 +42,7 @@ namespace {
 Tensor or_none(TensorRef ref) { return ref ? *ref : Tensor{}; }
 }  // namespace
 
-void BatchNorm::forward(const Pass& pass) {
+void BatchNorm::forward(const PassArgs& pass) {
   const ops::BatchNormForward tensors{.x = *x_,
                                       .residual = or_none(residual_),
                                       .y = *y_,
@@ -60,7 +60,7 @@ void BatchNorm::forward(const Pass& pass) {
     ops::batch_norm_infer(pass.ctx, params_, tensors);
 }
 
-void BatchNorm::backward(const Pass& pass) {
+void BatchNorm::backward(const PassArgs& pass) {
   const ops::BatchNormBackward tensors{.x = *x_,
                                        .y = or_none(mask_),
                                        .dy = *dy_.main,
@@ -74,8 +74,8 @@ void BatchNorm::backward(const Pass& pass) {
                                        .dgamma = arena_.gradient(*gamma_),
                                        .dbeta = arena_.gradient(*beta_)};
   ops::batch_norm_backward(pass.ctx, params_, tensors, pass.accumulate);
-  pass.final(*beta_);
-  pass.final(*gamma_);
+  pass.gradient_ready(*beta_);
+  pass.gradient_ready(*gamma_);
 }
 
 }  // namespace tw::layers

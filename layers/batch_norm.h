@@ -28,10 +28,10 @@ class BatchNorm final : public Layer {
   /// The gradient of the residual; planned by plan_backward.
   TensorRef residual_gradient() const { return dresidual_; }
 
-  void forward(const Pass& pass) override;
-  void backward(const Pass& pass) override;
+  void forward(const PassArgs& pass) override;
+  void backward(const PassArgs& pass) override;
   /// It learns, and gets no cheaper without dx: it computes dx all the same.
-  bool no_input_gradient() override { return true; }
+  bool skip_input_gradient() override { return true; }
 
  private:
   ParameterArena& arena_;

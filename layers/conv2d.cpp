@@ -51,20 +51,20 @@ Gradient Conv2d::plan_backward(Planner& plan, Gradient dy) {
 
 void Conv2d::refresh(Context& ctx) { op_->pack(ctx, arena_.value(*weight_), *packed_); }
 
-void Conv2d::forward(const Pass& pass) {
+void Conv2d::forward(const PassArgs& pass) {
   op_->forward(pass.ctx, *x_, *packed_, bias_ ? arena_.value(*bias_) : Tensor{}, *y_);
 }
 
-void Conv2d::backward(const Pass& pass) {
+void Conv2d::backward(const PassArgs& pass) {
   sum_.run(pass.ctx);
   op_->backward_weights(pass.ctx, *x_, *dy_, arena_.gradient(*weight_),
                         bias_ ? arena_.gradient(*bias_) : Tensor{}, pass.accumulate);
-  if (bias_) pass.final(*bias_);
-  pass.final(*weight_);
+  if (bias_) pass.gradient_ready(*bias_);
+  pass.gradient_ready(*weight_);
   if (dx_) op_->backward_data(pass.ctx, *dy_, *packed_, *dx_);
 }
 
-bool Conv2d::no_input_gradient() {
+bool Conv2d::skip_input_gradient() {
   input_gradient_ = false;
   return true;
 }

@@ -17,19 +17,19 @@ Gradient Dropout::plan_backward(Planner& plan, Gradient dy) {
   return {dy_};  // masked in place
 }
 
-void Dropout::drop(const Pass& pass, const Tensor& from, const Tensor& to) const {
+void Dropout::drop(const PassArgs& pass, const Tensor& from, const Tensor& to) const {
   const Philox philox(pass.seed, Purpose::dropout, options_.stream);
   ops::dropout(pass.ctx, options_.rate, philox, pass.step, from, to);
 }
 
-void Dropout::forward(const Pass& pass) {
+void Dropout::forward(const PassArgs& pass) {
   if (pass.training)
     drop(pass, *x_, *y_);
   else
     ops::convert(pass.ctx, *x_, *y_);
 }
 
-void Dropout::backward(const Pass& pass) {
+void Dropout::backward(const PassArgs& pass) {
   sum_.run(pass.ctx);
   drop(pass, *dy_, *dy_);
 }

@@ -16,11 +16,11 @@ class Dropout final : public Layer {
 
   TensorRef plan_forward(Planner& plan, TensorRef x) override;
   Gradient plan_backward(Planner& plan, Gradient dy) override;
-  void forward(const Pass& pass) override;
-  void backward(const Pass& pass) override;
+  void forward(const PassArgs& pass) override;
+  void backward(const PassArgs& pass) override;
 
  private:
-  void drop(const Pass& pass, const Tensor& from, const Tensor& to) const;
+  void drop(const PassArgs& pass, const Tensor& from, const Tensor& to) const;
 
   Options options_;
   TensorRef x_, y_, dy_;

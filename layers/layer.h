@@ -14,7 +14,7 @@
 namespace tw {
 
 /// What one walk through the network needs to know.
-struct Pass {
+struct PassArgs {
   Context& ctx;
   bool training = true;     ///< batch statistics and dropout, or running statistics
   bool again = false;       ///< forward is repeated for backward: running statistics stay
@@ -22,10 +22,10 @@ struct Pass {
   uint64_t seed = 0;        ///< dropout draws from (seed, step)
   uint64_t step = 0;
   /// Told when a parameter's gradient is final, in backward order; may be empty.
-  std::function<void(const Parameter&)> on_final{};
+  std::function<void(const Parameter&)> on_gradient_ready{};
 
-  void final(const Parameter& p) const {
-    if (on_final) on_final(p);
+  void gradient_ready(const Parameter& p) const {
+    if (on_gradient_ready) on_gradient_ready(p);
   }
 };
 
@@ -51,13 +51,13 @@ class Layer {
   /// Rewrites compute copies (packed, bf16) after the parameters changed.
   virtual void refresh(Context&) {}
   /// Reads the planned x, writes the planned y.
-  virtual void forward(const Pass& pass) = 0;
+  virtual void forward(const PassArgs& pass) = 0;
   /// Reads the planned dy, writes dx and parameter gradients.
-  virtual void backward(const Pass& pass) = 0;
+  virtual void backward(const PassArgs& pass) = 0;
 
   /// Asked before planning when nothing in front of this layer learns: no dx is wanted. Returns
   /// whether the layer itself learns; if it does not, the next one need not compute its dx either.
-  virtual bool no_input_gradient() { return false; }
+  virtual bool skip_input_gradient() { return false; }
 };
 
 using LayerPtr = std::unique_ptr<Layer>;

@@ -49,20 +49,20 @@ Tensor Linear::flat(TensorRef x) const { return x->view({x->shape[0], options_.i
 
 void Linear::refresh(Context& ctx) { op_->pack(ctx, arena_.value(*weight_), *packed_); }
 
-void Linear::forward(const Pass& pass) {
+void Linear::forward(const PassArgs& pass) {
   op_->forward(pass.ctx, flat(x_), *packed_, arena_.value(*bias_), *y_);
 }
 
-void Linear::backward(const Pass& pass) {
+void Linear::backward(const PassArgs& pass) {
   sum_.run(pass.ctx);
   op_->backward_weights(pass.ctx, flat(x_), *dy_, arena_.gradient(*weight_),
                         arena_.gradient(*bias_), pass.accumulate);
-  pass.final(*bias_);
-  pass.final(*weight_);
+  pass.gradient_ready(*bias_);
+  pass.gradient_ready(*weight_);
   if (dx_) op_->backward_data(pass.ctx, *dy_, *packed_, flat(dx_));
 }
 
-bool Linear::no_input_gradient() {
+bool Linear::skip_input_gradient() {
   input_gradient_ = false;
   return true;
 }

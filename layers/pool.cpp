@@ -17,9 +17,11 @@ Gradient Pool::plan_backward(Planner& plan, Gradient dy) {
   return {dx_};
 }
 
-void Pool::forward(const Pass& pass) { ops::pool_forward(pass.ctx, options_, *x_, *y_, argmax()); }
+void Pool::forward(const PassArgs& pass) {
+  ops::pool_forward(pass.ctx, options_, *x_, *y_, argmax());
+}
 
-void Pool::backward(const Pass& pass) {
+void Pool::backward(const PassArgs& pass) {
   sum_.run(pass.ctx);
   ops::pool_backward(pass.ctx, options_, *dy_, argmax(), *dx_);
 }
@@ -38,9 +40,11 @@ Gradient GlobalAverage::plan_backward(Planner& plan, Gradient dy) {
   return {dx_};
 }
 
-void GlobalAverage::forward(const Pass& pass) { ops::global_average_forward(pass.ctx, *x_, *y_); }
+void GlobalAverage::forward(const PassArgs& pass) {
+  ops::global_average_forward(pass.ctx, *x_, *y_);
+}
 
-void GlobalAverage::backward(const Pass& pass) {
+void GlobalAverage::backward(const PassArgs& pass) {
   sum_.run(pass.ctx);
   ops::global_average_backward(pass.ctx, *dy_, *dx_);
 }

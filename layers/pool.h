@@ -13,8 +13,8 @@ class Pool final : public Layer {
 
   TensorRef plan_forward(Planner& plan, TensorRef x) override;
   Gradient plan_backward(Planner& plan, Gradient dy) override;
-  void forward(const Pass& pass) override;
-  void backward(const Pass& pass) override;
+  void forward(const PassArgs& pass) override;
+  void backward(const PassArgs& pass) override;
 
  private:
   Tensor argmax() const { return argmax_ ? *argmax_ : Tensor{}; }
@@ -32,8 +32,8 @@ class GlobalAverage final : public Layer {
 
   TensorRef plan_forward(Planner& plan, TensorRef x) override;
   Gradient plan_backward(Planner& plan, Gradient dy) override;
-  void forward(const Pass& pass) override;
-  void backward(const Pass& pass) override;
+  void forward(const PassArgs& pass) override;
+  void backward(const PassArgs& pass) override;
 
  private:
   TensorRef x_, y_, dy_, dx_;

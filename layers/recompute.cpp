@@ -11,13 +11,13 @@ TensorRef Recompute::plan_forward(Planner& plan, TensorRef x) {
 }
 
 Gradient Recompute::plan_backward(Planner& plan, Gradient dy) {
-  if (active_) plan.replay(begin_, end_);
+  if (active_) plan.recompute_range(begin_, end_);
   return inner_->plan_backward(plan, dy);
 }
 
-void Recompute::backward(const Pass& pass) {
+void Recompute::backward(const PassArgs& pass) {
   if (active_) {
-    Pass again = pass;
+    PassArgs again = pass;
     again.again = true;
     inner_->forward(again);
   }

@@ -15,9 +15,9 @@ class Recompute final : public Layer {
   TensorRef plan_forward(Planner& plan, TensorRef x) override;
   Gradient plan_backward(Planner& plan, Gradient dy) override;
   void refresh(Context& ctx) override { inner_->refresh(ctx); }
-  void forward(const Pass& pass) override { inner_->forward(pass); }
-  void backward(const Pass& pass) override;
-  bool no_input_gradient() override { return inner_->no_input_gradient(); }
+  void forward(const PassArgs& pass) override { inner_->forward(pass); }
+  void backward(const PassArgs& pass) override;
+  bool skip_input_gradient() override { return inner_->skip_input_gradient(); }
 
  private:
   LayerPtr inner_;

@@ -17,9 +17,9 @@ Gradient Relu::plan_backward(Planner& plan, Gradient dy) {
   return {dy_};  // masked in place
 }
 
-void Relu::forward(const Pass& pass) { ops::relu_forward(pass.ctx, *x_, *y_); }
+void Relu::forward(const PassArgs& pass) { ops::relu_forward(pass.ctx, *x_, *y_); }
 
-void Relu::backward(const Pass& pass) {
+void Relu::backward(const PassArgs& pass) {
   sum_.run(pass.ctx);
   ops::relu_backward(pass.ctx, *y_, *dy_, *dy_);
 }

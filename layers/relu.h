@@ -12,8 +12,8 @@ class Relu final : public Layer {
 
   TensorRef plan_forward(Planner& plan, TensorRef x) override;
   Gradient plan_backward(Planner& plan, Gradient dy) override;
-  void forward(const Pass& pass) override;
-  void backward(const Pass& pass) override;
+  void forward(const PassArgs& pass) override;
+  void backward(const PassArgs& pass) override;
 
  private:
   TensorRef x_, y_, dy_;

@@ -26,13 +26,13 @@ void Residual::refresh(Context& ctx) {
   if (shortcut_) shortcut_->refresh(ctx);
 }
 
-void Residual::forward(const Pass& pass) {
+void Residual::forward(const PassArgs& pass) {
   main_->forward(pass);
   if (shortcut_) shortcut_->forward(pass);
   join_->forward(pass);
 }
 
-void Residual::backward(const Pass& pass) {
+void Residual::backward(const PassArgs& pass) {
   join_->backward(pass);
   if (shortcut_) shortcut_->backward(pass);
   shortcut_sum_.run(pass.ctx);
@@ -40,10 +40,10 @@ void Residual::backward(const Pass& pass) {
   main_sum_.run(pass.ctx);
 }
 
-bool Residual::no_input_gradient() {
+bool Residual::skip_input_gradient() {
   input_gradient_ = false;
-  main_->no_input_gradient();
-  if (shortcut_) shortcut_->no_input_gradient();
+  main_->skip_input_gradient();
+  if (shortcut_) shortcut_->skip_input_gradient();
   return true;
 }
 

@@ -16,9 +16,9 @@ class Residual final : public Layer {
   /// The sum of the two branches is left to whoever takes it.
   Gradient plan_backward(Planner& plan, Gradient dy) override;
   void refresh(Context& ctx) override;
-  void forward(const Pass& pass) override;
-  void backward(const Pass& pass) override;
-  bool no_input_gradient() override;
+  void forward(const PassArgs& pass) override;
+  void backward(const PassArgs& pass) override;
+  bool skip_input_gradient() override;
 
  private:
   LayerPtr main_;

@@ -16,17 +16,17 @@ void Sequential::refresh(Context& ctx) {
   for (const LayerPtr& layer : layers_) layer->refresh(ctx);
 }
 
-void Sequential::forward(const Pass& pass) {
+void Sequential::forward(const PassArgs& pass) {
   for (const LayerPtr& layer : layers_) layer->forward(pass);
 }
 
-void Sequential::backward(const Pass& pass) {
+void Sequential::backward(const PassArgs& pass) {
   for (size_t i = layers_.size(); i-- > first_;) layers_[i]->backward(pass);
 }
 
-bool Sequential::no_input_gradient() {
+bool Sequential::skip_input_gradient() {
   for (first_ = 0; first_ < layers_.size(); ++first_)
-    if (layers_[first_]->no_input_gradient()) return true;
+    if (layers_[first_]->skip_input_gradient()) return true;
   return false;
 }
 

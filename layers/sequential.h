@@ -22,9 +22,9 @@ class Sequential final : public Layer {
   TensorRef plan_forward(Planner& plan, TensorRef x) override;
   Gradient plan_backward(Planner& plan, Gradient dy) override;
   void refresh(Context& ctx) override;
-  void forward(const Pass& pass) override;
-  void backward(const Pass& pass) override;
-  bool no_input_gradient() override;
+  void forward(const PassArgs& pass) override;
+  void backward(const PassArgs& pass) override;
+  bool skip_input_gradient() override;
 
  private:
   std::vector<LayerPtr> layers_;

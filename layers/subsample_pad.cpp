@@ -19,11 +19,11 @@ Gradient SubsamplePad::plan_backward(Planner& plan, Gradient dy) {
   return {dx_};
 }
 
-void SubsamplePad::forward(const Pass& pass) {
+void SubsamplePad::forward(const PassArgs& pass) {
   ops::subsample_pad_forward(pass.ctx, options_.stride, *x_, *y_);
 }
 
-void SubsamplePad::backward(const Pass& pass) {
+void SubsamplePad::backward(const PassArgs& pass) {
   sum_.run(pass.ctx);
   ops::subsample_pad_backward(pass.ctx, options_.stride, *dy_, *dx_);
 }

@@ -11,7 +11,7 @@ Registry<ModelFactory>& models() {
 }
 
 Model::Model(const std::string& name, const ModelSpec& spec) : name_(name), spec_(spec) {
-  const ModelFactory& factory = models().find(name).factory;
+  const ModelFactory& factory = models().find(name).value;
   const Shape& image = spec.image;
   check(image.rank() == 3 && image[0] >= 1 && image[1] >= 1 && image[2] >= 1,
         "[model] image size is {}; expected (height, width, channels), each at least 1", image);
@@ -38,7 +38,7 @@ Planner::Memory Model::plan(Context& ctx, const PlanConfig& config) {
   input_ = plan.make(batch);
   plan.use({images_, input_});
 
-  net_->no_input_gradient();
+  net_->skip_input_gradient();
   logits_ = net_->plan_forward(plan, input_);
   check_logits();
   dlogits_ = plan.make(logits_->shape, DType::f32);
@@ -66,7 +66,7 @@ void Model::refresh(Context& ctx) {
   ops::convert_together(ctx, [&] { net_->refresh(ctx); });
 }
 
-void Model::queue_forward(const Pass& pass, float grad_scale) {
+void Model::queue_forward(const PassArgs& pass, float grad_scale) {
   ops::normalize(pass.ctx, *images_, config_.mean, config_.deviation, *input_);
   net_->forward(pass);
   // accuracy and loss of an evaluation are of the plain labels
@@ -75,6 +75,6 @@ void Model::queue_forward(const Pass& pass, float grad_scale) {
                              pass.training ? *dlogits_ : Tensor{}, *sums_);
 }
 
-void Model::backward(const Pass& pass) { net_->backward(pass); }
+void Model::backward(const PassArgs& pass) { net_->backward(pass); }
 
 }  // namespace tw

@@ -48,15 +48,15 @@ class Model {
   void refresh(Context& ctx);
   /// Forward and loss; in training also prepares dlogits (scaled by `grad_scale`). The batch's sums
   /// add up on the device until they are taken.
-  void queue_forward(const Pass& pass, float grad_scale = 1.0f);
+  void queue_forward(const PassArgs& pass, float grad_scale = 1.0f);
   /// The sums of all forward passes since the last call; waits for the device.
   ops::LossSums take_sums(Context& ctx) { return ops::take_sums(ctx, *sums_); }
   /// Both: the sums of this batch.
-  ops::LossSums forward(const Pass& pass, float grad_scale = 1.0f) {
+  ops::LossSums forward(const PassArgs& pass, float grad_scale = 1.0f) {
     queue_forward(pass, grad_scale);
     return take_sums(pass.ctx);
   }
-  void backward(const Pass& pass);
+  void backward(const PassArgs& pass);
 
   ParameterArena& arena() { return arena_; }
   const ParameterArena& arena() const { return arena_; }

@@ -8,7 +8,7 @@ packages=(
   # compiler and build
   g++ cmake ninja-build
   # what the programs stand on
-  libdnnl-dev mpich libmpich-dev libcli11-dev nlohmann-json3-dev libspdlog-dev libfmt-dev
+  libdnnl-dev mpich libmpich-dev libcli11-dev nlohmann-json3-dev libfmt-dev
   libjpeg62-turbo-dev
   # tests, benchmarks, checks, curves
   libgtest-dev clang-format clang-tidy python3-matplotlib

@@ -8,7 +8,7 @@ namespace tw {
 
 namespace {
 
-bool travels_whole(const Algorithm& algorithm, const Parameter& parameter) {
+bool travels_whole(const Sparsifier& algorithm, const Parameter& parameter) {
   return algorithm.scope == Scope::layer && algorithm.small_tensors_dense &&
          parameter.shape.rank() == 1;
 }
@@ -34,7 +34,7 @@ size_t Bucket::entries(double density) const {
   return sum;
 }
 
-std::vector<Bucket> plan_buckets(const ParameterArena& arena, const Algorithm& algorithm,
+std::vector<Bucket> plan_buckets(const ParameterArena& arena, const Sparsifier& algorithm,
                                  size_t bucket_bytes) {
   const auto& parameters = arena.parameters();
   if (algorithm.scope == Scope::model)
@@ -62,7 +62,7 @@ std::vector<Bucket> plan_buckets(const ParameterArena& arena, const Algorithm& a
   return buckets;
 }
 
-std::vector<UpdateRange> plan_updates(const ParameterArena& arena, const Algorithm& algorithm) {
+std::vector<UpdateRange> plan_updates(const ParameterArena& arena, const Sparsifier& algorithm) {
   std::vector<UpdateRange> ranges;
   for (const Parameter& p : arena.parameters()) {
     const bool corrected = algorithm.momentum_before && !travels_whole(algorithm, p);

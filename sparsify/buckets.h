@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "engine/plan/arena.h"
-#include "sparsify/algorithm.h"
+#include "sparsify/sparsifier.h"
 
 namespace tw {
 
@@ -30,7 +30,7 @@ struct Bucket {
 /// Model scope: one bucket, one selection. Layer scope: neighbouring tensors share a bucket until
 /// it holds `bucket_bytes`, each with a selection of its own. Buckets come in the order in which
 /// backward finishes them: the end of the vector first.
-std::vector<Bucket> plan_buckets(const ParameterArena& arena, const Algorithm& algorithm,
+std::vector<Bucket> plan_buckets(const ParameterArena& arena, const Sparsifier& algorithm,
                                  size_t bucket_bytes);
 
 /// A run of neighbouring parameters that are updated alike.
@@ -39,7 +39,7 @@ struct UpdateRange {
   bool decay;      ///< weight decay applies
   bool corrected;  ///< momentum came before the selection
 };
-std::vector<UpdateRange> plan_updates(const ParameterArena& arena, const Algorithm& algorithm);
+std::vector<UpdateRange> plan_updates(const ParameterArena& arena, const Sparsifier& algorithm);
 /// Where weight decay begins and ends along the parameters, as ops::sgd_update takes it.
 std::vector<uint32_t> bounds_of_decay(const ParameterArena& arena);
 

@@ -4,10 +4,10 @@
 
 namespace tw {
 
-InOrder::InOrder(std::function<void()> prepare, std::function<void(size_t)> job)
+CommThread::CommThread(std::function<void()> prepare, std::function<void(size_t)> job)
     : prepare_(std::move(prepare)), job_(std::move(job)), thread_([this] { run(); }) {}
 
-InOrder::~InOrder() {
+CommThread::~CommThread() {
   {
     const std::lock_guard lock(mutex_);
     ending_ = true;
@@ -16,12 +16,12 @@ InOrder::~InOrder() {
   thread_.join();
 }
 
-void InOrder::start() {
+void CommThread::start() {
   const std::lock_guard lock(mutex_);
   released_ = done_ = 0;
 }
 
-void InOrder::release(size_t count) {
+void CommThread::release(size_t count) {
   {
     const std::lock_guard lock(mutex_);
     released_ = count;
@@ -29,13 +29,13 @@ void InOrder::release(size_t count) {
   changed_.notify_all();
 }
 
-void InOrder::wait() {
+void CommThread::wait() {
   std::unique_lock lock(mutex_);
   changed_.wait(lock, [&] { return done_ == released_ || error_; });
   if (error_) std::rethrow_exception(std::exchange(error_, nullptr));
 }
 
-void InOrder::run() {
+void CommThread::run() {
   prepare_();
   std::unique_lock lock(mutex_);
   while (true) {

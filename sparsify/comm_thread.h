@@ -1,4 +1,4 @@
-// InOrder: a thread that does numbered jobs one after the other while its owner works on.
+// CommThread: a thread that does numbered jobs one after the other while its owner works on.
 #pragma once
 
 #include <condition_variable>
@@ -9,13 +9,13 @@
 
 namespace tw {
 
-class InOrder {
+class CommThread {
  public:
   /// `job(i)` is called on the thread, for i = 0, 1, ... of each round, after `prepare` once.
-  InOrder(std::function<void()> prepare, std::function<void(size_t)> job);
-  ~InOrder();
-  InOrder(const InOrder&) = delete;
-  InOrder& operator=(const InOrder&) = delete;
+  CommThread(std::function<void()> prepare, std::function<void(size_t)> job);
+  ~CommThread();
+  CommThread(const CommThread&) = delete;
+  CommThread& operator=(const CommThread&) = delete;
 
   /// Starts a round of jobs; none may be done yet.
   void start();

@@ -33,10 +33,10 @@ ControlWord pack(const Control& control);
 void merge(Control& control, int rank, const ControlWord& word);
 
 /// The entries that a step put on the wire, each counted as often as it was sent.
-struct WireLoad {
+struct Traffic {
   uint64_t entries = 0;
   uint64_t bytes = 0;  ///< what they took as the wire format has them
-  WireLoad& operator+=(const WireLoad& other) {
+  Traffic& operator+=(const Traffic& other) {
     entries += other.entries;
     bytes += other.bytes;
     return *this;
@@ -60,7 +60,7 @@ class Exchange {
   /// True when it sums whole gradients and needs no selector.
   virtual bool dense() const { return false; }
   /// True when it works only with a selector whose indices agree on all ranks.
-  virtual bool needs_common_indices() const { return false; }
+  virtual bool needs_shared_indices() const { return false; }
   /// Called before the selection; an exchange in levels sums step.gradient over a node here, and
   /// reports there what is not finite in this rank's own.
   /// Returns whether this rank selects; if not, step.mine is empty.
@@ -82,14 +82,14 @@ class Exchange {
   /// the same number each, and no two at one place.
   virtual uint64_t wire_bytes(int ranks, size_t d, size_t entries) const = 0;
   /// The same for a step whose load is known, summed over the ranks: exact whatever was selected.
-  virtual uint64_t claimed_bytes(int ranks, size_t d, const WireLoad& load) const {
+  virtual uint64_t claimed_bytes(int ranks, size_t d, const Traffic& load) const {
     return wire_bytes(ranks, d, load.entries);
   }
   /// What this rank sent in the last run.
-  const WireLoad& load() const { return load_; }
+  const Traffic& load() const { return load_; }
 
  protected:
-  WireLoad load_;
+  Traffic load_;
 };
 
 using ExchangeFactory = std::function<std::unique_ptr<Exchange>(const Settings&)>;

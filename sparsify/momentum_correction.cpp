@@ -8,17 +8,17 @@
 
 namespace tw {
 
-constinit Bodies<void(Context&, float, bool, std::span<float>, std::span<float>)>
-    correct_momentum_bodies{"correct_momentum"};
-constinit Bodies<void(Context&, double, std::span<float>)> clip_norm_bodies{"clip_norm"};
+constinit DispatchTable<void(Context&, float, bool, std::span<float>, std::span<float>)>
+    correct_momentum_dispatch{"correct_momentum"};
+constinit DispatchTable<void(Context&, double, std::span<float>)> clip_norm_dispatch{"clip_norm"};
 
 void correct_momentum(Context& ctx, float momentum, bool nesterov, std::span<float> g,
                       std::span<float> q) {
-  correct_momentum_bodies(ctx.device(), ctx, momentum, nesterov, g, q);
+  correct_momentum_dispatch(ctx.device(), ctx, momentum, nesterov, g, q);
 }
 
 void clip_norm(Context& ctx, double limit, std::span<float> g) {
-  clip_norm_bodies(ctx.device(), ctx, limit, g);
+  clip_norm_dispatch(ctx.device(), ctx, limit, g);
 }
 
 namespace {
@@ -53,8 +53,8 @@ void clip_cpu(Context& ctx, double limit, std::span<float> g) {
   });
 }
 
-const bool registered = correct_momentum_bodies.add(Device::cpu, correct_cpu) &&
-                        clip_norm_bodies.add(Device::cpu, clip_cpu);
+const bool registered = correct_momentum_dispatch.add(Device::cpu, correct_cpu) &&
+                        clip_norm_dispatch.add(Device::cpu, clip_cpu);
 
 }  // namespace
 

@@ -36,15 +36,15 @@ void correct_cuda(Context& ctx, float momentum, bool nesterov, std::span<float> 
 }
 
 void clip_cuda(Context& ctx, double limit, std::span<float> g) {
-  std::vector<Measure> blocks;
-  const double norm = std::sqrt(add_and_measure(ctx, {}, g, blocks).square);
+  std::vector<Moments> blocks;
+  const double norm = std::sqrt(add_and_moments(ctx, {}, g, blocks).square);
   if (!(norm > limit) || !std::isfinite(norm)) return;
   map(ctx, "clip_norm", std::ssize(g), Scale{static_cast<float>(limit / norm)}, g.data(),
       static_cast<const float*>(g.data()));
 }
 
-const bool registered = correct_momentum_bodies.add(Device::cuda, correct_cuda) &&
-                        clip_norm_bodies.add(Device::cuda, clip_cuda);
+const bool registered = correct_momentum_dispatch.add(Device::cuda, correct_cuda) &&
+                        clip_norm_dispatch.add(Device::cuda, clip_cuda);
 
 }  // namespace
 }  // namespace tw::cuda

@@ -16,8 +16,8 @@ void correct_momentum(Context& ctx, float momentum, bool nesterov, std::span<flo
 /// Local clipping: scales g so that its Euclidean norm is at most `limit`. A NaN or infinity stays.
 void clip_norm(Context& ctx, double limit, std::span<float> g);
 
-extern Bodies<void(Context&, float, bool, std::span<float>, std::span<float>)>
-    correct_momentum_bodies;
-extern Bodies<void(Context&, double, std::span<float>)> clip_norm_bodies;
+extern DispatchTable<void(Context&, float, bool, std::span<float>, std::span<float>)>
+    correct_momentum_dispatch;
+extern DispatchTable<void(Context&, double, std::span<float>)> clip_norm_dispatch;
 
 }  // namespace tw

@@ -1,29 +1,12 @@
 #include "sparsify/selector.h"
 
 #include <algorithm>
-#include <utility>
 
 #include "engine/core/copy.h"
-#include "engine/ops/sgd.h"
 #include "engine/ops/vector.h"
 #include "sparsify/kernels/stream_compaction.h"
 
 namespace tw {
-
-SelectInfo name_nonfinite(Context& ctx, std::span<const float> u) {
-  const size_t at = ops::first_nonfinite(ctx, u);
-  if (at == u.size()) return {};
-  return {.nonfinite = at, .nonfinite_value = value_at(ctx, &u[at])};
-}
-
-void move_values(std::span<float> e, uint32_t base, SparseVector& out, size_t first) {
-  // each of these is a miss to memory: fetch well ahead
-  constexpr size_t ahead = 32;
-  for (size_t i = first; i < out.count; ++i) {
-    if (i + ahead < out.count) __builtin_prefetch(&e[out.indices[i + ahead] - base], 1);
-    out.values[i] = std::exchange(e[out.indices[i] - base], 0.0f);
-  }
-}
 
 SelectInfo select_all(Context& ctx, const SelectStep& in, SparseVector& out) {
   ops::add(ctx, in.g, in.e);

@@ -7,16 +7,9 @@
 
 #include "engine/core/context.h"
 #include "engine/core/registry.h"
-#include "sparsify/sparse_vector.h"
+#include "sparsify/kernels/selection.h"
 
 namespace tw {
-
-/// What a selector found out on the way.
-struct SelectInfo {
-  float threshold = 0;          ///< smallest magnitude it meant to send
-  size_t nonfinite = SIZE_MAX;  ///< index of the first NaN or infinity in u, SIZE_MAX if none
-  float nonfinite_value = 0;    ///< the entry of u that stands there
-};
 
 /// What is asked of a selector in one step, for one slice of the flat vector.
 struct SelectStep {
@@ -41,15 +34,8 @@ class Selector {
   virtual SelectInfo select(Context& ctx, const SelectStep& in, SparseVector& out) = 0;
   /// True when all ranks choose the same indices, whatever their vectors: then zeros are sent too,
   /// and only values need to travel.
-  virtual bool common_indices() const { return false; }
+  virtual bool shared_indices() const { return false; }
 };
-
-/// Names the first NaN or infinity of u, if any.
-SelectInfo name_nonfinite(Context& ctx, std::span<const float> u);
-
-/// Moves the entries of e that out's indices from `first` on name (with `base` added) to its
-/// values, leaving zeros. On the CPU.
-void move_values(std::span<float> e, uint32_t base, SparseVector& out, size_t first);
 
 /// Chooses all non-zero entries: what every selector does for density >= 1.
 SelectInfo select_all(Context& ctx, const SelectStep& in, SparseVector& out);

@@ -44,41 +44,41 @@ SyncSgd::SyncSgd(Context& ctx, Communicator& comm, ParameterArena& arena, const 
       comm_(comm),
       arena_(arena),
       config_(config),
-      algorithm_(resolve_algorithm(ctx, config, settings)),
-      updates_(plan_updates(arena, algorithm_)),
+      sparsifier_(resolve_sparsifier(ctx, config, settings)),
+      updates_(plan_updates(arena, sparsifier_)),
       decay_bounds_(bounds_of_decay(arena)) {
   check(arena.size() < UINT32_MAX,
         "[train] the model has {} parameters; entries travel with 32-bit indices, so it may have "
         "at most {}",
         arena.size(), UINT32_MAX - 1);
   const size_t bytes = arena.size() * sizeof(float);
-  if (!algorithm_.selector.empty()) {
+  if (!sparsifier_.selector.empty()) {
     selector_ = selectors()
-                    .find(algorithm_.selector)
-                    .factory(ctx, settings, {.rank = comm.rank(), .seed = config.seed});
+                    .find(sparsifier_.selector)
+                    .value(ctx, settings, {.rank = comm.rank(), .seed = config.seed});
     residual_ = Buffer(ctx.device(), bytes);
   }
   if (config.momentum != 0) momentum_ = Buffer(ctx.device(), bytes);
-  if (algorithm_.momentum_before) {
+  if (sparsifier_.momentum_before) {
     masking_ = config.momentum != 0 && settings.flag("dgc.masking");
     clip_ = settings.number("dgc.clip") / std::sqrt(static_cast<double>(comm.size()));
     if (config.momentum != 0) local_momentum_ = Buffer(ctx.device(), bytes);
   }
 
   size_t small = 0;
-  const auto& factory = exchanges().find(algorithm_.exchange).factory;
-  for (Bucket& bucket : plan_buckets(arena, algorithm_, config.bucket_bytes)) {
+  const auto& factory = exchanges().find(sparsifier_.exchange).value;
+  for (Bucket& bucket : plan_buckets(arena, sparsifier_, config.bucket_bytes)) {
     small = std::max(small, bucket.dense_length());
-    parts_.push_back({std::move(bucket), factory(settings)});
+    buckets_.push_back({std::move(bucket), factory(settings)});
   }
   if (small > 0) {
-    small_exchange_ = exchanges().find("allreduce").factory(settings);
+    small_exchange_ = exchanges().find("allreduce").value(settings);
     small_ = Buffer(ctx.device(), (small + 1) * sizeof(float));
   }
   if (config.overlap) {
     thread_ctx_ = std::make_unique<Context>(ctx.device(), ctx.threads(), ctx.gpu());
-    thread_ = std::make_unique<InOrder>([this] { thread_ctx_->bind_thread(); },
-                                        [this](size_t i) { run(*thread_ctx_, parts_[i]); });
+    thread_ = std::make_unique<CommThread>([this] { thread_ctx_->bind_thread(); },
+                                           [this](size_t i) { run(*thread_ctx_, buckets_[i]); });
   }
 }
 
@@ -92,17 +92,17 @@ void SyncSgd::begin(const StepInput& input) {
   report_ = {};
   bytes_before_ = comm_.bytes_sent();
   ready_ = 0;
-  for (Part& part : parts_) part.waiting_for = part.bucket.parameters;
+  for (BucketState& state : buckets_) state.waiting_for = state.bucket.parameters;
   if (thread_) thread_->start();
 }
 
-void SyncSgd::final(const Parameter& parameter) {
+void SyncSgd::gradient_ready(const Parameter& parameter) {
   if (!thread_) return;
-  const auto part = std::ranges::lower_bound(parts_, parameter.offset, std::greater<>(),
-                                             [](const Part& p) { return p.bucket.offset; });
-  --part->waiting_for;
+  const auto state = std::ranges::lower_bound(buckets_, parameter.offset, std::greater<>(),
+                                              [](const BucketState& p) { return p.bucket.offset; });
+  --state->waiting_for;
   const size_t before = ready_;
-  while (ready_ < parts_.size() && parts_[ready_].waiting_for == 0) ++ready_;
+  while (ready_ < buckets_.size() && buckets_[ready_].waiting_for == 0) ++ready_;
   if (ready_ == before) return;
   ctx_.synchronize();  // the thread has a stream of its own
   thread_->release(ready_);
@@ -112,23 +112,23 @@ StepReport SyncSgd::finish() {
   Stopwatch clock;
   if (thread_) {
     ctx_.synchronize();
-    thread_->release(parts_.size());
+    thread_->release(buckets_.size());
     thread_->wait();
     // the rest was hidden behind backward
     report_.sec_select = 0;
     report_.sec_exchange = lap(ctx_, clock);
   } else {
-    for (Part& part : parts_) run(ctx_, part);
+    for (BucketState& state : buckets_) run(ctx_, state);
   }
   report_.bytes_sent = comm_.bytes_sent() - bytes_before_;
   lap(ctx_, clock);
-  if (!parts_.front().exchange->updates_at_root()) update(ctx_, {0, arena_.size()});
+  if (!buckets_.front().exchange->updates_at_root()) update(ctx_, {0, arena_.size()});
   report_.sec_update += lap(ctx_, clock);
   return report_;
 }
 
-void SyncSgd::run(Context& ctx, Part& part) {
-  const Bucket& bucket = part.bucket;
+void SyncSgd::run(Context& ctx, BucketState& state) {
+  const Bucket& bucket = state.bucket;
   const Segment whole{bucket.offset, bucket.length};
   const ExchangeStep step{
       .gradient = slice(arena_.gradients(), whole),
@@ -137,24 +137,24 @@ void SyncSgd::run(Context& ctx, Part& part) {
       .mine = &selected_,
       .k = bucket.entries(selector_ ? input_.density : 1),
       .step = input_.step};
-  const Doing doing(comm_, algorithm_.exchange.c_str());
+  const OperationScope doing(comm_, sparsifier_.exchange.c_str());
   Stopwatch clock;
   Control control{.stop = input_.stop};
   selected_.count = 0;
-  meet(ctx, clock);
+  meet_ranks(ctx, clock);
   if (!bucket.dense.empty()) sum_dense_segments(ctx, bucket);
-  const bool selects = part.exchange->prepare(ctx, comm_, step, control);
+  const bool selects = state.exchange->prepare(ctx, comm_, step, control);
   report_.sec_exchange += lap(ctx, clock);
 
   if (!selector_)
     check_finite(ctx, step.gradient, 0, control);
   else if (selects)
-    select(ctx, part, control);
+    select(ctx, state, control);
   report_.k += step.k;
   report_.sec_select += lap(ctx, clock);
 
-  meet(ctx, clock);
-  part.exchange->run(ctx, comm_, step, control);
+  meet_ranks(ctx, clock);
+  state.exchange->run(ctx, comm_, step, control);
   if (control.nonfinite_rank >= 0) report_nonfinite(control, bucket.offset);
   // what the wire format rounds to zero did not travel
   report_.nnz += selector_ ? selected_.count : bucket.length;
@@ -166,15 +166,15 @@ void SyncSgd::run(Context& ctx, Part& part) {
   unpack_dense_segments(ctx, bucket);
   report_.sec_exchange += lap(ctx, clock);
 
-  if (!part.exchange->updates_at_root()) return;
+  if (!state.exchange->updates_at_root()) return;
   if (comm_.rank() == 0) update(ctx, whole);
   report_.sec_update += lap(ctx, clock);
-  part.exchange->publish(ctx, comm_, slice(arena_.values(), whole));
+  state.exchange->publish(ctx, comm_, slice(arena_.values(), whole));
   report_.sec_exchange += lap(ctx, clock);
 }
 
 /// Whoever comes before the last waits here, and not in the exchange.
-void SyncSgd::meet(Context& ctx, Stopwatch& clock) {
+void SyncSgd::meet_ranks(Context& ctx, Stopwatch& clock) {
   if (!config_.meeting) return;
   barrier(ctx, *config_.meeting);
   const double seconds = clock.lap();
@@ -182,8 +182,8 @@ void SyncSgd::meet(Context& ctx, Stopwatch& clock) {
   report_.sec_exchange += seconds;
 }
 
-void SyncSgd::select(Context& ctx, const Part& part, Control& control) {
-  const Bucket& bucket = part.bucket;
+void SyncSgd::select(Context& ctx, const BucketState& state, Control& control) {
+  const Bucket& bucket = state.bucket;
   for (const Segment& segment : bucket.sparse) {
     const std::span<float> g = slice(arena_.gradients(), segment);
     const std::span<float> q = slice(local_momentum(), segment);
@@ -198,7 +198,7 @@ void SyncSgd::select(Context& ctx, const Part& part, Control& control) {
                         .density = input_.density,
                         .base = static_cast<uint32_t>(place),
                         .step = input_.step,
-                        .threshold = part.exchange->threshold()};
+                        .threshold = state.exchange->threshold()};
     const SelectInfo info =
         input_.density < 1 ? selector_->select(ctx, in, selected_) : select_all(ctx, in, selected_);
     if (info.nonfinite != SIZE_MAX && control.nonfinite == SIZE_MAX) {
@@ -260,9 +260,9 @@ void SyncSgd::update(Context& ctx, const Segment& of) {
     const size_t begin = std::max(range.offset, of.offset);
     const size_t end = std::min(range.offset + range.length, of.offset + of.length);
     if (begin >= end) continue;
-    const Segment part{begin, end - begin};
-    const std::span<float> g = slice(arena_.gradients(), part);
-    const std::span<float> m = slice(momentum(), part), w = slice(arena_.values(), part);
+    const Segment state{begin, end - begin};
+    const std::span<float> g = slice(arena_.gradients(), state);
+    const std::span<float> m = slice(momentum(), state), w = slice(arena_.values(), state);
     ops::SgdParams params = usual;
     if (!range.decay) params.weight_decay = 0;
     if (range.corrected) {
@@ -284,18 +284,18 @@ void SyncSgd::update(Context& ctx, const Segment& of) {
 void SyncSgd::report_nonfinite(const Control& control, size_t offset) const {
   const size_t at = offset + control.nonfinite;
   const Parameter& parameter = arena_.at(at);
-  fail<SharedFault>("[train] rank {}: gradient of {} is {} at element {} (step {})",
-                    control.nonfinite_rank, parameter.name, control.nonfinite_value,
-                    at - parameter.offset, input_.step);
+  fail<CollectiveFault>("[train] rank {}: gradient of {} is {} at element {} (step {})",
+                        control.nonfinite_rank, parameter.name, control.nonfinite_value,
+                        at - parameter.offset, input_.step);
 }
 
 std::vector<std::span<std::byte>> SyncSgd::exchange_state() {
   std::vector<std::span<std::byte>> states;
-  for (Part& part : parts_) states.push_back(part.exchange->state());
+  for (BucketState& state : buckets_) states.push_back(state.exchange->state());
   return states;
 }
 
-size_t SyncSgd::memory_bytes(const Algorithm& algorithm, const SgdConfig& config, size_t d) {
+size_t SyncSgd::memory_bytes(const Sparsifier& algorithm, const SgdConfig& config, size_t d) {
   const bool dense = algorithm.selector.empty();
   const bool momentum = config.momentum != 0;
   // momentum after, momentum before, residual or allreduce scratch
@@ -303,11 +303,11 @@ size_t SyncSgd::memory_bytes(const Algorithm& algorithm, const SgdConfig& config
   return vectors * d * sizeof(float) + (dense ? sizeof(float) : 0);
 }
 
-uint64_t SyncSgd::wire_bytes(const Algorithm& algorithm, const SgdConfig& config,
+uint64_t SyncSgd::wire_bytes(const Sparsifier& algorithm, const SgdConfig& config,
                              const Settings& settings, const ParameterArena& arena, int ranks,
                              double density) {
-  const auto exchange = exchanges().find(algorithm.exchange).factory(settings);
-  const auto small = exchanges().find("allreduce").factory(settings);
+  const auto exchange = exchanges().find(algorithm.exchange).value(settings);
+  const auto small = exchanges().find("allreduce").value(settings);
   uint64_t bytes = 0;
   for (const Bucket& bucket : plan_buckets(arena, algorithm, config.bucket_bytes)) {
     const size_t entries = bucket.entries(density) * static_cast<size_t>(ranks);

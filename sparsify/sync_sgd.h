@@ -11,11 +11,11 @@
 
 #include "engine/core/stopwatch.h"
 #include "engine/plan/arena.h"
-#include "sparsify/algorithm.h"
 #include "sparsify/buckets.h"
 #include "sparsify/comm_thread.h"
 #include "sparsify/exchange.h"
 #include "sparsify/selector.h"
+#include "sparsify/sparsifier.h"
 
 namespace tw {
 
@@ -49,7 +49,7 @@ class SyncSgd {
   // The same in three parts, around backward: with `overlap` the exchange of a bucket runs from
   // when its last gradient is final; without, all run in finish. The bits are the same.
   void begin(const StepInput& input);
-  void final(const Parameter& parameter);
+  void gradient_ready(const Parameter& parameter);
   StepReport finish();
 
   /// What stayed behind on this rank; accumulated velocity when momentum comes before.
@@ -66,23 +66,23 @@ class SyncSgd {
   std::vector<std::span<std::byte>> exchange_state();
 
   /// Bytes of momentum, residual and exchange buffers (for the plan).
-  static size_t memory_bytes(const Algorithm& algorithm, const SgdConfig& config, size_t d);
+  static size_t memory_bytes(const Sparsifier& algorithm, const SgdConfig& config, size_t d);
   /// Bytes that all ranks together send in one step, if every rank selects what it is asked for.
-  static uint64_t wire_bytes(const Algorithm& algorithm, const SgdConfig& config,
+  static uint64_t wire_bytes(const Sparsifier& algorithm, const SgdConfig& config,
                              const Settings& settings, const ParameterArena& arena, int ranks,
                              double density);
 
  private:
   // one exchange a bucket: it may remember things
-  struct Part {
+  struct BucketState {
     Bucket bucket;
     std::unique_ptr<Exchange> exchange;
     size_t waiting_for = 0;  // tensors whose gradient backward has not finished
   };
 
-  void run(Context& ctx, Part& part);
-  void meet(Context& ctx, Stopwatch& clock);
-  void select(Context& ctx, const Part& part, Control& control);
+  void run(Context& ctx, BucketState& state);
+  void meet_ranks(Context& ctx, Stopwatch& clock);
+  void select(Context& ctx, const BucketState& state, Control& control);
   void sum_dense_segments(Context& ctx, const Bucket& bucket);
   void unpack_dense_segments(Context& ctx, const Bucket& bucket);
   void copy_dense_segments(Context& ctx, const Bucket& bucket,
@@ -94,13 +94,13 @@ class SyncSgd {
   Communicator& comm_;
   ParameterArena& arena_;
   SgdConfig config_;
-  Algorithm algorithm_;
+  Sparsifier sparsifier_;
   std::vector<UpdateRange> updates_;
   std::vector<uint32_t> decay_bounds_;  // of all parameters
   bool masking_ = false;                // both of momentum before the selection
   double clip_ = 0;
   std::unique_ptr<Selector> selector_;  // null for dense
-  std::vector<Part> parts_;
+  std::vector<BucketState> buckets_;
   std::unique_ptr<Exchange> small_exchange_;  // of dense segments beside sparse ones
   Buffer residual_, momentum_, local_momentum_, small_;
   SparseVector selected_;
@@ -110,7 +110,7 @@ class SyncSgd {
   uint64_t bytes_before_ = 0;
   size_t ready_ = 0;  // parts, in order, whose gradients are final
   std::unique_ptr<Context> thread_ctx_;
-  std::unique_ptr<InOrder> thread_;  // last: it ends before what it uses
+  std::unique_ptr<CommThread> thread_;  // last: it ends before what it uses
 };
 
 }  // namespace tw

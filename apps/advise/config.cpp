@@ -11,7 +11,7 @@ namespace tw {
 
 OptionTable AdviseConfig::table() {
   OptionTable t;
-  const std::string net = "Model", algorithm = "Algorithm", wire = "Link", machine = "Machine",
+  const std::string net = "Model", algorithm = "Sparsifier", wire = "Link", machine = "Machine",
                     answer = "Answer";
   constexpr double kMost = 1e9;
   t.add(net, "model", model, "network");

@@ -22,7 +22,7 @@ using namespace tw;
 /// Every cost, and how it came to be known.
 struct Known {
   LocalCosts local;
-  Wire wire;
+  LinkCost wire;
 };
 
 DType precision_of(const AdviseConfig& config) {
@@ -43,8 +43,8 @@ Known given(const AdviseConfig& config) {
   known.wire.gamma = config.gamma;
   known.wire.merge = config.merge;
   known.local.compute = config.compute;
-  for (const auto& [name, entry] : algorithms().entries())
-    if (!entry.factory.selector.empty()) known.local.step[name].update = config.select;
+  for (const auto& [name, entry] : sparsifiers().entries())
+    if (!entry.value.selector.empty()) known.local.step[name].update = config.select;
   return known;
 }
 
@@ -75,7 +75,7 @@ Known measured(Communicator& comm, const AdviseConfig& config, Model& model, Con
                                           .settings = config.settings});
   if (config.compute == 0) known.local.compute = local.compute;
   known.local.step = local.step;
-  const Wire additions = measure_additions(ctx, comm, model.arena().size(), config.density);
+  const LinkCost additions = measure_additions(ctx, comm, model.arena().size(), config.density);
   if (config.gamma == 0) known.wire.gamma = additions.gamma;
   if (config.merge == 0) known.wire.merge = additions.merge;
 
@@ -83,7 +83,7 @@ Known measured(Communicator& comm, const AdviseConfig& config, Model& model, Con
         "[advise] one rank has no link to measure; start several (mpirun, or --workers with "
         "--link), or give --link");
   if (comm.size() > 1) {
-    const Wire wire = measure_wire(ctx, emulated ? *link : comm);
+    const LinkCost wire = measure_wire(ctx, emulated ? *link : comm);
     if (config.alpha == 0) known.wire.alpha = wire.alpha;
     if (config.beta == 0) known.wire.beta = wire.beta;
   }
@@ -91,7 +91,7 @@ Known measured(Communicator& comm, const AdviseConfig& config, Model& model, Con
 }
 
 void print_costs(Console& console, const Known& known, double d, double density) {
-  const Wire& w = known.wire;
+  const LinkCost& w = known.wire;
   console.line("\n{:.0f} parameters, density {:g}", d, density);
   console.line(
       "compute {:.4g} s; alpha {:.4g} s a message; beta {:.4g} s an element ({:.4g} Gbit/s)",
@@ -102,15 +102,15 @@ void print_costs(Console& console, const Known& known, double d, double density)
                  step.exchange);
 }
 
-using Cell = std::function<std::string(const Candidate&, int ranks)>;
+using Cell = std::function<std::string(const Prediction&, int ranks)>;
 
-void print_table(Console& console, const char* title, const std::vector<Candidate>& all,
+void print_table(Console& console, const char* title, const std::vector<Prediction>& all,
                  const std::vector<int64_t>& ranks, const Cell& cell) {
   console.line("\n{}", title);
   std::string head = fmt::format("{:<20}", "P");
   for (const int64_t p : ranks) head += fmt::format(" {:>9}", p);
   console.line("{}", head);
-  for (const Candidate& c : all) {
+  for (const Prediction& c : all) {
     std::string row = fmt::format("{:<20}", c.sparsifier + " " + c.collective);
     for (const int64_t p : ranks) row += fmt::format(" {:>9}", cell(c, static_cast<int>(p)));
     console.line("{}", row);
@@ -123,17 +123,17 @@ std::string break_even_text(double bits, const char* always, const char* never) 
   return std::isinf(bits) ? never : fmt::format("{:.4g}", bits * 1e-9);
 }
 
-double one_dense_rank(const std::vector<Candidate>& all) {
-  const Wire any{.alpha = 1, .beta = 1};
+double one_dense_rank(const std::vector<Prediction>& all) {
+  const LinkCost any{.alpha = 1, .beta = 1};
   return best_dense(all, any, 1).seconds(any, 1);
 }
 
-void write_csv(std::ofstream& out, const AdviseConfig& config, const std::vector<Candidate>& all,
-               const Wire& wire) {
+void write_csv(std::ofstream& out, const AdviseConfig& config, const std::vector<Prediction>& all,
+               const LinkCost& wire) {
   out << "sparsifier,collective,ranks,iteration_seconds,exchange_seconds,efficiency,"
          "break_even_gbit\n";
   const double one = one_dense_rank(all);
-  for (const Candidate& c : all)
+  for (const Prediction& c : all)
     for (const int64_t p : config.ranks) {
       const int ranks = static_cast<int>(p);
       out << fmt::format(
@@ -145,22 +145,24 @@ void write_csv(std::ofstream& out, const AdviseConfig& config, const std::vector
   check<Fault>(!out.fail(), "[advise] writing {} failed; is the disk full?", config.csv);
 }
 
-void answer(Console& console, const AdviseConfig& config, const std::vector<Candidate>& all,
-            const Wire& wire) {
+void answer(Console& console, const AdviseConfig& config, const std::vector<Prediction>& all,
+            const LinkCost& wire) {
   const double one = one_dense_rank(all);
-  print_table(console, "seconds an iteration", all, config.ranks,
-              [&](const Candidate& c, int p) { return fmt::format("{:.4g}", c.seconds(wire, p)); });
+  print_table(console, "seconds an iteration", all, config.ranks, [&](const Prediction& c, int p) {
+    return fmt::format("{:.4g}", c.seconds(wire, p));
+  });
   print_table(console, "seconds of it in the exchange", all, config.ranks,
-              [&](const Candidate& c, int p) {
+              [&](const Prediction& c, int p) {
                 return fmt::format("{:.4g}", c.exchange_seconds(wire, p));
               });
-  print_table(
-      console, "scaling efficiency: one dense rank's iteration / this", all, config.ranks,
-      [&](const Candidate& c, int p) { return fmt::format("{:.3f}", c.efficiency(wire, p, one)); });
-  std::vector<Candidate> sparse = all;
-  std::erase_if(sparse, [](const Candidate& c) { return c.dense; });
+  print_table(console, "scaling efficiency: one dense rank's iteration / this", all, config.ranks,
+              [&](const Prediction& c, int p) {
+                return fmt::format("{:.3f}", c.efficiency(wire, p, one));
+              });
+  std::vector<Prediction> sparse = all;
+  std::erase_if(sparse, [](const Prediction& c) { return c.dense; });
   print_table(console, "break-even Gbit/s: above it the best dense collective is faster", sparse,
-              config.ranks, [&](const Candidate& c, int p) {
+              config.ranks, [&](const Prediction& c, int p) {
                 return break_even_text(break_even(c, all, wire, p), "0", "none");
               });
   console.line("");
@@ -174,7 +176,7 @@ void advise(Communicator& comm, const AdviseConfig& config) {
   Context ctx;
   std::optional<Model> model;
   std::ofstream csv;
-  agree(ctx, comm, [&] {
+  run_collectively(ctx, comm, [&] {
     model.emplace(config.model,
                   ModelSpec{.image = {config.image, config.image, 3}, .classes = config.classes});
     if (comm.rank() != 0 || config.csv.empty()) return;
@@ -183,7 +185,7 @@ void advise(Communicator& comm, const AdviseConfig& config) {
   });
   const Known known = config.simulate ? given(config) : measured(comm, config, *model, console);
   const size_t flat = static_cast<size_t>(config.parameters);
-  const std::vector<Candidate> all =
+  const std::vector<Prediction> all =
       candidates(model->arena(), flat, config.density, known.local, config.settings);
   print_costs(console, known, static_cast<double>(flat > 0 ? flat : model->arena().size()),
               config.density);
@@ -194,7 +196,7 @@ void advise(Communicator& comm, const AdviseConfig& config) {
 int run(Communicator& world, int argc, char** argv) {
   Context ctx;
   AdviseConfig config;
-  agree(ctx, world, [&] { config = parse_advise_config(argc, argv); });
+  run_collectively(ctx, world, [&] { config = parse_advise_config(argc, argv); });
   check(config.workers == 0 || !started_by_mpi(),
         "[options] workers is {} under mpirun; the number of ranks is mpirun's -n here",
         config.workers);

@@ -67,7 +67,7 @@ LocalCosts measure_local(Context& ctx, Communicator& comm, Model& model,
 
   LocalCosts costs;
   costs.compute = timed(ctx, comm, settings.steps, [&](int64_t step) {
-    const Pass pass{.ctx = ctx, .step = static_cast<uint64_t>(step)};
+    const PassArgs pass{.ctx = ctx, .step = static_cast<uint64_t>(step)};
     model.forward(pass);
     model.backward(pass);
   });
@@ -76,9 +76,9 @@ LocalCosts measure_local(Context& ctx, Communicator& comm, Model& model,
   const auto alone = make_self_communicator();
   const NodePlan plan{comm.size(),
                       static_cast<int>(settings.settings.integer("hierarchical.node"))};
-  Group node(comm, plan.node_of(comm.rank()));
-  for (const auto& [name, algorithm] : algorithms().entries()) {
-    const bool in_nodes = algorithm.factory.exchange == "hierarchical";
+  Subcommunicator node(comm, plan.node_of(comm.rank()));
+  for (const auto& [name, algorithm] : sparsifiers().entries()) {
+    const bool in_nodes = algorithm.value.exchange == "hierarchical";
     SyncSgd sgd(ctx, in_nodes ? node : *alone, model.arena(),
                 {.sparsifier = name, .meeting = &comm}, settings.settings);
     std::vector<double> total, exchange;
@@ -100,7 +100,7 @@ LocalCosts measure_local(Context& ctx, Communicator& comm, Model& model,
   return costs;
 }
 
-Wire measure_additions(Context& ctx, Communicator& comm, size_t d, double density) {
+LinkCost measure_additions(Context& ctx, Communicator& comm, size_t d, double density) {
   constexpr int rounds = 7, parts = 8;
   const size_t n = size_t{1} << 20;
   const Buffer x(ctx.device(), n * sizeof(float)), y(ctx.device(), n * sizeof(float));

@@ -18,11 +18,11 @@ constexpr double kBitsAnElement = 32;
 /// Runs on random entries end well below the others' accuracy; `exact` is a reference for tests;
 /// what `hierarchical` takes depends on which ranks share a node, and the ranks of today may not
 /// be those of the runs asked about.
-bool recommendable(const Candidate& c) {
+bool recommendable(const Prediction& c) {
   return c.sparsifier != "randk" && c.sparsifier != "exact" && c.sparsifier != "hierarchical";
 }
 
-std::vector<Load> loads_of(const ParameterArena& arena, size_t flat, const Algorithm& algorithm,
+std::vector<Load> loads_of(const ParameterArena& arena, size_t flat, const Sparsifier& algorithm,
                            double density) {
   const auto kept = [&](size_t n) {
     return static_cast<double>(density < 1 ? entries_to_keep(density, n) : n);
@@ -39,19 +39,19 @@ std::vector<Load> loads_of(const ParameterArena& arena, size_t flat, const Algor
 }
 
 /// The wire as entries see it that take another number of bytes than the model's two elements.
-Wire carrying(const Wire& wire, const WireFormat& format, const Load& load) {
+LinkCost carrying(const LinkCost& wire, const SparseCodec& format, const Load& load) {
   const auto entries = static_cast<size_t>(load.k);
   if (entries == 0) return wire;
   const uint64_t bytes = format.expected_bytes(1, entries, 1, static_cast<size_t>(load.d));
-  Wire other = wire;
+  LinkCost other = wire;
   other.beta *= static_cast<double>(bytes) / (2 * sizeof(float) * load.k);
   return other;
 }
 
-const Candidate& fastest(const std::vector<Candidate>& all, const Wire& wire, int ranks,
-                         bool (*allowed)(const Candidate&)) {
-  const Candidate* result = nullptr;
-  for (const Candidate& c : all)
+const Prediction& fastest(const std::vector<Prediction>& all, const LinkCost& wire, int ranks,
+                          bool (*allowed)(const Prediction&)) {
+  const Prediction* result = nullptr;
+  for (const Prediction& c : all)
     if (allowed(c) && (!result || c.seconds(wire, ranks) < result->seconds(wire, ranks)))
       result = &c;
   check<std::logic_error>(result != nullptr, "[advise] no candidate");
@@ -63,36 +63,36 @@ std::string bandwidth_text(double bits) {
                      : fmt::format("{:.3g} Mbit/s", bits * 1e-6);
 }
 
-std::string flags_of(const Candidate& c) {
+std::string flags_of(const Prediction& c) {
   return fmt::format("--sparsifier {}{}", c.sparsifier,
                      c.collective.empty() ? "" : " --allreduce " + c.collective);
 }
 
 }  // namespace
 
-double Candidate::exchange_seconds(const Wire& wire, int ranks) const {
+double Prediction::exchange_seconds(const LinkCost& wire, int ranks) const {
   double sum = step.exchange;
   for (const Load& load : loads) sum += cost(wire, ranks, load);
   return sum;
 }
 
-std::vector<Candidate> candidates(const ParameterArena& arena, size_t flat, double density,
-                                  const LocalCosts& local, const Settings& settings) {
-  std::vector<Candidate> all;
+std::vector<Prediction> candidates(const ParameterArena& arena, size_t flat, double density,
+                                   const LocalCosts& local, const Settings& settings) {
+  std::vector<Prediction> all;
   const DenseCost ring = allreduce_costs().at("ring");
   Context ctx;
-  const WireFormat format(settings);
-  for (const auto& [name, entry] : algorithms().entries()) {
-    const Algorithm algorithm = resolve_algorithm(ctx, {.sparsifier = name}, settings);
-    Candidate c{.sparsifier = name,
-                .dense = algorithm.selector.empty(),
-                .compute = local.compute,
-                .loads = loads_of(arena, flat, algorithm, density)};
+  const SparseCodec format(settings);
+  for (const auto& [name, entry] : sparsifiers().entries()) {
+    const Sparsifier algorithm = resolve_sparsifier(ctx, {.sparsifier = name}, settings);
+    Prediction c{.sparsifier = name,
+                 .dense = algorithm.selector.empty(),
+                 .compute = local.compute,
+                 .loads = loads_of(arena, flat, algorithm, density)};
     if (const auto known = local.step.find(name); known != local.step.end()) c.step = known->second;
     if (algorithm.exchange == "allreduce") {
       for (const auto& [collective, cost] : allreduce_costs()) {
         c.collective = collective;
-        c.cost = [cost = cost](const Wire& w, int ranks, const Load& load) {
+        c.cost = [cost = cost](const LinkCost& w, int ranks, const Load& load) {
           return cost(w, ranks, load.d);
         };
         all.push_back(c);
@@ -100,7 +100,7 @@ std::vector<Candidate> candidates(const ParameterArena& arena, size_t flat, doub
     } else if (algorithm.exchange == "root") {
       const std::string& collective = settings.text("root.collective");
       c.cost = [reduce = reduce_costs().at(collective),
-                broadcast = broadcast_costs().at(collective)](const Wire& w, int ranks,
+                broadcast = broadcast_costs().at(collective)](const LinkCost& w, int ranks,
                                                               const Load& load) {
         return reduce(w, ranks, load.d) + broadcast(w, ranks, load.d);
       };
@@ -108,13 +108,14 @@ std::vector<Candidate> candidates(const ParameterArena& arena, size_t flat, doub
     } else if (algorithm.exchange == "hierarchical") {
       const auto between = sparse_costs().at(settings.text("hierarchical.exchange"));
       const int node = static_cast<int>(settings.integer("hierarchical.node"));
-      c.cost = [between, node, format](const Wire& w, int ranks, const Load& load) {
+      c.cost = [between, node, format](const LinkCost& w, int ranks, const Load& load) {
         return between(carrying(w, format, load), NodePlan{ranks, node}.nodes(), load.d, load.k);
       };
       all.push_back(c);
     } else if (const auto found = sparse_costs().find(algorithm.exchange);
                found != sparse_costs().end()) {
-      c.cost = [ring, format, cost = found->second](const Wire& w, int ranks, const Load& load) {
+      c.cost = [ring, format, cost = found->second](const LinkCost& w, int ranks,
+                                                    const Load& load) {
         return (load.k > 0 ? cost(carrying(w, format, load), ranks, load.d, load.k) : 0) +
                (load.dense > 0 ? ring(w, ranks, load.dense) : 0);
       };
@@ -124,23 +125,23 @@ std::vector<Candidate> candidates(const ParameterArena& arena, size_t flat, doub
   return all;
 }
 
-const Candidate& best(const std::vector<Candidate>& all, const Wire& wire, int ranks) {
-  const Candidate& first = fastest(all, wire, ranks, recommendable);
+const Prediction& best(const std::vector<Prediction>& all, const LinkCost& wire, int ranks) {
+  const Prediction& first = fastest(all, wire, ranks, recommendable);
   // of equals the plainest
-  for (const Candidate& c : all)
+  for (const Prediction& c : all)
     if (c.sparsifier == "topk" && c.seconds(wire, ranks) < 1.001 * first.seconds(wire, ranks))
       return c;
   return first;
 }
 
-const Candidate& best_dense(const std::vector<Candidate>& all, const Wire& wire, int ranks) {
-  return fastest(all, wire, ranks, [](const Candidate& c) { return c.dense; });
+const Prediction& best_dense(const std::vector<Prediction>& all, const LinkCost& wire, int ranks) {
+  return fastest(all, wire, ranks, [](const Prediction& c) { return c.dense; });
 }
 
-double break_even(const Candidate& sparse, const std::vector<Candidate>& all, const Wire& wire,
-                  int ranks) {
+double break_even(const Prediction& sparse, const std::vector<Prediction>& all,
+                  const LinkCost& wire, int ranks) {
   const auto dense_wins = [&](double bits) {
-    Wire other = wire;
+    LinkCost other = wire;
     other.beta = kBitsAnElement / bits;
     return best_dense(all, other, ranks).seconds(other, ranks) < sparse.seconds(other, ranks);
   };
@@ -154,17 +155,17 @@ double break_even(const Candidate& sparse, const std::vector<Candidate>& all, co
   return low;
 }
 
-std::vector<std::string> recommendations(const std::vector<Candidate>& all, const Wire& wire,
+std::vector<std::string> recommendations(const std::vector<Prediction>& all, const LinkCost& wire,
                                          const std::vector<int64_t>& ranks) {
   std::vector<std::string> sentences;
   for (size_t i = 0; i < ranks.size();) {
     const int first = static_cast<int>(ranks[i]);
-    const Candidate& winner = best(all, wire, first);
+    const Prediction& winner = best(all, wire, first);
     int last = first;
     while (i < ranks.size() && &best(all, wire, static_cast<int>(ranks[i])) == &winner)
       last = static_cast<int>(ranks[i++]);
 
-    const Candidate& dense = best_dense(all, wire, last);
+    const Prediction& dense = best_dense(all, wire, last);
     const double seconds = winner.seconds(wire, last);
     std::string text =
         first == last ? fmt::format("{} ranks", last) : fmt::format("{} to {} ranks", first, last);

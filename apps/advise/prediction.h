@@ -32,43 +32,43 @@ struct Load {
 };
 
 /// An algorithm with the dense collective it uses, if it uses one.
-struct Candidate {
+struct Prediction {
   std::string sparsifier{}, collective{};
   bool dense = false;
   double compute = 0;  ///< seconds of forward and backward
   StepCosts step{};    ///< seconds of the rest at one rank
   std::vector<Load> loads{};
   /// Seconds that the other ranks, or nodes, add to an exchange.
-  std::function<double(const Wire&, int ranks, const Load&)> cost{};
+  std::function<double(const LinkCost&, int ranks, const Load&)> cost{};
 
   /// Seconds of an iteration's exchanges.
-  double exchange_seconds(const Wire& wire, int ranks) const;
+  double exchange_seconds(const LinkCost& wire, int ranks) const;
   /// Nothing overlaps: compute, selection, exchange and update one after the other.
-  double seconds(const Wire& wire, int ranks) const {
+  double seconds(const LinkCost& wire, int ranks) const {
     return compute + step.update + exchange_seconds(wire, ranks);
   }
   /// What the iteration of one dense rank takes, over what this takes: 1 is perfect scaling.
-  double efficiency(const Wire& wire, int ranks, double one_dense_rank) const {
+  double efficiency(const LinkCost& wire, int ranks, double one_dense_rank) const {
     return one_dense_rank / seconds(wire, ranks);
   }
 };
 
 /// Every registered algorithm the cost model knows, those that sum densely once for each
 /// collective. `flat` > 0: a vector of that many elements in place of the model's.
-std::vector<Candidate> candidates(const ParameterArena& arena, size_t flat, double density,
-                                  const LocalCosts& local, const Settings& settings);
+std::vector<Prediction> candidates(const ParameterArena& arena, size_t flat, double density,
+                                   const LocalCosts& local, const Settings& settings);
 
 /// The bandwidth in bit/s above which the best dense candidate is faster than `sparse`: 0 when it
 /// always is, infinity when it never is.
-double break_even(const Candidate& sparse, const std::vector<Candidate>& all, const Wire& wire,
-                  int ranks);
+double break_even(const Prediction& sparse, const std::vector<Prediction>& all,
+                  const LinkCost& wire, int ranks);
 
 /// The fastest candidate that trains as well as dense SGD does.
-const Candidate& best(const std::vector<Candidate>& all, const Wire& wire, int ranks);
-const Candidate& best_dense(const std::vector<Candidate>& all, const Wire& wire, int ranks);
+const Prediction& best(const std::vector<Prediction>& all, const LinkCost& wire, int ranks);
+const Prediction& best_dense(const std::vector<Prediction>& all, const LinkCost& wire, int ranks);
 
 /// One sentence for each range of `ranks` (ascending) with the same fastest candidate.
-std::vector<std::string> recommendations(const std::vector<Candidate>& all, const Wire& wire,
+std::vector<std::string> recommendations(const std::vector<Prediction>& all, const LinkCost& wire,
                                          const std::vector<int64_t>& ranks);
 
 }  // namespace tw

@@ -1,5 +1,7 @@
 #include "apps/analyze/select.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "apps/analyze/npy.h"
@@ -78,7 +80,7 @@ void run(const Options& options) {
   for (const std::string& assignment : options.settings) settings.set_assignment(assignment);
   Context ctx(Device::cpu, options.threads);
   const auto selector =
-      selectors().find(options.selector).factory(ctx, settings, {.seed = options.seed});
+      selectors().find(options.selector).value(ctx, settings, {.seed = options.seed});
   const std::vector<float> u = read_vector(options);
 
   std::vector<float> e(u.size());
@@ -91,8 +93,8 @@ void run(const Options& options) {
         info.nonfinite_value);
 
   std::vector<float> whole(u);
-  std::vector<Measure> blocks;
-  const Measure measure = add_and_measure(ctx, {}, whole, blocks);
+  std::vector<Moments> blocks;
+  const Moments measure = add_and_moments(ctx, {}, whole, blocks);
   report(options, info, out, u.size(), k, residual_fraction(ctx, measure, e, blocks));
   if (options.output.empty()) return;
   write_indices(options, out.index_span());

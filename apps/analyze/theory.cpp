@@ -46,13 +46,13 @@ class TheoryTable {
   Options options_;
   Context ctx_;
   std::vector<float> u_, e_;
-  std::vector<Measure> blocks_;
-  Measure measure_;
+  std::vector<Moments> blocks_;
+  Moments measure_;
 };
 
 double TheoryTable::measured(const std::string& selector, double density) {
   const auto chosen =
-      selectors().find(selector).factory(ctx_, default_settings(), {.seed = options_.seed});
+      selectors().find(selector).value(ctx_, default_settings(), {.seed = options_.seed});
   std::ranges::fill(e_, 0.0f);
   SparseVector out;
   const SelectStep step{
@@ -63,7 +63,7 @@ double TheoryTable::measured(const std::string& selector, double density) {
 
 void TheoryTable::rows(const Case& of) {
   fill_random(ctx_, of.draw, options_.seed, u_);
-  measure_ = add_and_measure(ctx_, {}, u_, blocks_);
+  measure_ = add_and_moments(ctx_, {}, u_, blocks_);
   for (const double density : options_.densities) {
     const double top = measured("topk", density), bound = bell_bound(density);
     fmt::print("{:<9} {:>8} {:>10.6f} {:>10.6f} {:>10.6f} {:>10.6f} {:>10.6f}  {}\n", of.name,

@@ -24,7 +24,7 @@ struct Options {
   double factor = 4;
   int iterations = 10, calls = 1, warmup = 2, workers = 0, root = 0;
   std::string collective = "all", algorithm = "all", csv;
-  WireOptions wires;
+  CommOptions wires;
   double density = 0.001;
   bool simulate = false;
   std::string device = "cpu";
@@ -41,13 +41,13 @@ struct Row {
 class CommBench {
  public:
   /// `link`: what the emulated link costs, when there is one.
-  CommBench(Communicator& comm, const Options& options, const std::optional<Wire>& link)
+  CommBench(Communicator& comm, const Options& options, const std::optional<LinkCost>& link)
       : options_(options),
         ctx_(options.device == "cuda" ? Device::cuda : Device::cpu, 1, comm.gpu()),
         comm_(comm),
         link_(link) {}
 
-  /// Prints the table; SharedFault where elements came out wrong.
+  /// Prints the table; CollectiveFault where elements came out wrong.
   void run();
 
  private:
@@ -67,7 +67,7 @@ class CommBench {
   const Options& options_;
   Context ctx_;
   Communicator& comm_;
-  std::optional<Wire> link_;
+  std::optional<LinkCost> link_;
   std::optional<CommVectors> vectors_;
   std::ofstream csv_;
 };
@@ -129,7 +129,7 @@ void CommBench::print(const CommCase& test, const Row& row, double model) {
 void CommBench::run() {
   Settings settings = default_settings();
   std::vector<CommCase> cases;
-  agree(ctx_, comm_, [&] {
+  run_collectively(ctx_, comm_, [&] {
     for (const std::string& assignment : options_.set) settings.set_assignment(assignment);
     check(options_.root < comm_.size(), "[bench] root is {}; there are {} ranks", options_.root,
           comm_.size());
@@ -151,10 +151,10 @@ void CommBench::run() {
     }
   });
   const size_t most = options_.max_bytes / sizeof(float);
-  agree(ctx_, comm_, [&] { vectors_.emplace(ctx_, most); });
+  run_collectively(ctx_, comm_, [&] { vectors_.emplace(ctx_, most); });
 
-  const Wire wire = link_ ? *link_ : measure_wire(ctx_, comm_);
-  const Wire additions = measure_additions(ctx_, comm_, most, options_.density);
+  const LinkCost wire = link_ ? *link_ : measure_wire(ctx_, comm_);
+  const LinkCost additions = measure_additions(ctx_, comm_, most, options_.density);
   say("{} ranks over {}, vectors on {}; {} link: alpha {:.1f} us a message, {:.4f} GB/s\n"
       "us: median of {} x {} calls back to back, each the slowest rank's; algbw: size / time; "
       "busbw: algbw x what a "
@@ -177,14 +177,14 @@ void CommBench::run() {
       wrong += row.wrong;
     }
   if (csv_.is_open()) check<Fault>(csv_.good(), "[bench] writing {} failed", options_.csv);
-  check<SharedFault>(wrong == 0, "[bench] {} elements came out wrong", wrong);
+  check<CollectiveFault>(wrong == 0, "[bench] {} elements came out wrong", wrong);
 }
 
 /// The benchmark on the wires of `comm`, as the options want them.
 void run_on(Communicator& comm, const Options& options) {
-  Wires wires(comm, options.wires, options.simulate ? LinkTime::simulated : LinkTime::real);
+  CommSetup wires(comm, options.wires, options.simulate ? LinkTime::simulated : LinkTime::real);
   if (comm.rank() == 0 && !wires.notice().empty()) fmt::print("{}\n", wires.notice());
-  std::optional<Wire> link;
+  std::optional<LinkCost> link;
   if (wires.link() != nullptr) {
     const LinkSpec& spec = wires.link()->spec();
     link = {.alpha = spec.latency, .beta = spec.seconds(sizeof(float)) - spec.latency};

@@ -46,7 +46,7 @@ DenseCost cost_of(const DenseCosts& costs, const std::string& name) {
   return found == costs.end() ? nullptr : found->second;
 }
 
-double allgather_cost(const Wire& wire, int ranks, double n) {
+double allgather_cost(const LinkCost& wire, int ranks, double n) {
   const double rounds = std::ceil(std::log2(static_cast<double>(ranks)));
   return rounds * wire.alpha + (ranks - 1.0) / ranks * n * wire.beta;
 }
@@ -107,7 +107,7 @@ struct SparseCase {
     fill(ctx, comm, vectors, n);
     for (size_t i = 0; i < vectors.entries.count; ++i)
       there[vectors.entries.indices[i]] = vectors.entries.values[i];
-    const Allreduce add = allreduces().find("ring").factory(collective_settings());
+    const Allreduce add = allreduces().find("ring").value(collective_settings());
     Context host;
     add(host, comm, behind, room);
     add(host, comm, there, room);
@@ -123,7 +123,7 @@ std::vector<CommCase> dense_cases(const Settings& settings, Communicator& comm, 
   const double others = (comm.size() - 1.0) / comm.size();
   std::vector<CommCase> cases;
   const auto add = [&](CommCase test) {
-    if (test.algorithm == "native" && comm.native() == nullptr) return;
+    if (test.algorithm == "native" && comm.vendor() == nullptr) return;
     if (!test.fill) test.fill = fill_dense;
     cases.push_back(std::move(test));
   };
@@ -131,7 +131,7 @@ std::vector<CommCase> dense_cases(const Settings& settings, Communicator& comm, 
     add({.collective = "broadcast",
          .algorithm = name,
          .fill = {},
-         .run = [run = entry.factory(settings), root](
+         .run = [run = entry.value(settings), root](
                     Context& ctx, Communicator& c, CommVectors& v,
                     size_t n) { run(ctx, c, root, std::as_writable_bytes(v.data(n))); },
          .wrong =
@@ -142,7 +142,7 @@ std::vector<CommCase> dense_cases(const Settings& settings, Communicator& comm, 
     add({.collective = "reduce",
          .algorithm = name,
          .fill = {},
-         .run = [run = entry.factory(settings), root](
+         .run = [run = entry.value(settings), root](
                     Context& ctx, Communicator& c, CommVectors& v,
                     size_t n) { run(ctx, c, root, v.data(n), v.scratch(n)); },
          .wrong = each([root](const Communicator& c, float x, size_t i) {
@@ -154,8 +154,8 @@ std::vector<CommCase> dense_cases(const Settings& settings, Communicator& comm, 
     add({.collective = "allreduce",
          .algorithm = name,
          .fill = {},
-         .run = [run = entry.factory(settings)](Context& ctx, Communicator& c, CommVectors& v,
-                                                size_t n) { run(ctx, c, v.data(n), v.scratch(n)); },
+         .run = [run = entry.value(settings)](Context& ctx, Communicator& c, CommVectors& v,
+                                              size_t n) { run(ctx, c, v.data(n), v.scratch(n)); },
          .wrong = each([](const Communicator& c, float x, size_t i) { return x == sum_at(c, i); }),
          .bus = 2 * others,
          .cost = cost_of(allreduce_costs(), name)});
@@ -176,8 +176,8 @@ std::vector<CommCase> dense_cases(const Settings& settings, Communicator& comm, 
 std::vector<CommCase> sparse_cases(const Settings& settings, double density) {
   std::vector<CommCase> cases;
   for (const auto& [name, cost] : sparse_costs()) {
-    const std::shared_ptr<Exchange> exchange = exchanges().find(name).factory(settings);
-    if (exchange->needs_common_indices()) continue;
+    const std::shared_ptr<Exchange> exchange = exchanges().find(name).value(settings);
+    if (exchange->needs_shared_indices()) continue;
     const auto one = std::make_shared<SparseCase>(SparseCase{exchange, cost, density});
     cases.push_back({.collective = "sparse",
                      .algorithm = name,
@@ -188,7 +188,7 @@ std::vector<CommCase> sparse_cases(const Settings& settings, double density) {
                      .wrong = [one](Context& ctx, Communicator& c, CommVectors& v,
                                     size_t n) { return one->wrong(ctx, c, v, n); },
                      .cost =
-                         [one](const Wire& wire, int ranks, double n) {
+                         [one](const LinkCost& wire, int ranks, double n) {
                            const auto k = entries_to_keep(one->density, static_cast<size_t>(n));
                            return one->cost(wire, ranks, n, static_cast<double>(k));
                          }});

@@ -9,7 +9,7 @@
 #include "comm/collectives/collectives.h"
 #include "comm/cost_model.h"
 #include "engine/core/buffer.h"
-#include "sparsify/sparse_vector.h"
+#include "sparsify/kernels/sparse_vector.h"
 
 namespace tw {
 
@@ -36,7 +36,7 @@ struct CommCase {
   std::function<size_t(Context&, Communicator&, CommVectors&, size_t n)> wrong;
   double bus = 0;  ///< busbw / algbw: what the busiest port must carry, in sizes; 0: undefined
   /// Seconds by the model; empty for a black box.
-  std::function<double(const Wire&, int ranks, double n)> cost{};
+  std::function<double(const LinkCost&, int ranks, double n)> cost{};
 };
 
 /// Broadcast, reduce and allreduce by every registered algorithm, and the allgather.

@@ -42,7 +42,7 @@ void run(const DataBench& bench) {
   std::vector<std::string> files(folder.size());
   for (size_t i = 0; i < files.size(); ++i) files[i] = folder.name(i);
   const auto open = [&](const std::string& path) {
-    return datasets().find("imagefolder").factory({.dir = path, .image_size = bench.image_size});
+    return datasets().find("imagefolder").value({.dir = path, .image_size = bench.image_size});
   };
   const LoaderConfig config{.batch = bench.batch_size, .threads = bench.threads};
   Loader from_folder(open(bench.dir).train, config);

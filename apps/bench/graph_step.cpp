@@ -27,7 +27,7 @@ class RandomImages : public Dataset {
                 pixels.begin());
     return static_cast<int32_t>(i % static_cast<size_t>(classes));
   }
-  bool in_memory() const override { return true; }
+  bool supports_resident() const override { return true; }
 
  private:
   static constexpr size_t kDrawn = 61;
@@ -40,7 +40,7 @@ class RandomImages : public Dataset {
 nlohmann::ordered_json bench_graph_step(const GraphBench& bench) {
   Context ctx(Device::cuda, 1);
   ctx.set_math({.tf32 = bench.precision == "tf32", .deterministic = bench.deterministic});
-  const auto chunk = static_cast<int64_t>(Replay::kMost);
+  const auto chunk = static_cast<int64_t>(StepInputs::kMost);
   const RandomImages data(static_cast<size_t>(chunk * bench.batch_size), bench.image_size,
                           bench.classes);
   Model model(bench.model, {.image = data.image, .classes = bench.classes});
@@ -55,7 +55,7 @@ nlohmann::ordered_json bench_graph_step(const GraphBench& bench) {
   GraphStep step(ctx, model, config, data, momentum.as<float>());
 
   // a chunk of launches at a time; each walks through the data once
-  const std::vector<float> rates(Replay::kMost, 1e-4f);
+  const std::vector<float> rates(StepInputs::kMost, 1e-4f);
   std::vector<double> seconds;
   const int64_t chunks = (bench.steps + chunk - 1) / chunk;
   const int64_t warmups = (bench.warmup + chunk - 1) / chunk;

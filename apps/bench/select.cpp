@@ -129,14 +129,14 @@ void SelectBench::make_entries() {
   for (const auto& [name, selector] : selectors().entries()) {
     Settings settings;
     settings.declare(name, selector.settings);
-    add(name, selector.factory(ctx_, settings, {}));
+    add(name, selector.value(ctx_, settings, {}));
     // every other value of every choice, one at a time
     for (const Setting& setting : selector.settings)
       for (const std::string& choice : setting.choices) {
         if (choice == setting.value) continue;
         Settings other = settings;
         other.set(fmt::format("{}.{}", name, setting.key), choice);
-        add(fmt::format("{} {}={}", name, setting.key, choice), selector.factory(ctx_, other, {}));
+        add(fmt::format("{} {}={}", name, setting.key, choice), selector.value(ctx_, other, {}));
       }
   }
 }

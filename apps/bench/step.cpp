@@ -64,7 +64,7 @@ void run(const StepBench& bench) {
 
   std::vector<double> forward, backward, update, whole;
   for (int step = -bench.warmup; step < bench.steps; ++step) {
-    const Pass pass{.ctx = ctx, .step = static_cast<uint64_t>(step + bench.warmup)};
+    const PassArgs pass{.ctx = ctx, .step = static_cast<uint64_t>(step + bench.warmup)};
     Stopwatch watch;
     model.forward(pass);
     const double sec_forward = watch.lap();

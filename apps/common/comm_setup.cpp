@@ -4,7 +4,7 @@
 
 namespace tw {
 
-void check_transport(const WireOptions& options, const std::string& device) {
+void check_transport(const CommOptions& options, const std::string& device) {
   if (options.transport != "nccl") return;
   const std::string lacking = what_nccl_lacks();
   check(lacking.empty(), "[options] transport is nccl, but {}; --transport auto needs none of it",
@@ -12,7 +12,7 @@ void check_transport(const WireOptions& options, const std::string& device) {
   check(device != "cpu", "[options] transport is nccl, which is for GPUs, but device is cpu");
 }
 
-Wires::Wires(Communicator& comm, const WireOptions& options, LinkTime time) : plain_(comm) {
+CommSetup::CommSetup(Communicator& comm, const CommOptions& options, LinkTime time) : plain_(comm) {
   comm.set_timeout(options.comm_timeout);
   if (options.transport != "nccl" && options.link.empty()) return;
   Context ctx;

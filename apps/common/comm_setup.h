@@ -8,7 +8,7 @@
 
 namespace tw {
 
-struct WireOptions {
+struct CommOptions {
   std::string transport = "auto";  ///< auto: mpirun's or the threads'; nccl: between GPUs
   std::string link;                ///< RATE,LATENCY of emulated links between nodes; empty: none
   int64_t ranks_per_node = 1;      ///< on emulated links
@@ -17,12 +17,12 @@ struct WireOptions {
 
 /// UserError unless this build and machine have the transport, for a `device` (auto, cpu or cuda)
 /// that it serves.
-void check_transport(const WireOptions& options, const std::string& device);
+void check_transport(const CommOptions& options, const std::string& device);
 
-class Wires {
+class CommSetup {
  public:
   /// Collective. `comm` as the options want it. UserError on a link that cannot be read.
-  Wires(Communicator& comm, const WireOptions& options, LinkTime time = LinkTime::real);
+  CommSetup(Communicator& comm, const CommOptions& options, LinkTime time = LinkTime::real);
 
   Communicator& comm() { return link_ ? *link_ : inner(); }
   /// What to tell the user about the wires, in a line; the same on all ranks, empty for nothing.

@@ -1,7 +1,7 @@
 // Console: what a person sees. Rank 0 speaks, the others keep silent.
 #pragma once
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <chrono>
 #include <string>

@@ -49,12 +49,12 @@ int run_program(const std::function<int(Communicator&)>& body) {
     code = body(*world);
   } catch (const HelpText& help) {
     if (!world || world->rank() == 0) fmt::print("{}", help.text);
-  } catch (const LoneUserError& error) {
+  } catch (const LocalUserError& error) {
     code = report(error, true, 2);
     if (world) world->abort(error.what(), code);
   } catch (const UserError& error) {
     code = report(error, !world || world->rank() == 0, 2);
-  } catch (const SharedFault& error) {
+  } catch (const CollectiveFault& error) {
     code = report(error, !world || world->rank() == 0, 1);
   } catch (const std::exception& error) {
     code = report(error, true, 1);

@@ -1,5 +1,7 @@
 #include "apps/common/options.h"
 
+#include <fmt/format.h>
+
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <charconv>
@@ -153,7 +155,7 @@ OptionTable::Given OptionTable::parse(int argc, char** argv, const std::string& 
       ->expected(1)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
       ->type_name("NAME.KEY=VALUE")
-      ->group("Algorithm");
+      ->group("Sparsifier");
 
   try {
     app.parse(argc, argv);

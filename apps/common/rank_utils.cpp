@@ -6,7 +6,7 @@
 
 namespace tw {
 
-void agree(Context& ctx, Communicator& comm, const std::function<void()>& body) {
+void run_collectively(Context& ctx, Communicator& comm, const std::function<void()>& body) {
   std::string error;
   try {
     body();
@@ -15,7 +15,7 @@ void agree(Context& ctx, Communicator& comm, const std::function<void()>& body) 
   } catch (const std::filesystem::filesystem_error& caught) {
     error = fmt::format("[file] {}: {}", caught.path1().string(), caught.code().message());
   }
-  const Doing doing(comm, "setup");
+  const OperationScope doing(comm, "setup");
   for (const std::string& text : gather_texts(ctx, comm, error))
     if (!text.empty()) throw UserError(text);
 }
@@ -39,7 +39,7 @@ std::string broadcast_text(Context& ctx, Communicator& comm, std::string text) {
 
 std::vector<float> mean_over_ranks(Context& ctx, Communicator& comm, std::span<const float> mine) {
   std::vector<float> sum(mine.begin(), mine.end()), scratch(mine.size());
-  allreduces().find("ring").factory({})(ctx, comm, sum, scratch);
+  allreduces().find("ring").value({})(ctx, comm, sum, scratch);
   for (float& value : sum) value /= static_cast<float>(comm.size());
   return sum;
 }

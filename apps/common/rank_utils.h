@@ -11,7 +11,7 @@ namespace tw {
 
 /// Runs `body` on this rank; when it throws UserError (or a file system error, which becomes one)
 /// anywhere, every rank throws that same error (the lowest rank's), so that all end alike.
-void agree(Context& ctx, Communicator& comm, const std::function<void()>& body);
+void run_collectively(Context& ctx, Communicator& comm, const std::function<void()>& body);
 
 /// Every rank's text, in rank order, on every rank.
 std::vector<std::string> gather_texts(Context& ctx, Communicator& comm, const std::string& text);

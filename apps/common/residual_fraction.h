@@ -8,9 +8,9 @@
 namespace tw {
 
 /// ||e||^2 / ||u||^2 for the residual e of u; 0 when u is zero.
-inline double residual_fraction(Context& ctx, const Measure& u, std::span<float> e,
-                                std::vector<Measure>& blocks) {
-  return u.square > 0 ? add_and_measure(ctx, {}, e, blocks).square / u.square : 0;
+inline double residual_fraction(Context& ctx, const Moments& u, std::span<float> e,
+                                std::vector<Moments>& blocks) {
+  return u.square > 0 ? add_and_moments(ctx, {}, e, blocks).square / u.square : 0;
 }
 
 }  // namespace tw

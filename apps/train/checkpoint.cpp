@@ -100,8 +100,8 @@ Tensor flat(std::span<std::byte> bytes) {
 }
 
 /// Sums the old ranks' vectors and gives element i to rank i mod P; averages statistics.
-void deal_out(Communicator& comm, const fs::path& checkpoint, int64_t step, int64_t old_ranks,
-              SyncSgd& sgd, std::span<float> statistics) {
+void redistribute(Communicator& comm, const fs::path& checkpoint, int64_t step, int64_t old_ranks,
+                  SyncSgd& sgd, std::span<float> statistics) {
   auto own = own_vectors(sgd);
   for (auto& [name, values] : own) std::ranges::fill(values.span(), 0.0f);
   std::ranges::fill(statistics, 0.0f);
@@ -159,7 +159,7 @@ void remove_newer_checkpoints(const fs::path& folder, int64_t step) {
 void save_checkpoint(Context& ctx, Communicator& comm, const fs::path& folder,
                      const TrainConfig& config, const Position& position, Model& model,
                      SyncSgd& sgd, std::span<const float> statistics) {
-  const Doing doing(comm, "checkpoint");
+  const OperationScope doing(comm, "checkpoint");
   const fs::path target = folder / fmt::format("step-{:08}", position.step);
   const fs::path part = folder / fmt::format(".step-{:08}.part", position.step);
   const std::string exists = fs::exists(target) ? "yes" : "";
@@ -264,7 +264,7 @@ Resumed load_checkpoint(Communicator& comm, const fs::path& checkpoint, const Tr
       if (!state.empty()) std::ranges::copy(std::as_bytes(own.exchanges[i++]), state.begin());
   } else {
     load_weights(weights, model.arena());
-    deal_out(comm, checkpoint, at.step, old_ranks, sgd, statistics);
+    redistribute(comm, checkpoint, at.step, old_ranks, sgd, statistics);
     resumed.notice += fmt::format("{} ranks became {}: residuals were summed and dealt out again; ",
                                   old_ranks, comm.size());
   }

@@ -1,5 +1,7 @@
 #include "apps/train/config.h"
 
+#include <fmt/format.h>
+
 #include <filesystem>
 #include <utility>
 
@@ -44,7 +46,7 @@ void apply_file(TrainConfig& config, OptionTable& table, const std::filesystem::
 void check_combinations(const TrainConfig& c) {
   models().find(c.model);
   Context ctx;
-  resolve_algorithm(ctx, c.sgd(), c.settings);
+  resolve_sparsifier(ctx, c.sgd(), c.settings);
   if (c.dataset != "auto") datasets().find(c.dataset);
   allreduces().find(c.settings.text("allreduce.collective"));
   check(c.density > 0, "[options] density is {}; expected more than 0, at most 1", c.density);
@@ -79,7 +81,7 @@ void check_combinations(const TrainConfig& c) {
 
 OptionTable TrainConfig::table() {
   OptionTable t;
-  const std::string data = "Model and data", algorithm = "Algorithm", sgd = "Optimisation",
+  const std::string data = "Model and data", algorithm = "Sparsifier", sgd = "Optimisation",
                     machine = "Machine", run = "Run";
   constexpr double kMost = 1e9, kMostSeed = 4294967295;
   t.add(data, "model", model, "network (see --list)");
@@ -283,7 +285,7 @@ void print_registered() {
   };
   print(models());
   print(datasets());
-  print(algorithms());
+  print(sparsifiers());
   print(selectors());
   print(exchanges());
   print(allreduces());

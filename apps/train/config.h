@@ -7,7 +7,7 @@
 #include "apps/common/comm_setup.h"
 #include "apps/common/options.h"
 #include "engine/core/settings.h"
-#include "sparsify/algorithm.h"
+#include "sparsify/sparsifier.h"
 
 namespace tw {
 
@@ -66,7 +66,7 @@ struct TrainConfig {
   bool deterministic = false;
   int64_t workers = 0;
   int64_t threads_per_rank = 0;
-  WireOptions wires;
+  CommOptions wires;
   std::string recompute = "none";
 
   // run

@@ -31,21 +31,21 @@ std::vector<float> statistics_of_all(Context& host, Communicator& comm, const Mo
   return of_rank_0;
 }
 
-void take_part(Communicator& comm, Feed& feed, const Model& model) {
+void load_micro_batch(Communicator& comm, DevicePrefetcher& feed, const Model& model) {
   try {
     feed.next(model.images(), model.labels());
   } catch (const UserError& error) {
     if (comm.size() == 1) throw;
-    fail<LoneUserError>("[data] rank {}: {}", comm.rank(), error.what());
+    fail<LocalUserError>("[data] rank {}: {}", comm.rank(), error.what());
   }
 }
 
 ops::LossSums evaluate(Context& ctx, Context& host, Communicator& comm, Model& model,
                        Loader& data) {
-  Feed feed(ctx, data);
+  DevicePrefetcher feed(ctx, data);
   feed.start(0);
   for (int64_t i = 0; i < data.batches(); ++i) {
-    take_part(comm, feed, model);
+    load_micro_batch(comm, feed, model);
     model.queue_forward({.ctx = ctx, .training = false});
     feed.prefetch();
   }

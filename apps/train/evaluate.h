@@ -23,8 +23,8 @@ class StatisticsSwap {
 };
 
 /// The feed's next part, in the model's input. Among several ranks one rank's damaged image is a
-/// LoneUserError, which ends all: they would wait for that rank for ever.
-void take_part(Communicator& comm, Feed& feed, const Model& model);
+/// LocalUserError, which ends all: they would wait for that rank for ever.
+void load_micro_batch(Communicator& comm, DevicePrefetcher& feed, const Model& model);
 
 /// Loss and accuracy over the whole of `data`'s set, summed over ranks: the same counts for
 /// any number of ranks. The model computes in `ctx`, the ranks exchange in `host`. Collective.

@@ -23,7 +23,7 @@ constexpr uint32_t kSign = 0x80000000u >> kBinShift;
 float edge(uint32_t bin) { return std::bit_cast<float>((bin & ~kSign) << kBinShift); }
 
 std::unique_ptr<Selector> make(Context& ctx, const std::string& name) {
-  return selectors().find(name).factory(ctx, default_settings(), {});
+  return selectors().find(name).value(ctx, default_settings(), {});
 }
 
 }  // namespace
@@ -36,7 +36,7 @@ GradientStatistics::GradientStatistics(Context& ctx, const std::filesystem::path
       histogram_(folder / "histograms.csv", kHistogramHeader, keep_through) {}
 
 double GradientStatistics::left_by(Context& ctx, Selector& selector, double density,
-                                   const Measure& u) {
+                                   const Moments& u) {
   std::ranges::fill(e_, 0.0f);
   out_.count = 0;
   const SelectStep step{.g = u_,
@@ -52,8 +52,8 @@ void GradientStatistics::add(Context& ctx, std::span<const float> g, std::span<c
                              double density) {
   u_.assign(g.begin(), g.end());
   e_.resize(g.size());
-  const Measure u =
-      e.empty() ? add_and_measure(ctx, {}, u_, blocks_) : add_and_measure(ctx, e, u_, blocks_);
+  const Moments u =
+      e.empty() ? add_and_moments(ctx, {}, u_, blocks_) : add_and_moments(ctx, e, u_, blocks_);
   if (!u.finite() || u.largest == 0) return;
 
   for (const float x : u_) {

@@ -33,7 +33,7 @@ class GradientStatistics {
 
  private:
   /// What a selector leaves of u_.
-  double left_by(Context& ctx, Selector& selector, double density, const Measure& u);
+  double left_by(Context& ctx, Selector& selector, double density, const Moments& u);
 
   struct Sums {
     uint64_t steps = 0;
@@ -46,7 +46,7 @@ class GradientStatistics {
   std::unique_ptr<Selector> topk_, randk_;
   CsvFile table_, histogram_;
   std::vector<float> u_, e_;
-  std::vector<Measure> blocks_;
+  std::vector<Moments> blocks_;
   SparseVector out_;
 };
 

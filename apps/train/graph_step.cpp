@@ -23,18 +23,18 @@ GraphStep::GraphStep(Context& ctx, Model& model, const TrainConfig& config, cons
               .scale = 1},
       decay_bounds_(bounds_of_decay(model.arena())),
       momentum_(momentum),
-      replay_(Replay::create(ctx)) {
+      replay_(StepInputs::create(ctx)) {
   if (loader == nullptr)
     data_ = ResidentData::create(ctx, data);
   else
-    feed_ = std::make_unique<Feed>(ctx, *loader);
+    prefetcher_ = std::make_unique<DevicePrefetcher>(ctx, *loader);
   rehearse();
   graph_ = Graph::record(ctx, [this] { queue_step(); });
 }
 
 void GraphStep::queue_step() {
   ParameterArena& arena = model_.arena();
-  const Pass pass{.ctx = ctx_, .seed = seed_ * 65536};  // as rank 0 draws
+  const PassArgs pass{.ctx = ctx_, .seed = seed_ * 65536};  // as rank 0 draws
   if (data_) data_->next(model_.images(), model_.labels());
   model_.queue_forward(pass);
   model_.backward(pass);
@@ -61,7 +61,7 @@ void GraphStep::rehearse() {
 }
 
 void GraphStep::start_epoch(uint32_t epoch, int64_t first) {
-  if (feed_) return feed_->start(epoch, first);
+  if (prefetcher_) return prefetcher_->start(epoch, first);
   data_->start(shuffled_order(dataset_.size(), seed_, epoch), seed_, epoch,
                static_cast<size_t>(first * batch_));
 }
@@ -69,16 +69,16 @@ void GraphStep::start_epoch(uint32_t epoch, int64_t first) {
 std::vector<ops::LossSums> GraphStep::run(uint64_t step, std::span<const float> lrs) {
   replay_->start(step, lrs);
   for (size_t i = 0; i < lrs.size(); ++i) {
-    if (feed_) feed_->next(model_.images(), model_.labels());
+    if (prefetcher_) prefetcher_->next(model_.images(), model_.labels());
     graph_->launch();
-    if (feed_) feed_->prefetch();
+    if (prefetcher_) prefetcher_->prefetch();
   }
-  Replay::Outcome outcome = replay_->finish();
+  StepInputs::Outcome outcome = replay_->finish();
   if (outcome.bad_launch != SIZE_MAX) {
     const Parameter& parameter = model_.arena().at(outcome.bad_index);
-    fail<SharedFault>("[train] rank 0: gradient of {} is {} at element {} (step {})",
-                      parameter.name, outcome.bad_value, outcome.bad_index - parameter.offset,
-                      step + outcome.bad_launch);
+    fail<CollectiveFault>("[train] rank 0: gradient of {} is {} at element {} (step {})",
+                          parameter.name, outcome.bad_value, outcome.bad_index - parameter.offset,
+                          step + outcome.bad_launch);
   }
   return std::move(outcome.sums);
 }

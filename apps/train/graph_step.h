@@ -29,13 +29,13 @@ class GraphStep {
   /// Goes to batch `first` of `epoch`.
   void start_epoch(uint32_t epoch, int64_t first);
   /// The most steps of a run(). Where a loader sets the pace they may be long.
-  int64_t most() const { return feed_ ? 8 : static_cast<int64_t>(Replay::kMost); }
+  int64_t most() const { return prefetcher_ ? 8 : static_cast<int64_t>(StepInputs::kMost); }
   /// Takes steps `step`, step + 1, ... at these rates; returns their sums.
-  /// Throws SharedFault when a gradient is not finite: the step's update was then not made.
+  /// Throws CollectiveFault when a gradient is not finite: the step's update was then not made.
   std::vector<ops::LossSums> run(uint64_t step, std::span<const float> lrs);
 
   /// Seconds spent in waiting for data so far.
-  double waited() const { return feed_ ? feed_->waited() : 0; }
+  double waited() const { return prefetcher_ ? prefetcher_->waited() : 0; }
 
   /// The step as it is launched.
   const Graph& graph() const { return *graph_; }
@@ -53,8 +53,8 @@ class GraphStep {
   std::vector<uint32_t> decay_bounds_;
   std::span<float> momentum_;
   std::unique_ptr<ResidentData> data_;  // or
-  std::unique_ptr<Feed> feed_;
-  std::unique_ptr<Replay> replay_;
+  std::unique_ptr<DevicePrefetcher> prefetcher_;
+  std::unique_ptr<StepInputs> replay_;
   std::unique_ptr<Graph> graph_;
 };
 

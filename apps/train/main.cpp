@@ -17,18 +17,18 @@ constexpr int kStoppedBySignal = 3;
 DataSplit load_data(const TrainConfig& config) {
   return datasets()
       .find(config.dataset)
-      .factory({.dir = config.data_dir,
-                .val_size = static_cast<size_t>(config.val_size),
-                .image_size = config.image_size,
-                .colour_jitter = config.colour_jitter,
-                .skip_bad = config.bad_images == "skip"});
+      .value({.dir = config.data_dir,
+              .val_size = static_cast<size_t>(config.val_size),
+              .image_size = config.image_size,
+              .colour_jitter = config.colour_jitter,
+              .skip_bad = config.bad_images == "skip"});
 }
 
 /// One run with one seed, on threads of this process or on the ranks of mpirun.
 RunResult run_once(Communicator& world, const TrainConfig& config, const DataSplit& data) {
   const auto as_rank = [&](Communicator& comm) {
     Console console(comm.rank() == 0);
-    Wires wires(comm, config.wires);
+    CommSetup wires(comm, config.wires);
     if (!wires.notice().empty()) console.line("{}", wires.notice());
     return train(wires.comm(), config, data, stop_signal(), console);
   };
@@ -66,7 +66,7 @@ RunResult run_seeds(Communicator& world, TrainConfig config, const DataSplit& da
 int run(Communicator& world, int argc, char** argv) {
   Context ctx;
   TrainConfig config;
-  agree(ctx, world, [&] { config = parse_train_config(argc, argv); });
+  run_collectively(ctx, world, [&] { config = parse_train_config(argc, argv); });
   if (config.list) {
     if (world.rank() == 0) print_registered();
     return 0;
@@ -80,7 +80,7 @@ int run(Communicator& world, int argc, char** argv) {
   if (config.dataset == "shapes" && config.data_dir.empty())
     console.line("no --data-dir given: training on the generated data set shapes");
   DataSplit data;
-  agree(ctx, world, [&] { data = load_data(config); });
+  run_collectively(ctx, world, [&] { data = load_data(config); });
   const RunResult result =
       config.seeds.empty() ? run_once(world, config, data) : run_seeds(world, config, data);
   return result.stopped ? kStoppedBySignal : 0;

@@ -4,25 +4,25 @@ namespace tw {
 
 PassGraphs::PassGraphs(Context& ctx, Model& model, const TrainConfig& config) : model_(model) {
   if (ctx.device() == Device::cuda && config.accumulate == 1 && !config.overlap)
-    replay_ = Replay::create(ctx);
+    replay_ = StepInputs::create(ctx);
 }
 
-void PassGraphs::queue_forward(const Pass& pass, float grad_scale) {
-  queue(forward_, pass, [&](const Pass& one) { model_.queue_forward(one, grad_scale); });
+void PassGraphs::queue_forward(const PassArgs& pass, float grad_scale) {
+  queue(forward_, pass, [&](const PassArgs& one) { model_.queue_forward(one, grad_scale); });
 }
 
-void PassGraphs::backward(const Pass& pass) {
-  queue(backward_, pass, [&](const Pass& one) { model_.backward(one); });
+void PassGraphs::backward(const PassArgs& pass) {
+  queue(backward_, pass, [&](const PassArgs& one) { model_.backward(one); });
 }
 
-void PassGraphs::queue(Recorded& recorded, const Pass& pass,
-                       const std::function<void(const Pass&)>& body) {
+void PassGraphs::queue(Recorded& recorded, const PassArgs& pass,
+                       const std::function<void(const PassArgs&)>& body) {
   if (replay_ == nullptr || !recorded.rehearsed) {
     recorded.rehearsed = true;
     return body(pass);
   }
   if (recorded.graph == nullptr) {
-    const Pass as_recorded{.ctx = pass.ctx, .seed = pass.seed};
+    const PassArgs as_recorded{.ctx = pass.ctx, .seed = pass.seed};
     recorded.graph = Graph::record(pass.ctx, [&] { body(as_recorded); });
   }
   replay_->set_step(pass.step);

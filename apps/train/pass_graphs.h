@@ -18,8 +18,8 @@ class PassGraphs {
   /// As the model's queue_forward() and backward(), with the same bits. The first calls queue op by
   /// op: libraries load kernels when they are first called, which a recording does not allow. The
   /// second ones record.
-  void queue_forward(const Pass& pass, float grad_scale);
-  void backward(const Pass& pass);
+  void queue_forward(const PassArgs& pass, float grad_scale);
+  void backward(const PassArgs& pass);
 
   /// Launches of graphs so far.
   uint64_t launches() const;
@@ -29,10 +29,11 @@ class PassGraphs {
     bool rehearsed = false;
     std::unique_ptr<Graph> graph;
   };
-  void queue(Recorded& recorded, const Pass& pass, const std::function<void(const Pass&)>& body);
+  void queue(Recorded& recorded, const PassArgs& pass,
+             const std::function<void(const PassArgs&)>& body);
 
   Model& model_;
-  std::unique_ptr<Replay> replay_;  // null: op by op
+  std::unique_ptr<StepInputs> replay_;  // null: op by op
   Recorded forward_, backward_;
 };
 

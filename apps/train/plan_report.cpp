@@ -3,7 +3,7 @@
 namespace tw {
 
 size_t report_plan(Console& console, const TrainConfig& config, const DataSplit& data,
-                   const Model& model, const Planner::Memory& memory, const Algorithm& algorithm,
+                   const Model& model, const Planner::Memory& memory, const Sparsifier& algorithm,
                    int ranks) {
   const SgdConfig sgd = config.sgd();
   const size_t d = model.arena().size();
@@ -42,7 +42,7 @@ size_t report_plan(Console& console, const TrainConfig& config, const DataSplit&
   return total;
 }
 
-void tell_what_was_planned(const Communicator& comm, size_t bytes, const OutOfMemory& error) {
+void rethrow_with_plan(const Communicator& comm, size_t bytes, const OutOfMemory& error) {
   fail<Fault>("[train] rank {}: {} planned for each of {} ranks; {}", comm.rank(),
               bytes_text(static_cast<double>(bytes)), comm.size(), error.what());
 }

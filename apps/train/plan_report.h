@@ -11,10 +11,10 @@ namespace tw {
 
 /// Returns the bytes of a rank's memory.
 size_t report_plan(Console& console, const TrainConfig& config, const DataSplit& data,
-                   const Model& model, const Planner::Memory& memory, const Algorithm& algorithm,
+                   const Model& model, const Planner::Memory& memory, const Sparsifier& algorithm,
                    int ranks);
 /// Throws the fault of a rank that found no room for that.
-[[noreturn]] void tell_what_was_planned(const Communicator& comm, size_t bytes,
-                                        const OutOfMemory& error);
+[[noreturn]] void rethrow_with_plan(const Communicator& comm, size_t bytes,
+                                    const OutOfMemory& error);
 
 }  // namespace tw

@@ -1,6 +1,6 @@
 #include "apps/train/run_folder.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <fstream>
 

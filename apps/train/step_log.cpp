@@ -20,7 +20,7 @@ void StepLog::add(Context& ctx, Communicator& comm, const StepRecord& record) {
 }
 
 void StepLog::flush(Context& ctx, Communicator& comm) {
-  const Doing doing(comm, "log");
+  const OperationScope doing(comm, "log");
   const std::span<const StepRecord> mine(waiting_);
   allgather(ctx, comm, std::as_bytes(mine), mine.size_bytes(), blocks_);
   for (size_t i = 0; i < mine.size(); ++i) {

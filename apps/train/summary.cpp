@@ -60,9 +60,9 @@ double share(int64_t part, int64_t whole) {
 }
 
 void check_finite(const ops::LossSums& val, int64_t epoch) {
-  check<SharedFault>(val.count == 0 || std::isfinite(val.loss),
-                     "[train] the validation loss is {} after epoch {}; a smaller --lr may help",
-                     val.loss, epoch);
+  check<CollectiveFault>(
+      val.count == 0 || std::isfinite(val.loss),
+      "[train] the validation loss is {} after epoch {}; a smaller --lr may help", val.loss, epoch);
 }
 
 RunResult result_of(const ops::LossSums& val, bool stopped) {

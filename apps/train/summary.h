@@ -20,7 +20,7 @@ struct RunResult {
   bool stopped = false;                             ///< by a signal, after a checkpoint
 };
 
-/// SharedFault when the loss of a validation is not finite.
+/// CollectiveFault when the loss of a validation is not finite.
 void check_finite(const ops::LossSums& val, int64_t epoch);
 RunResult result_of(const ops::LossSums& val, bool stopped = false);
 

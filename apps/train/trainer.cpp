@@ -48,7 +48,7 @@ class Run {
     try {
       return run_to_the_end();
     } catch (const OutOfMemory& error) {
-      tell_what_was_planned(comm_, planned_, error);
+      rethrow_with_plan(comm_, planned_, error);
     }
   }
 
@@ -88,7 +88,7 @@ class Run {
   std::unique_ptr<SyncSgd> sgd_;
   std::unique_ptr<Loader> train_loader_, val_loader_;
   std::unique_ptr<GraphStep> graph_;  // null where the host takes part in the step, and then
-  std::unique_ptr<Feed> feed_;
+  std::unique_ptr<DevicePrefetcher> prefetcher_;
   std::unique_ptr<PassGraphs> passes_;
   RunFolder folder_;
   std::unique_ptr<CsvFile> steps_csv_, metrics_csv_;  // rank 0 only
@@ -115,7 +115,7 @@ void Run::prepare() {
                       .threads = static_cast<int>(config_.loader_threads),
                       .device = ctx_.device(),
                       .shuffle_shards = config_.shuffle == "shards"};
-  agree(host_, comm_, [&] {
+  run_collectively(host_, comm_, [&] {
     if (!config_.eval_only) train_loader_ = std::make_unique<Loader>(data_.train, loader);
     loader.training = false;
     loader.batch = config_.batch_size;
@@ -123,12 +123,12 @@ void Run::prepare() {
   });
 
   Planner::Memory memory;
-  plan_alike(ctx_, host_, comm_, [&] { memory = plan(); });
+  plan_consistently(ctx_, host_, comm_, [&] { memory = plan(); });
   SgdConfig sgd = config_.sgd();
   if (config_.measure_wait) sgd.meeting = &comm_;
   planned_ = report_plan(console_, config_, data_, model_, memory,
-                         resolve_algorithm(host_, sgd, config_.settings), comm_.size());
-  agree(host_, comm_, [&] {
+                         resolve_sparsifier(host_, sgd, config_.settings), comm_.size());
+  run_collectively(host_, comm_, [&] {
     if (!config_.pretrained.empty())
       check_weights(SafetensorsReader(config_.pretrained), model_.arena());
     const bool wanted = !config_.dry_run && (!config_.eval_only || !config_.resume.empty());
@@ -138,11 +138,11 @@ void Run::prepare() {
   folder_.path = broadcast_text(host_, comm_, folder_.path.string());
   folder_.checkpoint = broadcast_text(host_, comm_, folder_.checkpoint.string());
   // a resumed run goes on with the algorithms it began with
-  if (!folder_.checkpoint.empty() && recall_algorithms(ctx_, host_, comm_, folder_.path)) plan();
+  if (!folder_.checkpoint.empty() && load_tuning_cache(ctx_, host_, comm_, folder_.path)) plan();
 
   model_.allocate(ctx_, static_cast<uint64_t>(config_.seed));
   sgd_ = std::make_unique<SyncSgd>(ctx_, comm_, model_.arena(), sgd, config_.settings);
-  agree(host_, comm_, [&] {
+  run_collectively(host_, comm_, [&] {
     if (!config_.pretrained.empty())
       load_weights(SafetensorsReader(config_.pretrained), model_.arena());
     if (folder_.checkpoint.empty()) return;
@@ -163,16 +163,16 @@ void Run::prepare() {
     graph_ = std::make_unique<GraphStep>(ctx_, model_, config_, *data_.train, sgd_->momentum(),
                                          resident ? nullptr : train_loader_.get());
   } else {
-    feed_ = std::make_unique<Feed>(ctx_, *train_loader_, config_.accumulate);
+    prefetcher_ = std::make_unique<DevicePrefetcher>(ctx_, *train_loader_, config_.accumulate);
     passes_ = std::make_unique<PassGraphs>(ctx_, model_, config_);
   }
 
   const bool root = comm_.rank() == 0;
-  agree(host_, comm_, [&] {
+  run_collectively(host_, comm_, [&] {
     if (!root) return;
     try {
       write_config(folder_, config_, comm_);
-      save_algorithms(ctx_, folder_.path);
+      save_tuning_cache(ctx_, folder_.path);
       remove_newer_checkpoints(folder_.checkpoints(), at_.step);
       // an epoch cut short has its row, which stays if nothing is added to it
       const int64_t rows = at_.epoch + (at_.batch > 0 && out_of_steps() ? 1 : 0);
@@ -204,18 +204,20 @@ StepRecord Run::train_step() {
   ops::LossSums sums;
   const int64_t parts = config_.accumulate;
   for (int64_t part = 0; part < parts; ++part) {
-    take_part(comm_, *feed_, model_);
+    load_micro_batch(comm_, *prefetcher_, model_);
     record.phases.data += watch.lap();
-    Pass pass{
+    PassArgs pass{
         .ctx = ctx_,
         .accumulate = part > 0,
         .seed = static_cast<uint64_t>(config_.seed) * 65536 + static_cast<uint64_t>(comm_.rank()),
         .step = static_cast<uint64_t>(at_.step * parts + part)};
     if (part == parts - 1)
-      pass.on_final = [this](const Parameter& parameter) { sgd_->final(parameter); };
+      pass.on_gradient_ready = [this](const Parameter& parameter) {
+        sgd_->gradient_ready(parameter);
+      };
     passes_->queue_forward(pass, 1.0f / static_cast<float>(parts));
     record.phases.forward += watch.lap();
-    feed_->prefetch();
+    prefetcher_->prefetch();
     record.phases.data += watch.lap();
     sums += model_.take_sums(ctx_);
     record.phases.forward += watch.lap();
@@ -290,7 +292,7 @@ void Run::train_epoch() {
   if (graph_)
     graph_->start_epoch(static_cast<uint32_t>(at_.epoch), first);
   else
-    feed_->start(static_cast<uint32_t>(at_.epoch), first);
+    prefetcher_->start(static_cast<uint32_t>(at_.epoch), first);
   Stopwatch watch;
   const double global_batch =
       static_cast<double>(config_.batch_size * config_.accumulate * comm_.size());

@@ -10,10 +10,16 @@ namespace tw {
 
 namespace {
 std::filesystem::path file_in(const std::filesystem::path& folder) {
-  return folder / "algorithms.json";
+  return folder / "tuning_cache.json";
 }
 
-std::string text_of(Context& ctx) { return nlohmann::json(ctx.algorithms()).dump(1) + "\n"; }
+/// The file to read; runs of version 0.1 call it algorithms.json.
+std::filesystem::path existing_file_in(const std::filesystem::path& folder) {
+  const std::filesystem::path current = file_in(folder), old = folder / "algorithms.json";
+  return std::filesystem::exists(old) && !std::filesystem::exists(current) ? old : current;
+}
+
+std::string text_of(Context& ctx) { return nlohmann::json(ctx.tuning_cache()).dump(1) + "\n"; }
 
 /// False when ctx has just those already.
 bool take(Context& ctx, const std::string& text, const std::string& from) {
@@ -21,25 +27,25 @@ bool take(Context& ctx, const std::string& text, const std::string& from) {
   try {
     nlohmann::json::parse(text).get_to(taken);
   } catch (const nlohmann::json::exception& error) {
-    fail("[algorithms] {}: {}", from, error.what());
+    fail("[tuning_cache] {}: {}", from, error.what());
   }
-  if (taken == ctx.algorithms()) return false;
-  ctx.algorithms() = std::move(taken);
+  if (taken == ctx.tuning_cache()) return false;
+  ctx.tuning_cache() = std::move(taken);
   return true;
 }
 
 }  // namespace
 
-void save_algorithms(Context& ctx, const std::filesystem::path& folder) {
-  if (ctx.algorithms().empty()) return;
+void save_tuning_cache(Context& ctx, const std::filesystem::path& folder) {
+  if (ctx.tuning_cache().empty()) return;
   write_atomically(file_in(folder), text_of(ctx));
 }
 
-bool recall_algorithms(Context& ctx, Context& host, Communicator& comm,
+bool load_tuning_cache(Context& ctx, Context& host, Communicator& comm,
                        const std::filesystem::path& folder) {
-  const std::filesystem::path path = file_in(folder);
+  const std::filesystem::path path = existing_file_in(folder);
   std::string text;
-  agree(host, comm, [&] {
+  run_collectively(host, comm, [&] {
     if (comm.rank() != 0 || !std::filesystem::exists(path)) return;
     const std::vector<std::byte> bytes = read_file(path);
     text.assign(reinterpret_cast<const char*>(bytes.data()), bytes.size());
@@ -48,14 +54,14 @@ bool recall_algorithms(Context& ctx, Context& host, Communicator& comm,
   return !text.empty() && take(ctx, text, path.string());
 }
 
-void plan_alike(Context& ctx, Context& host, Communicator& comm,
-                const std::function<void()>& plan) {
+void plan_consistently(Context& ctx, Context& host, Communicator& comm,
+                       const std::function<void()>& plan) {
   if (comm.size() == 1 || ctx.device() == Device::cpu) return plan();
   const bool first = comm.rank() == 0;
   // a race may take longer than ranks wait for each other in a step
   const double patience = comm.timeout();
   comm.set_timeout(0);
-  agree(host, comm, [&] {
+  run_collectively(host, comm, [&] {
     if (first) plan();
   });
   const std::string found = broadcast_text(host, comm, text_of(ctx));

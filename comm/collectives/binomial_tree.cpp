@@ -16,8 +16,8 @@
 namespace tw {
 
 void broadcast(Context& ctx, Communicator& comm, int root, Bytes data) {
-  const Doing doing(comm, "broadcast");
-  const FromRoot order(comm, root);
+  const OperationScope doing(comm, "broadcast");
+  const RelativeRank order(comm, root);
   const int ranks = comm.size(), self = order.place(comm.rank());
   for (int distance = 1; distance < ranks; distance *= 2) {
     if (self < distance) {
@@ -32,9 +32,9 @@ namespace {
 
 void reduce(Context& ctx, Communicator& comm, int root, std::span<float> data,
             std::span<float> scratch) {
-  const Doing doing(comm, "mst");
+  const OperationScope doing(comm, "mst");
   check_scratch("mst", data, scratch);
-  const FromRoot order(comm, root);
+  const RelativeRank order(comm, root);
   const int ranks = comm.size(), self = order.place(comm.rank());
   const std::span<float> incoming = scratch.first(data.size());
   const auto rounds = std::bit_ceil(static_cast<unsigned>(ranks));
@@ -50,7 +50,7 @@ void reduce(Context& ctx, Communicator& comm, int root, std::span<float> data,
 }
 
 void allreduce(Context& ctx, Communicator& comm, std::span<float> data, std::span<float> scratch) {
-  const Doing doing(comm, "mst");
+  const OperationScope doing(comm, "mst");
   reduce(ctx, comm, 0, data, scratch);
   broadcast(ctx, comm, 0, std::as_writable_bytes(data));
 }

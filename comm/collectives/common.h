@@ -34,9 +34,9 @@ std::span<T> chunks(std::span<T> data, int parts, int first, int last) {
 }
 
 /// Ranks counted from the root: it is 0, the next one is 1, and so on around.
-class FromRoot {
+class RelativeRank {
  public:
-  FromRoot(const Communicator& comm, int root) : ranks_(comm.size()), root_(root) {}
+  RelativeRank(const Communicator& comm, int root) : ranks_(comm.size()), root_(root) {}
   int place(int rank) const { return (rank - root_ + ranks_) % ranks_; }
   int rank(int place) const { return (place + root_) % ranks_; }
 

@@ -54,11 +54,11 @@ class BlockSize {
   size_t elements(Context& ctx, Communicator& comm, PipelineSteps steps, size_t n) {
     if (block_) return static_cast<size_t>(*block_);
     if (!alpha_ || !beta_) {
-      const Wire measured = measure_wire(ctx, comm);
+      const LinkCost measured = measure_wire(ctx, comm);
       if (!alpha_) alpha_ = measured.alpha;
       if (!beta_) beta_ = measured.beta;
     }
-    const Wire wire{.alpha = *alpha_, .beta = *beta_};
+    const LinkCost wire{.alpha = *alpha_, .beta = *beta_};
     return static_cast<size_t>(lp_best_block(wire, steps, static_cast<double>(n)));
   }
 
@@ -78,8 +78,8 @@ struct Blocks {
 };
 
 void broadcast_blocks(Context& ctx, Communicator& comm, int root, const Blocks<std::byte>& blocks) {
-  const Doing doing(comm, kName);
-  const FromRoot order(comm, root);
+  const OperationScope doing(comm, kName);
+  const RelativeRank order(comm, root);
   const int place = order.place(comm.rank());
   const bool first = place == 0, last = place == comm.size() - 1;
   for (size_t j = 0; j <= blocks.count(); ++j) {
@@ -93,8 +93,8 @@ void broadcast_blocks(Context& ctx, Communicator& comm, int root, const Blocks<s
 
 void reduce_blocks(Context& ctx, Communicator& comm, int root, const Blocks<float>& blocks,
                    std::span<float> scratch) {
-  const Doing doing(comm, kName);
-  const FromRoot order(comm, root);
+  const OperationScope doing(comm, kName);
+  const RelativeRank order(comm, root);
   const int place = order.place(comm.rank());
   const bool first = place == 0, last = place == comm.size() - 1;
   for (size_t j = 0; j <= blocks.count(); ++j) {
@@ -112,7 +112,7 @@ void reduce_blocks(Context& ctx, Communicator& comm, int root, const Blocks<floa
 /// Swap s of the link above node i: block s goes up, block s-i comes down.
 void allreduce_blocks(Context& ctx, Communicator& comm, const Blocks<float>& blocks,
                       std::span<float> scratch) {
-  const Doing doing(comm, kName);
+  const OperationScope doing(comm, kName);
   const auto ranks = static_cast<size_t>(comm.size()), self = static_cast<size_t>(comm.rank());
   const size_t count = blocks.count();
   const auto up = [&](size_t s) { return s < count ? blocks[s] : std::span<float>{}; };

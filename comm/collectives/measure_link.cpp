@@ -31,8 +31,8 @@ double one_way(Context& ctx, Communicator& comm, int peer, Bytes data, int round
 
 }  // namespace
 
-Wire measure_wire(Context& ctx, Communicator& comm, size_t bytes, int rounds) {
-  const Doing doing(comm, "ping-pong");
+LinkCost measure_wire(Context& ctx, Communicator& comm, size_t bytes, int rounds) {
+  const OperationScope doing(comm, "ping-pong");
   struct {
     double alpha = 0, beta = 0;
   } worst;
@@ -52,7 +52,7 @@ Wire measure_wire(Context& ctx, Communicator& comm, size_t bytes, int rounds) {
 
   GatheredBlocks blocks;
   allgather(ctx, comm, std::as_bytes(std::span(&worst, 1)), sizeof worst, blocks);
-  Wire wire;
+  LinkCost wire;
   for (int rank = 0; rank < comm.size(); ++rank) {
     std::memcpy(&worst, blocks[rank].data(), sizeof worst);
     wire.alpha = std::max(wire.alpha, worst.alpha);

@@ -70,8 +70,8 @@ int held_after(int ranks, int round) {
 
 int rounds_of(int ranks) { return std::bit_width(static_cast<unsigned>(ranks - 1)); }
 
-void reduce_scatter(Context& ctx, Communicator& comm, const FromRoot& order, std::span<float> data,
-                    std::span<float> scratch) {
+void reduce_scatter(Context& ctx, Communicator& comm, const RelativeRank& order,
+                    std::span<float> data, std::span<float> scratch) {
   const int ranks = comm.size(), self = order.place(comm.rank());
   for (int round = 0; round < rounds_of(ranks); ++round) {
     const int before = held_after(ranks, round - 1), held = held_after(ranks, round);
@@ -87,8 +87,8 @@ void reduce_scatter(Context& ctx, Communicator& comm, const FromRoot& order, std
 }
 
 template <class T>
-void allgather_chunks(Context& ctx, Communicator& comm, const FromRoot& order, std::span<T> data,
-                      std::span<T> scratch) {
+void allgather_chunks(Context& ctx, Communicator& comm, const RelativeRank& order,
+                      std::span<T> data, std::span<T> scratch) {
   const int ranks = comm.size(), self = order.place(comm.rank());
   for (int round = rounds_of(ranks) - 1; round >= 0; --round) {
     const int after = held_after(ranks, round - 1), held = held_after(ranks, round);
@@ -113,7 +113,7 @@ std::span<T> below(std::span<T> data, int ranks, int place, int lowest_bit) {
   return chunks(data, ranks, place, std::min(ranks, place + lowest_bit));
 }
 
-void scatter(Context& ctx, Communicator& comm, const FromRoot& order, Bytes data) {
+void scatter(Context& ctx, Communicator& comm, const RelativeRank& order, Bytes data) {
   const int ranks = comm.size(), self = order.place(comm.rank());
   for (int bit = static_cast<int>(std::bit_ceil(static_cast<unsigned>(ranks))) / 2; bit > 0;
        bit /= 2) {
@@ -125,7 +125,7 @@ void scatter(Context& ctx, Communicator& comm, const FromRoot& order, Bytes data
   }
 }
 
-void gather(Context& ctx, Communicator& comm, const FromRoot& order, std::span<float> data) {
+void gather(Context& ctx, Communicator& comm, const RelativeRank& order, std::span<float> data) {
   const int ranks = comm.size(), self = order.place(comm.rank());
   for (int bit = 1; bit < ranks; bit *= 2) {
     if (self % (2 * bit) == bit)
@@ -137,18 +137,18 @@ void gather(Context& ctx, Communicator& comm, const FromRoot& order, std::span<f
 }
 
 void allreduce(Context& ctx, Communicator& comm, std::span<float> data, std::span<float> scratch) {
-  const Doing doing(comm, kName);
+  const OperationScope doing(comm, kName);
   check_scratch(kName, data, scratch);
-  const FromRoot order(comm, 0);
+  const RelativeRank order(comm, 0);
   reduce_scatter(ctx, comm, order, data, scratch.first(data.size()));
   allgather_chunks(ctx, comm, order, data, scratch.first(data.size()));
 }
 
 void reduce(Context& ctx, Communicator& comm, int root, std::span<float> data,
             std::span<float> scratch) {
-  const Doing doing(comm, kName);
+  const OperationScope doing(comm, kName);
   check_scratch(kName, data, scratch);
-  const FromRoot order(comm, root);
+  const RelativeRank order(comm, root);
   reduce_scatter(ctx, comm, order, data, scratch.first(data.size()));
   gather(ctx, comm, order, data);
 }
@@ -156,9 +156,9 @@ void reduce(Context& ctx, Communicator& comm, int root, std::span<float> data,
 Broadcast make_broadcast(const Settings&) {
   return [scratch = std::make_shared<Buffer>()](Context& ctx, Communicator& comm, int root,
                                                 Bytes data) {
-    const Doing doing(comm, kName);
+    const OperationScope doing(comm, kName);
     if (scratch->bytes() < data.size()) *scratch = Buffer(ctx.device(), data.size());
-    const FromRoot order(comm, root);
+    const RelativeRank order(comm, root);
     scatter(ctx, comm, order, data);
     allgather_chunks(ctx, comm, order, data, scratch->as<std::byte>().first(data.size()));
   };

@@ -8,8 +8,8 @@
 namespace tw {
 namespace {
 
-NativeCollectives& native_of(Communicator& comm) {
-  NativeCollectives* const native = comm.native();
+VendorCollectives& vendor_of(Communicator& comm) {
+  VendorCollectives* const native = comm.vendor();
   check(native != nullptr,
         "[native] a library's own collectives need all ranks of mpirun or of NCCL, without an "
         "emulated link; this run's transport is {}",
@@ -17,30 +17,30 @@ NativeCollectives& native_of(Communicator& comm) {
   return *native;
 }
 
-void native_broadcast(Context& ctx, Communicator& comm, int root, Bytes data) {
-  const Doing doing(comm, "native");
-  native_of(comm).broadcast(ctx, root, data);
+void vendor_broadcast(Context& ctx, Communicator& comm, int root, Bytes data) {
+  const OperationScope doing(comm, "native");
+  vendor_of(comm).broadcast(ctx, root, data);
 }
 
-void native_reduce(Context& ctx, Communicator& comm, int root, std::span<float> data,
+void vendor_reduce(Context& ctx, Communicator& comm, int root, std::span<float> data,
                    std::span<float>) {
-  const Doing doing(comm, "native");
-  native_of(comm).reduce(ctx, root, data);
+  const OperationScope doing(comm, "native");
+  vendor_of(comm).reduce(ctx, root, data);
 }
 
-void native_allreduce(Context& ctx, Communicator& comm, std::span<float> data, std::span<float>) {
-  const Doing doing(comm, "native");
-  native_of(comm).allreduce(ctx, data);
+void vendor_allreduce(Context& ctx, Communicator& comm, std::span<float> data, std::span<float>) {
+  const OperationScope doing(comm, "native");
+  vendor_of(comm).allreduce(ctx, data);
 }
 
 constexpr const char* kHelp = "the MPI library's or NCCL's own";
 
 const bool registered =
     broadcasts().add(
-        {"native", kHelp, [](const Settings&) -> Broadcast { return native_broadcast; }}) &&
-    reduces().add({"native", kHelp, [](const Settings&) -> Reduce { return native_reduce; }}) &&
+        {"native", kHelp, [](const Settings&) -> Broadcast { return vendor_broadcast; }}) &&
+    reduces().add({"native", kHelp, [](const Settings&) -> Reduce { return vendor_reduce; }}) &&
     allreduces().add(
-        {"native", kHelp, [](const Settings&) -> Allreduce { return native_allreduce; }});
+        {"native", kHelp, [](const Settings&) -> Allreduce { return vendor_allreduce; }});
 
 }  // namespace
 }  // namespace tw

@@ -8,9 +8,9 @@
 
 namespace tw {
 
-class NativeCollectives {
+class VendorCollectives {
  public:
-  virtual ~NativeCollectives() = default;
+  virtual ~VendorCollectives() = default;
   /// As Broadcast, Reduce and Allreduce of comm/collectives.h, among all ranks of the transport.
   virtual void broadcast(Context& ctx, int root, Bytes data) = 0;
   virtual void reduce(Context& ctx, int root, std::span<float> data) = 0;

@@ -33,8 +33,8 @@ double quantity(std::string_view text, std::span<const Unit> units) {
 /// Real clocks are compared between ranks: all must read the same one.
 void check_one_machine(Context& ctx, Communicator& comm) {
   if (comm.size() == 1) return;
-  const MachineId here = this_machine();
-  MachineId there{};
+  const HostId here = this_host();
+  HostId there{};
   const int left = (comm.rank() + comm.size() - 1) % comm.size();
   comm.exchange(ctx, (comm.rank() + 1) % comm.size(), std::as_bytes(std::span(here)), left,
                 std::as_writable_bytes(std::span(there)));
@@ -73,7 +73,7 @@ LinkCommunicator::LinkCommunicator(Context& ctx, Communicator& inner, const Link
       transport_(fmt::format("{} over an emulated link", inner.transport())),
       clock_(make_link_clock(time)) {
   set_timeout(inner.timeout());
-  const Doing doing(inner, "link");
+  const OperationScope doing(inner, "link");
   if (time == LinkTime::real) check_one_machine(ctx, inner);
   const int first = node(rank()) * link.ranks_per_node;
   ports_ = std::make_unique<NodePorts>(ctx, inner, first,
@@ -83,7 +83,7 @@ LinkCommunicator::LinkCommunicator(Context& ctx, Communicator& inner, const Link
 LinkCommunicator::~LinkCommunicator() = default;
 
 size_t LinkCommunicator::do_exchange(Context& ctx, int to, ConstBytes out, int from, Bytes in) {
-  inner_.wait_as(*this);
+  inner_.inherit_timeout(*this);
   if (lies_on_device(ctx, out)) ctx.synchronize();  // a message sets off when its bytes are there
   // when the message going out, and the one coming in, set off
   double departure = clock_->now(), origin = departure, done = departure;

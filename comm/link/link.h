@@ -45,7 +45,7 @@ class LinkCommunicator : public Communicator {
   const char* transport() const override { return transport_.c_str(); }
   double now() const override { return clock_->now(); }
   void abort(const char* reason, int code) override { inner_.abort(reason, code); }
-  void expect_company() const override { inner_.expect_company(); }
+  void check_peers() const override { inner_.check_peers(); }
   int gpu() const override { return inner_.gpu(); }
   const LinkSpec& spec() const { return link_; }
 

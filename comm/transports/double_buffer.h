@@ -19,7 +19,7 @@ inline size_t blocks_in(size_t size, size_t length) { return (size + length - 1)
 /// Calls start(j, j % 2) for blocks 0 .. count-1, and finish(j, j % 2) for each when the next one
 /// has been started: two places serve any number of blocks.
 template <class Start, class Finish>
-void two_under_way(size_t count, const Start& start, const Finish& finish) {
+void double_buffered(size_t count, const Start& start, const Finish& finish) {
   for (size_t j = 0; j <= count && count > 0; ++j) {
     if (j < count) start(j, static_cast<int>(j % 2));
     if (j > 0) finish(j - 1, static_cast<int>((j - 1) % 2));

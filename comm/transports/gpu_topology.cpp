@@ -24,18 +24,18 @@ std::string shared_gpu_notice(SharedGpu shared, std::span<const GpuPlace> places
       shared.first, shared.second, places[shared.first].bus.data(), instead);
 }
 
-int local_rank(std::span<const MachineId> machines, int rank) {
+int local_rank(std::span<const HostId> machines, int rank) {
   const auto lower = machines.first(static_cast<size_t>(rank));
   return static_cast<int>(std::ranges::count(lower, machines[rank]));
 }
 
 int gpu_in_turn(Context& ctx, Communicator& comm, int gpus) {
-  const auto machines = gather(ctx, comm, this_machine());
+  const auto machines = gather(ctx, comm, this_host());
   return local_rank(machines, comm.rank()) % gpus;
 }
 
 std::vector<GpuPlace> gather_places(Context& ctx, Communicator& comm, const std::string& bus) {
-  GpuPlace mine{.machine = this_machine()};
+  GpuPlace mine{.machine = this_host()};
   std::ranges::copy(bus.substr(0, mine.bus.size() - 1), mine.bus.begin());
   return gather(ctx, comm, mine);
 }

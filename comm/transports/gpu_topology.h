@@ -14,7 +14,7 @@ namespace tw {
 
 /// A GPU among all machines.
 struct GpuPlace {
-  MachineId machine{};
+  HostId machine{};
   std::array<char, 20> bus{};  ///< on the PCI bus, as text that ends in 0: 0000:1b:00.0
 };
 
@@ -29,7 +29,7 @@ std::string shared_gpu_notice(SharedGpu shared, std::span<const GpuPlace> places
                               const char* instead);
 
 /// How many of the ranks below `rank` run on its machine.
-int local_rank(std::span<const MachineId> machines, int rank);
+int local_rank(std::span<const HostId> machines, int rank);
 
 /// The number of this rank's GPU when ranks on one machine take turns on its `gpus`. Collective.
 int gpu_in_turn(Context& ctx, Communicator& comm, int gpus);

@@ -10,14 +10,15 @@ namespace {
 /// A message's length and, where there is room, the message.
 struct Ahead {
   uint64_t bytes = 0;
-  std::byte carried[SizedCommunicator::kCarried];
+  std::byte carried[LengthPrefixedCommunicator::kCarried];
 };
 constexpr size_t kLengthOnly = sizeof(uint64_t);
 
 }  // namespace
 
-size_t SizedCommunicator::do_exchange(Context& ctx, int to, ConstBytes out, int from, Bytes in) {
-  lengths_.wait_as(*this);
+size_t LengthPrefixedCommunicator::do_exchange(Context& ctx, int to, ConstBytes out, int from,
+                                               Bytes in) {
+  lengths_.inherit_timeout(*this);
   Ahead outgoing, incoming;
   outgoing.bytes = out.size();
   const bool carries = out.size() <= kCarried && !lies_on_device(ctx, out);

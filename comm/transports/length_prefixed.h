@@ -1,5 +1,5 @@
-// SizedCommunicator: messages whose length the receiver does not know, over a wire on which both
-// sides must know it (NCCL's).
+// LengthPrefixedCommunicator: messages whose length the receiver does not know, over a wire on
+// which both sides must know it (NCCL's).
 //
 // The length goes ahead over another communicator, and a short message from the host's memory with
 // it. So a message costs one short message of the other communicator more than the wire's own, in
@@ -11,7 +11,7 @@
 
 namespace tw {
 
-class SizedCommunicator : public Communicator {
+class LengthPrefixedCommunicator : public Communicator {
  public:
   /// Host messages up to this length need no wire: short enough for MPI to send them at once.
   static constexpr size_t kCarried = 4096;
@@ -19,11 +19,11 @@ class SizedCommunicator : public Communicator {
   int rank() const override { return lengths_.rank(); }
   int size() const override { return lengths_.size(); }
   double now() const override { return lengths_.now(); }
-  void expect_company() const override { lengths_.expect_company(); }
+  void check_peers() const override { lengths_.check_peers(); }
 
  protected:
   /// `lengths` outlives this and is not used beside it.
-  explicit SizedCommunicator(Communicator& lengths) : lengths_(lengths) {}
+  explicit LengthPrefixedCommunicator(Communicator& lengths) : lengths_(lengths) {}
 
   size_t do_exchange(Context& ctx, int to, ConstBytes out, int from, Bytes in) final;
   /// Sends `out` and receives just in.size() bytes; either may be empty. What the context queued is

@@ -20,7 +20,7 @@ inline void nap_until(std::chrono::steady_clock::time_point time) {
 /// true; false when `deadline` comes first. Naps grow with the time waited: at most an eighth late,
 /// and a long wait costs next to nothing.
 template <class Test>
-bool test_until(std::chrono::steady_clock::time_point deadline, int at_first, int after_nap,
+bool poll_until(std::chrono::steady_clock::time_point deadline, int at_first, int after_nap,
                 const Test& test) {
   using std::chrono::microseconds;
   constexpr microseconds kFirstNap{20}, kLongestNap{200};

@@ -63,7 +63,7 @@ class Channel {
     state_ = State::taking;
     lock.unlock();
     const Taken taken(*this);
-    if (queued) sent_->hold(ctx);
+    if (queued) sent_->make_wait(ctx);
     copy_bytes(ctx, message, in.first(message.size()));
     if (queued) taken_->record(ctx);
     return message.size();
@@ -72,7 +72,7 @@ class Channel {
   void wait_until_taken(Context& ctx, const Wait& wait) {
     std::unique_lock lock(mutex_);
     wait_for(lock, State::empty, wait);
-    if (on_device_) taken_->hold(ctx);
+    if (on_device_) taken_->make_wait(ctx);
   }
 
   /// After this nobody reads the posted message, taken or not, but a copy that is queued: a device
@@ -110,7 +110,7 @@ class Channel {
 
   void wait_for(std::unique_lock<std::mutex>& lock, State wanted, const Wait& wait) {
     const auto over = [&] { return state_ == wanted || !closed_.empty(); };
-    if (!changed_.wait_until(lock, wait.deadline, over)) wait.comm.give_up_on(wait.peer);
+    if (!changed_.wait_until(lock, wait.deadline, over)) wait.comm.throw_timeout(wait.peer);
     if (state_ != wanted) throw Fault(closed_);
   }
 
@@ -192,7 +192,7 @@ class Hub {
   }
 
   /// Throws when another rank than `rank` has given up.
-  void expect_company(int rank) {
+  void check_peers(int rank) {
     const std::lock_guard lock(mutex_);
     check<Fault>(culprit_ < 0 || culprit_ == rank, "[threads] rank {} gave up: {}", culprit_,
                  reason_);
@@ -220,7 +220,7 @@ class ThreadCommunicator : public Communicator {
   int size() const override { return hub_.ranks(); }
   const char* transport() const override { return "threads"; }
   void abort(const char* reason, int) override { hub_.abort(rank_, reason, timeout()); }
-  void expect_company() const override { hub_.expect_company(rank_); }
+  void check_peers() const override { hub_.check_peers(rank_); }
 
  protected:
   size_t do_exchange(Context& ctx, int to, ConstBytes out, int from, Bytes in) override {
@@ -256,7 +256,7 @@ void run_on_threads(int ranks, const std::function<void(Communicator&)>& body) {
     try {
       body(comm);
       hub.leave(rank);
-    } catch (const WaitedTooLong& error) {
+    } catch (const TimeoutError& error) {
       give_up(rank, error.what(), kGrace);  // the others have had their time
     } catch (const std::exception& error) {
       give_up(rank, error.what(), comm.timeout());

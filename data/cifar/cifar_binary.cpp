@@ -25,7 +25,7 @@ class CifarImages : public Dataset {
     return labels_[i];
   }
 
-  bool in_memory() const override { return true; }
+  bool supports_resident() const override { return true; }
 
   uint8_t* pixels(size_t i) { return &pixels_[i * 3 * kCifarPixels]; }
   uint8_t& label(size_t i) { return labels_[i]; }

@@ -14,11 +14,11 @@
 
 namespace tw {
 
-constinit Bodies<void*(size_t)> allocate_bodies{"buffer"};
-constinit Bodies<void(void*)> release_bodies{"buffer"};
-constinit Bodies<size_t()> free_memory_bodies{"buffer"};
-constinit Bodies<void*(size_t)> pin_bodies{"buffer"};
-constinit Bodies<void(void*)> unpin_bodies{"buffer"};
+constinit DispatchTable<void*(size_t)> allocate_dispatch{"buffer"};
+constinit DispatchTable<void(void*)> release_dispatch{"buffer"};
+constinit DispatchTable<size_t()> free_memory_dispatch{"buffer"};
+constinit DispatchTable<void*(size_t)> pin_dispatch{"buffer"};
+constinit DispatchTable<void(void*)> unpin_dispatch{"buffer"};
 
 namespace {
 
@@ -44,21 +44,23 @@ size_t free_cpu() {
          static_cast<size_t>(::sysconf(_SC_PAGESIZE));
 }
 
-const bool registered =
-    free_memory_bodies.add(Device::cpu, free_cpu) &&
-    allocate_bodies.add(Device::cpu, allocate_cpu) && release_bodies.add(Device::cpu, std::free) &&
-    pin_bodies.add(Device::cpu, allocate_cpu) && unpin_bodies.add(Device::cpu, std::free);
+const bool registered = free_memory_dispatch.add(Device::cpu, free_cpu) &&
+                        allocate_dispatch.add(Device::cpu, allocate_cpu) &&
+                        release_dispatch.add(Device::cpu, std::free) &&
+                        pin_dispatch.add(Device::cpu, allocate_cpu) &&
+                        unpin_dispatch.add(Device::cpu, std::free);
 
 }  // namespace
 
-size_t free_memory(Device device) { return free_memory_bodies(device); }
+size_t free_memory(Device device) { return free_memory_dispatch(device); }
 
 Buffer::Buffer(Device device, size_t bytes)
-    : Buffer(bytes == 0 ? nullptr : allocate_bodies(device, bytes), bytes, {.device = device}) {}
+    : Buffer(bytes == 0 ? nullptr : allocate_dispatch(device, bytes), bytes, {.device = device}) {}
 
 Buffer Buffer::pinned(Device device, size_t bytes) {
-  return {
-      bytes == 0 ? nullptr : pin_bodies(device, bytes), bytes, {.device = device, .pinned = true}};
+  return {bytes == 0 ? nullptr : pin_dispatch(device, bytes),
+          bytes,
+          {.device = device, .pinned = true}};
 }
 
 Tensor Buffer::tensor(Shape shape, DType dtype, size_t offset) const {

@@ -12,21 +12,21 @@
 namespace tw {
 
 /// Allocates and frees device memory; CUDA adds its own bodies.
-extern Bodies<void*(size_t)> allocate_bodies;
-extern Bodies<void(void*)> release_bodies;
+extern DispatchTable<void*(size_t)> allocate_dispatch;
+extern DispatchTable<void(void*)> release_dispatch;
 /// Memory of the host that a device copies from and to by itself (pinned).
-extern Bodies<void*(size_t)> pin_bodies;
-extern Bodies<void(void*)> unpin_bodies;
+extern DispatchTable<void*(size_t)> pin_dispatch;
+extern DispatchTable<void(void*)> unpin_dispatch;
 
 /// Bytes that can still be had on a device.
 size_t free_memory(Device device);
-extern Bodies<size_t()> free_memory_bodies;
+extern DispatchTable<size_t()> free_memory_dispatch;
 
 struct ReleaseMemory {
   Device device = Device::cpu;
   bool pinned = false;  // the memory is the host's
   void operator()(std::byte* memory) const {
-    (pinned ? unpin_bodies : release_bodies)(device, memory);
+    (pinned ? unpin_dispatch : release_dispatch)(device, memory);
   }
 };
 

@@ -6,12 +6,13 @@
 
 namespace tw {
 
-constinit Bodies<std::unique_ptr<Native>(int)> native_bodies{"context"};
-constinit Bodies<std::string()> missing_bodies{"context"};
+constinit DispatchTable<std::unique_ptr<DeviceHandles>(int)> device_handles_dispatch{"context"};
+constinit DispatchTable<std::string()> missing_dispatch{"context"};
 
 std::string what_is_missing(Device device) {
-  if (!native_bodies.has(device)) return "this build has no CUDA engine; build with WITH_CUDA=ON";
-  return missing_bodies.has(device) ? missing_bodies(device) : "";
+  if (!device_handles_dispatch.has(device))
+    return "this build has no CUDA engine; build with WITH_CUDA=ON";
+  return missing_dispatch.has(device) ? missing_dispatch(device) : "";
 }
 
 Context::Context(Device device, int threads, int gpu)
@@ -19,13 +20,13 @@ Context::Context(Device device, int threads, int gpu)
   check(threads >= 1, "[context] {} threads per rank; at least 1 is needed", threads);
   const std::string missing = what_is_missing(device);
   check(missing.empty(), "[context] device is {}, but {}", name(device), missing);
-  native_ = native_bodies(device, gpu);
+  handles_ = device_handles_dispatch(device, gpu);
   bind_thread();
 }
 
 void Context::bind_thread() const {
   omp_set_num_threads(kOneThreadARank ? 1 : threads_);
-  native_->bind_thread();
+  handles_->bind_thread();
 }
 
 }  // namespace tw

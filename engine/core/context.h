@@ -14,9 +14,9 @@ namespace tw {
 
 /// Handles of the device's libraries (oneDNN engine and stream; CUDA stream, cuBLAS, cuDNN).
 /// Each device derives its own in an implementation header; only op bodies look inside.
-class Native {
+class DeviceHandles {
  public:
-  virtual ~Native() = default;
+  virtual ~DeviceHandles() = default;
   /// Waits until everything queued on the device is done.
   virtual void synchronize() {}
   /// How often it has waited so far, in synchronize() or inside an op.
@@ -26,9 +26,9 @@ class Native {
 };
 
 /// By the number of the device among its kind; -1: whichever it takes.
-extern Bodies<std::unique_ptr<Native>(int)> native_bodies;
+extern DispatchTable<std::unique_ptr<DeviceHandles>(int)> device_handles_dispatch;
 /// What this machine lacks to compute on a device; empty when it lacks nothing.
-extern Bodies<std::string()> missing_bodies;
+extern DispatchTable<std::string()> missing_dispatch;
 std::string what_is_missing(Device device);
 
 /// How a device may compute, where it has a choice.
@@ -57,26 +57,26 @@ class Context {
   MathMode math() const { return math_; }
   /// The algorithms that measurements picked, by shape. What is there already is used unmeasured,
   /// so that a resumed run goes on with those it began with.
-  std::map<std::string, std::string>& algorithms() { return algorithms_; }
+  std::map<std::string, std::string>& tuning_cache() { return tuning_cache_; }
 
   /// Memory any op may use during its own call; the plan sizes it.
   std::span<std::byte> scratch() const { return scratch_; }
   void set_scratch(std::span<std::byte> scratch) { scratch_ = scratch; }
 
-  template <class DeviceNative>
-  DeviceNative& native() const {
-    return static_cast<DeviceNative&>(*native_);
+  template <class Handles>
+  Handles& handles() const {
+    return static_cast<Handles&>(*handles_);
   }
-  void synchronize() const { native_->synchronize(); }
-  uint64_t synchronizations() const { return native_->synchronizations(); }
+  void synchronize() const { handles_->synchronize(); }
+  uint64_t synchronizations() const { return handles_->synchronizations(); }
 
  private:
   Device device_;
   int threads_, gpu_;
   std::span<std::byte> scratch_;
   MathMode math_;
-  std::map<std::string, std::string> algorithms_;
-  std::unique_ptr<Native> native_;
+  std::map<std::string, std::string> tuning_cache_;
+  std::unique_ptr<DeviceHandles> handles_;
 };
 
 }  // namespace tw

@@ -4,8 +4,8 @@
 
 namespace tw {
 
-constinit Bodies<void(Context&, const Tensor&, const Tensor&)> copy_bodies{"copy"};
-constinit Bodies<Device(const void*)> locate_bodies{"copy"};
+constinit DispatchTable<void(Context&, const Tensor&, const Tensor&)> copy_dispatch{"copy"};
+constinit DispatchTable<Device(const void*)> locate_dispatch{"copy"};
 
 void copy(Context& ctx, const Tensor& x, const Tensor& y) {
   check<std::logic_error>(x.shape == y.shape && x.dtype == y.dtype, "[copy] {} {} to {} {}",
@@ -14,7 +14,7 @@ void copy(Context& ctx, const Tensor& x, const Tensor& y) {
     check<std::logic_error>(t->device == Device::cpu || t->device == ctx.device(),
                             "[copy] a tensor on {} in a context on {}", name(t->device),
                             name(ctx.device()));
-  if (x.bytes() > 0) copy_bodies(ctx.device(), ctx, x, y);
+  if (x.bytes() > 0) copy_dispatch(ctx.device(), ctx, x, y);
 }
 
 void copy_bytes(Context& ctx, std::span<const std::byte> x, std::span<std::byte> y) {
@@ -33,7 +33,7 @@ void copy_bytes(Context& ctx, std::span<const std::byte> x, std::span<std::byte>
 }
 
 Device device_of(const Context& ctx, const void* data) {
-  return ctx.device() == Device::cpu ? Device::cpu : locate_bodies(ctx.device(), data);
+  return ctx.device() == Device::cpu ? Device::cpu : locate_dispatch(ctx.device(), data);
 }
 
 namespace {
@@ -46,7 +46,7 @@ void copy_cpu(Context&, const Tensor& x, const Tensor& y) {
   std::memcpy(y.data, x.data, x.bytes());
 }
 
-const bool registered = copy_bodies.add(Device::cpu, copy_cpu);
+const bool registered = copy_dispatch.add(Device::cpu, copy_cpu);
 
 }  // namespace
 

@@ -45,7 +45,7 @@ class HostFloats {
   std::vector<float> copy_;
 };
 
-extern Bodies<void(Context&, const Tensor&, const Tensor&)> copy_bodies;
-extern Bodies<Device(const void*)> locate_bodies;
+extern DispatchTable<void(Context&, const Tensor&, const Tensor&)> copy_dispatch;
+extern DispatchTable<Device(const void*)> locate_dispatch;
 
 }  // namespace tw

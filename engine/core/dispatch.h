@@ -1,5 +1,5 @@
-// Bodies: one op, one body per device. A body adds itself from its own file, so a build without
-// CUDA has no stubs: it simply lacks the body and says so.
+// DispatchTable: one op, one body per device. A body adds itself from its own file, so a build
+// without CUDA has no stubs: it simply lacks the body and says so.
 #pragma once
 
 #include <array>
@@ -11,15 +11,15 @@
 namespace tw {
 
 template <class Signature>
-class Bodies;
+class DispatchTable;
 
 template <class Result, class... Args>
-class Bodies<Result(Args...)> {
+class DispatchTable<Result(Args...)> {
  public:
   using Body = Result (*)(Args...);
 
   /// Declare as `constinit`, so that it exists before any body adds itself.
-  constexpr explicit Bodies(const char* op) : op_(op) {}
+  constexpr explicit DispatchTable(const char* op) : op_(op) {}
 
   bool add(Device device, Body body) {
     bodies_[static_cast<size_t>(device)] = body;

@@ -1,7 +1,7 @@
 // Errors: what is thrown, and the exit code it ends in.
 #pragma once
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <stdexcept>
 #include <string>
@@ -15,7 +15,7 @@ class UserError : public std::runtime_error {
 };
 
 /// The same, found by one rank while the others wait for it (a damaged file): it ends all.
-class LoneUserError : public UserError {
+class LocalUserError : public UserError {
  public:
   using UserError::UserError;
 };
@@ -27,7 +27,7 @@ class Fault : public std::runtime_error {
 };
 
 /// A fault that every rank throws in the same step (a NaN all were told of): one rank reports it.
-class SharedFault : public Fault {
+class CollectiveFault : public Fault {
  public:
   using Fault::Fault;
 };
@@ -35,7 +35,7 @@ class SharedFault : public Fault {
 /// Throws E with a formatted text. A text starts with its place: `[conv2d] x is (8, 0, 32, 16)`.
 template <class E = UserError, class... Args>
 [[noreturn]] void fail(fmt::format_string<Args...> text, Args&&... args) {
-  throw E(fmt::format(text, std::forward<Args>(args)...));
+  throw E(fmt::vformat(text, fmt::make_format_args(args...)));
 }
 
 /// Throws E with a formatted text unless `holds`.

@@ -16,13 +16,13 @@ namespace tw {
 std::string unknown_name(std::string_view kind, std::string_view name,
                          const std::vector<std::string>& known);
 
-template <class Factory>
+template <class Value>
 class Registry {
  public:
   struct Entry {
     std::string name;
     std::string help;
-    Factory factory;
+    Value value;                      ///< a factory, or what the name stands for
     std::vector<Setting> settings{};  ///< what `--set name.key=value` may set
   };
 
@@ -56,8 +56,8 @@ class Registry {
 };
 
 /// Declares the settings of all entries of the registries.
-template <class... Factory>
-void declare(Settings& settings, const Registry<Factory>&... registries) {
+template <class... Value>
+void declare(Settings& settings, const Registry<Value>&... registries) {
   const auto all = [&](const auto& registry) {
     for (const auto& [name, entry] : registry.entries()) settings.declare(name, entry.settings);
   };

@@ -1,5 +1,7 @@
 #include "engine/core/settings.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <charconv>
 #include <cmath>

@@ -1,5 +1,7 @@
 #include "engine/core/shape.h"
 
+#include <algorithm>
+
 #include "engine/core/error.h"
 
 namespace tw {
@@ -19,3 +21,11 @@ int64_t Shape::numel() const {
 std::string Shape::str() const { return fmt::format("{}", *this); }
 
 }  // namespace tw
+
+fmt::appender fmt::formatter<tw::Shape>::format(const tw::Shape& shape,
+                                                fmt::format_context& context) const {
+  auto out = fmt::format_to(context.out(), "(");
+  for (int i = 0; i < shape.rank(); ++i)
+    out = fmt::format_to(out, "{}{}", i == 0 ? "" : ", ", shape[i]);
+  return fmt::format_to(out, ")");
+}

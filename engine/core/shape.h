@@ -1,7 +1,7 @@
 // Shape: up to four dimensions, outermost first (activations are N, H, W, C).
 #pragma once
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <array>
 #include <cstdint>
@@ -38,12 +38,7 @@ class Shape {
 
 /// Shapes are printed without a string of their own: a check that holds allocates nothing.
 template <>
-struct fmt::formatter<tw::Shape> : fmt::formatter<std::string_view> {
-  template <class FormatContext>
-  auto format(const tw::Shape& shape, FormatContext& context) const {
-    auto out = fmt::format_to(context.out(), "(");
-    for (int i = 0; i < shape.rank(); ++i)
-      out = fmt::format_to(out, "{}{}", i == 0 ? "" : ", ", shape[i]);
-    return fmt::format_to(out, ")");
-  }
+struct fmt::formatter<tw::Shape> {
+  constexpr auto parse(fmt::format_parse_context& context) { return context.begin(); }
+  fmt::appender format(const tw::Shape& shape, fmt::format_context& context) const;
 };

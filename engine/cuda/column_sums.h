@@ -30,8 +30,8 @@ struct Columns {
     const int64_t wanted = (rows + down * kRowsOfThread - 1) / (down * kRowsOfThread);
     blocks =
         static_cast<int>(std::clamp<int64_t>(wanted, 1, std::max<int64_t>(8, kMostBlocks / tiles)));
-    check(tiles <= CudaNative::kTickets, "[columns] {} channels; a GPU takes {} at most", channels,
-          int64_t{CudaNative::kTickets} * lanes * wide);
+    check(tiles <= CudaHandles::kTickets, "[columns] {} channels; a GPU takes {} at most", channels,
+          int64_t{CudaHandles::kTickets} * lanes * wide);
   }
 
   dim3 grid() const { return dim3(static_cast<unsigned>(blocks), static_cast<unsigned>(tiles)); }

@@ -74,20 +74,20 @@ T* allocate(int count) {
 
 }  // namespace
 
-CudaNative::CudaNative(int gpu) : device_(gpu < 0 ? pick_device() : gpu) {
+CudaHandles::CudaHandles(int gpu) : device_(gpu < 0 ? pick_device() : gpu) {
   bind_thread();
   if (++natives > 1) wait_asleep();
   cuda::expect(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "stream");
   tickets_ = allocate<uint32_t>(kTickets);
   result_ = allocate<unsigned long long>(1);
-  replay_ = allocate<ReplayInput>(1);
-  constexpr ReplayInput outside;
+  replay_ = allocate<StepInput>(1);
+  constexpr StepInput outside;
   cuda::expect(cudaMemcpy(replay_, &outside, sizeof outside, cudaMemcpyHostToDevice), "memory");
   cuda::expect(cudaDeviceSynchronize(), "start");
 }
 
 // what is left of a failed run is the process's end to clean up: nothing is checked here
-CudaNative::~CudaNative() {
+CudaHandles::~CudaHandles() {
   --natives;
   cudaStreamSynchronize(stream_);
   if (cudnn_ != nullptr) cudnnDestroy(cudnn_);
@@ -98,13 +98,13 @@ CudaNative::~CudaNative() {
   cudaStreamDestroy(stream_);
 }
 
-void CudaNative::synchronize() {
+void CudaHandles::synchronize() {
   ++synchronizations_;
   cuda::expect(cudaStreamSynchronize(stream_), "step");
   pinned_in_use_ = false;
 }
 
-std::byte* CudaNative::pinned(size_t bytes) {
+std::byte* CudaHandles::pinned(size_t bytes) {
   if (pinned_in_use_) synchronize();
   if (pinned_.bytes() < bytes)  // counts vary a little from step to step
     pinned_ = Buffer::pinned(Device::cuda, bytes + bytes / 2);
@@ -112,9 +112,9 @@ std::byte* CudaNative::pinned(size_t bytes) {
   return pinned_.data();
 }
 
-void CudaNative::bind_thread() { cuda::expect(cudaSetDevice(device_), "device"); }
+void CudaHandles::bind_thread() { cuda::expect(cudaSetDevice(device_), "device"); }
 
-cublasContext* CudaNative::cublas() {
+cublasContext* CudaHandles::cublas() {
   if (cublas_ == nullptr) {
     cuda::expect_cublas(cublasCreate(&cublas_), "start");
     cuda::expect_cublas(cublasSetStream(cublas_, stream_), "stream");
@@ -125,7 +125,7 @@ cublasContext* CudaNative::cublas() {
   return cublas_;
 }
 
-cudnnContext* CudaNative::cudnn() {
+cudnnContext* CudaHandles::cudnn() {
   if (cudnn_ == nullptr) {
     cuda::expect_cudnn(cudnnCreate(&cudnn_), "start");
     cuda::expect_cudnn(cudnnSetStream(cudnn_, stream_), "stream");
@@ -139,10 +139,11 @@ namespace {
 /// a stream each; with the usual 8 connections to the GPU some would wait for each other.
 const bool connected = setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 0) == 0;
 
-const bool registered = missing_bodies.add(Device::cuda, missing_cuda) &&
-                        native_bodies.add(Device::cuda, [](int gpu) -> std::unique_ptr<Native> {
-                          return std::make_unique<CudaNative>(gpu);
-                        });
+const bool registered =
+    missing_dispatch.add(Device::cuda, missing_cuda) &&
+    device_handles_dispatch.add(Device::cuda, [](int gpu) -> std::unique_ptr<DeviceHandles> {
+      return std::make_unique<CudaHandles>(gpu);
+    });
 
 }  // namespace
 }  // namespace tw

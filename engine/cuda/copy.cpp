@@ -20,7 +20,7 @@ Device locate_cuda(const void* data) {
 }
 
 const bool registered =
-    copy_bodies.add(Device::cuda, copy_cuda) && locate_bodies.add(Device::cuda, locate_cuda);
+    copy_dispatch.add(Device::cuda, copy_cuda) && locate_dispatch.add(Device::cuda, locate_cuda);
 
 }  // namespace
 }  // namespace tw

@@ -26,23 +26,23 @@ class CudaCopies final : public CopyQueue {
     cuda::expect(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, stream_), "copy");
   }
   void wait_for(Context& ctx) override { order(cuda::stream(ctx), stream_); }
-  void hold(Context& ctx) override { order(stream_, cuda::stream(ctx)); }
-  void mark(int place) override { marks_.at(place).record(stream_); }
-  void wait(int place) override { marks_.at(place).wait(); }
+  void make_wait(Context& ctx) override { order(stream_, cuda::stream(ctx)); }
+  void record(int place) override { records_.at(place).record(stream_); }
+  void wait(int place) override { records_.at(place).wait(); }
 
  private:
   /// What `second` is given from now on comes behind what `first` was given.
   void order(cudaStream_t first, cudaStream_t second) {
     here_.record(first);
-    here_.hold(second);
+    here_.make_wait(second);
   }
 
   cudaStream_t stream_ = nullptr;
-  std::array<CudaEvent, kMarks> marks_;
+  std::array<CudaEvent, kMarks> records_;
   CudaEvent here_;
 };
 
-const bool registered = copy_queue_bodies.add(
+const bool registered = copy_queue_dispatch.add(
     Device::cuda,
     [](Context&) -> std::unique_ptr<CopyQueue> { return std::make_unique<CudaCopies>(); });
 

@@ -19,7 +19,7 @@ inline constexpr unsigned long long kAllFinite = ~0ull;
 
 /// What the ops of a captured step read from the device: their arguments are those of the capture,
 /// made for step 0 and learning rate 1. Outside of a replay it holds just these values.
-struct ReplayInput {
+struct StepInput {
   uint64_t step = 0;  ///< added to the step that dropout draws for
   float lr = 1;       ///< factor of the learning rate
   /// Index of the first gradient that was not finite; unless there is none, updates do nothing.
@@ -35,11 +35,11 @@ struct HeldConvert {
 };
 
 /// The stream and the library handles of a rank.
-class CudaNative : public Native {
+class CudaHandles : public DeviceHandles {
  public:
   /// `gpu`: the number of the GPU; -1: ranks on one machine take turns.
-  explicit CudaNative(int gpu = -1);
-  ~CudaNative() override;
+  explicit CudaHandles(int gpu = -1);
+  ~CudaHandles() override;
   void synchronize() override;
   uint64_t synchronizations() const override { return synchronizations_; }
   void bind_thread() override;
@@ -49,7 +49,7 @@ class CudaNative : public Native {
   cublasContext* cublas();
   cudnnContext* cudnn();
   /// On the device.
-  ReplayInput* replay() const { return replay_; }
+  StepInput* replay() const { return replay_; }
   /// One number on the device, for an op that gives it to the host.
   unsigned long long* result() const { return result_; }
   /// Zeros on the device, for kernels whose last block finishes the work; each leaves zeros behind.
@@ -69,7 +69,7 @@ class CudaNative : public Native {
   cublasContext* cublas_ = nullptr;
   cudnnContext* cudnn_ = nullptr;
   Buffer cublas_workspace_;
-  ReplayInput* replay_ = nullptr;
+  StepInput* replay_ = nullptr;
   unsigned long long* result_ = nullptr;
   uint32_t* tickets_ = nullptr;
   Buffer pinned_;
@@ -85,7 +85,7 @@ void expect(cudaError_t status, const char* what);
 void expect_cublas(int status, const char* what);
 void expect_cudnn(int status, const char* what);
 
-inline cudaStream_t stream(const Context& ctx) { return ctx.native<CudaNative>().stream(); }
+inline cudaStream_t stream(const Context& ctx) { return ctx.handles<CudaHandles>().stream(); }
 
 }  // namespace cuda
 }  // namespace tw

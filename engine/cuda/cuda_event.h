@@ -19,7 +19,9 @@ class CudaEvent {
 
   void record(cudaStream_t stream) { cuda::expect(cudaEventRecord(event_, stream), "event"); }
   // an event that was never recorded counts as done
-  void hold(cudaStream_t stream) { cuda::expect(cudaStreamWaitEvent(stream, event_, 0), "event"); }
+  void make_wait(cudaStream_t stream) {
+    cuda::expect(cudaStreamWaitEvent(stream, event_, 0), "event");
+  }
   void wait() { cuda::expect(cudaEventSynchronize(event_), "event"); }
 
  private:

@@ -1,5 +1,7 @@
 #include "engine/cuda/cudnn_plan.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "engine/core/error.h"
@@ -54,7 +56,7 @@ struct PassNames {
   cudnnBackendAttributeName_t x, w, y, convolution, alpha, beta;
 };
 
-const PassNames& names_of(Pass pass) {
+const PassNames& names_of(ConvPass pass) {
   static constexpr PassNames names[] = {
       {"forward", CUDNN_BACKEND_OPERATION_CONVOLUTION_FORWARD_DESCRIPTOR,
        CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_X, CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_W,

@@ -52,11 +52,11 @@ class Descriptor {
 /// Dimensions in cuDNN's order (N, C, H, W), channels innermost in memory.
 using Dims = std::array<int64_t, 4>;
 
-enum class Pass : uint8_t { forward, backward_data, backward_filter };
+enum class ConvPass : uint8_t { forward, backward_data, backward_filter };
 
 /// What is computed; x, w, y stand for dx, dw, dy where a pass has those.
 struct Convolution {
-  Pass pass;
+  ConvPass pass;
   Dims x, w, y;
   DType x_type, w_type, y_type;
   int64_t stride, padding;

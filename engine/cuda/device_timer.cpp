@@ -30,7 +30,7 @@ class EventTimer : public DeviceTimer {
   cudaEvent_t events_[2] = {};
 };
 
-const bool registered = device_timer_bodies.add(
+const bool registered = device_timer_dispatch.add(
     Device::cuda,
     [](Context& ctx) -> std::unique_ptr<DeviceTimer> { return std::make_unique<EventTimer>(ctx); });
 

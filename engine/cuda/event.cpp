@@ -8,13 +8,13 @@ namespace {
 class EventOnGpu final : public Event {
  public:
   void record(Context& ctx) override { event_.record(cuda::stream(ctx)); }
-  void hold(Context& ctx) override { event_.hold(cuda::stream(ctx)); }
+  void make_wait(Context& ctx) override { event_.make_wait(cuda::stream(ctx)); }
 
  private:
   CudaEvent event_;
 };
 
-const bool registered = event_bodies.add(
+const bool registered = event_dispatch.add(
     Device::cuda, []() -> std::unique_ptr<Event> { return std::make_unique<EventOnGpu>(); });
 
 }  // namespace

@@ -4,10 +4,10 @@
 
 namespace tw {
 
-constinit Bodies<std::unique_ptr<CopyQueue>(Context&)> copy_queue_bodies{"copy_queue"};
+constinit DispatchTable<std::unique_ptr<CopyQueue>(Context&)> copy_queue_dispatch{"copy_queue"};
 
 std::unique_ptr<CopyQueue> CopyQueue::create(Context& ctx) {
-  return copy_queue_bodies(ctx.device(), ctx);
+  return copy_queue_dispatch(ctx.device(), ctx);
 }
 
 namespace {
@@ -18,12 +18,12 @@ class CpuCopies final : public CopyQueue {
     if (bytes > 0) std::memcpy(to, from, bytes);
   }
   void wait_for(Context&) override {}
-  void hold(Context&) override {}
-  void mark(int) override {}
+  void make_wait(Context&) override {}
+  void record(int) override {}
   void wait(int) override {}
 };
 
-const bool registered = copy_queue_bodies.add(
+const bool registered = copy_queue_dispatch.add(
     Device::cpu,
     [](Context&) -> std::unique_ptr<CopyQueue> { return std::make_unique<CpuCopies>(); });
 

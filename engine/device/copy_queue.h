@@ -22,13 +22,13 @@ class CopyQueue {
   /// Later copies wait for what was queued on the context, any of this device, so far.
   virtual void wait_for(Context& ctx) = 0;
   /// What is queued on the context from now on waits for the copies so far.
-  virtual void hold(Context& ctx) = 0;
+  virtual void make_wait(Context& ctx) = 0;
   /// Keeps in one of kMarks places how far the queue is; wait() returns when the copies before are
   /// done, at once for a place that was never marked.
-  virtual void mark(int place) = 0;
+  virtual void record(int place) = 0;
   virtual void wait(int place) = 0;
 };
 
-extern Bodies<std::unique_ptr<CopyQueue>(Context&)> copy_queue_bodies;
+extern DispatchTable<std::unique_ptr<CopyQueue>(Context&)> copy_queue_dispatch;
 
 }  // namespace tw

@@ -4,10 +4,10 @@
 
 namespace tw {
 
-constinit Bodies<std::unique_ptr<DeviceTimer>(Context&)> device_timer_bodies{"timer"};
+constinit DispatchTable<std::unique_ptr<DeviceTimer>(Context&)> device_timer_dispatch{"timer"};
 
 std::unique_ptr<DeviceTimer> DeviceTimer::create(Context& ctx) {
-  return device_timer_bodies(ctx.device(), ctx);
+  return device_timer_dispatch(ctx.device(), ctx);
 }
 
 namespace {
@@ -21,7 +21,7 @@ class ClockTimer : public DeviceTimer {
   Stopwatch watch_;
 };
 
-const bool registered = device_timer_bodies.add(
+const bool registered = device_timer_dispatch.add(
     Device::cpu,
     [](Context&) -> std::unique_ptr<DeviceTimer> { return std::make_unique<ClockTimer>(); });
 

@@ -18,6 +18,6 @@ class DeviceTimer {
   virtual double stop() = 0;
 };
 
-extern Bodies<std::unique_ptr<DeviceTimer>(Context&)> device_timer_bodies;
+extern DispatchTable<std::unique_ptr<DeviceTimer>(Context&)> device_timer_dispatch;
 
 }  // namespace tw

@@ -2,19 +2,19 @@
 
 namespace tw {
 
-constinit Bodies<std::unique_ptr<Event>()> event_bodies{"event"};
+constinit DispatchTable<std::unique_ptr<Event>()> event_dispatch{"event"};
 
-std::unique_ptr<Event> Event::create(Context& ctx) { return event_bodies(ctx.device()); }
+std::unique_ptr<Event> Event::create(Context& ctx) { return event_dispatch(ctx.device()); }
 
 namespace {
 
 class CpuEvent final : public Event {
  public:
   void record(Context&) override {}
-  void hold(Context&) override {}
+  void make_wait(Context&) override {}
 };
 
-const bool registered = event_bodies.add(
+const bool registered = event_dispatch.add(
     Device::cpu, []() -> std::unique_ptr<Event> { return std::make_unique<CpuEvent>(); });
 
 }  // namespace

@@ -17,9 +17,9 @@ class Event {
   /// The point: what ctx was given so far.
   virtual void record(Context& ctx) = 0;
   /// What ctx is given from now on comes behind the point last recorded, if there is one.
-  virtual void hold(Context& ctx) = 0;
+  virtual void make_wait(Context& ctx) = 0;
 };
 
-extern Bodies<std::unique_ptr<Event>()> event_bodies;
+extern DispatchTable<std::unique_ptr<Event>()> event_dispatch;
 
 }  // namespace tw

@@ -2,10 +2,10 @@
 
 namespace tw {
 
-constinit Bodies<GraphFactory> graph_bodies{"graph"};
+constinit DispatchTable<GraphFactory> graph_dispatch{"graph"};
 
 std::unique_ptr<Graph> Graph::record(Context& ctx, const std::function<void()>& body) {
-  return graph_bodies(ctx.device(), ctx, body);
+  return graph_dispatch(ctx.device(), ctx, body);
 }
 
 }  // namespace tw

@@ -34,6 +34,6 @@ class Graph {
 };
 
 using GraphFactory = std::unique_ptr<Graph>(Context&, const std::function<void()>&);
-extern Bodies<GraphFactory> graph_bodies;
+extern DispatchTable<GraphFactory> graph_dispatch;
 
 }  // namespace tw

@@ -1,5 +1,7 @@
 #include "engine/io/weights.h"
 
+#include <fmt/format.h>
+
 #include <deque>
 #include <set>
 

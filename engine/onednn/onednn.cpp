@@ -26,8 +26,9 @@ std::string onednn_version() {
 }
 
 namespace {
-const bool registered = native_bodies.add(
-    Device::cpu, [](int) -> std::unique_ptr<Native> { return std::make_unique<CpuNative>(); });
+const bool registered = device_handles_dispatch.add(
+    Device::cpu,
+    [](int) -> std::unique_ptr<DeviceHandles> { return std::make_unique<CpuHandles>(); });
 }
 
 namespace onednn {
@@ -129,7 +130,7 @@ void Kernel::compute(Context& ctx, std::span<std::byte> scratch,
   check<std::logic_error>(scratch.size() >= scratch_bytes(),
                           "[onednn] {} bytes of scratch; {} are needed", scratch.size(),
                           scratch_bytes());
-  const dnnl::stream& stream = ctx.native<CpuNative>().stream;
+  const dnnl::stream& stream = ctx.handles<CpuHandles>().stream;
   for (const auto& memory : scratchpads_) memory.set_data_handle(scratch.data() + staged_bytes_);
   for (size_t i = 0; i < inputs_.size(); ++i) {
     const Slot& slot = inputs_[i];
@@ -147,7 +148,7 @@ void Kernel::compute(Context& ctx, std::span<std::byte> scratch,
 }
 
 void Kernel::deliver(Context& ctx, bool accumulate) {
-  const dnnl::stream& stream = ctx.native<CpuNative>().stream;
+  const dnnl::stream& stream = ctx.handles<CpuHandles>().stream;
   for (const Slot& slot : outputs_) {
     if (accumulate)
       slot.add.execute(stream);

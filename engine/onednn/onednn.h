@@ -13,7 +13,7 @@
 namespace tw {
 
 /// The oneDNN handles of a rank.
-struct CpuNative : Native {
+struct CpuHandles : DeviceHandles {
   dnnl::engine engine{dnnl::engine::kind::cpu, 0};
   dnnl::stream stream{engine};
 };

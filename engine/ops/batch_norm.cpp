@@ -6,16 +6,17 @@
 #include <numeric>
 
 #include "engine/core/parallel.h"
+#include "engine/ops/batch_norm_kernels.h"
 #include "engine/ops/checks.h"
-#include "engine/ops/cpu/batch_norm_kernels.h"
 #include "engine/ops/element.h"
 
 namespace tw::ops {
 
-constinit Bodies<BatchNormForwardBody> batch_norm_train_bodies{"batch_norm_train"};
-constinit Bodies<BatchNormForwardBody> batch_norm_infer_bodies{"batch_norm_infer"};
-constinit Bodies<BatchNormBackwardBody> batch_norm_backward_bodies{"batch_norm_backward"};
-constinit Bodies<size_t(const Context&, const Shape&)> batch_norm_scratch_bodies{"batch_norm"};
+constinit DispatchTable<BatchNormForwardBody> batch_norm_train_dispatch{"batch_norm_train"};
+constinit DispatchTable<BatchNormForwardBody> batch_norm_infer_dispatch{"batch_norm_infer"};
+constinit DispatchTable<BatchNormBackwardBody> batch_norm_backward_dispatch{"batch_norm_backward"};
+constinit DispatchTable<size_t(const Context&, const Shape&)> batch_norm_scratch_dispatch{
+    "batch_norm"};
 
 namespace {
 
@@ -39,7 +40,7 @@ void check_forward(const BatchNormForward& t) {
 }  // namespace
 
 size_t batch_norm_scratch_bytes(const Context& ctx, const Shape& x) {
-  return batch_norm_scratch_bodies(ctx.device(), ctx, x);
+  return batch_norm_scratch_dispatch(ctx.device(), ctx, x);
 }
 
 void batch_norm_train(Context& ctx, const BatchNormParams& params, const BatchNormForward& t) {
@@ -47,12 +48,12 @@ void batch_norm_train(Context& ctx, const BatchNormParams& params, const BatchNo
   check_vectors(t.x, {&t.saved_mean, &t.saved_rstd});
   check(t.x.numel() > t.gamma.numel(), "[{}] x is {}; training needs two values per channel", kOp,
         t.x.shape);
-  batch_norm_train_bodies(ctx.device(), ctx, params, t);
+  batch_norm_train_dispatch(ctx.device(), ctx, params, t);
 }
 
 void batch_norm_infer(Context& ctx, const BatchNormParams& params, const BatchNormForward& t) {
   check_forward(t);
-  batch_norm_infer_bodies(ctx.device(), ctx, params, t);
+  batch_norm_infer_dispatch(ctx.device(), ctx, params, t);
 }
 
 void batch_norm_backward(Context& ctx, const BatchNormParams& params, const BatchNormBackward& t,
@@ -65,7 +66,7 @@ void batch_norm_backward(Context& ctx, const BatchNormParams& params, const Batc
   check_vectors(t.x, {&t.gamma, &t.saved_mean, &t.saved_rstd, &t.dgamma, &t.dbeta});
   if (params.relu && t.y.data != nullptr) check_like(kOp, "y", t.y, t.x);
   if (params.relu && t.y.data == nullptr) check_vectors(t.x, {&t.beta});
-  batch_norm_backward_bodies(ctx.device(), ctx, params, t, accumulate);
+  batch_norm_backward_dispatch(ctx.device(), ctx, params, t, accumulate);
 }
 
 namespace {
@@ -294,10 +295,10 @@ size_t scratch_bytes_cpu(const Context&, const Shape& x) {
   return Workspace::floats(Geometry(x)) * sizeof(float);
 }
 
-const bool registered = batch_norm_train_bodies.add(Device::cpu, train_cpu) &&
-                        batch_norm_infer_bodies.add(Device::cpu, infer_cpu) &&
-                        batch_norm_backward_bodies.add(Device::cpu, backward_cpu) &&
-                        batch_norm_scratch_bodies.add(Device::cpu, scratch_bytes_cpu);
+const bool registered = batch_norm_train_dispatch.add(Device::cpu, train_cpu) &&
+                        batch_norm_infer_dispatch.add(Device::cpu, infer_cpu) &&
+                        batch_norm_backward_dispatch.add(Device::cpu, backward_cpu) &&
+                        batch_norm_scratch_dispatch.add(Device::cpu, scratch_bytes_cpu);
 
 }  // namespace
 }  // namespace tw::ops

@@ -235,7 +235,7 @@ T* data(const Tensor& x) {
 }
 
 float* scratch_of(const Context& ctx) { return reinterpret_cast<float*>(ctx.scratch().data()); }
-uint32_t* tickets_of(const Context& ctx) { return ctx.native<CudaNative>().tickets(); }
+uint32_t* tickets_of(const Context& ctx) { return ctx.handles<CudaHandles>().tickets(); }
 
 /// Queues kernel(g, arguments...) on the grid of g, for sums over rows or for elements.
 template <class... Parameters, class... Arguments>
@@ -321,10 +321,10 @@ void backward_cuda(Context& ctx, const BatchNormParams& params, const BatchNormB
   });
 }
 
-const bool registered = batch_norm_train_bodies.add(Device::cuda, train_cuda) &&
-                        batch_norm_infer_bodies.add(Device::cuda, infer_cuda) &&
-                        batch_norm_backward_bodies.add(Device::cuda, backward_cuda) &&
-                        batch_norm_scratch_bodies.add(Device::cuda, scratch_bytes_cuda);
+const bool registered = batch_norm_train_dispatch.add(Device::cuda, train_cuda) &&
+                        batch_norm_infer_dispatch.add(Device::cuda, infer_cuda) &&
+                        batch_norm_backward_dispatch.add(Device::cuda, backward_cuda) &&
+                        batch_norm_scratch_dispatch.add(Device::cuda, scratch_bytes_cuda);
 
 }  // namespace
 }  // namespace tw::ops

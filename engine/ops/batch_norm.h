@@ -45,8 +45,8 @@ void batch_norm_backward(Context& ctx, const BatchNormParams& params, const Batc
 using BatchNormForwardBody = void(Context&, const BatchNormParams&, const BatchNormForward&);
 using BatchNormBackwardBody = void(Context&, const BatchNormParams&, const BatchNormBackward&,
                                    bool);
-extern Bodies<BatchNormForwardBody> batch_norm_train_bodies, batch_norm_infer_bodies;
-extern Bodies<BatchNormBackwardBody> batch_norm_backward_bodies;
-extern Bodies<size_t(const Context&, const Shape&)> batch_norm_scratch_bodies;
+extern DispatchTable<BatchNormForwardBody> batch_norm_train_dispatch, batch_norm_infer_dispatch;
+extern DispatchTable<BatchNormBackwardBody> batch_norm_backward_dispatch;
+extern DispatchTable<size_t(const Context&, const Shape&)> batch_norm_scratch_dispatch;
 
 }  // namespace tw::ops

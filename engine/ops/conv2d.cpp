@@ -2,7 +2,7 @@
 
 namespace tw::ops {
 
-constinit Bodies<Conv2dFactory> conv2d_bodies{"conv2d"};
+constinit DispatchTable<Conv2dFactory> conv2d_dispatch{"conv2d"};
 
 std::unique_ptr<Conv2d> Conv2d::create(Context& ctx, const Conv2dShape& s) {
   check(s.batch > 0 && s.height > 0 && s.width > 0 && s.in_channels > 0 && s.out_channels > 0,
@@ -17,7 +17,7 @@ std::unique_ptr<Conv2d> Conv2d::create(Context& ctx, const Conv2dShape& s) {
         s.padding, s.height, s.width);
   check(s.dtype == DType::f32 || s.dtype == DType::bf16, "[conv2d] dtype {}; expected f32 or bf16",
         name(s.dtype));
-  return conv2d_bodies(ctx.device(), ctx, s);
+  return conv2d_dispatch(ctx.device(), ctx, s);
 }
 
 }  // namespace tw::ops

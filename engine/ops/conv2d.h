@@ -53,6 +53,6 @@ class Conv2d {
 };
 
 using Conv2dFactory = std::unique_ptr<Conv2d>(Context&, const Conv2dShape&);
-extern Bodies<Conv2dFactory> conv2d_bodies;
+extern DispatchTable<Conv2dFactory> conv2d_dispatch;
 
 }  // namespace tw::ops

@@ -63,10 +63,10 @@ void run_held(const Context& ctx, const std::vector<HeldConvert>& held) {
   run_together(ctx, all);
 }
 
-void hold_converts_cuda(Context& ctx) { ctx.native<CudaNative>().holds_converts = true; }
+void hold_converts_cuda(Context& ctx) { ctx.handles<CudaHandles>().holds_converts = true; }
 
 void run_converts_cuda(Context& ctx) {
-  auto& native = ctx.native<CudaNative>();
+  auto& native = ctx.handles<CudaHandles>();
   native.holds_converts = false;
   run_held<float>(ctx, native.held_converts);
   run_held<bf16>(ctx, native.held_converts);
@@ -74,7 +74,7 @@ void run_converts_cuda(Context& ctx) {
 }
 
 void convert_cuda(Context& ctx, const Tensor& x, const Tensor& y) {
-  auto& native = ctx.native<CudaNative>();
+  auto& native = ctx.handles<CudaHandles>();
   const int64_t n = x.numel();
   if (native.holds_converts && x.dtype == DType::f32 && n < UINT32_MAX) {
     if (n > 0)
@@ -92,9 +92,9 @@ void convert_cuda(Context& ctx, const Tensor& x, const Tensor& y) {
   }
 }
 
-const bool registered = convert_bodies.add(Device::cuda, convert_cuda) &&
-                        hold_converts_bodies.add(Device::cuda, hold_converts_cuda) &&
-                        run_converts_bodies.add(Device::cuda, run_converts_cuda);
+const bool registered = convert_dispatch.add(Device::cuda, convert_cuda) &&
+                        hold_converts_dispatch.add(Device::cuda, hold_converts_cuda) &&
+                        run_converts_dispatch.add(Device::cuda, run_converts_cuda);
 
 }  // namespace
 }  // namespace tw::ops

@@ -8,14 +8,14 @@
 
 namespace tw::ops {
 
-constinit Bodies<DropoutBody> dropout_bodies{"dropout"};
+constinit DispatchTable<DropoutBody> dropout_dispatch{"dropout"};
 
 void dropout(Context& ctx, float rate, const Philox& philox, uint64_t step, const Tensor& x,
              const Tensor& y) {
   check(rate >= 0.0f && rate < 1.0f, "[dropout] rate is {}; expected 0 <= rate < 1", rate);
   check_activation("dropout", "x", x);
   check_like("dropout", "y", y, x);
-  dropout_bodies(ctx.device(), ctx, rate, philox, step, x, y);
+  dropout_dispatch(ctx.device(), ctx, rate, philox, step, x, y);
 }
 
 namespace {
@@ -59,7 +59,7 @@ void dropout_cpu(Context& ctx, float rate, const Philox& philox, uint64_t step, 
   });
 }
 
-const bool registered = dropout_bodies.add(Device::cpu, dropout_cpu);
+const bool registered = dropout_dispatch.add(Device::cpu, dropout_cpu);
 
 }  // namespace
 }  // namespace tw::ops

@@ -10,7 +10,7 @@ template <class T>
 struct Drop {
   Philox philox;
   uint64_t step;
-  const ReplayInput* replay;
+  const StepInput* replay;
   float rate, scale;
   int64_t n;
   const T* x;
@@ -36,7 +36,7 @@ void dropout_cuda(Context& ctx, float rate, const Philox& philox, uint64_t step,
     cuda::for_each(ctx, "dropout", (n + 3) / 4,
                    Drop<T>{.philox = philox,
                            .step = step,
-                           .replay = ctx.native<CudaNative>().replay(),
+                           .replay = ctx.handles<CudaHandles>().replay(),
                            .rate = rate,
                            .scale = 1.0f / (1.0f - rate),
                            .n = n,
@@ -45,7 +45,7 @@ void dropout_cuda(Context& ctx, float rate, const Philox& philox, uint64_t step,
   });
 }
 
-const bool registered = dropout_bodies.add(Device::cuda, dropout_cuda);
+const bool registered = dropout_dispatch.add(Device::cuda, dropout_cuda);
 
 }  // namespace
 }  // namespace tw::ops

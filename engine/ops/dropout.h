@@ -14,6 +14,6 @@ void dropout(Context& ctx, float rate, const Philox& philox, uint64_t step, cons
              const Tensor& y);
 
 using DropoutBody = void(Context&, float, const Philox&, uint64_t, const Tensor&, const Tensor&);
-extern Bodies<DropoutBody> dropout_bodies;
+extern DispatchTable<DropoutBody> dropout_dispatch;
 
 }  // namespace tw::ops

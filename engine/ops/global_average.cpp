@@ -8,8 +8,10 @@
 
 namespace tw::ops {
 
-constinit Bodies<GlobalAverageBody> global_average_forward_bodies{"global_average_forward"};
-constinit Bodies<GlobalAverageBody> global_average_backward_bodies{"global_average_backward"};
+constinit DispatchTable<GlobalAverageBody> global_average_forward_dispatch{
+    "global_average_forward"};
+constinit DispatchTable<GlobalAverageBody> global_average_backward_dispatch{
+    "global_average_backward"};
 
 namespace {
 
@@ -24,12 +26,12 @@ void check_tensors(const Tensor& x, const Tensor& y) {
 
 void global_average_forward(Context& ctx, const Tensor& x, const Tensor& y) {
   check_tensors(x, y);
-  global_average_forward_bodies(ctx.device(), ctx, x, y);
+  global_average_forward_dispatch(ctx.device(), ctx, x, y);
 }
 
 void global_average_backward(Context& ctx, const Tensor& dy, const Tensor& dx) {
   check_tensors(dx, dy);
-  global_average_backward_bodies(ctx.device(), ctx, dy, dx);
+  global_average_backward_dispatch(ctx.device(), ctx, dy, dx);
 }
 
 namespace {
@@ -92,8 +94,8 @@ void backward_cpu(Context& ctx, const Tensor& dy, const Tensor& dx) {
   });
 }
 
-const bool registered = global_average_forward_bodies.add(Device::cpu, forward_cpu) &&
-                        global_average_backward_bodies.add(Device::cpu, backward_cpu);
+const bool registered = global_average_forward_dispatch.add(Device::cpu, forward_cpu) &&
+                        global_average_backward_dispatch.add(Device::cpu, backward_cpu);
 
 }  // namespace
 }  // namespace tw::ops

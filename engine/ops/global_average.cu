@@ -57,8 +57,8 @@ void backward_cuda(Context& ctx, const Tensor& dy, const Tensor& dx) {
   });
 }
 
-const bool registered = global_average_forward_bodies.add(Device::cuda, forward_cuda) &&
-                        global_average_backward_bodies.add(Device::cuda, backward_cuda);
+const bool registered = global_average_forward_dispatch.add(Device::cuda, forward_cuda) &&
+                        global_average_backward_dispatch.add(Device::cuda, backward_cuda);
 
 }  // namespace
 }  // namespace tw::ops

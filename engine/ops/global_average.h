@@ -11,6 +11,7 @@ void global_average_forward(Context& ctx, const Tensor& x, const Tensor& y);
 void global_average_backward(Context& ctx, const Tensor& dy, const Tensor& dx);
 
 using GlobalAverageBody = void(Context&, const Tensor&, const Tensor&);
-extern Bodies<GlobalAverageBody> global_average_forward_bodies, global_average_backward_bodies;
+extern DispatchTable<GlobalAverageBody> global_average_forward_dispatch,
+    global_average_backward_dispatch;
 
 }  // namespace tw::ops

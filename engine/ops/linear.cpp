@@ -2,7 +2,7 @@
 
 namespace tw::ops {
 
-constinit Bodies<LinearFactory> linear_bodies{"linear"};
+constinit DispatchTable<LinearFactory> linear_dispatch{"linear"};
 
 std::unique_ptr<Linear> Linear::create(Context& ctx, const LinearShape& s) {
   check(s.batch > 0 && s.in_features > 0 && s.out_features > 0,
@@ -12,7 +12,7 @@ std::unique_ptr<Linear> Linear::create(Context& ctx, const LinearShape& s) {
   check(computes(s.dtype) && (s.out_dtype == s.dtype || s.out_dtype == DType::f32),
         "[linear] {} -> {}; expected f32 or bf16, to the same or to f32", name(s.dtype),
         name(s.out_dtype));
-  return linear_bodies(ctx.device(), ctx, s);
+  return linear_dispatch(ctx.device(), ctx, s);
 }
 
 void Linear::expect(const char* what, const Tensor& tensor, int64_t columns, DType dtype) const {

@@ -48,6 +48,6 @@ class Linear {
 };
 
 using LinearFactory = std::unique_ptr<Linear>(Context&, const LinearShape&);
-extern Bodies<LinearFactory> linear_bodies;
+extern DispatchTable<LinearFactory> linear_dispatch;
 
 }  // namespace tw::ops

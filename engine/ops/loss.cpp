@@ -10,7 +10,8 @@
 
 namespace tw::ops {
 
-constinit Bodies<SoftmaxCrossEntropyBody> softmax_cross_entropy_bodies{"softmax_cross_entropy"};
+constinit DispatchTable<SoftmaxCrossEntropyBody> softmax_cross_entropy_dispatch{
+    "softmax_cross_entropy"};
 
 void softmax_cross_entropy(Context& ctx, const Tensor& logits, const Tensor& labels,
                            float label_smoothing, float grad_scale, const Tensor& dlogits,
@@ -26,8 +27,8 @@ void softmax_cross_entropy(Context& ctx, const Tensor& logits, const Tensor& lab
   if (dlogits.data != nullptr) check_like(op, "dlogits", dlogits, logits);
   check_dtype(op, "sums", sums, DType::u8);
   check_shape(op, "sums", sums, kLossSumsShape);
-  softmax_cross_entropy_bodies(ctx.device(), ctx, logits, labels, label_smoothing, grad_scale,
-                               dlogits, sums);
+  softmax_cross_entropy_dispatch(ctx.device(), ctx, logits, labels, label_smoothing, grad_scale,
+                                 dlogits, sums);
 }
 
 LossSums take_sums(Context& ctx, const Tensor& sums) {
@@ -114,7 +115,7 @@ void softmax_cross_entropy_cpu(Context& ctx, const Tensor& logits, const Tensor&
   *static_cast<LossSums*>(sums.data) += batch;
 }
 
-const bool registered = softmax_cross_entropy_bodies.add(Device::cpu, softmax_cross_entropy_cpu);
+const bool registered = softmax_cross_entropy_dispatch.add(Device::cpu, softmax_cross_entropy_cpu);
 
 }  // namespace
 }  // namespace tw::ops

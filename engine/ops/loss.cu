@@ -110,7 +110,8 @@ void softmax_cross_entropy_cuda(Context& ctx, const Tensor& logits, const Tensor
                static_cast<LossSums*>(sums.data));
 }
 
-const bool registered = softmax_cross_entropy_bodies.add(Device::cuda, softmax_cross_entropy_cuda);
+const bool registered =
+    softmax_cross_entropy_dispatch.add(Device::cuda, softmax_cross_entropy_cuda);
 
 }  // namespace
 }  // namespace tw::ops

@@ -36,6 +36,6 @@ LossSums take_sums(Context& ctx, const Tensor& sums);
 
 using SoftmaxCrossEntropyBody = void(Context&, const Tensor&, const Tensor&, float, float,
                                      const Tensor&, const Tensor&);
-extern Bodies<SoftmaxCrossEntropyBody> softmax_cross_entropy_bodies;
+extern DispatchTable<SoftmaxCrossEntropyBody> softmax_cross_entropy_dispatch;
 
 }  // namespace tw::ops

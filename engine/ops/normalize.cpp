@@ -8,7 +8,7 @@
 
 namespace tw::ops {
 
-constinit Bodies<NormalizeBody> normalize_bodies{"normalize"};
+constinit DispatchTable<NormalizeBody> normalize_dispatch{"normalize"};
 
 void normalize(Context& ctx, const Tensor& x, std::span<const float> mean,
                std::span<const float> deviation, const Tensor& y) {
@@ -22,7 +22,7 @@ void normalize(Context& ctx, const Tensor& x, std::span<const float> mean,
   check(mean.size() == channels && deviation.size() == channels,
         "[normalize] {} means and {} deviations for {} channels", mean.size(), deviation.size(),
         channels);
-  normalize_bodies(ctx.device(), ctx, x, mean, deviation, y);
+  normalize_dispatch(ctx.device(), ctx, x, mean, deviation, y);
 }
 
 namespace {
@@ -64,7 +64,7 @@ void normalize_cpu(Context& ctx, const Tensor& x, std::span<const float> mean,
   });
 }
 
-const bool registered = normalize_bodies.add(Device::cpu, normalize_cpu);
+const bool registered = normalize_dispatch.add(Device::cpu, normalize_cpu);
 
 }  // namespace
 }  // namespace tw::ops

@@ -14,6 +14,6 @@ void normalize(Context& ctx, const Tensor& x, std::span<const float> mean,
 
 using NormalizeBody = void(Context&, const Tensor&, std::span<const float>, std::span<const float>,
                            const Tensor&);
-extern Bodies<NormalizeBody> normalize_bodies;
+extern DispatchTable<NormalizeBody> normalize_dispatch;
 
 }  // namespace tw::ops

@@ -4,13 +4,13 @@
 
 #include "engine/core/parallel.h"
 #include "engine/ops/checks.h"
-#include "engine/ops/cpu/pool_kernels.h"
 #include "engine/ops/element.h"
+#include "engine/ops/pool_kernels.h"
 
 namespace tw::ops {
 
-constinit Bodies<PoolForwardBody> pool_forward_bodies{"pool_forward"};
-constinit Bodies<PoolBackwardBody> pool_backward_bodies{"pool_backward"};
+constinit DispatchTable<PoolForwardBody> pool_forward_dispatch{"pool_forward"};
+constinit DispatchTable<PoolBackwardBody> pool_backward_dispatch{"pool_backward"};
 
 Shape PoolParams::output(const Shape& x) const {
   // a position inside a window is stored in one byte
@@ -42,13 +42,13 @@ void check_tensors(const PoolParams& params, const Tensor& x, const Tensor& y,
 void pool_forward(Context& ctx, const PoolParams& params, const Tensor& x, const Tensor& y,
                   const Tensor& argmax) {
   check_tensors(params, x, y, argmax);
-  pool_forward_bodies(ctx.device(), ctx, params, x, y, argmax);
+  pool_forward_dispatch(ctx.device(), ctx, params, x, y, argmax);
 }
 
 void pool_backward(Context& ctx, const PoolParams& params, const Tensor& dy, const Tensor& argmax,
                    const Tensor& dx) {
   check_tensors(params, dx, dy, argmax);
-  pool_backward_bodies(ctx.device(), ctx, params, dy, argmax, dx);
+  pool_backward_dispatch(ctx.device(), ctx, params, dy, argmax, dx);
 }
 
 namespace {
@@ -143,8 +143,8 @@ void pool_backward_cpu(Context& ctx, const PoolParams& params, const Tensor& dy,
   });
 }
 
-const bool registered = pool_forward_bodies.add(Device::cpu, pool_forward_cpu) &&
-                        pool_backward_bodies.add(Device::cpu, pool_backward_cpu);
+const bool registered = pool_forward_dispatch.add(Device::cpu, pool_forward_cpu) &&
+                        pool_backward_dispatch.add(Device::cpu, pool_backward_cpu);
 
 }  // namespace
 }  // namespace tw::ops

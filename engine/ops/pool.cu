@@ -154,8 +154,8 @@ void backward_cuda(Context& ctx, const PoolParams& params, const Tensor& dy, con
   });
 }
 
-const bool registered = pool_forward_bodies.add(Device::cuda, forward_cuda) &&
-                        pool_backward_bodies.add(Device::cuda, backward_cuda);
+const bool registered = pool_forward_dispatch.add(Device::cuda, forward_cuda) &&
+                        pool_backward_dispatch.add(Device::cuda, backward_cuda);
 
 }  // namespace
 }  // namespace tw::ops

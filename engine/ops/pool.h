@@ -27,7 +27,7 @@ void pool_backward(Context& ctx, const PoolParams& params, const Tensor& dy, con
 using PoolForwardBody = void(Context&, const PoolParams&, const Tensor&, const Tensor&,
                              const Tensor&);
 using PoolBackwardBody = PoolForwardBody;
-extern Bodies<PoolForwardBody> pool_forward_bodies;
-extern Bodies<PoolBackwardBody> pool_backward_bodies;
+extern DispatchTable<PoolForwardBody> pool_forward_dispatch;
+extern DispatchTable<PoolBackwardBody> pool_backward_dispatch;
 
 }  // namespace tw::ops

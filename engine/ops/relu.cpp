@@ -6,21 +6,22 @@
 
 namespace tw::ops {
 
-constinit Bodies<void(Context&, const Tensor&, const Tensor&)> relu_forward_bodies{"relu_forward"};
-constinit Bodies<void(Context&, const Tensor&, const Tensor&, const Tensor&)> relu_backward_bodies{
-    "relu_backward"};
+constinit DispatchTable<void(Context&, const Tensor&, const Tensor&)> relu_forward_dispatch{
+    "relu_forward"};
+constinit DispatchTable<void(Context&, const Tensor&, const Tensor&, const Tensor&)>
+    relu_backward_dispatch{"relu_backward"};
 
 void relu_forward(Context& ctx, const Tensor& x, const Tensor& y) {
   check_activation("relu", "x", x);
   check_like("relu", "y", y, x);
-  relu_forward_bodies(ctx.device(), ctx, x, y);
+  relu_forward_dispatch(ctx.device(), ctx, x, y);
 }
 
 void relu_backward(Context& ctx, const Tensor& y, const Tensor& dy, const Tensor& dx) {
   check_activation("relu", "y", y);
   check_like("relu", "dy", dy, y);
   check_like("relu", "dx", dx, y);
-  relu_backward_bodies(ctx.device(), ctx, y, dy, dx);
+  relu_backward_dispatch(ctx.device(), ctx, y, dy, dx);
 }
 
 namespace {
@@ -66,8 +67,8 @@ void relu_backward_cpu(Context& ctx, const Tensor& y, const Tensor& dy, const Te
   });
 }
 
-const bool registered = relu_forward_bodies.add(Device::cpu, relu_forward_cpu) &&
-                        relu_backward_bodies.add(Device::cpu, relu_backward_cpu);
+const bool registered = relu_forward_dispatch.add(Device::cpu, relu_forward_cpu) &&
+                        relu_backward_dispatch.add(Device::cpu, relu_backward_cpu);
 
 }  // namespace
 }  // namespace tw::ops

@@ -26,8 +26,8 @@ void backward_cuda(Context& ctx, const Tensor& y, const Tensor& dy, const Tensor
   });
 }
 
-const bool registered = relu_forward_bodies.add(Device::cuda, forward_cuda) &&
-                        relu_backward_bodies.add(Device::cuda, backward_cuda);
+const bool registered = relu_forward_dispatch.add(Device::cuda, forward_cuda) &&
+                        relu_backward_dispatch.add(Device::cuda, backward_cuda);
 
 }  // namespace
 }  // namespace tw::ops

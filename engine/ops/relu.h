@@ -11,7 +11,8 @@ void relu_forward(Context& ctx, const Tensor& x, const Tensor& y);
 /// dx = dy where y > 0; dx may be dy.
 void relu_backward(Context& ctx, const Tensor& y, const Tensor& dy, const Tensor& dx);
 
-extern Bodies<void(Context&, const Tensor&, const Tensor&)> relu_forward_bodies;
-extern Bodies<void(Context&, const Tensor&, const Tensor&, const Tensor&)> relu_backward_bodies;
+extern DispatchTable<void(Context&, const Tensor&, const Tensor&)> relu_forward_dispatch;
+extern DispatchTable<void(Context&, const Tensor&, const Tensor&, const Tensor&)>
+    relu_backward_dispatch;
 
 }  // namespace tw::ops

@@ -11,9 +11,9 @@
 
 namespace tw::ops {
 
-constinit Bodies<SgdUpdateBody> sgd_update_bodies{"sgd_update"};
-constinit Bodies<SgdRangesBody> sgd_ranges_bodies{"sgd_update"};
-constinit Bodies<FirstNonfiniteBody> first_nonfinite_bodies{"first_nonfinite"};
+constinit DispatchTable<SgdUpdateBody> sgd_update_dispatch{"sgd_update"};
+constinit DispatchTable<SgdRangesBody> sgd_ranges_dispatch{"sgd_update"};
+constinit DispatchTable<FirstNonfiniteBody> first_nonfinite_dispatch{"first_nonfinite"};
 
 namespace {
 
@@ -28,18 +28,18 @@ void check_lengths(const SgdParams& params, std::span<const float> g, std::span<
 void sgd_update(Context& ctx, const SgdParams& params, std::span<const float> g, std::span<float> m,
                 std::span<float> w) {
   check_lengths(params, g, m, w);
-  sgd_update_bodies(ctx.device(), ctx, params, g, m, w);
+  sgd_update_dispatch(ctx.device(), ctx, params, g, m, w);
 }
 
 void sgd_update(Context& ctx, const SgdParams& params, std::span<const uint32_t> bounds,
                 std::span<const float> g, std::span<float> m, std::span<float> w) {
   check_lengths(params, g, m, w);
   check(std::ranges::is_sorted(bounds), "[sgd_update] bounds of ranges do not ascend");
-  sgd_ranges_bodies(ctx.device(), ctx, params, bounds, g, m, w);
+  sgd_ranges_dispatch(ctx.device(), ctx, params, bounds, g, m, w);
 }
 
 size_t first_nonfinite(Context& ctx, std::span<const float> x) {
-  return first_nonfinite_bodies(ctx.device(), ctx, x);
+  return first_nonfinite_dispatch(ctx.device(), ctx, x);
 }
 
 namespace {
@@ -122,9 +122,9 @@ size_t first_nonfinite_cpu(Context& ctx, std::span<const float> x) {
   return first.load();
 }
 
-const bool registered = sgd_update_bodies.add(Device::cpu, sgd_update_cpu) &&
-                        sgd_ranges_bodies.add(Device::cpu, sgd_ranges_cpu) &&
-                        first_nonfinite_bodies.add(Device::cpu, first_nonfinite_cpu);
+const bool registered = sgd_update_dispatch.add(Device::cpu, sgd_update_cpu) &&
+                        sgd_ranges_dispatch.add(Device::cpu, sgd_ranges_cpu) &&
+                        first_nonfinite_dispatch.add(Device::cpu, first_nonfinite_cpu);
 
 }  // namespace
 }  // namespace tw::ops

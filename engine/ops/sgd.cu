@@ -2,7 +2,7 @@
 
 #include "engine/core/buffer.h"
 #include "engine/cuda/cuda_kernel.h"
-#include "engine/ops/cuda/nonfinite.h"
+#include "engine/cuda/nonfinite.h"
 #include "engine/ops/sgd.h"
 
 namespace tw::ops {
@@ -36,7 +36,7 @@ template <class Decay>
 struct Update {
   SgdParams params;
   Decay decay;
-  const ReplayInput* replay;
+  const StepInput* replay;
   const float* g;
   float *m, *w;
 
@@ -60,8 +60,8 @@ template <class Decay>
 void update(Context& ctx, const SgdParams& params, const Decay& decay, std::span<const float> g,
             std::span<float> m, std::span<float> w) {
   cuda::for_each(ctx, "sgd_update", std::ssize(w),
-                 Update<Decay>{params, decay, ctx.native<CudaNative>().replay(), g.data(), m.data(),
-                               w.data()});
+                 Update<Decay>{params, decay, ctx.handles<CudaHandles>().replay(), g.data(),
+                               m.data(), w.data()});
 }
 
 void sgd_update_cuda(Context& ctx, const SgdParams& params, std::span<const float> g,
@@ -96,7 +96,7 @@ struct FindNonfinite {
 };
 
 size_t first_nonfinite_cuda(Context& ctx, std::span<const float> x) {
-  auto& native = ctx.native<CudaNative>();
+  auto& native = ctx.handles<CudaHandles>();
   unsigned long long* const first = native.result();
   unsigned long long found = x.size();
   cuda::expect(cudaMemcpyAsync(first, &found, sizeof found, cudaMemcpyDefault, native.stream()),
@@ -108,15 +108,15 @@ size_t first_nonfinite_cuda(Context& ctx, std::span<const float> x) {
   return found;
 }
 
-const bool registered = sgd_update_bodies.add(Device::cuda, sgd_update_cuda) &&
-                        sgd_ranges_bodies.add(Device::cuda, sgd_ranges_cuda) &&
-                        first_nonfinite_bodies.add(Device::cuda, first_nonfinite_cuda);
+const bool registered = sgd_update_dispatch.add(Device::cuda, sgd_update_cuda) &&
+                        sgd_ranges_dispatch.add(Device::cuda, sgd_ranges_cuda) &&
+                        first_nonfinite_dispatch.add(Device::cuda, first_nonfinite_cuda);
 
 }  // namespace
 
 void note_nonfinite(Context& ctx, std::span<const float> x) {
   cuda::for_each(ctx, "note_nonfinite", std::ssize(x),
-                 FindNonfinite{x.data(), &ctx.native<CudaNative>().replay()->nonfinite});
+                 FindNonfinite{x.data(), &ctx.handles<CudaHandles>().replay()->nonfinite});
 }
 
 }  // namespace tw::ops

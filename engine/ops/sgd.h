@@ -30,11 +30,11 @@ size_t first_nonfinite(Context& ctx, std::span<const float> x);
 
 using SgdUpdateBody = void(Context&, const SgdParams&, std::span<const float>, std::span<float>,
                            std::span<float>);
-extern Bodies<SgdUpdateBody> sgd_update_bodies;
+extern DispatchTable<SgdUpdateBody> sgd_update_dispatch;
 using SgdRangesBody = void(Context&, const SgdParams&, std::span<const uint32_t>,
                            std::span<const float>, std::span<float>, std::span<float>);
-extern Bodies<SgdRangesBody> sgd_ranges_bodies;
+extern DispatchTable<SgdRangesBody> sgd_ranges_dispatch;
 using FirstNonfiniteBody = size_t(Context&, std::span<const float>);
-extern Bodies<FirstNonfiniteBody> first_nonfinite_bodies;
+extern DispatchTable<FirstNonfiniteBody> first_nonfinite_dispatch;
 
 }  // namespace tw::ops

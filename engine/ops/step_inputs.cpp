@@ -2,8 +2,10 @@
 
 namespace tw {
 
-constinit Bodies<std::unique_ptr<Replay>(Context&)> replay_bodies{"replay"};
+constinit DispatchTable<std::unique_ptr<StepInputs>(Context&)> step_inputs_dispatch{"replay"};
 
-std::unique_ptr<Replay> Replay::create(Context& ctx) { return replay_bodies(ctx.device(), ctx); }
+std::unique_ptr<StepInputs> StepInputs::create(Context& ctx) {
+  return step_inputs_dispatch(ctx.device(), ctx);
+}
 
 }  // namespace tw

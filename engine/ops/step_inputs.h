@@ -1,5 +1,5 @@
-// Replay: what changes from step to step while a recorded one is launched again and again. It lies
-// on the device, so that the host neither passes it nor waits for what came out.
+// StepInputs: what changes from step to step while a recorded one is launched again and again. It
+// lies on the device, so that the host neither passes it nor waits for what came out.
 #pragma once
 
 #include <cstdint>
@@ -12,13 +12,13 @@
 
 namespace tw {
 
-class Replay {
+class StepInputs {
  public:
   /// Launches between two looks of the host.
   static constexpr size_t kMost = 64;
 
-  virtual ~Replay() = default;
-  static std::unique_ptr<Replay> create(Context& ctx);
+  virtual ~StepInputs() = default;
+  static std::unique_ptr<StepInputs> create(Context& ctx);
 
   /// The next lrs.size() launches are steps `step`, step + 1, ... at these rates. Dropout and the
   /// update, recorded for step 0 and rate 1, follow them.
@@ -42,6 +42,6 @@ class Replay {
   virtual void set_step(uint64_t step) = 0;
 };
 
-extern Bodies<std::unique_ptr<Replay>(Context&)> replay_bodies;
+extern DispatchTable<std::unique_ptr<StepInputs>(Context&)> step_inputs_dispatch;
 
 }  // namespace tw

@@ -8,8 +8,8 @@
 
 namespace tw::ops {
 
-constinit Bodies<SubsamplePadBody> subsample_pad_forward_bodies{"subsample_pad_forward"};
-constinit Bodies<SubsamplePadBody> subsample_pad_backward_bodies{"subsample_pad_backward"};
+constinit DispatchTable<SubsamplePadBody> subsample_pad_forward_dispatch{"subsample_pad_forward"};
+constinit DispatchTable<SubsamplePadBody> subsample_pad_backward_dispatch{"subsample_pad_backward"};
 
 namespace {
 
@@ -27,12 +27,12 @@ void check_shapes(int64_t stride, const Tensor& large, const Tensor& small) {
 
 void subsample_pad_forward(Context& ctx, int64_t stride, const Tensor& x, const Tensor& y) {
   check_shapes(stride, x, y);
-  subsample_pad_forward_bodies(ctx.device(), ctx, stride, x, y);
+  subsample_pad_forward_dispatch(ctx.device(), ctx, stride, x, y);
 }
 
 void subsample_pad_backward(Context& ctx, int64_t stride, const Tensor& dy, const Tensor& dx) {
   check_shapes(stride, dx, dy);
-  subsample_pad_backward_bodies(ctx.device(), ctx, stride, dy, dx);
+  subsample_pad_backward_dispatch(ctx.device(), ctx, stride, dy, dx);
 }
 
 namespace {
@@ -86,8 +86,8 @@ void backward_cpu(Context& ctx, int64_t stride, const Tensor& dy, const Tensor& 
   });
 }
 
-const bool registered = subsample_pad_forward_bodies.add(Device::cpu, forward_cpu) &&
-                        subsample_pad_backward_bodies.add(Device::cpu, backward_cpu);
+const bool registered = subsample_pad_forward_dispatch.add(Device::cpu, forward_cpu) &&
+                        subsample_pad_backward_dispatch.add(Device::cpu, backward_cpu);
 
 }  // namespace
 }  // namespace tw::ops

@@ -72,8 +72,8 @@ void backward_cuda(Context& ctx, int64_t stride, const Tensor& dy, const Tensor&
   move<Backward>(ctx, Geometry(stride, dx, dy), dy, dx);
 }
 
-const bool registered = subsample_pad_forward_bodies.add(Device::cuda, forward_cuda) &&
-                        subsample_pad_backward_bodies.add(Device::cuda, backward_cuda);
+const bool registered = subsample_pad_forward_dispatch.add(Device::cuda, forward_cuda) &&
+                        subsample_pad_backward_dispatch.add(Device::cuda, backward_cuda);
 
 }  // namespace
 }  // namespace tw::ops

@@ -12,6 +12,7 @@ void subsample_pad_forward(Context& ctx, int64_t stride, const Tensor& x, const 
 void subsample_pad_backward(Context& ctx, int64_t stride, const Tensor& dy, const Tensor& dx);
 
 using SubsamplePadBody = void(Context&, int64_t, const Tensor&, const Tensor&);
-extern Bodies<SubsamplePadBody> subsample_pad_forward_bodies, subsample_pad_backward_bodies;
+extern DispatchTable<SubsamplePadBody> subsample_pad_forward_dispatch,
+    subsample_pad_backward_dispatch;
 
 }  // namespace tw::ops

@@ -8,14 +8,14 @@
 
 namespace tw::ops {
 
-constinit Bodies<void(Context&, std::span<float>, float)> fill_bodies{"fill"};
-constinit Bodies<void(Context&, const Tensor&, const Tensor&)> add_bodies{"add"};
-constinit Bodies<void(Context&, const Tensor&, const Tensor&)> convert_bodies{"convert"};
-constinit Bodies<void(Context&)> hold_converts_bodies{"convert"};
-constinit Bodies<void(Context&)> run_converts_bodies{"convert"};
+constinit DispatchTable<void(Context&, std::span<float>, float)> fill_dispatch{"fill"};
+constinit DispatchTable<void(Context&, const Tensor&, const Tensor&)> add_dispatch{"add"};
+constinit DispatchTable<void(Context&, const Tensor&, const Tensor&)> convert_dispatch{"convert"};
+constinit DispatchTable<void(Context&)> hold_converts_dispatch{"convert"};
+constinit DispatchTable<void(Context&)> run_converts_dispatch{"convert"};
 
 void fill(Context& ctx, std::span<float> x, float value) {
-  fill_bodies(ctx.device(), ctx, x, value);
+  fill_dispatch(ctx.device(), ctx, x, value);
 }
 
 void add(Context& ctx, std::span<const float> x, std::span<float> y) {
@@ -23,20 +23,20 @@ void add(Context& ctx, std::span<const float> x, std::span<float> y) {
   const auto vector = [&](float* data) {
     return Tensor{data, {static_cast<int64_t>(x.size())}, DType::f32, ctx.device()};
   };
-  add_bodies(ctx.device(), ctx, vector(const_cast<float*>(x.data())), vector(y.data()));
+  add_dispatch(ctx.device(), ctx, vector(const_cast<float*>(x.data())), vector(y.data()));
 }
 
 void add(Context& ctx, const Tensor& x, const Tensor& y) {
   check_activation("add", "x", x);
   check_like("add", "y", y, x);
-  add_bodies(ctx.device(), ctx, x, y);
+  add_dispatch(ctx.device(), ctx, x, y);
 }
 
 void convert(Context& ctx, const Tensor& x, const Tensor& y) {
   check_activation("convert", "x", x);
   check_activation("convert", "y", y);
   check_shape("convert", "y", y, x.shape);
-  convert_bodies(ctx.device(), ctx, x, y);
+  convert_dispatch(ctx.device(), ctx, x, y);
 }
 
 namespace {
@@ -89,10 +89,11 @@ void convert_cpu(Context& ctx, const Tensor& x, const Tensor& y) {
 
 void nothing(Context&) {}
 
-const bool registered =
-    fill_bodies.add(Device::cpu, fill_cpu) && add_bodies.add(Device::cpu, add_cpu) &&
-    convert_bodies.add(Device::cpu, convert_cpu) &&
-    hold_converts_bodies.add(Device::cpu, nothing) && run_converts_bodies.add(Device::cpu, nothing);
+const bool registered = fill_dispatch.add(Device::cpu, fill_cpu) &&
+                        add_dispatch.add(Device::cpu, add_cpu) &&
+                        convert_dispatch.add(Device::cpu, convert_cpu) &&
+                        hold_converts_dispatch.add(Device::cpu, nothing) &&
+                        run_converts_dispatch.add(Device::cpu, nothing);
 
 }  // namespace
 }  // namespace tw::ops

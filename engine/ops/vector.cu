@@ -26,7 +26,7 @@ void add_cuda(Context& ctx, const Tensor& x, const Tensor& y) {
 }
 
 const bool registered =
-    fill_bodies.add(Device::cuda, fill_cuda) && add_bodies.add(Device::cuda, add_cuda);
+    fill_dispatch.add(Device::cuda, fill_cuda) && add_dispatch.add(Device::cuda, add_cuda);
 
 }  // namespace
 }  // namespace tw::ops

@@ -8,7 +8,7 @@
 
 namespace tw::ops {
 
-extern Bodies<void(Context&)> hold_converts_bodies, run_converts_bodies;
+extern DispatchTable<void(Context&)> hold_converts_dispatch, run_converts_dispatch;
 
 /// x = value, for fp32.
 void fill(Context& ctx, std::span<float> x, float value);
@@ -22,12 +22,12 @@ void convert(Context& ctx, const Tensor& x, const Tensor& y);
 /// What `body` converts may be converted when it ends: many short ones make one launch on a GPU.
 template <class Body>
 void convert_together(Context& ctx, const Body& body) {
-  hold_converts_bodies(ctx.device(), ctx);
+  hold_converts_dispatch(ctx.device(), ctx);
   body();
-  run_converts_bodies(ctx.device(), ctx);
+  run_converts_dispatch(ctx.device(), ctx);
 }
 
-extern Bodies<void(Context&, std::span<float>, float)> fill_bodies;
-extern Bodies<void(Context&, const Tensor&, const Tensor&)> add_bodies, convert_bodies;
+extern DispatchTable<void(Context&, std::span<float>, float)> fill_dispatch;
+extern DispatchTable<void(Context&, const Tensor&, const Tensor&)> add_dispatch, convert_dispatch;
 
 }  // namespace tw::ops

@@ -39,7 +39,7 @@ void Planner::use(std::initializer_list<TensorRef> tensors) {
   }
 }
 
-void Planner::replay(Mark begin, Mark end) {
+void Planner::recompute_range(Mark begin, Mark end) {
   const int from = static_cast<int>(operations_.size());
   std::vector<const detail::PlannedTensor*> made;
   for (size_t i = begin.tensors; i < end.tensors; ++i) made.push_back(&tensors_[i]);

@@ -55,14 +55,14 @@ class Planner {
   TensorRef persistent(Shape shape, DType dtype);
   /// One operation reads or writes these tensors; operations follow each other in call order.
   void use(std::initializer_list<TensorRef> tensors);
-  /// Where the plan stands; replay() repeats the operations between two such places.
+  /// Where the plan stands; recompute_range() repeats the operations between two such places.
   struct Mark {
     size_t operations, tensors;
   };
   Mark mark() const { return {operations_.size(), tensors_.size()}; }
   /// The operations from `begin` to `end` are done once more. Tensors that were made between them
   /// need not live until then: they are written anew, at the same place.
-  void replay(Mark begin, Mark end);
+  void recompute_range(Mark begin, Mark end);
   /// Whether layers shall forget what they can compute again.
   bool recompute = false;
 

@@ -64,13 +64,13 @@ const bool settings = setting_groups().add({"wire",
 
 }  // namespace
 
-WireFormat::WireFormat(const Settings& from) {
+SparseCodec::SparseCodec(const Settings& from) {
   const std::string &values = from.text("wire.values"), &indices = from.text("wire.indices");
   if (values != "f32") values_ = values == "fp16" ? Values::fp16 : Values::bf16;
   if (indices != "plain") indices_ = indices == "packed" ? Indices::packed : Indices::shorter;
 }
 
-void WireFormat::round(SparseVector& entries, SparseVector* lost) const {
+void SparseCodec::round(SparseVector& entries, SparseVector* lost) const {
   if (lost) lost->count = 0;
   if (exact()) return;
   if (lost) lost->reserve(entries.count);
@@ -90,12 +90,12 @@ void WireFormat::round(SparseVector& entries, SparseVector* lost) const {
   entries.count = kept;
 }
 
-size_t WireFormat::bound(size_t n) const {
+size_t SparseCodec::bound(size_t n) const {
   return sizeof(uint32_t) + n * value_bytes() +
          (indices_ == Indices::plain ? n * sizeof(uint32_t) : rice_bound(n));
 }
 
-size_t WireFormat::encode(const SparseView& entries, std::byte* out) const {
+size_t SparseCodec::encode(const SparseView& entries, std::byte* out) const {
   const size_t n = entries.indices.size();
   if (indices_ == Indices::plain) return write_plain(entries, out);
   uint32_t head = static_cast<uint32_t>(n) | kPacked;
@@ -108,7 +108,7 @@ size_t WireFormat::encode(const SparseView& entries, std::byte* out) const {
   return sizeof head + packed + n * value_bytes();
 }
 
-SparseView WireFormat::decode(ConstBytes bytes, size_t d, int from, SparseVector& room) const {
+SparseView SparseCodec::decode(ConstBytes bytes, size_t d, int from, SparseVector& room) const {
   const auto damaged = [&] {
     fail<Fault>("[wire] rank {} sent {} bytes that are no sparse vector of {} places", from,
                 bytes.size(), d);
@@ -148,7 +148,7 @@ SparseView WireFormat::decode(ConstBytes bytes, size_t d, int from, SparseVector
   return room.view();
 }
 
-uint64_t WireFormat::expected_bytes(double messages, size_t entries, int ranks, size_t d) const {
+uint64_t SparseCodec::expected_bytes(double messages, size_t entries, int ranks, size_t d) const {
   const double n = static_cast<double>(entries) / ranks;
   const double values = n * static_cast<double>(value_bytes()), plain = n * sizeof(uint32_t);
   const auto all = [&](double message) {
@@ -160,7 +160,7 @@ uint64_t WireFormat::expected_bytes(double messages, size_t entries, int ranks, 
   return all(sizeof(uint32_t) + places + values);
 }
 
-size_t WireFormat::write_plain(const SparseView& entries, std::byte* out) const {
+size_t SparseCodec::write_plain(const SparseView& entries, std::byte* out) const {
   const size_t indices = entries.indices.size_bytes();
   if (indices == 0) return 0;
   std::memcpy(out, entries.indices.data(), indices);
@@ -168,13 +168,13 @@ size_t WireFormat::write_plain(const SparseView& entries, std::byte* out) const 
   return indices + entries.values.size() * value_bytes();
 }
 
-void WireFormat::write_values(std::span<const float> values, std::byte* out) const {
+void SparseCodec::write_values(std::span<const float> values, std::byte* out) const {
   if (values_ == Values::fp16) return to_fp16(values.data(), values.size(), out);
   if (values_ == Values::bf16) return to_bf16(values.data(), values.size(), out);
   if (!values.empty()) std::memcpy(out, values.data(), values.size_bytes());
 }
 
-void WireFormat::read_values(const std::byte* from, std::span<float> values) const {
+void SparseCodec::read_values(const std::byte* from, std::span<float> values) const {
   if (values_ == Values::fp16) return from_fp16(from, values.size(), values.data());
   if (values_ == Values::bf16) return from_bf16(from, values.size(), values.data());
   if (!values.empty()) std::memcpy(values.data(), from, values.size_bytes());

@@ -1,4 +1,4 @@
-// Wire format: how sparse entries travel. `--set wire.values=bf16 --set wire.indices=packed`.
+// LinkCost format: how sparse entries travel. `--set wire.values=bf16 --set wire.indices=packed`.
 //
 // Values: f32, or rounded to fp16 or bf16. What rounding takes off goes to the residual first, so
 // no format loses anything: it only arrives later. Indices, and the bytes of n entries:
@@ -14,17 +14,17 @@
 #include "comm/communicator.h"
 #include "engine/core/settings.h"
 #include "sparsify/kernels/sparse_ops.h"
-#include "sparsify/sparse_vector.h"
+#include "sparsify/kernels/sparse_vector.h"
 
 namespace tw {
 
-class WireFormat {
+class SparseCodec {
  public:
   enum class Values : uint8_t { f32, fp16, bf16 };
   enum class Indices : uint8_t { plain, packed, shorter };
 
-  explicit WireFormat(const Settings& settings);
-  WireFormat(Values values, Indices indices) : values_(values), indices_(indices) {}
+  explicit SparseCodec(const Settings& settings);
+  SparseCodec(Values values, Indices indices) : values_(values), indices_(indices) {}
 
   bool exact() const { return values_ == Values::f32; }
 

@@ -4,7 +4,7 @@
 
 namespace tw {
 
-ConstBytes write_block(const WireFormat& wire, const Control& control, const SparseView& entries,
+ConstBytes write_block(const SparseCodec& wire, const Control& control, const SparseView& entries,
                        std::vector<std::byte>& memory) {
   const size_t bound = block_bound(wire, entries.indices.size());
   if (memory.size() < bound) memory.resize(bound + bound / 2);
@@ -13,7 +13,7 @@ ConstBytes write_block(const WireFormat& wire, const Control& control, const Spa
   return {memory.data(), sizeof word + wire.encode(entries, memory.data() + sizeof word)};
 }
 
-SparseView read_block(const WireFormat& wire, ConstBytes block, int rank, size_t d,
+SparseView read_block(const SparseCodec& wire, ConstBytes block, int rank, size_t d,
                       Control& control, SparseVector& room) {
   ControlWord word;
   check<Fault>(block.size() >= sizeof word,
@@ -40,14 +40,14 @@ std::span<const SparseView> GatheredEntries::gather(Context& ctx, Communicator& 
   return parts_;
 }
 
-void PutBack::rounding(Context& ctx, const WireFormat& wire, SparseVector& entries,
-                       std::span<float> residual) {
+void ResidualReturn::rounding(Context& ctx, const SparseCodec& wire, SparseVector& entries,
+                              std::span<float> residual) {
   wire.round(entries, &entries_);
   if (!residual.empty()) scatter_add(ctx, entries_.view(), residual);
 }
 
-void PutBack::missing(Context& ctx, const SparseView& mine, std::span<const uint32_t> kept,
-                      std::span<float> residual) {
+void ResidualReturn::missing(Context& ctx, const SparseView& mine, std::span<const uint32_t> kept,
+                             std::span<float> residual) {
   if (residual.empty()) return;
   entries_.count = 0;
   entries_.reserve(mine.indices.size());

@@ -12,23 +12,23 @@ namespace tw {
 static_assert(sizeof(ControlWord) == 16);
 
 /// Bytes of a block of n entries at most.
-inline size_t block_bound(const WireFormat& wire, size_t n) {
+inline size_t block_bound(const SparseCodec& wire, size_t n) {
   return sizeof(ControlWord) + wire.bound(n);
 }
 
 /// Writes a block into `memory`, which grows as needed, and returns it. The entries were rounded.
-ConstBytes write_block(const WireFormat& wire, const Control& control, const SparseView& entries,
+ConstBytes write_block(const SparseCodec& wire, const Control& control, const SparseView& entries,
                        std::vector<std::byte>& memory);
 
 /// Reads the block that `rank` sent: merges its control, returns its entries, which lie in the
 /// block or in `room`. Throws Fault when it is damaged.
-SparseView read_block(const WireFormat& wire, ConstBytes block, int rank, size_t d,
+SparseView read_block(const SparseCodec& wire, ConstBytes block, int rank, size_t d,
                       Control& control, SparseVector& room);
 
 /// Everybody's block on every rank.
 class GatheredEntries {
  public:
-  explicit GatheredEntries(const WireFormat& wire) : wire_(wire) {}
+  explicit GatheredEntries(const SparseCodec& wire) : wire_(wire) {}
 
   /// Sends `mine` (rounded) to all ranks and merges everybody's control; returns everybody's
   /// entries by rank, usable until the next call. `usual`: entries a block has as a rule, the same
@@ -36,15 +36,15 @@ class GatheredEntries {
   std::span<const SparseView> gather(Context& ctx, Communicator& comm, const SparseView& mine,
                                      size_t usual, size_t d, Control& control);
   /// What this rank's entries cost in the last call.
-  const WireLoad& load() const { return load_; }
+  const Traffic& load() const { return load_; }
 
  private:
-  WireFormat wire_;
+  SparseCodec wire_;
   std::vector<std::byte> message_;
   GatheredBlocks blocks_;
   std::vector<SparseVector> rooms_;
   std::vector<SparseView> parts_;
-  WireLoad load_;
+  Traffic load_;
 };
 
 /// Bytes of an allgather of blocks besides their entries.
@@ -54,10 +54,10 @@ constexpr uint64_t gather_overhead(int ranks) {
 }
 
 /// What a rank keeps of what it selected: it goes back to its residual.
-class PutBack {
+class ResidualReturn {
  public:
   /// What `entries` lose when they are rounded for the wire.
-  void rounding(Context& ctx, const WireFormat& wire, SparseVector& entries,
+  void rounding(Context& ctx, const SparseCodec& wire, SparseVector& entries,
                 std::span<float> residual);
   /// What this rank selected and the sum does not have; both ascend.
   void missing(Context& ctx, const SparseView& mine, std::span<const uint32_t> kept,

@@ -5,8 +5,8 @@
 
 #include "comm/collectives/collectives.h"
 #include "engine/core/buffer.h"
-#include "sparsify/algorithm.h"
 #include "sparsify/exchanges/status_slot.h"
+#include "sparsify/sparsifier.h"
 
 namespace tw {
 
@@ -19,7 +19,7 @@ class DenseExchange : public Exchange {
   bool dense() const override { return true; }
 
   void run(Context& ctx, Communicator& comm, const ExchangeStep& step, Control& control) override {
-    const ControlSlot slot(ctx, step.gradient_control, control);
+    const StatusSlot slot(ctx, step.gradient_control, control);
     const size_t bytes = step.gradient_control.size_bytes();
     if (scratch_.bytes() < bytes) scratch_ = Buffer(ctx.device(), bytes);
     allreduce_(ctx, comm, step.gradient_control, scratch_.as<float>());
@@ -40,10 +40,10 @@ const bool exchange = exchanges().add(
      "sums the whole gradient with a dense collective",
      [](const Settings& settings) -> std::unique_ptr<Exchange> {
        const std::string& collective = settings.text("allreduce.collective");
-       return std::make_unique<DenseExchange>(allreduces().find(collective).factory(settings));
+       return std::make_unique<DenseExchange>(allreduces().find(collective).value(settings));
      },
      {{"collective", "ring", "how the dense sum is formed; --list names the collectives"}}});
-const bool algorithm = algorithms().add(
+const bool algorithm = sparsifiers().add(
     {"dense", "synchronous SGD on the whole gradient", {.selector = "", .exchange = "allreduce"}});
 
 }  // namespace

@@ -7,9 +7,9 @@
 
 #include <algorithm>
 
-#include "sparsify/algorithm.h"
 #include "sparsify/exchanges/gathering_exchange.h"
 #include "sparsify/kernels/candidates.h"
+#include "sparsify/sparsifier.h"
 
 namespace tw {
 
@@ -26,7 +26,7 @@ class ExactTopK : public GatheringExchange {
     keep_largest(step.k);
     const SparseView sum{kept_, sums_};
     sparse_sum(ctx, {&sum, 1}, step.gradient);
-    put_back_.missing(ctx, step.mine->view(), kept_, step.residual);
+    residual_return_.missing(ctx, step.mine->view(), kept_, step.residual);
   }
 
  private:
@@ -72,9 +72,9 @@ const bool exchange =
                      [](const Settings& settings) -> std::unique_ptr<Exchange> {
                        return std::make_unique<ExactTopK>(settings);
                      }});
-const bool algorithm = algorithms().add({"exact",
-                                         "exact top-k of the sum of all ranks' exact top-k",
-                                         {.selector = "topk", .exchange = "exact"}});
+const bool algorithm = sparsifiers().add({"exact",
+                                          "exact top-k of the sum of all ranks' exact top-k",
+                                          {.selector = "topk", .exchange = "exact"}});
 
 }  // namespace
 

@@ -15,7 +15,7 @@ class GatheringExchange : public Exchange {
     const double blocks = static_cast<double>(ranks) * (ranks - 1);
     return gather_overhead(ranks) + wire_.expected_bytes(blocks, entries, ranks, d);
   }
-  uint64_t claimed_bytes(int ranks, size_t, const WireLoad& load) const override {
+  uint64_t claimed_bytes(int ranks, size_t, const Traffic& load) const override {
     return gather_overhead(ranks) + load.bytes;
   }
 
@@ -23,7 +23,7 @@ class GatheringExchange : public Exchange {
   /// Everybody's entries by rank; what the wire rounds off step.mine goes to the residual.
   std::span<const SparseView> gather(Context& ctx, Communicator& comm, const ExchangeStep& step,
                                      Control& control) {
-    put_back_.rounding(ctx, wire_, *step.mine, step.residual);
+    residual_return_.rounding(ctx, wire_, *step.mine, step.residual);
     // no selector means to send more (RedSync up to that); what exceeds it costs one more message
     const size_t d = step.gradient.size(), usual = std::min(2 * step.k, d);
     const auto parts = gathered_.gather(ctx, comm, step.mine->view(), usual, d, control);
@@ -31,10 +31,10 @@ class GatheringExchange : public Exchange {
     return parts;
   }
 
-  PutBack put_back_;
+  ResidualReturn residual_return_;
 
  private:
-  WireFormat wire_;
+  SparseCodec wire_;
   GatheredEntries gathered_;
 };
 

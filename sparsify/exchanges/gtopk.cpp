@@ -14,9 +14,9 @@
 // Seconds: 2 ceil(log2 P) (alpha + 2 k beta) + ceil(log2 P) merges of 2 k entries.
 
 #include "comm/collectives/common.h"
-#include "sparsify/algorithm.h"
 #include "sparsify/encoding/sparse_message.h"
 #include "sparsify/exchanges/topk_merge.h"
+#include "sparsify/sparsifier.h"
 
 namespace tw {
 
@@ -32,22 +32,22 @@ class GTopK : public Exchange {
   void run(Context& ctx, Communicator& comm, const ExchangeStep& step, Control& control) override {
     const int ranks = comm.size();
     const int root = rotate_ ? static_cast<int>(step.step % static_cast<uint64_t>(ranks)) : 0;
-    const FromRoot order(comm, root);
+    const RelativeRank order(comm, root);
     load_ = {};
     incoming_.resize(block_bound(wire_, step.k));
-    put_back_.rounding(ctx, wire_, *step.mine, step.residual);
+    residual_return_.rounding(ctx, wire_, *step.mine, step.residual);
 
     merge_up(ctx, comm, order, step, control);
     const SparseView sum = broadcast_down(ctx, comm, order, step, control);
     if (control.nonfinite_rank >= 0) return;
-    if (!conserve_) put_back_.missing(ctx, step.mine->view(), sum.indices, step.residual);
+    if (!conserve_) residual_return_.missing(ctx, step.mine->view(), sum.indices, step.residual);
     sparse_sum(ctx, {&sum, 1}, step.gradient);
   }
 
   uint64_t wire_bytes(int ranks, size_t d, size_t entries) const override {
     return overhead(ranks) + wire_.expected_bytes(2.0 * (ranks - 1), entries, ranks, d);
   }
-  uint64_t claimed_bytes(int ranks, size_t, const WireLoad& load) const override {
+  uint64_t claimed_bytes(int ranks, size_t, const Traffic& load) const override {
     return overhead(ranks) + load.bytes;
   }
 
@@ -57,8 +57,8 @@ class GTopK : public Exchange {
   }
 
   // leaves the merged entries of this rank's subtree, rounded, in merged_
-  void merge_up(Context& ctx, Communicator& comm, const FromRoot& order, const ExchangeStep& step,
-                Control& control) {
+  void merge_up(Context& ctx, Communicator& comm, const RelativeRank& order,
+                const ExchangeStep& step, Control& control) {
     // by the paper's rule nothing stays at the node that prunes or rounds
     const std::span<float> keeps = conserve_ ? step.residual : std::span<float>{};
     merge_entries(ctx, step.mine->view(), {}, step.k, keeps, merged_);
@@ -73,7 +73,7 @@ class GTopK : public Exchange {
       const SparseView theirs = read_block(wire_, {incoming_.data(), bytes}, from,
                                            step.gradient.size(), control, received_);
       merge_entries(ctx, merged_.view(), theirs, step.k, keeps, next_);
-      put_back_.rounding(ctx, wire_, next_, keeps);
+      residual_return_.rounding(ctx, wire_, next_, keeps);
       std::swap(merged_, next_);
     }
   }
@@ -85,7 +85,7 @@ class GTopK : public Exchange {
   }
 
   // the same binomial tree, seen from the root; returns the sum
-  SparseView broadcast_down(Context& ctx, Communicator& comm, const FromRoot& order,
+  SparseView broadcast_down(Context& ctx, Communicator& comm, const RelativeRank& order,
                             const ExchangeStep& step, Control& control) {
     const int ranks = comm.size(), self = order.place(comm.rank());
     SparseView sum = merged_.view();
@@ -112,10 +112,10 @@ class GTopK : public Exchange {
     load_ += {entries.indices.size(), block.size() - sizeof(ControlWord)};
   }
 
-  WireFormat wire_;
+  SparseCodec wire_;
   bool conserve_, rotate_;
-  SparseMerge merge_;
-  PutBack put_back_;
+  TopkMerge merge_;
+  ResidualReturn residual_return_;
   SparseVector merged_, next_, received_, pruned_;
   std::vector<std::byte> message_, incoming_;
 };
@@ -131,9 +131,9 @@ const bool exchange = exchanges().add(
        "paper: pruned entries return to their senders; conserve: they stay with who pruned them",
        {"paper", "conserve"}},
       {"rotate", "false", "root of the tree: rank step mod P instead of rank 0"}}});
-const bool algorithm = algorithms().add({"gtopk",
-                                         "exact top-k, error feedback, gTop-k tree",
-                                         {.selector = "topk", .exchange = "gtopk"}});
+const bool algorithm = sparsifiers().add({"gtopk",
+                                          "exact top-k, error feedback, gTop-k tree",
+                                          {.selector = "topk", .exchange = "gtopk"}});
 
 }  // namespace
 

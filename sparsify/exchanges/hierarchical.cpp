@@ -11,8 +11,8 @@
 #include "comm/subcommunicator.h"
 #include "engine/core/copy.h"
 #include "engine/ops/sgd.h"
-#include "sparsify/algorithm.h"
 #include "sparsify/exchange.h"
+#include "sparsify/sparsifier.h"
 
 namespace tw {
 
@@ -21,13 +21,13 @@ namespace {
 class Hierarchical : public Exchange {
  public:
   explicit Hierarchical(const Settings& settings)
-      : inner_(exchanges().find(settings.text("hierarchical.exchange")).factory(settings)),
-        dense_(exchanges().find("allreduce").factory(settings)),
+      : inner_(exchanges().find(settings.text("hierarchical.exchange")).value(settings)),
+        dense_(exchanges().find("allreduce").value(settings)),
         per_node_(static_cast<int>(settings.integer("hierarchical.node"))) {
     check(per_node_ >= 1, "[hierarchical] a node has {} ranks; expected at least 1", per_node_);
   }
 
-  bool needs_common_indices() const override { return inner_->needs_common_indices(); }
+  bool needs_shared_indices() const override { return inner_->needs_shared_indices(); }
   float threshold() const override { return leads() ? inner_->threshold() : 0; }
 
   bool prepare(Context& ctx, Communicator& comm, const ExchangeStep& step,
@@ -65,7 +65,7 @@ class Hierarchical : public Exchange {
   uint64_t wire_bytes(int ranks, size_t d, size_t entries) const override {
     return inside(ranks, d) + inner_->wire_bytes(nodes(ranks), d, entries);
   }
-  uint64_t claimed_bytes(int ranks, size_t d, const WireLoad& load) const override {
+  uint64_t claimed_bytes(int ranks, size_t d, const Traffic& load) const override {
     return inside(ranks, d) + inner_->claimed_bytes(nodes(ranks), d, load);
   }
 
@@ -78,14 +78,14 @@ class Hierarchical : public Exchange {
 
   void split(Communicator& comm) {
     const NodePlan plan{comm.size(), per_node_};
-    node_ = std::make_unique<Group>(comm, plan.node_of(comm.rank()));
-    if (node_->rank() == 0) leaders_ = std::make_unique<Group>(comm, plan.leaders());
+    node_ = std::make_unique<Subcommunicator>(comm, plan.node_of(comm.rank()));
+    if (node_->rank() == 0) leaders_ = std::make_unique<Subcommunicator>(comm, plan.leaders());
   }
   bool leads() const { return leaders_ != nullptr; }
 
   std::unique_ptr<Exchange> inner_, dense_;
   int per_node_;
-  std::unique_ptr<Group> node_, leaders_;
+  std::unique_ptr<Subcommunicator> node_, leaders_;
 };
 
 const bool exchange =
@@ -100,9 +100,9 @@ const bool exchange =
                        {"allgather", "gtopk", "exact", "oktopk", "shared"}},
                       {"node", "4", "ranks of a node, neighbours; the last node may have fewer"}}});
 const bool algorithm =
-    algorithms().add({"hierarchical",
-                      "dense inside nodes, exact top-k and error feedback between them",
-                      {.selector = "topk", .exchange = "hierarchical"}});
+    sparsifiers().add({"hierarchical",
+                       "dense inside nodes, exact top-k and error feedback between them",
+                       {.selector = "topk", .exchange = "hierarchical"}});
 
 }  // namespace
 

@@ -19,11 +19,11 @@
 #include <cstring>
 #include <functional>
 
-#include "sparsify/algorithm.h"
 #include "sparsify/encoding/sparse_message.h"
 #include "sparsify/exchanges/oktopk_state.h"
 #include "sparsify/exchanges/topk_merge.h"
 #include "sparsify/kernels/candidates.h"
+#include "sparsify/sparsifier.h"
 
 namespace tw {
 
@@ -61,7 +61,7 @@ class OkTopk : public Exchange {
     SparseVector& mine = *step.mine;
     load_ = {};
     follow_local(mine, step.k);
-    put_back_.rounding(ctx, wire_, mine, step.residual);
+    residual_return_.rounding(ctx, wire_, mine, step.residual);
     if (exact_) agree_on_regions(ctx, comm, mine, d);
     // a rank's entries may lie close together: only all of them fit in any case
     reduce_to_owners(ctx, comm, mine.view(), std::min(2 * step.k, d), d);
@@ -74,7 +74,7 @@ class OkTopk : public Exchange {
     if (control.nonfinite_rank >= 0) return;
 
     keep(parts, step.k);
-    put_back_.missing(ctx, mine.view(), kept_.index_span(), step.residual);
+    residual_return_.missing(ctx, mine.view(), kept_.index_span(), step.residual);
     put_back_rounding(ctx, step.residual);
     const SparseView sum = kept_.view();
     sparse_sum(ctx, {&sum, 1}, step.gradient);
@@ -85,7 +85,7 @@ class OkTopk : public Exchange {
   uint64_t wire_bytes(int ranks, size_t d, size_t entries) const override {
     return overhead(ranks) + wire_.expected_bytes(2.0 * (ranks - 1), entries, ranks, d);
   }
-  uint64_t claimed_bytes(int ranks, size_t, const WireLoad& load) const override {
+  uint64_t claimed_bytes(int ranks, size_t, const Traffic& load) const override {
     return overhead(ranks) + load.bytes;
   }
 
@@ -218,13 +218,13 @@ class OkTopk : public Exchange {
     scatter_add(ctx, rounded_off_.view(), residual);
   }
 
-  WireFormat wire_;
+  SparseCodec wire_;
   GatheredEntries gathered_;
   int64_t every_;
   bool exact_ = true;
   OkTopkState state_;
-  SparseMerge merge_;
-  PutBack put_back_;
+  TopkMerge merge_;
+  ResidualReturn residual_return_;
   SparseVector reduced_, next_, received_, chosen_, all_, kept_, rounded_off_;
   GatheredBlocks borders_;
   std::vector<std::byte> message_, incoming_;
@@ -238,9 +238,9 @@ const bool exchange =
                      },
                      {{"exact_every", "32", "steps between exact thresholds and regions"}}});
 const bool algorithm =
-    algorithms().add({"oktopk",
-                      "Ok-Topk: thresholds kept for several steps, an allreduce by regions",
-                      {.selector = "oktopk", .exchange = "oktopk"}});
+    sparsifiers().add({"oktopk",
+                       "Ok-Topk: thresholds kept for several steps, an allreduce by regions",
+                       {.selector = "oktopk", .exchange = "oktopk"}});
 
 }  // namespace
 

@@ -7,8 +7,8 @@
 
 #include "comm/collectives/collectives.h"
 #include "engine/core/buffer.h"
-#include "sparsify/algorithm.h"
 #include "sparsify/exchanges/status_slot.h"
+#include "sparsify/sparsifier.h"
 
 namespace tw {
 
@@ -23,7 +23,7 @@ class RootExchange : public Exchange {
   bool updates_at_root() const override { return true; }
 
   void run(Context& ctx, Communicator& comm, const ExchangeStep& step, Control& control) override {
-    const ControlSlot slot(ctx, step.gradient_control, control);
+    const StatusSlot slot(ctx, step.gradient_control, control);
     const size_t bytes = step.gradient_control.size_bytes();
     if (scratch_.bytes() < bytes) scratch_ = Buffer(ctx.device(), bytes);
     reduce_(ctx, comm, 0, step.gradient_control, scratch_.as<float>());
@@ -50,13 +50,13 @@ const bool exchange = exchanges().add(
      "reduces whole gradients to rank 0, which updates and broadcasts the parameters",
      [](const Settings& settings) -> std::unique_ptr<Exchange> {
        const std::string& collective = settings.text("root.collective");
-       return std::make_unique<RootExchange>(reduces().find(collective).factory(settings),
-                                             broadcasts().find(collective).factory(settings));
+       return std::make_unique<RootExchange>(reduces().find(collective).value(settings),
+                                             broadcasts().find(collective).value(settings));
      },
      {{"collective", "lp", "reduce and broadcast; --list names the collectives"}}});
-const bool algorithm = algorithms().add({"bsp",
-                                         "dense SGD, updated at rank 0 layer by layer",
-                                         {.exchange = "root", .scope = Scope::layer}});
+const bool algorithm = sparsifiers().add({"bsp",
+                                          "dense SGD, updated at rank 0 layer by layer",
+                                          {.exchange = "root", .scope = Scope::layer}});
 
 }  // namespace
 

@@ -20,9 +20,9 @@ namespace {
 class SharedIndices : public Exchange {
  public:
   explicit SharedIndices(const Settings& settings)
-      : allreduce_(allreduces().find(settings.text("allreduce.collective")).factory(settings)) {}
+      : allreduce_(allreduces().find(settings.text("allreduce.collective")).value(settings)) {}
 
-  bool needs_common_indices() const override { return true; }
+  bool needs_shared_indices() const override { return true; }
 
   void run(Context& ctx, Communicator& comm, const ExchangeStep& step, Control& control) override {
     const SparseVector& mine = *step.mine;
@@ -40,7 +40,7 @@ class SharedIndices : public Exchange {
     }
     load_ = {n, n * sizeof(float)};
     if (!host_) host_.emplace(Device::cpu, ctx.threads());
-    const ControlSlot slot(*host_, values_control, control);
+    const StatusSlot slot(*host_, values_control, control);
     allreduce_(*host_, comm, values_control, scratch_);
     slot.settle(*host_, comm, control);
     if (control.nonfinite_rank >= 0) return;

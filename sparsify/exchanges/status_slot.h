@@ -7,11 +7,11 @@
 
 namespace tw {
 
-class ControlSlot {
+class StatusSlot {
  public:
   /// Takes the float behind the gradient (where buckets follow each other, the next one's first
   /// element), which lies on ctx's device, and writes the rank's own word there.
-  ControlSlot(Context& ctx, std::span<float> gradient_control, const Control& control);
+  StatusSlot(Context& ctx, std::span<float> gradient_control, const Control& control);
 
   /// After the sum, on all ranks: what they said together. Gives the float back.
   void settle(Context& ctx, Communicator& comm, Control& control) const;

@@ -34,8 +34,8 @@ size_t add(const SparseView& a, const SparseView& b, SparseVector& out) {
 
 }  // namespace
 
-void SparseMerge::operator()(const SparseView& a, const SparseView& b, size_t k, SparseVector& out,
-                             SparseVector* pruned) {
+void TopkMerge::operator()(const SparseView& a, const SparseView& b, size_t k, SparseVector& out,
+                           SparseVector* pruned) {
   const size_t most = a.indices.size() + b.indices.size();
   if (pruned) {
     pruned->count = 0;

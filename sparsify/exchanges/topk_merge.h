@@ -4,11 +4,11 @@
 #include <vector>
 
 #include "sparsify/kernels/sparse_ops.h"
-#include "sparsify/sparse_vector.h"
+#include "sparsify/kernels/sparse_vector.h"
 
 namespace tw {
 
-class SparseMerge {
+class TopkMerge {
  public:
   /// out = the k largest magnitudes of a + b, ascending by index; of equal magnitudes the lower
   /// index first; sums that are zero vanish. `pruned`, if it is wanted, becomes what does not fit.

@@ -129,7 +129,7 @@ uint32_t limited(size_t wanted) {
 
 }  // namespace
 
-void Marks::begin(Context& ctx, size_t n, uint32_t least, size_t wanted) {
+void Bitmask::begin(Context& ctx, size_t n, uint32_t least, size_t wanted) {
   n_ = static_cast<int64_t>(n);
   const size_t count = static_cast<size_t>(tiles());
   grow(words_, count * kTileWords * sizeof(uint32_t));
@@ -138,16 +138,16 @@ void Marks::begin(Context& ctx, size_t n, uint32_t least, size_t wanted) {
   launch(ctx, "select", begin_kernel, 1, 1, &memory()->search, least, limited(wanted));
 }
 
-void Marks::begin_search(Context& ctx, size_t wanted) {
+void Bitmask::begin_search(Context& ctx, size_t wanted) {
   launch(ctx, "select", begin_search_kernel, 1, kThreads, memory(), limited(wanted));
 }
 
-void Marks::set_cut(Context& ctx, RadixCut cut) {
+void Bitmask::set_cut(Context& ctx, RadixCut cut) {
   launch(ctx, "select", set_cut_kernel, 1, 1, &memory()->search, cut);
 }
 
-Search Marks::found(Context& ctx) const {
-  auto& native = ctx.native<CudaNative>();
+Search Bitmask::found(Context& ctx) const {
+  auto& native = ctx.handles<CudaHandles>();
   std::byte* const host = native.pinned(sizeof(Search));
   expect(cudaMemcpyAsync(host, memory(), sizeof(Search), cudaMemcpyDefault, native.stream()),
          "select");
@@ -157,8 +157,8 @@ Search Marks::found(Context& ctx) const {
   return result;
 }
 
-Search Marks::take(Context& ctx, uint32_t resolution, size_t most, std::span<float> e,
-                   uint32_t base, SparseVector& out) {
+Search Bitmask::take(Context& ctx, uint32_t resolution, size_t most, std::span<float> e,
+                     uint32_t base, SparseVector& out) {
   const auto blocks = static_cast<unsigned>(tiles());
   if (blocks == 0) return found(ctx);
   // what was found and the entries lie together, so that one copy brings them
@@ -176,7 +176,7 @@ Search Marks::take(Context& ctx, uint32_t resolution, size_t most, std::span<flo
   launch(ctx, "select", move_kernel, blocks, kThreads, words(), e.data(), resolution, search,
          starts, base, most, indices, values);
 
-  auto& native = ctx.native<CudaNative>();
+  auto& native = ctx.handles<CudaHandles>();
   std::byte* const host = native.pinned(bytes);
   expect(cudaMemcpyAsync(host, moved_.data(), bytes, cudaMemcpyDefault, native.stream()), "select");
   native.synchronize();

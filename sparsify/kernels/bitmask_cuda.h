@@ -1,12 +1,12 @@
-// Marks: a bit for each place of a vector, on the device. A warp handles 32 words of them, a block
-// a tile; what is moved out comes in the order of the places, whatever the order of the blocks.
-// Included by .cu files only.
+// Bitmask: a bit for each place of a vector, on the device. A warp handles 32 words of them, a
+// block a tile; what is moved out comes in the order of the places, whatever the order of the
+// blocks. Included by .cu files only.
 #pragma once
 
 #include "engine/core/buffer.h"
 #include "engine/cuda/cuda_kernel.h"
 #include "sparsify/kernels/radix_select.h"
-#include "sparsify/selector.h"
+#include "sparsify/kernels/selection.h"
 
 namespace tw::cuda {
 
@@ -49,7 +49,7 @@ __device__ void visit_words(const uint32_t* words, int64_t first, const float* e
   }
 }
 
-class Marks {
+class Bitmask {
  public:
   /// Gets ready for n places; magnitudes of at least `least` will be marked, of which at least
   /// `wanted` are needed. The marks are not cleared.

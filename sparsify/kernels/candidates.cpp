@@ -4,10 +4,10 @@
 
 namespace tw {
 
-constinit Bodies<std::unique_ptr<Candidates>()> candidates_bodies{"candidates"};
+constinit DispatchTable<std::unique_ptr<Candidates>()> candidates_dispatch{"candidates"};
 
 std::unique_ptr<Candidates> Candidates::create(Context& ctx) {
-  return candidates_bodies(ctx.device());
+  return candidates_dispatch(ctx.device());
 }
 
 size_t sample_rank(size_t k, size_t d) {

@@ -14,7 +14,7 @@ struct Lower {
   uint32_t bits[Search::kMostLower] = {};
 };
 
-/// Marks this block's tile; returns this thread's word of it. `reached`: lane l's share of those
+/// Bitmask this block's tile; returns this thread's word of it. `reached`: lane l's share of those
 /// that reach lower.bits[l].
 template <bool kAdd>
 __device__ uint32_t mark_tile(int64_t n, const float* g, float* e, uint32_t least,
@@ -259,7 +259,7 @@ class DeviceCandidates : public Candidates {
     return found_;
   }
 
-  Marks marks_;
+  Bitmask marks_;
   Context* ctx_ = nullptr;
   const float* e_ = nullptr;
   uint32_t min_bits_ = 0;
@@ -268,7 +268,7 @@ class DeviceCandidates : public Candidates {
   Search found_{};
 };
 
-const bool registered = candidates_bodies.add(Device::cuda, []() -> std::unique_ptr<Candidates> {
+const bool registered = candidates_dispatch.add(Device::cuda, []() -> std::unique_ptr<Candidates> {
   return std::make_unique<DeviceCandidates>();
 });
 

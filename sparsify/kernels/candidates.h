@@ -9,7 +9,7 @@
 
 #include "engine/core/dispatch.h"
 #include "sparsify/kernels/magnitude.h"
-#include "sparsify/selector.h"
+#include "sparsify/kernels/selection.h"
 
 namespace tw {
 
@@ -59,7 +59,7 @@ class Candidates {
                     SparseVector& out) = 0;
 };
 
-extern Bodies<std::unique_ptr<Candidates>()> candidates_bodies;
+extern DispatchTable<std::unique_ptr<Candidates>()> candidates_dispatch;
 
 inline constexpr size_t kSamples = 8192;
 /// Where sample i of a vector of d elements is taken, i < min(d, kSamples): one place a stratum.

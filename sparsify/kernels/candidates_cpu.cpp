@@ -153,7 +153,7 @@ void take(std::span<const SparseVector> runs, uint64_t cut, size_t most, uint32_
 
 namespace {
 
-const bool registered = candidates_bodies.add(Device::cpu, []() -> std::unique_ptr<Candidates> {
+const bool registered = candidates_dispatch.add(Device::cpu, []() -> std::unique_ptr<Candidates> {
   return std::make_unique<HostCandidates>();
 });
 

@@ -8,7 +8,7 @@
 
 namespace tw {
 
-constinit Bodies<MeasureBody> measure_bodies{"measure"};
+constinit DispatchTable<MeasureBody> measure_dispatch{"measure"};
 
 namespace {
 
@@ -20,7 +20,7 @@ typedef double WideLanes __attribute__((vector_size(kLanes * sizeof(double))));
 typedef int64_t WideBits __attribute__((vector_size(kLanes * sizeof(int64_t))));
 
 // a square is exact in double, so fused or not the bits are the same
-TW_MULTIVERSION void measure_block(const float* g, float* e, size_t n, Measure* measure) {
+TW_MULTIVERSION void measure_block(const float* g, float* e, size_t n, Moments* measure) {
   WideLanes sums = {}, squares = {}, magnitudes = {};
   Lanes largest = {};
   const auto add = [&](const Lanes& u) __attribute__((always_inline)) {
@@ -59,23 +59,23 @@ TW_MULTIVERSION void measure_block(const float* g, float* e, size_t n, Measure* 
 }
 
 void measure_cpu(Context& ctx, std::span<const float> g, std::span<float> e,
-                 std::span<Measure> blocks) {
+                 std::span<Moments> blocks) {
   parallel_for(ctx, e.size(), kMeasureBlock, [&](size_t begin, size_t end) {
     measure_block(g.empty() ? nullptr : g.data() + begin, e.data() + begin, end - begin,
                   &blocks[begin / kMeasureBlock]);
   });
 }
 
-const bool registered = measure_bodies.add(Device::cpu, measure_cpu);
+const bool registered = measure_dispatch.add(Device::cpu, measure_cpu);
 
 }  // namespace
 
-Measure add_and_measure(Context& ctx, std::span<const float> g, std::span<float> e,
-                        std::vector<Measure>& blocks) {
+Moments add_and_moments(Context& ctx, std::span<const float> g, std::span<float> e,
+                        std::vector<Moments>& blocks) {
   blocks.assign((e.size() + kMeasureBlock - 1) / kMeasureBlock, {});
-  measure_bodies(ctx.device(), ctx, g, e, blocks);
-  Measure total;
-  for (const Measure& block : blocks) {
+  measure_dispatch(ctx.device(), ctx, g, e, blocks);
+  Moments total;
+  for (const Moments& block : blocks) {
     total.sum += block.sum;
     total.square += block.square;
     total.magnitude += block.magnitude;

@@ -13,7 +13,7 @@ namespace {
 
 constexpr int kLanes = static_cast<int>(kMeasureLanes);
 constexpr int kMeasureThreads = 64;  // eight blocks of the vector: enough of them for every GPU
-static_assert(sizeof(Measure) == 32);
+static_assert(sizeof(Moments) == 32);
 
 struct Lane {
   double sum = 0, square = 0, magnitude = 0;
@@ -32,7 +32,7 @@ struct Lane {
 
 template <bool kAdd>
 __global__ void __launch_bounds__(kMeasureThreads)
-    measure_kernel(int64_t n, const float* g, float* e, Measure* blocks) {
+    measure_kernel(int64_t n, const float* g, float* e, Moments* blocks) {
   __shared__ Lane lanes[kMeasureThreads];
   constexpr int kBatch = 16;  // loads in flight
   constexpr int64_t kBlock = kMeasureBlock;
@@ -59,7 +59,7 @@ __global__ void __launch_bounds__(kMeasureThreads)
   lanes[t] = mine;
   __syncthreads();
   if (lane > 0 || block * kBlock >= n) return;
-  Measure total;
+  Moments total;
   for (int j = 0; j < kLanes; ++j) {
     total.sum += lanes[t + j].sum;
     total.square += lanes[t + j].square;
@@ -70,12 +70,12 @@ __global__ void __launch_bounds__(kMeasureThreads)
 }
 
 void measure_cuda(Context& ctx, std::span<const float> g, std::span<float> e,
-                  std::span<Measure> blocks) {
+                  std::span<Moments> blocks) {
   if (blocks.empty()) return;
-  auto& native = ctx.native<CudaNative>();
+  auto& native = ctx.handles<CudaHandles>();
   constexpr size_t each = kMeasureThreads / kLanes;
   // the kernel writes right into the host's memory: 32 bytes for 4096 elements
-  auto* const host = reinterpret_cast<Measure*>(native.pinned(blocks.size_bytes()));
+  auto* const host = reinterpret_cast<Moments*>(native.pinned(blocks.size_bytes()));
   const auto grid = static_cast<unsigned>((blocks.size() + each - 1) / each);
   const auto kernel = g.empty() ? measure_kernel<false> : measure_kernel<true>;
   launch(ctx, "measure", kernel, grid, kMeasureThreads, std::ssize(e),
@@ -84,7 +84,7 @@ void measure_cuda(Context& ctx, std::span<const float> g, std::span<float> e,
   std::copy_n(host, blocks.size(), blocks.begin());
 }
 
-const bool registered = measure_bodies.add(Device::cuda, measure_cuda);
+const bool registered = measure_dispatch.add(Device::cuda, measure_cuda);
 
 }  // namespace
 }  // namespace tw::cuda

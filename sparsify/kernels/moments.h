@@ -1,4 +1,4 @@
-// Measure: u = g + e and the statistics that thresholds are made of, in one pass.
+// Moments: u = g + e and the statistics that thresholds are made of, in one pass.
 #pragma once
 
 #include <cmath>
@@ -11,7 +11,7 @@ namespace tw {
 
 /// Sums over the elements of a vector. In double, block by block and lane by lane in a fixed
 /// order: the same bits on any number of threads and any CPU.
-struct Measure {
+struct Moments {
   double sum = 0, square = 0, magnitude = 0;  ///< of x, x^2 and |x|
   float largest = 0;                          ///< magnitude
   /// False exactly when some element is NaN or infinite.
@@ -24,12 +24,12 @@ inline constexpr size_t kMeasureBlock = 4096, kMeasureLanes = 8;
 
 /// e += g (g may be empty: e holds u already), measured on the way. `blocks` belongs to the caller
 /// so that the next call allocates nothing.
-Measure add_and_measure(Context& ctx, std::span<const float> g, std::span<float> e,
-                        std::vector<Measure>& blocks);
+Moments add_and_moments(Context& ctx, std::span<const float> g, std::span<float> e,
+                        std::vector<Moments>& blocks);
 
 /// Fills `blocks`, one for each kMeasureBlock elements.
 using MeasureBody = void(Context&, std::span<const float> g, std::span<float> e,
-                         std::span<Measure> blocks);
-extern Bodies<MeasureBody> measure_bodies;
+                         std::span<Moments> blocks);
+extern DispatchTable<MeasureBody> measure_dispatch;
 
 }  // namespace tw

@@ -69,7 +69,7 @@ void radix_search(Context& ctx, const Source& source, int64_t work, uint32_t res
   constexpr int64_t kMostBlocks = 528;  // each leaves up to 2048 counts
   const auto blocks =
       static_cast<unsigned>(std::clamp<int64_t>((work + kThreads - 1) / kThreads, 1, kMostBlocks));
-  uint32_t* const tickets = ctx.native<CudaNative>().tickets();
+  uint32_t* const tickets = ctx.handles<CudaHandles>().tickets();
   for (int pass = 0; pass < RadixDigits::kPasses; ++pass) {
     if (RadixDigits::digit(resolution, pass) == 0) continue;  // all have that digit alike: 0
     launch(ctx, "select", radix_kernel<Source>, blocks, kThreads, source, pass, resolution, memory,

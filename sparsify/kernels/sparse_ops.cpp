@@ -6,21 +6,21 @@
 
 namespace tw {
 
-constinit Bodies<SparseSumBody> sparse_sum_bodies{"sparse_sum"};
-constinit Bodies<ScatterAddBody> scatter_add_bodies{"scatter_add"};
-constinit Bodies<ZeroWhereMovedBody> zero_where_moved_bodies{"zero_where_moved"};
+constinit DispatchTable<SparseSumBody> sparse_sum_dispatch{"sparse_sum"};
+constinit DispatchTable<ScatterAddBody> scatter_add_dispatch{"scatter_add"};
+constinit DispatchTable<ZeroWhereMovedBody> zero_where_moved_dispatch{"zero_where_moved"};
 
 void sparse_sum(Context& ctx, std::span<const SparseView> parts, std::span<float> sum) {
-  sparse_sum_bodies(ctx.device(), ctx, parts, sum);
+  sparse_sum_dispatch(ctx.device(), ctx, parts, sum);
 }
 
 void scatter_add(Context& ctx, const SparseView& entries, std::span<float> x) {
-  if (!entries.indices.empty()) scatter_add_bodies(ctx.device(), ctx, entries, x);
+  if (!entries.indices.empty()) scatter_add_dispatch(ctx.device(), ctx, entries, x);
 }
 
 void zero_where_moved(Context& ctx, std::span<const uint32_t> indices, std::span<const float> sum,
                       std::span<float> x) {
-  if (!indices.empty()) zero_where_moved_bodies(ctx.device(), ctx, indices, sum, x);
+  if (!indices.empty()) zero_where_moved_dispatch(ctx.device(), ctx, indices, sum, x);
 }
 
 namespace {
@@ -49,9 +49,9 @@ void zero_where_moved_cpu(Context&, std::span<const uint32_t> indices, std::span
     if (sum[i] != 0) x[i] = 0;
 }
 
-const bool registered = sparse_sum_bodies.add(Device::cpu, sparse_sum_cpu) &&
-                        scatter_add_bodies.add(Device::cpu, scatter_add_cpu) &&
-                        zero_where_moved_bodies.add(Device::cpu, zero_where_moved_cpu);
+const bool registered = sparse_sum_dispatch.add(Device::cpu, sparse_sum_cpu) &&
+                        scatter_add_dispatch.add(Device::cpu, scatter_add_cpu) &&
+                        zero_where_moved_dispatch.add(Device::cpu, zero_where_moved_cpu);
 
 }  // namespace
 

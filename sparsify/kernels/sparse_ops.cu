@@ -59,7 +59,7 @@ void add_parts(Context& ctx, std::span<const SparseView> parts, std::span<float>
     bytes += part.indices.size_bytes() + part.values.size_bytes();
     longest = std::max(longest, part.indices.size());
   }
-  auto* at = reinterpret_cast<uint32_t*>(ctx.native<CudaNative>().pinned(bytes));
+  auto* at = reinterpret_cast<uint32_t*>(ctx.handles<CudaHandles>().pinned(bytes));
   const bool together =
       parts.size() > 1 && parts.size() <= ShortParts::kMost && longest <= ShortParts::kMostEntries;
   const uint32_t* const first = at;
@@ -90,15 +90,15 @@ void scatter_add_cuda(Context& ctx, const SparseView& entries, std::span<float> 
 void zero_where_moved_cuda(Context& ctx, std::span<const uint32_t> indices,
                            std::span<const float> sum, std::span<float> x) {
   auto* const staged =
-      reinterpret_cast<uint32_t*>(ctx.native<CudaNative>().pinned(indices.size_bytes()));
+      reinterpret_cast<uint32_t*>(ctx.handles<CudaHandles>().pinned(indices.size_bytes()));
   stage(indices, staged);
   for_each(ctx, "zero_where_moved", std::ssize(indices),
            ClearWhereMoved{staged, sum.data(), x.data()});
 }
 
-const bool registered = sparse_sum_bodies.add(Device::cuda, sparse_sum_cuda) &&
-                        scatter_add_bodies.add(Device::cuda, scatter_add_cuda) &&
-                        zero_where_moved_bodies.add(Device::cuda, zero_where_moved_cuda);
+const bool registered = sparse_sum_dispatch.add(Device::cuda, sparse_sum_cuda) &&
+                        scatter_add_dispatch.add(Device::cuda, scatter_add_cuda) &&
+                        zero_where_moved_dispatch.add(Device::cuda, zero_where_moved_cuda);
 
 }  // namespace
 }  // namespace tw::cuda

@@ -5,7 +5,7 @@
 #include <span>
 
 #include "engine/core/context.h"
-#include "sparsify/sparse_vector.h"
+#include "sparsify/kernels/sparse_vector.h"
 
 namespace tw {
 
@@ -20,11 +20,11 @@ void zero_where_moved(Context& ctx, std::span<const uint32_t> indices, std::span
                       std::span<float> x);
 
 using SparseSumBody = void(Context&, std::span<const SparseView>, std::span<float>);
-extern Bodies<SparseSumBody> sparse_sum_bodies;
+extern DispatchTable<SparseSumBody> sparse_sum_dispatch;
 using ScatterAddBody = void(Context&, const SparseView&, std::span<float>);
-extern Bodies<ScatterAddBody> scatter_add_bodies;
+extern DispatchTable<ScatterAddBody> scatter_add_dispatch;
 using ZeroWhereMovedBody = void(Context&, std::span<const uint32_t>, std::span<const float>,
                                 std::span<float>);
-extern Bodies<ZeroWhereMovedBody> zero_where_moved_bodies;
+extern DispatchTable<ZeroWhereMovedBody> zero_where_moved_dispatch;
 
 }  // namespace tw

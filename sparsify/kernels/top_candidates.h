@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "sparsify/kernels/magnitude.h"
-#include "sparsify/selector.h"
+#include "sparsify/kernels/selection.h"
 
 namespace tw {
 

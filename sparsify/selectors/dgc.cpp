@@ -8,7 +8,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "sparsify/sync_sgd.h"
+#include "sparsify/sparsifier.h"
 
 namespace tw {
 
@@ -79,12 +79,12 @@ const std::vector<Setting> kSettings = {
 
 const bool selector =
     selectors().add({"dgc", "magnitudes above a threshold from a sample, k at most", make_dgc});
-const Algorithm kParts = {.selector = "dgc",
-                          .exchange = "allgather",
-                          .momentum_before = true,
-                          .scope = Scope::layer,
-                          .small_tensors_dense = true};
-const bool algorithm = algorithms().add(
+const Sparsifier kParts = {.selector = "dgc",
+                           .exchange = "allgather",
+                           .momentum_before = true,
+                           .scope = Scope::layer,
+                           .small_tensors_dense = true};
+const bool algorithm = sparsifiers().add(
     {"dgc", "momentum correction, factor masking, sampled threshold per tensor, sparse allgather",
      kParts, kSettings});
 

@@ -3,6 +3,7 @@
 
 #include "engine/core/rng.h"
 #include "sparsify/kernels/candidates.h"
+#include "sparsify/selector.h"
 
 namespace tw {
 

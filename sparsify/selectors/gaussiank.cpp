@@ -5,15 +5,15 @@
 
 #include "sparsify/selectors/normal_quantile.h"
 #include "sparsify/selectors/topk.h"
-#include "sparsify/sync_sgd.h"
+#include "sparsify/sparsifier.h"
 
 namespace tw {
 
-SelectInfo GaussianPaper::select(Context& ctx, const SelectStep& in, SparseVector& out) {
+SelectInfo GaussianThreshold::select(Context& ctx, const SelectStep& in, SparseVector& out) {
   const std::span<float> e = in.e;
   const double d = static_cast<double>(e.size());
   const size_t k = std::min(in.k, e.size());
-  const Measure u = add_and_measure(ctx, in.g, e, blocks_);
+  const Moments u = add_and_moments(ctx, in.g, e, blocks_);
   if (!u.finite()) return name_nonfinite(ctx, e);
 
   const double mean = u.sum / d;
@@ -54,7 +54,7 @@ constexpr uint32_t kHistogramResolution = ~0u << LogHistogram::kShift;
 
 std::unique_ptr<Selector> make_gaussiank(Context& ctx, const Settings& settings,
                                          const SelectorRank&) {
-  if (settings.text("gaussiank.refine") == "paper") return std::make_unique<GaussianPaper>(ctx);
+  if (settings.text("gaussiank.refine") == "paper") return std::make_unique<GaussianThreshold>(ctx);
   return std::make_unique<TopK>(ctx, kHistogramResolution);
 }
 
@@ -68,9 +68,9 @@ const std::vector<Setting> kSettings = {
 const bool selector =
     selectors().add({"gaussiank", "magnitudes above a threshold taken from the distribution of u",
                      make_gaussiank, kSettings});
-const bool algorithm = algorithms().add({"gaussiank",
-                                         "Gaussian threshold, error feedback, sparse allgather",
-                                         {.selector = "gaussiank", .exchange = "allgather"}});
+const bool algorithm = sparsifiers().add({"gaussiank",
+                                          "Gaussian threshold, error feedback, sparse allgather",
+                                          {.selector = "gaussiank", .exchange = "allgather"}});
 
 }  // namespace
 

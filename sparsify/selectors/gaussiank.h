@@ -13,15 +13,15 @@ namespace tw {
 ///   thr = mean(u) + |ppf(density / 2)| * std(u);   at most 3 times: S = {i : |u_i| > thr};
 ///   |S| < 2k/3: thr *= 0.5;   |S| > 4k/3: thr *= 1.5;   else stop.   The last S evaluated is sent.
 /// S may be empty or hold everything. Two passes over memory, three when thr was too high.
-class GaussianPaper : public Selector {
+class GaussianThreshold : public Selector {
  public:
-  explicit GaussianPaper(Context& ctx) : candidates_(Candidates::create(ctx)) {}
+  explicit GaussianThreshold(Context& ctx) : candidates_(Candidates::create(ctx)) {}
 
   SelectInfo select(Context& ctx, const SelectStep& in, SparseVector& out) override;
 
  private:
   std::unique_ptr<Candidates> candidates_;
-  std::vector<Measure> blocks_;
+  std::vector<Moments> blocks_;
 };
 
 }  // namespace tw

@@ -1,6 +1,7 @@
 // The selector of Ok-Topk: every magnitude above the threshold that the exchange remembers, in one
 // pass; exactly the k largest when it remembers none, or remembers one for another k.
 
+#include "sparsify/selector.h"
 #include "sparsify/selectors/topk.h"
 
 namespace tw {

@@ -5,11 +5,11 @@
 
 #include <algorithm>
 
-#include "sparsify/sync_sgd.h"
+#include "sparsify/sparsifier.h"
 
 namespace tw {
 
-constinit Bodies<std::unique_ptr<SubsetMover>()> subset_mover_bodies{"randk"};
+constinit DispatchTable<std::unique_ptr<SubsetMover>()> subset_mover_dispatch{"randk"};
 
 namespace {
 
@@ -68,13 +68,13 @@ const std::vector<Setting> kSettings = {
      "travel",
      {"worker", "shared"}}};
 
-const bool body = subset_mover_bodies.add(Device::cpu, []() -> std::unique_ptr<SubsetMover> {
+const bool body = subset_mover_dispatch.add(Device::cpu, []() -> std::unique_ptr<SubsetMover> {
   return std::make_unique<HostSubsetMover>();
 });
 const bool selector = selectors().add({"randk", "k random entries", make_randk, kSettings});
-const bool algorithm = algorithms().add({"randk",
-                                         "random k, error feedback, sparse allgather",
-                                         {.selector = "randk", .exchange = "allgather"}});
+const bool algorithm = sparsifiers().add({"randk",
+                                          "random k, error feedback, sparse allgather",
+                                          {.selector = "randk", .exchange = "allgather"}});
 
 }  // namespace
 

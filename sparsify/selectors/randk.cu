@@ -73,13 +73,13 @@ class DeviceSubsetMover : public SubsetMover {
   }
 
  private:
-  Marks marks_;
+  Bitmask marks_;
   Buffer slots_;
 };
 
-const bool registered = subset_mover_bodies.add(Device::cuda, []() -> std::unique_ptr<SubsetMover> {
-  return std::make_unique<DeviceSubsetMover>();
-});
+const bool registered = subset_mover_dispatch.add(
+    Device::cuda,
+    []() -> std::unique_ptr<SubsetMover> { return std::make_unique<DeviceSubsetMover>(); });
 
 }  // namespace
 }  // namespace tw::cuda

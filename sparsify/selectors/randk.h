@@ -4,6 +4,7 @@
 #include "engine/core/dispatch.h"
 #include "sparsify/kernels/candidates.h"
 #include "sparsify/kernels/random_subset.h"
+#include "sparsify/selector.h"
 
 namespace tw {
 
@@ -15,7 +16,7 @@ class SubsetMover {
   virtual void move(Context& ctx, const Floyd& sample, bool zeros, std::span<float> e,
                     uint32_t base, SparseVector& out) = 0;
 };
-extern Bodies<std::unique_ptr<SubsetMover>()> subset_mover_bodies;
+extern DispatchTable<std::unique_ptr<SubsetMover>()> subset_mover_dispatch;
 
 /// Which entries: a function of seed, step and slice, and of the rank unless it is shared.
 class RandK : public Selector {
@@ -24,10 +25,10 @@ class RandK : public Selector {
       : philox_(philox),
         shared_(shared),
         nonfinite_(Candidates::create(ctx)),
-        subset_(subset_mover_bodies(ctx.device())) {}
+        subset_(subset_mover_dispatch(ctx.device())) {}
 
   SelectInfo select(Context& ctx, const SelectStep& in, SparseVector& out) override;
-  bool common_indices() const override { return shared_; }
+  bool shared_indices() const override { return shared_; }
 
  private:
   Philox philox_;

@@ -4,14 +4,14 @@
 
 #include <algorithm>
 
-#include "sparsify/sync_sgd.h"
+#include "sparsify/sparsifier.h"
 
 namespace tw {
 
 SelectInfo RedSync::select(Context& ctx, const SelectStep& in, SparseVector& out) {
   const std::span<float> e = in.e;
   const size_t k = std::min(in.k, e.size());
-  const Measure u = add_and_measure(ctx, in.g, e, blocks_);
+  const Moments u = add_and_moments(ctx, in.g, e, blocks_);
   if (!u.finite()) return name_nonfinite(ctx, e);
   if (k == 1 || u.largest == 0)
     return exact_.select(ctx, {.g = {}, .e = e, .k = k, .base = in.base}, out);
@@ -43,9 +43,9 @@ const bool selector =
                        return std::make_unique<RedSync>(ctx);
                      }});
 const bool algorithm =
-    algorithms().add({"redsync",
-                      "RedSync's threshold search, error feedback, sparse allgather",
-                      {.selector = "redsync", .exchange = "allgather"}});
+    sparsifiers().add({"redsync",
+                       "RedSync's threshold search, error feedback, sparse allgather",
+                       {.selector = "redsync", .exchange = "allgather"}});
 
 }  // namespace
 

@@ -1,6 +1,7 @@
 // RedSync's threshold binary search: between k and 2k entries, where three halvings find them.
 #pragma once
 
+#include "sparsify/selector.h"
 #include "sparsify/selectors/trimmed.h"
 
 namespace tw {
@@ -17,7 +18,7 @@ class RedSync : public Selector {
   SelectInfo select(Context& ctx, const SelectStep& in, SparseVector& out) override;
 
  private:
-  std::vector<Measure> blocks_;
+  std::vector<Moments> blocks_;
   std::unique_ptr<Candidates> candidates_;
   TopK exact_;
 };

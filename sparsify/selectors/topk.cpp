@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "sparsify/sync_sgd.h"
+#include "sparsify/sparsifier.h"
 
 namespace tw {
 
@@ -18,9 +18,9 @@ const bool selector = selectors().add({"topk", "the k largest magnitudes, exactl
                                        [](Context& ctx, const Settings&, const SelectorRank&) {
                                          return std::make_unique<TopK>(ctx);
                                        }});
-const bool algorithm = algorithms().add({"topk",
-                                         "exact top-k, error feedback, sparse allgather",
-                                         {.selector = "topk", .exchange = "allgather"}});
+const bool algorithm = sparsifiers().add({"topk",
+                                          "exact top-k, error feedback, sparse allgather",
+                                          {.selector = "topk", .exchange = "allgather"}});
 
 }  // namespace
 

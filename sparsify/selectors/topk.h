@@ -3,6 +3,7 @@
 #pragma once
 
 #include "sparsify/kernels/candidates.h"
+#include "sparsify/selector.h"
 
 namespace tw {
 

@@ -4,14 +4,14 @@
 
 #include <algorithm>
 
-#include "sparsify/sync_sgd.h"
+#include "sparsify/sparsifier.h"
 
 namespace tw {
 
 SelectInfo Trimmed::select(Context& ctx, const SelectStep& in, SparseVector& out) {
   const std::span<float> e = in.e;
   const size_t k = std::min(in.k, e.size());
-  const Measure u = add_and_measure(ctx, in.g, e, blocks_);
+  const Moments u = add_and_moments(ctx, in.g, e, blocks_);
   if (!u.finite()) return name_nonfinite(ctx, e);
 
   // bell-shaped vectors end at .4 or above at usual densities: start there, higher ones are known
@@ -34,9 +34,9 @@ const bool selector =
                      [](Context& ctx, const Settings&, const SelectorRank&) {
                        return std::make_unique<Trimmed>(ctx);
                      }});
-const bool algorithm = algorithms().add({"trimmed",
-                                         "trimmed top-k, error feedback, sparse allgather",
-                                         {.selector = "trimmed", .exchange = "allgather"}});
+const bool algorithm = sparsifiers().add({"trimmed",
+                                          "trimmed top-k, error feedback, sparse allgather",
+                                          {.selector = "trimmed", .exchange = "allgather"}});
 
 }  // namespace
 

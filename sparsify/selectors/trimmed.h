@@ -10,7 +10,7 @@ namespace tw {
 /// A threshold between the mean and the maximum of |u|, as both algorithms of RedSync use it.
 struct BetweenMeanAndMax {
   double mean, max;
-  BetweenMeanAndMax(const Measure& u, size_t n)
+  BetweenMeanAndMax(const Moments& u, size_t n)
       : mean(u.magnitude / static_cast<double>(n)), max(double{u.largest}) {}
   /// Bits of the least magnitude above mean + r (max - mean).
   uint32_t bits(double r) const { return bits_above(mean + r * (max - mean)); }
@@ -26,7 +26,7 @@ class Trimmed : public Selector {
   SelectInfo select(Context& ctx, const SelectStep& in, SparseVector& out) override;
 
  private:
-  std::vector<Measure> blocks_;
+  std::vector<Moments> blocks_;
   std::unique_ptr<Candidates> candidates_;
   TopK exact_;
 };

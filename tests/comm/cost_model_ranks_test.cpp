@@ -21,7 +21,7 @@ Settings settings_of(const std::string& block) {
 
 double time_broadcast(Context& ctx, Communicator& comm, const std::string& name,
                       const std::string& block, size_t n) {
-  const Broadcast run = broadcasts().find(name).factory(settings_of(block));
+  const Broadcast run = broadcasts().find(name).value(settings_of(block));
   std::vector<float> data(n);
   return simulated(ctx, comm, [&](Communicator& link) {
     run(ctx, link, 0, std::as_writable_bytes(std::span(data)));
@@ -30,14 +30,14 @@ double time_broadcast(Context& ctx, Communicator& comm, const std::string& name,
 
 double time_reduce(Context& ctx, Communicator& comm, const std::string& name,
                    const std::string& block, size_t n) {
-  const Reduce run = reduces().find(name).factory(settings_of(block));
+  const Reduce run = reduces().find(name).value(settings_of(block));
   std::vector<float> data(n), scratch(n);
   return simulated(ctx, comm, [&](Communicator& link) { run(ctx, link, 0, data, scratch); });
 }
 
 double time_allreduce(Context& ctx, Communicator& comm, const std::string& name,
                       const std::string& block, size_t n) {
-  const Allreduce run = allreduces().find(name).factory(settings_of(block));
+  const Allreduce run = allreduces().find(name).value(settings_of(block));
   std::vector<float> data(n), scratch(n);
   return simulated(ctx, comm, [&](Communicator& link) { run(ctx, link, data, scratch); });
 }
@@ -119,7 +119,7 @@ TEST(CostModel, TheBestBlockBeatsItsNeighbours) {
 
 TEST(CostModel, OfThePapersTable) {
   // d = 25 2^20, density 0.001, alpha = 0.436 ms, beta = 3.6e-5 ms: Shi et al. 2019 (1901.04359)
-  const Wire wire{.alpha = 0.436e-3, .beta = 3.6e-8};
+  const LinkCost wire{.alpha = 0.436e-3, .beta = 3.6e-8};
   const double d = 25.0 * (1 << 20), k = std::floor(d / 1000);
   const double dense[] = {1418, 1658, 1783, 1855}, topk[] = {6.5, 14.5, 30.1, 60.7};
   const double gtopk[] = {9.3, 13.9, 18.6, 23.2};

@@ -7,12 +7,12 @@
 namespace tw {
 namespace {
 
-TEST(Group, MapsRanksAndTheParentCounts) {
+TEST(Subcommunicator, MapsRanksAndTheParentCounts) {
   for (int ranks : kRankCounts)
     run_ranks(ranks, [](Context& ctx, Communicator& comm) {
       for (int per_node : {1, 2, 3, 20}) {
         const NodePlan plan{comm.size(), per_node};
-        Group node(comm, plan.node_of(comm.rank()));
+        Subcommunicator node(comm, plan.node_of(comm.rank()));
         EXPECT_EQ(node.rank(), comm.rank() % per_node);
         EXPECT_EQ(node.size(), std::min(per_node, comm.size() - plan.leader(comm.rank())));
 
@@ -23,7 +23,7 @@ TEST(Group, MapsRanksAndTheParentCounts) {
         EXPECT_EQ(number, plan.leader(comm.rank()));
         EXPECT_EQ(comm.bytes_sent() - before, node.bytes_sent());
         if (node.rank() != 0) continue;
-        Group leaders(comm, plan.leaders());
+        Subcommunicator leaders(comm, plan.leaders());
         EXPECT_EQ(leaders.size(), plan.nodes());
         const auto sum = sum_over_ranks(ctx, leaders, static_cast<uint64_t>(comm.rank()));
         const std::vector<int> all = plan.leaders();
@@ -32,9 +32,9 @@ TEST(Group, MapsRanksAndTheParentCounts) {
     });
 }
 
-TEST(Group, RefusesWhoIsNoMember) {
+TEST(Subcommunicator, RefusesWhoIsNoMember) {
   run_ranks(2, [](Context&, Communicator& comm) {
-    EXPECT_THROW(Group(comm, {1 - comm.rank()}), std::logic_error);
+    EXPECT_THROW(Subcommunicator(comm, {1 - comm.rank()}), std::logic_error);
   });
 }
 

@@ -1,6 +1,6 @@
 #include "tests/emulator/block.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <bit>

@@ -1,6 +1,6 @@
 #include "tests/emulator/memory.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <signal.h>
 #include <sys/mman.h>
 #include <unistd.h>

@@ -29,8 +29,8 @@ void for_all(const std::vector<GradientKind>& kinds, const Body& body) {
 
 /// False on ranks that an algorithm leaves without the sum: they get parameters instead.
 bool has_sum(const Communicator& comm, const Variant& variant) {
-  const Algorithm& algorithm = algorithms().find(variant.algorithm).factory;
-  const auto exchange = exchanges().find(algorithm.exchange).factory(variant.settings);
+  const Sparsifier& algorithm = sparsifiers().find(variant.algorithm).value;
+  const auto exchange = exchanges().find(algorithm.exchange).value(variant.settings);
   return comm.rank() == 0 || !exchange->updates_at_root();
 }
 
@@ -38,7 +38,7 @@ bool has_sum(const Communicator& comm, const Variant& variant) {
 /// gradient and what stayed behind, as everywhere.
 SgdConfig plain(const std::string& sparsifier, const Variant& variant) {
   SgdConfig config{.sparsifier = sparsifier};
-  if (algorithms().find(variant.algorithm).factory.momentum_before)
+  if (sparsifiers().find(variant.algorithm).value.momentum_before)
     config.momentum = config.weight_decay = 0;
   return config;
 }
@@ -159,7 +159,7 @@ TEST(Algorithms, BytesReportedAreThoseSent) {
   for_all(exact_kinds(), [](Context& ctx, Communicator& comm, const Variant& variant, size_t d,
                             const GradientKind& kind) {
     SgdRig rig(ctx, comm, d, {.sparsifier = variant.algorithm}, variant.settings);
-    const Traffic traffic(comm);
+    const MessageCounter traffic(comm);
     const StepReport report = rig.step(kind, {.density = 0.05});
     const uint64_t counted = traffic.sums(ctx, comm).bytes;
     EXPECT_EQ(sum_over_ranks(ctx, comm, report.bytes_sent), counted);
@@ -170,7 +170,7 @@ TEST(Algorithms, BytesReportedAreThoseSent) {
 std::string fault_of(SgdRig& rig, const StepInput& input) {
   try {
     rig.sgd->step(input);
-  } catch (const SharedFault& fault) {
+  } catch (const CollectiveFault& fault) {
     return fault.what();
   }
   return "none";

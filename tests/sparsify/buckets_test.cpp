@@ -68,7 +68,7 @@ TEST(Buckets, NeighboursUpdatedAlikeMakeOneRange) {
   EXPECT_EQ(plain[1].length, 16u);
   EXPECT_FALSE(plain[0].corrected);
 
-  Algorithm dgc{.momentum_before = true, .scope = Scope::layer, .small_tensors_dense = true};
+  Sparsifier dgc{.momentum_before = true, .scope = Scope::layer, .small_tensors_dense = true};
   const auto corrected = plan_updates(arena, dgc);
   ASSERT_EQ(corrected.size(), 4u);
   EXPECT_TRUE(corrected[0].corrected);

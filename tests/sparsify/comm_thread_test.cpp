@@ -9,15 +9,15 @@
 namespace tw {
 namespace {
 
-TEST(InOrder, DoesTheJobsOfEachRoundInOrder) {
+TEST(CommThread, DoesTheJobsOfEachRoundInOrder) {
   std::vector<size_t> done;
   std::thread::id prepared, worked;
   {
-    InOrder thread([&] { prepared = std::this_thread::get_id(); },
-                   [&](size_t i) {
-                     worked = std::this_thread::get_id();
-                     done.push_back(i);
-                   });
+    CommThread thread([&] { prepared = std::this_thread::get_id(); },
+                      [&](size_t i) {
+                        worked = std::this_thread::get_id();
+                        done.push_back(i);
+                      });
     for (int round = 0; round < 50; ++round) {
       done.clear();
       thread.start();
@@ -30,30 +30,30 @@ TEST(InOrder, DoesTheJobsOfEachRoundInOrder) {
   EXPECT_NE(worked, std::this_thread::get_id());
 }
 
-TEST(InOrder, WorksWhileItsOwnerGoesOn) {
+TEST(CommThread, WorksWhileItsOwnerGoesOn) {
   std::atomic<bool> first_done = false;
-  InOrder thread([] {}, [&](size_t i) { first_done = i == 0; });
+  CommThread thread([] {}, [&](size_t i) { first_done = i == 0; });
   thread.start();
   thread.release(1);
   while (!first_done) std::this_thread::yield();  // without a wait()
   thread.wait();
 }
 
-TEST(InOrder, HandsOverWhatAJobThrewAndSkipsTheRest) {
+TEST(CommThread, HandsOverWhatAJobThrewAndSkipsTheRest) {
   std::atomic<size_t> jobs = 0;
-  InOrder thread([] {},
-                 [&](size_t i) {
-                   ++jobs;
-                   if (i == 1) throw std::runtime_error("job 1");
-                 });
+  CommThread thread([] {},
+                    [&](size_t i) {
+                      ++jobs;
+                      if (i == 1) throw std::runtime_error("job 1");
+                    });
   thread.start();
   thread.release(4);
   EXPECT_THROW(thread.wait(), std::runtime_error);
   EXPECT_EQ(jobs, 2u);
 }
 
-TEST(InOrder, EndsWithWorkUndone) {
-  InOrder thread([] {}, [](size_t) {});
+TEST(CommThread, EndsWithWorkUndone) {
+  CommThread thread([] {}, [](size_t) {});
   thread.start();
 }
 

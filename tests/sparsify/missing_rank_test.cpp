@@ -50,13 +50,13 @@ TEST(MissingRank, ThatFailsEndsAll) {
 }
 
 TEST(MissingRank, ThatHangsEndsAllWithItsExchangeNamed) {
-  for (const auto& [name, entry] : algorithms().entries()) {
+  for (const auto& [name, entry] : sparsifiers().entries()) {
     const testing::ScopedTrace trace(__FILE__, __LINE__, name);
     // the rest of the line is for comm's tests: on a busy machine more than one rank is late
-    const std::string text = test::error_text<WaitedTooLong>([&] {
+    const std::string text = test::error_text<TimeoutError>([&] {
       run_without({.algorithm = name}, 0, 0.2, [] { std::this_thread::sleep_for(500ms); });
     });
-    const std::string& exchange = entry.factory.exchange;
+    const std::string& exchange = entry.value.exchange;
     EXPECT_TRUE(text.starts_with("[" + exchange) || text.starts_with("[shared")) << text;
     int waiting = -1, missing = -1, read = 0;
     const std::string line = text.substr(std::min(text.find(']'), text.size()));

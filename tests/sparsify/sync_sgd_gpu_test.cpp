@@ -53,7 +53,7 @@ TEST_P(SyncSgdOnGpu, SumsAndKeepsWhatTheCpuDoes) {
   const Variant& variant = GetParam();
   if (test::emulated() && variant.name.find("wire.") != std::string::npos)
     GTEST_SKIP() << "what the emulator would run is the variant without wire.";
-  const Algorithm& algorithm = algorithms().find(variant.algorithm).factory;
+  const Sparsifier& algorithm = sparsifiers().find(variant.algorithm).value;
   const bool momentum_before = algorithm.momentum_before;
   const bool at_root = algorithm.exchange == "root";  // the other ranks hold parts of the sum
   for (const int ranks : {1, 2, 3, 4, 8, 16}) {
@@ -102,7 +102,7 @@ TEST_P(SyncSgdOnGpu, ReportsANaN) {
     try {
       rig.step(bad, {.step = 3, .density = 0.01});
       ADD_FAILURE() << "nothing was thrown";
-    } catch (const SharedFault& fault) {
+    } catch (const CollectiveFault& fault) {
       const std::string said = fault.what();
       EXPECT_NE(said.find("rank 0: gradient of b.bias is nan at element 200 (step 3)"),
                 std::string::npos)

@@ -115,7 +115,7 @@ TEST(SyncSgd, SendsTheBytesOfThePlan) {
             const SgdConfig config{.sparsifier = sparsifier, .scope = scope};
             SgdRig rig(ctx, comm, 1000, config, settings);
             const StepReport report = rig.step(rounding_kind(), {.density = 0.05});
-            const Algorithm algorithm = resolve_algorithm(ctx, config, settings);
+            const Sparsifier algorithm = resolve_sparsifier(ctx, config, settings);
             EXPECT_EQ(
                 sum_over_ranks(ctx, comm, report.bytes_sent),
                 SyncSgd::wire_bytes(algorithm, config, settings, rig.arena, comm.size(), 0.05))
@@ -146,7 +146,7 @@ void drive(SgdRig& rig, uint64_t steps, double density) {
     rig.set_gradients(rounding_kind(), step);
     rig.sgd->begin({.step = step, .lr = 0.1, .density = density});
     const auto& parameters = rig.arena.parameters();
-    for (auto p = parameters.rbegin(); p != parameters.rend(); ++p) rig.sgd->final(*p);
+    for (auto p = parameters.rbegin(); p != parameters.rend(); ++p) rig.sgd->gradient_ready(*p);
     rig.sgd->finish();
   }
 }
@@ -172,14 +172,14 @@ TEST(SyncSgd, OverlapDoesNotChangeABit) {
 }
 
 /// All ranks, and how many exchanges of this one have ended, for who looks on meanwhile.
-class Watched : public Group {
+class Watched : public Subcommunicator {
  public:
-  explicit Watched(Communicator& pair) : Group(pair, {0, 1}) {}
+  explicit Watched(Communicator& pair) : Subcommunicator(pair, {0, 1}) {}
   std::atomic<int> ended = 0;
 
  protected:
   size_t do_exchange(Context& ctx, int to, ConstBytes out, int from, Bytes in) override {
-    const size_t received = Group::do_exchange(ctx, to, out, from, in);
+    const size_t received = Subcommunicator::do_exchange(ctx, to, out, from, in);
     ++ended;
     return received;
   }
@@ -192,7 +192,7 @@ TEST(SyncSgd, OverlappedExchangesStartBeforeBackwardEnds) {
     SgdRig rig(ctx, comm, 1000, config);
     rig.set_gradients(wide(), 0);
     rig.sgd->begin({.lr = 0});
-    rig.sgd->final(rig.arena.parameters().back());
+    rig.sgd->gradient_ready(rig.arena.parameters().back());
     // the last tensor is summed while the others' gradients are not final yet
     constexpr int kRingOfTwo = 2;
     const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(20);
@@ -237,8 +237,8 @@ TEST(SyncSgd, EverySelectorWorksWithEveryExchange) {
       GatheredBlocks everywhere;
       for (const std::string& selector : selectors().names())
         for (const std::string& exchange : exchanges().names()) {
-          const auto sums = exchanges().find(exchange).factory(default_settings());
-          if (sums->dense() || sums->needs_common_indices()) continue;
+          const auto sums = exchanges().find(exchange).value(default_settings());
+          if (sums->dense() || sums->needs_shared_indices()) continue;
           SCOPED_TRACE(selector + " with " + exchange);
           SgdRig rig(ctx, comm, d,
                      {.sparsifier = "topk", .selector = selector, .exchange = exchange});

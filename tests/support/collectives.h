@@ -45,7 +45,7 @@ inline size_t wrong_sums(std::span<const float> data, int ranks) {
 
 /// A library's own collectives run where there is such a library.
 inline bool runs_on(Communicator& comm, const std::string& collective) {
-  return collective != "native" || comm.native() != nullptr;
+  return collective != "native" || comm.vendor() != nullptr;
 }
 
 /// The settings of all collectives, without anything that would be measured.

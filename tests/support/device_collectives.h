@@ -50,18 +50,18 @@ inline void expect_collectives_of_the_cpu(Context& ctx, Communicator& comm) {
     }
   };
   for (const auto& [name, entry] : allreduces().entries())
-    compare(name, true, [&, run = entry.factory(known_link())](Context& on, auto data, auto room) {
+    compare(name, true, [&, run = entry.value(known_link())](Context& on, auto data, auto room) {
       run(on, comm, data, room);
     });
   const int root = comm.size() / 2;
   for (const auto& [name, entry] : reduces().entries())
     compare(name, comm.rank() == root,
-            [&, run = entry.factory(known_link())](Context& on, auto data, auto room) {
+            [&, run = entry.value(known_link())](Context& on, auto data, auto room) {
               run(on, comm, root, data, room);
             });
   for (const auto& [name, entry] : broadcasts().entries())
     compare(name, true, [&](Context& on, auto data, auto) {
-      entry.factory(known_link())(on, comm, root, std::as_writable_bytes(data));
+      entry.value(known_link())(on, comm, root, std::as_writable_bytes(data));
     });
 }
 

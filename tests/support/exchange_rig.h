@@ -13,12 +13,12 @@ class ExchangeRig {
   ExchangeRig(Context& ctx, Communicator& comm, size_t d, const std::string& algorithm,
               const Settings& settings = default_settings())
       : gradient(d + 1), residual(d), before(d), ctx_(ctx), comm_(comm) {
-    const Algorithm& parts = algorithms().find(algorithm).factory;
-    exchange = exchanges().find(parts.exchange).factory(settings);
+    const Sparsifier& parts = sparsifiers().find(algorithm).value;
+    exchange = exchanges().find(parts.exchange).value(settings);
     if (parts.selector.empty()) return;
-    selector_ = selectors().find(parts.selector).factory(ctx, settings, {.rank = comm.rank()});
-    if (selector_->common_indices() && parts.exchange == "allgather")
-      exchange = exchanges().find("shared").factory(settings);
+    selector_ = selectors().find(parts.selector).value(ctx, settings, {.rank = comm.rank()});
+    if (selector_->shared_indices() && parts.exchange == "allgather")
+      exchange = exchanges().find("shared").value(settings);
   }
 
   std::span<float> sum() { return std::span(gradient).first(residual.size()); }

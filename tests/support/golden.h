@@ -12,16 +12,14 @@
 #include "engine/io/weights.h"
 #include "models/model.h"
 #include "tests/support/owned_tensor.h"
+#include "tests/support/source_folder.h"
 
 namespace tw::test {
 
 using Json = nlohmann::ordered_json;
 
 inline Json read_golden(const std::string& model) {
-  const char* const moved = std::getenv("TW_SOURCE");  // tests may run where the sources are not
-  const auto tests = moved ? std::filesystem::path(moved) / "tests"
-                           : std::filesystem::path(__FILE__).parent_path().parent_path();
-  std::ifstream file(tests / "models" / "golden" / (model + ".json"));
+  std::ifstream file(source_folder() / "tests/models/golden" / (model + ".json"));
   EXPECT_TRUE(file) << "golden/" << model << ".json cannot be read";
   return Json::parse(file);
 }

@@ -89,7 +89,7 @@ class LayerUnderTest {
   ParameterArena arena;
   LayerPtr layer;
   TensorRef x, y, dx;
-  Pass pass{.ctx = ctx, .seed = 7, .step = 3};
+  PassArgs pass{.ctx = ctx, .seed = 7, .step = 3};
 
  private:
   void randomise(std::span<float> values, uint64_t id, double deviation) {

@@ -7,11 +7,12 @@
 #include "engine/core/rng.h"
 #include "engine/io/file.h"
 #include "tests/support/data.h"
+#include "tests/support/source_folder.h"
 
 namespace tw::testing {
 
 inline std::filesystem::path fixture(const std::string& name) {
-  return std::filesystem::path(__FILE__).parent_path().parent_path() / "data" / "jpeg" / name;
+  return test::source_folder() / "tests/data/jpeg" / name;
 }
 
 inline void write_bytes(const std::filesystem::path& path, std::span<const std::byte> bytes) {

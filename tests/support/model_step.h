@@ -71,7 +71,7 @@ struct PlannedModel {
   Context ctx;
   Model model;
   Planner::Memory memory;
-  Pass pass{.ctx = ctx};
+  PassArgs pass{.ctx = ctx};
 };
 
 /// ||a - b|| / ||b||

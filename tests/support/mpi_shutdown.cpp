@@ -15,7 +15,7 @@ namespace {
 /// Some traffic between all ranks, so that connections are up.
 void talk(Context& ctx, Communicator& comm) {
   std::vector<float> data(100000, 1.0f), scratch(data.size());
-  allreduces().find("ring").factory({})(ctx, comm, data, scratch);
+  allreduces().find("ring").value({})(ctx, comm, data, scratch);
   check<Fault>(data.back() == static_cast<float>(comm.size()), "[test] wrong sum");
 }
 

@@ -1,7 +1,7 @@
 // Runs a built program as a user would and keeps what it printed and how it ended.
 #pragma once
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <unistd.h>

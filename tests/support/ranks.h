@@ -65,9 +65,9 @@ inline uint64_t sum_over_ranks(Context& ctx, Communicator& comm, uint64_t value)
 }
 
 /// What a body put on the wire since construction, summed over the ranks.
-class Traffic {
+class MessageCounter {
  public:
-  explicit Traffic(const Communicator& comm)
+  explicit MessageCounter(const Communicator& comm)
       : bytes_(comm.bytes_sent()), messages_(comm.messages_sent()) {}
   struct Sums {
     uint64_t bytes, messages;

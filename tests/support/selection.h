@@ -41,7 +41,7 @@ inline Selection select(Selector& selector, Context& ctx, std::span<const float>
 /// Of u by a selector with its default settings.
 inline Selection select(const std::string& name, std::span<const float> u, size_t k) {
   Context ctx;
-  const auto selector = selectors().find(name).factory(ctx, default_settings(), {});
+  const auto selector = selectors().find(name).value(ctx, default_settings(), {});
   return select(*selector, ctx, u, std::vector<float>(u.size()), k);
 }
 

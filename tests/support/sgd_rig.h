@@ -49,23 +49,24 @@ inline void add_choices(std::vector<Variant>& all, const std::string& algorithm,
 
 /// gTop-k's tree, between all ranks or between nodes.
 inline bool uses_gtopk(const Variant& variant) {
-  const std::string& exchange = algorithms().find(variant.algorithm).factory.exchange;
+  const std::string& exchange = sparsifiers().find(variant.algorithm).value.exchange;
   return exchange == "gtopk" ||
          (exchange == "hierarchical" && variant.settings.text("hierarchical.exchange") == "gtopk");
 }
 
-/// Wire formats are tried once for every exchange, where nothing else is out of the ordinary, and
-/// on threads: many processes on few cores are slow, and formats do not matter to the transport.
+/// LinkCost formats are tried once for every exchange, where nothing else is out of the ordinary,
+/// and on threads: many processes on few cores are slow, and formats do not matter to the
+/// transport.
 inline std::vector<Variant> variants() {
   std::vector<Variant> all;
   std::vector<std::string> seen;
-  for (const auto& [name, entry] : algorithms().entries()) {
-    const auto& [selector, exchange] = std::pair(entry.factory.selector, entry.factory.exchange);
+  for (const auto& [name, entry] : sparsifiers().entries()) {
+    const auto& [selector, exchange] = std::pair(entry.value.selector, entry.value.exchange);
     all.push_back({.algorithm = name});
     if (!selector.empty())
       detail::add_choices(all, name, selector, selectors().find(selector).settings);
     detail::add_choices(all, name, exchange, exchanges().find(exchange).settings);
-    if (started_by_mpi() || selector.empty() || entry.factory.momentum_before ||
+    if (started_by_mpi() || selector.empty() || entry.value.momentum_before ||
         std::ranges::find(seen, exchange) != seen.end())
       continue;
     seen.push_back(exchange);
@@ -74,8 +75,8 @@ inline std::vector<Variant> variants() {
   }
   // selectors that agree on their places are combined with it by name
   std::erase_if(all, [](const Variant& variant) {
-    const std::string& exchange = algorithms().find(variant.algorithm).factory.exchange;
-    return exchanges().find(exchange).factory(variant.settings)->needs_common_indices();
+    const std::string& exchange = sparsifiers().find(variant.algorithm).value.exchange;
+    return exchanges().find(exchange).value(variant.settings)->needs_shared_indices();
   });
   for (Variant& variant : all)
     variant.conserves =

@@ -9,7 +9,7 @@
 
 namespace tw {
 
-inline constexpr Wire kWire{.alpha = 4e-4, .beta = 3.2e-8};  // 1 Gbit/s, 0.4 ms
+inline constexpr LinkCost kWire{.alpha = 4e-4, .beta = 3.2e-8};  // 1 Gbit/s, 0.4 ms
 inline constexpr LinkSpec kLink{.latency = 4e-4, .bits_per_second = 1e9};
 
 /// Seconds of `body` on the slowest rank when all start at once, on a simulated clock.

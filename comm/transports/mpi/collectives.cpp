@@ -36,9 +36,9 @@ void MpiCollectives::in_parts(size_t n, const char* call, const Start& start) {
   for (size_t first = 0; first < n; first += kMost) {
     MPI_Request request = MPI_REQUEST_NULL;
     check_call(start(first, static_cast<int>(std::min(kMost, n - first)), &request), call);
-    InFlight flight;
+    MpiRequests flight;
     flight.adopt(request);
-    if (!flight.wait(comm_.deadline())) comm_.give_up_on(-1);
+    if (!flight.wait(comm_.deadline())) comm_.throw_timeout(-1);
   }
 }
 

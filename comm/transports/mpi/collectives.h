@@ -8,7 +8,7 @@ namespace tw::mpi {
 
 /// In the name of `comm`, whose ranks are all those of mpirun. A GPU's memory that MPI cannot reach
 /// goes through the blocks of `staged`.
-class MpiCollectives : public NativeCollectives {
+class MpiCollectives : public VendorCollectives {
  public:
   MpiCollectives(const Communicator& comm, StagedMessages& staged) : comm_(comm), staged_(staged) {}
   void broadcast(Context& ctx, int root, Bytes data) override;

@@ -30,7 +30,7 @@ class MpiCommunicator : public Communicator {
   int size() const override { return size_; }
   const char* transport() const override { return "mpi"; }
 
-  NativeCollectives* native() override { return &native_; }
+  VendorCollectives* vendor() override { return &vendor_; }
 
   /// Whoever calls it has told why.
   void abort(const char*, int code) override { end_all_ranks(code); }
@@ -45,12 +45,12 @@ class MpiCommunicator : public Communicator {
     bool sending = to >= 0, receiving = from >= 0;
     size_t received = 0;
     while (sending || receiving) {
-      InFlight flight;
+      MpiRequests flight;
       const ConstBytes block = out.first(std::min(block_, out.size()));
       const Bytes room = in.first(std::min(block_, in.size()));
       if (receiving) flight.receive(room.data(), room.size(), from, kTag);
       if (sending) flight.send(block.data(), block.size(), to, kTag);
-      if (!flight.wait(deadline())) give_up_on(flight.received() ? to : from);
+      if (!flight.wait(deadline())) throw_timeout(flight.received() ? to : from);
       if (sending) {
         out = out.subspan(block.size());
         sending = block.size() == block_;
@@ -70,7 +70,7 @@ class MpiCommunicator : public Communicator {
   bool takes_device_memory_, stages_all_;
   int rank_ = 0, size_ = 1;
   StagedMessages staged_;
-  MpiCollectives native_{*this, staged_};
+  MpiCollectives vendor_{*this, staged_};
 };
 
 std::unique_ptr<Communicator> make(const MpiOptions& options) {

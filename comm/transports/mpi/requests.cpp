@@ -22,25 +22,25 @@ void check_call(int code, const char* call) {
   fail<Fault>("[mpi] {} failed: {}", call, text.data());
 }
 
-void InFlight::receive(void* data, size_t bytes, int from, int tag) {
+void MpiRequests::receive(void* data, size_t bytes, int from, int tag) {
   check_call(
       MPI_Irecv(data, static_cast<int>(bytes), MPI_BYTE, from, tag, MPI_COMM_WORLD, &requests_[0]),
       "MPI_Irecv");
 }
 
-void InFlight::send(const void* data, size_t bytes, int to, int tag) {
+void MpiRequests::send(const void* data, size_t bytes, int to, int tag) {
   check_call(
       MPI_Isend(data, static_cast<int>(bytes), MPI_BYTE, to, tag, MPI_COMM_WORLD, &requests_[1]),
       "MPI_Isend");
 }
 
-void InFlight::send_surely(const void* data, size_t bytes, int to, int tag) {
+void MpiRequests::send_surely(const void* data, size_t bytes, int to, int tag) {
   check_call(
       MPI_Issend(data, static_cast<int>(bytes), MPI_BYTE, to, tag, MPI_COMM_WORLD, &requests_[1]),
       "MPI_Issend");
 }
 
-bool InFlight::test() {
+bool MpiRequests::test() {
   int done = 0;
   const int code = MPI_Testall(2, requests_.data(), &done, statuses_.data());
   if (code == MPI_ERR_IN_STATUS)
@@ -50,17 +50,17 @@ bool InFlight::test() {
   return done != 0;
 }
 
-bool InFlight::wait(Clock::time_point deadline) {
-  return test_until(deadline, kTestsAtFirst, kTestsAfterNap, [this] { return test(); });
+bool MpiRequests::wait(Clock::time_point deadline) {
+  return poll_until(deadline, kTestsAtFirst, kTestsAfterNap, [this] { return test(); });
 }
 
-bool InFlight::received() {
+bool MpiRequests::received() {
   int done = 0;
   check_call(MPI_Test(&requests_[0], &done, &statuses_[0]), "MPI_Test");
   return done != 0;
 }
 
-size_t InFlight::received_bytes() const {
+size_t MpiRequests::received_bytes() const {
   int bytes = 0;
   MPI_Get_count(&statuses_[0], MPI_BYTE, &bytes);
   return static_cast<size_t>(bytes);

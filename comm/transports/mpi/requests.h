@@ -1,4 +1,4 @@
-// InFlight: a send and a receive under way in MPI, and the one way we wait for them.
+// MpiRequests: a send and a receive under way in MPI, and the one way we wait for them.
 // Implementation header of the MPI transport.
 #pragma once
 
@@ -19,7 +19,7 @@ constexpr int kTag = 1;  // of messages
 /// Throws Fault with MPI's own text unless `code` is MPI_SUCCESS.
 void check_call(int code, const char* call);
 
-class InFlight {
+class MpiRequests {
  public:
   void receive(void* data, size_t bytes, int from, int tag);
   void send(const void* data, size_t bytes, int to, int tag);

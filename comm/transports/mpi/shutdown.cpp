@@ -37,12 +37,12 @@ void flush() {
 
 /// The highest code of all ranks, by dissemination, which makes it a barrier as well.
 /// False when some rank has not come by the deadline.
-bool agree(int& code, Clock::time_point deadline) {
+bool run_collectively(int& code, Clock::time_point deadline) {
   int rank = 0, ranks = 1;
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &ranks);
   for (int distance = 1; distance < ranks; distance *= 2) {
-    InFlight flight;
+    MpiRequests flight;
     const int mine = code;
     int theirs = 0;
     flight.receive(&theirs, sizeof(int), (rank - distance + ranks) % ranks, kTag);
@@ -92,7 +92,7 @@ int finish(int code) {
   if (!running()) return code;
   flush();
   const auto deadline = code == 0 ? Clock::time_point::max() : Clock::now() + kGrace;
-  if (!agree(code, deadline) || code != 0) end_all_ranks(code);
+  if (!run_collectively(code, deadline) || code != 0) end_all_ranks(code);
   linger(kLinger);
   finalize();
   return 0;

@@ -29,7 +29,7 @@ void StagedMessages::prepare(Context& ctx) {
 
 void StagedMessages::fetch(ConstBytes part, int place) {
   copies_->copy(part.data(), block(place), part.size());
-  copies_->mark(place);
+  copies_->record(place);
 }
 
 size_t StagedMessages::exchange(Context& ctx, int to, ConstBytes out, int from, Bytes in) {
@@ -40,7 +40,7 @@ size_t StagedMessages::exchange(Context& ctx, int to, ConstBytes out, int from, 
   size_t received = 0;
   for (size_t j = 0; sending || receiving; ++j) {
     const int leaving = kOut + static_cast<int>(j % 2), coming = kIn + static_cast<int>(j % 2);
-    InFlight flight;
+    MpiRequests flight;
     if (receiving) {
       copies_->wait(coming);  // until the block before last has left it
       flight.receive(block(coming), std::min(block_, in.size() - received), from, kTag);
@@ -52,16 +52,16 @@ size_t StagedMessages::exchange(Context& ctx, int to, ConstBytes out, int from, 
       sending = bytes == block_;
       if (sending) fetch(block_of(out, block_, j + 1), kOut + static_cast<int>((j + 1) % 2));
     }
-    if (!flight.wait(comm_.deadline())) comm_.give_up_on(flight.received() ? to : from);
+    if (!flight.wait(comm_.deadline())) comm_.throw_timeout(flight.received() ? to : from);
     if (receiving) {
       const size_t bytes = flight.received_bytes();
       copies_->copy(block(coming), in.data() + received, bytes);
-      copies_->mark(coming);
+      copies_->record(coming);
       received += bytes;
       receiving = bytes == block_;
     }
   }
-  copies_->hold(ctx);
+  copies_->make_wait(ctx);
   return received;
 }
 
@@ -71,7 +71,7 @@ void StagedMessages::in_blocks(Context& ctx, Bytes data, const std::function<voi
   prepare(ctx);
   copies_->wait_for(ctx);
   // a block is fetched behind the copy that empties its place: copies come in turn
-  two_under_way(
+  double_buffered(
       blocks_in(data.size(), block_),
       [&](size_t j, int place) { fetch(block_of(data, block_, j), place); },
       [&](size_t j, int place) {
@@ -80,7 +80,7 @@ void StagedMessages::in_blocks(Context& ctx, Bytes data, const std::function<voi
         body({block(place), part.size()});
         copies_->copy(block(place), part.data(), part.size());
       });
-  copies_->hold(ctx);
+  copies_->make_wait(ctx);
 }
 
 }  // namespace tw::mpi

@@ -22,12 +22,12 @@ namespace {
 /// Of what lies on the host. A multiple of a float; what lies on GPUs travels whole.
 constexpr size_t kBlock = size_t{8} << 20;
 
-class NcclCommunicator : public SizedCommunicator, public NativeCollectives {
+class NcclCommunicator : public LengthPrefixedCommunicator, public VendorCollectives {
  public:
   NcclCommunicator(Communicator& bootstrap, int gpu, const ncclUniqueId& id)
-      : SizedCommunicator(bootstrap), gpu_(gpu) {
+      : LengthPrefixedCommunicator(bootstrap), gpu_(gpu) {
     set_timeout(bootstrap.timeout());
-    const Doing doing(*this, "nccl");
+    const OperationScope doing(*this, "nccl");
     cuda::expect(cudaSetDevice(gpu), "device");
     // not later: pinning may wait for kernels, and those of an exchange wait for other ranks
     out_ = Buffer::pinned(Device::cuda, 2 * kBlock);
@@ -37,7 +37,7 @@ class NcclCommunicator : public SizedCommunicator, public NativeCollectives {
 
   const char* transport() const override { return "nccl"; }
   int gpu() const override { return gpu_; }
-  NativeCollectives* native() override { return this; }
+  VendorCollectives* vendor() override { return this; }
   void abort(const char* reason, int code) override {
     lengths_.abort(reason, code);
     nccl_->abort();
@@ -79,7 +79,7 @@ class NcclCommunicator : public SizedCommunicator, public NativeCollectives {
 
   int gpu_;
   Buffer out_, in_;  // two blocks each
-  std::optional<NcclComm> nccl_;
+  std::optional<NcclConnection> nccl_;
 };
 
 void NcclCommunicator::move(Context& ctx, int to, ConstBytes out, int from, Bytes in) {
@@ -87,7 +87,7 @@ void NcclCommunicator::move(Context& ctx, int to, ConstBytes out, int from, Byte
   const bool on_host = lies_on_host(ctx, out) || lies_on_host(ctx, in);
   const size_t most = std::max(out.size(), in.size()), length = on_host ? kBlock : most;
   const int peer = in.empty() ? to : from;
-  two_under_way(
+  double_buffered(
       blocks_in(most, length),
       [&](size_t j, int place) {
         ConstBytes leaving = block_of(out, length, j);
@@ -123,7 +123,7 @@ void NcclCommunicator::in_place(Context& ctx, Bytes data, const Call& call) {
   nccl_->begin(ctx);
   const bool on_host = lies_on_host(ctx, data);
   const size_t length = on_host ? kBlock : data.size();
-  two_under_way(
+  double_buffered(
       blocks_in(data.size(), length),
       [&](size_t j, int place) {
         Bytes part = block_of(data, length, j);
@@ -143,7 +143,7 @@ void NcclCommunicator::in_place(Context& ctx, Bytes data, const Call& call) {
 }
 
 std::unique_ptr<Communicator> make(Context& ctx, Communicator& bootstrap, std::string& notice) {
-  const Doing doing(bootstrap, "nccl");
+  const OperationScope doing(bootstrap, "nccl");
   int gpus = 0;
   cuda::expect(cudaGetDeviceCount(&gpus), "devices");
   const int gpu = gpu_in_turn(ctx, bootstrap, gpus);

@@ -45,7 +45,7 @@ void abort_in_time(ncclComm_t comm) {
 
 }  // namespace
 
-NcclComm::NcclComm(const Communicator& owner, int gpu, const ncclUniqueId& id)
+NcclConnection::NcclConnection(const Communicator& owner, int gpu, const ncclUniqueId& id)
     : owner_(owner), gpu_(gpu), exceptions_(std::uncaught_exceptions()) {
   cuda::expect(cudaSetDevice(gpu_), "device");
   int least = 0, greatest = 0;  // of priorities; the greatest is the smallest number
@@ -60,7 +60,7 @@ NcclComm::NcclComm(const Communicator& owner, int gpu, const ncclUniqueId& id)
   wait_for(-1, [this] { return settled(); });
 }
 
-NcclComm::~NcclComm() {
+NcclConnection::~NcclConnection() {
   cudaSetDevice(gpu_);
   if (std::uncaught_exceptions() > exceptions_)
     abort();
@@ -71,7 +71,7 @@ NcclComm::~NcclComm() {
   if (stream_ != nullptr) cudaStreamDestroy(stream_);
 }
 
-void NcclComm::begin(const Context& ctx) {
+void NcclConnection::begin(const Context& ctx) {
   tw::check<Fault>(comm_ != nullptr, "[nccl] rank {}: the connections were given up",
                    owner_.rank());
   cuda::expect(cudaSetDevice(gpu_), "device");
@@ -80,7 +80,7 @@ void NcclComm::begin(const Context& ctx) {
   cuda::expect(cudaStreamWaitEvent(stream_, ready_, 0), "exchange");
 }
 
-void NcclComm::queue(int peer, const Calls& body) {
+void NcclConnection::queue(int peer, const Calls& body) {
   expect(ncclGroupStart(), "group");
   const ncclResult_t called = body(comm_, stream_);
   const ncclResult_t ended = ncclGroupEnd();  // also after a bad call: the thread is in the group
@@ -89,11 +89,11 @@ void NcclComm::queue(int peer, const Calls& body) {
   wait_for(peer, [this] { return settled(); });
 }
 
-void NcclComm::mark(int place) {
+void NcclConnection::mark(int place) {
   cuda::expect(cudaEventRecord(marks_[place], stream_), "exchange");
 }
 
-void NcclComm::wait(int place, int peer) {
+void NcclConnection::wait(int place, int peer) {
   wait_for(peer, [&] {
     const cudaError_t status = cudaEventQuery(marks_[place]);
     if (status == cudaErrorNotReady) {
@@ -106,16 +106,16 @@ void NcclComm::wait(int place, int peer) {
 }
 
 template <class Done>
-void NcclComm::wait_for(int peer, const Done& done) {
+void NcclConnection::wait_for(int peer, const Done& done) {
   try {
     int tests = 0;
     const auto test = [&] {
       if (done()) return true;
-      if (++tests % kTestsPerLook == 0) owner_.expect_company();
+      if (++tests % kTestsPerLook == 0) owner_.check_peers();
       return false;
     };
-    if (!test_until(owner_.deadline(), kTestsAtFirst, kTestsAfterNap, test))
-      owner_.give_up_on(peer);
+    if (!poll_until(owner_.deadline(), kTestsAtFirst, kTestsAfterNap, test))
+      owner_.throw_timeout(peer);
   } catch (...) {
     abort();
     throw;
@@ -123,14 +123,14 @@ void NcclComm::wait_for(int peer, const Done& done) {
 }
 
 /// Whether all calls so far have got to the stream. Fault when one of them, or the wire, failed.
-bool NcclComm::settled() {
+bool NcclConnection::settled() {
   ncclResult_t state = ncclSuccess;
   expect(ncclCommGetAsyncError(comm_, &state), "state");
   expect(state, "exchange");
   return state == ncclSuccess;
 }
 
-void NcclComm::expect(ncclResult_t result, const char* what) {
+void NcclConnection::expect(ncclResult_t result, const char* what) {
   if (good(result)) [[likely]]
     return;
   std::string details = ncclGetLastError(comm_);
@@ -140,18 +140,18 @@ void NcclComm::expect(ncclResult_t result, const char* what) {
               details);
 }
 
-void NcclComm::abort() {
+void NcclConnection::abort() {
   if (comm_ != nullptr) abort_in_time(std::exchange(comm_, nullptr));
 }
 
-void NcclComm::finalize() {
+void NcclConnection::finalize() {
   if (comm_ == nullptr) return;
   ncclResult_t state = ncclCommFinalize(comm_);
   const auto quiet = [&] {
     return ncclCommGetAsyncError(comm_, &state) != ncclSuccess || state != ncclInProgress;
   };
   const bool in_time =
-      test_until(Clock::now() + kGoodbyeLimit, kTestsAtFirst, kTestsAfterNap, quiet);
+      poll_until(Clock::now() + kGoodbyeLimit, kTestsAtFirst, kTestsAfterNap, quiet);
   if (in_time && state == ncclSuccess)
     ncclCommDestroy(std::exchange(comm_, nullptr));
   else

@@ -1,4 +1,4 @@
-// NcclComm: NCCL's communicator of one rank, its stream, and the one way we wait for it.
+// NcclConnection: NCCL's communicator of one rank, its stream, and the one way we wait for it.
 // Implementation header of the NCCL transport.
 //
 // It is a non-blocking one: no call of the library waits for a peer, so none hangs with it. The
@@ -15,15 +15,15 @@
 
 namespace tw::nccl {
 
-class NcclComm {
+class NcclConnection {
  public:
   /// Collective over `owner`'s ranks, each on a GPU of its own, with one id for all. Waits are the
   /// owner's: its deadline, its words.
-  NcclComm(const Communicator& owner, int gpu, const ncclUniqueId& id);
+  NcclConnection(const Communicator& owner, int gpu, const ncclUniqueId& id);
   /// Says goodbye to the others; without a word while an exception is on its way.
-  ~NcclComm();
-  NcclComm(const NcclComm&) = delete;
-  NcclComm& operator=(const NcclComm&) = delete;
+  ~NcclConnection();
+  NcclConnection(const NcclConnection&) = delete;
+  NcclConnection& operator=(const NcclConnection&) = delete;
 
   /// What is queued from now on waits for what `ctx` queued so far. Makes the calling thread one
   /// that may queue.

@@ -37,7 +37,7 @@ class WeightsGradient {
 };
 
 WeightsGradient::WeightsGradient(const Context& ctx, const Conv2dShape& s) : bias_(s.bias) {
-  const dnnl::engine& engine = ctx.native<CpuNative>().engine;
+  const dnnl::engine& engine = ctx.handles<CpuHandles>().engine;
   if (!splits_batch(s, ctx.threads())) {
     add_part(engine, s, 0, s.batch);
     return;
@@ -128,7 +128,7 @@ class Conv2dCpu final : public Conv2d {
 };
 
 Conv2dCpu::Conv2dCpu(Context& ctx, const Conv2dShape& s) : shape_(s), backward_weights_(ctx, s) {
-  const dnnl::engine& engine = ctx.native<CpuNative>().engine;
+  const dnnl::engine& engine = ctx.handles<CpuHandles>().engine;
   const ConvOutside outside(s);
   const ConvForward f = choose_forward(engine, s);
   std::vector<Operand> inputs{{DNNL_ARG_SRC, outside.x, f.src_desc()},
@@ -155,7 +155,7 @@ std::unique_ptr<Conv2d> create_cpu(Context& ctx, const Conv2dShape& shape) {
   return std::make_unique<Conv2dCpu>(ctx, shape);
 }
 
-const bool registered = conv2d_bodies.add(Device::cpu, create_cpu);
+const bool registered = conv2d_dispatch.add(Device::cpu, create_cpu);
 
 }  // namespace
 

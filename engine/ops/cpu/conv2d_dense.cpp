@@ -90,7 +90,7 @@ DenseConv2d::DenseConv2d(Context& ctx, const Conv2dShape& s) : shape_(s) {
           taps_.push_back(reaches(r) && reaches(t) ? r * s.kernel + t : -1);
         }
 
-  const dnnl::engine& engine = ctx.native<CpuNative>().engine;
+  const dnnl::engine& engine = ctx.handles<CpuHandles>().engine;
   const auto in = static_cast<int64_t>(inputs()) * s.in_channels;
   const auto out = static_cast<int64_t>(outputs()) * s.out_channels;
   const Type t = type(s.dtype);

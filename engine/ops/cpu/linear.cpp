@@ -54,7 +54,7 @@ class LinearCpu final : public Linear {
 };
 
 LinearCpu::LinearCpu(Context& ctx, const LinearShape& s) : Linear(s) {
-  const dnnl::engine& engine = ctx.native<CpuNative>().engine;
+  const dnnl::engine& engine = ctx.handles<CpuHandles>().engine;
   const Type inside = type(s.dtype), outside = type(s.out_dtype);
   const Desc x({s.batch, s.in_features}, inside, Tag::ab);
   const Desc y({s.batch, s.out_features}, outside, Tag::ab);
@@ -97,7 +97,7 @@ std::unique_ptr<Linear> create_cpu(Context& ctx, const LinearShape& shape) {
   return std::make_unique<LinearCpu>(ctx, shape);
 }
 
-const bool registered = linear_bodies.add(Device::cpu, create_cpu);
+const bool registered = linear_dispatch.add(Device::cpu, create_cpu);
 
 }  // namespace
 }  // namespace tw::ops

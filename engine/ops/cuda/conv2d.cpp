@@ -5,6 +5,7 @@
 #include <cudnn.h>
 
 #include <algorithm>
+#include <cmath>
 #include <optional>
 
 #include "engine/core/buffer.h"
@@ -17,7 +18,7 @@
 namespace tw::ops {
 namespace {
 
-using cudnn::ConvPlan, cudnn::Convolution, cudnn::Pass;
+using cudnn::ConvPlan, cudnn::Convolution, cudnn::ConvPass;
 
 size_t aligned(size_t bytes) { return (bytes + 255) / 256 * 256; }
 
@@ -25,7 +26,7 @@ size_t bytes_of(const cudnn::Dims& dims, DType dtype) {
   return static_cast<size_t>(dims[0] * dims[1] * dims[2] * dims[3]) * size_of(dtype);
 }
 
-Convolution describe(const Conv2dShape& s, Pass pass, bool accumulate = false) {
+Convolution describe(const Conv2dShape& s, ConvPass pass, bool accumulate = false) {
   return {.pass = pass,
           .x = {s.batch, s.in_channels, s.height, s.width},
           .w = {s.out_channels, s.in_channels, s.kernel, s.kernel},
@@ -69,7 +70,8 @@ class Race {
 
  private:
   void run(ConvPlan& plan) {
-    plan.run(ctx_.native<CudaNative>().cudnn(), x_.data(), w_.data(), y_.data(), workspace_.data());
+    plan.run(ctx_.handles<CudaHandles>().cudnn(), x_.data(), w_.data(), y_.data(),
+             workspace_.data());
   }
 
   Context& ctx_;
@@ -83,8 +85,8 @@ ConvPlan choose(Context& ctx, const Convolution& c) {
   const MathMode math = ctx.math();
   const std::string key =
       fmt::format("cudnn {} {}{}", cudnnGetVersion(), c.text(), math.tf32 ? " tf32" : "");
-  const auto known = ctx.algorithms().find(key);
-  const cudnn::Target target{.handle = ctx.native<CudaNative>().cudnn()};
+  const auto known = ctx.tuning_cache().find(key);
+  const cudnn::Target target{.handle = ctx.handles<CudaHandles>().cudnn()};
   std::optional<Race> race;
   std::optional<ConvPlan> best;
   double best_time = INFINITY;
@@ -95,7 +97,7 @@ ConvPlan choose(Context& ctx, const Convolution& c) {
                            best = std::move(plan);
                            return false;
                          }
-                         if (known != ctx.algorithms().end()) {
+                         if (known != ctx.tuning_cache().end()) {
                            const bool found = plan.text() == known->second;
                            if (found || !best) best = std::move(plan);
                            return !found;
@@ -115,7 +117,7 @@ ConvPlan choose(Context& ctx, const Convolution& c) {
                        });
   check<Fault>(best.has_value(), "[conv2d] cuDNN {} has no engine for: {}", cudnnGetVersion(),
                c.text());
-  if (best_time < INFINITY) ctx.algorithms()[key] = best->text();
+  if (best_time < INFINITY) ctx.tuning_cache()[key] = best->text();
   return std::move(*best);
 }
 
@@ -123,10 +125,10 @@ class Conv2dCuda final : public Conv2d {
  public:
   Conv2dCuda(Context& ctx, const Conv2dShape& shape)
       : shape_(shape),
-        forward_(choose(ctx, describe(shape, Pass::forward))),
-        backward_weights_(choose(ctx, describe(shape, Pass::backward_filter))) {
+        forward_(choose(ctx, describe(shape, ConvPass::forward))),
+        backward_weights_(choose(ctx, describe(shape, ConvPass::backward_filter))) {
     if (shape.input_gradient)
-      backward_data_.emplace(choose(ctx, describe(shape, Pass::backward_data)));
+      backward_data_.emplace(choose(ctx, describe(shape, ConvPass::backward_data)));
   }
 
   // [cuDNN's][dw in the compute type][sums of dy]; the last two are never needed at once with it
@@ -178,7 +180,7 @@ class Conv2dCuda final : public Conv2d {
     check<std::logic_error>(ctx.scratch().size() >= scratch_bytes(),
                             "[conv2d] {} bytes of scratch; {} are needed", ctx.scratch().size(),
                             scratch_bytes());
-    plan.run(ctx.native<CudaNative>().cudnn(), x, w, y, ctx.scratch().data());
+    plan.run(ctx.handles<CudaHandles>().cudnn(), x, w, y, ctx.scratch().data());
   }
 
   void expect(const char* what, const Tensor& tensor, const Shape& shape) const {
@@ -197,7 +199,7 @@ std::unique_ptr<Conv2d> create_cuda(Context& ctx, const Conv2dShape& shape) {
   return std::make_unique<Conv2dCuda>(ctx, shape);
 }
 
-const bool registered = conv2d_bodies.add(Device::cuda, create_cuda);
+const bool registered = conv2d_dispatch.add(Device::cuda, create_cuda);
 
 }  // namespace
 }  // namespace tw::ops

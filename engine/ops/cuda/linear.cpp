@@ -27,7 +27,7 @@ struct Factor {
 /// c [columns, rows] = a b, or, with `accumulate`, c += a b; all column-major.
 void multiply(Context& ctx, const Factor& a, const Factor& b, int64_t rows, int64_t columns,
               int64_t inner, const Tensor& c, bool accumulate) {
-  const cublasHandle_t handle = ctx.native<CudaNative>().cublas();
+  const cublasHandle_t handle = ctx.handles<CudaHandles>().cublas();
   const float one = 1, beta = accumulate ? 1.0f : 0.0f;
   const bool tf32 = a.dtype == DType::f32 && ctx.math().tf32;
   const auto op = [](const Factor& f) { return f.transposed ? CUBLAS_OP_T : CUBLAS_OP_N; };
@@ -117,11 +117,11 @@ std::unique_ptr<Linear> create_cuda(Context& ctx, const LinearShape& shape) {
   check(shape.batch <= kMost && shape.in_features <= kMost && shape.out_features <= kMost,
         "[linear] batch {}, {} -> {} features; a GPU takes up to {} of each", shape.batch,
         shape.in_features, shape.out_features, kMost);
-  ctx.native<CudaNative>().cublas();  // made before a step may be captured
+  ctx.handles<CudaHandles>().cublas();  // made before a step may be captured
   return std::make_unique<LinearCuda>(shape);
 }
 
-const bool registered = linear_bodies.add(Device::cuda, create_cuda);
+const bool registered = linear_dispatch.add(Device::cuda, create_cuda);
 
 }  // namespace
 }  // namespace tw::ops

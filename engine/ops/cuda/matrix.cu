@@ -67,7 +67,7 @@ void column_sums(Context& ctx, const Tensor& x, std::byte* scratch, bool accumul
       const cuda::Columns g(x.numel() / channels, channels, kWide);
       cuda::launch(ctx, "column_sums", column_sums_kernel<T, kWide>, g.grid(), cuda::kThreads, g,
                    static_cast<const T*>(x.data), reinterpret_cast<float*>(scratch),
-                   ctx.native<CudaNative>().tickets(), WriteSums{sums, accumulate});
+                   ctx.handles<CudaHandles>().tickets(), WriteSums{sums, accumulate});
     };
     if (channels % cuda::kPack<T> == 0 && cuda::aligned_for(x.as<T>().data(), cuda::kPack<T>))
       run.template operator()<cuda::kPack<T>>();

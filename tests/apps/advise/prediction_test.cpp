@@ -9,20 +9,20 @@
 namespace tw {
 namespace {
 
-constexpr Wire kSlow{.alpha = 0.436e-3, .beta = 3.6e-8};  // the 1 Gbit/s of Shi et al. 2019
+constexpr LinkCost kSlow{.alpha = 0.436e-3, .beta = 3.6e-8};  // the 1 Gbit/s of Shi et al. 2019
 constexpr size_t kLength = 25 * (size_t{1} << 20);
 
 /// Candidates for one vector of ResNet-50's size; a step computes for 0.5 s and selects for 0.01 s.
-std::vector<Candidate> example() {
+std::vector<Prediction> example() {
   LocalCosts local{.compute = 0.5};
-  for (const auto& [name, entry] : algorithms().entries())
-    if (!entry.factory.selector.empty()) local.step[name].update = 0.01;
+  for (const auto& [name, entry] : sparsifiers().entries())
+    if (!entry.value.selector.empty()) local.step[name].update = 0.01;
   return candidates(ParameterArena{}, kLength, 0.001, local, default_settings());
 }
 
-const Candidate& find(const std::vector<Candidate>& all, const std::string& sparsifier,
-                      const std::string& collective = "") {
-  const auto it = std::ranges::find_if(all, [&](const Candidate& c) {
+const Prediction& find(const std::vector<Prediction>& all, const std::string& sparsifier,
+                       const std::string& collective = "") {
+  const auto it = std::ranges::find_if(all, [&](const Prediction& c) {
     return c.sparsifier == sparsifier && c.collective == collective;
   });
   EXPECT_NE(it, all.end()) << sparsifier;
@@ -30,29 +30,29 @@ const Candidate& find(const std::vector<Candidate>& all, const std::string& spar
 }
 
 TEST(Advice, KnowsEveryAlgorithmAndEveryCollective) {
-  const std::vector<Candidate> all = example();
-  for (const auto& [name, entry] : algorithms().entries())
-    EXPECT_TRUE(std::ranges::any_of(all, [&](const Candidate& c) { return c.sparsifier == name; }))
-        << "no cost is known for the exchange " << entry.factory.exchange << " of " << name;
+  const std::vector<Prediction> all = example();
+  for (const auto& [name, entry] : sparsifiers().entries())
+    EXPECT_TRUE(std::ranges::any_of(all, [&](const Prediction& c) { return c.sparsifier == name; }))
+        << "no cost is known for the exchange " << entry.value.exchange << " of " << name;
   for (const auto& [name, cost] : allreduce_costs()) find(all, "dense", name);
 }
 
 TEST(Advice, AnIterationIsComputeSelectionAndExchange) {
-  const std::vector<Candidate> all = example();
-  const Candidate& dense = find(all, "dense", "ring");
+  const std::vector<Prediction> all = example();
+  const Prediction& dense = find(all, "dense", "ring");
   EXPECT_NEAR(dense.seconds(kSlow, 8), 0.5 + 1.658, 1e-3);
-  const Candidate& gtopk = find(all, "gtopk");
+  const Prediction& gtopk = find(all, "gtopk");
   EXPECT_NEAR(gtopk.seconds(kSlow, 8), 0.51 + 0.0139, 1e-3);
   EXPECT_NEAR(gtopk.efficiency(kSlow, 8, 0.5), 0.5 / 0.5239, 1e-3);
   EXPECT_EQ(dense.seconds(kSlow, 1), 0.5);
 }
 
 TEST(Advice, TheOwnSumIsPartOfTheExchange) {
-  const std::vector<Candidate> all =
+  const std::vector<Prediction> all =
       candidates(ParameterArena{}, kLength, 0.001,
                  {.compute = 0.5, .step = {{"gtopk", {.update = 0.01, .exchange = 0.02}}}},
                  default_settings());
-  const Candidate& gtopk = find(all, "gtopk");
+  const Prediction& gtopk = find(all, "gtopk");
   EXPECT_DOUBLE_EQ(gtopk.exchange_seconds(kSlow, 1), 0.02);
   EXPECT_NEAR(gtopk.exchange_seconds(kSlow, 8), 0.02 + 0.0139, 1e-3);
   EXPECT_NEAR(gtopk.seconds(kSlow, 8), 0.5 + 0.01 + 0.02 + 0.0139, 1e-3);
@@ -73,13 +73,13 @@ TEST(Advice, FollowsTheSettings) {
 }
 
 TEST(Advice, AtBreakEvenBothTakeAsLong) {
-  const std::vector<Candidate> all = example();
+  const std::vector<Prediction> all = example();
   for (const char* name : {"topk", "gtopk"})
     for (int ranks : {4, 64}) {
-      const Candidate& sparse = find(all, name);
+      const Prediction& sparse = find(all, name);
       const double bits = break_even(sparse, all, kSlow, ranks);
       ASSERT_TRUE(bits > 0 && std::isfinite(bits)) << name << " " << ranks;
-      Wire wire = kSlow;
+      LinkCost wire = kSlow;
       wire.beta = 32 / bits;
       const double dense = best_dense(all, wire, ranks).seconds(wire, ranks);
       EXPECT_NEAR(sparse.seconds(wire, ranks) / dense, 1, 1e-3) << name << " " << ranks;
@@ -88,17 +88,17 @@ TEST(Advice, AtBreakEvenBothTakeAsLong) {
 
 TEST(Advice, WhatSelectsForFreeAndSendsLessAlwaysWins) {
   LocalCosts local{.compute = 0.5};
-  const std::vector<Candidate> all =
+  const std::vector<Prediction> all =
       candidates(ParameterArena{}, kLength, 0.001, local, default_settings());
   EXPECT_TRUE(std::isinf(break_even(find(all, "topk"), all, kSlow, 4)));
   local.step["topk"].update = 1e9;
-  const std::vector<Candidate> slow =
+  const std::vector<Prediction> slow =
       candidates(ParameterArena{}, kLength, 0.001, local, default_settings());
   EXPECT_EQ(break_even(find(slow, "topk"), slow, kSlow, 4), 0);
 }
 
 TEST(Advice, RecommendsGtopkForManyRanksAndNeverRandk) {
-  const std::vector<Candidate> all = example();
+  const std::vector<Prediction> all = example();
   EXPECT_EQ(best(all, kSlow, 64).sparsifier, "gtopk");
   for (int ranks : {2, 4, 8, 1024}) EXPECT_NE(best(all, kSlow, ranks).sparsifier, "randk");
 
@@ -110,8 +110,8 @@ TEST(Advice, RecommendsGtopkForManyRanksAndNeverRandk) {
 }
 
 TEST(Advice, OnAFastLinkDenseIsRecommended) {
-  const std::vector<Candidate> all = example();
-  const Wire fast{.alpha = 1e-6, .beta = 32 / 10e12};
+  const std::vector<Prediction> all = example();
+  const LinkCost fast{.alpha = 1e-6, .beta = 32 / 10e12};
   EXPECT_TRUE(best(all, fast, 8).dense);
   EXPECT_NE(recommendations(all, fast, {8}).front().find("no sparse exchange is faster"),
             std::string::npos);

@@ -20,12 +20,12 @@ struct Example {
   OptionTable table;
 
   Example() {
-    table.add("Group", "nesterov", nesterov, "Nesterov momentum");
-    table.add("Group", "batch-size", batch_size, "images per step");
+    table.add("Subcommunicator", "nesterov", nesterov, "Nesterov momentum");
+    table.add("Subcommunicator", "batch-size", batch_size, "images per step");
     table.range(1, 1000);
-    table.add("Group", "lr", lr, "learning rate");
+    table.add("Subcommunicator", "lr", lr, "learning rate");
     table.range(0, 10);
-    table.add("Group", "free", free, "any number");
+    table.add("Subcommunicator", "free", free, "any number");
     table.add("Other", "model", model, "network");
     table.add("Other", "schedule", schedule, "how the rate falls");
     table.choices({"step", "cosine"});
@@ -231,8 +231,9 @@ TEST(Options, HelpShowsEveryOptionItsDefaultAndChoices) {
   } catch (const HelpText& text) {
     help = text.text;
   }
-  for (const char* part : {"--nesterov", "--batch-size", "images per step", "=32", "=0.1", "=lenet",
-                           "=81,122", "=0.25", "(step, cosine)", "Group", "Other", "--set"})
+  for (const char* part :
+       {"--nesterov", "--batch-size", "images per step", "=32", "=0.1", "=lenet", "=81,122",
+        "=0.25", "(step, cosine)", "Subcommunicator", "Other", "--set"})
     EXPECT_NE(help.find(part), std::string::npos) << part << " is missing in\n" << help;
 }
 

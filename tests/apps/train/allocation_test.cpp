@@ -142,7 +142,7 @@ void steps(Communicator& comm, const Variant& variant, DType precision, int thre
     const Batch& batch = loader.next();
     std::memcpy(model.images().data, batch.images.data, batch.images.bytes());
     std::memcpy(model.labels().data, batch.labels.data, batch.labels.bytes());
-    const Pass pass{.ctx = ctx, .step = static_cast<uint64_t>(step)};
+    const PassArgs pass{.ctx = ctx, .step = static_cast<uint64_t>(step)};
     model.forward(pass);
     model.backward(pass);
     sgd.step({.step = pass.step, .lr = 0.01, .density = 0.01});
@@ -186,7 +186,7 @@ TEST(Selection, AllocatesNothingWhenItsSampleMisleads) {
   std::vector<float> g(100'003), e(g.size());
   for (size_t i = 0; i < g.size(); ++i) g[i] = static_cast<float>(i % 1009);
   for (size_t i = 0; i < kSamples; ++i) g[sample_position(i, g.size())] = 1e6f;
-  const auto selector = selectors().find("topk").factory(ctx, default_settings(), {});
+  const auto selector = selectors().find("topk").value(ctx, default_settings(), {});
   SparseVector out;
   for (int step = 0; step < 3; ++step) {
     out.count = 0;

@@ -1,6 +1,8 @@
 // What a training run is told: defaults, then the file, then flags.
 #include "apps/train/config.h"
 
+#include <fmt/format.h>
+
 #include <fstream>
 
 #include "engine/core/error.h"

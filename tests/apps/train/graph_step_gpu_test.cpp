@@ -23,7 +23,7 @@ class Colours : public tw::testing::CountingDataset {
   int32_t get(size_t i, std::span<uint8_t> pixels) const override {
     return CountingDataset::get(i, pixels) % 10;
   }
-  bool in_memory() const override { return true; }
+  bool supports_resident() const override { return true; }
 };
 
 class GraphSteps : public ::testing::TestWithParam<const char*> {
@@ -46,7 +46,7 @@ class GraphSteps : public ::testing::TestWithParam<const char*> {
       const Batch& batch = loader.next();
       copy(ctx, batch.images, model.images());
       copy(ctx, batch.labels, model.labels());
-      const Pass pass{.ctx = ctx, .seed = 3 * 65536, .step = step};
+      const PassArgs pass{.ctx = ctx, .seed = 3 * 65536, .step = step};
       sums.push_back(model.forward(pass));
       model.backward(pass);
       for (const Parameter& p : arena.parameters())
@@ -126,7 +126,7 @@ TEST_P(GraphSteps, StopAtANaN) {
   try {
     step.run(7, std::vector<float>(3, kRate));
     FAIL() << "nothing was thrown";
-  } catch (const SharedFault& fault) {
+  } catch (const CollectiveFault& fault) {
     EXPECT_NE(std::string(fault.what()).find("(step 7)"), std::string::npos) << fault.what();
   }
   // no update was made

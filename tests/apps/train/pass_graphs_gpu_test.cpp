@@ -58,7 +58,7 @@ class PassGraphsOnGpu : public testing::TestWithParam<const char*> {
       copy_bytes(ctx, images, {static_cast<std::byte*>(model.images().data), bytes});
       copy_bytes(ctx, std::as_bytes(std::span(labels)),
                  {static_cast<std::byte*>(model.labels().data), model.labels().bytes()});
-      const Pass pass{.ctx = ctx, .seed = 7, .step = step};
+      const PassArgs pass{.ctx = ctx, .seed = 7, .step = step};
       passes.queue_forward(pass, 1);
       outcome.losses.push_back(model.take_sums(ctx).loss);
       passes.backward(pass);

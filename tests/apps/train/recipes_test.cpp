@@ -7,6 +7,7 @@
 #include "engine/io/file.h"
 #include "sparsify/sync_sgd.h"
 #include "tests/support/arguments.h"
+#include "tests/support/source_folder.h"
 
 namespace tw::test {
 namespace {
@@ -14,7 +15,7 @@ namespace {
 namespace fs = std::filesystem;
 
 TEST(Recipes, AreAccepted) {
-  const fs::path configs = fs::path(__FILE__).parent_path() / "../../../configs";
+  const fs::path configs = source_folder() / "configs";
   int found = 0;
   for (const fs::directory_entry& entry : fs::recursive_directory_iterator(configs)) {
     if (entry.path().extension() != ".json") continue;
@@ -25,7 +26,7 @@ TEST(Recipes, AreAccepted) {
     ++found;
     // a recipe may be of an algorithm that this build lacks
     const std::string sparsifier = json.value("sparsifier", "dense");
-    if (!algorithms().entries().contains(sparsifier)) continue;
+    if (!sparsifiers().entries().contains(sparsifier)) continue;
     Arguments arguments({"--config", entry.path().string()});
     const TrainConfig config = parse_train_config(arguments.count(), arguments.values());
     EXPECT_EQ(config.model, json["model"].get<std::string>());

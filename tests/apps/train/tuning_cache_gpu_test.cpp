@@ -15,13 +15,13 @@ TEST(Algorithms, Rank0MeasuresAloneAndTheOthersTakeWhatItFound) {
   std::atomic<int> planned = 0;
   run_on_threads(3, [&](Communicator& comm) {
     Context ctx(test::device()), host;
-    plan_alike(ctx, host, comm, [&] {
+    plan_consistently(ctx, host, comm, [&] {
       const bool first = planned++ == 0;
       EXPECT_EQ(first, comm.rank() == 0);
-      EXPECT_EQ(first, ctx.algorithms().empty());
-      ctx.algorithms().try_emplace("shape", fmt::format("engine {}", comm.rank()));
+      EXPECT_EQ(first, ctx.tuning_cache().empty());
+      ctx.tuning_cache().try_emplace("shape", fmt::format("engine {}", comm.rank()));
     });
-    EXPECT_EQ(ctx.algorithms(), (Algorithms{{"shape", "engine 0"}}));
+    EXPECT_EQ(ctx.tuning_cache(), (Algorithms{{"shape", "engine 0"}}));
   });
   EXPECT_EQ(planned, 3);
 }
@@ -30,7 +30,7 @@ TEST(Algorithms, OnTheCpuEachRankPlansAtOnce) {
   run_on_threads(2, [&](Communicator& comm) {
     Context ctx;
     int planned = 0;
-    plan_alike(ctx, ctx, comm, [&] { ++planned; });
+    plan_consistently(ctx, ctx, comm, [&] { ++planned; });
     EXPECT_EQ(planned, 1);
     EXPECT_EQ(comm.bytes_sent(), 0u);
   });
@@ -39,22 +39,23 @@ TEST(Algorithms, OnTheCpuEachRankPlansAtOnce) {
 TEST(Algorithms, AMistakeOfRank0IsEveryRanks) {
   run_on_threads(2, [&](Communicator& comm) {
     Context ctx(test::device()), host;
-    EXPECT_THROW(plan_alike(ctx, host, comm, [] { fail("[conv2d] no such shape"); }), UserError);
+    EXPECT_THROW(plan_consistently(ctx, host, comm, [] { fail("[conv2d] no such shape"); }),
+                 UserError);
   });
 }
 
 TEST(Algorithms, AResumedRunGoesOnWithItsOwn) {
   const tw::testing::ScratchFolder folder;
   Context first(test::device());
-  first.algorithms()["shape"] = "engine 7";
-  save_algorithms(first, folder.path());
+  first.tuning_cache()["shape"] = "engine 7";
+  save_tuning_cache(first, folder.path());
   run_on_threads(2, [&](Communicator& comm) {
     Context ctx(test::device()), host;
-    ctx.algorithms()["shape"] = "engine 1";
-    EXPECT_TRUE(recall_algorithms(ctx, host, comm, folder.path()));
-    EXPECT_EQ(ctx.algorithms(), (Algorithms{{"shape", "engine 7"}}));
-    EXPECT_FALSE(recall_algorithms(ctx, host, comm, folder.path())) << "they are the same";
-    EXPECT_FALSE(recall_algorithms(ctx, host, comm, folder.path() / "none"));
+    ctx.tuning_cache()["shape"] = "engine 1";
+    EXPECT_TRUE(load_tuning_cache(ctx, host, comm, folder.path()));
+    EXPECT_EQ(ctx.tuning_cache(), (Algorithms{{"shape", "engine 7"}}));
+    EXPECT_FALSE(load_tuning_cache(ctx, host, comm, folder.path())) << "they are the same";
+    EXPECT_FALSE(load_tuning_cache(ctx, host, comm, folder.path() / "none"));
   });
 }
 

@@ -61,7 +61,7 @@ TEST(Allgather, EverybodyHasEveryBlockAtTheClaimedCost) {
       for (const Case& c : kCases) {
         SCOPED_TRACE(c.name);
         const auto mine = block_of(comm.rank(), c.size_of(comm.rank()));
-        const Traffic traffic(comm);
+        const MessageCounter traffic(comm);
         allgather(ctx, comm, mine, c.expected, blocks);
         const auto sums = traffic.sums(ctx, comm);
 

@@ -14,7 +14,7 @@ TEST(Allreduce, SumsIntegersExactly) {
     for (int ranks : kRankCounts)
       run_ranks(ranks, [&](Context& ctx, Communicator& comm) {
         if (!runs_on(comm, entry.name)) return;
-        const Allreduce allreduce = entry.factory(collective_settings());
+        const Allreduce allreduce = entry.value(collective_settings());
         for (size_t n : kLengths) {
           std::vector<float> data = whole_numbers(comm.rank(), n), scratch(n);
           allreduce(ctx, comm, data, scratch);
@@ -30,11 +30,11 @@ TEST(Allreduce, AllRanksEndWithTheSameBitsAndRunsRepeat) {
         if (!runs_on(comm, entry.name)) return;
         for (size_t n : {size_t{3}, size_t{4097}}) {
           std::vector<float> data = rough_numbers(comm.rank(), n), again = data, scratch(n);
-          entry.factory(collective_settings())(ctx, comm, data, scratch);
+          entry.value(collective_settings())(ctx, comm, data, scratch);
           std::vector<float> root = data;
           broadcast(ctx, comm, 0, std::as_writable_bytes(std::span(root)));
           EXPECT_EQ(std::memcmp(root.data(), data.data(), n * 4), 0) << entry.name;
-          entry.factory(known_link())(ctx, comm, again, scratch);
+          entry.value(known_link())(ctx, comm, again, scratch);
           EXPECT_EQ(std::memcmp(again.data(), data.data(), n * 4), 0) << entry.name;
         }
       });
@@ -47,7 +47,7 @@ TEST(Allreduce, BytesAndMessagesAsClaimed) {
       run_ranks(ranks, [&](Context& ctx, Communicator& comm) {
         const uint64_t size = comm.size(), others = size - 1, rounds = std::bit_width(others);
         const Settings settings = known_link();
-        const Allreduce allreduce = entry.factory(settings);
+        const Allreduce allreduce = entry.value(settings);
         for (size_t n : kLengths) {
           const auto length = static_cast<double>(n);
           const double block =
@@ -59,7 +59,7 @@ TEST(Allreduce, BytesAndMessagesAsClaimed) {
               {"mst", 2 * others},
               {"be", 2 * rounds * size}};
           std::vector<float> data(n), scratch(n);
-          const Traffic traffic(comm);
+          const MessageCounter traffic(comm);
           allreduce(ctx, comm, data, scratch);
           const auto sums = traffic.sums(ctx, comm);
           EXPECT_EQ(sums.bytes, 2 * others * 4 * n) << entry.name << ", length " << n;
@@ -75,7 +75,7 @@ TEST(Allreduce, ShortScratchIsAFault) {
     if (name == "native") continue;  // needs none
     run_ranks(1, [&](Context& ctx, Communicator& comm) {
       std::vector<float> data(10), scratch(9);
-      EXPECT_THROW(entry.factory(collective_settings())(ctx, comm, data, scratch), Fault) << name;
+      EXPECT_THROW(entry.value(collective_settings())(ctx, comm, data, scratch), Fault) << name;
     });
   }
 }
@@ -96,7 +96,7 @@ TEST(Ring, AddsEachChunkAlongTheRing) {
     run_ranks(ranks, [&](Context& ctx, Communicator& comm) {
       const auto size = static_cast<size_t>(comm.size());
       std::vector<float> data = rough_numbers(comm.rank(), n), scratch(n), expected(n);
-      allreduces().find("ring").factory({})(ctx, comm, data, scratch);
+      allreduces().find("ring").value({})(ctx, comm, data, scratch);
       for (size_t hop = 0; hop < size; ++hop)
         for (size_t chunk = 0; chunk < size; ++chunk) {
           const auto values = rough_numbers(static_cast<int>((chunk + hop) % size), n);
@@ -120,9 +120,9 @@ TEST(Native, OtherTransportsAreAMistake) {
       }
     };
     const auto bytes = std::as_writable_bytes(std::span(data));
-    refuses([&] { allreduces().find("native").factory({})(ctx, comm, data, scratch); });
-    refuses([&] { reduces().find("native").factory({})(ctx, comm, 0, data, scratch); });
-    refuses([&] { broadcasts().find("native").factory({})(ctx, comm, 0, bytes); });
+    refuses([&] { allreduces().find("native").value({})(ctx, comm, data, scratch); });
+    refuses([&] { reduces().find("native").value({})(ctx, comm, 0, data, scratch); });
+    refuses([&] { broadcasts().find("native").value({})(ctx, comm, 0, bytes); });
   });
 }
 

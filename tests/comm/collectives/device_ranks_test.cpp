@@ -60,7 +60,7 @@ TEST_F(DeviceMemoryOverMpi, TheLibrarysOwnSumsTakeSeveralBlocks) {
       const size_t n = 2'500'001;  // two blocks and a part
       const DeviceFloats data(ctx, whole_numbers(comm.rank(), n));
       ops::add(ctx, data.span(), data.span());  // still under way when the sum is asked for
-      comm.native()->allreduce(ctx, data.span());
+      comm.vendor()->allreduce(ctx, data.span());
       ops::add(ctx, data.span(), data.span());
       std::vector<float> expected(n);
       for (int rank = 0; rank < comm.size(); ++rank) {

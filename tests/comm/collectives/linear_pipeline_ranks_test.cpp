@@ -26,11 +26,11 @@ TEST(Lp, AddsAlongTheChainWhateverTheBlockSize) {
       }
       for (const char* block : {"1", "7", "334", "1002", "1003", "5000", "1e15", "auto"}) {
         std::vector<float> data = rough_numbers(comm.rank(), kLength), scratch(kLength);
-        allreduces().find("lp").factory(block_of(block))(ctx, comm, data, scratch);
+        allreduces().find("lp").value(block_of(block))(ctx, comm, data, scratch);
         EXPECT_EQ(std::memcmp(data.data(), expected.data(), kLength * 4), 0) << "block " << block;
 
         data = rough_numbers(comm.rank(), kLength);
-        reduces().find("lp").factory(block_of(block))(ctx, comm, 0, data, scratch);
+        reduces().find("lp").value(block_of(block))(ctx, comm, 0, data, scratch);
         if (comm.rank() == 0) {
           EXPECT_EQ(std::memcmp(data.data(), expected.data(), kLength * 4), 0) << "block " << block;
         }
@@ -44,15 +44,15 @@ TEST(Lp, MessagesFollowTheBlockSize) {
       const uint64_t links = comm.size() - 1;
       for (const auto& [block, blocks] : {std::pair{"1", 1003}, {"500", 3}, {"1003", 1}}) {
         std::vector<float> data(kLength), scratch(kLength);
-        const Traffic both(comm);
-        allreduces().find("lp").factory(block_of(block))(ctx, comm, data, scratch);
+        const MessageCounter both(comm);
+        allreduces().find("lp").value(block_of(block))(ctx, comm, data, scratch);
         EXPECT_EQ(both.sums(ctx, comm).messages, 2 * links * blocks);
-        const Traffic up(comm);
-        reduces().find("lp").factory(block_of(block))(ctx, comm, 0, data, scratch);
+        const MessageCounter up(comm);
+        reduces().find("lp").value(block_of(block))(ctx, comm, 0, data, scratch);
         EXPECT_EQ(up.sums(ctx, comm).messages, links * blocks);
-        const Traffic down(comm);
-        broadcasts().find("lp").factory(block_of(block))(ctx, comm, 0,
-                                                         std::as_writable_bytes(std::span(data)));
+        const MessageCounter down(comm);
+        broadcasts().find("lp").value(block_of(block))(ctx, comm, 0,
+                                                       std::as_writable_bytes(std::span(data)));
         EXPECT_EQ(down.sums(ctx, comm).messages, links * blocks);
       }
     });
@@ -62,9 +62,9 @@ TEST(Lp, TheWireIsMeasuredOnceAndOnlyWhenItMatters) {
   for (int ranks : {2, 5})
     run_ranks(ranks, [](Context& ctx, Communicator& comm) {
       std::vector<float> data(kLength), scratch(kLength);
-      const Allreduce lp = allreduces().find("lp").factory(collective_settings());
+      const Allreduce lp = allreduces().find("lp").value(collective_settings());
       const auto bytes = [&] {
-        const Traffic traffic(comm);
+        const MessageCounter traffic(comm);
         lp(ctx, comm, data, scratch);
         return traffic.sums(ctx, comm).bytes;
       };
@@ -85,9 +85,9 @@ TEST(Lp, AWrongSettingIsNamed) {
     settings.set(key, value);
     const std::string expected = std::string(key) + " is " + value;
     for (const std::string& text :
-         {test::error_text<UserError>([&] { broadcasts().find("lp").factory(settings); }),
-          test::error_text<UserError>([&] { reduces().find("lp").factory(settings); }),
-          test::error_text<UserError>([&] { allreduces().find("lp").factory(settings); })})
+         {test::error_text<UserError>([&] { broadcasts().find("lp").value(settings); }),
+          test::error_text<UserError>([&] { reduces().find("lp").value(settings); }),
+          test::error_text<UserError>([&] { allreduces().find("lp").value(settings); })})
       EXPECT_NE(text.find(expected), std::string::npos) << text;
   }
 }

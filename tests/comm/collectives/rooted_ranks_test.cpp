@@ -50,13 +50,13 @@ TEST(Broadcast, EveryRootReachesEverybodyAtTheClaimedCost) {
     for (int ranks : kRankCounts)
       run_ranks(ranks, [&](Context& ctx, Communicator& comm) {
         if (!runs_on(comm, entry.name)) return;
-        const Broadcast run = entry.factory(known_link());
+        const Broadcast run = entry.value(known_link());
         for (int root = 0; root < comm.size(); ++root)
           for (size_t bytes : {0, 1, 2, 7, 4097, 200000}) {
             std::vector<std::byte> data(bytes);
             if (comm.rank() == root)
               for (size_t i = 0; i < bytes; ++i) data[i] = byte_at(i, root);
-            const Traffic traffic(comm);
+            const MessageCounter traffic(comm);
             run(ctx, comm, root, data);
             const auto sums = traffic.sums(ctx, comm);
             size_t wrong = 0;
@@ -76,11 +76,11 @@ TEST(Reduce, SumsAtEveryRootAtTheClaimedCost) {
     for (int ranks : kRankCounts)
       run_ranks(ranks, [&](Context& ctx, Communicator& comm) {
         if (!runs_on(comm, entry.name)) return;
-        const Reduce run = entry.factory(known_link());
+        const Reduce run = entry.value(known_link());
         for (int root = 0; root < comm.size(); ++root)
           for (size_t n : {0, 1, 2, 15, 4097, 50000}) {
             std::vector<float> data = whole_numbers(comm.rank(), n), scratch(n);
-            const Traffic traffic(comm);
+            const MessageCounter traffic(comm);
             run(ctx, comm, root, data, scratch);
             const auto sums = traffic.sums(ctx, comm);
             if (comm.rank() == root) {
@@ -103,8 +103,8 @@ TEST(Reduce, RunsRepeatBitForBit) {
       run_ranks(ranks, [&](Context& ctx, Communicator& comm) {
         if (!runs_on(comm, entry.name)) return;
         std::vector<float> first = rough_numbers(comm.rank(), n), again = first, scratch(n);
-        entry.factory(collective_settings())(ctx, comm, 1, first, scratch);
-        entry.factory(known_link())(ctx, comm, 1, again, scratch);
+        entry.value(collective_settings())(ctx, comm, 1, first, scratch);
+        entry.value(known_link())(ctx, comm, 1, again, scratch);
         if (comm.rank() != 1) return;
         EXPECT_EQ(std::memcmp(first.data(), again.data(), n * 4), 0) << entry.name;
       });
@@ -115,7 +115,7 @@ TEST(Reduce, ShortScratchIsAFault) {
     if (name == "native") continue;  // needs none
     run_ranks(1, [&](Context& ctx, Communicator& comm) {
       std::vector<float> data(10), scratch(9);
-      EXPECT_THROW(entry.factory(collective_settings())(ctx, comm, 0, data, scratch), Fault);
+      EXPECT_THROW(entry.value(collective_settings())(ctx, comm, 0, data, scratch), Fault);
     });
   }
 }

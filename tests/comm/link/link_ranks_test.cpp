@@ -109,13 +109,13 @@ TEST(Link, ArrivalDecidesAfterWork) {
 }
 
 TEST(Link, RingTakesWhatTheModelSays) {
-  const Wire wire{.alpha = kLink.latency, .beta = kLink.seconds(4) - kLink.latency};
+  const LinkCost wire{.alpha = kLink.latency, .beta = kLink.seconds(4) - kLink.latency};
   constexpr size_t n = 16 * 1000;
   for (int ranks : kRankCounts)
     run_ranks(ranks, [&](Context& ctx, Communicator& comm) {
       const double seconds = simulated(ctx, comm, kLink, [&](Context&, LinkCommunicator& linked) {
         std::vector<float> data = whole_numbers(comm.rank(), n), scratch(n);
-        allreduces().find("ring").factory(known_link())(ctx, linked, data, scratch);
+        allreduces().find("ring").value(known_link())(ctx, linked, data, scratch);
         EXPECT_EQ(wrong_sums(data, ranks), 0u);
       });
       const double expected = allreduce_costs().at("ring")(wire, ranks, n);
@@ -139,7 +139,7 @@ TEST(Link, SimulatedSecondsAreTheSameEveryTime) {
     run_ranks(ranks, [&](Context& ctx, Communicator& comm) {
       for (const auto& [name, entry] : allreduces().entries()) {
         if (name == "native") continue;
-        const Allreduce allreduce = entry.factory(known_link());
+        const Allreduce allreduce = entry.value(known_link());
         std::vector<float> data(1001), scratch(1001);
         const auto once = [&](Context&, LinkCommunicator& linked) {
           allreduce(ctx, linked, data, scratch);
@@ -157,7 +157,7 @@ TEST(Link, ChangesNoBit) {
     run_ranks(ranks, [&](Context& ctx, Communicator& comm) {
       for (const auto& [name, entry] : allreduces().entries()) {
         if (name == "native") continue;
-        const Allreduce allreduce = entry.factory(known_link());
+        const Allreduce allreduce = entry.value(known_link());
         std::vector<float> plain = rough_numbers(comm.rank(), 4097), linked = plain, scratch(4097);
         allreduce(ctx, comm, plain, scratch);
         for (const LinkTime time : {LinkTime::real, LinkTime::simulated}) {
@@ -211,12 +211,12 @@ TEST(Link, TheLastNodeMayBeSmaller) {
 
 TEST(Link, RealSecondsAreThose) {
   const LinkSpec link{.latency = 2e-3, .bits_per_second = 32e6};
-  const Wire wire{.alpha = 2e-3, .beta = 1e-6};
+  const LinkCost wire{.alpha = 2e-3, .beta = 1e-6};
   constexpr size_t n = 80000;
   run_ranks(4, [&](Context& ctx, Communicator& comm) {
     LinkCommunicator linked(ctx, comm, link);
     std::vector<float> data = whole_numbers(comm.rank(), n), scratch(n);
-    const Allreduce ring = allreduces().find("ring").factory(known_link());
+    const Allreduce ring = allreduces().find("ring").value(known_link());
     // the machine may be busy with something else for a moment
     double seconds = 1e9;
     for (int round = 0; round < 3; ++round) {

@@ -34,7 +34,7 @@ TEST(Blocks, OfTwoStagesPassData) {
     std::array<size_t, 2> stage{};
     std::string order;
     std::vector<size_t> arrived;
-    two_under_way(
+    double_buffered(
         count,
         [&](size_t j, int place) {
           stage.at(static_cast<size_t>(place)) = j;

@@ -110,7 +110,7 @@ TEST(Barrier, NobodyLeavesBeforeTheLastArrives) {
       const auto now = [] { return std::chrono::steady_clock::now().time_since_epoch().count(); };
       for (int late = 0; late < comm.size(); ++late) {
         if (comm.rank() == late) std::this_thread::sleep_for(std::chrono::milliseconds(2));
-        const Traffic traffic(comm);
+        const MessageCounter traffic(comm);
         std::array<int64_t, 2> times{now(), 0};
         barrier(ctx, comm);
         times[1] = now();

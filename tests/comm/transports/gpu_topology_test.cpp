@@ -13,8 +13,8 @@
 namespace tw {
 namespace {
 
-MachineId machine(char letter) {
-  MachineId id{};
+HostId machine(char letter) {
+  HostId id{};
   id.fill(letter);
   return id;
 }
@@ -25,7 +25,7 @@ GpuPlace place(char where, std::string_view bus) {
   return result;
 }
 
-TEST(GpuPlaces, TheSameBusOfOneMachineIsShared) {
+TEST(GpuTopology, TheSameBusOfOneMachineIsShared) {
   const std::vector<GpuPlace> apart{place('a', "0000:1b:00.0"), place('a', "0000:1c:00.0"),
                                     place('b', "0000:1b:00.0")};
   EXPECT_FALSE(shared_gpu(apart));
@@ -43,15 +43,15 @@ TEST(GpuPlaces, TheSameBusOfOneMachineIsShared) {
             "messages go over threads instead");
 }
 
-TEST(GpuPlaces, RanksAreCountedByMachine) {
-  const std::vector<MachineId> machines{machine('a'), machine('b'), machine('a'), machine('a'),
-                                        machine('b')};
+TEST(GpuTopology, RanksAreCountedByMachine) {
+  const std::vector<HostId> machines{machine('a'), machine('b'), machine('a'), machine('a'),
+                                     machine('b')};
   std::vector<int> local;
   for (int rank = 0; rank < 5; ++rank) local.push_back(local_rank(machines, rank));
   EXPECT_EQ(local, (std::vector<int>{0, 0, 1, 2, 1}));
 }
 
-TEST(GpuPlaces, ThreadsTakeTurns) {
+TEST(GpuTopology, ThreadsTakeTurns) {
   std::mutex mutex;
   std::vector<int> gpus(5, -1);
   run_on_threads(5, [&](Communicator& comm) {
@@ -69,7 +69,7 @@ TEST(GpuPlaces, ThreadsTakeTurns) {
   EXPECT_EQ(gpus, (std::vector<int>{0, 1, 2, 0, 1}));
 }
 
-TEST(GpuPlaces, ThisMachineHasAName) { EXPECT_NE(this_machine(), MachineId{}); }
+TEST(GpuTopology, ThisMachineHasAName) { EXPECT_NE(this_host(), HostId{}); }
 
 }  // namespace
 }  // namespace tw

@@ -14,9 +14,9 @@ namespace tw {
 namespace {
 
 /// A wire that takes it badly when the two sides do not agree.
-class ExactWire : public SizedCommunicator {
+class ExactWire : public LengthPrefixedCommunicator {
  public:
-  explicit ExactWire(Communicator& lengths) : SizedCommunicator(lengths) {
+  explicit ExactWire(Communicator& lengths) : LengthPrefixedCommunicator(lengths) {
     set_timeout(lengths.timeout());
   }
   const char* transport() const override { return "exact"; }
@@ -33,7 +33,7 @@ class ExactWire : public SizedCommunicator {
   }
 };
 
-constexpr size_t kLong = SizedCommunicator::kCarried;
+constexpr size_t kLong = LengthPrefixedCommunicator::kCarried;
 
 TEST(Sized, RingOfAnySizes) {
   for (int ranks : kRankCounts)
@@ -91,7 +91,7 @@ TEST(Sized, CollectivesWorkUnchanged) {
       ExactWire comm(plain);
       for (const auto& [name, entry] : allreduces().entries()) {
         if (!runs_on(comm, name)) continue;
-        const Allreduce allreduce = entry.factory(known_link());
+        const Allreduce allreduce = entry.value(known_link());
         for (size_t n : kLengths) {
           std::vector<float> data = whole_numbers(comm.rank(), n), scratch(n);
           allreduce(ctx, comm, data, scratch);
@@ -110,13 +110,13 @@ TEST(Sized, CollectivesWorkUnchanged) {
 
 TEST(Sized, ARankThatDoesNotComeIsNamed) {
   if (started_by_mpi()) GTEST_SKIP() << "ends the run";
-  const std::string text = test::error_text<WaitedTooLong>([] {
+  const std::string text = test::error_text<TimeoutError>([] {
     run_on_threads(2, [](Communicator& plain) {
       Context ctx;
       plain.set_timeout(0.1);
       ExactWire comm(plain);
       std::vector<float> data(10000), scratch(10000);
-      if (comm.rank() == 0) allreduces().find("ring").factory({})(ctx, comm, data, scratch);
+      if (comm.rank() == 0) allreduces().find("ring").value({})(ctx, comm, data, scratch);
       if (comm.rank() == 1) std::this_thread::sleep_for(std::chrono::milliseconds(300));
     });
   });
@@ -132,7 +132,7 @@ TEST(Company, OfARankThatGaveUpIsMissed) {
                                 // both look until they hear of it
                                 try {
                                   while (true) {
-                                    comm.expect_company();
+                                    comm.check_peers();
                                     std::this_thread::sleep_for(std::chrono::milliseconds(1));
                                   }
                                 } catch (const Fault& fault) {

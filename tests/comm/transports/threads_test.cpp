@@ -148,7 +148,7 @@ TEST(Self, HasOneRankAndCollectivesDoNothing) {
   Context ctx;
   EXPECT_EQ(comm->size(), 1);
   std::vector<float> data{1, 2, 3}, scratch(3);
-  allreduces().find("ring").factory({})(ctx, *comm, data, scratch);
+  allreduces().find("ring").value({})(ctx, *comm, data, scratch);
   EXPECT_EQ(data, (std::vector<float>{1, 2, 3}));
   broadcast(ctx, *comm, 0, std::as_writable_bytes(std::span(data)));
   barrier(ctx, *comm);

@@ -23,12 +23,12 @@ constexpr size_t kFloats = 1000;
 
 void ring_of(Context& ctx, Communicator& comm) {
   std::vector<float> data(kFloats), scratch(kFloats);
-  allreduces().find("ring").factory(known_link())(ctx, comm, data, scratch);
+  allreduces().find("ring").value(known_link())(ctx, comm, data, scratch);
 }
 
 /// What the first rank that gives up says when rank `missing` does not come.
 std::string said(int ranks, int missing, const Body& body) {
-  return error_text<WaitedTooLong>([&] {
+  return error_text<TimeoutError>([&] {
     run_on_threads(ranks, [&](Communicator& comm) {
       Context ctx;
       comm.set_timeout(0.1);
@@ -44,7 +44,7 @@ template <class Entries, class Call>
 void expect_each_named(const Entries& registry, const Call& call) {
   for (const auto& [name, entry] : registry.entries()) {
     if (name == "native") continue;
-    const auto collective = entry.factory(known_link());
+    const auto collective = entry.value(known_link());
     const std::string text = said(2, 1, [&](Context& ctx, Communicator& comm) {
       std::vector<float> data(kFloats), scratch(kFloats);
       call(collective, ctx, comm, std::span(data), std::span(scratch));
@@ -80,8 +80,8 @@ TEST(Timeout, EveryCollectiveIsNamed) {
 TEST(Timeout, NamesNest) {
   EXPECT_EQ(said(2, 1,
                  [](Context& ctx, Communicator& comm) {
-                   const Doing exchange(comm, "gtopk");
-                   { const Doing over(comm, "tree"); }
+                   const OperationScope exchange(comm, "gtopk");
+                   { const OperationScope over(comm, "tree"); }
                    broadcast(ctx, comm, 0, {});
                  }),
             "[gtopk/broadcast] rank 0 has waited 0.1 s for rank 1");
@@ -97,7 +97,7 @@ TEST(Timeout, ReachesThroughAnEmulatedLink) {
     if (comm.rank() == 1) std::this_thread::sleep_for(300ms);
     if (comm.rank() == 0) ring_of(ctx, linked);
   };
-  EXPECT_EQ(error_text<WaitedTooLong>([&] { run_on_threads(2, body); }),
+  EXPECT_EQ(error_text<TimeoutError>([&] { run_on_threads(2, body); }),
             "[ring] rank 0 has waited 0.1 s for rank 1");
 }
 

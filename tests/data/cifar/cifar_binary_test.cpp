@@ -137,7 +137,7 @@ TEST(DataFolder, DefaultsToTheCache) {
 TEST(Cifar10, MissingDataSaysHowToGetIt) {
   const ScratchFolder folder;
   const std::string dir = folder.path().string();
-  EXPECT_EQ(error_of([&] { datasets().find("cifar10").factory({.dir = folder.path()}); }),
+  EXPECT_EQ(error_of([&] { datasets().find("cifar10").value({.dir = folder.path()}); }),
             "[cifar10] there is no file " + dir +
                 "/cifar-10-batches-bin/data_batch_1.bin: get it with scripts/data/get_cifar10.sh " +
                 dir);
@@ -151,7 +151,7 @@ TEST(Cifar10, ExpectsTenThousandRecordsAFile) {
     std::ofstream(path).close();
     std::filesystem::resize_file(path, 10'000 * kCifarRecord);  // sparse: all zeros
   }
-  const auto& factory = datasets().find("cifar10").factory;
+  const auto& factory = datasets().find("cifar10").value;
   EXPECT_EQ(factory({.dir = folder.path(), .val_size = 5'000}).train->size(), 45'000u);
   EXPECT_EQ(factory({.dir = dir, .val_size = 1}).train->size(), 49'999u);
   EXPECT_EQ(error_of([&] { factory({.dir = dir, .val_size = 50'000}); }),
@@ -162,7 +162,7 @@ TEST(Cifar10, ExpectsTenThousandRecordsAFile) {
 TEST(Cifar10, RealFilesHaveFiveThousandImagesAClass) {
   const char* dir = std::getenv("THINWIRE_DATA");
   if (dir == nullptr) GTEST_SKIP() << "THINWIRE_DATA is not set";
-  const DataSplit split = datasets().find("cifar10").factory({.dir = dir});
+  const DataSplit split = datasets().find("cifar10").value({.dir = dir});
   ASSERT_EQ(split.train->size(), 50'000u);
   ASSERT_EQ(split.val->size(), 10'000u);
   std::vector<uint8_t> pixels(3 * kCifarPixels);

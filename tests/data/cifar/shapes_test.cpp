@@ -31,7 +31,7 @@ uint64_t hash_of(const Dataset& set) {
 }
 
 DataSplit load(const std::filesystem::path& dir, size_t val_size = 0) {
-  return datasets().find("shapes").factory({.dir = dir, .val_size = val_size});
+  return datasets().find("shapes").value({.dir = dir, .val_size = val_size});
 }
 
 /// One generated set for the tests that only read it.

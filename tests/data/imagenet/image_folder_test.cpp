@@ -20,7 +20,7 @@ using testing::write_image_folder;
 
 DataSplit open(const fs::path& dir, bool skip_bad = false,
                const std::string& name = "imagefolder") {
-  return datasets().find(name).factory({.dir = dir, .image_size = 32, .skip_bad = skip_bad});
+  return datasets().find(name).value({.dir = dir, .image_size = 32, .skip_bad = skip_bad});
 }
 
 /// All bytes and labels of one epoch of training and of the validation images.

@@ -9,28 +9,28 @@
 namespace tw::test {
 namespace {
 
-constinit Bodies<int(std::unique_ptr<int>, int&)> triple_bodies{"triple"};
+constinit DispatchTable<int(std::unique_ptr<int>, int&)> triple_dispatch{"triple"};
 
 int triple_cpu(std::unique_ptr<int> value, int& calls) {
   ++calls;
   return 3 * *value;
 }
 
-const bool registered = triple_bodies.add(Device::cpu, triple_cpu);
+const bool registered = triple_dispatch.add(Device::cpu, triple_cpu);
 
-TEST(Bodies, CallTheBodyOfTheDeviceWithWhatWasGiven) {
+TEST(DispatchTable, CallTheBodyOfTheDeviceWithWhatWasGiven) {
   int calls = 0;
   EXPECT_TRUE(registered);
-  EXPECT_EQ(triple_bodies(Device::cpu, std::make_unique<int>(14), calls), 42);
+  EXPECT_EQ(triple_dispatch(Device::cpu, std::make_unique<int>(14), calls), 42);
   EXPECT_EQ(calls, 1);
 }
 
-TEST(Bodies, AMissingBodyNamesOpAndDevice) {
+TEST(DispatchTable, AMissingBodyNamesOpAndDevice) {
   int calls = 0;
-  EXPECT_TRUE(triple_bodies.has(Device::cpu));
-  EXPECT_FALSE(triple_bodies.has(Device::cuda));
+  EXPECT_TRUE(triple_dispatch.has(Device::cpu));
+  EXPECT_FALSE(triple_dispatch.has(Device::cuda));
   try {
-    triple_bodies(Device::cuda, nullptr, calls);
+    triple_dispatch(Device::cuda, nullptr, calls);
     FAIL() << "nothing was thrown";
   } catch (const UserError& error) {
     EXPECT_TRUE(std::string(error.what()).starts_with("[triple] this build has no cuda body"))

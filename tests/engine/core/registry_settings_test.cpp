@@ -16,7 +16,7 @@ Registry<int> fruits() {
 
 TEST(Registry, FindsByNameInAlphabeticalOrder) {
   const Registry<int> registry = fruits();
-  EXPECT_EQ(registry.find("pear").factory, 2);
+  EXPECT_EQ(registry.find("pear").value, 2);
   EXPECT_EQ(registry.find("apple").help, "red");
   EXPECT_EQ(registry.names(), (std::vector<std::string>{"apple", "pear"}));
 }
@@ -33,7 +33,7 @@ TEST(Registry, AnUnknownNameListsTheKnownAndTheNearest) {
 TEST(Registry, ANameIsTakenOnce) {
   Registry<int> registry = fruits();
   EXPECT_THROW(registry.add({"pear", "yellow", 3}), std::logic_error);
-  EXPECT_EQ(registry.find("pear").factory, 2);
+  EXPECT_EQ(registry.find("pear").value, 2);
 }
 
 TEST(Nearest, IsTheSmallestEditDistance) {

@@ -11,7 +11,7 @@
 namespace tw {
 namespace {
 
-using cudnn::Convolution, cudnn::ConvPlan, cudnn::Pass;
+using cudnn::Convolution, cudnn::ConvPlan, cudnn::ConvPass;
 
 /// An H200 in cuDNN's own words.
 constexpr std::string_view kDevice = R"({
@@ -32,7 +32,7 @@ cudnn::Descriptor described_device() {
   return device;
 }
 
-Convolution convolution(Pass pass, DType dtype, int64_t batch, int64_t side, int64_t in,
+Convolution convolution(ConvPass pass, DType dtype, int64_t batch, int64_t side, int64_t in,
                         int64_t out, int64_t kernel, int64_t stride, int64_t padding) {
   const int64_t small = (side + 2 * padding - kernel) / stride + 1;
   return {.pass = pass,
@@ -63,7 +63,8 @@ TEST_P(CudnnPlan, ExistsForLayersOfEveryNetwork) {
                         {32, 56, 256, 512, 1, 2, 0},
                         {3, 9, 16, 17, 5, 2, 2},
                         {1, 7, 1, 16}})
-    for (const Pass pass : {Pass::forward, Pass::backward_data, Pass::backward_filter})
+    for (const ConvPass pass :
+         {ConvPass::forward, ConvPass::backward_data, ConvPass::backward_filter})
       for (const bool deterministic : {false, true}) {
         const Convolution c = convolution(pass, GetParam(), l.batch, l.side, l.in, l.out, l.kernel,
                                           l.stride, l.padding);
@@ -80,7 +81,7 @@ TEST_P(CudnnPlan, ExistsForLayersOfEveryNetwork) {
 
 TEST_P(CudnnPlan, TextsTellCandidatesApart) {
   const cudnn::Descriptor device = described_device();
-  const Convolution c = convolution(Pass::forward, GetParam(), 128, 32, 16, 16, 3, 1, 1);
+  const Convolution c = convolution(ConvPass::forward, GetParam(), 128, 32, 16, 16, 3, 1, 1);
   std::vector<std::string> texts;
   const auto collect = [&](ConvPlan plan) {
     texts.push_back(plan.text());
@@ -96,7 +97,7 @@ TEST_P(CudnnPlan, TextsTellCandidatesApart) {
 
 TEST(CudnnPlanLimits, Fp32TakesNoTensorCoresUnlessAllowed) {
   const cudnn::Descriptor device = described_device();
-  const Convolution c = convolution(Pass::forward, DType::f32, 128, 32, 64, 64, 3, 1, 1);
+  const Convolution c = convolution(ConvPass::forward, DType::f32, 128, 32, 64, 64, 3, 1, 1);
   const auto count = [&](const cudnn::Limits& limits) {
     size_t plans = 0;
     cudnn::for_each_plan({.device = &device}, c, limits, [&](ConvPlan) { return ++plans > 0; });

@@ -15,11 +15,11 @@
 namespace tw {
 namespace {
 
-using Values = WireFormat::Values;
-using Indices = WireFormat::Indices;
+using Values = SparseCodec::Values;
+using Indices = SparseCodec::Indices;
 
-std::vector<WireFormat> formats() {
-  std::vector<WireFormat> all;
+std::vector<SparseCodec> formats() {
+  std::vector<SparseCodec> all;
   for (Values values : {Values::f32, Values::fp16, Values::bf16})
     for (Indices indices : {Indices::plain, Indices::packed, Indices::shorter})
       all.emplace_back(values, indices);
@@ -40,13 +40,13 @@ SparseVector random_entries(size_t d, double density, uint64_t seed) {
   return v;
 }
 
-std::vector<std::byte> encoded(const WireFormat& wire, const SparseView& entries) {
+std::vector<std::byte> encoded(const SparseCodec& wire, const SparseView& entries) {
   std::vector<std::byte> bytes(wire.bound(entries.indices.size()));
   bytes.resize(wire.encode(entries, bytes.data()));
   return bytes;
 }
 
-void expect_round_trip(const WireFormat& wire, SparseVector v, size_t d) {
+void expect_round_trip(const SparseCodec& wire, SparseVector v, size_t d) {
   wire.round(v);
   const std::vector<std::byte> bytes = encoded(wire, v.view());
   SparseVector room;
@@ -55,17 +55,17 @@ void expect_round_trip(const WireFormat& wire, SparseVector v, size_t d) {
   EXPECT_TRUE(std::ranges::equal(back.values, v.value_span()));
 }
 
-TEST(Wire, RoundTripsAtEveryDensity) {
-  for (const WireFormat& wire : formats())
+TEST(LinkCost, RoundTripsAtEveryDensity) {
+  for (const SparseCodec& wire : formats())
     for (double density : {0.0, 1e-4, 1e-3, 0.01, 0.3, 1.0})
       for (size_t d : {1, 2, 127, 128, 129, 5000, 70'000})
         expect_round_trip(wire, random_entries(d, density, d), d);
 }
 
-TEST(Wire, FarAndUnevenIndices) {
+TEST(LinkCost, FarAndUnevenIndices) {
   constexpr size_t d = UINT32_MAX;
   for (Indices indices : {Indices::plain, Indices::packed, Indices::shorter}) {
-    const WireFormat wire(Values::f32, indices);
+    const SparseCodec wire(Values::f32, indices);
     SparseVector v;
     v.reserve(300);
     // runs without gaps between jumps of any size
@@ -80,11 +80,11 @@ TEST(Wire, FarAndUnevenIndices) {
   }
 }
 
-TEST(Wire, RoundingErrorsAreTold) {
+TEST(LinkCost, RoundingErrorsAreTold) {
   const std::vector<float> values{1.0f,     1.001f, -3.14159f, 65504.0f, 1e5f,
                                   -3.4e38f, 1e-9f,  6e-8f,     1e-42f,   0.1f};
   for (Values kind : {Values::fp16, Values::bf16}) {
-    const WireFormat wire(kind, Indices::plain);
+    const SparseCodec wire(kind, Indices::plain);
     SparseVector v;
     v.reserve(values.size());
     for (uint32_t i = 0; i < values.size(); ++i) v.indices[i] = 2 * i;
@@ -105,18 +105,18 @@ TEST(Wire, RoundingErrorsAreTold) {
   }
 }
 
-TEST(Wire, RoundingErrorsNeedNotBeTold) {
+TEST(LinkCost, RoundingErrorsNeedNotBeTold) {
   SparseVector v = random_entries(1000, 0.1, 1);
   const size_t count = v.count;
-  WireFormat(Values::bf16, Indices::plain).round(v);
+  SparseCodec(Values::bf16, Indices::plain).round(v);
   EXPECT_EQ(v.count, count);
 }
 
-TEST(Wire, BytesAreAsDocumented) {
+TEST(LinkCost, BytesAreAsDocumented) {
   const SparseVector v = random_entries(1 << 20, 1e-3, 7);
   const double n = static_cast<double>(v.count);
   const auto per_entry = [&](Values values, Indices indices) {
-    return static_cast<double>(encoded(WireFormat(values, indices), v.view()).size()) / n;
+    return static_cast<double>(encoded(SparseCodec(values, indices), v.view()).size()) / n;
   };
   EXPECT_EQ(per_entry(Values::f32, Indices::plain), 8);
   EXPECT_EQ(per_entry(Values::bf16, Indices::plain), 6);
@@ -132,21 +132,21 @@ TEST(Wire, BytesAreAsDocumented) {
          8 * (packed - 2), entropy);
 }
 
-TEST(Wire, AutoIsNeverMuchLongerThanPlain) {
+TEST(LinkCost, AutoIsNeverMuchLongerThanPlain) {
   for (size_t n : {0, 1, 2, 5}) {
     SparseVector v;
     v.reserve(n + 1);
     for (uint32_t i = 0; i < n; ++i) v.indices[i] = i * 0x20000000u, v.values[i] = 1;
     v.count = n;
-    EXPECT_LE(encoded(WireFormat(Values::f32, Indices::shorter), v.view()).size(), 8 * n + 4);
+    EXPECT_LE(encoded(SparseCodec(Values::f32, Indices::shorter), v.view()).size(), 8 * n + 4);
   }
 }
 
-TEST(Wire, DamagedBytesAreToldAndNeverReadBeyond) {
+TEST(LinkCost, DamagedBytesAreToldAndNeverReadBeyond) {
   constexpr size_t d = 3000;
   const Philox philox(9, Purpose::test);
   size_t told = 0, total = 0;
-  for (const WireFormat& wire : formats()) {
+  for (const SparseCodec& wire : formats()) {
     SparseVector v = random_entries(d, 0.05, 3);
     wire.round(v);
     const std::vector<std::byte> whole = encoded(wire, v.view());
@@ -182,9 +182,9 @@ TEST(Wire, DamagedBytesAreToldAndNeverReadBeyond) {
   EXPECT_GT(told, total / 10);
 }
 
-TEST(Wire, EncodesAndDecodesFastEnough) {
+TEST(LinkCost, EncodesAndDecodesFastEnough) {
   const SparseVector v = random_entries(25'600'000, 1e-3, 5);
-  for (const WireFormat& wire : formats()) {
+  for (const SparseCodec& wire : formats()) {
     std::vector<std::byte> bytes(wire.bound(v.count));
     SparseVector room;
     size_t size = 0;

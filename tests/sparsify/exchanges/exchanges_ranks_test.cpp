@@ -7,9 +7,8 @@ namespace tw {
 namespace {
 
 uint64_t claimed(Context& ctx, Communicator& comm, const ExchangeRig& rig) {
-  const WireLoad mine = rig.exchange->load();
-  const WireLoad all{sum_over_ranks(ctx, comm, mine.entries),
-                     sum_over_ranks(ctx, comm, mine.bytes)};
+  const Traffic mine = rig.exchange->load();
+  const Traffic all{sum_over_ranks(ctx, comm, mine.entries), sum_over_ranks(ctx, comm, mine.bytes)};
   return rig.exchange->claimed_bytes(comm.size(), rig.residual.size(), all);
 }
 
@@ -33,7 +32,7 @@ TEST(Exchanges, BytesAreAsClaimed) {
             ExchangeRig rig(ctx, comm, d, variant.algorithm, unmeasured(variant.settings));
             for (uint64_t step = 0; step < 3; ++step) {
               rig.set_gradients(kind, step);
-              const Traffic traffic(comm);
+              const MessageCounter traffic(comm);
               rig.step(std::max<size_t>(1, d / 20), step);
               const uint64_t counted = traffic.sums(ctx, comm).bytes;
               EXPECT_EQ(counted, claimed(ctx, comm, rig))
@@ -55,7 +54,7 @@ TEST(Exchanges, BytesArePredictedWhereRanksSelectAlike) {
         for (size_t i = 0; i < k; ++i)
           rig.gradient[i * (d / k) + static_cast<size_t>(comm.rank())] =
               static_cast<float>(1 + (i * 7 + static_cast<size_t>(comm.rank()) * 5) % 64);
-        const Traffic traffic(comm);
+        const MessageCounter traffic(comm);
         rig.step(k);
         const double counted = static_cast<double>(traffic.sums(ctx, comm).bytes);
         const uint64_t entries = sum_over_ranks(ctx, comm, rig.selected.count);
@@ -73,13 +72,13 @@ TEST(Exchanges, BytesArePredictedWhereRanksSelectAlike) {
 TEST(Exchanges, TwiceTheEntriesAskedForNeedNoFurtherMessage) {
   run_ranks(4, [](Context& ctx, Communicator& comm) {
     constexpr size_t k = 100, d = 1000;
-    const auto exchange = exchanges().find("allgather").factory(default_settings());
+    const auto exchange = exchanges().find("allgather").value(default_settings());
     std::vector<float> gradient(d + 1), residual(d);
     SparseVector mine;
     mine.reserve(2 * k);
     for (uint32_t i = 0; i < 2 * k; ++i) mine.push(2 * i, 1);
     Control control;
-    const Traffic traffic(comm);
+    const MessageCounter traffic(comm);
     exchange->run(ctx, comm,
                   {.gradient = std::span(gradient).first(d),
                    .gradient_control = gradient,

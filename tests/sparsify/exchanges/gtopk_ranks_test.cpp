@@ -104,7 +104,7 @@ TEST(GTopK, MessagesAndBytesAreThoseOfTwoTrees) {
     run_ranks(ranks, [](Context& ctx, Communicator& comm) {
       ExchangeRig rig(ctx, comm, 10'000, "gtopk");
       set_correlated(rig, comm.rank(), 0);
-      const Traffic traffic(comm);
+      const MessageCounter traffic(comm);
       rig.step(100, 1);
       const auto [bytes, messages] = traffic.sums(ctx, comm);
       const uint64_t expected = 2 * static_cast<uint64_t>(comm.size() - 1);

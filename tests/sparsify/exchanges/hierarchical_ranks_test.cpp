@@ -57,7 +57,7 @@ TEST(Hierarchical, NamesTheRankWithTheBadGradient) {
 }
 
 TEST(Hierarchical, RefusesEmptyNodes) {
-  EXPECT_THROW(exchanges().find("hierarchical").factory(nodes_of(0)), UserError);
+  EXPECT_THROW(exchanges().find("hierarchical").value(nodes_of(0)), UserError);
 }
 
 }  // namespace

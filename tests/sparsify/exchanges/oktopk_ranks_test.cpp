@@ -27,7 +27,7 @@ TEST(OkTopk, VolumeStaysBelowSixK) {
       size_t steps = 0, fewest = SIZE_MAX, most = 0;
       for (uint64_t step = 0; step < 96; ++step) {
         set_gradients(rig, comm.rank(), step);
-        const Traffic traffic(comm);
+        const MessageCounter traffic(comm);
         rig.step(k, step);
         const uint64_t headers = p * (p - 1) * (8 + 24);
         const double words = static_cast<double>(traffic.sums(ctx, comm).bytes - headers) / 4;
@@ -65,7 +65,7 @@ TEST(OkTopk, UnevenRegionsNeedNoFurtherMessage) {
         const float scale = step == 0 ? 1.0f : 0.8f;  // residuals have grown by then
         for (size_t i = 0; i < d; ++i)
           rig.gradient[i] *= i / width == static_cast<size_t>(comm.rank()) ? scale : 1e-6f;
-        const Traffic traffic(comm);
+        const MessageCounter traffic(comm);
         rig.step(k, step);
         messages = traffic.sums(ctx, comm).messages;
       }

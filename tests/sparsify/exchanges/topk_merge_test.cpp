@@ -37,39 +37,39 @@ struct Merged {
 Merged merge(const Entries& a, const Entries& b, size_t k) {
   const SparseVector left = sparse(a), right = sparse(b);
   SparseVector out, pruned;
-  SparseMerge()(left.view(), right.view(), k, out, &pruned);
+  TopkMerge()(left.view(), right.view(), k, out, &pruned);
   return {.kept = entries(out), .pruned = entries(pruned)};
 }
 
-TEST(SparseMerge, AddsAndKeepsTheLargest) {
+TEST(TopkMerge, AddsAndKeepsTheLargest) {
   const auto [kept, pruned] = merge({{1, 5.0f}, {3, -4.0f}, {9, 1.0f}}, {{3, -3.0f}, {4, 6.0f}}, 2);
   EXPECT_EQ(kept, (Entries{{3, -7.0f}, {4, 6.0f}}));
   EXPECT_EQ(pruned, (Entries{{1, 5.0f}, {9, 1.0f}}));
 }
 
-TEST(SparseMerge, LowerIndexFirst) {
+TEST(TopkMerge, LowerIndexFirst) {
   const auto [kept, pruned] = merge({{7, 2.0f}, {8, -2.0f}}, {{2, -2.0f}, {9, 2.0f}}, 3);
   EXPECT_EQ(kept, (Entries{{2, -2.0f}, {7, 2.0f}, {8, -2.0f}}));
   EXPECT_EQ(pruned, (Entries{{9, 2.0f}}));
 }
 
-TEST(SparseMerge, ZeroSumsVanish) {
+TEST(TopkMerge, ZeroSumsVanish) {
   const auto [kept, pruned] = merge({{1, 5.0f}, {2, 1.0f}}, {{1, -5.0f}}, 1);
   EXPECT_EQ(kept, (Entries{{2, 1.0f}}));
   EXPECT_EQ(pruned, Entries{});
 }
 
-TEST(SparseMerge, EmptySidesAndNothingToldOfThePruned) {
+TEST(TopkMerge, EmptySidesAndNothingToldOfThePruned) {
   EXPECT_EQ(merge({}, {}, 3).kept, Entries{});
   EXPECT_EQ(merge({{1, 1.0f}}, {}, 3).kept, (Entries{{1, 1.0f}}));
   EXPECT_EQ(merge({}, {{0, 1.0f}, {999, 2.0f}}, 1).kept, (Entries{{999, 2.0f}}));
   const SparseVector a = sparse({{1, 1.0f}, {2, 2.0f}});
   SparseVector out;
-  SparseMerge()(a.view(), {}, 1, out);
+  TopkMerge()(a.view(), {}, 1, out);
   EXPECT_EQ(entries(out), (Entries{{2, 2.0f}}));
 }
 
-TEST(SparseMerge, AsTheDefinitionOnRandomVectors) {
+TEST(TopkMerge, AsTheDefinitionOnRandomVectors) {
   const Philox philox(3, Purpose::test);
   for (uint32_t trial = 0; trial < 200; ++trial) {
     Entries a, b, sum;

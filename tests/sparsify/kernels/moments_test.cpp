@@ -7,9 +7,9 @@
 namespace tw {
 namespace {
 
-TEST(Measure, AgreesWithPlainSums) {
+TEST(Moments, AgreesWithPlainSums) {
   Context ctx;
-  std::vector<Measure> blocks;
+  std::vector<Moments> blocks;
   for (size_t n : {1, 7, 8, 9, 4095, 4096, 4097, 100'003}) {
     std::vector<float> g(n), e(n);
     fill_random(ctx, distributions().at("laplace"), 1, g);
@@ -21,7 +21,7 @@ TEST(Measure, AgreesWithPlainSums) {
       largest = std::max(largest, std::abs(u));
     }
     std::vector<float> u(e);
-    const Measure got = add_and_measure(ctx, g, u, blocks);
+    const Moments got = add_and_moments(ctx, g, u, blocks);
     EXPECT_NEAR(got.sum, sum, 1e-12 * magnitude);
     EXPECT_NEAR(got.square, square, 1e-12 * square);
     EXPECT_NEAR(got.magnitude, magnitude, 1e-12 * magnitude);
@@ -31,7 +31,7 @@ TEST(Measure, AgreesWithPlainSums) {
     // without a gradient u is measured as it is, on any number of threads
     Context three(Device::cpu, 3);
     const std::vector<float> before(u);
-    const Measure again = add_and_measure(three, {}, u, blocks);
+    const Moments again = add_and_moments(three, {}, u, blocks);
     EXPECT_EQ(again.sum, got.sum);
     EXPECT_EQ(again.square, got.square);
     EXPECT_EQ(again.magnitude, got.magnitude);
@@ -40,16 +40,16 @@ TEST(Measure, AgreesWithPlainSums) {
   }
 }
 
-TEST(Measure, NoFiniteVectorOverflowsAndNothingElseIsFinite) {
+TEST(Moments, NoFiniteVectorOverflowsAndNothingElseIsFinite) {
   Context ctx;
-  std::vector<Measure> blocks;
+  std::vector<Moments> blocks;
   std::vector<float> e(10'000, -3.4e38f);
-  EXPECT_TRUE(add_and_measure(ctx, {}, e, blocks).finite());
+  EXPECT_TRUE(add_and_moments(ctx, {}, e, blocks).finite());
   for (float bad : {NAN, INFINITY, -INFINITY})
     for (size_t at : {0, 5000, 9999}) {
       std::vector<float> u(10'000, 1.0f);
       u[at] = bad;
-      EXPECT_FALSE(add_and_measure(ctx, {}, u, blocks).finite()) << bad << " at " << at;
+      EXPECT_FALSE(add_and_moments(ctx, {}, u, blocks).finite()) << bad << " at " << at;
     }
 }
 

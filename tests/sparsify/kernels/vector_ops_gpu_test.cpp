@@ -40,10 +40,10 @@ TEST(VectorOpsOnGpu, MeasureHasTheBitsOfTheCpu) {
   for (const size_t n : kLengths)
     for (const bool add : {false, true}) {
       Vectors v(n);
-      std::vector<Measure> blocks;
+      std::vector<Moments> blocks;
       const auto g = [&](std::span<const float> x) { return add ? x : std::span<const float>(); };
-      const Measure a = add_and_measure(v.cpu, g(v.cpu_a), v.cpu_b, blocks);
-      const Measure b = add_and_measure(v.gpu, g(v.gpu_a.floats()), v.gpu_b.floats(), blocks);
+      const Moments a = add_and_moments(v.cpu, g(v.cpu_a), v.cpu_b, blocks);
+      const Moments b = add_and_moments(v.gpu, g(v.gpu_a.floats()), v.gpu_b.floats(), blocks);
       EXPECT_EQ(a.sum, b.sum) << n;
       EXPECT_EQ(a.square, b.square) << n;
       EXPECT_EQ(a.magnitude, b.magnitude) << n;

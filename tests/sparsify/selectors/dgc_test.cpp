@@ -11,7 +11,7 @@ namespace {
 Selection select_dgc(std::span<const float> u, double density, const SelectorRank& rank = {},
                      uint64_t step = 0) {
   Context ctx;
-  const auto selector = selectors().find("dgc").factory(ctx, default_settings(), rank);
+  const auto selector = selectors().find("dgc").value(ctx, default_settings(), rank);
   Selection result;
   result.residual.assign(u.size(), 0);
   SparseVector out;

@@ -20,7 +20,7 @@ size_t sent(const std::string& refine, std::span<const float> u, size_t k) {
   const double density = static_cast<double>(k) / static_cast<double>(u.size());
   selectors()
       .find("gaussiank")
-      .factory(ctx, settings, {})
+      .value(ctx, settings, {})
       ->select(ctx, {.g = u, .e = e, .k = k, .density = density}, out);
   return out.count;
 }
@@ -54,7 +54,7 @@ std::vector<float> drawn(const std::string& name, size_t d = 1'000'000) {
   return u;
 }
 
-TEST(GaussianPaper, SendsWhatTheAuthorsLoopSends) {
+TEST(GaussianThreshold, SendsWhatTheAuthorsLoopSends) {
   std::vector<std::vector<float>> all;
   for (const auto& [name, draw] : distributions()) all.push_back(drawn(name, 200'003));
   // every path through the three evaluations: shifted and squeezed copies of each
@@ -72,7 +72,7 @@ TEST(GaussianPaper, SendsWhatTheAuthorsLoopSends) {
 }
 
 // counts on 1e6 samples, k = 1000, as simulated for the documentation
-TEST(GaussianPaper, CountsOfKnownDistributions) {
+TEST(GaussianThreshold, CountsOfKnownDistributions) {
   EXPECT_NEAR(static_cast<double>(sent("paper", drawn("gaussian"), 1000)), 995, 100);
   EXPECT_NEAR(static_cast<double>(sent("paper", drawn("laplace"), 1000)), 915, 100);
   EXPECT_NEAR(static_cast<double>(sent("paper", drawn("t3"), 1000)), 1014, 300);
@@ -99,7 +99,7 @@ TEST(GaussianHistogram, StaysNearKOnEveryVector) {
 
 TEST(GaussianHistogram, TakesWholeBinsFromTheTopAndCutsTheLastByIndex) {
   Context ctx;
-  const auto selector = selectors().find("gaussiank").factory(ctx, default_settings(), {});
+  const auto selector = selectors().find("gaussiank").value(ctx, default_settings(), {});
   // 1.001 and 1.002 share a bin: the lower index goes first, not the larger magnitude
   const std::vector<float> g{0.5f, 1.001f, 3.0f, 1.002f, 0.9f};
   std::vector<float> e(g.size());

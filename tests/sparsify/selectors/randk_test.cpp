@@ -88,7 +88,7 @@ std::unique_ptr<Selector> make(const std::string& seed, const SelectorRank& rank
   Context ctx;
   Settings settings = default_settings();
   settings.set("randk.seed", seed);
-  return selectors().find("randk").factory(ctx, settings, rank);
+  return selectors().find("randk").value(ctx, settings, rank);
 }
 
 std::vector<uint32_t> indices(Selector& selector, std::span<const float> u, size_t k,
@@ -146,8 +146,8 @@ TEST(RandK, SharedSeedGivesAllRanksTheSameIndicesZerosIncluded) {
   u.assign(10'000, 2.0f);
   EXPECT_EQ(indices(*make("shared", {.rank = 5}), u, 100, 3), first);
   EXPECT_NE(indices(*make("shared", {.rank = 5}), u, 100, 4), first);
-  EXPECT_TRUE(make("shared", {})->common_indices());
-  EXPECT_FALSE(make("worker", {})->common_indices());
+  EXPECT_TRUE(make("shared", {})->shared_indices());
+  EXPECT_FALSE(make("worker", {})->shared_indices());
   EXPECT_TRUE(indices(*make("worker", {}), std::vector<float>(10'000), 100).empty());
 }
 

@@ -62,13 +62,13 @@ constexpr size_t kLengths[] = {1, 2, 257, 8192, 8193, 100'003, size_t{1} << 20};
 
 class SelectorsOnGpu : public testing::TestWithParam<Variant> {
  protected:
-  std::string selector() const { return algorithms().find(GetParam().algorithm).factory.selector; }
+  std::string selector() const { return sparsifiers().find(GetParam().algorithm).value.selector; }
 };
 
 TEST_P(SelectorsOnGpu, ChooseWhatTheCpuChooses) {
   Context cpu, gpu(test::device());
   const auto make = [&](Context& ctx) {
-    return selectors().find(selector()).factory(ctx, GetParam().settings, {.rank = 1});
+    return selectors().find(selector()).value(ctx, GetParam().settings, {.rank = 1});
   };
   const auto on_cpu = make(cpu), on_gpu = make(gpu);  // used again and again, as in training
   for (const auto& [kind, value] : kinds())
@@ -104,7 +104,7 @@ TEST_P(SelectorsOnGpu, ChooseWhatTheCpuChooses) {
 
 TEST_P(SelectorsOnGpu, NameTheFirstNonFinite) {
   Context gpu(test::device());
-  const auto selector = selectors().find(this->selector()).factory(gpu, GetParam().settings, {});
+  const auto selector = selectors().find(this->selector()).value(gpu, GetParam().settings, {});
   for (const float bad : {NAN, INFINITY, -INFINITY})
     for (const size_t d : {size_t{1}, size_t{100}, size_t{100'000}}) {
       std::vector<float> u(d, 1.0f);
@@ -123,7 +123,7 @@ TEST_P(SelectorsOnGpu, NameTheFirstNonFinite) {
 std::vector<Variant> selecting() {
   std::vector<Variant> all = variants();
   std::erase_if(all, [](const Variant& variant) {
-    return algorithms().find(variant.algorithm).factory.selector.empty() ||
+    return sparsifiers().find(variant.algorithm).value.selector.empty() ||
            variant.name.find("wire.") != std::string::npos;
   });
   return all;
@@ -142,7 +142,7 @@ TEST(OkTopKOnGpu, TakesWhatReachesTheThreshold) {
   fill_random(cpu, distributions().at("gaussian"), 5, g);
   const OnDevice device_g(g), device_e(e);
   const auto make = [](Context& ctx) {
-    return selectors().find("oktopk").factory(ctx, default_settings(), {});
+    return selectors().find("oktopk").value(ctx, default_settings(), {});
   };
   SparseVector expected, found;
   make(cpu)->select(cpu, {.g = g, .e = e, .k = 100, .density = 1e-3, .threshold = 2.5f}, expected);

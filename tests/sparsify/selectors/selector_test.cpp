@@ -41,10 +41,10 @@ TEST(TopK, SamplesOncePerStratum) {
 TEST(Selectors, KeepEveryBitOfU) {
   const auto all = vectors();
   for (const Variant& variant : variants()) {
-    const std::string& name = algorithms().find(variant.algorithm).factory.selector;
+    const std::string& name = sparsifiers().find(variant.algorithm).value.selector;
     if (name.empty()) continue;
     Context ctx;
-    const auto selector = selectors().find(name).factory(ctx, variant.settings, {});
+    const auto selector = selectors().find(name).value(ctx, variant.settings, {});
     for (const auto& [kind, u] : all)
       for (size_t k : {size_t{1}, size_t{200}, u.size(), 2 * u.size()}) {
         const testing::ScopedTrace trace(__FILE__, __LINE__,
@@ -58,7 +58,7 @@ TEST(Selectors, KeepEveryBitOfU) {
         for (size_t j = 0; j < got.indices.size(); ++j) {
           wrong += j > 0 && got.indices[j] <= got.indices[j - 1];
           float& place = whole[got.indices[j] - 1000];
-          wrong += place != 0 || (got.values[j] == 0 && !selector->common_indices());
+          wrong += place != 0 || (got.values[j] == 0 && !selector->shared_indices());
           place = got.values[j];
         }
         for (size_t i = 0; i < u.size(); ++i) wrong += whole[i] != g[i] + e[i];
@@ -69,17 +69,17 @@ TEST(Selectors, KeepEveryBitOfU) {
 
 TEST(Selectors, DoNotDependOnTheThreadCount) {
   for (const Variant& variant : variants()) {
-    const std::string& name = algorithms().find(variant.algorithm).factory.selector;
+    const std::string& name = sparsifiers().find(variant.algorithm).value.selector;
     if (name.empty()) continue;
     for (const auto& [kind, u] : vectors()) {
       const std::vector<float> zeros(u.size());
       Context one(Device::cpu, 1);
       const auto reference =
-          select(*selectors().find(name).factory(one, variant.settings, {}), one, u, zeros, 1000);
+          select(*selectors().find(name).value(one, variant.settings, {}), one, u, zeros, 1000);
       for (int threads : {2, 3, 7}) {
         Context many(Device::cpu, threads);
-        const auto got = select(*selectors().find(name).factory(many, variant.settings, {}), many,
-                                u, zeros, 1000);
+        const auto got =
+            select(*selectors().find(name).value(many, variant.settings, {}), many, u, zeros, 1000);
         EXPECT_EQ(got.indices, reference.indices) << variant.name << ", " << kind;
         EXPECT_TRUE(same_bits(got.residual, reference.residual)) << variant.name << ", " << kind;
       }
@@ -89,14 +89,14 @@ TEST(Selectors, DoNotDependOnTheThreadCount) {
 
 TEST(Selectors, NameTheFirstNonFinite) {
   for (const Variant& variant : variants()) {
-    const std::string& name = algorithms().find(variant.algorithm).factory.selector;
+    const std::string& name = sparsifiers().find(variant.algorithm).value.selector;
     if (name.empty()) continue;
     Context ctx(Device::cpu, 2);
     for (float bad : {NAN, -NAN, INFINITY, -INFINITY})
       for (size_t d : {size_t{1}, size_t{100}, size_t{100'000}}) {
         std::vector<float> u(d, 1.0f);
         u[d - 1] = u[d / 2] = bad;
-        const auto selector = selectors().find(name).factory(ctx, variant.settings, {});
+        const auto selector = selectors().find(name).value(ctx, variant.settings, {});
         const SelectInfo info = select(*selector, ctx, u, std::vector<float>(d), 10).info;
         EXPECT_EQ(info.nonfinite, d / 2) << variant.name << ", d " << d;
         EXPECT_TRUE(same_bits({&info.nonfinite_value, 1}, {&bad, 1})) << variant.name;
@@ -106,7 +106,7 @@ TEST(Selectors, NameTheFirstNonFinite) {
 
 TEST(Selectors, AppendBehindWhatIsThere) {
   Context ctx;
-  const auto selector = selectors().find("topk").factory(ctx, default_settings(), {});
+  const auto selector = selectors().find("topk").value(ctx, default_settings(), {});
   SparseVector out;
   std::vector<float> g{1, -3, 2}, e(3), g2{0, 5}, e2(2);
   selector->select(ctx, {.g = g, .e = e, .k = 2}, out);

@@ -53,18 +53,18 @@ TEST_P(Nccl, NativeCollectivesSum) {
       for (const size_t n : {size_t{1}, size_t{1000}, (size_t{5} << 20) + 3}) {
         SCOPED_TRACE(fmt::format("{} floats on {}", n, name(place->device())));
         const DeviceFloats data(*place, whole_numbers(comm.rank(), n));
-        allreduces().find("native").factory({})(ctx, comm, data.span(), {});
+        allreduces().find("native").value({})(ctx, comm, data.span(), {});
         EXPECT_EQ(wrong_sums(data.get(), comm.size()), 0u);
 
         const int root = comm.size() - 1;
         const DeviceFloats summed(*place, whole_numbers(comm.rank(), n));
-        reduces().find("native").factory({})(ctx, comm, root, summed.span(), {});
+        reduces().find("native").value({})(ctx, comm, root, summed.span(), {});
         const auto there = summed.get();
         EXPECT_EQ(comm.rank() == root ? wrong_sums(there, comm.size()) : 0, 0u);
 
         const DeviceFloats spread(*place, whole_numbers(comm.rank(), n));
-        broadcasts().find("native").factory({})(ctx, comm, root,
-                                                std::as_writable_bytes(spread.span()));
+        broadcasts().find("native").value({})(ctx, comm, root,
+                                              std::as_writable_bytes(spread.span()));
         EXPECT_EQ(spread.get(), whole_numbers(root, n));
       }
   });
@@ -103,7 +103,7 @@ TEST_P(Nccl, CollectivesWorkUnchanged) {
     for (const auto& [name, entry] : allreduces().entries())
       for (const size_t n : kLengths) {
         std::vector<float> data = whole_numbers(comm.rank(), n), scratch(n);
-        entry.factory(known_link())(host, comm, data, scratch);
+        entry.value(known_link())(host, comm, data, scratch);
         EXPECT_EQ(wrong_sums(data, comm.size()), 0u) << name << ", length " << n;
       }
     GatheredBlocks blocks;
@@ -118,7 +118,7 @@ TEST_P(Nccl, CollectivesWorkUnchanged) {
 
 TEST_P(Nccl, ARankThatDoesNotComeIsNamed) {
   if (GetParam() == 1) GTEST_SKIP() << "one rank waits for nobody";
-  const std::string text = test::error_text<WaitedTooLong>([&] {
+  const std::string text = test::error_text<TimeoutError>([&] {
     run_over_nccl(
         GetParam(),
         [](Context& ctx, Communicator& comm) {
@@ -126,7 +126,7 @@ TEST_P(Nccl, ARankThatDoesNotComeIsNamed) {
           barrier(ctx, comm);
           if (comm.rank() == comm.size() - 1) std::this_thread::sleep_for(1500ms);
           // no length goes ahead of this one: what is waited for is the wire
-          allreduces().find("native").factory({})(ctx, comm, data.span(), {});
+          allreduces().find("native").value({})(ctx, comm, data.span(), {});
         },
         1);
   });

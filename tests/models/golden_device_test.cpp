@@ -1,13 +1,12 @@
 // First steps of ResNet-20 and VGG-16 against PyTorch's: loss and every gradient.
 // scripts/golden/cifar.py wrote the reference (PyTorch in float64) and explains its format; weights
 // and batch come from an integer hash that both sides compute.
-#include "tests/support/golden.h"
-
 #include <gtest/gtest.h>
 
 #include <map>
 
 #include "engine/core/cpu_features.h"
+#include "tests/support/golden.h"
 
 namespace tw {
 namespace {
@@ -50,7 +49,7 @@ class GoldenModel {
  private:
   Context ctx_{test::device()};
   Model model_;
-  Pass pass_{.ctx = ctx_};
+  PassArgs pass_{.ctx = ctx_};
 };
 
 class Golden : public testing::TestWithParam<const char*> {

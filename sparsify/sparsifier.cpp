@@ -1,4 +1,4 @@
-#include "sparsify/algorithm.h"
+#include "sparsify/sparsifier.h"
 
 #include "comm/collectives/collectives.h"
 #include "sparsify/exchange.h"
@@ -6,19 +6,19 @@
 
 namespace tw {
 
-Registry<Algorithm>& algorithms() {
-  static Registry<Algorithm> registry("sparsifier");
+Registry<Sparsifier>& sparsifiers() {
+  static Registry<Sparsifier> registry("sparsifier");
   return registry;
 }
 
 Settings default_settings() {
   Settings settings = collective_settings();
-  declare(settings, selectors(), exchanges(), setting_groups(), algorithms());
+  declare(settings, selectors(), exchanges(), setting_groups(), sparsifiers());
   return settings;
 }
 
-Algorithm resolve_algorithm(Context& ctx, const SgdConfig& config, const Settings& settings) {
-  Algorithm algorithm = algorithms().find(config.sparsifier).factory;
+Sparsifier resolve_sparsifier(Context& ctx, const SgdConfig& config, const Settings& settings) {
+  Sparsifier algorithm = sparsifiers().find(config.sparsifier).value;
   if (!config.selector.empty()) algorithm.selector = selectors().find(config.selector).name;
   if (!config.exchange.empty()) algorithm.exchange = exchanges().find(config.exchange).name;
   if (!config.scope.empty())
@@ -28,12 +28,12 @@ Algorithm resolve_algorithm(Context& ctx, const SgdConfig& config, const Setting
         "[train] overlap needs slices that are ready before backward ends; add --scope layer");
   const bool selects = !algorithm.selector.empty();
   const auto selector =
-      selects ? selectors().find(algorithm.selector).factory(ctx, settings, {}) : nullptr;
-  const bool common = selects && selector->common_indices();
+      selects ? selectors().find(algorithm.selector).value(ctx, settings, {}) : nullptr;
+  const bool common = selects && selector->shared_indices();
   // indices that all ranks know need not travel
   if (common && config.exchange.empty() && algorithm.exchange == "allgather")
     algorithm.exchange = "shared";
-  const auto exchange = exchanges().find(algorithm.exchange).factory(settings);
+  const auto exchange = exchanges().find(algorithm.exchange).value(settings);
   check(!exchange->dense() || !selects,
         "[train] exchange {} sums whole gradients and takes no selector ({})", algorithm.exchange,
         algorithm.selector);
@@ -42,7 +42,7 @@ Algorithm resolve_algorithm(Context& ctx, const SgdConfig& config, const Setting
   check(selects || !algorithm.momentum_before,
         "[train] momentum correction comes before a selection; {} selects nothing",
         config.sparsifier);
-  check(common || !exchange->needs_common_indices(),
+  check(common || !exchange->needs_shared_indices(),
         "[train] exchange {} needs a selector whose indices agree on all ranks; {} has its own on "
         "each",
         algorithm.exchange, algorithm.selector);

@@ -1,7 +1,6 @@
 // The least time of a step: its products are those of the published networks, and rates that are
 // measured can be had.
 #include "apps/bench/roofline.h"
-
 #include "tests/support/device.h"
 #include "tests/support/owned_tensor.h"
 

@@ -1,10 +1,9 @@
-#include "engine/ops/pool.h"
-
 #include <gtest/gtest.h>
 
 #include <limits>
 
 #include "engine/core/error.h"
+#include "engine/ops/pool.h"
 #include "tests/support/owned_tensor.h"
 
 namespace tw::test {

@@ -22,7 +22,7 @@ LayerPtr chain(ParameterArena& arena, bool input_gradient) {
   net->add<Conv2d>(arena, {.name = "conv", .in = 3, .out = 4, .bias = true});
   net->add<Relu>();
   net->add<Linear>(arena, {.name = "fc", .in = {4, 4, 4}, .out = 2, .logits = true});
-  if (!input_gradient) net->no_input_gradient();
+  if (!input_gradient) net->skip_input_gradient();
   return net;
 }
 
@@ -41,13 +41,13 @@ TEST(Layer, NothingInFrontOfTheFirstLearningLayerGoesBackward) {
 TEST(Layer, LayersThatDoNotLearnPassTheQuestionOn) {
   Sequential net;
   net.add<Relu>();
-  EXPECT_FALSE(net.no_input_gradient());
+  EXPECT_FALSE(net.skip_input_gradient());
 }
 
 TEST(Layer, GradientsBecomeFinalInReverseOrderOfDeclaration) {
   LayerUnderTest test([](ParameterArena& a) { return chain(a, false); }, {2, 4, 4, 3}, 1);
   std::vector<std::string> names;
-  test.pass.on_final = [&](const Parameter& p) { names.push_back(p.name); };
+  test.pass.on_gradient_ready = [&](const Parameter& p) { names.push_back(p.name); };
   test.backward();
   EXPECT_EQ(names, (std::vector<std::string>{"fc.bias", "fc.weight", "conv.bias", "conv.weight"}));
 }

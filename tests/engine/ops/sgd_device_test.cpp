@@ -1,10 +1,9 @@
-#include "engine/ops/sgd.h"
-
 #include <gtest/gtest.h>
 
 #include <limits>
 
 #include "engine/core/error.h"
+#include "engine/ops/sgd.h"
 #include "tests/support/owned_tensor.h"
 
 namespace tw::test {

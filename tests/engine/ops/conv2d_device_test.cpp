@@ -1,11 +1,10 @@
-#include "engine/ops/conv2d.h"
-
 #include <gtest/gtest.h>
 
 #include <array>
 #include <thread>
 
 #include "engine/core/cpu_features.h"
+#include "engine/ops/conv2d.h"
 #include "tests/support/op_check.h"
 
 namespace tw {

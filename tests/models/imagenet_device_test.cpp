@@ -113,7 +113,7 @@ TEST_P(ImageNetGradients, AreTorchvisions) {
   const Json golden = test::read_golden(GetParam());
   GoldenImageNet net(GetParam());
   net.make_steady();
-  const Pass pass{.ctx = net.ctx, .seed = 7, .step = 3};  // of the dropout masks
+  const PassArgs pass{.ctx = net.ctx, .seed = 7, .step = 3};  // of the dropout masks
   const auto sums = net.model.forward(pass);
   net.model.backward(pass);
   EXPECT_NEAR(sums.loss / static_cast<double>(sums.count), golden["loss"].get<double>(), 1e-4);

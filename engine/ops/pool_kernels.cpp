@@ -1,4 +1,4 @@
-#include "engine/ops/cpu/pool_kernels.h"
+#include "engine/ops/pool_kernels.h"
 
 #include <algorithm>
 #include <bit>

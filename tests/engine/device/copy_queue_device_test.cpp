@@ -1,8 +1,7 @@
 // Copies beside the computation: in order, and in order with the context where that is asked for.
-#include "engine/device/copy_queue.h"
-
 #include "engine/core/buffer.h"
 #include "engine/core/copy.h"
+#include "engine/device/copy_queue.h"
 #include "engine/ops/vector.h"
 #include "tests/support/owned_tensor.h"
 
@@ -45,8 +44,8 @@ TEST(CopyQueue, PassesBlocksThroughTwoPlaces) {
     std::ranges::fill(from, static_cast<float>(1 << j));
     copies->wait_for(ctx);  // which still reads the block before
     copies->copy(from.data(), to.data(), to.size_bytes());
-    copies->mark(j % 2);
-    copies->hold(ctx);
+    copies->record(j % 2);
+    copies->make_wait(ctx);
     ops::add(ctx, to, sum.floats());
   }
   ctx.synchronize();
@@ -61,7 +60,7 @@ TEST(CopyQueue, BringsWhatTheContextComputed) {
   const Buffer host = Buffer::pinned(test::device(), kFloats * sizeof(float));
   copies->wait_for(ctx);
   copies->copy(y.floats().data(), host.data(), host.bytes());
-  copies->mark(0);
+  copies->record(0);
   copies->wait(0);
   for (const float value : host.as<float>()) ASSERT_EQ(value, 5.0f);
 }

@@ -1,11 +1,10 @@
 // Every registered model: sizes, errors, steps, the memory of its plan.
-#include "models/model.h"
-
 #include <gtest/gtest.h>
 
 #include <map>
 
 #include "engine/core/cpu_features.h"
+#include "models/model.h"
 #include "tests/support/model_step.h"
 
 namespace tw {

@@ -1,11 +1,10 @@
-#include "engine/ops/loss.h"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cmath>
 
 #include "engine/core/error.h"
+#include "engine/ops/loss.h"
 #include "tests/support/owned_tensor.h"
 
 namespace tw::test {

@@ -1,9 +1,8 @@
-#include "engine/ops/linear.h"
-
 #include <gtest/gtest.h>
 
 #include <thread>
 
+#include "engine/ops/linear.h"
 #include "tests/support/op_check.h"
 
 namespace tw {

@@ -8,7 +8,7 @@
 
 namespace tw::ops {
 
-/// Lowers ReplayInput::nonfinite to the index of the first NaN or infinity in x, if there is one.
+/// Lowers StepInput::nonfinite to the index of the first NaN or infinity in x, if there is one.
 void note_nonfinite(Context& ctx, std::span<const float> x);
 
 }  // namespace tw::ops

@@ -1,4 +1,4 @@
-// Algorithm: what a named synchronous optimizer is made of.
+// Sparsifier: what a named synchronous optimizer is made of.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@ enum class Scope : uint8_t {
 };
 
 /// A named algorithm is nothing but its parts.
-struct Algorithm {
+struct Sparsifier {
   std::string selector{};  ///< registered name; empty for dense
   std::string exchange{};  ///< registered name
   /// Momentum before the selection (momentum correction and factor masking; Lin et al. 2018,
@@ -29,7 +29,7 @@ struct Algorithm {
   /// after the mean.
   bool small_tensors_dense = false;
 };
-Registry<Algorithm>& algorithms();
+Registry<Sparsifier>& sparsifiers();
 
 /// The settings of every selector, exchange and algorithm, at their defaults.
 Settings default_settings();
@@ -53,6 +53,6 @@ struct SgdConfig {
 
 /// The named algorithm with the parts that the configuration exchanges. UserError on unknown names
 /// and when its parts do not fit together.
-Algorithm resolve_algorithm(Context& ctx, const SgdConfig& config, const Settings& settings);
+Sparsifier resolve_sparsifier(Context& ctx, const SgdConfig& config, const Settings& settings);
 
 }  // namespace tw

@@ -1,5 +1,3 @@
-#include "engine/ops/batch_norm.h"
-
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -7,6 +5,7 @@
 #include <optional>
 
 #include "engine/core/error.h"
+#include "engine/ops/batch_norm.h"
 #include "tests/support/owned_tensor.h"
 
 namespace tw::test {

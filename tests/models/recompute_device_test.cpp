@@ -32,7 +32,7 @@ Trained train(const std::string& name, DType dtype, bool recompute, size_t& work
     // whatever lay in the workspace before must not matter
     const auto memory = model.planner().workspace();
     std::memset(memory.data(), 0xff, memory.size());
-    const Pass pass{.ctx = ctx, .seed = 3, .step = step};
+    const PassArgs pass{.ctx = ctx, .seed = 3, .step = step};
     const auto sums = model.forward(pass);
     model.backward(pass);
     result.losses.push_back(sums.loss);

@@ -1,6 +1,5 @@
 // Batches brought to a model's input are the loader's, part by part, ahead of their turn or not.
 #include "data/device_prefetcher.h"
-
 #include "tests/support/data.h"
 #include "tests/support/owned_tensor.h"
 
@@ -48,7 +47,7 @@ TEST_P(Feeds, YieldTheLoadersBatches) {
   const auto data = std::make_shared<CountingDataset>(40, kImage());
   Loader expected(data, {.batch = kBatch, .seed = 5, .threads = 0}), loader(data, config(threads));
   Context ctx(test::device());
-  Feed feed(ctx, loader, parts, ahead);
+  DevicePrefetcher feed(ctx, loader, parts, ahead);
   Input input(parts);
   // an epoch left in its middle, others from the beginning and the middle
   for (const auto& [epoch, first, last] : {std::tuple{0u, 0, 3}, {1u, 2, 6}, {2u, 0, 6}}) {
@@ -78,7 +77,7 @@ TEST_P(Feeds, DamageIsToldInItsTurn) {
   in_order.training = false;  // the second batch has the damaged image
   Loader loader(data, in_order);
   Context ctx(test::device());
-  Feed feed(ctx, loader, parts, ahead);
+  DevicePrefetcher feed(ctx, loader, parts, ahead);
   Input input(parts);
   for (int again = 0; again < 2; ++again) {
     feed.start(0);
@@ -94,7 +93,7 @@ TEST_P(Feeds, NothingIsBroughtBehindTheEnd) {
   const auto [parts, ahead, threads] = GetParam();
   Loader loader(std::make_shared<CountingDataset>(kBatch, kImage()), config(threads));
   Context ctx(test::device());
-  Feed feed(ctx, loader, parts, ahead);
+  DevicePrefetcher feed(ctx, loader, parts, ahead);
   Input input(parts);
   feed.start(0);
   for (int64_t part = 0; part < parts; ++part) {

@@ -1,4 +1,4 @@
-#include "engine/ops/cpu/batch_norm_kernels.h"
+#include "engine/ops/batch_norm_kernels.h"
 
 #include <algorithm>
 #include <limits>
