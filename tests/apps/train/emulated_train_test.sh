@@ -10,8 +10,8 @@ steps=3
 run() {
   local name=$1
   shift
-  "$train" --model lenet --dataset shapes --max-steps $steps --batch-size 8 --eval-every 0 \
-    --lr 0.001 --output-dir "$work" --name "$name" "$@" >"$work/$name.txt" 2>&1 ||
+  "$train" --model lenet --dataset shapes --max-steps $steps --batch-size 8 --val-size 16 \
+    --eval-every 0 --lr 0.001 --output-dir "$work" --name "$name" "$@" >"$work/$name.txt" 2>&1 ||
     { cat "$work/$name.txt"; exit 1; }
 }
 # column NAME COLUMN: its values
