@@ -8,6 +8,7 @@ preset=${1:-release}
 command -v cmake >/dev/null || die "cmake is missing; scripts/install_deps.sh installs it"
 if command -v ccache >/dev/null; then
   export CMAKE_CXX_COMPILER_LAUNCHER=ccache
+  export CCACHE_SLOPPINESS=${CCACHE_SLOPPINESS:-pch_defines,time_macros}
 fi
 
 cmake --preset "$preset"

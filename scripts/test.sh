@@ -25,7 +25,8 @@ scripts/install_deps.sh
 for option in "${plain_builds[@]}"; do
   say "build with $option=OFF"
   build=build-${option,,}-off
-  cmake -G Ninja -S . -B "$build" -DCMAKE_BUILD_TYPE=Release -D"$option"=OFF
+  cmake -G Ninja -S . -B "$build" -DCMAKE_BUILD_TYPE=Release \
+    -DCMAKE_DISABLE_PRECOMPILE_HEADERS=ON -D"$option"=OFF
   cmake --build "$build"
 done
 
