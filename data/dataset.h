@@ -1,4 +1,4 @@
-// Dataset: labelled u8 images of one size, addressed by sample id.
+// Dataset: labelled u8 images of one size, addressed by sample id; the registry of data sets.
 #pragma once
 
 #include <cstdint>
@@ -9,57 +9,82 @@
 #include <string>
 #include <vector>
 
+#include "engine/core/error.h"
 #include "engine/core/registry.h"
 #include "engine/core/shape.h"
 
 namespace tw {
 
+/// One sample cannot be read or decoded.
+class BadSampleError : public UserError {
+ public:
+  /// what() is "[dataset] sample: reason".
+  BadSampleError(std::string_view dataset, std::string_view sample, std::string_view reason)
+      : UserError(fmt::format("[{}] {}: {}", dataset, sample, reason)),
+        description_(fmt::format("{}: {}", sample, reason)) {}
+  /// "sample: reason".
+  const std::string& description() const { return description_; }
+
+ private:
+  std::string description_;
+};
+
+/// How samples lie in a file that is faster to read in sequence.
+class StorageLayout {
+ public:
+  virtual ~StorageLayout() = default;
+  /// All sample ids, in the order in which they are stored.
+  virtual std::span<const uint32_t> order() const = 0;
+  /// Hint: positions [begin, end) of order() will be read soon. Starts the reads and returns.
+  virtual void will_need(size_t begin, size_t end) const = 0;
+};
+
+/// Samples are computed on demand, may be requested from several threads at once, and are the same
+/// bytes every time. wrappers.h has data sets made of others.
 class Dataset {
  public:
   virtual ~Dataset() = default;
   virtual size_t size() const = 0;
-  /// Writes sample i (H*W*C bytes, NHWC) and returns its label; safe from several threads.
+  /// Writes sample i (H*W*C bytes, NHWC) and returns its label; -1: the sample does not count.
+  /// BadSampleError when it cannot be read.
   virtual int32_t get(size_t i, std::span<uint8_t> pixels) const = 0;
-  /// The same for training, augmented by what (seed, epoch, i) draw; `raw` is memory for an image.
-  /// Unless a data set knows better: pad-4 crop and flip. A label of -1 asks to ignore the sample.
-  virtual int32_t get_augmented(size_t i, uint64_t seed, uint32_t epoch, std::span<uint8_t> raw,
-                                std::span<uint8_t> pixels) const;
-  /// Sample ids in the order in which they are stored, if reading in that order is faster; else
-  /// empty.
-  virtual std::span<const uint32_t> storage_order() const { return {}; }
-  /// A hint: samples [begin, end) of the storage order are wanted soon. Does not wait for them.
-  virtual void will_need(size_t /*begin*/, size_t /*end*/) const {}
-  /// What went wrong with samples that were skipped, since the last call: one line each.
-  virtual std::vector<std::string> take_complaints() const { return {}; }
-
-  /// Whether all samples lie in memory and are augmented by pad-4 crop and flip: a GPU can then
-  /// hold them and do the same.
+  /// Sample i with the random augmentation of training, drawn from (seed, epoch, i) alone. By
+  /// default the sample is not augmented.
+  virtual int32_t get_augmented(size_t i, uint64_t /*seed*/, uint32_t /*epoch*/,
+                                std::span<uint8_t> pixels) const {
+    return get(i, pixels);
+  }
+  /// Null when every order of reading is as fast.
+  virtual const StorageLayout* storage() const { return nullptr; }
+  /// Whether get_augmented() is crop_flip() of get(). ResidentData then keeps the samples in GPU
+  /// memory and augments them there, with the same bytes.
   virtual bool supports_resident() const { return false; }
 
   Shape image{32, 32, 3};  ///< H, W, C
   int64_t classes = 10;
 };
 
-/// The two halves of a data set and how its inputs are normalised.
+class SkipLog;
+
+/// Training and validation samples, and how the inputs are normalised.
 struct DataSplit {
   std::shared_ptr<const Dataset> train, val;
   std::string val_name;  ///< "test file" or "5000 held-out training images"
   std::vector<float> mean{}, deviation{};
+  std::shared_ptr<SkipLog> skipped{};  ///< the samples left out; null: a bad sample is an error
 };
 
 struct DataConfig {
-  std::filesystem::path dir;  ///< empty: the data set's default place
-  size_t val_size = 0;        ///< > 0: the last so many training images become val
-  int64_t image_size = 0;     ///< side of the images; 0: the data set's own
-  double colour_jitter = 0;   ///< brightness, contrast and saturation vary by this share
-  bool skip_bad = false;      ///< leave damaged images out instead of ending
+  std::filesystem::path dir;  ///< empty: the data set's default folder
+  size_t val_size = 0;        ///< > 0: hold out the last val_size training images as val
+  int64_t image_size = 0;     ///< side of the images in pixels; 0: the data set's own
+  double colour_jitter = 0;   ///< brightness, contrast and saturation vary by this fraction
+  bool skip_bad = false;      ///< leave bad samples out instead of throwing BadSampleError
 };
 
+/// Opens a data set; UserError when files are missing or damaged, or an option does not apply.
 using DatasetFactory = std::function<DataSplit(const DataConfig&)>;
+/// The data sets by name (--dataset). Each registers itself in its own source file.
 Registry<DatasetFactory>& datasets();
-
-/// Samples [begin, end) of another data set.
-std::shared_ptr<const Dataset> subset(std::shared_ptr<const Dataset> whole, size_t begin,
-                                      size_t end);
 
 }  // namespace tw

@@ -42,9 +42,8 @@ class Loader::Impl {
     return static_cast<size_t>(batch * config_.ranks * config_.batch);
   }
   Slot& slot(int64_t sequence) { return ring_[static_cast<size_t>(sequence) % ring_.size()]; }
-  void fill(const Slot& slot, int64_t batch, size_t part, std::vector<uint8_t>& raw) const;
-  std::exception_ptr prepare(const Slot& slot, int64_t batch, size_t part,
-                             std::vector<uint8_t>& raw) const;
+  void fill(const Slot& slot, int64_t batch, size_t part) const;
+  std::exception_ptr prepare(const Slot& slot, int64_t batch, size_t part) const;
   void work();
   std::span<const ShardOrder::Shard> due_shards(int64_t batch);
   void announce(std::span<const ShardOrder::Shard> shards) const;
@@ -57,7 +56,6 @@ class Loader::Impl {
   std::vector<uint32_t> order_;
   std::vector<ShardOrder::Shard> shards_;  // of the order, if it has any
   std::vector<Slot> ring_;
-  std::vector<uint8_t> raw_;
   uint32_t epoch_ = 0;
 
   // sequence numbers count batches over all epochs, so that a batch still held by the caller keeps
@@ -81,8 +79,7 @@ Loader::Impl::Impl(std::shared_ptr<const Dataset> dataset, const LoaderConfig& c
       parts_((static_cast<size_t>(std::max<int64_t>(1, config.batch)) + kPart - 1) / kPart),
       order_(dataset_->size()),
       // one more than are prepared ahead: the one the caller holds
-      ring_(static_cast<size_t>(std::max(1, config.prefetch)) + 1),
-      raw_(pixels_) {
+      ring_(static_cast<size_t>(std::max(1, config.prefetch)) + 1) {
   part_ = parts_;
   check(config.batch >= 1, "[loader] batch size is {}, expected at least 1", config.batch);
   check<std::logic_error>(config.threads >= 0 && config.rank >= 0 && config.rank < config.ranks,
@@ -126,9 +123,9 @@ void Loader::Impl::start(uint32_t epoch, int64_t first) {
   part_ = parts_;
   done_.wait(lock, [this] { return busy_ == 0; });
   epoch_ = epoch;
-  const std::span<const uint32_t> stored = dataset_->storage_order();
-  if (config_.training && config_.shuffle_shards && !stored.empty()) {
-    ShardOrder drawn = shard_order(stored, config_.seed, epoch);
+  if (const StorageLayout* storage = dataset_->storage();
+      config_.training && config_.shuffle_shards && storage != nullptr) {
+    ShardOrder drawn = shard_order(storage->order(), config_.seed, epoch);
     order_ = std::move(drawn.ids);
     shards_ = std::move(drawn.shards);
     const auto after =
@@ -153,7 +150,7 @@ const Batch& Loader::Impl::next() {
     taken.error = nullptr;
     announce(due_shards(consumed_ + shift_));
     for (size_t part = 0; part < parts_ && !taken.error; ++part)
-      taken.error = prepare(taken, consumed_ + shift_, part, raw_);
+      taken.error = prepare(taken, consumed_ + shift_, part);
   } else {
     done_.wait(lock, [&] { return ready(consumed_); });
   }
@@ -167,7 +164,6 @@ const Batch& Loader::Impl::next() {
 /// Body of a prefetch thread: claims the next part of the batch at hand, or of the next batch that
 /// has a free slot.
 void Loader::Impl::work() {
-  std::vector<uint8_t> raw(pixels_);
   const int64_t ahead = static_cast<int64_t>(ring_.size()) - 1;
   const auto room = [&] { return claimed_ < std::min(end_, consumed_ + ahead); };
   std::unique_lock lock(mutex_);
@@ -189,7 +185,7 @@ void Loader::Impl::work() {
     ++busy_;
     lock.unlock();
     announce(due);
-    const std::exception_ptr error = prepare(mine, batch, part, raw);
+    const std::exception_ptr error = prepare(mine, batch, part);
     lock.lock();
     if (error) mine.error = error;
     --mine.parts_left;
@@ -208,22 +204,21 @@ std::span<const ShardOrder::Shard> Loader::Impl::due_shards(int64_t batch) {
 }
 
 void Loader::Impl::announce(std::span<const ShardOrder::Shard> shards) const {
-  for (const ShardOrder::Shard& shard : shards) dataset_->will_need(shard.begin, shard.end);
+  for (const ShardOrder::Shard& shard : shards)
+    dataset_->storage()->will_need(shard.begin, shard.end);
 }
 
 /// Fills a part of a slot; what goes wrong is kept for the caller of next().
-std::exception_ptr Loader::Impl::prepare(const Slot& slot, int64_t batch, size_t part,
-                                         std::vector<uint8_t>& raw) const {
+std::exception_ptr Loader::Impl::prepare(const Slot& slot, int64_t batch, size_t part) const {
   try {
-    fill(slot, batch, part, raw);
+    fill(slot, batch, part);
   } catch (...) {
     return std::current_exception();
   }
   return nullptr;
 }
 
-void Loader::Impl::fill(const Slot& slot, int64_t batch, size_t part,
-                        std::vector<uint8_t>& raw) const {
+void Loader::Impl::fill(const Slot& slot, int64_t batch, size_t part) const {
   const auto images = slot.batch.images.as<uint8_t>();
   const auto labels = slot.batch.labels.as<int32_t>();
   const size_t first = samples_before(batch) + static_cast<size_t>(config_.rank * config_.batch);
@@ -234,7 +229,7 @@ void Loader::Impl::fill(const Slot& slot, int64_t batch, size_t part,
       std::fill(image.begin(), image.end(), uint8_t{0});
       labels[i] = -1;
     } else if (const uint32_t id = order_[first + i]; config_.training) {
-      labels[i] = dataset_->get_augmented(id, config_.seed, epoch_, raw, image);
+      labels[i] = dataset_->get_augmented(id, config_.seed, epoch_, image);
     } else {
       labels[i] = dataset_->get(id, image);
     }

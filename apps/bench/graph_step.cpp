@@ -27,7 +27,6 @@ class RandomImages : public Dataset {
                 pixels.begin());
     return static_cast<int32_t>(i % static_cast<size_t>(classes));
   }
-  bool supports_resident() const override { return true; }
 
  private:
   static constexpr size_t kDrawn = 61;

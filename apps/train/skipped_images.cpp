@@ -3,15 +3,15 @@
 #include <sstream>
 
 #include "apps/common/rank_utils.h"
+#include "data/wrappers.h"
 
 namespace tw {
 
 void SkippedImages::report(Context& ctx, Communicator& comm, const DataSplit& data,
                            Console& console) {
   std::string mine;
-  for (const Dataset* half : {data.train.get(), data.val.get()})
-    for (const std::string& line : half->take_complaints())
-      mine += fmt::format("skipped {}\n", line);
+  if (data.skipped)
+    for (const std::string& line : data.skipped->take()) mine += fmt::format("skipped {}\n", line);
   std::string fresh;
   for (const std::string& text : gather_texts(ctx, comm, mine)) {
     std::istringstream lines(text);

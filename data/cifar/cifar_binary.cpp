@@ -4,6 +4,7 @@
 #include <cstring>
 #include <fstream>
 
+#include "data/wrappers.h"
 #include "engine/core/simd.h"
 
 namespace tw {
@@ -24,8 +25,6 @@ class CifarImages : public Dataset {
     std::memcpy(pixels.data(), &pixels_[i * pixels.size()], pixels.size());
     return labels_[i];
   }
-
-  bool supports_resident() const override { return true; }
 
   uint8_t* pixels(size_t i) { return &pixels_[i * 3 * kCifarPixels]; }
   uint8_t& label(size_t i) { return labels_[i]; }
@@ -86,13 +85,13 @@ DataSplit read_cifar_files(const CifarFiles& files, size_t val_size) {
   for (size_t f = 0; f < train.size(); ++f)
     read_file_into(files, train[f], files.train_records, *images, f * files.train_records);
   if (val_size > 0)
-    return {.train = subset(images, 0, total - val_size),
+    return {.train = crop_flip(subset(images, 0, total - val_size)),
             .val = subset(images, total - val_size, total),
             .val_name = fmt::format("{} held-out training images", val_size)};
 
   const auto test = std::make_shared<CifarImages>(files.test_records);
   read_file_into(files, files.test(), files.test_records, *test, 0);
-  return {.train = images, .val = test, .val_name = "test file"};
+  return {.train = crop_flip(images), .val = test, .val_name = "test file"};
 }
 
 std::filesystem::path data_folder(const std::filesystem::path& dir, const std::string& usual) {

@@ -1,19 +1,19 @@
-// ImageNet and other folders of photographs, or the record file made of one.
+// The data sets imagefolder and imagenet: a folder of JPEG files, or the record file made of it.
 #include "data/imagenet/image_folder.h"
 #include "data/imagenet/record_file.h"
+#include "data/wrappers.h"
 
 namespace tw {
 
 namespace {
 
-/// Where the images come from, and their classes.
-struct Opened {
+struct Sources {
   std::shared_ptr<const JpegSource> train, val;
   size_t classes;
   std::string kind;
 };
 
-Opened open_sources(const std::filesystem::path& path) {
+Sources open_sources(const std::filesystem::path& path) {
   std::error_code ignored;
   if (std::filesystem::is_regular_file(path, ignored)) {
     const auto file = std::make_shared<const RecordFile>(path);
@@ -24,32 +24,36 @@ Opened open_sources(const std::filesystem::path& path) {
   return {folders.train, folders.val, folders.train->classes().size(), "val folder"};
 }
 
-DataSplit photographs(const DataConfig& config, size_t expected_classes) {
+DataSplit open_jpegs(const DataConfig& config, size_t expected_classes) {
   check(!config.dir.empty(),
         "[imagefolder] --data-dir is missing: a folder that holds train/<class>/*.JPEG and "
         "val/<class>/*.JPEG, or a record file");
   check(config.val_size == 0,
         "[imagefolder] val-size is {}; expected 0: this data set has validation images of its own",
         config.val_size);
-  Opened opened = open_sources(config.dir);
+  Sources opened = open_sources(config.dir);
   check(expected_classes == 0 || opened.classes == expected_classes,
         "[imagenet] {} has {} classes; ImageNet has {} (--dataset imagefolder takes any number)",
         config.dir.string(), opened.classes, expected_classes);
   const JpegOptions options{.classes = static_cast<int64_t>(opened.classes),
                             .image_size = config.image_size > 0 ? config.image_size : 224,
-                            .colour_jitter = config.colour_jitter,
-                            .skip_bad = config.skip_bad};
+                            .colour_jitter = config.colour_jitter};
   DataSplit split;
   split.train = std::make_shared<JpegDataset>(std::move(opened.train), options);
   split.val = std::make_shared<JpegDataset>(std::move(opened.val), options);
+  if (config.skip_bad) {
+    split.skipped = std::make_shared<SkipLog>();
+    split.train = skip_bad(split.train, split.skipped);
+    split.val = skip_bad(split.val, split.skipped);
+  }
   split.val_name = opened.kind;
   split.mean = {0.485f, 0.456f, 0.406f};
   split.deviation = {0.229f, 0.224f, 0.225f};
   return split;
 }
 
-DataSplit image_folder(const DataConfig& config) { return photographs(config, 0); }
-DataSplit imagenet(const DataConfig& config) { return photographs(config, 1000); }
+DataSplit image_folder(const DataConfig& config) { return open_jpegs(config, 0); }
+DataSplit imagenet(const DataConfig& config) { return open_jpegs(config, 1000); }
 
 const bool registered =
     datasets().add({"imagefolder", "JPEG files in train/<class> and val/<class>", image_folder}) &&

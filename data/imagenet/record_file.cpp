@@ -99,7 +99,7 @@ void RecordFile::will_need(size_t first, size_t last) const {
 
 namespace {
 
-class RecordSource : public JpegSource {
+class RecordSource : public JpegSource, public StorageLayout {
  public:
   RecordSource(std::shared_ptr<const RecordFile> file, size_t begin, size_t end)
       : file_(std::move(file)), begin_(begin), end_(end), order_(file_->storage_order(begin, end)) {
@@ -111,7 +111,8 @@ class RecordSource : public JpegSource {
   std::span<const std::byte> read(size_t i, std::vector<std::byte>&) const override {
     return file_->read(begin_ + i);
   }
-  std::span<const uint32_t> storage_order() const override { return order_; }
+  const StorageLayout* storage() const override { return this; }
+  std::span<const uint32_t> order() const override { return order_; }
   void will_need(size_t begin, size_t end) const override {
     file_->will_need(begin_ + order_[begin], begin_ + order_[end - 1]);
   }

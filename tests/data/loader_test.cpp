@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "data/augment.h"
+#include "data/wrappers.h"
 #include "tests/support/data.h"
 
 namespace tw {
@@ -174,7 +175,8 @@ TEST(Loader, TheFirstSampleIsUniform) {
 TEST(Loader, TrainingAugmentsByTheSamplesId) {
   const CountingDataset set(64);
   std::vector<uint8_t> raw(3072), expected(3072);
-  for (const Copy& batch : walk(64, {.batch = 16, .seed = 9}, 5))
+  Loader loader(crop_flip(std::make_shared<CountingDataset>(64)), {.batch = 16, .seed = 9});
+  for (const Copy& batch : walk(loader, 5))
     for (size_t i = 0; i < batch.labels.size(); ++i) {
       const auto id = static_cast<size_t>(batch.labels[i]);
       set.get(id, raw);

@@ -78,10 +78,11 @@ TEST(ShardOrder, AnyShardMayComeFirst) {
 }
 
 /// Is stored in another order than that of its ids, and notes what it is told will be wanted.
-class StoredDataset : public CountingDataset {
+class StoredDataset : public CountingDataset, public StorageLayout {
  public:
   explicit StoredDataset(size_t n) : CountingDataset(n, {1, 1, 1}), stored_(stored_ids(n)) {}
-  std::span<const uint32_t> storage_order() const override { return stored_; }
+  const StorageLayout* storage() const override { return this; }
+  std::span<const uint32_t> order() const override { return stored_; }
   void will_need(size_t begin, size_t end) const override {
     const std::lock_guard lock(mutex_);
     told_.emplace_back(begin, end);
@@ -103,7 +104,7 @@ LoaderConfig by_shards(int threads, int rank = 0, int ranks = 1) {
 
 TEST(ShardOrder, IsWhatTheLoaderWalks) {
   const auto data = std::make_shared<StoredDataset>(kSamples);
-  const auto ids = shard_order(data->storage_order(), 1, 2).ids;
+  const auto ids = shard_order(data->order(), 1, 2).ids;
   for (int rank = 0; rank < 2; ++rank) {
     Loader loader(data, by_shards(2, rank, 2));
     loader.start(2);
@@ -125,7 +126,7 @@ TEST(ShardOrder, TheNextShardIsAskedForWhenOneIsEntered) {
   };
   for (const int threads : {0, 2}) {
     const auto data = std::make_shared<StoredDataset>(kSamples);
-    const ShardOrder order = shard_order(data->storage_order(), 1, 0);
+    const ShardOrder order = shard_order(data->order(), 1, 0);
     Loader loader(data, by_shards(threads));
     loader.start(0);
     for (int64_t b = 0; b < 10; ++b) loader.next();

@@ -3,6 +3,7 @@
 
 #include "data/loader.h"
 #include "data/resident.h"
+#include "data/wrappers.h"
 #include "tests/support/data.h"
 #include "tests/support/owned_tensor.h"
 
@@ -22,7 +23,7 @@ TEST(ResidentData, YieldsTheLoadersBatches) {
   constexpr int64_t kBatch = 7;
   constexpr uint64_t kSeed = 5;
   for (const Shape image : {Shape{32, 32, 3}, Shape{9, 6, 1}}) {
-    const auto data = std::make_shared<CountingDataset>(40, image);
+    const auto data = crop_flip(std::make_shared<CountingDataset>(40, image));
     Loader loader(data, {.batch = kBatch, .seed = kSeed, .threads = 0});
     Context ctx(test::device());
     const auto resident = ResidentData::create(ctx, *data);

@@ -52,7 +52,7 @@ void mend(std::string& bytes) {
 void use(const tw::JpegSource& source) {
   static tw::JpegDecoder decoder;
   std::vector<std::byte> buffer;
-  if (source.size() > 0) source.will_need(0, source.size());
+  if (source.size() > 0) source.storage()->will_need(0, source.size());
   for (size_t i = 0; i < source.size(); ++i) {
     (void)source.name(i);
     (void)source.label(i);

@@ -6,6 +6,7 @@
 
 #include "apps/train/graph_step.h"
 #include "data/loader.h"
+#include "data/wrappers.h"
 #include "engine/io/weights.h"
 #include "tests/support/data.h"
 #include "tests/support/device.h"
@@ -23,7 +24,6 @@ class Colours : public tw::testing::CountingDataset {
   int32_t get(size_t i, std::span<uint8_t> pixels) const override {
     return CountingDataset::get(i, pixels) % 10;
   }
-  bool supports_resident() const override { return true; }
 };
 
 class GraphSteps : public ::testing::TestWithParam<const char*> {
@@ -72,7 +72,7 @@ class GraphSteps : public ::testing::TestWithParam<const char*> {
     return sums;
   }
 
-  std::shared_ptr<Colours> data = std::make_shared<Colours>();
+  std::shared_ptr<const Dataset> data = crop_flip(std::make_shared<Colours>());
   Context ctx{test::device()};
   TrainConfig config;
   Model model;

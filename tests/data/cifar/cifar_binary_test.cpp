@@ -182,21 +182,6 @@ TEST(Cifar10, RealFilesHaveFiveThousandImagesAClass) {
     EXPECT_NEAR(sum[c] / (50'000.0 * kCifarPixels * 255), split.mean[c], 1e-3);
 }
 
-TEST(Subset, IsAWindow) {
-  const auto whole = std::make_shared<testing::CountingDataset>(10, Shape{2, 2, 1});
-  const auto part = subset(whole, 3, 7);
-  std::vector<uint8_t> a(4), b(4);
-  ASSERT_EQ(part->size(), 4u);
-  EXPECT_EQ(part->image, whole->image);
-  for (size_t i = 0; i < 4; ++i) {
-    EXPECT_EQ(part->get(i, a), whole->get(3 + i, b));
-    EXPECT_EQ(a, b);
-  }
-  EXPECT_THROW(part->get(4, a), std::logic_error);
-  EXPECT_THROW(subset(whole, 7, 3), std::logic_error);
-  EXPECT_THROW(subset(whole, 3, 11), std::logic_error);
-}
-
 TEST(Datasets, AnUnknownNameListsTheKnownOnes) {
   const std::string text = error_of([] { datasets().find("cifar11"); });
   EXPECT_NE(text.find("cifar10"), std::string::npos) << text;

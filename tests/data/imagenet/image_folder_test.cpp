@@ -7,6 +7,7 @@
 
 #include "data/imagenet/record_file.h"
 #include "data/loader.h"
+#include "data/wrappers.h"
 #include "tests/support/jpegs.h"
 
 namespace tw {
@@ -137,13 +138,13 @@ TEST(ImageFolder, ADamagedFileIsNamedInOneLine) {
   write_image_folder(folder.path(), 2, 3, 2);
   const auto bad = damage(folder.path());
   const DataSplit data = open(folder.path());
-  std::vector<uint8_t> pixels(32 * 32 * 3), raw(pixels.size());
+  std::vector<uint8_t> pixels(32 * 32 * 3);
   for (size_t i = 0; i < bad.size(); ++i) {
     const size_t id = 6 + i;  // behind the three good files of each class
     for (const bool training : {false, true}) {
       const std::string text = error_of([&] {
         if (training)
-          data.train->get_augmented(id, 1, 0, raw, pixels);
+          data.train->get_augmented(id, 1, 0, pixels);
         else
           data.train->get(id, pixels);
       });
@@ -190,12 +191,12 @@ TEST(ImageFolder, DamagedFilesCanBeSkipped) {
   EXPECT_EQ(labels.count(-1), 2 * bad.size());
   EXPECT_EQ(labels.count(0), 6u);
   EXPECT_EQ(labels.count(1), 6u);
-  auto complaints = data.train->take_complaints();  // each file once, whatever the epochs
+  auto complaints = data.skipped->take();  // each file once, whatever the epochs
   ASSERT_EQ(complaints.size(), bad.size());
   std::ranges::sort(complaints);
   for (size_t i = 0; i < bad.size(); ++i)
     EXPECT_NE(complaints[i].find(bad[i]), std::string::npos) << complaints[i];
-  EXPECT_TRUE(data.train->take_complaints().empty());
+  EXPECT_TRUE(data.skipped->take().empty());
 }
 
 TEST(RecordFile, GivesTheSameBytesAsItsFolder) {
@@ -307,11 +308,10 @@ TEST(RealPhotographs, AllDecode) {
   const ImageFolder folder(fs::path(data) / "imagenet-fullsize");
   const JpegDataset dataset(std::make_shared<ImageFolder>(folder),
                             {.classes = 40, .image_size = 224});
-  std::vector<uint8_t> pixels(224 * 224 * 3), raw(pixels.size());
+  std::vector<uint8_t> pixels(224 * 224 * 3);
   for (size_t i = 0; i < dataset.size(); ++i) {
     EXPECT_GE(dataset.get(i, pixels), 0);
-    for (const uint32_t epoch : {0, 1, 2})
-      EXPECT_GE(dataset.get_augmented(i, 1, epoch, raw, pixels), 0);
+    for (const uint32_t epoch : {0, 1, 2}) EXPECT_GE(dataset.get_augmented(i, 1, epoch, pixels), 0);
   }
 }
 

@@ -1,0 +1,130 @@
+#include "data/wrappers.h"
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include "data/augment.h"
+
+namespace tw {
+
+namespace {
+
+/// Passes every call on; a wrapper overrides what it changes.
+class Wrapper : public Dataset {
+ public:
+  explicit Wrapper(std::shared_ptr<const Dataset> source) : source_(std::move(source)) {
+    image = source_->image;
+    classes = source_->classes;
+  }
+  size_t size() const override { return source_->size(); }
+  int32_t get(size_t i, std::span<uint8_t> pixels) const override {
+    return source_->get(i, pixels);
+  }
+  int32_t get_augmented(size_t i, uint64_t seed, uint32_t epoch,
+                        std::span<uint8_t> pixels) const override {
+    return source_->get_augmented(i, seed, epoch, pixels);
+  }
+  const StorageLayout* storage() const override { return source_->storage(); }
+
+ protected:
+  const std::shared_ptr<const Dataset> source_;
+};
+
+class CropFlip : public Wrapper {
+ public:
+  using Wrapper::Wrapper;
+  int32_t get_augmented(size_t i, uint64_t seed, uint32_t epoch,
+                        std::span<uint8_t> pixels) const override {
+    thread_local std::vector<uint8_t> whole;
+    whole.resize(pixels.size());
+    const int32_t label = get(i, whole);
+    augment_crop_flip(whole, image, seed, epoch, i, pixels);
+    return label;
+  }
+  bool supports_resident() const override { return true; }
+};
+
+class Subset : public Wrapper {
+ public:
+  Subset(std::shared_ptr<const Dataset> whole, size_t begin, size_t end)
+      : Wrapper(std::move(whole)), begin_(begin), size_(end - begin) {
+    check<std::logic_error>(begin <= end && end <= source_->size(),
+                            "[subset] samples {} to {} of a set of {}", begin, end,
+                            source_->size());
+  }
+  size_t size() const override { return size_; }
+  int32_t get(size_t i, std::span<uint8_t> pixels) const override {
+    return source_->get(id_of(i), pixels);
+  }
+  int32_t get_augmented(size_t i, uint64_t seed, uint32_t epoch,
+                        std::span<uint8_t> pixels) const override {
+    return source_->get_augmented(id_of(i), seed, epoch, pixels);
+  }
+  const StorageLayout* storage() const override { return nullptr; }  // it covers the whole set
+
+ private:
+  size_t id_of(size_t i) const {
+    check<std::logic_error>(i < size_, "[subset] sample {} of {}", i, size_);
+    return begin_ + i;
+  }
+  const size_t begin_, size_;
+};
+
+class SkipBad : public Wrapper {
+ public:
+  SkipBad(std::shared_ptr<const Dataset> source, std::shared_ptr<SkipLog> log)
+      : Wrapper(std::move(source)), log_(std::move(log)) {}
+  int32_t get(size_t i, std::span<uint8_t> pixels) const override {
+    return unless_bad(i, pixels, [&] { return Wrapper::get(i, pixels); });
+  }
+  int32_t get_augmented(size_t i, uint64_t seed, uint32_t epoch,
+                        std::span<uint8_t> pixels) const override {
+    return unless_bad(i, pixels, [&] { return Wrapper::get_augmented(i, seed, epoch, pixels); });
+  }
+
+ private:
+  template <class Body>
+  int32_t unless_bad(size_t i, std::span<uint8_t> pixels, const Body& body) const {
+    try {
+      return body();
+    } catch (const BadSampleError& error) {
+      std::ranges::fill(pixels, uint8_t{0});
+      const std::lock_guard lock(mutex_);
+      if (logged_.insert(i).second) log_->add(error.description());
+      return -1;
+    }
+  }
+
+  const std::shared_ptr<SkipLog> log_;
+  mutable std::mutex mutex_;
+  mutable std::set<size_t> logged_;
+};
+
+}  // namespace
+
+std::shared_ptr<const Dataset> crop_flip(std::shared_ptr<const Dataset> images) {
+  return std::make_shared<CropFlip>(std::move(images));
+}
+
+std::shared_ptr<const Dataset> subset(std::shared_ptr<const Dataset> whole, size_t begin,
+                                      size_t end) {
+  return std::make_shared<Subset>(std::move(whole), begin, end);
+}
+
+std::shared_ptr<const Dataset> skip_bad(std::shared_ptr<const Dataset> samples,
+                                        std::shared_ptr<SkipLog> log) {
+  return std::make_shared<SkipBad>(std::move(samples), std::move(log));
+}
+
+void SkipLog::add(std::string line) {
+  const std::lock_guard lock(mutex_);
+  lines_.push_back(std::move(line));
+}
+
+std::vector<std::string> SkipLog::take() {
+  const std::lock_guard lock(mutex_);
+  return std::exchange(lines_, {});
+}
+
+}  // namespace tw
