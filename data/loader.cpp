@@ -14,19 +14,38 @@ namespace tw {
 
 namespace {
 
-/// Samples that a thread prepares at a time: several threads share a batch.
-constexpr size_t kPart = 16;
+/// Samples of a ticket.
+constexpr size_t kTicketSamples = 16;
 
-/// A place of the ring: one batch and what became of it.
+/// Memory of one batch. The ring has one slot more than are prepared ahead: the caller's.
 struct Slot {
   Buffer images, labels;
   Batch batch;
-  size_t parts_left = 0;  // 0: ready
+  size_t unfinished = 0;  // tickets
   std::exception_ptr error;
+};
+
+/// A part of a batch for one thread to prepare; several threads share a batch.
+struct Ticket {
+  Slot* slot;
+  int64_t batch;  // of the epoch
+  size_t part;
+  std::span<const ShardOrder::Shard> shards;  // to be announced to the storage first
 };
 
 }  // namespace
 
+/// Batches are counted over all epochs, by sequence numbers, so that a batch which the caller still
+/// holds keeps its slot when start() begins another epoch. Batch s uses slot s modulo the ring:
+///
+///   state    condition                               left by
+///   free     s >= opened_                            open()
+///   open     s == opened_ - 1, next_part_ < parts_   take(), with the last ticket
+///   filling  all tickets taken, unfinished > 0       finish(), with the last ticket
+///   ready    returned_ <= s, unfinished == 0         next()
+///   lent     s == returned_ - 1                      the following next(), to free
+///
+/// start() lets the tickets in progress finish, then makes every batch free that is not lent.
 class Loader::Impl {
  public:
   Impl(std::shared_ptr<const Dataset> dataset, const LoaderConfig& config);
@@ -37,37 +56,49 @@ class Loader::Impl {
   const Batch& next();
 
  private:
+  using Lock = std::unique_lock<std::mutex>;
+
   /// Samples of all ranks before `batch`.
   size_t samples_before(int64_t batch) const {
     return static_cast<size_t>(batch * config_.ranks * config_.batch);
   }
   Slot& slot(int64_t sequence) { return ring_[static_cast<size_t>(sequence) % ring_.size()]; }
-  void fill(const Slot& slot, int64_t batch, size_t part) const;
-  std::exception_ptr prepare(const Slot& slot, int64_t batch, size_t part) const;
+  bool ready(int64_t sequence) { return sequence < opened_ && slot(sequence).unfinished == 0; }
+  /// Whether another batch may be opened: the epoch has one, and there is a free slot.
+  bool can_open() const {
+    return opened_ < std::min(end_, returned_ + static_cast<int64_t>(ring_.size()) - 1);
+  }
+  bool has_ticket() const { return next_part_ < parts_ || can_open(); }
+
+  void draw_order(uint32_t epoch, int64_t first);
   void work();
+  void run_ticket(Lock& lock);
+  void open();
+  Ticket take();
+  void finish(const Ticket& ticket, const std::exception_ptr& error);
   std::span<const ShardOrder::Shard> due_shards(int64_t batch);
-  void announce(std::span<const ShardOrder::Shard> shards) const;
-  bool ready(int64_t sequence) { return sequence < claimed_ && slot(sequence).parts_left == 0; }
+  std::exception_ptr prepare(const Ticket& ticket) const;
+  void fill(const Ticket& ticket) const;
 
   const std::shared_ptr<const Dataset> dataset_;
   const LoaderConfig config_;
   const size_t pixels_;  // bytes of one image
-  const size_t parts_;   // of a batch
-  std::vector<uint32_t> order_;
-  std::vector<ShardOrder::Shard> shards_;  // of the order, if it has any
+  const size_t parts_;   // tickets of a batch
   std::vector<Slot> ring_;
-  uint32_t epoch_ = 0;
 
-  // sequence numbers count batches over all epochs, so that a batch still held by the caller keeps
-  // its slot across start(); batch = sequence + shift_
-  std::mutex mutex_;
+  // constant while a ticket is in progress
+  uint32_t epoch_ = 0;
+  std::vector<uint32_t> order_;
+  std::vector<ShardOrder::Shard> shards_;  // of order_; empty: not drawn by shards
+
+  std::mutex mutex_;  // guards what follows
   std::condition_variable work_, done_;
-  int64_t claimed_ = 0;   // next sequence of which nobody prepares a part yet
-  size_t part_ = 0;       // next part of the sequence before it; parts_: all are given out
-  int64_t consumed_ = 0;  // next sequence to hand out
-  int64_t end_ = 0, shift_ = 0;
-  size_t announced_ = 0;  // shards that the data set knows of
-  int busy_ = 0;
+  int64_t opened_ = 0, returned_ = 0;  // next sequence to open, to return
+  int64_t end_ = 0;                    // sequence behind the epoch's last batch
+  int64_t offset_ = 0;                 // batch of the epoch = sequence + offset_
+  size_t next_part_;                   // next ticket of the batch opened last
+  size_t announced_ = 0;               // shards that the storage knows of
+  int in_progress_ = 0;                // tickets
   bool stop_ = false;
   std::vector<std::thread> threads_;
 };
@@ -76,11 +107,11 @@ Loader::Impl::Impl(std::shared_ptr<const Dataset> dataset, const LoaderConfig& c
     : dataset_(std::move(dataset)),
       config_(config),
       pixels_(static_cast<size_t>(dataset_->image.numel())),
-      parts_((static_cast<size_t>(std::max<int64_t>(1, config.batch)) + kPart - 1) / kPart),
+      parts_((static_cast<size_t>(std::max<int64_t>(1, config.batch)) + kTicketSamples - 1) /
+             kTicketSamples),
+      ring_(static_cast<size_t>(std::max(1, config.prefetch)) + 1),
       order_(dataset_->size()),
-      // one more than are prepared ahead: the one the caller holds
-      ring_(static_cast<size_t>(std::max(1, config.prefetch)) + 1) {
-  part_ = parts_;
+      next_part_(parts_) {
   check(config.batch >= 1, "[loader] batch size is {}, expected at least 1", config.batch);
   check<std::logic_error>(config.threads >= 0 && config.rank >= 0 && config.rank < config.ranks,
                           "[loader] rank {} of {}, {} threads", config.rank, config.ranks,
@@ -118,84 +149,95 @@ int64_t Loader::Impl::batches() const {
 void Loader::Impl::start(uint32_t epoch, int64_t first) {
   check<std::logic_error>(first >= 0 && first <= batches(), "[loader] start at batch {} of {}",
                           first, batches());
-  std::unique_lock lock(mutex_);
-  end_ = claimed_;
-  part_ = parts_;
-  done_.wait(lock, [this] { return busy_ == 0; });
-  epoch_ = epoch;
-  if (const StorageLayout* storage = dataset_->storage();
-      config_.training && config_.shuffle_shards && storage != nullptr) {
-    ShardOrder drawn = shard_order(storage->order(), config_.seed, epoch);
-    order_ = std::move(drawn.ids);
-    shards_ = std::move(drawn.shards);
-    const auto after =
-        std::ranges::upper_bound(shards_, samples_before(first), {}, &ShardOrder::Shard::first);
-    announced_ = static_cast<size_t>(after - shards_.begin()) - 1;  // those before are not read
-  } else if (config_.training) {
-    order_ = shuffled_order(dataset_->size(), config_.seed, epoch);
-  }
-  claimed_ = consumed_;
-  shift_ = first - consumed_;
-  end_ = consumed_ + batches() - first;
+  Lock lock(mutex_);
+  end_ = opened_;  // no further tickets
+  next_part_ = parts_;
+  done_.wait(lock, [this] { return in_progress_ == 0; });
+  draw_order(epoch, first);
+  opened_ = returned_;
+  offset_ = first - returned_;
+  end_ = returned_ + batches() - first;
   lock.unlock();
   work_.notify_all();
 }
 
+void Loader::Impl::draw_order(uint32_t epoch, int64_t first) {
+  epoch_ = epoch;
+  if (!config_.training) return;  // by id
+  const StorageLayout* storage = dataset_->storage();
+  if (!config_.shuffle_shards || storage == nullptr) {
+    order_ = shuffled_order(dataset_->size(), config_.seed, epoch);
+    return;
+  }
+  ShardOrder drawn = shard_order(storage->order(), config_.seed, epoch);
+  order_ = std::move(drawn.ids);
+  shards_ = std::move(drawn.shards);
+  const auto after =
+      std::ranges::upper_bound(shards_, samples_before(first), {}, &ShardOrder::Shard::first);
+  announced_ = static_cast<size_t>(after - shards_.begin()) - 1;  // earlier shards are not read
+}
+
 const Batch& Loader::Impl::next() {
-  std::unique_lock lock(mutex_);
-  check<std::logic_error>(consumed_ < end_, "[loader] no batch left: call start()");
-  Slot& taken = slot(consumed_);
-  if (threads_.empty()) {
-    claimed_ = consumed_ + 1;
-    taken.error = nullptr;
-    announce(due_shards(consumed_ + shift_));
-    for (size_t part = 0; part < parts_ && !taken.error; ++part)
-      taken.error = prepare(taken, consumed_ + shift_, part);
-  } else {
-    done_.wait(lock, [&] { return ready(consumed_); });
-  }
-  if (taken.error) std::rethrow_exception(taken.error);
-  ++consumed_;
+  Lock lock(mutex_);
+  check<std::logic_error>(returned_ < end_, "[loader] no batch left: call start()");
+  if (threads_.empty())
+    while (!ready(returned_)) run_ticket(lock);
+  else
+    done_.wait(lock, [&] { return ready(returned_); });
+  const Slot& result = slot(returned_);
+  if (result.error) std::rethrow_exception(result.error);
+  ++returned_;
   lock.unlock();
-  work_.notify_one();
-  return taken.batch;
+  work_.notify_one();  // the slot of the batch before is free
+  return result.batch;
 }
 
-/// Body of a prefetch thread: claims the next part of the batch at hand, or of the next batch that
-/// has a free slot.
+/// Body of a prefetch thread.
 void Loader::Impl::work() {
-  const int64_t ahead = static_cast<int64_t>(ring_.size()) - 1;
-  const auto room = [&] { return claimed_ < std::min(end_, consumed_ + ahead); };
-  std::unique_lock lock(mutex_);
+  Lock lock(mutex_);
   while (true) {
-    work_.wait(lock, [&] { return stop_ || part_ < parts_ || room(); });
+    work_.wait(lock, [&] { return stop_ || has_ticket(); });
     if (stop_) return;
-    std::span<const ShardOrder::Shard> due;
-    if (part_ == parts_) {
-      Slot& next = slot(claimed_++);
-      next.parts_left = parts_;
-      next.error = nullptr;
-      part_ = 0;
-      due = due_shards(claimed_ - 1 + shift_);
-      work_.notify_all();  // the other parts
-    }
-    Slot& mine = slot(claimed_ - 1);
-    const int64_t batch = claimed_ - 1 + shift_;
-    const size_t part = part_++;
-    ++busy_;
-    lock.unlock();
-    announce(due);
-    const std::exception_ptr error = prepare(mine, batch, part);
-    lock.lock();
-    if (error) mine.error = error;
-    --mine.parts_left;
-    --busy_;
-    done_.notify_all();
+    run_ticket(lock);
   }
 }
 
-/// The shards nobody was told of that `batch` enters, and the one behind them: it is read while
-/// this one is decoded.
+/// Takes a ticket and prepares it without the lock.
+void Loader::Impl::run_ticket(Lock& lock) {
+  const Ticket ticket = take();
+  lock.unlock();
+  const std::exception_ptr error = prepare(ticket);
+  lock.lock();
+  finish(ticket, error);
+}
+
+/// Makes the tickets of the next batch.
+void Loader::Impl::open() {
+  Slot& opened = slot(opened_++);
+  opened.unfinished = parts_;
+  opened.error = nullptr;
+  next_part_ = 0;
+  work_.notify_all();
+}
+
+/// The next ticket of the open batch, or the first one of the next batch. Needs has_ticket().
+Ticket Loader::Impl::take() {
+  if (next_part_ == parts_) open();
+  const int64_t sequence = opened_ - 1, batch = sequence + offset_;
+  ++in_progress_;
+  return {
+      .slot = &slot(sequence), .batch = batch, .part = next_part_++, .shards = due_shards(batch)};
+}
+
+void Loader::Impl::finish(const Ticket& ticket, const std::exception_ptr& error) {
+  if (error && !ticket.slot->error) ticket.slot->error = error;
+  --ticket.slot->unfinished;
+  --in_progress_;
+  done_.notify_all();
+}
+
+/// The shards that `batch` enters and the one behind them, which is read while these are decoded;
+/// without those that were announced before.
 std::span<const ShardOrder::Shard> Loader::Impl::due_shards(int64_t batch) {
   const size_t begin = announced_, end = samples_before(batch + 1);
   while (announced_ < shards_.size() && (announced_ == 0 || shards_[announced_ - 1].first < end))
@@ -203,27 +245,25 @@ std::span<const ShardOrder::Shard> Loader::Impl::due_shards(int64_t batch) {
   return std::span(shards_).subspan(begin, announced_ - begin);
 }
 
-void Loader::Impl::announce(std::span<const ShardOrder::Shard> shards) const {
-  for (const ShardOrder::Shard& shard : shards)
-    dataset_->storage()->will_need(shard.begin, shard.end);
-}
-
-/// Fills a part of a slot; what goes wrong is kept for the caller of next().
-std::exception_ptr Loader::Impl::prepare(const Slot& slot, int64_t batch, size_t part) const {
+/// Fills a part of a batch; an error is for next() to throw.
+std::exception_ptr Loader::Impl::prepare(const Ticket& ticket) const {
   try {
-    fill(slot, batch, part);
+    for (const ShardOrder::Shard& shard : ticket.shards)
+      dataset_->storage()->will_need(shard.begin, shard.end);
+    fill(ticket);
   } catch (...) {
     return std::current_exception();
   }
   return nullptr;
 }
 
-void Loader::Impl::fill(const Slot& slot, int64_t batch, size_t part) const {
-  const auto images = slot.batch.images.as<uint8_t>();
-  const auto labels = slot.batch.labels.as<int32_t>();
-  const size_t first = samples_before(batch) + static_cast<size_t>(config_.rank * config_.batch);
-  const size_t end = std::min(labels.size(), (part + 1) * kPart);
-  for (size_t i = part * kPart; i < end; ++i) {
+void Loader::Impl::fill(const Ticket& ticket) const {
+  const auto images = ticket.slot->batch.images.as<uint8_t>();
+  const auto labels = ticket.slot->batch.labels.as<int32_t>();
+  const size_t first =
+      samples_before(ticket.batch) + static_cast<size_t>(config_.rank * config_.batch);
+  const size_t end = std::min(labels.size(), (ticket.part + 1) * kTicketSamples);
+  for (size_t i = ticket.part * kTicketSamples; i < end; ++i) {
     const std::span<uint8_t> image = images.subspan(i * pixels_, pixels_);
     if (first + i >= order_.size()) {
       std::fill(image.begin(), image.end(), uint8_t{0});

@@ -1,6 +1,6 @@
 // Loader: shuffled, augmented batches of one rank's shard, prepared ahead by its own threads.
-// Everything it yields depends on (seed, epoch, sample id) only: any number of threads, any restart
-// gives the same bytes.
+// A batch depends on (seed, epoch, sample ids) alone: the number of threads, a restart in the
+// middle of an epoch or an earlier epoch change no byte of it.
 #pragma once
 
 #include <cstdint>
@@ -13,35 +13,37 @@
 namespace tw {
 
 struct LoaderConfig {
-  int64_t batch = 128;  ///< per rank
+  int64_t batch = 128;  ///< samples per rank
   int rank = 0, ranks = 1;
   uint64_t seed = 1;
-  bool training = true;  ///< shuffle, augment, drop a short last batch; else in order, padded
-  int threads = 1;
+  bool training = true;         ///< shuffle, augment, drop a short last batch; else by id, padded
+  int threads = 1;              ///< 0: next() prepares its batch itself
   int prefetch = 2;             ///< batches prepared ahead
-  Device device = Device::cpu;  ///< that batches are copied to: their memory is pinned for it
-  /// Walk data sets that have a storage order in it, shard by shard (shard_order), and tell them
-  /// which shard comes next. Else every order of all samples is as likely.
+  Device device = Device::cpu;  ///< the batches are in host memory pinned for it
+  /// Shuffle by shards (shard_order) where the data set has a StorageLayout, and announce each
+  /// shard to it one shard early. Else the whole epoch is shuffled.
   bool shuffle_shards = false;
 };
 
 /// One batch; valid until the next call of next().
 struct Batch {
   Tensor images;  ///< u8 [N,H,W,C]
-  Tensor labels;  ///< i32 [N]; -1 marks padding
+  Tensor labels;  ///< i32 [N]; -1: padding, or a sample that was skipped
 };
 
 class Loader {
  public:
+  /// UserError when the data set is too small for one batch on each rank.
   Loader(std::shared_ptr<const Dataset> dataset, const LoaderConfig& config);
   ~Loader();
 
   /// Batches per epoch, the same on every rank. Training: step t of rank r takes samples
   /// [(t*P + r)*B, +B) of the epoch's order, so P ranks x B see what one rank x P*B sees.
   int64_t batches() const;
-  /// Starts `epoch` at batch `first` (resume); later next() calls walk to the epoch's end.
+  /// Starts `epoch` at batch `first`; next() then returns its batches up to the last one.
   void start(uint32_t epoch, int64_t first = 0);
-  /// The next batch; waits for it if it is not ready.
+  /// Waits for the next batch. Throws what the data set threw for one of its samples, again on
+  /// every call until start().
   const Batch& next();
 
  private:

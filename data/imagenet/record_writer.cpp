@@ -11,6 +11,7 @@
 #include "data/imagenet/record_file.h"
 #include "data/imagenet/record_format.h"
 #include "data/jpeg/encoder.h"
+#include "data/jpeg/resample.h"
 #include "engine/core/hash.h"
 #include "engine/core/rng.h"
 #include "engine/io/file.h"
