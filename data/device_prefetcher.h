@@ -1,8 +1,8 @@
-// DevicePrefetcher: the batches of a loader, in equal parts, brought into a model's input tensors.
+// DevicePrefetcher: copies a loader's batches to a model's input tensors, in micro-batches.
 //
-// Beside a GPU, parts are brought ahead: while it computes on one, the next is copied from the
-// loader's pinned memory to a place on the GPU, by a copy engine; from there to the input when its
-// turn comes. The host waits for none of it.
+// With a GPU it works ahead: while the GPU computes on one micro-batch, a copy engine brings the
+// next from the loader's pinned memory to a staging buffer on the GPU; next() copies from there.
+// The host does not wait for either copy.
 #pragma once
 
 #include <exception>
@@ -16,42 +16,42 @@ namespace tw {
 
 class DevicePrefetcher {
  public:
-  /// `parts` divides the loader's batch. `ahead`: keep the next part ready; by default where a
-  /// device computes beside the host. Context and loader outlive the feed, which alone calls next()
-  /// on the loader.
+  /// Divides each batch of the loader into `parts` micro-batches of equal size. `ahead`: stage the
+  /// next micro-batch early. `ctx` and `loader` must outlive this object, and nobody else may call
+  /// start() or next() of the loader.
   DevicePrefetcher(Context& ctx, Loader& loader, int64_t parts, bool ahead);
+  /// Works ahead on a GPU.
   DevicePrefetcher(Context& ctx, Loader& loader, int64_t parts = 1)
       : DevicePrefetcher(ctx, loader, parts, ctx.device() != Device::cpu) {}
 
-  /// Goes to batch `first` of `epoch`.
+  /// Starts `epoch` at batch `first`.
   void start(uint32_t epoch, int64_t first = 0);
-  /// Queues a copy of the next part to images [N,H,W,C] and labels [N]; waits for the loader if it
-  /// must, and throws what the loader does.
+  /// Queues copies of the next micro-batch to images [N,H,W,C] and labels [N]. Waits for the loader
+  /// if it was not staged, and throws the loader's errors.
   void next(const Tensor& images, const Tensor& labels);
-  /// To be called when what uses a part is queued: begins to bring the next one, if there is one in
-  /// this epoch. Waits for the loader. Errors are next()'s to throw.
+  /// Stages the next micro-batch of this epoch, if there is one. Call it when the work on the
+  /// current one is queued. Waits for the loader; next() throws its errors.
   void prefetch();
-  /// Seconds spent in waiting for the loader so far.
+  /// Seconds spent waiting for the loader.
   double waited() const { return waited_; }
 
  private:
-  void bring();
-  /// The part to be brought next; takes a batch from the loader when the one at hand is used up.
-  Batch part();
+  void stage();
+  Batch take_part();
 
   Context& ctx_;
   Loader& loader_;
-  int64_t parts_;
-  bool ahead_;
-  Batch batch_;         // the loader's, at hand
-  int64_t at_ = 0;      // next part of it; parts_: none is left
-  int64_t left_ = 0;    // parts of this epoch, not yet brought
-  bool ready_ = false;  // place_ holds the next part, or error_ tells why not
-  std::exception_ptr error_;
+  const int64_t parts_;
+  const bool ahead_;
+  Batch batch_;             // of the loader
+  int64_t next_part_;       // of batch_; parts_: take the next batch
+  int64_t parts_left_ = 0;  // of the epoch
+  bool is_staged_ = false;  // staged_ has the next micro-batch, or staging_error_ is set
+  std::exception_ptr staging_error_;
   double waited_ = 0;
-  std::unique_ptr<CopyQueue> copies_;
-  Buffer images_, labels_;
-  Batch place_;
+  std::unique_ptr<CopyQueue> copies_;  // null unless ahead_
+  Buffer staged_images_, staged_labels_;
+  Batch staged_;
 };
 
 }  // namespace tw
