@@ -9,7 +9,7 @@ namespace tw {
 
 namespace {
 
-/// out[x] = in[width - 1 - x], pixel by pixel.
+/// out[x] = in[width - 1 - x], for whole pixels.
 void copy_reversed(const uint8_t* in, size_t width, size_t channels, uint8_t* out) {
   for (size_t x = 0; x < width; ++x)
     for (size_t c = 0; c < channels; ++c)
@@ -27,11 +27,11 @@ void augment_crop_flip(std::span<const uint8_t> in, Shape image, uint64_t seed, 
   const bool flip = (random[2] & 1) != 0;
 
   const int64_t height = image[0], width = image[1], channels = image[2];
-  // columns [begin, end) of the crop lie inside the image; the rest is padding
+  // columns [begin, end) of the crop are inside the image, the others in the padding
   const int64_t begin = std::clamp<int64_t>(-dx, 0, width);
   const int64_t end = std::clamp<int64_t>(width - dx, begin, width);
   const size_t inside = static_cast<size_t>(end - begin);
-  // black padding, laid down before normalisation as torchvision does
+  // black before normalisation, as torchvision pads
   std::memset(out.data(), 0, out.size());
   for (int64_t y = std::max<int64_t>(0, -dy); y < std::min(height, height - dy); ++y) {
     const uint8_t* source = &in[((y + dy) * width + begin + dx) * channels];

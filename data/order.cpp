@@ -29,7 +29,7 @@ ShardOrder shard_order(std::span<const uint32_t> stored, uint64_t seed, uint32_t
     ids.insert(ids.end(), stored.begin() + static_cast<ptrdiff_t>(begin),
                stored.begin() + static_cast<ptrdiff_t>(end));
     for (size_t i = end - begin; i > 1; --i) {
-      const uint64_t draw = (uint64_t{1} << 32) + first + i;  // no number that the shards had
+      const uint64_t draw = (uint64_t{1} << 32) + first + i;  // unused by the shuffle of the shards
       std::swap(ids[first + i - 1], ids[first + below(random(draw)[0], static_cast<uint32_t>(i))]);
     }
   }

@@ -1,5 +1,4 @@
-// The order in which an epoch visits its samples. It follows from (seed, epoch) alone: every rank
-// knows it.
+// The order of an epoch's samples: a function of (seed, epoch), so every rank computes the same.
 #pragma once
 
 #include <cstddef>
@@ -9,24 +8,23 @@
 
 namespace tw {
 
-/// n samples, every order as likely as any other.
+/// A uniformly random permutation of 0 to n-1.
 std::vector<uint32_t> shuffled_order(size_t n, uint64_t seed, uint32_t epoch);
 
-/// Samples of a shard, the last one excepted.
+/// Samples of a shard; the last shard of a data set may have fewer.
 inline constexpr size_t kShard = 1024;
 
-/// An order that reads what is stored in long stretches.
+/// A random order that reads a file in long sequential stretches.
 struct ShardOrder {
   struct Shard {
-    size_t first;       ///< where it begins in `ids`
-    size_t begin, end;  ///< which part of the storage order it is
+    size_t first;       ///< index in `ids` of its first sample
+    size_t begin, end;  ///< its positions in the stored order
   };
   std::vector<uint32_t> ids;
-  std::vector<Shard> shards;  ///< as they are visited
+  std::vector<Shard> shards;  ///< in the order in which they are read
 };
 
-/// Draws a sequence of the shards of `stored`, sample ids as they are stored, and a sequence of the
-/// samples within each.
+/// Shuffles the shards of `stored` (sample ids in stored order), and the samples within each shard.
 ShardOrder shard_order(std::span<const uint32_t> stored, uint64_t seed, uint32_t epoch);
 
 }  // namespace tw

@@ -8,7 +8,7 @@
 namespace tw {
 namespace {
 
-/// Where the data set is read next; on the device, because a recorded batch moves it on.
+/// The next batch to read. In device memory, because a captured kernel advances it.
 struct Cursor {
   uint64_t seed = 0, first = 0;
   uint32_t epoch = 0;
@@ -21,7 +21,7 @@ struct Samples {
   int64_t height, width, channels;
 };
 
-/// A block an image. The same draws as augment_crop_flip() makes.
+/// One block per image; the same draws as augment_crop_flip().
 __global__ void __launch_bounds__(cuda::kThreads)
     crop_flip_kernel(Samples from, Cursor* cursor, uint32_t* ticket, uint8_t* images,
                      int32_t* labels) {
@@ -42,7 +42,7 @@ __global__ void __launch_bounds__(cuda::kThreads)
     out[i] = inside ? image[from_y * row + from_x * from.channels + c] : uint8_t{0};
   }
   if (threadIdx.x == 0) labels[blockIdx.x] = from.labels[id];
-  // all blocks have read the cursor when the last one moves it
+  // the last block to finish advances the cursor: by then all blocks have read it
   __syncthreads();
   if (threadIdx.x == 0) {
     __threadfence();

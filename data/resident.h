@@ -1,4 +1,4 @@
-// ResidentData: a data set that lies in a GPU's memory, and training batches put together there.
+// ResidentData: a whole data set in GPU memory, and training batches made there.
 #pragma once
 
 #include <cstdint>
@@ -14,19 +14,20 @@ namespace tw {
 class ResidentData {
  public:
   virtual ~ResidentData() = default;
-  /// Copies all samples to ctx's device. The data set's augmentation is pad-4 crop and flip.
+  /// Copies get() of all samples to ctx's device; next() augments them as crop_flip() does.
   static std::unique_ptr<ResidentData> create(Context& ctx, const Dataset& dataset);
-  /// Memory that takes.
+  /// Bytes of device memory that create() allocates.
   static size_t bytes(const Dataset& dataset);
-  /// Whether a data set can lie there: one in memory, of at most half of what is free on the
-  /// device.
+  /// Whether the device and the data set support it, and it takes at most half of the device's free
+  /// memory.
   static bool fits(const Context& ctx, const Dataset& dataset);
 
-  /// Starts `epoch`, whose samples come in `order`, at sample number `first` of it.
+  /// Starts `epoch` with the sample at index `first` of `order`.
   virtual void start(std::span<const uint32_t> order, uint64_t seed, uint32_t epoch,
                      size_t first) = 0;
-  /// Writes the next images [N,H,W,C], cropped and flipped by (seed, epoch, sample id), and their
-  /// labels [N]: the bytes a Loader yields. Can be recorded; each launch goes on by N samples.
+  /// Queues a kernel that writes the next images [N,H,W,C], u8, cropped and flipped by (seed,
+  /// epoch, sample id), and their labels [N], i32: the bytes of a Loader's batch. May be captured
+  /// in a graph; each launch advances by N samples.
   virtual void next(const Tensor& images, const Tensor& labels) = 0;
 };
 

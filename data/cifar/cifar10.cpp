@@ -1,4 +1,5 @@
-// CIFAR-10: 50,000 training and 10,000 test images of 10 classes. (Krizhevsky, 2009)
+// The data set cifar10: 50,000 training and 10,000 test images of 10 classes (Krizhevsky, "Learning
+// Multiple Layers of Features from Tiny Images", 2009).
 #include "data/cifar/cifar_binary.h"
 
 namespace tw {
@@ -7,7 +8,7 @@ namespace {
 
 constexpr const char* kFolder = "cifar-10-batches-bin";
 
-/// `dir` may be the folder with the files, or the one that holds it under its usual name.
+/// config.dir is the folder of the files, or the parent of cifar-10-batches-bin.
 DataSplit cifar10(const DataConfig& config) {
   const bool direct = std::filesystem::exists(config.dir / "data_batch_1.bin");
   CifarFiles files{

@@ -13,7 +13,7 @@ namespace {
 
 constexpr uint8_t kClasses = 10;
 
-/// Images in memory, NHWC, one behind the other.
+/// Images in memory, NHWC.
 class CifarImages : public Dataset {
  public:
   explicit CifarImages(size_t size) : pixels_(size * 3 * kCifarPixels), labels_(size) {}
@@ -77,7 +77,7 @@ DataSplit read_cifar_files(const CifarFiles& files, size_t val_size) {
   const size_t total = train.size() * files.train_records;
   check(val_size < total, "[{}] val-size is {}, expected less than the {} training images",
         files.name, val_size, total);
-  // all sizes first: a damaged file is told before seconds are spent on the good ones
+  // check all sizes before reading, which takes seconds
   for (const auto& path : train) check_file(files, path, files.train_records);
   if (val_size == 0) check_file(files, files.test(), files.test_records);
 

@@ -1,3 +1,4 @@
+// The data set shapes, generated on first use in the format of CIFAR-10.
 #include "data/cifar/shapes.h"
 
 #include <algorithm>
@@ -12,11 +13,11 @@ namespace tw {
 
 namespace {
 
-// the version in the name changes with the bytes
+// the version changes when the bytes do
 constexpr const char* kFolder = "shapes-v1";
-constexpr size_t kRecords = 2'000;  // in each of the six files
+constexpr size_t kRecords = 2'000;  // of each of the six files
 
-/// A folder of our own inside another; gone when this object is.
+/// A new folder inside another; the destructor removes it.
 class TemporaryFolder {
  public:
   explicit TemporaryFolder(const std::filesystem::path& inside) {
@@ -50,9 +51,9 @@ void write_records(const std::filesystem::path& file, uint32_t half, size_t firs
   write_atomically(file, {reinterpret_cast<const char*>(records.data()), records.size()});
 }
 
-/// Makes the files that are not there. Several ranks may do so at once: each writes into a folder
-/// of its own and renames file by file, so that a reader sees nothing or all of a file, and whoever
-/// comes last puts the same bytes there again.
+/// Generates the missing files. Several ranks may do so at once: each writes to a folder of its own
+/// and renames file by file, so a reader never sees part of a file, and the last rename replaces a
+/// file by the same bytes.
 void generate(const CifarFiles& files) {
   std::error_code error;
   std::filesystem::create_directories(files.dir, error);

@@ -11,11 +11,11 @@ namespace tw {
 namespace {
 
 constexpr int kSide = 32;
-constexpr int kUnit = 1024;  // 1.0 in a shape's own coordinates
+constexpr int kUnit = 1024;  // 1.0 in the coordinates of a shape
 
 using Colour = std::array<int, 3>;
 
-/// Hands out the words of one image's random stream in order.
+/// The random numbers of one image, in order.
 class Stream {
  public:
   Stream(uint32_t half, uint64_t id) : random_(1, Purpose::generate, half), id_(id) {}
@@ -36,7 +36,7 @@ class Stream {
   Philox::Block block_{};
 };
 
-/// A five-pointed star of radius 1: all points outside at most one of the pentagram's lines.
+/// A five-pointed star of radius 1: the points outside at most one of the pentagram's lines.
 bool in_star(int u, int v) {
   // unit normals at 90, 162, 234, 306 and 18 degrees; distance of the lines cos 72
   constexpr int normals[5][2] = {{0, 1024}, {-974, 316}, {-602, -828}, {602, -828}, {974, 316}};
@@ -75,12 +75,12 @@ bool inside(int shape, int u, int v) {
   }
 }
 
-/// Where a shape lies. Lengths are in quarter pixels.
+/// Position, size and rotation of a shape. Lengths are in quarter pixels.
 struct Placement {
   int shape, x, y, radius;
-  int along, across;  ///< what u and v change by along a quarter pixel, in 1/1024 of their unit
+  int along, across;  ///< changes of u and v per quarter pixel, in 1/1024
 
-  /// Share of pixel (px, py) that the shape covers, in sixteenths.
+  /// Sixteenths of pixel (px, py) that the shape covers.
   int coverage(int px, int py) const {
     const int left = 4 * px - x, top = 4 * py - y;
     // no shape reaches further than its square's corner
@@ -94,9 +94,9 @@ struct Placement {
   }
 };
 
-Placement place(int shape, Stream& random) {
+Placement random_placement(int shape, Stream& random) {
   const int radius = random.between(28, 44);
-  // a tilt whose half angle has the tangent t / 64: rational rotations need no sine
+  // a rotation whose half angle has the tangent t / 64: rational, so no sine is needed
   const int t = random.between(-8, 8);
   const int64_t norm = int64_t{radius} * (64 * 64 + t * t);
   return {.shape = shape,
@@ -111,9 +111,9 @@ Placement place(int shape, Stream& random) {
 
 void draw_shape(uint32_t half, uint64_t id, std::span<uint8_t> planes) {
   Stream random(half, id);
-  const Placement placement = place(static_cast<int>(id % 10), random);
+  const Placement placement = random_placement(static_cast<int>(id % 10), random);
 
-  // colours say nothing about the class: both are free, but must differ visibly
+  // colours are independent of the class, but must differ visibly
   const Colour ground = random.colour();
   Colour paint = random.colour();
   const auto distance = [&] {
@@ -124,7 +124,7 @@ void draw_shape(uint32_t half, uint64_t id, std::span<uint8_t> planes) {
   while (distance() < 160) paint = random.colour();
 
   std::array<std::array<Colour, kSide>, kSide> canvas;
-  // the ground's brightness runs along a slope
+  // the brightness of the background has a gradient
   const int slope_x = random.between(-2, 2), slope_y = random.between(-2, 2);
   for (int y = 0; y < kSide; ++y)
     for (int x = 0; x < kSide; ++x)

@@ -1,4 +1,4 @@
-// The augmentation of photographs; that of small images is in augment.cpp.
+// Augmentation of JPEG images; crop and flip of small images is in augment.cpp.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -11,7 +11,7 @@ namespace tw {
 
 namespace {
 
-/// Philox indices of one sample's draws: ten attempts at a crop, then these.
+/// Philox counters of one sample: ten attempts at a crop, the mirror, the colours.
 enum : uint32_t { kAttempts = 10, kMirror = kAttempts, kColour };
 
 /// Uniform in [low, high).
@@ -19,7 +19,7 @@ double between(uint32_t bits, double low, double high) {
   return low + (high - low) * (bits * 0x1p-32);
 }
 
-/// The largest part in the middle whose aspect ratio is allowed.
+/// The largest centre crop with an allowed aspect ratio.
 Box fallback(int width, int height) {
   const double ratio = static_cast<double>(width) / height;
   double w = width, h = height;
@@ -59,21 +59,21 @@ RandomCrop random_resized_crop(int width, int height, uint64_t seed, uint32_t ep
 }
 
 Box centre_crop(int width, int height, int resized, int size) {
-  // as torchvision: the longer side's length is cut to a whole pixel, and so is the margin
+  // as torchvision: the longer side is truncated to whole pixels, and so is the margin
   const int shorter = std::min(width, height);
   const auto side = [&](int length) {
     return length == shorter ? resized
                              : static_cast<int>(static_cast<double>(resized) * length / shorter);
   };
-  const auto place = [&](int length, double& begin, double& extent) {
+  const auto crop_axis = [&](int length, double& begin, double& extent) {
     const int scaled = side(length);
     const double margin = std::nearbyint((scaled - size) / 2.0);
     begin = margin * length / scaled;
     extent = static_cast<double>(size) * length / scaled;
   };
   Box box;
-  place(width, box.x, box.width);
-  place(height, box.y, box.height);
+  crop_axis(width, box.x, box.width);
+  crop_axis(height, box.y, box.height);
   return box;
 }
 

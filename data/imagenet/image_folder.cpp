@@ -15,7 +15,8 @@ namespace fs = std::filesystem;
 
 namespace {
 
-/// The entries of a folder by name: folders, or all else. What cannot be looked at is no folder.
+/// The sorted names of the folders in a folder, or of everything else; what has no readable status
+/// is no folder.
 std::vector<std::string> entries(const fs::path& folder, bool folders) {
   std::vector<std::string> names;
   std::error_code error;
@@ -29,7 +30,7 @@ std::vector<std::string> entries(const fs::path& folder, bool folders) {
   return names;
 }
 
-/// Whether a file is called as images are.
+/// Whether a file has the extension of an image.
 bool named_like_an_image(const std::string& file) {
   std::string extension = fs::path(file).extension().string();
   for (char& c : extension) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
@@ -38,7 +39,7 @@ bool named_like_an_image(const std::string& file) {
   return std::ranges::find(kKnown, extension) != std::end(kKnown);
 }
 
-/// Closes what it was given.
+/// Closes the descriptor.
 struct OpenFile {
   int descriptor;
   ~OpenFile() {
@@ -89,7 +90,7 @@ std::string ImageFolder::name(size_t i) const { return (folder_ / relative_name(
 
 std::span<const std::byte> ImageFolder::read(size_t i, std::vector<std::byte>& buffer) const {
   const std::string path = name(i);
-  // non-blocking: a pipe would be waited for here, before it can be seen to be one
+  // non-blocking, or open() of a pipe waits for a writer
   const OpenFile file{::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)};
   struct stat status {};
   check<JpegError>(file.descriptor >= 0 && ::fstat(file.descriptor, &status) == 0,

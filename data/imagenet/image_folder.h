@@ -1,4 +1,4 @@
-// ImageFolder: a folder of folders of JPEG files, one a class.
+// ImageFolder: JPEG files in one folder per class.
 #pragma once
 
 #include <filesystem>
@@ -7,13 +7,13 @@
 
 namespace tw {
 
-/// Classes are numbered in the order of their names, files in the order of theirs within a class,
-/// byte by byte: the same everywhere. Files whose names begin with a dot are passed over, and so
-/// are those beside the classes that have no extension of an image.
+/// Classes are sorted by name, files by class and name, byte by byte: the same on every machine.
+/// Files whose names begin with a dot are ignored, and so are files beside the class folders
+/// without the extension of an image.
 class ImageFolder : public JpegSource {
  public:
-  /// UserError when there is no such folder, no class in it, a class without files, or images that
-  /// lie beside the classes.
+  /// UserError when there is no such folder or no class in it, a class has no files, or there are
+  /// images beside the class folders.
   explicit ImageFolder(const std::filesystem::path& folder);
 
   size_t size() const override { return labels_.size(); }
@@ -31,19 +31,19 @@ class ImageFolder : public JpegSource {
   std::filesystem::path folder_;
   std::vector<std::string> classes_;
   std::vector<int32_t> labels_;
-  std::vector<uint64_t> name_ends_;  // in names_, which holds a million names in one block
+  std::vector<uint64_t> name_ends_;  // in names_: one block instead of a million strings
   std::string names_;
 };
 
-/// A larger file is no photograph, and would fill the memory of every thread that reads it.
+/// A larger file is hardly an image, and each loader thread would need as much memory.
 inline constexpr uint64_t kMostJpegBytes = uint64_t{256} << 20;
-/// JpegError for a file of more.
+/// JpegError when `bytes` is above kMostJpegBytes.
 void check_jpeg_bytes(uint64_t bytes);
 
-/// The folders train and val below `dir`, which must hold the same classes.
 struct ImageFolders {
   std::shared_ptr<const ImageFolder> train, val;
 };
+/// Opens dir/train and dir/val; UserError when their classes differ.
 ImageFolders open_image_folders(const std::filesystem::path& dir);
 
 }  // namespace tw

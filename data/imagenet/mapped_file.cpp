@@ -14,7 +14,7 @@ namespace tw {
 
 namespace {
 
-/// The length of an open file; 0 when it cannot be told.
+/// The length of an open file in bytes; 0 when it has no status.
 size_t length_of(int file) {
   struct stat status {};
   return ::fstat(file, &status) == 0 ? static_cast<size_t>(status.st_size) : 0;
@@ -22,9 +22,9 @@ size_t length_of(int file) {
 
 }  // namespace
 
-MappedFile::MappedFile(std::string_view place, const std::filesystem::path& path)
+MappedFile::MappedFile(std::string_view component, const std::filesystem::path& path)
     : file_(::open(path.c_str(), O_RDONLY | O_CLOEXEC)) {
-  check(file_ >= 0, "{} cannot read {}: {}", place, path.string(), std::strerror(errno));
+  check(file_ >= 0, "{} cannot read {}: {}", component, path.string(), std::strerror(errno));
   const size_t size = length_of(file_);
   void* const memory =
       size > 0 ? ::mmap(nullptr, size, PROT_READ, MAP_SHARED, file_, 0) : MAP_FAILED;
@@ -34,8 +34,8 @@ MappedFile::MappedFile(std::string_view place, const std::filesystem::path& path
   }
   const int error = errno;
   ::close(file_);
-  check(size > 0, "{} {} is empty", place, path.string());
-  fail("{} cannot map {}: {}", place, path.string(), std::strerror(error));
+  check(size > 0, "{} {} is empty", component, path.string());
+  fail("{} cannot map {}: {}", component, path.string(), std::strerror(error));
 }
 
 MappedFile::~MappedFile() {

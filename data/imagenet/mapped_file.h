@@ -1,4 +1,4 @@
-// MappedFile: a file's bytes as memory, read by the system when they are looked at.
+// MappedFile: a file mapped into memory for reading.
 #pragma once
 
 #include <cstddef>
@@ -10,15 +10,15 @@ namespace tw {
 
 class MappedFile {
  public:
-  /// UserError, which begins with `place`, when the file cannot be read or is empty.
-  MappedFile(std::string_view place, const std::filesystem::path& path);
+  /// UserError, prefixed with `component`, when the file cannot be read or is empty.
+  MappedFile(std::string_view component, const std::filesystem::path& path);
   ~MappedFile();
   MappedFile(const MappedFile&) = delete;
   MappedFile& operator=(const MappedFile&) = delete;
 
   std::span<const std::byte> bytes() const { return bytes_; }
-  /// Whether it is still as long as it was. To be asked before bytes are looked at: where a file
-  /// has been cut, looking there ends the process.
+  /// Whether the file is still as long as it was. Call it before reading bytes: an access behind
+  /// the end of a file that was truncated kills the process (SIGBUS).
   bool whole() const;
 
  private:

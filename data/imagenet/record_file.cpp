@@ -21,19 +21,20 @@ RecordFile::RecordFile(const std::filesystem::path& path) : path_(path), file_("
 }
 
 void RecordFile::parse() {
-  const std::string place = fmt::format("[records] {}", path_.string());
+  const std::string prefix = fmt::format("[records] {}", path_.string());
   const std::span<const std::byte> all = file_.bytes();
   record::Header header;
-  check(all.size() >= sizeof header, "{}: {} bytes are too few for a record file", place,
+  check(all.size() >= sizeof header, "{}: {} bytes are too few for a record file", prefix,
         all.size());
   std::memcpy(&header, all.data(), sizeof header);
   check(std::equal(std::begin(header.magic), std::end(header.magic), std::begin(record::kMagic)),
-        "{}: not a record file (made by pack)", place);
-  check(header.version == record::kVersion, "{}: version {}; expected {}", place, header.version,
+        "{}: not a record file (made by pack)", prefix);
+  check(header.version == record::kVersion, "{}: version {}; expected {}", prefix, header.version,
         record::kVersion);
   const size_t covered = sizeof header - sizeof header.header_checksum;
-  check(checksum(all.first(covered)) == header.header_checksum, "{}: its header is damaged", place);
-  check(header.file_bytes == all.size(), "{}: cut short: {} bytes of {}", place, all.size(),
+  check(checksum(all.first(covered)) == header.header_checksum, "{}: its header is damaged",
+        prefix);
+  check(header.file_bytes == all.size(), "{}: cut short: {} bytes of {}", prefix, all.size(),
         header.file_bytes);
   const uint64_t limit = all.size();
   check(header.index_offset <= limit && header.description_bytes <= limit &&
@@ -41,19 +42,19 @@ void RecordFile::parse() {
             header.index_offset + header.description_bytes + header.name_bytes +
                     header.sample_count * sizeof(Sample) ==
                 limit,
-        "{}: its index lies outside the file", place);
+        "{}: its index lies outside the file", prefix);
   const auto index = all.subspan(header.index_offset);
-  check(checksum(index) == header.index_checksum, "{}: its index is damaged", place);
+  check(checksum(index) == header.index_checksum, "{}: its index is damaged", prefix);
 
   const auto* text = reinterpret_cast<const char*>(index.data());
   const auto description = nlohmann::json::parse(text, text + header.description_bytes);
   description.at("classes").get_to(classes_);
   description.at("train").get_to(train_);
   samples_.resize(header.sample_count);
-  if (!samples_.empty())  // memcpy wants no null pointers
+  if (!samples_.empty())  // memcpy does not accept null
     std::memcpy(samples_.data(), text + header.description_bytes, samples_.size() * sizeof(Sample));
   names_ = {text + header.description_bytes + samples_.size() * sizeof(Sample), header.name_bytes};
-  check(train_ >= 1 && train_ < samples_.size(), "{}: {} training images of {}", place, train_,
+  check(train_ >= 1 && train_ < samples_.size(), "{}: {} training images of {}", prefix, train_,
         samples_.size());
   uint64_t name_begin = 0;
   for (const Sample& sample : samples_) {
@@ -61,7 +62,7 @@ void RecordFile::parse() {
               sample.bytes <= header.index_offset - sample.offset &&
               sample.label < classes_.size() && sample.name_end >= name_begin &&
               sample.name_end <= header.name_bytes,
-          "{}: entry {} of the index is impossible", place, &sample - samples_.data());
+          "{}: entry {} of the index is impossible", prefix, &sample - samples_.data());
     name_begin = sample.name_end;
   }
 }
@@ -89,7 +90,7 @@ std::vector<uint32_t> RecordFile::storage_order(size_t begin, size_t end) const 
 }
 
 void RecordFile::will_need(size_t first, size_t last) const {
-  // one call reads no more than the kernel's read-ahead window, which is 128 KiB unless changed
+  // one call reads at most the kernel's read-ahead window: 128 KiB by default
   constexpr size_t kWindow = size_t{128} << 10;
   const size_t end = samples_[last].offset + samples_[last].bytes;
   for (size_t at = samples_[first].offset / kWindow * kWindow; at < end; at += kWindow)

@@ -1,4 +1,4 @@
-// Packing an image folder into a record file.
+// Packs an image folder into a record file.
 #include <algorithm>
 #include <cstring>
 #include <exception>
@@ -22,14 +22,14 @@ namespace {
 
 static_assert(kMostJpegBytes <= UINT32_MAX, "the index has 32 bits for the size of a sample");
 
-/// A file that has been read and decoded once; without bytes: damaged, and why.
+/// A file as it goes into the record file.
 struct Packed {
   std::vector<std::byte> bytes;
   bool resized = false;
-  std::string complaint;
+  std::string damage;  // "file: reason"; empty: none
 };
 
-/// Reads a file, checks that all of it decodes, and shrinks it if it is to be shrunk.
+/// Reads a file, decodes all of it, and resizes it if the options say so.
 Packed pack_one(const ImageFolder& folder, size_t i, const PackOptions& options,
                 JpegDecoder& decoder, Resampler& resampler) {
   Packed packed;
@@ -55,13 +55,13 @@ Packed pack_one(const ImageFolder& folder, size_t i, const PackOptions& options,
     packed.resized = true;
   } catch (const JpegError& error) {
     packed.bytes.clear();
-    packed.complaint = fmt::format("{}: {}", folder.name(i), error.what());
-    if (!options.skip_bad) fail("[pack] {}", packed.complaint);
+    packed.damage = fmt::format("{}: {}", folder.name(i), error.what());
+    if (!options.skip_bad) fail("[pack] {}", packed.damage);
   }
   return packed;
 }
 
-/// Packs the samples `wanted` of a folder, on several threads, into `results`.
+/// Packs the samples `wanted` of a folder into `results`, on several threads.
 void pack_some(const ImageFolder& folder, std::span<const uint32_t> wanted,
                const PackOptions& options, std::span<Packed> results) {
   const auto threads = static_cast<size_t>(std::max(1, options.threads));
@@ -83,7 +83,7 @@ void pack_some(const ImageFolder& folder, std::span<const uint32_t> wanted,
     if (error) std::rethrow_exception(error);
 }
 
-/// A random order for training, the folder's own for validation.
+/// Random for training, by id for validation.
 std::vector<uint32_t> order_in_file(size_t size, bool training, uint64_t seed) {
   std::vector<uint32_t> order(size);
   std::iota(order.begin(), order.end(), 0u);
@@ -93,23 +93,24 @@ std::vector<uint32_t> order_in_file(size_t size, bool training, uint64_t seed) {
   return order;
 }
 
-/// Writes the data of a folder behind `offset`; the index entries come back in the order of the
-/// folder, without those of skipped files.
+/// Writes the files of a folder and advances `offset` by their bytes. Returns the index entries by
+/// id, without skipped files.
 std::vector<RecordFile::Sample> write_folder(std::ostream& out, const ImageFolder& folder,
                                              bool training, const PackOptions& options,
                                              uint64_t& offset, std::string& names,
                                              PackReport& report) {
   std::vector<std::optional<RecordFile::Sample>> entries(folder.size());
   const auto order = order_in_file(folder.size(), training, options.seed);
-  constexpr size_t kAtATime = 256;
-  for (size_t begin = 0; begin < order.size(); begin += kAtATime) {
-    const auto part = std::span(order).subspan(begin, std::min(kAtATime, order.size() - begin));
+  constexpr size_t kFilesInMemory = 256;
+  for (size_t begin = 0; begin < order.size(); begin += kFilesInMemory) {
+    const auto part =
+        std::span(order).subspan(begin, std::min(kFilesInMemory, order.size() - begin));
     std::vector<Packed> packed(part.size());
     pack_some(folder, part, options, packed);
     for (size_t i = 0; i < part.size(); ++i) {
       const Packed& one = packed[i];
-      if (!one.complaint.empty()) {
-        report.skipped.push_back(one.complaint);
+      if (!one.damage.empty()) {
+        report.skipped.push_back(one.damage);
         continue;
       }
       report.resized += one.resized;

@@ -14,13 +14,13 @@ namespace tw {
 namespace {
 
 constexpr double kMostPixels = 1 << 27;
-/// An image that comes in several scans is collected whole before its first pixel is made.
-constexpr double kMostCollected = 512 << 20;
-/// A small progressive file can ask for any number of passes over a large image.
+/// libjpeg collects all coefficients of an image with several scans before it makes pixels; bytes.
+constexpr double kMostCoefficientBytes = 512 << 20;
+/// A small progressive file may request any number of passes over a large image.
 constexpr int kMostScans = 200;
 constexpr double kMostScanned = 0x1p31;  ///< pixels, in all scans together
 
-/// The way out of libjpeg, which its client_data points to.
+/// The target of longjmp on an error; client_data of libjpeg points to it.
 struct Exit {
   std::jmp_buf jump{};
   char message[JMSG_LENGTH_MAX] = {};
@@ -28,8 +28,8 @@ struct Exit {
 
 }  // namespace
 
-/// libjpeg leaves by longjmp, which must not skip destructors: whatever it may leave from holds
-/// nothing but plain data, and sits in functions that return false when it did.
+/// libjpeg reports errors by longjmp, which must not skip destructors. So each function that calls
+/// it holds plain data only, and returns false after an error.
 struct JpegDecoder::State {
   jpeg_decompress_struct info{};
   jpeg_error_mgr errors{};
@@ -41,23 +41,23 @@ struct JpegDecoder::State {
   bool start(int denominator);
   bool crop(JDIMENSION& x, JDIMENSION& width, JDIMENSION y);
   bool read_rows(unsigned char* out, size_t stride, int rows);
-  [[noreturn]] void give_up();
+  [[noreturn]] void throw_error();
 };
 
 namespace {
 
-[[noreturn]] void leave(j_common_ptr info) {
+[[noreturn]] void on_error(j_common_ptr info) {
   auto* exit = static_cast<Exit*>(info->client_data);
   info->err->format_message(info, exit->message);
   std::longjmp(exit->jump, 1);
 }
 
-/// Warnings mean made-up pixels, except for these.
+/// A warning means that libjpeg made pixels up, except for these.
 void on_message(j_common_ptr info, int level) {
   const int code = info->err->msg_code;
   const bool harmless =
       code == JWRN_EXTRANEOUS_DATA || code == JWRN_JFIF_MAJOR || code == JWRN_ADOBE_XFORM;
-  if (level < 0 && !harmless) leave(info);
+  if (level < 0 && !harmless) on_error(info);
 }
 
 double pixels_of(const jpeg_decompress_struct& info) {
@@ -74,8 +74,8 @@ void on_progress(j_common_ptr common) {
   std::longjmp(exit->jump, 1);
 }
 
-/// Bytes of the coefficients that are collected from several scans.
-double collected(const jpeg_decompress_struct& info) {
+/// Bytes of all coefficients.
+double coefficient_bytes(const jpeg_decompress_struct& info) {
   double blocks = 0;
   for (const auto& part : std::span(info.comp_info, static_cast<size_t>(info.num_components)))
     blocks += static_cast<double>(part.width_in_blocks) * part.height_in_blocks;
@@ -88,7 +88,7 @@ void ignore_text(j_common_ptr) {}
 
 bool JpegDecoder::State::create() {
   info.err = jpeg_std_error(&errors);
-  errors.error_exit = leave;
+  errors.error_exit = on_error;
   errors.emit_message = on_message;
   errors.output_message = ignore_text;
   progress.progress_monitor = on_progress;
@@ -129,19 +129,19 @@ bool JpegDecoder::State::read_rows(unsigned char* out, size_t stride, int rows) 
     unsigned char* line = out + static_cast<size_t>(row) * stride;
     jpeg_read_scanlines(&info, &line, 1);
   }
-  jpeg_abort_decompress(&info);  // what lies below the part is not wanted
+  jpeg_abort_decompress(&info);  // the rows below the part are not needed
   return true;
 }
 
-void JpegDecoder::State::give_up() {
+void JpegDecoder::State::throw_error() {
   jpeg_abort_decompress(&info);
   throw JpegError(exit.message);
 }
 
 namespace {
 
-/// In place: four bytes a pixel to three. The values are taken as inverted, which is Adobe's way
-/// and that of nearly all such files, whether they say so or not; Pillow does the same.
+/// In place, from four bytes a pixel to three. Takes the values as inverted, with or without
+/// Adobe's marker, as nearly all CMYK files have them and Pillow reads them.
 void cmyk_to_rgb(uint8_t* pixels, size_t count) {
   const auto product = [](int a, int b) { return static_cast<uint8_t>((a * b + 127) / 255); };
   for (size_t i = 0; i < count; ++i) {
@@ -152,7 +152,7 @@ void cmyk_to_rgb(uint8_t* pixels, size_t count) {
   }
 }
 
-/// What a file without a JPEG's first bytes is.
+/// Describes a file that does not begin as a JPEG.
 std::string kind_of(std::span<const std::byte> file) {
   const std::string_view text(reinterpret_cast<const char*>(file.data()), file.size());
   if (file.empty()) return "an empty file";
@@ -180,16 +180,17 @@ JpegDecoder::Size JpegDecoder::open(std::span<const std::byte> file) {
   check<JpegError>(text.starts_with("\xff\xd8"), "{}", kind_of(file));
   check<JpegError>(text.rfind("\xff\xd9") != std::string_view::npos,
                    "cut short: its end marker is missing");
-  jpeg_abort_decompress(&state_->info);  // a file that was opened and never decoded
+  jpeg_abort_decompress(&state_->info);  // the previous file, if it was opened and not decoded
   const auto* bytes = reinterpret_cast<const unsigned char*>(file.data());
-  if (!state_->read_header(bytes, static_cast<unsigned long>(file.size()))) state_->give_up();
+  if (!state_->read_header(bytes, static_cast<unsigned long>(file.size()))) state_->throw_error();
   const jpeg_decompress_struct& info = state_->info;
   check<JpegError>(pixels_of(info) <= kMostPixels, "{} x {} pixels; at most {:.0f} in all",
                    info.image_width, info.image_height, kMostPixels);
-  const bool fits = !jpeg_has_multiple_scans(&state_->info) || collected(info) <= kMostCollected;
+  const bool fits =
+      !jpeg_has_multiple_scans(&state_->info) || coefficient_bytes(info) <= kMostCoefficientBytes;
   check<JpegError>(fits, "{} x {} pixels in several scans, which take {:.0f} MiB; at most {:.0f}",
-                   info.image_width, info.image_height, collected(info) / 0x1p20,
-                   kMostCollected / 0x1p20);
+                   info.image_width, info.image_height, coefficient_bytes(info) / 0x1p20,
+                   kMostCoefficientBytes / 0x1p20);
   return {static_cast<int>(info.image_width), static_cast<int>(info.image_height)};
 }
 
@@ -199,10 +200,10 @@ Picture JpegDecoder::decode(const Box& part, int width, int height) {
          (part.width < width * denominator || part.height < height * denominator))
     denominator /= 2;
   jpeg_decompress_struct& info = state_->info;
-  if (!state_->start(denominator)) state_->give_up();
+  if (!state_->start(denominator)) state_->throw_error();
 
-  // whole pixels that cover the part, and two more: chroma is interpolated from its neighbours,
-  // which a crop's border does not have
+  // two pixels more than cover the part: chroma is interpolated from neighbours, which are missing
+  // at the border of a crop
   const double scale_x = static_cast<double>(info.output_width) / info.image_width;
   const double scale_y = static_cast<double>(info.output_height) / info.image_height;
   Box box{part.x * scale_x, part.y * scale_y, part.width * scale_x, part.height * scale_y};
@@ -215,13 +216,13 @@ Picture JpegDecoder::decode(const Box& part, int width, int height) {
   const int top = first(box.y), bottom = last(box.y + box.height, info.output_height);
   auto left = static_cast<JDIMENSION>(first(box.x));
   auto columns = static_cast<JDIMENSION>(last(box.x + box.width, info.output_width)) - left;
-  // moves left to a border of the file's blocks
-  if (!state_->crop(left, columns, static_cast<JDIMENSION>(top))) state_->give_up();
+  // libjpeg moves `left` to the border of a block
+  if (!state_->crop(left, columns, static_cast<JDIMENSION>(top))) state_->throw_error();
 
   const auto channels = static_cast<size_t>(info.output_components);
   const size_t stride = columns * channels, rows = static_cast<size_t>(bottom - top);
   if (pixels_.size() < stride * rows) pixels_.resize(stride * rows);
-  if (!state_->read_rows(pixels_.data(), stride, bottom - top)) state_->give_up();
+  if (!state_->read_rows(pixels_.data(), stride, bottom - top)) state_->throw_error();
   if (channels == 4) cmyk_to_rgb(pixels_.data(), columns * rows);
   box.x -= left;
   box.y -= top;

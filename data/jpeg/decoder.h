@@ -1,4 +1,4 @@
-// JpegDecoder: JPEG files in memory to RGB pixels, by libjpeg-turbo.
+// JpegDecoder: decodes JPEG files in memory to RGB pixels, with libjpeg-turbo.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +11,7 @@
 
 namespace tw {
 
-/// A file that is no JPEG, or a damaged one. The text says what is wrong, not which file it is.
+/// A file is not a JPEG, or damaged. The text is the reason; it does not name the file.
 class JpegError : public UserError {
  public:
   using UserError::UserError;
@@ -22,14 +22,14 @@ struct Box {
   double x = 0, y = 0, width = 0, height = 0;
 };
 
-/// RGB pixels, row by row without padding; they belong to the decoder until its next call.
+/// RGB pixels in rows without padding, valid until the next call of the decoder.
 struct Picture {
   const uint8_t* pixels = nullptr;
   int width = 0, height = 0;
-  Box box;  ///< where the wanted part lies in it
+  Box box;  ///< the requested part, in these pixels
 };
 
-/// One thread at a time. Memory is kept from file to file.
+/// Not thread-safe. Reuses its memory from file to file.
 class JpegDecoder {
  public:
   JpegDecoder();
@@ -39,12 +39,13 @@ class JpegDecoder {
   struct Size {
     int width = 0, height = 0;
   };
-  /// Reads the header; `file` must stay valid until decode() is done. JpegError when this is no
-  /// whole JPEG file, or one of more than 2^27 pixels, or in scans that fill more than 512 MiB.
+  /// Reads the header and returns the size in pixels; `file` must stay valid until decode()
+  /// returns. JpegError when the file is not a complete JPEG, has more than 2^27 pixels, or is
+  /// progressive and would need more than 512 MiB for its coefficients.
   Size open(std::span<const std::byte> file);
-  /// Decodes what lies under `part` of the open file (inside the image), at 1/1, 1/2, 1/4 or 1/8 of
-  /// its size: the smallest that leaves the part at least `width` x `height` pixels, if any does.
-  /// Grayscale and CMYK become RGB. JpegError when the data is damaged.
+  /// Decodes the rectangle `part` of the open file, which must lie inside the image, at scale 1,
+  /// 1/2, 1/4 or 1/8: the smallest scale at which the part still has `width` x `height` pixels, or
+  /// 1. Converts grayscale and CMYK to RGB. JpegError when the data is damaged.
   Picture decode(const Box& part, int width, int height);
 
  private:

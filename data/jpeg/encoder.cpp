@@ -9,8 +9,8 @@ namespace tw {
 
 namespace {
 
-/// Compressing good arguments into memory fails only when there is no memory: then this ends the
-/// program, as libjpeg's own handler would, since it may not return.
+/// With valid arguments only an allocation can fail; libjpeg's default handler then ends the
+/// program.
 unsigned char* compress(const unsigned char* rgb, int width, int height, int quality,
                         unsigned long& bytes) {
   jpeg_compress_struct info{};

@@ -1,4 +1,4 @@
-// RGB pixels to a JPEG file in memory, by libjpeg-turbo.
+// Encodes RGB pixels as a JPEG file in memory, with libjpeg-turbo.
 #pragma once
 
 #include <cstddef>
@@ -8,7 +8,8 @@
 
 namespace tw {
 
-/// `quality`: 1 to 100.
+/// `rgb`: width * height * 3 bytes in rows; `quality`: 1 to 100. UserError when an argument is out
+/// of range.
 std::vector<std::byte> encode_jpeg(std::span<const uint8_t> rgb, int width, int height,
                                    int quality);
 

@@ -1,4 +1,4 @@
-// libjpeg's headers, which want size_t and FILE declared before them.
+// libjpeg's headers; they need size_t and FILE to be declared first.
 #pragma once
 
 // clang-format off

@@ -10,7 +10,7 @@ namespace tw {
 namespace {
 
 constexpr int kOne = 1 << 14;
-/// Between the two passes a pixel has seven more bits than a byte.
+/// Fraction bits of a pixel between the two passes.
 constexpr int kExtra = 7;
 
 /// Taps for `out` pixels over [begin, begin + length) of an input of `size` pixels.

@@ -1,4 +1,4 @@
-// Resampler: a part of an RGB image to another size.
+// Resampler: resizes a rectangle of an RGB image.
 #pragma once
 
 #include <cstdint>
@@ -9,17 +9,17 @@
 
 namespace tw {
 
-/// One thread at a time. Memory is kept from call to call.
+/// Not thread-safe. Reuses its memory from call to call.
 class Resampler {
  public:
-  /// Writes picture.box as width x height RGB pixels; `mirror` swaps left and right. Bilinear, with
-  /// the triangle as wide as an output pixel where the image shrinks (antialiased, as Pillow's).
+  /// Resizes picture.box to width x height RGB pixels; `mirror` flips left to right. Bilinear and
+  /// antialiased, as Pillow's: the filter is as wide as an output pixel where the image shrinks.
   void run(const Picture& picture, int width, int height, bool mirror, std::span<uint8_t> out);
 
   /// One axis: output pixel o is the sum of taps[o * count + t] * input[first[o] + t].
   struct Axis {
     std::vector<int> first;
-    std::vector<int16_t> taps;  ///< in units of 2^-14; their sum is exactly 2^14
+    std::vector<int16_t> taps;  ///< in units of 2^-14; those of a pixel add up to 2^14
     size_t count = 0;
   };
 
