@@ -10,7 +10,7 @@
 namespace tw {
 namespace {
 
-/// Pixel (x, y) of the reference crop, straight from the definition.
+/// The reference crop, from its definition.
 std::vector<uint8_t> crop(const std::vector<uint8_t>& in, Shape image, int dy, int dx, bool flip) {
   std::vector<uint8_t> out(in.size(), 0);
   const int height = static_cast<int>(image[0]), width = static_cast<int>(image[1]);
@@ -27,7 +27,7 @@ std::vector<uint8_t> crop(const std::vector<uint8_t>& in, Shape image, int dy, i
 
 class Augment : public ::testing::TestWithParam<Shape> {};
 
-TEST_P(Augment, YieldsAll162CropsEvenly) {
+TEST_P(Augment, DrawsAll162CropsUniformly) {
   const Shape image = GetParam();
   std::vector<uint8_t> in(static_cast<size_t>(image.numel()));
   for (size_t i = 0; i < in.size(); ++i) in[i] = static_cast<uint8_t>(1 + i * 37 % 251);
@@ -46,7 +46,7 @@ TEST_P(Augment, YieldsAll162CropsEvenly) {
   for (uint64_t id = 0; id < draws; ++id) {
     augment_crop_flip(in, image, 5, 2, id, out);
     const auto found = known.find(key(out));
-    ASSERT_NE(found, known.end()) << "no crop gives what id " << id << " got";
+    ASSERT_NE(found, known.end()) << "id " << id << " is no crop of the image";
     ++offsets[static_cast<size_t>(found->second.first)];
     flips += found->second.second;
   }
@@ -58,7 +58,7 @@ TEST_P(Augment, YieldsAll162CropsEvenly) {
 INSTANTIATE_TEST_SUITE_P(Shapes, Augment,
                          ::testing::Values(Shape{32, 32, 3}, Shape{9, 13, 1}, Shape{16, 8, 4}));
 
-TEST(AugmentKey, SeedEpochAndIdEachMatter) {
+TEST(AugmentKey, CropsDependOnSeedEpochAndId) {
   const Shape image{32, 32, 3};
   std::vector<uint8_t> in(3072), a(3072), b(3072);
   std::iota(in.begin(), in.end(), uint8_t{0});
@@ -77,7 +77,7 @@ TEST(AugmentKey, SeedEpochAndIdEachMatter) {
   EXPECT_GT(differing([&](uint64_t id) { augment_crop_flip(in, image, 1, 1, id + 1, b); }), 90);
 }
 
-TEST(AugmentKey, ImagesSmallerThanThePadAreFine) {
+TEST(AugmentKey, ImagesSmallerThanThePadWork) {
   const Shape image{2, 3, 1};
   std::vector<uint8_t> in{1, 2, 3, 4, 5, 6}, out(6);
   bool black = false;

@@ -1,4 +1,4 @@
-// Batches brought to a model's input are the loader's, part by part, ahead of their turn or not.
+// Micro-batches are those of the loader's batches, with and without working ahead.
 #include "data/device_prefetcher.h"
 #include "tests/support/data.h"
 #include "tests/support/owned_tensor.h"
@@ -18,7 +18,7 @@ std::vector<double> values(const Tensor& host) {
   return {elements.begin(), elements.end()};
 }
 
-/// The last of its images cannot be read.
+/// The last image cannot be read.
 class Damaged : public CountingDataset {
  public:
   using CountingDataset::CountingDataset;
@@ -39,27 +39,27 @@ struct Input {
   OwnedTensor images, labels;
 };
 
-/// parts, ahead, threads of the loader
-class Feeds : public ::testing::TestWithParam<std::tuple<int64_t, bool, int>> {};
+/// Parameters: parts, ahead, threads of the loader.
+class DevicePrefetcherTest : public ::testing::TestWithParam<std::tuple<int64_t, bool, int>> {};
 
-TEST_P(Feeds, YieldTheLoadersBatches) {
+TEST_P(DevicePrefetcherTest, CopiesTheBatchesOfTheLoader) {
   const auto [parts, ahead, threads] = GetParam();
   const auto data = std::make_shared<CountingDataset>(40, kImage());
   Loader expected(data, {.batch = kBatch, .seed = 5, .threads = 0}), loader(data, config(threads));
   Context ctx(test::device());
-  DevicePrefetcher feed(ctx, loader, parts, ahead);
+  DevicePrefetcher prefetcher(ctx, loader, parts, ahead);
   Input input(parts);
-  // an epoch left in its middle, others from the beginning and the middle
+  // an interrupted epoch, one from its middle, a whole one
   for (const auto& [epoch, first, last] : {std::tuple{0u, 0, 3}, {1u, 2, 6}, {2u, 0, 6}}) {
     expected.start(epoch, first);
-    feed.start(epoch, first);
+    prefetcher.start(epoch, first);
     for (int64_t b = first; b < last; ++b) {
       const Batch& batch = expected.next();
       for (int64_t part = 0; part < parts; ++part) {
         SCOPED_TRACE(fmt::format("epoch {} batch {} part {}", epoch, b, part));
         const int64_t size = kBatch / parts;
-        feed.next(input.images, input.labels);
-        feed.prefetch();
+        prefetcher.next(input.images, input.labels);
+        prefetcher.prefetch();
         const Batch rows{batch.images.rows(part * size, (part + 1) * size),
                          batch.labels.rows(part * size, (part + 1) * size)};
         EXPECT_EQ(input.images.get(), values<uint8_t>(rows.images));
@@ -67,43 +67,43 @@ TEST_P(Feeds, YieldTheLoadersBatches) {
       }
     }
   }
-  EXPECT_GE(feed.waited(), 0);
+  EXPECT_GE(prefetcher.waited(), 0);
 }
 
-TEST_P(Feeds, DamageIsToldInItsTurn) {
+TEST_P(DevicePrefetcherTest, NextThrowsTheErrorOfItsBatch) {
   const auto [parts, ahead, threads] = GetParam();
   const auto data = std::make_shared<Damaged>(12, kImage());
   LoaderConfig in_order = config(threads);
   in_order.training = false;  // the second batch has the damaged image
   Loader loader(data, in_order);
   Context ctx(test::device());
-  DevicePrefetcher feed(ctx, loader, parts, ahead);
+  DevicePrefetcher prefetcher(ctx, loader, parts, ahead);
   Input input(parts);
   for (int again = 0; again < 2; ++again) {
-    feed.start(0);
+    prefetcher.start(0);
     for (int64_t part = 0; part < parts; ++part) {
-      feed.next(input.images, input.labels);
-      feed.prefetch();
+      prefetcher.next(input.images, input.labels);
+      prefetcher.prefetch();
     }
-    EXPECT_THROW(feed.next(input.images, input.labels), UserError);
+    EXPECT_THROW(prefetcher.next(input.images, input.labels), UserError);
   }
 }
 
-TEST_P(Feeds, NothingIsBroughtBehindTheEnd) {
+TEST_P(DevicePrefetcherTest, PrefetchStopsAtTheEndOfTheEpoch) {
   const auto [parts, ahead, threads] = GetParam();
   Loader loader(std::make_shared<CountingDataset>(kBatch, kImage()), config(threads));
   Context ctx(test::device());
-  DevicePrefetcher feed(ctx, loader, parts, ahead);
+  DevicePrefetcher prefetcher(ctx, loader, parts, ahead);
   Input input(parts);
-  feed.start(0);
+  prefetcher.start(0);
   for (int64_t part = 0; part < parts; ++part) {
-    feed.next(input.images, input.labels);
-    EXPECT_NO_THROW(feed.prefetch());
+    prefetcher.next(input.images, input.labels);
+    EXPECT_NO_THROW(prefetcher.prefetch());
   }
-  EXPECT_THROW(feed.next(input.images, input.labels), std::logic_error);
+  EXPECT_THROW(prefetcher.next(input.images, input.labels), std::logic_error);
 }
 
-INSTANTIATE_TEST_SUITE_P(Ways, Feeds,
+INSTANTIATE_TEST_SUITE_P(All, DevicePrefetcherTest,
                          ::testing::Combine(::testing::Values<int64_t>(1, 3), ::testing::Bool(),
                                             ::testing::Values(0, 2)));
 

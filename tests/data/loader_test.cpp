@@ -29,16 +29,16 @@ Copy copy(const Batch& batch) {
   return {{images.begin(), images.end()}, {labels.begin(), labels.end()}};
 }
 
-std::vector<Copy> walk(Loader& loader, uint32_t epoch, int64_t first = 0) {
+std::vector<Copy> read_epoch(Loader& loader, uint32_t epoch, int64_t first = 0) {
   std::vector<Copy> result;
   loader.start(epoch, first);
   for (int64_t b = first; b < loader.batches(); ++b) result.push_back(copy(loader.next()));
   return result;
 }
 
-std::vector<Copy> walk(size_t samples, const LoaderConfig& config, uint32_t epoch = 0) {
+std::vector<Copy> read_epoch(size_t samples, const LoaderConfig& config, uint32_t epoch = 0) {
   Loader loader(std::make_shared<CountingDataset>(samples), config);
-  return walk(loader, epoch);
+  return read_epoch(loader, epoch);
 }
 
 std::vector<int32_t> labels(const std::vector<Copy>& batches) {
@@ -47,12 +47,12 @@ std::vector<int32_t> labels(const std::vector<Copy>& batches) {
   return result;
 }
 
-TEST(Loader, TrainingSeesEachSampleOnceWhateverTheRanks) {
+TEST(Loader, TrainingReadsEachSampleOnceForAnyNumberOfRanks) {
   for (const int ranks : {1, 2, 3, 4, 7}) {
     std::multiset<int32_t> seen;
     int64_t batches = -1;
     for (int rank = 0; rank < ranks; ++rank) {
-      const auto mine = walk(1000, {.batch = 8, .rank = rank, .ranks = ranks});
+      const auto mine = read_epoch(1000, {.batch = 8, .rank = rank, .ranks = ranks});
       if (rank == 0) batches = static_cast<int64_t>(mine.size());
       EXPECT_EQ(static_cast<int64_t>(mine.size()), batches);
       for (const int32_t label : labels(mine)) seen.insert(label);
@@ -64,10 +64,10 @@ TEST(Loader, TrainingSeesEachSampleOnceWhateverTheRanks) {
   }
 }
 
-TEST(Loader, FourRanksSeeWhatOneRankOfFourTimesTheBatchSees) {
-  const auto one = walk(500, {.batch = 32});
+TEST(Loader, FourRanksReadTheSamplesOfOneRankWithFourTimesTheBatch) {
+  const auto one = read_epoch(500, {.batch = 32});
   std::vector<std::vector<Copy>> four;
-  for (int r = 0; r < 4; ++r) four.push_back(walk(500, {.batch = 8, .rank = r, .ranks = 4}));
+  for (int r = 0; r < 4; ++r) four.push_back(read_epoch(500, {.batch = 8, .rank = r, .ranks = 4}));
   for (size_t step = 0; step < one.size(); ++step) {
     Copy joined;
     for (const auto& rank : four) {
@@ -80,13 +80,13 @@ TEST(Loader, FourRanksSeeWhatOneRankOfFourTimesTheBatchSees) {
   }
 }
 
-TEST(Loader, EvaluationWalksInOrderAndPads) {
+TEST(Loader, EvaluationReadsByIdAndPadsTheLastBatch) {
   for (const auto& [samples, ranks] : {std::pair{103, 1}, {103, 4}, {96, 4}, {3, 4}}) {
     std::vector<int32_t> seen;
     size_t padding = 0;
     for (int rank = 0; rank < ranks; ++rank) {
-      const auto mine = walk(static_cast<size_t>(samples),
-                             {.batch = 8, .rank = rank, .ranks = ranks, .training = false});
+      const auto mine = read_epoch(static_cast<size_t>(samples),
+                                   {.batch = 8, .rank = rank, .ranks = ranks, .training = false});
       EXPECT_EQ(static_cast<int>(mine.size()), (samples + 8 * ranks - 1) / (8 * ranks));
       for (const Copy& batch : mine)
         for (size_t i = 0; i < batch.labels.size(); ++i) {
@@ -110,38 +110,38 @@ TEST(Loader, EvaluationWalksInOrderAndPads) {
 }
 
 TEST(Loader, AnyNumberOfThreadsGivesTheSameBytes) {
-  const auto expected = walk(400, {.batch = 16, .threads = 0}, 3);
+  const auto expected = read_epoch(400, {.batch = 16, .threads = 0}, 3);
   for (const int threads : {1, 2, 5})
     for (const int prefetch : {1, 2, 4, 40}) {
       Loader loader(std::make_shared<CountingDataset>(400),
                     {.batch = 16, .threads = threads, .prefetch = prefetch});
-      EXPECT_EQ(walk(loader, 3), expected) << threads << " threads, prefetch " << prefetch;
+      EXPECT_EQ(read_epoch(loader, 3), expected) << threads << " threads, prefetch " << prefetch;
     }
 }
 
-TEST(Loader, ResumeEqualsUninterrupted) {
-  const auto whole = walk(400, {.batch = 16}, 2);
+TEST(Loader, StartInTheMiddleGivesTheRestOfTheEpoch) {
+  const auto whole = read_epoch(400, {.batch = 16}, 2);
   for (const int threads : {0, 2})
     for (const int64_t first : {0, 1, 7, 24, 25}) {
       Loader loader(std::make_shared<CountingDataset>(400), {.batch = 16, .threads = threads});
-      const auto rest = walk(loader, 2, first);
+      const auto rest = read_epoch(loader, 2, first);
       EXPECT_EQ(rest, std::vector<Copy>(whole.begin() + first, whole.end()));
     }
 }
 
-TEST(Loader, StartMayInterruptAnEpoch) {
-  const auto second = walk(400, {.batch = 16}, 2);
+TEST(Loader, StartCanInterruptAnEpoch) {
+  const auto second = read_epoch(400, {.batch = 16}, 2);
   for (const int threads : {0, 1, 3}) {
     Loader loader(std::make_shared<CountingDataset>(400), {.batch = 16, .threads = threads});
     for (int round = 0; round < 50; ++round) {
       loader.start(1, round % 5);
       for (int b = 0; b < round % 4; ++b) loader.next();
     }
-    EXPECT_EQ(walk(loader, 2), second);
+    EXPECT_EQ(read_epoch(loader, 2), second);
   }
 }
 
-TEST(Loader, ABatchStaysWhileTheNextEpochStarts) {
+TEST(Loader, ABatchStaysValidAfterStart) {
   Loader loader(std::make_shared<CountingDataset>(400), {.batch = 16, .threads = 2});
   loader.start(0);
   const Batch& held = loader.next();
@@ -154,14 +154,14 @@ TEST(Loader, ABatchStaysWhileTheNextEpochStarts) {
 }
 
 TEST(Loader, SeedAndEpochChangeTheOrder) {
-  const auto base = labels(walk(400, {.batch = 16}));
-  EXPECT_EQ(labels(walk(400, {.batch = 16})), base);
-  EXPECT_NE(labels(walk(400, {.batch = 16}, 1)), base);
-  EXPECT_NE(labels(walk(400, {.batch = 16, .seed = 2})), base);
+  const auto base = labels(read_epoch(400, {.batch = 16}));
+  EXPECT_EQ(labels(read_epoch(400, {.batch = 16})), base);
+  EXPECT_NE(labels(read_epoch(400, {.batch = 16}, 1)), base);
+  EXPECT_NE(labels(read_epoch(400, {.batch = 16, .seed = 2})), base);
   EXPECT_FALSE(std::is_sorted(base.begin(), base.end()));
 }
 
-TEST(Loader, TheFirstSampleIsUniform) {
+TEST(Loader, TheFirstSampleIsUniformlyDistributed) {
   // 20 samples, 4000 epochs: each leads 200 times, standard deviation 14
   std::vector<int> leads(20);
   Loader loader(std::make_shared<CountingDataset>(20, Shape{1, 1, 1}), {.batch = 20, .threads = 0});
@@ -172,11 +172,11 @@ TEST(Loader, TheFirstSampleIsUniform) {
   for (const int count : leads) EXPECT_NEAR(count, 200, 70);
 }
 
-TEST(Loader, TrainingAugmentsByTheSamplesId) {
+TEST(Loader, TrainingAugmentsBySampleId) {
   const CountingDataset set(64);
   std::vector<uint8_t> raw(3072), expected(3072);
   Loader loader(crop_flip(std::make_shared<CountingDataset>(64)), {.batch = 16, .seed = 9});
-  for (const Copy& batch : walk(loader, 5))
+  for (const Copy& batch : read_epoch(loader, 5))
     for (size_t i = 0; i < batch.labels.size(); ++i) {
       const auto id = static_cast<size_t>(batch.labels[i]);
       set.get(id, raw);
@@ -199,11 +199,11 @@ TEST(Loader, NextWithoutABatchLeftIsALogicError) {
   Loader loader(std::make_shared<CountingDataset>(32), {.batch = 16});
   EXPECT_THROW(loader.next(), std::logic_error);
   EXPECT_THROW(loader.start(0, 3), std::logic_error);
-  walk(loader, 0);
+  read_epoch(loader, 0);
   EXPECT_THROW(loader.next(), std::logic_error);
 }
 
-/// A set with one sample that cannot be read while `broken`.
+/// Sample 5 cannot be read while `broken`.
 class BrokenDataset : public CountingDataset {
  public:
   using CountingDataset::CountingDataset;
@@ -214,7 +214,7 @@ class BrokenDataset : public CountingDataset {
   std::atomic<bool> broken{true};
 };
 
-TEST(Loader, AnErrorOfAPrefetchThreadSurfacesInNext) {
+TEST(Loader, NextThrowsTheErrorOfAPrefetchThread) {
   for (const int threads : {0, 1, 3}) {
     const auto set = std::make_shared<BrokenDataset>(64);
     Loader loader(set, {.batch = 4, .training = false, .threads = threads});
@@ -223,11 +223,11 @@ TEST(Loader, AnErrorOfAPrefetchThreadSurfacesInNext) {
     for (int again = 0; again < 2; ++again)
       EXPECT_EQ(error_of([&] { loader.next(); }), "[broken] sample 5 is damaged");
     set->broken = false;
-    EXPECT_EQ(walk(loader, 0), walk(64, {.batch = 4, .training = false}));
+    EXPECT_EQ(read_epoch(loader, 0), read_epoch(64, {.batch = 4, .training = false}));
   }
 }
 
-TEST(Loader, StopsCleanlyAtAnyMoment) {
+TEST(Loader, CanBeDestroyedAtAnyTime) {
   const auto set = std::make_shared<CountingDataset>(400);
   for (int round = 0; round < 100; ++round) {
     Loader loader(set, {.batch = 16, .threads = 1 + round % 3, .prefetch = 1 + round % 4});

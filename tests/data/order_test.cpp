@@ -1,4 +1,4 @@
-// The order of an epoch's samples, by shards of what is stored.
+// Orders by shards, and the loader's use of them.
 #include "data/order.h"
 
 #include <algorithm>
@@ -14,7 +14,7 @@ namespace {
 
 using testing::CountingDataset;
 
-/// Ids 0 .. n-1 as a file might store them: the id at place p is (p * 7 + 3) mod n.
+/// A stored order of the ids 0 to n-1: position p holds (p * 7 + 3) mod n.
 std::vector<uint32_t> stored_ids(size_t n) {
   std::vector<uint32_t> stored(n);
   for (size_t p = 0; p < n; ++p) stored[p] = static_cast<uint32_t>((p * 7 + 3) % n);
@@ -23,7 +23,7 @@ std::vector<uint32_t> stored_ids(size_t n) {
 
 constexpr size_t kSamples = 5 * kShard + 100;
 
-TEST(ShardOrder, VisitsEverySampleOnceInWholeShards) {
+TEST(ShardOrder, ReadsEverySampleOnceShardByShard) {
   const auto stored = stored_ids(kSamples);
   const ShardOrder order = shard_order(stored, 1, 0);
   ASSERT_EQ(order.ids.size(), kSamples);
@@ -31,14 +31,14 @@ TEST(ShardOrder, VisitsEverySampleOnceInWholeShards) {
   std::vector<size_t> begins;
   size_t first = 0;
   for (const auto& shard : order.shards) {
-    EXPECT_EQ(shard.first, first) << "one behind the other";
+    EXPECT_EQ(shard.first, first) << "shards are consecutive";
     EXPECT_EQ(shard.begin % kShard, 0u);
     EXPECT_EQ(shard.end, std::min(shard.begin + kShard, kSamples));
     const size_t length = shard.end - shard.begin;
     ASSERT_LE(first + length, kSamples);
     std::vector<uint32_t> visited(&order.ids[first], &order.ids[first] + length);
     std::vector<uint32_t> expected(&stored[shard.begin], &stored[shard.begin] + length);
-    EXPECT_NE(visited, expected) << "shuffled within";
+    EXPECT_NE(visited, expected) << "samples within a shard are shuffled";
     std::ranges::sort(visited);
     std::ranges::sort(expected);
     EXPECT_EQ(visited, expected);
@@ -46,12 +46,12 @@ TEST(ShardOrder, VisitsEverySampleOnceInWholeShards) {
     first += length;
   }
   EXPECT_EQ(first, kSamples);
-  EXPECT_FALSE(std::ranges::is_sorted(begins)) << "the shards are shuffled, too";
+  EXPECT_FALSE(std::ranges::is_sorted(begins)) << "shards are shuffled";
   std::ranges::sort(begins);
   for (size_t i = 0; i < begins.size(); ++i) EXPECT_EQ(begins[i], i * kShard);
 }
 
-TEST(ShardOrder, FollowsSeedAndEpoch) {
+TEST(ShardOrder, DependsOnSeedAndEpoch) {
   const auto stored = stored_ids(kSamples);
   const auto sequence = [&](uint64_t seed, uint32_t epoch) {
     std::vector<size_t> begins;
@@ -68,7 +68,7 @@ TEST(ShardOrder, FollowsSeedAndEpoch) {
   EXPECT_NE(sequence(2, 0), sequence(1, 0));
 }
 
-TEST(ShardOrder, AnyShardMayComeFirst) {
+TEST(ShardOrder, TheFirstShardIsUniformlyDistributed) {
   // six shards, 1200 epochs: each leads 200 times, standard deviation 13
   const auto stored = stored_ids(kSamples);
   std::vector<int> leads(6);
@@ -77,7 +77,7 @@ TEST(ShardOrder, AnyShardMayComeFirst) {
   for (const int count : leads) EXPECT_NEAR(count, 200, 65);
 }
 
-/// Is stored in another order than that of its ids, and notes what it is told will be wanted.
+/// Its stored order is not that of the ids; records the calls of will_need().
 class StoredDataset : public CountingDataset, public StorageLayout {
  public:
   explicit StoredDataset(size_t n) : CountingDataset(n, {1, 1, 1}), stored_(stored_ids(n)) {}
@@ -85,24 +85,24 @@ class StoredDataset : public CountingDataset, public StorageLayout {
   std::span<const uint32_t> order() const override { return stored_; }
   void will_need(size_t begin, size_t end) const override {
     const std::lock_guard lock(mutex_);
-    told_.emplace_back(begin, end);
+    announced_.emplace_back(begin, end);
   }
-  std::vector<std::pair<size_t, size_t>> told() const {
+  std::vector<std::pair<size_t, size_t>> announced() const {
     const std::lock_guard lock(mutex_);
-    return told_;
+    return announced_;
   }
 
  private:
   std::vector<uint32_t> stored_;
   mutable std::mutex mutex_;
-  mutable std::vector<std::pair<size_t, size_t>> told_;
+  mutable std::vector<std::pair<size_t, size_t>> announced_;
 };
 
 LoaderConfig by_shards(int threads, int rank = 0, int ranks = 1) {
   return {.batch = 32, .rank = rank, .ranks = ranks, .threads = threads, .shuffle_shards = true};
 }
 
-TEST(ShardOrder, IsWhatTheLoaderWalks) {
+TEST(ShardOrder, IsTheOrderOfTheLoader) {
   const auto data = std::make_shared<StoredDataset>(kSamples);
   const auto ids = shard_order(data->order(), 1, 2).ids;
   for (int rank = 0; rank < 2; ++rank) {
@@ -117,7 +117,7 @@ TEST(ShardOrder, IsWhatTheLoaderWalks) {
   }
 }
 
-TEST(ShardOrder, TheNextShardIsAskedForWhenOneIsEntered) {
+TEST(ShardOrder, TheLoaderAnnouncesEachShardOneShardAhead) {
   const auto names = [](const ShardOrder& order, size_t begin) {
     std::vector<std::pair<size_t, size_t>> all;
     for (size_t s = begin; s < order.shards.size(); ++s)
@@ -131,23 +131,24 @@ TEST(ShardOrder, TheNextShardIsAskedForWhenOneIsEntered) {
     loader.start(0);
     for (int64_t b = 0; b < 10; ++b) loader.next();
     auto expected = names(order, 0);
-    EXPECT_EQ(data->told(), (std::vector{expected[0], expected[1]})) << "not all at once";
+    EXPECT_EQ(data->announced(), (std::vector{expected[0], expected[1]}))
+        << "the shard at hand and the next one";
     for (int64_t b = 10; b < loader.batches(); ++b) loader.next();
-    EXPECT_EQ(data->told(), expected);
-    // what lies before the place of a resumed run is not read again
+    EXPECT_EQ(data->announced(), expected);
+    // a resumed run does not announce earlier shards
     const auto resumed = std::make_shared<StoredDataset>(kSamples);
     Loader rest(resumed, by_shards(threads));
-    const size_t place = order.shards[2].first;
-    rest.start(0, static_cast<int64_t>(place / 32 + 1));
-    for (int64_t b = static_cast<int64_t>(place / 32 + 1); b < rest.batches(); ++b) rest.next();
-    EXPECT_EQ(resumed->told(), names(order, 2));
+    const size_t begin = order.shards[2].first;
+    rest.start(0, static_cast<int64_t>(begin / 32 + 1));
+    for (int64_t b = static_cast<int64_t>(begin / 32 + 1); b < rest.batches(); ++b) rest.next();
+    EXPECT_EQ(resumed->announced(), names(order, 2));
   }
-  // without shards nothing is known of what comes next
+  // a full shuffle announces nothing
   const auto data = std::make_shared<StoredDataset>(kSamples);
   Loader loader(data, {.batch = 32});
   loader.start(0);
   for (int64_t b = 0; b < loader.batches(); ++b) loader.next();
-  EXPECT_TRUE(data->told().empty());
+  EXPECT_TRUE(data->announced().empty());
 }
 
 }  // namespace

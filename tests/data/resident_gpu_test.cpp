@@ -1,4 +1,4 @@
-// Batches put together on the GPU are those of the loader, byte by byte.
+// Batches made on the GPU have the bytes of the loader's batches.
 #include <gtest/gtest.h>
 
 #include "data/loader.h"
@@ -19,7 +19,7 @@ std::vector<double> values(const Tensor& host) {
   return {elements.begin(), elements.end()};
 }
 
-TEST(ResidentData, YieldsTheLoadersBatches) {
+TEST(ResidentData, MakesTheBatchesOfTheLoader) {
   constexpr int64_t kBatch = 7;
   constexpr uint64_t kSeed = 5;
   for (const Shape image : {Shape{32, 32, 3}, Shape{9, 6, 1}}) {

@@ -66,9 +66,9 @@ bool reverses(int first, bool wait) {
   return y.get() == numbers;
 }
 
-TEST(Emulator, RunsBlocksThatWait) { EXPECT_TRUE(reverses(100, true)); }
+TEST(Emulator, BarriersSynchroniseTheThreadsOfABlock) { EXPECT_TRUE(reverses(100, true)); }
 
-TEST(Emulator, ShowsAMissingBarrier) { EXPECT_FALSE(reverses(200, false)); }
+TEST(Emulator, AMissingBarrierGivesWrongResults) { EXPECT_FALSE(reverses(200, false)); }
 
 TEST(Emulator, LanesOfAWarpExchange) {
   Values<unsigned> sums(64);
@@ -77,7 +77,7 @@ TEST(Emulator, LanesOfAWarpExchange) {
   for (unsigned t = 0; t < 64; ++t) EXPECT_EQ(found[t], (t < 32 ? 496 : 1520) + (t ^ 1));
 }
 
-TEST(EmulatorDeathTest, EndsAWarpThatWaitsForEver) {
+TEST(EmulatorDeathTest, ADeadlockInAWarpAborts) {
   Values<unsigned> votes(32);
   EXPECT_DEATH(
       {
@@ -87,12 +87,12 @@ TEST(EmulatorDeathTest, EndsAWarpThatWaitsForEver) {
       "wait for others for ever");
 }
 
-TEST(EmulatorDeathTest, KeepsTheHostOut) {
+TEST(EmulatorDeathTest, AnAccessOfTheHostToDeviceMemoryAborts) {
   Values<int> x(1);
   EXPECT_DEATH(*x.data = 1, "code of the host touches memory of the GPU");
 }
 
-TEST(EmulatorDeathTest, FindsWhatWasWrittenBehindAPieceOfMemory) {
+TEST(EmulatorDeathTest, AWriteBehindAnAllocationAborts) {
   EXPECT_DEATH(
       {
         const Values<int> x(4);
@@ -101,7 +101,7 @@ TEST(EmulatorDeathTest, FindsWhatWasWrittenBehindAPieceOfMemory) {
       "wrote behind 16 bytes");
 }
 
-TEST(Emulator, RefusesCopiesBeyondAPieceOfMemory) {
+TEST(Emulator, CopiesBeyondAnAllocationFail) {
   Values<int> x(4);
   const std::vector<int> host(5);
   EXPECT_EQ(cudaMemcpy(x.data, host.data(), 20, cudaMemcpyHostToDevice), cudaErrorInvalidValue);
@@ -110,7 +110,7 @@ TEST(Emulator, RefusesCopiesBeyondAPieceOfMemory) {
   EXPECT_EQ(cudaGetLastError(), cudaSuccess);
 }
 
-TEST(Emulator, RunsLateUntilSomebodyWaits) {
+TEST(Emulator, QueuedWorkMayRunAsLateAsTheNextSynchronisation) {
   cudaStream_t stream = nullptr;
   int* pinned = nullptr;
   ASSERT_EQ(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), cudaSuccess);
@@ -151,7 +151,7 @@ TEST(Emulator, ACaptureRunsWhenItsGraphIsLaunched) {
   cudaStreamDestroy(stream);
 }
 
-TEST(Emulator, WhatIsRefusedInACaptureSpoilsIt) {
+TEST(Emulator, CallsThatACaptureForbidsInvalidateIt) {
   cudaStream_t stream = nullptr;
   ASSERT_EQ(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), cudaSuccess);
   const Values<int> x(1);
@@ -200,7 +200,7 @@ TEST(Emulator, EventsOrderStreams) {
   cudaStreamDestroy(first);
 }
 
-TEST(Emulator, KernelsDoNotTakeTheHostsMemory) {
+TEST(Emulator, KernelsRejectHostPointers) {
   int host = 0;
   EXPECT_EQ(run(write, 1, &host), cudaErrorIllegalAddress);
   EXPECT_EQ(cudaGetLastError(), cudaErrorIllegalAddress);

@@ -83,18 +83,18 @@ TEST_F(CifarFilesTest, ValSizeMustLeaveTrainingImages) {
   EXPECT_NO_THROW(read_cifar_files(files_, 19));
 }
 
-TEST_F(CifarFilesTest, NamesAMissingFile) {
+TEST_F(CifarFilesTest, TheErrorNamesAMissingFile) {
   const auto path = files_.train()[3];
   std::filesystem::remove(path);
   EXPECT_EQ(error(), "[tiny] there is no file " + path.string() + ": ask for it");
 }
 
-TEST_F(CifarFilesTest, NamesAMissingTestFile) {
+TEST_F(CifarFilesTest, TheErrorNamesAMissingTestFile) {
   std::filesystem::remove(files_.test());
   EXPECT_EQ(error(), "[tiny] there is no file " + files_.test().string() + ": ask for it");
 }
 
-TEST_F(CifarFilesTest, TellsExpectedAndFoundBytes) {
+TEST_F(CifarFilesTest, TheErrorHasExpectedAndActualBytes) {
   const auto path = files_.train()[4];
   for (const auto& [size, found] : {std::pair{12291, "12291"}, {12293, "12293"}, {0, "0"}}) {
     std::filesystem::resize_file(path, static_cast<uintmax_t>(size));
@@ -103,7 +103,7 @@ TEST_F(CifarFilesTest, TellsExpectedAndFoundBytes) {
   }
 }
 
-TEST_F(CifarFilesTest, NamesFileAndRecordOfABadLabel) {
+TEST_F(CifarFilesTest, TheErrorNamesFileAndRecordOfABadLabel) {
   const auto path = files_.train()[1];
   std::fstream file(path, std::ios::in | std::ios::out | std::ios::binary);
   file.seekp(2 * kCifarRecord);
@@ -134,7 +134,7 @@ TEST(DataFolder, DefaultsToTheCache) {
     ::setenv("THINWIRE_CACHE", saved.c_str(), 1);
 }
 
-TEST(Cifar10, MissingDataSaysHowToGetIt) {
+TEST(Cifar10, TheErrorForMissingFilesNamesTheDownloadScript) {
   const ScratchFolder folder;
   const std::string dir = folder.path().string();
   EXPECT_EQ(error_of([&] { datasets().find("cifar10").value({.dir = folder.path()}); }),
@@ -143,7 +143,7 @@ TEST(Cifar10, MissingDataSaysHowToGetIt) {
                 dir);
 }
 
-TEST(Cifar10, ExpectsTenThousandRecordsAFile) {
+TEST(Cifar10, FilesHaveTenThousandRecords) {
   const ScratchFolder folder;
   const auto dir = folder.path() / "cifar-10-batches-bin";
   std::filesystem::create_directory(dir);

@@ -17,7 +17,7 @@ namespace {
 using testing::error_of;
 using testing::ScratchFolder;
 
-// the bytes of shapes-v1: if they must change, so must the name of its folder
+// hashes of shapes-v1: a change of the bytes needs a new name of the folder
 constexpr uint64_t kTrainHash = 4009891895874385016u, kTestHash = 1862959268629947816u;
 
 uint64_t hash_of(const Dataset& set) {
@@ -34,7 +34,7 @@ DataSplit load(const std::filesystem::path& dir, size_t val_size = 0) {
   return datasets().find("shapes").value({.dir = dir, .val_size = val_size});
 }
 
-/// One generated set for the tests that only read it.
+/// A generated set, shared by the tests that only read it.
 class Shapes : public ::testing::Test {
  protected:
   static void SetUpTestSuite() {
@@ -57,7 +57,7 @@ size_t files_in(const std::filesystem::path& dir) {
       std::count_if(begin(walk), end(walk), [](const auto&) { return true; }));
 }
 
-TEST_F(Shapes, BytesAreTheSameEverywhereAndClassesBalanced) {
+TEST_F(Shapes, BytesAreFixedAndClassesAreBalanced) {
   EXPECT_EQ(hash_of(*split_.train), kTrainHash);
   EXPECT_EQ(hash_of(*split_.val), kTestHash);
   ASSERT_EQ(split_.train->size(), 10'000u);
@@ -70,7 +70,7 @@ TEST_F(Shapes, BytesAreTheSameEverywhereAndClassesBalanced) {
   }
 }
 
-TEST_F(Shapes, MeanColourSaysNothingAboutTheClass) {
+TEST_F(Shapes, MeanColourIsIndependentOfTheClass) {
   const auto train = split_.train;
   std::vector<uint8_t> pixels(3 * kCifarPixels);
   std::vector<double> sums(30), all(3);
@@ -82,15 +82,15 @@ TEST_F(Shapes, MeanColourSaysNothingAboutTheClass) {
     sums[s] /= 1'000.0 * kCifarPixels;
     all[s % 3] += sums[s] / 10;
   }
-  // a class's mean colour strays from the common one by chance only: 70 / sqrt(1000) = 2.2
+  // the standard deviation of a class's mean colour is 70 / sqrt(1000) = 2.2
   for (size_t s = 0; s < 30; ++s) EXPECT_NEAR(sums[s], all[s % 3], 9) << "class " << s / 3;
 }
 
-TEST_F(Shapes, IsWrittenOnceAndHealsDamage) {
+TEST_F(Shapes, IsGeneratedOnceAndRepairsDamagedFiles) {
   const auto folder = dir() / "shapes-v1";
   const auto file = folder / "data_batch_2.bin";
   const auto written = std::filesystem::last_write_time(file);
-  // the folder itself may be named, too
+  // --data-dir may name the folder itself
   load(folder);
   EXPECT_EQ(std::filesystem::last_write_time(file), written);
 
@@ -102,7 +102,7 @@ TEST_F(Shapes, IsWrittenOnceAndHealsDamage) {
   EXPECT_EQ(files_in(dir()), 7u);
 }
 
-TEST_F(Shapes, ThreadsAndProcessesMayGenerateAtOnce) {
+TEST_F(Shapes, ThreadsAndProcessesCanGenerateConcurrently) {
   const ScratchFolder folder;
   std::vector<pid_t> children;
   for (int c = 0; c < 2; ++c) {
@@ -126,7 +126,7 @@ TEST_F(Shapes, ThreadsAndProcessesMayGenerateAtOnce) {
     EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << status;
   }
   EXPECT_EQ(hashes, std::vector<uint64_t>(2, kTrainHash));
-  // six files in their folder, nothing temporary
+  // six files and their folder, no temporary files
   EXPECT_EQ(files_in(folder.path()), 7u);
 }
 

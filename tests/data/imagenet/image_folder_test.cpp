@@ -24,7 +24,7 @@ DataSplit open(const fs::path& dir, bool skip_bad = false,
   return datasets().find(name).value({.dir = dir, .image_size = 32, .skip_bad = skip_bad});
 }
 
-/// All bytes and labels of one epoch of training and of the validation images.
+/// All images and labels of one training epoch and of the validation set.
 std::vector<uint8_t> everything(const DataSplit& data, int threads, uint32_t epoch = 1) {
   std::vector<uint8_t> all;
   for (const bool training : {true, false}) {
@@ -46,7 +46,7 @@ std::string open_error(const fs::path& dir, const std::string& name = "imagefold
   return error_of([&] { open(dir, false, name); });
 }
 
-TEST(ImageFolder, LabelsAreTheClassesInOrder) {
+TEST(ImageFolder, LabelsFollowTheSortedClassNames) {
   const ScratchFolder folder;
   write_image_folder(folder.path(), 3, 5, 2);
   const DataSplit data = open(folder.path());
@@ -60,12 +60,12 @@ TEST(ImageFolder, LabelsAreTheClassesInOrder) {
     EXPECT_EQ(data.val->get(i, pixels), static_cast<int32_t>(i / 2));
     double mean = 0;
     for (const uint8_t value : pixels) mean += value / static_cast<double>(pixels.size());
-    EXPECT_GE(mean, level - 5) << "the classes grow brighter";
+    EXPECT_GE(mean, level - 5) << "later classes are brighter";
     level = mean;
   }
 }
 
-TEST(ImageFolder, TheSameBytesOnAnyNumberOfThreads) {
+TEST(ImageFolder, AnyNumberOfThreadsGivesTheSameBytes) {
   const ScratchFolder folder;
   write_image_folder(folder.path(), 2, 20, 5);
   const auto one = everything(open(folder.path()), 0);
@@ -74,7 +74,7 @@ TEST(ImageFolder, TheSameBytesOnAnyNumberOfThreads) {
   EXPECT_NE(everything(open(folder.path()), 1, 2), one) << "another epoch, other crops";
 }
 
-TEST(ImageFolder, MistakesAreNamed) {
+TEST(ImageFolder, ErrorsNameTheFolderAndTheMistake) {
   const ScratchFolder folder;
   const fs::path dir = folder.path();
   EXPECT_NE(open_error("").find("--data-dir is missing"), std::string::npos);
@@ -101,14 +101,14 @@ TEST(ImageFolder, MistakesAreNamed) {
   EXPECT_NE(flat.find("sort_imagenet_val.sh"), std::string::npos);
 }
 
-TEST(ImageFolder, ImagesBesideTheClassesAreNamedAndOtherFilesAreNot) {
+TEST(ImageFolder, ImagesBesideTheClassFoldersAreAnErrorAndOtherFilesAreIgnored) {
   const ScratchFolder folder;
   write_image_folder(folder.path(), 2, 2, 1);
   for (const char* other : {"README", "classes.txt", ".hidden.JPEG", ".DS_Store"})
     write_bytes(folder.path() / "val" / other, {});
   fs::create_symlink("itself", folder.path() / "val" / "itself");
   EXPECT_NO_THROW(open(folder.path()));
-  // a set that was sorted in part
+  // partly sorted
   for (const char* loose : {"b.JPEG", "c.jpg", "d.Png"})
     write_bytes(folder.path() / "val" / loose, {});
   const std::string text = open_error(folder.path());
@@ -118,7 +118,7 @@ TEST(ImageFolder, ImagesBesideTheClassesAreNamedAndOtherFilesAreNot) {
   EXPECT_EQ(text.find('\n'), std::string::npos) << text;
 }
 
-/// Every kind of damage, in folder n00000001 of the training images.
+/// Adds a file with each kind of damage to train/n00000001; returns their names.
 std::vector<std::string> damage(const fs::path& dir) {
   const fs::path folder = dir / "train" / "n00000001";
   const auto good = testing::noise_jpeg(77, 64, 48);
@@ -133,14 +133,14 @@ std::vector<std::string> damage(const fs::path& dir) {
   return {"bad-corrupt", "bad-empty", "bad-png", "bad-short"};
 }
 
-TEST(ImageFolder, ADamagedFileIsNamedInOneLine) {
+TEST(ImageFolder, TheErrorOfADamagedFileNamesItInOneLine) {
   const ScratchFolder folder;
   write_image_folder(folder.path(), 2, 3, 2);
   const auto bad = damage(folder.path());
   const DataSplit data = open(folder.path());
   std::vector<uint8_t> pixels(32 * 32 * 3);
   for (size_t i = 0; i < bad.size(); ++i) {
-    const size_t id = 6 + i;  // behind the three good files of each class
+    const size_t id = 6 + i;  // after the three good files of each class
     for (const bool training : {false, true}) {
       const std::string text = error_of([&] {
         if (training)
@@ -154,8 +154,7 @@ TEST(ImageFolder, ADamagedFileIsNamedInOneLine) {
   }
 }
 
-/// What reads as a file of any size, and what never ends.
-TEST(ImageFolder, HugeFilesAndPipesAreNamed) {
+TEST(ImageFolder, HugeFilesAndPipesAreErrors) {
   const ScratchFolder folder;
   write_image_folder(folder.path(), 1, 1, 1);
   const fs::path train = folder.path() / "train" / "n00000000";
@@ -191,11 +190,11 @@ TEST(ImageFolder, DamagedFilesCanBeSkipped) {
   EXPECT_EQ(labels.count(-1), 2 * bad.size());
   EXPECT_EQ(labels.count(0), 6u);
   EXPECT_EQ(labels.count(1), 6u);
-  auto complaints = data.skipped->take();  // each file once, whatever the epochs
-  ASSERT_EQ(complaints.size(), bad.size());
-  std::ranges::sort(complaints);
+  auto lines = data.skipped->take();  // one per file for all epochs
+  ASSERT_EQ(lines.size(), bad.size());
+  std::ranges::sort(lines);
   for (size_t i = 0; i < bad.size(); ++i)
-    EXPECT_NE(complaints[i].find(bad[i]), std::string::npos) << complaints[i];
+    EXPECT_NE(lines[i].find(bad[i]), std::string::npos) << lines[i];
   EXPECT_TRUE(data.skipped->take().empty());
 }
 
@@ -209,7 +208,7 @@ TEST(RecordFile, GivesTheSameBytesAsItsFolder) {
   EXPECT_EQ(report.resized, 0u);
   EXPECT_EQ(report.bytes, fs::file_size(file));
   EXPECT_EQ(everything(open(file), 2), everything(open(folder.path()), 2));
-  // the training images lie in another order than the folder's
+  // the training images are stored in random order
   const RecordFile records(file);
   const auto order = records.storage_order(0, 90);
   EXPECT_FALSE(std::ranges::is_sorted(order));
@@ -233,13 +232,13 @@ TEST(RecordFile, GivesTheSameBytesShardByShardOnAnyNumberOfThreads) {
   EXPECT_EQ(epoch(0), epoch(3));
 }
 
-TEST(RecordFile, ShrinksToAShorterSide) {
+TEST(RecordFile, ResizeLimitsTheShorterSide) {
   const ScratchFolder folder;
   write_image_folder(folder.path(), 2, 4, 2);
   const fs::path file = folder.path() / "small.records";
   const PackReport report = pack_image_folder(folder.path(), file, {.resize = 38});
   EXPECT_GT(report.resized, 0u);
-  EXPECT_LT(report.resized, 12u) << "some are small already and keep their bytes";
+  EXPECT_LT(report.resized, 12u) << "small images keep their bytes";
   const RecordFile records(file);
   JpegDecoder decoder;
   for (size_t i = 0; i < 12; ++i) {
@@ -248,7 +247,7 @@ TEST(RecordFile, ShrinksToAShorterSide) {
   }
 }
 
-TEST(RecordFile, DamageIsNamed) {
+TEST(RecordFile, ErrorsDescribeTheDamage) {
   const ScratchFolder folder;
   write_image_folder(folder.path(), 2, 4, 2);
   const fs::path file = folder.path() / "all.records", broken = folder.path() / "broken.records";
@@ -270,7 +269,7 @@ TEST(RecordFile, DamageIsNamed) {
                 text.find("version") != std::string::npos)
         << text;
   }
-  // a damaged sample shows when it is read
+  // a damaged sample is found when it is read
   auto bytes = good;
   bytes[200] ^= std::byte{1};
   write_bytes(broken, bytes);
@@ -300,8 +299,8 @@ TEST(RecordFile, PackingNamesDamagedFilesOrSkipsThem) {
   EXPECT_EQ(open(file).train->size(), 6u);
 }
 
-/// The real photographs, among them grayscale and CMYK ones of odd sizes.
-TEST(RealPhotographs, AllDecode) {
+/// Real JPEG files, some of them grayscale or CMYK and of odd sizes.
+TEST(RealJpegs, AllDecode) {
   const char* data = std::getenv("THINWIRE_DATA");
   if (data == nullptr || !fs::exists(fs::path(data) / "imagenet-fullsize"))
     GTEST_SKIP() << "THINWIRE_DATA does not name a folder with imagenet-fullsize";

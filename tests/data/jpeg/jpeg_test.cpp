@@ -1,4 +1,4 @@
-// Decoder, resampler and crops against Pillow, which scripts/golden/jpeg.py asked.
+// Decoder, resampler and crops against results of Pillow (scripts/golden/jpeg.py).
 #include <cmath>
 #include <cstring>
 
@@ -13,7 +13,7 @@ namespace {
 using testing::error_of;
 using testing::fixture;
 
-TEST(Jpeg, EveryKindIsDecodedAsPillowDoes) {
+TEST(Jpeg, EveryKindDecodesAsInPillow) {
   const auto bytes = read_file(fixture("pillow.json"));
   const auto* text = reinterpret_cast<const char*>(bytes.data());
   const auto pillow = nlohmann::json::parse(text, text + bytes.size());
@@ -30,7 +30,7 @@ TEST(Jpeg, EveryKindIsDecodedAsPillowDoes) {
       const auto& box = part["box"];
       const Box wanted{box[0], box[1], box[2].get<double>() - box[0].get<double>(),
                        box[3].get<double>() - box[1].get<double>()};
-      // twice the size asked for keeps the decoder from scaling, which Pillow does not
+      // a large minimum size keeps the decoder at scale 1, as Pillow
       const Picture picture = decoder.decode(wanted, 100, 100);
       resampler.run(picture, width, height, false, pixels);
       double sum = 0, largest = 0;
@@ -45,8 +45,8 @@ TEST(Jpeg, EveryKindIsDecodedAsPillowDoes) {
   }
 }
 
-/// Values of four inks are inverted whether Adobe's marker says so or not, as Pillow takes them.
-TEST(Jpeg, FourInksWithoutAMarkerAreTheSamePicture) {
+/// CMYK values are inverted with and without Adobe's marker, as in Pillow.
+TEST(Jpeg, CmykDecodesTheSameWithoutAdobesMarker) {
   const auto with = read_file(fixture("cmyk.jpg"));
   auto without = with;
   const std::string_view text(reinterpret_cast<const char*>(with.data()), with.size());
@@ -66,8 +66,7 @@ TEST(Jpeg, FourInksWithoutAMarkerAreTheSamePicture) {
   EXPECT_EQ(std::memcmp(a.pixels, b.pixels, bytes), 0);
 }
 
-/// A crop that is decoded alone is the same part of the whole picture.
-TEST(Jpeg, APartIsThatPartOfTheWhole) {
+TEST(Jpeg, ACropEqualsThatPartOfTheWholeImage) {
   const auto file = testing::noise_jpeg(3, 333, 217);
   JpegDecoder whole, decoder;
   const auto size = whole.open(file);
@@ -89,7 +88,7 @@ TEST(Jpeg, APartIsThatPartOfTheWhole) {
   }
 }
 
-TEST(Jpeg, IsDecodedSmallerWhereThatIsEnough) {
+TEST(Jpeg, DecodesAtASmallerScaleWhereThatIsEnough) {
   const auto file = testing::noise_jpeg(5, 640, 480);
   JpegDecoder decoder;
   const auto decoded_width = [&](int wanted) {
@@ -106,7 +105,7 @@ TEST(Jpeg, IsDecodedSmallerWhereThatIsEnough) {
   EXPECT_EQ(decoded_width(1), 80);
 }
 
-TEST(Jpeg, DamageIsNamed) {
+TEST(Jpeg, ErrorsDescribeTheDamage) {
   JpegDecoder decoder;
   const auto error = [&](std::vector<std::byte> file) {
     return error_of<JpegError>([&] {
@@ -123,16 +122,16 @@ TEST(Jpeg, DamageIsNamed) {
   EXPECT_EQ(error(text), "not a JPEG file");
   const std::vector<std::byte> half(good.begin(), good.begin() + std::ssize(good) / 2);
   EXPECT_NE(error(half).find("cut short"), std::string::npos);
-  std::vector<std::byte> ended(half);  // cut short, and closed again
+  std::vector<std::byte> ended(half);  // truncated, with an end marker
   ended.push_back(std::byte{0xff});
   ended.push_back(std::byte{0xd9});
   EXPECT_NE(error(ended).find("remature end"), std::string::npos) << error(ended);
-  // and the decoder is as good as new
+  // the decoder still works
   EXPECT_EQ(decoder.open(good).width, 64);
   EXPECT_EQ(decoder.decode({0, 0, 64, 64}, 64, 64).width, 64);
 }
 
-TEST(Jpeg, AnyDamageEndsInAnErrorOrPixels) {
+TEST(Jpeg, RandomDamageGivesAnErrorOrPixels) {
   JpegDecoder decoder;
   const auto good = testing::noise_jpeg(9, 80, 60);
   const Philox random(3, Purpose::test);
@@ -152,7 +151,7 @@ TEST(Jpeg, AnyDamageEndsInAnErrorOrPixels) {
   EXPECT_GT(errors, 1000);
 }
 
-/// One value after the other, each as two bytes.
+/// Appends each value as two bytes.
 void put(std::vector<std::byte>& file, std::initializer_list<int> words) {
   for (const int word : words) {
     file.push_back(std::byte(word >> 8));
@@ -160,9 +159,9 @@ void put(std::vector<std::byte>& file, std::initializer_list<int> words) {
   }
 }
 
-/// A picture a few hundred bytes long: each scan brings one coefficient of every block, and
-/// arithmetic coding reads zeros where there is no data.
-std::vector<std::byte> in_scans(int width, int height, int components, int scans) {
+/// A file of a few hundred bytes: each scan has one coefficient of every block, and arithmetic
+/// decoding reads zeros where data is missing.
+std::vector<std::byte> progressive_jpeg(int width, int height, int components, int scans) {
   std::vector<std::byte> file;
   put(file, {0xffd8, 0xffdb, 67});
   file.insert(file.end(), 65, std::byte{1});  // table 1 of quantisation
@@ -178,12 +177,12 @@ std::vector<std::byte> in_scans(int width, int height, int components, int scans
   return file;
 }
 
-TEST(Jpeg, ALargePictureInManyScansIsRefusedInTime) {
+TEST(Jpeg, ALargeImageWithManyScansIsRejectedQuickly) {
   JpegDecoder decoder;
-  const auto few = in_scans(160, 120, 1, 64);
+  const auto few = progressive_jpeg(160, 120, 1, 64);
   EXPECT_EQ(decoder.open(few).width, 160);
   EXPECT_EQ(decoder.decode({0, 0, 160, 120}, 160, 120).width, 160);
-  const auto many = in_scans(16000, 8000, 1, 64);
+  const auto many = progressive_jpeg(16000, 8000, 1, 64);
   EXPECT_LT(many.size(), 1000u);
   decoder.open(many);
   EXPECT_EQ(error_of<JpegError>([&] {
@@ -192,15 +191,15 @@ TEST(Jpeg, ALargePictureInManyScansIsRefusedInTime) {
             "more than 16 scans of 16000 x 8000 pixels");
 }
 
-TEST(Jpeg, ALargePictureInSeveralScansIsRefusedBeforeItTakesMemory) {
+TEST(Jpeg, ALargeProgressiveImageIsRejectedBeforeAllocating) {
   JpegDecoder decoder;
-  EXPECT_EQ(error_of<JpegError>([&] { decoder.open(in_scans(16000, 8000, 3, 2)); }),
+  EXPECT_EQ(error_of<JpegError>([&] { decoder.open(progressive_jpeg(16000, 8000, 3, 2)); }),
             "16000 x 8000 pixels in several scans, which take 732 MiB; at most 512");
-  const auto smaller = in_scans(8000, 4000, 3, 2);  // and the decoder is as good as new
+  const auto smaller = progressive_jpeg(8000, 4000, 3, 2);  // the decoder still works
   EXPECT_EQ(decoder.open(smaller).width, 8000);
 }
 
-TEST(Resampler, AConstantStaysAndAMirrorMirrors) {
+TEST(Resampler, KeepsConstantsAndMirrors) {
   Resampler resampler;
   std::vector<uint8_t> grey(50 * 40 * 3, 173), out(17 * 23 * 3);
   resampler.run({grey.data(), 50, 40, {3.3, 2.2, 31.7, 30.1}}, 17, 23, false, out);
@@ -215,7 +214,7 @@ TEST(Resampler, AConstantStaysAndAMirrorMirrors) {
       ASSERT_EQ(std::memcmp(&out[(y * 17 + x) * 3], &mirrored[(y * 17 + 16 - x) * 3], 3), 0);
 }
 
-TEST(RandomResizedCrop, HasTheShapesItShouldHave) {
+TEST(RandomResizedCrop, AreasAndAspectRatiosAreInRange) {
   double smallest = 1, largest = 0, area = 0;
   int mirrored = 0;
   constexpr int kDraws = 4000;
@@ -231,9 +230,9 @@ TEST(RandomResizedCrop, HasTheShapesItShouldHave) {
   }
   EXPECT_NEAR(smallest, 0.08, 0.01);
   EXPECT_GT(largest, 0.95);
-  EXPECT_NEAR(area, 0.43, 0.03);  // large ones of an extreme shape do not fit
+  EXPECT_NEAR(area, 0.43, 0.03);  // large crops with an extreme aspect ratio do not fit
   EXPECT_NEAR(mirrored, kDraws / 2, 150);
-  // no crop of a ribbon has an allowed shape: the middle is taken
+  // no crop of a narrow image has an allowed aspect ratio: the fallback is a centre crop
   const Box ribbon = random_resized_crop(1000, 10, 1, 0, 7).box;
   EXPECT_EQ(ribbon.height, 10);
   EXPECT_EQ(ribbon.width, 13);
@@ -251,7 +250,7 @@ TEST(RandomResizedCrop, DependsOnSeedEpochAndSampleAlone) {
   EXPECT_NE(draw(1, 2, 3), draw(1, 2, 4));
 }
 
-TEST(CentreCrop, IsResizeThenCrop) {
+TEST(CentreCrop, EqualsResizeThenCrop) {
   const Box square = centre_crop(256, 256, 256, 224);
   EXPECT_EQ(square.x, 16);
   EXPECT_EQ(square.width, 224);
@@ -263,7 +262,7 @@ TEST(CentreCrop, IsResizeThenCrop) {
   EXPECT_NEAR(box.height, 224 * 375.0 / 256, 1e-9);
 }
 
-TEST(ColourJitter, MovesBrightnessWithinItsRange) {
+TEST(ColourJitter, BrightnessStaysInRange) {
   double least = 255, most = 0;
   for (uint64_t id = 0; id < 500; ++id) {
     std::vector<uint8_t> grey(300, 100);
@@ -276,9 +275,9 @@ TEST(ColourJitter, MovesBrightnessWithinItsRange) {
   EXPECT_NEAR(most, 140, 2);
 }
 
-/// What colour_jitter did to a dark grey, a bright grey and a reddish pixel of the same luma as
-/// their mean, as three factors.
-TEST(ColourJitter, MovesContrastAndSaturationWithinTheirRanges) {
+/// Computes the three factors from a dark grey, a bright grey and a reddish pixel with their mean
+/// luma.
+TEST(ColourJitter, ContrastAndSaturationStayInRange) {
   double least_contrast = 9, most_contrast = 0, least_saturation = 9, most_saturation = 0;
   for (uint64_t id = 0; id < 500; ++id) {
     std::vector<uint8_t> pixels{80, 80, 80, 120, 120, 120, 100, 100, 100};
@@ -295,11 +294,11 @@ TEST(ColourJitter, MovesContrastAndSaturationWithinTheirRanges) {
   }
   EXPECT_NEAR(least_contrast, 0.6, 0.06);
   EXPECT_NEAR(most_contrast, 1.4, 0.06);
-  EXPECT_NEAR(least_saturation, 0.6, 0.2);  // the steps of a byte are coarse here
+  EXPECT_NEAR(least_saturation, 0.6, 0.2);  // bytes are coarse here
   EXPECT_NEAR(most_saturation, 1.4, 0.2);
 }
 
-TEST(ColourJitter, OfNoStrengthChangesNothing) {
+TEST(ColourJitter, StrengthZeroChangesNothing) {
   std::vector<uint8_t> same{1, 2, 3, 200, 100, 50};
   const auto before = same;
   colour_jitter(same, 0, 1, 0, 5);
