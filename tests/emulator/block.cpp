@@ -22,16 +22,15 @@ namespace {
 
 constexpr uint32_t kWarp = 32;
 
-/// Runs threads one after the other, until one of them has to wait; then others take over.
+/// A fiber that runs threads of the block one after the other, until one of them has to wait.
 struct Runner {
   explicit Runner(void (*body)()) : fiber(body) {}
   Fiber fiber;
   uint32_t thread = 0;
 };
 
-/// Threads that wait for each other, again and again; what they gave in one round is there until
-/// the round after the next.
-struct Meeting {
+/// A reusable barrier. The values of a round stay valid until the round after the next.
+struct Barrier {
   std::vector<Runner*> waiting;
   uint32_t arrived = 0;
   uint64_t round = 0;
@@ -41,36 +40,36 @@ struct Meeting {
 
 class Block {
  public:
-  /// A thread of the CPU runs one block at a time.
-  static Block& here() {
+  /// The block of this CPU thread, which runs one block at a time.
+  static Block& current() {
     static thread_local Block block;
     return block;
   }
 
-  /// The block at blockIdx.
+  /// Runs the block at blockIdx.
   void run(const std::function<void()>& thread);
   int barrier(bool counts);
   const WarpValues& exchange(uint32_t mask, uint64_t value);
 
  private:
-  /// What a runner does: threads that have not begun, as long as there are any.
+  /// Body of a runner: runs threads that have not begun, as long as there are any.
   [[noreturn]] void work();
   Runner* next();
-  /// The runner's thread is the one that runs.
+  /// Sets threadIdx to the thread of `runner`.
   void make_current(Runner& runner);
-  void wait(Meeting& meeting);
-  void end_round(Meeting& meeting);
+  void wait(Barrier& group);
+  void end_round(Barrier& group);
 
   std::minstd_rand draw_{17};
   std::deque<Runner> runners_;
   std::vector<Runner*> idle_, ready_;
   Runner* current_ = nullptr;
   const std::function<void()>* thread_ = nullptr;
-  std::vector<uint32_t> order_;  ///< of the threads' beginnings
+  std::vector<uint32_t> order_;  ///< in which the threads begin
   size_t begun_ = 0;
   uint32_t running_ = 0;  ///< threads that have not returned
-  Meeting all_;
-  std::vector<Meeting> warps_;
+  Barrier all_;
+  std::vector<Barrier> warps_;
 };
 
 void Block::run(const std::function<void()>& thread) {
@@ -85,7 +84,7 @@ void Block::run(const std::function<void()>& thread) {
   while (running_ > 0) {
     Runner* const runner = next();
     if (runner == nullptr) {
-      fmt::print(stderr, "[emulator] {} threads of a block wait for others for ever\n", running_);
+      fmt::print(stderr, "[emulator] {} threads of a block are deadlocked\n", running_);
       std::abort();
     }
     make_current(*runner);
@@ -93,7 +92,7 @@ void Block::run(const std::function<void()>& thread) {
   }
 }
 
-/// While threads have not begun, these come first.
+/// The runner to resume: one that begins threads while there are any, else one that is ready.
 Runner* Block::next() {
   const auto take_last = [](std::vector<Runner*>& from) {
     Runner* const last = from.back();
@@ -101,7 +100,7 @@ Runner* Block::next() {
     return last;
   };
   if (begun_ < order_.size()) {
-    if (idle_.empty()) idle_.push_back(&runners_.emplace_back([] { here().work(); }));
+    if (idle_.empty()) idle_.push_back(&runners_.emplace_back([] { current().work(); }));
     return take_last(idle_);
   }
   if (ready_.empty()) return nullptr;
@@ -129,16 +128,16 @@ void Block::work() {
   }
 }
 
-void Block::wait(Meeting& meeting) {
-  meeting.waiting.push_back(current_);
+void Block::wait(Barrier& group) {
+  group.waiting.push_back(current_);
   current_->fiber.suspend();
 }
 
-void Block::end_round(Meeting& meeting) {
-  ready_.insert(ready_.end(), meeting.waiting.begin(), meeting.waiting.end());
-  meeting.waiting.clear();
-  meeting.arrived = 0;
-  meeting.counted[++meeting.round % 2] = 0;
+void Block::end_round(Barrier& group) {
+  ready_.insert(ready_.end(), group.waiting.begin(), group.waiting.end());
+  group.waiting.clear();
+  group.arrived = 0;
+  group.counted[++group.round % 2] = 0;
 }
 
 int Block::barrier(bool counts) {
@@ -156,21 +155,21 @@ const WarpValues& Block::exchange(uint32_t mask, uint64_t value) {
   const auto threads = static_cast<uint32_t>(order_.size());
   const uint32_t lanes = std::min(threads - warp * kWarp, kWarp);
   const int needed = std::popcount(lanes == kWarp ? mask : mask & ((1u << lanes) - 1));
-  Meeting& meeting = warps_[warp];
-  WarpValues& values = meeting.values[meeting.round % 2];
+  Barrier& group = warps_[warp];
+  WarpValues& values = group.values[group.round % 2];
   values[thread % kWarp] = value;
-  if (++meeting.arrived == static_cast<uint32_t>(needed))
-    end_round(meeting);
+  if (++group.arrived == static_cast<uint32_t>(needed))
+    end_round(group);
   else
-    wait(meeting);
+    wait(group);
   return values;
 }
 
 }  // namespace
 
-int barrier(bool counts) { return Block::here().barrier(counts); }
+int barrier(bool counts) { return Block::current().barrier(counts); }
 const WarpValues& exchange(uint32_t mask, uint64_t value) {
-  return Block::here().exchange(mask, value);
+  return Block::current().exchange(mask, value);
 }
 
 void run_grid(dim3 grid, dim3 block, const std::function<void()>& thread) {
@@ -182,7 +181,7 @@ void run_grid(dim3 grid, dim3 block, const std::function<void()>& thread) {
   for (const uint64_t i : order) {
     blockIdx = {static_cast<unsigned>(i % grid.x), static_cast<unsigned>(i / grid.x % grid.y),
                 static_cast<unsigned>(i / grid.x / grid.y)};
-    Block::here().run(thread);
+    Block::current().run(thread);
   }
 }
 

@@ -1,5 +1,5 @@
-// The threads of a block, one at a time on one thread of the CPU: each runs until it waits for
-// others. Which comes next is drawn, so that code that relies on an order is found out.
+// Runs the threads of a block one at a time on one CPU thread, each until it waits for others. The
+// next one is chosen at random, so that a test fails when a kernel depends on an order.
 #pragma once
 
 #include <vector_types.h>
@@ -8,21 +8,21 @@
 #include <cstdint>
 #include <functional>
 
-// where the thread that runs is
+// of the thread that runs
 extern thread_local uint3 threadIdx, blockIdx;
 extern thread_local dim3 blockDim, gridDim;
 
 namespace tw::emulator {
 
-/// Runs thread() for each thread of each block of a grid. Ends the process when the threads of a
-/// block wait for each other for ever.
+/// Calls thread() for each thread of each block of a grid. Aborts the process on a deadlock of the
+/// threads of a block.
 void run_grid(dim3 grid, dim3 block, const std::function<void()>& thread);
 
-/// Waits for the block's threads, those that have returned left out. Returns how many gave true.
+/// Waits for all threads of the block that have not returned. Returns how many passed true.
 int barrier(bool counts);
 
-/// Waits for the lanes of the own warp that `mask` names; returns what each of them gave, until the
-/// next call.
+/// Waits for the lanes in `mask` of the calling warp; returns the value of each lane, valid until
+/// the next call.
 using WarpValues = std::array<uint64_t, 32>;
 const WarpValues& exchange(uint32_t mask, uint64_t value);
 

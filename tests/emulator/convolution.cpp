@@ -8,7 +8,7 @@ namespace tw::emulator {
 
 namespace {
 
-/// An image in memory of its own, as floats, channels innermost.
+/// A copy of an image as floats, NHWC.
 struct Floats {
   std::array<int64_t, 4> dims;
   std::vector<float> values;

@@ -1,4 +1,4 @@
-// Convolutions for the stand-in of cuDNN, by their definition.
+// Convolutions for the emulated cuDNN, by their definition.
 #pragma once
 
 #include <array>
@@ -8,7 +8,7 @@
 
 namespace tw::emulator {
 
-/// Four dimensions (n, c, h, w; a filter's: out, in, h, w) and the elements from one to the next.
+/// A tensor of four dimensions (n, c, h, w; filters: out, in, h, w); strides in elements.
 struct Image {
   void* data = nullptr;
   DType dtype;
@@ -25,7 +25,7 @@ struct Convolution {
   ConvolutionPass pass;
   Image x, w, y;
   int64_t stride, padding;
-  bool accumulate;  ///< what is there is added to
+  bool accumulate;  ///< add to the output
 
   void run() const;
 };

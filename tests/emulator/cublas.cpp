@@ -1,4 +1,4 @@
-// The calls of cuBLAS that the engine makes, on the emulated GPU.
+// Emulated cuBLAS: the calls that the engine makes.
 #include <cublas_v2.h>
 
 #include <stdexcept>
@@ -31,7 +31,7 @@ struct Matrix {
 DType dtype_of(cudaDataType type) {
   if (type == CUDA_R_16BF) return DType::bf16;
   if (type == CUDA_R_32F) return DType::f32;
-  throw std::logic_error("[emulator] a type of cuBLAS that is not emulated");
+  throw std::logic_error("[emulator] this cuBLAS data type is not emulated");
 }
 
 }  // namespace
@@ -51,7 +51,7 @@ cublasStatus_t cublasSetStream(cublasHandle_t handle, cudaStream_t stream) {
   return CUBLAS_STATUS_SUCCESS;
 }
 cublasStatus_t cublasSetWorkspace(cublasHandle_t, void*, size_t) { return CUBLAS_STATUS_SUCCESS; }
-const char* cublasGetStatusString(cublasStatus_t) { return "an error of the emulator"; }
+const char* cublasGetStatusString(cublasStatus_t) { return "error of the CUDA emulator"; }
 
 cublasStatus_t cublasGemmEx(cublasHandle_t handle, cublasOperation_t op_a, cublasOperation_t op_b,
                             int m, int n, int k, const void* alpha, const void* a,
@@ -69,7 +69,7 @@ cublasStatus_t cublasGemmEx(cublasHandle_t handle, cublasOperation_t op_a, cubla
         float sum = 0;
         for (int64_t i = 0; i < k; ++i) sum += left(row, i) * right(i, column);
         const int64_t at = column * ldc + row;
-        // with a factor of 0 what is there is not read
+        // with beta 0 the output is not read
         const float before = kept == 0 ? 0 : kept * tw::emulator::load(c, type, at);
         tw::emulator::store(c, type, at, scale * sum + before);
       }

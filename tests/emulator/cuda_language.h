@@ -1,5 +1,5 @@
-// CUDA C++ for the compiler of the CPU: what kernels use of the language and its library. Comes in
-// front of every .cu file when it is built for the emulator, which runs kernels without a GPU.
+// CUDA C++ for the CPU's compiler: the parts of the language and its library that kernels use.
+// Included before every .cu file that is built for the emulator.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -16,7 +16,7 @@
 #include "tests/emulator/stream.h"
 
 #undef __shared__
-#define __shared__ static thread_local  // a block runs on one thread of the CPU
+#define __shared__ static thread_local  // a block runs on one CPU thread
 #undef __launch_bounds__
 #define __launch_bounds__(...)
 
@@ -64,31 +64,31 @@ T __ldcg(const T* address) {
   return *address;
 }
 
-// one thread runs at a time
+// atomic, since one thread of a block runs at a time
 template <class T, class Body>
-T changed(T* address, const Body& body) {
+T read_modify_write(T* address, const Body& body) {
   const T old = *address;
   *address = body(old);
   return old;
 }
 template <class T>
 T atomicAdd(T* address, T value) {
-  return changed(address, [&](T old) { return old + value; });
+  return read_modify_write(address, [&](T old) { return old + value; });
 }
 template <class T>
 T atomicMin(T* address, T value) {
-  return changed(address, [&](T old) { return value < old ? value : old; });
+  return read_modify_write(address, [&](T old) { return value < old ? value : old; });
 }
 template <class T>
 T atomicOr(T* address, T value) {
-  return changed(address, [&](T old) { return old | value; });
+  return read_modify_write(address, [&](T old) { return old | value; });
 }
 template <class T>
 T atomicCAS(T* address, T expected, T value) {
-  return changed(address, [&](T old) { return old == expected ? value : old; });
+  return read_modify_write(address, [&](T old) { return old == expected ? value : old; });
 }
 inline unsigned atomicInc(unsigned* address, unsigned most) {
-  return changed(address, [&](unsigned old) { return old >= most ? 0 : old + 1; });
+  return read_modify_write(address, [&](unsigned old) { return old >= most ? 0 : old + 1; });
 }
 
 template <class A, class B>
@@ -102,24 +102,24 @@ constexpr std::common_type_t<A, B> max(A a, B b) {
   return static_cast<T>(a) < static_cast<T>(b) ? static_cast<T>(b) : static_cast<T>(a);
 }
 
-/// Whether a kernel may follow this argument; pointers inside of structures are not looked at.
+/// Whether a kernel may dereference this argument. Does not look at pointers inside structures.
 template <class T>
-bool reaches_gpu(const T& argument) {
+bool is_device_accessible(const T& argument) {
   if constexpr (std::is_pointer_v<T>)
     return argument == nullptr || tw::emulator::locate(argument).place != tw::emulator::Place::host;
   else
     return true;
 }
 
-/// The runtime's, for kernels that are functions of the CPU.
+/// As in the CUDA runtime; kernels are CPU functions.
 template <class... Parameters, class... Arguments>
 cudaError_t cudaLaunchKernelEx(const cudaLaunchConfig_t* config, void (*kernel)(Parameters...),
                                Arguments&&... arguments) {
-  constexpr size_t kMost = 4096;  // of every GPU; newer ones take more
+  constexpr size_t kMost = 4096;  // bytes of parameters, on every GPU; newer ones accept more
   if ((sizeof(Parameters) + ... + 0) > kMost) return tw::emulator::report(cudaErrorInvalidValue);
   const std::tuple<Parameters...> copies(std::forward<Arguments>(arguments)...);
   const bool reached =
-      std::apply([](const auto&... each) { return (reaches_gpu(each) && ...); }, copies);
+      std::apply([](const auto&... each) { return (is_device_accessible(each) && ...); }, copies);
   if (!reached) return tw::emulator::report(cudaErrorIllegalAddress);
   const dim3 grid = config->gridDim, block = config->blockDim;
   return tw::emulator::launch(config->stream, grid, block, [=] {

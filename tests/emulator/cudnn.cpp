@@ -1,5 +1,5 @@
-// The calls of cuDNN's graph interface that the engine makes, on the emulated GPU: a graph of one
-// convolution, for which there is one engine.
+// Emulated cuDNN: the calls of its graph API that the engine makes. A graph is one convolution, and
+// has one engine.
 #include <cudnn.h>
 #include <cudnn_graph.h>
 
@@ -23,7 +23,7 @@ namespace {
 using tw::DType;
 using tw::emulator::ConvolutionPass;
 
-/// A descriptor: the values of its attributes, or the descriptors that they name.
+/// A descriptor; an attribute is a value or another descriptor.
 struct Node {
   cudnnBackendDescriptorType_t type;
   bool final = false;
@@ -65,14 +65,14 @@ tw::emulator::Image image(const Node& tensor) {
   const auto strides = tensor.all<int64_t>(CUDNN_ATTR_TENSOR_STRIDES);
   const auto type = tensor.one<cudnnDataType_t>(CUDNN_ATTR_TENSOR_DATA_TYPE);
   if (type != CUDNN_DATA_BFLOAT16 && type != CUDNN_DATA_FLOAT)
-    throw std::logic_error("[emulator] a type of cuDNN that is not emulated");
+    throw std::logic_error("[emulator] this cuDNN data type is not emulated");
   tw::emulator::Image result{.dtype = type == CUDNN_DATA_BFLOAT16 ? DType::bf16 : DType::f32};
   std::copy_n(dims.begin(), 4, result.dims.begin());
   std::copy_n(strides.begin(), 4, result.strides.begin());
   return result;
 }
 
-/// Names of an operation's attributes; cuDNN has a set for each pass.
+/// The attribute names of an operation; cuDNN has a set for each pass.
 struct Names {
   ConvolutionPass pass;
   cudnnBackendAttributeName_t x, w, y, convolution, beta;
@@ -101,7 +101,7 @@ Names names_of(cudnnBackendDescriptorType_t type) {
               CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_CONV_DESC,
               CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_BETA};
     default:
-      throw std::logic_error("[emulator] an operation of cuDNN that is not emulated");
+      throw std::logic_error("[emulator] this cuDNN operation is not emulated");
   }
 }
 
@@ -126,10 +126,10 @@ tw::emulator::Convolution convolution(const Node& operation, const Node& pack) {
           .accumulate = operation.one<float>(names.beta) != 0};
 }
 
-constexpr int64_t kWorkspace = 1000;  ///< of every plan, which spoils it
+constexpr int64_t kWorkspace = 1000;  ///< bytes, of every plan; running it overwrites them
 
-/// Fills what the caller made to receive descriptors.
-void give(void* handles, const std::shared_ptr<Node>& node) {
+/// Sets the descriptor that the caller made for a result.
+void set_result(void* handles, const std::shared_ptr<Node>& node) {
   node_of(*static_cast<cudnnBackendDescriptor_t*>(handles)) = node;
 }
 
@@ -143,7 +143,7 @@ void put(std::vector<std::byte>& to, int64_t value) {
 extern "C" {
 
 size_t cudnnGetVersion() { return CUDNN_VERSION; }
-const char* cudnnGetErrorString(cudnnStatus_t) { return "an error of the emulator"; }
+const char* cudnnGetErrorString(cudnnStatus_t) { return "error of the CUDA emulator"; }
 void cudnnGetLastErrorString(char* text, size_t bytes) {
   if (bytes > 0) *text = '\0';
 }
@@ -203,13 +203,13 @@ cudnnStatus_t cudnnBackendGetAttribute(cudnnBackendDescriptor_t descriptor,
       auto config = std::make_shared<Node>(Node{.type = CUDNN_BACKEND_ENGINECFG_DESCRIPTOR});
       config->nodes = node.nodes;
       config->final = true;
-      give(values, config);
+      set_result(values, config);
       return CUDNN_STATUS_SUCCESS;
     }
     case CUDNN_ATTR_ENGINECFG_ENGINE: {
       auto engine = std::make_shared<Node>(Node{.type = CUDNN_BACKEND_ENGINE_DESCRIPTOR});
       engine->final = true;
-      give(values, engine);
+      set_result(values, engine);
       return CUDNN_STATUS_SUCCESS;
     }
     case CUDNN_ATTR_ENGINE_GLOBAL_INDEX:

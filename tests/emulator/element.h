@@ -1,4 +1,4 @@
-// Elements of the types that the libraries' stand-ins take, as floats.
+// Loads and stores f32 and bf16 elements as floats.
 #pragma once
 
 #include <cstdint>

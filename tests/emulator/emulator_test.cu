@@ -1,4 +1,4 @@
-// What the emulated GPU must find out: otherwise tests on it would prove little.
+// The emulator detects the mistakes that it is made for.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -35,7 +35,7 @@ cudaError_t run(void (*kernel)(Parameters...), unsigned threads, Arguments... ar
   return cudaLaunchKernelEx(&config, kernel, arguments...);
 }
 
-/// Memory of the GPU.
+/// Device memory.
 template <class T>
 struct Values {
   explicit Values(size_t n) : count(n) {
@@ -84,12 +84,12 @@ TEST(EmulatorDeathTest, ADeadlockInAWarpAborts) {
         run(half_a_warp_votes, 32, votes.data);
         cudaDeviceSynchronize();
       },
-      "wait for others for ever");
+      "are deadlocked");
 }
 
 TEST(EmulatorDeathTest, AnAccessOfTheHostToDeviceMemoryAborts) {
   Values<int> x(1);
-  EXPECT_DEATH(*x.data = 1, "code of the host touches memory of the GPU");
+  EXPECT_DEATH(*x.data = 1, "host code accesses device memory");
 }
 
 TEST(EmulatorDeathTest, AWriteBehindAnAllocationAborts) {
@@ -98,7 +98,7 @@ TEST(EmulatorDeathTest, AWriteBehindAnAllocationAborts) {
         const Values<int> x(4);
         run(write, 1, x.data + 4);
       },
-      "wrote behind 16 bytes");
+      "a write behind an allocation of 16 bytes");
 }
 
 TEST(Emulator, CopiesBeyondAnAllocationFail) {
@@ -126,7 +126,7 @@ TEST(Emulator, QueuedWorkMayRunAsLateAsTheNextSynchronisation) {
     EXPECT_EQ(*pinned, i);
   }
   EXPECT_GT(late, 32);
-  EXPECT_LT(late, 64);  // now and then at once
+  EXPECT_LT(late, 64);  // some run at once
   cudaFreeHost(pinned);
   cudaStreamDestroy(stream);
 }

@@ -3,8 +3,9 @@
 #include <cstdint>
 #include <cstring>
 
-// Keeps what a function owes its caller on this stack, and goes on with what lies on another. The
-// library's swapcontext makes a system call each time, and there are millions of times.
+// Pushes the callee-saved registers, stores the stack pointer in *keep and continues on the stack
+// `other`. The library's swapcontext makes a system call each time, and there are millions of
+// calls.
 extern "C" void tw_switch_stack(std::byte** keep, std::byte* other);
 asm(R"(
 .text
@@ -32,7 +33,7 @@ namespace tw::emulator {
 Fiber::Fiber(void (*body)()) {
   constexpr size_t kRegisters = 6;
   void* frame[kRegisters + 2] = {};
-  frame[kRegisters] = reinterpret_cast<void*>(body);  // where the first switch returns to
+  frame[kRegisters] = reinterpret_cast<void*>(body);  // return address of the first switch
   std::byte* const end = stack_.get() + kStack;
   top_ = end - reinterpret_cast<uintptr_t>(end) % 16 - sizeof frame;
   std::memcpy(top_, frame, sizeof frame);

@@ -1,4 +1,4 @@
-// A stack of its own, on which a function runs until it hands control back.
+// Fiber: a function on its own stack, which can suspend and be resumed.
 #pragma once
 
 #include <cstddef>
@@ -8,19 +8,19 @@ namespace tw::emulator {
 
 class Fiber {
  public:
-  /// `body` may not return.
+  /// `body` must not return.
   explicit Fiber(void (*body)());
-  /// Runs the body until it suspends.
+  /// Runs the body until it calls suspend().
   void resume();
-  /// Goes back to who resumed it; for the body.
+  /// Called by the body: returns from resume().
   void suspend();
 
  private:
   static constexpr size_t kStack = size_t{256} << 10;
 
   std::unique_ptr<std::byte[]> stack_{new std::byte[kStack]};
-  std::byte* top_;               ///< of its stack, while it waits
-  std::byte* caller_ = nullptr;  ///< the same of who resumed it
+  std::byte* top_;               ///< stack pointer while suspended
+  std::byte* caller_ = nullptr;  ///< stack pointer of the caller of resume()
 };
 
 }  // namespace tw::emulator

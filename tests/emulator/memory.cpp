@@ -19,14 +19,14 @@ namespace {
 struct Arena {
   std::recursive_mutex mutex;
   std::byte* base = nullptr;
-  size_t used = 0;                            ///< bytes from base on that may hold something
+  size_t used = 0;                            ///< bytes from base that may be in use
   std::map<size_t, size_t> pieces;            ///< bytes by offset
   std::map<const std::byte*, size_t> pinned;  ///< bytes by address
   size_t taken = 0;
   int open = 0;
 
-  /// Says what happened to a program that dies of touching the memory.
-  static void tell(int, siginfo_t* info, void*);
+  /// Handler of SIGSEGV: prints the cause of an access from host code.
+  static void report_access(int, siginfo_t* info, void*);
 
   Arena() {
     void* const all = mmap(nullptr, kDeviceBytes * 2, PROT_NONE,
@@ -34,8 +34,8 @@ struct Arena {
     if (all == MAP_FAILED) std::abort();
     base = static_cast<std::byte*>(all);
     struct sigaction action {};
-    action.sa_sigaction = tell;
-    action.sa_flags = SA_SIGINFO | SA_RESETHAND;  // the second time it dies
+    action.sa_sigaction = report_access;
+    action.sa_flags = SA_SIGINFO | SA_RESETHAND;  // the access is repeated and ends the process
     sigaction(SIGSEGV, &action, nullptr);
   }
 
@@ -50,18 +50,18 @@ Arena& arena() {
   return *all;
 }
 
-void Arena::tell(int, siginfo_t* info, void*) {
-  constexpr std::string_view text = "[emulator] code of the host touches memory of the GPU\n";
+void Arena::report_access(int, siginfo_t* info, void*) {
+  constexpr std::string_view text = "[emulator] host code accesses device memory\n";
   const auto* const at = static_cast<const std::byte*>(info->si_addr);
   if (at >= arena().base && at < arena().base + kDeviceBytes * 2)
     (void)!write(STDERR_FILENO, text.data(), text.size());
 }
 
-constexpr unsigned char kGap = 0xc3;  ///< what lies between two pieces
+constexpr unsigned char kGap = 0xc3;  ///< byte between two allocations
 
 size_t whole_pages(size_t bytes) {
   static const auto page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
-  return (bytes + page) / page * page;  // one byte at least lies between two pieces
+  return (bytes + page) / page * page;  // at least one byte between two allocations
 }
 
 template <class Pieces, class Key>
@@ -99,7 +99,7 @@ void* allocate_device(size_t bytes) {
   all.taken += bytes;
   all.used = std::max(all.used, offset + whole_pages(bytes));
   const Access access;
-  constexpr size_t kFilled = size_t{1} << 20;  // so that pages that nobody uses take no memory
+  constexpr size_t kFilled = size_t{1} << 20;                      // unused pages take no memory
   std::memset(all.base + offset, 0xff, std::min(bytes, kFilled));  // NaN as a float
   std::memset(all.base + offset + bytes, kGap, whole_pages(bytes) - bytes);
   return all.base + offset;
@@ -129,7 +129,8 @@ bool release(void* memory) {
     std::byte* const gap = at + bytes;
     if (std::any_of(gap, at + whole_pages(bytes),
                     [](std::byte b) { return b != std::byte{kGap}; })) {
-      fmt::print(stderr, "[emulator] something wrote behind {} bytes of the GPU's memory\n", bytes);
+      fmt::print(stderr, "[emulator] a write behind an allocation of {} bytes of device memory\n",
+                 bytes);
       std::abort();
     }
   }

@@ -1,31 +1,31 @@
-// Memory of the emulated GPU, which the host cannot touch: kernels and copies open it while they
-// run.
+// Device memory of the emulator. It is protected from host code: kernels and copies open it while
+// they run.
 #pragma once
 
 #include <cstddef>
 
 namespace tw::emulator {
 
-/// Where an address lies.
+/// The kind of memory of an address.
 enum class Place { host, pinned, device };
 
-/// Bytes from `address` on that belong to the same piece of memory; 0 for other memory of the host.
+/// bytes: from `address` to the end of its allocation; 0 for pageable host memory.
 struct Location {
   Place place;
   size_t bytes;
 };
 Location locate(const void* address);
 
-/// Null when that much is not left. What it holds at first is not zero.
+/// Null when the memory is exhausted. The bytes are not initialised to zero.
 void* allocate_device(size_t bytes);
 void* allocate_pinned(size_t bytes);
-/// False: no such piece of memory.
+/// False when `memory` is no allocation.
 bool release(void* memory);
 
 inline constexpr size_t kDeviceBytes = size_t{8} << 30;
 size_t device_bytes_free();
 
-/// Opens the GPU's memory to this process as long as it lives.
+/// Makes device memory accessible to this process during its lifetime.
 class Access {
  public:
   Access();

@@ -1,4 +1,4 @@
-// The runtime's calls for memory and devices, on the emulated GPU.
+// Emulated CUDA runtime: devices and memory.
 #include <cuda_runtime_api.h>
 
 #include <atomic>
@@ -13,7 +13,7 @@ using namespace tw::emulator;
 
 namespace {
 
-/// Whether `bytes` from `address` on lie in one piece of memory and on the side that is meant.
+/// Whether `bytes` from `address` are in one allocation, and on the expected side.
 bool reaches(const void* address, size_t bytes, bool device, bool any_side) {
   const Location location = locate(address);
   const bool on_device = location.place == Place::device;
@@ -29,7 +29,7 @@ bool pageable(const void* address) { return locate(address).place == Place::host
 
 extern "C" {
 
-void tw_emulated() {}  // tells tests where they run
+void tw_emulated() {}  // its presence tells tests that they run in the emulator
 
 cudaError_t cudaGetDeviceCount(int* count) {
   *count = 1;
@@ -63,7 +63,7 @@ const char* cudaGetErrorString(cudaError_t status) {
     case cudaErrorStreamCaptureUnsupported:
       return "operation not permitted when stream is capturing";
     default:
-      return "an error of the emulator";
+      return "error of the CUDA emulator";
   }
 }
 
@@ -108,7 +108,7 @@ cudaError_t cudaMemcpyAsync(void* to, const void* from, size_t bytes, cudaMemcpy
     return report(cudaErrorInvalidValue);
   if ((pageable(from) || pageable(to)) && refused_in_capture())
     return report(cudaErrorStreamCaptureUnsupported);
-  // what is not pinned has been read, or written, when the call returns
+  // pageable memory has been read or written when the call returns
   if (pageable(from) && !pageable(to)) {
     const auto* const first = static_cast<const std::byte*>(from);
     auto staged = std::make_shared<std::vector<std::byte>>(first, first + bytes);

@@ -17,7 +17,7 @@
 using Work = std::function<void()>;
 using Clock = std::chrono::steady_clock;
 
-// the handles that the runtime's interface names
+// types of the handles in the CUDA runtime
 struct CUgraph_st {
   std::vector<Work> nodes;
 };
@@ -26,7 +26,7 @@ struct CUgraphExec_st {
 };
 struct CUstream_st {
   std::deque<Work> queue;
-  std::minstd_rand draw{23};  ///< its own: what runs when does not depend on other ranks
+  std::minstd_rand draw{23};  ///< per stream, so that other ranks have no influence
   std::unique_ptr<CUgraph_st> capture;
 };
 struct Record {
@@ -49,13 +49,13 @@ struct Device {
 };
 
 Device& device() {
-  static Device* const one = new Device;  // outlives every static that holds a stream
+  static Device* const one = new Device;  // never destroyed: statics may hold streams
   return *one;
 }
 using Lock = std::lock_guard<std::recursive_mutex>;
 
 thread_local int captures = 0;
-thread_local bool spoiled = false;
+thread_local bool invalidated = false;
 thread_local cudaError_t last_error = cudaSuccess;
 
 CUstream_st& named(cudaStream_t stream) {
@@ -82,7 +82,7 @@ cudaError_t report(cudaError_t status) {
 }
 
 bool refused_in_capture() {
-  spoiled |= captures > 0;
+  invalidated |= captures > 0;
   return captures > 0;
 }
 
@@ -213,9 +213,9 @@ cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t* graph) {
   if (stream->capture == nullptr) return report(cudaErrorIllegalState);
   std::unique_ptr<CUgraph_st> captured = std::move(stream->capture);
   --captures;
-  const bool useless = std::exchange(spoiled, false);
-  *graph = useless ? nullptr : captured.release();
-  return report(useless ? cudaErrorStreamCaptureInvalidated : cudaSuccess);
+  const bool invalid = std::exchange(invalidated, false);
+  *graph = invalid ? nullptr : captured.release();
+  return report(invalid ? cudaErrorStreamCaptureInvalidated : cudaSuccess);
 }
 cudaError_t cudaGraphGetNodes(cudaGraph_t graph, cudaGraphNode_t*, size_t* count) {
   *count = graph->nodes.size();

@@ -1,5 +1,5 @@
-// Streams of the emulated GPU. What is queued runs as late as the rules allow, or, drawn now and
-// then, at once: whoever does not wait for what he needs is found out either way.
+// Emulated CUDA streams. Queued work runs as late as possible or, at random, at once, so that a
+// test fails in either case when a synchronisation is missing.
 #pragma once
 
 #include <driver_types.h>
@@ -11,18 +11,18 @@ namespace tw::emulator {
 /// Queues work on a stream, or adds it to the graph that the stream captures.
 cudaError_t queue(cudaStream_t stream, std::function<void()> work);
 
-/// The same for a kernel.
+/// Queues a kernel; an error when the configuration is invalid.
 cudaError_t launch(cudaStream_t stream, dim3 grid, dim3 block, std::function<void()> kernel);
 
-/// Runs all that is queued, on every stream.
+/// Runs all queued work of every stream.
 void finish_all();
-/// Runs all that is queued on a stream.
+/// Runs all queued work of a stream.
 void finish(cudaStream_t stream);
 
-/// Whether the calling thread captures: it may not allocate, free or wait then, and has spoiled the
-/// capture when it tries.
+/// Whether the calling thread captures a graph. If so, this invalidates the capture: called by what
+/// a capture forbids (allocate, free, wait).
 bool refused_in_capture();
-/// Notes an error for cudaGetLastError and returns it.
+/// Stores an error for cudaGetLastError and returns it.
 cudaError_t report(cudaError_t status);
 
 }  // namespace tw::emulator

@@ -1,4 +1,4 @@
-// What kernels use of cub::BlockScan, for the emulator; one-dimensional blocks.
+// Emulated cub::BlockScan: the members that kernels use, for one-dimensional blocks.
 #pragma once
 
 #include "tests/emulator/cuda_language.h"
@@ -14,7 +14,7 @@ class BlockScan {
 
   explicit BlockScan(TempStorage& memory) : memory_(memory) {}
 
-  /// `output`: the sum over the threads before this one; `total`: that over all.
+  /// `output`: the sum over all earlier threads; `total`: the sum over all threads.
   void ExclusiveSum(T input, T& output, T& total) {
     memory_.values[threadIdx.x] = input;
     __syncthreads();
@@ -25,7 +25,7 @@ class BlockScan {
       total += memory_.values[t];
     }
     output = before;
-    // no barrier here: the memory must not be used again before one of the caller's
+    // as in CUB, the caller needs a barrier before it reuses the memory
   }
   void ExclusiveSum(T input, T& output) {
     T total;
