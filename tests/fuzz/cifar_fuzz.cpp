@@ -1,4 +1,4 @@
-// Any bytes in place of a data file: images with labels below 10, or a UserError.
+// CIFAR files with any bytes give images with labels below 10, or a UserError.
 #include <cstdlib>
 #include <fstream>
 
@@ -11,7 +11,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     if (::mkdtemp(name.data()) == nullptr) std::abort();
     return std::filesystem::path(name);
   }();
-  // two records in each file; the first byte may ask for one byte too few or too many
+  // two records in each file; the first byte can select one byte too few or too many
   std::string bytes(2 * tw::kCifarRecord, '\0');
   for (size_t i = 0; i < bytes.size() && size > 1; ++i)
     bytes[i] = static_cast<char>(data[1 + i % (size - 1)]);

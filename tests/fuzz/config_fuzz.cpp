@@ -1,5 +1,5 @@
-// Any bytes as a configuration file, or, when they begin with a -, as flags, one a line: a
-// configuration that is the same when it is read again, or a UserError.
+// Any bytes as a configuration file or, when they begin with a -, as flags, one per line. The
+// result is a configuration that is the same when it is written and read again, or a UserError.
 #include <sstream>
 
 #include "apps/train/config.h"

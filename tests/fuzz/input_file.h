@@ -1,4 +1,4 @@
-// A fuzzer's bytes as a file that lives in memory, for readers that want a path.
+// The input of a fuzzer as a file in memory, for readers that take a path.
 #pragma once
 
 #include <fmt/core.h>

@@ -1,12 +1,12 @@
-// Any bytes: a picture or a JpegError, however it is cut and coloured.
+// Any bytes give an image, with any crop and colour jitter, or a JpegError.
 #include "data/augment.h"
 #include "data/jpeg/resample.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  static tw::JpegDecoder decoder;  // one for all inputs: none may spoil it for the next
+  static tw::JpegDecoder decoder;  // shared: an input must not affect the next one
   static tw::Resampler resampler;
   if (size < 2) return 0;
-  // the last two bytes choose what is done with it
+  // the last two bytes select the augmentation
   const int choice = data[size - 1] * 256 + data[size - 2];
   const auto seed = static_cast<uint64_t>(choice);
   const int side = 1 + choice % 256;

@@ -1,4 +1,4 @@
-// Any bytes: a record file whose samples can be read and decoded, or a UserError.
+// Any bytes give a record file whose samples can be read, or a UserError.
 #include <cstddef>
 #include <cstring>
 #include <memory>
@@ -16,7 +16,7 @@ namespace {
 using tw::record::Header;
 using Sample = tw::RecordFile::Sample;
 
-/// The checksums of the samples, as far as these lie in the file.
+/// Repairs the checksums of the samples that are inside the file.
 void mend_samples(std::string& bytes, const Header& header) {
   const auto all = std::as_bytes(std::span(bytes));
   const size_t begin = header.index_offset + header.description_bytes;
@@ -48,7 +48,7 @@ void mend(std::string& bytes) {
   std::memcpy(bytes.data(), &header, sizeof header);
 }
 
-/// All that a run does with one half of the samples.
+/// Uses the training or the validation samples as a run does.
 void use(const tw::JpegSource& source) {
   static tw::JpegDecoder decoder;
   std::vector<std::byte> buffer;
@@ -58,7 +58,7 @@ void use(const tw::JpegSource& source) {
     (void)source.label(i);
     try {
       const auto file = source.read(i, buffer);
-      // any number of samples may share one picture that takes seconds
+      // any number of samples may share one image that takes seconds
       if (i < 2) {
         const auto size = decoder.open(file);
         decoder.decode({0, 0, double(size.width), double(size.height)}, 32, 32);

@@ -1,4 +1,4 @@
-// Any bytes: tensors that lie inside the file, or a UserError.
+// Any bytes give tensors inside the file, or a UserError.
 #include <algorithm>
 #include <cstring>
 #include <nlohmann/json.hpp>
@@ -13,7 +13,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-/// The checksum that the file should have, worked out once more from its definition.
+/// The checksum that the file should have, computed from its definition.
 std::string checksum_of(Json header, std::string_view data) {
   header["__metadata__"].erase("checksum");
   std::vector<std::pair<size_t, size_t>> extents;
@@ -54,7 +54,8 @@ void read_file(const std::string& path) {
   unsigned sum = 0;
   for (const auto& [name, tensor] : reader.tensors()) {
     const auto* first = static_cast<const uint8_t*>(reader.tensor(name).data);
-    for (size_t i = 0; i < tensor.bytes(); ++i) sum += first[i];  // the sanitizer watches
+    for (size_t i = 0; i < tensor.bytes(); ++i)
+      sum += first[i];  // the sanitizer checks the accesses
   }
   if (reader.metadata().contains("checksum")) std::abort();
   (void)reader.has(std::to_string(sum));

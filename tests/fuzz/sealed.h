@@ -1,5 +1,5 @@
-// Files with checksums, for fuzzers: these stop nearly every change at the door, so each input is
-// read as it is and, to test what is behind, once more with its checksums made right.
+// For fuzzers of files with checksums, which reject nearly every input. Each input is read as it
+// is, and again with repaired checksums, to reach the code behind the check.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +11,7 @@
 
 namespace tw::fuzz {
 
-/// read(path) may throw UserError; mend(bytes) makes the checksums right where it can.
+/// read(path) may throw UserError; mend(bytes) repairs the checksums where it can.
 template <class Read, class Mend>
 void read_both_ways(const uint8_t* data, size_t size, const Read& read, const Mend& mend) {
   std::string bytes(reinterpret_cast<const char*>(data), size);

@@ -1,5 +1,5 @@
-# Adds the fuzzers to a build of the whole program: scripts/dev/fuzz.sh has CMake include this file
-# in the project (CMAKE_PROJECT_thinwire_INCLUDE), which knows nothing of them otherwise.
+# Adds the fuzzers to a build: scripts/dev/fuzz.sh makes CMake include this file
+# (CMAKE_PROJECT_thinwire_INCLUDE).
 
 file(GLOB fuzzers CONFIGURE_DEPENDS ${CMAKE_CURRENT_LIST_DIR}/*_fuzz.cpp)
 foreach(fuzzer IN LISTS fuzzers)

@@ -1,4 +1,4 @@
-// A command line, as main gets it.
+// argc and argv for tests of option parsers.
 #pragma once
 
 #include <string>

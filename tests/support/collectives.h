@@ -1,4 +1,4 @@
-// What tests of collectives share: vectors whose sums are exact, and who can run where.
+// Vectors for tests of collectives, and the collectives that a communicator supports.
 #pragma once
 
 #include <cmath>
@@ -23,7 +23,7 @@ inline std::vector<float> whole_numbers(int rank, size_t n) {
   return values;
 }
 
-/// Numbers of many magnitudes, whose sums round differently in every order.
+/// Numbers of many magnitudes, whose sum depends on the order of the additions.
 inline std::vector<float> rough_numbers(int rank, size_t n) {
   std::mt19937 random(17 + static_cast<unsigned>(rank));
   std::normal_distribution<float> normal;
@@ -43,12 +43,12 @@ inline size_t wrong_sums(std::span<const float> data, int ranks) {
   return wrong;
 }
 
-/// A library's own collectives run where there is such a library.
+/// The collective `native` needs a library with its own collectives.
 inline bool runs_on(Communicator& comm, const std::string& collective) {
   return collective != "native" || comm.vendor() != nullptr;
 }
 
-/// The settings of all collectives, without anything that would be measured.
+/// Settings of all collectives with a given link cost, so that none is measured.
 inline Settings known_link() {
   Settings settings = collective_settings();
   settings.set("lp.alpha", "1e-4");

@@ -13,7 +13,7 @@
 
 namespace tw::testing {
 
-/// A folder that goes away with the object.
+/// A temporary folder; the destructor removes it.
 class ScratchFolder {
  public:
   ScratchFolder() {
@@ -28,8 +28,8 @@ class ScratchFolder {
   std::filesystem::path path_;
 };
 
-/// n images of one colour: sample i is labelled i (so a batch tells its samples), its bytes follow
-/// from i and are never 0.
+/// n images. Sample i has label i, so that a batch shows its samples; its bytes depend on i and are
+/// never 0.
 class CountingDataset : public Dataset {
  public:
   explicit CountingDataset(size_t n, Shape shape = {32, 32, 3}) : size_(n) { image = shape; }

@@ -1,6 +1,6 @@
-// The device under test. A test file that includes this (or a header beside it that does) is linked
-// twice: into test_<room>, where the device is the CPU, and, in builds with CUDA, into
-// test_<room>_cuda, whose main skips every test, saying why, on a machine without a GPU.
+// The device under test. A file *_device_test.cpp is linked into test_<folder>, where the device is
+// the CPU, and in builds with CUDA into test_<folder>_cuda, which skips all tests on a machine
+// without a GPU and prints why.
 #pragma once
 
 #include "engine/core/context.h"
@@ -8,9 +8,9 @@
 namespace tw::test {
 
 Device device();
-/// Whether a CPU plays the GPU (tests/emulator): what takes it long may be left out.
+/// Whether the device is the CUDA emulator (tests/emulator); tests may leave out slow parts.
 bool emulated();
-/// Returns when everything queued on the device, by any context, is done.
+/// Waits for all work queued on the device, by any context.
 void wait_for_device();
 
 }  // namespace tw::test

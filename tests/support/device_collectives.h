@@ -1,4 +1,4 @@
-// Collectives on vectors of a device, against the same ones on the CPU.
+// Compares collectives on device vectors with the same collectives on the CPU.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -32,14 +32,14 @@ class DeviceFloats {
   Buffer buffer_;
 };
 
-/// Every collective gives on ctx's device the bits that it gives on the CPU.
+/// Expects the same bits from every collective on ctx's device and on the CPU.
 inline void expect_collectives_of_the_cpu(Context& ctx, Communicator& comm) {
   Context cpu;
   using Call = std::function<void(Context&, std::span<float>, std::span<float>)>;
   const auto compare = [&](const std::string& name, bool here, const Call& call) {
     if (!runs_on(comm, name)) return;
     for (const size_t n : {size_t{0}, size_t{1}, size_t{5}, size_t{1000}, size_t{4097}}) {
-      // a library adds up in an order of its own: its sums are to be exact
+      // a library adds in its own order: use exact sums
       const auto mine =
           name == "native" ? whole_numbers(comm.rank(), n) : rough_numbers(comm.rank(), n);
       std::vector<float> expected = mine, room(n);

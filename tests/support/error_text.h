@@ -7,8 +7,8 @@
 
 namespace tw::test {
 
-/// What `body` throws as E; fails the test and gives "" when it throws nothing. Another kind of
-/// exception goes on its way.
+/// The text of the E that `body` throws. When it throws nothing, the test fails and the text is "".
+/// Other exceptions are passed on.
 template <class E, class Body>
 std::string error_text(const Body& body) {
   try {

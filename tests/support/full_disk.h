@@ -1,4 +1,4 @@
-// A disk that is full, as this process sees it.
+// Simulates a full disk for this process.
 #pragma once
 
 #include <sys/resource.h>
@@ -7,7 +7,7 @@
 
 namespace tw::test {
 
-/// While it lives, no file of this process grows beyond `bytes`: writing more fails.
+/// During its lifetime, writes of this process beyond `bytes` of a file fail.
 class FullDisk {
  public:
   explicit FullDisk(rlim_t bytes) : handler_(std::signal(SIGXFSZ, SIG_IGN)) {

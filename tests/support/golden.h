@@ -1,4 +1,4 @@
-// The formula behind the golden values of scripts/golden/cifar.py, and comparison with them.
+// Inputs of the golden values of scripts/golden/cifar.py, and comparison with them.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -24,7 +24,7 @@ inline Json read_golden(const std::string& model) {
   return Json::parse(file);
 }
 
-/// 32-bit words for the elements of what is called `name`.
+/// Pseudo-random 32-bit words for the elements of the tensor `name`.
 class Words {
  public:
   explicit Words(const std::string& name, uint32_t salt = 0) {
@@ -45,7 +45,7 @@ class Words {
   uint32_t key_;
 };
 
-/// Gives a parameter or statistic, whose place is `stored`, the golden values.
+/// Sets a parameter or statistic, stored in `stored`, to its golden values.
 inline void set_parameter(const Parameter& p, const Tensor& stored) {
   std::vector<float> values(p.length());
   const Tensor on_host{values.data(), stored.shape, stored.dtype, Device::cpu};
@@ -79,7 +79,7 @@ inline void set_batch(const Model& model, uint32_t trial) {
   copy_now({labels.data(), model.labels().shape, DType::i32, Device::cpu}, model.labels());
 }
 
-/// The norm of the difference between ours and the golden tensor; of large tensors, an estimate.
+/// The norm of the difference from the golden tensor; an estimate for large tensors.
 inline double error_norm(const std::string& name, const std::vector<float>& ours,
                          const Json& golden) {
   double sum = 0;
@@ -97,9 +97,9 @@ inline double error_norm(const std::string& name, const std::vector<float>& ours
       sums[bit] += (word >> bit) & 1u ? -double{ours[i]} : double{ours[i]};
   }
   for (size_t bit = 0; bit < 32; ++bit) sum += std::pow(sums[bit] - projections[bit], 2);
-  // over random signs, the mean of a projection's square is the square of the norm
+  // the mean square of projections on random signs is the square of the norm
   double norm = std::sqrt(sum / 32);
-  // and no single element may differ by more than the whole
+  // a sampled element may show a larger difference than the projections
   const auto samples = golden["samples"].get<std::vector<double>>();
   const Words index(name + ".samples");
   for (size_t i = 0; i < samples.size(); ++i)

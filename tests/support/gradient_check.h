@@ -1,4 +1,4 @@
-// The one gradient checker: a layer's backward against finite differences of its forward, for the
+// Gradient checker: compares a layer's backward with finite differences of its forward, for the
 // input and every parameter.
 #pragma once
 
@@ -14,7 +14,7 @@
 
 namespace tw::test {
 
-/// A layer planned on its own in f32, with random values everywhere.
+/// A planned layer in f32 with random parameters and input.
 class LayerUnderTest {
  public:
   using Build = std::function<LayerPtr(ParameterArena&)>;
@@ -58,8 +58,7 @@ class LayerUnderTest {
     dx_sum_.run(ctx);
   }
 
-  /// How much the sum of y * (upstream + extra) grows when `value` does, per unit: to the right
-  /// and to the left.
+  /// One-sided difference quotients of the sum of y * (upstream + extra) with respect to one value.
   struct Slopes {
     double right, left;
   };
@@ -117,8 +116,8 @@ class LayerUnderTest {
   std::vector<double> upstream_, extra_;
 };
 
-/// Compares up to kSampled elements of one vector with central differences. Where the slopes to
-/// both sides differ there is a kink in between (ReLU, maximum), and the element says nothing.
+/// Compares up to kSampled elements of a gradient with central differences. Skips elements whose
+/// one-sided slopes differ: there is a kink between them (ReLU, maximum).
 inline void check_vector(LayerUnderTest& test, const std::string& what, std::span<float> values,
                          const std::vector<double>& gradient, double tolerance) {
   constexpr size_t kSampled = 40;
@@ -133,7 +132,7 @@ inline void check_vector(LayerUnderTest& test, const std::string& what, std::spa
     else
       EXPECT_NEAR(gradient[i], (right + left) / 2, tolerance * scale) << what << ", element " << i;
   }
-  EXPECT_LE(2 * kinks, checked) << what << ": too many kinks to judge";
+  EXPECT_LE(2 * kinks, checked) << what << ": too many kinks";
 }
 
 /// Checks dx and every parameter's gradient of a layer at two random points, for an upstream

@@ -20,7 +20,7 @@ inline void write_bytes(const std::filesystem::path& path, std::span<const std::
   out.write(reinterpret_cast<const char*>(bytes.data()), std::ssize(bytes));
 }
 
-/// A photograph of coloured noise around `level`, one of its own for each id.
+/// A JPEG of coloured noise around `level`, different for each id.
 inline std::vector<std::byte> noise_jpeg(uint64_t id, int width, int height, int level = 128) {
   std::vector<uint8_t> pixels(static_cast<size_t>(width * height) * 3);
   const Philox random(1, Purpose::test);
@@ -31,8 +31,8 @@ inline std::vector<std::byte> noise_jpeg(uint64_t id, int width, int height, int
   return encode_jpeg(pixels, width, height, 90);
 }
 
-/// dir/train and dir/val with `classes` folders of `train` and `val` photographs of odd sizes; the
-/// classes differ in brightness.
+/// Writes dir/train and dir/val with `classes` folders of `train` and `val` JPEG files of odd
+/// sizes; later classes are brighter.
 inline void write_image_folder(const std::filesystem::path& dir, int classes, int train, int val) {
   for (int c = 0; c < classes; ++c) {
     for (const auto& [half, count] : {std::pair{"train", train}, {"val", val}}) {

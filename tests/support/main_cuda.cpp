@@ -1,11 +1,11 @@
-// gtest with the GPU as the device under test.
+// main of gtest with the GPU as the device under test.
 #include <cuda_runtime_api.h>
 #include <gtest/gtest.h>
 
 #include "engine/core/error.h"
 #include "tests/support/device.h"
 
-extern "C" [[gnu::weak]] void tw_emulated();  // only the emulator has it
+extern "C" [[gnu::weak]] void tw_emulated();  // defined in the emulator only
 
 namespace tw::test {
 
@@ -22,7 +22,8 @@ int main(int argc, char** argv) {
   testing::InitGoogleTest(&argc, argv);
   const std::string missing = tw::what_is_missing(tw::Device::cuda);
   if (!missing.empty() && !testing::GTEST_FLAG(list_tests)) {
-    fmt::print("[  SKIPPED ] all tests: {}\n", missing);  // as ctest knows it from gtest
+    fmt::print("[  SKIPPED ] all tests, because there is no usable GPU: {}\n",
+               missing);  // ctest recognises gtest's word
     return 0;
   }
   return RUN_ALL_TESTS();

@@ -1,4 +1,4 @@
-// A planned model with a batch in it, for tests that take steps.
+// A planned model with a batch, for tests of training steps.
 #pragma once
 
 #include <cmath>
@@ -12,7 +12,7 @@
 
 namespace tw::test {
 
-/// Random bytes and labels that depend on `id`; rows from `first` on of one endless set.
+/// Fills the input with rows `first`, `first` + 1, ... of the random data set `id`.
 inline void fill_batch(const Model& model, uint64_t id, int64_t first = 0) {
   std::vector<uint8_t> images(model.images().bytes());
   std::vector<int32_t> labels(static_cast<size_t>(model.labels().numel()));

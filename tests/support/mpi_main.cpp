@@ -1,4 +1,5 @@
-// gtest under mpirun: every rank runs every test; rank 0 reports, the others only what fails.
+// main of gtest under mpirun. Every rank runs every test; rank 0 prints the report, other ranks
+// only failures.
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,5 @@
-// Ways a run can end, for tests/comm/transports/mpi/shutdown_test.sh: mpirun -n P mpi_shutdown WAY.
+// Ends an MPI run in different ways, for tests/comm/transports/mpi/shutdown_test.sh:
+// mpirun -n P mpi_shutdown WAY
 
 #include <csignal>
 #include <cstdio>
@@ -12,7 +13,7 @@ using namespace tw;
 
 namespace {
 
-/// Some traffic between all ranks, so that connections are up.
+/// Sends messages between all ranks, so that connections exist.
 void talk(Context& ctx, Communicator& comm) {
   std::vector<float> data(100000, 1.0f), scratch(data.size());
   allreduces().find("ring").value({})(ctx, comm, data, scratch);

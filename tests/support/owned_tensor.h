@@ -1,5 +1,5 @@
-// Tensors that own their memory on the device under test, filled and read as doubles, for tests
-// against naive references.
+// Tensors that own memory on the device under test, set and read as doubles, for comparisons with
+// naive references.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -17,7 +17,7 @@
 
 namespace tw::test {
 
-/// Copies between host and device, once everything queued is done.
+/// Waits for the device, then copies between host and device.
 inline void copy_now(const Tensor& from, const Tensor& to) {
   static Context ctx(device());
   wait_for_device();
@@ -60,7 +60,7 @@ class OwnedTensor {
     return values;
   }
 
-  /// The bytes, for comparisons bit by bit.
+  /// The bytes, for bitwise comparisons.
   std::vector<std::byte> bits() const {
     std::vector<std::byte> host(tensor_.bytes());
     copy_now(tensor_, on_host(host));
@@ -101,7 +101,7 @@ inline OwnedTensor normal_tensor(Shape shape, DType dtype, uint64_t id) {
   return {shape, dtype, normal_values(shape.numel(), id)};
 }
 
-/// Whether the device under test has this type in hardware.
+/// Whether the device under test supports this type in hardware.
 inline bool computes(DType dtype) {
   return dtype != DType::bf16 || device() == Device::cuda || cpu_has_bf16();
 }
@@ -117,7 +117,7 @@ inline void expect_close(const std::vector<double>& actual, const std::vector<do
   }
 }
 
-/// Relative error that rounding a result to the dtype may cause, with room for fp32 sums.
+/// Relative error of rounding a result to the dtype, with a margin for sums in f32.
 inline double tolerance(DType dtype) { return dtype == DType::bf16 ? 0x1p-8 : 2e-5; }
 
 /// d loss / d x by central differences, in double.

@@ -1,4 +1,4 @@
-// Runs a built program as a user would and keeps what it printed and how it ended.
+// Runs a program and captures its output and its exit code.
 #pragma once
 
 #include <fmt/core.h>
@@ -38,14 +38,14 @@ inline Ended run_command(const std::string& command) {
   return ended;
 }
 
-/// A folder of its own for each test, removed at the end.
+/// A folder of the running test, removed at the end.
 class TempFolder {
  public:
   TempFolder() {
     const auto* info = ::testing::UnitTest::GetInstance()->current_test_info();
     std::string name =
         fmt::format("thinwire-{}-{}-{}", info->test_suite_name(), info->name(), ::getpid());
-    std::ranges::replace(name, '/', '_');  // parameterised tests have a slash in their name
+    std::ranges::replace(name, '/', '_');  // parameterised tests have slashes in their names
     path_ = std::filesystem::temp_directory_path() / name;
     std::filesystem::create_directories(path_);
   }
@@ -60,7 +60,7 @@ class TempFolder {
   std::filesystem::path path_;
 };
 
-/// All of a file; empty when it cannot be read.
+/// The text of a file; empty when it cannot be read.
 inline std::string text_of(const std::filesystem::path& path) {
   std::ifstream in(path, std::ios::binary);
   return {std::istreambuf_iterator<char>(in), {}};

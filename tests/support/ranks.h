@@ -1,17 +1,17 @@
 // Test bodies on P ranks: threads of this process, or the processes of mpirun.
 //
-// Tests in files named tests/<room>/*_ranks_test.cpp belong to test_<room>, where run_ranks starts
-// threads, and to test_mpi, which ctest starts under mpirun once for each of kRankCounts. There
-// run_ranks runs the body when the world has just that many ranks and returns at once otherwise. So
-// loop over kRankCounts, and expect with gtest's macros inside the body, on any rank:
+// A file *_ranks_test.cpp is linked into test_<folder>, where run_ranks starts threads, and into
+// test_mpi, which ctest starts under mpirun once for each of kRankCounts. There run_ranks runs the
+// body if the world has that many ranks, and returns otherwise. So loop over kRankCounts, and use
+// gtest's macros inside the body, on any rank:
 //
 //   TEST(Foo, sums) {
 //     for (int ranks : kRankCounts)
 //       run_ranks(ranks, [](Context& ctx, Communicator& comm) { EXPECT_EQ(...); });
 //   }
 //
-// A body keeps what it counts to itself: ranks under mpirun share no variables. Use EXPECT rather
-// than ASSERT: a rank that leaves early leaves the others waiting.
+// Ranks under mpirun share no variables. Use EXPECT, not ASSERT: when a rank returns early, the
+// others wait for it.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -26,7 +26,7 @@
 
 namespace tw {
 
-/// The rank counts under MPI, too: the list in tests/CMakeLists.txt is the same.
+/// Also the rank counts under MPI; tests/CMakeLists.txt has the same list.
 inline constexpr int kRankCounts[] = {1, 2, 3, 4, 5, 7, 8, 16};
 
 inline void run_ranks(int ranks, const std::function<void(Context&, Communicator&)>& body) {
@@ -44,13 +44,13 @@ inline void run_ranks(int ranks, const std::function<void(Context&, Communicator
     Context ctx;
     body(ctx, *world);
   } catch (const std::exception& error) {
-    // the others wait for this rank: nothing can be run after this
+    // the other ranks wait for this one: no further test can run
     fmt::print(stderr, "rank {}: {}\n", world->rank(), error.what());
     world->abort(error.what());
   }
 }
 
-/// The sum of everybody's value, by plain messages.
+/// The sum of the values of all ranks, by point-to-point messages.
 inline uint64_t sum_over_ranks(Context& ctx, Communicator& comm, uint64_t value) {
   const int ranks = comm.size(), right = (comm.rank() + 1) % ranks;
   const int left = (comm.rank() + ranks - 1) % ranks;
@@ -64,7 +64,7 @@ inline uint64_t sum_over_ranks(Context& ctx, Communicator& comm, uint64_t value)
   return sum;
 }
 
-/// What a body put on the wire since construction, summed over the ranks.
+/// Bytes and messages sent since construction, summed over the ranks.
 class MessageCounter {
  public:
   explicit MessageCounter(const Communicator& comm)

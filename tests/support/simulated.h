@@ -1,4 +1,4 @@
-// The link that cost formulas are compared on, and its clock.
+// A simulated link, to compare cost formulas with simulated time.
 #pragma once
 
 #include <algorithm>
@@ -12,7 +12,7 @@ namespace tw {
 inline constexpr LinkCost kWire{.alpha = 4e-4, .beta = 3.2e-8};  // 1 Gbit/s, 0.4 ms
 inline constexpr LinkSpec kLink{.latency = 4e-4, .bits_per_second = 1e9};
 
-/// Seconds of `body` on the slowest rank when all start at once, on a simulated clock.
+/// Simulated seconds of `body` on the slowest rank, when all ranks start at once.
 template <class Body>
 double simulated(Context& ctx, Communicator& inner, const Body& body) {
   LinkCommunicator comm(ctx, inner, kLink, LinkTime::simulated);

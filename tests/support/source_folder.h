@@ -1,4 +1,4 @@
-// Where the project's files lie, for tests that read some.
+// The folder of the sources, for tests that read files of it.
 #pragma once
 
 #include <cstdlib>
@@ -6,8 +6,7 @@
 
 namespace tw::test {
 
-/// The folder of the sources: where they were compiled, or what TW_SOURCE names, since a test may
-/// run elsewhere.
+/// TW_SOURCE if it is set, because a test may run elsewhere; else the folder of the compilation.
 inline std::filesystem::path source_folder() {
   const char* const moved = std::getenv("TW_SOURCE");
   return moved ? std::filesystem::path(moved)
