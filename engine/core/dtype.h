@@ -1,4 +1,4 @@
-// Element types, devices, and bfloat16.
+// Element types, devices, and the storage formats bf16 and fp16.
 #pragma once
 
 #include <bit>
@@ -35,6 +35,15 @@ struct bf16 {
   constexpr explicit operator float() const {
     return std::bit_cast<float>(static_cast<uint32_t>(bits) << 16);
   }
+};
+
+/// fp16 (IEEE binary16) as storage: rounded to nearest even, infinite beyond 65504.
+struct fp16 {
+  uint16_t bits = 0;
+
+  fp16() = default;
+  explicit fp16(float value) : bits(std::bit_cast<uint16_t>(static_cast<_Float16>(value))) {}
+  explicit operator float() const { return static_cast<float>(std::bit_cast<_Float16>(bits)); }
 };
 
 template <class T>

@@ -5,7 +5,6 @@
 
 #include "engine/core/dtype.h"
 #include "engine/core/error.h"
-#include "engine/core/half.h"
 #include "engine/core/simd.h"
 #include "sparsify/encoding/rice.h"
 #include "sparsify/exchange.h"
