@@ -1,33 +1,24 @@
 #include "engine/device/device_timer.h"
 
-#include "engine/cuda/cuda.h"
+#include "engine/cuda/cuda_event.h"
 
 namespace tw {
 namespace {
 
-class EventTimer : public DeviceTimer {
+class EventTimer final : public DeviceTimer {
  public:
-  explicit EventTimer(Context& ctx) : stream_(cuda::stream(ctx)) {
-    for (cudaEvent_t& event : events_) cuda::expect(cudaEventCreate(&event), "event");
-  }
-  ~EventTimer() override {
-    for (const cudaEvent_t event : events_) cudaEventDestroy(event);
-  }
-  EventTimer(const EventTimer&) = delete;
-  EventTimer& operator=(const EventTimer&) = delete;
+  explicit EventTimer(Context& ctx) : stream_(cuda::stream(ctx)) {}
 
-  void start() override { cuda::expect(cudaEventRecord(events_[0], stream_), "event"); }
+  void start() override { start_.record(stream_); }
   double stop() override {
-    cuda::expect(cudaEventRecord(events_[1], stream_), "event");
-    cuda::expect(cudaEventSynchronize(events_[1]), "event");
-    float milliseconds = 0;
-    cuda::expect(cudaEventElapsedTime(&milliseconds, events_[0], events_[1]), "event");
-    return double{milliseconds} * 1e-3;
+    stop_.record(stream_);
+    stop_.wait();
+    return stop_.seconds_since(start_);
   }
 
  private:
   cudaStream_t stream_;
-  cudaEvent_t events_[2] = {};
+  CudaEvent start_{CudaEvent::Timing::on}, stop_{CudaEvent::Timing::on};
 };
 
 const bool registered = device_timer_dispatch.add(

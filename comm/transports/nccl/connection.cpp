@@ -9,7 +9,6 @@
 #include <utility>
 
 #include "comm/transports/poll.h"
-#include "engine/cuda/cuda.h"
 
 namespace tw::nccl {
 namespace {
@@ -21,6 +20,12 @@ constexpr int kTestsAtFirst = 2000;  // one or two milliseconds
 constexpr int kTestsAfterNap = 2;
 constexpr int kTestsPerLook = 32;  // at the other ranks
 constexpr auto kAbortLimit = 2s, kGoodbyeLimit = 10s;
+
+/// Makes `gpu` the one that this thread's CUDA calls are about.
+int make_current(int gpu) {
+  cuda::expect(cudaSetDevice(gpu), "device");
+  return gpu;
+}
 
 bool good(ncclResult_t result) { return result == ncclSuccess || result == ncclInProgress; }
 
@@ -46,14 +51,11 @@ void abort_in_time(ncclComm_t comm) {
 }  // namespace
 
 NcclConnection::NcclConnection(const Communicator& owner, int gpu, const ncclUniqueId& id)
-    : owner_(owner), gpu_(gpu), exceptions_(std::uncaught_exceptions()) {
-  cuda::expect(cudaSetDevice(gpu_), "device");
+    : owner_(owner), gpu_(make_current(gpu)), exceptions_(std::uncaught_exceptions()) {
   int least = 0, greatest = 0;  // of priorities; the greatest is the smallest number
   cuda::expect(cudaDeviceGetStreamPriorityRange(&least, &greatest), "stream");
   // messages do not queue behind kernels that wait for a place
   cuda::expect(cudaStreamCreateWithPriority(&stream_, cudaStreamNonBlocking, greatest), "stream");
-  for (cudaEvent_t* event : {&ready_, &marks_[0], &marks_[1]})
-    cuda::expect(cudaEventCreateWithFlags(event, cudaEventDisableTiming), "event");
   ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
   config.blocking = 0;
   expect(ncclCommInitRankConfig(&comm_, owner_.size(), id, owner_.rank(), &config), "start");
@@ -66,18 +68,16 @@ NcclConnection::~NcclConnection() {
     abort();
   else
     finalize();
-  for (const cudaEvent_t event : {ready_, marks_[0], marks_[1]})
-    if (event != nullptr) cudaEventDestroy(event);
   if (stream_ != nullptr) cudaStreamDestroy(stream_);
 }
 
 void NcclConnection::begin(const Context& ctx) {
   tw::check<Fault>(comm_ != nullptr, "[nccl] rank {}: the connections were given up",
                    owner_.rank());
-  cuda::expect(cudaSetDevice(gpu_), "device");
+  make_current(gpu_);
   if (ctx.device() == Device::cpu) return;
-  cuda::expect(cudaEventRecord(ready_, cuda::stream(ctx)), "exchange");
-  cuda::expect(cudaStreamWaitEvent(stream_, ready_, 0), "exchange");
+  ready_.record(cuda::stream(ctx));
+  ready_.make_wait(stream_);
 }
 
 void NcclConnection::queue(int peer, const Calls& body) {
@@ -89,19 +89,13 @@ void NcclConnection::queue(int peer, const Calls& body) {
   wait_for(peer, [this] { return settled(); });
 }
 
-void NcclConnection::mark(int place) {
-  cuda::expect(cudaEventRecord(marks_[place], stream_), "exchange");
-}
+void NcclConnection::mark(int place) { marks_[place].record(stream_); }
 
 void NcclConnection::wait(int place, int peer) {
   wait_for(peer, [&] {
-    const cudaError_t status = cudaEventQuery(marks_[place]);
-    if (status == cudaErrorNotReady) {
-      settled();  // throws when the wire has failed
-      return false;
-    }
-    cuda::expect(status, "exchange");
-    return true;
+    if (marks_[place].done()) return true;
+    settled();  // throws when the wire has failed
+    return false;
   });
 }
 

@@ -6,12 +6,12 @@
 // kernels are stopped before anything is thrown: memory they use is freed next.
 #pragma once
 
-#include <cuda_runtime_api.h>
 #include <nccl.h>
 
 #include <functional>
 
 #include "comm/communicator.h"
+#include "engine/cuda/cuda_event.h"
 
 namespace tw::nccl {
 
@@ -51,7 +51,7 @@ class NcclConnection {
   int exceptions_;
   ncclComm_t comm_ = nullptr;
   cudaStream_t stream_ = nullptr;
-  cudaEvent_t ready_ = nullptr, marks_[2] = {};
+  CudaEvent ready_, marks_[2];  // created on gpu_, which is made current first
 };
 
 }  // namespace tw::nccl
