@@ -66,9 +66,9 @@ std::vector<UpdateRange> plan_updates(const ParameterArena& arena, const Sparsif
   std::vector<UpdateRange> ranges;
   for (const Parameter& p : arena.parameters()) {
     const bool corrected = algorithm.momentum_before && !travels_whole(algorithm, p);
-    if (ranges.empty() || ranges.back().decay != p.decay || ranges.back().corrected != corrected)
-      ranges.push_back({p.offset, 0, p.decay, corrected});
-    ranges.back().length += p.length();
+    if (ranges.empty() || ranges.back().corrected != corrected)
+      ranges.push_back({{p.offset, 0}, corrected});
+    ranges.back().segment.length += p.length();
   }
   return ranges;
 }
@@ -78,6 +78,15 @@ std::vector<uint32_t> bounds_of_decay(const ParameterArena& arena) {
   for (const Parameter& p : arena.parameters())
     if (p.decay != (bounds.size() % 2 == 1)) bounds.push_back(static_cast<uint32_t>(p.offset));
   return bounds;
+}
+
+std::vector<uint32_t> bounds_within(std::span<const uint32_t> bounds, const Segment& segment) {
+  std::vector<uint32_t> within;
+  auto bound = std::ranges::upper_bound(bounds, segment.offset);
+  if ((bound - bounds.begin()) % 2 == 1) within.push_back(0);
+  for (; bound != bounds.end() && *bound < segment.offset + segment.length; ++bound)
+    within.push_back(static_cast<uint32_t>(*bound - segment.offset));
+  return within;
 }
 
 }  // namespace tw

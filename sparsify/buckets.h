@@ -1,6 +1,7 @@
 // Buckets: how the flat vector is cut into what travels at once and what is selected from at once.
 #pragma once
 
+#include <span>
 #include <vector>
 
 #include "engine/plan/arena.h"
@@ -33,14 +34,16 @@ struct Bucket {
 std::vector<Bucket> plan_buckets(const ParameterArena& arena, const Sparsifier& algorithm,
                                  size_t bucket_bytes);
 
-/// A run of neighbouring parameters that are updated alike.
+/// Neighbouring parameters that take the same update rule.
 struct UpdateRange {
-  size_t offset, length;
-  bool decay;      ///< weight decay applies
-  bool corrected;  ///< momentum came before the selection
+  Segment segment;
+  bool corrected;  ///< momentum is applied before the selection
 };
+/// The whole vector in ranges, in ascending order.
 std::vector<UpdateRange> plan_updates(const ParameterArena& arena, const Sparsifier& algorithm);
-/// Where weight decay begins and ends along the parameters, as ops::sgd_update takes it.
+/// Elements where weight decay begins and ends, in turn, as ops::sgd_update takes them.
 std::vector<uint32_t> bounds_of_decay(const ParameterArena& arena);
+/// The part of `bounds` inside `segment`, counted from its first element.
+std::vector<uint32_t> bounds_within(std::span<const uint32_t> bounds, const Segment& segment);
 
 }  // namespace tw

@@ -5,6 +5,7 @@
 
 #include "comm/collectives/collectives.h"
 #include "engine/core/copy.h"
+#include "engine/ops/nonfinite.h"
 #include "engine/ops/sgd.h"
 #include "engine/ops/vector.h"
 #include "sparsify/kernels/sparse_ops.h"
@@ -248,36 +249,36 @@ void SyncSgd::copy_dense_segments(
 }
 
 void SyncSgd::update(Context& ctx, const Segment& of) {
-  const ops::SgdParams usual{.lr = static_cast<float>(input_.lr),
-                             .momentum = static_cast<float>(config_.momentum),
-                             .weight_decay = static_cast<float>(config_.weight_decay),
-                             .nesterov = config_.nesterov,
-                             .scale = 1.0f / static_cast<float>(comm_.size())};
-  if (of.length == arena_.size() && std::ranges::none_of(updates_, &UpdateRange::corrected))
-    return ops::sgd_update(ctx, usual, decay_bounds_, arena_.gradients(), momentum(),
-                           arena_.values());
+  const ops::SgdParams params{.lr = static_cast<float>(input_.lr),
+                              .momentum = static_cast<float>(config_.momentum),
+                              .weight_decay = static_cast<float>(config_.weight_decay),
+                              .nesterov = config_.nesterov,
+                              .scale = 1.0f / static_cast<float>(comm_.size())};
   for (const UpdateRange& range : updates_) {
-    const size_t begin = std::max(range.offset, of.offset);
-    const size_t end = std::min(range.offset + range.length, of.offset + of.length);
+    const size_t begin = std::max(range.segment.offset, of.offset);
+    const size_t end = std::min(range.segment.offset + range.segment.length, of.offset + of.length);
     if (begin >= end) continue;
-    const Segment state{begin, end - begin};
-    const std::span<float> g = slice(arena_.gradients(), state);
-    const std::span<float> m = slice(momentum(), state), w = slice(arena_.values(), state);
-    ops::SgdParams params = usual;
-    if (!range.decay) params.weight_decay = 0;
-    if (range.corrected) {
-      // the sum has its momentum already; weight decay has one of its own (Lin et al.'s code)
-      if (params.weight_decay > 0) {
-        params.scale = 0;
-        ops::sgd_update(ctx, params, g, m, w);
-      }
-      params = {.lr = usual.lr,
-                .momentum = 0,
-                .weight_decay = 0,
-                .nesterov = false,
-                .scale = usual.scale};
+    const Segment part{begin, end - begin};
+    const std::span<float> g = slice(arena_.gradients(), part);
+    const std::span<float> m = slice(momentum(), part), w = slice(arena_.values(), part);
+    const std::vector<uint32_t> decay = bounds_within(decay_bounds_, part);
+    if (!range.corrected) {
+      ops::sgd_update(ctx, params, decay, g, m, w);
+      continue;
     }
-    ops::sgd_update(ctx, params, g, m, w);
+    // the sum contains its momentum; weight decay has a momentum of its own (Lin et al.'s code)
+    if (config_.weight_decay > 0 && !decay.empty()) {
+      ops::SgdParams decay_only = params;
+      decay_only.scale = 0;
+      ops::sgd_update(ctx, decay_only, decay, g, m, w);
+    }
+    ops::sgd_update(ctx,
+                    {.lr = params.lr,
+                     .momentum = 0,
+                     .weight_decay = 0,
+                     .nesterov = false,
+                     .scale = params.scale},
+                    {}, g, m, w);
   }
 }
 

@@ -80,9 +80,9 @@ CudaHandles::CudaHandles(int gpu) : device_(gpu < 0 ? pick_device() : gpu) {
   cuda::expect(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "stream");
   tickets_ = allocate<uint32_t>(kTickets);
   result_ = allocate<unsigned long long>(1);
-  replay_ = allocate<StepInput>(1);
-  constexpr StepInput outside;
-  cuda::expect(cudaMemcpy(replay_, &outside, sizeof outside, cudaMemcpyHostToDevice), "memory");
+  step_input_ = allocate<DeviceStepInput>(1);
+  constexpr DeviceStepInput outside;
+  cuda::expect(cudaMemcpy(step_input_, &outside, sizeof outside, cudaMemcpyHostToDevice), "memory");
   cuda::expect(cudaDeviceSynchronize(), "start");
 }
 
@@ -92,7 +92,7 @@ CudaHandles::~CudaHandles() {
   cudaStreamSynchronize(stream_);
   if (cudnn_ != nullptr) cudnnDestroy(cudnn_);
   if (cublas_ != nullptr) cublasDestroy(cublas_);
-  cudaFree(replay_);
+  cudaFree(step_input_);
   cudaFree(result_);
   cudaFree(tickets_);
   cudaStreamDestroy(stream_);

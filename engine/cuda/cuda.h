@@ -17,12 +17,12 @@ namespace tw {
 
 inline constexpr unsigned long long kAllFinite = ~0ull;
 
-/// What the ops of a captured step read from the device: their arguments are those of the capture,
-/// made for step 0 and learning rate 1. Outside of a replay it holds just these values.
-struct StepInput {
+/// What differs between launches of one recorded graph. Its ops are recorded with the arguments of
+/// step 0 and learning rate 1 and read the rest from here; outside of graphs it holds the defaults.
+struct DeviceStepInput {
   uint64_t step = 0;  ///< added to the step that dropout draws for
   float lr = 1;       ///< factor of the learning rate
-  /// Index of the first gradient that was not finite; unless there is none, updates do nothing.
+  /// Index of the first gradient that is NaN or infinite; updates do nothing unless kAllFinite.
   unsigned long long nonfinite = kAllFinite;
 };
 
@@ -48,8 +48,8 @@ class CudaHandles : public DeviceHandles {
   /// The libraries' handles on that stream; made at first use, which must not lie in a capture.
   cublasContext* cublas();
   cudnnContext* cudnn();
-  /// On the device.
-  StepInput* replay() const { return replay_; }
+  /// Lies in the memory of the device.
+  DeviceStepInput* step_input() const { return step_input_; }
   /// One number on the device, for an op that gives it to the host.
   unsigned long long* result() const { return result_; }
   /// Zeros on the device, for kernels whose last block finishes the work; each leaves zeros behind.
@@ -69,7 +69,7 @@ class CudaHandles : public DeviceHandles {
   cublasContext* cublas_ = nullptr;
   cudnnContext* cudnn_ = nullptr;
   Buffer cublas_workspace_;
-  StepInput* replay_ = nullptr;
+  DeviceStepInput* step_input_ = nullptr;
   unsigned long long* result_ = nullptr;
   uint32_t* tickets_ = nullptr;
   Buffer pinned_;

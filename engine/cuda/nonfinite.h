@@ -1,5 +1,5 @@
-// The check for NaN and infinity that asks nothing of the host.
-// Included by .cu and _cuda.cpp files only.
+// Search for NaN and infinity without a wait of the host.
+// Included by .cu files and files in cuda/ only.
 #pragma once
 
 #include <span>
@@ -8,7 +8,8 @@
 
 namespace tw::ops {
 
-/// Lowers StepInput::nonfinite to the index of the first NaN or infinity in x, if there is one.
-void note_nonfinite(Context& ctx, std::span<const float> x);
+/// Lowers DeviceStepInput::nonfinite to the index of the first NaN or infinity in x, if there is
+/// one.
+void record_nonfinite(Context& ctx, std::span<const float> x);
 
 }  // namespace tw::ops

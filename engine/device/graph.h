@@ -1,4 +1,4 @@
-// Graph: a sequence of ops recorded once and replayed with one launch.
+// Graph: a sequence of ops recorded once and then queued with one launch.
 #pragma once
 
 #include <cstdint>

@@ -10,14 +10,14 @@ template <class T>
 struct Drop {
   Philox philox;
   uint64_t step;
-  const StepInput* replay;
+  const DeviceStepInput* step_input;
   float rate, scale;
   int64_t n;
   const T* x;
   T* y;
 
   __device__ void operator()(int64_t block) const {
-    const Philox::Block words = philox(step + replay->step, static_cast<uint32_t>(block));
+    const Philox::Block words = philox(step + step_input->step, static_cast<uint32_t>(block));
 #pragma unroll
     for (int j = 0; j < 4; ++j) {
       const int64_t i = 4 * block + j;
@@ -36,7 +36,7 @@ void dropout_cuda(Context& ctx, float rate, const Philox& philox, uint64_t step,
     cuda::for_each(ctx, "dropout", (n + 3) / 4,
                    Drop<T>{.philox = philox,
                            .step = step,
-                           .replay = ctx.handles<CudaHandles>().replay(),
+                           .step_input = ctx.handles<CudaHandles>().step_input(),
                            .rate = rate,
                            .scale = 1.0f / (1.0f - rate),
                            .n = n,

@@ -12,20 +12,20 @@ namespace {
 
 constexpr uint32_t kNone = ~0u;
 
-/// On the device: rates to come and sums that came, by launch since start().
+/// On the device: learning rates and loss sums, indexed by launch since start().
 struct Tape {
-  float lrs[StepInputs::kMost] = {};
-  ops::LossSums sums[StepInputs::kMost];
+  float lrs[StepInputs::kMaxSteps] = {};
+  ops::LossSums sums[StepInputs::kMaxSteps];
   uint32_t at = 0;
   uint32_t bad_at = kNone;
   float bad_value = 0;
-  unsigned long long bad_index = 0;  // later launches may find one further in front
+  unsigned long long bad_index = 0;  // copied: a later launch may lower the one in DeviceStepInput
 };
 
-__global__ void advance_kernel(Tape* tape, StepInput* input, ops::LossSums* sums,
+__global__ void advance_kernel(Tape* tape, DeviceStepInput* input, ops::LossSums* sums,
                                const float* gradients) {
   const uint32_t at = tape->at, next = at + 1;
-  if (at >= StepInputs::kMost) return;  // launched more often than announced
+  if (at >= StepInputs::kMaxSteps) return;  // more launches than start() announced
   tape->sums[at] = *sums;
   *sums = ops::LossSums{};
   if (input->nonfinite != kAllFinite && tape->bad_at == kNone) {
@@ -35,38 +35,38 @@ __global__ void advance_kernel(Tape* tape, StepInput* input, ops::LossSums* sums
   }
   tape->at = next;
   input->step += 1;
-  input->lr = next < StepInputs::kMost ? tape->lrs[next] : 0.0f;
+  input->lr = next < StepInputs::kMaxSteps ? tape->lrs[next] : 0.0f;
 }
 
-__global__ void set_step_kernel(StepInput* input, uint64_t step) { input->step = step; }
+__global__ void set_step_kernel(DeviceStepInput* input, uint64_t step) { input->step = step; }
 
-class CudaReplay final : public StepInputs {
+class CudaStepInputs final : public StepInputs {
  public:
-  explicit CudaReplay(Context& ctx)
+  explicit CudaStepInputs(Context& ctx)
       : ctx_(ctx), handles_(ctx.handles<CudaHandles>()), tape_(Device::cuda, sizeof(Tape)) {}
 
   void start(uint64_t step, std::span<const float> lrs) override {
-    tw::check<std::logic_error>(!lrs.empty() && lrs.size() <= kMost,
-                                "[replay] {} steps; at most {}", lrs.size(), +kMost);
+    tw::check<std::logic_error>(!lrs.empty() && lrs.size() <= kMaxSteps,
+                                "[step_inputs] {} steps; at most {}", lrs.size(), +kMaxSteps);
     count_ = lrs.size();
     Tape tape;
     std::ranges::copy(lrs, tape.lrs);
     put(tape, tape_.as<std::byte>());
-    put(StepInput{.step = step, .lr = lrs[0]}, input());
+    put(DeviceStepInput{.step = step, .lr = lrs[0]}, input());
   }
 
-  void check(std::span<const float> gradients) override { ops::note_nonfinite(ctx_, gradients); }
+  void check(std::span<const float> gradients) override { ops::record_nonfinite(ctx_, gradients); }
 
   void advance(const Tensor& sums, std::span<const float> gradients) override {
-    cuda::launch(ctx_, "advance", advance_kernel, 1, 1, tape(), handles_.replay(),
+    cuda::launch(ctx_, "advance", advance_kernel, 1, 1, tape(), handles_.step_input(),
                  static_cast<ops::LossSums*>(sums.data), gradients.data());
   }
 
   Outcome finish() override {
     Tape tape;
     get(tape_.as<std::byte>(), tape);
-    put(StepInput{}, input());
-    tw::check<std::logic_error>(tape.at == count_, "[replay] {} launches; {} were announced",
+    put(DeviceStepInput{}, input());
+    tw::check<std::logic_error>(tape.at == count_, "[step_inputs] {} launches; {} were announced",
                                 tape.at, count_);
     Outcome outcome;
     outcome.sums.assign(tape.sums, tape.sums + count_);
@@ -79,14 +79,14 @@ class CudaReplay final : public StepInputs {
   }
 
   void set_step(uint64_t step) override {
-    cuda::launch(ctx_, "set_step", set_step_kernel, 1, 1, handles_.replay(), step);
+    cuda::launch(ctx_, "set_step", set_step_kernel, 1, 1, handles_.step_input(), step);
   }
 
  private:
   Tape* tape() const { return reinterpret_cast<Tape*>(tape_.data()); }
 
   std::span<std::byte> input() const {
-    return std::as_writable_bytes(std::span(handles_.replay(), 1));
+    return std::as_writable_bytes(std::span(handles_.step_input(), 1));
   }
   template <class T>
   void put(const T& value, std::span<std::byte> device) {
@@ -103,9 +103,10 @@ class CudaReplay final : public StepInputs {
   size_t count_ = 0;
 };
 
-const bool registered = step_inputs_dispatch.add(
-    Device::cuda,
-    [](Context& ctx) -> std::unique_ptr<StepInputs> { return std::make_unique<CudaReplay>(ctx); });
+const bool registered =
+    step_inputs_dispatch.add(Device::cuda, [](Context& ctx) -> std::unique_ptr<StepInputs> {
+      return std::make_unique<CudaStepInputs>(ctx);
+    });
 
 }  // namespace
 }  // namespace tw

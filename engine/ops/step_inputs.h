@@ -1,5 +1,5 @@
-// StepInputs: what changes from step to step while a recorded one is launched again and again. It
-// lies on the device, so that the host neither passes it nor waits for what came out.
+// StepInputs: step number, learning rate and results of a recorded step, kept on the device. The
+// host launches many steps without passing arguments or waiting for results.
 #pragma once
 
 #include <cstdint>
@@ -14,31 +14,33 @@ namespace tw {
 
 class StepInputs {
  public:
-  /// Launches between two looks of the host.
-  static constexpr size_t kMost = 64;
+  /// Most launches between start() and finish().
+  static constexpr size_t kMaxSteps = 64;
 
   virtual ~StepInputs() = default;
+  /// For ctx's device; throws UserError on the CPU, which records nothing.
   static std::unique_ptr<StepInputs> create(Context& ctx);
 
-  /// The next lrs.size() launches are steps `step`, step + 1, ... at these rates. Dropout and the
-  /// update, recorded for step 0 and rate 1, follow them.
+  /// The next lrs.size() launches are steps `step`, step + 1, ... at these learning rates. Dropout
+  /// and the update, recorded for step 0 and rate 1, read them.
   virtual void start(uint64_t step, std::span<const float> lrs) = 0;
-  /// To be recorded behind backward: from the first NaN or infinity on, updates do nothing.
+  /// Recorded after backward: once a gradient is NaN or infinite, updates do nothing.
   virtual void check(std::span<const float> gradients) = 0;
-  /// To be recorded last: takes the step's sums and goes on to the next step.
+  /// Recorded last: stores the step's loss sums and advances to the next step.
   virtual void advance(const Tensor& sums, std::span<const float> gradients) = 0;
 
   struct Outcome {
-    std::vector<ops::LossSums> sums;  ///< one a launch
-    size_t bad_launch = SIZE_MAX;     ///< the first with a gradient that is not finite,
-    size_t bad_index = 0;             ///< where it is
-    float bad_value = 0;              ///< and what stands there
+    std::vector<ops::LossSums> sums;  ///< one per launch
+    size_t bad_launch = SIZE_MAX;  ///< first launch with a NaN or infinite gradient; else SIZE_MAX
+    size_t bad_index = 0;          ///< index of that gradient
+    float bad_value = 0;           ///< its value
   };
-  /// Waits for the launches since start(). Afterwards ops compute for their own arguments again.
+  /// Waits for the launches since start() and returns their results. Ops then use their own
+  /// arguments again.
   virtual Outcome finish() = 0;
 
-  /// Instead of start() and finish(), where the host goes from step to step: what is launched from
-  /// now on is of `step`, at rate 1.
+  /// Instead of start() and finish(), where the host drives each step: later launches are of
+  /// `step`, at learning rate 1.
   virtual void set_step(uint64_t step) = 0;
 };
 

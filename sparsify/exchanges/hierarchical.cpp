@@ -10,7 +10,7 @@
 #include "comm/collectives/collectives.h"
 #include "comm/subcommunicator.h"
 #include "engine/core/copy.h"
-#include "engine/ops/sgd.h"
+#include "engine/ops/nonfinite.h"
 #include "sparsify/exchange.h"
 #include "sparsify/sparsifier.h"
 

@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "engine/core/copy.h"
-#include "engine/ops/sgd.h"
+#include "engine/ops/nonfinite.h"
 
 namespace tw {
 

@@ -40,7 +40,7 @@ Trained train(const std::string& name, DType dtype, bool recompute, size_t& work
     result.gradients.assign(gradients.begin(), gradients.end());
     ops::sgd_update(ctx,
                     {.lr = 0.1f, .momentum = 0, .weight_decay = 0, .nesterov = false, .scale = 1},
-                    gradients, momentum, model.arena().values());
+                    ops::kDecayAll, gradients, momentum, model.arena().values());
     model.refresh(ctx);
   }
   const auto values = model.arena().values(), statistics = model.arena().statistic_values();

@@ -57,24 +57,36 @@ TEST(Buckets, SmallTensorsTravelWholeWhenAskedTo) {
   EXPECT_EQ(buckets[0].dense_length(), 20u);
 }
 
-TEST(Buckets, NeighboursUpdatedAlikeMakeOneRange) {
+TEST(Updates, SplitWhereMomentumCorrectionStartsOrEnds) {
   ParameterArena arena;
   declare(arena);
   const auto plain = plan_updates(arena, {});
-  ASSERT_EQ(plain.size(), 4u);
-  EXPECT_TRUE(plain[0].decay);
-  EXPECT_FALSE(plain[1].decay);
-  EXPECT_EQ(plain[1].offset, 288u);
-  EXPECT_EQ(plain[1].length, 16u);
+  ASSERT_EQ(plain.size(), 1u);
   EXPECT_FALSE(plain[0].corrected);
+  EXPECT_EQ(plain[0].segment.offset, 0u);
+  EXPECT_EQ(plain[0].segment.length, arena.size());
 
   Sparsifier dgc{.momentum_before = true, .scope = Scope::layer, .small_tensors_dense = true};
   const auto corrected = plan_updates(arena, dgc);
   ASSERT_EQ(corrected.size(), 4u);
   EXPECT_TRUE(corrected[0].corrected);
   EXPECT_FALSE(corrected[1].corrected);
-  dgc.scope = Scope::model;  // then nothing travels whole
-  for (const UpdateRange& range : plan_updates(arena, dgc)) EXPECT_TRUE(range.corrected);
+  EXPECT_EQ(corrected[1].segment.offset, 288u);
+  EXPECT_EQ(corrected[1].segment.length, 16u);
+  dgc.scope = Scope::model;  // no tensor is exchanged dense
+  ASSERT_EQ(plan_updates(arena, dgc).size(), 1u);
+  EXPECT_TRUE(plan_updates(arena, dgc)[0].corrected);
+}
+
+TEST(DecayBounds, OfASegmentCountFromItsStart) {
+  using Bounds = std::vector<uint32_t>;
+  const Bounds bounds{0, 288, 304, 336};
+  EXPECT_EQ(bounds_within(bounds, {0, 340}), bounds);
+  EXPECT_EQ(bounds_within(bounds, {10, 20}), (Bounds{0}));
+  EXPECT_EQ(bounds_within(bounds, {288, 16}), (Bounds{}));
+  EXPECT_EQ(bounds_within(bounds, {290, 46}), (Bounds{14}));
+  EXPECT_EQ(bounds_within(bounds, {100, 240}), (Bounds{0, 188, 204, 236}));
+  EXPECT_EQ(bounds_within({}, {0, 340}), (Bounds{}));
 }
 
 }  // namespace

@@ -55,7 +55,7 @@ struct PlannedModel {
     const auto values = model.arena().values();
     ops::sgd_update(ctx,
                     {.lr = lr, .momentum = 0, .weight_decay = 0, .nesterov = false, .scale = 1},
-                    model.arena().gradients(), {}, values);
+                    ops::kDecayAll, model.arena().gradients(), {}, values);
     model.refresh(ctx);
   }
 

@@ -56,8 +56,8 @@ class GraphSteps : public ::testing::TestWithParam<const char*> {
                          .weight_decay = p.decay ? static_cast<float>(config.weight_decay) : 0,
                          .nesterov = false,
                          .scale = 1},
-                        p.in(std::span<const float>(arena.gradients())), p.in(momentum.as<float>()),
-                        p.in(arena.values()));
+                        ops::kDecayAll, p.in(std::span<const float>(arena.gradients())),
+                        p.in(momentum.as<float>()), p.in(arena.values()));
       model.refresh(ctx);
     }
     return sums;

@@ -1,7 +1,5 @@
 #include <gtest/gtest.h>
 
-#include <limits>
-
 #include "engine/core/error.h"
 #include "engine/ops/sgd.h"
 #include "tests/support/owned_tensor.h"
@@ -24,7 +22,7 @@ TEST_P(Sgd, ThreeStepsFollowPyTorch) {
     for (uint64_t step = 0; step < 3; ++step) {
       const OwnedTensor gradient_tensor = normal_tensor({length}, DType::f32, 10 + step);
       const std::vector<double> g = gradient_tensor.get();
-      ops::sgd_update(ctx, p, gradient_tensor.floats(), m.floats(), w.floats());
+      ops::sgd_update(ctx, p, ops::kDecayAll, gradient_tensor.floats(), m.floats(), w.floats());
       for (size_t i = 0; i < g.size(); ++i) {
         const double gradient = double{p.scale} * g[i] + double{p.weight_decay} * w_expected[i];
         m_expected[i] = p.momentum * m_expected[i] + gradient;
@@ -45,8 +43,8 @@ INSTANTIATE_TEST_SUITE_P(Conventions, Sgd,
                                          SgdParams{0.1f, 0.9f, 1e-2f, false, 0.25f},
                                          SgdParams{0.1f, 0.9f, 1e-2f, true, 0.25f}));
 
-/// In one call with bounds, and in one call a range.
-TEST_P(Sgd, WeightDecayEndsAtTheBounds) {
+/// One call with bounds gives the bits of one call per range.
+TEST_P(Sgd, WeightDecayStartsAndEndsAtTheBounds) {
   Context ctx(device(), 2);
   SgdParams plain = GetParam();
   plain.weight_decay = 0;
@@ -65,8 +63,8 @@ TEST_P(Sgd, WeightDecayEndsAtTheBounds) {
       const auto part = [&](const OwnedTensor& x) {
         return x.floats().subspan(begin, end - begin);
       };
-      ops::sgd_update(ctx, range % 2 == 1 ? GetParam() : plain, part(g), part(each_m),
-                      part(each_w));
+      ops::sgd_update(ctx, range % 2 == 1 ? GetParam() : plain, ops::kDecayAll, part(g),
+                      part(each_m), part(each_w));
       begin = end;
     }
     EXPECT_EQ(w.bits(), each_w.bits()) << count << " bounds";
@@ -74,8 +72,8 @@ TEST_P(Sgd, WeightDecayEndsAtTheBounds) {
   }
 }
 
-/// More bounds than travel with one launch on a GPU.
-TEST(SgdRanges, OfOneElementEach) {
+/// More bounds than one launch on a GPU takes.
+TEST(SgdUpdate, DecaysEverySecondElement) {
   Context ctx(device());
   const int64_t length = 5'001;
   std::vector<uint32_t> bounds;
@@ -87,36 +85,22 @@ TEST(SgdRanges, OfOneElementEach) {
   EXPECT_EQ(w.get(), expected);
 }
 
-TEST(SgdWithoutMomentum, NeedsNoBuffer) {
+TEST(SgdUpdate, WithoutBoundsNothingDecays) {
+  Context ctx(device());
+  const OwnedTensor g({3}, DType::f32), w({3}, DType::f32, std::vector<double>(3, 2));
+  ops::sgd_update(ctx, {0.5f, 0.0f, 1.0f, false, 1.0f}, {}, g.floats(), {}, w.floats());
+  EXPECT_EQ(w.get(), std::vector<double>(3, 2));
+}
+
+TEST(SgdUpdate, NeedsNoMomentumBufferWithoutMomentum) {
   Context ctx(device());
   const OwnedTensor w({5}, DType::f32, std::vector<double>(5, 1));
   const OwnedTensor g({5}, DType::f32, std::vector<double>(5, 2));
-  ops::sgd_update(ctx, {0.5f, 0.0f, 0.0f, false, 1.0f}, g.floats(), {}, w.floats());
+  ops::sgd_update(ctx, {0.5f, 0.0f, 0.0f, false, 1.0f}, ops::kDecayAll, g.floats(), {}, w.floats());
   EXPECT_EQ(w.get(), std::vector<double>(5, 0));
-  EXPECT_THROW(ops::sgd_update(ctx, {0.5f, 0.9f, 0.0f, false, 1.0f}, g.floats(), {}, w.floats()),
+  EXPECT_THROW(ops::sgd_update(ctx, {0.5f, 0.9f, 0.0f, false, 1.0f}, ops::kDecayAll, g.floats(), {},
+                               w.floats()),
                UserError);
-}
-
-TEST(FirstNonfinite, FindsTheLowestIndex) {
-  for (const int threads : {1, 2}) {
-    Context ctx(device(), threads);
-    std::vector<double> x = normal_values(200'000, 1);
-    const auto first = [&] {
-      const OwnedTensor tensor({200'000}, DType::f32, x);
-      return ops::first_nonfinite(ctx, tensor.floats());
-    };
-    x[3] = std::numeric_limits<float>::max();
-    x[4] = std::numeric_limits<float>::denorm_min();
-    EXPECT_EQ(first(), x.size());
-    x[199'999] = -std::numeric_limits<double>::infinity();
-    EXPECT_EQ(first(), 199'999u);
-    x[70'001] = std::nan("");
-    x[150'000] = std::nan("");
-    EXPECT_EQ(first(), 70'001u);
-    x[0] = std::numeric_limits<double>::infinity();
-    EXPECT_EQ(first(), 0u);
-    EXPECT_EQ(ops::first_nonfinite(ctx, {}), 0u);
-  }
 }
 
 }  // namespace

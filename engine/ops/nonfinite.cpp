@@ -1,0 +1,47 @@
+#include "engine/ops/nonfinite.h"
+
+#include <algorithm>
+#include <atomic>
+#include <bit>
+#include <cstdint>
+
+#include "engine/core/parallel.h"
+#include "engine/ops/element.h"
+
+namespace tw::ops {
+
+constinit DispatchTable<FirstNonfiniteBody> first_nonfinite_dispatch{"first_nonfinite"};
+
+size_t first_nonfinite(Context& ctx, std::span<const float> x) {
+  return first_nonfinite_dispatch(ctx.device(), ctx, x);
+}
+
+namespace {
+
+constexpr uint32_t kExponent = 0x7f800000u;
+
+/// All ones in the exponent: infinity or NaN.
+TW_INLINE bool nonfinite(float x) { return (std::bit_cast<uint32_t>(x) & kExponent) == kExponent; }
+
+TW_MULTIVERSION bool any_nonfinite(const float* x, size_t n) {
+  uint32_t found = 0;
+  for (size_t i = 0; i < n; ++i) found |= nonfinite(x[i]) ? 1u : 0u;
+  return found != 0;
+}
+
+size_t first_nonfinite_cpu(Context& ctx, std::span<const float> x) {
+  std::atomic<size_t> first{x.size()};
+  parallel_for(ctx, x.size(), kElementGrain, [&](size_t begin, size_t end) {
+    if (!any_nonfinite(x.data() + begin, end - begin)) return;
+    const size_t index = std::find_if(x.begin() + begin, x.begin() + end, nonfinite) - x.begin();
+    size_t known = first.load();
+    while (index < known && !first.compare_exchange_weak(known, index)) {
+    }
+  });
+  return first.load();
+}
+
+const bool registered = first_nonfinite_dispatch.add(Device::cpu, first_nonfinite_cpu);
+
+}  // namespace
+}  // namespace tw::ops
