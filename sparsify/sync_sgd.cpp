@@ -283,11 +283,8 @@ void SyncSgd::update(Context& ctx, const Segment& of) {
 }
 
 void SyncSgd::report_nonfinite(const Control& control, size_t offset) const {
-  const size_t at = offset + control.nonfinite;
-  const Parameter& parameter = arena_.at(at);
-  fail<CollectiveFault>("[train] rank {}: gradient of {} is {} at element {} (step {})",
-                        control.nonfinite_rank, parameter.name, control.nonfinite_value,
-                        at - parameter.offset, input_.step);
+  arena_.fail_nonfinite(control.nonfinite_rank, offset + control.nonfinite, control.nonfinite_value,
+                        input_.step);
 }
 
 std::vector<std::span<std::byte>> SyncSgd::exchange_state() {

@@ -74,12 +74,9 @@ std::vector<ops::LossSums> GraphStep::run(uint64_t step, std::span<const float> 
     if (prefetcher_) prefetcher_->prefetch();
   }
   StepInputs::Outcome outcome = replay_->finish();
-  if (outcome.bad_launch != SIZE_MAX) {
-    const Parameter& parameter = model_.arena().at(outcome.bad_index);
-    fail<CollectiveFault>("[train] rank 0: gradient of {} is {} at element {} (step {})",
-                          parameter.name, outcome.bad_value, outcome.bad_index - parameter.offset,
-                          step + outcome.bad_launch);
-  }
+  if (outcome.bad_launch != SIZE_MAX)
+    model_.arena().fail_nonfinite(0, outcome.bad_index, outcome.bad_value,
+                                  step + outcome.bad_launch);
   return std::move(outcome.sums);
 }
 

@@ -98,4 +98,10 @@ const Parameter& ParameterArena::at(size_t index) const {
   return *std::prev(next);
 }
 
+void ParameterArena::fail_nonfinite(int rank, size_t index, float value, uint64_t step) const {
+  const Parameter& parameter = at(index);
+  fail<CollectiveFault>("[train] rank {}: gradient of {} is {} at element {} (step {})", rank,
+                        parameter.name, value, index - parameter.offset, step);
+}
+
 }  // namespace tw

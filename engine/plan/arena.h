@@ -1,5 +1,5 @@
-// ParameterArena: all parameters of a model in one contiguous fp32 vector, dense, without padding,
-// in the order of construction; gradients in a second one, batch-norm statistics in a third.
+// ParameterArena: all parameters of a model in one contiguous fp32 vector without padding, in the
+// order of declaration; gradients in a second vector, batch-norm statistics in a third.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@ namespace tw {
 
 enum class Init : uint8_t { zeros, ones, he_normal };
 
-/// How a parameter is stored here compared with torchvision's file order.
+/// Order of a parameter's elements compared with torchvision's files.
 enum class Layout : uint8_t {
   plain,        ///< the same
   conv_ohwi,    ///< stored O,H,W,I; torchvision has O,I,H,W
@@ -32,7 +32,7 @@ struct Parameter {
   Shape flattened{};  ///< for linear_nhwc: (h, w, c) of one flattened sample
   size_t offset = 0;  ///< first element in its arena; set by the arena
   size_t length() const { return static_cast<size_t>(shape.numel()); }
-  /// Its elements in a vector laid out like the arena.
+  /// The elements of this parameter in a vector laid out like the arena.
   template <class T>
   std::span<T> in(std::span<T> flat) const {
     return flat.subspan(offset, length());
@@ -59,11 +59,11 @@ class ParameterArena {
 
   std::span<float> values() const { return values_.as<float>(); }
   std::span<float> gradients() const { return gradients_.as<float>().first(size_); }
-  /// The gradients and one float behind them that belongs to the exchange (its control slot).
+  /// The gradients and one more float at the end, the status slot of the exchange.
   std::span<float> gradients_with_control() const { return gradients_.as<float>(); }
   std::span<float> statistic_values() const { return statistic_values_.as<float>(); }
 
-  // The same as the host sees them; see HostFloats.
+  // Host views of the same vectors; see HostFloats.
   HostFloats host_values() const { return {ctx_, values()}; }
   HostFloats host_gradients() const { return {ctx_, gradients()}; }
   HostFloats host_statistics() const { return {ctx_, statistic_values()}; }
@@ -72,17 +72,20 @@ class ParameterArena {
   Tensor gradient(const Parameter& p) const;
   Tensor statistic(const Parameter& p) const;
 
-  /// Hash of names, shapes and order: must be equal on all ranks.
+  /// Hash of names, shapes and order, to compare ranks and checkpoints.
   uint64_t layout_hash() const;
   /// The trained parameter that holds flat element `index`.
   const Parameter& at(size_t index) const;
+  /// Throws the CollectiveFault of a NaN or infinite gradient `value` at flat element `index`,
+  /// found by `rank`.
+  [[noreturn]] void fail_nonfinite(int rank, size_t index, float value, uint64_t step) const;
 
  private:
   const Parameter& add_to(std::deque<Parameter>& list, size_t& size, Parameter parameter);
 
   std::deque<Parameter> parameters_, statistics_;
   size_t size_ = 0, statistics_size_ = 0;
-  Context* ctx_ = nullptr;  // of memory that is not the host's
+  Context* ctx_ = nullptr;  // null on the CPU
   Buffer values_, gradients_, statistic_values_;
 };
 
