@@ -30,9 +30,9 @@ TensorRef BatchNorm::plan_forward(Planner& plan, TensorRef x, TensorRef residual
 Gradient BatchNorm::plan_backward(Planner& plan, Gradient dy) {
   dy_ = dy;
   dx_ = plan.make(x_->shape);
-  // the masked dy is the residual's gradient: it stays where dy was
+  // the residual's gradient is the masked dy, written in place of dy
   dresidual_ = residual_ ? dy.main : TensorRef{};
-  // behind a residual the ReLU's mask cannot be had from x alone
+  // with a residual, the ReLU's mask cannot be computed from x alone
   mask_ = params_.relu && residual_ ? y_ : TensorRef{};
   plan.use({x_, mask_, mean_, rstd_, dy.main, dy.extra, dx_});
   return {dx_};
@@ -53,7 +53,7 @@ void BatchNorm::forward(const PassArgs& pass) {
                                       .saved_mean = *mean_,
                                       .saved_rstd = *rstd_};
   ops::BatchNormParams params = params_;
-  if (pass.again) params.momentum = 0;
+  if (pass.recomputing) params.momentum = 0;
   if (pass.training)
     ops::batch_norm_train(pass.ctx, params, tensors);
   else

@@ -1,4 +1,4 @@
-// Batch norm layer, with an optional residual add and ReLU behind it: `<name>.weight` (gamma),
+// Batch norm layer with an optional fused residual add and ReLU: `<name>.weight` (gamma),
 // `<name>.bias` (beta), and the statistics `<name>.running_mean`, `<name>.running_var`.
 #pragma once
 
@@ -16,7 +16,7 @@ class BatchNorm final : public Layer {
     int64_t channels;
     bool relu = false;
     float epsilon = 1e-5f, momentum = 0.1f;  ///< momentum as in PyTorch
-    Init scale = Init::ones;                 ///< what gamma starts as
+    Init scale = Init::ones;                 ///< of gamma
   };
 
   BatchNorm(ParameterArena& arena, const Options& options);
@@ -30,7 +30,7 @@ class BatchNorm final : public Layer {
 
   void forward(const PassArgs& pass) override;
   void backward(const PassArgs& pass) override;
-  /// It learns, and gets no cheaper without dx: it computes dx all the same.
+  /// Computes dx all the same, which costs next to nothing.
   bool skip_input_gradient() override { return true; }
 
  private:
@@ -39,7 +39,7 @@ class BatchNorm final : public Layer {
   int64_t channels_;
   const Parameter *gamma_, *beta_, *running_mean_, *running_var_;
   TensorRef x_, residual_, y_, mean_, rstd_, mask_, dx_, dresidual_;
-  Gradient dy_;  // a pair is added in passing
+  Gradient dy_;  // the kernel adds the two tensors
 };
 
 }  // namespace tw::layers

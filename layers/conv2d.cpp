@@ -13,12 +13,12 @@ Conv2d::Conv2d(ParameterArena& arena, const Options& options) : arena_(arena), o
     bias_ = &arena.add({.name = options.name + ".bias", .shape = {options.out}, .decay = false});
 }
 
-TensorRef Conv2d::plan_forward(Planner& plan, TensorRef x) {
-  check(x->shape.rank() == 4 && x->shape[3] == options_.in,
-        "[conv2d] {}: x is {}; expected (N, H, W, {})", options_.name, x->shape, options_.in);
-  const ops::Conv2dShape shape{.batch = x->shape[0],
-                               .height = x->shape[1],
-                               .width = x->shape[2],
+TensorRef Conv2d::plan_y(Planner& plan) {
+  check(x_->shape.rank() == 4 && x_->shape[3] == options_.in,
+        "[conv2d] {}: x is {}; expected (N, H, W, {})", options_.name, x_->shape, options_.in);
+  const ops::Conv2dShape shape{.batch = x_->shape[0],
+                               .height = x_->shape[1],
+                               .width = x_->shape[2],
                                .in_channels = options_.in,
                                .out_channels = options_.out,
                                .kernel = options_.kernel,
@@ -31,22 +31,20 @@ TensorRef Conv2d::plan_forward(Planner& plan, TensorRef x) {
   product_ = {shape.flops(), shape.bytes()};
   plan.product(product_);
   packed_ = plan.persistent({static_cast<int64_t>(op_->packed_bytes())}, DType::u8);
-  x_ = x;
-  y_ = plan.make(shape.y());
+  const TensorRef y = plan.make(shape.y());
   plan.scratch(op_->scratch_bytes());
-  plan.use({x_, packed_, y_});
-  return y_;
+  plan.use({x_, packed_, y});
+  return y;
 }
 
-Gradient Conv2d::plan_backward(Planner& plan, Gradient dy) {
-  dy_ = sum_.plan(plan, dy);
+TensorRef Conv2d::plan_dx(Planner& plan) {
   plan.product(product_, input_gradient_ ? 2 : 1);
-  // weights first: they are final early, and dx may take the place of x
+  // weight gradients come first, so that dx may share the memory of x
   plan.use({x_, dy_});
   if (!input_gradient_) return {};
-  dx_ = plan.make(x_->shape);
-  plan.use({dy_, dx_});
-  return {dx_};
+  const TensorRef dx = plan.make(x_->shape);
+  plan.use({dy_, dx});
+  return dx;
 }
 
 void Conv2d::refresh(Context& ctx) { op_->pack(ctx, arena_.value(*weight_), *packed_); }
@@ -55,8 +53,7 @@ void Conv2d::forward(const PassArgs& pass) {
   op_->forward(pass.ctx, *x_, *packed_, bias_ ? arena_.value(*bias_) : Tensor{}, *y_);
 }
 
-void Conv2d::backward(const PassArgs& pass) {
-  sum_.run(pass.ctx);
+void Conv2d::run_backward(const PassArgs& pass) {
   op_->backward_weights(pass.ctx, *x_, *dy_, arena_.gradient(*weight_),
                         bias_ ? arena_.gradient(*bias_) : Tensor{}, pass.accumulate);
   if (bias_) pass.gradient_ready(*bias_);

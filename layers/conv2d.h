@@ -4,11 +4,11 @@
 #include <string>
 
 #include "engine/ops/conv2d.h"
-#include "layers/gradient_sum.h"
+#include "layers/unary_layer.h"
 
 namespace tw::layers {
 
-class Conv2d final : public Layer {
+class Conv2d final : public UnaryLayer {
  public:
   struct Options {
     std::string name;
@@ -19,23 +19,23 @@ class Conv2d final : public Layer {
 
   Conv2d(ParameterArena& arena, const Options& options);
 
-  TensorRef plan_forward(Planner& plan, TensorRef x) override;
-  Gradient plan_backward(Planner& plan, Gradient dy) override;
   void refresh(Context& ctx) override;
   void forward(const PassArgs& pass) override;
-  void backward(const PassArgs& pass) override;
   bool skip_input_gradient() override;
 
  private:
+  TensorRef plan_y(Planner& plan) override;
+  TensorRef plan_dx(Planner& plan) override;
+  void run_backward(const PassArgs& pass) override;
+
   ParameterArena& arena_;
   Options options_;
   const Parameter* weight_;
-  const Parameter* bias_ = nullptr;  // null without
+  const Parameter* bias_ = nullptr;  // null: no bias
   bool input_gradient_ = true;
   Planner::Product product_{};
   std::unique_ptr<ops::Conv2d> op_;
-  TensorRef packed_, x_, y_, dy_, dx_;
-  GradientSum sum_;
+  TensorRef packed_;
 };
 
 }  // namespace tw::layers

@@ -4,17 +4,15 @@
 
 namespace tw::layers {
 
-TensorRef Dropout::plan_forward(Planner& plan, TensorRef x) {
-  x_ = x;
-  y_ = plan.make(x->shape);
-  plan.use({x_, y_});
-  return y_;
+TensorRef Dropout::plan_y(Planner& plan) {
+  const TensorRef y = plan.make(x_->shape);
+  plan.use({x_, y});
+  return y;
 }
 
-Gradient Dropout::plan_backward(Planner& plan, Gradient dy) {
-  dy_ = sum_.plan(plan, dy);
+TensorRef Dropout::plan_dx(Planner& plan) {
   plan.use({dy_});
-  return {dy_};  // masked in place
+  return dy_;  // masked in place
 }
 
 void Dropout::drop(const PassArgs& pass, const Tensor& from, const Tensor& to) const {
@@ -29,9 +27,6 @@ void Dropout::forward(const PassArgs& pass) {
     ops::convert(pass.ctx, *x_, *y_);
 }
 
-void Dropout::backward(const PassArgs& pass) {
-  sum_.run(pass.ctx);
-  drop(pass, *dy_, *dy_);
-}
+void Dropout::run_backward(const PassArgs& pass) { drop(pass, *dy_, *dy_); }
 
 }  // namespace tw::layers

@@ -1,4 +1,4 @@
-// GradientSum: for layers that need their incoming gradient as one tensor.
+// GradientSum: adds the two tensors of a Gradient for layers that need one.
 #pragma once
 
 #include "engine/ops/vector.h"
@@ -8,13 +8,13 @@ namespace tw::layers {
 
 class GradientSum {
  public:
-  /// Plans the addition, if there is one to make; returns the tensor that will hold the sum.
+  /// Plans the addition, if there are two tensors; returns the tensor that holds the sum.
   TensorRef plan(Planner& plan, const Gradient& dy) {
     dy_ = dy;
     if (dy.extra) plan.use({dy.main, dy.extra});
     return dy.main;
   }
-  /// To be called first in backward.
+  /// Adds; called first in backward.
   void run(Context& ctx) const {
     if (dy_.extra) ops::add(ctx, *dy_.extra, *dy_.main);
   }

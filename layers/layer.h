@@ -1,7 +1,7 @@
-// Layer: forward and its explicit backward, over tensors planned once.
+// Layer: forward and an explicit backward over tensors that are planned once.
 //
-// Life of a layer: constructed with the arena (declares parameters) -> plan_forward, in forward
-// order -> plan_backward, in backward order -> [refresh -> forward -> backward] every step.
+// Order of calls: the constructor declares parameters in the arena; plan_forward, in forward order;
+// plan_backward, in backward order; then refresh, forward, backward in every step.
 #pragma once
 
 #include <functional>
@@ -13,15 +13,15 @@
 
 namespace tw {
 
-/// What one walk through the network needs to know.
+/// Arguments of one forward and backward pass.
 struct PassArgs {
   Context& ctx;
-  bool training = true;     ///< batch statistics and dropout, or running statistics
-  bool again = false;       ///< forward is repeated for backward: running statistics stay
-  bool accumulate = false;  ///< gradients are added to (all micro-batches but the first)
-  uint64_t seed = 0;        ///< dropout draws from (seed, step)
+  bool training = true;      ///< batch statistics and dropout; else running statistics
+  bool recomputing = false;  ///< forward is repeated in backward: keep running statistics
+  bool accumulate = false;   ///< add to the gradients (all micro-batches but the first)
+  uint64_t seed = 0;         ///< dropout draws from (seed, step)
   uint64_t step = 0;
-  /// Told when a parameter's gradient is final, in backward order; may be empty.
+  /// Called when the gradient of a parameter is final, in backward order; may be empty.
   std::function<void(const Parameter&)> on_gradient_ready{};
 
   void gradient_ready(const Parameter& p) const {
@@ -29,9 +29,9 @@ struct PassArgs {
   }
 };
 
-/// A gradient, as one tensor or as the sum of two: where two branches meet again the sum is left
-/// to whoever reads it next, who can often add in passing. Whoever receives a gradient owns its
-/// tensors: it may overwrite them and hand them on.
+/// A gradient: one tensor, or the sum of two where branches join. The next layer in backward order
+/// adds the two, often as part of its own kernel. It owns the tensors it receives: it may overwrite
+/// them or return them as its dx.
 struct Gradient {
   TensorRef main;
   TensorRef extra{};  ///< empty unless the gradient is a sum
@@ -43,20 +43,20 @@ class Layer {
  public:
   virtual ~Layer() = default;
 
-  /// Declares y (returned) and what must be kept for backward.
+  /// Declares and returns y; declares what must be kept for backward.
   virtual TensorRef plan_forward(Planner& plan, TensorRef x) = 0;
-  /// Declares dx (returned; empty when the input gradient was ruled out) for the gradient dy of y.
+  /// Declares and returns dx for the gradient dy of y; empty after skip_input_gradient().
   virtual Gradient plan_backward(Planner& plan, Gradient dy) = 0;
 
-  /// Rewrites compute copies (packed, bf16) after the parameters changed.
+  /// Updates compute copies of the weights (packed, bf16) after the parameters changed.
   virtual void refresh(Context&) {}
   /// Reads the planned x, writes the planned y.
   virtual void forward(const PassArgs& pass) = 0;
   /// Reads the planned dy, writes dx and parameter gradients.
   virtual void backward(const PassArgs& pass) = 0;
 
-  /// Asked before planning when nothing in front of this layer learns: no dx is wanted. Returns
-  /// whether the layer itself learns; if it does not, the next one need not compute its dx either.
+  /// Called before planning when no layer before this one has parameters, so dx is not needed.
+  /// Returns whether this layer has parameters; if not, the next layer can skip its dx, too.
   virtual bool skip_input_gradient() { return false; }
 };
 

@@ -13,10 +13,10 @@ Linear::Linear(ParameterArena& arena, const Options& options) : arena_(arena), o
   bias_ = &arena.add({.name = options.name + ".bias", .shape = {options.out}, .decay = false});
 }
 
-TensorRef Linear::plan_forward(Planner& plan, TensorRef x) {
-  const int64_t batch = x->shape[0], in = options_.in.numel();
-  check(x->numel() == batch * in, "[linear] {}: x is {}; expected {} features a sample",
-        options_.name, x->shape, in);
+TensorRef Linear::plan_y(Planner& plan) {
+  const int64_t batch = x_->shape[0], in = options_.in.numel();
+  check(x_->numel() == batch * in, "[linear] {}: x is {}; expected {} features a sample",
+        options_.name, x_->shape, in);
   const DType out_dtype = options_.logits ? DType::f32 : plan.activations();
   const ops::LinearShape shape{.batch = batch,
                                .in_features = in,
@@ -28,21 +28,19 @@ TensorRef Linear::plan_forward(Planner& plan, TensorRef x) {
   product_ = {shape.flops(), shape.bytes()};
   plan.product(product_);
   packed_ = plan.persistent({static_cast<int64_t>(op_->packed_bytes())}, DType::u8);
-  x_ = x;
-  y_ = plan.make({batch, options_.out}, out_dtype);
+  const TensorRef y = plan.make({batch, options_.out}, out_dtype);
   plan.scratch(op_->scratch_bytes());
-  plan.use({x_, packed_, y_});
-  return y_;
+  plan.use({x_, packed_, y});
+  return y;
 }
 
-Gradient Linear::plan_backward(Planner& plan, Gradient dy) {
-  dy_ = sum_.plan(plan, dy);
+TensorRef Linear::plan_dx(Planner& plan) {
   plan.product(product_, input_gradient_ ? 2 : 1);
   plan.use({x_, dy_});
   if (!input_gradient_) return {};
-  dx_ = plan.make(x_->shape);
-  plan.use({dy_, dx_});
-  return {dx_};
+  const TensorRef dx = plan.make(x_->shape);
+  plan.use({dy_, dx});
+  return dx;
 }
 
 Tensor Linear::flat(TensorRef x) const { return x->view({x->shape[0], options_.in.numel()}); }
@@ -53,8 +51,7 @@ void Linear::forward(const PassArgs& pass) {
   op_->forward(pass.ctx, flat(x_), *packed_, arena_.value(*bias_), *y_);
 }
 
-void Linear::backward(const PassArgs& pass) {
-  sum_.run(pass.ctx);
+void Linear::run_backward(const PassArgs& pass) {
   op_->backward_weights(pass.ctx, flat(x_), *dy_, arena_.gradient(*weight_),
                         arena_.gradient(*bias_), pass.accumulate);
   pass.gradient_ready(*bias_);

@@ -1,32 +1,33 @@
-// Linear layer: `<name>.weight` [out, in] and `<name>.bias` [out]. Flattens what it gets.
+// Linear layer: `<name>.weight` [out, in] and `<name>.bias` [out]. Flattens its input.
 #pragma once
 
 #include <string>
 
 #include "engine/ops/linear.h"
-#include "layers/gradient_sum.h"
+#include "layers/unary_layer.h"
 
 namespace tw::layers {
 
-class Linear final : public Layer {
+class Linear final : public UnaryLayer {
  public:
   struct Options {
     std::string name;
     Shape in;  ///< of one sample: (features) or (H, W, C)
     int64_t out;
-    bool logits = false;  ///< y is fp32 whatever the activations are
+    bool logits = false;  ///< y is fp32, whatever the type of the activations
   };
 
   Linear(ParameterArena& arena, const Options& options);
 
-  TensorRef plan_forward(Planner& plan, TensorRef x) override;
-  Gradient plan_backward(Planner& plan, Gradient dy) override;
   void refresh(Context& ctx) override;
   void forward(const PassArgs& pass) override;
-  void backward(const PassArgs& pass) override;
   bool skip_input_gradient() override;
 
  private:
+  TensorRef plan_y(Planner& plan) override;
+  TensorRef plan_dx(Planner& plan) override;
+  void run_backward(const PassArgs& pass) override;
+
   Tensor flat(TensorRef x) const;
 
   ParameterArena& arena_;
@@ -35,8 +36,7 @@ class Linear final : public Layer {
   bool input_gradient_ = true;
   Planner::Product product_{};
   std::unique_ptr<ops::Linear> op_;
-  TensorRef packed_, x_, y_, dy_, dx_;
-  GradientSum sum_;
+  TensorRef packed_;
 };
 
 }  // namespace tw::layers

@@ -1,43 +1,41 @@
-// Pooling layers: windows (maximum or average), and the average over the whole image.
+// Pooling layers: maximum or average over windows, and the average over the whole image.
 #pragma once
 
 #include "engine/ops/pool.h"
-#include "layers/gradient_sum.h"
+#include "layers/unary_layer.h"
 
 namespace tw::layers {
 
-class Pool final : public Layer {
+class Pool final : public UnaryLayer {
  public:
   using Options = ops::PoolParams;
   explicit Pool(const Options& options) : options_(options) {}
 
-  TensorRef plan_forward(Planner& plan, TensorRef x) override;
-  Gradient plan_backward(Planner& plan, Gradient dy) override;
   void forward(const PassArgs& pass) override;
-  void backward(const PassArgs& pass) override;
 
  private:
+  TensorRef plan_y(Planner& plan) override;
+  TensorRef plan_dx(Planner& plan) override;
+  void run_backward(const PassArgs& pass) override;
+
   Tensor argmax() const { return argmax_ ? *argmax_ : Tensor{}; }
 
   Options options_;
-  TensorRef x_, y_, argmax_, dy_, dx_;
-  GradientSum sum_;
+  TensorRef argmax_;
 };
 
 /// [N,H,W,C] -> [N,C]
-class GlobalAverage final : public Layer {
+class GlobalAverage final : public UnaryLayer {
  public:
   struct Options {};
   explicit GlobalAverage(const Options&) {}
 
-  TensorRef plan_forward(Planner& plan, TensorRef x) override;
-  Gradient plan_backward(Planner& plan, Gradient dy) override;
   void forward(const PassArgs& pass) override;
-  void backward(const PassArgs& pass) override;
 
  private:
-  TensorRef x_, y_, dy_, dx_;
-  GradientSum sum_;
+  TensorRef plan_y(Planner& plan) override;
+  TensorRef plan_dx(Planner& plan) override;
+  void run_backward(const PassArgs& pass) override;
 };
 
 }  // namespace tw::layers

@@ -4,9 +4,9 @@ namespace tw::layers {
 
 TensorRef Recompute::plan_forward(Planner& plan, TensorRef x) {
   active_ = plan.recompute;
-  begin_ = plan.mark();
+  begin_ = plan.position();
   const TensorRef y = inner_->plan_forward(plan, x);
-  end_ = plan.mark();
+  end_ = plan.position();
   return y;
 }
 
@@ -17,9 +17,9 @@ Gradient Recompute::plan_backward(Planner& plan, Gradient dy) {
 
 void Recompute::backward(const PassArgs& pass) {
   if (active_) {
-    PassArgs again = pass;
-    again.again = true;
-    inner_->forward(again);
+    PassArgs forward_pass = pass;
+    forward_pass.recomputing = true;
+    inner_->forward(forward_pass);
   }
   inner_->backward(pass);
 }

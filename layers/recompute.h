@@ -1,4 +1,4 @@
-// Recompute: a layer whose activations are forgotten after forward and computed again in backward.
+// Recompute: discards the activations of a layer after forward and recomputes them in backward.
 // (Chen et al. 2016, "Training deep nets with sublinear memory cost", arXiv:1604.06174)
 #pragma once
 
@@ -6,8 +6,8 @@
 
 namespace tw::layers {
 
-/// Does so when the plan asks for it, else nothing. The same operations on the same input give the
-/// same bits: dropout draws its masks again, and batch norms leave their running statistics alone.
+/// Active when Planner::recompute is set. The bits do not change: dropout draws the same masks
+/// again, and batch norms do not update their running statistics twice.
 class Recompute final : public Layer {
  public:
   explicit Recompute(LayerPtr inner) : inner_(std::move(inner)) {}
@@ -22,7 +22,7 @@ class Recompute final : public Layer {
  private:
   LayerPtr inner_;
   bool active_ = false;
-  Planner::Mark begin_{}, end_{};  // of forward
+  Planner::Position begin_{}, end_{};  // of forward
 };
 
 }  // namespace tw::layers

@@ -4,24 +4,19 @@
 
 namespace tw::layers {
 
-TensorRef Relu::plan_forward(Planner& plan, TensorRef x) {
-  x_ = x;
-  y_ = plan.make(x->shape);
-  plan.use({x_, y_});
-  return y_;
+TensorRef Relu::plan_y(Planner& plan) {
+  const TensorRef y = plan.make(x_->shape);
+  plan.use({x_, y});
+  return y;
 }
 
-Gradient Relu::plan_backward(Planner& plan, Gradient dy) {
-  dy_ = sum_.plan(plan, dy);
+TensorRef Relu::plan_dx(Planner& plan) {
   plan.use({y_, dy_});
-  return {dy_};  // masked in place
+  return dy_;  // masked in place
 }
 
 void Relu::forward(const PassArgs& pass) { ops::relu_forward(pass.ctx, *x_, *y_); }
 
-void Relu::backward(const PassArgs& pass) {
-  sum_.run(pass.ctx);
-  ops::relu_backward(pass.ctx, *y_, *dy_, *dy_);
-}
+void Relu::run_backward(const PassArgs& pass) { ops::relu_backward(pass.ctx, *y_, *dy_, *dy_); }
 
 }  // namespace tw::layers

@@ -1,23 +1,21 @@
-// ReLU on its own, for networks without batch norm.
+// ReLU layer for networks without batch norm; BatchNorm fuses its own.
 #pragma once
 
-#include "layers/gradient_sum.h"
+#include "layers/unary_layer.h"
 
 namespace tw::layers {
 
-class Relu final : public Layer {
+class Relu final : public UnaryLayer {
  public:
   struct Options {};
   explicit Relu(const Options&) {}
 
-  TensorRef plan_forward(Planner& plan, TensorRef x) override;
-  Gradient plan_backward(Planner& plan, Gradient dy) override;
   void forward(const PassArgs& pass) override;
-  void backward(const PassArgs& pass) override;
 
  private:
-  TensorRef x_, y_, dy_;
-  GradientSum sum_;
+  TensorRef plan_y(Planner& plan) override;
+  TensorRef plan_dx(Planner& plan) override;
+  void run_backward(const PassArgs& pass) override;
 };
 
 }  // namespace tw::layers

@@ -1,4 +1,4 @@
-// Residual block: y = relu(bn(main(x)) + shortcut(x)). (He et al., CVPR 2016, section 3)
+// Residual block: y = relu(bn(main(x)) + shortcut(x)). (He et al., CVPR 2016)
 #pragma once
 
 #include "layers/batch_norm.h"
@@ -13,7 +13,7 @@ class Residual final : public Layer {
   Residual(LayerPtr main, std::unique_ptr<BatchNorm> join, LayerPtr shortcut);
 
   TensorRef plan_forward(Planner& plan, TensorRef x) override;
-  /// The sum of the two branches is left to whoever takes it.
+  /// Returns the gradients of the two branches, not yet added.
   Gradient plan_backward(Planner& plan, Gradient dy) override;
   void refresh(Context& ctx) override;
   void forward(const PassArgs& pass) override;
@@ -25,7 +25,7 @@ class Residual final : public Layer {
   std::unique_ptr<BatchNorm> join_;
   LayerPtr shortcut_;  // null: identity
   bool input_gradient_ = true;
-  GradientSum main_sum_, shortcut_sum_;  // a branch may itself begin with a residual block
+  GradientSum main_sum_, shortcut_sum_;  // a branch may begin with a residual block
 };
 
 }  // namespace tw::layers

@@ -1,4 +1,4 @@
-// Sequential: layers one after the other.
+// Sequential: a chain of layers.
 #pragma once
 
 #include "layers/layer.h"
@@ -8,12 +8,13 @@ namespace tw::layers {
 class Sequential final : public Layer {
  public:
   void add(LayerPtr layer) { layers_.push_back(std::move(layer)); }
-  /// Builds a layer with parameters in place: `net->add<Conv2d>(arena, {.name = "conv1", ...})`.
+  /// Constructs and appends a layer with parameters: `net->add<Conv2d>(arena, {.name = "conv1",
+  /// ...})`.
   template <class Kind>
   void add(ParameterArena& arena, const typename Kind::Options& options) {
     add(std::make_unique<Kind>(arena, options));
   }
-  /// Builds a layer without parameters in place: `net->add<Relu>()`.
+  /// Constructs and appends a layer without parameters: `net->add<Relu>()`.
   template <class Kind>
   void add(const typename Kind::Options& options = {}) {
     add(std::make_unique<Kind>(options));
@@ -28,7 +29,7 @@ class Sequential final : public Layer {
 
  private:
   std::vector<LayerPtr> layers_;
-  size_t first_ = 0;  // layers in front of it have no backward: nothing there learns
+  size_t first_ = 0;  // first layer with parameters; those before it have no backward
 };
 
 }  // namespace tw::layers

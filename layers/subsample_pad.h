@@ -1,26 +1,25 @@
-// The parameter-free shortcut of CIFAR ResNets: option A of He et al., CVPR 2016, section 4.2.
+// The parameter-free shortcut of CIFAR ResNets: option A of He et al., CVPR 2016.
 #pragma once
 
-#include "layers/gradient_sum.h"
+#include "layers/unary_layer.h"
 
 namespace tw::layers {
 
-class SubsamplePad final : public Layer {
+class SubsamplePad final : public UnaryLayer {
  public:
   struct Options {
-    int64_t out, stride;  ///< channels of y; every stride-th pixel is kept
+    int64_t out, stride;  ///< channels of y; stride between kept pixels
   };
   explicit SubsamplePad(const Options& options) : options_(options) {}
 
-  TensorRef plan_forward(Planner& plan, TensorRef x) override;
-  Gradient plan_backward(Planner& plan, Gradient dy) override;
   void forward(const PassArgs& pass) override;
-  void backward(const PassArgs& pass) override;
 
  private:
+  TensorRef plan_y(Planner& plan) override;
+  TensorRef plan_dx(Planner& plan) override;
+  void run_backward(const PassArgs& pass) override;
+
   Options options_;
-  TensorRef x_, y_, dy_, dx_;
-  GradientSum sum_;
 };
 
 }  // namespace tw::layers

@@ -8,11 +8,12 @@ namespace {
 constexpr size_t kAlignment = 64;
 size_t aligned(size_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
 
-/// Whether two tensors are ever needed at the same time.
-bool meet(const detail::PlannedTensor& a, const detail::PlannedTensor& b) {
-  return std::ranges::any_of(a.lives, [&](const detail::Life& x) {
-    return std::ranges::any_of(
-        b.lives, [&](const detail::Life& y) { return x.first <= y.last && y.first <= x.last; });
+/// Whether two tensors are ever alive at the same time.
+bool overlap(const detail::PlannedTensor& a, const detail::PlannedTensor& b) {
+  return std::ranges::any_of(a.lifetimes, [&](const detail::Lifetime& x) {
+    return std::ranges::any_of(b.lifetimes, [&](const detail::Lifetime& y) {
+      return x.first <= y.last && y.first <= x.last;
+    });
   });
 }
 }  // namespace
@@ -34,12 +35,12 @@ void Planner::use(std::initializer_list<TensorRef> tensors) {
   operations_.emplace_back(tensors);
   for (const TensorRef& ref : tensors) {
     if (!ref) continue;
-    if (ref.planned_->lives.empty()) ref.planned_->lives.push_back({now, now});
-    ref.planned_->lives.back().last = now;
+    if (ref.planned_->lifetimes.empty()) ref.planned_->lifetimes.push_back({now, now});
+    ref.planned_->lifetimes.back().last = now;
   }
 }
 
-void Planner::recompute_range(Mark begin, Mark end) {
+void Planner::recompute_range(Position begin, Position end) {
   const int from = static_cast<int>(operations_.size());
   std::vector<const detail::PlannedTensor*> made;
   for (size_t i = begin.tensors; i < end.tensors; ++i) made.push_back(&tensors_[i]);
@@ -48,10 +49,10 @@ void Planner::recompute_range(Mark begin, Mark end) {
     operations_.push_back(std::vector(operations_[i]));
     for (const TensorRef& ref : operations_.back()) {
       if (!ref) continue;
-      std::vector<detail::Life>& lives = ref.planned_->lives;
+      std::vector<detail::Lifetime>& lifetimes = ref.planned_->lifetimes;
       const bool anew = std::ranges::find(made, ref.planned_) != made.end();
-      if (anew && lives.back().last < from) lives.push_back({now, now});
-      lives.back().last = now;
+      if (anew && lifetimes.back().last < from) lifetimes.push_back({now, now});
+      lifetimes.back().last = now;
     }
   }
 }
@@ -67,12 +68,12 @@ Planner::Memory Planner::layout() {
     if (t.persistent) {
       offsets_[i] = memory_.persistent;
       memory_.persistent += aligned(t.tensor.bytes());
-    } else if (!t.lives.empty()) {
+    } else if (!t.lifetimes.empty()) {
       shared.push_back(i);
     }
   }
 
-  // largest first, each at the lowest place that is free during its whole life
+  // largest first, each at the lowest offset that is free during its lifetimes
   std::ranges::stable_sort(shared, [&](size_t a, size_t b) {
     return tensors_[a].tensor.bytes() > tensors_[b].tensor.bytes();
   });
@@ -83,7 +84,7 @@ Planner::Memory Planner::layout() {
     size_t offset = 0;
     for (const size_t j : placed) {
       const detail::PlannedTensor& other = tensors_[j];
-      if (!meet(t, other)) continue;
+      if (!overlap(t, other)) continue;
       if (offset + bytes <= offsets_[j]) break;
       offset = std::max(offset, offsets_[j] + aligned(other.tensor.bytes()));
     }
@@ -102,7 +103,7 @@ void Planner::commit() {
   block_ = Buffer(ctx_->device(), memory_.total());
   for (size_t i = 0; i < tensors_.size(); ++i) {
     detail::PlannedTensor& t = tensors_[i];
-    if (!t.persistent && t.lives.empty()) continue;
+    if (!t.persistent && t.lifetimes.empty()) continue;
     t.tensor.data = block_.data() + offsets_[i] + (t.persistent ? memory_.workspace : 0);
   }
   ctx_->set_scratch({block_.data() + memory_.workspace + memory_.persistent, memory_.scratch});

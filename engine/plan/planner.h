@@ -1,6 +1,6 @@
-// Planner: gives every activation its place in one workspace before the first step.
-// Layers declare tensors and their uses in execution order; tensors whose lives do not overlap
-// share memory. Nothing is allocated in a step.
+// Planner: assigns every activation an offset in one workspace before the first step. Layers
+// declare tensors and their uses in execution order; tensors with disjoint lifetimes share memory.
+// A step allocates nothing.
 #pragma once
 
 #include <deque>
@@ -14,18 +14,19 @@
 namespace tw {
 
 namespace detail {
-/// First and last operation that needs a tensor's content.
-struct Life {
+/// First and last operation that uses the content of a tensor.
+struct Lifetime {
   int first, last;
 };
 struct PlannedTensor {
-  Tensor tensor;            // data is set by commit()
-  std::vector<Life> lives;  // more than one: what is recomputed; at the same place
+  Tensor tensor;                    // data is set by commit()
+  std::vector<Lifetime> lifetimes;  // several for a recomputed tensor, all at one offset
   bool persistent = false;
 };
 }  // namespace detail
 
-/// A tensor of the plan; readable as a Tensor once the plan is committed. Empty by default.
+/// Handle of a planned tensor: its shape is known at once, its memory after commit(). Empty by
+/// default.
 class TensorRef {
  public:
   TensorRef() = default;
@@ -48,25 +49,25 @@ class Planner {
   Context& ctx() const { return *ctx_; }
   DType activations() const { return activations_; }
 
-  /// Declares a tensor; it lives from its first use to its last.
+  /// Declares a tensor, alive from its first use() to its last.
   TensorRef make(Shape shape, DType dtype);
   TensorRef make(Shape shape) { return make(shape, activations_); }
-  /// Declares a tensor that keeps its memory for the whole run (inputs, packed weights).
+  /// Declares a tensor alive for the whole run (inputs, packed weights).
   TensorRef persistent(Shape shape, DType dtype);
-  /// One operation reads or writes these tensors; operations follow each other in call order.
+  /// Declares one operation that reads or writes these tensors; call order is execution order.
   void use(std::initializer_list<TensorRef> tensors);
-  /// Where the plan stands; recompute_range() repeats the operations between two such places.
-  struct Mark {
+  /// The operations and tensors declared so far.
+  struct Position {
     size_t operations, tensors;
   };
-  Mark mark() const { return {operations_.size(), tensors_.size()}; }
-  /// The operations from `begin` to `end` are done once more. Tensors that were made between them
-  /// need not live until then: they are written anew, at the same place.
-  void recompute_range(Mark begin, Mark end);
-  /// Whether layers shall forget what they can compute again.
+  Position position() const { return {operations_.size(), tensors_.size()}; }
+  /// Declares that the operations between `begin` and `end` run once more. The tensors they made
+  /// are written again at the same offset and need not be kept in between.
+  void recompute_range(Position begin, Position end);
+  /// Whether layers that support it discard activations and recompute them in backward.
   bool recompute = false;
 
-  /// What no implementation of a step comes round: its matrix products (or convolutions).
+  /// A matrix product or convolution of the step: the work that every implementation must do.
   struct Product {
     int64_t flops, bytes;  ///< additions and multiplications; of the operands, each moved once
   };
@@ -75,7 +76,7 @@ class Planner {
   }
   const std::vector<Product>& products() const { return products_; }
 
-  /// An operation wants this much of Context::scratch().
+  /// Declares that an operation uses `bytes` of Context::scratch().
   void scratch(size_t bytes);
 
   /// Bytes of the workspace (activations shared over time), of persistent tensors and of scratch.
@@ -83,11 +84,11 @@ class Planner {
     size_t workspace = 0, persistent = 0, scratch = 0;
     size_t total() const { return workspace + persistent + scratch; }
   };
-  /// Places all tensors; no memory is spent yet.
+  /// Assigns all offsets and returns the bytes needed; allocates nothing.
   Memory layout();
-  /// Allocates what layout() found; every TensorRef becomes usable.
+  /// Allocates the memory of layout(); every TensorRef then has its data. Throws OutOfMemory.
   void commit();
-  /// The memory that activations share; only what a step writes first may be read in it.
+  /// The memory shared by activations; a step reads nothing there that it has not written.
   std::span<std::byte> workspace() const { return block_.as<std::byte>().first(memory_.workspace); }
 
  private:
