@@ -9,18 +9,18 @@
 namespace tw {
 
 template <class Value>
-Value parse_json(std::string_view text, const std::string& place) {
+Value parse_json(std::string_view text, const std::string& source) {
   using Event = typename Value::parse_event_t;
   // of two values for one key the library would take the last and say nothing
   std::vector<std::set<std::string>> keys;
   const auto watch = [&](int depth, Event event, Value& parsed) {
     if (event == Event::array_start || event == Event::object_start)
-      check(depth < kDeepestJson, "{}: nested deeper than {} levels", place, kDeepestJson);
+      check(depth < kDeepestJson, "{}: nested deeper than {} levels", source, kDeepestJson);
     if (event == Event::object_start) keys.emplace_back();
     if (event == Event::object_end) keys.pop_back();
     if (event == Event::key)
       check(keys.back().insert(parsed.template get<std::string>()).second,
-            "{}: {:.200} stands there twice", place, parsed.dump());
+            "{}: key {:.200} occurs twice", source, parsed.dump());
     return true;
   };
   try {
@@ -30,7 +30,7 @@ Value parse_json(std::string_view text, const std::string& place) {
     const std::string what = error.what();
     size_t begin = what.find("line ");
     if (begin == std::string::npos) begin = what.find("] ") + 2;
-    fail("{}: {:.200}", place, what.substr(begin));
+    fail("{}: {:.200}", source, what.substr(begin));
   }
 }
 

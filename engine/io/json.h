@@ -1,4 +1,4 @@
-// JSON of a user's file, read strictly.
+// Strict parsing of JSON in user files.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -7,13 +7,13 @@
 
 namespace tw {
 
-/// Lists and objects within each other. The library copies and prints values by recursion, which
-/// a file of nothing but brackets would drive through the end of the stack.
+/// Most nested lists and objects. The library copies and prints values by recursion, so deeper
+/// nesting could overflow the stack.
 inline constexpr int kDeepestJson = 64;
 
-/// `text` as nlohmann's json or ordered_json. UserError, which begins with `place`, when it is no
-/// JSON, is nested deeper than kDeepestJson, or has a key twice in one object.
+/// Parses `text` to nlohmann's json or ordered_json. Throws UserError, which starts with `source`,
+/// on a syntax error, nesting deeper than kDeepestJson, or a repeated key in an object.
 template <class Value>
-Value parse_json(std::string_view text, const std::string& place);
+Value parse_json(std::string_view text, const std::string& source);
 
 }  // namespace tw

@@ -94,10 +94,10 @@ TEST(Config, UnknownKeysAndValuesNameTheFile) {
 TEST(Config, AKeyThatStandsTwiceIsAUserError) {
   const TempFolder folder;
   const std::string twice = put(folder / "c.json", R"({"lr": 1, "set": {}, "lr": 2})");
-  EXPECT_EQ(error({"--config", twice}), "[config] " + twice + ": \"lr\" stands there twice");
+  EXPECT_EQ(error({"--config", twice}), "[config] " + twice + ": key \"lr\" occurs twice");
   const std::string within =
       put(folder / "s.json", R"({"set": {"lp.block": "8", "lp.block": "9"}})");
-  EXPECT_TRUE(contains(error({"--config", within}), "\"lp.block\" stands there twice"));
+  EXPECT_TRUE(contains(error({"--config", within}), "key \"lp.block\" occurs twice"));
   const std::string apart = put(folder / "a.json", R"({"run": {"lr": 1}, "lr": 2})");
   EXPECT_EQ(parse({"--config", apart}).lr, 2);
 }

@@ -42,8 +42,8 @@ TEST(ParseJson, TheDepthIsBounded) {
 }
 
 TEST(ParseJson, AKeyMayStandOnceInAnObject) {
-  EXPECT_EQ(error(R"({"a": 1, "b": {}, "a": 2})"), R"([place] f: "a" stands there twice)");
-  EXPECT_EQ(error(R"([{"b": {"a": 1, "a": 1}}])"), R"([place] f: "a" stands there twice)");
+  EXPECT_EQ(error(R"({"a": 1, "b": {}, "a": 2})"), R"([place] f: key "a" occurs twice)");
+  EXPECT_EQ(error(R"([{"b": {"a": 1, "a": 1}}])"), R"([place] f: key "a" occurs twice)");
   EXPECT_EQ(parse_json<Json>(R"({"a": {"a": [{"a": 1}, {"a": 2}]}})", "").size(), 1u);
 }
 

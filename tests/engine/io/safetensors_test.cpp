@@ -230,7 +230,7 @@ INSTANTIATE_TEST_SUITE_P(
         Damage{"twice",
                R"({"w":{"dtype":"U8","shape":[0],"data_offsets":[0,0]},)"
                R"("w":{"dtype":"F32","shape":[0],"data_offsets":[0,0]}})",
-               0, R"("w" stands there twice)"},
+               0, R"(key "w" occurs twice)"},
         Damage{"hole", one_tensor("[1]", "[4,8]"), 8, "leave a hole at byte 0"},
         Damage{"bytes_left", one_tensor("[1]", "[0,4]"), 8, "take 4 bytes of data"},
         Damage{"overlap",
