@@ -1,5 +1,5 @@
 #include "engine/cuda/cuda_kernel.h"
-#include "engine/cuda/nonfinite.h"
+#include "engine/ops/cuda/nonfinite.h"
 #include "engine/ops/nonfinite.h"
 
 namespace tw::ops {

@@ -1,5 +1,5 @@
 // Search for NaN and infinity without a wait of the host.
-// Included by .cu files and files in cuda/ only.
+// Included by .cu files only.
 #pragma once
 
 #include <span>
