@@ -26,14 +26,14 @@ constexpr size_t kAlignment = 64;
 constexpr size_t kHugePage = size_t{2} << 20;
 
 void* allocate_cpu(size_t bytes) {
-  // long vectors are streamed through in every step: on huge pages that is much faster
+  // long vectors are read in every step, which is much faster on huge pages
   const bool huge = bytes >= 2 * kHugePage;
   const size_t alignment = huge ? kHugePage : kAlignment;
   const size_t rounded = (bytes + alignment - 1) / alignment * alignment;
   void* memory = rounded < bytes ? nullptr : std::aligned_alloc(alignment, rounded);
   check<OutOfMemory>(memory != nullptr, "[buffer] no memory left for {} bytes", bytes);
 #if defined(MADV_HUGEPAGE)
-  if (huge) ::madvise(memory, rounded, MADV_HUGEPAGE);  // a wish; without it all still works
+  if (huge) ::madvise(memory, rounded, MADV_HUGEPAGE);  // optional
 #endif
   std::memset(memory, 0, rounded);
   return memory;

@@ -11,26 +11,26 @@
 
 namespace tw {
 
-/// Allocates and frees device memory; CUDA adds its own bodies.
+/// Allocate and free device memory.
 extern DispatchTable<void*(size_t)> allocate_dispatch;
 extern DispatchTable<void(void*)> release_dispatch;
-/// Memory of the host that a device copies from and to by itself (pinned).
+/// Allocate and free pinned host memory, which a device copies from and to without the CPU.
 extern DispatchTable<void*(size_t)> pin_dispatch;
 extern DispatchTable<void(void*)> unpin_dispatch;
 
-/// Bytes that can still be had on a device.
+/// Free bytes on a device.
 size_t free_memory(Device device);
 extern DispatchTable<size_t()> free_memory_dispatch;
 
 struct ReleaseMemory {
   Device device = Device::cpu;
-  bool pinned = false;  // the memory is the host's
+  bool pinned = false;  // host memory
   void operator()(std::byte* memory) const {
     (pinned ? unpin_dispatch : release_dispatch)(device, memory);
   }
 };
 
-/// The fault of memory that is wanted and not there.
+/// An allocation failed.
 class OutOfMemory : public Fault {
  public:
   using Fault::Fault;
@@ -39,10 +39,10 @@ class OutOfMemory : public Fault {
 class Buffer {
  public:
   Buffer() = default;
-  /// `bytes` of zeroed memory, 64-byte aligned; throws OutOfMemory when there is none left.
+  /// `bytes` of zeroed memory, 64-byte aligned. Throws OutOfMemory.
   Buffer(Device device, size_t bytes);
-  /// The same in the host's memory, which `device` copies from and to beside other work. The system
-  /// cannot use that memory otherwise: for what is copied again and again.
+  /// The same in pinned host memory, which `device` copies from and to while it computes. Pinned
+  /// memory is never swapped out: use it for buffers that are copied in every step.
   static Buffer pinned(Device device, size_t bytes);
   Buffer(Buffer&& other) noexcept
       : memory_(std::move(other.memory_)), bytes_(std::exchange(other.bytes_, 0)) {}
@@ -54,7 +54,7 @@ class Buffer {
 
   std::byte* data() const { return memory_.get(); }
   size_t bytes() const { return bytes_; }
-  /// A tensor over the start of the buffer.
+  /// A tensor over the bytes from `offset` on; throws logic_error when it exceeds the buffer.
   Tensor tensor(Shape shape, DType dtype, size_t offset = 0) const;
   template <class T>
   std::span<T> as() const {

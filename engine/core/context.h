@@ -1,4 +1,5 @@
-// Context: what one rank computes with. No globals: a rank can be a process, a thread or a test.
+// Context: the device, threads and library handles of one rank. There are no globals, so a rank can
+// be a process, a thread or a test.
 #pragma once
 
 #include <cstddef>
@@ -13,53 +14,54 @@
 namespace tw {
 
 /// Handles of the device's libraries (oneDNN engine and stream; CUDA stream, cuBLAS, cuDNN).
-/// Each device derives its own in an implementation header; only op bodies look inside.
+/// Each device derives its own in an implementation header; only op bodies use it.
 class DeviceHandles {
  public:
   virtual ~DeviceHandles() = default;
-  /// Waits until everything queued on the device is done.
+  /// Blocks until all work queued on the device is done.
   virtual void synchronize() {}
-  /// How often it has waited so far, in synchronize() or inside an op.
+  /// Number of waits for the device so far, in synchronize() or inside an op.
   virtual uint64_t synchronizations() const { return 0; }
-  /// Makes the calling thread one that computes here.
+  /// Prepares the calling thread to use the device.
   virtual void bind_thread() {}
 };
 
-/// By the number of the device among its kind; -1: whichever it takes.
+/// Creates the handles of GPU number `gpu`; -1: the device chooses.
 extern DispatchTable<std::unique_ptr<DeviceHandles>(int)> device_handles_dispatch;
-/// What this machine lacks to compute on a device; empty when it lacks nothing.
+/// What this machine lacks to compute on a device, as text; empty when nothing is missing.
 extern DispatchTable<std::string()> missing_dispatch;
 std::string what_is_missing(Device device);
 
-/// How a device may compute, where it has a choice.
+/// Numerical options of a device.
 struct MathMode {
-  bool tf32 = false;           ///< a GPU may round the factors of f32 products to 10 bits
-  bool deterministic = false;  ///< the same bits every time; algorithms are not picked by the clock
+  bool tf32 = false;           ///< a GPU may round factors of f32 products to TF32 (10 bits)
+  bool deterministic = false;  ///< bitwise-reproducible GPU kernels, no autotuning
 };
 
 class Context {
  public:
-  /// `threads`: CPU threads of this rank. They are part of "same seed, same bits".
-  /// `gpu`: the number of the GPU; -1: ranks that mpirun started on one machine take turns.
+  /// `threads`: CPU threads of this rank; their number may change the bits of a run.
+  /// `gpu`: number of the GPU; -1: local rank modulo the number of GPUs. Throws UserError when the
+  /// device is missing.
   explicit Context(Device device = Device::cpu, int threads = 1, int gpu = -1);
 
   Device device() const { return device_; }
   int threads() const { return threads_; }
-  /// As it was given: what a second context on the same device is made with.
+  /// The number passed to the constructor, to create another context on the same device.
   int gpu() const { return gpu_; }
 
-  /// Sets this thread's OpenMP width and device. A new std::thread does not inherit them: every
-  /// thread that computes for this rank calls this first.
+  /// Sets the calling thread's OpenMP width and current GPU. Every thread that computes for this
+  /// rank calls this first: a new std::thread inherits neither.
   void bind_thread() const;
 
-  /// To be set before anything is planned.
+  /// Set before planning.
   void set_math(MathMode math) { math_ = math; }
   MathMode math() const { return math_; }
-  /// The algorithms that measurements picked, by shape. What is there already is used unmeasured,
-  /// so that a resumed run goes on with those it began with.
+  /// Kernels chosen by autotuning, keyed by operation and shape. Cached entries are reused without
+  /// timing, so a resumed run computes with the same kernels.
   std::map<std::string, std::string>& tuning_cache() { return tuning_cache_; }
 
-  /// Memory any op may use during its own call; the plan sizes it.
+  /// Memory that any op may use during its call; sized by the Planner.
   std::span<std::byte> scratch() const { return scratch_; }
   void set_scratch(std::span<std::byte> scratch) { scratch_ = scratch; }
 

@@ -26,7 +26,7 @@ void copy_bytes(Context& ctx, std::span<const std::byte> x, std::span<std::byte>
   };
   const Tensor from = tensor(x.data(), x.size()), to = tensor(y.data(), y.size());
   if (from.device == Device::cpu && to.device == Device::cpu && x.size() == y.size()) {
-    if (!x.empty()) std::memcpy(y.data(), x.data(), x.size());  // nothing a device need do
+    if (!x.empty()) std::memcpy(y.data(), x.data(), x.size());  // no device involved
   } else {
     copy(ctx, from, to);
   }
@@ -58,9 +58,9 @@ void copy_to_host(Context& ctx, std::span<const float> device, std::span<float> 
   copy(ctx, vector(device, ctx.device()), vector(host, Device::cpu));
 }
 
-float value_at(Context& ctx, const float* place) {
+float value_at(Context& ctx, const float* address) {
   float value = 0;
-  copy_to_host(ctx, {place, 1}, {&value, 1});
+  copy_to_host(ctx, {address, 1}, {&value, 1});
   return value;
 }
 

@@ -9,34 +9,34 @@
 
 namespace tw {
 
-/// Copies x to y (equal shape and dtype), behind everything queued on ctx's device. Either may lie
-/// on the host; the call then returns when the copy is done.
+/// Copies x to y (equal shape and dtype) after the work queued on ctx's device. Either may be host
+/// memory; the call then returns when the copy is done.
 void copy(Context& ctx, const Tensor& x, const Tensor& y);
 
-/// The same for bytes, wherever each of equally many lies.
+/// Copies x to y, of equal length; each may be host or device memory.
 void copy_bytes(Context& ctx, std::span<const std::byte> x, std::span<std::byte> y);
 
-/// Where `data` lies: on ctx's device, or on the host, pinned or not.
+/// The device whose memory `data` points to: ctx's, or cpu for host memory, pinned or not.
 Device device_of(const Context& ctx, const void* data);
 
-// Vectors of equal length; the call returns when the copy is done. On the CPU both are the host's.
+// Copy vectors of equal length; the call returns when the copy is done.
 void copy_to_device(Context& ctx, std::span<const float> host, std::span<float> device);
 void copy_to_host(Context& ctx, std::span<const float> device, std::span<float> host);
-/// One float of ctx's device, behind everything queued there.
-float value_at(Context& ctx, const float* place);
+/// Reads one float of ctx's device after the work queued there.
+float value_at(Context& ctx, const float* address);
 
-/// Floats of ctx's device as the host sees them: on the CPU the memory itself, elsewhere a copy,
-/// fetched by the constructor and taken back by write().
+/// Host view of floats on ctx's device. On the CPU it is the memory itself; on a GPU it is a copy
+/// that the constructor fetches and write() stores.
 class HostFloats {
  public:
   HostFloats(Context& ctx, std::span<float> device)
       : HostFloats(ctx.device() == Device::cpu ? nullptr : &ctx, device) {}
-  /// Without a context `device` is memory of the host.
+  /// `ctx` null: `device` is host memory.
   HostFloats(Context* ctx, std::span<float> device);
 
   std::span<float> span() { return copy_.empty() ? device_ : std::span(copy_); }
   std::span<const float> span() const { return copy_.empty() ? device_ : std::span(copy_); }
-  /// To be called after changing what span() shows.
+  /// Stores changes made through span().
   void write();
 
  private:

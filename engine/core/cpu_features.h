@@ -1,4 +1,4 @@
-// What the CPU can do in hardware, as far as a user may choose by it.
+// CPU features that decide between data types.
 #pragma once
 
 #include <string>
@@ -12,7 +12,7 @@ bool cpu_has_bf16();
 /// True when the CPU has AMX tiles for bf16, several times faster than its vector units.
 bool cpu_has_amx();
 
-/// `2.6.3`: part of what decides the bits of a run.
+/// `2.6.3`. Another version may give other bits.
 std::string onednn_version();
 
 }  // namespace tw

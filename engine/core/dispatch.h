@@ -1,5 +1,5 @@
-// DispatchTable: one op, one body per device. A body adds itself from its own file, so a build
-// without CUDA has no stubs: it simply lacks the body and says so.
+// DispatchTable: the bodies of one op, one per device. Each body registers itself from its own
+// file, so a build without CUDA needs no stubs.
 #pragma once
 
 #include <array>
@@ -18,7 +18,8 @@ class DispatchTable<Result(Args...)> {
  public:
   using Body = Result (*)(Args...);
 
-  /// Declare as `constinit`, so that it exists before any body adds itself.
+  /// `op`: name in error messages. Declare tables `constinit`: they must be initialised before the
+  /// static initialisers that add bodies run.
   constexpr explicit DispatchTable(const char* op) : op_(op) {}
 
   bool add(Device device, Body body) {
@@ -27,7 +28,7 @@ class DispatchTable<Result(Args...)> {
   }
   bool has(Device device) const { return bodies_[static_cast<size_t>(device)] != nullptr; }
 
-  /// Calls the body of `device`; throws when this build has none.
+  /// Calls the body of `device`; throws UserError when this build has none.
   Result operator()(Device device, Args... args) const {
     const Body body = bodies_[static_cast<size_t>(device)];
     check(body != nullptr, "[{}] this build has no {} body (built without CUDA?)", op_,

@@ -1,4 +1,4 @@
-// Errors: what is thrown, and the exit code it ends in.
+// Exception types and the exit code of each.
 #pragma once
 
 #include <fmt/core.h>
@@ -14,25 +14,25 @@ class UserError : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-/// The same, found by one rank while the others wait for it (a damaged file): it ends all.
+/// A UserError that one rank finds while others wait for it (a damaged file); ends all ranks.
 class LocalUserError : public UserError {
  public:
   using UserError::UserError;
 };
 
-/// A fault while running (NaN, dead rank, full disk): a line that names the rank, exit code 1.
+/// A failure at run time (NaN, dead rank, full disk): one line with the rank, exit code 1.
 class Fault : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
 };
 
-/// A fault that every rank throws in the same step (a NaN all were told of): one rank reports it.
+/// A Fault that every rank throws in the same step (a NaN gradient); one rank reports it.
 class CollectiveFault : public Fault {
  public:
   using Fault::Fault;
 };
 
-/// Throws E with a formatted text. A text starts with its place: `[conv2d] x is (8, 0, 32, 16)`.
+/// Throws E with a formatted text, which starts with its source: `[conv2d] x is (8, 0, 32, 16)`.
 template <class E = UserError, class... Args>
 [[noreturn]] void fail(fmt::format_string<Args...> text, Args&&... args) {
   throw E(fmt::vformat(text, fmt::make_format_args(args...)));

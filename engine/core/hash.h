@@ -1,4 +1,4 @@
-// FNV-1a over bytes: to compare layouts, weights and files, not for security.
+// Hashes to compare layouts, weights and files; not for security.
 #pragma once
 
 #include <cstddef>
@@ -8,6 +8,7 @@
 
 namespace tw {
 
+/// FNV-1a, 64 bits.
 class Hash {
  public:
   Hash& add(std::span<const std::byte> bytes) {
@@ -25,7 +26,7 @@ class Hash {
   uint64_t value_ = 0xcbf29ce484222325ull;
 };
 
-/// The checksum of files: 64 bits, eight bytes at a time; not for security.
+/// 64-bit checksum of file contents, eight bytes at a time.
 uint64_t checksum(std::span<const std::byte> bytes);
 
 }  // namespace tw

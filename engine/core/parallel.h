@@ -1,4 +1,4 @@
-// parallel_for: the one way our own CPU loops use threads.
+// parallel_for: runs a CPU loop on the threads of a rank.
 #pragma once
 
 #include <algorithm>
@@ -8,7 +8,7 @@
 
 namespace tw {
 
-/// ThreadSanitizer cannot see OpenMP's barriers: under it each rank computes on one thread.
+/// Under ThreadSanitizer, which does not know OpenMP's barriers, each rank computes on one thread.
 #ifdef __SANITIZE_THREAD__
 inline constexpr bool kOneThreadARank = true;
 #else
@@ -16,8 +16,8 @@ inline constexpr bool kOneThreadARank = false;
 #endif
 
 /// Calls body(begin, end) for consecutive chunks of `grain` elements covering [0, n).
-/// Chunk borders depend on n and grain only, never on the thread count: a reduction that keeps
-/// one partial result per chunk and adds them in order has the same bits on any number of threads.
+/// Chunk borders depend on n and grain alone. A reduction that keeps one partial result per chunk
+/// and adds them in order therefore gives the same bits on any number of threads.
 template <class Body>
 void parallel_for(const Context& ctx, size_t n, size_t grain, const Body& body) {
   const size_t chunks = (n + grain - 1) / grain;

@@ -1,5 +1,5 @@
-// Registry: name, one-line help, options and factory of everything that can be chosen by name.
-// One statement at the foot of a file adds an entry; nothing else has to be touched.
+// Registry: entries that are chosen by name (models, selectors, exchanges), each with a help line,
+// settings and a factory. A file adds its entry with one statement at its end.
 #pragma once
 
 #include <map>
@@ -35,7 +35,7 @@ class Registry {
     return true;
   }
 
-  /// The entry called `name`; an unknown name is an error that lists the known ones.
+  /// The entry called `name`; UserError with the known and the nearest names when there is none.
   const Entry& find(std::string_view name) const {
     const auto it = entries_.find(name);
     if (it == entries_.end()) throw UserError(unknown_name(kind_, name, names()));

@@ -1,5 +1,5 @@
-// Philox4x32-10: a counter-based generator. A number depends on (seed, purpose, epoch, id, index)
-// alone, so any thread, rank or restarted run draws the same one. (Salmon et al., SC 2011)
+// Philox4x32-10, a counter-based generator (Salmon et al., SC 2011). A number depends on (seed,
+// purpose, epoch, id, index) alone, so every thread, rank and resumed run draws the same one.
 #pragma once
 
 #include <array>
@@ -9,7 +9,7 @@
 
 namespace tw {
 
-/// What the numbers are for; keeps streams with one seed apart.
+/// Use of the numbers; gives each use of one seed a stream of its own.
 enum class Purpose : uint32_t { init = 1, shuffle, augment, dropout, generate, select, test };
 
 /// Ten rounds: four independent 32-bit numbers for every counter and key.

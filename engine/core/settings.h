@@ -1,5 +1,5 @@
-// Settings: the values behind `--set gaussiank.refine=paper`. Each registered entry declares its
-// own keys with default and help; a value is checked once, when it is set.
+// Settings: values set by `--set gaussiank.refine=paper`. Each registry entry declares its keys
+// with default and help; a value is checked when it is set.
 #pragma once
 
 #include <cstdint>
@@ -10,8 +10,8 @@
 
 namespace tw {
 
-/// One key an entry understands. Values are of the kind of the default: an integer (`4`), a number
-/// (`0.5`), a flag (`true`, `false`) or a text.
+/// One key of an entry. The default decides the kind of its values: integer (`4`), number (`0.5`),
+/// flag (`true`, `false`) or text.
 struct Setting {
   std::string key;    ///< without the entry's name: `refine`
   std::string value;  ///< default

@@ -36,7 +36,7 @@ class Shape {
 
 }  // namespace tw
 
-/// Shapes are printed without a string of their own: a check that holds allocates nothing.
+/// Formats without a temporary string, so that passing checks allocate nothing.
 template <>
 struct fmt::formatter<tw::Shape> {
   constexpr auto parse(fmt::format_parse_context& context) { return context.begin(); }

@@ -1,6 +1,6 @@
-// TW_MULTIVERSION: compiles a plain function for several instruction sets and picks one at start,
-// so that one binary travels. Templates and lambdas are not cloned: hot loops are plain functions,
-// or TW_INLINE templates that a plain function calls.
+// TW_MULTIVERSION: compiles a function for several instruction sets and picks one at program start,
+// so one binary runs on all CPUs. Templates and lambdas are not cloned: hot loops are plain
+// functions, or TW_INLINE templates called by plain functions.
 #pragma once
 
 #if defined(__x86_64__) && !defined(TW_SANITIZED) && defined(__GNUC__) && !defined(__clang__)
@@ -10,5 +10,5 @@
 #define TW_MULTIVERSION
 #endif
 
-/// Inlined whatever the compiler thinks, so that the loop inside is compiled with its caller's ISA.
+/// Always inlined, so that the loop inside is compiled for its caller's instruction set.
 #define TW_INLINE inline __attribute__((always_inline))

@@ -1,4 +1,4 @@
-// Stopwatch: seconds since it was made or last read.
+// Stopwatch: wall-clock seconds.
 #pragma once
 
 #include <chrono>

@@ -1,4 +1,4 @@
-// Tensor: a typed, contiguous view of memory that somebody else owns (a Buffer, a plan, an arena).
+// Tensor: a typed, contiguous view of memory owned by a Buffer, a Planner or a ParameterArena.
 #pragma once
 
 #include <span>
@@ -17,7 +17,7 @@ struct Tensor {
   int64_t numel() const { return shape.numel(); }
   size_t bytes() const { return static_cast<size_t>(numel()) * size_of(dtype); }
 
-  /// The elements as T; throws if T is not the dtype.
+  /// The elements as T; throws logic_error when T does not match the dtype.
   template <class T>
   std::span<T> as() const {
     expect(DTypeOf<T>::value);

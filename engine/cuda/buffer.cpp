@@ -11,7 +11,7 @@ void* allocate_cuda(size_t bytes) {
   void* memory = nullptr;
   const cudaError_t status = cudaMalloc(&memory, bytes);
   if (status == cudaErrorMemoryAllocation) {
-    cudaGetLastError();  // told below, and none of the next call's
+    cudaGetLastError();  // clears the error, which is reported below
     size_t free = 0, total = 0;
     cuda::expect(cudaMemGetInfo(&free, &total), "memory");
     fail<OutOfMemory>("[buffer] no memory left on the GPU: {} bytes wanted, {} of {} free", bytes,
@@ -19,12 +19,12 @@ void* allocate_cuda(size_t bytes) {
   }
   cuda::expect(status, "memory");
   cuda::expect(cudaMemset(memory, 0, bytes), "memory");
-  // the ranks' streams do not wait for this one
+  // the streams of ranks do not wait for the default stream
   cuda::expect(cudaStreamSynchronize(cudaStreamLegacy), "memory");
   return memory;
 }
 
-// waits for kernels that still use it; an error of theirs is told elsewhere
+// waits for kernels that still use it; their errors are reported elsewhere
 void release_cuda(void* memory) { cudaFree(memory); }
 
 size_t free_cuda() {
@@ -38,7 +38,7 @@ void* pin_cuda(size_t bytes) {
   // portable: pinned for every GPU of the process
   const cudaError_t status = cudaHostAlloc(&memory, bytes, cudaHostAllocPortable);
   if (status == cudaErrorMemoryAllocation) {
-    cudaGetLastError();  // told below, and none of the next call's
+    cudaGetLastError();  // clears the error, which is reported below
     fail<OutOfMemory>("[buffer] no memory of the host can be pinned: {} bytes wanted", bytes);
   }
   cuda::expect(status, "pinned memory");

@@ -1,9 +1,9 @@
-// Sums over the rows of a [rows, channels] matrix, as batch norm and bias gradients need them.
+// Sums over the rows of a [rows, channels] matrix, for batch norm and bias gradients.
 // Included by .cu files only.
 //
-// A block takes a tile of channels and every so many rows; a thread a pack of channels. Partial
-// sums go to scratch, and the block of a tile that comes last adds them up in order: the same bits
-// in every run, with one launch.
+// A block handles a tile of channels and a strided set of rows, a thread a pack of channels. Blocks
+// write partial sums to scratch, and the last block of a tile adds them up in order: one launch,
+// the same bits in every run.
 #pragma once
 
 #include "engine/core/error.h"
@@ -12,7 +12,7 @@
 
 namespace tw::cuda {
 
-/// How rows and channels are dealt out to threads; depends on shape and pack alone.
+/// How rows and channels are divided among threads; depends on shape and pack alone.
 struct Columns {
   int64_t rows, channels;
   int wide;   ///< channels of a thread
@@ -63,8 +63,7 @@ inline size_t column_floats(int64_t rows, int64_t channels, int sums) {
   return most;
 }
 
-/// True in all threads of the block that comes here last of its tile; it sees what the others
-/// wrote.
+/// True in all threads of the last block of its tile to arrive; it sees what the others wrote.
 __device__ inline bool last_block_of_tile(uint32_t* tickets) {
   __shared__ bool last;
   __threadfence();

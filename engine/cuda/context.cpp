@@ -33,19 +33,19 @@ void expect_cudnn(int status, const char* what) {
 
 namespace {
 
-/// What cuBLAS wants for its fastest kernels on Hopper. Its own would not be fit for a graph.
+/// Bytes that cuBLAS's fastest kernels on Hopper use. Its default workspace cannot be captured.
 constexpr size_t kCublasWorkspace = size_t{32} << 20;
 
 std::string missing_cuda() {
   int count = 0;
   const cudaError_t status = cudaGetDeviceCount(&count);
   if (status == cudaSuccess && count > 0) return "";
-  cudaGetLastError();  // the error was told: the next call need not tell it again
+  cudaGetLastError();  // clears the error, which is reported below
   return fmt::format("no GPU is usable: {}",
                      status == cudaSuccess ? "none found" : cudaGetErrorString(status));
 }
 
-/// The GPU of this process: ranks on one machine take turns.
+/// The GPU of this process: its local rank modulo the number of GPUs.
 int pick_device() {
   int count = 1;
   cuda::expect(cudaGetDeviceCount(&count), "devices");
@@ -54,14 +54,14 @@ int pick_device() {
   return 0;
 }
 
-/// Of this process.
-std::atomic<int> natives = 0;
+/// Number of CudaHandles in this process.
+std::atomic<int> handles_alive = 0;
 
-/// A lone rank waits for its GPU as fast as can be, which keeps a core busy. Once ranks are
-/// threads, they wait asleep: they would take the cores of those that have something to queue.
-void wait_asleep() {
+/// A single rank spins while it waits for its GPU. Ranks that are threads block instead, so they do
+/// not starve ranks that still have work to queue.
+void use_blocking_waits() {
   if (cudaSetDeviceFlags(cudaDeviceScheduleBlockingSync) != cudaSuccess)
-    cudaGetLastError();  // old runtimes: not any more
+    cudaGetLastError();  // older runtimes refuse after the first call
 }
 
 template <class T>
@@ -76,7 +76,7 @@ T* allocate(int count) {
 
 CudaHandles::CudaHandles(int gpu) : device_(gpu < 0 ? pick_device() : gpu) {
   bind_thread();
-  if (++natives > 1) wait_asleep();
+  if (++handles_alive > 1) use_blocking_waits();
   cuda::expect(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "stream");
   tickets_ = allocate<uint32_t>(kTickets);
   result_ = allocate<unsigned long long>(1);
@@ -86,9 +86,9 @@ CudaHandles::CudaHandles(int gpu) : device_(gpu < 0 ? pick_device() : gpu) {
   cuda::expect(cudaDeviceSynchronize(), "start");
 }
 
-// what is left of a failed run is the process's end to clean up: nothing is checked here
+// errors of a failed run are ignored: they were reported where they occurred
 CudaHandles::~CudaHandles() {
-  --natives;
+  --handles_alive;
   cudaStreamSynchronize(stream_);
   if (cudnn_ != nullptr) cudnnDestroy(cudnn_);
   if (cublas_ != nullptr) cublasDestroy(cublas_);
@@ -135,8 +135,8 @@ cudnnContext* CudaHandles::cudnn() {
 
 namespace {
 
-/// Before main, and so before CUDA starts and before there are threads. Ranks that are threads have
-/// a stream each; with the usual 8 connections to the GPU some would wait for each other.
+/// Set before main, hence before CUDA and any thread starts. Ranks that are threads have a stream
+/// each; with the default of 8 connections to the GPU some streams would wait for each other.
 const bool connected = setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 0) == 0;
 
 const bool registered =

@@ -7,13 +7,13 @@
 namespace tw {
 namespace {
 
-/// A stream of its own, whose copies the GPU's copy engines do while kernels run.
+/// Copies on a stream of its own, done by the GPU's copy engines while kernels run.
 class CudaCopies final : public CopyQueue {
  public:
   CudaCopies() {
     cuda::expect(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "copy stream");
   }
-  // nothing is checked: what is left of a failed run is the process's end to clean up
+  // errors of a failed run are ignored: they were reported where they occurred
   ~CudaCopies() override {
     cudaStreamSynchronize(stream_);
     cudaStreamDestroy(stream_);
@@ -27,18 +27,18 @@ class CudaCopies final : public CopyQueue {
   }
   void wait_for(Context& ctx) override { order(cuda::stream(ctx), stream_); }
   void make_wait(Context& ctx) override { order(stream_, cuda::stream(ctx)); }
-  void record(int place) override { records_.at(place).record(stream_); }
-  void wait(int place) override { records_.at(place).wait(); }
+  void record(int slot) override { records_.at(slot).record(stream_); }
+  void wait(int slot) override { records_.at(slot).wait(); }
 
  private:
-  /// What `second` is given from now on comes behind what `first` was given.
+  /// Later work on `second` waits for the work queued on `first`.
   void order(cudaStream_t first, cudaStream_t second) {
     here_.record(first);
     here_.make_wait(second);
   }
 
   cudaStream_t stream_ = nullptr;
-  std::array<CudaEvent, kMarks> records_;
+  std::array<CudaEvent, kSlots> records_;
   CudaEvent here_;
 };
 

@@ -1,5 +1,5 @@
-// What CUDA op bodies share: the rank's stream and library handles, and how errors are told.
-// Included by .cu and _cuda.cpp files only.
+// CudaHandles: the stream and library handles of a rank on a GPU; checks of CUDA's error codes.
+// Included by .cu files and files in cuda/ and nccl/ only.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -26,18 +26,17 @@ struct DeviceStepInput {
   unsigned long long nonfinite = kAllFinite;
 };
 
-/// A conversion of fp32 that waits for others.
+/// A conversion from fp32 held back to run with others in one launch.
 struct HeldConvert {
   const float* from;
   void* to;
   int64_t n;
-  DType type;  ///< of what is written
+  DType type;  ///< of `to`
 };
 
-/// The stream and the library handles of a rank.
 class CudaHandles : public DeviceHandles {
  public:
-  /// `gpu`: the number of the GPU; -1: ranks on one machine take turns.
+  /// `gpu`: number of the GPU; -1: local rank modulo the number of GPUs.
   explicit CudaHandles(int gpu = -1);
   ~CudaHandles() override;
   void synchronize() override;
@@ -45,19 +44,19 @@ class CudaHandles : public DeviceHandles {
   void bind_thread() override;
 
   cudaStream_t stream() const { return stream_; }
-  /// The libraries' handles on that stream; made at first use, which must not lie in a capture.
+  /// Library handles on that stream, created at first use, which must not be during a capture.
   cublasContext* cublas();
   cudnnContext* cudnn();
   /// Lies in the memory of the device.
   DeviceStepInput* step_input() const { return step_input_; }
-  /// One number on the device, for an op that gives it to the host.
+  /// One number in device memory, for an op that returns it to the host.
   unsigned long long* result() const { return result_; }
-  /// Zeros on the device, for kernels whose last block finishes the work; each leaves zeros behind.
+  /// kTickets zeros in device memory, for kernels whose last block finishes the work. A kernel
+  /// leaves zeros behind.
   uint32_t* tickets() const { return tickets_; }
   static constexpr int kTickets = 1024;
-  /// Memory of the host that kernels reach, for what an op takes from the host or leaves there. It
-  /// is another op's from the next call on: that waits for all that is queued, unless synchronize()
-  /// has been called since the last one.
+  /// Pinned host memory of at least `bytes`, for the arguments or results of one op. Valid until
+  /// the next call, which waits for the device unless synchronize() was called in between.
   std::byte* pinned(size_t bytes);
 
   bool holds_converts = false;
@@ -79,8 +78,8 @@ class CudaHandles : public DeviceHandles {
 
 namespace cuda {
 
-/// Throw Fault `[cuda] <what>: <the library's text>` unless the call went well. A fault of a kernel
-/// shows up in whichever call comes next.
+/// Throw Fault `[cuda] <what>: <the library's text>` unless the status is success. An error of a
+/// kernel is returned by a later call.
 void expect(cudaError_t status, const char* what);
 void expect_cublas(int status, const char* what);
 void expect_cudnn(int status, const char* what);

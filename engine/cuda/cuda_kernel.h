@@ -1,4 +1,4 @@
-// What CUDA kernels share: elements as floats, packs of 16 bytes, and loops over elements.
+// Shared parts of CUDA kernels: elements as floats, 16-byte packs, loops over elements.
 // Included by .cu files only.
 #pragma once
 
@@ -12,7 +12,7 @@
 namespace tw::cuda {
 
 inline constexpr int kThreads = 256;
-/// Blocks of a grid-stride loop: enough to fill any GPU of today several times.
+/// Most blocks of a grid-stride loop: fills any current GPU several times.
 inline constexpr int64_t kMaxBlocks = 2048;
 
 __device__ inline float load(float element) { return element; }
@@ -30,7 +30,7 @@ __device__ inline void store(bf16& element, float value) {
 #endif
 }
 
-/// Elements that travel in one memory access.
+/// Elements of one memory access.
 template <class T, int kWide>
 struct alignas(sizeof(T) * kWide) Pack {
   T values[kWide];

@@ -1,5 +1,5 @@
 // ConvPlan: one pass of a convolution as cuDNN's graph interface executes it.
-// Included by .cu and _cuda.cpp files only.
+// Included by files in cuda/ only.
 #pragma once
 
 #include <cudnn_graph.h>
@@ -65,14 +65,14 @@ struct Convolution {
   std::string text() const;  ///< tells shapes, types and pass apart; a key for a cache
 };
 
-/// What engines may not be chosen.
+/// Restrictions on the engines.
 struct Limits {
   bool deterministic = false;
   bool tf32 = false;
   size_t workspace = size_t{1} << 30;
 };
 
-/// The fault of an engine that cuDNN proposed and that does not run after all.
+/// An engine proposed by cuDNN failed to run.
 class Refused : public Fault {
  public:
   using Fault::Fault;
@@ -81,7 +81,7 @@ class Refused : public Fault {
 /// An engine with its knobs, ready to run.
 class ConvPlan {
  public:
-  /// `text` says which engine and knobs, so that the same can be found again.
+  /// `text` names engine and knobs, to find the same plan again.
   ConvPlan(Descriptor plan, Descriptor config, std::string text);
 
   size_t workspace_bytes() const { return workspace_bytes_; }
@@ -96,7 +96,7 @@ class ConvPlan {
   size_t workspace_bytes_ = 0;
 };
 
-/// Whose engines are asked: a handle's, or, without a device, those for a description of one.
+/// Source of engines: a handle or, without a device, the description of one.
 struct Target {
   cudnnHandle_t handle = nullptr;
   const Descriptor* device = nullptr;

@@ -1,4 +1,4 @@
-// CopyQueue: copies between host and device that run beside the computation.
+// CopyQueue: copies between host and device that run while the device computes.
 #pragma once
 
 #include <memory>
@@ -9,24 +9,24 @@ namespace tw {
 
 class CopyQueue {
  public:
-  /// Places of mark(): two copies can be under way while a third is prepared.
-  static constexpr int kMarks = 4;
+  /// Slots of record(): enough for two running copies while a third is prepared.
+  static constexpr int kSlots = 4;
 
   virtual ~CopyQueue() = default;
-  /// On ctx's device. On the CPU copies are done at once, and there is nothing to wait for.
+  /// A queue on ctx's device. On the CPU, copies are done at once and waits return at once.
   static std::unique_ptr<CopyQueue> create(Context& ctx);
 
-  /// Queues a copy behind the earlier ones. Host memory is pinned (Buffer::pinned), or the call
-  /// may wait for the copy.
+  /// Queues a copy of `bytes` after the earlier ones. Host memory should be pinned
+  /// (Buffer::pinned); otherwise the call may wait for the copy.
   virtual void copy(const void* from, void* to, size_t bytes) = 0;
-  /// Later copies wait for what was queued on the context, any of this device, so far.
+  /// Later copies wait for the work queued so far on ctx, any context of this device.
   virtual void wait_for(Context& ctx) = 0;
-  /// What is queued on the context from now on waits for the copies so far.
+  /// Later work on ctx waits for the copies queued so far.
   virtual void make_wait(Context& ctx) = 0;
-  /// Keeps in one of kMarks places how far the queue is; wait() returns when the copies before are
-  /// done, at once for a place that was never marked.
-  virtual void record(int place) = 0;
-  virtual void wait(int place) = 0;
+  /// Records the copies queued so far in a slot in [0, kSlots).
+  virtual void record(int slot) = 0;
+  /// Blocks until the copies recorded in the slot are done; returns at once for an unused slot.
+  virtual void wait(int slot) = 0;
 };
 
 extern DispatchTable<std::unique_ptr<CopyQueue>(Context&)> copy_queue_dispatch;

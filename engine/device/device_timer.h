@@ -1,4 +1,4 @@
-// DeviceTimer: seconds that a device spends on what is queued between two moments.
+// DeviceTimer: seconds a device takes for the work queued between start() and stop().
 #pragma once
 
 #include <memory>
@@ -10,11 +10,11 @@ namespace tw {
 class DeviceTimer {
  public:
   virtual ~DeviceTimer() = default;
-  /// On a GPU by events on the stream of ctx, which outlives the timer; on the CPU the clock.
+  /// Uses events on the stream of ctx on a GPU, the wall clock on the CPU. ctx outlives the timer.
   static std::unique_ptr<DeviceTimer> create(Context& ctx);
 
   virtual void start() = 0;
-  /// Waits for what was queued since start(); its seconds.
+  /// Waits for the work queued since start() and returns its seconds.
   virtual double stop() = 0;
 };
 

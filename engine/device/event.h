@@ -1,5 +1,5 @@
-// Event: a point in what one context has queued, behind which another context can go on without a
-// wait of the host.
+// Event: a point in the work queued on one context that another context can wait for, without
+// blocking the host.
 #pragma once
 
 #include <memory>
@@ -11,12 +11,12 @@ namespace tw {
 class Event {
  public:
   virtual ~Event() = default;
-  /// Of ctx's device. On the CPU, where nothing is queued, there is nothing to go on behind.
+  /// An event of ctx's device. On the CPU, which queues nothing, both calls do nothing.
   static std::unique_ptr<Event> create(Context& ctx);
 
-  /// The point: what ctx was given so far.
+  /// Records the work queued on ctx so far.
   virtual void record(Context& ctx) = 0;
-  /// What ctx is given from now on comes behind the point last recorded, if there is one.
+  /// Later work on ctx waits for the recorded event, if there is one.
   virtual void make_wait(Context& ctx) = 0;
 };
 

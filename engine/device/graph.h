@@ -12,18 +12,19 @@ namespace tw {
 class Graph {
  public:
   virtual ~Graph() = default;
-  /// Records what `body` queues on ctx's device, without computing it. The body may neither
-  /// allocate nor wait, and what it calls was called before: libraries load their kernels then.
+  /// Records the work that `body` queues on ctx's device, without running it. The body may neither
+  /// allocate nor wait. It has run once before, because libraries load kernels at their first call.
+  /// Throws UserError on the CPU.
   static std::unique_ptr<Graph> record(Context& ctx, const std::function<void()>& body);
 
-  /// Queues all of it.
+  /// Queues the recorded work.
   void launch() {
     ++launches_;
     queue();
   }
-  /// Calls of launch() so far.
+  /// Number of launches so far.
   uint64_t launches() const { return launches_; }
-  /// Kernels and copies of one launch.
+  /// Number of kernels and copies in one launch.
   virtual size_t size() const = 0;
 
  protected:

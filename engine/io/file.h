@@ -1,4 +1,4 @@
-// Files that are either there in full or not there at all.
+// Reading whole files, and writing them atomically.
 #pragma once
 
 #include <cstddef>
@@ -12,13 +12,12 @@
 namespace tw {
 
 /// Lets `write` fill a temporary file beside `path`, syncs it to disk and renames it over `path`.
-/// Throws Fault (disk full, no permission) or what `write` throws; `path` is then what it was
-/// before.
+/// Throws Fault (disk full, no permission) or what `write` throws; `path` is then unchanged.
 void write_atomically(const std::filesystem::path& path,
                       const std::function<void(std::ostream&)>& write);
 void write_atomically(const std::filesystem::path& path, std::string_view text);
 
-/// The whole file, which may be a pipe; UserError when it cannot be read.
+/// The content of a file or pipe; throws UserError when it cannot be read.
 std::vector<std::byte> read_file(const std::filesystem::path& path);
 
 }  // namespace tw

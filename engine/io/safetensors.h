@@ -16,9 +16,8 @@ class SafetensorsWriter {
   /// Adds a tensor; its data must stay valid until write(). f32, bf16, i32 and u8.
   void add(std::string name, const Tensor& tensor) { tensors_[std::move(name)] = tensor; }
   void metadata(std::string key, std::string value) { metadata_[std::move(key)] = value; }
-  /// Writes the file atomically, with a checksum among the metadata that readers verify. The
-  /// tensors with the largest elements come first, so that each is aligned in a file mapped into
-  /// memory.
+  /// Writes the file atomically, with a checksum in its metadata that our reader verifies. Tensors
+  /// with the largest elements come first, so that each is aligned in a mapped file.
   void write(const std::filesystem::path& path) const;
 
  private:
@@ -28,29 +27,30 @@ class SafetensorsWriter {
 
 class SafetensorsReader {
  public:
-  /// Reads and checks the whole file; UserError names the file and what is wrong with it. Files
-  /// of other programs have no checksum.
+  /// Reads and checks the whole file; throws UserError with the file name and the defect. Files of
+  /// other programs have no checksum.
   explicit SafetensorsReader(const std::filesystem::path& path);
-  SafetensorsReader(SafetensorsReader&&) = default;  // a copy's tensors would lie in the original
+  SafetensorsReader(SafetensorsReader&&) =
+      default;  // tensors of a copy would point into the original
 
-  /// The tensor called `name`; throws UserError if it is missing or of a dtype unknown here.
+  /// The tensor called `name`; throws UserError when it is missing or its dtype is unsupported.
   const Tensor& tensor(const std::string& name) const;
   bool has(const std::string& name) const {
     return tensors_.contains(name) || unreadable_.contains(name);
   }
   const std::map<std::string, Tensor>& tensors() const { return tensors_; }
-  /// The tensors of other dtypes than ours: name -> dtype.
+  /// Tensors of unsupported dtypes: name -> dtype.
   const std::map<std::string, std::string>& unreadable() const { return unreadable_; }
   const std::map<std::string, std::string>& metadata() const { return metadata_; }
   const std::filesystem::path& path() const { return path_; }
-  /// Whether the file has a checksum (which was right).
+  /// Whether the file has a checksum, which matched.
   bool sealed() const { return sealed_; }
 
  private:
   std::filesystem::path path_;
   bool sealed_ = false;
   std::vector<std::byte> bytes_;
-  std::deque<std::vector<std::byte>> moved_;  // tensors that are misaligned in the file
+  std::deque<std::vector<std::byte>> moved_;  // copies of tensors misaligned in the file
   std::map<std::string, Tensor> tensors_;
   std::map<std::string, std::string> metadata_, unreadable_;
 };

@@ -1,4 +1,4 @@
-// Weights travel as safetensors in torchvision's names and orders (OIHW, NCHW flatten).
+// Weights in safetensors files, with torchvision's names and orders (OIHW, NCHW flatten).
 #pragma once
 
 #include <vector>
@@ -19,15 +19,16 @@ struct ExportedTensor {
 Shape exported_shape(const Parameter& p);
 /// One parameter of a flat vector laid out like the arena (values or momentum).
 ExportedTensor export_parameter(const Parameter& p, std::span<const float> stored);
-/// The inverse of export_parameter; UserError when the shape differs.
+/// The inverse of export_parameter; throws UserError when the shape differs.
 void import_parameter(const Parameter& p, const Tensor& exported, std::span<float> stored);
 
 /// Writes all parameters and statistics of the arena, under torchvision's names.
 void save_weights(const std::filesystem::path& path, const ParameterArena& arena,
                   const std::map<std::string, std::string>& metadata = {});
-/// UserError names every missing, extra or mis-shaped tensor, one a line (the first twenty).
+/// Throws UserError with every missing, extra or mis-shaped tensor, one per line (the first
+/// twenty).
 void check_weights(const SafetensorsReader& file, const ParameterArena& arena);
-/// Reads them back. Nothing is changed unless everything fits.
+/// Loads the weights of `file` into the arena, which is unchanged when anything does not fit.
 void load_weights(const SafetensorsReader& file, ParameterArena& arena);
 
 /// Hash of all values and statistics, as `weights_hash` reports it.

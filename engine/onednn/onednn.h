@@ -1,4 +1,4 @@
-// What CPU op bodies share on top of oneDNN. Included by .cpp files only.
+// Shared parts of CPU op bodies that use oneDNN. Included by .cpp files only.
 #pragma once
 
 #include <algorithm>
@@ -29,11 +29,11 @@ Type type(DType dtype);
 /// Throws UserError `[op] ...` unless this CPU can compute in `dtype`.
 void require(const char* op, DType dtype);
 
-/// Attributes of every primitive here: its scratchpad is the caller's. oneDNN's own one may not be
-/// used from another thread than the creator's, and ranks are threads.
+/// Attributes of every primitive: the caller provides the scratchpad. oneDNN's own scratchpad
+/// belongs to the creating thread, and ranks are threads.
 dnnl::primitive_attr user_scratchpad();
 
-/// While it lives, primitives are made for one thread: such a one may run inside a parallel loop.
+/// While it exists, primitives are created for one thread, so that they can run in a parallel loop.
 class OneThread {
  public:
   explicit OneThread(const Context& ctx);
@@ -45,14 +45,14 @@ class OneThread {
   const Context& ctx_;
 };
 
-/// One operand of a primitive: how it lies in the caller's memory, and how the primitive wants it.
+/// One operand of a primitive: its layout in the caller's memory and the layout the primitive uses.
 struct Operand {
   int arg;  ///< DNNL_ARG_...
   Desc outside, inside;
 };
 
 /// A primitive whose operands are reordered into Context::scratch() and back where the two
-/// descriptions differ. All memory objects are made once; a call only sets their pointers.
+/// layouts differ. All memory objects are created once; a call only sets their pointers.
 class Kernel {
  public:
   Kernel() = default;
@@ -63,22 +63,22 @@ class Kernel {
                accumulates) {}
 
   size_t scratch_bytes() const { return staged_bytes_ + scratchpad_bytes_; }
-  /// Pointers in the order of the operands. With `accumulate`, outputs are added to; only a kernel
-  /// that was made so can do it.
+  /// Pointers in the order of the operands. With `accumulate`, adds to the outputs; the kernel must
+  /// have been created for that.
   void run(Context& ctx, std::initializer_list<void*> inputs, std::initializer_list<void*> outputs,
            bool accumulate = false) {
     compute(ctx, ctx.scratch(), inputs, outputs, accumulate);
     deliver(ctx, accumulate);
   }
-  /// The two halves of run(), for kernels that compute side by side on parts of a batch, each with
-  /// its own part of the scratch, and then deliver to the same outputs one by one.
+  /// The two halves of run(), for kernels that compute in parallel on parts of a batch, each with
+  /// its own scratch, and then write to the same outputs one after another.
   void compute(Context& ctx, std::span<std::byte> scratch, std::initializer_list<void*> inputs,
                std::initializer_list<void*> outputs, bool accumulate);
   void deliver(Context& ctx, bool accumulate);
 
  private:
-  /// A primitive and its arguments as the C interface wants them: the C++ one would put them
-  /// together anew, on the heap, in every call.
+  /// A primitive and its arguments for the C interface; the C++ interface allocates them in every
+  /// call.
   struct Call {
     dnnl::primitive primitive{};
     std::vector<dnnl_exec_arg_t> arguments{};
@@ -102,16 +102,16 @@ class Kernel {
 
   Call compute_;
   std::vector<Slot> inputs_, outputs_;
-  std::vector<dnnl::memory> scratchpads_;  // of all calls: they run one by one and share one place
+  std::vector<dnnl::memory> scratchpads_;  // of all calls, which run one by one and share memory
   size_t staged_bytes_ = 0, scratchpad_bytes_ = 0;
 };
 
-/// The compute copy of a weight matrix or filter: one in the layout forward wants and, where
-/// backward data wants another, a second one behind it.
+/// The packed compute copy of a weight matrix or filter: one in the layout of forward and, if
+/// backward data uses another layout, a second one after it.
 class PackedWeights {
  public:
   PackedWeights() = default;
-  /// `master`: the fp32 weights outside. `backward` may be empty: no input gradient is asked for.
+  /// `master`: the fp32 weights. `backward` may be empty: no input gradient is computed.
   PackedWeights(const dnnl::engine& engine, const Desc& master, const Desc& forward,
                 const Desc& backward);
 

@@ -71,7 +71,7 @@ void batch_norm_backward(Context& ctx, const BatchNormParams& params, const Batc
 
 namespace {
 
-/// How a [rows, C] matrix is folded and cut; depends on the shape alone.
+/// How a [rows, C] matrix is folded and cut into chunks; depends on the shape alone.
 struct Geometry {
   size_t channels, rows, fold, width, chunk, chunks;
 
@@ -84,7 +84,7 @@ struct Geometry {
     if (channels * fold > kLong) fold = 1;
     fold *= std::max<size_t>(1, kShort / (channels * fold));
     width = channels * fold;
-    // enough work for a task, and few enough partial sums
+    // enough work per task, few partial sums
     constexpr size_t kChunk = size_t{1} << 15, kMaxChunks = 128;
     chunk = (std::max(kChunk, elements() / kMaxChunks) + width - 1) / width * width;
     chunks = (elements() + chunk - 1) / chunk;
@@ -92,7 +92,7 @@ struct Geometry {
   size_t elements() const { return rows * channels; }
 };
 
-/// What lies in Context::scratch(): coefficients [kCoefficients, width], sums [chunks, 2, width].
+/// Layout of Context::scratch(): coefficients [kCoefficients, width], sums [chunks, 2, width].
 class Workspace {
  public:
   static constexpr size_t kCoefficients = 5;
@@ -194,7 +194,7 @@ void train_cpu(Context& ctx, const BatchNormParams& params, const BatchNormForwa
 
   with_activation_type(t.x.dtype, [&]<class T>() {
     const T* const x = t.x.as<T>().data();
-    // the shift lies where the mean will be
+    // the shift is in the memory of the mean
     estimate_mean(g, x, mean);
     space.repeat(1);
     reduce(
@@ -207,7 +207,7 @@ void train_cpu(Context& ctx, const BatchNormParams& params, const BatchNormForwa
           const double squares = std::max(0.0, square - sum * sum / n);
           const auto rstd = static_cast<float>(1.0 / std::sqrt(squares / n + params.epsilon));
           mean[c] = static_cast<float>(batch_mean);
-          // the same product as in backward, which computes the mask again
+          // the same product as in backward, which recomputes the mask
           scale[c] = t.gamma.as<float>()[c] * rstd;
           beta[c] = t.beta.as<float>()[c];
           t.saved_mean.as<float>()[c] = mean[c];
@@ -242,7 +242,7 @@ bn::Backward<T> backward_arguments(const BatchNormParams& params, const BatchNor
   const auto data = [](const Tensor& x) { return x.data == nullptr ? nullptr : x.as<T>().data(); };
   bn::Backward<T> b{};
   b.x = data(t.x), b.y = data(t.y), b.dy = data(t.dy), b.dy2 = data(t.dy2), b.dx = data(t.dx);
-  // the sum of two gradients is kept where dx will be, so that it is not formed twice
+  // keeps the sum of two gradients in the memory of dx, so that it is computed once
   b.kept = t.dresidual.data != nullptr ? data(t.dresidual) : t.dy2.data != nullptr ? b.dx : nullptr;
   b.mean = space.coefficient(kMean), b.scale = space.coefficient(kScale);
   b.beta = space.coefficient(kBeta), b.slope = space.coefficient(kSlope);

@@ -28,7 +28,7 @@ struct FinishStatistics {
 
   __device__ void operator()(int64_t c, const double (&total)[2]) const {
     const double batch_mean = cuda::load(x[c]) + total[0] / rows;
-    // in this order a NaN stays one
+    // this order keeps a NaN
     const double difference = total[1] - total[0] * total[0] / rows;
     const double squares = difference < 0.0 ? 0.0 : difference;
     mean[c] = static_cast<float>(batch_mean);
@@ -96,7 +96,7 @@ __global__ void __launch_bounds__(cuda::kThreads) normalise_kernel(Columns g, No
   }
 }
 
-/// Where the ReLU's mask comes from.
+/// Source of the ReLU's mask.
 enum class Mask { none, output, input };
 
 /// Tensors of backward; the masked gradient is g.
@@ -187,7 +187,7 @@ __global__ void __launch_bounds__(cuda::kThreads) input_gradient_kernel(Columns 
     slope[j] = b.slope[g.pack() * kWide + j];
     offset[j] = b.offset[g.pack() * kWide + j];
   }
-  // what was kept is masked already
+  // `kept` is masked already
   const T* const gradient = b.kept != nullptr ? b.kept : b.dy;
   const Mask mask = b.kept != nullptr ? Mask::none : b.mask;
   for (int64_t row = g.first_row(); row < g.rows; row += g.row_step()) {
@@ -295,7 +295,7 @@ void backward_cuda(Context& ctx, const BatchNormParams& params, const BatchNormB
                    bool accumulate) {
   with_columns(ctx, t.x, [&]<class T, int kWide>(const Columns& g) {
     float* const coefficients = scratch_of(ctx) + cuda::column_floats(g.rows, g.channels, 2);
-    // the sum of two gradients is kept where dx will be, so that it is not formed twice
+    // keeps the sum of two gradients in the memory of dx, so that it is computed once
     T* const kept = t.dresidual.data != nullptr ? data<T>(t.dresidual)
                     : t.dy2.data != nullptr     ? data<T>(t.dx)
                                                 : nullptr;

@@ -1,4 +1,4 @@
-// Batch norm over N, H, W for each channel, with an optional residual add and ReLU fused behind it:
+// Batch norm over N, H, W for each channel, with an optional fused residual add and ReLU:
 //   y = relu?( (x - mean) * rstd * gamma + beta  [+ residual] )
 // Statistics, gamma and beta are fp32 whatever the activations are.
 #pragma once
@@ -14,7 +14,7 @@ struct BatchNormParams {
   bool relu = false;
 };
 
-/// Everything forward needs; all [C] tensors are fp32.
+/// Tensors of forward; all [C] tensors are fp32.
 struct BatchNormForward {
   Tensor x, residual, y;             ///< [N,H,W,C] of one dtype; residual.data may be null
   Tensor gamma, beta;                ///< [C]
@@ -22,9 +22,9 @@ struct BatchNormForward {
   Tensor saved_mean, saved_rstd;     ///< [C], written by training, read by backward
 };
 
-/// Everything backward needs. The gradient of y is dy, or dy + dy2 where two branches meet. With
-/// relu it is masked by y > 0; without a residual y may be left out (data null): the mask is then
-/// computed again from x, gamma and beta, which reads one tensor less.
+/// Tensors of backward. The gradient of y is dy, or dy + dy2 after a join of two branches. With
+/// relu it is masked by y > 0. Without a residual, y.data may be null: the mask is then recomputed
+/// from x, gamma and beta, which reads one tensor less.
 struct BatchNormBackward {
   Tensor x, y, dy, dy2;  ///< y is unused without relu; dy2.data may be null
   Tensor dx, dresidual;  ///< dresidual.data may be null; it may equal dy.data (in place)

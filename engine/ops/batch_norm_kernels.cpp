@@ -48,7 +48,7 @@ struct Normalise {
     for (size_t i = 0; i < length; ++i) {
       float value = (load(from[i]) - mean[i]) * scale[i] + beta[i];
       if constexpr (kResidual) value += load(added[i]);
-      // in this order a NaN stays one
+      // this order keeps a NaN
       store(to[i], floor > value ? floor : value);
     }
   }

@@ -1,5 +1,5 @@
-// Hot loops of CPU batch norm. A [rows, C] matrix is read as [rows / fold, fold * C], so that also
-// 3 or 16 channels fill whole vectors; per-channel coefficients are repeated `fold` times.
+// Hot loops of CPU batch norm. A [rows, C] matrix is read as [rows / fold, fold * C], so that 3 or
+// 16 channels fill whole vectors, too; per-channel coefficients are repeated `fold` times.
 #pragma once
 
 #include <cstddef>
@@ -15,7 +15,7 @@ struct Forward {
   size_t width;
 };
 
-/// Where the ReLU's mask comes from.
+/// Source of the ReLU's mask.
 enum class Mask { none, output, input };
 
 /// Tensors and coefficients of backward. The masked gradient is g.
@@ -43,7 +43,7 @@ void normalise(const Forward& f, const bf16* x, const bf16* residual, bf16* y, s
 void backward_sums(const Backward<float>& b, size_t begin, size_t n, float* sums);
 void backward_sums(const Backward<bf16>& b, size_t begin, size_t n, float* sums);
 
-/// dx for elements [begin, begin + n); g is read from `kept` where there is one.
+/// dx for elements [begin, begin + n); reads g from `kept` unless it is null.
 void input_gradient(const Backward<float>& b, size_t begin, size_t n);
 void input_gradient(const Backward<bf16>& b, size_t begin, size_t n);
 

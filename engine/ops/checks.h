@@ -1,4 +1,4 @@
-// Checks that public op functions make once, before a device's body runs.
+// Argument checks of the public op functions. Each throws UserError `[op] ...`.
 #pragma once
 
 #include <string_view>

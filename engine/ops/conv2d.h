@@ -12,7 +12,7 @@ namespace tw::ops {
 struct Conv2dShape {
   int64_t batch, height, width, in_channels, out_channels;
   int64_t kernel = 3, stride = 1, padding = 1;
-  DType dtype = DType::f32;  ///< of x, y, dx, dy; weights and their gradients are fp32 outside
+  DType dtype = DType::f32;  ///< of x, y, dx, dy; weights and their gradients are fp32
   bool bias = false;
   bool input_gradient = true;  ///< false for the first layer of a network
 
@@ -22,7 +22,7 @@ struct Conv2dShape {
   Shape y() const { return {batch, out_height(), out_width(), out_channels}; }
   Shape w() const { return {out_channels, kernel, kernel, in_channels}; }
 
-  // of any of its three products: forward, data, weights
+  // of each of the three products: forward, data, weights
   int64_t flops() const { return 2 * y().numel() * kernel * kernel * in_channels; }
   int64_t bytes() const {
     return (x().numel() + y().numel() + w().numel()) * static_cast<int64_t>(size_of(dtype));
@@ -32,7 +32,7 @@ struct Conv2dShape {
 class Conv2d {
  public:
   virtual ~Conv2d() = default;
-  /// Prepares everything for one shape; throws UserError on an impossible one.
+  /// Prepares the convolution of one shape; throws UserError on an impossible one.
   static std::unique_ptr<Conv2d> create(Context& ctx, const Conv2dShape& shape);
 
   /// Bytes of Context::scratch() that the calls below need.
@@ -40,9 +40,9 @@ class Conv2d {
   /// Bytes of the packed compute copy of the weights.
   virtual size_t packed_bytes() const = 0;
 
-  /// Writes the compute copy of the fp32 OHWI weights; called after every update.
+  /// Writes the packed compute copy of the fp32 OHWI weights; called after every update.
   virtual void pack(Context& ctx, const Tensor& w, const Tensor& packed) = 0;
-  /// `bias` (fp32, [O]) is ignored unless the shape says there is one.
+  /// `bias` (fp32, [O]) is ignored unless Conv2dShape::bias is set.
   virtual void forward(Context& ctx, const Tensor& x, const Tensor& packed, const Tensor& bias,
                        const Tensor& y) = 0;
   virtual void backward_data(Context& ctx, const Tensor& dy, const Tensor& packed,

@@ -34,7 +34,7 @@ TW_MULTIVERSION void draw_factors(const Philox& philox, uint64_t step, uint32_t 
   }
 }
 
-// a dropped infinity is 0, not NaN: select, do not multiply by 0
+// selects instead of multiplying by 0: a dropped infinity is 0, not NaN
 template <class T>
 TW_INLINE void apply_loop(const float* factors, const T* x, T* y, size_t n) {
 #pragma GCC ivdep

@@ -22,7 +22,7 @@ struct Drop {
     for (int j = 0; j < 4; ++j) {
       const int64_t i = 4 * block + j;
       if (i >= n) return;
-      // a dropped infinity is 0, not NaN: select, do not multiply by 0
+      // selects instead of multiplying by 0: a dropped infinity is 0, not NaN
       const float kept = cuda::load(x[i]) * scale;
       cuda::store(y[i], uniform(words[j]) >= rate ? kept : 0.0f);
     }

@@ -1,4 +1,4 @@
-// Dropout: Srivastava et al., JMLR 2014, scaled while training, so that evaluation does nothing.
+// Dropout (Srivastava et al., JMLR 2014), scaled in training, so that evaluation is the identity.
 #pragma once
 
 #include "engine/core/context.h"

@@ -1,4 +1,4 @@
-// Elements of activations inside CPU loops: read as float, written with one rounding.
+// Elements of activations in CPU loops: loaded as float, stored with one rounding.
 #pragma once
 
 #include <bit>
@@ -10,14 +10,14 @@
 
 namespace tw::ops {
 
-/// Elements one task of an elementwise loop handles: long enough to hide the cost of a task.
+/// Elements per task of an elementwise loop: enough to hide the cost of a task.
 inline constexpr size_t kElementGrain = size_t{1} << 15;
 
 TW_INLINE float load(float element) { return element; }
 TW_INLINE float load(bf16 element) { return static_cast<float>(element); }
 TW_INLINE void store(float& element, float value) { element = value; }
-/// For results of arithmetic: a NaN is quiet then, and stays one when cut. Vectorises better than
-/// bf16's constructor, which takes any bits.
+/// For results of arithmetic, whose NaNs are quiet and survive truncation. Vectorises better than
+/// bf16's constructor, which accepts any bits.
 TW_INLINE void store(bf16& element, float value) {
   const uint32_t u = std::bit_cast<uint32_t>(value);
   const uint32_t carry = 0x7fffu + ((u >> 16) & 1u);

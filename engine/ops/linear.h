@@ -14,7 +14,7 @@ struct LinearShape {
   DType out_dtype = DType::f32;  ///< of y and dy (fp32 for logits)
   bool input_gradient = true;
 
-  // of any of its three products: forward, data, weights
+  // of each of the three products: forward, data, weights
   int64_t flops() const { return 2 * batch * in_features * out_features; }
   int64_t bytes() const {
     return in_features * (batch + out_features) * static_cast<int64_t>(size_of(dtype)) +
@@ -29,7 +29,7 @@ class Linear {
 
   virtual size_t scratch_bytes() const = 0;
   virtual size_t packed_bytes() const = 0;
-  /// Writes the compute copy of w (fp32 [out, in]); called after every update.
+  /// Writes the packed compute copy of w (fp32 [out, in]); called after every update.
   virtual void pack(Context& ctx, const Tensor& w, const Tensor& packed) = 0;
   virtual void forward(Context& ctx, const Tensor& x, const Tensor& packed, const Tensor& bias,
                        const Tensor& y) = 0;
@@ -41,7 +41,7 @@ class Linear {
 
  protected:
   explicit Linear(const LinearShape& shape) : shape_(shape) {}
-  /// x may still be [N,H,W,C]: only rows and their length matter.
+  /// x may be [N,H,W,C]: only the number of rows and their length matter.
   void expect(const char* what, const Tensor& tensor, int64_t columns, DType dtype) const;
 
   LinearShape shape_;

@@ -65,7 +65,7 @@ void add_row(std::span<const float> logits, int32_t label, const Target& target,
   sums.loss += (1.0 - target.smoothing) * (log_total - (own - largest)) +
                target.smoothing * (log_total - shifted / static_cast<double>(classes));
 
-  // a comparison with NaN fails, so a NaN row is never right
+  // a comparison with NaN is false, so a NaN row is never correct
   int64_t ahead = 0;
   for (size_t c = 0; c < classes; ++c)
     ahead += !(logits[c] < own || (logits[c] == own && c >= static_cast<size_t>(label)));

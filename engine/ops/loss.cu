@@ -24,7 +24,7 @@ __device__ T over_warp(T value, const Combine& combine) {
   return value;
 }
 
-/// Adds the lanes' values up.
+/// Sum over the lanes.
 template <class T>
 __device__ T sum_over_warp(T value) {
   return over_warp(value, [](T a, T b) { return a + b; });
@@ -35,7 +35,7 @@ __device__ LossSums row_sums(const Problem& p, int64_t row, float gradient_scale
   const int lane = static_cast<int>(threadIdx.x) % 32;
   const float* const x = p.logits + row * p.classes;
   const int32_t label = p.labels[row];
-  // there is no such class: a NaN cannot go unseen
+  // no such class: reported as a NaN loss
   const float own = label < p.classes ? x[label] : NAN;
 
   float largest = -INFINITY;
@@ -46,7 +46,7 @@ __device__ LossSums row_sums(const Problem& p, int64_t row, float gradient_scale
   for (int64_t c = lane; c < p.classes; c += 32) {
     total += expf(x[c] - largest);
     shifted += x[c] - largest;
-    // a comparison with NaN fails, so a NaN row is never right
+    // a comparison with NaN is false, so a NaN row is never correct
     ahead += !(x[c] < own || (x[c] == own && c >= label));
   }
   total = sum_over_warp(total), shifted = sum_over_warp(shifted), ahead = sum_over_warp(ahead);
@@ -69,7 +69,7 @@ __device__ LossSums row_sums(const Problem& p, int64_t row, float gradient_scale
   return sums;
 }
 
-/// One block, a warp a row: batches are short, and the count of all rows comes before any gradient.
+/// One block, one warp per row: batches are short, and gradients need the count of all rows.
 __global__ void __launch_bounds__(kLossThreads) loss_kernel(Problem p, LossSums* sums) {
   alignas(LossSums) __shared__ std::byte memory[kWarps * sizeof(LossSums)];
   LossSums* const of_warp = reinterpret_cast<LossSums*>(memory);  // without its constructor

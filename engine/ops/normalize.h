@@ -1,4 +1,4 @@
-// Input normalisation: bytes of an image to activations.
+// Input normalisation: image bytes to activations.
 #pragma once
 
 #include <span>

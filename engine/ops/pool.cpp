@@ -68,7 +68,7 @@ void for_rows(Context& ctx, int64_t rows, const Row& row) {
   });
 }
 
-/// Where a window that starts at p * stride - padding meets [0, n): positions inside the window.
+/// Positions inside a window, starting at p * stride - padding, that lie in [0, n).
 Range window_inside(const PoolParams& params, int64_t p, int64_t n) {
   const int64_t start = p * params.stride - params.padding;
   return {std::max<int64_t>(0, -start), std::min(params.kernel, n - start)};
@@ -111,7 +111,7 @@ void pool_forward_cpu(Context& ctx, const PoolParams& params, const Tensor& x, c
   });
 }
 
-// gathers: each input pixel adds up the windows that cover it, so no two tasks write one pixel
+// each input pixel gathers from the windows that cover it, so no two tasks write one pixel
 void pool_backward_cpu(Context& ctx, const PoolParams& params, const Tensor& dy,
                        const Tensor& argmax, const Tensor& dx) {
   const int64_t height = dx.shape[1], width = dx.shape[2], channels = dx.shape[3];

@@ -73,7 +73,7 @@ struct Forward {
   }
 };
 
-/// Gathers: an input pixel adds up the windows that cover it, so no two threads write one pixel.
+/// Each input pixel gathers from the windows that cover it, so no two threads write one pixel.
 template <class T, int kWide>
 struct Backward {
   using Values = cuda::Pack<T, kWide>;

@@ -12,7 +12,7 @@ enum class PoolKind : uint8_t { max, average };
 struct PoolParams {
   PoolKind kind = PoolKind::max;
   int64_t kernel = 2, stride = 2, padding = 0;
-  /// Output shape for an input [N,H,W,C]; throws UserError when nothing would be left.
+  /// Output shape for an input [N,H,W,C]; throws UserError when it would be empty.
   Shape output(const Shape& x) const;
 };
 

@@ -8,7 +8,7 @@
 
 namespace tw::ops::pool {
 
-/// The pixels that one output pixel is made of, each with its position inside the window.
+/// Input pixels of one output pixel, each with its position in the window.
 template <class T>
 struct Taps {
   std::array<const T*, 256> pixel;
@@ -21,7 +21,7 @@ struct Taps {
   }
 };
 
-/// y = maximum of the taps, argmax = position of the first tap that has it; a NaN wins.
+/// y = maximum of the taps, argmax = position of the first maximal tap; a NaN wins.
 void maximum(const Taps<float>& taps, int64_t channels, float* y, uint8_t* argmax);
 void maximum(const Taps<bf16>& taps, int64_t channels, bf16* y, uint8_t* argmax);
 
@@ -29,7 +29,7 @@ void maximum(const Taps<bf16>& taps, int64_t channels, bf16* y, uint8_t* argmax)
 void sum(const Taps<float>& taps, int64_t channels, float scale, float* y);
 void sum(const Taps<bf16>& taps, int64_t channels, float scale, bf16* y);
 
-/// y = sum of the taps whose argmax is their position; argmax lies parallel to `base`.
+/// y = sum of the taps whose argmax is their position; argmax has the layout of `base`.
 void sum_where(const Taps<float>& taps, const float* base, const uint8_t* argmax, int64_t channels,
                float* y);
 void sum_where(const Taps<bf16>& taps, const bf16* base, const uint8_t* argmax, int64_t channels,

@@ -6,7 +6,7 @@ namespace tw::ops {
 namespace {
 
 struct Forward {
-  // in this order a NaN stays one
+  // this order keeps a NaN
   __device__ float operator()(int64_t, float x) const { return 0.0f > x ? 0.0f : x; }
 };
 struct Backward {

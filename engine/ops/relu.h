@@ -1,4 +1,4 @@
-// ReLU on its own; behind a batch norm it is fused there.
+// ReLU. The one after a batch norm is fused into batch_norm.
 #pragma once
 
 #include "engine/core/context.h"
@@ -6,7 +6,7 @@
 
 namespace tw::ops {
 
-/// y = max(x, 0); a NaN stays one. y may be x.
+/// y = max(x, 0); NaN stays NaN. y may be x.
 void relu_forward(Context& ctx, const Tensor& x, const Tensor& y);
 /// dx = dy where y > 0; dx may be dy.
 void relu_backward(Context& ctx, const Tensor& y, const Tensor& dy, const Tensor& dx);

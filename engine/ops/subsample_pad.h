@@ -1,4 +1,4 @@
-// The parameter-free shortcut of CIFAR ResNets: option A of He et al., CVPR 2016, section 4.2.
+// The parameter-free shortcut of CIFAR ResNets: option A of He et al., CVPR 2016.
 #pragma once
 
 #include "engine/core/context.h"
@@ -7,7 +7,7 @@
 namespace tw::ops {
 
 /// y[n,p,q,:] = (zeros, x[n,p*stride,q*stride,:], zeros): x [N,H,W,C], y [N,ceil(H/stride),
-/// ceil(W/stride),D], D >= C; of the D - C extra channels half (rounded down) lie in front.
+/// ceil(W/stride),D], D >= C; of the D - C extra channels half (rounded down) come first.
 void subsample_pad_forward(Context& ctx, int64_t stride, const Tensor& x, const Tensor& y);
 void subsample_pad_backward(Context& ctx, int64_t stride, const Tensor& dy, const Tensor& dx);
 

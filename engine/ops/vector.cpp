@@ -11,8 +11,8 @@ namespace tw::ops {
 constinit DispatchTable<void(Context&, std::span<float>, float)> fill_dispatch{"fill"};
 constinit DispatchTable<void(Context&, const Tensor&, const Tensor&)> add_dispatch{"add"};
 constinit DispatchTable<void(Context&, const Tensor&, const Tensor&)> convert_dispatch{"convert"};
-constinit DispatchTable<void(Context&)> hold_converts_dispatch{"convert"};
-constinit DispatchTable<void(Context&)> run_converts_dispatch{"convert"};
+constinit DispatchTable<void(Context&)> hold_converts_dispatch{"hold_converts"};
+constinit DispatchTable<void(Context&)> run_converts_dispatch{"run_converts"};
 
 void fill(Context& ctx, std::span<float> x, float value) {
   fill_dispatch(ctx.device(), ctx, x, value);
@@ -87,13 +87,14 @@ void convert_cpu(Context& ctx, const Tensor& x, const Tensor& y) {
   });
 }
 
-void nothing(Context&) {}
+/// The CPU converts at once.
+void hold_nothing(Context&) {}
 
 const bool registered = fill_dispatch.add(Device::cpu, fill_cpu) &&
                         add_dispatch.add(Device::cpu, add_cpu) &&
                         convert_dispatch.add(Device::cpu, convert_cpu) &&
-                        hold_converts_dispatch.add(Device::cpu, nothing) &&
-                        run_converts_dispatch.add(Device::cpu, nothing);
+                        hold_converts_dispatch.add(Device::cpu, hold_nothing) &&
+                        run_converts_dispatch.add(Device::cpu, hold_nothing);
 
 }  // namespace
 }  // namespace tw::ops

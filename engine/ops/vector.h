@@ -8,8 +8,6 @@
 
 namespace tw::ops {
 
-extern DispatchTable<void(Context&)> hold_converts_dispatch, run_converts_dispatch;
-
 /// x = value, for fp32.
 void fill(Context& ctx, std::span<float> x, float value);
 /// y += x, for fp32 vectors of equal length.
@@ -19,7 +17,10 @@ void add(Context& ctx, const Tensor& x, const Tensor& y);
 /// Copies x to y, converting between f32 and bf16.
 void convert(Context& ctx, const Tensor& x, const Tensor& y);
 
-/// What `body` converts may be converted when it ends: many short ones make one launch on a GPU.
+extern DispatchTable<void(Context&)> hold_converts_dispatch, run_converts_dispatch;
+
+/// Runs `body`; its conversions from fp32 may be held back until it ends, so that many short ones
+/// take one launch on a GPU. The body must not read what it converts.
 template <class Body>
 void convert_together(Context& ctx, const Body& body) {
   hold_converts_dispatch(ctx.device(), ctx);

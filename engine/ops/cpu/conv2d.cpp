@@ -1,5 +1,4 @@
-// CPU convolution on oneDNN. Outside everything is NHWC; inside each pass is what conv2d_choice
-// found best.
+// CPU convolution on oneDNN. Tensors are NHWC outside; conv2d_choice chooses the layout inside.
 #include "engine/ops/cpu/conv2d.h"
 
 #include "engine/core/parallel.h"
@@ -14,7 +13,7 @@ void* rows_from(const Tensor& tensor, int64_t row) {
          tensor.bytes() / static_cast<size_t>(tensor.shape[0]) * static_cast<size_t>(row);
 }
 
-/// Backward weights as one kernel over the batch, or as one a thread over its part of it.
+/// Weight gradients by one kernel over the batch, or one per thread over a part of it.
 class WeightsGradient {
  public:
   WeightsGradient(const Context& ctx, const Conv2dShape& shape);
@@ -63,7 +62,7 @@ void WeightsGradient::add_part(const dnnl::engine& engine, const Conv2dShape& sh
 
 void WeightsGradient::run(Context& ctx, const Tensor& x, const Tensor& dy, const Tensor& dw,
                           const Tensor& dbias, bool accumulate) {
-  // parts behind the first add to what it has delivered
+  // parts after the first add to its result
   const auto adds = [&](const Part& part) { return accumulate || part.begin > 0; };
   const auto compute = [&](Part& part) {
     const auto scratch = ctx.scratch().subspan(part.scratch, part.kernel.scratch_bytes());
@@ -149,7 +148,7 @@ Conv2dCpu::Conv2dCpu(Context& ctx, const Conv2dShape& s) : shape_(s), backward_w
 
 std::unique_ptr<Conv2d> create_cpu(Context& ctx, const Conv2dShape& shape) {
   require("conv2d", shape.dtype);
-  // primitives remember the number of threads they were made for
+  // primitives are created for a fixed number of threads
   ctx.bind_thread();
   if (suits_dense_conv2d(shape)) return create_dense_conv2d(ctx, shape);
   return std::make_unique<Conv2dCpu>(ctx, shape);

@@ -1,4 +1,4 @@
-// Which of oneDNN's convolutions computes a pass.
+// Choice of oneDNN's convolution for a pass.
 #include <string_view>
 
 #include "engine/core/cpu_features.h"
@@ -10,14 +10,14 @@ namespace {
 using namespace onednn;
 using dnnl::algorithm;
 
-/// How one pass is computed inside.
+/// Implementation of one pass.
 struct Choice {
   algorithm algo;
   Type type;
   Tag layout;
 };
 
-/// The tensors under a choice, with the layouts oneDNN may pick left open.
+/// The tensors under a choice; oneDNN may pick the layouts left open.
 struct Inside {
   Desc x, y, w, dw, bias;
   dnnl::memory::dims stride, padding_front, padding_back;
@@ -60,8 +60,8 @@ bool winograd_pays(const Conv2dShape& s, bool gradient_of_weights) {
   return gradient_of_weights ? side >= 4 : wide >= 128 && side >= 8;
 }
 
-/// Makes the first choice oneDNN has an implementation for on this CPU. The order depends on the
-/// shape, never on a stopwatch: same shape, same bits.
+/// The first choice that oneDNN implements on this CPU. The order depends on the shape alone, not
+/// on timing: same shape, same bits.
 template <class Make>
 auto first_possible(const Conv2dShape& s, bool gradient_of_weights, const Make& make) {
   std::vector<Choice> choices;
@@ -110,15 +110,15 @@ ConvBackwardWeights choose_backward_weights(const dnnl::engine& engine, const Co
     const dnnl::convolution_backward_weights::desc op(c.algo, d.x, d.dw, d.bias, d.y, d.stride,
                                                       d.padding_front, d.padding_back);
     ConvBackwardWeights desc(op, user_scratchpad(), engine, forward);
-    // oneDNN 2.6 writes behind the scratchpad of its strided 1x1 AVX2 kernel
+    // oneDNN 2.6 writes beyond the scratchpad of its strided 1x1 AVX2 kernel
     if (s.stride > 1 && std::string_view(desc.impl_info_str()) == "jit_1x1:avx2") desc.next_impl();
     return desc;
   });
 }
 
 bool splits_batch(const Conv2dShape& s, int threads) {
-  // oneDNN's bf16 kernel lets its threads wait for each other at every image; partial sums cost
-  // little as long as they are small against the activations
+  // oneDNN's bf16 kernel synchronises its threads at every image; partial sums cost little when
+  // they are small compared with the activations
   return s.dtype == DType::bf16 && !winograd_pays(s, true) && threads > 1 && s.batch >= threads &&
          s.w().numel() * threads <= s.x().numel();
 }

@@ -69,10 +69,10 @@ class DenseConv2d final : public Conv2d {
     return inputs() * outputs() * static_cast<size_t>(shape_.in_channels * shape_.out_channels);
   }
 
-  /// Writes the matrix from the kernel.
+  /// Fills the matrix from the kernel.
   template <class T>
   void expand(Context& ctx, const float* w, T* matrix) const;
-  /// The gradient of a tap is the sum over all places where the matrix holds it.
+  /// The gradient of a tap is the sum over all matrix elements that hold it.
   void fold(Context& ctx, const float* matrix, float* dw, bool accumulate) const;
 
   Conv2dShape shape_;

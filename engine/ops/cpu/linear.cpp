@@ -92,7 +92,7 @@ LinearCpu::LinearCpu(Context& ctx, const LinearShape& s) : Linear(s) {
 
 std::unique_ptr<Linear> create_cpu(Context& ctx, const LinearShape& shape) {
   require("linear", shape.dtype);
-  // primitives remember the number of threads they were made for
+  // primitives are created for a fixed number of threads
   ctx.bind_thread();
   return std::make_unique<LinearCpu>(ctx, shape);
 }

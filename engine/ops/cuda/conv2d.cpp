@@ -1,5 +1,5 @@
-// Convolution on cuDNN, NHWC on both sides. Each pass runs the plan that a measurement found the
-// fastest, or, in deterministic mode, the first that cuDNN's heuristics name.
+// Convolution on cuDNN, NHWC on both sides. Each pass runs the fastest measured plan or, in
+// deterministic mode, the first plan that cuDNN's heuristics propose.
 #include "engine/ops/conv2d.h"
 
 #include <cudnn.h>
@@ -39,7 +39,7 @@ Convolution describe(const Conv2dShape& s, ConvPass pass, bool accumulate = fals
           .accumulate = accumulate};
 }
 
-/// Runs plans of one convolution on memory of its own, against the clock.
+/// Times plans of one convolution on memory of its own.
 class Race {
  public:
   Race(Context& ctx, const Convolution& c)
@@ -49,13 +49,13 @@ class Race {
         y_(Device::cuda, bytes_of(c.y, c.y_type)),
         timer_(DeviceTimer::create(ctx)) {}
 
-  /// Seconds of a run among others. They are launched together, as they are in a step: one by one
-  /// the time of a short one would be that of its call.
+  /// Seconds per run. Several runs are launched together, as in a step: alone, a short one would
+  /// only measure its launch.
   double seconds(ConvPlan& plan) {
     constexpr int kRuns = 5, kLaunches = 2;
     if (workspace_.bytes() < plan.workspace_bytes())
       workspace_ = Buffer(Device::cuda, plan.workspace_bytes());
-    run(plan);  // what is called for the first time cannot be recorded
+    run(plan);  // a first call cannot be captured
     const auto graph = Graph::record(ctx_, [&] {
       for (int i = 0; i < kRuns; ++i) run(plan);
     });
@@ -79,7 +79,7 @@ class Race {
   std::unique_ptr<DeviceTimer> timer_;
 };
 
-/// The plan for a pass; remembered in the context by shape and library.
+/// The plan of a pass; cached in the context by shape and library version.
 ConvPlan choose(Context& ctx, const Convolution& c) {
   constexpr int kContenders = 12;
   const MathMode math = ctx.math();

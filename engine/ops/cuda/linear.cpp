@@ -16,7 +16,7 @@ size_t aligned(size_t bytes) { return (bytes + 255) / 256 * 256; }
 
 cudaDataType_t type_of(DType dtype) { return dtype == DType::bf16 ? CUDA_R_16BF : CUDA_R_32F; }
 
-/// A factor of a product as cuBLAS wants it.
+/// A factor of a product in cuBLAS's terms.
 struct Factor {
   const void* data;
   DType dtype;
@@ -60,7 +60,7 @@ class LinearCuda final : public Linear {
                const Tensor& y) override {
     expect("x", x, shape_.in_features, shape_.dtype);
     expect("y", y, shape_.out_features, shape_.out_dtype);
-    // one rounding: the sum stays in fp32 until the bias is added
+    // rounds once: the sum stays in fp32 until the bias is added
     Tensor sum = y.view({shape_.batch, shape_.out_features});
     if (sum.dtype != DType::f32) sum.data = scratch(ctx), sum.dtype = DType::f32;
     multiply(ctx, {packed.data, shape_.dtype, true, shape_.in_features},
@@ -117,7 +117,7 @@ std::unique_ptr<Linear> create_cuda(Context& ctx, const LinearShape& shape) {
   check(shape.batch <= kMost && shape.in_features <= kMost && shape.out_features <= kMost,
         "[linear] batch {}, {} -> {} features; a GPU takes up to {} of each", shape.batch,
         shape.in_features, shape.out_features, kMost);
-  ctx.handles<CudaHandles>().cublas();  // made before a step may be captured
+  ctx.handles<CudaHandles>().cublas();  // created before a step may be captured
   return std::make_unique<LinearCuda>(shape);
 }
 

@@ -1,5 +1,5 @@
-// What linear layers and convolutions do to a [rows, channels] matrix besides the products.
-// Included by .cu and _cuda.cpp files only.
+// Operations of linear layers and convolutions on a [rows, channels] matrix besides the products.
+// Included by files in cuda/ only.
 #pragma once
 
 #include "engine/core/tensor.h"
@@ -11,7 +11,7 @@ namespace tw::ops {
 /// dimension.
 void add_bias(Context& ctx, const Tensor& x, const float* bias, const Tensor& y);
 
-/// sums[c] = the sum of x[r,c] over the rows, or, with `accumulate`, that much more than before.
+/// sums[c] = the sum of x[r,c] over the rows, or, with `accumulate`, sums[c] += that sum.
 /// `scratch` holds column_sums_bytes().
 void column_sums(Context& ctx, const Tensor& x, std::byte* scratch, bool accumulate, float* sums);
 size_t column_sums_bytes(const Shape& x);

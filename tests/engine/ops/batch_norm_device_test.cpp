@@ -91,7 +91,7 @@ struct Gradients {
   Values dx, dgamma, dbeta;
 };
 
-/// Gradients for the masked gradient g of the normalised value (Ioffe and Szegedy 2015, section 3).
+/// Gradients for the masked gradient g of the normalised value (Ioffe and Szegedy 2015).
 Gradients reference_gradients(const Values& x, const Values& g, const Values& gamma,
                               const Reference& r) {
   const size_t channels = gamma.size();
