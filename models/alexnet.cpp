@@ -12,14 +12,14 @@ namespace {
 
 using namespace layers;
 
-/// Pixels that are left of n behind the convolutions and pools.
+/// Output pixels of the convolutions and pools for n input pixels.
 int64_t stages(int64_t n) {
   const auto halved = [](int64_t m) { return (m - 3) / 2 + 1; };
   return halved(halved(halved((n + 2 * 2 - 11) / 4 + 1)));
 }
 
 LayerPtr alexnet(ParameterArena& arena, const ModelSpec& spec) {
-  // torchvision pools any size to 6 x 6; at 224 that is the identity, and here it is 224
+  // torchvision pools any size to 6 x 6, which is the identity at 224, the only size here
   check(stages(spec.image[0]) == 6 && stages(spec.image[1]) == 6,
         "[alexnet] images are {}; expected (224, 224, C)", spec.image);
   auto net = std::make_unique<Sequential>();

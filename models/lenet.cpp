@@ -1,4 +1,4 @@
-// LeNet-5 with ReLU and maximum pooling, after LeCun et al., Proc. IEEE 1998, section II.B.
+// LeNet-5 with ReLU and maximum pooling, after LeCun et al., Proc. IEEE 1998.
 #include "layers/conv2d.h"
 #include "layers/linear.h"
 #include "layers/pool.h"
@@ -11,7 +11,7 @@ namespace {
 
 using namespace layers;
 
-/// Pixels that are left of n after a 5x5 convolution without padding and a halving.
+/// Output pixels of a 5x5 convolution without padding and a 2x2 pooling for n input pixels.
 int64_t stage(int64_t n) { return (n - 4) / 2; }
 
 LayerPtr lenet(ParameterArena& arena, const ModelSpec& spec) {

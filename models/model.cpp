@@ -69,7 +69,7 @@ void Model::refresh(Context& ctx) {
 void Model::queue_forward(const PassArgs& pass, float grad_scale) {
   ops::normalize(pass.ctx, *images_, config_.mean, config_.deviation, *input_);
   net_->forward(pass);
-  // accuracy and loss of an evaluation are of the plain labels
+  // evaluation uses labels without smoothing
   const float smoothing = pass.training ? config_.label_smoothing : 0.0f;
   ops::softmax_cross_entropy(pass.ctx, *logits_, *labels_, smoothing, grad_scale,
                              pass.training ? *dlogits_ : Tensor{}, *sums_);

@@ -1,4 +1,4 @@
-// Model: a network, its parameters, and the plan of one training step.
+// Model: a network, its parameters and the memory plan of one training step.
 #pragma once
 
 #include "engine/core/registry.h"
@@ -7,13 +7,13 @@
 
 namespace tw {
 
-/// What a model factory builds for.
+/// Inputs, outputs and initialisation of a model.
 struct ModelSpec {
   Shape image{32, 32, 3};  ///< H, W, C of one input
   int64_t classes = 10;
-  /// The last batch norm of each residual block starts at 0. (Goyal et al. 2017, section 5.1)
+  /// The last batch norm of each residual block starts with gamma = 0. (Goyal et al. 2017)
   bool zero_init = false;
-  bool decay_all = false;  ///< weight decay on batch norm and biases, too
+  bool decay_all = false;  ///< weight decay also on batch norm and biases
 };
 
 /// Builds the network whose output is [N, classes] fp32 logits.
@@ -24,34 +24,35 @@ struct PlanConfig {
   int64_t batch = 128;
   DType activations = DType::f32;
   float label_smoothing = 0;
-  bool recompute = false;  ///< forget what lies inside residual blocks, compute it again
+  bool recompute = false;  ///< discard activations inside residual blocks and recompute them
   std::vector<float> mean{0, 0, 0}, deviation{1, 1, 1};  ///< input normalisation, per channel
 };
 
 class Model {
  public:
-  /// Parameters are declared, nothing is allocated; throws UserError on an unknown name.
+  /// Declares the parameters and allocates nothing. Throws UserError on an unknown name or an
+  /// impossible spec.
   Model(const std::string& name, const ModelSpec& spec);
 
-  /// Plans one step and returns the memory it would take.
+  /// Plans one step and returns the memory it needs. Throws UserError on an impossible config.
   Planner::Memory plan(Context& ctx, const PlanConfig& config);
-  /// Spends the memory of the plan and initialises the parameters from `seed`.
+  /// Allocates the planned memory and initialises the parameters from `seed`. Throws OutOfMemory.
   void allocate(Context& ctx, uint64_t seed);
 
-  /// Where the caller puts the batch: u8 [N,H,W,C] and i32 [N] (negative: padding).
+  /// Inputs, written by the caller: u8 [N,H,W,C] and i32 [N] (negative labels are padding).
   const Tensor& images() const { return *images_; }
   const Tensor& labels() const { return *labels_; }
   const Tensor& logits() const { return *logits_; }  ///< of the last forward
-  const Tensor& sums() const { return *sums_; }      ///< a LossSums, not yet taken
+  const Tensor& sums() const { return *sums_; }      ///< LossSums on the device
 
-  /// To be called after the parameters changed (update, load).
+  /// Called after the parameters changed (update, load).
   void refresh(Context& ctx);
-  /// Forward and loss; in training also prepares dlogits (scaled by `grad_scale`). The batch's sums
-  /// add up on the device until they are taken.
+  /// Queues forward and loss; in training also dlogits, scaled by `grad_scale`. Adds the loss sums
+  /// of the batch to sums().
   void queue_forward(const PassArgs& pass, float grad_scale = 1.0f);
-  /// The sums of all forward passes since the last call; waits for the device.
+  /// Returns and clears the loss sums added since the last call; waits for the device.
   ops::LossSums take_sums(Context& ctx) { return ops::take_sums(ctx, *sums_); }
-  /// Both: the sums of this batch.
+  /// queue_forward() and take_sums(): returns the loss sums of this batch.
   ops::LossSums forward(const PassArgs& pass, float grad_scale = 1.0f) {
     queue_forward(pass, grad_scale);
     return take_sums(pass.ctx);

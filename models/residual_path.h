@@ -7,7 +7,7 @@
 
 namespace tw {
 
-/// What a block computes beside its shortcut, and the batch norm that joins the two.
+/// Layers of a block beside its shortcut, and the batch norm that adds the shortcut.
 struct ResidualPath {
   std::unique_ptr<layers::Sequential> main;
   std::unique_ptr<layers::BatchNorm> join;
@@ -22,8 +22,8 @@ struct ResidualPath {
 struct ResidualShape {
   int64_t in, middle, out;  ///< channels
   int64_t stride = 1;
-  /// The last batch norm starts at 0, so that a block starts as its shortcut.
-  /// (Goyal et al. 2017, section 5.1)
+  /// The last batch norm starts with gamma = 0, so that a block starts as its shortcut.
+  /// (Goyal et al. 2017)
   bool zero_init = false;
 };
 

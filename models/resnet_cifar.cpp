@@ -1,5 +1,5 @@
-// ResNets for small images: He et al., CVPR 2016, section 4.2. Depth 6n + 2: a 3x3 stem, then
-// three stages of n blocks with 16, 32 and 64 channels, each halving the image of the one before;
+// ResNets for small images: He et al., CVPR 2016. Depth 6n + 2: a 3x3 stem, then
+// three stages of n blocks with 16, 32 and 64 channels, each at half the size of the one before;
 // shortcuts have no parameters (option A). Names follow akamaster/pytorch_resnet_cifar10.
 #include "layers/conv2d.h"
 #include "layers/linear.h"

@@ -1,5 +1,5 @@
-// ResNets for ImageNet: He et al., CVPR 2016, table 1; a block that halves the image does so in its
-// 3x3 convolution (known as v1.5), and learns its shortcut. Names follow torchvision.
+// ResNets for ImageNet: He et al., CVPR 2016. A block that halves the image does so in its 3x3
+// convolution (v1.5) and has a learnt shortcut. Names follow torchvision.
 #include <array>
 
 #include "layers/conv2d.h"
@@ -13,7 +13,7 @@ namespace {
 
 using namespace layers;
 
-/// How many blocks each of the four stages has, and of which kind.
+/// Number of blocks in each of the four stages, and their kind.
 struct Depth {
   std::array<int, 4> blocks;
   bool bottleneck;

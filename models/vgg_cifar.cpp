@@ -1,6 +1,6 @@
 // VGG with batch norm for small images: the convolutions of Simonyan and Zisserman, ICLR 2015,
-// table 1, with an average and one linear layer behind the last pooling. Names: `features.N` as in
-// torchvision's vgg*_bn, then `classifier`.
+// followed by an average and one linear layer. Names: `features.N` as in torchvision's vgg*_bn,
+// then `classifier`.
 #include "layers/linear.h"
 #include "layers/pool.h"
 #include "models/model.h"

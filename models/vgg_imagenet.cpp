@@ -1,6 +1,6 @@
-// VGG for ImageNet: Simonyan and Zisserman, ICLR 2015, table 1, without and with batch norm, with
-// three linear layers and dropout. Names within the models follow torchvision's vgg* and vgg*_bn;
-// the models themselves are called vgg*_imagenet here, since vgg16 is the one for small images.
+// VGG for ImageNet: Simonyan and Zisserman, ICLR 2015, without and with batch norm, with three
+// linear layers and dropout. Parameter names follow torchvision's vgg* and vgg*_bn; the models are
+// called vgg*_imagenet, because vgg16 is the model for small images.
 #include "layers/dropout.h"
 #include "layers/linear.h"
 #include "layers/relu.h"
@@ -14,7 +14,7 @@ using namespace layers;
 
 LayerPtr vgg(ParameterArena& arena, const ModelSpec& spec, std::string_view convolutions,
              bool batch_norm) {
-  // torchvision pools any size to 7 x 7; at 224 that is the identity, and here it is 224
+  // torchvision pools any size to 7 x 7, which is the identity at 224, the only size here
   check(spec.image[0] / 32 == 7 && spec.image[1] / 32 == 7,
         "[vgg] images are {}; this model needs (224, 224, C), vgg16 and its kin take smaller ones",
         spec.image);
