@@ -62,7 +62,7 @@ TEST(Gradient, BatchNormWithRelu) {
 TEST(Gradient, Linear) {
   check_gradients(one<Linear>({.name = "l", .in = {7}, .out = 4, .logits = true}), {5, 7});
 }
-TEST(Gradient, LinearBehindAnImage) {
+TEST(Gradient, LinearAfterAnImage) {
   check_gradients(one<Linear>({.name = "l", .in = {3, 2, 4}, .out = 6}), {5, 3, 2, 4});
 }
 TEST(Gradient, MaximumPool) { check_gradients(plain<Pool>(), {2, 6, 6, 4}); }

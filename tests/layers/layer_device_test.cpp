@@ -26,7 +26,7 @@ LayerPtr chain(ParameterArena& arena, bool input_gradient) {
   return net;
 }
 
-TEST(Layer, NothingInFrontOfTheFirstLearningLayerGoesBackward) {
+TEST(Layer, LayersBeforeTheFirstParameterSkipBackward) {
   LayerUnderTest whole([](ParameterArena& a) { return chain(a, true); }, {2, 4, 4, 3}, 1);
   LayerUnderTest cut([](ParameterArena& a) { return chain(a, false); }, {2, 4, 4, 3}, 1);
   EXPECT_TRUE(whole.dx);
@@ -38,7 +38,7 @@ TEST(Layer, NothingInFrontOfTheFirstLearningLayerGoesBackward) {
     EXPECT_EQ(a.span()[i], b.span()[i]) << whole.arena.at(i).name;
 }
 
-TEST(Layer, LayersThatDoNotLearnPassTheQuestionOn) {
+TEST(Layer, ALayerWithoutParametersLetsTheNextSkipDx) {
   Sequential net;
   net.add<Relu>();
   EXPECT_FALSE(net.skip_input_gradient());
@@ -58,7 +58,7 @@ LayerUnderTest::Build dropout(float rate, uint32_t stream = 0) {
   };
 }
 
-TEST(Dropout, DependsOnSeedStepAndStreamAlone) {
+TEST(Dropout, MaskDependsOnSeedStepAndStreamAlone) {
   LayerUnderTest test(dropout(0.5f), {4, 8}, 1), other(dropout(0.5f, 1), {4, 8}, 1);
   const auto first = test.forward();
   EXPECT_EQ(first, test.forward());
@@ -70,14 +70,14 @@ TEST(Dropout, DependsOnSeedStepAndStreamAlone) {
   EXPECT_NE(first, test.forward());
 }
 
-TEST(Dropout, DropsNothingInEvaluation) {
+TEST(Dropout, IsTheIdentityInEvaluation) {
   LayerUnderTest test(dropout(0.5f), {4, 8}, 1);
   test.pass.training = false;
   EXPECT_EQ(test.forward(), LayerUnderTest::to_doubles(test.ctx, test.x->as<float>()));
 }
 
 /// What PyTorch computes with the exported weights and an NCHW flatten.
-TEST(Linear, BehindAnImageExportsTorchvisionsColumnOrder) {
+TEST(Linear, AfterAnImageExportsTorchvisionsColumnOrder) {
   constexpr int64_t n = 2, h = 3, w = 2, c = 4, out = 5;
   LayerUnderTest test(
       [](ParameterArena& a) -> LayerPtr {

@@ -57,7 +57,7 @@ class Golden : public testing::TestWithParam<const char*> {
   const Json golden = test::read_golden(GetParam());
 };
 
-TEST_P(Golden, NamesAndSizesAreTheUsualOnes) {
+TEST_P(Golden, NamesAndSizesMatchPyTorch) {
   const Model model(GetParam(), {});
   const auto& parameters = model.arena().parameters();
   const Json& tensors = golden["steps"][0]["tensors"];
@@ -70,7 +70,7 @@ TEST_P(Golden, NamesAndSizesAreTheUsualOnes) {
   }
 }
 
-TEST_P(Golden, F32StepIsPyTorchs) {
+TEST_P(Golden, F32StepMatchesPyTorch) {
   GoldenModel model(GetParam(), DType::f32, golden);
   const Json& step = golden["steps"][0];
   EXPECT_NEAR(model.step(step), step["loss"].get<double>(), 1e-5);
@@ -91,7 +91,7 @@ TEST_P(Golden, F32StepIsPyTorchs) {
 }
 
 /// Per tensor, the rms over the steps.
-TEST_P(Golden, Bf16StepsAreAsGoodAsPyTorchsAutocast) {
+TEST_P(Golden, Bf16StepsAreAsAccurateAsPyTorchsAutocast) {
   if (!test::computes(DType::bf16)) GTEST_SKIP() << "this CPU has no bf16";
   GoldenModel model(GetParam(), DType::bf16, golden);
   std::map<std::string, double> ours, autocast;  // sums of squares

@@ -63,7 +63,7 @@ double relative_error(const std::string& name, std::span<const float> ours, cons
 
 class ImageNetModel : public testing::TestWithParam<const char*> {};
 
-TEST_P(ImageNetModel, HasTorchvisionsLogits) {
+TEST_P(ImageNetModel, LogitsMatchTorchvision) {
   if (test::emulated() && GetParam() != std::string_view("resnet18"))
     GTEST_SKIP() << "takes the emulator minutes";
   const Json golden = test::read_golden("imagenet")["models"][GetParam()];
@@ -76,7 +76,7 @@ TEST_P(ImageNetModel, HasTorchvisionsLogits) {
   RecordProperty("relative_error", fmt::format("{:.2e}", error));
 }
 
-TEST_P(ImageNetModel, HasTorchvisionsNamesAndShapes) {
+TEST_P(ImageNetModel, NamesAndShapesMatchTorchvision) {
   const Json golden = test::read_golden("imagenet")["models"][GetParam()];
   const Model model(GetParam(), {.image = {kSize, kSize, 3}, .classes = kClasses});
   const ParameterArena& arena = model.arena();
@@ -108,7 +108,7 @@ double tolerance(const std::string& parameter) {
   return std::stoi(parameter.substr(features.size())) < third_pool ? 1e-2 : 1e-4;
 }
 
-TEST_P(ImageNetGradients, AreTorchvisions) {
+TEST_P(ImageNetGradients, MatchTorchvision) {
   if (test::emulated()) GTEST_SKIP() << "takes the emulator minutes";
   const Json golden = test::read_golden(GetParam());
   GoldenImageNet net(GetParam());

@@ -80,7 +80,7 @@ std::string message_of(const std::string& name, const ModelSpec& spec) {
   return "";
 }
 
-TEST(Models, RefuseWhatCannotBe) {
+TEST(Models, RejectImpossibleSpecs) {
   EXPECT_NE(message_of("vgg16", {.image = {31, 32, 3}}).find("(31, 32, 3)"), std::string::npos);
   EXPECT_NE(message_of("vgg16_imagenet", {}).find("(32, 32, 3)"), std::string::npos);
   EXPECT_NE(message_of("alexnet", {.image = {192, 224, 3}}).find("(192, 224, 3)"),
@@ -91,7 +91,7 @@ TEST(Models, RefuseWhatCannotBe) {
   EXPECT_NE(message_of("resnet21", {}).find("nearest is \"resnet20\""), std::string::npos);
 }
 
-TEST(Models, TakeOtherImagesAndClasses) {
+TEST(Models, AcceptOtherImagesAndClasses) {
   for (const std::string name : {"resnet20", "resnet18", "resnet50", "vgg11", "mlp", "lenet"}) {
     PlannedModel p(name, 4, DType::f32, {.image = {36, 34, 1}, .classes = 7});
     EXPECT_TRUE(std::isfinite(p.step())) << name;
@@ -99,7 +99,7 @@ TEST(Models, TakeOtherImagesAndClasses) {
   }
 }
 
-TEST(Models, LearnOneBatchByHeart) {
+TEST(Models, OverfitOneBatch) {
   for (const std::string name : {"resnet20", "vgg11", "mlp", "lenet"}) {
     PlannedModel p(name, 8);
     const double before = p.step();

@@ -49,7 +49,7 @@ Trained train(const std::string& name, DType dtype, bool recompute, size_t& work
   return result;
 }
 
-TEST(Recompute, TakesLessMemoryForTheSameBits) {
+TEST(Recompute, SavesMemoryAndKeepsTheBits) {
   for (const std::string name : {"resnet20", "resnet18", "resnet50"}) {
     for (const DType dtype : {DType::f32, DType::bf16}) {
       if (dtype == DType::bf16 && !cpu_has_bf16()) continue;

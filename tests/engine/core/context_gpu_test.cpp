@@ -7,7 +7,7 @@
 namespace tw {
 namespace {
 
-TEST(ContextOnGpu, RanksThatAreThreadsWaitAsleep) {
+TEST(ContextOnGpu, RanksThatAreThreadsBlockWhileWaiting) {
   const Context first(test::device()), second(test::device());
   unsigned flags = 0;
   EXPECT_EQ(cudaGetDeviceFlags(&flags), cudaSuccess);

@@ -18,7 +18,7 @@ int triple_cpu(std::unique_ptr<int> value, int& calls) {
 
 const bool registered = triple_dispatch.add(Device::cpu, triple_cpu);
 
-TEST(DispatchTable, CallTheBodyOfTheDeviceWithWhatWasGiven) {
+TEST(DispatchTable, CallsTheBodyOfTheDevice) {
   int calls = 0;
   EXPECT_TRUE(registered);
   EXPECT_EQ(triple_dispatch(Device::cpu, std::make_unique<int>(14), calls), 42);

@@ -27,7 +27,7 @@ TEST(DType, NamesAndSizes) {
   EXPECT_EQ(name(Device::cuda), "cuda");
 }
 
-TEST(Bf16, EveryValueSurvivesTheWayThroughFloat) {
+TEST(Bf16, EveryValueRoundTripsThroughFloat) {
   for (uint32_t bits = 0; bits <= 0xffff; ++bits) {
     bf16 value;
     value.bits = static_cast<uint16_t>(bits);
@@ -46,7 +46,7 @@ TEST(Bf16, TiesGoToEven) {
   EXPECT_EQ(rounded_bits(0xbf818000), 0xbf82);
 }
 
-TEST(Bf16, BesideTiesGoesToTheNearest) {
+TEST(Bf16, OtherValuesGoToTheNearest) {
   EXPECT_EQ(rounded_bits(0x3f807fff), 0x3f80);
   EXPECT_EQ(rounded_bits(0x3f808001), 0x3f81);
   EXPECT_EQ(rounded_bits(0x3f817fff), 0x3f81);

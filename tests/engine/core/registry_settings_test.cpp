@@ -30,7 +30,7 @@ TEST(Registry, AnUnknownNameListsTheKnownAndTheNearest) {
   EXPECT_NE(error_text<UserError>([&] { registry.find(""); }), "");
 }
 
-TEST(Registry, ANameIsTakenOnce) {
+TEST(Registry, ADuplicateNameIsRejected) {
   Registry<int> registry = fruits();
   EXPECT_THROW(registry.add({"pear", "yellow", 3}), std::logic_error);
   EXPECT_EQ(registry.find("pear").value, 2);
@@ -56,7 +56,7 @@ Settings example() {
   return settings;
 }
 
-TEST(Settings, HaveTheirDefaultsAndTypes) {
+TEST(Settings, StartWithTypedDefaults) {
   const Settings settings = example();
   EXPECT_EQ(settings.text("gaussian.refine"), "paper");
   EXPECT_EQ(settings.integer("gaussian.steps"), 4);
@@ -78,7 +78,7 @@ TEST(Settings, AreSetByAssignment) {
   EXPECT_EQ(settings.values().at("gaussian.steps"), "-7");
 }
 
-TEST(Settings, RefuseWhatIsNotDeclaredOrAllowed) {
+TEST(Settings, RejectUndeclaredKeysAndOtherChoices) {
   Settings settings = example();
   const auto error = [&](const char* assignment) {
     return error_text<UserError>([&] { settings.set_assignment(assignment); });
@@ -105,7 +105,7 @@ TEST(Settings, AValueIsCheckedWhenItIsSet) {
   EXPECT_EQ(settings.integer("gaussian.steps"), 4);
 }
 
-TEST(Settings, ReadingWhatWasNeverDeclaredIsAMistakeOfTheCode) {
+TEST(Settings, ReadingAnUndeclaredKeyIsALogicError) {
   EXPECT_THROW(example().text("gaussian.other"), std::logic_error);
 }
 

@@ -12,7 +12,7 @@ namespace {
 using Block = Philox::Block;
 
 // kat_vectors of Random123 (Salmon et al., SC 2011)
-TEST(Philox, KnownAnswers) {
+TEST(Philox, MatchesKnownAnswers) {
   constexpr uint32_t ff = 0xffffffff;
   EXPECT_EQ(philox4x32({0, 0, 0, 0}, {0, 0}),
             (Block{0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8}));
@@ -22,7 +22,7 @@ TEST(Philox, KnownAnswers) {
             (Block{0xd16cfe09, 0x94fdcceb, 0x5001e420, 0x24126ea1}));
 }
 
-TEST(Philox, EveryPartOfTheAddressMatters) {
+TEST(Philox, EveryPartOfCounterAndKeyMatters) {
   std::set<Block> seen;
   size_t drawn = 0;
   const auto draw = [&](const Philox& philox, uint64_t id, uint32_t index) {
@@ -42,7 +42,7 @@ TEST(Philox, EveryPartOfTheAddressMatters) {
   EXPECT_EQ(seen.size(), drawn);
 }
 
-TEST(Philox, SameAddressSameNumbersAlsoAtCompileTime) {
+TEST(Philox, IsReproducibleAlsoAtCompileTime) {
   constexpr Block fixed = Philox(7, Purpose::augment, 3)(12345, 6);
   const Philox philox(7, Purpose::augment, 3);
   philox(1);  // no state: what was drawn before does not matter

@@ -37,14 +37,14 @@ TEST(Buffer, IsZeroedAndAligned) {
   }
 }
 
-TEST(Buffer, OfNothingHasNothing) {
+TEST(Buffer, OfZeroBytesHasNoMemory) {
   const Buffer none, empty(Device::cpu, 0);
   EXPECT_EQ(none.bytes(), 0u);
   EXPECT_TRUE(empty.as<float>().empty());
   EXPECT_EQ(empty.tensor({0}, DType::f32).bytes(), 0u);
 }
 
-TEST(Buffer, MoreThanThereIsIsAFault) {
+TEST(Buffer, ThrowsWhenMemoryIsExhausted) {
   EXPECT_THROW(Buffer(Device::cpu, SIZE_MAX), Fault);  // rounding up must not wrap to zero
 #ifndef TW_SANITIZED  // a sanitizer ends the program at such a size
   EXPECT_THROW(Buffer(Device::cpu, size_t{1} << 60), Fault);
@@ -60,14 +60,14 @@ TEST(Buffer, TensorsStayInside) {
   EXPECT_THROW(buffer.tensor({-1}, DType::f32, 8), std::logic_error);
 }
 
-TEST(Buffer, OneThatWasMovedFromIsEmpty) {
+TEST(Buffer, IsEmptyAfterAMove) {
   Buffer from(Device::cpu, 16);
   const Buffer to = std::move(from);
   EXPECT_EQ(to.bytes(), 16u);
   EXPECT_TRUE(from.as<float>().empty());  // NOLINT: this is the point
 }
 
-TEST(Tensor, ReadsAsItsOwnTypeOnly) {
+TEST(Tensor, ReadsOnlyAsItsOwnType) {
   const Buffer buffer(Device::cpu, 16);
   const Tensor tensor = buffer.tensor({4}, DType::f32);
   EXPECT_EQ(tensor.as<float>().size(), 4u);
@@ -75,7 +75,7 @@ TEST(Tensor, ReadsAsItsOwnTypeOnly) {
   EXPECT_THROW(tensor.as<bf16>(), std::logic_error);
 }
 
-TEST(Tensor, ViewNeedsAsManyElements) {
+TEST(Tensor, ViewRequiresEqualNumel) {
   const Buffer buffer(Device::cpu, 24);
   const Tensor tensor = buffer.tensor({2, 3}, DType::f32);
   EXPECT_EQ(tensor.view({3, 2}).shape, Shape({3, 2}));

@@ -79,7 +79,7 @@ TEST_P(CudnnPlan, ExistsForLayersOfEveryNetwork) {
       }
 }
 
-TEST_P(CudnnPlan, TextsTellCandidatesApart) {
+TEST_P(CudnnPlan, CandidatesHaveDistinctTexts) {
   const cudnn::Descriptor device = described_device();
   const Convolution c = convolution(ConvPass::forward, GetParam(), 128, 32, 16, 16, 3, 1, 1);
   std::vector<std::string> texts;
@@ -95,7 +95,7 @@ TEST_P(CudnnPlan, TextsTellCandidatesApart) {
   EXPECT_EQ(texts, first);
 }
 
-TEST(CudnnPlanLimits, Fp32TakesNoTensorCoresUnlessAllowed) {
+TEST(CudnnPlanLimits, Fp32UsesNoTensorCoresUnlessAllowed) {
   const cudnn::Descriptor device = described_device();
   const Convolution c = convolution(ConvPass::forward, DType::f32, 128, 32, 64, 64, 3, 1, 1);
   const auto count = [&](const cudnn::Limits& limits) {

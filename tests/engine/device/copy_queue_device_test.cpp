@@ -12,7 +12,7 @@ using test::OwnedTensor;
 
 constexpr int64_t kFloats = 100000;
 
-TEST(Pinned, IsZeroedMemoryOfTheHost) {
+TEST(Pinned, IsZeroedHostMemory) {
   const Buffer buffer = Buffer::pinned(test::device(), 1000);
   ASSERT_EQ(buffer.bytes(), 1000u);
   for (const std::byte byte : buffer.as<std::byte>()) EXPECT_EQ(byte, std::byte{0});
@@ -21,7 +21,7 @@ TEST(Pinned, IsZeroedMemoryOfTheHost) {
   EXPECT_EQ(device_of(ctx, buffer.data()), Device::cpu);
 }
 
-TEST(Memory, IsFoundWhereItLies) {
+TEST(Memory, HostAndDeviceAreDistinguished) {
   const Context ctx(test::device());
   const std::vector<float> host(100);
   const Buffer device(test::device(), 100);
@@ -29,7 +29,7 @@ TEST(Memory, IsFoundWhereItLies) {
   EXPECT_EQ(device_of(ctx, device.data()), test::device());
 }
 
-TEST(CopyQueue, PassesBlocksThroughTwoPlaces) {
+TEST(CopyQueue, StreamsBlocksThroughTwoSlots) {
   Context ctx(test::device());
   const auto copies = CopyQueue::create(ctx);
   const Buffer host = Buffer::pinned(test::device(), 2 * kFloats * sizeof(float));
@@ -52,7 +52,7 @@ TEST(CopyQueue, PassesBlocksThroughTwoPlaces) {
   for (const double x : sum.get()) ASSERT_EQ(x, (1 << kBatches) - 1);
 }
 
-TEST(CopyQueue, BringsWhatTheContextComputed) {
+TEST(CopyQueue, CopiesResultsOfTheContext) {
   Context ctx(test::device());
   const auto copies = CopyQueue::create(ctx);
   OwnedTensor x({kFloats}, DType::f32, std::vector<double>(kFloats, 1.0)), y({kFloats}, DType::f32);

@@ -35,7 +35,7 @@ TEST(WriteAtomically, WorksInTheCurrentFolder) {
   fs::current_path(before);
 }
 
-TEST(WriteAtomically, AThrowingWriterLeavesWhatWasThere) {
+TEST(WriteAtomically, AThrowingWriterKeepsTheOldFile) {
   const TempFolder folder;
   write_atomically(folder / "a", "old");
   EXPECT_THROW(write_atomically(folder / "a",
@@ -48,7 +48,7 @@ TEST(WriteAtomically, AThrowingWriterLeavesWhatWasThere) {
   EXPECT_EQ(files_in(folder.path()), 1u);
 }
 
-TEST(WriteAtomically, AFullDiskIsAFaultAndLeavesWhatWasThere) {
+TEST(WriteAtomically, AFullDiskIsAFaultAndKeepsTheOldFile) {
   const TempFolder folder;
   write_atomically(folder / "a", "old");
   const std::string error = error_text<Fault>([&] {
@@ -60,7 +60,7 @@ TEST(WriteAtomically, AFullDiskIsAFaultAndLeavesWhatWasThere) {
   EXPECT_EQ(files_in(folder.path()), 1u);
 }
 
-TEST(WriteAtomically, ReplacesNoFolder) {
+TEST(WriteAtomically, DoesNotReplaceAFolder) {
   const TempFolder folder;
   fs::create_directories(folder / "a/b");
   const std::string error = error_text<Fault>([&] { write_atomically(folder / "a", "text"); });
@@ -69,14 +69,14 @@ TEST(WriteAtomically, ReplacesNoFolder) {
   EXPECT_EQ(files_in(folder.path()), 1u);
 }
 
-TEST(WriteAtomically, NeedsTheFolder) {
+TEST(WriteAtomically, RequiresTheFolder) {
   const TempFolder folder;
   const std::string error = error_text<Fault>([&] { write_atomically(folder / "no/a", "text"); });
   EXPECT_NE(error.find("No such file"), std::string::npos) << error;
   EXPECT_EQ(files_in(folder.path()), 0u);
 }
 
-TEST(ReadFile, NamesWhatItCannotRead) {
+TEST(ReadFile, NamesTheUnreadableFile) {
   const TempFolder folder;
   const std::string missing = error_text<UserError>([&] { read_file(folder / "none"); });
   EXPECT_EQ(missing, fmt::format("[file] cannot read {}: No such file or directory",

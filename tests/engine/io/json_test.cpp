@@ -41,7 +41,7 @@ TEST(ParseJson, TheDepthIsBounded) {
   EXPECT_EQ(parse_json<Json>(fmt::format("[{},{}]", lists(1), lists(kMost - 1)), "").size(), 2u);
 }
 
-TEST(ParseJson, AKeyMayStandOnceInAnObject) {
+TEST(ParseJson, ARepeatedKeyIsRejected) {
   EXPECT_EQ(error(R"({"a": 1, "b": {}, "a": 2})"), R"([place] f: key "a" occurs twice)");
   EXPECT_EQ(error(R"([{"b": {"a": 1, "a": 1}}])"), R"([place] f: key "a" occurs twice)");
   EXPECT_EQ(parse_json<Json>(R"({"a": {"a": [{"a": 1}, {"a": 2}]}})", "").size(), 1u);

@@ -28,7 +28,7 @@ Tensor tensor_of(std::vector<T>& values, Shape shape) {
   return {values.data(), shape, DTypeOf<T>::value, Device::cpu};
 }
 
-TEST(Safetensors, AFlippedBitIsDamage) {
+TEST(Safetensors, AFlippedBitIsDetected) {
   const TempFolder folder;
   std::vector<float> floats{1, 2, 3, 4};
   std::vector<uint8_t> bytes{7}, none;
@@ -59,7 +59,7 @@ TEST(Safetensors, AFlippedBitIsDamage) {
     }
 }
 
-TEST(Safetensors, EveryDTypeSurvives) {
+TEST(Safetensors, EveryDTypeRoundTrips) {
   const TempFolder folder;
   std::vector<float> floats{1.5f, -0.0f, 1e-45f, INFINITY, 3, 4};
   std::vector<bf16> halves{bf16(1.0f), bf16(-2.0f)};
@@ -120,7 +120,7 @@ TEST(Safetensors, WritesAlignedDataWithoutHoles) {
   EXPECT_EQ(header["a"]["data_offsets"], (std::vector<int>{10, 13}));
 }
 
-TEST(Safetensors, AFileOfNothingIsValid) {
+TEST(Safetensors, AFileWithoutTensorsIsValid) {
   const TempFolder folder;
   SafetensorsWriter().write(folder / "f");
   EXPECT_TRUE(SafetensorsReader(folder / "f").tensors().empty());
@@ -153,7 +153,7 @@ TEST(Safetensors, ReadsUnalignedTensorsOfOtherPrograms) {
 }
 
 // torch's state dicts hold I64 counters beside the weights
-TEST(Safetensors, OtherDTypesAreInTheWayOnlyWhenAskedFor) {
+TEST(Safetensors, UnsupportedDTypesFailOnlyWhenRead) {
   const TempFolder folder;
   write_raw(folder / "f",
             R"({"n":{"dtype":"I64","shape":[],"data_offsets":[0,8]},)"
@@ -241,7 +241,7 @@ INSTANTIATE_TEST_SUITE_P(
                "outside the file"}),
     [](const auto& kind) { return std::string(kind.param.name); });
 
-TEST(Safetensors, AFileCutAnywhereIsAUserError) {
+TEST(Safetensors, ATruncatedFileIsAUserError) {
   const TempFolder folder;
   std::vector<float> floats{1, 2, 3};
   SafetensorsWriter writer;

@@ -58,7 +58,7 @@ TEST(Weights, ImportIsTheInverseOfExport) {
   }
 }
 
-TEST(Weights, ImportWantsTheExportedShapeAndFloats) {
+TEST(Weights, ImportRequiresTheExportedShapeAndFloats) {
   std::vector<float> stored(conv.length(), -1), values(conv.length());
   const auto import = [&](Shape shape, DType dtype) {
     import_parameter(conv, {values.data(), shape, dtype, Device::cpu}, stored);
@@ -68,7 +68,7 @@ TEST(Weights, ImportWantsTheExportedShapeAndFloats) {
   EXPECT_EQ(stored, std::vector<float>(conv.length(), -1));
 }
 
-TEST(Weights, ALayerThatDoesNotFitItsFlattenIsAMistakeOfTheCode) {
+TEST(Weights, AMismatchedFlattenIsALogicError) {
   Parameter wrong = linear;
   wrong.flattened = {3, 2, 5};
   EXPECT_THROW(export_parameter(wrong, counting(wrong.length())), std::logic_error);
@@ -106,7 +106,7 @@ TEST(Weights, SaveAndLoadGiveTheSameBits) {
   EXPECT_EQ(weights_hash(saved.arena), weights_hash(loaded.arena));
 }
 
-TEST(Weights, HashSeesParametersAndStatistics) {
+TEST(Weights, HashCoversParametersAndStatistics) {
   Net net(1);
   const uint64_t before = weights_hash(net.arena);
   net.arena.statistic_values()[0] += 1;
@@ -153,13 +153,13 @@ bool contains(const std::string& text, const std::string& part) {
   return text.find(part) != std::string::npos;
 }
 
-TEST(Weights, AnExtraTensorDoesNotFit) {
+TEST(Weights, AnExtraTensorIsRejected) {
   WeightsFile file;
   file.writer().add("layer9.weight", file.floats({4}));
   EXPECT_TRUE(contains(file.error(), "tensor layer9.weight does not belong to this model"));
 }
 
-TEST(Weights, AnotherShapeDoesNotFit) {
+TEST(Weights, AWrongShapeIsRejected) {
   WeightsFile file;
   file.writer().add("bn.running_mean", file.floats({2, 2}));
   const std::string error = file.error();
@@ -167,13 +167,13 @@ TEST(Weights, AnotherShapeDoesNotFit) {
       << error;
 }
 
-TEST(Weights, TheStoredOrderDoesNotFit) {
+TEST(Weights, TheStoredOrderIsRejected) {
   WeightsFile file;
   file.writer().add("conv.weight", file.floats({4, 3, 3, 2}));
   EXPECT_TRUE(contains(file.error(), "the model wants (4, 2, 3, 3)"));
 }
 
-TEST(Weights, AnotherTypeDoesNotFit) {
+TEST(Weights, AWrongDTypeIsRejected) {
   WeightsFile file;
   Tensor tensor = file.floats({4});
   tensor.dtype = DType::bf16;
@@ -181,7 +181,7 @@ TEST(Weights, AnotherTypeDoesNotFit) {
   EXPECT_TRUE(contains(file.error(), "(4) of bf16; the model wants (4) of f32"));
 }
 
-TEST(Weights, AMissingTensorDoesNotFit) {
+TEST(Weights, AMissingTensorIsRejected) {
   const TempFolder folder;
   Net net(1), other(2);
   ParameterArena half;
@@ -196,7 +196,7 @@ TEST(Weights, AMissingTensorDoesNotFit) {
 }
 
 // as safetensors.torch.save_file writes a state dict: the counter is I64, without dimensions
-TEST(Weights, TorchsCountersAreOverlooked) {
+TEST(Weights, TorchsCountersAreIgnored) {
   const TempFolder folder;
   Net net(1);
   std::string header =

@@ -237,7 +237,7 @@ INSTANTIATE_TEST_SUITE_P(Channels, BatchNorm,
                          testing::Combine(testing::Values(1, 3, 16, 17, 64, 257),
                                           testing::Values(DType::f32, DType::bf16)));
 
-TEST(BatchNormGradient, AgreesWithFiniteDifferences) {
+TEST(BatchNormGradient, MatchesFiniteDifferences) {
   Context ctx(device(), 1);
   Problem p{.shape = {2, 3, 2, 3}, .dtype = DType::f32};
   const BatchNormParams params{.relu = true};
@@ -296,7 +296,7 @@ TEST(BatchNormAccuracy, VarianceSurvivesALargeMean) {
   expect_close(p.y.get(), r.y, 1e-3, 2e-3);
 }
 
-TEST(BatchNormNaN, StaysANaNBehindTheRelu) {
+TEST(BatchNormNaN, PassesThroughTheRelu) {
   Context ctx(device(), 1);
   Problem p{.shape = {2, 4, 4, 16}, .dtype = DType::bf16};
   Values x = p.x.get();
@@ -312,7 +312,7 @@ TEST(BatchNormNaN, StaysANaNBehindTheRelu) {
   for (const int c : {2, 4, 9}) EXPECT_FALSE(std::isnan(p.y.get()[c])) << c;
 }
 
-TEST(BatchNormErrors, NameWhatIsWrong) {
+TEST(BatchNormErrors, NameTheInvalidArgument) {
   Context ctx(device(), 1);
   Problem one{.shape = {1, 1, 1, 8}, .dtype = DType::f32};
   EXPECT_THROW(ops::batch_norm_train(one.with_scratch(ctx), {}, one.forward(false)), UserError);

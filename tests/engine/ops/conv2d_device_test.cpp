@@ -101,7 +101,7 @@ class Conv2dTest : public ::testing::TestWithParam<DType> {
   }
 };
 
-TEST_P(Conv2dTest, AgreesWithTheSumInDouble) {
+TEST_P(Conv2dTest, MatchesASumInDouble) {
   struct Size {
     int64_t batch, height, width, in, out;
   };
@@ -135,7 +135,7 @@ TEST_P(Conv2dTest, AgreesWithTheSumInDouble) {
   }
 }
 
-TEST_P(Conv2dTest, AgreesOnLayersOfResNetAndVgg) {
+TEST_P(Conv2dTest, MatchesOnLayersOfResNetAndVgg) {
   for (const int threads : {1, 2}) {
     Context ctx(test::device(), threads);
     for (const auto& [side, in, out, stride] : {std::array<int64_t, 4>{32, 3, 16, 1},
@@ -205,7 +205,7 @@ TEST_P(Conv2dTest, RepeatsBitForBit) {
   }
 }
 
-TEST_P(Conv2dTest, WorksInAnotherThreadThanItsCreators) {
+TEST_P(Conv2dTest, RunsInAnotherThreadThanItsCreators) {
   Context ctx(test::device(), 2);
   for (const auto& [side, channels] : kWays) {
     Conv2dShape s{.batch = 2,

@@ -54,7 +54,7 @@ TEST_P(Elementwise, ConvertRoundsToNearestEven) {
 }
 
 /// More tensors than one launch takes on a GPU, among them empty and long ones.
-TEST_P(Elementwise, ConvertingTogetherIsConvertingOneByOne) {
+TEST_P(Elementwise, BatchedConversionsMatchSingleOnes) {
   std::vector<OwnedTensor> from, to, expected;
   for (int64_t i = 0; i < 300; ++i) {
     const Shape shape{i == 150 ? kLong : i % 7 * 5};
@@ -91,7 +91,7 @@ TEST_P(Elementwise, ReluForwardAndBackward) {
   EXPECT_EQ(dy.bits(), dx.bits());
 }
 
-TEST_P(Elementwise, DropoutDrawsAsDocumented) {
+TEST_P(Elementwise, DropoutFollowsTheDocumentedDraws) {
   const Philox philox(3, Purpose::dropout);
   const float rate = 0.3f;
   const OwnedTensor x({kLong}, dtype, Values(kLong, 2.0)), y({kLong}, dtype);
@@ -156,7 +156,7 @@ INSTANTIATE_TEST_SUITE_P(Types, Elementwise,
                          testing::Combine(testing::Values(DType::f32, DType::bf16),
                                           testing::Values(1, 2)));
 
-TEST(Vectors, FillAndAdd) {
+TEST(Vectors, AreFilledAndAdded) {
   Context ctx(device(), 2);
   const OwnedTensor x({kLong}, DType::f32), y({kLong}, DType::f32, Values(kLong, 1.0));
   ops::fill(ctx, x.floats(), 2.5f);
@@ -173,7 +173,7 @@ TEST(Vectors, FillAndAdd) {
 }
 
 /// The loops convert many values at once; one by one is the definition.
-TEST(Bfloat16, VectorLoopsRoundLikeTheScalar) {
+TEST(Bfloat16, VectorLoopsRoundLikeTheScalarConversion) {
   Context ctx(device());
   std::vector<float> values{0.0f,
                             -0.0f,
@@ -203,7 +203,7 @@ TEST(Bfloat16, VectorLoopsRoundLikeTheScalar) {
   EXPECT_EQ(bf16(0x1.03p0f).bits, 0x3f82);
 }
 
-TEST(ElementwiseErrors, NameWhatIsWrong) {
+TEST(ElementwiseErrors, NameTheInvalidArgument) {
   Context ctx(device());
   const OwnedTensor x({4}, DType::f32), other({5}, DType::f32), half({4}, DType::bf16);
   EXPECT_THROW(ops::add(ctx, x, other), UserError);

@@ -61,7 +61,7 @@ struct Case {
   OwnedTensor x, dy, w, bias, y, dx, dw, dbias;
 };
 
-TEST(Linear, AgreesWithTheSumInDouble) {
+TEST(Linear, MatchesASumInDouble) {
   struct Types {
     DType in, out;
   };
@@ -94,7 +94,7 @@ TEST(Linear, AccumulatesGradients) {
   c.expect_close(3);
 }
 
-TEST(Linear, WorksInAnotherThreadThanItsCreators) {
+TEST(Linear, RunsInAnotherThreadThanItsCreators) {
   Context ctx(test::device(), 2);
   Case c({.batch = 6, .in_features = 512, .out_features = 10});
   const auto linear = Linear::create(ctx, c.s);
@@ -105,7 +105,7 @@ TEST(Linear, WorksInAnotherThreadThanItsCreators) {
   c.expect_close();
 }
 
-TEST(Linear, RefusesWhatItCannotDo) {
+TEST(Linear, RejectsInvalidArguments) {
   Context ctx(test::device());
   EXPECT_THROW(Linear::create(ctx, {.batch = 0, .in_features = 4, .out_features = 4}), UserError);
   EXPECT_THROW(Linear::create(ctx, {.batch = 1,

@@ -39,7 +39,7 @@ LossSums cross_entropy(Context& ctx, const Tensor& logits, const Tensor& labels,
 
 class Loss : public testing::TestWithParam<std::tuple<int64_t, float>> {};
 
-TEST_P(Loss, AndItsGradientMatchTheDefinition) {
+TEST_P(Loss, ValueAndGradientMatchTheDefinition) {
   const auto& [classes, smoothing] = GetParam();
   const int64_t rows = 131;
   const OwnedTensor logits = normal_tensor({rows, classes}, DType::f32, 1);
@@ -91,7 +91,7 @@ LossSums evaluate(const Values& logits, const Values& labels) {
                        OwnedTensor({rows}, DType::i32, labels), 0, 1, {});
 }
 
-TEST(LossCounts, TopOneAndTopFive) {
+TEST(LossCounts, IncludeTopOneAndTopFive) {
   const Values logits{6, 5, 4, 3, 2, 1, 0};
   for (int label = 0; label < 7; ++label) {
     const LossSums sums = evaluate(logits, {static_cast<double>(label)});
@@ -108,7 +108,7 @@ TEST(LossCounts, EqualLogitsGoToTheLowerClass) {
   EXPECT_EQ(evaluate(even, {5}).top5, 0);
 }
 
-TEST(LossCounts, NaNIsNeverRight) {
+TEST(LossCounts, ANaNRowIsNeverCorrect) {
   const LossSums sums = evaluate(Values(7, std::nan("")), {0});
   EXPECT_EQ(sums.top1, 0);
   EXPECT_EQ(sums.top5, 0);
@@ -121,7 +121,7 @@ TEST(LossStability, LargeLogitsNeitherOverflowNorVanish) {
   EXPECT_NEAR(evaluate({-1e4, -1e4}, {1}).loss, std::log(2), 1e-12);
 }
 
-TEST(LossPadding, AloneGivesZeroes) {
+TEST(LossPadding, AloneGivesZeroSums) {
   Context ctx(device());
   const OwnedTensor logits = normal_tensor({3, 10}, DType::f32, 1);
   const OwnedTensor dlogits = normal_tensor({3, 10}, DType::f32, 2);
@@ -132,7 +132,7 @@ TEST(LossPadding, AloneGivesZeroes) {
   EXPECT_EQ(dlogits.get(), Values(30, 0.0));
 }
 
-TEST(LossSums, AddUpUntilTheyAreTaken) {
+TEST(LossSums, AccumulateUntilTaken) {
   Context ctx(device());
   const OwnedTensor logits({1, 2}, DType::f32, {0, 0}), label({1}, DType::i32, {0});
   const OwnedTensor sums(ops::kLossSumsShape, DType::u8);
@@ -144,7 +144,7 @@ TEST(LossSums, AddUpUntilTheyAreTaken) {
   EXPECT_EQ(ops::take_sums(ctx, sums).count, 0);
 }
 
-TEST(LossErrors, ALabelAboveTheClasses) {
+TEST(LossErrors, ALabelAboveTheClassesIsReported) {
   if (device() == Device::cpu)
     EXPECT_THROW(evaluate({1, 2, 3}, {3}), UserError);
   else

@@ -85,7 +85,7 @@ INSTANTIATE_TEST_SUITE_P(
                             .kind = PoolKind::average, .kernel = 3, .stride = 2, .padding = 1}),
         testing::Values(1, 3, 16, 17, 64, 300), testing::Values(DType::f32, DType::bf16)));
 
-TEST(PoolTies, GoToTheFirstPosition) {
+TEST(PoolTies, SelectTheFirstPosition) {
   Context ctx(device());
   const PoolParams params{.kind = PoolKind::max, .kernel = 3, .stride = 2, .padding = 1};
   const OwnedTensor x({1, 4, 4, 3}, DType::f32, Values(48, -2.0));
@@ -95,7 +95,7 @@ TEST(PoolTies, GoToTheFirstPosition) {
   EXPECT_EQ(argmax.get(), (Values{4, 4, 4, 3, 3, 3, 1, 1, 1, 0, 0, 0}));
 }
 
-TEST(PoolNaN, WinsAsInPyTorch) {
+TEST(PoolNaN, PropagatesAsInPyTorch) {
   Context ctx(device());
   Values values = normal_values(4 * 16, 1);
   values[2 * 16 + 5] = std::nan("");
@@ -113,7 +113,7 @@ TEST(PoolErrors, NameTheImpossibleWindow) {
   EXPECT_THROW((PoolParams{.stride = 0}.output({1, 8, 8, 8})), UserError);
 }
 
-TEST(GlobalAverage, MeansOverPixelsAndSpreadsBack) {
+TEST(GlobalAverage, AveragesPixelsAndDistributesTheGradient) {
   for (const DType dtype : {DType::f32, DType::bf16})
     for (const int64_t channels : {1, 3, 16, 17, 64, 130}) {
       const Shape shape{3, 5, 4, channels}, out{3, channels};

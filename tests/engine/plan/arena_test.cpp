@@ -51,7 +51,7 @@ TEST(Arena, ReferencesStayValid) {
   EXPECT_EQ(&first, &arena.parameters().front());
 }
 
-TEST(Arena, ANameIsTakenOnce) {
+TEST(Arena, ADuplicateNameIsRejected) {
   ParameterArena arena;
   arena.add({.name = "w", .shape = {3}});
   EXPECT_THROW(arena.add({.name = "w", .shape = {3}}), std::logic_error);
@@ -107,7 +107,7 @@ TEST(Arena, SeedDecidesTheValues) {
   EXPECT_NE(hash(1), hash(uint64_t{1} << 32));
 }
 
-TEST(Arena, TwoParametersDoNotStartAlike) {
+TEST(Arena, ParametersStartDifferently) {
   Context ctx;
   ParameterArena arena;
   for (const char* name : {"a", "b"})
@@ -126,7 +126,7 @@ TEST(Arena, FindsTheParameterOfAnElement) {
   EXPECT_THROW(arena.at(arena.size()), std::logic_error);
 }
 
-TEST(Arena, LayoutHashTellsEveryDifference) {
+TEST(Arena, LayoutHashChangesWithEveryDifference) {
   using Build = std::function<void(ParameterArena&)>;
   const auto hash = [](const Build& build) {
     ParameterArena arena;
@@ -161,14 +161,14 @@ TEST(Arena, LayoutHashTellsEveryDifference) {
 }
 
 // test vectors of the FNV reference code (Fowler, Noll, Vo)
-TEST(Hash, KnownAnswers) {
+TEST(Hash, MatchesKnownAnswers) {
   EXPECT_EQ(Hash().value(), 0xcbf29ce484222325ull);
   EXPECT_EQ(Hash().add("a").value(), 0xaf63dc4c8601ec8cull);
   EXPECT_EQ(Hash().add("foobar").value(), 0x85944171f73967e8ull);
   EXPECT_EQ(Hash().add("foo").add("bar").value(), Hash().add("foobar").value());
 }
 
-TEST(Hash, TellsPlusZeroFromMinusZero) {
+TEST(Hash, DistinguishesPlusAndMinusZero) {
   const std::vector<float> plus{0.0f}, minus{-0.0f};
   EXPECT_NE(Hash().add(std::span(plus)).value(), Hash().add(std::span(minus)).value());
 }

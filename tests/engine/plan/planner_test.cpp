@@ -30,7 +30,7 @@ bool together(const Use& a, const Use& b) {
 /// A plan of random tensors: sizes of many scales (zero included), lives of any length.
 class RandomPlan : public testing::TestWithParam<uint64_t> {};
 
-TEST_P(RandomPlan, NeverPutsTwoLivingTensorsInOnePlace) {
+TEST_P(RandomPlan, NeverOverlapsTwoLiveTensors) {
   constexpr uint32_t kTensors = 40, kOperations = 30;
   const Philox philox(GetParam(), Purpose::test);
   Context ctx;
@@ -88,7 +88,7 @@ TEST_P(RandomPlan, NeverPutsTwoLivingTensorsInOnePlace) {
 
 INSTANTIATE_TEST_SUITE_P(Seeds, RandomPlan, testing::Range(uint64_t{0}, uint64_t{50}));
 
-TEST(Planner, AChainOfEqualTensorsTakesTwoPlaces) {
+TEST(Planner, AChainOfEqualTensorsTakesTheMemoryOfTwo) {
   Context ctx;
   Planner planner(ctx, DType::bf16);
   TensorRef previous = planner.make({1024});
@@ -123,7 +123,7 @@ TEST(Planner, AnOperationsInputAndOutputNeverShare) {
   EXPECT_FALSE(overlap(*in, *out));
 }
 
-TEST(Planner, ScratchIsTheLargestWishAndLiesApart) {
+TEST(Planner, ScratchIsTheLargestRequestAndSeparate) {
   Context ctx;
   Planner planner(ctx, DType::f32);
   const TensorRef a = planner.make({16}), keeps = planner.persistent({16}, DType::f32);
@@ -137,7 +137,7 @@ TEST(Planner, ScratchIsTheLargestWishAndLiesApart) {
   EXPECT_FALSE(overlap(scratch, *keeps));
 }
 
-TEST(Planner, LaysOutTheSameTwice) {
+TEST(Planner, LayoutIsRepeatable) {
   Context ctx;
   Planner planner(ctx, DType::f32);
   planner.use({planner.make({100}), planner.persistent({10}, DType::u8)});
@@ -147,7 +147,7 @@ TEST(Planner, LaysOutTheSameTwice) {
   EXPECT_EQ(once.persistent, 64u);
 }
 
-TEST(Planner, WhatIsNeverUsedTakesNoRoom) {
+TEST(Planner, AnUnusedTensorTakesNoMemory) {
   Context ctx;
   Planner planner(ctx, DType::f32);
   const TensorRef never = planner.make({1 << 20});
