@@ -26,7 +26,7 @@ Descriptor make_tensor(Uid uid, const Dims& dims, DType dtype) {
   tensor.set(CUDNN_ATTR_TENSOR_DATA_TYPE, CUDNN_TYPE_DATA_TYPE, 1, &type);
   tensor.set(CUDNN_ATTR_TENSOR_DIMENSIONS, dims);
   tensor.set(CUDNN_ATTR_TENSOR_STRIDES, strides);
-  tensor.set(CUDNN_ATTR_TENSOR_BYTE_ALIGNMENT, int64_t{16});  // the planner's places have more
+  tensor.set(CUDNN_ATTR_TENSOR_BYTE_ALIGNMENT, int64_t{16});  // the planner aligns to 64
   tensor.set(CUDNN_ATTR_TENSOR_UNIQUE_ID, int64_t{uid});
   tensor.finalize();
   return tensor;
@@ -49,7 +49,7 @@ Descriptor make_convolution(const Convolution& c) {
   return conv;
 }
 
-/// How a pass is called and how its attributes are.
+/// Name, descriptor type and attributes of a pass.
 struct PassNames {
   const char* text;
   cudnnBackendDescriptorType_t type;
@@ -101,7 +101,7 @@ Descriptor make_graph(const Target& target, const Convolution& c) {
   return graph;
 }
 
-/// The descriptors of a type that an attribute holds, `most` at most.
+/// Up to `most` descriptors of a type, read from an attribute.
 std::vector<Descriptor> get_all(const Descriptor& from, cudnnBackendAttributeName_t attribute,
                                 cudnnBackendDescriptorType_t type, int64_t most) {
   std::vector<Descriptor> all;
@@ -112,7 +112,7 @@ std::vector<Descriptor> get_all(const Descriptor& from, cudnnBackendAttributeNam
   return all;
 }
 
-/// Engine configurations that one mode of the heuristics proposes; none when it cannot help.
+/// Engine configurations proposed by one mode of the heuristics; may be none.
 std::vector<Descriptor> propose(const Target& target, const Descriptor& graph,
                                 cudnnBackendHeurMode_t mode) {
   Descriptor heuristics(CUDNN_BACKEND_ENGINEHEUR_DESCRIPTOR);
@@ -141,7 +141,7 @@ bool within(const Limits& limits, const Descriptor& engine, const Convolution& c
   if (has(CUDNN_NUMERICAL_NOTE_REDUCED_PRECISION_REDUCTION)) return false;
   if (c.x_type == DType::bf16) return true;
   if (has(CUDNN_NUMERICAL_NOTE_DOWN_CONVERT_INPUTS)) return false;
-  // fp32 on tensor cores is TF32; who does not want that wants no transforms that round, either
+  // fp32 on tensor cores is TF32; without it, transforms that round are excluded, too
   return limits.tf32 || !(has(CUDNN_NUMERICAL_NOTE_TENSOR_CORE) ||
                           has(CUDNN_NUMERICAL_NOTE_WINOGRAD) || has(CUDNN_NUMERICAL_NOTE_FFT));
 }
@@ -239,7 +239,7 @@ void for_each_plan(const Target& target, const Convolution& convolution, const L
         plan.set(CUDNN_ATTR_EXECUTION_PLAN_HANDLE, CUDNN_TYPE_HANDLE, 1, &target.handle);
       if (target.device != nullptr) plan.set(CUDNN_ATTR_EXECUTION_PLAN_DEVICEPROP, *target.device);
       plan.set(CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG, config);
-      if (!plan.try_finalize()) continue;  // proposed, yet not for this shape
+      if (!plan.try_finalize()) continue;  // proposed but not valid for this shape
       std::string text = text_of(config, engine);
       ConvPlan ready(std::move(plan), std::move(config), std::move(text));
       if (ready.workspace_bytes() > limits.workspace) continue;

@@ -59,7 +59,7 @@ std::vector<std::byte> read_file(const std::filesystem::path& path) {
         path.string());
   std::vector<std::byte> bytes;
   size_t size = 0;
-  for (size_t chunk = 1 << 16; in; chunk = size) {  // a pipe does not tell its size
+  for (size_t chunk = 1 << 16; in; chunk = size) {  // the size of a pipe is unknown
     bytes.resize(size + chunk);
     in.read(reinterpret_cast<char*>(bytes.data()) + size, static_cast<std::streamsize>(chunk));
     size += static_cast<size_t>(in.gcount());

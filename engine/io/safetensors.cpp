@@ -48,7 +48,7 @@ Shape shape_of(const std::string& place, const Json& entry) {
   return Shape(std::vector<int64_t>(dims.begin(), dims.end()));
 }
 
-/// Where the data of a tensor lies behind the header.
+/// Range of the data of a tensor, counted from the end of the header.
 struct Extent {
   uint64_t begin, end;
   uint64_t bytes() const { return end - begin; }

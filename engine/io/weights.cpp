@@ -71,7 +71,7 @@ void save_weights(const std::filesystem::path& path, const ParameterArena& arena
 
 namespace {
 
-/// What keeps `file` from being the arena's weights, one line each.
+/// Reasons why `file` does not hold the weights of the arena, one line each.
 std::vector<std::string> misfits(const SafetensorsReader& file, const ParameterArena& arena) {
   std::vector<std::string> problems;
   std::set<std::string> known;
@@ -93,7 +93,7 @@ std::vector<std::string> misfits(const SafetensorsReader& file, const ParameterA
     }
   }
   const auto check_known = [&](const std::string& found) {
-    const bool counter = found.ends_with("num_batches_tracked");  // torch's, without meaning here
+    const bool counter = found.ends_with("num_batches_tracked");  // PyTorch's, not used here
     if (!counter && !known.contains(found))
       problems.push_back(fmt::format("tensor {} does not belong to this model", found));
   };

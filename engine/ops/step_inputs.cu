@@ -14,8 +14,8 @@ constexpr uint32_t kNone = ~0u;
 
 /// On the device: learning rates and loss sums, indexed by launch since start().
 struct Tape {
-  float lrs[StepInputs::kMaxSteps] = {};
-  ops::LossSums sums[StepInputs::kMaxSteps];
+  float lrs[StepInputs::kMost] = {};
+  ops::LossSums sums[StepInputs::kMost];
   uint32_t at = 0;
   uint32_t bad_at = kNone;
   float bad_value = 0;
@@ -25,7 +25,7 @@ struct Tape {
 __global__ void advance_kernel(Tape* tape, DeviceStepInput* input, ops::LossSums* sums,
                                const float* gradients) {
   const uint32_t at = tape->at, next = at + 1;
-  if (at >= StepInputs::kMaxSteps) return;  // more launches than start() announced
+  if (at >= StepInputs::kMost) return;  // more launches than start() announced
   tape->sums[at] = *sums;
   *sums = ops::LossSums{};
   if (input->nonfinite != kAllFinite && tape->bad_at == kNone) {
@@ -35,7 +35,7 @@ __global__ void advance_kernel(Tape* tape, DeviceStepInput* input, ops::LossSums
   }
   tape->at = next;
   input->step += 1;
-  input->lr = next < StepInputs::kMaxSteps ? tape->lrs[next] : 0.0f;
+  input->lr = next < StepInputs::kMost ? tape->lrs[next] : 0.0f;
 }
 
 __global__ void set_step_kernel(DeviceStepInput* input, uint64_t step) { input->step = step; }
@@ -46,8 +46,8 @@ class CudaStepInputs final : public StepInputs {
       : ctx_(ctx), handles_(ctx.handles<CudaHandles>()), tape_(Device::cuda, sizeof(Tape)) {}
 
   void start(uint64_t step, std::span<const float> lrs) override {
-    tw::check<std::logic_error>(!lrs.empty() && lrs.size() <= kMaxSteps,
-                                "[step_inputs] {} steps; at most {}", lrs.size(), +kMaxSteps);
+    tw::check<std::logic_error>(!lrs.empty() && lrs.size() <= kMost,
+                                "[step_inputs] {} steps; at most {}", lrs.size(), +kMost);
     count_ = lrs.size();
     Tape tape;
     std::ranges::copy(lrs, tape.lrs);

@@ -15,7 +15,7 @@ namespace tw {
 class StepInputs {
  public:
   /// Most launches between start() and finish().
-  static constexpr size_t kMaxSteps = 64;
+  static constexpr size_t kMost = 64;
 
   virtual ~StepInputs() = default;
   /// For ctx's device; throws UserError on the CPU, which records nothing.

@@ -90,9 +90,9 @@ Planner::Memory Planner::layout() {
     }
     offsets_[i] = offset;
     memory_.workspace = std::max(memory_.workspace, offset + bytes);
-    const auto behind =
+    const auto next =
         std::ranges::upper_bound(placed, offset, {}, [&](size_t j) { return offsets_[j]; });
-    placed.insert(behind, i);
+    placed.insert(next, i);
   }
   memory_.scratch = aligned(scratch_);
   return memory_;

@@ -109,8 +109,8 @@ ConvPlan choose(Context& ctx, const Convolution& c) {
                          } catch (const cudnn::Refused&) {
                            return true;
                          } catch (const OutOfMemory&) {
-                           // another may want less; whether the step fits is told by who spends
-                           // the memory of the plan
+                           // another plan may need less; commit() reports it when the step
+                           // does not fit
                          }
                          if (!best || time < best_time) best = std::move(plan), best_time = time;
                          return ++contenders < kContenders;
@@ -162,7 +162,7 @@ class Conv2dCuda final : public Conv2d {
     run(ctx, *backward_data_, dx.data, packed.data, dy.data);
   }
 
-  // cuDNN writes dw in the type of x and dy; it is delivered to the fp32 gradient behind that
+  // cuDNN writes dw in the type of x and dy; it is then converted to the fp32 gradient
   void backward_weights(Context& ctx, const Tensor& x, const Tensor& dy, const Tensor& dw,
                         const Tensor& dbias, bool accumulate) override {
     expect("x", x, shape_.x());
