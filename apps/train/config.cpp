@@ -277,7 +277,7 @@ void print_registered() {
   const auto print = [](const auto& registry) {
     fmt::print("{}\n", registry.kind());
     for (const auto& [name, entry] : registry.entries()) {
-      fmt::print("  {:<12} {}\n", name, entry.help);
+      fmt::print("  {:<12} {}\n", entry.label(), entry.help);
       for (const Setting& s : entry.settings)
         fmt::print("    --set {}.{}={}  {}{}\n", name, s.key, s.value, s.help,
                    s.choices.empty() ? "" : fmt::format(" ({})", fmt::join(s.choices, ", ")));

@@ -2,6 +2,7 @@
 // settings and a factory. A file adds its entry with one statement at its end.
 #pragma once
 
+#include <algorithm>
 #include <map>
 #include <string>
 #include <string_view>
@@ -15,6 +16,11 @@ namespace tw {
 /// `unknown model "resnet21"; nearest is "resnet20"; known: ...`
 std::string unknown_name(std::string_view kind, std::string_view name,
                          const std::vector<std::string>& known);
+/// The same, where the list shows `labels` instead of the names among which the nearest is looked
+/// for.
+std::string unknown_name(std::string_view kind, std::string_view name,
+                         const std::vector<std::string>& known,
+                         const std::vector<std::string>& labels);
 
 template <class Value>
 class Registry {
@@ -22,26 +28,47 @@ class Registry {
   struct Entry {
     std::string name;
     std::string help;
-    Value value;                      ///< a factory, or what the name stands for
-    std::vector<Setting> settings{};  ///< what `--set name.key=value` may set
+    Value value;                         ///< a factory, or what the name stands for
+    std::vector<Setting> settings{};     ///< what `--set name.key=value` may set
+    std::vector<std::string> aliases{};  ///< accepted wherever the name is, also before a key
+
+    /// The name and its aliases: `binomial_tree [mst]`.
+    std::string label() const {
+      std::string text = name;
+      for (const std::string& alias : aliases) text += fmt::format(" [{}]", alias);
+      return text;
+    }
+    bool is_called(std::string_view other) const {
+      return other == name || std::ranges::find(aliases, other) != aliases.end();
+    }
   };
 
   explicit Registry(std::string kind) : kind_(std::move(kind)) {}
 
   bool add(Entry entry) {
-    check<std::logic_error>(!entries_.contains(entry.name), "{} \"{}\" is registered twice", kind_,
-                            entry.name);
+    const auto check_free = [&](const std::string& name) {
+      check<std::logic_error>(lookup(name) == nullptr, "{} \"{}\" is registered twice", kind_,
+                              name);
+    };
+    check_free(entry.name);
+    for (const std::string& alias : entry.aliases) check_free(alias);
     entries_.emplace(entry.name, std::move(entry));
     return true;
   }
 
-  /// The entry called `name`; UserError with the known and the nearest names when there is none.
+  /// The entry with this name or alias. UserError on an unknown name: it lists the known ones.
   const Entry& find(std::string_view name) const {
-    const auto it = entries_.find(name);
-    if (it == entries_.end()) throw UserError(unknown_name(kind_, name, names()));
-    return it->second;
+    if (const Entry* const entry = lookup(name)) return *entry;
+    std::vector<std::string> accepted, labels;
+    for (const auto& [key, entry] : entries_) {
+      accepted.push_back(key);
+      accepted.insert(accepted.end(), entry.aliases.begin(), entry.aliases.end());
+      labels.push_back(entry.label());
+    }
+    throw UserError(unknown_name(kind_, name, accepted, labels));
   }
 
+  /// Without aliases, in alphabetical order.
   std::vector<std::string> names() const {
     std::vector<std::string> result;
     for (const auto& [name, entry] : entries_) result.push_back(name);
@@ -51,6 +78,13 @@ class Registry {
   const std::string& kind() const { return kind_; }
 
  private:
+  const Entry* lookup(std::string_view name) const {
+    if (const auto it = entries_.find(name); it != entries_.end()) return &it->second;
+    for (const auto& [key, entry] : entries_)
+      if (entry.is_called(name)) return &entry;
+    return nullptr;
+  }
+
   std::string kind_;
   std::map<std::string, Entry, std::less<>> entries_;
 };
@@ -59,7 +93,10 @@ class Registry {
 template <class... Value>
 void declare(Settings& settings, const Registry<Value>&... registries) {
   const auto all = [&](const auto& registry) {
-    for (const auto& [name, entry] : registry.entries()) settings.declare(name, entry.settings);
+    for (const auto& [name, entry] : registry.entries()) {
+      settings.declare(name, entry.settings);
+      for (const std::string& alias : entry.aliases) settings.add_alias(alias, name);
+    }
   };
   (all(registries), ...);
 }

@@ -69,10 +69,16 @@ std::string nearest(std::string_view name, const std::vector<std::string>& known
 
 std::string unknown_name(std::string_view kind, std::string_view name,
                          const std::vector<std::string>& known) {
+  return unknown_name(kind, name, known, known);
+}
+
+std::string unknown_name(std::string_view kind, std::string_view name,
+                         const std::vector<std::string>& known,
+                         const std::vector<std::string>& labels) {
   const std::string near = nearest(name, known);
   return fmt::format("unknown {} \"{}\"{}; known: {}", kind, name,
                      near.empty() ? "" : fmt::format("; nearest is \"{}\"", near),
-                     fmt::join(known, ", "));
+                     fmt::join(labels, ", "));
 }
 
 void Settings::declare(std::string_view prefix, const std::vector<Setting>& settings) {
@@ -83,7 +89,14 @@ void Settings::declare(std::string_view prefix, const std::vector<Setting>& sett
   }
 }
 
+void Settings::add_alias(std::string_view alias, std::string_view prefix) {
+  aliases_.emplace(alias, prefix);
+}
+
 void Settings::set(std::string_view key, std::string_view value) {
+  const size_t dot = std::min(key.find('.'), key.size());
+  if (const auto alias = aliases_.find(key.substr(0, dot)); alias != aliases_.end())
+    return set(fmt::format("{}{}", alias->second, key.substr(dot)), value);
   const auto it = declared_.find(key);
   if (it == declared_.end()) {
     std::vector<std::string> known;

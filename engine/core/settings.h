@@ -26,6 +26,8 @@ class Settings {
   /// Sets a declared key; UserError on a key that is unknown (names the nearest), on a value that
   /// is not among the choices or not of the default's kind.
   void set(std::string_view key, std::string_view value);
+  /// Accepts keys `alias.key` for those declared as `prefix.key`.
+  void add_alias(std::string_view alias, std::string_view prefix);
   /// `key=value`
   void set_assignment(std::string_view assignment);
 
@@ -40,6 +42,7 @@ class Settings {
  private:
   std::map<std::string, Setting, std::less<>> declared_;
   std::map<std::string, std::string, std::less<>> values_;
+  std::map<std::string, std::string, std::less<>> aliases_;  // of prefixes
 };
 
 /// The member of `known` with the smallest edit distance to `name`; empty if none is near.

@@ -36,6 +36,43 @@ TEST(Registry, ADuplicateNameIsRejected) {
   EXPECT_EQ(registry.find("pear").value, 2);
 }
 
+Registry<int> aliased_fruits() {
+  Registry<int> registry = fruits();
+  registry.add({"pomegranate", "red", 3, {{"seeds", "600", "how many"}}, {"pg"}});
+  return registry;
+}
+
+TEST(Registry, AnAliasFindsItsEntry) {
+  const Registry<int> registry = aliased_fruits();
+  EXPECT_EQ(registry.find("pg").name, "pomegranate");
+  EXPECT_EQ(&registry.find("pg"), &registry.find("pomegranate"));
+  EXPECT_EQ(registry.find("pg").label(), "pomegranate [pg]");
+  EXPECT_EQ(registry.find("pear").label(), "pear");
+  EXPECT_EQ(registry.names(), (std::vector<std::string>{"apple", "pear", "pomegranate"}));
+}
+
+TEST(Registry, AnUnknownNameListsAliasesInBrackets) {
+  EXPECT_EQ(error_text<UserError>([&] { aliased_fruits().find("pgg"); }),
+            "unknown fruit \"pgg\"; nearest is \"pg\"; known: apple, pear, pomegranate [pg]");
+}
+
+TEST(Registry, AnAliasIsTakenOnce) {
+  Registry<int> registry = aliased_fruits();
+  EXPECT_THROW(registry.add({"pg", "an alias already", 4}), std::logic_error);
+  EXPECT_THROW(registry.add({"quince", "yellow", 4, {}, {"pear"}}), std::logic_error);
+  EXPECT_FALSE(registry.entries().contains("quince"));
+}
+
+TEST(Settings, AnAliasIsAcceptedBeforeAKey) {
+  Settings settings;
+  declare(settings, aliased_fruits());
+  settings.set("pg.seeds", "7");
+  EXPECT_EQ(settings.integer("pomegranate.seeds"), 7);
+  EXPECT_EQ(settings.values().size(), 1u);
+  settings.set_assignment("pomegranate.seeds=8");
+  EXPECT_EQ(settings.integer("pomegranate.seeds"), 8);
+}
+
 TEST(Nearest, IsTheSmallestEditDistance) {
   const std::vector<std::string> known{"density", "density-warmup", "device", "seed", "seeds"};
   EXPECT_EQ(nearest("densty", known), "density");
