@@ -1,4 +1,4 @@
-// Long messages in blocks, two of which are under way.
+// Two blocks of a message under way at a time.
 
 #include "comm/transports/double_buffer.h"
 
@@ -12,24 +12,7 @@
 namespace tw {
 namespace {
 
-TEST(Blocks, CoverTheDataOnce) {
-  std::vector<int> data(10);
-  std::iota(data.begin(), data.end(), 0);
-  for (size_t length : {1, 3, 5, 10, 11}) {
-    std::vector<int> seen;
-    for (size_t j = 0; j < blocks_in(data.size(), length); ++j) {
-      const auto block = block_of(std::span(data), length, j);
-      EXPECT_FALSE(block.empty());
-      seen.insert(seen.end(), block.begin(), block.end());
-    }
-    EXPECT_EQ(seen, data);
-    EXPECT_TRUE(block_of(std::span(data), length, blocks_in(data.size(), length)).empty());
-    EXPECT_TRUE(block_of(std::span(data), length, 100).empty());
-  }
-  EXPECT_EQ(blocks_in(0, 4), 0u);
-}
-
-TEST(Blocks, OfTwoStagesPassData) {
+TEST(DoubleBuffer, StartsTheNextBlockBeforeItFinishesOne) {
   for (size_t count : {0, 1, 2, 3, 7}) {
     std::array<size_t, 2> stage{};
     std::string order;
