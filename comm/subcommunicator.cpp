@@ -5,15 +5,16 @@
 namespace tw {
 
 Subcommunicator::Subcommunicator(Communicator& parent, std::vector<int> members)
-    : parent_(parent), members_(std::move(members)) {
+    : CommunicatorDecorator(parent), members_(std::move(members)) {
   const auto self = std::ranges::find(members_, parent.rank());
-  check<std::logic_error>(self != members_.end(), "[group] rank {} is no member", parent.rank());
+  check<std::logic_error>(self != members_.end(), "[subcommunicator] rank {} is not a member",
+                          parent.rank());
   rank_ = static_cast<int>(self - members_.begin());
 }
 
 size_t Subcommunicator::do_exchange(Context& ctx, int to, ConstBytes out, int from, Bytes in) {
   const auto in_parent = [&](int rank) { return rank < 0 ? -1 : members_[rank]; };
-  return parent_.exchange(ctx, in_parent(to), out, in_parent(from), in);
+  return inner_.exchange(ctx, in_parent(to), out, in_parent(from), in);
 }
 
 std::vector<int> NodePlan::node_of(int rank) const {

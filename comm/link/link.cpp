@@ -20,7 +20,7 @@ struct Unit {
 constexpr Unit kRates[] = {{"bit", 1}, {"kbit", 1e3}, {"Mbit", 1e6}, {"Gbit", 1e9}};
 constexpr Unit kTimes[] = {{"us", 1e-6}, {"ms", 1e-3}, {"s", 1}};
 
-/// `0.4ms` in seconds; negative when it is no number with one of the units behind it.
+/// `0.4ms` in seconds; negative unless the text is a number and one of the units.
 double quantity(std::string_view text, std::span<const Unit> units) {
   double number = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
@@ -30,7 +30,7 @@ double quantity(std::string_view text, std::span<const Unit> units) {
   return good ? number * found->factor : -1;
 }
 
-/// Real clocks are compared between ranks: all must read the same one.
+/// Ranks compare times of the real clock, so all must read the same one.
 void check_one_machine(Context& ctx, Communicator& comm) {
   if (comm.size() == 1) return;
   const HostId here = this_host();
@@ -68,7 +68,7 @@ LinkSpec parse_link(std::string_view text, int ranks_per_node) {
 
 LinkCommunicator::LinkCommunicator(Context& ctx, Communicator& inner, const LinkSpec& link,
                                    LinkTime time)
-    : inner_(inner),
+    : CommunicatorDecorator(inner),
       link_(link),
       transport_(fmt::format("{} over an emulated link", inner.transport())),
       clock_(make_link_clock(time)) {
@@ -84,15 +84,15 @@ LinkCommunicator::~LinkCommunicator() = default;
 
 size_t LinkCommunicator::do_exchange(Context& ctx, int to, ConstBytes out, int from, Bytes in) {
   inner_.inherit_timeout(*this);
-  if (lies_on_device(ctx, out)) ctx.synchronize();  // a message sets off when its bytes are there
-  // when the message going out, and the one coming in, set off
+  if (lies_on_device(ctx, out)) ctx.synchronize();  // a message departs when its bytes are computed
+  // departure times of the outgoing and the incoming message
   double departure = clock_->now(), origin = departure, done = departure;
   if (to >= 0 && !inside(to)) {
     const double seconds = link_.seconds(out.size());
     departure = ports_->book(NodePorts::out, departure, seconds);
     done = departure + seconds;
   }
-  // in a message of its own: long messages are not copied to make room for it
+  // the time travels in a message of its own, so that long messages are not copied
   inner_.exchange(ctx, to, std::as_bytes(std::span(&departure, 1)), from,
                   std::as_writable_bytes(std::span(&origin, from >= 0 ? 1 : 0)));
   const size_t received = inner_.exchange(ctx, to, out, from, in);

@@ -7,8 +7,8 @@
 namespace tw {
 namespace {
 
-/// A message's length and, where there is room, the message.
-struct Ahead {
+/// A message's length, followed by the message if it is short.
+struct Prefix {
   uint64_t bytes = 0;
   std::byte carried[LengthPrefixedCommunicator::kCarried];
 };
@@ -18,12 +18,12 @@ constexpr size_t kLengthOnly = sizeof(uint64_t);
 
 size_t LengthPrefixedCommunicator::do_exchange(Context& ctx, int to, ConstBytes out, int from,
                                                Bytes in) {
-  lengths_.inherit_timeout(*this);
-  Ahead outgoing, incoming;
+  inner_.inherit_timeout(*this);
+  Prefix outgoing, incoming;
   outgoing.bytes = out.size();
   const bool carries = out.size() <= kCarried && !lies_on_device(ctx, out);
   if (carries && !out.empty()) std::memcpy(outgoing.carried, out.data(), out.size());
-  const size_t received = lengths_.exchange(
+  const size_t received = inner_.exchange(
       ctx, to,
       std::as_bytes(std::span(&outgoing, 1)).first(kLengthOnly + (carries ? out.size() : 0)), from,
       std::as_writable_bytes(std::span(&incoming, from >= 0 ? 1 : 0)));
@@ -31,7 +31,7 @@ size_t LengthPrefixedCommunicator::do_exchange(Context& ctx, int to, ConstBytes 
   const auto bytes = static_cast<size_t>(incoming.bytes);
   bool carried = true;
   if (from >= 0) {
-    check<Fault>(received >= kLengthOnly, "[{}] rank {} sent {} bytes where a length should come",
+    check<Fault>(received >= kLengthOnly, "[{}] rank {} sent {} bytes instead of a length",
                  transport(), from, received);
     check<Fault>(bytes <= in.size(),
                  "[{}] a message of {} bytes does not fit in the {} bytes the receiver has",

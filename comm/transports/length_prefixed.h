@@ -1,36 +1,33 @@
-// LengthPrefixedCommunicator: messages whose length the receiver does not know, over a wire on
-// which both sides must know it (NCCL's).
+// LengthPrefixedCommunicator: messages of unknown length over a library that needs the length on
+// both sides (NCCL).
 //
-// The length goes ahead over another communicator, and a short message from the host's memory with
-// it. So a message costs one short message of the other communicator more than the wire's own, in
-// which a peer that is gone is noticed before the wire would hang; barriers and small tables of the
-// host never touch the wire.
+// The length travels over another communicator, the bootstrap, and a short message in host memory
+// travels with it. The cost is one short message of the bootstrap per message. A peer that is gone
+// is noticed there, before the library would hang; barriers and small host tables never reach the
+// library.
+//
+// This is not exchange_variable(): the payload travels over another transport than its length, and
+// whole, so the receiver allocates nothing for it.
 #pragma once
 
-#include "comm/communicator.h"
+#include "comm/communicator_decorator.h"
 
 namespace tw {
 
-class LengthPrefixedCommunicator : public Communicator {
+class LengthPrefixedCommunicator : public CommunicatorDecorator {
  public:
-  /// Host messages up to this length need no wire: short enough for MPI to send them at once.
+  /// Host messages up to this length travel with their length: short enough for MPI to send them
+  /// eagerly.
   static constexpr size_t kCarried = 4096;
 
-  int rank() const override { return lengths_.rank(); }
-  int size() const override { return lengths_.size(); }
-  double now() const override { return lengths_.now(); }
-  void check_peers() const override { lengths_.check_peers(); }
-
  protected:
-  /// `lengths` outlives this and is not used beside it.
-  explicit LengthPrefixedCommunicator(Communicator& lengths) : lengths_(lengths) {}
+  /// `bootstrap` outlives this; nothing else uses it meanwhile.
+  explicit LengthPrefixedCommunicator(Communicator& bootstrap) : CommunicatorDecorator(bootstrap) {}
 
   size_t do_exchange(Context& ctx, int to, ConstBytes out, int from, Bytes in) final;
-  /// Sends `out` and receives just in.size() bytes; either may be empty. What the context queued is
-  /// waited for; what comes is there when the call returns.
+  /// Sends `out` and receives exactly in.size() bytes; either may be empty. Waits for what the
+  /// context has queued; the received bytes are complete on return.
   virtual void move(Context& ctx, int to, ConstBytes out, int from, Bytes in) = 0;
-
-  Communicator& lengths_;
 };
 
 }  // namespace tw

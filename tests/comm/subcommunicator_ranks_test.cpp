@@ -7,7 +7,7 @@
 namespace tw {
 namespace {
 
-TEST(Subcommunicator, MapsRanksAndTheParentCounts) {
+TEST(Subcommunicator, MapsRanksAndCountsMessagesInTheParent) {
   for (int ranks : kRankCounts)
     run_ranks(ranks, [](Context& ctx, Communicator& comm) {
       for (int per_node : {1, 2, 3, 20}) {
@@ -32,7 +32,7 @@ TEST(Subcommunicator, MapsRanksAndTheParentCounts) {
     });
 }
 
-TEST(Subcommunicator, RefusesWhoIsNoMember) {
+TEST(Subcommunicator, ARankThatIsNoMemberIsAnError) {
   run_ranks(2, [](Context&, Communicator& comm) {
     EXPECT_THROW(Subcommunicator(comm, {1 - comm.rank()}), std::logic_error);
   });

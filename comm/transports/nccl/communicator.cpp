@@ -1,6 +1,6 @@
-// NCCL transport: every rank has a GPU of its own, messages go from one GPU's memory to the
-// other's. What lies in the host's memory is copied to pinned blocks, which NCCL reads and writes
-// from the GPU: the copy of one block and the way of the block before it overlap.
+// NCCL transport: every rank has a GPU of its own, and messages go from one GPU's memory to the
+// other's. Host memory is copied to pinned blocks, which NCCL reads and writes from the GPU: the
+// copy of one block overlaps with the transfer of the block before it.
 
 #include <cstring>
 #include <optional>
@@ -19,7 +19,7 @@
 namespace tw::nccl {
 namespace {
 
-/// Of what lies on the host. A multiple of a float; what lies on GPUs travels whole.
+/// For host memory; a multiple of a float. Device memory travels whole.
 constexpr size_t kBlock = size_t{8} << 20;
 
 class NcclCommunicator : public LengthPrefixedCommunicator, public VendorCollectives {
@@ -29,7 +29,8 @@ class NcclCommunicator : public LengthPrefixedCommunicator, public VendorCollect
     set_timeout(bootstrap.timeout());
     const OperationScope doing(*this, "nccl");
     cuda::expect(cudaSetDevice(gpu), "device");
-    // not later: pinning may wait for kernels, and those of an exchange wait for other ranks
+    // pinned here, because pinning may wait for kernels, and those of an exchange wait for other
+    // ranks
     out_ = Buffer::pinned(Device::cuda, 2 * kBlock);
     in_ = Buffer::pinned(Device::cuda, 2 * kBlock);
     nccl_.emplace(*this, gpu, id);
@@ -39,7 +40,7 @@ class NcclCommunicator : public LengthPrefixedCommunicator, public VendorCollect
   int gpu() const override { return gpu_; }
   VendorCollectives* vendor() override { return this; }
   void abort(const char* reason, int code) override {
-    lengths_.abort(reason, code);
+    inner_.abort(reason, code);
     nccl_->abort();
   }
 
@@ -164,10 +165,10 @@ std::unique_ptr<Communicator> make(Context& ctx, Communicator& bootstrap, std::s
   return std::make_unique<NcclCommunicator>(bootstrap, gpu, id);
 }
 
-const bool registered = [] {
-  nccl_transport() = make;
-  return true;
-}();
+const bool registered =
+    optional_transports().add({"nccl",
+                               "messages between GPUs, one per rank",
+                               {.start = nullptr, .finish = nullptr, .start_over = make}});
 
 }  // namespace
 }  // namespace tw::nccl

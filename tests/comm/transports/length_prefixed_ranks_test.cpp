@@ -1,4 +1,4 @@
-// Messages of any length over a wire on which both sides must know the length.
+// Messages of unknown length over a transport that needs the length on both sides.
 
 #include <cstring>
 #include <thread>
@@ -13,14 +13,13 @@
 namespace tw {
 namespace {
 
-/// A wire that takes it badly when the two sides do not agree.
+/// A transport that fails when the two sides expect different lengths.
 class ExactWire : public LengthPrefixedCommunicator {
  public:
   explicit ExactWire(Communicator& lengths) : LengthPrefixedCommunicator(lengths) {
     set_timeout(lengths.timeout());
   }
   const char* transport() const override { return "exact"; }
-  void abort(const char* reason, int code) override { lengths_.abort(reason, code); }
 
   int moves = 0;
 
@@ -28,14 +27,14 @@ class ExactWire : public LengthPrefixedCommunicator {
   void move(Context& ctx, int to, ConstBytes out, int from, Bytes in) override {
     ++moves;
     const size_t received =
-        lengths_.exchange(ctx, out.empty() ? -1 : to, out, in.empty() ? -1 : from, in);
+        inner_.exchange(ctx, out.empty() ? -1 : to, out, in.empty() ? -1 : from, in);
     EXPECT_EQ(received, in.size());
   }
 };
 
 constexpr size_t kLong = LengthPrefixedCommunicator::kCarried;
 
-TEST(Sized, RingOfAnySizes) {
+TEST(LengthPrefixed, MessagesOfAnySizeArriveAroundARing) {
   for (int ranks : kRankCounts)
     run_ranks(ranks, [](Context& ctx, Communicator& plain) {
       if (plain.size() == 1) return;
@@ -45,7 +44,7 @@ TEST(Sized, RingOfAnySizes) {
     });
 }
 
-TEST(Sized, ShortMessagesOfTheHostNeedNoWire) {
+TEST(LengthPrefixed, ShortHostMessagesTravelWithTheirLength) {
   run_ranks(2, [](Context& ctx, Communicator& plain) {
     ExactWire comm(plain);
     const int other = 1 - comm.rank();
@@ -64,7 +63,7 @@ TEST(Sized, ShortMessagesOfTheHostNeedNoWire) {
   });
 }
 
-TEST(Sized, MessageTooLongForTheReceiverIsAFault) {
+TEST(LengthPrefixed, MessageTooLongForTheReceiverIsAFault) {
   if (started_by_mpi()) GTEST_SKIP() << "ends the run";
   for (size_t room : {size_t{0}, size_t{99}, kLong}) {
     const std::string text = test::error_text<Fault>([&] {
@@ -85,7 +84,7 @@ TEST(Sized, MessageTooLongForTheReceiverIsAFault) {
   }
 }
 
-TEST(Sized, CollectivesWorkUnchanged) {
+TEST(LengthPrefixed, CollectivesGiveTheRightSums) {
   for (int ranks : kRankCounts)
     run_ranks(ranks, [](Context& ctx, Communicator& plain) {
       ExactWire comm(plain);
@@ -108,7 +107,7 @@ TEST(Sized, CollectivesWorkUnchanged) {
     });
 }
 
-TEST(Sized, ARankThatDoesNotComeIsNamed) {
+TEST(LengthPrefixed, TimeoutNamesTheMissingRank) {
   if (started_by_mpi()) GTEST_SKIP() << "ends the run";
   const std::string text = test::error_text<TimeoutError>([] {
     run_on_threads(2, [](Communicator& plain) {
@@ -121,27 +120,6 @@ TEST(Sized, ARankThatDoesNotComeIsNamed) {
     });
   });
   EXPECT_EQ(text, "[ring] rank 0 has waited 0.1 s for rank 1");
-}
-
-TEST(Company, OfARankThatGaveUpIsMissed) {
-  if (started_by_mpi()) GTEST_SKIP() << "ends the run";
-  std::string heard;
-  EXPECT_THROW(run_on_threads(3,
-                              [&](Communicator& comm) {
-                                if (comm.rank() == 1) fail<Fault>("[test] enough");
-                                // both look until they hear of it
-                                try {
-                                  while (true) {
-                                    comm.check_peers();
-                                    std::this_thread::sleep_for(std::chrono::milliseconds(1));
-                                  }
-                                } catch (const Fault& fault) {
-                                  if (comm.rank() == 0) heard = fault.what();
-                                  throw;
-                                }
-                              }),
-               Fault);
-  EXPECT_EQ(heard, "[threads] rank 1 gave up: [test] enough");
 }
 
 }  // namespace

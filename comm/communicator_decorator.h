@@ -1,0 +1,27 @@
+// CommunicatorDecorator: a communicator that sends its messages over another one.
+#pragma once
+
+#include "comm/communicator.h"
+
+namespace tw {
+
+/// Forwards everything but messages, timeouts and the library's collectives. A decorator overrides
+/// do_exchange and what differs.
+class CommunicatorDecorator : public Communicator {
+ public:
+  int rank() const override { return inner_.rank(); }
+  int size() const override { return inner_.size(); }
+  const char* transport() const override { return inner_.transport(); }
+  double now() const override { return inner_.now(); }
+  void abort(const char* reason, int code = 1) override { inner_.abort(reason, code); }
+  void check_peers() const override { inner_.check_peers(); }
+  int gpu() const override { return inner_.gpu(); }
+
+ protected:
+  /// `inner` outlives this.
+  explicit CommunicatorDecorator(Communicator& inner) : inner_(inner) {}
+
+  Communicator& inner_;
+};
+
+}  // namespace tw
