@@ -5,19 +5,12 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <condition_variable>
 #include <cstdio>
 #include <iostream>
-#include <mutex>
 #include <thread>
 
+#include "comm/transports/deadline.h"
 #include "comm/transports/mpi/requests.h"
-
-// MPI_Finalize of MPICH over UCX closes each connection with a handshake, then stops answering
-// while it waits for the other processes: over TCP, where a handshake takes its time, half of all
-// runs hang. Once all ranks have agreed to end nothing is on the way any more, so connections need
-// no goodbye: this takes the place of UCX's function and reports every one as closed.
-extern "C" void* ucp_disconnect_nb(void*) { return nullptr; }
 
 namespace tw::mpi {
 namespace {
@@ -25,7 +18,7 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr int kTag = 2;
-constexpr auto kGrace = 1s;           // for other ranks to come to the end after an error
+constexpr auto kGrace = 1s;           // for other ranks to reach the end after an error
 constexpr auto kLinger = 5ms;         // for last acknowledgements to leave
 constexpr auto kOutputLinger = 50ms;  // for the launcher to read the last lines of output
 constexpr auto kFinalizeLimit = 10s;  // MPI_Finalize takes milliseconds
@@ -35,9 +28,9 @@ void flush() {
   std::fflush(nullptr);
 }
 
-/// The highest code of all ranks, by dissemination, which makes it a barrier as well.
-/// False when some rank has not come by the deadline.
-bool run_collectively(int& code, Clock::time_point deadline) {
+/// The highest code of all ranks, by dissemination: also a barrier. False when a rank has not
+/// called it by the deadline.
+bool exchange_codes(int& code, Clock::time_point deadline) {
   int rank = 0, ranks = 1;
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &ranks);
@@ -53,7 +46,7 @@ bool run_collectively(int& code, Clock::time_point deadline) {
   return true;
 }
 
-/// Lets MPI work for a while.
+/// Lets MPI make progress for `time`.
 void linger(Clock::duration time) {
   for (const auto end = Clock::now() + time; Clock::now() < end;) {
     int arrived = 0;
@@ -62,21 +55,11 @@ void linger(Clock::duration time) {
   }
 }
 
-/// MPI_Finalize, but not for ever: an unclean end beats none.
+/// MPI_Finalize, on this thread, as MPI requires. Ends the process when it hangs: all ranks have
+/// ended their work by then.
 void finalize() {
-  std::mutex mutex;
-  std::condition_variable changed;
-  bool finalized = false;
-  std::jthread watch([&] {
-    std::unique_lock lock(mutex);
-    if (!changed.wait_for(lock, kFinalizeLimit, [&] { return finalized; })) _exit(0);
-  });
-  MPI_Finalize();
-  {
-    const std::lock_guard lock(mutex);
-    finalized = true;
-  }
-  changed.notify_one();
+  run_with_deadline(
+      kFinalizeLimit, [] { MPI_Finalize(); }, [] { _exit(0); });
 }
 
 }  // namespace
@@ -92,18 +75,18 @@ int finish(int code) {
   if (!running()) return code;
   flush();
   const auto deadline = code == 0 ? Clock::time_point::max() : Clock::now() + kGrace;
-  if (!run_collectively(code, deadline) || code != 0) end_all_ranks(code);
+  if (!exchange_codes(code, deadline) || code != 0) end_all_ranks(code);
   linger(kLinger);
   finalize();
   return 0;
 }
 
 void end_all_ranks(int code) {
-  // only MPI_Abort brings its code to mpirun reliably: of ranks that simply exit with a code, hydra
-  // kills the slower ones and may report that instead
+  // only MPI_Abort reliably passes its code to mpirun: when ranks simply exit, hydra kills the
+  // slower ones and may report that instead
   flush();
   std::this_thread::sleep_for(kOutputLinger);
-  // what it would print has been said better
+  // MPI_Abort prints a message of its own; the error has been reported
   if (const int nowhere = open("/dev/null", O_WRONLY); nowhere >= 0) dup2(nowhere, STDERR_FILENO);
   MPI_Abort(MPI_COMM_WORLD, code);
   _exit(code);

@@ -1,9 +1,9 @@
-// How a run under MPI ends. Implementation header of the MPI transport.
+// The end of a run under MPI. Implementation header of the MPI transport.
 #pragma once
 
 namespace tw::mpi {
 
-/// MPI is initialised and not yet finalised.
+/// Whether MPI is initialised and not yet finalised.
 bool running();
 /// finish_mpi() of comm/transports.h.
 int finish(int code);

@@ -1,13 +1,10 @@
 #include "comm/transports/nccl/connection.h"
 
 #include <algorithm>
-#include <condition_variable>
-#include <memory>
-#include <mutex>
 #include <string>
-#include <thread>
 #include <utility>
 
+#include "comm/transports/deadline.h"
 #include "comm/transports/poll.h"
 
 namespace tw::nccl {
@@ -28,25 +25,6 @@ int make_current(int gpu) {
 }
 
 bool good(ncclResult_t result) { return result == ncclSuccess || result == ncclInProgress; }
-
-/// Stops the kernels and frees what NCCL holds. The library may wait there for ranks of this
-/// machine that are gone for good: not with us.
-void abort_in_time(ncclComm_t comm) {
-  struct Shared {
-    std::mutex mutex;
-    std::condition_variable changed;
-    bool done = false;
-  };
-  const auto shared = std::make_shared<Shared>();
-  std::thread([shared, comm] {
-    ncclCommAbort(comm);
-    const std::lock_guard lock(shared->mutex);
-    shared->done = true;
-    shared->changed.notify_one();
-  }).detach();
-  std::unique_lock lock(shared->mutex);
-  shared->changed.wait_for(lock, kAbortLimit, [&] { return shared->done; });
-}
 
 }  // namespace
 
@@ -135,7 +113,9 @@ void NcclConnection::expect(ncclResult_t result, const char* what) {
 }
 
 void NcclConnection::abort() {
-  if (comm_ != nullptr) abort_in_time(std::exchange(comm_, nullptr));
+  if (comm_ == nullptr) return;
+  // stops the kernels and frees what NCCL holds; the library may wait for ranks that are gone
+  run_with_deadline(kAbortLimit, [comm = std::exchange(comm_, nullptr)] { ncclCommAbort(comm); });
 }
 
 void NcclConnection::finalize() {

@@ -1,9 +1,9 @@
-// NcclConnection: NCCL's communicator of one rank, its stream, and the one way we wait for it.
+// NcclConnection: NCCL's communicator of one rank, its stream, and the wait for both.
 // Implementation header of the NCCL transport.
 //
-// It is a non-blocking one: no call of the library waits for a peer, so none hangs with it. The
-// library pays for that with a thread it starts for each group of calls. After a failure NCCL's
-// kernels are stopped before anything is thrown: memory they use is freed next.
+// The communicator is non-blocking: no call of the library waits for a peer, so none hangs with it;
+// NCCL starts a thread for each group of calls instead. After a failure NCCL's kernels are stopped
+// before an exception leaves, because the caller then frees the memory that they use.
 #pragma once
 
 #include <nccl.h>
@@ -17,26 +17,26 @@ namespace tw::nccl {
 
 class NcclConnection {
  public:
-  /// Collective over `owner`'s ranks, each on a GPU of its own, with one id for all. Waits are the
-  /// owner's: its deadline, its words.
+  /// Collective over `owner`'s ranks, each on a GPU of its own, with one id for all. Waits use the
+  /// owner's timeout and its error text.
   NcclConnection(const Communicator& owner, int gpu, const ncclUniqueId& id);
-  /// Says goodbye to the others; without a word while an exception is on its way.
+  /// Finalizes the communicator with the other ranks; aborts it during stack unwinding.
   ~NcclConnection();
   NcclConnection(const NcclConnection&) = delete;
   NcclConnection& operator=(const NcclConnection&) = delete;
 
-  /// What is queued from now on waits for what `ctx` queued so far. Makes the calling thread one
-  /// that may queue.
+  /// Later calls wait for the work that `ctx` has queued so far. Sets the GPU of the calling
+  /// thread; call it first on each thread that queues.
   void begin(const Context& ctx);
-  /// Queues the calls of `body` as one; it returns the first bad result. `peer`: whom a wait in
-  /// vain would be for, -1: all.
+  /// Queues the calls of `body` as one group; body returns the first error. `peer`: the rank that a
+  /// timeout names, -1: all.
   using Calls = std::function<ncclResult_t(ncclComm_t, cudaStream_t)>;
   void queue(int peer, const Calls& body);
-  /// Keeps in place 0 or 1 how far the queue is, and waits until it has come so far.
+  /// mark records the end of the queue in event 0 or 1; wait returns when that point is reached.
   void mark(int place);
   void wait(int place, int peer);
 
-  /// Ends what is under way; nothing can be queued afterwards.
+  /// Stops the calls under way; nothing can be queued afterwards.
   void abort();
 
  private:

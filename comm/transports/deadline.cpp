@@ -1,0 +1,53 @@
+#include "comm/transports/deadline.h"
+
+#include <condition_variable>
+#include <memory>
+#include <mutex>
+#include <thread>
+#include <utility>
+
+namespace tw {
+namespace {
+
+/// Set once; a thread waits for it with a limit.
+class Done {
+ public:
+  void set() {
+    // notifies under the lock: the waiter may destroy this as soon as it has the lock
+    const std::lock_guard lock(mutex_);
+    done_ = true;
+    changed_.notify_one();
+  }
+  bool wait_for(Limit limit) {
+    std::unique_lock lock(mutex_);
+    return changed_.wait_for(lock, limit, [&] { return done_; });
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool done_ = false;
+};
+
+}  // namespace
+
+bool run_with_deadline(Limit limit, std::function<void()> body) {
+  const auto done = std::make_shared<Done>();
+  std::thread([done, body = std::move(body)] {
+    body();
+    done->set();
+  }).detach();
+  return done->wait_for(limit);
+}
+
+void run_with_deadline(Limit limit, const std::function<void()>& body,
+                       const std::function<void()>& late) {
+  Done done;
+  const std::jthread watch([&] {
+    if (!done.wait_for(limit)) late();
+  });
+  body();
+  done.set();
+}
+
+}  // namespace tw
