@@ -11,25 +11,29 @@ bool started_by_mpi() {
   return false;
 }
 
-MpiTransport& mpi_transport() {
-  static MpiTransport transport;
-  return transport;
+Registry<Transport>& optional_transports() {
+  static Registry<Transport> registry("transport");
+  return registry;
 }
 
-std::unique_ptr<Communicator> make_mpi_communicator(const MpiOptions& options) {
-  check(mpi_transport().make != nullptr,
+const Transport& mpi_among(const Registry<Transport>& transports) {
+  check(transports.entries().contains("mpi"),
         "[mpi] this program was built without MPI; build it with WITH_MPI=ON, or start it without "
         "mpirun and give it --workers");
-  return mpi_transport().make(options);
+  return transports.find("mpi").value;
 }
 
-NcclTransport& nccl_transport() {
-  static NcclTransport transport = nullptr;
-  return transport;
+std::unique_ptr<Communicator> make_mpi_communicator() {
+  return mpi_among(optional_transports()).start();
+}
+
+int finish_mpi(int code) {
+  const auto& built = optional_transports();
+  return built.entries().contains("mpi") ? built.find("mpi").value.finish(code) : code;
 }
 
 std::string what_nccl_lacks() {
-  if (nccl_transport() == nullptr)
+  if (!optional_transports().entries().contains("nccl"))
     return "this build has no NCCL transport; build with WITH_CUDA=ON where NCCL is found";
   return what_is_missing(Device::cuda);
 }
@@ -38,11 +42,7 @@ std::unique_ptr<Communicator> make_nccl_communicator(Context& ctx, Communicator&
                                                      std::string& notice) {
   const std::string missing = what_nccl_lacks();
   check(missing.empty(), "[nccl] {}", missing);
-  return nccl_transport()(ctx, bootstrap, notice);
-}
-
-int finish_mpi(int code) {
-  return mpi_transport().finish == nullptr ? code : mpi_transport().finish(code);
+  return optional_transports().find("nccl").value.start_over(ctx, bootstrap, notice);
 }
 
 }  // namespace tw

@@ -1,5 +1,5 @@
 // The transports: one rank alone, ranks as threads of this process, ranks as MPI processes; and
-// NCCL beside one of them.
+// NCCL, which takes another one as its bootstrap.
 #pragma once
 
 #include <functional>
@@ -7,50 +7,45 @@
 #include <string>
 
 #include "comm/communicator.h"
+#include "engine/core/registry.h"
 
 namespace tw {
 
-/// One rank, no wire.
+/// One rank, no messages.
 std::unique_ptr<Communicator> make_self_communicator();
 
-/// Runs body(communicator) on `ranks` threads of this process and waits for all. The first
-/// exception is rethrown; the other ranks are woken from whatever they wait for.
+/// Runs body(communicator) on `ranks` threads of this process and waits for all. Rethrows the first
+/// exception; it wakes the other ranks from their waits.
 void run_on_threads(int ranks, const std::function<void(Communicator&)>& body);
 
-/// True when an MPI launcher (mpirun, srun) started this process, also when it started only one.
+/// Whether an MPI launcher (mpirun, srun) started this process, even as the only one.
 bool started_by_mpi();
-
-struct MpiOptions {
-  size_t block_bytes = size_t{1} << 30;  ///< longer messages travel in blocks: MPI counts in int
-  size_t stage_bytes = size_t{4} << 20;  ///< a pinned block, where MPI cannot take a GPU's memory
-  bool stage_all = false;                ///< the host's memory goes that way, too
-};
-/// The world of mpirun; initialises MPI on first use. UserError when built without MPI.
-std::unique_ptr<Communicator> make_mpi_communicator(const MpiOptions& options = {});
-
+/// All processes of mpirun; initialises MPI at its first call. UserError when built without MPI.
+std::unique_ptr<Communicator> make_mpi_communicator();
 /// Ends MPI; call it last and exit with what it returns. Returns `code` at once if MPI was never
-/// initialised. Otherwise all ranks end alike, with the highest code of them: 0 returns; anything
-/// else ends the process here, and ends ranks that do not come here within a second. Never hangs.
+/// initialised. Otherwise all ranks end with the highest code among them: 0 returns; any other code
+/// ends the process here, and ends ranks that do not call this within a second. Never hangs.
 int finish_mpi(int code);
 
-/// What this build or machine lacks for NCCL; empty when it lacks nothing.
+/// What this build or machine lacks for NCCL; empty when nothing is missing.
 std::string what_nccl_lacks();
-/// Messages between GPUs, one a rank, over NCCL. `bootstrap` outlives it and is not used beside it:
-/// it carries what NCCL must know first, the lengths of messages, and short messages of the host.
-/// Null when two ranks share a GPU, which NCCL refuses: `notice` then says so in a line. Waits as
-/// long as the bootstrap does. Collective; all ranks get the same.
+/// Messages between GPUs, one per rank, over NCCL. `bootstrap` outlives it and has no other user
+/// meanwhile: it carries NCCL's id, the lengths of messages, and short host messages. Timeouts are
+/// the bootstrap's. Null when two ranks share a GPU, which NCCL refuses: `notice` then explains it
+/// in one line. Collective; all ranks get the same.
 std::unique_ptr<Communicator> make_nccl_communicator(Context& ctx, Communicator& bootstrap,
                                                      std::string& notice);
 
-/// What the NCCL transport adds from its own file, where NCCL is built.
-using NcclTransport = std::unique_ptr<Communicator> (*)(Context&, Communicator&, std::string&);
-NcclTransport& nccl_transport();
-
-/// What the MPI transport adds from its own file, where MPI is built.
-struct MpiTransport {
-  std::unique_ptr<Communicator> (*make)(const MpiOptions& options) = nullptr;
+/// A transport that a build may lack. Its folder registers it; members it has no use for are null.
+struct Transport {
+  std::unique_ptr<Communicator> (*start)() = nullptr;
   int (*finish)(int code) = nullptr;
+  std::unique_ptr<Communicator> (*start_over)(Context& ctx, Communicator& bootstrap,
+                                              std::string& notice) = nullptr;
 };
-MpiTransport& mpi_transport();
+/// `mpi` and `nccl`, where they are built.
+Registry<Transport>& optional_transports();
+/// The MPI transport among `transports`; UserError when it was not built.
+const Transport& mpi_among(const Registry<Transport>& transports);
 
 }  // namespace tw

@@ -1,5 +1,5 @@
-// Started non-blocking and waited for like any message here, because MPI's blocking calls keep a
-// core busy while they wait.
+// The non-blocking variants, waited for like messages: MPI's blocking calls keep a core busy while
+// they wait.
 
 #include "comm/transports/mpi/collectives.h"
 
@@ -21,16 +21,16 @@ std::span<float> floats(Bytes data) {
 
 }  // namespace
 
-/// Calls body with `data`, or with one block of it after the other, where MPI reaches it.
+/// Calls body with `data`, or with one block of it after the other, in memory that MPI can access.
 void MpiCollectives::within_reach(Context& ctx, Bytes data,
                                   const std::function<void(Bytes)>& body) {
   if (!lies_on_device(ctx, data)) return body(data);
   if (!takes_device_memory()) return staged_.in_blocks(ctx, data, body);
-  ctx.synchronize();  // MPI knows nothing of streams
+  ctx.synchronize();  // MPI does not wait for streams
   body(data);
 }
 
-/// Calls start(first, count, request) for parts of `n` that MPI can count, and waits for each.
+/// Calls start(first, count, request) for parts of `n` that fit in MPI's int, and waits for each.
 template <class Start>
 void MpiCollectives::in_parts(size_t n, const char* call, const Start& start) {
   for (size_t first = 0; first < n; first += kMost) {

@@ -6,8 +6,8 @@
 
 namespace tw::mpi {
 
-/// In the name of `comm`, whose ranks are all those of mpirun. A GPU's memory that MPI cannot reach
-/// goes through the blocks of `staged`.
+/// On behalf of `comm`, whose ranks are all those of mpirun. GPU memory that MPI cannot access goes
+/// through the blocks of `staged`.
 class MpiCollectives : public VendorCollectives {
  public:
   MpiCollectives(const Communicator& comm, StagedMessages& staged) : comm_(comm), staged_(staged) {}

@@ -1,5 +1,7 @@
-// MPI transport: ranks are the processes of mpirun. A device's memory goes straight to a library
-// that can read and write it, and else through pinned blocks.
+// MPI transport: ranks are the processes of mpirun. Device memory goes straight to a library that
+// can read and write it, otherwise through pinned blocks.
+
+#include "comm/transports/mpi/communicator.h"
 
 #include <mpi.h>
 
@@ -32,16 +34,16 @@ class MpiCommunicator : public Communicator {
 
   VendorCollectives* vendor() override { return &vendor_; }
 
-  /// Whoever calls it has told why.
+  /// The caller has already reported the reason.
   void abort(const char*, int code) override { end_all_ranks(code); }
 
  protected:
   size_t do_exchange(Context& ctx, int to, ConstBytes out, int from, Bytes in) override {
     if (stages_all_ || lies_on_device(ctx, out) || lies_on_device(ctx, in)) {
       if (!takes_device_memory_ || stages_all_) return staged_.exchange(ctx, to, out, from, in);
-      ctx.synchronize();  // MPI knows nothing of streams
+      ctx.synchronize();  // MPI does not wait for streams
     }
-    // MPI counts in int, so long messages go in blocks; the first that is not full is the last
+    // MPI counts in int, so long messages travel in blocks; the first that is not full is the last
     bool sending = to >= 0, receiving = from >= 0;
     size_t received = 0;
     while (sending || receiving) {
@@ -73,7 +75,9 @@ class MpiCommunicator : public Communicator {
   MpiCollectives vendor_{*this, staged_};
 };
 
-std::unique_ptr<Communicator> make(const MpiOptions& options) {
+}  // namespace
+
+std::unique_ptr<Communicator> make_communicator(const MpiOptions& options) {
   if (!running()) {
     int provided = 0;
     check_call(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_SERIALIZED, &provided), "MPI_Init");
@@ -84,10 +88,12 @@ std::unique_ptr<Communicator> make(const MpiOptions& options) {
   return std::make_unique<MpiCommunicator>(options);
 }
 
-const bool registered = [] {
-  mpi_transport() = {make, finish};
-  return true;
-}();
+namespace {
+
+const bool registered = optional_transports().add(
+    {"mpi",
+     "the processes of mpirun",
+     {.start = [] { return make_communicator(); }, .finish = finish, .start_over = nullptr}});
 
 }  // namespace
 }  // namespace tw::mpi

@@ -1,6 +1,6 @@
-// MPICH waits by polling without ever giving up the core, which costs milliseconds a message when
-// ranks outnumber cores. So nothing here blocks inside MPI: messages are started, tested a few
-// times, and tested again after short naps.
+// MPICH polls without yielding the core, which costs milliseconds per message when ranks outnumber
+// cores. So no call here blocks inside MPI: messages are started, tested a few times, and tested
+// again after short naps.
 
 #include "comm/transports/mpi/requests.h"
 
@@ -10,7 +10,7 @@ namespace tw::mpi {
 namespace {
 
 constexpr int kTestsAtFirst = 100;  // about 10 us
-constexpr int kTestsAfterNap = 20;  // one test moves a long message on only so far
+constexpr int kTestsAfterNap = 20;  // one test advances a long message only a little
 
 }  // namespace
 

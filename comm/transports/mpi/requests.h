@@ -1,4 +1,4 @@
-// MpiRequests: a send and a receive under way in MPI, and the one way we wait for them.
+// MpiRequests: one send and one receive under way in MPI, and the wait for both.
 // Implementation header of the MPI transport.
 #pragma once
 
@@ -23,17 +23,17 @@ class MpiRequests {
  public:
   void receive(void* data, size_t bytes, int from, int tag);
   void send(const void* data, size_t bytes, int to, int tag);
-  /// A send that is complete only when its receiver has it.
+  /// A send that completes only when its receiver has started to receive it.
   void send_surely(const void* data, size_t bytes, int to, int tag);
 
-  /// Any other operation that MPI has begun, in the place of the receive.
+  /// Takes any other operation that MPI has started, instead of the receive.
   void adopt(MPI_Request request) { requests_[0] = request; }
 
-  /// Waits for what was started without holding the core; false when `deadline` comes first.
+  /// Polls with naps until both have completed; false when `deadline` passes first.
   bool wait(Clock::time_point deadline = Clock::time_point::max());
-  /// Whether there is nothing (more) to receive.
+  /// Whether no receive is pending.
   bool received();
-  /// Bytes of the message received.
+  /// Bytes of the received message.
   size_t received_bytes() const;
 
  private:

@@ -1,8 +1,8 @@
-// StagedMessages: messages between GPUs over an MPI library that knows nothing of GPUs.
+// StagedMessages: messages between GPUs over an MPI library without GPU support.
 // Implementation header of the MPI transport.
 //
-// They travel in pinned blocks: while one is on the wire, the next is fetched from the GPU and the
-// one before is brought to the GPU. Both sides cut messages alike; the first block that is not full
+// Messages travel in pinned blocks: while MPI sends one, the next is copied from the GPU and the
+// previous one to the GPU. Both sides cut messages the same way; the first block that is not full
 // is the last.
 #pragma once
 
@@ -15,27 +15,27 @@
 
 namespace tw::mpi {
 
-/// Whether MPI reads and writes a GPU's memory by itself, as it says. MPI is initialised by then.
+/// Whether MPI reports that it reads and writes GPU memory. MPI must be initialised.
 bool takes_device_memory();
 
 class StagedMessages {
  public:
-  /// In the name of `comm`. Memory for blocks is taken when the first message comes.
+  /// On behalf of `comm`, for timeouts. The first message allocates the blocks.
   StagedMessages(const Communicator& comm, size_t block_bytes) : comm_(comm), block_(block_bytes) {}
 
-  /// Communicator::exchange with the memory of ctx's device.
+  /// Communicator::exchange with memory of ctx's device.
   size_t exchange(Context& ctx, int to, ConstBytes out, int from, Bytes in);
 
-  /// Calls body with each block of `data`, which lies on ctx's device, in the host's memory, and
-  /// brings back what it leaves there; the next block is fetched meanwhile.
+  /// Calls body with a host copy of each block of `data`, which is on ctx's device, and copies the
+  /// block back afterwards; the next block is copied to the host meanwhile.
   void in_blocks(Context& ctx, Bytes data, const std::function<void(Bytes)>& body);
 
  private:
-  /// Places of a block, and of its mark in the copy queue.
+  /// First of the two blocks for sending and for receiving; also their slots in the copy queue.
   enum Place { kOut = 0, kIn = 2 };
 
   void prepare(Context& ctx);
-  /// Queues the copy of a block to its place, and marks it.
+  /// Queues the copy of `part` to block `place`, and records it.
   void fetch(ConstBytes part, int place);
   std::byte* block(int place) const { return blocks_.data() + static_cast<size_t>(place) * block_; }
 

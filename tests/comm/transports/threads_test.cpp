@@ -1,4 +1,4 @@
-// Ranks as threads: nobody waits for ever when one of them fails.
+// Ranks as threads: when one fails, none waits without end.
 
 #include <gtest/gtest.h>
 
@@ -24,7 +24,7 @@ std::string message_of(const std::function<void()>& run) {
   return "nothing was thrown";
 }
 
-TEST(Threads, ErrorOfOneRankWakesTheOthersAndComesOut) {
+TEST(Threads, ErrorOfOneRankWakesTheOthersAndIsRethrown) {
   for (int culprit = 0; culprit < 4; ++culprit) {
     std::atomic<int> woken = 0;
     const auto text = message_of<UserError>([&] {
@@ -60,7 +60,7 @@ TEST(Threads, AbortWakesTheOthers) {
   EXPECT_EQ(text, "[threads] rank 2 gave up: disk full");
 }
 
-TEST(Threads, RankThatEndedIsNotWaitedFor) {
+TEST(Threads, WaitingForARankThatEndedIsAFault) {
   const auto receiving = message_of<Fault>([] {
     run_on_threads(2, [](Communicator& comm) {
       Context ctx;
@@ -77,8 +77,8 @@ TEST(Threads, RankThatEndedIsNotWaitedFor) {
   EXPECT_EQ(sending, "[threads] rank 0 has already ended");
 }
 
-// a sender that is woken while its message is being copied may not touch it yet
-TEST(Threads, SenderThatIsWokenWaitsForItsReader) {
+// a sender that wakes while its message is being copied may not write to it yet
+TEST(Threads, WokenSenderWaitsUntilItsMessageIsCopied) {
   constexpr size_t bytes = 16 << 20;
   constexpr std::byte sent{1}, scribbled{2};
   for (int round = 0; round < 20; ++round) {
@@ -106,7 +106,7 @@ TEST(Threads, SenderThatIsWokenWaitsForItsReader) {
   }
 }
 
-TEST(Threads, UnknownExceptionsComeOutToo) {
+TEST(Threads, UnknownExceptionsAreRethrown) {
   EXPECT_THROW(run_on_threads(2,
                               [](Communicator& comm) {
                                 Context ctx;
@@ -116,7 +116,7 @@ TEST(Threads, UnknownExceptionsComeOutToo) {
                int);
 }
 
-TEST(Threads, NoRanksIsAMistake) {
+TEST(Threads, ZeroRanksAreAUserError) {
   EXPECT_THROW(run_on_threads(0, [](Communicator&) {}), UserError);
 }
 
@@ -135,15 +135,35 @@ TEST(Threads, WaitingCostsNoProcessorTime) {
   });
 }
 
-TEST(Mpi, BuildWithoutItSaysSo) {
-  const MpiTransport built = std::exchange(mpi_transport(), {});
-  const auto text = message_of<UserError>([] { make_mpi_communicator(); });
-  EXPECT_NE(text.find("built without MPI"), std::string::npos) << text;
-  EXPECT_EQ(finish_mpi(2), 2);
-  mpi_transport() = built;
+TEST(Threads, PeerAbortIsReported) {
+  std::string heard;
+  EXPECT_THROW(run_on_threads(3,
+                              [&](Communicator& comm) {
+                                if (comm.rank() == 1) fail<Fault>("[test] enough");
+                                // both look until they hear of it
+                                try {
+                                  while (true) {
+                                    comm.check_peers();
+                                    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+                                  }
+                                } catch (const Fault& fault) {
+                                  if (comm.rank() == 0) heard = fault.what();
+                                  throw;
+                                }
+                              }),
+               Fault);
+  EXPECT_EQ(heard, "[threads] rank 1 gave up: [test] enough");
 }
 
-TEST(Self, HasOneRankAndCollectivesDoNothing) {
+TEST(Mpi, MissingTransportIsReported) {
+  const Registry<Transport> none("transport");
+  const auto text = message_of<UserError>([&] { mpi_among(none); });
+  EXPECT_NE(text.find("built without MPI"), std::string::npos) << text;
+}
+
+TEST(Mpi, FinishReturnsTheCodeWhenMpiWasNeverInitialised) { EXPECT_EQ(finish_mpi(2), 2); }
+
+TEST(Self, OneRankKeepsItsDataInAllCollectives) {
   const auto comm = make_self_communicator();
   Context ctx;
   EXPECT_EQ(comm->size(), 1);
