@@ -1,22 +1,23 @@
 // Bruck's allgather (Bruck et al. 1997) for blocks of any sizes. In round k, with d = 2^k, rank r
 // holds the blocks of ranks r .. r+d-1; it sends the first min(d, P-d) of them to r-d and receives
-// as many from r+d. Message: the sizes of the blocks, then the blocks one behind the other.
-//
-// The receiver cannot know how much comes, only how much is expected: the message carries at most
-// `expected` bytes per block; the sizes in it tell how much follows in a second message.
+// as many from r+d, each time in one exchange_variable() with the blocks' sizes as its lengths.
 //
 // Over all ranks: (P-1) (sum of sizes + 8 P) bytes. Per rank ceil(log2 P) messages, and one more in
-// each round that exceeds what was expected.
+// each round in which the blocks exceed what was expected.
 
 #include <algorithm>
 #include <cstring>
+#include <limits>
 
 #include "comm/collectives/collectives.h"
+#include "comm/collectives/exchange_variable.h"
 
 namespace tw {
 namespace {
 
 constexpr size_t kSizeBytes = sizeof(uint64_t);
+// no limit of our own, but sums of sizes must not overflow
+constexpr size_t kMost = std::numeric_limits<size_t>::max() / 2;
 
 /// Makes room for `bytes`, keeping what is there; never shrinks.
 void reserve(std::vector<std::byte>& memory, size_t bytes) {
@@ -51,34 +52,16 @@ void allgather(Context& ctx, Communicator& comm, ConstBytes mine, size_t expecte
   for (int held = 1; held < ranks; held *= 2) {
     const int count = std::min(held, ranks - held);
     const int to = (rank - held + ranks) % ranks, from = (rank + held) % ranks;
-    const size_t sizes = count * kSizeBytes, limit = count * expected;
-
-    // sizes and as much of the blocks as was expected
-    const size_t outgoing = blocks.offsets_[count], out_first = std::min(outgoing, limit);
-    const Bytes in{blocks.incoming_.data(), sizes + limit};
-    const size_t received =
-        comm.exchange(ctx, to, {blocks.payload() - sizes, sizes + out_first}, from, in);
-    check<Fault>(received >= sizes, "[allgather] rank {} sent {} bytes, too few for {} sizes", from,
-                 received, count);
+    const size_t sizes = count * kSizeBytes;
+    const ConstBytes out{blocks.payload() - sizes, sizes + blocks.offsets_[count]};
+    const size_t received = exchange_variable("allgather", ctx, comm, to, out, from, count,
+                                              count * expected, kMost, blocks.incoming_);
+    const ConstBytes in(blocks.incoming_);
     copy(reinterpret_cast<std::byte*>(&blocks.size_at(held + count - 1)), in.first(sizes));
     for (int i = held; i < held + count; ++i)
       blocks.offsets_[i + 1] = blocks.offsets_[i] + blocks.size_at(i);
-    const size_t incoming = blocks.offsets_[held + count] - blocks.offsets_[held];
-    const size_t in_first = std::min(incoming, limit);
-    check<Fault>(received == sizes + in_first,
-                 "[allgather] rank {} sent {} bytes where {} were announced", from, received,
-                 sizes + in_first);
     reserve(blocks.memory_, table + blocks.offsets_[held + count]);
-    std::byte* const end = blocks.payload() + blocks.offsets_[held];
-    copy(end, in.subspan(sizes, in_first));
-
-    // the rest
-    if (outgoing == out_first && incoming == in_first) continue;
-    const size_t rest = comm.exchange(
-        ctx, outgoing > out_first ? to : -1, {blocks.payload() + out_first, outgoing - out_first},
-        incoming > in_first ? from : -1, {end + in_first, incoming - in_first});
-    check<Fault>(rest == incoming - in_first, "[allgather] rank {} sent {} bytes; {} were missing",
-                 from, rest, incoming - in_first);
+    copy(blocks.payload() + blocks.offsets_[held], in.subspan(sizes, received));
   }
 }
 

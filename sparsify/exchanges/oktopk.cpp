@@ -19,6 +19,7 @@
 #include <cstring>
 #include <functional>
 
+#include "comm/collectives/exchange_variable.h"
 #include "sparsify/encoding/sparse_message.h"
 #include "sparsify/exchanges/oktopk_state.h"
 #include "sparsify/exchanges/topk_merge.h"
@@ -138,7 +139,7 @@ class OkTopk : public Exchange {
     }
   }
 
-  // message: how long the part is, then the part; what exceeds the usual length follows in another
+  // A message is the part's length and the part; what exceeds the usual length follows in another.
   SparseView swap_parts(Context& ctx, Communicator& comm, int to, const SparseView& out, int from,
                         size_t usual, size_t d) {
     const size_t limit = wire_.bound(usual);
@@ -146,26 +147,10 @@ class OkTopk : public Exchange {
     uint64_t bytes = wire_.encode(out, message_.data() + sizeof bytes);
     std::memcpy(message_.data(), &bytes, sizeof bytes);
     load_ += {out.indices.size(), bytes};
-    incoming_.resize(std::max(incoming_.size(), sizeof(uint64_t) + limit));
-
-    const size_t sent = sizeof bytes + std::min<size_t>(bytes, limit);
-    const size_t received = comm.exchange(ctx, to, {message_.data(), sent}, from, incoming_);
-    uint64_t length = 0;
-    if (received >= sizeof length) std::memcpy(&length, incoming_.data(), sizeof length);
-    const size_t first = sizeof length + std::min<size_t>(length, limit);
-    check<Fault>(received == first && length <= wire_.bound(d),
-                 "[oktopk] rank {} sent {} bytes of a part of {}", from, received, length);
-    const bool more_out = bytes > limit, more_in = length > limit;
-    if (more_out || more_in) {
-      incoming_.resize(std::max(incoming_.size(), sizeof length + length));
-      const size_t rest = comm.exchange(
-          ctx, more_out ? to : -1, {message_.data() + sent, sizeof bytes + bytes - sent},
-          more_in ? from : -1, {incoming_.data() + first, sizeof length + length - first});
-      check<Fault>(rest == sizeof length + length - first,
-                   "[oktopk] rank {} sent {} bytes; {} were missing", from, rest,
-                   sizeof length + length - first);
-    }
-    return wire_.decode({incoming_.data() + sizeof length, length}, d, from, received_);
+    const ConstBytes message(message_.data(), sizeof bytes + bytes);
+    const size_t length = exchange_variable("oktopk", ctx, comm, to, message, from, 1, limit,
+                                            wire_.bound(d), incoming_);
+    return wire_.decode({incoming_.data() + sizeof bytes, length}, d, from, received_);
   }
 
   // the sums of this rank's region that travel to all
