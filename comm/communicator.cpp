@@ -1,8 +1,23 @@
 #include "comm/communicator.h"
 
+#include <omp.h>
+
 #include <chrono>
 
 namespace tw {
+
+Communicator::Communicator() = default;
+Communicator::~Communicator() = default;
+
+Context& Communicator::host() {
+  if (!host_) {
+    // a Context sets the OpenMP width of its thread, which belongs to the thread's own context
+    const int width = omp_get_max_threads();
+    host_ = std::make_unique<Context>();
+    omp_set_num_threads(width);
+  }
+  return *host_;
+}
 
 double Communicator::now() const {
   const auto time = std::chrono::steady_clock::now().time_since_epoch();

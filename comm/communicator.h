@@ -1,8 +1,8 @@
 // Communicator: moves bytes between the ranks of one run. Collectives are written once, over it.
 //
-// Calls are ordered per rank, like on a stream: what a call reads is complete, what it writes is
-// usable by the next call on the same Context. All ranks make the same calls in the same order,
-// with memory of the same kind: the host's, or that of the context's device.
+// Calls of one rank are ordered, as on a CUDA stream: the data that a call reads is complete, and
+// the next call on the same Context may use what it wrote. All ranks make the same calls in the
+// same order, with memory of the same kind: host memory or memory of the context's device.
 #pragma once
 
 #include <chrono>
@@ -23,7 +23,7 @@ using ConstBytes = std::span<const std::byte>;
 class OperationScope;
 class VendorCollectives;
 
-/// The fault of a rank that has waited for another one for longer than it may.
+/// A rank has waited for another one for longer than the timeout.
 class TimeoutError : public Fault {
  public:
   using Fault::Fault;
@@ -31,34 +31,41 @@ class TimeoutError : public Fault {
 
 class Communicator {
  public:
-  virtual ~Communicator() = default;
+  Communicator();
+  virtual ~Communicator();
+  Communicator(const Communicator&) = delete;
+  Communicator& operator=(const Communicator&) = delete;
 
   virtual int rank() const = 0;
   virtual int size() const = 0;
   virtual const char* transport() const = 0;
 
-  /// Sends `out` to rank `to` while receiving a message of at most in.size() bytes from rank
-  /// `from`; either may be empty-handed (to or from < 0). Returns the bytes received.
-  /// Messages between two ranks arrive in order; an empty message is a message. A send may wait
-  /// until the peer receives it: two ranks that send to each other do so in one exchange each.
-  /// Throws Fault when the peer is gone, the message does not fit, or the peer does not come in
-  /// time.
+  /// Sends `out` to rank `to` and receives at most in.size() bytes from rank `from`. A negative
+  /// rank leaves that half out. Returns the bytes received.
+  /// Messages between two ranks arrive in order; an empty message is a message. A send may block
+  /// until the peer receives: two ranks that send to each other both call exchange.
+  /// Throws Fault when the peer is gone or the message does not fit, TimeoutError when the peer
+  /// does not answer within timeout().
   size_t exchange(Context& ctx, int to, ConstBytes out, int from, Bytes in);
   void send(Context& ctx, int to, ConstBytes out) { exchange(ctx, to, out, -1, {}); }
   size_t receive(Context& ctx, int from, Bytes in) { return exchange(ctx, -1, {}, from, in); }
 
-  /// Seconds on the clock that messages of this rank take their time on: the wall clock, unless a
-  /// link is emulated on a virtual one. Only differences on one rank mean something.
+  /// A context for messages in host memory, for callers that have none. One thread at a time uses
+  /// it, as it uses the communicator.
+  Context& host();
+
+  /// Seconds on the clock that this rank's messages take time on: the wall clock, or the virtual
+  /// clock of an emulated link. Only differences on one rank are meaningful.
   virtual double now() const;
 
-  /// A rank waits so many seconds for another one, in one exchange, and no longer; 0: for ever.
+  /// Seconds that a rank waits for another one in one exchange; 0: without limit.
   void set_timeout(double seconds) { timeout_ = seconds; }
   double timeout() const { return timeout_; }
-  /// Waits as `other` does, in the name of what it does: a communicator that works for another.
+  /// Takes over the timeout and the operations of `other`, on whose behalf this one works.
   void inherit_timeout(const Communicator& other);
-  /// When a wait that begins now has taken too long.
+  /// When a wait that begins now times out.
   std::chrono::steady_clock::time_point deadline() const;
-  /// Throws TimeoutError, which names what this rank is doing and whom it waits for (-1: all the
+  /// Throws TimeoutError, which names the current operation and the rank waited for (-1: all the
   /// others).
   [[noreturn]] void throw_timeout(int peer) const;
 
@@ -67,15 +74,16 @@ class Communicator {
   /// Messages this rank has sent so far.
   uint64_t messages_sent() const { return messages_sent_; }
 
-  /// Tells the other ranks that this one gives up, so that none waits for it for ever. Processes
-  /// end with `code`.
+  /// Tells the other ranks that this one has failed, so that none waits for it. Processes exit with
+  /// `code`.
   virtual void abort(const char* reason, int code = 1) = 0;
-  /// Throws when another rank is known to have given up; for who waits elsewhere meanwhile.
+  /// Throws Fault when another rank is known to have failed. For loops that wait for something else
+  /// than a message.
   virtual void check_peers() const {}
 
-  /// What the transport's library does by itself; null where it does nothing.
+  /// The collectives of the transport's library; null where it has none.
   virtual VendorCollectives* vendor() { return nullptr; }
-  /// The number of the GPU that this rank computes on, where the transport ties it to one; else -1.
+  /// The number of the GPU that the transport ties this rank to; -1: none.
   virtual int gpu() const { return -1; }
 
  protected:
@@ -87,10 +95,11 @@ class Communicator {
   uint64_t bytes_sent_ = 0, messages_sent_ = 0;
   double timeout_ = 0;
   std::vector<const char*> operations_;  // the outermost first
+  std::unique_ptr<Context> host_;
 };
 
-/// What a rank is doing while this lives, in the words of a line about a wait in vain. May nest:
-/// an exchange's broadcast.
+/// Names what a rank is doing while the scope lives; TimeoutError shows it. Scopes nest: the
+/// broadcast of an exchange shows as `gtopk/broadcast`.
 class OperationScope {
  public:
   OperationScope(Communicator& comm, const char* what) : comm_(comm) {

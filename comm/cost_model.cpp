@@ -8,7 +8,7 @@ namespace tw {
 namespace {
 
 double rounds(int ranks) { return std::ceil(std::log2(static_cast<double>(ranks))); }
-/// The part of a vector that all the others have.
+/// The share of a vector that the other ranks have.
 double others(int ranks) { return (ranks - 1.0) / ranks; }
 double blocks(double n, double block) { return n > 0 ? std::ceil(n / block) : 0; }
 
@@ -17,26 +17,26 @@ double ring_allreduce(const LinkCost& w, int ranks, double n) {
   return 2 * (ranks - 1) * w.alpha + others(ranks) * n * (2 * w.beta + w.gamma);
 }
 
-// Thakur, Rabenseifner & Gropp 2005, section 4
-double mst_broadcast(const LinkCost& w, int ranks, double n) {
+// Thakur, Rabenseifner & Gropp 2005
+double binomial_broadcast(const LinkCost& w, int ranks, double n) {
   return rounds(ranks) * (w.alpha + n * w.beta);
 }
-double mst_reduce(const LinkCost& w, int ranks, double n) {
+double binomial_reduce(const LinkCost& w, int ranks, double n) {
   return rounds(ranks) * (w.alpha + n * (w.beta + w.gamma));
 }
-double mst_allreduce(const LinkCost& w, int ranks, double n) {
-  return mst_reduce(w, ranks, n) + mst_broadcast(w, ranks, n);
+double binomial_allreduce(const LinkCost& w, int ranks, double n) {
+  return binomial_reduce(w, ranks, n) + binomial_broadcast(w, ranks, n);
 }
 
-// the same, with Bruck's allgather instead of a ring in the broadcast
-double be_broadcast(const LinkCost& w, int ranks, double n) {
+// Thakur et al., with Bruck's allgather instead of a ring in the broadcast
+double halving_broadcast(const LinkCost& w, int ranks, double n) {
   return 2 * (rounds(ranks) * w.alpha + others(ranks) * n * w.beta);
 }
-double be_reduce(const LinkCost& w, int ranks, double n) {
-  return be_broadcast(w, ranks, n) + others(ranks) * n * w.gamma;
+double halving_reduce(const LinkCost& w, int ranks, double n) {
+  return halving_broadcast(w, ranks, n) + others(ranks) * n * w.gamma;
 }
 
-// Wang et al. 2017 (arXiv 1611.04255), section 3, with the exact number of steps
+// Wang et al. 2017 (arXiv 1611.04255), with the exact number of steps
 double lp_broadcast(const LinkCost& w, int ranks, double n) {
   return lp_broadcast_seconds(w, ranks, n, lp_best_block(w, lp_one_way_steps(ranks), n));
 }
@@ -49,24 +49,24 @@ double lp_allreduce(const LinkCost& w, int ranks, double n) {
 
 // entries travel as index and value: two elements
 
-// Bruck et al. 1997; every rank then sums what came
+// Bruck et al. 1997; every rank then sums all entries
 double sparse_allgather(const LinkCost& w, int ranks, double, double k) {
   return rounds(ranks) * w.alpha + (ranks - 1) * k * (2 * w.beta + w.merge);
 }
 
-// Shi et al. 2019 (arXiv 1901.04359), section 3: up a tree that merges, and down again
+// Shi et al. 2019 (arXiv 1901.04359): up a tree that merges, and down again
 double gtopk_tree(const LinkCost& w, int ranks, double, double k) {
   return rounds(ranks) * (2 * w.alpha + 4 * k * w.beta + 2 * k * w.merge);
 }
 
-// Li & Hoefler 2022 (arXiv 2201.07598), steps in between exact ones, counts where they should be:
-// entries to the owner of their region, the sums from there by an allgather
+// Li & Hoefler 2022 (arXiv 2201.07598), a step without exact thresholds and with k entries per
+// rank: entries to the owner of their region, the sums from there by an allgather
 double oktopk(const LinkCost& w, int ranks, double, double k) {
   if (ranks == 1) return 0;
   return (ranks - 1 + rounds(ranks)) * w.alpha + others(ranks) * k * (4 * w.beta + 2 * w.merge);
 }
 
-// the indices are the same everywhere: values alone, around a ring
+// all ranks have the same indices: only values travel, around a ring
 double shared_index(const LinkCost& w, int ranks, double, double k) {
   return ring_allreduce(w, ranks, k);
 }
@@ -83,25 +83,31 @@ const SparseCosts& sparse_costs() {
 }
 
 const DenseCosts& broadcast_costs() {
-  static const DenseCosts costs{{"be", be_broadcast}, {"lp", lp_broadcast}, {"mst", mst_broadcast}};
+  static const DenseCosts costs{{"recursive_halving", halving_broadcast},
+                                {"linear_pipeline", lp_broadcast},
+                                {"binomial_tree", binomial_broadcast}};
   return costs;
 }
 
 const DenseCosts& reduce_costs() {
-  static const DenseCosts costs{{"be", be_reduce}, {"lp", lp_reduce}, {"mst", mst_reduce}};
+  static const DenseCosts costs{{"recursive_halving", halving_reduce},
+                                {"linear_pipeline", lp_reduce},
+                                {"binomial_tree", binomial_reduce}};
   return costs;
 }
 
 const DenseCosts& allreduce_costs() {
-  static const DenseCosts costs{
-      {"be", be_reduce}, {"lp", lp_allreduce}, {"mst", mst_allreduce}, {"ring", ring_allreduce}};
+  static const DenseCosts costs{{"recursive_halving", halving_reduce},
+                                {"linear_pipeline", lp_allreduce},
+                                {"binomial_tree", binomial_allreduce},
+                                {"ring", ring_allreduce}};
   return costs;
 }
 
 PipelineSteps lp_one_way_steps(int ranks) { return {std::max(0.0, ranks - 2.0), 1}; }
 
-// with two ranks there is one link, which swaps a block up and a block down in one step; with more,
-// a node serves its two links in turn
+// two ranks have one link, which swaps a block up and a block down in one step; with more ranks, a
+// rank serves its two links in turn
 PipelineSteps lp_allreduce_steps(int ranks) {
   return ranks == 2 ? PipelineSteps{1, 1} : PipelineSteps{2.0 * ranks - 5, 2};
 }
@@ -115,7 +121,7 @@ double lp_best_block(const LinkCost& wire, PipelineSteps steps, double n) {
 
 double lp_broadcast_seconds(const LinkCost& w, int ranks, double n, double block) {
   if (ranks == 1 || n == 0) return 0;
-  // of a last block that is shorter, only the last hop shows
+  // a shorter last block shortens the last hop only
   return (ranks - 2) * (w.alpha + std::min(n, block) * w.beta) + blocks(n, block) * w.alpha +
          n * w.beta;
 }
@@ -129,7 +135,7 @@ double lp_allreduce_seconds(const LinkCost& w, int ranks, double n, double block
   if (ranks == 1 || n == 0) return 0;
   const double length = std::min(n, block);
   const double adding = ((ranks - 2) * length + n) * w.gamma;
-  // one block alone goes up and comes down
+  // a single block goes up, then comes down
   if (block >= n) return 2 * (ranks - 1) * (w.alpha + n * w.beta) + adding;
   const auto [fixed, per_block] = lp_allreduce_steps(ranks);
   return fixed * (w.alpha + length * w.beta) +

@@ -83,7 +83,7 @@ Known measured(Communicator& comm, const AdviseConfig& config, Model& model, Con
         "[advise] one rank has no link to measure; start several (mpirun, or --workers with "
         "--link), or give --link");
   if (comm.size() > 1) {
-    const LinkCost wire = measure_wire(ctx, emulated ? *link : comm);
+    const LinkCost wire = measure_link(ctx, emulated ? *link : comm);
     if (config.alpha == 0) known.wire.alpha = wire.alpha;
     if (config.beta == 0) known.wire.beta = wire.beta;
   }

@@ -98,7 +98,7 @@ std::vector<Prediction> candidates(const ParameterArena& arena, size_t flat, dou
         all.push_back(c);
       }
     } else if (algorithm.exchange == "root") {
-      const std::string& collective = settings.text("root.collective");
+      const std::string& collective = reduces().find(settings.text("root.collective")).name;
       c.cost = [reduce = reduce_costs().at(collective),
                 broadcast = broadcast_costs().at(collective)](const LinkCost& w, int ranks,
                                                               const Load& load) {

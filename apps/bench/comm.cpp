@@ -116,7 +116,7 @@ void CommBench::print(const CommCase& test, const Row& row, double model) {
   const double algbw = static_cast<double>(row.bytes) / row.seconds, busbw = algbw * test.bus;
   say("{:<10} {:<9} {:>11} {:>11} {:>10.1f} {:>9.4f} {:>9.4f} {:>12} {:>10} {:>7}\n",
       test.collective, test.algorithm, row.bytes, row.bytes / sizeof(float), row.seconds * 1e6,
-      algbw * 1e-9, busbw * 1e-9, test.algorithm == "native" ? "-" : cell(row.sent, "{:.0f}"),
+      algbw * 1e-9, busbw * 1e-9, test.algorithm == "vendor" ? "-" : cell(row.sent, "{:.0f}"),
       cell(model * 1e6, "{:.1f}"), row.wrong);
   if (csv_.is_open())
     csv_ << fmt::format("{},{},{},{},{},{:.9f},{:.6f},{:.6f},{:.0f},{},{}\n", test.collective,
@@ -139,7 +139,8 @@ void CommBench::run() {
     std::ranges::move(sparse_cases(settings, options_.density), std::back_inserter(cases));
     std::erase_if(cases, [&](const CommCase& c) {
       return (options_.collective != "all" && options_.collective != c.collective) ||
-             (options_.algorithm != "all" && options_.algorithm != c.algorithm);
+             (options_.algorithm != "all" && options_.algorithm != c.algorithm &&
+              std::ranges::find(c.aliases, options_.algorithm) == c.aliases.end());
     });
     check(!cases.empty(), "[bench] there is no {} by {} on the transport {}", options_.collective,
           options_.algorithm, comm_.transport());
@@ -153,7 +154,7 @@ void CommBench::run() {
   const size_t most = options_.max_bytes / sizeof(float);
   run_collectively(ctx_, comm_, [&] { vectors_.emplace(ctx_, most); });
 
-  const LinkCost wire = link_ ? *link_ : measure_wire(ctx_, comm_);
+  const LinkCost wire = link_ ? *link_ : measure_link(ctx_, comm_);
   const LinkCost additions = measure_additions(ctx_, comm_, most, options_.density);
   say("{} ranks over {}, vectors on {}; {} link: alpha {:.1f} us a message, {:.4f} GB/s\n"
       "us: median of {} x {} calls back to back, each the slowest rank's; algbw: size / time; "

@@ -123,7 +123,7 @@ std::vector<CommCase> dense_cases(const Settings& settings, Communicator& comm, 
   const double others = (comm.size() - 1.0) / comm.size();
   std::vector<CommCase> cases;
   const auto add = [&](CommCase test) {
-    if (test.algorithm == "native" && comm.vendor() == nullptr) return;
+    if (test.algorithm == "vendor" && comm.vendor() == nullptr) return;
     if (!test.fill) test.fill = fill_dense;
     cases.push_back(std::move(test));
   };
@@ -137,7 +137,8 @@ std::vector<CommCase> dense_cases(const Settings& settings, Communicator& comm, 
          .wrong =
              each([root](const Communicator&, float x, size_t i) { return x == number(root, i); }),
          .bus = 1,
-         .cost = cost_of(broadcast_costs(), name)});
+         .cost = cost_of(broadcast_costs(), name),
+         .aliases = entry.aliases});
   for (const auto& [name, entry] : reduces().entries())
     add({.collective = "reduce",
          .algorithm = name,
@@ -149,7 +150,8 @@ std::vector<CommCase> dense_cases(const Settings& settings, Communicator& comm, 
            return c.rank() != root || x == sum_at(c, i);
          }),
          .bus = 1,
-         .cost = cost_of(reduce_costs(), name)});
+         .cost = cost_of(reduce_costs(), name),
+         .aliases = entry.aliases});
   for (const auto& [name, entry] : allreduces().entries())
     add({.collective = "allreduce",
          .algorithm = name,
@@ -158,7 +160,8 @@ std::vector<CommCase> dense_cases(const Settings& settings, Communicator& comm, 
                                               size_t n) { run(ctx, c, v.data(n), v.scratch(n)); },
          .wrong = each([](const Communicator& c, float x, size_t i) { return x == sum_at(c, i); }),
          .bus = 2 * others,
-         .cost = cost_of(allreduce_costs(), name)});
+         .cost = cost_of(allreduce_costs(), name),
+         .aliases = entry.aliases});
   add({.collective = "allgather",
        .algorithm = "bruck",
        .fill = fill_block,

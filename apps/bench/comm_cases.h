@@ -37,6 +37,7 @@ struct CommCase {
   double bus = 0;  ///< busbw / algbw: what the busiest port must carry, in sizes; 0: undefined
   /// Seconds by the model; empty for a black box.
   std::function<double(const LinkCost&, int ranks, double n)> cost{};
+  std::vector<std::string> aliases{};  ///< other names of `algorithm`
 };
 
 /// Broadcast, reduce and allreduce by every registered algorithm, and the allgather.

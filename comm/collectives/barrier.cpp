@@ -1,5 +1,5 @@
-// Dissemination barrier (Hensgen, Finkel & Manber 1988): in round k rank r tells r + 2^k and hears
-// from r - 2^k. After ceil(log2 P) rounds everybody has heard, directly or not, from everybody.
+// Dissemination barrier (Hensgen, Finkel & Manber 1988): in round k rank r sends to r + 2^k and
+// receives from r - 2^k. After ceil(log2 P) rounds each rank has heard from all, directly or not.
 // Per rank ceil(log2 P) messages, 0 bytes.
 
 #include "comm/collectives/collectives.h"

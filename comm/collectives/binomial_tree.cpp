@@ -1,6 +1,6 @@
-// Minimum spanning tree: a binomial tree in ceil(log2 P) rounds, with whole vectors. Seen from the
-// root, place v receives from v without its highest bit and then sends to v + 2^j for every higher
-// bit j; a reduction runs the same tree backwards.
+// Binomial tree (also: minimum spanning tree, hence the alias mst) of ceil(log2 P) rounds, with
+// whole vectors. With ranks counted from the root, rank v receives from v without its highest bit
+// and then sends to v + 2^j for every higher bit j; a reduction runs the same tree backwards.
 //
 // Broadcast and reduce: P-1 messages of all n elements, over all ranks (P-1) 4n bytes. Allreduce:
 // a reduce to rank 0 and a broadcast from there, twice that.
@@ -30,10 +30,12 @@ void broadcast(Context& ctx, Communicator& comm, int root, Bytes data) {
 
 namespace {
 
+constexpr const char* kName = "binomial_tree";
+
 void reduce(Context& ctx, Communicator& comm, int root, std::span<float> data,
             std::span<float> scratch) {
-  const OperationScope doing(comm, "mst");
-  check_scratch("mst", data, scratch);
+  const OperationScope doing(comm, kName);
+  check_scratch(kName, data, scratch);
   const RelativeRank order(comm, root);
   const int ranks = comm.size(), self = order.place(comm.rank());
   const std::span<float> incoming = scratch.first(data.size());
@@ -41,7 +43,7 @@ void reduce(Context& ctx, Communicator& comm, int root, std::span<float> data,
   for (int distance = static_cast<int>(rounds) / 2; distance > 0; distance /= 2) {
     if (self < distance) {
       if (self + distance >= ranks) continue;
-      exchange_exactly("mst", ctx, comm, -1, {}, order.rank(self + distance), incoming);
+      exchange_exactly(kName, ctx, comm, -1, {}, order.rank(self + distance), incoming);
       ops::add(ctx, incoming, data);
     } else if (self < 2 * distance) {
       comm.send(ctx, order.rank(self - distance), std::as_bytes(data));
@@ -50,18 +52,25 @@ void reduce(Context& ctx, Communicator& comm, int root, std::span<float> data,
 }
 
 void allreduce(Context& ctx, Communicator& comm, std::span<float> data, std::span<float> scratch) {
-  const OperationScope doing(comm, "mst");
+  const OperationScope doing(comm, kName);
   reduce(ctx, comm, 0, data, scratch);
   broadcast(ctx, comm, 0, std::as_writable_bytes(data));
 }
 
-constexpr const char* kHelp =
-    "binomial tree with whole vectors; the fewest messages, for short ones";
+Broadcast make_broadcast(const Settings&) {
+  return [](Context& ctx, Communicator& comm, int root, Bytes data) {
+    broadcast(ctx, comm, root, data);
+  };
+}
+Reduce make_reduce(const Settings&) { return reduce; }
+Allreduce make_allreduce(const Settings&) { return allreduce; }
 
-const bool registered =
-    broadcasts().add({"mst", kHelp, [](const Settings&) -> Broadcast { return broadcast; }}) &&
-    reduces().add({"mst", kHelp, [](const Settings&) -> Reduce { return reduce; }}) &&
-    allreduces().add({"mst", kHelp, [](const Settings&) -> Allreduce { return allreduce; }});
+constexpr const char* kHelp =
+    "binomial tree with whole vectors; the fewest messages, for short vectors";
+
+const bool registered = broadcasts().add({kName, kHelp, make_broadcast, {}, {"mst"}}) &&
+                        reduces().add({kName, kHelp, make_reduce, {}, {"mst"}}) &&
+                        allreduces().add({kName, kHelp, make_allreduce, {}, {"mst"}});
 
 }  // namespace
 }  // namespace tw

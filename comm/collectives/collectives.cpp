@@ -17,6 +17,21 @@ Registry<std::function<Allreduce(const Settings&)>>& allreduces() {
   return registry;
 }
 
+void broadcast(Communicator& comm, int root, Bytes data) {
+  broadcast(comm.host(), comm, root, data);
+}
+
+void barrier(Communicator& comm) { barrier(comm.host(), comm); }
+
+void allgather(Communicator& comm, ConstBytes mine, size_t expected, GatheredBlocks& blocks) {
+  allgather(comm.host(), comm, mine, expected, blocks);
+}
+
+void allreduce(Communicator& comm, std::span<float> data) {
+  std::vector<float> scratch(data.size());
+  allreduces().find("ring").value({})(comm.host(), comm, data, scratch);
+}
+
 Settings collective_settings() {
   Settings settings;
   declare(settings, broadcasts(), reduces(), allreduces());

@@ -1,5 +1,5 @@
-// Collectives over a Communicator. Each says its steps and the bytes it puts on the wire in the
-// file that has its name; what it costs in seconds stands in comm/cost_model.h.
+// Collectives over a Communicator. The file with a collective's name describes its steps and the
+// bytes it sends; comm/cost_model.h has its time.
 #pragma once
 
 #include <cstring>
@@ -13,61 +13,68 @@
 
 namespace tw {
 
-/// Root's bytes to everyone.
+/// Copies root's `data` to all ranks; all pass the same size.
 using Broadcast = std::function<void(Context&, Communicator&, int root, Bytes data)>;
-/// Sums `data` over all ranks into root's `data`; what the others' `data` holds afterwards is not
-/// defined. `scratch` holds at least as many floats as `data`.
+/// Sums `data` over all ranks into root's `data`; the `data` of the other ranks is undefined
+/// afterwards. `scratch` holds at least as many floats as `data`; Fault otherwise.
 using Reduce = std::function<void(Context&, Communicator&, int root, std::span<float> data,
                                   std::span<float> scratch)>;
-/// Sums `data` over all ranks, in place; every rank ends with the same bits.
-/// `scratch` holds at least as many floats as `data`.
+/// Sums `data` over all ranks, in place; all ranks get the same bits.
+/// `scratch` holds at least as many floats as `data`; Fault otherwise.
 using Allreduce =
     std::function<void(Context&, Communicator&, std::span<float> data, std::span<float> scratch)>;
 
-/// Dense collectives by name. A factory makes the collective of one rank: what it measures at its
-/// first call it keeps for later ones, and all ranks call it in the same order.
+/// Dense collectives by name: the file's, or its short alias (`lp`). A factory makes the collective
+/// of one rank, which keeps what it measures at its first call; all ranks call it in the same
+/// order.
 Registry<std::function<Broadcast(const Settings&)>>& broadcasts();
 Registry<std::function<Reduce(const Settings&)>>& reduces();
 Registry<std::function<Allreduce(const Settings&)>>& allreduces();  // `--allreduce`
 
-/// The settings of every collective, at their defaults.
+/// The settings of all collectives, at their defaults.
 Settings collective_settings();
 
-/// The broadcast called `mst`: what everything that is not a benchmark uses.
+/// The broadcast `binomial_tree`.
 void broadcast(Context& ctx, Communicator& comm, int root, Bytes data);
-/// Everybody waits for everybody (dissemination, ceil(log2 P) rounds of empty messages).
+/// Returns when all ranks have called it (dissemination, ceil(log2 P) rounds of empty messages).
 void barrier(Context& ctx, Communicator& comm);
 
 /// Blocks of different sizes, one per rank; keeps its memory between calls.
 class GatheredBlocks {
  public:
-  /// The block of `rank` from the last allgather; aligned like the sum of the sizes before it, so
-  /// blocks of whole floats can be read as floats.
+  /// The block of `rank` from the last allgather. Blocks follow each other without padding, so
+  /// where all are whole floats, all can be read as floats.
   ConstBytes operator[](int rank) const;
   int size() const { return ranks_; }
 
  private:
   friend void allgather(Context&, Communicator&, ConstBytes, size_t, GatheredBlocks&);
 
+  // memory_ of P ranks. Position i is the block of rank (self + i) mod P:
+  //
+  //   u64 size[P-1] ... u64 size[1] u64 size[0] | block 0 | block 1 | ... | block P-1
+  //                                             ^ payload()
+  //
+  // A round sends blocks 0 .. n-1 and their sizes. As sizes grow downwards from the payload, these
+  // are one range of memory, from size[n-1] to the end of block n-1, for every n: no round copies
+  // what it sends.
   const std::byte* payload() const { return memory_.data() + ranks_ * sizeof(uint64_t); }
   std::byte* payload() { return memory_.data() + ranks_ * sizeof(uint64_t); }
   uint64_t& size_at(int position) { return reinterpret_cast<uint64_t*>(payload())[-1 - position]; }
 
-  // own block first, then those of the next ranks; in front of them their sizes, backwards, so
-  // that the first n sizes and blocks lie together as they travel
   std::vector<std::byte> memory_, incoming_;
-  std::vector<size_t> offsets_;  // in the payload
+  std::vector<size_t> offsets_;  // of position i in the payload; one more for the end
   int ranks_ = 0, self_ = 0;
 };
 
-/// Everybody's block to everybody (Bruck: ceil(log2 P) rounds, any P, each rank receives the
-/// other P-1 blocks once plus 8 bytes a block for its size).
-/// A message holds up to `expected` bytes per block; what exceeds that follows in a second message
-/// (all ranks pass the same `expected`; it sizes buffers and is no limit).
+/// Copies every rank's block to all ranks (Bruck: ceil(log2 P) rounds for any P; each rank receives
+/// the other P-1 blocks once, and 8 bytes per block for its size). Host memory.
+/// A message holds up to `expected` bytes per block; the rest follows in a second message. All
+/// ranks pass the same `expected`: it sizes buffers and is not a limit.
 void allgather(Context& ctx, Communicator& comm, ConstBytes mine, size_t expected,
                GatheredBlocks& blocks);
 
-/// Every rank's item, in rank order, on every rank; for what happens now and then.
+/// Every rank's item, in rank order, on every rank. Allocates: not for the training step.
 template <class T>
 std::vector<T> gather(Context& ctx, Communicator& comm, const T& item) {
   static_assert(std::is_trivially_copyable_v<T>);
@@ -77,6 +84,18 @@ std::vector<T> gather(Context& ctx, Communicator& comm, const T& item) {
   for (int r = 0; r < comm.size(); ++r)
     std::memcpy(&items[static_cast<size_t>(r)], blocks[r].data(), sizeof(T));
   return items;
+}
+
+// The same for host memory, on the communicator's own host context.
+
+void broadcast(Communicator& comm, int root, Bytes data);
+void barrier(Communicator& comm);
+void allgather(Communicator& comm, ConstBytes mine, size_t expected, GatheredBlocks& blocks);
+/// By the allreduce `ring`, with scratch of its own.
+void allreduce(Communicator& comm, std::span<float> data);
+template <class T>
+std::vector<T> gather(Communicator& comm, const T& item) {
+  return gather(comm.host(), comm, item);
 }
 
 }  // namespace tw

@@ -1,5 +1,5 @@
-// What the dense collectives share: messages whose lengths both sides know, even chunks, and ranks
-// counted from a root.
+// Helpers of the dense collectives: messages of known length, even chunks, and ranks counted from a
+// root.
 #pragma once
 
 #include "comm/communicator.h"
@@ -7,7 +7,7 @@
 
 namespace tw {
 
-/// An exchange in which exactly in.size() bytes must come; Fault names the collective otherwise.
+/// An exchange that receives exactly in.size() bytes; otherwise Fault, which names the collective.
 inline void exchange_exactly(const char* collective, Context& ctx, Communicator& comm, int to,
                              ConstBytes out, int from, Bytes in) {
   const size_t received = comm.exchange(ctx, to, out, from, in);
@@ -26,14 +26,14 @@ inline void check_scratch(const char* collective, std::span<const float> data,
                collective, scratch.size(), data.size());
 }
 
-/// Chunks [first, last) of `parts`, into which data is cut as evenly as can be.
+/// Chunks [first, last) of the `parts` into which data is cut as evenly as possible.
 template <class T>
 std::span<T> chunks(std::span<T> data, int parts, int first, int last) {
   const auto border = [&](int c) { return data.size() * static_cast<size_t>(c) / parts; };
   return data.subspan(border(first), border(last) - border(first));
 }
 
-/// Ranks counted from the root: it is 0, the next one is 1, and so on around.
+/// Ranks counted from the root: the root is 0, the next rank is 1, and so on, modulo their number.
 class RelativeRank {
  public:
   RelativeRank(const Communicator& comm, int root) : ranks_(comm.size()), root_(root) {}

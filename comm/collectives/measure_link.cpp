@@ -1,7 +1,7 @@
 #include "comm/collectives/measure_link.h"
 
 #include <algorithm>
-#include <cstring>
+#include <array>
 #include <vector>
 
 #include "comm/collectives/collectives.h"
@@ -10,7 +10,7 @@
 namespace tw {
 namespace {
 
-/// Median seconds of one way of `rounds` round trips, after one that does not count.
+/// Half the median seconds of `rounds` round trips; one more before them is not counted.
 double one_way(Context& ctx, Communicator& comm, int peer, Bytes data, int rounds) {
   std::vector<double> seconds;
   for (int round = -1; round < rounds; ++round) {
@@ -31,32 +31,26 @@ double one_way(Context& ctx, Communicator& comm, int peer, Bytes data, int round
 
 }  // namespace
 
-LinkCost measure_wire(Context& ctx, Communicator& comm, size_t bytes, int rounds) {
+LinkCost measure_link(Context& ctx, Communicator& comm, size_t bytes, int rounds) {
   const OperationScope doing(comm, "ping-pong");
-  struct {
-    double alpha = 0, beta = 0;
-  } worst;
-  const Buffer data(ctx.device(), bytes);  // what travels in a run lies there, too
+  std::array<double, 2> worst{};           // alpha and beta
+  const Buffer data(ctx.device(), bytes);  // as the messages of a run
   for (int first : {0, 1}) {               // links 0-1, 2-3, ..., then 1-2, 3-4, ...
     const bool lower = comm.rank() % 2 == first;
     const int peer = comm.rank() + (lower ? 1 : -1);
     if (peer < 0 || peer >= comm.size()) continue;
-    // an empty message is over in microseconds: more of them, for a steadier median
+    // empty messages take microseconds: more of them give a steadier median
     const double alpha = one_way(ctx, comm, peer, {}, 8 * rounds);
     const double whole = one_way(ctx, comm, peer, data.as<std::byte>(), rounds);
-    if (!lower) continue;  // the upper rank's clock starts while the first message is on its way
+    if (!lower) continue;  // the upper rank's clock starts with the first message under way
     const double elements = static_cast<double>(bytes) / sizeof(float);
-    worst.alpha = std::max(worst.alpha, alpha);
-    worst.beta = std::max(worst.beta, (whole - alpha) / elements);
+    worst = {std::max(worst[0], alpha), std::max(worst[1], (whole - alpha) / elements)};
   }
 
-  GatheredBlocks blocks;
-  allgather(ctx, comm, std::as_bytes(std::span(&worst, 1)), sizeof worst, blocks);
   LinkCost wire;
-  for (int rank = 0; rank < comm.size(); ++rank) {
-    std::memcpy(&worst, blocks[rank].data(), sizeof worst);
-    wire.alpha = std::max(wire.alpha, worst.alpha);
-    wire.beta = std::max(wire.beta, worst.beta);
+  for (const auto& [alpha, beta] : gather(ctx, comm, worst)) {
+    wire.alpha = std::max(wire.alpha, alpha);
+    wire.beta = std::max(wire.beta, beta);
   }
   return wire;
 }

@@ -1,26 +1,27 @@
-// Bidirectional exchange: every rank sends and receives in every round. Two halves, each
-// ceil(log2 P) rounds for any P:
-//   reduce-scatter  chunk c ends as the sum over all ranks at place c
-//   allgather       chunk c goes from place c to everybody
+// Recursive halving and doubling (also: bidirectional exchange, hence the alias be): all ranks send
+// and receive in every round. Two halves, each ceil(log2 P) rounds for any P; ranks are counted
+// from the root:
+//   reduce-scatter  rank c ends with the sum of chunk c over all ranks
+//   allgather       chunk c goes from rank c to all ranks
 // At powers of two they send what recursive halving and doubling (van de Geijn 1994; Rabenseifner
 // 2004) send. Other P use the same circulant pattern: a round that leaves s chunks of s' exchanges
-// the chunks s .. s'-1 places ahead with the rank s places ahead (Bruck et al. 1997; Traff 2024,
-// arXiv 2410.14234). Every chunk is added up at one rank and copied from there: the same bits
-// everywhere.
+// the chunks s .. s'-1 ranks ahead with the rank s ranks ahead (Bruck et al. 1997; Traff 2024,
+// arXiv 2410.14234). One rank sums each chunk and the others copy it: the same bits on all ranks.
 //   allreduce  reduce-scatter, allgather
 //   broadcast  scatter from the root along a binomial tree, allgather
 //   reduce     reduce-scatter, gather to the root along a binomial tree
 //
 // Over all ranks: either half P ceil(log2 P) messages and (P-1) 4n bytes; the tree P-1 messages,
-// and for each place v > 0 the chunks of its subtree, v .. v + (lowest bit of v) - 1.
+// and for each rank v > 0 the chunks of its subtree, v .. v + (lowest bit of v) - 1.
 // Seconds, with L = ceil(log2 P): broadcast 2L alpha + 2(P-1)/P n beta; reduce and allreduce also
-// (P-1)/P n gamma. Nothing beats the allreduce when all links are alike.
+// (P-1)/P n gamma. The allreduce is optimal when all links are equal.
 
 #include <algorithm>
 #include <bit>
 
 #include "comm/collectives/collectives.h"
 #include "comm/collectives/common.h"
+#include "comm/collectives/wrapped_range.h"
 #include "engine/core/buffer.h"
 #include "engine/core/copy.h"
 #include "engine/ops/vector.h"
@@ -28,37 +29,21 @@
 namespace tw {
 namespace {
 
-constexpr const char* kName = "be";
+constexpr const char* kName = "recursive_halving";
 
-/// A range of chunks that may run over the last one to the first: one or two pieces of memory.
-template <class T>
-struct Pieces {
-  std::span<T> first, second;
-  size_t size() const { return first.size() + second.size(); }
-};
-
-/// `count` chunks from chunk `from` on, around.
-template <class T>
-Pieces<T> around(std::span<T> data, int ranks, int from, int count) {
-  from %= ranks;
-  const int end = std::min(ranks, from + count);
-  return {chunks(data, ranks, from, end), chunks(data, ranks, 0, from + count - end)};
-}
-
-/// Wherever the vectors lie.
+/// Copies x to the front of y, in host or device memory.
 template <class T>
 void copy_to(Context& ctx, std::span<T> x, std::span<T> y) {
   copy_bytes(ctx, std::as_bytes(x), std::as_writable_bytes(y.first(x.size())));
 }
 
-/// The pieces as one message: where they lie, or copied to `room`.
+/// The range as one message: in place, or copied to `room`.
 template <class T>
-std::span<T> joined(Context& ctx, const Pieces<T>& pieces, std::span<T> room) {
-  if (pieces.second.empty()) return pieces.first;
-  if (pieces.first.empty()) return pieces.second;
-  copy_to(ctx, pieces.first, room);
-  copy_to(ctx, pieces.second, room.subspan(pieces.first.size()));
-  return room.first(pieces.size());
+std::span<T> joined(Context& ctx, const WrappedRange<T>& range, std::span<T> room) {
+  if (range.contiguous()) return range.whole();
+  copy_to(ctx, range.first, room);
+  copy_to(ctx, range.second, room.subspan(range.first.size()));
+  return room.first(range.size());
 }
 
 /// How many chunks a rank still holds after round 0, 1, ... of a reduce-scatter: P/2, P/4, ... 1,
@@ -75,9 +60,11 @@ void reduce_scatter(Context& ctx, Communicator& comm, const RelativeRank& order,
   const int ranks = comm.size(), self = order.place(comm.rank());
   for (int round = 0; round < rounds_of(ranks); ++round) {
     const int before = held_after(ranks, round - 1), held = held_after(ranks, round);
-    // what goes and what comes are different chunks, so both fit in the scratch
-    const auto out = joined(ctx, around(data, ranks, self + held, before - held), scratch);
-    const Pieces sums = around(data, ranks, self, before - held);
+    // the chunks sent and those received are different ones, so both fit in the scratch: the first
+    // at its front, the second at its end
+    const WrappedRange sent(data, ranks, self + held, before - held);
+    const WrappedRange sums(data, ranks, self, before - held);
+    const auto out = joined(ctx, sent, scratch);
     const std::span<float> in = scratch.last(sums.size());
     exchange_exactly(kName, ctx, comm, order.rank((self + held) % ranks), out,
                      order.rank((self - held + ranks) % ranks), in);
@@ -92,22 +79,20 @@ void allgather_chunks(Context& ctx, Communicator& comm, const RelativeRank& orde
   const int ranks = comm.size(), self = order.place(comm.rank());
   for (int round = rounds_of(ranks) - 1; round >= 0; --round) {
     const int after = held_after(ranks, round - 1), held = held_after(ranks, round);
-    const auto out = joined(ctx, around(data, ranks, self, after - held), scratch);
-    const Pieces<T> news = around(data, ranks, self + held, after - held);
-    const bool in_place = news.first.empty() || news.second.empty();
-    const std::span<T> in = !in_place            ? scratch.last(news.size())
-                            : news.first.empty() ? news.second
-                                                 : news.first;
+    const WrappedRange sent(data, ranks, self, after - held);
+    const WrappedRange news(data, ranks, self + held, after - held);
+    const auto out = joined(ctx, sent, scratch);
+    const std::span<T> in = news.contiguous() ? news.whole() : scratch.last(news.size());
     exchange_exactly(kName, ctx, comm, order.rank((self - held + ranks) % ranks),
                      std::as_bytes(out), order.rank((self + held) % ranks),
                      std::as_writable_bytes(in));
-    if (in_place) continue;
+    if (news.contiguous()) continue;
     copy_to(ctx, in.first(news.first.size()), news.first);
     copy_to(ctx, in.subspan(news.first.size()), news.second);
   }
 }
 
-/// Below place v of the binomial tree lie the chunks v .. v + (lowest bit of v) - 1.
+/// The subtree of `place` in the binomial tree: chunks place .. place + lowest_bit - 1.
 template <class T>
 std::span<T> below(std::span<T> data, int ranks, int place, int lowest_bit) {
   return chunks(data, ranks, place, std::min(ranks, place + lowest_bit));
@@ -165,11 +150,18 @@ Broadcast make_broadcast(const Settings&) {
 }
 
 const bool registered =
-    broadcasts().add({"be", "scatter along a tree, allgather; for long vectors", make_broadcast}) &&
-    reduces().add({"be", "reduce-scatter by halving, gather along a tree; for long vectors",
-                   [](const Settings&) -> Reduce { return reduce; }}) &&
-    allreduces().add({"be", "reduce-scatter by halving, allgather by doubling; for any length",
-                      [](const Settings&) -> Allreduce { return allreduce; }});
+    broadcasts().add(
+        {kName, "scatter along a tree, allgather; for long vectors", make_broadcast, {}, {"be"}}) &&
+    reduces().add({kName,
+                   "reduce-scatter by halving, gather along a tree; for long vectors",
+                   [](const Settings&) -> Reduce { return reduce; },
+                   {},
+                   {"be"}}) &&
+    allreduces().add({kName,
+                      "reduce-scatter by halving, allgather by doubling; for any length",
+                      [](const Settings&) -> Allreduce { return allreduce; },
+                      {},
+                      {"be"}});
 
 }  // namespace
 }  // namespace tw

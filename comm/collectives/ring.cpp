@@ -1,10 +1,10 @@
 // Ring allreduce (Patarasuk & Yuan 2009): reduce-scatter, then allgather, both around one ring.
 // The n floats are cut into P chunks. In step s of the first half, rank r sends chunk r-s to its
-// right and adds the chunk r-s-1 that comes from its left: after P-1 steps it holds the sum of
-// chunk r+1. The second half passes the finished chunks on. Each chunk is added up by one chain of
-// ranks and copied from there, so all ranks end with the same bits.
+// right neighbour and adds the chunk r-s-1 from its left: after P-1 steps it holds the sum of chunk
+// r+1. The second half passes the finished chunks on. One chain of ranks sums each chunk and the
+// others copy it, so all ranks get the same bits.
 //
-// Per rank 2(P-1) messages; over all ranks 2(P-1) 4n bytes, whatever n and P.
+// Per rank 2(P-1) messages; over all ranks 2(P-1) 4n bytes.
 // Time 2(P-1) alpha + 2(P-1)/P n beta + (P-1)/P n gamma.
 
 #include "comm/collectives/collectives.h"
@@ -33,9 +33,9 @@ void ring_allreduce(Context& ctx, Communicator& comm, std::span<float> data,
   for (int step = 0; step < ranks - 1; ++step) pass_on(chunk(rank + 1 - step), chunk(rank - step));
 }
 
-const bool registered =
-    allreduces().add({"ring", "reduce-scatter and allgather around a ring; the fewest bytes a rank",
-                      [](const Settings&) -> Allreduce { return ring_allreduce; }});
+const bool registered = allreduces().add(
+    {"ring", "reduce-scatter and allgather around a ring; the fewest bytes per rank",
+     [](const Settings&) -> Allreduce { return ring_allreduce; }});
 
 }  // namespace
 }  // namespace tw

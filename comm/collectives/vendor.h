@@ -1,5 +1,5 @@
-// What the library behind a transport sums and spreads by itself. The collective called `native`
-// stands for it; comm/native.cpp.
+// VendorCollectives: the collectives of the library behind a transport. The collective `vendor`
+// calls them.
 #pragma once
 
 #include <span>
@@ -11,7 +11,8 @@ namespace tw {
 class VendorCollectives {
  public:
   virtual ~VendorCollectives() = default;
-  /// As Broadcast, Reduce and Allreduce of comm/collectives.h, among all ranks of the transport.
+  /// As Broadcast, Reduce and Allreduce of comm/collectives/collectives.h, among all ranks of the
+  /// transport. Host memory, or memory of ctx's device.
   virtual void broadcast(Context& ctx, int root, Bytes data) = 0;
   virtual void reduce(Context& ctx, int root, std::span<float> data) = 0;
   virtual void allreduce(Context& ctx, std::span<float> data) = 0;

@@ -106,8 +106,8 @@ def broadcast(bench):
         eight = {row["algorithm"]: float(row["seconds"]) for row in
                  bench.simulated(8, link, 100_000_000, "--collective", "broadcast")}
         rows += [(link, name, f"{two[name]:.4f}", f"{eight[name]:.4f}",
-                  f"{eight[name] / two['lp']:.3f}", f"{eight[name] / eight['lp']:.2f}")
-                 for name in ("lp", "be", "mst")]
+                  f"{eight[name] / two['linear_pipeline']:.3f}", f"{eight[name] / eight['linear_pipeline']:.2f}")
+                 for name in ("linear_pipeline", "recursive_halving", "binomial_tree")]
     print("Broadcast of 100 MB, simulated clock\n")
     table(("link", "by", "P = 2, s", "P = 8, s", "over lp at P = 2", "over lp at P = 8"), rows)
 
@@ -153,11 +153,11 @@ def namespaces(bench):
     for row in bench("-b", "1M", "-e", "64M", "-f", 8, "-n", 5, "-w", 1, "--collective", "all",
                      before=nodes):
         native.setdefault((row["collective"], row["bytes"]), {})[row["algorithm"]] = row["seconds"]
-    names = ("lp", "be", "mst", "ring", "native")
-    table(("collective", "bytes", *(f"{name}, ms" for name in names), "native : lp"),
+    names = ("linear_pipeline", "recursive_halving", "binomial_tree", "ring", "vendor")
+    table(("collective", "bytes", *(f"{name}, ms" for name in names), "vendor : linear_pipeline"),
           [(what, size, *(f"{1e3 * float(by[name]):.1f}" if name in by else "" for name in names),
-            f"{float(by['native']) / float(by['lp']):.2f}")
-           for (what, size), by in native.items() if "native" in by])
+            f"{float(by['vendor']) / float(by['linear_pipeline']):.2f}")
+           for (what, size), by in native.items() if "vendor" in by])
 
 
 def one_training(options, model, ranks, link, algorithm, collective, steps=15, more=()):

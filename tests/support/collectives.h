@@ -45,14 +45,14 @@ inline size_t wrong_sums(std::span<const float> data, int ranks) {
 
 /// The collective `native` needs a library with its own collectives.
 inline bool runs_on(Communicator& comm, const std::string& collective) {
-  return collective != "native" || comm.vendor() != nullptr;
+  return collective != "vendor" || comm.vendor() != nullptr;
 }
 
 /// Settings of all collectives with a given link cost, so that none is measured.
 inline Settings known_link() {
   Settings settings = collective_settings();
-  settings.set("lp.alpha", "1e-4");
-  settings.set("lp.beta", "1e-8");
+  settings.set("linear_pipeline.alpha", "1e-4");
+  settings.set("linear_pipeline.beta", "1e-8");
   return settings;
 }
 

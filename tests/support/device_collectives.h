@@ -41,7 +41,7 @@ inline void expect_collectives_of_the_cpu(Context& ctx, Communicator& comm) {
     for (const size_t n : {size_t{0}, size_t{1}, size_t{5}, size_t{1000}, size_t{4097}}) {
       // a library adds in its own order: use exact sums
       const auto mine =
-          name == "native" ? whole_numbers(comm.rank(), n) : rough_numbers(comm.rank(), n);
+          name == "vendor" ? whole_numbers(comm.rank(), n) : rough_numbers(comm.rank(), n);
       std::vector<float> expected = mine, room(n);
       call(cpu, expected, room);
       const DeviceFloats data(ctx, mine), scratch(ctx, room);

@@ -79,10 +79,11 @@ TEST(BenchComm, ChecksAndTimesEveryCollective) {
       bench_comm("--workers 3 -b 64 -e 4K -f 8 -n 1 -w 1 --link 1Gbit,0.4ms --simulated-clock");
   EXPECT_EQ(ended.code, 0) << ended.output;
   for (const char* text :
-       {"broadcast  be", "broadcast  lp", "broadcast  mst", "reduce     be", "reduce     lp",
-        "reduce     mst", "allreduce  be", "allreduce  lp", "allreduce  mst", "allreduce  ring",
-        "allgather  bruck", "sparse     allgather", "sparse     gtopk", "sparse     oktopk",
-        "sparse     exact", "gamma", "#wrong"})
+       {"broadcast  recursive_halving", "broadcast  linear_pipeline", "broadcast  binomial_tree",
+        "reduce     recursive_halving", "reduce     linear_pipeline", "reduce     binomial_tree",
+        "allreduce  recursive_halving", "allreduce  linear_pipeline", "allreduce  binomial_tree",
+        "allreduce  ring", "allgather  bruck", "sparse     allgather", "sparse     gtopk",
+        "sparse     oktopk", "sparse     exact", "gamma", "#wrong"})
     EXPECT_TRUE(ended.says(text)) << text << " is missing in\n" << ended.output;
 }
 

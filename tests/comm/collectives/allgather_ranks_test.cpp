@@ -1,4 +1,4 @@
-// Allgather of blocks of any sizes: contents, bytes on the wire, memory kept.
+// Allgather of blocks of any sizes: contents, bytes sent, memory reused.
 
 #include "comm/collectives/collectives.h"
 #include "tests/support/ranks.h"
@@ -52,7 +52,7 @@ uint64_t overflows(int ranks, const Case& c) {
   return count;
 }
 
-TEST(Allgather, EverybodyHasEveryBlockAtTheClaimedCost) {
+TEST(Allgather, AllRanksGetEveryBlockWithTheDocumentedBytes) {
   for (int ranks : kRankCounts)
     run_ranks(ranks, [](Context& ctx, Communicator& comm) {
       GatheredBlocks blocks;  // one for all cases: what was there before must not matter
@@ -79,7 +79,7 @@ TEST(Allgather, EverybodyHasEveryBlockAtTheClaimedCost) {
     });
 }
 
-TEST(Allgather, KeepsItsMemory) {
+TEST(Allgather, ReusesItsMemoryBetweenCalls) {
   run_ranks(4, [](Context& ctx, Communicator& comm) {
     GatheredBlocks blocks;
     const auto gather = [&](size_t bytes) {

@@ -1,4 +1,4 @@
-// Every registered dense allreduce: right sums, equal bits, bytes as claimed.
+// Every registered dense allreduce: right sums, equal bits, documented bytes.
 
 #include <bit>
 
@@ -23,7 +23,7 @@ TEST(Allreduce, SumsIntegersExactly) {
       });
 }
 
-TEST(Allreduce, AllRanksEndWithTheSameBitsAndRunsRepeat) {
+TEST(Allreduce, AllRanksGetTheSameBitsInEveryRun) {
   for (const auto& [name, entry] : allreduces().entries())
     for (int ranks : kRankCounts)
       run_ranks(ranks, [&](Context& ctx, Communicator& comm) {
@@ -40,9 +40,9 @@ TEST(Allreduce, AllRanksEndWithTheSameBitsAndRunsRepeat) {
       });
 }
 
-TEST(Allreduce, BytesAndMessagesAsClaimed) {
+TEST(Allreduce, SendsTheDocumentedBytesAndMessages) {
   for (const auto& [name, entry] : allreduces().entries()) {
-    if (name == "native") continue;  // the library's choice
+    if (name == "vendor") continue;  // the library's choice
     for (int ranks : kRankCounts)
       run_ranks(ranks, [&](Context& ctx, Communicator& comm) {
         const uint64_t size = comm.size(), others = size - 1, rounds = std::bit_width(others);
@@ -54,10 +54,10 @@ TEST(Allreduce, BytesAndMessagesAsClaimed) {
               lp_best_block({.alpha = 1e-4, .beta = 1e-8}, lp_allreduce_steps(comm.size()), length);
           const std::map<std::string, uint64_t> messages{
               {"ring", 2 * others * size},
-              {"lp",
+              {"linear_pipeline",
                2 * others * static_cast<uint64_t>(length > 0 ? std::ceil(length / block) : 0)},
-              {"mst", 2 * others},
-              {"be", 2 * rounds * size}};
+              {"binomial_tree", 2 * others},
+              {"recursive_halving", 2 * rounds * size}};
           std::vector<float> data(n), scratch(n);
           const MessageCounter traffic(comm);
           allreduce(ctx, comm, data, scratch);
@@ -72,7 +72,7 @@ TEST(Allreduce, BytesAndMessagesAsClaimed) {
 
 TEST(Allreduce, ShortScratchIsAFault) {
   for (const auto& [name, entry] : allreduces().entries()) {
-    if (name == "native") continue;  // needs none
+    if (name == "vendor") continue;  // needs none
     run_ranks(1, [&](Context& ctx, Communicator& comm) {
       std::vector<float> data(10), scratch(9);
       EXPECT_THROW(entry.value(collective_settings())(ctx, comm, data, scratch), Fault) << name;
@@ -107,7 +107,7 @@ TEST(Ring, AddsEachChunkAlongTheRing) {
     });
 }
 
-TEST(Native, OtherTransportsAreAMistake) {
+TEST(Vendor, TransportsWithoutALibraryAreAUserError) {
   if (started_by_mpi()) GTEST_SKIP() << "this is its transport";
   run_ranks(2, [](Context& ctx, Communicator& comm) {
     std::vector<float> data(4), scratch(4);
@@ -120,9 +120,9 @@ TEST(Native, OtherTransportsAreAMistake) {
       }
     };
     const auto bytes = std::as_writable_bytes(std::span(data));
-    refuses([&] { allreduces().find("native").value({})(ctx, comm, data, scratch); });
-    refuses([&] { reduces().find("native").value({})(ctx, comm, 0, data, scratch); });
-    refuses([&] { broadcasts().find("native").value({})(ctx, comm, 0, bytes); });
+    refuses([&] { allreduces().find("vendor").value({})(ctx, comm, data, scratch); });
+    refuses([&] { reduces().find("vendor").value({})(ctx, comm, 0, data, scratch); });
+    refuses([&] { broadcasts().find("vendor").value({})(ctx, comm, 0, bytes); });
   });
 }
 

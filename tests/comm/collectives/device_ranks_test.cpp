@@ -1,4 +1,4 @@
-// Messages from one GPU's memory to another's over MPI.
+// Messages between the memory of GPUs over MPI.
 
 #include "comm/collectives/vendor.h"
 #include "engine/ops/vector.h"
@@ -17,7 +17,7 @@ class DeviceMemoryOverMpi : public testing::Test {
   }
 };
 
-TEST_F(DeviceMemoryOverMpi, Travels) {
+TEST_F(DeviceMemoryOverMpi, MessagesOfAnySizeArrive) {
   for (int ranks : {2, 3})
     run_ranks(ranks, [](Context&, Communicator& comm) {
       Context ctx(Device::cuda);
@@ -53,7 +53,7 @@ TEST_F(DeviceMemoryOverMpi, CollectivesGiveTheBitsOfTheCpu) {
     });
 }
 
-TEST_F(DeviceMemoryOverMpi, TheLibrarysOwnSumsTakeSeveralBlocks) {
+TEST_F(DeviceMemoryOverMpi, VendorCollectivesSumSeveralBlocks) {
   for (int ranks : {2, 3})
     run_ranks(ranks, [](Context&, Communicator& comm) {
       Context ctx(Device::cuda);

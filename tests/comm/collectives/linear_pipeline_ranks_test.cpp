@@ -1,4 +1,4 @@
-// Linear pipelining: block sizes, given, measured and wrong.
+// Linear pipelining with given, measured and wrong block sizes.
 
 #include "tests/support/collectives.h"
 #include "tests/support/error_text.h"
@@ -11,12 +11,12 @@ constexpr size_t kLength = 1003;
 
 Settings block_of(const std::string& block) {
   Settings settings = known_link();
-  settings.set("lp.block", block);
+  settings.set("linear_pipeline.block", block);
   return settings;
 }
 
-// x_0 + (x_1 + (... + x_{P-1})), whatever the blocks
-TEST(Lp, AddsAlongTheChainWhateverTheBlockSize) {
+// x_0 + (x_1 + (... + x_{P-1})) for every block size
+TEST(LinearPipeline, AddsAlongTheChainForEveryBlockSize) {
   for (int ranks : kRankCounts)
     run_ranks(ranks, [](Context& ctx, Communicator& comm) {
       std::vector<float> expected = rough_numbers(comm.size() - 1, kLength);
@@ -26,11 +26,11 @@ TEST(Lp, AddsAlongTheChainWhateverTheBlockSize) {
       }
       for (const char* block : {"1", "7", "334", "1002", "1003", "5000", "1e15", "auto"}) {
         std::vector<float> data = rough_numbers(comm.rank(), kLength), scratch(kLength);
-        allreduces().find("lp").value(block_of(block))(ctx, comm, data, scratch);
+        allreduces().find("linear_pipeline").value(block_of(block))(ctx, comm, data, scratch);
         EXPECT_EQ(std::memcmp(data.data(), expected.data(), kLength * 4), 0) << "block " << block;
 
         data = rough_numbers(comm.rank(), kLength);
-        reduces().find("lp").value(block_of(block))(ctx, comm, 0, data, scratch);
+        reduces().find("linear_pipeline").value(block_of(block))(ctx, comm, 0, data, scratch);
         if (comm.rank() == 0) {
           EXPECT_EQ(std::memcmp(data.data(), expected.data(), kLength * 4), 0) << "block " << block;
         }
@@ -38,31 +38,32 @@ TEST(Lp, AddsAlongTheChainWhateverTheBlockSize) {
     });
 }
 
-TEST(Lp, MessagesFollowTheBlockSize) {
+TEST(LinearPipeline, SendsOneMessagePerBlockAndLink) {
   for (int ranks : kRankCounts)
     run_ranks(ranks, [](Context& ctx, Communicator& comm) {
       const uint64_t links = comm.size() - 1;
       for (const auto& [block, blocks] : {std::pair{"1", 1003}, {"500", 3}, {"1003", 1}}) {
         std::vector<float> data(kLength), scratch(kLength);
         const MessageCounter both(comm);
-        allreduces().find("lp").value(block_of(block))(ctx, comm, data, scratch);
+        allreduces().find("linear_pipeline").value(block_of(block))(ctx, comm, data, scratch);
         EXPECT_EQ(both.sums(ctx, comm).messages, 2 * links * blocks);
         const MessageCounter up(comm);
-        reduces().find("lp").value(block_of(block))(ctx, comm, 0, data, scratch);
+        reduces().find("linear_pipeline").value(block_of(block))(ctx, comm, 0, data, scratch);
         EXPECT_EQ(up.sums(ctx, comm).messages, links * blocks);
         const MessageCounter down(comm);
-        broadcasts().find("lp").value(block_of(block))(ctx, comm, 0,
-                                                       std::as_writable_bytes(std::span(data)));
+        broadcasts()
+            .find("linear_pipeline")
+            .value(block_of(block))(ctx, comm, 0, std::as_writable_bytes(std::span(data)));
         EXPECT_EQ(down.sums(ctx, comm).messages, links * blocks);
       }
     });
 }
 
-TEST(Lp, TheWireIsMeasuredOnceAndOnlyWhenItMatters) {
+TEST(LinearPipeline, MeasuresTheLinkAtTheFirstCallOnly) {
   for (int ranks : {2, 5})
     run_ranks(ranks, [](Context& ctx, Communicator& comm) {
       std::vector<float> data(kLength), scratch(kLength);
-      const Allreduce lp = allreduces().find("lp").value(collective_settings());
+      const Allreduce lp = allreduces().find("linear_pipeline").value(collective_settings());
       const auto bytes = [&] {
         const MessageCounter traffic(comm);
         lp(ctx, comm, data, scratch);
@@ -74,20 +75,22 @@ TEST(Lp, TheWireIsMeasuredOnceAndOnlyWhenItMatters) {
     });
 }
 
-TEST(Lp, AWrongSettingIsNamed) {
-  for (const auto& [key, value] : {std::pair{"lp.block", "0"},
-                                   {"lp.block", "0.5"},
-                                   {"lp.block", "-3"},
-                                   {"lp.block", "big"},
-                                   {"lp.alpha", "nan"},
-                                   {"lp.beta", "1ms"}}) {
+TEST(LinearPipeline, AWrongSettingIsNamedInTheError) {
+  for (const auto& [key, value] : {std::pair{"linear_pipeline.block", "0"},
+                                   {"linear_pipeline.block", "0.5"},
+                                   {"linear_pipeline.block", "-3"},
+                                   {"linear_pipeline.block", "big"},
+                                   {"linear_pipeline.alpha", "nan"},
+                                   {"linear_pipeline.beta", "1ms"}}) {
     Settings settings = collective_settings();
     settings.set(key, value);
     const std::string expected = std::string(key) + " is " + value;
     for (const std::string& text :
-         {test::error_text<UserError>([&] { broadcasts().find("lp").value(settings); }),
-          test::error_text<UserError>([&] { reduces().find("lp").value(settings); }),
-          test::error_text<UserError>([&] { allreduces().find("lp").value(settings); })})
+         {test::error_text<UserError>(
+              [&] { broadcasts().find("linear_pipeline").value(settings); }),
+          test::error_text<UserError>([&] { reduces().find("linear_pipeline").value(settings); }),
+          test::error_text<UserError>(
+              [&] { allreduces().find("linear_pipeline").value(settings); })})
       EXPECT_NE(text.find(expected), std::string::npos) << text;
   }
 }

@@ -1,4 +1,4 @@
-// Emulated links: seconds as the model of one port a node says, whatever runs over them.
+// Emulated links take the time of the model with one port per node.
 
 #include <algorithm>
 #include <atomic>
@@ -17,7 +17,7 @@ namespace {
 
 constexpr LinkSpec kLink{.latency = 1e-3, .bits_per_second = 8e6};  // a microsecond a byte
 
-/// The largest of everybody's numbers.
+/// The maximum over all ranks.
 double max_over_ranks(Context& ctx, Communicator& comm, double value) {
   GatheredBlocks blocks;
   allgather(ctx, comm, std::as_bytes(std::span(&value, 1)), sizeof value, blocks);
@@ -31,14 +31,14 @@ double max_over_ranks(Context& ctx, Communicator& comm, double value) {
 
 using Body = std::function<void(Context&, LinkCommunicator&)>;
 
-/// Simulated seconds at which the last rank has done its `body`; the same on every rank.
+/// Simulated time at which the last rank ends its `body`; the same on all ranks.
 double simulated(Context& ctx, Communicator& comm, const LinkSpec& link, const Body& body) {
   LinkCommunicator linked(ctx, comm, link, LinkTime::simulated);
   body(ctx, linked);
   return max_over_ranks(ctx, comm, linked.now());
 }
 
-TEST(Link, AMessageTakesLatencyAndLength) {
+TEST(Link, AMessageTakesLatencyPlusLengthOverRate) {
   run_ranks(2, [](Context& ctx, Communicator& comm) {
     for (size_t bytes : {0, 1, 1000, 123456}) {
       LinkCommunicator linked(ctx, comm, kLink, LinkTime::simulated);
@@ -83,7 +83,7 @@ TEST(Link, MessagesQueueAtTheReceiversPort) {
   });
 }
 
-TEST(Link, BothDirectionsAtOnce) {
+TEST(Link, SendingAndReceivingOverlap) {
   run_ranks(2, [](Context& ctx, Communicator& comm) {
     LinkCommunicator linked(ctx, comm, kLink, LinkTime::simulated);
     std::vector<std::byte> out(5000), in(5000);
@@ -93,7 +93,7 @@ TEST(Link, BothDirectionsAtOnce) {
   });
 }
 
-TEST(Link, ArrivalDecidesAfterWork) {
+TEST(Link, AReceiveReturnsAtTheArrivalOrAfterTheWork) {
   run_ranks(2, [](Context& ctx, Communicator& comm) {
     for (const double seconds : {0.5e-3, 10e-3}) {
       LinkCommunicator linked(ctx, comm, kLink, LinkTime::simulated);
@@ -108,7 +108,7 @@ TEST(Link, ArrivalDecidesAfterWork) {
   });
 }
 
-TEST(Link, RingTakesWhatTheModelSays) {
+TEST(Link, RingTakesTheTimeOfTheModel) {
   const LinkCost wire{.alpha = kLink.latency, .beta = kLink.seconds(4) - kLink.latency};
   constexpr size_t n = 16 * 1000;
   for (int ranks : kRankCounts)
@@ -123,7 +123,7 @@ TEST(Link, RingTakesWhatTheModelSays) {
     });
 }
 
-TEST(Link, TreeTakesWhatTheModelSays) {
+TEST(Link, TreeTakesTheTimeOfTheModel) {
   for (int ranks : kRankCounts)
     run_ranks(ranks, [&](Context& ctx, Communicator& comm) {
       const double seconds = simulated(ctx, comm, kLink, [&](Context&, LinkCommunicator& linked) {
@@ -134,11 +134,11 @@ TEST(Link, TreeTakesWhatTheModelSays) {
     });
 }
 
-TEST(Link, SimulatedSecondsAreTheSameEveryTime) {
+TEST(Link, SimulatedTimesAreRepeatable) {
   for (int ranks : {3, 8})
     run_ranks(ranks, [&](Context& ctx, Communicator& comm) {
       for (const auto& [name, entry] : allreduces().entries()) {
-        if (name == "native") continue;
+        if (name == "vendor") continue;
         const Allreduce allreduce = entry.value(known_link());
         std::vector<float> data(1001), scratch(1001);
         const auto once = [&](Context&, LinkCommunicator& linked) {
@@ -151,12 +151,12 @@ TEST(Link, SimulatedSecondsAreTheSameEveryTime) {
     });
 }
 
-TEST(Link, ChangesNoBit) {
+TEST(Link, KeepsTheBitsOfAllreduces) {
   const LinkSpec fast{.latency = 1e-5, .bits_per_second = 1e11};
   for (int ranks : {2, 5})
     run_ranks(ranks, [&](Context& ctx, Communicator& comm) {
       for (const auto& [name, entry] : allreduces().entries()) {
-        if (name == "native") continue;
+        if (name == "vendor") continue;
         const Allreduce allreduce = entry.value(known_link());
         std::vector<float> plain = rough_numbers(comm.rank(), 4097), linked = plain, scratch(4097);
         allreduce(ctx, comm, plain, scratch);
@@ -209,7 +209,7 @@ TEST(Link, TheLastNodeMayBeSmaller) {
   });
 }
 
-TEST(Link, RealSecondsAreThose) {
+TEST(Link, RealTimeFollowsTheModel) {
   const LinkSpec link{.latency = 2e-3, .bits_per_second = 32e6};
   const LinkCost wire{.alpha = 2e-3, .beta = 1e-6};
   constexpr size_t n = 80000;

@@ -1,4 +1,4 @@
-// What may be said about an emulated link, and when its port is free.
+// Link descriptions, and the busy times of a port.
 
 #include "comm/link/link.h"
 
@@ -12,7 +12,7 @@ namespace {
 
 using test::error_text;
 
-TEST(LinkSpec, IsReadFromRateAndLatency) {
+TEST(LinkSpec, ParsesRateAndLatency) {
   const LinkSpec link = parse_link("1Gbit,0.4ms", 4);
   EXPECT_DOUBLE_EQ(link.bits_per_second, 1e9);
   EXPECT_DOUBLE_EQ(link.latency, 4e-4);
@@ -24,7 +24,7 @@ TEST(LinkSpec, IsReadFromRateAndLatency) {
   EXPECT_DOUBLE_EQ(parse_link("2.5e3bit,50us").latency, 5e-5);
 }
 
-TEST(LinkSpec, MistakesAreNamed) {
+TEST(LinkSpec, ParseErrorsNameTheWrongPart) {
   const auto text = [](const char* link) {
     return error_text<UserError>([&] { parse_link(link); });
   };
@@ -38,7 +38,7 @@ TEST(LinkSpec, MistakesAreNamed) {
             "[link] there are 0 ranks on a node; expected at least 1");
 }
 
-TEST(Port, MessagesFollowEachOther) {
+TEST(Port, MessagesQueueInOrder) {
   Port port;
   EXPECT_EQ(port.book(1, 2), 1);
   EXPECT_EQ(port.book(1, 2), 3);
@@ -46,7 +46,7 @@ TEST(Port, MessagesFollowEachOther) {
   EXPECT_EQ(port.book(10.5, 1), 11);
 }
 
-TEST(Port, GapsAreFilledWhereAMessageFits) {
+TEST(Port, AMessageFillsAGapThatIsLongEnough) {
   Port port;
   EXPECT_EQ(port.book(10, 1), 10);
   EXPECT_EQ(port.book(0, 2), 0);

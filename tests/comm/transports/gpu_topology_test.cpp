@@ -1,4 +1,4 @@
-// Which rank gets which GPU, and when two would share one.
+// The GPU of each rank, and ranks that share one.
 
 #include "comm/transports/gpu_topology.h"
 
@@ -25,7 +25,7 @@ GpuPlace place(char where, std::string_view bus) {
   return result;
 }
 
-TEST(GpuTopology, TheSameBusOfOneMachineIsShared) {
+TEST(GpuTopology, RanksOnOneBusAddressOfOneMachineShareAGpu) {
   const std::vector<GpuPlace> apart{place('a', "0000:1b:00.0"), place('a', "0000:1c:00.0"),
                                     place('b', "0000:1b:00.0")};
   EXPECT_FALSE(shared_gpu(apart));
@@ -43,7 +43,7 @@ TEST(GpuTopology, TheSameBusOfOneMachineIsShared) {
             "messages go over threads instead");
 }
 
-TEST(GpuTopology, RanksAreCountedByMachine) {
+TEST(GpuTopology, LocalRanksCountPerMachine) {
   const std::vector<HostId> machines{machine('a'), machine('b'), machine('a'), machine('a'),
                                      machine('b')};
   std::vector<int> local;
@@ -51,7 +51,7 @@ TEST(GpuTopology, RanksAreCountedByMachine) {
   EXPECT_EQ(local, (std::vector<int>{0, 0, 1, 2, 1}));
 }
 
-TEST(GpuTopology, ThreadsTakeTurns) {
+TEST(GpuTopology, ThreadsGetGpusInTurn) {
   std::mutex mutex;
   std::vector<int> gpus(5, -1);
   run_on_threads(5, [&](Communicator& comm) {
@@ -69,7 +69,7 @@ TEST(GpuTopology, ThreadsTakeTurns) {
   EXPECT_EQ(gpus, (std::vector<int>{0, 1, 2, 0, 1}));
 }
 
-TEST(GpuTopology, ThisMachineHasAName) { EXPECT_NE(this_host(), HostId{}); }
+TEST(GpuTopology, ThisMachineHasAnId) { EXPECT_NE(this_host(), HostId{}); }
 
 }  // namespace
 }  // namespace tw

@@ -16,7 +16,7 @@ TEST(ThreadsOnGpu, CollectivesGiveTheBitsOfTheCpu) {
     });
 }
 
-TEST(ThreadsOnGpu, EmulatedLinksCarryThem) {
+TEST(ThreadsOnGpu, CollectivesRunOverEmulatedLinks) {
   run_on_threads(3, [](Communicator& comm) {
     Context ctx(test::device());
     LinkCommunicator link(ctx, comm, parse_link("1Gbit,1ms"), LinkTime::simulated);
@@ -24,9 +24,9 @@ TEST(ThreadsOnGpu, EmulatedLinksCarryThem) {
   });
 }
 
-/// What both sides have queued is done before the bytes move: each rank writes to what it sends,
-/// and reads what it receives into, right before.
-TEST(ThreadsOnGpu, MessagesWaitForWhatIsQueued) {
+/// The copy waits for the queued work of both sides: each rank writes the memory it sends and reads
+/// the memory it receives into, just before the exchange.
+TEST(ThreadsOnGpu, MessagesWaitForQueuedKernels) {
   run_on_threads(2, [](Communicator& comm) {
     Context ctx(test::device());
     const int peer = 1 - comm.rank();
@@ -44,7 +44,7 @@ TEST(ThreadsOnGpu, MessagesWaitForWhatIsQueued) {
   });
 }
 
-TEST(ThreadsOnGpu, BetweenAGpuAndTheHost) {
+TEST(ThreadsOnGpu, GpuAndHostMemoryExchangeMessages) {
   run_on_threads(2, [](Communicator& comm) {
     Context ctx(test::device());
     const std::vector<float> values = whole_numbers(comm.rank(), 1000);

@@ -46,31 +46,31 @@ class Nccl : public testing::TestWithParam<int> {
   }
 };
 
-TEST_P(Nccl, NativeCollectivesSum) {
+TEST_P(Nccl, VendorCollectivesGiveTheRightSums) {
   run_over_nccl(GetParam(), [](Context& ctx, Communicator& comm) {
     Context host;
     for (Context* const place : {&host, &ctx})
       for (const size_t n : {size_t{1}, size_t{1000}, (size_t{5} << 20) + 3}) {
         SCOPED_TRACE(fmt::format("{} floats on {}", n, name(place->device())));
         const DeviceFloats data(*place, whole_numbers(comm.rank(), n));
-        allreduces().find("native").value({})(ctx, comm, data.span(), {});
+        allreduces().find("vendor").value({})(ctx, comm, data.span(), {});
         EXPECT_EQ(wrong_sums(data.get(), comm.size()), 0u);
 
         const int root = comm.size() - 1;
         const DeviceFloats summed(*place, whole_numbers(comm.rank(), n));
-        reduces().find("native").value({})(ctx, comm, root, summed.span(), {});
+        reduces().find("vendor").value({})(ctx, comm, root, summed.span(), {});
         const auto there = summed.get();
         EXPECT_EQ(comm.rank() == root ? wrong_sums(there, comm.size()) : 0, 0u);
 
         const DeviceFloats spread(*place, whole_numbers(comm.rank(), n));
-        broadcasts().find("native").value({})(ctx, comm, root,
+        broadcasts().find("vendor").value({})(ctx, comm, root,
                                               std::as_writable_bytes(spread.span()));
         EXPECT_EQ(spread.get(), whole_numbers(root, n));
       }
   });
 }
 
-TEST_P(Nccl, RingOfAnySizes) {
+TEST_P(Nccl, MessagesOfAnySizeArriveAroundARing) {
   run_over_nccl(GetParam(), [](Context& ctx, Communicator& comm) {
     if (comm.size() == 1) return;
     const int right = (comm.rank() + 1) % comm.size();
@@ -96,7 +96,7 @@ TEST_P(Nccl, RingOfAnySizes) {
   });
 }
 
-TEST_P(Nccl, CollectivesWorkUnchanged) {
+TEST_P(Nccl, CollectivesGiveTheRightSums) {
   run_over_nccl(GetParam(), [](Context& ctx, Communicator& comm) {
     expect_collectives_of_the_cpu(ctx, comm);
     Context host;
@@ -116,7 +116,7 @@ TEST_P(Nccl, CollectivesWorkUnchanged) {
   });
 }
 
-TEST_P(Nccl, ARankThatDoesNotComeIsNamed) {
+TEST_P(Nccl, TimeoutNamesTheMissingRank) {
   if (GetParam() == 1) GTEST_SKIP() << "one rank waits for nobody";
   const std::string text = test::error_text<TimeoutError>([&] {
     run_over_nccl(
@@ -126,7 +126,7 @@ TEST_P(Nccl, ARankThatDoesNotComeIsNamed) {
           barrier(ctx, comm);
           if (comm.rank() == comm.size() - 1) std::this_thread::sleep_for(1500ms);
           // no length goes ahead of this one: what is waited for is the wire
-          allreduces().find("native").value({})(ctx, comm, data.span(), {});
+          allreduces().find("vendor").value({})(ctx, comm, data.span(), {});
         },
         1);
   });
@@ -135,7 +135,7 @@ TEST_P(Nccl, ARankThatDoesNotComeIsNamed) {
 
 INSTANTIATE_TEST_SUITE_P(Ranks, Nccl, testing::Values(1, 2, 4));
 
-TEST(NcclSharing, TwoRanksOnOneGpuFallBackWithALine) {
+TEST(NcclSharing, TwoRanksOnOneGpuFallBackWithANotice) {
   const std::string lacking = what_nccl_lacks();
   if (!lacking.empty()) GTEST_SKIP() << lacking;
   const int last = gpus();
