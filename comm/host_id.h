@@ -1,4 +1,4 @@
-// Which machine this is.
+// HostId: tells machines apart.
 #pragma once
 
 #include <array>
@@ -6,7 +6,8 @@
 
 namespace tw {
 
-/// Equal on all processes of one machine, in containers, too; never on two machines.
+/// The boot id of the kernel: equal for all processes of one machine, also in containers; different
+/// on any two machines.
 using HostId = std::array<char, 36>;
 
 inline HostId this_host() {

@@ -1,4 +1,4 @@
-// Where a message lies.
+// Whether a message is in host or device memory.
 #pragma once
 
 #include "comm/communicator.h"
@@ -6,7 +6,7 @@
 
 namespace tw {
 
-/// Whether `data` lies on ctx's device, behind whose queue it is then to be read and written.
+/// Whether `data` is in memory of ctx's device: reads and writes are then queued there.
 inline bool lies_on_device(const Context& ctx, ConstBytes data) {
   return !data.empty() && device_of(ctx, data.data()) != Device::cpu;
 }

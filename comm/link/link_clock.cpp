@@ -12,9 +12,9 @@ using Clock = std::chrono::steady_clock;
 
 constexpr double kForgiven = 0.01;  // seconds
 
-/// The system wakes a sleeper late, which is no property of the link. So this clock goes on from
-/// the moment it was to wake at: what it was late by is not added up from message to message, and
-/// durations are right to within what the last sleep was late.
+/// The system wakes sleeping threads late, which is not a property of the link. This clock
+/// continues from the requested wake-up time, so delays do not add up from message to message:
+/// durations are off by at most the delay of the last sleep.
 class RealClock : public LinkClock {
  public:
   double now() const override { return wall() - late_; }

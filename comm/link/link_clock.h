@@ -1,4 +1,4 @@
-// The two clocks an emulated link can run on.
+// LinkClock: the real or simulated clock of an emulated link.
 #pragma once
 
 #include <memory>
@@ -6,16 +6,16 @@
 namespace tw {
 
 enum class LinkTime {
-  real,      ///< waits for as long as the messages would take
-  simulated  ///< waits for nothing: every rank carries its own time, messages carry it on
+  real,      ///< sleeps for as long as the messages would take
+  simulated  ///< never sleeps: each rank counts its own time, and messages carry it along
 };
 
 class LinkClock {
  public:
   virtual ~LinkClock() = default;
-  /// Seconds; real ones are the same on all ranks of a machine, simulated ones start at 0.
+  /// Seconds. Real time is the same on all ranks of a machine; simulated time starts at 0.
   virtual double now() const = 0;
-  /// Returns at `time`; at once when that is past.
+  /// Returns at `time`, or at once when that has passed.
   virtual void wait_until(double time) = 0;
 };
 

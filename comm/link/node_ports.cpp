@@ -1,5 +1,5 @@
-// The first rank of the node makes an anonymous file in memory; the others open it through /proc,
-// where the kernel lists what a process has open.
+// The first rank of the node creates an anonymous file in memory; the others open it through the
+// list of its open files in /proc.
 
 #include "comm/link/node_ports.h"
 
@@ -20,13 +20,13 @@ namespace tw {
 
 struct NodePorts::Shared {
   pthread_mutex_t mutex;
-  uint64_t token;  // tells this memory from whatever else a path may lead to
+  uint64_t token;  // confirms that a path led to this memory
   Port ports[2];
 };
 
 namespace {
 
-/// Where the memory is found: a file descriptor of a process.
+/// The location of the memory: a file descriptor of a process.
 struct Place {
   uint64_t token;
   int64_t process, file;
@@ -46,7 +46,7 @@ void* map(int file, size_t bytes) {
   return memory == MAP_FAILED ? nullptr : memory;
 }
 
-/// A mutex that the ranks of the node share, and that outlives a rank that dies with it.
+/// Makes the mutex usable by all ranks of the node, and recoverable when a rank dies holding it.
 void initialize(pthread_mutex_t& mutex) {
   pthread_mutexattr_t attributes;
   pthread_mutexattr_init(&attributes);

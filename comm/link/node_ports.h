@@ -1,4 +1,4 @@
-// NodePorts: the two ports of a node, in memory that all its ranks share, threads or processes.
+// NodePorts: the two ports of a node, in memory shared by its ranks (threads or processes).
 #pragma once
 
 #include "comm/communicator.h"
@@ -9,15 +9,15 @@ class NodePorts {
  public:
   enum Direction { out, in };
 
-  /// Ranks [first, last) share the ports of this node. Collective over them. The memory has no name
-  /// and no file: nothing of it can outlive the ranks, however they end. UserError when the ranks
-  /// do not run on one machine.
+  /// Ranks [first, last) share the ports of this node. Collective over them. The memory is
+  /// anonymous and is freed with the last rank, even after a crash. UserError when the ranks run on
+  /// different machines.
   NodePorts(Context& ctx, Communicator& comm, int first, int last);
   ~NodePorts();
   NodePorts(const NodePorts&) = delete;
   NodePorts& operator=(const NodePorts&) = delete;
 
-  /// Port::book for the ranks' common port.
+  /// Port::book for the shared port of this direction.
   double book(Direction direction, double ready, double seconds);
 
  private:

@@ -1,4 +1,4 @@
-// Port: when the one port of a node is busy, and when it can take the next message.
+// Port: the busy times of one port of a node.
 #pragma once
 
 #include <algorithm>
@@ -8,9 +8,9 @@ namespace tw {
 
 class Port {
  public:
-  /// Occupies the port for `seconds` from the first moment, not before `ready`, at which it is free
-  /// for so long; returns that moment. A message may thus pass before one that was booked earlier
-  /// but is ready later.
+  /// Occupies the port for `seconds` at the earliest time, not before `ready`, at which it is free
+  /// for that long; returns that time. A message may pass before one that was booked earlier but is
+  /// ready later.
   double book(double ready, double seconds) {
     double start = ready;
     size_t i = 0;
@@ -25,7 +25,7 @@ class Port {
     double begin, end;
   };
 
-  /// Adds what lies between busy_[i-1] and busy_[i].
+  /// Inserts an interval between busy_[i-1] and busy_[i]; merges adjacent ones.
   void insert(size_t i, Busy added) {
     const bool after = i > 0 && busy_[i - 1].end == added.begin;
     const bool before = i < count_ && busy_[i].begin == added.end;

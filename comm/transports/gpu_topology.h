@@ -1,4 +1,4 @@
-// Which rank computes on which GPU, and whether each has one for itself.
+// The GPU of each rank, and whether ranks share one.
 #pragma once
 
 #include <array>
@@ -12,28 +12,28 @@
 
 namespace tw {
 
-/// A GPU among all machines.
+/// A GPU, among those of all machines.
 struct GpuPlace {
   HostId machine{};
-  std::array<char, 20> bus{};  ///< on the PCI bus, as text that ends in 0: 0000:1b:00.0
+  std::array<char, 20> bus{};  ///< PCI address as text that ends in 0: 0000:1b:00.0
 };
 
 /// Two ranks on one GPU.
 struct SharedGpu {
   int first, second;
 };
-/// The lowest ranks that share a GPU; nothing when every rank has its own.
+/// The lowest ranks that share a GPU; nullopt when every rank has its own.
 std::optional<SharedGpu> shared_gpu(std::span<const GpuPlace> places);
-/// The one line that says so, and that messages go over `instead`.
+/// A line that reports it, and that messages go over `instead`.
 std::string shared_gpu_notice(SharedGpu shared, std::span<const GpuPlace> places,
                               const char* instead);
 
-/// How many of the ranks below `rank` run on its machine.
+/// The number of ranks below `rank` that run on its machine.
 int local_rank(std::span<const HostId> machines, int rank);
 
-/// The number of this rank's GPU when ranks on one machine take turns on its `gpus`. Collective.
+/// The number of this rank's GPU when the ranks of a machine take its `gpus` in turn. Collective.
 int gpu_in_turn(Context& ctx, Communicator& comm, int gpus);
-/// Every rank's place. Collective.
+/// The GPU of each rank, by rank; `bus`: the PCI address of this rank's. Collective.
 std::vector<GpuPlace> gather_places(Context& ctx, Communicator& comm, const std::string& bus);
 
 }  // namespace tw

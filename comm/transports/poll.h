@@ -1,4 +1,4 @@
-// Short sleeps that end on time.
+// Polling with short sleeps.
 #pragma once
 
 #include <sys/prctl.h>
@@ -9,16 +9,17 @@
 
 namespace tw {
 
-/// Sleeps until `time`. The kernel rounds sleeps up by 50 us unless a thread wants them exact.
+/// Sleeps until `time`. Sets the timer slack of the thread, by which the kernel prolongs sleeps,
+/// from 50 us to 1 ns.
 inline void nap_until(std::chrono::steady_clock::time_point time) {
   thread_local const int exact = prctl(PR_SET_TIMERSLACK, 1);
   (void)exact;
   std::this_thread::sleep_until(time);
 }
 
-/// Calls test() `at_first` times, then `after_nap` times after each of a row of naps, until it is
-/// true; false when `deadline` comes first. Naps grow with the time waited: at most an eighth late,
-/// and a long wait costs next to nothing.
+/// Calls test() `at_first` times, then `after_nap` times after each of a series of naps, until it
+/// returns true; returns false when `deadline` passes first. Naps grow from 20 to 200 us with the
+/// time waited, so the result is at most an eighth of the wait late and long waits cost little CPU.
 template <class Test>
 bool poll_until(std::chrono::steady_clock::time_point deadline, int at_first, int after_nap,
                 const Test& test) {

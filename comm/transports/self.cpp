@@ -11,7 +11,7 @@ class SelfCommunicator : public Communicator {
   void abort(const char*, int) override {}
 
  protected:
-  // nobody to talk to: collectives never get here with one rank
+  // collectives send nothing with one rank
   size_t do_exchange(Context&, int, ConstBytes, int, Bytes) override { return 0; }
 };
 

@@ -1,8 +1,8 @@
-// Threads transport: ranks are threads of one process. A message is handed over by rendezvous: the
-// sender posts where its bytes are, the receiver copies them straight from there, and the sender
-// goes on when that is done. Nobody polls: who waits, sleeps. Ranks that share a GPU copy in its
-// memory, and the host waits for none of it: the copy is queued behind what the sender has queued,
-// and what the sender queues next behind the copy.
+// Threads transport: ranks are threads of one process. Messages pass by rendezvous: the sender
+// posts the address of its bytes, the receiver copies them from there, and the sender continues
+// when that is done. Waiting ranks sleep. Ranks that share a GPU copy within its memory and the
+// host does not wait: the copy is queued after the sender's earlier work, and the sender's later
+// work after the copy.
 
 #include <unistd.h>
 
@@ -24,7 +24,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr double kGrace = 2;  // seconds for the others to notice that a rank has given up
+constexpr double kGrace = 2;  // seconds for the others to notice that a rank has failed
 
 /// A rank's wait for another one.
 struct Wait {
@@ -75,15 +75,15 @@ class Channel {
     if (on_device_) taken_->make_wait(ctx);
   }
 
-  /// After this nobody reads the posted message, taken or not, but a copy that is queued: a device
-  /// frees its memory behind that.
+  /// Afterwards no host thread reads the posted message. A queued device copy may still read it;
+  /// the device frees memory after queued work.
   void withdraw() {
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [&] { return state_ != State::taking; });
     state_ = State::empty;
   }
 
-  /// From now on, who would have to wait throws instead. The first reason stays.
+  /// From now on, every wait throws Fault instead. The first reason is kept.
   void close(const std::string& reason) {
     {
       const std::lock_guard lock(mutex_);
@@ -95,7 +95,8 @@ class Channel {
  private:
   enum class State : uint8_t { empty, posted, taking };
 
-  /// A message that is being taken; the sender goes on when this is gone, however that comes.
+  /// A message that is being copied; its destructor lets the sender continue, also after an
+  /// exception.
   struct Taken {
     explicit Taken(Channel& from) : channel(from) {}
     ~Taken() {
@@ -118,12 +119,12 @@ class Channel {
   std::condition_variable changed_;
   State state_ = State::empty;
   ConstBytes message_;
-  bool on_device_ = false;               ///< where the message lies; and, if it is there,
-  std::unique_ptr<Event> sent_, taken_;  ///< when its bytes are, and when they have been copied
+  bool on_device_ = false;               ///< the message is in device memory; if so,
+  std::unique_ptr<Event> sent_, taken_;  ///< its bytes are complete; they have been copied
   std::string closed_;
 };
 
-/// A message in a channel; its bytes are safe to free once this is gone.
+/// A message in a channel; its bytes may be freed after the destructor.
 class Posted {
  public:
   Posted(Context& ctx, Channel& channel, ConstBytes message, const Wait& wait) : channel_(channel) {
@@ -137,7 +138,7 @@ class Posted {
   Channel& channel_;
 };
 
-/// What the ranks of one run share.
+/// State that the ranks of one run share.
 class Hub {
  public:
   explicit Hub(int ranks) : ranks_(ranks), channels_(static_cast<size_t>(ranks) * ranks) {}
@@ -145,7 +146,7 @@ class Hub {
   int ranks() const { return ranks_; }
   Channel& channel(int from, int to) { return channels_[static_cast<size_t>(from) * ranks_ + to]; }
 
-  /// `rank` has returned: who waits for it would wait for ever.
+  /// `rank` has returned: waits for it throw from now on.
   void leave(int rank) {
     const std::string reason = fmt::format("[threads] rank {} has already ended", rank);
     for (int other = 0; other < ranks_; ++other) {
@@ -154,7 +155,7 @@ class Hub {
     }
   }
 
-  /// `limit`: seconds in which the others can be expected to notice; 0: no limit.
+  /// `limit`: seconds within which the other ranks should notice; 0: no limit.
   void abort(int rank, const char* reason, double limit) {
     {
       const std::lock_guard lock(mutex_);
@@ -180,7 +181,7 @@ class Hub {
   }
 
   /// Waits until `started` ranks have ended. A thread that hangs can be neither joined nor ended:
-  /// when one is still there at the last moment, the process ends.
+  /// when one is left at last_moment_, the process exits.
   void wait_for_end(size_t started) {
     std::unique_lock lock(mutex_);
     const auto all = [&] { return ended_ == started; };
@@ -198,7 +199,7 @@ class Hub {
                  reason_);
   }
 
-  /// The rank that gave up first, or -1. For after the run.
+  /// The rank that failed first, or -1. For use after the run.
   int culprit() const { return culprit_; }
 
  private:
@@ -257,7 +258,7 @@ void run_on_threads(int ranks, const std::function<void(Communicator&)>& body) {
       body(comm);
       hub.leave(rank);
     } catch (const TimeoutError& error) {
-      give_up(rank, error.what(), kGrace);  // the others have had their time
+      give_up(rank, error.what(), kGrace);  // the others have reached their timeouts, too
     } catch (const std::exception& error) {
       give_up(rank, error.what(), comm.timeout());
     } catch (...) {
@@ -278,7 +279,7 @@ void run_on_threads(int ranks, const std::function<void(Communicator&)>& body) {
   hub.wait_for_end(threads.size());
   threads.clear();  // joins
 
-  // the others' errors follow from the first
+  // the errors of the other ranks follow from the first one
   if (const int culprit = hub.culprit(); culprit >= 0 && errors[culprit])
     std::rethrow_exception(errors[culprit]);
   for (const auto& error : errors)
