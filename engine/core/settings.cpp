@@ -86,6 +86,7 @@ void Settings::declare(std::string_view prefix, const std::vector<Setting>& sett
     const std::string key = fmt::format("{}.{}", prefix, setting.key);
     declared_.emplace(key, setting);
     values_.emplace(key, setting.value);
+    if (!setting.old_key.empty()) renamed_.emplace(setting.old_key, key);
   }
 }
 
@@ -97,6 +98,12 @@ void Settings::set(std::string_view key, std::string_view value) {
   const size_t dot = std::min(key.find('.'), key.size());
   if (const auto alias = aliases_.find(key.substr(0, dot)); alias != aliases_.end())
     return set(fmt::format("{}{}", alias->second, key.substr(dot)), value);
+  if (const auto renamed = renamed_.find(key); renamed != renamed_.end()) {
+    set(renamed->second, value);
+    const std::string notice = fmt::format("[settings] {} is now {}", key, renamed->second);
+    if (std::ranges::find(notices_, notice) == notices_.end()) notices_.push_back(notice);
+    return;
+  }
   const auto it = declared_.find(key);
   if (it == declared_.end()) {
     std::vector<std::string> known;
@@ -110,6 +117,8 @@ void Settings::set(std::string_view key, std::string_view value) {
         fmt::join(setting.choices, ", "));
   const char* expected = setting.choices.empty() ? expected_kind(setting.value, value) : nullptr;
   check(expected == nullptr, "[settings] {}={}; expected {}", key, value, expected);
+  check(!setting.least || parse<double>(value).value() >= *setting.least,
+        "[settings] {}={}; expected at least {}", key, value, setting.least.value_or(0));
   values_.find(key)->second = value;
 }
 

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -17,14 +18,17 @@ struct Setting {
   std::string value;  ///< default
   std::string help;
   std::vector<std::string> choices{};  ///< allowed values; empty: any
+  std::optional<double> least{};       ///< least allowed number
+  std::string old_key{};               ///< an earlier full key, still accepted: `dgc.clip`
 };
 
 class Settings {
  public:
   /// Declares `prefix.key` for each setting, with its default.
   void declare(std::string_view prefix, const std::vector<Setting>& settings);
-  /// Sets a declared key; UserError on a key that is unknown (names the nearest), on a value that
-  /// is not among the choices or not of the default's kind.
+  /// Sets a declared key. UserError on an unknown key (names the nearest), on a value that is not
+  /// among the choices, not of the default's kind, or below the least. An old key sets the key that
+  /// replaces it and adds a line to notices().
   void set(std::string_view key, std::string_view value);
   /// Accepts keys `alias.key` for those declared as `prefix.key`.
   void add_alias(std::string_view alias, std::string_view prefix);
@@ -36,6 +40,9 @@ class Settings {
   int64_t integer(std::string_view key) const;
   bool flag(std::string_view key) const;
 
+  /// One line for each old key that was set; the program prints them once, on rank 0.
+  const std::vector<std::string>& notices() const { return notices_; }
+
   /// All declared keys with their current values.
   const std::map<std::string, std::string, std::less<>>& values() const { return values_; }
 
@@ -43,6 +50,8 @@ class Settings {
   std::map<std::string, Setting, std::less<>> declared_;
   std::map<std::string, std::string, std::less<>> values_;
   std::map<std::string, std::string, std::less<>> aliases_;  // of prefixes
+  std::map<std::string, std::string, std::less<>> renamed_;  // old key to key
+  std::vector<std::string> notices_;
 };
 
 /// The member of `known` with the smallest edit distance to `name`; empty if none is near.
