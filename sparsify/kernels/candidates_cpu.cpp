@@ -16,11 +16,26 @@ TW_MULTIVERSION size_t count_at_least(const float* u, size_t n, uint32_t bits) {
   return count;
 }
 
-// one contiguous part of d per thread, whole blocks
+// Elements per thread: one contiguous part of d, in whole blocks.
 size_t part_length(const Context& ctx, size_t d) {
   const size_t blocks = (d + kBlock - 1) / kBlock;
   const size_t threads = static_cast<size_t>(ctx.threads());
   return std::max<size_t>(1, (blocks + threads - 1) / threads) * kBlock;
+}
+
+/// The bin edge that at least k entries of u reach and fewer than k exceed by a bin; reads all of
+/// u. Not 0: zeros are no candidates.
+uint32_t counted_threshold(Context& ctx, std::span<const float> u, size_t k,
+                           std::vector<LogHistogram>& histograms) {
+  const size_t part = part_length(ctx, u.size()), parts = (u.size() + part - 1) / part;
+  if (histograms.size() < parts) histograms.resize(parts);
+  parallel_for(ctx, u.size(), part, [&](size_t begin, size_t end) {
+    LogHistogram& mine = histograms[begin / part];
+    mine.clear();
+    for (size_t i = begin; i < end; ++i) mine.add(magnitude_bits(u[i]));
+  });
+  for (size_t i = 1; i < parts; ++i) histograms[0].add(histograms[i]);
+  return candidate_bits(histograms[0].cut(k).edge);
 }
 
 }  // namespace
@@ -28,7 +43,7 @@ size_t part_length(const Context& ctx, size_t d) {
 uint32_t HostCandidates::nth_magnitude(Context&, const StridedSum& sample, size_t nth) {
   const auto& [g, e, first, stride] = sample;
   magnitudes_.clear();
-  magnitudes_.reserve(e.size() / stride + 1);  // whatever the start
+  magnitudes_.reserve(e.size() / stride + 1);  // enough for any start
   for (size_t i = first; i < e.size(); i += stride)
     magnitudes_.push_back(magnitude_bits(g[i] + e[i]));
   return kth_largest(magnitudes_, nth);
@@ -58,15 +73,15 @@ void HostCandidates::collect(Context& ctx, std::span<const float> g, std::span<f
     }
     run.count = count;
   });
-  // headroom: the next step's total is near this one, but may shift between the runs; where a
-  // sample is all that is known of a short vector it may be anything
+  // Headroom: the next step's total is similar, but may shift between the runs. The threshold of a
+  // short vector comes from a small sample, so its total may be anything.
   constexpr size_t kShort = size_t{1} << 16;
   const size_t total = count();
   for (SparseVector& run : std::span(runs_).first(in_use_))
     run.reserve(std::min(std::max(total + total / 2, kShort), part) + kBlock);
 }
 
-// exact whatever the sample says: when fewer than k pass, all of u is counted
+// Exact whatever the sample: if fewer than k entries pass, a histogram of all of u decides.
 void HostCandidates::collect_largest(Context& ctx, std::span<const float> g, std::span<float> e,
                                      size_t k) {
   const uint32_t threshold = sampled_threshold(g, e, k, sample_);
@@ -99,15 +114,54 @@ size_t HostCandidates::reaching(uint32_t bits) {
 
 SelectInfo HostCandidates::take_largest(Context& ctx, size_t k, uint32_t resolution,
                                         std::span<float> e, uint32_t base, SparseVector& out) {
-  return top_.take(ctx, runs(), k, resolution, e, base, out);
+  taken_.clear();
+  for (const SparseVector& run : runs())
+    for (size_t i = 0; i < run.count; ++i) taken_.add(magnitude_bits(run.values[i]));
+  if (taken_.cut(1).edge >= kInfinityBits) return name_nonfinite(ctx, e);
+
+  const uint64_t cut = cut_key(k, resolution);
+  take_from(cut, k, resolution, e, base, out);
+  return {.threshold = std::bit_cast<float>(static_cast<uint32_t>(cut >> 32))};
+}
+
+uint64_t HostCandidates::cut_key(size_t k, uint32_t resolution) {
+  if (count() <= k) return 0;
+  const auto [edge, above] = taken_.cut(k);
+
+  // only the bin with the k-th entry has to be sorted
+  keys_.clear();
+  keys_.reserve(k);
+  for (const SparseVector& run : runs())
+    for (size_t i = 0; i < run.count; ++i)
+      if (magnitude_bits(run.values[i]) >> LogHistogram::kShift == edge >> LogHistogram::kShift)
+        keys_.push_back(rank_key(run.values[i], run.indices[i], resolution));
+  return kth_largest(keys_, k - above);
 }
 
 void HostCandidates::take(Context&, uint32_t bits, std::span<float> e, uint32_t base,
                           SparseVector& out) {
-  tw::take(runs(), least_key(bits), e.size(), ~0u, e, base, out);
+  take_from(least_key(bits), e.size(), ~0u, e, base, out);
 }
 
-// on one thread: the misses overlap, and a second parallel loop would cost more than it saves
+void HostCandidates::take_from(uint64_t cut, size_t most, uint32_t resolution, std::span<float> e,
+                               uint32_t base, SparseVector& out) const {
+  const size_t first = out.count;
+  size_t candidates = 0;
+  for (const SparseVector& run : runs()) candidates += run.count;
+  // Each entry is written, and kept by advancing the count: no branch to mispredict. This needs
+  // room for one more than is kept.
+  out.reserve(first + std::min(most, candidates) + 1);
+  size_t count = first;
+  for (const SparseVector& run : runs())
+    for (size_t i = 0; i < run.count; ++i) {
+      out.indices[count] = base + run.indices[i];
+      count += rank_key(run.values[i], run.indices[i], resolution) >= cut;
+    }
+  out.count = count;
+  move_values(e, base, out, first);
+}
+
+// On one thread: cache misses overlap, and a second parallel loop would cost more than it saves.
 uint32_t sampled_threshold(std::span<const float> g, std::span<const float> e, size_t k,
                            LogHistogram& histogram) {
   const size_t d = e.size(), n = std::min(d, kSamples);
@@ -118,37 +172,6 @@ uint32_t sampled_threshold(std::span<const float> g, std::span<const float> e, s
   }
 
   return candidate_bits(histogram.cut(sample_rank(k, d)).edge);
-}
-
-uint32_t counted_threshold(Context& ctx, std::span<const float> u, size_t k,
-                           std::vector<LogHistogram>& histograms) {
-  const size_t part = part_length(ctx, u.size()), parts = (u.size() + part - 1) / part;
-  if (histograms.size() < parts) histograms.resize(parts);
-  parallel_for(ctx, u.size(), part, [&](size_t begin, size_t end) {
-    LogHistogram& mine = histograms[begin / part];
-    mine.clear();
-    for (size_t i = begin; i < end; ++i) mine.add(magnitude_bits(u[i]));
-  });
-  for (size_t i = 1; i < parts; ++i) histograms[0].add(histograms[i]);
-  return candidate_bits(histograms[0].cut(k).edge);
-}
-
-void take(std::span<const SparseVector> runs, uint64_t cut, size_t most, uint32_t resolution,
-          std::span<float> e, uint32_t base, SparseVector& out) {
-  const size_t first = out.count;
-  size_t candidates = 0;
-  for (const SparseVector& run : runs) candidates += run.count;
-  // entries are written always and kept by moving on: no branch to mispredict, and room for one
-  // more than is kept
-  out.reserve(first + std::min(most, candidates) + 1);
-  size_t count = first;
-  for (const SparseVector& run : runs)
-    for (size_t i = 0; i < run.count; ++i) {
-      out.indices[count] = base + run.indices[i];
-      count += rank_key(run.values[i], run.indices[i], resolution) >= cut;
-    }
-  out.count = count;
-  move_values(e, base, out, first);
 }
 
 namespace {

@@ -4,7 +4,6 @@
 #include <vector>
 
 #include "sparsify/kernels/candidates.h"
-#include "sparsify/kernels/top_candidates.h"
 
 namespace tw {
 
@@ -23,36 +22,31 @@ class HostCandidates : public Candidates {
   void take(Context& ctx, uint32_t bits, std::span<float> e, uint32_t base,
             SparseVector& out) override;
 
-  /// Ascending runs that follow each other; how u is cut into runs depends on the thread count,
-  /// their concatenation does not.
+  /// Consecutive runs with ascending indices. The number of runs depends on the thread count, their
+  /// concatenation does not.
   std::span<const SparseVector> runs() const { return {runs_.data(), in_use_}; }
 
  private:
+  /// The key of the k-th largest candidate; 0 if there are no more than k. Uses taken_.
+  uint64_t cut_key(size_t k, uint32_t resolution);
+  /// Moves the candidates with rank_key >= cut, `most` at most, from e to `out`.
+  void take_from(uint64_t cut, size_t most, uint32_t resolution, std::span<float> e, uint32_t base,
+                 SparseVector& out) const;
+
   std::vector<SparseVector> runs_;  // more than in use after a longer vector: memory is kept
   size_t in_use_ = 0;
   uint32_t min_bits_ = 0;
   std::vector<uint32_t> lower_;
   std::vector<size_t> counted_;  // for each run, for each of lower_
   std::vector<uint32_t> magnitudes_;
-  TopCandidates top_;
-  LogHistogram sample_;
-  std::vector<LogHistogram> whole_;  // of all of u, one a thread
+  LogHistogram sample_, taken_;
+  std::vector<LogHistogram> whole_;  // of all of u, one per thread
+  std::vector<uint64_t> keys_;
 };
 
-/// A threshold (magnitude bits) that about k entries of u = g + e reach, rather more than fewer, as
-/// a small sample has it. g may be empty: e holds u already.
+/// Magnitude bits that about k entries of u = g + e reach, rather more than fewer, estimated from a
+/// small sample. g may be empty: e holds u already.
 uint32_t sampled_threshold(std::span<const float> g, std::span<const float> e, size_t k,
                            LogHistogram& histogram);
-
-/// The bin edge that at least k entries of u reach and fewer than k exceed by a bin; reads all of
-/// u. Never 0: zeros are no candidates. `histograms`, one a thread, belong to the caller so that
-/// the next call allocates nothing.
-uint32_t counted_threshold(Context& ctx, std::span<const float> u, size_t k,
-                           std::vector<LogHistogram>& histograms);
-
-/// Moves every entry of the runs with rank_key >= cut, `most` at most, to `out`, ascending, and
-/// zeroes it in e.
-void take(std::span<const SparseVector> runs, uint64_t cut, size_t most, uint32_t resolution,
-          std::span<float> e, uint32_t base, SparseVector& out);
 
 }  // namespace tw
