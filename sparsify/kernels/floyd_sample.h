@@ -1,25 +1,28 @@
-// Floyd's sample of k of n positions (Bentley and Floyd, CACM 30(9), 1987), draw by draw: in order,
-// or each draw on its own.
-//   for i in [0, k):  a = uniform in [0, n - k + i];  add a, or n - k + i where a is there already
+// Floyd's sample: k of n positions, every subset equally likely, with one draw per position
+// (Bentley and Floyd, CACM 30(9), 1987).
+//   for i in [0, k):  a = uniform in [0, n - k + i];  add a, or n - k + i if a is in the set
+//   already
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <vector>
 
 #include "engine/core/rng.h"
 
 namespace tw {
 
-struct Floyd {
+/// The draws of one sample. They may be evaluated in order (RandomSubset) or each by itself (GPU).
+struct FloydSample {
   Philox philox;
   uint64_t id;
   size_t n, k;  ///< k <= n < 2^32
 
-  /// Added where draw i is there already.
+  /// The position that is added if draw i is in the set already.
   constexpr size_t last(size_t i) const { return n - k + i; }
-  /// The random words of draw i, which i ^ 1 shares.
+  /// The random words of draws i and i ^ 1.
   constexpr Philox::Block block(size_t i) const { return philox(id, static_cast<uint32_t>(i / 2)); }
-  /// 64 bits a draw: with 32, some positions of a long vector would be likelier by a per cent.
+  /// Uses 64 random bits. With 32, some positions of a long vector would be one per cent likelier.
   constexpr size_t draw(size_t i, const Philox::Block& block) const {
     const uint64_t high = block[i % 2 * 2], low = block[i % 2 * 2 + 1], bound = last(i) + 1;
     return static_cast<size_t>((high * bound + (low * bound >> 32)) >> 32);
@@ -27,9 +30,9 @@ struct Floyd {
 
   constexpr size_t draw(size_t i) const { return draw(i, block(i)); }
 
-  /// Whether what draw i found is there already; first(a) is the first draw that found a. A
-  /// position is there when an earlier draw found it, or when it was added in place of such a one:
-  /// a chain that goes on with probability k / n.
+  /// True if draw i is in the set already; first(a) is the first draw that gave a. A position is in
+  /// the set if an earlier draw gave it or if it replaced an earlier repeat. The second case makes
+  /// a chain, which goes on with probability k / n.
   template <class First>
   constexpr bool repeats(size_t i, const First& first) const {
     while (true) {
@@ -39,6 +42,34 @@ struct Floyd {
       i = a - (n - k);
     }
   }
+};
+
+/// The set of sampled positions as bits, so that they come out in order without a sort:
+/// O(k + n / 64).
+class RandomSubset {
+ public:
+  /// Allocates nothing if n is no larger than before.
+  void draw(const FloydSample& sample);
+
+  /// Calls visit(position) for the positions of the last draw, ascending.
+  template <class Visit>
+  void for_each(const Visit& visit) const {
+    for (size_t word = 0; word < words_; ++word)
+      for (uint64_t left = bits_[word]; left != 0; left &= left - 1)
+        visit(word * 64 + static_cast<size_t>(__builtin_ctzll(left)));
+  }
+
+ private:
+  /// Adds a position; false if it was in the set.
+  bool insert(size_t position) {
+    uint64_t& word = bits_[position / 64];
+    const uint64_t bit = uint64_t{1} << position % 64, before = word;
+    word |= bit;
+    return (before & bit) == 0;
+  }
+
+  std::vector<uint64_t> bits_;
+  size_t words_ = 0;
 };
 
 }  // namespace tw

@@ -26,7 +26,7 @@ void drop_zeros(SparseVector& out, size_t first) {
 
 class HostSubsetMover : public SubsetMover {
  public:
-  void move(Context&, const Floyd& sample, bool zeros, std::span<float> e, uint32_t base,
+  void move(Context&, const FloydSample& sample, bool zeros, std::span<float> e, uint32_t base,
             SparseVector& out) override {
     const size_t first = out.count;
     subset_.draw(sample);

@@ -1,5 +1,5 @@
-// Floyd's draws are taken one after the other, but each can tell on its own what it adds, once it
-// can look up who first drew a position (floyd.h): the same subset as on the CPU.
+// The subset of RandomSubset on a GPU. Each draw decides by itself what it adds, with a hash table
+// of the first draw of each position (FloydSample::repeats).
 #include "sparsify/kernels/bitmask_cuda.h"
 #include "sparsify/selectors/randk.h"
 
@@ -33,7 +33,7 @@ struct FirstDraws {
 };
 
 struct Draw {
-  Floyd sample;
+  FloydSample sample;
   FirstDraws firsts;
   __device__ void operator()(int64_t i) const {
     firsts.add(static_cast<uint32_t>(sample.draw(i)), static_cast<uint32_t>(i));
@@ -41,7 +41,7 @@ struct Draw {
 };
 
 struct Mark {
-  Floyd sample;
+  FloydSample sample;
   FirstDraws firsts;
   uint32_t* words;
   __device__ void operator()(int64_t i) const {
@@ -52,7 +52,7 @@ struct Mark {
 
 class DeviceSubsetMover : public SubsetMover {
  public:
-  void move(Context& ctx, const Floyd& sample, bool zeros, std::span<float> e, uint32_t base,
+  void move(Context& ctx, const FloydSample& sample, bool zeros, std::span<float> e, uint32_t base,
             SparseVector& out) override {
     if (sample.k == 0) return;
     marks_.begin(ctx, sample.n, 0, sample.k);

@@ -3,22 +3,22 @@
 
 #include "engine/core/dispatch.h"
 #include "sparsify/kernels/candidates.h"
-#include "sparsify/kernels/random_subset.h"
+#include "sparsify/kernels/floyd_sample.h"
 #include "sparsify/selector.h"
 
 namespace tw {
 
-/// Moves a random subset of e to a sparse vector, ascending.
+/// Moves a random subset of e to a sparse vector, indices ascending.
 class SubsetMover {
  public:
   virtual ~SubsetMover() = default;
-  /// The places are those of RandomSubset::draw. `zeros`: entries that are 0 are sent, too.
-  virtual void move(Context& ctx, const Floyd& sample, bool zeros, std::span<float> e,
+  /// Moves e at the positions of RandomSubset::draw. `zeros`: entries that are 0 are moved too.
+  virtual void move(Context& ctx, const FloydSample& sample, bool zeros, std::span<float> e,
                     uint32_t base, SparseVector& out) = 0;
 };
 extern DispatchTable<std::unique_ptr<SubsetMover>()> subset_mover_dispatch;
 
-/// Which entries: a function of seed, step and slice, and of the rank unless it is shared.
+/// The indices depend on seed, step and slice, and on the rank unless they are shared.
 class RandK : public Selector {
  public:
   RandK(Context& ctx, const Philox& philox, bool shared)

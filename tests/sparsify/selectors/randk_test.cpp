@@ -31,12 +31,12 @@ TEST(RandomSubset, HasKPositionsAscending) {
 }
 
 // as a GPU does it: each draw tells on its own what it adds
-TEST(Floyd, DrawsMayBeTakenInAnyOrder) {
+TEST(FloydSample, DrawsMayBeTakenInAnyOrder) {
   for (size_t n : {1, 2, 3, 10, 100, 5000})
     for (size_t k : {size_t{1}, n / 10, n / 2, n - 1, n}) {
       if (k == 0) continue;
       for (uint64_t id = 0; id < 5; ++id) {
-        const Floyd sample{Philox(3, Purpose::test), id, n, k};
+        const FloydSample sample{Philox(3, Purpose::test), id, n, k};
         std::map<size_t, size_t> firsts;
         for (size_t i = 0; i < k; ++i) firsts.try_emplace(sample.draw(i), i);
         std::set<uint32_t> added;
