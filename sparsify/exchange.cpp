@@ -19,8 +19,8 @@ void merge(Control& control, int rank, const ControlWord& word) {
   control.nonfinite_rank = finder;
 }
 
-Registry<ExchangeFactory>& exchanges() {
-  static Registry<ExchangeFactory> registry("exchange");
+Registry<ExchangeEntry>& exchanges() {
+  static Registry<ExchangeEntry> registry("exchange");
   return registry;
 }
 

@@ -1,4 +1,4 @@
-// Exchange: turns every rank's contribution into the same sum on every rank.
+// Exchange: sums the contributions of all ranks and leaves the same sum on each.
 #pragma once
 
 #include <cstdint>
@@ -13,29 +13,29 @@
 
 namespace tw {
 
-/// What rides along with a step's exchange: each rank's word, and after it everybody's.
+/// Status that is exchanged with the gradient: in, of this rank; out, of all ranks.
 struct Control {
   bool stop = false;            ///< in: this rank was told to stop; out: any rank was
-  size_t nonfinite = SIZE_MAX;  ///< flat index of a NaN/Inf, SIZE_MAX if none
-  float nonfinite_value = 0;    ///< what stands there
+  size_t nonfinite = SIZE_MAX;  ///< index of a NaN or infinity in the slice, SIZE_MAX if none
+  float nonfinite_value = 0;    ///< the value there
   int nonfinite_rank = -1;      ///< out: the lowest rank that reported one, -1 if none
 };
 
-/// A Control as it travels: a rank's own, or what several have merged.
+/// A Control as it is sent, of one rank or merged from several.
 struct ControlWord {
   uint64_t nonfinite = UINT64_MAX;
   float nonfinite_value = 0;
   uint32_t stop : 1 = 0;
-  uint32_t reporter : 31 = 0;  ///< rank + 1 of who found it; 0: who sends this
+  uint32_t reporter : 31 = 0;  ///< rank + 1 of the finder; 0: the sender
 };
 ControlWord pack(const Control& control);
-/// Merges the word that `rank` sent, its own word included. The order does not matter.
+/// Merges the word that `rank` sent. The order does not matter.
 void merge(Control& control, int rank, const ControlWord& word);
 
-/// The entries that a step put on the wire, each counted as often as it was sent.
+/// Entries that a rank sent, each counted once per message.
 struct Traffic {
   uint64_t entries = 0;
-  uint64_t bytes = 0;  ///< what they took as the wire format has them
+  uint64_t bytes = 0;  ///< their encoded bytes
   Traffic& operator+=(const Traffic& other) {
     entries += other.entries;
     bytes += other.bytes;
@@ -43,13 +43,12 @@ struct Traffic {
   }
 };
 
-/// One step's vectors on this rank: the whole flat vector, or one bucket of it.
+/// The vectors of one step on this rank: the whole flat vector or one bucket of it, d elements.
 struct ExchangeStep {
-  std::span<float> gradient;          ///< d: dense contribution in (dense exchange), sum out
-  std::span<float> gradient_control;  ///< the same memory and one float behind it, to be restored
-  std::span<float> residual;          ///< d; an exchange that prunes gives back to it
-  SparseVector* mine = nullptr;       ///< the selected entries (sparse exchanges); what the wire
-                                      ///< format rounds off goes to the residual
+  std::span<float> gradient;          ///< d: contribution in (dense exchanges), sum out
+  std::span<float> gradient_control;  ///< the same memory and one float behind it; see StatusSlot
+  std::span<float> residual;          ///< d; receives pruned entries and rounding errors
+  SparseVector* mine = nullptr;       ///< the selected entries (sparse exchanges)
   size_t k = 0;                       ///< entries asked for, the same on all ranks
   uint64_t step = 0;
 };
@@ -57,31 +56,25 @@ struct ExchangeStep {
 class Exchange {
  public:
   virtual ~Exchange() = default;
-  /// True when it sums whole gradients and needs no selector.
-  virtual bool dense() const { return false; }
-  /// True when it works only with a selector whose indices agree on all ranks.
-  virtual bool needs_shared_indices() const { return false; }
-  /// Called before the selection; an exchange in levels sums step.gradient over a node here, and
-  /// reports there what is not finite in this rank's own.
+  /// Called before the selection. The hierarchical exchange sums step.gradient over a node here and
+  /// reports a NaN or infinity in it.
   /// Returns whether this rank selects; if not, step.mine is empty.
   virtual bool prepare(Context&, Communicator&, const ExchangeStep&, Control&) { return true; }
-  /// After prepare: the magnitude from which on this rank should select; 0 if it has no opinion.
+  /// After prepare: the least magnitude this rank should select; 0: the selector decides.
   virtual float threshold() const { return 0; }
-  /// Leaves the sum over ranks in step.gradient, bit-identical on all of them (unless
-  /// updates_at_root), and merges control.
-  /// When some rank reported a NaN or infinity, the sum is not to be used.
+  /// Leaves the sum over ranks in step.gradient, bit-identical on all ranks (with updates_at_root:
+  /// on rank 0), and merges the control of all ranks. If some rank reported a NaN or infinity, the
+  /// sum must not be used.
   virtual void run(Context& ctx, Communicator& comm, const ExchangeStep& step,
                    Control& control) = 0;
-  /// True when only rank 0 has the sum after run: it updates its parameters and publishes them.
-  virtual bool updates_at_root() const { return false; }
-  /// Rank 0's parameters to everyone.
+  /// Broadcasts rank 0's parameters; called if the entry says updates_at_root.
   virtual void publish(Context&, Communicator&, std::span<float>) {}
-  /// What this rank's next step depends on besides the residual; a checkpoint keeps it.
+  /// State that the next step depends on besides the residual; checkpoints store it.
   virtual std::span<std::byte> state() { return {}; }
-  /// Bytes that all ranks together send in one step, `entries` being what they selected together:
-  /// the same number each, and no two at one place.
+  /// Bytes that all ranks together send in one step of d elements, if they select `entries` entries
+  /// together: the same number each, and no index twice.
   virtual uint64_t wire_bytes(int ranks, size_t d, size_t entries) const = 0;
-  /// The same for a step whose load is known, summed over the ranks: exact whatever was selected.
+  /// The same for a step with a known load, summed over the ranks: exact for any selection.
   virtual uint64_t claimed_bytes(int ranks, size_t d, const Traffic& load) const {
     return wire_bytes(ranks, d, load.entries);
   }
@@ -93,9 +86,28 @@ class Exchange {
 };
 
 using ExchangeFactory = std::function<std::unique_ptr<Exchange>(const Settings&)>;
-Registry<ExchangeFactory>& exchanges();
 
-/// Settings that several exchanges share, by their prefix.
+/// What is registered under an exchange's name.
+struct ExchangeEntry {
+  ExchangeFactory make{};
+  bool dense = false;  ///< sums whole gradients and takes no selector
+  /// Works only with a selector that selects the same indices on all ranks.
+  Trait<bool> needs_shared_indices = false;
+  /// Only rank 0 has the sum after run: it updates its parameters and publishes them.
+  bool updates_at_root = false;
+  /// UserError if a setting names something that does not exist.
+  std::function<void(const Settings&)> validate = [](const Settings&) {};
+
+  std::unique_ptr<Exchange> operator()(const Settings& settings) const { return make(settings); }
+};
+Registry<ExchangeEntry>& exchanges();
+
+template <class T>
+std::unique_ptr<Exchange> make_exchange(const Settings& settings) {
+  return std::make_unique<T>(settings);
+}
+
+/// Groups of settings that belong to no single entry, by prefix.
 Registry<std::monostate>& setting_groups();
 
 }  // namespace tw

@@ -25,8 +25,8 @@ size_t entries_to_keep(double density, size_t d) {
   return std::max<size_t>(1, static_cast<size_t>(density * static_cast<double>(d)));
 }
 
-Registry<SelectorFactory>& selectors() {
-  static Registry<SelectorFactory> registry("selector");
+Registry<SelectorEntry>& selectors() {
+  static Registry<SelectorEntry> registry("selector");
   return registry;
 }
 

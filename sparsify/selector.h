@@ -1,4 +1,4 @@
-// Selector: chooses which entries of u = g + e travel in this step.
+// Selector: chooses which entries of u = g + e are sent in a step.
 #pragma once
 
 #include <functional>
@@ -8,18 +8,19 @@
 #include "engine/core/context.h"
 #include "engine/core/registry.h"
 #include "sparsify/kernels/selection.h"
+#include "sparsify/trait.h"
 
 namespace tw {
 
-/// What is asked of a selector in one step, for one slice of the flat vector.
+/// One selection: a slice of the flat vector in one step.
 struct SelectStep {
-  std::span<const float> g;  ///< the gradient, or what momentum correction made of it
-  std::span<float> e;        ///< as long as g: the residual; what is not chosen stays here
+  std::span<const float> g;  ///< the gradient, or the velocity when momentum comes first
+  std::span<float> e;        ///< as long as g: the residual; entries that are not sent stay here
   size_t k = 1;              ///< entries asked for; may exceed the length
   double density = 1;        ///< what k was computed from
-  uint32_t base = 0;         ///< place of the slice in the flat vector, added to every index
+  uint32_t base = 0;         ///< offset of the slice, added to every index
   uint64_t step = 0;
-  /// Above 0: the magnitude from which on the exchange would have entries (Exchange::threshold).
+  /// Above 0: the least magnitude that the exchange wants (Exchange::threshold).
   float threshold = 0;
 };
 
@@ -27,23 +28,22 @@ class Selector {
  public:
   virtual ~Selector() = default;
 
-  /// One step with error feedback: u = g + e; chosen entries of u go to `out` (appended behind
-  /// out.count, ascending); e = u with the chosen entries set to zero. Equal magnitudes: the lower
-  /// index first. Zeros are never sent, so fewer than k may come out.
-  /// When u has a NaN or infinity, info names it and the selection is not to be used.
+  /// Selects with error feedback: u = g + e; selected entries of u are appended to `out`, indices
+  /// ascending; e becomes u with zeros at the selected indices. Of equal magnitudes the lower index
+  /// is selected. Zeros are not sent, so fewer than k entries may result; a selector with shared
+  /// indices sends zeros too.
+  /// If u has a NaN or infinity, the result names it and the selection must not be used.
   virtual SelectInfo select(Context& ctx, const SelectStep& in, SparseVector& out) = 0;
-  /// True when all ranks choose the same indices, whatever their vectors: then zeros are sent too,
-  /// and only values need to travel.
-  virtual bool shared_indices() const { return false; }
 };
 
-/// Chooses all non-zero entries: what every selector does for density >= 1.
+/// Selects all non-zero entries. SyncSgd calls it instead of the selector at a density of 1 or
+/// more; a selector's settings have no effect there.
 SelectInfo select_all(Context& ctx, const SelectStep& in, SparseVector& out);
 
 /// k = max(1, floor(density * d)), in double.
 size_t entries_to_keep(double density, size_t d);
 
-/// Who a selector works for.
+/// The rank that a selector works for.
 struct SelectorRank {
   int rank = 0;
   uint64_t seed = 1;
@@ -51,6 +51,27 @@ struct SelectorRank {
 /// Makes a selector for the device of the context.
 using SelectorFactory =
     std::function<std::unique_ptr<Selector>(Context&, const Settings&, const SelectorRank&)>;
-Registry<SelectorFactory>& selectors();
+
+/// How many entries a selector sends when it is asked for k.
+enum class Volume : uint8_t {
+  exactly_k,   ///< k; fewer only where fewer entries are not zero
+  at_most_k,   ///< a threshold may miss some
+  at_most_2k,  ///< a threshold that is searched for, and a limit
+  any,         ///< whatever exceeds a threshold: from none to the whole slice
+};
+
+/// What is registered under a selector's name.
+struct SelectorEntry {
+  SelectorFactory make{};
+  Trait<Volume> volume = Volume::any;
+  /// True when all ranks select the same indices, whatever their vectors: values alone travel.
+  Trait<bool> shared_indices = false;
+
+  std::unique_ptr<Selector> operator()(Context& ctx, const Settings& settings,
+                                       const SelectorRank& rank) const {
+    return make(ctx, settings, rank);
+  }
+};
+Registry<SelectorEntry>& selectors();
 
 }  // namespace tw

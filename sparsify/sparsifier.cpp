@@ -17,7 +17,7 @@ Settings default_settings() {
   return settings;
 }
 
-Sparsifier resolve_sparsifier(Context& ctx, const SgdConfig& config, const Settings& settings) {
+Sparsifier resolve_sparsifier(const SgdConfig& config, const Settings& settings) {
   Sparsifier algorithm = sparsifiers().find(config.sparsifier).value;
   if (!config.selector.empty()) algorithm.selector = selectors().find(config.selector).name;
   if (!config.exchange.empty()) algorithm.exchange = exchanges().find(config.exchange).name;
@@ -27,22 +27,22 @@ Sparsifier resolve_sparsifier(Context& ctx, const SgdConfig& config, const Setti
   check(!config.overlap || algorithm.scope == Scope::layer,
         "[train] overlap needs slices that are ready before backward ends; add --scope layer");
   const bool selects = !algorithm.selector.empty();
-  const auto selector =
-      selects ? selectors().find(algorithm.selector).value(ctx, settings, {}) : nullptr;
-  const bool common = selects && selector->shared_indices();
+  const bool shared =
+      selects && selectors().find(algorithm.selector).value.shared_indices(settings);
   // indices that all ranks know need not travel
-  if (common && config.exchange.empty() && algorithm.exchange == "allgather")
+  if (shared && config.exchange.empty() && algorithm.exchange == "allgather")
     algorithm.exchange = "shared";
-  const auto exchange = exchanges().find(algorithm.exchange).value(settings);
-  check(!exchange->dense() || !selects,
+  const ExchangeEntry& exchange = exchanges().find(algorithm.exchange).value;
+  exchange.validate(settings);
+  check(!exchange.dense || !selects,
         "[train] exchange {} sums whole gradients and takes no selector ({})", algorithm.exchange,
         algorithm.selector);
-  check(exchange->dense() || selects, "[train] exchange {} needs a selector (--selector)",
+  check(exchange.dense || selects, "[train] exchange {} needs a selector (--selector)",
         algorithm.exchange);
   check(selects || !algorithm.momentum_before,
         "[train] momentum correction comes before a selection; {} selects nothing",
         config.sparsifier);
-  check(common || !exchange->needs_shared_indices(),
+  check(shared || !exchange.needs_shared_indices(settings),
         "[train] exchange {} needs a selector whose indices agree on all ranks; {} has its own on "
         "each",
         algorithm.exchange, algorithm.selector);

@@ -1,4 +1,4 @@
-// Sparsifier: what a named synchronous optimizer is made of.
+// Sparsifier: the parts of a named synchronous optimizer. Read this file first.
 #pragma once
 
 #include <cstdint>
@@ -11,27 +11,27 @@
 
 namespace tw {
 
-/// Which slice of the flat vector one selection is made from.
+/// What one selection is made from.
 enum class Scope : uint8_t {
-  model,  ///< all of it
-  layer,  ///< each tensor on its own
+  model,  ///< the whole flat vector
+  layer,  ///< each tensor by itself
 };
 
-/// A named algorithm is nothing but its parts.
+/// A named algorithm is a combination of these parts.
 struct Sparsifier {
   std::string selector{};  ///< registered name; empty for dense
   std::string exchange{};  ///< registered name
-  /// Momentum before the selection (momentum correction and factor masking; Lin et al. 2018,
-  /// section 3) instead of after the mean.
+  /// Momentum before the selection instead of after the mean; see momentum_correction.h.
   bool momentum_before = false;
-  Scope scope = Scope::model;  ///< unless the user asks for another
-  /// In layer scope, tensors of one dimension (batch norm, biases) travel whole, with momentum
-  /// after the mean.
+  Scope scope = Scope::model;  ///< default; the user may choose another
+  /// In layer scope, tensors of one dimension (batch norm, biases) are exchanged densely, with
+  /// momentum after the mean.
   bool small_tensors_dense = false;
 };
 Registry<Sparsifier>& sparsifiers();
 
-/// The settings of every selector, exchange and algorithm, at their defaults.
+/// The settings of all selectors, exchanges, sparsifiers, groups and collectives, at their
+/// defaults.
 Settings default_settings();
 
 struct SgdConfig {
@@ -40,19 +40,20 @@ struct SgdConfig {
   double weight_decay = 1e-4;
   bool nesterov = false;
   bool error_feedback = true;
-  // empty: as the named algorithm has it
+  // empty: as in the named sparsifier
   std::string selector{}, exchange{}, scope{};
   std::optional<bool> momentum_before{};  ///< momentum correction
-  size_t bucket_bytes = size_t{1} << 20;  ///< layer scope: neighbouring tensors travel together
-  bool overlap = false;                   ///< exchanges run while backward goes on
-  /// Ranks of this one meet before they exchange, so that waiting can be told from exchanging; not
-  /// with overlap.
-  Communicator* meeting = nullptr;
+  size_t bucket_bytes = size_t{1} << 20;  ///< layer scope: tensors up to this share an exchange
+  bool overlap = false;                   ///< exchanges run during backward
+  /// Set: a barrier on it precedes each exchange, so that the time spent waiting for other ranks is
+  /// reported apart (StepReport::sec_wait). Not with overlap.
+  Communicator* barrier_comm = nullptr;
   uint64_t seed = 1;
 };
 
-/// The named algorithm with the parts that the configuration exchanges. UserError on unknown names
-/// and when its parts do not fit together.
-Sparsifier resolve_sparsifier(Context& ctx, const SgdConfig& config, const Settings& settings);
+/// The named sparsifier with the parts that the configuration replaces. A selector with shared
+/// indices gets the exchange "shared" in place of "allgather". UserError on unknown names and on
+/// parts that do not fit together.
+Sparsifier resolve_sparsifier(const SgdConfig& config, const Settings& settings);
 
 }  // namespace tw

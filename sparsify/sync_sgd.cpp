@@ -45,7 +45,7 @@ SyncSgd::SyncSgd(Context& ctx, Communicator& comm, ParameterArena& arena, const 
       comm_(comm),
       arena_(arena),
       config_(config),
-      sparsifier_(resolve_sparsifier(ctx, config, settings)),
+      sparsifier_(resolve_sparsifier(config, settings)),
       updates_(plan_updates(arena, sparsifier_)),
       decay_bounds_(bounds_of_decay(arena)) {
   check(arena.size() < UINT32_MAX,
@@ -123,7 +123,8 @@ StepReport SyncSgd::finish() {
   }
   report_.bytes_sent = comm_.bytes_sent() - bytes_before_;
   lap(ctx_, clock);
-  if (!buckets_.front().exchange->updates_at_root()) update(ctx_, {0, arena_.size()});
+  if (!exchanges().find(sparsifier_.exchange).value.updates_at_root)
+    update(ctx_, {0, arena_.size()});
   report_.sec_update += lap(ctx_, clock);
   return report_;
 }
@@ -167,7 +168,7 @@ void SyncSgd::run(Context& ctx, BucketState& state) {
   unpack_dense_segments(ctx, bucket);
   report_.sec_exchange += lap(ctx, clock);
 
-  if (!state.exchange->updates_at_root()) return;
+  if (!exchanges().find(sparsifier_.exchange).value.updates_at_root) return;
   if (comm_.rank() == 0) update(ctx, whole);
   report_.sec_update += lap(ctx, clock);
   state.exchange->publish(ctx, comm_, slice(arena_.values(), whole));
@@ -176,8 +177,8 @@ void SyncSgd::run(Context& ctx, BucketState& state) {
 
 /// Whoever comes before the last waits here, and not in the exchange.
 void SyncSgd::meet_ranks(Context& ctx, Stopwatch& clock) {
-  if (!config_.meeting) return;
-  barrier(ctx, *config_.meeting);
+  if (!config_.barrier_comm) return;
+  barrier(ctx, *config_.barrier_comm);
   const double seconds = clock.lap();
   report_.sec_wait += seconds;
   report_.sec_exchange += seconds;

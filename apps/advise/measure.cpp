@@ -80,7 +80,7 @@ LocalCosts measure_local(Context& ctx, Communicator& comm, Model& model,
   for (const auto& [name, algorithm] : sparsifiers().entries()) {
     const bool in_nodes = algorithm.value.exchange == "hierarchical";
     SyncSgd sgd(ctx, in_nodes ? node : *alone, model.arena(),
-                {.sparsifier = name, .meeting = &comm}, settings.settings);
+                {.sparsifier = name, .barrier_comm = &comm}, settings.settings);
     std::vector<double> total, exchange;
     for (int64_t step = -1; step < settings.steps; ++step) {
       std::ranges::copy(gradient, g.begin());  // the step leaves its sum there

@@ -80,10 +80,9 @@ std::vector<Prediction> candidates(const ParameterArena& arena, size_t flat, dou
                                    const LocalCosts& local, const Settings& settings) {
   std::vector<Prediction> all;
   const DenseCost ring = allreduce_costs().at("ring");
-  Context ctx;
   const SparseCodec format(settings);
   for (const auto& [name, entry] : sparsifiers().entries()) {
-    const Sparsifier algorithm = resolve_sparsifier(ctx, {.sparsifier = name}, settings);
+    const Sparsifier algorithm = resolve_sparsifier({.sparsifier = name}, settings);
     Prediction c{.sparsifier = name,
                  .dense = algorithm.selector.empty(),
                  .compute = local.compute,

@@ -179,8 +179,9 @@ std::vector<CommCase> dense_cases(const Settings& settings, Communicator& comm, 
 std::vector<CommCase> sparse_cases(const Settings& settings, double density) {
   std::vector<CommCase> cases;
   for (const auto& [name, cost] : sparse_costs()) {
-    const std::shared_ptr<Exchange> exchange = exchanges().find(name).value(settings);
-    if (exchange->needs_shared_indices()) continue;
+    const ExchangeEntry& entry = exchanges().find(name).value;
+    if (entry.needs_shared_indices(settings)) continue;
+    const std::shared_ptr<Exchange> exchange = entry.make(settings);
     const auto one = std::make_shared<SparseCase>(SparseCase{exchange, cost, density});
     cases.push_back({.collective = "sparse",
                      .algorithm = name,

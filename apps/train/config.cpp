@@ -45,8 +45,7 @@ void apply_file(TrainConfig& config, OptionTable& table, const std::filesystem::
 
 void check_combinations(const TrainConfig& c) {
   models().find(c.model);
-  Context ctx;
-  resolve_sparsifier(ctx, c.sgd(), c.settings);
+  resolve_sparsifier(c.sgd(), c.settings);
   if (c.dataset != "auto") datasets().find(c.dataset);
   allreduces().find(c.settings.text("allreduce.collective"));
   check(c.density > 0, "[options] density is {}; expected more than 0, at most 1", c.density);

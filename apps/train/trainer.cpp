@@ -125,9 +125,9 @@ void Run::prepare() {
   Planner::Memory memory;
   plan_consistently(ctx_, host_, comm_, [&] { memory = plan(); });
   SgdConfig sgd = config_.sgd();
-  if (config_.measure_wait) sgd.meeting = &comm_;
+  if (config_.measure_wait) sgd.barrier_comm = &comm_;
   planned_ = report_plan(console_, config_, data_, model_, memory,
-                         resolve_sparsifier(host_, sgd, config_.settings), comm_.size());
+                         resolve_sparsifier(sgd, config_.settings), comm_.size());
   run_collectively(host_, comm_, [&] {
     if (!config_.pretrained.empty())
       check_weights(SafetensorsReader(config_.pretrained), model_.arena());

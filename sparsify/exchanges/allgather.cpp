@@ -21,11 +21,9 @@ class SparseAllgather : public GatheringExchange {
   }
 };
 
-const bool registered =
-    exchanges().add({"allgather", "sends every rank's entries to all, summed in rank order",
-                     [](const Settings& settings) -> std::unique_ptr<Exchange> {
-                       return std::make_unique<SparseAllgather>(settings);
-                     }});
+const bool registered = exchanges().add({"allgather",
+                                         "sends every rank's entries to all, summed in rank order",
+                                         {.make = make_exchange<SparseAllgather>}});
 
 }  // namespace
 

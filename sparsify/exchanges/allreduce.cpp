@@ -14,9 +14,8 @@ namespace {
 
 class DenseExchange : public Exchange {
  public:
-  explicit DenseExchange(Allreduce allreduce) : allreduce_(std::move(allreduce)) {}
-
-  bool dense() const override { return true; }
+  explicit DenseExchange(const Settings& settings)
+      : allreduce_(allreduces().find(settings.text("allreduce.collective")).value(settings)) {}
 
   void run(Context& ctx, Communicator& comm, const ExchangeStep& step, Control& control) override {
     const StatusSlot slot(ctx, step.gradient_control, control);
@@ -38,10 +37,7 @@ class DenseExchange : public Exchange {
 const bool exchange = exchanges().add(
     {"allreduce",
      "sums the whole gradient with a dense collective",
-     [](const Settings& settings) -> std::unique_ptr<Exchange> {
-       const std::string& collective = settings.text("allreduce.collective");
-       return std::make_unique<DenseExchange>(allreduces().find(collective).value(settings));
-     },
+     {.make = make_exchange<DenseExchange>, .dense = true},
      {{"collective", "ring", "how the dense sum is formed; --list names the collectives"}}});
 const bool algorithm = sparsifiers().add(
     {"dense", "synchronous SGD on the whole gradient", {.selector = "", .exchange = "allreduce"}});

@@ -123,9 +123,7 @@ class GTopK : public Exchange {
 const bool exchange = exchanges().add(
     {"gtopk",
      "merges entries up a tree, k largest magnitudes a merge, and broadcasts the rest",
-     [](const Settings& settings) -> std::unique_ptr<Exchange> {
-       return std::make_unique<GTopK>(settings);
-     },
+     {.make = make_exchange<GTopK>},
      {{"put_back",
        "paper",
        "paper: pruned entries return to their senders; conserve: they stay with who pruned them",

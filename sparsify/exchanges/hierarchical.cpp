@@ -18,16 +18,18 @@ namespace tw {
 
 namespace {
 
+/// The exchange between the leaders.
+const ExchangeEntry& inner(const Settings& settings) {
+  return exchanges().find(settings.text("hierarchical.exchange")).value;
+}
+
 class Hierarchical : public Exchange {
  public:
   explicit Hierarchical(const Settings& settings)
-      : inner_(exchanges().find(settings.text("hierarchical.exchange")).value(settings)),
+      : inner_(inner(settings).make(settings)),
         dense_(exchanges().find("allreduce").value(settings)),
-        per_node_(static_cast<int>(settings.integer("hierarchical.node"))) {
-    check(per_node_ >= 1, "[hierarchical] a node has {} ranks; expected at least 1", per_node_);
-  }
+        per_node_(static_cast<int>(settings.integer("hierarchical.node"))) {}
 
-  bool needs_shared_indices() const override { return inner_->needs_shared_indices(); }
   float threshold() const override { return leads() ? inner_->threshold() : 0; }
 
   bool prepare(Context& ctx, Communicator& comm, const ExchangeStep& step,
@@ -88,17 +90,20 @@ class Hierarchical : public Exchange {
   std::unique_ptr<Subcommunicator> node_, leaders_;
 };
 
-const bool exchange =
-    exchanges().add({"hierarchical",
-                     "dense sums inside nodes, a sparse exchange between their leaders",
-                     [](const Settings& settings) -> std::unique_ptr<Exchange> {
-                       return std::make_unique<Hierarchical>(settings);
-                     },
-                     {{"exchange",
-                       "allgather",
-                       "between the leaders",
-                       {"allgather", "gtopk", "exact", "oktopk", "shared"}},
-                      {"node", "4", "ranks of a node, neighbours; the last node may have fewer"}}});
+const bool exchange = exchanges().add(
+    {"hierarchical",
+     "dense sums inside nodes, a sparse exchange between their leaders",
+     {.make = make_exchange<Hierarchical>,
+      .needs_shared_indices =
+          [](const Settings& settings) { return inner(settings).needs_shared_indices(settings); }},
+     {{"exchange",
+       "allgather",
+       "between the leaders",
+       {"allgather", "gtopk", "exact", "oktopk", "shared"}},
+      {.key = "node",
+       .value = "4",
+       .help = "ranks of a node, neighbours; the last node may have fewer",
+       .least = 1}}});
 const bool algorithm =
     sparsifiers().add({"hierarchical",
                        "dense inside nodes, exact top-k and error feedback between them",

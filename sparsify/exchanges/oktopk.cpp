@@ -218,9 +218,7 @@ class OkTopk : public Exchange {
 const bool exchange =
     exchanges().add({"oktopk",
                      "entries to the owner of their region, the largest sums from there to all",
-                     [](const Settings& settings) -> std::unique_ptr<Exchange> {
-                       return std::make_unique<OkTopk>(settings);
-                     },
+                     {.make = make_exchange<OkTopk>},
                      {{"exact_every", "32", "steps between exact thresholds and regions"}}});
 const bool algorithm =
     sparsifiers().add({"oktopk",

@@ -14,13 +14,13 @@ namespace tw {
 
 namespace {
 
+const std::string& collective(const Settings& settings) { return settings.text("root.collective"); }
+
 class RootExchange : public Exchange {
  public:
-  RootExchange(Reduce reduce, Broadcast broadcast)
-      : reduce_(std::move(reduce)), broadcast_(std::move(broadcast)) {}
-
-  bool dense() const override { return true; }
-  bool updates_at_root() const override { return true; }
+  explicit RootExchange(const Settings& settings)
+      : reduce_(reduces().find(collective(settings)).value(settings)),
+        broadcast_(broadcasts().find(collective(settings)).value(settings)) {}
 
   void run(Context& ctx, Communicator& comm, const ExchangeStep& step, Control& control) override {
     const StatusSlot slot(ctx, step.gradient_control, control);
@@ -48,11 +48,14 @@ class RootExchange : public Exchange {
 const bool exchange = exchanges().add(
     {"root",
      "reduces whole gradients to rank 0, which updates and broadcasts the parameters",
-     [](const Settings& settings) -> std::unique_ptr<Exchange> {
-       const std::string& collective = settings.text("root.collective");
-       return std::make_unique<RootExchange>(reduces().find(collective).value(settings),
-                                             broadcasts().find(collective).value(settings));
-     },
+     {.make = make_exchange<RootExchange>,
+      .dense = true,
+      .updates_at_root = true,
+      .validate =
+          [](const Settings& settings) {
+            reduces().find(collective(settings));
+            broadcasts().find(collective(settings));
+          }},
      {{"collective", "lp", "reduce and broadcast; --list names the collectives"}}});
 const bool algorithm = sparsifiers().add({"bsp",
                                           "dense SGD, updated at rank 0 layer by layer",

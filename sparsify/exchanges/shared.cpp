@@ -22,8 +22,6 @@ class SharedIndices : public Exchange {
   explicit SharedIndices(const Settings& settings)
       : allreduce_(allreduces().find(settings.text("allreduce.collective")).value(settings)) {}
 
-  bool needs_shared_indices() const override { return true; }
-
   void run(Context& ctx, Communicator& comm, const ExchangeStep& step, Control& control) override {
     const SparseVector& mine = *step.mine;
     const size_t d = step.gradient.size(), n = std::min(step.k, d);
@@ -65,10 +63,9 @@ class SharedIndices : public Exchange {
 };
 
 const bool registered =
-    exchanges().add({"shared", "sums values alone; for selectors that agree on the places",
-                     [](const Settings& settings) -> std::unique_ptr<Exchange> {
-                       return std::make_unique<SharedIndices>(settings);
-                     }});
+    exchanges().add({"shared",
+                     "sums values alone; for selectors with the same indices on all ranks",
+                     {.make = make_exchange<SharedIndices>, .needs_shared_indices = true}});
 
 }  // namespace
 

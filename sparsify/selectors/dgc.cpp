@@ -77,8 +77,9 @@ const std::vector<Setting> kSettings = {
     {"clip", "0.0",
      "momentum correction: a gradient's norm is cut to this / sqrt(P) first; 0: no clipping"}};
 
-const bool selector =
-    selectors().add({"dgc", "magnitudes above a threshold from a sample, k at most", make_dgc});
+const bool selector = selectors().add({"dgc",
+                                       "magnitudes above a threshold from a sample, k at most",
+                                       {.make = make_dgc, .volume = Volume::at_most_k}});
 const Sparsifier kParts = {.selector = "dgc",
                            .exchange = "allgather",
                            .momentum_before = true,

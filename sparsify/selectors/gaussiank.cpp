@@ -19,11 +19,11 @@ SelectInfo GaussianThreshold::select(Context& ctx, const SelectStep& in, SparseV
   const double mean = u.sum / d;
   const double variance = (u.square - u.sum * mean) / std::max(1.0, d - 1);
   const double quantile = std::abs(normal_quantile(in.density / 2));
-  // in double all along: what no float reaches may still be halved into reach
+  // in double: half of a threshold beyond the largest float may be a float
   const double first = mean + quantile * std::sqrt(std::max(0.0, variance));
 
-  // one pass answers for the first threshold and all above it, and counts for half of it; that
-  // settles which one is evaluated last
+  // One pass keeps the entries above the first threshold and counts those above half of it. These
+  // counts determine which threshold is evaluated last.
   const auto few = [&](size_t count) { return 3 * count < 2 * k; };
   const auto many = [&](size_t count) { return 3 * count > 4 * k; };
   const uint32_t half = bits_above(first * 0.5);
@@ -42,19 +42,22 @@ SelectInfo GaussianThreshold::select(Context& ctx, const SelectStep& in, SparseV
   }
   candidates_->widen(ctx, e, bits_above(last));
 
-  // zeros may pass a threshold below zero, but there is nothing in them to send
+  // a threshold below zero admits zeros, which are not sent
   candidates_->take(ctx, std::max(1u, bits_above(last)), e, in.base, out);
   return {.threshold = static_cast<float>(std::max(last, 0.0))};
 }
 
 namespace {
 
-// the upper 16 bits of a magnitude: threshold at a bin edge, its bin cut to k by index
+// The upper 16 bits of a magnitude: the threshold is a bin edge, and within its bin the lower
+// indices are taken until there are k.
 constexpr uint32_t kHistogramResolution = ~0u << LogHistogram::kShift;
+
+bool as_published(const Settings& settings) { return settings.text("gaussiank.refine") == "paper"; }
 
 std::unique_ptr<Selector> make_gaussiank(Context& ctx, const Settings& settings,
                                          const SelectorRank&) {
-  if (settings.text("gaussiank.refine") == "paper") return std::make_unique<GaussianThreshold>(ctx);
+  if (as_published(settings)) return std::make_unique<GaussianThreshold>(ctx);
   return std::make_unique<TopK>(ctx, kHistogramResolution);
 }
 
@@ -66,8 +69,14 @@ const std::vector<Setting> kSettings = {
      {"paper", "histogram"}}};
 
 const bool selector =
-    selectors().add({"gaussiank", "magnitudes above a threshold taken from the distribution of u",
-                     make_gaussiank, kSettings});
+    selectors().add({"gaussiank",
+                     "magnitudes above a threshold taken from the distribution of u",
+                     {.make = make_gaussiank,
+                      .volume =
+                          [](const Settings& settings) {
+                            return as_published(settings) ? Volume::any : Volume::exactly_k;
+                          }},
+                     kSettings});
 const bool algorithm = sparsifiers().add({"gaussiank",
                                           "Gaussian threshold, error feedback, sparse allgather",
                                           {.selector = "gaussiank", .exchange = "allgather"}});

@@ -1,5 +1,5 @@
-// The selector of Ok-Topk: every magnitude above the threshold that the exchange remembers, in one
-// pass; exactly the k largest when it remembers none, or remembers one for another k.
+// The selector of Ok-Topk: all magnitudes above the threshold that the exchange remembers, in one
+// pass; the k largest if it remembers none for this k.
 
 #include "sparsify/selector.h"
 #include "sparsify/selectors/topk.h"
@@ -23,11 +23,14 @@ class AboveThreshold : public Selector {
   std::unique_ptr<Candidates> candidates_;
 };
 
+std::unique_ptr<Selector> make_oktopk(Context& ctx, const Settings&, const SelectorRank&) {
+  return std::make_unique<AboveThreshold>(ctx);
+}
+
 const bool selector =
-    selectors().add({"oktopk", "magnitudes above a threshold that is kept for several steps",
-                     [](Context& ctx, const Settings&, const SelectorRank&) {
-                       return std::make_unique<AboveThreshold>(ctx);
-                     }});
+    selectors().add({"oktopk",
+                     "magnitudes above a threshold that is kept for several steps",
+                     {.make = make_oktopk, .volume = Volume::any}});
 
 }  // namespace
 

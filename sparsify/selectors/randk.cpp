@@ -54,9 +54,11 @@ SelectInfo RandK::select(Context& ctx, const SelectStep& in, SparseVector& out) 
 
 namespace {
 
+bool seed_is_shared(const Settings& settings) { return settings.text("randk.seed") == "shared"; }
+
 std::unique_ptr<Selector> make_randk(Context& ctx, const Settings& settings,
                                      const SelectorRank& rank) {
-  const bool shared = settings.text("randk.seed") == "shared";
+  const bool shared = seed_is_shared(settings);
   const uint32_t stream = shared ? 0 : static_cast<uint32_t>(rank.rank) + 1;
   return std::make_unique<RandK>(ctx, Philox(rank.seed, Purpose::select, stream), shared);
 }
@@ -71,7 +73,11 @@ const std::vector<Setting> kSettings = {
 const bool body = subset_mover_dispatch.add(Device::cpu, []() -> std::unique_ptr<SubsetMover> {
   return std::make_unique<HostSubsetMover>();
 });
-const bool selector = selectors().add({"randk", "k random entries", make_randk, kSettings});
+const bool selector = selectors().add(
+    {"randk",
+     "k random entries",
+     {.make = make_randk, .volume = Volume::exactly_k, .shared_indices = seed_is_shared},
+     kSettings});
 const bool algorithm = sparsifiers().add({"randk",
                                           "random k, error feedback, sparse allgather",
                                           {.selector = "randk", .exchange = "allgather"}});

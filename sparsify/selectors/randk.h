@@ -28,7 +28,6 @@ class RandK : public Selector {
         subset_(subset_mover_dispatch(ctx.device())) {}
 
   SelectInfo select(Context& ctx, const SelectStep& in, SparseVector& out) override;
-  bool shared_indices() const override { return shared_; }
 
  private:
   Philox philox_;

@@ -1,4 +1,4 @@
-// Threshold binary search (RedSync: Fang, Fu, Yang and Hsieh 2019, arXiv 1808.04357, algorithm 3).
+// Threshold binary search of RedSync (Fang, Fu, Yang and Hsieh 2019, arXiv 1808.04357).
 
 #include "sparsify/selectors/redsync.h"
 
@@ -16,7 +16,7 @@ SelectInfo RedSync::select(Context& ctx, const SelectStep& in, SparseVector& out
   if (k == 1 || u.largest == 0)
     return exact_.select(ctx, {.g = {}, .e = e, .k = k, .base = in.base}, out);
 
-  // one pass keeps what exceeds the first threshold and counts for every lower one
+  // one pass keeps the entries above the first threshold and counts those above each lower one
   const BetweenMeanAndMax between(u, e.size());
   const uint32_t lower[] = {between.bits(0.375), between.bits(0.25), between.bits(0.125)};
   candidates_->collect(ctx, {}, e, between.bits(0.5), lower);
@@ -37,11 +37,14 @@ SelectInfo RedSync::select(Context& ctx, const SelectStep& in, SparseVector& out
 
 namespace {
 
+std::unique_ptr<Selector> make_redsync(Context& ctx, const Settings&, const SelectorRank&) {
+  return std::make_unique<RedSync>(ctx);
+}
+
 const bool selector =
-    selectors().add({"redsync", "magnitudes above a share of the maximum, found by bisection",
-                     [](Context& ctx, const Settings&, const SelectorRank&) {
-                       return std::make_unique<RedSync>(ctx);
-                     }});
+    selectors().add({"redsync",
+                     "magnitudes above a share of the maximum, found by bisection",
+                     {.make = make_redsync, .volume = Volume::at_most_2k}});
 const bool algorithm =
     sparsifiers().add({"redsync",
                        "RedSync's threshold search, error feedback, sparse allgather",

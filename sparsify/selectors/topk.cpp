@@ -14,10 +14,13 @@ SelectInfo TopK::select(Context& ctx, const SelectStep& in, SparseVector& out) {
 
 namespace {
 
-const bool selector = selectors().add({"topk", "the k largest magnitudes, exactly",
-                                       [](Context& ctx, const Settings&, const SelectorRank&) {
-                                         return std::make_unique<TopK>(ctx);
-                                       }});
+std::unique_ptr<Selector> make_topk(Context& ctx, const Settings&, const SelectorRank&) {
+  return std::make_unique<TopK>(ctx);
+}
+
+const bool selector = selectors().add({"topk",
+                                       "the k largest magnitudes, exactly",
+                                       {.make = make_topk, .volume = Volume::exactly_k}});
 const bool algorithm = sparsifiers().add({"topk",
                                           "exact top-k, error feedback, sparse allgather",
                                           {.selector = "topk", .exchange = "allgather"}});

@@ -1,4 +1,4 @@
-// Trimmed top-k (RedSync: Fang, Fu, Yang and Hsieh 2019, arXiv 1808.04357, algorithm 2).
+// Trimmed top-k of RedSync (Fang, Fu, Yang and Hsieh 2019, arXiv 1808.04357).
 
 #include "sparsify/selectors/trimmed.h"
 
@@ -14,8 +14,8 @@ SelectInfo Trimmed::select(Context& ctx, const SelectStep& in, SparseVector& out
   const Moments u = add_and_moments(ctx, in.g, e, blocks_);
   if (!u.finite()) return name_nonfinite(ctx, e);
 
-  // bell-shaped vectors end at .4 or above at usual densities: start there, higher ones are known
-  // from its list
+  // At usual densities a bell-shaped vector needs r >= .4. The candidates for .4 also answer for
+  // every higher r.
   const BetweenMeanAndMax between(u, e.size());
   const uint32_t lower[] = {between.bits(0.2), between.bits(0.0)};
   candidates_->collect(ctx, {}, e, between.bits(0.4), lower);
@@ -29,11 +29,13 @@ SelectInfo Trimmed::select(Context& ctx, const SelectStep& in, SparseVector& out
 
 namespace {
 
-const bool selector =
-    selectors().add({"trimmed", "the k largest of those above a share of the maximum",
-                     [](Context& ctx, const Settings&, const SelectorRank&) {
-                       return std::make_unique<Trimmed>(ctx);
-                     }});
+std::unique_ptr<Selector> make_trimmed(Context& ctx, const Settings&, const SelectorRank&) {
+  return std::make_unique<Trimmed>(ctx);
+}
+
+const bool selector = selectors().add({"trimmed",
+                                       "the k largest of those above a share of the maximum",
+                                       {.make = make_trimmed, .volume = Volume::exactly_k}});
 const bool algorithm = sparsifiers().add({"trimmed",
                                           "trimmed top-k, error feedback, sparse allgather",
                                           {.selector = "trimmed", .exchange = "allgather"}});

@@ -30,8 +30,7 @@ void for_all(const std::vector<GradientKind>& kinds, const Body& body) {
 /// False on ranks that an algorithm leaves without the sum: they get parameters instead.
 bool has_sum(const Communicator& comm, const Variant& variant) {
   const Sparsifier& algorithm = sparsifiers().find(variant.algorithm).value;
-  const auto exchange = exchanges().find(algorithm.exchange).value(variant.settings);
-  return comm.rank() == 0 || !exchange->updates_at_root();
+  return comm.rank() == 0 || !exchanges().find(algorithm.exchange).value.updates_at_root;
 }
 
 /// Without momentum where it comes before the selection: what is selected from is then the

@@ -115,7 +115,7 @@ TEST(SyncSgd, SendsTheBytesOfThePlan) {
             const SgdConfig config{.sparsifier = sparsifier, .scope = scope};
             SgdRig rig(ctx, comm, 1000, config, settings);
             const StepReport report = rig.step(rounding_kind(), {.density = 0.05});
-            const Sparsifier algorithm = resolve_sparsifier(ctx, config, settings);
+            const Sparsifier algorithm = resolve_sparsifier(config, settings);
             EXPECT_EQ(
                 sum_over_ranks(ctx, comm, report.bytes_sent),
                 SyncSgd::wire_bytes(algorithm, config, settings, rig.arena, comm.size(), 0.05))
@@ -213,7 +213,7 @@ TEST(SyncSgd, AMeasuredWaitIsTheDelayOfTheLastRankAndChangesNoBit) {
     run_ranks(3, [&](Context& ctx, Communicator& comm) {
       SgdConfig config{.sparsifier = sparsifier};
       SgdRig plain(ctx, comm, 1000, config, settings);
-      config.meeting = &comm;
+      config.barrier_comm = &comm;
       SgdRig measured(ctx, comm, 1000, config, settings);
       const StepInput input{.density = 0.01};
       EXPECT_EQ(plain.step(wide(), input).sec_wait, 0);
@@ -237,8 +237,8 @@ TEST(SyncSgd, EverySelectorWorksWithEveryExchange) {
       GatheredBlocks everywhere;
       for (const std::string& selector : selectors().names())
         for (const std::string& exchange : exchanges().names()) {
-          const auto sums = exchanges().find(exchange).value(default_settings());
-          if (sums->dense() || sums->needs_shared_indices()) continue;
+          const ExchangeEntry& entry = exchanges().find(exchange).value;
+          if (entry.dense || entry.needs_shared_indices(default_settings())) continue;
           SCOPED_TRACE(selector + " with " + exchange);
           SgdRig rig(ctx, comm, d,
                      {.sparsifier = "topk", .selector = selector, .exchange = exchange});

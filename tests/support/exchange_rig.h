@@ -13,12 +13,12 @@ class ExchangeRig {
   ExchangeRig(Context& ctx, Communicator& comm, size_t d, const std::string& algorithm,
               const Settings& settings = default_settings())
       : gradient(d + 1), residual(d), before(d), ctx_(ctx), comm_(comm) {
-    const Sparsifier& parts = sparsifiers().find(algorithm).value;
-    exchange = exchanges().find(parts.exchange).value(settings);
-    if (parts.selector.empty()) return;
-    selector_ = selectors().find(parts.selector).value(ctx, settings, {.rank = comm.rank()});
-    if (selector_->shared_indices() && parts.exchange == "allgather")
-      exchange = exchanges().find("shared").value(settings);
+    const Sparsifier parts = resolve_sparsifier({.sparsifier = algorithm}, settings);
+    const ExchangeEntry& entry = exchanges().find(parts.exchange).value;
+    exchange = entry.make(settings);
+    updates_at_root = entry.updates_at_root;
+    if (!parts.selector.empty())
+      selector_ = selectors().find(parts.selector).value(ctx, settings, {.rank = comm.rank()});
   }
 
   std::span<float> sum() { return std::span(gradient).first(residual.size()); }
@@ -53,7 +53,7 @@ class ExchangeRig {
         select_all(ctx_, in, selected);
     }
     exchange->run(ctx_, comm_, step, control);
-    if (exchange->updates_at_root()) exchange->publish(ctx_, comm_, sum());
+    if (updates_at_root) exchange->publish(ctx_, comm_, sum());
   }
 
   /// Places at which what was there is not what was summed plus what stays behind, on all ranks
@@ -78,6 +78,7 @@ class ExchangeRig {
   SparseVector selected;
   Control control;
   std::unique_ptr<Exchange> exchange;
+  bool updates_at_root = false;
 
  private:
   Context& ctx_;

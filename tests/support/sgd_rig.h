@@ -76,7 +76,7 @@ inline std::vector<Variant> variants() {
   // selectors that agree on their places are combined with it by name
   std::erase_if(all, [](const Variant& variant) {
     const std::string& exchange = sparsifiers().find(variant.algorithm).value.exchange;
-    return exchanges().find(exchange).value(variant.settings)->needs_shared_indices();
+    return exchanges().find(exchange).value.needs_shared_indices(variant.settings);
   });
   for (Variant& variant : all)
     variant.conserves =

@@ -146,8 +146,11 @@ TEST(RandK, SharedSeedGivesAllRanksTheSameIndicesZerosIncluded) {
   u.assign(10'000, 2.0f);
   EXPECT_EQ(indices(*make("shared", {.rank = 5}), u, 100, 3), first);
   EXPECT_NE(indices(*make("shared", {.rank = 5}), u, 100, 4), first);
-  EXPECT_TRUE(make("shared", {})->shared_indices());
-  EXPECT_FALSE(make("worker", {})->shared_indices());
+  const SelectorEntry& entry = selectors().find("randk").value;
+  Settings settings = default_settings();
+  EXPECT_FALSE(entry.shared_indices(settings));
+  settings.set("randk.seed", "shared");
+  EXPECT_TRUE(entry.shared_indices(settings));
   EXPECT_TRUE(indices(*make("worker", {}), std::vector<float>(10'000), 100).empty());
 }
 

@@ -38,13 +38,20 @@ TEST(TopK, SamplesOncePerStratum) {
   }
 }
 
-TEST(Selectors, KeepEveryBitOfU) {
+size_t most_entries(Volume volume, size_t k, size_t d) {
+  if (volume == Volume::any) return d;
+  return volume == Volume::at_most_2k ? 2 * k : k;
+}
+
+TEST(Selectors, KeepEveryBitOfUAndTheirDeclaredVolume) {
   const auto all = vectors();
   for (const Variant& variant : variants()) {
     const std::string& name = sparsifiers().find(variant.algorithm).value.selector;
     if (name.empty()) continue;
     Context ctx;
-    const auto selector = selectors().find(name).value(ctx, variant.settings, {});
+    const SelectorEntry& entry = selectors().find(name).value;
+    const auto selector = entry.make(ctx, variant.settings, {});
+    const bool shared = entry.shared_indices(variant.settings);
     for (const auto& [kind, u] : all)
       for (size_t k : {size_t{1}, size_t{200}, u.size(), 2 * u.size()}) {
         const testing::ScopedTrace trace(__FILE__, __LINE__,
@@ -53,12 +60,13 @@ TEST(Selectors, KeepEveryBitOfU) {
         for (size_t i = 0; i < u.size(); ++i) e[i] = u[i] - (g[i] = u[i] * 0.75f);
         const Selection got = select(*selector, ctx, g, e, k, 1000);
         EXPECT_EQ(got.info.nonfinite, SIZE_MAX);
+        EXPECT_LE(got.indices.size(), most_entries(entry.volume(variant.settings), k, u.size()));
         std::vector<float> whole = got.residual;
         size_t wrong = 0;
         for (size_t j = 0; j < got.indices.size(); ++j) {
           wrong += j > 0 && got.indices[j] <= got.indices[j - 1];
           float& place = whole[got.indices[j] - 1000];
-          wrong += place != 0 || (got.values[j] == 0 && !selector->shared_indices());
+          wrong += place != 0 || (got.values[j] == 0 && !shared);
           place = got.values[j];
         }
         for (size_t i = 0; i < u.size(); ++i) wrong += whole[i] != g[i] + e[i];
