@@ -15,7 +15,7 @@ namespace tw {
 
 namespace {
 
-/// Seconds since the last lap, the device's work included.
+/// Seconds since the last lap, once the device has finished.
 double lap(const Context& ctx, Stopwatch& clock) {
   ctx.synchronize();
   return clock.lap();
@@ -29,7 +29,7 @@ std::span<float> slice(std::span<float> x, const Segment& segment) {
   return x.empty() ? x : x.subspan(segment.offset, segment.length);
 }
 
-/// Looks for a NaN or infinity in x; `offset`: what its index is counted from.
+/// Records the first NaN or infinity of x, its index plus `offset`, unless one is recorded.
 void check_finite(Context& ctx, std::span<const float> x, size_t offset, Control& control) {
   const size_t bad = ops::first_nonfinite(ctx, x);
   if (bad == x.size() || control.nonfinite != SIZE_MAX) return;
@@ -46,17 +46,17 @@ SyncSgd::SyncSgd(Context& ctx, Communicator& comm, ParameterArena& arena, const 
       arena_(arena),
       config_(config),
       sparsifier_(resolve_sparsifier(config, settings)),
+      updates_at_root_(exchanges().find(sparsifier_.exchange).value.updates_at_root),
       updates_(plan_updates(arena, sparsifier_)),
       decay_bounds_(bounds_of_decay(arena)) {
   check(arena.size() < UINT32_MAX,
-        "[train] the model has {} parameters; entries travel with 32-bit indices, so it may have "
-        "at most {}",
+        "[train] the model has {} parameters; indices have 32 bits, so it may have at most {}",
         arena.size(), UINT32_MAX - 1);
   const size_t bytes = arena.size() * sizeof(float);
   if (!sparsifier_.selector.empty()) {
     selector_ = selectors()
                     .find(sparsifier_.selector)
-                    .value(ctx, settings, {.rank = comm.rank(), .seed = config.seed});
+                    .value.make(ctx, settings, {.rank = comm.rank(), .seed = config.seed});
     residual_ = Buffer(ctx.device(), bytes);
   }
   if (config.momentum != 0) momentum_ = Buffer(ctx.device(), bytes);
@@ -67,19 +67,20 @@ SyncSgd::SyncSgd(Context& ctx, Communicator& comm, ParameterArena& arena, const 
   }
 
   size_t small = 0;
-  const auto& factory = exchanges().find(sparsifier_.exchange).value;
+  const ExchangeEntry& exchange = exchanges().find(sparsifier_.exchange).value;
   for (Bucket& bucket : plan_buckets(arena, sparsifier_, config.bucket_bytes)) {
     small = std::max(small, bucket.dense_length());
-    buckets_.push_back({std::move(bucket), factory(settings)});
+    buckets_.push_back({std::move(bucket), exchange.make(settings)});
   }
   if (small > 0) {
-    small_exchange_ = exchanges().find("allreduce").value(settings);
+    small_exchange_ = exchanges().find("allreduce").value.make(settings);
     small_ = Buffer(ctx.device(), (small + 1) * sizeof(float));
   }
   if (config.overlap) {
     thread_ctx_ = std::make_unique<Context>(ctx.device(), ctx.threads(), ctx.gpu());
-    thread_ = std::make_unique<CommThread>([this] { thread_ctx_->bind_thread(); },
-                                           [this](size_t i) { run(*thread_ctx_, buckets_[i]); });
+    thread_ = std::make_unique<CommThread>(
+        [this] { thread_ctx_->bind_thread(); },
+        [this](size_t i) { exchange_bucket(*thread_ctx_, buckets_[i]); });
   }
 }
 
@@ -115,35 +116,28 @@ StepReport SyncSgd::finish() {
     ctx_.synchronize();
     thread_->release(buckets_.size());
     thread_->wait();
-    // the rest was hidden behind backward
+    // the time that remained after backward; the rest ran during it
     report_.sec_select = 0;
     report_.sec_exchange = lap(ctx_, clock);
   } else {
-    for (BucketState& state : buckets_) run(ctx_, state);
+    for (BucketState& state : buckets_) exchange_bucket(ctx_, state);
   }
   report_.bytes_sent = comm_.bytes_sent() - bytes_before_;
   lap(ctx_, clock);
-  if (!exchanges().find(sparsifier_.exchange).value.updates_at_root)
-    update(ctx_, {0, arena_.size()});
+  if (!updates_at_root_) update(ctx_, {0, arena_.size()});
   report_.sec_update += lap(ctx_, clock);
   return report_;
 }
 
-void SyncSgd::run(Context& ctx, BucketState& state) {
+void SyncSgd::exchange_bucket(Context& ctx, BucketState& state) {
+  const OperationScope operation(comm_, sparsifier_.exchange.c_str());
   const Bucket& bucket = state.bucket;
-  const Segment whole{bucket.offset, bucket.length};
-  const ExchangeStep step{
-      .gradient = slice(arena_.gradients(), whole),
-      .gradient_control = arena_.gradients_with_control().subspan(whole.offset, whole.length + 1),
-      .residual = slice(residual(), whole),
-      .mine = &selected_,
-      .k = bucket.entries(selector_ ? input_.density : 1),
-      .step = input_.step};
-  const OperationScope doing(comm_, sparsifier_.exchange.c_str());
+  const ExchangeStep step = exchange_step(bucket);
   Stopwatch clock;
   Control control{.stop = input_.stop};
   selected_.count = 0;
-  meet_ranks(ctx, clock);
+
+  barrier_if_measuring(ctx, clock);
   if (!bucket.dense.empty()) sum_dense_segments(ctx, bucket);
   const bool selects = state.exchange->prepare(ctx, comm_, step, control);
   report_.sec_exchange += lap(ctx, clock);
@@ -152,31 +146,53 @@ void SyncSgd::run(Context& ctx, BucketState& state) {
     check_finite(ctx, step.gradient, 0, control);
   else if (selects)
     select(ctx, state, control);
-  report_.k += step.k;
   report_.sec_select += lap(ctx, clock);
 
-  meet_ranks(ctx, clock);
-  state.exchange->run(ctx, comm_, step, control);
-  if (control.nonfinite_rank >= 0) report_nonfinite(control, bucket.offset);
-  // what the wire format rounds to zero did not travel
-  report_.nnz += selector_ ? selected_.count : bucket.length;
-  report_.stop |= control.stop;
-  // not what an exchange pruned: it goes on with its momentum
-  if (masking_)
-    zero_where_moved(ctx, selected_.index_span(), step.gradient, slice(local_momentum(), whole));
-  if (selector_ && !config_.error_feedback) ops::fill(ctx, step.residual, 0);
+  barrier_if_measuring(ctx, clock);
+  sum_over_ranks(ctx, state, step, control);
   unpack_dense_segments(ctx, bucket);
   report_.sec_exchange += lap(ctx, clock);
+  if (updates_at_root_) update_at_root(ctx, state, clock);
+}
 
-  if (!exchanges().find(sparsifier_.exchange).value.updates_at_root) return;
+ExchangeStep SyncSgd::exchange_step(const Bucket& bucket) {
+  const Segment whole{bucket.offset, bucket.length};
+  return {
+      .gradient = slice(arena_.gradients(), whole),
+      .gradient_control = arena_.gradients_with_control().subspan(whole.offset, whole.length + 1),
+      .residual = slice(residual(), whole),
+      .mine = &selected_,
+      .k = bucket.entries(selector_ ? input_.density : 1),
+      .step = input_.step};
+}
+
+/// Leaves the sum in the bucket's gradients, and in the momentum and the residual what is not sent.
+void SyncSgd::sum_over_ranks(Context& ctx, BucketState& state, const ExchangeStep& step,
+                             Control& control) {
+  const Bucket& bucket = state.bucket;
+  state.exchange->run(ctx, comm_, step, control);
+  if (control.nonfinite_rank >= 0) report_nonfinite(control, bucket.offset);
+  report_.k += step.k;
+  // entries that the codec rounded to zero are not in selected_ any more: they were not sent
+  report_.nnz += selector_ ? selected_.count : bucket.length;
+  report_.stop |= control.stop;
+  // entries that the exchange pruned keep their momentum
+  if (masking_)
+    zero_where_moved(ctx, selected_.index_span(), step.gradient,
+                     slice(local_momentum(), {bucket.offset, bucket.length}));
+  if (selector_ && !config_.error_feedback) ops::fill(ctx, step.residual, 0);
+}
+
+void SyncSgd::update_at_root(Context& ctx, BucketState& state, Stopwatch& clock) {
+  const Segment whole{state.bucket.offset, state.bucket.length};
   if (comm_.rank() == 0) update(ctx, whole);
   report_.sec_update += lap(ctx, clock);
   state.exchange->publish(ctx, comm_, slice(arena_.values(), whole));
   report_.sec_exchange += lap(ctx, clock);
 }
 
-/// Whoever comes before the last waits here, and not in the exchange.
-void SyncSgd::meet_ranks(Context& ctx, Stopwatch& clock) {
+/// Makes ranks that come early wait here and not in the exchange, so that both can be timed.
+void SyncSgd::barrier_if_measuring(Context& ctx, Stopwatch& clock) {
   if (!config_.barrier_comm) return;
   barrier(ctx, *config_.barrier_comm);
   const double seconds = clock.lap();
@@ -193,19 +209,20 @@ void SyncSgd::select(Context& ctx, const BucketState& state, Control& control) {
     if (!q.empty())
       correct_momentum(ctx, static_cast<float>(config_.momentum), config_.nesterov, g, q);
 
-    const size_t place = segment.offset - bucket.offset;
+    const size_t offset = segment.offset - bucket.offset;
     const SelectStep in{.g = g,
                         .e = slice(residual(), segment),
                         .k = entries_to_keep(std::min(1.0, input_.density), segment.length),
                         .density = input_.density,
-                        .base = static_cast<uint32_t>(place),
+                        .base = static_cast<uint32_t>(offset),
                         .step = input_.step,
                         .threshold = state.exchange->threshold()};
     const SelectInfo info =
         input_.density < 1 ? selector_->select(ctx, in, selected_) : select_all(ctx, in, selected_);
     if (info.nonfinite != SIZE_MAX && control.nonfinite == SIZE_MAX) {
-      control.nonfinite = place + info.nonfinite;
-      control.nonfinite_value = info.nonfinite_value;  // of u: the sum overflows where g does not
+      control.nonfinite = offset + info.nonfinite;
+      control.nonfinite_value =
+          info.nonfinite_value;  // of u: the sum may overflow where g does not
     }
   }
   if (control.nonfinite != SIZE_MAX) selected_.count = 0;
@@ -292,28 +309,6 @@ std::vector<std::span<std::byte>> SyncSgd::exchange_state() {
   std::vector<std::span<std::byte>> states;
   for (BucketState& state : buckets_) states.push_back(state.exchange->state());
   return states;
-}
-
-size_t SyncSgd::memory_bytes(const Sparsifier& algorithm, const SgdConfig& config, size_t d) {
-  const bool dense = algorithm.selector.empty();
-  const bool momentum = config.momentum != 0;
-  // momentum after, momentum before, residual or allreduce scratch
-  const size_t vectors = (momentum ? 1 : 0) + (momentum && algorithm.momentum_before ? 1 : 0) + 1;
-  return vectors * d * sizeof(float) + (dense ? sizeof(float) : 0);
-}
-
-uint64_t SyncSgd::wire_bytes(const Sparsifier& algorithm, const SgdConfig& config,
-                             const Settings& settings, const ParameterArena& arena, int ranks,
-                             double density) {
-  const auto exchange = exchanges().find(algorithm.exchange).value(settings);
-  const auto small = exchanges().find("allreduce").value(settings);
-  uint64_t bytes = 0;
-  for (const Bucket& bucket : plan_buckets(arena, algorithm, config.bucket_bytes)) {
-    const size_t entries = bucket.entries(density) * static_cast<size_t>(ranks);
-    bytes += exchange->wire_bytes(ranks, bucket.length, entries);
-    if (!bucket.dense.empty()) bytes += small->wire_bytes(ranks, bucket.dense_length(), 0);
-  }
-  return bytes;
 }
 
 }  // namespace tw

@@ -1,7 +1,8 @@
-// SyncSgd: synchronous data-parallel SGD; selector x exchange x momentum on one flat vector.
-//   momentum after:  u = g + e -> select -> exchange -> mean -> weight decay -> momentum -> update
-//   before (momentum correction):  q = m q + g -> u = q + e -> select -> exchange -> masking of q
-//                                  -> mean -> weight decay, with momentum of its own -> update
+// SyncSgd: synchronous data-parallel SGD on one flat vector, made of a selector, an exchange and
+// momentum.
+//   momentum after:   u = g + e -> select -> exchange -> mean -> weight decay -> momentum -> update
+//   momentum before:  q = m q + g -> u = q + e -> select -> exchange -> masking of q -> mean
+//                     -> weight decay with a momentum of its own -> update
 #pragma once
 
 #include <memory>
@@ -27,10 +28,10 @@ struct StepInput {
   bool stop = false;  ///< this rank received a stop signal
 };
 
-/// What one step cost and did on this rank.
+/// Cost and result of one step on this rank.
 struct StepReport {
   double sec_select = 0, sec_exchange = 0, sec_update = 0;
-  double sec_wait = 0;  ///< of sec_exchange, until all ranks had come; only with a meeting
+  double sec_wait = 0;  ///< part of sec_exchange: waiting for the last rank; see barrier_comm
   uint64_t bytes_sent = 0;
   size_t nnz = 0;     ///< entries this rank sent; d for dense
   size_t k = 0;       ///< entries asked for; d for dense
@@ -42,47 +43,44 @@ class SyncSgd {
   SyncSgd(Context& ctx, Communicator& comm, ParameterArena& arena, const SgdConfig& config,
           const Settings& settings);
 
-  /// Takes the gradients of the arena to the next parameters; all ranks end bit-identical.
-  /// Throws Fault, on every rank in the same step, when a gradient is not finite.
+  /// Updates the parameters from the gradients in the arena; they are bit-identical on all ranks.
+  /// If a gradient is not finite, throws CollectiveFault on every rank in the same step.
   StepReport step(const StepInput& input);
 
-  // The same in three parts, around backward: with `overlap` the exchange of a bucket runs from
-  // when its last gradient is final; without, all run in finish. The bits are the same.
+  // The same in three calls, for use around backward. With `overlap` the exchange of a bucket
+  // starts when its last gradient is ready; without, all exchanges run in finish. Both give the
+  // same bits.
   void begin(const StepInput& input);
   void gradient_ready(const Parameter& parameter);
   StepReport finish();
 
-  /// What stayed behind on this rank; accumulated velocity when momentum comes before.
+  /// What this rank has not sent yet; accumulated velocity when momentum comes before.
   std::span<float> residual() { return residual_.as<float>(); }
   /// Momentum after the mean, the same on all ranks.
   std::span<float> momentum() { return momentum_.as<float>(); }
-  /// Momentum before the selection, this rank's own; empty when there is none.
+  /// This rank's momentum before the selection; empty if there is none.
   std::span<float> local_momentum() { return local_momentum_.as<float>(); }
-  // The same as the host sees them; see HostFloats.
+  // The same in host memory; see HostFloats.
   HostFloats host_residual() { return {ctx_, residual()}; }
   HostFloats host_momentum() { return {ctx_, momentum()}; }
   HostFloats host_local_momentum() { return {ctx_, local_momentum()}; }
-  /// What exchanges remember on this rank, bucket by bucket.
+  /// The state of the exchanges of this rank, by bucket.
   std::vector<std::span<std::byte>> exchange_state();
 
-  /// Bytes of momentum, residual and exchange buffers (for the plan).
-  static size_t memory_bytes(const Sparsifier& algorithm, const SgdConfig& config, size_t d);
-  /// Bytes that all ranks together send in one step, if every rank selects what it is asked for.
-  static uint64_t wire_bytes(const Sparsifier& algorithm, const SgdConfig& config,
-                             const Settings& settings, const ParameterArena& arena, int ranks,
-                             double density);
-
  private:
-  // one exchange a bucket: it may remember things
+  // each bucket has an exchange of its own, since exchanges keep state
   struct BucketState {
     Bucket bucket;
     std::unique_ptr<Exchange> exchange;
     size_t waiting_for = 0;  // tensors whose gradient backward has not finished
   };
 
-  void run(Context& ctx, BucketState& state);
-  void meet_ranks(Context& ctx, Stopwatch& clock);
+  void exchange_bucket(Context& ctx, BucketState& state);
+  ExchangeStep exchange_step(const Bucket& bucket);
   void select(Context& ctx, const BucketState& state, Control& control);
+  void sum_over_ranks(Context& ctx, BucketState& state, const ExchangeStep& step, Control& control);
+  void update_at_root(Context& ctx, BucketState& state, Stopwatch& clock);
+  void barrier_if_measuring(Context& ctx, Stopwatch& clock);
   void sum_dense_segments(Context& ctx, const Bucket& bucket);
   void unpack_dense_segments(Context& ctx, const Bucket& bucket);
   void copy_dense_segments(Context& ctx, const Bucket& bucket,
@@ -95,10 +93,11 @@ class SyncSgd {
   ParameterArena& arena_;
   SgdConfig config_;
   Sparsifier sparsifier_;
+  bool updates_at_root_;
   std::vector<UpdateRange> updates_;
   std::vector<uint32_t> decay_bounds_;  // of all parameters
-  bool masking_ = false;                // both of momentum before the selection
-  double clip_ = 0;
+  bool masking_ = false;                // factor masking; only with momentum before
+  double clip_ = 0;                     // limit of a tensor's norm; 0: none
   std::unique_ptr<Selector> selector_;  // null for dense
   std::vector<BucketState> buckets_;
   std::unique_ptr<Exchange> small_exchange_;  // of dense segments beside sparse ones
@@ -108,9 +107,9 @@ class SyncSgd {
   StepInput input_;
   StepReport report_;
   uint64_t bytes_before_ = 0;
-  size_t ready_ = 0;  // parts, in order, whose gradients are final
+  size_t ready_ = 0;  // leading buckets whose gradients are all ready
   std::unique_ptr<Context> thread_ctx_;
-  std::unique_ptr<CommThread> thread_;  // last: it ends before what it uses
+  std::unique_ptr<CommThread> thread_;  // last member: its jobs use the others
 };
 
 }  // namespace tw

@@ -1,6 +1,32 @@
 #include "apps/train/plan_report.h"
 
+#include "sparsify/selector.h"
+#include "sparsify/step_costs.h"
+
 namespace tw {
+
+namespace {
+
+/// How many of d entries a rank sends in a step.
+std::string volume_text(const Sparsifier& algorithm, const Settings& settings, double density,
+                        size_t d) {
+  if (algorithm.selector.empty()) return fmt::format("{}", d);
+  const size_t k = entries_to_keep(density, d);
+  if (density >= 1) return fmt::format("{}", k);
+  switch (selectors().find(algorithm.selector).value.volume(settings)) {
+    case Volume::exactly_k:
+      return fmt::format("{}", k);
+    case Volume::at_most_k:
+      return fmt::format("at most {}", k);
+    case Volume::at_most_2k:
+      return fmt::format("about {} (at most twice as many)", k);
+    case Volume::any:
+      return fmt::format("about {} (a threshold selector: any number)", k);
+  }
+  return {};
+}
+
+}  // namespace
 
 size_t report_plan(Console& console, const TrainConfig& config, const DataSplit& data,
                    const Model& model, const Planner::Memory& memory, const Sparsifier& algorithm,
@@ -21,7 +47,7 @@ size_t report_plan(Console& console, const TrainConfig& config, const DataSplit&
                config.bn_stats == "average" ? "averaged over ranks" : "rank 0's own");
 
   const size_t parameters = 2 * d * sizeof(float);
-  const size_t optimizer = SyncSgd::memory_bytes(algorithm, sgd, d);
+  const size_t optimizer = optimizer_bytes(algorithm, sgd, d);
   const size_t total = memory.total() + parameters + optimizer;
   console.line(
       "memory per rank: {} activations{} + {} packed weights and inputs + {} scratch + "
@@ -34,11 +60,11 @@ size_t report_plan(Console& console, const TrainConfig& config, const DataSplit&
   if (config.device == "cuda" && config.workers > 1)
     console.line("the {} ranks share a GPU: {} in all, {} of it free", ranks,
                  text(total * static_cast<size_t>(ranks)), text(free_memory(Device::cuda)));
-  const bool dense = algorithm.selector.empty();
   const uint64_t bytes =
-      SyncSgd::wire_bytes(algorithm, sgd, config.settings, model.arena(), ranks, config.density);
+      estimated_bytes_sent(algorithm, sgd, config.settings, model.arena(), ranks, config.density);
   console.line("{}: {} of {} entries a step and rank, {} on the wire a step", config.sparsifier,
-               dense ? d : entries_to_keep(config.density, d), d, text(bytes));
+               volume_text(algorithm, config.settings, config.density, d), d, text(bytes));
+  for (const std::string& notice : config.settings.notices()) console.line("{}", notice);
   return total;
 }
 

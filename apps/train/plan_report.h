@@ -5,7 +5,7 @@
 #include "apps/train/config.h"
 #include "data/dataset.h"
 #include "models/model.h"
-#include "sparsify/sync_sgd.h"
+#include "sparsify/sparsifier.h"
 
 namespace tw {
 

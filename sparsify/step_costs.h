@@ -1,0 +1,17 @@
+// What a step of SyncSgd costs, estimated before one runs: memory and bytes sent.
+#pragma once
+
+#include "sparsify/buckets.h"
+
+namespace tw {
+
+/// Bytes of momentum, residual and exchange buffers on one rank, for d parameters.
+size_t optimizer_bytes(const Sparsifier& sparsifier, const SgdConfig& config, size_t d);
+
+/// Bytes that all ranks together send in one step, if every rank selects the k entries it is asked
+/// for. A selector may send fewer or more; see Volume.
+uint64_t estimated_bytes_sent(const Sparsifier& sparsifier, const SgdConfig& config,
+                              const Settings& settings, const ParameterArena& arena, int ranks,
+                              double density);
+
+}  // namespace tw
