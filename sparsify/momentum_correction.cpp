@@ -5,6 +5,7 @@
 
 #include "engine/core/parallel.h"
 #include "engine/core/simd.h"
+#include "sparsify/exchange.h"
 
 namespace tw {
 
@@ -55,6 +56,19 @@ void clip_cpu(Context& ctx, double limit, std::span<float> g) {
 
 const bool registered = correct_momentum_dispatch.add(Device::cpu, correct_cpu) &&
                         clip_norm_dispatch.add(Device::cpu, clip_cpu);
+const bool settings = setting_groups().add(
+    {"momentum_correction",
+     "momentum before the selection, whichever it is",
+     {},
+     {{.key = "masking",
+       .value = "true",
+       .help = "factor masking: entries that are sent leave the momentum",
+       .old_key = "dgc.masking"},
+      {.key = "clip",
+       .value = "0.0",
+       .help = "clips each segment of the gradient to a norm of this / sqrt(P); 0: no clipping",
+       .least = 0,
+       .old_key = "dgc.clip"}}});
 
 }  // namespace
 

@@ -14,7 +14,7 @@ struct Correct {
   bool nesterov;
   float *g, *q;
   __device__ void operator()(int64_t i) const {
-    // fused by hand, as CPUs of today fuse it
+    // explicit fmaf: the same rounding as on a CPU that contracts to FMA
     if (nesterov) {
       const float sum = q[i] + g[i];
       q[i] = momentum * sum;

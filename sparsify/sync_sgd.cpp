@@ -61,8 +61,9 @@ SyncSgd::SyncSgd(Context& ctx, Communicator& comm, ParameterArena& arena, const 
   }
   if (config.momentum != 0) momentum_ = Buffer(ctx.device(), bytes);
   if (sparsifier_.momentum_before) {
-    masking_ = config.momentum != 0 && settings.flag("dgc.masking");
-    clip_ = settings.number("dgc.clip") / std::sqrt(static_cast<double>(comm.size()));
+    masking_ = config.momentum != 0 && settings.flag("momentum_correction.masking");
+    clip_ =
+        settings.number("momentum_correction.clip") / std::sqrt(static_cast<double>(comm.size()));
     if (config.momentum != 0) local_momentum_ = Buffer(ctx.device(), bytes);
   }
 

@@ -1,7 +1,6 @@
-// Deep Gradient Compression (Lin, Han, Mao, Wang and Dally, ICLR 2018, arXiv 1712.01887): what it
-// selects, as the authors' code does. Momentum correction, factor masking and clipping are part of
-// the step (SyncSgd), for any algorithm that has momentum before the selection; their settings are
-// here.
+// The selection of Deep Gradient Compression (Lin, Han, Mao, Wang and Dally, ICLR 2018, arXiv
+// 1712.01887), after the authors' code. Momentum correction, factor masking and clipping belong to
+// SyncSgd and work with any selector (momentum_correction.h).
 
 #include "sparsify/selectors/dgc.h"
 
@@ -23,7 +22,7 @@ uint32_t reach(float threshold) { return candidate_bits(magnitude_bits(threshold
 
 }  // namespace
 
-// strides are odd, so that they share no factor with the powers of two that shapes are made of
+// Strides are odd: they share no factor with tensor shapes, which are mostly powers of two.
 DgcSample dgc_sample(size_t n, double density) {
   const size_t most = static_cast<size_t>(std::ceil(2 / density));
   if (n <= most) return {.stride = 1, .count = n};
@@ -53,7 +52,7 @@ SelectInfo Dgc::select(Context& ctx, const SelectStep& in, SparseVector& out) {
   float threshold = sampled(ctx, in);
   candidates_->collect(ctx, in.g, e, reach(threshold));
   if (few(candidates_->count())) {
-    // one more pass counts for all rounds
+    // one more pass counts the entries above each of the lower thresholds
     uint32_t lower[rounds];
     for (uint32_t& bits : lower) bits = reach(threshold *= lowering);
     candidates_->collect(ctx, {}, e, lower[0], lower);
@@ -71,12 +70,6 @@ std::unique_ptr<Selector> make_dgc(Context& ctx, const Settings&, const Selector
       ctx, Philox(rank.seed, Purpose::select, static_cast<uint32_t>(rank.rank) + 1));
 }
 
-const std::vector<Setting> kSettings = {
-    {"masking", "true",
-     "momentum correction: what is sent also leaves the momentum (factor masking)"},
-    {"clip", "0.0",
-     "momentum correction: a gradient's norm is cut to this / sqrt(P) first; 0: no clipping"}};
-
 const bool selector = selectors().add({"dgc",
                                        "magnitudes above a threshold from a sample, k at most",
                                        {.make = make_dgc, .volume = Volume::at_most_k}});
@@ -87,7 +80,7 @@ const Sparsifier kParts = {.selector = "dgc",
                            .small_tensors_dense = true};
 const bool algorithm = sparsifiers().add(
     {"dgc", "momentum correction, factor masking, sampled threshold per tensor, sparse allgather",
-     kParts, kSettings});
+     kParts});
 
 }  // namespace
 

@@ -100,8 +100,8 @@ SgdConfig config_of(const Recipe& recipe, const char* sparsifier) {
 
 Settings settings_of(const Recipe& recipe) {
   Settings settings = default_settings();
-  settings.set("dgc.masking", recipe.masking ? "true" : "false");
-  settings.set("dgc.clip", fmt::format("{}", recipe.clip));
+  settings.set("momentum_correction.masking", recipe.masking ? "true" : "false");
+  settings.set("momentum_correction.clip", fmt::format("{}", recipe.clip));
   return settings;
 }
 

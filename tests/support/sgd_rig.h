@@ -15,13 +15,13 @@
 
 namespace tw {
 
-/// Every algorithm with every choice of its parts' settings, one at a time.
+/// A sparsifier with its default settings or with one setting of its parts changed.
 struct Variant {
   std::string algorithm;
   Settings settings = default_settings();
   std::string name = algorithm;
-  bool conserves = true;  ///< nothing is lost between what is sent and what stays behind
-  bool lossless = true;   ///< values travel unrounded
+  bool conserves = true;  ///< sum and residuals together hold all that was there
+  bool lossless = true;   ///< values are sent unrounded
 };
 inline void PrintTo(const Variant& variant, std::ostream* out) { *out << variant.name; }
 
@@ -33,8 +33,10 @@ inline void add_choices(std::vector<Variant>& all, const std::string& algorithm,
     std::vector<std::string> choices = setting.choices;
     if (setting.value == "true") choices = {"false"};
     if (setting.value == "false") choices = {"true"};
+    if (setting.least) choices = {fmt::format("{}", *setting.least)};
     for (const std::string& choice : choices) {
-      if (choice == setting.value) continue;
+      if (choice == setting.value || (setting.least && std::stod(setting.value) == *setting.least))
+        continue;
       Variant other{.algorithm = algorithm};
       const std::string key = prefix + "." + setting.key;
       other.settings.set(key, choice);
@@ -47,16 +49,16 @@ inline void add_choices(std::vector<Variant>& all, const std::string& algorithm,
 
 }  // namespace detail
 
-/// gTop-k's tree, between all ranks or between nodes.
+/// True if gTop-k's tree is used, between all ranks or between nodes.
 inline bool uses_gtopk(const Variant& variant) {
   const std::string& exchange = sparsifiers().find(variant.algorithm).value.exchange;
   return exchange == "gtopk" ||
          (exchange == "hierarchical" && variant.settings.text("hierarchical.exchange") == "gtopk");
 }
 
-/// LinkCost formats are tried once for every exchange, where nothing else is out of the ordinary,
-/// and on threads: many processes on few cores are slow, and formats do not matter to the
-/// transport.
+/// Every sparsifier with its defaults, and with each other choice of each setting of its parts:
+/// the other flag, the other texts, the least number. The settings of the wire format are varied
+/// for one sparsifier per exchange, and only on threads: many processes on few cores are slow.
 inline std::vector<Variant> variants() {
   std::vector<Variant> all;
   std::vector<std::string> seen;
@@ -66,14 +68,17 @@ inline std::vector<Variant> variants() {
     if (!selector.empty())
       detail::add_choices(all, name, selector, selectors().find(selector).settings);
     detail::add_choices(all, name, exchange, exchanges().find(exchange).settings);
+    const auto add_group = [&](const std::string& group) {
+      detail::add_choices(all, name, group, setting_groups().find(group).settings);
+    };
+    if (entry.value.momentum_before) add_group("momentum_correction");
     if (started_by_mpi() || selector.empty() || entry.value.momentum_before ||
         std::ranges::find(seen, exchange) != seen.end())
       continue;
     seen.push_back(exchange);
-    for (const auto& [group, shared] : setting_groups().entries())
-      detail::add_choices(all, name, group, shared.settings);
+    add_group("wire");
   }
-  // selectors that agree on their places are combined with it by name
+  // such an exchange needs a selector with shared indices, which these sparsifiers lack
   std::erase_if(all, [](const Variant& variant) {
     const std::string& exchange = sparsifiers().find(variant.algorithm).value.exchange;
     return exchanges().find(exchange).value.needs_shared_indices(variant.settings);

@@ -121,13 +121,15 @@ TEST(Dgc, TheSampleChangesWithStepSeedAndRank) {
   EXPECT_GT(changed, 4u);
 }
 
-TEST(Dgc, SettingsOfTheAlgorithmAreThereBesideTheSelector) {
-  const Settings settings = default_settings();
-  EXPECT_TRUE(settings.flag("dgc.masking"));
-  EXPECT_EQ(settings.number("dgc.clip"), 0);
-  Settings other = settings;
-  other.set("dgc.clip", "0.4");
-  EXPECT_EQ(other.number("dgc.clip"), 0.4);
+TEST(Dgc, OldKeysSetTheMomentumCorrection) {
+  Settings settings = default_settings();
+  EXPECT_TRUE(settings.flag("momentum_correction.masking"));
+  EXPECT_EQ(settings.number("momentum_correction.clip"), 0);
+  settings.set("dgc.masking", "false");
+  settings.set("dgc.clip", "0.4");
+  EXPECT_FALSE(settings.flag("momentum_correction.masking"));
+  EXPECT_EQ(settings.number("momentum_correction.clip"), 0.4);
+  EXPECT_EQ(settings.notices().size(), 2u);
 }
 
 }  // namespace
