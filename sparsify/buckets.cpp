@@ -54,7 +54,7 @@ std::vector<Bucket> plan_buckets(const ParameterArena& arena, const Sparsifier& 
     (travels_whole(algorithm, *p) ? bucket.dense : bucket.sparse)
         .push_back({p->offset, p->length()});
   }
-  // selections follow each other in ascending order, as indices do
+  // ascending, so that the selected indices of a bucket ascend
   for (Bucket& bucket : buckets) {
     std::ranges::reverse(bucket.sparse);
     std::ranges::reverse(bucket.dense);

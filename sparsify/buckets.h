@@ -1,4 +1,4 @@
-// Buckets: how the flat vector is cut into what travels at once and what is selected from at once.
+// Buckets: how the flat vector is split into exchanges, and each exchange into selections.
 #pragma once
 
 #include <span>
@@ -14,23 +14,23 @@ struct Segment {
   size_t offset, length;
 };
 
-/// One exchange: a slice of the flat vector, whole tensors.
+/// One exchange: a slice of the flat vector that holds whole tensors.
 struct Bucket {
   size_t offset = 0, length = 0;
   size_t parameters = 0;        ///< tensors in it
-  std::vector<Segment> sparse;  ///< each is selected from on its own
-  std::vector<Segment> dense;   ///< these travel whole
+  std::vector<Segment> sparse;  ///< each has its own selection
+  std::vector<Segment> dense;   ///< exchanged without selection
 
   size_t dense_length() const;
-  /// Where element i of the dense segments, one behind the other, lies in the flat vector.
+  /// The offset in the flat vector of element i of the concatenated dense segments.
   size_t place_of_dense(size_t i) const;
-  /// Entries that are asked for from its sparse segments together.
+  /// The sum of k over the sparse segments.
   size_t entries(double density) const;
 };
 
 /// Model scope: one bucket, one selection. Layer scope: neighbouring tensors share a bucket until
-/// it holds `bucket_bytes`, each with a selection of its own. Buckets come in the order in which
-/// backward finishes them: the end of the vector first.
+/// it holds `bucket_bytes`, and each tensor has a selection of its own. Buckets are in the order in
+/// which backward finishes them: the end of the vector first.
 std::vector<Bucket> plan_buckets(const ParameterArena& arena, const Sparsifier& algorithm,
                                  size_t bucket_bytes);
 

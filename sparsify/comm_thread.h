@@ -1,4 +1,4 @@
-// CommThread: a thread that does numbered jobs one after the other while its owner works on.
+// CommThread: a thread that runs numbered jobs in order, beside the thread that owns it.
 #pragma once
 
 #include <condition_variable>
@@ -11,17 +11,18 @@ namespace tw {
 
 class CommThread {
  public:
-  /// `job(i)` is called on the thread, for i = 0, 1, ... of each round, after `prepare` once.
+  /// The thread calls `prepare` once, then job(0), job(1), ... in each round.
   CommThread(std::function<void()> prepare, std::function<void(size_t)> job);
   ~CommThread();
   CommThread(const CommThread&) = delete;
   CommThread& operator=(const CommThread&) = delete;
 
-  /// Starts a round of jobs; none may be done yet.
+  /// Starts a round; no job of it runs before it is released.
   void start();
-  /// Jobs below `count` may be done. Never waits.
+  /// Lets jobs below `count` run. Does not wait.
   void release(size_t count);
-  /// Waits until all released jobs are done; rethrows what a job threw (later ones are skipped).
+  /// Waits until all released jobs have run. If a job threw, later ones are skipped and it
+  /// rethrows.
   void wait();
 
  private:

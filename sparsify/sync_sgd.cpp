@@ -167,7 +167,7 @@ ExchangeStep SyncSgd::exchange_step(const Bucket& bucket) {
       .step = input_.step};
 }
 
-/// Leaves the sum in the bucket's gradients, and in the momentum and the residual what is not sent.
+/// Leaves the sum in the gradients of the bucket; masks the momentum of the entries that were sent.
 void SyncSgd::sum_over_ranks(Context& ctx, BucketState& state, const ExchangeStep& step,
                              Control& control) {
   const Bucket& bucket = state.bucket;
@@ -254,7 +254,7 @@ void SyncSgd::unpack_dense_segments(Context& ctx, const Bucket& bucket) {
   });
 }
 
-/// Calls copy(gradients, packed) for each segment; all copies are one launch.
+/// Calls copy(gradients, packed) for each dense segment; the copies are batched into one launch.
 void SyncSgd::copy_dense_segments(
     Context& ctx, const Bucket& bucket,
     const std::function<void(std::span<float>, std::span<float>)>& copy) {

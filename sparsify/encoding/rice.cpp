@@ -38,7 +38,7 @@ class BitReader {
  public:
   explicit BitReader(std::span<const std::byte> bytes) : bytes_(bytes) {}
 
-  /// The next bits, 57 at least; zeros behind the end.
+  /// The next bits, at least 57; zeros after the end.
   uint64_t peek() const {
     const size_t at = position_ / 8;
     uint64_t word = 0;
@@ -49,7 +49,7 @@ class BitReader {
     return word >> (position_ % 8);
   }
   void skip(int count) { position_ += static_cast<size_t>(count); }
-  /// All bytes are used, and what fills the last one is zero.
+  /// True if all bytes are used and the padding is zero.
   bool at_end() const {
     return (position_ + 7) / 8 == bytes_.size() && (position_ % 8 == 0 || peek() == 0);
   }
@@ -61,7 +61,7 @@ class BitReader {
 
 constexpr uint64_t low_bits(int count) { return (uint64_t{1} << count) - 1; }
 
-// the parameter that makes the block shortest lies near the mean; a single far gap misleads it
+// the best parameter is near the mean gap, but one long gap distorts the mean: try its neighbours
 int best_parameter(const uint32_t* gaps, size_t n) {
   uint64_t sum = 0;
   for (size_t i = 0; i < n; ++i) sum += gaps[i];

@@ -13,7 +13,7 @@ namespace tw {
 
 namespace {
 
-constexpr uint32_t kPacked = uint32_t{1} << 31;  // in the count that goes before
+constexpr uint32_t kPacked = uint32_t{1} << 31;  // flag in the leading count
 
 template <class T>
 TW_INLINE void narrow(const float* from, size_t n, std::byte* to) {
@@ -49,17 +49,18 @@ TW_MULTIVERSION bool ascend_below(const uint32_t* indices, size_t n, size_t d) {
   return good;
 }
 
-const bool settings = setting_groups().add({"wire",
-                                            "how sparse entries travel",
-                                            {},
-                                            {{"values",
-                                              "f32",
-                                              "their values; rounding errors stay in the residual",
-                                              {"f32", "fp16", "bf16"}},
-                                             {"indices",
-                                              "plain",
-                                              "their places: uint32, or gaps in about 12 bits",
-                                              {"plain", "packed", "auto"}}}});
+const bool settings =
+    setting_groups().add({"wire",
+                          "the byte format of sparse entries",
+                          {},
+                          {{"values",
+                            "f32",
+                            "type of the values; rounding errors stay in the residual",
+                            {"f32", "fp16", "bf16"}},
+                           {"indices",
+                            "plain",
+                            "format of the indices: uint32, or gaps in about 12 bits",
+                            {"plain", "packed", "auto"}}}});
 
 }  // namespace
 
@@ -80,7 +81,7 @@ void SparseCodec::round(SparseVector& entries, SparseVector* lost) const {
         values_ == Values::fp16 ? static_cast<float>(fp16(value)) : static_cast<float>(bf16(value));
     if (!std::isfinite(rounded)) rounded = 0;
     const uint32_t at = entries.indices[i];
-    // the difference is exact: it has no bit that `value` has not
+    // exact: the difference has no bits below the last bit of `value`
     if (lost) lost->push(at, value - rounded);
     entries.indices[kept] = at;
     entries.values[kept] = rounded;
@@ -124,7 +125,8 @@ SparseView SparseCodec::decode(ConstBytes bytes, size_t d, int from, SparseVecto
     packed = (head & kPacked) != 0;
     n = head & ~kPacked;
   }
-  // each index takes a bit at least: no count makes room for more than the message could hold
+  // each index takes at least one bit, so a damaged count cannot allocate more than the message
+  // holds
   const size_t values = n * value_bytes();
   if (n > d || values > bytes.size() || (packed && n > 8 * bytes.size())) damaged();
   const size_t places = bytes.size() - values;

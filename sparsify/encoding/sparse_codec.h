@@ -1,11 +1,12 @@
-// LinkCost format: how sparse entries travel. `--set wire.values=bf16 --set wire.indices=packed`.
+// SparseCodec: the byte format of sparse entries. `--set wire.values=bf16 --set
+// wire.indices=packed`.
 //
-// Values: f32, or rounded to fp16 or bf16. What rounding takes off goes to the residual first, so
-// no format loses anything: it only arrives later. Indices, and the bytes of n entries:
+// Values: f32, or rounded to fp16 or bf16. Rounding errors go to the residual, so they are sent in
+// later steps. Indices, and the bytes of n entries:
 //   plain   uint32 each; indices, then values:              n (4 + v) bytes, v = 4 or 2
-//   packed  Rice-coded gaps (rice.h) behind a count:        4 + ceil(n b / 8) + n v, b = 11.6 bits
+//   packed  a count and Rice-coded gaps (rice.h):           4 + ceil(n b / 8) + n v, b = 11.6 bits
 //                                                           at density .001
-//   auto    packed where it is shorter, else plain; the count says which
+//   auto    packed if that is shorter, else plain; the count tells which
 #pragma once
 
 #include <span>
@@ -28,20 +29,19 @@ class SparseCodec {
 
   bool exact() const { return values_ == Values::f32; }
 
-  /// Rounds the entries to what the wire carries; `lost`, if it is wanted, becomes what that takes
-  /// off. Entries that overflow or round to zero leave the vector and are lost whole.
+  /// Rounds the values to the format; `lost`, if given, becomes the rounding errors. Entries that
+  /// overflow or round to zero are removed, and their whole value is lost.
   void round(SparseVector& entries, SparseVector* lost = nullptr) const;
 
-  /// Bytes that n entries take at most.
+  /// The most bytes that n entries take.
   size_t bound(size_t n) const;
-  /// Writes entries that were rounded; returns the bytes written. `out` has room for bound(n).
+  /// Writes rounded entries; returns the bytes written. `out` has room for bound(n).
   size_t encode(const SparseView& entries, std::byte* out) const;
-  /// The entries that `encode` wrote into exactly these bytes, read into `room` or, where they can
-  /// be used as they lie, in place. Throws Fault, naming `from`, unless the indices ascend and lie
-  /// below d.
+  /// The entries that `encode` wrote into exactly these bytes: in place if possible, else read into
+  /// `room`. Throws Fault, naming the rank `from`, unless the indices ascend and lie below d.
   SparseView decode(ConstBytes bytes, size_t d, int from, SparseVector& room) const;
 
-  /// Bytes of `messages` messages with entries / ranks entries each, spread evenly over d places:
+  /// Bytes of `messages` messages with entries / ranks entries each, at random indices below d;
   /// exact for plain indices.
   uint64_t expected_bytes(double messages, size_t entries, int ranks, size_t d) const;
 

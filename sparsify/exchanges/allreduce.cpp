@@ -1,7 +1,7 @@
-// The dense exchange: an allreduce of the whole gradient, and the algorithm that is nothing else.
-// A control float behind the gradient is summed with it.
+// The dense exchange: an allreduce of the whole gradient. A status float behind the gradient is
+// summed with it.
 //
-// Bytes over all ranks, with a collective that moves the least (ring): 2(P-1) 4(d+1).
+// Bytes over all ranks, with a bandwidth-optimal collective (ring): 2(P-1) 4(d+1).
 
 #include "comm/collectives/collectives.h"
 #include "engine/core/buffer.h"

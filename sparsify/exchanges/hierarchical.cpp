@@ -1,11 +1,10 @@
-// Exchange in two levels: ranks of a node sum their gradients densely, over links that cost little;
-// the leader of each node alone selects, keeps the residual and takes part in a sparse exchange
-// (`hierarchical.exchange`) between the nodes; the sum is broadcast inside the node.
+// Exchange in two levels. The ranks of a node sum their gradients densely, over fast links. Only
+// the leader of each node selects, keeps a residual and takes part in a sparse exchange between the
+// nodes (`hierarchical.exchange`). It broadcasts the sum inside its node.
 //
 // Bytes over all ranks, with N nodes: those of the inner exchange on N ranks, and inside the nodes
 // (P - N) (8 (d+1) + 16 + 4 d): an allreduce, the control word, a broadcast.
-// Seconds: an allreduce and a broadcast of d on the links inside, and the inner exchange on N
-// ranks.
+// Seconds: an allreduce and a broadcast of d inside the nodes, and the inner exchange on N ranks.
 
 #include "comm/collectives/collectives.h"
 #include "comm/subcommunicator.h"
@@ -35,7 +34,7 @@ class Hierarchical : public Exchange {
   bool prepare(Context& ctx, Communicator& comm, const ExchangeStep& step,
                Control& control) override {
     if (!node_) split(comm);
-    // before the sum: afterwards nobody could tell whose it was
+    // before the sum, since the sum does not tell whose gradient it was
     const size_t bad = ops::first_nonfinite(ctx, step.gradient);
     if (bad < step.gradient.size()) {
       control.nonfinite = bad;
@@ -49,7 +48,7 @@ class Hierarchical : public Exchange {
   void run(Context& ctx, Communicator& comm, const ExchangeStep& step, Control& control) override {
     load_ = {};
     if (leads()) {
-      // ranks are numbered otherwise among the leaders
+      // the inner exchange knows only the ranks of the leaders
       if (control.nonfinite != SIZE_MAX && control.nonfinite_rank < 0)
         control.nonfinite_rank = comm.rank();
       inner_->run(ctx, *leaders_, step, control);

@@ -1,7 +1,7 @@
-// Bulk-synchronous SGD with the update at rank 0 (Wang et al. 2017, arXiv 1611.04255, section 4,
-// the first of their two forms): each bucket's gradients are reduced to rank 0 as soon as they are
-// final, rank 0 updates its parameters, and the parameters are broadcast. With the linear pipeline
-// for both halves neither costs more for more ranks.
+// Bulk-synchronous SGD with the update at rank 0 (Wang et al. 2017, arXiv 1611.04255): the
+// gradients of each bucket are reduced to rank 0 as soon as they are ready, rank 0 updates its
+// parameters, and the parameters are broadcast. With linear pipelines the cost of both is nearly
+// independent of the number of ranks.
 //
 // Bytes over all ranks: (P-1) 4(d+1) up, (P-1) 4 for the control word and (P-1) 4 d down.
 

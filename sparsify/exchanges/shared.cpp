@@ -1,8 +1,8 @@
-// The exchange for selectors that choose the same places on all ranks: values alone travel, k of
-// them, summed by a dense collective (`allreduce.collective`). Always float32: values are added on
-// their way. A control float is summed with them.
+// The exchange for selectors with the same indices on all ranks: only the k values are sent, summed
+// by a dense collective (`allreduce.collective`). Always float32, since the collective adds them. A
+// status float is summed with them.
 //
-// Bytes over all ranks, with a collective that moves the least (ring): 2 (P-1) 4 (k+1).
+// Bytes over all ranks, with a bandwidth-optimal collective (ring): 2 (P-1) 4 (k+1).
 // Messages and seconds: those of the collective for k+1 elements.
 
 #include <algorithm>
@@ -28,12 +28,13 @@ class SharedIndices : public Exchange {
     if (values_.size() < n + 1) values_.resize(n + 1), scratch_.resize(n + 1);
     const std::span<float> values(values_.data(), n), values_control(values_.data(), n + 1);
     if (control.nonfinite != SIZE_MAX || n == d) {
-      // all places, zeros left out; or nothing, in a step that counts for nothing
+      // the entries of select_all, without zeros; or none, in a step that ends in a fault
       std::ranges::fill(values, 0.0f);
       for (size_t i = 0; i < mine.count; ++i) values[mine.indices[i]] = mine.values[i];
     } else {
-      check<Fault>(mine.count == n, "[shared] rank {} selected {} places; all should select {}",
-                   comm.rank(), mine.count, n);
+      check<Fault>(mine.count == n,
+                   "[shared] rank {} selected {} entries; expected {} on every rank", comm.rank(),
+                   mine.count, n);
       std::ranges::copy(mine.value_span(), values.begin());
     }
     load_ = {n, n * sizeof(float)};
@@ -58,7 +59,7 @@ class SharedIndices : public Exchange {
 
  private:
   Allreduce allreduce_;
-  std::optional<Context> host_;  // entries lie in the host's memory
+  std::optional<Context> host_;  // entries lie in host memory
   std::vector<float> values_, scratch_;
 };
 

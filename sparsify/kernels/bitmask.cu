@@ -36,7 +36,7 @@ __host__ __device__ constexpr Kept kept(uint32_t above, uint32_t equal) {
   return Kept{above} << 32 | equal;
 }
 
-/// Of this warp's words, in all its lanes.
+/// The counts of this warp's words, in all its lanes.
 __device__ Kept kept_by_warp(const uint32_t* words, int64_t first, const float* e,
                              uint32_t resolution, uint32_t cut) {
   uint32_t above = 0, equal = 0;
@@ -63,8 +63,8 @@ __global__ void __launch_bounds__(kThreads)
   tiles[blockIdx.x] = total;
 }
 
-/// Where each tile's entries begin; behind the last tile the totals. `result`: what the search
-/// found.
+/// Turns the counts of the tiles into the starts of their entries, the totals last. `result`: a
+/// copy of the search.
 constexpr int kScanThreads = 1024;
 __global__ void __launch_bounds__(kScanThreads)
     scan_kernel(int64_t n, Kept* tiles, Search* search, Search* result) {
@@ -161,7 +161,7 @@ Search Bitmask::take(Context& ctx, uint32_t resolution, size_t most, std::span<f
                      uint32_t base, SparseVector& out) {
   const auto blocks = static_cast<unsigned>(tiles());
   if (blocks == 0) return found(ctx);
-  // what was found and the entries lie together, so that one copy brings them
+  // the search and the entries lie together, so that one copy transfers both
   constexpr size_t head = (sizeof(Search) + 63) / 64 * 64;
   const size_t bytes = head + most * (sizeof(uint32_t) + sizeof(float));
   if (moved_.bytes() < bytes) moved_ = Buffer(Device::cuda, bytes + bytes / 2);

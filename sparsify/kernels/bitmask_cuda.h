@@ -1,6 +1,6 @@
-// Bitmask: a bit for each place of a vector, on the device. A warp handles 32 words of them, a
-// block a tile; what is moved out comes in the order of the places, whatever the order of the
-// blocks. Included by .cu files only.
+// Bitmask: one bit per element of a vector, on a GPU. A warp handles 32 words, a block one tile.
+// Entries are moved out in index order, whatever the order of the blocks. Included by .cu files
+// only.
 #pragma once
 
 #include "engine/core/buffer.h"
@@ -13,17 +13,17 @@ namespace tw::cuda {
 inline constexpr int kWarp = 32, kWarps = kThreads / kWarp;
 inline constexpr int64_t kTileWords = kThreads, kTilePlaces = kTileWords * 32;
 
-/// What a selection finds out on its way, kept where the next kernel reads it.
+/// State of a selection in device memory, for the next kernel.
 struct Search {
   static constexpr int kMostLower = 10;
   static constexpr unsigned long long kNone = ~0ull;
 
-  uint32_t least;                        ///< magnitudes from here on are marked
-  uint32_t settled;                      ///< the cut is known: nothing is left to count
-  RadixCut cut;                          ///< what is marked and taken
-  unsigned long long marked;             ///< places
-  unsigned long long lower[kMostLower];  ///< places that reach other magnitudes
-  unsigned long long nonfinite;          ///< first place of a NaN or infinity
+  uint32_t least;                        ///< least magnitude bits that are marked
+  uint32_t settled;                      ///< 1 if the cut is known
+  RadixCut cut;                          ///< which marked entries are taken
+  unsigned long long marked;             ///< number of marked elements
+  unsigned long long lower[kMostLower];  ///< elements that reach other magnitudes
+  unsigned long long nonfinite;          ///< first index of a NaN or infinity
   unsigned long long moved;              ///< entries that were taken
 };
 struct SearchMemory {
@@ -35,7 +35,7 @@ __device__ inline int lane() { return static_cast<int>(threadIdx.x) % kWarp; }
 __device__ inline int warp() { return static_cast<int>(threadIdx.x) / kWarp; }
 
 /// Calls visit(i, e[i], marked) with all lanes for each of this warp's 32 words from `first` on
-/// that is not empty; lanes whose place is not marked see 0.
+/// that is not empty; lanes whose element is not marked see 0.
 template <class Visit>
 __device__ void visit_words(const uint32_t* words, int64_t first, const float* e,
                             const Visit& visit) {
@@ -51,12 +51,12 @@ __device__ void visit_words(const uint32_t* words, int64_t first, const float* e
 
 class Bitmask {
  public:
-  /// Gets ready for n places; magnitudes of at least `least` will be marked, of which at least
-  /// `wanted` are needed. The marks are not cleared.
+  /// Prepares for n elements; magnitudes of at least `least` will be marked, of which at least
+  /// `wanted` are needed. Does not clear the bits.
   void begin(Context& ctx, size_t n, uint32_t least, size_t wanted);
-  /// Gets ready for a radix search of the `wanted` largest.
+  /// Prepares a radix search for the `wanted` largest.
   void begin_search(Context& ctx, size_t wanted);
-  /// Without a search: what take() takes.
+  /// Sets what take() takes, without a search.
   void set_cut(Context& ctx, RadixCut cut);
 
   uint32_t* words() const { return words_.as<uint32_t>().data(); }
@@ -64,11 +64,11 @@ class Bitmask {
   int64_t size() const { return n_; }
   int64_t tiles() const { return (n_ + kTilePlaces - 1) / kTilePlaces; }
 
-  /// What was found out so far; waits for it.
+  /// Copies the state to the host; waits for the device.
   Search found(Context& ctx) const;
-  /// Moves the marked entries of e that the search's cut takes, `most` at most, to `out`,
-  /// ascending, and leaves zeros. `resolution`: bits of a magnitude that count. Waits for the
-  /// device, once.
+  /// Moves the marked entries of e that the cut takes, `most` at most, to `out`, ascending, and
+  /// leaves zeros. `resolution`: mask of the magnitude bits that are compared. Waits for the device
+  /// once.
   Search take(Context& ctx, uint32_t resolution, size_t most, std::span<float> e, uint32_t base,
               SparseVector& out);
 

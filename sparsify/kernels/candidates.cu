@@ -1,5 +1,5 @@
-// Candidates on a GPU are marks: a bit a place costs a thirty-second of what was read, needs no
-// guess how many there will be, and is in order without a scan.
+// Candidates on a GPU are a bitmask. Writing one bit per element costs 1/32 of reading the vector,
+// needs no guess of their number, and keeps them in order without a scan.
 #include "engine/core/copy.h"
 #include "sparsify/kernels/candidates.h"
 #include "sparsify/kernels/radix_select_cuda.h"
@@ -8,14 +8,14 @@ namespace tw::cuda {
 
 namespace {
 
-/// Other magnitudes whose entries are counted on the way.
+/// Other magnitudes whose entries are counted in the same pass.
 struct Lower {
   int count = 0;
   uint32_t bits[Search::kMostLower] = {};
 };
 
-/// Bitmask this block's tile; returns this thread's word of it. `reached`: lane l's share of those
-/// that reach lower.bits[l].
+/// Computes this block's tile of the bitmask and returns this thread's word. `reached`: in lane l,
+/// the number of this warp's elements that reach lower.bits[l].
 template <bool kAdd>
 __device__ uint32_t mark_tile(int64_t n, const float* g, float* e, uint32_t least,
                               const Lower& lower, uint32_t& reached) {
@@ -67,7 +67,7 @@ __global__ void __launch_bounds__(kThreads)
               static_cast<unsigned long long>(totals[1 + threadIdx.x]));
 }
 
-/// Where a sample misled, marks all that is not zero; as a rule there is nothing to do.
+/// Marks all non-zero elements if the sampled threshold kept too few; rarely needed.
 __global__ void __launch_bounds__(kThreads)
     mark_all_kernel(int64_t n, float* e, uint32_t* words, const Search* search) {
   if (search->marked >= search->cut.wanted || search->least <= 1) return;
@@ -120,7 +120,7 @@ __global__ void __launch_bounds__(kThreads)
     }
     __syncthreads();
   }
-  // a rank beyond the sample finds nothing, in either round
+  // a rank beyond the sample leaves found at 0
   if (t == 0) search->least = candidate_bits(found);
 }
 
@@ -252,7 +252,7 @@ class DeviceCandidates : public Candidates {
            marks_.words(), &marks_.memory()->search);
   }
 
-  /// Counts of the last collection; waits for them once.
+  /// Counts of the last collection; the first call waits for the device.
   const Search& found() {
     if (!known_) found_ = marks_.found(*ctx_);
     known_ = true;

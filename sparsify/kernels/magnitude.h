@@ -13,8 +13,8 @@ inline constexpr uint32_t kInfinityBits = 0x7f800000u;
 
 constexpr uint32_t magnitude_bits(float x) { return std::bit_cast<uint32_t>(x) & 0x7fffffffu; }
 
-/// The least magnitude above `threshold`, as bits: everything passes a negative threshold, nothing
-/// finite one that no float exceeds.
+/// Bits of the least magnitude above `threshold`; 0 for a negative threshold, infinity for one that
+/// no finite float exceeds.
 constexpr uint32_t bits_above(double threshold) {
   if (threshold < 0) return 0;
   if (threshold >= double{std::numeric_limits<float>::max()}) return kInfinityBits;
@@ -22,7 +22,8 @@ constexpr uint32_t bits_above(double threshold) {
   return magnitude_bits(nearest) + (double{nearest} <= threshold ? 1 : 0);
 }
 
-/// Fixed bins, logarithmic: 8 bits of exponent and 7 of mantissa, so bins are below 0.8 % wide.
+/// Histogram of magnitudes with logarithmic bins: 8 bits of exponent and 7 of mantissa, so a bin is
+/// less than 0.8 % wide.
 class LogHistogram {
  public:
   static constexpr uint32_t kShift = 16;

@@ -13,13 +13,13 @@ constinit DispatchTable<MeasureBody> measure_dispatch{"measure"};
 namespace {
 
 constexpr size_t kLanes = kMeasureLanes;
-// the compiler's own vectors: it does not find the fixed lanes in plain loops
+// GCC vector types: plain loops with fixed lanes are not vectorized
 typedef float Lanes __attribute__((vector_size(kLanes * sizeof(float))));
 typedef int32_t LaneBits __attribute__((vector_size(kLanes * sizeof(int32_t))));
 typedef double WideLanes __attribute__((vector_size(kLanes * sizeof(double))));
 typedef int64_t WideBits __attribute__((vector_size(kLanes * sizeof(int64_t))));
 
-// a square is exact in double, so fused or not the bits are the same
+// a square of a float is exact in double, so fused multiply-add gives the same bits
 TW_MULTIVERSION void measure_block(const float* g, float* e, size_t n, Moments* measure) {
   WideLanes sums = {}, squares = {}, magnitudes = {};
   Lanes largest = {};
@@ -43,7 +43,7 @@ TW_MULTIVERSION void measure_block(const float* g, float* e, size_t n, Moments* 
     }
     add(u);
   }
-  // the rest in the first lanes of one more vector
+  // the remaining elements, in the first lanes of one more vector
   if (g != nullptr)
     for (size_t j = i; j < n; ++j) e[j] += g[j];
   Lanes rest = {};

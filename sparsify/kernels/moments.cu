@@ -1,5 +1,4 @@
-// The CPU's sums in the CPU's order: a thread is a lane of a block of it, and goes through it
-// alone.
+// The sums of the CPU in the same order: one thread sums one lane of a block of the vector.
 #include <algorithm>
 
 #include "engine/core/buffer.h"

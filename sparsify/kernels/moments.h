@@ -1,4 +1,4 @@
-// Moments: u = g + e and the statistics that thresholds are made of, in one pass.
+// Moments: the addition u = g + e and the statistics for thresholds, in one pass.
 #pragma once
 
 #include <cmath>
@@ -9,8 +9,8 @@
 
 namespace tw {
 
-/// Sums over the elements of a vector. In double, block by block and lane by lane in a fixed
-/// order: the same bits on any number of threads and any CPU.
+/// Sums over the elements of a vector, in double and in a fixed order of blocks and lanes: the same
+/// bits with any number of threads and on any device.
 struct Moments {
   double sum = 0, square = 0, magnitude = 0;  ///< of x, x^2 and |x|
   float largest = 0;                          ///< magnitude
@@ -18,12 +18,12 @@ struct Moments {
   bool finite() const { return std::isfinite(magnitude); }
 };
 
-/// Elements that are summed up on their own, before the sums are added in order; each in lanes:
-/// lane j sums every kMeasureLanes-th element from the j-th on.
+/// Elements per block, and lanes per block: lane j sums every kMeasureLanes-th element from the
+/// j-th on. The sums of the blocks are added in order.
 inline constexpr size_t kMeasureBlock = 4096, kMeasureLanes = 8;
 
-/// e += g (g may be empty: e holds u already), measured on the way. `blocks` belongs to the caller
-/// so that the next call allocates nothing.
+/// e += g (g may be empty: e holds u already); returns the moments of e. `blocks` is working memory
+/// of the caller, so that the next call allocates nothing.
 Moments add_and_moments(Context& ctx, std::span<const float> g, std::span<float> e,
                         std::vector<Moments>& blocks);
 

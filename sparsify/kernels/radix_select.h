@@ -1,5 +1,5 @@
-// Radix search: the k-th largest magnitude by counting digits, the highest first. What the passes
-// have in common on every device.
+// Radix search: the k-th largest magnitude, by counting digits from the highest. The part that the
+// devices share.
 #pragma once
 
 #include <cstdint>
@@ -20,22 +20,23 @@ struct RadixDigits {
   }
 };
 
-/// What is known of the k-th largest: its upper digits, and its rank among those that share them.
+/// The state of a search: the upper digits of the k-th largest, and its rank among the magnitudes
+/// that share them.
 struct RadixCut {
-  uint32_t cut = 0;     ///< the digits found so far, zeros below; in the end the magnitude itself
-  uint32_t wanted = 0;  ///< 1 is the largest; in the end: how many of those equal to it belong
+  uint32_t cut = 0;     ///< the digits found so far, zeros below; in the end the magnitude
+  uint32_t wanted = 0;  ///< the rank, from 1; in the end how many equal magnitudes are taken
 
-  /// Whether a magnitude is still in question in `pass`.
+  /// Whether a magnitude has the digits found before `pass`.
   constexpr bool matches(uint32_t bits, int pass) const {
     return pass == 0 || ((bits ^ cut) >> RadixDigits::shift(pass - 1)) == 0;
   }
-  /// The next digit is `digit`; `above` magnitudes in question have a higher one.
+  /// Adds the next digit; `above` of the matching magnitudes have a higher one.
   constexpr void narrow(uint32_t digit, uint32_t above, int pass) {
     cut |= digit << RadixDigits::shift(pass);
     wanted -= above;
   }
-  /// Whether a magnitude is taken: those equal to the cut as long as `equal_before`, the equal ones
-  /// before it, are not enough.
+  /// Whether a magnitude is taken; one equal to the cut only if fewer than `wanted` equal ones come
+  /// before it.
   constexpr bool takes(uint32_t bits, uint32_t equal_before) const {
     return bits > cut || (bits == cut && equal_before < wanted);
   }

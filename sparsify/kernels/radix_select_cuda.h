@@ -1,5 +1,5 @@
-// The passes of a radix search: each counts a digit of what is still in question, and the block
-// that comes last narrows the search down. Counts are integers: the order of blocks does not
+// The passes of a radix search on a GPU. Each counts one digit of the matching magnitudes, and the
+// last block to finish narrows the search. Counts are integers, so the order of blocks does not
 // matter. Included by .cu files only.
 #pragma once
 

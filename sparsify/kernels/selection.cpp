@@ -14,7 +14,7 @@ SelectInfo name_nonfinite(Context& ctx, std::span<const float> u) {
 }
 
 void move_values(std::span<float> e, uint32_t base, SparseVector& out, size_t first) {
-  // each of these is a miss to memory: fetch well ahead
+  // each access is a cache miss: prefetch
   constexpr size_t ahead = 32;
   for (size_t i = first; i < out.count; ++i) {
     if (i + ahead < out.count) __builtin_prefetch(&e[out.indices[i + ahead] - base], 1);

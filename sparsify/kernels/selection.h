@@ -1,4 +1,4 @@
-// What every selection ends in: entries moved out of u, or the NaN that was found in it.
+// The end of every selection: entries are moved out of u, or its first NaN is named.
 #pragma once
 
 #include <cstdint>
@@ -9,18 +9,18 @@
 
 namespace tw {
 
-/// What a selector found out on the way.
+/// The result of a selection besides the entries.
 struct SelectInfo {
-  float threshold = 0;          ///< smallest magnitude it meant to send
+  float threshold = 0;          ///< least magnitude to be sent
   size_t nonfinite = SIZE_MAX;  ///< index of the first NaN or infinity in u, SIZE_MAX if none
-  float nonfinite_value = 0;    ///< the entry of u that stands there
+  float nonfinite_value = 0;    ///< the entry of u at that index
 };
 
 /// Names the first NaN or infinity of u, if any.
 SelectInfo name_nonfinite(Context& ctx, std::span<const float> u);
 
-/// Moves the entries of e that out's indices from `first` on name (with `base` added) to its
-/// values, leaving zeros. On the CPU.
+/// Fills out.values from entry `first` on with e[index - base] and sets those elements of e to
+/// zero. e lies in host memory.
 void move_values(std::span<float> e, uint32_t base, SparseVector& out, size_t first);
 
 }  // namespace tw

@@ -25,7 +25,7 @@ void zero_where_moved(Context& ctx, std::span<const uint32_t> indices, std::span
 
 namespace {
 
-// a slice stays in the second-level cache from its zeros to the last rank's entries
+// one slice at a time, so that it stays in the second-level cache for all parts
 constexpr size_t kSlice = size_t{1} << 16;
 
 void sparse_sum_cpu(Context& ctx, std::span<const SparseView> parts, std::span<float> sum) {

@@ -24,8 +24,8 @@ struct ClearWhereMoved {
   }
 };
 
-/// Parts of so few entries that one block takes them all, one after the other. A part's indices lie
-/// in front of its values, and the next part behind them.
+/// Parts with so few entries that one block adds them all, in order. In memory the values of a part
+/// follow its indices, and the next part follows.
 struct ShortParts {
   static constexpr size_t kMost = 64;
   static constexpr size_t kMostEntries = 4096;  // of each
@@ -45,14 +45,14 @@ __global__ void __launch_bounds__(kShortThreads)
   }
 }
 
-/// Copies where kernels can read it; returns what follows there.
+/// Copies to memory that kernels can read; returns the end of the copy.
 template <class T>
 T* stage(std::span<const T> from, T* to) {
   return std::copy(from.begin(), from.end(), to);
 }
 
-/// No two entries of a part are at one place, and the parts follow each other: the sums are those
-/// of the CPU. Kernels read the entries from the host's memory, each once.
+/// Parts are added in order and have no index twice, so the sums have the bits of the CPU. Kernels
+/// read each entry once, from host memory.
 void add_parts(Context& ctx, std::span<const SparseView> parts, std::span<float> x) {
   size_t bytes = 0, longest = 0;
   for (const SparseView& part : parts) {

@@ -1,5 +1,5 @@
-// Sparse vectors meet dense ones. Entries lie in the host's memory, as they travel; dense vectors
-// on the device of the context.
+// Operations of sparse vectors on dense ones. Sparse entries lie in host memory, dense vectors on
+// the device of the context.
 #pragma once
 
 #include <span>
@@ -10,12 +10,12 @@
 namespace tw {
 
 /// sum = 0, then sum[i] += v for every entry of every part, in the order of the parts: the same
-/// bits wherever it runs. Indices lie below sum.size().
+/// bits on every device. Indices lie below sum.size().
 void sparse_sum(Context& ctx, std::span<const SparseView> parts, std::span<float> sum);
 
-/// x[i] += v for every entry: what goes back to a residual.
+/// x[i] += v for every entry.
 void scatter_add(Context& ctx, const SparseView& entries, std::span<float> x);
-/// x[i] = 0 for every index at which the sum is not 0; no two indices are alike.
+/// x[i] = 0 for every index at which `sum` is not 0. No index occurs twice.
 void zero_where_moved(Context& ctx, std::span<const uint32_t> indices, std::span<const float> sum,
                       std::span<float> x);
 

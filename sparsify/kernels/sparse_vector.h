@@ -1,4 +1,4 @@
-// SparseVector: indices in ascending order and their values, as they travel.
+// SparseVector: ascending indices and their values, in host memory.
 #pragma once
 
 #include <algorithm>
@@ -8,7 +8,7 @@
 
 namespace tw {
 
-/// Entries that lie elsewhere: ascending indices and their values.
+/// A sparse vector in memory of another owner.
 struct SparseView {
   std::span<const uint32_t> indices;
   std::span<const float> values;
@@ -20,15 +20,15 @@ struct SparseVector {
   size_t count = 0;  ///< entries in use; the vectors keep their size, so a step allocates nothing
 
   size_t capacity() const { return indices.size(); }
-  /// Makes room for at least `capacity` entries; what is in use is kept. Grows by half at least,
-  /// so that counts that vary a little from step to step soon allocate nothing.
+  /// Makes room for at least `capacity` entries and keeps those in use. Grows by at least half, so
+  /// that counts that vary a little from step to step soon allocate nothing.
   void reserve(size_t capacity) {
     if (indices.size() >= capacity) return;
     capacity = std::max(capacity, indices.size() + indices.size() / 2);
     indices.resize(capacity);
     values.resize(capacity);
   }
-  /// Appends an entry; there is room for it.
+  /// Appends an entry; needs room for it.
   void push(uint32_t index, float value) {
     indices[count] = index;
     values[count++] = value;

@@ -31,7 +31,7 @@ size_t add_and_compact_portable(const float* g, float* e, size_t n, uint32_t min
   for (size_t begin = 0; begin < n; begin += run) {
     const size_t end = std::min(n, begin + run);
     if (add_and_peek(g ? g + begin : nullptr, e + begin, end - begin) < min_bits) continue;
-    // branch-free: written always, kept by moving on
+    // branch-free: each entry is written, and kept by advancing the count
     for (size_t i = begin; i < end; ++i) {
       out.indices[count] = base + static_cast<uint32_t>(i);
       out.values[count] = e[i];
@@ -62,7 +62,7 @@ __attribute__((target("avx512f"))) inline uint64_t add_and_mark(const float* g, 
   return marks;
 }
 
-// mark first, branch later: a branch that waits for memory, mispredicted, would stop the stream
+// Collects bits first and branches later: a mispredicted branch on a load would stall the stream.
 template <bool kAdd>
 __attribute__((target("avx512f"))) size_t compact_avx512(const float* g, float* e, size_t n,
                                                          uint32_t min_bits, uint32_t base,

@@ -1,5 +1,5 @@
-// The one pass over memory that selection costs: add the gradient to the residual and, while the
-// sum is in registers, keep what is large.
+// Stream compaction: adds the gradient to the residual and writes out the large sums, in one pass
+// over memory.
 #pragma once
 
 #include <cstddef>
@@ -7,10 +7,10 @@
 
 namespace tw {
 
-/// Elements handled at a time: few enough to stay in the first-level cache for a second look.
+/// Elements per call: few enough to stay in the first-level cache.
 inline constexpr size_t kBlock = 4096;
 
-/// Where kept entries are written; both arrays need room for n entries, however few are kept.
+/// Output arrays; both need room for n entries, however few are kept.
 struct CompactOutput {
   uint32_t* indices;
   float* values;
@@ -18,11 +18,11 @@ struct CompactOutput {
 
 /// e += g (g may be null: e holds the sum already); writes each e[i] with
 /// magnitude_bits(e[i]) >= min_bits, and base + i, in ascending order. Returns how many.
-/// Picks a body for this CPU; all bodies give the same bits.
+/// Chooses the implementation for this CPU; all give the same bits.
 size_t add_and_compact(const float* g, float* e, size_t n, uint32_t min_bits, uint32_t base,
                        CompactOutput out);
 
-/// The body for CPUs without AVX-512.
+/// The implementation for CPUs without AVX-512.
 size_t add_and_compact_portable(const float* g, float* e, size_t n, uint32_t min_bits,
                                 uint32_t base, CompactOutput out);
 

@@ -1,4 +1,4 @@
-// The authors' Gaussian threshold (Shi et al. 2019, arXiv 1911.08772, and their code).
+// Gaussian threshold (Shi et al. 2019, arXiv 1911.08772, and the authors' code).
 #pragma once
 
 #include <vector>
@@ -11,7 +11,7 @@ namespace tw {
 
 /// `refine=paper`, the default:
 ///   thr = mean(u) + |ppf(density / 2)| * std(u);   at most 3 times: S = {i : |u_i| > thr};
-///   |S| < 2k/3: thr *= 0.5;   |S| > 4k/3: thr *= 1.5;   else stop.   The last S evaluated is sent.
+///   |S| < 2k/3: thr *= 0.5;   |S| > 4k/3: thr *= 1.5;   else stop.   Sends the last S evaluated.
 /// S may be empty or hold everything. Two passes over memory, three when thr was too high.
 class GaussianThreshold : public Selector {
  public:

@@ -1,4 +1,4 @@
-// RedSync's threshold binary search: between k and 2k entries, where three halvings find them.
+// RedSync's threshold binary search, for between k and 2k entries; at most 2k are sent.
 #pragma once
 
 #include "sparsify/selector.h"
@@ -10,7 +10,7 @@ namespace tw {
 ///   while high - low > 0.2:
 ///       r = (low + high) / 2;  S = {i : |u_i| > A + r (M - A)}
 ///       k < |S| < 2k: stop;   |S| < k/2: high = r;   else low = r
-///   the last S is sent, at most 2k of its largest; k = 1 and zero vectors: exact top-k
+///   sends the last S, its 2k largest if it is larger; k = 1 and zero vectors: exact top-k
 class RedSync : public Selector {
  public:
   explicit RedSync(Context& ctx) : candidates_(Candidates::create(ctx)), exact_(ctx) {}

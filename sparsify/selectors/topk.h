@@ -1,5 +1,5 @@
-// Exact top-k of u = g + e for about the price of the addition: a threshold from a small sample,
-// candidates kept inside the one pass that adds, and an exact selection among those few.
+// Exact top-k of u = g + e for little more than the addition: a threshold from a small sample,
+// candidates collected in the pass that adds, and an exact selection among them.
 #pragma once
 
 #include "sparsify/kernels/candidates.h"
@@ -9,7 +9,7 @@ namespace tw {
 
 class TopK : public Selector {
  public:
-  /// `resolution`: bits of a magnitude that count; see Candidates::take_largest.
+  /// `resolution`: mask of the magnitude bits that are compared; see Candidates::take_largest.
   explicit TopK(Context& ctx, uint32_t resolution = ~0u)
       : candidates_(Candidates::create(ctx)), resolution_(resolution) {}
 

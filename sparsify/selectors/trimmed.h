@@ -1,4 +1,4 @@
-// Trimmed top-k: the k largest of what exceeds a threshold between mean and maximum.
+// Trimmed top-k: the k largest entries above a threshold between mean and maximum.
 #pragma once
 
 #include "sparsify/kernels/moments.h"
@@ -7,7 +7,7 @@
 
 namespace tw {
 
-/// A threshold between the mean and the maximum of |u|, as both algorithms of RedSync use it.
+/// A threshold between the mean and the maximum of |u|, for both selections of RedSync.
 struct BetweenMeanAndMax {
   double mean, max;
   BetweenMeanAndMax(const Moments& u, size_t n)
@@ -17,8 +17,7 @@ struct BetweenMeanAndMax {
 };
 
 ///   M = max |u|;  A = mean |u|;  for r = .8, .6, .4, .2, 0:  S = {i : |u_i| > A + r (M - A)}
-///   the first S of at least k entries: its k largest are sent; if there is none, the k largest of
-///   u
+///   sends the k largest of the first S with at least k entries; of u if there is none
 class Trimmed : public Selector {
  public:
   explicit Trimmed(Context& ctx) : candidates_(Candidates::create(ctx)), exact_(ctx) {}
