@@ -1,4 +1,4 @@
-// One rank's selector and exchange of an algorithm, without the optimizer around them.
+// The selector and exchange of one rank, without the optimizer.
 #pragma once
 
 #include <algorithm>
@@ -28,7 +28,7 @@ class ExchangeRig {
       gradient[i] = SgdRig::gradient(kind, comm_.rank(), step, i);
   }
 
-  /// Selects k of gradient + residual and sums over the ranks; `before` is that vector as it was.
+  /// before = gradient + residual; selects k entries of it and sums them over the ranks.
   void step(size_t k, uint64_t step_number = 0) {
     for (size_t i = 0; i < before.size(); ++i) before[i] = gradient[i] + residual[i];
     selected.count = 0;
@@ -56,8 +56,8 @@ class ExchangeRig {
     if (updates_at_root) exchange->publish(ctx_, comm_, sum());
   }
 
-  /// Places at which what was there is not what was summed plus what stays behind, on all ranks
-  /// together.
+  /// The number of indices at which the sum plus all residuals differs from the sum of all
+  /// `before`.
   size_t lost() {
     const std::vector<float> total = summed(ctx_, comm_, before);
     const std::vector<float> behind = summed(ctx_, comm_, residual);
@@ -66,7 +66,7 @@ class ExchangeRig {
     return wrong;
   }
 
-  /// Indices of what the sum has.
+  /// Indices of the non-zero sums.
   std::vector<uint32_t> kept() const {
     std::vector<uint32_t> indices;
     for (uint32_t i = 0; i < residual.size(); ++i)

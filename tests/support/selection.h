@@ -1,4 +1,4 @@
-// Selections for tests: one call of a selector, the vectors to try it on, and what a sort says.
+// Selections for tests: one call of a selector, vectors to select from, and a reference by sorting.
 #pragma once
 
 #include <algorithm>
@@ -13,7 +13,7 @@
 
 namespace tw {
 
-/// What a selector did with one vector.
+/// The result of one selection.
 struct Selection {
   std::vector<uint32_t> indices;
   std::vector<float> values;
@@ -38,7 +38,7 @@ inline Selection select(Selector& selector, Context& ctx, std::span<const float>
   return result;
 }
 
-/// Of u by a selector with its default settings.
+/// Selects from u with a selector at its default settings.
 inline Selection select(const std::string& name, std::span<const float> u, size_t k) {
   Context ctx;
   const auto selector = selectors().find(name).value(ctx, default_settings(), {});
@@ -57,7 +57,7 @@ inline std::vector<uint32_t> sorted_top(std::span<const float> u, size_t k) {
   return order;
 }
 
-/// Vectors of every shape, large enough that sampling does not see everything.
+/// Vectors of many distributions, longer than any sample.
 inline std::vector<std::pair<std::string, std::vector<float>>> vectors() {
   constexpr size_t d = 200'003;
   std::vector<std::pair<std::string, std::vector<float>>> all;

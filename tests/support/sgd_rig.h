@@ -1,4 +1,5 @@
-// One rank's SyncSgd over a small arena, and gradients whose sums are exact or are not.
+// SyncSgd of one rank over a small arena, variants of all sparsifiers, and gradients with exact and
+// with rounded sums.
 #pragma once
 
 #include <algorithm>
@@ -89,12 +90,18 @@ inline std::vector<Variant> variants() {
   return all;
 }
 
+inline std::vector<Variant> variants_of(const std::string& sparsifier) {
+  std::vector<Variant> all = variants();
+  std::erase_if(all, [&](const Variant& variant) { return variant.algorithm != sparsifier; });
+  return all;
+}
+
 /// Gradient element i of a rank in a step.
 struct GradientKind {
   const char* name;
   float (*value)(uint32_t hash, size_t i);
 };
-/// Whole numbers (or whole denormals): sums are exact in any order.
+/// Integers (or multiples of the least denormal): sums are exact in any order.
 inline const std::vector<GradientKind>& exact_kinds() {
   static const std::vector<GradientKind> kinds = {
       {"many ties", [](uint32_t h, size_t) { return static_cast<float>(int(h % 11) - 5); }},
@@ -108,7 +115,7 @@ inline const std::vector<GradientKind>& exact_kinds() {
   };
   return kinds;
 }
-/// Magnitudes over forty powers of two: a sum rounds, and another order gives other bits.
+/// Magnitudes over forty powers of two: sums round, and another order gives other bits.
 inline const GradientKind& rounding_kind() {
   static const GradientKind kind = {"rounding", [](uint32_t h, size_t) {
                                       return std::ldexp(static_cast<float>(h >> 8) - 0x1p23f,
@@ -127,7 +134,7 @@ class SgdRig {
   SgdRig(Context& ctx, Communicator& comm, size_t d, const SgdConfig& config,
          const Settings& settings = default_settings())
       : comm_(comm) {
-    // a weight, a bias without decay, another weight
+    // a weight, a bias without decay, and another weight
     const std::vector<size_t> lengths =
         d < 4 ? std::vector<size_t>{d} : std::vector<size_t>{d / 2, d / 4, d - d / 2 - d / 4};
     for (size_t i = 0; i < lengths.size(); ++i) {
@@ -166,7 +173,7 @@ inline bool same_bits(std::span<const float> a, std::span<const float> b) {
          (a.empty() || std::memcmp(a.data(), b.data(), a.size_bytes()) == 0);
 }
 
-/// x summed over the ranks, one rank after the other.
+/// The sum of x over the ranks, by plain messages.
 inline std::vector<float> summed(Context& ctx, Communicator& comm, std::span<const float> x) {
   std::vector<float> sum(x.begin(), x.end()), passing(sum);
   const int ranks = comm.size();

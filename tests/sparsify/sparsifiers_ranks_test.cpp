@@ -1,4 +1,5 @@
-// What every registered algorithm owes, on any number of ranks.
+// The contract of every registered sparsifier, on any number of ranks. A test runs all variants of
+// one sparsifier, which its name ends in.
 
 #include "comm/collectives/collectives.h"
 #include "tests/support/ranks.h"
@@ -7,34 +8,40 @@
 namespace tw {
 namespace {
 
-/// As threads; many processes on few cores are slow, and lengths do not matter to the transport.
+/// Fewer under MPI: many processes on few cores are slow, and the transport does not depend on
+/// lengths.
 std::vector<size_t> lengths() {
   return started_by_mpi() ? std::vector<size_t>{1, 4, 1000} : std::vector<size_t>{1, 4, 1000, 4097};
 }
 
-/// Runs body on every number of ranks for every variant, length and kind of gradient.
-template <class Body>
-void for_all(const std::vector<GradientKind>& kinds, const Body& body) {
-  for (int ranks : kRankCounts)
-    run_ranks(ranks, [&](Context& ctx, Communicator& comm) {
-      for (const Variant& variant : variants())
-        for (size_t d : lengths())
-          for (const GradientKind& kind : kinds) {
-            const testing::ScopedTrace trace(
-                __FILE__, __LINE__, fmt::format("{}, d {}, {}", variant.name, d, kind.name));
-            body(ctx, comm, variant, d, kind);
-          }
-    });
-}
+class Sparsifiers : public testing::TestWithParam<std::string> {
+ protected:
+  const std::vector<Variant> variants_ = variants_of(GetParam());
 
-/// False on ranks that an algorithm leaves without the sum: they get parameters instead.
+  /// Runs body on every number of ranks for every variant, length and kind of gradient.
+  template <class Body>
+  void for_all(const std::vector<GradientKind>& kinds, const Body& body) const {
+    for (int ranks : kRankCounts)
+      run_ranks(ranks, [&](Context& ctx, Communicator& comm) {
+        for (const Variant& variant : variants_)
+          for (size_t d : lengths())
+            for (const GradientKind& kind : kinds) {
+              const testing::ScopedTrace trace(
+                  __FILE__, __LINE__, fmt::format("{}, d {}, {}", variant.name, d, kind.name));
+              body(ctx, comm, variant, d, kind);
+            }
+      });
+  }
+};
+
+/// False on ranks that get the updated parameters instead of the sum.
 bool has_sum(const Communicator& comm, const Variant& variant) {
   const Sparsifier& algorithm = sparsifiers().find(variant.algorithm).value;
   return comm.rank() == 0 || !exchanges().find(algorithm.exchange).value.updates_at_root;
 }
 
-/// Without momentum where it comes before the selection: what is selected from is then the
-/// gradient and what stayed behind, as everywhere.
+/// Without momentum if it comes before the selection: u is then gradient plus residual, as for
+/// other sparsifiers.
 SgdConfig plain(const std::string& sparsifier, const Variant& variant) {
   SgdConfig config{.sparsifier = sparsifier};
   if (sparsifiers().find(variant.algorithm).value.momentum_before)
@@ -50,7 +57,7 @@ bool same_on_all_ranks(Context& ctx, Communicator& comm, std::span<const float> 
   return same_bits(root, x);
 }
 
-TEST(Algorithms, WhatIsSentAndWhatStaysBehindIsWhatWasThere) {
+TEST_P(Sparsifiers, SumAndResidualsHoldAllThatWasThere) {
   for_all(exact_kinds(), [](Context& ctx, Communicator& comm, const Variant& variant, size_t d,
                             const GradientKind& kind) {
     if (!variant.conserves) return;
@@ -72,7 +79,7 @@ TEST(Algorithms, WhatIsSentAndWhatStaysBehindIsWhatWasThere) {
   });
 }
 
-TEST(Algorithms, DensityOneIsDense) {
+TEST_P(Sparsifiers, AreDenseAtDensityOne) {
   for_all(exact_kinds(), [](Context& ctx, Communicator& comm, const Variant& variant, size_t d,
                             const GradientKind& kind) {
     if (!variant.lossless) return;
@@ -86,7 +93,7 @@ TEST(Algorithms, DensityOneIsDense) {
   });
 }
 
-TEST(Algorithms, DensityOneIsDenseToRounding) {
+TEST_P(Sparsifiers, AreDenseToRoundingAtDensityOne) {
   for_all({rounding_kind()}, [](Context& ctx, Communicator& comm, const Variant& variant, size_t d,
                                 const GradientKind& kind) {
     if (!variant.lossless) return;
@@ -108,7 +115,7 @@ TEST(Algorithms, DensityOneIsDenseToRounding) {
   });
 }
 
-TEST(Algorithms, RanksEndBitIdenticalAndRunsRepeat) {
+TEST_P(Sparsifiers, GiveTheSameBitsOnAllRanksAndInARepeat) {
   for_all(all_kinds(), [](Context& ctx, Communicator& comm, const Variant& variant, size_t d,
                           const GradientKind& kind) {
     const SgdConfig config{.sparsifier = variant.algorithm, .nesterov = true};
@@ -126,15 +133,15 @@ TEST(Algorithms, RanksEndBitIdenticalAndRunsRepeat) {
   });
 }
 
-TEST(Algorithms, ThreadsDoNotChangeTheBits) {
-  // long enough for every parallel loop to be cut, into parts of unequal length
+TEST_P(Sparsifiers, GiveTheSameBitsOnAnyNumberOfThreads) {
+  // long enough that every parallel loop is split, into parts of unequal length
   constexpr size_t d = 200'003;
-  run_ranks(4, [](Context& ctx, Communicator& comm) {
+  run_ranks(4, [this](Context& ctx, Communicator& comm) {
     std::vector<float> gradients[2] = {std::vector<float>(d), std::vector<float>(d)};
     for (uint64_t step = 0; step < 2; ++step)
       for (size_t i = 0; i < d; ++i)
         gradients[step][i] = SgdRig::gradient(rounding_kind(), comm.rank(), step, i);
-    for (const Variant& variant : variants())
+    for (const Variant& variant : variants_)
       for (double density : {0.01, 1.0}) {
         std::vector<float> values, residual;
         for (int threads : {1, 2, 3}) {
@@ -154,7 +161,7 @@ TEST(Algorithms, ThreadsDoNotChangeTheBits) {
   });
 }
 
-TEST(Algorithms, BytesReportedAreThoseSent) {
+TEST_P(Sparsifiers, ReportTheBytesSent) {
   for_all(exact_kinds(), [](Context& ctx, Communicator& comm, const Variant& variant, size_t d,
                             const GradientKind& kind) {
     SgdRig rig(ctx, comm, d, {.sparsifier = variant.algorithm}, variant.settings);
@@ -165,7 +172,7 @@ TEST(Algorithms, BytesReportedAreThoseSent) {
   });
 }
 
-/// The text of the fault that a step ends in.
+/// The text of the fault that a step throws.
 std::string fault_of(SgdRig& rig, const StepInput& input) {
   try {
     rig.sgd->step(input);
@@ -175,11 +182,11 @@ std::string fault_of(SgdRig& rig, const StepInput& input) {
   return "none";
 }
 
-TEST(Algorithms, BadGradientStopsEveryRankInTheSameStep) {
+TEST_P(Sparsifiers, ReportABadGradientOnEveryRankInTheSameStep) {
   struct Case {
     float bad;
     bool first, last;  // ranks whose gradient it is in
-    bool stop;         // asked for in the same step
+    bool stop;         // in the same step
   };
   std::vector<Case> cases;
   for (float bad : {NAN, INFINITY})
@@ -189,7 +196,7 @@ TEST(Algorithms, BadGradientStopsEveryRankInTheSameStep) {
   for (int ranks : kRankCounts)
     run_ranks(ranks, [&](Context& ctx, Communicator& comm) {
       const int self = comm.rank(), end = comm.size() - 1;
-      for (const Variant& variant : variants())
+      for (const Variant& variant : variants_)
         for (double density : {0.05, 1.0})
           for (const auto& [bad, first, last, stop] : cases) {
             SgdRig rig(ctx, comm, 1000, {.sparsifier = variant.algorithm}, variant.settings);
@@ -209,14 +216,14 @@ TEST(Algorithms, BadGradientStopsEveryRankInTheSameStep) {
     });
 }
 
-TEST(Algorithms, OverflowingSumIsReportedAsWhatItIs) {
-  run_ranks(2, [](Context& ctx, Communicator& comm) {
-    for (const Variant& variant : variants())
+TEST_P(Sparsifiers, ReportAnOverflowOfTheSum) {
+  run_ranks(2, [this](Context& ctx, Communicator& comm) {
+    for (const Variant& variant : variants_)
       for (double density : {0.05, 1.0}) {
         SgdRig rig(ctx, comm, 1000, {.sparsifier = variant.algorithm}, variant.settings);
         if (rig.sgd->residual().empty()) continue;
         rig.set_gradients(exact_kinds().front(), 0);
-        // in a tensor of which every algorithm keeps a residual, on a rank on which all do
+        // in a tensor with a residual in every sparsifier, on a rank that always has one
         rig.sgd->residual()[767] = rig.arena.gradients()[767] = comm.rank() == 0 ? -3e38f : 1.0f;
         EXPECT_EQ(fault_of(rig, {.density = density}),
                   "[train] rank 0: gradient of layer2.weight is -inf at element 17 (step 0)")
@@ -225,11 +232,11 @@ TEST(Algorithms, OverflowingSumIsReportedAsWhatItIs) {
   });
 }
 
-TEST(Algorithms, OneRanksStopReachesAllInTheSameStep) {
+TEST_P(Sparsifiers, StopAllRanksInTheSameStep) {
   const GradientKind& kind = exact_kinds().front();
   for (int ranks : kRankCounts)
     run_ranks(ranks, [&](Context& ctx, Communicator& comm) {
-      for (const Variant& variant : variants()) {
+      for (const Variant& variant : variants_) {
         SgdRig rig(ctx, comm, 1000, {.sparsifier = variant.algorithm}, variant.settings);
         EXPECT_FALSE(rig.step(kind, {.step = 0, .density = 0.05}).stop) << variant.name;
         const bool mine = comm.rank() == comm.size() / 2;
@@ -239,11 +246,11 @@ TEST(Algorithms, OneRanksStopReachesAllInTheSameStep) {
     });
 }
 
-TEST(Algorithms, RestoredStateContinuesAsIfNeverStopped) {
+TEST_P(Sparsifiers, ContinueFromARestoredStateWithTheSameBits) {
   const GradientKind& kind = rounding_kind();
   for (int ranks : kRankCounts)
     run_ranks(ranks, [&](Context& ctx, Communicator& comm) {
-      for (const Variant& variant : variants()) {
+      for (const Variant& variant : variants_) {
         const SgdConfig config{.sparsifier = variant.algorithm};
         SgdRig whole(ctx, comm, 4097, config, variant.settings);
         for (uint64_t step = 0; step < 3; ++step) whole.step(kind, {.step = step, .density = 0.01});
@@ -264,6 +271,9 @@ TEST(Algorithms, RestoredStateContinuesAsIfNeverStopped) {
       }
     });
 }
+
+INSTANTIATE_TEST_SUITE_P(Registered, Sparsifiers, testing::ValuesIn(sparsifiers().names()),
+                         [](const auto& test) { return test.param; });
 
 }  // namespace
 }  // namespace tw
