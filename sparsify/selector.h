@@ -55,7 +55,7 @@ using SelectorFactory =
 /// How many entries a selector sends when it is asked for k.
 enum class Volume : uint8_t {
   exactly_k,   ///< k; fewer only where fewer entries are not zero
-  at_most_k,   ///< a threshold may miss some
+  at_most_k,   ///< k, rounded up; a threshold may miss some
   at_most_2k,  ///< a threshold that is searched for, and a limit
   any,         ///< whatever exceeds a threshold: from none to the whole slice
 };

@@ -46,7 +46,7 @@ TEST(Buckets, LayerScopeCutsFromTheEndAtWholeTensors) {
   EXPECT_EQ(buckets[1].parameters, 3u);
 }
 
-TEST(Buckets, SmallTensorsTravelWholeWhenAskedTo) {
+TEST(Buckets, SmallTensorsCanBeExchangedDensely) {
   ParameterArena arena;
   declare(arena);
   const auto buckets =

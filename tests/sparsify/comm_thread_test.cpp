@@ -9,7 +9,7 @@
 namespace tw {
 namespace {
 
-TEST(CommThread, DoesTheJobsOfEachRoundInOrder) {
+TEST(CommThread, RunsTheJobsOfARoundInOrder) {
   std::vector<size_t> done;
   std::thread::id prepared, worked;
   {
@@ -30,7 +30,7 @@ TEST(CommThread, DoesTheJobsOfEachRoundInOrder) {
   EXPECT_NE(worked, std::this_thread::get_id());
 }
 
-TEST(CommThread, WorksWhileItsOwnerGoesOn) {
+TEST(CommThread, RunsBesideItsOwner) {
   std::atomic<bool> first_done = false;
   CommThread thread([] {}, [&](size_t i) { first_done = i == 0; });
   thread.start();
@@ -39,7 +39,7 @@ TEST(CommThread, WorksWhileItsOwnerGoesOn) {
   thread.wait();
 }
 
-TEST(CommThread, HandsOverWhatAJobThrewAndSkipsTheRest) {
+TEST(CommThread, RethrowsTheErrorOfAJobAndSkipsLaterJobs) {
   std::atomic<size_t> jobs = 0;
   CommThread thread([] {},
                     [&](size_t i) {
@@ -52,7 +52,7 @@ TEST(CommThread, HandsOverWhatAJobThrewAndSkipsTheRest) {
   EXPECT_EQ(jobs, 2u);
 }
 
-TEST(CommThread, EndsWithWorkUndone) {
+TEST(CommThread, EndsWithUnreleasedJobs) {
   CommThread thread([] {}, [](size_t) {});
   thread.start();
 }

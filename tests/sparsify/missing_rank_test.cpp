@@ -35,7 +35,7 @@ void run_without(const Variant& variant, int missing, double timeout,
   });
 }
 
-TEST(MissingRank, ThatFailsEndsAll) {
+TEST(MissingRank, AFailureEndsAllRanks) {
   for (const Variant& variant : variants())
     for (int missing = 0; missing < kRanks; ++missing) {
       const testing::ScopedTrace trace(__FILE__, __LINE__,
@@ -49,7 +49,7 @@ TEST(MissingRank, ThatFailsEndsAll) {
     }
 }
 
-TEST(MissingRank, ThatHangsEndsAllWithItsExchangeNamed) {
+TEST(MissingRank, AHangEndsAllRanksAndNamesTheExchange) {
   for (const auto& [name, entry] : sparsifiers().entries()) {
     const testing::ScopedTrace trace(__FILE__, __LINE__, name);
     // the rest of the line is for comm's tests: on a busy machine more than one rank is late

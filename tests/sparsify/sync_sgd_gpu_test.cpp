@@ -49,7 +49,7 @@ class DeviceRig {
 
 class SyncSgdOnGpu : public testing::TestWithParam<Variant> {};
 
-TEST_P(SyncSgdOnGpu, SumsAndKeepsWhatTheCpuDoes) {
+TEST_P(SyncSgdOnGpu, GivesTheSumsAndResidualsOfTheCpu) {
   const Variant& variant = GetParam();
   if (test::emulated() && variant.name.find("wire.") != std::string::npos)
     GTEST_SKIP() << "what the emulator would run is the variant without wire.";

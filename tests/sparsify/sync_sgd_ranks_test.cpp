@@ -55,7 +55,7 @@ TEST(SyncSgd, IsTorchSgdOnTheMean) {
     });
 }
 
-TEST(SyncSgd, WithoutErrorFeedbackWhatIsNotSentIsDropped) {
+TEST(SyncSgd, DropsUnsentEntriesWithoutErrorFeedback) {
   for (int ranks : kRankCounts)
     run_ranks(ranks, [](Context& ctx, Communicator& comm) {
       for (const Variant& variant : variants()) {
@@ -75,7 +75,7 @@ TEST(SyncSgd, WithoutErrorFeedbackWhatIsNotSentIsDropped) {
     });
 }
 
-TEST(SyncSgd, ReportsWhatAStepDid) {
+TEST(SyncSgd, ReportsEntriesBytesAndSeconds) {
   run_ranks(2, [](Context& ctx, Communicator& comm) {
     SgdRig topk(ctx, comm, 1000, {.sparsifier = "topk"});
     const StepReport sparse = topk.step(wide(), {.density = 0.01});
@@ -92,7 +92,7 @@ TEST(SyncSgd, ReportsWhatAStepDid) {
   });
 }
 
-TEST(SyncSgd, CountsWhatTravelledNotWhatTheWireRoundedAway) {
+TEST(SyncSgd, DoesNotCountEntriesThatRoundToZero) {
   run_ranks(2, [](Context& ctx, Communicator& comm) {
     Settings settings = default_settings();
     settings.set("wire.values", "fp16");
@@ -105,7 +105,7 @@ TEST(SyncSgd, CountsWhatTravelledNotWhatTheWireRoundedAway) {
   });
 }
 
-TEST(SyncSgd, SendsTheBytesOfThePlan) {
+TEST(SyncSgd, SendsTheEstimatedBytes) {
   for (int ranks : kRankCounts)
     run_ranks(ranks, [](Context& ctx, Communicator& comm) {
       for (const char* sparsifier : {"dense", "topk", "randk"})
@@ -125,7 +125,7 @@ TEST(SyncSgd, SendsTheBytesOfThePlan) {
     });
 }
 
-TEST(SyncSgd, EveryEntryTravelsInTheEnd) {
+TEST(SyncSgd, SendsEveryEntryInTheEnd) {
   // one large gradient, then zeros: the residual is sent piece by piece, largest first
   run_ranks(1, [](Context& ctx, Communicator& comm) {
     SgdRig rig(ctx, comm, 1000, {.sparsifier = "topk", .momentum = 0, .weight_decay = 0});
@@ -288,7 +288,7 @@ TEST(SyncSgd, RefusesPartsThatDoNotFit) {
   });
 }
 
-TEST(SyncSgd, RefusesMoreParametersThanIndicesCount) {
+TEST(SyncSgd, RefusesMoreParametersThanA32BitIndexCounts) {
   run_ranks(1, [](Context& ctx, Communicator& comm) {
     ParameterArena arena;
     arena.add({.name = "huge", .shape = {int64_t{UINT32_MAX}}});

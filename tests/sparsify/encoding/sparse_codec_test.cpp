@@ -55,14 +55,14 @@ void expect_round_trip(const SparseCodec& wire, SparseVector v, size_t d) {
   EXPECT_TRUE(std::ranges::equal(back.values, v.value_span()));
 }
 
-TEST(LinkCost, RoundTripsAtEveryDensity) {
+TEST(SparseCodec, RoundTripsAtEveryDensity) {
   for (const SparseCodec& wire : formats())
     for (double density : {0.0, 1e-4, 1e-3, 0.01, 0.3, 1.0})
       for (size_t d : {1, 2, 127, 128, 129, 5000, 70'000})
         expect_round_trip(wire, random_entries(d, density, d), d);
 }
 
-TEST(LinkCost, FarAndUnevenIndices) {
+TEST(SparseCodec, FarAndUnevenIndices) {
   constexpr size_t d = UINT32_MAX;
   for (Indices indices : {Indices::plain, Indices::packed, Indices::shorter}) {
     const SparseCodec wire(Values::f32, indices);
@@ -80,7 +80,7 @@ TEST(LinkCost, FarAndUnevenIndices) {
   }
 }
 
-TEST(LinkCost, RoundingErrorsAreTold) {
+TEST(SparseCodec, ReturnsRoundingErrors) {
   const std::vector<float> values{1.0f,     1.001f, -3.14159f, 65504.0f, 1e5f,
                                   -3.4e38f, 1e-9f,  6e-8f,     1e-42f,   0.1f};
   for (Values kind : {Values::fp16, Values::bf16}) {
@@ -105,14 +105,14 @@ TEST(LinkCost, RoundingErrorsAreTold) {
   }
 }
 
-TEST(LinkCost, RoundingErrorsNeedNotBeTold) {
+TEST(SparseCodec, RoundsWithoutReturningErrors) {
   SparseVector v = random_entries(1000, 0.1, 1);
   const size_t count = v.count;
   SparseCodec(Values::bf16, Indices::plain).round(v);
   EXPECT_EQ(v.count, count);
 }
 
-TEST(LinkCost, BytesAreAsDocumented) {
+TEST(SparseCodec, HasTheDocumentedSize) {
   const SparseVector v = random_entries(1 << 20, 1e-3, 7);
   const double n = static_cast<double>(v.count);
   const auto per_entry = [&](Values values, Indices indices) {
@@ -132,7 +132,7 @@ TEST(LinkCost, BytesAreAsDocumented) {
          8 * (packed - 2), entropy);
 }
 
-TEST(LinkCost, AutoIsNeverMuchLongerThanPlain) {
+TEST(SparseCodec, AutoIsNeverMuchLongerThanPlain) {
   for (size_t n : {0, 1, 2, 5}) {
     SparseVector v;
     v.reserve(n + 1);
@@ -142,7 +142,7 @@ TEST(LinkCost, AutoIsNeverMuchLongerThanPlain) {
   }
 }
 
-TEST(LinkCost, DamagedBytesAreToldAndNeverReadBeyond) {
+TEST(SparseCodec, RefusesDamagedBytesAndNeverReadsBeyond) {
   constexpr size_t d = 3000;
   const Philox philox(9, Purpose::test);
   size_t told = 0, total = 0;
@@ -182,7 +182,7 @@ TEST(LinkCost, DamagedBytesAreToldAndNeverReadBeyond) {
   EXPECT_GT(told, total / 10);
 }
 
-TEST(LinkCost, EncodesAndDecodesFastEnough) {
+TEST(SparseCodec, EncodesAndDecodesFastEnough) {
   const SparseVector v = random_entries(25'600'000, 1e-3, 5);
   for (const SparseCodec& wire : formats()) {
     std::vector<std::byte> bytes(wire.bound(v.count));

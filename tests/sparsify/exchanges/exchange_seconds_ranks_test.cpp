@@ -29,7 +29,7 @@ double measured(Context& ctx, Communicator& comm, const std::string& algorithm) 
   return after - before;
 }
 
-TEST(SparseCosts, AreWhatTheExchangesTake) {
+TEST(SparseCosts, AreTheSecondsOfTheExchanges) {
   for (int ranks : kRankCounts)
     run_ranks(ranks, [](Context& ctx, Communicator& comm) {
       const auto d = static_cast<double>(kLength), k = static_cast<double>(kEntries);

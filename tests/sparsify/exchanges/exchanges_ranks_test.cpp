@@ -23,7 +23,7 @@ Settings unmeasured(Settings settings) {
   return settings;
 }
 
-TEST(Exchanges, BytesAreAsClaimed) {
+TEST(Exchanges, SendTheClaimedBytes) {
   for (int ranks : kRankCounts)
     run_ranks(ranks, [](Context& ctx, Communicator& comm) {
       for (const Variant& variant : variants())
@@ -42,7 +42,7 @@ TEST(Exchanges, BytesAreAsClaimed) {
     });
 }
 
-TEST(Exchanges, BytesArePredictedWhereRanksSelectAlike) {
+TEST(Exchanges, SendThePredictedBytesForEqualCounts) {
   constexpr size_t d = 16'384, k = 64;
   for (int ranks : kRankCounts)
     run_ranks(ranks, [](Context& ctx, Communicator& comm) {
@@ -69,7 +69,7 @@ TEST(Exchanges, BytesArePredictedWhereRanksSelectAlike) {
 }
 
 // RedSync sends up to 2k: a second message would cost each round another latency
-TEST(Exchanges, TwiceTheEntriesAskedForNeedNoFurtherMessage) {
+TEST(Exchanges, SendTwiceKEntriesInTheSameMessages) {
   run_ranks(4, [](Context& ctx, Communicator& comm) {
     constexpr size_t k = 100, d = 1000;
     const auto exchange = exchanges().find("allgather").value(default_settings());
@@ -91,7 +91,7 @@ TEST(Exchanges, TwiceTheEntriesAskedForNeedNoFurtherMessage) {
   });
 }
 
-TEST(Exchanges, NothingIsLostWhenTheDensityChanges) {
+TEST(Exchanges, LoseNothingWhenTheDensityChanges) {
   for (int ranks : kRankCounts)
     run_ranks(ranks, [](Context& ctx, Communicator& comm) {
       for (const Variant& variant : variants()) {

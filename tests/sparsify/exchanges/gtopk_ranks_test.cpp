@@ -36,7 +36,7 @@ double loss(Context& ctx, Communicator& comm, const char* put_back) {
   return lost / exchanged;
 }
 
-TEST(GTopK, ThePapersPutBackLosesMassAndConserveDoesNot) {
+TEST(GTopK, OnlyPutBackConserveLosesNothing) {
   for (int ranks : kRankCounts)
     run_ranks(ranks, [](Context& ctx, Communicator& comm) {
       const double paper = loss(ctx, comm, "paper"), conserve = loss(ctx, comm, "conserve");
@@ -53,7 +53,7 @@ TEST(GTopK, ThePapersPutBackLosesMassAndConserveDoesNot) {
     });
 }
 
-TEST(GTopK, KeepsMostOfWhatTheExactSumKeeps) {
+TEST(GTopK, KeepsMostEntriesOfTheExactTopK) {
   for (int ranks : kRankCounts)
     run_ranks(ranks, [](Context& ctx, Communicator& comm) {
       constexpr size_t k = 100;
@@ -91,7 +91,7 @@ double pruned_mass(Context& ctx, Communicator& comm, const char* rotate) {
   return mass;
 }
 
-TEST(GTopK, TheRootRotatesSoThatResidualsSpread) {
+TEST(GTopK, ARotatingRootSpreadsResiduals) {
   run_ranks(4, [](Context& ctx, Communicator& comm) {
     // rank 0 merges twice, rank 2 once; ranks 1 and 3 are leaves
     EXPECT_EQ(pruned_mass(ctx, comm, "false") > 0, comm.rank() % 2 == 0);
@@ -99,7 +99,7 @@ TEST(GTopK, TheRootRotatesSoThatResidualsSpread) {
   });
 }
 
-TEST(GTopK, MessagesAndBytesAreThoseOfTwoTrees) {
+TEST(GTopK, SendsTheMessagesAndBytesOfTwoTrees) {
   for (int ranks : kRankCounts)
     run_ranks(ranks, [](Context& ctx, Communicator& comm) {
       ExchangeRig rig(ctx, comm, 10'000, "gtopk");

@@ -10,7 +10,7 @@ Settings nodes_of(int ranks) {
   return settings;
 }
 
-TEST(Hierarchical, LeadersAloneSelect) {
+TEST(Hierarchical, OnlyLeadersSelect) {
   for (int ranks : kRankCounts)
     run_ranks(ranks, [](Context& ctx, Communicator& comm) {
       for (int per_node : {1, 2, 3, 16}) {
@@ -27,7 +27,7 @@ TEST(Hierarchical, LeadersAloneSelect) {
     });
 }
 
-TEST(Hierarchical, NodesOfOneAreTheInnerExchange) {
+TEST(Hierarchical, NodesOfOneRankGiveTheInnerExchange) {
   for (int ranks : kRankCounts)
     run_ranks(ranks, [](Context& ctx, Communicator& comm) {
       ExchangeRig rig(ctx, comm, 1000, "hierarchical", nodes_of(1)), flat(ctx, comm, 1000, "topk");

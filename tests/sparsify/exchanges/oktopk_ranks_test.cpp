@@ -53,7 +53,7 @@ TEST(OkTopk, VolumeStaysBelowSixK) {
 }
 
 // every rank's entries lie close together, elsewhere than the others': most go to one owner
-TEST(OkTopk, UnevenRegionsNeedNoFurtherMessage) {
+TEST(OkTopk, UnevenRegionsNeedNoMoreMessages) {
   constexpr size_t d = 8'000, k = 200;
   for (int ranks : kRankCounts)
     run_ranks(ranks, [](Context& ctx, Communicator& comm) {
@@ -90,7 +90,7 @@ TEST(OkTopk, ExactStepsKeepTheExactTopKOfTheSum) {
     });
 }
 
-TEST(OkTopk, RememberedThresholdsSurviveACheckpoint) {
+TEST(OkTopk, ACheckpointKeepsTheThresholds) {
   for (int ranks : kRankCounts)
     run_ranks(ranks, [](Context& ctx, Communicator& comm) {
       ExchangeRig whole(ctx, comm, 10'000, "oktopk"), resumed(ctx, comm, 10'000, "oktopk");

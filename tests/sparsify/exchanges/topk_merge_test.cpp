@@ -59,7 +59,7 @@ TEST(TopkMerge, ZeroSumsVanish) {
   EXPECT_EQ(pruned, Entries{});
 }
 
-TEST(TopkMerge, EmptySidesAndNothingToldOfThePruned) {
+TEST(TopkMerge, AcceptsEmptyVectorsAndNoPrunedOutput) {
   EXPECT_EQ(merge({}, {}, 3).kept, Entries{});
   EXPECT_EQ(merge({{1, 1.0f}}, {}, 3).kept, (Entries{{1, 1.0f}}));
   EXPECT_EQ(merge({}, {{0, 1.0f}, {999, 2.0f}}, 1).kept, (Entries{{999, 2.0f}}));
@@ -69,7 +69,7 @@ TEST(TopkMerge, EmptySidesAndNothingToldOfThePruned) {
   EXPECT_EQ(entries(out), (Entries{{2, 2.0f}}));
 }
 
-TEST(TopkMerge, AsTheDefinitionOnRandomVectors) {
+TEST(TopkMerge, FollowsTheDefinitionOnRandomVectors) {
   const Philox philox(3, Purpose::test);
   for (uint32_t trial = 0; trial < 200; ++trial) {
     Entries a, b, sum;

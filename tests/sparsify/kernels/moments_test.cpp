@@ -40,7 +40,7 @@ TEST(Moments, AgreesWithPlainSums) {
   }
 }
 
-TEST(Moments, NoFiniteVectorOverflowsAndNothingElseIsFinite) {
+TEST(Moments, AreFiniteExactlyForFiniteVectors) {
   Context ctx;
   std::vector<Moments> blocks;
   std::vector<float> e(10'000, -3.4e38f);

@@ -26,7 +26,7 @@ RadixCut search(std::span<const float> u, size_t k, uint32_t resolution) {
   return cut;
 }
 
-TEST(Radix, FindsTheKLargestLowerIndexFirst) {
+TEST(RadixSearch, FindsTheKLargestLowerIndexFirst) {
   for (const auto& [name, u] : vectors())
     for (const uint32_t resolution : {~0u, ~0u << LogHistogram::kShift})
       for (const size_t k : {size_t{1}, size_t{200}, u.size() / 2, u.size()}) {
@@ -50,7 +50,7 @@ TEST(Radix, FindsTheKLargestLowerIndexFirst) {
       }
 }
 
-TEST(Radix, DigitsCoverEveryBitOfAMagnitude) {
+TEST(RadixSearch, DigitsCoverEveryBitOfAMagnitude) {
   for (const uint32_t bits :
        {0u, 1u, 0x3ffu, 0x400u, 0xfffffu, 0x100000u, kInfinityBits, ~0u >> 1}) {
     RadixCut cut{.cut = 0, .wanted = 1};

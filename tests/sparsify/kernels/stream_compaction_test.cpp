@@ -10,7 +10,7 @@
 namespace tw {
 namespace {
 
-TEST(Compact, EveryBodyGivesTheSameBits) {
+TEST(Compact, AllImplementationsGiveTheSameBits) {
   const Philox philox(1, Purpose::test);
   for (size_t n : {0, 1, 15, 16, 17, 63, 64, 65, 127, 129, 1000, 4096})
     for (uint32_t min_bits : {0u, 1u, magnitude_bits(0.5f), magnitude_bits(1.9f), kInfinityBits})

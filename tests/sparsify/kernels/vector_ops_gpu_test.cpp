@@ -52,7 +52,7 @@ TEST(VectorOpsOnGpu, MeasureHasTheBitsOfTheCpu) {
     }
 }
 
-TEST(VectorOpsOnGpu, MomentumIsCorrectedAlike) {
+TEST(VectorOpsOnGpu, MomentumCorrectionHasTheBitsOfTheCpu) {
   for (const size_t n : kLengths)
     for (const bool nesterov : {false, true}) {
       Vectors v(n);
@@ -66,7 +66,7 @@ TEST(VectorOpsOnGpu, MomentumIsCorrectedAlike) {
     }
 }
 
-TEST(VectorOpsOnGpu, NormsAreClippedAlike) {
+TEST(VectorOpsOnGpu, ClippingHasTheBitsOfTheCpu) {
   for (const size_t n : kLengths)
     for (const double limit : {0.5, 1e9}) {
       Vectors v(n);
@@ -77,7 +77,7 @@ TEST(VectorOpsOnGpu, NormsAreClippedAlike) {
     }
 }
 
-TEST(VectorOpsOnGpu, SparseVectorsMeetDenseOnesAlike) {
+TEST(VectorOpsOnGpu, SparseOpsHaveTheBitsOfTheCpu) {
   for (const size_t n : kLengths) {
     Vectors v(n);
     std::vector<SparseVector> entries(5);

@@ -54,7 +54,7 @@ std::vector<float> drawn(const std::string& name, size_t d = 1'000'000) {
   return u;
 }
 
-TEST(GaussianThreshold, SendsWhatTheAuthorsLoopSends) {
+TEST(GaussianThreshold, SendsTheEntriesOfTheAuthorsLoop) {
   std::vector<std::vector<float>> all;
   for (const auto& [name, draw] : distributions()) all.push_back(drawn(name, 200'003));
   // every path through the three evaluations: shifted and squeezed copies of each

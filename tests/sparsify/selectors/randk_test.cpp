@@ -100,7 +100,7 @@ std::vector<uint32_t> indices(Selector& selector, std::span<const float> u, size
   return {out.index_span().begin(), out.index_span().end()};
 }
 
-TEST(RandK, ResidualIsWhatTheTheorySays) {
+TEST(RandK, ResidualHasTheExpectedNorm) {
   // heavy tails: what is left depends much on who was drawn
   constexpr size_t d = 2000, k = 100, steps = 3000;
   Context ctx;

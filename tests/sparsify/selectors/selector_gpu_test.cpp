@@ -65,7 +65,7 @@ class SelectorsOnGpu : public testing::TestWithParam<Variant> {
   std::string selector() const { return sparsifiers().find(GetParam().algorithm).value.selector; }
 };
 
-TEST_P(SelectorsOnGpu, ChooseWhatTheCpuChooses) {
+TEST_P(SelectorsOnGpu, SelectTheEntriesOfTheCpu) {
   Context cpu, gpu(test::device());
   const auto make = [&](Context& ctx) {
     return selectors().find(selector()).value(ctx, GetParam().settings, {.rank = 1});
@@ -136,7 +136,7 @@ INSTANTIATE_TEST_SUITE_P(All, SelectorsOnGpu, testing::ValuesIn(selecting()), []
   return name;
 });
 
-TEST(OkTopKOnGpu, TakesWhatReachesTheThreshold) {
+TEST(OkTopKOnGpu, TakesEntriesThatReachTheThreshold) {
   Context cpu, gpu(test::device());
   std::vector<float> g(100'003), e(g.size());
   fill_random(cpu, distributions().at("gaussian"), 5, g);

@@ -82,7 +82,7 @@ TEST(Trimmed, IsThePublishedProcedure) {
       EXPECT_EQ(select("trimmed", u, k).indices, trimmed_plainly(u, k)) << name << ", k " << k;
 }
 
-TEST(Trimmed, SendsWhatTopKSends) {
+TEST(Trimmed, SendsTheEntriesOfTopK) {
   for (const auto& [name, u] : shaped_vectors())
     for (size_t k : kSome)
       EXPECT_EQ(select("trimmed", u, k).indices, select("topk", u, k).indices) << name << " " << k;
