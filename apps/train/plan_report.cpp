@@ -64,6 +64,9 @@ size_t report_plan(Console& console, const TrainConfig& config, const DataSplit&
       estimated_bytes_sent(algorithm, sgd, config.settings, model.arena(), ranks, config.density);
   console.line("{}: {} of {} entries a step and rank, {} on the wire a step", config.sparsifier,
                volume_text(algorithm, config.settings, config.density, d), d, text(bytes));
+  if (config.density >= 1 && config.density_warmup.empty() && !algorithm.selector.empty())
+    console.line("density 1: all entries are sent; selector {} and its settings have no effect",
+                 algorithm.selector);
   for (const std::string& notice : config.settings.notices()) console.line("{}", notice);
   return total;
 }
