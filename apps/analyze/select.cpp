@@ -6,7 +6,6 @@
 
 #include "apps/analyze/npy.h"
 #include "apps/common/error_bounds.h"
-#include "apps/common/residual_fraction.h"
 #include "engine/core/error.h"
 #include "engine/io/safetensors.h"
 #include "sparsify/sync_sgd.h"

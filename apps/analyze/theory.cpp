@@ -4,7 +4,6 @@
 
 #include "apps/common/distributions.h"
 #include "apps/common/error_bounds.h"
-#include "apps/common/residual_fraction.h"
 #include "sparsify/sync_sgd.h"
 
 namespace tw {

@@ -1,14 +1,25 @@
-// What sparsification leaves of a vector, in closed form: ||u - S(u)||^2 / ||u||^2.
+// The share of a vector that sparsification leaves behind, ||u - S(u)||^2 / ||u||^2: measured, and
+// in closed form.
 #pragma once
 
 #include <cmath>
 #include <numbers>
+#include <span>
+#include <vector>
 
+#include "sparsify/kernels/moments.h"
 #include "sparsify/selectors/normal_quantile.h"
 
 namespace tw {
 
-/// Top-k of independent normal entries.
+/// ||e||^2 / ||u||^2 of the residual e of u, whose moments are given; 0 when u is zero. `blocks` is
+/// scratch memory.
+inline double residual_fraction(Context& ctx, const Moments& u, std::span<float> e,
+                                std::vector<Moments>& blocks) {
+  return u.square > 0 ? add_and_moments(ctx, {}, e, blocks).square / u.square : 0;
+}
+
+/// Top-k of independent normal entries; density = k / d, as in all of these.
 inline double left_of_gaussian(double density) {
   if (density >= 1) return 0;
   const double z = -normal_quantile(density / 2);
@@ -18,7 +29,7 @@ inline double left_of_gaussian(double density) {
 
 /// Top-k of independent Laplace entries.
 inline double left_of_laplace(double density) {
-  const double t = -std::log(density);  // the magnitude, in mean magnitudes, that density exceeds
+  const double t = -std::log(density);  // the k-th magnitude over the mean magnitude
   return 1 - density * (t * t / 2 + t + 1);
 }
 
@@ -28,7 +39,7 @@ inline double left_of_uniform(double density) { return std::pow(1 - density, 3);
 /// Rand-k of any vector, in expectation; an upper bound for Top-k of any vector.
 inline double left_of_random(double density) { return 1 - density; }
 
-/// The tighter bound for Top-k of bell-shaped vectors (Shi et al. 2019, arXiv 1911.08772).
+/// The tighter upper bound for Top-k of bell-shaped vectors (Shi et al. 2019, arXiv 1911.08772).
 inline double bell_bound(double density) { return (1 - density) * (1 - density); }
 
 }  // namespace tw

@@ -5,7 +5,6 @@
 #include <cmath>
 
 #include "apps/common/error_bounds.h"
-#include "apps/common/residual_fraction.h"
 #include "sparsify/sync_sgd.h"
 
 namespace tw {
