@@ -7,6 +7,7 @@
 
 #include "apps/advise/config.h"
 #include "apps/advise/measure.h"
+#include "apps/common/addition_cost.h"
 #include "apps/common/console.h"
 #include "apps/common/launch.h"
 #include "apps/common/rank_utils.h"

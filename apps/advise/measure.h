@@ -22,7 +22,4 @@ struct MachineSettings {
 LocalCosts measure_local(Context& ctx, Communicator& comm, Model& model,
                          const MachineSettings& settings);
 
-/// Seconds to add an element (gamma) and to merge a sparse entry into a sum. Collective.
-LinkCost measure_additions(Context& ctx, Communicator& comm, size_t d, double density);
-
 }  // namespace tw

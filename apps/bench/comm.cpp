@@ -6,14 +6,15 @@
 #include <memory>
 #include <optional>
 
-#include "apps/advise/measure.h"
 #include "apps/bench/comm_cases.h"
+#include "apps/common/addition_cost.h"
 #include "apps/common/comm_setup.h"
 #include "apps/common/median.h"
 #include "apps/common/rank_utils.h"
 #include "comm/collectives/measure_link.h"
 #include "comm/cost_model.h"
 #include "comm/transports.h"
+#include "sparsify/sync_sgd.h"
 
 namespace tw {
 

@@ -8,8 +8,8 @@
 #include "apps/bench/graph_step.h"
 #include "apps/bench/roofline.h"
 #include "apps/common/median.h"
+#include "apps/common/random_batch.h"
 #include "comm/transports.h"
-#include "engine/core/rng.h"
 #include "engine/core/stopwatch.h"
 #include "models/model.h"
 #include "sparsify/sync_sgd.h"
@@ -24,15 +24,6 @@ struct StepBench {
   int64_t batch_size = 128, classes = 10, image_size = 32;
   int threads = 1, steps = 10, warmup = 2;
 };
-
-void fill_inputs(const Model& model, int64_t classes) {
-  const Philox philox(1, Purpose::test);
-  const std::span<uint8_t> pixels = model.images().as<uint8_t>();
-  for (size_t i = 0; i < pixels.size(); ++i) pixels[i] = static_cast<uint8_t>(philox(i)[0]);
-  const std::span<int32_t> labels = model.labels().as<int32_t>();
-  for (size_t i = 0; i < labels.size(); ++i)
-    labels[i] = static_cast<int32_t>(i % static_cast<size_t>(classes));
-}
 
 void run(const StepBench& bench) {
   if (bench.device == "cuda") {
@@ -59,7 +50,7 @@ void run(const StepBench& bench) {
       ctx, {.batch = bench.batch_size, .activations = activations, .recompute = bench.recompute});
   model.allocate(ctx, 1);
   SyncSgd sgd(ctx, *comm, model.arena(), {}, default_settings());
-  fill_inputs(model, bench.classes);
+  fill_random_batch(model, 1);
   model.refresh(ctx);
 
   std::vector<double> forward, backward, update, whole;

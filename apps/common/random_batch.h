@@ -1,0 +1,12 @@
+// A batch of random images, for measurements that need no data set.
+#pragma once
+
+#include "models/model.h"
+
+namespace tw {
+
+/// Fills the inputs of an allocated model in host memory: pixels drawn for `seed`, labels that take
+/// the classes in turn.
+void fill_random_batch(const Model& model, uint64_t seed);
+
+}  // namespace tw

@@ -1,0 +1,32 @@
+// Times something that all ranks do at the same time.
+#pragma once
+
+#include <algorithm>
+
+#include "apps/common/median.h"
+#include "comm/collectives/collectives.h"
+#include "engine/core/stopwatch.h"
+
+namespace tw {
+
+/// The largest of the ranks' values, on every rank. Collective.
+inline double slowest_rank(Context& ctx, Communicator& comm, double seconds) {
+  return std::ranges::max(gather(ctx, comm, seconds));
+}
+
+/// Median seconds of body(1) .. body(rounds) on ctx's device, on the slowest rank; body(0) warms
+/// up. Every round starts at a barrier. Collective.
+template <class Body>
+double time_ranks(Context& ctx, Communicator& comm, int64_t rounds, const Body& body) {
+  std::vector<double> seconds;
+  for (int64_t round = 0; round <= rounds; ++round) {
+    barrier(ctx, comm);
+    Stopwatch watch;
+    body(round);
+    ctx.synchronize();
+    if (round > 0) seconds.push_back(watch.total());
+  }
+  return slowest_rank(ctx, comm, median(seconds));
+}
+
+}  // namespace tw
