@@ -17,14 +17,16 @@ OptionTable AdviseConfig::table() {
   t.add(net, "model", model, "network");
   t.add(net, "classes", classes, "classes");
   t.range(1, kMost);
-  t.add(net, "image", image, "height and width of an image");
+  t.add(net, "image-size", image_size, "height and width of an image");
   t.range(1, 4096);
+  t.alias("image");
   t.add(net, "batch-size", batch_size, "images per step and rank");
   t.range(1, kMost);
   t.add(net, "parameters", parameters, "with --simulate, a vector of so many in place of a model");
   t.range(0, 4294967294.0);
   t.add(algorithm, "density", density, "fraction of the gradient that is sent");
   t.range(1e-12, 1);
+  t.add_settings(algorithm, settings);
 
   t.add(wire, "link", link, "RATE,LATENCY of the link, e.g. 1Gbit,0.4ms; not given: measured");
   t.add(wire, "ranks-per-node", ranks_per_node, "ranks that share an emulated link");
@@ -47,8 +49,9 @@ OptionTable AdviseConfig::table() {
   t.choices({"auto", "f32", "bf16"});
   t.add(machine, "workers", workers, "ranks as threads of this process; 0: 1, or mpirun's");
   t.range(0, 4096);
-  t.add(machine, "threads-per-rank", threads_per_rank, "0: cores / ranks");
+  t.add(machine, "threads-per-rank", threads_per_rank, "CPU threads of a rank; 0: cores / ranks");
   t.range(0, 4096);
+  t.alias("threads");
   t.add(machine, "comm-timeout", comm_timeout, "seconds to wait for another rank; 0: for ever");
   t.range(0, kMost);
   t.add(machine, "steps", steps, "steps that are measured");
@@ -63,14 +66,8 @@ OptionTable AdviseConfig::table() {
 AdviseConfig parse_advise_config(int argc, char** argv) {
   AdviseConfig config;
   config.settings = default_settings();
-  OptionTable table = config.table();
-  for (const auto& [name, text] : table.parse(
-           argc, argv, "advise: which algorithm is fastest on a link, measured and predicted")) {
-    if (name == "set")
-      config.settings.set_assignment(text);
-    else
-      table.set_text(name, text);
-  }
+  config.table().parse_and_set(
+      argc, argv, "advise: which algorithm is fastest on a link, measured and predicted");
   models().find(config.model);
   if (!config.link.empty()) parse_link(config.link, static_cast<int>(config.ranks_per_node));
   check(!config.ranks.empty(), "[options] ranks is empty; expected a list like 2,4,8");

@@ -12,7 +12,7 @@ namespace tw {
 struct AdviseConfig {
   // model
   std::string model = "resnet20";
-  int64_t classes = 10, image = 32;
+  int64_t classes = 10, image_size = 32;
   int64_t batch_size = 32;
   int64_t parameters = 0;
   double density = 0.001;

@@ -178,8 +178,8 @@ void advise(Communicator& comm, const AdviseConfig& config) {
   std::optional<Model> model;
   std::ofstream csv;
   run_collectively(ctx, comm, [&] {
-    model.emplace(config.model,
-                  ModelSpec{.image = {config.image, config.image, 3}, .classes = config.classes});
+    model.emplace(config.model, ModelSpec{.image = {config.image_size, config.image_size, 3},
+                                          .classes = config.classes});
     if (comm.rank() != 0 || config.csv.empty()) return;
     csv.open(config.csv);
     check(csv.is_open(), "[advise] cannot write {}", config.csv);

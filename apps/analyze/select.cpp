@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <memory>
 
 #include "apps/analyze/npy.h"
 #include "apps/common/error_bounds.h"
@@ -17,9 +18,8 @@ namespace {
 struct Options {
   std::string input, tensor, output, selector = "topk", index_type = "int64";
   double density = 0.001;
-  std::vector<std::string> settings;
-  int threads = 1;
-  uint64_t seed = 1, step = 0;
+  int64_t threads = 1, seed = 1, step = 0;
+  Settings settings = default_settings();
 };
 
 /// The one float32 tensor of a safetensors file, or the named one.
@@ -75,17 +75,21 @@ void report(const Options& options, const SelectInfo& info, const SparseVector& 
 }
 
 void run(const Options& options) {
-  Settings settings = default_settings();
-  for (const std::string& assignment : options.settings) settings.set_assignment(assignment);
-  Context ctx(Device::cpu, options.threads);
+  Context ctx(Device::cpu, static_cast<int>(options.threads));
   const auto selector =
-      selectors().find(options.selector).value(ctx, settings, {.seed = options.seed});
+      selectors()
+          .find(options.selector)
+          .value(ctx, options.settings, {.seed = static_cast<uint64_t>(options.seed)});
   const std::vector<float> u = read_vector(options);
 
   std::vector<float> e(u.size());
   SparseVector out;
   const size_t k = std::min(entries_to_keep(options.density, u.size()), u.size());
-  const SelectStep step{.g = u, .e = e, .k = k, .density = options.density, .step = options.step};
+  const SelectStep step{.g = u,
+                        .e = e,
+                        .k = k,
+                        .density = options.density,
+                        .step = static_cast<uint64_t>(options.step)};
   const SelectInfo info =
       options.density < 1 ? selector->select(ctx, step, out) : select_all(ctx, step, out);
   check(info.nonfinite == SIZE_MAX, "[analyze] {}: element {} is {}", options.input, info.nonfinite,
@@ -102,29 +106,33 @@ void run(const Options& options) {
 
 }  // namespace
 
-void add_analyze_select(CLI::App& app) {
-  CLI::App* command = app.add_subcommand("select", "runs a selector on a vector from a file");
+Subcommand analyze_select() {
   const auto options = std::make_shared<Options>();
-  command->add_option("--input", options->input, ".npy (float32, C order) or safetensors")
-      ->required();
-  command->add_option("--tensor", options->tensor, "name in a safetensors file of several");
-  command->add_option("--selector", options->selector, "as in `train --list`")
-      ->capture_default_str();
-  command->add_option("--density", options->density, "entries asked for over elements")
-      ->capture_default_str()
-      ->check(CLI::Range(1e-12, 1.0));
-  command->add_option("--output", options->output, "indices, ascending, as .npy");
-  command->add_option("--index-type", options->index_type)
-      ->capture_default_str()
-      ->check(CLI::IsMember({"int64", "uint32"}));
-  command->add_option("--set", options->settings, "key=value of a selector; may be repeated")
-      ->allow_extra_args(false);
-  command->add_option("--seed", options->seed, "of random selectors")->capture_default_str();
-  command->add_option("--step", options->step, "of random selectors")->capture_default_str();
-  command->add_option("--threads", options->threads)
-      ->capture_default_str()
-      ->check(CLI::Range(1, 1024));
-  command->callback([options] { run(*options); });
+  Subcommand command{.name = "select",
+                     .help = "runs a selector on a vector from a file",
+                     .table = {},
+                     .run = [options] { run(*options); }};
+  OptionTable& t = command.table;
+  const std::string files = "Files", selection = "Selection", machine = "Machine";
+  constexpr double kMost = 1e18;
+  t.add(files, "input", options->input, "the vector: .npy (float32, C order) or safetensors");
+  t.required();
+  t.add(files, "tensor", options->tensor, "its name in a safetensors file of several tensors");
+  t.add(files, "output", options->output, "write the indices here, ascending, as .npy");
+  t.add(files, "index-type", options->index_type, "type of the indices in --output");
+  t.choices({"int64", "uint32"});
+  t.add(selection, "selector", options->selector, "selector (see train --list)");
+  t.add(selection, "density", options->density, "share of the elements to select");
+  t.range(1e-12, 1);
+  t.add(selection, "seed", options->seed, "seed of random selectors");
+  t.range(0, kMost);
+  t.add(selection, "step", options->step, "step that random selectors draw for");
+  t.range(0, kMost);
+  t.add_settings(selection, options->settings);
+  t.add(machine, "threads-per-rank", options->threads, "CPU threads");
+  t.range(1, 1024);
+  t.alias("threads");
+  return command;
 }
 
 }  // namespace tw

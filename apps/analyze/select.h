@@ -1,10 +1,10 @@
-// analyze select: any selector on a vector of the user's own.
+// `analyze select`: runs a selector on a vector from a file and reports what it leaves behind.
 #pragma once
 
-#include <CLI/CLI.hpp>
+#include "apps/common/subcommand.h"
 
 namespace tw {
 
-void add_analyze_select(CLI::App& app);
+Subcommand analyze_select();
 
 }  // namespace tw

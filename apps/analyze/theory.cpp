@@ -1,6 +1,7 @@
 #include "apps/analyze/theory.h"
 
 #include <algorithm>
+#include <memory>
 
 #include "apps/common/distributions.h"
 #include "apps/common/error_bounds.h"
@@ -11,10 +12,8 @@ namespace tw {
 namespace {
 
 struct Options {
-  size_t d = 1'000'000;
+  int64_t d = 1'000'000, seed = 1, threads = 1;
   std::vector<double> densities{0.001, 0.01, 0.1, 0.5};
-  uint64_t seed = 1;
-  int threads = 1;
 };
 
 /// A vector and, where it is known, what Top-k leaves of it.
@@ -35,7 +34,11 @@ std::vector<Case> cases() {
 class TheoryTable {
  public:
   explicit TheoryTable(const Options& options)
-      : options_(options), ctx_(Device::cpu, options.threads), u_(options.d), e_(options.d) {}
+      : options_(options),
+        ctx_(Device::cpu, static_cast<int>(options.threads)),
+        seed_(static_cast<uint64_t>(options.seed)),
+        u_(static_cast<size_t>(options.d)),
+        e_(u_.size()) {}
 
   void rows(const Case& of);
 
@@ -44,14 +47,14 @@ class TheoryTable {
 
   Options options_;
   Context ctx_;
+  uint64_t seed_;
   std::vector<float> u_, e_;
   std::vector<Moments> blocks_;
   Moments measure_;
 };
 
 double TheoryTable::measured(const std::string& selector, double density) {
-  const auto chosen =
-      selectors().find(selector).value(ctx_, default_settings(), {.seed = options_.seed});
+  const auto chosen = selectors().find(selector).value(ctx_, default_settings(), {.seed = seed_});
   std::ranges::fill(e_, 0.0f);
   SparseVector out;
   const SelectStep step{
@@ -61,7 +64,7 @@ double TheoryTable::measured(const std::string& selector, double density) {
 }
 
 void TheoryTable::rows(const Case& of) {
-  fill_random(ctx_, of.draw, options_.seed, u_);
+  fill_random(ctx_, of.draw, seed_, u_);
   measure_ = add_and_moments(ctx_, {}, u_, blocks_);
   for (const double density : options_.densities) {
     const double top = measured("topk", density), bound = bell_bound(density);
@@ -85,22 +88,24 @@ void run(const Options& options) {
 
 }  // namespace
 
-void add_analyze_theory(CLI::App& app) {
-  CLI::App* command =
-      app.add_subcommand("theory", "what top-k and rand-k leave behind: closed forms and measured");
+Subcommand analyze_theory() {
   const auto options = std::make_shared<Options>();
-  command->add_option("--d", options->d, "entries drawn")
-      ->capture_default_str()
-      ->check(CLI::Range(size_t{1}, size_t{UINT32_MAX - 1}));
-  command->add_option("--density", options->densities, "one or several, with commas")
-      ->capture_default_str()
-      ->delimiter(',')
-      ->check(CLI::Range(1e-12, 1.0));
-  command->add_option("--seed", options->seed)->capture_default_str();
-  command->add_option("--threads", options->threads)
-      ->capture_default_str()
-      ->check(CLI::Range(1, 1024));
-  command->callback([options] { run(*options); });
+  Subcommand command{.name = "theory",
+                     .help = "what top-k and rand-k leave behind: closed forms and measured",
+                     .table = {},
+                     .run = [options] { run(*options); }};
+  OptionTable& t = command.table;
+  const std::string vector = "Vector", machine = "Machine";
+  t.add(vector, "d", options->d, "entries drawn");
+  t.range(1, UINT32_MAX - 1.0);
+  t.add(vector, "density", options->densities, "one or several, separated by commas");
+  t.range(1e-12, 1);
+  t.add(vector, "seed", options->seed, "seed of the vector and of rand-k");
+  t.range(0, 1e18);
+  t.add(machine, "threads-per-rank", options->threads, "CPU threads");
+  t.range(1, 1024);
+  t.alias("threads");
+  return command;
 }
 
 }  // namespace tw

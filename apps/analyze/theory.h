@@ -1,10 +1,10 @@
-// analyze theory: what Top-k leaves behind, in closed form and measured.
+// `analyze theory`: the share that Top-k and Rand-k leave behind, in closed form and measured.
 #pragma once
 
-#include <CLI/CLI.hpp>
+#include "apps/common/subcommand.h"
 
 namespace tw {
 
-void add_analyze_theory(CLI::App& app);
+Subcommand analyze_theory();
 
 }  // namespace tw

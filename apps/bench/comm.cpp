@@ -21,15 +21,13 @@ namespace tw {
 namespace {
 
 struct Options {
-  size_t min_bytes = 1 << 10, max_bytes = 16 << 20;
-  double factor = 4;
-  int iterations = 10, calls = 1, warmup = 2, workers = 0, root = 0;
-  std::string collective = "all", algorithm = "all", csv;
+  int64_t min_bytes = 1 << 10, max_bytes = 16 << 20;
+  double factor = 4, density = 0.001;
+  int64_t iterations = 10, calls = 1, warmup = 2, workers = 0, root = 0;
+  std::string collective = "all", implementation = "all", device = "cpu", csv;
   CommOptions wires;
-  double density = 0.001;
   bool simulate = false;
-  std::string device = "cpu";
-  std::vector<std::string> set;
+  Settings settings = default_settings();
 };
 
 /// What one line of the table says.
@@ -56,7 +54,7 @@ class CommBench {
   struct Call {
     double seconds = 0, bytes = 0;
   };
-  Call call(const CommCase& test, size_t n, int times);
+  Call call(const CommCase& test, size_t n, int64_t times);
   Row measure(const CommCase& test, size_t n);
   void print(const CommCase& test, const Row& row, double model);
 
@@ -73,16 +71,16 @@ class CommBench {
   std::ofstream csv_;
 };
 
-CommBench::Call CommBench::call(const CommCase& test, size_t n, int times) {
+CommBench::Call CommBench::call(const CommCase& test, size_t n, int64_t times) {
   test.fill(ctx_, comm_, *vectors_, n);  // sums of sums would overflow
   ctx_.synchronize();
   barrier(ctx_, comm_);
   const uint64_t before = comm_.bytes_sent();
   const double start = comm_.now();
-  for (int i = 0; i < times; ++i) test.run(ctx_, comm_, *vectors_, n);
+  for (int64_t i = 0; i < times; ++i) test.run(ctx_, comm_, *vectors_, n);
   ctx_.synchronize();
-  const Call mine{(comm_.now() - start) / times,
-                  static_cast<double>(comm_.bytes_sent() - before) / times};
+  const Call mine{(comm_.now() - start) / static_cast<double>(times),
+                  static_cast<double>(comm_.bytes_sent() - before) / static_cast<double>(times)};
   Call all;
   for (const Call& one : gather(ctx_, comm_, mine)) {
     all.seconds = std::max(all.seconds, one.seconds);
@@ -96,10 +94,10 @@ Row CommBench::measure(const CommCase& test, size_t n) {
   call(test, n, 1);  // right first, then fast
   const size_t wrong = test.wrong(ctx_, comm_, *vectors_, n);
   for (const size_t w : gather(ctx_, comm_, wrong)) row.wrong += w;
-  for (int i = 1; i < options_.warmup; ++i) call(test, n, 1);
+  for (int64_t i = 1; i < options_.warmup; ++i) call(test, n, 1);
 
   std::vector<double> seconds;
-  for (int i = 0; i < options_.iterations; ++i) {
+  for (int64_t i = 0; i < options_.iterations; ++i) {
     const Call one = call(test, n, options_.calls);
     seconds.push_back(one.seconds);
     row.sent = one.bytes;
@@ -128,23 +126,22 @@ void CommBench::print(const CommCase& test, const Row& row, double model) {
 }
 
 void CommBench::run() {
-  Settings settings = default_settings();
+  const Settings& settings = options_.settings;
   std::vector<CommCase> cases;
   run_collectively(ctx_, comm_, [&] {
-    for (const std::string& assignment : options_.set) settings.set_assignment(assignment);
     check(options_.root < comm_.size(), "[bench] root is {}; there are {} ranks", options_.root,
           comm_.size());
     check(options_.min_bytes <= options_.max_bytes,
           "[bench] -b is {} and -e is {}; nothing between", options_.min_bytes, options_.max_bytes);
-    cases = dense_cases(settings, comm_, options_.root);
+    cases = dense_cases(settings, comm_, static_cast<int>(options_.root));
     std::ranges::move(sparse_cases(settings, options_.density), std::back_inserter(cases));
     std::erase_if(cases, [&](const CommCase& c) {
       return (options_.collective != "all" && options_.collective != c.collective) ||
-             (options_.algorithm != "all" && options_.algorithm != c.algorithm &&
-              std::ranges::find(c.aliases, options_.algorithm) == c.aliases.end());
+             (options_.implementation != "all" && options_.implementation != c.algorithm &&
+              std::ranges::find(c.aliases, options_.implementation) == c.aliases.end());
     });
     check(!cases.empty(), "[bench] there is no {} by {} on the transport {}", options_.collective,
-          options_.algorithm, comm_.transport());
+          options_.implementation, comm_.transport());
     if (comm_.rank() == 0 && !options_.csv.empty()) {
       csv_.open(options_.csv);
       check(csv_.is_open(), "[bench] cannot write {}", options_.csv);
@@ -152,7 +149,7 @@ void CommBench::run() {
               "model_seconds,wrong\n";
     }
   });
-  const size_t most = options_.max_bytes / sizeof(float);
+  const size_t most = static_cast<size_t>(options_.max_bytes) / sizeof(float);
   run_collectively(ctx_, comm_, [&] { vectors_.emplace(ctx_, most); });
 
   const LinkCost wire = link_ ? *link_ : measure_link(ctx_, comm_);
@@ -204,77 +201,76 @@ void run_bench(Communicator& world, const Options& options) {
   if (options.workers <= 1)
     run_on(world, options);
   else
-    run_on_threads(options.workers, [&](Communicator& comm) { run_on(comm, options); });
+    run_on_threads(static_cast<int>(options.workers),
+                   [&](Communicator& comm) { run_on(comm, options); });
 }
 
 }  // namespace
 
-void add_bench_comm(CLI::App& app, Communicator& world) {
-  CLI::App* command = app.add_subcommand(
-      "comm", "collectives: every algorithm over a range of sizes, checked, then timed");
+Subcommand bench_comm(Communicator& world) {
   const auto options = std::make_shared<Options>();
-  const auto size = CLI::AsSizeValue(false);
-  command->add_option("-b,--min-bytes", options->min_bytes, "smallest size, e.g. 4K")
-      ->capture_default_str()
-      ->transform(size);
-  command->add_option("-e,--max-bytes", options->max_bytes, "largest size, e.g. 64M")
-      ->capture_default_str()
-      ->transform(size);
-  command->add_option("-f,--factor", options->factor, "from one size to the next")
-      ->capture_default_str()
-      ->check(CLI::Range(1.01, 1e6));
-  command->add_option("-n,--iterations", options->iterations, "measurements; the median counts")
-      ->capture_default_str()
-      ->check(CLI::Range(1, 1000000));
-  command
-      ->add_option("-c,--calls", options->calls,
-                   "calls back to back in one measurement, e.g. to drain a link's token bucket")
-      ->capture_default_str()
-      ->check(CLI::Range(1, 1000000));
-  command->add_option("-w,--warmup", options->warmup, "calls before them; the first is checked")
-      ->capture_default_str()
-      ->check(CLI::Range(1, 1000000));
-  command->add_option("--collective", options->collective)
-      ->capture_default_str()
-      ->check(CLI::IsMember({"all", "broadcast", "reduce", "allreduce", "allgather", "sparse"}));
-  command
-      ->add_option("--algorithm", options->algorithm,
-                   "ring, lp, mst, be, native, bruck; allgather, gtopk, oktopk, exact")
-      ->capture_default_str();
-  command->add_option("--density", options->density, "of the sparse exchanges' entries")
-      ->capture_default_str()
-      ->check(CLI::Range(1e-9, 1.0));
-  command->add_option("--root", options->root, "of broadcast and reduce")
-      ->capture_default_str()
-      ->check(CLI::NonNegativeNumber);
-  command->add_option("--workers", options->workers, "ranks as threads; without it mpirun's")
-      ->capture_default_str()
-      ->check(CLI::Range(0, 4096));
-  command->add_option("--device", options->device, "where the vectors lie; ranks share a GPU")
-      ->capture_default_str()
-      ->check(CLI::IsMember({"cpu", "cuda"}));
-  command
-      ->add_option("--transport", options->wires.transport,
-                   "auto: mpirun's or the threads'; nccl: between GPUs, one a rank")
-      ->capture_default_str()
-      ->check(CLI::IsMember({"auto", "nccl"}));
-  command->add_option("--link", options->wires.link,
-                      "emulate links between nodes, e.g. 1Gbit,0.4ms");
-  command
-      ->add_option("--ranks-per-node", options->wires.ranks_per_node, "that share an emulated link")
-      ->capture_default_str()
-      ->check(CLI::Range(1, 4096));
-  command->add_flag("--simulated-clock", options->simulate,
-                    "compute the emulated link's seconds instead of waiting for them");
-  command
-      ->add_option("--comm-timeout", options->wires.comm_timeout,
-                   "seconds to wait for another rank; 0: for ever")
-      ->capture_default_str()
-      ->check(CLI::NonNegativeNumber);
-  command->add_option("--set", options->set,
-                      "an option of a collective or exchange, e.g. lp.block=65536");
-  command->add_option("--csv", options->csv, "also write the table to this file");
-  command->callback([options, &world] { run_bench(world, *options); });
+  Subcommand command{
+      .name = "comm",
+      .help = "collectives: every implementation over a range of sizes, checked, then timed",
+      .table = {},
+      .run = [options, &world] { run_bench(world, *options); }};
+  OptionTable& t = command.table;
+  const std::string sizes = "Sizes", what = "Collectives", ranks = "Ranks and link",
+                    measurement = "Measurement";
+  constexpr double kMost = 1e6, kMostBytes = 1e12;
+  t.add(sizes, "min-bytes", options->min_bytes, "smallest size, e.g. 4K");
+  t.letter('b');
+  t.size_units();
+  t.range(sizeof(float), kMostBytes);
+  t.add(sizes, "max-bytes", options->max_bytes, "largest size, e.g. 64M");
+  t.letter('e');
+  t.size_units();
+  t.range(sizeof(float), kMostBytes);
+  t.add(sizes, "factor", options->factor, "ratio of one size to the size before");
+  t.letter('f');
+  t.range(1.01, kMost);
+
+  t.add(what, "collective", options->collective, "which collectives to measure");
+  t.choices({"all", "broadcast", "reduce", "allreduce", "allgather", "sparse"});
+  t.add(what, "implementation", options->implementation,
+        "all, or one of ring, lp, mst, be, native, bruck; allgather, gtopk, oktopk, exact");
+  t.alias("algorithm");
+  t.add(what, "density", options->density, "density of the sparse exchanges");
+  t.range(1e-9, 1);
+  t.add(what, "root", options->root, "root of broadcast and reduce");
+  t.range(0, kMost);
+  t.add_settings(what, options->settings);
+
+  t.add(ranks, "workers", options->workers, "ranks as threads of this process; 0: 1, or mpirun's");
+  t.range(0, 4096);
+  t.add(ranks, "device", options->device, "where the vectors lie; ranks share a GPU");
+  t.choices({"cpu", "cuda"});
+  t.add(ranks, "transport", options->wires.transport,
+        "auto: mpirun's or the threads'; nccl: between GPUs, one per rank");
+  t.choices({"auto", "nccl"});
+  t.add(ranks, "link", options->wires.link,
+        "emulate a link of RATE,LATENCY between nodes, as in 1Gbit,0.4ms");
+  t.add(ranks, "ranks-per-node", options->wires.ranks_per_node,
+        "ranks that share a node and its emulated link");
+  t.range(1, 4096);
+  t.add(ranks, "simulated-clock", options->simulate,
+        "compute the seconds of the emulated link instead of waiting for them");
+  t.add(ranks, "comm-timeout", options->wires.comm_timeout,
+        "seconds a rank waits for another one before all end; 0: for ever");
+  t.range(0, 1e9);
+
+  t.add(measurement, "iterations", options->iterations, "measurements; the median counts");
+  t.letter('n');
+  t.range(1, kMost);
+  t.add(measurement, "calls", options->calls,
+        "calls back to back in one measurement, e.g. to drain a link's token bucket");
+  t.letter('c');
+  t.range(1, kMost);
+  t.add(measurement, "warmup", options->warmup, "calls before them; the first is checked");
+  t.letter('w');
+  t.range(1, kMost);
+  t.add(measurement, "csv", options->csv, "also write the table to this file");
+  return command;
 }
 
 }  // namespace tw

@@ -1,13 +1,12 @@
-// `bench comm`: what collectives take, on the transport and link at hand.
+// `bench comm`: what collectives and sparse exchanges take on a transport or an emulated link.
 #pragma once
 
-#include <CLI/CLI.hpp>
-
+#include "apps/common/subcommand.h"
 #include "comm/communicator.h"
 
 namespace tw {
 
-/// Adds the subcommand, which runs on the ranks of `world` or on threads.
-void add_bench_comm(CLI::App& app, Communicator& world);
+/// The subcommand, which runs on the ranks of `world` or on threads.
+Subcommand bench_comm(Communicator& world);
 
 }  // namespace tw

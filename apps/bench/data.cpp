@@ -16,10 +16,9 @@ namespace tw {
 
 namespace {
 
-struct DataBench {
+struct DataOptions {
   std::string dir, records;
-  int64_t image_size = 224, batch_size = 32;
-  int threads = 1, epochs = 5;
+  int64_t image_size = 224, batch_size = 32, threads = 1, epochs = 5;
 };
 
 /// Images/s of one training epoch's batches.
@@ -37,27 +36,28 @@ double resident_mib() {
   return pages * static_cast<double>(::sysconf(_SC_PAGESIZE)) / (1 << 20);
 }
 
-void run(const DataBench& bench) {
-  const ImageFolder folder(std::filesystem::path(bench.dir) / "train");
+void run(const DataOptions& options) {
+  const ImageFolder folder(std::filesystem::path(options.dir) / "train");
   std::vector<std::string> files(folder.size());
   for (size_t i = 0; i < files.size(); ++i) files[i] = folder.name(i);
   const auto open = [&](const std::string& path) {
-    return datasets().find("imagefolder").value({.dir = path, .image_size = bench.image_size});
+    return datasets().find("imagefolder").value({.dir = path, .image_size = options.image_size});
   };
-  const LoaderConfig config{.batch = bench.batch_size, .threads = bench.threads};
-  Loader from_folder(open(bench.dir).train, config);
+  const int threads = static_cast<int>(options.threads);
+  const LoaderConfig config{.batch = options.batch_size, .threads = threads};
+  Loader from_folder(open(options.dir).train, config);
   std::unique_ptr<Loader> from_records;
-  if (!bench.records.empty())
-    from_records = std::make_unique<Loader>(open(bench.records).train, config);
+  if (!options.records.empty())
+    from_records = std::make_unique<Loader>(open(options.records).train, config);
 
   // interleaved; the first round warms caches up
   std::vector<double> bare, folders, records, memory;
-  for (int epoch = -1; epoch < bench.epochs; ++epoch) {
+  for (int64_t epoch = -1; epoch < options.epochs; ++epoch) {
     const auto number = static_cast<uint32_t>(epoch + 1);
-    const double of_folder = loader_epoch(from_folder, number, bench.batch_size);
+    const double of_folder = loader_epoch(from_folder, number, options.batch_size);
     const double of_records =
-        from_records ? loader_epoch(*from_records, number, bench.batch_size) : 0;
-    const double of_bare = bare_decoding(files, static_cast<int>(bench.image_size), bench.threads);
+        from_records ? loader_epoch(*from_records, number, options.batch_size) : 0;
+    const double of_bare = bare_decoding(files, static_cast<int>(options.image_size), threads);
     if (epoch < 0) continue;
     bare.push_back(of_bare);
     folders.push_back(of_folder);
@@ -65,7 +65,7 @@ void run(const DataBench& bench) {
     memory.push_back(resident_mib());
   }
   nlohmann::ordered_json result = {{"files", files.size()},
-                                   {"threads", bench.threads},
+                                   {"threads", options.threads},
                                    {"bare_images_per_s", median(bare)},
                                    {"folder_images_per_s", median(folders)},
                                    {"folder_to_bare", median(folders) / median(bare)}};
@@ -79,25 +79,29 @@ void run(const DataBench& bench) {
 
 }  // namespace
 
-void add_bench_data(CLI::App& app) {
-  const auto bench = std::make_shared<DataBench>();
-  CLI::App* command = app.add_subcommand(
-      "data", "images per second of the pipeline of photographs and of a bare decoding loop");
-  command->add_option("--data-dir", bench->dir, "folder that holds train and val")->required();
-  command->add_option("--records", bench->records, "the record file made of it");
-  command->add_option("--image-size", bench->image_size, "side of the images")
-      ->capture_default_str()
-      ->check(CLI::PositiveNumber);
-  command->add_option("--batch-size", bench->batch_size, "images a batch")
-      ->capture_default_str()
-      ->check(CLI::PositiveNumber);
-  command->add_option("--threads", bench->threads, "threads of the loader, and of the bare loop")
-      ->capture_default_str()
-      ->check(CLI::PositiveNumber);
-  command->add_option("--epochs", bench->epochs, "epochs that count")
-      ->capture_default_str()
-      ->check(CLI::PositiveNumber);
-  command->callback([bench] { run(*bench); });
+Subcommand bench_data() {
+  const auto options = std::make_shared<DataOptions>();
+  Subcommand command{.name = "data",
+                     .help = "images per second of the JPEG pipeline and of a bare decoding loop",
+                     .table = {},
+                     .run = [options] { run(*options); }};
+  OptionTable& t = command.table;
+  const std::string data = "Data", measurement = "Measurement";
+  constexpr double kMost = 1e9;
+  t.add(data, "data-dir", options->dir, "folder that holds train and val");
+  t.required();
+  t.add(data, "records", options->records, "the record file that pack made of it");
+  t.add(data, "image-size", options->image_size, "height and width of an image");
+  t.range(1, 65500);
+  t.add(data, "batch-size", options->batch_size, "images per batch");
+  t.range(1, kMost);
+  t.add(measurement, "threads-per-rank", options->threads,
+        "threads of the loader, and of the bare loop");
+  t.range(1, 4096);
+  t.alias("threads");
+  t.add(measurement, "epochs", options->epochs, "epochs that are measured");
+  t.range(1, kMost);
+  return command;
 }
 
 }  // namespace tw

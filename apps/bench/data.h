@@ -1,11 +1,10 @@
-// `bench data`: what the pipeline of photographs costs beside bare decoding.
+// `bench data`: speed of the JPEG pipeline beside a bare decoding loop.
 #pragma once
 
-#include <CLI/CLI.hpp>
+#include "apps/common/subcommand.h"
 
 namespace tw {
 
-/// Adds the subcommand; it runs when chosen.
-void add_bench_data(CLI::App& app);
+Subcommand bench_data();
 
 }  // namespace tw

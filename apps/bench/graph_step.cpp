@@ -1,5 +1,7 @@
 #include "apps/bench/graph_step.h"
 
+#include <nlohmann/json.hpp>
+
 #include "apps/bench/roofline.h"
 #include "apps/common/median.h"
 #include "apps/train/graph_step.h"
@@ -36,28 +38,28 @@ class RandomImages : public Dataset {
 
 }  // namespace
 
-nlohmann::ordered_json bench_graph_step(const GraphBench& bench) {
+nlohmann::ordered_json bench_graph_step(const StepOptions& options) {
   Context ctx(Device::cuda, 1);
-  ctx.set_math({.tf32 = bench.precision == "tf32", .deterministic = bench.deterministic});
+  ctx.set_math({.tf32 = options.precision == "tf32", .deterministic = options.deterministic});
   const auto chunk = static_cast<int64_t>(StepInputs::kMost);
-  const RandomImages data(static_cast<size_t>(chunk * bench.batch_size), bench.image_size,
-                          bench.classes);
-  Model model(bench.model, {.image = data.image, .classes = bench.classes});
+  const RandomImages data(static_cast<size_t>(chunk * options.batch_size), options.image_size,
+                          options.classes);
+  Model model(options.model, {.image = data.image, .classes = options.classes});
   const Planner::Memory memory =
-      model.plan(ctx, {.batch = bench.batch_size,
-                       .activations = bench.precision == "bf16" ? DType::bf16 : DType::f32,
-                       .recompute = bench.recompute});
+      model.plan(ctx, {.batch = options.batch_size,
+                       .activations = options.precision == "bf16" ? DType::bf16 : DType::f32,
+                       .recompute = options.recompute});
   model.allocate(ctx, 1);
   TrainConfig config;
-  config.batch_size = bench.batch_size;
+  config.batch_size = options.batch_size;
   const Buffer momentum(ctx.device(), model.arena().size() * sizeof(float));
   GraphStep step(ctx, model, config, data, momentum.as<float>());
 
   // a chunk of launches at a time; each walks through the data once
   const std::vector<float> rates(StepInputs::kMost, 1e-4f);
   std::vector<double> seconds;
-  const int64_t chunks = (bench.steps + chunk - 1) / chunk;
-  const int64_t warmups = (bench.warmup + chunk - 1) / chunk;
+  const int64_t chunks = (options.steps + chunk - 1) / chunk;
+  const int64_t warmups = (options.warmup + chunk - 1) / chunk;
   uint64_t launches = 0, waits = 0;
   for (int64_t i = -warmups; i < chunks; ++i) {
     step.start_epoch(static_cast<uint32_t>(i + warmups), 0);
@@ -71,13 +73,13 @@ nlohmann::ordered_json bench_graph_step(const GraphBench& bench) {
   }
   const double one = median(seconds), steps = static_cast<double>(chunks * chunk);
   nlohmann::ordered_json result = {
-      {"images_per_s", static_cast<double>(bench.batch_size) / one},
+      {"images_per_s", static_cast<double>(options.batch_size) / one},
       {"ms_step", 1e3 * one},
       {"graph_nodes", step.graph().size()},
       {"graph_launches_per_step", static_cast<double>(launches) / steps},
       {"host_syncs_per_step", static_cast<double>(waits) / steps},
       {"planned_mib", static_cast<double>(memory.total()) / 1024 / 1024}};
-  if (bench.floor) result.update(report_floor(ctx, model));
+  if (options.floor) result.update(report_floor(ctx, model));
   return result;
 }
 

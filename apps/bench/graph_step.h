@@ -1,19 +1,14 @@
-// The training step on a GPU, as `bench step --device cuda` measures it.
+// `bench step --device cuda`: the training step on a GPU, launched as one graph.
 #pragma once
 
-#include <cstdint>
-#include <nlohmann/json.hpp>
-#include <string>
+#include <nlohmann/json_fwd.hpp>
+
+#include "apps/bench/step.h"
 
 namespace tw {
 
-struct GraphBench {
-  std::string model, precision;
-  int64_t batch_size, image_size, classes, steps, warmup;
-  bool deterministic, recompute, floor;
-};
-
-/// Images/s of the whole step, augmentation included, launched as one graph; what a launch holds.
-nlohmann::ordered_json bench_graph_step(const GraphBench& bench);
+/// Images per second of the whole step, augmentation included, and the graph nodes, launches and
+/// host synchronizations of a step.
+nlohmann::ordered_json bench_graph_step(const StepOptions& options);
 
 }  // namespace tw

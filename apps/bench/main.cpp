@@ -1,6 +1,4 @@
-// bench: measures the parts of the trainer, each beside its bound and its peers.
-#include <CLI/CLI.hpp>
-
+// bench: measures the parts of the trainer, each beside a bound or another implementation.
 #include "apps/bench/comm.h"
 #include "apps/bench/data.h"
 #include "apps/bench/select.h"
@@ -9,12 +7,9 @@
 
 int main(int argc, char** argv) {
   return tw::run_program([&](tw::Communicator& world) {
-    CLI::App app("measures the parts of the trainer");
-    app.require_subcommand(1);
-    tw::add_bench_comm(app, world);
-    tw::add_bench_data(app);
-    tw::add_bench_select(app);
-    tw::add_bench_step(app);
-    return tw::run_options(app, argc, argv, world);
+    std::vector<tw::Subcommand> all{tw::bench_comm(world), tw::bench_data(), tw::bench_select(),
+                                    tw::bench_step()};
+    tw::parse_subcommand(all, argc, argv, "bench: measures the parts of the trainer").run();
+    return 0;
   });
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <limits>
+#include <nlohmann/json.hpp>
 
 #include "engine/core/buffer.h"
 #include "engine/device/device_timer.h"

@@ -2,7 +2,7 @@
 // update must compute and move, at the rates the machine is measured to reach.
 #pragma once
 
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 
 #include "models/model.h"
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <fstream>
+#include <memory>
 
 #include "apps/common/distributions.h"
 #include "apps/common/median.h"
@@ -22,12 +23,10 @@ namespace tw {
 namespace {
 
 struct Options {
-  size_t d = 25'557'032;  // ResNet-50
+  int64_t d = 25'557'032;  // ResNet-50
+  int64_t threads = 1, iterations = 15;
   double density = 0.001;
-  int threads = 1;
-  int repeat = 15;
-  std::string distribution = "all";
-  std::string device = "cpu", csv;
+  std::string distribution = "all", device = "cpu", csv;
 };
 
 TW_MULTIVERSION void triad_range(const float* b, const float* c, float* a, size_t n) {
@@ -74,13 +73,14 @@ class SelectBench {
  public:
   explicit SelectBench(const Options& options)
       : options_(options),
-        host_(Device::cpu, options.threads),
-        ctx_(options.device == "cuda" ? Device::cuda : Device::cpu, options.threads),
+        host_(Device::cpu, static_cast<int>(options.threads)),
+        ctx_(options.device == "cuda" ? Device::cuda : Device::cpu, host_.threads()),
         timer_(DeviceTimer::create(ctx_)),
-        u_(Device::cpu, options.d * sizeof(float)),
-        g_(ctx_.device(), options.d * sizeof(float)),
-        e_(ctx_.device(), options.d * sizeof(float)),
-        k_(entries_to_keep(options.density, options.d)) {
+        d_(static_cast<size_t>(options.d)),
+        u_(Device::cpu, d_ * sizeof(float)),
+        g_(ctx_.device(), u_.bytes()),
+        e_(ctx_.device(), u_.bytes()),
+        k_(entries_to_keep(options.density, d_)) {
     if (options.csv.empty()) return;
     csv_.open(options.csv);
     check(csv_.is_open(), "[bench] cannot write {}", options.csv);
@@ -112,6 +112,7 @@ class SelectBench {
   Options options_;
   Context host_, ctx_;
   std::unique_ptr<DeviceTimer> timer_;
+  size_t d_;
   Buffer u_, g_, e_;  // u on the host
   size_t k_;
   std::vector<Entry> entries_;
@@ -142,7 +143,7 @@ void SelectBench::make_entries() {
 }
 
 void SelectBench::reset() {
-  const Shape flat{static_cast<int64_t>(options_.d)};
+  const Shape flat{static_cast<int64_t>(d_)};
   copy(ctx_, g_.tensor(flat, DType::f32), e_.tensor(flat, DType::f32));
 }
 
@@ -162,16 +163,16 @@ double SelectBench::time_add() {
 // a = b + s c into a third vector: the usual measure of memory bandwidth (McCalpin's STREAM)
 double SelectBench::time_triad(Triad* triad) {
   Stopwatch watch;
-  parallel_for(host_, options_.d, 65536, [&](size_t begin, size_t end) {
+  parallel_for(host_, d_, 65536, [&](size_t begin, size_t end) {
     triad(u().data() + begin, g().data() + begin, e().data() + begin, end - begin);
   });
   return watch.lap();
 }
 
 double SelectBench::time_nth_element() {
-  std::vector<float> magnitudes(options_.d);
+  std::vector<float> magnitudes(d_);
   std::ranges::transform(u(), magnitudes.begin(), [](float x) { return std::abs(x); });
-  const size_t k = std::min(k_, options_.d);
+  const size_t k = std::min(k_, d_);
   Stopwatch watch;
   const auto kth = magnitudes.begin() + static_cast<ptrdiff_t>(k - 1);
   std::nth_element(magnitudes.begin(), kth, magnitudes.end(), std::greater<>());
@@ -193,7 +194,7 @@ void SelectBench::time(Entry& entry) {
 void SelectBench::check_exact(const Entry& entry) {
   if (entry.name != "topk" && entry.name != "trimmed") return;
   const bool exact =
-      entry.out.count == std::min(k_, options_.d) &&
+      entry.out.count == std::min(k_, d_) &&
       std::ranges::all_of(entry.out.value_span(), [&](float x) { return std::abs(x) >= kth_; });
   check<Fault>(exact, "[bench] {} is not exact", entry.name);
 }
@@ -201,7 +202,7 @@ void SelectBench::check_exact(const Entry& entry) {
 // u = g + e with both alike: every measured step sees the very u of this distribution
 void SelectBench::draw(const std::string& distribution) {
   fill_random(host_, distributions().at(distribution), 1, u());
-  std::vector<float> half(options_.d);
+  std::vector<float> half(d_);
   std::ranges::transform(u(), half.begin(), [](float x) { return x / 2; });
   copy_to_device(ctx_, half, g());
 }
@@ -213,7 +214,7 @@ void SelectBench::run(const std::string& distribution) {
   Series copied{"copy", 2 * sizeof(float)}, triad{"triad"}, streaming{"triad streaming"},
       add{"e += g"};
   Series sort{"std::nth_element", 0};
-  for (int round = -1; round < options_.repeat; ++round) {
+  for (int64_t round = -1; round < options_.iterations; ++round) {
     const double copy_seconds = on_cpu() ? 0 : time_copy();
     const double triad_seconds = on_cpu() ? time_triad(triad_range) : 0;
     const double streaming_seconds = on_cpu() ? time_triad(streaming_triad_range) : 0;
@@ -228,7 +229,7 @@ void SelectBench::run(const std::string& distribution) {
     streaming.seconds.push_back(streaming_seconds);
     add.seconds.push_back(add_seconds);
   }
-  for (int round = 0; round < std::min(3, options_.repeat); ++round)
+  for (int64_t round = 0; round < std::min<int64_t>(3, options_.iterations); ++round)
     sort.seconds.push_back(time_nth_element());
 
   if (on_cpu()) {
@@ -247,7 +248,7 @@ void SelectBench::run(const std::string& distribution) {
   if (!on_cpu()) {
     const double seconds = median(add.seconds), of_copy = 1.5 * median_ratio(copied, add);
     fmt::print("e += g moves {:.0f} GB/s, {:.2f} of what a copy moves\n\n",
-               12e-9 * static_cast<double>(options_.d) / seconds, of_copy);
+               12e-9 * static_cast<double>(d_) / seconds, of_copy);
     return;
   }
   const double counted = median_ratio(triad, add);
@@ -262,15 +263,15 @@ void SelectBench::run(const std::string& distribution) {
 void SelectBench::print_row(const std::string& distribution, const Series& series,
                             const Series& add, double sent) {
   const double seconds = median(series.seconds), best = std::ranges::min(series.seconds);
-  const double bytes = series.bytes_each * static_cast<double>(options_.d);
+  const double bytes = series.bytes_each * static_cast<double>(d_);
   const double of_add = median_ratio(series, add);
   const std::string speed = bytes > 0 ? fmt::format("{:.1f}", bytes / seconds * 1e-9) : "-";
   fmt::print("{:<24} {:<10} {:>8.3f} {:>8.3f} {:>7} {:>9.2f} {:>7.3f}\n", series.name, distribution,
              seconds * 1e3, best * 1e3, speed, of_add, sent);
   if (!csv_.is_open()) return;
   csv_ << fmt::format("{},{},{},{},{},{:.9f},{:.9f},{},{:.4f},{:.6f}\n", options_.device,
-                      distribution, options_.d, options_.density, series.name, seconds, best, speed,
-                      of_add, sent)
+                      distribution, d_, options_.density, series.name, seconds, best, speed, of_add,
+                      sent)
        << std::flush;
   check<Fault>(csv_.good(), "[bench] writing {} failed", options_.csv);
 }
@@ -282,8 +283,8 @@ void run_bench(const Options& options) {
       "d {}  density {}  k {}  {}  threads {}  rounds {}\n"
       "ms: median; best; GB/s: of 12 bytes an element; ratio to e += g, median over rounds;\n"
       "std::nth_element: the k-th magnitude alone, one thread, copy made untimed\n\n",
-      options.d, options.density, entries_to_keep(options.density, options.d), options.device,
-      options.threads, options.repeat);
+      options.d, options.density, entries_to_keep(options.density, static_cast<size_t>(options.d)),
+      options.device, options.threads, options.iterations);
   fmt::print("{:<24} {:<10} {:>8} {:>8} {:>7} {:>9} {:>7}\n", "selector", "u", "ms", "best", "GB/s",
              "/ e += g", "nnz/k");
   for (const auto& [name, draw] : distributions())
@@ -292,31 +293,32 @@ void run_bench(const Options& options) {
 
 }  // namespace
 
-void add_bench_select(CLI::App& app) {
-  CLI::App* command = app.add_subcommand("select", "selection with error feedback");
+Subcommand bench_select() {
   const auto options = std::make_shared<Options>();
+  Subcommand command{.name = "select",
+                     .help = "selection with error feedback, by every selector",
+                     .table = {},
+                     .run = [options] { run_bench(*options); }};
+  OptionTable& t = command.table;
+  const std::string vector = "Vector", machine = "Machine", measurement = "Measurement";
   std::vector<std::string> names{"all"};
   for (const auto& [name, draw] : distributions()) names.push_back(name);
-  command->add_option("--d", options->d, "elements")
-      ->capture_default_str()
-      ->check(CLI::Range(size_t{1}, size_t{UINT32_MAX}));
-  command->add_option("--density", options->density, "entries asked for over elements")
-      ->capture_default_str()
-      ->check(CLI::Range(1e-12, 1.0));
-  command->add_option("--device", options->device)
-      ->capture_default_str()
-      ->check(CLI::IsMember({"cpu", "cuda"}));
-  command->add_option("--threads", options->threads)
-      ->capture_default_str()
-      ->check(CLI::Range(1, 1024));
-  command->add_option("--repeat", options->repeat, "measured rounds")
-      ->capture_default_str()
-      ->check(CLI::Range(1, 100000));
-  command->add_option("--distribution", options->distribution, "of u")
-      ->capture_default_str()
-      ->check(CLI::IsMember(names));
-  command->add_option("--csv", options->csv, "also write the table to this file");
-  command->callback([options] { run_bench(*options); });
+  t.add(vector, "d", options->d, "elements");
+  t.range(1, UINT32_MAX);
+  t.add(vector, "density", options->density, "share of the elements to select");
+  t.range(1e-12, 1);
+  t.add(vector, "distribution", options->distribution, "distribution of the elements");
+  t.choices(names);
+  t.add(machine, "device", options->device, "where to select");
+  t.choices({"cpu", "cuda"});
+  t.add(machine, "threads-per-rank", options->threads, "CPU threads");
+  t.range(1, 1024);
+  t.alias("threads");
+  t.add(measurement, "iterations", options->iterations, "measured rounds; the median counts");
+  t.range(1, 100000);
+  t.alias("repeat");
+  t.add(measurement, "csv", options->csv, "also write the table to this file");
+  return command;
 }
 
 }  // namespace tw

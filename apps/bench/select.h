@@ -1,11 +1,10 @@
-// `bench select`: what a step of selection with error feedback costs.
+// `bench select`: the cost of one selection with error feedback, by every selector.
 #pragma once
 
-#include <CLI/CLI.hpp>
+#include "apps/common/subcommand.h"
 
 namespace tw {
 
-/// Adds the subcommand; it runs when chosen.
-void add_bench_select(CLI::App& app);
+Subcommand bench_select();
 
 }  // namespace tw

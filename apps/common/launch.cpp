@@ -1,15 +1,11 @@
 #include "apps/common/launch.h"
 
-#include <CLI/CLI.hpp>
-#include <algorithm>
 #include <csignal>
 #include <cstdio>
-#include <sstream>
 
 #include "apps/common/options.h"
 #include "comm/transports.h"
 #include "engine/core/error.h"
-#include "engine/core/registry.h"
 
 namespace tw {
 
@@ -62,25 +58,6 @@ int run_program(const std::function<int(Communicator&)>& body) {
   }
   world.reset();
   return mpi ? finish_mpi(code) : code;
-}
-
-int run_options(CLI::App& app, int argc, char** argv, const Communicator& world) {
-  std::vector<std::string> known;
-  for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; }))
-    known.push_back(command->get_name());
-  const std::string first = argc > 1 ? argv[1] : "-";
-  if (!known.empty() && !first.starts_with("-") && std::ranges::find(known, first) == known.end())
-    throw UserError(unknown_name("subcommand", first, known));
-  try {
-    app.parse(argc, argv);
-    return 0;
-  } catch (const CLI::ParseError& error) {
-    std::ostringstream help, mistake;
-    const int code = app.exit(error, help, mistake);
-    if (world.rank() == 0) fmt::print("{}", help.str());
-    if (world.rank() == 0) fmt::print(stderr, "{}", mistake.str());
-    return code == 0 ? 0 : 2;
-  }
 }
 
 }  // namespace tw

@@ -7,10 +7,6 @@
 
 #include "comm/communicator.h"
 
-namespace CLI {
-class App;
-}
-
 namespace tw {
 
 /// Turns true when SIGTERM or SIGINT arrives after the first call; a second signal ends the
@@ -21,9 +17,5 @@ const std::atomic<bool>& stop_signal();
 /// rank) and turns what it throws into one line on stderr and an exit code: 0, 1 for a fault, 2
 /// for a user's mistake. Under mpirun rank 0 speaks for errors that all ranks share.
 int run_program(const std::function<int(Communicator&)>& body);
-
-/// Parses the options and runs what their callbacks do. Help and mistakes are said by rank 0; the
-/// exit code is 0, or 2 for a mistake.
-int run_options(CLI::App& app, int argc, char** argv, const Communicator& world);
 
 }  // namespace tw

@@ -4,9 +4,11 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cctype>
 #include <charconv>
-#include <cmath>
+#include <cstdlib>
 #include <limits>
+#include <nlohmann/json.hpp>
 
 #include "engine/core/error.h"
 #include "engine/core/registry.h"
@@ -44,7 +46,38 @@ Json from_text(const std::string& text) {
   return Json::parse(list ? "[" + text + "]" : text, nullptr, false);
 }
 
-/// JSON can hold nothing else.
+/// A size such as 4K as a number of bytes; other text stays text and fails on conversion.
+Json size_from_text(const std::string& text) {
+  int64_t size = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), size);
+  if (error != std::errc{}) return text;
+  std::string unit = end;
+  for (char& c : unit) c = static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
+
+  const std::string_view prefixes = "KMGT";
+  int64_t factor = 1;
+  if (const size_t power = prefixes.find(unit.substr(0, 1)); !unit.empty() && power != unit.npos) {
+    factor <<= 10 * (power + 1);
+    unit.erase(0, 1);
+  }
+  if (unit != "" && unit != "B" && unit != "IB") return text;
+  if (__builtin_mul_overflow(size, factor, &size)) return text;
+  return size;
+}
+
+/// Whether this process writes the notes that concern all ranks: rank 0 under mpirun (hydra's or
+/// PMIx's variable), else always.
+bool writes_notes() {
+  for (const char* variable : {"PMI_RANK", "PMIX_RANK"})
+    if (const char* rank = std::getenv(variable)) return std::string_view(rank) == "0";
+  return true;
+}
+
+bool has(const OptionTable::Given& given, const std::string& name) {
+  return std::ranges::find(given, name, &OptionTable::Given::value_type::first) != given.end();
+}
+
+/// JSON strings are UTF-8.
 bool is_utf8(const Json& text) {
   try {
     text.dump();
@@ -93,6 +126,7 @@ void OptionTable::add(std::string group, std::string name, T& target, std::strin
   Option option;
   option.group = std::move(group);
   option.name = std::move(name);
+  option.flags = "--" + option.name;
   option.help = std::move(help);
   option.is_flag = std::is_same_v<T, bool>;
   option.least = -std::numeric_limits<double>::infinity();
@@ -116,6 +150,11 @@ template void OptionTable::add(std::string, std::string, std::string&, std::stri
 template void OptionTable::add(std::string, std::string, std::vector<int64_t>&, std::string);
 template void OptionTable::add(std::string, std::string, std::vector<double>&, std::string);
 
+void OptionTable::add_settings(std::string group, Settings& settings) {
+  settings_group_ = std::move(group);
+  settings_ = &settings;
+}
+
 void OptionTable::choices(std::vector<std::string> allowed) {
   options_.back().choices = std::move(allowed);
 }
@@ -125,14 +164,31 @@ void OptionTable::range(double least, double most) {
   options_.back().most = most;
 }
 
+void OptionTable::alias(std::string old_name) {
+  options_.back().aliases.push_back(std::move(old_name));
+}
+
+void OptionTable::letter(char letter) {
+  options_.back().flags = fmt::format("-{},{}", letter, options_.back().flags);
+}
+
+void OptionTable::size_units() {
+  options_.back().parse = size_from_text;
+  options_.back().kind = "a size in bytes, like 4K or 64M";
+}
+
+void OptionTable::required() { options_.back().is_required = true; }
+
+void OptionTable::positional() { options_.back().is_positional = true; }
+
 OptionTable::Given OptionTable::parse(int argc, char** argv, const std::string& description) const {
-  CLI::App app(description);
+  CLI::App app(description, argv[0]);
   app.allow_extras();
   app.get_formatter()->column_width(34);
   Given given;
   for (const Option& option : options_) {
     CLI::Option* flag = app.add_option_function<std::string>(
-        "--" + option.name,
+        option.flags,
         [&given, &option](const std::string& text) { given.emplace_back(option.name, text); },
         option.help);
     flag->type_name("");
@@ -143,22 +199,32 @@ OptionTable::Given OptionTable::parse(int argc, char** argv, const std::string& 
       flag->default_str(option.default_text);
     if (!option.choices.empty())
       flag->description(fmt::format("{} ({})", option.help, fmt::join(option.choices, ", ")));
+    if (option.is_required) flag->description(option.help + " (required)");
     flag->group(option.group);
   }
-  // settings may be given several times
-  app.add_option_function<std::vector<std::string>>(
-         "--set",
-         [&given](const std::vector<std::string>& values) {
-           for (const std::string& value : values) given.emplace_back("set", value);
-         },
-         "an algorithm's own option, e.g. gaussiank.refine=paper (see --list); may be repeated")
-      ->expected(1)
-      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
-      ->type_name("NAME.KEY=VALUE")
-      ->group("Sparsifier");
+  if (settings_ != nullptr)
+    app.add_option_function<std::vector<std::string>>(
+           "--set",
+           [&given](const std::vector<std::string>& values) {
+             for (const std::string& value : values) given.emplace_back("set", value);
+           },
+           "an algorithm's own option, e.g. gaussiank.refine=paper (see train --list); may be "
+           "repeated")
+        ->expected(1)
+        ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
+        ->type_name("NAME.KEY=VALUE")
+        ->group(settings_group_);
 
+  std::vector<std::string> arguments;  // the last one first, as CLI11 wants them
+  for (int i = argc - 1; i > 0; --i) {
+    std::string argument = argv[i];
+    const size_t end = std::min(argument.find('='), argument.size());
+    if (argument.starts_with("--") && end > 2)
+      argument.replace(2, end - 2, current_name(argument.substr(2, end - 2)));
+    arguments.push_back(std::move(argument));
+  }
   try {
-    app.parse(argc, argv);
+    app.parse(std::move(arguments));
   } catch (const CLI::CallForHelp&) {
     throw HelpText{app.help()};
   } catch (const CLI::ArgumentMismatch& error) {
@@ -169,18 +235,45 @@ OptionTable::Given OptionTable::parse(int argc, char** argv, const std::string& 
   }
   for (const auto& [name, text] : given)
     check(!text.starts_with("--"), "[options] --{} needs one value; found {}", name, text);
-  for (const std::string& extra : app.remaining()) {
-    std::vector<std::string> known{"set", "help"};
-    for (const Option& option : options_) known.push_back(option.name);
-    const std::string flag = extra.substr(0, extra.find('='));
-    const size_t name = flag.find_first_not_of('-');
-    check(extra.starts_with("-") && name != std::string::npos,
-          "[options] unexpected argument \"{}\"", extra);
-    const std::string near = nearest(flag.substr(name), known);
-    fail("[options] unknown flag {}{}; --help lists all", extra,
-         near.empty() ? "" : fmt::format("; nearest is --{}", near));
-  }
+  for (const std::string& extra : app.remaining()) add_extra(extra, given);
+  for (const Option& option : options_)
+    check(!option.is_required || has(given, option.name),
+          "[options] --{} is missing; --help lists all", option.name);
   return given;
+}
+
+void OptionTable::add_extra(const std::string& extra, Given& given) const {
+  const std::string flag = extra.substr(0, extra.find('='));
+  const size_t name = flag.find_first_not_of('-');
+  if (!extra.starts_with("-"))
+    for (const Option& option : options_)
+      if (option.is_positional && !has(given, option.name)) {
+        given.emplace_back(option.name, extra);
+        return;
+      }
+  check(extra.starts_with("-") && name != std::string::npos, "[options] unexpected argument \"{}\"",
+        extra);
+  std::vector<std::string> known{"help"};
+  if (settings_ != nullptr) known.push_back("set");
+  for (const Option& option : options_) known.push_back(option.name);
+  const std::string near = nearest(flag.substr(name), known);
+  fail("[options] unknown flag {}{}; --help lists all", extra,
+       near.empty() ? "" : fmt::format("; nearest is --{}", near));
+}
+
+void OptionTable::parse_and_set(int argc, char** argv, const std::string& description) {
+  for (const auto& [name, text] : parse(argc, argv, description)) set_text(name, text);
+}
+
+std::string OptionTable::current_name(const std::string& flag) const {
+  for (const Option& option : options_)
+    for (const std::string& old_name : option.aliases)
+      if (flag == old_name) {
+        if (writes_notes())
+          fmt::print(stderr, "note: option {} is now called {}\n", old_name, option.name);
+        return option.name;
+      }
+  return flag;
 }
 
 OptionTable::Option& OptionTable::find(const std::string& name) {
@@ -207,6 +300,7 @@ void OptionTable::apply(Option& option, const Json& value, const std::string& te
 }
 
 void OptionTable::set_text(const std::string& name, const std::string& text) {
+  if (name == "set" && settings_ != nullptr) return settings_->set_assignment(text);
   Option& option = find(name);
   Json value = option.parse(text);
   if (value.is_discarded()) value = text;
@@ -216,10 +310,13 @@ void OptionTable::set_text(const std::string& name, const std::string& text) {
 void OptionTable::set_json(const Json& object, const std::string& place) {
   check(object.is_object(), "{}: not a JSON object", place);
   for (const auto& [key, value] : object.items()) {
-    const auto it =
-        std::ranges::find(options_, key, [](const Option& option) { return key_of(option.name); });
+    const auto matches = [&](const std::string& name) { return key_of(name) == key; };
+    const auto it = std::ranges::find_if(options_, [&](const Option& option) {
+      return matches(option.name) || std::ranges::any_of(option.aliases, matches);
+    });
     if (it == options_.end()) {
-      std::vector<std::string> known{"set"};
+      std::vector<std::string> known;
+      if (settings_ != nullptr) known.push_back("set");
       for (const Option& option : options_) known.push_back(key_of(option.name));
       const std::string near = nearest(key, known);
       fail("{}: unknown key \"{}\"{}", place, key,

@@ -1,17 +1,20 @@
 // OptionTable: each option is declared once; parsing of flags and JSON, defaults, help, echo and
-// the errors for unknown names all follow from the declaration.
+// the errors for unknown names follow from the declaration.
 #pragma once
 
 #include <functional>
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace tw {
 
+class Settings;
+
 using Json = nlohmann::ordered_json;
 
-/// Thrown for --help: what to print before ending well.
+/// Thrown for --help: what to print before the program ends with exit code 0.
 struct HelpText {
   std::string text;
 };
@@ -23,43 +26,69 @@ class OptionTable {
   /// value `1,2,3`).
   template <class T>
   void add(std::string group, std::string name, T& target, std::string help);
-  /// Restricts the option declared last to these values.
-  void choices(std::vector<std::string> allowed);
-  /// Restricts the number declared last to [least, most] (not NaN).
-  void range(double least, double most);
+  /// Declares the repeatable flag `--set NAME.KEY=VALUE`, which changes `settings`.
+  void add_settings(std::string group, Settings& settings);
 
-  /// What a command line asked for: flag -> text; each --set in the order given, behind the rest.
+  // The following change the option that was declared last.
+
+  /// Restricts it to these values.
+  void choices(std::vector<std::string> allowed);
+  /// Restricts a number, or each number of a list, to [least, most] (not NaN).
+  void range(double least, double most);
+  /// Accepts `--old_name` and its JSON key, too, and prints one line on stderr that names the new
+  /// one.
+  void alias(std::string old_name);
+  /// Accepts `-letter`, too.
+  void letter(char letter);
+  /// Accepts a size with a unit: 4K, 64M, 1G (powers of 1024).
+  void size_units();
+  /// Makes a command line without it a UserError.
+  void required();
+  /// Takes an argument without a flag as its value; several such options take them in order.
+  void positional();
+
+  /// What a command line asked for: flag -> text; the values of --set in the order given, after
+  /// the other flags.
   using Given = std::vector<std::pair<std::string, std::string>>;
   /// Parses argv; throws HelpText on --help. UserError names the nearest known flag. A flag of a
   /// bool may be given a value: --nesterov=false.
   Given parse(int argc, char** argv, const std::string& description) const;
+  /// Parses argv and sets every option that it names.
+  void parse_and_set(int argc, char** argv, const std::string& description);
 
   /// Sets one option from the text of its flag; UserError when it is no value of its type or range,
-  /// and the option is then what it was.
+  /// and the option then keeps its value.
   void set_text(const std::string& name, const std::string& text);
   /// Sets every key of a JSON object; UserError starts with `place`, names an unknown key and its
   /// nearest neighbour.
   void set_json(const Json& object, const std::string& place);
-  /// All options with their present values.
+  /// All options with their present values; without the settings.
   Json json() const;
 
  private:
   struct Option {
     std::string group, name, help, default_text;
     const char* kind = "";  // what a value must be, in words
-    bool is_flag = false;
-    std::vector<std::string> choices;
-    std::function<bool(const Json&)> fits;
-    std::function<void(const Json&)> set;
-    std::function<Json(const std::string&)> parse;
-    std::function<Json()> get;
+    std::string flags{};    // as CLI11 takes them: "-b,--min-bytes"
+    std::vector<std::string> aliases{};
+    bool is_flag = false, is_required = false, is_positional = false;
+    std::vector<std::string> choices{};
+    std::function<bool(const Json&)> fits{};
+    std::function<void(const Json&)> set{};
+    std::function<Json(const std::string&)> parse{};
+    std::function<Json()> get{};
     double least, most;
   };
   Option& find(const std::string& name);
+  /// The name that `flag` is an alias of, after one line on stderr; `flag` when it is none.
+  std::string current_name(const std::string& flag) const;
+  void add_extra(const std::string& extra, Given& given) const;
   static void apply(Option& option, const Json& value, const std::string& text,
                     const std::string& place);
 
   std::vector<Option> options_;
+  std::string settings_group_;
+  Settings* settings_ = nullptr;
 };
 
 }  // namespace tw

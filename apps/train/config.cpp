@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <filesystem>
+#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "apps/train/run_folder.h"
@@ -129,6 +130,7 @@ OptionTable TrainConfig::table() {
         "meet before every exchange: sec_exchange less sec_wait is without stragglers");
   t.add(algorithm, "allreduce", allreduce, "dense collective (see --list)");
   t.add(algorithm, "no-error-feedback", no_error_feedback, "drop what was not sent");
+  t.add_settings(algorithm, settings);
 
   t.add(sgd, "epochs", epochs, "passes over the training images");
   t.range(0, kMost);
@@ -169,6 +171,7 @@ OptionTable TrainConfig::table() {
   t.add(machine, "workers", workers, "ranks as threads of this process; 0: 1, or mpirun's");
   t.range(0, 4096);
   t.add(machine, "threads-per-rank", threads_per_rank, "0: cores / ranks; changes bits");
+  t.alias("threads");
   t.range(0, 4096);
   t.add(machine, "transport", wires.transport,
         "auto: mpirun's, or between the threads of --workers; nccl: beside it, between GPUs");
@@ -261,10 +264,7 @@ TrainConfig parse_train_config(int argc, char** argv) {
   if (!file.empty()) apply_file(config, table, file);
   if (continues) config.pretrained.clear();  // what the run began with; its checkpoint is further
   for (const auto& [name, text] : given) {
-    if (name == "set")
-      config.settings.set_assignment(text);
-    else
-      table.set_text(name, text);
+    table.set_text(name, text);
     forward_allreduce(config);
   }
   if (config.dataset == "auto") config.dataset = config.data_dir.empty() ? "shapes" : "cifar10";

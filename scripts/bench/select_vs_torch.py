@@ -67,7 +67,7 @@ def main():
     for name in ("gaussian", "laplace", "t3"):
         subprocess.run(
             [args.bench, "select", "--distribution", name, "--d", str(args.d),
-             "--density", str(args.density), "--threads", str(args.threads),
+             "--density", str(args.density), "--threads-per-rank", str(args.threads),
              "--device", args.device],
             check=True)
         g = (draw(name, args.d) / 2).to(args.device)

@@ -149,19 +149,20 @@ class Subject:
 
 
 def subjects(model, options, python):
-    common = ["--model", model, "--batch-size", options.batch_size, "--threads", options.threads,
+    common = ["--model", model, "--batch-size", options.batch_size,
               "--steps", options.steps, "--image-size", options.image_size,
               "--classes", options.classes]
     device = ["--device", "cuda"] if options.device == "cuda" else []
     ours = [Subject(f"thinwire {precision}", precision,
-                    [options.bench, "step", "--floor", "--precision", precision, *device, *common])
+                    [options.bench, "step", "--floor", "--precision", precision,
+                     "--threads-per-rank", options.threads, *device, *common])
             for precision in options.precisions]
     modes = {name: flags for name, flags in (CUDA_MODES if device else MODES).items()
              if flags[1] in options.precisions}
     if options.compile and not device:
         modes |= {f"{name} compiled": flags + ["--compile"] for name, flags in modes.items()}
     step = ROOT / "scripts/bench/torch_step.py"
-    theirs = [Subject(name, flags[1], [python, step, *flags, *common])
+    theirs = [Subject(name, flags[1], [python, step, "--threads", options.threads, *flags, *common])
               for name, flags in modes.items()]
     return ours, theirs
 

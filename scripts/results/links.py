@@ -85,7 +85,7 @@ def exchanges(bench):
             if clock == "real" and collective == "sparse":
                 continue  # clearing a sum of 100 MB takes longer than the wire
             row = measure(ranks, "1Gbit,0.4ms", 4 * PARAMETERS, "--collective", collective,
-                          "--algorithm", algorithm)[0]
+                          "--implementation", algorithm)[0]
             seconds[ranks, algorithm] = float(row["seconds"])
             rows.append((ranks, clock, f"{collective} {algorithm}",
                          f"{1e3 * float(row['seconds']):.2f}",
@@ -119,7 +119,7 @@ def blocks(bench):
     rows = []
     for factor in (1 / 16, 1 / 8, 1 / 4, 1 / 2, 1, 2, 4, 8, 16):
         row = bench.simulated(ranks, "1Gbit,0.4ms", 4 * elements, "--collective", "broadcast",
-                              "--algorithm", "lp", "--set", f"lp.block={round(best * factor)}")[0]
+                              "--implementation", "lp", "--set", f"lp.block={round(best * factor)}")[0]
         rows.append((round(best * factor), f"{factor:g}", f"{float(row['seconds']):.4f}"))
     print(f"LP broadcast of 100 MB to 7 others, 1 Gbit/s, 0.4 ms; by the formula {best:.0f}\n")
     table(("block, elements", "of the formula's", "seconds"), rows)
@@ -139,7 +139,7 @@ def namespaces(bench):
             ("allreduce", "ring", "64M", 2, "128kb"), ("sparse", "allgather", "1M", 100, "128kb"),
             ("sparse", "gtopk", "1M", 100, "128kb")):
         what = ("-b", size, "-e", size, "--density", 0.1, "--collective", collective,
-                "--algorithm", algorithm, "-w", 1)
+                "--implementation", algorithm, "-w", 1)
         real = bench(*what, "-n", 5, "-c", calls, before=[*nodes, "-b", burst])[0]
         model = bench(*what, "-n", 1, "--workers", 4, "--link", link, "--simulated-clock")[0]
         rows.append((f"{collective} {algorithm}", real["wire_bytes"], burst,

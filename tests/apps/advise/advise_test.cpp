@@ -90,14 +90,22 @@ TEST(BenchComm, ChecksAndTimesEveryCollective) {
 TEST(BenchComm, AMistakeIsOneLineAndExitCode2) {
   for (const char* arguments :
        {"--workers 2 --root 2", "--workers 2 -b 4K -e 1K", "--workers 2 --set lp.block=x",
-        "--workers 2 --algorithm native", "--workers 2 --link 1Gbit", "--simulated-clock"}) {
+        "--workers 2 --implementation native", "--workers 2 --collective gather", "-b 0",
+        "--workers 2 --iteration 3", "--workers 2 --link 1Gbit", "--simulated-clock"}) {
     const Ended ended = bench_comm(arguments);
     EXPECT_EQ(ended.code, 2) << arguments << "\n" << ended.output;
     EXPECT_EQ(ended.lines(), 1u) << arguments << "\n" << ended.output;
   }
 }
 
-TEST(Bench, AnUnknownSubcommandIsToldTheNearest) {
+TEST(BenchComm, TheOldNameOfImplementationPrintsOneLine) {
+  const Ended ended = bench_comm("--workers 2 --algorithm native");
+  EXPECT_EQ(ended.code, 2);
+  EXPECT_EQ(ended.lines(), 2u) << ended.output;
+  EXPECT_TRUE(ended.says("note: option algorithm is now called implementation\n")) << ended.output;
+}
+
+TEST(Bench, AnUnknownSubcommandNamesTheNearest) {
   const Ended ended = run_command(fmt::format("{}/bench selct", kBin));
   EXPECT_EQ(ended.code, 2);
   EXPECT_EQ(ended.lines(), 1u) << ended.output;

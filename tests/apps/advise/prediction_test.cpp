@@ -29,7 +29,7 @@ const Prediction& find(const std::vector<Prediction>& all, const std::string& sp
   return *it;
 }
 
-TEST(Advice, KnowsEveryAlgorithmAndEveryCollective) {
+TEST(Predictions, PredictsEverySparsifierAndEveryCollective) {
   const std::vector<Prediction> all = example();
   for (const auto& [name, entry] : sparsifiers().entries())
     EXPECT_TRUE(std::ranges::any_of(all, [&](const Prediction& c) { return c.sparsifier == name; }))
@@ -37,7 +37,7 @@ TEST(Advice, KnowsEveryAlgorithmAndEveryCollective) {
   for (const auto& [name, cost] : allreduce_costs()) find(all, "dense", name);
 }
 
-TEST(Advice, AnIterationIsComputeSelectionAndExchange) {
+TEST(Predictions, AnIterationIsComputeSelectionAndExchange) {
   const std::vector<Prediction> all = example();
   const Prediction& dense = find(all, "dense", "ring");
   EXPECT_NEAR(dense.seconds(kSlow, 8), 0.5 + 1.658, 1e-3);
@@ -47,7 +47,7 @@ TEST(Advice, AnIterationIsComputeSelectionAndExchange) {
   EXPECT_EQ(dense.seconds(kSlow, 1), 0.5);
 }
 
-TEST(Advice, TheOwnSumIsPartOfTheExchange) {
+TEST(Predictions, TheSumOfTheOwnEntriesIsPartOfTheExchange) {
   const std::vector<Prediction> all =
       candidates(ParameterArena{}, kLength, 0.001,
                  {.compute = 0.5, .step = {{"gtopk", {.update = 0.01, .exchange = 0.02}}}},
@@ -58,7 +58,7 @@ TEST(Advice, TheOwnSumIsPartOfTheExchange) {
   EXPECT_NEAR(gtopk.seconds(kSlow, 8), 0.5 + 0.01 + 0.02 + 0.0139, 1e-3);
 }
 
-TEST(Advice, FollowsTheSettings) {
+TEST(Predictions, DependsOnTheSettings) {
   const auto seconds = [](const char* sparsifier, const char* assignment) {
     Settings settings = default_settings();
     if (*assignment != '\0') settings.set_assignment(assignment);
@@ -72,7 +72,7 @@ TEST(Advice, FollowsTheSettings) {
   EXPECT_GT(seconds("bsp", "root.collective=mst"), 1.5 * seconds("bsp", ""));
 }
 
-TEST(Advice, AtBreakEvenBothTakeAsLong) {
+TEST(Predictions, AtBreakEvenBothTakeAsLong) {
   const std::vector<Prediction> all = example();
   for (const char* name : {"topk", "gtopk"})
     for (int ranks : {4, 64}) {
@@ -86,7 +86,7 @@ TEST(Advice, AtBreakEvenBothTakeAsLong) {
     }
 }
 
-TEST(Advice, WhatSelectsForFreeAndSendsLessAlwaysWins) {
+TEST(Predictions, WhatSelectsForFreeAndSendsLessAlwaysWins) {
   LocalCosts local{.compute = 0.5};
   const std::vector<Prediction> all =
       candidates(ParameterArena{}, kLength, 0.001, local, default_settings());
@@ -97,7 +97,7 @@ TEST(Advice, WhatSelectsForFreeAndSendsLessAlwaysWins) {
   EXPECT_EQ(break_even(find(slow, "topk"), slow, kSlow, 4), 0);
 }
 
-TEST(Advice, RecommendsGtopkForManyRanksAndNeverRandk) {
+TEST(Predictions, RecommendsGtopkForManyRanksAndNeverRandk) {
   const std::vector<Prediction> all = example();
   EXPECT_EQ(best(all, kSlow, 64).sparsifier, "gtopk");
   for (int ranks : {2, 4, 8, 1024}) EXPECT_NE(best(all, kSlow, ranks).sparsifier, "randk");
@@ -109,7 +109,7 @@ TEST(Advice, RecommendsGtopkForManyRanksAndNeverRandk) {
   EXPECT_NE(sentences[1].find("dense is faster above"), std::string::npos) << sentences[1];
 }
 
-TEST(Advice, OnAFastLinkDenseIsRecommended) {
+TEST(Predictions, OnAFastLinkDenseIsRecommended) {
   const std::vector<Prediction> all = example();
   const LinkCost fast{.alpha = 1e-6, .beta = 32 / 10e12};
   EXPECT_TRUE(best(all, fast, 8).dense);

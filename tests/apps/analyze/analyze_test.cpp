@@ -1,6 +1,8 @@
-// analyze: a user's own vector, and what theory says.
+// analyze select and analyze theory.
 #include <cstring>
 #include <fstream>
+#include <iterator>
+#include <sstream>
 
 #include "apps/analyze/npy.h"
 #include "apps/analyze/select.h"
@@ -9,6 +11,7 @@
 #include "apps/common/error_bounds.h"
 #include "engine/io/file.h"
 #include "engine/io/safetensors.h"
+#include "tests/support/arguments.h"
 #include "tests/support/error_text.h"
 #include "tests/support/program.h"
 
@@ -17,12 +20,12 @@ namespace {
 
 /// What a command line prints.
 std::string analyze(const std::string& line) {
-  CLI::App app;
-  add_analyze_select(app);
-  add_analyze_theory(app);
+  std::istringstream words(line);
+  Arguments arguments(std::vector<std::string>(std::istream_iterator<std::string>(words), {}));
+  std::vector<Subcommand> all{analyze_select(), analyze_theory()};
   testing::internal::CaptureStdout();
   try {
-    app.parse(line);
+    parse_subcommand(all, arguments.count(), arguments.values(), "analyze").run();
   } catch (...) {
     testing::internal::GetCapturedStdout();
     throw;
@@ -50,7 +53,7 @@ std::vector<float> put(const std::filesystem::path& path, int tensors) {
   return u;
 }
 
-TEST(AnalyzeSelect, WritesIndicesAndSaysWhatStaysBehind) {
+TEST(AnalyzeSelect, WritesIndicesAndReportsTheResidual) {
   const TempFolder folder;
   const auto u = put(folder / "u.safetensors", 1);
   const std::string text =
@@ -67,7 +70,7 @@ TEST(AnalyzeSelect, WritesIndicesAndSaysWhatStaysBehind) {
   EXPECT_NE(text.find("0.990000 = 1 - k/d    0.980100 = (1 - k/d)^2"), text.npos) << text;
 }
 
-TEST(AnalyzeSelect, KnowsEverySelectorAndItsSettings) {
+TEST(AnalyzeSelect, RunsEverySelectorWithItsSettings) {
   const TempFolder folder;
   put(folder / "u.safetensors", 1);
   for (const char* selector : {"topk", "randk", "gaussiank", "dgc", "trimmed", "redsync"})
@@ -86,7 +89,7 @@ TEST(AnalyzeSelect, KnowsEverySelectorAndItsSettings) {
   EXPECT_NE(count("paper"), count("histogram"));
 }
 
-TEST(AnalyzeSelect, MistakesAreToldInOneLine) {
+TEST(AnalyzeSelect, MistakesAreReported) {
   const TempFolder folder;
   const auto refused = [&](const std::string& line, const std::string& why) {
     const std::string text = error_text<UserError>([&] { analyze("select " + line); });
@@ -99,8 +102,8 @@ TEST(AnalyzeSelect, MistakesAreToldInOneLine) {
   refused("--input " + two + " --tensor first --selector topkk", "nearest is \"topk\"");
   refused("--input " + two + " --tensor first --set topk=1", "unknown setting");
   refused("--input " + (folder / "none.npy").string(), "none.npy");
-  EXPECT_THROW(analyze("select --density 2 --input x"), CLI::ParseError);
-  EXPECT_THROW(analyze("select"), CLI::ParseError);
+  refused("--density 2 --input x", "[options] density is 2; expected 1e-12 to 1");
+  refused("", "[options] --input is missing");
 
   std::vector<float> u(100, 1.0f);
   u[17] = NAN;
@@ -123,7 +126,7 @@ TEST(Theory, ClosedFormsHaveTheirKnownValues) {
     EXPECT_NEAR(left(1), 0, 0);
 }
 
-TEST(AnalyzeTheory, MeasuresWhatTheClosedFormsSay) {
+TEST(AnalyzeTheory, MeasurementsMatchTheClosedForms) {
   std::istringstream lines(analyze("theory --d 200000 --density 0.01,0.5"));
   size_t rows = 0;
   for (std::string line; std::getline(lines, line);) {

@@ -1,4 +1,4 @@
-// The pipeline of photographs beside a bare loop, as `bench data` tells it.
+// `bench data` and its bare decoding loop.
 #include "apps/bench/libjpeg_baseline.h"
 #include "tests/support/jpegs.h"
 #include "tests/support/program.h"
@@ -6,7 +6,7 @@
 namespace tw::test {
 namespace {
 
-TEST(BareDecoding, TakesEveryKindOfJpegAndNamesWhatIsNone) {
+TEST(BareDecoding, DecodesEveryKindOfJpegAndNamesADamagedFile) {
   const TempFolder folder;
   std::vector<std::string> files;
   for (const char* name :
@@ -23,11 +23,11 @@ TEST(BareDecoding, TakesEveryKindOfJpegAndNamesWhatIsNone) {
   }
 }
 
-TEST(BenchData, TellsSpeedsAndMemoryEpochByEpoch) {
+TEST(BenchData, ReportsSpeedsAndTheMemoryOfEveryEpoch) {
   const TempFolder folder;
   testing::write_image_folder(folder.path(), 2, 8, 1);
   const Ended ended = run_command(
-      fmt::format("{}/bench data --data-dir {} --image-size 32 --batch-size 4 --threads 2 "
+      fmt::format("{}/bench data --data-dir {} --image-size 32 --batch-size 4 --threads-per-rank 2 "
                   "--epochs 3",
                   TW_BIN, folder.path().string()));
   ASSERT_EQ(ended.code, 0) << ended.output;

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# bench on a GPU that a CPU plays (tests/emulator): it measures there whatever it does on the CPU.
-# That nothing came out wrong it checks itself.
+# bench on the CUDA emulator (tests/emulator) measures the same cases as on the CPU. It checks its
+# results itself.
 # shellcheck source=tests/support/emulated.sh
 . tests/support/emulated.sh
 bench=$emulated/bench
@@ -23,7 +23,7 @@ measure() {
 }
 
 for device in cpu cuda; do
-  measure "select-$device" select --device "$device" --d 20000 --density 0.01 --repeat 2 \
+  measure "select-$device" select --device "$device" --d 20000 --density 0.01 --iterations 2 \
     --distribution laplace
   measure "comm-$device" comm --device "$device" --workers 3 -b 4K -e 4K -n 2
 done

@@ -1,5 +1,4 @@
-// The least time of a step: its products are those of the published networks, and rates that are
-// measured can be had.
+// The lower bound of a step's time: the products of the published networks, and measured rates.
 #include "apps/bench/roofline.h"
 #include "tests/support/device.h"
 #include "tests/support/owned_tensor.h"
@@ -7,13 +6,13 @@
 namespace tw {
 namespace {
 
-/// torchvision publishes multiply-adds of a forward pass, in thousand millions, of one image.
+/// torchvision publishes multiply-adds of a forward pass, in billions, of one image.
 struct Published {
   const char* model;
   double forward, first;  ///< the first convolution has no gradient of its input
 };
 
-TEST(Floor, ProductsAreThoseOfThePublishedNetworks) {
+TEST(Floor, ProductsMatchThePublishedNetworks) {
   for (const auto& [name, forward, first] :
        {Published{"resnet18", 1.814, 0.118}, Published{"resnet50", 4.089, 0.118},
         Published{"vgg16_imagenet", 15.470, 0.0867}, Published{"alexnet", 0.714, 0.0703}}) {
@@ -28,7 +27,7 @@ TEST(Floor, ProductsAreThoseOfThePublishedNetworks) {
   }
 }
 
-TEST(Floor, AProductTakesItsOperationsOrItsOperands) {
+TEST(Floor, AProductIsBoundByItsOperationsOrItsOperands) {
   Context ctx;
   Model model("resnet20", {.image = {32, 32, 3}, .classes = 10});
   model.plan(ctx, {.batch = 8});

@@ -1,4 +1,4 @@
-// What a training step takes, as `bench step` tells it.
+// `bench step`: memory of a training step.
 #include <nlohmann/json.hpp>
 
 #include "engine/core/cpu_features.h"
@@ -7,7 +7,7 @@
 namespace tw::test {
 namespace {
 
-/// The size of the mission: bf16, batch 32 at 224 x 224, on a small machine.
+/// bf16, batch 32 at 224 x 224, on a small machine.
 TEST(BenchStep, ResNet50FitsInFourGibibytes) {
 #ifdef TW_SANITIZED
   GTEST_SKIP() << "a sanitizer's own memory is part of what is measured";
@@ -16,7 +16,7 @@ TEST(BenchStep, ResNet50FitsInFourGibibytes) {
   for (const char* recompute : {"", " --recompute"}) {
     const Ended ended = run_command(
         fmt::format("{}/bench step --model resnet50 --image-size 224 --classes 1000 --batch-size "
-                    "32 --precision bf16 --threads 2 --warmup 0 --steps 2{}",
+                    "32 --precision bf16 --threads-per-rank 2 --warmup 0 --steps 2{}",
                     TW_BIN, recompute));
     ASSERT_EQ(ended.code, 0) << ended.output;
     const auto peak = nlohmann::json::parse(ended.output)["peak_rss_mib"].get<double>();

@@ -1,7 +1,11 @@
 // Options declared once: flags, JSON, help, and the errors of both.
 #include "apps/common/options.h"
 
+#include <nlohmann/json.hpp>
+
+#include "apps/common/subcommand.h"
 #include "engine/core/error.h"
+#include "engine/core/settings.h"
 #include "tests/support/arguments.h"
 #include "tests/support/error_text.h"
 
@@ -17,22 +21,26 @@ struct Example {
   std::string model = "lenet", schedule = "cosine";
   std::vector<int64_t> milestones{81, 122};
   std::vector<double> densities{0.25};
+  Settings settings;
   OptionTable table;
 
   Example() {
-    table.add("Subcommunicator", "nesterov", nesterov, "Nesterov momentum");
-    table.add("Subcommunicator", "batch-size", batch_size, "images per step");
+    table.add("Training", "nesterov", nesterov, "Nesterov momentum");
+    table.add("Training", "batch-size", batch_size, "images per step");
     table.range(1, 1000);
-    table.add("Subcommunicator", "lr", lr, "learning rate");
+    table.alias("batch");
+    table.add("Training", "lr", lr, "learning rate");
     table.range(0, 10);
-    table.add("Subcommunicator", "free", free, "any number");
+    table.add("Training", "free", free, "any number");
     table.add("Other", "model", model, "network");
     table.add("Other", "schedule", schedule, "how the rate falls");
     table.choices({"step", "cosine"});
     table.add("Other", "milestones", milestones, "epochs");
     table.range(0, 1000);
-    table.add("Other", "densities", densities, "one an epoch");
+    table.add("Other", "densities", densities, "one per epoch");
     table.range(0, 1);
+    settings.declare("dgc", {{.key = "sample", .value = "0.01", .help = "share"}});
+    table.add_settings("Other", settings);
   }
 
   OptionTable::Given parse(const std::vector<std::string>& flags) {
@@ -64,7 +72,7 @@ TEST(Options, EveryTypeIsReadFromFlags) {
   EXPECT_EQ(e.densities, (std::vector<double>{0.5, 1}));
 }
 
-TEST(Options, WhatIsNotGivenKeepsItsDefault) {
+TEST(Options, AnOptionThatIsNotGivenKeepsItsDefault) {
   Example e;
   EXPECT_TRUE(e.parse({}).empty());
   EXPECT_EQ(e.batch_size, 32);
@@ -84,7 +92,7 @@ TEST(Options, EveryTypeIsReadFromJson) {
   EXPECT_EQ(e.densities, (std::vector<double>{0.5, 1}));
 }
 
-TEST(Options, JsonGoesRoundBitForBit) {
+TEST(Options, JsonRoundTripKeepsEveryBit) {
   Example from, to;
   from.parse(
       {"--lr", "0.30000000000000004", "--nesterov", "--milestones", "7", "--model", "ü\"\n"});
@@ -93,7 +101,7 @@ TEST(Options, JsonGoesRoundBitForBit) {
   EXPECT_EQ(to.lr, 0.1 + 0.2);
 }
 
-TEST(Options, AFlagMayBeSwitchedOff) {
+TEST(Options, ABooleanFlagTakesAValue) {
   Example e;
   e.nesterov = true;  // as a configuration file may have it
   e.parse({"--nesterov=false"});
@@ -107,7 +115,7 @@ TEST(Options, AFlagMayBeSwitchedOff) {
   EXPECT_EQ(e.error({"--nesterov", "false"}), "[options] unexpected argument \"false\"");
 }
 
-TEST(Options, AnEmptyListAndAnEmptyText) {
+TEST(Options, AListAndATextMayBeEmpty) {
   Example e;
   e.parse({"--milestones", "", "--model", ""});
   EXPECT_TRUE(e.milestones.empty());
@@ -124,11 +132,11 @@ void expect_errors(const std::vector<Wrong>& all) {
     Example e;
     const Json before = e.table.json();
     EXPECT_EQ(e.error(wrong.flags), wrong.error);
-    EXPECT_EQ(e.table.json(), before) << "changed by a value that was refused: " << wrong.error;
+    EXPECT_EQ(e.table.json(), before) << "changed by a refused value: " << wrong.error;
   }
 }
 
-TEST(Options, AWrongValueIsNamedAndChangesNothing) {
+TEST(Options, AWrongValueIsReportedAndChangesNothing) {
   expect_errors(
       {{{"--batch-size", "0"}, "[options] batch-size is 0; expected 1 to 1000"},
        {{"--batch-size", "-1"}, "[options] batch-size is -1; expected 1 to 1000"},
@@ -201,6 +209,117 @@ TEST(Options, SettingsMayBeRepeatedAndKeepTheirOrder) {
   EXPECT_EQ(e.error({"--set"}), "[options] --set needs one value");
 }
 
+TEST(Options, SetChangesTheSettings) {
+  Example e;
+  e.table.set_text("set", "dgc.sample=0.5");
+  EXPECT_EQ(e.settings.number("dgc.sample"), 0.5);
+  EXPECT_NE(error_text<UserError>([&] {
+              e.table.set_text("set", "dgc.sampel=1");
+            }).find("nearest is \"dgc.sample\""),
+            std::string::npos);
+}
+
+TEST(Options, AnOldNameWorksAndPrintsOneLine) {
+  for (const char* flag : {"--batch=7", "--batch"}) {
+    Example e;
+    testing::internal::CaptureStderr();
+    std::vector<std::string> flags{flag};
+    if (flags[0] == "--batch") flags.push_back("7");
+    e.parse(flags);
+    EXPECT_EQ(testing::internal::GetCapturedStderr(),
+              "note: option batch is now called batch-size\n");
+    EXPECT_EQ(e.batch_size, 7);
+  }
+  Example e;
+  e.table.set_json(Json::parse(R"({"batch": 8})"), "[config]");
+  EXPECT_EQ(e.batch_size, 8);
+  EXPECT_EQ(e.error({"--batch", "0"}), "[options] batch-size is 0; expected 1 to 1000");
+}
+
+/// A table with a required positional option, a second one and a size.
+struct FileExample {
+  std::string folder, file = "out";
+  int64_t bytes = 1024;
+  OptionTable table;
+
+  FileExample() {
+    table.add("Files", "folder", folder, "where to read");
+    table.required();
+    table.positional();
+    table.add("Files", "file", file, "what to write");
+    table.positional();
+    table.add("Files", "bytes", bytes, "size");
+    table.letter('b');
+    table.size_units();
+    table.range(1, 1e12);
+  }
+  void parse(const std::vector<std::string>& flags) {
+    Arguments arguments(flags);
+    table.parse_and_set(arguments.count(), arguments.values(), "example");
+  }
+  std::string error(const std::vector<std::string>& flags) {
+    return error_text<UserError>([&] { parse(flags); });
+  }
+};
+
+TEST(Options, PositionalArgumentsFillTheirOptionsInOrder) {
+  FileExample e;
+  e.parse({"in"});
+  EXPECT_EQ(e.folder, "in");
+  EXPECT_EQ(e.file, "out");
+  e.parse({"a", "-b", "1", "b"});
+  EXPECT_EQ(e.folder + e.file, "ab");
+  e.parse({"c", "--folder", "d"});
+  EXPECT_EQ(e.folder + e.file, "dc");
+  EXPECT_EQ(e.error({"a", "b", "c"}), "[options] unexpected argument \"c\"");
+  EXPECT_EQ(e.error({}), "[options] --folder is missing; --help lists all");
+}
+
+TEST(Options, ASizeMayHaveAUnit) {
+  FileExample e;
+  for (const auto& [text, bytes] : std::vector<std::pair<std::string, int64_t>>{
+           {"7", 7}, {"4K", 4096}, {"4kb", 4096}, {"2MiB", 2 << 20}, {"1g", 1 << 30}, {"5B", 5}}) {
+    e.parse({"in", "-b", text});
+    EXPECT_EQ(e.bytes, bytes) << text;
+  }
+  for (const char* text : {"K", "4X", "4KK", "1.5K", "99999999999T", ""})
+    EXPECT_EQ(e.error({"in", "--bytes", text}),
+              fmt::format("[options] bytes is {}; expected a size in bytes, like 4K or 64M", text));
+  EXPECT_EQ(e.error({"in", "-b", "0"}), "[options] bytes is 0; expected 1 to 1000000000000");
+}
+
+TEST(Subcommands, OneIsChosenByNameAndGetsItsOptions) {
+  int64_t lines = 1;
+  const auto parse = [&](const std::vector<std::string>& words) {
+    std::vector<Subcommand> all(2);
+    all[0].name = "select";
+    all[0].help = "chooses";
+    all[0].table.add("Output", "lines", lines, "lines of output");
+    all[1].name = "theory";
+    Arguments arguments(words);
+    return parse_subcommand(all, arguments.count(), arguments.values(), "two things").name;
+  };
+  EXPECT_EQ(parse({"select", "--lines", "3"}), "select");
+  EXPECT_EQ(lines, 3);
+  EXPECT_EQ(parse({"theory"}), "theory");
+  const auto error = [&](const std::vector<std::string>& words) {
+    return error_text<UserError>([&] { parse(words); });
+  };
+  EXPECT_NE(error({"selct"}).find("nearest is \"select\""), std::string::npos);
+  EXPECT_EQ(error({"select", "--line", "3"}),
+            "[options] unknown flag --line; nearest is --lines; --help lists all");
+  EXPECT_EQ(error({}), "[options] the subcommand is missing; expected one of: select, theory");
+  for (const auto& [words, part] : std::vector<std::pair<std::vector<std::string>, std::string>>{
+           {{"--help"}, "  select     chooses"},
+           {{"select", "--help"}, "program select [OPTIONS]"}})
+    try {
+      parse(words);
+      FAIL() << "no help";
+    } catch (const HelpText& help) {
+      EXPECT_NE(help.text.find(part), std::string::npos) << help.text;
+    }
+}
+
 TEST(Options, JsonErrorsNameFileKeyAndValue) {
   Example e;
   EXPECT_EQ(e.json_error(R"({"batchsize": 1})"),
@@ -231,9 +350,8 @@ TEST(Options, HelpShowsEveryOptionItsDefaultAndChoices) {
   } catch (const HelpText& text) {
     help = text.text;
   }
-  for (const char* part :
-       {"--nesterov", "--batch-size", "images per step", "=32", "=0.1", "=lenet", "=81,122",
-        "=0.25", "(step, cosine)", "Subcommunicator", "Other", "--set"})
+  for (const char* part : {"--nesterov", "--batch-size", "images per step", "=32", "=0.1", "=lenet",
+                           "=81,122", "=0.25", "(step, cosine)", "Training", "Other", "--set"})
     EXPECT_NE(help.find(part), std::string::npos) << part << " is missing in\n" << help;
 }
 
