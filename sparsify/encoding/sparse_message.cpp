@@ -4,16 +4,16 @@
 
 namespace tw {
 
-ConstBytes write_block(const SparseCodec& wire, const Control& control, const SparseView& entries,
+ConstBytes write_block(const SparseCodec& codec, const Control& control, const SparseView& entries,
                        std::vector<std::byte>& memory) {
-  const size_t bound = block_bound(wire, entries.indices.size());
+  const size_t bound = block_bound(codec, entries.indices.size());
   if (memory.size() < bound) memory.resize(bound + bound / 2);
   const ControlWord word = pack(control);
   std::memcpy(memory.data(), &word, sizeof word);
-  return {memory.data(), sizeof word + wire.encode(entries, memory.data() + sizeof word)};
+  return {memory.data(), sizeof word + codec.encode(entries, memory.data() + sizeof word)};
 }
 
-SparseView read_block(const SparseCodec& wire, ConstBytes block, int rank, size_t d,
+SparseView read_block(const SparseCodec& codec, ConstBytes block, int rank, size_t d,
                       Control& control, SparseVector& room) {
   ControlWord word;
   check<Fault>(block.size() >= sizeof word,
@@ -21,28 +21,12 @@ SparseView read_block(const SparseCodec& wire, ConstBytes block, int rank, size_
                block.size(), sizeof word);
   std::memcpy(&word, block.data(), sizeof word);
   merge(control, rank, word);
-  return wire.decode(block.subspan(sizeof word), d, rank, room);
+  return codec.decode(block.subspan(sizeof word), d, rank, room);
 }
 
-std::span<const SparseView> GatheredEntries::gather(Context& ctx, Communicator& comm,
-                                                    const SparseView& mine, size_t usual, size_t d,
-                                                    Control& control) {
-  const size_t expected = sizeof(ControlWord) + usual * (sizeof(uint32_t) + sizeof(float));
-  const ConstBytes block = write_block(wire_, control, mine, message_);
-  allgather(ctx, comm, block, expected, blocks_);
-  const uint64_t others = static_cast<uint64_t>(comm.size() - 1);
-  load_ = {others * mine.indices.size(), others * (block.size() - sizeof(ControlWord))};
-
-  rooms_.resize(comm.size());
-  parts_.clear();
-  for (int rank = 0; rank < comm.size(); ++rank)
-    parts_.push_back(read_block(wire_, blocks_[rank], rank, d, control, rooms_[rank]));
-  return parts_;
-}
-
-void ResidualReturn::rounding(Context& ctx, const SparseCodec& wire, SparseVector& entries,
+void ResidualReturn::rounding(Context& ctx, const SparseCodec& codec, SparseVector& entries,
                               std::span<float> residual) {
-  wire.round(entries, &entries_);
+  codec.round(entries, &entries_);
   if (!residual.empty()) scatter_add(ctx, entries_.view(), residual);
 }
 

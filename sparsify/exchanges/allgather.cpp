@@ -1,9 +1,9 @@
-// The sparse exchange: every rank's entries to every rank (Bruck's allgather), summed there in rank
-// order.
+// The sparse exchange: the entries of every rank go to all ranks (Bruck's allgather) and are summed
+// there in rank order.
 //
-// Bytes over all ranks: (P-1) (24 P + those of all ranks' N entries, 8 N if plain); of the 24, 16
-// are the control word and 8 the size that the allgather itself sends.
-// Messages: ceil(log2 P) a rank. Seconds: ceil(log2 P) alpha + 2 k (P-1) beta, k entries a rank.
+// Bytes over all ranks: (P-1) (24 P + those of the N entries of all ranks, 8 N if plain). Of the
+// 24, 16 are the control word and 8 the length that the allgather sends. Messages: ceil(log2 P) a
+// rank. Seconds: ceil(log2 P) alpha + 2 k (P-1) beta, k entries a rank.
 
 #include "sparsify/exchanges/gathering_exchange.h"
 
@@ -16,7 +16,7 @@ class SparseAllgather : public GatheringExchange {
   using GatheringExchange::GatheringExchange;
 
   void run(Context& ctx, Communicator& comm, const ExchangeStep& step, Control& control) override {
-    const auto parts = gather(ctx, comm, step, control);
+    const auto parts = gather_selected(ctx, comm, step, control);
     if (control.nonfinite_rank < 0) sparse_sum(ctx, parts, step.gradient);
   }
 };

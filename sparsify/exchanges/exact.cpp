@@ -1,14 +1,14 @@
-// The reference for gTop-k: every rank's entries go to all, which add them, keep the k largest
-// magnitudes of the sum (of equal ones the lower index) and put the rest back, each rank what it
-// sent itself. What gTop-k's tree approximates (Shi et al. 2019, arXiv 1901.04359, section III).
+// The reference that gTop-k's tree approximates (Shi et al. 2019, arXiv 1901.04359): the entries of
+// every rank go to all ranks, which add them and keep the k largest magnitudes of the sum, of equal
+// ones the lower index. Each rank returns its own dropped entries to its residual.
 //
 // Bytes, messages and seconds: those of the sparse allgather, (P-1) (24 P + 8 N) bytes over all
-// ranks for N plain entries; and on every rank a sort of all N indices.
+// ranks for N plain entries. Every rank also sorts all N indices.
 
 #include <algorithm>
 
 #include "sparsify/exchanges/gathering_exchange.h"
-#include "sparsify/kernels/candidates.h"
+#include "sparsify/exchanges/topk_merge.h"
 #include "sparsify/sparsifier.h"
 
 namespace tw {
@@ -20,50 +20,35 @@ class ExactTopK : public GatheringExchange {
   using GatheringExchange::GatheringExchange;
 
   void run(Context& ctx, Communicator& comm, const ExchangeStep& step, Control& control) override {
-    const auto parts = gather(ctx, comm, step, control);
+    const auto parts = gather_selected(ctx, comm, step, control);
     if (control.nonfinite_rank >= 0) return;
     add(parts);
-    keep_largest(step.k);
-    const SparseView sum{kept_, sums_};
+    prune_to_k(sum_, step.k, keys_);
+    const SparseView sum = sum_.view();
     sparse_sum(ctx, {&sum, 1}, step.gradient);
-    residual_return_.missing(ctx, step.mine->view(), kept_, step.residual);
+    residual_return_.missing(ctx, step.mine->view(), sum.indices, step.residual);
   }
 
  private:
-  // kept_ and sums_: all places, ascending, and what the ranks have there, in rank order
+  // sum_: every index of some part, ascending, with the values added in rank order
   void add(std::span<const SparseView> parts) {
-    kept_.clear();
+    size_t total = 0;
+    for (const SparseView& part : parts) total += part.indices.size();
+    sum_.count = 0;
+    sum_.reserve(total);
     for (const SparseView& part : parts)
-      kept_.insert(kept_.end(), part.indices.begin(), part.indices.end());
-    std::ranges::sort(kept_);
-    kept_.erase(std::ranges::unique(kept_).begin(), kept_.end());
-    sums_.reserve(kept_.capacity());
-    sums_.assign(kept_.size(), 0.0f);
+      for (uint32_t index : part.indices) sum_.push(index, 0.0f);
+    const std::span<uint32_t> indices(sum_.indices.data(), total);
+    std::ranges::sort(indices);
+    sum_.count = total - std::ranges::unique(indices).size();
     for (const SparseView& part : parts)
       for (size_t i = 0, at = 0; i < part.indices.size(); ++i) {
-        while (kept_[at] != part.indices[i]) ++at;
-        sums_[at] += part.values[i];
+        while (sum_.indices[at] != part.indices[i]) ++at;
+        sum_.values[at] += part.values[i];
       }
   }
 
-  void keep_largest(size_t k) {
-    if (kept_.size() <= k) return;
-    keys_.clear();
-    for (size_t i = 0; i < kept_.size(); ++i) keys_.push_back(rank_key(sums_[i], kept_[i], ~0u));
-    const uint64_t cut = kth_largest(keys_, k);
-    size_t count = 0;
-    for (size_t i = 0; i < kept_.size(); ++i) {
-      const bool stays = rank_key(sums_[i], kept_[i], ~0u) >= cut;
-      kept_[count] = kept_[i];
-      sums_[count] = sums_[i];
-      count += stays;
-    }
-    kept_.resize(count);
-    sums_.resize(count);
-  }
-
-  std::vector<uint32_t> kept_;
-  std::vector<float> sums_;
+  SparseVector sum_;
   std::vector<uint64_t> keys_;
 };
 

@@ -1,7 +1,5 @@
-// GatheringExchange: what exchanges have in common that send every rank's entries to all.
+// GatheringExchange: base of the exchanges that send entries of every rank to all ranks.
 #pragma once
-
-#include <algorithm>
 
 #include "sparsify/encoding/sparse_message.h"
 
@@ -9,33 +7,36 @@ namespace tw {
 
 class GatheringExchange : public Exchange {
  public:
-  explicit GatheringExchange(const Settings& settings) : wire_(settings), gathered_(wire_) {}
+  explicit GatheringExchange(const Settings& settings) : codec_(settings) {}
 
-  uint64_t wire_bytes(int ranks, size_t d, size_t entries) const override {
-    const double blocks = static_cast<double>(ranks) * (ranks - 1);
-    return gather_overhead(ranks) + wire_.expected_bytes(blocks, entries, ranks, d);
-  }
-  uint64_t claimed_bytes(int ranks, size_t, const Traffic& load) const override {
-    return gather_overhead(ranks) + load.bytes;
-  }
+  uint64_t wire_bytes(int ranks, size_t d, size_t entries) const override;
+  uint64_t claimed_bytes(int ranks, size_t d, const Traffic& load) const override;
 
  protected:
-  /// Everybody's entries by rank; what the wire rounds off step.mine goes to the residual.
-  std::span<const SparseView> gather(Context& ctx, Communicator& comm, const ExchangeStep& step,
-                                     Control& control) {
-    residual_return_.rounding(ctx, wire_, *step.mine, step.residual);
-    // no selector means to send more (RedSync up to that); what exceeds it costs one more message
-    const size_t d = step.gradient.size(), usual = std::min(2 * step.k, d);
-    const auto parts = gathered_.gather(ctx, comm, step.mine->view(), usual, d, control);
-    load_ = gathered_.load();
-    return parts;
-  }
+  /// Sends `mine` (rounded by the codec) to all ranks, adds it to load_, and merges the control
+  /// words of all ranks. Returns the entries by rank, valid until the next call. `usual`: entries a
+  /// block holds as a rule, the same on all ranks; a longer block costs one more message.
+  /// Bytes over all ranks: (P-1) (24 P + those of the encoded entries of all ranks).
+  std::span<const SparseView> gather(Context& ctx, Communicator& comm, const SparseView& mine,
+                                     size_t usual, size_t d, Control& control);
+  /// The same for the selected entries of a step; what rounding takes off goes to the residual.
+  std::span<const SparseView> gather_selected(Context& ctx, Communicator& comm,
+                                              const ExchangeStep& step, Control& control);
 
+  SparseCodec codec_;
   ResidualReturn residual_return_;
 
  private:
-  SparseCodec wire_;
-  GatheredEntries gathered_;
+  std::vector<std::byte> message_;
+  GatheredBlocks blocks_;
+  std::vector<SparseVector> decoded_;  // by rank
+  std::vector<SparseView> parts_;
 };
+
+/// Bytes of an allgather of blocks besides the encoded entries, over all ranks.
+constexpr uint64_t gather_overhead(int ranks) {
+  const uint64_t p = static_cast<uint64_t>(ranks);
+  return (p - 1) * p * (sizeof(ControlWord) + sizeof(uint64_t));
+}
 
 }  // namespace tw

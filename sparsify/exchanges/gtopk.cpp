@@ -1,14 +1,14 @@
-// gTop-k (Shi et al., ICDCS 2019, arXiv 1901.04359, algorithm 2), for any number of ranks: the
-// ranks' entries are merged up a binomial tree, every merge keeps the k largest magnitudes, and the
-// root broadcasts what is left. In round r the places that are multiples of 2^r are active; odd
-// multiples send to the place 2^r before them and stop. No barrier separates the rounds. No message
-// holds more than k entries; a rank that selected more prunes before it sends.
+// gTop-k (Shi et al., ICDCS 2019, arXiv 1901.04359), for any number of ranks: entries are merged up
+// a binomial tree, every merge keeps the k largest magnitudes, and the root broadcasts the result.
+// In round r the ranks that are multiples of 2^r, counted from the root, are active; odd multiples
+// send to the rank 2^r before them and stop. No barrier separates the rounds. No message holds more
+// than k entries; a rank that selected more prunes before it sends.
 //
-// put_back=paper (the default): a rank takes back what it selected itself and the result does not
-// have. What was pruned on one branch while its index survived on another is lost.
-// put_back=conserve: the rank that prunes, or rounds for the wire, keeps the difference in its own
-// residual: nothing is lost. Most of it falls to the root; rotate=true makes rank step mod P the
-// root, so that the residuals spread.
+// put_back=paper (the default): a rank returns to its residual the entries it selected that the
+// result lacks. An entry pruned on one branch whose index survives on another is lost.
+// put_back=conserve: the rank that prunes or rounds keeps the difference in its own residual, so
+// nothing is lost. Most of it falls to the root; rotate=true makes rank step mod P the root, so
+// that the residuals spread.
 //
 // Bytes over all ranks: 2 (P-1) (16 + those of k entries, 8 k if plain): P-1 messages up, P-1 down.
 // Seconds: 2 ceil(log2 P) (alpha + 2 k beta) + ceil(log2 P) merges of 2 k entries.
@@ -25,7 +25,7 @@ namespace {
 class GTopK : public Exchange {
  public:
   explicit GTopK(const Settings& settings)
-      : wire_(settings),
+      : codec_(settings),
         conserve_(settings.text("gtopk.put_back") == "conserve"),
         rotate_(settings.flag("gtopk.rotate")) {}
 
@@ -34,8 +34,8 @@ class GTopK : public Exchange {
     const int root = rotate_ ? static_cast<int>(step.step % static_cast<uint64_t>(ranks)) : 0;
     const RelativeRank order(comm, root);
     load_ = {};
-    incoming_.resize(block_bound(wire_, step.k));
-    residual_return_.rounding(ctx, wire_, *step.mine, step.residual);
+    incoming_.resize(block_bound(codec_, step.k));
+    residual_return_.rounding(ctx, codec_, *step.mine, step.residual);
 
     merge_up(ctx, comm, order, step, control);
     const SparseView sum = broadcast_down(ctx, comm, order, step, control);
@@ -45,7 +45,7 @@ class GTopK : public Exchange {
   }
 
   uint64_t wire_bytes(int ranks, size_t d, size_t entries) const override {
-    return overhead(ranks) + wire_.expected_bytes(2.0 * (ranks - 1), entries, ranks, d);
+    return overhead(ranks) + codec_.expected_bytes(2.0 * (ranks - 1), entries, ranks, d);
   }
   uint64_t claimed_bytes(int ranks, size_t, const Traffic& load) const override {
     return overhead(ranks) + load.bytes;
@@ -56,10 +56,10 @@ class GTopK : public Exchange {
     return 2 * static_cast<uint64_t>(ranks - 1) * sizeof(ControlWord);
   }
 
-  // leaves the merged entries of this rank's subtree, rounded, in merged_
+  // merged_: the merged entries of this rank's subtree, rounded
   void merge_up(Context& ctx, Communicator& comm, const RelativeRank& order,
                 const ExchangeStep& step, Control& control) {
-    // by the paper's rule nothing stays at the node that prunes or rounds
+    // put_back=paper keeps nothing at the rank that prunes or rounds
     const std::span<float> keeps = conserve_ ? step.residual : std::span<float>{};
     merge_entries(ctx, step.mine->view(), {}, step.k, keeps, merged_);
     merge(control, comm.rank(), pack(control));
@@ -70,10 +70,10 @@ class GTopK : public Exchange {
       if (self + distance >= ranks) continue;
       const int from = order.rank(self + distance);
       const size_t bytes = comm.receive(ctx, from, incoming_);
-      const SparseView theirs = read_block(wire_, {incoming_.data(), bytes}, from,
+      const SparseView theirs = read_block(codec_, {incoming_.data(), bytes}, from,
                                            step.gradient.size(), control, received_);
       merge_entries(ctx, merged_.view(), theirs, step.k, keeps, next_);
-      residual_return_.rounding(ctx, wire_, next_, keeps);
+      residual_return_.rounding(ctx, codec_, next_, keeps);
       std::swap(merged_, next_);
     }
   }
@@ -84,13 +84,13 @@ class GTopK : public Exchange {
     if (!keeps.empty()) scatter_add(ctx, pruned_.view(), keeps);
   }
 
-  // the same binomial tree, seen from the root; returns the sum
+  // down the same binomial tree; returns the sum
   SparseView broadcast_down(Context& ctx, Communicator& comm, const RelativeRank& order,
                             const ExchangeStep& step, Control& control) {
     const int ranks = comm.size(), self = order.place(comm.rank());
     SparseView sum = merged_.view();
     ConstBytes block;
-    if (self == 0) block = write_block(wire_, control, sum, message_);
+    if (self == 0) block = write_block(codec_, control, sum, message_);
     for (int distance = 1; distance < ranks; distance *= 2) {
       if (self < distance) {
         if (self + distance >= ranks) continue;
@@ -99,7 +99,7 @@ class GTopK : public Exchange {
       } else if (self < 2 * distance) {
         const int from = order.rank(self - distance);
         block = {incoming_.data(), comm.receive(ctx, from, incoming_)};
-        sum = read_block(wire_, block, from, step.gradient.size(), control, received_);
+        sum = read_block(codec_, block, from, step.gradient.size(), control, received_);
       }
     }
     return sum;
@@ -107,12 +107,12 @@ class GTopK : public Exchange {
 
   void send(Context& ctx, Communicator& comm, int to, const Control& control) {
     const SparseView entries = merged_.view();
-    const ConstBytes block = write_block(wire_, control, entries, message_);
+    const ConstBytes block = write_block(codec_, control, entries, message_);
     comm.send(ctx, to, block);
     load_ += {entries.indices.size(), block.size() - sizeof(ControlWord)};
   }
 
-  SparseCodec wire_;
+  SparseCodec codec_;
   bool conserve_, rotate_;
   TopkMerge merge_;
   ResidualReturn residual_return_;

@@ -21,11 +21,4 @@ std::array<uint32_t, OkTopkState::kPieces + 1> piece_borders(std::span<const uin
   return knots;
 }
 
-float nudged(float threshold, size_t count, size_t k, double least, double most, float factor) {
-  const double share = static_cast<double>(count) / static_cast<double>(k);
-  if (share > most) return threshold * factor;
-  if (share < least) return threshold / factor;
-  return threshold;
-}
-
 }  // namespace tw

@@ -1,6 +1,12 @@
-// How a dense sum carries the ranks' control words: as one float behind the gradient that is summed
-// with it. Above 0, some rank was told to stop; NaN, some rank's gradient is not finite, and only
-// then do the ranks say which one it is.
+// StatusSlot: carries the control words of the ranks in a dense sum, as one more float behind the
+// gradient. After the sum it is 0, above 0 if some rank was told to stop, or NaN if some rank's
+// gradient is not finite; only then do the ranks exchange their control words.
+//
+// The gradients of all buckets lie in one vector. The float behind a bucket is therefore the first
+// gradient of the bucket that lies behind it, or the arena's spare float. The slot saves this float,
+// overwrites it for the sum, and restores it in settle, so that the gradient need not be copied.
+// This is safe because buckets are exchanged one at a time, the last in the vector first: backward
+// does not write the bucket behind any more.
 #pragma once
 
 #include "sparsify/exchange.h"
@@ -9,17 +15,18 @@ namespace tw {
 
 class StatusSlot {
  public:
-  /// Takes the float behind the gradient (where buckets follow each other, the next one's first
-  /// element), which lies on ctx's device, and writes the rank's own word there.
+  /// Saves the last float of `gradient_control`, in the memory of ctx's device, and writes this
+  /// rank's status there.
   StatusSlot(Context& ctx, std::span<float> gradient_control, const Control& control);
 
-  /// After the sum, on all ranks: what they said together. Gives the float back.
+  /// Called on all ranks after the sum: merges the control of all ranks and restores the float.
   void settle(Context& ctx, Communicator& comm, Control& control) const;
+  /// The one float of the slot.
   std::span<float> sum() const { return slot_; }
 
  private:
   std::span<float> slot_;
-  float borrowed_;
+  float saved_;
 };
 
 }  // namespace tw

@@ -8,7 +8,7 @@ namespace tw {
 
 namespace {
 
-// written always and kept by moving on: which side is next cannot be predicted
+// Each sum is written, and kept by advancing the count: no branch on which side is next.
 size_t add(const SparseView& a, const SparseView& b, SparseVector& out) {
   const size_t a_end = a.indices.size(), b_end = b.indices.size();
   size_t i = 0, j = 0, count = 0;
@@ -34,6 +34,25 @@ size_t add(const SparseView& a, const SparseView& b, SparseVector& out) {
 
 }  // namespace
 
+void prune_to_k(SparseVector& v, size_t k, std::vector<uint64_t>& keys, SparseVector* pruned) {
+  if (v.count <= k) return;
+  keys.resize(v.count);
+  for (size_t i = 0; i < v.count; ++i) keys[i] = rank_key(v.values[i], v.indices[i]);
+  const uint64_t cut = kth_largest(keys, k);
+
+  size_t kept = 0;
+  for (size_t i = 0; i < v.count; ++i) {
+    const uint32_t index = v.indices[i];
+    const float value = v.values[i];
+    const bool stays = rank_key(value, index) >= cut;
+    if (!stays && pruned) pruned->push(index, value);
+    v.indices[kept] = index;
+    v.values[kept] = value;
+    kept += stays;
+  }
+  v.count = kept;
+}
+
 void TopkMerge::operator()(const SparseView& a, const SparseView& b, size_t k, SparseVector& out,
                            SparseVector* pruned) {
   const size_t most = a.indices.size() + b.indices.size();
@@ -44,23 +63,7 @@ void TopkMerge::operator()(const SparseView& a, const SparseView& b, size_t k, S
   out.count = 0;
   out.reserve(most);
   out.count = add(a, b, out);
-  if (out.count <= k) return;
-
-  keys_.resize(out.count);
-  for (size_t i = 0; i < out.count; ++i) keys_[i] = rank_key(out.values[i], out.indices[i], ~0u);
-  const uint64_t cut = kth_largest(keys_, k);
-
-  size_t kept = 0;
-  for (size_t i = 0; i < out.count; ++i) {
-    const uint32_t index = out.indices[i];
-    const float value = out.values[i];
-    const bool stays = rank_key(value, index, ~0u) >= cut;
-    if (!stays && pruned) pruned->push(index, value);
-    out.indices[kept] = index;
-    out.values[kept] = value;
-    kept += stays;
-  }
-  out.count = kept;
+  prune_to_k(out, k, keys_, pruned);
 }
 
 }  // namespace tw

@@ -1,4 +1,5 @@
-// The merge of gTop-k: two sparse vectors are added and the k largest magnitudes of the sum stay.
+// The merge of gTop-k: two sparse vectors are added and the k largest magnitudes of the sum are
+// kept (Shi et al. 2019, arXiv 1901.04359).
 #pragma once
 
 #include <vector>
@@ -8,12 +9,15 @@
 
 namespace tw {
 
+/// Keeps the k largest magnitudes of v, of equal ones the lower index; the order stays. `pruned`,
+/// if given, has room for the others, which are appended. `keys` is working memory.
+void prune_to_k(SparseVector& v, size_t k, std::vector<uint64_t>& keys,
+                SparseVector* pruned = nullptr);
+
 class TopkMerge {
  public:
-  /// out = the k largest magnitudes of a + b, ascending by index; of equal magnitudes the lower
-  /// index first; sums that are zero vanish. `pruned`, if it is wanted, becomes what does not fit.
-  /// Neither a nor b may lie in `out`. (Shi et al. 2019, arXiv 1901.04359, the operation written as
-  /// an upside-down T)
+  /// out = a + b without zero sums, pruned to k entries, indices ascending. `pruned`, if given,
+  /// becomes the entries that were dropped. Neither a nor b may lie in `out`.
   void operator()(const SparseView& a, const SparseView& b, size_t k, SparseVector& out,
                   SparseVector* pruned = nullptr);
 

@@ -1,4 +1,5 @@
 #include "sparsify/exchanges/oktopk_state.h"
+#include "sparsify/exchanges/threshold_tracker.h"
 #include "tests/support/exchange_rig.h"
 #include "tests/support/ranks.h"
 
@@ -126,7 +127,7 @@ TEST(OkTopk, RegionsFollowTheEntries) {
   EXPECT_EQ(state.border(1, 3), 2133u);
 }
 
-TEST(OkTopk, ThresholdsAreNudged) {
+TEST(ThresholdTracker, MovesAThresholdWhenTheCountLeavesItsRange) {
   EXPECT_EQ(nudged(1, 100, 100, 2.0 / 3, 1.25, 1.012f), 1);
   EXPECT_EQ(nudged(1, 126, 100, 2.0 / 3, 1.25, 1.012f), 1.012f);
   EXPECT_EQ(nudged(1, 66, 100, 2.0 / 3, 1.25, 1.012f), 1 / 1.012f);
