@@ -22,18 +22,19 @@ OptionTable AdviseConfig::table() {
   t.alias("image");
   t.add(net, "batch-size", batch_size, "images per step and rank");
   t.range(1, kMost);
-  t.add(net, "parameters", parameters, "with --simulate, a vector of so many in place of a model");
+  t.add(net, "parameters", parameters,
+        "with --simulate: elements of a flat vector in place of a model");
   t.range(0, 4294967294.0);
   t.add(algorithm, "density", density, "fraction of the gradient that is sent");
   t.range(1e-12, 1);
   t.add_settings(algorithm, settings);
 
-  t.add(wire, "link", link, "RATE,LATENCY of the link, e.g. 1Gbit,0.4ms; not given: measured");
+  t.add(wire, "link", link, "RATE,LATENCY of the link, e.g. 1Gbit,0.4ms; default: measured");
   t.add(wire, "ranks-per-node", ranks_per_node, "ranks that share an emulated link");
   t.range(1, 4096);
-  t.add(wire, "alpha", alpha, "seconds a message; 0: by --link, or measured");
+  t.add(wire, "alpha", alpha, "seconds per message; 0: from --link, or measured");
   t.range(0, kMost);
-  t.add(wire, "beta", beta, "seconds an element of 4 bytes; 0: by --link, or measured");
+  t.add(wire, "beta", beta, "seconds per element of 4 bytes; 0: from --link, or measured");
   t.range(0, kMost);
 
   t.add(machine, "simulate", simulate, "measure nothing: needs --compute and the link");

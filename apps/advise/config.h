@@ -1,4 +1,4 @@
-// AdviseConfig: everything `advise` can be told, with its defaults.
+// AdviseConfig: the options of `advise`, with their defaults.
 #pragma once
 
 #include <string>
@@ -37,7 +37,7 @@ struct AdviseConfig {
   OptionTable table();
 };
 
-/// UserError on anything unknown or impossible.
+/// Throws UserError for unknown flags and values or combinations that are not possible.
 AdviseConfig parse_advise_config(int argc, char** argv);
 
 }  // namespace tw

@@ -20,7 +20,7 @@ namespace {
 
 using namespace tw;
 
-/// Every cost, and how it came to be known.
+/// Local costs and the cost of the link.
 struct Known {
   LocalCosts local;
   LinkCost wire;
@@ -32,7 +32,7 @@ DType precision_of(const AdviseConfig& config) {
   return resolved_precision(train);
 }
 
-/// What was given on the command line; zeros elsewhere.
+/// The costs given on the command line; 0 for the others.
 Known given(const AdviseConfig& config) {
   Known known;
   if (!config.link.empty()) {
@@ -49,7 +49,7 @@ Known given(const AdviseConfig& config) {
   return known;
 }
 
-/// Replaces what was not given by what this machine and its links do. Collective.
+/// Measures the costs that were not given. Collective.
 Known measured(Communicator& comm, const AdviseConfig& config, Model& model, Console& console) {
   TrainConfig train;
   train.threads_per_rank = config.threads_per_rank;
@@ -118,7 +118,7 @@ void print_table(Console& console, const char* title, const std::vector<Predicti
   }
 }
 
-/// Gbit/s; nothing for dense candidates.
+/// A break-even bandwidth in Gbit/s, or one of the words for 0 and infinity.
 std::string break_even_text(double bits, const char* always, const char* never) {
   if (bits == 0) return always;
   return std::isinf(bits) ? never : fmt::format("{:.4g}", bits * 1e-9);

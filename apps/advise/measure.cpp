@@ -14,7 +14,7 @@ namespace tw {
 
 namespace {
 
-/// The least of each node's ranks, and of these the most: the last node may be a small one.
+/// The largest over nodes of the least seconds of a node's ranks.
 double least_in_the_slowest(const std::vector<double>& seconds, const NodePlan& plan) {
   double most = 0;
   for (const int leader : plan.leaders()) {

@@ -15,9 +15,8 @@ namespace {
 const size_t kBucketBytes = SgdConfig{}.bucket_bytes;
 constexpr double kBitsAnElement = 32;
 
-/// Runs on random entries end well below the others' accuracy; `exact` is a reference for tests;
-/// what `hierarchical` takes depends on which ranks share a node, and the ranks of today may not
-/// be those of the runs asked about.
+/// randk ends at a lower accuracy than the others; `exact` is a reference for tests; the cost of
+/// `hierarchical` depends on which ranks share a node, which may differ in the runs asked about.
 bool recommendable(const Prediction& c) {
   return c.sparsifier != "randk" && c.sparsifier != "exact" && c.sparsifier != "hierarchical";
 }
@@ -38,7 +37,8 @@ std::vector<Load> loads_of(const ParameterArena& arena, size_t flat, const Spars
   return loads;
 }
 
-/// The wire as entries see it that take another number of bytes than the model's two elements.
+/// The link with beta scaled from the two elements per entry of the cost model to the bytes that
+/// the codec takes.
 LinkCost carrying(const LinkCost& wire, const SparseCodec& format, const Load& load) {
   const auto entries = static_cast<size_t>(load.k);
   if (entries == 0) return wire;
@@ -126,7 +126,7 @@ std::vector<Prediction> candidates(const ParameterArena& arena, size_t flat, dou
 
 const Prediction& best(const std::vector<Prediction>& all, const LinkCost& wire, int ranks) {
   const Prediction& first = fastest(all, wire, ranks, recommendable);
-  // of equals the plainest
+  // among equally fast ones the simplest
   for (const Prediction& c : all)
     if (c.sparsifier == "topk" && c.seconds(wire, ranks) < 1.001 * first.seconds(wire, ranks))
       return c;

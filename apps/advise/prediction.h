@@ -1,4 +1,4 @@
-// What an iteration would take with every algorithm on any number of ranks, by the cost model.
+// Predicts the time of an iteration for every sparsifier and number of ranks by the cost model.
 #pragma once
 
 #include <functional>
@@ -12,49 +12,50 @@
 
 namespace tw {
 
-/// Seconds of an optimizer step at one rank; with `hierarchical`, at one node.
+/// Seconds of an optimizer step on one rank; with `hierarchical`, in one node.
 struct StepCosts {
-  double update = 0;    ///< selection and update
-  double exchange = 0;  ///< what the exchange does alone: the sum of the own entries, of the node
+  double update = 0;  ///< selection and update
+  double exchange =
+      0;  ///< local part of the exchange: the sum of the own entries, or of the node's
 };
 
-/// What an iteration costs on each rank, whatever the number of ranks.
+/// Costs of an iteration that do not depend on the number of ranks.
 struct LocalCosts {
   double compute = 0;                       ///< seconds of forward and backward
-  std::map<std::string, StepCosts> step{};  ///< by algorithm
+  std::map<std::string, StepCosts> step{};  ///< by sparsifier
 };
 
-/// What one exchange of an iteration carries on each rank.
+/// What a rank sends in one exchange.
 struct Load {
   double d = 0;      ///< elements of the slice
   double k = 0;      ///< entries selected from it
-  double dense = 0;  ///< elements of it that travel whole beside a sparse exchange
+  double dense = 0;  ///< elements of it that are summed densely beside the sparse exchange
 };
 
-/// An algorithm with the dense collective it uses, if it uses one.
+/// The costs of a sparsifier, with the dense collective that it uses, if any.
 struct Prediction {
   std::string sparsifier{}, collective{};
   bool dense = false;
   double compute = 0;  ///< seconds of forward and backward
-  StepCosts step{};    ///< seconds of the rest at one rank
+  StepCosts step{};    ///< seconds of the optimizer step on one rank
   std::vector<Load> loads{};
-  /// Seconds that the other ranks, or nodes, add to an exchange.
+  /// Seconds that communication with the other ranks, or nodes, adds to an exchange.
   std::function<double(const LinkCost&, int ranks, const Load&)> cost{};
 
   /// Seconds of an iteration's exchanges.
   double exchange_seconds(const LinkCost& wire, int ranks) const;
-  /// Nothing overlaps: compute, selection, exchange and update one after the other.
+  /// Seconds of an iteration without overlap: compute, selection, exchange and update in turn.
   double seconds(const LinkCost& wire, int ranks) const {
     return compute + step.update + exchange_seconds(wire, ranks);
   }
-  /// What the iteration of one dense rank takes, over what this takes: 1 is perfect scaling.
+  /// Seconds of one dense rank's iteration over those of this one: 1 is perfect scaling.
   double efficiency(const LinkCost& wire, int ranks, double one_dense_rank) const {
     return one_dense_rank / seconds(wire, ranks);
   }
 };
 
-/// Every registered algorithm the cost model knows, those that sum densely once for each
-/// collective. `flat` > 0: a vector of that many elements in place of the model's.
+/// A prediction for every registered sparsifier that the cost model knows; for a dense one, one for
+/// each collective. `flat` > 0: a vector of that many elements in place of the model's.
 std::vector<Prediction> candidates(const ParameterArena& arena, size_t flat, double density,
                                    const LocalCosts& local, const Settings& settings);
 
@@ -63,8 +64,9 @@ std::vector<Prediction> candidates(const ParameterArena& arena, size_t flat, dou
 double break_even(const Prediction& sparse, const std::vector<Prediction>& all,
                   const LinkCost& wire, int ranks);
 
-/// The fastest candidate that trains as well as dense SGD does.
+/// The fastest candidate among those whose accuracy is close to that of dense SGD.
 const Prediction& best(const std::vector<Prediction>& all, const LinkCost& wire, int ranks);
+/// The fastest dense candidate.
 const Prediction& best_dense(const std::vector<Prediction>& all, const LinkCost& wire, int ranks);
 
 /// One sentence for each range of `ranks` (ascending) with the same fastest candidate.

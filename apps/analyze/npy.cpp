@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::string_view kMagic = "\x93NUMPY";
 
-/// What stands behind `'key':` in the header, a Python dictionary.
+/// The text after `'key':` in the header, a Python dictionary.
 std::string_view value_of(std::string_view header, std::string_view key, const std::string& place) {
   const size_t at = header.find(fmt::format("'{}':", key));
   check(at != header.npos, "{}: damaged header: it has no '{}'", place, key);
@@ -29,7 +29,7 @@ std::string_view enclosed(std::string_view value, char open, char close, const s
   return value.substr(1, end - 1);
 }
 
-/// Product of the sizes in `1000, 3`; 1 for none.
+/// Product of the sizes in a text such as `1000, 3`; 1 for an empty one.
 size_t elements(std::string_view sizes, const std::string& place) {
   size_t product = 1;
   while (true) {

@@ -1,4 +1,4 @@
-// .npy, numpy's format for one array: a vector in, indices out.
+// Reads vectors from and writes indices to .npy files, NumPy's format for one array.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@ namespace tw {
 /// UserError names the file and what is wrong with it.
 std::vector<float> read_npy(const std::filesystem::path& path);
 
-/// Whether a file starts as every .npy does.
+/// Whether a file starts with the magic bytes of .npy.
 bool is_npy(const std::filesystem::path& path);
 
 /// Writes a vector of integers, atomically.

@@ -16,7 +16,7 @@ struct Options {
   std::vector<double> densities{0.001, 0.01, 0.1, 0.5};
 };
 
-/// A vector and, where it is known, what Top-k leaves of it.
+/// A distribution and the closed form of the share that Top-k leaves behind.
 struct Case {
   std::string name;
   Draw draw;

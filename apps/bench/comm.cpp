@@ -30,16 +30,16 @@ struct Options {
   Settings settings = default_settings();
 };
 
-/// What one line of the table says.
+/// One line of the table.
 struct Row {
   size_t bytes = 0, wrong = 0;
   double seconds = 0;  ///< median over iterations of the slowest rank's
-  double sent = 0;     ///< bytes put on the wire by all ranks, an iteration
+  double sent = 0;     ///< bytes that all ranks sent in one call
 };
 
 class CommBench {
  public:
-  /// `link`: what the emulated link costs, when there is one.
+  /// `link`: cost of the emulated link; empty without one.
   CommBench(Communicator& comm, const Options& options, const std::optional<LinkCost>& link)
       : options_(options),
         ctx_(options.device == "cuda" ? Device::cuda : Device::cpu, 1, comm.gpu()),
@@ -50,7 +50,7 @@ class CommBench {
   void run();
 
  private:
-  /// A call, the mean of several back to back: seconds on the slowest rank, bytes of all.
+  /// The mean of several calls back to back: seconds on the slowest rank, bytes of all ranks.
   struct Call {
     double seconds = 0, bytes = 0;
   };
@@ -59,7 +59,7 @@ class CommBench {
   void print(const CommCase& test, const Row& row, double model);
 
   template <class... Args>
-  void say(fmt::format_string<Args...> text, Args&&... args) const {
+  void print_on_rank_0(fmt::format_string<Args...> text, Args&&... args) const {
     if (comm_.rank() == 0) fmt::print("{}", fmt::format(text, std::forward<Args>(args)...));
   }
 
@@ -72,7 +72,7 @@ class CommBench {
 };
 
 CommBench::Call CommBench::call(const CommCase& test, size_t n, int64_t times) {
-  test.fill(ctx_, comm_, *vectors_, n);  // sums of sums would overflow
+  test.fill(ctx_, comm_, *vectors_, n);  // repeated sums would overflow
   ctx_.synchronize();
   barrier(ctx_, comm_);
   const uint64_t before = comm_.bytes_sent();
@@ -91,7 +91,7 @@ CommBench::Call CommBench::call(const CommCase& test, size_t n, int64_t times) {
 
 Row CommBench::measure(const CommCase& test, size_t n) {
   Row row{.bytes = n * sizeof(float)};
-  call(test, n, 1);  // right first, then fast
+  call(test, n, 1);  // checked, not timed
   const size_t wrong = test.wrong(ctx_, comm_, *vectors_, n);
   for (const size_t w : gather(ctx_, comm_, wrong)) row.wrong += w;
   for (int64_t i = 1; i < options_.warmup; ++i) call(test, n, 1);
@@ -106,17 +106,18 @@ Row CommBench::measure(const CommCase& test, size_t n) {
   return row;
 }
 
-/// A cell that may have nothing to say.
+/// A number, or - when there is none.
 std::string cell(double value, const char* form) {
   return value > 0 ? fmt::format(fmt::runtime(form), value) : "-";
 }
 
 void CommBench::print(const CommCase& test, const Row& row, double model) {
   const double algbw = static_cast<double>(row.bytes) / row.seconds, busbw = algbw * test.bus;
-  say("{:<10} {:<9} {:>11} {:>11} {:>10.1f} {:>9.4f} {:>9.4f} {:>12} {:>10} {:>7}\n",
-      test.collective, test.algorithm, row.bytes, row.bytes / sizeof(float), row.seconds * 1e6,
-      algbw * 1e-9, busbw * 1e-9, test.algorithm == "vendor" ? "-" : cell(row.sent, "{:.0f}"),
-      cell(model * 1e6, "{:.1f}"), row.wrong);
+  print_on_rank_0("{:<10} {:<18} {:>11} {:>11} {:>10.1f} {:>9.4f} {:>9.4f} {:>12} {:>10} {:>7}\n",
+                  test.collective, test.algorithm, row.bytes, row.bytes / sizeof(float),
+                  row.seconds * 1e6, algbw * 1e-9, busbw * 1e-9,
+                  test.algorithm == "vendor" ? "-" : cell(row.sent, "{:.0f}"),
+                  cell(model * 1e6, "{:.1f}"), row.wrong);
   if (csv_.is_open())
     csv_ << fmt::format("{},{},{},{},{},{:.9f},{:.6f},{:.6f},{:.0f},{},{}\n", test.collective,
                         test.algorithm, comm_.transport(), comm_.size(), row.bytes, row.seconds,
@@ -132,7 +133,8 @@ void CommBench::run() {
     check(options_.root < comm_.size(), "[bench] root is {}; there are {} ranks", options_.root,
           comm_.size());
     check(options_.min_bytes <= options_.max_bytes,
-          "[bench] -b is {} and -e is {}; nothing between", options_.min_bytes, options_.max_bytes);
+          "[bench] min-bytes is {}, more than max-bytes, which is {}", options_.min_bytes,
+          options_.max_bytes);
     cases = dense_cases(settings, comm_, static_cast<int>(options_.root));
     std::ranges::move(sparse_cases(settings, options_.density), std::back_inserter(cases));
     std::erase_if(cases, [&](const CommCase& c) {
@@ -140,8 +142,8 @@ void CommBench::run() {
              (options_.implementation != "all" && options_.implementation != c.algorithm &&
               std::ranges::find(c.aliases, options_.implementation) == c.aliases.end());
     });
-    check(!cases.empty(), "[bench] there is no {} by {} on the transport {}", options_.collective,
-          options_.implementation, comm_.transport());
+    check(!cases.empty(), "[bench] no collective {} has an implementation {} on the transport {}",
+          options_.collective, options_.implementation, comm_.transport());
     if (comm_.rank() == 0 && !options_.csv.empty()) {
       csv_.open(options_.csv);
       check(csv_.is_open(), "[bench] cannot write {}", options_.csv);
@@ -154,14 +156,15 @@ void CommBench::run() {
 
   const LinkCost wire = link_ ? *link_ : measure_link(ctx_, comm_);
   const LinkCost additions = measure_additions(ctx_, comm_, most, options_.density);
-  say("{} ranks over {}, vectors on {}; {} link: alpha {:.1f} us a message, {:.4f} GB/s\n"
+  print_on_rank_0(
+      "{} ranks over {}, vectors on {}; {} link: alpha {:.1f} us a message, {:.4f} GB/s\n"
       "us: median of {} x {} calls back to back, each the slowest rank's; algbw: size / time; "
       "busbw: algbw x what a "
       "port must carry,\n2(P-1)/P for allreduce, (P-1)/P for allgather (size: the gathered one), 1 "
       "for broadcast and reduce;\nbytes: on the wire, all ranks together; model: us by the cost "
       "model at this alpha and bandwidth, additions free\nadditions here: gamma {:.3f} ns an "
       "element added, {:.3f} ns a sparse entry merged\n\n"
-      "{:<10} {:<9} {:>11} {:>11} {:>10} {:>9} {:>9} {:>12} {:>10} {:>7}\n",
+      "{:<10} {:<18} {:>11} {:>11} {:>10} {:>9} {:>9} {:>12} {:>10} {:>7}\n",
       comm_.size(), comm_.transport(), options_.device, link_ ? "the" : "slowest", wire.alpha * 1e6,
       4e-9 / std::max(wire.beta, 1e-15), options_.iterations, options_.calls, additions.gamma * 1e9,
       additions.merge * 1e9, "collective", "by", "size B", "count", "us", "algbw", "busbw", "bytes",
@@ -179,16 +182,16 @@ void CommBench::run() {
   check<CollectiveFault>(wrong == 0, "[bench] {} elements came out wrong", wrong);
 }
 
-/// The benchmark on the wires of `comm`, as the options want them.
+/// Runs the benchmark on one rank, over the transport and link of the options.
 void run_on(Communicator& comm, const Options& options) {
-  CommSetup wires(comm, options.wires, options.simulate ? LinkTime::simulated : LinkTime::real);
-  if (comm.rank() == 0 && !wires.notice().empty()) fmt::print("{}\n", wires.notice());
+  CommSetup setup(comm, options.wires, options.simulate ? LinkTime::simulated : LinkTime::real);
+  if (comm.rank() == 0 && !setup.notice().empty()) fmt::print("{}\n", setup.notice());
   std::optional<LinkCost> link;
-  if (wires.link() != nullptr) {
-    const LinkSpec& spec = wires.link()->spec();
+  if (setup.link() != nullptr) {
+    const LinkSpec& spec = setup.link()->spec();
     link = {.alpha = spec.latency, .beta = spec.seconds(sizeof(float)) - spec.latency};
   }
-  CommBench(wires.comm(), options, link).run();
+  CommBench(setup.comm(), options, link).run();
 }
 
 void run_bench(Communicator& world, const Options& options) {

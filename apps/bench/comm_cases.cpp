@@ -13,7 +13,7 @@ namespace tw {
 
 namespace {
 
-/// Small integers, so that sums are exact whatever their order; other ones on every rank.
+/// Small integers that differ between ranks, so that sums are exact in any order.
 float number(int rank, size_t i) {
   return static_cast<float>(static_cast<int>((i * 7 + static_cast<size_t>(rank) * 13) % 101) - 50);
 }
@@ -30,7 +30,7 @@ void fill_dense(Context& ctx, const Communicator& comm, CommVectors& vectors, si
   data.write();
 }
 
-/// Counts the elements x, the i-th each, for which `right(comm, x, i)` does not hold.
+/// Counts the elements x[i] for which `right(comm, x[i], i)` is false.
 template <class Right>
 auto each(Right right) {
   return [right](Context& ctx, Communicator& comm, CommVectors& vectors, size_t n) {
@@ -67,7 +67,7 @@ size_t wrong_in_blocks(Context&, const Communicator& comm, const CommVectors& ve
   return wrong;
 }
 
-/// An exchange, and the step it is in: some remember the step before.
+/// An exchange and the number of the next step, since some exchanges keep state between steps.
 struct SparseCase {
   std::shared_ptr<Exchange> exchange;
   SparseCost cost;
@@ -79,9 +79,9 @@ struct SparseCase {
     vectors.entries.reserve(k);
     vectors.entries.count = k;
     for (size_t i = 0; i < k; ++i) {
-      const size_t place = (i * 2654435761u + static_cast<size_t>(comm.rank()) * 40503u) % stretch;
-      vectors.entries.indices[i] = static_cast<uint32_t>(i * stretch + place);
-      // no zeros: those would not travel
+      const size_t offset = (i * 2654435761u + static_cast<size_t>(comm.rank()) * 40503u) % stretch;
+      vectors.entries.indices[i] = static_cast<uint32_t>(i * stretch + offset);
+      // no zeros: an exchange may drop them
       vectors.entries.values[i] = number(comm.rank(), i) + 51;
     }
     ops::fill(ctx, vectors.scratch(n), 0);  // the residual
@@ -99,20 +99,20 @@ struct SparseCase {
     exchange->run(ctx, comm, what, control);
   }
 
-  /// Nothing may be lost: what came out and what stays behind is what was there.
+  /// Elements for which the sum plus the residuals differs from the sum of the inputs.
   size_t wrong(Context& ctx, Communicator& comm, CommVectors& vectors, size_t n) {
-    std::vector<float> sum(n), behind(n), there(n), room(n);
+    std::vector<float> sum(n), residual(n), inputs(n), scratch(n);
     copy_to_host(ctx, vectors.data(n), sum);
-    copy_to_host(ctx, vectors.scratch(n), behind);
+    copy_to_host(ctx, vectors.scratch(n), residual);
     fill(ctx, comm, vectors, n);
     for (size_t i = 0; i < vectors.entries.count; ++i)
-      there[vectors.entries.indices[i]] = vectors.entries.values[i];
+      inputs[vectors.entries.indices[i]] = vectors.entries.values[i];
     const Allreduce add = allreduces().find("ring").value(collective_settings());
     Context host;
-    add(host, comm, behind, room);
-    add(host, comm, there, room);
+    add(host, comm, residual, scratch);
+    add(host, comm, inputs, scratch);
     size_t lost = 0;
-    for (size_t i = 0; i < n; ++i) lost += sum[i] + behind[i] != there[i];
+    for (size_t i = 0; i < n; ++i) lost += sum[i] + residual[i] != inputs[i];
     return lost;
   }
 };

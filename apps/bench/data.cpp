@@ -29,7 +29,7 @@ double loader_epoch(Loader& loader, uint32_t epoch, int64_t batch) {
   return static_cast<double>(loader.batches() * batch) / watch.total();
 }
 
-/// What the process holds now; the most it ever held would not show memory that is given back.
+/// Memory the process holds now. The peak would not show memory that was given back.
 double resident_mib() {
   double pages = 0;
   std::ifstream("/proc/self/statm") >> pages >> pages;  // the second number
@@ -50,7 +50,7 @@ void run(const DataOptions& options) {
   if (!options.records.empty())
     from_records = std::make_unique<Loader>(open(options.records).train, config);
 
-  // interleaved; the first round warms caches up
+  // interleaved; the first round warms up the caches
   std::vector<double> bare, folders, records, memory;
   for (int64_t epoch = -1; epoch < options.epochs; ++epoch) {
     const auto number = static_cast<uint32_t>(epoch + 1);

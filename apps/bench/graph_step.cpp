@@ -12,7 +12,7 @@ namespace tw {
 
 namespace {
 
-/// Images of random bytes, a few in turn: there may be gigabytes of them.
+/// A data set of a few random images that repeat, since distinct ones might take gigabytes.
 class RandomImages : public Dataset {
  public:
   RandomImages(size_t size, int64_t side, int64_t class_count) : size_(size) {
@@ -55,7 +55,7 @@ nlohmann::ordered_json bench_graph_step(const StepOptions& options) {
   const Buffer momentum(ctx.device(), model.arena().size() * sizeof(float));
   GraphStep step(ctx, model, config, data, momentum.as<float>());
 
-  // a chunk of launches at a time; each walks through the data once
+  // each chunk of launches reads the data once
   const std::vector<float> rates(StepInputs::kMost, 1e-4f);
   std::vector<double> seconds;
   const int64_t chunks = (options.steps + chunk - 1) / chunk;

@@ -17,7 +17,7 @@ namespace tw {
 
 namespace {
 
-/// The way out of libjpeg, which its client_data points to.
+/// Where libjpeg's error handler jumps to; client_data points to it.
 struct Exit {
   std::jmp_buf jump{};
   char message[JMSG_LENGTH_MAX] = {};
@@ -31,7 +31,7 @@ struct Exit {
 
 void ignore_warning(j_common_ptr, int) {}
 
-/// What one thread decodes with.
+/// Decoder of one thread.
 class BareDecoder {
  public:
   explicit BareDecoder(int side) : side_(static_cast<size_t>(side)), resized_(3 * side_ * side_) {
@@ -52,7 +52,7 @@ class BareDecoder {
   }
 
  private:
-  /// Bytes of a file, which are then in file_.
+  /// Reads a file into file_ and returns its size.
   size_t read(const std::string& path) {
     const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
     size_t bytes = 0;
@@ -64,7 +64,7 @@ class BareDecoder {
     return bytes;
   }
 
-  /// False when libjpeg gave up.
+  /// False when libjpeg reports an error.
   bool decode(size_t bytes) {
     if (setjmp(exit_.jump) != 0) return false;
     jpeg_mem_src(&info_, file_.data(), bytes);
@@ -82,8 +82,8 @@ class BareDecoder {
     return true;
   }
 
-  /// Bilinear, between the four nearest pixels however much the image shrinks: the cheapest resize
-  /// there is, so that the loop is not slow by its own fault.
+  /// Bilinear between the four nearest pixels, whatever the scale: the cheapest resize, so that the
+  /// baseline stays a lower bound.
   void resize() {
     const size_t width = info_.output_width, height = info_.output_height;
     const auto channels = static_cast<size_t>(info_.output_components);

@@ -1,4 +1,4 @@
-// The least that photographs cost: libjpeg in a loop, with nothing of our loader's.
+// A lower bound for the cost of reading JPEG files: libjpeg in a loop, without the loader.
 #pragma once
 
 #include <string>

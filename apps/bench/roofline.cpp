@@ -14,7 +14,7 @@ namespace tw {
 
 namespace {
 
-/// Seconds of the fastest of a few calls, after one that does not count.
+/// Seconds of the fastest of five calls, after one to warm up.
 template <class Body>
 double least(Context& ctx, const Body& body) {
   const auto timer = DeviceTimer::create(ctx);
@@ -28,7 +28,7 @@ double least(Context& ctx, const Body& body) {
   return best;
 }
 
-/// Any values but zeros: some machines are faster on those. In bf16 every float holds two numbers.
+/// Memory without zeros, on which some machines are faster. Each float holds two bf16 numbers.
 Buffer filled(Context& ctx, size_t bytes) {
   Buffer buffer(ctx.device(), bytes);
   ops::fill(ctx, buffer.as<float>(), std::bit_cast<float>(0x3fc13fc1));

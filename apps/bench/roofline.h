@@ -1,5 +1,5 @@
-// The least time that a training step can take on a machine: what its matrix products and its
-// update must compute and move, at the rates the machine is measured to reach.
+// A lower bound for the time of a training step: the operations and bytes of its matrix products
+// and of its update, at the rates measured on the machine.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -12,15 +12,15 @@ struct Ceilings {
   double flops = 0, bytes = 0;  ///< a second
 };
 
-/// The fastest of several products of n x n matrices in ctx's math, and of several sums of two
-/// vectors of `length` floats. Both should be large for what they show.
+/// Rates of the fastest of several products of n x n matrices and of several sums of two vectors of
+/// `length` floats, on ctx's device. Both sizes should exceed the caches.
 Ceilings measure_ceilings(Context& ctx, DType dtype, int64_t n, size_t length);
 
-/// Seconds of a planned step: each product by its operations or its operands, whichever takes
-/// longer, everything else but the update of the parameters for nothing.
+/// Seconds of a planned step: for each product the time of its operations or of its operands,
+/// whichever is longer, plus the update of the parameters. Everything else counts as free.
 double floor_seconds(const Model& model, const Ceilings& ceilings);
 
-/// Ceilings of ctx's device, and the floor of `model` under them, as fields of a line of JSON.
+/// JSON fields: the measured rates of ctx's device and the lower bound of `model` in ms.
 nlohmann::ordered_json report_floor(Context& ctx, const Model& model);
 
 }  // namespace tw

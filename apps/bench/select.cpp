@@ -49,7 +49,7 @@ void streaming_triad_range(const float* b, const float* c, float* a, size_t n) {
 #endif
 }
 
-// what took how long in each round; all are timed in turn, so that noise meets all alike
+// seconds of one operation in each round; the operations take turns, so that noise affects all
 struct Series {
   std::string name{};
   double bytes_each = 3 * sizeof(float);  // read and written for an element; 0 where unknown
@@ -190,7 +190,7 @@ void SelectBench::time(Entry& entry) {
   entry.seconds.push_back(timer_->stop());
 }
 
-// what is timed must be right: of those that are exact, nothing sent lies below the k-th magnitude
+// exact selectors must send exactly k entries, none below the k-th magnitude
 void SelectBench::check_exact(const Entry& entry) {
   if (entry.name != "topk" && entry.name != "trimmed") return;
   const bool exact =
@@ -199,7 +199,7 @@ void SelectBench::check_exact(const Entry& entry) {
   check<Fault>(exact, "[bench] {} is not exact", entry.name);
 }
 
-// u = g + e with both alike: every measured step sees the very u of this distribution
+// u = g + e with g = e = u / 2, so that every measured step selects from u itself
 void SelectBench::draw(const std::string& distribution) {
   fill_random(host_, distributions().at(distribution), 1, u());
   std::vector<float> half(d_);
@@ -220,7 +220,7 @@ void SelectBench::run(const std::string& distribution) {
     const double streaming_seconds = on_cpu() ? time_triad(streaming_triad_range) : 0;
     const double add_seconds = time_add();
     for (Entry& entry : entries_) time(entry);
-    if (round < 0) {  // the first round touches memory for the first time
+    if (round < 0) {  // warm-up: first touch of the memory
       for (Entry& entry : entries_) entry.seconds.clear();
       continue;
     }
@@ -277,7 +277,7 @@ void SelectBench::print_row(const std::string& distribution, const Series& serie
 }
 
 void run_bench(const Options& options) {
-  SelectBench bench(options);  // first of all: there may be no such device
+  SelectBench bench(options);  // before the output: throws when there is no such device
   fmt::print(
       "selection with error feedback: u = g + e, select, residual cleared, indices and values out\n"
       "d {}  density {}  k {}  {}  threads {}  rounds {}\n"

@@ -6,7 +6,7 @@
 
 namespace tw {
 
-Console::Console(bool speaks) : speaks_(speaks), terminal_(speaks && ::isatty(STDOUT_FILENO)) {}
+Console::Console(bool enabled) : enabled_(enabled), terminal_(enabled && ::isatty(STDOUT_FILENO)) {}
 
 void Console::write_line(const std::string& text) {
   clear();

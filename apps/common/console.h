@@ -1,4 +1,4 @@
-// Console: what a person sees. Rank 0 speaks, the others keep silent.
+// Console: lines and a progress bar on the terminal, from rank 0 only.
 #pragma once
 
 #include <fmt/core.h>
@@ -10,26 +10,26 @@ namespace tw {
 
 class Console {
  public:
-  /// `speaks`: only rank 0 does. A progress bar needs a terminal; elsewhere plain lines appear.
-  explicit Console(bool speaks);
+  /// Prints nothing unless `enabled`. The progress bar needs a terminal; lines appear anywhere.
+  explicit Console(bool enabled);
 
   template <class... Args>
   void line(fmt::format_string<Args...> text, Args&&... args) {
-    if (speaks_) write_line(fmt::format(text, std::forward<Args>(args)...));
+    if (enabled_) write_line(fmt::format(text, std::forward<Args>(args)...));
   }
-  /// Redraws the bar of an epoch, at most ten times a second; on no terminal, does nothing.
+  /// Redraws the bar of an epoch, at most ten times a second; only on a terminal.
   struct Progress {
     int64_t epoch, epochs, done, total;
     double images_per_s, seconds_left;
   };
   void progress(const Progress& now);
-  /// Removes the bar.
+  /// Erases the bar.
   void clear();
 
  private:
   void write_line(const std::string& text);
 
-  bool speaks_, terminal_, bar_shown_ = false;
+  bool enabled_, terminal_, bar_shown_ = false;
   std::chrono::steady_clock::time_point last_;
 };
 

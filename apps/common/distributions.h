@@ -1,4 +1,4 @@
-// Vectors from the distributions that selection is measured on.
+// Random vectors from the distributions on which selection is measured.
 #pragma once
 
 #include <cmath>
@@ -12,11 +12,13 @@
 
 namespace tw {
 
-/// One number from four random words, centred at 0 (log-normal: with a random sign).
+/// One number from four random words. The distributions are symmetric around 0.
 using Draw = float (*)(const Philox::Block&);
 
+/// Uniform in (0, 1), without both ends.
 inline double open_uniform(uint32_t bits) { return (bits + 0.5) * 0x1p-32; }
 
+/// The distributions by name.
 inline const std::map<std::string, Draw>& distributions() {
   static const std::map<std::string, Draw> all = {
       {"gaussian", [](const Philox::Block& x) { return normal(x[0], x[1])[0]; }},
@@ -43,7 +45,7 @@ inline const std::map<std::string, Draw>& distributions() {
   return all;
 }
 
-/// x[i] drawn for (seed, i), the same on any number of threads.
+/// Fills x; x[i] depends on the seed and i only, not on the number of threads.
 inline void fill_random(const Context& ctx, Draw draw, uint64_t seed, std::span<float> x) {
   const Philox philox(seed, Purpose::test);
   parallel_for(ctx, x.size(), 4096, [&](size_t begin, size_t end) {

@@ -6,7 +6,7 @@
 
 namespace tw {
 
-/// The middle value of a non-empty series; of an even number the upper of the two.
+/// The middle value of a non-empty series; the upper of the two for an even number of values.
 inline double median(std::vector<double> values) {
   const auto middle = values.begin() + static_cast<ptrdiff_t>(values.size() / 2);
   std::ranges::nth_element(values, middle);
