@@ -11,10 +11,7 @@
 
 namespace tw {
 
-namespace {
-
-/// Flushes a file or a folder to the disk.
-void sync(const std::filesystem::path& path) {
+void sync_to_disk(const std::filesystem::path& path) {
   const int file = ::open(path.c_str(), O_RDONLY);
   const bool synced = file >= 0 && ::fsync(file) == 0;
   const int error = errno;
@@ -22,7 +19,12 @@ void sync(const std::filesystem::path& path) {
   check<Fault>(synced, "[file] cannot sync {}: {}", path.string(), std::strerror(error));
 }
 
-}  // namespace
+void rename_durably(const std::filesystem::path& from, const std::filesystem::path& to) {
+  std::error_code error;
+  std::filesystem::rename(from, to, error);
+  check<Fault>(!error, "[file] cannot replace {}: {}", to.string(), error.message());
+  sync_to_disk(to.has_parent_path() ? to.parent_path() : ".");
+}
 
 void write_atomically(const std::filesystem::path& path,
                       const std::function<void(std::ostream&)>& write) {
@@ -35,11 +37,8 @@ void write_atomically(const std::filesystem::path& path,
     out.close();
     check<Fault>(!out.fail(), "[file] writing {} failed: {}", temporary.string(),
                  std::strerror(errno));
-    sync(temporary);
-    std::error_code error;
-    std::filesystem::rename(temporary, path, error);
-    check<Fault>(!error, "[file] cannot replace {}: {}", path.string(), error.message());
-    sync(path.has_parent_path() ? path.parent_path() : ".");
+    sync_to_disk(temporary);
+    rename_durably(temporary, path);
   } catch (...) {
     std::error_code ignored;
     std::filesystem::remove(temporary, ignored);

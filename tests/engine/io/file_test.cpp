@@ -26,6 +26,28 @@ TEST(WriteAtomically, CreatesAndReplaces) {
   EXPECT_EQ(files_in(folder.path()), 1u);
 }
 
+TEST(RenameDurably, MovesAFolderWithItsFiles) {
+  const TempFolder folder;
+  fs::create_directory(folder / "a.part");
+  write_atomically(folder / "a.part/file", "text");
+  rename_durably(folder / "a.part", folder / "a");
+  EXPECT_FALSE(fs::exists(folder / "a.part"));
+  EXPECT_EQ(text_of(folder / "a/file"), "text");
+}
+
+TEST(RenameDurably, FailureNamesTheTarget) {
+  const TempFolder folder;
+  const std::string text =
+      error_text<Fault>([&] { rename_durably(folder / "none", folder / "a"); });
+  EXPECT_TRUE(text.starts_with("[file] cannot replace " + (folder / "a").string())) << text;
+}
+
+TEST(SyncToDisk, AMissingFolderIsAFault) {
+  const TempFolder folder;
+  sync_to_disk(folder.path());
+  EXPECT_THROW(sync_to_disk(folder / "none"), Fault);
+}
+
 TEST(WriteAtomically, WorksInTheCurrentFolder) {
   const TempFolder folder;
   const fs::path before = fs::current_path();
