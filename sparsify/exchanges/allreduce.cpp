@@ -38,7 +38,7 @@ const bool exchange = exchanges().add(
     {"allreduce",
      "sums the whole gradient with a dense collective",
      {.make = make_exchange<DenseExchange>, .dense = true},
-     {{"collective", "ring", "how the dense sum is formed; --list names the collectives"}}});
+     {{"collective", "ring", "collective of the dense sum (allreduce in --list)"}}});
 const bool algorithm = sparsifiers().add(
     {"dense", "synchronous SGD on the whole gradient", {.selector = "", .exchange = "allreduce"}});
 

@@ -56,7 +56,7 @@ const bool exchange = exchanges().add(
             reduces().find(collective(settings));
             broadcasts().find(collective(settings));
           }},
-     {{"collective", "lp", "reduce and broadcast; --list names the collectives"}}});
+     {{"collective", "lp", "collective of reduce and broadcast (both in --list)"}}});
 const bool algorithm = sparsifiers().add({"bsp",
                                           "dense SGD, updated at rank 0 layer by layer",
                                           {.exchange = "root", .scope = Scope::layer}});
