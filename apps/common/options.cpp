@@ -10,6 +10,7 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
+#include "apps/common/version.h"
 #include "engine/core/error.h"
 #include "engine/core/registry.h"
 
@@ -181,9 +182,19 @@ void OptionTable::required() { options_.back().is_required = true; }
 
 void OptionTable::positional() { options_.back().is_positional = true; }
 
+void OptionTable::effect(Effect effect) { options_.back().effect = effect; }
+
+std::vector<std::string> OptionTable::keys(Effect effect) const {
+  std::vector<std::string> keys;
+  for (const Option& option : options_)
+    if (option.effect == effect) keys.push_back(key_of(option.name));
+  return keys;
+}
+
 OptionTable::Given OptionTable::parse(int argc, char** argv, const std::string& description) const {
   CLI::App app(description, argv[0]);
   app.allow_extras();
+  app.set_version_flag("--version", version_text, "Print the versions of this build and exit");
   app.get_formatter()->column_width(34);
   Given given;
   for (const Option& option : options_) {
@@ -227,6 +238,8 @@ OptionTable::Given OptionTable::parse(int argc, char** argv, const std::string& 
     app.parse(std::move(arguments));
   } catch (const CLI::CallForHelp&) {
     throw HelpText{app.help()};
+  } catch (const CLI::CallForVersion&) {
+    throw HelpText{version_text()};
   } catch (const CLI::ArgumentMismatch& error) {
     const std::string text = error.what();  // "--lr: At Most 1 required but received 2"
     fail("[options] {} needs one value", text.substr(0, text.find(':')));
@@ -253,7 +266,7 @@ void OptionTable::add_extra(const std::string& extra, Given& given) const {
       }
   check(extra.starts_with("-") && name != std::string::npos, "[options] unexpected argument \"{}\"",
         extra);
-  std::vector<std::string> known{"help"};
+  std::vector<std::string> known{"help", "version"};
   if (settings_ != nullptr) known.push_back("set");
   for (const Option& option : options_) known.push_back(option.name);
   const std::string near = nearest(flag.substr(name), known);

@@ -14,9 +14,16 @@ class Settings;
 
 using Json = nlohmann::ordered_json;
 
-/// Thrown for --help: what to print before the program ends with exit code 0.
+/// Thrown for --help and --version: what to print before the program ends with exit code 0.
 struct HelpText {
   std::string text;
+};
+
+/// What another value of an option means for a run that continues from a checkpoint.
+enum class Effect {
+  weights,   ///< other weights from here on: the user is told
+  none,      ///< the same weights
+  essential  ///< the checkpoint does not fit: an error
 };
 
 class OptionTable {
@@ -35,6 +42,8 @@ class OptionTable {
   void choices(std::vector<std::string> allowed);
   /// Restricts a number, or each number of a list, to [least, most] (not NaN).
   void range(double least, double most);
+  /// Sets its effect on a resumed run; without this call it is Effect::weights.
+  void effect(Effect effect);
   /// Accepts `--old_name` and its JSON key, too, and prints one line on stderr that names the new
   /// one.
   void alias(std::string old_name);
@@ -47,11 +56,14 @@ class OptionTable {
   /// Takes an argument without a flag as its value; several such options take them in order.
   void positional();
 
+  /// The JSON keys of all options with this effect, in the order of declaration.
+  std::vector<std::string> keys(Effect effect) const;
+
   /// What a command line asked for: flag -> text; the values of --set in the order given, after
   /// the other flags.
   using Given = std::vector<std::pair<std::string, std::string>>;
-  /// Parses argv; throws HelpText on --help. UserError names the nearest known flag. A flag of a
-  /// bool may be given a value: --nesterov=false.
+  /// Parses argv; throws HelpText on --help and --version. UserError names the nearest known flag.
+  /// A flag of a bool may be given a value: --nesterov=false.
   Given parse(int argc, char** argv, const std::string& description) const;
   /// Parses argv and sets every option that it names.
   void parse_and_set(int argc, char** argv, const std::string& description);
@@ -78,6 +90,7 @@ class OptionTable {
     std::function<Json(const std::string&)> parse{};
     std::function<Json()> get{};
     double least, most;
+    Effect effect = Effect::weights;
   };
   Option& find(const std::string& name);
   /// The name that `flag` is an alias of, after one line on stderr; `flag` when it is none.
