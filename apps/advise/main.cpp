@@ -11,7 +11,7 @@
 #include "apps/common/console.h"
 #include "apps/common/launch.h"
 #include "apps/common/rank_utils.h"
-#include "apps/train/trainer.h"
+#include "apps/common/resolve.h"
 #include "comm/collectives/measure_link.h"
 #include "comm/link/link.h"
 #include "comm/transports.h"
@@ -27,9 +27,7 @@ struct Known {
 };
 
 DType precision_of(const AdviseConfig& config) {
-  TrainConfig train;
-  train.precision = config.precision;
-  return resolved_precision(train);
+  return resolve_precision(config.precision, resolve_device("auto"));
 }
 
 /// The costs given on the command line; 0 for the others.
@@ -51,9 +49,7 @@ Known given(const AdviseConfig& config) {
 
 /// Measures the costs that were not given. Collective.
 Known measured(Communicator& comm, const AdviseConfig& config, Model& model, Console& console) {
-  TrainConfig train;
-  train.threads_per_rank = config.threads_per_rank;
-  Context ctx(Device::cpu, resolved_threads(train, comm.size()));
+  Context ctx(Device::cpu, resolve_threads(config.threads_per_rank, comm.size()));
   ctx.bind_thread();
   Known known = given(config);
   console.line("measuring {} steps of {} (batch {}, {}) on {} rank{} x {} threads", config.steps,

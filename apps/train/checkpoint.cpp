@@ -5,6 +5,7 @@
 #include "apps/common/rank_utils.h"
 #include "apps/train/evaluate.h"
 #include "engine/core/error.h"
+#include "engine/io/file.h"
 #include "engine/io/weights.h"
 
 namespace tw {
@@ -25,12 +26,12 @@ Tensor flat(std::span<float> values) {
 
 SafetensorsReader sealed_file(const fs::path& path) {
   SafetensorsReader file(path);
-  check(file.sealed(), "[checkpoint] {}: damaged, or not of this program: it has no checksum",
+  check(file.sealed(), "[checkpoint] {}: damaged, or not written by this program: no checksum",
         path.string());
   return file;
 }
 
-/// A file of the checkpoint of `step`, and of no other.
+/// Opens a file of a checkpoint; UserError when it belongs to another step.
 SafetensorsReader part_of(const fs::path& path, int64_t step) {
   SafetensorsReader file = sealed_file(path);
   const auto stamp = file.metadata().find("step");
@@ -59,18 +60,10 @@ void remove_old(const fs::path& folder) {
   for (size_t i = 0; i + kKept < found.size(); ++i) fs::remove_all(found[i]);
 }
 
-/// Keys of the configuration without influence on the weights.
-const char* const kHarmless[] = {"output_dir",   "name",           "eval_every", "checkpoint_every",
-                                 "data_dir",     "max_steps",      "workers",    "checkpoint_steps",
-                                 "device",       "loader_threads", "overlap",    "pretrained",
-                                 "recompute",    "analyze_every",  "link",       "ranks_per_node",
-                                 "comm_timeout", "measure_wait"};
-/// Keys without which the checkpoint makes no sense.
-const char* const kEssential[] = {"model", "dataset", "seed", "val_size"};
-
+/// The options that decide the weights.
 Json description_of(TrainConfig config) {
   Json json = config.json();
-  for (const char* key : kHarmless) json.erase(key);
+  for (const std::string& key : config.table().keys(Effect::none)) json.erase(key);
   return json;
 }
 
@@ -86,7 +79,7 @@ std::map<std::string, std::string> describe(const TrainConfig& config, const Pos
   return {{"format", kFormat}, {"thinwire", json.dump()}};
 }
 
-/// The vectors that each rank has of its own and whose sum over the ranks is what counts.
+/// The vectors that differ between ranks; only their sum over the ranks matters.
 std::vector<std::pair<const char*, HostFloats>> own_vectors(SyncSgd& sgd) {
   std::vector<std::pair<const char*, HostFloats>> own{{"residual", sgd.host_residual()}};
   if (!sgd.local_momentum().empty()) own.emplace_back("local_momentum", sgd.host_local_momentum());
@@ -99,30 +92,9 @@ Tensor flat(std::span<std::byte> bytes) {
   return {bytes.data(), {static_cast<int64_t>(bytes.size())}, DType::u8, Device::cpu};
 }
 
-/// Sums the old ranks' vectors and gives element i to rank i mod P; averages statistics.
-void redistribute(Communicator& comm, const fs::path& checkpoint, int64_t step, int64_t old_ranks,
-                  SyncSgd& sgd, std::span<float> statistics) {
-  auto own = own_vectors(sgd);
-  for (auto& [name, values] : own) std::ranges::fill(values.span(), 0.0f);
-  std::ranges::fill(statistics, 0.0f);
-  const size_t ranks = static_cast<size_t>(comm.size()), first = static_cast<size_t>(comm.rank());
-  for (int r = 0; r < old_ranks; ++r) {
-    const SafetensorsReader file = part_of(rank_file(checkpoint, r), step);
-    for (auto& [name, vector] : own) {
-      const std::span<float> values = vector.span();
-      const auto old = flat_from(file, name, values.size());
-      for (size_t i = first; i < values.size(); i += ranks) values[i] += old[i];
-    }
-    const auto old_statistics = flat_from(file, "statistics", statistics.size());
-    for (size_t i = 0; i < statistics.size(); ++i)
-      statistics[i] += old_statistics[i] / static_cast<float>(old_ranks);
-  }
-  for (auto& [name, values] : own) values.write();
-}
-
-/// This rank's own file, with everything in it that this run needs.
-struct OwnState {
-  OwnState(const fs::path& path, int64_t step, SyncSgd& sgd, size_t statistics_length)
+/// The file of one rank, with everything in it that this run needs; nothing is changed yet.
+struct RankState {
+  RankState(const fs::path& path, int64_t step, SyncSgd& sgd, size_t statistics_length)
       : file(part_of(path, step)) {
     for (const auto& [name, values] : own_vectors(sgd))
       vectors.push_back(flat_from(file, name, values.span().size()));
@@ -142,6 +114,117 @@ struct OwnState {
   std::span<const float> statistics;
   std::vector<std::span<const uint8_t>> exchanges;
 };
+
+/// With the same number of ranks: each rank takes what it saved.
+void restore(const Communicator& comm, const SafetensorsReader& weights, const fs::path& checkpoint,
+             int64_t step, Model& model, SyncSgd& sgd) {
+  HostFloats statistics = model.arena().host_statistics();
+  const RankState saved(rank_file(checkpoint, comm.rank()), step, sgd, statistics.span().size());
+  load_weights(weights, model.arena());
+  for (size_t i = 0; auto& [name, values] : own_vectors(sgd)) {
+    std::ranges::copy(saved.vectors[i++], values.span().begin());
+    values.write();
+  }
+  std::ranges::copy(saved.statistics, statistics.span().begin());
+  statistics.write();
+  for (size_t i = 0; const std::span<std::byte> state : sgd.exchange_state())
+    if (!state.empty()) std::ranges::copy(std::as_bytes(saved.exchanges[i++]), state.begin());
+}
+
+/// With another number of ranks: element i of the old ranks' sum goes to rank i mod P, and every
+/// rank gets the mean of the statistics. The state of the exchanges starts anew.
+void redistribute(const SafetensorsReader& weights, const Communicator& comm,
+                  const fs::path& checkpoint, int64_t step, int64_t old_ranks, Model& model,
+                  SyncSgd& sgd) {
+  HostFloats live = model.arena().host_statistics();
+  load_weights(weights, model.arena());
+  auto own = own_vectors(sgd);
+  for (auto& [name, values] : own) std::ranges::fill(values.span(), 0.0f);
+  const std::span<float> statistics = live.span();
+  std::ranges::fill(statistics, 0.0f);
+  const size_t ranks = static_cast<size_t>(comm.size()), first = static_cast<size_t>(comm.rank());
+  for (int r = 0; r < old_ranks; ++r) {
+    const SafetensorsReader file = part_of(rank_file(checkpoint, r), step);
+    for (auto& [name, vector] : own) {
+      const std::span<float> values = vector.span();
+      const auto old = flat_from(file, name, values.size());
+      for (size_t i = first; i < values.size(); i += ranks) values[i] += old[i];
+    }
+    const auto old_statistics = flat_from(file, "statistics", statistics.size());
+    for (size_t i = 0; i < statistics.size(); ++i)
+      statistics[i] += old_statistics[i] / static_cast<float>(old_ranks);
+  }
+  for (auto& [name, values] : own) values.write();
+  live.write();
+}
+
+/// What the description in model.safetensors says.
+struct Saved {
+  Resumed resumed;
+  std::string sparsifier;
+  int64_t ranks = 0;
+  int64_t batch = 0;  ///< images of a rank and step
+};
+
+/// Compares the options of the checkpoint with those of this run: UserError where an essential one
+/// differs, a notice for each other one that changes the weights.
+void compare(const Json& then, const TrainConfig& config, const std::string& place,
+             std::string& notice) {
+  TrainConfig copy = config;
+  const Json all = copy.json();
+  for (const std::string& key : copy.table().keys(Effect::essential))
+    check(then.at(key) == all.at(key), "{}: {} is {} in the checkpoint, {} in this run", place, key,
+          then.at(key).dump(), all.at(key).dump());
+  const Json now = description_of(config);
+  for (const auto& [key, value] : now.items()) {
+    if (!then.contains(key) || then[key] != value)
+      notice +=
+          fmt::format("{} was {}, is now {}; ", key, then.value(key, Json()).dump(), value.dump());
+  }
+}
+
+/// Verifies and reads the description.
+Saved description_in(const SafetensorsReader& weights, const fs::path& checkpoint,
+                     const TrainConfig& config) {
+  const std::string place = fmt::format("[resume] {}", checkpoint.string());
+  const auto& metadata = weights.metadata();
+  const auto format = metadata.find("format");
+  check(format != metadata.end() && format->second == kFormat && metadata.contains("thinwire"),
+        "{}: not a checkpoint of this program (format \"{}\" expected)", place, kFormat);
+  Saved saved;
+  Position& at = saved.resumed.position;
+  try {
+    const Json json = Json::parse(metadata.at("thinwire"));
+    const Json& then = json.at("config");
+    compare(then, config, place, saved.resumed.notice);
+    then.at("sparsifier").get_to(saved.sparsifier);
+    json.at("ranks").get_to(saved.ranks);
+    saved.batch = then.at("batch_size").get<int64_t>() * then.value("accumulate", int64_t{1});
+    json.at("step").get_to(at.step);
+    json.at("epoch").get_to(at.epoch);
+    json.at("batch").get_to(at.batch);
+    at.totals = EpochTotals::from_json(json.at("totals"));
+    at.run = EpochTotals::from_json(json.at("run"));
+  } catch (const Json::exception& error) {
+    fail("{}: damaged description: {}", place, error.what());
+  }
+  return saved;
+}
+
+/// UserError unless checkpoint and run keep the same vectors on each rank.
+void check_residuals(const fs::path& checkpoint, const Saved& saved, const TrainConfig& config,
+                     SyncSgd& sgd) {
+  const std::string place = fmt::format("[resume] {}", checkpoint.string());
+  const SafetensorsReader first = part_of(rank_file(checkpoint, 0), saved.resumed.position.step);
+  const bool had_residual = !first.tensor("residual").as<float>().empty();
+  check(had_residual != sgd.residual().empty(),
+        "{}: sparsifier is {} in the checkpoint, {} in this run; only one of them keeps a residual",
+        place, saved.sparsifier, config.sparsifier);
+  check(first.has("local_momentum") != sgd.local_momentum().empty(),
+        "{}: only one of the checkpoint and this run has momentum before the selection "
+        "(momentum-correction)",
+        place);
+}
 
 }  // namespace
 
@@ -163,7 +246,7 @@ void save_checkpoint(Context& ctx, Communicator& comm, const fs::path& folder,
   const fs::path target = folder / fmt::format("step-{:08}", position.step);
   const fs::path part = folder / fmt::format(".step-{:08}.part", position.step);
   const std::string exists = fs::exists(target) ? "yes" : "";
-  if (!broadcast_text(ctx, comm, exists).empty()) return;  // this very step was saved before
+  if (!broadcast_text(ctx, comm, exists).empty()) return;  // this step is saved already
   const bool root = comm.rank() == 0;
   if (root) {
     fs::remove_all(part);
@@ -195,7 +278,8 @@ void save_checkpoint(Context& ctx, Communicator& comm, const fs::path& folder,
 
   barrier(ctx, comm);
   if (root) {
-    fs::rename(part, target);
+    sync_to_disk(part);
+    rename_durably(part, target);
     remove_old(folder);
   }
 }
@@ -203,77 +287,25 @@ void save_checkpoint(Context& ctx, Communicator& comm, const fs::path& folder,
 Resumed load_checkpoint(Communicator& comm, const fs::path& checkpoint, const TrainConfig& config,
                         Model& model, SyncSgd& sgd) {
   const SafetensorsReader weights = sealed_file(checkpoint / "model.safetensors");
-  const std::string place = fmt::format("[resume] {}", checkpoint.string());
-  const auto& metadata = weights.metadata();
-  const auto format = metadata.find("format");
-  check(format != metadata.end() && format->second == kFormat && metadata.contains("thinwire"),
-        "{}: not a checkpoint of this program (format \"{}\" expected)", place, kFormat);
-
-  Resumed resumed;
+  Saved saved = description_in(weights, checkpoint, config);
+  check_residuals(checkpoint, saved, config, sgd);
+  Resumed& resumed = saved.resumed;
   Position& at = resumed.position;
-  int64_t old_ranks = 0, old_batch = 0;
-  std::string old_sparsifier;
-  try {
-    const Json json = Json::parse(metadata.at("thinwire"));
-    const Json& then = json.at("config");
-    const Json now = description_of(config);
-    for (const char* key : kEssential)
-      check(then.at(key) == now.at(key), "{}: {} is {} in the checkpoint, {} in this run", place,
-            key, then.at(key).dump(), now.at(key).dump());
-    for (const auto& [key, value] : now.items()) {
-      if (!then.contains(key) || then[key] != value)
-        resumed.notice += fmt::format("{} was {}, is now {}; ", key, then.value(key, Json()).dump(),
-                                      value.dump());
-    }
-    then.at("sparsifier").get_to(old_sparsifier);
-    json.at("ranks").get_to(old_ranks);
-    old_batch = then.at("batch_size").get<int64_t>() * then.value("accumulate", int64_t{1});
-    json.at("step").get_to(at.step);
-    json.at("epoch").get_to(at.epoch);
-    json.at("batch").get_to(at.batch);
-    at.totals = EpochTotals::from_json(json.at("totals"));
-    at.run = EpochTotals::from_json(json.at("run"));
-  } catch (const Json::exception& error) {
-    fail("{}: damaged description: {}", place, error.what());
-  }
-
-  // everything is read and checked before anything is changed
-  const bool keeps = !sgd.residual().empty();
-  const SafetensorsReader first = part_of(rank_file(checkpoint, 0), at.step);
-  const size_t kept = first.tensor("residual").as<float>().size();
-  check(keeps == (kept > 0),
-        "{}: sparsifier is {} in the checkpoint, {} in this run; only one of them keeps a residual",
-        place, old_sparsifier, config.sparsifier);
-  check(sgd.local_momentum().empty() != first.has("local_momentum"),
-        "{}: one of the checkpoint and this run has momentum before the selection "
-        "(momentum-correction), the other has not",
-        place);
-  const SafetensorsReader momentum = part_of(checkpoint / "momentum.safetensors", at.step);
-  const auto m = flat_from(momentum, "momentum", sgd.momentum().size());
-  HostFloats live = model.arena().host_statistics();
-  const std::span<float> statistics = live.span();
-  if (old_ranks == comm.size()) {
-    const OwnState own(rank_file(checkpoint, comm.rank()), at.step, sgd, statistics.size());
-    load_weights(weights, model.arena());
-    for (size_t i = 0; auto& [name, values] : own_vectors(sgd)) {
-      std::ranges::copy(own.vectors[i++], values.span().begin());
-      values.write();
-    }
-    std::ranges::copy(own.statistics, statistics.begin());
-    for (size_t i = 0; const std::span<std::byte> state : sgd.exchange_state())
-      if (!state.empty()) std::ranges::copy(std::as_bytes(own.exchanges[i++]), state.begin());
+  const SafetensorsReader momentum_file = part_of(checkpoint / "momentum.safetensors", at.step);
+  const auto momentum = flat_from(momentum_file, "momentum", sgd.momentum().size());
+  if (saved.ranks == comm.size()) {
+    restore(comm, weights, checkpoint, at.step, model, sgd);
   } else {
-    load_weights(weights, model.arena());
-    redistribute(comm, checkpoint, at.step, old_ranks, sgd, statistics);
-    resumed.notice += fmt::format("{} ranks became {}: residuals were summed and dealt out again; ",
-                                  old_ranks, comm.size());
+    redistribute(weights, comm, checkpoint, at.step, saved.ranks, model, sgd);
+    resumed.notice +=
+        fmt::format("{} ranks became {}: residuals were summed and distributed again; ",
+                    saved.ranks, comm.size());
   }
-  live.write();
-  HostFloats remembered = sgd.host_momentum();
-  std::ranges::copy(m, remembered.span().begin());
-  remembered.write();
-  const int64_t consumed = at.batch * old_ranks * old_batch;
-  at.batch = consumed / (comm.size() * config.batch_size * config.accumulate);
+  HostFloats restored = sgd.host_momentum();
+  std::ranges::copy(momentum, restored.span().begin());
+  restored.write();
+  const int64_t images = at.batch * saved.ranks * saved.batch;
+  at.batch = images / (comm.size() * config.batch_size * config.accumulate);
   return resumed;
 }
 

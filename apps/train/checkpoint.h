@@ -1,10 +1,12 @@
-// Checkpoints: everything a run needs to go on as if it had never stopped.
+// Checkpoints: the whole state of a run. A run resumed on as many ranks computes the same bits as
+// one that never stopped.
 //
 // checkpoints/step-00000123/
-//   model.safetensors      weights and batch-norm statistics, torchvision names; metadata says
-//                          what run it is and where it stood
+//   model.safetensors      weights and batch-norm statistics, torchvision names; the metadata has
+//                          configuration, position and sums of the run
 //   momentum.safetensors   the flat momentum vector
-//   rank-0.safetensors ... residual and own batch-norm statistics of each rank
+//   rank-0.safetensors ... residual, local momentum, batch-norm statistics and exchange state of a
+//                          rank
 #pragma once
 
 #include <filesystem>
@@ -24,25 +26,27 @@ struct Position {
   EpochTotals run;     ///< of all batches done
 };
 
-/// Writes a checkpoint below `folder`: into a temporary folder, renamed when every rank is done.
-/// `statistics`: the batch-norm statistics for model.safetensors (averaged or rank 0's own).
-/// Keeps the newest two. Collective; Fault when the disk is full (older ones stay).
+/// Writes folder/step-N, first into a temporary folder that is renamed when every rank is done;
+/// removes all but the newest two. `statistics`: batch-norm statistics for model.safetensors (mean
+/// of the ranks, or rank 0's). Collective. Fault when the disk is full; older checkpoints stay.
 void save_checkpoint(Context& ctx, Communicator& comm, const std::filesystem::path& folder,
                      const TrainConfig& config, const Position& position, Model& model,
                      SyncSgd& sgd, std::span<const float> statistics);
 
-/// Removes checkpoints behind `step`, and what killed runs left half written: a run that goes on
-/// from an older checkpoint goes another way from there.
+/// Removes checkpoints of later steps and half-written ones: a run resumed at `step` may take other
+/// steps from there.
 void remove_newer_checkpoints(const std::filesystem::path& folder, int64_t step);
 
-/// What a resumed run should tell its user.
+/// Where a resumed run starts, and which of its options changed.
 struct Resumed {
   Position position;
-  std::string notice;  ///< empty when everything matched
+  std::string notice;  ///< empty when none did
 };
 
-/// Loads a checkpoint; UserError says what differs (model, data set, seed, batch size) or which
-/// file is damaged. With another number of ranks the residuals are summed and dealt out again.
+/// Restores model and optimizer from a checkpoint. On another number of ranks, element i of the
+/// residuals' sum goes to rank i mod P, and the position is converted to this run's batches.
+/// UserError on a damaged file, another model, data set, seed or validation split, and when only
+/// one of checkpoint and run keeps residuals.
 Resumed load_checkpoint(Communicator& comm, const std::filesystem::path& checkpoint,
                         const TrainConfig& config, Model& model, SyncSgd& sgd);
 

@@ -6,8 +6,8 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "apps/common/resolve.h"
 #include "apps/train/run_folder.h"
-#include "apps/train/trainer.h"
 #include "comm/collectives/collectives.h"
 #include "data/dataset.h"
 #include "engine/core/error.h"
@@ -20,10 +20,10 @@ namespace tw {
 
 namespace {
 
-/// Keys of config.json that describe the run and are not options.
+/// Keys of config.json that are not options: settings and a description of the run.
 constexpr const char* kRunKeys[] = {"set", "run"};
 
-/// --allreduce is short for a setting; whichever of the two comes later counts.
+/// Turns --allreduce into the setting allreduce.collective; the later of the two wins.
 void forward_allreduce(TrainConfig& config) {
   if (!config.allreduce.empty())
     config.settings.set("allreduce.collective", std::exchange(config.allreduce, ""));
@@ -58,21 +58,21 @@ void check_combinations(const TrainConfig& c) {
   check(c.pretrained.empty() || c.resume.empty() || c.resume == "auto",
         "[options] pretrained and resume both name weights; give one of them");
   check(!c.overlap || c.analyze_every == 0,
-        "[options] analyze-every looks at gradients before any is exchanged; do without overlap");
+        "[options] analyze-every reads gradients before any is exchanged; do without overlap");
   check(!c.overlap || !c.measure_wait,
-        "[options] measure-wait lets ranks meet before they exchange; do without overlap");
+        "[options] measure-wait puts a barrier before every exchange; do without overlap");
   check(!c.nesterov || c.momentum > 0, "[options] nesterov needs a momentum above 0");
   check(c.momentum_correction != "on" || c.momentum > 0,
         "[options] momentum-correction needs a momentum above 0");
   const std::string missing = c.device == "cuda" ? what_is_missing(Device::cuda) : "";
   check(missing.empty(), "[options] device is cuda, but {}; --device cpu computes here", missing);
-  check(c.precision != "tf32" || resolved_device(c) == Device::cuda,
+  check(c.precision != "tf32" || resolve_device(c.device) == Device::cuda,
         "[options] precision is tf32, which only a GPU has; expected auto, f32 or bf16");
-  check_transport(c.wires, c.device);
-  if (!c.wires.link.empty()) parse_link(c.wires.link);
-  check(c.wires.ranks_per_node == 1 || !c.wires.link.empty(),
+  check_transport(c.comm, c.device);
+  if (!c.comm.link.empty()) parse_link(c.comm.link);
+  check(c.comm.ranks_per_node == 1 || !c.comm.link.empty(),
         "[options] ranks-per-node is {}, but no link is emulated between nodes (--link)",
-        c.wires.ranks_per_node);
+        c.comm.ranks_per_node);
   check(c.name.find('/') == std::string::npos && c.name != "." && c.name != "..",
         "[options] name is {}; expected the name of a folder below --output-dir", c.name);
 }
@@ -85,133 +85,157 @@ OptionTable TrainConfig::table() {
                     machine = "Machine", run = "Run";
   constexpr double kMost = 1e9, kMostSeed = 4294967295;
   t.add(data, "model", model, "network (see --list)");
-  t.add(data, "dataset", dataset, "data set; auto: cifar10 with --data-dir, else shapes");
+  t.effect(Effect::essential);
+  t.add(data, "dataset", dataset,
+        "data set (see --list); auto: cifar10 with --data-dir, else shapes");
+  t.effect(Effect::essential);
   t.add(data, "data-dir", data_dir, "folder of the data set");
+  t.effect(Effect::none);
   t.add(data, "val-size", val_size, "hold out the last N training images for validation");
   t.range(0, kMost);
-  t.add(data, "classes", classes, "outputs of the network; 0: as many as the data has classes");
+  t.effect(Effect::essential);
+  t.add(data, "classes", classes, "outputs of the network; 0: the number of classes of the data");
   t.range(0, kMost);
-  t.add(data, "zero-init", zero_init, "residual blocks start as their shortcuts");
+  t.add(data, "zero-init", zero_init, "zero the last batch-norm scale of each residual block");
   t.add(data, "pretrained", pretrained, "safetensors file of weights to start from");
-  t.add(data, "batch-size", batch_size, "images per worker that are computed at a time");
+  t.effect(Effect::none);
+  t.add(data, "batch-size", batch_size, "images per rank and micro-batch");
   t.range(1, kMost);
-  t.add(data, "accumulate", accumulate, "batches per step and worker, whose gradients add up");
+  t.add(data, "accumulate", accumulate, "micro-batches per step and rank (gradient accumulation)");
   t.range(1, 65536);
-  t.add(data, "loader-threads", loader_threads, "threads that prepare batches, per worker");
+  t.add(data, "loader-threads", loader_threads, "threads per rank that prepare batches");
   t.range(0, 256);
-  t.add(data, "image-size", image_size, "side of photographs once cut; 0: 224");
+  t.effect(Effect::none);
+  t.add(data, "image-size", image_size, "side of photographs after the crop, in pixels; 0: 224");
   t.range(0, 4096);
   t.add(data, "colour-jitter", colour_jitter,
-        "brightness, contrast and saturation of photographs vary by this share");
+        "vary brightness, contrast and saturation of photographs by up to this fraction");
   t.range(0, 1);
-  t.add(data, "bad-images", bad_images, "damaged photographs end the run, or are left out");
+  t.add(data, "bad-images", bad_images, "end the run at a damaged photograph, or skip it");
   t.choices({"fail", "skip"});
-  t.add(data, "shuffle", shuffle, "all images alike, or shard by shard (record files, slow disks)");
+  t.add(data, "shuffle", shuffle,
+        "over all images, or over shards and within them (record files on slow disks)");
   t.choices({"full", "shards"});
 
-  t.add(algorithm, "sparsifier", sparsifier, "synchronous optimizer (see --list)");
-  t.add(algorithm, "density", density, "fraction of the gradient that is sent");
+  t.add(algorithm, "sparsifier", sparsifier, "synchronous SGD algorithm (see --list)");
+  t.add(algorithm, "density", density, "fraction of the gradient entries that a step sends");
   t.range(0, 1);
-  t.add(algorithm, "density-warmup", density_warmup,
-        "density of the first epochs, one value an epoch");
+  t.add(algorithm, "density-warmup", density_warmup, "densities of the first epochs, one each");
   t.range(0, 1);
-  t.add(algorithm, "selector", selector, "another selector than the sparsifier's (see --list)");
-  t.add(algorithm, "exchange", exchange, "another exchange than the sparsifier's (see --list)");
-  t.add(algorithm, "scope", scope, "select from the whole model or from each tensor (layer)");
+  t.add(algorithm, "selector", selector, "replaces the sparsifier's selector (see --list)");
+  t.add(algorithm, "exchange", exchange, "replaces the sparsifier's exchange (see --list)");
+  t.add(algorithm, "scope", scope, "select from the whole gradient or from each tensor (layer)");
   t.choices({"auto", "model", "layer"});
   t.add(algorithm, "momentum-correction", momentum_correction,
-        "momentum on each rank before the selection, not behind the exchange; auto: for dgc");
+        "momentum on each rank before the selection, not after the exchange; auto: for dgc");
   t.choices({"auto", "on", "off"});
   t.add(algorithm, "bucket-mib", bucket_mib,
-        "with layers: neighbouring tensors travel together until they hold so much");
+        "with --scope layer: size up to which neighbouring tensors are exchanged together");
   t.range(0, 1e6);
-  t.add(algorithm, "overlap", overlap, "with layers: exchange while backward goes on");
+  t.add(algorithm, "overlap", overlap, "with --scope layer: exchange during backward");
+  t.effect(Effect::none);
   t.add(algorithm, "measure-wait", measure_wait,
-        "meet before every exchange: sec_exchange less sec_wait is without stragglers");
+        "barrier before every exchange, so that sec_wait measures the wait for stragglers");
+  t.effect(Effect::none);
   t.add(algorithm, "allreduce", allreduce, "dense collective (see --list)");
-  t.add(algorithm, "no-error-feedback", no_error_feedback, "drop what was not sent");
+  t.add(algorithm, "no-error-feedback", no_error_feedback, "drop entries that were not sent");
   t.add_settings(algorithm, settings);
 
   t.add(sgd, "epochs", epochs, "passes over the training images");
   t.range(0, kMost);
-  t.add(sgd, "max-steps", max_steps, "stop after so many steps; 0: no limit");
+  t.add(sgd, "max-steps", max_steps, "stop after this many steps; 0: no limit");
   t.range(0, kMost);
+  t.effect(Effect::none);
   t.add(sgd, "lr", lr, "learning rate");
   t.range(0, kMost);
-  t.add(sgd, "lr-scaling", lr_scaling,
-        "linear: times workers and accumulated batches (Goyal et al. 2017)");
+  t.add(sgd, "lr-scaling", lr_scaling, "linear: times ranks and micro-batches (Goyal et al. 2017)");
   t.choices({"none", "linear"});
-  t.add(sgd, "lr-schedule", lr_schedule, "how the rate falls");
+  t.add(sgd, "lr-schedule", lr_schedule, "how the learning rate decays");
   t.choices({"step", "cosine", "constant"});
-  t.add(sgd, "lr-milestones", lr_milestones, "epochs at which step multiplies the rate by 0.1");
+  t.add(sgd, "lr-milestones", lr_milestones, "epochs at which `step` multiplies the rate by 0.1");
   t.range(0, kMost);
-  t.add(sgd, "warmup-epochs", warmup_epochs, "epochs over which the rate rises, per step");
+  t.add(sgd, "warmup-epochs", warmup_epochs, "epochs of linear learning-rate warm-up, per step");
   t.range(0, kMost);
-  t.add(sgd, "warmup-from", warmup_from, "fraction of the rate at which the warm-up starts");
+  t.add(sgd, "warmup-from", warmup_from, "fraction of the learning rate at which warm-up starts");
   t.range(0, 1);
   t.add(sgd, "momentum", momentum, "momentum");
   t.range(0, 1);
   t.add(sgd, "nesterov", nesterov, "Nesterov momentum");
   t.add(sgd, "weight-decay", weight_decay, "L2 penalty; not on batch norm and biases");
   t.range(0, kMost);
-  t.add(sgd, "decay-all", decay_all, "weight decay on batch norm and biases, too");
+  t.add(sgd, "decay-all", decay_all, "weight decay also on batch norm and biases");
   t.add(sgd, "label-smoothing", label_smoothing, "label smoothing");
   t.range(0, 1);
-  t.add(sgd, "seed", seed, "seed of everything random");
+  t.add(sgd, "seed", seed, "seed of all random numbers");
   t.range(0, kMostSeed);
-  t.add(sgd, "seeds", seeds, "run once for each seed, end with mean and deviation");
+  t.effect(Effect::essential);
+  t.add(sgd, "seeds", seeds, "one run per seed; print mean and standard deviation at the end");
   t.range(0, kMostSeed);
 
   t.add(machine, "precision", precision, "arithmetic; auto: bf16 where the hardware has it");
   t.choices({"auto", "f32", "tf32", "bf16"});
-  t.add(machine, "device", device, "where to compute; auto: the GPU when there is one");
+  t.add(machine, "device", device, "where to compute; auto: the GPU if there is one");
   t.choices({"auto", "cpu", "cuda"});
-  t.add(machine, "deterministic", deterministic,
-        "a GPU repeats its bits, too, and picks no algorithms by the clock");
-  t.add(machine, "workers", workers, "ranks as threads of this process; 0: 1, or mpirun's");
+  t.effect(Effect::none);
+  t.add(machine, "deterministic", deterministic, "bitwise-reproducible GPU kernels, no autotuning");
+  t.add(machine, "workers", workers, "ranks, as threads of this process; 0: 1, or mpirun's -n");
   t.range(0, 4096);
-  t.add(machine, "threads-per-rank", threads_per_rank, "0: cores / ranks; changes bits");
+  t.effect(Effect::none);
+  t.add(machine, "threads-per-rank", threads_per_rank,
+        "CPU threads of a rank; 0: cores / ranks; another number gives other bits");
   t.alias("threads");
   t.range(0, 4096);
-  t.add(machine, "transport", wires.transport,
-        "auto: mpirun's, or between the threads of --workers; nccl: beside it, between GPUs");
+  t.add(machine, "transport", comm.transport,
+        "auto: MPI under mpirun, else threads; nccl: NCCL between GPUs beside it");
   t.choices({"auto", "nccl"});
-  t.add(machine, "link", wires.link,
-        "emulate a link of RATE,LATENCY between nodes, as in 1Gbit,0.4ms");
-  t.add(machine, "ranks-per-node", wires.ranks_per_node, "ranks that share a node and its link");
+  t.effect(Effect::none);
+  t.add(machine, "link", comm.link,
+        "emulate links of RATE,LATENCY between nodes, e.g. 1Gbit,0.4ms");
+  t.effect(Effect::none);
+  t.add(machine, "ranks-per-node", comm.ranks_per_node, "ranks that share a node and its link");
   t.range(1, 4096);
-  t.add(machine, "comm-timeout", wires.comm_timeout,
-        "seconds a rank waits for another one before all end; 0: for ever");
+  t.effect(Effect::none);
+  t.add(machine, "comm-timeout", comm.comm_timeout,
+        "seconds that a rank waits for another before the run ends; 0: no limit");
   t.range(0, kMost);
+  t.effect(Effect::none);
   t.add(machine, "recompute", recompute,
-        "blocks: forget activations inside residual blocks, compute them again in backward");
+        "blocks: recompute activations inside residual blocks in backward to save memory");
   t.choices({"none", "blocks"});
+  t.effect(Effect::none);
 
-  t.add(run, "output-dir", output_dir, "where run folders are made");
-  t.add(run, "name", name, "run folder; default: from model, sparsifier, workers and seed");
+  t.add(run, "output-dir", output_dir, "folder of the run folders");
+  t.effect(Effect::none);
+  t.add(run, "name", name, "run folder; default: from model, sparsifier, ranks and seed");
+  t.effect(Effect::none);
   t.add(run, "eval-every", eval_every, "epochs between validations; 0: only the last");
   t.range(0, kMost);
+  t.effect(Effect::none);
   t.add(run, "checkpoint-every", checkpoint_every, "epochs between checkpoints; 0: only the last");
   t.range(0, kMost);
+  t.effect(Effect::none);
   t.add(run, "checkpoint-steps", checkpoint_steps, "steps between checkpoints; 0: none");
   t.range(0, kMost);
+  t.effect(Effect::none);
   t.add(run, "analyze-every", analyze_every,
-        "steps between looks at how rank 0's gradient and residual are distributed; 0: none");
+        "steps between measurements of rank 0's gradient and residual distribution; 0: none");
   t.range(0, kMost);
-  t.add(run, "bn-stats", bn_stats, "batch-norm statistics for validation and checkpoints");
+  t.effect(Effect::none);
+  t.add(run, "bn-stats", bn_stats,
+        "batch-norm statistics for validation and checkpoints: mean of the ranks, or rank 0's");
   t.choices({"average", "local"});
-  t.add(run, "resume", resume, "continue a run folder or checkpoint; auto: this run's last one");
-  t.add(run, "eval-only", eval_only, "validate --pretrained or --resume; train nothing");
-  t.add(run, "dry-run", dry_run, "print plan, memory and bytes per step; train nothing");
-  t.add(run, "list", list, "print everything registered, with its help");
-  t.add(run, "config", config, "JSON file of options; flags beat it");
+  t.add(run, "resume", resume, "continue a run folder or checkpoint; auto: the last of this name");
+  t.add(run, "eval-only", eval_only, "validate --pretrained or --resume without training");
+  t.add(run, "dry-run", dry_run, "print plan, memory and bytes per step without training");
+  t.add(run, "list", list, "print everything registered, with its settings");
+  t.add(run, "config", config, "JSON file of options; flags override it");
   return t;
 }
 
 Json TrainConfig::json() {
   Json object = table().json();
   object["set"] = settings.values();
-  // what asks for this one call, and what stands among the settings
+  // options of one call, and --allreduce, which is a setting
   for (const char* key : {"dry_run", "eval_only", "list", "config", "resume", "seeds", "allreduce"})
     object.erase(key);
   return object;
@@ -254,7 +278,7 @@ TrainConfig parse_train_config(int argc, char** argv) {
         "[options] name is for a new run; --resume {} goes on in the folder where that one is",
         resume.string());
   if (file.empty() && continues) {
-    // a run folder, its checkpoints folder or one checkpoint below it
+    // --resume names a run folder, its checkpoints folder or one checkpoint
     const std::filesystem::path asked = std::filesystem::absolute(resume) / "";
     for (const char* run : {"", "..", "../.."}) {
       const std::filesystem::path found = (asked / run / "config.json").lexically_normal();
@@ -262,7 +286,7 @@ TrainConfig parse_train_config(int argc, char** argv) {
     }
   }
   if (!file.empty()) apply_file(config, table, file);
-  if (continues) config.pretrained.clear();  // what the run began with; its checkpoint is further
+  if (continues) config.pretrained.clear();  // the checkpoint has newer weights
   for (const auto& [name, text] : given) {
     table.set_text(name, text);
     forward_allreduce(config);
@@ -270,25 +294,6 @@ TrainConfig parse_train_config(int argc, char** argv) {
   if (config.dataset == "auto") config.dataset = config.data_dir.empty() ? "shapes" : "cifar10";
   check_combinations(config);
   return config;
-}
-
-void print_registered() {
-  const auto print = [](const auto& registry) {
-    fmt::print("{}\n", registry.kind());
-    for (const auto& [name, entry] : registry.entries()) {
-      fmt::print("  {:<12} {}\n", entry.label(), entry.help);
-      for (const Setting& s : entry.settings)
-        fmt::print("    --set {}.{}={}  {}{}\n", name, s.key, s.value, s.help,
-                   s.choices.empty() ? "" : fmt::format(" ({})", fmt::join(s.choices, ", ")));
-    }
-  };
-  print(models());
-  print(datasets());
-  print(sparsifiers());
-  print(selectors());
-  print(exchanges());
-  print(allreduces());
-  print(setting_groups());
 }
 
 }  // namespace tw

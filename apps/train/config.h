@@ -1,4 +1,4 @@
-// TrainConfig: everything a training run can be told, with its defaults.
+// TrainConfig: all options of a training run, with their defaults.
 #pragma once
 
 #include <string>
@@ -66,7 +66,7 @@ struct TrainConfig {
   bool deterministic = false;
   int64_t workers = 0;
   int64_t threads_per_rank = 0;
-  CommOptions wires;
+  CommOptions comm;
   std::string recompute = "none";
 
   // run
@@ -83,19 +83,16 @@ struct TrainConfig {
   bool list = false;
   std::string config;
 
-  /// Flags, JSON keys and help of all of the above.
+  /// Flags, JSON keys, help and effects of all members above.
   OptionTable table();
-  /// The resolved configuration as written to config.json.
+  /// The configuration as config.json has it: without options of one call (--resume, --list, ...).
   Json json();
-  /// What of it the optimizer needs to know.
+  /// The part that SyncSgd takes.
   SgdConfig sgd() const;
 };
 
 /// Defaults, then the JSON file of --config (or of the run that --resume names), then flags.
-/// UserError on anything unknown or impossible.
+/// UserError on unknown names, values out of range and options that exclude each other.
 TrainConfig parse_train_config(int argc, char** argv);
-
-/// Prints everything registered, with its help and its `--set` keys.
-void print_registered();
 
 }  // namespace tw

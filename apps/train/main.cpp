@@ -4,6 +4,7 @@
 #include "apps/common/comm_setup.h"
 #include "apps/common/launch.h"
 #include "apps/common/rank_utils.h"
+#include "apps/train/list.h"
 #include "apps/train/trainer.h"
 #include "comm/transports.h"
 #include "engine/core/error.h"
@@ -28,9 +29,9 @@ DataSplit load_data(const TrainConfig& config) {
 RunResult run_once(Communicator& world, const TrainConfig& config, const DataSplit& data) {
   const auto as_rank = [&](Communicator& comm) {
     Console console(comm.rank() == 0);
-    CommSetup wires(comm, config.wires);
-    if (!wires.notice().empty()) console.line("{}", wires.notice());
-    return train(wires.comm(), config, data, stop_signal(), console);
+    CommSetup setup(comm, config.comm);
+    if (!setup.notice().empty()) console.line("{}", setup.notice());
+    return train(setup.comm(), config, data, stop_signal(), console);
   };
   if (config.workers <= 1) return as_rank(world);
   RunResult result;
@@ -68,14 +69,14 @@ int run(Communicator& world, int argc, char** argv) {
   TrainConfig config;
   run_collectively(ctx, world, [&] { config = parse_train_config(argc, argv); });
   if (config.list) {
-    if (world.rank() == 0) print_registered();
+    if (world.rank() == 0) fmt::print("{}", list_text());
     return 0;
   }
   check(config.workers == 0 || !started_by_mpi(),
         "[options] workers is {} under mpirun; the number of ranks is mpirun's -n here, --workers "
         "makes ranks out of threads without it (a configuration that has it: add --workers 0)",
         config.workers);
-  world.set_timeout(config.wires.comm_timeout);
+  world.set_timeout(config.comm.comm_timeout);
   Console console(world.rank() == 0);
   if (config.dataset == "shapes" && config.data_dir.empty())
     console.line("no --data-dir given: training on the generated data set shapes");

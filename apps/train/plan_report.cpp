@@ -1,5 +1,9 @@
 #include "apps/train/plan_report.h"
 
+#include <algorithm>
+
+#include "apps/common/resolve.h"
+#include "engine/core/error.h"
 #include "sparsify/selector.h"
 #include "sparsify/step_costs.h"
 
@@ -27,6 +31,22 @@ std::string volume_text(const Sparsifier& algorithm, const Settings& settings, d
 }
 
 }  // namespace
+
+int64_t class_count(const TrainConfig& config, const DataSplit& data) {
+  const int64_t found = data.train->classes;
+  check(config.classes == 0 || config.classes >= found, "[options] classes is {}; the data has {}",
+        config.classes, found);
+  return std::max(config.classes, found);
+}
+
+PlanConfig plan_config(const TrainConfig& config, const DataSplit& data) {
+  return {.batch = config.batch_size,
+          .activations = resolve_precision(config.precision, resolve_device(config.device)),
+          .label_smoothing = static_cast<float>(config.label_smoothing),
+          .recompute = config.recompute == "blocks",
+          .mean = data.mean,
+          .deviation = data.deviation};
+}
 
 size_t report_plan(Console& console, const TrainConfig& config, const DataSplit& data,
                    const Model& model, const Planner::Memory& memory, const Sparsifier& algorithm,

@@ -1,4 +1,4 @@
-// The plan of a run, told before anything is spent: network, memory, bytes on the wire.
+// The plan of a run, printed before any memory is spent: network, memory, bytes per step.
 #pragma once
 
 #include "apps/common/console.h"
@@ -9,11 +9,17 @@
 
 namespace tw {
 
-/// Returns the bytes of a rank's memory.
+/// Outputs of the network: --classes, or the classes of the data. UserError if the data have more.
+int64_t class_count(const TrainConfig& config, const DataSplit& data);
+
+/// What the model plans a step for: micro-batch, precision, input normalisation.
+PlanConfig plan_config(const TrainConfig& config, const DataSplit& data);
+
+/// Prints the plan; returns the bytes of memory of one rank.
 size_t report_plan(Console& console, const TrainConfig& config, const DataSplit& data,
                    const Model& model, const Planner::Memory& memory, const Sparsifier& algorithm,
                    int ranks);
-/// Throws the fault of a rank that found no room for that.
+/// Rethrows `error` as a Fault with the `bytes` that were planned for each rank.
 [[noreturn]] void rethrow_with_plan(const Communicator& comm, size_t bytes,
                                     const OutOfMemory& error);
 

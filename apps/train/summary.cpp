@@ -7,6 +7,7 @@
 #include <sstream>
 
 #include "apps/common/rank_utils.h"
+#include "apps/common/version.h"
 #include "apps/train/checkpoint.h"
 #include "engine/core/cpu_features.h"
 #include "engine/core/error.h"
@@ -96,7 +97,7 @@ uint64_t common_weights_hash(Context& ctx, Communicator& comm, const ParameterAr
 
 void write_config(const RunFolder& folder, TrainConfig& config, const Communicator& comm) {
   Json json = config.json();
-  json["run"] = {{"thinwire", TW_VERSION},
+  json["run"] = {{"thinwire", version()},
                  {"ranks", comm.size()},
                  {"transport", comm.transport()},
                  {"onednn", onednn_version()},

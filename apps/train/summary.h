@@ -44,9 +44,9 @@ void write_config(const RunFolder& folder, TrainConfig& config, const Communicat
 /// One line for an epoch; `val.count` 0 when it was not validated.
 void report_epoch(Console& console, int64_t epoch, int64_t epochs, const EpochTotals& totals,
                   const ops::LossSums& val);
-/// summary.json, and on the console the table of metrics.csv and the result.
-/// Says by how much data was waited for, where that took a noticeable part of an epoch.
+/// Prints which share of an epoch was spent waiting for data; nothing below 5 %.
 void report_waiting(Console& console, const EpochTotals& totals);
+/// Writes summary.json; prints the table of metrics.csv and the result.
 void write_summary(Console& console, const RunFolder& folder, const TrainConfig& config,
                    const Position& position, const RunSummary& summary);
 

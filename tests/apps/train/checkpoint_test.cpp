@@ -2,6 +2,7 @@
 #include "apps/train/checkpoint.h"
 
 #include "apps/train/run_folder.h"
+#include "tests/support/error_text.h"
 #include "tests/support/program.h"
 #include "tests/support/ranks.h"
 #include "tests/support/sgd_rig.h"
@@ -34,7 +35,7 @@ struct Trainee {
 /// Whole numbers, other ones on every rank: their sums are exact in any order.
 float entry(int rank, size_t i) { return static_cast<float>((i * 7919 + rank * 104729) % 2003); }
 
-TEST(Checkpoint, AnotherNumberOfRanksKeepsEverySum) {
+TEST(Checkpoint, SumsOverRanksSurviveAnotherNumberOfRanks) {
   for (const char* correction : {"on", "off"}) {
     const TempFolder folder;
     const TrainConfig config = config_of(correction);
@@ -70,6 +71,40 @@ TEST(Checkpoint, AnotherNumberOfRanksKeepsEverySum) {
         EXPECT_EQ(now.sgd->local_momentum().empty(), config.momentum_correction == "off");
       });
   }
+}
+
+/// The notice of a run with configuration `now` that continues one with configuration `before`.
+std::string notice_of(const TrainConfig& before, const TrainConfig& now) {
+  const TempFolder folder;
+  std::string notice;
+  run_ranks(1, [&](Context& ctx, Communicator& comm) {
+    Trainee old(ctx, comm, before);
+    save_checkpoint(ctx, comm, folder.path(), before, {}, old.model, *old.sgd,
+                    old.model.arena().statistic_values());
+    Trainee next(ctx, comm, now);
+    notice =
+        load_checkpoint(comm, *latest_checkpoint(folder.path()), now, next.model, *next.sgd).notice;
+  });
+  return notice;
+}
+
+TEST(Checkpoint, AnotherTransportGivesNoNotice) {
+  TrainConfig nccl = config_of("off");
+  nccl.comm.transport = "nccl";
+  EXPECT_EQ(notice_of(config_of("off"), nccl), "");
+}
+
+TEST(Checkpoint, AnotherLearningRateGivesANotice) {
+  TrainConfig slower = config_of("off");
+  slower.lr = 0.01;
+  EXPECT_EQ(notice_of(config_of("off"), slower), "lr was 0.1, is now 0.01; ");
+}
+
+TEST(Checkpoint, AnotherSeedIsAUserError) {
+  TrainConfig other = config_of("off");
+  other.seed = 2;
+  const std::string text = error_text<UserError>([&] { notice_of(config_of("off"), other); });
+  EXPECT_NE(text.find("seed is 1 in the checkpoint, 2 in this run"), std::string::npos) << text;
 }
 
 }  // namespace

@@ -190,6 +190,40 @@ TEST(Train, NothingToTrainIsStillARun) {
   EXPECT_GT(summary(folder / "none")["val_top1"], 0.0);
 }
 
+TEST(Train, VersionPrintsTheBuild) {
+  const Ended ended = run_command(fmt::format("{} --version", TW_TRAIN));
+  EXPECT_EQ(ended.code, 0);
+  EXPECT_TRUE(ended.output.starts_with("thinwire 0.2.0\ncommit ")) << ended.output;
+  for (const char* part : {"\noneDNN ", "CUDA", "MPI"}) EXPECT_TRUE(ended.says(part)) << part;
+}
+
+TEST(Train, ListHasEveryCollectiveOfTheRootExchange) {
+  const std::string list = run_command(fmt::format("{} --list", TW_TRAIN)).output;
+  for (const std::string kind : {"reduce", "broadcast"}) {
+    const size_t begin = list.find("\n" + kind + "\n");
+    ASSERT_NE(begin, std::string::npos) << kind;
+    // a section ends at the next line that is not indented
+    size_t end = begin + 1;
+    do end = list.find('\n', end) + 1;
+    while (list[end] == ' ');
+    const std::string section = list.substr(begin, end - begin);
+    EXPECT_NE(section.find("\n  lp "), std::string::npos) << section;
+    EXPECT_EQ(section.find("\n  ring "), std::string::npos) << section;
+  }
+}
+
+TEST(Train, ListAlignsItsColumns) {
+  std::istringstream lines(run_command(fmt::format("{} --list", TW_TRAIN)).output);
+  size_t column = 0;
+  for (std::string line; std::getline(lines, line);) {
+    if (!line.starts_with(" ")) column = 0;  // another section
+    if (!line.starts_with("  ") || line.starts_with("   ")) continue;
+    const size_t help = line.find_first_not_of(' ', line.find("  ", 2));
+    if (column == 0) column = help;
+    EXPECT_EQ(help, column) << line;
+  }
+}
+
 TEST(Train, ListNamesEverything) {
   const Ended ended = run_command(fmt::format("{} --list", TW_TRAIN));
   EXPECT_EQ(ended.code, 0);

@@ -1,0 +1,54 @@
+#include "apps/train/list.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "comm/collectives/collectives.h"
+#include "data/dataset.h"
+#include "models/model.h"
+#include "sparsify/sync_sgd.h"
+
+namespace tw {
+
+namespace {
+
+using Row = std::pair<std::string, std::string>;
+
+/// Rows of two columns, the first as wide as its longest cell.
+std::string columns(const std::string& indent, const std::vector<Row>& rows) {
+  size_t width = 0;
+  for (const auto& [left, right] : rows) width = std::max(width, left.size());
+  std::string text;
+  for (const auto& [left, right] : rows)
+    text += fmt::format("{}{:<{}}  {}\n", indent, left, width, right);
+  return text;
+}
+
+template <class Value>
+std::string section(const Registry<Value>& registry) {
+  size_t width = 0;
+  for (const auto& [name, entry] : registry.entries()) width = std::max(width, name.size());
+  std::string text = registry.kind() + "\n";
+  for (const auto& [name, entry] : registry.entries()) {
+    text += fmt::format("  {:<{}}  {}\n", name, width, entry.help);
+    std::vector<Row> settings;
+    for (const Setting& s : entry.settings) {
+      const std::string choices =
+          s.choices.empty() ? "" : fmt::format(" ({})", fmt::join(s.choices, ", "));
+      settings.emplace_back(fmt::format("--set {}.{}={}", name, s.key, s.value), s.help + choices);
+    }
+    text += columns("    ", settings);
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string list_text() {
+  return section(models()) + section(datasets()) + section(sparsifiers()) + section(selectors()) +
+         section(exchanges()) + section(allreduces()) + section(reduces()) + section(broadcasts()) +
+         section(setting_groups());
+}
+
+}  // namespace tw

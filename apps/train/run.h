@@ -1,0 +1,98 @@
+// Run: the parts of a training run on one rank and what it does with them. run_setup.cpp prepares
+// it, trainer.cpp has the training loop.
+#pragma once
+
+#include "apps/common/console.h"
+#include "apps/train/checkpoint.h"
+#include "apps/train/csv.h"
+#include "apps/train/gradient_statistics.h"
+#include "apps/train/graph_step.h"
+#include "apps/train/pass_graphs.h"
+#include "apps/train/run_folder.h"
+#include "apps/train/schedule.h"
+#include "apps/train/skipped_images.h"
+#include "apps/train/step_log.h"
+#include "apps/train/summary.h"
+#include "data/loader.h"
+#include "engine/core/stopwatch.h"
+
+namespace tw {
+
+/// Used once, by run(). Every method that is not const is collective.
+class Run {
+ public:
+  /// Declares the model; spends no memory on it yet.
+  Run(Communicator& comm, const TrainConfig& config, const DataSplit& data,
+      const std::atomic<bool>& stop, Console& console);
+
+  /// Trains, validates or prints the plan, as the configuration wants. When memory runs out, Fault
+  /// names what was planned.
+  RunResult run();
+
+ private:
+  // run_setup.cpp, in this order
+  /// Makes the loaders. UserError when a batch is larger than the data.
+  void load();
+  /// Plans and prints the memory of a step, and opens the run folder on rank 0.
+  void plan();
+  /// Allocates model and optimizer; restores their state from the checkpoint or the weights given.
+  void restore();
+  /// Records the step, where a GPU can, and opens the tables of the run folder on rank 0.
+  void open_tables();
+
+  // trainer.cpp
+  RunResult run_to_the_end();
+  void train_epoch();
+  /// One step queued by the host: micro-batches, selection, exchange, update.
+  StepRecord train_step();
+  /// Several steps, each one launch of the recorded step.
+  void train_graph_steps();
+  /// Steps until the host has something to do.
+  int64_t steps_ahead() const;
+  /// Validates and reports an epoch; one cut short by --max-steps stays open for a resumed run.
+  void close_epoch(bool whole);
+  void validate();
+  void checkpoint();
+  RunResult evaluate_only();
+  RunResult finish(bool stopped);
+
+  Planner::Memory plan_model();
+  /// The learning rate of a batch of this epoch.
+  double rate(int64_t batch) const {
+    return learning_rate_factor(config_, comm_.size()) *
+           learning_rate(config_, at_.epoch, batch, train_loader_->batches());
+  }
+  /// Of the gradient, in this epoch; dense SGD sends all of it.
+  double density() const { return sgd_->residual().empty() ? 1 : density_of(config_, at_.epoch); }
+  bool out_of_steps() const { return config_.max_steps > 0 && at_.step >= config_.max_steps; }
+  /// The batch-norm statistics to validate and save with.
+  std::vector<float> statistics();
+
+  TrainConfig config_;
+  Communicator& comm_;
+  const DataSplit& data_;
+  const std::atomic<bool>& stop_;
+  Console& console_;
+  Context ctx_;
+  Context host_;  // for collectives outside the step
+  Model model_;
+  SgdConfig sgd_config_;
+  std::unique_ptr<SyncSgd> sgd_;
+  std::unique_ptr<Loader> train_loader_, val_loader_;
+  // either the whole step is recorded, or the host queues data, passes and the exchange
+  std::unique_ptr<GraphStep> graph_;
+  std::unique_ptr<DevicePrefetcher> prefetcher_;
+  std::unique_ptr<PassGraphs> passes_;
+  RunFolder folder_;
+  std::unique_ptr<CsvFile> steps_csv_, metrics_csv_;  // rank 0 only
+  std::unique_ptr<GradientStatistics> gradients_;     // rank 0 only, with --analyze-every
+  std::unique_ptr<StepLog> log_;
+  Position at_;
+  ops::LossSums val_;
+  bool stop_seen_ = false;
+  SkippedImages skipped_;
+  size_t planned_ = 0;  // bytes of this rank
+  Stopwatch clock_;
+};
+
+}  // namespace tw

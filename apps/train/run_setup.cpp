@@ -1,0 +1,126 @@
+#include "apps/common/rank_utils.h"
+#include "apps/common/resolve.h"
+#include "apps/train/evaluate.h"
+#include "apps/train/plan_report.h"
+#include "apps/train/run.h"
+#include "apps/train/tuning_cache.h"
+#include "engine/io/weights.h"
+
+namespace tw {
+
+Run::Run(Communicator& comm, const TrainConfig& config, const DataSplit& data,
+         const std::atomic<bool>& stop, Console& console)
+    : config_(config),
+      comm_(comm),
+      data_(data),
+      stop_(stop),
+      console_(console),
+      ctx_(resolve_device(config.device), resolve_threads(config.threads_per_rank, comm.size()),
+           comm.gpu()),
+      host_(Device::cpu, ctx_.threads()),
+      model_(config.model, {.image = data.train->image,
+                            .classes = class_count(config, data),
+                            .zero_init = config.zero_init,
+                            .decay_all = config.decay_all}),
+      sgd_config_(config.sgd()) {
+  if (config.measure_wait) sgd_config_.meeting = &comm_;
+  // from here on without `auto` and 0: so the configuration is printed and saved
+  config_.threads_per_rank = ctx_.threads();
+  config_.device = name(ctx_.device());
+  if (config_.precision != "tf32")
+    config_.precision = name(resolve_precision(config.precision, ctx_.device()));
+  ctx_.set_math({.tf32 = config_.precision == "tf32", .deterministic = config_.deterministic});
+}
+
+void Run::load() {
+  LoaderConfig loader{.batch = config_.batch_size * config_.accumulate,
+                      .rank = comm_.rank(),
+                      .ranks = comm_.size(),
+                      .seed = static_cast<uint64_t>(config_.seed),
+                      .threads = static_cast<int>(config_.loader_threads),
+                      .device = ctx_.device(),
+                      .shuffle_shards = config_.shuffle == "shards"};
+  run_collectively(host_, comm_, [&] {
+    if (!config_.eval_only) train_loader_ = std::make_unique<Loader>(data_.train, loader);
+    loader.training = false;
+    loader.batch = config_.batch_size;
+    val_loader_ = std::make_unique<Loader>(data_.val, loader);
+  });
+}
+
+Planner::Memory Run::plan_model() { return model_.plan(ctx_, plan_config(config_, data_)); }
+
+void Run::plan() {
+  Planner::Memory memory;
+  plan_consistently(ctx_, host_, comm_, [&] { memory = plan_model(); });
+  planned_ = report_plan(console_, config_, data_, model_, memory,
+                         resolve_sparsifier(host_, sgd_config_, config_.settings), comm_.size());
+  run_collectively(host_, comm_, [&] {
+    if (!config_.pretrained.empty())
+      check_weights(SafetensorsReader(config_.pretrained), model_.arena());
+    const bool wanted = !config_.dry_run && (!config_.eval_only || !config_.resume.empty());
+    if (comm_.rank() == 0 && wanted) folder_ = open_run_folder(config_, comm_.size());
+  });
+}
+
+void Run::restore() {
+  folder_.path = broadcast_text(host_, comm_, folder_.path.string());
+  folder_.checkpoint = broadcast_text(host_, comm_, folder_.checkpoint.string());
+  // a resumed run keeps the convolution algorithms that it began with
+  if (!folder_.checkpoint.empty() && load_tuning_cache(ctx_, host_, comm_, folder_.path))
+    plan_model();
+
+  model_.allocate(ctx_, static_cast<uint64_t>(config_.seed));
+  sgd_ = std::make_unique<SyncSgd>(ctx_, comm_, model_.arena(), sgd_config_, config_.settings);
+  run_collectively(host_, comm_, [&] {
+    if (!config_.pretrained.empty())
+      load_weights(SafetensorsReader(config_.pretrained), model_.arena());
+    if (folder_.checkpoint.empty()) return;
+    const Resumed resumed = load_checkpoint(comm_, folder_.checkpoint, config_, model_, *sgd_);
+    at_ = resumed.position;
+    if (train_loader_)
+      check(at_.batch <= train_loader_->batches(),
+            "[resume] the checkpoint stands at batch {} of an epoch, which has {} with this data",
+            at_.batch, train_loader_->batches());
+    console_.line("resuming {} at step {}{}{}", folder_.checkpoint.string(), at_.step,
+                  resumed.notice.empty() ? "" : ": ", resumed.notice);
+  });
+  check_same_layout(host_, comm_, model_.arena());
+  model_.refresh(ctx_);
+}
+
+void Run::open_tables() {
+  if (GraphStep::suits(ctx_, comm_, config_)) {
+    const bool resident = ResidentData::fits(ctx_, *data_.train);
+    graph_ = std::make_unique<GraphStep>(ctx_, model_, config_, *data_.train, sgd_->momentum(),
+                                         resident ? nullptr : train_loader_.get());
+  } else {
+    prefetcher_ = std::make_unique<DevicePrefetcher>(ctx_, *train_loader_, config_.accumulate);
+    passes_ = std::make_unique<PassGraphs>(ctx_, model_, config_);
+  }
+
+  run_collectively(host_, comm_, [&] {
+    if (comm_.rank() != 0) return;
+    try {
+      write_config(folder_, config_, comm_);
+      save_tuning_cache(ctx_, folder_.path);
+      remove_newer_checkpoints(folder_.checkpoints(), at_.step);
+      // an epoch cut short by --max-steps has a row, which stays if no step is added to it
+      const int64_t rows = at_.epoch + (at_.batch > 0 && out_of_steps() ? 1 : 0);
+      steps_csv_ = std::make_unique<CsvFile>(folder_.file("steps.csv"), kStepHeader, at_.step);
+      metrics_csv_ = std::make_unique<CsvFile>(folder_.file("metrics.csv"), kMetricsHeader, rows);
+      if (config_.analyze_every > 0)
+        gradients_ = std::make_unique<GradientStatistics>(host_, folder_.path, rows);
+    } catch (const Fault& fault) {
+      throw UserError(fault.what());  // no step has run: the folder cannot be written
+    }
+  });
+  log_ = std::make_unique<StepLog>([this](const StepRecord& step) {
+    at_.totals.add(step);
+    at_.run.add(step);
+    if (steps_csv_) steps_csv_->row(step_row(step, at_.epoch + 1));
+  });
+  console_.line("writing to {}", folder_.path.string());
+}
+
+}  // namespace tw
