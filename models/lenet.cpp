@@ -5,6 +5,7 @@
 #include "layers/relu.h"
 #include "layers/sequential.h"
 #include "models/model.h"
+#include "models/suggested_lr.h"
 
 namespace tw {
 namespace {
@@ -37,7 +38,8 @@ LayerPtr lenet(ParameterArena& arena, const ModelSpec& spec) {
   return net;
 }
 
-const bool registered = models().add({"lenet", "LeNet-5 with ReLU, 0.06 M parameters", lenet});
+const bool registered = models().add({"lenet", "LeNet-5 with ReLU, 0.06 M parameters", lenet}) &&
+                        suggested_learning_rates().add({"lenet", "without batch norm", 0.01});
 
 }  // namespace
 }  // namespace tw

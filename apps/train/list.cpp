@@ -28,10 +28,10 @@ std::string columns(const std::string& indent, const std::vector<Row>& rows) {
 template <class Value>
 std::string section(const Registry<Value>& registry) {
   size_t width = 0;
-  for (const auto& [name, entry] : registry.entries()) width = std::max(width, name.size());
+  for (const auto& [name, entry] : registry.entries()) width = std::max(width, entry.label().size());
   std::string text = registry.kind() + "\n";
   for (const auto& [name, entry] : registry.entries()) {
-    text += fmt::format("  {:<{}}  {}\n", name, width, entry.help);
+    text += fmt::format("  {:<{}}  {}\n", entry.label(), width, entry.help);
     std::vector<Row> settings;
     for (const Setting& s : entry.settings) {
       const std::string choices =

@@ -6,6 +6,7 @@
 #include "engine/core/error.h"
 #include "sparsify/selector.h"
 #include "sparsify/step_costs.h"
+#include "models/suggested_lr.h"
 
 namespace tw {
 
@@ -48,6 +49,18 @@ PlanConfig plan_config(const TrainConfig& config, const DataSplit& data) {
           .deviation = data.deviation};
 }
 
+namespace {
+
+void suggest_learning_rate(Console& console, const TrainConfig& config) {
+  const auto& suggested = suggested_learning_rates().entries();
+  const auto found = suggested.find(config.model);
+  if (found == suggested.end() || config.lr != TrainConfig().lr) return;
+  console.line("{} may not train at the default learning rate of {} ({}); try --lr {}",
+               config.model, config.lr, found->second.help, found->second.value);
+}
+
+}  // namespace
+
 size_t report_plan(Console& console, const TrainConfig& config, const DataSplit& data,
                    const Model& model, const Planner::Memory& memory, const Sparsifier& algorithm,
                    int ranks) {
@@ -56,6 +69,7 @@ size_t report_plan(Console& console, const TrainConfig& config, const DataSplit&
   const auto text = [](size_t bytes) { return bytes_text(static_cast<double>(bytes)); };
   console.line("{}: {} parameters, {} classes, images {}", config.model, d, model.spec().classes,
                model.spec().image);
+  if (!config.eval_only) suggest_learning_rate(console, config);
   console.line("data: {} ({} training images), validation on {} ({})", config.dataset,
                data.train->size(), data.val_name, data.val->size());
   const std::string batch = config.accumulate == 1

@@ -54,7 +54,7 @@ void Run::plan() {
   Planner::Memory memory;
   plan_consistently(ctx_, host_, comm_, [&] { memory = plan_model(); });
   planned_ = report_plan(console_, config_, data_, model_, memory,
-                         resolve_sparsifier(host_, sgd_config_, config_.settings), comm_.size());
+                         resolve_sparsifier(sgd_config_, config_.settings), comm_.size());
   run_collectively(host_, comm_, [&] {
     if (!config_.pretrained.empty())
       check_weights(SafetensorsReader(config_.pretrained), model_.arena());

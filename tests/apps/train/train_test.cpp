@@ -190,6 +190,13 @@ TEST(Train, NothingToTrainIsStillARun) {
   EXPECT_GT(summary(folder / "none")["val_top1"], 0.0);
 }
 
+TEST(Train, LenetAtTheDefaultLearningRateSuggestsASmallerOne) {
+  const TempFolder folder;
+  EXPECT_TRUE(run_command(train(folder, "--model lenet --dry-run")).says("try --lr 0.01"));
+  EXPECT_FALSE(run_command(train(folder, "--model lenet --lr 0.05 --dry-run")).says("try --lr"));
+  EXPECT_FALSE(run_command(train(folder, "--model resnet20 --dry-run")).says("try --lr"));
+}
+
 TEST(Train, VersionPrintsTheBuild) {
   const Ended ended = run_command(fmt::format("{} --version", TW_TRAIN));
   EXPECT_EQ(ended.code, 0);

@@ -1,0 +1,10 @@
+#include "models/suggested_lr.h"
+
+namespace tw {
+
+Registry<double>& suggested_learning_rates() {
+  static Registry<double> registry("learning rate of model");
+  return registry;
+}
+
+}  // namespace tw
