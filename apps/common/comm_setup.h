@@ -1,4 +1,4 @@
-// What a run may be told about its wires, and the communicator that it then uses.
+// Options of the communication, and the communicator that they ask for.
 #pragma once
 
 #include <memory>
@@ -9,23 +9,26 @@
 namespace tw {
 
 struct CommOptions {
-  std::string transport = "auto";  ///< auto: mpirun's or the threads'; nccl: between GPUs
-  std::string link;                ///< RATE,LATENCY of emulated links between nodes; empty: none
-  int64_t ranks_per_node = 1;      ///< on emulated links
-  double comm_timeout = 60;        ///< seconds a rank waits for another one; 0: for ever
+  std::string transport =
+      "auto";                  ///< auto: MPI under mpirun, else threads; nccl: NCCL between GPUs
+  std::string link;            ///< RATE,LATENCY of emulated links between nodes; empty: none
+  int64_t ranks_per_node = 1;  ///< ranks that share an emulated link
+  double comm_timeout = 60;    ///< seconds a rank waits for another; 0: no limit
 };
 
-/// UserError unless this build and machine have the transport, for a `device` (auto, cpu or cuda)
-/// that it serves.
+/// UserError when this build or machine lacks the transport, or the transport does not serve
+/// `device` (auto, cpu or cuda).
 void check_transport(const CommOptions& options, const std::string& device);
 
+/// The communicator of a run: NCCL and emulated links are wrapped around the one given.
 class CommSetup {
  public:
-  /// Collective. `comm` as the options want it. UserError on a link that cannot be read.
+  /// Collective. Sets the timeout of `comm`, which must outlive this. UserError on a malformed
+  /// link.
   CommSetup(Communicator& comm, const CommOptions& options, LinkTime time = LinkTime::real);
 
   Communicator& comm() { return link_ ? *link_ : inner(); }
-  /// What to tell the user about the wires, in a line; the same on all ranks, empty for nothing.
+  /// One line for the user about the transport, the same on all ranks; empty for none.
   const std::string& notice() const { return notice_; }
   /// The emulated links; null when there are none.
   LinkCommunicator* link() { return link_.get(); }
@@ -35,7 +38,7 @@ class CommSetup {
 
   Communicator& plain_;
   std::string notice_;
-  std::unique_ptr<Communicator> nccl_;  // null: as plain_ is
+  std::unique_ptr<Communicator> nccl_;  // null: plain_ is used
   std::unique_ptr<LinkCommunicator> link_;
 };
 

@@ -1,4 +1,4 @@
-// Starting ranks and ending them all alike.
+// Start and end of a program: ranks, signals, errors and exit codes.
 #pragma once
 
 #include <atomic>
@@ -9,13 +9,14 @@
 
 namespace tw {
 
-/// Turns true when SIGTERM or SIGINT arrives after the first call; a second signal ends the
-/// process at once.
+/// Turns true when SIGTERM or SIGINT arrives. Handles these signals from the first call on; a
+/// second signal ends the process at once.
 const std::atomic<bool>& stop_signal();
 
-/// How main ends: runs `body` with the communicator of this process (MPI's under mpirun, else one
-/// rank) and turns what it throws into one line on stderr and an exit code: 0, 1 for a fault, 2
-/// for a user's mistake. Under mpirun rank 0 speaks for errors that all ranks share.
+/// Runs `body` with the communicator of this process (MPI's under mpirun, else a single rank) and
+/// returns the exit code of main: what `body` returns, 0 after --help or --version, 1 for a fault,
+/// 2 for a UserError. Errors are one line on stderr; of errors that all ranks have, rank 0 prints
+/// one.
 int run_program(const std::function<int(Communicator&)>& body);
 
 }  // namespace tw

@@ -1,4 +1,4 @@
-// Small things the ranks of a run do together, outside the training step.
+// Collectives for set-up and reports, outside the training step.
 #pragma once
 
 #include <functional>
@@ -9,8 +9,9 @@
 
 namespace tw {
 
-/// Runs `body` on this rank; when it throws UserError (or a file system error, which becomes one)
-/// anywhere, every rank throws that same error (the lowest rank's), so that all end alike.
+/// Runs `body` on every rank. If it throws UserError (or a file system error, which becomes one) on
+/// any rank, all ranks throw the error of the lowest such rank. `ctx` is of the CPU, here and
+/// below.
 void run_collectively(Context& ctx, Communicator& comm, const std::function<void()>& body);
 
 /// Every rank's text, in rank order, on every rank.
@@ -19,7 +20,7 @@ std::vector<std::string> gather_texts(Context& ctx, Communicator& comm, const st
 /// Rank 0's text on every rank.
 std::string broadcast_text(Context& ctx, Communicator& comm, std::string text);
 
-/// Mean over ranks of equally long vectors, the same bits everywhere.
+/// Mean over ranks of vectors of equal length, the same bits on every rank.
 std::vector<float> mean_over_ranks(Context& ctx, Communicator& comm, std::span<const float> mine);
 
 }  // namespace tw

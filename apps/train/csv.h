@@ -1,4 +1,4 @@
-// CsvFile: rows appended to a table whose header is fixed.
+// CsvFile: a table on disk that rows are appended to.
 #pragma once
 
 #include <cstdint>
@@ -11,8 +11,9 @@ namespace tw {
 
 class CsvFile {
  public:
-  /// Starts a new table, or goes on with an existing one, dropping the rows whose first column
-  /// (an integer that grows) exceeds `keep_through`. UserError when its header differs.
+  /// Creates the table, or continues an existing one: rows whose first column (an increasing
+  /// integer) exceeds `keep_through` are dropped, and half a row at the end. UserError when its
+  /// header differs.
   CsvFile(const std::filesystem::path& path, const std::string& header, int64_t keep_through);
 
   /// Appends one row and flushes it; Fault when the disk is full.

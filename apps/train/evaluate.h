@@ -1,4 +1,4 @@
-// Validation, sharded over the ranks.
+// Validation, divided among the ranks.
 #pragma once
 
 #include "comm/communicator.h"
@@ -7,11 +7,12 @@
 
 namespace tw {
 
-/// The batch-norm statistics that all ranks validate with: their mean, or rank 0's. Collective.
+/// The batch-norm statistics that all ranks validate with: the mean of all ranks (`average`), or
+/// those of rank 0. Collective.
 std::vector<float> statistics_of_all(Context& host, Communicator& comm, const Model& model,
                                      bool average);
 
-/// Puts other batch-norm statistics into the model while it lives.
+/// Replaces the batch-norm statistics of a model until it is destroyed.
 class StatisticsSwap {
  public:
   StatisticsSwap(Model& model, std::span<const float> statistics);
@@ -22,13 +23,12 @@ class StatisticsSwap {
   std::vector<float> own_;
 };
 
-/// The feed's next part, in the model's input. Among several ranks one rank's damaged image is a
-/// LocalUserError, which ends all: they would wait for that rank for ever.
+/// Copies the next micro-batch into the model's input. A damaged image is a UserError; with several
+/// ranks a LocalUserError, which ends the others too.
 void load_micro_batch(Communicator& comm, DevicePrefetcher& feed, const Model& model);
 
-/// Loss and accuracy over the whole of `data`'s set, summed over ranks: the same counts for
-/// any number of ranks. The model computes in `ctx`, the ranks exchange in `host`. Collective.
-/// UserError when all of them are damaged and left out.
+/// Sums of loss and correct predictions over the whole data set of `data` and all ranks. The model
+/// runs in `ctx`, collectives in `host`. Collective. UserError when every image was skipped.
 ops::LossSums evaluate(Context& ctx, Context& host, Communicator& comm, Model& model, Loader& data);
 
 }  // namespace tw

@@ -1,16 +1,16 @@
-// FolderLock: one process at a time works in a folder.
+// FolderLock: one process at a time writes to a folder.
 #pragma once
 
 #include <filesystem>
 
 namespace tw {
 
-/// Held from construction until it goes or the process ends, however that happens; nothing is
-/// written. Where the file system has no locks, it holds nothing.
+/// An flock() on a folder, held until destruction or the end of the process. Does nothing on file
+/// systems without locks.
 class FolderLock {
  public:
-  /// UserError when another process still holds it after `patience` seconds: one that was killed
-  /// takes a moment to go.
+  /// UserError when another process still holds the lock after `patience` seconds; a killed one may
+  /// take a moment to release it.
   explicit FolderLock(const std::filesystem::path& folder, double patience = 5);
   ~FolderLock();
   FolderLock(const FolderLock&) = delete;

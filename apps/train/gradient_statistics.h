@@ -18,21 +18,21 @@ namespace tw {
 
 class GradientStatistics {
  public:
-  /// Starts distributions.csv (a row for each epoch) and histograms.csv (a row for each bin of an
-  /// epoch that is not empty) in `folder`, or goes on behind epoch `keep_through`.
+  /// Creates distributions.csv (a row per epoch) and histograms.csv (a row per non-empty bin of an
+  /// epoch) in `folder`, or continues them after epoch `keep_through`.
   GradientStatistics(Context& ctx, const std::filesystem::path& folder, int64_t keep_through);
 
-  /// Adds the u of one step, before anything is selected from it; e empty: u = g. Changes neither.
-  /// A u that is zero or not finite is left out.
+  /// Adds u = g + e of one step, before the selection; empty e: u = g. Changes neither. Skips a u
+  /// that is zero or not finite.
   void add(Context& ctx, std::span<const float> g, std::span<const float> e, double density);
-  /// Writes the rows of an epoch (none if nothing was added) and starts the next.
+  /// Writes the rows of an epoch, none if nothing was added, and starts the next.
   void write(int64_t epoch);
 
   static const char* const kHeader;           ///< of distributions.csv
   static const char* const kHistogramHeader;  ///< of histograms.csv
 
  private:
-  /// What a selector leaves of u_.
+  /// ||residual||^2 / ||u||^2 after a selection from u_.
   double left_by(Context& ctx, Selector& selector, double density, const Moments& u);
 
   struct Sums {

@@ -1,6 +1,6 @@
-// GraphStep: the whole training step of one rank on a GPU as one graph. Data, augmentation,
-// forward, backward and update are recorded once and launched again and again; the host looks at
-// losses now and then. Data that do not fit on the GPU come from a loader, a step ahead.
+// GraphStep: the whole training step of one rank on a GPU as one CUDA graph. Data, augmentation,
+// forward, backward and update are recorded once and launched for every step; the host reads the
+// losses after several steps. Data that do not fit on the GPU come from a loader, a step ahead.
 #pragma once
 
 #include "apps/train/config.h"
@@ -17,27 +17,27 @@ namespace tw {
 
 class GraphStep {
  public:
-  /// One rank, dense SGD, one batch a step, no look at gradients, and a GPU.
+  /// True for dense SGD on one rank with a GPU, one micro-batch a step and no --analyze-every.
   static bool suits(const Context& ctx, const Communicator& comm, const TrainConfig& config);
 
-  /// Records the step; parameters and momentum are afterwards what they were. `momentum` lies on
-  /// the device, by the model's parameters; empty without. Batches come from `loader`; without one
-  /// the data lie on the GPU.
+  /// Records the step; leaves parameters and momentum unchanged. `momentum` is on the device, in
+  /// the layout of the parameters, or empty. Batches come from `loader`, or, without one, from a
+  /// copy of `data` on the GPU.
   GraphStep(Context& ctx, Model& model, const TrainConfig& config, const Dataset& data,
             std::span<float> momentum, Loader* loader = nullptr);
 
-  /// Goes to batch `first` of `epoch`.
+  /// Continues at batch `first` of `epoch`.
   void start_epoch(uint32_t epoch, int64_t first);
-  /// The most steps of a run(). Where a loader sets the pace they may be long.
+  /// The most steps of one run(); fewer with a loader, whose steps may be long.
   int64_t most() const { return prefetcher_ ? 8 : static_cast<int64_t>(StepInputs::kMost); }
-  /// Takes steps `step`, step + 1, ... at these rates; returns their sums.
-  /// Throws CollectiveFault when a gradient is not finite: the step's update was then not made.
+  /// Runs steps `step`, step + 1, ... at the learning rates `lrs`; returns the sums of each.
+  /// CollectiveFault when a gradient is not finite; that step makes no update.
   std::vector<ops::LossSums> run(uint64_t step, std::span<const float> lrs);
 
-  /// Seconds spent in waiting for data so far.
+  /// Seconds spent waiting for data so far.
   double waited() const { return prefetcher_ ? prefetcher_->waited() : 0; }
 
-  /// The step as it is launched.
+  /// The recorded step.
   const Graph& graph() const { return *graph_; }
 
  private:

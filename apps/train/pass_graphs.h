@@ -1,5 +1,5 @@
-// PassGraphs: forward and backward of a batch, on a GPU each as one graph. For steps in whose
-// selection or exchange the host takes part; others are one graph as a whole (graph_step.h).
+// PassGraphs: forward and backward of a batch, each as one CUDA graph. For steps with a selection
+// or an exchange, which the host queues; other steps are one graph as a whole (graph_step.h).
 #pragma once
 
 #include "apps/train/config.h"
@@ -11,17 +11,17 @@ namespace tw {
 
 class PassGraphs {
  public:
-  /// Nothing is recorded yet. Where the host looks into a pass (micro-batches, exchanges beside
-  /// backward), and on the CPU, passes are always queued op by op.
+  /// Records nothing yet. On the CPU, with --accumulate and with --overlap, passes are queued op by
+  /// op, since the host acts within a pass.
   PassGraphs(Context& ctx, Model& model, const TrainConfig& config);
 
-  /// As the model's queue_forward() and backward(), with the same bits. The first calls queue op by
-  /// op: libraries load kernels when they are first called, which a recording does not allow. The
-  /// second ones record.
+  /// As the model's queue_forward() and backward(), with the same bits. The first call of each
+  /// queues op by op, since libraries load kernels then, which a recording does not allow; the
+  /// second records.
   void queue_forward(const PassArgs& pass, float grad_scale);
   void backward(const PassArgs& pass);
 
-  /// Launches of graphs so far.
+  /// Graph launches so far.
   uint64_t launches() const;
 
  private:

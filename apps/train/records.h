@@ -1,4 +1,4 @@
-// What is counted in a step and summed over an epoch; the rows of steps.csv and metrics.csv.
+// Measurements of a step, their sums over an epoch, and the rows of steps.csv and metrics.csv.
 #pragma once
 
 #include <cstdint>
@@ -10,14 +10,14 @@
 
 namespace tw {
 
-/// Exposed seconds by phase.
+/// Seconds by phase, as far as they delay the step.
 struct PhaseSeconds {
   double data = 0, forward = 0, backward = 0, select = 0, exchange = 0, update = 0;
   PhaseSeconds& operator+=(const PhaseSeconds& other);
   PhaseSeconds& operator/=(double divisor);
 };
 
-/// One step of one rank; merged over ranks: counts are summed, seconds averaged.
+/// One step of one rank. Merged over ranks (StepLog), counts are sums and seconds are means.
 struct StepRecord {
   int64_t step = 0;  ///< 1 for the first
   double lr = 0, density = 0;
@@ -26,7 +26,7 @@ struct StepRecord {
   double nnz = 0, k = 0, bytes = 0;
   double seconds = 0;
   PhaseSeconds phases;
-  double wait = 0;  ///< of phases.exchange, as far as measured; merged: all beyond the least
+  double wait = 0;  ///< part of phases.exchange spent waiting; merged: mean less the least
 };
 
 /// Sums over the steps of an epoch.
@@ -38,7 +38,7 @@ struct EpochTotals {
   double wait = 0;
 
   void add(const StepRecord& step);
-  /// For the checkpoint; a resumed epoch goes on with the sums it had.
+  /// For the checkpoint: a resumed epoch continues its sums.
   Json json() const;
   static EpochTotals from_json(const Json& json);
 };
@@ -46,7 +46,7 @@ struct EpochTotals {
 extern const char* const kStepHeader;
 extern const char* const kMetricsHeader;
 std::string step_row(const StepRecord& step, int64_t epoch);
-/// `val` with count 0 (no validation in this epoch) leaves its columns empty.
+/// Without validation (`val.count` 0) its columns are empty.
 std::string metrics_row(int64_t epoch, double lr, double density, const EpochTotals& totals,
                         const ops::LossSums& val);
 

@@ -1,4 +1,4 @@
-// RunFolder: where one run keeps its configuration, tables, checkpoints and summary.
+// RunFolder: the folder with configuration, tables, checkpoints and summary of one run.
 #pragma once
 
 #include <filesystem>
@@ -14,24 +14,23 @@ namespace tw {
 /// The folder of a run and the checkpoint it starts from.
 struct RunFolder {
   std::filesystem::path path;
-  std::filesystem::path checkpoint;  ///< empty: from the beginning
+  std::filesystem::path checkpoint;  ///< empty: a new run
   std::shared_ptr<FolderLock> lock;  ///< held while the run writes here
 
   std::filesystem::path file(const char* name) const { return path / name; }
   std::filesystem::path checkpoints() const { return path / "checkpoints"; }
 };
 
-/// Finds the folder for `config` with P ranks and creates it; called on rank 0.
-/// A name derived from the settings gets a number when it is taken; a name that was given must be
-/// free. With --resume, the folder of that checkpoint, or (auto) the last one of this name.
-/// UserError when another process writes there.
+/// Finds or creates the folder for `config` on P ranks; for rank 0. A derived name gets a number
+/// when it is taken; a name given by --name must be free. With --resume, the folder of that
+/// checkpoint, or (auto) the last one of this name. UserError when another process writes there.
 RunFolder open_run_folder(const TrainConfig& config, int ranks);
 
 /// The newest complete checkpoint below `folder` (a run or its checkpoints folder, or a
 /// checkpoint itself).
 std::optional<std::filesystem::path> latest_checkpoint(const std::filesystem::path& folder);
 
-/// The same for what --resume names; UserError when there is none.
+/// The same for the argument of --resume; UserError when there is none.
 std::filesystem::path checkpoint_to_resume(const std::filesystem::path& asked);
 
 }  // namespace tw

@@ -23,7 +23,7 @@ Run::Run(Communicator& comm, const TrainConfig& config, const DataSplit& data,
                             .zero_init = config.zero_init,
                             .decay_all = config.decay_all}),
       sgd_config_(config.sgd()) {
-  if (config.measure_wait) sgd_config_.meeting = &comm_;
+  if (config.measure_wait) sgd_config_.barrier_comm = &comm_;
   // from here on without `auto` and 0: so the configuration is printed and saved
   config_.threads_per_rank = ctx_.threads();
   config_.device = name(ctx_.device());

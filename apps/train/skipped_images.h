@@ -1,4 +1,4 @@
-// Which damaged images a run left out.
+// SkippedImages: the damaged images that a run skipped.
 #pragma once
 
 #include <set>
@@ -12,8 +12,8 @@ namespace tw {
 
 class SkippedImages {
  public:
-  /// Prints what the ranks' data complained of and no earlier call printed, one line each, and how
-  /// many there were by now. Collective.
+  /// Prints one line for each image that was skipped since the last call, on any rank, and the
+  /// number of all. Collective.
   void report(Context& ctx, Communicator& comm, const DataSplit& data, Console& console);
 
  private:

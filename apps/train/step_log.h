@@ -1,5 +1,5 @@
-// StepLog: keeps this rank's step records and merges them over ranks now and then, so that a step
-// pays nothing for its own row.
+// StepLog: buffers the step records of this rank and merges them over ranks in groups of twenty, so
+// that most steps need no collective for their row.
 #pragma once
 
 #include <functional>
@@ -12,12 +12,12 @@ namespace tw {
 
 class StepLog {
  public:
-  /// `merged` is called for every step, in order, on every rank, at the next flush.
+  /// At a flush, `merged` is called for every buffered step, in order, on every rank.
   explicit StepLog(std::function<void(const StepRecord&)> merged);
 
-  /// Adds a step; flushes by itself when enough have gathered (the same step on all ranks).
+  /// Adds a step; flushes when the buffer is full, on all ranks at the same step.
   void add(Context& ctx, Communicator& comm, const StepRecord& record);
-  /// Merges everything that is waiting. Collective.
+  /// Merges the buffered steps. Collective.
   void flush(Context& ctx, Communicator& comm);
 
  private:

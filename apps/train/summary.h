@@ -1,4 +1,4 @@
-// What a run leaves behind besides its tables: config.json, summary.json and the last words.
+// Reports of a run: config.json, summary.json, and the lines on the console.
 #pragma once
 
 #include <string>
@@ -14,34 +14,34 @@ namespace tw {
 
 struct Position;
 
-/// How a run ended; the same on every rank.
+/// Result of a run, the same on every rank.
 struct RunResult {
   double val_top1 = 0, val_top5 = 0, val_loss = 0;  ///< NaN (null in JSON) without validation
   bool stopped = false;                             ///< by a signal, after a checkpoint
 };
 
-/// CollectiveFault when the loss of a validation is not finite.
+/// CollectiveFault when the validation loss of `epoch` is not finite.
 void check_finite(const ops::LossSums& val, int64_t epoch);
 RunResult result_of(const ops::LossSums& val, bool stopped = false);
 
 struct RunSummary {
   RunResult result;
-  std::string val_name;  ///< which images were validated on
-  double seconds = 0;    ///< of this process, validation and checkpoints included
+  std::string val_name;  ///< the images used for validation
+  double seconds = 0;    ///< of this process, with validation and checkpoints
   uint64_t weights_hash = 0;
 };
 
-/// part / whole, 0 when there is nothing.
+/// part / whole; 0 when `whole` is 0.
 double share(int64_t part, int64_t whole);
 
-/// Throws UserError when a rank built another network (names, shapes or order differ). Collective.
+/// UserError when parameters differ between ranks in name, shape or order. Collective.
 void check_same_layout(Context& ctx, Communicator& comm, const ParameterArena& arena);
-/// Hash of parameters and statistics; Fault when the ranks do not hold the same. Collective.
+/// Hash of parameters and statistics; Fault when it differs between ranks. Collective.
 uint64_t common_weights_hash(Context& ctx, Communicator& comm, const ParameterArena& arena);
 
 /// config.json: the resolved configuration, versions, ranks and transport.
 void write_config(const RunFolder& folder, TrainConfig& config, const Communicator& comm);
-/// One line for an epoch; `val.count` 0 when it was not validated.
+/// Prints one line for an epoch; `val.count` is 0 when it was not validated.
 void report_epoch(Console& console, int64_t epoch, int64_t epochs, const EpochTotals& totals,
                   const ops::LossSums& val);
 /// Prints which share of an epoch was spent waiting for data; nothing below 5 %.

@@ -1,5 +1,4 @@
-// tuning_cache.json: which convolution algorithms a run measured as the fastest, kept beside its
-// other files.
+// tuning_cache.json: the convolution algorithms that a run measured as fastest, in its run folder.
 #pragma once
 
 #include <filesystem>
@@ -9,17 +8,17 @@
 
 namespace tw {
 
-/// Writes what ctx has measured; nothing when it measured nothing.
+/// Writes the tuning cache of `ctx` into `folder`; no file when it is empty.
 void save_tuning_cache(Context& ctx, const std::filesystem::path& folder);
 
-/// Gives every rank's ctx the algorithms of the run in `folder`, which rank 0 reads. False when it
-/// has none, or just those. Collective.
+/// Rank 0 reads the tuning cache in `folder`; every rank's `ctx` takes it. False when there is none
+/// or nothing changes. Collective, in `host`.
 bool load_tuning_cache(Context& ctx, Context& host, Communicator& comm,
                        const std::filesystem::path& folder);
 
-/// Calls plan() on every rank. Ranks that share a GPU would measure each other, so rank 0 measures
-/// alone, and the others plan with what it found; on the CPU nothing is picked by the clock.
-/// Collective; `host` carries it.
+/// Calls plan() on every rank. On GPUs rank 0 plans and measures first, alone, since ranks that
+/// share a GPU would disturb each other; the others then plan with its tuning cache. Collective, in
+/// `host`.
 void plan_consistently(Context& ctx, Context& host, Communicator& comm,
                        const std::function<void()>& plan);
 
