@@ -4,6 +4,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "engine/core/cpu_features.h"
 
 #ifdef TW_WITH_MPI
@@ -36,7 +38,9 @@ std::string mpi_library() {
   int length = 0;
   if (MPI_Get_library_version(name.data(), &length) != MPI_SUCCESS) return "with MPI";
   name.resize(static_cast<size_t>(length));
-  return name.substr(0, name.find_first_of("\n,"));
+  name.resize(std::min(name.find_first_of("\n,"), name.size()));
+  std::ranges::replace(name, '\t', ' ');
+  return name;
 #else
   return "without MPI";
 #endif

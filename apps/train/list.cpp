@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 
 #include "comm/collectives/collectives.h"
 #include "data/dataset.h"
@@ -25,8 +26,10 @@ std::string columns(const std::string& indent, const std::vector<Row>& rows) {
   return text;
 }
 
+/// The entries of a registry. Entries of one name in several registries share their settings, which
+/// `printed` lists once.
 template <class Value>
-std::string section(const Registry<Value>& registry) {
+std::string section(const Registry<Value>& registry, std::set<std::string>& printed) {
   size_t width = 0;
   for (const auto& [name, entry] : registry.entries()) width = std::max(width, entry.label().size());
   std::string text = registry.kind() + "\n";
@@ -34,6 +37,7 @@ std::string section(const Registry<Value>& registry) {
     text += fmt::format("  {:<{}}  {}\n", entry.label(), width, entry.help);
     std::vector<Row> settings;
     for (const Setting& s : entry.settings) {
+      if (!printed.insert(name + "." + s.key).second) continue;
       const std::string choices =
           s.choices.empty() ? "" : fmt::format(" ({})", fmt::join(s.choices, ", "));
       settings.emplace_back(fmt::format("--set {}.{}={}", name, s.key, s.value), s.help + choices);
@@ -46,9 +50,19 @@ std::string section(const Registry<Value>& registry) {
 }  // namespace
 
 std::string list_text() {
-  return section(models()) + section(datasets()) + section(sparsifiers()) + section(selectors()) +
-         section(exchanges()) + section(allreduces()) + section(reduces()) + section(broadcasts()) +
-         section(setting_groups());
+  std::set<std::string> printed;
+  std::string text;
+  const auto add = [&](const auto& registry) { text += section(registry, printed); };
+  add(models());
+  add(datasets());
+  add(sparsifiers());
+  add(selectors());
+  add(exchanges());
+  add(allreduces());
+  add(reduces());
+  add(broadcasts());
+  add(setting_groups());
+  return text;
 }
 
 }  // namespace tw
