@@ -1,0 +1,33 @@
+#!/usr/bin/env bash
+# Every relative link in README.md and docs/ leads to a file, and where a link is followed by names,
+# as in [`path`](target): `Class::function`, the target contains the last part of each name.
+set -euo pipefail
+python3 - <<'PY'
+import pathlib
+import re
+import sys
+
+failed = 0
+pages = [pathlib.Path("README.md"), *sorted(pathlib.Path(".").glob("*/README.md"))]
+pages += sorted(pathlib.Path("docs").glob("*.md"))
+link = re.compile(r"\[[^\]]*\]\(([^)#:\s]+)(?:#[^)]*)?\)((?:: `[^`]+`(?:(?:,| or| and) `[^`]+`)*)?)")
+names_checked = 0
+for page in dict.fromkeys(pages):
+    if page.parts[0].startswith(("build", "runs")):
+        continue
+    text = re.sub(r"```.*?```", "", page.read_text(), flags=re.S)
+    for target, names in link.findall(text):
+        path = page.parent / target
+        if not path.exists():
+            print(f"{page}: link to {target}: no such file")
+            failed = 1
+            continue
+        for name in re.findall(r"`([^`]+)`", names):
+            last = re.split(r"::|\.", name)[-1]
+            names_checked += 1
+            if not re.search(rf"\b{re.escape(last)}\b", path.read_text()):
+                print(f"{page}: {target} does not contain {name}")
+                failed = 1
+print(f"{names_checked} names found")
+sys.exit(failed or names_checked < 20)
+PY
