@@ -1,22 +1,24 @@
 #!/usr/bin/env bash
-# check.sh [--fast]: the rules a machine can keep. One line a violation; exit 1 if there is any.
+# check.sh [--fast]: checks the project's rules. Prints one line per violation; exit code 1 if there
+# is any.
 #   always          format, include direction, sizes, layout, unfinished words, machine paths, shell
-#   without --fast  also builds with warnings as errors, and checks names with clang-tidy
+#                   scripts, commit subjects
+#   without --fast  also builds with warnings as errors and checks names with clang-tidy
 # shellcheck source=scripts/lib/common.sh
 . "$(dirname "${BASH_SOURCE[0]}")/lib/common.sh"
 
-rooms=(engine layers models data comm sparsify apps tests)
+areas=(engine layers models data comm sparsify apps tests)
 max_lines=400 max_median=120 max_columns=100
 
 list() { find "$@" -type f 2>/dev/null | sort; }
-mapfile -t sources < <(list "${rooms[@]}" \( -name '*.cpp' -o -name '*.h' -o -name '*.cu*' \))
+mapfile -t sources < <(list "${areas[@]}" \( -name '*.cpp' -o -name '*.h' -o -name '*.cu*' \))
 mapfile -t shell < <(list scripts tests .ci \( -name '*.sh' -o -path .ci/run \))
 mapfile -t others < <(
   list scripts tests -name '*.py'
   list CMakeLists.txt apps tests scripts/cmake \( -name CMakeLists.txt -o -name '*.cmake' \)
 )
 mapfile -t texts < <(
-  printf '%s\n' README.md CMakePresets.json .clang-format .clang-tidy
+  printf '%s\n' README.md CMakePresets.json .clang-format .clang-tidy .editorconfig
   list docs configs \( -name '*.md' -o -name '*.json' \)
 )
 code=("${sources[@]}" "${shell[@]}" "${others[@]}")
@@ -53,8 +55,8 @@ check_include_direction() {
     }' "${sources[@]}"
 }
 
-# a header that shows a library, or belongs to the body for one device, says so in its name or its
-# folder; only .cpp files and its like include it
+# a header that includes a library's header, or is for one device, has the library or the device in
+# its name or folder, and only .cpp files and headers of that kind include it
 check_third_party() {
   local library
   local special='((cuda|libjpeg)[a-z_]*|_(cuda|cpu)|\/(cpu|cuda|mpi|nccl|onednn)\/[a-z_0-9]*)\.h'
@@ -82,8 +84,8 @@ check_sizes() {
 }
 
 check_layout() {
-  local allowed=" ${rooms[*]} scripts docs configs .ci CMakeLists.txt CMakePresets.json README.md "
-  allowed+="LICENSE .clang-format .clang-tidy .gitignore "
+  local allowed=" ${areas[*]} scripts docs configs .ci CMakeLists.txt CMakePresets.json README.md "
+  allowed+="LICENSE .clang-format .clang-tidy .editorconfig .gitignore "
   { git ls-files 2>/dev/null || true; } | cut -d/ -f1 | sort -u | while read -r entry; do
     [[ $allowed == *" $entry "* ]] || echo "$entry: layout: no such entry at the top level"
   done
@@ -101,10 +103,14 @@ check_machine_paths() {
 
 check_shell() {
   if ! command -v shellcheck >/dev/null; then
-    echo "check: there is no shellcheck; shell scripts were not looked through" >&2
+    echo "check: shellcheck is not installed; shell scripts were not checked" >&2
     return 0
   fi
   shellcheck -x -f gcc "${shell[@]}" | sed 's/:\([0-9]*\): [a-z]*: /:\1: shell: /'
+}
+
+check_commits() {
+  scripts/dev/check_commit_message.sh --commits
 }
 
 check_warnings() {
@@ -133,6 +139,7 @@ violations=$(
   check_unfinished
   check_machine_paths
   check_shell
+  check_commits
   if [[ ${1:-} != --fast ]]; then
     check_warnings
     check_names

@@ -1,0 +1,60 @@
+#!/usr/bin/env bash
+# Commit subjects that break the convention are refused by the hook and reported for a branch.
+set -euo pipefail
+root=$PWD
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+failed=0
+
+# expect accepted|refused MESSAGE
+expect() {
+  local found=accepted
+  printf '%b\n' "$2" >"$work/message"
+  "$root/scripts/dev/check_commit_message.sh" "$work/message" >"$work/output" || found=refused
+  [[ $found == "$1" ]] || {
+    echo "expected $1, got $found: $2"
+    failed=1
+  }
+}
+
+long=$(printf 'x%.0s' {1..70})
+expect accepted 'docs: describe the block size'
+expect accepted 'sparsify, comm: count bytes once\n\nThe body may have; semicolons. And dots.'
+expect accepted 'engine/ops: add negate'
+expect accepted '# a comment\nscripts: check subjects'
+expect accepted 'Merge branch w-docs'
+expect refused 'Describe the block size'
+expect refused 'docs:describe'
+expect refused "docs: $long"
+expect refused 'docs: describe the block size; mend a link'
+expect refused 'docs: describe the block size.'
+expect refused ''
+
+# in a repository of its own: the hook stops a commit, --commits sees one that got past it
+cd "$work"
+git init -q repository
+cd repository
+git config user.name tester
+git config user.email tester@example.invalid
+git config commit.gpgsign false
+mkdir -p scripts/dev scripts/lib
+cp "$root"/scripts/dev/{check_commit_message,install_hooks}.sh scripts/dev
+cp "$root/scripts/lib/common.sh" scripts/lib
+printf '#!/bin/sh\n' >scripts/check.sh
+chmod +x scripts/check.sh
+git add .
+git commit -qm 'Older commits are not checked.'
+scripts/dev/install_hooks.sh >/dev/null
+scripts/dev/check_commit_message.sh --commits
+if git commit -q --allow-empty -m 'No area' >/dev/null; then
+  echo "the hook let a bad subject pass"
+  failed=1
+fi
+git commit -q --allow-empty -m 'docs: add nothing'
+scripts/dev/check_commit_message.sh --commits
+git commit -q --no-verify --allow-empty -m 'No area'
+if scripts/dev/check_commit_message.sh --commits >/dev/null; then
+  echo "--commits did not see a bad subject"
+  failed=1
+fi
+exit $failed
