@@ -10,7 +10,8 @@ import sys
 failed = 0
 pages = [pathlib.Path("README.md"), *sorted(pathlib.Path(".").glob("*/README.md"))]
 pages += sorted(pathlib.Path("docs").glob("*.md"))
-link = re.compile(r"\[[^\]]*\]\(([^)#:\s]+)(?:#[^)]*)?\)((?:: `[^`]+`(?:(?:,| or| and) `[^`]+`)*)?)")
+names_behind = r"((?:: `[^`]+`(?:(?:,| or| and) `[^`]+`)*)?)"
+link = re.compile(r"\[[^\]]*\]\(([^)#:\s]+)(?:#[^)]*)?\)" + names_behind)
 names_checked = 0
 for page in dict.fromkeys(pages):
     if page.parts[0].startswith(("build", "runs")):
