@@ -46,7 +46,7 @@ git add .
 git commit -qm 'Older commits are not checked.'
 scripts/dev/install_hooks.sh >/dev/null
 scripts/dev/check_commit_message.sh --commits
-if git commit -q --allow-empty -m 'No area' >/dev/null; then
+if git commit -q --allow-empty -m 'No area' >/dev/null 2>&1; then
   echo "the hook let a bad subject pass"
   failed=1
 fi
