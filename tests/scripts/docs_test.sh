@@ -10,7 +10,7 @@ import sys
 failed = 0
 pages = [pathlib.Path("README.md"), *sorted(pathlib.Path(".").glob("*/README.md"))]
 pages += sorted(pathlib.Path("docs").glob("*.md"))
-names_behind = r"((?:: `[^`]+`(?:(?:,| or| and) `[^`]+`)*)?)"
+names_behind = r"((?::\s+`[^`]+`(?:(?:,|\s+or|\s+and)\s+`[^`]+`)*)?)"
 link = re.compile(r"\[[^\]]*\]\(([^)#:\s]+)(?:#[^)]*)?\)" + names_behind)
 names_checked = 0
 for page in dict.fromkeys(pages):
