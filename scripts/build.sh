@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # build.sh [PRESET [TARGET...]]: configures and builds; installs nothing.
 # Presets: release (default; programs in build/bin), debug, asan, tsan.
+# Prints one line of progress on a terminal, elsewhere a summary; the errors if the build fails.
 # shellcheck source=scripts/lib/common.sh
 . "$(dirname "${BASH_SOURCE[0]}")/lib/common.sh"
 
@@ -8,8 +9,13 @@ preset=${1:-release}
 command -v cmake >/dev/null || die "cmake is missing; scripts/install_deps.sh installs it"
 if command -v ccache >/dev/null; then
   export CMAKE_CXX_COMPILER_LAUNCHER=ccache
-  export CCACHE_SLOPPINESS=${CCACHE_SLOPPINESS:-pch_defines,time_macros}
 fi
 
-cmake --preset "$preset"
-cmake --build --preset "$preset" ${2:+--target "${@:2}"}
+quietly cmake --preset "$preset" || die "cmake --preset $preset failed"
+build=(cmake --build --preset "$preset" ${2:+--target "${@:2}"})
+if [[ -t 1 ]]; then
+  "${build[@]}"  # ninja updates a single line
+else
+  quietly "${build[@]}" || die "the $preset build failed"
+fi
+echo "built preset $preset in $SECONDS s"

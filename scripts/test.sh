@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# test.sh [--preset NAME | --all] [CTEST_OPTION...]: installs what is missing, builds, tests.
+# test.sh [--preset NAME | --all] [CTEST_OPTION...]: installs missing packages, builds and tests.
 #   --preset  release (default), debug, asan or tsan
 #   --all     release, asan and tsan, and builds without CUDA and without MPI
-# With THINWIRE_DATA=DIR the tests that want DIR/cifar-10-batches-bin run too.
+# With THINWIRE_DATA=DIR, tests that need DIR/cifar-10-batches-bin run, too.
 # shellcheck source=scripts/lib/common.sh
 . "$(dirname "${BASH_SOURCE[0]}")/lib/common.sh"
 
@@ -25,18 +25,18 @@ scripts/install_deps.sh
 for option in "${plain_builds[@]}"; do
   say "build with $option=OFF"
   build=build-${option,,}-off
-  cmake -G Ninja -S . -B "$build" -DCMAKE_BUILD_TYPE=Release \
+  quietly cmake -G Ninja -S . -B "$build" -DCMAKE_BUILD_TYPE=Release \
     -DCMAKE_DISABLE_PRECOMPILE_HEADERS=ON -D"$option"=OFF
-  cmake --build "$build"
+  quietly cmake --build "$build"
 done
 
 for preset in "${presets[@]}"; do
   say "build and test: $preset"
   scripts/build.sh "$preset"
   ctest --preset "$preset" -j "$(nproc)" "$@" || {
-    # once more and alone, so that the log ends with what they say
-    say "failed tests, once more: $preset"
+    # run failed tests again, alone, so that the log ends with their output
+    say "failed tests, second run: $preset"
     ctest --preset "$preset" --rerun-failed || true
-    die "$preset: tests failed; their second run, alone, stands above"
+    die "$preset: tests failed; the output of their second run is above"
   }
 done

@@ -1,10 +1,23 @@
-# Shared by the scripts beside this folder: where the project is, how to say and how to stop.
+# Shared by all scripts: changes to the project's folder; say, die and quietly.
 # shellcheck shell=bash
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 
+# say TEXT: a headline
 say() { printf '\n== %s\n' "$*"; }
+
+# die TEXT: prints "SCRIPT: TEXT" to stderr and exits with 1
 die() {
   printf '%s: %s\n' "$(basename "$0")" "$*" >&2
   exit 1
+}
+
+# quietly COMMAND...: prints the output only if the command fails, without progress lines
+quietly() {
+  local log code=0
+  log=$(mktemp)
+  "$@" >"$log" 2>&1 || code=$?
+  ((code == 0)) || grep -vE '^\[[0-9]+/[0-9]+\] ' "$log" || true
+  rm "$log"
+  return "$code"
 }
