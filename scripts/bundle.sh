@@ -1,16 +1,15 @@
 #!/usr/bin/env bash
-# bundle.sh [BUILD [OUTPUT]]: a folder that runs on another machine of the same kind without
-# installing anything: programs and tests of BUILD (default: build) in OUTPUT/bin, the libraries
-# they need in OUTPUT/lib, and what tests and benchmarks read. OUTPUT (default: bundle) is replaced;
-# OUTPUT.tar.xz is the same in one file.
-# Left out are the libraries of C and C++, which are older here than there, and NVIDIA's: the
-# machine's own are used, those from its toolkit or from Python wheels. `. OUTPUT/env.sh` makes
-# them known.
+# bundle.sh [BUILD [OUTPUT]]: makes a folder that runs on another machine of the same kind without
+# an installation: programs and tests of BUILD (default: build) in OUTPUT/bin, their libraries in
+# OUTPUT/lib, and the files that tests and benchmarks read. OUTPUT (default: bundle) is replaced;
+# OUTPUT.tar.xz is the same as one file.
+# The C and C++ libraries and NVIDIA's are not included: the other machine uses its own, from its
+# toolkit or from Python wheels. `. OUTPUT/env.sh` sets the search paths.
 # shellcheck source=scripts/lib/common.sh
 . "$(dirname "${BASH_SOURCE[0]}")/lib/common.sh"
 
 build=${1:-build} output=${2:-bundle}
-[[ -x $build/bin/train ]] || die "there is no $build/bin/train; scripts/build.sh makes it"
+[[ -x $build/bin/train ]] || die "$build/bin/train is missing; scripts/build.sh builds it"
 
 rm -rf "$output" "$output.tar.xz"
 mkdir -p "$output/bin" "$output/lib" "$output/tests/models"
@@ -27,8 +26,8 @@ cp -r scripts configs "$output"
 cp -r tests/models/golden "$output/tests/models"
 
 cat >"$output/env.sh" <<'ENV'
-# Makes the bundle's libraries and NVIDIA's known to the programs in bin. PYTHON names the
-# interpreter whose wheels have NVIDIA's, if it is not python3.
+# Sets the search paths of the bundle's libraries and NVIDIA's. PYTHON names the interpreter whose
+# wheels contain NVIDIA's libraries (default: python3).
 bundle=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 wheels=$("${PYTHON:-python3}" -c 'import glob, sys
 print(":".join(d for p in sys.path for d in sorted(glob.glob(p + "/nvidia/*/lib"))))' \

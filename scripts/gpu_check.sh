@@ -1,14 +1,15 @@
 #!/usr/bin/env bash
 # gpu_check.sh [--bundle FOLDER|ARCHIVE] [--output FOLDER] [--minutes N] [--python PYTHON]
 #              [--only PART,...] [--data FOLDER]
-# Everything a GPU is needed for, in one call and within N minutes (default 9): builds (or unpacks
-# what scripts/bundle.sh made), tests, measures beside PyTorch, and sanitizes. Uses no network.
-# PARTs: tests, train, workers, select, comm, bench, sanitize (default: these, in that order; one
-# takes a share of what is left, so that the next has time, and a call of its own has all of it);
-# results, links: what docs/results.md shows of a GPU, with the data sets of FOLDER, for which many
-# calls with the same report go on one after the other. The report (default: gpu-report, and the
-# same packed) holds texts and tables of each; exit 1 when a test, the sanitizer or a limit failed.
-here=$PWD  # what --bundle, --output and --data are relative to
+# Runs all checks that need a GPU, within N minutes (default 9): builds (or unpacks a bundle of
+# scripts/bundle.sh), tests, compares with PyTorch, and runs compute-sanitizer. Uses no network.
+# PARTs: tests, train, workers, select, comm, bench, sanitize (default: these, in this order). Each
+# part gets a share of the remaining time, or all of it if it is the only one.
+# results, links: the GPU runs of docs/results.md with the data sets of FOLDER. They take several
+# calls; a call with the same report continues them.
+# The report folder (default: gpu-report) holds the output and tables of each part; it is packed,
+# too. Exit code 1 when a test, the sanitizer or a limit failed.
+here=$PWD  # --bundle, --output and --data are relative to it
 # shellcheck source=scripts/lib/common.sh
 . "$(dirname "${BASH_SOURCE[0]}")/lib/common.sh"
 
@@ -16,7 +17,7 @@ bundle='' output='' minutes=9 python=python3 data=''
 only=tests,train,workers,select,comm,bench,sanitize
 known=$only,results,links
 while (($#)); do
-  (($# > 1)) || die "$1 wants a value, or is unknown"
+  (($# > 1)) || die "$1 needs a value, or is unknown"
   case $1 in
     --bundle) bundle=$(cd "$here" && realpath "$2") || die "no bundle $2" ;;
     --output) output=$(cd "$here" && realpath -m "$2") ;;
@@ -33,7 +34,7 @@ for part in ${only//,/ }; do
 done
 deadline=$((SECONDS + minutes * 60))
 left() { echo $((deadline > SECONDS + 1 ? deadline - SECONDS : 1)); }
-# within PERCENT COMMAND...: of the time that is left; what hangs in the driver is killed
+# within PERCENT COMMAND...: limits it to a share of the remaining time; kills it if it hangs
 within() {
   local percent=$1
   shift

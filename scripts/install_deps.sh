@@ -1,23 +1,23 @@
 #!/usr/bin/env bash
-# install_deps.sh [MORE_PACKAGES...]: installs what is missing of the packages Thinwire needs.
-# Does nothing, and needs neither network nor root, when all of them are there.
+# install_deps.sh [MORE_PACKAGES...]: installs the missing Debian packages that Thinwire needs.
+# Does nothing, and needs neither network nor root, when all are installed.
 # shellcheck source=scripts/lib/common.sh
 . "$(dirname "${BASH_SOURCE[0]}")/lib/common.sh"
 
 packages=(
   # compiler and build
   g++ cmake ninja-build
-  # what the programs stand on
+  # libraries
   libdnnl-dev mpich libmpich-dev libcli11-dev nlohmann-json3-dev libfmt-dev
   libjpeg62-turbo-dev
-  # tests, benchmarks, checks, curves
+  # tests, checks, plots
   libgtest-dev clang-format clang-tidy python3-matplotlib
   "$@"
 )
 
 command -v dpkg-query >/dev/null ||
-  die "packages are installed on Debian and its kin only; elsewhere install by hand what" \
-    "stands for: ${packages[*]}; then run scripts/build.sh"
+  die "this script needs Debian or a derivative; elsewhere install the equivalents of" \
+    "${packages[*]}, then run scripts/build.sh"
 
 missing=()
 for package in "${packages[@]}"; do
@@ -33,7 +33,7 @@ if ((EUID != 0)); then
   root=(sudo)
 fi
 "${root[@]}" apt-get update -qq ||
-  echo "install_deps.sh: apt-get update failed; going on with the package lists at hand" >&2
+  echo "install_deps.sh: apt-get update failed; continuing with the present package lists" >&2
 "${root[@]}" env DEBIAN_FRONTEND=noninteractive \
   apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null ||
   die "apt-get could not install: ${missing[*]}"

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 """plot.py RUN... [-o FILE.png]: draws the curves of any number of run folders.
 
-By epoch: validation accuracy, training loss, entries sent per entry asked for. Accuracy once more
-by bytes sent (summed over ranks) and by seconds of training; and where the seconds went.
+By epoch: validation accuracy, training loss, entries sent per entry asked for. Also accuracy by
+bytes sent (summed over ranks) and by seconds of training, and the seconds of each phase.
 
 plot.py --advice FILE.csv [-o FILE.png]: draws what `advise --csv` predicted, by number of ranks:
-seconds an iteration, the part of it in the exchange, scaling efficiency.
+seconds per iteration, the part of it in the exchange, scaling efficiency.
 """
 
 import argparse
@@ -19,7 +19,7 @@ from pathlib import Path
 try:
     import matplotlib
 except ImportError:
-    # Debian's matplotlib belongs to Debian's python, which need not be the first on the PATH
+    # Debian's matplotlib belongs to Debian's python, which may not be the first on the PATH
     system = "/usr/bin/python3"
     if os.path.exists(system) and os.path.realpath(sys.executable) != os.path.realpath(system):
         os.execv(system, [system, *sys.argv])

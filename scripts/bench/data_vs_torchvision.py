@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""data_vs_torchvision.py DIR: our loader of photographs beside torchvision's, and the bars.
+"""data_vs_torchvision.py DIR: compares our JPEG loader with torchvision's and with limits.
 
-DIR holds train/<class>/*.JPEG and val/... Ours is `bench data`, which also times a bare loop around
-libjpeg on as many threads. torchvision's is ImageFolder, RandomResizedCrop, RandomHorizontalFlip
-and a DataLoader with as many workers, once with pixels left as bytes, as ours leaves them, and once
-made floats and normalised, as most training scripts have it; the faster counts. They take turns on
-the same cores. Every round shows its ratios, whose medians are held against the bars; so is what
-memory has become after five epochs. Exit code 1: a bar is missed. Needs torch and torchvision.
+DIR holds train/<class>/*.JPEG and val/... Ours is `bench data`, which also times a plain libjpeg
+loop on as many threads. torchvision's is ImageFolder, RandomResizedCrop, RandomHorizontalFlip and a
+DataLoader with as many workers: once with pixels left as bytes, as ours, and once converted to
+floats and normalised, as in most training scripts; the faster counts. They alternate on the same
+cores. Each round prints its ratios; their medians, and the growth of memory over five epochs, are
+compared with limits. Exit code 1: a limit is missed. Needs torch and torchvision.
 """
 
 import argparse
@@ -27,7 +27,7 @@ BYTES = [v2.PILToTensor()]
 FLOATS = [v2.PILToTensor(), v2.ToDtype(torch.float32, scale=True),
           v2.Normalize((0.485, 0.456, 0.406), (0.229, 0.224, 0.225))]
 LEAST = {"folder / bare loop": 0.9, "folder / best torchvision": 2.0, "records / folder": 1.0}
-EPOCHS, MOST_GROWTH = 5, 1.05  # of memory: what lies in caches and heaps wavers a little
+EPOCHS, MOST_GROWTH = 5, 1.05  # of memory: caches and heaps vary a little
 
 
 def fail(text):

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Runs a program on ranks in network namespaces, joined by links that tc holds to a rate: a slow
-# network for real, over the kernel's TCP, on one machine. Needs root, mpirun (MPICH), ip and tc.
+# Runs a program on ranks in network namespaces connected by links that tc limits to a rate: a real
+# slow network over the kernel's TCP on one machine. Needs root, mpirun (MPICH), ip and tc.
 #
 #   sudo scripts/bench/netns_bench.sh [-n NODES] [-p RANKS_PER_NODE] [-r RATE] [-b BURST] PROGRAM
 #   sudo scripts/bench/netns_bench.sh -n 4 -r 1gbit build/bin/bench comm -b 4M -e 4M
@@ -8,7 +8,7 @@
 #
 # --compare runs `bench comm ...` twice, over these links and over the emulated ones of --link (same
 # latency as measured here, same rate less the headers of Ethernet, IP and TCP), and prints both.
-# Without PROGRAM it only says whether such a network can be made here.
+# Without PROGRAM it only reports whether such a network can be created here.
 # Latency is what the kernel takes (tc's netem is not needed). The first BURST bytes after a pause
 # pass at full speed: measure long messages, in loops without pauses.
 set -eu
@@ -35,14 +35,14 @@ fi
 missing() { echo "netns_bench: skipped: $1" >&2; exit 77; }
 [ "$(id -u)" = 0 ] || missing "network namespaces need root"
 for tool in ip tc mpirun; do
-  command -v "$tool" >/dev/null || missing "there is no $tool (packages iproute2 and mpich)"
+  command -v "$tool" >/dev/null || missing "$tool is missing (packages iproute2 and mpich)"
 done
 
-# names of its own, so that two can run at once
+# unique names, so that two instances can run at once
 id=$$
 bridge=twbr$((id % 100000))
 space() { echo "tw$id-$1"; }
-# a network that nobody uses: the third byte from the process number
+# an unused network: the third byte from the process id
 net=10.213.$((id % 250))
 
 child=
@@ -64,26 +64,26 @@ trap 'exit 130' INT
 trap 'exit 143' TERM HUP
 
 shape() { "$@" root tbf rate "$rate" burst "$burst" latency 50ms; }
-ip link add "$bridge" type bridge 2>/dev/null || missing "this kernel makes no bridges here"
+ip link add "$bridge" type bridge 2>/dev/null || missing "this kernel cannot create bridges here"
 ip addr add "$net.254/24" dev "$bridge"
 ip link set "$bridge" up
 hosts=
 for i in $(seq 1 "$nodes"); do
   outer=twv$i-$((id % 100000))
-  ip netns add "$(space "$i")" || missing "this kernel makes no network namespaces here"
+  ip netns add "$(space "$i")" || missing "this kernel cannot create network namespaces here"
   ip link add "$outer" type veth peer name eth0 netns "$(space "$i")"
   ip link set "$outer" master "$bridge" up
   ip -n "$(space "$i")" addr add "$net.$i/24" dev eth0
   ip -n "$(space "$i")" link set eth0 up
   ip -n "$(space "$i")" link set lo up
-  # what enters the node, and what leaves it
+  # incoming and outgoing traffic of the node
   shape tc qdisc replace dev "$outer" || missing "tc has no tbf here"
   shape ip netns exec "$(space "$i")" tc qdisc replace dev eth0
   hosts=$hosts${hosts:+,}$net.$i
 done
-[ $# -gt 0 ] || { echo "netns_bench: $nodes nodes at $rate can be made here"; exit 0; }
+[ $# -gt 0 ] || { echo "netns_bench: $nodes nodes at $rate can be created here"; exit 0; }
 
-# what mpirun takes for ssh: the address names the namespace
+# stands in for ssh: the address names the namespace
 cat >"$launcher" <<LAUNCH
 #!/usr/bin/env bash
 while [ "\${1#-}" != "\$1" ]; do shift; done

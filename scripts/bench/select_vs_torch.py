@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Selection with error feedback beside torch.topk: `bench select`, then the same step in PyTorch.
+"""Compares selection with error feedback with torch.topk: `bench select`, then PyTorch.
 
   scripts/bench/select_vs_torch.py [--bench build/bin/bench] [--device cpu|cuda] [--threads N]
                                    [--d N] [--density R]

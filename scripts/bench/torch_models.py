@@ -1,6 +1,5 @@
-"""The peers of models/ in PyTorch: CIFAR ResNets with shortcut A (He et al. 2015), VGG with batch
-norm, and torchvision's networks for photographs. Parameter names are those of our safetensors
-files."""
+"""The models of models/ in PyTorch: CIFAR ResNets with shortcut A (He et al. 2015), VGG with batch
+norm, and torchvision's ImageNet networks. Parameter names are those of our safetensors files."""
 
 import torch
 from torch import nn

@@ -1,7 +1,7 @@
 """torch_step.py: times PyTorch's training step on one fixed batch and prints one JSON line.
 
 A step is zero_grad, forward, cross-entropy, backward, SGD with momentum and weight decay: what
-`bench step` times. Run by vs_pytorch.py, one process a measurement. On a GPU, --graph
+`bench step` times. Run by vs_pytorch.py, one process per measurement. On a GPU, --graph
 captures the whole step as one CUDA graph, and --compile is torch.compile's max-autotune.
 """
 

@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
-"""vs_pytorch.py: our training images/s beside PyTorch's, on this machine.
+"""vs_pytorch.py: compares our training images/s with PyTorch's on this machine.
 
-Ours and PyTorch's modes take turns, so that a slow minute of the machine hits all of them. Each
-measurement is a process of its own, except for PyTorch on a GPU, which compiles once a mode. Shown
-is the median of the rounds. A model's precision is compared with PyTorch's best mode of that
-precision, and with its best mode of all. With --device cuda, PyTorch's modes are those that can be
-its fastest: channels_last, eager and compiled with max-autotune, op by op and as one CUDA graph;
-ours includes the augmentation of its batches.
+Ours and PyTorch's modes alternate, so that a slow minute of the machine affects all of them. Each
+measurement is a process of its own, except for PyTorch on a GPU, which compiles once per mode. The
+table shows the median of the rounds. A model's precision is compared with PyTorch's best mode of
+that precision, and with its best mode of all. With --device cuda, PyTorch's modes are those that
+can be its fastest: channels_last, eager and compiled with max-autotune, op by op and as one CUDA
+graph; ours includes the augmentation of its batches.
 
-A mode that fails is told and left out; the exit code is then 1.
+A mode that fails is reported and left out; the exit code is then 1.
 
 Our `floor` is the images/s of a step whose convolutions and products run at the rates that the same
 process measured of the machine, and whose rest but the update costs nothing.

@@ -4,7 +4,7 @@
 #   scripts/data/get_cifar10.sh [DIR]
 #
 # The archive is checked against the published md5 before it is unpacked, and the folder appears
-# only when it is complete. A second call finds it there and does nothing.
+# only when it is complete. A second call does nothing.
 set -euo pipefail
 
 address=https://www.cs.toronto.edu/~kriz/cifar-10-binary.tar.gz
@@ -39,9 +39,9 @@ if complete "$dir/$folder"; then
   echo "CIFAR-10 is already in $dir/$folder"
   exit 0
 fi
-[ ! -e "$dir/$folder" ] || die "$dir/$folder is there but not complete: remove it and call again"
+[ ! -e "$dir/$folder" ] || die "$dir/$folder exists but is incomplete; remove it and try again"
 
-mkdir -p "$dir" 2>/dev/null || die "cannot make folder $dir"
+mkdir -p "$dir" 2>/dev/null || die "cannot create folder $dir"
 work=$(mktemp -d "$dir/.get_cifar10.XXXXXX") || die "cannot write in $dir"
 trap 'rm -rf "$work"' EXIT
 archive=$work/cifar-10-binary.tar.gz

@@ -1,18 +1,18 @@
 #!/usr/bin/env bash
-# sort_imagenet_val.sh VAL_DIR LABELS: moves ImageNet's 50,000 validation images, which come in one
-# folder, into one folder a class. LABELS has a line for each image: its name, then its class
-# (`ILSVRC2012_val_00000001.JPEG n01751748`), separated by blanks or a comma. Can be run again.
+# sort_imagenet_val.sh VAL_DIR LABELS: moves ImageNet's 50,000 validation images from one folder to
+# one folder per class. LABELS has a line per image: its name and its class
+# (`ILSVRC2012_val_00000001.JPEG n01751748`), separated by blanks or a comma. It can be run again.
 # shellcheck source=scripts/lib/common.sh
 . "$(dirname "${BASH_SOURCE[0]}")/../lib/common.sh"
 
 (($# == 2)) || die "usage: sort_imagenet_val.sh VAL_DIR LABELS"
 dir=$1 labels=$2
-[[ -d $dir ]] || die "there is no folder $dir"
+[[ -d $dir ]] || die "$dir is not a folder"
 [[ -r $labels ]] || die "cannot read $labels"
 
 moved=0 missing=0
 while IFS=$', \t\r' read -r image class _; do
-  [[ $class =~ ^n[0-9]{8}$ ]] || continue  # a heading, or another table
+  [[ $class =~ ^n[0-9]{8}$ ]] || continue  # a heading or other text
   image=${image%.JPEG}.JPEG
   if [[ -f $dir/$image ]]; then
     mkdir -p "$dir/$class"

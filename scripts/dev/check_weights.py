@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Weights travel: torchvision's state dict -> train --pretrained -> our checkpoint -> PyTorch.
+"""Checks weights on their way: torchvision -> train --pretrained -> our checkpoint -> PyTorch.
 
-For each model, every tensor must come back bit for bit, and load_state_dict must take it as it is.
+For each model, every tensor must return bit for bit, and load_state_dict must accept it.
 Needs torch, torchvision, safetensors and Pillow.
 
 usage: check_weights.py [--train build/bin/train] [resnet18 alexnet vgg11_bn ...]

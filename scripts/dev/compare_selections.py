@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """compare_selections.py CHECKPOINT CHECKPOINT: did two runs send the same entries?
 
-Compares, rank by rank, where the residuals of two checkpoints (step-.../ folders) are zero: that
-is where entries were sent, or gradients vanish. Run both for one step from the same seed. Their
-gradients differ by rounding, so that entries beside the threshold may change places: exit code 1
-when more than one in a hundred of a rank's does.
+Compares, rank by rank, where the residuals of two checkpoints (step-.../ folders) are zero: there
+entries were sent, or gradients vanish. Run both for one step with the same seed. Gradients differ
+by rounding, so entries near the threshold may differ: exit code 1 when more than 1 % of a rank's
+entries do.
 """
 import array
 import json

@@ -1,8 +1,7 @@
 #!/usr/bin/env bash
 # fuzz.sh [SECONDS [TARGET...]]: runs the fuzzers of tests/fuzz one after the other, SECONDS each
 # (default 600), built by clang with its address and undefined-behaviour sanitizers. A crash ends
-# it; what caused it and the whole log lie in build-fuzz. Targets: jpeg record cifar safetensors
-# config.
+# the run; its input and the log are in build-fuzz. Targets: jpeg record cifar safetensors config.
 # shellcheck source=scripts/lib/common.sh
 . "$(dirname "${BASH_SOURCE[0]}")/../lib/common.sh"
 
@@ -13,7 +12,7 @@ targets=("$@")
 for target in "${targets[@]}"; do
   [[ -f tests/fuzz/${target}_fuzz.cpp ]] || die "unknown target $target"
 done
-clang='' newest=14  # which cannot compile arithmetic in 16 bits
+clang='' newest=14  # clang 14 has no 16-bit floating-point arithmetic
 for each in $(compgen -c clang++ | grep -x 'clang++\(-[0-9]*\)\?' | sort -u); do
   version=$("$each" -dumpversion)
   ((${version%%.*} <= newest)) || clang=$each newest=${version%%.*}
@@ -45,7 +44,7 @@ brackets() {
   head -c "$1" /dev/zero | tr '\0' ']'
 }
 
-# what a target starts from
+# seed_corpus FOLDER TARGET: writes the first inputs of a fuzzer
 seed_corpus() {
   local corpus=$1 target=$2
   mkdir -p "$corpus"

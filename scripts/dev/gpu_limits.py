@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""gpu_limits.py REPORT [PART,...]: judges the figures of gpu_check.sh, one row a limit.
+"""gpu_limits.py REPORT [PART,...]: compares the figures of gpu_check.sh with limits.
 
-Prints and writes REPORT/limits.csv: what is wanted, what was found, whether it holds. A figure that
-is not there is told as missing. Exit code 1 when a limit is missed or its figure missing.
+Prints and writes REPORT/limits.csv, a row per limit: the limit, the figure, whether it holds. An
+absent figure is reported as missing. Exit code 1 when a limit does not hold or a figure is missing.
 """
 import csv
 import json

@@ -25,7 +25,7 @@ run() {
   fi
 }
 
-# ten photographs in two classes
+# ten JPEGs in two classes
 for i in 1 2 3 4 5; do
   for split in train val; do
     for class in a b; do mkdir -p "$work/images/$split/$class"; done

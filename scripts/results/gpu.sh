@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# Trains the runs of docs/results.md that want a GPU, and prints their tables: ResNet-20 to its full
-# schedule and by the ten epochs that the CPU takes, in bf16; ResNet-20 and VGG-16 by the papers'
-# settings, sixteen workers on one card. Exit code 1 when ten epochs on the GPU end more than 1.5
-# points away from ten on the CPU.
-# usage: gpu.sh DATA_DIR [OUTPUT_DIR [BINARIES]]      (what is there already goes on)
+# Trains the GPU runs of docs/results.md and prints their tables: ResNet-20 in bf16 with its full
+# schedule and with the ten epochs of the CPU runs; ResNet-20 and VGG-16 with the papers' settings
+# and sixteen workers on one GPU. Exit code 1 when ten epochs on the GPU end more than 1.5 points
+# away from ten on the CPU.
+# usage: gpu.sh DATA_DIR [OUTPUT_DIR [BINARIES]]      (continues unfinished runs)
 set -euo pipefail
 
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
@@ -20,7 +20,7 @@ run() {
     --resume auto "$@"
 }
 
-# its final validation accuracy
+# accuracy NAME: the final validation accuracy of a run
 accuracy() { sed -n 's/.*"val_top1": \([0-9.]*\).*/\1/p' "$out/$1/summary.json"; }
 
 alone=(--config configs/resnet20-cifar10.json --batch-size 128)
@@ -37,11 +37,11 @@ for model in resnet20 vgg16; do
     run "$model-$sparsifier" --config "$recipe" --workers 16
   done
   python3 scripts/results/table.py "${sparsifiers[@]/#/$out/$model-}"
-  # where there is no matplotlib, plot.py draws them from the same folders elsewhere
+  # without matplotlib: plot.py draws them from the same folders on another machine
   python3 scripts/plot.py "${sparsifiers[@]/#/$out/$model-}" -o "$out/$model.png" || true
 done
 
-# last, for it takes minutes of the CPU
+# last, because it takes minutes on the CPU
 device=cpu apart=0
 run p1-ten-epochs-cpu "${alone[@]}" --precision f32
 awk -v gpu="$(accuracy p1-ten-epochs)" -v cpu="$(accuracy p1-ten-epochs-cpu)" 'BEGIN {

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Trains ResNet-18 on a small folder of photographs, dense, gaussiank and gtopk on 4 workers, prints
-# their table for docs/results.md, and shows that a run killed within an epoch resumes to the same
+# Trains ResNet-18 on a small folder of JPEGs with dense, gaussiank and gtopk on 4 workers, prints
+# the table of docs/results.md, and checks that a run killed within an epoch resumes to the same
 # bits.
 # usage: imagenet10.sh DATA_DIR [OUTPUT_DIR]     (two hours on two cores)
 set -euo pipefail
