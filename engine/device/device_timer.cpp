@@ -4,7 +4,8 @@
 
 namespace tw {
 
-constinit DispatchTable<std::unique_ptr<DeviceTimer>(Context&)> device_timer_dispatch{"device_timer"};
+constinit DispatchTable<std::unique_ptr<DeviceTimer>(Context&)> device_timer_dispatch{
+    "device_timer"};
 
 std::unique_ptr<DeviceTimer> DeviceTimer::create(Context& ctx) {
   return device_timer_dispatch(ctx.device(), ctx);
