@@ -268,8 +268,13 @@ void OptionTable::add_extra(const std::string& extra, Given& given) const {
         extra);
   std::vector<std::string> known{"help", "version"};
   if (settings_ != nullptr) known.push_back("set");
-  for (const Option& option : options_) known.push_back(option.name);
-  const std::string near = nearest(flag.substr(name), known);
+  for (const Option& option : options_) {
+    known.push_back(option.name);
+    known.insert(known.end(), option.aliases.begin(), option.aliases.end());
+  }
+  std::string near = nearest(flag.substr(name), known);
+  for (const Option& option : options_)
+    if (std::ranges::find(option.aliases, near) != option.aliases.end()) near = option.name;
   fail("[options] unknown flag {}{}; --help lists all", extra,
        near.empty() ? "" : fmt::format("; nearest is --{}", near));
 }
@@ -296,8 +301,8 @@ OptionTable::Option& OptionTable::find(const std::string& name) {
 }
 
 void OptionTable::apply(Option& option, const Json& value, const std::string& text,
-                        const std::string& place) {
-  const std::string what = fmt::format("{} {} is {:.200}", place, option.name, text);
+                        const std::string& source) {
+  const std::string what = fmt::format("{} {} is {:.200}", source, option.name, text);
   check(option.fits(value), "{}; expected {}", what, option.kind);
   if (!option.choices.empty())
     check(std::ranges::find(option.choices, value.get<std::string>()) != option.choices.end(),
@@ -320,8 +325,8 @@ void OptionTable::set_text(const std::string& name, const std::string& text) {
   apply(option, value, text, "[options]");
 }
 
-void OptionTable::set_json(const Json& object, const std::string& place) {
-  check(object.is_object(), "{}: not a JSON object", place);
+void OptionTable::set_json(const Json& object, const std::string& source) {
+  check(object.is_object(), "{}: not a JSON object", source);
   for (const auto& [key, value] : object.items()) {
     const auto matches = [&](const std::string& name) { return key_of(name) == key; };
     const auto it = std::ranges::find_if(options_, [&](const Option& option) {
@@ -332,10 +337,10 @@ void OptionTable::set_json(const Json& object, const std::string& place) {
       if (settings_ != nullptr) known.push_back("set");
       for (const Option& option : options_) known.push_back(key_of(option.name));
       const std::string near = nearest(key, known);
-      fail("{}: unknown key \"{}\"{}", place, key,
+      fail("{}: unknown key \"{}\"{}", source, key,
            near.empty() ? "" : fmt::format("; nearest is \"{}\"", near));
     }
-    apply(*it, value, shown(value), place + ":");
+    apply(*it, value, shown(value), source + ":");
   }
 }
 

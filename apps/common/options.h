@@ -71,9 +71,9 @@ class OptionTable {
   /// Sets one option from the text of its flag; UserError when it is no value of its type or range,
   /// and the option then keeps its value.
   void set_text(const std::string& name, const std::string& text);
-  /// Sets every key of a JSON object; UserError starts with `place`, names an unknown key and its
+  /// Sets every key of a JSON object; UserError starts with `source`, names an unknown key and its
   /// nearest neighbour.
-  void set_json(const Json& object, const std::string& place);
+  void set_json(const Json& object, const std::string& source);
   /// All options with their present values; without the settings.
   Json json() const;
 
@@ -97,7 +97,7 @@ class OptionTable {
   std::string current_name(const std::string& flag) const;
   void add_extra(const std::string& extra, Given& given) const;
   static void apply(Option& option, const Json& value, const std::string& text,
-                    const std::string& place);
+                    const std::string& source);
 
   std::vector<Option> options_;
   std::string settings_group_;
