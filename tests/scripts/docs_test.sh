@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Every relative link in docs/ and in each README.md leads to a file, and where a link is followed by names,
-# as in [`path`](target): `Class::function`, the target contains the last part of each name.
+# Every relative link in docs/ and in each README.md leads to a file. Where names follow a link, as
+# in [`path`](target): `Class::function`, the target contains the last part of each name.
 set -euo pipefail
 python3 - <<'PY'
 import pathlib
