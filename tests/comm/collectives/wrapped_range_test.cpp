@@ -22,7 +22,7 @@ TEST(WrappedRange, HoldsTheChunksInOrderAroundTheEnd) {
             const int c = (from + i) % parts;
             for (const int x : chunks(std::span(data), parts, c, c + 1)) expected.push_back(x);
           }
-          const WrappedRange range(std::span(data), parts, from, count);
+          const WrappedRange<int> range(data, parts, from, count);
           seen.assign(range.first.begin(), range.first.end());
           seen.insert(seen.end(), range.second.begin(), range.second.end());
           EXPECT_EQ(seen, expected) << n << " in " << parts << ", " << count << " from " << from;
