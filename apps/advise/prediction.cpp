@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "comm/collectives/collectives.h"
 #include "comm/subcommunicator.h"
 #include "sparsify/encoding/sparse_codec.h"
 #include "sparsify/selector.h"

@@ -1,6 +1,7 @@
 #include "apps/train/checkpoint.h"
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 
 #include "apps/common/rank_utils.h"
 #include "apps/train/evaluate.h"

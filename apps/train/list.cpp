@@ -31,7 +31,8 @@ std::string columns(const std::string& indent, const std::vector<Row>& rows) {
 template <class Value>
 std::string section(const Registry<Value>& registry, std::set<std::string>& printed) {
   size_t width = 0;
-  for (const auto& [name, entry] : registry.entries()) width = std::max(width, entry.label().size());
+  for (const auto& [name, entry] : registry.entries())
+    width = std::max(width, entry.label().size());
   std::string text = registry.kind() + "\n";
   for (const auto& [name, entry] : registry.entries()) {
     text += fmt::format("  {:<{}}  {}\n", entry.label(), width, entry.help);

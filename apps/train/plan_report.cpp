@@ -4,9 +4,9 @@
 
 #include "apps/common/resolve.h"
 #include "engine/core/error.h"
+#include "models/suggested_lr.h"
 #include "sparsify/selector.h"
 #include "sparsify/step_costs.h"
-#include "models/suggested_lr.h"
 
 namespace tw {
 

@@ -1,5 +1,7 @@
 #include "apps/train/records.h"
 
+#include <nlohmann/json.hpp>
+
 namespace tw {
 
 namespace {

@@ -1,6 +1,6 @@
 #include "engine/cuda/cuda_kernel.h"
-#include "engine/ops/cuda/nonfinite.h"
 #include "engine/ops/nonfinite.h"
+#include "engine/ops/nonfinite_cuda.h"
 
 namespace tw::ops {
 namespace {

@@ -4,7 +4,7 @@
 #include "engine/core/copy.h"
 #include "engine/core/error.h"
 #include "engine/cuda/cuda_kernel.h"
-#include "engine/ops/cuda/nonfinite.h"
+#include "engine/ops/nonfinite_cuda.h"
 #include "engine/ops/step_inputs.h"
 
 namespace tw {

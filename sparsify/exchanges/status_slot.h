@@ -3,10 +3,10 @@
 // gradient is not finite; only then do the ranks exchange their control words.
 //
 // The gradients of all buckets lie in one vector. The float behind a bucket is therefore the first
-// gradient of the bucket that lies behind it, or the arena's spare float. The slot saves this float,
-// overwrites it for the sum, and restores it in settle, so that the gradient need not be copied.
-// This is safe because buckets are exchanged one at a time, the last in the vector first: backward
-// does not write the bucket behind any more.
+// gradient of the bucket that lies behind it, or the arena's spare float. The slot saves this
+// float, overwrites it for the sum, and restores it in settle, so that the gradient need not be
+// copied. This is safe because buckets are exchanged one at a time, the last in the vector first:
+// backward does not write the bucket behind any more.
 #pragma once
 
 #include "sparsify/exchange.h"

@@ -1,5 +1,6 @@
 // Any bytes as a configuration file or, when they begin with a -, as flags, one per line. The
 // result is a configuration that is the same when it is written and read again, or a UserError.
+#include <nlohmann/json.hpp>
 #include <sstream>
 
 #include "apps/train/config.h"
