@@ -9,6 +9,8 @@ preset=${1:-release}
 command -v cmake >/dev/null || die "cmake is missing; scripts/install_deps.sh installs it"
 if command -v ccache >/dev/null; then
   export CMAKE_CXX_COMPILER_LAUNCHER=ccache
+  # what ccache needs to store files that use a precompiled header
+  export CCACHE_SLOPPINESS=${CCACHE_SLOPPINESS:-pch_defines,time_macros}
 fi
 
 quietly cmake --preset "$preset" || die "cmake --preset $preset failed"

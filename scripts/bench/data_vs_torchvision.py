@@ -61,7 +61,8 @@ def torchvision_epochs(options, last):
 def ours(options, epochs):
     command = [options.bench, "data", "--data-dir", options.dir,
                "--threads-per-rank", options.threads, "--batch-size", options.batch_size,
-               "--image-size", options.image_size, "--epochs", epochs, *(["--records", options.records] if options.records else [])]
+               "--image-size", options.image_size, "--epochs", epochs,
+               *(["--records", options.records] if options.records else [])]
     command = [str(word) for word in command]
     try:
         done = subprocess.run(command, capture_output=True, text=True, check=False)

@@ -56,7 +56,7 @@ done
 
 lenet=("${train[@]}" --model lenet --workers 3)
 resnet=("${train[@]}" --model resnet20 "${few[@]}" --workers 3)
-for collective in ring lp mst be native; do
+for collective in ring lp mst be; do
   run "collective-$collective" "${lenet[@]}" --sparsifier dense --allreduce "$collective"
 done
 for sparsifier in dense topk gaussiank gtopk dgc; do
@@ -86,6 +86,8 @@ run "resumed" "${lenet[@]}" --sparsifier topk --max-steps 2 --checkpoint-steps 1
 run "resumed" "${lenet[@]}" --sparsifier topk --max-steps 4 --resume auto
 run "not-resumed" "${lenet[@]}" --sparsifier topk --max-steps 4
 if command -v mpirun >/dev/null; then
+  run "mpirun-collective-native" mpirun -n 3 "${train[@]}" --model lenet --sparsifier dense \
+    --allreduce native
   for sparsifier in "${sparsifiers[@]}"; do
     run "mpirun-$sparsifier" mpirun -n 3 "${train[@]}" --model lenet --sparsifier "$sparsifier"
   done

@@ -106,7 +106,8 @@ def broadcast(bench):
         eight = {row["algorithm"]: float(row["seconds"]) for row in
                  bench.simulated(8, link, 100_000_000, "--collective", "broadcast")}
         rows += [(link, name, f"{two[name]:.4f}", f"{eight[name]:.4f}",
-                  f"{eight[name] / two['linear_pipeline']:.3f}", f"{eight[name] / eight['linear_pipeline']:.2f}")
+                  f"{eight[name] / two['linear_pipeline']:.3f}",
+                  f"{eight[name] / eight['linear_pipeline']:.2f}")
                  for name in ("linear_pipeline", "recursive_halving", "binomial_tree")]
     print("Broadcast of 100 MB, simulated clock\n")
     table(("link", "by", "P = 2, s", "P = 8, s", "over lp at P = 2", "over lp at P = 8"), rows)
@@ -119,7 +120,8 @@ def blocks(bench):
     rows = []
     for factor in (1 / 16, 1 / 8, 1 / 4, 1 / 2, 1, 2, 4, 8, 16):
         row = bench.simulated(ranks, "1Gbit,0.4ms", 4 * elements, "--collective", "broadcast",
-                              "--implementation", "lp", "--set", f"lp.block={round(best * factor)}")[0]
+                              "--implementation", "lp",
+                              "--set", f"lp.block={round(best * factor)}")[0]
         rows.append((round(best * factor), f"{factor:g}", f"{float(row['seconds']):.4f}"))
     print(f"LP broadcast of 100 MB to 7 others, 1 Gbit/s, 0.4 ms; by the formula {best:.0f}\n")
     table(("block, elements", "of the formula's", "seconds"), rows)

@@ -99,7 +99,9 @@ TEST(GaussianHistogram, StaysNearKOnEveryVector) {
 
 TEST(GaussianHistogram, TakesWholeBinsFromTheTopAndCutsTheLastByIndex) {
   Context ctx;
-  const auto selector = selectors().find("gaussiank").value(ctx, default_settings(), {});
+  Settings settings = default_settings();
+  settings.set("gaussiank.refine", "histogram");
+  const auto selector = selectors().find("gaussiank").value(ctx, settings, {});
   // 1.001 and 1.002 share a bin: the lower index goes first, not the larger magnitude
   const std::vector<float> g{0.5f, 1.001f, 3.0f, 1.002f, 0.9f};
   std::vector<float> e(g.size());
