@@ -80,13 +80,13 @@ std::vector<uint32_t> bounds_of_decay(const ParameterArena& arena) {
   return bounds;
 }
 
-std::vector<uint32_t> bounds_within(std::span<const uint32_t> bounds, const Segment& segment) {
-  std::vector<uint32_t> within;
+void bounds_within(std::span<const uint32_t> bounds, const Segment& segment,
+                   std::vector<uint32_t>& within) {
+  within.clear();
   auto bound = std::ranges::upper_bound(bounds, segment.offset);
   if ((bound - bounds.begin()) % 2 == 1) within.push_back(0);
   for (; bound != bounds.end() && *bound < segment.offset + segment.length; ++bound)
     within.push_back(static_cast<uint32_t>(*bound - segment.offset));
-  return within;
 }
 
 }  // namespace tw

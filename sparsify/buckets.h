@@ -43,7 +43,8 @@ struct UpdateRange {
 std::vector<UpdateRange> plan_updates(const ParameterArena& arena, const Sparsifier& algorithm);
 /// Elements where weight decay begins and ends, in turn, as ops::sgd_update takes them.
 std::vector<uint32_t> bounds_of_decay(const ParameterArena& arena);
-/// The part of `bounds` inside `segment`, counted from its first element.
-std::vector<uint32_t> bounds_within(std::span<const uint32_t> bounds, const Segment& segment);
+/// Fills `within` with the part of `bounds` inside `segment`, counted from its first element.
+void bounds_within(std::span<const uint32_t> bounds, const Segment& segment,
+                   std::vector<uint32_t>& within);
 
 }  // namespace tw

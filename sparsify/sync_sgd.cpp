@@ -49,6 +49,7 @@ SyncSgd::SyncSgd(Context& ctx, Communicator& comm, ParameterArena& arena, const 
       updates_at_root_(exchanges().find(sparsifier_.exchange).value.updates_at_root),
       updates_(plan_updates(arena, sparsifier_)),
       decay_bounds_(bounds_of_decay(arena)) {
+  decay_of_part_.reserve(decay_bounds_.size() + 1);
   check(arena.size() < UINT32_MAX,
         "[train] the model has {} parameters; indices have 32 bits, so it may have at most {}",
         arena.size(), UINT32_MAX - 1);
@@ -280,7 +281,8 @@ void SyncSgd::update(Context& ctx, const Segment& of) {
     const Segment part{begin, end - begin};
     const std::span<float> g = slice(arena_.gradients(), part);
     const std::span<float> m = slice(momentum(), part), w = slice(arena_.values(), part);
-    const std::vector<uint32_t> decay = bounds_within(decay_bounds_, part);
+    bounds_within(decay_bounds_, part, decay_of_part_);
+    const std::span<const uint32_t> decay = decay_of_part_;
     if (!range.corrected) {
       ops::sgd_update(ctx, params, decay, g, m, w);
       continue;

@@ -95,10 +95,11 @@ class SyncSgd {
   Sparsifier sparsifier_;
   bool updates_at_root_;
   std::vector<UpdateRange> updates_;
-  std::vector<uint32_t> decay_bounds_;  // of all parameters
-  bool masking_ = false;                // factor masking; only with momentum before
-  double clip_ = 0;                     // limit of a tensor's norm; 0: none
-  std::unique_ptr<Selector> selector_;  // null for dense
+  std::vector<uint32_t> decay_bounds_;   // of all parameters
+  std::vector<uint32_t> decay_of_part_;  // of the part being updated; keeps its memory
+  bool masking_ = false;                 // factor masking; only with momentum before
+  double clip_ = 0;                      // limit of a tensor's norm; 0: none
+  std::unique_ptr<Selector> selector_;   // null for dense
   std::vector<BucketState> buckets_;
   std::unique_ptr<Exchange> small_exchange_;  // of dense segments beside sparse ones
   Buffer residual_, momentum_, local_momentum_, small_;

@@ -104,11 +104,11 @@ using Cell = std::function<std::string(const Prediction&, int ranks)>;
 void print_table(Console& console, const char* title, const std::vector<Prediction>& all,
                  const std::vector<int64_t>& ranks, const Cell& cell) {
   console.line("\n{}", title);
-  std::string head = fmt::format("{:<20}", "P");
+  std::string head = fmt::format("{:<26}", "P");
   for (const int64_t p : ranks) head += fmt::format(" {:>9}", p);
   console.line("{}", head);
   for (const Prediction& c : all) {
-    std::string row = fmt::format("{:<20}", c.sparsifier + " " + c.collective);
+    std::string row = fmt::format("{:<26}", c.sparsifier + " " + c.collective);
     for (const int64_t p : ranks) row += fmt::format(" {:>9}", cell(c, static_cast<int>(p)));
     console.line("{}", row);
   }

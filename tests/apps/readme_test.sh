@@ -50,7 +50,8 @@ room() {
 
 failed=0 ran=0
 for file in "$source"/README.md "$source"/docs/*.md; do
-  name=$(basename "$file" .md)
+  name=${file#"$source/"}
+  name=${name//\//-}  # docs/README.md is docs-README.md
   mkdir "$work/$name.blocks"
   cd "$work/$name.blocks"
   blocks "$file"

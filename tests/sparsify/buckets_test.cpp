@@ -81,12 +81,17 @@ TEST(Updates, SplitWhereMomentumCorrectionStartsOrEnds) {
 TEST(DecayBounds, OfASegmentCountFromItsStart) {
   using Bounds = std::vector<uint32_t>;
   const Bounds bounds{0, 288, 304, 336};
-  EXPECT_EQ(bounds_within(bounds, {0, 340}), bounds);
-  EXPECT_EQ(bounds_within(bounds, {10, 20}), (Bounds{0}));
-  EXPECT_EQ(bounds_within(bounds, {288, 16}), (Bounds{}));
-  EXPECT_EQ(bounds_within(bounds, {290, 46}), (Bounds{14}));
-  EXPECT_EQ(bounds_within(bounds, {100, 240}), (Bounds{0, 188, 204, 236}));
-  EXPECT_EQ(bounds_within({}, {0, 340}), (Bounds{}));
+  const auto bounds_in = [](const Bounds& all, const Segment& segment) {
+    Bounds within{7};  // what was in it goes
+    bounds_within(all, segment, within);
+    return within;
+  };
+  EXPECT_EQ(bounds_in(bounds, {0, 340}), bounds);
+  EXPECT_EQ(bounds_in(bounds, {10, 20}), (Bounds{0}));
+  EXPECT_EQ(bounds_in(bounds, {288, 16}), (Bounds{}));
+  EXPECT_EQ(bounds_in(bounds, {290, 46}), (Bounds{14}));
+  EXPECT_EQ(bounds_in(bounds, {100, 240}), (Bounds{0, 188, 204, 236}));
+  EXPECT_EQ(bounds_in({}, {0, 340}), (Bounds{}));
 }
 
 }  // namespace

@@ -19,8 +19,8 @@ constexpr const char* kSimulated =
 TEST(Advise, SimulatesWithoutACluster) {
   const Ended ended = advise(std::string(kSimulated) + "--ranks 4,8,65536");
   EXPECT_EQ(ended.code, 0) << ended.output;
-  for (const char* text : {"dense ring", "dense lp", "gtopk", "65536", "scaling efficiency",
-                           "break-even Gbit/s", "use --sparsifier"})
+  for (const char* text : {"dense ring", "dense linear_pipeline", "gtopk", "65536",
+                           "scaling efficiency", "break-even Gbit/s", "use --sparsifier"})
     EXPECT_TRUE(ended.says(text)) << text << " is missing in\n" << ended.output;
   EXPECT_TRUE(ended.says("2.158")) << "0.5 s + dense ring at 8 ranks\n" << ended.output;
 }
@@ -117,7 +117,7 @@ TEST(BenchComm, RunsUnderMpirun) {
   const Ended ended = run_command(fmt::format(
       "{} -n 3 {}/bench comm -b 4K -e 4K -n 2 --collective allreduce", TW_MPIRUN, kBin));
   EXPECT_EQ(ended.code, 0) << ended.output;
-  EXPECT_TRUE(ended.says("allreduce  native")) << ended.output;
+  EXPECT_TRUE(ended.says("allreduce  vendor")) << ended.output;
   const Ended mistake = run_command(fmt::format("{} -n 3 {}/bench comm --frob", TW_MPIRUN, kBin));
   EXPECT_EQ(mistake.code, 2) << mistake.output;
 }
