@@ -54,7 +54,8 @@ LayerPtr alexnet(ParameterArena& arena, const ModelSpec& spec) {
   return net;
 }
 
-const bool registered = models().add({"alexnet", "AlexNet at 224, 61.1 M parameters", alexnet});
+const bool alexnet_registered =
+    models().add({"alexnet", "AlexNet at 224, 61.1 M parameters", alexnet});
 
 }  // namespace
 }  // namespace tw

@@ -38,8 +38,9 @@ LayerPtr lenet(ParameterArena& arena, const ModelSpec& spec) {
   return net;
 }
 
-const bool registered = models().add({"lenet", "LeNet-5 with ReLU, 0.06 M parameters", lenet}) &&
-                        suggested_learning_rates().add({"lenet", "without batch norm", 0.01});
+const bool lenet_registered =
+    models().add({"lenet", "LeNet-5 with ReLU, 0.06 M parameters", lenet}) &&
+    suggested_learning_rates().add({"lenet", "without batch norm", 0.01});
 
 }  // namespace
 }  // namespace tw

@@ -19,7 +19,7 @@ LayerPtr mlp(ParameterArena& arena, const ModelSpec& spec) {
   return net;
 }
 
-const bool registered =
+const bool mlp_registered =
     models().add({"mlp", "multilayer perceptron with 256 and 128 hidden units", mlp});
 
 }  // namespace

@@ -53,7 +53,7 @@ LayerPtr resnet110(ParameterArena& arena, const ModelSpec& spec) {
   return resnet(arena, spec, 110);
 }
 
-const bool registered =
+const bool resnet_cifar_registered =
     models().add({"resnet20", "ResNet-20 for small images, 0.27 M parameters", resnet20}) &&
     models().add({"resnet32", "ResNet-32 for small images, 0.46 M parameters", resnet32}) &&
     models().add({"resnet44", "ResNet-44 for small images, 0.66 M parameters", resnet44}) &&

@@ -76,7 +76,7 @@ LayerPtr resnet152(ParameterArena& arena, const ModelSpec& spec) {
   return resnet(arena, spec, {{3, 8, 36, 3}, true});
 }
 
-const bool registered =
+const bool resnet_imagenet_registered =
     models().add({"resnet18", "ResNet-18 for ImageNet, 11.7 M parameters", resnet18}) &&
     models().add({"resnet34", "ResNet-34 for ImageNet, 21.8 M parameters", resnet34}) &&
     models().add({"resnet50", "ResNet-50 (v1.5) for ImageNet, 25.6 M parameters", resnet50}) &&

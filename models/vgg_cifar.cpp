@@ -25,7 +25,7 @@ LayerPtr vgg13(ParameterArena& arena, const ModelSpec& spec) { return vgg(arena,
 LayerPtr vgg16(ParameterArena& arena, const ModelSpec& spec) { return vgg(arena, spec, kVgg16); }
 LayerPtr vgg19(ParameterArena& arena, const ModelSpec& spec) { return vgg(arena, spec, kVgg19); }
 
-const bool registered =
+const bool vgg_cifar_registered =
     models().add({"vgg11", "VGG-11 with batch norm for small images, 9.2 M parameters", vgg11}) &&
     models().add({"vgg13", "VGG-13 with batch norm for small images, 9.4 M parameters", vgg13}) &&
     models().add({"vgg16", "VGG-16 with batch norm for small images, 14.7 M parameters", vgg16}) &&

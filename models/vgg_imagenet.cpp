@@ -39,7 +39,7 @@ bool add(const char* name, const char* help, ModelFactory factory) {
   return models().add({name, help, std::move(factory)});
 }
 
-const bool registered =
+const bool vgg_imagenet_registered =
     add("vgg11_imagenet", "VGG-11 at 224, 132.9 M parameters", make<kVgg11, false>) &&
     add("vgg13_imagenet", "VGG-13 at 224, 133.0 M parameters", make<kVgg13, false>) &&
     add("vgg16_imagenet", "VGG-16 at 224, 138.4 M parameters", make<kVgg16, false>) &&

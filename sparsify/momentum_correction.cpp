@@ -54,9 +54,10 @@ void clip_cpu(Context& ctx, double limit, std::span<float> g) {
   });
 }
 
-const bool registered = correct_momentum_dispatch.add(Device::cpu, correct_cpu) &&
-                        clip_norm_dispatch.add(Device::cpu, clip_cpu);
-const bool settings = setting_groups().add(
+const bool momentum_correction_registered =
+    correct_momentum_dispatch.add(Device::cpu, correct_cpu) &&
+    clip_norm_dispatch.add(Device::cpu, clip_cpu);
+const bool momentum_correction_settings = setting_groups().add(
     {"momentum_correction",
      "momentum before the selection, whichever it is",
      {},

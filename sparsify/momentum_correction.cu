@@ -43,8 +43,9 @@ void clip_cuda(Context& ctx, double limit, std::span<float> g) {
       static_cast<const float*>(g.data()));
 }
 
-const bool registered = correct_momentum_dispatch.add(Device::cuda, correct_cuda) &&
-                        clip_norm_dispatch.add(Device::cuda, clip_cuda);
+const bool momentum_correction_registered =
+    correct_momentum_dispatch.add(Device::cuda, correct_cuda) &&
+    clip_norm_dispatch.add(Device::cuda, clip_cuda);
 
 }  // namespace
 }  // namespace tw::cuda

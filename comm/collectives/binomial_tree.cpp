@@ -68,9 +68,10 @@ Allreduce make_allreduce(const Settings&) { return allreduce; }
 constexpr const char* kHelp =
     "binomial tree with whole vectors; the fewest messages, for short vectors";
 
-const bool registered = broadcasts().add({kName, kHelp, make_broadcast, {}, {"mst"}}) &&
-                        reduces().add({kName, kHelp, make_reduce, {}, {"mst"}}) &&
-                        allreduces().add({kName, kHelp, make_allreduce, {}, {"mst"}});
+const bool binomial_tree_registered =
+    broadcasts().add({kName, kHelp, make_broadcast, {}, {"mst"}}) &&
+    reduces().add({kName, kHelp, make_reduce, {}, {"mst"}}) &&
+    allreduces().add({kName, kHelp, make_allreduce, {}, {"mst"}});
 
 }  // namespace
 }  // namespace tw

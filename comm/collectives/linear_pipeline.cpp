@@ -23,7 +23,7 @@
 #include "comm/cost_model.h"
 #include "engine/ops/vector.h"
 
-namespace tw {
+namespace tw::linear_pipeline {
 namespace {
 
 constexpr const char* kName = "linear_pipeline";
@@ -167,9 +167,10 @@ const std::vector<Setting> kSettings{
 constexpr const char* kHelp =
     "blocks along a chain of ranks; the time of a long vector hardly grows with the ranks";
 
-const bool registered = broadcasts().add({kName, kHelp, make_broadcast, kSettings, {"lp"}}) &&
-                        reduces().add({kName, kHelp, make_reduce, kSettings, {"lp"}}) &&
-                        allreduces().add({kName, kHelp, make_allreduce, kSettings, {"lp"}});
+const bool linear_pipeline_registered =
+    broadcasts().add({kName, kHelp, make_broadcast, kSettings, {"lp"}}) &&
+    reduces().add({kName, kHelp, make_reduce, kSettings, {"lp"}}) &&
+    allreduces().add({kName, kHelp, make_allreduce, kSettings, {"lp"}});
 
 }  // namespace
-}  // namespace tw
+}  // namespace tw::linear_pipeline

@@ -26,7 +26,7 @@
 #include "engine/core/copy.h"
 #include "engine/ops/vector.h"
 
-namespace tw {
+namespace tw::recursive_halving {
 namespace {
 
 constexpr const char* kName = "recursive_halving";
@@ -149,7 +149,7 @@ Broadcast make_broadcast(const Settings&) {
   };
 }
 
-const bool registered =
+const bool recursive_halving_registered =
     broadcasts().add(
         {kName, "scatter along a tree, allgather; for long vectors", make_broadcast, {}, {"be"}}) &&
     reduces().add({kName,
@@ -164,4 +164,4 @@ const bool registered =
                       {"be"}});
 
 }  // namespace
-}  // namespace tw
+}  // namespace tw::recursive_halving

@@ -33,7 +33,7 @@ void ring_allreduce(Context& ctx, Communicator& comm, std::span<float> data,
   for (int step = 0; step < ranks - 1; ++step) pass_on(chunk(rank + 1 - step), chunk(rank - step));
 }
 
-const bool registered = allreduces().add(
+const bool ring_registered = allreduces().add(
     {"ring", "reduce-scatter and allgather around a ring; the fewest bytes per rank",
      [](const Settings&) -> Allreduce { return ring_allreduce; }});
 

@@ -5,7 +5,7 @@
 
 #include "comm/collectives/collectives.h"
 
-namespace tw {
+namespace tw::vendor {
 namespace {
 
 constexpr const char* kName = "vendor";
@@ -37,7 +37,7 @@ void vendor_allreduce(Context& ctx, Communicator& comm, std::span<float> data, s
 
 constexpr const char* kHelp = "the MPI library's or NCCL's own";
 
-const bool registered =
+const bool vendor_registered =
     broadcasts().add({kName,
                       kHelp,
                       [](const Settings&) -> Broadcast { return vendor_broadcast; },
@@ -52,4 +52,4 @@ const bool registered =
                       {"native"}});
 
 }  // namespace
-}  // namespace tw
+}  // namespace tw::vendor

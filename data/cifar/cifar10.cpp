@@ -6,14 +6,14 @@ namespace tw {
 
 namespace {
 
-constexpr const char* kFolder = "cifar-10-batches-bin";
+constexpr const char* kCifarFolder = "cifar-10-batches-bin";
 
 /// config.dir is the folder of the files, or the parent of cifar-10-batches-bin.
 DataSplit cifar10(const DataConfig& config) {
   const bool direct = std::filesystem::exists(config.dir / "data_batch_1.bin");
   CifarFiles files{
       .name = "cifar10", .dir = config.dir, .train_records = 10'000, .test_records = 10'000};
-  if (!direct || config.dir.empty()) files.dir = data_folder(config.dir, kFolder);
+  if (!direct || config.dir.empty()) files.dir = data_folder(config.dir, kCifarFolder);
   files.remedy =
       fmt::format("get it with scripts/data/get_cifar10.sh {}", files.dir.parent_path().string());
   DataSplit split = read_cifar_files(files, config.val_size);
@@ -22,7 +22,7 @@ DataSplit cifar10(const DataConfig& config) {
   return split;
 }
 
-const bool registered =
+const bool cifar10_registered =
     datasets().add({"cifar10", "CIFAR-10, binary version (scripts/data/get_cifar10.sh)", cifar10});
 
 }  // namespace

@@ -14,7 +14,7 @@ namespace tw {
 namespace {
 
 // the version changes when the bytes do
-constexpr const char* kFolder = "shapes-v1";
+constexpr const char* kShapesFolder = "shapes-v1";
 constexpr size_t kRecords = 2'000;  // of each of the six files
 
 /// A new folder inside another; the destructor removes it.
@@ -75,7 +75,7 @@ void generate(const CifarFiles& files) {
 
 DataSplit shapes(const DataConfig& config) {
   CifarFiles files{.name = "shapes",
-                   .dir = data_folder(config.dir, kFolder),
+                   .dir = data_folder(config.dir, kShapesFolder),
                    .train_records = kRecords,
                    .test_records = kRecords};
   files.remedy = fmt::format("remove the folder {} to generate it again", files.dir.string());
@@ -88,7 +88,7 @@ DataSplit shapes(const DataConfig& config) {
   return split;
 }
 
-const bool registered =
+const bool shapes_registered =
     datasets().add({"shapes", "generated 10-class set, 10,000 training images", shapes});
 
 }  // namespace

@@ -55,7 +55,7 @@ DataSplit open_jpegs(const DataConfig& config, size_t expected_classes) {
 DataSplit image_folder(const DataConfig& config) { return open_jpegs(config, 0); }
 DataSplit imagenet(const DataConfig& config) { return open_jpegs(config, 1000); }
 
-const bool registered =
+const bool imagenet_registered =
     datasets().add({"imagefolder", "JPEG files in train/<class> and val/<class>", image_folder}) &&
     datasets().add({"imagenet", "the same with the 1,000 classes of ImageNet", imagenet});
 

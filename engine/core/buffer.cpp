@@ -44,11 +44,11 @@ size_t free_cpu() {
          static_cast<size_t>(::sysconf(_SC_PAGESIZE));
 }
 
-const bool registered = free_memory_dispatch.add(Device::cpu, free_cpu) &&
-                        allocate_dispatch.add(Device::cpu, allocate_cpu) &&
-                        release_dispatch.add(Device::cpu, std::free) &&
-                        pin_dispatch.add(Device::cpu, allocate_cpu) &&
-                        unpin_dispatch.add(Device::cpu, std::free);
+const bool buffer_registered = free_memory_dispatch.add(Device::cpu, free_cpu) &&
+                               allocate_dispatch.add(Device::cpu, allocate_cpu) &&
+                               release_dispatch.add(Device::cpu, std::free) &&
+                               pin_dispatch.add(Device::cpu, allocate_cpu) &&
+                               unpin_dispatch.add(Device::cpu, std::free);
 
 }  // namespace
 

@@ -46,7 +46,7 @@ void copy_cpu(Context&, const Tensor& x, const Tensor& y) {
   std::memcpy(y.data, x.data, x.bytes());
 }
 
-const bool registered = copy_dispatch.add(Device::cpu, copy_cpu);
+const bool copy_registered = copy_dispatch.add(Device::cpu, copy_cpu);
 
 }  // namespace
 

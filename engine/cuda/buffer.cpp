@@ -48,11 +48,11 @@ void* pin_cuda(size_t bytes) {
 
 void unpin_cuda(void* memory) { cudaFreeHost(memory); }
 
-const bool registered = allocate_dispatch.add(Device::cuda, allocate_cuda) &&
-                        free_memory_dispatch.add(Device::cuda, free_cuda) &&
-                        release_dispatch.add(Device::cuda, release_cuda) &&
-                        pin_dispatch.add(Device::cuda, pin_cuda) &&
-                        unpin_dispatch.add(Device::cuda, unpin_cuda);
+const bool buffer_registered = allocate_dispatch.add(Device::cuda, allocate_cuda) &&
+                               free_memory_dispatch.add(Device::cuda, free_cuda) &&
+                               release_dispatch.add(Device::cuda, release_cuda) &&
+                               pin_dispatch.add(Device::cuda, pin_cuda) &&
+                               unpin_dispatch.add(Device::cuda, unpin_cuda);
 
 }  // namespace
 }  // namespace tw

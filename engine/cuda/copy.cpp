@@ -19,7 +19,7 @@ Device locate_cuda(const void* data) {
   return on_device ? Device::cuda : Device::cpu;
 }
 
-const bool registered =
+const bool copy_registered =
     copy_dispatch.add(Device::cuda, copy_cuda) && locate_dispatch.add(Device::cuda, locate_cuda);
 
 }  // namespace

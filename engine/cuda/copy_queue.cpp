@@ -42,7 +42,7 @@ class CudaCopies final : public CopyQueue {
   CudaEvent here_;
 };
 
-const bool registered = copy_queue_dispatch.add(
+const bool copy_queue_registered = copy_queue_dispatch.add(
     Device::cuda,
     [](Context&) -> std::unique_ptr<CopyQueue> { return std::make_unique<CudaCopies>(); });
 

@@ -21,7 +21,7 @@ class EventTimer final : public DeviceTimer {
   CudaEvent start_{CudaEvent::Timing::on}, stop_{CudaEvent::Timing::on};
 };
 
-const bool registered = device_timer_dispatch.add(
+const bool device_timer_registered = device_timer_dispatch.add(
     Device::cuda,
     [](Context& ctx) -> std::unique_ptr<DeviceTimer> { return std::make_unique<EventTimer>(ctx); });
 

@@ -14,7 +14,7 @@ class EventOnGpu final : public Event {
   CudaEvent event_;
 };
 
-const bool registered = event_dispatch.add(
+const bool event_registered = event_dispatch.add(
     Device::cuda, []() -> std::unique_ptr<Event> { return std::make_unique<EventOnGpu>(); });
 
 }  // namespace

@@ -45,7 +45,7 @@ std::unique_ptr<Graph> record_cuda(Context& ctx, const std::function<void()>& bo
   return std::make_unique<CudaGraph>(ctx, body);
 }
 
-const bool registered = graph_dispatch.add(Device::cuda, record_cuda);
+const bool graph_registered = graph_dispatch.add(Device::cuda, record_cuda);
 
 }  // namespace
 }  // namespace tw

@@ -23,7 +23,7 @@ class CpuCopies final : public CopyQueue {
   void wait(int) override {}
 };
 
-const bool registered = copy_queue_dispatch.add(
+const bool copy_queue_registered = copy_queue_dispatch.add(
     Device::cpu,
     [](Context&) -> std::unique_ptr<CopyQueue> { return std::make_unique<CpuCopies>(); });
 

@@ -22,7 +22,7 @@ class ClockTimer : public DeviceTimer {
   Stopwatch watch_;
 };
 
-const bool registered = device_timer_dispatch.add(
+const bool device_timer_registered = device_timer_dispatch.add(
     Device::cpu,
     [](Context&) -> std::unique_ptr<DeviceTimer> { return std::make_unique<ClockTimer>(); });
 

@@ -14,7 +14,7 @@ class CpuEvent final : public Event {
   void make_wait(Context&) override {}
 };
 
-const bool registered = event_dispatch.add(
+const bool event_registered = event_dispatch.add(
     Device::cpu, []() -> std::unique_ptr<Event> { return std::make_unique<CpuEvent>(); });
 
 }  // namespace

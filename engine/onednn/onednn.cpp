@@ -26,7 +26,7 @@ std::string onednn_version() {
 }
 
 namespace {
-const bool registered = device_handles_dispatch.add(
+const bool onednn_registered = device_handles_dispatch.add(
     Device::cpu,
     [](int) -> std::unique_ptr<DeviceHandles> { return std::make_unique<CpuHandles>(); });
 }

@@ -295,10 +295,10 @@ size_t scratch_bytes_cpu(const Context&, const Shape& x) {
   return Workspace::floats(Geometry(x)) * sizeof(float);
 }
 
-const bool registered = batch_norm_train_dispatch.add(Device::cpu, train_cpu) &&
-                        batch_norm_infer_dispatch.add(Device::cpu, infer_cpu) &&
-                        batch_norm_backward_dispatch.add(Device::cpu, backward_cpu) &&
-                        batch_norm_scratch_dispatch.add(Device::cpu, scratch_bytes_cpu);
+const bool batch_norm_registered = batch_norm_train_dispatch.add(Device::cpu, train_cpu) &&
+                                   batch_norm_infer_dispatch.add(Device::cpu, infer_cpu) &&
+                                   batch_norm_backward_dispatch.add(Device::cpu, backward_cpu) &&
+                                   batch_norm_scratch_dispatch.add(Device::cpu, scratch_bytes_cpu);
 
 }  // namespace
 }  // namespace tw::ops

@@ -101,7 +101,7 @@ enum class Mask { none, output, input };
 
 /// Tensors of backward; the masked gradient is g.
 template <class T>
-struct Backward {
+struct BackwardTensors {
   const T *x, *y, *dy, *dy2;  ///< y only for Mask::output; dy2 may be null
   T* kept;                    ///< receives g; may be null unless there is dy2, may equal dy
   T* dx;
@@ -116,7 +116,7 @@ struct Channels {
   float mean[kWide], scale[kWide], beta[kWide];
 
   template <class T>
-  __device__ Channels(const Columns& g, const Backward<T>& b) {
+  __device__ Channels(const Columns& g, const BackwardTensors<T>& b) {
 #pragma unroll
     for (int j = 0; j < kWide; ++j) {
       const int64_t c = g.pack() * kWide + j;
@@ -134,7 +134,7 @@ struct Channels {
 
 template <class T>
 struct FinishGradient {
-  Backward<T> b;
+  BackwardTensors<T> b;
   double rows;
   float *dgamma, *dbeta;
   bool accumulate;
@@ -150,7 +150,7 @@ struct FinishGradient {
 
 template <class T, int kWide>
 __global__ void __launch_bounds__(cuda::kThreads)
-    backward_sums_kernel(Columns g, Backward<T> b, float* partial, uint32_t* tickets,
+    backward_sums_kernel(Columns g, BackwardTensors<T> b, float* partial, uint32_t* tickets,
                          FinishGradient<T> finish) {
   float sums[2][kWide] = {};
   if (g.active()) {
@@ -178,7 +178,8 @@ __global__ void __launch_bounds__(cuda::kThreads)
 }
 
 template <class T, int kWide>
-__global__ void __launch_bounds__(cuda::kThreads) input_gradient_kernel(Columns g, Backward<T> b) {
+__global__ void __launch_bounds__(cuda::kThreads)
+    input_gradient_kernel(Columns g, BackwardTensors<T> b) {
   if (!g.active()) return;
   const Channels<kWide> channels(g, b);
   float slope[kWide], offset[kWide];
@@ -299,21 +300,21 @@ void backward_cuda(Context& ctx, const BatchNormParams& params, const BatchNormB
     T* const kept = t.dresidual.data != nullptr ? data<T>(t.dresidual)
                     : t.dy2.data != nullptr     ? data<T>(t.dx)
                                                 : nullptr;
-    const Backward<T> b{.x = data<T>(t.x),
-                        .y = data<T>(t.y),
-                        .dy = data<T>(t.dy),
-                        .dy2 = data<T>(t.dy2),
-                        .kept = kept,
-                        .dx = data<T>(t.dx),
-                        .gamma = data<float>(t.gamma),
-                        .beta = data<float>(t.beta),
-                        .mean = data<float>(t.saved_mean),
-                        .rstd = data<float>(t.saved_rstd),
-                        .slope = coefficients,
-                        .offset = coefficients + g.channels,
-                        .mask = !params.relu          ? Mask::none
-                                : t.y.data != nullptr ? Mask::output
-                                                      : Mask::input};
+    const BackwardTensors<T> b{.x = data<T>(t.x),
+                               .y = data<T>(t.y),
+                               .dy = data<T>(t.dy),
+                               .dy2 = data<T>(t.dy2),
+                               .kept = kept,
+                               .dx = data<T>(t.dx),
+                               .gamma = data<float>(t.gamma),
+                               .beta = data<float>(t.beta),
+                               .mean = data<float>(t.saved_mean),
+                               .rstd = data<float>(t.saved_rstd),
+                               .slope = coefficients,
+                               .offset = coefficients + g.channels,
+                               .mask = !params.relu          ? Mask::none
+                                       : t.y.data != nullptr ? Mask::output
+                                                             : Mask::input};
     const FinishGradient<T> finish{b, static_cast<double>(g.rows), data<float>(t.dgamma),
                                    data<float>(t.dbeta), accumulate};
     sum(ctx, backward_sums_kernel<T, kWide>, g, b, scratch_of(ctx), tickets_of(ctx), finish);
@@ -321,10 +322,11 @@ void backward_cuda(Context& ctx, const BatchNormParams& params, const BatchNormB
   });
 }
 
-const bool registered = batch_norm_train_dispatch.add(Device::cuda, train_cuda) &&
-                        batch_norm_infer_dispatch.add(Device::cuda, infer_cuda) &&
-                        batch_norm_backward_dispatch.add(Device::cuda, backward_cuda) &&
-                        batch_norm_scratch_dispatch.add(Device::cuda, scratch_bytes_cuda);
+const bool batch_norm_registered =
+    batch_norm_train_dispatch.add(Device::cuda, train_cuda) &&
+    batch_norm_infer_dispatch.add(Device::cuda, infer_cuda) &&
+    batch_norm_backward_dispatch.add(Device::cuda, backward_cuda) &&
+    batch_norm_scratch_dispatch.add(Device::cuda, scratch_bytes_cuda);
 
 }  // namespace
 }  // namespace tw::ops

@@ -59,7 +59,7 @@ void dropout_cpu(Context& ctx, float rate, const Philox& philox, uint64_t step, 
   });
 }
 
-const bool registered = dropout_dispatch.add(Device::cpu, dropout_cpu);
+const bool dropout_registered = dropout_dispatch.add(Device::cpu, dropout_cpu);
 
 }  // namespace
 }  // namespace tw::ops

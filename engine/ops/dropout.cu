@@ -45,7 +45,7 @@ void dropout_cuda(Context& ctx, float rate, const Philox& philox, uint64_t step,
   });
 }
 
-const bool registered = dropout_dispatch.add(Device::cuda, dropout_cuda);
+const bool dropout_registered = dropout_dispatch.add(Device::cuda, dropout_cuda);
 
 }  // namespace
 }  // namespace tw::ops

@@ -37,12 +37,12 @@ void global_average_backward(Context& ctx, const Tensor& dy, const Tensor& dx) {
 namespace {
 
 /// Channels of one task.
-constexpr size_t kTile = 64;
+constexpr size_t kChannels = 64;
 
-/// y[c] = mean over pixels of x[pixel * stride + c], c < n <= kTile.
+/// y[c] = mean over pixels of x[pixel * stride + c], c < n <= kChannels.
 template <class T>
 TW_INLINE void mean_loop(const T* x, size_t pixels, size_t stride, size_t n, T* y) {
-  float acc[kTile] = {};
+  float acc[kChannels] = {};
   for (size_t p = 0; p < pixels; ++p)
     for (size_t c = 0; c < n; ++c) acc[c] += load(x[p * stride + c]);
   for (size_t c = 0; c < n; ++c) store(y[c], acc[c] / static_cast<float>(pixels));
@@ -76,9 +76,9 @@ void forward_cpu(Context& ctx, const Tensor& x, const Tensor& y) {
   with_activation_type(x.dtype, [&]<class T>() {
     const auto from = x.as<T>(), to = y.as<T>();
     parallel_for(ctx, static_cast<size_t>(x.shape[0]), 1, [&](size_t n, size_t) {
-      for (size_t c = 0; c < channels; c += kTile)
+      for (size_t c = 0; c < channels; c += kChannels)
         mean(from.data() + n * pixels * channels + c, pixels, channels,
-             std::min(kTile, channels - c), to.data() + n * channels + c);
+             std::min(kChannels, channels - c), to.data() + n * channels + c);
     });
   });
 }
@@ -94,8 +94,9 @@ void backward_cpu(Context& ctx, const Tensor& dy, const Tensor& dx) {
   });
 }
 
-const bool registered = global_average_forward_dispatch.add(Device::cpu, forward_cpu) &&
-                        global_average_backward_dispatch.add(Device::cpu, backward_cpu);
+const bool global_average_registered =
+    global_average_forward_dispatch.add(Device::cpu, forward_cpu) &&
+    global_average_backward_dispatch.add(Device::cpu, backward_cpu);
 
 }  // namespace
 }  // namespace tw::ops

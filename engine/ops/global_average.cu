@@ -37,7 +37,7 @@ struct Spread {
   }
 };
 
-void forward_cuda(Context& ctx, const Tensor& x, const Tensor& y) {
+void global_average_forward_cuda(Context& ctx, const Tensor& x, const Tensor& y) {
   const int64_t channels = x.shape[3];
   const dim3 grid(static_cast<unsigned>(x.shape[0]),
                   static_cast<unsigned>((channels + kAcross - 1) / kAcross));
@@ -48,7 +48,7 @@ void forward_cuda(Context& ctx, const Tensor& x, const Tensor& y) {
   });
 }
 
-void backward_cuda(Context& ctx, const Tensor& dy, const Tensor& dx) {
+void global_average_backward_cuda(Context& ctx, const Tensor& dy, const Tensor& dx) {
   const int64_t pixels = dx.shape[1] * dx.shape[2];
   with_activation_type(dx.dtype, [&]<class T>() {
     cuda::for_each(ctx, "global_average", dx.numel(),
@@ -57,8 +57,9 @@ void backward_cuda(Context& ctx, const Tensor& dy, const Tensor& dx) {
   });
 }
 
-const bool registered = global_average_forward_dispatch.add(Device::cuda, forward_cuda) &&
-                        global_average_backward_dispatch.add(Device::cuda, backward_cuda);
+const bool global_average_registered =
+    global_average_forward_dispatch.add(Device::cuda, global_average_forward_cuda) &&
+    global_average_backward_dispatch.add(Device::cuda, global_average_backward_cuda);
 
 }  // namespace
 }  // namespace tw::ops

@@ -115,7 +115,8 @@ void softmax_cross_entropy_cpu(Context& ctx, const Tensor& logits, const Tensor&
   *static_cast<LossSums*>(sums.data) += batch;
 }
 
-const bool registered = softmax_cross_entropy_dispatch.add(Device::cpu, softmax_cross_entropy_cpu);
+const bool loss_registered =
+    softmax_cross_entropy_dispatch.add(Device::cpu, softmax_cross_entropy_cpu);
 
 }  // namespace
 }  // namespace tw::ops

@@ -110,7 +110,7 @@ void softmax_cross_entropy_cuda(Context& ctx, const Tensor& logits, const Tensor
                static_cast<LossSums*>(sums.data));
 }
 
-const bool registered =
+const bool loss_registered =
     softmax_cross_entropy_dispatch.add(Device::cuda, softmax_cross_entropy_cuda);
 
 }  // namespace

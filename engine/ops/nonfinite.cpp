@@ -41,7 +41,7 @@ size_t first_nonfinite_cpu(Context& ctx, std::span<const float> x) {
   return first.load();
 }
 
-const bool registered = first_nonfinite_dispatch.add(Device::cpu, first_nonfinite_cpu);
+const bool nonfinite_registered = first_nonfinite_dispatch.add(Device::cpu, first_nonfinite_cpu);
 
 }  // namespace
 }  // namespace tw::ops

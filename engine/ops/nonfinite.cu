@@ -26,7 +26,7 @@ size_t first_nonfinite_cuda(Context& ctx, std::span<const float> x) {
   return found;
 }
 
-const bool registered = first_nonfinite_dispatch.add(Device::cuda, first_nonfinite_cuda);
+const bool nonfinite_registered = first_nonfinite_dispatch.add(Device::cuda, first_nonfinite_cuda);
 
 }  // namespace
 

@@ -64,7 +64,7 @@ void normalize_cpu(Context& ctx, const Tensor& x, std::span<const float> mean,
   });
 }
 
-const bool registered = normalize_dispatch.add(Device::cpu, normalize_cpu);
+const bool normalize_registered = normalize_dispatch.add(Device::cpu, normalize_cpu);
 
 }  // namespace
 }  // namespace tw::ops

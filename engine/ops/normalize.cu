@@ -31,7 +31,7 @@ void normalize_cuda(Context& ctx, const Tensor& x, std::span<const float> mean,
   });
 }
 
-const bool registered = normalize_dispatch.add(Device::cuda, normalize_cuda);
+const bool normalize_registered = normalize_dispatch.add(Device::cuda, normalize_cuda);
 
 }  // namespace
 }  // namespace tw::ops

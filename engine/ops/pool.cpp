@@ -143,8 +143,8 @@ void pool_backward_cpu(Context& ctx, const PoolParams& params, const Tensor& dy,
   });
 }
 
-const bool registered = pool_forward_dispatch.add(Device::cpu, pool_forward_cpu) &&
-                        pool_backward_dispatch.add(Device::cpu, pool_backward_cpu);
+const bool pool_registered = pool_forward_dispatch.add(Device::cpu, pool_forward_cpu) &&
+                             pool_backward_dispatch.add(Device::cpu, pool_backward_cpu);
 
 }  // namespace
 }  // namespace tw::ops

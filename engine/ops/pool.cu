@@ -6,12 +6,12 @@ namespace tw::ops {
 namespace {
 
 /// `x` is the input of forward, `y` its output; a thread handles kWide channels of a pixel.
-struct Geometry {
+struct PoolGeometry {
   int64_t height, width, packs, out_height, out_width;
   int64_t kernel, stride, padding;
   bool maximum;
 
-  Geometry(const PoolParams& params, const Tensor& x, const Tensor& y, int wide)
+  PoolGeometry(const PoolParams& params, const Tensor& x, const Tensor& y, int wide)
       : height(x.shape[1]),
         width(x.shape[2]),
         packs(x.shape[3] / wide),
@@ -34,10 +34,10 @@ struct Place {
 };
 
 template <class T, int kWide>
-struct Forward {
+struct PoolForward {
   using Values = cuda::Pack<T, kWide>;
   using Positions = cuda::Pack<uint8_t, kWide>;
-  Geometry g;
+  PoolGeometry g;
   const Values* x;
   Values* y;
   Positions* argmax;
@@ -75,10 +75,10 @@ struct Forward {
 
 /// Each input pixel gathers from the windows that cover it, so no two threads write one pixel.
 template <class T, int kWide>
-struct Backward {
+struct PoolBackward {
   using Values = cuda::Pack<T, kWide>;
   using Positions = cuda::Pack<uint8_t, kWide>;
-  Geometry g;
+  PoolGeometry g;
   const Values* dy;
   const Positions* argmax;
   Values* dx;
@@ -115,10 +115,10 @@ struct Backward {
 template <class T, int kWide>
 void forward(Context& ctx, const PoolParams& params, const Tensor& x, const Tensor& y,
              const Tensor& argmax) {
-  using Body = Forward<T, kWide>;
+  using Body = PoolForward<T, kWide>;
   cuda::for_each(
       ctx, "pool", y.numel() / kWide,
-      Body{Geometry(params, x, y, kWide), static_cast<const typename Body::Values*>(x.data),
+      Body{PoolGeometry(params, x, y, kWide), static_cast<const typename Body::Values*>(x.data),
            static_cast<typename Body::Values*>(y.data),
            static_cast<typename Body::Positions*>(argmax.data)});
 }
@@ -126,10 +126,10 @@ void forward(Context& ctx, const PoolParams& params, const Tensor& x, const Tens
 template <class T, int kWide>
 void backward(Context& ctx, const PoolParams& params, const Tensor& dy, const Tensor& argmax,
               const Tensor& dx) {
-  using Body = Backward<T, kWide>;
+  using Body = PoolBackward<T, kWide>;
   cuda::for_each(
       ctx, "pool", dx.numel() / kWide,
-      Body{Geometry(params, dx, dy, kWide), static_cast<const typename Body::Values*>(dy.data),
+      Body{PoolGeometry(params, dx, dy, kWide), static_cast<const typename Body::Values*>(dy.data),
            static_cast<const typename Body::Positions*>(argmax.data),
            static_cast<typename Body::Values*>(dx.data)});
 }
@@ -154,8 +154,8 @@ void backward_cuda(Context& ctx, const PoolParams& params, const Tensor& dy, con
   });
 }
 
-const bool registered = pool_forward_dispatch.add(Device::cuda, forward_cuda) &&
-                        pool_backward_dispatch.add(Device::cuda, backward_cuda);
+const bool pool_registered = pool_forward_dispatch.add(Device::cuda, forward_cuda) &&
+                             pool_backward_dispatch.add(Device::cuda, backward_cuda);
 
 }  // namespace
 }  // namespace tw::ops

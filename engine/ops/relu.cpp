@@ -67,8 +67,8 @@ void relu_backward_cpu(Context& ctx, const Tensor& y, const Tensor& dy, const Te
   });
 }
 
-const bool registered = relu_forward_dispatch.add(Device::cpu, relu_forward_cpu) &&
-                        relu_backward_dispatch.add(Device::cpu, relu_backward_cpu);
+const bool relu_registered = relu_forward_dispatch.add(Device::cpu, relu_forward_cpu) &&
+                             relu_backward_dispatch.add(Device::cpu, relu_backward_cpu);
 
 }  // namespace
 }  // namespace tw::ops

@@ -76,7 +76,7 @@ void sgd_update_cpu(Context& ctx, const SgdParams& params, std::span<const uint3
   }
 }
 
-const bool registered = sgd_update_dispatch.add(Device::cpu, sgd_update_cpu);
+const bool sgd_registered = sgd_update_dispatch.add(Device::cpu, sgd_update_cpu);
 
 }  // namespace
 }  // namespace tw::ops

@@ -72,7 +72,7 @@ void sgd_update_cuda(Context& ctx, const SgdParams& params, std::span<const uint
   } while (first < decay_bounds.size());
 }
 
-const bool registered = sgd_update_dispatch.add(Device::cuda, sgd_update_cuda);
+const bool sgd_registered = sgd_update_dispatch.add(Device::cuda, sgd_update_cuda);
 
 }  // namespace
 }  // namespace tw::ops

@@ -103,7 +103,7 @@ class CudaStepInputs final : public StepInputs {
   size_t count_ = 0;
 };
 
-const bool registered =
+const bool step_inputs_registered =
     step_inputs_dispatch.add(Device::cuda, [](Context& ctx) -> std::unique_ptr<StepInputs> {
       return std::make_unique<CudaStepInputs>(ctx);
     });

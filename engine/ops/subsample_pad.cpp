@@ -86,8 +86,9 @@ void backward_cpu(Context& ctx, int64_t stride, const Tensor& dy, const Tensor& 
   });
 }
 
-const bool registered = subsample_pad_forward_dispatch.add(Device::cpu, forward_cpu) &&
-                        subsample_pad_backward_dispatch.add(Device::cpu, backward_cpu);
+const bool subsample_pad_registered =
+    subsample_pad_forward_dispatch.add(Device::cpu, forward_cpu) &&
+    subsample_pad_backward_dispatch.add(Device::cpu, backward_cpu);
 
 }  // namespace
 }  // namespace tw::ops

@@ -6,10 +6,10 @@ namespace tw::ops {
 namespace {
 
 /// `x` is the tensor with more pixels and fewer channels, `y` the other; `front` zeros lie before.
-struct Geometry {
+struct PadGeometry {
   int64_t height, width, channels, out_height, out_width, out_channels, stride, front;
 
-  Geometry(int64_t s, const Tensor& x, const Tensor& y)
+  PadGeometry(int64_t s, const Tensor& x, const Tensor& y)
       : height(x.shape[1]),
         width(x.shape[2]),
         channels(x.shape[3]),
@@ -21,8 +21,8 @@ struct Geometry {
 };
 
 template <class T>
-struct Forward {
-  Geometry g;
+struct PadForward {
+  PadGeometry g;
   const T* x;
   T* y;
 
@@ -36,8 +36,8 @@ struct Forward {
 };
 
 template <class T>
-struct Backward {
-  Geometry g;
+struct PadBackward {
+  PadGeometry g;
   const T* dy;
   T* dx;
 
@@ -53,7 +53,7 @@ struct Backward {
 
 // elements are copied, so only their size matters
 template <template <class> class Body>
-void move(Context& ctx, const Geometry& g, const Tensor& from, const Tensor& to) {
+void move(Context& ctx, const PadGeometry& g, const Tensor& from, const Tensor& to) {
   if (from.dtype == DType::bf16)
     cuda::for_each(ctx, "subsample_pad", to.numel(),
                    Body<uint16_t>{g, static_cast<const uint16_t*>(from.data),
@@ -65,15 +65,16 @@ void move(Context& ctx, const Geometry& g, const Tensor& from, const Tensor& to)
 }
 
 void forward_cuda(Context& ctx, int64_t stride, const Tensor& x, const Tensor& y) {
-  move<Forward>(ctx, Geometry(stride, x, y), x, y);
+  move<PadForward>(ctx, PadGeometry(stride, x, y), x, y);
 }
 
 void backward_cuda(Context& ctx, int64_t stride, const Tensor& dy, const Tensor& dx) {
-  move<Backward>(ctx, Geometry(stride, dx, dy), dy, dx);
+  move<PadBackward>(ctx, PadGeometry(stride, dx, dy), dy, dx);
 }
 
-const bool registered = subsample_pad_forward_dispatch.add(Device::cuda, forward_cuda) &&
-                        subsample_pad_backward_dispatch.add(Device::cuda, backward_cuda);
+const bool subsample_pad_registered =
+    subsample_pad_forward_dispatch.add(Device::cuda, forward_cuda) &&
+    subsample_pad_backward_dispatch.add(Device::cuda, backward_cuda);
 
 }  // namespace
 }  // namespace tw::ops

@@ -90,11 +90,11 @@ void convert_cpu(Context& ctx, const Tensor& x, const Tensor& y) {
 /// The CPU converts at once.
 void hold_nothing(Context&) {}
 
-const bool registered = fill_dispatch.add(Device::cpu, fill_cpu) &&
-                        add_dispatch.add(Device::cpu, add_cpu) &&
-                        convert_dispatch.add(Device::cpu, convert_cpu) &&
-                        hold_converts_dispatch.add(Device::cpu, hold_nothing) &&
-                        run_converts_dispatch.add(Device::cpu, hold_nothing);
+const bool vector_registered = fill_dispatch.add(Device::cpu, fill_cpu) &&
+                               add_dispatch.add(Device::cpu, add_cpu) &&
+                               convert_dispatch.add(Device::cpu, convert_cpu) &&
+                               hold_converts_dispatch.add(Device::cpu, hold_nothing) &&
+                               run_converts_dispatch.add(Device::cpu, hold_nothing);
 
 }  // namespace
 }  // namespace tw::ops

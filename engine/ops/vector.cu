@@ -114,11 +114,11 @@ void convert_cuda(Context& ctx, const Tensor& x, const Tensor& y) {
   }
 }
 
-const bool registered = fill_dispatch.add(Device::cuda, fill_cuda) &&
-                        add_dispatch.add(Device::cuda, add_cuda) &&
-                        convert_dispatch.add(Device::cuda, convert_cuda) &&
-                        hold_converts_dispatch.add(Device::cuda, hold_converts_cuda) &&
-                        run_converts_dispatch.add(Device::cuda, run_converts_cuda);
+const bool vector_registered = fill_dispatch.add(Device::cuda, fill_cuda) &&
+                               add_dispatch.add(Device::cuda, add_cuda) &&
+                               convert_dispatch.add(Device::cuda, convert_cuda) &&
+                               hold_converts_dispatch.add(Device::cuda, hold_converts_cuda) &&
+                               run_converts_dispatch.add(Device::cuda, run_converts_cuda);
 
 }  // namespace
 }  // namespace tw::ops

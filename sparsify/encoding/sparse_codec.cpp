@@ -49,7 +49,7 @@ TW_MULTIVERSION bool ascend_below(const uint32_t* indices, size_t n, size_t d) {
   return good;
 }
 
-const bool settings =
+const bool sparse_codec_settings =
     setting_groups().add({"wire",
                           "the byte format of sparse entries",
                           {},

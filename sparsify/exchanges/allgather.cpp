@@ -21,9 +21,10 @@ class SparseAllgather : public GatheringExchange {
   }
 };
 
-const bool registered = exchanges().add({"allgather",
-                                         "sends every rank's entries to all, summed in rank order",
-                                         {.make = make_exchange<SparseAllgather>}});
+const bool allgather_registered =
+    exchanges().add({"allgather",
+                     "sends every rank's entries to all, summed in rank order",
+                     {.make = make_exchange<SparseAllgather>}});
 
 }  // namespace
 

@@ -34,12 +34,12 @@ class DenseExchange : public Exchange {
   Buffer scratch_;
 };
 
-const bool exchange = exchanges().add(
+const bool allreduce_exchange = exchanges().add(
     {"allreduce",
      "sums the whole gradient with a dense collective",
      {.make = make_exchange<DenseExchange>, .dense = true},
      {{"collective", "ring", "collective of the dense sum (allreduce in --list)"}}});
-const bool algorithm = sparsifiers().add(
+const bool allreduce_algorithm = sparsifiers().add(
     {"dense", "synchronous SGD on the whole gradient", {.selector = "", .exchange = "allreduce"}});
 
 }  // namespace

@@ -120,7 +120,7 @@ class GTopK : public Exchange {
   std::vector<std::byte> message_, incoming_;
 };
 
-const bool exchange = exchanges().add(
+const bool gtopk_exchange = exchanges().add(
     {"gtopk",
      "merges entries up a tree, k largest magnitudes a merge, and broadcasts the rest",
      {.make = make_exchange<GTopK>},
@@ -129,9 +129,9 @@ const bool exchange = exchanges().add(
        "paper: pruned entries return to their senders; conserve: they stay with who pruned them",
        {"paper", "conserve"}},
       {"rotate", "false", "root of the tree: rank step mod P instead of rank 0"}}});
-const bool algorithm = sparsifiers().add({"gtopk",
-                                          "exact top-k, error feedback, gTop-k tree",
-                                          {.selector = "topk", .exchange = "gtopk"}});
+const bool gtopk_algorithm = sparsifiers().add({"gtopk",
+                                                "exact top-k, error feedback, gTop-k tree",
+                                                {.selector = "topk", .exchange = "gtopk"}});
 
 }  // namespace
 

@@ -89,7 +89,7 @@ class Hierarchical : public Exchange {
   std::unique_ptr<Subcommunicator> node_, leaders_;
 };
 
-const bool exchange = exchanges().add(
+const bool hierarchical_exchange = exchanges().add(
     {"hierarchical",
      "dense sums inside nodes, a sparse exchange between their leaders",
      {.make = make_exchange<Hierarchical>,
@@ -103,7 +103,7 @@ const bool exchange = exchanges().add(
        .value = "4",
        .help = "ranks of a node, neighbours; the last node may have fewer",
        .least = 1}}});
-const bool algorithm =
+const bool hierarchical_algorithm =
     sparsifiers().add({"hierarchical",
                        "dense inside nodes, exact top-k and error feedback between them",
                        {.selector = "topk", .exchange = "hierarchical"}});

@@ -182,7 +182,7 @@ class OkTopk : public GatheringExchange {
   std::vector<std::byte> message_, incoming_;
 };
 
-const bool exchange =
+const bool oktopk_exchange =
     exchanges().add({"oktopk",
                      "entries to the owner of their region, the largest sums from there to all",
                      {.make = make_exchange<OkTopk>},
@@ -190,7 +190,7 @@ const bool exchange =
                        .value = "32",
                        .help = "steps between exact thresholds and regions",
                        .least = 1}}});
-const bool algorithm =
+const bool oktopk_algorithm =
     sparsifiers().add({"oktopk",
                        "Ok-Topk: thresholds kept for several steps, an allreduce by regions",
                        {.selector = "oktopk", .exchange = "oktopk"}});

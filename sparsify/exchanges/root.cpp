@@ -45,7 +45,7 @@ class RootExchange : public Exchange {
   Buffer scratch_;
 };
 
-const bool exchange = exchanges().add(
+const bool root_exchange = exchanges().add(
     {"root",
      "reduces whole gradients to rank 0, which updates and broadcasts the parameters",
      {.make = make_exchange<RootExchange>,
@@ -57,9 +57,9 @@ const bool exchange = exchanges().add(
             broadcasts().find(collective(settings));
           }},
      {{"collective", "lp", "collective of reduce and broadcast (both in --list)"}}});
-const bool algorithm = sparsifiers().add({"bsp",
-                                          "dense SGD, updated at rank 0 layer by layer",
-                                          {.exchange = "root", .scope = Scope::layer}});
+const bool root_algorithm = sparsifiers().add({"bsp",
+                                               "dense SGD, updated at rank 0 layer by layer",
+                                               {.exchange = "root", .scope = Scope::layer}});
 
 }  // namespace
 

@@ -63,7 +63,7 @@ class SharedIndices : public Exchange {
   std::vector<float> values_, scratch_;
 };
 
-const bool registered =
+const bool shared_registered =
     exchanges().add({"shared",
                      "sums values alone; for selectors with the same indices on all ranks",
                      {.make = make_exchange<SharedIndices>, .needs_shared_indices = true}});

@@ -268,9 +268,9 @@ class DeviceCandidates : public Candidates {
   Search found_{};
 };
 
-const bool registered = candidates_dispatch.add(Device::cuda, []() -> std::unique_ptr<Candidates> {
-  return std::make_unique<DeviceCandidates>();
-});
+const bool candidates_registered = candidates_dispatch.add(
+    Device::cuda,
+    []() -> std::unique_ptr<Candidates> { return std::make_unique<DeviceCandidates>(); });
 
 }  // namespace
 }  // namespace tw::cuda

@@ -66,7 +66,7 @@ void measure_cpu(Context& ctx, std::span<const float> g, std::span<float> e,
   });
 }
 
-const bool registered = measure_dispatch.add(Device::cpu, measure_cpu);
+const bool moments_registered = measure_dispatch.add(Device::cpu, measure_cpu);
 
 }  // namespace
 

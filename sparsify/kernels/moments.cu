@@ -83,7 +83,7 @@ void measure_cuda(Context& ctx, std::span<const float> g, std::span<float> e,
   std::copy_n(host, blocks.size(), blocks.begin());
 }
 
-const bool registered = measure_dispatch.add(Device::cuda, measure_cuda);
+const bool moments_registered = measure_dispatch.add(Device::cuda, measure_cuda);
 
 }  // namespace
 }  // namespace tw::cuda

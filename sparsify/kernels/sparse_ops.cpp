@@ -49,9 +49,9 @@ void zero_where_moved_cpu(Context&, std::span<const uint32_t> indices, std::span
     if (sum[i] != 0) x[i] = 0;
 }
 
-const bool registered = sparse_sum_dispatch.add(Device::cpu, sparse_sum_cpu) &&
-                        scatter_add_dispatch.add(Device::cpu, scatter_add_cpu) &&
-                        zero_where_moved_dispatch.add(Device::cpu, zero_where_moved_cpu);
+const bool sparse_ops_registered = sparse_sum_dispatch.add(Device::cpu, sparse_sum_cpu) &&
+                                   scatter_add_dispatch.add(Device::cpu, scatter_add_cpu) &&
+                                   zero_where_moved_dispatch.add(Device::cpu, zero_where_moved_cpu);
 
 }  // namespace
 

@@ -96,9 +96,10 @@ void zero_where_moved_cuda(Context& ctx, std::span<const uint32_t> indices,
            ClearWhereMoved{staged, sum.data(), x.data()});
 }
 
-const bool registered = sparse_sum_dispatch.add(Device::cuda, sparse_sum_cuda) &&
-                        scatter_add_dispatch.add(Device::cuda, scatter_add_cuda) &&
-                        zero_where_moved_dispatch.add(Device::cuda, zero_where_moved_cuda);
+const bool sparse_ops_registered =
+    sparse_sum_dispatch.add(Device::cuda, sparse_sum_cuda) &&
+    scatter_add_dispatch.add(Device::cuda, scatter_add_cuda) &&
+    zero_where_moved_dispatch.add(Device::cuda, zero_where_moved_cuda);
 
 }  // namespace
 }  // namespace tw::cuda

@@ -70,15 +70,15 @@ std::unique_ptr<Selector> make_dgc(Context& ctx, const Settings&, const Selector
       ctx, Philox(rank.seed, Purpose::select, static_cast<uint32_t>(rank.rank) + 1));
 }
 
-const bool selector = selectors().add({"dgc",
-                                       "magnitudes above a threshold from a sample, k at most",
-                                       {.make = make_dgc, .volume = Volume::at_most_k}});
+const bool dgc_selector = selectors().add({"dgc",
+                                           "magnitudes above a threshold from a sample, k at most",
+                                           {.make = make_dgc, .volume = Volume::at_most_k}});
 const Sparsifier kParts = {.selector = "dgc",
                            .exchange = "allgather",
                            .momentum_before = true,
                            .scope = Scope::layer,
                            .small_tensors_dense = true};
-const bool algorithm = sparsifiers().add(
+const bool dgc_algorithm = sparsifiers().add(
     {"dgc", "momentum correction, factor masking, sampled threshold per tensor, sparse allgather",
      kParts});
 

@@ -61,14 +61,14 @@ std::unique_ptr<Selector> make_gaussiank(Context& ctx, const Settings& settings,
   return std::make_unique<TopK>(ctx, kHistogramResolution);
 }
 
-const std::vector<Setting> kSettings = {
+const std::vector<Setting> kGaussianKSettings = {
     {"refine",
      "paper",
      "paper: mean + quantile * deviation, adjusted at most twice; "
      "histogram: k entries, threshold at a bin of a logarithmic histogram",
      {"paper", "histogram"}}};
 
-const bool selector =
+const bool gaussiank_selector =
     selectors().add({"gaussiank",
                      "magnitudes above a threshold taken from the distribution of u",
                      {.make = make_gaussiank,
@@ -76,10 +76,11 @@ const bool selector =
                           [](const Settings& settings) {
                             return as_published(settings) ? Volume::any : Volume::exactly_k;
                           }},
-                     kSettings});
-const bool algorithm = sparsifiers().add({"gaussiank",
-                                          "Gaussian threshold, error feedback, sparse allgather",
-                                          {.selector = "gaussiank", .exchange = "allgather"}});
+                     kGaussianKSettings});
+const bool gaussiank_algorithm =
+    sparsifiers().add({"gaussiank",
+                       "Gaussian threshold, error feedback, sparse allgather",
+                       {.selector = "gaussiank", .exchange = "allgather"}});
 
 }  // namespace
 

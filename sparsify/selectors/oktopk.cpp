@@ -27,7 +27,7 @@ std::unique_ptr<Selector> make_oktopk(Context& ctx, const Settings&, const Selec
   return std::make_unique<AboveThreshold>(ctx);
 }
 
-const bool selector =
+const bool oktopk_selector =
     selectors().add({"oktopk",
                      "magnitudes above a threshold that is kept for several steps",
                      {.make = make_oktopk, .volume = Volume::any}});

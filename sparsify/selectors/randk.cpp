@@ -63,24 +63,24 @@ std::unique_ptr<Selector> make_randk(Context& ctx, const Settings& settings,
   return std::make_unique<RandK>(ctx, Philox(rank.seed, Purpose::select, stream), shared);
 }
 
-const std::vector<Setting> kSettings = {
+const std::vector<Setting> kRandKSettings = {
     {"seed",
      "worker",
      "worker: every rank its own indices; shared: all ranks the same, so that values alone need to "
      "travel",
      {"worker", "shared"}}};
 
-const bool body = subset_mover_dispatch.add(Device::cpu, []() -> std::unique_ptr<SubsetMover> {
-  return std::make_unique<HostSubsetMover>();
-});
-const bool selector = selectors().add(
+const bool randk_registered = subset_mover_dispatch.add(
+    Device::cpu,
+    []() -> std::unique_ptr<SubsetMover> { return std::make_unique<HostSubsetMover>(); });
+const bool randk_selector = selectors().add(
     {"randk",
      "k random entries",
      {.make = make_randk, .volume = Volume::exactly_k, .shared_indices = seed_is_shared},
-     kSettings});
-const bool algorithm = sparsifiers().add({"randk",
-                                          "random k, error feedback, sparse allgather",
-                                          {.selector = "randk", .exchange = "allgather"}});
+     kRandKSettings});
+const bool randk_algorithm = sparsifiers().add({"randk",
+                                                "random k, error feedback, sparse allgather",
+                                                {.selector = "randk", .exchange = "allgather"}});
 
 }  // namespace
 

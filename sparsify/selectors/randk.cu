@@ -77,7 +77,7 @@ class DeviceSubsetMover : public SubsetMover {
   Buffer slots_;
 };
 
-const bool registered = subset_mover_dispatch.add(
+const bool randk_registered = subset_mover_dispatch.add(
     Device::cuda,
     []() -> std::unique_ptr<SubsetMover> { return std::make_unique<DeviceSubsetMover>(); });
 

@@ -41,11 +41,11 @@ std::unique_ptr<Selector> make_redsync(Context& ctx, const Settings&, const Sele
   return std::make_unique<RedSync>(ctx);
 }
 
-const bool selector =
+const bool redsync_selector =
     selectors().add({"redsync",
                      "magnitudes above a share of the maximum, found by bisection",
                      {.make = make_redsync, .volume = Volume::at_most_2k}});
-const bool algorithm =
+const bool redsync_algorithm =
     sparsifiers().add({"redsync",
                        "RedSync's threshold search, error feedback, sparse allgather",
                        {.selector = "redsync", .exchange = "allgather"}});

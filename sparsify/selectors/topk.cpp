@@ -18,12 +18,12 @@ std::unique_ptr<Selector> make_topk(Context& ctx, const Settings&, const Selecto
   return std::make_unique<TopK>(ctx);
 }
 
-const bool selector = selectors().add({"topk",
-                                       "the k largest magnitudes, exactly",
-                                       {.make = make_topk, .volume = Volume::exactly_k}});
-const bool algorithm = sparsifiers().add({"topk",
-                                          "exact top-k, error feedback, sparse allgather",
-                                          {.selector = "topk", .exchange = "allgather"}});
+const bool topk_selector = selectors().add({"topk",
+                                            "the k largest magnitudes, exactly",
+                                            {.make = make_topk, .volume = Volume::exactly_k}});
+const bool topk_algorithm = sparsifiers().add({"topk",
+                                               "exact top-k, error feedback, sparse allgather",
+                                               {.selector = "topk", .exchange = "allgather"}});
 
 }  // namespace
 

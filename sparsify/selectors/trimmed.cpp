@@ -33,12 +33,14 @@ std::unique_ptr<Selector> make_trimmed(Context& ctx, const Settings&, const Sele
   return std::make_unique<Trimmed>(ctx);
 }
 
-const bool selector = selectors().add({"trimmed",
-                                       "the k largest of those above a share of the maximum",
-                                       {.make = make_trimmed, .volume = Volume::exactly_k}});
-const bool algorithm = sparsifiers().add({"trimmed",
-                                          "trimmed top-k, error feedback, sparse allgather",
-                                          {.selector = "trimmed", .exchange = "allgather"}});
+const bool trimmed_selector =
+    selectors().add({"trimmed",
+                     "the k largest of those above a share of the maximum",
+                     {.make = make_trimmed, .volume = Volume::exactly_k}});
+const bool trimmed_algorithm =
+    sparsifiers().add({"trimmed",
+                       "trimmed top-k, error feedback, sparse allgather",
+                       {.selector = "trimmed", .exchange = "allgather"}});
 
 }  // namespace
 

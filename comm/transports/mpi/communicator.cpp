@@ -90,7 +90,7 @@ std::unique_ptr<Communicator> make_communicator(const MpiOptions& options) {
 
 namespace {
 
-const bool registered = optional_transports().add(
+const bool communicator_registered = optional_transports().add(
     {"mpi",
      "the processes of mpirun",
      {.start = [] { return make_communicator(); }, .finish = finish, .start_over = nullptr}});

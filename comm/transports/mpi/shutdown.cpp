@@ -17,7 +17,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr int kTag = 2;
+constexpr int kFarewellTag = 2;
 constexpr auto kGrace = 1s;           // for other ranks to reach the end after an error
 constexpr auto kLinger = 5ms;         // for last acknowledgements to leave
 constexpr auto kOutputLinger = 50ms;  // for the launcher to read the last lines of output
@@ -38,8 +38,8 @@ bool exchange_codes(int& code, Clock::time_point deadline) {
     MpiRequests flight;
     const int mine = code;
     int theirs = 0;
-    flight.receive(&theirs, sizeof(int), (rank - distance + ranks) % ranks, kTag);
-    flight.send_surely(&mine, sizeof(int), (rank + distance) % ranks, kTag);
+    flight.receive(&theirs, sizeof(int), (rank - distance + ranks) % ranks, kFarewellTag);
+    flight.send_surely(&mine, sizeof(int), (rank + distance) % ranks, kFarewellTag);
     if (!flight.wait(deadline)) return false;
     code = std::max(code, theirs);
   }
@@ -50,7 +50,7 @@ bool exchange_codes(int& code, Clock::time_point deadline) {
 void linger(Clock::duration time) {
   for (const auto end = Clock::now() + time; Clock::now() < end;) {
     int arrived = 0;
-    MPI_Iprobe(MPI_ANY_SOURCE, kTag, MPI_COMM_WORLD, &arrived, MPI_STATUS_IGNORE);
+    MPI_Iprobe(MPI_ANY_SOURCE, kFarewellTag, MPI_COMM_WORLD, &arrived, MPI_STATUS_IGNORE);
     std::this_thread::sleep_for(100us);
   }
 }

@@ -165,7 +165,7 @@ std::unique_ptr<Communicator> make(Context& ctx, Communicator& bootstrap, std::s
   return std::make_unique<NcclCommunicator>(bootstrap, gpu, id);
 }
 
-const bool registered =
+const bool communicator_registered =
     optional_transports().add({"nccl",
                                "messages between GPUs, one per rank",
                                {.start = nullptr, .finish = nullptr, .start_over = make}});

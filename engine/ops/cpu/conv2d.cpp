@@ -154,7 +154,7 @@ std::unique_ptr<Conv2d> create_cpu(Context& ctx, const Conv2dShape& shape) {
   return std::make_unique<Conv2dCpu>(ctx, shape);
 }
 
-const bool registered = conv2d_dispatch.add(Device::cpu, create_cpu);
+const bool conv2d_registered = conv2d_dispatch.add(Device::cpu, create_cpu);
 
 }  // namespace
 

@@ -97,7 +97,7 @@ std::unique_ptr<Linear> create_cpu(Context& ctx, const LinearShape& shape) {
   return std::make_unique<LinearCpu>(ctx, shape);
 }
 
-const bool registered = linear_dispatch.add(Device::cpu, create_cpu);
+const bool linear_registered = linear_dispatch.add(Device::cpu, create_cpu);
 
 }  // namespace
 }  // namespace tw::ops

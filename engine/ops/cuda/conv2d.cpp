@@ -20,8 +20,6 @@ namespace {
 
 using cudnn::ConvPlan, cudnn::Convolution, cudnn::ConvPass;
 
-size_t aligned(size_t bytes) { return (bytes + 255) / 256 * 256; }
-
 size_t bytes_of(const cudnn::Dims& dims, DType dtype) {
   return static_cast<size_t>(dims[0] * dims[1] * dims[2] * dims[3]) * size_of(dtype);
 }
@@ -199,7 +197,7 @@ std::unique_ptr<Conv2d> create_cuda(Context& ctx, const Conv2dShape& shape) {
   return std::make_unique<Conv2dCuda>(ctx, shape);
 }
 
-const bool registered = conv2d_dispatch.add(Device::cuda, create_cuda);
+const bool conv2d_registered = conv2d_dispatch.add(Device::cuda, create_cuda);
 
 }  // namespace
 }  // namespace tw::ops

@@ -12,8 +12,6 @@
 namespace tw::ops {
 namespace {
 
-size_t aligned(size_t bytes) { return (bytes + 255) / 256 * 256; }
-
 cudaDataType_t type_of(DType dtype) { return dtype == DType::bf16 ? CUDA_R_16BF : CUDA_R_32F; }
 
 /// A factor of a product in cuBLAS's terms.
@@ -121,7 +119,7 @@ std::unique_ptr<Linear> create_cuda(Context& ctx, const LinearShape& shape) {
   return std::make_unique<LinearCuda>(shape);
 }
 
-const bool registered = linear_dispatch.add(Device::cuda, create_cuda);
+const bool linear_registered = linear_dispatch.add(Device::cuda, create_cuda);
 
 }  // namespace
 }  // namespace tw::ops

@@ -16,6 +16,9 @@ void add_bias(Context& ctx, const Tensor& x, const float* bias, const Tensor& y)
 void column_sums(Context& ctx, const Tensor& x, std::byte* scratch, bool accumulate, float* sums);
 size_t column_sums_bytes(const Shape& x);
 
+/// The next multiple of 256 bytes, where a buffer may begin.
+inline size_t aligned(size_t bytes) { return (bytes + 255) / 256 * 256; }
+
 /// y = x, or, with `accumulate`, y += x; x is bf16 or f32, y f32 of as many elements.
 void deliver(Context& ctx, const Tensor& x, bool accumulate, float* y);
 
