@@ -1,9 +1,8 @@
-# Sets TW_CUDA when the CUDA bodies are built: nvcc, cuBLAS and cuDNN are all there; and TW_NCCL
-# when NCCL is, too.
-# cuDNN and NCCL are looked for below CUDNN_ROOT and NCCL_ROOT, in the toolkit, in the system and
-# where Python wheels put them (nvidia/cudnn, nvidia/nccl).
+# Sets TW_CUDA if nvcc, cuBLAS and cuDNN are found, and TW_NCCL if NCCL is found, too. Searches for
+# cuDNN and NCCL in CUDNN_ROOT and NCCL_ROOT, in the CUDA toolkit, in the system's folders and in
+# Python wheels (nvidia/cudnn, nvidia/nccl).
 
-# Folders that hold include/ and lib/ of NVIDIA's wheels, for the python3 in use
+# Folders of NVIDIA's wheels that have include/ and lib/, for the first python3 on the PATH
 function(tw_wheel_folders result)
   set(${result} "" PARENT_SCOPE)
   find_program(TW_PYTHON NAMES python3)
@@ -24,8 +23,8 @@ endfunction()
 set(TW_CUDA OFF)
 set(TW_NCCL OFF)
 if(NOT WITH_CUDA STREQUAL "OFF")
-  # one architecture, which halves nvcc's time: the GPU's of this machine or, where there is none,
-  # Hopper's, with PTX for later ones. CUDAARCHS="80-real;90" in the environment builds for more.
+  # one architecture, which halves nvcc's time: that of this machine's GPU or, without a GPU, Hopper
+  # with PTX for later ones. CUDAARCHS="80-real;90" in the environment builds for several.
   if(NOT CMAKE_CUDA_ARCHITECTURES AND NOT DEFINED ENV{CUDAARCHS})
     if(EXISTS /dev/nvidia0)
       set(CMAKE_CUDA_ARCHITECTURES native)
@@ -37,7 +36,7 @@ if(NOT WITH_CUDA STREQUAL "OFF")
   check_language(CUDA)
   if(CMAKE_CUDA_COMPILER)
     enable_language(CUDA)
-    if(NOT CMAKE_CUDA20_STANDARD_COMPILE_OPTION)  # CMake 3.25 does not know that nvcc has C++20
+    if(NOT CMAKE_CUDA20_STANDARD_COMPILE_OPTION)  # CMake 3.25 does not know nvcc's C++20 option
       set(CMAKE_CUDA20_STANDARD_COMPILE_OPTION "-std=c++20")
       set(CMAKE_CUDA20_EXTENSION_COMPILE_OPTION "-std=c++20")
     endif()
@@ -61,11 +60,11 @@ if(NOT WITH_CUDA STREQUAL "OFF")
     endif()
   endif()
   if(WITH_CUDA STREQUAL "ON" AND NOT TW_CUDA)
-    message(FATAL_ERROR "WITH_CUDA=ON, but not all were found: nvcc (${CMAKE_CUDA_COMPILER}), "
+    message(FATAL_ERROR "WITH_CUDA=ON needs nvcc and cuDNN; found nvcc (${CMAKE_CUDA_COMPILER}), "
                         "cuDNN (${CUDNN_LIBRARY})")
   endif()
 endif()
-message(STATUS "CUDA bodies: ${TW_CUDA}")
+message(STATUS "CUDA code: ${TW_CUDA}")
 message(STATUS "NCCL transport: ${TW_NCCL}")
 
 function(tw_link_cuda target)
@@ -79,8 +78,8 @@ function(tw_link_cuda target)
     target_link_libraries(${target} PUBLIC ${NCCL_LIBRARY})
   endif()
   target_compile_definitions(${target} PUBLIC TW_WITH_CUDA)
-  # constexpr functions (bf16, Philox) are the same on both sides; fmt switches its own constexpr
-  # off under nvcc, and with it the checks of its format strings, unless told otherwise
+  # host and device share constexpr functions (bf16, Philox). Without FMT_USE_CONSTEXPR, fmt
+  # disables constexpr under nvcc, and with it the checks of format strings.
   target_compile_options(${target} PUBLIC $<$<COMPILE_LANGUAGE:CUDA>:--expt-relaxed-constexpr
     -diag-suppress=20208 -Xcompiler=-Wall,-Wextra,-Wno-stringop-overflow>)
   target_compile_definitions(${target} PUBLIC $<$<COMPILE_LANGUAGE:CUDA>:FMT_USE_CONSTEXPR=1>)

@@ -1,8 +1,8 @@
-# Sets TW_MPI when the MPI transport is built.
+# Sets TW_MPI if MPI is found and the MPI transport is built.
 
 set(TW_MPI OFF)
 if(NOT WITH_MPI STREQUAL "OFF")
-  # the C binding is the one in use, and FindMPI finds it only where the language is enabled
+  # the code calls MPI's C binding, which FindMPI finds only if the language C is enabled
   enable_language(C)
   find_package(MPI QUIET COMPONENTS C)
   if(MPI_C_FOUND)
