@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # build.sh [PRESET [TARGET...]]: configures and builds; installs nothing.
 # Presets: release (default; programs in build/bin), debug, asan, tsan.
-# Prints one line of progress on a terminal, elsewhere a summary; the errors if the build fails.
+# Prints one line of progress on a terminal, otherwise only a summary, or the errors if the build
+# fails.
 # shellcheck source=scripts/lib/common.sh
 . "$(dirname "${BASH_SOURCE[0]}")/lib/common.sh"
 
@@ -9,7 +10,7 @@ preset=${1:-release}
 command -v cmake >/dev/null || die "cmake is missing; scripts/install_deps.sh installs it"
 if command -v ccache >/dev/null; then
   export CMAKE_CXX_COMPILER_LAUNCHER=ccache
-  # what ccache needs to store files that use a precompiled header
+  # ccache needs this to cache files that use a precompiled header
   export CCACHE_SLOPPINESS=${CCACHE_SLOPPINESS:-pch_defines,time_macros}
 fi
 

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# bundle.sh [BUILD [OUTPUT]]: makes a folder that runs on another machine of the same kind without
-# an installation: programs and tests of BUILD (default: build) in OUTPUT/bin, their libraries in
-# OUTPUT/lib, and the files that tests and benchmarks read. OUTPUT (default: bundle) is replaced;
-# OUTPUT.tar.xz is the same as one file.
-# The C and C++ libraries and NVIDIA's are not included: the other machine uses its own, from its
-# toolkit or from Python wheels. `. OUTPUT/env.sh` sets the search paths.
+# bundle.sh [BUILD [OUTPUT]]: makes a folder whose programs run on another machine of the same kind
+# without an installation. OUTPUT/bin has the programs and tests of BUILD (default: build),
+# OUTPUT/lib their libraries; the files that tests and benchmarks read are included, too. Replaces
+# OUTPUT (default: bundle) and writes the same as one file, OUTPUT.tar.xz.
+# The C and C++ libraries and NVIDIA's are not included. The other machine uses its own, from its
+# CUDA toolkit or from Python wheels. `. OUTPUT/env.sh` sets the search paths.
 # shellcheck source=scripts/lib/common.sh
 . "$(dirname "${BASH_SOURCE[0]}")/lib/common.sh"
 

@@ -55,8 +55,8 @@ check_include_direction() {
     }' "${sources[@]}"
 }
 
-# a header that includes a library's header, or is for one device, has the library or the device in
-# its name or folder, and only .cpp files and headers of that kind include it
+# a header that includes a library's header, or is for one device, has the name of the library or
+# device in its own name or folder; only .cpp files and such headers include it
 check_third_party() {
   local library
   local special='((cuda|libjpeg)[a-z_]*|_(cuda|cpu)|\/(cpu|cuda|mpi|nccl|onednn)\/[a-z_0-9]*)\.h'
@@ -93,12 +93,12 @@ check_layout() {
 
 check_unfinished() {
   grep -nHwE 'TO[D]O|FIX[M]E|XX[X]' "${code[@]}" "${texts[@]}" 2>/dev/null |
-    sed 's/^\([^:]*:[0-9]*\):.*/\1: unfinished: finish it, or say what does not exist/'
+    sed 's/^\([^:]*:[0-9]*\):.*/\1: unfinished: finish it and remove the marker/'
 }
 
 check_machine_paths() {
   grep -nHE '\.\.[/]shared|/wor[k]/|/roo[t]/|/tm[p]/[a-z]' "${code[@]}" "${texts[@]}" 2>/dev/null |
-    sed -n '/^\.ci\//!s/^\([^:]*:[0-9]*\):.*/\1: path: belongs to one machine/p'
+    sed -n '/^\.ci\//!s/^\([^:]*:[0-9]*\):.*/\1: path: exists on one machine only/p'
 }
 
 check_shell() {
@@ -128,7 +128,7 @@ check_names() {
 }
 
 [[ ${1:---fast} == --fast ]] || die "unknown option $1; expected --fast or nothing"
-command -v clang-format >/dev/null || die "clang-format is missing; scripts/install_deps.sh has it"
+command -v clang-format >/dev/null || die "clang-format is missing; install_deps.sh installs it"
 
 violations=$(
   check_format

@@ -33,7 +33,7 @@ if ((EUID != 0)); then
   root=(sudo)
 fi
 "${root[@]}" apt-get update -qq ||
-  echo "install_deps.sh: apt-get update failed; continuing with the present package lists" >&2
+  echo "install_deps.sh: apt-get update failed; continuing with the current package lists" >&2
 "${root[@]}" env DEBIAN_FRONTEND=noninteractive \
   apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null ||
   die "apt-get could not install: ${missing[*]}"

@@ -20,7 +20,7 @@ say "${train[*]}"
 rm -rf "$run"
 "${train[@]}"
 
-# of the last validation
+# accuracy of the last validation
 top1=$(sed -n 's/.*"val_top1": *\([0-9.eE+-]*\).*/\1/p' "$run/summary.json" | tail -n 1)
 awk -v a="${top1:-0}" -v b="$least_top1" 'BEGIN { exit !(a >= b) }' ||
   die "val_top1 is ${top1:-missing in $run/summary.json}; expected at least $least_top1"

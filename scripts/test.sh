@@ -2,7 +2,7 @@
 # test.sh [--preset NAME | --all] [CTEST_OPTION...]: installs missing packages, builds and tests.
 #   --preset  release (default), debug, asan or tsan
 #   --all     release, asan and tsan, and builds without CUDA and without MPI
-# With THINWIRE_DATA=DIR, tests that need DIR/cifar-10-batches-bin run, too.
+# With THINWIRE_DATA=DIR, tests that need the data in DIR/cifar-10-batches-bin run, too.
 # shellcheck source=scripts/lib/common.sh
 . "$(dirname "${BASH_SOURCE[0]}")/lib/common.sh"
 

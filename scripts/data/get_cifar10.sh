@@ -3,8 +3,8 @@
 #
 #   scripts/data/get_cifar10.sh [DIR]
 #
-# The archive is checked against the published md5 before it is unpacked, and the folder appears
-# only when it is complete. A second call does nothing.
+# Checks the archive against the published md5 before it unpacks it. The folder appears only when it
+# is complete. A second call does nothing.
 set -euo pipefail
 
 address=https://www.cs.toronto.edu/~kriz/cifar-10-binary.tar.gz
@@ -27,7 +27,7 @@ esac
 [ $# -le 1 ] || die "usage: get_cifar10.sh [DIR]"
 dir=${1:-${THINWIRE_CACHE:-data-cache}}
 
-# whether $1 holds all six files in full
+# whether folder $1 has all six files in full length
 complete() {
   local name
   for name in data_batch_{1,2,3,4,5} test_batch; do
@@ -64,8 +64,8 @@ fi
 [ "$found" = $md5 ] || die "$address has md5 $found, expected $md5: nothing was unpacked"
 
 tar -xzf "$archive" -C "$work" || die "cannot unpack the archive in $dir (disk full?)"
-complete "$work/$folder" || die "the archive does not hold the six files in full"
-# without -T, mv would move the folder into one that a second call has just put there
+complete "$work/$folder" || die "the archive does not have six complete files"
+# without -T, mv would move the folder into one that a parallel call has just created
 mv -T "$work/$folder" "$dir/$folder" 2>/dev/null || complete "$dir/$folder" ||
   die "cannot move the files to $dir/$folder"
 echo "CIFAR-10 is in $dir/$folder"

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# fuzz.sh [SECONDS [TARGET...]]: runs the fuzzers of tests/fuzz one after the other, SECONDS each
-# (default 600), built by clang with its address and undefined-behaviour sanitizers. A crash ends
-# the run; its input and the log are in build-fuzz. Targets: jpeg record cifar safetensors config.
+# fuzz.sh [SECONDS [TARGET...]]: builds the fuzzers of tests/fuzz by clang, with its address and
+# undefined-behaviour sanitizers, and runs them one after the other, SECONDS each (default 600). A
+# crash ends the run; build-fuzz then has its input and the log.
+# Targets: jpeg record cifar safetensors config.
 # shellcheck source=scripts/lib/common.sh
 . "$(dirname "${BASH_SOURCE[0]}")/../lib/common.sh"
 
@@ -38,7 +39,7 @@ safetensors() {
   printf '%b%s%8s' "\\x$(printf %02x ${#1})\\0\\0\\0\\0\\0\\0\\0" "$1" x
 }
 
-# brackets DEPTH: a list in a list in a list
+# brackets DEPTH: prints DEPTH nested empty lists
 brackets() {
   head -c "$1" /dev/zero | tr '\0' '['
   head -c "$1" /dev/zero | tr '\0' ']'

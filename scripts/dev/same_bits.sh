@@ -50,13 +50,13 @@ for sparsifier in "${sparsifiers[@]}"; do
     run "resnet20-$sparsifier-p$ranks" "${train[@]}" --model resnet20 "${few[@]}" \
       --sparsifier "$sparsifier" --workers "$ranks"
   done
-  run "resnet18-photographs-$sparsifier-p3" "${train[@]}" "${images[@]}" \
+  run "resnet18-jpeg-$sparsifier-p3" "${train[@]}" "${images[@]}" \
     --sparsifier "$sparsifier" --workers 3
 done
 
 lenet=("${train[@]}" --model lenet --workers 3)
 resnet=("${train[@]}" --model resnet20 "${few[@]}" --workers 3)
-for collective in ring lp mst be; do
+for collective in ring linear_pipeline binomial_tree recursive_halving; do
   run "collective-$collective" "${lenet[@]}" --sparsifier dense --allreduce "$collective"
 done
 for sparsifier in dense topk gaussiank gtopk dgc; do
@@ -86,8 +86,8 @@ run "resumed" "${lenet[@]}" --sparsifier topk --max-steps 2 --checkpoint-steps 1
 run "resumed" "${lenet[@]}" --sparsifier topk --max-steps 4 --resume auto
 run "not-resumed" "${lenet[@]}" --sparsifier topk --max-steps 4
 if command -v mpirun >/dev/null; then
-  run "mpirun-collective-native" mpirun -n 3 "${train[@]}" --model lenet --sparsifier dense \
-    --allreduce native
+  run "mpirun-collective-vendor" mpirun -n 3 "${train[@]}" --model lenet --sparsifier dense \
+    --allreduce vendor
   for sparsifier in "${sparsifiers[@]}"; do
     run "mpirun-$sparsifier" mpirun -n 3 "${train[@]}" --model lenet --sparsifier "$sparsifier"
   done

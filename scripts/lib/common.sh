@@ -1,9 +1,9 @@
-# Shared by all scripts: changes to the project's folder; say, die and quietly.
+# Shared by shell scripts: changes to the root of the repository; defines say, die and quietly.
 # shellcheck shell=bash
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 
-# say TEXT: a headline
+# say TEXT: prints a headline
 say() { printf '\n== %s\n' "$*"; }
 
 # die TEXT: prints "SCRIPT: TEXT" to stderr and exits with 1
