@@ -31,7 +31,7 @@ void* allocate_cpu(size_t bytes) {
   const size_t alignment = huge ? kHugePage : kAlignment;
   const size_t rounded = (bytes + alignment - 1) / alignment * alignment;
   void* memory = rounded < bytes ? nullptr : std::aligned_alloc(alignment, rounded);
-  check<OutOfMemory>(memory != nullptr, "[buffer] no memory left for {} bytes", bytes);
+  check<OutOfMemory>(memory != nullptr, "[buffer] out of memory: {} bytes requested", bytes);
 #if defined(MADV_HUGEPAGE)
   if (huge) ::madvise(memory, rounded, MADV_HUGEPAGE);  // optional
 #endif

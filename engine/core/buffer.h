@@ -22,6 +22,7 @@ extern DispatchTable<void(void*)> unpin_dispatch;
 size_t free_memory(Device device);
 extern DispatchTable<size_t()> free_memory_dispatch;
 
+/// Deleter of Buffer: returns memory to its device, or to the host if it is pinned.
 struct ReleaseMemory {
   Device device = Device::cpu;
   bool pinned = false;  // host memory

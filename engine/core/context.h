@@ -1,5 +1,5 @@
-// Context: the device, threads and library handles of one rank. There are no globals, so a rank can
-// be a process, a thread or a test.
+// Context: the device, threads and library handles of one rank. Nothing is global, so several ranks
+// can run as threads of one process.
 #pragma once
 
 #include <cstddef>
@@ -61,7 +61,7 @@ class Context {
   /// timing, so a resumed run computes with the same kernels.
   std::map<std::string, std::string>& tuning_cache() { return tuning_cache_; }
 
-  /// Memory that any op may use during its call; sized by the Planner.
+  /// Working memory for the op that runs; the Planner sets its size.
   std::span<std::byte> scratch() const { return scratch_; }
   void set_scratch(std::span<std::byte> scratch) { scratch_ = scratch; }
 

@@ -5,14 +5,14 @@
 
 namespace tw {
 
-/// True when the CPU multiplies bf16 in hardware (AVX512_BF16 or AMX); ONEDNN_MAX_CPU_ISA may
-/// hide it.
+/// True when the CPU multiplies bf16 in hardware (AVX512_BF16 or AMX). ONEDNN_MAX_CPU_ISA can
+/// disable it.
 bool cpu_has_bf16();
 
 /// True when the CPU has AMX tiles for bf16, several times faster than its vector units.
 bool cpu_has_amx();
 
-/// `2.6.3`. Another version may give other bits.
+/// Version of oneDNN, e.g. `2.6.3`. Results of different versions may differ in bits.
 std::string onednn_version();
 
 }  // namespace tw

@@ -1,5 +1,5 @@
-// DispatchTable: the bodies of one op, one per device. Each body registers itself from its own
-// file, so a build without CUDA needs no stubs.
+// DispatchTable: the implementations ("bodies") of one op, one per device. Each body registers
+// itself in its own source file, so a build without CUDA needs no stubs.
 #pragma once
 
 #include <array>

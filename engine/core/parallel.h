@@ -8,7 +8,8 @@
 
 namespace tw {
 
-/// Under ThreadSanitizer, which does not know OpenMP's barriers, each rank computes on one thread.
+/// True under ThreadSanitizer, which does not understand OpenMP's barriers: each rank then computes
+/// on one thread.
 #ifdef __SANITIZE_THREAD__
 inline constexpr bool kOneThreadARank = true;
 #else

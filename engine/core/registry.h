@@ -1,5 +1,5 @@
-// Registry: entries that are chosen by name (models, selectors, exchanges), each with a help line,
-// settings and a factory. A file adds its entry with one statement at its end.
+// Registry: entries chosen by name (models, selectors, exchanges), each with a help line, settings
+// and a value, usually a factory. A file adds its entry with one statement at its end.
 #pragma once
 
 #include <algorithm>
@@ -16,8 +16,8 @@ namespace tw {
 /// `unknown model "resnet21"; nearest is "resnet20"; known: ...`
 std::string unknown_name(std::string_view kind, std::string_view name,
                          const std::vector<std::string>& known);
-/// The same, where the list shows `labels` instead of the names among which the nearest is looked
-/// for.
+/// As above, but the message lists `labels` as the known entries; the nearest is still one of
+/// `known`.
 std::string unknown_name(std::string_view kind, std::string_view name,
                          const std::vector<std::string>& known,
                          const std::vector<std::string>& labels);
@@ -28,9 +28,9 @@ class Registry {
   struct Entry {
     std::string name;
     std::string help;
-    Value value;                         ///< a factory, or what the name stands for
-    std::vector<Setting> settings{};     ///< what `--set name.key=value` may set
-    std::vector<std::string> aliases{};  ///< accepted wherever the name is, also before a key
+    Value value;                         ///< usually a factory
+    std::vector<Setting> settings{};     ///< keys of `--set name.key=value`
+    std::vector<std::string> aliases{};  ///< other accepted names, also in `--set`
 
     /// The name and its aliases: `binomial_tree [mst]`.
     std::string label() const {
@@ -56,7 +56,7 @@ class Registry {
     return true;
   }
 
-  /// The entry with this name or alias. UserError on an unknown name: it lists the known ones.
+  /// The entry with this name or alias. UserError on an unknown name; it lists the known names.
   const Entry& find(std::string_view name) const {
     if (const Entry* const entry = lookup(name)) return *entry;
     std::vector<std::string> accepted, labels;

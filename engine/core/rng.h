@@ -9,7 +9,7 @@
 
 namespace tw {
 
-/// Use of the numbers; gives each use of one seed a stream of its own.
+/// What the numbers are drawn for. Each purpose has a separate stream of the same seed.
 enum class Purpose : uint32_t { init = 1, shuffle, augment, dropout, generate, select, test };
 
 /// Ten rounds: four independent 32-bit numbers for every counter and key.

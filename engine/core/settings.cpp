@@ -44,7 +44,7 @@ std::optional<Number> parse(std::string_view text) {
 
 bool is_flag(std::string_view text) { return text == "true" || text == "false"; }
 
-/// What `value` should be and is not, to be of the same kind as `standard`; null when it is.
+/// The kind of `standard` in words, when `value` is of another kind; else null.
 const char* expected_kind(std::string_view standard, std::string_view value) {
   if (is_flag(standard)) return is_flag(value) ? nullptr : "true or false";
   if (parse<int64_t>(standard)) return parse<int64_t>(value) ? nullptr : "an integer";

@@ -10,7 +10,7 @@ void Tensor::expect(DType wanted) const {
 }
 
 Tensor Tensor::view(Shape other) const {
-  check<std::logic_error>(other.numel() == numel(), "[tensor] {} seen as {}", shape, other);
+  check<std::logic_error>(other.numel() == numel(), "[tensor] shape {} viewed as {}", shape, other);
   return {data, other, dtype, device};
 }
 

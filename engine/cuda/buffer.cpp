@@ -14,8 +14,8 @@ void* allocate_cuda(size_t bytes) {
     cudaGetLastError();  // clears the error, which is reported below
     size_t free = 0, total = 0;
     cuda::expect(cudaMemGetInfo(&free, &total), "memory");
-    fail<OutOfMemory>("[buffer] no memory left on the GPU: {} bytes wanted, {} of {} free", bytes,
-                      free, total);
+    fail<OutOfMemory>("[buffer] out of GPU memory: {} bytes requested, {} of {} free", bytes, free,
+                      total);
   }
   cuda::expect(status, "memory");
   cuda::expect(cudaMemset(memory, 0, bytes), "memory");
@@ -24,7 +24,7 @@ void* allocate_cuda(size_t bytes) {
   return memory;
 }
 
-// waits for kernels that still use it; their errors are reported elsewhere
+// cudaFree waits for kernels that use the memory; their errors are reported elsewhere
 void release_cuda(void* memory) { cudaFree(memory); }
 
 size_t free_cuda() {
@@ -39,7 +39,7 @@ void* pin_cuda(size_t bytes) {
   const cudaError_t status = cudaHostAlloc(&memory, bytes, cudaHostAllocPortable);
   if (status == cudaErrorMemoryAllocation) {
     cudaGetLastError();  // clears the error, which is reported below
-    fail<OutOfMemory>("[buffer] no memory of the host can be pinned: {} bytes wanted", bytes);
+    fail<OutOfMemory>("[buffer] cannot pin {} bytes of host memory", bytes);
   }
   cuda::expect(status, "pinned memory");
   std::memset(memory, 0, bytes);

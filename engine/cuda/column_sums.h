@@ -1,9 +1,9 @@
 // Sums over the rows of a [rows, channels] matrix, for batch norm and bias gradients.
 // Included by .cu files only.
 //
-// A block handles a tile of channels and a strided set of rows, a thread a pack of channels. Blocks
-// write partial sums to scratch, and the last block of a tile adds them up in order: one launch,
-// the same bits in every run.
+// A block handles a tile of channels and a strided set of rows; a thread handles a pack of
+// channels. Blocks write partial sums to scratch, and the last block of a tile adds them up in a
+// fixed order. This takes one launch and gives the same bits in every run.
 #pragma once
 
 #include "engine/core/error.h"
@@ -12,10 +12,10 @@
 
 namespace tw::cuda {
 
-/// How rows and channels are divided among threads; depends on shape and pack alone.
+/// How rows and channels are divided among threads. Depends on the shape and the pack width only.
 struct Columns {
   int64_t rows, channels;
-  int wide;   ///< channels of a thread
+  int wide;   ///< channels per thread
   int lanes;  ///< threads across the channels of a tile
   int down;   ///< threads down the rows of a block
   int tiles, blocks;
@@ -30,12 +30,12 @@ struct Columns {
     const int64_t wanted = (rows + down * kRowsOfThread - 1) / (down * kRowsOfThread);
     blocks =
         static_cast<int>(std::clamp<int64_t>(wanted, 1, std::max<int64_t>(8, kMostBlocks / tiles)));
-    check(tiles <= CudaHandles::kTickets, "[columns] {} channels; a GPU takes {} at most", channels,
+    check(tiles <= CudaHandles::kTickets, "[columns] {} channels; at most {} on a GPU", channels,
           int64_t{CudaHandles::kTickets} * lanes * wide);
   }
 
   dim3 grid() const { return dim3(static_cast<unsigned>(blocks), static_cast<unsigned>(tiles)); }
-  /// For kernels that sum nothing up: as many blocks as there are rows for, up to four times those.
+  /// Grid for kernels without sums: one block per `down` rows, at most 4 * `blocks`.
   dim3 grid_without_sums() const {
     const int64_t wanted = (rows + down - 1) / down;
     return dim3(static_cast<unsigned>(std::clamp<int64_t>(wanted, 1, 4 * int64_t{blocks})),
@@ -47,7 +47,7 @@ struct Columns {
   __device__ int lane() const { return static_cast<int>(threadIdx.x) % lanes; }
   __device__ int row_lane() const { return static_cast<int>(threadIdx.x) / lanes; }
   __device__ int64_t pack() const { return static_cast<int64_t>(blockIdx.y) * lanes + lane(); }
-  /// Whether this thread has channels of its own.
+  /// Whether this thread has channels to process.
   __device__ bool active() const { return row_lane() < down && pack() * wide < channels; }
   __device__ int64_t first_row() const {
     return static_cast<int64_t>(blockIdx.x) * down + row_lane();
@@ -55,7 +55,7 @@ struct Columns {
   __device__ int64_t row_step() const { return static_cast<int64_t>(gridDim.x) * down; }
 };
 
-/// The most floats of scratch that `sums` sums per channel take, whatever the type of the elements.
+/// Floats of scratch that are enough for `sums` sums per channel, for every element type.
 inline size_t column_floats(int64_t rows, int64_t channels, int sums) {
   size_t most = 0;
   for (const int wide : {1, 4, 8})
@@ -63,19 +63,21 @@ inline size_t column_floats(int64_t rows, int64_t channels, int sums) {
   return most;
 }
 
-/// True in all threads of the last block of its tile to arrive; it sees what the others wrote.
+/// True in all threads of the block that arrives last in its tile. That block sees what the other
+/// blocks wrote.
 __device__ inline bool last_block_of_tile(uint32_t* tickets) {
   __shared__ bool last;
   __threadfence();
   __syncthreads();
-  // wraps to 0 at the last block, for the next kernel
+  // the counter wraps to 0 at the last block, ready for the next kernel
   if (threadIdx.x == 0) last = atomicInc(&tickets[blockIdx.y], gridDim.x - 1) == gridDim.x - 1;
   __syncthreads();
   __threadfence();
   return last;
 }
 
-/// Adds the blocks' partial sums of this tile up, in double, groups of blocks side by side.
+/// Adds up the partial sums of this tile's blocks in double. Groups of blocks are added in
+/// parallel.
 template <int kSums, class Finish>
 __device__ void total_columns(const Columns& g, const float* partial, const Finish& finish) {
   __shared__ double shared[kSums][kThreads];
@@ -98,8 +100,8 @@ __device__ void total_columns(const Columns& g, const float* partial, const Fini
   finish(c, total);
 }
 
-/// Adds the threads' sums[kSums][kWide] up over all rows, and calls finish(channel, total) with the
-/// kSums totals in double, for each channel once. `partial` is scratch of Columns::floats(kSums).
+/// Adds up the sums[kSums][kWide] of all threads over all rows. Calls finish(channel, total) once
+/// per channel, with the kSums totals in double. `partial`: scratch of Columns::floats(kSums).
 template <int kSums, int kWide, class Finish>
 __device__ void reduce_columns(const Columns& g, const float (&sums)[kSums][kWide], float* partial,
                                uint32_t* tickets, const Finish& finish) {

@@ -17,16 +17,17 @@ namespace tw {
 
 inline constexpr unsigned long long kAllFinite = ~0ull;
 
-/// What differs between launches of one recorded graph. Its ops are recorded with the arguments of
-/// step 0 and learning rate 1 and read the rest from here; outside of graphs it holds the defaults.
+/// Values that differ between launches of one recorded graph. The ops are recorded for step 0 and
+/// learning rate 1; at launch they read the actual step and rate here. Outside of graphs this holds
+/// the defaults.
 struct DeviceStepInput {
-  uint64_t step = 0;  ///< added to the step that dropout draws for
+  uint64_t step = 0;  ///< added to the step of dropout's random draws
   float lr = 1;       ///< factor of the learning rate
   /// Index of the first gradient that is NaN or infinite; updates do nothing unless kAllFinite.
   unsigned long long nonfinite = kAllFinite;
 };
 
-/// A conversion from fp32 held back to run with others in one launch.
+/// A deferred conversion from fp32. Deferred conversions run together in one launch.
 struct HeldConvert {
   const float* from;
   void* to;
@@ -44,15 +45,16 @@ class CudaHandles : public DeviceHandles {
   void bind_thread() override;
 
   cudaStream_t stream() const { return stream_; }
-  /// Library handles on that stream, created at first use, which must not be during a capture.
+  /// Library handles on that stream. The first use creates them, so it must not be during a
+  /// capture.
   cublasContext* cublas();
   cudnnContext* cudnn();
-  /// Lies in the memory of the device.
+  /// In device memory.
   DeviceStepInput* step_input() const { return step_input_; }
   /// One number in device memory, for an op that returns it to the host.
   unsigned long long* result() const { return result_; }
-  /// kTickets zeros in device memory, for kernels whose last block finishes the work. A kernel
-  /// leaves zeros behind.
+  /// kTickets zeros in device memory, for kernels whose last block finishes the work. Each kernel
+  /// resets them to zero.
   uint32_t* tickets() const { return tickets_; }
   static constexpr int kTickets = 1024;
   /// Pinned host memory of at least `bytes`, for the arguments or results of one op. Valid until

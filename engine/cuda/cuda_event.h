@@ -10,7 +10,7 @@ class CudaEvent {
  public:
   enum class Timing { off, on };  ///< off: cheaper to record and to wait for
 
-  /// An event of the current GPU. A host thread that waits for it sleeps.
+  /// Creates an event of the current GPU. wait() blocks the host thread without spinning.
   explicit CudaEvent(Timing timing = Timing::off) {
     const unsigned flags = timing == Timing::on ? cudaEventDefault : cudaEventDisableTiming;
     cuda::expect(cudaEventCreateWithFlags(&event_, flags | cudaEventBlockingSync), "event");

@@ -12,7 +12,7 @@
 namespace tw::cuda {
 
 inline constexpr int kThreads = 256;
-/// Most blocks of a grid-stride loop: fills any current GPU several times.
+/// Maximum number of blocks of a grid-stride loop: fills any current GPU several times.
 inline constexpr int64_t kMaxBlocks = 2048;
 
 __device__ inline float load(float element) { return element; }
@@ -21,12 +21,12 @@ __device__ inline float load(bf16 element) {
 }
 __device__ inline float load(uint8_t element) { return element; }
 __device__ inline void store(float& element, float value) { element = value; }
-/// One rounding, to nearest even; a NaN becomes the quiet one.
+/// Rounds once, to nearest even. Every NaN becomes the canonical quiet NaN.
 __device__ inline void store(bf16& element, float value) {
 #ifdef __CUDA_ARCH__
   asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(element.bits) : "f"(value));
 #else
-  element = bf16(value);  // where kernels are emulated
+  element = bf16(value);  // in the emulator
 #endif
 }
 

@@ -1,5 +1,5 @@
-// ConvPlan: one pass of a convolution as cuDNN's graph interface executes it.
-// Included by files in cuda/ only.
+// ConvPlan: an executable plan of cuDNN's graph API for one pass of a convolution. Included by
+// files in cuda/ only.
 #pragma once
 
 #include <cudnn_graph.h>
@@ -17,7 +17,7 @@
 
 namespace tw::cudnn {
 
-/// Owns one descriptor of cuDNN's backend. Values are set by attribute, then it is finalised.
+/// Owns one backend descriptor of cuDNN. Set its attributes, then finalise it.
 class Descriptor {
  public:
   Descriptor() = default;
@@ -41,7 +41,7 @@ class Descriptor {
   /// Number of values written, at most `capacity`.
   int64_t get(cudnnBackendAttributeName_t name, cudnnBackendAttributeType_t type, int64_t capacity,
               void* values) const;
-  /// Whether cuDNN accepts what was set; finalize() throws when it does not.
+  /// Finalises; returns false when cuDNN rejects the attributes. finalize() throws Fault instead.
   bool try_finalize();
   void finalize();
 
@@ -54,18 +54,18 @@ using Dims = std::array<int64_t, 4>;
 
 enum class ConvPass : uint8_t { forward, backward_data, backward_filter };
 
-/// What is computed; x, w, y stand for dx, dw, dy where a pass has those.
+/// Shapes and types of one pass. In a backward pass x, w and y may be dx, dw and dy.
 struct Convolution {
   ConvPass pass;
   Dims x, w, y;
   DType x_type, w_type, y_type;
   int64_t stride, padding;
-  bool accumulate = false;  ///< the result is added to what is there
+  bool accumulate = false;  ///< add to the output instead of overwriting it
 
-  std::string text() const;  ///< tells shapes, types and pass apart; a key for a cache
+  std::string text() const;  ///< shapes, types and pass as text; key of the tuning cache
 };
 
-/// Restrictions on the engines.
+/// Restrictions on the engines (cuDNN's kernels). `workspace`: bytes.
 struct Limits {
   bool deterministic = false;
   bool tf32 = false;
@@ -86,7 +86,7 @@ class ConvPlan {
 
   size_t workspace_bytes() const { return workspace_bytes_; }
   const std::string& text() const { return text_; }
-  /// Queues the pass on the handle's stream; Refused when the engine does not take it.
+  /// Queues the pass on the handle's stream. Throws Refused when the engine cannot run it.
   void run(cudnnHandle_t handle, void* x, void* w, void* y, void* workspace);
 
  private:
@@ -96,14 +96,14 @@ class ConvPlan {
   size_t workspace_bytes_ = 0;
 };
 
-/// Source of engines: a handle or, without a device, the description of one.
+/// What plans are built for: a cuDNN handle or, without a GPU, the description of a device.
 struct Target {
   cudnnHandle_t handle = nullptr;
   const Descriptor* device = nullptr;
 };
 
-/// Candidates for `convolution` within `limits`, best first by cuDNN's own heuristics; each is
-/// built when asked for. Calls `visit(plan)` until it returns false.
+/// Calls `visit(plan)` for plans of `convolution` within `limits`, until it returns false. The
+/// order is that of cuDNN's heuristics, best first. Each plan is built just before its visit.
 void for_each_plan(const Target& target, const Convolution& convolution, const Limits& limits,
                    const std::function<bool(ConvPlan)>& visit);
 

@@ -13,7 +13,7 @@ class Graph {
  public:
   virtual ~Graph() = default;
   /// Records the work that `body` queues on ctx's device, without running it. The body may neither
-  /// allocate nor wait. It has run once before, because libraries load kernels at their first call.
+  /// allocate nor wait. Run it once before, because libraries load kernels at their first call.
   /// Throws UserError on the CPU.
   static std::unique_ptr<Graph> record(Context& ctx, const std::function<void()>& body);
 

@@ -11,7 +11,7 @@ namespace tw {
 template <class Value>
 Value parse_json(std::string_view text, const std::string& source) {
   using Event = typename Value::parse_event_t;
-  // of two values of one key the library would silently take the last
+  // the library would silently keep the last value of a repeated key
   std::vector<std::set<std::string>> keys;
   const auto watch = [&](int depth, Event event, Value& parsed) {
     if (event == Event::array_start || event == Event::object_start)

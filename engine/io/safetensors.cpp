@@ -39,7 +39,7 @@ Shape shape_of(const std::string& place, const Json& entry) {
   const std::vector<uint64_t> dims = sizes(place, entry, "shape");
   check(dims.size() <= Shape::kMaxRank, "{}: {} dimensions; at most {}", place, dims.size(),
         +Shape::kMaxRank);
-  uint64_t product = 1;  // of all that are not 0: no order of factors may overflow
+  uint64_t product = 1;  // of the dimensions above 0: it must fit in any order of multiplication
   for (const uint64_t dim : dims) {
     check(dim == 0 || product <= INT64_MAX / sizeof(float) / dim, "{}: a dimension is {}", place,
           dim);
@@ -62,8 +62,8 @@ Extent extent_of(const std::string& place, const Json& entry, size_t size) {
   return {offsets[0], offsets[1]};
 }
 
-/// The data of the tensors must follow each other without hole or overlap, to the end; returns them
-/// in that order, without empty ones.
+/// Returns the non-empty extents in file order. UserError unless they cover the data without hole
+/// or overlap.
 std::vector<Extent> in_order(const std::string& place, std::vector<Extent> extents, size_t size) {
   std::erase_if(extents, [](const Extent& extent) { return extent.bytes() == 0; });
   std::ranges::sort(extents, std::less<>());
@@ -80,13 +80,13 @@ std::vector<Extent> in_order(const std::string& place, std::vector<Extent> exten
 
 constexpr const char* kChecksum = "checksum";
 
-/// Of the header (without this) and the data.
+/// Checksum of the header (without the checksum itself) and of the data.
 std::string checksum_text(const Json& header, uint64_t data) {
   const std::string text = fmt::format("{}{:016x}", header.dump(), data);
   return fmt::format("{:016x}", checksum(std::as_bytes(std::span(text))));
 }
 
-/// Tensors one after the other, as they lie in the file.
+/// Checksum over the tensors in file order.
 class DataChecksum {
  public:
   void add(std::span<const std::byte> tensor) {

@@ -43,7 +43,7 @@ class SafetensorsReader {
   const std::map<std::string, std::string>& unreadable() const { return unreadable_; }
   const std::map<std::string, std::string>& metadata() const { return metadata_; }
   const std::filesystem::path& path() const { return path_; }
-  /// Whether the file has a checksum, which matched.
+  /// Whether the file has a checksum. The constructor verified it.
   bool sealed() const { return sealed_; }
 
  private:

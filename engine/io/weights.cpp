@@ -27,7 +27,7 @@ void for_each_element(const Parameter& p, const Move& move) {
   } else if (p.layout == Layout::linear_nhwc) {
     pixels = p.flattened[0] * p.flattened[1], channels = p.flattened[2];
     check<std::logic_error>(pixels * channels == p.shape[1],
-                            "[weights] {}: {} behind a flatten of {}", p.name, p.shape,
+                            "[weights] {}: shape {} after a flatten of {}", p.name, p.shape,
                             p.flattened);
   }
   const auto row = static_cast<size_t>(pixels * channels);
@@ -49,7 +49,7 @@ ExportedTensor export_parameter(const Parameter& p, std::span<const float> store
 void import_parameter(const Parameter& p, const Tensor& exported, std::span<float> stored) {
   const Shape expected = exported_shape(p);
   check(exported.shape == expected && exported.dtype == DType::f32,
-        "[weights] {} has shape {} of {}; the model wants {} of f32", p.name, exported.shape,
+        "[weights] {} has shape {} of {}; the model expects {} of f32", p.name, exported.shape,
         name(exported.dtype), expected);
   const std::span<const float> values = exported.as<float>();
   for_each_element(p, [&](size_t in, size_t out) { stored[out] = values[in]; });
@@ -71,7 +71,8 @@ void save_weights(const std::filesystem::path& path, const ParameterArena& arena
 
 namespace {
 
-/// Reasons why `file` does not hold the weights of the arena, one line each.
+/// The differences between `file` and the arena (missing, extra, mis-shaped tensors), one line
+/// each.
 std::vector<std::string> misfits(const SafetensorsReader& file, const ParameterArena& arena) {
   std::vector<std::string> problems;
   std::set<std::string> known;
@@ -82,12 +83,12 @@ std::vector<std::string> misfits(const SafetensorsReader& file, const ParameterA
       const Shape expected = exported_shape(p);
       const auto found = file.tensors().find(p.name);
       if (const auto other = unreadable.find(p.name); other != unreadable.end())
-        problems.push_back(fmt::format("tensor {} is of {}; the model wants {} of f32", p.name,
+        problems.push_back(fmt::format("tensor {} is of {}; the model expects {} of f32", p.name,
                                        other->second, expected));
       else if (found == file.tensors().end())
         problems.push_back(fmt::format("tensor {} is missing", p.name));
       else if (found->second.shape != expected || found->second.dtype != DType::f32)
-        problems.push_back(fmt::format("tensor {} has shape {} of {}; the model wants {} of f32",
+        problems.push_back(fmt::format("tensor {} has shape {} of {}; the model expects {} of f32",
                                        p.name, found->second.shape, name(found->second.dtype),
                                        expected));
     }

@@ -33,7 +33,8 @@ void require(const char* op, DType dtype);
 /// belongs to the creating thread, and ranks are threads.
 dnnl::primitive_attr user_scratchpad();
 
-/// While it exists, primitives are created for one thread, so that they can run in a parallel loop.
+/// During its lifetime, primitives are created for one thread, so that they can run inside a
+/// parallel loop.
 class OneThread {
  public:
   explicit OneThread(const Context& ctx);

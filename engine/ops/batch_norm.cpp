@@ -78,7 +78,7 @@ struct Geometry {
   explicit Geometry(const Shape& x)
       : channels(static_cast<size_t>(x[x.rank() - 1])),
         rows(static_cast<size_t>(x.numel()) / channels) {
-    // whole vectors of 32 elements where that does not take too many rows, then a longer loop
+    // fold rows until the width is a multiple of kVector (skipped above kLong) and about kShort
     constexpr size_t kVector = 32, kShort = 256, kLong = 1024;
     fold = kVector / std::gcd(channels, kVector);
     if (channels * fold > kLong) fold = 1;
@@ -194,7 +194,7 @@ void train_cpu(Context& ctx, const BatchNormParams& params, const BatchNormForwa
 
   with_activation_type(t.x.dtype, [&]<class T>() {
     const T* const x = t.x.as<T>().data();
-    // the shift is in the memory of the mean
+    // the memory of the mean holds the shift first
     estimate_mean(g, x, mean);
     space.repeat(1);
     reduce(

@@ -1,5 +1,6 @@
-// Hot loops of CPU batch norm. A [rows, C] matrix is read as [rows / fold, fold * C], so that 3 or
-// 16 channels fill whole vectors, too; per-channel coefficients are repeated `fold` times.
+// Hot loops of CPU batch norm. A [rows, C] matrix is read as [rows / fold, fold * C], so that few
+// channels (3, 16) still fill whole SIMD vectors. Per-channel coefficients are repeated `fold`
+// times.
 #pragma once
 
 #include <cstddef>

@@ -16,8 +16,8 @@ inline constexpr size_t kElementGrain = size_t{1} << 15;
 TW_INLINE float load(float element) { return element; }
 TW_INLINE float load(bf16 element) { return static_cast<float>(element); }
 TW_INLINE void store(float& element, float value) { element = value; }
-/// For results of arithmetic, whose NaNs are quiet and survive truncation. Vectorises better than
-/// bf16's constructor, which accepts any bits.
+/// Rounds to nearest even. `value` is a result of arithmetic: its NaNs are quiet and survive
+/// truncation. The constructor of bf16 accepts any bits but vectorises worse.
 TW_INLINE void store(bf16& element, float value) {
   const uint32_t u = std::bit_cast<uint32_t>(value);
   const uint32_t carry = 0x7fffu + ((u >> 16) & 1u);

@@ -25,9 +25,12 @@ struct LinearShape {
 class Linear {
  public:
   virtual ~Linear() = default;
+  /// Prepares the layer for one shape; throws UserError on an impossible one.
   static std::unique_ptr<Linear> create(Context& ctx, const LinearShape& shape);
 
+  /// Bytes of Context::scratch() that the calls below need.
   virtual size_t scratch_bytes() const = 0;
+  /// Bytes of the packed compute copy of the weights.
   virtual size_t packed_bytes() const = 0;
   /// Writes the packed compute copy of w (fp32 [out, in]); called after every update.
   virtual void pack(Context& ctx, const Tensor& w, const Tensor& packed) = 0;

@@ -72,7 +72,8 @@ __device__ LossSums row_sums(const Problem& p, int64_t row, float gradient_scale
 /// One block, one warp per row: batches are short, and gradients need the count of all rows.
 __global__ void __launch_bounds__(kLossThreads) loss_kernel(Problem p, LossSums* sums) {
   alignas(LossSums) __shared__ std::byte memory[kWarps * sizeof(LossSums)];
-  LossSums* const of_warp = reinterpret_cast<LossSums*>(memory);  // without its constructor
+  LossSums* const of_warp =
+      reinterpret_cast<LossSums*>(memory);  // shared memory runs no constructors
   const int warp = static_cast<int>(threadIdx.x) / 32, lane = static_cast<int>(threadIdx.x) % 32;
   int count = 0;
   for (int64_t first = 0; first < p.rows; first += kLossThreads) {

@@ -22,16 +22,16 @@ struct LossSums {
 /// Shape of a u8 tensor that holds one.
 inline const Shape kLossSumsShape{static_cast<int64_t>(sizeof(LossSums))};
 
-/// logits [N,C] fp32, labels [N] i32; rows with a negative label are padding and not counted.
-/// Adds the batch's sums to `sums`, a LossSums on the device seen as u8 [sizeof(LossSums)].
-/// With dlogits.data: writes d(mean loss over the counted rows * grad_scale)/dlogits.
-/// A row is correct (top 5) when fewer than 1 (5) other classes have a larger logit; of equal
-/// logits the lower class wins. A label >= C: UserError on the CPU, a loss of NaN on a GPU.
+/// logits [N,C] fp32, labels [N] i32; rows with a negative label are padding and not counted. Adds
+/// the batch's sums to `sums`, a LossSums on the device seen as u8 [sizeof(LossSums)]. With
+/// dlogits.data: writes d(mean loss over the counted rows * grad_scale)/dlogits. A row counts as
+/// top-1 (top-5) correct when fewer than 1 (5) classes rank above its label. Of equal logits the
+/// lower class ranks first. A label >= C: UserError on the CPU, a loss of NaN on a GPU.
 void softmax_cross_entropy(Context& ctx, const Tensor& logits, const Tensor& labels,
                            float label_smoothing, float grad_scale, const Tensor& dlogits,
                            const Tensor& sums);
 
-/// Returns `sums` to the host and sets them to 0; waits for the device.
+/// Copies `sums` to the host and resets them to 0; waits for the device.
 LossSums take_sums(Context& ctx, const Tensor& sums);
 
 using SoftmaxCrossEntropyBody = void(Context&, const Tensor&, const Tensor&, float, float,

@@ -1,5 +1,4 @@
-// Search for NaN and infinity without a wait of the host.
-// Included by .cu files only.
+// Search for NaN and infinity that does not block the host. Included by .cu files only.
 #pragma once
 
 #include <span>

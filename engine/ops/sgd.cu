@@ -7,8 +7,8 @@
 namespace tw::ops {
 namespace {
 
-/// Bounds of one launch, which fit its 4 KiB of arguments. Even, so that no decay runs across
-/// launches.
+/// Bounds per launch: they fit in the 4 KiB of kernel arguments. Even, so that each range of decay
+/// lies in one launch.
 constexpr size_t kMaxBounds = 900;
 
 struct DecayBounds {

@@ -21,8 +21,8 @@ struct SgdParams {
 inline constexpr std::array<uint32_t, 1> kDecayAll{0};
 
 /// Updates w and m from g (equal lengths) in one pass. With momentum 0, m is not read or written
-/// and may be empty. Element i decays when the number of `decay_bounds` (ascending) at or below i
-/// is odd; no bounds: no decay. Throws UserError on unequal lengths or descending bounds.
+/// and may be empty. `decay_bounds`: ascending indices at which weight decay starts, stops, starts,
+/// ...; empty: no decay. Throws UserError on unequal lengths or descending bounds.
 void sgd_update(Context& ctx, const SgdParams& params, std::span<const uint32_t> decay_bounds,
                 std::span<const float> g, std::span<float> m, std::span<float> w);
 

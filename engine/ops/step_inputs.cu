@@ -66,7 +66,7 @@ class CudaStepInputs final : public StepInputs {
     Tape tape;
     get(tape_.as<std::byte>(), tape);
     put(DeviceStepInput{}, input());
-    tw::check<std::logic_error>(tape.at == count_, "[step_inputs] {} launches; {} were announced",
+    tw::check<std::logic_error>(tape.at == count_, "[step_inputs] {} launches; expected {}",
                                 tape.at, count_);
     Outcome outcome;
     outcome.sums.assign(tape.sums, tape.sums + count_);

@@ -14,7 +14,7 @@ namespace tw {
 
 class StepInputs {
  public:
-  /// Most launches between start() and finish().
+  /// Maximum number of launches between start() and finish().
   static constexpr size_t kMost = 64;
 
   virtual ~StepInputs() = default;
@@ -24,9 +24,10 @@ class StepInputs {
   /// The next lrs.size() launches are steps `step`, step + 1, ... at these learning rates. Dropout
   /// and the update, recorded for step 0 and rate 1, read them.
   virtual void start(uint64_t step, std::span<const float> lrs) = 0;
-  /// Recorded after backward: once a gradient is NaN or infinite, updates do nothing.
+  /// Checks the gradients; record it after backward. From the first NaN or infinity on, updates do
+  /// nothing.
   virtual void check(std::span<const float> gradients) = 0;
-  /// Recorded last: stores the step's loss sums and advances to the next step.
+  /// Stores the step's loss sums and advances to the next step; record it last.
   virtual void advance(const Tensor& sums, std::span<const float> gradients) = 0;
 
   struct Outcome {
@@ -39,8 +40,8 @@ class StepInputs {
   /// arguments again.
   virtual Outcome finish() = 0;
 
-  /// Instead of start() and finish(), where the host drives each step: later launches are of
-  /// `step`, at learning rate 1.
+  /// For a host that queues every step itself, in place of start() and finish(): later launches use
+  /// `step` and learning rate 1.
   virtual void set_step(uint64_t step) = 0;
 };
 

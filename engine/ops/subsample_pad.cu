@@ -5,7 +5,8 @@
 namespace tw::ops {
 namespace {
 
-/// `x` is the tensor with more pixels and fewer channels, `y` the other; `front` zeros lie before.
+/// `x` is the tensor with more pixels and fewer channels, `y` the other. y has `front` channels of
+/// zeros before those of x.
 struct PadGeometry {
   int64_t height, width, channels, out_height, out_width, out_channels, stride, front;
 

@@ -19,8 +19,8 @@ void convert(Context& ctx, const Tensor& x, const Tensor& y);
 
 extern DispatchTable<void(Context&)> hold_converts_dispatch, run_converts_dispatch;
 
-/// Runs `body`; its conversions from fp32 may be held back until it ends, so that many short ones
-/// take one launch on a GPU. The body must not read what it converts.
+/// Runs `body` and batches its conversions from fp32. A GPU defers them to one launch after the
+/// body, so the body must not read the results.
 template <class Body>
 void convert_together(Context& ctx, const Body& body) {
   hold_converts_dispatch(ctx.device(), ctx);

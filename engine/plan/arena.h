@@ -19,7 +19,7 @@ enum class Init : uint8_t { zeros, ones, he_normal };
 enum class Layout : uint8_t {
   plain,        ///< the same
   conv_ohwi,    ///< stored O,H,W,I; torchvision has O,I,H,W
-  linear_nhwc,  ///< stored columns h,w,c behind an NHWC flatten; torchvision has c,h,w
+  linear_nhwc,  ///< columns in order h,w,c (NHWC flatten); torchvision has c,h,w
 };
 
 struct Parameter {
@@ -49,7 +49,7 @@ class ParameterArena {
   void decay_all();
 
   /// Allocates the vectors on ctx's device and initialises values from `seed` (same on all ranks).
-  /// On a GPU `ctx` outlives the arena's use.
+  /// On a GPU `ctx` must outlive the arena.
   void allocate(Context& ctx, uint64_t seed);
 
   size_t size() const { return size_; }  ///< d, the number of trained parameters

@@ -69,7 +69,7 @@ class Planner {
 
   /// A matrix product or convolution of the step: the work that every implementation must do.
   struct Product {
-    int64_t flops, bytes;  ///< additions and multiplications; of the operands, each moved once
+    int64_t flops, bytes;  ///< operations; bytes of the operands, each moved once
   };
   void product(const Product& product, int times = 1) {
     products_.insert(products_.end(), static_cast<size_t>(times), product);

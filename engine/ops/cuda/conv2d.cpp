@@ -37,7 +37,7 @@ Convolution describe(const Conv2dShape& s, ConvPass pass, bool accumulate = fals
           .accumulate = accumulate};
 }
 
-/// Times plans of one convolution on memory of its own.
+/// Times the plans of one convolution, on its own operands.
 class Race {
  public:
   Race(Context& ctx, const Convolution& c)
@@ -47,8 +47,8 @@ class Race {
         y_(Device::cuda, bytes_of(c.y, c.y_type)),
         timer_(DeviceTimer::create(ctx)) {}
 
-  /// Seconds per run. Several runs are launched together, as in a step: alone, a short one would
-  /// only measure its launch.
+  /// Seconds per run, from several runs launched as one graph. A single short run would measure
+  /// only its launch.
   double seconds(ConvPlan& plan) {
     constexpr int kRuns = 5, kLaunches = 2;
     if (workspace_.bytes() < plan.workspace_bytes())
@@ -107,8 +107,8 @@ ConvPlan choose(Context& ctx, const Convolution& c) {
                          } catch (const cudnn::Refused&) {
                            return true;
                          } catch (const OutOfMemory&) {
-                           // another plan may need less; commit() reports it when the step
-                           // does not fit
+                           // another plan may need less memory; commit() reports a step that does
+                           // not fit
                          }
                          if (!best || time < best_time) best = std::move(plan), best_time = time;
                          return ++contenders < kContenders;
@@ -129,7 +129,7 @@ class Conv2dCuda final : public Conv2d {
       backward_data_.emplace(choose(ctx, describe(shape, ConvPass::backward_data)));
   }
 
-  // [cuDNN's][dw in the compute type][sums of dy]; the last two are never needed at once with it
+  // backward weights: [cuDNN's workspace][dw in the compute type]; bias: [sums of dy], at the start
   size_t scratch_bytes() const override {
     size_t bytes = std::max(forward_.workspace_bytes(),
                             aligned(backward_weights_.workspace_bytes()) + packed_bytes());
@@ -160,7 +160,7 @@ class Conv2dCuda final : public Conv2d {
     run(ctx, *backward_data_, dx.data, packed.data, dy.data);
   }
 
-  // cuDNN writes dw in the type of x and dy; it is then converted to the fp32 gradient
+  // cuDNN writes dw in the type of x and dy; deliver() converts it to the fp32 gradient
   void backward_weights(Context& ctx, const Tensor& x, const Tensor& dy, const Tensor& dw,
                         const Tensor& dbias, bool accumulate) override {
     expect("x", x, shape_.x());

@@ -163,14 +163,14 @@ TEST(Weights, AWrongShapeIsRejected) {
   WeightsFile file;
   file.writer().add("bn.running_mean", file.floats({2, 2}));
   const std::string error = file.error();
-  EXPECT_TRUE(contains(error, "bn.running_mean has shape (2, 2) of f32; the model wants (4)"))
+  EXPECT_TRUE(contains(error, "bn.running_mean has shape (2, 2) of f32; the model expects (4)"))
       << error;
 }
 
 TEST(Weights, TheStoredOrderIsRejected) {
   WeightsFile file;
   file.writer().add("conv.weight", file.floats({4, 3, 3, 2}));
-  EXPECT_TRUE(contains(file.error(), "the model wants (4, 2, 3, 3)"));
+  EXPECT_TRUE(contains(file.error(), "the model expects (4, 2, 3, 3)"));
 }
 
 TEST(Weights, AWrongDTypeIsRejected) {
@@ -178,7 +178,7 @@ TEST(Weights, AWrongDTypeIsRejected) {
   Tensor tensor = file.floats({4});
   tensor.dtype = DType::bf16;
   file.writer().add("bn.running_mean", tensor);
-  EXPECT_TRUE(contains(file.error(), "(4) of bf16; the model wants (4) of f32"));
+  EXPECT_TRUE(contains(file.error(), "(4) of bf16; the model expects (4) of f32"));
 }
 
 TEST(Weights, AMissingTensorIsRejected) {
