@@ -1,4 +1,4 @@
-// Communicator: moves bytes between the ranks of one run. Collectives are written once, over it.
+// Communicator: moves bytes between the ranks of one run. All collectives are built on it.
 //
 // Calls of one rank are ordered, as on a CUDA stream: the data that a call reads is complete, and
 // the next call on the same Context may use what it wrote. All ranks make the same calls in the
@@ -50,20 +50,21 @@ class Communicator {
   void send(Context& ctx, int to, ConstBytes out) { exchange(ctx, to, out, -1, {}); }
   size_t receive(Context& ctx, int from, Bytes in) { return exchange(ctx, -1, {}, from, in); }
 
-  /// A context for messages in host memory, for callers that have none. One thread at a time uses
-  /// it, as it uses the communicator.
+  /// A CPU context for messages in host memory, for callers that have none. Like the communicator,
+  /// it is used by one thread at a time.
   Context& host();
 
-  /// Seconds on the clock that this rank's messages take time on: the wall clock, or the virtual
-  /// clock of an emulated link. Only differences on one rank are meaningful.
+  /// Seconds on the clock that times this rank's messages: the wall clock, or the virtual clock of
+  /// an emulated link. Only differences on one rank are meaningful.
   virtual double now() const;
 
   /// Seconds that a rank waits for another one in one exchange; 0: without limit.
   void set_timeout(double seconds) { timeout_ = seconds; }
   double timeout() const { return timeout_; }
-  /// Takes over the timeout and the operations of `other`, on whose behalf this one works.
+  /// Copies the timeout and the current operations of `other`, for a communicator that works on
+  /// behalf of `other`.
   void inherit_timeout(const Communicator& other);
-  /// When a wait that begins now times out.
+  /// The time at which a wait that begins now times out.
   std::chrono::steady_clock::time_point deadline() const;
   /// Throws TimeoutError, which names the current operation and the rank waited for (-1: all the
   /// others).
@@ -77,8 +78,8 @@ class Communicator {
   /// Tells the other ranks that this one has failed, so that none waits for it. Processes exit with
   /// `code`.
   virtual void abort(const char* reason, int code = 1) = 0;
-  /// Throws Fault when another rank is known to have failed. For loops that wait for something else
-  /// than a message.
+  /// Throws Fault when another rank is known to have failed. Call it in loops that wait for
+  /// something other than a message.
   virtual void check_peers() const {}
 
   /// The collectives of the transport's library; null where it has none.
@@ -98,8 +99,8 @@ class Communicator {
   std::unique_ptr<Context> host_;
 };
 
-/// Names what a rank is doing while the scope lives; TimeoutError shows it. Scopes nest: the
-/// broadcast of an exchange shows as `gtopk/broadcast`.
+/// Names the current operation of a rank during its lifetime, for the text of TimeoutError. Scopes
+/// nest: the broadcast inside the exchange gtopk is `gtopk/broadcast`.
 class OperationScope {
  public:
   OperationScope(Communicator& comm, const char* what) : comm_(comm) {

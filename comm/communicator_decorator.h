@@ -5,8 +5,8 @@
 
 namespace tw {
 
-/// Forwards everything but messages, timeouts and the library's collectives. A decorator overrides
-/// do_exchange and what differs.
+/// Forwards everything except messages, timeouts and vendor collectives. A subclass overrides
+/// do_exchange and whatever else differs.
 class CommunicatorDecorator : public Communicator {
  public:
   int rank() const override { return inner_.rank(); }

@@ -8,7 +8,7 @@ namespace tw {
 namespace {
 
 double rounds(int ranks) { return std::ceil(std::log2(static_cast<double>(ranks))); }
-/// The share of a vector that the other ranks have.
+/// The share of a vector that belongs to the other ranks: (P - 1) / P.
 double others(int ranks) { return (ranks - 1.0) / ranks; }
 double blocks(double n, double block) { return n > 0 ? std::ceil(n / block) : 0; }
 

@@ -1,8 +1,8 @@
 // Cost in seconds of collectives and exchanges, by the model of Hockney (1994) with one full-duplex
-// port per node: a message occupies its sender's and its receiver's port for alpha + n beta.
-// The formulas follow the steps as written in comm/ and sparsify/; docs/collectives.md names their
-// sources. They are exact where P divides n; a test compares them with the collectives themselves
-// on a virtual clock.
+// port per node: a message occupies its sender's and its receiver's port for alpha + n beta. The
+// formulas follow the steps as written in comm/ and sparsify/; docs/collectives.md names their
+// sources. They are exact where P divides n. A test compares them with the collectives, run on a
+// virtual clock.
 #pragma once
 
 #include <map>

@@ -1,5 +1,5 @@
-// The transports: one rank alone, ranks as threads of this process, ranks as MPI processes; and
-// NCCL, which takes another one as its bootstrap.
+// The transports: a single rank, ranks as threads of this process, ranks as MPI processes, and
+// NCCL, which needs another transport as its bootstrap.
 #pragma once
 
 #include <functional>
@@ -14,13 +14,14 @@ namespace tw {
 /// One rank, no messages.
 std::unique_ptr<Communicator> make_self_communicator();
 
-/// Runs body(communicator) on `ranks` threads of this process and waits for all. Rethrows the first
-/// exception; it wakes the other ranks from their waits.
+/// Runs body(communicator) on `ranks` threads of this process and waits for all. An exception on
+/// one rank ends the waits of the others; the first one is rethrown.
 void run_on_threads(int ranks, const std::function<void(Communicator&)>& body);
 
-/// Whether an MPI launcher (mpirun, srun) started this process, even as the only one.
+/// Whether an MPI launcher (mpirun, srun) started this process, also for a single process.
 bool started_by_mpi();
-/// All processes of mpirun; initialises MPI at its first call. UserError when built without MPI.
+/// The communicator of all processes of mpirun. The first call initialises MPI. UserError when
+/// built without MPI.
 std::unique_ptr<Communicator> make_mpi_communicator();
 /// Ends MPI; call it last and exit with what it returns. Returns `code` at once if MPI was never
 /// initialised. Otherwise all ranks end with the highest code among them: 0 returns; any other code
@@ -29,14 +30,14 @@ int finish_mpi(int code);
 
 /// What this build or machine lacks for NCCL; empty when nothing is missing.
 std::string what_nccl_lacks();
-/// Messages between GPUs, one per rank, over NCCL. `bootstrap` outlives it and has no other user
-/// meanwhile: it carries NCCL's id, the lengths of messages, and short host messages. Timeouts are
-/// the bootstrap's. Null when two ranks share a GPU, which NCCL refuses: `notice` then explains it
-/// in one line. Collective; all ranks get the same.
+/// Messages between GPUs, one per rank, over NCCL. `bootstrap` carries NCCL's id, the lengths of
+/// messages, and short host messages; it must outlive the result and have no other user. The
+/// timeout is that of the bootstrap. Returns null when two ranks share a GPU, which NCCL does not
+/// allow; `notice` then says so in one line. Collective; the result is the same on all ranks.
 std::unique_ptr<Communicator> make_nccl_communicator(Context& ctx, Communicator& bootstrap,
                                                      std::string& notice);
 
-/// A transport that a build may lack. Its folder registers it; members it has no use for are null.
+/// An optional transport, registered by its own folder. Members that it does not need are null.
 struct Transport {
   std::unique_ptr<Communicator> (*start)() = nullptr;
   int (*finish)(int code) = nullptr;

@@ -24,9 +24,9 @@ using Reduce = std::function<void(Context&, Communicator&, int root, std::span<f
 using Allreduce =
     std::function<void(Context&, Communicator&, std::span<float> data, std::span<float> scratch)>;
 
-/// Dense collectives by name: the file's, or its short alias (`lp`). A factory makes the collective
-/// of one rank, which keeps what it measures at its first call; all ranks call it in the same
-/// order.
+/// Dense collectives by name: that of their source file, or a short alias (`lp`). A factory makes
+/// the collective of one rank. A collective may measure the link at its first call and keep the
+/// result, so all ranks make the same calls in the same order.
 Registry<std::function<Broadcast(const Settings&)>>& broadcasts();
 Registry<std::function<Reduce(const Settings&)>>& reduces();
 Registry<std::function<Allreduce(const Settings&)>>& allreduces();  // `--allreduce`
@@ -42,8 +42,8 @@ void barrier(Context& ctx, Communicator& comm);
 /// Blocks of different sizes, one per rank; keeps its memory between calls.
 class GatheredBlocks {
  public:
-  /// The block of `rank` from the last allgather. Blocks follow each other without padding, so
-  /// where all are whole floats, all can be read as floats.
+  /// The block of `rank` from the last allgather. Blocks are stored without padding, so blocks of
+  /// whole floats can be read as one array of floats.
   ConstBytes operator[](int rank) const;
   int size() const { return ranks_; }
 
@@ -55,9 +55,9 @@ class GatheredBlocks {
   //   u64 size[P-1] ... u64 size[1] u64 size[0] | block 0 | block 1 | ... | block P-1
   //                                             ^ payload()
   //
-  // A round sends blocks 0 .. n-1 and their sizes. As sizes grow downwards from the payload, these
-  // are one range of memory, from size[n-1] to the end of block n-1, for every n: no round copies
-  // what it sends.
+  // A round sends blocks 0 .. n-1 and their sizes. Sizes are stored downwards from the payload, so
+  // for every n this is one range of memory, from size[n-1] to the end of block n-1. No round
+  // copies what it sends.
   const std::byte* payload() const { return memory_.data() + ranks_ * sizeof(uint64_t); }
   std::byte* payload() { return memory_.data() + ranks_ * sizeof(uint64_t); }
   uint64_t& size_at(int position) { return reinterpret_cast<uint64_t*>(payload())[-1 - position]; }
@@ -68,9 +68,9 @@ class GatheredBlocks {
 };
 
 /// Copies every rank's block to all ranks (Bruck: ceil(log2 P) rounds for any P; each rank receives
-/// the other P-1 blocks once, and 8 bytes per block for its size). Host memory.
-/// A message holds up to `expected` bytes per block; the rest follows in a second message. All
-/// ranks pass the same `expected`: it sizes buffers and is not a limit.
+/// the other P-1 blocks once, and 8 bytes per block for its size). Host memory. A message holds up
+/// to `expected` bytes per block; longer blocks cost a second message. `expected` sizes buffers, is
+/// not a limit, and is the same on all ranks.
 void allgather(Context& ctx, Communicator& comm, ConstBytes mine, size_t expected,
                GatheredBlocks& blocks);
 
@@ -91,7 +91,7 @@ std::vector<T> gather(Context& ctx, Communicator& comm, const T& item) {
 void broadcast(Communicator& comm, int root, Bytes data);
 void barrier(Communicator& comm);
 void allgather(Communicator& comm, ConstBytes mine, size_t expected, GatheredBlocks& blocks);
-/// By the allreduce `ring`, with scratch of its own.
+/// The allreduce `ring`; allocates its scratch.
 void allreduce(Communicator& comm, std::span<float> data);
 template <class T>
 std::vector<T> gather(Communicator& comm, const T& item) {

@@ -7,7 +7,8 @@
 
 namespace tw {
 
-/// An exchange that receives exactly in.size() bytes; otherwise Fault, which names the collective.
+/// An exchange that must receive exactly in.size() bytes; otherwise Fault with the collective's
+/// name.
 inline void exchange_exactly(const char* collective, Context& ctx, Communicator& comm, int to,
                              ConstBytes out, int from, Bytes in) {
   const size_t received = comm.exchange(ctx, to, out, from, in);

@@ -26,20 +26,21 @@ size_t exchange_variable(const char* operation, Context& ctx, Communicator& comm
   for (size_t i = 0; i < lengths; ++i) {
     uint64_t length = 0;
     std::memcpy(&length, in.data() + i * sizeof length, sizeof length);
-    check<Fault>(length <= most - payload, "[{}] rank {} announces {} bytes; at most {} can come",
+    check<Fault>(length <= most - payload, "[{}] rank {} announces {} bytes; expected at most {}",
                  operation, from, length, most - payload);
     payload += length;
   }
   const size_t in_first = header + std::min(payload, limit), total = header + payload;
-  check<Fault>(received == in_first, "[{}] rank {} sent {} bytes where {} were announced",
-               operation, from, received, in_first);
+  check<Fault>(received == in_first, "[{}] rank {} sent {} bytes; expected {}", operation, from,
+               received, in_first);
   const bool sends = out_first < out.size(), receives = in_first < total;
   if (!sends && !receives) return payload;
   grow(in, total);
   const size_t rest = comm.exchange(ctx, sends ? to : -1, out.subspan(out_first),
                                     receives ? from : -1, Bytes(in).first(total).subspan(in_first));
-  check<Fault>(rest == total - in_first, "[{}] rank {} sent {} bytes; {} were missing", operation,
-               from, rest, total - in_first);
+  check<Fault>(rest == total - in_first,
+               "[{}] rank {} sent {} bytes in the second message; expected {}", operation, from,
+               rest, total - in_first);
   return payload;
 }
 

@@ -1,4 +1,4 @@
-// A message of unknown length, over a communicator whose receiver must provide the memory first.
+// exchange_variable: an exchange in which the receiver does not know the length of the message.
 #pragma once
 
 #include <vector>
@@ -11,11 +11,12 @@ namespace tw {
 ///
 ///   u64 length x `lengths` | payload: the blocks of these lengths, one after the other
 ///
-/// The first message carries the lengths and at most `limit` bytes of the payload. The lengths tell
-/// the receiver how much is left; that follows in a second message. All ranks pass the same
+/// The first message carries the lengths and at most `limit` bytes of the payload. From the lengths
+/// the receiver computes the rest, which follows in a second message. All ranks pass the same
 /// `lengths` and `limit`; each direction has its second message only if its payload exceeds limit.
-/// `in` grows to hold what came and never shrinks. Returns the received payload's length in bytes.
-/// Fault, in the name of `operation`, when the length is above `most` or not what was received.
+/// `in` grows to hold the message and never shrinks. Returns the length of the received payload in
+/// bytes. Fault (its text starts with `operation`) when the payload exceeds `most` bytes or the
+/// lengths do not match the bytes received.
 size_t exchange_variable(const char* operation, Context& ctx, Communicator& comm, int to,
                          ConstBytes out, int from, size_t lengths, size_t limit, size_t most,
                          std::vector<std::byte>& in);

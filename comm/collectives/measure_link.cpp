@@ -42,7 +42,7 @@ LinkCost measure_link(Context& ctx, Communicator& comm, size_t bytes, int rounds
     // empty messages take microseconds: more of them give a steadier median
     const double alpha = one_way(ctx, comm, peer, {}, 8 * rounds);
     const double whole = one_way(ctx, comm, peer, data.as<std::byte>(), rounds);
-    if (!lower) continue;  // the upper rank's clock starts with the first message under way
+    if (!lower) continue;  // only the lower rank times whole round trips
     const double elements = static_cast<double>(bytes) / sizeof(float);
     worst = {std::max(worst[0], alpha), std::max(worst[1], (whole - alpha) / elements)};
   }

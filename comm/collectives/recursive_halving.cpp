@@ -3,10 +3,11 @@
 // from the root:
 //   reduce-scatter  rank c ends with the sum of chunk c over all ranks
 //   allgather       chunk c goes from rank c to all ranks
-// At powers of two they send what recursive halving and doubling (van de Geijn 1994; Rabenseifner
-// 2004) send. Other P use the same circulant pattern: a round that leaves s chunks of s' exchanges
-// the chunks s .. s'-1 ranks ahead with the rank s ranks ahead (Bruck et al. 1997; Traff 2024,
-// arXiv 2410.14234). One rank sums each chunk and the others copy it: the same bits on all ranks.
+// For P a power of two the messages are those of recursive halving and doubling (van de Geijn 1994;
+// Rabenseifner 2004). Other P use the same circulant pattern: a round that leaves s chunks of s'
+// exchanges the chunks s .. s'-1 ranks ahead with the rank s ranks ahead (Bruck et al. 1997; Traff
+// 2024, arXiv 2410.14234). One rank sums each chunk and the others copy it: the same bits on all
+// ranks.
 //   allreduce  reduce-scatter, allgather
 //   broadcast  scatter from the root along a binomial tree, allgather
 //   reduce     reduce-scatter, gather to the root along a binomial tree
@@ -37,7 +38,7 @@ void copy_to(Context& ctx, std::span<T> x, std::span<T> y) {
   copy_bytes(ctx, std::as_bytes(x), std::as_writable_bytes(y.first(x.size())));
 }
 
-/// The range as one message: in place, or copied to `room`.
+/// The range as one message: its own memory if contiguous, else a copy in `room`.
 template <class T>
 std::span<T> joined(Context& ctx, const WrappedRange<T>& range, std::span<T> room) {
   if (range.contiguous()) return range.whole();

@@ -35,7 +35,7 @@ void vendor_allreduce(Context& ctx, Communicator& comm, std::span<float> data, s
   vendor_of(comm).allreduce(ctx, data);
 }
 
-constexpr const char* kHelp = "the MPI library's or NCCL's own";
+constexpr const char* kHelp = "the collective of the MPI library or of NCCL";
 
 const bool vendor_registered =
     broadcasts().add({kName,

@@ -8,8 +8,8 @@
 
 namespace tw {
 
-/// `count` of the `parts` chunks() of a vector, from chunk `from` (mod parts) on, around its end:
-/// one or two ranges of memory. count is at most parts.
+/// Of a vector cut into `parts` chunks(): the `count` chunks from, from + 1, ..., modulo parts.
+/// They are one or two ranges of memory. count <= parts.
 template <class T>
 struct WrappedRange {
   std::span<T> first, second;
@@ -22,7 +22,7 @@ struct WrappedRange {
   }
 
   size_t size() const { return first.size() + second.size(); }
-  /// The elements lie in one range of memory, which is whole().
+  /// Whether the elements are one range of memory; whole() returns it.
   bool contiguous() const { return first.empty() || second.empty(); }
   std::span<T> whole() const { return first.empty() ? second : first; }
 };

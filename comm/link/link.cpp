@@ -30,7 +30,7 @@ double quantity(std::string_view text, std::span<const Unit> units) {
   return good ? number * found->factor : -1;
 }
 
-/// Ranks compare times of the real clock, so all must read the same one.
+/// UserError when ranks run on different machines: they compare times of one real clock.
 void check_one_machine(Context& ctx, Communicator& comm) {
   if (comm.size() == 1) return;
   const HostId here = this_host();
@@ -55,14 +55,11 @@ LinkSpec parse_link(std::string_view text, int ranks_per_node) {
   check(comma < text.size(), "[link] link is \"{}\"; expected RATE,LATENCY as in 1Gbit,0.4ms",
         text);
   check(link.bits_per_second > 0,
-        "[link] rate is \"{}\"; expected a number above 0 with bit, kbit, Mbit or Gbit (a second) "
-        "behind it, as in 1Gbit",
+        "[link] rate is \"{}\"; expected a number above 0 and bit, kbit, Mbit or Gbit (per second)",
         rate);
   check(link.latency >= 0,
-        "[link] latency is \"{}\"; expected a number with us, ms or s behind it, as in 0.4ms",
-        latency);
-  check(ranks_per_node >= 1, "[link] there are {} ranks on a node; expected at least 1",
-        ranks_per_node);
+        "[link] latency is \"{}\"; expected a number and us, ms or s, as in 0.4ms", latency);
+  check(ranks_per_node >= 1, "[link] ranks-per-node is {}; expected at least 1", ranks_per_node);
   return link;
 }
 

@@ -9,7 +9,7 @@ class NodePorts {
  public:
   enum Direction { out, in };
 
-  /// Ranks [first, last) share the ports of this node. Collective over them. The memory is
+  /// Ranks [first, last) share the ports of this node. Collective over these ranks. The memory is
   /// anonymous and is freed with the last rank, even after a crash. UserError when the ranks run on
   /// different machines.
   NodePorts(Context& ctx, Communicator& comm, int first, int last);

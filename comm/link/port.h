@@ -8,9 +8,8 @@ namespace tw {
 
 class Port {
  public:
-  /// Occupies the port for `seconds` at the earliest time, not before `ready`, at which it is free
-  /// for that long; returns that time. A message may pass before one that was booked earlier but is
-  /// ready later.
+  /// Books the port for `seconds`, in the earliest free interval that starts at or after `ready`.
+  /// Returns its start. A message may overtake one that was booked earlier but is ready later.
   double book(double ready, double seconds) {
     double start = ready;
     size_t i = 0;
@@ -40,7 +39,7 @@ class Port {
       std::copy_backward(busy_.begin() + i, busy_.begin() + count_, busy_.begin() + count_ + 1);
       busy_[i] = added;
       if (++count_ < busy_.size()) return;
-      busy_[0].end = busy_[1].end;  // full: the oldest gap is filled
+      busy_[0].end = busy_[1].end;  // full: forgets the oldest gap
       erase(1);
     }
   }

@@ -9,7 +9,7 @@
 namespace tw {
 namespace {
 
-/// Set once; a thread waits for it with a limit.
+/// A flag that is set once; a thread waits for it with a time limit.
 class Done {
  public:
   void set() {

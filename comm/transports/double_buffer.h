@@ -7,8 +7,8 @@
 
 namespace tw {
 
-/// Calls start(j, j % 2) for blocks 0 .. count-1, and finish(j, j % 2) for each block after the
-/// next one has been started: two buffers serve any number of blocks.
+/// Calls start(j, j % 2) for blocks 0 .. count-1. Calls finish(j, j % 2) for each block once block
+/// j + 1 has been started. Two buffers are enough for any number of blocks.
 template <class Start, class Finish>
 void double_buffered(size_t count, const Start& start, const Finish& finish) {
   for (size_t j = 0; j <= count && count > 0; ++j) {

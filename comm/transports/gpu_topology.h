@@ -12,7 +12,7 @@
 
 namespace tw {
 
-/// A GPU, among those of all machines.
+/// Identifies a GPU across machines.
 struct GpuPlace {
   HostId machine{};
   std::array<char, 20> bus{};  ///< PCI address as text that ends in 0: 0000:1b:00.0
@@ -22,16 +22,17 @@ struct GpuPlace {
 struct SharedGpu {
   int first, second;
 };
-/// The lowest ranks that share a GPU; nullopt when every rank has its own.
+/// The lowest two ranks that share a GPU; nullopt when every rank has its own.
 std::optional<SharedGpu> shared_gpu(std::span<const GpuPlace> places);
-/// A line that reports it, and that messages go over `instead`.
+/// One line for the user: these ranks share a GPU, so messages go over the transport `instead`.
 std::string shared_gpu_notice(SharedGpu shared, std::span<const GpuPlace> places,
                               const char* instead);
 
 /// The number of ranks below `rank` that run on its machine.
 int local_rank(std::span<const HostId> machines, int rank);
 
-/// The number of this rank's GPU when the ranks of a machine take its `gpus` in turn. Collective.
+/// The number of this rank's GPU: its local rank modulo `gpus`, the number of GPUs of the machine.
+/// Collective.
 int gpu_in_turn(Context& ctx, Communicator& comm, int gpus);
 /// The GPU of each rank, by rank; `bus`: the PCI address of this rank's. Collective.
 std::vector<GpuPlace> gather_places(Context& ctx, Communicator& comm, const std::string& bus);

@@ -1,13 +1,13 @@
 // LengthPrefixedCommunicator: messages of unknown length over a library that needs the length on
 // both sides (NCCL).
 //
-// The length travels over another communicator, the bootstrap, and a short message in host memory
-// travels with it. The cost is one short message of the bootstrap per message. A peer that is gone
-// is noticed there, before the library would hang; barriers and small host tables never reach the
-// library.
+// The length is sent over another communicator, the bootstrap, together with the message itself if
+// it is short and in host memory. The cost is one short bootstrap message per message. The
+// bootstrap reports a missing peer before the library could hang. Barriers and small host tables do
+// not use the library.
 //
-// This is not exchange_variable(): the payload travels over another transport than its length, and
-// whole, so the receiver allocates nothing for it.
+// In contrast to exchange_variable(), the payload is sent in one piece and over another transport
+// than its length, so the receiver allocates no memory for it.
 #pragma once
 
 #include "comm/communicator_decorator.h"

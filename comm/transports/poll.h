@@ -9,17 +9,17 @@
 
 namespace tw {
 
-/// Sleeps until `time`. Sets the timer slack of the thread, by which the kernel prolongs sleeps,
-/// from 50 us to 1 ns.
+/// Sleeps until `time`. Reduces the thread's timer slack, by which the kernel prolongs sleeps, from
+/// 50 us to 1 ns.
 inline void nap_until(std::chrono::steady_clock::time_point time) {
   thread_local const int exact = prctl(PR_SET_TIMERSLACK, 1);
   (void)exact;
   std::this_thread::sleep_until(time);
 }
 
-/// Calls test() `at_first` times, then `after_nap` times after each of a series of naps, until it
-/// returns true; returns false when `deadline` passes first. Naps grow from 20 to 200 us with the
-/// time waited, so the result is at most an eighth of the wait late and long waits cost little CPU.
+/// Polls test() until it returns true: `at_first` times at once, then `after_nap` times after each
+/// short sleep. Returns false when `deadline` passes first. Sleeps grow from 20 to 200 us with the
+/// time waited, so the delay is at most an eighth of the wait and long waits cost little CPU time.
 template <class Test>
 bool poll_until(std::chrono::steady_clock::time_point deadline, int at_first, int after_nap,
                 const Test& test) {

@@ -83,7 +83,7 @@ class Channel {
     state_ = State::empty;
   }
 
-  /// From now on, every wait throws Fault instead. The first reason is kept.
+  /// Makes current and later waits throw Fault. The first reason is kept.
   void close(const std::string& reason) {
     {
       const std::lock_guard lock(mutex_);
@@ -119,8 +119,8 @@ class Channel {
   std::condition_variable changed_;
   State state_ = State::empty;
   ConstBytes message_;
-  bool on_device_ = false;               ///< the message is in device memory; if so,
-  std::unique_ptr<Event> sent_, taken_;  ///< its bytes are complete; they have been copied
+  bool on_device_ = false;               ///< the message is in device memory
+  std::unique_ptr<Event> sent_, taken_;  ///< device memory: the bytes are ready; they are copied
   std::string closed_;
 };
 
@@ -146,7 +146,7 @@ class Hub {
   int ranks() const { return ranks_; }
   Channel& channel(int from, int to) { return channels_[static_cast<size_t>(from) * ranks_ + to]; }
 
-  /// `rank` has returned: waits for it throw from now on.
+  /// Called when `rank` has returned: later waits for it throw Fault.
   void leave(int rank) {
     const std::string reason = fmt::format("[threads] rank {} has already ended", rank);
     for (int other = 0; other < ranks_; ++other) {
@@ -168,7 +168,7 @@ class Hub {
       }
     }
     changed_.notify_all();
-    const std::string text = fmt::format("[threads] rank {} gave up: {}", rank, reason);
+    const std::string text = fmt::format("[threads] rank {} failed: {}", rank, reason);
     for (Channel& channel : channels_) channel.close(text);
   }
 
@@ -192,10 +192,10 @@ class Hub {
     _exit(1);
   }
 
-  /// Throws when another rank than `rank` has given up.
+  /// Throws when a rank other than `rank` has failed.
   void check_peers(int rank) {
     const std::lock_guard lock(mutex_);
-    check<Fault>(culprit_ < 0 || culprit_ == rank, "[threads] rank {} gave up: {}", culprit_,
+    check<Fault>(culprit_ < 0 || culprit_ == rank, "[threads] rank {} failed: {}", culprit_,
                  reason_);
   }
 
@@ -258,7 +258,7 @@ void run_on_threads(int ranks, const std::function<void(Communicator&)>& body) {
       body(comm);
       hub.leave(rank);
     } catch (const TimeoutError& error) {
-      give_up(rank, error.what(), kGrace);  // the others have reached their timeouts, too
+      give_up(rank, error.what(), kGrace);  // the other ranks time out at about the same time
     } catch (const std::exception& error) {
       give_up(rank, error.what(), comm.timeout());
     } catch (...) {

@@ -6,8 +6,8 @@
 
 namespace tw::mpi {
 
-/// On behalf of `comm`, whose ranks are all those of mpirun. GPU memory that MPI cannot access goes
-/// through the blocks of `staged`.
+/// `comm` has all ranks of mpirun; it provides rank and timeout. GPU memory that MPI cannot access
+/// is copied through the blocks of `staged`.
 class MpiCollectives : public VendorCollectives {
  public:
   MpiCollectives(const Communicator& comm, StagedMessages& staged) : comm_(comm), staged_(staged) {}

@@ -23,13 +23,13 @@ class MpiRequests {
  public:
   void receive(void* data, size_t bytes, int from, int tag);
   void send(const void* data, size_t bytes, int to, int tag);
-  /// A send that completes only when its receiver has started to receive it.
+  /// A synchronous send (MPI_Issend): completes when its receiver has started to receive it.
   void send_surely(const void* data, size_t bytes, int to, int tag);
 
-  /// Takes any other operation that MPI has started, instead of the receive.
+  /// Tracks another started MPI operation in place of the receive.
   void adopt(MPI_Request request) { requests_[0] = request; }
 
-  /// Polls with naps until both have completed; false when `deadline` passes first.
+  /// Polls, with short sleeps, until both have completed; false when `deadline` passes first.
   bool wait(Clock::time_point deadline = Clock::time_point::max());
   /// Whether no receive is pending.
   bool received();

@@ -42,7 +42,7 @@ size_t StagedMessages::exchange(Context& ctx, int to, ConstBytes out, int from, 
     const int leaving = kOut + static_cast<int>(j % 2), coming = kIn + static_cast<int>(j % 2);
     MpiRequests flight;
     if (receiving) {
-      copies_->wait(coming);  // until the block before last has left it
+      copies_->wait(coming);  // until block j - 2 is copied out of it
       flight.receive(block(coming), std::min(block_, in.size() - received), from, kTag);
     }
     if (sending) {
@@ -70,7 +70,7 @@ void StagedMessages::in_blocks(Context& ctx, Bytes data, const std::function<voi
                           block_);
   prepare(ctx);
   copies_->wait_for(ctx);
-  // a block is fetched behind the copy that empties its place: copies come in turn
+  // copies run in order, so a block is fetched only after the copy that empties its buffer
   double_buffered(
       blocks_in(data.size(), block_),
       [&](size_t j, int place) { fetch(block_of(data, block_, j), place); },

@@ -20,7 +20,7 @@ bool takes_device_memory();
 
 class StagedMessages {
  public:
-  /// On behalf of `comm`, for timeouts. The first message allocates the blocks.
+  /// `comm` provides the timeout. The first message allocates the blocks.
   StagedMessages(const Communicator& comm, size_t block_bytes) : comm_(comm), block_(block_bytes) {}
 
   /// Communicator::exchange with memory of ctx's device.

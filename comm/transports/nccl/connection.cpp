@@ -15,10 +15,10 @@ using Clock = std::chrono::steady_clock;
 
 constexpr int kTestsAtFirst = 2000;  // one or two milliseconds
 constexpr int kTestsAfterNap = 2;
-constexpr int kTestsPerLook = 32;  // at the other ranks
+constexpr int kTestsPerLook = 32;  // tests between two calls of check_peers()
 constexpr auto kAbortLimit = 2s, kGoodbyeLimit = 10s;
 
-/// Makes `gpu` the one that this thread's CUDA calls are about.
+/// Makes `gpu` the current GPU of this thread.
 int make_current(int gpu) {
   cuda::expect(cudaSetDevice(gpu), "device");
   return gpu;
@@ -32,7 +32,7 @@ NcclConnection::NcclConnection(const Communicator& owner, int gpu, const ncclUni
     : owner_(owner), gpu_(make_current(gpu)), exceptions_(std::uncaught_exceptions()) {
   int least = 0, greatest = 0;  // of priorities; the greatest is the smallest number
   cuda::expect(cudaDeviceGetStreamPriorityRange(&least, &greatest), "stream");
-  // messages do not queue behind kernels that wait for a place
+  // highest priority: messages do not queue behind kernels that wait for free multiprocessors
   cuda::expect(cudaStreamCreateWithPriority(&stream_, cudaStreamNonBlocking, greatest), "stream");
   ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
   config.blocking = 0;
@@ -50,8 +50,7 @@ NcclConnection::~NcclConnection() {
 }
 
 void NcclConnection::begin(const Context& ctx) {
-  tw::check<Fault>(comm_ != nullptr, "[nccl] rank {}: the connections were given up",
-                   owner_.rank());
+  tw::check<Fault>(comm_ != nullptr, "[nccl] rank {}: its connections were aborted", owner_.rank());
   make_current(gpu_);
   if (ctx.device() == Device::cpu) return;
   ready_.record(cuda::stream(ctx));
@@ -61,7 +60,7 @@ void NcclConnection::begin(const Context& ctx) {
 void NcclConnection::queue(int peer, const Calls& body) {
   expect(ncclGroupStart(), "group");
   const ncclResult_t called = body(comm_, stream_);
-  const ncclResult_t ended = ncclGroupEnd();  // also after a bad call: the thread is in the group
+  const ncclResult_t ended = ncclGroupEnd();  // also after a failed call, to leave the group
   expect(called, "call");
   expect(ended, "group");
   wait_for(peer, [this] { return settled(); });
@@ -72,7 +71,7 @@ void NcclConnection::mark(int place) { marks_[place].record(stream_); }
 void NcclConnection::wait(int place, int peer) {
   wait_for(peer, [&] {
     if (marks_[place].done()) return true;
-    settled();  // throws when the wire has failed
+    settled();  // throws when the connection has failed
     return false;
   });
 }
@@ -94,7 +93,8 @@ void NcclConnection::wait_for(int peer, const Done& done) {
   }
 }
 
-/// Whether all calls so far have got to the stream. Fault when one of them, or the wire, failed.
+/// Whether all calls so far are queued on the stream. Fault when one of them or the connection
+/// failed.
 bool NcclConnection::settled() {
   ncclResult_t state = ncclSuccess;
   expect(ncclCommGetAsyncError(comm_, &state), "state");

@@ -1,9 +1,10 @@
 // NcclConnection: NCCL's communicator of one rank, its stream, and the wait for both.
 // Implementation header of the NCCL transport.
 //
-// The communicator is non-blocking: no call of the library waits for a peer, so none hangs with it;
-// NCCL starts a thread for each group of calls instead. After a failure NCCL's kernels are stopped
-// before an exception leaves, because the caller then frees the memory that they use.
+// The communicator is non-blocking: library calls return without waiting for a peer, so a missing
+// peer cannot hang them. NCCL starts a thread for each group of calls instead. After a failure
+// NCCL's kernels are stopped before an exception leaves, because the caller then frees the memory
+// that they use.
 #pragma once
 
 #include <nccl.h>
@@ -32,11 +33,11 @@ class NcclConnection {
   /// timeout names, -1: all.
   using Calls = std::function<ncclResult_t(ncclComm_t, cudaStream_t)>;
   void queue(int peer, const Calls& body);
-  /// mark records the end of the queue in event 0 or 1; wait returns when that point is reached.
+  /// mark records the work queued so far in event 0 or 1; wait blocks until that work is done.
   void mark(int place);
   void wait(int place, int peer);
 
-  /// Stops the calls under way; nothing can be queued afterwards.
+  /// Stops the calls in progress. Nothing can be queued afterwards.
   void abort();
 
  private:

@@ -35,7 +35,7 @@ TEST(LinkSpec, ParseErrorsNameTheWrongPart) {
   for (const char* link : {"1Gbit,", "1Gbit,1", "1Gbit,-1ms", "1Gbit,1min", "1Gbit,1ms,"})
     EXPECT_TRUE(text(link).starts_with("[link] latency is \"")) << link << ": " << text(link);
   EXPECT_EQ(error_text<UserError>([] { parse_link("1Gbit,1ms", 0); }),
-            "[link] there are 0 ranks on a node; expected at least 1");
+            "[link] ranks-per-node is 0; expected at least 1");
 }
 
 TEST(Port, MessagesQueueInOrder) {

@@ -37,7 +37,7 @@ TEST(Threads, ErrorOfOneRankWakesTheOthersAndIsRethrown) {
         try {
           for (;;) barrier(ctx, comm);
         } catch (const Fault& fault) {
-          const auto expected = fmt::format("rank {} gave up: [test] no such file", culprit);
+          const auto expected = fmt::format("rank {} failed: [test] no such file", culprit);
           EXPECT_NE(std::string(fault.what()).find(expected), std::string::npos) << fault.what();
           ++woken;
           throw;
@@ -57,7 +57,7 @@ TEST(Threads, AbortWakesTheOthers) {
       comm.receive(ctx, 2, {});
     });
   });
-  EXPECT_EQ(text, "[threads] rank 2 gave up: disk full");
+  EXPECT_EQ(text, "[threads] rank 2 failed: disk full");
 }
 
 TEST(Threads, WaitingForARankThatEndedIsAFault) {
@@ -140,7 +140,7 @@ TEST(Threads, PeerAbortIsReported) {
   EXPECT_THROW(run_on_threads(3,
                               [&](Communicator& comm) {
                                 if (comm.rank() == 1) fail<Fault>("[test] enough");
-                                // both look until they hear of it
+                                // ranks 0 and 2 poll until the failure is reported
                                 try {
                                   while (true) {
                                     comm.check_peers();
@@ -152,7 +152,7 @@ TEST(Threads, PeerAbortIsReported) {
                                 }
                               }),
                Fault);
-  EXPECT_EQ(heard, "[threads] rank 1 gave up: [test] enough");
+  EXPECT_EQ(heard, "[threads] rank 1 failed: [test] enough");
 }
 
 TEST(Mpi, MissingTransportIsReported) {
