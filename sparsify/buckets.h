@@ -41,9 +41,10 @@ struct UpdateRange {
 };
 /// The whole vector in ranges, in ascending order.
 std::vector<UpdateRange> plan_updates(const ParameterArena& arena, const Sparsifier& algorithm);
-/// Elements where weight decay begins and ends, in turn, as ops::sgd_update takes them.
+/// Indices at which weight decay starts, stops, starts, ...: the decay_bounds of ops::sgd_update.
 std::vector<uint32_t> bounds_of_decay(const ParameterArena& arena);
-/// Fills `within` with the part of `bounds` inside `segment`, counted from its first element.
+/// Converts `bounds` to those of `segment`, relative to its first element, and stores them in
+/// `within`.
 void bounds_within(std::span<const uint32_t> bounds, const Segment& segment,
                    std::vector<uint32_t>& within);
 

@@ -1,4 +1,4 @@
-// CommThread: a thread that runs numbered jobs in order, beside the thread that owns it.
+// CommThread: a thread that runs numbered jobs in order, in parallel with the thread that owns it.
 #pragma once
 
 #include <condition_variable>

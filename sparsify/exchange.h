@@ -13,7 +13,8 @@
 
 namespace tw {
 
-/// Status that is exchanged with the gradient: in, of this rank; out, of all ranks.
+/// Status exchanged together with the gradient. Before the exchange it is that of this rank,
+/// afterwards that of all ranks.
 struct Control {
   bool stop = false;            ///< in: this rank was told to stop; out: any rank was
   size_t nonfinite = SIZE_MAX;  ///< index of a NaN or infinity in the slice, SIZE_MAX if none
@@ -46,7 +47,7 @@ struct Traffic {
 /// The vectors of one step on this rank: the whole flat vector or one bucket of it, d elements.
 struct ExchangeStep {
   std::span<float> gradient;          ///< d: contribution in (dense exchanges), sum out
-  std::span<float> gradient_control;  ///< the same memory and one float behind it; see StatusSlot
+  std::span<float> gradient_control;  ///< the same memory and one more float; see StatusSlot
   std::span<float> residual;          ///< d; receives pruned entries and rounding errors
   SparseVector* mine = nullptr;       ///< the selected entries (sparse exchanges)
   size_t k = 0;                       ///< entries asked for, the same on all ranks
@@ -56,9 +57,9 @@ struct ExchangeStep {
 class Exchange {
  public:
   virtual ~Exchange() = default;
-  /// Called before the selection. The hierarchical exchange sums step.gradient over a node here and
-  /// reports a NaN or infinity in it.
-  /// Returns whether this rank selects; if not, step.mine is empty.
+  /// Called before the selection. The hierarchical exchange sums step.gradient over each node here
+  /// and reports a NaN or infinity. Returns whether this rank selects entries; if not, step.mine is
+  /// empty.
   virtual bool prepare(Context&, Communicator&, const ExchangeStep&, Control&) { return true; }
   /// After prepare: the least magnitude this rank should select; 0: the selector decides.
   virtual float threshold() const { return 0; }
@@ -67,14 +68,14 @@ class Exchange {
   /// sum must not be used.
   virtual void run(Context& ctx, Communicator& comm, const ExchangeStep& step,
                    Control& control) = 0;
-  /// Broadcasts rank 0's parameters; called if the entry says updates_at_root.
+  /// Broadcasts rank 0's parameters. Called only for exchanges with updates_at_root.
   virtual void publish(Context&, Communicator&, std::span<float>) {}
   /// State that the next step depends on besides the residual; checkpoints store it.
   virtual std::span<std::byte> state() { return {}; }
-  /// Bytes that all ranks together send in one step of d elements, if they select `entries` entries
-  /// together: the same number each, and no index twice.
+  /// Total bytes that all ranks send in one step of d elements. `entries`: total entries selected,
+  /// assumed to be equally many per rank and without common indices.
   virtual uint64_t wire_bytes(int ranks, size_t d, size_t entries) const = 0;
-  /// The same for a step with a known load, summed over the ranks: exact for any selection.
+  /// The same for the load of a finished step, summed over the ranks: exact for any selection.
   virtual uint64_t claimed_bytes(int ranks, size_t d, const Traffic& load) const {
     return wire_bytes(ranks, d, load.entries);
   }
@@ -95,7 +96,7 @@ struct ExchangeEntry {
   Trait<bool> needs_shared_indices = false;
   /// Only rank 0 has the sum after run: it updates its parameters and publishes them.
   bool updates_at_root = false;
-  /// UserError if a setting names something that does not exist.
+  /// Throws UserError if a setting names something that is not registered.
   std::function<void(const Settings&)> validate = [](const Settings&) {};
 
   std::unique_ptr<Exchange> operator()(const Settings& settings) const { return make(settings); }

@@ -59,15 +59,15 @@ const bool momentum_correction_registered =
     clip_norm_dispatch.add(Device::cpu, clip_cpu);
 const bool momentum_correction_settings = setting_groups().add(
     {"momentum_correction",
-     "momentum before the selection, whichever it is",
+     "momentum before the selection, for any selector",
      {},
      {{.key = "masking",
        .value = "true",
-       .help = "factor masking: entries that are sent leave the momentum",
+       .help = "factor masking: zeroes the momentum of sent entries",
        .old_key = "dgc.masking"},
       {.key = "clip",
        .value = "0.0",
-       .help = "clips each segment of the gradient to a norm of this / sqrt(P); 0: no clipping",
+       .help = "clips each segment of the gradient to the norm clip / sqrt(P); 0: no clipping",
        .least = 0,
        .old_key = "dgc.clip"}}});
 

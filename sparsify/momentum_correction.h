@@ -1,11 +1,10 @@
-// Momentum correction: momentum before the selection, so that the residual accumulates velocity and
-// not gradients (Lin et al., Deep Gradient Compression, ICLR 2018, arXiv 1712.01887). It works with
-// any selector.
+// Momentum correction: applies momentum before the selection, so that the residual accumulates
+// velocity instead of gradients (Lin et al., Deep Gradient Compression, ICLR 2018, arXiv
+// 1712.01887). It works with any selector.
 //
 // Settings, in the order of the step:
-//   momentum_correction.clip = c > 0: clips every selected-from segment of the gradient to a norm
-//   of
-//     c / sqrt(P), P ranks. In layer scope a segment is one tensor, as in the authors' code; in
+//   momentum_correction.clip = c > 0: clips each sparse segment of the gradient to the norm
+//     c / sqrt(P), for P ranks. In layer scope a segment is one tensor, as in the authors' code; in
 //     model scope it is the whole gradient. The factor 1 / sqrt(P) is the paper's rule for the
 //     whole gradient. Tensors that are exchanged densely are not clipped.
 //   momentum_correction.masking: the momentum becomes 0 at the entries that were sent.
@@ -17,13 +16,12 @@
 
 namespace tw {
 
-/// q = m q + g, g = q;  with Nesterov  q = m (q + g), g = q + g.  The new g is then added to the
-/// residual in place of the gradient.
+/// q = m q + g, g = q;  with Nesterov  q = m (q + g), g = q + g.  The new g replaces the gradient
+/// in the sum with the residual.
 void correct_momentum(Context& ctx, float momentum, bool nesterov, std::span<float> g,
                       std::span<float> q);
 
-/// Scales g so that its Euclidean norm is at most `limit`; leaves g alone if the norm is not
-/// finite.
+/// Scales g so that its Euclidean norm is at most `limit`. Does nothing if the norm is not finite.
 void clip_norm(Context& ctx, double limit, std::span<float> g);
 
 extern DispatchTable<void(Context&, float, bool, std::span<float>, std::span<float>)>

@@ -15,12 +15,12 @@ namespace tw {
 /// One selection: a slice of the flat vector in one step.
 struct SelectStep {
   std::span<const float> g;  ///< the gradient, or the velocity when momentum comes first
-  std::span<float> e;        ///< as long as g: the residual; entries that are not sent stay here
+  std::span<float> e;        ///< the residual, as long as g; keeps the entries that are not sent
   size_t k = 1;              ///< entries asked for; may exceed the length
-  double density = 1;        ///< what k was computed from
+  double density = 1;        ///< the density that k was computed from
   uint32_t base = 0;         ///< offset of the slice, added to every index
   uint64_t step = 0;
-  /// Above 0: the least magnitude that the exchange wants (Exchange::threshold).
+  /// Above 0: the least magnitude that the exchange asks for (Exchange::threshold).
   float threshold = 0;
 };
 
@@ -43,7 +43,7 @@ SelectInfo select_all(Context& ctx, const SelectStep& in, SparseVector& out);
 /// k = max(1, floor(density * d)), in double.
 size_t entries_to_keep(double density, size_t d);
 
-/// The rank that a selector works for.
+/// Rank and seed of a selector with random draws.
 struct SelectorRank {
   int rank = 0;
   uint64_t seed = 1;
@@ -55,16 +55,16 @@ using SelectorFactory =
 /// How many entries a selector sends when it is asked for k.
 enum class Volume : uint8_t {
   exactly_k,   ///< k; fewer only where fewer entries are not zero
-  at_most_k,   ///< k, rounded up; a threshold may miss some
-  at_most_2k,  ///< a threshold that is searched for, and a limit
-  any,         ///< whatever exceeds a threshold: from none to the whole slice
+  at_most_k,   ///< k rounded up, or fewer if fewer entries reach a threshold
+  at_most_2k,  ///< entries above a searched threshold, limited to 2k
+  any,         ///< all entries above a threshold: from none to the whole slice
 };
 
 /// What is registered under a selector's name.
 struct SelectorEntry {
   SelectorFactory make{};
   Trait<Volume> volume = Volume::any;
-  /// True when all ranks select the same indices, whatever their vectors: values alone travel.
+  /// True when all ranks select the same indices for any vectors, so that only values are sent.
   Trait<bool> shared_indices = false;
 
   std::unique_ptr<Selector> operator()(Context& ctx, const Settings& settings,

@@ -29,7 +29,7 @@ Sparsifier resolve_sparsifier(const SgdConfig& config, const Settings& settings)
   const bool selects = !algorithm.selector.empty();
   const bool shared =
       selects && selectors().find(algorithm.selector).value.shared_indices(settings);
-  // indices that all ranks know need not travel
+  // indices that all ranks know are not sent
   if (shared && config.exchange.empty() && algorithm.exchange == "allgather")
     algorithm.exchange = "shared";
   const ExchangeEntry& exchange = exchanges().find(algorithm.exchange).value;
@@ -43,8 +43,8 @@ Sparsifier resolve_sparsifier(const SgdConfig& config, const Settings& settings)
         "[train] momentum correction comes before a selection; {} selects nothing",
         config.sparsifier);
   check(shared || !exchange.needs_shared_indices(settings),
-        "[train] exchange {} needs a selector whose indices agree on all ranks; {} has its own on "
-        "each",
+        "[train] exchange {} needs a selector with the same indices on all ranks; {} selects "
+        "different ones",
         algorithm.exchange, algorithm.selector);
   return algorithm;
 }

@@ -11,7 +11,7 @@
 
 namespace tw {
 
-/// What one selection is made from.
+/// The vector that one selection is made from.
 enum class Scope : uint8_t {
   model,  ///< the whole flat vector
   layer,  ///< each tensor by itself
@@ -40,13 +40,13 @@ struct SgdConfig {
   double weight_decay = 1e-4;
   bool nesterov = false;
   bool error_feedback = true;
-  // empty: as in the named sparsifier
+  // these replace parts of the named sparsifier; empty: no replacement
   std::string selector{}, exchange{}, scope{};
   std::optional<bool> momentum_before{};  ///< momentum correction
   size_t bucket_bytes = size_t{1} << 20;  ///< layer scope: tensors up to this share an exchange
   bool overlap = false;                   ///< exchanges run during backward
-  /// Set: a barrier on it precedes each exchange, so that the time spent waiting for other ranks is
-  /// reported apart (StepReport::sec_wait). Not with overlap.
+  /// If set, a barrier on it precedes each exchange, so that the time spent waiting for other ranks
+  /// is reported separately (StepReport::sec_wait). Not with overlap.
   Communicator* barrier_comm = nullptr;
   uint64_t seed = 1;
 };

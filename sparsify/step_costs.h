@@ -1,4 +1,4 @@
-// What a step of SyncSgd costs, estimated before one runs: memory and bytes sent.
+// Estimates of the memory and the bytes sent of a step of SyncSgd, before it runs.
 #pragma once
 
 #include "sparsify/buckets.h"

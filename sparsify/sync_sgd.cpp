@@ -193,7 +193,8 @@ void SyncSgd::update_at_root(Context& ctx, BucketState& state, Stopwatch& clock)
   report_.sec_exchange += lap(ctx, clock);
 }
 
-/// Makes ranks that come early wait here and not in the exchange, so that both can be timed.
+/// Early ranks wait here instead of in the exchange, so that wait and exchange can be timed
+/// separately.
 void SyncSgd::barrier_if_measuring(Context& ctx, Stopwatch& clock) {
   if (!config_.barrier_comm) return;
   barrier(ctx, *config_.barrier_comm);

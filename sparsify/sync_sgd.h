@@ -31,7 +31,7 @@ struct StepInput {
 /// Cost and result of one step on this rank.
 struct StepReport {
   double sec_select = 0, sec_exchange = 0, sec_update = 0;
-  double sec_wait = 0;  ///< part of sec_exchange: waiting for the last rank; see barrier_comm
+  double sec_wait = 0;  ///< part of sec_exchange: wait for the last rank; see barrier_comm
   uint64_t bytes_sent = 0;
   size_t nnz = 0;     ///< entries this rank sent; d for dense
   size_t k = 0;       ///< entries asked for; d for dense
@@ -43,8 +43,8 @@ class SyncSgd {
   SyncSgd(Context& ctx, Communicator& comm, ParameterArena& arena, const SgdConfig& config,
           const Settings& settings);
 
-  /// Updates the parameters from the gradients in the arena; they are bit-identical on all ranks.
-  /// If a gradient is not finite, throws CollectiveFault on every rank in the same step.
+  /// Updates the parameters from the gradients in the arena. The parameters stay bit-identical on
+  /// all ranks. If a gradient is not finite, throws CollectiveFault on every rank in the same step.
   StepReport step(const StepInput& input);
 
   // The same in three calls, for use around backward. With `overlap` the exchange of a bucket
@@ -54,7 +54,7 @@ class SyncSgd {
   void gradient_ready(const Parameter& parameter);
   StepReport finish();
 
-  /// What this rank has not sent yet; accumulated velocity when momentum comes before.
+  /// The sum of what this rank has not sent yet: gradients, or velocity when momentum comes before.
   std::span<float> residual() { return residual_.as<float>(); }
   /// Momentum after the mean, the same on all ranks.
   std::span<float> momentum() { return momentum_.as<float>(); }

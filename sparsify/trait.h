@@ -1,4 +1,4 @@
-// Trait: a property of a registered entry that is known before anything is made from it.
+// Trait: a property of a registered entry that is known without creating the object.
 #pragma once
 
 #include <concepts>

@@ -110,7 +110,7 @@ size_t SparseCodec::encode(const SparseView& entries, std::byte* out) const {
 
 SparseView SparseCodec::decode(ConstBytes bytes, size_t d, int from, SparseVector& room) const {
   const auto damaged = [&] {
-    fail<Fault>("[wire] rank {} sent {} bytes that are no sparse vector of {} places", from,
+    fail<Fault>("[wire] rank {} sent {} bytes that are not a sparse vector of length {}", from,
                 bytes.size(), d);
   };
   bool packed = false;

@@ -1,8 +1,8 @@
 // SparseCodec: the byte format of sparse entries. `--set wire.values=bf16 --set
 // wire.indices=packed`.
 //
-// Values: f32, or rounded to fp16 or bf16. Rounding errors go to the residual, so they are sent in
-// later steps. Indices, and the bytes of n entries:
+// Values: f32, or rounded to fp16 or bf16. Rounding errors are added to the residual, so later
+// steps send them. Indices, and the bytes of n entries:
 //   plain   uint32 each; indices, then values:              n (4 + v) bytes, v = 4 or 2
 //   packed  a count and Rice-coded gaps (rice.h):           4 + ceil(n b / 8) + n v, b = 11.6 bits
 //                                                           at density .001
@@ -29,16 +29,16 @@ class SparseCodec {
 
   bool exact() const { return values_ == Values::f32; }
 
-  /// Rounds the values to the format; `lost`, if given, becomes the rounding errors. Entries that
-  /// overflow or round to zero are removed, and their whole value is lost.
+  /// Rounds the values to the format. `lost`, if given, receives the rounding errors. Entries that
+  /// overflow or round to zero are removed; their error is the whole value.
   void round(SparseVector& entries, SparseVector* lost = nullptr) const;
 
   /// The most bytes that n entries take.
   size_t bound(size_t n) const;
   /// Writes rounded entries; returns the bytes written. `out` has room for bound(n).
   size_t encode(const SparseView& entries, std::byte* out) const;
-  /// The entries that `encode` wrote into exactly these bytes: in place if possible, else read into
-  /// `room`. Throws Fault, naming the rank `from`, unless the indices ascend and lie below d.
+  /// Decodes the bytes of one `encode`. The result points into `bytes` if possible, else into
+  /// `room`. Throws Fault, which names the rank `from`, unless the indices ascend and are below d.
   SparseView decode(ConstBytes bytes, size_t d, int from, SparseVector& room) const;
 
   /// Bytes of `messages` messages with entries / ranks entries each, at random indices below d;

@@ -16,13 +16,13 @@ inline size_t block_bound(const SparseCodec& codec, size_t n) {
   return sizeof(ControlWord) + codec.bound(n);
 }
 
-/// Writes a block into `memory`, which grows as needed, and returns it. The entries are rounded by
-/// the codec already.
+/// Writes a block into `memory`, which grows as needed, and returns it. The codec has already
+/// rounded the entries.
 ConstBytes write_block(const SparseCodec& codec, const Control& control, const SparseView& entries,
                        std::vector<std::byte>& memory);
 
-/// Reads the block that `rank` sent: merges its control word and returns its entries, which lie in
-/// the block or in `room`. Throws Fault if the block is damaged.
+/// Reads the block that `rank` sent: merges its control word and returns its entries, which point
+/// into the block or into `room`. Throws Fault if the block is damaged.
 SparseView read_block(const SparseCodec& codec, ConstBytes block, int rank, size_t d,
                       Control& control, SparseVector& room);
 

@@ -122,13 +122,13 @@ class GTopK : public Exchange {
 
 const bool gtopk_exchange = exchanges().add(
     {"gtopk",
-     "merges entries up a tree, k largest magnitudes a merge, and broadcasts the rest",
+     "merges entries up a tree, keeps the k largest per merge, broadcasts the result",
      {.make = make_exchange<GTopK>},
      {{"put_back",
        "paper",
-       "paper: pruned entries return to their senders; conserve: they stay with who pruned them",
+       "paper: pruned entries return to their senders; conserve: the rank that prunes keeps them",
        {"paper", "conserve"}},
-      {"rotate", "false", "root of the tree: rank step mod P instead of rank 0"}}});
+      {"rotate", "false", "rank (step mod P) is the root of the tree instead of rank 0"}}});
 const bool gtopk_algorithm = sparsifiers().add({"gtopk",
                                                 "exact top-k, error feedback, gTop-k tree",
                                                 {.selector = "topk", .exchange = "gtopk"}});

@@ -34,7 +34,7 @@ class Hierarchical : public Exchange {
   bool prepare(Context& ctx, Communicator& comm, const ExchangeStep& step,
                Control& control) override {
     if (!node_) split(comm);
-    // before the sum, since the sum does not tell whose gradient it was
+    // before the sum, since the sum does not show which rank's gradient it was
     const size_t bad = ops::first_nonfinite(ctx, step.gradient);
     if (bad < step.gradient.size()) {
       control.nonfinite = bad;
@@ -97,11 +97,11 @@ const bool hierarchical_exchange = exchanges().add(
           [](const Settings& settings) { return inner(settings).needs_shared_indices(settings); }},
      {{"exchange",
        "allgather",
-       "between the leaders",
+       "exchange between the leaders",
        {"allgather", "gtopk", "exact", "oktopk", "shared"}},
       {.key = "node",
        .value = "4",
-       .help = "ranks of a node, neighbours; the last node may have fewer",
+       .help = "consecutive ranks per node; the last node may have fewer",
        .least = 1}}});
 const bool hierarchical_algorithm =
     sparsifiers().add({"hierarchical",

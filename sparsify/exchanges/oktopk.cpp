@@ -182,17 +182,17 @@ class OkTopk : public GatheringExchange {
   std::vector<std::byte> message_, incoming_;
 };
 
-const bool oktopk_exchange =
-    exchanges().add({"oktopk",
-                     "entries to the owner of their region, the largest sums from there to all",
-                     {.make = make_exchange<OkTopk>},
-                     {{.key = "exact_every",
-                       .value = "32",
-                       .help = "steps between exact thresholds and regions",
-                       .least = 1}}});
+const bool oktopk_exchange = exchanges().add(
+    {"oktopk",
+     "sends entries to the owner of their region, which sends the largest sums to all",
+     {.make = make_exchange<OkTopk>},
+     {{.key = "exact_every",
+       .value = "32",
+       .help = "steps between exact thresholds and regions",
+       .least = 1}}});
 const bool oktopk_algorithm =
     sparsifiers().add({"oktopk",
-                       "Ok-Topk: thresholds kept for several steps, an allreduce by regions",
+                       "Ok-Topk: thresholds reused for several steps, sparse allreduce by regions",
                        {.selector = "oktopk", .exchange = "oktopk"}});
 
 }  // namespace

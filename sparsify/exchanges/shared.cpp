@@ -65,7 +65,7 @@ class SharedIndices : public Exchange {
 
 const bool shared_registered =
     exchanges().add({"shared",
-                     "sums values alone; for selectors with the same indices on all ranks",
+                     "sums values only; for selectors with the same indices on all ranks",
                      {.make = make_exchange<SharedIndices>, .needs_shared_indices = true}});
 
 }  // namespace

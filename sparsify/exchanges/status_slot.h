@@ -2,11 +2,11 @@
 // gradient. After the sum it is 0, above 0 if some rank was told to stop, or NaN if some rank's
 // gradient is not finite; only then do the ranks exchange their control words.
 //
-// The gradients of all buckets lie in one vector. The float behind a bucket is therefore the first
-// gradient of the bucket that lies behind it, or the arena's spare float. The slot saves this
-// float, overwrites it for the sum, and restores it in settle, so that the gradient need not be
-// copied. This is safe because buckets are exchanged one at a time, the last in the vector first:
-// backward does not write the bucket behind any more.
+// The gradients of all buckets are one vector. The float after a bucket is therefore the first
+// gradient of the next bucket in the vector, or the arena's spare float. The slot saves this float,
+// overwrites it for the sum, and restores it in settle, so that the gradient need not be copied.
+// This is safe because buckets are exchanged one at a time, from the end of the vector to its
+// start: backward has already finished the next bucket.
 #pragma once
 
 #include "sparsify/exchange.h"

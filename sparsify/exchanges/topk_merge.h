@@ -9,15 +9,16 @@
 
 namespace tw {
 
-/// Keeps the k largest magnitudes of v, of equal ones the lower index; the order stays. `pruned`,
-/// if given, has room for the others, which are appended. `keys` is working memory.
+/// Keeps the k largest magnitudes of v; ties keep the lower index. The order of the entries does
+/// not change. The dropped entries are appended to `pruned`, if given, which must have room for
+/// them. `keys` is working memory.
 void prune_to_k(SparseVector& v, size_t k, std::vector<uint64_t>& keys,
                 SparseVector* pruned = nullptr);
 
 class TopkMerge {
  public:
-  /// out = a + b without zero sums, pruned to k entries, indices ascending. `pruned`, if given,
-  /// becomes the entries that were dropped. Neither a nor b may lie in `out`.
+  /// out = a + b without zero sums, pruned to k entries, indices ascending. `pruned`, if given, is
+  /// set to the dropped entries. Neither a nor b may point into `out`.
   void operator()(const SparseView& a, const SparseView& b, size_t k, SparseVector& out,
                   SparseVector* pruned = nullptr);
 

@@ -1,6 +1,6 @@
 // Bitmask: one bit per element of a vector, on a GPU. A warp handles 32 words, a block one tile.
-// Entries are moved out in index order, whatever the order of the blocks. Included by .cu files
-// only.
+// Entries are moved out in index order, independent of the order of the blocks. Included by .cu
+// files only.
 #pragma once
 
 #include "engine/core/buffer.h"
@@ -22,7 +22,7 @@ struct Search {
   uint32_t settled;                      ///< 1 if the cut is known
   RadixCut cut;                          ///< which marked entries are taken
   unsigned long long marked;             ///< number of marked elements
-  unsigned long long lower[kMostLower];  ///< elements that reach other magnitudes
+  unsigned long long lower[kMostLower];  ///< elements at or above each lower threshold
   unsigned long long nonfinite;          ///< first index of a NaN or infinity
   unsigned long long moved;              ///< entries that were taken
 };
@@ -34,8 +34,8 @@ struct SearchMemory {
 __device__ inline int lane() { return static_cast<int>(threadIdx.x) % kWarp; }
 __device__ inline int warp() { return static_cast<int>(threadIdx.x) / kWarp; }
 
-/// Calls visit(i, e[i], marked) with all lanes for each of this warp's 32 words from `first` on
-/// that is not empty; lanes whose element is not marked see 0.
+/// Calls visit(i, e[i], marked) for each non-empty word of this warp's 32 words from `first` on.
+/// All lanes take part, each with one element; an unmarked element is passed as 0.
 template <class Visit>
 __device__ void visit_words(const uint32_t* words, int64_t first, const float* e,
                             const Visit& visit) {
@@ -56,7 +56,7 @@ class Bitmask {
   void begin(Context& ctx, size_t n, uint32_t least, size_t wanted);
   /// Prepares a radix search for the `wanted` largest.
   void begin_search(Context& ctx, size_t wanted);
-  /// Sets what take() takes, without a search.
+  /// Sets the cut of take() without a search.
   void set_cut(Context& ctx, RadixCut cut);
 
   uint32_t* words() const { return words_.as<uint32_t>().data(); }
@@ -66,9 +66,9 @@ class Bitmask {
 
   /// Copies the state to the host; waits for the device.
   Search found(Context& ctx) const;
-  /// Moves the marked entries of e that the cut takes, `most` at most, to `out`, ascending, and
-  /// leaves zeros. `resolution`: mask of the magnitude bits that are compared. Waits for the device
-  /// once.
+  /// Moves the marked entries of e that the cut takes to `out`, in ascending order, at most `most`
+  /// of them; e becomes 0 there. `resolution`: mask of the magnitude bits that are compared. Waits
+  /// for the device once.
   Search take(Context& ctx, uint32_t resolution, size_t most, std::span<float> e, uint32_t base,
               SparseVector& out);
 

@@ -39,7 +39,7 @@ class Candidates {
   /// vectors no more than a few times k. Their number stays on the device.
   virtual void collect_largest(Context& ctx, std::span<const float> g, std::span<float> e,
                                size_t k) = 0;
-  /// Collects again, from e which holds u, if entries down to `bits` are not all kept.
+  /// Collects again, from e which holds u, unless all entries of at least `bits` are kept already.
   virtual void widen(Context& ctx, std::span<float> e, uint32_t bits) = 0;
 
   // after collect or widen
@@ -48,7 +48,7 @@ class Candidates {
   virtual size_t reaching(uint32_t bits) = 0;
 
   /// Moves the k largest candidates (all, if they are fewer) from e, which holds u, to `out`. If u
-  /// has a NaN or infinity, names the first instead; candidates always include it.
+  /// has a NaN or infinity, which is always a candidate, reports the first one instead.
   /// `resolution`: mask of the magnitude bits that are compared; of magnitudes that are equal in
   /// them the lower index is taken. All bits: exact. The upper 16: the bins of a LogHistogram.
   virtual SelectInfo take_largest(Context& ctx, size_t k, uint32_t resolution, std::span<float> e,
@@ -69,8 +69,8 @@ constexpr size_t sample_position(size_t i, size_t d) {
   const uint64_t fraction = (i * 0x9E3779B97F4A7C15ull) >> 32;
   return first + static_cast<size_t>((fraction * width) >> 32);
 }
-/// The rank in a sample (1: the largest) whose magnitude at least k of d elements reach, with a
-/// margin of five standard deviations.
+/// The rank r in a sample (1: the largest) such that at least k of d elements reach the r-th
+/// largest magnitude of the sample, with a margin of five standard deviations.
 size_t sample_rank(size_t k, size_t d);
 /// A threshold for candidates: excludes zeros and includes NaN and infinity.
 constexpr uint32_t candidate_bits(uint32_t bits) { return std::clamp(bits, 1u, kInfinityBits); }

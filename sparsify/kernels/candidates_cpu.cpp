@@ -23,8 +23,8 @@ size_t part_length(const Context& ctx, size_t d) {
   return std::max<size_t>(1, (blocks + threads - 1) / threads) * kBlock;
 }
 
-/// The bin edge that at least k entries of u reach and fewer than k exceed by a bin; reads all of
-/// u. Not 0: zeros are no candidates.
+/// The lower edge of the histogram bin that holds the k-th largest magnitude of u. Reads all of u.
+/// At least 1, since zeros are not candidates.
 uint32_t counted_threshold(Context& ctx, std::span<const float> u, size_t k,
                            std::vector<LogHistogram>& histograms) {
   const size_t part = part_length(ctx, u.size()), parts = (u.size() + part - 1) / part;
@@ -43,7 +43,7 @@ uint32_t counted_threshold(Context& ctx, std::span<const float> u, size_t k,
 uint32_t HostCandidates::nth_magnitude(Context&, const StridedSum& sample, size_t nth) {
   const auto& [g, e, first, stride] = sample;
   magnitudes_.clear();
-  magnitudes_.reserve(e.size() / stride + 1);  // enough for any start
+  magnitudes_.reserve(e.size() / stride + 1);  // enough for every `first`
   for (size_t i = first; i < e.size(); i += stride)
     magnitudes_.push_back(magnitude_bits(g[i] + e[i]));
   return kth_largest(magnitudes_, nth);

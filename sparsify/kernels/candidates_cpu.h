@@ -44,8 +44,8 @@ class HostCandidates : public Candidates {
   std::vector<uint64_t> keys_;
 };
 
-/// Magnitude bits that about k entries of u = g + e reach, rather more than fewer, estimated from a
-/// small sample. g may be empty: e holds u already.
+/// Magnitude bits that about k entries of u = g + e reach, estimated from a small sample and biased
+/// towards more than k. g may be empty: e holds u already.
 uint32_t sampled_threshold(std::span<const float> g, std::span<const float> e, size_t k,
                            LogHistogram& histogram);
 

@@ -23,7 +23,7 @@ struct Moments {
 inline constexpr size_t kMeasureBlock = 4096, kMeasureLanes = 8;
 
 /// e += g (g may be empty: e holds u already); returns the moments of e. `blocks` is working memory
-/// of the caller, so that the next call allocates nothing.
+/// that the caller keeps, so that later calls allocate nothing.
 Moments add_and_moments(Context& ctx, std::span<const float> g, std::span<float> e,
                         std::vector<Moments>& blocks);
 

@@ -1,5 +1,5 @@
-// Radix search: the k-th largest magnitude, by counting digits from the highest. The part that the
-// devices share.
+// Radix search: finds the k-th largest magnitude by counting digits, the highest first. This file
+// has the device-independent part.
 #pragma once
 
 #include <cstdint>

@@ -10,7 +10,8 @@
 
 namespace tw::cuda {
 
-/// By one block, once the bins of `pass` are final.
+/// Narrows the search by the digit of `pass`. One block calls it when the counts of `pass` are
+/// final.
 __device__ inline void narrow(SearchMemory* memory, int pass) {
   using Scan = cub::BlockScan<uint32_t, kThreads>;
   __shared__ typename Scan::TempStorage shared;
@@ -27,7 +28,7 @@ __device__ inline void narrow(SearchMemory* memory, int pass) {
   const bool bad = __ldcg(&search.nonfinite) != Search::kNone;
   if (bad || total < wanted) {
     if (threadIdx.x > 0) return;
-    // nothing, or all that is marked
+    // take nothing, or everything that is marked
     search.cut = bad ? RadixCut{.cut = ~0u, .wanted = 0} : RadixCut{.cut = 0, .wanted = ~0u};
     search.settled = 1;
     return;
@@ -38,7 +39,8 @@ __device__ inline void narrow(SearchMemory* memory, int pass) {
   search.cut.narrow(static_cast<uint32_t>(bin), before, pass);
 }
 
-/// Source: calls visit(i, magnitude bits) for its elements, dealt out to all threads of the grid.
+/// Counts one digit. source.visit(f) calls f(i, magnitude bits) for each element of the source,
+/// divided among all threads of the grid.
 template <class Source>
 __global__ void __launch_bounds__(kThreads)
     radix_kernel(Source source, int pass, uint32_t resolution, SearchMemory* memory,
@@ -61,8 +63,8 @@ __global__ void __launch_bounds__(kThreads)
   if (last_block_of_tile(tickets)) narrow(memory, pass);
 }
 
-/// Leaves the cut of the search's `wanted` largest in memory->search. `work`: threads that have
-/// something to do.
+/// Stores the cut of the search's `wanted` largest in memory->search. `work`: number of threads
+/// that have elements to visit.
 template <class Source>
 void radix_search(Context& ctx, const Source& source, int64_t work, uint32_t resolution,
                   SearchMemory* memory) {
@@ -71,7 +73,7 @@ void radix_search(Context& ctx, const Source& source, int64_t work, uint32_t res
       static_cast<unsigned>(std::clamp<int64_t>((work + kThreads - 1) / kThreads, 1, kMostBlocks));
   uint32_t* const tickets = ctx.handles<CudaHandles>().tickets();
   for (int pass = 0; pass < RadixDigits::kPasses; ++pass) {
-    if (RadixDigits::digit(resolution, pass) == 0) continue;  // all have that digit alike: 0
+    if (RadixDigits::digit(resolution, pass) == 0) continue;  // this digit is 0 in all magnitudes
     launch(ctx, "select", radix_kernel<Source>, blocks, kThreads, source, pass, resolution, memory,
            tickets);
   }

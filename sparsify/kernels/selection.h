@@ -1,4 +1,5 @@
-// The end of every selection: entries are moved out of u, or its first NaN is named.
+// The last step of every selection: moves the entries out of u, or reports its first NaN or
+// infinity.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +17,7 @@ struct SelectInfo {
   float nonfinite_value = 0;    ///< the entry of u at that index
 };
 
-/// Names the first NaN or infinity of u, if any.
+/// Reports the first NaN or infinity of u, if any.
 SelectInfo name_nonfinite(Context& ctx, std::span<const float> u);
 
 /// Fills out.values from entry `first` on with e[index - base] and sets those elements of e to

@@ -1,5 +1,5 @@
-// Operations of sparse vectors on dense ones. Sparse entries lie in host memory, dense vectors on
-// the device of the context.
+// Operations of sparse vectors on dense ones. Sparse entries are in host memory, dense vectors in
+// memory of ctx's device.
 #pragma once
 
 #include <span>

@@ -1,4 +1,4 @@
-// DGC's selection: a threshold from a sample, lowered if too few entries reach it.
+// Selection of DGC: a threshold from a sample, lowered while too few entries reach it.
 #pragma once
 
 #include "engine/core/rng.h"

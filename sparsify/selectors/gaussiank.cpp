@@ -19,7 +19,7 @@ SelectInfo GaussianThreshold::select(Context& ctx, const SelectStep& in, SparseV
   const double mean = u.sum / d;
   const double variance = (u.square - u.sum * mean) / std::max(1.0, d - 1);
   const double quantile = std::abs(normal_quantile(in.density / 2));
-  // in double: half of a threshold beyond the largest float may be a float
+  // in double: a threshold above the largest float may be halved back into range
   const double first = mean + quantile * std::sqrt(std::max(0.0, variance));
 
   // One pass keeps the entries above the first threshold and counts those above half of it. These

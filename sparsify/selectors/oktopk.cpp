@@ -1,5 +1,5 @@
-// The selector of Ok-Topk: all magnitudes above the threshold that the exchange remembers, in one
-// pass; the k largest if it remembers none for this k.
+// The selector of Ok-Topk: all magnitudes above the threshold of the exchange, in one pass; the k
+// largest if the exchange has no threshold for this k.
 
 #include "sparsify/selector.h"
 #include "sparsify/selectors/topk.h"

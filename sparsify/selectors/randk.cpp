@@ -66,8 +66,8 @@ std::unique_ptr<Selector> make_randk(Context& ctx, const Settings& settings,
 const std::vector<Setting> kRandKSettings = {
     {"seed",
      "worker",
-     "worker: every rank its own indices; shared: all ranks the same, so that values alone need to "
-     "travel",
+     "worker: different indices on each rank; shared: the same on all ranks, so that only values "
+     "are sent",
      {"worker", "shared"}}};
 
 const bool randk_registered = subset_mover_dispatch.add(

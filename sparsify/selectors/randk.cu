@@ -1,5 +1,5 @@
-// The subset of RandomSubset on a GPU. Each draw decides by itself what it adds, with a hash table
-// of the first draw of each position (FloydSample::repeats).
+// RandomSubset on a GPU. Each draw finds the position that it adds independently of the others,
+// with a hash table of the first draw of each position (FloydSample::repeats).
 #include "sparsify/kernels/bitmask_cuda.h"
 #include "sparsify/selectors/randk.h"
 
@@ -67,7 +67,7 @@ class DeviceSubsetMover : public SubsetMover {
     const auto k = static_cast<int64_t>(sample.k);
     for_each(ctx, "randk", k, Draw{sample, firsts});
     for_each(ctx, "randk", k, Mark{sample, firsts, marks_.words()});
-    // everything is above 0, or equal to it
+    // takes every marked entry: those above the cut 0 and, with `zeros`, those equal to it
     marks_.set_cut(ctx, {.cut = 0, .wanted = zeros ? ~0u : 0});
     marks_.take(ctx, ~0u, sample.k, e, base, out);
   }

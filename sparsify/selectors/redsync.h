@@ -1,4 +1,4 @@
-// RedSync's threshold binary search, for between k and 2k entries; at most 2k are sent.
+// RedSync's binary search for a threshold that k to 2k entries exceed. At most 2k entries are sent.
 #pragma once
 
 #include "sparsify/selector.h"

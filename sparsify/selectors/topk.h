@@ -1,5 +1,5 @@
-// Exact top-k of u = g + e for little more than the addition: a threshold from a small sample,
-// candidates collected in the pass that adds, and an exact selection among them.
+// Exact top-k of u = g + e at little more than the cost of the addition: estimates a threshold from
+// a small sample, collects candidates in the pass that adds, and selects exactly among them.
 #pragma once
 
 #include "sparsify/kernels/candidates.h"

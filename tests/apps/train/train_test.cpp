@@ -251,7 +251,7 @@ TEST(Train, BadFlagsAreOneLineAndExitCode2) {
       {"--dataset cifar", "nearest is \"cifar10\""},
       {"--selector topk", "takes no selector"},
       {"--exchange allgather", "needs a selector"},
-      {"--sparsifier topk --exchange shared", "indices agree on all ranks"},
+      {"--sparsifier topk --exchange shared", "the same indices on all ranks"},
       {"--sparsifier topk --overlap", "add --scope layer"},
       {"--sparsifier topk --scope layer --overlap --measure-wait", "do without overlap"},
       {"--momentum-correction on", "dense selects nothing"},
