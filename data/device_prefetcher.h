@@ -27,7 +27,7 @@ class DevicePrefetcher {
   /// Starts `epoch` at batch `first`.
   void start(uint32_t epoch, int64_t first = 0);
   /// Queues copies of the next micro-batch to images [N,H,W,C] and labels [N]. Waits for the loader
-  /// if it was not staged, and throws the loader's errors.
+  /// if the micro-batch was not staged. Throws the loader's errors.
   void next(const Tensor& images, const Tensor& labels);
   /// Stages the next micro-batch of this epoch, if there is one. Call it when the work on the
   /// current one is queued. Waits for the loader; next() throws its errors.

@@ -17,7 +17,7 @@ namespace {
 /// Samples of a ticket.
 constexpr size_t kTicketSamples = 16;
 
-/// Memory of one batch. The ring has one slot more than are prepared ahead: the caller's.
+/// Memory of one batch. The ring has config.prefetch slots, and one for the batch of the caller.
 struct Slot {
   Buffer images, labels;
   Batch batch;
@@ -97,7 +97,7 @@ class Loader::Impl {
   int64_t end_ = 0;                    // sequence behind the epoch's last batch
   int64_t offset_ = 0;                 // batch of the epoch = sequence + offset_
   size_t next_part_;                   // next ticket of the batch opened last
-  size_t announced_ = 0;               // shards that the storage knows of
+  size_t announced_ = 0;               // shards announced to the storage
   int in_progress_ = 0;                // tickets
   bool stop_ = false;
   std::vector<std::thread> threads_;
@@ -236,8 +236,8 @@ void Loader::Impl::finish(const Ticket& ticket, const std::exception_ptr& error)
   done_.notify_all();
 }
 
-/// The shards that `batch` enters and the one behind them, which is read while these are decoded;
-/// without those that were announced before.
+/// The shards that `batch` starts and the shard after them, which is read while these are decoded;
+/// excludes shards that were announced before.
 std::span<const ShardOrder::Shard> Loader::Impl::due_shards(int64_t batch) {
   const size_t begin = announced_, end = samples_before(batch + 1);
   while (announced_ < shards_.size() && (announced_ == 0 || shards_[announced_ - 1].first < end))
@@ -245,7 +245,7 @@ std::span<const ShardOrder::Shard> Loader::Impl::due_shards(int64_t batch) {
   return std::span(shards_).subspan(begin, announced_ - begin);
 }
 
-/// Fills a part of a batch; an error is for next() to throw.
+/// Fills a part of a batch. Returns the error that next() will throw, or null.
 std::exception_ptr Loader::Impl::prepare(const Ticket& ticket) const {
   try {
     for (const ShardOrder::Shard& shard : ticket.shards)

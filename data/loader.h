@@ -1,6 +1,6 @@
-// Loader: shuffled, augmented batches of one rank's shard, prepared ahead by its own threads.
-// A batch depends on (seed, epoch, sample ids) alone: the number of threads, a restart in the
-// middle of an epoch or an earlier epoch change no byte of it.
+// Loader: shuffled, augmented batches of one rank's shard, prepared ahead by its own threads. A
+// batch depends on (seed, epoch, sample ids) only. The number of threads, a restart in the middle
+// of an epoch and earlier epochs do not change its bytes.
 #pragma once
 
 #include <cstdint>

@@ -30,7 +30,7 @@ class SkipLog {
 };
 
 /// Replaces each sample that throws BadSampleError by a black image with label -1, and adds its
-/// description to `log`, once a sample.
+/// description to `log`, once per sample.
 std::shared_ptr<const Dataset> skip_bad(std::shared_ptr<const Dataset> samples,
                                         std::shared_ptr<SkipLog> log);
 

@@ -30,7 +30,7 @@ class BatchNorm final : public Layer {
 
   void forward(const PassArgs& pass) override;
   void backward(const PassArgs& pass) override;
-  /// Computes dx all the same, which costs next to nothing.
+  /// Has parameters. backward() still computes dx, at almost no extra cost.
   bool skip_input_gradient() override { return true; }
 
  private:

@@ -56,7 +56,8 @@ class Layer {
   virtual void backward(const PassArgs& pass) = 0;
 
   /// Called before planning when no layer before this one has parameters, so dx is not needed.
-  /// Returns whether this layer has parameters; if not, the next layer can skip its dx, too.
+  /// Returns whether this layer has parameters. If it has none, the next layer can skip its dx,
+  /// too.
   virtual bool skip_input_gradient() { return false; }
 };
 

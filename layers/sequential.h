@@ -29,7 +29,7 @@ class Sequential final : public Layer {
 
  private:
   std::vector<LayerPtr> layers_;
-  size_t first_ = 0;  // first layer with parameters; those before it have no backward
+  size_t first_ = 0;  // first layer with parameters; backward skips earlier layers
 };
 
 }  // namespace tw::layers

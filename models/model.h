@@ -45,7 +45,8 @@ class Model {
   const Tensor& logits() const { return *logits_; }  ///< of the last forward
   const Tensor& sums() const { return *sums_; }      ///< LossSums on the device
 
-  /// Called after the parameters changed (update, load).
+  /// Updates the compute copies of the weights; call it after the parameters changed (update,
+  /// load).
   void refresh(Context& ctx);
   /// Queues forward and loss; in training also dlogits, scaled by `grad_scale`. Adds the loss sums
   /// of the batch to sums().

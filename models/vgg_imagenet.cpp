@@ -16,7 +16,7 @@ LayerPtr vgg(ParameterArena& arena, const ModelSpec& spec, std::string_view conv
              bool batch_norm) {
   // torchvision pools any size to 7 x 7, which is the identity at 224, the only size here
   check(spec.image[0] / 32 == 7 && spec.image[1] / 32 == 7,
-        "[vgg] images are {}; this model needs (224, 224, C), vgg16 and its kin take smaller ones",
+        "[vgg] images are {}; expected (224, 224, C); vgg11 to vgg19 take smaller ones",
         spec.image);
   auto net = vgg_features(arena, spec.image[2], convolutions, batch_norm);
   net->add<Linear>(arena, {.name = "classifier.0", .in = {7, 7, 512}, .out = 4096});

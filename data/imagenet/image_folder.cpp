@@ -15,8 +15,8 @@ namespace fs = std::filesystem;
 
 namespace {
 
-/// The sorted names of the folders in a folder, or of everything else; what has no readable status
-/// is no folder.
+/// The sorted names of the entries of a folder: its subfolders or, with `folders` false, all
+/// others. An entry without a readable status counts as a file.
 std::vector<std::string> entries(const fs::path& folder, bool folders) {
   std::vector<std::string> names;
   std::error_code error;
@@ -60,19 +60,18 @@ ImageFolder::ImageFolder(const fs::path& folder) : folder_(folder) {
   std::erase_if(loose, [](const std::string& file) { return !named_like_an_image(file); });
   if (!loose.empty())
     fail(
-        "[imagefolder] {} holds {} images outside of class folders, {} first; sort them into one "
-        "folder a class, as in train (for ImageNet's validation images: "
+        "[imagefolder] {} has {} images outside of class folders, {} first; sort them into one "
+        "folder per class, as in train (for ImageNet's validation images: "
         "scripts/data/sort_imagenet_val.sh)",
         folder.string(), loose.size(), loose.front());
-  check(!classes_.empty(), "[imagefolder] {} holds 0 images: there are no class folders in it",
-        folder.string());
+  check(!classes_.empty(), "[imagefolder] {} has no class folders", folder.string());
   for (size_t c = 0; c < classes_.size(); ++c) add_class(c);
 }
 
 void ImageFolder::add_class(size_t label) {
   const fs::path folder = folder_ / classes_[label];
   const std::vector<std::string> files = entries(folder, false);
-  check(!files.empty(), "[imagefolder] the class folder {} holds 0 images", folder.string());
+  check(!files.empty(), "[imagefolder] the class folder {} has no images", folder.string());
   for (const std::string& file : files) {
     names_ += file;
     name_ends_.push_back(names_.size());
@@ -104,7 +103,7 @@ std::span<const std::byte> ImageFolder::read(size_t i, std::vector<std::byte>& b
     const ssize_t got = ::read(file.descriptor, buffer.data() + done, size - done);
     if (got < 0 && errno == EINTR) continue;
     check<JpegError>(got > 0, "cannot be read: {}",
-                     got == 0 ? "it became shorter" : std::strerror(errno));
+                     got == 0 ? "the file was truncated" : std::strerror(errno));
     done += static_cast<size_t>(got);
   }
   return {buffer.data(), size};

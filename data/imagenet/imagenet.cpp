@@ -57,7 +57,7 @@ DataSplit imagenet(const DataConfig& config) { return open_jpegs(config, 1000); 
 
 const bool imagenet_registered =
     datasets().add({"imagefolder", "JPEG files in train/<class> and val/<class>", image_folder}) &&
-    datasets().add({"imagenet", "the same with the 1,000 classes of ImageNet", imagenet});
+    datasets().add({"imagenet", "imagefolder with the 1,000 classes of ImageNet", imagenet});
 
 }  // namespace
 

@@ -19,7 +19,7 @@ class JpegSource {
   /// The file's path, for messages.
   virtual std::string name(size_t i) const = 0;
   /// The bytes of file i, in `buffer` or in memory of the source. JpegError when they cannot be
-  /// read or differ from those that were packed.
+  /// read or their checksum is wrong.
   virtual std::span<const std::byte> read(size_t i, std::vector<std::byte>& buffer) const = 0;
   /// Null when every order of reading is as fast.
   virtual const StorageLayout* storage() const { return nullptr; }

@@ -17,8 +17,8 @@ class MappedFile {
   MappedFile& operator=(const MappedFile&) = delete;
 
   std::span<const std::byte> bytes() const { return bytes_; }
-  /// Whether the file is still as long as it was. Call it before reading bytes: an access behind
-  /// the end of a file that was truncated kills the process (SIGBUS).
+  /// Whether the file still has its original length. Call it before reading bytes: an access beyond
+  /// the end of a truncated file kills the process (SIGBUS).
   bool whole() const;
 
  private:

@@ -74,7 +74,7 @@ std::string RecordFile::name(size_t i) const {
 }
 
 std::span<const std::byte> RecordFile::read(size_t i) const {
-  check(file_.whole(), "[records] {} became shorter while it was in use", path_.string());
+  check(file_.whole(), "[records] {} was truncated while it was in use", path_.string());
   const Sample& sample = samples_[i];
   const auto bytes = file_.bytes().subspan(sample.offset, sample.bytes);
   check<JpegError>(checksum(bytes) == sample.checksum,

@@ -6,7 +6,7 @@
 //
 // Every sample has a checksum, verified when it is read. Samples have the ids of the folder, so a
 // run on the file gives the same bits as a run on the folder, unless images were resized or left
-// out. The ids behind an image that was left out differ, and so do their order and their crops.
+// out. Leaving out an image shifts the ids after it, which changes order and crops.
 #pragma once
 
 #include <filesystem>

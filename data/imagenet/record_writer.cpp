@@ -22,7 +22,7 @@ namespace {
 
 static_assert(kMostJpegBytes <= UINT32_MAX, "the index has 32 bits for the size of a sample");
 
-/// A file as it goes into the record file.
+/// A JPEG file as stored in the record file.
 struct Packed {
   std::vector<std::byte> bytes;
   bool resized = false;
@@ -155,7 +155,8 @@ PackReport pack_image_folder(const std::filesystem::path& dir, const std::filesy
     report.train = samples.size();
     const auto val = write_folder(out, *folders.val, false, options, offset, names, report);
     report.val = val.size();
-    check(report.train > 0 && report.val > 0, "[pack] {}: 0 images are left", dir.string());
+    check(report.train > 0 && report.val > 0,
+          "[pack] {}: no undamaged training or validation images", dir.string());
     samples.insert(samples.end(), val.begin(), val.end());
 
     const nlohmann::ordered_json description = {{"train", report.train},

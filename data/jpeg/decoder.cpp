@@ -14,9 +14,9 @@ namespace tw {
 namespace {
 
 constexpr double kMostPixels = 1 << 27;
-/// libjpeg collects all coefficients of an image with several scans before it makes pixels; bytes.
+/// Limit in bytes of the coefficients that libjpeg keeps for an image with several scans.
 constexpr double kMostCoefficientBytes = 512 << 20;
-/// A small progressive file may request any number of passes over a large image.
+/// Limit of the number of scans: a small file may request many passes over a large image.
 constexpr int kMostScans = 200;
 constexpr double kMostScanned = 0x1p31;  ///< pixels, in all scans together
 
@@ -52,7 +52,8 @@ namespace {
   std::longjmp(exit->jump, 1);
 }
 
-/// A warning means that libjpeg made pixels up, except for these.
+/// Treats libjpeg's warnings as errors, because it then invents pixels. The harmless ones are
+/// exempt.
 void on_message(j_common_ptr info, int level) {
   const int code = info->err->msg_code;
   const bool harmless =
@@ -140,8 +141,8 @@ void JpegDecoder::State::throw_error() {
 
 namespace {
 
-/// In place, from four bytes a pixel to three. Takes the values as inverted, with or without
-/// Adobe's marker, as nearly all CMYK files have them and Pillow reads them.
+/// Converts four bytes per pixel to three, in place. Treats the CMYK values as inverted, with or
+/// without Adobe's marker, as Pillow does; nearly all CMYK files are.
 void cmyk_to_rgb(uint8_t* pixels, size_t count) {
   const auto product = [](int a, int b) { return static_cast<uint8_t>((a * b + 127) / 255); };
   for (size_t i = 0; i < count; ++i) {
@@ -152,7 +153,7 @@ void cmyk_to_rgb(uint8_t* pixels, size_t count) {
   }
 }
 
-/// Describes a file that does not begin as a JPEG.
+/// Describes a file that does not start like a JPEG.
 std::string kind_of(std::span<const std::byte> file) {
   const std::string_view text(reinterpret_cast<const char*>(file.data()), file.size());
   if (file.empty()) return "an empty file";
@@ -166,7 +167,7 @@ std::string kind_of(std::span<const std::byte> file) {
 }  // namespace
 
 JpegDecoder::JpegDecoder() : state_(std::make_unique<State>()) {
-  check<Fault>(state_->create(), "[jpeg] libjpeg does not start: {}", state_->exit.message);
+  check<Fault>(state_->create(), "[jpeg] cannot initialise libjpeg: {}", state_->exit.message);
 }
 
 JpegDecoder::JpegDecoder(JpegDecoder&&) noexcept = default;

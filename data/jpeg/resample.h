@@ -12,8 +12,8 @@ namespace tw {
 /// Not thread-safe. Reuses its memory from call to call.
 class Resampler {
  public:
-  /// Resizes picture.box to width x height RGB pixels; `mirror` flips left to right. Bilinear and
-  /// antialiased, as Pillow's: the filter is as wide as an output pixel where the image shrinks.
+  /// Resizes picture.box to width x height RGB pixels; `mirror` flips left to right. Bilinear with
+  /// antialiasing, as in Pillow: when the image shrinks, the filter is as wide as an output pixel.
   void run(const Picture& picture, int width, int height, bool mirror, std::span<uint8_t> out);
 
   /// One axis: output pixel o is the sum of taps[o * count + t] * input[first[o] + t].

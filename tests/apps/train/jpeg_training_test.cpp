@@ -137,7 +137,7 @@ TEST(Photographs, ARecordFileThatIsCutMeanwhileIsNamed) {
       "]; do sleep 0.05; done; truncate -s 4096 {}; wait $!)",
       train(folder, run), folder.path().string(), folder.path().string(), records.string()));
   EXPECT_EQ(ended.code, 2) << ended.output;
-  EXPECT_TRUE(ended.says("data.records became shorter while it was in use")) << ended.output;
+  EXPECT_TRUE(ended.says("data.records was truncated while it was in use")) << ended.output;
 }
 
 TEST(Pack, WhereNoFileCanBeIsAMistake) {
