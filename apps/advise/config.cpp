@@ -12,10 +12,10 @@ namespace tw {
 OptionTable AdviseConfig::table() {
   OptionTable t;
   const std::string net = "Model", algorithm = "Sparsifier", wire = "Link", machine = "Machine",
-                    answer = "Answer";
+                    answer = "Output";
   constexpr double kMost = 1e9;
   t.add(net, "model", model, "network");
-  t.add(net, "classes", classes, "classes");
+  t.add(net, "classes", classes, "outputs of the network");
   t.range(1, kMost);
   t.add(net, "image-size", image_size, "height and width of an image");
   t.range(1, 4096);
@@ -23,7 +23,7 @@ OptionTable AdviseConfig::table() {
   t.add(net, "batch-size", batch_size, "images per step and rank");
   t.range(1, kMost);
   t.add(net, "parameters", parameters,
-        "with --simulate: elements of a flat vector in place of a model");
+        "with --simulate: length of a flat vector used instead of a model");
   t.range(0, 4294967294.0);
   t.add(algorithm, "density", density, "fraction of the gradient that is sent");
   t.range(1e-12, 1);
@@ -37,7 +37,8 @@ OptionTable AdviseConfig::table() {
   t.add(wire, "beta", beta, "seconds per element of 4 bytes; 0: from --link, or measured");
   t.range(0, kMost);
 
-  t.add(machine, "simulate", simulate, "measure nothing: needs --compute and the link");
+  t.add(machine, "simulate", simulate,
+        "use given costs only, measure nothing; needs --compute and the link");
   t.add(machine, "compute", compute, "seconds of forward and backward; 0: measured");
   t.range(0, kMost);
   t.add(machine, "select", select, "seconds of a selection, with --simulate");
@@ -48,27 +49,28 @@ OptionTable AdviseConfig::table() {
   t.range(0, kMost);
   t.add(machine, "precision", precision, "arithmetic; auto: bf16 where the hardware has it");
   t.choices({"auto", "f32", "bf16"});
-  t.add(machine, "workers", workers, "ranks as threads of this process; 0: 1, or mpirun's");
+  t.add(machine, "workers", workers, "ranks, as threads of this process; 0: 1, or mpirun's -n");
   t.range(0, 4096);
   t.add(machine, "threads-per-rank", threads_per_rank, "CPU threads of a rank; 0: cores / ranks");
   t.range(0, 4096);
   t.alias("threads");
-  t.add(machine, "comm-timeout", comm_timeout, "seconds to wait for another rank; 0: for ever");
+  t.add(machine, "comm-timeout", comm_timeout,
+        "seconds that a rank waits for another; 0: no limit");
   t.range(0, kMost);
-  t.add(machine, "steps", steps, "steps that are measured");
+  t.add(machine, "steps", steps, "measured steps; uses the median");
   t.range(1, 100000);
 
   t.add(answer, "ranks", ranks, "numbers of ranks to predict for");
   t.range(1, 65536);
-  t.add(answer, "csv", csv, "also write the predictions to this file (scripts/plot.py draws it)");
+  t.add(answer, "csv", csv, "also write the predictions to this file, for scripts/plot.py");
   return t;
 }
 
 AdviseConfig parse_advise_config(int argc, char** argv) {
   AdviseConfig config;
   config.settings = default_settings();
-  config.table().parse_and_set(
-      argc, argv, "advise: which algorithm is fastest on a link, measured and predicted");
+  config.table().parse_and_set(argc, argv,
+                               "advise: predicts which sparsifier is fastest on a link");
   models().find(config.model);
   if (!config.link.empty()) parse_link(config.link, static_cast<int>(config.ranks_per_node));
   check(!config.ranks.empty(), "[options] ranks is empty; expected a list like 2,4,8");
@@ -77,11 +79,10 @@ AdviseConfig parse_advise_config(int argc, char** argv) {
     check(config.compute > 0, "[options] simulate needs --compute, the seconds of one rank's step");
     check(!config.link.empty() || (config.alpha > 0 && config.beta > 0),
           "[options] simulate needs the link: --link, or --alpha and --beta");
-    check(config.workers == 0, "[options] simulate measures nothing: it takes no --workers");
+    check(config.workers == 0, "[options] workers is not for --simulate, which starts no ranks");
   } else {
-    check(config.parameters == 0,
-          "[options] parameters is for --simulate; else the model has them");
-    check(config.select == 0, "[options] select is for --simulate; else it is measured");
+    check(config.parameters == 0, "[options] parameters needs --simulate");
+    check(config.select == 0, "[options] select needs --simulate; otherwise it is measured");
   }
   return config;
 }

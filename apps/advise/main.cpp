@@ -1,5 +1,6 @@
-// advise: which algorithm is fastest on a link. Measures this machine and the link between its
-// ranks (or takes both as given), predicts every algorithm for any number of ranks, recommends.
+// advise: predicts which sparsifier is fastest on a link. Measures this machine and the link
+// between its ranks, or uses given costs; predicts the iteration time of every sparsifier for any
+// number of ranks; prints a recommendation.
 #include <cmath>
 #include <fstream>
 #include <optional>
@@ -77,7 +78,7 @@ Known measured(Communicator& comm, const AdviseConfig& config, Model& model, Con
   if (config.merge == 0) known.wire.merge = additions.merge;
 
   check(comm.size() > 1 || (known.wire.alpha > 0 && known.wire.beta > 0),
-        "[advise] one rank has no link to measure; start several (mpirun, or --workers with "
+        "[advise] one rank cannot measure a link; start several (mpirun, or --workers with "
         "--link), or give --link");
   if (comm.size() > 1) {
     const LinkCost wire = measure_link(ctx, emulated ? *link : comm);
@@ -195,8 +196,7 @@ int run(Communicator& world, int argc, char** argv) {
   AdviseConfig config;
   run_collectively(ctx, world, [&] { config = parse_advise_config(argc, argv); });
   check(config.workers == 0 || !started_by_mpi(),
-        "[options] workers is {} under mpirun; the number of ranks is mpirun's -n here",
-        config.workers);
+        "[options] workers is {} under mpirun, where -n sets the number of ranks", config.workers);
   if (config.workers <= 1)
     advise(world, config);
   else

@@ -14,7 +14,7 @@ namespace tw {
 
 namespace {
 
-/// The largest over nodes of the least seconds of a node's ranks.
+/// The maximum over all nodes of the minimum seconds within a node.
 double least_in_the_slowest(const std::vector<double>& seconds, const NodePlan& plan) {
   double most = 0;
   for (const int leader : plan.leaders()) {

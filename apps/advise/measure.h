@@ -16,9 +16,9 @@ struct MachineSettings {
 
 /// Seconds of forward and backward of `model` on generated images and, for every registered
 /// sparsifier, of an optimizer step on one rank, or in one node of `hierarchical.node` ranks with
-/// `hierarchical`. All ranks of `comm` compute at the same time, as in training. The slowest rank
-/// counts, but for an exchange within a node the fastest, which waits least for the others.
-/// Collective.
+/// `hierarchical`. All ranks of `comm` compute at the same time, as in training. Takes the time of
+/// the slowest rank, except for an exchange within a node: there the time of the fastest rank,
+/// which waits least for the others. Collective.
 LocalCosts measure_local(Context& ctx, Communicator& comm, Model& model,
                          const MachineSettings& settings);
 

@@ -16,8 +16,9 @@ namespace {
 const size_t kBucketBytes = SgdConfig{}.bucket_bytes;
 constexpr double kBitsAnElement = 32;
 
-/// randk ends at a lower accuracy than the others; `exact` is a reference for tests; the cost of
-/// `hierarchical` depends on which ranks share a node, which may differ in the runs asked about.
+/// Whether a sparsifier may be recommended. Not `randk`, which ends at a lower accuracy than the
+/// others; `exact`, a reference for tests; and `hierarchical`, whose cost depends on which ranks
+/// share a node, unknown for larger runs.
 bool recommendable(const Prediction& c) {
   return c.sparsifier != "randk" && c.sparsifier != "exact" && c.sparsifier != "hierarchical";
 }
@@ -127,7 +128,7 @@ std::vector<Prediction> candidates(const ParameterArena& arena, size_t flat, dou
 
 const Prediction& best(const std::vector<Prediction>& all, const LinkCost& wire, int ranks) {
   const Prediction& first = fastest(all, wire, ranks, recommendable);
-  // among equally fast ones the simplest
+  // ties go to the simplest sparsifier
   for (const Prediction& c : all)
     if (c.sparsifier == "topk" && c.seconds(wire, ranks) < 1.001 * first.seconds(wire, ranks))
       return c;

@@ -16,7 +16,7 @@ namespace tw {
 struct StepCosts {
   double update = 0;  ///< selection and update
   double exchange =
-      0;  ///< local part of the exchange: the sum of the own entries, or of the node's
+      0;  ///< local part of the exchange: sum of this rank's entries, or of the node's
 };
 
 /// Costs of an iteration that do not depend on the number of ranks.
@@ -48,7 +48,8 @@ struct Prediction {
   double seconds(const LinkCost& wire, int ranks) const {
     return compute + step.update + exchange_seconds(wire, ranks);
   }
-  /// Seconds of one dense rank's iteration over those of this one: 1 is perfect scaling.
+  /// Scaling efficiency: `one_dense_rank`, the seconds of an iteration with dense SGD on one rank,
+  /// over seconds(). 1 is perfect scaling.
   double efficiency(const LinkCost& wire, int ranks, double one_dense_rank) const {
     return one_dense_rank / seconds(wire, ranks);
   }
@@ -59,8 +60,8 @@ struct Prediction {
 std::vector<Prediction> candidates(const ParameterArena& arena, size_t flat, double density,
                                    const LocalCosts& local, const Settings& settings);
 
-/// The bandwidth in bit/s above which the best dense candidate is faster than `sparse`: 0 when it
-/// always is, infinity when it never is.
+/// The bandwidth in bit/s above which the best dense candidate is faster than `sparse`. 0: always
+/// faster; infinity: never.
 double break_even(const Prediction& sparse, const std::vector<Prediction>& all,
                   const LinkCost& wire, int ranks);
 

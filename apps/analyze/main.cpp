@@ -6,7 +6,8 @@
 int main(int argc, char** argv) {
   return tw::run_program([&](tw::Communicator&) {
     std::vector<tw::Subcommand> all{tw::analyze_select(), tw::analyze_theory()};
-    tw::parse_subcommand(all, argc, argv, "analyze: what selection keeps and leaves of a vector")
+    tw::parse_subcommand(all, argc, argv,
+                         "analyze: the entries that a selector selects, and the residual")
         .run();
     return 0;
   });

@@ -66,7 +66,7 @@ void report(const Options& options, const SelectInfo& info, const SparseVector& 
   fmt::print("count       {} (count/k {:.3f})\n", out.count,
              static_cast<double>(out.count) / static_cast<double>(k));
   fmt::print("threshold   {:g}; smallest magnitude chosen {:g}\n", info.threshold, least);
-  fmt::print("residual    {:.6f} of ||u||^2 stays behind\n", left);
+  fmt::print("residual    {:.6f} of ||u||^2\n", left);
   fmt::print("bounds      {:.6f} = 1 - k/d    {:.6f} = (1 - k/d)^2\n", left_of_random(asked),
              bell_bound(asked));
   if (out.count != k)
@@ -117,8 +117,9 @@ Subcommand analyze_select() {
   constexpr double kMost = 1e18;
   t.add(files, "input", options->input, "the vector: .npy (float32, C order) or safetensors");
   t.required();
-  t.add(files, "tensor", options->tensor, "its name in a safetensors file of several tensors");
-  t.add(files, "output", options->output, "write the indices here, ascending, as .npy");
+  t.add(files, "tensor", options->tensor, "name of the tensor in a safetensors file with several");
+  t.add(files, "output", options->output,
+        "write the selected indices, ascending, to this .npy file");
   t.add(files, "index-type", options->index_type, "type of the indices in --output");
   t.choices({"int64", "uint32"});
   t.add(selection, "selector", options->selector, "selector (see train --list)");
@@ -126,7 +127,7 @@ Subcommand analyze_select() {
   t.range(1e-12, 1);
   t.add(selection, "seed", options->seed, "seed of random selectors");
   t.range(0, kMost);
-  t.add(selection, "step", options->step, "step that random selectors draw for");
+  t.add(selection, "step", options->step, "step number, for random selectors");
   t.range(0, kMost);
   t.add_settings(selection, options->settings);
   t.add(machine, "threads-per-rank", options->threads, "CPU threads");

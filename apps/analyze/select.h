@@ -1,4 +1,4 @@
-// `analyze select`: runs a selector on a vector from a file and reports what it leaves behind.
+// `analyze select`: runs a selector on a vector from a file and reports the residual.
 #pragma once
 
 #include "apps/common/subcommand.h"

@@ -91,14 +91,14 @@ void run(const Options& options) {
 Subcommand analyze_theory() {
   const auto options = std::make_shared<Options>();
   Subcommand command{.name = "theory",
-                     .help = "what top-k and rand-k leave behind: closed forms and measured",
+                     .help = "residuals of top-k and rand-k, in closed form and measured",
                      .table = {},
                      .run = [options] { run(*options); }};
   OptionTable& t = command.table;
   const std::string vector = "Vector", machine = "Machine";
-  t.add(vector, "d", options->d, "entries drawn");
+  t.add(vector, "d", options->d, "length of the random vector");
   t.range(1, UINT32_MAX - 1.0);
-  t.add(vector, "density", options->densities, "one or several, separated by commas");
+  t.add(vector, "density", options->densities, "densities, separated by commas");
   t.range(1e-12, 1);
   t.add(vector, "seed", options->seed, "seed of the vector and of rand-k");
   t.range(0, 1e18);

@@ -1,4 +1,5 @@
-// `analyze theory`: the share that Top-k and Rand-k leave behind, in closed form and measured.
+// `analyze theory`: the residual of Top-k and Rand-k relative to the vector, in closed form and
+// measured.
 #pragma once
 
 #include "apps/common/subcommand.h"

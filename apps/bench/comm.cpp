@@ -46,7 +46,7 @@ class CommBench {
         comm_(comm),
         link_(link) {}
 
-  /// Prints the table; CollectiveFault where elements came out wrong.
+  /// Prints the table; throws CollectiveFault when elements are wrong.
   void run();
 
  private:
@@ -179,7 +179,7 @@ void CommBench::run() {
       wrong += row.wrong;
     }
   if (csv_.is_open()) check<Fault>(csv_.good(), "[bench] writing {} failed", options_.csv);
-  check<CollectiveFault>(wrong == 0, "[bench] {} elements came out wrong", wrong);
+  check<CollectiveFault>(wrong == 0, "[bench] {} elements are wrong", wrong);
 }
 
 /// Runs the benchmark on one rank, over the transport and link of the options.
@@ -196,8 +196,7 @@ void run_on(Communicator& comm, const Options& options) {
 
 void run_bench(Communicator& world, const Options& options) {
   check(options.workers == 0 || !started_by_mpi(),
-        "[bench] workers is {} under mpirun; the number of ranks is mpirun's -n here",
-        options.workers);
+        "[bench] workers is {} under mpirun, where -n sets the number of ranks", options.workers);
   check_transport(options.wires, options.device);
   check(!options.simulate || !options.wires.link.empty(),
         "[bench] a simulated clock needs a link to simulate; add --link, e.g. 1Gbit,0.4ms");
@@ -229,14 +228,15 @@ Subcommand bench_comm(Communicator& world) {
   t.letter('e');
   t.size_units();
   t.range(sizeof(float), kMostBytes);
-  t.add(sizes, "factor", options->factor, "ratio of one size to the size before");
+  t.add(sizes, "factor", options->factor, "ratio of successive sizes");
   t.letter('f');
   t.range(1.01, kMost);
 
   t.add(what, "collective", options->collective, "which collectives to measure");
   t.choices({"all", "broadcast", "reduce", "allreduce", "allgather", "sparse"});
   t.add(what, "implementation", options->implementation,
-        "all, or one of ring, lp, mst, be, native, bruck; allgather, gtopk, oktopk, exact");
+        "all, or one of ring, linear_pipeline, binomial_tree, recursive_halving, vendor, bruck; "
+        "allgather, gtopk, oktopk, exact");
   t.alias("algorithm");
   t.add(what, "density", options->density, "density of the sparse exchanges");
   t.range(1e-9, 1);
@@ -244,32 +244,35 @@ Subcommand bench_comm(Communicator& world) {
   t.range(0, kMost);
   t.add_settings(what, options->settings);
 
-  t.add(ranks, "workers", options->workers, "ranks as threads of this process; 0: 1, or mpirun's");
+  t.add(ranks, "workers", options->workers,
+        "ranks, as threads of this process; 0: 1, or mpirun's -n");
   t.range(0, 4096);
-  t.add(ranks, "device", options->device, "where the vectors lie; ranks share a GPU");
+  t.add(ranks, "device", options->device,
+        "memory of the vectors; ranks that are threads share a GPU");
   t.choices({"cpu", "cuda"});
   t.add(ranks, "transport", options->wires.transport,
-        "auto: mpirun's or the threads'; nccl: between GPUs, one per rank");
+        "auto: MPI under mpirun, else threads; nccl: NCCL, one GPU per rank");
   t.choices({"auto", "nccl"});
   t.add(ranks, "link", options->wires.link,
-        "emulate a link of RATE,LATENCY between nodes, as in 1Gbit,0.4ms");
+        "emulate links of RATE,LATENCY between nodes, e.g. 1Gbit,0.4ms");
   t.add(ranks, "ranks-per-node", options->wires.ranks_per_node,
         "ranks that share a node and its emulated link");
   t.range(1, 4096);
   t.add(ranks, "simulated-clock", options->simulate,
-        "compute the seconds of the emulated link instead of waiting for them");
+        "simulate the time of the emulated links instead of waiting");
   t.add(ranks, "comm-timeout", options->wires.comm_timeout,
-        "seconds a rank waits for another one before all end; 0: for ever");
+        "seconds that a rank waits for another before the run ends; 0: no limit");
   t.range(0, 1e9);
 
-  t.add(measurement, "iterations", options->iterations, "measurements; the median counts");
+  t.add(measurement, "iterations", options->iterations, "measurements; prints their median");
   t.letter('n');
   t.range(1, kMost);
   t.add(measurement, "calls", options->calls,
         "calls back to back in one measurement, e.g. to drain a link's token bucket");
   t.letter('c');
   t.range(1, kMost);
-  t.add(measurement, "warmup", options->warmup, "calls before them; the first is checked");
+  t.add(measurement, "warmup", options->warmup,
+        "calls before the measurements; checks the result of the first");
   t.letter('w');
   t.range(1, kMost);
   t.add(measurement, "csv", options->csv, "also write the table to this file");

@@ -1,4 +1,4 @@
-// `bench comm`: what collectives and sparse exchanges take on a transport or an emulated link.
+// `bench comm`: times collectives and sparse exchanges on a transport or an emulated link.
 #pragma once
 
 #include "apps/common/subcommand.h"

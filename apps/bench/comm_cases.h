@@ -1,4 +1,4 @@
-// What `bench comm` times: every implementation of the dense collectives and sparse exchanges.
+// The cases of `bench comm`: every implementation of the dense collectives and sparse exchanges.
 #pragma once
 
 #include <functional>

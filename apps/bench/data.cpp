@@ -29,7 +29,7 @@ double loader_epoch(Loader& loader, uint32_t epoch, int64_t batch) {
   return static_cast<double>(loader.batches() * batch) / watch.total();
 }
 
-/// Memory the process holds now. The peak would not show memory that was given back.
+/// The process's current resident memory. The peak would not show memory that was freed.
 double resident_mib() {
   double pages = 0;
   std::ifstream("/proc/self/statm") >> pages >> pages;  // the second number
@@ -82,7 +82,7 @@ void run(const DataOptions& options) {
 Subcommand bench_data() {
   const auto options = std::make_shared<DataOptions>();
   Subcommand command{.name = "data",
-                     .help = "images per second of the JPEG pipeline and of a bare decoding loop",
+                     .help = "images per second of the JPEG pipeline and of a plain libjpeg loop",
                      .table = {},
                      .run = [options] { run(*options); }};
   OptionTable& t = command.table;
@@ -90,16 +90,16 @@ Subcommand bench_data() {
   constexpr double kMost = 1e9;
   t.add(data, "data-dir", options->dir, "folder that holds train and val");
   t.required();
-  t.add(data, "records", options->records, "the record file that pack made of it");
+  t.add(data, "records", options->records, "record file of the same images, written by pack");
   t.add(data, "image-size", options->image_size, "height and width of an image");
   t.range(1, 65500);
   t.add(data, "batch-size", options->batch_size, "images per batch");
   t.range(1, kMost);
   t.add(measurement, "threads-per-rank", options->threads,
-        "threads of the loader, and of the bare loop");
+        "threads of the loader and of the plain libjpeg loop");
   t.range(1, 4096);
   t.alias("threads");
-  t.add(measurement, "epochs", options->epochs, "epochs that are measured");
+  t.add(measurement, "epochs", options->epochs, "measured epochs");
   t.range(1, kMost);
   return command;
 }

@@ -1,4 +1,4 @@
-// `bench data`: speed of the JPEG pipeline beside a bare decoding loop.
+// `bench data`: speed of the JPEG pipeline, compared with a plain libjpeg loop.
 #pragma once
 
 #include "apps/common/subcommand.h"

@@ -17,7 +17,7 @@ struct Ceilings {
 Ceilings measure_ceilings(Context& ctx, DType dtype, int64_t n, size_t length);
 
 /// Seconds of a planned step: for each product the time of its operations or of its operands,
-/// whichever is longer, plus the update of the parameters. Everything else counts as free.
+/// whichever is longer, plus the update of the parameters. All other operations count as zero.
 double floor_seconds(const Model& model, const Ceilings& ceilings);
 
 /// JSON fields: the measured rates of ctx's device and the lower bound of `model` in ms.

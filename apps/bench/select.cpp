@@ -309,12 +309,12 @@ Subcommand bench_select() {
   t.range(1e-12, 1);
   t.add(vector, "distribution", options->distribution, "distribution of the elements");
   t.choices(names);
-  t.add(machine, "device", options->device, "where to select");
+  t.add(machine, "device", options->device, "device of the selection");
   t.choices({"cpu", "cuda"});
   t.add(machine, "threads-per-rank", options->threads, "CPU threads");
   t.range(1, 1024);
   t.alias("threads");
-  t.add(measurement, "iterations", options->iterations, "measured rounds; the median counts");
+  t.add(measurement, "iterations", options->iterations, "measured rounds; prints medians");
   t.range(1, 100000);
   t.alias("repeat");
   t.add(measurement, "csv", options->csv, "also write the table to this file");

@@ -23,7 +23,7 @@ void run(const StepOptions& options) {
     fmt::print("{}\n", bench_graph_step(options).dump());
     return;
   }
-  check(options.precision != "tf32", "[bench] precision is tf32, which only a GPU has");
+  check(options.precision != "tf32", "[bench] precision is tf32, which needs --device cuda");
   Context ctx(Device::cpu, static_cast<int>(options.threads));
   const auto comm = make_self_communicator();
   Model model(options.model,
@@ -88,7 +88,7 @@ Subcommand bench_step() {
   t.add(net, "classes", options->classes, "outputs of the network");
   t.range(2, 1e6);
   t.add(net, "recompute", options->recompute,
-        "forget activations inside residual blocks, compute them again in backward");
+        "recompute activations inside residual blocks in backward to save memory");
   t.add(machine, "device", options->device, "where to compute; cuda: the whole step as one graph");
   t.choices({"cpu", "cuda"});
   t.add(machine, "precision", options->precision, "arithmetic; tf32 on a GPU only");
@@ -97,12 +97,12 @@ Subcommand bench_step() {
   t.add(machine, "threads-per-rank", options->threads, "CPU threads");
   t.range(1, 4096);
   t.alias("threads");
-  t.add(measurement, "steps", options->steps, "steps that are measured");
+  t.add(measurement, "steps", options->steps, "measured steps");
   t.range(1, kMost);
-  t.add(measurement, "warmup", options->warmup, "steps before them");
+  t.add(measurement, "warmup", options->warmup, "steps before the measured ones");
   t.range(0, kMost);
   t.add(measurement, "floor", options->floor,
-        "also the machine's measured rates, and the least time of a step at these rates");
+        "also print the machine's measured rates and the lower bound of a step at these rates");
   return command;
 }
 

@@ -7,9 +7,9 @@ namespace tw {
 void check_transport(const CommOptions& options, const std::string& device) {
   if (options.transport != "nccl") return;
   const std::string lacking = what_nccl_lacks();
-  check(lacking.empty(), "[options] transport is nccl, but {}; --transport auto needs none of it",
+  check(lacking.empty(), "[options] transport is nccl, but {}; --transport auto works without",
         lacking);
-  check(device != "cpu", "[options] transport is nccl, which is for GPUs, but device is cpu");
+  check(device != "cpu", "[options] transport is nccl, which needs GPUs, but device is cpu");
 }
 
 CommSetup::CommSetup(Communicator& comm, const CommOptions& options, LinkTime time) : plain_(comm) {

@@ -1,4 +1,4 @@
-// Options of the communication, and the communicator that they ask for.
+// CommOptions, the communication options, and CommSetup, the communicator built from them.
 #pragma once
 
 #include <memory>
@@ -16,7 +16,7 @@ struct CommOptions {
   double comm_timeout = 60;    ///< seconds a rank waits for another; 0: no limit
 };
 
-/// UserError when this build or machine lacks the transport, or the transport does not serve
+/// UserError when this build or machine lacks the transport, or the transport does not support
 /// `device` (auto, cpu or cuda).
 void check_transport(const CommOptions& options, const std::string& device);
 

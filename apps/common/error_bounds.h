@@ -1,5 +1,4 @@
-// The share of a vector that sparsification leaves behind, ||u - S(u)||^2 / ||u||^2: measured, and
-// in closed form.
+// The relative error of sparsification, ||u - S(u)||^2 / ||u||^2: measured, and in closed form.
 #pragma once
 
 #include <cmath>

@@ -27,7 +27,7 @@ int report(const std::exception& error, bool speaks, int code) {
 }  // namespace
 
 const std::atomic<bool>& stop_signal() {
-  // who never asks is ended by the first signal
+  // a program that never calls this is ended by the first signal
   static const bool installed = [] {
     for (const int signal : {SIGINT, SIGTERM}) std::signal(signal, on_signal);
     return true;

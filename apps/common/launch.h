@@ -15,8 +15,8 @@ const std::atomic<bool>& stop_signal();
 
 /// Runs `body` with the communicator of this process (MPI's under mpirun, else a single rank) and
 /// returns the exit code of main: what `body` returns, 0 after --help or --version, 1 for a fault,
-/// 2 for a UserError. Errors are one line on stderr; of errors that all ranks have, rank 0 prints
-/// one.
+/// 2 for a UserError. Errors are one line on stderr. An error common to all ranks is printed once,
+/// by rank 0.
 int run_program(const std::function<int(Communicator&)>& body);
 
 }  // namespace tw

@@ -23,7 +23,7 @@ std::string key_of(std::string name) {
   return name;
 }
 
-/// What a value of type T is called in an error.
+/// The name of type T in error messages.
 template <class T>
 constexpr const char* kind_of() {
   if constexpr (std::is_same_v<T, bool>) return "true or false";
@@ -33,7 +33,7 @@ constexpr const char* kind_of() {
   return "a list of numbers, like 1,2,3";
 }
 
-/// Text of a flag as JSON; what JSON cannot read stays text and fails on conversion.
+/// The text of a flag as JSON. Text that is not JSON stays a string; its conversion fails later.
 template <class T>
 Json from_text(const std::string& text) {
   if constexpr (std::is_same_v<T, std::string>) return text;
@@ -47,7 +47,7 @@ Json from_text(const std::string& text) {
   return Json::parse(list ? "[" + text + "]" : text, nullptr, false);
 }
 
-/// A size such as 4K as a number of bytes; other text stays text and fails on conversion.
+/// A size such as 4K as a number of bytes. Other text stays a string; its conversion fails later.
 Json size_from_text(const std::string& text) {
   int64_t size = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), size);
@@ -66,8 +66,8 @@ Json size_from_text(const std::string& text) {
   return size;
 }
 
-/// Whether this process writes the notes that concern all ranks: rank 0 under mpirun (hydra's or
-/// PMIx's variable), else always.
+/// Whether this process prints notices that concern all ranks: rank 0 under mpirun (by the variable
+/// of hydra or PMIx), else always.
 bool writes_notes() {
   for (const char* variable : {"PMI_RANK", "PMIX_RANK"})
     if (const char* rank = std::getenv(variable)) return std::string_view(rank) == "0";

@@ -14,16 +14,16 @@ class Settings;
 
 using Json = nlohmann::ordered_json;
 
-/// Thrown for --help and --version: what to print before the program ends with exit code 0.
+/// Thrown for --help and --version: the text to print before the program exits with code 0.
 struct HelpText {
   std::string text;
 };
 
-/// What another value of an option means for a run that continues from a checkpoint.
+/// The effect of a changed option on a run that resumes from a checkpoint.
 enum class Effect {
-  weights,   ///< other weights from here on: the user is told
-  none,      ///< the same weights
-  essential  ///< the checkpoint does not fit: an error
+  weights,   ///< changes the weights: prints a notice
+  none,      ///< does not change the weights
+  essential  ///< the checkpoint cannot be used: UserError
 };
 
 class OptionTable {
@@ -51,16 +51,17 @@ class OptionTable {
   void letter(char letter);
   /// Accepts a size with a unit: 4K, 64M, 1G (powers of 1024).
   void size_units();
-  /// Makes a command line without it a UserError.
+  /// Makes the option required: UserError when the command line lacks it.
   void required();
-  /// Takes an argument without a flag as its value; several such options take them in order.
+  /// Makes the option positional: it takes an argument without a flag as its value. Several such
+  /// options take the arguments in order.
   void positional();
 
   /// The JSON keys of all options with this effect, in the order of declaration.
   std::vector<std::string> keys(Effect effect) const;
 
-  /// What a command line asked for: flag -> text; the values of --set in the order given, after
-  /// the other flags.
+  /// The flags of a command line with their values as text; those of --set last, in the order
+  /// given.
   using Given = std::vector<std::pair<std::string, std::string>>;
   /// Parses argv; throws HelpText on --help and --version. UserError names the nearest known flag.
   /// A flag of a bool may be given a value: --nesterov=false.
@@ -68,8 +69,8 @@ class OptionTable {
   /// Parses argv and sets every option that it names.
   void parse_and_set(int argc, char** argv, const std::string& description);
 
-  /// Sets one option from the text of its flag; UserError when it is no value of its type or range,
-  /// and the option then keeps its value.
+  /// Sets one option from the text of its flag. UserError when the text is not a value of its type
+  /// or range; the option then keeps its value.
   void set_text(const std::string& name, const std::string& text);
   /// Sets every key of a JSON object; UserError starts with `source`, names an unknown key and its
   /// nearest neighbour.
@@ -80,7 +81,7 @@ class OptionTable {
  private:
   struct Option {
     std::string group, name, help, default_text;
-    const char* kind = "";  // what a value must be, in words
+    const char* kind = "";  // expected value, in words
     std::string flags{};    // as CLI11 takes them: "-b,--min-bytes"
     std::vector<std::string> aliases{};
     bool is_flag = false, is_required = false, is_positional = false;
@@ -93,7 +94,8 @@ class OptionTable {
     Effect effect = Effect::weights;
   };
   Option& find(const std::string& name);
-  /// The name that `flag` is an alias of, after one line on stderr; `flag` when it is none.
+  /// The current name of `flag`. For an alias, prints one line on stderr and returns the name it
+  /// stands for; else returns `flag`.
   std::string current_name(const std::string& flag) const;
   void add_extra(const std::string& extra, Given& given) const;
   static void apply(Option& option, const Json& value, const std::string& text,

@@ -1,4 +1,4 @@
-// Times something that all ranks do at the same time.
+// Times an operation that all ranks run at the same time.
 #pragma once
 
 #include <algorithm>

@@ -10,7 +10,7 @@
 namespace tw {
 
 /// Runs `body` on every rank. If it throws UserError (or a file system error, which becomes one) on
-/// any rank, all ranks throw the error of the lowest such rank. `ctx` is of the CPU, here and
+/// any rank, all ranks throw the error of the lowest such rank. `ctx` is a CPU context, here and
 /// below.
 void run_collectively(Context& ctx, Communicator& comm, const std::function<void()>& body);
 

@@ -20,7 +20,7 @@ const Subcommand& parse_subcommand(std::vector<Subcommand>& all, int argc, char*
   }
   const std::string first = argc > 1 ? argv[1] : "";
   if (first == "--help" || first == "-h")
-    throw HelpText{help + "\nSUBCOMMAND --help lists the options of one.\n"};
+    throw HelpText{help + "\nSUBCOMMAND --help lists its options.\n"};
   check(!first.empty() && !first.starts_with("-"),
         "[options] the subcommand is missing; expected one of: {}", fmt::join(known, ", "));
   const auto chosen = std::ranges::find(all, first, &Subcommand::name);

@@ -1,4 +1,4 @@
-// Subcommand: one of the things a program does, as in `bench comm`, with its options.
+// Subcommand: a command of a program with several, as in `bench comm`, and its options.
 #pragma once
 
 #include <functional>
@@ -9,7 +9,7 @@
 
 namespace tw {
 
-/// One subcommand of a program: its options, and what runs once they are set.
+/// `run` is called once the options of `table` are set.
 struct Subcommand {
   std::string name, help;
   OptionTable table;

@@ -1,5 +1,5 @@
-// CMake defines TW_VERSION, TW_COMMIT and TW_WITH_NCCL for this file alone: another commit compiles
-// nothing else again.
+// CMake defines TW_VERSION, TW_COMMIT and TW_WITH_NCCL for this file only, so that a new commit
+// recompiles no other file.
 #include "apps/common/version.h"
 
 #include <fmt/format.h>

@@ -22,19 +22,19 @@ struct PackConfig {
 OptionTable PackConfig::table() {
   OptionTable t;
   const std::string files = "Files", images = "Images", machine = "Machine";
-  t.add(files, "data-dir", dir, "the folder that holds train and val; also without the flag");
+  t.add(files, "data-dir", dir, "folder with train and val; the flag may be omitted");
   t.required();
   t.positional();
-  t.add(files, "output", file, "the record file to write");
+  t.add(files, "output", file, "record file to write");
   t.required();
   t.add(images, "resize", options.resize,
         "shrink images whose shorter side is longer than this; 0: keep all bytes");
   t.range(0, 65500);
   t.add(images, "quality", options.quality, "JPEG quality of shrunk images");
   t.range(1, 100);
-  t.add(images, "seed", seed, "seed of the order in the file");
+  t.add(images, "seed", seed, "seed of the random order of the training images");
   t.range(0, 1e18);
-  t.add(images, "bad-images", bad_images, "damaged images end the program, or are left out");
+  t.add(images, "bad-images", bad_images, "end the program at a damaged image, or leave it out");
   t.choices({"fail", "skip"});
   t.add(machine, "threads-per-rank", threads, "CPU threads");
   t.range(1, 1024);

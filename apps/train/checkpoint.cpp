@@ -93,7 +93,7 @@ Tensor flat(std::span<std::byte> bytes) {
   return {bytes.data(), {static_cast<int64_t>(bytes.size())}, DType::u8, Device::cpu};
 }
 
-/// The file of one rank, with everything in it that this run needs; nothing is changed yet.
+/// The file of one rank. Reads and checks everything that this run needs; changes nothing yet.
 struct RankState {
   RankState(const fs::path& path, int64_t step, SyncSgd& sgd, size_t statistics_length)
       : file(part_of(path, step)) {
@@ -159,7 +159,7 @@ void redistribute(const SafetensorsReader& weights, const Communicator& comm,
   live.write();
 }
 
-/// What the description in model.safetensors says.
+/// The description of the run in the metadata of model.safetensors.
 struct Saved {
   Resumed resumed;
   std::string sparsifier;
@@ -212,7 +212,7 @@ Saved description_in(const SafetensorsReader& weights, const fs::path& checkpoin
   return saved;
 }
 
-/// UserError unless checkpoint and run keep the same vectors on each rank.
+/// UserError unless checkpoint and run have the same per-rank vectors (residual, local momentum).
 void check_residuals(const fs::path& checkpoint, const Saved& saved, const TrainConfig& config,
                      SyncSgd& sgd) {
   const std::string place = fmt::format("[resume] {}", checkpoint.string());

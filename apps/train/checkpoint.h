@@ -33,8 +33,8 @@ void save_checkpoint(Context& ctx, Communicator& comm, const std::filesystem::pa
                      const TrainConfig& config, const Position& position, Model& model,
                      SyncSgd& sgd, std::span<const float> statistics);
 
-/// Removes checkpoints of later steps and half-written ones: a run resumed at `step` may take other
-/// steps from there.
+/// Removes half-written checkpoints and those of later steps, since a run resumed at `step` may
+/// continue differently.
 void remove_newer_checkpoints(const std::filesystem::path& folder, int64_t step);
 
 /// Where a resumed run starts, and which of its options changed.
@@ -43,9 +43,9 @@ struct Resumed {
   std::string notice;  ///< empty when none did
 };
 
-/// Restores model and optimizer from a checkpoint. On another number of ranks, element i of the
-/// residuals' sum goes to rank i mod P, and the position is converted to this run's batches.
-/// UserError on a damaged file, another model, data set, seed or validation split, and when only
+/// Restores model and optimizer from a checkpoint. On another number of ranks, element i of the sum
+/// of the residuals goes to rank i mod P, and the position is converted to the batches of this run.
+/// UserError on a damaged file, on another model, data set, seed or validation split, and when only
 /// one of checkpoint and run keeps residuals.
 Resumed load_checkpoint(Communicator& comm, const std::filesystem::path& checkpoint,
                         const TrainConfig& config, Model& model, SyncSgd& sgd);

@@ -13,7 +13,7 @@ CsvFile::CsvFile(const std::filesystem::path& path, const std::string& header, i
   if (std::ifstream in(path); in) {
     std::string line;
     std::getline(in, line);
-    check(line == header, "[csv] {} has another header; it was written by another version",
+    check(line == header, "[csv] {} has a different header; another version wrote it",
           path.string());
     while (std::getline(in, line)) {
       int64_t key = 0;

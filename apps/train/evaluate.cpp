@@ -17,7 +17,7 @@ StatisticsSwap::~StatisticsSwap() {
   try {
     live_.write();
   } catch (const Fault&) {
-    // of the device, which tells it again in the next call
+    // the device has failed; the next call reports it
   }
 }
 

@@ -12,7 +12,7 @@ namespace tw {
 std::vector<float> statistics_of_all(Context& host, Communicator& comm, const Model& model,
                                      bool average);
 
-/// Replaces the batch-norm statistics of a model until it is destroyed.
+/// Replaces the batch-norm statistics of a model; its destructor restores them.
 class StatisticsSwap {
  public:
   StatisticsSwap(Model& model, std::span<const float> statistics);

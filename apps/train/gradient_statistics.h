@@ -1,7 +1,7 @@
-// GradientStatistics: how the entries of u = g + e are distributed during training, and what Top-k
-// and Rand-k leave of them beside the bound of theory (Shi et al. 2019, arXiv 1911.08772). Where
-// momentum comes before the selection, e is accumulated velocity, and u lacks the velocity of this
-// step.
+// GradientStatistics: the distribution of the entries of u = g + e during training, and the
+// residuals of Top-k and Rand-k compared with the theoretical bound (Shi et al. 2019, arXiv
+// 1911.08772). With momentum before the selection, e is accumulated velocity, and u does not
+// include the velocity of the current step.
 #pragma once
 
 #include <array>

@@ -26,8 +26,8 @@ std::string columns(const std::string& indent, const std::vector<Row>& rows) {
   return text;
 }
 
-/// The entries of a registry. Entries of one name in several registries share their settings, which
-/// `printed` lists once.
+/// The entries of a registry. Entries with the same name in several registries share their
+/// settings; `printed` holds the settings listed so far.
 template <class Value>
 std::string section(const Registry<Value>& registry, std::set<std::string>& printed) {
   size_t width = 0;

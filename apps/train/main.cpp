@@ -73,8 +73,8 @@ int run(Communicator& world, int argc, char** argv) {
     return 0;
   }
   check(config.workers == 0 || !started_by_mpi(),
-        "[options] workers is {} under mpirun; the number of ranks is mpirun's -n here, --workers "
-        "makes ranks out of threads without it (a configuration that has it: add --workers 0)",
+        "[options] workers is {} under mpirun, where -n sets the number of ranks; --workers is for "
+        "ranks as threads (if it comes from a configuration file: add --workers 0)",
         config.workers);
   world.set_timeout(config.comm.comm_timeout);
   Console console(world.rank() == 0);

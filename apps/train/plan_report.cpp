@@ -90,7 +90,7 @@ size_t report_plan(Console& console, const TrainConfig& config, const DataSplit&
       config.recompute == "blocks" ? " (those inside blocks are computed twice)" : "",
       text(memory.persistent), text(memory.scratch), text(parameters), text(optimizer),
       text(total));
-  // ranks that are threads all compute on the one GPU
+  // ranks that are threads share one GPU
   if (config.device == "cuda" && config.workers > 1)
     console.line("the {} ranks share a GPU: {} in all, {} of it free", ranks,
                  text(total * static_cast<size_t>(ranks)), text(free_memory(Device::cuda)));

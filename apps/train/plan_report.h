@@ -1,4 +1,4 @@
-// The plan of a run, printed before any memory is spent: network, memory, bytes per step.
+// The plan of a run, printed before memory is allocated: network, memory, bytes per step.
 #pragma once
 
 #include "apps/common/console.h"
@@ -9,7 +9,8 @@
 
 namespace tw {
 
-/// Outputs of the network: --classes, or the classes of the data. UserError if the data have more.
+/// Outputs of the network: --classes, or the number of classes of the data. UserError if the data
+/// has more.
 int64_t class_count(const TrainConfig& config, const DataSplit& data);
 
 /// What the model plans a step for: micro-batch, precision, input normalisation.

@@ -26,7 +26,7 @@ struct StepRecord {
   double nnz = 0, k = 0, bytes = 0;
   double seconds = 0;
   PhaseSeconds phases;
-  double wait = 0;  ///< part of phases.exchange spent waiting; merged: mean less the least
+  double wait = 0;  ///< part of phases.exchange spent waiting; see StepLog
 };
 
 /// Sums over the steps of an epoch.
@@ -46,7 +46,7 @@ struct EpochTotals {
 extern const char* const kStepHeader;
 extern const char* const kMetricsHeader;
 std::string step_row(const StepRecord& step, int64_t epoch);
-/// Without validation (`val.count` 0) its columns are empty.
+/// Without validation (`val.count` 0) the validation columns are empty.
 std::string metrics_row(int64_t epoch, double lr, double density, const EpochTotals& totals,
                         const ops::LossSums& val);
 

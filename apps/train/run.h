@@ -1,5 +1,4 @@
-// Run: the parts of a training run on one rank and what it does with them. run_setup.cpp prepares
-// it, trainer.cpp has the training loop.
+// Run: a training run on one rank. run_setup.cpp prepares it, trainer.cpp has the training loop.
 #pragma once
 
 #include "apps/common/console.h"
@@ -21,12 +20,12 @@ namespace tw {
 /// Used once, by run(). Every method that is not const is collective.
 class Run {
  public:
-  /// Declares the model; spends no memory on it yet.
+  /// Declares the model without allocating its memory.
   Run(Communicator& comm, const TrainConfig& config, const DataSplit& data,
       const std::atomic<bool>& stop, Console& console);
 
-  /// Trains, validates or prints the plan, as the configuration wants. When memory runs out, Fault
-  /// names what was planned.
+  /// Trains, validates or prints the plan, by the configuration. When memory runs out, throws Fault
+  /// with the planned size.
   RunResult run();
 
  private:
@@ -37,7 +36,7 @@ class Run {
   void plan();
   /// Allocates model and optimizer; restores their state from the checkpoint or the weights given.
   void restore();
-  /// Records the step, where a GPU can, and opens the tables of the run folder on rank 0.
+  /// Records the step as a graph where possible, and opens the tables of the run folder on rank 0.
   void open_tables();
 
   // trainer.cpp
@@ -45,9 +44,9 @@ class Run {
   void train_epoch();
   /// One step queued by the host: micro-batches, selection, exchange, update.
   StepRecord train_step();
-  /// Several steps, each one launch of the recorded step.
+  /// Launches the recorded step several times.
   void train_graph_steps();
-  /// Steps until the host has something to do.
+  /// Number of steps until the host must act (end of epoch, checkpoint, --max-steps).
   int64_t steps_ahead() const;
   /// Validates and reports an epoch; one cut short by --max-steps stays open for a resumed run.
   void close_epoch(bool whole);
@@ -62,10 +61,10 @@ class Run {
     return learning_rate_factor(config_, comm_.size()) *
            learning_rate(config_, at_.epoch, batch, train_loader_->batches());
   }
-  /// Of the gradient, in this epoch; dense SGD sends all of it.
+  /// Density of the gradient in this epoch; 1 for dense SGD.
   double density() const { return sgd_->residual().empty() ? 1 : density_of(config_, at_.epoch); }
   bool out_of_steps() const { return config_.max_steps > 0 && at_.step >= config_.max_steps; }
-  /// The batch-norm statistics to validate and save with.
+  /// The batch-norm statistics for validation and checkpoints.
   std::vector<float> statistics();
 
   TrainConfig config_;

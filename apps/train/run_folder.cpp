@@ -28,7 +28,7 @@ fs::path last_of(const fs::path& base) {
   return last;
 }
 
-/// Whether a run was begun here and ended before its first step: there is nothing to lose.
+/// Whether a run in this folder ended before its first step, so that the folder can be reused.
 bool without_a_step(const fs::path& path) {
   std::ifstream steps(path / "steps.csv");
   std::string line;
@@ -36,7 +36,7 @@ bool without_a_step(const fs::path& path) {
   return fs::exists(path / "config.json") && !latest_checkpoint(path) && !std::getline(steps, line);
 }
 
-/// Creates the folder of a run; false when it was there before, and then nothing is touched.
+/// Creates the folder of a run. Returns false, and changes nothing, when it exists already.
 bool create(const fs::path& path) {
   std::error_code error;
   if (path.has_parent_path()) fs::create_directories(path.parent_path(), error);
@@ -73,7 +73,7 @@ fs::path checkpoint_to_resume(const fs::path& asked) {
 
 namespace {
 
-/// What --resume PATH names, in a run.
+/// The checkpoint that --resume PATH names; UserError when it is not inside a run folder.
 fs::path named_checkpoint(const fs::path& asked) {
   fs::path checkpoint = fs::absolute(checkpoint_to_resume(asked)).lexically_normal();
   if (!checkpoint.has_filename()) checkpoint = checkpoint.parent_path();  // a slash at the end
@@ -82,7 +82,7 @@ fs::path named_checkpoint(const fs::path& asked) {
   return checkpoint;
 }
 
-/// The run's folder, which exists from then on.
+/// The run's folder; creates it if necessary.
 fs::path find_or_create(const TrainConfig& config, int ranks) {
   const fs::path base = fs::path(config.output_dir) /
                         (config.name.empty() ? derived_name(config, ranks) : config.name);
@@ -112,7 +112,7 @@ RunFolder open_run_folder(const TrainConfig& config, int ranks) {
   folder.path = named ? named_checkpoint(config.resume).parent_path().parent_path()
                       : find_or_create(config, ranks);
   if (!config.eval_only) folder.lock = std::make_shared<FolderLock>(folder.path);
-  // only now: who held the folder until a moment ago may have added a checkpoint
+  // after locking: the last holder of the lock may have added a checkpoint
   folder.checkpoint =
       named ? named_checkpoint(config.resume) : latest_checkpoint(folder.path).value_or(fs::path());
   return folder;

@@ -21,8 +21,8 @@ struct RunFolder {
   std::filesystem::path checkpoints() const { return path / "checkpoints"; }
 };
 
-/// Finds or creates the folder for `config` on P ranks; for rank 0. A derived name gets a number
-/// when it is taken; a name given by --name must be free. With --resume, the folder of that
+/// Finds or creates the folder for `config` on P ranks; called on rank 0. A derived name that is
+/// taken gets a number; a name given by --name must be free. With --resume, the folder of that
 /// checkpoint, or (auto) the last one of this name. UserError when another process writes there.
 RunFolder open_run_folder(const TrainConfig& config, int ranks);
 

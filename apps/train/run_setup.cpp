@@ -24,7 +24,7 @@ Run::Run(Communicator& comm, const TrainConfig& config, const DataSplit& data,
                             .decay_all = config.decay_all}),
       sgd_config_(config.sgd()) {
   if (config.measure_wait) sgd_config_.barrier_comm = &comm_;
-  // from here on without `auto` and 0: so the configuration is printed and saved
+  // replaces `auto` and 0 by their actual values, which are printed and saved
   config_.threads_per_rank = ctx_.threads();
   config_.device = name(ctx_.device());
   if (config_.precision != "tf32")
@@ -80,7 +80,7 @@ void Run::restore() {
     at_ = resumed.position;
     if (train_loader_)
       check(at_.batch <= train_loader_->batches(),
-            "[resume] the checkpoint stands at batch {} of an epoch, which has {} with this data",
+            "[resume] the checkpoint is at batch {} of an epoch, but an epoch of this data has {}",
             at_.batch, train_loader_->batches());
     console_.line("resuming {} at step {}{}{}", folder_.checkpoint.string(), at_.step,
                   resumed.notice.empty() ? "" : ": ", resumed.notice);

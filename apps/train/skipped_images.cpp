@@ -16,7 +16,7 @@ void SkippedImages::report(Context& ctx, Communicator& comm, const DataSplit& da
   for (const std::string& text : gather_texts(ctx, comm, mine)) {
     std::istringstream lines(text);
     for (std::string line; std::getline(lines, line);)
-      if (lines_.insert(line).second) fresh += line + '\n';  // several ranks may meet the same
+      if (lines_.insert(line).second) fresh += line + '\n';  // ranks may report the same image
   }
   if (!fresh.empty()) console.line("{}{} damaged images skipped so far", fresh, lines_.size());
 }

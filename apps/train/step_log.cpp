@@ -43,7 +43,7 @@ void StepLog::flush(Context& ctx, Communicator& comm) {
       least_exchange = std::min(least_exchange, one.phases.exchange - one.wait);
     }
     sum.phases /= comm.size();
-    // who comes last waits for nobody: the least is the exchange itself
+    // the last rank to arrive does not wait: the least time is the exchange itself
     sum.wait = std::max(0.0, sum.phases.exchange - least_exchange);
     merged_(sum);
   }

@@ -80,7 +80,7 @@ void check_same_layout(Context& ctx, Communicator& comm, const ParameterArena& a
   const uint64_t mine = arena.layout_hash();
   int rank = 0;
   for (const uint64_t other : gather(ctx, comm, mine)) {
-    check(other == mine, "[train] rank {} built another network than rank {}", rank, comm.rank());
+    check(other == mine, "[train] the networks of ranks {} and {} differ", rank, comm.rank());
     ++rank;
   }
 }

@@ -41,10 +41,10 @@ uint64_t common_weights_hash(Context& ctx, Communicator& comm, const ParameterAr
 
 /// config.json: the resolved configuration, versions, ranks and transport.
 void write_config(const RunFolder& folder, TrainConfig& config, const Communicator& comm);
-/// Prints one line for an epoch; `val.count` is 0 when it was not validated.
+/// Prints one line for an epoch; `val.count` is 0 without validation.
 void report_epoch(Console& console, int64_t epoch, int64_t epochs, const EpochTotals& totals,
                   const ops::LossSums& val);
-/// Prints which share of an epoch was spent waiting for data; nothing below 5 %.
+/// Prints the share of an epoch spent waiting for data; prints nothing below 5 %.
 void report_waiting(Console& console, const EpochTotals& totals);
 /// Writes summary.json; prints the table of metrics.csv and the result.
 void write_summary(Console& console, const RunFolder& folder, const TrainConfig& config,

@@ -216,7 +216,7 @@ RunResult Run::finish(bool stopped) {
                            .seconds = clock_.total(),
                            .weights_hash = common_weights_hash(host_, comm_, model_.arena())};
   if (comm_.rank() == 0) write_summary(console_, folder_, config_, at_, summary);
-  // a rank that exits with a code may end the others: only after rank 0 has written
+  // a rank that exits with an error code may end the others: wait until rank 0 has written
   barrier(host_, comm_);
   return summary.result;
 }

@@ -1,4 +1,4 @@
-// One training run, as one rank sees it.
+// The training run of one rank.
 #pragma once
 
 #include <atomic>
@@ -11,9 +11,9 @@
 
 namespace tw {
 
-/// Trains, validates (--eval-only) or prints the plan (--dry-run). Collective. When `stop` turns
-/// true on any rank, all write a checkpoint after the step at hand and return.
-/// UserError on options, data or files that do not fit; Fault when memory or disk run out.
+/// Trains, validates (--eval-only) or prints the plan (--dry-run). Collective. When `stop` becomes
+/// true on any rank, all ranks finish the current step, write a checkpoint and return. UserError on
+/// options, data or files that do not fit; Fault when memory or disk run out.
 RunResult train(Communicator& comm, const TrainConfig& config, const DataSplit& data,
                 const std::atomic<bool>& stop, Console& console);
 

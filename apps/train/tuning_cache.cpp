@@ -21,7 +21,7 @@ std::filesystem::path existing_file_in(const std::filesystem::path& folder) {
 
 std::string text_of(Context& ctx) { return nlohmann::json(ctx.tuning_cache()).dump(1) + "\n"; }
 
-/// False when ctx has just those already.
+/// Replaces the tuning cache of ctx. Returns false when it does not change.
 bool take(Context& ctx, const std::string& text, const std::string& from) {
   std::map<std::string, std::string> taken;
   try {
@@ -58,7 +58,7 @@ void plan_consistently(Context& ctx, Context& host, Communicator& comm,
                        const std::function<void()>& plan) {
   if (comm.size() == 1 || ctx.device() == Device::cpu) return plan();
   const bool first = comm.rank() == 0;
-  // a race may take longer than ranks wait for each other in a step
+  // autotuning may take longer than the timeout of a step
   const double patience = comm.timeout();
   comm.set_timeout(0);
   run_collectively(host, comm, [&] {

@@ -70,7 +70,7 @@ TEST(Advise, AMistakeIsOneLineAndExitCode2) {
 TEST(Advise, HelpIsGrouped) {
   const Ended ended = advise("--help");
   EXPECT_EQ(ended.code, 0);
-  for (const char* text : {"Model", "Link", "Machine", "Answer", "--simulate", "--csv"})
+  for (const char* text : {"Model", "Link", "Machine", "Output", "--simulate", "--csv"})
     EXPECT_TRUE(ended.says(text)) << text;
 }
 
