@@ -16,7 +16,7 @@ TEST(Subcommunicator, MapsRanksAndCountsMessagesInTheParent) {
         EXPECT_EQ(node.rank(), comm.rank() % per_node);
         EXPECT_EQ(node.size(), std::min(per_node, comm.size() - plan.leader(comm.rank())));
 
-        // the leader's number to its node, the sum of the leaders' to all leaders
+        // broadcasts the leader's number inside its node, and sums the numbers over the leaders
         const uint64_t before = comm.bytes_sent();
         int number = comm.rank();
         broadcast(ctx, node, 0, std::as_writable_bytes(std::span(&number, 1)));

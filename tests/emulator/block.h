@@ -1,5 +1,5 @@
 // Runs the threads of a block one at a time on one CPU thread, each until it waits for others. The
-// next one is chosen at random, so that a test fails when a kernel depends on an order.
+// next thread is chosen at random, so that tests fail for kernels that depend on the order.
 #pragma once
 
 #include <vector_types.h>

@@ -1,4 +1,4 @@
-// CUDA C++ for the CPU's compiler: the parts of the language and its library that kernels use.
+// CUDA C++ for a CPU compiler: the parts of the language and its library that our kernels use.
 // Included before every .cu file that is built for the emulator.
 #pragma once
 

@@ -1,4 +1,4 @@
-// The emulator detects the mistakes that it is made for.
+// The emulator detects errors of CUDA code.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -92,13 +92,13 @@ TEST(EmulatorDeathTest, AnAccessOfTheHostToDeviceMemoryAborts) {
   EXPECT_DEATH(*x.data = 1, "host code accesses device memory");
 }
 
-TEST(EmulatorDeathTest, AWriteBehindAnAllocationAborts) {
+TEST(EmulatorDeathTest, AWritePastAnAllocationAborts) {
   EXPECT_DEATH(
       {
         const Values<int> x(4);
         run(write, 1, x.data + 4);
       },
-      "a write behind an allocation of 16 bytes");
+      "a write past the end of an allocation of 16 bytes");
 }
 
 TEST(Emulator, CopiesBeyondAnAllocationFail) {
@@ -110,7 +110,7 @@ TEST(Emulator, CopiesBeyondAnAllocationFail) {
   EXPECT_EQ(cudaGetLastError(), cudaSuccess);
 }
 
-TEST(Emulator, QueuedWorkMayRunAsLateAsTheNextSynchronisation) {
+TEST(Emulator, QueuedWorkMayRunAtTheNextSynchronisation) {
   cudaStream_t stream = nullptr;
   int* pinned = nullptr;
   ASSERT_EQ(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), cudaSuccess);

@@ -129,7 +129,8 @@ bool release(void* memory) {
     std::byte* const gap = at + bytes;
     if (std::any_of(gap, at + whole_pages(bytes),
                     [](std::byte b) { return b != std::byte{kGap}; })) {
-      fmt::print(stderr, "[emulator] a write behind an allocation of {} bytes of device memory\n",
+      fmt::print(stderr,
+                 "[emulator] a write past the end of an allocation of {} bytes of device memory\n",
                  bytes);
       std::abort();
     }

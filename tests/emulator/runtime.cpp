@@ -13,7 +13,7 @@ using namespace tw::emulator;
 
 namespace {
 
-/// Whether `bytes` from `address` are in one allocation, and on the expected side.
+/// Whether `bytes` from `address` are in one allocation, in memory of the expected kind.
 bool reaches(const void* address, size_t bytes, bool device, bool any_side) {
   const Location location = locate(address);
   const bool on_device = location.place == Place::device;

@@ -1,5 +1,5 @@
-// For fuzzers of files with checksums, which reject nearly every input. Each input is read as it
-// is, and again with repaired checksums, to reach the code behind the check.
+// For fuzzers of files with checksums, which reject nearly every input. Each input is read
+// unchanged, and again with repaired checksums, to reach the code after the check.
 #pragma once
 
 #include <cstddef>

@@ -102,7 +102,7 @@ TEST(Gradient, ResidualWithLearntShortcut) {
       {3, 6, 6, 4});
 }
 
-/// A branch that itself begins with a residual block hands a pair of gradients to the outer one.
+/// A branch that starts with a residual block returns a pair of gradients to the outer block.
 TEST(Gradient, ResidualInsideAResidual) {
   check_gradients(
       [](ParameterArena& arena) {

@@ -1,5 +1,5 @@
-// What layers promise beyond right gradients: who computes dx, when a gradient is final, what
-// dropout depends on.
+// Properties of layers besides their gradients: which layers compute dx, when a gradient is final,
+// what dropout masks depend on.
 #include <gtest/gtest.h>
 
 #include "engine/io/weights.h"
@@ -76,7 +76,7 @@ TEST(Dropout, IsTheIdentityInEvaluation) {
   EXPECT_EQ(test.forward(), LayerUnderTest::to_doubles(test.ctx, test.x->as<float>()));
 }
 
-/// What PyTorch computes with the exported weights and an NCHW flatten.
+/// The exported weights give PyTorch's result with an NCHW flatten.
 TEST(Linear, AfterAnImageExportsTorchvisionsColumnOrder) {
   constexpr int64_t n = 2, h = 3, w = 2, c = 4, out = 5;
   LayerUnderTest test(

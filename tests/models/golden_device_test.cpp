@@ -78,7 +78,7 @@ TEST_P(Golden, F32StepMatchesPyTorch) {
   double largest = 0, worst = 0;
   for (const auto& tensor : step["tensors"])
     largest = std::max(largest, tensor["norm"].get<double>());
-  // a bias before a batch norm has no true gradient: rounding is all there is
+  // the exact gradient of a bias before a batch norm is 0: only rounding remains
   const double floor = 1e-6 * largest;
   size_t i = 0;
   for (const auto& [name, tensor] : step["tensors"].items()) {

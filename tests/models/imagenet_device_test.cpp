@@ -96,11 +96,10 @@ INSTANTIATE_TEST_SUITE_P(All, ImageNetModel,
 
 class ImageNetGradients : public testing::TestWithParam<const char*> {};
 
-/// Where a batch norm follows, a bias' true gradient nearly vanishes and rounding is what is left
-/// of it: PyTorch's own float32 error is allowed thrice.
-/// Of the windows of VGG's second and third max pooling some hold two values within rounding of
-/// each other (in this batch 11), and two right programs then hand the gradient to different ones:
-/// PyTorch's float32 is 1e-3 off in front of them.
+/// Before a batch norm the exact gradient of a bias is nearly 0, so the computed one is mostly
+/// rounding: allows three times the error of PyTorch in float32. In VGG, 11 windows of the second
+/// and third max pooling have two maxima within rounding of each other, and correct programs may
+/// choose different ones: before these layers PyTorch in float32 is off by 1e-3.
 double tolerance(const std::string& parameter) {
   constexpr std::string_view features = "features.";
   constexpr int third_pool = 14;
@@ -120,7 +119,7 @@ TEST_P(ImageNetGradients, MatchTorchvision) {
   double largest = 0, worst = 0;
   for (const Json& tensor : golden["tensors"])
     largest = std::max(largest, tensor["norm"].get<double>());
-  // a bias before a batch norm has no true gradient: rounding is all there is
+  // the exact gradient of a bias before a batch norm is 0: only rounding remains
   const double floor = 1e-6 * largest;
   const HostFloats gradients = net.model.arena().host_gradients();
   for (const Parameter& p : net.model.arena().parameters()) {

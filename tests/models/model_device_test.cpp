@@ -12,7 +12,7 @@ namespace {
 
 using test::PlannedModel;
 
-TEST(Models, HaveTheKnownNumbersOfParameters) {
+TEST(Models, HaveTheExpectedNumbersOfParameters) {
   const std::map<std::string, size_t> expected{
       {"resnet20", 269'722},    {"resnet32", 464'154}, {"resnet44", 658'586}, {"resnet56", 853'018},
       {"resnet110", 1'727'962}, {"vgg11", 9'231'114},  {"vgg13", 9'416'010},  {"vgg16", 14'728'266},
@@ -112,8 +112,8 @@ TEST(Models, OverfitOneBatch) {
   }
 }
 
-/// Whatever lay in the workspace before, a step computes the same: no tensor is read before it is
-/// written, and none is overwritten while it is still wanted.
+/// The result of a step does not depend on the previous contents of the workspace: no tensor is
+/// read before it is written, and none is overwritten while it is still needed.
 TEST(Models, StepsDoNotDependOnOldMemory) {
   for (const std::string name : {"resnet20", "vgg11", "mlp", "lenet"}) {
     for (const DType dtype : {DType::f32, DType::bf16}) {
@@ -177,9 +177,9 @@ TEST(Models, Bf16IsCloseToF32) {
   }
 }
 
-/// Two activations a convolution are kept for backward (4 bytes each); what else a step needs
-/// must fit into the memory they leave as they die.
-TEST(Models, PlanTakesLittleMoreThanBackwardMustKeep) {
+/// Backward needs two activations per convolution (4 bytes per element). All other tensors of a
+/// step must fit into memory that these free.
+TEST(Models, PlanIsLittleMoreThanTheActivationsForBackward) {
   Context ctx(test::device());
   Model model("resnet20", {});
   const size_t bytes = model.plan(ctx, {.batch = 128}).workspace;

@@ -7,7 +7,7 @@
 namespace tw {
 namespace {
 
-/// All bits that a few steps leave behind.
+/// The complete state after a few steps.
 struct Trained {
   std::vector<double> losses;
   std::vector<float> gradients, values, statistics;
@@ -29,7 +29,7 @@ Trained train(const std::string& name, DType dtype, bool recompute, size_t& work
   Trained result;
   for (uint64_t step = 0; step < 3; ++step) {
     test::fill_batch(model, step);
-    // whatever lay in the workspace before must not matter
+    // previous contents of the workspace must not matter
     const auto memory = model.planner().workspace();
     std::memset(memory.data(), 0xff, memory.size());
     const PassArgs pass{.ctx = ctx, .seed = 3, .step = step};

@@ -78,11 +78,11 @@ TEST(Updates, SplitWhereMomentumCorrectionStartsOrEnds) {
   EXPECT_TRUE(plan_updates(arena, dgc)[0].corrected);
 }
 
-TEST(DecayBounds, OfASegmentCountFromItsStart) {
+TEST(DecayBounds, AreRelativeToTheirSegment) {
   using Bounds = std::vector<uint32_t>;
   const Bounds bounds{0, 288, 304, 336};
   const auto bounds_in = [](const Bounds& all, const Segment& segment) {
-    Bounds within{7};  // what was in it goes
+    Bounds within{7};  // old contents are discarded
     bounds_within(all, segment, within);
     return within;
   };

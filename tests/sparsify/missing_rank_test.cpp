@@ -1,4 +1,4 @@
-// A rank that fails or hangs where the others exchange: no algorithm leaves them waiting.
+// A rank fails or hangs while the others exchange: with every sparsifier the others end in time.
 
 #include <gtest/gtest.h>
 
@@ -19,7 +19,7 @@ using namespace std::chrono_literals;
 constexpr int kRanks = 4;
 constexpr size_t kLength = 1000;
 
-/// Two steps of all ranks, then one without rank `missing`, which does `instead`.
+/// Runs two steps on all ranks, then one in which rank `missing` runs `instead`.
 void run_without(const Variant& variant, int missing, double timeout,
                  const std::function<void()>& instead) {
   run_on_threads(kRanks, [&](Communicator& comm) {
@@ -52,7 +52,7 @@ TEST(MissingRank, AFailureEndsAllRanks) {
 TEST(MissingRank, AHangEndsAllRanksAndNamesTheExchange) {
   for (const auto& [name, entry] : sparsifiers().entries()) {
     const testing::ScopedTrace trace(__FILE__, __LINE__, name);
-    // the rest of the line is for comm's tests: on a busy machine more than one rank is late
+    // tests of comm check the rest of the line; on a busy machine several ranks may be late
     const std::string text = test::error_text<TimeoutError>([&] {
       run_without({.algorithm = name}, 0, 0.2, [] { std::this_thread::sleep_for(500ms); });
     });

@@ -1,6 +1,5 @@
-// Momentum before the selection (Lin et al. 2018, section 3) against the formula, element by
-// element and rank by rank: exact top-k with an exchange that keeps all it is given, and with one
-// that gives back.
+// Momentum before the selection (Lin et al. 2018) compared with its formula, for every element and
+// rank: exact top-k, with an exchange that keeps all entries and with one that prunes.
 
 #include <cmath>
 
@@ -14,7 +13,7 @@ namespace {
 constexpr size_t kLength = 1000;
 constexpr float kMomentum = 0.5f, kDecay = 1, kRate = 1e-2f;
 
-/// Whole numbers: at a momentum of one half everything up to the mean is exact.
+/// Integers: with a momentum of one half all sums before the mean are exact.
 const GradientKind& wide() { return exact_kinds()[1]; }
 
 struct Recipe {
@@ -49,12 +48,12 @@ struct Reference {
       kept = sum;
     for (size_t r = 0; r < ranks; ++r)
       for (uint32_t i : selected[r]) {
-        if (kept[i] == 0 && sum[i] != 0) continue;  // pruned: all is as if not selected
+        if (kept[i] == 0 && sum[i] != 0) continue;  // pruned: as if it had not been selected
         v[r][i] = 0;
         if (recipe.masking && kept[i] != 0) q[r][i] = 0;
       }
     for (size_t i = 0; i < kLength; ++i) {
-      // weight decay sits with the receiver and has momentum of its own
+      // weight decay is applied after the exchange and has its own momentum
       const bool decays = i < kLength / 2 || i >= kLength / 2 + kLength / 4;
       if (decays) {
         m[i] = kMomentum * m[i] + kDecay * w[i];

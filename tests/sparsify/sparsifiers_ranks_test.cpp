@@ -34,7 +34,7 @@ class Sparsifiers : public testing::TestWithParam<std::string> {
   }
 };
 
-/// False on ranks that get the updated parameters instead of the sum.
+/// False on ranks that receive the updated parameters instead of the sum.
 bool has_sum(const Communicator& comm, const Variant& variant) {
   const Sparsifier& algorithm = sparsifiers().find(variant.algorithm).value;
   return comm.rank() == 0 || !exchanges().find(algorithm.exchange).value.updates_at_root;
@@ -57,7 +57,7 @@ bool same_on_all_ranks(Context& ctx, Communicator& comm, std::span<const float> 
   return same_bits(root, x);
 }
 
-TEST_P(Sparsifiers, SumAndResidualsHoldAllThatWasThere) {
+TEST_P(Sparsifiers, SumPlusResidualsEqualsTheInputs) {
   for_all(exact_kinds(), [](Context& ctx, Communicator& comm, const Variant& variant, size_t d,
                             const GradientKind& kind) {
     if (!variant.conserves) return;
@@ -79,7 +79,7 @@ TEST_P(Sparsifiers, SumAndResidualsHoldAllThatWasThere) {
   });
 }
 
-TEST_P(Sparsifiers, AreDenseAtDensityOne) {
+TEST_P(Sparsifiers, MatchDenseAtDensityOne) {
   for_all(exact_kinds(), [](Context& ctx, Communicator& comm, const Variant& variant, size_t d,
                             const GradientKind& kind) {
     if (!variant.lossless) return;
@@ -93,7 +93,7 @@ TEST_P(Sparsifiers, AreDenseAtDensityOne) {
   });
 }
 
-TEST_P(Sparsifiers, AreDenseToRoundingAtDensityOne) {
+TEST_P(Sparsifiers, MatchDenseUpToRoundingAtDensityOne) {
   for_all({rounding_kind()}, [](Context& ctx, Communicator& comm, const Variant& variant, size_t d,
                                 const GradientKind& kind) {
     if (!variant.lossless) return;

@@ -1,4 +1,4 @@
-// Ranks whose vectors lie on a GPU exchange what ranks on the CPU exchange, bit by bit.
+// Ranks on a GPU give the same sums and residuals as ranks on the CPU, bit by bit.
 #include <gtest/gtest.h>
 
 #include "engine/core/copy.h"
@@ -71,7 +71,7 @@ TEST_P(SyncSgdOnGpu, GivesTheSumsAndResidualsOfTheCpu) {
             const SgdConfig config{.sparsifier = variant.algorithm, .bucket_bytes = 1024};
             DeviceRig expected(cpu, comm, d, config, variant.settings);
             DeviceRig found(gpu, comm, d, config, variant.settings);
-            // momentum that is rounded otherwise would make other vectors of the later steps
+            // differently rounded momentum would change the vectors of later steps
             for (uint64_t step = 0; step < (momentum_before ? 1 : 3); ++step) {
               const StepInput input{.step = step, .lr = 0.5, .density = density};
               const StepReport on_cpu = expected.step(kind, input),

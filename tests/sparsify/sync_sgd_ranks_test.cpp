@@ -28,7 +28,7 @@ void reference_step(const SgdConfig& config, float lr, std::span<const float> me
   }
 }
 
-TEST(SyncSgd, IsTorchSgdOnTheMean) {
+TEST(SyncSgd, MatchesTorchSgdOnTheMean) {
   for (int ranks : kRankCounts)
     run_ranks(ranks, [](Context& ctx, Communicator& comm) {
       for (const bool nesterov : {false, true})
@@ -64,7 +64,7 @@ TEST(SyncSgd, DropsUnsentEntriesWithoutErrorFeedback) {
         SgdRig fresh(ctx, comm, 1000, {.sparsifier = variant.algorithm}, variant.settings);
         rig.step(wide(), {.step = 0, .lr = 0, .density = 0.05});
         for (float e : rig.sgd->residual()) EXPECT_EQ(e, 0) << variant.name;
-        // the second step sees its own gradient alone, besides what is remembered on purpose
+        // the second step depends only on its own gradient, local momentum and exchange state
         std::ranges::copy(rig.sgd->local_momentum(), fresh.sgd->local_momentum().begin());
         const auto from = rig.sgd->exchange_state(), to = fresh.sgd->exchange_state();
         for (size_t i = 0; i < from.size(); ++i) std::ranges::copy(from[i], to[i].begin());
@@ -172,7 +172,7 @@ TEST(SyncSgd, OverlapDoesNotChangeABit) {
     });
 }
 
-/// All ranks, and how many exchanges of this one have ended, for who looks on meanwhile.
+/// A communicator of all ranks that counts the finished exchanges of this one, for another thread.
 class Watched : public Subcommunicator {
  public:
   explicit Watched(Communicator& pair) : Subcommunicator(pair, {0, 1}) {}
@@ -223,7 +223,7 @@ TEST(SyncSgd, AMeasuredWaitIsTheDelayOfTheLastRankAndChangesNoBit) {
       if (comm.rank() == 1) std::this_thread::sleep_for(std::chrono::duration<double>(kDelay));
       const StepReport report = measured.step(wide(), input);
       EXPECT_TRUE(same_bits(plain.arena.values(), measured.arena.values())) << sparsifier;
-      // the delay is nowhere else
+      // the delay is not counted elsewhere
       EXPECT_GE(report.sec_exchange, report.sec_wait) << sparsifier;
       EXPECT_LE(report.sec_exchange - report.sec_wait, 0.5 * kDelay) << sparsifier;
       if (comm.rank() == 1) return;
@@ -272,7 +272,7 @@ TEST(SyncSgd, LayerScopeSelectsFromEachTensorByItself) {
   });
 }
 
-TEST(SyncSgd, RefusesPartsThatDoNotFit) {
+TEST(SyncSgd, RejectsPartsThatDoNotFit) {
   run_ranks(1, [](Context& ctx, Communicator& comm) {
     const auto refused = [&](const SgdConfig& config, const std::string& why) {
       try {
@@ -290,7 +290,7 @@ TEST(SyncSgd, RefusesPartsThatDoNotFit) {
   });
 }
 
-TEST(SyncSgd, RefusesMoreParametersThanA32BitIndexCounts) {
+TEST(SyncSgd, RejectsMoreParametersThanA32BitIndexCounts) {
   run_ranks(1, [](Context& ctx, Communicator& comm) {
     ParameterArena arena;
     arena.add({.name = "huge", .shape = {int64_t{UINT32_MAX}}});

@@ -43,7 +43,7 @@ inline size_t wrong_sums(std::span<const float> data, int ranks) {
   return wrong;
 }
 
-/// The collective `native` needs a library with its own collectives.
+/// Whether the communicator supports a collective: `vendor` needs a library with collectives.
 inline bool runs_on(Communicator& comm, const std::string& collective) {
   return collective != "vendor" || comm.vendor() != nullptr;
 }

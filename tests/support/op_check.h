@@ -17,8 +17,8 @@ inline double relative_error(const std::vector<double>& a, const std::vector<dou
   return a.size() == b.size() ? std::sqrt(difference / norm) : INFINITY;
 }
 
-/// Gives a context `bytes` of scratch during its lifetime; fails the test after a write behind
-/// them.
+/// Gives a context `bytes` of scratch during its lifetime; fails the test after a write past the
+/// end.
 class Scratch {
  public:
   Scratch(Context& ctx, size_t bytes)
@@ -32,7 +32,7 @@ class Scratch {
     const std::vector<std::byte> now = memory_.bits();
     EXPECT_EQ(std::count(now.begin() + static_cast<std::ptrdiff_t>(bytes_), now.end(), kMark),
               kFence)
-        << "a write behind the scratch";
+        << "a write past the end of the scratch";
   }
   Scratch(const Scratch&) = delete;
   Scratch& operator=(const Scratch&) = delete;

@@ -1,4 +1,4 @@
-// What every test includes, compiled once for all of them.
+// Headers that every test includes, compiled once for all tests.
 #pragma once
 
 #include <gtest/gtest.h>

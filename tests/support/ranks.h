@@ -44,7 +44,7 @@ inline void run_ranks(int ranks, const std::function<void(Context&, Communicator
     Context ctx;
     body(ctx, *world);
   } catch (const std::exception& error) {
-    // the other ranks wait for this one: no further test can run
+    // the other ranks wait for this one, so no further test can run
     fmt::print(stderr, "rank {}: {}\n", world->rank(), error.what());
     world->abort(error.what());
   }

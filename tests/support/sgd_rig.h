@@ -21,7 +21,7 @@ struct Variant {
   std::string algorithm;
   Settings settings = default_settings();
   std::string name = algorithm;
-  bool conserves = true;  ///< sum and residuals together hold all that was there
+  bool conserves = true;  ///< sum plus residuals equals the inputs
   bool lossless = true;   ///< values are sent unrounded
 };
 inline void PrintTo(const Variant& variant, std::ostream* out) { *out << variant.name; }

@@ -6,7 +6,8 @@
 
 namespace tw::test {
 
-/// TW_SOURCE if it is set, because a test may run elsewhere; else the folder of the compilation.
+/// The environment variable TW_SOURCE, for tests that run on another machine; else the folder at
+/// compile time.
 inline std::filesystem::path source_folder() {
   const char* const moved = std::getenv("TW_SOURCE");
   return moved ? std::filesystem::path(moved)

@@ -1,4 +1,4 @@
-// The programs advise and bench comm, as a user calls them.
+// The programs advise and bench comm, called from the command line.
 #include <fstream>
 
 #include "tests/support/program.h"
@@ -16,7 +16,7 @@ Ended bench_comm(const std::string& arguments) {
 constexpr const char* kSimulated =
     "--simulate --alpha 0.000436 --beta 3.6e-8 --compute 0.5 --select 0.01 --parameters 26214400 ";
 
-TEST(Advise, SimulatesWithoutACluster) {
+TEST(Advise, PredictsFromGivenCosts) {
   const Ended ended = advise(std::string(kSimulated) + "--ranks 4,8,65536");
   EXPECT_EQ(ended.code, 0) << ended.output;
   for (const char* text : {"dense ring", "dense linear_pipeline", "gtopk", "65536",
@@ -50,7 +50,7 @@ TEST(Advise, MeasuresRanksOnAnEmulatedLink) {
   EXPECT_TRUE(ended.says("use --sparsifier")) << ended.output;
 }
 
-TEST(Advise, AMistakeIsOneLineAndExitCode2) {
+TEST(Advise, UserErrorsAreOneLineAndExitCode2) {
   for (const char* arguments :
        {"--simulate", "--simulate --compute 1", "--simulate --compute 1 --alpha 1e-4",
         "--simulate --compute 1 --link 1Gbit", "--ranks 0", "--ranks 65537", "--modle x",
@@ -87,7 +87,7 @@ TEST(BenchComm, ChecksAndTimesEveryCollective) {
     EXPECT_TRUE(ended.says(text)) << text << " is missing in\n" << ended.output;
 }
 
-TEST(BenchComm, AMistakeIsOneLineAndExitCode2) {
+TEST(BenchComm, UserErrorsAreOneLineAndExitCode2) {
   for (const char* arguments :
        {"--workers 2 --root 2", "--workers 2 -b 4K -e 1K", "--workers 2 --set lp.block=x",
         "--workers 2 --implementation native", "--workers 2 --collective gather", "-b 0",
@@ -98,7 +98,7 @@ TEST(BenchComm, AMistakeIsOneLineAndExitCode2) {
   }
 }
 
-TEST(BenchComm, TheOldNameOfImplementationPrintsOneLine) {
+TEST(BenchComm, OldFlagAlgorithmPrintsOneNotice) {
   const Ended ended = bench_comm("--workers 2 --algorithm native");
   EXPECT_EQ(ended.code, 2);
   EXPECT_EQ(ended.lines(), 2u) << ended.output;

@@ -1,4 +1,4 @@
-// Predictions, break-even bandwidths and recommendations follow from the cost model.
+// Predictions, break-even bandwidths and recommendations from the cost model.
 #include "apps/advise/prediction.h"
 
 #include <gtest/gtest.h>
@@ -29,7 +29,7 @@ const Prediction& find(const std::vector<Prediction>& all, const std::string& sp
   return *it;
 }
 
-TEST(Predictions, PredictsEverySparsifierAndEveryCollective) {
+TEST(Predictions, CoverEverySparsifierAndCollective) {
   const std::vector<Prediction> all = example();
   for (const auto& [name, entry] : sparsifiers().entries())
     EXPECT_TRUE(std::ranges::any_of(all, [&](const Prediction& c) { return c.sparsifier == name; }))
@@ -37,7 +37,7 @@ TEST(Predictions, PredictsEverySparsifierAndEveryCollective) {
   for (const auto& [name, cost] : allreduce_costs()) find(all, "dense", name);
 }
 
-TEST(Predictions, AnIterationIsComputeSelectionAndExchange) {
+TEST(Predictions, IterationIsComputePlusSelectionPlusExchange) {
   const std::vector<Prediction> all = example();
   const Prediction& dense = find(all, "dense", "ring");
   EXPECT_NEAR(dense.seconds(kSlow, 8), 0.5 + 1.658, 1e-3);
@@ -47,7 +47,7 @@ TEST(Predictions, AnIterationIsComputeSelectionAndExchange) {
   EXPECT_EQ(dense.seconds(kSlow, 1), 0.5);
 }
 
-TEST(Predictions, TheSumOfTheOwnEntriesIsPartOfTheExchange) {
+TEST(Predictions, ExchangeIncludesTheLocalSum) {
   const std::vector<Prediction> all =
       candidates(ParameterArena{}, kLength, 0.001,
                  {.compute = 0.5, .step = {{"gtopk", {.update = 0.01, .exchange = 0.02}}}},
@@ -58,7 +58,7 @@ TEST(Predictions, TheSumOfTheOwnEntriesIsPartOfTheExchange) {
   EXPECT_NEAR(gtopk.seconds(kSlow, 8), 0.5 + 0.01 + 0.02 + 0.0139, 1e-3);
 }
 
-TEST(Predictions, DependsOnTheSettings) {
+TEST(Predictions, DependOnTheSettings) {
   const auto seconds = [](const char* sparsifier, const char* assignment) {
     Settings settings = default_settings();
     if (*assignment != '\0') settings.set_assignment(assignment);
@@ -67,12 +67,12 @@ TEST(Predictions, DependsOnTheSettings) {
   };
   EXPECT_NEAR(seconds("topk", "wire.values=bf16") / seconds("topk", ""), 6.0 / 8, 1e-3);
   EXPECT_NEAR(seconds("gtopk", "wire.values=bf16") / seconds("gtopk", ""), 6.0 / 8, 1e-3);
-  // k values around a ring in place of 7 k entries of twice the length
+  // a ring allreduce of k values instead of an allgather of 7 k entries of twice the size
   EXPECT_NEAR(seconds("randk", "randk.seed=shared") / seconds("randk", ""), 2 * 7.0 / 8 / 14, 1e-3);
   EXPECT_GT(seconds("bsp", "root.collective=mst"), 1.5 * seconds("bsp", ""));
 }
 
-TEST(Predictions, AtBreakEvenBothTakeAsLong) {
+TEST(Predictions, SparseAndDenseTakeEqualTimeAtBreakEven) {
   const std::vector<Prediction> all = example();
   for (const char* name : {"topk", "gtopk"})
     for (int ranks : {4, 64}) {
@@ -86,7 +86,7 @@ TEST(Predictions, AtBreakEvenBothTakeAsLong) {
     }
 }
 
-TEST(Predictions, WhatSelectsForFreeAndSendsLessAlwaysWins) {
+TEST(Predictions, BreakEvenIsInfiniteForFreeSelectionAndZeroForSlowSelection) {
   LocalCosts local{.compute = 0.5};
   const std::vector<Prediction> all =
       candidates(ParameterArena{}, kLength, 0.001, local, default_settings());
@@ -97,7 +97,7 @@ TEST(Predictions, WhatSelectsForFreeAndSendsLessAlwaysWins) {
   EXPECT_EQ(break_even(find(slow, "topk"), slow, kSlow, 4), 0);
 }
 
-TEST(Predictions, RecommendsGtopkForManyRanksAndNeverRandk) {
+TEST(Predictions, RecommendGtopkForManyRanksAndNeverRandk) {
   const std::vector<Prediction> all = example();
   EXPECT_EQ(best(all, kSlow, 64).sparsifier, "gtopk");
   for (int ranks : {2, 4, 8, 1024}) EXPECT_NE(best(all, kSlow, ranks).sparsifier, "randk");
@@ -109,7 +109,7 @@ TEST(Predictions, RecommendsGtopkForManyRanksAndNeverRandk) {
   EXPECT_NE(sentences[1].find("dense is faster above"), std::string::npos) << sentences[1];
 }
 
-TEST(Predictions, OnAFastLinkDenseIsRecommended) {
+TEST(Predictions, RecommendDenseOnAFastLink) {
   const std::vector<Prediction> all = example();
   const LinkCost fast{.alpha = 1e-6, .beta = 32 / 10e12};
   EXPECT_TRUE(best(all, fast, 8).dense);

@@ -18,7 +18,7 @@
 namespace tw::test {
 namespace {
 
-/// What a command line prints.
+/// The output of a command line.
 std::string analyze(const std::string& line) {
   std::istringstream words(line);
   Arguments arguments(std::vector<std::string>(std::istream_iterator<std::string>(words), {}));
@@ -89,7 +89,7 @@ TEST(AnalyzeSelect, RunsEverySelectorWithItsSettings) {
   EXPECT_NE(count("paper"), count("histogram"));
 }
 
-TEST(AnalyzeSelect, MistakesAreReported) {
+TEST(AnalyzeSelect, UserErrorsAreReported) {
   const TempFolder folder;
   const auto refused = [&](const std::string& line, const std::string& why) {
     const std::string text = error_text<UserError>([&] { analyze("select " + line); });

@@ -1,4 +1,4 @@
-// Numpy's files in and out.
+// Reading and writing .npy files.
 #include "apps/analyze/npy.h"
 
 #include <cstring>
@@ -12,7 +12,7 @@
 namespace tw::test {
 namespace {
 
-/// A file of version 1 or 2 with this dictionary and data, as numpy lays it out.
+/// Writes a .npy file of version 1 or 2 with this header dictionary and data.
 void put(const std::filesystem::path& path, int version, std::string dictionary,
          std::span<const float> data) {
   const size_t begin = version == 1 ? 10 : 12;
@@ -49,7 +49,7 @@ TEST(Npy, ReadsEveryShapeOfFloat32) {
   EXPECT_TRUE(is_npy(folder / "u.npy"));
 }
 
-TEST(Npy, OtherFilesAreRefusedInOneLine) {
+TEST(Npy, RejectsOtherFilesWithOneLine) {
   const TempFolder folder;
   const auto path = folder / "u.npy";
   const auto refused = [&](const std::string& why) {

@@ -1,4 +1,4 @@
-// `bench data` and its bare decoding loop.
+// `bench data` and its plain libjpeg loop.
 #include "apps/bench/libjpeg_baseline.h"
 #include "tests/support/jpegs.h"
 #include "tests/support/program.h"

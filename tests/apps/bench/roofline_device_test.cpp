@@ -27,7 +27,7 @@ TEST(Floor, ProductsMatchThePublishedNetworks) {
   }
 }
 
-TEST(Floor, AProductIsBoundByItsOperationsOrItsOperands) {
+TEST(Floor, ProductTakesTheLongerOfItsOperationsAndBytes) {
   Context ctx;
   Model model("resnet20", {.image = {32, 32, 3}, .classes = 10});
   model.plan(ctx, {.batch = 8});

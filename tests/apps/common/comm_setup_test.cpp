@@ -31,7 +31,7 @@ std::vector<double> exchange_seconds(const std::filesystem::path& csv) {
   return result;
 }
 
-TEST(Link, OfTrainingTakesItsTimeAndChangesNoBit) {
+TEST(Link, EmulatedLinkDelaysTrainingAndKeepsEveryBit) {
   const TempFolder folder;
   const std::string command = fmt::format(
       "THINWIRE_CACHE={} {} --output-dir {} --model resnet20 --batch-size 8 --val-size 9000 "
@@ -52,7 +52,7 @@ TEST(Link, OfTrainingTakesItsTimeAndChangesNoBit) {
   EXPECT_EQ(exchange_seconds(folder / "linked/steps.csv").size(), 4u);
 }
 
-TEST(Link, MistakesAreOneLineAndExitCode2) {
+TEST(Link, UserErrorsAreOneLineAndExitCode2) {
   const auto says = [](const std::string& arguments, const std::string& expected) {
     const Ended ended = run_command(fmt::format("{} {}", TW_TRAIN, arguments));
     EXPECT_EQ(ended.code, 2) << ended.output;
@@ -65,7 +65,7 @@ TEST(Link, MistakesAreOneLineAndExitCode2) {
   says("--comm-timeout -1", "comm-timeout");
 }
 
-TEST(NcclTransport, MistakesAreOneLineAndExitCode2) {
+TEST(NcclTransport, UserErrorsAreOneLineAndExitCode2) {
   const auto says = [](const std::string& arguments, const std::string& expected) {
     for (const char* ranks : {"", " --workers 2"}) {
       const Ended ended = run_command(fmt::format("{} {}{}", TW_TRAIN, arguments, ranks));
@@ -81,7 +81,7 @@ TEST(NcclTransport, MistakesAreOneLineAndExitCode2) {
   says("--transport nccl", fmt::format("[options] transport is nccl, but {}", lacking));
 }
 
-TEST(NcclTransport, MadeWithoutWhatItNeedsIsAMistake) {
+TEST(NcclTransport, MissingRequirementsAreAUserError) {
   const std::string lacking = what_nccl_lacks();
   if (lacking.empty()) GTEST_SKIP() << "nothing that NCCL needs is missing here";
   const auto self = make_self_communicator();

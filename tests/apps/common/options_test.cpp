@@ -1,4 +1,4 @@
-// Options declared once: flags, JSON, help, and the errors of both.
+// OptionTable: flags, JSON, help and error messages.
 #include "apps/common/options.h"
 
 #include <nlohmann/json.hpp>
@@ -103,7 +103,7 @@ TEST(Options, JsonRoundTripKeepsEveryBit) {
 
 TEST(Options, ABooleanFlagTakesAValue) {
   Example e;
-  e.nesterov = true;  // as a configuration file may have it
+  e.nesterov = true;  // as a configuration file may set it
   e.parse({"--nesterov=false"});
   EXPECT_FALSE(e.nesterov);
   e.parse({"--nesterov=true"});

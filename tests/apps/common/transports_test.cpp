@@ -1,4 +1,4 @@
-// One code path serves threads and processes: the same weights from both.
+// Ranks as threads and ranks as MPI processes give the same weights.
 #include <fstream>
 #include <nlohmann/json.hpp>
 

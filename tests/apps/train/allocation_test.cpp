@@ -1,4 +1,5 @@
-// A steady training step allocates nothing: not our code at all, nobody 4 KiB or more at once.
+// In the steady state a training step does not allocate: our code makes no allocation, libraries
+// make none of 4 KiB or more.
 #include <dlfcn.h>
 #include <gtest/gtest.h>
 #include <malloc.h>
@@ -28,16 +29,16 @@ namespace {
 std::atomic<bool> watching = false;
 std::atomic<int> ours = 0, large = 0;
 constexpr size_t kLarge = 4096;
-std::atomic<const void*> culprit = nullptr;  // the last caller of ours, for the message
+std::atomic<const void*> culprit = nullptr;  // the last caller that allocated, for the message
 
-/// True when code at `address` belongs to a library below us, oneDNN or OpenMP.
+/// True when the code at `address` belongs to oneDNN or OpenMP.
 bool in_library(const void* address) {
   Dl_info info{};
   if (dladdr(address, &info) == 0 || info.dli_fname == nullptr) return false;
   return std::strstr(info.dli_fname, "libdnnl") || std::strstr(info.dli_fname, "libgomp");
 }
 
-/// File and offset of an address, as addr2line wants them.
+/// File and offset of an address, in the form that addr2line takes.
 std::string place(const void* address) {
   Dl_info info{};
   if (address == nullptr || dladdr(address, &info) == 0) return "unknown";
@@ -72,7 +73,7 @@ void operator delete[](void* memory) noexcept { std::free(memory); }
 void operator delete(void* memory, size_t) noexcept { std::free(memory); }
 void operator delete[](void* memory, size_t) noexcept { std::free(memory); }
 
-// glibc's own entries, so that the counted ones can stand in front of them
+// the allocation functions of glibc, which the counting ones below call
 extern "C" {
 void* __libc_malloc(size_t size);
 void* __libc_memalign(size_t alignment, size_t size);
@@ -164,21 +165,21 @@ void PrintTo(const Case& c, std::ostream* out) {
 
 class Allocation : public testing::TestWithParam<Case> {};
 
-TEST_P(Allocation, NothingInASteadyStep) {
+TEST_P(Allocation, SteadyStateStepAllocatesNothing) {
 #ifdef TW_SANITIZED
   GTEST_SKIP() << "the sanitizer replaces the allocator";
 #endif
   const auto& [variant, precision, threads] = GetParam();
   if (precision == DType::bf16 && !cpu_has_bf16()) GTEST_SKIP() << "no bf16 here";
   ours = large = 0;
-  // two ranks, or two threads of one rank: more would wait for cores
+  // two ranks, or two threads of one rank, since the machine may have only two cores
   run_on_threads(threads == 1 ? 2 : 1,
                  [&](Communicator& comm) { steps(comm, variant, precision, threads); });
   EXPECT_EQ(ours, 0) << "last from " << place(culprit);
   EXPECT_EQ(large, 0) << "last from " << place(culprit);
 }
 
-TEST(Selection, AllocatesNothingWhenItsSampleMisleads) {
+TEST(Selection, AllocatesNothingWithAMisleadingSample) {
 #ifdef TW_SANITIZED
   GTEST_SKIP() << "the sanitizer replaces the allocator";
 #endif
@@ -200,7 +201,7 @@ TEST(Selection, AllocatesNothingWhenItsSampleMisleads) {
   EXPECT_EQ(ours + large, 0) << "last from " << place(culprit);
 }
 
-TEST(AllocationCounter, Counts) {
+TEST(AllocationCounter, CountsEveryKindOfAllocation) {
 #ifdef TW_SANITIZED
   GTEST_SKIP() << "the sanitizer replaces the allocator";
 #endif
@@ -232,8 +233,8 @@ TEST(AllocationCounter, Counts) {
   EXPECT_EQ(large, 1);
 }
 
-/// Everything registered but what sends any number of entries by design, from none to twice k or
-/// more: its buffers grow whenever that is more than ever before.
+/// All registered sparsifiers except those whose number of entries varies by design: their buffers
+/// grow whenever a step sends more entries than any step before.
 std::vector<Case> cases() {
   std::vector<Case> all;
   for (const Variant& variant : variants())

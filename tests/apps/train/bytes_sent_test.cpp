@@ -1,4 +1,4 @@
-// What entries of real gradients take on the wire.
+// Bytes sent per entry of real gradients.
 #include <cmath>
 #include <cstdlib>
 #include <sstream>
@@ -8,7 +8,7 @@
 namespace tw::test {
 namespace {
 
-TEST(WireBytes, PackedIndicesAndBf16TakeAtMost36TenthsOfAByteAnEntry) {
+TEST(WireBytes, PackedIndicesAndBf16TakeAtMost3Point6BytesPerEntry) {
   const char* data = std::getenv("THINWIRE_DATA");
   if (data == nullptr) GTEST_SKIP() << "THINWIRE_DATA is not set";
   constexpr int kRanks = 4;
@@ -31,7 +31,7 @@ TEST(WireBytes, PackedIndicesAndBf16TakeAtMost36TenthsOfAByteAnEntry) {
     std::istringstream cells(row);
     std::string cell;
     for (int i = 0; std::getline(cells, cell, ',') && i < 10; ++i) {
-      // every rank's entries travel to the three others
+      // every rank's entries are sent to the three others
       if (i == 8) entries += std::stod(cell) * std::floor(kDensity * kParameters) * kRanks * 3;
       if (i == 9) bytes += std::stod(cell);
     }

@@ -1,4 +1,4 @@
-// What a checkpoint keeps when the number of ranks changes.
+// Checkpoints restored on another number of ranks, or with other options.
 #include "apps/train/checkpoint.h"
 
 #include "apps/train/run_folder.h"
@@ -32,7 +32,7 @@ struct Trainee {
   std::unique_ptr<SyncSgd> sgd;
 };
 
-/// Whole numbers, other ones on every rank: their sums are exact in any order.
+/// Integers that differ between ranks: their sums are exact in any order.
 float entry(int rank, size_t i) { return static_cast<float>((i * 7919 + rank * 104729) % 2003); }
 
 TEST(Checkpoint, SumsOverRanksSurviveAnotherNumberOfRanks) {

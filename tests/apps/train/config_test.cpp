@@ -1,4 +1,4 @@
-// What a training run is told: defaults, then the file, then flags.
+// The configuration of a training run: defaults, then the file, then flags.
 #include "apps/train/config.h"
 
 #include <fmt/format.h>
@@ -42,7 +42,7 @@ TEST(Config, DefaultsAreAValidRunOnGeneratedData) {
   EXPECT_EQ(parse({"--data-dir", "x", "--dataset", "shapes"}).dataset, "shapes");
 }
 
-TEST(Config, AFlagBeatsTheFileAndTheFileTheDefault) {
+TEST(Config, FlagsOverrideTheFileAndTheFileTheDefaults) {
   const TempFolder folder;
   const std::string file =
       put(folder / "c.json", R"({"lr": 0.5, "epochs": 3, "nesterov": true, "model": "lenet",
@@ -92,7 +92,7 @@ TEST(Config, UnknownKeysAndValuesNameTheFile) {
   EXPECT_TRUE(contains(error({"--config", setting}), "nearest is \"gaussiank.refine\""));
 }
 
-TEST(Config, AKeyThatStandsTwiceIsAUserError) {
+TEST(Config, ARepeatedKeyIsAUserError) {
   const TempFolder folder;
   const std::string twice = put(folder / "c.json", R"({"lr": 1, "set": {}, "lr": 2})");
   EXPECT_EQ(error({"--config", twice}), "[config] " + twice + ": key \"lr\" occurs twice");
@@ -113,7 +113,7 @@ TEST(Config, ADeeplyNestedValueIsAUserError) {
   }
 }
 
-TEST(Config, ALongValueIsCutShortInItsError) {
+TEST(Config, ALongValueIsTruncatedInItsError) {
   const TempFolder folder;
   const std::string ones = fmt::format("{}", fmt::join(std::vector(5000, 1), ","));
   const std::string file = put(folder / "c.json", R"({"lr": [)" + ones + "]}");
@@ -121,13 +121,13 @@ TEST(Config, ALongValueIsCutShortInItsError) {
   EXPECT_LT(error({"--lr", ones}).size(), 300u);
 }
 
-TEST(Config, TheConfigurationOfARunCanBeGivenAgain) {
+TEST(Config, SavedConfigurationParsesToTheSameValues) {
   const TempFolder folder;
   TrainConfig config = parse({"--lr", "0.30000000000000004", "--sparsifier", "topk", "--nesterov",
                               "--lr-milestones", "", "--set", "gaussiank.refine=paper", "--name",
                               "mine", "--val-size", "100", "--allreduce", "ring"});
   Json json = config.json();
-  json["run"] = {{"ranks", 4}};  // as the run folder has it
+  json["run"] = {{"ranks", 4}};  // as in the config.json of a run folder
   const std::string file = put(folder / "config.json", json.dump(2));
   TrainConfig again = parse({"--config", file});
   EXPECT_EQ(again.json(), config.json());
@@ -136,13 +136,13 @@ TEST(Config, TheConfigurationOfARunCanBeGivenAgain) {
   EXPECT_EQ(again.name, "mine");
 }
 
-TEST(Config, AllreduceIsShortForASettingAndTheLaterOneCounts) {
+TEST(Config, AllreduceSetsTheSettingAndTheLastOneWins) {
   const TempFolder folder;
   const std::string unknown = put(folder / "c.json", R"({"allreduce": "rung"})");
   EXPECT_TRUE(contains(error({"--config", unknown}), "ring"));
   EXPECT_TRUE(contains(error({"--allreduce", "rung"}), "nearest is \"ring\""));
   EXPECT_EQ(parse({"--allreduce", "ring"}).settings.text("allreduce.collective"), "ring");
-  // the file's short form must not beat a flag's long one
+  // the short form in the file must not override the long form in a flag
   const std::string ring = put(folder / "ring.json", R"({"allreduce": "ring"})");
   EXPECT_TRUE(contains(error({"--config", ring, "--set", "allreduce.collective=rung"}), "rung"));
 }
@@ -161,8 +161,8 @@ TEST(Config, ResumeReadsTheConfigurationOfTheRun) {
   }
 }
 
-// a configuration far above is not the run's
-TEST(Config, ResumeDoesNotClimbBeyondTheRun) {
+// a config.json in a folder above the run folder does not belong to the run
+TEST(Config, ResumeIgnoresConfigurationsAboveTheRunFolder) {
   const TempFolder folder;
   const fs::path far = folder / "a/b/c/d";
   fs::create_directories(far);

@@ -1,4 +1,4 @@
-// Tables that a resumed run goes on with.
+// Tables that a resumed run continues.
 #include "apps/train/csv.h"
 
 #include <sstream>
@@ -17,7 +17,7 @@ void put(const std::filesystem::path& path, const std::string& text) {
   std::ofstream(path, std::ios::binary) << text;
 }
 
-TEST(Csv, ANewTableHasItsHeaderAtOnceAndEachRowWhenWritten) {
+TEST(Csv, HeaderAndRowsAreOnDiskImmediately) {
   const TempFolder folder;
   CsvFile csv(folder / "t.csv", header, 0);
   EXPECT_EQ(text_of(folder / "t.csv"), "step,loss\n");
@@ -35,14 +35,14 @@ TEST(Csv, ResumeDropsRowsBeyondTheCheckpoint) {
   EXPECT_EQ(text_of(folder / "t.csv"), "step,loss\n9,1\n10,2\n11,5\n");
 }
 
-TEST(Csv, ARunFromTheBeginningKeepsNoRow) {
+TEST(Csv, ANewRunKeepsNoRow) {
   const TempFolder folder;
   put(folder / "t.csv", "step,loss\n1,1\n2,2\n");
   CsvFile(folder / "t.csv", header, 0);
   EXPECT_EQ(text_of(folder / "t.csv"), "step,loss\n");
 }
 
-TEST(Csv, HalfARowOfAKilledRunIsDropped) {
+TEST(Csv, AnIncompleteLastRowIsDropped) {
   const TempFolder folder;
   // "1" may be the first half of 17, and "12,0." that of any loss
   for (const char* half : {"1", "12,0.", "12,"}) {

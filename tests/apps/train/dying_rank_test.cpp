@@ -48,7 +48,7 @@ struct Started {
     ::_exit(127);
   }
 
-  /// How it ended; killed, with 137 as its code, when it has not by `deadline`.
+  /// Waits for the end of the program. Kills it at `deadline`; its exit code is then 137.
   Ended wait(Clock::time_point deadline) const {
     int status = 0;
     while (::waitpid(launcher, &status, WNOHANG) == 0) {
@@ -65,7 +65,7 @@ struct Started {
   }
 };
 
-/// Whether a process runs or could go on running; not one that nobody has asked how it ended.
+/// Whether a process exists and is not a zombie.
 bool lives(pid_t process) {
   std::ifstream in(fmt::format("/proc/{}/stat", process));
   std::string id, name;
@@ -78,12 +78,12 @@ std::string hash(const std::filesystem::path& run) {
   return nlohmann::json::parse(in)["weights_hash"];
 }
 
-/// Which algorithm, which rank, and the signal it gets.
+/// Sparsifier, rank, and the signal sent to the rank.
 using Case = std::tuple<std::string, size_t, int>;
 
 class DyingRank : public testing::TestWithParam<Case> {};
 
-TEST_P(DyingRank, EndsTheRunWhichCanBeResumed) {
+TEST_P(DyingRank, EndsTheRunInTimeAndTheRunResumes) {
   if (std::string(TW_MPIRUN).empty()) GTEST_SKIP() << "built without MPI";
   const auto& [sparsifier, rank, signal] = GetParam();
   const TempFolder folder;
@@ -107,14 +107,14 @@ TEST_P(DyingRank, EndsTheRunWhichCanBeResumed) {
   const std::chrono::duration<double> seconds = Clock::now() - start;
   EXPECT_NE(ended.code, 0) << ended.output;
   EXPECT_LT(seconds, kTimeout + 5s) << ended.output;
-  // the launcher has killed them; the system may take a moment
+  // the launcher has killed them; the system may need a moment to end them
   for (const pid_t process : ranks) {
     for (int i = 0; i < 500 && lives(process); ++i) std::this_thread::sleep_for(10ms);
     EXPECT_FALSE(lives(process));
   }
   if (signal == SIGSTOP) {
     EXPECT_EQ(ended.code, 1) << ended.output;
-    // with the collective's name
+    // contains the name of the collective
     const std::regex line(fmt::format(
         "\\[(?!comm\\])[a-z/-]+\\] rank \\d has waited {} s for rank \\d", kTimeout.count()));
     EXPECT_TRUE(std::regex_search(ended.output, line)) << ended.output;

@@ -1,4 +1,4 @@
-// What a run records of its gradients' distribution.
+// The recorded distribution of the gradients of a run.
 #include "apps/train/gradient_statistics.h"
 
 #include <fstream>
@@ -25,7 +25,7 @@ std::vector<std::vector<double>> rows_of(const std::filesystem::path& path) {
   return rows;
 }
 
-TEST(GradientStatistics, OfANormalVectorAreAsTheorySays) {
+TEST(GradientStatistics, MatchTheoryForANormalVector) {
   const TempFolder folder;
   Context ctx;
   GradientStatistics statistics(ctx, folder.path(), 0);
@@ -65,7 +65,7 @@ TEST(GradientStatistics, OfANormalVectorAreAsTheorySays) {
   EXPECT_NEAR(negative / counted, 0.5, 0.01);
 }
 
-TEST(GradientStatistics, SkipWhatCannotBeMeasuredAndGoOnAfterAResume) {
+TEST(GradientStatistics, SkipZeroAndNonFiniteVectorsAndContinueAfterResume) {
   const TempFolder folder;
   Context ctx;
   {

@@ -1,4 +1,4 @@
-// Photographs, record files, weights from elsewhere and accumulation, as a user runs them.
+// Training on JPEG images and record files, with pretrained weights and gradient accumulation.
 #include <fstream>
 
 #include "tests/support/jpegs.h"
@@ -16,7 +16,7 @@ std::string train(const TempFolder& folder, const std::string& arguments) {
       TW_TEST_CACHE, TW_TRAIN, folder.path().string(), arguments);
 }
 
-/// Two bright and dark classes of photographs, cut to 32 x 32.
+/// Options for a folder of JPEG images, cropped to 32 x 32.
 std::string photographs(const fs::path& data) {
   return fmt::format("--dataset imagefolder --data-dir {} --image-size 32 --batch-size 4 ",
                      data.string());
@@ -31,7 +31,7 @@ std::string pack(const std::string& arguments) {
   return fs::path(TW_TRAIN).replace_filename("pack").string() + " " + arguments;
 }
 
-TEST(Photographs, TrainFromAFolderAndItsRecordFileToTheSameBits) {
+TEST(JpegTraining, FolderAndRecordFileGiveTheSameBits) {
   const TempFolder folder;
   const fs::path data = folder / "data", records = folder / "data.records";
   testing::write_image_folder(data, 2, 16, 6);
@@ -50,7 +50,7 @@ TEST(Photographs, TrainFromAFolderAndItsRecordFileToTheSameBits) {
   EXPECT_EQ(shards.code, 0) << shards.output;
 }
 
-TEST(Photographs, ResumeInTheMiddleOfAnEpochWithAccumulationAndJitter) {
+TEST(JpegTraining, ResumesInTheMiddleOfAnEpochWithAccumulationAndJitter) {
   const TempFolder folder;
   testing::write_image_folder(folder / "data", 2, 24, 4);
   const std::string run = photographs(folder / "data") +
@@ -64,7 +64,7 @@ TEST(Photographs, ResumeInTheMiddleOfAnEpochWithAccumulationAndJitter) {
   EXPECT_EQ(hash(folder / "whole"), hash(folder / "parts"));
 }
 
-TEST(Photographs, ADamagedOneIsNamedOrSkipped) {
+TEST(JpegTraining, ADamagedImageIsNamedOrSkipped) {
   const TempFolder folder;
   testing::write_image_folder(folder / "data", 2, 8, 4);
   testing::write_bytes(folder / "data/train/n00000001/broken.JPEG", {});
@@ -94,14 +94,14 @@ TEST(Photographs, ADamagedOneIsNamedOrSkipped) {
   EXPECT_TRUE(evaluated.says("val/n00000001/broken.JPEG: an empty file") &&
               evaluated.says("1 damaged images skipped so far"))
       << evaluated.output;
-  // an evaluation takes no training batch, so these may be too few for one
+  // an evaluation needs no training batch, so a batch may exceed the training images
   const Ended large =
       run_command(train(folder, run + "--batch-size 1000 --bad-images skip --eval-only --resume " +
                                     (folder / "skipped").string()));
   EXPECT_EQ(large.code, 0) << large.output;
 }
 
-TEST(Photographs, WhenAllAreDamagedItIsAMistake) {
+TEST(JpegTraining, OnlyDamagedImagesAreAUserError) {
   const TempFolder folder;
   testing::write_image_folder(folder / "data", 2, 8, 4);
   const auto damage = [&](const char* half) {
@@ -124,7 +124,7 @@ TEST(Photographs, WhenAllAreDamagedItIsAMistake) {
   EXPECT_EQ(evaluated.code, 2) << evaluated.output;
 }
 
-TEST(Photographs, ARecordFileThatIsCutMeanwhileIsNamed) {
+TEST(JpegTraining, ARecordFileTruncatedDuringTheRunIsNamed) {
   const TempFolder folder;
   testing::write_image_folder(folder / "data", 2, 40, 4);
   const fs::path records = folder / "data.records";
@@ -140,7 +140,7 @@ TEST(Photographs, ARecordFileThatIsCutMeanwhileIsNamed) {
   EXPECT_TRUE(ended.says("data.records was truncated while it was in use")) << ended.output;
 }
 
-TEST(Pack, WhereNoFileCanBeIsAMistake) {
+TEST(Pack, AnUnwritableOutputIsAUserError) {
   const TempFolder folder;
   testing::write_image_folder(folder / "data", 2, 2, 2);
   const auto packed = [&](const std::string& output) {
@@ -157,7 +157,7 @@ TEST(Pack, WhereNoFileCanBeIsAMistake) {
   }
 }
 
-TEST(Weights, TravelThroughPretrainedBitForBit) {
+TEST(Pretrained, LoadsEveryBitOfTheWeights) {
   const TempFolder folder;
   ASSERT_EQ(run_command(train(folder, "--max-steps 5 --name first")).code, 0);
   const fs::path weights = folder / "first/checkpoints/step-00000005/model.safetensors";
@@ -176,7 +176,7 @@ TEST(Weights, TravelThroughPretrainedBitForBit) {
   EXPECT_EQ(resumed.code, 0) << resumed.output;
   EXPECT_EQ(run_command(train(folder, "--eval-only")).code, 2);
 
-  // a run that began with weights goes on from its checkpoint, whether they are still there or not
+  // a run started from --pretrained resumes from its checkpoint, with or without that flag
   const std::string began = "--max-steps 3 --checkpoint-steps 2 ";
   ASSERT_EQ(run_command(train(folder, began + from + " --name begun")).code, 0);
   const Ended again = run_command(train(folder, began + from + " --name begun --resume auto"));
@@ -194,8 +194,8 @@ TEST(Weights, TravelThroughPretrainedBitForBit) {
   EXPECT_EQ(run_command(train(folder, "--classes 3 --name few")).code, 2);
 }
 
-/// Two batches of 8 are one of 16, to rounding: LeNet has no batch norm.
-TEST(Accumulate, GivesTheStepsOfTheLargerBatch) {
+/// Two micro-batches of 8 equal one batch of 16 up to rounding, since LeNet has no batch norm.
+TEST(Accumulate, MatchesTheLargerBatch) {
   const TempFolder folder;
   const std::string run = "--max-steps 20 --checkpoint-every 0 ";
   ASSERT_EQ(run_command(train(folder, run + "--batch-size 16 --name whole")).code, 0);
@@ -209,7 +209,7 @@ TEST(Accumulate, GivesTheStepsOfTheLargerBatch) {
   EXPECT_TRUE(plan.says("batch 2 x 8 each")) << plan.output;
 }
 
-TEST(Recompute, IsAChoiceThatChangesNoBit) {
+TEST(Recompute, KeepsEveryBit) {
   const TempFolder folder;
   const std::string run = "--model resnet20 --max-steps 3 --batch-size 8 --val-size 9900 ";
   for (const char* choice : {"none", "blocks"}) {

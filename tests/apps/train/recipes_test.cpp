@@ -25,7 +25,7 @@ TEST(Recipes, AreAccepted) {
     const auto* text = reinterpret_cast<const char*>(bytes.data());
     const Json json = Json::parse(text, text + bytes.size());
     ++found;
-    // a recipe may be of an algorithm that this build lacks
+    // a recipe may name a sparsifier that this build lacks
     const std::string sparsifier = json.value("sparsifier", "dense");
     if (!sparsifiers().entries().contains(sparsifier)) continue;
     Arguments arguments({"--config", entry.path().string()});

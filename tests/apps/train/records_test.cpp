@@ -67,7 +67,7 @@ TEST(StepRow, HasEveryColumnOfItsHeader) {
   EXPECT_EQ(row["sec_wait"], "0.500000");
 }
 
-TEST(StepRow, OfNothingHoldsNoNan) {
+TEST(StepRow, AnEmptyStepHasNoNan) {
   const std::string row = step_row({}, 1);
   EXPECT_EQ(row.find("nan"), std::string::npos) << row;
   EXPECT_EQ(row.find("inf"), std::string::npos) << row;
@@ -104,7 +104,7 @@ TEST(MetricsRow, LeavesItsColumnsEmptyWithoutValidation) {
   EXPECT_EQ(metrics_row(1, 0.1, 1, {}, {}).find("nan"), std::string::npos);
 }
 
-TEST(EpochTotals, GoThroughJsonBitForBit) {
+TEST(EpochTotals, RoundTripThroughJsonBitForBit) {
   EpochTotals totals = two_steps();
   totals.loss = 0.1 + 0.2;  // no short decimal
   totals.phases.exchange = 1.0 / 3;
@@ -122,7 +122,7 @@ TEST(EpochTotals, GoThroughJsonBitForBit) {
   EXPECT_EQ(back.wait, totals.wait);
 }
 
-TEST(EpochTotals, OlderOnesHaveNoWait) {
+TEST(EpochTotals, WaitIsZeroInOlderCheckpoints) {
   Json json = two_steps().json();
   json.erase("wait");
   EXPECT_EQ(EpochTotals::from_json(json).wait, 0);

@@ -1,4 +1,4 @@
-// Stopping and resuming: as if it had never stopped, bit for bit.
+// A stopped and resumed run equals an uninterrupted one, bit for bit.
 #include <csignal>
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -58,19 +58,19 @@ class Resume : public testing::TestWithParam<std::string> {
   std::mt19937 chance{std::random_device{}()};
 };
 
-TEST_P(Resume, AfterKillEqualsUninterrupted) {
+TEST_P(Resume, KilledAndResumedRunEqualsUninterruptedRun) {
   const TempFolder folder;
   const std::string algorithm = "--sparsifier " + GetParam();
   ASSERT_EQ(run_command(command(folder, algorithm + " --name whole")).code, 0);
 
-  // steps.csv grows at every checkpoint, the last time before the end to 50 lines
+  // steps.csv grows at every checkpoint; before the last one it has 50 lines
   const size_t lines = std::uniform_int_distribution<size_t>(2, 50)(chance);
   const testing::ScopedTrace trace(__FILE__, __LINE__, fmt::format("killed at {} lines", lines));
   const int killed = interrupt(command(folder, algorithm + " --name cut"), folder / "cut/steps.csv",
                                lines, SIGKILL);
   ASSERT_EQ(killed, 128 + SIGKILL);
   ASSERT_FALSE(std::filesystem::exists(folder / "cut/summary.json"));
-  // what was killed while it wrote its first checkpoint starts anew
+  // a run killed during its first checkpoint starts again from the beginning
   const bool saved = latest_checkpoint(folder / "cut").has_value();
   const Ended resumed = run_command(command(folder, algorithm + " --name cut --resume auto"));
   ASSERT_EQ(resumed.code, 0) << resumed.output;
@@ -78,7 +78,7 @@ TEST_P(Resume, AfterKillEqualsUninterrupted) {
 
   EXPECT_EQ(hash(folder / "cut"), hash(folder / "whole"));
   EXPECT_EQ(rows(folder / "whole/metrics.csv", 1).size(), 4u);  // header and three epochs
-  // step to images: everything but times, no row twice, none missing
+  // the columns step to images, without times: no row is repeated or missing
   EXPECT_EQ(rows(folder / "cut/steps.csv", 7), rows(folder / "whole/steps.csv", 7));
   EXPECT_EQ(rows(folder / "cut/metrics.csv", 8), rows(folder / "whole/metrics.csv", 8));
 }
@@ -115,7 +115,7 @@ TEST(Stop, UnderMpirunAllRanksStopTogether) {
   EXPECT_EQ(hash(folder / "cut"), hash(folder / "whole"));
 }
 
-TEST(Stop, AnOlderCheckpointLeavesNothingOfTheLaterOnes) {
+TEST(Stop, ResumingAnOlderCheckpointRemovesNewerOnes) {
   const TempFolder folder;
   const std::string run = "--sparsifier topk --name r --max-steps ";
   ASSERT_EQ(run_command(command(folder, run + "21")).code, 0);

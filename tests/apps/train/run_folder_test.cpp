@@ -1,4 +1,4 @@
-// Where a run is written and what it goes on from.
+// The folder of a run, and the checkpoint that it resumes from.
 #include "apps/train/run_folder.h"
 
 #include <chrono>
@@ -59,7 +59,7 @@ TEST_F(RunFolderTest, AGivenNameMustBeFree) {
   EXPECT_FALSE(fs::exists(root_ / "mine-2"));
 }
 
-/// A run that ended before its first step (a mistake in the data, say) left nothing to lose.
+/// A run that ended before its first step, e.g. at an error in the data, has no results to protect.
 TEST_F(RunFolderTest, AGivenNameMayBeTakenAgainBeforeTheFirstStep) {
   open("mine");
   std::ofstream(root_ / "mine/config.json") << "{}";
@@ -69,13 +69,13 @@ TEST_F(RunFolderTest, AGivenNameMayBeTakenAgainBeforeTheFirstStep) {
   EXPECT_TRUE(error("mine", "").starts_with("[run] " + (root_ / "mine").string() + " exists"));
 }
 
-TEST_F(RunFolderTest, AnOutputFolderThatCannotBeIsAUserError) {
+TEST_F(RunFolderTest, AnOutputFolderThatCannotBeCreatedIsAUserError) {
   std::ofstream(root_ / "file") << "text";
   config_.output_dir = (root_ / "file").string();
   EXPECT_TRUE(error("mine", "").starts_with("[run] cannot create "));
 }
 
-TEST_F(RunFolderTest, TheLatestCompleteCheckpointCounts) {
+TEST_F(RunFolderTest, FindsTheLatestCompleteCheckpoint) {
   checkpoint("run", "step-00000009");
   const fs::path latest = checkpoint("run", "step-00000010");
   checkpoint("run", ".step-00000011.part");
@@ -89,7 +89,7 @@ TEST_F(RunFolderTest, TheLatestCompleteCheckpointCounts) {
   EXPECT_EQ(latest_checkpoint(root_ / "none"), std::nullopt);
 }
 
-TEST_F(RunFolderTest, ResumeTakesARunItsCheckpointsOrOneOfThem) {
+TEST_F(RunFolderTest, ResumeAcceptsARunItsCheckpointsFolderOrOneCheckpoint) {
   checkpoint("run", "step-00000001");
   const fs::path latest = checkpoint("run", "step-00000002");
   for (const char* tail : {"", "/", "/checkpoints", "/checkpoints/", "/checkpoints/step-00000002",
@@ -119,7 +119,7 @@ TEST_F(RunFolderTest, ResumeFromNothingIsAUserError) {
   EXPECT_NE(error("", (root_ / "file").string()).find("holds no checkpoint"), std::string::npos);
 }
 
-// it would write its tables two folders above, wherever that is
+// such a run would write its tables two folders above the checkpoint
 TEST_F(RunFolderTest, ACheckpointOutsideARunIsAUserError) {
   const fs::path copy = root_ / "deep/copied/step-00000002";
   fs::create_directories(copy.parent_path());
@@ -136,8 +136,8 @@ TEST_F(RunFolderTest, OneProcessWritesAtATime) {
   EXPECT_EQ(open("", (root_ / "run").string()).path, root_ / "run");
 }
 
-// an older one would take away what was added meanwhile
-TEST_F(RunFolderTest, ACheckpointAddedDuringTheWaitIsTheOneToGoOnFrom) {
+// resuming from an older one would remove the newer checkpoint
+TEST_F(RunFolderTest, ResumesFromACheckpointAddedWhileWaitingForTheLock) {
   checkpoint("run", "step-00000002");
   for (const std::string& resume : {std::string("auto"), (root_ / "run").string()}) {
     auto held = std::make_unique<RunFolder>(open("run", "auto"));
@@ -149,7 +149,7 @@ TEST_F(RunFolderTest, ACheckpointAddedDuringTheWaitIsTheOneToGoOnFrom) {
   }
 }
 
-TEST_F(RunFolderTest, AutoGoesOnWithTheLastRunOfItsName) {
+TEST_F(RunFolderTest, AutoResumesTheLastRunOfItsName) {
   EXPECT_EQ(open("", "auto").path, root_ / "lenet-topk-p4-s3");  // none yet: a new one
   const fs::path first = checkpoint("lenet-topk-p4-s3", "step-00000005");
   EXPECT_EQ(open("", "auto").checkpoint, first);

@@ -79,7 +79,7 @@ TEST(LearningRate, StepFallsAtTheMilestonesInAnyOrder) {
   EXPECT_EQ(learning_rate(config, 9, 0, kBatches), 0.1);
 }
 
-TEST(LearningRate, ConstantStays) {
+TEST(LearningRate, ConstantScheduleKeepsTheRate) {
   EXPECT_EQ(learning_rate(config_of("constant", 0), 9, 3, kBatches), 0.1);
 }
 

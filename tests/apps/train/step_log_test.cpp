@@ -6,7 +6,7 @@
 namespace tw::test {
 namespace {
 
-TEST(StepLog, SumsCountsAveragesSecondsAndSetsTheWaitApart) {
+TEST(StepLog, SumsCountsAveragesSecondsAndSeparatesTheWait) {
   run_ranks(3, [](Context& ctx, Communicator& comm) {
     std::vector<StepRecord> merged;
     StepLog log([&](const StepRecord& record) { merged.push_back(record); });
@@ -44,7 +44,7 @@ TEST(StepLog, AMeasuredWaitIsNotPartOfTheExchange) {
   });
 }
 
-TEST(StepLog, OneRankWaitsForNobody) {
+TEST(StepLog, OneRankHasNoWait) {
   run_ranks(1, [](Context& ctx, Communicator& comm) {
     double wait = -1;
     StepLog log([&](const StepRecord& record) { wait = record.wait; });

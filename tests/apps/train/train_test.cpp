@@ -1,4 +1,4 @@
-// train, end to end, as a user runs it: on the generated data, with small networks.
+// The program train, end to end, on the generated data set with small networks.
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <sstream>
@@ -75,7 +75,7 @@ TEST(Train, DivergenceIsAFault) {
   EXPECT_TRUE(ended.says("error: [train]")) << ended.output;
 }
 
-TEST(Train, SameSeedSameBitsAndSeedsMatter) {
+TEST(Train, SeedDecidesTheBits) {
   const TempFolder folder;
   for (const char* arguments : {"--seed 1 --name a", "--seed 1 --name b", "--seed 2 --name c"})
     ASSERT_EQ(run_command(
@@ -87,7 +87,7 @@ TEST(Train, SameSeedSameBitsAndSeedsMatter) {
   EXPECT_NE(hash("a"), hash("c"));
 }
 
-TEST(Train, ThreadsOfTheLoaderDoNotMatter) {
+TEST(Train, LoaderThreadsChangeNoBit) {
   const TempFolder folder;
   for (const char* arguments : {"--loader-threads 0 --name a", "--loader-threads 3 --name b"})
     ASSERT_EQ(run_command(train(folder, std::string(kSmall) + arguments)).code, 0);
@@ -110,7 +110,7 @@ TEST(Train, OverlapChangesNoBit) {
   }
 }
 
-TEST(Train, LooksAtGradientsWithoutTouchingThem) {
+TEST(Train, AnalyzeEveryChangesNoBit) {
   const TempFolder folder;
   const std::string run = std::string(kSmall) + "--workers 2 --sparsifier topk --name ";
   ASSERT_EQ(run_command(train(folder, run + "plain")).code, 0);
@@ -123,7 +123,7 @@ TEST(Train, LooksAtGradientsWithoutTouchingThem) {
   EXPECT_FALSE(std::filesystem::exists(folder / "plain/distributions.csv"));
 }
 
-TEST(Train, WeightsThatDoNotFitLeaveNothing) {
+TEST(Train, MismatchedWeightsCreateNoRunFolder) {
   const TempFolder folder;
   ASSERT_EQ(run_command(train(folder, "--model mlp --max-steps 1 --name mlp")).code, 0);
   const std::filesystem::path weights =
@@ -163,7 +163,7 @@ TEST(Train, SeedsRunOneAfterTheOther) {
   EXPECT_TRUE(ended.says(fmt::format("{:.4f} ±", sum / 3))) << ended.output;
 }
 
-TEST(Train, DryRunSpendsNothing) {
+TEST(Train, DryRunPrintsThePlanAndWritesNothing) {
   const TempFolder folder;
   const Ended ended =
       run_command(train(folder, "--model resnet20 --sparsifier gaussiank --workers 4 --dry-run"));
@@ -182,7 +182,7 @@ TEST(Train, LocalStatisticsAreThoseOfRankZero) {
   EXPECT_NE(summary(folder / "local")["weights_hash"], summary(folder / "average")["weights_hash"]);
 }
 
-TEST(Train, NothingToTrainIsStillARun) {
+TEST(Train, ZeroEpochsStillValidateAndWriteASummary) {
   const TempFolder folder;
   const Ended ended = run_command(train(folder, "--model mlp --epochs 0 --name none"));
   ASSERT_EQ(ended.code, 0) << ended.output;
@@ -312,7 +312,7 @@ TEST(Train, BrokenJsonNamesLineAndColumn) {
   EXPECT_TRUE(unknown.says("nearest is \"model\"")) << unknown.output;
 }
 
-TEST(Train, TheConfigOfARunRepeatsIt) {
+TEST(Train, TheConfigOfARunReproducesIt) {
   const TempFolder folder;
   ASSERT_EQ(run_command(train(folder, std::string(kSmall) +
                                           "--sparsifier gaussiank --set gaussiank.refine=histogram "

@@ -1,4 +1,4 @@
-// Ranks compute with the same algorithms: those that rank 0 measured, or that the run began with.
+// All ranks use the same tuning cache: that of rank 0, or that of the resumed run.
 #include <gtest/gtest.h>
 
 #include "apps/train/tuning_cache.h"
@@ -11,7 +11,7 @@ namespace {
 
 using Algorithms = std::map<std::string, std::string>;
 
-TEST(Algorithms, Rank0MeasuresAloneAndTheOthersTakeWhatItFound) {
+TEST(TuningCache, Rank0MeasuresAloneAndTheOthersUseItsCache) {
   std::atomic<int> planned = 0;
   run_on_threads(3, [&](Communicator& comm) {
     Context ctx(test::device()), host;
@@ -26,7 +26,7 @@ TEST(Algorithms, Rank0MeasuresAloneAndTheOthersTakeWhatItFound) {
   EXPECT_EQ(planned, 3);
 }
 
-TEST(Algorithms, OnTheCpuEachRankPlansAtOnce) {
+TEST(TuningCache, CpuRanksPlanWithoutMessages) {
   run_on_threads(2, [&](Communicator& comm) {
     Context ctx;
     int planned = 0;
@@ -36,7 +36,7 @@ TEST(Algorithms, OnTheCpuEachRankPlansAtOnce) {
   });
 }
 
-TEST(Algorithms, AMistakeOfRank0IsEveryRanks) {
+TEST(TuningCache, AUserErrorOnRank0IsThrownOnEveryRank) {
   run_on_threads(2, [&](Communicator& comm) {
     Context ctx(test::device()), host;
     EXPECT_THROW(plan_consistently(ctx, host, comm, [] { fail("[conv2d] no such shape"); }),
@@ -44,7 +44,7 @@ TEST(Algorithms, AMistakeOfRank0IsEveryRanks) {
   });
 }
 
-TEST(Algorithms, AResumedRunGoesOnWithItsOwn) {
+TEST(TuningCache, AResumedRunKeepsItsCache) {
   const tw::testing::ScratchFolder folder;
   Context first(test::device());
   first.tuning_cache()["shape"] = "engine 7";

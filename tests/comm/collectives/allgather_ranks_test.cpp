@@ -38,7 +38,8 @@ std::vector<std::byte> block_of(int rank, size_t bytes) {
   return block;
 }
 
-/// Second messages by the definition: round by round, what a sender holds beyond the limit.
+/// The number of second messages by the definition: the rounds in which a sender's blocks exceed
+/// the limit.
 uint64_t overflows(int ranks, const Case& c) {
   uint64_t count = 0;
   for (int held = 1; held < ranks; held *= 2) {
@@ -55,7 +56,7 @@ uint64_t overflows(int ranks, const Case& c) {
 TEST(Allgather, AllRanksGetEveryBlockWithTheDocumentedBytes) {
   for (int ranks : kRankCounts)
     run_ranks(ranks, [](Context& ctx, Communicator& comm) {
-      GatheredBlocks blocks;  // one for all cases: what was there before must not matter
+      GatheredBlocks blocks;  // reused for all cases: old contents must not matter
       uint64_t rounds = 0;
       while ((1 << rounds) < comm.size()) ++rounds;
       for (const Case& c : kCases) {
@@ -88,7 +89,7 @@ TEST(Allgather, ReusesItsMemoryBetweenCalls) {
     };
     const auto* first = gather(1000);
     for (size_t bytes : {0, 10, 999, 1000}) EXPECT_EQ(gather(bytes), first);
-    // twice what was expected grows once
+    // blocks of twice the expected size make the memory grow once
     const auto* grown = gather(2000);
     EXPECT_EQ(gather(2000), grown);
   });

@@ -32,7 +32,7 @@ TEST_F(DeviceMemoryOverMpi, MessagesOfAnySizeArrive) {
       for (int round = 0; round < 12; ++round) {
         const size_t mine = length_of(comm.rank(), round), theirs = length_of(left, round);
         const DeviceFloats out(ctx, whole_numbers(comm.rank(), mine));
-        ops::add(ctx, out.span(), out.span());  // still under way when the message is asked for
+        ops::add(ctx, out.span(), out.span());  // still queued when the exchange is called
         const size_t received = comm.exchange(ctx, right, std::as_bytes(out.span()), left,
                                               std::as_writable_bytes(in.span()));
         EXPECT_EQ(received, theirs * sizeof(float));
@@ -59,7 +59,7 @@ TEST_F(DeviceMemoryOverMpi, VendorCollectivesSumSeveralBlocks) {
       Context ctx(Device::cuda);
       const size_t n = 2'500'001;  // two blocks and a part
       const DeviceFloats data(ctx, whole_numbers(comm.rank(), n));
-      ops::add(ctx, data.span(), data.span());  // still under way when the sum is asked for
+      ops::add(ctx, data.span(), data.span());  // still queued when the allreduce is called
       comm.vendor()->allreduce(ctx, data.span());
       ops::add(ctx, data.span(), data.span());
       std::vector<float> expected(n);

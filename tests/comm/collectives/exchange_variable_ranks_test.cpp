@@ -42,7 +42,7 @@ TEST(ExchangeVariable, AnyLengthArrivesAndOnlyLongOnesTakeASecondMessage) {
     });
 }
 
-TEST(ExchangeVariable, ALengthAboveTheMostIsAFault) {
+TEST(ExchangeVariable, ALengthAboveTheLimitIsAFault) {
   if (started_by_mpi()) GTEST_SKIP() << "ends the run";
   const std::string text = test::error_text<Fault>([] {
     run_on_threads(2, [](Communicator& comm) {

@@ -1,4 +1,4 @@
-// Names of collectives: the file's, and the short ones.
+// Names of collectives and their short aliases.
 
 #include <gtest/gtest.h>
 
@@ -21,7 +21,7 @@ TEST(CollectiveNames, ShortNamesFindTheSameEntries) {
   }
 }
 
-TEST(CollectiveNames, AreThoseOfTheCostModel) {
+TEST(CollectiveNames, MatchTheCostModel) {
   for (const auto& [name, cost] : broadcast_costs()) EXPECT_EQ(broadcasts().find(name).name, name);
   for (const auto& [name, cost] : reduce_costs()) EXPECT_EQ(reduces().find(name).name, name);
   for (const auto& [name, cost] : allreduce_costs()) EXPECT_EQ(allreduces().find(name).name, name);

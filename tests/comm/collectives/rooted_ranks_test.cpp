@@ -13,7 +13,7 @@ std::byte byte_at(size_t i, int root) {
   return static_cast<std::byte>(i * 31 + i / 251 + root * 7);
 }
 
-/// What all ranks together send in one collective.
+/// Total bytes and messages that all ranks send in one collective.
 struct Claim {
   uint64_t messages = 0, bytes = 0;
 };

@@ -93,7 +93,7 @@ TEST(Link, SendingAndReceivingOverlap) {
   });
 }
 
-TEST(Link, AReceiveReturnsAtTheArrivalOrAfterTheWork) {
+TEST(Link, ReceiveReturnsAtArrivalOrAtTheCallIfLater) {
   run_ranks(2, [](Context& ctx, Communicator& comm) {
     for (const double seconds : {0.5e-3, 10e-3}) {
       LinkCommunicator linked(ctx, comm, kLink, LinkTime::simulated);
@@ -217,7 +217,7 @@ TEST(Link, RealTimeFollowsTheModel) {
     LinkCommunicator linked(ctx, comm, link);
     std::vector<float> data = whole_numbers(comm.rank(), n), scratch(n);
     const Allreduce ring = allreduces().find("ring").value(known_link());
-    // the machine may be busy with something else for a moment
+    // repeats, because the machine may be busy for a moment
     double seconds = 1e9;
     for (int round = 0; round < 3; ++round) {
       barrier(ctx, linked);

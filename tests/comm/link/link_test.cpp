@@ -55,7 +55,7 @@ TEST(Port, AMessageFillsAGapThatIsLongEnough) {
   EXPECT_EQ(port.book(0, 1), 20);
 }
 
-TEST(Port, OnlyTheOldestGapsAreForgotten) {
+TEST(Port, AFullPortForgetsOnlyTheOldestGaps) {
   Port port;
   for (int i = 0; i < 200; ++i) EXPECT_EQ(port.book(2 * i, 1), 2 * i);
   EXPECT_EQ(port.book(397, 1), 397);  // between the last two

@@ -57,7 +57,7 @@ TEST(LengthPrefixed, ShortHostMessagesTravelWithTheirLength) {
     EXPECT_EQ(comm.exchange(ctx, other, pattern(kLong + 1, comm.rank()), other, in), kLong + 1);
     EXPECT_EQ(comm.moves, 1);
     EXPECT_EQ(plain.messages_sent() - messages, 4u);
-    // what is counted is the messages asked for
+    // counts the caller's messages, not those of the bootstrap
     EXPECT_EQ(comm.messages_sent(), 3u);
     EXPECT_EQ(comm.bytes_sent(), 2 * kLong + 1);
   });

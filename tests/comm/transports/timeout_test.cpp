@@ -50,7 +50,7 @@ void expect_each_named(const Entries& registry, const Call& call) {
       call(collective, ctx, comm, std::span(data), std::span(scratch));
     });
     const bool plain =
-        registry.kind() == "broadcast" && name == "binomial_tree";  // the one without a name
+        registry.kind() == "broadcast" && name == "binomial_tree";  // its scope is called broadcast
     EXPECT_EQ(text, fmt::format("[{}] rank 0 has waited 0.1 s for rank 1",
                                 plain ? "broadcast" : name.c_str()));
   }
@@ -128,7 +128,7 @@ TEST(Timeout, WaitsBelowTheLimitDoNotAddUp) {
   });
 }
 
-// a thread that never returns cannot be ended, so the process exits
+// a thread that never returns cannot be stopped, so the process exits
 TEST(TimeoutDeathTest, AHangingThreadEndsTheProcess) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   EXPECT_EXIT(run_on_threads(2,

@@ -17,7 +17,7 @@ namespace {
 using testing::error_of;
 using testing::ScratchFolder;
 
-// hashes of shapes-v1: a change of the bytes needs a new name of the folder
+// hashes of shapes-v1; when the bytes change, the folder needs a new name
 constexpr uint64_t kTrainHash = 4009891895874385016u, kTestHash = 1862959268629947816u;
 
 uint64_t hash_of(const Dataset& set) {
@@ -148,7 +148,7 @@ TEST_F(Shapes, AFolderThatCannotBeMadeIsAUserError) {
 TEST_F(Shapes, AFolderThatCannotBeWrittenIsAUserError) {
   if (!std::filesystem::is_directory("/proc/self/fd")) GTEST_SKIP() << "needs /proc";
   const ScratchFolder folder;
-  // nobody, not even root, may write here
+  // a folder in which even root cannot write
   std::filesystem::create_directory_symlink("/proc/self/fd", folder.path() / "shapes-v1");
   const std::string text = error_of([&] { load(folder.path()); });
   EXPECT_EQ(text.find("[shapes] cannot write in " + (folder.path() / "shapes-v1").string()), 0u)

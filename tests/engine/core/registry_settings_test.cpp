@@ -1,4 +1,4 @@
-// What can be chosen by name, and the values behind --set.
+// Registries and settings (--set).
 #include <gtest/gtest.h>
 
 #include "engine/core/registry.h"
@@ -56,7 +56,7 @@ TEST(Registry, AnUnknownNameListsAliasesInBrackets) {
             "unknown fruit \"pgg\"; nearest is \"pg\"; known: apple, pear, pomegranate [pg]");
 }
 
-TEST(Registry, AnAliasIsTakenOnce) {
+TEST(Registry, ADuplicateAliasIsRejected) {
   Registry<int> registry = aliased_fruits();
   EXPECT_THROW(registry.add({"pg", "an alias already", 4}), std::logic_error);
   EXPECT_THROW(registry.add({"quince", "yellow", 4, {}, {"pear"}}), std::logic_error);
@@ -131,7 +131,7 @@ TEST(Settings, RejectUndeclaredKeysAndOtherChoices) {
   EXPECT_EQ(settings.text("gaussian.refine"), "paper");
 }
 
-// whoever mistypes a number learns it at once, not when the algorithm is first made
+// a mistyped value is an error when it is set, not when the algorithm is created
 TEST(Settings, AValueIsCheckedWhenItIsSet) {
   Settings settings = example();
   for (const char* wrong :

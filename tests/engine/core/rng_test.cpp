@@ -92,7 +92,7 @@ TEST(Normal, HasTheMomentsOfTheNormalDistribution) {
   EXPECT_NEAR(tail / n, 0.05, 5 * std::sqrt(0.05 * 0.95 / n));
 }
 
-TEST(Philox, EachBitIsOneHalfOfTheTime) {
+TEST(Philox, EachBitIsOneInHalfOfTheDraws) {
   constexpr int kBlocks = 20'000;
   std::vector<int> ones(128);
   for (int i = 0; i < kBlocks; ++i) {

@@ -1,5 +1,5 @@
-// cuDNN builds plans for a GPU that is only described: whatever a network needs can be checked on a
-// machine that has none.
+// cuDNN builds plans for a GPU from its description, so the plans for all networks can be checked
+// on a machine without a GPU.
 #include "engine/cuda/cudnn_plan.h"
 
 #include <gtest/gtest.h>
@@ -13,7 +13,7 @@ namespace {
 
 using cudnn::Convolution, cudnn::ConvPlan, cudnn::ConvPass;
 
-/// An H200 in cuDNN's own words.
+/// The description of an H200 in cuDNN's format.
 constexpr std::string_view kDevice = R"({
   "deviceName": "NVIDIA H200", "name": "NVIDIA H200", "cudaDeviceId": 0, "pciDeviceId": 0,
   "deviceVer": 900, "driverVer": 13000, "multiProcessorCount": 132, "warpSize": 32,

@@ -1,4 +1,4 @@
-// Copies beside the computation: in order, and in order with the context where that is asked for.
+// CopyQueue: copies run in order, and wait for the context and make it wait where requested.
 #include "engine/core/buffer.h"
 #include "engine/core/copy.h"
 #include "engine/device/copy_queue.h"
@@ -40,9 +40,9 @@ TEST(CopyQueue, StreamsBlocksThroughTwoSlots) {
     const auto place = static_cast<size_t>(j % 2);
     const auto from = host.as<float>().subspan(place * kFloats, kFloats);
     const auto to = device.floats().subspan(place * kFloats, kFloats);
-    copies->wait(j % 2);  // until the block before has left the place
+    copies->wait(j % 2);  // until the previous block is copied out of this slot
     std::ranges::fill(from, static_cast<float>(1 << j));
-    copies->wait_for(ctx);  // which still reads the block before
+    copies->wait_for(ctx);  // which still reads the previous block
     copies->copy(from.data(), to.data(), to.size_bytes());
     copies->record(j % 2);
     copies->make_wait(ctx);

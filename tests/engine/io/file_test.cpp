@@ -1,4 +1,4 @@
-// Files that are there in full or not at all.
+// Files are written completely or not at all.
 #include "engine/io/file.h"
 
 #include <thread>

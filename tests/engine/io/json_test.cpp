@@ -1,4 +1,4 @@
-// JSON of a user's file: what is more than the library checks.
+// JSON of user files: the checks beyond those of the library.
 #include "engine/io/json.h"
 
 #include <nlohmann/json.hpp>
@@ -23,7 +23,7 @@ std::string objects(size_t depth) {
   return text;
 }
 
-TEST(ParseJson, ReadsWhatTheLibraryReads) {
+TEST(ParseJson, ReadsValidJson) {
   const std::string text = R"({"b": [1, 2.5, "x"], "a": {"c": null}})";
   EXPECT_EQ(parse_json<Json>(text, ""), Json::parse(text));
   EXPECT_EQ(parse_json<nlohmann::ordered_json>(text, "").dump(),
@@ -47,7 +47,7 @@ TEST(ParseJson, ARepeatedKeyIsRejected) {
   EXPECT_EQ(parse_json<Json>(R"({"a": {"a": [{"a": 1}, {"a": 2}]}})", "").size(), 1u);
 }
 
-TEST(ParseJson, AnErrorIsOneShortLineThatSaysWhere) {
+TEST(ParseJson, ErrorsAreOneShortLineWithThePosition) {
   EXPECT_TRUE(error("{\n  \"a\" 1}").starts_with("[place] f: line 2, column 7: "));
   EXPECT_EQ(error("1e999"), "[place] f: number overflow parsing '1e999'");
   for (const std::string& text :

@@ -14,7 +14,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// A file with this header, as a foreign program may write it, and `data` bytes 0, 1, 2, ...
+/// Writes a file with this header, as another program may write it, and `data` bytes 0, 1, 2, ...
 void write_raw(const fs::path& path, const std::string& header, size_t data) {
   const uint64_t length = header.size();
   std::string text(reinterpret_cast<const char*>(&length), sizeof length);
@@ -49,7 +49,7 @@ TEST(Safetensors, AFlippedBitIsDetected) {
       if (damaged[at] == std::byte{' '} || whole[at] == std::byte{' '}) continue;  // white space
       write_atomically(folder / "d",
                        std::string(reinterpret_cast<const char*>(damaged.data()), damaged.size()));
-      // where the checksum has lost its name there is none
+      // damage to the name of the checksum removes it
       bool told = true;
       try {
         told = !SafetensorsReader(folder / "d").sealed();
@@ -140,7 +140,7 @@ TEST(Safetensors, AFailedWriteLeavesTheOldFile) {
 
 TEST(Safetensors, ReadsUnalignedTensorsOfOtherPrograms) {
   const TempFolder folder;
-  // nothing pads the header, and a byte comes first
+  // the header is not padded, and the first tensor has one byte
   write_raw(folder / "f",
             R"({"a":{"dtype":"U8","shape":[1],"data_offsets":[0,1]},)"
             R"("b":{"dtype":"F32","shape":[2],"data_offsets":[1,9]}})",

@@ -121,7 +121,7 @@ TEST(Weights, HashCoversParametersAndStatistics) {
   EXPECT_EQ(weights_hash(net.arena), changed);
 }
 
-/// The tensors of a file for the net above, which a test bends before it is written.
+/// The tensors of a file for the net above. A test modifies them before they are written.
 class WeightsFile {
  public:
   WeightsFile() {
@@ -132,7 +132,7 @@ class WeightsFile {
   Tensor floats(Shape shape) { return {values_.data(), shape, DType::f32, Device::cpu}; }
   SafetensorsWriter& writer() { return writer_; }
 
-  /// Loads it into a net; the error, with the net checked to be what it was.
+  /// Returns the error of loading the file into a net; checks that the net is unchanged.
   std::string error() {
     const TempFolder folder;
     writer_.write(folder / "w");

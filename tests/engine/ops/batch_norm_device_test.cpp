@@ -14,7 +14,7 @@ namespace {
 using ops::BatchNormParams;
 using Values = std::vector<double>;
 
-/// Everything one batch norm owns.
+/// The tensors of one batch norm.
 struct Problem {
   Shape shape;
   DType dtype;
@@ -205,7 +205,7 @@ TEST_P(BatchNorm, BackwardMatchesTheFormula) {
         }
 }
 
-TEST_P(BatchNorm, BackwardMayWriteTheResidualsGradientOverDy) {
+TEST_P(BatchNorm, BackwardMayWriteTheResidualGradientInPlaceOfDy) {
   Problem p = problem(), q = problem();
   const BatchNormParams params{.relu = true};
   for (Problem* each : {&p, &q})
@@ -302,7 +302,7 @@ TEST(BatchNormNaN, PassesThroughTheRelu) {
   Values x = p.x.get();
   x[3] = std::nan("");
   p.x.set(x);
-  // with these bits the carry of a rounding would run over into the sign
+  // with these bits the carry of rounding would overflow into the sign
   std::vector<std::byte> beta = p.beta.bits();
   for (const auto& [c, bits] : {std::pair(7, 0x7fffffffu), std::pair(8, 0xffffffffu)})
     std::memcpy(&beta[4 * c], &bits, sizeof bits);

@@ -163,7 +163,7 @@ TEST_P(Conv2dTest, MatchesOnLayersOfResNetAndVgg) {
   }
 }
 
-// sides and channels that take the dense, the Winograd, the direct and the split way
+// sizes and channels that use the dense, Winograd, direct and split implementations
 constexpr std::array<std::array<int64_t, 2>, 4> kWays{{{2, 64}, {8, 64}, {6, 24}, {16, 16}}};
 
 TEST_P(Conv2dTest, AccumulatesGradients) {

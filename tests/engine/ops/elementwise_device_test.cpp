@@ -163,7 +163,7 @@ TEST(Vectors, AreFilledAndAdded) {
   EXPECT_EQ(x.get(), Values(kLong, 2.5));
   ops::add(ctx, x.floats(), y.floats());
   EXPECT_EQ(y.get(), Values(kLong, 3.5));
-  // an odd start: a vector need not lie where packs of elements could be read
+  // an odd start: a vector need not be aligned for packs of elements
   ops::add(ctx, x.floats().subspan(1), y.floats().subspan(1));
   Values twice(kLong, 6.0);
   twice[0] = 3.5;

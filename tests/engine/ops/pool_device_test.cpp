@@ -17,7 +17,7 @@ struct Pooled {
   Values y, argmax;
 };
 
-/// Windows one by one. dy, if given, is led back to dx.
+/// Computes each window separately. Propagates dy, if given, to dx.
 Pooled reference(const PoolParams& params, const Shape& x_shape, const Values& x,
                  const Values* dy = nullptr, Values* dx = nullptr) {
   const Shape s = params.output(x_shape);

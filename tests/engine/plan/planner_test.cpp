@@ -1,4 +1,4 @@
-// The plan of memory: nothing alive together overlaps, and little is wasted.
+// The memory plan: tensors alive at the same time do not overlap, and little memory is wasted.
 #include "engine/plan/planner.h"
 
 #include <gtest/gtest.h>
@@ -51,7 +51,7 @@ TEST_P(RandomPlan, NeverOverlapsTwoLiveTensors) {
     sum += (ref->bytes() + 63) / 64 * 64;
   }
   for (int now = 0; now < static_cast<int>(kOperations); ++now) {
-    // one operation names all tensors that are first or last used in it
+    // one operation uses all tensors whose lifetime starts or ends there
     std::vector<TensorRef> named;
     for (const Use& use : uses)
       if (use.first == now || use.last == now) named.push_back(use.ref);
@@ -65,7 +65,7 @@ TEST_P(RandomPlan, NeverOverlapsTwoLiveTensors) {
   const Planner::Memory memory = planner.layout();
   planner.commit();
   EXPECT_LE(memory.total(), sum);
-  size_t alive = 0;  // no plan can be smaller than what lives at one time
+  size_t alive = 0;  // no plan can be smaller than the tensors alive at one time
   for (int now = 0; now < static_cast<int>(kOperations); ++now) {
     size_t bytes = 0;
     for (const Use& use : uses)

@@ -1,4 +1,4 @@
-// The wire formats: what arrives is what was rounded, and damaged bytes are told.
+// The byte formats: decoding gives the rounded entries, and damaged bytes are detected.
 
 #include "sparsify/encoding/sparse_codec.h"
 
@@ -26,7 +26,7 @@ std::vector<SparseCodec> formats() {
   return all;
 }
 
-/// Every place of d is taken with probability `density`.
+/// A vector in which each of d indices occurs with probability `density`.
 SparseVector random_entries(size_t d, double density, uint64_t seed) {
   SparseVector v;
   const Philox philox(seed, Purpose::test);
@@ -62,7 +62,7 @@ TEST(SparseCodec, RoundTripsAtEveryDensity) {
         expect_round_trip(wire, random_entries(d, density, d), d);
 }
 
-TEST(SparseCodec, FarAndUnevenIndices) {
+TEST(SparseCodec, RoundTripsUnevenIndices) {
   constexpr size_t d = UINT32_MAX;
   for (Indices indices : {Indices::plain, Indices::packed, Indices::shorter}) {
     const SparseCodec wire(Values::f32, indices);
@@ -100,7 +100,7 @@ TEST(SparseCodec, ReturnsRoundingErrors) {
       sum[v.indices[i]] += v.values[i];
     }
     for (size_t i = 0; i < values.size(); ++i) EXPECT_EQ(sum[2 * i], values[i]) << i;
-    // what overflows or vanishes does not travel
+    // entries that overflow or become zero are not sent
     EXPECT_EQ(v.count, kind == Values::fp16 ? 6u : 8u);
   }
 }
@@ -124,7 +124,7 @@ TEST(SparseCodec, HasTheDocumentedSize) {
   const double packed = per_entry(Values::bf16, Indices::packed);
   EXPECT_EQ(packed, per_entry(Values::bf16, Indices::shorter));
   EXPECT_LE(packed, 3.6);
-  // a place out of 1000 tells log2(1000 e) bits
+  // at density 1/1000 an index has an entropy of log2(1000 e) bits
   const double entropy = std::log2(1000 * std::exp(1.0));
   EXPECT_LE(8 * (packed - 2), 1.02 * entropy);
   EXPECT_NEAR(8 * (packed - 2), rice_bits(1e-3), 0.1);
@@ -142,7 +142,7 @@ TEST(SparseCodec, AutoIsNeverMuchLongerThanPlain) {
   }
 }
 
-TEST(SparseCodec, RefusesDamagedBytesAndNeverReadsBeyond) {
+TEST(SparseCodec, RejectsDamagedBytesAndNeverReadsBeyondThem) {
   constexpr size_t d = 3000;
   const Philox philox(9, Purpose::test);
   size_t told = 0, total = 0;
@@ -156,11 +156,11 @@ TEST(SparseCodec, RefusesDamagedBytesAndNeverReadsBeyond) {
       if (r[0] % 3 == 0) bytes.resize(r[1] % (whole.size() + 1));
       for (uint32_t flips = r[0] % 4; flips > 0 && !bytes.empty(); --flips) {
         const auto s = philox(trial, flips);
-        // where the head and the indices are, more often than not
+        // mostly in the header and the indices
         bytes[s[0] % (s[1] % 2 ? bytes.size() : std::min<size_t>(bytes.size(), 16))] ^=
             std::byte(1 << s[2] % 8);
       }
-      // a copy with nothing behind it, so that tools see an access beyond
+      // an exact copy, so that sanitizers detect reads beyond it
       const auto exactly = std::make_unique<std::byte[]>(bytes.size());
       std::ranges::copy(bytes, exactly.get());
       ++total;

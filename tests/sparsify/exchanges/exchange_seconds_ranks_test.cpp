@@ -1,4 +1,4 @@
-// The cost model's seconds against the sparse exchanges themselves, on a simulated clock.
+// The seconds of the cost model compared with the sparse exchanges on a simulated clock.
 
 #include "tests/support/exchange_rig.h"
 #include "tests/support/ranks.h"
@@ -9,8 +9,8 @@ namespace {
 
 constexpr size_t kLength = size_t{1} << 17, kEntries = size_t{1} << 13;
 
-/// Seconds of the second exchange (Ok-Topk's first is an exact one) of kEntries a rank, spread
-/// evenly, at the same places on all ranks.
+/// Seconds of the second exchange (Ok-Topk's first is an exact step) of kEntries per rank, evenly
+/// spread, with the same indices on all ranks.
 double measured(Context& ctx, Communicator& comm, const std::string& algorithm) {
   Settings settings = default_settings();
   if (algorithm == "randk") settings.set("randk.seed", "shared");
@@ -31,7 +31,7 @@ double measured(Context& ctx, Communicator& comm, const std::string& algorithm) 
   return after - before;
 }
 
-TEST(SparseCosts, AreTheSecondsOfTheExchanges) {
+TEST(SparseCosts, MatchTheSimulatedExchanges) {
   for (int ranks : kRankCounts)
     run_ranks(ranks, [](Context& ctx, Communicator& comm) {
       const auto d = static_cast<double>(kLength), k = static_cast<double>(kEntries);
@@ -45,7 +45,7 @@ TEST(SparseCosts, AreTheSecondsOfTheExchanges) {
       for (const auto& [exchange, algorithm] : algorithms_of) {
         const double model = sparse_costs().at(exchange)(kWire, p, d, k);
         const double seconds = measured(ctx, comm, algorithm);
-        // trees and rings of blocks have short ends unless P is a power of two; headers are short
+        // the model ignores headers and, unless P is a power of two, incomplete last rounds
         EXPECT_LE(seconds, 1.02 * model) << exchange;
         EXPECT_GE(seconds, (power ? 0.99 : 0.8) * model) << exchange;
       }

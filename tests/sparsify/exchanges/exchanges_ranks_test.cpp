@@ -1,4 +1,4 @@
-// What every algorithm's exchange owes, without the optimizer around it.
+// Properties of the exchange of every sparsifier, without the optimizer.
 
 #include "tests/support/exchange_rig.h"
 #include "tests/support/ranks.h"
@@ -12,11 +12,11 @@ uint64_t claimed(Context& ctx, Communicator& comm, const ExchangeRig& rig) {
   return rig.exchange->claimed_bytes(comm.size(), rig.residual.size(), all);
 }
 
-/// Lengths and gradients that differ in what there is to send.
+/// Vector lengths and gradient kinds, which differ in the entries to send.
 const std::vector<size_t> lengths{1, 1000};
 const std::vector<GradientKind> kinds{exact_kinds()[0], exact_kinds()[1], exact_kinds()[5]};
 
-/// Costs given, so that no collective measures them first.
+/// Sets the link costs, so that no collective measures them first.
 Settings unmeasured(Settings settings) {
   settings.set("lp.alpha", "1e-6");
   settings.set("lp.beta", "1e-9");
@@ -47,10 +47,10 @@ TEST(Exchanges, SendThePredictedBytesForEqualCounts) {
   for (int ranks : kRankCounts)
     run_ranks(ranks, [](Context& ctx, Communicator& comm) {
       for (const Variant& variant : variants()) {
-        // its first step is an exact one
+        // its first step is an exact step
         if (variant.name.find("oktopk") != std::string::npos) continue;
         ExchangeRig rig(ctx, comm, d, variant.algorithm, unmeasured(variant.settings));
-        // each rank has k places of its own
+        // each rank has k indices of its own
         for (size_t i = 0; i < k; ++i)
           rig.gradient[i * (d / k) + static_cast<size_t>(comm.rank())] =
               static_cast<float>(1 + (i * 7 + static_cast<size_t>(comm.rank()) * 5) % 64);
@@ -60,7 +60,7 @@ TEST(Exchanges, SendThePredictedBytesForEqualCounts) {
         const uint64_t entries = sum_over_ranks(ctx, comm, rig.selected.count);
         const double predicted =
             static_cast<double>(rig.exchange->wire_bytes(comm.size(), d, entries));
-        // even gaps take other numbers of bits than random ones
+        // even gaps take a different number of bits than random ones
         const bool packed = variant.settings.text("wire.indices") != "plain";
         EXPECT_LE(counted, packed ? 1.01 * predicted : predicted) << variant.name;
         EXPECT_GE(counted, packed ? 0.8 * predicted : predicted) << variant.name;

@@ -12,7 +12,7 @@ Settings with(const std::string& key, const std::string& value) {
   return settings;
 }
 
-/// Gradients of ranks that see similar data: a part in common, a part of their own.
+/// Gradients of ranks with similar data: a common part plus a part of each rank.
 void set_correlated(ExchangeRig& rig, int rank, uint64_t step) {
   const Philox philox(11, Purpose::test);
   for (size_t i = 0; i < rig.residual.size(); ++i) {
@@ -40,7 +40,7 @@ TEST(GTopK, OnlyPutBackConserveLosesNothing) {
   for (int ranks : kRankCounts)
     run_ranks(ranks, [](Context& ctx, Communicator& comm) {
       const double paper = loss(ctx, comm, "paper"), conserve = loss(ctx, comm, "conserve");
-      // two ranks prune once, at the root: nothing survives on another branch
+      // two ranks prune once, at the root, so no index survives on another branch
       if (comm.size() <= 2) {
         EXPECT_EQ(paper, 0);
       } else if (comm.size() >= 4) {
@@ -75,7 +75,7 @@ TEST(GTopK, KeepsMostEntriesOfTheExactTopK) {
     });
 }
 
-/// What this rank took over from others' pruned entries in eight steps.
+/// The mass of other ranks' pruned entries in this rank's residual after eight steps.
 double pruned_mass(Context& ctx, Communicator& comm, const char* rotate) {
   Settings settings = with("gtopk.rotate", rotate);
   settings.set("gtopk.put_back", "conserve");

@@ -56,7 +56,7 @@ TEST(Hierarchical, NamesTheRankWithTheBadGradient) {
     });
 }
 
-TEST(Hierarchical, RefusesEmptyNodes) {
+TEST(Hierarchical, RejectsEmptyNodes) {
   EXPECT_THROW(exchanges().find("hierarchical").value(nodes_of(0)), UserError);
 }
 

@@ -37,7 +37,7 @@ TEST(OkTopk, VolumeStaysBelowSixK) {
           exact += words / 3;
           continue;
         }
-        // residuals that begin at zero grow faster than thresholds are nudged
+        // residuals start at zero and at first grow faster than the thresholds adapt
         if (step < 48) continue;
         ordinary += words;
         ++steps;
@@ -53,7 +53,8 @@ TEST(OkTopk, VolumeStaysBelowSixK) {
     });
 }
 
-// every rank's entries lie close together, elsewhere than the others': most go to one owner
+// the entries of each rank are close together and apart from those of other ranks, so most go to
+// one owner
 TEST(OkTopk, UnevenRegionsNeedNoMoreMessages) {
   constexpr size_t d = 8'000, k = 200;
   for (int ranks : kRankCounts)
@@ -81,7 +82,7 @@ TEST(OkTopk, ExactStepsKeepTheExactTopKOfTheSum) {
       ExchangeRig rig(ctx, comm, 10'000, "oktopk"), exact(ctx, comm, 10'000, "exact");
       set_gradients(rig, comm.rank(), 0);
       set_gradients(exact, comm.rank(), 0);
-      // whole numbers: the two add in different orders
+      // integers, since the two exchanges add in different orders
       for (size_t i = 0; i < rig.residual.size(); ++i)
         exact.gradient[i] = rig.gradient[i] = std::round(rig.gradient[i] * 1000);
       rig.step(100);
@@ -91,7 +92,7 @@ TEST(OkTopk, ExactStepsKeepTheExactTopKOfTheSum) {
     });
 }
 
-TEST(OkTopk, ACheckpointKeepsTheThresholds) {
+TEST(OkTopk, ARestoredStateKeepsTheThresholds) {
   for (int ranks : kRankCounts)
     run_ranks(ranks, [](Context& ctx, Communicator& comm) {
       ExchangeRig whole(ctx, comm, 10'000, "oktopk"), resumed(ctx, comm, 10'000, "oktopk");

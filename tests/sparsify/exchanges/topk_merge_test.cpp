@@ -47,13 +47,13 @@ TEST(TopkMerge, AddsAndKeepsTheLargest) {
   EXPECT_EQ(pruned, (Entries{{1, 5.0f}, {9, 1.0f}}));
 }
 
-TEST(TopkMerge, LowerIndexFirst) {
+TEST(TopkMerge, TiesKeepTheLowerIndex) {
   const auto [kept, pruned] = merge({{7, 2.0f}, {8, -2.0f}}, {{2, -2.0f}, {9, 2.0f}}, 3);
   EXPECT_EQ(kept, (Entries{{2, -2.0f}, {7, 2.0f}, {8, -2.0f}}));
   EXPECT_EQ(pruned, (Entries{{9, 2.0f}}));
 }
 
-TEST(TopkMerge, ZeroSumsVanish) {
+TEST(TopkMerge, DropsZeroSums) {
   const auto [kept, pruned] = merge({{1, 5.0f}, {2, 1.0f}}, {{1, -5.0f}}, 1);
   EXPECT_EQ(kept, (Entries{{2, 1.0f}}));
   EXPECT_EQ(pruned, Entries{});

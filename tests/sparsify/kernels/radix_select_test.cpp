@@ -1,4 +1,4 @@
-// The digits of a radix search, gone through as a GPU goes through them, against a sort.
+// The digit passes of the radix search, in the order of the GPU kernels, compared with a sort.
 #include "sparsify/kernels/radix_select.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// The steps around selection, on a GPU beside the CPU.
+// The vector operations around selection: a GPU compared with the CPU.
 #include <gtest/gtest.h>
 
 #include "engine/core/copy.h"
@@ -90,7 +90,7 @@ TEST(VectorOpsOnGpu, SparseOpsHaveTheBitsOfTheCpu) {
     }
     scatter_add(v.cpu, parts[2], v.cpu_b);
     scatter_add(v.gpu, parts[2], v.gpu_b.floats());
-    for (size_t i = 3; i < n; i += 14) v.cpu_a[i] = 0;  // half of them did not move
+    for (size_t i = 3; i < n; i += 14) v.cpu_a[i] = 0;  // half of them are 0 in the sum
     copy_to_device(v.gpu, v.cpu_a, v.gpu_a.floats());
     zero_where_moved(v.cpu, parts[3].indices, v.cpu_a, v.cpu_b);
     zero_where_moved(v.gpu, parts[3].indices, v.gpu_a.floats(), v.gpu_b.floats());

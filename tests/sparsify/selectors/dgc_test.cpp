@@ -1,4 +1,4 @@
-// DGC's selection against the published procedure, written plainly.
+// DGC's selection compared with a plain version of the published procedure.
 #include "sparsify/selectors/dgc.h"
 
 #include <gtest/gtest.h>
@@ -50,8 +50,8 @@ std::vector<uint32_t> selected_plainly(std::span<const float> u, std::vector<uin
   return top;
 }
 
-/// Whether the loop sends `got` for one of the starts there are: which one was drawn is the
-/// selector's own affair.
+/// Whether the authors' loop sends `got` for some start of the sample. The start that the selector
+/// drew is not known here.
 bool is_published(std::span<const float> u, double density, const std::vector<uint32_t>& got) {
   const std::vector<uint32_t> top = sorted_top(u, asked_for(u, density));
   const size_t stride = dgc_sample(u.size(), density).stride;
@@ -60,7 +60,7 @@ bool is_published(std::span<const float> u, double density, const std::vector<ui
   return false;
 }
 
-TEST(Dgc, SamplesOnePerCentAndTwoOverDensityAtLeast) {
+TEST(Dgc, SamplesAtLeastOnePerCentAndTwoOverDensity) {
   for (size_t n : {1, 100, 1999, 2000, 2001, 2304, 36'864, 200'003, 2'359'296, 25'557'032})
     for (double density : {0.001, 0.01, 0.25}) {
       const DgcSample sample = dgc_sample(n, density);
@@ -75,7 +75,7 @@ TEST(Dgc, SamplesOnePerCentAndTwoOverDensityAtLeast) {
   EXPECT_EQ(dgc_sample(36'864, 0.001).stride, 17u);
 }
 
-TEST(Dgc, IsThePublishedProcedure) {
+TEST(Dgc, MatchesThePublishedProcedure) {
   for (const auto& [name, u] : vectors())
     for (double density : {0.001, 0.01, 0.1}) {
       const auto got = select_dgc(u, density).indices;
@@ -85,7 +85,7 @@ TEST(Dgc, IsThePublishedProcedure) {
 }
 
 TEST(Dgc, LowersTheThresholdUntilEnoughPass) {
-  // what is sampled is a hundred times larger than the rest, which then takes ten rounds and more
+  // sampled elements are up to a hundred times larger than the rest: up to ten rounds or more
   Context ctx;
   std::vector<float> u(100'003);
   fill_random(ctx, distributions().at("uniform"), 2, u);
@@ -96,10 +96,10 @@ TEST(Dgc, LowersTheThresholdUntilEnoughPass) {
   }
 }
 
-TEST(Dgc, KeepsCeilOfDensityTimesLengthAtMostAndTheLargest) {
+TEST(Dgc, SendsAtMostTheCeilOfDensityTimesLengthLargest) {
   std::vector<float> u(1001);
   for (size_t i = 0; i < u.size(); ++i) u[i] = static_cast<float>(i * 7919 % 1001) - 500.25f;
-  // all of it is sampled: exactly the k largest, k rounded up
+  // the sample is the whole vector: sends exactly the k largest, k rounded up
   EXPECT_EQ(select_dgc(u, 0.001).indices, sorted_top(u, 2));
   EXPECT_EQ(select_dgc(u, 0.0015).indices, sorted_top(u, 2));
   EXPECT_EQ(select_dgc(std::vector<float>(1000, -1.0f), 0.01).indices.size(), 10u);
@@ -111,7 +111,7 @@ TEST(Dgc, TheSampleChangesWithStepSeedAndRank) {
   fill_random(ctx, distributions().at("gaussian"), 4, u);
   const auto first = select_dgc(u, 0.01).indices;
   EXPECT_EQ(select_dgc(u, 0.01).indices, first);
-  // a start that lets more than k pass ends in the same k largest; about half of them do not
+  // samples that let more than k entries pass all give the k largest; about half of them do not
   size_t changed = 0;
   for (uint64_t step = 1; step < 8; ++step) {
     changed += select_dgc(u, 0.01, {}, step).indices != first;

@@ -82,11 +82,11 @@ TEST(GaussianThreshold, CountsOfKnownDistributions) {
   std::vector<float> signs(1'000'000);
   for (size_t i = 0; i < signs.size(); ++i) signs[i] = i % 2 ? 1.0f : -1.0f;
   EXPECT_EQ(sent("paper", signs, 1000), signs.size());
-  // a first threshold that no float reaches is halved into reach all the same
+  // a first threshold above the largest float is halved into range
   for (float& x : signs) x *= 3e38f;
   EXPECT_EQ(sent("paper", signs, 1000), signs.size());
   EXPECT_EQ(sent("paper", std::vector<float>(1000), 10), 0u);
-  // the mean far below zero: a threshold below zero lets everything pass
+  // mean far below zero: a negative threshold selects everything
   EXPECT_EQ(sent("paper", std::vector<float>(1000, -1.0f), 10), 1000u);
 }
 
@@ -102,7 +102,7 @@ TEST(GaussianHistogram, TakesWholeBinsFromTheTopAndCutsTheLastByIndex) {
   Settings settings = default_settings();
   settings.set("gaussiank.refine", "histogram");
   const auto selector = selectors().find("gaussiank").value(ctx, settings, {});
-  // 1.001 and 1.002 share a bin: the lower index goes first, not the larger magnitude
+  // 1.001 and 1.002 share a bin: the lower index is selected, not the larger magnitude
   const std::vector<float> g{0.5f, 1.001f, 3.0f, 1.002f, 0.9f};
   std::vector<float> e(g.size());
   SparseVector out;

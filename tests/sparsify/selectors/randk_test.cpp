@@ -1,4 +1,4 @@
-// Rand-k: every index equally likely, and what that means for the residual.
+// Rand-k: every index is equally likely; the expected norm of the residual.
 #include "sparsify/selectors/randk.h"
 
 #include <gtest/gtest.h>
@@ -30,7 +30,7 @@ TEST(RandomSubset, HasKPositionsAscending) {
     }
 }
 
-// as a GPU does it: each draw tells on its own what it adds
+// as on a GPU: each draw finds the position it adds independently of the others
 TEST(FloydSample, DrawsMayBeTakenInAnyOrder) {
   for (size_t n : {1, 2, 3, 10, 100, 5000})
     for (size_t k : {size_t{1}, n / 10, n / 2, n - 1, n}) {
@@ -101,7 +101,7 @@ std::vector<uint32_t> indices(Selector& selector, std::span<const float> u, size
 }
 
 TEST(RandK, ResidualHasTheExpectedNorm) {
-  // heavy tails: what is left depends much on who was drawn
+  // heavy tails: the residual depends strongly on the drawn indices
   constexpr size_t d = 2000, k = 100, steps = 3000;
   Context ctx;
   std::vector<float> u(d), e(d);

@@ -1,4 +1,4 @@
-// Every selector chooses on a GPU what it chooses on the CPU, bit by bit.
+// Every selector gives the same bits on a GPU as on the CPU.
 #include <gtest/gtest.h>
 
 #include "engine/core/copy.h"
@@ -18,7 +18,7 @@ class OnDevice {
       : memory_({static_cast<int64_t>(x.size()) + kOff}, DType::f32), size_(x.size()) {
     copy_to_device(copies(), x, span());
   }
-  /// Slices of a model begin anywhere: not where 16 bytes do.
+  /// A slice of a model need not be aligned to 16 bytes.
   std::span<float> span() const { return memory_.floats().subspan(kOff); }
   std::vector<float> get() const {
     std::vector<float> x(size_);
@@ -70,7 +70,7 @@ TEST_P(SelectorsOnGpu, SelectTheEntriesOfTheCpu) {
   const auto make = [&](Context& ctx) {
     return selectors().find(selector()).value(ctx, GetParam().settings, {.rank = 1});
   };
-  const auto on_cpu = make(cpu), on_gpu = make(gpu);  // used again and again, as in training
+  const auto on_cpu = make(cpu), on_gpu = make(gpu);  // reused in every step, as in training
   for (const auto& [kind, value] : kinds())
     for (const size_t d : kLengths) {
       if (test::emulated() && d > 200'000) continue;

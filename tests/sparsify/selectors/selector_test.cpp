@@ -1,4 +1,4 @@
-// What every registered selector owes on one vector.
+// Properties of every registered selector on one vector.
 
 #include <gtest/gtest.h>
 
@@ -19,7 +19,7 @@ TEST(TopK, IsExactWhenTheSampleMisleads) {
   Context ctx;
   std::vector<float> u(400'009);
   fill_random(ctx, distributions().at("gaussian"), 9, u);
-  // huge wherever the sample looks: the estimate lies far above the k-th
+  // sampled elements are huge, so the estimate is far above the k-th magnitude
   for (size_t i = 0; i < kSamples; ++i) u[sample_position(i, u.size())] = 1e6f;
   LogHistogram histogram;
   const size_t k = 100'000;
@@ -143,7 +143,7 @@ TEST(Candidates, ReuseMemoryOfALongerVector) {
   EXPECT_EQ(candidates.runs().back().values.data(), memory);
 }
 
-TEST(Selectors, EntriesToKeep) {
+TEST(Selectors, EntriesToKeepRoundsDownToAtLeastOne) {
   EXPECT_EQ(entries_to_keep(0.001, 25'557'032), 25'557u);
   EXPECT_EQ(entries_to_keep(0.001, 10), 1u);
   EXPECT_EQ(entries_to_keep(1.0, 10), 10u);

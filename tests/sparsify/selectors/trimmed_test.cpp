@@ -1,4 +1,4 @@
-// Trimmed top-k and RedSync's search against the published procedures, written plainly.
+// Trimmed top-k and RedSync's search compared with plain versions of the published procedures.
 #include "sparsify/selectors/trimmed.h"
 
 #include <gtest/gtest.h>
@@ -76,7 +76,7 @@ std::vector<uint32_t> redsync_plainly(std::span<const float> u, size_t k) {
 
 const size_t kSome[] = {1, 2, 20, 300, 5000, 20'011};
 
-TEST(Trimmed, IsThePublishedProcedure) {
+TEST(Trimmed, MatchesThePublishedProcedure) {
   for (const auto& [name, u] : shaped_vectors())
     for (size_t k : kSome)
       EXPECT_EQ(select("trimmed", u, k).indices, trimmed_plainly(u, k)) << name << ", k " << k;
@@ -88,8 +88,8 @@ TEST(Trimmed, SendsTheEntriesOfTopK) {
       EXPECT_EQ(select("trimmed", u, k).indices, select("topk", u, k).indices) << name << " " << k;
 }
 
-TEST(RedSync, IsThePublishedProcedure) {
-  std::map<size_t, size_t> endings;  // how many sizes of message were seen, by thirds of k
+TEST(RedSync, MatchesThePublishedProcedure) {
+  std::map<size_t, size_t> endings;  // number of selections by size, in thirds of k
   for (const auto& [name, u] : shaped_vectors())
     for (size_t k : kSome) {
       const auto expected = redsync_plainly(u, k);
@@ -100,8 +100,8 @@ TEST(RedSync, IsThePublishedProcedure) {
   EXPECT_GE(endings.size(), 5u) << "the vectors do not reach all ends of the search";
 }
 
-TEST(RedSync, MayMissAsPublished) {
-  // equal magnitudes: none is above their mean
+TEST(RedSync, SelectsNothingAmongEqualMagnitudes) {
+  // equal magnitudes: none exceeds their mean
   EXPECT_TRUE(select("redsync", std::vector<float>(1000, 2.0f), 10).indices.empty());
   EXPECT_EQ(select("redsync", std::vector<float>(1000, 2.0f), 1).indices.size(), 1u);
   EXPECT_TRUE(select("redsync", std::vector<float>(1000), 10).indices.empty());

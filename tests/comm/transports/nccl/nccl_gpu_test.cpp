@@ -75,7 +75,7 @@ TEST_P(Nccl, MessagesOfAnySizeArriveAroundARing) {
     if (comm.size() == 1) return;
     const int right = (comm.rank() + 1) % comm.size();
     const int left = (comm.rank() + comm.size() - 1) % comm.size();
-    // below and above what travels with the length, and several blocks
+    // below and above the limit of messages sent with their length, and several blocks
     const auto length_of = [](int rank, int round) {
       const size_t lengths[] = {0, 1, 1024, 1025, 100000, 7000001, 3};
       return lengths[static_cast<size_t>(rank + 2 * round) % std::size(lengths)];
@@ -117,7 +117,7 @@ TEST_P(Nccl, CollectivesGiveTheRightSums) {
 }
 
 TEST_P(Nccl, TimeoutNamesTheMissingRank) {
-  if (GetParam() == 1) GTEST_SKIP() << "one rank waits for nobody";
+  if (GetParam() == 1) GTEST_SKIP() << "one rank does not wait";
   const std::string text = test::error_text<TimeoutError>([&] {
     run_over_nccl(
         GetParam(),
@@ -125,7 +125,7 @@ TEST_P(Nccl, TimeoutNamesTheMissingRank) {
           const DeviceFloats data(ctx, std::vector<float>(100000));
           barrier(ctx, comm);
           if (comm.rank() == comm.size() - 1) std::this_thread::sleep_for(1500ms);
-          // no length goes ahead of this one: what is waited for is the wire
+          // vendor collectives send no length ahead, so this waits in NCCL itself
           allreduces().find("vendor").value({})(ctx, comm, data.span(), {});
         },
         1);
@@ -145,7 +145,7 @@ TEST(NcclSharing, TwoRanksOnOneGpuFallBackWithANotice) {
     EXPECT_EQ(make_nccl_communicator(host, threads, notice), nullptr);
     EXPECT_EQ(notice.find(fmt::format("nccl: ranks 0 and {} share the GPU at ", last)), 0u)
         << notice;
-    barrier(host, threads);  // still of use
+    barrier(host, threads);  // the bootstrap still works
   });
 }
 
