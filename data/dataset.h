@@ -29,7 +29,7 @@ class BadSampleError : public UserError {
   std::string description_;
 };
 
-/// How samples lie in a file that is faster to read in sequence.
+/// The order of the samples in a file that is faster to read sequentially.
 class StorageLayout {
  public:
   virtual ~StorageLayout() = default;

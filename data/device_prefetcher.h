@@ -17,8 +17,8 @@ namespace tw {
 class DevicePrefetcher {
  public:
   /// Divides each batch of the loader into `parts` micro-batches of equal size. `ahead`: stage the
-  /// next micro-batch early. `ctx` and `loader` must outlive this object, and nobody else may call
-  /// start() or next() of the loader.
+  /// next micro-batch early. `ctx` and `loader` must outlive this object, and no other caller may
+  /// use start() or next() of the loader.
   DevicePrefetcher(Context& ctx, Loader& loader, int64_t parts, bool ahead);
   /// Works ahead on a GPU.
   DevicePrefetcher(Context& ctx, Loader& loader, int64_t parts = 1)

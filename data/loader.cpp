@@ -94,7 +94,7 @@ class Loader::Impl {
   std::mutex mutex_;  // guards what follows
   std::condition_variable work_, done_;
   int64_t opened_ = 0, returned_ = 0;  // next sequence to open, to return
-  int64_t end_ = 0;                    // sequence behind the epoch's last batch
+  int64_t end_ = 0;                    // one past the epoch's last sequence
   int64_t offset_ = 0;                 // batch of the epoch = sequence + offset_
   size_t next_part_;                   // next ticket of the batch opened last
   size_t announced_ = 0;               // shards announced to the storage

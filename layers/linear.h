@@ -14,7 +14,7 @@ class Linear final : public UnaryLayer {
     std::string name;
     Shape in;  ///< of one sample: (features) or (H, W, C)
     int64_t out;
-    bool logits = false;  ///< y is fp32, whatever the type of the activations
+    bool logits = false;  ///< y is always fp32
   };
 
   Linear(ParameterArena& arena, const Options& options);

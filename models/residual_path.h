@@ -7,7 +7,7 @@
 
 namespace tw {
 
-/// Layers of a block beside its shortcut, and the batch norm that adds the shortcut.
+/// The layers of a block except its shortcut, and the batch norm that adds the shortcut.
 struct ResidualPath {
   std::unique_ptr<layers::Sequential> main;
   std::unique_ptr<layers::BatchNorm> join;

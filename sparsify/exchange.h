@@ -16,7 +16,7 @@ namespace tw {
 /// Status exchanged together with the gradient. Before the exchange it is that of this rank,
 /// afterwards that of all ranks.
 struct Control {
-  bool stop = false;            ///< in: this rank was told to stop; out: any rank was
+  bool stop = false;            ///< in: this rank received a stop signal; out: any rank did
   size_t nonfinite = SIZE_MAX;  ///< index of a NaN or infinity in the slice, SIZE_MAX if none
   float nonfinite_value = 0;    ///< the value there
   int nonfinite_rank = -1;      ///< out: the lowest rank that reported one, -1 if none
@@ -70,7 +70,7 @@ class Exchange {
                    Control& control) = 0;
   /// Broadcasts rank 0's parameters. Called only for exchanges with updates_at_root.
   virtual void publish(Context&, Communicator&, std::span<float>) {}
-  /// State that the next step depends on besides the residual; checkpoints store it.
+  /// State other than the residual that the next step depends on; checkpoints store it.
   virtual std::span<std::byte> state() { return {}; }
   /// Total bytes that all ranks send in one step of d elements. `entries`: total entries selected,
   /// assumed to be equally many per rank and without common indices.

@@ -101,7 +101,7 @@ class SyncSgd {
   double clip_ = 0;                      // limit of a tensor's norm; 0: none
   std::unique_ptr<Selector> selector_;   // null for dense
   std::vector<BucketState> buckets_;
-  std::unique_ptr<Exchange> small_exchange_;  // of dense segments beside sparse ones
+  std::unique_ptr<Exchange> small_exchange_;  // for the dense segments of sparse buckets
   Buffer residual_, momentum_, local_momentum_, small_;
   SparseVector selected_;
 

@@ -92,12 +92,13 @@ void print_costs(Console& console, const Known& known, double d, double density)
   const LinkCost& w = known.wire;
   console.line("\n{:.0f} parameters, density {:g}", d, density);
   console.line(
-      "compute {:.4g} s; alpha {:.4g} s a message; beta {:.4g} s an element ({:.4g} Gbit/s)",
+      "compute {:.4g} s; alpha {:.4g} s per message; beta {:.4g} s per element ({:.4g} Gbit/s)",
       known.local.compute, w.alpha, w.beta, 32e-9 / w.beta);
-  console.line("gamma {:.3g} s an element added; {:.3g} s an entry merged", w.gamma, w.merge);
+  console.line("gamma {:.3g} s per added element; merge {:.3g} s per sparse entry", w.gamma,
+               w.merge);
   for (const auto& [name, step] : known.local.step)
-    console.line("  {:<12} select and update {:.4g} s, exchange alone {:.4g} s", name, step.update,
-                 step.exchange);
+    console.line("  {:<12} select and update {:.4g} s, local part of the exchange {:.4g} s", name,
+                 step.update, step.exchange);
 }
 
 using Cell = std::function<std::string(const Prediction&, int ranks)>;
@@ -146,15 +147,15 @@ void write_csv(std::ofstream& out, const AdviseConfig& config, const std::vector
 void answer(Console& console, const AdviseConfig& config, const std::vector<Prediction>& all,
             const LinkCost& wire) {
   const double one = one_dense_rank(all);
-  print_table(console, "seconds an iteration", all, config.ranks, [&](const Prediction& c, int p) {
+  print_table(console, "seconds per iteration", all, config.ranks, [&](const Prediction& c, int p) {
     return fmt::format("{:.4g}", c.seconds(wire, p));
   });
-  print_table(console, "seconds of it in the exchange", all, config.ranks,
+  print_table(console, "seconds of the exchange per iteration", all, config.ranks,
               [&](const Prediction& c, int p) {
                 return fmt::format("{:.4g}", c.exchange_seconds(wire, p));
               });
-  print_table(console, "scaling efficiency: one dense rank's iteration / this", all, config.ranks,
-              [&](const Prediction& c, int p) {
+  print_table(console, "scaling efficiency: iteration time of one dense rank / iteration time", all,
+              config.ranks, [&](const Prediction& c, int p) {
                 return fmt::format("{:.3f}", c.efficiency(wire, p, one));
               });
   std::vector<Prediction> sparse = all;

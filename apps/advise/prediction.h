@@ -29,7 +29,7 @@ struct LocalCosts {
 struct Load {
   double d = 0;      ///< elements of the slice
   double k = 0;      ///< entries selected from it
-  double dense = 0;  ///< elements of it that are summed densely beside the sparse exchange
+  double dense = 0;  ///< elements of it that are summed densely, apart from the sparse exchange
 };
 
 /// The costs of a sparsifier, with the dense collective that it uses, if any.

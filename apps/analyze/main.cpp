@@ -1,4 +1,4 @@
-// analyze: shows what a selector keeps of a vector and what it leaves behind.
+// analyze: reports the entries that a selector selects from a vector, and the residual.
 #include "apps/analyze/select.h"
 #include "apps/analyze/theory.h"
 #include "apps/common/launch.h"

@@ -65,12 +65,12 @@ void report(const Options& options, const SelectInfo& info, const SparseVector& 
   fmt::print("selector    {}, density {}, k {}\n", options.selector, options.density, k);
   fmt::print("count       {} (count/k {:.3f})\n", out.count,
              static_cast<double>(out.count) / static_cast<double>(k));
-  fmt::print("threshold   {:g}; smallest magnitude chosen {:g}\n", info.threshold, least);
+  fmt::print("threshold   {:g}; smallest selected magnitude {:g}\n", info.threshold, least);
   fmt::print("residual    {:.6f} of ||u||^2\n", left);
   fmt::print("bounds      {:.6f} = 1 - k/d    {:.6f} = (1 - k/d)^2\n", left_of_random(asked),
              bell_bound(asked));
   if (out.count != k)
-    fmt::print("            {:.6f} and {:.6f} with the count for k\n", left_of_random(sent),
+    fmt::print("            {:.6f} and {:.6f} with k = count\n", left_of_random(sent),
                bell_bound(sent));
 }
 

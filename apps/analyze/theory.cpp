@@ -16,7 +16,7 @@ struct Options {
   std::vector<double> densities{0.001, 0.01, 0.1, 0.5};
 };
 
-/// A distribution and the closed form of the share that Top-k leaves behind.
+/// A distribution and the closed form of Top-k's residual relative to the vector.
 struct Case {
   std::string name;
   Draw draw;
@@ -76,8 +76,8 @@ void TheoryTable::rows(const Case& of) {
 
 void run(const Options& options) {
   fmt::print(
-      "||u - S(u)||^2 / ||u||^2 of {} drawn entries; bound: (1 - rho)^2 for bell-shaped vectors\n"
-      "closed: in closed form, expected over draws\n\n"
+      "||u - S(u)||^2 / ||u||^2 of {} random entries; bound: (1 - rho)^2 for bell-shaped vectors\n"
+      "closed: expected value in closed form\n\n"
       "{:<9} {:>8} {:>10} {:>10} {:>10} {:>10} {:>10}\n",
       options.d, "", "", "top-k", "top-k", "rand-k", "rand-k", "");
   fmt::print("{:<9} {:>8} {:>10} {:>10} {:>10} {:>10} {:>10}\n", "u", "rho", "closed", "measured",

@@ -157,13 +157,12 @@ void CommBench::run() {
   const LinkCost wire = link_ ? *link_ : measure_link(ctx_, comm_);
   const LinkCost additions = measure_additions(ctx_, comm_, most, options_.density);
   print_on_rank_0(
-      "{} ranks over {}, vectors on {}; {} link: alpha {:.1f} us a message, {:.4f} GB/s\n"
-      "us: median of {} x {} calls back to back, each the slowest rank's; algbw: size / time; "
-      "busbw: algbw x what a "
-      "port must carry,\n2(P-1)/P for allreduce, (P-1)/P for allgather (size: the gathered one), 1 "
-      "for broadcast and reduce;\nbytes: on the wire, all ranks together; model: us by the cost "
-      "model at this alpha and bandwidth, additions free\nadditions here: gamma {:.3f} ns an "
-      "element added, {:.3f} ns a sparse entry merged\n\n"
+      "{} ranks over {}, vectors on {}; {} link: alpha {:.1f} us per message, {:.4f} GB/s\n"
+      "us: median of {} x {} calls back to back, on the slowest rank; algbw: size / time;\n"
+      "busbw: algbw x the load of the busiest port, 2(P-1)/P for allreduce, (P-1)/P for allgather\n"
+      "(size: that of the result), 1 for broadcast and reduce; bytes: sent by all ranks;\n"
+      "model: us by the cost model at this alpha and bandwidth, without additions;\n"
+      "additions here: gamma {:.3f} ns per added element, merge {:.3f} ns per sparse entry\n\n"
       "{:<10} {:<18} {:>11} {:>11} {:>10} {:>9} {:>9} {:>12} {:>10} {:>7}\n",
       comm_.size(), comm_.transport(), options_.device, link_ ? "the" : "slowest", wire.alpha * 1e6,
       4e-9 / std::max(wire.beta, 1e-15), options_.iterations, options_.calls, additions.gamma * 1e9,

@@ -82,8 +82,8 @@ class BareDecoder {
     return true;
   }
 
-  /// Bilinear between the four nearest pixels, whatever the scale: the cheapest resize, so that the
-  /// baseline stays a lower bound.
+  /// Bilinear between the four nearest pixels at any scale: the cheapest resize, so that the
+  /// baseline is a lower bound.
   void resize() {
     const size_t width = info_.output_width, height = info_.output_height;
     const auto channels = static_cast<size_t>(info_.output_components);

@@ -1,4 +1,5 @@
-// A lower bound for the cost of reading JPEG files: libjpeg in a loop, without the loader.
+// A baseline for the loader: plain libjpeg in a loop, a lower bound for the cost of reading JPEG
+// files.
 #pragma once
 
 #include <string>

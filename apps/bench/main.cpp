@@ -1,4 +1,4 @@
-// bench: measures the parts of the trainer, each beside a bound or another implementation.
+// bench: measures parts of the trainer and compares each with a bound or another implementation.
 #include "apps/bench/comm.h"
 #include "apps/bench/data.h"
 #include "apps/bench/select.h"

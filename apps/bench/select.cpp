@@ -247,16 +247,16 @@ void SelectBench::run(const std::string& distribution) {
   print_row(distribution, sort, add, 1);
   if (!on_cpu()) {
     const double seconds = median(add.seconds), of_copy = 1.5 * median_ratio(copied, add);
-    fmt::print("e += g moves {:.0f} GB/s, {:.2f} of what a copy moves\n\n",
+    fmt::print("e += g: {:.0f} GB/s, {:.2f} of the rate of a copy\n\n",
                12e-9 * static_cast<double>(d_) / seconds, of_copy);
     return;
   }
   const double counted = median_ratio(triad, add);
   fmt::print(
-      "e += g (12 bytes an element) reaches, in bytes a second,\n"
-      "  {:.2f} of triad, 12 bytes counted; {:.2f} of triad, 16 moved: it reads what it "
-      "overwrites\n"
-      "  {:.2f} of triad with streaming stores, 12 counted and moved\n\n",
+      "rate of e += g (12 bytes per element), relative to\n"
+      "  triad: {:.2f} with 12 bytes counted, {:.2f} with the 16 moved, since stores read the line "
+      "first\n"
+      "  triad with streaming stores: {:.2f}\n\n",
       counted, counted * 12 / 16, median_ratio(streaming, add));
 }
 
@@ -281,8 +281,9 @@ void run_bench(const Options& options) {
   fmt::print(
       "selection with error feedback: u = g + e, select, residual cleared, indices and values out\n"
       "d {}  density {}  k {}  {}  threads {}  rounds {}\n"
-      "ms: median; best; GB/s: of 12 bytes an element; ratio to e += g, median over rounds;\n"
-      "std::nth_element: the k-th magnitude alone, one thread, copy made untimed\n\n",
+      "ms: median; best; GB/s: at 12 bytes per element; ratio to e += g, median over rounds;\n"
+      "std::nth_element: finds the k-th magnitude only, on one thread; its copy of u is not "
+      "timed\n\n",
       options.d, options.density, entries_to_keep(options.density, static_cast<size_t>(options.d)),
       options.device, options.threads, options.iterations);
   fmt::print("{:<24} {:<10} {:>8} {:>8} {:>7} {:>9} {:>7}\n", "selector", "u", "ms", "best", "GB/s",

@@ -18,7 +18,7 @@ LinkCost measure_additions(Context& ctx, Communicator& comm, size_t d, double de
   const double adding =
       time_ranks(ctx, comm, rounds, [&](int64_t) { ops::add(ctx, x.as<float>(), y.as<float>()); });
 
-  // entries spread over the vector, as selected ones are; other ranks' lie elsewhere
+  // entries spread over the vector, as selected ones are; other ranks have other indices
   const size_t k = std::min(d, entries_to_keep(density, d));
   std::vector<float> values(k, 1);
   std::vector<std::vector<uint32_t>> indices(parts);

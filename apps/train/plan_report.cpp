@@ -78,7 +78,7 @@ size_t report_plan(Console& console, const TrainConfig& config, const DataSplit&
   console.line("{} rank{} x {} threads, batch {} each, {} on {}", ranks, ranks == 1 ? "" : "s",
                config.threads_per_rank, batch, config.precision, config.device);
   console.line("batch-norm statistics for validation: {}",
-               config.bn_stats == "average" ? "averaged over ranks" : "rank 0's own");
+               config.bn_stats == "average" ? "averaged over ranks" : "those of rank 0");
 
   const size_t parameters = 2 * d * sizeof(float);
   const size_t optimizer = optimizer_bytes(algorithm, sgd, d);
@@ -86,17 +86,16 @@ size_t report_plan(Console& console, const TrainConfig& config, const DataSplit&
   console.line(
       "memory per rank: {} activations{} + {} packed weights and inputs + {} scratch + "
       "{} parameters and gradients + {} optimizer = {}",
-      text(memory.workspace),
-      config.recompute == "blocks" ? " (those inside blocks are computed twice)" : "",
+      text(memory.workspace), config.recompute == "blocks" ? " (recomputed inside blocks)" : "",
       text(memory.persistent), text(memory.scratch), text(parameters), text(optimizer),
       text(total));
   // ranks that are threads share one GPU
   if (config.device == "cuda" && config.workers > 1)
-    console.line("the {} ranks share a GPU: {} in all, {} of it free", ranks,
+    console.line("the {} ranks share a GPU: they need {}; {} are free", ranks,
                  text(total * static_cast<size_t>(ranks)), text(free_memory(Device::cuda)));
   const uint64_t bytes =
       estimated_bytes_sent(algorithm, sgd, config.settings, model.arena(), ranks, config.density);
-  console.line("{}: {} of {} entries a step and rank, {} on the wire a step", config.sparsifier,
+  console.line("{}: {} of {} entries per step and rank, {} sent per step", config.sparsifier,
                volume_text(algorithm, config.settings, config.density, d), d, text(bytes));
   if (config.density >= 1 && config.density_warmup.empty() && !algorithm.selector.empty())
     console.line("density 1: all entries are sent; selector {} and its settings have no effect",

@@ -124,8 +124,8 @@ void report_waiting(Console& console, const EpochTotals& totals) {
   if (waited < kNoticeable * totals.seconds || rest <= 0) return;
   const double images = static_cast<double>(totals.images);
   console.line(
-      "data is the bottleneck: {:.0f} % of the time was spent waiting for it; it comes at {:.0f} "
-      "images/s, the rest of a step could take {:.0f} (more --loader-threads, or pack the images)",
+      "data loading is the bottleneck: {:.0f} % of the time was spent waiting for data at {:.0f} "
+      "images/s; the rest of a step allows {:.0f} (use more --loader-threads, or pack the images)",
       100 * waited / totals.seconds, images / totals.seconds, images / rest);
 }
 

@@ -1,5 +1,5 @@
-// The collectives of the library behind a transport (MPI's, NCCL's), for comparison. The library
-// chooses what it sends; bytes_sent() does not count it.
+// The collectives of a transport's library (MPI, NCCL), for comparison. The library chooses what it
+// sends; bytes_sent() does not count it.
 
 #include "comm/collectives/vendor.h"
 

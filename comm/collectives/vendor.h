@@ -1,4 +1,4 @@
-// VendorCollectives: the collectives of the library behind a transport. The collective `vendor`
+// VendorCollectives: the collectives of a transport's library (MPI, NCCL). The collective `vendor`
 // calls them.
 #pragma once
 

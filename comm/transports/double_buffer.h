@@ -1,4 +1,4 @@
-// Double buffering: two blocks of a long message are under way at a time.
+// Double buffering: processes a long message with two blocks in flight at a time.
 #pragma once
 
 #include <cstddef>

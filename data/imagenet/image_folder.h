@@ -8,12 +8,12 @@
 namespace tw {
 
 /// Classes are sorted by name, files by class and name, byte by byte: the same on every machine.
-/// Files whose names begin with a dot are ignored, and so are files beside the class folders
-/// without the extension of an image.
+/// Ignores files whose names begin with a dot, and files outside of class folders without the
+/// extension of an image.
 class ImageFolder : public JpegSource {
  public:
-  /// UserError when there is no such folder or no class in it, a class has no files, or there are
-  /// images beside the class folders.
+  /// UserError when the folder does not exist or has no classes, a class has no files, or there are
+  /// images outside of class folders.
   explicit ImageFolder(const std::filesystem::path& folder);
 
   size_t size() const override { return labels_.size(); }

@@ -42,7 +42,7 @@ void RecordFile::parse() {
             header.index_offset + header.description_bytes + header.name_bytes +
                     header.sample_count * sizeof(Sample) ==
                 limit,
-        "{}: its index lies outside the file", prefix);
+        "{}: its index is outside the file", prefix);
   const auto index = all.subspan(header.index_offset);
   check(checksum(index) == header.index_checksum, "{}: its index is damaged", prefix);
 

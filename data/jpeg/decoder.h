@@ -43,9 +43,9 @@ class JpegDecoder {
   /// returns. JpegError when the file is not a complete JPEG, has more than 2^27 pixels, or is
   /// progressive and would need more than 512 MiB for its coefficients.
   Size open(std::span<const std::byte> file);
-  /// Decodes the rectangle `part` of the open file, which must lie inside the image, at scale 1,
-  /// 1/2, 1/4 or 1/8: the smallest scale at which the part still has `width` x `height` pixels, or
-  /// 1. Converts grayscale and CMYK to RGB. JpegError when the data is damaged.
+  /// Decodes the rectangle `part` of the open file, which must be inside the image, at scale 1,
+  /// 1/2, 1/4 or 1/8: the smallest scale at which the part has at least `width` x `height` pixels,
+  /// else 1. Converts grayscale and CMYK to RGB. JpegError when the data is damaged.
   Picture decode(const Box& part, int width, int height);
 
  private:

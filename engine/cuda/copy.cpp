@@ -13,7 +13,7 @@ void copy_cuda(Context& ctx, const Tensor& x, const Tensor& y) {
 
 Device locate_cuda(const void* data) {
   cudaPointerAttributes attributes{};
-  cuda::expect(cudaPointerGetAttributes(&attributes, data), "where memory lies");
+  cuda::expect(cudaPointerGetAttributes(&attributes, data), "pointer attributes");
   const bool on_device =
       attributes.type == cudaMemoryTypeDevice || attributes.type == cudaMemoryTypeManaged;
   return on_device ? Device::cuda : Device::cpu;

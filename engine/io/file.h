@@ -11,8 +11,9 @@
 
 namespace tw {
 
-/// Lets `write` fill a temporary file beside `path`, syncs it to disk and renames it over `path`.
-/// Throws Fault (disk full, no permission) or what `write` throws; `path` is then unchanged.
+/// Calls `write` for a temporary file in the folder of `path`, syncs it to disk and renames it to
+/// `path`. Throws Fault (disk full, no permission) or what `write` throws; `path` is then
+/// unchanged.
 void write_atomically(const std::filesystem::path& path,
                       const std::function<void(std::ostream&)>& write);
 void write_atomically(const std::filesystem::path& path, std::string_view text);

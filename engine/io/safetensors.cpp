@@ -58,7 +58,7 @@ struct Extent {
 Extent extent_of(const std::string& place, const Json& entry, size_t size) {
   const std::vector<uint64_t> offsets = sizes(place, entry, "data_offsets");
   check(offsets.size() == 2 && offsets[0] <= offsets[1] && offsets[1] <= size,
-        "{}: its data lies outside the file", place);
+        "{}: its data is outside the file", place);
   return {offsets[0], offsets[1]};
 }
 

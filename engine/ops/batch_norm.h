@@ -1,6 +1,6 @@
 // Batch norm over N, H, W for each channel, with an optional fused residual add and ReLU:
 //   y = relu?( (x - mean) * rstd * gamma + beta  [+ residual] )
-// Statistics, gamma and beta are fp32 whatever the activations are.
+// Statistics, gamma and beta are always fp32.
 #pragma once
 
 #include "engine/core/context.h"

@@ -24,7 +24,7 @@ TW_INLINE void store(bf16& element, float value) {
   element.bits = static_cast<uint16_t>((u + (value == value ? carry : 0u)) >> 16);
 }
 
-/// Calls body.operator()<T>() with the C++ type behind an activation's dtype (f32 or bf16).
+/// Calls body.operator()<T>() with the C++ type of an activation's dtype (f32 or bf16).
 template <class Body>
 void with_activation_type(DType dtype, const Body& body) {
   if (dtype == DType::bf16)

@@ -16,7 +16,7 @@ Shape PoolParams::output(const Shape& x) const {
   // a position inside a window is stored in one byte
   check(kernel >= 1 && kernel <= 16, "[pool] kernel is {}; expected 1 to 16", kernel);
   check(stride >= 1, "[pool] stride is {}; expected at least 1", stride);
-  // otherwise a window could lie in the padding alone and have no maximum
+  // otherwise a window could be entirely in the padding and have no maximum
   check(padding >= 0 && 2 * padding <= kernel, "[pool] padding is {}; expected 0 to {}", padding,
         kernel / 2);
   check(x.rank() == 4 && x[1] + 2 * padding >= kernel && x[2] + 2 * padding >= kernel,
@@ -68,7 +68,7 @@ void for_rows(Context& ctx, int64_t rows, const Row& row) {
   });
 }
 
-/// Positions inside a window, starting at p * stride - padding, that lie in [0, n).
+/// The positions of window p whose index, p * stride - padding + position, is inside [0, n).
 Range window_inside(const PoolParams& params, int64_t p, int64_t n) {
   const int64_t start = p * params.stride - params.padding;
   return {std::max<int64_t>(0, -start), std::min(params.kernel, n - start)};

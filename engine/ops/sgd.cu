@@ -15,9 +15,9 @@ struct DecayBounds {
   uint32_t count = 0;
   std::array<uint32_t, kMaxBounds> bounds{};
 
-  /// Whether an odd number of bounds lies at or below i.
+  /// Whether element i decays: an odd number of bounds is at or below i.
   __device__ bool decays(int64_t i) const {
-    uint32_t low = 0, high = count;  // that number lies in [low, high]
+    uint32_t low = 0, high = count;  // that number is in [low, high]
     while (low < high) {
       const uint32_t middle = (low + high) / 2;
       if (bounds[middle] <= i)

@@ -1,4 +1,4 @@
-// The dense exchange: an allreduce of the whole gradient. A status float behind the gradient is
+// The dense exchange: an allreduce of the whole gradient. A status float after the gradient is
 // summed with it.
 //
 // Bytes over all ranks, with a bandwidth-optimal collective (ring): 2(P-1) 4(d+1).

@@ -34,7 +34,7 @@ class GatheringExchange : public Exchange {
   std::vector<SparseView> parts_;
 };
 
-/// Bytes of an allgather of blocks besides the encoded entries, over all ranks.
+/// Bytes of an allgather of blocks without the encoded entries, over all ranks.
 constexpr uint64_t gather_overhead(int ranks) {
   const uint64_t p = static_cast<uint64_t>(ranks);
   return (p - 1) * p * (sizeof(ControlWord) + sizeof(uint64_t));

@@ -52,7 +52,7 @@ class OkTopk : public GatheringExchange {
     thresholds_.update_local(mine, step.k);
     residual_return_.rounding(ctx, codec_, mine, step.residual);
     if (thresholds_.exact()) average_regions(ctx, comm, mine, d);
-    // a message has room for twice k entries, since a rank's entries may all lie in one region
+    // a message has room for 2 k entries, since a rank's entries may all be in one region
     reduce_to_owners(ctx, comm, mine.view(), std::min(2 * step.k, d), d);
 
     choose();

@@ -59,7 +59,7 @@ class SharedIndices : public Exchange {
 
  private:
   Allreduce allreduce_;
-  std::optional<Context> host_;  // entries lie in host memory
+  std::optional<Context> host_;  // entries are in host memory
   std::vector<float> values_, scratch_;
 };
 

@@ -1,6 +1,6 @@
-// StatusSlot: carries the control words of the ranks in a dense sum, as one more float behind the
-// gradient. After the sum it is 0, above 0 if some rank was told to stop, or NaN if some rank's
-// gradient is not finite; only then do the ranks exchange their control words.
+// StatusSlot: adds the status of the ranks to a dense sum, as one more float after the gradient.
+// After the sum the float is 0, above 0 if some rank received a stop signal, or NaN if some
+// gradient is not finite. The ranks exchange their control words only if it is not 0.
 //
 // The gradients of all buckets are one vector. The float after a bucket is therefore the first
 // gradient of the next bucket in the vector, or the arena's spare float. The slot saves this float,

@@ -11,7 +11,7 @@ std::unique_ptr<Candidates> Candidates::create(Context& ctx) {
 }
 
 size_t sample_rank(size_t k, size_t d) {
-  // about `expected` of n samples lie among the k largest of u
+  // about `expected` of n samples are among the k largest of u
   const double n = static_cast<double>(std::min(d, kSamples));
   const double expected = static_cast<double>(k) / static_cast<double>(d) * n;
   return static_cast<size_t>(std::ceil(expected + 5 * std::sqrt(expected) + 2));

@@ -81,7 +81,8 @@ void HostCandidates::collect(Context& ctx, std::span<const float> g, std::span<f
     run.reserve(std::min(std::max(total + total / 2, kShort), part) + kBlock);
 }
 
-// Exact whatever the sample: if fewer than k entries pass, a histogram of all of u decides.
+// Exact for any sample: if fewer than k entries pass, takes the threshold from a histogram of all
+// of u.
 void HostCandidates::collect_largest(Context& ctx, std::span<const float> g, std::span<float> e,
                                      size_t k) {
   const uint32_t threshold = sampled_threshold(g, e, k, sample_);

@@ -10,7 +10,7 @@
 
 namespace tw {
 
-/// The result of a selection besides the entries.
+/// The result of a selection, without the entries.
 struct SelectInfo {
   float threshold = 0;          ///< least magnitude to be sent
   size_t nonfinite = SIZE_MAX;  ///< index of the first NaN or infinity in u, SIZE_MAX if none
@@ -21,7 +21,7 @@ struct SelectInfo {
 SelectInfo name_nonfinite(Context& ctx, std::span<const float> u);
 
 /// Fills out.values from entry `first` on with e[index - base] and sets those elements of e to
-/// zero. e lies in host memory.
+/// zero. e is in host memory.
 void move_values(std::span<float> e, uint32_t base, SparseVector& out, size_t first);
 
 }  // namespace tw

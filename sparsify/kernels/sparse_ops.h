@@ -10,7 +10,7 @@
 namespace tw {
 
 /// sum = 0, then sum[i] += v for every entry of every part, in the order of the parts: the same
-/// bits on every device. Indices lie below sum.size().
+/// bits on every device. Indices are below sum.size().
 void sparse_sum(Context& ctx, std::span<const SparseView> parts, std::span<float> sum);
 
 /// x[i] += v for every entry.

@@ -1,5 +1,5 @@
-// RandK-SGD with error feedback (Stich, Cordonnier and Jaggi 2018, arXiv 1809.07599).
-// E ||u - Rand_k(u)||^2 = (1 - k/d) ||u||^2, whatever u is.
+// RandK-SGD with error feedback (Stich, Cordonnier and Jaggi 2018, arXiv 1809.07599). E ||u -
+// Rand_k(u)||^2 = (1 - k/d) ||u||^2 for any u.
 
 #include "sparsify/selectors/randk.h"
 

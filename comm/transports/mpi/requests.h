@@ -1,5 +1,5 @@
-// MpiRequests: one send and one receive under way in MPI, and the wait for both.
-// Implementation header of the MPI transport.
+// MpiRequests: one send and one receive in progress in MPI, and the wait for both. Implementation
+// header of the MPI transport.
 #pragma once
 
 #include <mpi.h>

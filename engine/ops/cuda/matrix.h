@@ -1,5 +1,5 @@
-// Operations of linear layers and convolutions on a [rows, channels] matrix besides the products.
-// Included by files in cuda/ only.
+// Bias, column sums and conversion on [rows, channels] matrices, for linear layers and
+// convolutions. Included by files in cuda/ only.
 #pragma once
 
 #include "engine/core/tensor.h"

@@ -11,7 +11,7 @@
 namespace tw::test {
 namespace {
 
-/// The numbers of every row behind the header.
+/// The numbers of every row after the header.
 std::vector<std::vector<double>> rows_of(const std::filesystem::path& path) {
   std::ifstream in(path);
   std::vector<std::vector<double>> rows;

@@ -1,4 +1,4 @@
-// The rows of steps.csv and metrics.csv, and the sums behind them.
+// The rows of steps.csv and metrics.csv, and the sums that they show.
 #include "apps/train/records.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// Two blocks of a message under way at a time.
+// Two blocks of a message are in flight at a time.
 
 #include "comm/transports/double_buffer.h"
 

@@ -152,7 +152,7 @@ TEST(Safetensors, ReadsUnalignedTensorsOfOtherPrograms) {
   EXPECT_EQ(static_cast<const uint8_t*>(tensor.data)[7], 8);
 }
 
-// torch's state dicts hold I64 counters beside the weights
+// torch's state dicts contain I64 counters
 TEST(Safetensors, UnsupportedDTypesFailOnlyWhenRead) {
   const TempFolder folder;
   write_raw(folder / "f",

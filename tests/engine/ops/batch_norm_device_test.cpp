@@ -283,7 +283,7 @@ TEST(BatchNormThreads, OneAndTwoThreadsGiveTheSameBits) {
     }
 }
 
-/// A mean that is large beside the deviation must not cancel in the variance.
+/// A mean much larger than the deviation must not cause cancellation in the variance.
 TEST(BatchNormAccuracy, VarianceSurvivesALargeMean) {
   Context ctx(device(), 1);
   Problem p{.shape = {64, 32, 32, 3}, .dtype = DType::f32};

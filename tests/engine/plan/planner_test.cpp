@@ -73,7 +73,7 @@ TEST_P(RandomPlan, NeverOverlapsTwoLiveTensors) {
     alive = std::max(alive, bytes);
   }
   EXPECT_GE(memory.workspace, alive);
-  const std::byte* const end = ctx.scratch().data();  // it lies last
+  const std::byte* const end = ctx.scratch().data();  // scratch comes last
   for (const Use& a : uses) {
     const auto* data = static_cast<const std::byte*>(a.ref->data);
     EXPECT_EQ(reinterpret_cast<uintptr_t>(data) % 64, 0u);
