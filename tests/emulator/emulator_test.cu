@@ -87,7 +87,7 @@ TEST(EmulatorDeathTest, ADeadlockInAWarpAborts) {
       "are deadlocked");
 }
 
-TEST(EmulatorDeathTest, AnAccessOfTheHostToDeviceMemoryAborts) {
+TEST(EmulatorDeathTest, HostAccessToDeviceMemoryAborts) {
   Values<int> x(1);
   EXPECT_DEATH(*x.data = 1, "host code accesses device memory");
 }

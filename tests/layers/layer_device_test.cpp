@@ -103,7 +103,7 @@ TEST(Linear, AfterAnImageExportsTorchvisionsColumnOrder) {
     }
 }
 
-TEST(Layer, WrongInputsAreNamed) {
+TEST(Layer, ErrorsNameTheWrongInput) {
   Context ctx(test::device());
   ParameterArena arena;
   Planner plan(ctx, DType::f32);

@@ -30,7 +30,7 @@ TEST(CommThread, RunsTheJobsOfARoundInOrder) {
   EXPECT_NE(worked, std::this_thread::get_id());
 }
 
-TEST(CommThread, RunsBesideItsOwner) {
+TEST(CommThread, RunsInParallelWithItsOwner) {
   std::atomic<bool> first_done = false;
   CommThread thread([] {}, [&](size_t i) { first_done = i == 0; });
   thread.start();

@@ -64,7 +64,7 @@ TEST(Config, BrokenJsonNamesFileLineAndColumn) {
   EXPECT_FALSE(contains(text, "\n"));
 }
 
-TEST(Config, AFileThatIsNoConfigurationIsAUserError) {
+TEST(Config, AFileThatIsNotAConfigurationIsAUserError) {
   const TempFolder folder;
   for (const char* text :
        {"", "3", "[]", "null", "{\"lr\": 1e999}", "{\"lr\": \"\xff\"}", "{\"set\": 3}", "{} {}"}) {

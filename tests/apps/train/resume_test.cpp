@@ -148,7 +148,7 @@ TEST(Stop, AnotherNumberOfRanksContinuesWithANotice) {
       << resumed.output;
 }
 
-TEST(Stop, WrongCheckpointsAreNamed) {
+TEST(Stop, ErrorsNameTheUnusableCheckpoint) {
   const TempFolder folder;
   ASSERT_EQ(run_command(command(folder, "--name good --max-steps 2")).code, 0);
   const std::string good = (folder / "good").string();

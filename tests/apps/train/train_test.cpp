@@ -231,7 +231,7 @@ TEST(Train, ListAlignsItsColumns) {
   }
 }
 
-TEST(Train, ListNamesEverything) {
+TEST(Train, ListShowsEveryRegisteredName) {
   const Ended ended = run_command(fmt::format("{} --list", TW_TRAIN));
   EXPECT_EQ(ended.code, 0);
   for (const char* name : {"resnet20", "vgg16", "cifar10", "shapes", "gaussiank", "topk", "ring",

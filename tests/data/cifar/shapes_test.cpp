@@ -137,7 +137,7 @@ TEST_F(Shapes, HoldsOutTrainingImages) {
   EXPECT_EQ(split.val_name, "1000 held-out training images");
 }
 
-TEST_F(Shapes, AFolderThatCannotBeMadeIsAUserError) {
+TEST_F(Shapes, AFolderThatCannotBeCreatedIsAUserError) {
   const ScratchFolder folder;
   std::ofstream(folder.path() / "file").close();
   const std::string text = error_of([&] { load(folder.path() / "file"); });

@@ -74,7 +74,7 @@ TEST(ImageFolder, AnyNumberOfThreadsGivesTheSameBytes) {
   EXPECT_NE(everything(open(folder.path()), 1, 2), one) << "another epoch, other crops";
 }
 
-TEST(ImageFolder, ErrorsNameTheFolderAndTheMistake) {
+TEST(ImageFolder, ErrorsNameTheFolderAndTheProblem) {
   const ScratchFolder folder;
   const fs::path dir = folder.path();
   EXPECT_NE(open_error("").find("--data-dir is missing"), std::string::npos);
@@ -101,7 +101,7 @@ TEST(ImageFolder, ErrorsNameTheFolderAndTheMistake) {
   EXPECT_NE(flat.find("sort_imagenet_val.sh"), std::string::npos);
 }
 
-TEST(ImageFolder, ImagesBesideTheClassFoldersAreAnErrorAndOtherFilesAreIgnored) {
+TEST(ImageFolder, ImagesOutsideClassFoldersAreAnErrorAndOtherFilesAreIgnored) {
   const ScratchFolder folder;
   write_image_folder(folder.path(), 2, 2, 1);
   for (const char* other : {"README", "classes.txt", ".hidden.JPEG", ".DS_Store"})

@@ -37,7 +37,7 @@ TEST(Weights, AFilterIsWrittenAsOihw) {
           ASSERT_EQ(exported.values[at++], stored[((o * 3 + h) * 5 + w) * 4 + i]);
 }
 
-TEST(Weights, ALinearLayerBehindAFlattenIsWrittenInTheOrderOfNchw) {
+TEST(Weights, ALinearLayerAfterAFlattenIsWrittenInNchwOrder) {
   const std::vector<float> stored = counting(linear.length());
   const ExportedTensor exported = export_parameter(linear, stored);
   ASSERT_EQ(exported.shape, Shape({2, 24}));
