@@ -30,50 +30,59 @@ __global__ void __launch_bounds__(kThreads)
 
 __global__ void set_cut_kernel(Search* search, RadixCut cut) { search->cut = cut; }
 
-/// Marked entries above the cut and at it, in one word: both counts are below 2^32.
-using Kept = unsigned long long;
-__host__ __device__ constexpr Kept kept(uint32_t above, uint32_t equal) {
-  return Kept{above} << 32 | equal;
-}
+/// How many marked entries of a tile, or of a run of tiles, lie above the cut and at it. Summed
+/// over all tiles before one, they are its start: where its entries go, and which of those at the
+/// cut are still wanted.
+struct alignas(8) TileCounts {
+  uint32_t above, equal;
+
+  constexpr TileCounts operator+(const TileCounts& other) const {
+    return {above + other.above, equal + other.equal};
+  }
+  constexpr TileCounts& operator+=(const TileCounts& other) { return *this = *this + other; }
+  bool operator==(const TileCounts&) const = default;
+};
 
 /// The counts of this warp's words, in all its lanes.
-__device__ Kept kept_by_warp(const uint32_t* words, int64_t first, const float* e,
-                             uint32_t resolution, uint32_t cut) {
+__device__ TileCounts count_in_warp(const uint32_t* words, int64_t first, const float* e,
+                                    uint32_t resolution, uint32_t cut) {
   uint32_t above = 0, equal = 0;
   visit_words(words, first, e, [&](int64_t, float value, bool marked) {
     const uint32_t bits = magnitude_bits(value) & resolution;
     above += marked && bits > cut;
     equal += marked && bits == cut;
   });
-  return kept(__reduce_add_sync(~0u, above), __reduce_add_sync(~0u, equal));
+  return {__reduce_add_sync(~0u, above), __reduce_add_sync(~0u, equal)};
 }
+
+__device__ uint32_t count_bits(uint32_t x) { return static_cast<uint32_t>(__popc(x)); }
 
 __device__ int64_t first_word() { return blockIdx.x * kTileWords + warp() * int64_t{kWarp}; }
 
 __global__ void __launch_bounds__(kThreads)
     count_kernel(const uint32_t* words, const float* e, uint32_t resolution, const Search* search,
-                 Kept* tiles) {
-  __shared__ Kept warps[kWarps];
-  const Kept mine = kept_by_warp(words, first_word(), e, resolution, search->cut.cut);
+                 TileCounts* tiles) {
+  __shared__ TileCounts warps[kWarps];
+  const TileCounts mine = count_in_warp(words, first_word(), e, resolution, search->cut.cut);
   if (lane() == 0) warps[warp()] = mine;
   __syncthreads();
   if (threadIdx.x > 0) return;
-  Kept total = 0;
+  TileCounts total{};
   for (int w = 0; w < kWarps; ++w) total += warps[w];
   tiles[blockIdx.x] = total;
 }
 
-/// Turns the counts of the tiles into the starts of their entries, the totals last. `result`: a
-/// copy of the search.
+/// Turns the counts of n tiles into their starts; tiles[n] is the total. `result`: a copy of the
+/// search.
 constexpr int kScanThreads = 1024;
 __global__ void __launch_bounds__(kScanThreads)
-    scan_kernel(int64_t n, Kept* tiles, Search* search, Search* result) {
-  using Scan = cub::BlockScan<Kept, kScanThreads>;
+    scan_kernel(int64_t n, TileCounts* tiles, Search* search, Search* result) {
+  using Scan = cub::BlockScan<TileCounts, kScanThreads>;
   __shared__ typename Scan::TempStorage memory;
-  Kept before = 0;
+  TileCounts before{};
   for (int64_t begin = 0; begin < n; begin += kScanThreads) {
     const int64_t i = begin + threadIdx.x;
-    Kept value = i < n ? tiles[i] : 0, total = 0;
+    TileCounts value = i < n ? tiles[i] : TileCounts{}, total{};
     Scan(memory).ExclusiveSum(value, value, total);
     if (i < n) tiles[i] = before + value;
     before += total;
@@ -81,41 +90,42 @@ __global__ void __launch_bounds__(kScanThreads)
   }
   if (threadIdx.x > 0) return;
   tiles[n] = before;
-  search->moved =
-      search->cut.taken(static_cast<uint32_t>(before >> 32), static_cast<uint32_t>(before));
+  search->moved = search->cut.taken(before.above, before.equal);
   *result = *search;
 }
 
+/// Moves the marked entries that the cut takes to the `most` entries of indices and values, in
+/// index order, and leaves zeros in e. `tiles`: the starts.
 __global__ void __launch_bounds__(kThreads)
     move_kernel(const uint32_t* words, float* e, uint32_t resolution, const Search* search,
-                const Kept* tiles, uint32_t base, size_t most, uint32_t* indices, float* values) {
-  const Kept begin = tiles[blockIdx.x];
-  if (begin == tiles[blockIdx.x + 1]) return;
-  __shared__ Kept warps[kWarps];
+                const TileCounts* tiles, uint32_t base, size_t most, uint32_t* indices,
+                float* values) {
+  const TileCounts start = tiles[blockIdx.x];
+  if (start == tiles[blockIdx.x + 1]) return;
+  __shared__ TileCounts warps[kWarps];
   const RadixCut cut = search->cut;
-  const Kept mine = kept_by_warp(words, first_word(), e, resolution, cut.cut);
+  const TileCounts mine = count_in_warp(words, first_word(), e, resolution, cut.cut);
   if (lane() == 0) warps[warp()] = mine;
   __syncthreads();
-  Kept before = begin;
+  TileCounts before = start;  // of the word that is visited
   for (int w = 0; w < warp(); ++w) before += warps[w];
 
-  uint32_t above = static_cast<uint32_t>(before >> 32), equal = static_cast<uint32_t>(before);
   const uint32_t lower_lanes = (1u << lane()) - 1;
   visit_words(words, first_word(), e, [&](int64_t i, float value, bool marked) {
     const uint32_t bits = magnitude_bits(value) & resolution;
-    const uint32_t above_here = __ballot_sync(~0u, marked && bits > cut.cut);
-    const uint32_t equal_here = __ballot_sync(~0u, marked && bits == cut.cut);
-    const uint32_t equal_before = equal + __popc(equal_here & lower_lanes);
-    if (marked && cut.takes(bits, equal_before)) {
-      const uint32_t at = cut.taken(above + __popc(above_here & lower_lanes), equal_before);
+    const uint32_t above = __ballot_sync(~0u, marked && bits > cut.cut);
+    const uint32_t equal = __ballot_sync(~0u, marked && bits == cut.cut);
+    const TileCounts here =
+        before + TileCounts{count_bits(above & lower_lanes), count_bits(equal & lower_lanes)};
+    if (marked && cut.takes(bits, here.equal)) {
+      const uint32_t at = cut.taken(here.above, here.equal);
       if (at < most) {
         indices[at] = base + static_cast<uint32_t>(i);
         values[at] = value;
       }
       e[i] = 0;
     }
-    above += __popc(above_here);
-    equal += __popc(equal_here);
+    before += {count_bits(above), count_bits(equal)};
   });
 }
 
@@ -133,7 +143,7 @@ void Bitmask::begin(Context& ctx, size_t n, uint32_t least, size_t wanted) {
   n_ = static_cast<int64_t>(n);
   const size_t count = static_cast<size_t>(tiles());
   grow(words_, count * kTileWords * sizeof(uint32_t));
-  grow(tiles_, (count + 1) * sizeof(Kept));
+  grow(tiles_, (count + 1) * sizeof(TileCounts));
   grow(search_, sizeof(SearchMemory));
   launch(ctx, "select", begin_kernel, 1, 1, &memory()->search, least, limited(wanted));
 }
@@ -168,7 +178,7 @@ Search Bitmask::take(Context& ctx, uint32_t resolution, size_t most, std::span<f
   auto* const result = reinterpret_cast<Search*>(moved_.data());
   auto* const indices = reinterpret_cast<uint32_t*>(moved_.data() + head);
   auto* const values = reinterpret_cast<float*>(indices + most);
-  Kept* const starts = tiles_.as<Kept>().data();
+  TileCounts* const starts = tiles_.as<TileCounts>().data();
   Search* const search = &memory()->search;
   launch(ctx, "select", count_kernel, blocks, kThreads, words(), e.data(), resolution, search,
          starts);

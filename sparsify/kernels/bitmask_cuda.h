@@ -11,7 +11,7 @@
 namespace tw::cuda {
 
 inline constexpr int kWarp = 32, kWarps = kThreads / kWarp;
-inline constexpr int64_t kTileWords = kThreads, kTilePlaces = kTileWords * 32;
+inline constexpr int64_t kTileWords = kThreads, kTileElements = kTileWords * 32;
 
 /// State of a selection in device memory, for the next kernel.
 struct Search {
@@ -62,7 +62,7 @@ class Bitmask {
   uint32_t* words() const { return words_.as<uint32_t>().data(); }
   SearchMemory* memory() const { return reinterpret_cast<SearchMemory*>(search_.data()); }
   int64_t size() const { return n_; }
-  int64_t tiles() const { return (n_ + kTilePlaces - 1) / kTilePlaces; }
+  int64_t tiles() const { return (n_ + kTileElements - 1) / kTileElements; }
 
   /// Copies the state to the host; waits for the device.
   Search found(Context& ctx) const;

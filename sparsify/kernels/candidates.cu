@@ -20,7 +20,7 @@ template <bool kAdd>
 __device__ uint32_t mark_tile(int64_t n, const float* g, float* e, uint32_t least,
                               const Lower& lower, uint32_t& reached) {
   constexpr int kBatch = 8;  // loads in flight
-  const int64_t first = blockIdx.x * kTilePlaces + warp() * int64_t{kWarp * 32} + lane();
+  const int64_t first = blockIdx.x * kTileElements + warp() * int64_t{kWarp * 32} + lane();
   uint32_t word = 0;
   for (int j = 0; j < kWarp; j += kBatch) {
     float u[kBatch], more[kBatch];
@@ -76,52 +76,75 @@ __global__ void __launch_bounds__(kThreads)
       mark_tile<false>(n, nullptr, e, 1, Lower{}, reached);
 }
 
-/// Leaves the bin edge of the sample's `rank`-th largest in search->least. One block.
+/// The search of one block for a magnitude of its sample, in shared memory.
+struct SampleSearch {
+  static constexpr int kBins = 2048;
+  using Scan = cub::BlockScan<uint32_t, kThreads>;
+
+  typename Scan::TempStorage scan;
+  uint32_t bins[kBins];
+  uint32_t found;   ///< upper bits of the wanted magnitude, zeros below
+  uint32_t wanted;  ///< its rank among the samples with these bits, from 1; the largest is 1
+};
+
+/// Magnitude bits of a thread's part of the sample.
+struct OwnSamples {
+  static constexpr int kEach = kSamples / kThreads;
+  uint32_t bits[kEach];
+  int count;  ///< how many are in the sample; the sample of a short vector is smaller
+};
+
+/// Extends search.found, which has the bits from `high` on, by the bits [low, high). A rank beyond
+/// the number of samples changes nothing.
+__device__ void histogram_round(SampleSearch& search, const OwnSamples& samples, int low,
+                                int high) {
+  const int thread = static_cast<int>(threadIdx.x);
+  for (int b = thread; b < SampleSearch::kBins; b += kThreads) search.bins[b] = 0;
+  __syncthreads();
+  const uint32_t found = search.found, wanted = search.wanted;
+  const uint32_t digit_mask = (1u << (high - low)) - 1;
+#pragma unroll
+  for (int s = 0; s < OwnSamples::kEach; ++s) {
+    const uint32_t bits = samples.bits[s];
+    if (s < samples.count && bits >> high == found >> high)
+      atomicAdd(&search.bins[bits >> low & digit_mask], 1u);
+  }
+  __syncthreads();
+  constexpr int kOwn = SampleSearch::kBins / kThreads;
+  const int top = SampleSearch::kBins - 1 - thread * kOwn;  // thread 0 has the highest bins
+  uint32_t mine = 0, before = 0;
+  for (int b = 0; b < kOwn; ++b) mine += search.bins[top - b];
+  SampleSearch::Scan(search.scan).ExclusiveSum(mine, before);
+  if (before < wanted && before + mine >= wanted) {
+    int bin = top;
+    for (; before + search.bins[bin] < wanted; --bin) before += search.bins[bin];
+    search.found = found | static_cast<uint32_t>(bin) << low;
+    search.wanted = wanted - before;
+  }
+  __syncthreads();
+}
+
+/// Leaves the bin edge of the sample's `rank`-th largest in search->least. A rank beyond the sample
+/// gives the least bin. Launched with one block.
 __global__ void __launch_bounds__(kThreads)
     sample_kernel(int64_t n, const float* g, const float* e, uint32_t rank, Search* search) {
-  using Scan = cub::BlockScan<uint32_t, kThreads>;
-  constexpr int kEach = kSamples / kThreads, kBins = 2048, kOwn = kBins / kThreads;
-  constexpr int kUpper = 20;  // bits below the first digit; the second ends at a bin's edge
-  __shared__ typename Scan::TempStorage memory;
-  __shared__ uint32_t bins[kBins];
-  __shared__ uint32_t found, left;
-  const int t = static_cast<int>(threadIdx.x), count = static_cast<int>(min(n, int64_t{kSamples}));
-  uint32_t bits[kEach];
+  __shared__ SampleSearch shared;
+  const int thread = static_cast<int>(threadIdx.x);
+  const int size = static_cast<int>(min(n, int64_t{kSamples}));
+  OwnSamples samples;
+  samples.count = (size - thread + kThreads - 1) / kThreads;
 #pragma unroll
-  for (int s = 0; s < kEach; ++s) {
-    const int i = s * kThreads + t;
-    const size_t at = i < count ? sample_position(i, n) : 0;
-    bits[s] = magnitude_bits(g != nullptr ? e[at] + g[at] : e[at]);
+  for (int s = 0; s < OwnSamples::kEach; ++s) {
+    const size_t at = s < samples.count ? sample_position(s * kThreads + thread, n) : 0;
+    samples.bits[s] = magnitude_bits(g != nullptr ? e[at] + g[at] : e[at]);
   }
-  if (t == 0) found = 0, left = rank;
+  if (thread == 0) shared.found = 0, shared.wanted = rank;
 
-  for (const bool first : {true, false}) {
-    const int shift = first ? kUpper : static_cast<int>(LogHistogram::kShift);
-    for (int b = t; b < kBins; b += kThreads) bins[b] = 0;
-    __syncthreads();
-    const uint32_t prefix = found, wanted = left;
-#pragma unroll
-    for (int s = 0; s < kEach; ++s) {
-      const bool counts =
-          s * kThreads + t < count && (first || bits[s] >> kUpper == prefix >> kUpper);
-      if (counts) atomicAdd(&bins[first ? bits[s] >> shift : bits[s] >> shift & 15], 1u);
-    }
-    __syncthreads();
-    // thread 0 has the highest bins
-    const int top = kBins - 1 - t * kOwn;
-    uint32_t mine = 0, before = 0;
-    for (int b = 0; b < kOwn; ++b) mine += bins[top - b];
-    Scan(memory).ExclusiveSum(mine, before);
-    if (before < wanted && before + mine >= wanted) {
-      int bin = top;
-      for (; before + bins[bin] < wanted; --bin) before += bins[bin];
-      found = prefix | static_cast<uint32_t>(bin) << shift;
-      left = wanted - before;
-    }
-    __syncthreads();
-  }
-  // a rank beyond the sample leaves found at 0
-  if (t == 0) search->least = candidate_bits(found);
+  // 11 bits, then the rest down to a bin's edge; a magnitude has 31 bits
+  constexpr int kMiddle = 20;
+  histogram_round(shared, samples, kMiddle, 31);
+  histogram_round(shared, samples, LogHistogram::kShift, kMiddle);
+  if (thread == 0) search->least = candidate_bits(shared.found);
 }
 
 struct MarkedValues {
