@@ -1,33 +1,33 @@
-// Trimmed top-k of RedSync (Fang, Fu, Yang and Hsieh 2019, arXiv 1808.04357).
-
-#include "sparsify/selectors/trimmed.h"
-
-#include <algorithm>
-
+// Trimmed top-k of RedSync (Fang, Fu, Yang and Hsieh 2019, arXiv 1808.04357): the k largest entries
+// above a threshold between mean and maximum.
+#include "sparsify/selectors/mean_to_max.h"
 #include "sparsify/sparsifier.h"
 
 namespace tw {
 
-SelectInfo Trimmed::select(Context& ctx, const SelectStep& in, SparseVector& out) {
-  const std::span<float> e = in.e;
-  const size_t k = std::min(in.k, e.size());
-  const Moments u = add_and_moments(ctx, in.g, e, blocks_);
-  if (!u.finite()) return name_nonfinite(ctx, e);
-
-  // At usual densities a bell-shaped vector needs r >= .4. The candidates for .4 also answer for
-  // every higher r.
-  const BetweenMeanAndMax between(u, e.size());
-  const uint32_t lower[] = {between.bits(0.2), between.bits(0.0)};
-  candidates_->collect(ctx, {}, e, between.bits(0.4), lower);
-  for (const double r : {0.8, 0.6, 0.4, 0.2, 0.0}) {
-    if (candidates_->reaching(between.bits(r)) < k) continue;
-    candidates_->widen(ctx, e, between.bits(r));
-    return candidates_->take_largest(ctx, k, ~0u, e, in.base, out);
-  }
-  return exact_.select(ctx, {.g = {}, .e = e, .k = k, .base = in.base}, out);
-}
-
 namespace {
+
+///   M = max |u|;  A = mean |u|;  for r = .8, .6, .4, .2, 0:  S = {i : |u_i| > A + r (M - A)}
+///   sends the k largest of the first S with at least k entries; of u if there is none
+class Trimmed final : public MeanToMaxSelector {
+ public:
+  using MeanToMaxSelector::MeanToMaxSelector;
+
+ private:
+  SelectInfo search(Context& ctx, const SelectStep& in, const MeanToMax& range,
+                    SparseVector& out) override {
+    // At usual densities a bell-shaped vector needs r >= .4. The candidates for .4 also answer for
+    // every higher r.
+    const uint32_t lower[] = {range.bits(0.2), range.bits(0.0)};
+    candidates_->collect(ctx, {}, in.e, range.bits(0.4), lower);
+    for (const double r : {0.8, 0.6, 0.4, 0.2, 0.0}) {
+      if (candidates_->reaching(range.bits(r)) < in.k) continue;
+      candidates_->widen(ctx, in.e, range.bits(r));
+      return candidates_->take_largest(ctx, in.k, ~0u, in.e, in.base, out);
+    }
+    return exact_.select(ctx, in, out);
+  }
+};
 
 std::unique_ptr<Selector> make_trimmed(Context& ctx, const Settings&, const SelectorRank&) {
   return std::make_unique<Trimmed>(ctx);

@@ -1,9 +1,6 @@
 // Trimmed top-k and RedSync's search compared with plain versions of the published procedures.
-#include "sparsify/selectors/trimmed.h"
-
 #include <gtest/gtest.h>
 
-#include "sparsify/selectors/redsync.h"
 #include "tests/support/selection.h"
 
 namespace tw {
