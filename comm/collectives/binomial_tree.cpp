@@ -18,7 +18,7 @@ namespace tw {
 void broadcast(Context& ctx, Communicator& comm, int root, Bytes data) {
   const OperationScope doing(comm, "broadcast");
   const RelativeRank order(comm, root);
-  const int ranks = comm.size(), self = order.place(comm.rank());
+  const int ranks = comm.size(), self = order.relative(comm.rank());
   for (int distance = 1; distance < ranks; distance *= 2) {
     if (self < distance) {
       if (self + distance < ranks) comm.send(ctx, order.rank(self + distance), data);
@@ -37,7 +37,7 @@ void reduce(Context& ctx, Communicator& comm, int root, std::span<float> data,
   const OperationScope doing(comm, kName);
   check_scratch(kName, data, scratch);
   const RelativeRank order(comm, root);
-  const int ranks = comm.size(), self = order.place(comm.rank());
+  const int ranks = comm.size(), self = order.relative(comm.rank());
   const std::span<float> incoming = scratch.first(data.size());
   const auto rounds = std::bit_ceil(static_cast<unsigned>(ranks));
   for (int distance = static_cast<int>(rounds) / 2; distance > 0; distance /= 2) {

@@ -38,8 +38,8 @@ std::span<T> chunks(std::span<T> data, int parts, int first, int last) {
 class RelativeRank {
  public:
   RelativeRank(const Communicator& comm, int root) : ranks_(comm.size()), root_(root) {}
-  int place(int rank) const { return (rank - root_ + ranks_) % ranks_; }
-  int rank(int place) const { return (place + root_) % ranks_; }
+  int relative(int rank) const { return (rank - root_ + ranks_) % ranks_; }
+  int rank(int relative) const { return (relative + root_) % ranks_; }
 
  private:
   int ranks_, root_;

@@ -59,73 +59,79 @@ class BlockSize {
       if (!alpha_) alpha_ = measured.alpha;
       if (!beta_) beta_ = measured.beta;
     }
-    const LinkCost wire{.alpha = *alpha_, .beta = *beta_};
-    return static_cast<size_t>(lp_best_block(wire, steps, static_cast<double>(n)));
+    const LinkCost link{.alpha = *alpha_, .beta = *beta_};
+    return static_cast<size_t>(lp_best_block(link, steps, static_cast<double>(n)));
   }
 
  private:
   std::optional<double> block_, alpha_, beta_;
 };
 
+/// The neighbours of this rank in the chain that starts at the root; -1 at its ends.
+struct Neighbours {
+  Neighbours(const Communicator& comm, int root) {
+    const RelativeRank order(comm, root);
+    const int self = order.relative(comm.rank());
+    if (self > 0) before = order.rank(self - 1);
+    if (self + 1 < comm.size()) after = order.rank(self + 1);
+  }
+  int before = -1, after = -1;
+};
+
+/// Sends block `out` to rank `to` while block `in` arrives from rank `from`. Rank -1 or an empty
+/// block: no message.
+template <class T>
+void exchange_blocks(Context& ctx, Communicator& comm, int to, std::span<const T> out, int from,
+                     std::span<T> in) {
+  if (out.empty()) to = -1;
+  if (in.empty()) from = -1;
+  if (to < 0) out = {};
+  if (from < 0) in = {};
+  if (to >= 0 || from >= 0) exchange_exactly(kName, ctx, comm, to, out, from, in);
+}
+
 void broadcast_blocks(Context& ctx, Communicator& comm, int root, Bytes data, size_t length) {
-  const OperationScope doing(comm, kName);
-  const RelativeRank order(comm, root);
-  const int place = order.place(comm.rank());
-  const bool first = place == 0, last = place == comm.size() - 1;
-  const size_t count = blocks_in(data.size(), length);
-  for (size_t j = 0; j <= count; ++j) {
-    const bool receives = !first && j < count, sends = !last && j > 0;
-    if (!receives && !sends) continue;
-    exchange_exactly(kName, ctx, comm, sends ? order.rank(place + 1) : -1,
-                     sends ? ConstBytes(block_of(data, length, j - 1)) : ConstBytes{},
-                     receives ? order.rank(place - 1) : -1,
-                     receives ? block_of(data, length, j) : Bytes{});
+  const OperationScope scope(comm, kName);
+  const Neighbours chain(comm, root);
+  Bytes sent{};
+  for (size_t j = 0; j <= blocks_in(data.size(), length); ++j) {
+    const Bytes received = block_of(data, length, j);
+    exchange_blocks<std::byte>(ctx, comm, chain.after, sent, chain.before, received);
+    sent = received;
   }
 }
 
 void reduce_blocks(Context& ctx, Communicator& comm, int root, std::span<float> data, size_t length,
                    std::span<float> scratch) {
-  const OperationScope doing(comm, kName);
-  const RelativeRank order(comm, root);
-  const int place = order.place(comm.rank());
-  const bool first = place == 0, last = place == comm.size() - 1;
-  const size_t count = blocks_in(data.size(), length);
-  for (size_t j = 0; j <= count; ++j) {
-    const bool receives = !last && j < count, sends = !first && j > 0;
-    if (!receives && !sends) continue;
-    const std::span<float> sum = receives ? block_of(data, length, j) : std::span<float>{};
-    const std::span<float> incoming = scratch.first(sum.size());
-    exchange_exactly(
-        kName, ctx, comm, sends ? order.rank(place - 1) : -1,
-        sends ? std::span<const float>(block_of(data, length, j - 1)) : std::span<const float>{},
-        receives ? order.rank(place + 1) : -1, incoming);
-    ops::add(ctx, incoming, sum);
+  const OperationScope scope(comm, kName);
+  const Neighbours chain(comm, root);
+  std::span<float> finished{};
+  for (size_t j = 0; j <= blocks_in(data.size(), length); ++j) {
+    const std::span<float> sum = block_of(data, length, j);
+    const std::span<float> incoming = scratch.first(chain.after < 0 ? 0 : sum.size());
+    exchange_blocks<float>(ctx, comm, chain.before, finished, chain.after, incoming);
+    ops::add(ctx, incoming, sum.first(incoming.size()));
+    finished = sum;
   }
 }
 
 /// In swap s of the link above rank i, block s goes up and block s-i comes down.
 void allreduce_blocks(Context& ctx, Communicator& comm, std::span<float> data, size_t length,
                       std::span<float> scratch) {
-  const OperationScope doing(comm, kName);
+  const OperationScope scope(comm, kName);
+  const Neighbours chain(comm, 0);
   const auto ranks = static_cast<size_t>(comm.size()), self = static_cast<size_t>(comm.rank());
-  const size_t count = blocks_in(data.size(), length);
   const auto up = [&](size_t s) { return block_of(data, length, s); };
   const auto down = [&](size_t s, size_t node) {
     return s >= node ? block_of(data, length, s - node) : std::span<float>{};
   };
-  const auto swap = [&](size_t peer, std::span<const float> out, std::span<float> in) {
-    const int other = static_cast<int>(peer);
-    if (!out.empty() || !in.empty())
-      exchange_exactly(kName, ctx, comm, out.empty() ? -1 : other, out, in.empty() ? -1 : other,
-                       in);
-  };
-  for (size_t s = 0; s + 1 < count + ranks; ++s) {
-    if (self + 1 < ranks) {
+  for (size_t s = 0; s + 1 < blocks_in(data.size(), length) + ranks; ++s) {
+    if (chain.after >= 0) {
       const std::span<float> sum = up(s), incoming = scratch.first(sum.size());
-      swap(self + 1, down(s, self + 1), incoming);
+      exchange_blocks<float>(ctx, comm, chain.after, down(s, self + 1), chain.after, incoming);
       ops::add(ctx, incoming, sum);
     }
-    if (self > 0) swap(self - 1, up(s), down(s, self));
+    exchange_blocks<float>(ctx, comm, chain.before, up(s), chain.before, down(s, self));
   }
 }
 

@@ -58,7 +58,7 @@ int rounds_of(int ranks) { return std::bit_width(static_cast<unsigned>(ranks - 1
 
 void reduce_scatter(Context& ctx, Communicator& comm, const RelativeRank& order,
                     std::span<float> data, std::span<float> scratch) {
-  const int ranks = comm.size(), self = order.place(comm.rank());
+  const int ranks = comm.size(), self = order.relative(comm.rank());
   for (int round = 0; round < rounds_of(ranks); ++round) {
     const int before = held_after(ranks, round - 1), held = held_after(ranks, round);
     // the chunks sent and those received are different ones, so both fit in the scratch: the first
@@ -77,7 +77,7 @@ void reduce_scatter(Context& ctx, Communicator& comm, const RelativeRank& order,
 template <class T>
 void allgather_chunks(Context& ctx, Communicator& comm, const RelativeRank& order,
                       std::span<T> data, std::span<T> scratch) {
-  const int ranks = comm.size(), self = order.place(comm.rank());
+  const int ranks = comm.size(), self = order.relative(comm.rank());
   for (int round = rounds_of(ranks) - 1; round >= 0; --round) {
     const int after = held_after(ranks, round - 1), held = held_after(ranks, round);
     const WrappedRange sent(data, ranks, self, after - held);
@@ -93,14 +93,15 @@ void allgather_chunks(Context& ctx, Communicator& comm, const RelativeRank& orde
   }
 }
 
-/// The subtree of `place` in the binomial tree: chunks place .. place + lowest_bit - 1.
+/// The subtree of relative rank `first` in the binomial tree: chunks first .. first + lowest_bit
+/// - 1.
 template <class T>
-std::span<T> below(std::span<T> data, int ranks, int place, int lowest_bit) {
-  return chunks(data, ranks, place, std::min(ranks, place + lowest_bit));
+std::span<T> below(std::span<T> data, int ranks, int first, int lowest_bit) {
+  return chunks(data, ranks, first, std::min(ranks, first + lowest_bit));
 }
 
 void scatter(Context& ctx, Communicator& comm, const RelativeRank& order, Bytes data) {
-  const int ranks = comm.size(), self = order.place(comm.rank());
+  const int ranks = comm.size(), self = order.relative(comm.rank());
   for (int bit = static_cast<int>(std::bit_ceil(static_cast<unsigned>(ranks))) / 2; bit > 0;
        bit /= 2) {
     if (self % (2 * bit) == bit)
@@ -112,7 +113,7 @@ void scatter(Context& ctx, Communicator& comm, const RelativeRank& order, Bytes 
 }
 
 void gather(Context& ctx, Communicator& comm, const RelativeRank& order, std::span<float> data) {
-  const int ranks = comm.size(), self = order.place(comm.rank());
+  const int ranks = comm.size(), self = order.relative(comm.rank());
   for (int bit = 1; bit < ranks; bit *= 2) {
     if (self % (2 * bit) == bit)
       comm.send(ctx, order.rank(self - bit), std::as_bytes(below(data, ranks, self, bit)));

@@ -64,7 +64,7 @@ class GTopK : public Exchange {
     merge_entries(ctx, step.mine->view(), {}, step.k, keeps, merged_);
     merge(control, comm.rank(), pack(control));
 
-    const int ranks = comm.size(), self = order.place(comm.rank());
+    const int ranks = comm.size(), self = order.relative(comm.rank());
     for (int distance = 1; distance < ranks; distance *= 2) {
       if (self & distance) return send(ctx, comm, order.rank(self - distance), control);
       if (self + distance >= ranks) continue;
@@ -87,7 +87,7 @@ class GTopK : public Exchange {
   // down the same binomial tree; returns the sum
   SparseView broadcast_down(Context& ctx, Communicator& comm, const RelativeRank& order,
                             const ExchangeStep& step, Control& control) {
-    const int ranks = comm.size(), self = order.place(comm.rank());
+    const int ranks = comm.size(), self = order.relative(comm.rank());
     SparseView sum = merged_.view();
     ConstBytes block;
     if (self == 0) block = write_block(codec_, control, sum, message_);
