@@ -27,7 +27,7 @@ struct NodePorts::Shared {
 namespace {
 
 /// The location of the memory: a file descriptor of a process.
-struct Place {
+struct MemoryFile {
   uint64_t token;
   int64_t process, file;
 };
@@ -80,10 +80,10 @@ NodePorts::NodePorts(Context& ctx, Communicator& comm, int first, int last) {
       new (shared_) Shared{.mutex = {}, .token = std::random_device()(), .ports = {}};
       initialize(shared_->mutex);
     }
-    Place place{shared_ ? shared_->token : 0, getpid(), file};
+    MemoryFile memory_file{shared_ ? shared_->token : 0, getpid(), file};
     bool all = shared_ != nullptr, one = false;
     for (int peer = first + 1; peer < last; ++peer) {
-      comm.exchange(ctx, peer, bytes_of(place), peer, bytes_of(one));
+      comm.exchange(ctx, peer, bytes_of(memory_file), peer, bytes_of(one));
       all &= one;
     }
     if (file >= 0) close(file);
@@ -91,13 +91,13 @@ NodePorts::NodePorts(Context& ctx, Communicator& comm, int first, int last) {
           first, last - 1, last - first);
     return;
   }
-  Place place{};
-  comm.receive(ctx, first, bytes_of(place));
-  const std::string path = fmt::format("/proc/{}/fd/{}", place.process, place.file);
+  MemoryFile memory_file{};
+  comm.receive(ctx, first, bytes_of(memory_file));
+  const std::string path = fmt::format("/proc/{}/fd/{}", memory_file.process, memory_file.file);
   const int file = open(path.c_str(), O_RDWR | O_CLOEXEC);
   shared_ = static_cast<Shared*>(map(file, sizeof(Shared)));
   if (file >= 0) close(file);
-  const bool same = shared_ && shared_->token == place.token;
+  const bool same = shared_ && shared_->token == memory_file.token;
   comm.send(ctx, first, std::as_bytes(std::span(&same, 1)));
   check(same, "[link] ranks {} and {} are to share a node but do not run on one machine", first,
         comm.rank());

@@ -6,22 +6,21 @@
 
 namespace tw {
 
-std::optional<SharedGpu> shared_gpu(std::span<const GpuPlace> places) {
-  const int ranks = static_cast<int>(places.size());
+std::optional<SharedGpu> shared_gpu(std::span<const GpuLocation> gpus) {
+  const int ranks = static_cast<int>(gpus.size());
   for (int first = 0; first < ranks; ++first)
     for (int second = first + 1; second < ranks; ++second)
-      if (places[first].machine == places[second].machine &&
-          places[first].bus == places[second].bus)
+      if (gpus[first].machine == gpus[second].machine && gpus[first].bus == gpus[second].bus)
         return SharedGpu{first, second};
   return std::nullopt;
 }
 
-std::string shared_gpu_notice(SharedGpu shared, std::span<const GpuPlace> places,
+std::string shared_gpu_notice(SharedGpu shared, std::span<const GpuLocation> gpus,
                               const char* instead) {
   return fmt::format(
       "nccl: ranks {} and {} share the GPU at {}, and NCCL wants one for each rank: "
       "messages go over {} instead",
-      shared.first, shared.second, places[shared.first].bus.data(), instead);
+      shared.first, shared.second, gpus[shared.first].bus.data(), instead);
 }
 
 int local_rank(std::span<const HostId> machines, int rank) {
@@ -34,8 +33,8 @@ int gpu_in_turn(Context& ctx, Communicator& comm, int gpus) {
   return local_rank(machines, comm.rank()) % gpus;
 }
 
-std::vector<GpuPlace> gather_places(Context& ctx, Communicator& comm, const std::string& bus) {
-  GpuPlace mine{.machine = this_host()};
+std::vector<GpuLocation> gather_gpus(Context& ctx, Communicator& comm, const std::string& bus) {
+  GpuLocation mine{.machine = this_host()};
   std::ranges::copy(bus.substr(0, mine.bus.size() - 1), mine.bus.begin());
   return gather(ctx, comm, mine);
 }

@@ -12,8 +12,8 @@
 
 namespace tw {
 
-/// Identifies a GPU across machines.
-struct GpuPlace {
+/// A GPU, among those of all machines.
+struct GpuLocation {
   HostId machine{};
   std::array<char, 20> bus{};  ///< PCI address as text that ends in 0: 0000:1b:00.0
 };
@@ -22,10 +22,10 @@ struct GpuPlace {
 struct SharedGpu {
   int first, second;
 };
-/// The lowest two ranks that share a GPU; nullopt when every rank has its own.
-std::optional<SharedGpu> shared_gpu(std::span<const GpuPlace> places);
-/// One line for the user: these ranks share a GPU, so messages go over the transport `instead`.
-std::string shared_gpu_notice(SharedGpu shared, std::span<const GpuPlace> places,
+/// The lowest ranks that share a GPU; nullopt when every rank has its own.
+std::optional<SharedGpu> shared_gpu(std::span<const GpuLocation> gpus);
+/// A line that reports it, and that messages go over `instead`.
+std::string shared_gpu_notice(SharedGpu shared, std::span<const GpuLocation> gpus,
                               const char* instead);
 
 /// The number of ranks below `rank` that run on its machine.
@@ -35,6 +35,6 @@ int local_rank(std::span<const HostId> machines, int rank);
 /// Collective.
 int gpu_in_turn(Context& ctx, Communicator& comm, int gpus);
 /// The GPU of each rank, by rank; `bus`: the PCI address of this rank's. Collective.
-std::vector<GpuPlace> gather_places(Context& ctx, Communicator& comm, const std::string& bus);
+std::vector<GpuLocation> gather_gpus(Context& ctx, Communicator& comm, const std::string& bus);
 
 }  // namespace tw

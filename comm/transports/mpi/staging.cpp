@@ -2,7 +2,7 @@
 
 #include <mpi.h>
 #if __has_include(<mpi-ext.h>)
-#include <mpi-ext.h>  // where Open MPI tells whether it takes a device's memory
+#include <mpi-ext.h>  // Open MPI's query for GPU support
 #endif
 
 #include "comm/transports/double_buffer.h"
@@ -27,9 +27,9 @@ void StagedMessages::prepare(Context& ctx) {
   blocks_ = Buffer::pinned(ctx.device(), 4 * block_);
 }
 
-void StagedMessages::fetch(ConstBytes part, int place) {
-  copies_->copy(part.data(), block(place), part.size());
-  copies_->record(place);
+void StagedMessages::fetch(ConstBytes part, int slot) {
+  copies_->copy(part.data(), block(slot), part.size());
+  copies_->record(slot);
 }
 
 size_t StagedMessages::exchange(Context& ctx, int to, ConstBytes out, int from, Bytes in) {
@@ -39,24 +39,24 @@ size_t StagedMessages::exchange(Context& ctx, int to, ConstBytes out, int from, 
   if (sending) fetch(block_of(out, block_, 0), kOut);
   size_t received = 0;
   for (size_t j = 0; sending || receiving; ++j) {
-    const int leaving = kOut + static_cast<int>(j % 2), coming = kIn + static_cast<int>(j % 2);
-    MpiRequests flight;
+    const int out_slot = kOut + static_cast<int>(j % 2), in_slot = kIn + static_cast<int>(j % 2);
+    MpiRequests requests;
     if (receiving) {
-      copies_->wait(coming);  // until block j - 2 is copied out of it
-      flight.receive(block(coming), std::min(block_, in.size() - received), from, kTag);
+      copies_->wait(in_slot);  // until the block before last is copied to the GPU
+      requests.receive(block(in_slot), std::min(block_, in.size() - received), from, kTag);
     }
     if (sending) {
       const size_t bytes = block_of(out, block_, j).size();
-      copies_->wait(leaving);
-      flight.send(block(leaving), bytes, to, kTag);
+      copies_->wait(out_slot);
+      requests.send(block(out_slot), bytes, to, kTag);
       sending = bytes == block_;
       if (sending) fetch(block_of(out, block_, j + 1), kOut + static_cast<int>((j + 1) % 2));
     }
-    if (!flight.wait(comm_.deadline())) comm_.throw_timeout(flight.received() ? to : from);
+    if (!requests.wait(comm_.deadline())) comm_.throw_timeout(requests.received() ? to : from);
     if (receiving) {
-      const size_t bytes = flight.received_bytes();
-      copies_->copy(block(coming), in.data() + received, bytes);
-      copies_->record(coming);
+      const size_t bytes = requests.received_bytes();
+      copies_->copy(block(in_slot), in.data() + received, bytes);
+      copies_->record(in_slot);
       received += bytes;
       receiving = bytes == block_;
     }
@@ -70,15 +70,15 @@ void StagedMessages::in_blocks(Context& ctx, Bytes data, const std::function<voi
                           block_);
   prepare(ctx);
   copies_->wait_for(ctx);
-  // copies run in order, so a block is fetched only after the copy that empties its buffer
+  // the queue runs copies in order: a block is fetched after the copy that empties its slot
   double_buffered(
       blocks_in(data.size(), block_),
-      [&](size_t j, int place) { fetch(block_of(data, block_, j), place); },
-      [&](size_t j, int place) {
-        copies_->wait(place);
+      [&](size_t j, int slot) { fetch(block_of(data, block_, j), slot); },
+      [&](size_t j, int slot) {
+        copies_->wait(slot);
         const Bytes part = block_of(data, block_, j);
-        body({block(place), part.size()});
-        copies_->copy(block(place), part.data(), part.size());
+        body({block(slot), part.size()});
+        copies_->copy(block(slot), part.data(), part.size());
       });
   copies_->make_wait(ctx);
 }

@@ -32,12 +32,12 @@ class StagedMessages {
 
  private:
   /// First of the two blocks for sending and for receiving; also their slots in the copy queue.
-  enum Place { kOut = 0, kIn = 2 };
+  enum Slot { kOut = 0, kIn = 2 };
 
   void prepare(Context& ctx);
-  /// Queues the copy of `part` to block `place`, and records it.
-  void fetch(ConstBytes part, int place);
-  std::byte* block(int place) const { return blocks_.data() + static_cast<size_t>(place) * block_; }
+  /// Queues the copy of `part` to block `slot`, and records it.
+  void fetch(ConstBytes part, int slot);
+  std::byte* block(int slot) const { return blocks_.data() + static_cast<size_t>(slot) * block_; }
 
   const Communicator& comm_;
   size_t block_;

@@ -74,8 +74,8 @@ class NcclCommunicator : public LengthPrefixedCommunicator, public VendorCollect
     return !data.empty() && !lies_on_device(ctx, data);
   }
 
-  static std::byte* block(const Buffer& stage, int place) {
-    return stage.data() + static_cast<size_t>(place) * kBlock;
+  static std::byte* block(const Buffer& stage, int slot) {
+    return stage.data() + static_cast<size_t>(slot) * kBlock;
   }
 
   int gpu_;
@@ -90,13 +90,13 @@ void NcclCommunicator::move(Context& ctx, int to, ConstBytes out, int from, Byte
   const int peer = in.empty() ? to : from;
   double_buffered(
       blocks_in(most, length),
-      [&](size_t j, int place) {
+      [&](size_t j, int slot) {
         ConstBytes leaving = block_of(out, length, j);
         Bytes coming = block_of(in, length, j);
         if (on_host) {
-          if (!leaving.empty()) std::memcpy(block(out_, place), leaving.data(), leaving.size());
-          leaving = {block(out_, place), leaving.size()};
-          coming = {block(in_, place), coming.size()};
+          if (!leaving.empty()) std::memcpy(block(out_, slot), leaving.data(), leaving.size());
+          leaving = {block(out_, slot), leaving.size()};
+          coming = {block(in_, slot), coming.size()};
         }
         nccl_->queue(peer, [&](ncclComm_t comm, cudaStream_t stream) {
           const ncclResult_t sent = leaving.empty() ? ncclSuccess
@@ -107,13 +107,13 @@ void NcclCommunicator::move(Context& ctx, int to, ConstBytes out, int from, Byte
                      ? ncclSuccess
                      : ncclRecv(coming.data(), coming.size(), ncclUint8, from, comm, stream);
         });
-        nccl_->mark(place);
+        nccl_->record(slot);
       },
-      [&](size_t j, int place) {
-        nccl_->wait(place, peer);
+      [&](size_t j, int slot) {
+        nccl_->wait(slot, peer);
         const Bytes arrived = block_of(in, length, j);
         if (on_host && !arrived.empty())
-          std::memcpy(arrived.data(), block(in_, place), arrived.size());
+          std::memcpy(arrived.data(), block(in_, slot), arrived.size());
       });
 }
 
@@ -126,20 +126,20 @@ void NcclCommunicator::in_place(Context& ctx, Bytes data, const Call& call) {
   const size_t length = on_host ? kBlock : data.size();
   double_buffered(
       blocks_in(data.size(), length),
-      [&](size_t j, int place) {
+      [&](size_t j, int slot) {
         Bytes part = block_of(data, length, j);
         if (on_host) {
-          std::memcpy(block(out_, place), part.data(), part.size());
-          part = {block(out_, place), part.size()};
+          std::memcpy(block(out_, slot), part.data(), part.size());
+          part = {block(out_, slot), part.size()};
         }
         nccl_->queue(
             -1, [&](ncclComm_t comm, cudaStream_t stream) { return call(comm, stream, part); });
-        nccl_->mark(place);
+        nccl_->record(slot);
       },
-      [&](size_t j, int place) {
-        nccl_->wait(place, -1);
+      [&](size_t j, int slot) {
+        nccl_->wait(slot, -1);
         const Bytes part = block_of(data, length, j);
-        if (on_host) std::memcpy(part.data(), block(out_, place), part.size());
+        if (on_host) std::memcpy(part.data(), block(out_, slot), part.size());
       });
 }
 
@@ -150,9 +150,9 @@ std::unique_ptr<Communicator> make(Context& ctx, Communicator& bootstrap, std::s
   const int gpu = gpu_in_turn(ctx, bootstrap, gpus);
   char bus[20] = "";
   cuda::expect(cudaDeviceGetPCIBusId(bus, sizeof bus, gpu), "device");
-  const auto places = gather_places(ctx, bootstrap, bus);
-  if (const auto shared = shared_gpu(places)) {
-    notice = shared_gpu_notice(*shared, places, bootstrap.transport());
+  const auto locations = gather_gpus(ctx, bootstrap, bus);
+  if (const auto shared = shared_gpu(locations)) {
+    notice = shared_gpu_notice(*shared, locations, bootstrap.transport());
     return nullptr;
   }
   ncclUniqueId id{};

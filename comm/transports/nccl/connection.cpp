@@ -32,7 +32,7 @@ NcclConnection::NcclConnection(const Communicator& owner, int gpu, const ncclUni
     : owner_(owner), gpu_(make_current(gpu)), exceptions_(std::uncaught_exceptions()) {
   int least = 0, greatest = 0;  // of priorities; the greatest is the smallest number
   cuda::expect(cudaDeviceGetStreamPriorityRange(&least, &greatest), "stream");
-  // highest priority: messages do not queue behind kernels that wait for free multiprocessors
+  // messages do not queue behind kernels that wait for free multiprocessors
   cuda::expect(cudaStreamCreateWithPriority(&stream_, cudaStreamNonBlocking, greatest), "stream");
   ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
   config.blocking = 0;
@@ -66,12 +66,12 @@ void NcclConnection::queue(int peer, const Calls& body) {
   wait_for(peer, [this] { return settled(); });
 }
 
-void NcclConnection::mark(int place) { marks_[place].record(stream_); }
+void NcclConnection::record(int slot) { recorded_[slot].record(stream_); }
 
-void NcclConnection::wait(int place, int peer) {
+void NcclConnection::wait(int slot, int peer) {
   wait_for(peer, [&] {
-    if (marks_[place].done()) return true;
-    settled();  // throws when the connection has failed
+    if (recorded_[slot].done()) return true;
+    settled();  // throws when the wire has failed
     return false;
   });
 }

@@ -33,9 +33,10 @@ class NcclConnection {
   /// timeout names, -1: all.
   using Calls = std::function<ncclResult_t(ncclComm_t, cudaStream_t)>;
   void queue(int peer, const Calls& body);
-  /// mark records the work queued so far in event 0 or 1; wait blocks until that work is done.
-  void mark(int place);
-  void wait(int place, int peer);
+  /// Records the calls queued so far in a slot, 0 or 1.
+  void record(int slot);
+  /// Returns when the calls recorded in the slot are done. `peer`: as in queue().
+  void wait(int slot, int peer);
 
   /// Stops the calls in progress. Nothing can be queued afterwards.
   void abort();
@@ -52,7 +53,7 @@ class NcclConnection {
   int exceptions_;
   ncclComm_t comm_ = nullptr;
   cudaStream_t stream_ = nullptr;
-  CudaEvent ready_, marks_[2];  // created on gpu_, which is made current first
+  CudaEvent ready_, recorded_[2];  // created on gpu_, which is made current first
 };
 
 }  // namespace tw::nccl

@@ -19,21 +19,21 @@ HostId machine(char letter) {
   return id;
 }
 
-GpuPlace place(char where, std::string_view bus) {
-  GpuPlace result{.machine = machine(where)};
+GpuLocation location(char where, std::string_view bus) {
+  GpuLocation result{.machine = machine(where)};
   std::ranges::copy(bus, result.bus.begin());
   return result;
 }
 
 TEST(GpuTopology, RanksOnOneBusAddressOfOneMachineShareAGpu) {
-  const std::vector<GpuPlace> apart{place('a', "0000:1b:00.0"), place('a', "0000:1c:00.0"),
-                                    place('b', "0000:1b:00.0")};
+  const std::vector<GpuLocation> apart{location('a', "0000:1b:00.0"), location('a', "0000:1c:00.0"),
+                                       location('b', "0000:1b:00.0")};
   EXPECT_FALSE(shared_gpu(apart));
   EXPECT_FALSE(shared_gpu({}));
   EXPECT_FALSE(shared_gpu(std::span(apart).first(1)));
 
-  std::vector<GpuPlace> shared = apart;
-  shared.push_back(place('b', "0000:1b:00.0"));
+  std::vector<GpuLocation> shared = apart;
+  shared.push_back(location('b', "0000:1b:00.0"));
   const auto found = shared_gpu(shared);
   ASSERT_TRUE(found);
   EXPECT_EQ(found->first, 2);
@@ -57,14 +57,14 @@ TEST(GpuTopology, ThreadsGetGpusInTurn) {
   run_on_threads(5, [&](Communicator& comm) {
     Context ctx;
     const int mine = gpu_in_turn(ctx, comm, 3);
-    const auto places = gather_places(ctx, comm, fmt::format("0000:{:02x}:00.0", mine));
-    const auto shared = shared_gpu(places);
+    const auto located = gather_gpus(ctx, comm, fmt::format("0000:{:02x}:00.0", mine));
+    const auto shared = shared_gpu(located);
     const std::lock_guard lock(mutex);
     gpus[static_cast<size_t>(comm.rank())] = mine;
     ASSERT_TRUE(shared);
     EXPECT_EQ(shared->first, 0);
     EXPECT_EQ(shared->second, 3);
-    EXPECT_STREQ(places[1].bus.data(), "0000:01:00.0");
+    EXPECT_STREQ(located[1].bus.data(), "0000:01:00.0");
   });
   EXPECT_EQ(gpus, (std::vector<int>{0, 1, 2, 0, 1}));
 }

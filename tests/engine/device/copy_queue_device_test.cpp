@@ -1,4 +1,4 @@
-// CopyQueue: copies run in order, and wait for the context and make it wait where requested.
+// Copies run in order, and in order with the context's work where that is asked for.
 #include "engine/core/buffer.h"
 #include "engine/core/copy.h"
 #include "engine/device/copy_queue.h"
@@ -37,12 +37,12 @@ TEST(CopyQueue, StreamsBlocksThroughTwoSlots) {
   OwnedTensor sum({kFloats}, DType::f32);
   constexpr int kBatches = 9;
   for (int j = 0; j < kBatches; ++j) {
-    const auto place = static_cast<size_t>(j % 2);
-    const auto from = host.as<float>().subspan(place * kFloats, kFloats);
-    const auto to = device.floats().subspan(place * kFloats, kFloats);
-    copies->wait(j % 2);  // until the previous block is copied out of this slot
+    const auto slot = static_cast<size_t>(j % 2);
+    const auto from = host.as<float>().subspan(slot * kFloats, kFloats);
+    const auto to = device.floats().subspan(slot * kFloats, kFloats);
+    copies->wait(j % 2);  // until the earlier copy from these floats is done
     std::ranges::fill(from, static_cast<float>(1 << j));
-    copies->wait_for(ctx);  // which still reads the previous block
+    copies->wait_for(ctx);  // which still reads the earlier block
     copies->copy(from.data(), to.data(), to.size_bytes());
     copies->record(j % 2);
     copies->make_wait(ctx);
