@@ -14,7 +14,7 @@
 namespace tw {
 
 /// Handles of the device's libraries (oneDNN engine and stream; CUDA stream, cuBLAS, cuDNN).
-/// Each device derives its own in an implementation header; only op bodies use it.
+/// Each device derives its own in an implementation header; only implementations of ops use it.
 class DeviceHandles {
  public:
   virtual ~DeviceHandles() = default;

@@ -1,5 +1,5 @@
-// DispatchTable: the implementations ("bodies") of one op, one per device. Each body registers
-// itself in its own source file, so a build without CUDA needs no stubs.
+// DispatchTable: the functions that compute one op, one per device. Each registers itself from its
+// own file, so a build without CUDA needs no stubs.
 #pragma once
 
 #include <array>
@@ -16,29 +16,29 @@ class DispatchTable;
 template <class Result, class... Args>
 class DispatchTable<Result(Args...)> {
  public:
-  using Body = Result (*)(Args...);
+  using Function = Result (*)(Args...);
 
   /// `op`: name in error messages. Declare tables `constinit`: they must be initialised before the
-  /// static initialisers that add bodies run.
+  /// static initialisers that call add().
   constexpr explicit DispatchTable(const char* op) : op_(op) {}
 
-  bool add(Device device, Body body) {
-    bodies_[static_cast<size_t>(device)] = body;
+  bool add(Device device, Function function) {
+    functions_[static_cast<size_t>(device)] = function;
     return true;
   }
-  bool has(Device device) const { return bodies_[static_cast<size_t>(device)] != nullptr; }
+  bool has(Device device) const { return functions_[static_cast<size_t>(device)] != nullptr; }
 
-  /// Calls the body of `device`; throws UserError when this build has none.
+  /// Calls the function of `device`; throws UserError when this build has none.
   Result operator()(Device device, Args... args) const {
-    const Body body = bodies_[static_cast<size_t>(device)];
-    check(body != nullptr, "[{}] this build has no {} body (built without CUDA?)", op_,
-          name(device));
-    return body(std::forward<Args>(args)...);
+    const Function function = functions_[static_cast<size_t>(device)];
+    check(function != nullptr, "[{}] this build has no {} implementation (built without CUDA?)",
+          op_, name(device));
+    return function(std::forward<Args>(args)...);
   }
 
  private:
   const char* op_;
-  std::array<Body, kDeviceCount> bodies_{};
+  std::array<Function, kDeviceCount> functions_{};
 };
 
 }  // namespace tw

@@ -1,4 +1,4 @@
-// Shared parts of CPU op bodies that use oneDNN. Included by .cpp files only.
+// Shared parts of CPU ops that use oneDNN. Included by .cpp files only.
 #pragma once
 
 #include <algorithm>

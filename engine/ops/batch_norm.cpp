@@ -12,9 +12,10 @@
 
 namespace tw::ops {
 
-constinit DispatchTable<BatchNormForwardBody> batch_norm_train_dispatch{"batch_norm_train"};
-constinit DispatchTable<BatchNormForwardBody> batch_norm_infer_dispatch{"batch_norm_infer"};
-constinit DispatchTable<BatchNormBackwardBody> batch_norm_backward_dispatch{"batch_norm_backward"};
+constinit DispatchTable<BatchNormForwardFunction> batch_norm_train_dispatch{"batch_norm_train"};
+constinit DispatchTable<BatchNormForwardFunction> batch_norm_infer_dispatch{"batch_norm_infer"};
+constinit DispatchTable<BatchNormBackwardFunction> batch_norm_backward_dispatch{
+    "batch_norm_backward"};
 constinit DispatchTable<size_t(const Context&, const Shape&)> batch_norm_scratch_dispatch{
     "batch_norm"};
 

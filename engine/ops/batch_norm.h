@@ -42,11 +42,11 @@ void batch_norm_infer(Context& ctx, const BatchNormParams& params, const BatchNo
 void batch_norm_backward(Context& ctx, const BatchNormParams& params, const BatchNormBackward& t,
                          bool accumulate);
 
-using BatchNormForwardBody = void(Context&, const BatchNormParams&, const BatchNormForward&);
-using BatchNormBackwardBody = void(Context&, const BatchNormParams&, const BatchNormBackward&,
-                                   bool);
-extern DispatchTable<BatchNormForwardBody> batch_norm_train_dispatch, batch_norm_infer_dispatch;
-extern DispatchTable<BatchNormBackwardBody> batch_norm_backward_dispatch;
+using BatchNormForwardFunction = void(Context&, const BatchNormParams&, const BatchNormForward&);
+using BatchNormBackwardFunction = void(Context&, const BatchNormParams&, const BatchNormBackward&,
+                                       bool);
+extern DispatchTable<BatchNormForwardFunction> batch_norm_train_dispatch, batch_norm_infer_dispatch;
+extern DispatchTable<BatchNormBackwardFunction> batch_norm_backward_dispatch;
 extern DispatchTable<size_t(const Context&, const Shape&)> batch_norm_scratch_dispatch;
 
 }  // namespace tw::ops

@@ -8,7 +8,7 @@
 
 namespace tw::ops {
 
-constinit DispatchTable<DropoutBody> dropout_dispatch{"dropout"};
+constinit DispatchTable<DropoutFunction> dropout_dispatch{"dropout"};
 
 void dropout(Context& ctx, float rate, const Philox& philox, uint64_t step, const Tensor& x,
              const Tensor& y) {

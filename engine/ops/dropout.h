@@ -13,7 +13,8 @@ namespace tw::ops {
 void dropout(Context& ctx, float rate, const Philox& philox, uint64_t step, const Tensor& x,
              const Tensor& y);
 
-using DropoutBody = void(Context&, float, const Philox&, uint64_t, const Tensor&, const Tensor&);
-extern DispatchTable<DropoutBody> dropout_dispatch;
+using DropoutFunction = void(Context&, float, const Philox&, uint64_t, const Tensor&,
+                             const Tensor&);
+extern DispatchTable<DropoutFunction> dropout_dispatch;
 
 }  // namespace tw::ops

@@ -8,9 +8,9 @@
 
 namespace tw::ops {
 
-constinit DispatchTable<GlobalAverageBody> global_average_forward_dispatch{
+constinit DispatchTable<GlobalAverageFunction> global_average_forward_dispatch{
     "global_average_forward"};
-constinit DispatchTable<GlobalAverageBody> global_average_backward_dispatch{
+constinit DispatchTable<GlobalAverageFunction> global_average_backward_dispatch{
     "global_average_backward"};
 
 namespace {

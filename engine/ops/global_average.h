@@ -10,8 +10,8 @@ namespace tw::ops {
 void global_average_forward(Context& ctx, const Tensor& x, const Tensor& y);
 void global_average_backward(Context& ctx, const Tensor& dy, const Tensor& dx);
 
-using GlobalAverageBody = void(Context&, const Tensor&, const Tensor&);
-extern DispatchTable<GlobalAverageBody> global_average_forward_dispatch,
+using GlobalAverageFunction = void(Context&, const Tensor&, const Tensor&);
+extern DispatchTable<GlobalAverageFunction> global_average_forward_dispatch,
     global_average_backward_dispatch;
 
 }  // namespace tw::ops

@@ -10,7 +10,7 @@
 
 namespace tw::ops {
 
-constinit DispatchTable<SoftmaxCrossEntropyBody> softmax_cross_entropy_dispatch{
+constinit DispatchTable<SoftmaxCrossEntropyFunction> softmax_cross_entropy_dispatch{
     "softmax_cross_entropy"};
 
 void softmax_cross_entropy(Context& ctx, const Tensor& logits, const Tensor& labels,

@@ -34,8 +34,8 @@ void softmax_cross_entropy(Context& ctx, const Tensor& logits, const Tensor& lab
 /// Copies `sums` to the host and resets them to 0; waits for the device.
 LossSums take_sums(Context& ctx, const Tensor& sums);
 
-using SoftmaxCrossEntropyBody = void(Context&, const Tensor&, const Tensor&, float, float,
-                                     const Tensor&, const Tensor&);
-extern DispatchTable<SoftmaxCrossEntropyBody> softmax_cross_entropy_dispatch;
+using SoftmaxCrossEntropyFunction = void(Context&, const Tensor&, const Tensor&, float, float,
+                                         const Tensor&, const Tensor&);
+extern DispatchTable<SoftmaxCrossEntropyFunction> softmax_cross_entropy_dispatch;
 
 }  // namespace tw::ops

@@ -10,7 +10,7 @@
 
 namespace tw::ops {
 
-constinit DispatchTable<FirstNonfiniteBody> first_nonfinite_dispatch{"first_nonfinite"};
+constinit DispatchTable<FirstNonfiniteFunction> first_nonfinite_dispatch{"first_nonfinite"};
 
 size_t first_nonfinite(Context& ctx, std::span<const float> x) {
   return first_nonfinite_dispatch(ctx.device(), ctx, x);

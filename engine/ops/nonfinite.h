@@ -11,7 +11,7 @@ namespace tw::ops {
 /// Index of the first NaN or infinity in x, or x.size() when all are finite. Waits for the device.
 size_t first_nonfinite(Context& ctx, std::span<const float> x);
 
-using FirstNonfiniteBody = size_t(Context&, std::span<const float>);
-extern DispatchTable<FirstNonfiniteBody> first_nonfinite_dispatch;
+using FirstNonfiniteFunction = size_t(Context&, std::span<const float>);
+extern DispatchTable<FirstNonfiniteFunction> first_nonfinite_dispatch;
 
 }  // namespace tw::ops

@@ -8,7 +8,7 @@
 
 namespace tw::ops {
 
-constinit DispatchTable<NormalizeBody> normalize_dispatch{"normalize"};
+constinit DispatchTable<NormalizeFunction> normalize_dispatch{"normalize"};
 
 void normalize(Context& ctx, const Tensor& x, std::span<const float> mean,
                std::span<const float> deviation, const Tensor& y) {

@@ -12,8 +12,8 @@ namespace tw::ops {
 void normalize(Context& ctx, const Tensor& x, std::span<const float> mean,
                std::span<const float> deviation, const Tensor& y);
 
-using NormalizeBody = void(Context&, const Tensor&, std::span<const float>, std::span<const float>,
-                           const Tensor&);
-extern DispatchTable<NormalizeBody> normalize_dispatch;
+using NormalizeFunction = void(Context&, const Tensor&, std::span<const float>,
+                               std::span<const float>, const Tensor&);
+extern DispatchTable<NormalizeFunction> normalize_dispatch;
 
 }  // namespace tw::ops

@@ -9,8 +9,8 @@
 
 namespace tw::ops {
 
-constinit DispatchTable<PoolForwardBody> pool_forward_dispatch{"pool_forward"};
-constinit DispatchTable<PoolBackwardBody> pool_backward_dispatch{"pool_backward"};
+constinit DispatchTable<PoolForwardFunction> pool_forward_dispatch{"pool_forward"};
+constinit DispatchTable<PoolBackwardFunction> pool_backward_dispatch{"pool_backward"};
 
 Shape PoolParams::output(const Shape& x) const {
   // a position inside a window is stored in one byte

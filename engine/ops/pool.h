@@ -24,10 +24,10 @@ void pool_forward(Context& ctx, const PoolParams& params, const Tensor& x, const
 void pool_backward(Context& ctx, const PoolParams& params, const Tensor& dy, const Tensor& argmax,
                    const Tensor& dx);
 
-using PoolForwardBody = void(Context&, const PoolParams&, const Tensor&, const Tensor&,
-                             const Tensor&);
-using PoolBackwardBody = PoolForwardBody;
-extern DispatchTable<PoolForwardBody> pool_forward_dispatch;
-extern DispatchTable<PoolBackwardBody> pool_backward_dispatch;
+using PoolForwardFunction = void(Context&, const PoolParams&, const Tensor&, const Tensor&,
+                                 const Tensor&);
+using PoolBackwardFunction = PoolForwardFunction;
+extern DispatchTable<PoolForwardFunction> pool_forward_dispatch;
+extern DispatchTable<PoolBackwardFunction> pool_backward_dispatch;
 
 }  // namespace tw::ops

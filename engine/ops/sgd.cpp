@@ -8,7 +8,7 @@
 
 namespace tw::ops {
 
-constinit DispatchTable<SgdUpdateBody> sgd_update_dispatch{"sgd_update"};
+constinit DispatchTable<SgdUpdateFunction> sgd_update_dispatch{"sgd_update"};
 
 void sgd_update(Context& ctx, const SgdParams& params, std::span<const uint32_t> decay_bounds,
                 std::span<const float> g, std::span<float> m, std::span<float> w) {

@@ -26,8 +26,8 @@ inline constexpr std::array<uint32_t, 1> kDecayAll{0};
 void sgd_update(Context& ctx, const SgdParams& params, std::span<const uint32_t> decay_bounds,
                 std::span<const float> g, std::span<float> m, std::span<float> w);
 
-using SgdUpdateBody = void(Context&, const SgdParams&, std::span<const uint32_t>,
-                           std::span<const float>, std::span<float>, std::span<float>);
-extern DispatchTable<SgdUpdateBody> sgd_update_dispatch;
+using SgdUpdateFunction = void(Context&, const SgdParams&, std::span<const uint32_t>,
+                               std::span<const float>, std::span<float>, std::span<float>);
+extern DispatchTable<SgdUpdateFunction> sgd_update_dispatch;
 
 }  // namespace tw::ops

@@ -8,8 +8,10 @@
 
 namespace tw::ops {
 
-constinit DispatchTable<SubsamplePadBody> subsample_pad_forward_dispatch{"subsample_pad_forward"};
-constinit DispatchTable<SubsamplePadBody> subsample_pad_backward_dispatch{"subsample_pad_backward"};
+constinit DispatchTable<SubsamplePadFunction> subsample_pad_forward_dispatch{
+    "subsample_pad_forward"};
+constinit DispatchTable<SubsamplePadFunction> subsample_pad_backward_dispatch{
+    "subsample_pad_backward"};
 
 namespace {
 

@@ -11,8 +11,8 @@ namespace tw::ops {
 void subsample_pad_forward(Context& ctx, int64_t stride, const Tensor& x, const Tensor& y);
 void subsample_pad_backward(Context& ctx, int64_t stride, const Tensor& dy, const Tensor& dx);
 
-using SubsamplePadBody = void(Context&, int64_t, const Tensor&, const Tensor&);
-extern DispatchTable<SubsamplePadBody> subsample_pad_forward_dispatch,
+using SubsamplePadFunction = void(Context&, int64_t, const Tensor&, const Tensor&);
+extern DispatchTable<SubsamplePadFunction> subsample_pad_forward_dispatch,
     subsample_pad_backward_dispatch;
 
 }  // namespace tw::ops

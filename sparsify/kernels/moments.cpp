@@ -8,7 +8,7 @@
 
 namespace tw {
 
-constinit DispatchTable<MeasureBody> measure_dispatch{"measure"};
+constinit DispatchTable<MeasureFunction> measure_dispatch{"measure"};
 
 namespace {
 

@@ -28,8 +28,8 @@ Moments add_and_moments(Context& ctx, std::span<const float> g, std::span<float>
                         std::vector<Moments>& blocks);
 
 /// Fills `blocks`, one for each kMeasureBlock elements.
-using MeasureBody = void(Context&, std::span<const float> g, std::span<float> e,
-                         std::span<Moments> blocks);
-extern DispatchTable<MeasureBody> measure_dispatch;
+using MeasureFunction = void(Context&, std::span<const float> g, std::span<float> e,
+                             std::span<Moments> blocks);
+extern DispatchTable<MeasureFunction> measure_dispatch;
 
 }  // namespace tw

@@ -6,9 +6,9 @@
 
 namespace tw {
 
-constinit DispatchTable<SparseSumBody> sparse_sum_dispatch{"sparse_sum"};
-constinit DispatchTable<ScatterAddBody> scatter_add_dispatch{"scatter_add"};
-constinit DispatchTable<ZeroWhereMovedBody> zero_where_moved_dispatch{"zero_where_moved"};
+constinit DispatchTable<SparseSumFunction> sparse_sum_dispatch{"sparse_sum"};
+constinit DispatchTable<ScatterAddFunction> scatter_add_dispatch{"scatter_add"};
+constinit DispatchTable<ZeroWhereMovedFunction> zero_where_moved_dispatch{"zero_where_moved"};
 
 void sparse_sum(Context& ctx, std::span<const SparseView> parts, std::span<float> sum) {
   sparse_sum_dispatch(ctx.device(), ctx, parts, sum);

@@ -19,12 +19,12 @@ void scatter_add(Context& ctx, const SparseView& entries, std::span<float> x);
 void zero_where_moved(Context& ctx, std::span<const uint32_t> indices, std::span<const float> sum,
                       std::span<float> x);
 
-using SparseSumBody = void(Context&, std::span<const SparseView>, std::span<float>);
-extern DispatchTable<SparseSumBody> sparse_sum_dispatch;
-using ScatterAddBody = void(Context&, const SparseView&, std::span<float>);
-extern DispatchTable<ScatterAddBody> scatter_add_dispatch;
-using ZeroWhereMovedBody = void(Context&, std::span<const uint32_t>, std::span<const float>,
-                                std::span<float>);
-extern DispatchTable<ZeroWhereMovedBody> zero_where_moved_dispatch;
+using SparseSumFunction = void(Context&, std::span<const SparseView>, std::span<float>);
+extern DispatchTable<SparseSumFunction> sparse_sum_dispatch;
+using ScatterAddFunction = void(Context&, const SparseView&, std::span<float>);
+extern DispatchTable<ScatterAddFunction> scatter_add_dispatch;
+using ZeroWhereMovedFunction = void(Context&, std::span<const uint32_t>, std::span<const float>,
+                                    std::span<float>);
+extern DispatchTable<ZeroWhereMovedFunction> zero_where_moved_dispatch;
 
 }  // namespace tw

@@ -132,8 +132,8 @@ void DenseConv2d::fold(Context& ctx, const float* matrix, float* dw, bool accumu
     for (size_t o = begin; o < end; ++o)
       for (size_t pair = 0; pair < taps_.size(); ++pair) {
         if (taps_[pair] < 0) continue;
-        const size_t place = (pair / inputs() * rows + o) * inputs() + pair % inputs();
-        add_row(matrix + place * channels,
+        const size_t block = (pair / inputs() * rows + o) * inputs() + pair % inputs();
+        add_row(matrix + block * channels,
                 dw + (o * kernel + static_cast<size_t>(taps_[pair])) * channels, channels);
       }
   });

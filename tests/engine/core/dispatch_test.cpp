@@ -33,7 +33,8 @@ TEST(DispatchTable, AMissingBodyNamesOpAndDevice) {
     triple_dispatch(Device::cuda, nullptr, calls);
     FAIL() << "nothing was thrown";
   } catch (const UserError& error) {
-    EXPECT_TRUE(std::string(error.what()).starts_with("[triple] this build has no cuda body"))
+    EXPECT_TRUE(
+        std::string(error.what()).starts_with("[triple] this build has no cuda implementation"))
         << error.what();
   }
   EXPECT_EQ(calls, 0);
