@@ -117,8 +117,11 @@ void Settings::set(std::string_view key, std::string_view value) {
         fmt::join(setting.choices, ", "));
   const char* expected = setting.choices.empty() ? expected_kind(setting.value, value) : nullptr;
   check(expected == nullptr, "[settings] {}={}; expected {}", key, value, expected);
-  check(!setting.least || parse<double>(value).value() >= *setting.least,
-        "[settings] {}={}; expected at least {}", key, value, setting.least.value_or(0));
+  const double number = setting.least || setting.most ? parse<double>(value).value() : 0;
+  check(!setting.least || number >= *setting.least, "[settings] {}={}; expected at least {}", key,
+        value, setting.least.value_or(0));
+  check(!setting.most || number <= *setting.most, "[settings] {}={}; expected at most {}", key,
+        value, setting.most.value_or(0));
   values_.find(key)->second = value;
 }
 

@@ -18,7 +18,8 @@ struct Setting {
   std::string value;  ///< default
   std::string help;
   std::vector<std::string> choices{};  ///< allowed values; empty: any
-  std::optional<double> least{};       ///< minimum of a number
+  std::optional<double> least{};       ///< least allowed number
+  std::optional<double> most{};        ///< largest allowed number
   std::string old_key{};               ///< an earlier full key, still accepted: `dgc.clip`
 };
 
@@ -26,9 +27,9 @@ class Settings {
  public:
   /// Declares `prefix.key` for each setting, with its default.
   void declare(std::string_view prefix, const std::vector<Setting>& settings);
-  /// Sets a declared key. UserError when the key is unknown (the message names the nearest), or
-  /// when the value is not one of the choices, has another kind than the default, or is below the
-  /// minimum. An old key sets its replacement and adds a line to notices().
+  /// Sets a declared key. UserError on an unknown key (names the nearest), on a value that is not
+  /// among the choices, not of the default's kind, below the least or above the most. An old key
+  /// sets the key that replaces it and adds a line to notices().
   void set(std::string_view key, std::string_view value);
   /// Accepts keys `alias.key` for those declared as `prefix.key`.
   void add_alias(std::string_view alias, std::string_view prefix);

@@ -101,8 +101,9 @@ const bool hierarchical_exchange = exchanges().add(
        {"allgather", "gtopk", "exact", "oktopk", "shared"}},
       {.key = "node",
        .value = "4",
-       .help = "consecutive ranks per node; the last node may have fewer",
-       .least = 1}}});
+       .help = "ranks of a node, neighbours; the last node may have fewer",
+       .least = 1,
+       .most = 65536}}});
 const bool hierarchical_algorithm =
     sparsifiers().add({"hierarchical",
                        "dense inside nodes, exact top-k and error feedback between them",

@@ -158,6 +158,20 @@ TEST(Settings, AnOldKeySetsItsReplacementAndGivesOneNotice) {
             "[settings] momentum_correction.clip=-1; expected at least 0");
 }
 
+TEST(Settings, ANumberIsWithinTheDeclaredRange) {
+  Settings settings;
+  settings.declare("hierarchical",
+                   {{.key = "node", .value = "4", .help = "", .least = 1, .most = 65536}});
+  for (const char* value : {"1", "65536"}) {
+    settings.set("hierarchical.node", value);
+    EXPECT_EQ(settings.text("hierarchical.node"), value);
+  }
+  EXPECT_EQ(error_text<UserError>([&] { settings.set("hierarchical.node", "0"); }),
+            "[settings] hierarchical.node=0; expected at least 1");
+  EXPECT_EQ(error_text<UserError>([&] { settings.set("hierarchical.node", "65537"); }),
+            "[settings] hierarchical.node=65537; expected at most 65536");
+}
+
 TEST(Settings, ReadingAnUndeclaredKeyIsALogicError) {
   EXPECT_THROW(example().text("gaussian.other"), std::logic_error);
 }

@@ -10,6 +10,12 @@ Settings nodes_of(int ranks) {
   return settings;
 }
 
+TEST(Hierarchical, ANodeOfMoreRanksThanAnIntHoldsIsRefused) {
+  Settings settings = default_settings();
+  for (const char* ranks : {"0", "2147483647", "4294967296"})
+    EXPECT_THROW(settings.set("hierarchical.node", ranks), UserError) << ranks;
+}
+
 TEST(Hierarchical, OnlyLeadersSelect) {
   for (int ranks : kRankCounts)
     run_ranks(ranks, [](Context& ctx, Communicator& comm) {
