@@ -25,6 +25,20 @@ size_t entries_to_keep(double density, size_t d) {
   return std::max<size_t>(1, static_cast<size_t>(density * static_cast<double>(d)));
 }
 
+std::string volume_text(Volume volume, size_t k) {
+  switch (volume) {
+    case Volume::exactly_k:
+      return fmt::format("{}", k);
+    case Volume::at_most_k:
+      return fmt::format("at most {}", k);
+    case Volume::at_most_2k:
+      return fmt::format("about {} (at most twice as many)", k);
+    case Volume::any:
+      return fmt::format("about {} (a threshold selector: any number)", k);
+  }
+  return {};
+}
+
 Registry<SelectorEntry>& selectors() {
   static Registry<SelectorEntry> registry("selector");
   return registry;

@@ -4,6 +4,7 @@
 #include <functional>
 #include <memory>
 #include <span>
+#include <string>
 
 #include "engine/core/context.h"
 #include "engine/core/registry.h"
@@ -59,6 +60,8 @@ enum class Volume : uint8_t {
   at_most_2k,  ///< entries above a searched threshold, limited to 2k
   any,         ///< all entries above a threshold: from none to the whole slice
 };
+/// The entries that a selector of this volume sends when it is asked for k: `26`, `at most 26`.
+std::string volume_text(Volume volume, size_t k);
 
 /// What is registered under a selector's name.
 struct SelectorEntry {

@@ -165,6 +165,7 @@ void answer(Console& console, const AdviseConfig& config, const std::vector<Pred
                 return break_even_text(break_even(c, all, wire, p), "0", "none");
               });
   console.line("");
+  for (const std::string& note : volume_notes(all)) console.line("{}", note);
   for (const std::string& sentence : recommendations(all, wire, config.ranks))
     console.line("{}", sentence);
 }

@@ -7,7 +7,6 @@
 #include "comm/collectives/collectives.h"
 #include "comm/subcommunicator.h"
 #include "sparsify/encoding/sparse_codec.h"
-#include "sparsify/selector.h"
 
 namespace tw {
 
@@ -90,6 +89,8 @@ std::vector<Prediction> candidates(const ParameterArena& arena, size_t flat, dou
                  .compute = local.compute,
                  .loads = loads_of(arena, flat, algorithm, density)};
     if (const auto known = local.step.find(name); known != local.step.end()) c.step = known->second;
+    if (!c.dense && density < 1)
+      c.volume = selectors().find(algorithm.selector).value.volume(settings);
     if (algorithm.exchange == "allreduce") {
       for (const auto& [collective, cost] : allreduce_costs()) {
         c.collective = collective;
@@ -124,6 +125,20 @@ std::vector<Prediction> candidates(const ParameterArena& arena, size_t flat, dou
     }
   }
   return all;
+}
+
+std::vector<std::string> volume_notes(const std::vector<Prediction>& all) {
+  std::vector<std::string> notes;
+  for (const Prediction& c : all) {
+    if (c.volume == Volume::exactly_k) continue;
+    double k = 0;
+    for (const Load& load : c.loads) k += load.k;
+    notes.push_back(
+        fmt::format("{} is predicted with {:.0f} entries a step and rank; depending on the "
+                    "gradients it sends {}",
+                    c.sparsifier, k, volume_text(c.volume, static_cast<size_t>(k))));
+  }
+  return notes;
 }
 
 const Prediction& best(const std::vector<Prediction>& all, const LinkCost& wire, int ranks) {

@@ -9,6 +9,7 @@
 #include "comm/cost_model.h"
 #include "models/model.h"
 #include "sparsify/buckets.h"
+#include "sparsify/selector.h"
 
 namespace tw {
 
@@ -28,8 +29,8 @@ struct LocalCosts {
 /// What a rank sends in one exchange.
 struct Load {
   double d = 0;      ///< elements of the slice
-  double k = 0;      ///< entries selected from it
-  double dense = 0;  ///< elements of it that are summed densely, apart from the sparse exchange
+  double k = 0;      ///< entries that the selector is asked for
+  double dense = 0;  ///< elements of it that are summed densely beside the sparse exchange
 };
 
 /// The costs of a sparsifier, with the dense collective that it uses, if any.
@@ -39,6 +40,7 @@ struct Prediction {
   double compute = 0;  ///< seconds of forward and backward
   StepCosts step{};    ///< seconds of the optimizer step on one rank
   std::vector<Load> loads{};
+  Volume volume = Volume::exactly_k;  ///< how the entries it sends relate to the k of the loads
   /// Seconds that communication with the other ranks, or nodes, adds to an exchange.
   std::function<double(const LinkCost&, int ranks, const Load&)> cost{};
 
@@ -60,8 +62,12 @@ struct Prediction {
 std::vector<Prediction> candidates(const ParameterArena& arena, size_t flat, double density,
                                    const LocalCosts& local, const Settings& settings);
 
-/// The bandwidth in bit/s above which the best dense candidate is faster than `sparse`. 0: always
-/// faster; infinity: never.
+/// One line for each candidate that may send other numbers of entries than the k it is predicted
+/// with.
+std::vector<std::string> volume_notes(const std::vector<Prediction>& all);
+
+/// The bandwidth in bit/s above which the best dense candidate is faster than `sparse`: 0 when it
+/// always is, infinity when it never is.
 double break_even(const Prediction& sparse, const std::vector<Prediction>& all,
                   const LinkCost& wire, int ranks);
 

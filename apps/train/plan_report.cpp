@@ -13,22 +13,12 @@ namespace tw {
 namespace {
 
 /// How many of d entries a rank sends in a step.
-std::string volume_text(const Sparsifier& algorithm, const Settings& settings, double density,
-                        size_t d) {
+std::string entries_text(const Sparsifier& algorithm, const Settings& settings, double density,
+                         size_t d) {
   if (algorithm.selector.empty()) return fmt::format("{}", d);
   const size_t k = entries_to_keep(density, d);
   if (density >= 1) return fmt::format("{}", k);
-  switch (selectors().find(algorithm.selector).value.volume(settings)) {
-    case Volume::exactly_k:
-      return fmt::format("{}", k);
-    case Volume::at_most_k:
-      return fmt::format("at most {}", k);
-    case Volume::at_most_2k:
-      return fmt::format("about {} (at most twice as many)", k);
-    case Volume::any:
-      return fmt::format("about {} (a threshold selector: any number)", k);
-  }
-  return {};
+  return volume_text(selectors().find(algorithm.selector).value.volume(settings), k);
 }
 
 }  // namespace
@@ -96,7 +86,7 @@ size_t report_plan(Console& console, const TrainConfig& config, const DataSplit&
   const uint64_t bytes =
       estimated_bytes_sent(algorithm, sgd, config.settings, model.arena(), ranks, config.density);
   console.line("{}: {} of {} entries per step and rank, {} sent per step", config.sparsifier,
-               volume_text(algorithm, config.settings, config.density, d), d, text(bytes));
+               entries_text(algorithm, config.settings, config.density, d), d, text(bytes));
   if (config.density >= 1 && config.density_warmup.empty() && !algorithm.selector.empty())
     console.line("density 1: all entries are sent; selector {} and its settings have no effect",
                  algorithm.selector);

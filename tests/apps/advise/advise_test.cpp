@@ -19,8 +19,9 @@ constexpr const char* kSimulated =
 TEST(Advise, PredictsFromGivenCosts) {
   const Ended ended = advise(std::string(kSimulated) + "--ranks 4,8,65536");
   EXPECT_EQ(ended.code, 0) << ended.output;
-  for (const char* text : {"dense ring", "dense linear_pipeline", "gtopk", "65536",
-                           "scaling efficiency", "break-even Gbit/s", "use --sparsifier"})
+  for (const char* text :
+       {"dense ring", "dense linear_pipeline", "gtopk", "65536", "scaling efficiency",
+        "break-even Gbit/s", "gaussiank is predicted with 26214 entries", "use --sparsifier"})
     EXPECT_TRUE(ended.says(text)) << text << " is missing in\n" << ended.output;
   EXPECT_TRUE(ended.says("2.158")) << "0.5 s + dense ring at 8 ranks\n" << ended.output;
 }

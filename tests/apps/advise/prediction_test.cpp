@@ -72,7 +72,30 @@ TEST(Predictions, DependOnTheSettings) {
   EXPECT_GT(seconds("bsp", "root.collective=mst"), 1.5 * seconds("bsp", ""));
 }
 
-TEST(Predictions, SparseAndDenseTakeEqualTimeAtBreakEven) {
+TEST(Predictions, NameTheSelectorsWhoseVolumeDependsOnTheGradients) {
+  const auto notes = [](const char* assignment, double density) {
+    Settings settings = default_settings();
+    settings.set_assignment(assignment);
+    return fmt::format(
+        "{}", fmt::join(volume_notes(candidates(ParameterArena{}, kLength, density, {}, settings)),
+                        "\n"));
+  };
+  const std::string published = notes("gaussiank.refine=paper", 0.001);
+  for (const char* line :
+       {"dgc is predicted with 26214 entries a step and rank; depending on the gradients it sends "
+        "at most 26214",
+        "gaussiank is predicted with 26214 entries a step and rank; depending on the gradients it "
+        "sends about 26214 (a threshold selector: any number)",
+        "redsync is predicted with 26214 entries a step and rank; depending on the gradients it "
+        "sends about 26214 (at most twice as many)"})
+    EXPECT_NE(published.find(line), std::string::npos) << line << " is missing in\n" << published;
+  for (const char* name : {"topk is", "randk is", "trimmed is", "dense is"})
+    EXPECT_EQ(published.find(name), std::string::npos) << published;
+  EXPECT_EQ(notes("gaussiank.refine=histogram", 0.001).find("gaussiank"), std::string::npos);
+  EXPECT_EQ(notes("gaussiank.refine=paper", 1), "");
+}
+
+TEST(Predictions, AtBreakEvenBothTakeAsLong) {
   const std::vector<Prediction> all = example();
   for (const char* name : {"topk", "gtopk"})
     for (int ranks : {4, 64}) {
