@@ -221,7 +221,7 @@ TEST_P(Sparsifiers, ReportAnOverflowOfTheSum) {
     for (const Variant& variant : variants_)
       for (double density : {0.05, 1.0}) {
         SgdRig rig(ctx, comm, 1000, {.sparsifier = variant.algorithm}, variant.settings);
-        if (rig.sgd->residual().empty()) continue;
+        if (rig.sgd->residual().empty() || variant.clips()) continue;
         rig.set_gradients(exact_kinds().front(), 0);
         // in a tensor with a residual in every sparsifier, on a rank that always has one
         rig.sgd->residual()[767] = rig.arena.gradients()[767] = comm.rank() == 0 ? -3e38f : 1.0f;

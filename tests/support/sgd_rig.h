@@ -21,31 +21,42 @@ struct Variant {
   std::string algorithm;
   Settings settings = default_settings();
   std::string name = algorithm;
-  bool conserves = true;  ///< sum plus residuals equals the inputs
-  bool lossless = true;   ///< values are sent unrounded
+  bool conserves = true;  ///< sum and residuals together hold all that was there
+  bool lossless = true;   ///< values are sent unrounded and unscaled
+
+  /// Whether long gradients are scaled down before the selection.
+  bool clips() const { return settings.number("momentum_correction.clip") > 0; }
 };
 inline void PrintTo(const Variant& variant, std::ostream* out) { *out << variant.name; }
 
 namespace detail {
 
+/// The values of a setting to try beside its default: the other flag, the other texts, and the ends
+/// of a number's range. A range without an upper end is tried above the default.
+inline std::vector<std::string> other_values(const Setting& setting) {
+  if (setting.value == "true") return {"false"};
+  if (setting.value == "false") return {"true"};
+  std::vector<std::string> values = setting.choices;
+  if (setting.least) {
+    const double standard = std::stod(setting.value);
+    for (const double value : {*setting.least, setting.most.value_or(2 * standard + 1)})
+      if (value != standard) values.push_back(fmt::format("{}", value));
+  }
+  std::erase(values, setting.value);
+  return values;
+}
+
 inline void add_choices(std::vector<Variant>& all, const std::string& algorithm,
                         const std::string& prefix, const std::vector<Setting>& settings) {
-  for (const Setting& setting : settings) {
-    std::vector<std::string> choices = setting.choices;
-    if (setting.value == "true") choices = {"false"};
-    if (setting.value == "false") choices = {"true"};
-    if (setting.least) choices = {fmt::format("{}", *setting.least)};
-    for (const std::string& choice : choices) {
-      if (choice == setting.value || (setting.least && std::stod(setting.value) == *setting.least))
-        continue;
+  for (const Setting& setting : settings)
+    for (const std::string& value : other_values(setting)) {
       Variant other{.algorithm = algorithm};
       const std::string key = prefix + "." + setting.key;
-      other.settings.set(key, choice);
-      other.name = fmt::format("{} {}={}", algorithm, key, choice);
+      other.settings.set(key, value);
+      other.name = fmt::format("{} {}={}", algorithm, key, value);
       other.lossless = key != "wire.values";
       all.push_back(other);
     }
-  }
 }
 
 }  // namespace detail
@@ -57,9 +68,9 @@ inline bool uses_gtopk(const Variant& variant) {
          (exchange == "hierarchical" && variant.settings.text("hierarchical.exchange") == "gtopk");
 }
 
-/// Every sparsifier with its defaults, and with each other choice of each setting of its parts:
-/// the other flag, the other texts, the least number. The settings of the wire format are varied
-/// for one sparsifier per exchange, and only on threads: many processes on few cores are slow.
+/// Every sparsifier with its defaults, and with each of detail::other_values of each setting of its
+/// parts. The settings of the wire format are varied for one sparsifier per exchange, and only on
+/// threads: many processes on few cores are slow.
 inline std::vector<Variant> variants() {
   std::vector<Variant> all;
   std::vector<std::string> seen;
@@ -84,9 +95,11 @@ inline std::vector<Variant> variants() {
     const std::string& exchange = sparsifiers().find(variant.algorithm).value.exchange;
     return exchanges().find(exchange).value.needs_shared_indices(variant.settings);
   });
-  for (Variant& variant : all)
-    variant.conserves =
-        !(uses_gtopk(variant) && variant.settings.text("gtopk.put_back") == "paper");
+  for (Variant& variant : all) {
+    const bool keeps = !uses_gtopk(variant) || variant.settings.text("gtopk.put_back") != "paper";
+    variant.conserves = keeps && !variant.clips();
+    variant.lossless = variant.lossless && !variant.clips();
+  }
   return all;
 }
 
