@@ -26,22 +26,22 @@ std::string_view file_name(DType dtype) {
 }
 
 /// The list of sizes under `key`.
-std::vector<uint64_t> sizes(const std::string& place, const Json& entry, const char* key) {
+std::vector<uint64_t> sizes(const std::string& where, const Json& entry, const char* key) {
   const Json& list = entry.at(key);
   const bool valid = list.is_array() && std::ranges::all_of(list, [](const Json& item) {
                        return item.is_number_unsigned();
                      });
-  if (!valid) fail("{}: its {} is {:.200}", place, key, list.dump());
+  if (!valid) fail("{}: its {} is {:.200}", where, key, list.dump());
   return list.get<std::vector<uint64_t>>();
 }
 
-Shape shape_of(const std::string& place, const Json& entry) {
-  const std::vector<uint64_t> dims = sizes(place, entry, "shape");
-  check(dims.size() <= Shape::kMaxRank, "{}: {} dimensions; at most {}", place, dims.size(),
+Shape shape_of(const std::string& where, const Json& entry) {
+  const std::vector<uint64_t> dims = sizes(where, entry, "shape");
+  check(dims.size() <= Shape::kMaxRank, "{}: {} dimensions; at most {}", where, dims.size(),
         +Shape::kMaxRank);
   uint64_t product = 1;  // of the dimensions above 0: it must fit in any order of multiplication
   for (const uint64_t dim : dims) {
-    check(dim == 0 || product <= INT64_MAX / sizeof(float) / dim, "{}: a dimension is {}", place,
+    check(dim == 0 || product <= INT64_MAX / sizeof(float) / dim, "{}: a dimension is {}", where,
           dim);
     product *= std::max<uint64_t>(1, dim);
   }
@@ -55,25 +55,25 @@ struct Extent {
   bool operator<(const Extent& other) const { return begin < other.begin; }
 };
 
-Extent extent_of(const std::string& place, const Json& entry, size_t size) {
-  const std::vector<uint64_t> offsets = sizes(place, entry, "data_offsets");
+Extent extent_of(const std::string& where, const Json& entry, size_t size) {
+  const std::vector<uint64_t> offsets = sizes(where, entry, "data_offsets");
   check(offsets.size() == 2 && offsets[0] <= offsets[1] && offsets[1] <= size,
-        "{}: its data is outside the file", place);
+        "{}: its data is outside the file", where);
   return {offsets[0], offsets[1]};
 }
 
 /// Returns the non-empty extents in file order. UserError unless they cover the data without hole
 /// or overlap.
-std::vector<Extent> in_order(const std::string& place, std::vector<Extent> extents, size_t size) {
+std::vector<Extent> in_order(const std::string& where, std::vector<Extent> extents, size_t size) {
   std::erase_if(extents, [](const Extent& extent) { return extent.bytes() == 0; });
   std::ranges::sort(extents, std::less<>());
   uint64_t covered = 0;
   for (const Extent& extent : extents) {
     check(extent.begin == covered, "{}: tensors overlap or leave a hole at byte {} of the data",
-          place, std::min(extent.begin, covered));
+          where, std::min(extent.begin, covered));
     covered = extent.end;
   }
-  check(covered == size, "{}: tensors take {} bytes of data; the file has {}", place, covered,
+  check(covered == size, "{}: tensors take {} bytes of data; the file has {}", where, covered,
         size);
   return extents;
 }
@@ -140,27 +140,27 @@ void SafetensorsWriter::write(const std::filesystem::path& path) const {
 
 SafetensorsReader::SafetensorsReader(const std::filesystem::path& path)
     : path_(path), bytes_(read_file(path)) {
-  const std::string place = fmt::format("[safetensors] {}", path.string());
+  const std::string where = fmt::format("[safetensors] {}", path.string());
   uint64_t length = 0;
-  check(bytes_.size() >= sizeof length, "{}: {} bytes are too few for a safetensors file", place,
+  check(bytes_.size() >= sizeof length, "{}: {} bytes are too few for a safetensors file", where,
         bytes_.size());
   std::memcpy(&length, bytes_.data(), sizeof length);
   check(length <= bytes_.size() - sizeof length,
-        "{}: not a safetensors file, or cut short (header of {} bytes in a file of {})", place,
+        "{}: not a safetensors file, or cut short (header of {} bytes in a file of {})", where,
         length, bytes_.size());
   const char* text = reinterpret_cast<const char*>(bytes_.data()) + sizeof length;
   std::byte* data = bytes_.data() + sizeof length + length;
   const size_t size = bytes_.size() - sizeof length - length;
   try {
-    Json header = parse_json<Json>({text, length}, place + ": damaged header");
-    check(header.is_object(), "{}: the header is not a JSON object", place);
+    Json header = parse_json<Json>({text, length}, where + ": damaged header");
+    check(header.is_object(), "{}: the header is not a JSON object", where);
     std::vector<Extent> extents;
     for (const auto& [key, entry] : header.items()) {
       if (key == "__metadata__") {
         metadata_ = entry.get<std::map<std::string, std::string>>();
         continue;
       }
-      const std::string here = fmt::format("{}: tensor {}", place, key);
+      const std::string here = fmt::format("{}: tensor {}", where, key);
       const Extent extent = extents.emplace_back(extent_of(here, entry, size));
       const std::string dtype = entry.at("dtype");
       const auto known = std::ranges::find(kDTypeNames, dtype, &DTypeName::second);
@@ -175,16 +175,16 @@ SafetensorsReader::SafetensorsReader(const std::filesystem::path& path)
         tensor.data = moved_.emplace_back(data + extent.begin, data + extent.end).data();
       tensors_[key] = tensor;
     }
-    extents = in_order(place, extents, size);
+    extents = in_order(where, extents, size);
     if (const auto seal = metadata_.extract(kChecksum); !seal.empty()) {
       header["__metadata__"].erase(kChecksum);
       DataChecksum sum;
       for (const Extent& extent : extents) sum.add({data + extent.begin, extent.bytes()});
       sealed_ = checksum_text(header, sum.value()) == seal.mapped();
-      check(sealed_, "{}: damaged: its checksum is wrong", place);
+      check(sealed_, "{}: damaged: its checksum is wrong", where);
     }
   } catch (const Json::exception& error) {
-    fail("{}: damaged header: {}", place, error.what());
+    fail("{}: damaged header: {}", where, error.what());
   }
 }
 

@@ -109,13 +109,13 @@ void check_weights(const SafetensorsReader& file, const ParameterArena& arena) {
   std::vector<std::string> problems = misfits(file, arena);
   if (problems.empty()) return;
   constexpr size_t kShown = 20;
-  const std::string place = fmt::format("[weights] {}: ", file.path().string());
+  const std::string prefix = fmt::format("[weights] {}: ", file.path().string());
   const size_t all = problems.size();
   if (all > kShown) {
     problems.resize(kShown);
     problems.push_back(fmt::format("and {} more", all - kShown));
   }
-  throw UserError(fmt::format("{}{}", place, fmt::join(problems, "\n" + place)));
+  throw UserError(fmt::format("{}{}", prefix, fmt::join(problems, "\n" + prefix)));
 }
 
 void load_weights(const SafetensorsReader& file, ParameterArena& arena) {

@@ -129,23 +129,23 @@ SparseView SparseCodec::decode(ConstBytes bytes, size_t d, int from, SparseVecto
   // holds
   const size_t values = n * value_bytes();
   if (n > d || values > bytes.size() || (packed && n > 8 * bytes.size())) damaged();
-  const size_t places = bytes.size() - values;
-  if (!packed && places != n * sizeof(uint32_t)) damaged();
+  const size_t index_bytes = bytes.size() - values;
+  if (!packed && index_bytes != n * sizeof(uint32_t)) damaged();
 
   if (!packed && exact() && reinterpret_cast<uintptr_t>(bytes.data()) % alignof(float) == 0) {
     const auto* indices = reinterpret_cast<const uint32_t*>(bytes.data());
     if (!ascend_below(indices, n, d)) damaged();
-    return {{indices, n}, {reinterpret_cast<const float*>(bytes.data() + places), n}};
+    return {{indices, n}, {reinterpret_cast<const float*>(bytes.data() + index_bytes), n}};
   }
   room.reserve(n);
   room.count = n;
   if (packed) {
-    if (!rice_decode(bytes.first(places), d, {room.indices.data(), n})) damaged();
+    if (!rice_decode(bytes.first(index_bytes), d, {room.indices.data(), n})) damaged();
   } else if (n > 0) {
-    std::memcpy(room.indices.data(), bytes.data(), places);
+    std::memcpy(room.indices.data(), bytes.data(), index_bytes);
     if (!ascend_below(room.indices.data(), n, d)) damaged();
   }
-  read_values(bytes.data() + places, {room.values.data(), n});
+  read_values(bytes.data() + index_bytes, {room.values.data(), n});
   return room.view();
 }
 
@@ -157,8 +157,8 @@ uint64_t SparseCodec::expected_bytes(double messages, size_t entries, int ranks,
   };
   if (indices_ == Indices::plain) return all(plain + values);
   const double packed = n * rice_bits(n / static_cast<double>(d)) / 8;
-  const double places = indices_ == Indices::packed ? packed : std::min(packed, plain);
-  return all(sizeof(uint32_t) + places + values);
+  const double index_bytes = indices_ == Indices::packed ? packed : std::min(packed, plain);
+  return all(sizeof(uint32_t) + index_bytes + values);
 }
 
 size_t SparseCodec::write_plain(const SparseView& entries, std::byte* out) const {

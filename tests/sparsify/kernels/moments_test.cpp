@@ -7,7 +7,7 @@
 namespace tw {
 namespace {
 
-TEST(Moments, AgreesWithPlainSums) {
+TEST(Moments, EqualPlainSums) {
   Context ctx;
   std::vector<Moments> blocks;
   for (size_t n : {1, 7, 8, 9, 4095, 4096, 4097, 100'003}) {
