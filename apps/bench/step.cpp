@@ -5,7 +5,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
-#include "apps/bench/graph_step.h"
+#include "apps/bench/captured_step.h"
 #include "apps/bench/roofline.h"
 #include "apps/common/median.h"
 #include "apps/common/random_batch.h"
@@ -20,7 +20,7 @@ namespace {
 
 void run(const StepOptions& options) {
   if (options.device == "cuda") {
-    fmt::print("{}\n", bench_graph_step(options).dump());
+    fmt::print("{}\n", bench_captured_step(options).dump());
     return;
   }
   check(options.precision != "tf32", "[bench] precision is tf32, which needs --device cuda");

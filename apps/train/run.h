@@ -1,12 +1,11 @@
 // Run: a training run on one rank. run_setup.cpp prepares it, trainer.cpp has the training loop.
 #pragma once
 
+#include "apps/common/captured_step.h"
 #include "apps/common/console.h"
 #include "apps/train/checkpoint.h"
 #include "apps/train/csv.h"
 #include "apps/train/gradient_statistics.h"
-#include "apps/train/graph_step.h"
-#include "apps/train/pass_graphs.h"
 #include "apps/train/run_folder.h"
 #include "apps/train/schedule.h"
 #include "apps/train/skipped_images.h"
@@ -36,17 +35,19 @@ class Run {
   void plan();
   /// Allocates model and optimizer; restores their state from the checkpoint or the weights given.
   void restore();
-  /// Records the step as a graph where possible, and opens the tables of the run folder on rank 0.
+  /// Prepares the source of batches and opens the tables of the run folder on rank 0.
   void open_tables();
+  /// Whether a step needs no work of the host: dense SGD on one rank with a GPU.
+  bool can_capture_step() const;
 
   // trainer.cpp
   RunResult run_to_the_end();
   void train_epoch();
   /// One step queued by the host: micro-batches, selection, exchange, update.
   StepRecord train_step();
-  /// Launches the recorded step several times.
-  void train_graph_steps();
-  /// Number of steps until the host must act (end of epoch, checkpoint, --max-steps).
+  /// Several steps, each one launch of the captured step.
+  void train_captured_steps();
+  /// Steps until the host has something to do.
   int64_t steps_ahead() const;
   /// Validates and reports an epoch; one cut short by --max-steps stays open for a resumed run.
   void close_epoch(bool whole);
@@ -78,10 +79,10 @@ class Run {
   SgdConfig sgd_config_;
   std::unique_ptr<SyncSgd> sgd_;
   std::unique_ptr<Loader> train_loader_, val_loader_;
-  // either the whole step is recorded, or the host queues data, passes and the exchange
-  std::unique_ptr<GraphStep> graph_;
+  // either the whole step is captured, or the host queues data, passes and the exchange
+  std::unique_ptr<CapturedStep> captured_step_;
   std::unique_ptr<DevicePrefetcher> prefetcher_;
-  std::unique_ptr<PassGraphs> passes_;
+  std::unique_ptr<CapturedPasses> passes_;
   RunFolder folder_;
   std::unique_ptr<CsvFile> steps_csv_, metrics_csv_;  // rank 0 only
   std::unique_ptr<GradientStatistics> gradients_;     // rank 0 only, with --analyze-every

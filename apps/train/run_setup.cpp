@@ -89,14 +89,21 @@ void Run::restore() {
   model_.refresh(ctx_);
 }
 
+bool Run::can_capture_step() const {
+  return ctx_.device() == Device::cuda && comm_.size() == 1 && config_.sparsifier == "dense" &&
+         config_.selector.empty() && config_.accumulate == 1 && config_.analyze_every == 0;
+}
+
 void Run::open_tables() {
-  if (GraphStep::suits(ctx_, comm_, config_)) {
+  if (can_capture_step()) {
     const bool resident = ResidentData::fits(ctx_, *data_.train);
-    graph_ = std::make_unique<GraphStep>(ctx_, model_, config_, *data_.train, sgd_->momentum(),
-                                         resident ? nullptr : train_loader_.get());
+    captured_step_ =
+        std::make_unique<CapturedStep>(ctx_, model_, *data_.train, sgd_config_, sgd_->momentum(),
+                                       resident ? nullptr : train_loader_.get());
   } else {
     prefetcher_ = std::make_unique<DevicePrefetcher>(ctx_, *train_loader_, config_.accumulate);
-    passes_ = std::make_unique<PassGraphs>(ctx_, model_, config_);
+    passes_ =
+        std::make_unique<CapturedPasses>(ctx_, model_, config_.accumulate == 1 && !config_.overlap);
   }
 
   run_collectively(host_, comm_, [&] {

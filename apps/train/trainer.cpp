@@ -39,16 +39,16 @@ RunResult Run::run_to_the_end() {
 
 void Run::train_epoch() {
   const int64_t batches = train_loader_->batches(), first = at_.batch;
-  if (graph_)
-    graph_->start_epoch(static_cast<uint32_t>(at_.epoch), first);
+  if (captured_step_)
+    captured_step_->start_epoch(static_cast<uint32_t>(at_.epoch), first);
   else
     prefetcher_->start(static_cast<uint32_t>(at_.epoch), first);
   Stopwatch watch;
   const double global_batch =
       static_cast<double>(config_.batch_size * config_.accumulate * comm_.size());
   while (at_.batch < batches && !stop_seen_ && !out_of_steps()) {
-    if (graph_)
-      train_graph_steps();
+    if (captured_step_)
+      train_captured_steps();
     else
       log_->add(host_, comm_, train_step());
     const double done = static_cast<double>(at_.batch - first);
@@ -127,21 +127,21 @@ StepRecord Run::train_step() {
 }
 
 int64_t Run::steps_ahead() const {
-  int64_t n = std::min(graph_->most(), train_loader_->batches() - at_.batch);
+  int64_t n = std::min(captured_step_->max_steps(), train_loader_->batches() - at_.batch);
   if (config_.max_steps > 0) n = std::min(n, config_.max_steps - at_.step);
   const int64_t every = config_.checkpoint_steps;
   return every > 0 ? std::min(n, every - at_.step % every) : n;
 }
 
-void Run::train_graph_steps() {
+void Run::train_captured_steps() {
   const int64_t steps = steps_ahead();
   std::vector<float> rates;
   for (int64_t i = 0; i < steps; ++i) rates.push_back(static_cast<float>(rate(at_.batch + i)));
   Stopwatch watch;
-  const double waited = graph_->waited();
-  const auto sums = graph_->run(static_cast<uint64_t>(at_.step), rates);
+  const double waited = captured_step_->waited();
+  const auto sums = captured_step_->run(static_cast<uint64_t>(at_.step), rates);
   const double seconds = watch.total() / static_cast<double>(steps);
-  const double data_seconds = (graph_->waited() - waited) / static_cast<double>(steps);
+  const double data_seconds = (captured_step_->waited() - waited) / static_cast<double>(steps);
   stop_seen_ = stop_.load();
   for (size_t i = 0; i < sums.size(); ++i) {
     const double lr = rate(at_.batch);

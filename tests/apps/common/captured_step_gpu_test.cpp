@@ -1,10 +1,10 @@
-// The step as one graph does what the same ops do one by one.
+// A captured training step has the bits of the same ops queued one by one.
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cmath>
 
-#include "apps/train/graph_step.h"
+#include "apps/common/captured_step.h"
 #include "data/loader.h"
 #include "data/wrappers.h"
 #include "engine/io/weights.h"
@@ -26,12 +26,10 @@ class Colours : public tw::testing::CountingDataset {
   }
 };
 
-class GraphSteps : public ::testing::TestWithParam<const char*> {
+class CapturedStepOnGpu : public ::testing::TestWithParam<const char*> {
  protected:
-  GraphSteps() : model(GetParam(), {}) {
+  CapturedStepOnGpu() : model(GetParam(), {}) {
     ctx.set_math({.deterministic = true});
-    config.batch_size = kBatch;
-    config.seed = 3;
     model.plan(ctx, {.batch = kBatch, .activations = DType::bf16});
     model.allocate(ctx, 1);
   }
@@ -52,8 +50,8 @@ class GraphSteps : public ::testing::TestWithParam<const char*> {
       for (const Parameter& p : arena.parameters())
         ops::sgd_update(ctx,
                         {.lr = kRate,
-                         .momentum = static_cast<float>(config.momentum),
-                         .weight_decay = p.decay ? static_cast<float>(config.weight_decay) : 0,
+                         .momentum = static_cast<float>(sgd.momentum),
+                         .weight_decay = p.decay ? static_cast<float>(sgd.weight_decay) : 0,
                          .nesterov = false,
                          .scale = 1},
                         ops::kDecayAll, p.in(std::span<const float>(arena.gradients())),
@@ -64,7 +62,7 @@ class GraphSteps : public ::testing::TestWithParam<const char*> {
   }
 
   /// All steps, in two calls.
-  static std::vector<ops::LossSums> run(GraphStep& step) {
+  static std::vector<ops::LossSums> run(CapturedStep& step) {
     std::vector<ops::LossSums> sums;
     for (const size_t count : {2, 3})
       for (const auto& one : step.run(sums.size(), std::vector<float>(count, kRate)))
@@ -74,17 +72,17 @@ class GraphSteps : public ::testing::TestWithParam<const char*> {
 
   std::shared_ptr<const Dataset> data = crop_flip(std::make_shared<Colours>());
   Context ctx{test::device()};
-  TrainConfig config;
+  SgdConfig sgd{.seed = 3};
   Model model;
 };
 
-TEST_P(GraphSteps, HaveTheBitsOfTheOps) {
+TEST_P(CapturedStepOnGpu, HasTheBitsOfTheOps) {
   const auto expected = op_by_op();
   const uint64_t hash = weights_hash(model.arena());
 
   model.allocate(ctx, 1);
   const Buffer momentum(ctx.device(), model.arena().size() * sizeof(float));
-  GraphStep step(ctx, model, config, *data, momentum.as<float>());
+  CapturedStep step(ctx, model, *data, sgd, momentum.as<float>());
   step.start_epoch(0, 0);
   const std::vector<ops::LossSums> sums = run(step);
 
@@ -95,18 +93,19 @@ TEST_P(GraphSteps, HaveTheBitsOfTheOps) {
     EXPECT_EQ(sums[i].count, kBatch);
   }
   EXPECT_EQ(weights_hash(model.arena()), hash);
+  EXPECT_EQ(step.graph()->launches(), kSteps - 1) << "the first step is queued op by op";
   HostFloats after(ctx, momentum.as<float>());
   EXPECT_TRUE(std::ranges::any_of(after.span(), [](float m) { return m != 0; }));
 }
 
-TEST_P(GraphSteps, TakeBatchesFromALoader) {
+TEST_P(CapturedStepOnGpu, TakesBatchesFromALoader) {
   const auto expected = op_by_op();
   const uint64_t hash = weights_hash(model.arena());
 
   model.allocate(ctx, 1);
   const Buffer momentum(ctx.device(), model.arena().size() * sizeof(float));
   Loader loader(data, {.batch = kBatch, .seed = 3, .device = test::device()});
-  GraphStep step(ctx, model, config, *data, momentum.as<float>(), &loader);
+  CapturedStep step(ctx, model, *data, sgd, momentum.as<float>(), &loader);
   step.start_epoch(1, 2);  // no batch of it is asked for
   step.start_epoch(0, 0);
   const std::vector<ops::LossSums> sums = run(step);
@@ -115,9 +114,9 @@ TEST_P(GraphSteps, TakeBatchesFromALoader) {
   EXPECT_EQ(weights_hash(model.arena()), hash);
 }
 
-TEST_P(GraphSteps, StopAtANaN) {
+TEST_P(CapturedStepOnGpu, MakesNoUpdateAfterANaN) {
   const Buffer momentum(ctx.device(), model.arena().size() * sizeof(float));
-  GraphStep step(ctx, model, config, *data, momentum.as<float>());
+  CapturedStep step(ctx, model, *data, sgd, momentum.as<float>());
   step.start_epoch(0, 0);
   HostFloats values = model.arena().host_values();
   values.span()[1] = NAN;
@@ -134,7 +133,7 @@ TEST_P(GraphSteps, StopAtANaN) {
   EXPECT_TRUE(std::equal(values.span().begin() + 2, values.span().end(), after.span().begin() + 2));
 }
 
-INSTANTIATE_TEST_SUITE_P(Models, GraphSteps, ::testing::Values("resnet20", "vgg11", "mlp"),
+INSTANTIATE_TEST_SUITE_P(Models, CapturedStepOnGpu, ::testing::Values("resnet20", "vgg11", "mlp"),
                          [](const auto& model) { return std::string(model.param); });
 
 }  // namespace

@@ -1,9 +1,9 @@
-// Forward and backward as graphs do what the same ops do one by one.
+// Captured forward and backward have the bits of the same ops queued one by one.
 #include <gtest/gtest.h>
 
 #include <algorithm>
 
-#include "apps/train/pass_graphs.h"
+#include "apps/common/captured_step.h"
 #include "engine/core/copy.h"
 #include "layers/dropout.h"
 #include "layers/linear.h"
@@ -29,9 +29,9 @@ LayerPtr dropping(ParameterArena& arena, const ModelSpec& spec) {
 }
 const bool registered = models().add({"dropping", "for this test", dropping});
 
-class PassGraphsOnGpu : public testing::TestWithParam<const char*> {
+class CapturedPassesOnGpu : public testing::TestWithParam<const char*> {
  protected:
-  PassGraphsOnGpu() : model(GetParam(), {}) {
+  CapturedPassesOnGpu() : model(GetParam(), {}) {
     ctx.set_math({.deterministic = true});
     model.plan(ctx, {.batch = kBatch, .activations = DType::f32});
   }
@@ -46,9 +46,9 @@ class PassGraphsOnGpu : public testing::TestWithParam<const char*> {
   };
 
   /// Steps kFirst, ... of one model; between them an evaluation and another batch.
-  Outcome run(const TrainConfig& config) {
+  Outcome run(bool capture) {
     model.allocate(ctx, 1);
-    PassGraphs passes(ctx, model, config);
+    CapturedPasses passes(ctx, model, capture);
     Outcome outcome;
     for (uint64_t step = kFirst; step < kFirst + kSteps; ++step) {
       const size_t bytes = model.images().bytes();
@@ -74,18 +74,16 @@ class PassGraphsOnGpu : public testing::TestWithParam<const char*> {
   Model model;
 };
 
-TEST_P(PassGraphsOnGpu, HaveTheBitsOfTheOps) {
-  TrainConfig one_by_one;
-  one_by_one.overlap = true;  // exchanges beside backward look into it
-  const Outcome expected = run(one_by_one), found = run({});
+TEST_P(CapturedPassesOnGpu, HaveTheBitsOfTheOps) {
+  const Outcome expected = run(false), found = run(true);
   EXPECT_EQ(expected.launches, 0u);
-  EXPECT_EQ(found.launches, 2 * (kSteps - 1));
+  EXPECT_EQ(found.launches, 2 * (kSteps - 1)) << "the first step is queued op by op";
   EXPECT_TRUE(found == expected);
   EXPECT_NE(expected.losses.front(), expected.losses.back());
   EXPECT_TRUE(std::ranges::any_of(expected.gradients.back(), [](float g) { return g != 0; }));
 }
 
-INSTANTIATE_TEST_SUITE_P(Models, PassGraphsOnGpu, testing::Values("dropping", "resnet20"),
+INSTANTIATE_TEST_SUITE_P(Models, CapturedPassesOnGpu, testing::Values("dropping", "resnet20"),
                          [](const auto& model) { return std::string(model.param); });
 
 }  // namespace

@@ -1,4 +1,4 @@
-// `bench step --device cuda`: the training step on a GPU, launched as one graph.
+// `bench step --device cuda`: the training step on a GPU, captured as one graph.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -9,6 +9,6 @@ namespace tw {
 
 /// Images per second of the whole step, augmentation included, and the graph nodes, launches and
 /// host synchronizations of a step.
-nlohmann::ordered_json bench_graph_step(const StepOptions& options);
+nlohmann::ordered_json bench_captured_step(const StepOptions& options);
 
 }  // namespace tw

@@ -1,10 +1,10 @@
-#include "apps/bench/graph_step.h"
+#include "apps/bench/captured_step.h"
 
 #include <nlohmann/json.hpp>
 
 #include "apps/bench/roofline.h"
+#include "apps/common/captured_step.h"
 #include "apps/common/median.h"
-#include "apps/train/graph_step.h"
 #include "engine/core/rng.h"
 #include "engine/core/stopwatch.h"
 
@@ -38,7 +38,7 @@ class RandomImages : public Dataset {
 
 }  // namespace
 
-nlohmann::ordered_json bench_graph_step(const StepOptions& options) {
+nlohmann::ordered_json bench_captured_step(const StepOptions& options) {
   Context ctx(Device::cuda, 1);
   ctx.set_math({.tf32 = options.precision == "tf32", .deterministic = options.deterministic});
   const auto chunk = static_cast<int64_t>(StepInputs::kMost);
@@ -50,32 +50,34 @@ nlohmann::ordered_json bench_graph_step(const StepOptions& options) {
                        .activations = options.precision == "bf16" ? DType::bf16 : DType::f32,
                        .recompute = options.recompute});
   model.allocate(ctx, 1);
-  TrainConfig config;
-  config.batch_size = options.batch_size;
   const Buffer momentum(ctx.device(), model.arena().size() * sizeof(float));
-  GraphStep step(ctx, model, config, data, momentum.as<float>());
+  CapturedStep step(ctx, model, data, {}, momentum.as<float>());
 
   // each chunk of launches reads the data once
   const std::vector<float> rates(StepInputs::kMost, 1e-4f);
   std::vector<double> seconds;
   const int64_t chunks = (options.steps + chunk - 1) / chunk;
-  const int64_t warmups = (options.warmup + chunk - 1) / chunk;
+  // at least one: the first steps load kernels and record the graph
+  const int64_t warmups = std::max<int64_t>(1, (options.warmup + chunk - 1) / chunk);
   uint64_t launches = 0, waits = 0;
   for (int64_t i = -warmups; i < chunks; ++i) {
     step.start_epoch(static_cast<uint32_t>(i + warmups), 0);
-    const uint64_t launched = step.graph().launches(), waited = ctx.synchronizations();
+    if (i < 0) {
+      step.run(0, rates);
+      continue;
+    }
+    const uint64_t launched = step.graph()->launches(), waited = ctx.synchronizations();
     Stopwatch watch;
     step.run(0, rates);
-    if (i < 0) continue;
     seconds.push_back(watch.total() / static_cast<double>(chunk));
-    launches += step.graph().launches() - launched;
+    launches += step.graph()->launches() - launched;
     waits += ctx.synchronizations() - waited;
   }
   const double one = median(seconds), steps = static_cast<double>(chunks * chunk);
   nlohmann::ordered_json result = {
       {"images_per_s", static_cast<double>(options.batch_size) / one},
       {"ms_step", 1e3 * one},
-      {"graph_nodes", step.graph().size()},
+      {"graph_nodes", step.graph()->size()},
       {"graph_launches_per_step", static_cast<double>(launches) / steps},
       {"host_syncs_per_step", static_cast<double>(waits) / steps},
       {"planned_mib", static_cast<double>(memory.total()) / 1024 / 1024}};

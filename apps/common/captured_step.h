@@ -1,0 +1,102 @@
+// Training steps on a GPU, recorded as CUDA graphs and launched again for every step.
+//
+// CapturedStep: the whole step of one rank is one graph, so the host reads losses only after
+// several steps. CapturedPasses: forward and backward are a graph each, for steps whose selection
+// or exchange the host queues. Both have the bits of the same ops queued one by one.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "data/device_prefetcher.h"
+#include "data/resident.h"
+#include "engine/device/graph.h"
+#include "engine/ops/sgd.h"
+#include "engine/ops/step_inputs.h"
+#include "models/model.h"
+#include "sparsify/sparsifier.h"
+
+namespace tw {
+
+/// Work on a GPU that repeats. The first call queues it op by op, because libraries load kernels at
+/// their first call, which a recording does not allow. The second call records a graph; this and
+/// all later calls launch it.
+class Captured {
+ public:
+  /// Queues the work of `body`, which queues the same work at every call. From the second call on
+  /// it may neither allocate nor wait.
+  void operator()(Context& ctx, const std::function<void()>& body);
+  /// The recorded work; null before the second call.
+  const Graph* graph() const { return graph_.get(); }
+
+ private:
+  bool has_run_ = false;
+  std::unique_ptr<Graph> graph_;
+};
+
+/// Dense SGD on one rank with a GPU, one micro-batch a step: data, augmentation, forward, backward
+/// and update.
+class CapturedStep {
+ public:
+  /// Of `sgd`, reads the rates of momentum and weight decay, and the seed. `momentum` is on the
+  /// device, in the layout of the parameters, or empty. Batches come from `loader`, one step ahead,
+  /// or, without one, from a copy of `data` on the GPU. All but `sgd` must outlive this object.
+  CapturedStep(Context& ctx, Model& model, const Dataset& data, const SgdConfig& sgd,
+               std::span<float> momentum, Loader* loader = nullptr);
+
+  /// Continues at batch `first` of `epoch`.
+  void start_epoch(uint32_t epoch, int64_t first);
+  /// The most steps of one run(); fewer with a loader, whose steps may be long.
+  int64_t max_steps() const { return prefetcher_ ? 8 : static_cast<int64_t>(StepInputs::kMost); }
+  /// Runs steps `step`, step + 1, ... at the learning rates `lrs`; returns the sums of each.
+  /// CollectiveFault when a gradient is not finite; that step makes no update.
+  std::vector<ops::LossSums> run(uint64_t step, std::span<const float> lrs);
+
+  /// Seconds spent waiting for data so far.
+  double waited() const { return prefetcher_ ? prefetcher_->waited() : 0; }
+  /// The recorded step; null before the second step.
+  const Graph* graph() const { return captured_.graph(); }
+
+ private:
+  void queue_step();
+
+  Context& ctx_;
+  Model& model_;
+  const Dataset& dataset_;
+  uint64_t seed_;
+  ops::SgdParams params_;
+  std::vector<uint32_t> decay_bounds_;
+  std::span<float> momentum_;
+  std::unique_ptr<ResidentData> data_;  // or
+  std::unique_ptr<DevicePrefetcher> prefetcher_;
+  std::unique_ptr<StepInputs> step_inputs_;
+  Captured captured_;
+};
+
+/// Forward and backward of a model.
+class CapturedPasses {
+ public:
+  /// Without `capture` and on the CPU, passes are queued op by op. `capture` requires that the host
+  /// does nothing within a pass: no exchange during backward, no accumulation of gradients.
+  CapturedPasses(Context& ctx, Model& model, bool capture);
+
+  /// As the model's queue_forward() and backward(). A captured pass keeps the seed of its first two
+  /// calls and ignores `accumulate` and `on_gradient_ready`.
+  void queue_forward(const PassArgs& pass, float grad_scale);
+  void backward(const PassArgs& pass);
+
+  /// Graph launches so far.
+  uint64_t launches() const;
+
+ private:
+  void queue(Captured& captured, const PassArgs& pass,
+             const std::function<void(const PassArgs&)>& body);
+
+  Model& model_;
+  std::unique_ptr<StepInputs> step_inputs_;  // null: op by op
+  Captured forward_, backward_;
+};
+
+}  // namespace tw
