@@ -173,10 +173,9 @@ void answer(Console& console, const AdviseConfig& config, const std::vector<Pred
 void advise(Communicator& comm, const AdviseConfig& config) {
   comm.set_timeout(config.comm_timeout);
   Console console(comm.rank() == 0);
-  Context ctx;
   std::optional<Model> model;
   std::ofstream csv;
-  run_collectively(ctx, comm, [&] {
+  run_collectively(comm, [&] {
     model.emplace(config.model, ModelSpec{.image = {config.image_size, config.image_size, 3},
                                           .classes = config.classes});
     if (comm.rank() != 0 || config.csv.empty()) return;
@@ -194,9 +193,8 @@ void advise(Communicator& comm, const AdviseConfig& config) {
 }
 
 int run(Communicator& world, int argc, char** argv) {
-  Context ctx;
   AdviseConfig config;
-  run_collectively(ctx, world, [&] { config = parse_advise_config(argc, argv); });
+  run_collectively(world, [&] { config = parse_advise_config(argc, argv); });
   check(config.workers == 0 || !started_by_mpi(),
         "[options] workers is {} under mpirun, where -n sets the number of ranks", config.workers);
   if (config.workers <= 1)

@@ -53,7 +53,7 @@ LocalCosts measure_local(Context& ctx, Communicator& comm, Model& model,
     std::vector<double> total, exchange;
     for (int64_t step = -1; step < settings.steps; ++step) {
       std::ranges::copy(gradient, g.begin());  // the step leaves its sum there
-      barrier(ctx, comm);
+      barrier(comm);
       Stopwatch watch;
       const StepReport report = sgd.step(
           {.step = static_cast<uint64_t>(step + 1), .lr = 1e-6, .density = settings.density});
@@ -62,9 +62,9 @@ LocalCosts measure_local(Context& ctx, Communicator& comm, Model& model,
       total.push_back(watch.total());
       exchange.push_back(report.sec_exchange - report.sec_wait);
     }
-    const double sum = least_in_the_slowest(gather(ctx, comm, median(exchange)),
+    const double sum = least_in_the_slowest(gather(comm, median(exchange)),
                                             in_nodes ? plan : NodePlan{comm.size(), comm.size()});
-    costs.step[name] = {.update = slowest_rank(ctx, comm, median(total)) - sum, .exchange = sum};
+    costs.step[name] = {.update = slowest_rank(comm, median(total)) - sum, .exchange = sum};
   }
   return costs;
 }

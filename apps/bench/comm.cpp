@@ -74,7 +74,7 @@ class CommBench {
 CommBench::Call CommBench::call(const CommCase& test, size_t n, int64_t times) {
   test.fill(ctx_, comm_, *vectors_, n);  // repeated sums would overflow
   ctx_.synchronize();
-  barrier(ctx_, comm_);
+  barrier(comm_);
   const uint64_t before = comm_.bytes_sent();
   const double start = comm_.now();
   for (int64_t i = 0; i < times; ++i) test.run(ctx_, comm_, *vectors_, n);
@@ -82,7 +82,7 @@ CommBench::Call CommBench::call(const CommCase& test, size_t n, int64_t times) {
   const Call mine{(comm_.now() - start) / static_cast<double>(times),
                   static_cast<double>(comm_.bytes_sent() - before) / static_cast<double>(times)};
   Call all;
-  for (const Call& one : gather(ctx_, comm_, mine)) {
+  for (const Call& one : gather(comm_, mine)) {
     all.seconds = std::max(all.seconds, one.seconds);
     all.bytes += one.bytes;
   }
@@ -93,7 +93,7 @@ Row CommBench::measure(const CommCase& test, size_t n) {
   Row row{.bytes = n * sizeof(float)};
   call(test, n, 1);  // checked, not timed
   const size_t wrong = test.wrong(ctx_, comm_, *vectors_, n);
-  for (const size_t w : gather(ctx_, comm_, wrong)) row.wrong += w;
+  for (const size_t w : gather(comm_, wrong)) row.wrong += w;
   for (int64_t i = 1; i < options_.warmup; ++i) call(test, n, 1);
 
   std::vector<double> seconds;
@@ -129,7 +129,7 @@ void CommBench::print(const CommCase& test, const Row& row, double model) {
 void CommBench::run() {
   const Settings& settings = options_.settings;
   std::vector<CommCase> cases;
-  run_collectively(ctx_, comm_, [&] {
+  run_collectively(comm_, [&] {
     check(options_.root < comm_.size(), "[bench] root is {}; there are {} ranks", options_.root,
           comm_.size());
     check(options_.min_bytes <= options_.max_bytes,
@@ -152,7 +152,7 @@ void CommBench::run() {
     }
   });
   const size_t most = static_cast<size_t>(options_.max_bytes) / sizeof(float);
-  run_collectively(ctx_, comm_, [&] { vectors_.emplace(ctx_, most); });
+  run_collectively(comm_, [&] { vectors_.emplace(ctx_, most); });
 
   const LinkCost wire = link_ ? *link_ : measure_link(ctx_, comm_);
   const LinkCost additions = measure_additions(ctx_, comm_, most, options_.density);

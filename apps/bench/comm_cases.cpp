@@ -101,16 +101,14 @@ struct SparseCase {
 
   /// Elements for which the sum plus the residuals differs from the sum of the inputs.
   size_t wrong(Context& ctx, Communicator& comm, CommVectors& vectors, size_t n) {
-    std::vector<float> sum(n), residual(n), inputs(n), scratch(n);
+    std::vector<float> sum(n), residual(n), inputs(n);
     copy_to_host(ctx, vectors.data(n), sum);
     copy_to_host(ctx, vectors.scratch(n), residual);
     fill(ctx, comm, vectors, n);
     for (size_t i = 0; i < vectors.entries.count; ++i)
       inputs[vectors.entries.indices[i]] = vectors.entries.values[i];
-    const Allreduce add = allreduces().find("ring").value(collective_settings());
-    Context host;
-    add(host, comm, residual, scratch);
-    add(host, comm, inputs, scratch);
+    allreduce(comm, residual);
+    allreduce(comm, inputs);
     size_t lost = 0;
     for (size_t i = 0; i < n; ++i) lost += sum[i] + residual[i] != inputs[i];
     return lost;

@@ -10,8 +10,8 @@
 namespace tw {
 
 /// The largest of the ranks' values, on every rank. Collective.
-inline double slowest_rank(Context& ctx, Communicator& comm, double seconds) {
-  return std::ranges::max(gather(ctx, comm, seconds));
+inline double slowest_rank(Communicator& comm, double seconds) {
+  return std::ranges::max(gather(comm, seconds));
 }
 
 /// Median seconds of body(1) .. body(rounds) on ctx's device, on the slowest rank; body(0) warms
@@ -20,13 +20,13 @@ template <class Body>
 double time_ranks(Context& ctx, Communicator& comm, int64_t rounds, const Body& body) {
   std::vector<double> seconds;
   for (int64_t round = 0; round <= rounds; ++round) {
-    barrier(ctx, comm);
+    barrier(comm);
     Stopwatch watch;
     body(round);
     ctx.synchronize();
     if (round > 0) seconds.push_back(watch.total());
   }
-  return slowest_rank(ctx, comm, median(seconds));
+  return slowest_rank(comm, median(seconds));
 }
 
 }  // namespace tw

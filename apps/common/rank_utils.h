@@ -10,17 +10,16 @@
 namespace tw {
 
 /// Runs `body` on every rank. If it throws UserError (or a file system error, which becomes one) on
-/// any rank, all ranks throw the error of the lowest such rank. `ctx` is a CPU context, here and
-/// below.
-void run_collectively(Context& ctx, Communicator& comm, const std::function<void()>& body);
+/// any rank, all ranks throw the error of the lowest such rank.
+void run_collectively(Communicator& comm, const std::function<void()>& body);
 
 /// Every rank's text, in rank order, on every rank.
-std::vector<std::string> gather_texts(Context& ctx, Communicator& comm, const std::string& text);
+std::vector<std::string> gather_texts(Communicator& comm, const std::string& text);
 
 /// Rank 0's text on every rank.
-std::string broadcast_text(Context& ctx, Communicator& comm, std::string text);
+std::string broadcast_text(Communicator& comm, std::string text);
 
 /// Mean over ranks of vectors of equal length, the same bits on every rank.
-std::vector<float> mean_over_ranks(Context& ctx, Communicator& comm, std::span<const float> mine);
+std::vector<float> mean_over_ranks(Communicator& comm, std::span<const float> mine);
 
 }  // namespace tw

@@ -240,20 +240,20 @@ void remove_newer_checkpoints(const fs::path& folder, int64_t step) {
   for (const fs::path& path : newer) fs::remove_all(path);
 }
 
-void save_checkpoint(Context& ctx, Communicator& comm, const fs::path& folder,
-                     const TrainConfig& config, const Position& position, Model& model,
-                     SyncSgd& sgd, std::span<const float> statistics) {
+void save_checkpoint(Communicator& comm, const fs::path& folder, const TrainConfig& config,
+                     const Position& position, Model& model, SyncSgd& sgd,
+                     std::span<const float> statistics) {
   const OperationScope doing(comm, "checkpoint");
   const fs::path target = folder / fmt::format("step-{:08}", position.step);
   const fs::path part = folder / fmt::format(".step-{:08}.part", position.step);
   const std::string exists = fs::exists(target) ? "yes" : "";
-  if (!broadcast_text(ctx, comm, exists).empty()) return;  // this step is saved already
+  if (!broadcast_text(comm, exists).empty()) return;  // this step is saved already
   const bool root = comm.rank() == 0;
   if (root) {
     fs::remove_all(part);
     fs::create_directories(part);
   }
-  barrier(ctx, comm);
+  barrier(comm);
 
   HostFloats live = model.arena().host_statistics();
   const std::span<float> local = live.span();
@@ -277,7 +277,7 @@ void save_checkpoint(Context& ctx, Communicator& comm, const fs::path& folder,
                  describe(config, position, comm.size()));
   }
 
-  barrier(ctx, comm);
+  barrier(comm);
   if (root) {
     sync_to_disk(part);
     rename_durably(part, target);

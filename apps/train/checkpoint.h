@@ -29,7 +29,7 @@ struct Position {
 /// Writes folder/step-N, first into a temporary folder that is renamed when every rank is done;
 /// removes all but the newest two. `statistics`: batch-norm statistics for model.safetensors (mean
 /// of the ranks, or rank 0's). Collective. Fault when the disk is full; older checkpoints stay.
-void save_checkpoint(Context& ctx, Communicator& comm, const std::filesystem::path& folder,
+void save_checkpoint(Communicator& comm, const std::filesystem::path& folder,
                      const TrainConfig& config, const Position& position, Model& model,
                      SyncSgd& sgd, std::span<const float> statistics);
 

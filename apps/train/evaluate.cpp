@@ -21,13 +21,12 @@ StatisticsSwap::~StatisticsSwap() {
   }
 }
 
-std::vector<float> statistics_of_all(Context& host, Communicator& comm, const Model& model,
-                                     bool average) {
+std::vector<float> statistics_of_all(Communicator& comm, const Model& model, bool average) {
   const HostFloats live = model.arena().host_statistics();
   const std::span<const float> own = live.span();
-  if (average) return mean_over_ranks(host, comm, own);
+  if (average) return mean_over_ranks(comm, own);
   std::vector<float> of_rank_0(own.begin(), own.end());
-  broadcast(host, comm, 0, std::as_writable_bytes(std::span(of_rank_0)));
+  broadcast(comm, 0, std::as_writable_bytes(std::span(of_rank_0)));
   return of_rank_0;
 }
 
@@ -40,8 +39,7 @@ void load_micro_batch(Communicator& comm, DevicePrefetcher& feed, const Model& m
   }
 }
 
-ops::LossSums evaluate(Context& ctx, Context& host, Communicator& comm, Model& model,
-                       Loader& data) {
+ops::LossSums evaluate(Context& ctx, Communicator& comm, Model& model, Loader& data) {
   DevicePrefetcher feed(ctx, data);
   feed.start(0);
   for (int64_t i = 0; i < data.batches(); ++i) {
@@ -50,7 +48,7 @@ ops::LossSums evaluate(Context& ctx, Context& host, Communicator& comm, Model& m
     feed.prefetch();
   }
   ops::LossSums all;
-  for (const ops::LossSums& sums : gather(host, comm, model.take_sums(ctx))) all += sums;
+  for (const ops::LossSums& sums : gather(comm, model.take_sums(ctx))) all += sums;
   check(all.count > 0, "[data] all images to validate on are damaged");
   return all;
 }

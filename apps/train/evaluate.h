@@ -9,8 +9,7 @@ namespace tw {
 
 /// The batch-norm statistics that all ranks validate with: the mean of all ranks (`average`), or
 /// those of rank 0. Collective.
-std::vector<float> statistics_of_all(Context& host, Communicator& comm, const Model& model,
-                                     bool average);
+std::vector<float> statistics_of_all(Communicator& comm, const Model& model, bool average);
 
 /// Replaces the batch-norm statistics of a model; its destructor restores them.
 class StatisticsSwap {
@@ -28,7 +27,7 @@ class StatisticsSwap {
 void load_micro_batch(Communicator& comm, DevicePrefetcher& feed, const Model& model);
 
 /// Sums of loss and correct predictions over the whole data set of `data` and all ranks. The model
-/// runs in `ctx`, collectives in `host`. Collective. UserError when every image was skipped.
-ops::LossSums evaluate(Context& ctx, Context& host, Communicator& comm, Model& model, Loader& data);
+/// runs in `ctx`. Collective. UserError when every image was skipped.
+ops::LossSums evaluate(Context& ctx, Communicator& comm, Model& model, Loader& data);
 
 }  // namespace tw

@@ -65,9 +65,8 @@ RunResult run_seeds(Communicator& world, TrainConfig config, const DataSplit& da
 }
 
 int run(Communicator& world, int argc, char** argv) {
-  Context ctx;
   TrainConfig config;
-  run_collectively(ctx, world, [&] { config = parse_train_config(argc, argv); });
+  run_collectively(world, [&] { config = parse_train_config(argc, argv); });
   if (config.list) {
     if (world.rank() == 0) fmt::print("{}", list_text());
     return 0;
@@ -81,7 +80,7 @@ int run(Communicator& world, int argc, char** argv) {
   if (config.dataset == "shapes" && config.data_dir.empty())
     console.line("no --data-dir given: training on the generated data set shapes");
   DataSplit data;
-  run_collectively(ctx, world, [&] { data = load_data(config); });
+  run_collectively(world, [&] { data = load_data(config); });
   const RunResult result =
       config.seeds.empty() ? run_once(world, config, data) : run_seeds(world, config, data);
   return result.stopped ? kStoppedBySignal : 0;

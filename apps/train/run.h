@@ -74,7 +74,7 @@ class Run {
   const std::atomic<bool>& stop_;
   Console& console_;
   Context ctx_;
-  Context host_;  // for collectives outside the step
+  Context host_;  // for statistics of the gradient
   Model model_;
   SgdConfig sgd_config_;
   std::unique_ptr<SyncSgd> sgd_;

@@ -40,7 +40,7 @@ void Run::load() {
                       .threads = static_cast<int>(config_.loader_threads),
                       .device = ctx_.device(),
                       .shuffle_shards = config_.shuffle == "shards"};
-  run_collectively(host_, comm_, [&] {
+  run_collectively(comm_, [&] {
     if (!config_.eval_only) train_loader_ = std::make_unique<Loader>(data_.train, loader);
     loader.training = false;
     loader.batch = config_.batch_size;
@@ -52,10 +52,10 @@ Planner::Memory Run::plan_model() { return model_.plan(ctx_, plan_config(config_
 
 void Run::plan() {
   Planner::Memory memory;
-  plan_consistently(ctx_, host_, comm_, [&] { memory = plan_model(); });
+  plan_consistently(ctx_, comm_, [&] { memory = plan_model(); });
   planned_ = report_plan(console_, config_, data_, model_, memory,
                          resolve_sparsifier(sgd_config_, config_.settings), comm_.size());
-  run_collectively(host_, comm_, [&] {
+  run_collectively(comm_, [&] {
     if (!config_.pretrained.empty())
       check_weights(SafetensorsReader(config_.pretrained), model_.arena());
     const bool wanted = !config_.dry_run && (!config_.eval_only || !config_.resume.empty());
@@ -64,15 +64,14 @@ void Run::plan() {
 }
 
 void Run::restore() {
-  folder_.path = broadcast_text(host_, comm_, folder_.path.string());
-  folder_.checkpoint = broadcast_text(host_, comm_, folder_.checkpoint.string());
+  folder_.path = broadcast_text(comm_, folder_.path.string());
+  folder_.checkpoint = broadcast_text(comm_, folder_.checkpoint.string());
   // a resumed run keeps the convolution algorithms that it began with
-  if (!folder_.checkpoint.empty() && load_tuning_cache(ctx_, host_, comm_, folder_.path))
-    plan_model();
+  if (!folder_.checkpoint.empty() && load_tuning_cache(ctx_, comm_, folder_.path)) plan_model();
 
   model_.allocate(ctx_, static_cast<uint64_t>(config_.seed));
   sgd_ = std::make_unique<SyncSgd>(ctx_, comm_, model_.arena(), sgd_config_, config_.settings);
-  run_collectively(host_, comm_, [&] {
+  run_collectively(comm_, [&] {
     if (!config_.pretrained.empty())
       load_weights(SafetensorsReader(config_.pretrained), model_.arena());
     if (folder_.checkpoint.empty()) return;
@@ -85,7 +84,7 @@ void Run::restore() {
     console_.line("resuming {} at step {}{}{}", folder_.checkpoint.string(), at_.step,
                   resumed.notice.empty() ? "" : ": ", resumed.notice);
   });
-  check_same_layout(host_, comm_, model_.arena());
+  check_same_layout(comm_, model_.arena());
   model_.refresh(ctx_);
 }
 
@@ -106,7 +105,7 @@ void Run::open_tables() {
         std::make_unique<CapturedPasses>(ctx_, model_, config_.accumulate == 1 && !config_.overlap);
   }
 
-  run_collectively(host_, comm_, [&] {
+  run_collectively(comm_, [&] {
     if (comm_.rank() != 0) return;
     try {
       write_config(folder_, config_, comm_);

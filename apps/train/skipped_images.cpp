@@ -7,13 +7,12 @@
 
 namespace tw {
 
-void SkippedImages::report(Context& ctx, Communicator& comm, const DataSplit& data,
-                           Console& console) {
+void SkippedImages::report(Communicator& comm, const DataSplit& data, Console& console) {
   std::string mine;
   if (data.skipped)
     for (const std::string& line : data.skipped->take()) mine += fmt::format("skipped {}\n", line);
   std::string fresh;
-  for (const std::string& text : gather_texts(ctx, comm, mine)) {
+  for (const std::string& text : gather_texts(comm, mine)) {
     std::istringstream lines(text);
     for (std::string line; std::getline(lines, line);)
       if (lines_.insert(line).second) fresh += line + '\n';  // ranks may report the same image

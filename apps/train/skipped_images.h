@@ -14,7 +14,7 @@ class SkippedImages {
  public:
   /// Prints one line for each image that was skipped since the last call, on any rank, and the
   /// number of all. Collective.
-  void report(Context& ctx, Communicator& comm, const DataSplit& data, Console& console);
+  void report(Communicator& comm, const DataSplit& data, Console& console);
 
  private:
   std::set<std::string> lines_;

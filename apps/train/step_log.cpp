@@ -14,15 +14,15 @@ StepLog::StepLog(std::function<void(const StepRecord&)> merged) : merged_(std::m
   waiting_.reserve(kMostWaiting);
 }
 
-void StepLog::add(Context& ctx, Communicator& comm, const StepRecord& record) {
+void StepLog::add(Communicator& comm, const StepRecord& record) {
   waiting_.push_back(record);
-  if (waiting_.size() == kMostWaiting) flush(ctx, comm);
+  if (waiting_.size() == kMostWaiting) flush(comm);
 }
 
-void StepLog::flush(Context& ctx, Communicator& comm) {
+void StepLog::flush(Communicator& comm) {
   const OperationScope doing(comm, "log");
   const std::span<const StepRecord> mine(waiting_);
-  allgather(ctx, comm, std::as_bytes(mine), mine.size_bytes(), blocks_);
+  allgather(comm, std::as_bytes(mine), mine.size_bytes(), blocks_);
   for (size_t i = 0; i < mine.size(); ++i) {
     StepRecord sum;
     double least_exchange = std::numeric_limits<double>::infinity();

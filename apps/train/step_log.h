@@ -17,9 +17,9 @@ class StepLog {
   explicit StepLog(std::function<void(const StepRecord&)> merged);
 
   /// Adds a step; flushes when the buffer is full, on all ranks at the same step.
-  void add(Context& ctx, Communicator& comm, const StepRecord& record);
+  void add(Communicator& comm, const StepRecord& record);
   /// Merges the buffered steps. Collective.
-  void flush(Context& ctx, Communicator& comm);
+  void flush(Communicator& comm);
 
  private:
   std::function<void(const StepRecord&)> merged_;

@@ -76,19 +76,19 @@ RunResult result_of(const ops::LossSums& val, bool stopped) {
           .stopped = stopped};
 }
 
-void check_same_layout(Context& ctx, Communicator& comm, const ParameterArena& arena) {
+void check_same_layout(Communicator& comm, const ParameterArena& arena) {
   const uint64_t mine = arena.layout_hash();
   int rank = 0;
-  for (const uint64_t other : gather(ctx, comm, mine)) {
+  for (const uint64_t other : gather(comm, mine)) {
     check(other == mine, "[train] the networks of ranks {} and {} differ", rank, comm.rank());
     ++rank;
   }
 }
 
-uint64_t common_weights_hash(Context& ctx, Communicator& comm, const ParameterArena& arena) {
+uint64_t common_weights_hash(Communicator& comm, const ParameterArena& arena) {
   const uint64_t mine = weights_hash(arena);
   int rank = 0;
-  for (const uint64_t other : gather(ctx, comm, mine)) {
+  for (const uint64_t other : gather(comm, mine)) {
     check<Fault>(other == mine, "[train] the weights of rank {} differ from those of rank {}", rank,
                  comm.rank());
     ++rank;

@@ -35,9 +35,9 @@ struct RunSummary {
 double share(int64_t part, int64_t whole);
 
 /// UserError when parameters differ between ranks in name, shape or order. Collective.
-void check_same_layout(Context& ctx, Communicator& comm, const ParameterArena& arena);
+void check_same_layout(Communicator& comm, const ParameterArena& arena);
 /// Hash of parameters and statistics; Fault when it differs between ranks. Collective.
-uint64_t common_weights_hash(Context& ctx, Communicator& comm, const ParameterArena& arena);
+uint64_t common_weights_hash(Communicator& comm, const ParameterArena& arena);
 
 /// config.json: the resolved configuration, versions, ranks and transport.
 void write_config(const RunFolder& folder, TrainConfig& config, const Communicator& comm);

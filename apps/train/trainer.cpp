@@ -50,7 +50,7 @@ void Run::train_epoch() {
     if (captured_step_)
       train_captured_steps();
     else
-      log_->add(host_, comm_, train_step());
+      log_->add(comm_, train_step());
     const double done = static_cast<double>(at_.batch - first);
     const double left = static_cast<double>(batches - at_.batch);
     console_.progress({.epoch = at_.epoch + 1,
@@ -62,7 +62,7 @@ void Run::train_epoch() {
     const bool due = config_.checkpoint_steps > 0 && at_.step % config_.checkpoint_steps == 0;
     if (due && at_.batch < batches) checkpoint();
   }
-  log_->flush(host_, comm_);
+  log_->flush(comm_);
   check(at_.batch == first || at_.totals.images > 0,
         "[data] all training images of epoch {} are damaged", at_.epoch + 1);
 }
@@ -157,7 +157,7 @@ void Run::train_captured_steps() {
     record.nnz = record.k = static_cast<double>(model_.arena().size());
     record.seconds = seconds;
     record.phases.data = data_seconds;
-    log_->add(host_, comm_, record);
+    log_->add(comm_, record);
   }
 }
 
@@ -172,7 +172,7 @@ void Run::close_epoch(bool whole) {
   report_epoch(console_, epoch, config_.epochs, at_.totals, val_);
   check_finite(val_, epoch);
   if (gradients_) gradients_->write(epoch);
-  skipped_.report(host_, comm_, data_, console_);
+  skipped_.report(comm_, data_, console_);
   report_waiting(console_, at_.totals);
   if (whole) {
     ++at_.epoch;
@@ -184,21 +184,21 @@ void Run::close_epoch(bool whole) {
 
 void Run::validate() {
   const StatisticsSwap swap(model_, statistics());
-  val_ = evaluate(ctx_, host_, comm_, model_, *val_loader_);
+  val_ = evaluate(ctx_, comm_, model_, *val_loader_);
 }
 
 std::vector<float> Run::statistics() {
-  return statistics_of_all(host_, comm_, model_, config_.bn_stats == "average");
+  return statistics_of_all(comm_, model_, config_.bn_stats == "average");
 }
 
 void Run::checkpoint() {
-  log_->flush(host_, comm_);
-  save_checkpoint(host_, comm_, folder_.checkpoints(), config_, at_, model_, *sgd_, statistics());
+  log_->flush(comm_);
+  save_checkpoint(comm_, folder_.checkpoints(), config_, at_, model_, *sgd_, statistics());
 }
 
 RunResult Run::evaluate_only() {
   validate();
-  skipped_.report(host_, comm_, data_, console_);
+  skipped_.report(comm_, data_, console_);
   check_finite(val_, at_.epoch);
   const RunResult result = result_of(val_);
   console_.line("top-1 {:.4f}  top-5 {:.4f}  loss {:.4f} on {} ({} images)", result.val_top1,
@@ -209,15 +209,15 @@ RunResult Run::evaluate_only() {
 RunResult Run::finish(bool stopped) {
   if (stopped || config_.epochs == 0) checkpoint();
   if (!stopped && val_.count == 0) validate();  // no epoch was trained
-  skipped_.report(host_, comm_, data_, console_);
+  skipped_.report(comm_, data_, console_);
   const StatisticsSwap swap(model_, statistics());
   const RunSummary summary{.result = result_of(val_, stopped),
                            .val_name = data_.val_name,
                            .seconds = clock_.total(),
-                           .weights_hash = common_weights_hash(host_, comm_, model_.arena())};
+                           .weights_hash = common_weights_hash(comm_, model_.arena())};
   if (comm_.rank() == 0) write_summary(console_, folder_, config_, at_, summary);
   // a rank that exits with an error code may end the others: wait until rank 0 has written
-  barrier(host_, comm_);
+  barrier(comm_);
   return summary.result;
 }
 

@@ -41,30 +41,28 @@ void save_tuning_cache(Context& ctx, const std::filesystem::path& folder) {
   write_atomically(file_in(folder), text_of(ctx));
 }
 
-bool load_tuning_cache(Context& ctx, Context& host, Communicator& comm,
-                       const std::filesystem::path& folder) {
+bool load_tuning_cache(Context& ctx, Communicator& comm, const std::filesystem::path& folder) {
   const std::filesystem::path path = existing_file_in(folder);
   std::string text;
-  run_collectively(host, comm, [&] {
+  run_collectively(comm, [&] {
     if (comm.rank() != 0 || !std::filesystem::exists(path)) return;
     const std::vector<std::byte> bytes = read_file(path);
     text.assign(reinterpret_cast<const char*>(bytes.data()), bytes.size());
   });
-  text = broadcast_text(host, comm, text);
+  text = broadcast_text(comm, text);
   return !text.empty() && take(ctx, text, path.string());
 }
 
-void plan_consistently(Context& ctx, Context& host, Communicator& comm,
-                       const std::function<void()>& plan) {
+void plan_consistently(Context& ctx, Communicator& comm, const std::function<void()>& plan) {
   if (comm.size() == 1 || ctx.device() == Device::cpu) return plan();
   const bool first = comm.rank() == 0;
   // autotuning may take longer than the timeout of a step
   const double patience = comm.timeout();
   comm.set_timeout(0);
-  run_collectively(host, comm, [&] {
+  run_collectively(comm, [&] {
     if (first) plan();
   });
-  const std::string found = broadcast_text(host, comm, text_of(ctx));
+  const std::string found = broadcast_text(comm, text_of(ctx));
   comm.set_timeout(patience);
   if (first) return;
   take(ctx, found, "rank 0");

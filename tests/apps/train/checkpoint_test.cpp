@@ -47,7 +47,7 @@ TEST(Checkpoint, SumsOverRanksSurviveAnotherNumberOfRanks) {
       for (size_t i = 0; i < own.size(); ++i) own[i] = entry(comm.rank() + kOld, i);
       Position at;
       at.step = 3;
-      save_checkpoint(ctx, comm, folder.path(), config, at, old.model, *old.sgd,
+      save_checkpoint(comm, folder.path(), config, at, old.model, *old.sgd,
                       old.model.arena().statistic_values());
     });
     for (const int ranks : {1, 3, 4, 7})
@@ -79,7 +79,7 @@ std::string notice_of(const TrainConfig& before, const TrainConfig& now) {
   std::string notice;
   run_ranks(1, [&](Context& ctx, Communicator& comm) {
     Trainee old(ctx, comm, before);
-    save_checkpoint(ctx, comm, folder.path(), before, {}, old.model, *old.sgd,
+    save_checkpoint(comm, folder.path(), before, {}, old.model, *old.sgd,
                     old.model.arena().statistic_values());
     Trainee next(ctx, comm, now);
     notice =

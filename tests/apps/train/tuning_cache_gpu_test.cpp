@@ -14,8 +14,8 @@ using Algorithms = std::map<std::string, std::string>;
 TEST(TuningCache, Rank0MeasuresAloneAndTheOthersUseItsCache) {
   std::atomic<int> planned = 0;
   run_on_threads(3, [&](Communicator& comm) {
-    Context ctx(test::device()), host;
-    plan_consistently(ctx, host, comm, [&] {
+    Context ctx(test::device());
+    plan_consistently(ctx, comm, [&] {
       const bool first = planned++ == 0;
       EXPECT_EQ(first, comm.rank() == 0);
       EXPECT_EQ(first, ctx.tuning_cache().empty());
@@ -30,7 +30,7 @@ TEST(TuningCache, CpuRanksPlanWithoutMessages) {
   run_on_threads(2, [&](Communicator& comm) {
     Context ctx;
     int planned = 0;
-    plan_consistently(ctx, ctx, comm, [&] { ++planned; });
+    plan_consistently(ctx, comm, [&] { ++planned; });
     EXPECT_EQ(planned, 1);
     EXPECT_EQ(comm.bytes_sent(), 0u);
   });
@@ -38,9 +38,8 @@ TEST(TuningCache, CpuRanksPlanWithoutMessages) {
 
 TEST(TuningCache, AUserErrorOnRank0IsThrownOnEveryRank) {
   run_on_threads(2, [&](Communicator& comm) {
-    Context ctx(test::device()), host;
-    EXPECT_THROW(plan_consistently(ctx, host, comm, [] { fail("[conv2d] no such shape"); }),
-                 UserError);
+    Context ctx(test::device());
+    EXPECT_THROW(plan_consistently(ctx, comm, [] { fail("[conv2d] no such shape"); }), UserError);
   });
 }
 
@@ -50,12 +49,12 @@ TEST(TuningCache, AResumedRunKeepsItsCache) {
   first.tuning_cache()["shape"] = "engine 7";
   save_tuning_cache(first, folder.path());
   run_on_threads(2, [&](Communicator& comm) {
-    Context ctx(test::device()), host;
+    Context ctx(test::device());
     ctx.tuning_cache()["shape"] = "engine 1";
-    EXPECT_TRUE(load_tuning_cache(ctx, host, comm, folder.path()));
+    EXPECT_TRUE(load_tuning_cache(ctx, comm, folder.path()));
     EXPECT_EQ(ctx.tuning_cache(), (Algorithms{{"shape", "engine 7"}}));
-    EXPECT_FALSE(load_tuning_cache(ctx, host, comm, folder.path())) << "they are the same";
-    EXPECT_FALSE(load_tuning_cache(ctx, host, comm, folder.path() / "none"));
+    EXPECT_FALSE(load_tuning_cache(ctx, comm, folder.path())) << "they are the same";
+    EXPECT_FALSE(load_tuning_cache(ctx, comm, folder.path() / "none"));
   });
 }
 
