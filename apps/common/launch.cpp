@@ -37,6 +37,7 @@ const std::atomic<bool>& stop_signal() {
 }
 
 int run_program(const std::function<int(Communicator&)>& body) {
+  set_gpu_connections();
   std::unique_ptr<Communicator> world;
   const bool mpi = started_by_mpi();
   int code = 0;

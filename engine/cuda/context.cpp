@@ -135,10 +135,6 @@ cudnnContext* CudaHandles::cudnn() {
 
 namespace {
 
-/// Set before main, hence before CUDA and any thread starts. Ranks that are threads have a stream
-/// each; with the default of 8 connections to the GPU some streams would wait for each other.
-const bool connections_set = setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 0) == 0;
-
 const bool context_registered =
     missing_dispatch.add(Device::cuda, missing_cuda) &&
     device_handles_dispatch.add(Device::cuda, [](int gpu) -> std::unique_ptr<DeviceHandles> {

@@ -2,6 +2,7 @@
 #include <cuda_runtime_api.h>
 #include <gtest/gtest.h>
 
+#include "apps/common/launch.h"
 #include "engine/core/error.h"
 #include "tests/support/device.h"
 
@@ -19,6 +20,7 @@ void wait_for_device() {
 }  // namespace tw::test
 
 int main(int argc, char** argv) {
+  tw::set_gpu_connections();
   testing::InitGoogleTest(&argc, argv);
   const std::string missing = tw::what_is_missing(tw::Device::cuda);
   if (!missing.empty() && !testing::GTEST_FLAG(list_tests)) {
