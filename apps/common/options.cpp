@@ -285,6 +285,12 @@ void OptionTable::parse_and_set(int argc, char** argv, const std::string& descri
 
 std::string OptionTable::current_name(const std::string& flag) const {
   for (const Option& option : options_)
+  print_notices();
+}
+
+void OptionTable::print_notices() const {
+  if (settings_ == nullptr || !writes_notes()) return;
+  for (const std::string& notice : settings_->notices()) fmt::print(stderr, "note: {}\n", notice);
     for (const std::string& old_name : option.aliases)
       if (flag == old_name) {
         if (writes_notes())

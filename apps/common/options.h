@@ -75,6 +75,9 @@ class OptionTable {
   /// Sets every key of a JSON object; UserError starts with `source`, names an unknown key and its
   /// nearest neighbour.
   void set_json(const Json& object, const std::string& source);
+  /// Prints one line on stderr for each old key of a setting that was set. parse_and_set() calls
+  /// it; after parse(), call it once everything is set.
+  void print_notices() const;
   /// All options with their present values; without the settings.
   Json json() const;
 

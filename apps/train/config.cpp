@@ -263,6 +263,7 @@ TrainConfig parse_train_config(int argc, char** argv) {
   config.settings = default_settings();
   OptionTable table = config.table();
   const OptionTable::Given given =
+  table.print_notices();
       table.parse(argc, argv, "train: synchronous data-parallel SGD with gradient sparsification");
 
   const auto value_of = [&](const std::string& flag) {

@@ -90,7 +90,6 @@ size_t report_plan(Console& console, const TrainConfig& config, const DataSplit&
   if (config.density >= 1 && config.density_warmup.empty() && !algorithm.selector.empty())
     console.line("density 1: all entries are sent; selector {} and its settings have no effect",
                  algorithm.selector);
-  for (const std::string& notice : config.settings.notices()) console.line("{}", notice);
   return total;
 }
 

@@ -100,7 +100,7 @@ void Settings::set(std::string_view key, std::string_view value) {
     return set(fmt::format("{}{}", alias->second, key.substr(dot)), value);
   if (const auto renamed = renamed_.find(key); renamed != renamed_.end()) {
     set(renamed->second, value);
-    const std::string notice = fmt::format("[settings] {} is now {}", key, renamed->second);
+    const std::string notice = fmt::format("setting {} is now called {}", key, renamed->second);
     if (std::ranges::find(notices_, notice) == notices_.end()) notices_.push_back(notice);
     return;
   }

@@ -41,7 +41,7 @@ class Settings {
   int64_t integer(std::string_view key) const;
   bool flag(std::string_view key) const;
 
-  /// One line for each old key that was set; the program prints them once, on rank 0.
+  /// One line for each old key that was set, for the user.
   const std::vector<std::string>& notices() const { return notices_; }
 
   /// All declared keys with their current values.

@@ -106,6 +106,20 @@ TEST(BenchComm, OldFlagAlgorithmPrintsOneNotice) {
   EXPECT_TRUE(ended.says("note: option algorithm is now called implementation\n")) << ended.output;
 }
 
+TEST(BenchComm, AnOldKeyOfASettingPrintsOneLine) {
+  const Ended ended = bench_comm("-b 4K -e 4K -n 1 --collective sparse --set dgc.clip=0.4");
+  EXPECT_EQ(ended.code, 0) << ended.output;
+  EXPECT_TRUE(ended.says("note: setting dgc.clip is now called momentum_correction.clip\n"))
+      << ended.output;
+}
+
+TEST(Advise, AnOldKeyOfASettingPrintsOneLine) {
+  const Ended ended = advise(std::string(kSimulated) + "--ranks 4 --set dgc.clip=0.4");
+  EXPECT_EQ(ended.code, 0) << ended.output;
+  EXPECT_TRUE(ended.says("note: setting dgc.clip is now called momentum_correction.clip\n"))
+      << ended.output;
+}
+
 TEST(Bench, AnUnknownSubcommandNamesTheNearest) {
   const Ended ended = run_command(fmt::format("{}/bench selct", kBin));
   EXPECT_EQ(ended.code, 2);

@@ -152,7 +152,7 @@ TEST(Settings, AnOldKeySetsItsReplacementAndGivesOneNotice) {
   for (const char* value : {"0.4", "0.5"}) settings.set("dgc.clip", value);
   EXPECT_EQ(settings.number("momentum_correction.clip"), 0.5);
   EXPECT_EQ(settings.notices(),
-            std::vector<std::string>{"[settings] dgc.clip is now momentum_correction.clip"});
+            std::vector<std::string>{"setting dgc.clip is now called momentum_correction.clip"});
   EXPECT_EQ(settings.values().size(), 1u);
   EXPECT_EQ(error_text<UserError>([&] { settings.set("dgc.clip", "-1"); }),
             "[settings] momentum_correction.clip=-1; expected at least 0");
