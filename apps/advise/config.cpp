@@ -30,7 +30,9 @@ OptionTable AdviseConfig::table() {
   t.add_settings(algorithm, settings);
 
   t.add(wire, "link", link, "RATE,LATENCY of the link, e.g. 1Gbit,0.4ms; default: measured");
-  t.add(wire, "ranks-per-node", ranks_per_node, "ranks that share an emulated link");
+  t.add(wire, "ranks-per-node", ranks_per_node,
+        "ranks that share an emulated link; default of --set hierarchical.node");
+  t.default_of("hierarchical.node");
   t.range(1, 4096);
   t.add(wire, "alpha", alpha, "seconds per message; 0: from --link, or measured");
   t.range(0, kMost);

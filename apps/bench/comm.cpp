@@ -25,7 +25,7 @@ struct Options {
   double factor = 4, density = 0.001;
   int64_t iterations = 10, calls = 1, warmup = 2, workers = 0, root = 0;
   std::string collective = "all", implementation = "all", device = "cpu", csv;
-  CommOptions wires;
+  CommOptions comm;
   bool simulate = false;
   Settings settings = default_settings();
 };
@@ -183,7 +183,7 @@ void CommBench::run() {
 
 /// Runs the benchmark on one rank, over the transport and link of the options.
 void run_on(Communicator& comm, const Options& options) {
-  CommSetup setup(comm, options.wires, options.simulate ? LinkTime::simulated : LinkTime::real);
+  CommSetup setup(comm, options.comm, options.simulate ? LinkTime::simulated : LinkTime::real);
   if (comm.rank() == 0 && !setup.notice().empty()) fmt::print("{}\n", setup.notice());
   std::optional<LinkCost> link;
   if (setup.link() != nullptr) {
@@ -196,8 +196,8 @@ void run_on(Communicator& comm, const Options& options) {
 void run_bench(Communicator& world, const Options& options) {
   check(options.workers == 0 || !started_by_mpi(),
         "[bench] workers is {} under mpirun, where -n sets the number of ranks", options.workers);
-  check_transport(options.wires, options.device);
-  check(!options.simulate || !options.wires.link.empty(),
+  check_transport(options.comm, options.device);
+  check(!options.simulate || !options.comm.link.empty(),
         "[bench] a simulated clock needs a link to simulate; add --link, e.g. 1Gbit,0.4ms");
   if (options.workers <= 1)
     run_on(world, options);
@@ -249,19 +249,9 @@ Subcommand bench_comm(Communicator& world) {
   t.add(ranks, "device", options->device,
         "memory of the vectors; ranks that are threads share a GPU");
   t.choices({"cpu", "cuda"});
-  t.add(ranks, "transport", options->wires.transport,
-        "auto: MPI under mpirun, else threads; nccl: NCCL, one GPU per rank");
-  t.choices({"auto", "nccl"});
-  t.add(ranks, "link", options->wires.link,
-        "emulate links of RATE,LATENCY between nodes, e.g. 1Gbit,0.4ms");
-  t.add(ranks, "ranks-per-node", options->wires.ranks_per_node,
-        "ranks that share a node and its emulated link");
-  t.range(1, 4096);
+  options->comm.add_to(t, ranks);
   t.add(ranks, "simulated-clock", options->simulate,
-        "simulate the time of the emulated links instead of waiting");
-  t.add(ranks, "comm-timeout", options->wires.comm_timeout,
-        "seconds that a rank waits for another before the run ends; 0: no limit");
-  t.range(0, 1e9);
+        "compute the seconds of the emulated link instead of waiting for them");
 
   t.add(measurement, "iterations", options->iterations, "measurements; prints their median");
   t.letter('n');

@@ -4,6 +4,24 @@
 
 namespace tw {
 
+void CommOptions::add_to(OptionTable& table, const std::string& group) {
+  OptionTable& t = table;
+  t.add(group, "transport", transport,
+        "auto: MPI under mpirun, else threads; nccl: NCCL between GPUs beside it");
+  t.choices({"auto", "nccl"});
+  t.effect(Effect::none);
+  t.add(group, "link", link, "emulate links of RATE,LATENCY between nodes, e.g. 1Gbit,0.4ms");
+  t.effect(Effect::none);
+  t.add(group, "ranks-per-node", ranks_per_node,
+        "ranks that share a node and its link; default of --set hierarchical.node");
+  t.range(1, 4096);
+  t.default_of("hierarchical.node");
+  t.effect(Effect::none);
+  t.add(group, "comm-timeout", comm_timeout,
+        "seconds that a rank waits for another before the run ends; 0: no limit");
+  t.effect(Effect::none);
+}
+
 void check_transport(const CommOptions& options, const std::string& device) {
   if (options.transport != "nccl") return;
   const std::string lacking = what_nccl_lacks();

@@ -4,6 +4,7 @@
 #include <memory>
 #include <string>
 
+#include "apps/common/options.h"
 #include "comm/link/link.h"
 
 namespace tw {
@@ -14,6 +15,10 @@ struct CommOptions {
   std::string link;            ///< RATE,LATENCY of emulated links between nodes; empty: none
   int64_t ranks_per_node = 1;  ///< ranks that share an emulated link
   double comm_timeout = 60;    ///< seconds a rank waits for another; 0: no limit
+
+  /// Declares an option for each member. The table also declares the settings of
+  /// default_settings().
+  void add_to(OptionTable& table, const std::string& group);
 };
 
 /// UserError when this build or machine lacks the transport, or the transport does not support

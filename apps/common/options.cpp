@@ -180,6 +180,8 @@ void OptionTable::size_units() {
 
 void OptionTable::required() { options_.back().is_required = true; }
 
+void OptionTable::default_of(std::string key) { options_.back().setting = std::move(key); }
+
 void OptionTable::positional() { options_.back().is_positional = true; }
 
 void OptionTable::effect(Effect effect) { options_.back().effect = effect; }
@@ -328,6 +330,12 @@ void OptionTable::set_text(const std::string& name, const std::string& text) {
   Option& option = find(name);
   Json value = option.parse(text);
   if (value.is_discarded()) value = text;
+  option.is_set = true;
+  if (!option.setting.empty()) settings_->set_default(option.setting, shown(value));
+}
+
+bool OptionTable::is_set(const std::string& name) const {
+  return std::ranges::any_of(options_, [&](const Option& o) { return o.name == name && o.is_set; });
   apply(option, value, text, "[options]");
 }
 

@@ -57,6 +57,8 @@ class OptionTable {
   /// options take the arguments in order.
   void positional();
 
+  /// Makes its value, once set, the default of the setting `key`. For tables with add_settings().
+  void default_of(std::string key);
   /// The JSON keys of all options with this effect, in the order of declaration.
   std::vector<std::string> keys(Effect effect) const;
 
@@ -75,9 +77,8 @@ class OptionTable {
   /// Sets every key of a JSON object; UserError starts with `source`, names an unknown key and its
   /// nearest neighbour.
   void set_json(const Json& object, const std::string& source);
-  /// Prints one line on stderr for each old key of a setting that was set. parse_and_set() calls
-  /// it; after parse(), call it once everything is set.
-  void print_notices() const;
+  /// Whether set_text() or set_json() has set the option.
+  bool is_set(const std::string& name) const;
   /// All options with their present values; without the settings.
   Json json() const;
 
@@ -87,7 +88,8 @@ class OptionTable {
     const char* kind = "";  // expected value, in words
     std::string flags{};    // as CLI11 takes them: "-b,--min-bytes"
     std::vector<std::string> aliases{};
-    bool is_flag = false, is_required = false, is_positional = false;
+    std::string setting{};  // whose default it is
+    bool is_flag = false, is_required = false, is_positional = false, is_set = false;
     std::vector<std::string> choices{};
     std::function<bool(const Json&)> fits{};
     std::function<void(const Json&)> set{};
@@ -101,8 +103,7 @@ class OptionTable {
   /// stands for; else returns `flag`.
   std::string current_name(const std::string& flag) const;
   void add_extra(const std::string& extra, Given& given) const;
-  static void apply(Option& option, const Json& value, const std::string& text,
-                    const std::string& source);
+  void apply(Option& option, const Json& value, const std::string& text, const std::string& source);
 
   std::vector<Option> options_;
   std::string settings_group_;

@@ -185,20 +185,7 @@ OptionTable TrainConfig::table() {
         "CPU threads of a rank; 0: cores / ranks; another number gives other bits");
   t.alias("threads");
   t.range(0, 4096);
-  t.add(machine, "transport", comm.transport,
-        "auto: MPI under mpirun, else threads; nccl: NCCL between GPUs beside it");
-  t.choices({"auto", "nccl"});
-  t.effect(Effect::none);
-  t.add(machine, "link", comm.link,
-        "emulate links of RATE,LATENCY between nodes, e.g. 1Gbit,0.4ms");
-  t.effect(Effect::none);
-  t.add(machine, "ranks-per-node", comm.ranks_per_node, "ranks that share a node and its link");
-  t.range(1, 4096);
-  t.effect(Effect::none);
-  t.add(machine, "comm-timeout", comm.comm_timeout,
-        "seconds that a rank waits for another before the run ends; 0: no limit");
-  t.range(0, kMost);
-  t.effect(Effect::none);
+  comm.add_to(t, machine);
   t.add(machine, "recompute", recompute,
         "blocks: recompute activations inside residual blocks in backward to save memory");
   t.choices({"none", "blocks"});

@@ -104,6 +104,15 @@ void Settings::set(std::string_view key, std::string_view value) {
     if (std::ranges::find(notices_, notice) == notices_.end()) notices_.push_back(notice);
     return;
   }
+  assign(key, value);
+  set_.emplace(key);
+}
+
+void Settings::set_default(std::string_view key, std::string_view value) {
+  if (!set_.contains(key)) assign(key, value);
+}
+
+void Settings::assign(std::string_view key, std::string_view value) {
   const auto it = declared_.find(key);
   if (it == declared_.end()) {
     std::vector<std::string> known;

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -31,6 +32,8 @@ class Settings {
   /// among the choices, not of the default's kind, below the least or above the most. An old key
   /// sets the key that replaces it and adds a line to notices().
   void set(std::string_view key, std::string_view value);
+  /// Changes the default of a declared key: as set(), but a key that was set keeps its value.
+  void set_default(std::string_view key, std::string_view value);
   /// Accepts keys `alias.key` for those declared as `prefix.key`.
   void add_alias(std::string_view alias, std::string_view prefix);
   /// `key=value`
@@ -48,10 +51,13 @@ class Settings {
   const std::map<std::string, std::string, std::less<>>& values() const { return values_; }
 
  private:
+  void assign(std::string_view key, std::string_view value);
+
   std::map<std::string, Setting, std::less<>> declared_;
   std::map<std::string, std::string, std::less<>> values_;
   std::map<std::string, std::string, std::less<>> aliases_;  // of prefixes
   std::map<std::string, std::string, std::less<>> renamed_;  // old key to key
+  std::set<std::string, std::less<>> set_;                   // keys that set() has changed
   std::vector<std::string> notices_;
 };
 

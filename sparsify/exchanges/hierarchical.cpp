@@ -101,7 +101,8 @@ const bool hierarchical_exchange = exchanges().add(
        {"allgather", "gtopk", "exact", "oktopk", "shared"}},
       {.key = "node",
        .value = "4",
-       .help = "ranks of a node, neighbours; the last node may have fewer",
+       .help = "consecutive ranks per node; the last node may have fewer; default: "
+               "--ranks-per-node if given, else 4",
        .least = 1,
        .most = 65536}}});
 const bool hierarchical_algorithm =

@@ -172,6 +172,16 @@ TEST(Settings, ANumberIsWithinTheDeclaredRange) {
             "[settings] hierarchical.node=65537; expected at most 65536");
 }
 
+TEST(Settings, AKeyThatWasSetKeepsItsValueWhenTheDefaultChanges) {
+  Settings settings = example();
+  settings.set_default("gaussian.steps", "2");
+  EXPECT_EQ(settings.integer("gaussian.steps"), 2);
+  settings.set("gaussian.steps", "4");
+  settings.set_default("gaussian.steps", "8");
+  EXPECT_EQ(settings.integer("gaussian.steps"), 4);
+  EXPECT_THROW(settings.set_default("gaussian.clip", "yes"), UserError);
+}
+
 TEST(Settings, ReadingAnUndeclaredKeyIsALogicError) {
   EXPECT_THROW(example().text("gaussian.other"), std::logic_error);
 }
