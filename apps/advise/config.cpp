@@ -13,15 +13,14 @@ OptionTable AdviseConfig::table() {
   OptionTable t;
   const std::string net = "Model", algorithm = "Sparsifier", wire = "Link", machine = "Machine",
                     answer = "Output";
-  constexpr double kMost = 1e9;
   t.add(net, "model", model, "network");
   t.add(net, "classes", classes, "outputs of the network");
-  t.range(1, kMost);
+  t.range(1);
   t.add(net, "image-size", image_size, "height and width of an image");
   t.range(1, 4096);
   t.alias("image");
   t.add(net, "batch-size", batch_size, "images per step and rank");
-  t.range(1, kMost);
+  t.range(1);
   t.add(net, "parameters", parameters,
         "with --simulate: length of a flat vector used instead of a model");
   t.range(0, 4294967294.0);
@@ -32,23 +31,17 @@ OptionTable AdviseConfig::table() {
   t.add(wire, "link", link, "RATE,LATENCY of the link, e.g. 1Gbit,0.4ms; default: measured");
   t.add(wire, "ranks-per-node", ranks_per_node,
         "ranks that share an emulated link; default of --set hierarchical.node");
-  t.default_of("hierarchical.node");
   t.range(1, 4096);
+  t.default_of("hierarchical.node");
   t.add(wire, "alpha", alpha, "seconds per message; 0: from --link, or measured");
-  t.range(0, kMost);
   t.add(wire, "beta", beta, "seconds per element of 4 bytes; 0: from --link, or measured");
-  t.range(0, kMost);
 
   t.add(machine, "simulate", simulate,
         "use given costs only, measure nothing; needs --compute and the link");
   t.add(machine, "compute", compute, "seconds of forward and backward; 0: measured");
-  t.range(0, kMost);
   t.add(machine, "select", select, "seconds of a selection, with --simulate");
-  t.range(0, kMost);
   t.add(machine, "gamma", gamma, "seconds to add an element; 0: measured");
-  t.range(0, kMost);
   t.add(machine, "merge", merge, "seconds to merge a sparse entry; 0: measured");
-  t.range(0, kMost);
   t.add(machine, "precision", precision, "arithmetic; auto: bf16 where the hardware has it");
   t.choices({"auto", "f32", "bf16"});
   t.add(machine, "workers", workers, "ranks, as threads of this process; 0: 1, or mpirun's -n");
@@ -58,7 +51,6 @@ OptionTable AdviseConfig::table() {
   t.alias("threads");
   t.add(machine, "comm-timeout", comm_timeout,
         "seconds that a rank waits for another; 0: no limit");
-  t.range(0, kMost);
   t.add(machine, "steps", steps, "measured steps; uses the median");
   t.range(1, 100000);
 

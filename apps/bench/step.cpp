@@ -79,12 +79,11 @@ Subcommand bench_step() {
       .run = [options] { run(*options); }};
   OptionTable& t = command.table;
   const std::string net = "Model", machine = "Machine", measurement = "Measurement";
-  constexpr double kMost = 1e9;
   t.add(net, "model", options->model, "network (see train --list)");
   t.add(net, "batch-size", options->batch_size, "images per step");
-  t.range(1, kMost);
+  t.range(1);
   t.add(net, "image-size", options->image_size, "height and width of an image");
-  t.range(1, kMost);
+  t.range(1);
   t.add(net, "classes", options->classes, "outputs of the network");
   t.range(2, 1e6);
   t.add(net, "recompute", options->recompute,
@@ -98,9 +97,8 @@ Subcommand bench_step() {
   t.range(1, 4096);
   t.alias("threads");
   t.add(measurement, "steps", options->steps, "measured steps");
-  t.range(1, kMost);
+  t.range(1);
   t.add(measurement, "warmup", options->warmup, "steps before the measured ones");
-  t.range(0, kMost);
   t.add(measurement, "floor", options->floor,
         "also print the machine's measured rates and the lower bound of a step at these rates");
   return command;

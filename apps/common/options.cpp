@@ -7,7 +7,6 @@
 #include <cctype>
 #include <charconv>
 #include <cstdlib>
-#include <limits>
 #include <nlohmann/json.hpp>
 
 #include "apps/common/version.h"
@@ -130,8 +129,6 @@ void OptionTable::add(std::string group, std::string name, T& target, std::strin
   option.flags = "--" + option.name;
   option.help = std::move(help);
   option.is_flag = std::is_same_v<T, bool>;
-  option.least = -std::numeric_limits<double>::infinity();
-  option.most = std::numeric_limits<double>::infinity();
   option.parse = from_text<T>;
   option.get = [&target] { return Json(target); };
   option.kind = kind_of<T>();
@@ -165,6 +162,11 @@ void OptionTable::range(double least, double most) {
   options_.back().most = most;
 }
 
+void OptionTable::above(double bound, double most) {
+  range(bound, most);
+  options_.back().excludes_least = true;
+}
+
 void OptionTable::alias(std::string old_name) {
   options_.back().aliases.push_back(std::move(old_name));
 }
@@ -178,9 +180,9 @@ void OptionTable::size_units() {
   options_.back().kind = "a size in bytes, like 4K or 64M";
 }
 
-void OptionTable::required() { options_.back().is_required = true; }
-
 void OptionTable::default_of(std::string key) { options_.back().setting = std::move(key); }
+
+void OptionTable::required() { options_.back().is_required = true; }
 
 void OptionTable::positional() { options_.back().is_positional = true; }
 
@@ -283,16 +285,16 @@ void OptionTable::add_extra(const std::string& extra, Given& given) const {
 
 void OptionTable::parse_and_set(int argc, char** argv, const std::string& description) {
   for (const auto& [name, text] : parse(argc, argv, description)) set_text(name, text);
-}
-
-std::string OptionTable::current_name(const std::string& flag) const {
-  for (const Option& option : options_)
   print_notices();
 }
 
 void OptionTable::print_notices() const {
   if (settings_ == nullptr || !writes_notes()) return;
   for (const std::string& notice : settings_->notices()) fmt::print(stderr, "note: {}\n", notice);
+}
+
+std::string OptionTable::current_name(const std::string& flag) const {
+  for (const Option& option : options_)
     for (const std::string& old_name : option.aliases)
       if (flag == old_name) {
         if (writes_notes())
@@ -319,10 +321,21 @@ void OptionTable::apply(Option& option, const Json& value, const std::string& te
   for (const Json& item : numbers) {
     if (!item.is_number()) continue;
     const double number = item.get<double>();
-    const bool inside = number >= option.least && number <= option.most;  // false for NaN
-    check(inside, "{}; expected {} to {}", what, option.least, option.most);
+    // both false for NaN
+    if (option.excludes_least)
+      check(number > option.least && number <= option.most, "{}; expected more than {}, at most {}",
+            what, option.least, option.most);
+    else
+      check(number >= option.least && number <= option.most, "{}; expected {} to {}", what,
+            option.least, option.most);
   }
   option.set(value);
+  option.is_set = true;
+  if (!option.setting.empty()) settings_->set_default(option.setting, shown(value));
+}
+
+bool OptionTable::is_set(const std::string& name) const {
+  return std::ranges::any_of(options_, [&](const Option& o) { return o.name == name && o.is_set; });
 }
 
 void OptionTable::set_text(const std::string& name, const std::string& text) {
@@ -330,12 +343,6 @@ void OptionTable::set_text(const std::string& name, const std::string& text) {
   Option& option = find(name);
   Json value = option.parse(text);
   if (value.is_discarded()) value = text;
-  option.is_set = true;
-  if (!option.setting.empty()) settings_->set_default(option.setting, shown(value));
-}
-
-bool OptionTable::is_set(const std::string& name) const {
-  return std::ranges::any_of(options_, [&](const Option& o) { return o.name == name && o.is_set; });
   apply(option, value, text, "[options]");
 }
 

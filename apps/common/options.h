@@ -28,9 +28,12 @@ enum class Effect {
 
 class OptionTable {
  public:
+  static constexpr double kMost = 1e9;
+
   /// Declares flag `--name` (JSON key: the same with _ for -) that sets `target`; its present
   /// value is the default. T: bool, int64_t, double, std::string or a vector of numbers (flag
-  /// value `1,2,3`).
+  /// value `1,2,3`). A number, or each number of a list, lies in [0, kMost] unless range() or
+  /// above() says otherwise.
   template <class T>
   void add(std::string group, std::string name, T& target, std::string help);
   /// Declares the repeatable flag `--set NAME.KEY=VALUE`, which changes `settings`.
@@ -41,7 +44,9 @@ class OptionTable {
   /// Restricts it to these values.
   void choices(std::vector<std::string> allowed);
   /// Restricts a number, or each number of a list, to [least, most] (not NaN).
-  void range(double least, double most);
+  void range(double least, double most = kMost);
+  /// Restricts a number, or each number of a list, to (bound, most].
+  void above(double bound, double most);
   /// Sets its effect on a resumed run; without this call it is Effect::weights.
   void effect(Effect effect);
   /// Accepts `--old_name` and its JSON key, too, and prints one line on stderr that names the new
@@ -51,14 +56,14 @@ class OptionTable {
   void letter(char letter);
   /// Accepts a size with a unit: 4K, 64M, 1G (powers of 1024).
   void size_units();
+  /// Makes its value, once set, the default of the setting `key`. For tables with add_settings().
+  void default_of(std::string key);
   /// Makes the option required: UserError when the command line lacks it.
   void required();
   /// Makes the option positional: it takes an argument without a flag as its value. Several such
   /// options take the arguments in order.
   void positional();
 
-  /// Makes its value, once set, the default of the setting `key`. For tables with add_settings().
-  void default_of(std::string key);
   /// The JSON keys of all options with this effect, in the order of declaration.
   std::vector<std::string> keys(Effect effect) const;
 
@@ -70,6 +75,9 @@ class OptionTable {
   Given parse(int argc, char** argv, const std::string& description) const;
   /// Parses argv and sets every option that it names.
   void parse_and_set(int argc, char** argv, const std::string& description);
+  /// Prints one line on stderr for each old key of a setting that was set. parse_and_set() calls
+  /// it; after parse(), call it once everything is set.
+  void print_notices() const;
 
   /// Sets one option from the text of its flag. UserError when the text is not a value of its type
   /// or range; the option then keeps its value.
@@ -95,7 +103,8 @@ class OptionTable {
     std::function<void(const Json&)> set{};
     std::function<Json(const std::string&)> parse{};
     std::function<Json()> get{};
-    double least, most;
+    double least = 0, most = kMost;
+    bool excludes_least = false;
     Effect effect = Effect::weights;
   };
   Option& find(const std::string& name);

@@ -49,9 +49,6 @@ void check_combinations(const TrainConfig& c) {
   resolve_sparsifier(c.sgd(), c.settings);
   if (c.dataset != "auto") datasets().find(c.dataset);
   allreduces().find(c.settings.text("allreduce.collective"));
-  check(c.density > 0, "[options] density is {}; expected more than 0, at most 1", c.density);
-  for (const double density : c.density_warmup)
-    check(density > 0, "[options] density-warmup has {}; expected more than 0, at most 1", density);
   if (!c.resume.empty() && c.resume != "auto") checkpoint_to_resume(c.resume);
   check(!c.eval_only || !c.pretrained.empty() || !c.resume.empty(),
         "[options] eval-only has no weights; name them with --pretrained or --resume");
@@ -83,7 +80,7 @@ OptionTable TrainConfig::table() {
   OptionTable t;
   const std::string data = "Model and data", algorithm = "Sparsifier", sgd = "Optimisation",
                     machine = "Machine", run = "Run";
-  constexpr double kMost = 1e9, kMostSeed = 4294967295;
+  constexpr double kMostSeed = 4294967295;
   t.add(data, "model", model, "network (see --list)");
   t.effect(Effect::essential);
   t.add(data, "dataset", dataset,
@@ -92,15 +89,13 @@ OptionTable TrainConfig::table() {
   t.add(data, "data-dir", data_dir, "folder of the data set");
   t.effect(Effect::none);
   t.add(data, "val-size", val_size, "hold out the last N training images for validation");
-  t.range(0, kMost);
   t.effect(Effect::essential);
   t.add(data, "classes", classes, "outputs of the network; 0: the number of classes of the data");
-  t.range(0, kMost);
   t.add(data, "zero-init", zero_init, "zero the last batch-norm scale of each residual block");
   t.add(data, "pretrained", pretrained, "safetensors file of weights to start from");
   t.effect(Effect::none);
   t.add(data, "batch-size", batch_size, "images per rank and micro-batch");
-  t.range(1, kMost);
+  t.range(1);
   t.add(data, "accumulate", accumulate, "micro-batches per step and rank (gradient accumulation)");
   t.range(1, 65536);
   t.add(data, "loader-threads", loader_threads, "threads per rank that prepare batches");
@@ -119,9 +114,9 @@ OptionTable TrainConfig::table() {
 
   t.add(algorithm, "sparsifier", sparsifier, "synchronous SGD algorithm (see --list)");
   t.add(algorithm, "density", density, "fraction of the gradient entries that a step sends");
-  t.range(0, 1);
+  t.above(0, 1);
   t.add(algorithm, "density-warmup", density_warmup, "densities of the first epochs, one each");
-  t.range(0, 1);
+  t.above(0, 1);
   t.add(algorithm, "selector", selector, "replaces the sparsifier's selector (see --list)");
   t.add(algorithm, "exchange", exchange, "replaces the sparsifier's exchange (see --list)");
   t.add(algorithm, "scope", scope, "select from the whole gradient or from each tensor (layer)");
@@ -142,27 +137,21 @@ OptionTable TrainConfig::table() {
   t.add_settings(algorithm, settings);
 
   t.add(sgd, "epochs", epochs, "passes over the training images");
-  t.range(0, kMost);
   t.add(sgd, "max-steps", max_steps, "stop after this many steps; 0: no limit");
-  t.range(0, kMost);
   t.effect(Effect::none);
   t.add(sgd, "lr", lr, "learning rate");
-  t.range(0, kMost);
   t.add(sgd, "lr-scaling", lr_scaling, "linear: times ranks and micro-batches (Goyal et al. 2017)");
   t.choices({"none", "linear"});
   t.add(sgd, "lr-schedule", lr_schedule, "how the learning rate decays");
   t.choices({"step", "cosine", "constant"});
   t.add(sgd, "lr-milestones", lr_milestones, "epochs at which `step` multiplies the rate by 0.1");
-  t.range(0, kMost);
   t.add(sgd, "warmup-epochs", warmup_epochs, "epochs of linear learning-rate warm-up, per step");
-  t.range(0, kMost);
   t.add(sgd, "warmup-from", warmup_from, "fraction of the learning rate at which warm-up starts");
   t.range(0, 1);
   t.add(sgd, "momentum", momentum, "momentum");
   t.range(0, 1);
   t.add(sgd, "nesterov", nesterov, "Nesterov momentum");
   t.add(sgd, "weight-decay", weight_decay, "L2 penalty; not on batch norm and biases");
-  t.range(0, kMost);
   t.add(sgd, "decay-all", decay_all, "weight decay also on batch norm and biases");
   t.add(sgd, "label-smoothing", label_smoothing, "label smoothing");
   t.range(0, 1);
@@ -196,17 +185,13 @@ OptionTable TrainConfig::table() {
   t.add(run, "name", name, "run folder; default: from model, sparsifier, ranks and seed");
   t.effect(Effect::none);
   t.add(run, "eval-every", eval_every, "epochs between validations; 0: only the last");
-  t.range(0, kMost);
   t.effect(Effect::none);
   t.add(run, "checkpoint-every", checkpoint_every, "epochs between checkpoints; 0: only the last");
-  t.range(0, kMost);
   t.effect(Effect::none);
   t.add(run, "checkpoint-steps", checkpoint_steps, "steps between checkpoints; 0: none");
-  t.range(0, kMost);
   t.effect(Effect::none);
   t.add(run, "analyze-every", analyze_every,
         "steps between measurements of rank 0's gradient and residual distribution; 0: none");
-  t.range(0, kMost);
   t.effect(Effect::none);
   t.add(run, "bn-stats", bn_stats,
         "batch-norm statistics for validation and checkpoints: mean of the ranks, or rank 0's");

@@ -31,14 +31,14 @@ struct Example {
     table.alias("batch");
     table.add("Training", "lr", lr, "learning rate");
     table.range(0, 10);
-    table.add("Training", "free", free, "any number");
+    table.add("Training", "free", free, "any number from 0 on");
     table.add("Other", "model", model, "network");
     table.add("Other", "schedule", schedule, "how the rate falls");
     table.choices({"step", "cosine"});
     table.add("Other", "milestones", milestones, "epochs");
     table.range(0, 1000);
     table.add("Other", "densities", densities, "one per epoch");
-    table.range(0, 1);
+    table.above(0, 1);
     settings.declare("dgc", {{.key = "sample", .value = "0.01", .help = "share"}});
     table.add_settings("Other", settings);
   }
@@ -173,7 +173,11 @@ TEST(Options, AWrongValueIsReportedAndChangesNothing) {
        {{"--milestones", "1,-2"}, "[options] milestones is 1,-2; expected 0 to 1000"},
        {{"--densities", "nan"},
         "[options] densities is nan; expected a list of numbers, like 1,2,3"},
-       {{"--densities", "0.5,1.5"}, "[options] densities is 0.5,1.5; expected 0 to 1"},
+       {{"--densities", "0.5,1.5"},
+        "[options] densities is 0.5,1.5; expected more than 0, at most 1"},
+       {{"--densities", "0.5,0"}, "[options] densities is 0.5,0; expected more than 0, at most 1"},
+       {{"--free", "-0.5"}, "[options] free is -0.5; expected 0 to 1000000000"},
+       {{"--free", "inf"}, "[options] free is inf; expected 0 to 1000000000"},
        {{"--model", "\xff"}, "[options] model is \xff; expected a text in UTF-8"}});
 }
 
