@@ -3,6 +3,7 @@
 #include "layers/relu.h"
 #include "layers/sequential.h"
 #include "models/model.h"
+#include "models/suggested_lr.h"
 
 namespace tw {
 namespace {
@@ -20,7 +21,8 @@ LayerPtr mlp(ParameterArena& arena, const ModelSpec& spec) {
 }
 
 const bool mlp_registered =
-    models().add({"mlp", "multilayer perceptron with 256 and 128 hidden units", mlp});
+    models().add({"mlp", "multilayer perceptron with 256 and 128 hidden units", mlp}) &&
+    suggested_learning_rates().add({"mlp", "without batch norm", 0.01});
 
 }  // namespace
 }  // namespace tw

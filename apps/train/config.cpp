@@ -265,6 +265,7 @@ TrainConfig parse_train_config(int argc, char** argv) {
     forward_allreduce(config);
   }
   if (config.dataset == "auto") config.dataset = config.data_dir.empty() ? "shapes" : "cifar10";
+  config.lr_given = table.is_set("lr");
   check_combinations(config);
   return config;
 }

@@ -47,6 +47,7 @@ struct TrainConfig {
   int64_t epochs = 10;
   int64_t max_steps = 0;
   double lr = 0.1;
+  bool lr_given = false;  ///< no option: whether a flag or a file set the learning rate
   std::string lr_scaling = "none";
   std::string lr_schedule = "cosine";
   std::vector<int64_t> lr_milestones{81, 122, 155};

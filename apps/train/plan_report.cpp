@@ -44,7 +44,7 @@ namespace {
 void suggest_learning_rate(Console& console, const TrainConfig& config) {
   const auto& suggested = suggested_learning_rates().entries();
   const auto found = suggested.find(config.model);
-  if (found == suggested.end() || config.lr != TrainConfig().lr) return;
+  if (found == suggested.end() || config.lr_given) return;
   console.line("{} may not train at the default learning rate of {} ({}); try --lr {}",
                config.model, config.lr, found->second.help, found->second.value);
 }

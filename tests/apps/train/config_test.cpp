@@ -56,6 +56,37 @@ TEST(Config, FlagsOverrideTheFileAndTheFileTheDefaults) {
   EXPECT_EQ(config.settings.text("gaussiank.refine"), "histogram");
 }
 
+TEST(Config, ALearningRateInAFlagOrAFileIsGiven) {
+  const TempFolder folder;
+  EXPECT_FALSE(parse({}).lr_given);
+  EXPECT_TRUE(parse({"--lr", "0.1"}).lr_given);
+  EXPECT_TRUE(parse({"--config", put(folder / "c.json", R"({"lr": 0.1})")}).lr_given);
+}
+
+TEST(Config, NodesOfTheHierarchicalExchangeAreTheNodesOfTheLink) {
+  const TempFolder folder;
+  const auto node = [](std::vector<std::string> flags) {
+    flags.insert(flags.end(), {"--link", "1Gbit,1ms"});
+    return parse(flags).settings.integer("hierarchical.node");
+  };
+  EXPECT_EQ(node({}), 4);
+  EXPECT_EQ(node({"--ranks-per-node", "2"}), 2);
+  EXPECT_EQ(node({"--set", "hierarchical.node=3", "--ranks-per-node", "2"}), 3);
+  const std::string file = put(folder / "c.json", R"({"ranks_per_node": 2})"),
+                    both = put(folder / "both.json",
+                               R"({"ranks_per_node": 2, "set": {"hierarchical.node": 3}})");
+  EXPECT_EQ(node({"--config", file}), 2);
+  EXPECT_EQ(node({"--config", file, "--ranks-per-node", "8"}), 8);
+  EXPECT_EQ(node({"--config", both, "--ranks-per-node", "8"}), 3);
+}
+
+TEST(Config, AnOldKeyOfASettingPrintsOneLine) {
+  testing::internal::CaptureStderr();
+  parse({"--set", "dgc.clip=0.4", "--set", "dgc.clip=0.5"});
+  EXPECT_EQ(testing::internal::GetCapturedStderr(),
+            "note: setting dgc.clip is now called momentum_correction.clip\n");
+}
+
 TEST(Config, BrokenJsonNamesFileLineAndColumn) {
   const TempFolder folder;
   const std::string file = put(folder / "c.json", "{\"lr\": 0.5,\n  \"epochs\" 3}");
@@ -180,10 +211,10 @@ TEST(Config, ImpossibleCombinationsAreUserErrors) {
   says({"--model", "resnet21"}, "unknown model \"resnet21\"; nearest is \"resnet20\"");
   says({"--dataset", "cifar"}, "unknown dataset \"cifar\"; nearest is \"cifar10\"");
   says({"--sparsifier", "topkk"}, "\"topkk\"; nearest is \"topk\"");
-  says({"--density", "0"}, "density is 0; expected more than 0");
-  says({"--density", "-1"}, "density is -1; expected 0 to 1");
-  says({"--density", "nan"}, "density is nan; expected 0 to 1");
-  says({"--density-warmup", "0.5,0"}, "density-warmup has 0");
+  says({"--density", "0"}, "density is 0; expected more than 0, at most 1");
+  says({"--density", "-1"}, "density is -1; expected more than 0, at most 1");
+  says({"--density", "nan"}, "density is nan; expected more than 0, at most 1");
+  says({"--density-warmup", "0.5,0"}, "density-warmup is 0.5,0; expected more than 0, at most 1");
   says({"--nesterov", "--momentum", "0"}, "nesterov needs a momentum above 0");
   says({"--name", "a/b"}, "name is a/b");
   says({"--name", ".."}, "name is ..");

@@ -190,10 +190,14 @@ TEST(Train, ZeroEpochsStillValidateAndWriteASummary) {
   EXPECT_GT(summary(folder / "none")["val_top1"], 0.0);
 }
 
-TEST(Train, LenetAtTheDefaultLearningRateSuggestsASmallerOne) {
+TEST(Train, ModelsWithoutBatchNormAtTheDefaultLearningRateSuggestASmallerOne) {
   const TempFolder folder;
-  EXPECT_TRUE(run_command(train(folder, "--model lenet --dry-run")).says("try --lr 0.01"));
-  EXPECT_FALSE(run_command(train(folder, "--model lenet --lr 0.05 --dry-run")).says("try --lr"));
+  for (const char* model : {"lenet", "mlp"}) {
+    const std::string run = fmt::format("--model {} --dry-run ", model);
+    EXPECT_TRUE(run_command(train(folder, run)).says("try --lr 0.01")) << model;
+    for (const char* lr : {"0.05", "0.1"})
+      EXPECT_FALSE(run_command(train(folder, run + "--lr " + lr)).says("try --lr")) << model << lr;
+  }
   EXPECT_FALSE(run_command(train(folder, "--model resnet20 --dry-run")).says("try --lr"));
 }
 
