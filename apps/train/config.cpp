@@ -101,12 +101,12 @@ OptionTable TrainConfig::table() {
   t.add(data, "loader-threads", loader_threads, "threads per rank that prepare batches");
   t.range(0, 256);
   t.effect(Effect::none);
-  t.add(data, "image-size", image_size, "side of photographs after the crop, in pixels; 0: 224");
+  t.add(data, "image-size", image_size, "side of JPEG images after the crop, in pixels; 0: 224");
   t.range(0, 4096);
   t.add(data, "colour-jitter", colour_jitter,
-        "vary brightness, contrast and saturation of photographs by up to this fraction");
+        "vary brightness, contrast and saturation of JPEG images by up to this fraction");
   t.range(0, 1);
-  t.add(data, "bad-images", bad_images, "end the run at a damaged photograph, or skip it");
+  t.add(data, "bad-images", bad_images, "end the run at a damaged JPEG image, or skip it");
   t.choices({"fail", "skip"});
   t.add(data, "shuffle", shuffle,
         "over all images, or over shards and within them (record files on slow disks)");
@@ -235,7 +235,6 @@ TrainConfig parse_train_config(int argc, char** argv) {
   config.settings = default_settings();
   OptionTable table = config.table();
   const OptionTable::Given given =
-  table.print_notices();
       table.parse(argc, argv, "train: synchronous data-parallel SGD with gradient sparsification");
 
   const auto value_of = [&](const std::string& flag) {
@@ -264,6 +263,7 @@ TrainConfig parse_train_config(int argc, char** argv) {
     table.set_text(name, text);
     forward_allreduce(config);
   }
+  table.print_notices();
   if (config.dataset == "auto") config.dataset = config.data_dir.empty() ? "shapes" : "cifar10";
   config.lr_given = table.is_set("lr");
   check_combinations(config);

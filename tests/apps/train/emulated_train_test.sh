@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# train on a GPU that a CPU plays (tests/emulator): its losses are the CPU's, its bits come again,
-# and its ranks, which share the one GPU, choose as many entries as ranks on the CPU.
+# train in the CUDA emulator (tests/emulator): its losses are close to the CPU's, two runs have the
+# same bits, and ranks that share the one GPU select as many entries as ranks on the CPU.
 # shellcheck source=tests/support/emulated.sh
 . tests/support/emulated.sh
 train=$emulated/train

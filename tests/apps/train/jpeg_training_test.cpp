@@ -17,7 +17,7 @@ std::string train(const TempFolder& folder, const std::string& arguments) {
 }
 
 /// Options for a folder of JPEG images, cropped to 32 x 32.
-std::string photographs(const fs::path& data) {
+std::string jpeg_images(const fs::path& data) {
   return fmt::format("--dataset imagefolder --data-dir {} --image-size 32 --batch-size 4 ",
                      data.string());
 }
@@ -41,19 +41,19 @@ TEST(JpegTraining, FolderAndRecordFileGiveTheSameBits) {
   EXPECT_TRUE(packed.says("32 training and 12 validation images")) << packed.output;
   const std::string run = "--epochs 3 --workers 2 --loader-threads 2 ";
   for (const auto& [from, name] : {std::pair{data, "folder"}, {records, "records"}}) {
-    const Ended ended = run_command(train(folder, photographs(from) + run + "--name " + name));
+    const Ended ended = run_command(train(folder, jpeg_images(from) + run + "--name " + name));
     ASSERT_EQ(ended.code, 0) << ended.output;
   }
   EXPECT_EQ(hash(folder / "folder"), hash(folder / "records"));
   const Ended shards =
-      run_command(train(folder, photographs(records) + run + "--shuffle shards --name shards"));
+      run_command(train(folder, jpeg_images(records) + run + "--shuffle shards --name shards"));
   EXPECT_EQ(shards.code, 0) << shards.output;
 }
 
 TEST(JpegTraining, ResumesInTheMiddleOfAnEpochWithAccumulationAndJitter) {
   const TempFolder folder;
   testing::write_image_folder(folder / "data", 2, 24, 4);
-  const std::string run = photographs(folder / "data") +
+  const std::string run = jpeg_images(folder / "data") +
                           "--workers 2 --accumulate 2 --colour-jitter 0.4 --sparsifier topk "
                           "--epochs 3 --checkpoint-steps 1 ";
   ASSERT_EQ(run_command(train(folder, run + "--name whole")).code, 0);
@@ -68,7 +68,7 @@ TEST(JpegTraining, ADamagedImageIsNamedOrSkipped) {
   const TempFolder folder;
   testing::write_image_folder(folder / "data", 2, 8, 4);
   testing::write_bytes(folder / "data/train/n00000001/broken.JPEG", {});
-  const std::string run = photographs(folder / "data") + "--epochs 2 --batch-size 17 ";
+  const std::string run = jpeg_images(folder / "data") + "--epochs 2 --batch-size 17 ";
   const Ended alone = run_command(train(folder, run + "--name alone"));
   EXPECT_EQ(alone.code, 2) << alone.output;
   EXPECT_TRUE(alone.says("broken.JPEG: an empty file")) << alone.output;
@@ -108,7 +108,7 @@ TEST(JpegTraining, OnlyDamagedImagesAreAUserError) {
     for (const auto& entry : fs::recursive_directory_iterator(folder / "data" / half))
       if (entry.is_regular_file()) testing::write_bytes(entry.path(), {});
   };
-  const std::string run = photographs(folder / "data") + "--epochs 1 --bad-images skip ";
+  const std::string run = jpeg_images(folder / "data") + "--epochs 1 --bad-images skip ";
   damage("val");
   for (const char* ranks : {"--workers 1", "--workers 2"}) {
     const Ended val = run_command(train(folder, run + ranks));
@@ -131,7 +131,7 @@ TEST(JpegTraining, ARecordFileTruncatedDuringTheRunIsNamed) {
   const auto data = (folder / "data").string();
   ASSERT_EQ(
       run_command(pack(fmt::format("--data-dir {} --output {}", data, records.string()))).code, 0);
-  const std::string run = photographs(records) + "--epochs 100000 --name cut";
+  const std::string run = jpeg_images(records) + "--epochs 100000 --name cut";
   const Ended ended = run_command(fmt::format(
       "({} & until [ -s {}/cut/metrics.csv ] && [ $(wc -l <{}/cut/metrics.csv) -gt 1 "
       "]; do sleep 0.05; done; truncate -s 4096 {}; wait $!)",
