@@ -14,8 +14,9 @@ void SkippedImages::report(Communicator& comm, const DataSplit& data, Console& c
   std::string fresh;
   for (const std::string& text : gather_texts(comm, mine)) {
     std::istringstream lines(text);
+    // several ranks may skip the same image
     for (std::string line; std::getline(lines, line);)
-      if (lines_.insert(line).second) fresh += line + '\n';  // ranks may report the same image
+      if (lines_.insert(line).second) fresh += line + '\n';
   }
   if (!fresh.empty()) console.line("{}{} damaged images skipped so far", fresh, lines_.size());
 }
