@@ -18,7 +18,7 @@ from PIL import Image
 from safetensors.torch import load_file, save_file
 
 
-def write_photographs(folder):
+def write_images(folder):
     """Two tiny classes: a data set that 224 x 224 models accept."""
     for half in ("train", "val"):
         for label in range(2):
@@ -59,7 +59,7 @@ def main():
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
-        write_photographs(folder / "data")
+        write_images(folder / "data")
         for model in arguments.models or ["resnet18", "resnet50", "alexnet", "vgg11_bn"]:
             check(model, arguments.train.resolve(), folder)
 
