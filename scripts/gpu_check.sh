@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
 # gpu_check.sh [--bundle FOLDER|ARCHIVE] [--output FOLDER] [--minutes N] [--python PYTHON]
 #              [--only PART,...] [--data FOLDER]
-# Runs all checks that need a GPU, within N minutes (default 9): builds (or unpacks a bundle of
-# scripts/bundle.sh), tests, compares with PyTorch, and runs compute-sanitizer. Uses no network.
+# Runs all checks that need a GPU, within N minutes (default 9). Builds the programs, or unpacks a
+# bundle of scripts/bundle.sh. Uses no network.
 # PARTs: tests, train, workers, select, comm, bench, sanitize (default: these, in this order). Each
-# part gets a share of the remaining time, or all of it if it is the only one.
-# results, links: the GPU runs of docs/results.md with the data sets of FOLDER. They take several
-# calls; a call with the same report continues them.
-# The report folder (default: gpu-report) holds the output and tables of each part; it is packed,
-# too. Exit code 1 when a test, the sanitizer or a limit failed.
+# part gets a share of the remaining time.
+# Additional PARTs: results, links: the GPU runs of docs/results.md with the data sets in FOLDER.
+# They take several calls; a call with the same --output continues them. Output: the folder
+# gpu-report (or --output) has the output and tables of each part; the same as one archive is beside
+# it. Exit code 1 when a test, the sanitizer or a limit failed.
 here=$PWD  # --bundle, --output and --data are relative to it
 # shellcheck source=scripts/lib/common.sh
 . "$(dirname "${BASH_SOURCE[0]}")/lib/common.sh"
@@ -17,7 +17,7 @@ bundle='' output='' minutes=9 python=python3 data=''
 only=tests,train,workers,select,comm,bench,sanitize
 known=$only,results,links
 while (($#)); do
-  (($# > 1)) || die "$1 needs a value, or is unknown"
+  (($# > 1)) || die "$1 is unknown, or its value is missing"
   case $1 in
     --bundle) bundle=$(cd "$here" && realpath "$2") || die "no bundle $2" ;;
     --output) output=$(cd "$here" && realpath -m "$2") ;;
@@ -30,11 +30,11 @@ while (($#)); do
   shift 2
 done
 for part in ${only//,/ }; do
-  [[ ,$known, == *,$part,* ]] || die "there is no part $part; there are $known"
+  [[ ,$known, == *,$part,* ]] || die "unknown part $part; the parts are $known"
 done
 deadline=$((SECONDS + minutes * 60))
 left() { echo $((deadline > SECONDS + 1 ? deadline - SECONDS : 1)); }
-# within PERCENT COMMAND...: limits it to a share of the remaining time; kills it if it hangs
+# within PERCENT COMMAND...: runs the command and kills it after this share of the remaining time
 within() {
   local percent=$1
   shift
@@ -69,7 +69,7 @@ fi
   "$python" -c 'import torch; print("PyTorch", torch.__version__, torch.version.cuda)' 2>&1 || true
 } >"$output/machine.txt"
 
-# run_tests NAME COMMAND...: one row a test executable
+# run_tests NAME COMMAND...: runs a test program and adds a row to tests.csv
 run_tests() {
   local name=$1 log code=0 start=$SECONDS
   shift
@@ -80,7 +80,7 @@ run_tests() {
   bad=$(grep -c '^\[  FAILED  \] .*)$' "$log" || true)
   skipped=$(grep -c '^\[  SKIPPED \] .*)$' "$log" || true)
   echo "$name,$passed,$bad,$skipped,$code,$((SECONDS - start))" >>"$output/tests.csv"
-  # without a GPU they skip all of themselves
+  # without a GPU all tests are skipped, which counts as a failure
   ((code == 0 && passed > 0)) || failed=1
 }
 
@@ -94,12 +94,12 @@ if wanted tests; then
   column -s, -t "$output/tests.csv" 2>/dev/null || cat "$output/tests.csv"
 fi
 
-# first losses of CPU and GPU beside each other; two GPU runs must repeat their bits
+# compares the first losses of CPU and GPU; two deterministic GPU runs must give the same bits
 if wanted train; then
   say "train"
   runs=$(mktemp -d)
-  # at a rate of 0.02 the losses of two CPUs with other vector widths are 1.5% apart after 20 steps,
-  # at 0.001 less than 0.02%
+  # learning rate 0.001: the losses of two CPUs with different vector widths differ by less than
+  # 0.02 % after 20 steps; at 0.02 they differ by 1.5 %
   first_losses() {
     local name=$1
     shift
@@ -116,11 +116,11 @@ if wanted train; then
   weights() { grep -o '"weights_hash": "[^"]*"' "$runs/$1/summary.json"; }
   [[ -n $(weights gpu-a) && $(weights gpu-a) == "$(weights gpu-b)" ]] || failed=1
   paste -d, "$output"/losses-{cpu-f32,gpu-f32,gpu-bf16}.csv | tee "$output/losses.csv" | tail -n 3
-  # f32 within 1e-3 of the CPU's, bf16 within 5e-2, relative, in each of the steps
+  # relative difference to the CPU in each step: at most 1e-3 in f32, 5e-2 in bf16
   awk -F, 'function off(a, b) { return (a > b ? a - b : b - a) / b }
     NR > 1 && (off($4, $2) > 1e-3 || off($6, $2) > 5e-2) { print "losses differ: " $0; bad = 1 }
     END { exit bad || NR < 21 }' "$output/losses.csv" || failed=1
-  # of the first step CPU and GPU send the same entries
+  # in the first step, CPU and GPU send the same entries
   for sparsifier in topk gaussiank; do
     for device in cpu cuda; do
       within 60 "$bin/train" --model resnet20 --dataset shapes --batch-size 32 --workers 4 \
@@ -133,14 +133,14 @@ if wanted train; then
       sed "s/^/$sparsifier, first step: /" | tee -a "$output/selections.txt" || failed=1
   done
 
-  # stopped by a signal and resumed: the bits of a run that was not
+  # a run stopped by a signal and resumed gives the bits of an uninterrupted run
   resumes() {
     local name=$1 pid
     shift
     local long=("$bin/train" --model resnet20 --dataset shapes --epochs 1000 --eval-every 0
       --device cuda --precision bf16 --deterministic --output-dir "$runs" --resume auto "$@")
     within 30 "${long[@]}" --name "$name" >"$output/train-$name.txt" 2>&1 || failed=1
-    # in the foreground it passes a signal on once
+    # timeout --foreground passes the signal on only once
     timeout -k 10 --foreground "$(left)" "${long[@]}" --name "$name-cut" \
       >"$output/train-$name-cut.txt" 2>&1 &
     pid=$!
@@ -158,8 +158,8 @@ if wanted train; then
   resumes whole --batch-size 64 --max-steps 5000
   resumes ranks --batch-size 16 --workers 4 --sparsifier gaussiank --max-steps 500
 
-  # more than any card has: 50,000 images at a time, all black; one line tells plan and card
-  # (deterministic: no races between convolutions of that size)
+  # a batch of 50,000 black images needs more memory than any GPU has: the error is one line with
+  # the planned and the free memory (--deterministic: convolutions of that size are not timed)
   mkdir -p "$runs/black/cifar-10-batches-bin"
   for file in data_batch_{1..5} test_batch; do
     head -c 30730000 /dev/zero >"$runs/black/cifar-10-batches-bin/$file.bin"
@@ -175,8 +175,8 @@ if wanted train; then
   rm -rf "$runs"
 fi
 
-# sixteen ranks on one card, and a single rank with the same images a step: seconds of a step, once
-# graphs are recorded and clocks are up
+# seconds per step of sixteen ranks on one GPU, and of one rank with the same images per step;
+# without the first steps, which record graphs and raise the clock rate
 if wanted workers; then
   say "workers"
   runs=$(mktemp -d)
@@ -195,7 +195,7 @@ if wanted workers; then
         NR > 70 { print $at["seconds"] }' "$runs/$model-$sparsifier/steps.csv" 2>/dev/null |
         sort -g | awk -v row="$model,$sparsifier" '{ all[NR] = $1 }
           END { if (NR > 0) print row "," all[int((NR + 1) / 2)] }' >>"$output/workers.csv" ||
-        true  # what failed is known
+        true  # the failure is already counted
     done
   done
   cat "$output/workers.csv"
@@ -233,18 +233,18 @@ if wanted bench; then
   done
 fi
 
-# the suites of ops, selection and messages, without what only takes long: every algorithm takes a
-# step, on two ranks, in SyncSgdOnGpu.ReportsANaN
+# tests of ops, selection and messages, without the slow ones; SyncSgdOnGpu.ReportsANaN runs one
+# step of every sparsifier on two ranks
 if wanted sanitize; then
   say "sanitize"
   echo "suite,tool,errors,exit_code,seconds" >"$output/sanitize.csv"
   for suite in engine sparsify comm; do
     for tool in memcheck racecheck; do
       options=()
-      # a library may try what it then does in another way
+      # libraries may call functions that fail and then take another way
       [[ $tool == racecheck ]] || options=(--report-api-errors no)
       code=0 start=$SECONDS log=$output/sanitize-$suite-$tool.txt
-      # our kernels: those of the libraries are theirs, and slow
+      # only the project's kernels; checks of library kernels are slow
       within 40 compute-sanitizer --tool "$tool" --error-exitcode 9 \
         --kernel-name kernel_substring=tw "${options[@]}" "$bin/test_${suite}_cuda" \
         --gtest_filter='-*MatchesASumInDouble*:*GivesTheSumsAndResidualsOfTheCpu*' \
@@ -264,7 +264,7 @@ fi
 
 if wanted results; then
   say "results"
-  within 95 scripts/results/gpu.sh "${data:?results wants --data}" "$output/results" \
+  within 95 scripts/results/gpu.sh "${data:?part results needs --data}" "$output/results" \
     "$bin" 2>&1 | tee -a "$output/results.txt" || failed=1
 fi
 

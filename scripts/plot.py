@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""plot.py RUN... [-o FILE.png]: draws the curves of any number of run folders.
+"""plot.py RUN... [-o FILE.png]: draws the curves of one or several run folders.
 
-By epoch: validation accuracy, training loss, entries sent per entry asked for. Also accuracy by
-bytes sent (summed over ranks) and by seconds of training, and the seconds of each phase.
+By epoch: validation accuracy, training loss, entries sent / k. Also accuracy by bytes sent (summed
+over ranks), accuracy by seconds of training, and the seconds of each phase.
 
-plot.py --advice FILE.csv [-o FILE.png]: draws what `advise --csv` predicted, by number of ranks:
-seconds per iteration, the part of it in the exchange, scaling efficiency.
+plot.py --advice FILE.csv [-o FILE.png]: draws the predictions of `advise --csv` by number of ranks:
+seconds per iteration, seconds in the exchange, scaling efficiency.
 """
 
 import argparse
@@ -34,7 +34,7 @@ COLUMNS = ["epoch", "train_loss", "val_top1", "seconds", "nnz_over_k", "bytes_se
 COLUMNS += [f"sec_{phase}" for phase in PHASES]
 # Okabe and Ito's palette: distinguishable with any colour vision
 COLOURS = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000", "#f0e442"]
-# what any SGD does in blues, what distribution adds in oranges
+# blues: phases of any SGD; oranges: phases of distributed SGD
 PHASE_COLOURS = ["#c3d0e4", "#8fabd0", "#5b83b8", "#f5cf98", "#e59a3c", "#b3631a"]
 STYLE = {
     "font.size": 10,
@@ -55,7 +55,7 @@ STYLE = {
 
 
 class Run:
-    """One run folder: a column of numbers for each name, and what to call the run."""
+    """One run folder: columns of metrics.csv by name, and a label."""
 
     def __init__(self, folder):
         self.folder = Path(folder)
@@ -83,7 +83,7 @@ class Run:
             sys.exit(f"plot.py: {table}: {name} is {row[name]!r} in epoch {row['epoch']}")
 
     def describe(self):
-        """name (sparsifier, density) as far as config.json tells."""
+        """The label: name (sparsifier density), as far as config.json has them."""
         try:
             config = json.loads((self.folder / "config.json").read_text())
         except (OSError, json.JSONDecodeError):
@@ -107,7 +107,7 @@ class Run:
 
 
 def line(axes, run, x, y, colour):
-    """Draws y over x, leaving out the epochs that have no value."""
+    """Draws y over x; skips epochs without a value."""
     points = [(a, b) for a, b in zip(x, y) if not math.isnan(b)]
     axes.plot([a for a, _ in points], [b for _, b in points], marker="o", color=colour,
               label=run.label)
@@ -121,7 +121,7 @@ def bytes_text(value, _position=None):
 
 
 def draw_phases(axes, runs):
-    """One bar a run: seconds of an average epoch by phase, and what no phase counted."""
+    """One bar per run: seconds of an average epoch by phase, and the rest that no phase counts."""
     for row, run in enumerate(runs):
         left = 0.0
         for phase, colour in zip(PHASES, PHASE_COLOURS):
@@ -153,7 +153,7 @@ def draw(runs, title):
                           (by_bytes, "Top-1 by bytes sent", "bytes, all ranks"),
                           (by_seconds, "Top-1 by training time", "seconds"),
                           (sent, "Entries sent / k", "epoch"),
-                          (phases, "Where an epoch's time goes", "seconds")]:
+                          (phases, "Time of an epoch by phase", "seconds")]:
         axes.set_title(name)
         axes.set_xlabel(x)
         if x == "epoch":
@@ -173,7 +173,7 @@ def draw(runs, title):
     return figure
 
 
-ADVICE = [("iteration_seconds", "Seconds an iteration"),
+ADVICE = [("iteration_seconds", "Seconds per iteration"),
           ("exchange_seconds", "Seconds in the exchange"),
           ("efficiency", "Scaling efficiency")]
 
@@ -207,7 +207,7 @@ def draw_advice(curves, title):
     figure, panels = plt.subplots(1, 3, figsize=(14, 4.5))
     for column, (axes, (_, name)) in enumerate(zip(panels, ADVICE), start=1):
         for i, (label, rows) in enumerate(curves.items()):
-            # collectives of one colour cycle apart: dashed from the second round on
+            # curves of the same colour have different line styles
             style = ["-", "--", ":"][i // len(COLOURS) % 3]
             axes.plot([row[0] for row in rows], [row[column] for row in rows], style, marker="o",
                       color=COLOURS[i % len(COLOURS)], label=label)
@@ -224,7 +224,7 @@ def draw_advice(curves, title):
 
 
 def save(make, output):
-    """Draws in the common style and writes the picture."""
+    """Writes the figure that make() returns, in the common style."""
     with plt.rc_context(STYLE):
         try:
             make().savefig(output, dpi=150)
@@ -241,7 +241,7 @@ def main():
     parser.add_argument("--title", default="", help="text above the picture")
     options = parser.parse_args()
     if bool(options.runs) == bool(options.advice):
-        parser.error("give run folders, or --advice and one table")
+        parser.error("expected run folders, or --advice and a table")
     if options.advice:
         curves = read_advice(options.advice)
         save(lambda: draw_advice(curves, options.title), options.output)

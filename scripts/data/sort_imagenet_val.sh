@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # sort_imagenet_val.sh VAL_DIR LABELS: moves ImageNet's 50,000 validation images from one folder to
 # one folder per class. LABELS has a line per image: its name and its class
-# (`ILSVRC2012_val_00000001.JPEG n01751748`), separated by blanks or a comma. A second run continues.
+# (`ILSVRC2012_val_00000001.JPEG n01751748`), separated by blanks or a comma. A second run
+# continues.
 # shellcheck source=scripts/lib/common.sh
 . "$(dirname "${BASH_SOURCE[0]}")/../lib/common.sh"
 

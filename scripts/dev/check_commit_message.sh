@@ -16,7 +16,7 @@ check_subject() {
   [[ $subject =~ ^[a-z0-9_/.-]+(,\ ?[a-z0-9_/.-]+)*:\ [^\ ] ]] ||
     echo "$name: commit: \"$subject\" does not begin with \"area: \", as in \"docs: add a tour\""
   ((${#subject} <= most)) ||
-    echo "$name: commit: subject has ${#subject} characters, at most $most; use the body for reasons"
+    echo "$name: commit: subject has ${#subject} characters, at most $most; put reasons in the body"
   [[ $subject != *';'* ]] ||
     echo "$name: commit: subject has a \";\": make one commit per topic"
   [[ $subject != *. ]] ||

@@ -1,7 +1,7 @@
-#!/usr/bin/env python3
-"""Checks weights on their way: torchvision -> train --pretrained -> our checkpoint -> PyTorch.
+#!/ usr / bin / env python3
+"""Converts weights: torchvision -> train --pretrained -> Thinwire checkpoint -> PyTorch.
 
-For each model, every tensor must return bit for bit, and load_state_dict must accept it.
+For each model, every tensor must have the same bits afterwards, and load_state_dict must accept it.
 Needs torch, torchvision, safetensors and Pillow.
 
 usage: check_weights.py [--train build/bin/train] [resnet18 alexnet vgg11_bn ...]
@@ -19,7 +19,7 @@ from safetensors.torch import load_file, save_file
 
 
 def write_images(folder):
-    """Two tiny classes: a data set that 224 x 224 models accept."""
+    """A data set of two classes with one JPEG each, for models of 224 x 224 images."""
     for half in ("train", "val"):
         for label in range(2):
             path = folder / half / f"class{label}"
@@ -28,16 +28,18 @@ def write_images(folder):
 
 
 def random_state(model):
-    """Other values than any program starts with, statistics included."""
+    """Random weights and statistics, which differ from all initial values."""
     generator = torch.Generator().manual_seed(1)
-    return {key: torch.randn(value.shape, generator=generator).abs()
-            if value.is_floating_point() else value for key, value in model.state_dict().items()}
-
+    return {
+key: torch.randn(value.shape, generator=generator).abs()
+            if value.is_floating_point() else value for key, value in model.state_dict().items()
+}
 
 def check(name, train, folder):
     model = torchvision.models.get_model(name, weights=None)
     theirs = random_state(model)
-    save_file({k: v.contiguous() for k, v in theirs.items()}, folder / "theirs.safetensors")
+    save_file({
+k: v.contiguous() for k, v in theirs.items()}, folder / "theirs.safetensors")
     ours = name if name.startswith(("resnet", "alexnet")) else f"{name}_imagenet"
     subprocess.run(
         [train, "--model", ours, "--classes", "1000", "--dataset", "imagefolder", "--data-dir",
@@ -45,11 +47,11 @@ def check(name, train, folder):
          "--epochs", "0", "--output-dir", folder, "--name", name, "--precision", "f32"],
         check=True, stdout=subprocess.DEVNULL)
     back = load_file(folder / name / "checkpoints/step-00000000/model.safetensors")
-    model.load_state_dict(back)  # strict: no tensor missing, none too many
+    model.load_state_dict(back)  # strict: refuses missing and unexpected tensors
     for key, value in theirs.items():
         if value.is_floating_point() and not torch.equal(value, back[key]):
-            sys.exit(f"{name}: {key} did not come back as it was")
-    print(f"{name}: {len(back)} tensors came back bit for bit, load_state_dict took them")
+            sys.exit(f"{name}: {key} has other bits after the conversion")
+    print(f"{name}: {len(back)} tensors have the same bits; load_state_dict accepts them")
 
 
 def main():

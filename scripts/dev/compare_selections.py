@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""compare_selections.py CHECKPOINT CHECKPOINT: did two runs send the same entries?
+"""compare_selections.py CHECKPOINT CHECKPOINT: compares the entries that two runs sent.
 
-Compares, rank by rank, where the residuals of two checkpoints (step-.../ folders) are zero: there
-entries were sent, or gradients vanish. Run both for one step with the same seed. Gradients differ
-by rounding, so entries near the threshold may differ: exit code 1 when more than 1 % of a rank's
-entries do.
+An element of the residual is zero if it was sent, or if its gradient is zero. The script compares
+these elements of two checkpoints (step-.../ folders), rank by rank. Run both for one step with the
+same seed. Gradients differ by rounding errors, so entries near the threshold may differ. Exit code
+1 when more than 1 % of a rank's entries differ.
 """
 import array
 import json
@@ -29,14 +29,15 @@ def main():
     first, second = map(Path, sys.argv[1:])
     ranks = sorted(path.name for path in first.glob("rank-*.safetensors"))
     if not ranks or ranks != sorted(path.name for path in second.glob("rank-*.safetensors")):
-        sys.exit(f"compare_selections.py: {first} and {second} are not of equally many ranks")
+        sys.exit(f"compare_selections.py: {first} and {second} have different numbers of ranks")
     bad = False
     for rank in ranks:
         one, other = zeros(first / rank), zeros(second / rank)
         most = max(len(one), len(other))
         moved = len(one ^ other) / 2
         bad |= most == 0 or moved > MOST * most
-        print(f"{rank.split('.')[0]}: {len(one)} and {len(other)} zeros, {len(one & other)} alike")
+        print(f"{rank.split('.')[0]}: {len(one)} and {len(other)} zeros, "
+              f"{len(one & other)} in common")
     return bad
 
 

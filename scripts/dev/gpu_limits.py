@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """gpu_limits.py REPORT [PART,...]: compares the figures of gpu_check.sh with limits.
 
-Prints and writes REPORT/limits.csv, a row per limit: the limit, the figure, whether it holds. An
-absent figure is reported as missing. Exit code 1 when a limit does not hold or a figure is missing.
+Prints and writes REPORT/limits.csv, with a row per limit: limit, figure, whether the limit holds. A
+figure that is not in the report is `missing`. Exit code 1 when a limit does not hold or a figure is
+missing.
 """
 import csv
 import json
@@ -10,22 +11,24 @@ import statistics
 import sys
 from pathlib import Path
 
-# bench-MODEL-BATCH.json: our bf16 over the best of PyTorch's modes; our images/s, where wanted
+# bench-MODEL-BATCH.json: least ratio of our bf16 images/s to PyTorch's best mode, and least
+# images/s (0: no limit)
 SPEEDS = {("resnet20", 128): (1.3, 0), ("vgg16", 128): (1.05, 0), ("resnet20", 32): (2.0, 0),
           ("resnet50", 256): (1.0, 3000)}
-SLOWEST_EPOCH = 2.5  # of sixteen workers, in those of one rank with the same images a step
+SLOWEST_EPOCH = 2.5  # largest time of sixteen workers / time of one rank on the same images
 RESNET50 = 25557032
-# selector: microseconds and passes of e += g that a selection from RESNET50 elements may take
+# selector: largest time of a selection from RESNET50 elements, in microseconds and in multiples of
+# e += g
 SELECTIONS = {"gaussiank": (200, 2.0), "topk": (300, 3.0)}
 
 
 def table(path):
-    """Rows of a CSV file, none when it is not there."""
+    """Rows of a CSV file; none if the file does not exist."""
     return list(csv.DictReader(path.open(encoding="utf-8"))) if path.exists() else []
 
 
 def measurements(path):
-    """By mode, what each round measured."""
+    """{mode: results of each round}"""
     entries = json.loads(path.read_text()) if path.exists() else []
     return {entry["mode"]: entry["results"] for entry in entries}
 
@@ -44,7 +47,7 @@ def bench(report):
                speed(ours) / max(theirs) if ours and theirs else None)
         if floor:
             yield f"{name}: images/s", ">=", floor, speed(ours) if ours else None
-        # the host looks at losses every 64 steps
+        # the host reads losses every 64 steps
         for key, most in (("graph_launches_per_step", 1), ("host_syncs_per_step", 0.1)):
             yield (f"{name}: {key.replace('_', ' ')}", "<=", most,
                    max(result[key] for result in ours) if ours else None)

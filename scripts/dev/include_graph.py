@@ -85,7 +85,7 @@ def levels_of(folders, arrows):
 
 
 def without_implied(folders, arrows):
-    """The arrows that no longer path implies, as pairs."""
+    """The arrows that no path of other arrows implies, as pairs."""
     reached = {}
 
     def reach(folder):
@@ -102,12 +102,12 @@ def without_implied(folders, arrows):
 
 
 def width_of(node):
-    """A folder's box; a bend of a long arrow (a tuple) takes a narrow lane."""
+    """Width of a folder's box, or of the lane for a bend of a long arrow (a tuple)."""
     return LANE if isinstance(node, tuple) else 7.4 * len(node) + 20
 
 
 def place(levels, drawn):
-    """Rows of nodes and their centres: ({node: (x, y)}, {arrow: nodes along it}, width)."""
+    """Positions of nodes and arrows: ({node: (x, y)}, {arrow: nodes along it}, width)."""
     highest = max(levels.values())
     rows = {level: [] for level in range(1, highest + 1)}
     for folder, level in levels.items():
@@ -179,7 +179,7 @@ def place(levels, drawn):
 
 def spread(row, wish, x):
     """Sets x of a row as near to `wish` as its order and gaps allow: neighbours that would
-    overlap form a block, which stands at the mean of what its members wish."""
+    overlap form a block at the mean of the positions that its members wish."""
     blocks = []  # [nodes, offsets from the block's first centre, first centre]
     for node in row:
         blocks.append([[node], [0.0], wish[node]])
@@ -224,7 +224,7 @@ def draw(folders, arrows, levels):
     for level in range(1, highest + 1):
         y = MARGIN + (highest - level) * ROW_HEIGHT + BOX_HEIGHT / 2
         lines.append(f'<text x="{MARGIN}" y="{y + 4:.1f}" fill="#999">{level}</text>')
-    # lines that end at one box are set apart along its edge
+    # spread the ends of lines along the edge of a box
     out_ends, in_ends = {}, {}
     for (upper, lower), chain in chains.items():
         out_ends.setdefault(upper, []).append((centres[chain[1]][0], lower))
