@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
 """Writes tests/models/golden/<model>.json: PyTorch's losses and gradients of first steps.
 
-Weights and batch come from an integer hash of (name, index), so that the C++ test computes the
-same ones. The reference is PyTorch in float64. A small tensor is kept whole; of a large one,
-projections on random sign vectors (their rms estimates the norm of a difference) and samples.
-Beside it stands the error of PyTorch's own float32 and bfloat16 autocast steps.
+Weights and batches come from an integer hash of (name, index), which the C++ test computes, too.
+The reference is PyTorch in float64. The file has all values of a small tensor. Of a large tensor it
+has samples and projections on random sign vectors, whose rms estimates the norm of a difference. It
+also has the errors of PyTorch's own steps in float32 and in bfloat16 autocast.
 
-Where an activation lies within rounding error of a ReLU's kink, or two nearly tie for a maximum,
-two right programs differ by a whole element's gradient. So the first batch is the one of many
-whose closest activation keeps the largest distance. In bfloat16 such differences cannot be
-avoided: errors are averaged over several batches, of which the others are taken as they come.
+If an activation is within rounding error of zero before a ReLU, or two values nearly tie for a
+maximum, two correct programs may differ by the whole gradient of an element. The first batch is
+therefore the one of many whose smallest distance to such a point is largest. In bfloat16 such
+differences cannot be avoided; errors are averaged over several batches, the others not selected.
 
 usage: cifar.py [--output-dir DIR] [resnet20 vgg16]
 """
@@ -41,7 +41,7 @@ def fnv1a(text):
 
 
 def hash_words(name, count, salt=0):
-    """One 32-bit word for each index: murmur3's finaliser over index and name."""
+    """One 32-bit word per index: murmur3's finaliser of index and name."""
     with np.errstate(over="ignore"):
         x = np.arange(count, dtype=np.uint32) * np.uint32(0x9E3779B9)
         x ^= np.uint32((fnv1a(name) + salt * 0x85EBCA6B) & 0xFFFFFFFF)
@@ -51,7 +51,7 @@ def hash_words(name, count, salt=0):
 
 
 def unit(name, count):
-    """In [-1, 1), exact in float32."""
+    """Uniform numbers in [-1, 1), exact in float32."""
     return (hash_words(name, count) >> np.uint32(8)).astype(np.float64) * 2.0**-23 - 1.0
 
 
@@ -76,7 +76,7 @@ def batch_of(count, trial, size=32, classes=10):
 
 
 def short(values):
-    """Nine digits tell far smaller differences apart than anybody looks for."""
+    """Values with nine digits, more than the tests compare."""
     return [float(f"{value:.9g}") for value in values]
 
 
@@ -90,7 +90,7 @@ def projections(name, values):
 
 
 def kept(name, values):
-    """What the test compares: everything, or projections and samples."""
+    """What the test compares: all values, or projections and samples."""
     if values.size <= WHOLE:
         return {"values": short(values)}
     indices = hash_words(name + ".samples", SAMPLES) % values.size
@@ -104,7 +104,7 @@ class TooClose(Exception):
 
 
 class Distance:
-    """The distance of the closest activation to a kink, while one is wanted."""
+    """Records the smallest distance of an activation to a kink, if `wanted`."""
 
     wanted, least, known = False, 0.0, 0.0
 
@@ -122,7 +122,7 @@ def relu(x):
 
 
 def max_pool(x):
-    """2x2; behind a ReLU, so a maximum of zero passes no gradient and may tie."""
+    """2x2, after a ReLU: a maximum of zero passes no gradient, so its ties do not matter."""
     if Distance.wanted:
         n, c, h, w = x.shape
         windows = x.reshape(n, c, h // 2, 2, w // 2, 2).transpose(3, 4).reshape(-1, 4)
@@ -207,7 +207,7 @@ def batch_tensors(dtype, trial):
 
 
 def choose_batch(name):
-    """The trial whose closest activation keeps the largest distance from a kink."""
+    """The trial with the largest distance between a kink and the closest activation."""
     model = network(name, torch.float32)
     best, Distance.known, Distance.wanted = 0, 0.0, True
     for trial in range(TRIALS):

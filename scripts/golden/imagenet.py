@@ -2,12 +2,12 @@
 """Writes tests/models/golden/imagenet*.json: torchvision's logits and gradients at 224 x 224.
 
 Weights, statistics and batch come from the integer hash of cifar.py. The reference is
-PyTorch in float64. For every model: a hash of all names and shapes, and the logits in evaluation;
-for some: loss and every gradient of a training step, with dropout masks drawn as ours are.
+PyTorch in float64. Every model has a hash of all names and shapes, and the logits in evaluation.
+Some have loss and all gradients of a training step, with the dropout masks of Thinwire.
 
-Among millions of activations some lie within rounding of a ReLU's kink, and two right programs then
-differ by a whole element's gradient. So gradients are taken with batch norms that keep every
-channel well above or well below zero. Needs torchvision.
+Among millions of activations some are within rounding error of zero before a ReLU, and two correct
+programs may then differ by the whole gradient of an element. Gradients are therefore taken with
+batch norms that keep every channel well above or well below zero. Needs torchvision.
 
 usage: imagenet.py [logits] [resnet18 resnet50 vgg11_bn_imagenet]
 """
@@ -105,7 +105,7 @@ def batch(dtype):
 
 
 def layout(model):
-    """FNV-1a of `name (shape)` of parameters, then statistics: one a line."""
+    """FNV-1a of lines `name (shape)`: all parameters, then all statistics."""
     statistics = [(k, v) for k, v in model.named_buffers() if not k.endswith("tracked")]
     rows = [f"{key} ({', '.join(map(str, value.shape))})\n"
             for key, value in [*model.named_parameters(), *statistics]]

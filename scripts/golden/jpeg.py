@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Writes tests/data/jpeg/*: small JPEG files of every kind, and how Pillow sees them.
+"""Writes tests/data/jpeg/*: small JPEG files of several kinds, and the pixels that Pillow decodes.
 
-For each file, parts of it resized by Pillow (bilinear): the reference for our decoder and
-resampler. Needs Pillow and numpy.
+pillow.json has parts of each file, resized by Pillow's bilinear filter. They are the reference of
+the decoder and the resampler. Needs Pillow and numpy.
 """
 import json
 import pathlib
