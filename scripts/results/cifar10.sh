@@ -7,7 +7,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 data=${1:?usage: cifar10.sh DATA_DIR [OUTPUT_DIR]}
 out=${2:-runs/cifar10}
 
-# run NAME COMMAND...: skipped when it is finished
+# run NAME COMMAND...: runs it unless it is finished
 run() {
   local name=$1
   shift
@@ -26,14 +26,14 @@ done
 conserving=(--set gtopk.put_back=conserve --set gtopk.rotate=true)
 run p4-gtopk-conserving "${four[@]}" --sparsifier gtopk "${conserving[@]}"
 run p4-exact "${four[@]}" --sparsifier exact
-# momentum before the selection; twice the rate where all ranks together keep one k
+# momentum before the selection; twice the learning rate where all ranks together update k entries
 run p4-redsync-corrected "${four[@]}" --sparsifier redsync --momentum-correction on
 for sparsifier in gtopk oktopk; do
   run "p4-$sparsifier-corrected" "${four[@]}" --sparsifier "$sparsifier" \
     --momentum-correction on --lr 0.2 "${conserving[@]}"
 done
 run p4-dense-lr02 "${four[@]}" --sparsifier dense --lr 0.2
-# the variant that fails to train in the papers
+# in the papers, this variant does not train
 run p4-randk-dropping "${four[@]}" --sparsifier randk --no-error-feedback
 
 python3 scripts/results/table.py "$out"/p1-dense-{bf16,f32} "${sparsifiers[@]/#/$out/p4-}" \

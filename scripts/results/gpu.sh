@@ -11,7 +11,7 @@ data=${1:?usage: gpu.sh DATA_DIR [OUTPUT_DIR [BINARIES]]}
 out=${2:-runs/gpu}
 bin=${3:-build/bin}
 
-# run NAME OPTION...: skipped when it is finished
+# run NAME OPTION...: runs it unless it is finished
 run() {
   local name=$1
   shift
@@ -37,7 +37,7 @@ for model in resnet20 vgg16; do
     run "$model-$sparsifier" --config "$recipe" --workers 16
   done
   python3 scripts/results/table.py "${sparsifiers[@]/#/$out/$model-}"
-  # without matplotlib: plot.py draws them from the same folders on another machine
+  # fails without matplotlib; plot.py can draw the same folders on another machine
   python3 scripts/plot.py "${sparsifiers[@]/#/$out/$model-}" -o "$out/$model.png" || true
 done
 

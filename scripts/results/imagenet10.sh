@@ -9,7 +9,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 data=${1:?usage: imagenet10.sh DATA_DIR [OUTPUT_DIR]}
 out=${2:-runs/imagenet10}
 
-# run NAME OPTION...: skipped when it is finished
+# run NAME OPTION...: runs it unless it is finished
 run() {
   local name=$1
   shift
@@ -38,9 +38,9 @@ if [[ ! -e $out/cut/summary.json ]]; then
 fi
 run cut "${short[@]}"
 [[ $(hash_of whole) == "$(hash_of cut)" ]] || {
-  echo "error: killed and resumed, the run ends in $(hash_of cut), not in $(hash_of whole)" >&2
+  echo "error: the killed and resumed run ends in $(hash_of cut), the other in $(hash_of whole)" >&2
   exit 1
 }
-echo "killed within an epoch and resumed: $(hash_of cut), as without"
+echo "killed within an epoch and resumed: $(hash_of cut), equal to the uninterrupted run"
 
 python3 scripts/results/table.py "$out"/{dense,gaussiank,gtopk}

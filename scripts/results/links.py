@@ -1,19 +1,20 @@
 #!/usr/bin/env python3
-"""Measures exchanges on slow links beside the cost model, and prints Markdown tables.
+"""Measures exchanges on slow links, compares them with the cost model, prints Markdown tables.
 
 usage: links.py [-b BUILD/bin] [--data-dir DIR] [--keep FILE] TABLE...
 
-    exchanges    seconds of an exchange of 25.6 M parameters, 1 Gbit/s, P = 4 on the real clock,
-                 P = 4, 8, 16 on a simulated one; and what additions take on this machine
-    broadcast    LP, BE and MST, 100 MB, 1 and 10 Gbit/s, simulated clock, P = 2 and 8
-    blocks       LP's broadcast over its block size, P = 8, beside the formula
-    namespaces   the same exchanges over real TCP in four network namespaces, and LP beside
-                 MPI's own broadcast (root; scripts/bench/netns_bench.sh says what it needs)
-    training     seconds an iteration of every algorithm, trained on emulated links, beside what
-                 `advise` predicts (half an hour; wants a machine that does nothing else), on the
+    exchanges    time of an exchange of 25.6 M parameters on 1 Gbit/s, P = 4 on the real clock and
+                 P = 4, 8, 16 on a simulated clock; time of additions on this machine
+    broadcast    linear_pipeline, recursive_halving and binomial_tree: broadcast of 100 MB on 1 and
+                 10 Gbit/s, simulated clock, P = 2 and 8
+    blocks       broadcast by linear_pipeline with several block sizes, P = 8, and the formula
+    namespaces   collectives and sparse exchanges over real TCP in four network namespaces, and
+                 MPI's own collectives (root; scripts/bench/netns_bench.sh lists requirements)
+    training     seconds per iteration of every sparsifier, trained on emulated links, and the
+                 prediction of `advise` (half an hour on an otherwise idle machine); on the
                  CIFAR-10 in --data-dir or on generated images
-    card         seconds an iteration of sixteen workers on one GPU, on emulated links, and the
-                 ratios that the papers name, beside theirs
+    card         seconds per iteration of sixteen workers on one GPU with emulated links, and
+                 ratios between sparsifiers, ours and the papers'
 """
 
 import argparse
@@ -30,7 +31,7 @@ PARAMETERS = 25_600_000
 
 
 def run(*command):
-    """Runs a command; its mistakes are ours."""
+    """Runs a command and returns its output; exits with the output if the command fails."""
     done = subprocess.run([str(word) for word in command], capture_output=True, text=True)
     if done.returncode != 0:
         sys.exit(f"error: {' '.join(map(str, command))}\n{done.stdout}{done.stderr}")
@@ -50,11 +51,11 @@ def read_csv(path):
 
 
 class Bench:
-    """`bench comm`, whose CSV comes back as a list of rows."""
+    """Runs `bench comm` and returns the rows of its CSV file."""
 
     def __init__(self, binaries):
         self.program = binaries / "bench"
-        self.additions = ""  # what the last call told of gamma and merge
+        self.additions = ""  # the last call's line on gamma and merge
 
     def __call__(self, *options, before=()):
         with tempfile.TemporaryDirectory() as folder:
@@ -75,15 +76,15 @@ def ratio(row):
 
 
 def exchanges(bench):
-    """Line by line: measured, predicted, and the ratios the papers speak of."""
+    """Measured and predicted times, and the ratios that the papers compare."""
     rows, seconds = [], {}
-    kinds = [("allreduce", "ring"), ("allreduce", "lp"), ("sparse", "allgather"),
+    kinds = [("allreduce", "ring"), ("allreduce", "linear_pipeline"), ("sparse", "allgather"),
              ("sparse", "gtopk"), ("sparse", "oktopk")]
     for ranks, clock in ((4, "real"), (4, "simulated"), (8, "simulated"), (16, "simulated")):
         measure = bench.simulated if clock == "simulated" else bench.emulated
         for collective, algorithm in kinds:
             if clock == "real" and collective == "sparse":
-                continue  # clearing a sum of 100 MB takes longer than the wire
+                continue  # clearing a sum of 100 MB takes longer than the messages
             row = measure(ranks, "1Gbit,0.4ms", 4 * PARAMETERS, "--collective", collective,
                           "--implementation", algorithm)[0]
             seconds[ranks, algorithm] = float(row["seconds"])
@@ -109,35 +110,39 @@ def broadcast(bench):
                   f"{eight[name] / two['linear_pipeline']:.3f}",
                   f"{eight[name] / eight['linear_pipeline']:.2f}")
                  for name in ("linear_pipeline", "recursive_halving", "binomial_tree")]
-    print("Broadcast of 100 MB, simulated clock\n")
-    table(("link", "by", "P = 2, s", "P = 8, s", "over lp at P = 2", "over lp at P = 8"), rows)
+    print("Broadcast of 100 MB, simulated clock; ratios of P = 8 to linear_pipeline\n")
+    table(("link", "by", "P = 2, s", "P = 8, s", "ratio, P = 2", "ratio, P = 8"), rows)
 
 
 def blocks(bench):
-    """The U: blocks around the formula's, which `auto` takes."""
+    """Times with block sizes around that of the formula, which `auto` takes."""
     alpha, beta, ranks, elements = 4e-4, 3.2e-8, 8, 25_000_000
     best = (elements * alpha / ((ranks - 2) * beta)) ** 0.5
     rows = []
     for factor in (1 / 16, 1 / 8, 1 / 4, 1 / 2, 1, 2, 4, 8, 16):
         row = bench.simulated(ranks, "1Gbit,0.4ms", 4 * elements, "--collective", "broadcast",
-                              "--implementation", "lp",
-                              "--set", f"lp.block={round(best * factor)}")[0]
+                              "--implementation", "linear_pipeline", "--set",
+                              f"linear_pipeline.block={round(best * factor)}")[0]
         rows.append((round(best * factor), f"{factor:g}", f"{float(row['seconds']):.4f}"))
-    print(f"LP broadcast of 100 MB to 7 others, 1 Gbit/s, 0.4 ms; by the formula {best:.0f}\n")
-    table(("block, elements", "of the formula's", "seconds"), rows)
+    print("Broadcast of 100 MB by linear_pipeline, P = 8, 1 Gbit/s, 0.4 ms; "
+          f"block of the formula: {best:.0f}\n")
+    table(("block, elements", "block / formula", "seconds"), rows)
 
 
 def namespaces(bench):
     nodes = [ROOT / "scripts/bench/netns_bench.sh", "-n", 4, "-r", "1gbit"]
-    # of 1514 bytes on the wire 1448 are payload; the kernel's latency is about this
+    # 1448 of 1514 bytes of a frame are payload; the kernel's latency is about 0.05 ms
     link = f"{1000 * 1448 / 1514:.1f}Mbit,0.05ms"
     rows = []
-    # Long messages beside the burst that tc lets pass after a pause. Those of a sparse exchange are
-    # no longer than 256 kB, and a tree pauses: they get half the burst, the least at which tc still
-    # keeps to the rate (ring shows it). Short vectors, so that zeroing and summing takes little.
+    # After a pause, tc lets `burst` bytes pass at full speed, so messages must be much longer.
+    # Those of sparse exchanges have at most 256 kB, and links pause in a tree: they get half the
+    # burst, the smallest at which tc reaches its rate (see ring). Their vectors are short, so that
+    # clearing and summing them takes little time.
     for collective, algorithm, size, calls, burst in (
-            ("allreduce", "ring", "64M", 2, "256kb"), ("allreduce", "lp", "64M", 2, "256kb"),
-            ("allreduce", "be", "64M", 2, "256kb"), ("allreduce", "mst", "64M", 2, "256kb"),
+            ("allreduce", "ring", "64M", 2, "256kb"),
+            ("allreduce", "linear_pipeline", "64M", 2, "256kb"),
+            ("allreduce", "recursive_halving", "64M", 2, "256kb"),
+            ("allreduce", "binomial_tree", "64M", 2, "256kb"),
             ("allreduce", "ring", "64M", 2, "128kb"), ("sparse", "allgather", "1M", 100, "128kb"),
             ("sparse", "gtopk", "1M", 100, "128kb")):
         what = ("-b", size, "-e", size, "--density", 0.1, "--collective", collective,
@@ -148,7 +153,7 @@ def namespaces(bench):
                      f"{1e3 * float(real['seconds']):.1f}",
                      f"{1e3 * float(model['seconds']):.1f}",
                      f"{float(real['seconds']) / float(model['seconds']):.2f}"))
-    print(f"Four network namespaces at 1 Gbit/s, TCP, beside simulated links of {link}\n")
+    print(f"Four network namespaces at 1 Gbit/s, TCP, and simulated links of {link}\n")
     table(("exchange", "bytes on the wire", "burst", "ms", "simulated ms", "ratio"), rows)
 
     native = {}
@@ -163,10 +168,10 @@ def namespaces(bench):
 
 
 def one_training(options, model, ranks, link, algorithm, collective, steps=15, more=()):
-    """Median seconds of an iteration, and of the exchange in it once all ranks have met."""
+    """Median seconds of an iteration, and of its exchange after a barrier."""
     with tempfile.TemporaryDirectory() as folder:
         flags = ["--sparsifier", algorithm] + (["--allreduce", collective] if collective else [])
-        if algorithm == "hierarchical":  # the nodes that advise reckons with: links inside are free
+        if algorithm == "hierarchical":  # nodes of four ranks, as advise assumes
             flags += ["--ranks-per-node", 4]
         flags += (["--dataset", "cifar10", "--data-dir", options.data_dir] if options.data_dir
                   else ["--dataset", "shapes"])
@@ -202,20 +207,20 @@ def training(options):
                              f"{predicted:.4f}", f"{measured / predicted:.2f}",
                              f"{1e3 * exchange:.2f}", f"{1e3 * wire:.2f}",
                              f"{exchange / wire:.2f}"))
-            print(f"{model}, P = {ranks}, {link}, 32 images a rank\n")
-            table(("sparsifier", "by", "s an iteration", "advised", "ratio", "exchange ms",
-                   "advised", "ratio"), rows)
-    print(f"of {rows_in_all} rows: iteration more than 20 % from the advice in {iterations}, "
-          f"exchange more than 30 % in {exchanged}")
+            print(f"{model}, P = {ranks}, {link}, 32 images per rank\n")
+            table(("sparsifier", "collective", "s per iteration", "predicted", "ratio",
+                   "exchange ms", "predicted", "ratio"), rows)
+    print(f"of {rows_in_all} rows, {iterations} iterations differ from the prediction by more than "
+          f"20 %, {exchanged} exchanges by more than 30 %")
 
 
-# what the papers say of dense : it, topk : it, dgc : it
+# ratios of the papers: dense, topk and dgc to the sparsifier
 PAPERS = {"gaussiank": "up to 2.33, 3.63, 1.51 (16 GPUs, 10 Gbit/s)",
           "gtopk": "2.7-12, 1.1-1.7, - (scaling efficiency, 32 GPUs, 1 Gbit/s)"}
 
 
 def card(options):
-    """Sixteen workers on one GPU, beside what the papers' ratios compare."""
+    """Sixteen workers on one GPU: times, and ratios as in the papers."""
     ranks = 16
     algorithms = ("dense", "bsp", "topk", "gaussiank", "gtopk", "dgc", "randk", "trimmed",
                   "redsync", "oktopk", "hierarchical")
@@ -242,11 +247,11 @@ def card(options):
                        for other in ("dense", "topk", "dgc")),
                      PAPERS.get(name, "-"))
                     for name, (whole, exchange) in taken.items()]
-            print(f"{model}, {ranks} workers on one GPU, {link}, 32 images a rank\n")
-            table(("sparsifier", "s an iteration", "exchange ms", "dense : it", "topk : it",
-                   "dgc : it", "papers"), rows)
+            print(f"{model}, {ranks} workers on one GPU, {link}, 32 images per rank\n")
+            table(("sparsifier", "s per iteration", "exchange ms", "dense : this", "topk : this",
+                   "dgc : this", "papers"), rows)
     if missing:
-        sys.exit("error: some are missing; what was said of them stands above")
+        sys.exit("error: some runs failed; their errors are above")
 
 
 def main():
@@ -257,7 +262,7 @@ def main():
     parser.add_argument("-b", "--binaries", type=Path, default=ROOT / "build" / "bin")
     parser.add_argument("--data-dir", type=Path)
     parser.add_argument("--keep", type=Path, metavar="FILE",
-                        help="what `card` measures goes there, and is not measured again")
+                        help="stores the measurements of `card`; a second call skips those in it")
     parser.add_argument("tables", nargs="+", choices=list(tables), metavar="TABLE")
     options = parser.parse_args()
     for name in options.tables:

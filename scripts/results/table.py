@@ -31,7 +31,7 @@ def main():
         try:
             rows.append(row(Path(name)))
         except (OSError, KeyError, json.JSONDecodeError) as error:
-            sys.exit(f"error: {name} is no finished run: {error}")
+            sys.exit(f"error: {name} is not a finished run: {error}")
     for cells in (COLUMNS, ["---"] * len(COLUMNS), *rows):
         print("| " + " | ".join(str(cell) for cell in cells) + " |")
 
