@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 """data_vs_torchvision.py DIR: compares our JPEG loader with torchvision's and with limits.
 
-DIR holds train/<class>/*.JPEG and val/... Ours is `bench data`, which also times a plain libjpeg
-loop on as many threads. torchvision's is ImageFolder, RandomResizedCrop, RandomHorizontalFlip and a
-DataLoader with as many workers: once with pixels left as bytes, as ours, and once converted to
-floats and normalised, as in most training scripts; the faster counts. They alternate on the same
-cores. Each round prints its ratios; their medians, and the growth of memory over five epochs, are
-compared with limits. Exit code 1: a limit is missed. Needs torch and torchvision.
+DIR has train/<class>/*.JPEG and val/... Our side is `bench data`, which also times a plain libjpeg
+loop on as many threads. torchvision's side is ImageFolder, RandomResizedCrop, RandomHorizontalFlip
+and a DataLoader with as many workers: once with pixels left as bytes, like ours, and once converted
+to floats and normalised, as in most training scripts. The faster of the two counts. All alternate
+on the same cores. Each round prints its ratios. Their medians, and the growth of memory over five
+epochs, are compared with limits. Exit code 1: a limit is missed. Needs torch and torchvision.
 """
 
 import argparse
@@ -32,11 +32,11 @@ EPOCHS, MOST_GROWTH = 5, 1.05  # of memory: caches and heaps vary a little
 
 def fail(text):
     print(f"data_vs_torchvision.py: {text}", file=sys.stderr)
-    sys.exit(2)  # 1 says that a bar was missed
+    sys.exit(2)  # 1: a limit was missed
 
 
 def pin(threads):
-    """Keeps this process and all it starts to as many cores as it has threads to compare."""
+    """Restricts this process and its children to as many cores as threads are compared."""
     cores = sorted(os.sched_getaffinity(0))[:threads]
     os.sched_setaffinity(0, cores)
     return cores
@@ -74,7 +74,7 @@ def ours(options, epochs):
 
 
 def measure(options, peers):
-    """Images/s of everybody, one after the other."""
+    """Images/s of all loaders, measured one after the other."""
     result = ours(options, 1)
     speeds = {"folder": result["folder_images_per_s"], "bare loop": result["bare_images_per_s"]}
     if options.records:
@@ -101,7 +101,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("dir", type=Path, metavar="DIR")
-    parser.add_argument("--records", help="the record file made of DIR, if there is one")
+    parser.add_argument("--records", help="record file that pack wrote from DIR")
     parser.add_argument("--bench", default=ROOT / "build/bin/bench", help="our bench program")
     parser.add_argument("--threads", type=positive, default=2)
     parser.add_argument("--batch-size", type=positive, default=32)
@@ -109,7 +109,7 @@ def main():
     parser.add_argument("--rounds", type=positive, default=5)
     options = parser.parse_args()
     if not (options.dir / "train").is_dir():
-        fail(f"there is no folder {options.dir / 'train'}")
+        fail(f"{options.dir / 'train'} is not a folder")
 
     cores = pin(options.threads)
     peers = {"torchvision, bytes": torchvision_epochs(options, BYTES),
@@ -119,7 +119,7 @@ def main():
     rounds = []
     for number in range(options.rounds + 1):
         speeds = measure(options, peers)
-        if number == 0:  # starts torchvision's workers, warms caches up
+        if number == 0:  # warm-up: starts torchvision's workers and fills caches
             continue
         rounds.append(ratios(speeds, peers))
         print(f"round {number}: " + "; ".join(f"{name} {v:.1f}" for name, v in speeds.items()))

@@ -51,7 +51,7 @@ clean() {
   [ -z "$child" ] || kill "$child" 2>/dev/null || true
   for i in $(seq 1 "$nodes"); do
     ip netns pids "$(space "$i")" 2>/dev/null | xargs -r kill -9 2>/dev/null || true
-    ip netns del "$(space "$i")" 2>/dev/null || true  # its end of the pair goes with it
+    ip netns del "$(space "$i")" 2>/dev/null || true  # also deletes its end of the pair
     ip link del "twv$i-$((id % 100000))" 2>/dev/null || true
   done
   ip link del "$bridge" 2>/dev/null || true
@@ -83,7 +83,7 @@ for i in $(seq 1 "$nodes"); do
 done
 [ $# -gt 0 ] || { echo "netns_bench: $nodes nodes at $rate can be created here"; exit 0; }
 
-# stands in for ssh: the address names the namespace
+# replaces ssh: the last byte of the address selects the namespace
 cat >"$launcher" <<LAUNCH
 #!/usr/bin/env bash
 while [ "\${1#-}" != "\$1" ]; do shift; done
@@ -91,13 +91,13 @@ node=\${1##*.}; shift
 exec ip netns exec tw$id-\$node bash -c "\$*"
 LAUNCH
 chmod +x "$launcher"
-# eager messages: the small ones that arrange a rendezvous would queue behind the data
+# eager messages: with rendezvous, the small control messages would queue after the data
 ranks=$((nodes * ranks_per_node))
 over_these_links() {
   mpirun -launcher ssh -launcher-exec "$launcher" -iface "$bridge" -hosts "$hosts" \
     -ppn "$ranks_per_node" -genv UCX_TLS tcp,self -genv UCX_NET_DEVICES eth0 \
     -genv UCX_RNDV_THRESH inf -n "$ranks" "$@" &
-  child=$!  # in the background, so that a signal is heard at once
+  child=$!  # in the background, so that the shell handles a signal at once
   wait "$child"
   child=
 }
@@ -109,7 +109,7 @@ fi
 over_these_links "$@" --csv "$files/real.csv" >"$files/real.txt"
 cat "$files/real.txt"
 latency=$(sed -n 's/.*alpha \([0-9.]*\) us.*/\1/p' "$files/real.txt" | head -n 1)
-# of 1514 bytes on the wire 1448 are payload
+# 1448 of 1514 bytes of a frame are payload
 link=$(awk -v rate="$rate" -v latency="$latency" 'BEGIN {
   unit = tolower(rate); sub(/^[0-9.]+/, "", unit)
   name["bit"] = "bit"; name["kbit"] = "kbit"; name["mbit"] = "Mbit"; name["gbit"] = "Gbit"

@@ -4,8 +4,8 @@
   scripts/bench/select_vs_torch.py [--bench build/bin/bench] [--device cpu|cuda] [--threads N]
                                    [--d N] [--density R]
 
-The PyTorch step does the same work with its own operations: e += g, topk of |e|, values gathered,
-residual cleared.
+The PyTorch step does the same work with PyTorch's operations: e += g, topk of |e|, gather of the
+values, clearing of the residual.
 """
 import argparse
 import pathlib
@@ -37,7 +37,7 @@ def step(g, e, k):
 
 
 def milliseconds(g, k, repeat):
-    """Median over `repeat` steps, each from the same residual, after two that do not count."""
+    """Median of `repeat` steps after two warm-up steps; each starts from the same residual."""
     wait = torch.cuda.synchronize if g.is_cuda else lambda: None
     times = []
     e = torch.empty_like(g)

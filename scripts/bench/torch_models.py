@@ -1,5 +1,5 @@
-"""The models of models/ in PyTorch: CIFAR ResNets with shortcut A (He et al. 2015), VGG with batch
-norm, and torchvision's ImageNet networks. Parameter names are those of our safetensors files."""
+"""The networks of models/ in PyTorch: CIFAR ResNets with shortcut A (He et al. 2015), VGG with
+batch norm, and torchvision's ImageNet networks. Parameter names are those of our safetensors files."""
 
 import torch
 from torch import nn
@@ -11,7 +11,7 @@ VGG_PLANS = {
     "vgg16": "64 64 M 128 128 M 256 256 256 M 512 512 512 M 512 512 512 M",
     "vgg19": "64 64 M 128 128 M 256 256 256 256 M 512 512 512 512 M 512 512 512 512 M",
 }
-PHOTOGRAPH_MODELS = {"resnet18", "resnet34", "resnet50", "resnet101", "resnet152", "alexnet"}
+IMAGENET_MODELS = {"resnet18", "resnet34", "resnet50", "resnet101", "resnet152", "alexnet"}
 
 
 class BasicBlock(nn.Module):
@@ -78,8 +78,8 @@ class Vgg(nn.Module):
 def build(name, classes=10):
     """resnet20, 32, 44, 56, 110; vgg11, 13, 16, 19; torchvision's: resnet18, 34, 50, 101, 152,
     alexnet, vgg*_imagenet, vgg*_bn_imagenet."""
-    if name in PHOTOGRAPH_MODELS or name.endswith("_imagenet"):
-        import torchvision  # the others do without it
+    if name in IMAGENET_MODELS or name.endswith("_imagenet"):
+        import torchvision  # only these networks need it
         return torchvision.models.get_model(name.removesuffix("_imagenet"), weights=None,
                                             num_classes=classes)
     if name.startswith("resnet"):

@@ -1,8 +1,8 @@
 """torch_step.py: times PyTorch's training step on one fixed batch and prints one JSON line.
 
 A step is zero_grad, forward, cross-entropy, backward, SGD with momentum and weight decay: what
-`bench step` times. Run by vs_pytorch.py, one process per measurement. On a GPU, --graph
-captures the whole step as one CUDA graph, and --compile is torch.compile's max-autotune.
+`bench step` times. vs_pytorch.py runs this script. On a GPU, --graph captures the whole step as one
+CUDA graph, and --compile uses max-autotune.
 """
 
 import argparse
@@ -61,7 +61,7 @@ def main():
         model = torch.compile(model, mode=tuned if cuda else None)
 
     def step():
-        sgd.zero_grad(set_to_none=True)  # backward makes them anew, in the memory of the graph
+        sgd.zero_grad(set_to_none=True)  # backward allocates them again, in the graph's memory pool
         bf16 = options.precision == "bf16"
         with torch.autocast(options.device, torch.bfloat16) if bf16 else contextlib.nullcontext():
             loss = F.cross_entropy(model(images), labels)
@@ -99,7 +99,7 @@ def main():
 
 
 def captured(step, warmup):
-    """The step as one CUDA graph, after a warm-up on a stream of its own, as the manual has it."""
+    """The step as one CUDA graph, after a warm-up on a side stream (see PyTorch's manual)."""
     side = torch.cuda.Stream()
     side.wait_stream(torch.cuda.current_stream())
     with torch.cuda.stream(side):

@@ -1,17 +1,17 @@
 #!/usr/bin/env python3
 """vs_pytorch.py: compares our training images/s with PyTorch's on this machine.
 
-Ours and PyTorch's modes alternate, so that a slow minute of the machine affects all of them. Each
+Our modes and PyTorch's alternate, so that a slow minute of the machine affects all of them. Each
 measurement is a process of its own, except for PyTorch on a GPU, which compiles once per mode. The
-table shows the median of the rounds. A model's precision is compared with PyTorch's best mode of
-that precision, and with its best mode of all. With --device cuda, PyTorch's modes are those that
-can be its fastest: channels_last, eager and compiled with max-autotune, op by op and as one CUDA
-graph; ours includes the augmentation of its batches.
+table shows the median of the rounds. Each of our precisions is compared with PyTorch's fastest mode
+of the same precision, and with its fastest mode of all. With --device cuda, PyTorch runs the modes
+that can be its fastest: channels_last, eager and compiled with max-autotune, op by op and as one
+CUDA graph. Our step on a GPU includes the augmentation of its batches.
 
 A mode that fails is reported and left out; the exit code is then 1.
 
-Our `floor` is the images/s of a step whose convolutions and products run at the rates that the same
-process measured of the machine, and whose rest but the update costs nothing.
+Our `floor` is an upper bound in images/s: convolutions, matrix products and the update run at the
+rates that the same process measured on the machine, and everything else takes no time.
 """
 
 import argparse
@@ -44,7 +44,7 @@ def fail(text):
 
 
 class Failed(Exception):
-    """A measurement that came to nothing; the others go on."""
+    """A measurement failed; the others continue."""
 
 
 def find_python(wanted):
@@ -74,7 +74,7 @@ def measure(command, threads):
 
 
 class Server:
-    """A process that measures whenever it gets a line, as torch_step.py --serve does."""
+    """A process of torch_step.py --serve, which measures once per line of its input."""
 
     def __init__(self, command):
         self.command = [str(part) for part in command] + ["--serve"]
@@ -101,12 +101,12 @@ class Server:
         try:
             self.process.stdin.close()
         except BrokenPipeError:
-            pass  # it has failed
+            pass  # the process has failed
         self.process.wait()
 
 
 class Subject:
-    """One way to train one model: its command and what was measured so far."""
+    """One way to train one model: its command and the measurements so far."""
 
     def __init__(self, name, precision, command):
         self.name, self.precision, self.command = name, precision, command
@@ -118,16 +118,16 @@ class Subject:
         return statistics.median(result["images_per_s"] for result in self.results)
 
     def has_floor(self):
-        """Ours alone know theirs."""
+        """Whether all results have a floor; only ours do."""
         return all("floor_ms" in result for result in self.results)
 
     def floor(self):
-        """Images/s that the machine allows."""
+        """Images/s of the floor, see above."""
         return statistics.median(result["images_per_s"] * result["ms_step"] / result["floor_ms"]
                                  for result in self.results)
 
     def per_step(self, what):
-        """Of our steps on a GPU, which count it; None for others."""
+        """A count per step; None except for our steps on a GPU."""
         counts = [result.get(f"{what}_per_step") for result in self.results]
         return None if None in counts else statistics.median(counts)
 
@@ -136,13 +136,13 @@ class Subject:
         return (max(speeds) - min(speeds)) / self.speed()
 
     def peak(self):
-        """MiB: of the GPU's memory where there is a figure, else resident."""
+        """Peak MiB: of GPU memory on a GPU, else of resident memory."""
         return statistics.median(
             result.get("peak_device_mib", result.get("planned_mib", 0)) if self.on_gpu
             else result["peak_rss_mib"] for result in self.results)
 
     def beyond_import(self):
-        """Peak memory without what importing the framework took."""
+        """Peak MiB without the memory of importing the framework; 0 on a GPU."""
         return statistics.median(
             0 if self.on_gpu else r["peak_rss_mib"] - r.get("imported_rss_mib", 0)
             for r in self.results)
@@ -168,7 +168,7 @@ def subjects(model, options, python):
 
 
 def report(model, ours, theirs):
-    """Every mode, then one line a precision with the ratios."""
+    """Prints all modes, then one line per precision with the ratios."""
     print(f"\n{model}\n  {'mode':<34}{'images/s':>10}{'spread':>8}{'peak MiB':>10}"
           f"{'w/o import':>12}")
     for subject in ours + theirs:
@@ -187,17 +187,17 @@ def report(model, ours, theirs):
               f"{subject.peak() / best.peak():>11.2f}")
         if subject.on_gpu:
             print(f"  {'':<8}{subject.per_step('graph_launches'):g} graph launches and "
-                  f"{subject.per_step('host_syncs'):g} waits of the host a step")
+                  f"{subject.per_step('host_syncs'):g} waits of the host per step")
 
 
 def measurements(model, all_subjects):
-    """What --output keeps of a model, so far."""
+    """The measurements of a model so far, for --output."""
     return [{"model": model, "mode": s.name, "results": s.results}
             for s in all_subjects if s.results]
 
 
 def write_csv(options, model, all_subjects):
-    """Medians and spreads; a new table gets its header."""
+    """Appends medians and spreads; writes the header of a new table."""
     path = Path(options.csv)
     new = not path.exists()
     with path.open("a", encoding="utf-8") as table:
@@ -226,14 +226,14 @@ def main():
     parser.add_argument("--precisions", nargs="+", choices=["f32", "tf32", "bf16"],
                         metavar="PRECISION", help="f32 or, on a GPU, tf32; bf16 (default: both)")
     parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--steps", type=int, default=10, help="timed steps a measurement")
+    parser.add_argument("--steps", type=int, default=10, help="timed steps per measurement")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--compile", action="store_true", help="also torch.compile each mode")
-    parser.add_argument("--csv", help="append one row a mode to this table")
+    parser.add_argument("--csv", help="append one row per mode to this table")
     parser.add_argument("--output", help="write all measurements here, as JSON")
     options = parser.parse_args()
     if not Path(options.bench).exists():
-        fail(f"{options.bench} does not exist; scripts/build.sh makes it")
+        fail(f"{options.bench} does not exist; scripts/build.sh builds it")
     options.precisions = options.precisions or PRECISIONS[options.device]
     unknown = set(options.precisions) - set(PRECISIONS[options.device])
     if unknown:
@@ -259,7 +259,7 @@ def main():
                     print(f"{subject.name}: left out: {error}", file=sys.stderr, flush=True)
                     subject.failed = failed = True
             print(f"  {model}: round {done + 1} of {options.rounds}", file=sys.stderr, flush=True)
-            if options.output:  # whatever comes in between, what was measured is there
+            if options.output:  # written after each round, so an interruption loses little
                 now = everything + measurements(model, ours + theirs)
                 Path(options.output).write_text(json.dumps(now, indent=1) + "\n")
         for server in servers.values():
