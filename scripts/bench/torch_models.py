@@ -1,5 +1,5 @@
 """The networks of models/ in PyTorch: CIFAR ResNets with shortcut A (He et al. 2015), VGG with
-batch norm, and torchvision's ImageNet networks. Parameters are named as in our safetensors files."""
+batch norm, and torchvision's ImageNet networks. Parameter names are those of our checkpoints."""
 
 import torch
 from torch import nn
