@@ -23,6 +23,7 @@ struct Variant {
   std::string name = algorithm;
   bool conserves = true;  ///< sum and residuals together hold all that was there
   bool lossless = true;   ///< values are sent unrounded and unscaled
+  bool brief = false;     ///< tests of many lengths and gradients try one of each
 
   /// Whether long gradients are scaled down before the selection.
   bool clips() const { return settings.number("momentum_correction.clip") > 0; }
@@ -55,6 +56,7 @@ inline void add_choices(std::vector<Variant>& all, const std::string& algorithm,
       other.settings.set(key, value);
       other.name = fmt::format("{} {}={}", algorithm, key, value);
       other.lossless = key != "wire.values";
+      other.brief = setting.least && std::stod(value) > *setting.least;
       all.push_back(other);
     }
 }
