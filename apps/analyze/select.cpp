@@ -15,7 +15,7 @@ namespace tw {
 
 namespace {
 
-struct Options {
+struct SelectOptions {
   std::string input, tensor, output, selector = "topk", index_type = "int64";
   double density = 0.001;
   int64_t threads = 1, seed = 1, step = 0;
@@ -23,7 +23,7 @@ struct Options {
 };
 
 /// The one float32 tensor of a safetensors file, or the named one.
-std::vector<float> read_tensor(const Options& options) {
+std::vector<float> read_tensor(const SelectOptions& options) {
   const SafetensorsReader file(options.input);
   std::string name = options.tensor;
   if (name.empty()) {
@@ -40,7 +40,7 @@ std::vector<float> read_tensor(const Options& options) {
   return {values.begin(), values.end()};
 }
 
-std::vector<float> read_vector(const Options& options) {
+std::vector<float> read_vector(const SelectOptions& options) {
   const bool npy = is_npy(options.input) || options.input.ends_with(".npy");
   check(!npy || options.tensor.empty(), "[analyze] {} holds one array; --tensor is for safetensors",
         options.input);
@@ -50,12 +50,12 @@ std::vector<float> read_vector(const Options& options) {
   return u;
 }
 
-void write_indices(const Options& options, std::span<const uint32_t> indices) {
+void write_indices(const SelectOptions& options, std::span<const uint32_t> indices) {
   if (options.index_type == "uint32") return write_npy(options.output, indices);
   write_npy(options.output, std::vector<int64_t>(indices.begin(), indices.end()));
 }
 
-void report(const Options& options, const SelectInfo& info, const SparseVector& out, size_t d,
+void report(const SelectOptions& options, const SelectInfo& info, const SparseVector& out, size_t d,
             size_t k, double left) {
   const double asked = static_cast<double>(k) / static_cast<double>(d);
   const double sent = static_cast<double>(out.count) / static_cast<double>(d);
@@ -74,7 +74,7 @@ void report(const Options& options, const SelectInfo& info, const SparseVector& 
                bell_bound(sent));
 }
 
-void run(const Options& options) {
+void run_select(const SelectOptions& options) {
   Context ctx(Device::cpu, static_cast<int>(options.threads));
   const auto selector =
       selectors()
@@ -107,11 +107,11 @@ void run(const Options& options) {
 }  // namespace
 
 Subcommand analyze_select() {
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<SelectOptions>();
   Subcommand command{.name = "select",
                      .help = "runs a selector on a vector from a file",
                      .table = {},
-                     .run = [options] { run(*options); }};
+                     .run = [options] { run_select(*options); }};
   OptionTable& t = command.table;
   const std::string files = "Files", selection = "Selection", machine = "Machine";
   constexpr double kMost = 1e18;

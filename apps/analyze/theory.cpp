@@ -11,7 +11,7 @@ namespace tw {
 
 namespace {
 
-struct Options {
+struct TheoryOptions {
   int64_t d = 1'000'000, seed = 1, threads = 1;
   std::vector<double> densities{0.001, 0.01, 0.1, 0.5};
 };
@@ -33,7 +33,7 @@ std::vector<Case> cases() {
 
 class TheoryTable {
  public:
-  explicit TheoryTable(const Options& options)
+  explicit TheoryTable(const TheoryOptions& options)
       : options_(options),
         ctx_(Device::cpu, static_cast<int>(options.threads)),
         seed_(static_cast<uint64_t>(options.seed)),
@@ -45,7 +45,7 @@ class TheoryTable {
  private:
   double measured(const std::string& selector, double density);
 
-  Options options_;
+  TheoryOptions options_;
   Context ctx_;
   uint64_t seed_;
   std::vector<float> u_, e_;
@@ -74,7 +74,7 @@ void TheoryTable::rows(const Case& of) {
   }
 }
 
-void run(const Options& options) {
+void run_theory(const TheoryOptions& options) {
   fmt::print(
       "||u - S(u)||^2 / ||u||^2 of {} random entries; bound: (1 - rho)^2 for bell-shaped vectors\n"
       "closed: expected value in closed form\n\n"
@@ -89,11 +89,11 @@ void run(const Options& options) {
 }  // namespace
 
 Subcommand analyze_theory() {
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<TheoryOptions>();
   Subcommand command{.name = "theory",
                      .help = "residuals of top-k and rand-k, in closed form and measured",
                      .table = {},
-                     .run = [options] { run(*options); }};
+                     .run = [options] { run_theory(*options); }};
   OptionTable& t = command.table;
   const std::string vector = "Vector", machine = "Machine";
   t.add(vector, "d", options->d, "length of the random vector");

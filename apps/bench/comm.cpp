@@ -20,7 +20,7 @@ namespace tw {
 
 namespace {
 
-struct Options {
+struct CommBenchOptions {
   int64_t min_bytes = 1 << 10, max_bytes = 16 << 20;
   double factor = 4, density = 0.001;
   int64_t iterations = 10, calls = 1, warmup = 2, workers = 0, root = 0;
@@ -40,7 +40,8 @@ struct Row {
 class CommBench {
  public:
   /// `link`: cost of the emulated link; empty without one.
-  CommBench(Communicator& comm, const Options& options, const std::optional<LinkCost>& link)
+  CommBench(Communicator& comm, const CommBenchOptions& options,
+            const std::optional<LinkCost>& link)
       : options_(options),
         ctx_(options.device == "cuda" ? Device::cuda : Device::cpu, 1, comm.gpu()),
         comm_(comm),
@@ -63,7 +64,7 @@ class CommBench {
     if (comm_.rank() == 0) fmt::print("{}", fmt::format(text, std::forward<Args>(args)...));
   }
 
-  const Options& options_;
+  const CommBenchOptions& options_;
   Context ctx_;
   Communicator& comm_;
   std::optional<LinkCost> link_;
@@ -182,7 +183,7 @@ void CommBench::run() {
 }
 
 /// Runs the benchmark on one rank, over the transport and link of the options.
-void run_on(Communicator& comm, const Options& options) {
+void run_on(Communicator& comm, const CommBenchOptions& options) {
   CommSetup setup(comm, options.comm, options.simulate ? LinkTime::simulated : LinkTime::real);
   if (comm.rank() == 0 && !setup.notice().empty()) fmt::print("{}\n", setup.notice());
   std::optional<LinkCost> link;
@@ -193,7 +194,7 @@ void run_on(Communicator& comm, const Options& options) {
   CommBench(setup.comm(), options, link).run();
 }
 
-void run_bench(Communicator& world, const Options& options) {
+void run_comm(Communicator& world, const CommBenchOptions& options) {
   check(options.workers == 0 || !started_by_mpi(),
         "[bench] workers is {} under mpirun, where -n sets the number of ranks", options.workers);
   check_transport(options.comm, options.device);
@@ -209,12 +210,12 @@ void run_bench(Communicator& world, const Options& options) {
 }  // namespace
 
 Subcommand bench_comm(Communicator& world) {
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<CommBenchOptions>();
   Subcommand command{
       .name = "comm",
       .help = "collectives: every implementation over a range of sizes, checked, then timed",
       .table = {},
-      .run = [options, &world] { run_bench(world, *options); }};
+      .run = [options, &world] { run_comm(world, *options); }};
   OptionTable& t = command.table;
   const std::string sizes = "Sizes", what = "Collectives", ranks = "Ranks and link",
                     measurement = "Measurement";

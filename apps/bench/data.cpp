@@ -36,7 +36,7 @@ double resident_mib() {
   return pages * static_cast<double>(::sysconf(_SC_PAGESIZE)) / (1 << 20);
 }
 
-void run(const DataOptions& options) {
+void run_data(const DataOptions& options) {
   const ImageFolder folder(std::filesystem::path(options.dir) / "train");
   std::vector<std::string> files(folder.size());
   for (size_t i = 0; i < files.size(); ++i) files[i] = folder.name(i);
@@ -84,7 +84,7 @@ Subcommand bench_data() {
   Subcommand command{.name = "data",
                      .help = "images per second of the JPEG pipeline and of a plain libjpeg loop",
                      .table = {},
-                     .run = [options] { run(*options); }};
+                     .run = [options] { run_data(*options); }};
   OptionTable& t = command.table;
   const std::string data = "Data", measurement = "Measurement";
   t.add(data, "data-dir", options->dir, "folder that holds train and val");

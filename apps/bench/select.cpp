@@ -22,7 +22,7 @@ namespace tw {
 
 namespace {
 
-struct Options {
+struct SelectOptions {
   int64_t d = 25'557'032;  // ResNet-50
   int64_t threads = 1, iterations = 15;
   double density = 0.001;
@@ -71,7 +71,7 @@ struct Entry : Series {
 
 class SelectBench {
  public:
-  explicit SelectBench(const Options& options)
+  explicit SelectBench(const SelectOptions& options)
       : options_(options),
         host_(Device::cpu, static_cast<int>(options.threads)),
         ctx_(options.device == "cuda" ? Device::cuda : Device::cpu, host_.threads()),
@@ -109,7 +109,7 @@ class SelectBench {
   void print_row(const std::string& distribution, const Series& series, const Series& add,
                  double sent);
 
-  Options options_;
+  SelectOptions options_;
   Context host_, ctx_;
   std::unique_ptr<DeviceTimer> timer_;
   size_t d_;
@@ -276,7 +276,7 @@ void SelectBench::print_row(const std::string& distribution, const Series& serie
   check<Fault>(csv_.good(), "[bench] writing {} failed", options_.csv);
 }
 
-void run_bench(const Options& options) {
+void run_select(const SelectOptions& options) {
   SelectBench bench(options);  // before the output: throws when there is no such device
   fmt::print(
       "selection with error feedback: u = g + e, select, residual cleared, indices and values out\n"
@@ -295,11 +295,11 @@ void run_bench(const Options& options) {
 }  // namespace
 
 Subcommand bench_select() {
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<SelectOptions>();
   Subcommand command{.name = "select",
                      .help = "selection with error feedback, by every selector",
                      .table = {},
-                     .run = [options] { run_bench(*options); }};
+                     .run = [options] { run_select(*options); }};
   OptionTable& t = command.table;
   const std::string vector = "Vector", machine = "Machine", measurement = "Measurement";
   std::vector<std::string> names{"all"};

@@ -18,7 +18,7 @@ namespace tw {
 
 namespace {
 
-void run(const StepOptions& options) {
+void run_step(const StepOptions& options) {
   if (options.device == "cuda") {
     fmt::print("{}\n", bench_captured_step(options).dump());
     return;
@@ -76,7 +76,7 @@ Subcommand bench_step() {
       .name = "step",
       .help = "forward, backward and update on fixed data: medians, as one line of JSON",
       .table = {},
-      .run = [options] { run(*options); }};
+      .run = [options] { run_step(*options); }};
   OptionTable& t = command.table;
   const std::string net = "Model", machine = "Machine", measurement = "Measurement";
   t.add(net, "model", options->model, "network (see train --list)");

@@ -1,6 +1,7 @@
 // Predictions, break-even bandwidths and recommendations from the cost model.
 #include "apps/advise/prediction.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -89,7 +90,7 @@ TEST(Predictions, NameTheSelectorsWhoseVolumeDependsOnTheGradients) {
         "redsync is predicted with 26214 entries a step and rank; depending on the gradients it "
         "sends about 26214 (at most twice as many)"})
     EXPECT_NE(published.find(line), std::string::npos) << line << " is missing in\n" << published;
-  for (const char* name : {"topk is", "randk is", "trimmed is", "dense is"})
+  for (const char* name : {"gtopk is", "randk is", "trimmed is", "dense is"})
     EXPECT_EQ(published.find(name), std::string::npos) << published;
   EXPECT_EQ(notes("gaussiank.refine=histogram", 0.001).find("gaussiank"), std::string::npos);
   EXPECT_EQ(notes("gaussiank.refine=paper", 1), "");
