@@ -6,8 +6,8 @@
 namespace tw {
 namespace {
 
+using test::CountingDataset;
 using test::OwnedTensor;
-using tw::testing::CountingDataset;
 
 constexpr int64_t kBatch = 6;
 Shape kImage() { return {9, 7, 3}; }

@@ -10,12 +10,12 @@
 #include "data/augment.h"
 #include "data/wrappers.h"
 #include "tests/support/data.h"
+#include "tests/support/error_text.h"
 
 namespace tw {
 namespace {
 
-using testing::CountingDataset;
-using testing::error_of;
+using test::CountingDataset;
 
 struct Copy {
   std::vector<uint8_t> images;
@@ -187,11 +187,11 @@ TEST(Loader, TrainingAugmentsBySampleId) {
 
 TEST(Loader, TooFewSamplesForOneBatchIsAUserError) {
   const auto set = std::make_shared<CountingDataset>(100);
-  EXPECT_EQ(error_of([&] { Loader(set, {.batch = 32, .ranks = 4}); }),
+  EXPECT_EQ(test::error_text<UserError>([&] { Loader(set, {.batch = 32, .ranks = 4}); }),
             "[loader] 100 images are too few for one batch of 32 on each of 4 ranks");
   EXPECT_NO_THROW(Loader(set, {.batch = 25, .ranks = 4}));
   EXPECT_NO_THROW(Loader(set, {.batch = 32, .ranks = 4, .training = false}));
-  EXPECT_EQ(error_of([&] { Loader(set, {.batch = 0}); }),
+  EXPECT_EQ(test::error_text<UserError>([&] { Loader(set, {.batch = 0}); }),
             "[loader] batch size is 0, expected at least 1");
 }
 
@@ -221,7 +221,8 @@ TEST(Loader, NextThrowsTheErrorOfAPrefetchThread) {
     loader.start(0);
     loader.next();
     for (int again = 0; again < 2; ++again)
-      EXPECT_EQ(error_of([&] { loader.next(); }), "[broken] sample 5 is damaged");
+      EXPECT_EQ(test::error_text<UserError>([&] { loader.next(); }),
+                "[broken] sample 5 is damaged");
     set->broken = false;
     EXPECT_EQ(read_epoch(loader, 0), read_epoch(64, {.batch = 4, .training = false}));
   }

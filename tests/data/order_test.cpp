@@ -12,7 +12,7 @@
 namespace tw {
 namespace {
 
-using testing::CountingDataset;
+using test::CountingDataset;
 
 /// A stored order of the ids 0 to n-1: position p holds (p * 7 + 3) mod n.
 std::vector<uint32_t> stored_ids(size_t n) {

@@ -10,8 +10,8 @@
 namespace tw {
 namespace {
 
+using test::CountingDataset;
 using test::OwnedTensor;
-using tw::testing::CountingDataset;
 
 template <class T>
 std::vector<double> values(const Tensor& host) {

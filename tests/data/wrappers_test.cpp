@@ -6,7 +6,7 @@
 namespace tw {
 namespace {
 
-using testing::CountingDataset;
+using test::CountingDataset;
 
 TEST(Subset, HoldsTheSamplesOfItsRange) {
   const auto whole = std::make_shared<CountingDataset>(10, Shape{2, 2, 1});

@@ -13,7 +13,7 @@
 namespace tw {
 namespace {
 
-const GradientKind& wide() { return exact_kinds()[1]; }
+const GradientKind& wide_kind() { return exact_kinds()[1]; }
 
 /// torch.optim.SGD, element by element; the middle parameter of the rig has no weight decay.
 void reference_step(const SgdConfig& config, float lr, std::span<const float> mean,
@@ -39,11 +39,11 @@ TEST(SyncSgd, MatchesTorchSgdOnTheMean) {
           std::vector<float> w(rig.arena.values().begin(), rig.arena.values().end());
           std::vector<float> m(w.size()), mean(w.size());
           for (uint64_t step = 0; step < 3; ++step) {
-            rig.step(wide(), {.step = step, .lr = 1e-3});
+            rig.step(wide_kind(), {.step = step, .lr = 1e-3});
             for (size_t i = 0; i < w.size(); ++i) {
               mean[i] = 0;
               for (int rank = 0; rank < comm.size(); ++rank)
-                mean[i] += SgdRig::gradient(wide(), rank, step, i);
+                mean[i] += SgdRig::gradient(wide_kind(), rank, step, i);
               mean[i] /= static_cast<float>(comm.size());
             }
             reference_step(config, 1e-3f, mean, m, w);
@@ -62,14 +62,14 @@ TEST(SyncSgd, DropsUnsentEntriesWithoutErrorFeedback) {
         SgdRig rig(ctx, comm, 1000, {.sparsifier = variant.algorithm, .error_feedback = false},
                    variant.settings);
         SgdRig fresh(ctx, comm, 1000, {.sparsifier = variant.algorithm}, variant.settings);
-        rig.step(wide(), {.step = 0, .lr = 0, .density = 0.05});
+        rig.step(wide_kind(), {.step = 0, .lr = 0, .density = 0.05});
         for (float e : rig.sgd->residual()) EXPECT_EQ(e, 0) << variant.name;
         // the second step depends only on its own gradient, local momentum and exchange state
         std::ranges::copy(rig.sgd->local_momentum(), fresh.sgd->local_momentum().begin());
         const auto from = rig.sgd->exchange_state(), to = fresh.sgd->exchange_state();
         for (size_t i = 0; i < from.size(); ++i) std::ranges::copy(from[i], to[i].begin());
-        rig.step(wide(), {.step = 1, .lr = 0, .density = 0.05});
-        fresh.step(wide(), {.step = 1, .lr = 0, .density = 0.05});
+        rig.step(wide_kind(), {.step = 1, .lr = 0, .density = 0.05});
+        fresh.step(wide_kind(), {.step = 1, .lr = 0, .density = 0.05});
         EXPECT_TRUE(same_bits(rig.arena.gradients(), fresh.arena.gradients())) << variant.name;
       }
     });
@@ -78,7 +78,7 @@ TEST(SyncSgd, DropsUnsentEntriesWithoutErrorFeedback) {
 TEST(SyncSgd, ReportsEntriesBytesAndSeconds) {
   run_ranks(2, [](Context& ctx, Communicator& comm) {
     SgdRig topk(ctx, comm, 1000, {.sparsifier = "topk"});
-    const StepReport sparse = topk.step(wide(), {.density = 0.01});
+    const StepReport sparse = topk.step(wide_kind(), {.density = 0.01});
     EXPECT_EQ(sparse.k, 10u);
     EXPECT_EQ(sparse.nnz, 10u);
     EXPECT_EQ(sparse.bytes_sent, 24u + 80u);
@@ -86,7 +86,7 @@ TEST(SyncSgd, ReportsEntriesBytesAndSeconds) {
     EXPECT_GT(sparse.sec_select + sparse.sec_exchange + sparse.sec_update, 0);
 
     SgdRig dense(ctx, comm, 1000, {.sparsifier = "dense"});
-    const StepReport whole = dense.step(wide(), {.density = 0.01});
+    const StepReport whole = dense.step(wide_kind(), {.density = 0.01});
     EXPECT_EQ(whole.k, 1000u);
     EXPECT_EQ(whole.nnz, 1000u);
   });
@@ -131,8 +131,8 @@ TEST(SyncSgd, SendsEveryEntryInTheEnd) {
     SgdRig rig(ctx, comm, 1000, {.sparsifier = "topk", .momentum = 0, .weight_decay = 0});
     const std::vector<float> before(rig.arena.values().begin(), rig.arena.values().end());
     std::vector<float> total(1000);
-    for (size_t i = 0; i < 1000; ++i) total[i] = SgdRig::gradient(wide(), 0, 0, i);
-    rig.step(wide(), {.lr = 1, .density = 0.1});
+    for (size_t i = 0; i < 1000; ++i) total[i] = SgdRig::gradient(wide_kind(), 0, 0, i);
+    rig.step(wide_kind(), {.lr = 1, .density = 0.1});
     for (uint64_t step = 1; step < 10; ++step) {
       std::ranges::fill(rig.arena.gradients(), 0.0f);
       rig.sgd->step({.step = step, .lr = 1, .density = 0.1});
@@ -191,7 +191,7 @@ TEST(SyncSgd, OverlappedExchangesStartBeforeBackwardEnds) {
     Watched comm(pair);
     SgdConfig config{.sparsifier = "dense", .scope = "layer", .bucket_bytes = 0, .overlap = true};
     SgdRig rig(ctx, comm, 1000, config);
-    rig.set_gradients(wide(), 0);
+    rig.set_gradients(wide_kind(), 0);
     rig.sgd->begin({.lr = 0});
     rig.sgd->gradient_ready(rig.arena.parameters().back());
     // the last tensor is summed while the others' gradients are not final yet
@@ -201,7 +201,7 @@ TEST(SyncSgd, OverlappedExchangesStartBeforeBackwardEnds) {
       std::this_thread::yield();
     EXPECT_EQ(comm.ended, kRingOfTwo);
     float sum = 0;
-    for (int rank = 0; rank < 2; ++rank) sum += SgdRig::gradient(wide(), rank, 0, 999);
+    for (int rank = 0; rank < 2; ++rank) sum += SgdRig::gradient(wide_kind(), rank, 0, 999);
     EXPECT_EQ(rig.arena.gradients().back(), sum);
     rig.sgd->finish();
   });
@@ -217,11 +217,11 @@ TEST(SyncSgd, AMeasuredWaitIsTheDelayOfTheLastRankAndChangesNoBit) {
       config.barrier_comm = &comm;
       SgdRig measured(ctx, comm, 1000, config, settings);
       const StepInput input{.density = 0.01};
-      EXPECT_EQ(plain.step(wide(), input).sec_wait, 0);
+      EXPECT_EQ(plain.step(wide_kind(), input).sec_wait, 0);
       constexpr double kDelay = 0.2;
       barrier(ctx, comm);
       if (comm.rank() == 1) std::this_thread::sleep_for(std::chrono::duration<double>(kDelay));
-      const StepReport report = measured.step(wide(), input);
+      const StepReport report = measured.step(wide_kind(), input);
       EXPECT_TRUE(same_bits(plain.arena.values(), measured.arena.values())) << sparsifier;
       // the delay is not counted elsewhere
       EXPECT_GE(report.sec_exchange, report.sec_wait) << sparsifier;
@@ -246,7 +246,7 @@ TEST(SyncSgd, EverySelectorWorksWithEveryExchange) {
           SgdRig rig(ctx, comm, d,
                      {.sparsifier = "topk", .selector = selector, .exchange = exchange}, settings);
           for (uint64_t step = 0; step < 3; ++step) {
-            rig.set_gradients(wide(), step);
+            rig.set_gradients(wide_kind(), step);
             std::vector<float> before(rig.sgd->residual().begin(), rig.sgd->residual().end());
             for (size_t i = 0; i < d; ++i) before[i] += rig.arena.gradients()[i];
             rig.sgd->step({.step = step, .density = 0.05});
@@ -266,7 +266,7 @@ TEST(SyncSgd, EverySelectorWorksWithEveryExchange) {
 TEST(SyncSgd, LayerScopeSelectsFromEachTensorByItself) {
   run_ranks(2, [](Context& ctx, Communicator& comm) {
     SgdRig rig(ctx, comm, 1000, {.sparsifier = "topk", .scope = "layer"});
-    const StepReport report = rig.step(wide(), {.density = 0.01});
+    const StepReport report = rig.step(wide_kind(), {.density = 0.01});
     EXPECT_EQ(report.k, 5u + 2u + 2u);
     EXPECT_EQ(report.nnz, 9u);
   });

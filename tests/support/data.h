@@ -2,7 +2,6 @@
 #pragma once
 
 #include <gtest/gtest.h>
-#include <stdlib.h>
 
 #include <filesystem>
 #include <fstream>
@@ -10,23 +9,9 @@
 
 #include "data/dataset.h"
 #include "engine/core/error.h"
+#include "tests/support/temp_folder.h"
 
-namespace tw::testing {
-
-/// A temporary folder; the destructor removes it.
-class ScratchFolder {
- public:
-  ScratchFolder() {
-    std::string name = (std::filesystem::temp_directory_path() / "tw_test.XXXXXX").string();
-    EXPECT_NE(::mkdtemp(name.data()), nullptr);
-    path_ = name;
-  }
-  ~ScratchFolder() { std::filesystem::remove_all(path_); }
-  const std::filesystem::path& path() const { return path_; }
-
- private:
-  std::filesystem::path path_;
-};
+namespace tw::test {
 
 /// n images. Sample i has label i, so that a batch shows its samples; its bytes depend on i and are
 /// never 0.
@@ -44,16 +29,4 @@ class CountingDataset : public Dataset {
   size_t size_;
 };
 
-/// The text of the E that `body` throws.
-template <class E = UserError>
-std::string error_of(const std::function<void()>& body) {
-  try {
-    body();
-  } catch (const E& error) {
-    return error.what();
-  }
-  ADD_FAILURE() << "nothing was thrown";
-  return "";
-}
-
-}  // namespace tw::testing
+}  // namespace tw::test

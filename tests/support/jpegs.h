@@ -9,7 +9,7 @@
 #include "tests/support/data.h"
 #include "tests/support/source_folder.h"
 
-namespace tw::testing {
+namespace tw::test {
 
 inline std::filesystem::path fixture(const std::string& name) {
   return test::source_folder() / "tests/data/jpeg" / name;
@@ -48,4 +48,4 @@ inline void write_image_folder(const std::filesystem::path& dir, int classes, in
   }
 }
 
-}  // namespace tw::testing
+}  // namespace tw::test

@@ -4,7 +4,6 @@
 #include <fmt/core.h>
 #include <gtest/gtest.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -12,7 +11,10 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <nlohmann/json.hpp>
 #include <string>
+
+#include "tests/support/temp_folder.h"
 
 namespace tw::test {
 
@@ -38,32 +40,15 @@ inline Ended run_command(const std::string& command) {
   return ended;
 }
 
-/// A folder of the running test, removed at the end.
-class TempFolder {
- public:
-  TempFolder() {
-    const auto* info = ::testing::UnitTest::GetInstance()->current_test_info();
-    std::string name =
-        fmt::format("thinwire-{}-{}-{}", info->test_suite_name(), info->name(), ::getpid());
-    std::ranges::replace(name, '/', '_');  // parameterised tests have slashes in their names
-    path_ = std::filesystem::temp_directory_path() / name;
-    std::filesystem::create_directories(path_);
-  }
-  ~TempFolder() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
-  }
-  const std::filesystem::path& path() const { return path_; }
-  std::filesystem::path operator/(const std::string& name) const { return path_ / name; }
-
- private:
-  std::filesystem::path path_;
-};
-
 /// The text of a file; empty when it cannot be read.
 inline std::string text_of(const std::filesystem::path& path) {
   std::ifstream in(path, std::ios::binary);
   return {std::istreambuf_iterator<char>(in), {}};
+}
+
+/// The weights_hash in the summary.json of a run folder.
+inline std::string weights_hash(const std::filesystem::path& run) {
+  return nlohmann::json::parse(text_of(run / "summary.json"))["weights_hash"];
 }
 
 }  // namespace tw::test

@@ -1,5 +1,6 @@
 // `bench data` and its plain libjpeg loop.
 #include "apps/bench/libjpeg_baseline.h"
+#include "tests/support/error_text.h"
 #include "tests/support/jpegs.h"
 #include "tests/support/program.h"
 
@@ -11,13 +12,13 @@ TEST(BareDecoding, DecodesEveryKindOfJpegAndNamesADamagedFile) {
   std::vector<std::string> files;
   for (const char* name :
        {"cmyk.jpg", "colour.jpg", "grayscale.jpg", "narrow.jpg", "progressive.jpg"})
-    files.push_back(testing::fixture(name).string());
+    files.push_back(test::fixture(name).string());
   for (const int threads : {1, 3})
     for (const int side : {1, 32, 300}) EXPECT_GT(bare_decoding(files, side, threads), 0);
   for (const char* name : {"text.JPEG", "none.JPEG"}) {
-    testing::write_bytes(folder / "text.JPEG", std::vector<std::byte>(9));
+    test::write_bytes(folder / "text.JPEG", std::vector<std::byte>(9));
     files.push_back((folder / name).string());
-    const std::string text = testing::error_of([&] { bare_decoding(files, 32, 2); });
+    const std::string text = error_text<UserError>([&] { bare_decoding(files, 32, 2); });
     EXPECT_NE(text.find(files.back() + ": "), std::string::npos) << text;
     files.pop_back();
   }
@@ -25,7 +26,7 @@ TEST(BareDecoding, DecodesEveryKindOfJpegAndNamesADamagedFile) {
 
 TEST(BenchData, ReportsSpeedsAndTheMemoryOfEveryEpoch) {
   const TempFolder folder;
-  testing::write_image_folder(folder.path(), 2, 8, 1);
+  test::write_image_folder(folder.path(), 2, 8, 1);
   const Ended ended = run_command(
       fmt::format("{}/bench data --data-dir {} --image-size 32 --batch-size 4 --threads-per-rank 2 "
                   "--epochs 3",

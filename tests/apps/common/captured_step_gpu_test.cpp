@@ -14,11 +14,11 @@
 namespace tw {
 namespace {
 
-constexpr int64_t kBatch = 8, kSteps = 5;
+constexpr int64_t kStepBatch = 8, kStepCount = 5;
 constexpr float kRate = 0.05f;
 
 /// Images of one colour each; its label is the number of a sample, modulo the classes.
-class Colours : public tw::testing::CountingDataset {
+class Colours : public test::CountingDataset {
  public:
   Colours() : CountingDataset(64) {}
   int32_t get(size_t i, std::span<uint8_t> pixels) const override {
@@ -30,17 +30,17 @@ class CapturedStepOnGpu : public ::testing::TestWithParam<const char*> {
  protected:
   CapturedStepOnGpu() : model(GetParam(), {}) {
     ctx.set_math({.deterministic = true});
-    model.plan(ctx, {.batch = kBatch, .activations = DType::bf16});
+    model.plan(ctx, {.batch = kStepBatch, .activations = DType::bf16});
     model.allocate(ctx, 1);
   }
 
   std::vector<ops::LossSums> op_by_op() {
-    Loader loader(data, {.batch = kBatch, .seed = 3, .threads = 0});
+    Loader loader(data, {.batch = kStepBatch, .seed = 3, .threads = 0});
     loader.start(0);
     std::vector<ops::LossSums> sums;
     ParameterArena& arena = model.arena();
     Buffer momentum(ctx.device(), arena.size() * sizeof(float));
-    for (uint64_t step = 0; step < kSteps; ++step) {
+    for (uint64_t step = 0; step < kStepCount; ++step) {
       const Batch& batch = loader.next();
       copy(ctx, batch.images, model.images());
       copy(ctx, batch.labels, model.labels());
@@ -90,10 +90,10 @@ TEST_P(CapturedStepOnGpu, HasTheBitsOfTheOps) {
   for (size_t i = 0; i < sums.size(); ++i) {
     EXPECT_EQ(sums[i].loss, expected[i].loss) << "step " << i;
     EXPECT_EQ(sums[i].top1, expected[i].top1) << "step " << i;
-    EXPECT_EQ(sums[i].count, kBatch);
+    EXPECT_EQ(sums[i].count, kStepBatch);
   }
   EXPECT_EQ(weights_hash(model.arena()), hash);
-  EXPECT_EQ(step.graph()->launches(), kSteps - 1) << "the first step is queued op by op";
+  EXPECT_EQ(step.graph()->launches(), kStepCount - 1) << "the first step is queued op by op";
   HostFloats after(ctx, momentum.as<float>());
   EXPECT_TRUE(std::ranges::any_of(after.span(), [](float m) { return m != 0; }));
 }
@@ -104,7 +104,7 @@ TEST_P(CapturedStepOnGpu, TakesBatchesFromALoader) {
 
   model.allocate(ctx, 1);
   const Buffer momentum(ctx.device(), model.arena().size() * sizeof(float));
-  Loader loader(data, {.batch = kBatch, .seed = 3, .device = test::device()});
+  Loader loader(data, {.batch = kStepBatch, .seed = 3, .device = test::device()});
   CapturedStep step(ctx, model, *data, sgd, momentum.as<float>(), &loader);
   step.start_epoch(1, 2);  // no batch of it is asked for
   step.start_epoch(0, 0);

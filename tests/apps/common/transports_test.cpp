@@ -15,11 +15,6 @@ std::string train(const TempFolder& folder, const std::string& launcher,
       TW_TEST_CACHE, launcher, TW_TRAIN, folder.path().string(), arguments);
 }
 
-std::string hash(const std::filesystem::path& run) {
-  std::ifstream in(run / "summary.json");
-  return nlohmann::json::parse(in)["weights_hash"];
-}
-
 class Transports : public testing::TestWithParam<std::string> {
  protected:
   void SetUp() override {
@@ -35,7 +30,7 @@ TEST_P(Transports, GiveTheSameWeights) {
   const Ended mpi =
       run_command(train(folder, std::string(TW_MPIRUN) + " -n 4", algorithm + " --name mpi"));
   ASSERT_EQ(mpi.code, 0) << mpi.output;
-  EXPECT_EQ(hash(folder / "threads"), hash(folder / "mpi"));
+  EXPECT_EQ(weights_hash(folder / "threads"), weights_hash(folder / "mpi"));
 }
 
 INSTANTIATE_TEST_SUITE_P(Algorithms, Transports, testing::Values("dense", "topk", "gaussiank"));

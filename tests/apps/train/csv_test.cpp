@@ -11,15 +11,15 @@
 namespace tw::test {
 namespace {
 
-const std::string header = "step,loss";
+const std::string kHeader = "step,loss";
 
-void put(const std::filesystem::path& path, const std::string& text) {
+void write_text(const std::filesystem::path& path, const std::string& text) {
   std::ofstream(path, std::ios::binary) << text;
 }
 
 TEST(Csv, HeaderAndRowsAreOnDiskImmediately) {
   const TempFolder folder;
-  CsvFile csv(folder / "t.csv", header, 0);
+  CsvFile csv(folder / "t.csv", kHeader, 0);
   EXPECT_EQ(text_of(folder / "t.csv"), "step,loss\n");
   csv.row("1,0.5");
   EXPECT_EQ(text_of(folder / "t.csv"), "step,loss\n1,0.5\n");
@@ -29,16 +29,16 @@ TEST(Csv, HeaderAndRowsAreOnDiskImmediately) {
 
 TEST(Csv, ResumeDropsRowsBeyondTheCheckpoint) {
   const TempFolder folder;
-  put(folder / "t.csv", "step,loss\n9,1\n10,2\n11,3\n100,4\n");
-  CsvFile csv(folder / "t.csv", header, 10);
+  write_text(folder / "t.csv", "step,loss\n9,1\n10,2\n11,3\n100,4\n");
+  CsvFile csv(folder / "t.csv", kHeader, 10);
   csv.row("11,5");
   EXPECT_EQ(text_of(folder / "t.csv"), "step,loss\n9,1\n10,2\n11,5\n");
 }
 
 TEST(Csv, ANewRunKeepsNoRow) {
   const TempFolder folder;
-  put(folder / "t.csv", "step,loss\n1,1\n2,2\n");
-  CsvFile(folder / "t.csv", header, 0);
+  write_text(folder / "t.csv", "step,loss\n1,1\n2,2\n");
+  CsvFile(folder / "t.csv", kHeader, 0);
   EXPECT_EQ(text_of(folder / "t.csv"), "step,loss\n");
 }
 
@@ -46,8 +46,8 @@ TEST(Csv, AnIncompleteLastRowIsDropped) {
   const TempFolder folder;
   // "1" may be the first half of 17, and "12,0." that of any loss
   for (const char* half : {"1", "12,0.", "12,"}) {
-    put(folder / "t.csv", std::string("step,loss\n11,1\n") + half);
-    CsvFile csv(folder / "t.csv", header, 1000);
+    write_text(folder / "t.csv", std::string("step,loss\n11,1\n") + half);
+    CsvFile csv(folder / "t.csv", kHeader, 1000);
     csv.row("12,2");
     EXPECT_EQ(text_of(folder / "t.csv"), "step,loss\n11,1\n12,2\n") << half;
   }
@@ -56,9 +56,9 @@ TEST(Csv, AnIncompleteLastRowIsDropped) {
 TEST(Csv, AnotherHeaderIsAUserErrorAndLeavesTheFile) {
   const TempFolder folder;
   for (const char* text : {"step,loss,new\n1,2,3\n", "step\n1\n", "\n"}) {
-    put(folder / "t.csv", text);
+    write_text(folder / "t.csv", text);
     const std::string error =
-        error_text<UserError>([&] { CsvFile csv(folder / "t.csv", header, 10); });
+        error_text<UserError>([&] { CsvFile csv(folder / "t.csv", kHeader, 10); });
     EXPECT_TRUE(error.starts_with("[csv] " + (folder / "t.csv").string())) << error;
     EXPECT_EQ(text_of(folder / "t.csv"), text);
   }
@@ -66,7 +66,7 @@ TEST(Csv, AnotherHeaderIsAUserErrorAndLeavesTheFile) {
 
 TEST(Csv, AFullDiskIsAFault) {
   const TempFolder folder;
-  CsvFile csv(folder / "t.csv", header, 0);
+  CsvFile csv(folder / "t.csv", kHeader, 0);
   const std::string error = error_text<Fault>([&] {
     const FullDisk disk(100);
     csv.row(std::string(200, '1'));
@@ -76,7 +76,7 @@ TEST(Csv, AFullDiskIsAFault) {
 
 TEST(Csv, AFolderThatIsMissingIsAFault) {
   const TempFolder folder;
-  EXPECT_THROW(CsvFile(folder / "none/t.csv", header, 0), Fault);
+  EXPECT_THROW(CsvFile(folder / "none/t.csv", kHeader, 0), Fault);
 }
 
 }  // namespace

@@ -73,15 +73,10 @@ bool lives(pid_t process) {
   return in >> id >> name >> state && state != 'Z' && state != 'X';
 }
 
-std::string hash(const std::filesystem::path& run) {
-  std::ifstream in(run / "summary.json");
-  return nlohmann::json::parse(in)["weights_hash"];
-}
-
 /// Sparsifier, rank, and the signal sent to the rank.
-using Case = std::tuple<std::string, size_t, int>;
+using Death = std::tuple<std::string, size_t, int>;
 
-class DyingRank : public testing::TestWithParam<Case> {};
+class DyingRank : public testing::TestWithParam<Death> {};
 
 TEST_P(DyingRank, EndsTheRunInTimeAndTheRunResumes) {
   if (std::string(TW_MPIRUN).empty()) GTEST_SKIP() << "built without MPI";
@@ -125,14 +120,14 @@ TEST_P(DyingRank, EndsTheRunInTimeAndTheRunResumes) {
   ASSERT_EQ(resumed.code, 0) << resumed.output;
   EXPECT_TRUE(resumed.says("resuming")) << resumed.output;
   ASSERT_EQ(run_command(command + "--name whole").code, 0);
-  EXPECT_EQ(hash(folder / "cut"), hash(folder / "whole"));
+  EXPECT_EQ(weights_hash(folder / "cut"), weights_hash(folder / "whole"));
 }
 
 INSTANTIATE_TEST_SUITE_P(Ranks, DyingRank,
-                         testing::Values(Case{"dense", 1, SIGKILL}, Case{"dense", 0, SIGSTOP},
-                                         Case{"topk", 0, SIGKILL}, Case{"topk", 2, SIGSTOP},
-                                         Case{"gtopk", 1, SIGSTOP}, Case{"oktopk", 1, SIGKILL},
-                                         Case{"hierarchical", 2, SIGSTOP}));
+                         testing::Values(Death{"dense", 1, SIGKILL}, Death{"dense", 0, SIGSTOP},
+                                         Death{"topk", 0, SIGKILL}, Death{"topk", 2, SIGSTOP},
+                                         Death{"gtopk", 1, SIGSTOP}, Death{"oktopk", 1, SIGKILL},
+                                         Death{"hierarchical", 2, SIGSTOP}));
 
 }  // namespace
 }  // namespace tw::test

@@ -10,7 +10,7 @@ namespace {
 namespace fs = std::filesystem;
 using Json = nlohmann::json;
 
-std::string train(const TempFolder& folder, const std::string& arguments) {
+std::string train_images(const TempFolder& folder, const std::string& arguments) {
   return fmt::format(
       "THINWIRE_CACHE={} {} --output-dir {} --precision f32 --model lenet --lr 0.02 {}",
       TW_TEST_CACHE, TW_TRAIN, folder.path().string(), arguments);
@@ -22,11 +22,6 @@ std::string jpeg_images(const fs::path& data) {
                      data.string());
 }
 
-std::string hash(const fs::path& run) {
-  std::ifstream in(run / "summary.json");
-  return Json::parse(in)["weights_hash"];
-}
-
 std::string pack(const std::string& arguments) {
   return fs::path(TW_TRAIN).replace_filename("pack").string() + " " + arguments;
 }
@@ -34,99 +29,101 @@ std::string pack(const std::string& arguments) {
 TEST(JpegTraining, FolderAndRecordFileGiveTheSameBits) {
   const TempFolder folder;
   const fs::path data = folder / "data", records = folder / "data.records";
-  testing::write_image_folder(data, 2, 16, 6);
+  test::write_image_folder(data, 2, 16, 6);
   const Ended packed =
       run_command(pack(fmt::format("--data-dir {} --output {}", data.string(), records.string())));
   ASSERT_EQ(packed.code, 0) << packed.output;
   EXPECT_TRUE(packed.says("32 training and 12 validation images")) << packed.output;
   const std::string run = "--epochs 3 --workers 2 --loader-threads 2 ";
   for (const auto& [from, name] : {std::pair{data, "folder"}, {records, "records"}}) {
-    const Ended ended = run_command(train(folder, jpeg_images(from) + run + "--name " + name));
+    const Ended ended =
+        run_command(train_images(folder, jpeg_images(from) + run + "--name " + name));
     ASSERT_EQ(ended.code, 0) << ended.output;
   }
-  EXPECT_EQ(hash(folder / "folder"), hash(folder / "records"));
-  const Ended shards =
-      run_command(train(folder, jpeg_images(records) + run + "--shuffle shards --name shards"));
+  EXPECT_EQ(weights_hash(folder / "folder"), weights_hash(folder / "records"));
+  const Ended shards = run_command(
+      train_images(folder, jpeg_images(records) + run + "--shuffle shards --name shards"));
   EXPECT_EQ(shards.code, 0) << shards.output;
 }
 
 TEST(JpegTraining, ResumesInTheMiddleOfAnEpochWithAccumulationAndJitter) {
   const TempFolder folder;
-  testing::write_image_folder(folder / "data", 2, 24, 4);
+  test::write_image_folder(folder / "data", 2, 24, 4);
   const std::string run = jpeg_images(folder / "data") +
                           "--workers 2 --accumulate 2 --colour-jitter 0.4 --sparsifier topk "
                           "--epochs 3 --checkpoint-steps 1 ";
-  ASSERT_EQ(run_command(train(folder, run + "--name whole")).code, 0);
-  ASSERT_EQ(run_command(train(folder, run + "--max-steps 4 --name parts")).code, 0);
-  const Ended resumed = run_command(train(folder, run + "--name parts --resume auto"));
+  ASSERT_EQ(run_command(train_images(folder, run + "--name whole")).code, 0);
+  ASSERT_EQ(run_command(train_images(folder, run + "--max-steps 4 --name parts")).code, 0);
+  const Ended resumed = run_command(train_images(folder, run + "--name parts --resume auto"));
   ASSERT_EQ(resumed.code, 0) << resumed.output;
   EXPECT_TRUE(resumed.says("resuming")) << resumed.output;
-  EXPECT_EQ(hash(folder / "whole"), hash(folder / "parts"));
+  EXPECT_EQ(weights_hash(folder / "whole"), weights_hash(folder / "parts"));
 }
 
 TEST(JpegTraining, ADamagedImageIsNamedOrSkipped) {
   const TempFolder folder;
-  testing::write_image_folder(folder / "data", 2, 8, 4);
-  testing::write_bytes(folder / "data/train/n00000001/broken.JPEG", {});
+  test::write_image_folder(folder / "data", 2, 8, 4);
+  test::write_bytes(folder / "data/train/n00000001/broken.JPEG", {});
   const std::string run = jpeg_images(folder / "data") + "--epochs 2 --batch-size 17 ";
-  const Ended alone = run_command(train(folder, run + "--name alone"));
+  const Ended alone = run_command(train_images(folder, run + "--name alone"));
   EXPECT_EQ(alone.code, 2) << alone.output;
   EXPECT_TRUE(alone.says("broken.JPEG: an empty file")) << alone.output;
-  const Ended two = run_command(train(folder, run + "--batch-size 8 --workers 2 --name two"));
+  const Ended two =
+      run_command(train_images(folder, run + "--batch-size 8 --workers 2 --name two"));
   EXPECT_EQ(two.code, 2) << two.output;
   EXPECT_TRUE(two.says("broken.JPEG: an empty file")) << two.output;
   if (const std::string mpirun = TW_MPIRUN; !mpirun.empty()) {
-    const Ended ranks =
-        run_command(mpirun + " -n 2 env " + train(folder, run + "--batch-size 8 --name ranks"));
+    const Ended ranks = run_command(mpirun + " -n 2 env " +
+                                    train_images(folder, run + "--batch-size 8 --name ranks"));
     EXPECT_EQ(ranks.code, 2) << ranks.output;
     EXPECT_TRUE(ranks.says("broken.JPEG: an empty file")) << ranks.output;
   }
-  const Ended skipped = run_command(train(folder, run + "--bad-images skip --name skipped"));
+  const Ended skipped = run_command(train_images(folder, run + "--bad-images skip --name skipped"));
   EXPECT_EQ(skipped.code, 0) << skipped.output;
   EXPECT_TRUE(skipped.says("skipped ") && skipped.says("broken.JPEG: an empty file") &&
               skipped.says("1 damaged images skipped so far"))
       << skipped.output;
 
-  testing::write_bytes(folder / "data/val/n00000001/broken.JPEG", {});
-  const Ended evaluated = run_command(train(
+  test::write_bytes(folder / "data/val/n00000001/broken.JPEG", {});
+  const Ended evaluated = run_command(train_images(
       folder, run + "--bad-images skip --eval-only --resume " + (folder / "skipped").string()));
   EXPECT_EQ(evaluated.code, 0) << evaluated.output;
   EXPECT_TRUE(evaluated.says("val/n00000001/broken.JPEG: an empty file") &&
               evaluated.says("1 damaged images skipped so far"))
       << evaluated.output;
   // an evaluation needs no training batch, so a batch may exceed the training images
-  const Ended large =
-      run_command(train(folder, run + "--batch-size 1000 --bad-images skip --eval-only --resume " +
-                                    (folder / "skipped").string()));
+  const Ended large = run_command(
+      train_images(folder, run + "--batch-size 1000 --bad-images skip --eval-only --resume " +
+                               (folder / "skipped").string()));
   EXPECT_EQ(large.code, 0) << large.output;
 }
 
 TEST(JpegTraining, OnlyDamagedImagesAreAUserError) {
   const TempFolder folder;
-  testing::write_image_folder(folder / "data", 2, 8, 4);
+  test::write_image_folder(folder / "data", 2, 8, 4);
   const auto damage = [&](const char* half) {
     for (const auto& entry : fs::recursive_directory_iterator(folder / "data" / half))
-      if (entry.is_regular_file()) testing::write_bytes(entry.path(), {});
+      if (entry.is_regular_file()) test::write_bytes(entry.path(), {});
   };
   const std::string run = jpeg_images(folder / "data") + "--epochs 1 --bad-images skip ";
   damage("val");
   for (const char* ranks : {"--workers 1", "--workers 2"}) {
-    const Ended val = run_command(train(folder, run + ranks));
+    const Ended val = run_command(train_images(folder, run + ranks));
     EXPECT_EQ(val.code, 2) << val.output;
     EXPECT_TRUE(val.says("all images to validate on are damaged")) << val.output;
   }
   damage("train");
-  const Ended both = run_command(train(folder, run + "--name both"));
+  const Ended both = run_command(train_images(folder, run + "--name both"));
   EXPECT_EQ(both.code, 2) << both.output;
   EXPECT_TRUE(both.says("all training images of epoch 1 are damaged")) << both.output;
-  const Ended evaluated = run_command(
-      train(folder, run + "--eval-only --resume " + (folder / "lenet-dense-p1-s1").string()));
+  const Ended evaluated = run_command(train_images(
+      folder, run + "--eval-only --resume " + (folder / "lenet-dense-p1-s1").string()));
   EXPECT_EQ(evaluated.code, 2) << evaluated.output;
 }
 
 TEST(JpegTraining, ARecordFileTruncatedDuringTheRunIsNamed) {
   const TempFolder folder;
-  testing::write_image_folder(folder / "data", 2, 40, 4);
+  test::write_image_folder(folder / "data", 2, 40, 4);
   const fs::path records = folder / "data.records";
   const auto data = (folder / "data").string();
   ASSERT_EQ(
@@ -135,14 +132,14 @@ TEST(JpegTraining, ARecordFileTruncatedDuringTheRunIsNamed) {
   const Ended ended = run_command(fmt::format(
       "({} & until [ -s {}/cut/metrics.csv ] && [ $(wc -l <{}/cut/metrics.csv) -gt 1 "
       "]; do sleep 0.05; done; truncate -s 4096 {}; wait $!)",
-      train(folder, run), folder.path().string(), folder.path().string(), records.string()));
+      train_images(folder, run), folder.path().string(), folder.path().string(), records.string()));
   EXPECT_EQ(ended.code, 2) << ended.output;
   EXPECT_TRUE(ended.says("data.records was truncated while it was in use")) << ended.output;
 }
 
 TEST(Pack, AnUnwritableOutputIsAUserError) {
   const TempFolder folder;
-  testing::write_image_folder(folder / "data", 2, 2, 2);
+  test::write_image_folder(folder / "data", 2, 2, 2);
   const auto packed = [&](const std::string& output) {
     return run_command(
         pack(fmt::format("--data-dir {} --output {}", (folder / "data").string(), output)));
@@ -159,53 +156,58 @@ TEST(Pack, AnUnwritableOutputIsAUserError) {
 
 TEST(Pretrained, LoadsEveryBitOfTheWeights) {
   const TempFolder folder;
-  ASSERT_EQ(run_command(train(folder, "--max-steps 5 --name first")).code, 0);
+  ASSERT_EQ(run_command(train_images(folder, "--max-steps 5 --name first")).code, 0);
   const fs::path weights = folder / "first/checkpoints/step-00000005/model.safetensors";
   const std::string from = "--pretrained " + weights.string();
-  const Ended copied = run_command(train(folder, from + " --epochs 0 --seed 2 --name copied"));
+  const Ended copied =
+      run_command(train_images(folder, from + " --epochs 0 --seed 2 --name copied"));
   ASSERT_EQ(copied.code, 0) << copied.output;
-  EXPECT_EQ(hash(folder / "copied"), hash(folder / "first"));
+  EXPECT_EQ(weights_hash(folder / "copied"), weights_hash(folder / "first"));
   EXPECT_TRUE(fs::exists(folder / "copied/checkpoints/step-00000000/model.safetensors"));
 
-  const Ended evaluated = run_command(train(folder, from + " --eval-only --name none"));
+  const Ended evaluated = run_command(train_images(folder, from + " --eval-only --name none"));
   EXPECT_EQ(evaluated.code, 0) << evaluated.output;
   EXPECT_TRUE(evaluated.says("top-1 ")) << evaluated.output;
   EXPECT_FALSE(fs::exists(folder / "none")) << "an evaluation leaves no run folder";
   const Ended resumed = run_command(
-      train(folder, fmt::format("--eval-only --resume {}", (folder / "first").string())));
+      train_images(folder, fmt::format("--eval-only --resume {}", (folder / "first").string())));
   EXPECT_EQ(resumed.code, 0) << resumed.output;
-  EXPECT_EQ(run_command(train(folder, "--eval-only")).code, 2);
+  EXPECT_EQ(run_command(train_images(folder, "--eval-only")).code, 2);
 
   // a run started from --pretrained resumes from its checkpoint, with or without that flag
   const std::string began = "--max-steps 3 --checkpoint-steps 2 ";
-  ASSERT_EQ(run_command(train(folder, began + from + " --name begun")).code, 0);
-  const Ended again = run_command(train(folder, began + from + " --name begun --resume auto"));
+  ASSERT_EQ(run_command(train_images(folder, began + from + " --name begun")).code, 0);
+  const Ended again =
+      run_command(train_images(folder, began + from + " --name begun --resume auto"));
   EXPECT_EQ(again.code, 0) << again.output;
   const Ended gone = run_command(
-      train(folder, fmt::format("--max-steps 5 --resume {}", (folder / "begun").string())));
+      train_images(folder, fmt::format("--max-steps 5 --resume {}", (folder / "begun").string())));
   EXPECT_EQ(gone.code, 0) << gone.output;
   EXPECT_TRUE(again.says("resuming") && gone.says("resuming")) << again.output << gone.output;
 
-  const Ended other = run_command(train(folder, from + " --classes 12 --name other"));
+  const Ended other = run_command(train_images(folder, from + " --classes 12 --name other"));
   EXPECT_EQ(other.code, 2);
   EXPECT_TRUE(other.says("tensor fc3.weight has shape (10, 84)") &&
               other.says("tensor fc3.bias has shape (10)"))
       << other.output;
-  EXPECT_EQ(run_command(train(folder, "--classes 3 --name few")).code, 2);
+  EXPECT_EQ(run_command(train_images(folder, "--classes 3 --name few")).code, 2);
 }
 
 /// Two micro-batches of 8 equal one batch of 16 up to rounding, since LeNet has no batch norm.
 TEST(Accumulate, MatchesTheLargerBatch) {
   const TempFolder folder;
   const std::string run = "--max-steps 20 --checkpoint-every 0 ";
-  ASSERT_EQ(run_command(train(folder, run + "--batch-size 16 --name whole")).code, 0);
-  ASSERT_EQ(run_command(train(folder, run + "--batch-size 8 --accumulate 2 --name parts")).code, 0);
+  ASSERT_EQ(run_command(train_images(folder, run + "--batch-size 16 --name whole")).code, 0);
+  ASSERT_EQ(
+      run_command(train_images(folder, run + "--batch-size 8 --accumulate 2 --name parts")).code,
+      0);
   const auto loss = [&](const char* name) {
     std::ifstream in(folder / name / "summary.json");
     return Json::parse(in)["val_loss"].get<double>();
   };
   EXPECT_NEAR(loss("parts"), loss("whole"), 1e-4);
-  const Ended plan = run_command(train(folder, run + "--batch-size 8 --accumulate 2 --dry-run"));
+  const Ended plan =
+      run_command(train_images(folder, run + "--batch-size 8 --accumulate 2 --dry-run"));
   EXPECT_TRUE(plan.says("batch 2 x 8 each")) << plan.output;
 }
 
@@ -213,11 +215,11 @@ TEST(Recompute, KeepsEveryBit) {
   const TempFolder folder;
   const std::string run = "--model resnet20 --max-steps 3 --batch-size 8 --val-size 9900 ";
   for (const char* choice : {"none", "blocks"}) {
-    const Ended ended =
-        run_command(train(folder, fmt::format("{} --recompute {} --name {}", run, choice, choice)));
+    const Ended ended = run_command(
+        train_images(folder, fmt::format("{} --recompute {} --name {}", run, choice, choice)));
     ASSERT_EQ(ended.code, 0) << ended.output;
   }
-  EXPECT_EQ(hash(folder / "none"), hash(folder / "blocks"));
+  EXPECT_EQ(weights_hash(folder / "none"), weights_hash(folder / "blocks"));
 }
 
 }  // namespace

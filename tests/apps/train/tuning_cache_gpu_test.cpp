@@ -44,7 +44,7 @@ TEST(TuningCache, AUserErrorOnRank0IsThrownOnEveryRank) {
 }
 
 TEST(TuningCache, AResumedRunKeepsItsCache) {
-  const tw::testing::ScratchFolder folder;
+  const test::TempFolder folder;
   Context first(test::device());
   first.tuning_cache()["shape"] = "engine 7";
   save_tuning_cache(first, folder.path());

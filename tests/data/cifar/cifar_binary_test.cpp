@@ -4,12 +4,12 @@
 #include <cstdlib>
 
 #include "tests/support/data.h"
+#include "tests/support/error_text.h"
 
 namespace tw {
 namespace {
 
-using testing::error_of;
-using testing::ScratchFolder;
+using test::TempFolder;
 
 uint8_t plane_byte(size_t image, size_t channel, size_t pixel) {
   return static_cast<uint8_t>(image * 7 + channel * 85 + pixel * 3);
@@ -36,10 +36,10 @@ class CifarFilesTest : public ::testing::Test {
     write_file(files_.test(), 100, 3);
   }
   std::string error(size_t val_size = 0) {
-    return error_of([&] { read_cifar_files(files_, val_size); });
+    return test::error_text<UserError>([&] { read_cifar_files(files_, val_size); });
   }
 
-  ScratchFolder folder_;
+  TempFolder folder_;
   CifarFiles files_{.name = "tiny",
                     .dir = folder_.path(),
                     .train_records = 4,
@@ -135,16 +135,17 @@ TEST(DataFolder, DefaultsToTheCache) {
 }
 
 TEST(Cifar10, TheErrorForMissingFilesNamesTheDownloadScript) {
-  const ScratchFolder folder;
+  const TempFolder folder;
   const std::string dir = folder.path().string();
-  EXPECT_EQ(error_of([&] { datasets().find("cifar10").value({.dir = folder.path()}); }),
+  EXPECT_EQ(test::error_text<UserError>(
+                [&] { datasets().find("cifar10").value({.dir = folder.path()}); }),
             "[cifar10] there is no file " + dir +
                 "/cifar-10-batches-bin/data_batch_1.bin: get it with scripts/data/get_cifar10.sh " +
                 dir);
 }
 
 TEST(Cifar10, FilesHaveTenThousandRecords) {
-  const ScratchFolder folder;
+  const TempFolder folder;
   const auto dir = folder.path() / "cifar-10-batches-bin";
   std::filesystem::create_directory(dir);
   for (const auto& path : CifarFiles{.name = "", .dir = dir}.train()) {
@@ -154,9 +155,10 @@ TEST(Cifar10, FilesHaveTenThousandRecords) {
   const auto& factory = datasets().find("cifar10").value;
   EXPECT_EQ(factory({.dir = folder.path(), .val_size = 5'000}).train->size(), 45'000u);
   EXPECT_EQ(factory({.dir = dir, .val_size = 1}).train->size(), 49'999u);
-  EXPECT_EQ(error_of([&] { factory({.dir = dir, .val_size = 50'000}); }),
+  EXPECT_EQ(test::error_text<UserError>([&] { factory({.dir = dir, .val_size = 50'000}); }),
             "[cifar10] val-size is 50000, expected less than the 50000 training images");
-  EXPECT_NE(error_of([&] { factory({.dir = dir}); }).find("test_batch.bin"), std::string::npos);
+  EXPECT_NE(test::error_text<UserError>([&] { factory({.dir = dir}); }).find("test_batch.bin"),
+            std::string::npos);
 }
 
 TEST(Cifar10, RealFilesHaveFiveThousandImagesAClass) {
@@ -183,7 +185,7 @@ TEST(Cifar10, RealFilesHaveFiveThousandImagesAClass) {
 }
 
 TEST(Datasets, AnUnknownNameListsTheKnownOnes) {
-  const std::string text = error_of([] { datasets().find("cifar11"); });
+  const std::string text = test::error_text<UserError>([] { datasets().find("cifar11"); });
   EXPECT_NE(text.find("cifar10"), std::string::npos) << text;
   EXPECT_NE(text.find("shapes"), std::string::npos) << text;
 }

@@ -10,12 +10,12 @@
 #include "data/cifar/cifar_binary.h"
 #include "engine/core/hash.h"
 #include "tests/support/data.h"
+#include "tests/support/error_text.h"
 
 namespace tw {
 namespace {
 
-using testing::error_of;
-using testing::ScratchFolder;
+using test::TempFolder;
 
 // hashes of shapes-v1; when the bytes change, the folder needs a new name
 constexpr uint64_t kTrainHash = 4009891895874385016u, kTestHash = 1862959268629947816u;
@@ -38,7 +38,7 @@ DataSplit load(const std::filesystem::path& dir, size_t val_size = 0) {
 class Shapes : public ::testing::Test {
  protected:
   static void SetUpTestSuite() {
-    folder_ = std::make_unique<ScratchFolder>();
+    folder_ = std::make_unique<TempFolder>();
     split_ = load(folder_->path());
   }
   static void TearDownTestSuite() {
@@ -47,7 +47,7 @@ class Shapes : public ::testing::Test {
   }
   static std::filesystem::path dir() { return folder_->path(); }
 
-  static inline std::unique_ptr<ScratchFolder> folder_;
+  static inline std::unique_ptr<TempFolder> folder_;
   static inline DataSplit split_;
 };
 
@@ -103,7 +103,7 @@ TEST_F(Shapes, IsGeneratedOnceAndRepairsDamagedFiles) {
 }
 
 TEST_F(Shapes, ThreadsAndProcessesCanGenerateConcurrently) {
-  const ScratchFolder folder;
+  const TempFolder folder;
   std::vector<pid_t> children;
   for (int c = 0; c < 2; ++c) {
     children.push_back(::fork());
@@ -138,19 +138,19 @@ TEST_F(Shapes, HoldsOutTrainingImages) {
 }
 
 TEST_F(Shapes, AFolderThatCannotBeCreatedIsAUserError) {
-  const ScratchFolder folder;
+  const TempFolder folder;
   std::ofstream(folder.path() / "file").close();
-  const std::string text = error_of([&] { load(folder.path() / "file"); });
+  const std::string text = test::error_text<UserError>([&] { load(folder.path() / "file"); });
   EXPECT_EQ(text.find("[shapes] cannot make folder " + (folder.path() / "file").string()), 0u)
       << text;
 }
 
 TEST_F(Shapes, AFolderThatCannotBeWrittenIsAUserError) {
   if (!std::filesystem::is_directory("/proc/self/fd")) GTEST_SKIP() << "needs /proc";
-  const ScratchFolder folder;
+  const TempFolder folder;
   // a folder in which even root cannot write
   std::filesystem::create_directory_symlink("/proc/self/fd", folder.path() / "shapes-v1");
-  const std::string text = error_of([&] { load(folder.path()); });
+  const std::string text = test::error_text<UserError>([&] { load(folder.path()); });
   EXPECT_EQ(text.find("[shapes] cannot write in " + (folder.path() / "shapes-v1").string()), 0u)
       << text;
 }

@@ -8,16 +8,16 @@
 #include "data/imagenet/record_file.h"
 #include "data/loader.h"
 #include "data/wrappers.h"
+#include "tests/support/error_text.h"
 #include "tests/support/jpegs.h"
 
 namespace tw {
 namespace {
 
 namespace fs = std::filesystem;
-using testing::error_of;
-using testing::ScratchFolder;
-using testing::write_bytes;
-using testing::write_image_folder;
+using test::TempFolder;
+using test::write_bytes;
+using test::write_image_folder;
 
 DataSplit open(const fs::path& dir, bool skip_bad = false,
                const std::string& name = "imagefolder") {
@@ -43,11 +43,11 @@ std::vector<uint8_t> everything(const DataSplit& data, int threads, uint32_t epo
 }
 
 std::string open_error(const fs::path& dir, const std::string& name = "imagefolder") {
-  return error_of([&] { open(dir, false, name); });
+  return test::error_text<UserError>([&] { open(dir, false, name); });
 }
 
 TEST(ImageFolder, LabelsFollowTheSortedClassNames) {
-  const ScratchFolder folder;
+  const TempFolder folder;
   write_image_folder(folder.path(), 3, 5, 2);
   const DataSplit data = open(folder.path());
   EXPECT_EQ(data.train->size(), 15u);
@@ -66,7 +66,7 @@ TEST(ImageFolder, LabelsFollowTheSortedClassNames) {
 }
 
 TEST(ImageFolder, AnyNumberOfThreadsGivesTheSameBytes) {
-  const ScratchFolder folder;
+  const TempFolder folder;
   write_image_folder(folder.path(), 2, 20, 5);
   const auto one = everything(open(folder.path()), 0);
   EXPECT_EQ(everything(open(folder.path()), 1), one);
@@ -75,7 +75,7 @@ TEST(ImageFolder, AnyNumberOfThreadsGivesTheSameBytes) {
 }
 
 TEST(ImageFolder, ErrorsNameTheFolderAndTheProblem) {
-  const ScratchFolder folder;
+  const TempFolder folder;
   const fs::path dir = folder.path();
   EXPECT_NE(open_error("").find("--data-dir is missing"), std::string::npos);
   EXPECT_NE(open_error(dir / "none").find("no folder"), std::string::npos);
@@ -88,21 +88,21 @@ TEST(ImageFolder, ErrorsNameTheFolderAndTheProblem) {
 
   fs::create_directories(dir / "train" / "n00000007");
   EXPECT_NE(open_error(dir).find("n00000007 has no images"), std::string::npos);
-  write_bytes(dir / "train" / "n00000007" / "a.JPEG", testing::noise_jpeg(1, 40, 40));
+  write_bytes(dir / "train" / "n00000007" / "a.JPEG", test::noise_jpeg(1, 40, 40));
   EXPECT_NE(open_error(dir).find("n00000007 is only in train"), std::string::npos);
   fs::rename(dir / "train" / "n00000007", dir / "val" / "n00000007");
   EXPECT_NE(open_error(dir).find("n00000007 is only in val"), std::string::npos);
 
   fs::remove_all(dir / "val");
   fs::create_directories(dir / "val");
-  write_bytes(dir / "val" / "ILSVRC2012_val_00000001.JPEG", testing::noise_jpeg(1, 40, 40));
+  write_bytes(dir / "val" / "ILSVRC2012_val_00000001.JPEG", test::noise_jpeg(1, 40, 40));
   const std::string flat = open_error(dir);
   EXPECT_NE(flat.find("has 1 images outside of class folders"), std::string::npos) << flat;
   EXPECT_NE(flat.find("sort_imagenet_val.sh"), std::string::npos);
 }
 
 TEST(ImageFolder, ImagesOutsideClassFoldersAreAnErrorAndOtherFilesAreIgnored) {
-  const ScratchFolder folder;
+  const TempFolder folder;
   write_image_folder(folder.path(), 2, 2, 1);
   for (const char* other : {"README", "classes.txt", ".hidden.JPEG", ".DS_Store"})
     write_bytes(folder.path() / "val" / other, {});
@@ -120,7 +120,7 @@ TEST(ImageFolder, ImagesOutsideClassFoldersAreAnErrorAndOtherFilesAreIgnored) {
 /// Adds a file with each kind of damage to train/n00000001; returns their names.
 std::vector<std::string> damage(const fs::path& dir) {
   const fs::path folder = dir / "train" / "n00000001";
-  const auto good = testing::noise_jpeg(77, 64, 48);
+  const auto good = test::noise_jpeg(77, 64, 48);
   write_bytes(folder / "bad-empty.JPEG", {});
   write_bytes(folder / "bad-short.JPEG", std::span(good).first(good.size() / 2));
   auto broken = good;
@@ -133,7 +133,7 @@ std::vector<std::string> damage(const fs::path& dir) {
 }
 
 TEST(ImageFolder, TheErrorOfADamagedFileNamesItInOneLine) {
-  const ScratchFolder folder;
+  const TempFolder folder;
   write_image_folder(folder.path(), 2, 3, 2);
   const auto bad = damage(folder.path());
   const DataSplit data = open(folder.path());
@@ -141,7 +141,7 @@ TEST(ImageFolder, TheErrorOfADamagedFileNamesItInOneLine) {
   for (size_t i = 0; i < bad.size(); ++i) {
     const size_t id = 6 + i;  // after the three good files of each class
     for (const bool training : {false, true}) {
-      const std::string text = error_of([&] {
+      const std::string text = test::error_text<UserError>([&] {
         if (training)
           data.train->get_augmented(id, 1, 0, pixels);
         else
@@ -154,7 +154,7 @@ TEST(ImageFolder, TheErrorOfADamagedFileNamesItInOneLine) {
 }
 
 TEST(ImageFolder, HugeFilesAndPipesAreErrors) {
-  const ScratchFolder folder;
+  const TempFolder folder;
   write_image_folder(folder.path(), 1, 1, 1);
   const fs::path train = folder.path() / "train" / "n00000000";
   write_bytes(train / "huge.JPEG", {});
@@ -162,7 +162,9 @@ TEST(ImageFolder, HugeFilesAndPipesAreErrors) {
   ASSERT_EQ(::mkfifo((train / "pipe.JPEG").c_str(), 0600), 0);
   const DataSplit data = open(folder.path());
   std::vector<uint8_t> pixels(32 * 32 * 3);
-  const auto error = [&](size_t i) { return error_of([&] { data.train->get(i, pixels); }); };
+  const auto error = [&](size_t i) {
+    return test::error_text<UserError>([&] { data.train->get(i, pixels); });
+  };
   EXPECT_NE(error(1).find("huge.JPEG: 4398046511104 bytes; at most 268435456"), std::string::npos)
       << error(1);
   EXPECT_NE(error(2).find("pipe.JPEG: not a file"), std::string::npos) << error(2);
@@ -176,7 +178,7 @@ TEST(ImageFolder, HugeFilesAndPipesAreErrors) {
 }
 
 TEST(ImageFolder, DamagedFilesCanBeSkipped) {
-  const ScratchFolder folder;
+  const TempFolder folder;
   write_image_folder(folder.path(), 2, 3, 2);
   const auto bad = damage(folder.path());
   const DataSplit data = open(folder.path(), true);
@@ -198,7 +200,7 @@ TEST(ImageFolder, DamagedFilesCanBeSkipped) {
 }
 
 TEST(RecordFile, GivesTheSameBytesAsItsFolder) {
-  const ScratchFolder folder;
+  const TempFolder folder;
   write_image_folder(folder.path(), 3, 30, 6);
   const fs::path file = folder.path() / "all.records";
   const PackReport report = pack_image_folder(folder.path(), file, {.threads = 2});
@@ -216,7 +218,7 @@ TEST(RecordFile, GivesTheSameBytesAsItsFolder) {
 }
 
 TEST(RecordFile, GivesTheSameBytesShardByShardOnAnyNumberOfThreads) {
-  const ScratchFolder folder;
+  const TempFolder folder;
   write_image_folder(folder.path(), 2, 20, 1);
   const fs::path file = folder.path() / "all.records";
   pack_image_folder(folder.path(), file, {});
@@ -232,7 +234,7 @@ TEST(RecordFile, GivesTheSameBytesShardByShardOnAnyNumberOfThreads) {
 }
 
 TEST(RecordFile, ResizeLimitsTheShorterSide) {
-  const ScratchFolder folder;
+  const TempFolder folder;
   write_image_folder(folder.path(), 2, 4, 2);
   const fs::path file = folder.path() / "small.records";
   const PackReport report = pack_image_folder(folder.path(), file, {.resize = 38});
@@ -247,7 +249,7 @@ TEST(RecordFile, ResizeLimitsTheShorterSide) {
 }
 
 TEST(RecordFile, ErrorsDescribeTheDamage) {
-  const ScratchFolder folder;
+  const TempFolder folder;
   write_image_folder(folder.path(), 2, 4, 2);
   const fs::path file = folder.path() / "all.records", broken = folder.path() / "broken.records";
   pack_image_folder(folder.path(), file, {});
@@ -284,12 +286,12 @@ TEST(RecordFile, ErrorsDescribeTheDamage) {
 }
 
 TEST(RecordFile, PackingNamesDamagedFilesOrSkipsThem) {
-  const ScratchFolder folder;
+  const TempFolder folder;
   write_image_folder(folder.path(), 2, 3, 2);
   const auto bad = damage(folder.path());
   const fs::path file = folder.path() / "all.records";
   const std::string text =
-      error_of([&] { pack_image_folder(folder.path(), file, {.threads = 2}); });
+      test::error_text<UserError>([&] { pack_image_folder(folder.path(), file, {.threads = 2}); });
   EXPECT_NE(text.find("bad-"), std::string::npos);
   EXPECT_FALSE(fs::exists(file));
   const PackReport report = pack_image_folder(folder.path(), file, {.skip_bad = true});

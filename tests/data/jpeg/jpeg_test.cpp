@@ -5,13 +5,13 @@
 #include "data/augment.h"
 #include "data/jpeg/decoder.h"
 #include "data/jpeg/resample.h"
+#include "tests/support/error_text.h"
 #include "tests/support/jpegs.h"
 
 namespace tw {
 namespace {
 
-using testing::error_of;
-using testing::fixture;
+using test::fixture;
 
 TEST(Jpeg, EveryKindDecodesAsInPillow) {
   const auto bytes = read_file(fixture("pillow.json"));
@@ -67,7 +67,7 @@ TEST(Jpeg, CmykDecodesTheSameWithoutAdobesMarker) {
 }
 
 TEST(Jpeg, ACropEqualsThatPartOfTheWholeImage) {
-  const auto file = testing::noise_jpeg(3, 333, 217);
+  const auto file = test::noise_jpeg(3, 333, 217);
   JpegDecoder whole, decoder;
   const auto size = whole.open(file);
   const Picture all = whole.decode({0, 0, 333, 217}, 333, 217);
@@ -89,7 +89,7 @@ TEST(Jpeg, ACropEqualsThatPartOfTheWholeImage) {
 }
 
 TEST(Jpeg, DecodesAtASmallerScaleWhereThatIsEnough) {
-  const auto file = testing::noise_jpeg(5, 640, 480);
+  const auto file = test::noise_jpeg(5, 640, 480);
   JpegDecoder decoder;
   const auto decoded_width = [&](int wanted) {
     decoder.open(file);
@@ -108,12 +108,12 @@ TEST(Jpeg, DecodesAtASmallerScaleWhereThatIsEnough) {
 TEST(Jpeg, ErrorsDescribeTheDamage) {
   JpegDecoder decoder;
   const auto error = [&](std::vector<std::byte> file) {
-    return error_of<JpegError>([&] {
+    return test::error_text<JpegError>([&] {
       const auto size = decoder.open(file);
       decoder.decode({0, 0, double(size.width), double(size.height)}, size.width, size.height);
     });
   };
-  const auto good = testing::noise_jpeg(9, 64, 64);
+  const auto good = test::noise_jpeg(9, 64, 64);
   EXPECT_EQ(error({}), "an empty file");
   std::vector<std::byte> png(good);
   std::memcpy(png.data(), "\x89PNG\r\n\x1a\n", 8);
@@ -133,7 +133,7 @@ TEST(Jpeg, ErrorsDescribeTheDamage) {
 
 TEST(Jpeg, RandomDamageGivesAnErrorOrPixels) {
   JpegDecoder decoder;
-  const auto good = testing::noise_jpeg(9, 80, 60);
+  const auto good = test::noise_jpeg(9, 80, 60);
   const Philox random(3, Purpose::test);
   int errors = 0;
   for (uint64_t trial = 0; trial < 3000; ++trial) {
@@ -185,7 +185,7 @@ TEST(Jpeg, ALargeImageWithManyScansIsRejectedQuickly) {
   const auto many = progressive_jpeg(16000, 8000, 1, 64);
   EXPECT_LT(many.size(), 1000u);
   decoder.open(many);
-  EXPECT_EQ(error_of<JpegError>([&] {
+  EXPECT_EQ(test::error_text<JpegError>([&] {
               decoder.decode({0, 0, 16000, 8000}, 1, 1);
             }),
             "more than 16 scans of 16000 x 8000 pixels");
@@ -193,7 +193,7 @@ TEST(Jpeg, ALargeImageWithManyScansIsRejectedQuickly) {
 
 TEST(Jpeg, ALargeProgressiveImageIsRejectedBeforeAllocating) {
   JpegDecoder decoder;
-  EXPECT_EQ(error_of<JpegError>([&] { decoder.open(progressive_jpeg(16000, 8000, 3, 2)); }),
+  EXPECT_EQ(test::error_text<JpegError>([&] { decoder.open(progressive_jpeg(16000, 8000, 3, 2)); }),
             "16000 x 8000 pixels in several scans, which take 732 MiB; at most 512");
   const auto smaller = progressive_jpeg(8000, 4000, 3, 2);  // the decoder still works
   EXPECT_EQ(decoder.open(smaller).width, 8000);

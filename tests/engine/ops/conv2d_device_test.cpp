@@ -33,8 +33,8 @@ void for_each_product(const Conv2dShape& s, const Body& body) {
 }
 
 /// The operands of one convolution, its results in double, and its results from the op.
-struct Case {
-  Case(const Conv2dShape& shape, uint64_t seed = 1)
+struct ConvCase {
+  ConvCase(const Conv2dShape& shape, uint64_t seed = 1)
       : s(shape),
         x(normal_tensor(s.x(), s.dtype, seed)),
         dy(normal_tensor(s.y(), s.dtype, seed + 1)),
@@ -128,7 +128,7 @@ TEST_P(Conv2dTest, MatchesASumInDouble) {
                           .dtype = GetParam(),
                           .bias = kernel == 3};
             SCOPED_TRACE(describe(s, threads));
-            Case c(s);
+            ConvCase c(s);
             c.run(ctx);
             c.expect_close(tolerance(GetParam()));
           }
@@ -156,7 +156,7 @@ TEST_P(Conv2dTest, MatchesOnLayersOfResNetAndVgg) {
                     .dtype = GetParam(),
                     .input_gradient = in != 3};
       SCOPED_TRACE(describe(s, threads));
-      Case c(s);
+      ConvCase c(s);
       c.run(ctx);
       c.expect_close(tolerance(GetParam()));
     }
@@ -178,7 +178,7 @@ TEST_P(Conv2dTest, AccumulatesGradients) {
                     .dtype = GetParam(),
                     .bias = bias};
       SCOPED_TRACE(describe(s, 2));
-      Case c(s);
+      ConvCase c(s);
       c.run(ctx, 2);
       c.expect_close(tolerance(GetParam()), 3);
     }
@@ -196,7 +196,7 @@ TEST_P(Conv2dTest, RepeatsBitForBit) {
                   .out_channels = channels,
                   .dtype = GetParam()};
     SCOPED_TRACE(describe(s, 2));
-    Case a(s), b(s);
+    ConvCase a(s), b(s);
     a.run(ctx);
     b.run(ctx);
     EXPECT_EQ(a.y.bits(), b.y.bits());
@@ -214,7 +214,7 @@ TEST_P(Conv2dTest, RunsInAnotherThreadThanItsCreators) {
                   .in_channels = channels,
                   .out_channels = channels,
                   .dtype = GetParam()};
-    Case c(s);
+    ConvCase c(s);
     const auto conv = Conv2d::create(ctx, s);
     std::thread([&] {
       ctx.bind_thread();
@@ -265,7 +265,7 @@ TEST(Conv2dErrors, SayWhatToDoWithoutBf16) {
 
 TEST(Conv2dErrors, NameTheTensorOfWrongShape) {
   Context ctx(test::device());
-  Case c({.batch = 1, .height = 4, .width = 4, .in_channels = 3, .out_channels = 8});
+  ConvCase c({.batch = 1, .height = 4, .width = 4, .in_channels = 3, .out_channels = 8});
   c.x = OwnedTensor({1, 4, 4, 4}, DType::f32);
   try {
     c.run(ctx);

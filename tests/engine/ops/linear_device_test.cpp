@@ -11,8 +11,8 @@ namespace {
 using ops::Linear, ops::LinearShape;
 using test::normal_tensor, test::OwnedTensor, test::relative_error, test::Scratch;
 
-struct Case {
-  explicit Case(const LinearShape& shape)
+struct LinearCase {
+  explicit LinearCase(const LinearShape& shape)
       : s(shape),
         x(normal_tensor({s.batch, s.in_features}, s.dtype, 1)),
         dy(normal_tensor({s.batch, s.out_features}, s.out_dtype, 2)),
@@ -75,12 +75,12 @@ TEST(Linear, MatchesASumInDouble) {
             SCOPED_TRACE(fmt::format("{}->{} batch {} {}->{} threads {}", name(t.in), name(t.out),
                                      batch, in, out, threads));
             Context ctx(test::device(), threads);
-            Case c({.batch = batch,
-                    .in_features = in,
-                    .out_features = out,
-                    .dtype = t.in,
-                    .out_dtype = t.out,
-                    .input_gradient = in != 100});
+            LinearCase c({.batch = batch,
+                          .in_features = in,
+                          .out_features = out,
+                          .dtype = t.in,
+                          .out_dtype = t.out,
+                          .input_gradient = in != 100});
             c.run(ctx, *Linear::create(ctx, c.s));
             c.expect_close();
           }
@@ -89,14 +89,14 @@ TEST(Linear, MatchesASumInDouble) {
 
 TEST(Linear, AccumulatesGradients) {
   Context ctx(test::device(), 2);
-  Case c({.batch = 6, .in_features = 48, .out_features = 10});
+  LinearCase c({.batch = 6, .in_features = 48, .out_features = 10});
   c.run(ctx, *Linear::create(ctx, c.s), 2);
   c.expect_close(3);
 }
 
 TEST(Linear, RunsInAnotherThreadThanItsCreators) {
   Context ctx(test::device(), 2);
-  Case c({.batch = 6, .in_features = 512, .out_features = 10});
+  LinearCase c({.batch = 6, .in_features = 512, .out_features = 10});
   const auto linear = Linear::create(ctx, c.s);
   std::thread([&] {
     ctx.bind_thread();
