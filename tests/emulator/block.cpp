@@ -75,12 +75,15 @@ class Block {
 void Block::run(const std::function<void()>& thread) {
   thread_ = &thread;
   running_ = blockDim.x * blockDim.y * blockDim.z;
-  order_.resize(running_);
-  std::iota(order_.begin(), order_.end(), 0u);
-  std::ranges::shuffle(order_, draw_);
+  if (order_.size() != running_) {
+    order_.resize(running_);
+    std::iota(order_.begin(), order_.end(), 0u);
+    warps_.resize((running_ + kWarp - 1) / kWarp);
+  }
+  // part of a shuffle: small blocks would otherwise take most of their time for it
+  for (int swaps = 0; swaps < 16; ++swaps)
+    std::swap(order_[draw_() % running_], order_[draw_() % running_]);
   begun_ = 0;
-  all_ = {};
-  warps_.assign((running_ + kWarp - 1) / kWarp, {});
   while (running_ > 0) {
     Runner* const runner = next();
     if (runner == nullptr) {

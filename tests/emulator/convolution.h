@@ -1,4 +1,4 @@
-// Convolutions for the emulated cuDNN, by their definition.
+// Convolutions for the emulated cuDNN, by oneDNN in f32.
 #pragma once
 
 #include <array>
