@@ -26,18 +26,4 @@ ConstBytes write_block(const SparseCodec& codec, const Control& control, const S
 SparseView read_block(const SparseCodec& codec, ConstBytes block, int rank, size_t d,
                       Control& control, SparseVector& room);
 
-/// Adds to the residual what a rank selected but could not send.
-class ResidualReturn {
- public:
-  /// Rounds `entries` for the codec and returns the rounding errors.
-  void rounding(Context& ctx, const SparseCodec& codec, SparseVector& entries,
-                std::span<float> residual);
-  /// Returns the selected entries whose index is not in `kept`; both ascend.
-  void missing(Context& ctx, const SparseView& mine, std::span<const uint32_t> kept,
-               std::span<float> residual);
-
- private:
-  SparseVector entries_;
-};
-
 }  // namespace tw

@@ -1,6 +1,7 @@
 // GatheringExchange: base of the exchanges that send entries of every rank to all ranks.
 #pragma once
 
+#include "sparsify/encoding/residual_return.h"
 #include "sparsify/encoding/sparse_message.h"
 
 namespace tw {

@@ -14,6 +14,7 @@
 // Seconds: 2 ceil(log2 P) (alpha + 2 k beta) + ceil(log2 P) merges of 2 k entries.
 
 #include "comm/collectives/common.h"
+#include "sparsify/encoding/residual_return.h"
 #include "sparsify/encoding/sparse_message.h"
 #include "sparsify/exchanges/topk_merge.h"
 #include "sparsify/sparsifier.h"
