@@ -84,7 +84,8 @@ class Communicator {
 
   /// The collectives of the transport's library; null where it has none.
   virtual VendorCollectives* vendor() { return nullptr; }
-  /// The number of the GPU that the transport ties this rank to; -1: none.
+  /// The number of the GPU that the transport ties this rank to; -1: none, and the context takes
+  /// the rank's turn among the machine's GPUs (pick_device in engine/cuda/context.cpp).
   virtual int gpu() const { return -1; }
 
  protected:

@@ -17,7 +17,7 @@ std::string phase_columns(const PhaseSeconds& phases, double wait) {
   return text + fmt::format(",{:.6f}", wait);
 }
 
-/// Columns of the sums that a step and an epoch share; for an all-zero selection k is still > 0.
+/// a / b, or 0 where nothing was counted.
 double ratio(double a, double b) { return b > 0 ? a / b : 0; }
 
 }  // namespace
