@@ -90,11 +90,11 @@ inline double error_norm(const std::string& name, const std::vector<float>& ours
   }
   const auto projections = golden["projections"].get<std::vector<double>>();
   const Words signs(name + ".signs");
+  constexpr double kSign[] = {1, -1};
   double sums[32] = {};
   for (size_t i = 0; i < ours.size(); ++i) {
     const uint32_t word = signs[i];
-    for (size_t bit = 0; bit < 32; ++bit)
-      sums[bit] += (word >> bit) & 1u ? -double{ours[i]} : double{ours[i]};
+    for (size_t bit = 0; bit < 32; ++bit) sums[bit] += kSign[(word >> bit) & 1u] * ours[i];
   }
   for (size_t bit = 0; bit < 32; ++bit) sum += std::pow(sums[bit] - projections[bit], 2);
   // the mean square of projections on random signs is the square of the norm
