@@ -11,12 +11,14 @@
 
 namespace tw::test {
 
-/// A folder of the running test, removed at the end.
+/// A new folder, named after the running test; the destructor removes it.
 class TempFolder {
  public:
   TempFolder() {
     const auto* info = ::testing::UnitTest::GetInstance()->current_test_info();
-    std::string name = fmt::format("thinwire-{}-{}", info->test_suite_name(), info->name());
+    std::string name = "thinwire";
+    if (info != nullptr)  // not so in the set-up of a suite
+      name += fmt::format("-{}-{}", info->test_suite_name(), info->name());
     std::ranges::replace(name, '/', '_');  // parameterised tests have slashes in their names
     std::string path = (std::filesystem::temp_directory_path() / (name + "-XXXXXX")).string();
     EXPECT_NE(::mkdtemp(path.data()), nullptr);
