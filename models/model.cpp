@@ -55,7 +55,7 @@ void Model::check_logits() const {
                           tw::name(logits_->dtype), expected);
 }
 
-void Model::allocate(Context& ctx, uint64_t seed) {
+void Model::allocate(Context& ctx, std::optional<uint64_t> seed) {
   check<std::logic_error>(planner_ != nullptr, "[model] allocate comes after plan");
   planner_->commit();
   arena_.allocate(ctx, seed);

@@ -1,6 +1,8 @@
 // Model: a network, its parameters and the memory plan of one training step.
 #pragma once
 
+#include <optional>
+
 #include "engine/core/registry.h"
 #include "engine/ops/loss.h"
 #include "layers/layer.h"
@@ -36,8 +38,9 @@ class Model {
 
   /// Plans one step and returns the memory it needs. Throws UserError on an impossible config.
   Planner::Memory plan(Context& ctx, const PlanConfig& config);
-  /// Allocates the planned memory and initialises the parameters from `seed`. Throws OutOfMemory.
-  void allocate(Context& ctx, uint64_t seed);
+  /// Allocates the planned memory and initialises the parameters from `seed`, or sets them to 0
+  /// without one, for weights that are read from a file. Throws OutOfMemory.
+  void allocate(Context& ctx, std::optional<uint64_t> seed);
 
   /// Inputs, written by the caller: u8 [N,H,W,C] and i32 [N] (negative labels are padding).
   const Tensor& images() const { return *images_; }

@@ -69,7 +69,9 @@ void Run::restore() {
   // a resumed run keeps the convolution algorithms that it began with
   if (!folder_.checkpoint.empty() && load_tuning_cache(ctx_, comm_, folder_.path)) plan_model();
 
-  model_.allocate(ctx_, static_cast<uint64_t>(config_.seed));
+  std::optional<uint64_t> seed;  // a checkpoint sets every value
+  if (folder_.checkpoint.empty()) seed = static_cast<uint64_t>(config_.seed);
+  model_.allocate(ctx_, seed);
   sgd_ = std::make_unique<SyncSgd>(ctx_, comm_, model_.arena(), sgd_config_, config_.settings);
   run_collectively(comm_, [&] {
     if (!config_.pretrained.empty())

@@ -58,17 +58,18 @@ void initialise(const Parameter& p, uint64_t number, uint64_t seed, std::span<fl
 
 }  // namespace
 
-void ParameterArena::allocate(Context& ctx, uint64_t seed) {
+void ParameterArena::allocate(Context& ctx, std::optional<uint64_t> seed) {
   ctx_ = ctx.device() == Device::cpu ? nullptr : &ctx;
   values_ = Buffer(ctx.device(), size_ * sizeof(float));
   gradients_ = Buffer(ctx.device(), (size_ + 1) * sizeof(float));
   statistic_values_ = Buffer(ctx.device(), statistics_size_ * sizeof(float));
+  if (!seed) return;
   HostFloats values = host_values(), statistics = host_statistics();
   uint64_t number = 0;
   for (const Parameter& p : parameters_)
-    initialise(p, number++, seed, values.span().subspan(p.offset, p.length()));
+    initialise(p, number++, *seed, values.span().subspan(p.offset, p.length()));
   for (const Parameter& p : statistics_)
-    initialise(p, number++, seed, statistics.span().subspan(p.offset, p.length()));
+    initialise(p, number++, *seed, statistics.span().subspan(p.offset, p.length()));
   values.write();
   statistics.write();
 }

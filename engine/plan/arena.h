@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -48,9 +49,9 @@ class ParameterArena {
   /// Applies weight decay to every parameter, batch norm and biases included.
   void decay_all();
 
-  /// Allocates the vectors on ctx's device and initialises values from `seed` (same on all ranks).
-  /// On a GPU `ctx` must outlive the arena.
-  void allocate(Context& ctx, uint64_t seed);
+  /// Allocates the vectors on ctx's device and initialises values from `seed` (same on all ranks),
+  /// or sets them to 0 without one. On a GPU `ctx` must outlive the arena.
+  void allocate(Context& ctx, std::optional<uint64_t> seed);
 
   size_t size() const { return size_; }  ///< d, the number of trained parameters
   size_t statistics_size() const { return statistics_size_; }

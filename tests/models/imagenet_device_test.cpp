@@ -20,7 +20,7 @@ struct GoldenImageNet {
     model.plan(ctx, {.batch = golden["batch"].get<int64_t>(),
                      .mean = golden["mean"].get<std::vector<float>>(),
                      .deviation = golden["deviation"].get<std::vector<float>>()});
-    model.allocate(ctx, 1);
+    model.allocate(ctx, std::nullopt);
     ParameterArena& arena = model.arena();
     for (const Parameter& p : arena.parameters()) test::set_parameter(p, arena.value(p));
     for (const Parameter& p : arena.statistics()) test::set_parameter(p, arena.statistic(p));
