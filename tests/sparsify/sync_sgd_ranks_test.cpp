@@ -153,7 +153,7 @@ void drive(SgdRig& rig, uint64_t steps, double density) {
 }
 
 TEST(SyncSgd, OverlapDoesNotChangeABit) {
-  for (int ranks : {1, 2, 3, 4})
+  for (int ranks : {1, 3, 4})
     run_ranks(ranks, [](Context& ctx, Communicator& comm) {
       for (const Variant& variant : variants())
         for (size_t bucket_bytes : {size_t{0}, size_t{1600}, size_t{1} << 20})

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <functional>
 #include <ostream>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -108,6 +109,25 @@ inline std::vector<Variant> variants() {
 inline std::vector<Variant> variants_of(const std::string& sparsifier) {
   std::vector<Variant> all = variants();
   std::erase_if(all, [&](const Variant& variant) { return variant.algorithm != sparsifier; });
+  return all;
+}
+
+/// The selector of a variant's sparsifier; "" if it selects nothing.
+inline std::string selector_of(const Variant& variant) {
+  return sparsifiers().find(variant.algorithm).value.selector;
+}
+
+/// The variants that differ in the selector or in its own settings.
+inline std::vector<Variant> selector_variants() {
+  std::vector<Variant> all = variants();
+  std::set<std::string> seen;
+  std::erase_if(all, [&](const Variant& variant) {
+    std::string choice = selector_of(variant);
+    if (choice.empty()) return true;
+    for (const auto& [key, value] : variant.settings.values())
+      if (key.starts_with(selector_of(variant) + ".")) choice += " " + key + "=" + value;
+    return !seen.insert(choice).second;
+  });
   return all;
 }
 

@@ -1,8 +1,6 @@
 // Every selector gives the same bits on a GPU as on the CPU.
 #include <gtest/gtest.h>
 
-#include <set>
-
 #include "engine/core/copy.h"
 #include "tests/support/owned_tensor.h"
 #include "tests/support/selection.h"
@@ -64,7 +62,7 @@ constexpr size_t kLengths[] = {1, 2, 257, 8192, 8193, 100'003, size_t{1} << 20};
 
 class SelectorsOnGpu : public testing::TestWithParam<Variant> {
  protected:
-  std::string selector() const { return sparsifiers().find(GetParam().algorithm).value.selector; }
+  std::string selector() const { return selector_of(GetParam()); }
 };
 
 TEST_P(SelectorsOnGpu, SelectTheEntriesOfTheCpu) {
@@ -123,27 +121,13 @@ TEST_P(SelectorsOnGpu, NameTheFirstNonFinite) {
     }
 }
 
-/// One variant for each selector and choice of its own settings.
-std::vector<Variant> selecting() {
-  std::vector<Variant> all = variants();
-  std::set<std::string> seen;
-  std::erase_if(all, [&](const Variant& variant) {
-    const std::string selector = sparsifiers().find(variant.algorithm).value.selector;
-    if (selector.empty() || variant.brief) return true;
-    std::string choice = selector;
-    for (const auto& [key, value] : variant.settings.values())
-      if (key.starts_with(selector + ".")) choice += " " + key + "=" + value;
-    return !seen.insert(choice).second;
-  });
-  return all;
-}
-
-INSTANTIATE_TEST_SUITE_P(All, SelectorsOnGpu, testing::ValuesIn(selecting()), [](const auto& p) {
-  std::string name = p.param.name;
-  std::ranges::replace_if(
-      name, [](unsigned char c) { return std::isalnum(c) == 0; }, '_');
-  return name;
-});
+INSTANTIATE_TEST_SUITE_P(All, SelectorsOnGpu, testing::ValuesIn(selector_variants()),
+                         [](const auto& p) {
+                           std::string name = p.param.name;
+                           std::ranges::replace_if(
+                               name, [](unsigned char c) { return std::isalnum(c) == 0; }, '_');
+                           return name;
+                         });
 
 TEST(OkTopKOnGpu, TakesEntriesThatReachTheThreshold) {
   Context cpu, gpu(test::device());

@@ -46,9 +46,8 @@ size_t most_entries(Volume volume, size_t k, size_t d) {
 
 TEST(Selectors, KeepEveryBitOfUAndTheirDeclaredVolume) {
   const auto all = vectors();
-  for (const Variant& variant : variants()) {
-    const std::string& name = sparsifiers().find(variant.algorithm).value.selector;
-    if (name.empty()) continue;
+  for (const Variant& variant : selector_variants()) {
+    const std::string name = selector_of(variant);
     Context ctx;
     const SelectorEntry& entry = selectors().find(name).value;
     const auto selector = entry.make(ctx, variant.settings, {});
@@ -77,9 +76,8 @@ TEST(Selectors, KeepEveryBitOfUAndTheirDeclaredVolume) {
 }
 
 TEST(Selectors, DoNotDependOnTheThreadCount) {
-  for (const Variant& variant : variants()) {
-    const std::string& name = sparsifiers().find(variant.algorithm).value.selector;
-    if (name.empty()) continue;
+  for (const Variant& variant : selector_variants()) {
+    const std::string name = selector_of(variant);
     for (const auto& [kind, u] : vectors()) {
       const std::vector<float> zeros(u.size());
       Context one(Device::cpu, 1);
@@ -97,9 +95,8 @@ TEST(Selectors, DoNotDependOnTheThreadCount) {
 }
 
 TEST(Selectors, NameTheFirstNonFinite) {
-  for (const Variant& variant : variants()) {
-    const std::string& name = sparsifiers().find(variant.algorithm).value.selector;
-    if (name.empty()) continue;
+  for (const Variant& variant : selector_variants()) {
+    const std::string name = selector_of(variant);
     Context ctx(Device::cpu, 2);
     for (float bad : {NAN, -NAN, INFINITY, -INFINITY})
       for (size_t d : {size_t{1}, size_t{100}, size_t{100'000}}) {
