@@ -1,7 +1,6 @@
 #include "tests/emulator/convolution.h"
 
 #include <dnnl.hpp>
-#include <unordered_map>
 #include <vector>
 
 #include "tests/emulator/element.h"
@@ -45,76 +44,80 @@ struct Floats {
 
 using dnnl::memory;
 
-/// The f32 filter [o, h, w, i] in the layout that the primitive wants, and back.
-void reorder(dnnl::stream& stream, memory from, memory to) {
-  dnnl::reorder(from, to).execute(stream, from, to);
+const dnnl::engine& engine() {
+  static const dnnl::engine cpu(dnnl::engine::kind::cpu, 0);
+  return cpu;
+}
+
+/// A primitive, the layout that it wants for the filter, and oneDNN's names of the three tensors.
+struct Primitive {
+  dnnl::primitive primitive;
+  memory::desc filter;
+  int x, w, y;
+};
+
+Primitive make_primitive(ConvolutionPass pass, const memory::desc& x, const memory::desc& w,
+                         const memory::desc& y, const memory::dims& strides,
+                         const memory::dims& before, const memory::dims& behind) {
+  using dnnl::convolution_backward_data, dnnl::convolution_backward_weights,
+      dnnl::convolution_forward;
+  constexpr auto kDirect = dnnl::algorithm::convolution_direct;
+  const convolution_forward::primitive_desc forward(
+      {dnnl::prop_kind::forward_training, kDirect, x, w, y, strides, before, behind}, engine());
+  if (pass == ConvolutionPass::forward)
+    return {convolution_forward(forward), forward.weights_desc(), DNNL_ARG_SRC, DNNL_ARG_WEIGHTS,
+            DNNL_ARG_DST};
+  if (pass == ConvolutionPass::backward_data) {
+    const convolution_backward_data::primitive_desc backward(
+        {kDirect, x, w, y, strides, before, behind}, engine(), forward);
+    return {convolution_backward_data(backward), backward.weights_desc(), DNNL_ARG_DIFF_SRC,
+            DNNL_ARG_WEIGHTS, DNNL_ARG_DIFF_DST};
+  }
+  const convolution_backward_weights::primitive_desc backward(
+      {kDirect, x, w, y, strides, before, behind}, engine(), forward);
+  return {convolution_backward_weights(backward), backward.diff_weights_desc(), DNNL_ARG_SRC,
+          DNNL_ARG_DIFF_WEIGHTS, DNNL_ARG_DIFF_DST};
 }
 
 }  // namespace
 
 void Convolution::run() const {
+  const bool writes_x = pass == ConvolutionPass::backward_data,
+             writes_w = pass == ConvolutionPass::backward_filter,
+             writes_y = pass == ConvolutionPass::forward;
   Floats in(x), filter(w), out(y);
-  if (pass != ConvolutionPass::backward_data) in.read(x);
-  if (pass != ConvolutionPass::backward_filter) filter.read(w);
-  if (pass != ConvolutionPass::forward) out.read(y);
+  if (!writes_x) in.read(x);
+  if (!writes_w) filter.read(w);
+  if (!writes_y) out.read(y);
 
-  static const dnnl::engine engine(dnnl::engine::kind::cpu, 0);
-  dnnl::stream stream(engine);
   const auto desc = [](const Image& image, memory::format_tag format) {
     return memory::desc({image.dims.begin(), image.dims.end()}, memory::data_type::f32, format);
   };
   const memory::desc x_desc = desc(x, memory::format_tag::nhwc),
-                     w_desc = desc(w, memory::format_tag::ohwi),
-                     y_desc = desc(y, memory::format_tag::nhwc),
-                     any = desc(w, memory::format_tag::any);
+                     y_desc = desc(y, memory::format_tag::nhwc);
   // what lies behind the last window is padding, or is left out
   memory::dims strides{stride, stride}, before{padding, padding}, behind(2);
   for (size_t d = 0; d < 2; ++d)
     behind[d] = (y.dims[d + 2] - 1) * stride + w.dims[d + 2] - x.dims[d + 2] - padding;
+  const Primitive convolution = make_primitive(pass, x_desc, desc(w, memory::format_tag::any),
+                                               y_desc, strides, before, behind);
 
-  memory x_memory(x_desc, engine, in.values.data()), w_memory(w_desc, engine, filter.values.data()),
-      y_memory(y_desc, engine, out.values.data());
-  const dnnl::convolution_forward::primitive_desc forward(
-      {dnnl::prop_kind::forward_training, dnnl::algorithm::convolution_direct, x_desc, any, y_desc,
-       strides, before, behind},
-      engine);
-  const auto run = [&](const auto& primitive, memory::desc packed_desc, auto arguments) {
-    memory packed(packed_desc, engine);
-    if (pass != ConvolutionPass::backward_filter) reorder(stream, w_memory, packed);
-    primitive.execute(stream, arguments(packed));
-    if (pass == ConvolutionPass::backward_filter) reorder(stream, packed, w_memory);
-    stream.wait();
+  memory plain(desc(w, memory::format_tag::ohwi), engine(), filter.values.data()),
+      packed(convolution.filter, engine());
+  dnnl::stream stream(engine());
+  const auto reorder = [&](memory& from, memory& to) {
+    dnnl::reorder(from, to).execute(stream, from, to);
   };
-  using Arguments = std::unordered_map<int, memory>;
-  if (pass == ConvolutionPass::forward) {
-    run(dnnl::convolution_forward(forward), forward.weights_desc(), [&](const memory& packed) {
-      return Arguments{
-          {DNNL_ARG_SRC, x_memory}, {DNNL_ARG_WEIGHTS, packed}, {DNNL_ARG_DST, y_memory}};
-    });
-    out.write(y, accumulate);
-  } else if (pass == ConvolutionPass::backward_data) {
-    const dnnl::convolution_backward_data::primitive_desc backward(
-        {dnnl::algorithm::convolution_direct, x_desc, any, y_desc, strides, before, behind}, engine,
-        forward);
-    run(dnnl::convolution_backward_data(backward), backward.weights_desc(),
-        [&](const memory& packed) {
-          return Arguments{{DNNL_ARG_DIFF_SRC, x_memory},
-                           {DNNL_ARG_WEIGHTS, packed},
-                           {DNNL_ARG_DIFF_DST, y_memory}};
-        });
-    in.write(x, accumulate);
-  } else {
-    const dnnl::convolution_backward_weights::primitive_desc backward(
-        {dnnl::algorithm::convolution_direct, x_desc, any, y_desc, strides, before, behind}, engine,
-        forward);
-    run(dnnl::convolution_backward_weights(backward), backward.diff_weights_desc(),
-        [&](const memory& packed) {
-          return Arguments{{DNNL_ARG_SRC, x_memory},
-                           {DNNL_ARG_DIFF_DST, y_memory},
-                           {DNNL_ARG_DIFF_WEIGHTS, packed}};
-        });
-    filter.write(w, accumulate);
-  }
+  if (!writes_w) reorder(plain, packed);
+  convolution.primitive.execute(stream, {{convolution.x, {x_desc, engine(), in.values.data()}},
+                                         {convolution.w, packed},
+                                         {convolution.y, {y_desc, engine(), out.values.data()}}});
+  if (writes_w) reorder(packed, plain);
+  stream.wait();
+
+  if (writes_x) in.write(x, accumulate);
+  if (writes_w) filter.write(w, accumulate);
+  if (writes_y) out.write(y, accumulate);
 }
 
 }  // namespace tw::emulator
