@@ -57,7 +57,8 @@ void run_data(const DataOptions& options) {
     const double of_folder = loader_epoch(from_folder, number, options.batch_size);
     const double of_records =
         from_records ? loader_epoch(*from_records, number, options.batch_size) : 0;
-    const double of_bare = bare_decoding(files, static_cast<int>(options.image_size), threads);
+    const double of_bare =
+        libjpeg_images_per_second(files, static_cast<int>(options.image_size), threads);
     if (epoch < 0) continue;
     bare.push_back(of_bare);
     folders.push_back(of_folder);

@@ -116,7 +116,7 @@ class BareDecoder {
 
 }  // namespace
 
-double bare_decoding(const std::vector<std::string>& files, int side, int threads) {
+double libjpeg_images_per_second(const std::vector<std::string>& files, int side, int threads) {
   std::atomic<size_t> next = 0;
   std::vector<std::exception_ptr> errors(static_cast<size_t>(threads));
   Stopwatch watch;

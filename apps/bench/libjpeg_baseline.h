@@ -9,6 +9,6 @@ namespace tw {
 
 /// Images/s of `threads` threads that read each file once, decode all of it at full size and resize
 /// it to side x side pixels. UserError names a file that libjpeg cannot decode.
-double bare_decoding(const std::vector<std::string>& files, int side, int threads);
+double libjpeg_images_per_second(const std::vector<std::string>& files, int side, int threads);
 
 }  // namespace tw
