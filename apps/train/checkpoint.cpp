@@ -169,13 +169,13 @@ struct Saved {
 
 /// Compares the options of the checkpoint with those of this run: UserError where an essential one
 /// differs, a notice for each other one that changes the weights.
-void compare(const Json& then, const TrainConfig& config, const std::string& place,
+void compare(const Json& then, const TrainConfig& config, const std::string& prefix,
              std::string& notice) {
   TrainConfig copy = config;
   const Json all = copy.json();
   for (const std::string& key : copy.table().keys(Effect::essential))
-    check(then.at(key) == all.at(key), "{}: {} is {} in the checkpoint, {} in this run", place, key,
-          then.at(key).dump(), all.at(key).dump());
+    check(then.at(key) == all.at(key), "{}: {} is {} in the checkpoint, {} in this run", prefix,
+          key, then.at(key).dump(), all.at(key).dump());
   const Json now = description_of(config);
   for (const auto& [key, value] : now.items()) {
     if (!then.contains(key) || then[key] != value)
@@ -187,17 +187,17 @@ void compare(const Json& then, const TrainConfig& config, const std::string& pla
 /// Verifies and reads the description.
 Saved description_in(const SafetensorsReader& weights, const fs::path& checkpoint,
                      const TrainConfig& config) {
-  const std::string place = fmt::format("[resume] {}", checkpoint.string());
+  const std::string prefix = fmt::format("[resume] {}", checkpoint.string());
   const auto& metadata = weights.metadata();
   const auto format = metadata.find("format");
   check(format != metadata.end() && format->second == kFormat && metadata.contains("thinwire"),
-        "{}: not a checkpoint of this program (format \"{}\" expected)", place, kFormat);
+        "{}: not a checkpoint of this program (format \"{}\" expected)", prefix, kFormat);
   Saved saved;
   Position& at = saved.resumed.position;
   try {
     const Json json = Json::parse(metadata.at("thinwire"));
     const Json& then = json.at("config");
-    compare(then, config, place, saved.resumed.notice);
+    compare(then, config, prefix, saved.resumed.notice);
     then.at("sparsifier").get_to(saved.sparsifier);
     json.at("ranks").get_to(saved.ranks);
     saved.batch = then.at("batch_size").get<int64_t>() * then.value("accumulate", int64_t{1});
@@ -207,7 +207,7 @@ Saved description_in(const SafetensorsReader& weights, const fs::path& checkpoin
     at.totals = EpochTotals::from_json(json.at("totals"));
     at.run = EpochTotals::from_json(json.at("run"));
   } catch (const Json::exception& error) {
-    fail("{}: damaged description: {}", place, error.what());
+    fail("{}: damaged description: {}", prefix, error.what());
   }
   return saved;
 }
@@ -215,16 +215,16 @@ Saved description_in(const SafetensorsReader& weights, const fs::path& checkpoin
 /// UserError unless checkpoint and run have the same per-rank vectors (residual, local momentum).
 void check_residuals(const fs::path& checkpoint, const Saved& saved, const TrainConfig& config,
                      SyncSgd& sgd) {
-  const std::string place = fmt::format("[resume] {}", checkpoint.string());
+  const std::string prefix = fmt::format("[resume] {}", checkpoint.string());
   const SafetensorsReader first = part_of(rank_file(checkpoint, 0), saved.resumed.position.step);
   const bool had_residual = !first.tensor("residual").as<float>().empty();
   check(had_residual != sgd.residual().empty(),
         "{}: sparsifier is {} in the checkpoint, {} in this run; only one of them keeps a residual",
-        place, saved.sparsifier, config.sparsifier);
+        prefix, saved.sparsifier, config.sparsifier);
   check(first.has("local_momentum") != sgd.local_momentum().empty(),
         "{}: only one of the checkpoint and this run has momentum before the selection "
         "(momentum-correction)",
-        place);
+        prefix);
 }
 
 }  // namespace

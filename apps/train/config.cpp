@@ -30,17 +30,17 @@ void forward_allreduce(TrainConfig& config) {
 }
 
 void apply_file(TrainConfig& config, OptionTable& table, const std::filesystem::path& path) {
-  const std::string place = fmt::format("[config] {}", path.string());
+  const std::string prefix = fmt::format("[config] {}", path.string());
   const std::vector<std::byte> bytes = read_file(path);
-  Json file = parse_json<Json>({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, place);
-  check(file.is_object(), "{}: not a JSON object", place);
+  Json file = parse_json<Json>({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, prefix);
+  check(file.is_object(), "{}: not a JSON object", prefix);
   if (file.contains("set")) {
-    check(file["set"].is_object(), "{}: \"set\" is not an object of key: value", place);
+    check(file["set"].is_object(), "{}: \"set\" is not an object of key: value", prefix);
     for (const auto& [key, value] : file["set"].items())
       config.settings.set(key, value.is_string() ? value.get<std::string>() : value.dump());
   }
   for (const char* key : kRunKeys) file.erase(key);
-  table.set_json(file, place);
+  table.set_json(file, prefix);
   forward_allreduce(config);
 }
 
@@ -247,7 +247,7 @@ TrainConfig parse_train_config(int argc, char** argv) {
   const std::filesystem::path resume = value_of("resume");
   const bool continues = !resume.empty() && resume != "auto";
   check(!continues || value_of("name").empty(),
-        "[options] name is for a new run; --resume {} goes on in the folder where that one is",
+        "[options] name names a new run; --resume {} continues in the folder of that run",
         resume.string());
   if (file.empty() && continues) {
     // --resume names a run folder, its checkpoints folder or one checkpoint
