@@ -19,7 +19,7 @@ constexpr size_t kSizeBytes = sizeof(uint64_t);
 // no limit of our own, but sums of sizes must not overflow
 constexpr size_t kMost = std::numeric_limits<size_t>::max() / 2;
 
-/// Makes room for `bytes`, keeping what is there; never shrinks.
+/// Grows the buffer to `bytes` and keeps its contents; never shrinks.
 void reserve(std::vector<std::byte>& memory, size_t bytes) {
   if (memory.size() < bytes) memory.resize(bytes);
 }

@@ -38,13 +38,13 @@ void copy_to(Context& ctx, std::span<T> x, std::span<T> y) {
   copy_bytes(ctx, std::as_bytes(x), std::as_writable_bytes(y.first(x.size())));
 }
 
-/// The range as one message: its own memory if contiguous, else a copy in `room`.
+/// The range as one message: its own memory if contiguous, else copied to `copy`.
 template <class T>
-std::span<T> joined(Context& ctx, const WrappedRange<T>& range, std::span<T> room) {
+std::span<T> joined(Context& ctx, const WrappedRange<T>& range, std::span<T> copy) {
   if (range.contiguous()) return range.whole();
-  copy_to(ctx, range.first, room);
-  copy_to(ctx, range.second, room.subspan(range.first.size()));
-  return room.first(range.size());
+  copy_to(ctx, range.first, copy);
+  copy_to(ctx, range.second, copy.subspan(range.first.size()));
+  return copy.first(range.size());
 }
 
 /// How many chunks a rank still holds after round 0, 1, ... of a reduce-scatter: P/2, P/4, ... 1,

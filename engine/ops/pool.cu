@@ -23,10 +23,11 @@ struct PoolGeometry {
         maximum(params.kind == PoolKind::max) {}
 };
 
-struct Place {
+/// Image, row, column and channel pack of the element that thread i computes.
+struct ElementIndex {
   int64_t n, h, w, pack;
 
-  __device__ Place(int64_t i, int64_t height, int64_t width, int64_t packs)
+  __device__ ElementIndex(int64_t i, int64_t height, int64_t width, int64_t packs)
       : n(i / packs / width / height),
         h(i / packs / width % height),
         w(i / packs % width),
@@ -43,7 +44,7 @@ struct PoolForward {
   Positions* argmax;
 
   __device__ void operator()(int64_t i) const {
-    const Place at(i, g.out_height, g.out_width, g.packs);
+    const ElementIndex at(i, g.out_height, g.out_width, g.packs);
     const int64_t top = at.h * g.stride - g.padding, left = at.w * g.stride - g.padding;
     float best[kWide] = {};
     Positions where{};
@@ -89,7 +90,7 @@ struct PoolBackward {
   }
 
   __device__ void operator()(int64_t i) const {
-    const Place at(i, g.height, g.width, g.packs);
+    const ElementIndex at(i, g.height, g.width, g.packs);
     const int64_t h = at.h + g.padding, w = at.w + g.padding;
     float sum[kWide] = {};
     for (int64_t p = first_window(h); p < min(g.out_height, h / g.stride + 1); ++p)

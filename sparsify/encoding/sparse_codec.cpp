@@ -108,7 +108,7 @@ size_t SparseCodec::encode(const SparseView& entries, std::byte* out) const {
   return sizeof head + packed + n * value_bytes();
 }
 
-SparseView SparseCodec::decode(ConstBytes bytes, size_t d, int from, SparseVector& room) const {
+SparseView SparseCodec::decode(ConstBytes bytes, size_t d, int from, SparseVector& decoded) const {
   const auto damaged = [&] {
     fail<Fault>("[wire] rank {} sent {} bytes that are not a sparse vector of length {}", from,
                 bytes.size(), d);
@@ -137,16 +137,16 @@ SparseView SparseCodec::decode(ConstBytes bytes, size_t d, int from, SparseVecto
     if (!ascend_below(indices, n, d)) damaged();
     return {{indices, n}, {reinterpret_cast<const float*>(bytes.data() + index_bytes), n}};
   }
-  room.reserve(n);
-  room.count = n;
+  decoded.reserve(n);
+  decoded.count = n;
   if (packed) {
-    if (!rice_decode(bytes.first(index_bytes), d, {room.indices.data(), n})) damaged();
+    if (!rice_decode(bytes.first(index_bytes), d, {decoded.indices.data(), n})) damaged();
   } else if (n > 0) {
-    std::memcpy(room.indices.data(), bytes.data(), index_bytes);
-    if (!ascend_below(room.indices.data(), n, d)) damaged();
+    std::memcpy(decoded.indices.data(), bytes.data(), index_bytes);
+    if (!ascend_below(decoded.indices.data(), n, d)) damaged();
   }
-  read_values(bytes.data() + index_bytes, {room.values.data(), n});
-  return room.view();
+  read_values(bytes.data() + index_bytes, {decoded.values.data(), n});
+  return decoded.view();
 }
 
 uint64_t SparseCodec::expected_bytes(double messages, size_t entries, int ranks, size_t d) const {

@@ -35,11 +35,12 @@ class SparseCodec {
 
   /// The most bytes that n entries take.
   size_t bound(size_t n) const;
-  /// Writes rounded entries; returns the bytes written. `out` has room for bound(n).
+  /// Writes rounded entries; returns the bytes written. `out` holds at least bound(n) bytes.
   size_t encode(const SparseView& entries, std::byte* out) const;
   /// Decodes the bytes of one `encode`. The result points into `bytes` if possible, else into
-  /// `room`. Throws Fault, which names the rank `from`, unless the indices ascend and are below d.
-  SparseView decode(ConstBytes bytes, size_t d, int from, SparseVector& room) const;
+  /// `decoded`. Throws Fault, which names the rank `from`, unless the indices ascend and are below
+  /// d.
+  SparseView decode(ConstBytes bytes, size_t d, int from, SparseVector& decoded) const;
 
   /// Bytes of `messages` messages with entries / ranks entries each, at random indices below d;
   /// exact for plain indices.

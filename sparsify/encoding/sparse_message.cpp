@@ -14,14 +14,14 @@ ConstBytes write_block(const SparseCodec& codec, const Control& control, const S
 }
 
 SparseView read_block(const SparseCodec& codec, ConstBytes block, int rank, size_t d,
-                      Control& control, SparseVector& room) {
+                      Control& control, SparseVector& decoded) {
   ControlWord word;
   check<Fault>(block.size() >= sizeof word,
                "[wire] rank {} sent a block of {} bytes; its control word alone has {}", rank,
                block.size(), sizeof word);
   std::memcpy(&word, block.data(), sizeof word);
   merge(control, rank, word);
-  return codec.decode(block.subspan(sizeof word), d, rank, room);
+  return codec.decode(block.subspan(sizeof word), d, rank, decoded);
 }
 
 }  // namespace tw

@@ -22,8 +22,8 @@ ConstBytes write_block(const SparseCodec& codec, const Control& control, const S
                        std::vector<std::byte>& memory);
 
 /// Reads the block that `rank` sent: merges its control word and returns its entries, which point
-/// into the block or into `room`. Throws Fault if the block is damaged.
+/// into the block or into `decoded`. Throws Fault if the block is damaged.
 SparseView read_block(const SparseCodec& codec, ConstBytes block, int rank, size_t d,
-                      Control& control, SparseVector& room);
+                      Control& control, SparseVector& decoded);
 
 }  // namespace tw

@@ -32,7 +32,7 @@ struct FloydSample {
 
   /// True if draw i is in the set already; first(a) is the first draw that gave a. A position is in
   /// the set if an earlier draw gave it or if it replaced an earlier repeat. The second case makes
-  /// a chain, which goes on with probability k / n.
+  /// a chain, which continues with probability k / n.
   template <class First>
   constexpr bool repeats(size_t i, const First& first) const {
     while (true) {

@@ -49,8 +49,8 @@ class MpiCommunicator : public Communicator {
     while (sending || receiving) {
       MpiRequests flight;
       const ConstBytes block = out.first(std::min(block_, out.size()));
-      const Bytes room = in.first(std::min(block_, in.size()));
-      if (receiving) flight.receive(room.data(), room.size(), from, kTag);
+      const Bytes target = in.first(std::min(block_, in.size()));
+      if (receiving) flight.receive(target.data(), target.size(), from, kTag);
       if (sending) flight.send(block.data(), block.size(), to, kTag);
       if (!flight.wait(deadline())) throw_timeout(flight.received() ? to : from);
       if (sending) {

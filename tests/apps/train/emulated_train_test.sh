@@ -63,13 +63,13 @@ if "$TW_SOURCE/scripts/dev/compare_selections.py" \
 fi
 steps=3
 
-# exchanges on a thread and a stream of their own, while backward goes on: the same bits
+# exchanges on a thread and a stream of their own, during backward: the same bits
 layers=(--device cuda --precision f32 --deterministic --workers 3 --sparsifier dense --scope layer)
 run in-turn "${layers[@]}"
 run beside "${layers[@]}" --overlap
 [[ $(hash_of in-turn) == "$(hash_of beside)" ]] || { echo "overlap gives other bits"; exit 1; }
 
-# ranks that were stopped between two steps go on with the bits of those that were not
+# ranks that were stopped between two steps continue with the same bits as ranks that were not stopped
 ranks=(--device cuda --precision f32 --deterministic --workers 3 --sparsifier gaussiank
   --density 0.01 --resume auto)
 steps=4
