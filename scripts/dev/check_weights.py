@@ -1,4 +1,4 @@
-#!/ usr / bin / env python3
+#!/usr/bin/env python3
 """Converts weights: torchvision -> train --pretrained -> Thinwire checkpoint -> PyTorch.
 
 For each model, every tensor must have the same bits afterwards, and load_state_dict must accept it.
@@ -30,16 +30,14 @@ def write_images(folder):
 def random_state(model):
     """Random weights and statistics, which differ from all initial values."""
     generator = torch.Generator().manual_seed(1)
-    return {
-key: torch.randn(value.shape, generator=generator).abs()
-            if value.is_floating_point() else value for key, value in model.state_dict().items()
-}
+    return {key: torch.randn(value.shape, generator=generator).abs()
+            if value.is_floating_point() else value for key, value in model.state_dict().items()}
+
 
 def check(name, train, folder):
     model = torchvision.models.get_model(name, weights=None)
     theirs = random_state(model)
-    save_file({
-k: v.contiguous() for k, v in theirs.items()}, folder / "theirs.safetensors")
+    save_file({k: v.contiguous() for k, v in theirs.items()}, folder / "theirs.safetensors")
     ours = name if name.startswith(("resnet", "alexnet")) else f"{name}_imagenet"
     subprocess.run(
         [train, "--model", ours, "--classes", "1000", "--dataset", "imagefolder", "--data-dir",
