@@ -23,8 +23,8 @@ endfunction()
 set(TW_CUDA OFF)
 set(TW_NCCL OFF)
 if(NOT WITH_CUDA STREQUAL "OFF")
-  # one architecture, which halves nvcc's time: that of this machine's GPU or, without a GPU, Hopper
-  # with PTX for later ones. CUDAARCHS="80-real;90" in the environment builds for several.
+  # One architecture halves nvcc's time: that of this machine's GPU or, without a GPU, Hopper with
+  # PTX for later GPUs. CUDAARCHS="80-real;90" in the environment builds for several.
   if(NOT CMAKE_CUDA_ARCHITECTURES AND NOT DEFINED ENV{CUDAARCHS})
     if(EXISTS /dev/nvidia0)
       set(CMAKE_CUDA_ARCHITECTURES native)
@@ -78,8 +78,8 @@ function(tw_link_cuda target)
     target_link_libraries(${target} PUBLIC ${NCCL_LIBRARY})
   endif()
   target_compile_definitions(${target} PUBLIC TW_WITH_CUDA)
-  # host and device share constexpr functions (bf16, Philox). Without FMT_USE_CONSTEXPR, fmt
-  # disables constexpr under nvcc, and with it the checks of format strings.
+  # Host and device share constexpr functions (bf16, Philox). FMT_USE_CONSTEXPR=1 keeps fmt's
+  # compile-time checks of format strings, which fmt turns off under nvcc.
   target_compile_options(${target} PUBLIC $<$<COMPILE_LANGUAGE:CUDA>:--expt-relaxed-constexpr
     -diag-suppress=20208 -Xcompiler=-Wall,-Wextra,-Wno-stringop-overflow>)
   target_compile_definitions(${target} PUBLIC $<$<COMPILE_LANGUAGE:CUDA>:FMT_USE_CONSTEXPR=1>)

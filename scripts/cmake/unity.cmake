@@ -1,5 +1,5 @@
-# Unity builds: the files of a folder are compiled as one (CMAKE_UNITY_BUILD), since most of a
-# file's compile time goes to the templates of the headers that its neighbours include, too.
+# Unity builds (CMAKE_UNITY_BUILD): the files of a folder are compiled as one. Most of the compile
+# time of a file goes to headers that the other files of its folder include, too.
 # Names in anonymous namespaces must therefore be unique within a folder.
 
 function(tw_group_by_folder target)
@@ -11,12 +11,13 @@ function(tw_group_by_folder target)
     set_source_files_properties(${source} PROPERTIES UNITY_GROUP ${group})
   endforeach()
   set_target_properties(${target} PROPERTIES UNITY_BUILD_MODE GROUP)
-  # a class may have members of a type in its own file's anonymous namespace
+  # In a unity build each .cpp file is an included file, and GCC warns of members whose type is in
+  # the anonymous namespace of such a file.
   target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-Wno-subobject-linkage>)
 endfunction()
 
-# Replaces the .cu files in the list by one for each top-level folder, in the build folder. CMake
-# 3.25 does not unite CUDA files, and nvcc parses the headers of each three times.
+# Replaces the .cu files of each top-level folder in the list by one file in the build folder that
+# includes them. CMake 3.25 does not unite CUDA files, and nvcc parses their headers three times.
 function(tw_unite_kernels list)
   if(NOT CMAKE_UNITY_BUILD)
     return()
