@@ -69,7 +69,7 @@ run in-turn "${layers[@]}"
 run beside "${layers[@]}" --overlap
 [[ $(hash_of in-turn) == "$(hash_of beside)" ]] || { echo "overlap gives other bits"; exit 1; }
 
-# ranks that were stopped between two steps continue with the same bits as ranks that were not stopped
+# ranks that were stopped between two steps continue with the bits of an uninterrupted run
 ranks=(--device cuda --precision f32 --deterministic --workers 3 --sparsifier gaussiank
   --density 0.01 --resume auto)
 steps=4
