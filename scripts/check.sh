@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # check.sh [--fast]: checks the project's rules. Prints one line per violation; exit code 1 if there
 # is any.
-#   always          format, include direction, sizes, layout, unfinished words, machine paths, shell
-#                   scripts, commit subjects
+#   always          format, include direction, sizes, layout, markers of unfinished work, paths
+#                   that exist on one machine only, shell scripts, commit subjects
 #   without --fast  also builds with warnings as errors and checks names with clang-tidy
 # shellcheck source=scripts/lib/common.sh
 . "$(dirname "${BASH_SOURCE[0]}")/lib/common.sh"
@@ -55,8 +55,8 @@ check_include_direction() {
     }' "${sources[@]}"
 }
 
-# a header that includes a library's header, or is for one device, has the name of the library or
-# device in its own name or folder; only .cpp files and such headers include it
+# A header that includes a library's header, or is for one device, has the name of that library or
+# device in its name or folder. Only .cpp and .cu files and other such headers include it.
 check_third_party() {
   local library
   local special='((cuda|libjpeg)[a-z_]*|_(cuda|cpu)|\/(cpu|cuda|mpi|nccl|onednn)\/[a-z_0-9]*)\.h'

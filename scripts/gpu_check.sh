@@ -5,10 +5,10 @@
 # bundle of scripts/bundle.sh. Uses no network.
 # PARTs: tests, train, workers, select, comm, bench, sanitize (default: these, in this order). Each
 # part gets a share of the remaining time.
-# Additional PARTs: results, links: the GPU runs of docs/results.md with the data sets in FOLDER.
-# They take several calls; a call with the same --output continues them. Output: the folder
-# gpu-report (or --output) has the output and tables of each part; the same as one archive is beside
-# it. Exit code 1 when a test, the sanitizer or a limit failed.
+# Additional PARTs: results (scripts/results/gpu.sh with the data sets in FOLDER) and links
+# (links.py card). They take several calls; a call with the same --output continues them.
+# Writes the output and tables of each part to the folder gpu-report (or --output), and the same as
+# one archive beside it. Exit code 1 when a test, the sanitizer or a limit failed.
 here=$PWD  # --bundle, --output and --data are relative to it
 # shellcheck source=scripts/lib/common.sh
 . "$(dirname "${BASH_SOURCE[0]}")/lib/common.sh"
@@ -241,7 +241,7 @@ if wanted sanitize; then
   for suite in engine sparsify comm; do
     for tool in memcheck racecheck; do
       options=()
-      # libraries may call functions that fail and then take another way
+      # libraries may try a call that fails and then use another one
       [[ $tool == racecheck ]] || options=(--report-api-errors no)
       code=0 start=$SECONDS log=$output/sanitize-$suite-$tool.txt
       # only the project's kernels; checks of library kernels are slow

@@ -1,15 +1,15 @@
 #!/usr/bin/env bash
-# Runs a program on ranks in network namespaces connected by links that tc limits to a rate: a real
-# slow network over the kernel's TCP on one machine. Needs root, mpirun (MPICH), ip and tc.
+# Runs a program under mpirun on a slow network on one machine. Each node is a network namespace; tc
+# limits its link to a rate. Messages use the kernel's TCP. Needs root, mpirun (MPICH), ip and tc.
 #
 #   sudo scripts/bench/netns_bench.sh [-n NODES] [-p RANKS_PER_NODE] [-r RATE] [-b BURST] PROGRAM
 #   sudo scripts/bench/netns_bench.sh -n 4 -r 1gbit build/bin/bench comm -b 4M -e 4M
 #   sudo scripts/bench/netns_bench.sh -n 4 -r 1gbit --compare build/bin/bench comm -b 4M -e 4M
 #
-# --compare runs `bench comm ...` twice, over these links and over the emulated ones of --link (same
-# latency as measured here, same rate less the headers of Ethernet, IP and TCP), and prints both.
+# --compare runs `bench comm ...` twice and prints both: over these links, and over emulated links
+# (--link) with the measured latency and the rate less the headers of Ethernet, IP and TCP.
 # Without PROGRAM it only reports whether such a network can be created here.
-# Latency is what the kernel takes (tc's netem is not needed). The first BURST bytes after a pause
+# The links add no latency to that of the kernel (no netem). The first BURST bytes after a pause
 # pass at full speed: measure long messages, in loops without pauses.
 set -eu
 

@@ -5,13 +5,14 @@ Our modes and PyTorch's alternate, so that a slow minute of the machine affects 
 measurement is a process of its own, except for PyTorch on a GPU, which compiles once per mode. The
 table shows the median of the rounds. Each of our precisions is compared with PyTorch's fastest mode
 of the same precision, and with its fastest mode of all. With --device cuda, PyTorch runs the modes
-that can be its fastest: channels_last, eager and compiled with max-autotune, op by op and as one
+that may be fastest: channels_last, eager and compiled with max-autotune, op by op and as one
 CUDA graph. Our step on a GPU includes the augmentation of its batches.
 
 A mode that fails is reported and left out; the exit code is then 1.
 
-Our `floor` is an upper bound in images/s: convolutions, matrix products and the update run at the
-rates that the same process measured on the machine, and everything else takes no time.
+The column `floor` is an upper bound of our images/s, from the lower bound of the step's time in
+`bench step --floor`: convolutions, matrix products and the update run at the rates that the same
+process measured on the machine, and everything else takes no time.
 """
 
 import argparse
@@ -118,11 +119,11 @@ class Subject:
         return statistics.median(result["images_per_s"] for result in self.results)
 
     def has_floor(self):
-        """Whether all results have a floor; only ours do."""
+        """Whether all results have a lower bound of the step's time; only ours do."""
         return all("floor_ms" in result for result in self.results)
 
     def floor(self):
-        """Images/s of the floor, see above."""
+        """Images/s at the lower bound of the step's time."""
         return statistics.median(result["images_per_s"] * result["ms_step"] / result["floor_ms"]
                                  for result in self.results)
 

@@ -8,7 +8,7 @@ highest folder that it includes. Prints the number of folders, arrows and levels
 counted but not drawn.
 
 Exit code 1 when an arrow points upward (to a folder listed later in include_rules.txt), when
-arrows form a circle, or, with --check, when the SVG on disk is not the one of these files.
+arrows form a circle, or, with --check, when the SVG on disk differs from the new one.
 """
 
 import argparse
@@ -178,8 +178,8 @@ def place(levels, drawn):
 
 
 def spread(row, wish, x):
-    """Sets x of a row as near to `wish` as its order and gaps allow: neighbours that would
-    overlap form a block at the mean of the positions that its members wish."""
+    """Sets x of a row as near to `wish` as its order and gaps allow. Neighbours that would overlap
+    form a block at the mean of their wished positions."""
     blocks = []  # [nodes, offsets from the block's first centre, first centre]
     for node in row:
         blocks.append([[node], [0.0], wish[node]])

@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
-"""Writes tests/models/golden/<model>.json: PyTorch's losses and gradients of first steps.
+"""Writes tests/models/golden/<model>.json: PyTorch's loss and gradients of first steps, by batch.
 
 Weights and batches come from an integer hash of (name, index), which the C++ test computes, too.
 The reference is PyTorch in float64. The file has all values of a small tensor. Of a large tensor it
 has samples and projections on random sign vectors, whose rms estimates the norm of a difference. It
 also has the errors of PyTorch's own steps in float32 and in bfloat16 autocast.
 
-If an activation is within rounding error of zero before a ReLU, or two values nearly tie for a
-maximum, two correct programs may differ by the whole gradient of an element. The first batch is
-therefore the one of many whose smallest distance to such a point is largest. In bfloat16 such
-differences cannot be avoided; errors are averaged over several batches, the others not selected.
+A ReLU has a kink at zero, a maximum where two values are equal. If an activation is within rounding
+error of a kink, two correct programs may differ by the whole gradient of an element. The first
+batch is therefore selected from many: its smallest distance to a kink is the largest. In bfloat16
+such differences cannot be avoided. Errors are averaged over this and further, unselected batches.
 
 usage: cifar.py [--output-dir DIR] [resnet20 vgg16]
 """
@@ -56,7 +56,7 @@ def unit(name, count):
 
 
 def parameter_value(name, shape):
-    """He-uniform matrices and kernels; vectors within 0.2 of 0, of 1 where they scale."""
+    """He-uniform matrices and kernels; vectors within 0.2 of 0 (scales, variances: of 1)."""
     shape = tuple(shape)
     u = unit(name, int(np.prod(shape)))
     if len(shape) > 1:
@@ -76,7 +76,7 @@ def batch_of(count, trial, size=32, classes=10):
 
 
 def short(values):
-    """Values with nine digits, more than the tests compare."""
+    """Values rounded to nine digits; the tests compare fewer."""
     return [float(f"{value:.9g}") for value in values]
 
 
@@ -100,7 +100,7 @@ def kept(name, values):
 # ---- the models, under the usual names ----
 
 class TooClose(Exception):
-    """An activation is closer to a kink than the closest one of a better batch."""
+    """A batch has an activation closer to a kink than the best batch so far."""
 
 
 class Distance:
@@ -207,7 +207,7 @@ def batch_tensors(dtype, trial):
 
 
 def choose_batch(name):
-    """The trial with the largest distance between a kink and the closest activation."""
+    """Number of the batch with the largest distance between a kink and its closest activation."""
     model = network(name, torch.float32)
     best, Distance.known, Distance.wanted = 0, 0.0, True
     for trial in range(TRIALS):

@@ -63,7 +63,7 @@ class Dropout(nn.Module):
 
 
 def steady_value(key, shape, names):
-    """Batch norms: deviation about 0.15 around 1 or -1; where a block joins its shortcut, -10."""
+    """Batch norms: scale about 0.15, bias 1 or -1; 1 or -10 where a shortcut is added."""
     prefix, _, kind = key.rpartition(".")
     if f"{prefix}.running_mean" not in names:
         return parameter_value(key, shape)
@@ -141,7 +141,7 @@ def gradients(name):
     for key, values in reference.items():
         norm, error = short(np.linalg.norm(v) for v in (values, gradients32[key] - values))
         tensors[key] = {"size": values.size, "norm": norm, "f32_error": error, **kept(key, values)}
-        if norm > 1e-6 * largest:  # a bias before a batch norm has no true gradient
+        if norm > 1e-6 * largest:  # exact gradient of a bias before a batch norm: 0
             worst = max(worst, error / norm)
     print(f"{name}: PyTorch's own float32 gradients are off by up to {worst:.1e}")
     return {"model": name, "loss": loss, "tensors": tensors}

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Trains the GPU runs of docs/results.md and prints their tables: ResNet-20 in bf16 with its full
-# schedule and with the ten epochs of the CPU runs; ResNet-20 and VGG-16 with the papers' settings
-# and sixteen workers on one GPU. Exit code 1 when ten epochs on the GPU end more than 1.5 points
-# away from ten on the CPU.
+# Trains on a GPU and prints tables of the runs: ResNet-20 in bf16 with its full schedule and with
+# the ten epochs of the CPU runs in docs/results.md; ResNet-20 and VGG-16 with the papers' settings
+# and sixteen workers on one GPU. Exit code 1 when ten epochs on the GPU and ten on the CPU end more
+# than 1.5 points apart.
 # usage: gpu.sh DATA_DIR [OUTPUT_DIR [BINARIES]]      (continues unfinished runs)
 set -euo pipefail
 

@@ -110,7 +110,7 @@ def broadcast(bench):
                   f"{eight[name] / two['linear_pipeline']:.3f}",
                   f"{eight[name] / eight['linear_pipeline']:.2f}")
                  for name in ("linear_pipeline", "recursive_halving", "binomial_tree")]
-    print("Broadcast of 100 MB, simulated clock; ratios of P = 8 to linear_pipeline\n")
+    print("Broadcast of 100 MB, simulated clock; time at P = 8 / time of linear_pipeline\n")
     table(("link", "by", "P = 2, s", "P = 8, s", "ratio, P = 2", "ratio, P = 8"), rows)
 
 
@@ -135,9 +135,9 @@ def namespaces(bench):
     link = f"{1000 * 1448 / 1514:.1f}Mbit,0.05ms"
     rows = []
     # After a pause, tc lets `burst` bytes pass at full speed, so messages must be much longer.
-    # Those of sparse exchanges have at most 256 kB, and links pause in a tree: they get half the
-    # burst, the smallest at which tc reaches its rate (see ring). Their vectors are short, so that
-    # clearing and summing them takes little time.
+    # Messages of sparse exchanges have at most 256 kB, and links pause in a tree. Sparse exchanges
+    # therefore run with half the burst, the smallest at which tc reaches its rate (see ring), and
+    # with short vectors, so that clearing and summing them takes little time.
     for collective, algorithm, size, calls, burst in (
             ("allreduce", "ring", "64M", 2, "256kb"),
             ("allreduce", "linear_pipeline", "64M", 2, "256kb"),
