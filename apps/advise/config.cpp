@@ -30,7 +30,7 @@ OptionTable AdviseConfig::table() {
 
   t.add(wire, "link", link, "RATE,LATENCY of the link, e.g. 1Gbit,0.4ms; default: measured");
   t.add(wire, "ranks-per-node", ranks_per_node,
-        "ranks that share an emulated link; default of --set hierarchical.node");
+        "ranks that share an emulated link; also the default of hierarchical.node");
   t.range(1, 4096);
   t.default_of("hierarchical.node");
   t.add(wire, "alpha", alpha, "seconds per message; 0: from --link, or measured");

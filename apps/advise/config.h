@@ -18,12 +18,12 @@ struct AdviseConfig {
   double density = 0.001;
   Settings settings;
 
-  // link: 0 is measured
+  // link; 0: measured
   std::string link;
   int64_t ranks_per_node = 1;
   double alpha = 0, beta = 0;
 
-  // machine: 0 is measured
+  // machine; 0: measured
   bool simulate = false;
   double compute = 0, select = 0, gamma = 0, merge = 0;
   std::string precision = "auto";

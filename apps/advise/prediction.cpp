@@ -134,7 +134,7 @@ std::vector<std::string> volume_notes(const std::vector<Prediction>& all) {
     double k = 0;
     for (const Load& load : c.loads) k += load.k;
     notes.push_back(
-        fmt::format("{} is predicted with {:.0f} entries a step and rank; depending on the "
+        fmt::format("{}: prediction for {:.0f} entries per step and rank; depending on the "
                     "gradients it sends {}",
                     c.sparsifier, k, volume_text(c.volume, static_cast<size_t>(k))));
   }

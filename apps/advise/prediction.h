@@ -15,9 +15,8 @@ namespace tw {
 
 /// Seconds of an optimizer step on one rank; with `hierarchical`, in one node.
 struct StepCosts {
-  double update = 0;  ///< selection and update
-  double exchange =
-      0;  ///< local part of the exchange: sum of this rank's entries, or of the node's
+  double update = 0;    ///< selection and update
+  double exchange = 0;  ///< exchange of this rank alone, or within the node
 };
 
 /// Costs of an iteration that do not depend on the number of ranks.
@@ -28,9 +27,9 @@ struct LocalCosts {
 
 /// What a rank sends in one exchange.
 struct Load {
-  double d = 0;      ///< elements of the slice
+  double d = 0;      ///< elements of the bucket
   double k = 0;      ///< entries that the selector is asked for
-  double dense = 0;  ///< elements of it that are summed densely beside the sparse exchange
+  double dense = 0;  ///< elements of the bucket that are summed densely
 };
 
 /// The costs of a sparsifier, with the dense collective that it uses, if any.
@@ -40,7 +39,7 @@ struct Prediction {
   double compute = 0;  ///< seconds of forward and backward
   StepCosts step{};    ///< seconds of the optimizer step on one rank
   std::vector<Load> loads{};
-  Volume volume = Volume::exactly_k;  ///< how the entries it sends relate to the k of the loads
+  Volume volume = Volume::exactly_k;  ///< how many entries it sends when asked for k
   /// Seconds that communication with the other ranks, or nodes, adds to an exchange.
   std::function<double(const LinkCost&, int ranks, const Load&)> cost{};
 
@@ -62,8 +61,7 @@ struct Prediction {
 std::vector<Prediction> candidates(const ParameterArena& arena, size_t flat, double density,
                                    const LocalCosts& local, const Settings& settings);
 
-/// One line for each candidate that may send other numbers of entries than the k it is predicted
-/// with.
+/// One line for each candidate that may send more or fewer entries than its prediction assumes.
 std::vector<std::string> volume_notes(const std::vector<Prediction>& all);
 
 /// The bandwidth in bit/s above which the best dense candidate is faster than `sparse`: 0 when it

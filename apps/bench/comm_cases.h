@@ -34,7 +34,7 @@ struct CommCase {
   std::function<void(Context&, Communicator&, CommVectors&, size_t n)> run;
   /// Number of wrong elements on this rank after one fill() and run().
   std::function<size_t(Context&, Communicator&, CommVectors&, size_t n)> wrong;
-  double bus = 0;  ///< busbw / algbw: traffic of the busiest port over the size; 0: undefined
+  double bus = 0;  ///< busbw / algbw: bytes of the busiest port / size; 0: undefined
   /// Seconds by the cost model; empty for vendor collectives.
   std::function<double(const LinkCost&, int ranks, double n)> cost{};
   std::vector<std::string> aliases{};  ///< other names of `algorithm`

@@ -9,7 +9,7 @@
 namespace tw {
 
 struct Ceilings {
-  double flops = 0, bytes = 0;  ///< a second
+  double flops = 0, bytes = 0;  ///< per second
 };
 
 /// Rates of the fastest of several products of n x n matrices and of several sums of two vectors of

@@ -254,8 +254,7 @@ void SelectBench::run(const std::string& distribution) {
   const double counted = median_ratio(triad, add);
   fmt::print(
       "rate of e += g (12 bytes per element), relative to\n"
-      "  triad: {:.2f} with 12 bytes counted, {:.2f} with the 16 moved, since stores read the line "
-      "first\n"
+      "  triad: {:.2f} at 12 bytes per element, {:.2f} at 16, with the write-allocate reads\n"
       "  triad with streaming stores: {:.2f}\n\n",
       counted, counted * 12 / 16, median_ratio(streaming, add));
 }

@@ -1,8 +1,8 @@
 // Training steps on a GPU, recorded as CUDA graphs and launched again for every step.
 //
-// CapturedStep: the whole step of one rank is one graph, so the host reads losses only after
-// several steps. CapturedPasses: forward and backward are a graph each, for steps whose selection
-// or exchange the host queues. Both have the bits of the same ops queued one by one.
+// CapturedStep: the whole step of one rank is one graph; the host reads losses only after several
+// steps. CapturedPasses: forward and backward are one graph each, for steps in which the host
+// queues selection and exchange. Both give the same bits as the ops queued one by one.
 #pragma once
 
 #include <functional>
@@ -40,9 +40,9 @@ class Captured {
 /// and update.
 class CapturedStep {
  public:
-  /// Of `sgd`, reads the rates of momentum and weight decay, and the seed. `momentum` is on the
-  /// device, in the layout of the parameters, or empty. Batches come from `loader`, one step ahead,
-  /// or, without one, from a copy of `data` on the GPU. All but `sgd` must outlive this object.
+  /// Reads momentum, nesterov, weight_decay and seed of `sgd`. `momentum` is on the device, in the
+  /// layout of the parameters, or empty. Batches come from `loader`, one step ahead, or, without a
+  /// loader, from a copy of `data` on the GPU. All but `sgd` must outlive this object.
   CapturedStep(Context& ctx, Model& model, const Dataset& data, const SgdConfig& sgd,
                std::span<float> momentum, Loader* loader = nullptr);
 
@@ -50,8 +50,8 @@ class CapturedStep {
   void start_epoch(uint32_t epoch, int64_t first);
   /// The most steps of one run(); fewer with a loader, whose steps may be long.
   int64_t max_steps() const { return prefetcher_ ? 8 : static_cast<int64_t>(StepInputs::kMost); }
-  /// Runs steps `step`, step + 1, ... at the learning rates `lrs`; returns the sums of each.
-  /// CollectiveFault when a gradient is not finite; that step makes no update.
+  /// Runs steps `step`, step + 1, ... at the learning rates `lrs`; returns the loss sums of each.
+  /// CollectiveFault when a gradient is not finite; updates stop at that step.
   std::vector<ops::LossSums> run(uint64_t step, std::span<const float> lrs);
 
   /// Seconds spent waiting for data so far.
@@ -82,7 +82,7 @@ class CapturedPasses {
   /// does nothing within a pass: no exchange during backward, no accumulation of gradients.
   CapturedPasses(Context& ctx, Model& model, bool capture);
 
-  /// As the model's queue_forward() and backward(). A captured pass keeps the seed of its first two
+  /// As the model's queue_forward() and backward(). A captured pass needs the same seed in all
   /// calls and ignores `accumulate` and `on_gradient_ready`.
   void queue_forward(const PassArgs& pass, float grad_scale);
   void backward(const PassArgs& pass);

@@ -7,13 +7,13 @@ namespace tw {
 void CommOptions::add_to(OptionTable& table, const std::string& group) {
   OptionTable& t = table;
   t.add(group, "transport", transport,
-        "auto: MPI under mpirun, else threads; nccl: NCCL between GPUs beside it");
+        "auto: MPI under mpirun, else threads; nccl: auto, and NCCL between GPUs");
   t.choices({"auto", "nccl"});
   t.effect(Effect::none);
   t.add(group, "link", link, "emulate links of RATE,LATENCY between nodes, e.g. 1Gbit,0.4ms");
   t.effect(Effect::none);
   t.add(group, "ranks-per-node", ranks_per_node,
-        "ranks that share a node and its link; default of --set hierarchical.node");
+        "ranks that share a node and its link; also the default of hierarchical.node");
   t.range(1, 4096);
   t.default_of("hierarchical.node");
   t.effect(Effect::none);
@@ -25,7 +25,7 @@ void CommOptions::add_to(OptionTable& table, const std::string& group) {
 void check_transport(const CommOptions& options, const std::string& device) {
   if (options.transport != "nccl") return;
   const std::string lacking = what_nccl_lacks();
-  check(lacking.empty(), "[options] transport is nccl, but {}; --transport auto works without",
+  check(lacking.empty(), "[options] transport is nccl, but {}; --transport auto needs no NCCL",
         lacking);
   check(device != "cpu", "[options] transport is nccl, which needs GPUs, but device is cpu");
 }

@@ -10,7 +10,7 @@ namespace tw {
 
 class Console {
  public:
-  /// Prints nothing unless `enabled`. The progress bar needs a terminal; lines appear anywhere.
+  /// Prints nothing unless `enabled`. The progress bar needs a terminal; lines do not.
   explicit Console(bool enabled);
 
   template <class... Args>

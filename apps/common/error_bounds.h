@@ -18,7 +18,7 @@ inline double residual_fraction(Context& ctx, const Moments& u, std::span<float>
   return u.square > 0 ? add_and_moments(ctx, {}, e, blocks).square / u.square : 0;
 }
 
-/// Top-k of independent normal entries; density = k / d, as in all of these.
+/// Relative error of Top-k of independent normal entries; density = k / d, here and below.
 inline double left_of_gaussian(double density) {
   if (density >= 1) return 0;
   const double z = -normal_quantile(density / 2);

@@ -13,7 +13,7 @@ namespace tw {
 /// Gives the streams of this process 32 connections to the GPU, unless the environment sets another
 /// number. Ranks that are threads have a stream each; with CUDA's default of 8 connections some
 /// streams would wait for each other. To be called before CUDA and any thread starts. run_program()
-/// calls it; programs that link no apps, as tests do, call it first in main.
+/// calls it; tests without run_program() call it first in main.
 inline void set_gpu_connections() { setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 0); }
 
 /// Turns true when SIGTERM or SIGINT arrives. Handles these signals from the first call on; a

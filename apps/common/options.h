@@ -96,7 +96,7 @@ class OptionTable {
     const char* kind = "";  // expected value, in words
     std::string flags{};    // as CLI11 takes them: "-b,--min-bytes"
     std::vector<std::string> aliases{};
-    std::string setting{};  // whose default it is
+    std::string setting{};  // the setting whose default this option sets
     bool is_flag = false, is_required = false, is_positional = false, is_set = false;
     std::vector<std::string> choices{};
     std::function<bool(const Json&)> fits{};

@@ -1,4 +1,4 @@
-// Subcommand: a command of a program with several, as in `bench comm`, and its options.
+// Subcommand: one of several commands of a program, such as `bench comm`, with its options.
 #pragma once
 
 #include <functional>

@@ -51,18 +51,18 @@ void check_combinations(const TrainConfig& c) {
   allreduces().find(c.settings.text("allreduce.collective"));
   if (!c.resume.empty() && c.resume != "auto") checkpoint_to_resume(c.resume);
   check(!c.eval_only || !c.pretrained.empty() || !c.resume.empty(),
-        "[options] eval-only has no weights; name them with --pretrained or --resume");
+        "[options] eval-only needs weights: give --pretrained or --resume");
   check(c.pretrained.empty() || c.resume.empty() || c.resume == "auto",
-        "[options] pretrained and resume both name weights; give one of them");
+        "[options] pretrained and resume both load weights; give one of them");
   check(!c.overlap || c.analyze_every == 0,
-        "[options] analyze-every reads gradients before any is exchanged; do without overlap");
+        "[options] analyze-every reads gradients before any exchange; it excludes overlap");
   check(!c.overlap || !c.measure_wait,
-        "[options] measure-wait puts a barrier before every exchange; do without overlap");
+        "[options] measure-wait puts a barrier before every exchange; it excludes overlap");
   check(!c.nesterov || c.momentum > 0, "[options] nesterov needs a momentum above 0");
   check(c.momentum_correction != "on" || c.momentum > 0,
         "[options] momentum-correction needs a momentum above 0");
   const std::string missing = c.device == "cuda" ? what_is_missing(Device::cuda) : "";
-  check(missing.empty(), "[options] device is cuda, but {}; --device cpu computes here", missing);
+  check(missing.empty(), "[options] device is cuda, but {}; use --device cpu", missing);
   check(c.precision != "tf32" || resolve_device(c.device) == Device::cuda,
         "[options] precision is tf32, which only a GPU has; expected auto, f32 or bf16");
   check_transport(c.comm, c.device);
@@ -115,7 +115,8 @@ OptionTable TrainConfig::table() {
   t.add(algorithm, "sparsifier", sparsifier, "synchronous SGD algorithm (see --list)");
   t.add(algorithm, "density", density, "fraction of the gradient entries that a step sends");
   t.above(0, 1);
-  t.add(algorithm, "density-warmup", density_warmup, "densities of the first epochs, one each");
+  t.add(algorithm, "density-warmup", density_warmup,
+        "densities of the first epochs, one per epoch");
   t.above(0, 1);
   t.add(algorithm, "selector", selector, "replaces the sparsifier's selector (see --list)");
   t.add(algorithm, "exchange", exchange, "replaces the sparsifier's exchange (see --list)");
@@ -145,7 +146,8 @@ OptionTable TrainConfig::table() {
   t.add(sgd, "lr-schedule", lr_schedule, "how the learning rate decays");
   t.choices({"step", "cosine", "constant"});
   t.add(sgd, "lr-milestones", lr_milestones, "epochs at which `step` multiplies the rate by 0.1");
-  t.add(sgd, "warmup-epochs", warmup_epochs, "epochs of linear learning-rate warm-up, per step");
+  t.add(sgd, "warmup-epochs", warmup_epochs,
+        "epochs of linear learning-rate warm-up, raised every step");
   t.add(sgd, "warmup-from", warmup_from, "fraction of the learning rate at which warm-up starts");
   t.range(0, 1);
   t.add(sgd, "momentum", momentum, "momentum");
@@ -171,7 +173,7 @@ OptionTable TrainConfig::table() {
   t.range(0, 4096);
   t.effect(Effect::none);
   t.add(machine, "threads-per-rank", threads_per_rank,
-        "CPU threads of a rank; 0: cores / ranks; another number gives other bits");
+        "CPU threads of a rank; 0: cores / ranks; may change the bits");
   t.alias("threads");
   t.range(0, 4096);
   comm.add_to(t, machine);
@@ -180,13 +182,14 @@ OptionTable TrainConfig::table() {
   t.choices({"none", "blocks"});
   t.effect(Effect::none);
 
-  t.add(run, "output-dir", output_dir, "folder of the run folders");
+  t.add(run, "output-dir", output_dir, "parent of the run folders");
   t.effect(Effect::none);
   t.add(run, "name", name, "run folder; default: from model, sparsifier, ranks and seed");
   t.effect(Effect::none);
-  t.add(run, "eval-every", eval_every, "epochs between validations; 0: only the last");
+  t.add(run, "eval-every", eval_every, "epochs between validations; 0: only after the last");
   t.effect(Effect::none);
-  t.add(run, "checkpoint-every", checkpoint_every, "epochs between checkpoints; 0: only the last");
+  t.add(run, "checkpoint-every", checkpoint_every,
+        "epochs between checkpoints; 0: only after the last");
   t.effect(Effect::none);
   t.add(run, "checkpoint-steps", checkpoint_steps, "steps between checkpoints; 0: none");
   t.effect(Effect::none);

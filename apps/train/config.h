@@ -47,7 +47,7 @@ struct TrainConfig {
   int64_t epochs = 10;
   int64_t max_steps = 0;
   double lr = 0.1;
-  bool lr_given = false;  ///< no option: whether a flag or a file set the learning rate
+  bool lr_given = false;  ///< not an option: whether a flag or a file set lr
   std::string lr_scaling = "none";
   std::string lr_schedule = "cosine";
   std::vector<int64_t> lr_milestones{81, 122, 155};
@@ -86,7 +86,7 @@ struct TrainConfig {
 
   /// Flags, JSON keys, help and effects of all members above.
   OptionTable table();
-  /// The configuration as config.json has it: without options of one call (--resume, --list, ...).
+  /// The configuration for config.json, without options of a single call (--resume, --list, ...).
   Json json();
   /// The part that SyncSgd takes.
   SgdConfig sgd() const;

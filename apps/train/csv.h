@@ -11,9 +11,9 @@ namespace tw {
 
 class CsvFile {
  public:
-  /// Creates the table, or continues an existing one: rows whose first column (an increasing
-  /// integer) exceeds `keep_through` are dropped, and half a row at the end. UserError when its
-  /// header differs.
+  /// Creates the table, or continues an existing one: drops rows whose first column (an increasing
+  /// integer) exceeds `keep_through`, and an incomplete last row. UserError when its header
+  /// differs.
   CsvFile(const std::filesystem::path& path, const std::string& header, int64_t keep_through);
 
   /// Appends one row and flushes it; Fault when the disk is full.

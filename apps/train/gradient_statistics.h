@@ -1,7 +1,7 @@
 // GradientStatistics: the distribution of the entries of u = g + e during training, and the
 // residuals of Top-k and Rand-k compared with the theoretical bound (Shi et al. 2019, arXiv
-// 1911.08772). With momentum before the selection, e is accumulated velocity, and u does not
-// include the velocity of the current step.
+// 1911.08772). With momentum before the selection, e accumulates velocity, but g is the
+// gradient of the step without momentum.
 #pragma once
 
 #include <array>
@@ -39,7 +39,7 @@ class GradientStatistics {
     uint64_t steps = 0;
     std::array<double, 5> powers{};  // of the entries: sums of x^0 to x^4
     double topk = 0, randk = 0, bound = 0;
-    // by sign, exponent and the first three bits of the mantissa: eight bins to a factor of two
+    // by sign, exponent and the first three bits of the mantissa: eight bins per factor of two
     std::array<uint64_t, 4096> bins{};
   };
   std::unique_ptr<Sums> sums_ = std::make_unique<Sums>();

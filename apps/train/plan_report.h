@@ -13,7 +13,7 @@ namespace tw {
 /// has more.
 int64_t class_count(const TrainConfig& config, const DataSplit& data);
 
-/// What the model plans a step for: micro-batch, precision, input normalisation.
+/// Arguments of Model::plan() for this run: micro-batch, precision, input normalisation, ...
 PlanConfig plan_config(const TrainConfig& config, const DataSplit& data);
 
 /// Prints the plan; returns the bytes of memory of one rank.

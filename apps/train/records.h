@@ -10,7 +10,7 @@
 
 namespace tw {
 
-/// Seconds by phase, as far as they delay the step.
+/// Seconds of each phase, without what overlaps another phase.
 struct PhaseSeconds {
   double data = 0, forward = 0, backward = 0, select = 0, exchange = 0, update = 0;
   PhaseSeconds& operator+=(const PhaseSeconds& other);

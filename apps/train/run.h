@@ -47,7 +47,7 @@ class Run {
   StepRecord train_step();
   /// Several steps, each one launch of the captured step.
   void train_captured_steps();
-  /// Steps until the host has something to do.
+  /// Steps to launch before the host must act: end of epoch, checkpoint, --max-steps.
   int64_t steps_ahead() const;
   /// Validates and reports an epoch; one cut short by --max-steps stays open for a resumed run.
   void close_epoch(bool whole);

@@ -7,13 +7,13 @@
 
 namespace tw {
 
-/// Learning rate of `batch` (of `batches`) in `epoch`: linear warm-up per step from `warmup_from`
-/// times the rate (0: from 1 / warm-up steps of it), then constant, times 0.1 at each milestone, or
-/// half a cosine from the end of warm-up to the last step.
+/// Learning rate of `batch` (of `batches`) in `epoch`. Warm-up raises it linearly, step by step,
+/// from `warmup_from` times the rate (0: from rate / warm-up steps). It then stays constant, is
+/// multiplied by 0.1 at each milestone, or follows half a cosine to the last step.
 double learning_rate(const TrainConfig& config, int64_t epoch, int64_t batch, int64_t batches);
 
-/// Factor of the learning rate: 1, or with linear scaling the micro-batches of all ranks in a step.
-/// (Goyal et al. 2017)
+/// Factor of the learning rate: 1, or with linear scaling (Goyal et al. 2017) the number of
+/// micro-batches in a step, all ranks together.
 double learning_rate_factor(const TrainConfig& config, int ranks);
 
 /// Density of `epoch`: the warm-up list, then the final density.

@@ -21,7 +21,7 @@ TEST(Advise, PredictsFromGivenCosts) {
   EXPECT_EQ(ended.code, 0) << ended.output;
   for (const char* text :
        {"dense ring", "dense linear_pipeline", "gtopk", "65536", "scaling efficiency",
-        "break-even Gbit/s", "gaussiank is predicted with 26214 entries", "use --sparsifier"})
+        "break-even Gbit/s", "gaussiank: prediction for 26214 entries", "use --sparsifier"})
     EXPECT_TRUE(ended.says(text)) << text << " is missing in\n" << ended.output;
   EXPECT_TRUE(ended.says("2.158")) << "0.5 s + dense ring at 8 ranks\n" << ended.output;
 }

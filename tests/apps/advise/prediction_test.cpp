@@ -83,11 +83,11 @@ TEST(Predictions, NameTheSelectorsWhoseVolumeDependsOnTheGradients) {
   };
   const std::string published = notes("gaussiank.refine=paper", 0.001);
   for (const char* line :
-       {"dgc is predicted with 26214 entries a step and rank; depending on the gradients it sends "
+       {"dgc: prediction for 26214 entries per step and rank; depending on the gradients it sends "
         "at most 26214",
-        "gaussiank is predicted with 26214 entries a step and rank; depending on the gradients it "
+        "gaussiank: prediction for 26214 entries per step and rank; depending on the gradients it "
         "sends about 26214 (a threshold selector: any number)",
-        "redsync is predicted with 26214 entries a step and rank; depending on the gradients it "
+        "redsync: prediction for 26214 entries per step and rank; depending on the gradients it "
         "sends about 26214 (at most twice as many)"})
     EXPECT_NE(published.find(line), std::string::npos) << line << " is missing in\n" << published;
   for (const char* name : {"gtopk is", "randk is", "trimmed is", "dense is"})
