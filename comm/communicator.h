@@ -40,8 +40,8 @@ class Communicator {
   virtual int size() const = 0;
   virtual const char* transport() const = 0;
 
-  /// Sends `out` to rank `to` and receives at most in.size() bytes from rank `from`. A negative
-  /// rank leaves that half out. Returns the bytes received.
+  /// Sends `out` to rank `to` and receives at most in.size() bytes from rank `from`. Negative
+  /// `to`: sends nothing. Negative `from`: receives nothing. Returns the bytes received.
   /// Messages between two ranks arrive in order; an empty message is a message. A send may block
   /// until the peer receives: two ranks that send to each other both call exchange.
   /// Throws Fault when the peer is gone or the message does not fit, TimeoutError when the peer
@@ -84,8 +84,8 @@ class Communicator {
 
   /// The collectives of the transport's library; null where it has none.
   virtual VendorCollectives* vendor() { return nullptr; }
-  /// The number of the GPU that the transport ties this rank to; -1: none, and the context takes
-  /// the rank's turn among the machine's GPUs (pick_device in engine/cuda/context.cpp).
+  /// The number of the GPU that the transport assigns to this rank. -1: none; the context then uses
+  /// local rank modulo the number of GPUs (pick_device in engine/cuda/context.cpp).
   virtual int gpu() const { return -1; }
 
  protected:

@@ -24,8 +24,9 @@ bool started_by_mpi();
 /// built without MPI.
 std::unique_ptr<Communicator> make_mpi_communicator();
 /// Ends MPI; call it last and exit with what it returns. Returns `code` at once if MPI was never
-/// initialised. Otherwise all ranks end with the highest code among them: 0 returns; any other code
-/// ends the process here, and ends ranks that do not call this within a second. Never hangs.
+/// initialised. Otherwise all ranks end with the highest code among them. If that is 0, this
+/// returns 0; else it ends this process, and ranks that do not call it within a second. Never
+/// hangs.
 int finish_mpi(int code);
 
 /// What this build or machine lacks for NCCL; empty when nothing is missing.

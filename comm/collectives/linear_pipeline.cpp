@@ -3,9 +3,9 @@
 // one block while it receives the next. With ranks counted from the root:
 //   broadcast  rank v receives block j from v-1 while it sends block j-1 to v+1
 //   reduce     rank v receives block j from v+1 while it sends block j-1 to v-1, then adds
-//   allreduce  a reduce to rank 0, which returns each finished block at once. Each link swaps a
-//              block on its way up with an earlier one on its way down, so both directions are
-//              busy; a rank serves the link below it, then the link above it.
+//   allreduce  a reduce to rank 0, which returns each finished block at once. Two neighbours swap
+//              a block of the reduce for an earlier, finished one, so both directions are busy. A
+//              rank swaps with the rank after it, then with the rank before it.
 // Each element is summed along the chain, the last rank first: the same bits for every block size.
 //
 // Over all ranks: broadcast and reduce (P-1) m messages, (P-1) 4n bytes; allreduce twice that.

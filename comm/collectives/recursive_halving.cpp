@@ -4,16 +4,16 @@
 //   reduce-scatter  rank c ends with the sum of chunk c over all ranks
 //   allgather       chunk c goes from rank c to all ranks
 // For P a power of two the messages are those of recursive halving and doubling (van de Geijn 1994;
-// Rabenseifner 2004). Other P use the same circulant pattern: a round that leaves s chunks of s'
-// exchanges the chunks s .. s'-1 ranks ahead with the rank s ranks ahead (Bruck et al. 1997; Traff
-// 2024, arXiv 2410.14234). One rank sums each chunk and the others copy it: the same bits on all
-// ranks.
+// Rabenseifner 2004). Other P use the same circulant pattern: in a reduce-scatter round from s' to
+// s chunks, rank c sends chunks c+s .. c+s'-1 to rank c+s; the allgather reverses the rounds (Bruck
+// et al. 1997; Traff 2024, arXiv 2410.14234). One rank sums each chunk and the others copy it: the
+// same bits on all ranks.
 //   allreduce  reduce-scatter, allgather
 //   broadcast  scatter from the root along a binomial tree, allgather
 //   reduce     reduce-scatter, gather to the root along a binomial tree
 //
-// Over all ranks: either half P ceil(log2 P) messages and (P-1) 4n bytes; the tree P-1 messages,
-// and for each rank v > 0 the chunks of its subtree, v .. v + (lowest bit of v) - 1.
+// Over all ranks: each of the two halves P ceil(log2 P) messages and (P-1) 4n bytes; the tree P-1
+// messages, to or from each rank v > 0 the chunks of its subtree, v .. v + (lowest bit of v) - 1.
 // Seconds, with L = ceil(log2 P): broadcast 2L alpha + 2(P-1)/P n beta; reduce and allreduce also
 // (P-1)/P n gamma. The allreduce is optimal when all links are equal.
 

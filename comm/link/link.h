@@ -35,7 +35,7 @@ LinkSpec parse_link(std::string_view text, int ranks_per_node = 1);
 class LinkCommunicator : public CommunicatorDecorator {
  public:
   /// Collective. `inner` outlives this; other users of it may not run at the same time. UserError
-  /// when ranks that share a node, or the real clock, run on different machines.
+  /// when ranks of one node, or with the real clock any ranks, run on different machines.
   LinkCommunicator(Context& ctx, Communicator& inner, const LinkSpec& link,
                    LinkTime time = LinkTime::real);
   ~LinkCommunicator() override;

@@ -1,5 +1,5 @@
-// The first rank of the node creates an anonymous file in memory; the others open it through the
-// list of its open files in /proc.
+// The first rank of the node creates an anonymous file in memory; the other ranks open it as
+// /proc/PID/fd/N of that rank.
 
 #include "comm/link/node_ports.h"
 

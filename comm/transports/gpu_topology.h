@@ -15,7 +15,7 @@ namespace tw {
 /// A GPU, among those of all machines.
 struct GpuLocation {
   HostId machine{};
-  std::array<char, 20> bus{};  ///< PCI address as text that ends in 0: 0000:1b:00.0
+  std::array<char, 20> bus{};  ///< PCI address, zero-terminated: 0000:1b:00.0
 };
 
 /// Two ranks on one GPU.
@@ -24,7 +24,7 @@ struct SharedGpu {
 };
 /// The lowest ranks that share a GPU; nullopt when every rank has its own.
 std::optional<SharedGpu> shared_gpu(std::span<const GpuLocation> gpus);
-/// A line that reports it, and that messages go over `instead`.
+/// One line for the user: the two ranks share a GPU, and messages go over `instead`.
 std::string shared_gpu_notice(SharedGpu shared, std::span<const GpuLocation> gpus,
                               const char* instead);
 

@@ -3,8 +3,8 @@
 //
 // The length is sent over another communicator, the bootstrap, together with the message itself if
 // it is short and in host memory. The cost is one short bootstrap message per message. The
-// bootstrap reports a missing peer before the library could hang. Barriers and small host tables do
-// not use the library.
+// bootstrap reports a missing peer before the library could hang. Barriers and short host messages
+// do not use the library.
 //
 // In contrast to exchange_variable(), the payload is sent in one piece and over another transport
 // than its length, so the receiver allocates no memory for it.

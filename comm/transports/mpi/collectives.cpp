@@ -1,5 +1,5 @@
-// The non-blocking variants, waited for like messages: MPI's blocking calls keep a core busy while
-// they wait.
+// Uses MPI's non-blocking collectives and waits for them as for messages: the blocking calls keep a
+// core busy while they wait.
 
 #include "comm/transports/mpi/collectives.h"
 
