@@ -44,7 +44,7 @@ class DevicePrefetcher {
   const int64_t parts_;
   const bool ahead_;
   Batch batch_;             // of the loader
-  int64_t next_part_;       // of batch_; parts_: take the next batch
+  int64_t next_part_;       // of batch_; == parts_: batch_ is used up
   int64_t parts_left_ = 0;  // of the epoch
   bool is_staged_ = false;  // staged_ has the next micro-batch, or staging_error_ is set
   std::exception_ptr staging_error_;

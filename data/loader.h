@@ -16,12 +16,13 @@ struct LoaderConfig {
   int64_t batch = 128;  ///< samples per rank
   int rank = 0, ranks = 1;
   uint64_t seed = 1;
-  bool training = true;         ///< shuffle, augment, drop a short last batch; else by id, padded
+  /// Shuffle, augment and drop a short last batch. Else in the order of ids, last batch padded.
+  bool training = true;
   int threads = 1;              ///< 0: next() prepares its batch itself
   int prefetch = 2;             ///< batches prepared ahead
   Device device = Device::cpu;  ///< the batches are in host memory pinned for it
-  /// Shuffle by shards (shard_order) where the data set has a StorageLayout, and announce each
-  /// shard to it one shard early. Else the whole epoch is shuffled.
+  /// If the data set has a StorageLayout, shuffle by shards (shard_order) and call will_need() one
+  /// shard ahead. Else shuffle the whole epoch.
   bool shuffle_shards = false;
 };
 
@@ -38,7 +39,8 @@ class Loader {
   ~Loader();
 
   /// Batches per epoch, the same on every rank. Training: step t of rank r takes samples
-  /// [(t*P + r)*B, +B) of the epoch's order, so P ranks x B see what one rank x P*B sees.
+  /// [(t*P + r)*B, +B) of the epoch's order, so P ranks with batch B see what one rank with
+  /// batch P*B sees.
   int64_t batches() const;
   /// Starts `epoch` at batch `first`; next() then returns its batches up to the last one.
   void start(uint32_t epoch, int64_t first = 0);

@@ -1,5 +1,5 @@
 // VGG with batch norm for small images: the convolutions of Simonyan and Zisserman, ICLR 2015,
-// followed by an average and one linear layer. Names: `features.N` as in torchvision's vgg*_bn,
+// global average pooling and one linear layer. Names: `features.N` as in torchvision's vgg*_bn,
 // then `classifier`.
 #include "layers/linear.h"
 #include "layers/pool.h"

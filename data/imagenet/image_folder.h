@@ -8,7 +8,7 @@
 namespace tw {
 
 /// Classes are sorted by name, files by class and name, byte by byte: the same on every machine.
-/// Ignores files whose names begin with a dot, and files outside of class folders without the
+/// Ignores files whose names begin with a dot and, outside of class folders, files without the
 /// extension of an image.
 class ImageFolder : public JpegSource {
  public:
@@ -35,7 +35,8 @@ class ImageFolder : public JpegSource {
   std::string names_;
 };
 
-/// A larger file is hardly an image, and each loader thread would need as much memory.
+/// Largest accepted file. A larger one is hardly an image, and each loader thread would need as
+/// much memory.
 inline constexpr uint64_t kMostJpegBytes = uint64_t{256} << 20;
 /// JpegError when `bytes` is above kMostJpegBytes.
 void check_jpeg_bytes(uint64_t bytes);

@@ -1,5 +1,5 @@
 // Batch norm on the GPU: two kernels forward (statistics; normalise) and two backward (sums; input
-// gradient). Statistics are sums around a value near the mean, so that they do not cancel.
+// gradient). Statistics sum x minus a value near the mean, to avoid cancellation.
 #include "engine/cuda/column_sums.h"
 #include "engine/ops/batch_norm.h"
 #include "engine/ops/element.h"

@@ -29,7 +29,8 @@ void maximum(const Taps<bf16>& taps, int64_t channels, bf16* y, uint8_t* argmax)
 void sum(const Taps<float>& taps, int64_t channels, float scale, float* y);
 void sum(const Taps<bf16>& taps, int64_t channels, float scale, bf16* y);
 
-/// y = sum of the taps whose argmax is their position; argmax has the layout of `base`.
+/// y = sum of the taps whose argmax is their position. The taps point into the tensor `base`;
+/// argmax has its layout.
 void sum_where(const Taps<float>& taps, const float* base, const uint8_t* argmax, int64_t channels,
                float* y);
 void sum_where(const Taps<bf16>& taps, const bf16* base, const uint8_t* argmax, int64_t channels,
