@@ -27,13 +27,13 @@ struct ControlWord {
   uint64_t nonfinite = UINT64_MAX;
   float nonfinite_value = 0;
   uint32_t stop : 1 = 0;
-  uint32_t reporter : 31 = 0;  ///< rank + 1 of the finder; 0: the sender
+  uint32_t reporter : 31 = 0;  ///< 1 + the rank that found it; 0: the sender
 };
 ControlWord pack(const Control& control);
 /// Merges the word that `rank` sent. The order does not matter.
 void merge(Control& control, int rank, const ControlWord& word);
 
-/// Entries that a rank sent, each counted once per message.
+/// Entries sent; an entry counts once for each message that carries it.
 struct Traffic {
   uint64_t entries = 0;
   uint64_t bytes = 0;  ///< their encoded bytes
@@ -75,7 +75,7 @@ class Exchange {
   /// Total bytes that all ranks send in one step of d elements. `entries`: total entries selected,
   /// assumed to be equally many per rank and without common indices.
   virtual uint64_t wire_bytes(int ranks, size_t d, size_t entries) const = 0;
-  /// The same for the load of a finished step, summed over the ranks: exact for any selection.
+  /// The same for a finished step, from `load` summed over the ranks: exact for any selection.
   virtual uint64_t claimed_bytes(int ranks, size_t d, const Traffic& load) const {
     return wire_bytes(ranks, d, load.entries);
   }

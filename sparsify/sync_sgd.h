@@ -54,7 +54,7 @@ class SyncSgd {
   void gradient_ready(const Parameter& parameter);
   StepReport finish();
 
-  /// The sum of what this rank has not sent yet: gradients, or velocity when momentum comes before.
+  /// What this rank has not sent yet: a sum of gradients, or of velocities with momentum before.
   std::span<float> residual() { return residual_.as<float>(); }
   /// Momentum after the mean, the same on all ranks.
   std::span<float> momentum() { return momentum_.as<float>(); }

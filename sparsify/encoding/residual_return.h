@@ -1,17 +1,16 @@
-// ResidualReturn: the way back to the residual for what a rank selected and could not send.
+// ResidualReturn: adds to the residual what a rank selected but could not send.
 #pragma once
 
 #include "sparsify/encoding/sparse_codec.h"
 
 namespace tw {
 
-/// Adds to the residual what a rank selected but could not send.
 class ResidualReturn {
  public:
-  /// Rounds `entries` for the codec and returns the rounding errors.
+  /// Rounds `entries` for the codec and adds the rounding errors to the residual.
   void rounding(Context& ctx, const SparseCodec& codec, SparseVector& entries,
                 std::span<float> residual);
-  /// Returns the selected entries whose index is not in `kept`; both ascend.
+  /// Adds the entries of `mine` whose index is not in `kept` to the residual. Both ascend.
   void missing(Context& ctx, const SparseView& mine, std::span<const uint32_t> kept,
                std::span<float> residual);
 

@@ -1,10 +1,10 @@
 // Ascending indices as Rice-coded gaps (Rice and Plaunt 1971). Gaps of mean m take about
 // log2(e m) + 0.1 bits each, close to the entropy of a random subset.
 //
-// Blocks of 128 entries. A block: 5 bits r, then each gap g (to the index before it, less one): its
-// quotient g >> r in unary (that many 0, then 1) and its low r bits. A quotient of 20 or more is
-// written as 20 zeros and a 1, followed by the gap in 32 bits. Lowest bits first; the last byte is
-// padded with zeros.
+// A block has 128 entries: 5 bits r, then a code for each gap g = index - previous index - 1. The
+// code is the quotient g >> r in unary (that many 0, then 1) and the low r bits of g. A quotient of
+// 20 or more is written as 20 zeros and a 1, followed by the gap in 32 bits. Lowest bits first; the
+// last byte is padded with zeros.
 #pragma once
 
 #include <cstddef>

@@ -17,7 +17,7 @@ class GatheringExchange : public Exchange {
   /// Sends `mine` (rounded by the codec) to all ranks, adds it to load_, and merges the control
   /// words of all ranks. Returns the entries by rank, valid until the next call. `usual`: expected
   /// entries per block, the same on all ranks; a longer block costs one more message. Bytes over
-  /// all ranks: (P-1) (24 P + those of the encoded entries of all ranks).
+  /// all ranks: (P-1) (24 P + encoded entries of all ranks).
   std::span<const SparseView> gather(Context& ctx, Communicator& comm, const SparseView& mine,
                                      size_t usual, size_t d, Control& control);
   /// The same for the selected entries of a step. Rounds them first; rounding errors go to the

@@ -4,8 +4,8 @@
 // send to the rank 2^r before them and stop. No barrier separates the rounds. No message holds more
 // than k entries; a rank that selected more prunes before it sends.
 //
-// put_back=paper (the default): a rank returns to its residual the entries it selected that the
-// result lacks. An entry pruned on one branch whose index survives on another is lost.
+// put_back=paper (the default): entries that a rank selected and the result lacks go back to its
+// residual. An entry pruned on one branch is lost if its index survives on another.
 // put_back=conserve: the rank that prunes or rounds keeps the difference in its own residual, so
 // nothing is lost. Most of it falls to the root; rotate=true makes rank step mod P the root, so
 // that the residuals spread.

@@ -3,7 +3,7 @@
 //      region per rank, with about equally many entries. Each entry goes to the owner of its region
 //      (P-1 messages a rank), which adds them up.
 //   2. Owners keep the sums above a global threshold and send them to all ranks.
-//   A rank's residual loses only entries that both steps keep; each rank returns its other ones.
+//   Selected entries that the result lacks go back to the residual of their rank.
 // Every `oktopk.exact_every` steps, and when counts are far off, thresholds and regions are
 // computed exactly; see threshold_tracker.h.
 //

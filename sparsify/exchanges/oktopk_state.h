@@ -1,5 +1,5 @@
-// OkTopkState: what Ok-Topk keeps between steps, two thresholds and the borders of the regions. A
-// checkpoint stores its bytes.
+// OkTopkState: what Ok-Topk keeps between steps: two thresholds and the borders of the regions. A
+// region is the index range that one rank sums. A checkpoint stores the bytes of the state.
 #pragma once
 
 #include <array>

@@ -30,9 +30,9 @@ struct FloydSample {
 
   constexpr size_t draw(size_t i) const { return draw(i, block(i)); }
 
-  /// True if draw i is in the set already; first(a) is the first draw that gave a. A position is in
-  /// the set if an earlier draw gave it or if it replaced an earlier repeat. The second case makes
-  /// a chain, which continues with probability k / n.
+  /// True if the position a of draw i is in the set already. first(a): the first draw that gave a.
+  /// Position a is in the set if an earlier draw gave it, or if a = last(j) and the earlier draw j
+  /// repeats. The loop checks the second case; it continues with probability k / n.
   template <class First>
   constexpr bool repeats(size_t i, const First& first) const {
     while (true) {

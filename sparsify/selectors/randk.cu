@@ -1,5 +1,5 @@
-// RandomSubset on a GPU. Each draw finds the position that it adds independently of the others,
-// with a hash table of the first draw of each position (FloydSample::repeats).
+// RandomSubset on a GPU. All draws find their positions in parallel, with a hash table of the first
+// draw of each position (FloydSample::repeats).
 #include "sparsify/kernels/bitmask_cuda.h"
 #include "sparsify/selectors/randk.h"
 

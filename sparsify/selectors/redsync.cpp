@@ -1,5 +1,5 @@
-// Threshold binary search of RedSync (Fang, Fu, Yang and Hsieh 2019, arXiv 1808.04357), for between
-// k and 2k entries; at most 2k are sent.
+// Threshold binary search of RedSync (Fang, Fu, Yang and Hsieh 2019, arXiv 1808.04357): looks for a
+// threshold that between k and 2k entries exceed, and sends at most 2k.
 #include "sparsify/selectors/mean_to_max.h"
 #include "sparsify/sparsifier.h"
 
