@@ -1,4 +1,4 @@
-// Cuts of a vector.
+// Blocks of a vector.
 
 #include "comm/blocks.h"
 

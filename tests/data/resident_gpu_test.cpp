@@ -1,4 +1,4 @@
-// Batches made on the GPU have the bytes of the loader's batches.
+// Batches made on the GPU are byte for byte those of the loader.
 #include <gtest/gtest.h>
 
 #include "data/loader.h"

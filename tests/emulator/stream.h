@@ -1,5 +1,5 @@
-// Emulated CUDA streams. Queued work runs as late as possible or, at random, at once, so that a
-// test fails in either case when a synchronisation is missing.
+// Emulated CUDA streams. Queued work runs as late as possible or, at random, at once. Both make
+// tests fail when a synchronisation is missing.
 #pragma once
 
 #include <driver_types.h>
@@ -19,8 +19,8 @@ void finish_all();
 /// Runs all queued work of a stream.
 void finish(cudaStream_t stream);
 
-/// Whether the calling thread captures a graph. If so, this invalidates the capture: called by what
-/// a capture forbids (allocate, free, wait).
+/// Whether the calling thread captures a graph. If so, invalidates the capture. Called by
+/// operations that a capture forbids (allocate, free, wait).
 bool refused_in_capture();
 /// Stores an error for cudaGetLastError and returns it.
 cudaError_t report(cudaError_t status);

@@ -1,5 +1,5 @@
-// Any bytes as a configuration file or, when they begin with a -, as flags, one per line. The
-// result is a configuration that is the same when it is written and read again, or a UserError.
+// Reads any bytes as a configuration file or, if they begin with a -, as flags, one per line. The
+// result is a UserError, or a configuration that survives writing and reading.
 #include <nlohmann/json.hpp>
 #include <sstream>
 

@@ -1,5 +1,5 @@
 // The contract of every registered sparsifier, on any number of ranks. A test runs all variants of
-// one sparsifier, which its name ends in.
+// one sparsifier; the name of the test ends with it.
 
 #include "comm/collectives/collectives.h"
 #include "tests/support/ranks.h"

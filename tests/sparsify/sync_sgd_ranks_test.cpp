@@ -1,4 +1,5 @@
-// The optimizer around selection and exchange: PyTorch's SGD on the mean of what was exchanged.
+// SyncSgd as a whole: its updates equal PyTorch's SGD on the exchanged mean; reports, overlap,
+// errors.
 
 #include <atomic>
 #include <chrono>

@@ -18,8 +18,8 @@ inline std::vector<std::byte> pattern(size_t bytes, int seed) {
   return data;
 }
 
-/// Every rank sends to the next one and receives from the one before, twice as often as there are
-/// sizes. Sizes differ between ranks and rounds.
+/// Every rank sends to the next one and receives from the one before, in two rounds per size. Sizes
+/// differ between ranks and rounds.
 inline void swap_around(Context& ctx, Communicator& comm, std::span<const size_t> sizes) {
   const int right = (comm.rank() + 1) % comm.size();
   const int left = (comm.rank() + comm.size() - 1) % comm.size();

@@ -22,19 +22,19 @@ struct Variant {
   std::string algorithm;
   Settings settings = default_settings();
   std::string name = algorithm;
-  bool conserves = true;  ///< sum and residuals together hold all that was there
+  bool conserves = true;  ///< sum + new residuals = gradients + old residuals
   bool lossless = true;   ///< values are sent unrounded and unscaled
-  bool brief = false;     ///< tests of many lengths and gradients try one of each
+  bool brief = false;     ///< tests try only one length and one kind of gradient
 
-  /// Whether long gradients are scaled down before the selection.
+  /// Whether gradients with a large norm are scaled down before the selection.
   bool clips() const { return settings.number("momentum_correction.clip") > 0; }
 };
 inline void PrintTo(const Variant& variant, std::ostream* out) { *out << variant.name; }
 
 namespace detail {
 
-/// The values of a setting to try beside its default: the other flag, the other texts, and the ends
-/// of a number's range. A range without an upper end is tried above the default.
+/// The values of a setting to try besides its default: the other value of a flag, the other
+/// choices, and the ends of a number's range. Without an upper end, a value above the default.
 inline std::vector<std::string> other_values(const Setting& setting) {
   if (setting.value == "true") return {"false"};
   if (setting.value == "false") return {"true"};

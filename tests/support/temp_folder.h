@@ -17,7 +17,7 @@ class TempFolder {
   TempFolder() {
     const auto* info = ::testing::UnitTest::GetInstance()->current_test_info();
     std::string name = "thinwire";
-    if (info != nullptr)  // not so in the set-up of a suite
+    if (info != nullptr)  // null in the set-up of a suite
       name += fmt::format("-{}-{}", info->test_suite_name(), info->name());
     std::ranges::replace(name, '/', '_');  // parameterised tests have slashes in their names
     std::string path = (std::filesystem::temp_directory_path() / (name + "-XXXXXX")).string();

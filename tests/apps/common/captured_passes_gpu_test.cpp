@@ -1,4 +1,4 @@
-// Captured forward and backward have the bits of the same ops queued one by one.
+// Captured forward and backward give the same bits as the ops queued one by one.
 #include <gtest/gtest.h>
 
 #include <algorithm>

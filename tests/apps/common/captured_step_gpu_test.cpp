@@ -1,4 +1,4 @@
-// A captured training step has the bits of the same ops queued one by one.
+// A captured training step gives the same bits as the ops queued one by one.
 #include <gtest/gtest.h>
 
 #include <algorithm>

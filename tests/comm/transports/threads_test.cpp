@@ -1,4 +1,4 @@
-// Ranks as threads: when one fails, none waits without end.
+// Ranks as threads: when one fails, no other waits forever.
 
 #include <gtest/gtest.h>
 

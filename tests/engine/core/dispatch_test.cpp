@@ -1,4 +1,4 @@
-// One op, one body per device.
+// DispatchTable calls the function of the given device.
 #include "engine/core/dispatch.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// The flat arenas of parameters: order, density, initial values, decay ranges, hashes.
+// The flat arenas of parameters: order, no padding, initial values, lookup, hashes.
 #include "engine/plan/arena.h"
 
 #include <gtest/gtest.h>
