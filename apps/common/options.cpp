@@ -73,6 +73,10 @@ bool writes_notes() {
   return true;
 }
 
+void note_renamed(const std::string& old_name, const std::string& name) {
+  if (writes_notes()) fmt::print(stderr, "note: option {} is now called {}\n", old_name, name);
+}
+
 bool has(const OptionTable::Given& given, const std::string& name) {
   return std::ranges::find(given, name, &OptionTable::Given::value_type::first) != given.end();
 }
@@ -297,8 +301,7 @@ std::string OptionTable::current_name(const std::string& flag) const {
   for (const Option& option : options_)
     for (const std::string& old_name : option.aliases)
       if (flag == old_name) {
-        if (writes_notes())
-          fmt::print(stderr, "note: option {} is now called {}\n", old_name, option.name);
+        note_renamed(old_name, option.name);
         return option.name;
       }
   return flag;
@@ -361,6 +364,7 @@ void OptionTable::set_json(const Json& object, const std::string& source) {
       fail("{}: unknown key \"{}\"{}", source, key,
            near.empty() ? "" : fmt::format("; nearest is \"{}\"", near));
     }
+    if (!matches(it->name)) note_renamed(key, key_of(it->name));
     apply(*it, value, shown(value), source + ":");
   }
 }

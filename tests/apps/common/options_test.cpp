@@ -236,7 +236,10 @@ TEST(Options, AnOldNameWorksAndPrintsOneLine) {
     EXPECT_EQ(e.batch_size, 7);
   }
   Example e;
+  testing::internal::CaptureStderr();
   e.table.set_json(Json::parse(R"({"batch": 8})"), "[config]");
+  EXPECT_EQ(testing::internal::GetCapturedStderr(),
+            "note: option batch is now called batch_size\n");
   EXPECT_EQ(e.batch_size, 8);
   EXPECT_EQ(e.error({"--batch", "0"}), "[options] batch-size is 0; expected 1 to 1000");
 }
