@@ -1,6 +1,14 @@
-# Shared by shell scripts: changes to the root of the repository; defines say, die and quietly.
+# Shared by shell scripts: prints their help; changes to the root of the repository; defines say,
+# die and quietly.
 # shellcheck shell=bash
 set -euo pipefail
+# --help prints the comment at the top of the script
+case ${1:-} in
+  -h | --help)
+    sed -n '2,${/^#/!q; /^# shellcheck/q; s/^# \{0,1\}//p}' "$0"
+    exit 0
+    ;;
+esac
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 
 # say TEXT: prints a headline
