@@ -31,8 +31,8 @@ blocks() {
     !name && NF { mark = "" }' "$1"
 }
 
-# room: an empty folder that looks like the project to a command that is typed in it
-room() {
+# sandbox: an empty folder with links to the project, for commands that are typed in it
+sandbox() {
   mkdir -p "$1/build/bin"
   ln -s "$source/scripts" "$1/scripts"
   [[ ! -e $source/configs ]] || ln -s "$source/configs" "$1/configs"
@@ -60,7 +60,7 @@ for file in "$source"/README.md "$source"/docs/*.md; do
     ran=$((ran + 1))
     "${CXX:-c++}" -std=c++20 -fsyntax-only -Wall -Wextra -I"$source" "$block" || failed=1
   done
-  room "$work/$name"
+  sandbox "$work/$name"
   cd "$work/$name"
   for block in $(find "$work/$name.blocks" -name '*.sh' | sort -V); do
     mark=$(cat "${block%.sh}.mark")
