@@ -49,6 +49,9 @@ class Run {
   void train_captured_steps();
   /// Steps to launch before the host must act: end of epoch, checkpoint, --max-steps.
   int64_t steps_ahead() const;
+  /// Adds a step, merged over the ranks, to the totals and to steps.csv. StepLog merges up to
+  /// twenty steps at a time, so at_.step may be later than step.step.
+  void add_step(const StepRecord& step);
   /// Validates and reports an epoch; one cut short by --max-steps stays open for a resumed run.
   void close_epoch(bool whole);
   void validate();

@@ -123,11 +123,7 @@ void Run::open_tables() {
       throw UserError(fault.what());  // no step has run: the folder cannot be written
     }
   });
-  log_ = std::make_unique<StepLog>([this](const StepRecord& step) {
-    at_.totals.add(step);
-    at_.run.add(step);
-    if (steps_csv_) steps_csv_->row(step_row(step, at_.epoch + 1));
-  });
+  log_ = std::make_unique<StepLog>([this](const StepRecord& step) { add_step(step); });
   console_.line("writing to {}", folder_.path.string());
 }
 

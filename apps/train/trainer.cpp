@@ -161,6 +161,12 @@ void Run::train_captured_steps() {
   }
 }
 
+void Run::add_step(const StepRecord& step) {
+  at_.totals.add(step);
+  at_.run.add(step);
+  if (steps_csv_) steps_csv_->row(step_row(step, at_.epoch + 1));
+}
+
 void Run::close_epoch(bool whole) {
   const int64_t epoch = at_.epoch + 1;
   const bool last = epoch >= config_.epochs || out_of_steps();
