@@ -23,24 +23,4 @@ void Pool::run_backward(const PassArgs& pass) {
   ops::pool_backward(pass.ctx, options_, *dy_, argmax(), *dx_);
 }
 
-TensorRef GlobalAverage::plan_y(Planner& plan) {
-  const TensorRef y = plan.make({x_->shape[0], x_->shape[3]});
-  plan.use({x_, y});
-  return y;
-}
-
-TensorRef GlobalAverage::plan_dx(Planner& plan) {
-  const TensorRef dx = plan.make(x_->shape);
-  plan.use({dy_, dx});
-  return dx;
-}
-
-void GlobalAverage::forward(const PassArgs& pass) {
-  ops::global_average_forward(pass.ctx, *x_, *y_);
-}
-
-void GlobalAverage::run_backward(const PassArgs& pass) {
-  ops::global_average_backward(pass.ctx, *dy_, *dx_);
-}
-
 }  // namespace tw::layers

@@ -1,4 +1,4 @@
-// Pooling layers: maximum or average over windows, and the average over the whole image.
+// Pooling: maximum or average over windows.
 #pragma once
 
 #include "engine/ops/pool.h"
@@ -22,20 +22,6 @@ class Pool final : public UnaryLayer {
 
   Options options_;
   TensorRef argmax_;
-};
-
-/// [N,H,W,C] -> [N,C]
-class GlobalAverage final : public UnaryLayer {
- public:
-  struct Options {};
-  explicit GlobalAverage(const Options&) {}
-
-  void forward(const PassArgs& pass) override;
-
- private:
-  TensorRef plan_y(Planner& plan) override;
-  TensorRef plan_dx(Planner& plan) override;
-  void run_backward(const PassArgs& pass) override;
 };
 
 }  // namespace tw::layers

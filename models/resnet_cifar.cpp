@@ -2,8 +2,8 @@
 // three stages of n blocks with 16, 32 and 64 channels, each at half the size of the one before;
 // shortcuts have no parameters (option A). Names follow akamaster/pytorch_resnet_cifar10.
 #include "layers/conv2d.h"
+#include "layers/global_average.h"
 #include "layers/linear.h"
-#include "layers/pool.h"
 #include "layers/subsample_pad.h"
 #include "models/model.h"
 #include "models/residual_path.h"

@@ -3,6 +3,7 @@
 #include <array>
 
 #include "layers/conv2d.h"
+#include "layers/global_average.h"
 #include "layers/linear.h"
 #include "layers/pool.h"
 #include "models/model.h"

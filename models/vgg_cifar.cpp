@@ -1,8 +1,8 @@
 // VGG with batch norm for small images: the convolutions of Simonyan and Zisserman, ICLR 2015,
 // global average pooling and one linear layer. Names: `features.N` as in torchvision's vgg*_bn,
 // then `classifier`.
+#include "layers/global_average.h"
 #include "layers/linear.h"
-#include "layers/pool.h"
 #include "models/model.h"
 #include "models/vgg_features.h"
 

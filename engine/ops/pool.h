@@ -3,7 +3,6 @@
 
 #include "engine/core/context.h"
 #include "engine/core/tensor.h"
-#include "engine/ops/global_average.h"
 
 namespace tw::ops {
 

@@ -1,6 +1,7 @@
 // Backward of every layer kind, and of small networks, against finite differences of forward.
 #include "layers/conv2d.h"
 #include "layers/dropout.h"
+#include "layers/global_average.h"
 #include "layers/linear.h"
 #include "layers/pool.h"
 #include "layers/relu.h"

@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "engine/core/error.h"
+#include "engine/ops/global_average.h"
 #include "engine/ops/pool.h"
 #include "tests/support/owned_tensor.h"
 
