@@ -235,8 +235,7 @@ Subcommand bench_comm(Communicator& world) {
   t.add(what, "collective", options->collective, "which collectives to measure");
   t.choices({"all", "broadcast", "reduce", "allreduce", "allgather", "sparse"});
   t.add(what, "implementation", options->implementation,
-        "all, or one of ring, linear_pipeline, binomial_tree, recursive_halving, vendor, bruck; "
-        "allgather, gtopk, oktopk, exact");
+        "all, or the name of a dense collective, bruck (allgather), or a sparse exchange");
   t.alias("algorithm");
   t.add(what, "density", options->density, "density of the sparse exchanges");
   t.range(1e-9, 1);

@@ -1,5 +1,7 @@
 // Properties of the exchange of every sparsifier, without the optimizer.
 
+#include <set>
+
 #include "tests/support/exchange_rig.h"
 #include "tests/support/ranks.h"
 
@@ -21,6 +23,13 @@ Settings unmeasured(Settings settings) {
   settings.set("lp.alpha", "1e-6");
   settings.set("lp.beta", "1e-9");
   return settings;
+}
+
+TEST(Exchanges, BelongToASparsifierWhichTheContractTestsRun) {
+  std::set<std::string> used{"shared"};  // of sparsifiers whose selectors share the indices
+  for (const auto& [name, entry] : sparsifiers().entries()) used.insert(entry.value.exchange);
+  for (const std::string& name : exchanges().names())
+    EXPECT_TRUE(used.contains(name)) << "no registered sparsifier uses exchange " << name;
 }
 
 TEST(Exchanges, SendTheClaimedBytes) {
