@@ -1,4 +1,5 @@
-// Every file in configs/ is a configuration that train accepts.
+// Every file in configs/ is a configuration that train accepts; those of the papers have the
+// settings of the authors' code.
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -15,6 +16,11 @@ namespace {
 
 namespace fs = std::filesystem;
 
+TrainConfig config_of(const fs::path& file) {
+  Arguments arguments({"--config", file.string()});
+  return parse_train_config(arguments.count(), arguments.values());
+}
+
 TEST(Recipes, AreAccepted) {
   const fs::path configs = source_folder() / "configs";
   int found = 0;
@@ -28,12 +34,104 @@ TEST(Recipes, AreAccepted) {
     // a recipe may name a sparsifier that this build lacks
     const std::string sparsifier = json.value("sparsifier", "dense");
     if (!sparsifiers().entries().contains(sparsifier)) continue;
-    Arguments arguments({"--config", entry.path().string()});
-    const TrainConfig config = parse_train_config(arguments.count(), arguments.values());
+    const TrainConfig config = config_of(entry.path());
     EXPECT_EQ(config.model, json["model"].get<std::string>());
     EXPECT_TRUE(json.contains("seed")) << "a recipe says its seed";
   }
   EXPECT_GT(found, 25);
+}
+
+struct Recipe {
+  const char* name;
+  Json differences;  // from the defaults of train, or from those of its group
+};
+/// Recipes NETWORK-METHOD.json in a folder of configs/.
+struct Group {
+  const char* folder;
+  Json common;
+  std::vector<Recipe> networks, methods;
+};
+
+/// The authors' settings: hclhkbu/gtopkssgd (dl_trainer.py, exp_configs/, batch size of VGG-16 from
+/// the paper) and hclhkbu/GaussianK-SGD. 140 epochs are those of the gTop-k paper.
+std::vector<Group> groups() {
+  const Json cifar10{{"dataset", "cifar10"}, {"epochs", 140},   {"lr", 0.1},
+                     {"weight_decay", 1e-4}, {"momentum", 0.9}, {"lr_milestones", {81, 122, 155}}};
+  const Json imagenet{{"dataset", "imagenet"},
+                      {"bad_images", "skip"},
+                      {"lr", 0.01},
+                      {"lr_milestones", {30, 60, 80}}};
+  const auto with = [](Json object, const Json& more) {
+    object.update(more);
+    return object;
+  };
+  const Json resnet20 = with(cifar10, {{"model", "resnet20"}, {"batch_size", 32}}),
+             vgg16 = with(cifar10, {{"model", "vgg16"}, {"batch_size", 128}}),
+             resnet110 = with(cifar10, {{"model", "resnet110"}, {"batch_size", 128}});
+  const Json gtopk_imagenet =
+      with(imagenet, {{"epochs", 95}, {"weight_decay", 5e-4}, {"momentum", 0.9}});
+  const Recipe dense{"dense", {{"sparsifier", "dense"}}}, topk{"topk", {{"sparsifier", "topk"}}};
+  return {
+      {"gtopk-2019",
+       {{"workers", 4},
+        {"seed", 1},
+        {"density", 0.001},
+        {"density_warmup", {0.004}},
+        {"lr_schedule", "step"},
+        {"warmup_epochs", 10},
+        {"warmup_from", 0.25},
+        {"decay_all", true}},
+       {{"resnet20", resnet20},
+        {"vgg16", vgg16},
+        {"alexnet", with(gtopk_imagenet, {{"model", "alexnet"}, {"batch_size", 256}})},
+        {"resnet50", with(gtopk_imagenet, {{"model", "resnet50"}, {"batch_size", 64}})}},
+       {dense,
+        topk,
+        {"gtopk",
+         {{"sparsifier", "gtopk"},
+          {"set", {{"gtopk.put_back", "paper"}, {"gtopk.rotate", "false"}}}}}}},
+      {"gaussiank-2019",
+       {{"workers", 16},
+        {"seed", 1},
+        {"density", 0.001},
+        {"density_warmup", {0.015625, 0.004, 0.001}},
+        {"lr_schedule", "step"},
+        {"warmup_epochs", 5}},
+       {{"resnet20", resnet20},
+        {"vgg16", vgg16},
+        {"resnet110", resnet110},
+        {"resnet50", with(imagenet, {{"model", "resnet50"},
+                                     {"batch_size", 32},
+                                     {"epochs", 70},
+                                     {"weight_decay", 6.1035e-05},
+                                     {"momentum", 0.875}})}},
+       {dense,
+        topk,
+        {"dgc", {{"sparsifier", "topk"}, {"selector", "dgc"}}},
+        {"dgc-full", {{"sparsifier", "dgc"}}},
+        {"randk", {{"sparsifier", "randk"}, {"no_error_feedback", true}}},
+        {"gaussiank", {{"sparsifier", "gaussiank"}, {"set", {{"gaussiank.refine", "paper"}}}}}}}};
+}
+
+TEST(Recipes, OfThePapersHaveTheAuthorsSettings) {
+  Arguments none({});
+  for (const Group& group : groups()) {
+    const fs::path folder = source_folder() / "configs" / group.folder;
+    size_t files = 0;
+    for (const fs::directory_entry& entry : fs::directory_iterator(folder))
+      files += entry.path().extension() == ".json";
+    EXPECT_EQ(files, group.networks.size() * group.methods.size()) << folder;
+    for (const Recipe& network : group.networks)
+      for (const Recipe& method : group.methods) {
+        SCOPED_TRACE(fmt::format("{}/{}-{}", group.folder, network.name, method.name));
+        Json expected = parse_train_config(none.count(), none.values()).json();
+        for (const Json& part : {group.common, network.differences, method.differences})
+          expected.update(part, true);
+        TrainConfig config =
+            config_of(folder / fmt::format("{}-{}.json", network.name, method.name));
+        EXPECT_EQ(Json::diff(expected, config.json()).dump(), "[]");
+      }
+  }
 }
 
 }  // namespace
