@@ -29,7 +29,7 @@ std::vector<double> exchange_seconds(const std::filesystem::path& csv) {
 TEST(Link, EmulatedLinkDelaysTrainingAndKeepsEveryBit) {
   const TempFolder folder;
   const std::string command = fmt::format(
-      "THINWIRE_CACHE={} {} --output-dir {} --model resnet20 --batch-size 8 --val-size 9000 "
+      "THINWIRE_CACHE={} {} --output-dir {} --model resnet20 --batch-size 8 --val-size 64 "
       "--max-steps 4 --threads-per-rank 1 --workers 4 ",
       TW_TEST_CACHE, TW_TRAIN, folder.path().string());
   ASSERT_EQ(run_command(command + "--name plain").code, 0);

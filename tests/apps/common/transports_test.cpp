@@ -11,7 +11,7 @@ std::string train(const TempFolder& folder, const std::string& launcher,
                   const std::string& arguments) {
   return fmt::format(
       "THINWIRE_CACHE={} {} {} --output-dir {} --model resnet20 --batch-size 8 "
-      "--max-steps 12 --val-size 9000 --threads-per-rank 1 --lr 0.02 --density 0.01 {}",
+      "--max-steps 12 --val-size 64 --threads-per-rank 1 --lr 0.02 --density 0.01 {}",
       TW_TEST_CACHE, launcher, TW_TRAIN, folder.path().string(), arguments);
 }
 

@@ -84,7 +84,7 @@ TEST_P(DyingRank, EndsTheRunInTimeAndTheRunResumes) {
   const TempFolder folder;
   const std::string command = fmt::format(
       "THINWIRE_CACHE={} {} -n 3 {} --output-dir {} --model resnet20 --batch-size 8 --val-size "
-      "9400 --epochs 2 --eval-every 2 --checkpoint-steps 5 --threads-per-rank 1 --density 0.01 "
+      "64 --max-steps 50 --checkpoint-steps 5 --threads-per-rank 1 --density 0.01 "
       "--sparsifier {} "
       "--comm-timeout {} ",
       TW_TEST_CACHE, TW_MPIRUN, TW_TRAIN, folder.path().string(), sparsifier, kTimeout.count());

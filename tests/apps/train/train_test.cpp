@@ -62,7 +62,7 @@ TEST(Train, WritesARunFolder) {
 TEST(Train, LearnsMoreThanChance) {
   const TempFolder folder;
   const Ended ended = run_command(
-      train(folder, "--model lenet --epochs 1 --lr 0.02 --batch-size 16 --name learns"));
+      train(folder, "--model lenet --epochs 1 --lr 0.01 --batch-size 16 --name learns"));
   ASSERT_EQ(ended.code, 0) << ended.output;
   EXPECT_GT(summary(folder / "learns")["val_top1"], 0.25);  // chance is 0.1
 }
