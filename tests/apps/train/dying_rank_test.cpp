@@ -5,6 +5,7 @@
 #include <regex>
 #include <thread>
 
+#include "tests/support/jpegs.h"
 #include "tests/support/program.h"
 
 namespace tw::test {
@@ -83,11 +84,12 @@ TEST_P(DyingRank, EndsTheRunInTimeAndTheRunResumes) {
   const auto& [sparsifier, rank, signal] = GetParam();
   const TempFolder folder;
   const std::string command = fmt::format(
-      "THINWIRE_CACHE={} {} -n 3 {} --output-dir {} --model resnet20 --batch-size 8 --val-size "
-      "64 --max-steps 50 --checkpoint-steps 5 --threads-per-rank 1 --density 0.01 "
+      "THINWIRE_CACHE={} {} -n 3 {} --output-dir {} {} --model resnet20 --batch-size 8 --epochs "
+      "2 --eval-every 2 --checkpoint-steps 5 --threads-per-rank 1 --density 0.01 "
       "--sparsifier {} "
       "--comm-timeout {} ",
-      TW_TEST_CACHE, TW_MPIRUN, TW_TRAIN, folder.path().string(), sparsifier, kTimeout.count());
+      TW_TEST_CACHE, TW_MPIRUN, TW_TRAIN, folder.path().string(), short_epochs(folder.path()),
+      sparsifier, kTimeout.count());
 
   const Started run(command + "--name cut", folder / "output");
   const std::filesystem::path checkpoint = folder / "cut/checkpoints/step-00000005";

@@ -52,8 +52,8 @@ struct Group {
   std::vector<Recipe> networks, methods;
 };
 
-/// The authors' settings: hclhkbu/gtopkssgd (dl_trainer.py, exp_configs/, batch size of VGG-16 from
-/// the paper) and hclhkbu/GaussianK-SGD. 140 epochs are those of the gTop-k paper.
+/// The settings of hclhkbu/gtopkssgd (dl_trainer.py, exp_configs/) and hclhkbu/GaussianK-SGD;
+/// configs/README.md lists where a recipe differs.
 std::vector<Group> groups() {
   const Json cifar10{{"dataset", "cifar10"}, {"epochs", 140},   {"lr", 0.1},
                      {"weight_decay", 1e-4}, {"momentum", 0.9}, {"lr_milestones", {81, 122, 155}}};

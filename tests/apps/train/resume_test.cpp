@@ -15,19 +15,12 @@ namespace {
 using Json = nlohmann::json;
 using namespace std::chrono_literals;
 
-/// Options for 600 JPEGs to train on and 20 to validate on, which the first call writes.
-std::string images(const TempFolder& folder) {
-  const std::filesystem::path data = folder / "data";
-  if (!std::filesystem::exists(data)) write_image_folder(data, 2, 300, 10);
-  return fmt::format("--dataset imagefolder --data-dir {} --image-size 32", data.string());
-}
-
 /// ResNet-20, 18 steps an epoch, batch-norm statistics of its own on every rank.
 std::string command(const TempFolder& folder, const std::string& arguments) {
   return fmt::format(
       "THINWIRE_CACHE={} {} --output-dir {} {} --model resnet20 --lr 0.02 --workers 4 "
       "--batch-size 8 --epochs 3 --eval-every 3 --checkpoint-steps 7 --density 0.01 {}",
-      TW_TEST_CACHE, TW_TRAIN, folder.path().string(), images(folder), arguments);
+      TW_TEST_CACHE, TW_TRAIN, folder.path().string(), short_epochs(folder.path()), arguments);
 }
 
 std::vector<std::string> rows(const std::filesystem::path& csv, size_t columns) {
@@ -109,7 +102,7 @@ TEST(Stop, UnderMpirunAllRanksStopTogether) {
   const std::string run = fmt::format(
       "THINWIRE_CACHE={} {} -n 3 {} --output-dir {} {} --model resnet20 --batch-size 8 "
       "--epochs 3 --checkpoint-steps 7 ",
-      TW_TEST_CACHE, TW_MPIRUN, TW_TRAIN, folder.path().string(), images(folder));
+      TW_TEST_CACHE, TW_MPIRUN, TW_TRAIN, folder.path().string(), short_epochs(folder.path()));
   ASSERT_EQ(run_command(run + "--name whole").code, 0);
   EXPECT_EQ(interrupt(run + "--name cut", folder / "cut/steps.csv", 8, SIGTERM), 3);
   const Ended resumed = run_command(run + "--resume " + (folder / "cut").string());
