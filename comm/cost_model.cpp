@@ -47,23 +47,21 @@ double lp_allreduce(const LinkCost& w, int ranks, double n) {
   return lp_allreduce_seconds(w, ranks, n, lp_best_block(w, lp_allreduce_steps(ranks), n));
 }
 
-// entries travel as index and value: two elements
-
 // Bruck et al. 1997; every rank then sums all entries
 double sparse_allgather(const LinkCost& w, int ranks, double, double k) {
-  return rounds(ranks) * w.alpha + (ranks - 1) * k * (2 * w.beta + w.merge);
+  return rounds(ranks) * w.alpha + (ranks - 1) * k * (w.entry() + w.merge);
 }
 
 // Shi et al. 2019 (arXiv 1901.04359): up a tree that merges, and down again
 double gtopk_tree(const LinkCost& w, int ranks, double, double k) {
-  return rounds(ranks) * (2 * w.alpha + 4 * k * w.beta + 2 * k * w.merge);
+  return rounds(ranks) * 2 * (w.alpha + k * (w.entry() + w.merge));
 }
 
 // Li & Hoefler 2022 (arXiv 2201.07598), a step without exact thresholds and with k entries per
 // rank: entries to the owner of their region, the sums from there by an allgather
 double oktopk(const LinkCost& w, int ranks, double, double k) {
   if (ranks == 1) return 0;
-  return (ranks - 1 + rounds(ranks)) * w.alpha + others(ranks) * k * (4 * w.beta + 2 * w.merge);
+  return (ranks - 1 + rounds(ranks)) * w.alpha + others(ranks) * 2 * k * (w.entry() + w.merge);
 }
 
 // all ranks have the same indices: only values travel, around a ring

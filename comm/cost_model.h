@@ -1,8 +1,10 @@
 // Cost in seconds of collectives and exchanges, by the model of Hockney (1994) with one full-duplex
 // port per node: a message occupies its sender's and its receiver's port for alpha + n beta. The
-// formulas follow the steps as written in comm/ and sparsify/; docs/collectives.md names their
-// sources. They are exact where P divides n. A test compares them with the collectives, run on a
-// virtual clock.
+// formulas follow the steps as written in comm/ and sparsify/; docs/collectives.md names the
+// sources of dense ones, docs/advise.md those of sparse ones. They are exact where P divides n,
+// except that recursive_halving is exact only for powers of two and an upper bound for other P.
+// Tests compare them with the collectives (cost_model_ranks_test.cpp) and the exchanges
+// (exchange_seconds_ranks_test.cpp), run on a virtual clock.
 #pragma once
 
 #include <map>
@@ -13,10 +15,13 @@
 namespace tw {
 
 struct LinkCost {
-  double alpha = 0;  ///< seconds per message
-  double beta = 0;   ///< seconds per element of 4 bytes sent
-  double gamma = 0;  ///< seconds per element added to another
-  double merge = 0;  ///< seconds per sparse entry (index and value) merged into others
+  double alpha = 0;        ///< seconds per message
+  double beta = 0;         ///< seconds per element of 4 bytes sent
+  double gamma = 0;        ///< seconds per element added to another
+  double merge = 0;        ///< seconds per sparse entry (index and value) merged into others
+  double entry_bytes = 8;  ///< bytes of an encoded sparse entry
+  /// Seconds per sparse entry sent.
+  double entry() const { return beta * entry_bytes / 4; }
 };
 
 /// Seconds of a dense collective over n elements of 4 bytes. Ranks >= 1.
@@ -27,7 +32,8 @@ const DenseCosts& broadcast_costs();
 const DenseCosts& reduce_costs();
 const DenseCosts& allreduce_costs();
 
-/// Seconds of a sparse exchange in which each rank contributes k entries of a vector of d.
+/// Seconds of a sparse exchange in which each rank contributes k entries of a vector of d. Entries
+/// take LinkCost::entry() each, plain floats beta.
 using SparseCost = double (*)(const LinkCost&, int ranks, double d, double k);
 using SparseCosts = std::map<std::string, SparseCost, std::less<>>;
 /// By the registered names of the exchanges in sparsify/exchanges/.

@@ -38,14 +38,13 @@ std::vector<Load> loads_of(const ParameterArena& arena, size_t flat, const Spars
   return loads;
 }
 
-/// The link with beta scaled from the two elements per entry of the cost model to the bytes that
-/// the codec takes.
+/// The link with the bytes that the codec takes for an entry.
 LinkCost carrying(const LinkCost& wire, const SparseCodec& format, const Load& load) {
   const auto entries = static_cast<size_t>(load.k);
   if (entries == 0) return wire;
   const uint64_t bytes = format.expected_bytes(1, entries, 1, static_cast<size_t>(load.d));
   LinkCost other = wire;
-  other.beta *= static_cast<double>(bytes) / (2 * sizeof(float) * load.k);
+  other.entry_bytes = static_cast<double>(bytes) / load.k;
   return other;
 }
 
