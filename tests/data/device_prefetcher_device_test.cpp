@@ -10,7 +10,7 @@ using test::CountingDataset;
 using test::OwnedTensor;
 
 constexpr int64_t kBatch = 6;
-Shape kImage() { return {9, 7, 3}; }
+Shape image_shape() { return {9, 7, 3}; }
 
 template <class T>
 std::vector<double> values(const Tensor& host) {
@@ -34,7 +34,7 @@ LoaderConfig config(int threads) {
 
 struct Input {
   explicit Input(int64_t parts)
-      : images({kBatch / parts, kImage()[0], kImage()[1], kImage()[2]}, DType::u8),
+      : images({kBatch / parts, image_shape()[0], image_shape()[1], image_shape()[2]}, DType::u8),
         labels({kBatch / parts}, DType::i32) {}
   OwnedTensor images, labels;
 };
@@ -44,7 +44,7 @@ class DevicePrefetcherTest : public ::testing::TestWithParam<std::tuple<int64_t,
 
 TEST_P(DevicePrefetcherTest, CopiesTheBatchesOfTheLoader) {
   const auto [parts, ahead, threads] = GetParam();
-  const auto data = std::make_shared<CountingDataset>(40, kImage());
+  const auto data = std::make_shared<CountingDataset>(40, image_shape());
   Loader expected(data, {.batch = kBatch, .seed = 5, .threads = 0}), loader(data, config(threads));
   Context ctx(test::device());
   DevicePrefetcher prefetcher(ctx, loader, parts, ahead);
@@ -72,7 +72,7 @@ TEST_P(DevicePrefetcherTest, CopiesTheBatchesOfTheLoader) {
 
 TEST_P(DevicePrefetcherTest, NextThrowsTheErrorOfItsBatch) {
   const auto [parts, ahead, threads] = GetParam();
-  const auto data = std::make_shared<Damaged>(12, kImage());
+  const auto data = std::make_shared<Damaged>(12, image_shape());
   LoaderConfig in_order = config(threads);
   in_order.training = false;  // the second batch has the damaged image
   Loader loader(data, in_order);
@@ -91,7 +91,7 @@ TEST_P(DevicePrefetcherTest, NextThrowsTheErrorOfItsBatch) {
 
 TEST_P(DevicePrefetcherTest, PrefetchStopsAtTheEndOfTheEpoch) {
   const auto [parts, ahead, threads] = GetParam();
-  Loader loader(std::make_shared<CountingDataset>(kBatch, kImage()), config(threads));
+  Loader loader(std::make_shared<CountingDataset>(kBatch, image_shape()), config(threads));
   Context ctx(test::device());
   DevicePrefetcher prefetcher(ctx, loader, parts, ahead);
   Input input(parts);
