@@ -24,9 +24,9 @@ bool started_by_mpi();
 /// built without MPI.
 std::unique_ptr<Communicator> make_mpi_communicator();
 /// Ends MPI; call it last and exit with what it returns. Returns `code` at once if MPI was never
-/// initialised. Otherwise all ranks end with the highest code among them. If that is 0, this
-/// returns 0; else it ends this process, and ranks that do not call it within a second. Never
-/// hangs.
+/// initialised. Otherwise waits for all ranks and takes the highest of their codes: returns if it
+/// is 0, else ends all ranks with it. A rank whose own code is not 0 waits one second at most, then
+/// ends all ranks; a rank with code 0 waits without limit.
 int finish_mpi(int code);
 
 /// What this build or machine lacks for NCCL; empty when nothing is missing.

@@ -2,7 +2,7 @@
 //
 // With a GPU it works ahead: while the GPU computes on one micro-batch, a copy engine brings the
 // next from the loader's pinned memory to a staging buffer on the GPU; next() copies from there.
-// The host does not wait for either copy.
+// The host waits for a copy only before the loader reuses the memory that it reads.
 #pragma once
 
 #include <exception>

@@ -29,9 +29,9 @@ struct PassArgs {
   }
 };
 
-/// A gradient: one tensor, or the sum of two where branches join. The next layer in backward order
-/// adds the two, often as part of its own kernel. It owns the tensors it receives: it may overwrite
-/// them or return them as its dx.
+/// A gradient: one tensor, or the sum of two if two branches read the activation. The next layer in
+/// backward order adds the two, often as part of its own kernel. It owns the tensors it receives:
+/// it may overwrite them or return them as its dx.
 struct Gradient {
   TensorRef main;
   TensorRef extra{};  ///< empty unless the gradient is a sum

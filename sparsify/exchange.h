@@ -33,7 +33,8 @@ ControlWord pack(const Control& control);
 /// Merges the word that `rank` sent. The order does not matter.
 void merge(Control& control, int rank, const ControlWord& word);
 
-/// Entries sent; an entry counts once for each message that carries it.
+/// Entries that a rank contributes to its messages (elements, if it sends a dense vector), from
+/// which claimed_bytes computes the bytes of all ranks.
 struct Traffic {
   uint64_t entries = 0;
   uint64_t bytes = 0;  ///< their encoded bytes

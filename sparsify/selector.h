@@ -56,7 +56,7 @@ using SelectorFactory =
 /// How many entries a selector sends when it is asked for k.
 enum class Volume : uint8_t {
   exactly_k,   ///< k; fewer only where fewer entries are not zero
-  at_most_k,   ///< k rounded up, or fewer if fewer entries reach a threshold
+  at_most_k,   ///< ceil(density d), or fewer if fewer entries reach a threshold
   at_most_2k,  ///< entries above a searched threshold, limited to 2k
   any,         ///< all entries above a threshold: from none to the whole slice
 };

@@ -43,7 +43,7 @@ struct SgdConfig {
   // these replace parts of the named sparsifier; empty: no replacement
   std::string selector{}, exchange{}, scope{};
   std::optional<bool> momentum_before{};  ///< momentum correction
-  size_t bucket_bytes = size_t{1} << 20;  ///< layer scope: tensors up to this share an exchange
+  size_t bucket_bytes = size_t{1} << 20;  ///< layer scope: bytes of tensors exchanged together
   bool overlap = false;                   ///< exchanges run during backward
   /// If set, a barrier on it precedes each exchange, so that the time spent waiting for other ranks
   /// is reported separately (StepReport::sec_wait). Not with overlap.

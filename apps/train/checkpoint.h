@@ -1,5 +1,5 @@
 // Checkpoints: the whole state of a run. A run resumed on as many ranks computes the same bits as
-// one that never stopped.
+// one that never stopped; on a GPU this requires --deterministic.
 //
 // checkpoints/step-00000123/
 //   model.safetensors      weights and batch-norm statistics, torchvision names; the metadata has

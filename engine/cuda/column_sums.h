@@ -1,5 +1,5 @@
 // Sums over the rows of a [rows, channels] matrix, for batch norm and bias gradients.
-// Included by .cu files only.
+// Included by .cu files and headers *_cuda.h only.
 //
 // A block handles a tile of channels and a strided set of rows; a thread handles a pack of
 // channels. Blocks write partial sums to scratch, and the last block of a tile adds them up in a

@@ -1,5 +1,5 @@
 // CudaHandles: the stream and library handles of a rank on a GPU; checks of CUDA's error codes.
-// Included by .cu files and files in cuda/ and nccl/ only.
+// Included by .cu files, headers *_cuda.h and files in cuda/ and nccl/ only.
 #pragma once
 
 #include <cuda_runtime_api.h>

@@ -1,5 +1,5 @@
 // Shared parts of CUDA kernels: elements as floats, 16-byte packs, loops over elements.
-// Included by .cu files only.
+// Included by .cu files and headers *_cuda.h only.
 #pragma once
 
 #include <algorithm>

@@ -1,4 +1,5 @@
-// Shared parts of CPU ops that use oneDNN. Included by .cpp files only.
+// Shared parts of CPU ops that use oneDNN. Included by this folder and
+// engine/ops/cpu/ only.
 #pragma once
 
 #include <algorithm>

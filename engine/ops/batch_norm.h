@@ -22,7 +22,7 @@ struct BatchNormForward {
   Tensor saved_mean, saved_rstd;     ///< [C], written by training, read by backward
 };
 
-/// Tensors of backward. The gradient of y is dy, or dy + dy2 after a join of two branches. With
+/// Tensors of backward. The gradient of y is dy, or dy + dy2 if two branches read y. With
 /// relu it is masked by y > 0. Without a residual, y.data may be null: the mask is then recomputed
 /// from x, gamma and beta, which reads one tensor less.
 struct BatchNormBackward {

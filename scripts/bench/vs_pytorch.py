@@ -10,9 +10,10 @@ CUDA graph. Our step on a GPU includes the augmentation of its batches.
 
 A mode that fails is reported and left out; the exit code is then 1.
 
-The column `floor` is an upper bound of our images/s, from the lower bound of the step's time in
-`bench step --floor`: convolutions, matrix products and the update run at the rates that the same
-process measured on the machine, and everything else takes no time.
+The column `floor` is our images/s if a step took only the lower bound of its time that
+`bench step --floor` prints, so it is an upper bound. In that bound, convolutions, matrix products
+and the update run at the rates that the same process measured on the machine, and everything else
+takes no time.
 """
 
 import argparse

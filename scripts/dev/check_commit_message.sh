@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # check_commit_message.sh FILE: checks the commit message in FILE (the commit-msg hook calls this).
-# check_commit_message.sh --commits: checks the last 20 commits since this script was added.
+# check_commit_message.sh --commits: checks the commits made after this script was added, the
+#   latest 20 at most.
 # A subject is `area: imperative verb ...`: one topic (no `;`), at most 72 characters, no full stop
 # at the end. Prints one line per violation; exit code 1 if there is any.
 # shellcheck source=scripts/lib/common.sh

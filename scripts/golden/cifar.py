@@ -6,9 +6,10 @@ The reference is PyTorch in float64. The file has all values of a small tensor. 
 has samples and projections on random sign vectors, whose rms estimates the norm of a difference. It
 also has the errors of PyTorch's own steps in float32 and in bfloat16 autocast.
 
-A ReLU has a kink at zero, a maximum where two values are equal. If an activation is within rounding
+The gradient of ReLU is discontinuous at zero, that of max pooling where the two largest values of a
+window are equal. Both are called kinks here. If an activation is within rounding
 error of a kink, two correct programs may differ by the whole gradient of an element. The first
-batch is therefore selected from many: its smallest distance to a kink is the largest. In bfloat16
+batch is therefore the one, of many, whose activations stay farthest from any kink. In bfloat16
 such differences cannot be avoided. Errors are averaged over this and further, unselected batches.
 
 usage: cifar.py [--output-dir DIR] [resnet20 vgg16]

@@ -1,4 +1,4 @@
-// Block: one message of a sparse exchange, a control word of 16 bytes and encoded entries.
+// Block: what one rank sends in a sparse exchange, a control word of 16 bytes and encoded entries.
 #pragma once
 
 #include <vector>

@@ -1,12 +1,11 @@
 // StatusSlot: adds the status of the ranks to a dense sum, as one more float after the gradient.
 // After the sum the float is 0, above 0 if some rank received a stop signal, or NaN if some
-// gradient is not finite. The ranks exchange their control words only if it is not 0.
+// gradient is not finite. The ranks exchange their control words only if it is NaN.
 //
-// The gradients of all buckets are one vector. The float after a bucket is therefore the first
-// gradient of the next bucket in the vector, or the arena's spare float. The slot saves this float,
-// overwrites it for the sum, and restores it in settle, so that the gradient need not be copied.
-// This is safe because buckets are exchanged one at a time, from the end of the vector to its
-// start: backward has already finished the next bucket.
+// The slot is the float after the bucket in the gradient vector: the first gradient of the bucket
+// behind it, or the arena's spare float. The slot saves this float, overwrites it for the sum, and
+// restores it in settle; the gradient is not copied. Buckets are exchanged one at a time, from the
+// end of the vector to its start, so the bucket behind has already been exchanged.
 #pragma once
 
 #include "sparsify/exchange.h"
