@@ -3,7 +3,7 @@
 #include "layers/relu.h"
 #include "layers/sequential.h"
 #include "models/model.h"
-#include "models/suggested_lr.h"
+#include "models/default_lr.h"
 
 namespace tw {
 namespace {

@@ -4,7 +4,7 @@
 
 #include "apps/common/resolve.h"
 #include "engine/core/error.h"
-#include "models/suggested_lr.h"
+#include "models/default_lr.h"
 #include "sparsify/selector.h"
 #include "sparsify/step_costs.h"
 

@@ -1,4 +1,4 @@
-#include "models/suggested_lr.h"
+#include "models/default_lr.h"
 
 namespace tw {
 
