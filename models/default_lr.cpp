@@ -2,7 +2,7 @@
 
 namespace tw {
 
-Registry<double>& suggested_learning_rates() {
+Registry<double>& default_learning_rates() {
   static Registry<double> registry("learning rate of model");
   return registry;
 }

@@ -40,7 +40,7 @@ LayerPtr lenet(ParameterArena& arena, const ModelSpec& spec) {
 
 const bool lenet_registered =
     models().add({"lenet", "LeNet-5 with ReLU, 0.06 M parameters", lenet}) &&
-    suggested_learning_rates().add({"lenet", "without batch norm", 0.01});
+    default_learning_rates().add({"lenet", "without batch norm", 0.01});
 
 }  // namespace
 }  // namespace tw

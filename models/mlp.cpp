@@ -22,7 +22,7 @@ LayerPtr mlp(ParameterArena& arena, const ModelSpec& spec) {
 
 const bool mlp_registered =
     models().add({"mlp", "multilayer perceptron with 256 and 128 hidden units", mlp}) &&
-    suggested_learning_rates().add({"mlp", "without batch norm", 0.01});
+    default_learning_rates().add({"mlp", "without batch norm", 0.01});
 
 }  // namespace
 }  // namespace tw

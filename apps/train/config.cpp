@@ -13,12 +13,20 @@
 #include "engine/core/error.h"
 #include "engine/io/file.h"
 #include "engine/io/json.h"
+#include "models/default_lr.h"
 #include "models/model.h"
 #include "sparsify/sync_sgd.h"
 
 namespace tw {
 
 namespace {
+
+std::string learning_rate_help() {
+  std::string text = "learning rate";
+  for (const auto& [model, entry] : default_learning_rates().entries())
+    text += fmt::format("; {}: {}", model, entry.value);
+  return text;
+}
 
 /// Keys of config.json that are not options: settings and a description of the run.
 constexpr const char* kRunKeys[] = {"set", "run"};
@@ -140,7 +148,7 @@ OptionTable TrainConfig::table() {
   t.add(sgd, "epochs", epochs, "passes over the training images");
   t.add(sgd, "max-steps", max_steps, "stop after this many steps; 0: no limit");
   t.effect(Effect::none);
-  t.add(sgd, "lr", lr, "learning rate");
+  t.add(sgd, "lr", lr, learning_rate_help());
   t.add(sgd, "lr-scaling", lr_scaling, "linear: times ranks and micro-batches (Goyal et al. 2017)");
   t.choices({"none", "linear"});
   t.add(sgd, "lr-schedule", lr_schedule, "how the learning rate decays");
@@ -269,6 +277,9 @@ TrainConfig parse_train_config(int argc, char** argv) {
   table.print_notices();
   if (config.dataset == "auto") config.dataset = config.data_dir.empty() ? "shapes" : "cifar10";
   config.lr_given = table.is_set("lr");
+  const auto& rates = default_learning_rates().entries();
+  if (const auto found = rates.find(config.model); !config.lr_given && found != rates.end())
+    config.lr = found->second.value;
   check_combinations(config);
   return config;
 }

@@ -41,12 +41,12 @@ PlanConfig plan_config(const TrainConfig& config, const DataSplit& data) {
 
 namespace {
 
-void suggest_learning_rate(Console& console, const TrainConfig& config) {
-  const auto& suggested = suggested_learning_rates().entries();
-  const auto found = suggested.find(config.model);
-  if (found == suggested.end() || config.lr_given) return;
-  console.line("{} may not train at the default learning rate of {} ({}); try --lr {}",
-               config.model, config.lr, found->second.help, found->second.value);
+void report_learning_rate(Console& console, const TrainConfig& config) {
+  const auto& defaults = default_learning_rates().entries();
+  const auto found = defaults.find(config.model);
+  if (found == defaults.end() || config.lr_given) return;
+  console.line("learning rate {}, the default of {} ({})", config.lr, config.model,
+               found->second.help);
 }
 
 }  // namespace
@@ -59,7 +59,7 @@ size_t report_plan(Console& console, const TrainConfig& config, const DataSplit&
   const auto text = [](size_t bytes) { return bytes_text(static_cast<double>(bytes)); };
   console.line("{}: {} parameters, {} classes, images {}", config.model, d, model.spec().classes,
                model.spec().image);
-  if (!config.eval_only) suggest_learning_rate(console, config);
+  if (!config.eval_only) report_learning_rate(console, config);
   console.line("data: {} ({} training images), validation on {} ({})", config.dataset,
                data.train->size(), data.val_name, data.val->size());
   const std::string batch = config.accumulate == 1

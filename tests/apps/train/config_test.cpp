@@ -34,6 +34,14 @@ std::string put(const fs::path& path, const std::string& text) {
   return path.string();
 }
 
+TEST(Config, ModelsHaveTheirOwnDefaultLearningRate) {
+  for (const char* model : {"lenet", "mlp"}) {
+    EXPECT_EQ(parse({"--model", model}).lr, 0.01) << model;
+    EXPECT_EQ(parse({"--lr", "0.1", "--model", model}).lr, 0.1) << model;
+  }
+  EXPECT_EQ(parse({"--model", "resnet20"}).lr, 0.1);
+}
+
 TEST(Config, DefaultsAreAValidRunOnGeneratedData) {
   const TrainConfig config = parse({});
   EXPECT_EQ(config.dataset, "shapes");

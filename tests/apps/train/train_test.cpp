@@ -190,22 +190,32 @@ TEST(Train, ZeroEpochsStillValidateAndWriteASummary) {
   EXPECT_GT(summary(folder / "none")["val_top1"], 0.0);
 }
 
-TEST(Train, ModelsWithoutBatchNormAtTheDefaultLearningRateSuggestASmallerOne) {
+TEST(Train, NamesTheDefaultLearningRateOfAModel) {
   const TempFolder folder;
-  for (const char* model : {"lenet", "mlp"}) {
-    const std::string run = fmt::format("--model {} --dry-run ", model);
-    EXPECT_TRUE(run_command(train(folder, run)).says("try --lr 0.01")) << model;
-    for (const char* lr : {"0.05", "0.1"})
-      EXPECT_FALSE(run_command(train(folder, run + "--lr " + lr)).says("try --lr")) << model << lr;
-  }
-  EXPECT_FALSE(run_command(train(folder, "--model resnet20 --dry-run")).says("try --lr"));
+  for (const std::string model : {"lenet", "mlp"})
+    EXPECT_TRUE(run_command(train(folder, "--dry-run --model " + model))
+                    .says("learning rate 0.01, the default of " + model));
+  for (const char* run : {"--dry-run --model lenet --lr 0.1", "--dry-run --model resnet20"})
+    EXPECT_FALSE(run_command(train(folder, run)).says("the default of")) << run;
 }
 
-TEST(Train, VersionPrintsTheBuild) {
-  const Ended ended = run_command(fmt::format("{} --version", TW_TRAIN));
-  EXPECT_EQ(ended.code, 0);
-  EXPECT_TRUE(ended.output.starts_with("thinwire 0.2.0\ncommit ")) << ended.output;
-  for (const char* part : {"\noneDNN ", "CUDA", "MPI"}) EXPECT_TRUE(ended.says(part)) << part;
+TEST(Train, LenetLearnsAtItsDefaultRate) {
+  const TempFolder folder;
+  const Ended ended = run_command(train(
+      folder,
+      "--model lenet --batch-size 32 --precision f32 --max-steps 250 --eval-every 0 --name a"));
+  ASSERT_EQ(ended.code, 0) << ended.output;
+  EXPECT_GT(summary(folder / "a")["val_top1"], 0.3);
+}
+
+TEST(Programs, VersionPrintsTheBuild) {
+  for (const char* program : {"train", "bench", "bench comm", "advise", "analyze", "pack"}) {
+    SCOPED_TRACE(program);
+    const Ended ended = run_command(fmt::format("{}/{} --version", TW_BIN, program));
+    EXPECT_EQ(ended.code, 0);
+    EXPECT_TRUE(ended.output.starts_with("thinwire 0.2.0\ncommit ")) << ended.output;
+    for (const char* part : {"\noneDNN ", "CUDA", "MPI"}) EXPECT_TRUE(ended.says(part)) << part;
+  }
 }
 
 TEST(Train, ListHasEveryCollectiveOfTheRootExchange) {
