@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "apps/common/version.h"
 #include "engine/core/error.h"
 #include "engine/core/registry.h"
 
@@ -20,7 +21,9 @@ const Subcommand& parse_subcommand(std::vector<Subcommand>& all, int argc, char*
   }
   const std::string first = argc > 1 ? argv[1] : "";
   if (first == "--help" || first == "-h")
-    throw HelpText{help + "\nSUBCOMMAND --help lists its options.\n"};
+    throw HelpText{
+        help + "\nSUBCOMMAND --help lists its options, --version the versions of this build.\n"};
+  if (first == "--version") throw HelpText{version_text()};
   check(!first.empty() && !first.starts_with("-"),
         "[options] the subcommand is missing; expected one of: {}", fmt::join(known, ", "));
   const auto chosen = std::ranges::find(all, first, &Subcommand::name);
