@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # build.sh [PRESET [TARGET...]]: configures and builds; installs nothing.
 # Presets: release (default; programs in build/bin), debug, asan, tsan.
-# Prints one line of progress on a terminal, otherwise only a summary, or the errors if the build
-# fails.
+# Prints one line of progress on a terminal, otherwise one for each quarter of the build, and the
+# errors if it fails. Builds no tests without GoogleTest.
 # shellcheck source=scripts/lib/common.sh
 . "$(dirname "${BASH_SOURCE[0]}")/lib/common.sh"
 
@@ -14,11 +14,26 @@ if command -v ccache >/dev/null; then
   export CCACHE_SLOPPINESS=${CCACHE_SLOPPINESS:-pch_defines,time_macros}
 fi
 
-quietly cmake --preset "$preset" || die "cmake --preset $preset failed"
+# quarters: a line for each quarter of the progress of ninja
+quarters() {
+  awk -F'[][/]' '/^\[[0-9]+\/[0-9]+\]/ {
+    quarter = int(4 * $2 / $3)
+    if (quarter > last) { last = quarter; printf "built %d of %d files\n", $2, $3; fflush() }
+  }'
+}
+
+tests=ON
+echo '#include <gtest/gtest.h>' | c++ -E -x c++ - >/dev/null 2>&1 || tests=OFF
+quietly cmake --preset "$preset" -D "WITH_TESTS=$tests" || die "cmake --preset $preset failed"
 build=(cmake --build --preset "$preset" ${2:+--target "${@:2}"})
 if [[ -t 1 ]]; then
   "${build[@]}"  # ninja updates a single line
 else
-  quietly "${build[@]}" || die "the $preset build failed"
+  log=$(mktemp)
+  "${build[@]}" 2>&1 | tee "$log" | quarters || {
+    grep -vE '^\[[0-9]+/[0-9]+\] ' "$log"
+    die "the $preset build failed"
+  }
+  rm "$log"
 fi
 echo "built preset $preset in $SECONDS s"

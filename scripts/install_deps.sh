@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# install_deps.sh [MORE_PACKAGES...]: installs the missing Debian packages that Thinwire needs.
-# Does nothing, and needs neither network nor root, when all are installed.
+# install_deps.sh [--no-tests] [MORE_PACKAGES...]: installs the missing Debian packages that Thinwire
+# needs; with --no-tests, not those of tests and checks. Does nothing, and needs neither network nor
+# root, when all are installed.
 # shellcheck source=scripts/lib/common.sh
 . "$(dirname "${BASH_SOURCE[0]}")/lib/common.sh"
 
@@ -10,10 +11,15 @@ packages=(
   # libraries
   libdnnl-dev mpich libmpich-dev libcli11-dev nlohmann-json3-dev libfmt-dev
   libjpeg62-turbo-dev
-  # tests, checks, plots
-  libgtest-dev clang-format clang-tidy python3-matplotlib
-  "$@"
+  # plots
+  python3-matplotlib
 )
+if [[ ${1:-} == --no-tests ]]; then
+  shift
+else
+  packages+=(libgtest-dev clang-format clang-tidy)
+fi
+packages+=("$@")
 
 command -v dpkg-query >/dev/null ||
   die "this script needs Debian or a derivative; elsewhere install the equivalents of" \

@@ -11,7 +11,7 @@ train=(
   --density-warmup "0.015625,0.004" --epochs "${QUICKSTART_EPOCHS:-6}" --name quickstart
 )
 
-scripts/install_deps.sh
+scripts/install_deps.sh --no-tests
 
 say "build"
 scripts/build.sh release train
