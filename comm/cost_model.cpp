@@ -13,60 +13,61 @@ double others(int ranks) { return (ranks - 1.0) / ranks; }
 double blocks(double n, double block) { return n > 0 ? std::ceil(n / block) : 0; }
 
 // Patarasuk & Yuan 2009
-double ring_allreduce(const LinkCost& w, int ranks, double n) {
-  return 2 * (ranks - 1) * w.alpha + others(ranks) * n * (2 * w.beta + w.gamma);
+double ring_allreduce(const LinkCost& link, int ranks, double n) {
+  return 2 * (ranks - 1) * link.alpha + others(ranks) * n * (2 * link.beta + link.gamma);
 }
 
 // Thakur, Rabenseifner & Gropp 2005
-double binomial_broadcast(const LinkCost& w, int ranks, double n) {
-  return rounds(ranks) * (w.alpha + n * w.beta);
+double binomial_broadcast(const LinkCost& link, int ranks, double n) {
+  return rounds(ranks) * (link.alpha + n * link.beta);
 }
-double binomial_reduce(const LinkCost& w, int ranks, double n) {
-  return rounds(ranks) * (w.alpha + n * (w.beta + w.gamma));
+double binomial_reduce(const LinkCost& link, int ranks, double n) {
+  return rounds(ranks) * (link.alpha + n * (link.beta + link.gamma));
 }
-double binomial_allreduce(const LinkCost& w, int ranks, double n) {
-  return binomial_reduce(w, ranks, n) + binomial_broadcast(w, ranks, n);
+double binomial_allreduce(const LinkCost& link, int ranks, double n) {
+  return binomial_reduce(link, ranks, n) + binomial_broadcast(link, ranks, n);
 }
 
 // Thakur et al., with Bruck's allgather instead of a ring in the broadcast
-double halving_broadcast(const LinkCost& w, int ranks, double n) {
-  return 2 * (rounds(ranks) * w.alpha + others(ranks) * n * w.beta);
+double halving_broadcast(const LinkCost& link, int ranks, double n) {
+  return 2 * (rounds(ranks) * link.alpha + others(ranks) * n * link.beta);
 }
-double halving_reduce(const LinkCost& w, int ranks, double n) {
-  return halving_broadcast(w, ranks, n) + others(ranks) * n * w.gamma;
+double halving_reduce(const LinkCost& link, int ranks, double n) {
+  return halving_broadcast(link, ranks, n) + others(ranks) * n * link.gamma;
 }
 
 // Wang et al. 2017 (arXiv 1611.04255), with the exact number of steps
-double lp_broadcast(const LinkCost& w, int ranks, double n) {
-  return lp_broadcast_seconds(w, ranks, n, lp_best_block(w, lp_one_way_steps(ranks), n));
+double lp_broadcast(const LinkCost& link, int ranks, double n) {
+  return lp_broadcast_seconds(link, ranks, n, lp_best_block(link, lp_one_way_steps(ranks), n));
 }
-double lp_reduce(const LinkCost& w, int ranks, double n) {
-  return lp_reduce_seconds(w, ranks, n, lp_best_block(w, lp_one_way_steps(ranks), n));
+double lp_reduce(const LinkCost& link, int ranks, double n) {
+  return lp_reduce_seconds(link, ranks, n, lp_best_block(link, lp_one_way_steps(ranks), n));
 }
-double lp_allreduce(const LinkCost& w, int ranks, double n) {
-  return lp_allreduce_seconds(w, ranks, n, lp_best_block(w, lp_allreduce_steps(ranks), n));
+double lp_allreduce(const LinkCost& link, int ranks, double n) {
+  return lp_allreduce_seconds(link, ranks, n, lp_best_block(link, lp_allreduce_steps(ranks), n));
 }
 
 // Bruck et al. 1997; every rank then sums all entries
-double sparse_allgather(const LinkCost& w, int ranks, double, double k) {
-  return rounds(ranks) * w.alpha + (ranks - 1) * k * (w.entry() + w.merge);
+double sparse_allgather(const LinkCost& link, int ranks, double, double k) {
+  return rounds(ranks) * link.alpha + (ranks - 1) * k * (link.entry() + link.merge);
 }
 
 // Shi et al. 2019 (arXiv 1901.04359): up a tree that merges, and down again
-double gtopk_tree(const LinkCost& w, int ranks, double, double k) {
-  return rounds(ranks) * 2 * (w.alpha + k * (w.entry() + w.merge));
+double gtopk_tree(const LinkCost& link, int ranks, double, double k) {
+  return rounds(ranks) * 2 * (link.alpha + k * (link.entry() + link.merge));
 }
 
 // Li & Hoefler 2022 (arXiv 2201.07598), a step without exact thresholds and with k entries per
 // rank: entries to the owner of their region, the sums from there by an allgather
-double oktopk(const LinkCost& w, int ranks, double, double k) {
+double oktopk(const LinkCost& link, int ranks, double, double k) {
   if (ranks == 1) return 0;
-  return (ranks - 1 + rounds(ranks)) * w.alpha + others(ranks) * 2 * k * (w.entry() + w.merge);
+  return (ranks - 1 + rounds(ranks)) * link.alpha +
+         others(ranks) * 2 * k * (link.entry() + link.merge);
 }
 
 // all ranks have the same indices: only values travel, around a ring
-double shared_index(const LinkCost& w, int ranks, double, double k) {
-  return ring_allreduce(w, ranks, k);
+double shared_index(const LinkCost& link, int ranks, double, double k) {
+  return ring_allreduce(link, ranks, k);
 }
 
 }  // namespace
@@ -110,34 +111,34 @@ PipelineSteps lp_allreduce_steps(int ranks) {
   return ranks == 2 ? PipelineSteps{1, 1} : PipelineSteps{2.0 * ranks - 5, 2};
 }
 
-double lp_best_block(const LinkCost& wire, PipelineSteps steps, double n) {
-  const double each = steps.fixed * wire.beta;
-  const double best = each > 0 ? std::sqrt(steps.per_block * n * wire.alpha / each) : n;
+double lp_best_block(const LinkCost& link, PipelineSteps steps, double n) {
+  const double each = steps.fixed * link.beta;
+  const double best = each > 0 ? std::sqrt(steps.per_block * n * link.alpha / each) : n;
   const double count = std::round(n / std::clamp(best, 1.0, std::max(1.0, n)));
   return std::ceil(n / std::max(1.0, count));
 }
 
-double lp_broadcast_seconds(const LinkCost& w, int ranks, double n, double block) {
+double lp_broadcast_seconds(const LinkCost& link, int ranks, double n, double block) {
   if (ranks == 1 || n == 0) return 0;
   // a shorter last block shortens the last hop only
-  return (ranks - 2) * (w.alpha + std::min(n, block) * w.beta) + blocks(n, block) * w.alpha +
-         n * w.beta;
+  return (ranks - 2) * (link.alpha + std::min(n, block) * link.beta) +
+         blocks(n, block) * link.alpha + n * link.beta;
 }
 
-double lp_reduce_seconds(const LinkCost& w, int ranks, double n, double block) {
-  const LinkCost adding{.alpha = w.alpha, .beta = w.beta + w.gamma};
+double lp_reduce_seconds(const LinkCost& link, int ranks, double n, double block) {
+  const LinkCost adding{.alpha = link.alpha, .beta = link.beta + link.gamma};
   return lp_broadcast_seconds(adding, ranks, n, block);
 }
 
-double lp_allreduce_seconds(const LinkCost& w, int ranks, double n, double block) {
+double lp_allreduce_seconds(const LinkCost& link, int ranks, double n, double block) {
   if (ranks == 1 || n == 0) return 0;
   const double length = std::min(n, block);
-  const double adding = ((ranks - 2) * length + n) * w.gamma;
+  const double adding = ((ranks - 2) * length + n) * link.gamma;
   // a single block goes up, then comes down
-  if (block >= n) return 2 * (ranks - 1) * (w.alpha + n * w.beta) + adding;
+  if (block >= n) return 2 * (ranks - 1) * (link.alpha + n * link.beta) + adding;
   const auto [fixed, per_block] = lp_allreduce_steps(ranks);
-  return fixed * (w.alpha + length * w.beta) +
-         per_block * (blocks(n, block) * w.alpha + n * w.beta) + adding;
+  return fixed * (link.alpha + length * link.beta) +
+         per_block * (blocks(n, block) * link.alpha + n * link.beta) + adding;
 }
 
 }  // namespace tw

@@ -47,9 +47,9 @@ PipelineSteps lp_one_way_steps(int ranks);    ///< broadcast or reduce
 PipelineSteps lp_allreduce_steps(int ranks);  ///< both ways at once; for m >= 2
 /// The block length, in elements, with the least time for n elements: sqrt(per_block n alpha /
 /// (fixed beta)), rounded so that all blocks have one length. 0 for n = 0.
-double lp_best_block(const LinkCost& wire, PipelineSteps steps, double n);
-double lp_broadcast_seconds(const LinkCost& wire, int ranks, double n, double block);
-double lp_reduce_seconds(const LinkCost& wire, int ranks, double n, double block);
-double lp_allreduce_seconds(const LinkCost& wire, int ranks, double n, double block);
+double lp_best_block(const LinkCost& link, PipelineSteps steps, double n);
+double lp_broadcast_seconds(const LinkCost& link, int ranks, double n, double block);
+double lp_reduce_seconds(const LinkCost& link, int ranks, double n, double block);
+double lp_allreduce_seconds(const LinkCost& link, int ranks, double n, double block);
 
 }  // namespace tw

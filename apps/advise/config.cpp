@@ -11,8 +11,8 @@ namespace tw {
 
 OptionTable AdviseConfig::table() {
   OptionTable t;
-  const std::string net = "Model", algorithm = "Sparsifier", wire = "Link", machine = "Machine",
-                    answer = "Output";
+  const std::string net = "Model", algorithm = "Sparsifier", link_group = "Link",
+                    machine = "Machine", answer = "Output";
   t.add(net, "model", model, "network");
   t.add(net, "classes", classes, "outputs of the network");
   t.range(1);
@@ -28,13 +28,13 @@ OptionTable AdviseConfig::table() {
   t.range(1e-12, 1);
   t.add_settings(algorithm, settings);
 
-  t.add(wire, "link", link, "RATE,LATENCY of the link, e.g. 1Gbit,0.4ms; default: measured");
-  t.add(wire, "ranks-per-node", ranks_per_node,
+  t.add(link_group, "link", link, "RATE,LATENCY of the link, e.g. 1Gbit,0.4ms; default: measured");
+  t.add(link_group, "ranks-per-node", ranks_per_node,
         "ranks that share an emulated link; also the default of hierarchical.node");
   t.range(1, 4096);
   t.default_of("hierarchical.node");
-  t.add(wire, "alpha", alpha, "seconds per message; 0: from --link, or measured");
-  t.add(wire, "beta", beta, "seconds per element of 4 bytes; 0: from --link, or measured");
+  t.add(link_group, "alpha", alpha, "seconds per message; 0: from --link, or measured");
+  t.add(link_group, "beta", beta, "seconds per element of 4 bytes; 0: from --link, or measured");
 
   t.add(machine, "simulate", simulate,
         "use given costs only, measure nothing; needs --compute and the link");

@@ -24,7 +24,7 @@ using namespace tw;
 /// Local costs and the cost of the link.
 struct Known {
   LocalCosts local;
-  LinkCost wire;
+  LinkCost link;
 };
 
 DType precision_of(const AdviseConfig& config) {
@@ -36,12 +36,12 @@ Known given(const AdviseConfig& config) {
   Known known;
   if (!config.link.empty()) {
     const LinkSpec link = parse_link(config.link);
-    known.wire = {.alpha = link.latency, .beta = link.seconds(sizeof(float)) - link.latency};
+    known.link = {.alpha = link.latency, .beta = link.seconds(sizeof(float)) - link.latency};
   }
-  if (config.alpha > 0) known.wire.alpha = config.alpha;
-  if (config.beta > 0) known.wire.beta = config.beta;
-  known.wire.gamma = config.gamma;
-  known.wire.merge = config.merge;
+  if (config.alpha > 0) known.link.alpha = config.alpha;
+  if (config.beta > 0) known.link.beta = config.beta;
+  known.link.gamma = config.gamma;
+  known.link.merge = config.merge;
   known.local.compute = config.compute;
   for (const auto& [name, entry] : sparsifiers().entries())
     if (!entry.value.selector.empty()) known.local.step[name].update = config.select;
@@ -74,28 +74,28 @@ Known measured(Communicator& comm, const AdviseConfig& config, Model& model, Con
   if (config.compute == 0) known.local.compute = local.compute;
   known.local.step = local.step;
   const LinkCost additions = measure_additions(ctx, comm, model.arena().size(), config.density);
-  if (config.gamma == 0) known.wire.gamma = additions.gamma;
-  if (config.merge == 0) known.wire.merge = additions.merge;
+  if (config.gamma == 0) known.link.gamma = additions.gamma;
+  if (config.merge == 0) known.link.merge = additions.merge;
 
-  check(comm.size() > 1 || (known.wire.alpha > 0 && known.wire.beta > 0),
+  check(comm.size() > 1 || (known.link.alpha > 0 && known.link.beta > 0),
         "[advise] one rank cannot measure a link; start several (mpirun, or --workers with "
         "--link), or give --link");
   if (comm.size() > 1) {
-    const LinkCost wire = measure_link(ctx, emulated ? *link : comm);
-    if (config.alpha == 0) known.wire.alpha = wire.alpha;
-    if (config.beta == 0) known.wire.beta = wire.beta;
+    const LinkCost link_cost = measure_link(ctx, emulated ? *link : comm);
+    if (config.alpha == 0) known.link.alpha = link_cost.alpha;
+    if (config.beta == 0) known.link.beta = link_cost.beta;
   }
   return known;
 }
 
 void print_costs(Console& console, const Known& known, double d, double density) {
-  const LinkCost& w = known.wire;
+  const LinkCost& link = known.link;
   console.line("\n{:.0f} parameters, density {:g}", d, density);
   console.line(
       "compute {:.4g} s; alpha {:.4g} s per message; beta {:.4g} s per element ({:.4g} Gbit/s)",
-      known.local.compute, w.alpha, w.beta, 32e-9 / w.beta);
-  console.line("gamma {:.3g} s per added element; merge {:.3g} s per sparse entry", w.gamma,
-               w.merge);
+      known.local.compute, link.alpha, link.beta, 32e-9 / link.beta);
+  console.line("gamma {:.3g} s per added element; merge {:.3g} s per sparse entry", link.gamma,
+               link.merge);
   for (const auto& [name, step] : known.local.step)
     console.line("  {:<12} select and update {:.4g} s, local part of the exchange {:.4g} s", name,
                  step.update, step.exchange);
@@ -128,7 +128,7 @@ double one_dense_rank(const std::vector<Prediction>& all) {
 }
 
 void write_csv(std::ofstream& out, const AdviseConfig& config, const std::vector<Prediction>& all,
-               const LinkCost& wire) {
+               const LinkCost& link) {
   out << "sparsifier,collective,ranks,iteration_seconds,exchange_seconds,efficiency,"
          "break_even_gbit\n";
   const double one = one_dense_rank(all);
@@ -137,36 +137,36 @@ void write_csv(std::ofstream& out, const AdviseConfig& config, const std::vector
       const int ranks = static_cast<int>(p);
       out << fmt::format(
           "{},{},{},{:.9g},{:.9g},{:.6g},{}\n", c.sparsifier, c.collective, ranks,
-          c.seconds(wire, ranks), c.exchange_seconds(wire, ranks), c.efficiency(wire, ranks, one),
-          c.dense ? "" : break_even_text(break_even(c, all, wire, ranks), "0", "inf"));
+          c.seconds(link, ranks), c.exchange_seconds(link, ranks), c.efficiency(link, ranks, one),
+          c.dense ? "" : break_even_text(break_even(c, all, link, ranks), "0", "inf"));
     }
   out.flush();
   check<Fault>(!out.fail(), "[advise] writing {} failed; is the disk full?", config.csv);
 }
 
 void answer(Console& console, const AdviseConfig& config, const std::vector<Prediction>& all,
-            const LinkCost& wire) {
+            const LinkCost& link) {
   const double one = one_dense_rank(all);
   print_table(console, "seconds per iteration", all, config.ranks, [&](const Prediction& c, int p) {
-    return fmt::format("{:.4g}", c.seconds(wire, p));
+    return fmt::format("{:.4g}", c.seconds(link, p));
   });
   print_table(console, "seconds of the exchange per iteration", all, config.ranks,
               [&](const Prediction& c, int p) {
-                return fmt::format("{:.4g}", c.exchange_seconds(wire, p));
+                return fmt::format("{:.4g}", c.exchange_seconds(link, p));
               });
   print_table(console, "scaling efficiency: iteration time of one dense rank / iteration time", all,
               config.ranks, [&](const Prediction& c, int p) {
-                return fmt::format("{:.3f}", c.efficiency(wire, p, one));
+                return fmt::format("{:.3f}", c.efficiency(link, p, one));
               });
   std::vector<Prediction> sparse = all;
   std::erase_if(sparse, [](const Prediction& c) { return c.dense; });
   print_table(console, "break-even Gbit/s: above it the best dense collective is faster", sparse,
               config.ranks, [&](const Prediction& c, int p) {
-                return break_even_text(break_even(c, all, wire, p), "0", "none");
+                return break_even_text(break_even(c, all, link, p), "0", "none");
               });
   console.line("");
   for (const std::string& note : volume_notes(all)) console.line("{}", note);
-  for (const std::string& sentence : recommendations(all, wire, config.ranks))
+  for (const std::string& sentence : recommendations(all, link, config.ranks))
     console.line("{}", sentence);
 }
 
@@ -188,8 +188,8 @@ void advise(Communicator& comm, const AdviseConfig& config) {
       candidates(model->arena(), flat, config.density, known.local, config.settings);
   print_costs(console, known, static_cast<double>(flat > 0 ? flat : model->arena().size()),
               config.density);
-  answer(console, config, all, known.wire);
-  if (csv.is_open()) write_csv(csv, config, all, known.wire);
+  answer(console, config, all, known.link);
+  if (csv.is_open()) write_csv(csv, config, all, known.link);
 }
 
 int run(Communicator& world, int argc, char** argv) {

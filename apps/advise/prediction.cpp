@@ -39,20 +39,20 @@ std::vector<Load> loads_of(const ParameterArena& arena, size_t flat, const Spars
 }
 
 /// The link with the bytes that the codec takes for an entry.
-LinkCost carrying(const LinkCost& wire, const SparseCodec& format, const Load& load) {
+LinkCost carrying(const LinkCost& link, const SparseCodec& format, const Load& load) {
   const auto entries = static_cast<size_t>(load.k);
-  if (entries == 0) return wire;
+  if (entries == 0) return link;
   const uint64_t bytes = format.expected_bytes(1, entries, 1, static_cast<size_t>(load.d));
-  LinkCost other = wire;
+  LinkCost other = link;
   other.entry_bytes = static_cast<double>(bytes) / load.k;
   return other;
 }
 
-const Prediction& fastest(const std::vector<Prediction>& all, const LinkCost& wire, int ranks,
+const Prediction& fastest(const std::vector<Prediction>& all, const LinkCost& link, int ranks,
                           bool (*allowed)(const Prediction&)) {
   const Prediction* result = nullptr;
   for (const Prediction& c : all)
-    if (allowed(c) && (!result || c.seconds(wire, ranks) < result->seconds(wire, ranks)))
+    if (allowed(c) && (!result || c.seconds(link, ranks) < result->seconds(link, ranks)))
       result = &c;
   check<std::logic_error>(result != nullptr, "[advise] no candidate");
   return *result;
@@ -70,9 +70,9 @@ std::string flags_of(const Prediction& c) {
 
 }  // namespace
 
-double Prediction::exchange_seconds(const LinkCost& wire, int ranks) const {
+double Prediction::exchange_seconds(const LinkCost& link, int ranks) const {
   double sum = step.exchange;
-  for (const Load& load : loads) sum += cost(wire, ranks, load);
+  for (const Load& load : loads) sum += cost(link, ranks, load);
   return sum;
 }
 
@@ -93,32 +93,32 @@ std::vector<Prediction> candidates(const ParameterArena& arena, size_t flat, dou
     if (algorithm.exchange == "allreduce") {
       for (const auto& [collective, cost] : allreduce_costs()) {
         c.collective = collective;
-        c.cost = [cost = cost](const LinkCost& w, int ranks, const Load& load) {
-          return cost(w, ranks, load.d);
+        c.cost = [cost = cost](const LinkCost& link, int ranks, const Load& load) {
+          return cost(link, ranks, load.d);
         };
         all.push_back(c);
       }
     } else if (algorithm.exchange == "root") {
       const std::string& collective = reduces().find(settings.text("root.collective")).name;
       c.cost = [reduce = reduce_costs().at(collective),
-                broadcast = broadcast_costs().at(collective)](const LinkCost& w, int ranks,
+                broadcast = broadcast_costs().at(collective)](const LinkCost& link, int ranks,
                                                               const Load& load) {
-        return reduce(w, ranks, load.d) + broadcast(w, ranks, load.d);
+        return reduce(link, ranks, load.d) + broadcast(link, ranks, load.d);
       };
       all.push_back(c);
     } else if (algorithm.exchange == "hierarchical") {
       const auto between = sparse_costs().at(settings.text("hierarchical.exchange"));
       const int node = static_cast<int>(settings.integer("hierarchical.node"));
-      c.cost = [between, node, format](const LinkCost& w, int ranks, const Load& load) {
-        return between(carrying(w, format, load), NodePlan{ranks, node}.nodes(), load.d, load.k);
+      c.cost = [between, node, format](const LinkCost& link, int ranks, const Load& load) {
+        return between(carrying(link, format, load), NodePlan{ranks, node}.nodes(), load.d, load.k);
       };
       all.push_back(c);
     } else if (const auto found = sparse_costs().find(algorithm.exchange);
                found != sparse_costs().end()) {
-      c.cost = [ring, format, cost = found->second](const LinkCost& w, int ranks,
+      c.cost = [ring, format, cost = found->second](const LinkCost& link, int ranks,
                                                     const Load& load) {
-        return (load.k > 0 ? cost(carrying(w, format, load), ranks, load.d, load.k) : 0) +
-               (load.dense > 0 ? ring(w, ranks, load.dense) : 0);
+        return (load.k > 0 ? cost(carrying(link, format, load), ranks, load.d, load.k) : 0) +
+               (load.dense > 0 ? ring(link, ranks, load.dense) : 0);
       };
       all.push_back(c);
     }
@@ -140,23 +140,23 @@ std::vector<std::string> volume_notes(const std::vector<Prediction>& all) {
   return notes;
 }
 
-const Prediction& best(const std::vector<Prediction>& all, const LinkCost& wire, int ranks) {
-  const Prediction& first = fastest(all, wire, ranks, recommendable);
+const Prediction& best(const std::vector<Prediction>& all, const LinkCost& link, int ranks) {
+  const Prediction& first = fastest(all, link, ranks, recommendable);
   // ties go to the simplest sparsifier
   for (const Prediction& c : all)
-    if (c.sparsifier == "topk" && c.seconds(wire, ranks) < 1.001 * first.seconds(wire, ranks))
+    if (c.sparsifier == "topk" && c.seconds(link, ranks) < 1.001 * first.seconds(link, ranks))
       return c;
   return first;
 }
 
-const Prediction& best_dense(const std::vector<Prediction>& all, const LinkCost& wire, int ranks) {
-  return fastest(all, wire, ranks, [](const Prediction& c) { return c.dense; });
+const Prediction& best_dense(const std::vector<Prediction>& all, const LinkCost& link, int ranks) {
+  return fastest(all, link, ranks, [](const Prediction& c) { return c.dense; });
 }
 
 double break_even(const Prediction& sparse, const std::vector<Prediction>& all,
-                  const LinkCost& wire, int ranks) {
+                  const LinkCost& link, int ranks) {
   const auto dense_wins = [&](double bits) {
-    LinkCost other = wire;
+    LinkCost other = link;
     other.beta = kBitsAnElement / bits;
     return best_dense(all, other, ranks).seconds(other, ranks) < sparse.seconds(other, ranks);
   };
@@ -170,18 +170,18 @@ double break_even(const Prediction& sparse, const std::vector<Prediction>& all,
   return low;
 }
 
-std::vector<std::string> recommendations(const std::vector<Prediction>& all, const LinkCost& wire,
+std::vector<std::string> recommendations(const std::vector<Prediction>& all, const LinkCost& link,
                                          const std::vector<int64_t>& ranks) {
   std::vector<std::string> sentences;
   for (size_t i = 0; i < ranks.size();) {
     const int first = static_cast<int>(ranks[i]);
-    const Prediction& winner = best(all, wire, first);
+    const Prediction& winner = best(all, link, first);
     int last = first;
-    while (i < ranks.size() && &best(all, wire, static_cast<int>(ranks[i])) == &winner)
+    while (i < ranks.size() && &best(all, link, static_cast<int>(ranks[i])) == &winner)
       last = static_cast<int>(ranks[i++]);
 
-    const Prediction& dense = best_dense(all, wire, last);
-    const double seconds = winner.seconds(wire, last);
+    const Prediction& dense = best_dense(all, link, last);
+    const double seconds = winner.seconds(link, last);
     std::string text =
         first == last ? fmt::format("{} ranks", last) : fmt::format("{} to {} ranks", first, last);
     text +=
@@ -189,9 +189,9 @@ std::vector<std::string> recommendations(const std::vector<Prediction>& all, con
     if (winner.dense) {
       text += ", no sparse exchange is faster on this link";
     } else {
-      const double bits = break_even(winner, all, wire, last);
+      const double bits = break_even(winner, all, link, last);
       text +=
-          fmt::format(", {:.3g} times as fast as dense ({})", dense.seconds(wire, last) / seconds,
+          fmt::format(", {:.3g} times as fast as dense ({})", dense.seconds(link, last) / seconds,
                       dense.collective.empty() ? dense.sparsifier : dense.collective);
       text += std::isinf(bits) ? "; dense is slower at any bandwidth"
                                : fmt::format("; dense is faster above {}", bandwidth_text(bits));

@@ -44,15 +44,15 @@ struct Prediction {
   std::function<double(const LinkCost&, int ranks, const Load&)> cost{};
 
   /// Seconds of an iteration's exchanges.
-  double exchange_seconds(const LinkCost& wire, int ranks) const;
+  double exchange_seconds(const LinkCost& link, int ranks) const;
   /// Seconds of an iteration without overlap: compute, selection, exchange and update in turn.
-  double seconds(const LinkCost& wire, int ranks) const {
-    return compute + step.update + exchange_seconds(wire, ranks);
+  double seconds(const LinkCost& link, int ranks) const {
+    return compute + step.update + exchange_seconds(link, ranks);
   }
   /// Scaling efficiency: `one_dense_rank`, the seconds of an iteration with dense SGD on one rank,
   /// over seconds(). 1 is perfect scaling.
-  double efficiency(const LinkCost& wire, int ranks, double one_dense_rank) const {
-    return one_dense_rank / seconds(wire, ranks);
+  double efficiency(const LinkCost& link, int ranks, double one_dense_rank) const {
+    return one_dense_rank / seconds(link, ranks);
   }
 };
 
@@ -67,15 +67,15 @@ std::vector<std::string> volume_notes(const std::vector<Prediction>& all);
 /// The bandwidth in bit/s above which the best dense candidate is faster than `sparse`: 0 when it
 /// always is, infinity when it never is.
 double break_even(const Prediction& sparse, const std::vector<Prediction>& all,
-                  const LinkCost& wire, int ranks);
+                  const LinkCost& link, int ranks);
 
 /// The fastest candidate among those whose accuracy is close to that of dense SGD.
-const Prediction& best(const std::vector<Prediction>& all, const LinkCost& wire, int ranks);
+const Prediction& best(const std::vector<Prediction>& all, const LinkCost& link, int ranks);
 /// The fastest dense candidate.
-const Prediction& best_dense(const std::vector<Prediction>& all, const LinkCost& wire, int ranks);
+const Prediction& best_dense(const std::vector<Prediction>& all, const LinkCost& link, int ranks);
 
 /// One sentence for each range of `ranks` (ascending) with the same fastest candidate.
-std::vector<std::string> recommendations(const std::vector<Prediction>& all, const LinkCost& wire,
+std::vector<std::string> recommendations(const std::vector<Prediction>& all, const LinkCost& link,
                                          const std::vector<int64_t>& ranks);
 
 }  // namespace tw

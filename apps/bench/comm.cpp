@@ -155,7 +155,7 @@ void CommBench::run() {
   const size_t most = static_cast<size_t>(options_.max_bytes) / sizeof(float);
   run_collectively(comm_, [&] { vectors_.emplace(ctx_, most); });
 
-  const LinkCost wire = link_ ? *link_ : measure_link(ctx_, comm_);
+  const LinkCost link = link_ ? *link_ : measure_link(ctx_, comm_);
   const LinkCost additions = measure_additions(ctx_, comm_, most, options_.density);
   print_on_rank_0(
       "{} ranks over {}, vectors on {}; {} link: alpha {:.1f} us per message, {:.4f} GB/s\n"
@@ -165,8 +165,8 @@ void CommBench::run() {
       "model: us by the cost model at this alpha and bandwidth, without additions;\n"
       "additions here: gamma {:.3f} ns per added element, merge {:.3f} ns per sparse entry\n\n"
       "{:<10} {:<18} {:>11} {:>11} {:>10} {:>9} {:>9} {:>12} {:>10} {:>7}\n",
-      comm_.size(), comm_.transport(), options_.device, link_ ? "the" : "slowest", wire.alpha * 1e6,
-      4e-9 / std::max(wire.beta, 1e-15), options_.iterations, options_.calls, additions.gamma * 1e9,
+      comm_.size(), comm_.transport(), options_.device, link_ ? "the" : "slowest", link.alpha * 1e6,
+      4e-9 / std::max(link.beta, 1e-15), options_.iterations, options_.calls, additions.gamma * 1e9,
       additions.merge * 1e9, "collective", "by", "size B", "count", "us", "algbw", "busbw", "bytes",
       "model us", "#wrong");
   size_t wrong = 0;
@@ -175,7 +175,7 @@ void CommBench::run() {
          bytes <= static_cast<double>(options_.max_bytes); bytes *= options_.factor) {
       const size_t n = static_cast<size_t>(bytes) / sizeof(float);
       const Row row = measure(test, n);
-      print(test, row, test.cost ? test.cost(wire, comm_.size(), static_cast<double>(n)) : 0);
+      print(test, row, test.cost ? test.cost(link, comm_.size(), static_cast<double>(n)) : 0);
       wrong += row.wrong;
     }
   if (csv_.is_open()) check<Fault>(csv_.good(), "[bench] writing {} failed", options_.csv);

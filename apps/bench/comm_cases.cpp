@@ -46,9 +46,9 @@ DenseCost cost_of(const DenseCosts& costs, const std::string& name) {
   return found == costs.end() ? nullptr : found->second;
 }
 
-double allgather_cost(const LinkCost& wire, int ranks, double n) {
+double allgather_cost(const LinkCost& link, int ranks, double n) {
   const double rounds = std::ceil(std::log2(static_cast<double>(ranks)));
-  return rounds * wire.alpha + (ranks - 1.0) / ranks * n * wire.beta;
+  return rounds * link.alpha + (ranks - 1.0) / ranks * n * link.beta;
 }
 
 void fill_block(Context&, const Communicator& comm, CommVectors& vectors, size_t n) {
@@ -190,9 +190,9 @@ std::vector<CommCase> sparse_cases(const Settings& settings, double density) {
                      .wrong = [one](Context& ctx, Communicator& c, CommVectors& v,
                                     size_t n) { return one->wrong(ctx, c, v, n); },
                      .cost =
-                         [one](const LinkCost& wire, int ranks, double n) {
+                         [one](const LinkCost& link, int ranks, double n) {
                            const auto k = entries_to_keep(one->density, static_cast<size_t>(n));
-                           return one->cost(wire, ranks, n, static_cast<double>(k));
+                           return one->cost(link, ranks, n, static_cast<double>(k));
                          }});
   }
   return cases;

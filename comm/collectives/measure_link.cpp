@@ -47,12 +47,12 @@ LinkCost measure_link(Context& ctx, Communicator& comm, size_t bytes, int rounds
     worst = {std::max(worst[0], alpha), std::max(worst[1], (whole - alpha) / elements)};
   }
 
-  LinkCost wire;
+  LinkCost link;
   for (const auto& [alpha, beta] : gather(ctx, comm, worst)) {
-    wire.alpha = std::max(wire.alpha, alpha);
-    wire.beta = std::max(wire.beta, beta);
+    link.alpha = std::max(link.alpha, alpha);
+    link.beta = std::max(link.beta, beta);
   }
-  return wire;
+  return link;
 }
 
 }  // namespace tw

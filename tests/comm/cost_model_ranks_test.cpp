@@ -14,8 +14,8 @@ constexpr size_t kEven = 16 * 3 * 5 * 7 * 50;  // a multiple of every P
 Settings settings_of(const std::string& block) {
   Settings settings = collective_settings();
   settings.set("linear_pipeline.block", block);
-  settings.set("linear_pipeline.alpha", fmt::format("{}", kWire.alpha));
-  settings.set("linear_pipeline.beta", fmt::format("{}", kWire.beta));
+  settings.set("linear_pipeline.alpha", fmt::format("{}", kLinkCost.alpha));
+  settings.set("linear_pipeline.beta", fmt::format("{}", kLinkCost.beta));
   return settings;
 }
 
@@ -62,13 +62,13 @@ TEST(CostModel, MatchesTheTimeOfTheCollectives) {
       const auto n = static_cast<double>(kEven);
       for (const auto& [name, cost] : broadcast_costs())
         expect_model(name, comm.size(), time_broadcast(ctx, comm, name, "auto", kEven),
-                     cost(kWire, comm.size(), n));
+                     cost(kLinkCost, comm.size(), n));
       for (const auto& [name, cost] : reduce_costs())
         expect_model(name, comm.size(), time_reduce(ctx, comm, name, "auto", kEven),
-                     cost(kWire, comm.size(), n));
+                     cost(kLinkCost, comm.size(), n));
       for (const auto& [name, cost] : allreduce_costs())
         expect_model(name, comm.size(), time_allreduce(ctx, comm, name, "auto", kEven),
-                     cost(kWire, comm.size(), n));
+                     cost(kLinkCost, comm.size(), n));
     });
 }
 
@@ -90,7 +90,7 @@ TEST(CostModel, LinearPipelineTakesItsNumberOfSteps) {
     run_ranks(ranks, [](Context& ctx, Communicator& comm) {
       if (comm.size() == 1) return;
       for (const auto& [block, m] : {std::pair{"1000", 84}, {"4000", 21}, {"84000", 1}}) {
-        const double message = kWire.alpha + std::stod(block) * kWire.beta;
+        const double message = kLinkCost.alpha + std::stod(block) * kLinkCost.beta;
         const double one_way = comm.size() - 2 + m;
         EXPECT_NEAR(time_broadcast(ctx, comm, "linear_pipeline", block, kEven) / message, one_way,
                     1e-6);
@@ -108,7 +108,7 @@ TEST(CostModel, TheBestBlockIsFasterThanItsNeighbours) {
   for (int ranks : {3, 8})
     run_ranks(ranks, [](Context& ctx, Communicator& comm) {
       constexpr size_t n = 1'000'000;
-      const double best = lp_best_block(kWire, lp_one_way_steps(comm.size()), n);
+      const double best = lp_best_block(kLinkCost, lp_one_way_steps(comm.size()), n);
       const auto seconds = [&](double block) {
         return time_broadcast(ctx, comm, "linear_pipeline", fmt::format("{:.0f}", block), n);
       };
@@ -122,15 +122,15 @@ TEST(CostModel, TheBestBlockIsFasterThanItsNeighbours) {
 
 TEST(CostModel, GivesThePublishedTimesOfGtopk) {
   // d = 25 2^20, density 0.001, alpha = 0.436 ms, beta = 3.6e-5 ms: Shi et al. 2019 (1901.04359)
-  const LinkCost wire{.alpha = 0.436e-3, .beta = 3.6e-8};
+  const LinkCost link{.alpha = 0.436e-3, .beta = 3.6e-8};
   const double d = 25.0 * (1 << 20), k = std::floor(d / 1000);
   const double dense[] = {1418, 1658, 1783, 1855}, topk[] = {6.5, 14.5, 30.1, 60.7};
   const double gtopk[] = {9.3, 13.9, 18.6, 23.2};
   for (int i = 0; i < 4; ++i) {
     const int ranks = 4 << i;
-    EXPECT_NEAR(1e3 * allreduce_costs().at("ring")(wire, ranks, d), dense[i], 1);
-    EXPECT_NEAR(1e3 * sparse_costs().at("allgather")(wire, ranks, d, k), topk[i], 0.1);
-    EXPECT_NEAR(1e3 * sparse_costs().at("gtopk")(wire, ranks, d, k), gtopk[i], 0.1);
+    EXPECT_NEAR(1e3 * allreduce_costs().at("ring")(link, ranks, d), dense[i], 1);
+    EXPECT_NEAR(1e3 * sparse_costs().at("allgather")(link, ranks, d, k), topk[i], 0.1);
+    EXPECT_NEAR(1e3 * sparse_costs().at("gtopk")(link, ranks, d, k), gtopk[i], 0.1);
   }
 }
 
@@ -139,7 +139,7 @@ TEST(CostModel, LinearPipelineBroadcastHardlyGrowsWithTheRanks) {
   constexpr size_t n = 25'000'000;
   run_ranks(8, [](Context& ctx, Communicator& comm) {
     const double lp = time_broadcast(ctx, comm, "linear_pipeline", "auto", n);
-    EXPECT_LE(lp, 1.15 * broadcast_costs().at("linear_pipeline")(kWire, 2, n));
+    EXPECT_LE(lp, 1.15 * broadcast_costs().at("linear_pipeline")(kLinkCost, 2, n));
     EXPECT_GE(time_broadcast(ctx, comm, "recursive_halving", "auto", n), 1.5 * lp);
     EXPECT_GE(time_broadcast(ctx, comm, "binomial_tree", "auto", n), 2.5 * lp);
   });
@@ -147,8 +147,9 @@ TEST(CostModel, LinearPipelineBroadcastHardlyGrowsWithTheRanks) {
 
 TEST(CostModel, OneRankTakesNoTime) {
   for (const DenseCosts* costs : {&broadcast_costs(), &reduce_costs(), &allreduce_costs()})
-    for (const auto& [name, cost] : *costs) EXPECT_EQ(cost(kWire, 1, 1e6), 0) << name;
-  for (const auto& [name, cost] : sparse_costs()) EXPECT_EQ(cost(kWire, 1, 1e6, 1e3), 0) << name;
+    for (const auto& [name, cost] : *costs) EXPECT_EQ(cost(kLinkCost, 1, 1e6), 0) << name;
+  for (const auto& [name, cost] : sparse_costs())
+    EXPECT_EQ(cost(kLinkCost, 1, 1e6, 1e3), 0) << name;
 }
 
 }  // namespace

@@ -9,7 +9,7 @@
 
 namespace tw {
 
-inline constexpr LinkCost kWire{.alpha = 4e-4, .beta = 3.2e-8};  // 1 Gbit/s, 0.4 ms
+inline constexpr LinkCost kLinkCost{.alpha = 4e-4, .beta = 3.2e-8};  // 1 Gbit/s, 0.4 ms
 inline constexpr LinkSpec kLink{.latency = 4e-4, .bits_per_second = 1e9};
 
 /// Simulated seconds of `body` on the slowest rank, when all ranks start at once.

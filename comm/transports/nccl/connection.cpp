@@ -71,7 +71,7 @@ void NcclConnection::record(int slot) { recorded_[slot].record(stream_); }
 void NcclConnection::wait(int slot, int peer) {
   wait_for(peer, [&] {
     if (recorded_[slot].done()) return true;
-    settled();  // throws when the wire has failed
+    settled();  // throws when the connection has failed
     return false;
   });
 }

@@ -106,10 +106,10 @@ TEST(Predictions, AtBreakEvenBothTakeAsLong) {
       const Prediction& sparse = find(all, name);
       const double bits = break_even(sparse, all, kSlow, ranks);
       ASSERT_TRUE(bits > 0 && std::isfinite(bits)) << name << " " << ranks;
-      LinkCost wire = kSlow;
-      wire.beta = 32 / bits;
-      const double dense = best_dense(all, wire, ranks).seconds(wire, ranks);
-      EXPECT_NEAR(sparse.seconds(wire, ranks) / dense, 1, 1e-3) << name << " " << ranks;
+      LinkCost link = kSlow;
+      link.beta = 32 / bits;
+      const double dense = best_dense(all, link, ranks).seconds(link, ranks);
+      EXPECT_NEAR(sparse.seconds(link, ranks) / dense, 1, 1e-3) << name << " " << ranks;
     }
 }
 

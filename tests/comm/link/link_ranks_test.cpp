@@ -109,7 +109,7 @@ TEST(Link, ReceiveReturnsAtArrivalOrAtTheCallIfLater) {
 }
 
 TEST(Link, RingTakesTheTimeOfTheModel) {
-  const LinkCost wire{.alpha = kLink.latency, .beta = kLink.seconds(4) - kLink.latency};
+  const LinkCost link_cost{.alpha = kLink.latency, .beta = kLink.seconds(4) - kLink.latency};
   constexpr size_t n = 16 * 1000;
   for (int ranks : kRankCounts)
     run_ranks(ranks, [&](Context& ctx, Communicator& comm) {
@@ -118,7 +118,7 @@ TEST(Link, RingTakesTheTimeOfTheModel) {
         allreduces().find("ring").value(known_link())(ctx, linked, data, scratch);
         EXPECT_EQ(wrong_sums(data, ranks), 0u);
       });
-      const double expected = allreduce_costs().at("ring")(wire, ranks, n);
+      const double expected = allreduce_costs().at("ring")(link_cost, ranks, n);
       EXPECT_NEAR(seconds, expected, 0.01 * expected);
     });
 }
@@ -211,7 +211,7 @@ TEST(Link, TheLastNodeMayBeSmaller) {
 
 TEST(Link, RealTimeFollowsTheModel) {
   const LinkSpec link{.latency = 2e-3, .bits_per_second = 32e6};
-  const LinkCost wire{.alpha = 2e-3, .beta = 1e-6};
+  const LinkCost link_cost{.alpha = 2e-3, .beta = 1e-6};
   constexpr size_t n = 80000;
   run_ranks(4, [&](Context& ctx, Communicator& comm) {
     LinkCommunicator linked(ctx, comm, link);
@@ -225,7 +225,7 @@ TEST(Link, RealTimeFollowsTheModel) {
       ring(ctx, linked, data, scratch);
       seconds = std::min(seconds, max_over_ranks(ctx, comm, linked.now() - start));
     }
-    const double expected = allreduce_costs().at("ring")(wire, 4, n);
+    const double expected = allreduce_costs().at("ring")(link_cost, 4, n);
     EXPECT_NEAR(seconds, expected, 0.1 * expected);
   });
 }

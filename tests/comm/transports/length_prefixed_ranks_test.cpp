@@ -14,9 +14,9 @@ namespace tw {
 namespace {
 
 /// A transport that fails when the two sides expect different lengths.
-class ExactWire : public LengthPrefixedCommunicator {
+class ExactTransport : public LengthPrefixedCommunicator {
  public:
-  explicit ExactWire(Communicator& lengths) : LengthPrefixedCommunicator(lengths) {
+  explicit ExactTransport(Communicator& lengths) : LengthPrefixedCommunicator(lengths) {
     set_timeout(lengths.timeout());
   }
   const char* transport() const override { return "exact"; }
@@ -38,7 +38,7 @@ TEST(LengthPrefixed, MessagesOfAnySizeArriveAroundARing) {
   for (int ranks : kRankCounts)
     run_ranks(ranks, [](Context& ctx, Communicator& plain) {
       if (plain.size() == 1) return;
-      ExactWire comm(plain);
+      ExactTransport comm(plain);
       constexpr size_t sizes[] = {0, 1, kLong - 1, kLong, kLong + 1, 300000, 8};
       swap_around(ctx, comm, sizes);
     });
@@ -46,7 +46,7 @@ TEST(LengthPrefixed, MessagesOfAnySizeArriveAroundARing) {
 
 TEST(LengthPrefixed, ShortHostMessagesTravelWithTheirLength) {
   run_ranks(2, [](Context& ctx, Communicator& plain) {
-    ExactWire comm(plain);
+    ExactTransport comm(plain);
     const int other = 1 - comm.rank();
     const uint64_t messages = plain.messages_sent();
     std::vector<std::byte> in(kLong + 1);
@@ -69,7 +69,7 @@ TEST(LengthPrefixed, MessageTooLongForTheReceiverIsAFault) {
     const std::string text = test::error_text<Fault>([&] {
       run_on_threads(2, [&](Communicator& plain) {
         Context ctx;
-        ExactWire comm(plain);
+        ExactTransport comm(plain);
         std::vector<std::byte> data(room + 1);
         if (comm.rank() == 0)
           comm.send(ctx, 1, data);
@@ -87,7 +87,7 @@ TEST(LengthPrefixed, MessageTooLongForTheReceiverIsAFault) {
 TEST(LengthPrefixed, CollectivesGiveTheRightSums) {
   for (int ranks : kRankCounts)
     run_ranks(ranks, [](Context& ctx, Communicator& plain) {
-      ExactWire comm(plain);
+      ExactTransport comm(plain);
       for (const auto& [name, entry] : allreduces().entries()) {
         if (!runs_on(comm, name)) continue;
         const Allreduce allreduce = entry.value(known_link());
@@ -113,7 +113,7 @@ TEST(LengthPrefixed, TimeoutNamesTheMissingRank) {
     run_on_threads(2, [](Communicator& plain) {
       Context ctx;
       plain.set_timeout(0.1);
-      ExactWire comm(plain);
+      ExactTransport comm(plain);
       std::vector<float> data(10000), scratch(10000);
       if (comm.rank() == 0) allreduces().find("ring").value({})(ctx, comm, data, scratch);
       if (comm.rank() == 1) std::this_thread::sleep_for(std::chrono::milliseconds(300));

@@ -40,32 +40,32 @@ SparseVector random_entries(size_t d, double density, uint64_t seed) {
   return v;
 }
 
-std::vector<std::byte> encoded(const SparseCodec& wire, const SparseView& entries) {
-  std::vector<std::byte> bytes(wire.bound(entries.indices.size()));
-  bytes.resize(wire.encode(entries, bytes.data()));
+std::vector<std::byte> encoded(const SparseCodec& codec, const SparseView& entries) {
+  std::vector<std::byte> bytes(codec.bound(entries.indices.size()));
+  bytes.resize(codec.encode(entries, bytes.data()));
   return bytes;
 }
 
-void expect_round_trip(const SparseCodec& wire, SparseVector v, size_t d) {
-  wire.round(v);
-  const std::vector<std::byte> bytes = encoded(wire, v.view());
+void expect_round_trip(const SparseCodec& codec, SparseVector v, size_t d) {
+  codec.round(v);
+  const std::vector<std::byte> bytes = encoded(codec, v.view());
   SparseVector room;
-  const SparseView back = wire.decode(bytes, d, 0, room);
+  const SparseView back = codec.decode(bytes, d, 0, room);
   EXPECT_TRUE(std::ranges::equal(back.indices, v.index_span()));
   EXPECT_TRUE(std::ranges::equal(back.values, v.value_span()));
 }
 
 TEST(SparseCodec, RoundTripsAtEveryDensity) {
-  for (const SparseCodec& wire : formats())
+  for (const SparseCodec& codec : formats())
     for (double density : {0.0, 1e-4, 1e-3, 0.01, 0.3, 1.0})
       for (size_t d : {1, 2, 127, 128, 129, 5000, 70'000})
-        expect_round_trip(wire, random_entries(d, density, d), d);
+        expect_round_trip(codec, random_entries(d, density, d), d);
 }
 
 TEST(SparseCodec, RoundTripsUnevenIndices) {
   constexpr size_t d = UINT32_MAX;
   for (Indices indices : {Indices::plain, Indices::packed, Indices::shorter}) {
-    const SparseCodec wire(Values::f32, indices);
+    const SparseCodec codec(Values::f32, indices);
     SparseVector v;
     v.reserve(300);
     // runs without gaps between jumps of any size
@@ -75,8 +75,8 @@ TEST(SparseCodec, RoundTripsUnevenIndices) {
     }
     v.indices[299] = UINT32_MAX - 1;
     SparseVector room;
-    const std::vector<std::byte> bytes = encoded(wire, v.view());
-    EXPECT_TRUE(std::ranges::equal(wire.decode(bytes, d, 0, room).indices, v.index_span()));
+    const std::vector<std::byte> bytes = encoded(codec, v.view());
+    EXPECT_TRUE(std::ranges::equal(codec.decode(bytes, d, 0, room).indices, v.index_span()));
   }
 }
 
@@ -84,7 +84,7 @@ TEST(SparseCodec, ReturnsRoundingErrors) {
   const std::vector<float> values{1.0f,     1.001f, -3.14159f, 65504.0f, 1e5f,
                                   -3.4e38f, 1e-9f,  6e-8f,     1e-42f,   0.1f};
   for (Values kind : {Values::fp16, Values::bf16}) {
-    const SparseCodec wire(kind, Indices::plain);
+    const SparseCodec codec(kind, Indices::plain);
     SparseVector v;
     v.reserve(values.size());
     for (uint32_t i = 0; i < values.size(); ++i) v.indices[i] = 2 * i;
@@ -92,7 +92,7 @@ TEST(SparseCodec, ReturnsRoundingErrors) {
     v.count = values.size();
     std::vector<float> sum(2 * values.size());
     SparseVector lost;
-    wire.round(v, &lost);
+    codec.round(v, &lost);
     for (size_t i = 0; i < lost.count; ++i) sum[lost.indices[i]] = lost.values[i];
     for (size_t i = 0; i < v.count; ++i) {
       EXPECT_TRUE(std::isfinite(v.values[i]) && v.values[i] != 0);
@@ -146,10 +146,10 @@ TEST(SparseCodec, RejectsDamagedBytesAndNeverReadsBeyondThem) {
   constexpr size_t d = 3000;
   const Philox philox(9, Purpose::test);
   size_t told = 0, total = 0;
-  for (const SparseCodec& wire : formats()) {
+  for (const SparseCodec& codec : formats()) {
     SparseVector v = random_entries(d, 0.05, 3);
-    wire.round(v);
-    const std::vector<std::byte> whole = encoded(wire, v.view());
+    codec.round(v);
+    const std::vector<std::byte> whole = encoded(codec, v.view());
     for (uint32_t trial = 0; trial < 3000; ++trial) {
       const auto r = philox(trial);
       std::vector<std::byte> bytes = whole;
@@ -166,7 +166,7 @@ TEST(SparseCodec, RejectsDamagedBytesAndNeverReadsBeyondThem) {
       ++total;
       try {
         SparseVector room;
-        const SparseView got = wire.decode({exactly.get(), bytes.size()}, d, 1, room);
+        const SparseView got = codec.decode({exactly.get(), bytes.size()}, d, 1, room);
         EXPECT_EQ(got.indices.size(), got.values.size());
         for (size_t i = 0; i < got.indices.size(); ++i) {
           EXPECT_LT(got.indices[i], d);
@@ -184,16 +184,16 @@ TEST(SparseCodec, RejectsDamagedBytesAndNeverReadsBeyondThem) {
 
 TEST(SparseCodec, EncodesAndDecodesFastEnough) {
   const SparseVector v = random_entries(25'600'000, 1e-3, 5);
-  for (const SparseCodec& wire : formats()) {
-    std::vector<std::byte> bytes(wire.bound(v.count));
+  for (const SparseCodec& codec : formats()) {
+    std::vector<std::byte> bytes(codec.bound(v.count));
     SparseVector room;
     size_t size = 0;
     std::vector<double> encode, decode;
     for (int i = 0; i < 9; ++i) {
       const auto start = std::chrono::steady_clock::now();
-      size = wire.encode(v.view(), bytes.data());
+      size = codec.encode(v.view(), bytes.data());
       const auto middle = std::chrono::steady_clock::now();
-      wire.decode({bytes.data(), size}, 25'600'000, 0, room);
+      codec.decode({bytes.data(), size}, 25'600'000, 0, room);
       const auto end = std::chrono::steady_clock::now();
       encode.push_back(std::chrono::duration<double>(middle - start).count());
       decode.push_back(std::chrono::duration<double>(end - middle).count());

@@ -47,7 +47,7 @@ TEST(SparseCosts, MatchTheSimulatedExchanges) {
       const int p = comm.size();
       const bool power = (p & (p - 1)) == 0;
       for (const auto& [exchange, cost] : sparse_costs()) {
-        const double model = cost(kWire, p, d, k);
+        const double model = cost(kLinkCost, p, d, k);
         const double seconds = measured(ctx, comm, sparsifier_with(exchange));
         // the model ignores headers and, unless P is a power of two, incomplete last rounds
         EXPECT_LE(seconds, 1.02 * model) << exchange;
