@@ -8,8 +8,8 @@ namespace tw {
 
 namespace {
 
-bool travels_whole(const Sparsifier& algorithm, const Parameter& parameter) {
-  return algorithm.scope == Scope::layer && algorithm.small_tensors_dense &&
+bool travels_whole(const Sparsifier& sparsifier, const Parameter& parameter) {
+  return sparsifier.scope == Scope::layer && sparsifier.small_tensors_dense &&
          parameter.shape.rank() == 1;
 }
 
@@ -34,10 +34,10 @@ size_t Bucket::entries(double density) const {
   return sum;
 }
 
-std::vector<Bucket> plan_buckets(const ParameterArena& arena, const Sparsifier& algorithm,
+std::vector<Bucket> plan_buckets(const ParameterArena& arena, const Sparsifier& sparsifier,
                                  size_t bucket_bytes) {
   const auto& parameters = arena.parameters();
-  if (algorithm.scope == Scope::model)
+  if (sparsifier.scope == Scope::model)
     return {{.length = arena.size(),
              .parameters = parameters.size(),
              .sparse = {{0, arena.size()}},
@@ -51,7 +51,7 @@ std::vector<Bucket> plan_buckets(const ParameterArena& arena, const Sparsifier& 
     bucket.offset = p->offset;
     bucket.length += p->length();
     ++bucket.parameters;
-    (travels_whole(algorithm, *p) ? bucket.dense : bucket.sparse)
+    (travels_whole(sparsifier, *p) ? bucket.dense : bucket.sparse)
         .push_back({p->offset, p->length()});
   }
   // ascending, so that the selected indices of a bucket ascend
@@ -62,10 +62,10 @@ std::vector<Bucket> plan_buckets(const ParameterArena& arena, const Sparsifier& 
   return buckets;
 }
 
-std::vector<UpdateRange> plan_updates(const ParameterArena& arena, const Sparsifier& algorithm) {
+std::vector<UpdateRange> plan_updates(const ParameterArena& arena, const Sparsifier& sparsifier) {
   std::vector<UpdateRange> ranges;
   for (const Parameter& p : arena.parameters()) {
-    const bool corrected = algorithm.momentum_before && !travels_whole(algorithm, p);
+    const bool corrected = sparsifier.momentum_before && !travels_whole(sparsifier, p);
     if (ranges.empty() || ranges.back().corrected != corrected)
       ranges.push_back({{p.offset, 0}, corrected});
     ranges.back().segment.length += p.length();

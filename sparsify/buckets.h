@@ -31,7 +31,7 @@ struct Bucket {
 /// Model scope: one bucket, one selection. Layer scope: neighbouring tensors share a bucket until
 /// it holds `bucket_bytes`, and each tensor has a selection of its own. Buckets are in the order in
 /// which backward finishes them: the end of the vector first.
-std::vector<Bucket> plan_buckets(const ParameterArena& arena, const Sparsifier& algorithm,
+std::vector<Bucket> plan_buckets(const ParameterArena& arena, const Sparsifier& sparsifier,
                                  size_t bucket_bytes);
 
 /// Neighbouring parameters that take the same update rule.
@@ -40,7 +40,7 @@ struct UpdateRange {
   bool corrected;  ///< momentum is applied before the selection
 };
 /// The whole vector in ranges, in ascending order.
-std::vector<UpdateRange> plan_updates(const ParameterArena& arena, const Sparsifier& algorithm);
+std::vector<UpdateRange> plan_updates(const ParameterArena& arena, const Sparsifier& sparsifier);
 /// Indices at which weight decay starts, stops, starts, ...: the decay_bounds of ops::sgd_update.
 std::vector<uint32_t> bounds_of_decay(const ParameterArena& arena);
 /// Converts `bounds` to those of `segment`, relative to its first element, and stores them in

@@ -17,7 +17,7 @@ enum class Scope : uint8_t {
   layer,  ///< each tensor by itself
 };
 
-/// A named algorithm is a combination of these parts.
+/// A named sparsifier is a combination of these parts.
 struct Sparsifier {
   std::string selector{};  ///< registered name; empty for dense
   std::string exchange{};  ///< registered name

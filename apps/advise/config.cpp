@@ -11,7 +11,7 @@ namespace tw {
 
 OptionTable AdviseConfig::table() {
   OptionTable t;
-  const std::string net = "Model", algorithm = "Sparsifier", link_group = "Link",
+  const std::string net = "Model", sparsifier_group = "Sparsifier", link_group = "Link",
                     machine = "Machine", answer = "Output";
   t.add(net, "model", model, "network");
   t.add(net, "classes", classes, "outputs of the network");
@@ -24,9 +24,9 @@ OptionTable AdviseConfig::table() {
   t.add(net, "parameters", parameters,
         "with --simulate: length of a flat vector used instead of a model");
   t.range(0, 4294967294.0);
-  t.add(algorithm, "density", density, "fraction of the gradient that is sent");
+  t.add(sparsifier_group, "density", density, "fraction of the gradient that is sent");
   t.range(1e-12, 1);
-  t.add_settings(algorithm, settings);
+  t.add_settings(sparsifier_group, settings);
 
   t.add(link_group, "link", link, "RATE,LATENCY of the link, e.g. 1Gbit,0.4ms; default: measured");
   t.add(link_group, "ranks-per-node", ranks_per_node,

@@ -46,8 +46,8 @@ LocalCosts measure_local(Context& ctx, Communicator& comm, Model& model,
   const NodePlan plan{comm.size(),
                       static_cast<int>(settings.settings.integer("hierarchical.node"))};
   Subcommunicator node(comm, plan.node_of(comm.rank()));
-  for (const auto& [name, algorithm] : sparsifiers().entries()) {
-    const bool in_nodes = algorithm.value.exchange == "hierarchical";
+  for (const auto& [name, entry] : sparsifiers().entries()) {
+    const bool in_nodes = entry.value.exchange == "hierarchical";
     SyncSgd sgd(ctx, in_nodes ? node : *alone, model.arena(),
                 {.sparsifier = name, .barrier_comm = &comm}, settings.settings);
     std::vector<double> total, exchange;

@@ -22,14 +22,14 @@ bool recommendable(const Prediction& c) {
   return c.sparsifier != "randk" && c.sparsifier != "exact" && c.sparsifier != "hierarchical";
 }
 
-std::vector<Load> loads_of(const ParameterArena& arena, size_t flat, const Sparsifier& algorithm,
+std::vector<Load> loads_of(const ParameterArena& arena, size_t flat, const Sparsifier& sparsifier,
                            double density) {
   const auto kept = [&](size_t n) {
     return static_cast<double>(density < 1 ? entries_to_keep(density, n) : n);
   };
   if (flat > 0) return {{.d = static_cast<double>(flat), .k = kept(flat)}};
   std::vector<Load> loads;
-  for (const Bucket& bucket : plan_buckets(arena, algorithm, kBucketBytes)) {
+  for (const Bucket& bucket : plan_buckets(arena, sparsifier, kBucketBytes)) {
     Load load{.d = static_cast<double>(bucket.length),
               .dense = static_cast<double>(bucket.dense_length())};
     for (const Segment& segment : bucket.sparse) load.k += kept(segment.length);
@@ -82,15 +82,15 @@ std::vector<Prediction> candidates(const ParameterArena& arena, size_t flat, dou
   const DenseCost ring = allreduce_costs().at("ring");
   const SparseCodec format(settings);
   for (const auto& [name, entry] : sparsifiers().entries()) {
-    const Sparsifier algorithm = resolve_sparsifier({.sparsifier = name}, settings);
+    const Sparsifier sparsifier = resolve_sparsifier({.sparsifier = name}, settings);
     Prediction c{.sparsifier = name,
-                 .dense = algorithm.selector.empty(),
+                 .dense = sparsifier.selector.empty(),
                  .compute = local.compute,
-                 .loads = loads_of(arena, flat, algorithm, density)};
+                 .loads = loads_of(arena, flat, sparsifier, density)};
     if (const auto known = local.step.find(name); known != local.step.end()) c.step = known->second;
     if (!c.dense && density < 1)
-      c.volume = selectors().find(algorithm.selector).value.volume(settings);
-    if (algorithm.exchange == "allreduce") {
+      c.volume = selectors().find(sparsifier.selector).value.volume(settings);
+    if (sparsifier.exchange == "allreduce") {
       for (const auto& [collective, cost] : allreduce_costs()) {
         c.collective = collective;
         c.cost = [cost = cost](const LinkCost& link, int ranks, const Load& load) {
@@ -98,7 +98,7 @@ std::vector<Prediction> candidates(const ParameterArena& arena, size_t flat, dou
         };
         all.push_back(c);
       }
-    } else if (algorithm.exchange == "root") {
+    } else if (sparsifier.exchange == "root") {
       const std::string& collective = reduces().find(settings.text("root.collective")).name;
       c.cost = [reduce = reduce_costs().at(collective),
                 broadcast = broadcast_costs().at(collective)](const LinkCost& link, int ranks,
@@ -106,14 +106,14 @@ std::vector<Prediction> candidates(const ParameterArena& arena, size_t flat, dou
         return reduce(link, ranks, load.d) + broadcast(link, ranks, load.d);
       };
       all.push_back(c);
-    } else if (algorithm.exchange == "hierarchical") {
+    } else if (sparsifier.exchange == "hierarchical") {
       const auto between = sparse_costs().at(settings.text("hierarchical.exchange"));
       const int node = static_cast<int>(settings.integer("hierarchical.node"));
       c.cost = [between, node, format](const LinkCost& link, int ranks, const Load& load) {
         return between(carrying(link, format, load), NodePlan{ranks, node}.nodes(), load.d, load.k);
       };
       all.push_back(c);
-    } else if (const auto found = sparse_costs().find(algorithm.exchange);
+    } else if (const auto found = sparse_costs().find(sparsifier.exchange);
                found != sparse_costs().end()) {
       c.cost = [ring, format, cost = found->second](const LinkCost& link, int ranks,
                                                     const Load& load) {

@@ -86,7 +86,7 @@ void check_combinations(const TrainConfig& c) {
 
 OptionTable TrainConfig::table() {
   OptionTable t;
-  const std::string data = "Model and data", algorithm = "Sparsifier", sgd = "Optimisation",
+  const std::string data = "Model and data", sparsifier_group = "Sparsifier", sgd = "Optimisation",
                     machine = "Machine", run = "Run";
   constexpr double kMostSeed = 4294967295;
   t.add(data, "model", model, "network (see --list)");
@@ -120,30 +120,32 @@ OptionTable TrainConfig::table() {
         "over all images, or over shards and within them (record files on slow disks)");
   t.choices({"full", "shards"});
 
-  t.add(algorithm, "sparsifier", sparsifier, "synchronous SGD algorithm (see --list)");
-  t.add(algorithm, "density", density, "fraction of the gradient entries that a step sends");
+  t.add(sparsifier_group, "sparsifier", sparsifier, "synchronous SGD algorithm (see --list)");
+  t.add(sparsifier_group, "density", density, "fraction of the gradient entries that a step sends");
   t.above(0, 1);
-  t.add(algorithm, "density-warmup", density_warmup,
+  t.add(sparsifier_group, "density-warmup", density_warmup,
         "densities of the first epochs, one per epoch");
   t.above(0, 1);
-  t.add(algorithm, "selector", selector, "replaces the sparsifier's selector (see --list)");
-  t.add(algorithm, "exchange", exchange, "replaces the sparsifier's exchange (see --list)");
-  t.add(algorithm, "scope", scope, "select from the whole gradient or from each tensor (layer)");
+  t.add(sparsifier_group, "selector", selector, "replaces the sparsifier's selector (see --list)");
+  t.add(sparsifier_group, "exchange", exchange, "replaces the sparsifier's exchange (see --list)");
+  t.add(sparsifier_group, "scope", scope,
+        "select from the whole gradient or from each tensor (layer)");
   t.choices({"auto", "model", "layer"});
-  t.add(algorithm, "momentum-correction", momentum_correction,
+  t.add(sparsifier_group, "momentum-correction", momentum_correction,
         "momentum on each rank before the selection, not after the exchange; auto: for dgc");
   t.choices({"auto", "on", "off"});
-  t.add(algorithm, "bucket-mib", bucket_mib,
+  t.add(sparsifier_group, "bucket-mib", bucket_mib,
         "with --scope layer: size up to which neighbouring tensors are exchanged together");
   t.range(0, 1e6);
-  t.add(algorithm, "overlap", overlap, "with --scope layer: exchange during backward");
+  t.add(sparsifier_group, "overlap", overlap, "with --scope layer: exchange during backward");
   t.effect(Effect::none);
-  t.add(algorithm, "measure-wait", measure_wait,
+  t.add(sparsifier_group, "measure-wait", measure_wait,
         "barrier before every exchange, so that sec_wait measures the wait for stragglers");
   t.effect(Effect::none);
-  t.add(algorithm, "allreduce", allreduce, "dense collective (see --list)");
-  t.add(algorithm, "no-error-feedback", no_error_feedback, "drop entries that were not sent");
-  t.add_settings(algorithm, settings);
+  t.add(sparsifier_group, "allreduce", allreduce, "dense collective (see --list)");
+  t.add(sparsifier_group, "no-error-feedback", no_error_feedback,
+        "drop entries that were not sent");
+  t.add_settings(sparsifier_group, settings);
 
   t.add(sgd, "epochs", epochs, "passes over the training images");
   t.add(sgd, "max-steps", max_steps, "stop after this many steps; 0: no limit");

@@ -28,7 +28,7 @@ struct TrainConfig {
   std::string bad_images = "fail";
   std::string shuffle = "full";
 
-  // algorithm
+  // sparsifier
   std::string sparsifier = "dense";
   std::string selector;
   std::string exchange;

@@ -13,12 +13,12 @@ namespace tw {
 namespace {
 
 /// How many of d entries a rank sends in a step.
-std::string entries_text(const Sparsifier& algorithm, const Settings& settings, double density,
+std::string entries_text(const Sparsifier& sparsifier, const Settings& settings, double density,
                          size_t d) {
-  if (algorithm.selector.empty()) return fmt::format("{}", d);
+  if (sparsifier.selector.empty()) return fmt::format("{}", d);
   const size_t k = entries_to_keep(density, d);
   if (density >= 1) return fmt::format("{}", k);
-  return volume_text(selectors().find(algorithm.selector).value.volume(settings), k);
+  return volume_text(selectors().find(sparsifier.selector).value.volume(settings), k);
 }
 
 }  // namespace
@@ -52,7 +52,7 @@ void report_learning_rate(Console& console, const TrainConfig& config) {
 }  // namespace
 
 size_t report_plan(Console& console, const TrainConfig& config, const DataSplit& data,
-                   const Model& model, const Planner::Memory& memory, const Sparsifier& algorithm,
+                   const Model& model, const Planner::Memory& memory, const Sparsifier& sparsifier,
                    int ranks) {
   const SgdConfig sgd = config.sgd();
   const size_t d = model.arena().size();
@@ -71,7 +71,7 @@ size_t report_plan(Console& console, const TrainConfig& config, const DataSplit&
                config.bn_stats == "average" ? "averaged over ranks" : "those of rank 0");
 
   const size_t parameters = 2 * d * sizeof(float);
-  const size_t optimizer = optimizer_bytes(algorithm, sgd, d);
+  const size_t optimizer = optimizer_bytes(sparsifier, sgd, d);
   const size_t total = memory.total() + parameters + optimizer;
   console.line(
       "memory per rank: {} activations{} + {} packed weights and inputs + {} scratch + "
@@ -84,12 +84,12 @@ size_t report_plan(Console& console, const TrainConfig& config, const DataSplit&
     console.line("the {} ranks share a GPU: they need {}; {} are free", ranks,
                  text(total * static_cast<size_t>(ranks)), text(free_memory(Device::cuda)));
   const uint64_t bytes =
-      estimated_bytes_sent(algorithm, sgd, config.settings, model.arena(), ranks, config.density);
+      estimated_bytes_sent(sparsifier, sgd, config.settings, model.arena(), ranks, config.density);
   console.line("{}: {} of {} entries per step and rank, {} sent per step", config.sparsifier,
-               entries_text(algorithm, config.settings, config.density, d), d, text(bytes));
-  if (config.density >= 1 && config.density_warmup.empty() && !algorithm.selector.empty())
+               entries_text(sparsifier, config.settings, config.density, d), d, text(bytes));
+  if (config.density >= 1 && config.density_warmup.empty() && !sparsifier.selector.empty())
     console.line("density 1: all entries are sent; selector {} and its settings have no effect",
-                 algorithm.selector);
+                 sparsifier.selector);
   return total;
 }
 

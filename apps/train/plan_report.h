@@ -18,7 +18,7 @@ PlanConfig plan_config(const TrainConfig& config, const DataSplit& data);
 
 /// Prints the plan; returns the bytes of memory of one rank.
 size_t report_plan(Console& console, const TrainConfig& config, const DataSplit& data,
-                   const Model& model, const Planner::Memory& memory, const Sparsifier& algorithm,
+                   const Model& model, const Planner::Memory& memory, const Sparsifier& sparsifier,
                    int ranks);
 /// Rethrows `error` as a Fault with the `bytes` that were planned for each rank.
 [[noreturn]] void rethrow_with_plan(const Communicator& comm, size_t bytes,

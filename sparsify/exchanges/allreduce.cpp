@@ -39,7 +39,7 @@ const bool allreduce_exchange = exchanges().add(
      "sums the whole gradient with a dense collective",
      {.make = make_exchange<DenseExchange>, .dense = true},
      {{"collective", "ring", "collective of the dense sum (allreduce in --list)"}}});
-const bool allreduce_algorithm = sparsifiers().add(
+const bool allreduce_sparsifier = sparsifiers().add(
     {"dense", "synchronous SGD on the whole gradient", {.selector = "", .exchange = "allreduce"}});
 
 }  // namespace

@@ -130,9 +130,9 @@ const bool gtopk_exchange = exchanges().add(
        "paper: pruned entries return to their senders; conserve: the rank that prunes keeps them",
        {"paper", "conserve"}},
       {"rotate", "false", "rank (step mod P) is the root of the tree instead of rank 0"}}});
-const bool gtopk_algorithm = sparsifiers().add({"gtopk",
-                                                "exact top-k, error feedback, gTop-k tree",
-                                                {.selector = "topk", .exchange = "gtopk"}});
+const bool gtopk_sparsifier = sparsifiers().add({"gtopk",
+                                                 "exact top-k, error feedback, gTop-k tree",
+                                                 {.selector = "topk", .exchange = "gtopk"}});
 
 }  // namespace
 

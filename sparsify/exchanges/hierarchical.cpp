@@ -105,7 +105,7 @@ const bool hierarchical_exchange = exchanges().add(
                "--ranks-per-node if given, else 4",
        .least = 1,
        .most = 65536}}});
-const bool hierarchical_algorithm =
+const bool hierarchical_sparsifier =
     sparsifiers().add({"hierarchical",
                        "dense inside nodes, exact top-k and error feedback between them",
                        {.selector = "topk", .exchange = "hierarchical"}});

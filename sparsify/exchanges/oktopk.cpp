@@ -190,7 +190,7 @@ const bool oktopk_exchange = exchanges().add(
        .value = "32",
        .help = "steps between exact thresholds and regions",
        .least = 1}}});
-const bool oktopk_algorithm =
+const bool oktopk_sparsifier =
     sparsifiers().add({"oktopk",
                        "Ok-Topk: thresholds reused for several steps, sparse allreduce by regions",
                        {.selector = "oktopk", .exchange = "oktopk"}});

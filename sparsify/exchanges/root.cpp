@@ -57,9 +57,9 @@ const bool root_exchange = exchanges().add(
             broadcasts().find(collective(settings));
           }},
      {{"collective", "lp", "collective of reduce and broadcast (both in --list)"}}});
-const bool root_algorithm = sparsifiers().add({"bsp",
-                                               "dense SGD, updated at rank 0 layer by layer",
-                                               {.exchange = "root", .scope = Scope::layer}});
+const bool root_sparsifier = sparsifiers().add({"bsp",
+                                                "dense SGD, updated at rank 0 layer by layer",
+                                                {.exchange = "root", .scope = Scope::layer}});
 
 }  // namespace
 

@@ -78,7 +78,7 @@ const Sparsifier kParts = {.selector = "dgc",
                            .momentum_before = true,
                            .scope = Scope::layer,
                            .small_tensors_dense = true};
-const bool dgc_algorithm = sparsifiers().add(
+const bool dgc_sparsifier = sparsifiers().add(
     {"dgc", "momentum correction, factor masking, sampled threshold per tensor, sparse allgather",
      kParts});
 

@@ -77,7 +77,7 @@ const bool gaussiank_selector =
                             return as_published(settings) ? Volume::any : Volume::exactly_k;
                           }},
                      kGaussianKSettings});
-const bool gaussiank_algorithm =
+const bool gaussiank_sparsifier =
     sparsifiers().add({"gaussiank",
                        "Gaussian threshold, error feedback, sparse allgather",
                        {.selector = "gaussiank", .exchange = "allgather"}});

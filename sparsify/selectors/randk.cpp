@@ -78,9 +78,9 @@ const bool randk_selector = selectors().add(
      "k random entries",
      {.make = make_randk, .volume = Volume::exactly_k, .shared_indices = seed_is_shared},
      kRandKSettings});
-const bool randk_algorithm = sparsifiers().add({"randk",
-                                                "random k, error feedback, sparse allgather",
-                                                {.selector = "randk", .exchange = "allgather"}});
+const bool randk_sparsifier = sparsifiers().add({"randk",
+                                                 "random k, error feedback, sparse allgather",
+                                                 {.selector = "randk", .exchange = "allgather"}});
 
 }  // namespace
 

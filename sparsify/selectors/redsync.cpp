@@ -49,7 +49,7 @@ const bool redsync_selector =
     selectors().add({"redsync",
                      "magnitudes above a share of the maximum, found by bisection",
                      {.make = make_redsync, .volume = Volume::at_most_2k}});
-const bool redsync_algorithm =
+const bool redsync_sparsifier =
     sparsifiers().add({"redsync",
                        "RedSync's threshold search, error feedback, sparse allgather",
                        {.selector = "redsync", .exchange = "allgather"}});

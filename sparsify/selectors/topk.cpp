@@ -21,9 +21,9 @@ std::unique_ptr<Selector> make_topk(Context& ctx, const Settings&, const Selecto
 const bool topk_selector = selectors().add({"topk",
                                             "the k largest magnitudes, exactly",
                                             {.make = make_topk, .volume = Volume::exactly_k}});
-const bool topk_algorithm = sparsifiers().add({"topk",
-                                               "exact top-k, error feedback, sparse allgather",
-                                               {.selector = "topk", .exchange = "allgather"}});
+const bool topk_sparsifier = sparsifiers().add({"topk",
+                                                "exact top-k, error feedback, sparse allgather",
+                                                {.selector = "topk", .exchange = "allgather"}});
 
 }  // namespace
 

@@ -37,7 +37,7 @@ const bool trimmed_selector =
     selectors().add({"trimmed",
                      "the k largest of those above a share of the maximum",
                      {.make = make_trimmed, .volume = Volume::exactly_k}});
-const bool trimmed_algorithm =
+const bool trimmed_sparsifier =
     sparsifiers().add({"trimmed",
                        "trimmed top-k, error feedback, sparse allgather",
                        {.selector = "trimmed", .exchange = "allgather"}});

@@ -24,7 +24,7 @@ void run_without(const Variant& variant, int missing, double timeout,
                  const std::function<void()>& instead) {
   run_on_threads(kRanks, [&](Communicator& comm) {
     Context ctx;
-    SgdRig rig(ctx, comm, kLength, {.sparsifier = variant.algorithm}, variant.settings);
+    SgdRig rig(ctx, comm, kLength, {.sparsifier = variant.sparsifier}, variant.settings);
     for (uint64_t step = 0; step < 3; ++step) {
       if (step == 2) {
         comm.set_timeout(timeout);
@@ -54,7 +54,7 @@ TEST(MissingRank, AHangEndsAllRanksAndNamesTheExchange) {
     const testing::ScopedTrace trace(__FILE__, __LINE__, name);
     // tests of comm check the rest of the line; on a busy machine several ranks may be late
     const std::string text = test::error_text<TimeoutError>([&] {
-      run_without({.algorithm = name}, 0, 0.2, [] { std::this_thread::sleep_for(500ms); });
+      run_without({.sparsifier = name}, 0, 0.2, [] { std::this_thread::sleep_for(500ms); });
     });
     const std::string& exchange = entry.value.exchange;
     EXPECT_TRUE(text.starts_with("[" + exchange) || text.starts_with("[shared")) << text;

@@ -44,15 +44,15 @@ class Sparsifiers : public testing::TestWithParam<std::string> {
 
 /// False on ranks that receive the updated parameters instead of the sum.
 bool has_sum(const Communicator& comm, const Variant& variant) {
-  const Sparsifier& algorithm = sparsifiers().find(variant.algorithm).value;
-  return comm.rank() == 0 || !exchanges().find(algorithm.exchange).value.updates_at_root;
+  const Sparsifier& sparsifier = sparsifiers().find(variant.sparsifier).value;
+  return comm.rank() == 0 || !exchanges().find(sparsifier.exchange).value.updates_at_root;
 }
 
 /// Without momentum if it comes before the selection: u is then gradient plus residual, as for
 /// other sparsifiers.
 SgdConfig plain(const std::string& sparsifier, const Variant& variant) {
   SgdConfig config{.sparsifier = sparsifier};
-  if (sparsifiers().find(variant.algorithm).value.momentum_before)
+  if (sparsifiers().find(variant.sparsifier).value.momentum_before)
     config.momentum = config.weight_decay = 0;
   return config;
 }
@@ -69,7 +69,7 @@ TEST_P(Sparsifiers, SumPlusResidualsEqualsTheInputs) {
   for_all(exact_kinds(), [](Context& ctx, Communicator& comm, const Variant& variant, size_t d,
                             const GradientKind& kind) {
     if (!variant.conserves) return;
-    SgdRig rig(ctx, comm, d, plain(variant.algorithm, variant), variant.settings);
+    SgdRig rig(ctx, comm, d, plain(variant.sparsifier, variant), variant.settings);
     for (uint64_t step = 0; step < 3; ++step) {
       rig.set_gradients(kind, step);
       std::vector<float> before = copy(rig.arena.gradients());
@@ -92,7 +92,7 @@ TEST_P(Sparsifiers, MatchDenseAtDensityOne) {
                             const GradientKind& kind) {
     if (!variant.lossless) return;
     SgdRig dense(ctx, comm, d, plain("dense", variant));
-    SgdRig rig(ctx, comm, d, plain(variant.algorithm, variant), variant.settings);
+    SgdRig rig(ctx, comm, d, plain(variant.sparsifier, variant), variant.settings);
     for (uint64_t step = 0; step < 2; ++step) {
       dense.step(kind, {.step = step, .density = 1});
       rig.step(kind, {.step = step, .density = 1});
@@ -106,7 +106,7 @@ TEST_P(Sparsifiers, MatchDenseUpToRoundingAtDensityOne) {
                                 const GradientKind& kind) {
     if (!variant.lossless) return;
     SgdRig dense(ctx, comm, d, plain("dense", variant));
-    SgdRig rig(ctx, comm, d, plain(variant.algorithm, variant), variant.settings);
+    SgdRig rig(ctx, comm, d, plain(variant.sparsifier, variant), variant.settings);
     dense.step(kind, {.density = 1});
     rig.step(kind, {.density = 1});
     if (!has_sum(comm, variant)) return;
@@ -126,7 +126,7 @@ TEST_P(Sparsifiers, MatchDenseUpToRoundingAtDensityOne) {
 TEST_P(Sparsifiers, GiveTheSameBitsOnAllRanksAndInARepeat) {
   for_all(all_kinds(), [](Context& ctx, Communicator& comm, const Variant& variant, size_t d,
                           const GradientKind& kind) {
-    const SgdConfig config{.sparsifier = variant.algorithm, .nesterov = true};
+    const SgdConfig config{.sparsifier = variant.sparsifier, .nesterov = true};
     Context two(Device::cpu, 2);
     SgdRig first(ctx, comm, d, config, variant.settings);
     SgdRig again(two, comm, d, config, variant.settings);
@@ -154,7 +154,7 @@ TEST_P(Sparsifiers, GiveTheSameBitsOnAnyNumberOfThreads) {
         std::vector<float> values, residual;
         for (int threads : {1, 2, 3}) {
           Context many(Device::cpu, threads);
-          SgdRig rig(many, comm, d, {.sparsifier = variant.algorithm}, variant.settings);
+          SgdRig rig(many, comm, d, {.sparsifier = variant.sparsifier}, variant.settings);
           for (uint64_t step = 0; step < 2; ++step) {
             std::ranges::copy(gradients[step], rig.arena.gradients().begin());
             rig.sgd->step({.step = step, .density = density});
@@ -172,7 +172,7 @@ TEST_P(Sparsifiers, GiveTheSameBitsOnAnyNumberOfThreads) {
 TEST_P(Sparsifiers, ReportTheBytesSent) {
   for_all(exact_kinds(), [](Context& ctx, Communicator& comm, const Variant& variant, size_t d,
                             const GradientKind& kind) {
-    SgdRig rig(ctx, comm, d, {.sparsifier = variant.algorithm}, variant.settings);
+    SgdRig rig(ctx, comm, d, {.sparsifier = variant.sparsifier}, variant.settings);
     const MessageCounter traffic(comm);
     const StepReport report = rig.step(kind, {.density = 0.05});
     const uint64_t counted = traffic.sums(ctx, comm).bytes;
@@ -207,7 +207,7 @@ TEST_P(Sparsifiers, ReportABadGradientOnEveryRankInTheSameStep) {
       for (const Variant& variant : variants_)
         for (double density : {0.05, 1.0})
           for (const auto& [bad, first, last, stop] : cases) {
-            SgdRig rig(ctx, comm, 1000, {.sparsifier = variant.algorithm}, variant.settings);
+            SgdRig rig(ctx, comm, 1000, {.sparsifier = variant.sparsifier}, variant.settings);
             rig.set_gradients(exact_kinds().front(), 42);
             const std::vector<float> weights = copy(rig.arena.values());
             if ((first && self == 0) || (last && self == end))
@@ -228,7 +228,7 @@ TEST_P(Sparsifiers, ReportAnOverflowOfTheSum) {
   run_ranks(2, [this](Context& ctx, Communicator& comm) {
     for (const Variant& variant : variants_)
       for (double density : {0.05, 1.0}) {
-        SgdRig rig(ctx, comm, 1000, {.sparsifier = variant.algorithm}, variant.settings);
+        SgdRig rig(ctx, comm, 1000, {.sparsifier = variant.sparsifier}, variant.settings);
         if (rig.sgd->residual().empty() || variant.clips()) continue;
         rig.set_gradients(exact_kinds().front(), 0);
         // in a tensor with a residual in every sparsifier, on a rank that always has one
@@ -245,7 +245,7 @@ TEST_P(Sparsifiers, StopAllRanksInTheSameStep) {
   for (int ranks : kRankCounts)
     run_ranks(ranks, [&](Context& ctx, Communicator& comm) {
       for (const Variant& variant : variants_) {
-        SgdRig rig(ctx, comm, 1000, {.sparsifier = variant.algorithm}, variant.settings);
+        SgdRig rig(ctx, comm, 1000, {.sparsifier = variant.sparsifier}, variant.settings);
         EXPECT_FALSE(rig.step(kind, {.step = 0, .density = 0.05}).stop) << variant.name;
         const bool mine = comm.rank() == comm.size() / 2;
         EXPECT_TRUE(rig.step(kind, {.step = 1, .density = 0.05, .stop = mine}).stop)
@@ -259,7 +259,7 @@ TEST_P(Sparsifiers, ContinueFromARestoredStateWithTheSameBits) {
   for (int ranks : kRankCounts)
     run_ranks(ranks, [&](Context& ctx, Communicator& comm) {
       for (const Variant& variant : variants_) {
-        const SgdConfig config{.sparsifier = variant.algorithm};
+        const SgdConfig config{.sparsifier = variant.sparsifier};
         SgdRig whole(ctx, comm, 4097, config, variant.settings);
         for (uint64_t step = 0; step < 3; ++step) whole.step(kind, {.step = step, .density = 0.01});
 

@@ -56,9 +56,9 @@ TEST_P(SyncSgdOnGpu, GivesTheSumsAndResidualsOfTheCpu) {
   const Variant& variant = GetParam();
   if (test::emulated() && variant.name.find("wire.") != std::string::npos)
     GTEST_SKIP() << "what the emulator would run is the variant without wire.";
-  const Sparsifier& algorithm = sparsifiers().find(variant.algorithm).value;
-  const bool momentum_before = algorithm.momentum_before;
-  const bool at_root = algorithm.exchange == "root";  // the other ranks hold parts of the sum
+  const Sparsifier& sparsifier = sparsifiers().find(variant.sparsifier).value;
+  const bool momentum_before = sparsifier.momentum_before;
+  const bool at_root = sparsifier.exchange == "root";  // the other ranks hold parts of the sum
   for (const int ranks : {1, 2, 3, 4, 8, 16}) {
     if (test::emulated() && (ranks == 2 || ranks == 8)) continue;  // as 4 and 16
     run_on_threads(ranks, [&](Communicator& comm) {
@@ -74,7 +74,7 @@ TEST_P(SyncSgdOnGpu, GivesTheSumsAndResidualsOfTheCpu) {
                 __FILE__, __LINE__,
                 fmt::format("{}, {}, d {}, density {}, rank {} of {}", variant.name, kind.name, d,
                             density, comm.rank(), ranks));
-            const SgdConfig config{.sparsifier = variant.algorithm, .bucket_bytes = 1024};
+            const SgdConfig config{.sparsifier = variant.sparsifier, .bucket_bytes = 1024};
             DeviceRig expected(cpu, comm, d, config, variant.settings);
             DeviceRig found(gpu, comm, d, config, variant.settings);
             // differently rounded momentum would change the vectors of later steps
@@ -102,7 +102,7 @@ TEST_P(SyncSgdOnGpu, GivesTheSumsAndResidualsOfTheCpu) {
 TEST_P(SyncSgdOnGpu, ReportsANaN) {
   run_on_threads(2, [&](Communicator& comm) {
     Context gpu(test::device());
-    DeviceRig rig(gpu, comm, 1000, {.sparsifier = GetParam().algorithm}, GetParam().settings);
+    DeviceRig rig(gpu, comm, 1000, {.sparsifier = GetParam().sparsifier}, GetParam().settings);
     static const GradientKind bad = {"bad",
                                      [](uint32_t, size_t i) { return i == 700 ? NAN : 1.0f; }};
     try {

@@ -60,9 +60,9 @@ TEST(SyncSgd, DropsUnsentEntriesWithoutErrorFeedback) {
   for (int ranks : kRankCounts)
     run_ranks(ranks, [](Context& ctx, Communicator& comm) {
       for (const Variant& variant : variants()) {
-        SgdRig rig(ctx, comm, 1000, {.sparsifier = variant.algorithm, .error_feedback = false},
+        SgdRig rig(ctx, comm, 1000, {.sparsifier = variant.sparsifier, .error_feedback = false},
                    variant.settings);
-        SgdRig fresh(ctx, comm, 1000, {.sparsifier = variant.algorithm}, variant.settings);
+        SgdRig fresh(ctx, comm, 1000, {.sparsifier = variant.sparsifier}, variant.settings);
         rig.step(wide_kind(), {.step = 0, .lr = 0, .density = 0.05});
         for (float e : rig.sgd->residual()) EXPECT_EQ(e, 0) << variant.name;
         // the second step depends only on its own gradient, local momentum and exchange state
@@ -109,19 +109,19 @@ TEST(SyncSgd, DoesNotCountEntriesThatRoundToZero) {
 TEST(SyncSgd, SendsTheEstimatedBytes) {
   for (int ranks : kRankCounts)
     run_ranks(ranks, [](Context& ctx, Communicator& comm) {
-      for (const char* sparsifier : {"dense", "topk", "randk"})
+      for (const char* name : {"dense", "topk", "randk"})
         for (const char* seed : {"worker", "shared"})
           for (const char* scope : {"model", "layer"}) {
             Settings settings = default_settings();
             settings.set("randk.seed", seed);
-            const SgdConfig config{.sparsifier = sparsifier, .scope = scope};
+            const SgdConfig config{.sparsifier = name, .scope = scope};
             SgdRig rig(ctx, comm, 1000, config, settings);
             const StepReport report = rig.step(rounding_kind(), {.density = 0.05});
-            const Sparsifier algorithm = resolve_sparsifier(config, settings);
+            const Sparsifier sparsifier = resolve_sparsifier(config, settings);
             EXPECT_EQ(
                 sum_over_ranks(ctx, comm, report.bytes_sent),
-                estimated_bytes_sent(algorithm, config, settings, rig.arena, comm.size(), 0.05))
-                << sparsifier << " " << seed << " " << scope;
+                estimated_bytes_sent(sparsifier, config, settings, rig.arena, comm.size(), 0.05))
+                << name << " " << seed << " " << scope;
           }
     });
 }
@@ -159,7 +159,7 @@ TEST(SyncSgd, OverlapDoesNotChangeABit) {
       for (const Variant& variant : variants())
         for (size_t bucket_bytes : {size_t{0}, size_t{1600}, size_t{1} << 20})
           for (double density : {0.05, 1.0}) {
-            SgdConfig config{.sparsifier = variant.algorithm, .scope = "layer"};
+            SgdConfig config{.sparsifier = variant.sparsifier, .scope = "layer"};
             config.bucket_bytes = bucket_bytes;
             SgdRig plain(ctx, comm, 1000, config, variant.settings);
             config.overlap = true;

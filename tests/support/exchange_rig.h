@@ -10,10 +10,10 @@ namespace tw {
 
 class ExchangeRig {
  public:
-  ExchangeRig(Context& ctx, Communicator& comm, size_t d, const std::string& algorithm,
+  ExchangeRig(Context& ctx, Communicator& comm, size_t d, const std::string& sparsifier,
               const Settings& settings = default_settings())
       : gradient(d + 1), residual(d), before(d), ctx_(ctx), comm_(comm) {
-    const Sparsifier parts = resolve_sparsifier({.sparsifier = algorithm}, settings);
+    const Sparsifier parts = resolve_sparsifier({.sparsifier = sparsifier}, settings);
     const ExchangeEntry& entry = exchanges().find(parts.exchange).value;
     exchange = entry.make(settings);
     updates_at_root = entry.updates_at_root;

@@ -19,9 +19,9 @@ namespace tw {
 
 /// A sparsifier with its default settings or with one setting of its parts changed.
 struct Variant {
-  std::string algorithm;
+  std::string sparsifier;
   Settings settings = default_settings();
-  std::string name = algorithm;
+  std::string name = sparsifier;
   bool conserves = true;  ///< sum + new residuals = gradients + old residuals
   bool lossless = true;   ///< values are sent unrounded and unscaled
   bool brief = false;     ///< tests try only one length and one kind of gradient
@@ -48,14 +48,14 @@ inline std::vector<std::string> other_values(const Setting& setting) {
   return values;
 }
 
-inline void add_choices(std::vector<Variant>& all, const std::string& algorithm,
+inline void add_choices(std::vector<Variant>& all, const std::string& sparsifier,
                         const std::string& prefix, const std::vector<Setting>& settings) {
   for (const Setting& setting : settings)
     for (const std::string& value : other_values(setting)) {
-      Variant other{.algorithm = algorithm};
+      Variant other{.sparsifier = sparsifier};
       const std::string key = prefix + "." + setting.key;
       other.settings.set(key, value);
-      other.name = fmt::format("{} {}={}", algorithm, key, value);
+      other.name = fmt::format("{} {}={}", sparsifier, key, value);
       other.lossless = key != "wire.values";
       other.brief = setting.least && std::stod(value) > *setting.least;
       all.push_back(other);
@@ -66,7 +66,7 @@ inline void add_choices(std::vector<Variant>& all, const std::string& algorithm,
 
 /// True if gTop-k's tree is used, between all ranks or between nodes.
 inline bool uses_gtopk(const Variant& variant) {
-  const std::string& exchange = sparsifiers().find(variant.algorithm).value.exchange;
+  const std::string& exchange = sparsifiers().find(variant.sparsifier).value.exchange;
   return exchange == "gtopk" ||
          (exchange == "hierarchical" && variant.settings.text("hierarchical.exchange") == "gtopk");
 }
@@ -79,7 +79,7 @@ inline std::vector<Variant> variants() {
   std::vector<std::string> seen;
   for (const auto& [name, entry] : sparsifiers().entries()) {
     const auto& [selector, exchange] = std::pair(entry.value.selector, entry.value.exchange);
-    all.push_back({.algorithm = name});
+    all.push_back({.sparsifier = name});
     if (!selector.empty())
       detail::add_choices(all, name, selector, selectors().find(selector).settings);
     detail::add_choices(all, name, exchange, exchanges().find(exchange).settings);
@@ -95,7 +95,7 @@ inline std::vector<Variant> variants() {
   }
   // such an exchange needs a selector with shared indices, which these sparsifiers lack
   std::erase_if(all, [](const Variant& variant) {
-    const std::string& exchange = sparsifiers().find(variant.algorithm).value.exchange;
+    const std::string& exchange = sparsifiers().find(variant.sparsifier).value.exchange;
     return exchanges().find(exchange).value.needs_shared_indices(variant.settings);
   });
   for (Variant& variant : all) {
@@ -108,13 +108,13 @@ inline std::vector<Variant> variants() {
 
 inline std::vector<Variant> variants_of(const std::string& sparsifier) {
   std::vector<Variant> all = variants();
-  std::erase_if(all, [&](const Variant& variant) { return variant.algorithm != sparsifier; });
+  std::erase_if(all, [&](const Variant& variant) { return variant.sparsifier != sparsifier; });
   return all;
 }
 
 /// The selector of a variant's sparsifier; "" if it selects nothing.
 inline std::string selector_of(const Variant& variant) {
-  return sparsifiers().find(variant.algorithm).value.selector;
+  return sparsifiers().find(variant.sparsifier).value.selector;
 }
 
 /// The variants that differ in the selector or in its own settings.

@@ -24,16 +24,16 @@ class Transports : public testing::TestWithParam<std::string> {
 
 TEST_P(Transports, GiveTheSameWeights) {
   const TempFolder folder;
-  const std::string algorithm = "--sparsifier " + GetParam();
-  const Ended threads = run_command(train(folder, "", algorithm + " --workers 4 --name threads"));
+  const std::string sparsifier = "--sparsifier " + GetParam();
+  const Ended threads = run_command(train(folder, "", sparsifier + " --workers 4 --name threads"));
   ASSERT_EQ(threads.code, 0) << threads.output;
   const Ended mpi =
-      run_command(train(folder, std::string(TW_MPIRUN) + " -n 4", algorithm + " --name mpi"));
+      run_command(train(folder, std::string(TW_MPIRUN) + " -n 4", sparsifier + " --name mpi"));
   ASSERT_EQ(mpi.code, 0) << mpi.output;
   EXPECT_EQ(weights_hash(folder / "threads"), weights_hash(folder / "mpi"));
 }
 
-INSTANTIATE_TEST_SUITE_P(Algorithms, Transports, testing::Values("dense", "topk", "gaussiank"));
+INSTANTIATE_TEST_SUITE_P(Sparsifiers, Transports, testing::Values("dense", "topk", "gaussiank"));
 
 using TransportErrors = Transports;
 

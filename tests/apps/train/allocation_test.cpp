@@ -129,10 +129,10 @@ void steps(Communicator& comm, const Variant& variant, DType precision, int thre
   Context ctx(Device::cpu, threads);
   // A setting of a sparsifier does not depend on the layers; mlp has the longer vector, for which
   // the selectors keep less memory in reserve than its length.
-  Model model(variant.name == variant.algorithm ? "resnet20" : "mlp", {});
+  Model model(variant.name == variant.sparsifier ? "resnet20" : "mlp", {});
   model.plan(ctx, {.batch = 2, .activations = precision});
   model.allocate(ctx, 1);
-  SyncSgd sgd(ctx, comm, model.arena(), {.sparsifier = variant.algorithm}, variant.settings);
+  SyncSgd sgd(ctx, comm, model.arena(), {.sparsifier = variant.sparsifier}, variant.settings);
   Loader loader(std::make_shared<Noise>(),
                 {.batch = 2, .rank = comm.rank(), .ranks = comm.size(), .threads = 1});
   model.refresh(ctx);
@@ -252,7 +252,7 @@ std::vector<Case> cases() {
       for (int threads : {1, 2})
         for (DType precision : {DType::f32, DType::bf16})
           // sparsifiers work on f32: their settings do not depend on the precision
-          if (precision == DType::f32 || variant.name == variant.algorithm)
+          if (precision == DType::f32 || variant.name == variant.sparsifier)
             all.push_back({variant, precision, threads});
   return all;
 }

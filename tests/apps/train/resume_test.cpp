@@ -56,19 +56,19 @@ class Resume : public testing::TestWithParam<std::string> {
 
 TEST_P(Resume, KilledAndResumedRunEqualsUninterruptedRun) {
   const TempFolder folder;
-  const std::string algorithm = "--sparsifier " + GetParam();
-  ASSERT_EQ(run_command(command(folder, algorithm + " --name whole")).code, 0);
+  const std::string sparsifier = "--sparsifier " + GetParam();
+  ASSERT_EQ(run_command(command(folder, sparsifier + " --name whole")).code, 0);
 
   // steps.csv grows at every checkpoint; before the last one it has 50 lines
   const size_t lines = std::uniform_int_distribution<size_t>(2, 50)(chance);
   const testing::ScopedTrace trace(__FILE__, __LINE__, fmt::format("killed at {} lines", lines));
-  const int killed = interrupt(command(folder, algorithm + " --name cut"), folder / "cut/steps.csv",
-                               lines, SIGKILL);
+  const int killed = interrupt(command(folder, sparsifier + " --name cut"),
+                               folder / "cut/steps.csv", lines, SIGKILL);
   ASSERT_EQ(killed, 128 + SIGKILL);
   ASSERT_FALSE(std::filesystem::exists(folder / "cut/summary.json"));
   // a run killed during its first checkpoint starts again from the beginning
   const bool saved = latest_checkpoint(folder / "cut").has_value();
-  const Ended resumed = run_command(command(folder, algorithm + " --name cut --resume auto"));
+  const Ended resumed = run_command(command(folder, sparsifier + " --name cut --resume auto"));
   ASSERT_EQ(resumed.code, 0) << resumed.output;
   EXPECT_EQ(resumed.says("resuming"), saved) << resumed.output;
 
@@ -79,7 +79,7 @@ TEST_P(Resume, KilledAndResumedRunEqualsUninterruptedRun) {
   EXPECT_EQ(rows(folder / "cut/metrics.csv", 8), rows(folder / "whole/metrics.csv", 8));
 }
 
-INSTANTIATE_TEST_SUITE_P(Algorithms, Resume,
+INSTANTIATE_TEST_SUITE_P(Sparsifiers, Resume,
                          testing::Values("dense", "topk", "gaussiank",
                                          "gtopk --momentum-correction on"));
 

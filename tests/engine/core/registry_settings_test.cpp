@@ -131,7 +131,7 @@ TEST(Settings, RejectUndeclaredKeysAndOtherChoices) {
   EXPECT_EQ(settings.text("gaussian.refine"), "paper");
 }
 
-// a mistyped value is an error when it is set, not when the algorithm is created
+// a mistyped value is an error when it is set, not when the selector is created
 TEST(Settings, AValueIsCheckedWhenItIsSet) {
   Settings settings = example();
   for (const char* wrong :

@@ -11,15 +11,15 @@ constexpr size_t kLength = size_t{1} << 17, kEntries = size_t{1} << 13;
 
 /// Seconds of the second exchange (Ok-Topk's first is an exact step) of kEntries per rank, evenly
 /// spread, with the same indices on all ranks.
-double measured(Context& ctx, Communicator& comm, const std::string& algorithm) {
+double measured(Context& ctx, Communicator& comm, const std::string& sparsifier) {
   Settings settings = default_settings();
-  if (algorithm == "randk") settings.set("randk.seed", "shared");
+  if (sparsifier == "randk") settings.set("randk.seed", "shared");
   // with one root, steps on 5 or 7 ranks overlap: leaves start the next while the root still sends
-  if (algorithm == "gtopk") settings.set("gtopk.rotate", "true");
+  if (sparsifier == "gtopk") settings.set("gtopk.rotate", "true");
   double before = 0, after = 0;
   const auto steps = [&](uint64_t count) {
     return simulated(ctx, comm, [&](Communicator& link) {
-      ExchangeRig rig(ctx, link, kLength, algorithm, settings);
+      ExchangeRig rig(ctx, link, kLength, sparsifier, settings);
       for (uint64_t step = 0; step < count; ++step) {
         for (size_t i = 0; i < kEntries; ++i) rig.gradient[i * (kLength / kEntries)] = 1;
         rig.step(kEntries, step);

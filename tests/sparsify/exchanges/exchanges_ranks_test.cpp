@@ -38,7 +38,7 @@ TEST(Exchanges, SendTheClaimedBytes) {
       for (const Variant& variant : variants())
         for (size_t d : lengths)
           for (const GradientKind& kind : kinds) {
-            ExchangeRig rig(ctx, comm, d, variant.algorithm, unmeasured(variant.settings));
+            ExchangeRig rig(ctx, comm, d, variant.sparsifier, unmeasured(variant.settings));
             for (uint64_t step = 0; step < 3; ++step) {
               rig.set_gradients(kind, step);
               const MessageCounter traffic(comm);
@@ -58,7 +58,7 @@ TEST(Exchanges, SendThePredictedBytesForEqualCounts) {
       for (const Variant& variant : variants()) {
         // its first step is an exact step
         if (variant.name.find("oktopk") != std::string::npos) continue;
-        ExchangeRig rig(ctx, comm, d, variant.algorithm, unmeasured(variant.settings));
+        ExchangeRig rig(ctx, comm, d, variant.sparsifier, unmeasured(variant.settings));
         // each rank has k indices of its own
         for (size_t i = 0; i < k; ++i)
           rig.gradient[i * (d / k) + static_cast<size_t>(comm.rank())] =
@@ -107,7 +107,7 @@ TEST(Exchanges, LoseNothingWhenTheDensityChanges) {
         if (!variant.conserves) continue;
         for (size_t d : lengths)
           for (const GradientKind& kind : kinds) {
-            ExchangeRig rig(ctx, comm, d, variant.algorithm, unmeasured(variant.settings));
+            ExchangeRig rig(ctx, comm, d, variant.sparsifier, unmeasured(variant.settings));
             for (uint64_t step = 0; step < 5; ++step) {
               rig.set_gradients(kind, step);
               rig.step(std::max<size_t>(1, d / (step == 2 ? 1 : 20)), step);
