@@ -32,11 +32,13 @@ std::chrono::steady_clock::time_point Communicator::deadline() const {
 }
 
 void Communicator::throw_timeout(int peer) const {
-  std::string doing;
+  std::string operations;
   for (const std::string_view what : operations_)
-    if (!doing.ends_with(what)) doing += fmt::format("{}{}", doing.empty() ? "" : "/", what);
-  fail<TimeoutError>("[{}] rank {} has waited {} s for {}", doing.empty() ? "comm" : doing, rank(),
-                     timeout_, peer < 0 ? "the others" : fmt::format("rank {}", peer));
+    if (!operations.ends_with(what))
+      operations += fmt::format("{}{}", operations.empty() ? "" : "/", what);
+  fail<TimeoutError>("[{}] rank {} has waited {} s for {}",
+                     operations.empty() ? "comm" : operations, rank(), timeout_,
+                     peer < 0 ? "the others" : fmt::format("rank {}", peer));
 }
 
 void Communicator::inherit_timeout(const Communicator& other) {

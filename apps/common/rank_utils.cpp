@@ -15,7 +15,7 @@ void run_collectively(Communicator& comm, const std::function<void()>& body) {
   } catch (const std::filesystem::filesystem_error& caught) {
     error = fmt::format("[file] {}: {}", caught.path1().string(), caught.code().message());
   }
-  const OperationScope doing(comm, "setup");
+  const OperationScope operation(comm, "setup");
   for (const std::string& text : gather_texts(comm, error))
     if (!text.empty()) throw UserError(text);
 }

@@ -243,7 +243,7 @@ void remove_newer_checkpoints(const fs::path& folder, int64_t step) {
 void save_checkpoint(Communicator& comm, const fs::path& folder, const TrainConfig& config,
                      const Position& position, Model& model, SyncSgd& sgd,
                      std::span<const float> statistics) {
-  const OperationScope doing(comm, "checkpoint");
+  const OperationScope operation(comm, "checkpoint");
   const fs::path target = folder / fmt::format("step-{:08}", position.step);
   const fs::path part = folder / fmt::format(".step-{:08}.part", position.step);
   const std::string exists = fs::exists(target) ? "yes" : "";

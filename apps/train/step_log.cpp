@@ -20,7 +20,7 @@ void StepLog::add(Communicator& comm, const StepRecord& record) {
 }
 
 void StepLog::flush(Communicator& comm) {
-  const OperationScope doing(comm, "log");
+  const OperationScope operation(comm, "log");
   const std::span<const StepRecord> mine(waiting_);
   allgather(comm, std::as_bytes(mine), mine.size_bytes(), blocks_);
   for (size_t i = 0; i < mine.size(); ++i) {

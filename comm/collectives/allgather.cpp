@@ -37,7 +37,7 @@ ConstBytes GatheredBlocks::operator[](int rank) const {
 
 void allgather(Context& ctx, Communicator& comm, ConstBytes mine, size_t expected,
                GatheredBlocks& blocks) {
-  const OperationScope doing(comm, "allgather");
+  const OperationScope operation(comm, "allgather");
   const int ranks = comm.size(), rank = comm.rank();
   const size_t table = ranks * kSizeBytes;
   blocks.ranks_ = ranks;

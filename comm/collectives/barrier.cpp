@@ -7,7 +7,7 @@
 namespace tw {
 
 void barrier(Context& ctx, Communicator& comm) {
-  const OperationScope doing(comm, "barrier");
+  const OperationScope operation(comm, "barrier");
   const int ranks = comm.size(), rank = comm.rank();
   for (int distance = 1; distance < ranks; distance *= 2)
     comm.exchange(ctx, (rank + distance) % ranks, {}, (rank - distance + ranks) % ranks, {});

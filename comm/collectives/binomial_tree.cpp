@@ -16,7 +16,7 @@
 namespace tw {
 
 void broadcast(Context& ctx, Communicator& comm, int root, Bytes data) {
-  const OperationScope doing(comm, "broadcast");
+  const OperationScope operation(comm, "broadcast");
   const RelativeRank order(comm, root);
   const int ranks = comm.size(), self = order.relative(comm.rank());
   for (int distance = 1; distance < ranks; distance *= 2) {
@@ -34,7 +34,7 @@ constexpr const char* kName = "binomial_tree";
 
 void reduce(Context& ctx, Communicator& comm, int root, std::span<float> data,
             std::span<float> scratch) {
-  const OperationScope doing(comm, kName);
+  const OperationScope operation(comm, kName);
   check_scratch(kName, data, scratch);
   const RelativeRank order(comm, root);
   const int ranks = comm.size(), self = order.relative(comm.rank());
@@ -52,7 +52,7 @@ void reduce(Context& ctx, Communicator& comm, int root, std::span<float> data,
 }
 
 void allreduce(Context& ctx, Communicator& comm, std::span<float> data, std::span<float> scratch) {
-  const OperationScope doing(comm, kName);
+  const OperationScope operation(comm, kName);
   reduce(ctx, comm, 0, data, scratch);
   broadcast(ctx, comm, 0, std::as_writable_bytes(data));
 }

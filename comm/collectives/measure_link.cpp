@@ -32,7 +32,7 @@ double one_way(Context& ctx, Communicator& comm, int peer, Bytes data, int round
 }  // namespace
 
 LinkCost measure_link(Context& ctx, Communicator& comm, size_t bytes, int rounds) {
-  const OperationScope doing(comm, "ping-pong");
+  const OperationScope operation(comm, "ping-pong");
   std::array<double, 2> worst{};           // alpha and beta
   const Buffer data(ctx.device(), bytes);  // as the messages of a run
   for (int first : {0, 1}) {               // links 0-1, 2-3, ..., then 1-2, 3-4, ...

@@ -124,7 +124,7 @@ void gather(Context& ctx, Communicator& comm, const RelativeRank& order, std::sp
 }
 
 void allreduce(Context& ctx, Communicator& comm, std::span<float> data, std::span<float> scratch) {
-  const OperationScope doing(comm, kName);
+  const OperationScope operation(comm, kName);
   check_scratch(kName, data, scratch);
   const RelativeRank order(comm, 0);
   reduce_scatter(ctx, comm, order, data, scratch.first(data.size()));
@@ -133,7 +133,7 @@ void allreduce(Context& ctx, Communicator& comm, std::span<float> data, std::spa
 
 void reduce(Context& ctx, Communicator& comm, int root, std::span<float> data,
             std::span<float> scratch) {
-  const OperationScope doing(comm, kName);
+  const OperationScope operation(comm, kName);
   check_scratch(kName, data, scratch);
   const RelativeRank order(comm, root);
   reduce_scatter(ctx, comm, order, data, scratch.first(data.size()));
@@ -143,7 +143,7 @@ void reduce(Context& ctx, Communicator& comm, int root, std::span<float> data,
 Broadcast make_broadcast(const Settings&) {
   return [scratch = std::make_shared<Buffer>()](Context& ctx, Communicator& comm, int root,
                                                 Bytes data) {
-    const OperationScope doing(comm, kName);
+    const OperationScope operation(comm, kName);
     if (scratch->bytes() < data.size()) *scratch = Buffer(ctx.device(), data.size());
     const RelativeRank order(comm, root);
     scatter(ctx, comm, order, data);

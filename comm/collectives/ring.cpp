@@ -16,7 +16,7 @@ namespace {
 
 void ring_allreduce(Context& ctx, Communicator& comm, std::span<float> data,
                     std::span<float> scratch) {
-  const OperationScope doing(comm, "ring");
+  const OperationScope operation(comm, "ring");
   const int ranks = comm.size(), rank = comm.rank();
   check_scratch("ring", data, scratch);
   const auto wrapped = [&](int i) { return ((i % ranks) + ranks) % ranks; };

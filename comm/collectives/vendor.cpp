@@ -20,18 +20,18 @@ VendorCollectives& vendor_of(Communicator& comm) {
 }
 
 void vendor_broadcast(Context& ctx, Communicator& comm, int root, Bytes data) {
-  const OperationScope doing(comm, kName);
+  const OperationScope operation(comm, kName);
   vendor_of(comm).broadcast(ctx, root, data);
 }
 
 void vendor_reduce(Context& ctx, Communicator& comm, int root, std::span<float> data,
                    std::span<float>) {
-  const OperationScope doing(comm, kName);
+  const OperationScope operation(comm, kName);
   vendor_of(comm).reduce(ctx, root, data);
 }
 
 void vendor_allreduce(Context& ctx, Communicator& comm, std::span<float> data, std::span<float>) {
-  const OperationScope doing(comm, kName);
+  const OperationScope operation(comm, kName);
   vendor_of(comm).allreduce(ctx, data);
 }
 

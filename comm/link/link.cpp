@@ -70,7 +70,7 @@ LinkCommunicator::LinkCommunicator(Context& ctx, Communicator& inner, const Link
       transport_(fmt::format("{} over an emulated link", inner.transport())),
       clock_(make_link_clock(time)) {
   set_timeout(inner.timeout());
-  const OperationScope doing(inner, "link");
+  const OperationScope operation(inner, "link");
   if (time == LinkTime::real) check_one_machine(ctx, inner);
   const int first = node(rank()) * link.ranks_per_node;
   ports_ = std::make_unique<NodePorts>(ctx, inner, first,

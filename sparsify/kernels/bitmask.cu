@@ -157,11 +157,11 @@ void Bitmask::set_cut(Context& ctx, RadixCut cut) {
 }
 
 Search Bitmask::found(Context& ctx) const {
-  auto& native = ctx.handles<CudaHandles>();
-  std::byte* const host = native.pinned(sizeof(Search));
-  expect(cudaMemcpyAsync(host, memory(), sizeof(Search), cudaMemcpyDefault, native.stream()),
+  auto& handles = ctx.handles<CudaHandles>();
+  std::byte* const host = handles.pinned(sizeof(Search));
+  expect(cudaMemcpyAsync(host, memory(), sizeof(Search), cudaMemcpyDefault, handles.stream()),
          "select");
-  native.synchronize();
+  handles.synchronize();
   Search result;
   std::memcpy(&result, host, sizeof result);
   return result;
@@ -186,10 +186,11 @@ Search Bitmask::take(Context& ctx, uint32_t resolution, size_t most, std::span<f
   launch(ctx, "select", move_kernel, blocks, kThreads, words(), e.data(), resolution, search,
          starts, base, most, indices, values);
 
-  auto& native = ctx.handles<CudaHandles>();
-  std::byte* const host = native.pinned(bytes);
-  expect(cudaMemcpyAsync(host, moved_.data(), bytes, cudaMemcpyDefault, native.stream()), "select");
-  native.synchronize();
+  auto& handles = ctx.handles<CudaHandles>();
+  std::byte* const host = handles.pinned(bytes);
+  expect(cudaMemcpyAsync(host, moved_.data(), bytes, cudaMemcpyDefault, handles.stream()),
+         "select");
+  handles.synchronize();
   Search found;
   std::memcpy(&found, host, sizeof found);
 

@@ -71,15 +71,15 @@ __global__ void __launch_bounds__(kMeasureThreads)
 void measure_cuda(Context& ctx, std::span<const float> g, std::span<float> e,
                   std::span<Moments> blocks) {
   if (blocks.empty()) return;
-  auto& native = ctx.handles<CudaHandles>();
+  auto& handles = ctx.handles<CudaHandles>();
   constexpr size_t each = kMeasureThreads / kLanes;
   // the kernel writes right into the host's memory: 32 bytes for 4096 elements
-  auto* const host = reinterpret_cast<Moments*>(native.pinned(blocks.size_bytes()));
+  auto* const host = reinterpret_cast<Moments*>(handles.pinned(blocks.size_bytes()));
   const auto grid = static_cast<unsigned>((blocks.size() + each - 1) / each);
   const auto kernel = g.empty() ? measure_kernel<false> : measure_kernel<true>;
   launch(ctx, "measure", kernel, grid, kMeasureThreads, std::ssize(e),
          g.empty() ? nullptr : g.data(), e.data(), host);
-  native.synchronize();
+  handles.synchronize();
   std::copy_n(host, blocks.size(), blocks.begin());
 }
 

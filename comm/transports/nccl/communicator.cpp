@@ -27,7 +27,7 @@ class NcclCommunicator : public LengthPrefixedCommunicator, public VendorCollect
   NcclCommunicator(Communicator& bootstrap, int gpu, const ncclUniqueId& id)
       : LengthPrefixedCommunicator(bootstrap), gpu_(gpu) {
     set_timeout(bootstrap.timeout());
-    const OperationScope doing(*this, "nccl");
+    const OperationScope operation(*this, "nccl");
     cuda::expect(cudaSetDevice(gpu), "device");
     // pinned here, because pinning may wait for kernels, and those of an exchange wait for other
     // ranks
@@ -144,7 +144,7 @@ void NcclCommunicator::in_place(Context& ctx, Bytes data, const Call& call) {
 }
 
 std::unique_ptr<Communicator> make(Context& ctx, Communicator& bootstrap, std::string& notice) {
-  const OperationScope doing(bootstrap, "nccl");
+  const OperationScope operation(bootstrap, "nccl");
   int gpus = 0;
   cuda::expect(cudaGetDeviceCount(&gpus), "devices");
   const int gpu = gpu_in_turn(ctx, bootstrap, gpus);
