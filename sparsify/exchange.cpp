@@ -24,8 +24,8 @@ Registry<ExchangeEntry>& exchanges() {
   return registry;
 }
 
-Registry<std::monostate>& setting_groups() {
-  static Registry<std::monostate> registry("group of settings");
+Registry<SettingGroup>& setting_groups() {
+  static Registry<SettingGroup> registry("group of settings");
   return registry;
 }
 

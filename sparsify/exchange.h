@@ -5,7 +5,6 @@
 #include <functional>
 #include <memory>
 #include <span>
-#include <variant>
 
 #include "comm/communicator.h"
 #include "engine/core/registry.h"
@@ -109,7 +108,9 @@ std::unique_ptr<Exchange> make_exchange(const Settings& settings) {
   return std::make_unique<T>(settings);
 }
 
-/// Groups of settings that belong to no single entry, by prefix.
-Registry<std::monostate>& setting_groups();
+/// What is registered for a group of settings that belong to no single entry: nothing but its name,
+/// the prefix of their keys, its help and the settings.
+struct SettingGroup {};
+Registry<SettingGroup>& setting_groups();
 
 }  // namespace tw
