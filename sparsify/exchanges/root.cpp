@@ -56,7 +56,7 @@ const bool root_exchange = exchanges().add(
             reduces().find(collective(settings));
             broadcasts().find(collective(settings));
           }},
-     {{"collective", "lp", "collective of reduce and broadcast (both in --list)"}}});
+     {{"collective", "linear_pipeline", "collective of reduce and broadcast (both in --list)"}}});
 const bool root_sparsifier = sparsifiers().add({"bsp",
                                                 "dense SGD, updated at rank 0 layer by layer",
                                                 {.exchange = "root", .scope = Scope::layer}});
