@@ -5,7 +5,7 @@
 #include "comm/link/link.h"
 #include "engine/core/error.h"
 #include "models/model.h"
-#include "sparsify/sync_sgd.h"
+#include "sparsify/sparsifier.h"
 
 namespace tw {
 

@@ -9,7 +9,8 @@
 #include "apps/common/error_bounds.h"
 #include "engine/core/error.h"
 #include "engine/io/safetensors.h"
-#include "sparsify/sync_sgd.h"
+#include "sparsify/selector.h"
+#include "sparsify/sparsifier.h"
 
 namespace tw {
 

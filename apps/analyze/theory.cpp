@@ -5,7 +5,8 @@
 
 #include "apps/common/distributions.h"
 #include "apps/common/error_bounds.h"
-#include "sparsify/sync_sgd.h"
+#include "sparsify/selector.h"
+#include "sparsify/sparsifier.h"
 
 namespace tw {
 

@@ -14,7 +14,7 @@
 #include "comm/collectives/measure_link.h"
 #include "comm/cost_model.h"
 #include "comm/transports.h"
-#include "sparsify/sync_sgd.h"
+#include "sparsify/sparsifier.h"
 
 namespace tw {
 

@@ -15,7 +15,6 @@
 #include "engine/io/json.h"
 #include "models/default_lr.h"
 #include "models/model.h"
-#include "sparsify/sync_sgd.h"
 
 namespace tw {
 

@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "apps/common/error_bounds.h"
-#include "sparsify/sync_sgd.h"
+#include "sparsify/sparsifier.h"
 
 namespace tw {
 

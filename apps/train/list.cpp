@@ -8,7 +8,9 @@
 #include "comm/collectives/collectives.h"
 #include "data/dataset.h"
 #include "models/model.h"
-#include "sparsify/sync_sgd.h"
+#include "sparsify/exchange.h"
+#include "sparsify/selector.h"
+#include "sparsify/sparsifier.h"
 
 namespace tw {
 

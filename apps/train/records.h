@@ -6,7 +6,6 @@
 
 #include "apps/common/options.h"
 #include "engine/ops/loss.h"
-#include "sparsify/sync_sgd.h"
 
 namespace tw {
 
