@@ -2,12 +2,10 @@
 #pragma once
 
 #include <cmath>
-#include <numbers>
 #include <span>
 #include <vector>
 
 #include "sparsify/kernels/moments.h"
-#include "sparsify/selectors/normal_quantile.h"
 
 namespace tw {
 
@@ -19,12 +17,7 @@ inline double residual_fraction(Context& ctx, const Moments& u, std::span<float>
 }
 
 /// Relative error of Top-k of independent normal entries; density = k / d, here and below.
-inline double left_of_gaussian(double density) {
-  if (density >= 1) return 0;
-  const double z = -normal_quantile(density / 2);
-  const double bell = std::exp(-z * z / 2) / std::sqrt(2 * std::numbers::pi);
-  return 1 - density - 2 * z * bell;
-}
+double left_of_gaussian(double density);
 
 /// Top-k of independent Laplace entries.
 inline double left_of_laplace(double density) {
