@@ -1,4 +1,5 @@
-// Properties of the exchange of every sparsifier, without the optimizer.
+// Properties of the exchange of every sparsifier, without the optimizer. A test runs all variants
+// of one sparsifier; the name of the test ends with it.
 
 #include <set>
 
@@ -25,6 +26,11 @@ Settings unmeasured(Settings settings) {
   return settings;
 }
 
+class Exchanges : public testing::TestWithParam<std::string> {
+ protected:
+  const std::vector<Variant> variants_ = variants_of(GetParam());
+};
+
 TEST(Exchanges, BelongToASparsifierWhichTheContractTestsRun) {
   std::set<std::string> used{"shared"};  // of sparsifiers whose selectors share the indices
   for (const auto& [name, entry] : sparsifiers().entries()) used.insert(entry.value.exchange);
@@ -32,10 +38,10 @@ TEST(Exchanges, BelongToASparsifierWhichTheContractTestsRun) {
     EXPECT_TRUE(used.contains(name)) << "no registered sparsifier uses exchange " << name;
 }
 
-TEST(Exchanges, SendTheClaimedBytes) {
+TEST_P(Exchanges, SendTheClaimedBytes) {
   for (int ranks : kRankCounts)
-    run_ranks(ranks, [](Context& ctx, Communicator& comm) {
-      for (const Variant& variant : variants())
+    run_ranks(ranks, [this](Context& ctx, Communicator& comm) {
+      for (const Variant& variant : variants_)
         for (size_t d : lengths)
           for (const GradientKind& kind : kinds) {
             ExchangeRig rig(ctx, comm, d, variant.sparsifier, unmeasured(variant.settings));
@@ -51,11 +57,11 @@ TEST(Exchanges, SendTheClaimedBytes) {
     });
 }
 
-TEST(Exchanges, SendThePredictedBytesForEqualCounts) {
+TEST_P(Exchanges, SendThePredictedBytesForEqualCounts) {
   constexpr size_t d = 16'384, k = 64;
   for (int ranks : kRankCounts)
-    run_ranks(ranks, [](Context& ctx, Communicator& comm) {
-      for (const Variant& variant : variants()) {
+    run_ranks(ranks, [this](Context& ctx, Communicator& comm) {
+      for (const Variant& variant : variants_) {
         // its first step is an exact step
         if (variant.name.find("oktopk") != std::string::npos) continue;
         ExchangeRig rig(ctx, comm, d, variant.sparsifier, unmeasured(variant.settings));
@@ -100,10 +106,10 @@ TEST(Exchanges, SendTwiceKEntriesInTheSameMessages) {
   });
 }
 
-TEST(Exchanges, LoseNothingWhenTheDensityChanges) {
+TEST_P(Exchanges, LoseNothingWhenTheDensityChanges) {
   for (int ranks : kRankCounts)
-    run_ranks(ranks, [](Context& ctx, Communicator& comm) {
-      for (const Variant& variant : variants()) {
+    run_ranks(ranks, [this](Context& ctx, Communicator& comm) {
+      for (const Variant& variant : variants_) {
         if (!variant.conserves) continue;
         for (size_t d : lengths)
           for (const GradientKind& kind : kinds) {
@@ -120,6 +126,9 @@ TEST(Exchanges, LoseNothingWhenTheDensityChanges) {
       }
     });
 }
+
+INSTANTIATE_TEST_SUITE_P(Registered, Exchanges, testing::ValuesIn(sparsifiers().names()),
+                         [](const auto& test) { return test.param; });
 
 }  // namespace
 }  // namespace tw

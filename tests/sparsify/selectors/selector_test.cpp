@@ -1,4 +1,5 @@
-// Properties of every registered selector on one vector.
+// Properties of every registered selector on one vector. A test runs a selector with all values of
+// its settings; the name of the test ends with the selector.
 
 #include <gtest/gtest.h>
 
@@ -44,13 +45,25 @@ size_t most_entries(Volume volume, size_t k, size_t d) {
   return volume == Volume::at_most_k ? k + 1 : k;  // k may be rounded up
 }
 
-TEST(Selectors, KeepEveryBitOfUAndTheirDeclaredVolume) {
+class Selectors : public testing::TestWithParam<std::string> {
+ protected:
+  void SetUp() override {
+    std::erase_if(variants_, [](const Variant& v) { return selector_of(v) != GetParam(); });
+    ASSERT_FALSE(variants_.empty()) << "no registered sparsifier uses selector " << GetParam();
+  }
+  static std::unique_ptr<Selector> make(Context& ctx, const Variant& variant) {
+    return selectors().find(GetParam()).value(ctx, variant.settings, {});
+  }
+
+  std::vector<Variant> variants_ = selector_variants();
+};
+
+TEST_P(Selectors, KeepEveryBitOfUAndTheirDeclaredVolume) {
   const auto all = vectors();
-  for (const Variant& variant : selector_variants()) {
-    const std::string name = selector_of(variant);
+  for (const Variant& variant : variants_) {
     Context ctx;
-    const SelectorEntry& entry = selectors().find(name).value;
-    const auto selector = entry.make(ctx, variant.settings, {});
+    const SelectorEntry& entry = selectors().find(GetParam()).value;
+    const auto selector = make(ctx, variant);
     const bool shared = entry.shared_indices(variant.settings);
     for (const auto& [kind, u] : all)
       for (size_t k : {size_t{1}, size_t{200}, u.size(), 2 * u.size()}) {
@@ -75,18 +88,15 @@ TEST(Selectors, KeepEveryBitOfUAndTheirDeclaredVolume) {
   }
 }
 
-TEST(Selectors, DoNotDependOnTheThreadCount) {
-  for (const Variant& variant : selector_variants()) {
-    const std::string name = selector_of(variant);
+TEST_P(Selectors, DoNotDependOnTheThreadCount) {
+  for (const Variant& variant : variants_) {
     for (const auto& [kind, u] : vectors()) {
       const std::vector<float> zeros(u.size());
       Context one(Device::cpu, 1);
-      const auto reference =
-          select(*selectors().find(name).value(one, variant.settings, {}), one, u, zeros, 1000);
+      const auto reference = select(*make(one, variant), one, u, zeros, 1000);
       for (int threads : {2, 3, 7}) {
         Context many(Device::cpu, threads);
-        const auto got =
-            select(*selectors().find(name).value(many, variant.settings, {}), many, u, zeros, 1000);
+        const auto got = select(*make(many, variant), many, u, zeros, 1000);
         EXPECT_EQ(got.indices, reference.indices) << variant.name << ", " << kind;
         EXPECT_TRUE(same_bits(got.residual, reference.residual)) << variant.name << ", " << kind;
       }
@@ -94,21 +104,23 @@ TEST(Selectors, DoNotDependOnTheThreadCount) {
   }
 }
 
-TEST(Selectors, NameTheFirstNonFinite) {
-  for (const Variant& variant : selector_variants()) {
-    const std::string name = selector_of(variant);
+TEST_P(Selectors, NameTheFirstNonFinite) {
+  for (const Variant& variant : variants_) {
     Context ctx(Device::cpu, 2);
     for (float bad : {NAN, -NAN, INFINITY, -INFINITY})
       for (size_t d : {size_t{1}, size_t{100}, size_t{100'000}}) {
         std::vector<float> u(d, 1.0f);
         u[d - 1] = u[d / 2] = bad;
-        const auto selector = selectors().find(name).value(ctx, variant.settings, {});
+        const auto selector = make(ctx, variant);
         const SelectInfo info = select(*selector, ctx, u, std::vector<float>(d), 10).info;
         EXPECT_EQ(info.nonfinite, d / 2) << variant.name << ", d " << d;
         EXPECT_TRUE(same_bits({&info.nonfinite_value, 1}, {&bad, 1})) << variant.name;
       }
   }
 }
+
+INSTANTIATE_TEST_SUITE_P(Registered, Selectors, testing::ValuesIn(selectors().names()),
+                         [](const auto& test) { return test.param; });
 
 TEST(Selectors, AppendToTheOutput) {
   Context ctx;
