@@ -55,7 +55,7 @@ using SelectorFactory =
 
 /// How many entries a selector sends when it is asked for k.
 enum class Volume : uint8_t {
-  exactly_k,   ///< k; fewer only where fewer entries are not zero
+  exactly_k,   ///< k; fewer only because zeros are not sent
   at_most_k,   ///< ceil(density d), or fewer if fewer entries reach a threshold
   at_most_2k,  ///< entries above a searched threshold, limited to 2k
   any,         ///< all entries above a threshold: from none to the whole slice
@@ -66,7 +66,7 @@ std::string volume_text(Volume volume, size_t k);
 /// What is registered under a selector's name.
 struct SelectorEntry {
   SelectorFactory make{};
-  Trait<Volume> volume = Volume::any;
+  Trait<Volume> volume;  ///< no default, so every selector states it
   /// True when all ranks select the same indices for any vectors, so that only values are sent.
   Trait<bool> shared_indices = false;
 

@@ -88,6 +88,73 @@ TEST_P(Selectors, KeepEveryBitOfUAndTheirDeclaredVolume) {
   }
 }
 
+/// |u|: their mean, standard deviation, maximum, and the number of non-zeros.
+struct Magnitudes {
+  explicit Magnitudes(std::span<const float> u) {
+    const auto d = static_cast<double>(u.size());
+    for (const float x : u) {
+      mean += std::abs(double{x}) / d;
+      most = std::max(most, std::abs(double{x}));
+      nonzeros += x != 0;
+    }
+    for (const float x : u) deviation += std::pow(std::abs(double{x}) - mean, 2) / d;
+    deviation = std::sqrt(deviation);
+  }
+  double mean = 0, deviation = 0, most = 0;
+  size_t nonzeros = 0;
+};
+
+/// Whether the same positions of a rising and of a falling vector are selected, as by random draws.
+bool ignores_magnitudes(Selector& selector, Context& ctx) {
+  constexpr size_t d = 10'000, k = 200;
+  std::vector<float> rising(d), falling(d), zeros(d);
+  for (size_t i = 0; i < d; ++i) falling[d - 1 - i] = rising[i] = static_cast<float>(i + 1);
+  const auto indices = select(selector, ctx, rising, zeros, k).indices;
+  return !indices.empty() && select(selector, ctx, falling, zeros, k).indices == indices;
+}
+
+/// The mean magnitude of what is selected is at least that of the whole vector: so it is for the
+/// largest entries and for all above a threshold, of any vector. 1 % less is accepted, because a
+/// selector may compare bins of magnitudes (LogHistogram) instead of magnitudes.
+TEST_P(Selectors, PreferLargeMagnitudesOrDrawWithoutBias) {
+  const auto all = vectors();
+  for (const Variant& variant : variants_) {
+    Context ctx;
+    const SelectorEntry& entry = selectors().find(GetParam()).value;
+    const auto selector = make(ctx, variant);
+    const bool exact = entry.volume(variant.settings) == Volume::exactly_k;
+    const bool shared = entry.shared_indices(variant.settings);
+    const bool random = ignores_magnitudes(*selector, ctx);
+    size_t selected = 0;
+    for (const auto& [kind, u] : all) {
+      const Magnitudes whole(u);
+      for (size_t k : {size_t{1}, size_t{200}, size_t{20'000}, u.size(), 2 * u.size()}) {
+        const testing::ScopedTrace trace(__FILE__, __LINE__,
+                                         fmt::format("{}, {}, k {}", variant.name, kind, k));
+        const auto got = select(*selector, ctx, u, std::vector<float>(u.size()), k);
+        const Magnitudes sent(got.values);
+        selected += sent.nonzeros;
+        const size_t asked = std::min(k, u.size());
+        // random draws that hit zeros are not sent
+        if (exact && (!random || shared || whole.nonzeros == u.size())) {
+          EXPECT_EQ(got.indices.size(), shared ? asked : std::min(k, whole.nonzeros));
+        }
+        if (!random) {
+          if (!got.values.empty()) {
+            EXPECT_GE(sent.mean, 0.99 * whole.mean);
+          }
+        } else if (k >= 200 && whole.most <= 10 * whole.mean) {
+          // without outliers, so that a mean of k draws is almost normally distributed
+          const auto draws = static_cast<double>(asked);
+          const double mean = sent.mean * static_cast<double>(got.values.size()) / draws;
+          EXPECT_NEAR(mean, whole.mean, 6 * whole.deviation / std::sqrt(draws) + 1e-6 * whole.mean);
+        }
+      }
+    }
+    EXPECT_GT(selected, 0u) << variant.name << " selects nothing of any vector";
+  }
+}
+
 TEST_P(Selectors, DoNotDependOnTheThreadCount) {
   for (const Variant& variant : variants_) {
     for (const auto& [kind, u] : vectors()) {
