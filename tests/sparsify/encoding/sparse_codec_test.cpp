@@ -4,7 +4,6 @@
 
 #include <gtest/gtest.h>
 
-#include <chrono>
 #include <cmath>
 
 #include "engine/core/error.h"
@@ -180,31 +179,6 @@ TEST(SparseCodec, RejectsDamagedBytesAndNeverReadsBeyondThem) {
     }
   }
   EXPECT_GT(told, total / 10);
-}
-
-TEST(SparseCodec, EncodesAndDecodesFastEnough) {
-  const SparseVector v = random_entries(25'600'000, 1e-3, 5);
-  for (const SparseCodec& codec : formats()) {
-    std::vector<std::byte> bytes(codec.bound(v.count));
-    SparseVector room;
-    size_t size = 0;
-    std::vector<double> encode, decode;
-    for (int i = 0; i < 9; ++i) {
-      const auto start = std::chrono::steady_clock::now();
-      size = codec.encode(v.view(), bytes.data());
-      const auto middle = std::chrono::steady_clock::now();
-      codec.decode({bytes.data(), size}, 25'600'000, 0, room);
-      const auto end = std::chrono::steady_clock::now();
-      encode.push_back(std::chrono::duration<double>(middle - start).count());
-      decode.push_back(std::chrono::duration<double>(end - middle).count());
-    }
-    std::ranges::sort(encode);
-    std::ranges::sort(decode);
-    const double pairs = 8e-9 * static_cast<double>(v.count);
-    printf("%.2f bytes an entry: encode %.2f GB/s of pairs, decode %.2f\n",
-           static_cast<double>(size) / static_cast<double>(v.count), pairs / encode[4],
-           pairs / decode[4]);
-  }
 }
 
 }  // namespace
