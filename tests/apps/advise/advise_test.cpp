@@ -1,4 +1,4 @@
-// The programs advise and bench comm, called from the command line.
+// The program advise, called from the command line.
 #include <fstream>
 
 #include "tests/support/program.h"
@@ -6,11 +6,8 @@
 namespace tw::test {
 namespace {
 
-const std::string kBin = TW_BIN;
-
-Ended advise(const std::string& arguments) { return run_command(kBin + "/advise " + arguments); }
-Ended bench_comm(const std::string& arguments) {
-  return run_command(kBin + "/bench comm " + arguments);
+Ended advise(const std::string& arguments) {
+  return run_command(fmt::format("{}/advise {}", TW_BIN, arguments));
 }
 
 constexpr const char* kSimulated =
@@ -75,66 +72,11 @@ TEST(Advise, HelpIsGrouped) {
     EXPECT_TRUE(ended.says(text)) << text;
 }
 
-TEST(BenchComm, ChecksAndTimesEveryCollective) {
-  const Ended ended =
-      bench_comm("--workers 3 -b 64 -e 4K -f 8 -n 1 -w 1 --link 1Gbit,0.4ms --simulated-clock");
-  EXPECT_EQ(ended.code, 0) << ended.output;
-  for (const char* text :
-       {"broadcast  recursive_halving", "broadcast  linear_pipeline", "broadcast  binomial_tree",
-        "reduce     recursive_halving", "reduce     linear_pipeline", "reduce     binomial_tree",
-        "allreduce  recursive_halving", "allreduce  linear_pipeline", "allreduce  binomial_tree",
-        "allreduce  ring", "allgather  bruck", "sparse     allgather", "sparse     gtopk",
-        "sparse     oktopk", "sparse     exact", "gamma", "#wrong"})
-    EXPECT_TRUE(ended.says(text)) << text << " is missing in\n" << ended.output;
-}
-
-TEST(BenchComm, UserErrorsAreOneLineAndExitCode2) {
-  for (const char* arguments :
-       {"--workers 2 --root 2", "--workers 2 -b 4K -e 1K", "--workers 2 --set lp.block=x",
-        "--workers 2 --implementation native", "--workers 2 --collective gather", "-b 0",
-        "--workers 2 --iteration 3", "--workers 2 --link 1Gbit", "--simulated-clock"}) {
-    const Ended ended = bench_comm(arguments);
-    EXPECT_EQ(ended.code, 2) << arguments << "\n" << ended.output;
-    EXPECT_EQ(ended.lines(), 1u) << arguments << "\n" << ended.output;
-  }
-}
-
-TEST(BenchComm, OldFlagAlgorithmPrintsOneNotice) {
-  const Ended ended = bench_comm("--workers 2 --algorithm native");
-  EXPECT_EQ(ended.code, 2);
-  EXPECT_EQ(ended.lines(), 2u) << ended.output;
-  EXPECT_TRUE(ended.says("note: option algorithm is now called implementation\n")) << ended.output;
-}
-
-TEST(BenchComm, AnOldKeyOfASettingPrintsOneLine) {
-  const Ended ended = bench_comm("-b 4K -e 4K -n 1 --collective sparse --set dgc.clip=0.4");
-  EXPECT_EQ(ended.code, 0) << ended.output;
-  EXPECT_TRUE(ended.says("note: setting dgc.clip is now called momentum_correction.clip\n"))
-      << ended.output;
-}
-
 TEST(Advise, AnOldKeyOfASettingPrintsOneLine) {
   const Ended ended = advise(std::string(kSimulated) + "--ranks 4 --set dgc.clip=0.4");
   EXPECT_EQ(ended.code, 0) << ended.output;
   EXPECT_TRUE(ended.says("note: setting dgc.clip is now called momentum_correction.clip\n"))
       << ended.output;
-}
-
-TEST(Bench, AnUnknownSubcommandNamesTheNearest) {
-  const Ended ended = run_command(fmt::format("{}/bench selct", kBin));
-  EXPECT_EQ(ended.code, 2);
-  EXPECT_EQ(ended.lines(), 1u) << ended.output;
-  EXPECT_TRUE(ended.says("nearest is \"select\"")) << ended.output;
-}
-
-TEST(BenchComm, RunsUnderMpirun) {
-  if (std::string(TW_MPIRUN).empty()) GTEST_SKIP() << "built without MPI";
-  const Ended ended = run_command(fmt::format(
-      "{} -n 3 {}/bench comm -b 4K -e 4K -n 2 --collective allreduce", TW_MPIRUN, kBin));
-  EXPECT_EQ(ended.code, 0) << ended.output;
-  EXPECT_TRUE(ended.says("allreduce  vendor")) << ended.output;
-  const Ended mistake = run_command(fmt::format("{} -n 3 {}/bench comm --frob", TW_MPIRUN, kBin));
-  EXPECT_EQ(mistake.code, 2) << mistake.output;
 }
 
 }  // namespace
