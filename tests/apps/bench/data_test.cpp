@@ -7,7 +7,7 @@
 namespace tw::test {
 namespace {
 
-TEST(BareDecoding, DecodesEveryKindOfJpegAndNamesADamagedFile) {
+TEST(LibjpegBaseline, DecodesEveryKindOfJpegAndNamesADamagedFile) {
   const TempFolder folder;
   std::vector<std::string> files;
   for (const char* name :

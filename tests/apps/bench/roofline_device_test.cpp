@@ -12,7 +12,7 @@ struct Published {
   double forward, first;  ///< the first convolution has no gradient of its input
 };
 
-TEST(Floor, ProductsMatchThePublishedNetworks) {
+TEST(Roofline, ProductsMatchThePublishedNetworks) {
   for (const auto& [name, forward, first] :
        {Published{"resnet18", 1.814, 0.118}, Published{"resnet50", 4.089, 0.118},
         Published{"vgg16_imagenet", 15.470, 0.0867}, Published{"alexnet", 0.714, 0.0703}}) {
@@ -27,7 +27,7 @@ TEST(Floor, ProductsMatchThePublishedNetworks) {
   }
 }
 
-TEST(Floor, ProductTakesTheLongerOfItsOperationsAndBytes) {
+TEST(Roofline, ProductTakesTheLongerOfItsOperationsAndBytes) {
   Context ctx;
   Model model("resnet20", {.image = {32, 32, 3}, .classes = 10});
   model.plan(ctx, {.batch = 8});
@@ -43,7 +43,7 @@ TEST(Floor, ProductTakesTheLongerOfItsOperationsAndBytes) {
   EXPECT_LT(both, (flops + bytes) * 1e-9);
 }
 
-TEST(Floor, RatesAreMeasuredOnTheDevice) {
+TEST(Roofline, RatesAreMeasuredOnTheDevice) {
   Context ctx(test::device());
   for (const DType dtype : {DType::f32, DType::bf16}) {
     if (!test::computes(dtype)) continue;
