@@ -5,9 +5,9 @@
 #include <set>
 
 #include "comm/cost_model.h"
-#include "tests/support/collectives.h"
-#include "tests/support/ranks.h"
-#include "tests/support/simulated.h"
+#include "tests/support/ranks/collectives.h"
+#include "tests/support/ranks/ranks.h"
+#include "tests/support/ranks/simulated.h"
 
 namespace tw {
 namespace {

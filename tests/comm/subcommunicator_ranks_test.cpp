@@ -2,7 +2,7 @@
 
 #include "comm/collectives/collectives.h"
 #include "comm/subcommunicator.h"
-#include "tests/support/ranks.h"
+#include "tests/support/ranks/ranks.h"
 
 namespace tw {
 namespace {

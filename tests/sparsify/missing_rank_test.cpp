@@ -9,7 +9,7 @@
 
 #include "comm/transports.h"
 #include "tests/support/error_text.h"
-#include "tests/support/sgd_rig.h"
+#include "tests/support/ranks/sgd_rig.h"
 
 namespace tw {
 namespace {

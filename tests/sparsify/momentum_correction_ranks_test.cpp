@@ -3,9 +3,9 @@
 
 #include <cmath>
 
-#include "tests/support/ranks.h"
+#include "tests/support/ranks/ranks.h"
+#include "tests/support/ranks/sgd_rig.h"
 #include "tests/support/selection.h"
-#include "tests/support/sgd_rig.h"
 
 namespace tw {
 namespace {

@@ -2,8 +2,8 @@
 // one sparsifier; the name of the test ends with it.
 
 #include "comm/collectives/collectives.h"
-#include "tests/support/ranks.h"
-#include "tests/support/sgd_rig.h"
+#include "tests/support/ranks/ranks.h"
+#include "tests/support/ranks/sgd_rig.h"
 
 namespace tw {
 namespace {

@@ -3,8 +3,8 @@
 
 #include "engine/core/copy.h"
 #include "tests/support/device.h"
-#include "tests/support/ranks.h"
-#include "tests/support/sgd_rig.h"
+#include "tests/support/ranks/ranks.h"
+#include "tests/support/ranks/sgd_rig.h"
 
 namespace tw {
 namespace {

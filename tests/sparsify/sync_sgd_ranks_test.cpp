@@ -8,8 +8,8 @@
 #include "comm/collectives/collectives.h"
 #include "comm/subcommunicator.h"
 #include "sparsify/step_costs.h"
-#include "tests/support/ranks.h"
-#include "tests/support/sgd_rig.h"
+#include "tests/support/ranks/ranks.h"
+#include "tests/support/ranks/sgd_rig.h"
 
 namespace tw {
 namespace {

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # bench on the CUDA emulator (tests/emulator) measures the same cases as on the CPU. It checks its
 # results itself.
-# shellcheck source=tests/support/emulated.sh
-. tests/support/emulated.sh
+# shellcheck source=tests/support/programs/emulated.sh
+. tests/support/programs/emulated.sh
 bench=$emulated/bench
 
 # rows TABLE COLUMN...: values of these columns, sorted

@@ -22,7 +22,7 @@
 #include "engine/core/cpu_features.h"
 #include "models/model.h"
 #include "sparsify/kernels/candidates.h"
-#include "tests/support/sgd_rig.h"
+#include "tests/support/ranks/sgd_rig.h"
 
 namespace {
 

@@ -4,8 +4,8 @@
 #include "apps/train/run_folder.h"
 #include "tests/support/error_text.h"
 #include "tests/support/program.h"
-#include "tests/support/ranks.h"
-#include "tests/support/sgd_rig.h"
+#include "tests/support/ranks/ranks.h"
+#include "tests/support/ranks/sgd_rig.h"
 
 namespace tw::test {
 namespace {

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # train in the CUDA emulator (tests/emulator): its losses are close to the CPU's, two runs have the
 # same bits, and ranks that share the one GPU select as many entries as ranks on the CPU.
-# shellcheck source=tests/support/emulated.sh
-. tests/support/emulated.sh
+# shellcheck source=tests/support/programs/emulated.sh
+. tests/support/programs/emulated.sh
 train=$emulated/train
 
 # run NAME FLAG...: $steps steps; leaves the table of steps in $work/NAME

@@ -1,7 +1,7 @@
 // Step records merged over ranks.
 #include "apps/train/step_log.h"
 
-#include "tests/support/ranks.h"
+#include "tests/support/ranks/ranks.h"
 
 namespace tw::test {
 namespace {

@@ -1,7 +1,7 @@
 // Allgather of blocks of any sizes: contents, bytes sent, memory reused.
 
 #include "comm/collectives/collectives.h"
-#include "tests/support/ranks.h"
+#include "tests/support/ranks/ranks.h"
 
 namespace tw {
 namespace {

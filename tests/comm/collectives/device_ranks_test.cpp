@@ -2,8 +2,8 @@
 
 #include "comm/collectives/vendor.h"
 #include "engine/ops/vector.h"
-#include "tests/support/device_collectives.h"
-#include "tests/support/ranks.h"
+#include "tests/support/ranks/device_collectives.h"
+#include "tests/support/ranks/ranks.h"
 
 namespace tw {
 namespace {

@@ -2,8 +2,8 @@
 
 #include "comm/collectives/exchange_variable.h"
 #include "tests/support/error_text.h"
-#include "tests/support/messages.h"
-#include "tests/support/ranks.h"
+#include "tests/support/ranks/messages.h"
+#include "tests/support/ranks/ranks.h"
 
 namespace tw {
 namespace {

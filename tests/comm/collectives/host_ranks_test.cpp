@@ -2,8 +2,8 @@
 
 #include <omp.h>
 
-#include "tests/support/collectives.h"
-#include "tests/support/ranks.h"
+#include "tests/support/ranks/collectives.h"
+#include "tests/support/ranks/ranks.h"
 
 namespace tw {
 namespace {

@@ -1,8 +1,8 @@
 // Linear pipelining with given, measured and wrong block sizes.
 
-#include "tests/support/collectives.h"
 #include "tests/support/error_text.h"
-#include "tests/support/ranks.h"
+#include "tests/support/ranks/collectives.h"
+#include "tests/support/ranks/ranks.h"
 
 namespace tw {
 namespace {

@@ -4,8 +4,8 @@
 #include <bit>
 
 #include "comm/cost_model.h"
-#include "tests/support/collectives.h"
-#include "tests/support/ranks.h"
+#include "tests/support/ranks/collectives.h"
+#include "tests/support/ranks/ranks.h"
 
 namespace tw::test {  // here Broadcast and Reduce are suites, not types of tw
 namespace {

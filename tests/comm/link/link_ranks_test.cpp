@@ -9,8 +9,8 @@
 #include "comm/collectives/collectives.h"
 #include "comm/cost_model.h"
 #include "comm/link/link.h"
-#include "tests/support/collectives.h"
-#include "tests/support/ranks.h"
+#include "tests/support/ranks/collectives.h"
+#include "tests/support/ranks/ranks.h"
 
 namespace tw {
 namespace {

@@ -5,8 +5,8 @@
 #include <thread>
 
 #include "comm/collectives/collectives.h"
-#include "tests/support/messages.h"
-#include "tests/support/ranks.h"
+#include "tests/support/ranks/messages.h"
+#include "tests/support/ranks/ranks.h"
 
 namespace tw {
 namespace {

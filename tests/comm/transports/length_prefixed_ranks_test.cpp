@@ -5,10 +5,10 @@
 
 #include "comm/collectives/collectives.h"
 #include "comm/transports/length_prefixed.h"
-#include "tests/support/collectives.h"
 #include "tests/support/error_text.h"
-#include "tests/support/messages.h"
-#include "tests/support/ranks.h"
+#include "tests/support/ranks/collectives.h"
+#include "tests/support/ranks/messages.h"
+#include "tests/support/ranks/ranks.h"
 
 namespace tw {
 namespace {

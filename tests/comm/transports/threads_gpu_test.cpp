@@ -3,7 +3,7 @@
 #include "comm/transports.h"
 #include "engine/ops/vector.h"
 #include "tests/support/device.h"
-#include "tests/support/device_collectives.h"
+#include "tests/support/ranks/device_collectives.h"
 
 namespace tw {
 namespace {

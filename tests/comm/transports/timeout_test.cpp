@@ -9,8 +9,8 @@
 #include "comm/collectives/collectives.h"
 #include "comm/link/link.h"
 #include "comm/transports.h"
-#include "tests/support/collectives.h"
 #include "tests/support/error_text.h"
+#include "tests/support/ranks/collectives.h"
 
 namespace tw {
 namespace {

@@ -1,9 +1,9 @@
 // The seconds of the cost model compared with the sparse exchanges on a simulated clock. The name
 // of a test ends with that of the exchange.
 
-#include "tests/support/exchange_rig.h"
-#include "tests/support/ranks.h"
-#include "tests/support/simulated.h"
+#include "tests/support/ranks/exchange_rig.h"
+#include "tests/support/ranks/ranks.h"
+#include "tests/support/ranks/simulated.h"
 
 namespace tw::test {  // here SparseCosts is the suite, not tw::SparseCosts
 namespace {

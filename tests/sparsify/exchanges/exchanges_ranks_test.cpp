@@ -3,8 +3,8 @@
 
 #include <set>
 
-#include "tests/support/exchange_rig.h"
-#include "tests/support/ranks.h"
+#include "tests/support/ranks/exchange_rig.h"
+#include "tests/support/ranks/ranks.h"
 
 namespace tw {
 namespace {

@@ -1,7 +1,7 @@
 #include <numeric>
 
-#include "tests/support/exchange_rig.h"
-#include "tests/support/ranks.h"
+#include "tests/support/ranks/exchange_rig.h"
+#include "tests/support/ranks/ranks.h"
 
 namespace tw {
 namespace {

@@ -1,5 +1,5 @@
-#include "tests/support/exchange_rig.h"
-#include "tests/support/ranks.h"
+#include "tests/support/ranks/exchange_rig.h"
+#include "tests/support/ranks/ranks.h"
 
 namespace tw {
 namespace {

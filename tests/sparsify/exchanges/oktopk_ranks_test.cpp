@@ -1,7 +1,7 @@
 #include "sparsify/exchanges/oktopk_state.h"
 #include "sparsify/exchanges/threshold_tracker.h"
-#include "tests/support/exchange_rig.h"
-#include "tests/support/ranks.h"
+#include "tests/support/ranks/exchange_rig.h"
+#include "tests/support/ranks/ranks.h"
 
 namespace tw {
 namespace {

@@ -6,8 +6,8 @@
 #include "sparsify/kernels/sparse_ops.h"
 #include "sparsify/momentum_correction.h"
 #include "tests/support/owned_tensor.h"
+#include "tests/support/ranks/sgd_rig.h"
 #include "tests/support/selection.h"
-#include "tests/support/sgd_rig.h"
 
 namespace tw {
 namespace {

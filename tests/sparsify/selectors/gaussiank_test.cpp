@@ -6,7 +6,7 @@
 
 #include "apps/common/distributions.h"
 #include "sparsify/selectors/normal_quantile.h"
-#include "tests/support/sgd_rig.h"
+#include "tests/support/ranks/sgd_rig.h"
 
 namespace tw {
 namespace {

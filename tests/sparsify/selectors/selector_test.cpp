@@ -4,8 +4,8 @@
 #include <gtest/gtest.h>
 
 #include "sparsify/kernels/candidates_cpu.h"
+#include "tests/support/ranks/sgd_rig.h"
 #include "tests/support/selection.h"
-#include "tests/support/sgd_rig.h"
 
 namespace tw {
 namespace {

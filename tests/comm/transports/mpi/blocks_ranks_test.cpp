@@ -1,8 +1,8 @@
 // Messages that MPI or a pinned buffer takes only in blocks.
 
 #include "comm/transports/mpi/communicator.h"
-#include "tests/support/messages.h"
-#include "tests/support/ranks.h"
+#include "tests/support/ranks/messages.h"
+#include "tests/support/ranks/ranks.h"
 
 namespace tw {
 namespace {

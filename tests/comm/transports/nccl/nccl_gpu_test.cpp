@@ -8,8 +8,8 @@
 
 #include "comm/transports.h"
 #include "tests/support/device.h"
-#include "tests/support/device_collectives.h"
 #include "tests/support/error_text.h"
+#include "tests/support/ranks/device_collectives.h"
 
 namespace tw {
 namespace {

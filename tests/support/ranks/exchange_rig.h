@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "sparsify/exchange.h"
-#include "tests/support/sgd_rig.h"
+#include "tests/support/ranks/sgd_rig.h"
 
 namespace tw {
 

@@ -9,7 +9,7 @@
 
 #include "engine/core/buffer.h"
 #include "engine/core/copy.h"
-#include "tests/support/collectives.h"
+#include "tests/support/ranks/collectives.h"
 
 namespace tw {
 
