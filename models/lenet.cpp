@@ -4,8 +4,8 @@
 #include "layers/pool.h"
 #include "layers/relu.h"
 #include "layers/sequential.h"
-#include "models/model.h"
 #include "models/default_lr.h"
+#include "models/model.h"
 
 namespace tw {
 namespace {

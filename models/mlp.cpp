@@ -2,8 +2,8 @@
 #include "layers/linear.h"
 #include "layers/relu.h"
 #include "layers/sequential.h"
-#include "models/model.h"
 #include "models/default_lr.h"
+#include "models/model.h"
 
 namespace tw {
 namespace {

@@ -8,7 +8,7 @@
 . "$(dirname "${BASH_SOURCE[0]}")/lib/common.sh"
 
 areas=(engine layers models data comm sparsify apps tests)
-max_lines=400 max_median=120 max_columns=100
+max_lines=400 max_median=120 max_columns=100 max_stems=20
 
 list() { find "$@" -type f 2>/dev/null | sort; }
 mapfile -t sources < <(list "${areas[@]}" \( -name '*.cpp' -o -name '*.h' -o -name '*.cu*' \))
@@ -83,6 +83,16 @@ check_sizes() {
       if (median > most) printf "size: the median file has %d lines, at most %d\n", median, most }'
 }
 
+# a stem is the name of a file without ending and `_test`
+check_stems() {
+  local folder stems
+  while read -r folder; do
+    stems=$(find "$folder" -maxdepth 1 -type f ! -name README.md -printf '%f\n' |
+      sed 's/\..*//; s/_test$//' | sort -u | wc -l)
+    ((stems <= max_stems)) || echo "$folder: size: $stems stems, at most $max_stems"
+  done < <(find "${areas[@]}" -type d)
+}
+
 check_layout() {
   local allowed=" ${areas[*]} scripts docs configs .ci CMakeLists.txt CMakePresets.json README.md "
   allowed+="LICENSE .clang-format .clang-tidy .editorconfig .gitignore "
@@ -135,6 +145,7 @@ violations=$(
   check_include_direction
   check_third_party
   check_sizes
+  check_stems
   check_layout
   check_unfinished
   check_machine_paths

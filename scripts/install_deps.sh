@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# install_deps.sh [--no-tests] [MORE_PACKAGES...]: installs the missing Debian packages that Thinwire
-# needs; with --no-tests, not those of tests and checks. Does nothing, and needs neither network nor
-# root, when all are installed.
+# install_deps.sh [--no-tests] [MORE_PACKAGES...]: installs the missing Debian packages that
+# Thinwire needs; with --no-tests, not those of tests and checks. Does nothing, and needs neither
+# network nor root, when all are installed.
 # shellcheck source=scripts/lib/common.sh
 . "$(dirname "${BASH_SOURCE[0]}")/lib/common.sh"
 

@@ -19,7 +19,7 @@ plant() {
 
 long=$(printf '\\n%.0s' {1..401})
 wide=$(printf 'x%.0s' {1..99})
-plant format engine/core/planted_format.cpp 'int  a;'
+plant format engine/device/planted_format.cpp 'int  a;'
 plant include engine/core/planted_upward.cpp '#include "layers/layer.h"'
 plant include comm/planted_sibling.h '#include "sparsify/selector.h"'
 plant include sparsify/planted_mpi.h '#include <mpi.h>'
@@ -27,6 +27,9 @@ plant include engine/core/planted_dnnl.h '#include <oneapi/dnnl/dnnl.hpp>'
 plant include engine/ops/planted_kernel.h '#include "engine/cuda/cuda_kernel.h"'
 plant size scripts/planted_long.py "#$long"
 plant size engine/core/planted_wide.h "// $wide"
+mkdir tests/planted_stems
+touch tests/planted_stems/stem{1..21}.txt
+expected+=("tests/planted_stems size")
 plant unfinished models/planted_todo.cpp '// TO''DO: the rest'
 plant path tests/planted_path.cpp '// see /wor''k/main'
 plant path scripts/planted_path.sh '#!/bin/sh\nls ..''/shared'
