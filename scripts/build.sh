@@ -14,14 +14,6 @@ if command -v ccache >/dev/null; then
   export CCACHE_SLOPPINESS=${CCACHE_SLOPPINESS:-pch_defines,time_macros}
 fi
 
-# quarters: a line for each quarter of the progress of ninja
-quarters() {
-  awk -F'[][/]' '/^\[[0-9]+\/[0-9]+\]/ {
-    quarter = int(4 * $2 / $3)
-    if (quarter > last) { last = quarter; printf "built %d of %d files\n", $2, $3; fflush() }
-  }'
-}
-
 tests=ON
 echo '#include <gtest/gtest.h>' | c++ -E -x c++ - >/dev/null 2>&1 || tests=OFF
 quietly cmake --preset "$preset" -D "WITH_TESTS=$tests" || die "cmake --preset $preset failed"
@@ -29,11 +21,6 @@ build=(cmake --build --preset "$preset" ${2:+--target "${@:2}"})
 if [[ -t 1 ]]; then
   "${build[@]}"  # ninja updates a single line
 else
-  log=$(mktemp)
-  "${build[@]}" 2>&1 | tee "$log" | quarters || {
-    grep -vE '^\[[0-9]+/[0-9]+\] ' "$log"
-    die "the $preset build failed"
-  }
-  rm "$log"
+  quietly "${build[@]}" || die "the $preset build failed"
 fi
 echo "built preset $preset in $SECONDS s"

@@ -20,11 +20,15 @@ die() {
   exit 1
 }
 
-# quietly COMMAND...: prints the output only if the command fails, without progress lines
+# quietly COMMAND...: prints a line for each quarter of ninja's progress, and the rest of the output
+# only if the command fails
 quietly() {
   local log code=0
   log=$(mktemp)
-  "$@" >"$log" 2>&1 || code=$?
+  "$@" 2>&1 | tee "$log" | awk -F'[][/]' '/^\[[0-9]+\/[0-9]+\] / {
+    quarter = int(4 * $2 / $3)
+    if (quarter > last) { last = quarter; printf "built %d of %d files\n", $2, $3; fflush() }
+  }' || code=$?
   ((code == 0)) || grep -vE '^\[[0-9]+/[0-9]+\] ' "$log" || true
   rm "$log"
   return "$code"
