@@ -1,5 +1,5 @@
-// Shared parts of CPU ops that use oneDNN. Included by this folder and
-// engine/ops/cpu/ only.
+// Shared parts of CPU ops that use oneDNN. Included only by this folder and by
+// engine/ops/cpu/.
 #pragma once
 
 #include <algorithm>
