@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <string>
+
 #include "comm/transports.h"
 
 namespace {
@@ -11,16 +13,21 @@ class FailuresOnly : public testing::EmptyTestEventListener {
  public:
   explicit FailuresOnly(int rank) : rank_(rank) {}
 
+  void OnTestStart(const testing::TestInfo& test) override {
+    test_ = fmt::format("{}.{}", test.test_suite_name(), test.name());
+  }
+
+  // gtest holds its lock here, so asking UnitTest for the current test would not return
   void OnTestPartResult(const testing::TestPartResult& result) override {
     if (!result.failed()) return;
-    const auto* test = testing::UnitTest::GetInstance()->current_test_info();
-    fmt::print(stderr, "rank {}: {}.{}: {}:{}: {}\n", rank_, test ? test->test_suite_name() : "",
-               test ? test->name() : "", result.file_name() ? result.file_name() : "",
-               result.line_number(), result.message());
+    fmt::print(stderr, "rank {}: {}: {}:{}: {}\n", rank_, test_,
+               result.file_name() ? result.file_name() : "", result.line_number(),
+               result.message());
   }
 
  private:
   int rank_;
+  std::string test_;
 };
 
 }  // namespace
