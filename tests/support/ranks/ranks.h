@@ -64,6 +64,11 @@ inline uint64_t sum_over_ranks(Context& ctx, Communicator& comm, uint64_t value)
   return sum;
 }
 
+/// Whether `value` is true on all ranks, by point-to-point messages.
+inline bool all_ranks(Context& ctx, Communicator& comm, bool value) {
+  return sum_over_ranks(ctx, comm, value ? 1 : 0) == static_cast<uint64_t>(comm.size());
+}
+
 /// Bytes and messages sent since construction, summed over the ranks.
 class MessageCounter {
  public:
