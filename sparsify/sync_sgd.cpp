@@ -180,8 +180,8 @@ void SyncSgd::sum_over_ranks(Context& ctx, BucketState& state, const ExchangeSte
   report_.stop |= control.stop;
   // entries that the exchange pruned keep their momentum
   if (masking_)
-    zero_where_moved(ctx, selected_.index_span(), step.gradient,
-                     slice(local_momentum(), {bucket.offset, bucket.length}));
+    zero_where_sent(ctx, selected_.index_span(), step.gradient,
+                    slice(local_momentum(), {bucket.offset, bucket.length}));
   if (selector_ && !config_.error_feedback) ops::fill(ctx, step.residual, 0);
 }
 

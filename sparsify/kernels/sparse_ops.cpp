@@ -8,7 +8,7 @@ namespace tw {
 
 constinit DispatchTable<SparseSumFunction> sparse_sum_dispatch{"sparse_sum"};
 constinit DispatchTable<ScatterAddFunction> scatter_add_dispatch{"scatter_add"};
-constinit DispatchTable<ZeroWhereMovedFunction> zero_where_moved_dispatch{"zero_where_moved"};
+constinit DispatchTable<ZeroWhereSentFunction> zero_where_sent_dispatch{"zero_where_sent"};
 
 void sparse_sum(Context& ctx, std::span<const SparseView> parts, std::span<float> sum) {
   sparse_sum_dispatch(ctx.device(), ctx, parts, sum);
@@ -18,9 +18,9 @@ void scatter_add(Context& ctx, const SparseView& entries, std::span<float> x) {
   if (!entries.indices.empty()) scatter_add_dispatch(ctx.device(), ctx, entries, x);
 }
 
-void zero_where_moved(Context& ctx, std::span<const uint32_t> indices, std::span<const float> sum,
-                      std::span<float> x) {
-  if (!indices.empty()) zero_where_moved_dispatch(ctx.device(), ctx, indices, sum, x);
+void zero_where_sent(Context& ctx, std::span<const uint32_t> indices, std::span<const float> sum,
+                     std::span<float> x) {
+  if (!indices.empty()) zero_where_sent_dispatch(ctx.device(), ctx, indices, sum, x);
 }
 
 namespace {
@@ -43,15 +43,15 @@ void scatter_add_cpu(Context&, const SparseView& entries, std::span<float> x) {
   for (size_t i = 0; i < entries.indices.size(); ++i) x[entries.indices[i]] += entries.values[i];
 }
 
-void zero_where_moved_cpu(Context&, std::span<const uint32_t> indices, std::span<const float> sum,
-                          std::span<float> x) {
+void zero_where_sent_cpu(Context&, std::span<const uint32_t> indices, std::span<const float> sum,
+                         std::span<float> x) {
   for (uint32_t i : indices)
     if (sum[i] != 0) x[i] = 0;
 }
 
 const bool sparse_ops_registered = sparse_sum_dispatch.add(Device::cpu, sparse_sum_cpu) &&
                                    scatter_add_dispatch.add(Device::cpu, scatter_add_cpu) &&
-                                   zero_where_moved_dispatch.add(Device::cpu, zero_where_moved_cpu);
+                                   zero_where_sent_dispatch.add(Device::cpu, zero_where_sent_cpu);
 
 }  // namespace
 

@@ -87,19 +87,18 @@ void scatter_add_cuda(Context& ctx, const SparseView& entries, std::span<float> 
   add_parts(ctx, {&entries, 1}, x);
 }
 
-void zero_where_moved_cuda(Context& ctx, std::span<const uint32_t> indices,
-                           std::span<const float> sum, std::span<float> x) {
+void zero_where_sent_cuda(Context& ctx, std::span<const uint32_t> indices,
+                          std::span<const float> sum, std::span<float> x) {
   auto* const staged =
       reinterpret_cast<uint32_t*>(ctx.handles<CudaHandles>().pinned(indices.size_bytes()));
   stage(indices, staged);
-  for_each(ctx, "zero_where_moved", std::ssize(indices),
+  for_each(ctx, "zero_where_sent", std::ssize(indices),
            ClearWhereMoved{staged, sum.data(), x.data()});
 }
 
-const bool sparse_ops_registered =
-    sparse_sum_dispatch.add(Device::cuda, sparse_sum_cuda) &&
-    scatter_add_dispatch.add(Device::cuda, scatter_add_cuda) &&
-    zero_where_moved_dispatch.add(Device::cuda, zero_where_moved_cuda);
+const bool sparse_ops_registered = sparse_sum_dispatch.add(Device::cuda, sparse_sum_cuda) &&
+                                   scatter_add_dispatch.add(Device::cuda, scatter_add_cuda) &&
+                                   zero_where_sent_dispatch.add(Device::cuda, zero_where_sent_cuda);
 
 }  // namespace
 }  // namespace tw::cuda

@@ -16,15 +16,15 @@ void sparse_sum(Context& ctx, std::span<const SparseView> parts, std::span<float
 /// x[i] += v for every entry.
 void scatter_add(Context& ctx, const SparseView& entries, std::span<float> x);
 /// x[i] = 0 for every index at which `sum` is not 0. No index occurs twice.
-void zero_where_moved(Context& ctx, std::span<const uint32_t> indices, std::span<const float> sum,
-                      std::span<float> x);
+void zero_where_sent(Context& ctx, std::span<const uint32_t> indices, std::span<const float> sum,
+                     std::span<float> x);
 
 using SparseSumFunction = void(Context&, std::span<const SparseView>, std::span<float>);
 extern DispatchTable<SparseSumFunction> sparse_sum_dispatch;
 using ScatterAddFunction = void(Context&, const SparseView&, std::span<float>);
 extern DispatchTable<ScatterAddFunction> scatter_add_dispatch;
-using ZeroWhereMovedFunction = void(Context&, std::span<const uint32_t>, std::span<const float>,
-                                    std::span<float>);
-extern DispatchTable<ZeroWhereMovedFunction> zero_where_moved_dispatch;
+using ZeroWhereSentFunction = void(Context&, std::span<const uint32_t>, std::span<const float>,
+                                   std::span<float>);
+extern DispatchTable<ZeroWhereSentFunction> zero_where_sent_dispatch;
 
 }  // namespace tw

@@ -92,8 +92,8 @@ TEST(VectorOpsOnGpu, SparseOpsHaveTheBitsOfTheCpu) {
     scatter_add(v.gpu, parts[2], v.gpu_b.floats());
     for (size_t i = 3; i < n; i += 14) v.cpu_a[i] = 0;  // half of them are 0 in the sum
     copy_to_device(v.gpu, v.cpu_a, v.gpu_a.floats());
-    zero_where_moved(v.cpu, parts[3].indices, v.cpu_a, v.cpu_b);
-    zero_where_moved(v.gpu, parts[3].indices, v.gpu_a.floats(), v.gpu_b.floats());
+    zero_where_sent(v.cpu, parts[3].indices, v.cpu_a, v.cpu_b);
+    zero_where_sent(v.gpu, parts[3].indices, v.gpu_a.floats(), v.gpu_b.floats());
     EXPECT_TRUE(same_bits(v.fetched(v.gpu_b), v.cpu_b)) << n;
     sparse_sum(v.cpu, parts, v.cpu_a);
     sparse_sum(v.gpu, parts, v.gpu_a.floats());
