@@ -1,8 +1,9 @@
 // Communicator: moves bytes between the ranks of one run. All collectives are built on it.
 //
-// Calls of one rank are ordered, as on a CUDA stream: the data that a call reads is complete, and
-// the next call on the same Context may use what it wrote. All ranks make the same calls in the
-// same order, with memory of the same kind: host memory or memory of the context's device.
+// Calls of one rank are ordered, as on a CUDA stream: a call reads its data after all work
+// queued earlier on its Context, and the next call on that Context may use what it wrote. All ranks
+// make the same calls in the same order, with memory of the same kind: host memory or memory of the
+// context's device.
 #pragma once
 
 #include <chrono>

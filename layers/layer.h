@@ -17,7 +17,7 @@ namespace tw {
 struct PassArgs {
   Context& ctx;
   bool training = true;      ///< batch statistics and dropout; else running statistics
-  bool recomputing = false;  ///< forward is repeated in backward: keep running statistics
+  bool recomputing = false;  ///< forward is repeated in backward: no update of running statistics
   bool accumulate = false;   ///< add to the gradients (all micro-batches but the first)
   uint64_t seed = 0;         ///< dropout draws from (seed, step)
   uint64_t step = 0;

@@ -4,7 +4,7 @@
 # Runs all checks that need a GPU, within N minutes (default 9). Builds the programs, or unpacks a
 # bundle of scripts/bundle.sh. Uses no network.
 # PARTs: tests, train, workers, select, comm, bench, sanitize (default: these, in this order). Each
-# part gets a share of the remaining time.
+# command of a part gets a share of the remaining time.
 # Additional PARTs: results (scripts/results/gpu.sh with the data sets in FOLDER) and links
 # (links.py card). They take several calls; a call with the same --output continues them.
 # Writes the output and tables of each part to the folder gpu-report (or --output), and the same as

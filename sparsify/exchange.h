@@ -79,7 +79,8 @@ class Exchange {
   virtual uint64_t claimed_bytes(int ranks, size_t d, const Traffic& load) const {
     return wire_bytes(ranks, d, load.entries);
   }
-  /// What this rank sent in the last run.
+  /// Of the messages that this rank encoded in the last run, each counted as often as ranks sent
+  /// it.
   const Traffic& load() const { return load_; }
 
  protected:
@@ -108,8 +109,8 @@ std::unique_ptr<Exchange> make_exchange(const Settings& settings) {
   return std::make_unique<T>(settings);
 }
 
-/// What is registered for a group of settings that belong to no single entry: nothing but its name,
-/// the prefix of their keys, its help and the settings.
+/// A group of settings that belong to no single entry has no value, only a name (the prefix of the
+/// keys), a help and the settings.
 struct SettingGroup {};
 Registry<SettingGroup>& setting_groups();
 

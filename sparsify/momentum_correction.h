@@ -7,7 +7,8 @@
 //     c / sqrt(P), for P ranks. In layer scope a segment is one tensor, as in the authors' code; in
 //     model scope it is the whole gradient. The factor 1 / sqrt(P) is the paper's rule for the
 //     whole gradient. Tensors that are exchanged densely are not clipped.
-//   momentum_correction.masking: the momentum becomes 0 at the entries that were sent.
+//   momentum_correction.masking: the momentum becomes 0 at the selected entries that the
+//     sum contains.
 #pragma once
 
 #include <span>

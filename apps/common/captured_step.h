@@ -69,7 +69,7 @@ class CapturedStep {
   ops::SgdParams params_;
   std::vector<uint32_t> decay_bounds_;
   std::span<float> momentum_;
-  std::unique_ptr<ResidentData> data_;  // or
+  std::unique_ptr<ResidentData> data_;  // one of these two, the other is null
   std::unique_ptr<DevicePrefetcher> prefetcher_;
   std::unique_ptr<StepInputs> step_inputs_;
   Captured captured_;

@@ -1,5 +1,5 @@
-// OptionTable: each option is declared once; parsing of flags and JSON, defaults, help, echo and
-// the errors for unknown names follow from the declaration.
+// OptionTable: each option is declared once; parsing of flags and JSON, defaults, help, the
+// JSON of the present values and the errors for unknown names follow from the declaration.
 #pragma once
 
 #include <functional>

@@ -1,6 +1,6 @@
 // StepLog: buffers the step records of this rank and merges them over the ranks, twenty steps at a
 // time, so that most steps need no collective for their row. The merged wait is the mean exchange
-// time minus the least: the last rank to arrive does not wait.
+// time minus the least exchange time without its measured wait: the last rank does not wait.
 #pragma once
 
 #include <functional>

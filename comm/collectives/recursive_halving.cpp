@@ -12,8 +12,9 @@
 //   broadcast  scatter from the root along a binomial tree, allgather
 //   reduce     reduce-scatter, gather to the root along a binomial tree
 //
-// Over all ranks: each of the two halves P ceil(log2 P) messages and (P-1) 4n bytes; the tree P-1
-// messages, to or from each rank v > 0 the chunks of its subtree, v .. v + (lowest bit of v) - 1.
+// Over all ranks: each of the two halves P ceil(log2 P) messages and (P-1) 4n bytes; the tree has
+// P-1 messages; that of rank v > 0 holds the chunks of its subtree, v .. v + (lowest bit of v) - 1,
+// below P.
 // Seconds, with L = ceil(log2 P): broadcast 2L alpha + 2(P-1)/P n beta; reduce and allreduce also
 // (P-1)/P n gamma. The allreduce is optimal when all links are equal.
 

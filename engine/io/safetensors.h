@@ -17,7 +17,7 @@ class SafetensorsWriter {
   void add(std::string name, const Tensor& tensor) { tensors_[std::move(name)] = tensor; }
   void metadata(std::string key, std::string value) { metadata_[std::move(key)] = value; }
   /// Writes the file atomically, with a checksum in its metadata that our reader verifies. Tensors
-  /// with the largest elements come first, so that each is aligned in a mapped file.
+  /// of the widest element type come first, so that each is aligned in a mapped file.
   void write(const std::filesystem::path& path) const;
 
  private:

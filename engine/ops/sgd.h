@@ -22,7 +22,7 @@ inline constexpr std::array<uint32_t, 1> kDecayAll{0};
 
 /// Updates w and m from g (equal lengths) in one pass. With momentum 0, m is not read or written
 /// and may be empty. `decay_bounds`: ascending indices at which weight decay starts, stops, starts,
-/// ...; empty: no decay. Throws UserError on unequal lengths or descending bounds.
+/// ...; empty: a decay of 0. Throws UserError on unequal lengths or descending bounds.
 void sgd_update(Context& ctx, const SgdParams& params, std::span<const uint32_t> decay_bounds,
                 std::span<const float> g, std::span<float> m, std::span<float> w);
 

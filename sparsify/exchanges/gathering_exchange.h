@@ -1,4 +1,5 @@
-// GatheringExchange: base of the exchanges that send entries of every rank to all ranks.
+// GatheringExchange: base of the exchanges that send entries of every rank to all ranks with the
+// allgather of comm/collectives.
 #pragma once
 
 #include "sparsify/encoding/residual_return.h"

@@ -1,9 +1,9 @@
 // Bulk-synchronous SGD with the update at rank 0 (Wang et al. 2017, arXiv 1611.04255): the
-// gradients of each bucket are reduced to rank 0 as soon as they are ready, rank 0 updates its
-// parameters, and the parameters are broadcast. With linear pipelines the cost of both is nearly
-// independent of the number of ranks.
+// gradients of each bucket are reduced to rank 0 (with --overlap, as soon as they are ready), rank
+// 0 updates its parameters, and the parameters are broadcast. With linear pipelines the cost of
+// both is nearly independent of the number of ranks.
 //
-// Bytes over all ranks: (P-1) 4(d+1) up, (P-1) 4 for the control word and (P-1) 4 d down.
+// Bytes over all ranks: (P-1) 4(d+1) up, (P-1) 4 for the status float and (P-1) 4 d down.
 
 #include "comm/collectives/collectives.h"
 #include "engine/core/buffer.h"

@@ -1,6 +1,6 @@
-// MPICH polls without yielding the core, which costs milliseconds per message when ranks outnumber
-// cores. So no call here blocks inside MPI: messages are started, tested a few times, and tested
-// again after short sleeps.
+// No call here blocks inside MPI: messages are started, tested a few times, and tested again after
+// short sleeps. MPICH's blocking calls poll without yielding the core, which costs milliseconds per
+// message when ranks outnumber cores.
 
 #include "comm/transports/mpi/requests.h"
 
