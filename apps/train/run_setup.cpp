@@ -113,7 +113,7 @@ void Run::open_tables() {
       write_config(folder_, config_, comm_);
       save_tuning_cache(ctx_, folder_.path);
       remove_newer_checkpoints(folder_.checkpoints(), at_.step);
-      // an epoch cut short by --max-steps has a row, which stays if no step is added to it
+      // if this run trains no step, the row of an epoch cut short by --max-steps stays
       const int64_t rows = at_.epoch + (at_.batch > 0 && out_of_steps() ? 1 : 0);
       steps_csv_ = std::make_unique<CsvFile>(folder_.file("steps.csv"), kStepHeader, at_.step);
       metrics_csv_ = std::make_unique<CsvFile>(folder_.file("metrics.csv"), kMetricsHeader, rows);
