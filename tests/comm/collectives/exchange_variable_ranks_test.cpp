@@ -2,7 +2,7 @@
 
 #include "comm/collectives/exchange_variable.h"
 #include "tests/support/error_text.h"
-#include "tests/support/ranks/messages.h"
+#include "tests/support/ranks/message_pattern.h"
 #include "tests/support/ranks/ranks.h"
 
 namespace tw {

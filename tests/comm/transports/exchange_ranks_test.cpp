@@ -5,7 +5,7 @@
 #include <thread>
 
 #include "comm/collectives/collectives.h"
-#include "tests/support/ranks/messages.h"
+#include "tests/support/ranks/message_pattern.h"
 #include "tests/support/ranks/ranks.h"
 
 namespace tw {

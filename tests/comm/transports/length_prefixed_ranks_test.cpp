@@ -7,7 +7,7 @@
 #include "comm/transports/length_prefixed.h"
 #include "tests/support/error_text.h"
 #include "tests/support/ranks/collectives.h"
-#include "tests/support/ranks/messages.h"
+#include "tests/support/ranks/message_pattern.h"
 #include "tests/support/ranks/ranks.h"
 
 namespace tw {

@@ -1,7 +1,7 @@
 // Messages that MPI or a pinned buffer takes only in blocks.
 
 #include "comm/transports/mpi/communicator.h"
-#include "tests/support/ranks/messages.h"
+#include "tests/support/ranks/message_pattern.h"
 #include "tests/support/ranks/ranks.h"
 
 namespace tw {
