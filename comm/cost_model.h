@@ -32,8 +32,9 @@ const DenseCosts& broadcast_costs();
 const DenseCosts& reduce_costs();
 const DenseCosts& allreduce_costs();
 
-/// Seconds of a sparse exchange in which each rank contributes k entries of a vector of d. Entries
-/// take LinkCost::entry() each, plain floats beta.
+/// Seconds of a sparse exchange in which each rank contributes k entries of a vector of d, with the
+/// same indices on all ranks: their sum has k entries, too. Entries take LinkCost::entry() each,
+/// plain floats beta.
 using SparseCost = double (*)(const LinkCost&, int ranks, double d, double k);
 using SparseCosts = std::map<std::string, SparseCost, std::less<>>;
 /// By the registered names of the exchanges in sparsify/exchanges/.

@@ -16,7 +16,8 @@ namespace tw {
 /// `lengths` and `limit`; each direction has its second message only if its payload exceeds limit.
 /// `in` grows to hold the message and never shrinks. Returns the length of the received payload in
 /// bytes. Fault (its text starts with `operation`) when the payload exceeds `most` bytes or the
-/// lengths do not match the bytes received.
+/// lengths do not match the bytes received. Every rank sends and receives: `to` and `from` are
+/// ranks.
 size_t exchange_variable(const char* operation, Context& ctx, Communicator& comm, int to,
                          ConstBytes out, int from, size_t lengths, size_t limit, size_t most,
                          std::vector<std::byte>& in);

@@ -16,8 +16,8 @@ inline size_t block_bound(const SparseCodec& codec, size_t n) {
   return sizeof(ControlWord) + codec.bound(n);
 }
 
-/// Writes a block into `memory`, which grows as needed, and returns it. The codec has already
-/// rounded the entries.
+/// Writes a block at the start of `memory`, which grows as needed, and returns it. The codec has
+/// already rounded the entries.
 ConstBytes write_block(const SparseCodec& codec, const Control& control, const SparseView& entries,
                        std::vector<std::byte>& memory);
 
