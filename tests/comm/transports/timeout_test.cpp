@@ -103,9 +103,14 @@ TEST(Timeout, AppliesOverAnEmulatedLink) {
 }
 
 TEST(Timeout, AllRanksStopInTime) {
-  const auto start = std::chrono::steady_clock::now();
-  EXPECT_NE(said(8, 5, [](Context& ctx, Communicator& comm) { ring_of(ctx, comm); }), "");
-  EXPECT_LT(std::chrono::steady_clock::now() - start, 60s);  // never, without the limit
+  // repeats, because the machine may be busy for a moment
+  auto least = std::chrono::steady_clock::duration::max();
+  for (int round = 0; round < 3 && least >= 10s; ++round) {
+    const auto start = std::chrono::steady_clock::now();
+    EXPECT_NE(said(8, 5, [](Context& ctx, Communicator& comm) { ring_of(ctx, comm); }), "");
+    least = std::min(least, std::chrono::steady_clock::now() - start);
+  }
+  EXPECT_LT(least, 10s);
 }
 
 TEST(Timeout, IsUnlimitedByDefault) {

@@ -10,7 +10,7 @@ failed=0
 # expect CODE WAY RANKS [all]: mpirun's exit code; with `all` no rank's last output may be lost
 expect() {
   local wanted=$1 way=$2 ranks=$3 all=${4:-} output code
-  output=$(timeout -k 1 300 mpirun -n "$ranks" "$program" "$way" 2>&1 </dev/null)
+  output=$(timeout -k 1 60 mpirun -n "$ranks" "$program" "$way" 2>&1 </dev/null)
   code=$?
   if [ "$code" = "$wanted" ]; then
     [ -z "$all" ] && return
