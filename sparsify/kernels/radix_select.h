@@ -23,9 +23,8 @@ struct RadixDigits {
 /// The state of a search: the upper digits of the k-th largest, and its rank among the magnitudes
 /// that share them.
 struct RadixCut {
-  uint32_t cut = 0;  ///< the digits found so far, zeros below; at the end the magnitude
-  uint32_t wanted =
-      0;  ///< the rank, from 1; at the end how many of the magnitudes equal to cut are taken
+  uint32_t cut = 0;     ///< the digits found so far, zeros below; at the end the magnitude
+  uint32_t wanted = 0;  ///< the rank, from 1; at the end how many equal to cut are taken
 
   /// Whether a magnitude has the digits found before `pass`.
   constexpr bool matches(uint32_t bits, int pass) const {
