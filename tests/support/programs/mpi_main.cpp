@@ -20,7 +20,7 @@ class FailuresOnly : public testing::EmptyTestEventListener {
   // gtest holds its lock here, so asking UnitTest for the current test would not return
   void OnTestPartResult(const testing::TestPartResult& result) override {
     if (!result.failed()) return;
-    fmt::print(stderr, "rank {}: {}: {}:{}: {}\n", rank_, test_,
+    fmt::print(stderr, "\nrank {}: {}: {}:{}: {}\n", rank_, test_,
                result.file_name() ? result.file_name() : "", result.line_number(),
                result.message());
   }
