@@ -33,6 +33,7 @@ struct Arena {
                            MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (all == MAP_FAILED) std::abort();
     base = static_cast<std::byte*>(all);
+    madvise(all, kDeviceBytes * 2, MADV_HUGEPAGE);  // protect() takes time for each page
     struct sigaction action {};
     action.sa_sigaction = report_access;
     action.sa_flags = SA_SIGINFO | SA_RESETHAND;  // the access is repeated and ends the process
