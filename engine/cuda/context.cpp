@@ -1,10 +1,10 @@
-#include <cublas_v2.h>
 #include <cudnn.h>
 
 #include <atomic>
 #include <cstdlib>
 
 #include "engine/core/error.h"
+#include "engine/cuda/cublas.h"
 #include "engine/cuda/cuda.h"
 
 namespace tw {
@@ -15,9 +15,9 @@ void expect(cudaError_t status, const char* what) {
   check<Fault>(status == cudaSuccess, "[cuda] {}: {}", what, cudaGetErrorString(status));
 }
 
-void expect_cublas(int status, const char* what) {
+void expect_cublas(cublasStatus_t status, const char* what) {
   check<Fault>(status == CUBLAS_STATUS_SUCCESS, "[cuda] cuBLAS {}: {}", what,
-               cublasGetStatusString(static_cast<cublasStatus_t>(status)));
+               cublas().status_string(status));
 }
 
 void expect_cudnn(int status, const char* what) {
@@ -91,7 +91,7 @@ CudaHandles::~CudaHandles() {
   --handles_alive;
   cudaStreamSynchronize(stream_);
   if (cudnn_ != nullptr) cudnnDestroy(cudnn_);
-  if (cublas_ != nullptr) cublasDestroy(cublas_);
+  if (cublas_ != nullptr) cuda::cublas().destroy(cublas_);
   cudaFree(step_input_);
   cudaFree(result_);
   cudaFree(tickets_);
@@ -116,10 +116,11 @@ void CudaHandles::bind_thread() { cuda::expect(cudaSetDevice(device_), "device")
 
 cublasContext* CudaHandles::cublas() {
   if (cublas_ == nullptr) {
-    cuda::expect_cublas(cublasCreate(&cublas_), "start");
-    cuda::expect_cublas(cublasSetStream(cublas_, stream_), "stream");
+    const cuda::Cublas& library = cuda::cublas();
+    cuda::expect_cublas(library.create(&cublas_), "start");
+    cuda::expect_cublas(library.set_stream(cublas_, stream_), "stream");
     cublas_workspace_ = Buffer(Device::cuda, kCublasWorkspace);
-    cuda::expect_cublas(cublasSetWorkspace(cublas_, cublas_workspace_.data(), kCublasWorkspace),
+    cuda::expect_cublas(library.set_workspace(cublas_, cublas_workspace_.data(), kCublasWorkspace),
                         "memory");
   }
   return cublas_;

@@ -83,7 +83,6 @@ namespace cuda {
 /// Throw Fault `[cuda] <what>: <the library's text>` unless the status is success. An error of a
 /// kernel is returned by a later call.
 void expect(cudaError_t status, const char* what);
-void expect_cublas(int status, const char* what);
 void expect_cudnn(int status, const char* what);
 
 inline cudaStream_t stream(const Context& ctx) { return ctx.handles<CudaHandles>().stream(); }

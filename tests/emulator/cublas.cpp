@@ -1,5 +1,5 @@
 // Emulated cuBLAS: the calls that the engine makes.
-#include <cublas_v2.h>
+#include "engine/cuda/cublas.h"
 
 #include <stdexcept>
 #include <utility>
@@ -34,30 +34,25 @@ DType dtype_of(cudaDataType type) {
   throw std::logic_error("[emulator] this cuBLAS data type is not emulated");
 }
 
-}  // namespace
-
-extern "C" {
-
-cublasStatus_t cublasCreate(cublasHandle_t* handle) {
+cublasStatus_t create(cublasHandle_t* handle) {
   *handle = new cublasContext;
   return CUBLAS_STATUS_SUCCESS;
 }
-cublasStatus_t cublasDestroy(cublasHandle_t handle) {
+cublasStatus_t destroy(cublasHandle_t handle) {
   delete handle;
   return CUBLAS_STATUS_SUCCESS;
 }
-cublasStatus_t cublasSetStream(cublasHandle_t handle, cudaStream_t stream) {
+cublasStatus_t set_stream(cublasHandle_t handle, cudaStream_t stream) {
   handle->stream = stream;
   return CUBLAS_STATUS_SUCCESS;
 }
-cublasStatus_t cublasSetWorkspace(cublasHandle_t, void*, size_t) { return CUBLAS_STATUS_SUCCESS; }
-const char* cublasGetStatusString(cublasStatus_t) { return "error of the CUDA emulator"; }
+cublasStatus_t set_workspace(cublasHandle_t, void*, size_t) { return CUBLAS_STATUS_SUCCESS; }
+const char* status_string(cublasStatus_t) { return "error of the CUDA emulator"; }
 
-cublasStatus_t cublasGemmEx(cublasHandle_t handle, cublasOperation_t op_a, cublasOperation_t op_b,
-                            int m, int n, int k, const void* alpha, const void* a,
-                            cudaDataType a_type, int lda, const void* b, cudaDataType b_type,
-                            int ldb, const void* beta, void* c, cudaDataType c_type, int ldc,
-                            cublasComputeType_t, cublasGemmAlgo_t) {
+cublasStatus_t gemm(cublasHandle_t handle, cublasOperation_t op_a, cublasOperation_t op_b, int m,
+                    int n, int k, const void* alpha, const void* a, cudaDataType a_type, int lda,
+                    const void* b, cudaDataType b_type, int ldb, const void* beta, void* c,
+                    cudaDataType c_type, int ldc, cublasComputeType_t, cublasGemmAlgo_t) {
   if (lda < (op_a == CUBLAS_OP_N ? m : k) || ldb < (op_b == CUBLAS_OP_N ? k : n) || ldc < m)
     return CUBLAS_STATUS_INVALID_VALUE;
   const Matrix left{a, dtype_of(a_type), lda, op_a != CUBLAS_OP_N};
@@ -76,4 +71,11 @@ cublasStatus_t cublasGemmEx(cublasHandle_t handle, cublasOperation_t op_a, cubla
   });
   return CUBLAS_STATUS_SUCCESS;
 }
+
+}  // namespace
+
+const tw::cuda::Cublas& tw::cuda::cublas() {
+  static constexpr Cublas functions{create,        destroy, set_stream,
+                                    set_workspace, gemm,    status_string};
+  return functions;
 }

@@ -2,10 +2,9 @@
 // y' = w x'. The products run in x's dtype and sum in fp32; a dy of another dtype is converted.
 #include "engine/ops/linear.h"
 
-#include <cublas_v2.h>
-
 #include <algorithm>
 
+#include "engine/cuda/cublas.h"
 #include "engine/ops/cuda/matrix.h"
 #include "engine/ops/vector.h"
 
@@ -31,10 +30,11 @@ void multiply(Context& ctx, const Factor& a, const Factor& b, int64_t rows, int6
   const auto op = [](const Factor& f) { return f.transposed ? CUBLAS_OP_T : CUBLAS_OP_N; };
   const auto narrow = [](int64_t n) { return static_cast<int>(n); };
   cuda::expect_cublas(
-      cublasGemmEx(handle, op(a), op(b), narrow(rows), narrow(columns), narrow(inner), &one, a.data,
-                   type_of(a.dtype), narrow(a.leading), b.data, type_of(b.dtype), narrow(b.leading),
-                   &beta, c.data, type_of(c.dtype), narrow(rows),
-                   tf32 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT),
+      cuda::cublas().gemm(handle, op(a), op(b), narrow(rows), narrow(columns), narrow(inner), &one,
+                          a.data, type_of(a.dtype), narrow(a.leading), b.data, type_of(b.dtype),
+                          narrow(b.leading), &beta, c.data, type_of(c.dtype), narrow(rows),
+                          tf32 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F,
+                          CUBLAS_GEMM_DEFAULT),
       "product");
 }
 
