@@ -4,7 +4,7 @@
 
 #include "apps/common/median.h"
 #include "apps/common/random_batch.h"
-#include "apps/common/rank_timing.h"
+#include "apps/common/time_ranks.h"
 #include "comm/subcommunicator.h"
 #include "comm/transports.h"
 #include "engine/core/stopwatch.h"

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "apps/common/rank_timing.h"
+#include "apps/common/time_ranks.h"
 #include "engine/core/buffer.h"
 #include "engine/ops/vector.h"
 #include "sparsify/kernels/sparse_ops.h"
