@@ -1,5 +1,5 @@
-// GatheringExchange: base of the exchanges that send entries of every rank to all ranks with the
-// allgather of comm/collectives.
+// GatheringExchange: base of the exchanges that send the entries of every rank to all ranks, and
+// their allgather.
 #pragma once
 
 #include "sparsify/encoding/residual_return.h"
