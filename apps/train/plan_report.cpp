@@ -5,6 +5,7 @@
 #include "apps/common/resolve.h"
 #include "engine/core/error.h"
 #include "models/default_lr.h"
+#include "sparsify/buckets.h"
 #include "sparsify/selector.h"
 #include "sparsify/step_costs.h"
 
@@ -12,13 +13,35 @@ namespace tw {
 
 namespace {
 
-/// How many of d entries a rank sends in a step.
-std::string entries_text(const Sparsifier& sparsifier, const Settings& settings, double density,
-                         size_t d) {
-  if (sparsifier.selector.empty()) return fmt::format("{}", d);
-  const size_t k = entries_to_keep(density, d);
-  if (density >= 1) return fmt::format("{}", k);
-  return volume_text(selectors().find(sparsifier.selector).value.volume(settings), k);
+/// The entries that a rank sends in a step and the bytes that all ranks send.
+std::string volume_line(const TrainConfig& config, const Sparsifier& sparsifier,
+                        const ParameterArena& arena, int ranks) {
+  size_t k = 0, dense = 0;
+  for (const Bucket& bucket : plan_buckets(arena, sparsifier, config.sgd().bucket_bytes)) {
+    k += bucket.entries(config.density);
+    dense += bucket.dense_length();
+  }
+  const bool selects = !sparsifier.selector.empty() && config.density < 1;
+  const Volume volume = selects
+                            ? selectors().find(sparsifier.selector).value.volume(config.settings)
+                            : Volume::exactly_k;
+  const bool bounded = volume == Volume::exactly_k || volume == Volume::at_most_k;
+  const uint64_t bytes =
+      estimated_bytes_sent(sparsifier, config.sgd(), config.settings, arena, ranks, config.density);
+  return fmt::format(
+      "{}: {}{} of {} entries per step and rank, {}{} sent per step{}", config.sparsifier,
+      volume_text(volume, k), dense > 0 ? fmt::format(" and {} of small tensors", dense) : "",
+      arena.size(), volume == Volume::at_most_k ? "at most " : "",
+      bytes_text(static_cast<double>(bytes)), bounded ? "" : fmt::format(" at {} entries", k));
+}
+
+/// The note that a selector has no effect at density 1.
+void report_unused_selector(Console& console, const TrainConfig& config,
+                            const Sparsifier& sparsifier) {
+  if (config.density < 1 || sparsifier.selector.empty()) return;
+  const size_t warmup = config.density_warmup.size();
+  console.line("density 1{}: all entries are sent; selector {} and its settings have no effect",
+               warmup > 0 ? fmt::format(" from epoch {} on", warmup + 1) : "", sparsifier.selector);
 }
 
 }  // namespace
@@ -83,13 +106,8 @@ size_t report_plan(Console& console, const TrainConfig& config, const DataSplit&
   if (config.device == "cuda" && config.workers > 1)
     console.line("the {} ranks share a GPU: they need {}; {} are free", ranks,
                  text(total * static_cast<size_t>(ranks)), text(free_memory(Device::cuda)));
-  const uint64_t bytes =
-      estimated_bytes_sent(sparsifier, sgd, config.settings, model.arena(), ranks, config.density);
-  console.line("{}: {} of {} entries per step and rank, {} sent per step", config.sparsifier,
-               entries_text(sparsifier, config.settings, config.density, d), d, text(bytes));
-  if (config.density >= 1 && config.density_warmup.empty() && !sparsifier.selector.empty())
-    console.line("density 1: all entries are sent; selector {} and its settings have no effect",
-                 sparsifier.selector);
+  console.line("{}", volume_line(config, sparsifier, model.arena(), ranks));
+  report_unused_selector(console, config, sparsifier);
   return total;
 }
 
