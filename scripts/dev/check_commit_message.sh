@@ -3,7 +3,8 @@
 # check_commit_message.sh --commits: checks the commits made after this script was added, the
 #   latest 20 at most.
 # A subject is `area: imperative verb ...`: one topic (no `;`), at most 72 characters, no full stop
-# at the end. Prints one line per violation; exit code 1 if there is any.
+# at the end. The hook also requires a body, which gives the reason. Prints one line per violation;
+# exit code 1 if there is any.
 # shellcheck source=scripts/lib/common.sh
 message=$([[ -f ${1:-} ]] && realpath "$1")
 . "$(dirname "${BASH_SOURCE[0]}")/../lib/common.sh"
@@ -24,6 +25,13 @@ check_subject() {
     echo "$name: commit: subject ends with a full stop"
 }
 
+# check_body TEXT: a message has a body, unless git wrote the message
+check_body() {
+  case $1 in "Merge "* | "Revert "* | "fixup! "* | "squash! "*) return ;; esac
+  (($(grep -c . <<<"$1") >= 2)) ||
+    echo "message: commit: no body; give the reason after an empty line"
+}
+
 check_commits() {
   local added name subject
   added=$(git log --diff-filter=A --format=%H -- "scripts/dev/$(basename "$0")" 2>/dev/null |
@@ -37,7 +45,11 @@ case ${1:-} in
   --commits) violations=$(check_commits) ;;
   *)
     [[ -n $message ]] || die "usage: check_commit_message.sh FILE | --commits"
-    violations=$(check_subject "message" "$(grep -v '^#' "$message" | sed -n '/./{p;q}')")
+    text=$(sed '/^# -* >8/,$d; /^#/d' "$message")
+    violations=$(
+      check_subject "message" "$(sed -n '/./{p;q}' <<<"$text")"
+      check_body "$text"
+    )
     ;;
 esac
 [[ -z $violations ]] && exit 0

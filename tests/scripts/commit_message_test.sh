@@ -18,17 +18,19 @@ expect() {
 }
 
 long=$(printf 'x%.0s' {1..70})
-expect accepted 'docs: describe the block size'
+expect accepted 'docs: describe the block size\n\nReaders looked for it.'
 expect accepted 'sparsify, comm: count bytes once\n\nThe body may have; semicolons. And dots.'
-expect accepted 'engine/ops: add negate'
-expect accepted '# a comment\nscripts: check subjects'
+expect accepted 'engine/ops: add negate\n\nThe example needs it.'
+expect accepted '# a comment\nscripts: check subjects\n\nOne was wrong.'
 expect accepted 'Merge branch w-docs'
-expect refused 'Describe the block size'
-expect refused 'docs:describe'
-expect refused "docs: $long"
-expect refused 'docs: describe the block size; mend a link'
-expect refused 'docs: describe the block size.'
+expect refused 'Describe the block size\n\nReaders looked for it.'
+expect refused 'docs:describe\n\nReaders looked for it.'
+expect refused "docs: $long\n\nReaders looked for it."
+expect refused 'docs: describe the block size; mend a link\n\nReaders looked for it.'
+expect refused 'docs: describe the block size.\n\nReaders looked for it.'
 expect refused ''
+expect refused 'docs: describe the block size'
+expect refused 'docs: describe the block size\n# Please enter the commit message'
 
 # in a repository of its own: the hook stops a commit, --commits sees one that got past it
 cd "$work"
@@ -50,7 +52,7 @@ if git commit -q --allow-empty -m 'No area' >/dev/null 2>&1; then
   echo "the hook let a bad subject pass"
   failed=1
 fi
-git commit -q --allow-empty -m 'docs: add nothing'
+git commit -q --allow-empty -m 'docs: add nothing' -m 'Nothing is missing.'
 scripts/dev/check_commit_message.sh --commits
 git commit -q --no-verify --allow-empty -m 'No area'
 if scripts/dev/check_commit_message.sh --commits >/dev/null; then
