@@ -50,9 +50,11 @@ for sparsifier in "${sparsifiers[@]}"; do
       --workers "$ranks"
     run "resnet20-$sparsifier-p$ranks" "${train[@]}" --model resnet20 "${few[@]}" \
       --sparsifier "$sparsifier" --workers "$ranks"
+    run "resnet18-jpeg-$sparsifier-p$ranks" "${train[@]}" "${images[@]}" \
+      --sparsifier "$sparsifier" --workers "$ranks"
   done
-  run "resnet18-jpeg-$sparsifier-p3" "${train[@]}" "${images[@]}" \
-    --sparsifier "$sparsifier" --workers 3
+  run "bf16-$sparsifier" "${train[@]}" --model lenet --sparsifier "$sparsifier" --workers 3 \
+    --precision bf16
 done
 
 lenet=("${train[@]}" --model lenet --workers 3)
