@@ -20,7 +20,7 @@ void set_gradients(ExchangeRig& rig, int rank, uint64_t step) {
 
 TEST(OkTopk, VolumeStaysBelowSixK) {
   constexpr size_t d = 20'000, k = 200;
-  for (int ranks : {1, 2, 5, 8})
+  for (int ranks : {1, 2, 5, 8, 16})
     run_ranks(ranks, [](Context& ctx, Communicator& comm) {
       const uint64_t p = static_cast<uint64_t>(comm.size());
       ExchangeRig rig(ctx, comm, d, "oktopk");
