@@ -42,7 +42,7 @@ std::unique_ptr<Communicator> make_nccl_communicator(Context& ctx, Communicator&
                                                      std::string& notice) {
   const std::string missing = what_nccl_lacks();
   check(missing.empty(), "[nccl] {}", missing);
-  return optional_transports().find("nccl").value.start_over(ctx, bootstrap, notice);
+  return optional_transports().find("nccl").value.start_on(ctx, bootstrap, notice);
 }
 
 }  // namespace tw

@@ -42,8 +42,8 @@ std::unique_ptr<Communicator> make_nccl_communicator(Context& ctx, Communicator&
 struct Transport {
   std::unique_ptr<Communicator> (*start)() = nullptr;
   int (*finish)(int code) = nullptr;
-  std::unique_ptr<Communicator> (*start_over)(Context& ctx, Communicator& bootstrap,
-                                              std::string& notice) = nullptr;
+  std::unique_ptr<Communicator> (*start_on)(Context& ctx, Communicator& bootstrap,
+                                            std::string& notice) = nullptr;
 };
 /// `mpi` and `nccl`, where they are built.
 Registry<Transport>& optional_transports();

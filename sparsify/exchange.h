@@ -79,8 +79,8 @@ class Exchange {
   virtual uint64_t claimed_bytes(int ranks, size_t d, const Traffic& load) const {
     return wire_bytes(ranks, d, load.entries);
   }
-  /// Of the messages that this rank encoded in the last run, each counted as often as ranks sent
-  /// it.
+  /// The entries and bytes of this rank's messages in the last run. A message that other ranks
+  /// forward counts once for each send, at the rank that encoded it.
   const Traffic& load() const { return load_; }
 
  protected:

@@ -6,8 +6,9 @@ namespace tw {
 
 void CommOptions::add_to(OptionTable& table, const std::string& group) {
   OptionTable& t = table;
-  t.add(group, "transport", transport,
-        "auto: MPI under mpirun, else threads; nccl: auto, and NCCL between GPUs");
+  t.add(
+      group, "transport", transport,
+      "auto: MPI under mpirun, else threads; nccl: the same, with data between GPUs sent by NCCL");
   t.choices({"auto", "nccl"});
   t.effect(Effect::none);
   t.add(group, "link", link, "emulate links of RATE,LATENCY between nodes, e.g. 1Gbit,0.4ms");

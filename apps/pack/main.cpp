@@ -22,7 +22,7 @@ struct PackConfig {
 OptionTable PackConfig::table() {
   OptionTable t;
   const std::string files = "Files", images = "Images", machine = "Machine";
-  t.add(files, "data-dir", dir, "folder with train and val; the flag may be omitted");
+  t.add(files, "data-dir", dir, "folder with train and val; also without the flag: pack DIR");
   t.required();
   t.positional();
   t.add(files, "output", file, "record file to write");

@@ -1,6 +1,7 @@
 // StepLog: buffers the step records of this rank and merges them over the ranks, twenty steps at a
-// time, so that most steps need no collective for their row. The merged wait is the mean exchange
-// time minus the least exchange time without its measured wait: the last rank does not wait.
+// time, so that most steps need no collective for their row. The merged wait is the mean over
+// the ranks of the exchange time, minus the exchange time of the rank that arrives last. That rank
+// has the least time and does not wait; a wait that it measured is subtracted.
 #pragma once
 
 #include <functional>

@@ -30,9 +30,9 @@ __global__ void __launch_bounds__(kThreads)
 
 __global__ void set_cut_kernel(Search* search, RadixCut cut) { search->cut = cut; }
 
-/// How many marked entries of a tile, or of a run of tiles, lie above the cut and at it. Summed
-/// over all tiles before one, they are its start: where its entries go, and which of those at the
-/// cut are still wanted.
+/// The numbers of marked entries above the cut and at the cut, in a tile or in several. The sum
+/// over the tiles before a tile says where the tile's entries go in the output, and how many
+/// entries at the cut have been taken before.
 struct alignas(8) TileCounts {
   uint32_t above, equal;
 
@@ -94,8 +94,8 @@ __global__ void __launch_bounds__(kScanThreads)
   *result = *search;
 }
 
-/// Moves the marked entries that the cut takes to the `most` entries of indices and values, in
-/// index order, and leaves zeros in e. `tiles`: the starts.
+/// Moves the entries that the cut selects from e to indices and values, in index order, at most
+/// `most` of them; e is zero there afterwards. `tiles`: the sums over the tiles before each tile.
 __global__ void __launch_bounds__(kThreads)
     move_kernel(const uint32_t* words, float* e, uint32_t resolution, const Search* search,
                 const TileCounts* tiles, uint32_t base, size_t most, uint32_t* indices,

@@ -47,7 +47,7 @@ std::unique_ptr<Selector> make_redsync(Context& ctx, const Settings&, const Sele
 
 const bool redsync_selector =
     selectors().add({"redsync",
-                     "magnitudes above a share of the maximum, found by bisection",
+                     "magnitudes above a threshold between mean and maximum, found by bisection",
                      {.make = make_redsync, .volume = Volume::at_most_2k}});
 const bool redsync_sparsifier =
     sparsifiers().add({"redsync",

@@ -42,11 +42,11 @@ LayerPtr block(ParameterArena& arena, int64_t in, int64_t out, int64_t stride) {
   return std::make_unique<Residual>(std::move(main), std::move(join), std::move(shortcut));
 }
 
-TEST(Gradient, Conv2d) {
+TEST(GradientsMatchDifferences, Conv2d) {
   check_gradients(one<Conv2d>({.name = "c", .in = 3, .out = 5, .bias = true}), {2, 6, 5, 3});
   check_gradients(one<Conv2d>({.name = "c", .in = 16, .out = 16}), {2, 4, 4, 16});
 }
-TEST(Gradient, Conv2dWithStrideAndOtherKernels) {
+TEST(GradientsMatchDifferences, Conv2dWithStrideAndOtherKernels) {
   check_gradients(one<Conv2d>({.name = "c", .in = 4, .out = 8, .stride = 2}), {2, 7, 6, 4});
   check_gradients(
       one<Conv2d>({.name = "c", .in = 3, .out = 4, .kernel = 5, .padding = 0, .bias = true}),
@@ -54,39 +54,43 @@ TEST(Gradient, Conv2dWithStrideAndOtherKernels) {
   check_gradients(one<Conv2d>({.name = "c", .in = 8, .out = 4, .kernel = 1, .padding = 0}),
                   {2, 4, 4, 8});
 }
-TEST(Gradient, BatchNorm) {
+TEST(GradientsMatchDifferences, BatchNorm) {
   check_gradients(one<BatchNorm>({.name = "b", .channels = 5}), {3, 4, 4, 5});
 }
-TEST(Gradient, BatchNormWithRelu) {
+TEST(GradientsMatchDifferences, BatchNormWithRelu) {
   check_gradients(one<BatchNorm>({.name = "b", .channels = 8, .relu = true}), {3, 4, 4, 8});
 }
-TEST(Gradient, Linear) {
+TEST(GradientsMatchDifferences, Linear) {
   check_gradients(one<Linear>({.name = "l", .in = {7}, .out = 4, .logits = true}), {5, 7});
 }
-TEST(Gradient, LinearAfterAnImage) {
+TEST(GradientsMatchDifferences, LinearAfterAnImage) {
   check_gradients(one<Linear>({.name = "l", .in = {3, 2, 4}, .out = 6}), {5, 3, 2, 4});
 }
-TEST(Gradient, MaximumPool) { check_gradients(plain<Pool>(), {2, 6, 6, 4}); }
-TEST(Gradient, MaximumPoolWithOverlap) {
+TEST(GradientsMatchDifferences, MaximumPool) { check_gradients(plain<Pool>(), {2, 6, 6, 4}); }
+TEST(GradientsMatchDifferences, MaximumPoolWithOverlap) {
   check_gradients(plain<Pool>({.kernel = 3, .stride = 2, .padding = 1}), {2, 7, 6, 4});
 }
-TEST(Gradient, AveragePool) {
+TEST(GradientsMatchDifferences, AveragePool) {
   check_gradients(plain<Pool>({.kind = ops::PoolKind::average}), {2, 6, 6, 4});
 }
-TEST(Gradient, GlobalAverage) { check_gradients(plain<GlobalAverage>(), {2, 5, 4, 6}); }
-TEST(Gradient, Relu) { check_gradients(plain<Relu>(), {4, 3, 3, 5}); }
-TEST(Gradient, Dropout) { check_gradients(plain<Dropout>({.rate = 0.4f}), {4, 3, 3, 5}); }
-TEST(Gradient, SubsamplePad) {
+TEST(GradientsMatchDifferences, GlobalAverage) {
+  check_gradients(plain<GlobalAverage>(), {2, 5, 4, 6});
+}
+TEST(GradientsMatchDifferences, Relu) { check_gradients(plain<Relu>(), {4, 3, 3, 5}); }
+TEST(GradientsMatchDifferences, Dropout) {
+  check_gradients(plain<Dropout>({.rate = 0.4f}), {4, 3, 3, 5});
+}
+TEST(GradientsMatchDifferences, SubsamplePad) {
   check_gradients(plain<SubsamplePad>({.out = 9, .stride = 2}), {2, 5, 6, 4});
 }
-TEST(Gradient, ResidualWithIdentityShortcut) {
+TEST(GradientsMatchDifferences, ResidualWithIdentityShortcut) {
   check_gradients([](ParameterArena& a) { return block(a, 4, 4, 1); }, {3, 4, 4, 4});
 }
-TEST(Gradient, ResidualWithPaddedShortcut) {
+TEST(GradientsMatchDifferences, ResidualWithPaddedShortcut) {
   check_gradients([](ParameterArena& a) { return block(a, 4, 8, 2); }, {3, 6, 6, 4});
 }
 
-TEST(Gradient, ResidualWithLearntShortcut) {
+TEST(GradientsMatchDifferences, ResidualWithLearntShortcut) {
   check_gradients(
       [](ParameterArena& arena) {
         auto main = std::make_unique<Conv2d>(
@@ -104,7 +108,7 @@ TEST(Gradient, ResidualWithLearntShortcut) {
 }
 
 /// A branch that starts with a residual block returns a pair of gradients to the outer block.
-TEST(Gradient, ResidualInsideAResidual) {
+TEST(GradientsMatchDifferences, ResidualInsideAResidual) {
   check_gradients(
       [](ParameterArena& arena) {
         auto main = std::make_unique<Sequential>();
@@ -120,7 +124,7 @@ TEST(Gradient, ResidualInsideAResidual) {
 /// The planner, which combines layers, is the same on all devices.
 constexpr const char* kSlow = "the emulator takes 20 s; each layer is tested alone";
 
-TEST(Gradient, SmallResidualNetwork) {
+TEST(GradientsMatchDifferences, SmallResidualNetwork) {
   if (test::emulated()) GTEST_SKIP() << kSlow;
   check_gradients(
       [](ParameterArena& arena) {
@@ -135,7 +139,7 @@ TEST(Gradient, SmallResidualNetwork) {
       {4, 6, 6, 3});
 }
 
-TEST(Gradient, SmallNetworkWithoutBatchNorm) {
+TEST(GradientsMatchDifferences, SmallNetworkWithoutBatchNorm) {
   if (test::emulated()) GTEST_SKIP() << kSlow;
   check_gradients(
       [](ParameterArena& arena) {

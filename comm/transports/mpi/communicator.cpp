@@ -93,7 +93,7 @@ namespace {
 const bool communicator_registered = optional_transports().add(
     {"mpi",
      "the processes of mpirun",
-     {.start = [] { return make_communicator(); }, .finish = finish, .start_over = nullptr}});
+     {.start = [] { return make_communicator(); }, .finish = finish, .start_on = nullptr}});
 
 }  // namespace
 }  // namespace tw::mpi

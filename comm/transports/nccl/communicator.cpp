@@ -168,7 +168,7 @@ std::unique_ptr<Communicator> make(Context& ctx, Communicator& bootstrap, std::s
 const bool communicator_registered =
     optional_transports().add({"nccl",
                                "messages between GPUs, one per rank",
-                               {.start = nullptr, .finish = nullptr, .start_over = make}});
+                               {.start = nullptr, .finish = nullptr, .start_on = make}});
 
 }  // namespace
 }  // namespace tw::nccl

@@ -45,7 +45,7 @@ TEST_P(Allreduce, AllRanksGetTheSameBitsInEveryRun) {
 
 TEST_P(Allreduce, SendsTheDocumentedBytesAndMessages) {
   const auto& entry = allreduces().find(GetParam());
-  if (entry.name == "vendor") GTEST_SKIP() << "the library's choice";
+  if (entry.name == "vendor") GTEST_SKIP() << "the messages of vendor are the library's own";
   for (int ranks : kRankCounts)
     run_ranks(ranks, [&](Context& ctx, Communicator& comm) {
       const uint64_t size = comm.size(), others = size - 1, rounds = std::bit_width(others);
@@ -74,7 +74,7 @@ TEST_P(Allreduce, SendsTheDocumentedBytesAndMessages) {
 
 TEST_P(Allreduce, ShortScratchIsAFault) {
   const auto& entry = allreduces().find(GetParam());
-  if (entry.name == "vendor") GTEST_SKIP() << "needs none";
+  if (entry.name == "vendor") GTEST_SKIP() << "vendor needs no scratch";
   run_ranks(1, [&](Context& ctx, Communicator& comm) {
     std::vector<float> data(10), scratch(9);
     EXPECT_THROW(entry.value(collective_settings())(ctx, comm, data, scratch), Fault);

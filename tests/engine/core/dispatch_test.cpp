@@ -18,14 +18,14 @@ int triple_cpu(std::unique_ptr<int> value, int& calls) {
 
 const bool registered = triple_dispatch.add(Device::cpu, triple_cpu);
 
-TEST(DispatchTable, CallsTheBodyOfTheDevice) {
+TEST(DispatchTable, CallsTheImplementationOfTheDevice) {
   int calls = 0;
   EXPECT_TRUE(registered);
   EXPECT_EQ(triple_dispatch(Device::cpu, std::make_unique<int>(14), calls), 42);
   EXPECT_EQ(calls, 1);
 }
 
-TEST(DispatchTable, AMissingBodyNamesOpAndDevice) {
+TEST(DispatchTable, AMissingImplementationNamesOpAndDevice) {
   int calls = 0;
   EXPECT_TRUE(triple_dispatch.has(Device::cpu));
   EXPECT_FALSE(triple_dispatch.has(Device::cuda));

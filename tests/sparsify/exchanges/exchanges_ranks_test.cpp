@@ -21,8 +21,8 @@ const std::vector<GradientKind> kinds{exact_kinds()[0], exact_kinds()[1], exact_
 
 /// Sets the link costs, so that no collective measures them first.
 Settings unmeasured(Settings settings) {
-  settings.set("lp.alpha", "1e-6");
-  settings.set("lp.beta", "1e-9");
+  settings.set("linear_pipeline.alpha", "1e-6");
+  settings.set("linear_pipeline.beta", "1e-9");
   return settings;
 }
 
