@@ -16,18 +16,19 @@ namespace {
 /// The entries that a rank sends in a step and the bytes that all ranks send.
 std::string volume_line(const TrainConfig& config, const Sparsifier& sparsifier,
                         const ParameterArena& arena, int ranks) {
+  const SgdConfig sgd = config.sgd();
+  const double density = sparsifier.selector.empty() ? 1 : config.density;
   size_t k = 0, dense = 0;
-  for (const Bucket& bucket : plan_buckets(arena, sparsifier, config.sgd().bucket_bytes)) {
-    k += bucket.entries(config.density);
+  for (const Bucket& bucket : plan_buckets(arena, sparsifier, sgd.bucket_bytes)) {
+    k += bucket.entries(density);
     dense += bucket.dense_length();
   }
-  const bool selects = !sparsifier.selector.empty() && config.density < 1;
-  const Volume volume = selects
+  const Volume volume = density < 1
                             ? selectors().find(sparsifier.selector).value.volume(config.settings)
                             : Volume::exactly_k;
   const bool bounded = volume == Volume::exactly_k || volume == Volume::at_most_k;
   const uint64_t bytes =
-      estimated_bytes_sent(sparsifier, config.sgd(), config.settings, arena, ranks, config.density);
+      estimated_bytes_sent(sparsifier, sgd, config.settings, arena, ranks, density);
   return fmt::format(
       "{}: {}{} of {} entries per step and rank, {}{} sent per step{}", config.sparsifier,
       volume_text(volume, k), dense > 0 ? fmt::format(" and {} of small tensors", dense) : "",

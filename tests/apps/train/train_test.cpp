@@ -173,6 +173,11 @@ TEST(Train, ThePlanCountsTheEntriesOfEachTensor) {
   const Ended ended = run_command(train(folder, "--model resnet20 --sparsifier dgc --dry-run"));
   EXPECT_TRUE(ended.says("of small tensors of 269722 entries per step and rank, at most"))
       << ended.output;
+  for (const char* sparsifier : {"dense", "bsp"})
+    EXPECT_TRUE(run_command(train(folder, "--model resnet20 --dry-run --sparsifier " +
+                                              std::string(sparsifier)))
+                    .says(fmt::format("{0}: {1} of {1} entries per step", sparsifier, 269722)))
+        << sparsifier;
 }
 
 TEST(Train, SaysFromWhenOnASelectorHasNoEffect) {
