@@ -17,7 +17,8 @@ class FailuresOnly : public testing::EmptyTestEventListener {
     test_ = fmt::format("{}.{}", test.test_suite_name(), test.name());
   }
 
-  // gtest holds its lock here, so asking UnitTest for the current test would not return
+  // gtest holds its lock here, so asking UnitTest for the current test would not return. Rank 0
+  // writes to the same output and may not have ended its line.
   void OnTestPartResult(const testing::TestPartResult& result) override {
     if (!result.failed()) return;
     fmt::print(stderr, "\nrank {}: {}: {}:{}: {}\n", rank_, test_,

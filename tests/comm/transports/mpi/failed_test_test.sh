@@ -8,7 +8,7 @@ export ASAN_OPTIONS=detect_leaks=0  # of MPI libraries
 output=$(TW_FAIL_ON_RANK_1=1 timeout -k 1 60 mpirun -n 2 "$program" \
          --gtest_filter='FailedTest.*' 2>&1 </dev/null)
 code=$?
-line='rank 1: FailedTest.FailsOnRank1: .*cpp:'  # anywhere: rank 0 writes to the same output
+line='^rank 1: FailedTest.FailsOnRank1: .*cpp:'
 [ "$code" = 1 ] && grep -q "$line" <<<"$output" && exit 0
 echo "exit code $code, expected 1 and a line that names rank 1"
 echo "$output"
