@@ -16,7 +16,7 @@ TEST(BenchStep, ResNet50FitsInFourGibibytes) {
   for (const char* recompute : {"", " --recompute"}) {
     const Ended ended = run_command(
         fmt::format("{}/bench step --model resnet50 --image-size 224 --classes 1000 --batch-size "
-                    "32 --precision bf16 --threads-per-rank 2 --warmup 0 --steps 1{}",
+                    "32 --precision bf16 --threads-per-rank 2 --warmup 0 --steps 2{}",
                     TW_BIN, recompute));
     ASSERT_EQ(ended.code, 0) << ended.output;
     const auto peak = nlohmann::json::parse(ended.output)["peak_rss_mib"].get<double>();

@@ -30,10 +30,6 @@ namespace tw {
 inline constexpr int kRankCounts[] = {1, 2, 3, 4, 5, 7, 8, 16};
 
 inline void run_ranks(int ranks, const std::function<void(Context&, Communicator&)>& body) {
-#ifdef __SANITIZE_THREAD__
-  // it takes hours for more ranks, whose threads share memory in the same ways
-  if (ranks > 5) return;
-#endif
   const testing::ScopedTrace trace(__FILE__, __LINE__, fmt::format("{} ranks", ranks));
   if (!started_by_mpi()) {
     run_on_threads(ranks, [&](Communicator& comm) {
