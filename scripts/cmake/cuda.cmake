@@ -52,7 +52,7 @@ if(NOT WITH_CUDA STREQUAL "OFF")
     find_path(NCCL_INCLUDE nccl.h HINTS ${nccl_hints} ${CUDAToolkit_INCLUDE_DIRS}
               PATH_SUFFIXES include)
     find_library(NCCL_LIBRARY NAMES nccl libnccl.so.2 HINTS ${nccl_hints} PATH_SUFFIXES lib lib64)
-    if(CUDAToolkit_FOUND AND CUDNN_INCLUDE AND CUDNN_LIBRARY)
+    if(CUDAToolkit_FOUND AND CUDA_cublas_LIBRARY AND CUDNN_INCLUDE AND CUDNN_LIBRARY)
       set(TW_CUDA ON)
       if(NCCL_INCLUDE AND NCCL_LIBRARY)
         set(TW_NCCL ON)
@@ -64,7 +64,8 @@ if(NOT WITH_CUDA STREQUAL "OFF")
     endif()
   endif()
   if(WITH_CUDA STREQUAL "ON" AND NOT TW_CUDA)
-    message(FATAL_ERROR "WITH_CUDA=ON needs nvcc and cuDNN; found nvcc (${CMAKE_CUDA_COMPILER}), "
+    message(FATAL_ERROR "WITH_CUDA=ON needs nvcc, cuBLAS and cuDNN; found nvcc "
+                        "(${CMAKE_CUDA_COMPILER}), cuBLAS (${CUDA_cublas_LIBRARY}), "
                         "cuDNN (${CUDNN_LIBRARY})")
   endif()
 endif()
