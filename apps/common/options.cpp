@@ -227,8 +227,7 @@ OptionTable::Given OptionTable::parse(int argc, char** argv, const std::string& 
            [&given](const std::vector<std::string>& values) {
              for (const std::string& value : values) given.emplace_back("set", value);
            },
-           "an option of an entry, e.g. gaussiank.refine=paper (see train --list); may be "
-           "repeated")
+           "a setting that train --list names, e.g. gaussiank.refine=paper; may be repeated")
         ->expected(1)
         ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
         ->type_name("NAME.KEY=VALUE")

@@ -13,7 +13,7 @@ LINK = re.compile(r"\]\(([^)#]+)(?:#L\d+)?\)(:\s+`([^`]+)`)")
 
 
 def line_of(name, path):
-    """The line of the definition of `name` (Class::function, function or type), 1 for the first."""
+    """The line, from 1, that defines `name`: Class::function, a function or a type."""
     qualified, last = re.escape(name), re.escape(name.split("::")[-1])
     patterns = [
         rf"^\S.*\b{qualified}\(",  # a function outside of its class
