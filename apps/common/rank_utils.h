@@ -1,4 +1,5 @@
-// Collectives for set-up and reports, outside the training step.
+// Collectives for set-up and reports, outside the training step. `gather` and the sums are in
+// comm/collectives.
 #pragma once
 
 #include <functional>

@@ -26,8 +26,8 @@ class StatisticsSwap {
 /// ranks a LocalUserError, which ends the others too.
 void load_micro_batch(Communicator& comm, DevicePrefetcher& feed, const Model& model);
 
-/// Sums of loss and correct predictions over the whole data set of `data` and all ranks. The model
-/// runs in `ctx`. Collective. UserError when every image was skipped.
+/// Sums of loss and correct predictions over the whole data set of `data`, the same on every rank.
+/// The model runs in `ctx`. Collective. UserError when every image was skipped.
 ops::LossSums evaluate(Context& ctx, Communicator& comm, Model& model, Loader& data);
 
 }  // namespace tw

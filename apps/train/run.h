@@ -52,7 +52,8 @@ class Run {
   /// Adds a step, merged over the ranks, to the totals and to steps.csv. StepLog merges up to
   /// twenty steps at a time, so at_.step may be later than step.step.
   void add_step(const StepRecord& step);
-  /// Validates and reports an epoch; one cut short by --max-steps stays open for a resumed run.
+  /// Validates and reports an epoch. An epoch that --max-steps ends early (not `whole`) is reported
+  /// as well; a resumed run continues it and reports it again.
   void close_epoch(bool whole);
   void validate();
   void checkpoint();
@@ -91,7 +92,7 @@ class Run {
   std::unique_ptr<GradientStatistics> gradients_;     // rank 0 only, with --analyze-every
   std::unique_ptr<StepLog> log_;
   Position at_;
-  ops::LossSums val_;
+  ops::LossSums val_;  // of the last validation, the same on every rank
   bool stop_seen_ = false;
   SkippedImages skipped_;
   size_t planned_ = 0;  // bytes of this rank
