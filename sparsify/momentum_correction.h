@@ -23,6 +23,7 @@ void correct_momentum(Context& ctx, float momentum, bool nesterov, std::span<flo
                       std::span<float> q);
 
 /// Scales g so that its Euclidean norm is at most `limit`. Does nothing if the norm is not finite.
+/// Allocates and waits for the device: not for a captured step.
 void clip_norm(Context& ctx, double limit, std::span<float> g);
 
 extern DispatchTable<void(Context&, float, bool, std::span<float>, std::span<float>)>
