@@ -201,7 +201,7 @@ void SelectBench::check_exact(const Entry& entry) {
 
 // u = g + e with g = e = u / 2, so that every measured step selects from u itself
 void SelectBench::draw(const std::string& distribution) {
-  fill_random(host_, distributions().at(distribution), 1, u());
+  fill_by_name(host_, distribution, 1, u());
   std::vector<float> half(d_);
   std::ranges::transform(u(), half.begin(), [](float x) { return x / 2; });
   copy_to_device(ctx_, half, g());
@@ -287,7 +287,7 @@ void run_select(const SelectOptions& options) {
       options.device, options.threads, options.iterations);
   fmt::print("{:<24} {:<10} {:>8} {:>8} {:>7} {:>9} {:>7}\n", "selector", "u", "ms", "best", "GB/s",
              "/ e += g", "nnz/k");
-  for (const auto& [name, draw] : distributions())
+  for (const std::string& name : vector_names())
     if (options.distribution == name || options.distribution == "all") bench.run(name);
 }
 
@@ -301,13 +301,14 @@ Subcommand bench_select() {
                      .run = [options] { run_select(*options); }};
   OptionTable& t = command.table;
   const std::string vector = "Vector", machine = "Machine", measurement = "Measurement";
-  std::vector<std::string> names{"all"};
-  for (const auto& [name, draw] : distributions()) names.push_back(name);
+  std::vector<std::string> names = vector_names();
+  names.insert(names.begin(), "all");
   t.add(vector, "d", options->d, "elements");
   t.range(1, UINT32_MAX);
   t.add(vector, "density", options->density, "share of the elements to select");
   t.range(1e-12, 1);
-  t.add(vector, "distribution", options->distribution, "distribution of the elements");
+  t.add(vector, "distribution", options->distribution,
+        "distribution of the elements; layers, spike: not all alike");
   t.choices(names);
   t.add(machine, "device", options->device, "device of the selection");
   t.choices({"cpu", "cuda"});

@@ -6,6 +6,7 @@
 #include <map>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "engine/core/parallel.h"
 #include "engine/core/rng.h"
@@ -51,6 +52,41 @@ inline void fill_random(const Context& ctx, Draw draw, uint64_t seed, std::span<
   parallel_for(ctx, x.size(), 4096, [&](size_t begin, size_t end) {
     for (size_t i = begin; i < end; ++i) x[i] = draw(philox(i));
   });
+}
+
+/// Vectors whose entries do not have one distribution: fills x, Gaussian before.
+inline const std::map<std::string, void (*)(std::span<float>)>& uneven_vectors() {
+  static const std::map<std::string, void (*)(std::span<float>)> all = {
+      // 50 layers; every fifth has the same scale, a tenth of the scale of the one before
+      {"layers",
+       [](std::span<float> x) {
+         for (size_t i = 0; i < x.size(); ++i)
+           x[i] *= std::pow(10.0f, -static_cast<float>(i * 50 / x.size() % 5));
+       }},
+      // one entry larger than all others together
+      {"spike",
+       [](std::span<float> x) {
+         x[x.size() / 3] = 1e6f * std::sqrt(static_cast<float>(x.size()));
+       }},
+  };
+  return all;
+}
+
+/// The names of all distributions and uneven vectors.
+inline std::vector<std::string> vector_names() {
+  std::vector<std::string> names;
+  for (const auto& [name, draw] : distributions()) names.push_back(name);
+  for (const auto& [name, change] : uneven_vectors()) names.push_back(name);
+  return names;
+}
+
+/// Fills x by the name of a distribution or of an uneven vector.
+inline void fill_by_name(const Context& ctx, const std::string& name, uint64_t seed,
+                         std::span<float> x) {
+  const auto uneven = uneven_vectors().find(name);
+  const bool even = uneven == uneven_vectors().end();
+  fill_random(ctx, distributions().at(even ? name : "gaussian"), seed, x);
+  if (!even) uneven->second(x);
 }
 
 }  // namespace tw

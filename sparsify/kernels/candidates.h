@@ -9,6 +9,7 @@
 
 #include "engine/core/dispatch.h"
 #include "sparsify/kernels/magnitude.h"
+#include "sparsify/kernels/moments.h"
 #include "sparsify/kernels/selection.h"
 
 namespace tw {
@@ -35,6 +36,11 @@ class Candidates {
   /// `min_bits` and counts, in the same pass, those of at least each of `lower` (ten at most).
   virtual void collect(Context& ctx, std::span<const float> g, std::span<float> e,
                        uint32_t min_bits, std::span<const uint32_t> lower = {}) = 0;
+  /// The same, and returns the sums of u and of its squares; other moments may be 0. `blocks`: see
+  /// add_and_moments. One pass on the CPU, two on other devices.
+  virtual Moments collect_and_sum(Context& ctx, std::span<const float> g, std::span<float> e,
+                                  uint32_t min_bits, std::span<const uint32_t> lower,
+                                  std::vector<Moments>& blocks);
   /// e += g likewise. Keeps at least the k largest (all non-zeros if those are fewer) and for most
   /// vectors no more than a few times k. Their number stays on the device.
   virtual void collect_largest(Context& ctx, std::span<const float> g, std::span<float> e,

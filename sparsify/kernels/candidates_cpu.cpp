@@ -51,6 +51,21 @@ uint32_t HostCandidates::nth_magnitude(Context&, const StridedSum& sample, size_
 
 void HostCandidates::collect(Context& ctx, std::span<const float> g, std::span<float> e,
                              uint32_t min_bits, std::span<const uint32_t> lower) {
+  pass(ctx, g, e, min_bits, lower, {});
+}
+
+Moments HostCandidates::collect_and_sum(Context& ctx, std::span<const float> g, std::span<float> e,
+                                        uint32_t min_bits, std::span<const uint32_t> lower,
+                                        std::vector<Moments>& blocks) {
+  blocks.assign(measure_blocks(e.size()), {});
+  pass(ctx, g, e, min_bits, lower, blocks);
+  return total_of(blocks);
+}
+
+void HostCandidates::pass(Context& ctx, std::span<const float> g, std::span<float> e,
+                          uint32_t min_bits, std::span<const uint32_t> lower,
+                          std::span<Moments> blocks) {
+  static_assert(kBlock == kMeasureBlock);
   const size_t part = part_length(ctx, e.size());
   min_bits_ = min_bits;
   lower_.assign(lower.begin(), lower.end());
@@ -64,10 +79,14 @@ void HostCandidates::collect(Context& ctx, std::span<const float> g, std::span<f
     for (size_t i = begin; i < end; i += kBlock) {
       const size_t n = std::min(kBlock, end - i);
       run.reserve(count + n);
-      count += add_and_compact(g.empty() ? nullptr : g.data() + i, e.data() + i, n, min_bits,
-                               static_cast<uint32_t>(i),
+      const float* addend = g.empty() ? nullptr : g.data() + i;
+      // the block then is in the first-level cache
+      if (!blocks.empty()) {
+        add_and_sum_block(addend, e.data() + i, n, blocks[i / kBlock]);
+        addend = nullptr;
+      }
+      count += add_and_compact(addend, e.data() + i, n, min_bits, static_cast<uint32_t>(i),
                                {run.indices.data() + count, run.values.data() + count});
-      // the block is still in the first-level cache
       for (size_t j = 0; j < lower_.size(); ++j)
         counted[j] += count_at_least(e.data() + i, n, lower_[j]);
     }

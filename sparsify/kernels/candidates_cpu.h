@@ -12,6 +12,9 @@ class HostCandidates : public Candidates {
   uint32_t nth_magnitude(Context& ctx, const StridedSum& sample, size_t nth) override;
   void collect(Context& ctx, std::span<const float> g, std::span<float> e, uint32_t min_bits,
                std::span<const uint32_t> lower = {}) override;
+  Moments collect_and_sum(Context& ctx, std::span<const float> g, std::span<float> e,
+                          uint32_t min_bits, std::span<const uint32_t> lower,
+                          std::vector<Moments>& blocks) override;
   void collect_largest(Context& ctx, std::span<const float> g, std::span<float> e,
                        size_t k) override;
   void widen(Context& ctx, std::span<float> e, uint32_t bits) override;
@@ -27,6 +30,9 @@ class HostCandidates : public Candidates {
   std::span<const SparseVector> runs() const { return {runs_.data(), in_use_}; }
 
  private:
+  /// collect(); with `blocks`, one for each kMeasureBlock elements, also the moments.
+  void pass(Context& ctx, std::span<const float> g, std::span<float> e, uint32_t min_bits,
+            std::span<const uint32_t> lower, std::span<Moments> blocks);
   /// The key of the k-th largest candidate; 0 if there are no more than k. Uses taken_.
   uint64_t cut_key(size_t k, uint32_t resolution);
   /// Moves the candidates with rank_key >= cut, `most` at most, from e to `out`.

@@ -20,14 +20,16 @@ typedef double WideLanes __attribute__((vector_size(kLanes * sizeof(double))));
 typedef int64_t WideBits __attribute__((vector_size(kLanes * sizeof(int64_t))));
 
 // a square of a float is exact in double, so fused multiply-add gives the same bits
-TW_MULTIVERSION void measure_block(const float* g, float* e, size_t n, Moments* measure) {
+template <bool kMagnitudes>
+TW_INLINE void measure_lanes(const float* g, float* e, size_t n, Moments* measure) {
   WideLanes sums = {}, squares = {}, magnitudes = {};
   Lanes largest = {};
   const auto add = [&](const Lanes& u) __attribute__((always_inline)) {
-    const Lanes magnitude = (Lanes)((LaneBits)u & 0x7fffffff);
     const WideLanes wide = __builtin_convertvector(u, WideLanes);
     sums += wide;
     squares += wide * wide;
+    if (!kMagnitudes) return;
+    const Lanes magnitude = (Lanes)((LaneBits)u & 0x7fffffff);
     magnitudes += (WideLanes)((WideBits)wide & INT64_MAX);
     largest = magnitude > largest ? magnitude : largest;
   };
@@ -58,6 +60,13 @@ TW_MULTIVERSION void measure_block(const float* g, float* e, size_t n, Moments* 
   }
 }
 
+TW_MULTIVERSION void measure_block(const float* g, float* e, size_t n, Moments* measure) {
+  measure_lanes<true>(g, e, n, measure);
+}
+TW_MULTIVERSION void sum_block(const float* g, float* e, size_t n, Moments* measure) {
+  measure_lanes<false>(g, e, n, measure);
+}
+
 void measure_cpu(Context& ctx, std::span<const float> g, std::span<float> e,
                  std::span<Moments> blocks) {
   parallel_for(ctx, e.size(), kMeasureBlock, [&](size_t begin, size_t end) {
@@ -72,8 +81,16 @@ const bool moments_registered = measure_dispatch.add(Device::cpu, measure_cpu);
 
 Moments add_and_moments(Context& ctx, std::span<const float> g, std::span<float> e,
                         std::vector<Moments>& blocks) {
-  blocks.assign((e.size() + kMeasureBlock - 1) / kMeasureBlock, {});
+  blocks.assign(measure_blocks(e.size()), {});
   measure_dispatch(ctx.device(), ctx, g, e, blocks);
+  return total_of(blocks);
+}
+
+void add_and_sum_block(const float* g, float* e, size_t n, Moments& block) {
+  sum_block(g, e, n, &block);
+}
+
+Moments total_of(std::span<const Moments> blocks) {
   Moments total;
   for (const Moments& block : blocks) {
     total.sum += block.sum;

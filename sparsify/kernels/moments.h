@@ -14,18 +14,25 @@ namespace tw {
 struct Moments {
   double sum = 0, square = 0, magnitude = 0;  ///< of x, x^2 and |x|
   float largest = 0;                          ///< magnitude
-  /// False exactly when some element is NaN or infinite.
-  bool finite() const { return std::isfinite(magnitude); }
+  /// False exactly when some element is NaN or infinite: a sum of squares of floats stays finite.
+  bool finite() const { return std::isfinite(square); }
 };
 
 /// Elements per block, and lanes per block: lane j sums every kMeasureLanes-th element from the
 /// j-th on. The sums of the blocks are added in order.
 inline constexpr size_t kMeasureBlock = 4096, kMeasureLanes = 8;
+constexpr size_t measure_blocks(size_t d) { return (d + kMeasureBlock - 1) / kMeasureBlock; }
 
 /// e += g (g may be empty: e holds u already); returns the moments of e. `blocks` is working memory
 /// that the caller keeps, so that later calls allocate nothing.
 Moments add_and_moments(Context& ctx, std::span<const float> g, std::span<float> e,
                         std::vector<Moments>& blocks);
+
+/// One block on the CPU: e += g (g may be null), and adds the sums of x and x^2 to `block`, all
+/// zeros before; not those of magnitudes. n <= kMeasureBlock
+void add_and_sum_block(const float* g, float* e, size_t n, Moments& block);
+/// The moments of a vector from those of its blocks.
+Moments total_of(std::span<const Moments> blocks);
 
 /// Fills `blocks`, one for each kMeasureBlock elements.
 using MeasureFunction = void(Context&, std::span<const float> g, std::span<float> e,

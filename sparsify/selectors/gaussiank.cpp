@@ -1,9 +1,7 @@
 #include "sparsify/selectors/gaussiank.h"
 
 #include <algorithm>
-#include <cmath>
 
-#include "sparsify/selectors/normal_quantile.h"
 #include "sparsify/selectors/topk.h"
 #include "sparsify/sparsifier.h"
 
@@ -11,40 +9,51 @@ namespace tw {
 
 SelectInfo GaussianThreshold::select(Context& ctx, const SelectStep& in, SparseVector& out) {
   const std::span<float> e = in.e;
-  const double d = static_cast<double>(e.size());
   const size_t k = std::min(in.k, e.size());
-  const Moments u = add_and_moments(ctx, in.g, e, blocks_);
+  const Moments u = collect(ctx, in, k);
   if (!u.finite()) return name_nonfinite(ctx, e);
 
-  const double mean = u.sum / d;
-  const double variance = (u.square - u.sum * mean) / std::max(1.0, d - 1);
-  const double quantile = std::abs(normal_quantile(in.density / 2));
-  // in double: a threshold above the largest float may be halved back into range
-  const double first = mean + quantile * std::sqrt(std::max(0.0, variance));
-
-  // One pass keeps the entries above the first threshold and counts those above half of it. These
-  // counts determine which threshold is evaluated last.
-  const auto few = [&](size_t count) { return 3 * count < 2 * k; };
-  const auto many = [&](size_t count) { return 3 * count > 4 * k; };
-  const uint32_t half = bits_above(first * 0.5);
-  candidates_->collect(ctx, {}, e, bits_above(first), std::span(&half, 1));
-  double last = first;
-  if (few(candidates_->count())) {
-    const size_t at_half = candidates_->reaching(half);
-    last *= 0.5;
-    if (few(at_half)) last *= 0.5;
-    if (many(at_half)) last *= 1.5;
-  } else if (many(candidates_->count())) {
-    last *= 1.5;
-    const size_t count = candidates_->reaching(bits_above(last));
-    if (few(count)) last *= 0.5;
-    if (many(count)) last *= 1.5;
-  }
+  const double first = first_threshold(u.sum, u.square, e.size(), in.density);
+  const double last =
+      last_threshold(first, [&](double threshold) { return judge_at(ctx, e, threshold, k); });
   candidates_->widen(ctx, e, bits_above(last));
 
   // a threshold below zero admits zeros, which are not sent
   candidates_->take(ctx, std::max(1u, bits_above(last)), e, in.base, out);
   return {.threshold = static_cast<float>(std::max(last, 0.0))};
+}
+
+Moments GaussianThreshold::collect(Context& ctx, const SelectStep& in, size_t k) {
+  min_bits_ = kNothingCollected;
+  bounds_.clear();
+  if (ctx.device() != Device::cpu) return add_and_moments(ctx, in.g, in.e, blocks_);
+  forecast_.make(in.g, in.e, k, in.density);
+  min_bits_ = bits_above(forecast_.least());
+  for (double bound : forecast_.bounds())
+    if (bits_above(bound) < min_bits_) bounds_.push_back(bits_above(bound));
+  return candidates_->collect_and_sum(ctx, in.g, in.e, min_bits_, bounds_, blocks_);
+}
+
+Judgement GaussianThreshold::judge_at(Context& ctx, std::span<float> e, double threshold,
+                                      size_t k) {
+  const uint32_t bits = bits_above(threshold);
+  const auto judged = [&](uint32_t reached) {
+    return judge(static_cast<double>(candidates_->reaching(reached)), static_cast<double>(k));
+  };
+  if (bits >= min_bits_) return judged(bits);
+  for (uint32_t bound : bounds_) {
+    const Judgement found = judged(bound);
+    if (bits == bound) return found;
+    if (bits > bound && found == Judgement::few) return found;
+    if (bits < bound && found == Judgement::many) return found;
+  }
+
+  // not foreseen: collects from this threshold, and counts at half of it
+  min_bits_ = bits;
+  const uint32_t half = bits_above(threshold * 0.5);
+  bounds_.assign({half});
+  candidates_->collect(ctx, {}, e, bits, std::span(&half, 1));
+  return judged(bits);
 }
 
 namespace {

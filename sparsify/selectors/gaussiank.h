@@ -6,21 +6,38 @@
 #include "sparsify/kernels/candidates.h"
 #include "sparsify/kernels/moments.h"
 #include "sparsify/selector.h"
+#include "sparsify/selectors/gaussian_loop.h"
 
 namespace tw {
 
 /// `refine=paper`, the default:
 ///   thr = mean(u) + |ppf(density / 2)| * std(u);   at most 3 times: S = {i : |u_i| > thr};
 ///   |S| < 2k/3: thr *= 0.5;   |S| > 4k/3: thr *= 1.5;   else stop.   Sends the last S evaluated.
-/// S may be empty or hold everything. Two passes over memory, three when thr was too high.
+/// S may be empty or hold everything.
+///
+/// On the CPU it is one pass over memory: a sample forecasts the thresholds; the pass adds, sums
+/// moments, collects from below the last threshold and counts around the others. Where a count
+/// does not decide, the vector is read again, so that S never depends on the forecast. On a GPU it
+/// is two passes, three when thr was too high.
 class GaussianThreshold : public Selector {
  public:
-  explicit GaussianThreshold(Context& ctx) : candidates_(Candidates::create(ctx)) {}
+  explicit GaussianThreshold(Context& ctx) : candidates_(Candidates::create(ctx)) {
+    bounds_.reserve(2);  // so that a step allocates nothing
+  }
 
   SelectInfo select(Context& ctx, const SelectStep& in, SparseVector& out) override;
 
  private:
+  /// e += g; returns the moments of u and, with a forecast, collects candidates.
+  Moments collect(Context& ctx, const SelectStep& in, size_t k);
+  /// Compares the entries above a threshold with k; collects again where the counts do not tell.
+  Judgement judge_at(Context& ctx, std::span<float> e, double threshold, size_t k);
+
+  static constexpr uint32_t kNothingCollected = UINT32_MAX;
   std::unique_ptr<Candidates> candidates_;
+  GaussianForecast forecast_;
+  uint32_t min_bits_ = kNothingCollected;  // of the last collection
+  std::vector<uint32_t> bounds_;           // magnitudes counted in it
   std::vector<Moments> blocks_;
 };
 

@@ -11,8 +11,10 @@
 namespace tw {
 namespace {
 
-size_t sent(const std::string& refine, std::span<const float> u, size_t k) {
-  Context ctx;
+using Indices = std::vector<uint32_t>;
+
+Indices selected(const std::string& refine, std::span<const float> u, size_t k, int threads = 1) {
+  Context ctx(Device::cpu, threads);
   Settings settings = default_settings();
   settings.set("gaussiank.refine", refine);
   std::vector<float> e(u.size());
@@ -22,21 +24,29 @@ size_t sent(const std::string& refine, std::span<const float> u, size_t k) {
       .find("gaussiank")
       .value(ctx, settings, {})
       ->select(ctx, {.g = u, .e = e, .k = k, .density = density}, out);
-  return out.count;
+  return {out.index_span().begin(), out.index_span().end()};
+}
+size_t sent(const std::string& refine, std::span<const float> u, size_t k) {
+  return selected(refine, u, k).size();
 }
 
-/// The authors' loop, step by step over the whole vector.
-size_t sent_by_the_loop(std::span<const float> u, size_t k) {
+/// The authors' loop, step by step over the whole vector. Zeros are not sent.
+Indices selected_by_the_loop(std::span<const float> u, size_t k) {
   const double d = static_cast<double>(u.size());
   double mean = 0, square = 0;
   for (float x : u) mean += double{x} / d;
   for (float x : u) square += (double{x} - mean) * (double{x} - mean);
   const double quantile = std::abs(normal_quantile(static_cast<double>(k) / d / 2));
-  double threshold = mean + quantile * std::sqrt(square / (d - 1));
-  size_t count = 0;
+  double threshold = mean + quantile * std::sqrt(square / std::max(1.0, d - 1));
+  Indices above;
   for (int i = 0; i < 3; ++i) {
-    count = static_cast<size_t>(
-        std::ranges::count_if(u, [&](float x) { return std::abs(double{x}) > threshold; }));
+    size_t count = 0;
+    above.clear();
+    for (size_t j = 0; j < u.size(); ++j)
+      if (std::abs(double{u[j]}) > threshold) {
+        ++count;
+        if (u[j] != 0) above.push_back(static_cast<uint32_t>(j));
+      }
     if (3 * count < 2 * k)
       threshold *= 0.5;
     else if (3 * count > 4 * k)
@@ -44,13 +54,13 @@ size_t sent_by_the_loop(std::span<const float> u, size_t k) {
     else
       break;
   }
-  return count;
+  return above;
 }
 
 std::vector<float> drawn(const std::string& name, size_t d = 1'000'000) {
   Context ctx(Device::cpu, 2);
   std::vector<float> u(d);
-  fill_random(ctx, distributions().at(name), 1, u);
+  fill_by_name(ctx, name, 1, u);
   return u;
 }
 
@@ -68,7 +78,38 @@ TEST(GaussianThreshold, SendsTheEntriesOfTheAuthorsLoop) {
     }
   for (const auto& u : all)
     for (size_t k : {20, 200, 2000, 20000, 100'000})
-      EXPECT_EQ(sent("paper", u, k), sent_by_the_loop(u, k)) << &u - all.data() << " k " << k;
+      EXPECT_EQ(selected("paper", u, k), selected_by_the_loop(u, k))
+          << &u - all.data() << " k " << k;
+}
+
+// The forecast samples lines of 16 elements; here it misleads, or sees everything.
+TEST(GaussianThreshold, SendsThemWhateverTheSampleForetells) {
+  constexpr size_t kLong = 300'007;  // longer than the sample
+  std::vector<std::vector<float>> all;
+  for (const auto& [name, change] : uneven_vectors()) all.push_back(drawn(name, kLong));
+  const std::vector<float> plain = drawn("gaussian", kLong);
+  for (size_t spike : {size_t{0}, size_t{20}, kLong - 1}) {  // the first and the last are sampled
+    all.push_back(plain);
+    all.back()[spike] = 1e30f;
+  }
+  // one half of every line of a period is zero, so that lines differ from the whole
+  for (size_t period : {32, 73, 1024}) {
+    all.push_back(plain);
+    for (size_t i = 0; i < kLong; ++i)
+      if (i % period < period / 2) all.back()[i] = 0;
+  }
+  all.emplace_back(kLong);        // zeros
+  all.emplace_back(kLong, 2.0f);  // one value
+  all.emplace_back(kLong);
+  all.back()[kLong / 2] = 1e-40f;  // subnormal
+  for (size_t d : {1, 2, 15, 16, 17, 4097, 40'000, 65'536, 65'537}) all.push_back(drawn("t3", d));
+  for (const auto& u : all)
+    for (size_t k : {1, 30, 3000})
+      for (int threads : {1, 2, 3}) {
+        if (k > u.size()) continue;
+        EXPECT_EQ(selected("paper", u, k, threads), selected_by_the_loop(u, k))
+            << &u - all.data() << " k " << k << ", " << threads << " threads";
+      }
 }
 
 // counts on 1e6 samples, k = 1000, as simulated for the documentation
