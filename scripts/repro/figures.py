@@ -1,0 +1,244 @@
+"""The figure of a claim, as PNG and SVG. Needs matplotlib."""
+
+import fnmatch
+import statistics
+
+import matplotlib
+
+matplotlib.use("Agg")
+import matplotlib.pyplot as plt  # noqa: E402
+from matplotlib.ticker import FuncFormatter, MaxNLocator, NullLocator  # noqa: E402
+
+from plot import COLOURS, STYLE, bytes_text  # noqa: E402
+
+from . import verdict  # noqa: E402
+from .programs import read_csv  # noqa: E402
+
+CURVES = [{"title": title, "file": "metrics.csv", "x": x, "y": y, "xlabel": xlabel,
+           "ylabel": ylabel, "series": [{"rows": "*", "by": "row"}]}
+          for y, ylabel, name in (("train_loss", "loss", "Training loss"),
+                                  ("val_top1", "top-1", "Validation top-1"))
+          for x, xlabel, title in (("epoch", "epoch", name),
+                                   ("+bytes_sent", "bytes sent, all ranks", f"{name} by bytes"),
+                                   ("+seconds", "seconds of training", f"{name} by time"))]
+
+
+def column(records, name):
+    """A column of a table; "+name" is its running sum."""
+    total, values = 0.0, []
+    for record in records:
+        value = record.get(name.lstrip("+"))
+        if name.startswith("+"):
+            total += value
+            value = total
+        values.append(value)
+    return values
+
+
+def points(records, x, y):
+    """[(x, y)] where both are numbers, in the order of x."""
+    pairs = zip(column(records, x), column(records, y))
+    return sorted((a, b) for a, b in pairs if isinstance(a, float) and isinstance(b, float))
+
+
+def smoothed(pairs, most=60):
+    """At most so many points: means of neighbours."""
+    size = -(-len(pairs) // most)
+    parts = [pairs[i:i + size] for i in range(0, len(pairs), size)]
+    return [tuple(statistics.fmean(axis) for axis in zip(*part)) for part in parts]
+
+
+def seeds_of(series, panel, results):
+    """{label: [points of a seed]} of a series with results."""
+    curves = {}
+    y = series.get("y", panel["y"])
+    for name, each in results.items():
+        if not fnmatch.fnmatch(name, series["rows"]):
+            continue
+        for result in each:
+            if not result.finished:
+                continue
+            records = (read_csv(result.folder / panel["file"]) if "file" in panel
+                       else result.records())
+            records = [record for record in records
+                       if all(verdict.same(record.get(key), value)
+                              for key, value in series.get("where", {}).items())]
+            groups = {}
+            for record in records:
+                label = (result.row.label if series.get("by") == "row"
+                         else record[series["by"]] if "by" in series else series["label"])
+                groups.setdefault(label, []).append(record)
+            for label, group in groups.items():
+                found = smoothed(points(group, panel["x"], y))
+                if "file" in panel:
+                    curves.setdefault(label, []).append(found)
+                else:  # one point or more of a curve that several results form
+                    curves.setdefault(label, [[]])[0].extend(found)
+    return {label: [sorted(seed) for seed in seeds] for label, seeds in curves.items()}
+
+
+def curves_of(series, panel, claim, results):
+    if "published" in series:
+        numbers = claim.published
+        for key in series["published"]:
+            numbers = numbers[key]
+        return {series["label"]: [[(float(x), y) for x, y in numbers.items()]]}
+    return seeds_of(series, panel, results)
+
+
+def draw_panel(axes, panel, claim, results):
+    drawn = 0
+    for series in panel["series"]:
+        for label, seeds in curves_of(series, panel, claim, results).items():
+            seeds = [seed for seed in seeds if seed]
+            if not seeds:
+                continue
+            if panel.get("relative"):
+                seeds = [[(x, y / seed[0][1]) for x, y in seed] for seed in seeds]
+            length = min(map(len, seeds))
+            x, y = ([statistics.fmean(seed[i][axis] for seed in seeds) for i in range(length)]
+                    for axis in (0, 1))
+            colour = COLOURS[series.get("colour", drawn) % len(COLOURS)]
+            # curves beyond the number of colours are dotted
+            style = series.get("style", "-" if drawn < len(COLOURS) else ":")
+            axes.plot(x, y, style, color=colour, label=label,
+                      marker="o" if length < 30 else None)
+            if len(seeds) > 1:
+                axes.fill_between(x, [min(seed[i][1] for seed in seeds) for i in range(length)],
+                                  [max(seed[i][1] for seed in seeds) for i in range(length)],
+                                  color=colour, alpha=0.2, linewidth=0)
+            drawn += 1
+    axes.set_title(panel["title"])
+    axes.set_xlabel(panel["xlabel"])
+    axes.set_ylabel(panel["ylabel"])
+    scale_axes(axes, panel)
+
+
+def scale_axes(axes, panel):
+    log = panel.get("log", "")
+    if "y" in log:
+        axes.set_yscale("log")
+    if panel["xlabel"] == "ranks":
+        axes.set_xscale("log", base=2)
+        axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+        axes.xaxis.set_minor_locator(NullLocator())
+    elif "x" in log:
+        axes.set_xscale("log")
+    if panel["x"] == "epoch":
+        axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+    if "bytes" in panel["x"]:
+        spans = [line.get_xdata() for line in axes.get_lines()]
+        ends = [max(span) for span in spans if len(span)]
+        if "x" in log or (ends and min(ends) > 0 and max(ends) > 20 * min(ends)):
+            axes.set_xscale("log")
+        axes.xaxis.set_major_formatter(FuncFormatter(bytes_text))
+    if panel.get("relative"):
+        axes.set_ylim(0, 1.05)
+
+
+def grid(count, columns, width, height):
+    """A figure, its axes, and a strip below them for the legend."""
+    columns = min(columns, max(1, count))
+    rows = -(-max(1, count) // columns)
+    figure = plt.figure(figsize=(max(7.5, width * columns), height * rows + 0.9))
+    spec = figure.add_gridspec(rows + 1, columns, height_ratios=[1] * rows + [0.9 / 6 / rows])
+    axes = [figure.add_subplot(spec[i // columns, i % columns]) for i in range(count)]
+    strip = figure.add_subplot(spec[-1, :])
+    strip.axis("off")
+    return figure, axes, strip
+
+
+def draw_legend(axes, strip, columns):
+    """One legend for the curves of all axes."""
+    legend = {}
+    for one in axes:
+        legend |= {label: line for line, label in zip(*one.get_legend_handles_labels())}
+    if legend:
+        strip.legend(legend.values(), legend.keys(), loc="center", fontsize=9,
+                     ncols=min(len(legend), columns))
+
+
+def panels(plan, results, wanted, columns=3):
+    """A grid of panels with one legend below them."""
+    figure, axes, strip = grid(len(wanted), columns, 4.6, 3.6)
+    for one, panel in zip(axes, wanted):
+        draw_panel(one, panel, plan.claim, results)
+    draw_legend(axes, strip, 2 * min(columns, len(wanted)))
+    return figure
+
+
+def tables_of(plan, results, file):
+    """(label, lines of a table in the run folder) of the first finished seed of each row."""
+    for name, each in results.items():
+        for result in each:
+            if result.finished and (result.folder / file).exists():
+                yield plan.rows[name].label, read_csv(result.folder / file)
+                break
+
+
+def ratios(plan, results):
+    """What Top-k and Rand-k leave of the vector, and both bounds, over the epochs."""
+    found = list(tables_of(plan, results, "distributions.csv"))
+    figure, every, strip = grid(len(found), 2, 5.5, 4)
+    for axes, (label, lines) in zip(every, found):
+        epochs = column(lines, "epoch")
+        bound = column(lines, "bound")
+        for colour, (name, values, style) in zip(COLOURS, (
+                ("left by Top-k", column(lines, "left_topk"), "-"),
+                ("left by Rand-k", column(lines, "left_randk"), "-"),
+                ("(1 - k/d)², bound of Top-k", bound, "--"),
+                ("1 - k/d, bound of Rand-k", [value**0.5 for value in bound], "--"))):
+            axes.plot(epochs, values, style, color=colour, label=name,
+                      marker="o" if len(epochs) < 30 else None)
+        axes.set_title(label)
+        axes.set_xlabel("epoch")
+        axes.set_ylabel("||u - S(u)||² / ||u||²")
+        axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+    draw_legend(every, strip, 4)
+    return figure
+
+
+def histograms(plan, results):
+    """Densities of u in up to six epochs, each in units of its own standard deviation."""
+    found = list(tables_of(plan, results, "histograms.csv"))
+    figure, every, _ = grid(len(found), 2, 5.5, 4)
+    deviations = dict(tables_of(plan, results, "distributions.csv"))
+    for axes, (label, lines) in zip(every, found):
+        sd = {line["epoch"]: line["std"] for line in deviations[label]}
+        epochs = sorted({line["epoch"] for line in lines})
+        shown = epochs[::max(1, -(-len(epochs) // 6))]
+        colours = plt.get_cmap("viridis")
+        for i, epoch in enumerate(shown):
+            bins = [line for line in lines if line["epoch"] == epoch]
+            total = sum(line["count"] for line in bins)
+            pairs = [((line["from"] + line["to"]) / 2 / sd[epoch],
+                      line["count"] / total / (line["to"] - line["from"]) * sd[epoch])
+                     for line in bins if line["to"] > line["from"]]
+            pairs = [pair for pair in pairs if abs(pair[0]) < 6]
+            axes.plot([x for x, _ in pairs], [y for _, y in pairs], linewidth=1.3,
+                      color=colours(i / max(1, len(shown))), label=f"epoch {epoch:.0f}")
+        axes.set_yscale("log")
+        axes.set_ylim(1e-4, 30)
+        axes.set_title(label)
+        axes.set_xlabel("u / standard deviation")
+        axes.set_ylabel("density")
+        axes.legend(fontsize=8)
+    return figure
+
+
+def save(plan, results, path):
+    """Writes PATH.png and PATH.svg."""
+    kind = plan.claim["figure"]["kind"]
+    with plt.rc_context(STYLE):
+        if kind == "ratios":
+            figure = ratios(plan, results)
+        elif kind == "histograms":
+            figure = histograms(plan, results)
+        else:
+            wanted = CURVES if kind == "curves" else plan.claim["figure"]["panels"]
+            figure = panels(plan, results, wanted, plan.claim["figure"].get("columns", 3))
+        figure.suptitle(f"{plan.claim.id}: {plan.claim['title']} (scale {plan.scale})", x=0.01,
+                        ha="left", fontsize=12, fontweight="bold")
+        for end in ("png", "svg"):
+            figure.savefig(f"{path}.{end}", dpi=120)
+        plt.close(figure)

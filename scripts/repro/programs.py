@@ -1,0 +1,130 @@
+"""The command line of a row, and the records of its result.
+
+A record is an object with numbers and texts: one per training run, one per line of the tables that
+`bench`, `advise` and `analyze` write.
+"""
+
+import csv
+import json
+import os
+import re
+import shlex
+import statistics
+from pathlib import Path
+
+from . import ROOT, ReproError
+
+WRITES_CSV = ("bench comm", "bench select", "advise")
+CIFAR_FOLDER = "cifar-10-batches-bin"
+REAL_DATA = ("cifar10", "imagenet")
+
+
+def flags(options):
+    """Flags of a program from options with the keys of its JSON files."""
+    words = []
+    for key, value in options.items():
+        flag = "--" + key.replace("_", "-")
+        if key == "set":
+            words += [word for item in value.items() for word in ("--set", "=".join(item))]
+        elif isinstance(value, bool):
+            words.append(flag if value else f"{flag}=false")
+        else:
+            text = ",".join(map(str, value)) if isinstance(value, list) else str(value)
+            words += [flag, text]
+    return words
+
+
+def command(row, settings, more=()):
+    """The words that start a row, without those that say where its result goes."""
+    program, *sub = row.program.split()
+    words = [str(settings.bin / program), *sub]
+    given = dict(row.options)
+    ranks = row.resolved.get("workers", 1)
+    if row.config:
+        words += ["--config", f"configs/{row.config}"]
+    if row.program == "train" and settings.launcher != "threads":
+        given["workers"] = 0
+        words = shlex.split(settings.launcher.replace("{P}", str(ranks))) + words
+    if settings.device and row.program in ("train", "bench comm", "bench select"):
+        given["device"] = settings.device
+    if settings.data_dir and row.resolved.get("dataset") in REAL_DATA:
+        given["data_dir"] = settings.data_dir
+    return words + flags(given) + list(more)
+
+
+def missing_data(plan, settings):
+    """A line on the data that the rows of a claim need and --data-dir lacks; empty if none."""
+    for name in sorted({row.resolved.get("dataset", "") for row in plan.rows.values()}):
+        given = Path(settings.data_dir or os.environ.get("THINWIRE_CACHE") or ROOT / "data-cache")
+        if name == "cifar10" and not (given.name == CIFAR_FOLDER or (given / CIFAR_FOLDER).is_dir()):
+            return f"needs CIFAR-10; --data-dir names the folder that holds {CIFAR_FOLDER}/"
+        # ImageNet is a folder with train/ and val/, or a record file
+        if name == "imagenet" and not (settings.data_dir
+                                       and (given.is_file() or (given / "train").is_dir())):
+            return "needs ImageNet; --data-dir names a folder with train/ and val/, or a record file"
+    return ""
+
+
+def read_csv(path):
+    """The lines of a table, numbers as float."""
+    with open(path, newline="", encoding="utf-8") as file:
+        return [{key: number(value) for key, value in line.items()} for line in csv.DictReader(file)]
+
+
+def number(text):
+    try:
+        return float(text)
+    except (TypeError, ValueError):
+        return text
+
+
+def of_training(folder):
+    """One record: the summary, and what the other tables of a run add."""
+    record = json.loads((folder / "summary.json").read_text())
+    steps, epochs = read_csv(folder / "steps.csv"), read_csv(folder / "metrics.csv")
+    record["mib_per_step"] = record["bytes_sent"] / max(1, record["steps"]) / 2**20
+    # the first steps include warm-up of caches and threads
+    record["seconds_per_step"] = statistics.median(line["seconds"] for line in steps[3:] or steps)
+    record["train_loss"] = epochs[-1]["train_loss"]
+    record["first_train_loss"] = epochs[0]["train_loss"]
+    table = folder / "distributions.csv"
+    lines = read_csv(table) if table.exists() else []
+    bounds = [line["left_topk"] / line["bound"] for line in lines if line["bound"]]
+    if bounds:  # dense has none
+        record["most_topk_over_bound"] = max(bounds)
+    if lines:
+        record["least_kurtosis"] = min(line["kurtosis"] for line in lines)
+        record["most_offset"] = max(abs(line["mean"]) / line["std"] for line in lines)
+    return [record]
+
+
+def of_theory(text):
+    """The table of `analyze theory`; `exact` is closed, `drawn` measured."""
+    names = ("vector", "density", "topk_exact", "topk_drawn", "randk_exact", "randk_drawn", "bound")
+    rows = re.findall(r"^(\w+)" + r"\s+(-?[\d.]+)" * 6 + r"\s+\w+$", text, flags=re.M)
+    if not rows:
+        raise ReproError("analyze theory printed no table")
+    return [{name: number(cell) for name, cell in zip(names, row)} for row in rows]
+
+
+def of_table(row, path):
+    """The lines of a program's table, with the options of the row and derived columns."""
+    options = {key: number(value) for key, value in row.resolved.items() if key != "set"}
+    records = [{**options, **line} for line in read_csv(path)]
+    for record in records:
+        if row.program == "advise" and "batch_size" in record:
+            record["images_per_s"] = record["batch_size"] / record["iteration_seconds"]
+        if row.program == "bench comm":
+            record["mib_per_rank"] = record["wire_bytes"] / record["ranks"] / 2**20
+        if row.program == "bench select":
+            record["milliseconds"] = 1e3 * record["seconds"]
+    return records
+
+
+def basis(row):
+    """How the numbers of a row come about."""
+    if row.program == "advise":
+        return "predicted"
+    if row.program == "bench comm" and row.resolved.get("simulated_clock"):
+        return "simulated clock"
+    return "measured on an emulated link" if row.resolved.get("link") else "measured"

@@ -1,0 +1,168 @@
+"""Results: one folder per row and seed, with the options it was started with.
+
+A finished result is read, an interrupted one resumed. `repro.json` in each folder holds options,
+versions, commit, machine and every start.
+"""
+
+import datetime
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import time
+
+from . import ROOT, ReproError, programs
+
+
+class Interrupted(Exception):
+    """A signal ended this script; its number is the argument."""
+
+
+class ProgramFailed(Exception):
+    """A program ended with an error."""
+
+
+def machine():
+    """CPU model, cores and GPU of this machine."""
+    model = "unknown CPU"
+    try:
+        with open("/proc/cpuinfo", encoding="utf-8") as file:
+            found = re.search(r"^model name\s*:\s*(.*)$", file.read(), flags=re.M)
+            model = found.group(1) if found else model
+    except OSError:
+        pass
+    gpus = []
+    if shutil.which("nvidia-smi"):
+        told = subprocess.run(["nvidia-smi", "--query-gpu=name", "--format=csv,noheader"],
+                              capture_output=True, text=True, check=False)
+        gpus = told.stdout.split("\n")[:-1] if told.returncode == 0 else []
+    return {"cpu": model, "cores": len(os.sched_getaffinity(0)), "gpu": ", ".join(gpus) or "none"}
+
+
+def write(path, value):
+    """Writes a JSON file under another name first, so that it is whole or absent."""
+    fresh = path.with_name(path.name + ".tmp")
+    fresh.write_text(json.dumps(value, indent=2) + "\n")
+    fresh.rename(path)
+
+
+def read_json(path):
+    try:
+        return json.loads(path.read_text())
+    except FileNotFoundError:
+        return None
+    except (OSError, json.JSONDecodeError) as error:
+        raise ReproError(f"{path}: {error}") from None
+
+
+class Result:
+    """The result of a row with a seed; seed is None for programs other than train."""
+
+    def __init__(self, row, seed, settings):
+        self.row, self.seed, self.settings = row, seed, settings
+        claim, name = row.home
+        if row.seeded:
+            name += f"-s{seed}"
+        self.folder = settings.output / settings.scale / claim / name
+        self.notes = read_json(self.folder / "repro.json") or {}
+
+    @property
+    def options(self):
+        """What must not differ between the starts of a result."""
+        given = dict(self.row.resolved)
+        if self.row.seeded:
+            given["seed"] = self.seed
+        if self.settings.device:
+            given["device"] = self.settings.device
+        return {"program": self.row.program, **given}
+
+    @property
+    def finished(self):
+        if self.row.seeded:
+            return (read_json(self.folder / "summary.json") or {"stopped": True})["stopped"] is False
+        return (self.folder / "records.json").exists()
+
+    def records(self):
+        if self.row.seeded:
+            return programs.of_training(self.folder)
+        return read_json(self.folder / "records.json")
+
+    def check_options(self):
+        """Stops when the folder holds the result of other options."""
+        before = self.notes.get("options")
+        if before is None or before == self.options:
+            return
+        keys = [key for key in sorted({*before, *self.options})
+                if before.get(key) != self.options.get(key)]
+        change = "; ".join(f"{key} is {self.options.get(key)}, was {before.get(key)}"
+                           for key in keys)
+        raise ReproError(f"{self.folder} holds a result of other options: {change}; remove it or "
+                         "choose another --output-dir")
+
+    def run(self):
+        """Starts or resumes the program and waits until it ends."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        self.notes.setdefault("starts", []).append(
+            datetime.datetime.now().astimezone().isoformat(timespec="seconds"))
+        self.notes |= {"options": self.options, "versions": self.settings.versions,
+                       "machine": self.settings.machine}
+        words = programs.command(self.row, self.settings)
+        table = self.folder / "table.csv"
+        if self.row.seeded:
+            words += ["--seed", str(self.seed), "--output-dir", str(self.folder.parent),
+                      "--name", self.folder.name, "--resume", "auto"]
+        elif self.row.program in programs.WRITES_CSV:
+            words += ["--csv", str(table)]
+        self.notes["command"] = words
+        write(self.folder / "repro.json", self.notes)
+        log = self.folder / "log.txt"
+        start = time.monotonic()
+        try:
+            with open(log, "a" if self.row.seeded else "w", encoding="utf-8") as file:
+                follow(words, file, log)
+            if not self.row.seeded:
+                records = (programs.of_theory(log.read_text())
+                           if self.row.program == "analyze theory"
+                           else programs.of_table(self.row, table))
+                write(self.folder / "records.json", records)
+        finally:
+            table.unlink(missing_ok=True)
+            self.notes["seconds"] = self.notes.get("seconds", 0) + time.monotonic() - start
+            write(self.folder / "repro.json", self.notes)
+
+
+def follow(words, output, log):
+    """Runs a program and passes SIGTERM and SIGINT on to it, once each."""
+    received = []
+    child = None
+
+    def forward(number, _frame):
+        received.append(number)
+        if child is not None:
+            child.send_signal(number)
+
+    before = {number: signal.signal(number, forward) for number in (signal.SIGTERM, signal.SIGINT)}
+    try:
+        # a session of its own: a terminal's Ctrl-C arrives only once
+        child = subprocess.Popen(words, cwd=ROOT, stdout=output, stderr=subprocess.STDOUT,
+                                 start_new_session=True)
+        for number in received:
+            child.send_signal(number)
+        code = child.wait()
+    except OSError as error:
+        raise ReproError(f"{words[0]}: {error.strerror}") from None
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+    if received:
+        raise Interrupted(received[0])
+    if code != 0:
+        lines = log.read_text().strip().splitlines() or ["no output"]
+        raise ProgramFailed(f"exit code {code}: {lines[-1]} (see {log})")
+
+
+def results_of(row, settings):
+    """The results of a row: one per seed for training."""
+    return [Result(row, seed, settings) for seed in (settings.seeds if row.seeded else [None])]

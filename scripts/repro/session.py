@@ -1,0 +1,54 @@
+"""Runs what is missing and writes the table and the figure of each claim."""
+
+import sys
+
+from . import programs, runs, tables
+
+
+def write_outputs(plan, results, settings, draw):
+    """Writes table and figure of a claim."""
+    folder = settings.output / settings.scale / "tables"
+    folder.mkdir(parents=True, exist_ok=True)
+    name = plan.claim.id
+    (folder / f"{name}.md").write_text(tables.document(plan, results))
+    (folder / f"{name}.csv").write_text(tables.csv_text(plan, results))
+    if plan.tested and draw:
+        draw(plan, results, folder / name)
+
+
+def drawer():
+    """The function that draws a claim's figure; None without matplotlib."""
+    try:
+        from . import figures
+    except ImportError:
+        print("repro.py: no figures: matplotlib is missing (apt-get install python3-matplotlib)",
+              file=sys.stderr)
+        return None
+    return figures.save
+
+
+def run_missing(chosen, results, settings):
+    """Runs what is not finished; returns the number of failures."""
+    for name in chosen:
+        for each in results[name].values():
+            for result in each:
+                result.check_options()
+    draw = drawer()
+    failures, done = 0, set()
+    for name, plan in chosen.items():
+        skipped = programs.missing_data(plan, settings)
+        if skipped:
+            print(f"{name}: {skipped}")
+        for each in results[name].values():
+            for result in each if not skipped else ():
+                if result.finished or result.folder in done:
+                    continue
+                done.add(result.folder)
+                print(f"{name}: {result.folder.relative_to(settings.output)}", flush=True)
+                try:
+                    result.run()
+                except runs.ProgramFailed as error:
+                    failures += 1
+                    print(f"repro.py: {error}", file=sys.stderr)
+        write_outputs(plan, results[name], settings, draw)
+    return failures

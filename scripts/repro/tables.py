@@ -1,0 +1,93 @@
+"""The table of a claim, as Markdown and CSV."""
+
+import csv
+import io
+import re
+
+from . import verdict
+
+
+def lines_of(plan, results):
+    """(head, lines) of what was measured: label, ours, theirs."""
+    measures = plan.claim["measures"] if not plan.claim["lines"] else None
+    head = ["row", *(measures or ["ours"]), "theirs"]
+    lines = []
+    for line in plan.lines:
+        values = line.get("values", [line])
+        found = [verdict.value_of(value, plan.claim, results) for value in values]
+        lines.append([line["label"], *(value.text() if value else "–" for value in found),
+                      verdict.theirs_of(line, plan.claim) or "–"])
+    return head, lines
+
+
+def rules_of(plan, results):
+    """(head, lines) of the rules and their outcomes."""
+    head = ["rule", "ours", "required", "theirs", "outcome", "basis"]
+    lines = []
+    for rule in plan.rules:
+        value, outcome = verdict.judge(rule, plan, results)
+        lines.append([rule["text"], value.text() if value else "–", verdict.band_text(rule),
+                      verdict.theirs_of(rule, plan.claim) or "–", outcome,
+                      verdict.basis_of(rule, plan) or "–"])
+    return head, lines
+
+
+def markdown(head, lines):
+    rows = [head, ["---"] * len(head), *lines]
+    return "\n".join("| " + " | ".join(cell.replace("|", "/") for cell in row) + " |"
+                     for row in rows)
+
+
+def origin(results):
+    """Machine, commit and seeds of the finished results."""
+    done = [result for each in results.values() for result in each if result.finished]
+    if not done:
+        return "No run is finished."
+    def distinct(texts):
+        return "; ".join(dict.fromkeys(texts))
+
+    machines = distinct(f"{m['cpu']}, {m['cores']} cores, GPU: {m['gpu']}"
+                        for m in (result.notes["machine"] for result in done))
+    commits = distinct(found.group(1) if (found := re.search(r"^commit (\S+)", text, flags=re.M))
+                       else "unknown" for text in (result.notes["versions"] for result in done))
+    seeds = sorted({result.seed for result in done if result.seed is not None})
+    return (f"Machine: {machines}. Commit: {commits}. "
+            f"Seeds: {', '.join(map(str, seeds)) or 'none needed'}.")
+
+
+def document(plan, results):
+    """The table of a claim as Markdown."""
+    claim = plan.claim
+    found, reason = verdict.verdict(plan, results)
+    parts = [f"## {claim.id}: {claim['title']}", f"Claim: {claim['claim']} ({claim['source']})",
+             f"**{found}** at scale `{plan.scale}`: {reason}."]
+    parts += [note for note in (claim["note"], plan.note) if note]
+    if plan.tested:
+        parts += [origin(results), markdown(*lines_of(plan, results))]
+    parts.append(markdown(*rules_of(plan, results)))
+    return "\n\n".join(parts) + "\n"
+
+
+def csv_text(plan, results):
+    """The same as CSV: a line per cell of the table and per rule."""
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(["claim", "scale", "kind", "row", "measure", "ours", "required", "theirs",
+                     "outcome"])
+    first = [plan.claim.id, plan.scale]
+    if plan.tested:
+        head, lines = lines_of(plan, results)
+        for label, *values, theirs in lines:
+            for measure, value in zip(head[1:], values):
+                writer.writerow([*first, "line", label, measure, value, "", theirs, ""])
+    for text, ours, required, theirs, outcome, _ in rules_of(plan, results)[1]:
+        writer.writerow([*first, "rule", text, "", ours, required, theirs, outcome])
+    writer.writerow([*first, "verdict", "", "", "", "", "", verdict.verdict(plan, results)[0]])
+    return out.getvalue()
+
+
+def overview(plans, results):
+    """One line per claim: its verdict."""
+    lines = [[name, plan.claim["title"], *verdict.verdict(plan, results[name])]
+             for name, plan in plans.items()]
+    return markdown(["claim", "title", "verdict", "reason"], lines)
