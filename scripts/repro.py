@@ -17,7 +17,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-from repro import ROOT, SCALES, ReproError, claims, estimate, nearest, programs, runs, session, tables
+from repro import ROOT, SCALES, ReproError, nearest
+from repro import claims, estimate, programs, runs, session, tables
 
 SYSTEM_PYTHON = "/usr/bin/python3"  # Debian's matplotlib belongs to Debian's python
 

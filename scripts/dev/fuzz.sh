@@ -53,7 +53,9 @@ seed_corpus() {
     jpeg) cp tests/data/jpeg/*.jpg "$corpus" ;;
     config)
       local config
-      for config in configs/*.json configs/*-2019/*.json; do cp "$config" "$corpus/${config//\//.}"; done
+      for config in configs/*.json configs/*-2019/*.json; do
+        cp "$config" "$corpus/${config//\//.}"
+      done
       printf '{"lr": %s}' "$(brackets 70)" >"$corpus/nested"
       printf -- '--model\nmlp\n--set\ngaussiank.refine=paper\n--lr=0.1\n--nesterov' >"$corpus/flags"
       ;;

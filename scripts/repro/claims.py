@@ -18,7 +18,8 @@ KEYS = {
     "row": ("program", "config", "options", "label", "use", "each", "theirs", "scales"),
     "scale": ("options", "each", "note"),
     "line": ("label!", "value!", "minus", "over", "theirs", "each"),
-    "rule": ("text!", "value!", "minus", "over", "least", "most", "theirs", "why!", "scales", "each"),
+    "rule": ("text!", "value!", "minus", "over", "least", "most", "theirs", "why!", "scales",
+             "each"),
     "term": ("row", "where", "measure", "published"),
 }
 

@@ -51,15 +51,14 @@ def smoothed(pairs, most=60):
 def seeds_of(series, panel, results):
     """{label: [points of a seed]} of a series with results."""
     curves = {}
-    y = series.get("y", panel["y"])
+    file, y = panel.get("file"), series.get("y", panel["y"])
     for name, each in results.items():
         if not fnmatch.fnmatch(name, series["rows"]):
             continue
         for result in each:
-            if not result.finished:
+            if not result.finished or (file and not (result.folder / file).exists()):
                 continue
-            records = (read_csv(result.folder / panel["file"]) if "file" in panel
-                       else result.records())
+            records = read_csv(result.folder / file) if file else result.records()
             records = [record for record in records
                        if all(verdict.same(record.get(key), value)
                               for key, value in series.get("where", {}).items())]
@@ -70,7 +69,7 @@ def seeds_of(series, panel, results):
                 groups.setdefault(label, []).append(record)
             for label, group in groups.items():
                 found = smoothed(points(group, panel["x"], y))
-                if "file" in panel:
+                if file:
                     curves.setdefault(label, []).append(found)
                 else:  # one point or more of a curve that several results form
                     curves.setdefault(label, [[]])[0].extend(found)
@@ -101,7 +100,8 @@ def draw_panel(axes, panel, claim, results):
             colour = COLOURS[series.get("colour", drawn) % len(COLOURS)]
             # curves beyond the number of colours are dotted
             style = series.get("style", "-" if drawn < len(COLOURS) else ":")
-            axes.plot(x, y, style, color=colour, label=label,
+            # later curves are thinner, so that equal ones are seen
+            axes.plot(x, y, style, color=colour, label=label, linewidth=max(1.2, 3 - 0.4 * drawn),
                       marker="o" if length < 30 else None)
             if len(seeds) > 1:
                 axes.fill_between(x, [min(seed[i][1] for seed in seeds) for i in range(length)],
@@ -160,10 +160,14 @@ def draw_legend(axes, strip, columns):
 
 def panels(plan, results, wanted, columns=3):
     """A grid of panels with one legend below them."""
+    wanted = [panel for panel in wanted
+              if any(seed for series in panel["series"]
+                     for seeds in curves_of(series, panel, plan.claim, results).values()
+                     for seed in seeds)]
     figure, axes, strip = grid(len(wanted), columns, 4.6, 3.6)
     for one, panel in zip(axes, wanted):
         draw_panel(one, panel, plan.claim, results)
-    draw_legend(axes, strip, 2 * min(columns, len(wanted)))
+    draw_legend(axes, strip, max(4, 2 * min(columns, len(wanted))))
     return figure
 
 
@@ -198,31 +202,42 @@ def ratios(plan, results):
     return figure
 
 
+def density(bins, deviation, least=0.05):
+    """[(x, density)] in units of the deviation; bins narrower than `least` are joined."""
+    total = sum(line["count"] for line in bins)
+    found, start, count = [], None, 0
+    for line in bins:
+        if start is None:
+            start, count = line["from"], 0
+        count += line["count"]
+        width = (line["to"] - start) / deviation
+        if width >= least:
+            found.append(((start + line["to"]) / 2 / deviation, count / total / width))
+            start = None
+    return [(x, y) for x, y in found if abs(x) < 6]
+
+
 def histograms(plan, results):
     """Densities of u in up to six epochs, each in units of its own standard deviation."""
     found = list(tables_of(plan, results, "histograms.csv"))
-    figure, every, _ = grid(len(found), 2, 5.5, 4)
+    figure, every, strip = grid(len(found), 2, 5.5, 4)
     deviations = dict(tables_of(plan, results, "distributions.csv"))
     for axes, (label, lines) in zip(every, found):
         sd = {line["epoch"]: line["std"] for line in deviations[label]}
-        epochs = sorted({line["epoch"] for line in lines})
-        shown = epochs[::max(1, -(-len(epochs) // 6))]
-        colours = plt.get_cmap("viridis")
+        epochs = sorted(sd)
+        shown = epochs[::-(-len(epochs) // 6)]
         for i, epoch in enumerate(shown):
-            bins = [line for line in lines if line["epoch"] == epoch]
-            total = sum(line["count"] for line in bins)
-            pairs = [((line["from"] + line["to"]) / 2 / sd[epoch],
-                      line["count"] / total / (line["to"] - line["from"]) * sd[epoch])
-                     for line in bins if line["to"] > line["from"]]
-            pairs = [pair for pair in pairs if abs(pair[0]) < 6]
-            axes.plot([x for x, _ in pairs], [y for _, y in pairs], linewidth=1.3,
-                      color=colours(i / max(1, len(shown))), label=f"epoch {epoch:.0f}")
+            pairs = density([line for line in lines if line["epoch"] == epoch], sd[epoch])
+            axes.plot(*zip(*pairs), linewidth=1.3, color=plt.get_cmap("viridis")(i / len(shown)),
+                      label=f"epoch {epoch:.0f}")
+        normal = [(x / 20, statistics.NormalDist().pdf(x / 20)) for x in range(-80, 81)]
+        axes.plot(*zip(*normal), "--", linewidth=1.3, color="#888888", label="normal")
         axes.set_yscale("log")
         axes.set_ylim(1e-4, 30)
         axes.set_title(label)
         axes.set_xlabel("u / standard deviation")
         axes.set_ylabel("density")
-        axes.legend(fontsize=8)
+    draw_legend(every, strip, 7)
     return figure
 
 
@@ -239,6 +254,8 @@ def save(plan, results, path):
             figure = panels(plan, results, wanted, plan.claim["figure"].get("columns", 3))
         figure.suptitle(f"{plan.claim.id}: {plan.claim['title']} (scale {plan.scale})", x=0.01,
                         ha="left", fontsize=12, fontweight="bold")
+        if plan.note:
+            figure.supxlabel(plan.note, fontsize=8, color="#666666")
         for end in ("png", "svg"):
             figure.savefig(f"{path}.{end}", dpi=120)
         plt.close(figure)

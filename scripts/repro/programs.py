@@ -56,19 +56,21 @@ def missing_data(plan, settings):
     """A line on the data that the rows of a claim need and --data-dir lacks; empty if none."""
     for name in sorted({row.resolved.get("dataset", "") for row in plan.rows.values()}):
         given = Path(settings.data_dir or os.environ.get("THINWIRE_CACHE") or ROOT / "data-cache")
-        if name == "cifar10" and not (given.name == CIFAR_FOLDER or (given / CIFAR_FOLDER).is_dir()):
-            return f"needs CIFAR-10; --data-dir names the folder that holds {CIFAR_FOLDER}/"
+        files = given if given.name == CIFAR_FOLDER else given / CIFAR_FOLDER
+        if name == "cifar10" and not (files / "data_batch_1.bin").exists():
+            return f"needs CIFAR-10; {files} lacks data_batch_1.bin (scripts/data/get_cifar10.sh)"
         # ImageNet is a folder with train/ and val/, or a record file
         if name == "imagenet" and not (settings.data_dir
                                        and (given.is_file() or (given / "train").is_dir())):
-            return "needs ImageNet; --data-dir names a folder with train/ and val/, or a record file"
+            return "needs ImageNet; --data-dir names a folder with train/ and val/ or a record file"
     return ""
 
 
 def read_csv(path):
     """The lines of a table, numbers as float."""
     with open(path, newline="", encoding="utf-8") as file:
-        return [{key: number(value) for key, value in line.items()} for line in csv.DictReader(file)]
+        return [{key: number(value) for key, value in line.items()}
+                for line in csv.DictReader(file)]
 
 
 def number(text):

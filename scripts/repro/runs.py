@@ -81,7 +81,8 @@ class Result:
     @property
     def finished(self):
         if self.row.seeded:
-            return (read_json(self.folder / "summary.json") or {"stopped": True})["stopped"] is False
+            summary = read_json(self.folder / "summary.json")
+            return summary is not None and summary["stopped"] is False
         return (self.folder / "records.json").exists()
 
     def records(self):

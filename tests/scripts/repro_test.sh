@@ -1,0 +1,165 @@
+#!/usr/bin/env bash
+# repro.py: a claim of a few seconds is stopped by a signal, resumed, finished once, and judged by
+# its rules; wrong options and files end with one line; the claims of configs/repro are valid.
+set -euo pipefail
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+claims=$work/claims out=$work/out
+mkdir "$claims"
+
+# claim MOST: training on a slow link, and a prediction; the rule of the first allows MOST
+claim() {
+  cat >"$claims/T1.json" <<JSON
+{"id": "T1", "paper": "test", "title": "a test", "claim": "none", "source": "nowhere",
+ "scales": {"quick": {"options": {"train": {"max_steps": 120}}}, "paper": {}},
+ "rows": {
+   "dense": {"options": {"model": "lenet", "dataset": "shapes", "epochs": 2, "workers": 2,
+                         "link": "100Mbit,1ms", "analyze_every": 40}},
+   "model": {"program": "advise", "theirs": "nothing",
+             "options": {"simulate": true, "compute": 1, "link": "1Gbit,1ms", "ranks": [2, 4]}}},
+ "lines": [{"label": "loss", "value": {"row": "dense", "measure": "train_loss"}, "theirs": 2}],
+ "rules": [
+   {"text": "loss", "value": {"row": "dense", "measure": "train_loss"}, "most": $1, "why": "test"},
+   {"text": "gtopk over topk", "least": 0.5, "most": 2, "why": "test",
+    "value": {"row": "model", "where": {"sparsifier": "gtopk", "ranks": 4},
+              "measure": "iteration_seconds"},
+    "over": {"row": "model", "where": {"sparsifier": "topk", "ranks": 4},
+             "measure": "iteration_seconds"}}],
+ "figure": {"kind": "curves"}}
+JSON
+}
+
+repro() {
+  python3 scripts/repro.py --claims "$claims" --output-dir "$out" \
+    --bin "${TW_BUILD:-build}/bin" "$@"
+}
+
+# refuses TEXT ARGUMENT...: exit code 2 and one line that holds TEXT
+refuses() {
+  local text=$1 code=0
+  shift
+  repro "$@" >"$work/said" 2>&1 || code=$?
+  if [[ $code == 2 && $(wc -l <"$work/said") == 1 ]] && grep -qF "$text" "$work/said"; then
+    return
+  fi
+  echo "expected exit code 2 and one line with: $text; got $code and:"
+  cat "$work/said"
+  exit 1
+}
+
+expect() {
+  grep -qF "$2" "$1" || { echo "$1 lacks: $2"; cat "$1"; exit 1; }
+}
+
+claim 100
+run=$out/quick/T1/dense-s1
+repro run T1 --dry-run >"$work/said"
+expect "$work/said" "T1/dense seed 1: P = 2, 2 epochs, 120 steps"
+[[ ! -e $out ]]
+
+# SIGTERM ends the program after its step, and the script with the code of the signal
+python3 scripts/repro.py run T1 --claims "$claims" --output-dir "$out" \
+  --bin "${TW_BUILD:-build}/bin" >"$work/said" 2>&1 &
+script=$!
+for _ in {1..300}; do
+  [[ -e $run/steps.csv && $(wc -l <"$run/steps.csv") -gt 20 ]] && break
+  sleep 0.1
+done
+kill -TERM "$script"
+code=0
+wait "$script" || code=$?
+[[ $code == 143 ]] || { echo "exit code $code after SIGTERM"; cat "$work/said"; exit 1; }
+expect "$run/summary.json" '"stopped": true'
+repro show T1 >"$work/said"
+expect "$work/said" ": 0 of 2 runs finished."
+
+# the same command resumes it; a third time it does nothing
+repro run T1 >"$work/said"
+expect "$work/said" "| T1 | a test | holds | 2 of 2 rules hold; measured on an emulated link and"
+expect "$run/summary.json" '"steps": 120'
+starts() { python3 -c "import json; print(len(json.load(open('$run/repro.json'))['starts']))"; }
+[[ $(starts) == 2 ]]
+tables=$out/quick/tables
+rm "$tables"/*
+# without matplotlib the tables are written, too
+mkdir -p "$work/path/matplotlib"
+echo 'raise ImportError("absent")' >"$work/path/matplotlib/__init__.py"
+PYTHONPATH=$work/path repro run test >"$work/said" 2>&1
+expect "$work/said" "no figures: matplotlib is missing"
+[[ $(starts) == 2 && ! -e $tables/T1.png ]]
+expect "$tables/T1.md" "Seeds: 1."
+expect "$tables/T1.csv" "T1,quick,verdict,,,,,,holds"
+[[ -z $(find "$out" -name '*.tmp' -o -name table.csv) ]]
+if python3 -c 'import matplotlib' 2>/dev/null || /usr/bin/python3 -c 'import matplotlib'; then
+  repro run T1 >"$work/said"
+  [[ $(head -c 4 "$tables/T1.png" | tail -c 3) == PNG && -s $tables/T1.svg ]]
+fi
+
+# a rule that fails, and a scale without results
+claim 0.001
+repro show T1 >"$work/said"
+expect "$work/said" "| T1 | a test | does not | 1 of 2 rules hold"
+repro show T1 --scale paper --seeds 1 >"$work/said"
+expect "$work/said" "not tested at this scale"
+
+refuses "unknown claim T2; did you mean T1?" run T2
+refuses "unknown scale quik; did you mean quick?" run T1 --scale quik
+refuses "unknown action ran" ran
+refuses "expected numbers such as 1,2,3" run T1 --seeds 1,x
+refuses "none does not exist" run T1 --data-dir "$work/none"
+refuses "train is missing" run T1 --bin "$work"
+sed -i 's/100Mbit/200Mbit/' "$claims/T1.json"
+refuses "link is 200Mbit,1ms, was 100Mbit,1ms" run T1
+sed -i 's/"most"/"moist"/' "$claims/T1.json"
+refuses "unknown key moist of a rule; did you mean most?" show
+echo '{' >"$claims/T1.json"
+refuses "T1.json: " list
+
+python3 scripts/repro.py list >"$work/said"
+for claim in A1 A1-vgg16 A2 A3 B1 B2 B3 B3-workers B3-density B4 B5 C1 C2 C3 D1; do
+  expect "$work/said" "| $claim |"
+done
+
+# values and bands
+python3 - <<'PY'
+import sys
+sys.path.insert(0, "scripts")
+from repro import verdict
+from repro.verdict import HOLDS, NOT, Value
+
+
+class Plan:
+    claim, rows, scale = None, {}, "short"
+
+    def applies(self, rule):
+        return self.scale in rule.get("scales", [self.scale])
+
+
+class Result:
+    folder, finished = "x", True
+
+    def __init__(self, number):
+        self.number = number
+
+    def records(self):
+        return [{"top1": self.number, "kind": "a"}, {"top1": 9, "kind": "b"}]
+
+
+def term(row):
+    return {"row": row, "measure": "top1", "where": {"kind": "a"}}
+
+
+results = {"ours": [Result(0.90), Result(0.92)], "dense": [Result(0.91), Result(0.93)]}
+rule = {"value": term("ours"), "minus": term("dense"), "least": -0.02}
+value, outcome = verdict.judge(rule, Plan(), results)
+assert outcome == HOLDS and abs(value.mean + 0.01) < 1e-9, value.numbers
+assert value.text() in ("-0.01 ± 0", "-0.01 ± 1.1e-16", "-0.01 ± 7.9e-17"), value.text()
+assert verdict.judge({**rule, "least": -0.005}, Plan(), results)[1] == NOT
+assert verdict.judge({**rule, "most": -0.015}, Plan(), results)[1] == NOT
+assert verdict.judge({**rule, "scales": ["paper"]}, Plan(), results)[0] is None
+over = {"value": term("ours"), "over": term("dense"), "least": 0.9, "most": 1}
+assert verdict.judge(over, Plan(), results)[1] == HOLDS
+results["dense"][0].finished = False
+assert verdict.judge(rule, Plan(), results) == (None, "runs are missing")
+assert Value([1, 3]).text() == "2 ± 1.4" and verdict.form(123456.7) == "123,457"
+PY
