@@ -21,6 +21,9 @@ KEYS = {
     "rule": ("text!", "value!", "minus", "over", "least", "most", "theirs", "why!", "scales",
              "each"),
     "term": ("row", "where", "measure", "published"),
+    "figure": ("kind!", "panels", "columns"),
+    "panel": ("title!", "x!", "y!", "xlabel!", "ylabel!", "series!", "log", "file", "relative"),
+    "series": ("rows", "where", "label", "by", "y", "style", "colour", "published"),
 }
 
 
@@ -55,6 +58,18 @@ def check_keys(where, kind, value):
     for key in KEYS[kind]:
         if key.endswith("!") and key[:-1] not in value:
             raise ReproError(f"{where}: a {kind} without {key[:-1]}")
+
+
+def check_figure(where, figure):
+    check_keys(where, "figure", figure)
+    kinds = ("curves", "histograms", "ratios", "panels")
+    if figure["kind"] not in kinds:
+        raise ReproError(f"{where}: unknown kind of figure {figure['kind']}"
+                         f"{nearest(figure['kind'], kinds)}")
+    for panel in figure.get("panels", []):
+        check_keys(where, "panel", panel)
+        for series in panel["series"]:
+            check_keys(where, "series", series)
 
 
 def filled(value, names):
@@ -101,6 +116,10 @@ class Claim:
         except (OSError, UnicodeDecodeError, json.JSONDecodeError) as error:
             raise ReproError(f"{path.name}: {error}") from None
         check_keys(path.name, "claim", self.json)
+        for key, kind in (("scales", dict), ("rows", dict), ("rules", list), ("each", dict)):
+            if not isinstance(self.json.get(key, kind()), kind):
+                raise ReproError(f"{path.name}: {key} is no {'object' if kind is dict else 'list'}")
+        check_figure(path.name, self.json["figure"])
         self.id, self.paper = self.json["id"], self.json["paper"]
         if self.id != path.stem:
             raise ReproError(f"{path.name}: id is {self.id}; expected {path.stem}")
@@ -186,6 +205,9 @@ class Plan:
 
     def _check_terms(self):
         """Every rule and line that applies at this scale names existing rows."""
+        for rule in self.rules:
+            if "least" not in rule and "most" not in rule:
+                raise ReproError(f"{self.claim.path.name}: {rule['text']}: neither least nor most")
         for item in self.rules + self.lines:
             for term in terms(item):
                 check_keys(self.claim.path.name, "term", term)

@@ -66,7 +66,11 @@ class Result:
         if row.seeded:
             name += f"-s{seed}"
         self.folder = settings.output / settings.scale / claim / name
-        self.notes = read_json(self.folder / "repro.json") or {}
+
+    @property
+    def notes(self):
+        """What repro.json holds; empty before the first start."""
+        return read_json(self.folder / "repro.json") or {}
 
     @property
     def options(self):
@@ -80,6 +84,8 @@ class Result:
 
     @property
     def finished(self):
+        if not self.notes:
+            return False
         if self.row.seeded:
             summary = read_json(self.folder / "summary.json")
             return summary is not None and summary["stopped"] is False
@@ -105,20 +111,19 @@ class Result:
     def run(self):
         """Starts or resumes the program and waits until it ends."""
         self.folder.mkdir(parents=True, exist_ok=True)
-        self.notes.setdefault("starts", []).append(
-            datetime.datetime.now().astimezone().isoformat(timespec="seconds"))
-        self.notes |= {"options": self.options, "versions": self.settings.versions,
-                       "machine": self.settings.machine}
         words = programs.command(self.row, self.settings)
-        table = self.folder / "table.csv"
+        table, log = self.folder / "table.csv", self.folder / "log.txt"
         if self.row.seeded:
             words += ["--seed", str(self.seed), "--output-dir", str(self.folder.parent),
                       "--name", self.folder.name, "--resume", "auto"]
         elif self.row.program in programs.WRITES_CSV:
             words += ["--csv", str(table)]
-        self.notes["command"] = words
-        write(self.folder / "repro.json", self.notes)
-        log = self.folder / "log.txt"
+        notes = self.notes
+        notes.setdefault("starts", []).append(
+            datetime.datetime.now().astimezone().isoformat(timespec="seconds"))
+        notes |= {"options": self.options, "versions": self.settings.versions,
+                  "machine": self.settings.machine, "command": words}
+        write(self.folder / "repro.json", notes)
         start = time.monotonic()
         try:
             with open(log, "a" if self.row.seeded else "w", encoding="utf-8") as file:
@@ -130,8 +135,8 @@ class Result:
                 write(self.folder / "records.json", records)
         finally:
             table.unlink(missing_ok=True)
-            self.notes["seconds"] = self.notes.get("seconds", 0) + time.monotonic() - start
-            write(self.folder / "repro.json", self.notes)
+            notes["seconds"] = notes.get("seconds", 0) + time.monotonic() - start
+            write(self.folder / "repro.json", notes)
 
 
 def follow(words, output, log):

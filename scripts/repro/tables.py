@@ -62,6 +62,8 @@ def document(plan, results):
     parts = [f"## {claim.id}: {claim['title']}", f"Claim: {claim['claim']} ({claim['source']})",
              f"**{found}** at scale `{plan.scale}`: {reason}."]
     parts += [note for note in (claim["note"], plan.note) if note]
+    if "source" in claim.published:
+        parts.append(f"Theirs: {claim.published['source']}.")
     if plan.tested:
         parts += [origin(results), markdown(*lines_of(plan, results))]
     parts.append(markdown(*rules_of(plan, results)))
