@@ -24,7 +24,7 @@ SYSTEM_PYTHON = "/usr/bin/python3"  # Debian's matplotlib belongs to Debian's py
 
 
 def options():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0], epilog=__doc__[70:],
+    parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("action", metavar="list|run|show")
     parser.add_argument("what", nargs="?", metavar="CLAIM|PAPER|all", help="for run and show")

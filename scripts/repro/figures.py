@@ -58,7 +58,7 @@ def seeds_of(series, panel, results):
         for result in each:
             if not result.finished or (file and not (result.folder / file).exists()):
                 continue
-            records = read_csv(result.folder / file) if file else result.records()
+            records = read_csv(result.folder / file) if file else result.records
             records = [record for record in records
                        if all(verdict.same(record.get(key), value)
                               for key, value in series.get("where", {}).items())]

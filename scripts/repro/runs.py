@@ -5,6 +5,7 @@ versions, commit, machine and every start.
 """
 
 import datetime
+import functools
 import json
 import os
 import re
@@ -91,7 +92,9 @@ class Result:
             return summary is not None and summary["stopped"] is False
         return (self.folder / "records.json").exists()
 
+    @functools.cached_property
     def records(self):
+        """The records of a finished result."""
         if self.row.seeded:
             return programs.of_training(self.folder)
         return read_json(self.folder / "records.json")

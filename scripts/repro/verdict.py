@@ -1,5 +1,6 @@
 """Values of results, rules and verdicts."""
 
+import math
 import statistics
 
 from . import ReproError
@@ -56,12 +57,12 @@ def term_value(term, claim, results):
         if not result.finished:
             continue
         where = term.get("where", {})
-        found = [record for record in result.records()
+        found = [record for record in result.records
                  if all(same(record.get(key), value) for key, value in where.items())]
         if len(found) != 1 or term["measure"] not in found[0]:
-            what = f"{len(found)} records with {where}" if len(found) != 1 else term["measure"]
-            raise ReproError(f"{claim.path.name}: {result.folder} has {what}; expected one record "
-                             f"with {term['measure']}")
+            what = f"{len(found)} records with {where}" if len(found) != 1 else "none"
+            raise ReproError(f"{claim.path.name}: expected one {term['measure']} in "
+                             f"{result.folder}; found {what}")
         if isinstance(found[0][term["measure"]], (int, float)):
             numbers.append(found[0][term["measure"]])
     return Value(numbers) if numbers else None
@@ -78,7 +79,8 @@ def same(cell, wanted):
 def value_of(item, claim, results):
     """value, value - minus or value / over of a rule or a line."""
     value = term_value(item["value"], claim, results)
-    for key, operation in (("minus", lambda a, b: a - b), ("over", lambda a, b: a / b)):
+    for key, operation in (("minus", lambda a, b: a - b),
+                           ("over", lambda a, b: a / b if b else math.inf)):
         if value is not None and key in item:
             other = term_value(item[key], claim, results)
             value = value.combined(other, operation) if other is not None else None
