@@ -181,22 +181,23 @@ def tables_of(plan, results, file):
 
 
 def ratios(plan, results):
-    """What Top-k and Rand-k leave of the vector, and both bounds, over the epochs."""
+    """What Top-k and Rand-k take of the squared norm, and both bounds, over the epochs."""
     found = list(tables_of(plan, results, "distributions.csv"))
     figure, every, strip = grid(len(found), 2, 5.5, 4)
     for axes, (label, lines) in zip(every, found):
         epochs = column(lines, "epoch")
         bound = column(lines, "bound")
         for colour, (name, values, style) in zip(COLOURS, (
-                ("left by Top-k", column(lines, "left_topk"), "-"),
-                ("left by Rand-k", column(lines, "left_randk"), "-"),
-                ("(1 - k/d)², bound of Top-k", bound, "--"),
-                ("1 - k/d, bound of Rand-k", [value**0.5 for value in bound], "--"))):
-            axes.plot(epochs, values, style, color=colour, label=name,
+                ("Top-k", column(lines, "left_topk"), "-"),
+                ("Rand-k", column(lines, "left_randk"), "-"),
+                ("1 - (1 - k/d)², bound of Top-k", bound, "--"),
+                ("k/d, bound of Rand-k", [value**0.5 for value in bound], "--"))):
+            axes.plot(epochs, [1 - value for value in values], style, color=colour, label=name,
                       marker="o" if len(epochs) < 30 else None)
         axes.set_title(label)
         axes.set_xlabel("epoch")
-        axes.set_ylabel("||u - S(u)||² / ||u||²")
+        axes.set_ylabel("1 - ||u - S(u)||² / ||u||²")
+        axes.set_yscale("log")  # the ratios themselves are too near to 1 to be told apart
         axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     draw_legend(every, strip, 4)
     return figure
