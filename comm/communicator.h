@@ -59,6 +59,10 @@ class Communicator {
   /// an emulated link. Only differences on one rank are meaningful.
   virtual double now() const;
 
+  /// Bytes that a float of a summed vector takes in a message; less than 4 where messages are
+  /// rounded.
+  virtual size_t float_bytes() const { return sizeof(float); }
+
   /// Seconds that a rank waits for another one in one exchange; 0: without limit.
   void set_timeout(double seconds) { timeout_ = seconds; }
   double timeout() const { return timeout_; }

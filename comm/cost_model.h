@@ -24,6 +24,12 @@ struct LinkCost {
   double entry() const { return beta * entry_bytes / 4; }
 };
 
+/// The link for messages of 16-bit values.
+constexpr LinkCost half_messages(LinkCost link) {
+  link.beta /= 2;
+  return link;
+}
+
 /// Seconds of a dense collective over n elements of 4 bytes. Ranks >= 1.
 using DenseCost = double (*)(const LinkCost&, int ranks, double n);
 using DenseCosts = std::map<std::string, DenseCost, std::less<>>;

@@ -34,6 +34,8 @@ Sparsifier resolve_sparsifier(const SgdConfig& config, const Settings& settings)
     sparsifier.exchange = "shared";
   const ExchangeEntry& exchange = exchanges().find(sparsifier.exchange).value;
   exchange.validate(settings);
+  // short tensors of a layer-wise selection are summed densely
+  if (sparsifier.scope == Scope::layer) exchanges().find("allreduce").value.validate(settings);
   check(!exchange.dense || !selects,
         "[train] exchange {} sums whole gradients and takes no selector ({})", sparsifier.exchange,
         sparsifier.selector);

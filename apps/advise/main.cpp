@@ -110,7 +110,7 @@ void print_table(Console& console, const char* title, const std::vector<Predicti
   for (const int64_t p : ranks) head += fmt::format(" {:>9}", p);
   console.line("{}", head);
   for (const Prediction& c : all) {
-    std::string row = fmt::format("{:<26}", c.sparsifier + " " + c.collective);
+    std::string row = fmt::format("{:<26}", c.sparsifier + " " + c.collective_text());
     for (const int64_t p : ranks) row += fmt::format(" {:>9}", cell(c, static_cast<int>(p)));
     console.line("{}", row);
   }
@@ -136,7 +136,7 @@ void write_csv(std::ofstream& out, const AdviseConfig& config, const std::vector
     for (const int64_t p : config.ranks) {
       const int ranks = static_cast<int>(p);
       out << fmt::format(
-          "{},{},{},{:.9g},{:.9g},{:.6g},{}\n", c.sparsifier, c.collective, ranks,
+          "{},{},{},{:.9g},{:.9g},{:.6g},{}\n", c.sparsifier, c.collective_text(), ranks,
           c.seconds(link, ranks), c.exchange_seconds(link, ranks), c.efficiency(link, ranks, one),
           c.dense ? "" : break_even_text(break_even(c, all, link, ranks), "0", "inf"));
     }

@@ -48,6 +48,10 @@ LinkCost carrying(const LinkCost& link, const SparseCodec& format, const Load& l
   return other;
 }
 
+LinkCost messages_in(ValueFormat values, const LinkCost& link) {
+  return values == ValueFormat::f32 ? link : half_messages(link);
+}
+
 const Prediction& fastest(const std::vector<Prediction>& all, const LinkCost& link, int ranks,
                           bool (*allowed)(const Prediction&)) {
   const Prediction* result = nullptr;
@@ -64,11 +68,18 @@ std::string bandwidth_text(double bits) {
 }
 
 std::string flags_of(const Prediction& c) {
-  return fmt::format("--sparsifier {}{}", c.sparsifier,
-                     c.collective.empty() ? "" : " --allreduce " + c.collective);
+  std::string flags = "--sparsifier " + c.sparsifier;
+  if (!c.collective.empty()) flags += " --allreduce " + c.collective;
+  if (c.values != ValueFormat::f32)
+    flags += fmt::format(" --set allreduce.values={}", name(c.values));
+  return flags;
 }
 
 }  // namespace
+
+std::string Prediction::collective_text() const {
+  return values == ValueFormat::f32 ? collective : fmt::format("{} {}", collective, name(values));
+}
 
 double Prediction::exchange_seconds(const LinkCost& link, int ranks) const {
   double sum = step.exchange;
@@ -81,6 +92,9 @@ std::vector<Prediction> candidates(const ParameterArena& arena, size_t flat, dou
   std::vector<Prediction> all;
   const DenseCost ring = allreduce_costs().at("ring");
   const SparseCodec format(settings);
+  const ValueFormat chosen = value_format(settings.text("allreduce.values"));
+  std::vector<ValueFormat> formats{chosen};
+  if (chosen == ValueFormat::f32) formats.push_back(ValueFormat::bf16);
   for (const auto& [name, entry] : sparsifiers().entries()) {
     const Sparsifier sparsifier = resolve_sparsifier({.sparsifier = name}, settings);
     Prediction c{.sparsifier = name,
@@ -91,13 +105,15 @@ std::vector<Prediction> candidates(const ParameterArena& arena, size_t flat, dou
     if (!c.dense && density < 1)
       c.volume = selectors().find(sparsifier.selector).value.volume(settings);
     if (sparsifier.exchange == "allreduce") {
-      for (const auto& [collective, cost] : allreduce_costs()) {
-        c.collective = collective;
-        c.cost = [cost = cost](const LinkCost& link, int ranks, const Load& load) {
-          return cost(link, ranks, load.d);
-        };
-        all.push_back(c);
-      }
+      for (const auto& [collective, cost] : allreduce_costs())
+        for (const ValueFormat values : formats) {
+          c.collective = collective;
+          c.values = values;
+          c.cost = [cost = cost, values](const LinkCost& link, int ranks, const Load& load) {
+            return cost(messages_in(values, link), ranks, load.d);
+          };
+          all.push_back(c);
+        }
     } else if (sparsifier.exchange == "root") {
       const std::string& collective = reduces().find(settings.text("root.collective")).name;
       c.cost = [reduce = reduce_costs().at(collective),
@@ -115,10 +131,10 @@ std::vector<Prediction> candidates(const ParameterArena& arena, size_t flat, dou
       all.push_back(c);
     } else if (const auto found = sparse_costs().find(sparsifier.exchange);
                found != sparse_costs().end()) {
-      c.cost = [ring, format, cost = found->second](const LinkCost& link, int ranks,
-                                                    const Load& load) {
+      c.cost = [ring, chosen, format, cost = found->second](const LinkCost& link, int ranks,
+                                                            const Load& load) {
         return (load.k > 0 ? cost(carrying(link, format, load), ranks, load.d, load.k) : 0) +
-               (load.dense > 0 ? ring(link, ranks, load.dense) : 0);
+               (load.dense > 0 ? ring(messages_in(chosen, link), ranks, load.dense) : 0);
       };
       all.push_back(c);
     }
@@ -192,7 +208,7 @@ std::vector<std::string> recommendations(const std::vector<Prediction>& all, con
       const double bits = break_even(winner, all, link, last);
       text +=
           fmt::format(", {:.3g} times as fast as dense ({})", dense.seconds(link, last) / seconds,
-                      dense.collective.empty() ? dense.sparsifier : dense.collective);
+                      dense.collective.empty() ? dense.sparsifier : dense.collective_text());
       text += std::isinf(bits) ? "; dense is slower at any bandwidth"
                                : fmt::format("; dense is faster above {}", bandwidth_text(bits));
     }

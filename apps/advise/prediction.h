@@ -35,6 +35,7 @@ struct Load {
 /// The costs of a sparsifier, with the dense collective that it uses, if any.
 struct Prediction {
   std::string sparsifier{}, collective{};
+  ValueFormat values = ValueFormat::f32;  ///< of the messages of `collective`
   bool dense = false;
   double compute = 0;  ///< seconds of forward and backward
   StepCosts step{};    ///< seconds of the optimizer step on one rank
@@ -43,6 +44,8 @@ struct Prediction {
   /// Seconds that communication with the other ranks, or nodes, adds to an exchange.
   std::function<double(const LinkCost&, int ranks, const Load&)> cost{};
 
+  /// The collective as tables show it: `ring`, `ring bf16`.
+  std::string collective_text() const;
   /// Seconds of an iteration's exchanges.
   double exchange_seconds(const LinkCost& link, int ranks) const;
   /// Seconds of an iteration without overlap: compute, selection, exchange and update in turn.
@@ -57,7 +60,8 @@ struct Prediction {
 };
 
 /// A prediction for every registered sparsifier that the cost model knows; for a dense one, one for
-/// each collective. `flat` > 0: a vector of that many elements in place of the model's.
+/// each collective with messages in f32 and one in bf16. `flat` > 0: a vector of that many elements
+/// in place of the model's.
 std::vector<Prediction> candidates(const ParameterArena& arena, size_t flat, double density,
                                    const LocalCosts& local, const Settings& settings);
 

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <memory>
 
+#include "comm/collectives/half_messages.h"
 #include "engine/core/copy.h"
 #include "engine/ops/vector.h"
 #include "sparsify/exchange.h"
@@ -38,6 +39,15 @@ auto each(Right right) {
     size_t wrong = 0;
     for (size_t i = 0; i < n; ++i) wrong += !right(comm, data.span()[i], i);
     return wrong;
+  };
+}
+
+/// No partial sum of number() over the ranks is larger.
+float largest_sum(const Communicator& comm) { return 50.0f * static_cast<float>(comm.size()); }
+
+std::function<double(const LinkCost&, int, double)> in_half_messages(DenseCost cost) {
+  return [cost](const LinkCost& link, int ranks, double n) {
+    return cost(half_messages(link), ranks, n);
   };
 }
 
@@ -151,15 +161,28 @@ std::vector<CommCase> dense_cases(const Settings& settings, Communicator& comm, 
          .cost = cost_of(reduce_costs(), name),
          .aliases = entry.aliases});
   for (const auto& [name, entry] : allreduces().entries())
-    add({.collective = "allreduce",
-         .algorithm = name,
-         .fill = {},
-         .run = [run = entry.value(settings)](Context& ctx, Communicator& c, CommVectors& v,
-                                              size_t n) { run(ctx, c, v.data(n), v.scratch(n)); },
-         .wrong = each([](const Communicator& c, float x, size_t i) { return x == sum_at(c, i); }),
-         .bus = 2 * others,
-         .cost = cost_of(allreduce_costs(), name),
-         .aliases = entry.aliases});
+    for (const ValueFormat format : {ValueFormat::f32, ValueFormat::bf16}) {
+      const bool rounds = format != ValueFormat::f32;
+      if (rounds && name == "vendor") continue;
+      CommCase test{.collective = "allreduce",
+                    .algorithm = rounds ? name + " bf16" : name,
+                    .fill = {},
+                    .run = [run = with_messages_in(format, entry.value(settings))](
+                               Context& ctx, Communicator& c, CommVectors& v,
+                               size_t n) { run(ctx, c, v.data(n), v.scratch(n)); },
+                    .wrong = each([rounds](const Communicator& c, float x, size_t i) {
+                      // P partial sums, each rounded to 8 bits
+                      const float error =
+                          rounds ? largest_sum(c) * static_cast<float>(c.size()) / 256 : 0;
+                      return std::abs(x - sum_at(c, i)) <= error;
+                    }),
+                    .bus = 2 * others,
+                    .cost = rounds ? in_half_messages(cost_of(allreduce_costs(), name))
+                                   : cost_of(allreduce_costs(), name),
+                    .aliases = entry.aliases};
+      if (rounds) test.aliases.push_back(name);
+      add(std::move(test));
+    }
   add({.collective = "allgather",
        .algorithm = "bruck",
        .fill = fill_block,

@@ -59,7 +59,8 @@ class BlockSize {
       if (!alpha_) alpha_ = measured.alpha;
       if (!beta_) beta_ = measured.beta;
     }
-    const LinkCost link{.alpha = *alpha_, .beta = *beta_};
+    const double size = static_cast<double>(comm.float_bytes()) / sizeof(float);
+    const LinkCost link{.alpha = *alpha_, .beta = *beta_ * size};
     return static_cast<size_t>(lp_best_block(link, steps, static_cast<double>(n)));
   }
 

@@ -21,6 +21,14 @@ constexpr size_t size_of(DType dtype) {
   return sizes[static_cast<size_t>(dtype)];
 }
 
+/// How the values of a message are stored.
+enum class ValueFormat : uint8_t { f32, fp16, bf16 };
+std::string_view name(ValueFormat format);
+/// The format of this name: f32, fp16 or bf16.
+ValueFormat value_format(std::string_view name);
+/// Bytes of one value.
+constexpr size_t size_of(ValueFormat format) { return format == ValueFormat::f32 ? 4 : 2; }
+
 /// bfloat16 as storage: the upper half of a float, rounded to nearest even.
 struct bf16 {
   uint16_t bits = 0;

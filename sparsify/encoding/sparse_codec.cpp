@@ -6,6 +6,7 @@
 #include "engine/core/dtype.h"
 #include "engine/core/error.h"
 #include "engine/core/simd.h"
+#include "engine/ops/half.h"
 #include "sparsify/encoding/rice.h"
 #include "sparsify/exchange.h"
 
@@ -14,34 +15,6 @@ namespace tw {
 namespace {
 
 constexpr uint32_t kPacked = uint32_t{1} << 31;  // flag in the leading count
-
-template <class T>
-TW_INLINE void narrow(const float* from, size_t n, std::byte* to) {
-  for (size_t i = 0; i < n; ++i) {
-    const T value(from[i]);
-    std::memcpy(to + i * sizeof value, &value, sizeof value);
-  }
-}
-template <class T>
-TW_INLINE void widen(const std::byte* from, size_t n, float* to) {
-  for (size_t i = 0; i < n; ++i) {
-    T value;
-    std::memcpy(&value, from + i * sizeof value, sizeof value);
-    to[i] = static_cast<float>(value);
-  }
-}
-TW_MULTIVERSION void to_fp16(const float* from, size_t n, std::byte* to) {
-  narrow<fp16>(from, n, to);
-}
-TW_MULTIVERSION void to_bf16(const float* from, size_t n, std::byte* to) {
-  narrow<bf16>(from, n, to);
-}
-TW_MULTIVERSION void from_fp16(const std::byte* from, size_t n, float* to) {
-  widen<fp16>(from, n, to);
-}
-TW_MULTIVERSION void from_bf16(const std::byte* from, size_t n, float* to) {
-  widen<bf16>(from, n, to);
-}
 
 TW_MULTIVERSION bool ascend_below(const uint32_t* indices, size_t n, size_t d) {
   bool good = n == 0 || indices[n - 1] < d;
@@ -64,9 +37,8 @@ const bool sparse_codec_settings =
 
 }  // namespace
 
-SparseCodec::SparseCodec(const Settings& from) {
-  const std::string &values = from.text("wire.values"), &indices = from.text("wire.indices");
-  if (values != "f32") values_ = values == "fp16" ? Values::fp16 : Values::bf16;
+SparseCodec::SparseCodec(const Settings& from) : values_(value_format(from.text("wire.values"))) {
+  const std::string& indices = from.text("wire.indices");
   if (indices != "plain") indices_ = indices == "packed" ? Indices::packed : Indices::shorter;
 }
 
@@ -77,8 +49,8 @@ void SparseCodec::round(SparseVector& entries, SparseVector* lost) const {
   size_t kept = 0;
   for (size_t i = 0; i < entries.count; ++i) {
     const float value = entries.values[i];
-    float rounded =
-        values_ == Values::fp16 ? static_cast<float>(fp16(value)) : static_cast<float>(bf16(value));
+    float rounded = values_ == ValueFormat::fp16 ? static_cast<float>(fp16(value))
+                                                 : static_cast<float>(bf16(value));
     if (!std::isfinite(rounded)) rounded = 0;
     const uint32_t at = entries.indices[i];
     // exact: the difference has no bits below the last bit of `value`
@@ -170,14 +142,12 @@ size_t SparseCodec::write_plain(const SparseView& entries, std::byte* out) const
 }
 
 void SparseCodec::write_values(std::span<const float> values, std::byte* out) const {
-  if (values_ == Values::fp16) return to_fp16(values.data(), values.size(), out);
-  if (values_ == Values::bf16) return to_bf16(values.data(), values.size(), out);
+  if (!exact()) return ops::narrow(values_, values, out);
   if (!values.empty()) std::memcpy(out, values.data(), values.size_bytes());
 }
 
 void SparseCodec::read_values(const std::byte* from, std::span<float> values) const {
-  if (values_ == Values::fp16) return from_fp16(from, values.size(), values.data());
-  if (values_ == Values::bf16) return from_bf16(from, values.size(), values.data());
+  if (!exact()) return ops::widen(values_, from, values);
   if (!values.empty()) std::memcpy(values.data(), from, values.size_bytes());
 }
 

@@ -14,6 +14,7 @@
 
 #include "comm/communicator.h"
 #include "engine/core/settings.h"
+#include "engine/core/dtype.h"
 #include "sparsify/kernels/sparse_ops.h"
 #include "sparsify/kernels/sparse_vector.h"
 
@@ -21,13 +22,12 @@ namespace tw {
 
 class SparseCodec {
  public:
-  enum class Values : uint8_t { f32, fp16, bf16 };
   enum class Indices : uint8_t { plain, packed, shorter };
 
   explicit SparseCodec(const Settings& settings);
-  SparseCodec(Values values, Indices indices) : values_(values), indices_(indices) {}
+  SparseCodec(ValueFormat values, Indices indices) : values_(values), indices_(indices) {}
 
-  bool exact() const { return values_ == Values::f32; }
+  bool exact() const { return values_ == ValueFormat::f32; }
 
   /// Rounds the values to the format. `lost`, if given, receives the rounding errors. Entries that
   /// overflow or round to zero are removed; their error is the whole value.
@@ -47,12 +47,12 @@ class SparseCodec {
   uint64_t expected_bytes(double messages, size_t entries, int ranks, size_t d) const;
 
  private:
-  size_t value_bytes() const { return exact() ? sizeof(float) : sizeof(uint16_t); }
+  size_t value_bytes() const { return size_of(values_); }
   size_t write_plain(const SparseView& entries, std::byte* out) const;
   void write_values(std::span<const float> values, std::byte* out) const;
   void read_values(const std::byte* from, std::span<float> values) const;
 
-  Values values_ = Values::f32;
+  ValueFormat values_ = ValueFormat::f32;
   Indices indices_ = Indices::plain;
 };
 

@@ -1,10 +1,10 @@
 // The dense exchange: an allreduce of the whole gradient. A status float after the gradient is
-// summed with it.
+// summed with it. With `allreduce.values=bf16` or `fp16`, messages have values of 2 bytes.
 //
-// Bytes over all ranks, with a bandwidth-optimal collective (ring): 2(P-1) 4(d+1).
+// Bytes over all ranks, with a bandwidth-optimal collective (ring): 2(P-1) 4(d+1), or half of it.
 
-#include "comm/collectives/collectives.h"
 #include "engine/core/buffer.h"
+#include "sparsify/exchanges/dense_sum.h"
 #include "sparsify/exchanges/status_slot.h"
 #include "sparsify/sparsifier.h"
 
@@ -14,31 +14,34 @@ namespace {
 
 class DenseExchange : public Exchange {
  public:
-  explicit DenseExchange(const Settings& settings)
-      : allreduce_(allreduces().find(settings.text("allreduce.collective")).value(settings)) {}
+  explicit DenseExchange(const Settings& settings) : sum_(settings) {}
 
   void run(Context& ctx, Communicator& comm, const ExchangeStep& step, Control& control) override {
     const StatusSlot slot(ctx, step.gradient_control, control);
     const size_t bytes = step.gradient_control.size_bytes();
     if (scratch_.bytes() < bytes) scratch_ = Buffer(ctx.device(), bytes);
-    allreduce_(ctx, comm, step.gradient_control, scratch_.as<float>());
+    sum_(ctx, comm, step.gradient_control, scratch_.as<float>());
     slot.settle(ctx, comm, control);
   }
 
   uint64_t wire_bytes(int ranks, size_t d, size_t) const override {
-    return 2 * static_cast<uint64_t>(ranks - 1) * sizeof(float) * (d + 1);
+    return sum_.wire_bytes(ranks, d);
   }
 
  private:
-  Allreduce allreduce_;
+  DenseSum sum_;
   Buffer scratch_;
 };
 
 const bool allreduce_exchange = exchanges().add(
     {"allreduce",
      "sums the whole gradient with a dense collective",
-     {.make = make_exchange<DenseExchange>, .dense = true},
-     {{"collective", "ring", "collective of the dense sum (allreduce in --list)"}}});
+     {.make = make_exchange<DenseExchange>, .dense = true, .validate = DenseSum::validate},
+     {{"collective", "ring", "collective of the dense sum (allreduce in --list)"},
+      {"values",
+       "f32",
+       "type of the values in messages; sums are f32, rounded when they are sent",
+       {"f32", "fp16", "bf16"}}}});
 const bool allreduce_sparsifier = sparsifiers().add(
     {"dense", "synchronous SGD on the whole gradient", {.selector = "", .exchange = "allreduce"}});
 

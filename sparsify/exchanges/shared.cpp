@@ -1,15 +1,16 @@
 // The exchange for selectors with the same indices on all ranks: only the k values are sent, summed
-// by a dense collective (`allreduce.collective`). Always float32, since the collective adds them. A
-// status float is summed with them.
+// by a dense collective (`allreduce.collective`, `allreduce.values`). A status float is summed with
+// them.
 //
-// Bytes over all ranks, with a bandwidth-optimal collective (ring): 2 (P-1) 4 (k+1).
+// Bytes over all ranks, with a bandwidth-optimal collective (ring): 2 (P-1) 4 (k+1), half of it for
+// values of 16 bits.
 // Messages and seconds: those of the collective for k+1 elements.
 
 #include <algorithm>
 #include <optional>
 
-#include "comm/collectives/collectives.h"
 #include "engine/core/copy.h"
+#include "sparsify/exchanges/dense_sum.h"
 #include "sparsify/exchanges/status_slot.h"
 #include "sparsify/kernels/sparse_ops.h"
 
@@ -19,8 +20,7 @@ namespace {
 
 class SharedIndices : public Exchange {
  public:
-  explicit SharedIndices(const Settings& settings)
-      : allreduce_(allreduces().find(settings.text("allreduce.collective")).value(settings)) {}
+  explicit SharedIndices(const Settings& settings) : sum_(settings) {}
 
   void run(Context& ctx, Communicator& comm, const ExchangeStep& step, Control& control) override {
     const SparseVector& mine = *step.mine;
@@ -40,7 +40,7 @@ class SharedIndices : public Exchange {
     load_ = {n, n * sizeof(float)};
     if (!host_) host_.emplace(Device::cpu, ctx.threads());
     const StatusSlot slot(*host_, values_control, control);
-    allreduce_(*host_, comm, values_control, scratch_);
+    sum_(*host_, comm, values_control, std::span(scratch_).first(n + 1));
     slot.settle(*host_, comm, control);
     if (control.nonfinite_rank >= 0) return;
 
@@ -54,11 +54,11 @@ class SharedIndices : public Exchange {
 
   uint64_t wire_bytes(int ranks, size_t, size_t entries) const override {
     const uint64_t k = entries / static_cast<size_t>(ranks);
-    return 2 * static_cast<uint64_t>(ranks - 1) * sizeof(float) * (k + 1);
+    return sum_.wire_bytes(ranks, k);
   }
 
  private:
-  Allreduce allreduce_;
+  DenseSum sum_;
   std::optional<Context> host_;  // entries are in host memory
   std::vector<float> values_, scratch_;
 };
@@ -66,7 +66,9 @@ class SharedIndices : public Exchange {
 const bool shared_registered =
     exchanges().add({"shared",
                      "sums values only; for selectors with the same indices on all ranks",
-                     {.make = make_exchange<SharedIndices>, .needs_shared_indices = true}});
+                     {.make = make_exchange<SharedIndices>,
+                      .needs_shared_indices = true,
+                      .validate = DenseSum::validate}});
 
 }  // namespace
 

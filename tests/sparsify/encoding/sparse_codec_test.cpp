@@ -14,7 +14,7 @@
 namespace tw {
 namespace {
 
-using Values = SparseCodec::Values;
+using Values = ValueFormat;
 using Indices = SparseCodec::Indices;
 
 std::vector<SparseCodec> formats() {

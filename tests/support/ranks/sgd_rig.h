@@ -54,9 +54,12 @@ inline void add_choices(std::vector<Variant>& all, const std::string& sparsifier
     for (const std::string& value : other_values(setting)) {
       Variant other{.sparsifier = sparsifier};
       const std::string key = prefix + "." + setting.key;
+      // the gradients of exact_kinds() exceed its range; HalfMessages tests it
+      if (key == "allreduce.values" && value == "fp16") continue;
       other.settings.set(key, value);
       other.name = fmt::format("{} {}={}", sparsifier, key, value);
-      other.lossless = key != "wire.values";
+      other.lossless = key != "wire.values" && key != "allreduce.values";
+      other.conserves = key != "allreduce.values";
       other.brief = setting.least && std::stod(value) > *setting.least;
       all.push_back(other);
     }
@@ -100,7 +103,7 @@ inline std::vector<Variant> variants() {
   });
   for (Variant& variant : all) {
     const bool keeps = !uses_gtopk(variant) || variant.settings.text("gtopk.put_back") != "paper";
-    variant.conserves = keeps && !variant.clips();
+    variant.conserves = variant.conserves && keeps && !variant.clips();
     variant.lossless = variant.lossless && !variant.clips();
   }
   return all;

@@ -1,0 +1,77 @@
+#include "engine/ops/half.h"
+
+#include <cstring>
+
+#include "engine/core/dtype.h"
+#include "engine/core/parallel.h"
+#include "engine/ops/element.h"
+
+namespace tw::ops {
+
+constinit DispatchTable<void(Context&, ValueFormat, std::span<const float>, std::span<std::byte>)>
+    narrow_dispatch{"narrow"};
+constinit DispatchTable<void(Context&, ValueFormat, std::span<const std::byte>, std::span<float>)>
+    widen_dispatch{"widen"};
+
+void narrow(Context& ctx, ValueFormat format, std::span<const float> x, std::span<std::byte> y) {
+  check(y.size() == 2 * x.size(), "[narrow] {} bytes for {} elements", y.size(), x.size());
+  narrow_dispatch(ctx.device(), ctx, format, x, y);
+}
+
+void widen(Context& ctx, ValueFormat format, std::span<const std::byte> x, std::span<float> y) {
+  check(x.size() == 2 * y.size(), "[widen] {} bytes for {} elements", x.size(), y.size());
+  widen_dispatch(ctx.device(), ctx, format, x, y);
+}
+
+namespace {
+
+template <class T>
+TW_INLINE void narrow_loop(const float* x, size_t n, std::byte* y) {
+  for (size_t i = 0; i < n; ++i) {
+    const T value(x[i]);
+    std::memcpy(y + i * sizeof value, &value, sizeof value);
+  }
+}
+template <class T>
+TW_INLINE void widen_loop(const std::byte* x, size_t n, float* y) {
+  for (size_t i = 0; i < n; ++i) {
+    T value;
+    std::memcpy(&value, x + i * sizeof value, sizeof value);
+    y[i] = static_cast<float>(value);
+  }
+}
+TW_MULTIVERSION void to_fp16(const float* x, size_t n, std::byte* y) { narrow_loop<fp16>(x, n, y); }
+TW_MULTIVERSION void to_bf16(const float* x, size_t n, std::byte* y) { narrow_loop<bf16>(x, n, y); }
+TW_MULTIVERSION void from_fp16(const std::byte* x, size_t n, float* y) {
+  widen_loop<fp16>(x, n, y);
+}
+TW_MULTIVERSION void from_bf16(const std::byte* x, size_t n, float* y) {
+  widen_loop<bf16>(x, n, y);
+}
+
+void narrow_cpu(Context& ctx, ValueFormat format, std::span<const float> x,
+                std::span<std::byte> y) {
+  parallel_for(ctx, x.size(), kElementGrain, [&](size_t begin, size_t end) {
+    narrow(format, x.subspan(begin, end - begin), y.data() + 2 * begin);
+  });
+}
+
+void widen_cpu(Context& ctx, ValueFormat format, std::span<const std::byte> x, std::span<float> y) {
+  parallel_for(ctx, y.size(), kElementGrain, [&](size_t begin, size_t end) {
+    widen(format, x.data() + 2 * begin, y.subspan(begin, end - begin));
+  });
+}
+
+const bool half_registered =
+    narrow_dispatch.add(Device::cpu, narrow_cpu) && widen_dispatch.add(Device::cpu, widen_cpu);
+
+}  // namespace
+
+void narrow(ValueFormat format, std::span<const float> x, std::byte* y) {
+  (format == ValueFormat::fp16 ? to_fp16 : to_bf16)(x.data(), x.size(), y);
+}
+void widen(ValueFormat format, const std::byte* x, std::span<float> y) {
+  (format == ValueFormat::fp16 ? from_fp16 : from_bf16)(x, y.size(), y.data());
+}
+
+}  // namespace tw::ops
