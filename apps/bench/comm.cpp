@@ -114,7 +114,7 @@ std::string cell(double value, const char* form) {
 
 void CommBench::print(const CommCase& test, const Row& row, double model) {
   const double algbw = static_cast<double>(row.bytes) / row.seconds, busbw = algbw * test.bus;
-  print_on_rank_0("{:<10} {:<18} {:>11} {:>11} {:>10.1f} {:>9.4f} {:>9.4f} {:>12} {:>10} {:>7}\n",
+  print_on_rank_0("{:<10} {:<22} {:>11} {:>11} {:>10.1f} {:>9.4f} {:>9.4f} {:>12} {:>10} {:>7}\n",
                   test.collective, test.algorithm, row.bytes, row.bytes / sizeof(float),
                   row.seconds * 1e6, algbw * 1e-9, busbw * 1e-9,
                   test.algorithm == "vendor" ? "-" : cell(row.sent, "{:.0f}"),
@@ -164,7 +164,7 @@ void CommBench::run() {
       "(size: that of the result), 1 for broadcast and reduce; bytes: sent by all ranks;\n"
       "model: us by the cost model at this alpha and bandwidth, without additions;\n"
       "additions here: gamma {:.3f} ns per added element, merge {:.3f} ns per sparse entry\n\n"
-      "{:<10} {:<18} {:>11} {:>11} {:>10} {:>9} {:>9} {:>12} {:>10} {:>7}\n",
+      "{:<10} {:<22} {:>11} {:>11} {:>10} {:>9} {:>9} {:>12} {:>10} {:>7}\n",
       comm_.size(), comm_.transport(), options_.device, link_ ? "the" : "slowest", link.alpha * 1e6,
       4e-9 / std::max(link.beta, 1e-15), options_.iterations, options_.calls, additions.gamma * 1e9,
       additions.merge * 1e9, "collective", "by", "size B", "count", "us", "algbw", "busbw", "bytes",

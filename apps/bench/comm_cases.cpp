@@ -77,9 +77,16 @@ size_t wrong_in_blocks(Context&, const Communicator& comm, const CommVectors& ve
   return wrong;
 }
 
+/// The settings with which no exchange loses entries. The put-back of gTop-k as published does; the
+/// tree and its messages are the same.
+Settings conserving(Settings settings) {
+  settings.set("gtopk.put_back", "conserve");
+  return settings;
+}
+
 /// An exchange and the number of the next step, since some exchanges keep state between steps.
 struct SparseCase {
-  std::shared_ptr<Exchange> exchange;
+  std::shared_ptr<Exchange> exchange, checked;  ///< timed; conserving
   SparseCost cost;
   double density;
   uint64_t step = 0;
@@ -98,6 +105,9 @@ struct SparseCase {
   }
 
   void run(Context& ctx, Communicator& comm, CommVectors& vectors, size_t n) {
+    run(*exchange, ctx, comm, vectors, n);
+  }
+  void run(Exchange& which, Context& ctx, Communicator& comm, CommVectors& vectors, size_t n) {
     const ExchangeStep what{.gradient = vectors.data(n),
                             .gradient_control = vectors.data(n + 1),
                             .residual = vectors.scratch(n),
@@ -105,12 +115,14 @@ struct SparseCase {
                             .k = entries_to_keep(density, n),
                             .step = step++};
     Control control;
-    exchange->prepare(ctx, comm, what, control);
-    exchange->run(ctx, comm, what, control);
+    which.prepare(ctx, comm, what, control);
+    which.run(ctx, comm, what, control);
   }
 
   /// Elements for which the sum plus the residuals differs from the sum of the inputs.
   size_t wrong(Context& ctx, Communicator& comm, CommVectors& vectors, size_t n) {
+    fill(ctx, comm, vectors, n);
+    run(*checked, ctx, comm, vectors, n);
     std::vector<float> sum(n), residual(n), inputs(n);
     copy_to_host(ctx, vectors.data(n), sum);
     copy_to_host(ctx, vectors.scratch(n), residual);
@@ -202,8 +214,8 @@ std::vector<CommCase> sparse_cases(const Settings& settings, double density) {
   for (const auto& [name, cost] : sparse_costs()) {
     const ExchangeEntry& entry = exchanges().find(name).value;
     if (entry.needs_shared_indices(settings)) continue;
-    const std::shared_ptr<Exchange> exchange = entry.make(settings);
-    const auto one = std::make_shared<SparseCase>(SparseCase{exchange, cost, density});
+    const auto one = std::make_shared<SparseCase>(
+        SparseCase{entry.make(settings), entry.make(conserving(settings)), cost, density});
     cases.push_back({.collective = "sparse",
                      .algorithm = name,
                      .fill = [one](Context& ctx, const Communicator& c, CommVectors& v,

@@ -13,8 +13,8 @@
 #include <string>
 
 #include "comm/communicator.h"
-#include "engine/core/settings.h"
 #include "engine/core/dtype.h"
+#include "engine/core/settings.h"
 #include "sparsify/kernels/sparse_ops.h"
 #include "sparsify/kernels/sparse_vector.h"
 

@@ -3,9 +3,11 @@
 // 0 updates its parameters, and the parameters are broadcast. With linear pipelines the cost of
 // both is nearly independent of the number of ranks.
 //
-// Bytes over all ranks: (P-1) 4(d+1) up, (P-1) 4 for the status float and (P-1) 4 d down.
+// Bytes over all ranks: (P-1) 4(d+1) up, (P-1) 4 for the status float and (P-1) 4 d down; with
+// recursive_halving also its tree, up and down.
 
 #include "comm/collectives/collectives.h"
+#include "comm/collectives/common.h"
 #include "engine/core/buffer.h"
 #include "sparsify/exchanges/status_slot.h"
 #include "sparsify/sparsifier.h"
@@ -20,7 +22,8 @@ class RootExchange : public Exchange {
  public:
   explicit RootExchange(const Settings& settings)
       : reduce_(reduces().find(collective(settings)).value(settings)),
-        broadcast_(broadcasts().find(collective(settings)).value(settings)) {}
+        broadcast_(broadcasts().find(collective(settings)).value(settings)),
+        tree_(reduces().find(collective(settings)).name == "recursive_halving") {}
 
   void run(Context& ctx, Communicator& comm, const ExchangeStep& step, Control& control) override {
     const StatusSlot slot(ctx, step.gradient_control, control);
@@ -36,12 +39,14 @@ class RootExchange : public Exchange {
   }
 
   uint64_t wire_bytes(int ranks, size_t d, size_t) const override {
-    return 2 * static_cast<uint64_t>(ranks - 1) * sizeof(float) * (d + 1);
+    const size_t tree = tree_ ? 4 * tree_elements(ranks, d + 1) + tree_elements(ranks, 4 * d) : 0;
+    return 2 * static_cast<uint64_t>(ranks - 1) * sizeof(float) * (d + 1) + tree;
   }
 
  private:
   Reduce reduce_;
   Broadcast broadcast_;
+  bool tree_;  ///< sends also along the tree of recursive_halving
   Buffer scratch_;
 };
 

@@ -21,6 +21,13 @@ TEST(BenchComm, ChecksAndTimesEveryCollective) {
     EXPECT_TRUE(ended.says(text)) << text << " is missing in\n" << ended.output;
 }
 
+TEST(BenchComm, ChecksGtopkAlsoWhereItsTreePrunes) {
+  const Ended ended = bench_comm(
+      "--workers 8 -b 4K -e 4K -n 1 -w 1 --collective sparse --implementation gtopk "
+      "--density 0.5");
+  EXPECT_EQ(ended.code, 0) << ended.output;
+}
+
 TEST(BenchComm, UserErrorsAreOneLineAndExitCode2) {
   for (const char* arguments :
        {"--workers 2 --root 2", "--workers 2 -b 4K -e 1K", "--workers 2 --set lp.block=x",

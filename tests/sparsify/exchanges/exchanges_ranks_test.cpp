@@ -3,6 +3,7 @@
 
 #include <set>
 
+#include "comm/collectives/collectives.h"
 #include "tests/support/ranks/exchange_rig.h"
 #include "tests/support/ranks/ranks.h"
 
@@ -54,6 +55,25 @@ TEST_P(Exchanges, SendTheClaimedBytes) {
                   << variant.name << ", " << kind.name << ", d " << d << ", step " << step;
             }
           }
+    });
+}
+
+TEST(RootExchange, SendsTheClaimedBytesWithEveryCollective) {
+  for (int ranks : kRankCounts)
+    run_ranks(ranks, [](Context& ctx, Communicator& comm) {
+      for (const std::string& collective : reduces().names()) {
+        if (collective == "vendor") continue;
+        Settings settings = unmeasured(default_settings());
+        settings.set("root.collective", collective);
+        for (size_t d : {1, 3, 1000}) {
+          ExchangeRig rig(ctx, comm, d, "bsp", settings);
+          rig.set_gradients(kinds[0], 0);
+          const MessageCounter traffic(comm);
+          rig.step(d, 0);
+          EXPECT_EQ(traffic.sums(ctx, comm).bytes, claimed(ctx, comm, rig))
+              << collective << ", d " << d;
+        }
+      }
     });
 }
 
