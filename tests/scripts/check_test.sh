@@ -24,7 +24,7 @@ plant include engine/core/planted_upward.cpp '#include "layers/layer.h"'
 plant include comm/planted_sibling.h '#include "sparsify/selector.h"'
 plant include sparsify/planted_mpi.h '#include <mpi.h>'
 plant include engine/core/planted_dnnl.h '#include <oneapi/dnnl/dnnl.hpp>'
-plant include engine/ops/planted_kernel.h '#include "engine/cuda/cuda_kernel.h"'
+plant include sparsify/kernels/planted_kernel.h '#include "engine/cuda/cuda_kernel.h"'
 plant size scripts/planted_long.py "#$long"
 plant size engine/core/planted_wide.h "// $wide"
 mkdir tests/planted_stems
