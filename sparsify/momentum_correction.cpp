@@ -22,6 +22,11 @@ void clip_norm(Context& ctx, double limit, std::span<float> g) {
   clip_norm_dispatch(ctx.device(), ctx, limit, g);
 }
 
+bool clips_whole_gradient(const Settings& settings) {
+  return settings.number("momentum_correction.clip") > 0 &&
+         settings.text("momentum_correction.clip_by") == "gradient";
+}
+
 namespace {
 
 constexpr size_t kGrain = size_t{1} << 15;
@@ -67,9 +72,14 @@ const bool momentum_correction_settings = setting_groups().add(
        .old_key = "dgc.masking"},
       {.key = "clip",
        .value = "0.0",
-       .help = "clips each segment of the gradient to the norm clip / sqrt(P); 0: no clipping",
+       .help = "clips the gradient to the norm clip / sqrt(P); 0: no clipping",
        .least = 0,
-       .old_key = "dgc.clip"}}});
+       .old_key = "dgc.clip"},
+      {.key = "clip_by",
+       .value = "slice",
+       .help = "clips each slice that is selected from, as the authors' code of DGC, or the whole "
+               "gradient, as the paper",
+       .choices = {"slice", "gradient"}}}});
 
 }  // namespace
 

@@ -3,10 +3,14 @@
 // 1712.01887). It works with any selector.
 //
 // Settings, in the order of the step:
-//   momentum_correction.clip = c > 0: clips each sparse segment of the gradient to the norm
-//     c / sqrt(P), for P ranks. In layer scope a segment is one tensor, as in the authors' code; in
-//     model scope it is the whole gradient. The factor 1 / sqrt(P) is the paper's rule for the
-//     whole gradient. Tensors that are exchanged densely are not clipped.
+//   momentum_correction.clip = c > 0: clips the gradient of each rank to the norm c / sqrt(P), for
+//   P
+//     ranks; momentum_correction.clip_by says what is clipped:
+//       slice     each slice that is selected from: in layer scope one tensor, as in the authors'
+//                 code; in model scope the whole gradient. Tensors that are exchanged densely are
+//                 not clipped.
+//       gradient  all tensors together, as in the paper. Excludes overlap, which sends the first
+//                 tensors before the last gradients are known.
 //   momentum_correction.masking: the momentum becomes 0 at the selected entries that the
 //     sum contains.
 #pragma once
@@ -14,6 +18,7 @@
 #include <span>
 
 #include "engine/core/context.h"
+#include "engine/core/settings.h"
 
 namespace tw {
 
@@ -25,6 +30,9 @@ void correct_momentum(Context& ctx, float momentum, bool nesterov, std::span<flo
 /// Scales g so that its Euclidean norm is at most `limit`. Does nothing if the norm is not finite.
 /// Allocates and waits for the device: not for a captured step.
 void clip_norm(Context& ctx, double limit, std::span<float> g);
+
+/// Whether the settings ask for one norm of the whole gradient.
+bool clips_whole_gradient(const Settings& settings);
 
 extern DispatchTable<void(Context&, float, bool, std::span<float>, std::span<float>)>
     correct_momentum_dispatch;

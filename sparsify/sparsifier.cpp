@@ -2,6 +2,7 @@
 
 #include "comm/collectives/collectives.h"
 #include "sparsify/exchange.h"
+#include "sparsify/momentum_correction.h"
 #include "sparsify/selector.h"
 
 namespace tw {
@@ -44,6 +45,9 @@ Sparsifier resolve_sparsifier(const SgdConfig& config, const Settings& settings)
   check(selects || !sparsifier.momentum_before,
         "[train] momentum correction comes before a selection; {} selects nothing",
         config.sparsifier);
+  check(!config.overlap || !sparsifier.momentum_before || !clips_whole_gradient(settings),
+        "[train] momentum_correction.clip_by=gradient needs all gradients before the first "
+        "exchange; it excludes overlap");
   check(shared || !exchange.needs_shared_indices(settings),
         "[train] exchange {} needs a selector with the same indices on all ranks; {} selects "
         "different ones",

@@ -65,6 +65,7 @@ SyncSgd::SyncSgd(Context& ctx, Communicator& comm, ParameterArena& arena, const 
     masking_ = config.momentum != 0 && settings.flag("momentum_correction.masking");
     clip_ =
         settings.number("momentum_correction.clip") / std::sqrt(static_cast<double>(comm.size()));
+    clips_whole_ = clips_whole_gradient(settings);
     if (config.momentum != 0) local_momentum_ = Buffer(ctx.device(), bytes);
   }
 
@@ -122,6 +123,7 @@ StepReport SyncSgd::finish() {
     report_.sec_select = 0;
     report_.sec_exchange = lap(ctx_, clock);
   } else {
+    if (clips_whole_) clip_norm(ctx_, clip_, arena_.gradients());
     for (BucketState& state : buckets_) exchange_bucket(ctx_, state);
   }
   report_.bytes_sent = comm_.bytes_sent() - bytes_before_;
@@ -208,7 +210,7 @@ void SyncSgd::select(Context& ctx, const BucketState& state, Control& control) {
   for (const Segment& segment : bucket.sparse) {
     const std::span<float> g = slice(arena_.gradients(), segment);
     const std::span<float> q = slice(local_momentum(), segment);
-    if (clip_ > 0) clip_norm(ctx, clip_, g);
+    if (clip_ > 0 && !clips_whole_) clip_norm(ctx, clip_, g);
     if (!q.empty())
       correct_momentum(ctx, static_cast<float>(config_.momentum), config_.nesterov, g, q);
 

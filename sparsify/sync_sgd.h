@@ -98,7 +98,8 @@ class SyncSgd {
   std::vector<uint32_t> decay_bounds_;   // of all parameters
   std::vector<uint32_t> decay_of_part_;  // of the part being updated; keeps its memory
   bool masking_ = false;                 // factor masking; only with momentum before
-  double clip_ = 0;                      // limit of the norm of a sparse segment; 0: none
+  double clip_ = 0;                      // limit of the norm of a slice or gradient; 0: none
+  bool clips_whole_ = false;             // the norm is that of the whole gradient
   std::unique_ptr<Selector> selector_;   // null for dense
   std::vector<BucketState> buckets_;
   std::unique_ptr<Exchange> small_exchange_;  // for the dense segments of sparse buckets

@@ -93,11 +93,13 @@ void HostCandidates::pass(Context& ctx, std::span<const float> g, std::span<floa
     run.count = count;
   });
   // Headroom: the next step's total is similar, but may shift between the runs. The threshold of a
-  // short vector comes from a small sample, so its total may be anything.
+  // short vector comes from a small sample, so its total may be anything. A run that holds a total
+  // like this one is left as it is: the total of a later step may be a little larger.
   constexpr size_t kShort = size_t{1} << 16;
   const size_t total = count();
   for (SparseVector& run : std::span(runs_).first(in_use_))
-    run.reserve(std::min(std::max(total + total / 2, kShort), part) + kBlock);
+    if (run.capacity() < std::min(std::max(total, kShort), part) + kBlock)
+      run.reserve(std::min(std::max(total + total / 2, kShort), part) + kBlock);
 }
 
 // Exact for any sample: if fewer than k entries pass, takes the threshold from a histogram of all

@@ -132,6 +132,34 @@ TEST(MomentumCorrection, FollowsItsFormula) {
     });
 }
 
+// dgc selects from each tensor; the reference clips the whole gradient
+TEST(MomentumCorrection, ClipsTheWholeGradientOnRequest) {
+  for (int ranks : kRankCounts)
+    run_ranks(ranks, [](Context& ctx, Communicator& comm) {
+      const Recipe plain{.masking = false, .density = 1},
+          clipped{.masking = false, .clip = 1000, .density = 1};
+      Settings settings = settings_of(clipped);
+      settings.set("momentum_correction.clip_by", "gradient");
+      SgdRig rig(ctx, comm, kLength, config_of(clipped, "dgc"), settings);
+      SgdRig whole(ctx, comm, kLength, config_of(clipped, "topk"), settings_of(clipped));
+      SgdRig unclipped(ctx, comm, kLength, config_of(plain, "dgc"), settings_of(plain));
+      for (uint64_t step = 0; step < 3; ++step)
+        for (SgdRig* each : {&rig, &whole, &unclipped})
+          each->step(wide(), {.step = step, .lr = kRate, .density = 1});
+      expect_near(rig.arena.values(), whole.arena.values(), "values");
+      EXPECT_FALSE(same_bits(rig.arena.values(), unclipped.arena.values()));
+    });
+}
+
+TEST(MomentumCorrection, TheNormOfTheWholeGradientExcludesOverlap) {
+  Settings settings = settings_of({.clip = 1});
+  settings.set("momentum_correction.clip_by", "gradient");
+  const SgdConfig config{.sparsifier = "dgc", .momentum_before = true, .overlap = true};
+  EXPECT_THROW(resolve_sparsifier(config, settings), UserError);
+  settings.set("momentum_correction.clip_by", "slice");
+  EXPECT_EQ(resolve_sparsifier(config, settings).selector, "dgc");
+}
+
 TEST(MomentumCorrection, AtDensityOneWithoutMaskingIsMomentumSgd) {
   for (int ranks : kRankCounts)
     run_ranks(ranks, [](Context& ctx, Communicator& comm) {
