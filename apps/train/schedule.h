@@ -9,7 +9,7 @@ namespace tw {
 
 /// Learning rate of `batch` (of `batches`) in `epoch`. Warm-up raises it linearly, step by step,
 /// from `warmup_from` times the rate (0: from rate / warm-up steps). It then stays constant, is
-/// multiplied by 0.1 at each milestone, or follows half a cosine to the last step.
+/// multiplied by 0.1 at each milestone, or follows half a cosine that ends one step after the last.
 double learning_rate(const TrainConfig& config, int64_t epoch, int64_t batch, int64_t batches);
 
 /// Factor of the learning rate: 1, or with linear scaling (Goyal et al. 2017) the number of
