@@ -21,6 +21,8 @@ struct SelectStep {
   double density = 1;        ///< the density that k was computed from
   uint32_t base = 0;         ///< offset of the slice, added to every index
   uint64_t step = 0;
+  size_t slice = 0;     ///< number of the slice, below SelectorRank::slices
+  bool warmup = false;  ///< the density is that of a warm-up epoch
   /// Above 0: the least magnitude that the exchange asks for (Exchange::threshold).
   float threshold = 0;
 };
@@ -35,6 +37,9 @@ class Selector {
   /// indices sends zeros too.
   /// If u has a NaN or infinity, the result names it and the selection must not be used.
   virtual SelectInfo select(Context& ctx, const SelectStep& in, SparseVector& out) = 0;
+  /// State of all slices, other than the residual, that the next step depends on; checkpoints store
+  /// it.
+  virtual std::span<std::byte> state() { return {}; }
 };
 
 /// Selects all non-zero entries. SyncSgd calls it instead of the selector at a density of 1 or
@@ -44,10 +49,11 @@ SelectInfo select_all(Context& ctx, const SelectStep& in, SparseVector& out);
 /// k = max(1, floor(density * d)), in double.
 size_t entries_to_keep(double density, size_t d);
 
-/// Rank and seed of a selector with random draws.
+/// Rank and seed of a selector with random draws; slices of a selector with a state for each.
 struct SelectorRank {
   int rank = 0;
   uint64_t seed = 1;
+  size_t slices = 1;
 };
 /// Makes a selector for the device of the context.
 using SelectorFactory =

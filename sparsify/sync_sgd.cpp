@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "comm/collectives/collectives.h"
 #include "engine/core/copy.h"
@@ -54,12 +55,6 @@ SyncSgd::SyncSgd(Context& ctx, Communicator& comm, ParameterArena& arena, const 
         "[train] the model has {} parameters; indices have 32 bits, so it may have at most {}",
         arena.size(), UINT32_MAX - 1);
   const size_t bytes = arena.size() * sizeof(float);
-  if (!sparsifier_.selector.empty()) {
-    selector_ = selectors()
-                    .find(sparsifier_.selector)
-                    .value.make(ctx, settings, {.rank = comm.rank(), .seed = config.seed});
-    residual_ = Buffer(ctx.device(), bytes);
-  }
   if (config.momentum != 0) momentum_ = Buffer(ctx.device(), bytes);
   if (sparsifier_.momentum_before) {
     masking_ = config.momentum != 0 && settings.flag("momentum_correction.masking");
@@ -69,11 +64,17 @@ SyncSgd::SyncSgd(Context& ctx, Communicator& comm, ParameterArena& arena, const 
     if (config.momentum != 0) local_momentum_ = Buffer(ctx.device(), bytes);
   }
 
-  size_t small = 0;
+  size_t small = 0, slices = 0;
   const ExchangeEntry& exchange = exchanges().find(sparsifier_.exchange).value;
   for (Bucket& bucket : plan_buckets(arena, sparsifier_, config.bucket_bytes)) {
     small = std::max(small, bucket.dense_length());
-    buckets_.push_back({std::move(bucket), exchange.make(settings)});
+    const size_t first = std::exchange(slices, slices + bucket.sparse.size());
+    buckets_.push_back({std::move(bucket), exchange.make(settings), first});
+  }
+  if (!sparsifier_.selector.empty()) {
+    const SelectorRank rank{.rank = comm.rank(), .seed = config.seed, .slices = slices};
+    selector_ = selectors().find(sparsifier_.selector).value.make(ctx, settings, rank);
+    residual_ = Buffer(ctx.device(), bytes);
   }
   if (small > 0) {
     small_exchange_ = exchanges().find("allreduce").value.make(settings);
@@ -207,7 +208,7 @@ void SyncSgd::barrier_if_measuring(Context& ctx, Stopwatch& clock) {
 
 void SyncSgd::select(Context& ctx, const BucketState& state, Control& control) {
   const Bucket& bucket = state.bucket;
-  for (const Segment& segment : bucket.sparse) {
+  for (size_t number = state.first_slice; const Segment& segment : bucket.sparse) {
     const std::span<float> g = slice(arena_.gradients(), segment);
     const std::span<float> q = slice(local_momentum(), segment);
     if (clip_ > 0 && !clips_whole_) clip_norm(ctx, clip_, g);
@@ -221,6 +222,8 @@ void SyncSgd::select(Context& ctx, const BucketState& state, Control& control) {
                         .density = input_.density,
                         .base = static_cast<uint32_t>(offset),
                         .step = input_.step,
+                        .slice = number++,
+                        .warmup = input_.warmup,
                         .threshold = state.exchange->threshold()};
     const SelectInfo info =
         input_.density < 1 ? selector_->select(ctx, in, selected_) : select_all(ctx, in, selected_);
@@ -311,9 +314,12 @@ void SyncSgd::report_nonfinite(const Control& control, size_t offset) const {
                         input_.step);
 }
 
-std::vector<std::span<std::byte>> SyncSgd::exchange_state() {
-  std::vector<std::span<std::byte>> states;
-  for (BucketState& state : buckets_) states.push_back(state.exchange->state());
+std::vector<NamedState> SyncSgd::states() {
+  std::vector<NamedState> states;
+  for (size_t i = 0; i < buckets_.size(); ++i)
+    states.push_back({fmt::format("exchange.{}", i), buckets_[i].exchange->state()});
+  if (selector_) states.push_back({"selector." + sparsifier_.selector, selector_->state()});
+  std::erase_if(states, [](const NamedState& state) { return state.bytes.empty(); });
   return states;
 }
 

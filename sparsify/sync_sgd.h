@@ -25,7 +25,8 @@ struct StepInput {
   uint64_t step = 0;
   double lr = 0.1;
   double density = 1.0;
-  bool stop = false;  ///< this rank received a stop signal
+  bool warmup = false;  ///< the density is that of a warm-up epoch
+  bool stop = false;    ///< this rank received a stop signal
 };
 
 /// Cost and result of one step on this rank.
@@ -36,6 +37,12 @@ struct StepReport {
   size_t nnz = 0;     ///< entries this rank sent; d for dense
   size_t k = 0;       ///< entries asked for; d for dense
   bool stop = false;  ///< some rank received a stop signal: all stop after this step
+};
+
+/// State of a part of SyncSgd, in host memory.
+struct NamedState {
+  std::string name;  ///< unique
+  std::span<std::byte> bytes;
 };
 
 class SyncSgd {
@@ -64,14 +71,16 @@ class SyncSgd {
   HostFloats host_residual() { return {ctx_, residual()}; }
   HostFloats host_momentum() { return {ctx_, momentum()}; }
   HostFloats host_local_momentum() { return {ctx_, local_momentum()}; }
-  /// The state of the exchanges of this rank, by bucket.
-  std::vector<std::span<std::byte>> exchange_state();
+  /// The state of this rank's exchanges, one for each bucket, and of its selector, where there is
+  /// any: `exchange.0`, `selector.NAME`.
+  std::vector<NamedState> states();
 
  private:
   // each bucket has an exchange of its own, since exchanges keep state
   struct BucketState {
     Bucket bucket;
     std::unique_ptr<Exchange> exchange;
+    size_t first_slice = 0;  // number of its first sparse segment in the model
     size_t waiting_for = 0;  // tensors whose gradient backward has not finished
   };
 

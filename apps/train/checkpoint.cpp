@@ -87,8 +87,6 @@ std::vector<std::pair<const char*, HostFloats>> own_vectors(SyncSgd& sgd) {
   return own;
 }
 
-std::string exchange_name(size_t bucket) { return fmt::format("exchange.{}", bucket); }
-
 Tensor flat(std::span<std::byte> bytes) {
   return {bytes.data(), {static_cast<int64_t>(bytes.size())}, DType::u8, Device::cpu};
 }
@@ -100,20 +98,18 @@ struct RankState {
     for (const auto& [name, values] : own_vectors(sgd))
       vectors.push_back(flat_from(file, name, values.span().size()));
     statistics = flat_from(file, "statistics", statistics_length);
-    const auto states = sgd.exchange_state();
-    for (size_t i = 0; i < states.size(); ++i) {
-      if (states[i].empty()) continue;
-      exchanges.push_back(file.tensor(exchange_name(i)).as<uint8_t>());
-      check(exchanges.back().size() == states[i].size(),
-            "[checkpoint] {}: {} has {} bytes; this run needs {}", path.string(), exchange_name(i),
-            exchanges.back().size(), states[i].size());
+    for (const auto& [name, bytes] : sgd.states()) {
+      states.push_back(file.tensor(name).as<uint8_t>());
+      check(states.back().size() == bytes.size(),
+            "[checkpoint] {}: {} has {} bytes; this run needs {}", path.string(), name,
+            states.back().size(), bytes.size());
     }
   }
 
   SafetensorsReader file;
   std::vector<std::span<const float>> vectors;
   std::span<const float> statistics;
-  std::vector<std::span<const uint8_t>> exchanges;
+  std::vector<std::span<const uint8_t>> states;
 };
 
 /// With the same number of ranks: each rank takes what it saved.
@@ -128,12 +124,12 @@ void restore(const Communicator& comm, const SafetensorsReader& weights, const f
   }
   std::ranges::copy(saved.statistics, statistics.span().begin());
   statistics.write();
-  for (size_t i = 0; const std::span<std::byte> state : sgd.exchange_state())
-    if (!state.empty()) std::ranges::copy(std::as_bytes(saved.exchanges[i++]), state.begin());
+  for (size_t i = 0; const NamedState& state : sgd.states())
+    std::ranges::copy(std::as_bytes(saved.states[i++]), state.bytes.begin());
 }
 
 /// With another number of ranks: element i of the old ranks' sum goes to rank i mod P, and every
-/// rank gets the mean of the statistics. The state of the exchanges starts anew.
+/// rank gets the mean of the statistics. The states of exchanges and selector start anew.
 void redistribute(const SafetensorsReader& weights, const Communicator& comm,
                   const fs::path& checkpoint, int64_t step, int64_t old_ranks, Model& model,
                   SyncSgd& sgd) {
@@ -262,9 +258,7 @@ void save_checkpoint(Communicator& comm, const fs::path& folder, const TrainConf
   for (auto& [name, values] : vectors) own.add(name, flat(values.span()));
   own.add("statistics", flat(local));
   own.metadata("step", std::to_string(position.step));
-  const auto states = sgd.exchange_state();
-  for (size_t i = 0; i < states.size(); ++i)
-    if (!states[i].empty()) own.add(exchange_name(i), flat(states[i]));
+  for (const auto& [name, bytes] : sgd.states()) own.add(name, flat(bytes));
   own.write(rank_file(part, comm.rank()));
   if (root) {
     HostFloats values = sgd.host_momentum();

@@ -5,8 +5,8 @@
 //   model.safetensors      weights and batch-norm statistics, torchvision names; the metadata has
 //                          configuration, position and sums of the run
 //   momentum.safetensors   the flat momentum vector
-//   rank-0.safetensors ... residual, local momentum, batch-norm statistics and exchange state of a
-//                          rank
+//   rank-0.safetensors ... residual, local momentum, batch-norm statistics, states of exchanges and
+//                          selector of a rank
 #pragma once
 
 #include <filesystem>

@@ -33,9 +33,13 @@ double learning_rate_factor(const TrainConfig& config, int ranks) {
   return config.lr_scaling == "linear" ? static_cast<double>(ranks * config.accumulate) : 1.0;
 }
 
+bool in_density_warmup(const TrainConfig& config, int64_t epoch) {
+  return static_cast<size_t>(epoch) < config.density_warmup.size();
+}
+
 double density_of(const TrainConfig& config, int64_t epoch) {
-  const size_t e = static_cast<size_t>(epoch);
-  return e < config.density_warmup.size() ? config.density_warmup[e] : config.density;
+  return in_density_warmup(config, epoch) ? config.density_warmup[static_cast<size_t>(epoch)]
+                                          : config.density;
 }
 
 }  // namespace tw

@@ -16,6 +16,9 @@ double learning_rate(const TrainConfig& config, int64_t epoch, int64_t batch, in
 /// micro-batches in a step, all ranks together.
 double learning_rate_factor(const TrainConfig& config, int ranks);
 
+/// Whether `epoch` is one of the warm-up list.
+bool in_density_warmup(const TrainConfig& config, int64_t epoch);
+
 /// Density of `epoch`: the warm-up list, then the final density.
 double density_of(const TrainConfig& config, int64_t epoch);
 

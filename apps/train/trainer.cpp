@@ -75,6 +75,7 @@ StepRecord Run::train_step() {
   sgd_->begin({.step = static_cast<uint64_t>(at_.step),
                .lr = record.lr,
                .density = record.density,
+               .warmup = in_density_warmup(config_, at_.epoch),
                .stop = stop_.load()});
   ops::LossSums sums;
   const int64_t parts = config_.accumulate;

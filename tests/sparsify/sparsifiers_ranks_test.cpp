@@ -268,8 +268,9 @@ TEST_P(Sparsifiers, ContinueFromARestoredStateWithTheSameBits) {
         std::ranges::copy(whole.sgd->momentum(), resumed.sgd->momentum().begin());
         std::ranges::copy(whole.sgd->residual(), resumed.sgd->residual().begin());
         std::ranges::copy(whole.sgd->local_momentum(), resumed.sgd->local_momentum().begin());
-        const auto from = whole.sgd->exchange_state(), to = resumed.sgd->exchange_state();
-        for (size_t i = 0; i < from.size(); ++i) std::ranges::copy(from[i], to[i].begin());
+        const auto from = whole.sgd->states(), to = resumed.sgd->states();
+        for (size_t i = 0; i < from.size(); ++i)
+          std::ranges::copy(from[i].bytes, to[i].bytes.begin());
         for (uint64_t step = 3; step < 5; ++step) {
           whole.step(kind, {.step = step, .density = 0.01});
           resumed.step(kind, {.step = step, .density = 0.01});

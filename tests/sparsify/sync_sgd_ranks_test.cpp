@@ -67,8 +67,9 @@ TEST(SyncSgd, DropsUnsentEntriesWithoutErrorFeedback) {
         for (float e : rig.sgd->residual()) EXPECT_EQ(e, 0) << variant.name;
         // the second step depends only on its own gradient, local momentum and exchange state
         std::ranges::copy(rig.sgd->local_momentum(), fresh.sgd->local_momentum().begin());
-        const auto from = rig.sgd->exchange_state(), to = fresh.sgd->exchange_state();
-        for (size_t i = 0; i < from.size(); ++i) std::ranges::copy(from[i], to[i].begin());
+        const auto from = rig.sgd->states(), to = fresh.sgd->states();
+        for (size_t i = 0; i < from.size(); ++i)
+          std::ranges::copy(from[i].bytes, to[i].bytes.begin());
         rig.step(wide_kind(), {.step = 1, .lr = 0, .density = 0.05});
         fresh.step(wide_kind(), {.step = 1, .lr = 0, .density = 0.05});
         EXPECT_TRUE(same_bits(rig.arena.gradients(), fresh.arena.gradients())) << variant.name;

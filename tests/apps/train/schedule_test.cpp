@@ -97,8 +97,11 @@ TEST(Density, IsTheListThenTheFinalValue) {
   EXPECT_EQ(density_of(config, 1), 0.0625);
   EXPECT_EQ(density_of(config, 2), 0.001);
   EXPECT_EQ(density_of(config, 1000), 0.001);
+  EXPECT_TRUE(in_density_warmup(config, 1));
+  EXPECT_FALSE(in_density_warmup(config, 2));
   config.density_warmup = {};
   EXPECT_EQ(density_of(config, 0), 0.001);
+  EXPECT_FALSE(in_density_warmup(config, 0));
 }
 
 }  // namespace
