@@ -5,10 +5,12 @@
 
 #include "engine/core/parallel.h"
 #include "engine/core/simd.h"
+#include "sparsify/kernels/magnitude.h"
 
 namespace tw {
 
 constinit DispatchTable<MeasureFunction> measure_dispatch{"measure"};
+constinit DispatchTable<TailFunction> tail_dispatch{"tail"};
 
 namespace {
 
@@ -67,6 +69,39 @@ TW_MULTIVERSION void sum_block(const float* g, float* e, size_t n, Moments* meas
   measure_lanes<false>(g, e, n, measure);
 }
 
+TW_MULTIVERSION void tail_block(const float* u, size_t n, uint32_t bits, Tail* tail) {
+  WideLanes sums = {};
+  LaneBits counts = {}, least = LaneBits{} + static_cast<int32_t>(kInfinityBits);
+  const auto add = [&](const Lanes& x) __attribute__((always_inline)) {
+    const LaneBits magnitude = (LaneBits)x & 0x7fffffff;
+    const LaneBits reaches = magnitude >= static_cast<int32_t>(bits);  // all bits set, or none
+    sums += __builtin_convertvector((Lanes)(magnitude & reaches), WideLanes);
+    counts -= reaches;
+    least = reaches & (magnitude < least) ? magnitude : least;
+  };
+  size_t i = 0;
+  for (; i + kLanes <= n; i += kLanes) {
+    Lanes x;
+    std::memcpy(&x, u + i, sizeof x);
+    add(x);
+  }
+  Lanes rest = {};  // zeros reach no threshold
+  if (i < n) std::memcpy(&rest, u + i, (n - i) * sizeof(float));
+  add(rest);
+
+  for (size_t j = 0; j < kLanes; ++j) {
+    tail->sum += sums[j];
+    tail->least = std::min(tail->least, std::bit_cast<float>(least[j]));
+    tail->count += static_cast<uint32_t>(counts[j]);
+  }
+}
+
+void tail_cpu(Context& ctx, std::span<const float> u, uint32_t bits, std::span<Tail> blocks) {
+  parallel_for(ctx, u.size(), kMeasureBlock, [&](size_t begin, size_t end) {
+    tail_block(u.data() + begin, end - begin, bits, &blocks[begin / kMeasureBlock]);
+  });
+}
+
 void measure_cpu(Context& ctx, std::span<const float> g, std::span<float> e,
                  std::span<Moments> blocks) {
   parallel_for(ctx, e.size(), kMeasureBlock, [&](size_t begin, size_t end) {
@@ -76,6 +111,7 @@ void measure_cpu(Context& ctx, std::span<const float> g, std::span<float> e,
 }
 
 const bool moments_registered = measure_dispatch.add(Device::cpu, measure_cpu);
+const bool tail_registered = tail_dispatch.add(Device::cpu, tail_cpu);
 
 }  // namespace
 
@@ -88,6 +124,18 @@ Moments add_and_moments(Context& ctx, std::span<const float> g, std::span<float>
 
 void add_and_sum_block(const float* g, float* e, size_t n, Moments& block) {
   sum_block(g, e, n, &block);
+}
+
+Tail tail_of(Context& ctx, std::span<const float> u, uint32_t bits, std::vector<Tail>& blocks) {
+  blocks.assign(measure_blocks(u.size()), {});
+  tail_dispatch(ctx.device(), ctx, u, bits, blocks);
+  Tail total;
+  for (const Tail& block : blocks) {
+    total.sum += block.sum;
+    total.least = std::min(total.least, block.least);
+    total.count += block.count;
+  }
+  return total;
 }
 
 Moments total_of(std::span<const Moments> blocks) {

@@ -12,7 +12,7 @@ namespace {
 
 constexpr int kLanes = static_cast<int>(kMeasureLanes);
 constexpr int kMeasureThreads = 64;  // eight blocks of the vector: enough of them for every GPU
-static_assert(sizeof(Moments) == 32);
+static_assert(sizeof(Moments) == 32 && sizeof(Tail) == 16);
 
 struct Lane {
   double sum = 0, square = 0, magnitude = 0;
@@ -83,7 +83,46 @@ void measure_cuda(Context& ctx, std::span<const float> g, std::span<float> e,
   std::copy_n(host, blocks.size(), blocks.begin());
 }
 
+__global__ void __launch_bounds__(kMeasureThreads)
+    tail_kernel(int64_t n, const float* u, uint32_t bits, Tail* blocks) {
+  __shared__ Tail lanes[kMeasureThreads];
+  constexpr int64_t kBlock = kMeasureBlock;
+  const int t = static_cast<int>(threadIdx.x), lane = t % kLanes;
+  const int64_t block = blockIdx.x * int64_t{kMeasureThreads / kLanes} + t / kLanes;
+  const int64_t end = min(n, (block + 1) * kBlock);
+  Tail mine;
+#pragma unroll 8
+  for (int64_t i = block * kBlock + lane; i < end; i += kLanes) {
+    if (magnitude_bits(u[i]) < bits) continue;
+    const float size = fabsf(u[i]);
+    mine.sum += double{size};
+    mine.least = min(mine.least, size);
+    ++mine.count;
+  }
+  lanes[t] = mine;
+  __syncthreads();
+  if (lane > 0 || block * kBlock >= n) return;
+  for (int j = 1; j < kLanes; ++j) {
+    mine.sum += lanes[t + j].sum;
+    mine.least = min(mine.least, lanes[t + j].least);
+    mine.count += lanes[t + j].count;
+  }
+  blocks[block] = mine;
+}
+
+void tail_cuda(Context& ctx, std::span<const float> u, uint32_t bits, std::span<Tail> blocks) {
+  if (blocks.empty()) return;
+  auto& handles = ctx.handles<CudaHandles>();
+  constexpr size_t each = kMeasureThreads / kLanes;
+  auto* const host = reinterpret_cast<Tail*>(handles.pinned(blocks.size_bytes()));
+  const auto grid = static_cast<unsigned>((blocks.size() + each - 1) / each);
+  launch(ctx, "tail", tail_kernel, grid, kMeasureThreads, std::ssize(u), u.data(), bits, host);
+  handles.synchronize();
+  std::copy_n(host, blocks.size(), blocks.begin());
+}
+
 const bool moments_registered = measure_dispatch.add(Device::cuda, measure_cuda);
+const bool tail_registered = tail_dispatch.add(Device::cuda, tail_cuda);
 
 }  // namespace
 }  // namespace tw::cuda

@@ -1,7 +1,9 @@
-// Moments: the addition u = g + e and the statistics for thresholds, in one pass.
+// Moments: the addition u = g + e and the statistics for thresholds, in one pass. Tail: statistics
+// of the magnitudes above a threshold.
 #pragma once
 
 #include <cmath>
+#include <limits>
 #include <span>
 #include <vector>
 
@@ -34,9 +36,22 @@ void add_and_sum_block(const float* g, float* e, size_t n, Moments& block);
 /// The moments of a vector from those of its blocks.
 Moments total_of(std::span<const Moments> blocks);
 
+/// The magnitudes that reach a threshold; their sum is formed in the order of Moments.
+struct Tail {
+  double sum = 0;
+  float least = std::numeric_limits<float>::infinity();
+  uint32_t count = 0;
+};
+/// The tail of u from the magnitude with these bits on, which are at least 1. u is finite. `blocks`
+/// is working memory.
+Tail tail_of(Context& ctx, std::span<const float> u, uint32_t bits, std::vector<Tail>& blocks);
+
 /// Fills `blocks`, one for each kMeasureBlock elements.
 using MeasureFunction = void(Context&, std::span<const float> g, std::span<float> e,
                              std::span<Moments> blocks);
 extern DispatchTable<MeasureFunction> measure_dispatch;
+using TailFunction = void(Context&, std::span<const float> u, uint32_t bits,
+                          std::span<Tail> blocks);
+extern DispatchTable<TailFunction> tail_dispatch;
 
 }  // namespace tw

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "sparsify/kernels/magnitude.h"
 #include "tests/support/selection.h"
 
 namespace tw {
@@ -38,6 +39,34 @@ TEST(Moments, EqualPlainSums) {
     EXPECT_EQ(again.largest, got.largest);
     EXPECT_EQ(u, before);
   }
+}
+
+TEST(Tail, EqualsAPlainSum) {
+  std::vector<Tail> blocks;
+  for (size_t n : {1, 7, 8, 9, 4095, 4096, 4097, 100'003})
+    for (float threshold : {1e-3f, 0.5f, 2.0f, 100.0f}) {
+      Context one, three(Device::cpu, 3);
+      std::vector<float> u(n);
+      fill_random(one, distributions().at("laplace"), 1, u);
+      u[n / 2] = -threshold;
+      double sum = 0;
+      size_t count = 0;
+      float least = INFINITY;
+      for (const float x : u) {
+        if (std::abs(x) < threshold) continue;
+        sum += std::abs(double{x});
+        least = std::min(least, std::abs(x));
+        ++count;
+      }
+      const Tail got = tail_of(one, u, magnitude_bits(threshold), blocks);
+      EXPECT_NEAR(got.sum, sum, 1e-12 * sum);
+      EXPECT_EQ(got.least, least);
+      EXPECT_EQ(got.count, count);
+      EXPECT_EQ(tail_of(three, u, magnitude_bits(threshold), blocks).sum, got.sum);
+      const Tail none = tail_of(one, u, magnitude_bits(1e30f), blocks);
+      EXPECT_EQ(none.count, 0u);
+      EXPECT_EQ(none.sum, 0);
+    }
 }
 
 TEST(Moments, AreFiniteExactlyForFiniteVectors) {

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "engine/core/copy.h"
+#include "sparsify/kernels/magnitude.h"
 #include "sparsify/kernels/moments.h"
 #include "sparsify/kernels/sparse_ops.h"
 #include "sparsify/momentum_correction.h"
@@ -49,6 +50,20 @@ TEST(VectorOpsOnGpu, MeasureHasTheBitsOfTheCpu) {
       EXPECT_EQ(a.magnitude, b.magnitude) << n;
       EXPECT_EQ(a.largest, b.largest) << n;
       EXPECT_TRUE(same_bits(v.fetched(v.gpu_b), v.cpu_b)) << n;
+    }
+}
+
+TEST(VectorOpsOnGpu, TailHasTheBitsOfTheCpu) {
+  for (const size_t n : kLengths)
+    for (const float threshold : {1e-3f, 1.0f, 1e9f}) {
+      Vectors v(n);
+      std::vector<Tail> blocks;
+      const uint32_t bits = magnitude_bits(threshold);
+      const Tail a = tail_of(v.cpu, v.cpu_a, bits, blocks);
+      const Tail b = tail_of(v.gpu, v.gpu_a.floats(), bits, blocks);
+      EXPECT_EQ(a.sum, b.sum) << n;
+      EXPECT_EQ(a.least, b.least) << n;
+      EXPECT_EQ(a.count, b.count) << n;
     }
 }
 
