@@ -279,6 +279,25 @@ TEST(SyncSgd, LayerScopeSelectsFromEachTensorByItself) {
   });
 }
 
+TEST(SyncSgd, LayerScopeKeepsAStateOfTheSelectorForEachTensor) {
+  for (const size_t bucket_bytes : {size_t{0}, size_t{1} << 20})
+    run_ranks(2, [&](Context& ctx, Communicator& comm) {
+      const SgdConfig config{
+          .sparsifier = "hardthreshold", .scope = "layer", .bucket_bytes = bucket_bytes};
+      SgdRig rig(ctx, comm, 1000, config);
+      // the second step sends the same entries, since they reach the thresholds of the first
+      for (uint64_t step = 0; step < 2; ++step) {
+        rig.set_gradients(wide_kind(), 0);
+        for (size_t i = 500; i < 750; ++i) rig.arena.gradients()[i] *= 4096;
+        std::ranges::fill(rig.sgd->residual(), 0.0f);
+        EXPECT_EQ(rig.sgd->step({.step = step, .density = 0.01}).nnz, 5u + 2u + 2u);
+      }
+      ASSERT_EQ(rig.sgd->states().size(), 1u);
+      EXPECT_EQ(rig.sgd->states()[0].name, "selector.hardthreshold");
+      EXPECT_EQ(rig.sgd->states()[0].bytes.size(), 3 * sizeof(float));
+    });
+}
+
 TEST(SyncSgd, RejectsPartsThatDoNotFit) {
   run_ranks(1, [](Context& ctx, Communicator& comm) {
     const auto refused = [&](const SgdConfig& config, const std::string& why) {

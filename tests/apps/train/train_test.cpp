@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "tests/support/jpegs.h"
 #include "tests/support/program.h"
 
 namespace tw::test {
@@ -187,6 +188,32 @@ TEST(Train, SaysFromWhenOnASelectorHasNoEffect) {
                   .says("density 1: all entries are sent; selector gaussiank and its settings"));
   EXPECT_TRUE(run_command(train(folder, run + "--density-warmup 0.1,0.2"))
                   .says("density 1 from epoch 3 on: all entries are sent; selector gaussiank"));
+}
+
+/// The column nnz_over_k of steps.csv.
+std::vector<double> sent_ratios(const std::filesystem::path& run) {
+  std::ifstream in(run / "steps.csv");
+  std::string line;
+  std::getline(in, line);
+  std::vector<double> result;
+  while (std::getline(in, line)) {
+    for (int i = 0; i < 8; ++i) line.erase(0, line.find(',') + 1);
+    result.push_back(std::stod(line));
+  }
+  return result;
+}
+
+TEST(Train, TheHardThresholdIsTakenAfterTheDensityWarmup) {
+  const TempFolder folder;
+  const std::string run =
+      "--model mlp --sparsifier hardthreshold --density 0.01 --batch-size 100 --lr 0.01 "
+      "--density-warmup 0.1,0.05 --epochs 3 --name hard ";
+  const Ended ended = run_command(train(folder, run + short_epochs(folder.path())));
+  ASSERT_EQ(ended.code, 0) << ended.output;
+  const std::vector<double> ratios = sent_ratios(folder / "hard");
+  ASSERT_EQ(ratios.size(), 18u);
+  for (size_t i = 0; i < 13; ++i) EXPECT_EQ(ratios[i], 1) << "step " << i + 1;
+  for (size_t i = 13; i < 18; ++i) EXPECT_NE(ratios[i], 1) << "step " << i + 1;
 }
 
 TEST(Train, LocalStatisticsAreThoseOfRankZero) {
