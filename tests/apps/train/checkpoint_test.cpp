@@ -2,6 +2,7 @@
 #include "apps/train/checkpoint.h"
 
 #include "apps/train/run_folder.h"
+#include "comm/collectives/collectives.h"
 #include "tests/support/error_text.h"
 #include "tests/support/program.h"
 #include "tests/support/ranks/ranks.h"
@@ -88,6 +89,46 @@ std::string notice_of(const TrainConfig& before, const TrainConfig& now) {
   return notice;
 }
 
+TrainConfig with_selector(const std::string& selector, const std::string& scope) {
+  TrainConfig config = config_of("off");
+  config.selector = selector;
+  config.scope = scope;
+  return config;
+}
+
+/// The bytes of all states, one after the other.
+std::vector<std::byte> state_bytes(SyncSgd& sgd) {
+  std::vector<std::byte> all;
+  for (const NamedState& state : sgd.states())
+    all.insert(all.end(), state.bytes.begin(), state.bytes.end());
+  return all;
+}
+
+TEST(Checkpoint, HoldsTheStateOfTheSelectorOfEveryRankAndSlice) {
+  for (const char* selector : {"hardthreshold", "sidco"})
+    for (const char* scope : {"model", "layer"}) {
+      const TempFolder folder;
+      const TrainConfig config = with_selector(selector, scope);
+      run_ranks(2, [&](Context& ctx, Communicator& comm) {
+        Trainee old(ctx, comm, config);
+        const std::vector<std::byte> fresh = state_bytes(*old.sgd);
+        for (uint64_t step = 0; step < 2; ++step) {
+          const std::span<float> g = old.model.arena().gradients();
+          for (size_t i = 0; i < g.size(); ++i) g[i] = entry(comm.rank(), i);
+          old.sgd->step({.step = step, .density = 0.01});
+        }
+        const std::vector<std::byte> saved = state_bytes(*old.sgd);
+        EXPECT_NE(saved, fresh) << selector;
+        save_checkpoint(comm, folder.path(), config, {}, old.model, *old.sgd,
+                        old.model.arena().statistic_values());
+        barrier(comm);  // rank 0 names the folder last
+        Trainee now(ctx, comm, config);
+        load_checkpoint(comm, *latest_checkpoint(folder.path()), config, now.model, *now.sgd);
+        EXPECT_EQ(state_bytes(*now.sgd), saved) << selector;
+      });
+    }
+}
+
 TEST(Checkpoint, AnotherTransportGivesNoNotice) {
   TrainConfig nccl = config_of("off");
   nccl.comm.transport = "nccl";
@@ -98,6 +139,19 @@ TEST(Checkpoint, AnotherLearningRateGivesANotice) {
   TrainConfig slower = config_of("off");
   slower.lr = 0.01;
   EXPECT_EQ(notice_of(config_of("off"), slower), "lr was 0.1, is now 0.01; ");
+}
+
+TEST(Checkpoint, AStateOfAnotherSizeIsAUserError) {
+  const std::string text = error_text<UserError>(
+      [&] { notice_of(with_selector("sidco", "model"), with_selector("sidco", "layer")); });
+  EXPECT_NE(text.find("selector.sidco has 16 bytes; this run needs 160"), std::string::npos)
+      << text;
+}
+
+TEST(Checkpoint, AMissingStateIsAUserError) {
+  const std::string text =
+      error_text<UserError>([&] { notice_of(config_of("off"), with_selector("sidco", "")); });
+  EXPECT_NE(text.find("has no tensor \"selector.sidco\""), std::string::npos) << text;
 }
 
 TEST(Checkpoint, AnotherSeedIsAUserError) {

@@ -80,8 +80,8 @@ TEST_P(Resume, KilledAndResumedRunEqualsUninterruptedRun) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Sparsifiers, Resume,
-                         testing::Values("dense", "topk", "gaussiank",
-                                         "gtopk --momentum-correction on"));
+                         testing::Values("dense", "topk", "gaussiank", "hardthreshold",
+                                         "sidco --scope layer", "gtopk --momentum-correction on"));
 
 TEST(Stop, SigtermWritesACheckpointThatContinues) {
   const TempFolder folder;

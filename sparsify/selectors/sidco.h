@@ -1,0 +1,56 @@
+// SIDCo (Abdelmoniem et al., MLSys 2021, and the authors' code): a threshold from exponential
+// distributions that are fitted to the magnitudes.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "sparsify/kernels/moments.h"
+#include "sparsify/selector.h"
+#include "sparsify/selectors/topk.h"
+
+namespace tw {
+
+struct SidcoOptions {
+  uint32_t stages = 0;        ///< fits in a step; 0: adapted
+  double first_ratio = 0.25;  ///< share of the entries that the first of several fits keeps
+  uint32_t adapt_every = 5;   ///< steps
+  double tolerance_up = 0.2, tolerance_down = 0.2;  ///< of sent / k, before the stages change
+};
+
+/// With rho = density, M stages and r = first_ratio (M = 1 or rho >= r: r = rho):
+///   thr = -mean |u| ln r
+///   M - 1 times:  A = {|u_i| > every thr so far};  a = min A
+///       thr = a - (mean A - a) ln((rho / first_ratio)^(1 / (M - 1)))
+///   sends every |u_i| > thr; the k largest if some A is empty
+///   every adapt_every steps:  mean of sent / k > 1 + tolerance_up: M -= 1;
+///       < 1 - tolerance_down: M += 1;  1 <= M <= ceil(log2(1 / rho))
+/// M begins at 1.
+class Sidco final : public Selector {
+ public:
+  Sidco(Context& ctx, const SidcoOptions& options, size_t slices);
+
+  SelectInfo select(Context& ctx, const SelectStep& in, SparseVector& out) override;
+  std::span<std::byte> state() override;
+
+ private:
+  /// What changes from step to step, of a slice.
+  struct Stages {
+    uint32_t stages = 1;
+    uint32_t steps = 0;     // since the last change
+    double sent_ratio = 0;  // sum over these steps
+  };
+
+  /// The threshold for u = in.e, whose mean magnitude is given; none if a fit has no entries.
+  std::optional<double> fit(Context& ctx, const SelectStep& in, double mean, uint32_t stages);
+  void adapt(Stages& of, double sent_ratio, double density) const;
+
+  SidcoOptions options_;
+  std::vector<Stages> slices_;
+  std::unique_ptr<Candidates> candidates_;
+  TopK exact_;
+  std::vector<Moments> blocks_;
+  std::vector<Tail> tails_;
+};
+
+}  // namespace tw
