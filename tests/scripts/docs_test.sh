@@ -56,6 +56,15 @@ for readme in sorted(readmes):
         elif found.groups() and not (readme.parent / found.group(1)).is_file():
             print(f"{readme}: {found.group(1)}, the file to read first: no such file")
             failed = 1
+# and names the folders of its row
+for row in re.findall(r"^([a-z/]+:.*)", rules, flags=re.M):
+    folder, allowed = row.split(":")
+    text = (pathlib.Path(folder) / "README.md").read_text()
+    sentence = re.search(begin + r"(May\s+include\b[^;]*?[;.]\s)", text)
+    named = set(re.findall(r"`([a-z/]+)/?`", sentence.group(1))) if sentence else set()
+    if sentence and "include_rules.txt" not in sentence.group(1) and named != set(allowed.split()):
+        print(f"{folder}/README.md: may include {allowed}, but names {sorted(named)}")
+        failed = 1
 print(f"{names_checked} names found, {len(readmes)} folders checked")
 sys.exit(failed or names_checked < 20 or len(readmes) < 30)
 PY
