@@ -18,6 +18,7 @@ class DenseSum {
   void operator()(Context& ctx, Communicator& comm, std::span<float> values_status,
                   std::span<float> scratch) const;
 
+  size_t value_bytes() const { return size_of(format_); }
   /// Bytes that all ranks send for n values and the status, with a bandwidth-optimal collective:
   /// 2 (P-1) b (n+1), for values of b bytes.
   uint64_t wire_bytes(int ranks, size_t n) const {

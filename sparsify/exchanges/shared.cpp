@@ -37,7 +37,7 @@ class SharedIndices : public Exchange {
                    mine.count, n);
       std::ranges::copy(mine.value_span(), values.begin());
     }
-    load_ = {n, n * sizeof(float)};
+    load_ = {n, n * sum_.value_bytes()};
     if (!host_) host_.emplace(Device::cpu, ctx.threads());
     const StatusSlot slot(*host_, values_control, control);
     sum_(*host_, comm, values_control, std::span(scratch_).first(n + 1));
