@@ -34,8 +34,10 @@ inline void PrintTo(const Variant& variant, std::ostream* out) { *out << variant
 namespace detail {
 
 /// The values of a setting to try besides its default: the other value of a flag, the other
-/// choices, and the ends of a number's range. Without an upper end, a value above the default.
+/// choices, and the ends of a number's range. Without an upper end, a value above the default. A
+/// number for one that is `auto` or a number.
 inline std::vector<std::string> other_values(const Setting& setting) {
+  if (setting.value == "auto" && setting.choices.empty()) return {"1.5"};
   if (setting.value == "true") return {"false"};
   if (setting.value == "false") return {"true"};
   std::vector<std::string> values = setting.choices;
