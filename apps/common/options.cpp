@@ -351,7 +351,7 @@ void OptionTable::set_text(const std::string& name, const std::string& text) {
 void OptionTable::set_json(const Json& object, const std::string& source) {
   check(object.is_object(), "{}: not a JSON object", source);
   for (const auto& [key, value] : object.items()) {
-    const auto matches = [&](const std::string& name) { return key_of(name) == key; };
+    const auto matches = [&key = key](const std::string& name) { return key_of(name) == key; };
     const auto it = std::ranges::find_if(options_, [&](const Option& option) {
       return matches(option.name) || std::ranges::any_of(option.aliases, matches);
     });
