@@ -18,7 +18,8 @@ for each in $(compgen -c clang++ | grep -x 'clang++\(-[0-9]*\)\?' | sort -u); do
   version=$("$each" -dumpversion)
   ((${version%%.*} <= newest)) || clang=$each newest=${version%%.*}
 done
-[[ -n $clang ]] || die "clang 15 or later is missing (apt-get install clang-16 libomp-16-dev libclang-rt-16-dev)"
+[[ -n $clang ]] ||
+  die "clang 15 or later is missing (apt-get install clang-16 libomp-16-dev libclang-rt-16-dev)"
 
 build="build-fuzz"
 options=(
