@@ -82,6 +82,7 @@ nlohmann::ordered_json bench_captured_step(const StepOptions& options) {
       {"host_syncs_per_step", static_cast<double>(waits) / steps},
       {"planned_mib", static_cast<double>(memory.total()) / 1024 / 1024}};
   if (options.floor) result.update(report_floor(ctx, model));
+  if (!options.csv.empty()) write_step_profile(ctx, model, options, one);
   return result;
 }
 

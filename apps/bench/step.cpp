@@ -7,6 +7,7 @@
 
 #include "apps/bench/captured_step.h"
 #include "apps/bench/roofline.h"
+#include "apps/common/compute_profile.h"
 #include "apps/common/median.h"
 #include "apps/common/random_batch.h"
 #include "comm/transports.h"
@@ -15,6 +16,18 @@
 #include "sparsify/sync_sgd.h"
 
 namespace tw {
+
+void write_step_profile(Context& ctx, Model& model, const StepOptions& options, double scale_to) {
+  std::vector<ComputeProfile> profiles;
+  for (int64_t step = -options.warmup; step < options.steps; ++step) {
+    const ComputeProfile profile =
+        time_passes(ctx, model, static_cast<uint64_t>(step + options.warmup));
+    if (step >= 0) profiles.push_back(profile);
+  }
+  ComputeProfile profile = median_profile(profiles);
+  if (scale_to > 0) profile.scale(scale_to / profile.seconds());
+  write_profile(options.csv, model.arena(), profile);
+}
 
 namespace {
 
@@ -65,6 +78,7 @@ void run_step(const StepOptions& options) {
       {"peak_rss_mib", static_cast<double>(usage.ru_maxrss) / 1024},
       {"planned_mib", static_cast<double>(memory.total()) / 1024 / 1024}};
   if (options.floor) result.update(report_floor(ctx, model));
+  if (!options.csv.empty()) write_step_profile(ctx, model, options);
   fmt::print("{}\n", result.dump());
 }
 
@@ -99,6 +113,9 @@ Subcommand bench_step() {
   t.add(measurement, "steps", options->steps, "measured steps");
   t.range(1);
   t.add(measurement, "warmup", options->warmup, "steps before the measured ones");
+  t.add(measurement, "csv", options->csv,
+        "also write forward and backward by parameter to this file, for advise "
+        "--compute-profile");
   t.add(measurement, "floor", options->floor,
         "also print the machine's measured rates and the lower bound of a step at these rates");
   return command;

@@ -1,0 +1,134 @@
+#include "apps/common/compute_profile.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <fstream>
+#include <numeric>
+
+#include "apps/common/median.h"
+#include "engine/core/stopwatch.h"
+
+namespace tw {
+
+namespace {
+
+constexpr const char* kHead = "part,parameters,seconds";
+
+struct Row {
+  std::string part;
+  size_t parameters;
+  double seconds;
+};
+
+Row parse_row(const std::string& line, const std::string& where) {
+  const size_t first = line.find(','), second = line.rfind(',');
+  Row row{};
+  const auto number = [&](size_t begin, size_t end, auto& value) {
+    const auto [rest, error] = std::from_chars(line.data() + begin, line.data() + end, value);
+    return error == std::errc{} && rest == line.data() + end;
+  };
+  check(first != std::string::npos && first < second && number(first + 1, second, row.parameters) &&
+            number(second + 1, line.size(), row.seconds) && std::isfinite(row.seconds) &&
+            row.seconds >= 0,
+        "[profile] {}: expected {}; got {}", where, kHead, line);
+  row.part = line.substr(0, first);
+  return row;
+}
+
+}  // namespace
+
+void ComputeProfile::scale(double factor) {
+  forward *= factor;
+  backward *= factor;
+  for (double& seconds : ready) seconds *= factor;
+}
+
+ComputeProfile time_passes(Context& ctx, Model& model, uint64_t step) {
+  const std::deque<Parameter>& parameters = model.arena().parameters();
+  ComputeProfile profile;
+  profile.ready.resize(parameters.size());
+  Stopwatch clock;
+  const PassArgs pass{.ctx = ctx, .step = step, .on_gradient_ready = [&](const Parameter& p) {
+                        ctx.synchronize();
+                        const auto at =
+                            std::ranges::lower_bound(parameters, p.offset, {}, &Parameter::offset);
+                        profile.ready[static_cast<size_t>(at - parameters.begin())] = clock.total();
+                      }};
+  model.forward(pass);
+  ctx.synchronize();
+  profile.forward = clock.total();
+  model.backward(pass);
+  ctx.synchronize();
+  profile.backward = clock.total() - profile.forward;
+  for (double& seconds : profile.ready) seconds -= profile.forward;
+  return profile;
+}
+
+ComputeProfile median_profile(const std::vector<ComputeProfile>& profiles) {
+  const auto over = [&](const auto& value) {
+    std::vector<double> values;
+    values.reserve(profiles.size());
+    for (const ComputeProfile& profile : profiles) values.push_back(value(profile));
+    return median(values);
+  };
+  ComputeProfile result{.forward = over([](const ComputeProfile& p) { return p.forward; }),
+                        .backward = over([](const ComputeProfile& p) { return p.backward; })};
+  for (size_t i = 0; i < profiles.front().ready.size(); ++i)
+    result.ready.push_back(over([i](const ComputeProfile& p) { return p.ready[i]; }));
+  return result;
+}
+
+void write_profile(const std::string& path, const ParameterArena& arena,
+                   const ComputeProfile& profile) {
+  std::vector<size_t> order(arena.parameters().size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  std::ranges::stable_sort(order, {}, [&](size_t i) { return profile.ready[i]; });
+  std::ofstream out(path);
+  out << kHead << '\n' << fmt::format("forward,0,{:.9g}\n", profile.forward);
+  double before = 0;
+  for (const size_t i : order) {
+    const Parameter& parameter = arena.parameters()[i];
+    out << fmt::format("{},{},{:.9g}\n", parameter.name, parameter.length(),
+                       std::max(0.0, profile.ready[i] - before));
+    before = profile.ready[i];
+  }
+  out << fmt::format("backward,0,{:.9g}\n", std::max(0.0, profile.backward - before));
+  out.flush();
+  check<Fault>(!out.fail(), "[profile] writing {} failed", path);
+}
+
+ComputeProfile read_profile(const std::string& path, const ParameterArena& arena) {
+  std::ifstream in(path);
+  check(in.is_open(), "[profile] cannot read {}", path);
+  std::string line;
+  check(std::getline(in, line) && line == kHead, "[profile] {}: expected the columns {}", path,
+        kHead);
+  const std::deque<Parameter>& parameters = arena.parameters();
+  ComputeProfile profile;
+  profile.ready.assign(parameters.size(), -1);
+  double now = 0;
+  for (int number = 2; std::getline(in, line); ++number) {
+    const Row row = parse_row(line, fmt::format("{}, line {}", path, number));
+    if (row.part == "forward") {
+      profile.forward = row.seconds;
+      continue;
+    }
+    now += row.seconds;
+    if (row.part == "backward") continue;
+    const auto at = std::ranges::find(parameters, row.part, &Parameter::name);
+    check(at != parameters.end(), "[profile] {}, line {}: the model has no parameter {}", path,
+          number, row.part);
+    check(at->length() == row.parameters,
+          "[profile] {}, line {}: {} has {} elements; in the model it has {}", path, number,
+          row.part, row.parameters, at->length());
+    profile.ready[static_cast<size_t>(at - parameters.begin())] = now;
+  }
+  profile.backward = now;
+  for (size_t i = 0; i < parameters.size(); ++i)
+    check(profile.ready[i] >= 0, "[profile] {} lacks the parameter {}", path, parameters[i].name);
+  check(profile.seconds() > 0, "[profile] {}: all seconds are 0", path);
+  return profile;
+}
+
+}  // namespace tw
