@@ -4,8 +4,8 @@
 By epoch: validation accuracy, training loss, entries sent / k. Also accuracy by bytes sent (summed
 over ranks), accuracy by seconds of training, and the seconds of each phase.
 
-plot.py --advice FILE.csv [-o FILE.png]: draws the predictions of `advise --csv` by number of ranks:
-seconds per iteration, seconds in the exchange, scaling efficiency.
+plot.py --advice FILE.csv [-o FILE.png]: draws the predictions of `advise --csv`: for each number of
+ranks, how many times as fast as the best dense exchange each sparsifier is, by bandwidth.
 """
 
 import argparse
@@ -14,6 +14,7 @@ import json
 import math
 import os
 import sys
+import textwrap
 from pathlib import Path
 
 try:
@@ -27,7 +28,7 @@ except ImportError:
 
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt  # noqa: E402
-from matplotlib.ticker import FuncFormatter, MaxNLocator, PercentFormatter  # noqa: E402
+from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, PercentFormatter  # noqa: E402
 
 PHASES = ["data", "forward", "backward", "select", "exchange", "update"]
 COLUMNS = ["epoch", "train_loss", "val_top1", "seconds", "nnz_over_k", "bytes_sent"]
@@ -173,51 +174,96 @@ def draw(runs, title):
     return figure
 
 
-ADVICE = [("iteration_seconds", "Seconds per iteration"),
-          ("exchange_seconds", "Seconds in the exchange"),
-          ("efficiency", "Scaling efficiency")]
+ADVICE = ["gbit_per_s", "speedup", "speedup_low", "speedup_high"]
 
 
 def read_advice(path):
-    """label -> rows (ranks and the three values) of a table of `advise --csv`."""
+    """Of a table of `advise --csv`: {ranks: {exchange: rows of ADVICE}}, {ranks: Gbit/s of the
+    link}. Exchanges that sum densely count as one for each kind, the fastest collective."""
     try:
         with open(path, newline="") as file:
             reader = csv.DictReader(file)
             rows = list(reader)
     except OSError as error:
         sys.exit(f"plot.py: {path}: {error.strerror}")
-    names = ["sparsifier", "collective", "ranks"] + [name for name, _ in ADVICE]
+    names = ["sparsifier", "collective", "ranks", "at_link"] + ADVICE
     missing = [name for name in names if name not in (reader.fieldnames or [])]
     if missing:
         sys.exit(f"plot.py: {path}: missing column(s) {', '.join(missing)}")
     if not rows:
         sys.exit(f"plot.py: {path}: no prediction in it")
-    curves = {}
+    panels, links = {}, {}
     for row in rows:
-        label = " ".join(filter(None, (row["sparsifier"], row["collective"])))
+        collective = row["collective"].split()
+        label = " ".join([row["sparsifier"], *collective[1:]])  # `dense bf16 overlap`
         try:
-            numbers = [float(row["ranks"])] + [float(row[name]) for name, _ in ADVICE]
+            ranks, at_link = int(row["ranks"]), int(row["at_link"])
+            numbers = [float(row[name]) for name in ADVICE]
         except (TypeError, ValueError):
             sys.exit(f"plot.py: {path}: a value of {label} is no number")
-        curves.setdefault(label, []).append(numbers)
-    return curves
+        if at_link:
+            links[ranks] = numbers[0]
+        else:
+            points = panels.setdefault(ranks, {}).setdefault(label, {})
+            points[numbers[0]] = max(points.get(numbers[0], numbers), numbers,
+                                     key=lambda point: point[1])
+    if not panels:
+        sys.exit(f"plot.py: {path}: no prediction for other bandwidths than the link's")
+    return {ranks: {label: [points[at] for at in sorted(points)]
+                    for label, points in lines.items()} for ranks, lines in panels.items()}, links
 
 
-def draw_advice(curves, title):
-    figure, panels = plt.subplots(1, 3, figsize=(14, 4.5))
-    for column, (axes, (_, name)) in enumerate(zip(panels, ADVICE), start=1):
-        for i, (label, rows) in enumerate(curves.items()):
-            # curves of the same colour have different line styles
-            style = ["-", "--", ":"][i // len(COLOURS) % 3]
-            axes.plot([row[0] for row in rows], [row[column] for row in rows], style, marker="o",
-                      color=COLOURS[i % len(COLOURS)], label=label)
-        axes.set_title(name)
-        axes.set_xlabel("ranks")
-        axes.set_xscale("log", base=2)
-        if column < 3:
-            axes.set_yscale("log")
-    panels[2].set_ylim(0, 1.05)
-    panels[0].legend(fontsize=8, loc="upper left")
+def merge_curves(lines):
+    """(label, rows) with the curves that are nowhere more than 1 % apart as one."""
+    merged = []
+    for label, rows in lines.items():
+        same = next((curve for curve in merged
+                     if all(abs(a[1] / b[1] - 1) < 0.01 for a, b in zip(curve[1], rows))), None)
+        if same:
+            same[0].append(label)
+        else:
+            merged.append(([label], rows))
+    return [(", ".join(labels), rows) for labels, rows in merged]
+
+
+def draw_advice(advice, title):
+    """A panel for each number of ranks: speed-up over the best dense exchange by bandwidth."""
+    panels, links = advice
+    columns = 2 if len(panels) == 4 else min(3, len(panels))
+    lines = -(-len(panels) // columns)
+    figure, grid = plt.subplots(lines, columns, figsize=(6 * columns, 5.5 * lines), squeeze=False)
+    looks = {}  # of sparse exchanges; dense ones are grey
+    for axes, (ranks, curves) in zip(grid.flat, sorted(panels.items())):
+        for label, rows in merge_curves(curves):
+            first = label.split(", ")[0]
+            if first.startswith("dense"):
+                kind = ("bf16" in first) + 2 * ("overlap" in first)
+                colour, style = "0.5", ["-", "--", ":", "-."][kind]
+            else:
+                i = looks.setdefault(first, len(looks))
+                colour, style = COLOURS[i % len(COLOURS)], ["-", "--", ":"][i // len(COLOURS) % 3]
+            bandwidths = [row[0] for row in rows]
+            axes.plot(bandwidths, [row[1] for row in rows], style, color=colour,
+                      linewidth=1.8, label=textwrap.fill(label, 44))
+            axes.fill_between(bandwidths, [row[2] for row in rows], [row[3] for row in rows],
+                              alpha=0.15, linewidth=0, color=colour)
+        if ranks in links:
+            axes.axvline(links[ranks], color="black", linewidth=0.8)
+            axes.annotate("link", (links[ranks], 0.02), xycoords=("data", "axes fraction"),
+                          xytext=(3, 0), textcoords="offset points", fontsize=8)
+        axes.set_title(f"{ranks} rank{'' if ranks == 1 else 's'}")
+        axes.set_xlabel("Gbit/s")
+        axes.set_xscale("log")
+        axes.set_yscale("log")
+        for axis in (axes.xaxis, axes.yaxis):
+            axis.set_major_formatter(FuncFormatter(lambda x, _: f"{x:g}"))
+        axes.yaxis.set_minor_locator(LogLocator(subs=(2, 5)))
+        axes.yaxis.set_minor_formatter(FuncFormatter(lambda x, _: f"{x:g}"))
+        axes.legend(fontsize=7, loc="upper right")
+    for axes in list(grid.flat)[len(panels):]:
+        axes.axis("off")
+    for axes in grid[:, 0]:
+        axes.set_ylabel("speed-up over the best dense exchange")
     if title:
         figure.suptitle(title, x=0.01, ha="left", fontsize=13, fontweight="bold")
     return figure
@@ -243,8 +289,8 @@ def main():
     if bool(options.runs) == bool(options.advice):
         parser.error("expected run folders, or --advice and a table")
     if options.advice:
-        curves = read_advice(options.advice)
-        save(lambda: draw_advice(curves, options.title), options.output)
+        advice = read_advice(options.advice)
+        save(lambda: draw_advice(advice, options.title), options.output)
         return
 
     runs = [Run(folder) for folder in options.runs]

@@ -37,9 +37,11 @@ OptionTable AdviseConfig::table() {
   t.add(link_group, "beta", beta, "seconds per element of 4 bytes; 0: from --link, or measured");
 
   t.add(machine, "simulate", simulate,
-        "use given costs only, measure nothing; needs --compute and the link");
+        "use given costs only, measure nothing; needs compute, --select and the link");
   t.add(machine, "compute", compute, "seconds of forward and backward; 0: measured");
-  t.add(machine, "select", select, "seconds of a selection, with --simulate");
+  t.add(machine, "compute-profile", compute_profile,
+        "file of `bench step --csv` on the machine that will train: replaces the measured compute");
+  t.add(machine, "select", select, "with --simulate: seconds of a selection and update");
   t.add(machine, "gamma", gamma, "seconds to add an element; 0: measured");
   t.add(machine, "merge", merge, "seconds to merge a sparse entry; 0: measured");
   t.add(machine, "precision", precision, "arithmetic; auto: bf16 where the hardware has it");
@@ -51,11 +53,18 @@ OptionTable AdviseConfig::table() {
   t.alias("threads");
   t.add(machine, "comm-timeout", comm_timeout,
         "seconds that a rank waits for another; 0: no limit");
-  t.add(machine, "steps", steps, "measured steps; uses the median");
+  t.add(machine, "rounds", rounds,
+        "measurements of all costs; results are medians with a range from their spread");
   t.range(1, 100000);
+  t.alias("steps");
 
   t.add(answer, "ranks", ranks, "numbers of ranks to predict for");
   t.range(1, 65536);
+  t.add(answer, "max-loss", max_loss,
+        "points of top-1 that a recommended sparsifier may have lost to dense SGD in training");
+  t.range(0, 100);
+  t.add(answer, "accuracy", accuracy,
+        "table of measured accuracies; default: configs/accuracy.csv as it was built in");
   t.add(answer, "csv", csv, "also write the predictions to this file, for scripts/plot.py");
   return t;
 }
@@ -63,14 +72,22 @@ OptionTable AdviseConfig::table() {
 AdviseConfig parse_advise_config(int argc, char** argv) {
   AdviseConfig config;
   config.settings = default_settings();
-  config.table().parse_and_set(argc, argv,
-                               "advise: predicts which sparsifier is fastest on a link");
+  OptionTable table = config.table();
+  table.parse_and_set(argc, argv, "advise: predicts which sparsifier is fastest on a link");
   models().find(config.model);
   if (!config.link.empty()) parse_link(config.link, static_cast<int>(config.ranks_per_node));
   check(!config.ranks.empty(), "[options] ranks is empty; expected a list like 2,4,8");
   std::ranges::sort(config.ranks);
+  check(config.compute == 0 || config.compute_profile.empty(),
+        "[options] compute and compute-profile exclude each other");
+  check(config.compute_profile.empty() || config.parameters == 0,
+        "[options] compute-profile is for a model; it excludes --parameters");
   if (config.simulate) {
-    check(config.compute > 0, "[options] simulate needs --compute, the seconds of one rank's step");
+    check(config.compute > 0 || !config.compute_profile.empty(),
+          "[options] simulate needs --compute, the seconds of one rank's step, or "
+          "--compute-profile");
+    check(table.is_set("select"),
+          "[options] simulate needs --select, the seconds of a selection and update (0: none)");
     check(!config.link.empty() || (config.alpha > 0 && config.beta > 0),
           "[options] simulate needs the link: --link, or --alpha and --beta");
     check(config.workers == 0, "[options] workers is not for --simulate, which starts no ranks");

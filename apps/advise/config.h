@@ -26,13 +26,15 @@ struct AdviseConfig {
   // machine; 0: measured
   bool simulate = false;
   double compute = 0, select = 0, gamma = 0, merge = 0;
+  std::string compute_profile;
   std::string precision = "auto";
-  int64_t workers = 0, threads_per_rank = 0, steps = 5;
+  int64_t workers = 0, threads_per_rank = 0, rounds = 9;
   double comm_timeout = 60;
 
   // answer
-  std::vector<int64_t> ranks{2, 4, 8, 16, 32, 64, 128, 1024, 65536};
-  std::string csv;
+  std::vector<int64_t> ranks{2, 4, 8, 16, 32, 64};
+  double max_loss = 2;
+  std::string accuracy, csv;
 
   OptionTable table();
 };

@@ -2,9 +2,12 @@
 
 #include <algorithm>
 
+#include "apps/common/addition_cost.h"
 #include "apps/common/median.h"
 #include "apps/common/random_batch.h"
+#include "apps/common/resolve.h"
 #include "apps/common/time_ranks.h"
+#include "comm/collectives/measure_link.h"
 #include "comm/subcommunicator.h"
 #include "comm/transports.h"
 #include "engine/core/stopwatch.h"
@@ -13,6 +16,8 @@
 namespace tw {
 
 namespace {
+
+constexpr int kSteps = 3;  // of a sparsifier in a round, after one that warms up
 
 /// The maximum over all nodes of the minimum seconds within a node.
 double least_in_the_slowest(const std::vector<double>& seconds, const NodePlan& plan) {
@@ -27,45 +32,68 @@ double least_in_the_slowest(const std::vector<double>& seconds, const NodePlan& 
 
 }  // namespace
 
-LocalCosts measure_local(Context& ctx, Communicator& comm, Model& model,
-                         const MachineSettings& settings) {
-  model.plan(ctx, {.batch = settings.batch_size, .activations = settings.precision});
+CostMeter::CostMeter(Context& ctx, Communicator& comm, Model& model, const AdviseConfig& config)
+    : ctx_(ctx), comm_(comm), model_(model), config_(config) {
+  if (!config.link.empty() && comm.size() > 1) {
+    const auto with = [&](int64_t ranks_per_node) {
+      return parse_link(config.link, static_cast<int>(ranks_per_node));
+    };
+    link_.emplace(ctx, comm, with(config.ranks_per_node));
+    nodes_.emplace(ctx, comm, with(config.settings.integer("hierarchical.node")));
+  }
+  model.plan(ctx, {.batch = config.batch_size,
+                   .activations = resolve_precision(config.precision, resolve_device("auto"))});
   model.allocate(ctx, 1);
   fill_random_batch(model, static_cast<uint64_t>(comm.rank()));
   model.refresh(ctx);
+}
 
-  LocalCosts costs;
-  costs.compute = time_ranks(ctx, comm, settings.steps, [&](int64_t step) {
-    const PassArgs pass{.ctx = ctx, .step = static_cast<uint64_t>(step)};
-    model.forward(pass);
-    model.backward(pass);
-  });
-  const std::span<float> g = model.arena().gradients();
-  const std::vector<float> gradient(g.begin(), g.end());
+ComputeProfile CostMeter::time_compute() {
+  barrier(comm_);
+  ComputeProfile profile = time_passes(ctx_, model_, step_++);
+  const double forward = slowest_rank(comm_, profile.forward);
+  const double backward = slowest_rank(comm_, profile.backward);
+  for (double& seconds : profile.ready) seconds *= backward / profile.backward;
+  profile.forward = forward;
+  profile.backward = backward;
+  return profile;
+}
+
+StepCosts CostMeter::time_step(const std::string& sparsifier, bool in_nodes) {
+  const NodePlan nodes{comm_.size(),
+                       static_cast<int>(config_.settings.integer("hierarchical.node"))};
   const auto alone = make_self_communicator();
-  const NodePlan plan{comm.size(),
-                      static_cast<int>(settings.settings.integer("hierarchical.node"))};
-  Subcommunicator node(comm, plan.node_of(comm.rank()));
-  for (const auto& [name, entry] : sparsifiers().entries()) {
-    const bool in_nodes = entry.value.exchange == "hierarchical";
-    SyncSgd sgd(ctx, in_nodes ? node : *alone, model.arena(),
-                {.sparsifier = name, .barrier_comm = &comm}, settings.settings);
-    std::vector<double> total, exchange;
-    for (int64_t step = -1; step < settings.steps; ++step) {
-      std::ranges::copy(gradient, g.begin());  // the step leaves its sum there
-      barrier(comm);
-      Stopwatch watch;
-      const StepReport report = sgd.step(
-          {.step = static_cast<uint64_t>(step + 1), .lr = 1e-6, .density = settings.density});
-      model.refresh(ctx);
-      if (step < 0) continue;
-      total.push_back(watch.total());
-      exchange.push_back(report.sec_exchange - report.sec_wait);
-    }
-    const double sum = least_in_the_slowest(gather(comm, median(exchange)),
-                                            in_nodes ? plan : NodePlan{comm.size(), comm.size()});
-    costs.step[name] = {.update = slowest_rank(comm, median(total)) - sum, .exchange = sum};
+  Subcommunicator node(nodes_ ? *nodes_ : comm_, nodes.node_of(comm_.rank()));
+  SyncSgd sgd(ctx_, in_nodes ? node : *alone, model_.arena(),
+              {.sparsifier = sparsifier, .barrier_comm = &comm_}, config_.settings);
+  std::vector<double> total, exchange;
+  for (int step = 0; step <= kSteps; ++step) {
+    std::ranges::copy(gradient_, model_.arena().gradients().begin());  // its sum is left there
+    barrier(comm_);
+    Stopwatch watch;
+    const StepReport report =
+        sgd.step({.step = static_cast<uint64_t>(step), .lr = 1e-6, .density = config_.density});
+    model_.refresh(ctx_);
+    if (step == 0) continue;
+    total.push_back(watch.total());
+    exchange.push_back(report.sec_exchange - report.sec_wait);
   }
+  const NodePlan plan = in_nodes ? nodes : NodePlan{comm_.size(), comm_.size()};
+  const double sum = least_in_the_slowest(gather(comm_, median(exchange)), plan);
+  return {.update = slowest_rank(comm_, median(total)) - sum, .exchange = sum};
+}
+
+Costs CostMeter::round() {
+  Costs costs;
+  costs.compute = time_compute();
+  const std::span<float> g = model_.arena().gradients();
+  gradient_.assign(g.begin(), g.end());
+  for (const auto& [name, entry] : sparsifiers().entries())
+    costs.step[name] = time_step(name, entry.value.exchange == "hierarchical");
+  if (comm_.size() > 1) costs.link = measure_link(ctx_, link_ ? *link_ : comm_);
+  const LinkCost additions = measure_additions(ctx_, comm_, model_.arena().size(), config_.density);
+  costs.link.gamma = additions.gamma;
+  costs.link.merge = additions.merge;
   return costs;
 }
 

@@ -1,25 +1,37 @@
-// Measures the local costs of an iteration: compute, selection, update.
+// Measures the costs of an iteration: compute, selection, update, additions, messages.
 #pragma once
 
-#include "apps/advise/prediction.h"
-#include "comm/communicator.h"
+#include <optional>
+
+#include "apps/advise/config.h"
+#include "apps/advise/costs.h"
+#include "comm/link/link.h"
 
 namespace tw {
 
-struct MachineSettings {
-  int64_t batch_size = 32;
-  DType precision = DType::f32;
-  double density = 0.001;
-  int64_t steps = 5;  ///< measured steps; the result is their median
-  Settings settings;
-};
+class CostMeter {
+ public:
+  /// Plans and allocates `model`. Collective.
+  CostMeter(Context& ctx, Communicator& comm, Model& model, const AdviseConfig& config);
 
-/// Measures forward and backward of `model` on generated images, and an optimizer step of every
-/// registered sparsifier on one rank (`hierarchical`: in one node of `hierarchical.node` ranks).
-/// All ranks of `comm` compute at the same time, as in training. Compute and whole step: seconds of
-/// the slowest rank. Exchange: those of the fastest rank, which waits least for the others
-/// (`hierarchical`: the fastest rank of the slowest node). Collective.
-LocalCosts measure_local(Context& ctx, Communicator& comm, Model& model,
-                         const MachineSettings& settings);
+  /// Forward and backward on generated images; an optimizer step of every registered sparsifier on
+  /// one rank (`hierarchical`: in one node); additions; messages between neighbours. All ranks
+  /// compute at the same time, as in training. Compute and whole step: seconds of the slowest rank.
+  /// Exchange: those of the fastest rank, which waits least for the others (`hierarchical`: the
+  /// fastest rank of the slowest node). The link of one rank is zero. Collective.
+  Costs round();
+
+ private:
+  ComputeProfile time_compute();
+  StepCosts time_step(const std::string& sparsifier, bool in_nodes);
+
+  Context& ctx_;
+  Communicator& comm_;
+  Model& model_;
+  const AdviseConfig& config_;
+  std::optional<LinkCommunicator> link_, nodes_;  // the emulated link, if there is one
+  std::vector<float> gradient_;                   // of the last backward
+  uint64_t step_ = 0;
+};
 
 }  // namespace tw

@@ -1,8 +1,7 @@
 #include "apps/advise/prediction.h"
 
 #include <algorithm>
-#include <cmath>
-#include <limits>
+#include <numeric>
 
 #include "comm/collectives/collectives.h"
 #include "comm/subcommunicator.h"
@@ -13,14 +12,6 @@ namespace tw {
 namespace {
 
 const size_t kBucketBytes = SgdConfig{}.bucket_bytes;
-constexpr double kBitsAnElement = 32;
-
-/// Whether a sparsifier may be recommended. Not `randk`, which ends at a lower accuracy than the
-/// others; `exact`, a reference for tests; and `hierarchical`, whose cost depends on which ranks
-/// share a node, unknown for larger runs.
-bool recommendable(const Prediction& c) {
-  return c.sparsifier != "randk" && c.sparsifier != "exact" && c.sparsifier != "hierarchical";
-}
 
 std::vector<Load> loads_of(const ParameterArena& arena, size_t flat, const Sparsifier& sparsifier,
                            double density) {
@@ -29,10 +20,14 @@ std::vector<Load> loads_of(const ParameterArena& arena, size_t flat, const Spars
   };
   if (flat > 0) return {{.d = static_cast<double>(flat), .k = kept(flat)}};
   std::vector<Load> loads;
+  size_t end = arena.parameters().size();  // buckets start at the end of the vector
   for (const Bucket& bucket : plan_buckets(arena, sparsifier, kBucketBytes)) {
     Load load{.d = static_cast<double>(bucket.length),
-              .dense = static_cast<double>(bucket.dense_length())};
+              .dense = static_cast<double>(bucket.dense_length()),
+              .first_parameter = end - bucket.parameters,
+              .end_parameter = end};
     for (const Segment& segment : bucket.sparse) load.k += kept(segment.length);
+    end = load.first_parameter;
     loads.push_back(load);
   }
   return loads;
@@ -52,43 +47,67 @@ LinkCost messages_in(ValueFormat values, const LinkCost& link) {
   return values == ValueFormat::f32 ? link : half_messages(link);
 }
 
-const Prediction& fastest(const std::vector<Prediction>& all, const LinkCost& link, int ranks,
-                          bool (*allowed)(const Prediction&)) {
-  const Prediction* result = nullptr;
-  for (const Prediction& c : all)
-    if (allowed(c) && (!result || c.seconds(link, ranks) < result->seconds(link, ranks)))
-      result = &c;
-  check<std::logic_error>(result != nullptr, "[advise] no candidate");
-  return *result;
-}
-
-std::string bandwidth_text(double bits) {
-  return bits >= 1e9 ? fmt::format("{:.3g} Gbit/s", bits * 1e-9)
-                     : fmt::format("{:.3g} Mbit/s", bits * 1e-6);
-}
-
-std::string flags_of(const Prediction& c) {
-  std::string flags = "--sparsifier " + c.sparsifier;
-  if (!c.collective.empty()) flags += " --allreduce " + c.collective;
-  if (c.values != ValueFormat::f32)
-    flags += fmt::format(" --set allreduce.values={}", name(c.values));
-  return flags;
+/// Adds a dense sparsifier with every collective, type of values, and kind of overlap.
+void add_dense(std::vector<Prediction>& all, const Prediction& plain, bool overlap,
+               const std::vector<Load>& layers, const std::vector<ValueFormat>& formats) {
+  for (const auto& [collective, cost] : allreduce_costs())
+    for (const ValueFormat values : formats)
+      for (const bool overlaps : {false, true}) {
+        if (overlaps && !overlap) continue;
+        Prediction& c = all.emplace_back(plain);
+        c.collective = collective;
+        c.values = values;
+        c.overlap = overlaps;
+        if (overlaps) c.loads = layers;
+        c.cost = [cost = cost, values](const LinkCost& link, int ranks, const Load& load) {
+          return cost(messages_in(values, link), ranks, load.d);
+        };
+      }
 }
 
 }  // namespace
 
 std::string Prediction::collective_text() const {
-  return values == ValueFormat::f32 ? collective : fmt::format("{} {}", collective, name(values));
+  std::string text = collective;
+  if (values != ValueFormat::f32) text += fmt::format(" {}", name(values));
+  if (overlap) text += " overlap";
+  return text;
 }
 
-double Prediction::exchange_seconds(const LinkCost& link, int ranks) const {
-  double sum = step.exchange;
-  for (const Load& load : loads) sum += cost(link, ranks, load);
-  return sum;
+std::string Prediction::flags() const {
+  std::string flags = "--sparsifier " + sparsifier;
+  if (!collective.empty()) flags += " --allreduce " + collective;
+  if (values != ValueFormat::f32) flags += fmt::format(" --set allreduce.values={}", name(values));
+  if (overlap) flags += " --scope layer --overlap";
+  return flags;
 }
 
-std::vector<Prediction> candidates(const ParameterArena& arena, size_t flat, double density,
-                                   const LocalCosts& local, const Settings& settings) {
+double Prediction::exchange_seconds(const Costs& costs, int ranks) const {
+  const auto step = costs.step.find(sparsifier);
+  const double local = step == costs.step.end() ? 0 : step->second.exchange;
+  if (!overlap)
+    return std::accumulate(loads.begin(), loads.end(), local, [&](double sum, const Load& load) {
+      return sum + cost(costs.link, ranks, load);
+    });
+  // one exchange at a time, each after the last gradient of its bucket
+  const std::span<const double> ready = costs.compute.ready;
+  double end = 0;
+  for (const Load& load : loads) {
+    const auto bucket =
+        ready.subspan(load.first_parameter, load.end_parameter - load.first_parameter);
+    end = std::max(end, std::ranges::max(bucket)) + cost(costs.link, ranks, load);
+  }
+  return local + std::max(0.0, end - costs.compute.backward);
+}
+
+double Prediction::seconds(const Costs& costs, int ranks) const {
+  const auto step = costs.step.find(sparsifier);
+  return costs.compute.seconds() + (step == costs.step.end() ? 0 : step->second.update) +
+         exchange_seconds(costs, ranks);
+}
+
+std::vector<Prediction> predictions(const ParameterArena& arena, size_t flat, double density,
+                                    bool overlap, const Settings& settings) {
   std::vector<Prediction> all;
   const DenseCost ring = allreduce_costs().at("ring");
   const SparseCodec format(settings);
@@ -99,21 +118,13 @@ std::vector<Prediction> candidates(const ParameterArena& arena, size_t flat, dou
     const Sparsifier sparsifier = resolve_sparsifier({.sparsifier = name}, settings);
     Prediction c{.sparsifier = name,
                  .dense = sparsifier.selector.empty(),
-                 .compute = local.compute,
                  .loads = loads_of(arena, flat, sparsifier, density)};
-    if (const auto known = local.step.find(name); known != local.step.end()) c.step = known->second;
     if (!c.dense && density < 1)
       c.volume = selectors().find(sparsifier.selector).value.volume(settings);
     if (sparsifier.exchange == "allreduce") {
-      for (const auto& [collective, cost] : allreduce_costs())
-        for (const ValueFormat values : formats) {
-          c.collective = collective;
-          c.values = values;
-          c.cost = [cost = cost, values](const LinkCost& link, int ranks, const Load& load) {
-            return cost(messages_in(values, link), ranks, load.d);
-          };
-          all.push_back(c);
-        }
+      Sparsifier layers = sparsifier;
+      layers.scope = Scope::layer;
+      add_dense(all, c, overlap && flat == 0, loads_of(arena, flat, layers, density), formats);
     } else if (sparsifier.exchange == "root") {
       const std::string& collective = reduces().find(settings.text("root.collective")).name;
       c.cost = [reduce = reduce_costs().at(collective),
@@ -154,67 +165,6 @@ std::vector<std::string> volume_notes(const std::vector<Prediction>& all) {
                     c.sparsifier, k, volume_text(c.volume, static_cast<size_t>(k))));
   }
   return notes;
-}
-
-const Prediction& best(const std::vector<Prediction>& all, const LinkCost& link, int ranks) {
-  const Prediction& first = fastest(all, link, ranks, recommendable);
-  // ties go to the simplest sparsifier
-  for (const Prediction& c : all)
-    if (c.sparsifier == "topk" && c.seconds(link, ranks) < 1.001 * first.seconds(link, ranks))
-      return c;
-  return first;
-}
-
-const Prediction& best_dense(const std::vector<Prediction>& all, const LinkCost& link, int ranks) {
-  return fastest(all, link, ranks, [](const Prediction& c) { return c.dense; });
-}
-
-double break_even(const Prediction& sparse, const std::vector<Prediction>& all,
-                  const LinkCost& link, int ranks) {
-  const auto dense_wins = [&](double bits) {
-    LinkCost other = link;
-    other.beta = kBitsAnElement / bits;
-    return best_dense(all, other, ranks).seconds(other, ranks) < sparse.seconds(other, ranks);
-  };
-  double low = 1e3, high = 1e15;  // 1 kbit/s, 1 Pbit/s
-  if (dense_wins(low)) return 0;
-  if (!dense_wins(high)) return std::numeric_limits<double>::infinity();
-  while (high / low > 1.0001) {
-    const double middle = std::sqrt(low * high);
-    (dense_wins(middle) ? high : low) = middle;
-  }
-  return low;
-}
-
-std::vector<std::string> recommendations(const std::vector<Prediction>& all, const LinkCost& link,
-                                         const std::vector<int64_t>& ranks) {
-  std::vector<std::string> sentences;
-  for (size_t i = 0; i < ranks.size();) {
-    const int first = static_cast<int>(ranks[i]);
-    const Prediction& winner = best(all, link, first);
-    int last = first;
-    while (i < ranks.size() && &best(all, link, static_cast<int>(ranks[i])) == &winner)
-      last = static_cast<int>(ranks[i++]);
-
-    const Prediction& dense = best_dense(all, link, last);
-    const double seconds = winner.seconds(link, last);
-    std::string text =
-        first == last ? fmt::format("{} ranks", last) : fmt::format("{} to {} ranks", first, last);
-    text +=
-        fmt::format(": use {}; at {} an iteration takes {:.4g} s", flags_of(winner), last, seconds);
-    if (winner.dense) {
-      text += ", no sparse exchange is faster on this link";
-    } else {
-      const double bits = break_even(winner, all, link, last);
-      text +=
-          fmt::format(", {:.3g} times as fast as dense ({})", dense.seconds(link, last) / seconds,
-                      dense.collective.empty() ? dense.sparsifier : dense.collective_text());
-      text += std::isinf(bits) ? "; dense is slower at any bandwidth"
-                               : fmt::format("; dense is faster above {}", bandwidth_text(bits));
-    }
-    sentences.push_back(text);
-  }
-  return sentences;
 }
 
 }  // namespace tw

@@ -112,7 +112,8 @@ def of_theory(text):
 def of_table(row, path):
     """The lines of a program's table, with the options of the row and derived columns."""
     options = {key: number(value) for key, value in row.resolved.items() if key != "set"}
-    records = [{**options, **line} for line in read_csv(path)]
+    # `advise` also predicts for other bandwidths than the link's
+    records = [{**options, **line} for line in read_csv(path) if line.get("at_link", 1) == 1]
     for record in records:
         if row.program == "advise" and "batch_size" in record:
             record["images_per_s"] = record["batch_size"] / record["iteration_seconds"]

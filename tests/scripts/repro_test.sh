@@ -16,7 +16,8 @@ claim() {
    "dense": {"options": {"model": "lenet", "dataset": "shapes", "epochs": 2, "workers": 2,
                          "link": "100Mbit,1ms", "analyze_every": 40}},
    "model": {"program": "advise", "theirs": "nothing",
-             "options": {"simulate": true, "compute": 1, "link": "1Gbit,1ms", "ranks": [2, 4]}}},
+             "options": {"simulate": true, "compute": 1, "select": 0, "link": "1Gbit,1ms",
+                         "ranks": [2, 4]}}},
  "lines": [{"label": "loss", "value": {"row": "dense", "measure": "train_loss"}, "theirs": 2}],
  "rules": [
    {"text": "loss", "value": {"row": "dense", "measure": "train_loss"}, "most": $1, "why": "test"},

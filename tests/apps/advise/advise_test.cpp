@@ -1,5 +1,7 @@
 // The program advise, called from the command line.
+#include <algorithm>
 #include <fstream>
+#include <thread>
 
 #include "tests/support/program.h"
 
@@ -17,13 +19,14 @@ TEST(Advise, PredictsFromGivenCosts) {
   const Ended ended = advise(std::string(kSimulated) + "--ranks 4,8,65536");
   EXPECT_EQ(ended.code, 0) << ended.output;
   for (const char* text :
-       {"dense ring", "dense linear_pipeline", "gtopk", "65536", "scaling efficiency",
-        "break-even Gbit/s", "gaussiank: prediction for 26214 entries", "use --sparsifier"})
+       {"dense recursive_halving", "gtopk", "65536 ranks", "speed-up over dense", "not measured",
+        "break-even Gbit/s", "gaussiank: prediction for 26214 entries", "8 ranks: use --sparsifier",
+        "65536 ranks: use --sparsifier"})
     EXPECT_TRUE(ended.says(text)) << text << " is missing in\n" << ended.output;
-  EXPECT_TRUE(ended.says("2.158")) << "0.5 s + dense ring at 8 ranks\n" << ended.output;
+  EXPECT_FALSE(ended.says("overlap")) << "without a profile of backward\n" << ended.output;
 }
 
-TEST(Advise, WritesATable) {
+TEST(Advise, WritesATableOfBandwidths) {
   const TempFolder folder;
   const std::string file = (folder / "advice.csv").string();
   const Ended ended = advise(kSimulated + fmt::format("--ranks 4,8 --csv {}", file));
@@ -32,29 +35,92 @@ TEST(Advise, WritesATable) {
   std::string line;
   std::getline(in, line);
   EXPECT_EQ(line,
-            "sparsifier,collective,ranks,iteration_seconds,exchange_seconds,efficiency,"
-            "break_even_gbit");
-  size_t dense = 0;
-  while (std::getline(in, line)) dense += line.starts_with("dense,ring,");
-  EXPECT_EQ(dense, 2u);
+            "sparsifier,collective,ranks,at_link,gbit_per_s,iteration_seconds,iteration_low,"
+            "iteration_high,exchange_seconds,efficiency,speedup,speedup_low,speedup_high,"
+            "break_even_gbit,break_even_low,break_even_high,top1_points");
+  size_t at_link = 0, others = 0;
+  while (std::getline(in, line)) {
+    EXPECT_EQ(std::ranges::count(line, ','), 16) << line;
+    at_link += line.starts_with("dense,ring,8,1,0.888889,2.15761");  // 0.5 s and the ring
+    others += line.starts_with("dense,ring,8,0,");
+  }
+  EXPECT_EQ(at_link, 1u);
+  EXPECT_EQ(others, 41u);
 }
 
 TEST(Advise, MeasuresRanksOnAnEmulatedLink) {
   const Ended ended = advise(
-      "--model mlp --batch-size 4 --workers 2 --link 1Gbit,0.4ms --steps 1 --ranks 2,4 "
+      "--model mlp --batch-size 4 --workers 2 --link 1Gbit,0.4ms --rounds 2 --ranks 2,4 "
       "--precision f32");
   EXPECT_EQ(ended.code, 0) << ended.output;
-  EXPECT_TRUE(ended.says("2 ranks")) << ended.output;
-  EXPECT_TRUE(ended.says("use --sparsifier")) << ended.output;
+  for (const char* text :
+       {"2 ranks: ", "4 ranks: ", "overlap", "medians of 2 rounds", "least to most"})
+    EXPECT_TRUE(ended.says(text)) << text << " is missing in\n" << ended.output;
+}
+
+TEST(Advise, SaysThatRanksShareCores) {
+  const std::string given =
+      "--model mlp --batch-size 1 --link 1Gbit,0.4ms --rounds 1 --ranks 2 --precision f32";
+  const int64_t more = std::thread::hardware_concurrency() + 1;
+  const Ended crowded = advise(fmt::format("{} --workers {}", given, more));
+  EXPECT_TRUE(crowded.says(fmt::format("{} ranks x 1 threads share", more))) << crowded.output;
+  EXPECT_FALSE(advise(given + " --threads-per-rank 1").says("share"));
+}
+
+TEST(Advise, TakesTheComputeOfAnotherMachineFromAFile) {
+  const TempFolder folder;
+  const std::string file = (folder / "profile.csv").string();
+  ASSERT_EQ(run_command(fmt::format("{}/bench step --model mlp --batch-size 2 --steps 1 --csv {}",
+                                    TW_BIN, file))
+                .code,
+            0);
+  const std::string given = fmt::format(
+      "--simulate --link 1Gbit,1ms --select 0 --ranks 4 --compute-profile {} --model ", file);
+  const Ended ended = advise(given + "mlp");
+  EXPECT_EQ(ended.code, 0) << ended.output;
+  EXPECT_TRUE(ended.says("overlap")) << ended.output;
+  EXPECT_EQ(advise(given + "lenet").code, 2) << "another network";
+}
+
+TEST(Advise, ReadsATableOfAccuracies) {
+  const TempFolder folder;
+  const std::string file = (folder / "accuracy.csv").string();
+  std::ofstream(file) << "sparsifier,options,model,dataset,ranks,batch_size,density,epochs,seeds,"
+                         "top1,dense_top1,commit\n"
+                         "topk,,resnet20,cifar10,4,32,0.001,10,1;2,0.83,0.86,abc\n";
+  const std::string given =
+      "--simulate --link 100Mbit,1ms --select 0.001 --compute 0.1 --ranks 4 --accuracy " + file;
+  const Ended ended = advise(given);
+  EXPECT_EQ(ended.code, 0) << ended.output;
+  EXPECT_TRUE(ended.says("-3.0 (P 4, 10 epochs, 2 seeds)")) << ended.output;
+  EXPECT_FALSE(ended.says("use --sparsifier topk")) << ended.output;
+  EXPECT_TRUE(advise(given + " --max-loss 4").says("use --sparsifier topk"));
+  EXPECT_FALSE(advise(given + " --set gaussiank.refine=histogram").says("10 epochs"))
+      << "measured at the default settings";
 }
 
 TEST(Advise, UserErrorsAreOneLineAndExitCode2) {
   for (const char* arguments :
-       {"--simulate", "--simulate --compute 1", "--simulate --compute 1 --alpha 1e-4",
-        "--simulate --compute 1 --link 1Gbit", "--ranks 0", "--ranks 65537", "--modle x",
-        "--model resnet21", "--parameters 10", "--select 1", "--density 0",
-        "--simulate --compute 1 --link 1Gbit,1ms --workers 2",
-        "--simulate --compute 1 --link 1Gbit,1ms --csv /dev/null/x", "extra"}) {
+       {"--simulate",
+        "--simulate --compute 1",
+        "--simulate --compute 1 --select 0 --alpha 1e-4",
+        "--simulate --compute 1 --select 0 --link 1Gbit",
+        "--simulate --compute 1 --link 1Gbit,1ms",
+        "--rounds 0",
+        "--link 1Gbit",
+        "--compute-profile none.csv --link 1Gbit,1ms",
+        "--accuracy none.csv --link 1Gbit,1ms",
+        "--compute 1 --compute-profile none.csv",
+        "--ranks 0",
+        "--ranks 65537",
+        "--modle x",
+        "--model resnet21",
+        "--parameters 10",
+        "--select 1",
+        "--density 0",
+        "--simulate --compute 1 --select 0 --link 1Gbit,1ms --workers 2",
+        "--simulate --compute 1 --select 0 --link 1Gbit,1ms --csv /dev/null/x",
+        "extra"}) {
     const Ended ended = advise(arguments);
     EXPECT_EQ(ended.code, 2) << arguments << "\n" << ended.output;
     EXPECT_TRUE(ended.says("error: ")) << arguments << "\n" << ended.output;

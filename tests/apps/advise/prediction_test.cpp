@@ -1,34 +1,13 @@
-// Predictions, break-even bandwidths and recommendations from the cost model.
+// Predictions from the cost model.
 #include "apps/advise/prediction.h"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include <algorithm>
-#include <cmath>
+#include "tests/apps/advise/example.h"
 
-namespace tw {
+namespace tw::test {
 namespace {
-
-constexpr LinkCost kSlow{.alpha = 0.436e-3, .beta = 3.6e-8};  // the 1 Gbit/s of Shi et al. 2019
-constexpr size_t kLength = 25 * (size_t{1} << 20);
-
-/// Candidates for one vector of ResNet-50's size; a step computes for 0.5 s and selects for 0.01 s.
-std::vector<Prediction> example() {
-  LocalCosts local{.compute = 0.5};
-  for (const auto& [name, entry] : sparsifiers().entries())
-    if (!entry.value.selector.empty()) local.step[name].update = 0.01;
-  return candidates(ParameterArena{}, kLength, 0.001, local, default_settings());
-}
-
-const Prediction& find(const std::vector<Prediction>& all, const std::string& sparsifier,
-                       const std::string& collective = "") {
-  const auto it = std::ranges::find_if(all, [&](const Prediction& c) {
-    return c.sparsifier == sparsifier && c.collective == collective;
-  });
-  EXPECT_NE(it, all.end()) << sparsifier;
-  return *it;
-}
 
 TEST(Predictions, CoverEverySparsifierAndCollective) {
   const std::vector<Prediction> all = example();
@@ -40,31 +19,70 @@ TEST(Predictions, CoverEverySparsifierAndCollective) {
 
 TEST(Predictions, IterationIsComputePlusSelectionPlusExchange) {
   const std::vector<Prediction> all = example();
-  const Prediction& dense = find(all, "dense", "ring");
-  EXPECT_NEAR(dense.seconds(kSlow, 8), 0.5 + 1.658, 1e-3);
-  const Prediction& gtopk = find(all, "gtopk");
-  EXPECT_NEAR(gtopk.seconds(kSlow, 8), 0.51 + 0.0139, 1e-3);
-  EXPECT_NEAR(gtopk.efficiency(kSlow, 8, 0.5), 0.5 / 0.5239, 1e-3);
-  EXPECT_EQ(dense.seconds(kSlow, 1), 0.5);
+  const Costs costs = example_costs();
+  EXPECT_NEAR(find(all, "dense", "ring").seconds(costs, 8), 0.5 + 1.658, 1e-3);
+  EXPECT_NEAR(find(all, "gtopk").seconds(costs, 8), 0.51 + 0.0139, 1e-3);
+  EXPECT_EQ(find(all, "dense", "ring").seconds(costs, 1), 0.5);
 }
 
 TEST(Predictions, ExchangeIncludesTheLocalSum) {
-  const std::vector<Prediction> all =
-      candidates(ParameterArena{}, kLength, 0.001,
-                 {.compute = 0.5, .step = {{"gtopk", {.update = 0.01, .exchange = 0.02}}}},
-                 default_settings());
+  const std::vector<Prediction> all = example();
+  Costs costs = example_costs();
+  costs.step["gtopk"] = {.update = 0.01, .exchange = 0.02};
   const Prediction& gtopk = find(all, "gtopk");
-  EXPECT_DOUBLE_EQ(gtopk.exchange_seconds(kSlow, 1), 0.02);
-  EXPECT_NEAR(gtopk.exchange_seconds(kSlow, 8), 0.02 + 0.0139, 1e-3);
-  EXPECT_NEAR(gtopk.seconds(kSlow, 8), 0.5 + 0.01 + 0.02 + 0.0139, 1e-3);
+  EXPECT_DOUBLE_EQ(gtopk.exchange_seconds(costs, 1), 0.02);
+  EXPECT_NEAR(gtopk.exchange_seconds(costs, 8), 0.02 + 0.0139, 1e-3);
+  EXPECT_NEAR(gtopk.seconds(costs, 8), 0.5 + 0.01 + 0.02 + 0.0139, 1e-3);
+}
+
+/// Three tensors of 1 MiB, each a bucket; gradients come from the last to the first.
+struct ThreeLayers {
+  ParameterArena arena;
+  Costs costs{.compute = {.forward = 1, .backward = 3, .ready = {3, 2, 1}},
+              .link = {.alpha = 0, .beta = 1e-6}};
+
+  ThreeLayers() {
+    for (const char* name : {"a", "b", "c"}) arena.add({.name = name, .shape = {512, 512}});
+  }
+  std::vector<Prediction> all() const {
+    return predictions(arena, 0, 0.01, true, default_settings());
+  }
+};
+
+TEST(Predictions, OverlapHidesTheExchangesOfEarlyBuckets) {
+  const ThreeLayers net;
+  const std::vector<Prediction> all = net.all();
+  const Prediction& plain = find(all, "dense", "ring");
+  const Prediction& overlap = find(all, "dense", "ring overlap");
+  const double whole = plain.exchange_seconds(net.costs, 2), bucket = whole / 3;
+  ASSERT_NEAR(bucket, 0.262, 1e-3);
+  // each bucket is sent before the next gradient is ready: only the last one is seen
+  EXPECT_NEAR(overlap.exchange_seconds(net.costs, 2), bucket, 1e-9);
+  EXPECT_NEAR(overlap.seconds(net.costs, 2), 4 + bucket, 1e-9);
+  // on a slow link they queue behind the first, which starts after 1 s
+  Costs slow = net.costs;
+  slow.link.beta *= 100;
+  EXPECT_NEAR(overlap.exchange_seconds(slow, 2), 100 * whole - 2, 1e-6);
+  EXPECT_NE(overlap.flags().find("--scope layer --overlap"), std::string::npos);
+}
+
+TEST(Predictions, OverlapIsNotPredictedWithoutAProfileOrAModel) {
+  const auto overlaps = [](const std::vector<Prediction>& all) {
+    return std::ranges::any_of(all, &Prediction::overlap);
+  };
+  const ThreeLayers net;
+  EXPECT_TRUE(overlaps(net.all()));
+  EXPECT_FALSE(overlaps(predictions(net.arena, 0, 0.01, false, default_settings())));
+  EXPECT_FALSE(overlaps(predictions(net.arena, 100, 0.01, true, default_settings())));
 }
 
 TEST(Predictions, DependOnTheSettings) {
   const auto seconds = [](const char* sparsifier, auto... assignments) {
     Settings settings = default_settings();
     (settings.set_assignment(assignments), ...);
-    return find(candidates(ParameterArena{}, kLength, 0.001, {}, settings), sparsifier)
-        .exchange_seconds({.alpha = 0, .beta = 1e-8}, 8);
+    const Costs costs{.link = {.alpha = 0, .beta = 1e-8}};
+    return find(predictions(ParameterArena{}, kLength, 0.001, false, settings), sparsifier)
+        .exchange_seconds(costs, 8);
   };
   EXPECT_NEAR(seconds("topk", "wire.values=bf16") / seconds("topk"), 6.0 / 8, 1e-3);
   EXPECT_NEAR(seconds("gtopk", "wire.values=bf16") / seconds("gtopk"), 6.0 / 8, 1e-3);
@@ -81,8 +99,9 @@ TEST(Predictions, NameTheSelectorsWhoseVolumeDependsOnTheGradients) {
     Settings settings = default_settings();
     settings.set_assignment(assignment);
     return fmt::format(
-        "{}", fmt::join(volume_notes(candidates(ParameterArena{}, kLength, density, {}, settings)),
-                        "\n"));
+        "{}",
+        fmt::join(volume_notes(predictions(ParameterArena{}, kLength, density, false, settings)),
+                  "\n"));
   };
   const std::string published = notes("gaussiank.refine=paper", 0.001);
   for (const char* line :
@@ -99,50 +118,5 @@ TEST(Predictions, NameTheSelectorsWhoseVolumeDependsOnTheGradients) {
   EXPECT_EQ(notes("gaussiank.refine=paper", 1), "");
 }
 
-TEST(Predictions, AtBreakEvenBothTakeAsLong) {
-  const std::vector<Prediction> all = example();
-  for (const char* name : {"topk", "gtopk"})
-    for (int ranks : {4, 64}) {
-      const Prediction& sparse = find(all, name);
-      const double bits = break_even(sparse, all, kSlow, ranks);
-      ASSERT_TRUE(bits > 0 && std::isfinite(bits)) << name << " " << ranks;
-      LinkCost link = kSlow;
-      link.beta = 32 / bits;
-      const double dense = best_dense(all, link, ranks).seconds(link, ranks);
-      EXPECT_NEAR(sparse.seconds(link, ranks) / dense, 1, 1e-3) << name << " " << ranks;
-    }
-}
-
-TEST(Predictions, BreakEvenIsInfiniteForFreeSelectionAndZeroForSlowSelection) {
-  LocalCosts local{.compute = 0.5};
-  const std::vector<Prediction> all =
-      candidates(ParameterArena{}, kLength, 0.001, local, default_settings());
-  EXPECT_TRUE(std::isinf(break_even(find(all, "topk"), all, kSlow, 4)));
-  local.step["topk"].update = 1e9;
-  const std::vector<Prediction> slow =
-      candidates(ParameterArena{}, kLength, 0.001, local, default_settings());
-  EXPECT_EQ(break_even(find(slow, "topk"), slow, kSlow, 4), 0);
-}
-
-TEST(Predictions, RecommendGtopkForManyRanksAndNeverRandk) {
-  const std::vector<Prediction> all = example();
-  EXPECT_EQ(best(all, kSlow, 64).sparsifier, "gtopk");
-  for (int ranks : {2, 4, 8, 1024}) EXPECT_NE(best(all, kSlow, ranks).sparsifier, "randk");
-
-  const auto sentences = recommendations(all, kSlow, {2, 128, 1024, 65536});
-  ASSERT_EQ(sentences.size(), 2u);
-  EXPECT_TRUE(sentences[1].starts_with("128 to 65536 ranks: use --sparsifier gtopk; at 65536"))
-      << sentences[1];
-  EXPECT_NE(sentences[1].find("dense is faster above"), std::string::npos) << sentences[1];
-}
-
-TEST(Predictions, RecommendDenseOnAFastLink) {
-  const std::vector<Prediction> all = example();
-  const LinkCost fast{.alpha = 1e-6, .beta = 32 / 10e12};
-  EXPECT_TRUE(best(all, fast, 8).dense);
-  EXPECT_NE(recommendations(all, fast, {8}).front().find("no sparse exchange is faster"),
-            std::string::npos);
-}
-
 }  // namespace
-}  // namespace tw
+}  // namespace tw::test

@@ -1,0 +1,71 @@
+#include "apps/advise/accuracy.h"
+
+#include <algorithm>
+#include <charconv>
+
+#include "engine/core/error.h"
+
+namespace tw {
+
+namespace {
+
+constexpr std::string_view kHead =
+    "sparsifier,options,model,dataset,ranks,batch_size,density,epochs,seeds,top1,dense_top1,commit";
+
+std::vector<std::string_view> split(std::string_view text, char by) {
+  std::vector<std::string_view> parts;
+  for (size_t begin = 0; begin <= text.size();) {
+    const size_t end = std::min(text.find(by, begin), text.size());
+    parts.push_back(text.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return parts;
+}
+
+}  // namespace
+
+std::vector<Accuracy> parse_accuracies(std::string_view text, const std::string& source) {
+  std::vector<Accuracy> table;
+  int number = 0;
+  for (const std::string_view line : split(text, '\n')) {
+    if (++number == 1) {
+      check(line == kHead, "[advise] {}: expected the columns {}", source, kHead);
+      continue;
+    }
+    if (line.empty()) continue;
+    const std::vector<std::string_view> cells = split(line, ',');
+    check(cells.size() == 12, "[advise] {}, line {}: {} cells; expected 12", source, number,
+          cells.size());
+    const auto read = [&](size_t cell, auto& value) {
+      const char* end = cells[cell].data() + cells[cell].size();
+      const auto [rest, error] = std::from_chars(cells[cell].data(), end, value);
+      check(error == std::errc{} && rest == end, "[advise] {}, line {}: {} is no number", source,
+            number, cells[cell]);
+    };
+    Accuracy& row = table.emplace_back();
+    row.sparsifier = cells[0];
+    row.options = cells[1];
+    row.model = cells[2];
+    row.dataset = cells[3];
+    read(4, row.ranks);
+    read(5, row.batch_size);
+    read(6, row.density);
+    read(7, row.epochs);
+    row.seeds = cells[8];
+    read(9, row.top1);
+    read(10, row.dense_top1);
+  }
+  return table;
+}
+
+const Accuracy* find_accuracy(const std::vector<Accuracy>& table, std::string_view sparsifier,
+                              std::string_view model, double density) {
+  const Accuracy* found = nullptr;
+  for (const Accuracy& row : table)
+    if (row.sparsifier == sparsifier && row.options.empty() && row.model == model &&
+        row.density == density && (!found || row.epochs > found->epochs))
+      found = &row;
+  return found;
+}
+
+}  // namespace tw

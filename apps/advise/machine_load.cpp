@@ -1,0 +1,96 @@
+#include "apps/advise/machine_load.h"
+
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <fstream>
+#include <map>
+#include <set>
+#include <thread>
+
+#include "comm/collectives/collectives.h"
+#include "comm/host_id.h"
+
+namespace tw {
+
+namespace {
+
+double wall_seconds() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+/// CPU seconds of all programs of this machine since its start; 0 if unknown.
+double busy_seconds() {
+  std::ifstream in("/proc/stat");
+  std::string cpu;
+  double user = 0, nice = 0, system = 0;
+  in >> cpu >> user >> nice >> system;
+  return in ? (user + nice + system) / static_cast<double>(sysconf(_SC_CLK_TCK)) : 0;
+}
+
+double own_seconds() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  const auto seconds = [](const timeval& t) {
+    return static_cast<double>(t.tv_sec) + 1e-6 * static_cast<double>(t.tv_usec);
+  };
+  return seconds(usage.ru_utime) + seconds(usage.ru_stime);
+}
+
+/// What a rank knows about its process and machine.
+struct Usage {
+  HostId host;
+  int64_t process;
+  double busy, own, wall;
+  int64_t cores;
+};
+
+}  // namespace
+
+MachineLoad::MachineLoad() : busy_(busy_seconds()), own_(own_seconds()), wall_(wall_seconds()) {}
+
+std::vector<std::string> MachineLoad::notes(Communicator& comm, int threads_per_rank) const {
+  const Usage mine{.host = this_host(),
+                   .process = getpid(),
+                   .busy = busy_seconds() - busy_,
+                   .own = own_seconds() - own_,
+                   .wall = wall_seconds() - wall_,
+                   .cores = std::max(1u, std::thread::hardware_concurrency())};
+  struct Machine {
+    double busy = 0, own = 0, wall = 0;
+    int64_t cores = 1, ranks = 0;
+    std::set<int64_t> processes{};  // the ranks of one process share its CPU time
+  };
+  std::map<HostId, Machine> machines;
+  for (const Usage& usage : gather(comm, mine)) {
+    Machine& machine = machines[usage.host];
+    machine.busy = std::max(machine.busy, usage.busy);
+    machine.wall = std::max(machine.wall, usage.wall);
+    machine.cores = usage.cores;
+    ++machine.ranks;
+    if (machine.processes.insert(usage.process).second) machine.own += usage.own;
+  }
+
+  double others = 0;
+  const Machine* crowded = nullptr;
+  for (const auto& [host, machine] : machines) {
+    if (machine.wall > 0) others = std::max(others, (machine.busy - machine.own) / machine.wall);
+    if (machine.ranks * threads_per_rank > machine.cores) crowded = &machine;
+  }
+  std::vector<std::string> notes;
+  if (others > 0.1)
+    notes.push_back(
+        fmt::format("note: other programs used {:.1f} cores of a machine during the measurement; "
+                    "its seconds are those of a busy machine",
+                    others));
+  if (crowded)
+    notes.push_back(
+        fmt::format("note: {} ranks x {} threads share {} cores of a machine; on machines of their "
+                    "own they compute faster",
+                    crowded->ranks, threads_per_rank, crowded->cores));
+  return notes;
+}
+
+}  // namespace tw

@@ -1,0 +1,22 @@
+// Tables of a comparison: on the console and as a CSV file.
+#pragma once
+
+#include "apps/advise/comparison.h"
+#include "apps/common/console.h"
+
+namespace tw {
+
+/// The costs that were measured or given: `d` parameters.
+void print_costs(Console& console, const Rounds& rounds, double d, double density);
+
+/// For each number of ranks a table, the fastest exchange first, then a verdict for each. Of dense
+/// exchanges, the fastest collective of each kind (f32, bf16, overlap).
+void print_comparison(Console& console, const Comparison& comparison,
+                      const std::vector<int64_t>& ranks);
+
+/// All predictions as a table, a row for each number of ranks: at the bandwidth of the link
+/// (at_link = 1), and at bandwidths from 10 Mbit/s to 1 Tbit/s (at_link = 0).
+void write_comparison(std::ostream& out, const Comparison& comparison,
+                      const std::vector<int64_t>& ranks);
+
+}  // namespace tw

@@ -1,0 +1,61 @@
+// The table of measured accuracies.
+#include "apps/advise/accuracy.h"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include "engine/core/error.h"
+#include "models/model.h"
+#include "sparsify/sparsifier.h"
+
+namespace tw::test {
+namespace {
+
+constexpr const char* kHead =
+    "sparsifier,options,model,dataset,ranks,batch_size,density,epochs,seeds,top1,dense_top1,"
+    "commit\n";
+
+std::string table(const std::string& rows) { return kHead + rows; }
+
+TEST(Accuracy, FindsTheTrainingWithTheMostEpochs) {
+  const auto rows =
+      parse_accuracies(table("topk,,net,cifar10,4,32,0.001,10,1;2,0.82,0.85,abc\n"
+                             "topk,,net,cifar10,8,32,0.001,30,1,0.9,0.91,abc\n"
+                             "topk,--residual-decay 0.9,net,cifar10,4,32,0.001,99,1,0.8,0.91,abc\n"
+                             "topk,,net,cifar10,4,32,0.01,99,1,0.8,0.91,abc\n"),
+                       "here");
+  const Accuracy* found = find_accuracy(rows, "topk", "net", 0.001);
+  ASSERT_NE(found, nullptr);
+  EXPECT_EQ(found->ranks, 8);
+  EXPECT_EQ(found->epochs, 30);
+  EXPECT_NEAR(found->loss(), 1, 1e-9);
+  EXPECT_EQ(find_accuracy(rows, "gtopk", "net", 0.001), nullptr);
+  EXPECT_EQ(find_accuracy(rows, "topk", "other", 0.001), nullptr);
+}
+
+TEST(Accuracy, AWrongTableNamesTheLine) {
+  const auto error = [](const std::string& text) {
+    try {
+      parse_accuracies(text, "here.csv");
+    } catch (const UserError& failed) {
+      return std::string(failed.what());
+    }
+    return std::string("no error");
+  };
+  EXPECT_NE(error("a,b\n").find("here.csv: expected the columns"), std::string::npos);
+  EXPECT_NE(error(table("topk,,net\n")).find("here.csv, line 2: 3 cells"), std::string::npos);
+  EXPECT_NE(error(table("topk,,net,c,4,32,x,10,1,0.8,0.8,a\n")).find("line 2: x is no number"),
+            std::string::npos);
+}
+
+TEST(Accuracy, TheBuiltInTableNamesRegisteredThings) {
+  for (const Accuracy& row : parse_accuracies(built_in_accuracies(), "built-in")) {
+    EXPECT_NO_THROW(sparsifiers().find(row.sparsifier));
+    EXPECT_NO_THROW(models().find(row.model));
+    EXPECT_TRUE(row.top1 > 0 && row.top1 < 1 && row.dense_top1 > 0 && row.dense_top1 < 1)
+        << row.sparsifier;
+  }
+}
+
+}  // namespace
+}  // namespace tw::test

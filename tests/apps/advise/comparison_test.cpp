@@ -1,0 +1,170 @@
+// Break-even bandwidths, speed-ups and verdicts.
+#include "apps/advise/comparison.h"
+
+#include <cmath>
+
+#include "tests/apps/advise/example.h"
+
+namespace tw::test {
+namespace {
+
+/// Rounds whose costs of `sparsifier` differ by these seconds.
+Rounds rounds_with(const std::string& sparsifier, const std::vector<double>& seconds) {
+  Rounds rounds;
+  for (const double more : seconds) {
+    rounds.push_back(example_costs());
+    rounds.back().step[sparsifier].update += more;
+  }
+  return rounds;
+}
+
+/// Only dense ring and topk, on the example's link.
+std::vector<Prediction> dense_and_topk() {
+  const std::vector<Prediction> all = example();
+  return {find(all, "dense", "ring"), find(all, "topk")};
+}
+
+/// The update by which topk takes exactly as long as dense on 4 ranks.
+double even_update() {
+  const std::vector<Prediction> two = dense_and_topk();
+  return two[0].seconds(example_costs(), 4) - two[1].seconds(example_costs(), 4);
+}
+
+AccuracyRules with_loss(const std::string& sparsifier, double points) {
+  return {.table = {{.sparsifier = sparsifier,
+                     .model = "net",
+                     .ranks = 4,
+                     .density = 0.001,
+                     .epochs = 10,
+                     .seeds = "1",
+                     .top1 = 0.85 - points / 100,
+                     .dense_top1 = 0.85}},
+          .model = "net",
+          .density = 0.001};
+}
+
+TEST(Comparison, AtBreakEvenBothTakeAsLong) {
+  const Comparison comparison(example(), {example_costs()}, {});
+  for (const char* name : {"topk", "gtopk"})
+    for (const int ranks : {4, 64}) {
+      const Prediction& sparse = find(comparison.all(), name);
+      const double bits = comparison.break_even(sparse, ranks).mid;
+      ASSERT_TRUE(bits > 0 && std::isfinite(bits)) << name << " " << ranks;
+      EXPECT_NEAR(comparison.at(bits).speedup(sparse, ranks).mid, 1, 1e-3) << name << " " << ranks;
+      EXPECT_LT(comparison.at(2 * bits).speedup(sparse, ranks).mid, 1) << name << " " << ranks;
+    }
+}
+
+TEST(Comparison, BreakEvenIsInfiniteForFreeSelectionAndZeroForSlowSelection) {
+  Costs costs = example_costs();
+  costs.step.clear();
+  const std::vector<Prediction> all = example();
+  const Comparison free(all, {costs}, {});
+  EXPECT_TRUE(std::isinf(free.break_even(find(free.all(), "topk"), 4).mid));
+  costs.step["topk"].update = 1e9;
+  const Comparison slow(all, {costs}, {});
+  EXPECT_EQ(slow.break_even(find(slow.all(), "topk"), 4).mid, 0);
+}
+
+TEST(Comparison, TheRivalIsTheBestDenseExchange) {
+  const Comparison comparison(example(), {example_costs()}, {});
+  const Prediction& rival = comparison.best_dense(8);
+  EXPECT_EQ(rival.values, ValueFormat::bf16);
+  for (const Prediction& c : comparison.all())
+    EXPECT_TRUE(!c.dense || comparison.seconds(rival, 8).mid <= comparison.seconds(c, 8).mid);
+  EXPECT_EQ(comparison.speedup(rival, 8).mid, 1);
+}
+
+TEST(Comparison, EfficiencyComparesWithOneDenseRank) {
+  const Comparison comparison(example(), {example_costs()}, {});
+  const Prediction& gtopk = find(comparison.all(), "gtopk");
+  EXPECT_NEAR(comparison.efficiency(gtopk, 8).mid, 0.5 / 0.5239, 1e-3);
+}
+
+TEST(Comparison, WhatDisturbsAWholeRoundCancelsInTheSpeedUp) {
+  Rounds rounds;
+  for (const double compute : {0.5, 0.9, 0.6, 0.7, 0.8}) {
+    rounds.push_back(example_costs());
+    rounds.back().compute.forward = compute;
+  }
+  const Comparison comparison(dense_and_topk(), rounds, {});
+  const Interval seconds = comparison.seconds(comparison.all()[1], 4);
+  const Interval gain = comparison.speedup(comparison.all()[1], 4);
+  EXPECT_NEAR(seconds.high - seconds.low, 0.4, 1e-9);
+  EXPECT_LT(gain.low, gain.high);
+  EXPECT_GT(gain.low, 1.9);
+}
+
+TEST(Comparison, RecommendsASparsifierOnASlowLink) {
+  const Comparison comparison(dense_and_topk(), {example_costs()}, {});
+  const Comparison::Verdict verdict = comparison.verdict(4);
+  EXPECT_EQ(verdict.use->sparsifier, "topk");
+  for (const char* text : {"4 ranks: use --sparsifier topk", "times as fast as the best dense",
+                           "dense is faster above", "accuracy with this model is not measured"})
+    EXPECT_NE(verdict.sentence.find(text), std::string::npos) << verdict.sentence;
+}
+
+TEST(Comparison, StaysDenseOnAFastLink) {
+  const Comparison comparison = Comparison(example(), {example_costs()}, {}).at(1e13);
+  const Comparison::Verdict verdict = comparison.verdict(8);
+  EXPECT_TRUE(verdict.use->dense);
+  EXPECT_NE(verdict.sentence.find("8 ranks: stay dense (--sparsifier dense"), std::string::npos)
+      << verdict.sentence;
+  EXPECT_EQ(verdict.sentence.find("noise"), std::string::npos) << verdict.sentence;
+}
+
+TEST(Comparison, StaysDenseWithinTheNoise) {
+  const double even = even_update();
+  const auto verdict = [&](double faster, double noise) {
+    std::vector<double> seconds;
+    for (const double part : {-1.0, -0.5, 0.0, 0.5, 1.0})
+      seconds.push_back(even - faster + part * noise);
+    return Comparison(dense_and_topk(), rounds_with("topk", seconds), {}).verdict(4);
+  };
+  EXPECT_EQ(verdict(0.3, 0.1).use->sparsifier, "topk");
+  EXPECT_TRUE(verdict(0.3, 0.4).use->dense);
+  EXPECT_NE(verdict(0.3, 0.4).sentence.find("within the noise"), std::string::npos);
+  EXPECT_NE(verdict(0.01, 0).sentence.find("may gain less than 2 %"), std::string::npos)
+      << verdict(0.01, 0).sentence;
+  EXPECT_EQ(verdict(-0.3, 0.1).sentence.find("noise"), std::string::npos);
+}
+
+TEST(Comparison, PrefersTopkUnlessAnotherIsFasterByMoreThanTwoPercent) {
+  const std::vector<Prediction> all = example();
+  const auto best = [&](double less) {
+    Costs costs = example_costs();
+    for (auto& [name, step] : costs.step) step.update = name == "sidco" ? 0.1 - less : 0.1;
+    return Comparison(all, {costs}, {}).best_sparse(8)->sparsifier;
+  };
+  EXPECT_EQ(best(0.005), "topk");
+  EXPECT_EQ(best(0.05), "sidco");
+}
+
+TEST(Comparison, NeverRecommendsRandkAReferenceOrWhatLosesTooMuch) {
+  Costs costs = example_costs();
+  for (const char* name : {"randk", "exact", "hierarchical", "gtopk"})
+    costs.step[name].update = -0.3;  // faster than all others
+  for (const double points : {1.9, 2.1}) {
+    const Comparison comparison(example(), {costs}, with_loss("gtopk", points));
+    const Comparison::Verdict verdict = comparison.verdict(8);
+    EXPECT_EQ(verdict.use->sparsifier == "gtopk", points < 2) << verdict.sentence;
+    const std::string text = points < 2 ? "top-1 1.9 points below dense (P = 4, 10 epochs)"
+                                        : "more than 2 points of top-1 below dense: gtopk (2.1)";
+    EXPECT_NE(verdict.sentence.find(text), std::string::npos) << verdict.sentence;
+  }
+}
+
+TEST(Comparison, AccuracyIsThatOfTheModelAndDensity) {
+  AccuracyRules rules = with_loss("topk", 1);
+  const std::vector<Prediction> two = dense_and_topk();
+  EXPECT_NE(Comparison(two, {example_costs()}, rules).accuracy(two[1]), nullptr);
+  EXPECT_EQ(Comparison(two, {example_costs()}, rules).accuracy(two[0]), nullptr) << "dense";
+  rules.density = 0.01;
+  EXPECT_EQ(Comparison(two, {example_costs()}, rules).accuracy(two[1]), nullptr);
+  rules = with_loss("topk", 1);
+  rules.model = "other";
+  EXPECT_EQ(Comparison(two, {example_costs()}, rules).accuracy(two[1]), nullptr);
+}
+
+}  // namespace
+}  // namespace tw::test
