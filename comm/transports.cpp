@@ -1,14 +1,17 @@
 #include "comm/transports.h"
 
-#include <cstdlib>
+#include "comm/launcher.h"
 
 namespace tw {
 
 bool started_by_mpi() {
-  // MPICH and Intel MPI (hydra, srun); Open MPI; any PMIx launcher
-  for (const char* name : {"PMI_RANK", "OMPI_COMM_WORLD_SIZE", "PMIX_RANK"})
-    if (std::getenv(name) != nullptr) return true;
-  return false;
+  const std::optional<Launcher> launcher = find_launcher();
+  return launcher && launcher->for_mpi;
+}
+
+std::string mpi_library() {
+  const auto& built = optional_transports().entries();
+  return built.contains("mpi") ? built.find("mpi")->second.value.library() : "";
 }
 
 Registry<Transport>& optional_transports() {

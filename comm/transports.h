@@ -20,6 +20,8 @@ void run_on_threads(int ranks, const std::function<void(Communicator&)>& body);
 
 /// Whether an MPI launcher (mpirun, srun) started this process, also for a single process.
 bool started_by_mpi();
+/// The MPI library in use, as it names itself: `MPICH Version: 4.0.2`. Empty without MPI.
+std::string mpi_library();
 /// The communicator of all processes of mpirun. The first call initialises MPI. UserError when
 /// built without MPI.
 std::unique_ptr<Communicator> make_mpi_communicator();
@@ -42,6 +44,7 @@ std::unique_ptr<Communicator> make_nccl_communicator(Context& ctx, Communicator&
 struct Transport {
   std::unique_ptr<Communicator> (*start)() = nullptr;
   int (*finish)(int code) = nullptr;
+  std::string (*library)() = nullptr;
   std::unique_ptr<Communicator> (*start_on)(Context& ctx, Communicator& bootstrap,
                                             std::string& notice) = nullptr;
 };

@@ -116,8 +116,7 @@ void advise(Communicator& comm, const AdviseConfig& config) {
 int run(Communicator& world, int argc, char** argv) {
   AdviseConfig config;
   run_collectively(world, [&] { config = parse_advise_config(argc, argv); });
-  check(config.workers == 0 || !started_by_mpi(),
-        "[options] workers is {} under mpirun, where -n sets the number of ranks", config.workers);
+  check_ranks(world, config.workers);
   if (config.workers <= 1)
     advise(world, config);
   else

@@ -9,6 +9,7 @@
 #include "apps/bench/comm_cases.h"
 #include "apps/common/addition_cost.h"
 #include "apps/common/comm_setup.h"
+#include "apps/common/launch.h"
 #include "apps/common/median.h"
 #include "apps/common/rank_utils.h"
 #include "comm/collectives/measure_link.h"
@@ -195,8 +196,7 @@ void run_on(Communicator& comm, const CommBenchOptions& options) {
 }
 
 void run_comm(Communicator& world, const CommBenchOptions& options) {
-  check(options.workers == 0 || !started_by_mpi(),
-        "[bench] workers is {} under mpirun, where -n sets the number of ranks", options.workers);
+  check_ranks(world, options.workers);
   check_transport(options.comm, options.device);
   check(!options.simulate || !options.comm.link.empty(),
         "[bench] a simulated clock needs a link to simulate; add --link, e.g. 1Gbit,0.4ms");

@@ -1,9 +1,12 @@
 #include "apps/common/launch.h"
 
+#include <chrono>
 #include <csignal>
 #include <cstdio>
+#include <thread>
 
 #include "apps/common/options.h"
+#include "comm/launcher.h"
 #include "comm/transports.h"
 #include "engine/core/error.h"
 
@@ -22,6 +25,14 @@ void on_signal(int signal) {
 int report(const std::exception& error, bool speaks, int code) {
   if (speaks) fmt::print(stderr, "error: {}\n", error.what());
   return code;
+}
+
+/// Whether this process reports errors of all ranks. Processes of a launcher whose ranks do not
+/// find each other are worlds of their own.
+bool reports(const Communicator* world) {
+  if (world && world->size() > 1) return world->rank() == 0;
+  const std::optional<Launcher> launcher = find_launcher();
+  return !launcher || launcher->rank == 0;
 }
 
 }  // namespace
@@ -45,20 +56,37 @@ int run_program(const std::function<int(Communicator&)>& body) {
     world = mpi ? make_mpi_communicator() : make_self_communicator();
     code = body(*world);
   } catch (const HelpText& help) {
-    if (!world || world->rank() == 0) fmt::print("{}", help.text);
+    if (reports(world.get())) fmt::print("{}", help.text);
   } catch (const LocalUserError& error) {
     code = report(error, true, 2);
     if (world) world->abort(error.what(), code);
   } catch (const UserError& error) {
-    code = report(error, !world || world->rank() == 0, 2);
+    code = report(error, reports(world.get()), 2);
   } catch (const CollectiveFault& error) {
-    code = report(error, !world || world->rank() == 0, 1);
+    code = report(error, reports(world.get()), 1);
   } catch (const std::exception& error) {
     code = report(error, true, 1);
     if (world) world->abort(error.what(), code);
   }
   world.reset();
   return mpi ? finish_mpi(code) : code;
+}
+
+void check_ranks(const Communicator& world, int64_t workers) {
+  const std::optional<Launcher> launcher = find_launcher();
+  const bool mpi = launcher && launcher->for_mpi;
+  check(workers == 0 || !mpi,
+        "[options] workers is {} under mpirun, where -n sets the number of ranks; --workers is for "
+        "ranks as threads (if it comes from a configuration file: add --workers 0)",
+        workers);
+  if (workers > 0) return;
+  try {
+    check_launcher(launcher, world.size(), mpi_library());
+  } catch (const UserError&) {
+    // a launcher ends all processes when the first fails; the one that reports goes first
+    if (launcher->rank != 0) std::this_thread::sleep_for(std::chrono::seconds(1));
+    throw;
+  }
 }
 
 }  // namespace tw

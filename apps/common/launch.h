@@ -26,4 +26,8 @@ const std::atomic<bool>& stop_signal();
 /// by rank 0.
 int run_program(const std::function<int(Communicator&)>& body);
 
+/// UserError if ranks are asked for in two ways (--workers under mpirun), or if the launcher
+/// started several processes that do not find each other.
+void check_ranks(const Communicator& world, int64_t workers);
+
 }  // namespace tw

@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "apps/common/version.h"
+#include "comm/launcher.h"
 #include "engine/core/error.h"
 #include "engine/core/registry.h"
 
@@ -65,12 +66,10 @@ Json size_from_text(const std::string& text) {
   return size;
 }
 
-/// Whether this process prints notices that concern all ranks: rank 0 under mpirun (by the variable
-/// of hydra or PMIx), else always.
+/// Whether this process prints notices that concern all ranks: rank 0 of a launcher, else always.
 bool writes_notes() {
-  for (const char* variable : {"PMI_RANK", "PMIX_RANK"})
-    if (const char* rank = std::getenv(variable)) return std::string_view(rank) == "0";
-  return true;
+  const std::optional<Launcher> launcher = find_launcher();
+  return !launcher || launcher->rank == 0;
 }
 
 void note_renamed(const std::string& old_name, const std::string& name) {

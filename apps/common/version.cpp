@@ -4,13 +4,9 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-
+#include "comm/transports.h"
 #include "engine/core/cpu_features.h"
 
-#ifdef TW_WITH_MPI
-#include <mpi.h>
-#endif
 #ifdef TW_WITH_CUDA
 #include <cuda_runtime_api.h>
 #include <cudnn_version.h>
@@ -28,21 +24,6 @@ std::string compiler() {
   return "Clang " __clang_version__;
 #else
   return "GCC " __VERSION__;
-#endif
-}
-
-/// The library in use, as it names itself; MPI allows this call before its start.
-std::string mpi_library() {
-#ifdef TW_WITH_MPI
-  std::string name(MPI_MAX_LIBRARY_VERSION_STRING, '\0');
-  int length = 0;
-  if (MPI_Get_library_version(name.data(), &length) != MPI_SUCCESS) return "with MPI";
-  name.resize(static_cast<size_t>(length));
-  name.resize(std::min(name.find_first_of("\n,"), name.size()));
-  std::ranges::replace(name, '\t', ' ');
-  return name;
-#else
-  return "without MPI";
 #endif
 }
 
@@ -68,8 +49,10 @@ std::string cuda_libraries() {
 std::string version() { return TW_VERSION; }
 
 std::string version_text() {
+  const std::string mpi = mpi_library();
   return fmt::format("thinwire {}\ncommit {}\n{}\noneDNN {}\n{}\n{}\n", version(), TW_COMMIT,
-                     compiler(), onednn_version(), mpi_library(), cuda_libraries());
+                     compiler(), onednn_version(), mpi.empty() ? "without MPI" : mpi,
+                     cuda_libraries());
 }
 
 }  // namespace tw

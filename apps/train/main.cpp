@@ -71,10 +71,7 @@ int run(Communicator& world, int argc, char** argv) {
     if (world.rank() == 0) fmt::print("{}", list_text());
     return 0;
   }
-  check(config.workers == 0 || !started_by_mpi(),
-        "[options] workers is {} under mpirun, where -n sets the number of ranks; --workers is for "
-        "ranks as threads (if it comes from a configuration file: add --workers 0)",
-        config.workers);
+  check_ranks(world, config.workers);
   world.set_timeout(config.comm.comm_timeout);
   Console console(world.rank() == 0);
   if (config.dataset == "shapes" && config.data_dir.empty())

@@ -90,10 +90,24 @@ std::unique_ptr<Communicator> make_communicator(const MpiOptions& options) {
 
 namespace {
 
-const bool communicator_registered = optional_transports().add(
-    {"mpi",
-     "the processes of mpirun",
-     {.start = [] { return make_communicator(); }, .finish = finish, .start_on = nullptr}});
+/// MPI allows this call before its start.
+std::string library() {
+  std::string name(MPI_MAX_LIBRARY_VERSION_STRING, '\0');
+  int length = 0;
+  if (MPI_Get_library_version(name.data(), &length) != MPI_SUCCESS) return "MPI";
+  name.resize(static_cast<size_t>(length));
+  name.resize(std::min(name.find_first_of("\n,"), name.size()));
+  std::ranges::replace(name, '\t', ' ');
+  return name;
+}
+
+const bool communicator_registered =
+    optional_transports().add({"mpi",
+                               "the processes of mpirun",
+                               {.start = [] { return make_communicator(); },
+                                .finish = finish,
+                                .library = library,
+                                .start_on = nullptr}});
 
 }  // namespace
 }  // namespace tw::mpi

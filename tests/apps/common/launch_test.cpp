@@ -1,9 +1,9 @@
 // The environment that a program sets before CUDA starts.
 #include "apps/common/launch.h"
 
-#include <gtest/gtest.h>
+#include "tests/support/program.h"
 
-namespace tw {
+namespace tw::test {
 namespace {
 
 constexpr const char* kConnections = "CUDA_DEVICE_MAX_CONNECTIONS";
@@ -30,5 +30,34 @@ TEST(Launch, TheNumberOfConnectionsInTheEnvironmentIsKept) {
   unsetenv(kConnections);
 }
 
+/// What `train` says when these variables are set.
+Ended train_under(const std::string& variables, const std::string& options = "") {
+  const TempFolder folder;
+  return run_command(fmt::format(
+      "{} {}/train --model mlp --dataset shapes --max-steps 1 --epochs 1 --output-dir {} {}",
+      variables, TW_BIN, folder.path().string(), options));
+}
+
+TEST(Launch, ProcessesThatDoNotFindEachOtherEndWithOneLine) {
+  // without a launcher's socket, MPI makes each process a world of its own
+  for (const char* variables :
+       {"OMPI_COMM_WORLD_RANK=0 OMPI_COMM_WORLD_SIZE=4", "SLURM_NTASKS=4"}) {
+    const Ended ended = train_under(variables);
+    EXPECT_EQ(ended.code, 2) << variables << "\n" << ended.output;
+    EXPECT_EQ(ended.output.find("error: [mpi] "), 0u) << ended.output;
+    EXPECT_EQ(ended.output.find('\n'), ended.output.size() - 1) << ended.output;
+  }
+}
+
+TEST(Launch, OnlyTheFirstOfThemReports) {
+  const Ended ended = train_under("OMPI_COMM_WORLD_RANK=1 OMPI_COMM_WORLD_SIZE=4");
+  EXPECT_EQ(ended.code, 2);
+  EXPECT_EQ(ended.output, "");
+}
+
+TEST(Launch, ThreadsRunInsideASlurmJob) {
+  EXPECT_EQ(train_under("SLURM_NTASKS=4", "--workers 2").code, 0);
+}
+
 }  // namespace
-}  // namespace tw
+}  // namespace tw::test

@@ -1,0 +1,58 @@
+#include "comm/launcher.h"
+
+#include <cstdlib>
+
+#include "engine/core/error.h"
+
+namespace tw {
+
+namespace {
+
+/// The variables of a launcher: rank of the process, number of processes.
+struct Variables {
+  const char *name, *rank, *ranks;
+  bool for_mpi;
+};
+constexpr Variables kLaunchers[] = {
+    {"mpirun of Open MPI", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", true},
+    {"mpirun of MPICH or Intel MPI", "PMI_RANK", "PMI_SIZE", true},
+    {"a PMIx launcher", "PMIX_RANK", "SLURM_NTASKS", true},
+    {"srun", "SLURM_PROCID", "SLURM_NTASKS", false},
+};
+
+int number(const char* text) { return text ? std::atoi(text) : 0; }
+
+}  // namespace
+
+std::optional<Launcher> find_launcher(const Environment& environment) {
+  for (const Variables& known : kLaunchers) {
+    const char* present = environment(known.for_mpi ? known.rank : known.ranks);
+    if (present)
+      return Launcher{.name = known.name,
+                      .rank = number(environment(known.rank)),
+                      .ranks = number(environment(known.ranks)),
+                      .for_mpi = known.for_mpi};
+  }
+  return std::nullopt;
+}
+
+std::optional<Launcher> find_launcher() {
+  return find_launcher([](const char* name) -> const char* { return std::getenv(name); });
+}
+
+void check_launcher(const std::optional<Launcher>& launcher, int world_ranks,
+                    const std::string& library) {
+  if (!launcher || launcher->ranks <= 1 || world_ranks > 1) return;
+  const std::string built = library.empty() ? "this program is built without MPI"
+                                            : "this program is built with " + library;
+  const std::string cure =
+      launcher->for_mpi
+          ? "use the mpirun of the MPI that it is built with (on Debian mpirun.mpich or "
+            "mpirun.openmpi), or build it with -D WITH_MPI=MPICH or OPENMPI"
+          : "use mpirun, or srun --mpi=pmi2 or pmix; for a single process, unset SLURM_NTASKS";
+  throw UserError(
+      fmt::format("[mpi] {} started {} processes, but {}, so each would train alone; {}",
+                  launcher->name, launcher->ranks, built, cure));
+}
+
+}  // namespace tw
