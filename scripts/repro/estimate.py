@@ -48,7 +48,7 @@ def of_training(row, settings):
 
 def seconds(result, images, rate):
     """Seconds of a result of the same row with another seed, or at a given rate; else None."""
-    name = result.row.home[1]
+    name = result.row.home[-1]
     for other in result.folder.parent.glob(f"{name}-s*/summary.json"):
         notes = read_json(other.with_name("repro.json"))
         if notes and notes.get("seconds"):
