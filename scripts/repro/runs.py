@@ -129,8 +129,9 @@ class Result:
         notes = self.notes
         notes.setdefault("starts", []).append(
             datetime.datetime.now().astimezone().isoformat(timespec="seconds"))
-        notes |= {"options": self.options, "versions": self.settings.versions,
-                  "machine": self.settings.machine, "command": words}
+        notes |= {"label": self.row.label, "options": self.options,
+                  "versions": self.settings.versions, "machine": self.settings.machine,
+                  "command": words}
         write(self.folder / "repro.json", notes)
         start = time.monotonic()
         try:

@@ -17,13 +17,17 @@ def write_outputs(plan, results, settings, draw):
         draw(plan, results, folder / name)
 
 
+def say_no_figures():
+    print(f"{script()}: no figures: matplotlib is missing (apt-get install python3-matplotlib)",
+          file=sys.stderr)
+
+
 def drawer():
     """The function that draws a claim's figure; None without matplotlib."""
     try:
         from . import figures
     except ImportError:
-        print(f"{script()}: no figures: matplotlib is missing (apt-get install "
-              "python3-matplotlib)", file=sys.stderr)
+        say_no_figures()
         return None
     return figures.save
 
