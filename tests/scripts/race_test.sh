@@ -205,10 +205,12 @@ assert line == dict(zip(line, ("topk", "", "lenet", "shapes", "2", "250", "0.01"
 sys.path.insert(0, "scripts")
 from repro.race import advice
 
-text = ("2 to 4 ranks: use --sparsifier topk; at 4 an iteration takes 1 s\n"
+text = ("1 rank: stay dense (--sparsifier dense --scope layer --overlap); topk is 0.9 times that\n"
+        "2 to 4 ranks: use --sparsifier topk; at 4 an iteration takes 1 s\n"
         "8 ranks: use --sparsifier dense --allreduce ring --set allreduce.values=bf16; at 8 1 s\n"
         "16 ranks: stay dense, no sparse exchange is faster\n")
 assert advice.recommended(text, 2) == ["--sparsifier", "topk"]
+assert advice.recommended(text, 1) == "--sparsifier dense --scope layer --overlap".split()
 assert advice.recommended(text, 16) == ["--sparsifier", "dense"]
 assert advice.recommended(text, 32) is None and advice.recommended("", 4) is None
 assert advice.recommended("use `--sparsifier gtopk`, which …", 4) == ["--sparsifier", "gtopk"]

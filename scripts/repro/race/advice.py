@@ -13,7 +13,7 @@ def recommended(text, ranks):
     lines = [line for line in text.splitlines()
              if "--sparsifier " in line or "stay dense" in line.lower()]
     # a line may begin with the ranks that it is for
-    for_ranks = {line: re.match(r"(\d+)(?: to (\d+))? ranks", line) for line in lines}
+    for_ranks = {line: re.match(r"(\d+)(?: to (\d+))? ranks?\b", line) for line in lines}
     fitting = [line for line, found in for_ranks.items()
                if found and int(found[1]) <= ranks <= int(found[2] or found[1])]
     fitting = fitting or [line for line, found in for_ranks.items() if not found]
