@@ -106,6 +106,21 @@ def merged(base, more):
     return result
 
 
+def row_of(where, name, given, program="train", label=None, config="", home=()):
+    """A row with the given options; `config` is a recipe, relative to configs/."""
+    recipe = {}
+    if config:
+        path = ROOT / "configs" / config
+        try:
+            recipe = json.loads(path.read_text())
+        except (OSError, UnicodeDecodeError, json.JSONDecodeError) as error:
+            raise ReproError(f"{where}: {path}: {error}") from None
+        if not isinstance(recipe, dict):
+            raise ReproError(f"{where}: {path}: a recipe must be an object")
+        given = {key: value for key, value in given.items() if recipe.get(key) != value}
+    return Row(name, label or name, program, config, given, merged(recipe, given), home)
+
+
 class Claim:
     """One claim file."""
 
@@ -186,16 +201,8 @@ class Plan:
             raise ReproError(f"{where}: unknown program {program}{nearest(program, PROGRAMS)}")
         # options of the scale come before those of the row
         given = merged(options.get(program, {}), item.get("options", {}))
-        recipe = {}
-        if "config" in item:
-            path = ROOT / "configs" / item["config"]
-            try:
-                recipe = json.loads(path.read_text())
-            except (OSError, json.JSONDecodeError) as error:
-                raise ReproError(f"{where}: {path}: {error}") from None
-            given = {key: value for key, value in given.items() if recipe.get(key) != value}
-        return Row(item["name"], item.get("label", item["name"]), program, item.get("config", ""),
-                   given, merged(recipe, given))
+        return row_of(where, item["name"], given, program=program, label=item.get("label"),
+                      config=item.get("config", ""))
 
     def _line_of(self, row):
         source = self.claim["rows"].get(row.name, {})  # rows with "each" have no published value

@@ -13,15 +13,15 @@ UNITS = {"B": 1, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "TiB": 2**40}
 
 @functools.cache
 def dry_run(words):
-    """(training images, bytes that all ranks send per step) of a command."""
+    """(training images, bytes that all ranks send at a time, "step" or "exchange") of a command."""
     done = subprocess.run([*words, "--dry-run"], cwd=ROOT, capture_output=True, text=True,
                           check=False)
     images = re.search(r"\((\d+) training images\)", done.stdout)
-    sent = re.search(r"([\d.]+) (\w+) sent per step", done.stdout)
+    sent = re.search(r"([\d.]+) (\w+) sent per (step|exchange)", done.stdout)
     if done.returncode != 0 or not images or not sent:
         text = (done.stderr or done.stdout).strip().splitlines() or ["no output"]
         raise ReproError(f"{' '.join(words)} --dry-run: {text[-1]}")
-    return int(images.group(1)), float(sent.group(1)) * UNITS[sent.group(2)]
+    return int(images.group(1)), float(sent.group(1)) * UNITS[sent.group(2)], sent.group(3)
 
 
 def of_training(row, settings):
@@ -37,18 +37,19 @@ def of_training(row, settings):
         rho = warmup[epoch] if epoch < len(warmup) else density
         if rho not in each:
             each[rho] = dry_run((*base, "--density", str(rho), "--density-warmup", ""))
-        images, sent = each[rho]
+        images, sent, time = each[rho]
         more = images // (ranks * options.get("batch_size", 32))
         if options.get("max_steps"):
             more = min(more, options["max_steps"] - steps)
         steps += more
-        total += more * sent
+        # local steps: an exchange after several steps and at the end of an epoch
+        total += sent * (-(-more // options.get("local_steps", 1)) if time == "exchange" else more)
     return epochs, steps, total, steps * ranks * options.get("batch_size", 32)
 
 
 def seconds(result, images, rate):
     """Seconds of a result of the same row with another seed, or at a given rate; else None."""
-    name = result.row.home[1]
+    name = result.row.home[-1]
     for other in result.folder.parent.glob(f"{name}-s*/summary.json"):
         notes = read_json(other.with_name("repro.json"))
         if notes and notes.get("seconds"):

@@ -85,6 +85,19 @@ def curves_of(series, panel, claim, results):
     return seeds_of(series, panel, results)
 
 
+def draw_mean(axes, seeds, style, colour, label, marker="o", band=True, **how):
+    """The mean of the curves of several seeds, and a band between the lowest and the highest."""
+    length = min(map(len, seeds))
+    x, y = ([statistics.fmean(seed[i][axis] for seed in seeds) for i in range(length)]
+            for axis in (0, 1))
+    axes.plot(x, y, style, color=colour, label=label, marker=marker if length < 30 else None,
+              **how)
+    if len(seeds) > 1 and band:
+        axes.fill_between(x, [min(seed[i][1] for seed in seeds) for i in range(length)],
+                          [max(seed[i][1] for seed in seeds) for i in range(length)],
+                          color=colour, alpha=0.2, linewidth=0)
+
+
 def draw_panel(axes, panel, claim, results):
     drawn = 0
     for series in panel["series"]:
@@ -94,19 +107,11 @@ def draw_panel(axes, panel, claim, results):
                 continue
             if panel.get("relative"):
                 seeds = [[(x, y / seed[0][1]) for x, y in seed] for seed in seeds]
-            length = min(map(len, seeds))
-            x, y = ([statistics.fmean(seed[i][axis] for seed in seeds) for i in range(length)]
-                    for axis in (0, 1))
             colour = COLOURS[series.get("colour", drawn) % len(COLOURS)]
             # curves beyond the number of colours are dotted
             style = series.get("style", "-" if drawn < len(COLOURS) else ":")
             # later curves are thinner, so that equal ones are seen
-            axes.plot(x, y, style, color=colour, label=label, linewidth=max(1.2, 3 - 0.4 * drawn),
-                      marker="o" if length < 30 else None)
-            if len(seeds) > 1:
-                axes.fill_between(x, [min(seed[i][1] for seed in seeds) for i in range(length)],
-                                  [max(seed[i][1] for seed in seeds) for i in range(length)],
-                                  color=colour, alpha=0.2, linewidth=0)
+            draw_mean(axes, seeds, style, colour, label, linewidth=max(1.2, 3 - 0.4 * drawn))
             drawn += 1
     axes.set_title(panel["title"])
     axes.set_xlabel(panel["xlabel"])
@@ -148,11 +153,13 @@ def grid(count, columns, width, height):
     return figure, axes, strip
 
 
-def draw_legend(axes, strip, columns):
-    """One legend for the curves of all axes."""
+def draw_legend(axes, strip, columns, key=None):
+    """One legend for the curves of all axes, sorted by key(label) if there is one."""
     legend = {}
     for one in axes:
         legend |= {label: line for line, label in zip(*one.get_legend_handles_labels())}
+    if key:
+        legend = {label: legend[label] for label in sorted(legend, key=key)}
     if legend:
         strip.legend(legend.values(), legend.keys(), loc="center", fontsize=9,
                      ncols=min(len(legend), columns))
@@ -242,6 +249,12 @@ def histograms(plan, results):
     return figure
 
 
+def write(figure, path):
+    for end in ("png", "svg"):
+        figure.savefig(f"{path}.{end}", dpi=120)
+    plt.close(figure)
+
+
 def save(plan, results, path):
     """Writes PATH.png and PATH.svg."""
     kind = plan.claim["figure"]["kind"]
@@ -257,6 +270,4 @@ def save(plan, results, path):
                         ha="left", fontsize=12, fontweight="bold")
         if plan.note:
             figure.supxlabel(plan.note, fontsize=8, color="#666666")
-        for end in ("png", "svg"):
-            figure.savefig(f"{path}.{end}", dpi=120)
-        plt.close(figure)
+        write(figure, path)

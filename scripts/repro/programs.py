@@ -41,7 +41,7 @@ def command(row, settings, more=()):
     given = dict(row.options)
     ranks = row.resolved.get("workers", 1)
     if row.config:
-        words += ["--config", f"configs/{row.config}"]
+        words += ["--config", str(Path("configs") / row.config)]
     if row.program == "train" and settings.launcher != "threads":
         given["workers"] = 0
         words = shlex.split(settings.launcher.replace("{P}", str(ranks))) + words

@@ -58,15 +58,21 @@ def read_json(path):
         raise ReproError(f"{path}: {error}") from None
 
 
+def trained(folder):
+    """Whether a training run has reached its end."""
+    summary = read_json(folder / "summary.json")
+    return summary is not None and summary["stopped"] is False
+
+
 class Result:
     """The result of a row with a seed; seed is None for programs other than train."""
 
     def __init__(self, row, seed, settings):
         self.row, self.seed, self.settings = row, seed, settings
-        claim, name = row.home
+        *parents, name = row.home
         if row.seeded:
             name += f"-s{seed}"
-        self.folder = settings.output / settings.scale / claim / name
+        self.folder = settings.results.joinpath(*parents, name)
 
     @property
     def notes(self):
@@ -88,8 +94,7 @@ class Result:
         if not self.notes:
             return False
         if self.row.seeded:
-            summary = read_json(self.folder / "summary.json")
-            return summary is not None and summary["stopped"] is False
+            return trained(self.folder)
         return (self.folder / "records.json").exists()
 
     @functools.cached_property
@@ -124,8 +129,9 @@ class Result:
         notes = self.notes
         notes.setdefault("starts", []).append(
             datetime.datetime.now().astimezone().isoformat(timespec="seconds"))
-        notes |= {"options": self.options, "versions": self.settings.versions,
-                  "machine": self.settings.machine, "command": words}
+        notes |= {"label": self.row.label, "options": self.options,
+                  "versions": self.settings.versions, "machine": self.settings.machine,
+                  "command": words}
         write(self.folder / "repro.json", notes)
         start = time.monotonic()
         try:

@@ -1,13 +1,14 @@
-"""Runs what is missing and writes the table and the figure of each claim."""
+"""Runs what is missing; writes the table and the figure of a claim."""
 
 import sys
+from pathlib import Path
 
 from . import programs, runs, tables
 
 
 def write_outputs(plan, results, settings, draw):
     """Writes table and figure of a claim."""
-    folder = settings.output / settings.scale / "tables"
+    folder = settings.results / "tables"
     folder.mkdir(parents=True, exist_ok=True)
     name = plan.claim.id
     (folder / f"{name}.md").write_text(tables.document(plan, results))
@@ -16,24 +17,35 @@ def write_outputs(plan, results, settings, draw):
         draw(plan, results, folder / name)
 
 
+def say_no_figures():
+    print(f"{script()}: no figures: matplotlib is missing (apt-get install python3-matplotlib)",
+          file=sys.stderr)
+
+
 def drawer():
     """The function that draws a claim's figure; None without matplotlib."""
     try:
         from . import figures
     except ImportError:
-        print("repro.py: no figures: matplotlib is missing (apt-get install python3-matplotlib)",
-              file=sys.stderr)
+        say_no_figures()
         return None
     return figures.save
 
 
-def run_missing(chosen, results, settings):
-    """Runs what is not finished; returns the number of failures."""
+def script():
+    """The name of the running script."""
+    return Path(sys.argv[0]).name
+
+
+def run_missing(chosen, results, settings, outputs):
+    """Runs what is not finished; returns the number of failures.
+
+    After the results of a plan, outputs(name) writes what is made of them.
+    """
     for name in chosen:
         for each in results[name].values():
             for result in each:
                 result.check_options()
-    draw = drawer()
     failures, done = 0, set()
     for name, plan in chosen.items():
         skipped = programs.missing_data(plan, settings)
@@ -49,6 +61,6 @@ def run_missing(chosen, results, settings):
                     result.run()
                 except runs.ProgramFailed as error:
                     failures += 1
-                    print(f"repro.py: {error}", file=sys.stderr)
-        write_outputs(plan, results[name], settings, draw)
+                    print(f"{script()}: {error}", file=sys.stderr)
+        outputs(name)
     return failures

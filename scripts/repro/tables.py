@@ -38,6 +38,12 @@ def markdown(head, lines):
                      for row in rows)
 
 
+def commit_of(versions):
+    """The commit in the text of `train --version`."""
+    found = re.search(r"^commit (\S+)", versions, flags=re.M)
+    return found.group(1) if found else "unknown"
+
+
 def origin(results):
     """Machine, commit and seeds of the finished results."""
     done = [result for each in results.values() for result in each if result.finished]
@@ -48,8 +54,7 @@ def origin(results):
 
     machines = distinct(f"{m['cpu']}, {m['cores']} cores, GPU: {m['gpu']}"
                         for m in (result.notes["machine"] for result in done))
-    commits = distinct(found.group(1) if (found := re.search(r"^commit (\S+)", text, flags=re.M))
-                       else "unknown" for text in (result.notes["versions"] for result in done))
+    commits = distinct(commit_of(result.notes["versions"]) for result in done)
     seeds = sorted({result.seed for result in done if result.seed is not None})
     return (f"Machine: {machines}. Commit: {commits}. "
             f"Seeds: {', '.join(map(str, seeds)) or 'none needed'}.")

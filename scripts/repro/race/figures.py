@@ -1,0 +1,106 @@
+"""The figure of a race: top-1 over seconds on each link. Needs matplotlib."""
+
+import statistics
+
+from matplotlib.ticker import FuncFormatter, PercentFormatter
+
+from .. import figures
+from ..figures import COLOURS, STYLE, plt
+from . import advice, links
+from .readings import ITERATIONS
+from .tables import is_dense_variant, is_plain_dense
+
+OTHERS = "#cccccc"
+MARKERS = "os^Dv<>P"
+
+
+def shown(sections):
+    """The methods with a colour: winners, advised ones, the best dense rows, then by place."""
+    first, places = [], {}
+    for _, ranking, advised, _ in sections:
+        trained = [entry for entry in ranking.entries if entry.curves]
+        first += trained[:1]
+        if advised and (named := advice.method_of(advised, trained)):
+            first.append(named)
+        for fits in (is_plain_dense, is_dense_variant):
+            first += [entry for entry in trained if fits(entry)][:1]
+        for place, entry in enumerate(trained):
+            places[entry.method] = min(place, places.get(entry.method, place))
+    names = list(dict.fromkeys(entry.method for entry in first))
+    return names + [name for name in sorted(places, key=places.get) if name not in names]
+
+
+def styles(names):
+    """{method: colour}; plain dense is black, those beyond the palette share a grey."""
+    black, palette = "#000000", [one for one in COLOURS[:7] if one != "#000000"]
+    rest = [name for name in names if name != "dense"]
+    return {"dense": black, **dict(zip(rest, palette))}
+
+
+def draw(axes, entries, target, colours):
+    """The curves of the trained entries of a link and a line at the target."""
+    for entry in entries:
+        if (colour := colours.get(entry.method)) is None:  # no bands, below the others
+            figures.draw_mean(axes, entry.curves, "-", OTHERS, "other methods", marker=None,
+                              band=False, linewidth=1, zorder=1.5)
+            continue
+        figures.draw_mean(axes, entry.curves, "-", colour, entry.method, linewidth=1.8,
+                          marker=MARKERS[list(colours).index(entry.method)])
+    axes.axhline(target, linestyle="--", linewidth=1, color="#888888", zorder=1)
+    clocks = {entry.clock for entry in entries}
+    axes.set_xlabel("seconds of training" + (" (iterations × s)" if ITERATIONS in clocks else ""))
+    axes.set_ylabel("validation top-1")
+    axes.yaxis.set_major_formatter(PercentFormatter(1.0, decimals=None))
+
+
+def scale(axes, entries):
+    """A logarithmic axis of seconds where curves end at very different times."""
+    ends = [statistics.fmean(curve[-1][0] for curve in entry.curves) for entry in entries]
+    if max(ends) > 8 * min(ends):
+        axes.set_xscale("log")
+        axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    else:
+        axes.set_xlim(left=0)
+
+
+def zoom(axes, entries, target, highest):
+    """Limits around the target, from the first curve that comes near it."""
+    lowest = target - 2 * max(0.02, highest - target)
+    near = [at for entry in entries for curve in entry.curves for at, top1 in curve
+            if top1 >= lowest]
+    if near and highest > lowest:
+        first, last = min(near), max(near)
+        axes.set_xlim(first - 0.05 * (last - first), last + 0.05 * (last - first))
+        axes.set_ylim(lowest, highest + 0.1 * (highest - lowest))
+
+
+def save(model, sections, path):
+    """Writes PATH.png and PATH.svg: above the whole curves, below what is near the target."""
+    drawn = [(link, [entry for entry in ranking.entries if entry.curves and all(entry.curves)])
+             for link, ranking, _, _ in sections]
+    drawn = [(link, entries) for link, entries in drawn if entries]
+    if not drawn:
+        return
+    target = sections[0][1].target
+    every = [top1 for _, entries in drawn for entry in entries for curve in entry.curves
+             for _, top1 in curve]
+    names = shown(sections)
+    colours = styles(names)
+    with plt.rc_context(STYLE):
+        figure, axes, strip = figures.grid(2 * len(drawn), len(drawn), 4.6, 3.6)
+        for i, (link, entries) in enumerate(drawn):
+            whole, near = axes[i], axes[len(drawn) + i]
+            for one in (whole, near):
+                draw(one, entries, target, colours)
+            scale(whole, entries)
+            margin = 0.05 * (max(*every, target) - min(every))
+            whole.set_ylim(min(every) - margin, max(*every, target) + margin)
+            whole.set_title(links.title(link))
+            zoom(near, entries, target, max(every))
+            near.set_title("near the target")
+        order = {name: place for place, name in enumerate(names)}
+        figures.draw_legend(axes, strip, max(4, 3 * len(drawn)),
+                            key=lambda label: order.get(label, len(order)))
+        figure.suptitle(f"{model}: top-1 over seconds of training (dashed: {100 * target:g} %)",
+                        x=0.01, ha="left", fontsize=12, fontweight="bold")
+        figures.write(figure, path)

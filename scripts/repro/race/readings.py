@@ -1,0 +1,174 @@
+"""Reads the folders of a race: one entry per link and method, with its seeds and its clock.
+
+Seconds are the column `seconds` of metrics.csv: those of the steps of an epoch, mean over the
+ranks, without validation and checkpoints. An accuracy is reached at the end of an epoch.
+"""
+
+import collections
+import dataclasses
+import json
+import re
+import statistics
+from pathlib import Path
+
+from .. import ReproError, programs, runs, tables
+from . import links
+from .rows import LEFT_OUT, steps_of
+
+MEASURED, ITERATIONS, UNTRAINED = "measured", "iterations", "iterations, not trained"
+
+
+class Training:
+    """A finished run folder."""
+
+    finished = True
+
+    def __init__(self, folder, notes):
+        self.folder, self.notes = folder, notes
+        self.options = notes["options"]
+        self.link = self.options.get("link", links.NONE)
+        self.seed = self.options["seed"]
+        try:
+            self.config = json.loads((folder / "config.json").read_text())
+            self.record = programs.of_training(folder)[0]
+            self.epochs = programs.read_csv(folder / "metrics.csv")
+        except (OSError, KeyError, IndexError, ValueError) as error:
+            raise ReproError(f"{folder} is no finished run: {error}") from None
+
+    def measured(self):
+        """[(seconds, top-1)] at the end of each validated epoch."""
+        return self.curve([epoch["seconds"] for epoch in self.epochs])
+
+    def by_iterations(self, seconds_of):
+        """The same, with the seconds of a step by density; None when a density is missing."""
+        steps = collections.Counter(line["epoch"] for line in steps_of(self.folder))
+        if any(epoch["density"] not in seconds_of for epoch in self.epochs):
+            return None
+        return self.curve([steps[epoch["epoch"]] * seconds_of[epoch["density"]]
+                           for epoch in self.epochs])
+
+    def curve(self, seconds):
+        found, total = [], 0.0
+        for epoch, more in zip(self.epochs, seconds):
+            total += more
+            if isinstance(epoch["val_top1"], float):
+                found.append((total, epoch["val_top1"]))
+        return found
+
+    @property
+    def seconds_per_iteration(self):
+        """The mean, as rounds of local steps have steps with and without an exchange."""
+        return self.record["train_seconds"] / max(1, self.record["steps"])
+
+
+@dataclasses.dataclass
+class Entry:
+    """A line of the table of a link."""
+    method: str
+    label: str             # the options of the method as typed
+    clock: str
+    trainings: list        # by seed; those without a link when the clock is iterations
+    curves: list           # of these
+    seconds_per_iteration: float
+    mib_per_step: float
+    config: dict
+    commit: str
+
+    def reached(self, target):
+        """Seconds until top-1 reaches the target, one number per seed that does."""
+        firsts = (next((at for at, top1 in curve if top1 >= target), None)
+                  for curve in self.curves)
+        return [at for at in firsts if at is not None]
+
+    def seconds(self, target):
+        """The mean of these; None unless every seed reaches the target."""
+        found = self.reached(target)
+        return statistics.fmean(found) if found and len(found) == len(self.curves) else None
+
+    @property
+    def top1(self):
+        return [training.record["val_top1"] for training in self.trainings]
+
+
+def read(folder):
+    """A finished training in this folder, or None."""
+    notes = runs.read_json(folder / "repro.json")
+    return Training(folder, notes) if notes and runs.trained(folder) else None
+
+
+def trainings_in(folder):
+    """{method: finished trainings by seed} of the folder of a link."""
+    found = {}
+    for path in folder.glob("*-s*/repro.json"):
+        if training := read(path.parent):
+            found.setdefault(re.sub(r"-s\d+$", "", path.parent.name), []).append(training)
+    return {name: sorted(each, key=lambda one: one.seed) for name, each in sorted(found.items())}
+
+
+def short_runs_in(folder):
+    """{method: finished short runs} of the folder of a link."""
+    found = {}
+    for path in sorted(folder.glob("iterations/*/*-s*/repro.json")):
+        if short := read(path.parent):
+            found.setdefault(path.parent.parent.name, []).append(short)
+    return found
+
+
+def seconds_of(shorts):
+    """{density: mean seconds of a step} of the short runs of a method."""
+    found = {}
+    for short in shorts:
+        lines = steps_of(short.folder)
+        found[lines[0]["density"]] = statistics.fmean(
+            line["seconds"] for line in lines[LEFT_OUT:] or lines)
+    return found
+
+
+def entry(name, clock, trainings, curves, seconds, source):
+    return Entry(name, source.notes["label"], clock, trainings, curves, seconds,
+                 source.record["mib_per_step"], source.config,
+                 tables.commit_of(source.notes["versions"]))
+
+
+def entries_of(folder, free):
+    """(entries of a link, texts on what is missing); `free` are the trainings without a link."""
+    found, missing = [], []
+    trained = trainings_in(folder)
+    for name, each in trained.items():
+        mean = statistics.fmean(one.seconds_per_iteration for one in each)
+        found.append(entry(name, MEASURED, each, [one.measured() for one in each], mean, each[0]))
+    for name, shorts in short_runs_in(folder).items():
+        if name in trained:
+            continue
+        by_density, each = seconds_of(shorts), free.get(name, [])
+        curves = [one.by_iterations(by_density) for one in each]
+        if None in curves:
+            missing.append(f"`{name}` lacks the short run of a density")
+        elif each:
+            usual = by_density[each[0].epochs[-1]["density"]]
+            found.append(entry(name, ITERATIONS, each, curves, usual, each[0]))
+        else:  # densities fall during the warm-up
+            usual = by_density[min(by_density)]
+            found.append(entry(name, UNTRAINED, [], [], usual, shorts[0]))
+    started = {path.parent for path in folder.glob("*-s*/repro.json")}
+    finished = {one.folder for each in trained.values() for one in each}
+    missing += [f"`{path.name}` is not finished" for path in sorted(started - finished)]
+    return found, missing
+
+
+def link_of(folder):
+    """The link of a folder, from the first run in it."""
+    for path in sorted([*folder.glob("*-s*/repro.json"),
+                        *folder.glob("iterations/*/*-s*/repro.json")]):
+        return runs.read_json(path)["options"].get("link", links.NONE)
+    return None
+
+
+def race(folder):
+    """{link: (folder, entries, missing)} of the folder of a model, slow links first."""
+    by_link = {link: path for path in sorted(Path(folder).glob("*/"))
+               if (link := link_of(path)) is not None}
+    free = trainings_in(by_link[links.NONE]) if links.NONE in by_link else {}
+    return {link: (by_link[link], *entries_of(by_link[link], free))
+            for link in sorted(by_link, key=lambda link: (links.parse(link)[0],
+                                                           -links.parse(link)[1]))}

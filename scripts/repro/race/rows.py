@@ -1,0 +1,140 @@
+"""The rows of a race: trainings on each link, and short runs that measure seconds an iteration.
+
+A training is MODEL/LINK/METHOD-sSEED, a short run MODEL/LINK/iterations/METHOD/DENSITY-sSEED.
+"""
+
+import dataclasses
+import json
+import math
+import shlex
+
+from .. import ReproError, programs, runs
+from ..claims import row_of
+from . import links
+
+SHORT_STEPS = 60
+LEFT_OUT = 12  # first steps of a short run; the other 48 are whole rounds of 4 and 16 local steps
+
+
+@dataclasses.dataclass
+class Stage:
+    """Rows that run one after the other, by name."""
+    name: str
+    rows: dict
+
+
+class ShortRun(runs.Result):
+    """A short run. That of the last density tells whether the method has densities at all."""
+
+    def __init__(self, row, seed, settings, first):
+        super().__init__(row, seed, settings)
+        self.first = first
+
+    @property
+    def finished(self):
+        if super().finished:
+            return True
+        if self.first is None or not self.first.finished:
+            return False
+        used, asked = (steps_of(self.first.folder)[0]["density"],
+                       self.first.row.resolved["density"])
+        return not math.isclose(used, asked, rel_tol=1e-6)
+
+
+def steps_of(folder):
+    """The lines of steps.csv."""
+    lines = programs.read_csv(folder / "steps.csv")
+    if not lines:
+        raise ReproError(f"{folder / 'steps.csv'} holds no step")
+    return lines
+
+
+def recipe_of(path):
+    try:
+        recipe = json.loads(path.read_text())
+    except (OSError, UnicodeDecodeError, json.JSONDecodeError) as error:
+        raise ReproError(f"{path}: {error}") from None
+    if not isinstance(recipe, dict):
+        raise ReproError(f"{path}: a recipe must be an object")
+    return recipe
+
+
+def common(given):
+    """The options of all rows that differ from the recipe."""
+    options = {"workers": given.ranks}
+    if given.model:
+        options["model"] = given.model
+    if given.epochs is not None:
+        options["epochs"] = given.epochs
+    return options
+
+
+def text_of(options):
+    """Options of a method as typed, the sparsifier first."""
+    rest = {key: value for key, value in options.items() if key != "sparsifier"}
+    return shlex.join(programs.flags({"sparsifier": options["sparsifier"], **rest}))
+
+
+def row(method, link, given, home, more=()):
+    options = {**common(given), **method.options, **dict(more)}
+    if link != links.NONE:
+        options["link"] = link
+    made = row_of(method.name, "/".join(home), options, home=home,
+                  label=text_of(method.options), config=str(given.config))
+    for key, kind, expected in (("epochs", int, "a number"), ("density", (int, float), "a number"),
+                                ("density_warmup", list, "a list"), ("set", dict, "an object")):
+        if key in made.resolved and not isinstance(made.resolved[key], kind):
+            raise ReproError(f"{method.name}: {key} is {made.resolved[key]!r}; expected {expected}")
+    return made
+
+
+def on(method, link):
+    """Whether a method runs on a link."""
+    return not method.links or link in method.links
+
+
+def trainings(methods, link, given):
+    rows = [row(method, link, given, (links.folder(link), method.name))
+            for method in methods if on(method, link)]
+    return Stage(link, {one.name: one for one in rows})
+
+
+def short_rows(method, link, given):
+    """The rows of a method at each density of its epochs, the last density first."""
+    resolved = row(method, link, given, ("",)).resolved
+    densities = [resolved.get("density", 0.001)]
+    warmup = resolved.get("density_warmup", [0.015625, 0.004])
+    for density in warmup[:resolved.get("epochs", 10)]:
+        if density not in densities:
+            densities.append(density)
+    return [row(method, link, given,
+                (links.folder(link), "iterations", method.name, f"{density:g}"),
+                {"density": density, "density_warmup": [], "max_steps": SHORT_STEPS}.items())
+            for density in densities]
+
+
+def plan(methods, given):
+    """(stages by name, results by stage and row) of what `run` is to run."""
+    stages, results = {}, {}
+
+    def add(stage, results_of):
+        stages[stage.name] = stage
+        results[stage.name] = {name: results_of(one) for name, one in stage.rows.items()}
+
+    by_iterations = given.clock == "iterations"
+    short = [link for link in given.link if link != links.NONE or given.no_training]
+    for link in short if by_iterations else ():
+        stage, firsts = Stage(f"seconds an iteration, {links.title(link)}", {}), {}
+        for method in methods:
+            if not on(method, link):
+                continue
+            first = None
+            for one in short_rows(method, link, given):
+                stage.rows[one.name] = one
+                firsts[one.name] = ShortRun(one, given.seeds[0], given, first)
+                first = first or firsts[one.name]
+        add(stage, lambda one, firsts=firsts: [firsts[one.name]])
+    if not given.no_training:
+        for link in [links.NONE] if by_iterations else given.link:
+            add(trainings(methods, link, given), lambda one: runs.results_of(one, given))
+    return stages, results

@@ -1,0 +1,84 @@
+"""What scripts that run programs share: options, their checks, signals and errors."""
+
+import argparse
+import importlib.util
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+from . import ROOT, ReproError, runs
+
+SYSTEM_PYTHON = "/usr/bin/python3"  # Debian's matplotlib belongs to Debian's python
+
+
+class Parser(argparse.ArgumentParser):
+    """Reports a wrong option with one line, as other errors."""
+
+    def error(self, message):
+        raise ReproError(message)
+
+
+def add_options(parser, output, seeds):
+    """The options of scripts that train; `output` is the default folder, `seeds` a help text."""
+    parser.add_argument("--seeds", help=seeds)
+    parser.add_argument("--data-dir", default="", help="folder of CIFAR-10 or ImageNet")
+    parser.add_argument("--launcher", default="threads", metavar="threads|'mpirun -n {P}'",
+                        help="ranks of train: threads, or a command that starts P processes")
+    parser.add_argument("--device", default="", help="passed to train and bench")
+    parser.add_argument("-b", "--bin", type=Path, default=ROOT / "build" / "bin", help="programs")
+    parser.add_argument("--output-dir", type=Path, default=output)
+    parser.add_argument("--dry-run", action="store_true", help="print steps, bytes and seconds")
+    parser.add_argument("--images-per-s", type=float, default=0,
+                        help="throughput for the estimates of --dry-run")
+
+
+def resolve(given, seeds, needed):
+    """Replaces texts by seeds and absolute paths; adds versions and machine if programs are needed.
+
+    `seeds` stands for a missing --seeds, `needed` names the programs that must exist.
+    """
+    text = given.seeds or seeds
+    try:
+        given.seeds = [int(seed) for seed in text.split(",")]
+    except ValueError:
+        raise ReproError(f"--seeds is {text}; expected numbers such as 1,2,3") from None
+    if len(set(given.seeds)) < len(given.seeds) or min(given.seeds) < 0:
+        raise ReproError(f"--seeds is {text}; expected different numbers, none negative")
+    if given.data_dir:
+        given.data_dir = str(Path(given.data_dir).resolve())
+        if not Path(given.data_dir).exists():
+            raise ReproError(f"--data-dir {given.data_dir} does not exist")
+    given.output, given.bin = given.output_dir.resolve(), given.bin.resolve()
+    for name in needed:
+        if not os.access(given.bin / name, os.X_OK):
+            raise ReproError(f"{given.bin / name} is missing; scripts/build.sh builds it")
+    if needed:
+        given.versions = subprocess.run([given.bin / "train", "--version"], text=True,
+                                        capture_output=True, check=False).stdout.strip()
+        given.machine = runs.machine()
+    return given
+
+
+def main(run):
+    """The exit code of run(): 2 after an error, 128 + n after signal n."""
+    if (importlib.util.find_spec("matplotlib") is None and os.path.exists(SYSTEM_PYTHON)
+            and os.path.realpath(sys.executable) != os.path.realpath(SYSTEM_PYTHON)):
+        os.execv(SYSTEM_PYTHON, [SYSTEM_PYTHON, *sys.argv])
+    def stop(number, _frame):
+        raise runs.Interrupted(number)
+
+    # while a program runs, runs.follow passes these on to it
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, stop)
+    script = Path(sys.argv[0]).name
+    try:
+        return run()
+    except ReproError as error:
+        print(f"{script}: {error}", file=sys.stderr)
+        return 2
+    except runs.Interrupted as stopped:
+        name = signal.Signals(stopped.args[0]).name
+        print(f"{script}: ended by {name}; the same command continues", file=sys.stderr)
+        return 128 + stopped.args[0]

@@ -1,0 +1,187 @@
+#!/usr/bin/env python3
+"""Races methods over slow links, by the seconds of training until an accuracy is reached.
+
+    race.py run              trains what is missing, asks advise, writes tables and figures
+    race.py show             writes and prints the tables of the runs that exist
+    race.py accuracy FILE    writes the final accuracies without a link as a table for advise
+
+A method is a sparsifier or a selector of `train --list`, or a variant in configs/race.json. Runs
+lie in OUTPUT_DIR/MODEL/LINK/METHOD-sSEED, tables and figures in OUTPUT_DIR/tables. docs/results.md
+describes how to read them.
+"""
+
+import argparse
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from repro import ROOT, ReproError, estimate, programs, runs, script, session  # noqa: E402
+from repro.race import advice, links, methods, readings, rows, tables  # noqa: E402
+
+LINKS = ("100Mbit,1ms", "1Gbit,0.4ms", links.NONE)
+
+
+def options():
+    parser = script.Parser(description=__doc__,
+                           formatter_class=argparse.RawDescriptionHelpFormatter)
+    actions = parser.add_subparsers(dest="action", metavar="run|show|accuracy", required=True)
+    run = actions.add_parser("run", help="train what is missing, write tables and figures")
+    run.add_argument("--methods", metavar="A,B", help="default: every one that the program knows")
+    run.add_argument("--link", action="append", metavar="RATE,LATENCY|none",
+                     help=f"may be repeated (default: {'; '.join(LINKS)})")
+    run.add_argument("--clock", default=readings.MEASURED, metavar="measured|iterations",
+                     help="measured: train on every link. iterations: train without a link, and "
+                          "measure the seconds of an iteration on each link in short runs")
+    run.add_argument("--no-training", action="store_true",
+                     help="with --clock iterations: only the short runs")
+    run.add_argument("--model", default="", help="default: that of the recipe")
+    run.add_argument("--epochs", type=int, help="default: those of the recipe")
+    run.add_argument("--ranks", type=int, default=4)
+    run.add_argument("--config", type=Path, default=ROOT / "configs" / "resnet20-cifar10.json",
+                     help="the recipe of all methods")
+    run.add_argument("--variants", type=Path, default=ROOT / "configs" / "race.json",
+                     help="methods with options of their own")
+    script.add_options(run, Path("runs") / "race", "default: 1")
+    show = actions.add_parser("show", help="write and print the tables of the runs that exist")
+    show.add_argument("-b", "--bin", type=Path, default=ROOT / "build" / "bin",
+                      help="folder of advise, for links without advise.txt")
+    accuracy = actions.add_parser("accuracy", help="write the table of accuracies for advise")
+    accuracy.add_argument("file", type=Path, metavar="FILE.csv")
+    for one in (show, accuracy):
+        one.add_argument("--output-dir", type=Path, default=Path("runs") / "race")
+        one.add_argument("--model", default="", help="default: all that have runs")
+    for one in (run, show):
+        one.add_argument("--target", type=float, default=0.8, help="top-1 (default: 0.8)")
+    return parser.parse_args()
+
+
+def settings_of(given):
+    """The parsed options of `run` with absolute paths; checks them."""
+    if given.clock not in (readings.MEASURED, readings.ITERATIONS):
+        raise ReproError(f"--clock is {given.clock}; expected measured or iterations")
+    if given.no_training and given.clock != readings.ITERATIONS:
+        raise ReproError("--no-training needs --clock iterations")
+    for name in ("ranks", "epochs"):
+        if getattr(given, name) is not None and getattr(given, name) < 1:
+            raise ReproError(f"--{name} is {getattr(given, name)}; expected at least 1")
+    given.link = list(dict.fromkeys(given.link or LINKS))
+    for link in given.link:
+        links.parse(link)
+    given.config = given.config.resolve()
+    recipe = rows.recipe_of(given.config)
+    given = script.resolve(given, "1", ("train", "advise"))
+    given.results = given.output / (given.model or recipe.get("model", "resnet20"))
+    return given
+
+
+def start(given):
+    settings = settings_of(given)
+    found, left_out = methods.all_of(methods.known_by(settings.bin / "train"), settings.variants)
+    stages, results = rows.plan(methods.chosen(settings.methods, found, left_out), settings)
+    for name, why in ({} if settings.methods else left_out).items():
+        print(f"{name} is left out: {why}")
+    for stage in stages.values():
+        if missing := programs.missing_data(stage, settings):
+            raise ReproError(missing)
+    if settings.dry_run:
+        print(estimate.report(stages, results, settings))
+        return 0
+    check_commands(results, settings)
+    failures = session.run_missing(stages, results, settings, lambda name: None)
+    show(settings, [settings.results])
+    return 1 if failures else 0
+
+
+def check_commands(results, settings):
+    """Tries the command of each method that is not finished, before hours of training."""
+    tried = set()
+    for each in results.values():
+        for result in (one for seeds in each.values() for one in seeds):
+            result.check_options()
+            if result.row.label not in tried and not result.finished:
+                tried.add(result.row.label)
+                estimate.dry_run(tuple(programs.command(result.row, settings)))
+
+
+def sections_of(folder, settings):
+    """[(link, ranking, what advise names, texts on what is missing)] of the folder of a model."""
+    sections = []
+    for link, (path, entries, missing) in readings.race(folder).items():
+        advised = ""
+        if entries:
+            config = entries[0].config
+            try:
+                text = advice.text_for(path, link, config, settings)
+                advised = text and advice.recommended(text, config["run"]["ranks"])
+            except runs.ProgramFailed as error:
+                missing.append(f"{error}")
+        sections.append((link, tables.Ranking(entries, settings.target), advised, missing))
+    return sections
+
+
+def show(settings, folders):
+    """Writes and prints the tables of these folders; draws their figures."""
+    try:
+        from repro.race import figures  # needs matplotlib
+    except ImportError:
+        session.say_no_figures()
+        figures = None
+    out = settings.output / "tables"
+    out.mkdir(parents=True, exist_ok=True)
+    for folder in folders:
+        sections = sections_of(folder, settings)
+        text = tables.document(folder.name, sections, settings.target)
+        (out / f"{folder.name}.md").write_text(text)
+        (out / f"{folder.name}.csv").write_text(tables.csv_text(folder.name, sections))
+        if figures:
+            figures.save(folder.name, sections, out / folder.name)
+        print(text)
+    print(f"tables and figures: {out}")
+
+
+def folders_of(given):
+    """The folders of models with runs."""
+    given.output = given.output_dir.resolve()
+    found = [path for path in sorted(given.output.glob("*/"))
+             if (not given.model or path.name == given.model) and readings.race(path)]
+    if not found:
+        raise ReproError(f"no runs {f'of {given.model} ' if given.model else ''}in {given.output}")
+    return found
+
+
+def write_accuracy(given):
+    lines, left_out = [], []
+    for folder in folders_of(given):
+        if links.NONE not in (race := readings.race(folder)):
+            left_out.append(f"{folder.name}: no training without a link")
+            continue
+        more, others = tables.accuracy_lines(race[links.NONE][1])
+        lines += more
+        left_out += others
+    for text in left_out:
+        print(f"left out: {text}")
+    if not lines:
+        raise ReproError(f"no whole training without a link in {given.output}")
+    try:
+        given.file.write_text(tables.csv_of(tables.ACCURACY, lines))
+    except OSError as error:
+        raise ReproError(f"{given.file}: {error.strerror}") from None
+    print(f"{len(lines)} rows: {given.file}")
+    return 0
+
+
+def run():
+    given = options()
+    if given.action != "accuracy" and not 0 < given.target <= 1:
+        raise ReproError(f"--target is {given.target:g}; expected a fraction such as 0.8")
+    if given.action == "run":
+        return start(given)
+    if given.action == "accuracy":
+        return write_accuracy(given)
+    given.bin = given.bin.resolve()
+    show(given, folders_of(given))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(script.main(run))

@@ -1,0 +1,259 @@
+#!/usr/bin/env bash
+# race.py: two methods on two links are stopped by a signal, resumed and finished once; the tables
+# hold the numbers of the runs; names that a program adds enter; short runs give the seconds of the
+# other clock; the table for advise; wrong options and files end with one line.
+set -euo pipefail
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+out=$work/out model=$work/out/lenet bin=$work/bin
+programs=$(realpath "${TW_BUILD:-build}/bin")
+
+cat >"$work/recipe.json" <<'JSON'
+{"model": "lenet", "dataset": "shapes", "batch_size": 250, "epochs": 2, "lr": 0.03,
+ "density": 0.01, "density_warmup": [0.05]}
+JSON
+cat >"$work/variants.json" <<'JSON'
+{"topk-trimmed": {"sparsifier": "topk", "selector": "trimmed", "links": ["none"]},
+ "from-tomorrow": {"sparsifier": "topk", "flag_of_tomorrow": 4},
+ "set-of-tomorrow": {"sparsifier": "dense", "set": {"allreduce.tomorrow": "1"}}}
+JSON
+# a program with a sparsifier `own` and a selector `mine`, which are topk and trimmed
+mkdir "$bin"
+ln -s "$programs/advise" "$bin/advise"
+cat >"$bin/train" <<SH
+#!/usr/bin/env bash
+if [[ \$* == --list ]]; then
+  "$programs/train" --list |
+    sed -e 's/^sparsifier\$/&\n  own  of the test/' -e 's/^selector\$/&\n  mine  of the test/'
+  exit
+fi
+words=()
+for word; do
+  case \$word in own) word=topk ;; mine) word=trimmed ;; esac
+  words+=("\$word")
+done
+exec "$programs/train" "\${words[@]}"
+SH
+chmod +x "$bin/train"
+
+methods=dense,topk
+race() {
+  local action=$1 more=()
+  shift
+  if [[ $action == run ]]; then
+    more=(--config "$work/recipe.json" --variants "$work/variants.json" --ranks 2 --bin "$bin"
+      --methods "$methods" --target 0.11)
+  fi
+  python3 scripts/results/race.py "$action" --output-dir "$out" "${more[@]}" "$@"
+}
+
+# refuses TEXT ARGUMENT...: exit code 2 and one line that holds TEXT
+refuses() {
+  local text=$1 code=0
+  shift
+  race "$@" >"$work/said" 2>&1 || code=$?
+  if [[ $code == 2 && $(wc -l <"$work/said") == 1 ]] && grep -qF -- "$text" "$work/said"; then
+    return
+  fi
+  echo "expected exit code 2 and one line with: $text; got $code and:"
+  cat "$work/said"
+  exit 1
+}
+
+expect() {
+  grep -qF -- "$2" "$1" || { echo "$1 lacks: $2"; cat "$1"; exit 1; }
+}
+
+starts() { python3 -c "import json; print(len(json.load(open('$1/repro.json'))['starts']))"; }
+
+# every registered name and every variant takes part, and what the program lacks is named
+methods='' race run --link none --epochs 1 --dry-run >"$work/said"
+expect "$work/said" "from-tomorrow is left out: train has no --flag-of-tomorrow"
+expect "$work/said" "set-of-tomorrow is left out: train has no setting allreduce.tomorrow"
+for name in dense topk own mine topk-trimmed; do
+  expect "$work/said" "none/$name seed 1: P = 2, 1 epochs, 20 steps"
+done
+expect "$work/said" "--sparsifier topk --selector mine"
+methods=topk,topk-trimmed race run --link 20Mbit,1ms --dry-run >"$work/said"
+expect "$work/said" "20Mbit-1ms/topk seed 1"
+if grep -q topk-trimmed "$work/said"; then echo "links of a variant are ignored" && exit 1; fi
+[[ ! -e $out ]]
+
+# SIGTERM ends the program after its step; the same command continues
+slow=$model/20Mbit-1ms/dense-s1
+two=(--link "20Mbit,1ms" --link none)
+python3 scripts/results/race.py run --config "$work/recipe.json" --ranks 2 --bin "$bin" \
+  --variants "$work/variants.json" --methods dense,topk --target 0.11 --output-dir "$out" \
+  "${two[@]}" >"$work/said" 2>&1 &
+script=$!
+for _ in {1..600}; do
+  [[ -e $slow/steps.csv && $(wc -l <"$slow/steps.csv") -gt 10 ]] && break
+  sleep 0.1
+done
+kill -TERM "$script"
+code=0
+wait "$script" || code=$?
+[[ $code == 143 ]] || { echo "exit code $code after SIGTERM"; cat "$work/said"; exit 1; }
+expect "$slow/summary.json" '"stopped": true'
+race show --bin "$work/none" >"$work/said"
+expect "$work/said" "Left out: \`dense-s1\` is not finished."
+race run "${two[@]}" >"$work/said"
+expect "$slow/summary.json" '"steps": 40'
+[[ $(starts "$slow") == 2 ]]
+for run in 20Mbit-1ms/topk-s1 none/dense-s1 none/topk-s1; do
+  [[ $(starts "$model/$run") == 1 ]] || { echo "$run was started again"; exit 1; }
+done
+race run "${two[@]}" >"$work/said"
+if grep -q 's1$' "$work/said"; then echo "a finished run is started again" && exit 1; fi
+[[ $(starts "$slow") == 2 ]]
+expect "$work/said" "\`advise\` names \`--sparsifier"
+
+# names of the program
+methods=own,mine race run --link none >"$work/said"
+expect "$model/none/own-s1/repro.json" '"label": "--sparsifier own"'
+expect "$model/none/mine-s1/repro.json" '"label": "--sparsifier topk --selector mine"'
+expect "$out/tables/lenet.md" "| \`own\` | measured |"
+
+# short runs: each density of topk, one density of dense
+race run --clock iterations --link 50Mbit,1ms --no-training >"$work/said"
+short=$model/50Mbit-1ms/iterations
+[[ -e $short/topk/0.01-s1 && -e $short/topk/0.05-s1 ]]
+[[ -e $short/dense/0.01-s1 && ! -e $short/dense/0.05-s1 ]]
+race run --clock iterations --link 50Mbit,1ms >"$work/said"
+if grep -q 's1$' "$work/said"; then echo "a finished run is started again" && exit 1; fi
+expect "$work/said" "### 50Mbit,1ms"
+
+race accuracy "$work/accuracy.csv" >"$work/said"
+expect "$work/said" "4 rows: $work/accuracy.csv"
+
+python3 - "$out" "$work/accuracy.csv" <<'PY'
+import csv
+import json
+import statistics
+import sys
+from pathlib import Path
+
+out, model = Path(sys.argv[1]), Path(sys.argv[1]) / "lenet"
+
+
+def read(path):
+    with open(path, encoding="utf-8") as file:
+        return list(csv.DictReader(file))
+
+
+def summary(run):
+    return json.loads((model / run / "summary.json").read_text())
+
+
+def reached(epochs, target=0.11):
+    """Seconds until the first epoch with the target, from (seconds, top-1) of the epochs."""
+    total = 0
+    for seconds, top1 in epochs:
+        total += seconds
+        if top1 >= target:
+            return total
+    return None
+
+
+def mean_step(run):
+    return statistics.fmean(float(row["seconds"]) for row in read(model / run / "steps.csv")[12:])
+
+
+text = (out / "tables" / "lenet.md").read_text()
+rows = {(row["link"], row["method"]): row for row in read(out / "tables" / "lenet.csv")}
+assert len(rows) == 8, sorted(rows)
+wanted = {}
+for (link, method), row in rows.items():
+    run = ("none" if link.startswith("50Mbit") else link.replace(",", "-")) + f"/{method}-s1"
+    epochs = read(model / run / "metrics.csv")
+    seconds = [float(epoch["seconds"]) for epoch in epochs]
+    if link.startswith("50Mbit"):
+        assert row["clock"] == "iterations", row
+        short = f"50Mbit-1ms/iterations/{method}/"
+        each = [mean_step(short + name) for name in
+                (("0.05-s1", "0.01-s1") if method == "topk" else ("0.01-s1", "0.01-s1"))]
+        seconds = [20 * step for step in each]
+    else:
+        assert row["clock"] == "measured", row
+    top1 = [float(epoch["val_top1"]) for epoch in epochs]
+    wanted[link, method] = reached(zip(seconds, top1))
+    assert abs(float(row["top1"]) - summary(run)["val_top1"]) < 1e-9, row
+    assert abs(float(row["mib_per_step"]) - summary(run)["bytes_sent"] / 40 / 2**20) < 1e-6, row
+    assert row["seeds"] == "1" and row["options"].startswith("--sparsifier "), row
+for (link, method), row in rows.items():
+    time, dense = wanted[link, method], wanted[link, "dense"]
+    if time is None:
+        assert row["seconds"] == "" == row["over_dense"] and row["reached"] == "0", row
+        continue
+    assert abs(float(row["seconds"]) / time - 1) < 1e-6, (row, time)
+    assert f"| `{method}` | {row['clock']} | {time:.1f} |" in text, (method, time, text)
+    if dense:
+        assert abs(float(row["over_dense"]) * time / dense - 1) < 1e-6, row
+
+lines = {(row["sparsifier"], row["options"]): row for row in read(sys.argv[2])}
+assert set(lines) == {("dense", ""), ("topk", ""), ("own", ""), ("topk", "--selector mine")}, lines
+line = lines["topk", ""]
+assert list(line) == ("sparsifier options model dataset ranks batch_size density epochs seeds top1 "
+                      "dense_top1 commit").split(), line
+assert abs(float(line["top1"]) - summary("none/topk-s1")["val_top1"]) < 1e-6, line
+assert abs(float(line["dense_top1"]) - summary("none/dense-s1")["val_top1"]) < 1e-6, line
+del line["top1"], line["dense_top1"]
+assert line.pop("commit"), "no commit"
+assert line == dict(zip(line, ("topk", "", "lenet", "shapes", "2", "250", "0.01", "2", "1"))), line
+
+# what advise recommends
+sys.path.insert(0, "scripts")
+from repro.race import advice
+
+text = ("1 rank: stay dense (--sparsifier dense --scope layer --overlap); topk is 0.9 times that\n"
+        "2 to 4 ranks: use --sparsifier topk; at 4 an iteration takes 1 s\n"
+        "8 ranks: use --sparsifier dense --allreduce ring --set allreduce.values=bf16; at 8 1 s\n"
+        "16 ranks: stay dense, no sparse exchange is faster\n")
+assert advice.recommended(text, 2) == ["--sparsifier", "topk"]
+assert advice.recommended(text, 1) == "--sparsifier dense --scope layer --overlap".split()
+assert advice.recommended(text, 16) == ["--sparsifier", "dense"]
+assert advice.recommended(text, 32) is None and advice.recommended("", 4) is None
+assert advice.recommended("use `--sparsifier gtopk`, which …", 4) == ["--sparsifier", "gtopk"]
+advised = advice.recommended(text, 8)
+assert advised[2:] == ["--allreduce", "ring", "--set", "allreduce.values=bf16"], advised
+
+
+class Entry:
+    def __init__(self, label):
+        self.label = label
+
+
+entries = [Entry(label) for label in ("--sparsifier topk", "--sparsifier dense --overlap",
+                                      "--sparsifier dense",
+                                      "--sparsifier dense --set allreduce.values=bf16")]
+assert advice.method_of(advised, entries) is entries[3]
+assert advice.method_of(["--sparsifier", "dense"], entries) is entries[2]
+assert advice.method_of(["--sparsifier", "gtopk"], entries) is None
+PY
+if python3 -c 'import matplotlib' 2>/dev/null || /usr/bin/python3 -c 'import matplotlib'; then
+  [[ $(head -c 4 "$out/tables/lenet.png" | tail -c 3) == PNG && -s $out/tables/lenet.svg ]]
+fi
+
+# more epochs than the runs in the folder have
+refuses "epochs is 3, was 2; remove it" run --link none --epochs 3
+refuses "link 1Gbit: expected RATE,LATENCY" run --link 1Gbit
+refuses "--clock is wall; expected measured or iterations" run --clock wall
+refuses "--no-training needs --clock iterations" run --no-training
+refuses "--ranks is 0; expected at least 1" run --ranks 0
+refuses "--target is 80; expected a fraction" run --target 80
+refuses "expected numbers such as 1,2,3" run --seeds 1,x
+refuses "none/train is missing" run --bin "$work/none"
+refuses "no runs of resnet20 in $out" show --model resnet20
+refuses "none/x.csv: No such file" accuracy "$work/none/x.csv"
+refuses "invalid choice: 'ran'" ran
+refuses 'unknown model "lenot"; nearest is "lenet"' run --model lenot
+methods=topl refuses "unknown method topl; did you mean topk?" run
+methods=from-tomorrow refuses "train has no --flag-of-tomorrow" run
+echo '{"hot": {"sparsifier": "dense", "lr": "x"}}' >"$work/variants.json"
+methods=hot refuses "lr is x; expected a number" run --link none
+echo '{"hot": {"sparsifier": "dense", "epochs": "x"}}' >"$work/variants.json"
+methods=hot refuses "hot: epochs is 'x'; expected a number" run --link none
+echo '{"a b": {}}' >"$work/variants.json"
+refuses "'a b' is no name" run
+echo '[' >"$work/variants.json"
+refuses "variants.json: " run
