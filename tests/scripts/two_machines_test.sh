@@ -1,0 +1,86 @@
+#!/usr/bin/env bash
+# Four ranks on two machines, started by mpirun over ssh, have the bits of four threads. The
+# machines are network namespaces with an sshd each, host names of their own and a key of the test.
+set -euo pipefail
+skip() { echo "skipped: $1" && exit 77; }
+build=$(realpath "${TW_BUILD:-build}")
+grep -q TW_WITH_MPI "$build/compile_commands.json" || skip "built without MPI"
+mpirun --version 2>&1 | grep -q HYDRA || skip "mpirun is not that of MPICH"
+[[ $(id -u) == 0 ]] || skip "network namespaces need root"
+for tool in ip sshd ssh ssh-keygen unshare; do
+  command -v "$tool" >/dev/null || PATH=$PATH:/usr/sbin command -v "$tool" >/dev/null ||
+    skip "$tool is missing (packages iproute2, openssh-server, util-linux)"
+done
+PATH=$PATH:/usr/sbin
+work=$(mktemp -d)
+id=$((RANDOM % 200))
+net=10.214.$id
+clean() {
+  for i in 1 2; do
+    ip netns pids "twm$id-$i" 2>/dev/null | xargs -r kill 2>/dev/null || true
+    ip netns del "twm$id-$i" 2>/dev/null || true
+  done
+  rm -rf "$work"
+}
+trap clean EXIT
+
+ip netns add "twm$id-1" 2>/dev/null || skip "this kernel cannot create network namespaces here"
+ip netns add "twm$id-2"
+ip link add eth0 netns "twm$id-1" type veth peer name eth0 netns "twm$id-2" ||
+  skip "this kernel cannot create a pair of network devices here"
+ssh-keygen -q -t ed25519 -N '' -f "$work/key"
+ssh-keygen -q -t ed25519 -N '' -f "$work/host_key"
+mkdir -p /run/sshd
+for i in 1 2; do
+  ip -n "twm$id-$i" addr add "$net.$i/24" dev eth0
+  ip -n "twm$id-$i" link set eth0 up
+  ip -n "twm$id-$i" link set lo up
+  cat >"$work/sshd_$i" <<CONFIG
+ListenAddress $net.$i
+HostKey $work/host_key
+AuthorizedKeysFile $work/key.pub
+StrictModes no
+PermitRootLogin prohibit-password
+UsePAM no
+PidFile none
+CONFIG
+  # a machine has a host name of its own, too
+  ip netns exec "twm$id-$i" unshare --uts sh -c "hostname machine$i && exec $(command -v sshd) -D \
+    -f $work/sshd_$i -E $work/sshd_log_$i" &
+done
+# mpirun calls ssh by the path that it is given
+cat >"$work/ssh" <<SSH
+#!/bin/sh
+exec $(command -v ssh) -F none -i $work/key -o StrictHostKeyChecking=no -o LogLevel=ERROR \\
+  -o UserKnownHostsFile=/dev/null "\$@"
+SSH
+chmod +x "$work/ssh"
+for i in 1 2; do
+  for _ in $(seq 50); do
+    ip netns exec "twm$id-1" "$work/ssh" "$net.$i" true 2>/dev/null && continue 2
+    sleep 0.1
+  done
+  echo "no ssh to machine $i" && cat "$work"/sshd_log_* && exit 1
+done
+
+options=(--model lenet --dataset shapes --max-steps 5 --epochs 1 --threads-per-rank 1
+  --output-dir "$work/runs" --sparsifier topk)
+hash_of() { grep -o '"weights_hash": "[0-9a-f]*"' "$work/runs/$1/summary.json"; }
+"$build/bin/train" --workers 4 --name threads "${options[@]}" >"$work/log"
+cat >"$work/on_machine_1" <<'RUN'
+#!/bin/sh
+hostname machine1 && exec "$@"
+RUN
+chmod +x "$work/on_machine_1"
+HYDRA_LAUNCHER_EXEC=$work/ssh IFACE=eth0 BIN=$build/bin \
+  ip netns exec "twm$id-1" unshare --uts "$work/on_machine_1" \
+  scripts/examples/two_machines.sh "$net.1,$net.2" 4 --name ssh "${options[@]}" \
+  >"$work/log" 2>&1 || {
+  cat "$work/log"
+  exit 1
+}
+# both machines had ranks
+[[ $(grep -c 'Accepted publickey' "$work/sshd_log_2") -ge 2 ]] || {
+  echo "no rank on machine 2" && exit 1
+}
+[[ $(hash_of ssh) == "$(hash_of threads)" ]] || { echo "other bits than threads" && exit 1; }
