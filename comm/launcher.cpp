@@ -8,16 +8,18 @@ namespace tw {
 
 namespace {
 
-/// The variables of a launcher: rank of the process, number of processes.
+/// The variables of a launcher: rank of the process, number of processes, and of those on the same
+/// machine.
 struct Variables {
-  const char *name, *rank, *ranks;
+  const char *name, *rank, *ranks, *local_ranks;
   bool for_mpi;
 };
 constexpr Variables kLaunchers[] = {
-    {"mpirun of Open MPI", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", true},
-    {"mpirun of MPICH or Intel MPI", "PMI_RANK", "PMI_SIZE", true},
-    {"a PMIx launcher", "PMIX_RANK", "SLURM_NTASKS", true},
-    {"srun", "SLURM_PROCID", "SLURM_NTASKS", false},
+    {"mpirun of Open MPI", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE",
+     "OMPI_COMM_WORLD_LOCAL_SIZE", true},
+    {"mpirun of MPICH or Intel MPI", "PMI_RANK", "PMI_SIZE", "MPI_LOCALNRANKS", true},
+    {"a PMIx launcher", "PMIX_RANK", "SLURM_NTASKS", "SLURM_TASKS_PER_NODE", true},
+    {"srun", "SLURM_PROCID", "SLURM_NTASKS", "SLURM_TASKS_PER_NODE", false},
 };
 
 int number(const char* text) { return text ? std::atoi(text) : 0; }
@@ -31,6 +33,7 @@ std::optional<Launcher> find_launcher(const Environment& environment) {
       return Launcher{.name = known.name,
                       .rank = number(environment(known.rank)),
                       .ranks = number(environment(known.ranks)),
+                      .local_ranks = number(environment(known.local_ranks)),
                       .for_mpi = known.for_mpi};
   }
   return std::nullopt;

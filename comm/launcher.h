@@ -8,9 +8,10 @@
 namespace tw {
 
 struct Launcher {
-  std::string name;  ///< `mpirun of Open MPI`, `mpirun of MPICH`, `srun`, ...
-  int rank = 0;      ///< of this process
-  int ranks = 0;     ///< processes that it started; 0: unknown
+  std::string name;     ///< `mpirun of Open MPI`, `mpirun of MPICH`, `srun`, ...
+  int rank = 0;         ///< of this process
+  int ranks = 0;        ///< processes that it started; 0: unknown
+  int local_ranks = 0;  ///< those on this machine; 0: unknown
   /// Whether it offers MPI libraries a protocol to find the other ranks. srun may not.
   bool for_mpi = true;
 };

@@ -1,9 +1,9 @@
 #include "apps/common/resolve.h"
 
 #include <algorithm>
-#include <cstdlib>
 #include <thread>
 
+#include "comm/launcher.h"
 #include "engine/core/context.h"
 #include "engine/core/cpu_features.h"
 
@@ -22,8 +22,8 @@ DType resolve_precision(const std::string& precision, Device device) {
 
 int resolve_threads(int64_t threads, int ranks) {
   if (threads > 0) return static_cast<int>(threads);
-  for (const char* variable : {"MPI_LOCALNRANKS", "OMPI_COMM_WORLD_LOCAL_SIZE"})
-    if (const char* local = std::getenv(variable)) ranks = std::max(1, std::atoi(local));
+  const std::optional<Launcher> launcher = find_launcher();
+  if (launcher && launcher->for_mpi && launcher->local_ranks > 0) ranks = launcher->local_ranks;
   return std::max(1, static_cast<int>(std::thread::hardware_concurrency()) / ranks);
 }
 

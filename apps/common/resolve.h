@@ -16,7 +16,7 @@ Device resolve_device(const std::string& device);
 DType resolve_precision(const std::string& precision, Device device);
 
 /// CPU threads of each of `ranks` ranks: `threads` or, for 0, the cores of this machine divided by
-/// the ranks on it (MPI_LOCALNRANKS or OMPI_COMM_WORLD_LOCAL_SIZE under a launcher).
+/// the ranks on it, of which an MPI launcher tells the number (Launcher::local_ranks).
 int resolve_threads(int64_t threads, int ranks);
 
 }  // namespace tw

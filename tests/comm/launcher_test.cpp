@@ -39,8 +39,10 @@ TEST(Launcher, IsFoundByItsVariables) {
   EXPECT_EQ(launcher_in(kOpenMpi)->rank, 3);
   EXPECT_EQ(launcher_in(kHydra)->rank, 1);
   EXPECT_EQ(launcher_in(kSlurm)->rank, 2);
-  for (const Variables& variables : {kOpenMpi, kHydra, kSlurm})
+  for (const Variables& variables : {kOpenMpi, kHydra, kSlurm}) {
     EXPECT_EQ(launcher_in(variables)->ranks, 4);
+    EXPECT_EQ(launcher_in(variables)->local_ranks, 2);
+  }
   EXPECT_TRUE(launcher_in(kOpenMpi)->for_mpi);
   EXPECT_TRUE(launcher_in(kHydra)->for_mpi);
   EXPECT_FALSE(launcher_in(kSlurm)->for_mpi);
