@@ -40,6 +40,7 @@ struct SgdConfig {
   double weight_decay = 1e-4;
   bool nesterov = false;
   bool error_feedback = true;
+  double residual_decay = 1;  ///< beta in u = g + beta e
   // these replace parts of the named sparsifier; empty: no replacement
   std::string selector{}, exchange{}, scope{};
   std::optional<bool> momentum_before{};  ///< momentum correction

@@ -98,6 +98,8 @@ void SyncSgd::begin(const StepInput& input) {
   report_ = {};
   bytes_before_ = comm_.bytes_sent();
   ready_ = 0;
+  if (config_.residual_decay != 1)
+    ops::scale(ctx_, residual(), static_cast<float>(config_.residual_decay));
   for (BucketState& state : buckets_) state.waiting_for = state.bucket.parameters;
   if (thread_) thread_->start();
 }

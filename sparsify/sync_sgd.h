@@ -3,6 +3,7 @@
 //   momentum after:   u = g + e -> select -> exchange -> mean -> weight decay -> momentum -> update
 //   momentum before:  q = m q + g -> u = q + e -> select -> exchange -> masking of q -> mean
 //                     -> weight decay with a momentum of its own -> update
+// With residual decay, e is first multiplied by a constant.
 #pragma once
 
 #include <memory>

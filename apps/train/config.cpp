@@ -68,6 +68,8 @@ void check_combinations(const TrainConfig& c) {
   check(!c.nesterov || c.momentum > 0, "[options] nesterov needs a momentum above 0");
   check(c.momentum_correction != "on" || c.momentum > 0,
         "[options] momentum-correction needs a momentum above 0");
+  check(c.residual_decay == 1 || !c.no_error_feedback,
+        "[options] residual-decay has no effect with no-error-feedback, which keeps no residual");
   const std::string missing = c.device == "cuda" ? what_is_missing(Device::cuda) : "";
   check(missing.empty(), "[options] device is cuda, but {}; use --device cpu", missing);
   check(c.precision != "tf32" || resolve_device(c.device) == Device::cuda,
@@ -144,6 +146,9 @@ OptionTable TrainConfig::table() {
   t.add(sparsifier_group, "allreduce", allreduce, "dense collective (see --list)");
   t.add(sparsifier_group, "no-error-feedback", no_error_feedback,
         "drop entries that were not sent");
+  t.add(sparsifier_group, "residual-decay", residual_decay,
+        "multiply the residual by this before the gradient is added");
+  t.range(0, 1);
   t.add_settings(sparsifier_group, settings);
 
   t.add(sgd, "epochs", epochs, "passes over the training images");
@@ -231,6 +236,7 @@ SgdConfig TrainConfig::sgd() const {
           .weight_decay = weight_decay,
           .nesterov = nesterov,
           .error_feedback = !no_error_feedback,
+          .residual_decay = residual_decay,
           .selector = selector,
           .exchange = exchange,
           .scope = scope == "auto" ? "" : scope,

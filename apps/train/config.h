@@ -41,6 +41,7 @@ struct TrainConfig {
   std::vector<double> density_warmup{0.015625, 0.004};
   std::string allreduce;
   bool no_error_feedback = false;
+  double residual_decay = 1;
   Settings settings;
 
   // optimisation

@@ -77,6 +77,7 @@ StepRecord Run::train_step() {
                .density = record.density,
                .warmup = in_density_warmup(config_, at_.epoch),
                .stop = stop_.load()});
+  record.phases.select = watch.lap();
   ops::LossSums sums;
   const int64_t parts = config_.accumulate;
   for (int64_t part = 0; part < parts; ++part) {
@@ -108,7 +109,7 @@ StepRecord Run::train_step() {
   const StepReport report = sgd_->finish();
   watch.lap();
   model_.refresh(ctx_);
-  record.phases.select = report.sec_select;
+  record.phases.select += report.sec_select;
   record.phases.exchange = report.sec_exchange;
   record.phases.update = report.sec_update + watch.lap();
   record.wait = report.sec_wait;
