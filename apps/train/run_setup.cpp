@@ -55,6 +55,8 @@ void Run::plan() {
   plan_consistently(ctx_, comm_, [&] { memory = plan_model(); });
   planned_ = report_plan(console_, config_, data_, model_, memory,
                          resolve_sparsifier(sgd_config_, config_.settings), comm_.size());
+  if (train_loader_)
+    report_local_steps(console_, config_, model_, comm_.size(), train_loader_->batches());
   run_collectively(comm_, [&] {
     if (!config_.pretrained.empty())
       check_weights(SafetensorsReader(config_.pretrained), model_.arena());
