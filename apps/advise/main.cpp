@@ -88,9 +88,11 @@ Known measured(Communicator& comm, const AdviseConfig& config, Model& model, Con
   return known;
 }
 
-void print_costs(Console& console, const Known& known, double d, double density) {
+void print_costs(Console& console, const Known& known, double d, const AdviseConfig& config) {
   const LinkCost& link = known.link;
-  console.line("\n{:.0f} parameters, density {:g}", d, density);
+  console.line("\n{:.0f} parameters, density {:g}", d, config.density);
+  if (config.local_steps > 1)
+    console.line("local SGD: {} iterations share one selection and exchange", config.local_steps);
   console.line(
       "compute {:.4g} s; alpha {:.4g} s per message; beta {:.4g} s per element ({:.4g} Gbit/s)",
       known.local.compute, link.alpha, link.beta, 32e-9 / link.beta);
@@ -124,7 +126,10 @@ std::string break_even_text(double bits, const char* always, const char* never) 
 
 double one_dense_rank(const std::vector<Prediction>& all) {
   const LinkCost any{.alpha = 1, .beta = 1};
-  return best_dense(all, any, 1).seconds(any, 1);
+  Prediction one = best_dense(all, any, 1);
+  one.local_steps = 1;
+  one.local_update = 0;
+  return one.seconds(any, 1);
 }
 
 void write_csv(std::ofstream& out, const AdviseConfig& config, const std::vector<Prediction>& all,
@@ -184,10 +189,9 @@ void advise(Communicator& comm, const AdviseConfig& config) {
   });
   const Known known = config.simulate ? given(config) : measured(comm, config, *model, console);
   const size_t flat = static_cast<size_t>(config.parameters);
-  const std::vector<Prediction> all =
-      candidates(model->arena(), flat, config.density, known.local, config.settings);
-  print_costs(console, known, static_cast<double>(flat > 0 ? flat : model->arena().size()),
-              config.density);
+  const std::vector<Prediction> all = candidates(model->arena(), flat, config.density, known.local,
+                                                 config.settings, config.local_steps);
+  print_costs(console, known, static_cast<double>(flat > 0 ? flat : model->arena().size()), config);
   answer(console, config, all, known.link);
   if (csv.is_open()) write_csv(csv, config, all, known.link);
 }

@@ -72,6 +72,7 @@ std::string flags_of(const Prediction& c) {
   if (!c.collective.empty()) flags += " --allreduce " + c.collective;
   if (c.values != ValueFormat::f32)
     flags += fmt::format(" --set allreduce.values={}", name(c.values));
+  if (c.local_steps > 1) flags += fmt::format(" --local-steps {}", c.local_steps);
   return flags;
 }
 
@@ -84,11 +85,12 @@ std::string Prediction::collective_text() const {
 double Prediction::exchange_seconds(const LinkCost& link, int ranks) const {
   double sum = step.exchange;
   for (const Load& load : loads) sum += cost(link, ranks, load);
-  return sum;
+  return sum / static_cast<double>(local_steps);
 }
 
 std::vector<Prediction> candidates(const ParameterArena& arena, size_t flat, double density,
-                                   const LocalCosts& local, const Settings& settings) {
+                                   const LocalCosts& local, const Settings& settings,
+                                   int64_t local_steps) {
   std::vector<Prediction> all;
   const DenseCost ring = allreduce_costs().at("ring");
   const SparseCodec format(settings);
@@ -100,7 +102,11 @@ std::vector<Prediction> candidates(const ParameterArena& arena, size_t flat, dou
     Prediction c{.sparsifier = name,
                  .dense = sparsifier.selector.empty(),
                  .compute = local.compute,
+                 .local_steps = local_steps,
                  .loads = loads_of(arena, flat, sparsifier, density)};
+    // an update without an exchange costs what that of dense SGD costs
+    if (const auto dense = local.step.find("dense"); local_steps > 1 && dense != local.step.end())
+      c.local_update = dense->second.update;
     if (const auto known = local.step.find(name); known != local.step.end()) c.step = known->second;
     if (!c.dense && density < 1)
       c.volume = selectors().find(sparsifier.selector).value.volume(settings);
@@ -115,6 +121,7 @@ std::vector<Prediction> candidates(const ParameterArena& arena, size_t flat, dou
           all.push_back(c);
         }
     } else if (sparsifier.exchange == "root") {
+      if (local_steps > 1) continue;  // updates the parameters on rank 0 alone
       const std::string& collective = reduces().find(settings.text("root.collective")).name;
       c.cost = [reduce = reduce_costs().at(collective),
                 broadcast = broadcast_costs().at(collective)](const LinkCost& link, int ranks,
@@ -149,9 +156,10 @@ std::vector<std::string> volume_notes(const std::vector<Prediction>& all) {
     double k = 0;
     for (const Load& load : c.loads) k += load.k;
     notes.push_back(
-        fmt::format("{}: prediction for {:.0f} entries per step and rank; depending on the "
+        fmt::format("{}: prediction for {:.0f} entries per {} and rank; depending on the "
                     "gradients it sends {}",
-                    c.sparsifier, k, volume_text(c.volume, static_cast<size_t>(k))));
+                    c.sparsifier, k, c.local_steps > 1 ? "exchange" : "step",
+                    volume_text(c.volume, static_cast<size_t>(k))));
   }
   return notes;
 }

@@ -37,8 +37,10 @@ struct Prediction {
   std::string sparsifier{}, collective{};
   ValueFormat values = ValueFormat::f32;  ///< of the messages of `collective`
   bool dense = false;
-  double compute = 0;  ///< seconds of forward and backward
-  StepCosts step{};    ///< seconds of the optimizer step on one rank
+  double compute = 0;       ///< seconds of forward and backward
+  StepCosts step{};         ///< seconds of the optimizer step on one rank
+  int64_t local_steps = 1;  ///< iterations per exchange
+  double local_update = 0;  ///< seconds of an update without an exchange; 0 with one local step
   std::vector<Load> loads{};
   Volume volume = Volume::exactly_k;  ///< how many entries it sends when asked for k
   /// Seconds that communication with the other ranks, or nodes, adds to an exchange.
@@ -46,11 +48,13 @@ struct Prediction {
 
   /// The collective as tables show it: `ring`, `ring bf16`.
   std::string collective_text() const;
-  /// Seconds of an iteration's exchanges.
+  /// Seconds of the exchanges, per iteration.
   double exchange_seconds(const LinkCost& link, int ranks) const;
-  /// Seconds of an iteration without overlap: compute, selection, exchange and update in turn.
+  /// Seconds of an iteration without overlap: compute, selection, exchange and update in turn. With
+  /// local steps, selection and exchange are shared by several iterations.
   double seconds(const LinkCost& link, int ranks) const {
-    return compute + step.update + exchange_seconds(link, ranks);
+    return compute + local_update + step.update / static_cast<double>(local_steps) +
+           exchange_seconds(link, ranks);
   }
   /// Scaling efficiency: `one_dense_rank`, the seconds of an iteration with dense SGD on one rank,
   /// over seconds(). 1 is perfect scaling.
@@ -61,9 +65,10 @@ struct Prediction {
 
 /// A prediction for every registered sparsifier that the cost model knows; for a dense one, one for
 /// each collective with messages in f32 and one in bf16. `flat` > 0: a vector of that many elements
-/// in place of the model's.
+/// in place of the model's. With local steps, without the sparsifiers that exclude them.
 std::vector<Prediction> candidates(const ParameterArena& arena, size_t flat, double density,
-                                   const LocalCosts& local, const Settings& settings);
+                                   const LocalCosts& local, const Settings& settings,
+                                   int64_t local_steps = 1);
 
 /// One line for each candidate that may send more or fewer entries than its prediction assumes.
 std::vector<std::string> volume_notes(const std::vector<Prediction>& all);

@@ -59,6 +59,27 @@ TEST(Predictions, ExchangeIncludesTheLocalSum) {
   EXPECT_NEAR(gtopk.seconds(kSlow, 8), 0.5 + 0.01 + 0.02 + 0.0139, 1e-3);
 }
 
+TEST(Predictions, LocalStepsShareSelectionAndExchange) {
+  const LocalCosts local{
+      .compute = 0.5,
+      .step = {{"dense", {.update = 0.004}}, {"gtopk", {.update = 0.01, .exchange = 0.02}}}};
+  const auto of = [&](int64_t steps) {
+    return candidates(ParameterArena{}, kLength, 0.001, local, default_settings(), steps);
+  };
+  const std::vector<Prediction> sync = of(1), four = of(4);
+  const Prediction& gtopk = find(four, "gtopk");
+  EXPECT_NEAR(gtopk.exchange_seconds(kSlow, 8), (0.02 + 0.0139) / 4, 1e-3);
+  EXPECT_NEAR(gtopk.seconds(kSlow, 8), 0.5 + 0.004 + (0.01 + 0.02 + 0.0139) / 4, 1e-3);
+  EXPECT_NEAR(find(four, "dense", "ring").seconds(kSlow, 8), 0.5 + 0.004 + (0.004 + 1.658) / 4,
+              1e-3);
+  const auto has_bsp = [](const std::vector<Prediction>& all) {
+    return std::ranges::any_of(all, [](const Prediction& c) { return c.sparsifier == "bsp"; });
+  };
+  EXPECT_TRUE(has_bsp(sync));
+  EXPECT_FALSE(has_bsp(four));
+  EXPECT_NE(recommendations(four, kSlow, {8}).front().find("--local-steps 4"), std::string::npos);
+}
+
 TEST(Predictions, DependOnTheSettings) {
   const auto seconds = [](const char* sparsifier, auto... assignments) {
     Settings settings = default_settings();
