@@ -6,7 +6,7 @@
 namespace tw {
 
 /// Bytes of momentum, residual and exchange buffers on one rank, for d parameters; with local steps
-/// also of the anchor and of a momentum of its own for each.
+/// also of the anchor and of the momentum of these steps.
 size_t optimizer_bytes(const Sparsifier& sparsifier, const SgdConfig& config, size_t d);
 
 /// Bytes that all ranks together send in one step with an exchange, if every rank selects the k
