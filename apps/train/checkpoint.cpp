@@ -215,8 +215,9 @@ bool keeps(Optimizer& optimizer, const std::string& name) {
   });
 }
 
-/// UserError unless checkpoint and run have the same per-rank vectors, and if another number of
-/// ranks cannot continue a round of local steps.
+/// UserError unless checkpoint and run have the same per-rank vectors; within a round of local
+/// steps also on another number of ranks and for validation, since the parameters of the ranks
+/// differ.
 void check_own_vectors(const fs::path& checkpoint, const Saved& saved, const TrainConfig& config,
                        int ranks, Optimizer& optimizer) {
   const std::string prefix = fmt::format("[resume] {}", checkpoint.string());
@@ -231,13 +232,15 @@ void check_own_vectors(const fs::path& checkpoint, const Saved& saved, const Tra
         prefix);
   check(first.has("round") == keeps(optimizer, "parameters"),
         "{}: only one of the checkpoint and this run takes local steps (local-steps)", prefix);
-  if (!first.has("round") || saved.ranks == ranks) return;
+  if (!first.has("round") || (saved.ranks == ranks && !config.eval_only)) return;
   const uint64_t steps =
       LocalSgd::steps_in_round(std::as_bytes(first.tensor("round").as<uint8_t>()));
-  check(steps == 0,
-        "{}: it is {} local steps after an exchange, where ranks differ; resume it on {} ranks, or "
-        "a checkpoint of the end of an epoch",
-        prefix, steps, saved.ranks);
+  check(steps == 0, "{}: it is {} local steps after an exchange, where ranks differ; {}", prefix,
+        steps,
+        config.eval_only ? "validate a checkpoint of the end of an epoch"
+                         : fmt::format("resume it on {} ranks, or a checkpoint of the end of an "
+                                       "epoch",
+                                       saved.ranks));
 }
 
 }  // namespace

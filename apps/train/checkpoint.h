@@ -46,7 +46,8 @@ struct Resumed {
 /// Restores model and optimizer from a checkpoint. On another number of ranks, element i of the sum
 /// of the residuals goes to rank i mod P, and the position is converted to the batches of this run.
 /// UserError on a damaged file, on another model, data set, seed or validation split, when only one
-/// of checkpoint and run keeps residuals, and on another number of ranks between two exchanges.
+/// of checkpoint and run keeps residuals, and, for a checkpoint between two exchanges, on another
+/// number of ranks or for validation only.
 Resumed load_checkpoint(Communicator& comm, const std::filesystem::path& checkpoint,
                         const TrainConfig& config, Model& model, Optimizer& optimizer);
 

@@ -92,6 +92,10 @@ TEST(LocalSteps, ACheckpointBetweenExchangesNeedsTheSameRanks) {
       other.says("it is 2 local steps after an exchange, where ranks differ; resume it on "
                  "2 ranks, or a checkpoint of the end of an epoch"))
       << other.output;
+  const Ended validated = run_command(local(folder, "--eval-only --resume " + between));
+  EXPECT_EQ(validated.code, 2) << validated.output;
+  EXPECT_TRUE(validated.says("where ranks differ; validate a checkpoint of the end of an epoch"))
+      << validated.output;
   const Ended without = run_command(local(folder, "--local-steps 1 --resume " + between));
   EXPECT_EQ(without.code, 2) << without.output;
   EXPECT_TRUE(without.says("takes local steps (local-steps)")) << without.output;
