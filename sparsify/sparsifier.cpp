@@ -45,6 +45,13 @@ Sparsifier resolve_sparsifier(const SgdConfig& config, const Settings& settings)
   check(selects || !sparsifier.momentum_before,
         "[train] momentum correction comes before a selection; {} selects nothing",
         config.sparsifier);
+  check(selects || config.residual_decay == 1,
+        "[train] residual-decay has no effect: {} keeps no residual", config.sparsifier);
+  check(config.local_steps == 0 || !config.overlap,
+        "[train] overlap exchanges gradients during backward; local-steps exchanges none");
+  check(config.local_steps == 0 || !exchange.updates_at_root,
+        "[train] exchange {} updates the parameters on rank 0 alone; it excludes local-steps",
+        sparsifier.exchange);
   check(!config.overlap || !sparsifier.momentum_before || !clips_whole_gradient(settings),
         "[train] momentum_correction.clip_by=gradient needs all gradients before the first "
         "exchange; it excludes overlap");

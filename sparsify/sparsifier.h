@@ -40,6 +40,7 @@ struct SgdConfig {
   double weight_decay = 1e-4;
   bool nesterov = false;
   bool error_feedback = true;
+  double residual_decay = 1;  ///< beta in u = g + beta e
   // these replace parts of the named sparsifier; empty: no replacement
   std::string selector{}, exchange{}, scope{};
   std::optional<bool> momentum_before{};  ///< momentum correction
@@ -49,6 +50,10 @@ struct SgdConfig {
   /// is reported separately (StepReport::sec_wait). Not with overlap.
   Communicator* barrier_comm = nullptr;
   uint64_t seed = 1;
+  // LocalSgd; see local_sgd.h. momentum, nesterov and weight_decay are then those of a local step.
+  int64_t local_steps = 0;    ///< H, the most local steps before an exchange; 0: none
+  double outer_lr = 1;        ///< rate at which the mean of the differences is applied
+  double outer_momentum = 0;  ///< Nesterov momentum of that mean
 };
 
 /// The named sparsifier with the parts that the configuration replaces. A selector with shared

@@ -1,10 +1,15 @@
 #include "sparsify/step_costs.h"
 
 #include "sparsify/exchange.h"
+#include "sparsify/local_sgd.h"
 
 namespace tw {
 
 size_t optimizer_bytes(const Sparsifier& sparsifier, const SgdConfig& config, size_t d) {
+  if (config.local_steps > 0) {
+    const size_t own = config.momentum != 0 ? 2 : 1;  // anchor and inner momentum
+    return own * d * sizeof(float) + optimizer_bytes(sparsifier, outer_of(config), d);
+  }
   const bool dense = sparsifier.selector.empty();
   const bool momentum = config.momentum != 0;
   // momentum after, momentum before, and the residual or the scratch of a dense exchange

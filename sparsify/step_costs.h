@@ -5,11 +5,12 @@
 
 namespace tw {
 
-/// Bytes of momentum, residual and exchange buffers on one rank, for d parameters.
+/// Bytes of momentum, residual and exchange buffers on one rank, for d parameters; with local steps
+/// also of the anchor and of the momentum of these steps.
 size_t optimizer_bytes(const Sparsifier& sparsifier, const SgdConfig& config, size_t d);
 
-/// Bytes that all ranks together send in one step, if every rank selects the k entries it is asked
-/// for. A selector may send fewer or more; see Volume.
+/// Bytes that all ranks together send in one step with an exchange, if every rank selects the k
+/// entries it is asked for. A selector may send fewer or more; see Volume.
 uint64_t estimated_bytes_sent(const Sparsifier& sparsifier, const SgdConfig& config,
                               const Settings& settings, const ParameterArena& arena, int ranks,
                               double density);

@@ -88,16 +88,13 @@ SyncSgd::SyncSgd(Context& ctx, Communicator& comm, ParameterArena& arena, const 
   }
 }
 
-StepReport SyncSgd::step(const StepInput& input) {
-  begin(input);
-  return finish();
-}
-
 void SyncSgd::begin(const StepInput& input) {
   input_ = input;
   report_ = {};
   bytes_before_ = comm_.bytes_sent();
   ready_ = 0;
+  if (config_.residual_decay != 1)
+    ops::scale(ctx_, residual(), static_cast<float>(config_.residual_decay));
   for (BucketState& state : buckets_) state.waiting_for = state.bucket.parameters;
   if (thread_) thread_->start();
 }
@@ -311,7 +308,15 @@ void SyncSgd::update(Context& ctx, const Segment& of) {
 
 void SyncSgd::report_nonfinite(const Control& control, size_t offset) const {
   arena_.fail_nonfinite(control.nonfinite_rank, offset + control.nonfinite, control.nonfinite_value,
-                        input_.step);
+                        input_.step, input_.covers);
+}
+
+std::vector<NamedVector> SyncSgd::common_vectors() { return {{"momentum", {ctx_, momentum()}}}; }
+
+std::vector<NamedVector> SyncSgd::own_vectors() {
+  std::vector<NamedVector> vectors{{"residual", {ctx_, residual()}}};
+  if (!local_momentum().empty()) vectors.push_back({"local_momentum", {ctx_, local_momentum()}});
+  return vectors;
 }
 
 std::vector<NamedState> SyncSgd::states() {

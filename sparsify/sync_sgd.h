@@ -3,77 +3,45 @@
 //   momentum after:   u = g + e -> select -> exchange -> mean -> weight decay -> momentum -> update
 //   momentum before:  q = m q + g -> u = q + e -> select -> exchange -> masking of q -> mean
 //                     -> weight decay with a momentum of its own -> update
+// With residual decay, e is first multiplied by a constant.
 #pragma once
 
 #include <memory>
 #include <span>
-#include <string>
 #include <vector>
 
 #include "engine/core/stopwatch.h"
-#include "engine/plan/arena.h"
 #include "sparsify/buckets.h"
 #include "sparsify/comm_thread.h"
 #include "sparsify/exchange.h"
+#include "sparsify/optimizer.h"
 #include "sparsify/selector.h"
-#include "sparsify/sparsifier.h"
 
 namespace tw {
 
-/// What changes from step to step.
-struct StepInput {
-  uint64_t step = 0;
-  double lr = 0.1;
-  double density = 1.0;
-  bool warmup = false;  ///< the density is that of a warm-up epoch
-  bool stop = false;    ///< this rank received a stop signal
-};
-
-/// Cost and result of one step on this rank.
-struct StepReport {
-  double sec_select = 0, sec_exchange = 0, sec_update = 0;
-  double sec_wait = 0;  ///< part of sec_exchange: wait for the last rank; see barrier_comm
-  uint64_t bytes_sent = 0;
-  size_t nnz = 0;     ///< entries this rank sent; d for dense
-  size_t k = 0;       ///< entries asked for; d for dense
-  bool stop = false;  ///< some rank received a stop signal: all stop after this step
-};
-
-/// State of a part of SyncSgd, in host memory.
-struct NamedState {
-  std::string name;  ///< unique
-  std::span<std::byte> bytes;
-};
-
-class SyncSgd {
+class SyncSgd : public Optimizer {
  public:
   SyncSgd(Context& ctx, Communicator& comm, ParameterArena& arena, const SgdConfig& config,
           const Settings& settings);
 
-  /// Updates the parameters from the gradients in the arena. The parameters stay bit-identical on
-  /// all ranks. If a gradient is not finite, throws CollectiveFault on every rank in the same step.
-  StepReport step(const StepInput& input);
+  // The parameters stay bit-identical on all ranks. With `overlap` the exchange of a bucket starts
+  // when its last gradient is ready; without, all exchanges run in finish. Both give the same bits.
+  void begin(const StepInput& input) override;
+  void gradient_ready(const Parameter& parameter) override;
+  StepReport finish() override;
 
-  // The same in three calls, for use around backward. With `overlap` the exchange of a bucket
-  // starts when its last gradient is ready; without, all exchanges run in finish. Both give the
-  // same bits.
-  void begin(const StepInput& input);
-  void gradient_ready(const Parameter& parameter);
-  StepReport finish();
-
-  /// What this rank has not sent yet: a sum of gradients, or of velocities with momentum before.
-  std::span<float> residual() { return residual_.as<float>(); }
-  /// Momentum after the mean, the same on all ranks.
-  std::span<float> momentum() { return momentum_.as<float>(); }
+  /// A sum of gradients, or of velocities with momentum before.
+  std::span<float> residual() override { return residual_.as<float>(); }
+  std::span<float> momentum() override { return momentum_.as<float>(); }
   /// This rank's momentum before the selection; empty if there is none.
   std::span<float> local_momentum() { return local_momentum_.as<float>(); }
-  // The same in host memory; see HostFloats.
-  HostFloats host_residual() { return {ctx_, residual()}; }
-  HostFloats host_momentum() { return {ctx_, momentum()}; }
-  HostFloats host_local_momentum() { return {ctx_, local_momentum()}; }
-  /// The state of this rank's exchanges, one for each bucket, and of its selector, where there is
-  /// any: `exchange.0`, `selector.NAME`.
-  std::vector<NamedState> states();
+  /// `momentum`.
+  std::vector<NamedVector> common_vectors() override;
+  /// `residual`, and `local_momentum` if there is any.
+  std::vector<NamedVector> own_vectors() override;
+  /// Those of the exchanges, one for each bucket, and of the selector: `exchange.0`,
+  /// `selector.NAME`.
+  std::vector<NamedState> states() override;
 
  private:
   // each bucket has an exchange of its own, since exchanges keep state

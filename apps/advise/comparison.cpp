@@ -73,7 +73,7 @@ Interval Comparison::exchange_seconds(const Prediction& of, int ranks) const {
 
 Interval Comparison::efficiency(const Prediction& of, int ranks) const {
   return over_rounds([&](const Costs& costs) {
-    return least_dense_seconds(all_, costs, 1) / of.seconds(costs, ranks);
+    return (costs.compute.seconds() + costs.update("dense")) / of.seconds(costs, ranks);
   });
 }
 

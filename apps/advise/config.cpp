@@ -26,6 +26,9 @@ OptionTable AdviseConfig::table() {
   t.range(0, 4294967294.0);
   t.add(sparsifier_group, "density", density, "fraction of the gradient that is sent");
   t.range(1e-12, 1);
+  t.add(sparsifier_group, "local-steps", local_steps,
+        "steps of local SGD between exchanges (train --local-steps); 1: none");
+  t.range(1);
   t.add_settings(sparsifier_group, settings);
 
   t.add(link_group, "link", link, "RATE,LATENCY of the link, e.g. 1Gbit,0.4ms; default: measured");

@@ -16,6 +16,7 @@ struct AdviseConfig {
   int64_t batch_size = 32;
   int64_t parameters = 0;
   double density = 0.001;
+  int64_t local_steps = 1;
   Settings settings;
 
   // link; 0: measured

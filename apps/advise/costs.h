@@ -21,6 +21,12 @@ struct Costs {
   ComputeProfile compute{};
   std::map<std::string, StepCosts> step{};  ///< by sparsifier
   LinkCost link{};
+
+  /// Seconds of selection and update with this sparsifier; 0 if unknown.
+  double update(const std::string& sparsifier) const {
+    const auto known = step.find(sparsifier);
+    return known == step.end() ? 0 : known->second.update;
+  }
 };
 
 /// Several rounds. A quantity computed in each round has the spread of the measurement; what

@@ -77,7 +77,8 @@ void prepare(const AdviseConfig& config, const Communicator& comm, Prepared& pre
   prepared.model.emplace(config.model, ModelSpec{.image = {config.image_size, config.image_size, 3},
                                                  .classes = config.classes});
   // measured at the default settings, so only those have an accuracy
-  const bool defaults = config.settings.values() == default_settings().values();
+  const bool defaults =
+      config.settings.values() == default_settings().values() && config.local_steps == 1;
   prepared.accuracy = {.table = defaults ? accuracies(config) : std::vector<Accuracy>{},
                        .model = config.parameters > 0 ? "" : config.model,
                        .density = config.density,
@@ -101,9 +102,12 @@ void advise(Communicator& comm, const AdviseConfig& config) {
 
   const size_t flat = static_cast<size_t>(config.parameters);
   const bool overlap = !rounds.front().compute.ready.empty();
-  const Comparison comparison(predictions(arena, flat, config.density, overlap, config.settings),
-                              std::move(rounds), std::move(prepared.accuracy));
+  const Comparison comparison(
+      predictions(arena, flat, config.density, overlap, config.settings, config.local_steps),
+      std::move(rounds), std::move(prepared.accuracy));
   if (comm.rank() != 0) return;
+  if (config.local_steps > 1)
+    console.line("local SGD: {} iterations share a selection and an exchange", config.local_steps);
   print_costs(console, comparison.rounds(), static_cast<double>(flat > 0 ? flat : arena.size()),
               config.density);
   print_comparison(console, comparison, config.ranks);

@@ -1,7 +1,6 @@
 #include "apps/advise/prediction.h"
 
 #include <algorithm>
-#include <numeric>
 
 #include "comm/collectives/collectives.h"
 #include "comm/subcommunicator.h"
@@ -79,16 +78,17 @@ std::string Prediction::flags() const {
   if (!collective.empty()) flags += " --allreduce " + collective;
   if (values != ValueFormat::f32) flags += fmt::format(" --set allreduce.values={}", name(values));
   if (overlap) flags += " --scope layer --overlap";
+  if (local_steps > 1) flags += fmt::format(" --local-steps {}", local_steps);
   return flags;
 }
 
 double Prediction::exchange_seconds(const Costs& costs, int ranks) const {
   const auto step = costs.step.find(sparsifier);
-  const double local = step == costs.step.end() ? 0 : step->second.exchange;
-  if (!overlap)
-    return std::accumulate(loads.begin(), loads.end(), local, [&](double sum, const Load& load) {
-      return sum + cost(costs.link, ranks, load);
-    });
+  double sum = step == costs.step.end() ? 0 : step->second.exchange;
+  if (!overlap) {
+    for (const Load& load : loads) sum += cost(costs.link, ranks, load);
+    return sum / static_cast<double>(local_steps);
+  }
   // one exchange at a time, each after the last gradient of its bucket
   const std::span<const double> ready = costs.compute.ready;
   double end = 0;
@@ -97,18 +97,20 @@ double Prediction::exchange_seconds(const Costs& costs, int ranks) const {
         ready.subspan(load.first_parameter, load.end_parameter - load.first_parameter);
     end = std::max(end, std::ranges::max(bucket)) + cost(costs.link, ranks, load);
   }
-  return local + std::max(0.0, end - costs.compute.backward);
+  return sum + std::max(0.0, end - costs.compute.backward);
 }
 
 double Prediction::seconds(const Costs& costs, int ranks) const {
-  const auto step = costs.step.find(sparsifier);
-  return costs.compute.seconds() + (step == costs.step.end() ? 0 : step->second.update) +
+  const double alone = local_steps > 1 ? costs.update("dense") : 0;
+  return costs.compute.seconds() + alone +
+         costs.update(sparsifier) / static_cast<double>(local_steps) +
          exchange_seconds(costs, ranks);
 }
 
 std::vector<Prediction> predictions(const ParameterArena& arena, size_t flat, double density,
-                                    bool overlap, const Settings& settings) {
+                                    bool overlap, const Settings& settings, int64_t local_steps) {
   std::vector<Prediction> all;
+  overlap = overlap && flat == 0 && local_steps == 1;
   const DenseCost ring = allreduce_costs().at("ring");
   const SparseCodec format(settings);
   const ValueFormat chosen = value_format(settings.text("allreduce.values"));
@@ -116,15 +118,17 @@ std::vector<Prediction> predictions(const ParameterArena& arena, size_t flat, do
   if (chosen == ValueFormat::f32) formats.push_back(ValueFormat::bf16);
   for (const auto& [name, entry] : sparsifiers().entries()) {
     const Sparsifier sparsifier = resolve_sparsifier({.sparsifier = name}, settings);
+    if (local_steps > 1 && exchanges().find(sparsifier.exchange).value.updates_at_root) continue;
     Prediction c{.sparsifier = name,
                  .dense = sparsifier.selector.empty(),
+                 .local_steps = local_steps,
                  .loads = loads_of(arena, flat, sparsifier, density)};
     if (!c.dense && density < 1)
       c.volume = selectors().find(sparsifier.selector).value.volume(settings);
     if (sparsifier.exchange == "allreduce") {
       Sparsifier layers = sparsifier;
       layers.scope = Scope::layer;
-      add_dense(all, c, overlap && flat == 0, loads_of(arena, flat, layers, density), formats);
+      add_dense(all, c, overlap, loads_of(arena, flat, layers, density), formats);
     } else if (sparsifier.exchange == "root") {
       const std::string& collective = reduces().find(settings.text("root.collective")).name;
       c.cost = [reduce = reduce_costs().at(collective),

@@ -26,7 +26,8 @@ struct Prediction {
   std::string sparsifier{}, collective{};
   ValueFormat values = ValueFormat::f32;  ///< of the messages of `collective`
   bool dense = false;
-  bool overlap = false;  ///< exchanges run during backward (--scope layer --overlap)
+  bool overlap = false;     ///< exchanges run during backward (--scope layer --overlap)
+  int64_t local_steps = 1;  ///< iterations that share a selection and an exchange (LocalSgd)
   std::vector<Load> loads{};
   Volume volume = Volume::exactly_k;  ///< how many entries it sends when asked for k
   /// Seconds that communication with the other ranks, or nodes, adds to an exchange.
@@ -36,18 +37,22 @@ struct Prediction {
   std::string collective_text() const;
   /// The flags of `train` that choose it.
   std::string flags() const;
-  /// Seconds that an iteration's exchanges add to it; with overlap, those after backward.
+  /// Seconds that exchanges add to an iteration; with overlap, those after backward; with local
+  /// steps, an iteration's share.
   double exchange_seconds(const Costs& costs, int ranks) const;
-  /// Seconds of an iteration: compute, selection and update, exchange_seconds.
+  /// Seconds of an iteration: compute, selection and update, exchange_seconds. With local steps:
+  /// compute, the update of dense SGD, and a share of the rest.
   double seconds(const Costs& costs, int ranks) const;
 };
 
 /// A prediction for every registered sparsifier that the cost model knows; for a dense one, one for
 /// each collective with messages in f32 and one in bf16, and with `overlap` also those that run
 /// during backward, which need ComputeProfile::ready. `flat` > 0: a vector of that many elements in
-/// place of the model's, without overlap.
+/// place of the model's, without overlap. `local_steps` > 1 excludes overlap and sparsifiers whose
+/// rank 0 updates for all.
 std::vector<Prediction> predictions(const ParameterArena& arena, size_t flat, double density,
-                                    bool overlap, const Settings& settings);
+                                    bool overlap, const Settings& settings,
+                                    int64_t local_steps = 1);
 
 /// One line for each sparsifier that may send more or fewer entries than its prediction assumes.
 std::vector<std::string> volume_notes(const std::vector<Prediction>& all);

@@ -8,6 +8,7 @@
 #include "engine/core/error.h"
 #include "engine/io/file.h"
 #include "engine/io/weights.h"
+#include "sparsify/local_sgd.h"
 
 namespace tw {
 
@@ -80,25 +81,18 @@ std::map<std::string, std::string> describe(const TrainConfig& config, const Pos
   return {{"format", kFormat}, {"thinwire", json.dump()}};
 }
 
-/// The vectors that differ between ranks; only their sum over the ranks matters.
-std::vector<std::pair<const char*, HostFloats>> own_vectors(SyncSgd& sgd) {
-  std::vector<std::pair<const char*, HostFloats>> own{{"residual", sgd.host_residual()}};
-  if (!sgd.local_momentum().empty()) own.emplace_back("local_momentum", sgd.host_local_momentum());
-  return own;
-}
-
 Tensor flat(std::span<std::byte> bytes) {
   return {bytes.data(), {static_cast<int64_t>(bytes.size())}, DType::u8, Device::cpu};
 }
 
 /// The file of one rank. Reads and checks everything that this run needs; changes nothing yet.
 struct RankState {
-  RankState(const fs::path& path, int64_t step, SyncSgd& sgd, size_t statistics_length)
+  RankState(const fs::path& path, int64_t step, Optimizer& optimizer, size_t statistics_length)
       : file(part_of(path, step)) {
-    for (const auto& [name, values] : own_vectors(sgd))
-      vectors.push_back(flat_from(file, name, values.span().size()));
+    for (const NamedVector& own : optimizer.own_vectors())
+      vectors.push_back(flat_from(file, own.name, own.values.span().size()));
     statistics = flat_from(file, "statistics", statistics_length);
-    for (const auto& [name, bytes] : sgd.states()) {
+    for (const auto& [name, bytes] : optimizer.states()) {
       states.push_back(file.tensor(name).as<uint8_t>());
       check(states.back().size() == bytes.size(),
             "[checkpoint] {}: {} has {} bytes; this run needs {}", path.string(), name,
@@ -114,45 +108,51 @@ struct RankState {
 
 /// With the same number of ranks: each rank takes what it saved.
 void restore(const Communicator& comm, const SafetensorsReader& weights, const fs::path& checkpoint,
-             int64_t step, Model& model, SyncSgd& sgd) {
+             int64_t step, Model& model, Optimizer& optimizer) {
   HostFloats statistics = model.arena().host_statistics();
-  const RankState saved(rank_file(checkpoint, comm.rank()), step, sgd, statistics.span().size());
+  const RankState saved(rank_file(checkpoint, comm.rank()), step, optimizer,
+                        statistics.span().size());
   load_weights(weights, model.arena());
-  for (size_t i = 0; auto& [name, values] : own_vectors(sgd)) {
-    std::ranges::copy(saved.vectors[i++], values.span().begin());
-    values.write();
+  for (size_t i = 0; NamedVector & own : optimizer.own_vectors()) {
+    std::ranges::copy(saved.vectors[i++], own.values.span().begin());
+    own.values.write();
   }
   std::ranges::copy(saved.statistics, statistics.span().begin());
   statistics.write();
-  for (size_t i = 0; const NamedState& state : sgd.states())
+  for (size_t i = 0; const NamedState& state : optimizer.states())
     std::ranges::copy(std::as_bytes(saved.states[i++]), state.bytes.begin());
 }
 
-/// With another number of ranks: element i of the old ranks' sum goes to rank i mod P, and every
-/// rank gets the mean of the statistics. The states of exchanges and selector start anew.
+/// Adds what rank `rank` of `ranks` gets of a vector that one of the `old_ranks` saved.
+void add_part(const NamedVector& own, std::span<const float> old, size_t rank, size_t ranks,
+              int64_t old_ranks, std::span<float> sum) {
+  if (own.on_other_ranks == OtherRanks::share_sum)
+    for (size_t i = rank; i < sum.size(); i += ranks) sum[i] += old[i];
+  else
+    for (size_t i = 0; i < sum.size(); ++i) sum[i] += old[i] / static_cast<float>(old_ranks);
+}
+
+/// With another number of ranks: every vector as it says, and the mean of the statistics. The
+/// states of the optimizer's parts start anew.
 void redistribute(const SafetensorsReader& weights, const Communicator& comm,
                   const fs::path& checkpoint, int64_t step, int64_t old_ranks, Model& model,
-                  SyncSgd& sgd) {
-  HostFloats live = model.arena().host_statistics();
+                  Optimizer& optimizer) {
   load_weights(weights, model.arena());
-  auto own = own_vectors(sgd);
-  for (auto& [name, values] : own) std::ranges::fill(values.span(), 0.0f);
-  const std::span<float> statistics = live.span();
-  std::ranges::fill(statistics, 0.0f);
-  const size_t ranks = static_cast<size_t>(comm.size()), first = static_cast<size_t>(comm.rank());
+  std::vector<NamedVector> own = optimizer.own_vectors();
+  // rank 0's parameters are those of `weights`
+  std::erase_if(
+      own, [](const NamedVector& one) { return one.on_other_ranks == OtherRanks::same_anyway; });
+  own.push_back({"statistics", model.arena().host_statistics(), OtherRanks::mean});
+  for (NamedVector& one : own) std::ranges::fill(one.values.span(), 0.0f);
+  const size_t ranks = static_cast<size_t>(comm.size()), rank = static_cast<size_t>(comm.rank());
   for (int r = 0; r < old_ranks; ++r) {
     const SafetensorsReader file = part_of(rank_file(checkpoint, r), step);
-    for (auto& [name, vector] : own) {
-      const std::span<float> values = vector.span();
-      const auto old = flat_from(file, name, values.size());
-      for (size_t i = first; i < values.size(); i += ranks) values[i] += old[i];
+    for (NamedVector& one : own) {
+      const std::span<float> sum = one.values.span();
+      add_part(one, flat_from(file, one.name, sum.size()), rank, ranks, old_ranks, sum);
     }
-    const auto old_statistics = flat_from(file, "statistics", statistics.size());
-    for (size_t i = 0; i < statistics.size(); ++i)
-      statistics[i] += old_statistics[i] / static_cast<float>(old_ranks);
   }
-  for (auto& [name, values] : own) values.write();
-  live.write();
+  for (NamedVector& one : own) one.values.write();
 }
 
 /// The description of the run in the metadata of model.safetensors.
@@ -208,19 +208,39 @@ Saved description_in(const SafetensorsReader& weights, const fs::path& checkpoin
   return saved;
 }
 
-/// UserError unless checkpoint and run have the same per-rank vectors (residual, local momentum).
-void check_residuals(const fs::path& checkpoint, const Saved& saved, const TrainConfig& config,
-                     SyncSgd& sgd) {
+/// Whether the optimizer has a vector of this name that is not empty.
+bool keeps(Optimizer& optimizer, const std::string& name) {
+  return std::ranges::any_of(optimizer.own_vectors(), [&](const NamedVector& own) {
+    return own.name == name && !own.values.span().empty();
+  });
+}
+
+/// UserError unless checkpoint and run have the same per-rank vectors; within a round of local
+/// steps also on another number of ranks and for validation, since the parameters of the ranks
+/// differ.
+void check_own_vectors(const fs::path& checkpoint, const Saved& saved, const TrainConfig& config,
+                       int ranks, Optimizer& optimizer) {
   const std::string prefix = fmt::format("[resume] {}", checkpoint.string());
   const SafetensorsReader first = part_of(rank_file(checkpoint, 0), saved.resumed.position.step);
   const bool had_residual = !first.tensor("residual").as<float>().empty();
-  check(had_residual != sgd.residual().empty(),
+  check(had_residual == keeps(optimizer, "residual"),
         "{}: sparsifier is {} in the checkpoint, {} in this run; only one of them keeps a residual",
         prefix, saved.sparsifier, config.sparsifier);
-  check(first.has("local_momentum") != sgd.local_momentum().empty(),
+  check(first.has("local_momentum") == keeps(optimizer, "local_momentum"),
         "{}: only one of the checkpoint and this run has momentum before the selection "
         "(momentum-correction)",
         prefix);
+  check(first.has("round") == keeps(optimizer, "parameters"),
+        "{}: only one of the checkpoint and this run takes local steps (local-steps)", prefix);
+  if (!first.has("round") || (saved.ranks == ranks && !config.eval_only)) return;
+  const uint64_t steps =
+      LocalSgd::steps_in_round(std::as_bytes(first.tensor("round").as<uint8_t>()));
+  check(steps == 0, "{}: it is {} local steps after an exchange, where ranks differ; {}", prefix,
+        steps,
+        config.eval_only ? "validate a checkpoint of the end of an epoch"
+                         : fmt::format("resume it on {} ranks, or a checkpoint of the end of an "
+                                       "epoch",
+                                       saved.ranks));
 }
 
 }  // namespace
@@ -237,7 +257,7 @@ void remove_newer_checkpoints(const fs::path& folder, int64_t step) {
 }
 
 void save_checkpoint(Communicator& comm, const fs::path& folder, const TrainConfig& config,
-                     const Position& position, Model& model, SyncSgd& sgd,
+                     const Position& position, Model& model, Optimizer& optimizer,
                      std::span<const float> statistics) {
   const OperationScope operation(comm, "checkpoint");
   const fs::path target = folder / fmt::format("step-{:08}", position.step);
@@ -254,16 +274,16 @@ void save_checkpoint(Communicator& comm, const fs::path& folder, const TrainConf
   HostFloats live = model.arena().host_statistics();
   const std::span<float> local = live.span();
   SafetensorsWriter own;
-  auto vectors = own_vectors(sgd);
-  for (auto& [name, values] : vectors) own.add(name, flat(values.span()));
+  std::vector<NamedVector> vectors = optimizer.own_vectors();
+  for (NamedVector& one : vectors) own.add(one.name, flat(one.values.span()));
   own.add("statistics", flat(local));
   own.metadata("step", std::to_string(position.step));
-  for (const auto& [name, bytes] : sgd.states()) own.add(name, flat(bytes));
+  for (const auto& [name, bytes] : optimizer.states()) own.add(name, flat(bytes));
   own.write(rank_file(part, comm.rank()));
   if (root) {
-    HostFloats values = sgd.host_momentum();
+    std::vector<NamedVector> common = optimizer.common_vectors();
     SafetensorsWriter momentum;
-    momentum.add("momentum", flat(values.span()));
+    for (NamedVector& one : common) momentum.add(one.name, flat(one.values.span()));
     momentum.metadata("step", std::to_string(position.step));
     momentum.write(part / "momentum.safetensors");
     const StatisticsSwap swap(model, statistics);
@@ -280,25 +300,29 @@ void save_checkpoint(Communicator& comm, const fs::path& folder, const TrainConf
 }
 
 Resumed load_checkpoint(Communicator& comm, const fs::path& checkpoint, const TrainConfig& config,
-                        Model& model, SyncSgd& sgd) {
+                        Model& model, Optimizer& optimizer) {
   const SafetensorsReader weights = sealed_file(checkpoint / "model.safetensors");
   Saved saved = description_in(weights, checkpoint, config);
-  check_residuals(checkpoint, saved, config, sgd);
+  check_own_vectors(checkpoint, saved, config, comm.size(), optimizer);
   Resumed& resumed = saved.resumed;
   Position& at = resumed.position;
   const SafetensorsReader momentum_file = part_of(checkpoint / "momentum.safetensors", at.step);
-  const auto momentum = flat_from(momentum_file, "momentum", sgd.momentum().size());
+  std::vector<NamedVector> common = optimizer.common_vectors();
+  std::vector<std::span<const float>> saved_common;
+  for (const NamedVector& one : common)
+    saved_common.push_back(flat_from(momentum_file, one.name, one.values.span().size()));
   if (saved.ranks == comm.size()) {
-    restore(comm, weights, checkpoint, at.step, model, sgd);
+    restore(comm, weights, checkpoint, at.step, model, optimizer);
   } else {
-    redistribute(weights, comm, checkpoint, at.step, saved.ranks, model, sgd);
+    redistribute(weights, comm, checkpoint, at.step, saved.ranks, model, optimizer);
     resumed.notice +=
         fmt::format("{} ranks became {}: residuals were summed and distributed again; ",
                     saved.ranks, comm.size());
   }
-  HostFloats restored = sgd.host_momentum();
-  std::ranges::copy(momentum, restored.span().begin());
-  restored.write();
+  for (size_t i = 0; NamedVector & one : common) {
+    std::ranges::copy(saved_common[i++], one.values.span().begin());
+    one.values.write();
+  }
   const int64_t images = at.batch * saved.ranks * saved.batch;
   at.batch = images / (comm.size() * config.batch_size * config.accumulate);
   return resumed;

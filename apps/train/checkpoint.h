@@ -4,9 +4,9 @@
 // checkpoints/step-00000123/
 //   model.safetensors      weights and batch-norm statistics, torchvision names; the metadata has
 //                          configuration, position and sums of the run
-//   momentum.safetensors   the flat momentum vector
+//   momentum.safetensors   the flat momentum vector, and the anchor of local steps
 //   rank-0.safetensors ... residual, local momentum, batch-norm statistics, states of exchanges and
-//                          selector of a rank
+//                          selector of a rank; with local steps its parameters and its momentum
 #pragma once
 
 #include <filesystem>
@@ -15,7 +15,7 @@
 #include "apps/train/records.h"
 #include "comm/communicator.h"
 #include "models/model.h"
-#include "sparsify/sync_sgd.h"
+#include "sparsify/optimizer.h"
 
 namespace tw {
 
@@ -31,7 +31,7 @@ struct Position {
 /// of the ranks, or rank 0's). Collective. Fault when the disk is full; older checkpoints stay.
 void save_checkpoint(Communicator& comm, const std::filesystem::path& folder,
                      const TrainConfig& config, const Position& position, Model& model,
-                     SyncSgd& sgd, std::span<const float> statistics);
+                     Optimizer& optimizer, std::span<const float> statistics);
 
 /// Removes half-written checkpoints and those of later steps, since a run resumed at `step` may
 /// continue differently.
@@ -45,9 +45,10 @@ struct Resumed {
 
 /// Restores model and optimizer from a checkpoint. On another number of ranks, element i of the sum
 /// of the residuals goes to rank i mod P, and the position is converted to the batches of this run.
-/// UserError on a damaged file, on another model, data set, seed or validation split, and when only
-/// one of checkpoint and run keeps residuals.
+/// UserError on a damaged file, on another model, data set, seed or validation split, when only one
+/// of checkpoint and run keeps residuals, and, for a checkpoint between two exchanges, on another
+/// number of ranks or for validation only.
 Resumed load_checkpoint(Communicator& comm, const std::filesystem::path& checkpoint,
-                        const TrainConfig& config, Model& model, SyncSgd& sgd);
+                        const TrainConfig& config, Model& model, Optimizer& optimizer);
 
 }  // namespace tw

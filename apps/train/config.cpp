@@ -68,6 +68,12 @@ void check_combinations(const TrainConfig& c) {
   check(!c.nesterov || c.momentum > 0, "[options] nesterov needs a momentum above 0");
   check(c.momentum_correction != "on" || c.momentum > 0,
         "[options] momentum-correction needs a momentum above 0");
+  check(c.momentum_correction != "on" || !c.is_local() || c.outer_momentum > 0,
+        "[options] with local steps, momentum-correction needs an outer-momentum above 0");
+  check(c.residual_decay == 1 || !c.no_error_feedback,
+        "[options] residual-decay has no effect with no-error-feedback, which keeps no residual");
+  check(!c.is_local() || c.analyze_every == 0,
+        "[options] analyze-every adds the residual to each gradient; it excludes local-steps");
   const std::string missing = c.device == "cuda" ? what_is_missing(Device::cuda) : "";
   check(missing.empty(), "[options] device is cuda, but {}; use --device cpu", missing);
   check(c.precision != "tf32" || resolve_device(c.device) == Device::cuda,
@@ -144,6 +150,9 @@ OptionTable TrainConfig::table() {
   t.add(sparsifier_group, "allreduce", allreduce, "dense collective (see --list)");
   t.add(sparsifier_group, "no-error-feedback", no_error_feedback,
         "drop entries that were not sent");
+  t.add(sparsifier_group, "residual-decay", residual_decay,
+        "multiply the residual by this before the gradient is added");
+  t.range(0, 1);
   t.add_settings(sparsifier_group, settings);
 
   t.add(sgd, "epochs", epochs, "passes over the training images");
@@ -165,6 +174,13 @@ OptionTable TrainConfig::table() {
   t.add(sgd, "weight-decay", weight_decay, "L2 penalty; not on batch norm and biases");
   t.add(sgd, "decay-all", decay_all, "weight decay also on batch norm and biases");
   t.add(sgd, "label-smoothing", label_smoothing, "label smoothing");
+  t.range(0, 1);
+  t.add(sgd, "local-steps", local_steps,
+        "steps of local SGD between exchanges; 1: none, unless an outer option is given");
+  t.range(1);
+  t.add(sgd, "outer-lr", outer_lr,
+        "local SGD: rate at which the mean of the ranks' changes is applied; 0: 1");
+  t.add(sgd, "outer-momentum", outer_momentum, "local SGD: Nesterov momentum of that mean");
   t.range(0, 1);
   t.add(sgd, "seed", seed, "seed of all random numbers");
   t.range(0, kMostSeed);
@@ -231,6 +247,7 @@ SgdConfig TrainConfig::sgd() const {
           .weight_decay = weight_decay,
           .nesterov = nesterov,
           .error_feedback = !no_error_feedback,
+          .residual_decay = residual_decay,
           .selector = selector,
           .exchange = exchange,
           .scope = scope == "auto" ? "" : scope,
@@ -239,7 +256,10 @@ SgdConfig TrainConfig::sgd() const {
                                  : std::optional(momentum_correction == "on"),
           .bucket_bytes = static_cast<size_t>(bucket_mib * 1024 * 1024),
           .overlap = overlap,
-          .seed = static_cast<uint64_t>(seed)};
+          .seed = static_cast<uint64_t>(seed),
+          .local_steps = is_local() ? local_steps : 0,
+          .outer_lr = outer_lr > 0 ? outer_lr : 1,
+          .outer_momentum = outer_momentum};
 }
 
 TrainConfig parse_train_config(int argc, char** argv) {

@@ -41,6 +41,7 @@ struct TrainConfig {
   std::vector<double> density_warmup{0.015625, 0.004};
   std::string allreduce;
   bool no_error_feedback = false;
+  double residual_decay = 1;
   Settings settings;
 
   // optimisation
@@ -58,6 +59,9 @@ struct TrainConfig {
   double weight_decay = 1e-4;
   bool decay_all = false;
   double label_smoothing = 0;
+  int64_t local_steps = 1;
+  double outer_lr = 0;
+  double outer_momentum = 0;
   int64_t seed = 1;
   std::vector<int64_t> seeds;
 
@@ -88,7 +92,9 @@ struct TrainConfig {
   OptionTable table();
   /// The configuration for config.json, without options of a single call (--resume, --list, ...).
   Json json();
-  /// The part that SyncSgd takes.
+  /// Whether ranks take local steps between exchanges (LocalSgd).
+  bool is_local() const { return local_steps > 1 || outer_lr > 0 || outer_momentum > 0; }
+  /// The part that the optimizer takes.
   SgdConfig sgd() const;
 };
 

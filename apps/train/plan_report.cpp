@@ -13,7 +13,8 @@ namespace tw {
 
 namespace {
 
-/// The entries that a rank sends in a step and the bytes that all ranks send.
+/// The entries that a rank sends in a step (with local steps: in an exchange) and the bytes that
+/// all ranks send.
 std::string volume_line(const TrainConfig& config, const Sparsifier& sparsifier,
                         const ParameterArena& arena, int ranks) {
   const SgdConfig sgd = config.sgd();
@@ -29,11 +30,13 @@ std::string volume_line(const TrainConfig& config, const Sparsifier& sparsifier,
   const bool bounded = volume == Volume::exactly_k || volume == Volume::at_most_k;
   const uint64_t bytes =
       estimated_bytes_sent(sparsifier, sgd, config.settings, arena, ranks, density);
-  return fmt::format(
-      "{}: {}{} of {} entries per step and rank, {}{} sent per step{}", config.sparsifier,
-      volume_text(volume, k), dense > 0 ? fmt::format(" and {} of small tensors", dense) : "",
-      arena.size(), volume == Volume::at_most_k ? "at most " : "",
-      bytes_text(static_cast<double>(bytes)), bounded ? "" : fmt::format(" at {} entries", k));
+  const char* const time = config.is_local() ? "exchange" : "step";
+  return fmt::format("{}: {}{} of {} entries per {} and rank, {}{} sent per {}{}",
+                     config.sparsifier, volume_text(volume, k),
+                     dense > 0 ? fmt::format(" and {} of small tensors", dense) : "", arena.size(),
+                     time, volume == Volume::at_most_k ? "at most " : "",
+                     bytes_text(static_cast<double>(bytes)), time,
+                     bounded ? "" : fmt::format(" at {} entries", k));
 }
 
 /// The note that a selector has no effect at density 1.
@@ -110,6 +113,22 @@ size_t report_plan(Console& console, const TrainConfig& config, const DataSplit&
   console.line("{}", volume_line(config, sparsifier, model.arena(), ranks));
   report_unused_selector(console, config, sparsifier);
   return total;
+}
+
+void report_local_steps(Console& console, const TrainConfig& config, const Model& model, int ranks,
+                        int64_t batches) {
+  const SgdConfig sgd = config.sgd();
+  if (sgd.local_steps == 0) return;
+  const Sparsifier sparsifier = resolve_sparsifier(sgd, config.settings);
+  const double density = sparsifier.selector.empty() ? 1 : config.density;
+  const uint64_t bytes =
+      estimated_bytes_sent(sparsifier, sgd, config.settings, model.arena(), ranks, density);
+  const int64_t exchanges = (batches + sgd.local_steps - 1) / sgd.local_steps;
+  console.line(
+      "local SGD: an exchange every {} step{}, outer rate {}, outer momentum {}; {} exchanges and "
+      "{} sent per epoch",
+      sgd.local_steps, sgd.local_steps == 1 ? "" : "s", sgd.outer_lr, sgd.outer_momentum, exchanges,
+      bytes_text(static_cast<double>(bytes) * static_cast<double>(exchanges)));
 }
 
 void rethrow_with_plan(const Communicator& comm, size_t bytes, const OutOfMemory& error) {

@@ -20,6 +20,9 @@ PlanConfig plan_config(const TrainConfig& config, const DataSplit& data);
 size_t report_plan(Console& console, const TrainConfig& config, const DataSplit& data,
                    const Model& model, const Planner::Memory& memory, const Sparsifier& sparsifier,
                    int ranks);
+/// With local steps: prints the exchanges and bytes of an epoch of `batches` steps.
+void report_local_steps(Console& console, const TrainConfig& config, const Model& model, int ranks,
+                        int64_t batches);
 /// Rethrows `error` as a Fault with the `bytes` that were planned for each rank.
 [[noreturn]] void rethrow_with_plan(const Communicator& comm, size_t bytes,
                                     const OutOfMemory& error);

@@ -67,7 +67,13 @@ class Run {
            learning_rate(config_, at_.epoch, batch, train_loader_->batches());
   }
   /// Density of the gradient in this epoch; 1 for dense SGD.
-  double density() const { return sgd_->residual().empty() ? 1 : density_of(config_, at_.epoch); }
+  double density() const {
+    return optimizer_->residual().empty() ? 1 : density_of(config_, at_.epoch);
+  }
+  /// Whether the next step is the last of its epoch or of the run.
+  bool last_step() const {
+    return at_.batch + 1 == train_loader_->batches() || at_.step + 1 == config_.max_steps;
+  }
   bool out_of_steps() const { return config_.max_steps > 0 && at_.step >= config_.max_steps; }
   /// The batch-norm statistics for validation and checkpoints.
   std::vector<float> statistics();
@@ -81,7 +87,7 @@ class Run {
   Context host_;  // for statistics of the gradient
   Model model_;
   SgdConfig sgd_config_;
-  std::unique_ptr<SyncSgd> sgd_;
+  std::unique_ptr<Optimizer> optimizer_;
   std::unique_ptr<Loader> train_loader_, val_loader_;
   // either the whole step is captured, or the host queues data, passes and the exchange
   std::unique_ptr<CapturedStep> captured_step_;

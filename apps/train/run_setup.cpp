@@ -55,6 +55,8 @@ void Run::plan() {
   plan_consistently(ctx_, comm_, [&] { memory = plan_model(); });
   planned_ = report_plan(console_, config_, data_, model_, memory,
                          resolve_sparsifier(sgd_config_, config_.settings), comm_.size());
+  if (train_loader_)
+    report_local_steps(console_, config_, model_, comm_.size(), train_loader_->batches());
   run_collectively(comm_, [&] {
     if (!config_.pretrained.empty())
       check_weights(SafetensorsReader(config_.pretrained), model_.arena());
@@ -72,12 +74,13 @@ void Run::restore() {
   std::optional<uint64_t> seed;  // a checkpoint sets every value
   if (folder_.checkpoint.empty()) seed = static_cast<uint64_t>(config_.seed);
   model_.allocate(ctx_, seed);
-  sgd_ = std::make_unique<SyncSgd>(ctx_, comm_, model_.arena(), sgd_config_, config_.settings);
+  optimizer_ = make_optimizer(ctx_, comm_, model_.arena(), sgd_config_, config_.settings);
   run_collectively(comm_, [&] {
     if (!config_.pretrained.empty())
       load_weights(SafetensorsReader(config_.pretrained), model_.arena());
     if (folder_.checkpoint.empty()) return;
-    const Resumed resumed = load_checkpoint(comm_, folder_.checkpoint, config_, model_, *sgd_);
+    const Resumed resumed =
+        load_checkpoint(comm_, folder_.checkpoint, config_, model_, *optimizer_);
     at_ = resumed.position;
     if (train_loader_)
       check(at_.batch <= train_loader_->batches(),
@@ -92,15 +95,16 @@ void Run::restore() {
 
 bool Run::can_capture_step() const {
   return ctx_.device() == Device::cuda && comm_.size() == 1 && config_.sparsifier == "dense" &&
-         config_.selector.empty() && config_.accumulate == 1 && config_.analyze_every == 0;
+         config_.selector.empty() && config_.accumulate == 1 && config_.analyze_every == 0 &&
+         sgd_config_.local_steps == 0;
 }
 
 void Run::open_tables() {
   if (can_capture_step()) {
     const bool resident = ResidentData::fits(ctx_, *data_.train);
-    captured_step_ =
-        std::make_unique<CapturedStep>(ctx_, model_, *data_.train, sgd_config_, sgd_->momentum(),
-                                       resident ? nullptr : train_loader_.get());
+    captured_step_ = std::make_unique<CapturedStep>(ctx_, model_, *data_.train, sgd_config_,
+                                                    optimizer_->momentum(),
+                                                    resident ? nullptr : train_loader_.get());
   } else {
     prefetcher_ = std::make_unique<DevicePrefetcher>(ctx_, *train_loader_, config_.accumulate);
     passes_ =

@@ -72,11 +72,13 @@ StepRecord Run::train_step() {
   Stopwatch watch;
   record.lr = rate(at_.batch);
   record.density = density();
-  sgd_->begin({.step = static_cast<uint64_t>(at_.step),
-               .lr = record.lr,
-               .density = record.density,
-               .warmup = in_density_warmup(config_, at_.epoch),
-               .stop = stop_.load()});
+  optimizer_->begin({.step = static_cast<uint64_t>(at_.step),
+                     .lr = record.lr,
+                     .density = record.density,
+                     .warmup = in_density_warmup(config_, at_.epoch),
+                     .stop = stop_.load(),
+                     .last = last_step()});
+  record.phases.select = watch.lap();
   ops::LossSums sums;
   const int64_t parts = config_.accumulate;
   for (int64_t part = 0; part < parts; ++part) {
@@ -89,7 +91,7 @@ StepRecord Run::train_step() {
         .step = static_cast<uint64_t>(at_.step * parts + part)};
     if (part == parts - 1)
       pass.on_gradient_ready = [this](const Parameter& parameter) {
-        sgd_->gradient_ready(parameter);
+        optimizer_->gradient_ready(parameter);
       };
     passes_->queue_forward(pass, 1.0f / static_cast<float>(parts));
     record.phases.forward += watch.lap();
@@ -103,12 +105,12 @@ StepRecord Run::train_step() {
   }
 
   if (gradients_ && at_.step % config_.analyze_every == 0)
-    gradients_->add(host_, model_.arena().host_gradients().span(), sgd_->host_residual().span(),
-                    record.density);
-  const StepReport report = sgd_->finish();
+    gradients_->add(host_, model_.arena().host_gradients().span(),
+                    HostFloats(ctx_, optimizer_->residual()).span(), record.density);
+  const StepReport report = optimizer_->finish();
   watch.lap();
   model_.refresh(ctx_);
-  record.phases.select = report.sec_select;
+  record.phases.select += report.sec_select;
   record.phases.exchange = report.sec_exchange;
   record.phases.update = report.sec_update + watch.lap();
   record.wait = report.sec_wait;
@@ -200,7 +202,7 @@ std::vector<float> Run::statistics() {
 
 void Run::checkpoint() {
   log_->flush(comm_);
-  save_checkpoint(comm_, folder_.checkpoints(), config_, at_, model_, *sgd_, statistics());
+  save_checkpoint(comm_, folder_.checkpoints(), config_, at_, model_, *optimizer_, statistics());
 }
 
 RunResult Run::evaluate_only() {

@@ -9,6 +9,9 @@
 namespace tw::ops {
 
 constinit DispatchTable<void(Context&, std::span<float>, float)> fill_dispatch{"fill"};
+constinit DispatchTable<void(Context&, std::span<float>, float)> scale_dispatch{"scale"};
+constinit DispatchTable<void(Context&, std::span<const float>, std::span<float>)> subtract_dispatch{
+    "subtract"};
 constinit DispatchTable<void(Context&, const Tensor&, const Tensor&)> add_dispatch{"add"};
 constinit DispatchTable<void(Context&, const Tensor&, const Tensor&)> convert_dispatch{"convert"};
 constinit DispatchTable<void(Context&)> hold_converts_dispatch{"hold_converts"};
@@ -16,6 +19,15 @@ constinit DispatchTable<void(Context&)> run_converts_dispatch{"run_converts"};
 
 void fill(Context& ctx, std::span<float> x, float value) {
   fill_dispatch(ctx.device(), ctx, x, value);
+}
+
+void scale(Context& ctx, std::span<float> x, float factor) {
+  scale_dispatch(ctx.device(), ctx, x, factor);
+}
+
+void subtract(Context& ctx, std::span<const float> x, std::span<float> y) {
+  check(x.size() == y.size(), "[subtract] x has {} elements and y {}", x.size(), y.size());
+  subtract_dispatch(ctx.device(), ctx, x, y);
 }
 
 void add(Context& ctx, std::span<const float> x, std::span<float> y) {
@@ -60,9 +72,30 @@ TW_INLINE void add_loop(const T* x, T* y, size_t n) {
 TW_MULTIVERSION void add_range(const float* x, float* y, size_t n) { add_loop(x, y, n); }
 TW_MULTIVERSION void add_range(const bf16* x, bf16* y, size_t n) { add_loop(x, y, n); }
 
+TW_MULTIVERSION void scale_range(float* x, float factor, size_t n) {
+#pragma GCC ivdep
+  for (size_t i = 0; i < n; ++i) x[i] *= factor;
+}
+TW_MULTIVERSION void subtract_range(const float* x, float* y, size_t n) {
+#pragma GCC ivdep
+  for (size_t i = 0; i < n; ++i) y[i] -= x[i];
+}
+
 void fill_cpu(Context& ctx, std::span<float> x, float value) {
   parallel_for(ctx, x.size(), kElementGrain, [&](size_t begin, size_t end) {
     std::fill(x.data() + begin, x.data() + end, value);
+  });
+}
+
+void scale_cpu(Context& ctx, std::span<float> x, float factor) {
+  parallel_for(ctx, x.size(), kElementGrain, [&](size_t begin, size_t end) {
+    scale_range(x.data() + begin, factor, end - begin);
+  });
+}
+
+void subtract_cpu(Context& ctx, std::span<const float> x, std::span<float> y) {
+  parallel_for(ctx, x.size(), kElementGrain, [&](size_t begin, size_t end) {
+    subtract_range(x.data() + begin, y.data() + begin, end - begin);
   });
 }
 
@@ -90,11 +123,12 @@ void convert_cpu(Context& ctx, const Tensor& x, const Tensor& y) {
 /// The CPU converts at once.
 void hold_nothing(Context&) {}
 
-const bool vector_registered = fill_dispatch.add(Device::cpu, fill_cpu) &&
-                               add_dispatch.add(Device::cpu, add_cpu) &&
-                               convert_dispatch.add(Device::cpu, convert_cpu) &&
-                               hold_converts_dispatch.add(Device::cpu, hold_nothing) &&
-                               run_converts_dispatch.add(Device::cpu, hold_nothing);
+const bool vector_registered =
+    fill_dispatch.add(Device::cpu, fill_cpu) && scale_dispatch.add(Device::cpu, scale_cpu) &&
+    subtract_dispatch.add(Device::cpu, subtract_cpu) && add_dispatch.add(Device::cpu, add_cpu) &&
+    convert_dispatch.add(Device::cpu, convert_cpu) &&
+    hold_converts_dispatch.add(Device::cpu, hold_nothing) &&
+    run_converts_dispatch.add(Device::cpu, hold_nothing);
 
 }  // namespace
 }  // namespace tw::ops

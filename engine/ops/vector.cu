@@ -16,8 +16,26 @@ struct Sum {
   __device__ float operator()(int64_t, float x, float y) const { return y + x; }
 };
 
+struct Scale {
+  float factor;
+  __device__ float operator()(int64_t, float x) const { return x * factor; }
+};
+struct Difference {
+  __device__ float operator()(int64_t, float x, float y) const { return y - x; }
+};
+
 void fill_cuda(Context& ctx, std::span<float> x, float value) {
   cuda::map(ctx, "fill", std::ssize(x), Fill{value}, x.data());
+}
+
+void scale_cuda(Context& ctx, std::span<float> x, float factor) {
+  cuda::map(ctx, "scale", std::ssize(x), Scale{factor}, x.data(),
+            static_cast<const float*>(x.data()));
+}
+
+void subtract_cuda(Context& ctx, std::span<const float> x, std::span<float> y) {
+  cuda::map(ctx, "subtract", std::ssize(x), Difference{}, y.data(), x.data(),
+            static_cast<const float*>(y.data()));
 }
 
 void add_cuda(Context& ctx, const Tensor& x, const Tensor& y) {
@@ -114,11 +132,12 @@ void convert_cuda(Context& ctx, const Tensor& x, const Tensor& y) {
   }
 }
 
-const bool vector_registered = fill_dispatch.add(Device::cuda, fill_cuda) &&
-                               add_dispatch.add(Device::cuda, add_cuda) &&
-                               convert_dispatch.add(Device::cuda, convert_cuda) &&
-                               hold_converts_dispatch.add(Device::cuda, hold_converts_cuda) &&
-                               run_converts_dispatch.add(Device::cuda, run_converts_cuda);
+const bool vector_registered =
+    fill_dispatch.add(Device::cuda, fill_cuda) && scale_dispatch.add(Device::cuda, scale_cuda) &&
+    subtract_dispatch.add(Device::cuda, subtract_cuda) &&
+    add_dispatch.add(Device::cuda, add_cuda) && convert_dispatch.add(Device::cuda, convert_cuda) &&
+    hold_converts_dispatch.add(Device::cuda, hold_converts_cuda) &&
+    run_converts_dispatch.add(Device::cuda, run_converts_cuda);
 
 }  // namespace
 }  // namespace tw::ops

@@ -1,4 +1,4 @@
-// Vector ops without parameters: fill, add, dtype conversion.
+// Vector ops: fill, scale, add, subtract, dtype conversion.
 #pragma once
 
 #include <span>
@@ -10,6 +10,10 @@ namespace tw::ops {
 
 /// x = value, for fp32.
 void fill(Context& ctx, std::span<float> x, float value);
+/// x *= factor, for fp32.
+void scale(Context& ctx, std::span<float> x, float factor);
+/// y -= x, for fp32 vectors of equal length.
+void subtract(Context& ctx, std::span<const float> x, std::span<float> y);
 /// y += x, for fp32 vectors of equal length.
 void add(Context& ctx, std::span<const float> x, std::span<float> y);
 /// y += x, for activations of one dtype.
@@ -28,7 +32,8 @@ void convert_together(Context& ctx, const Body& body) {
   run_converts_dispatch(ctx.device(), ctx);
 }
 
-extern DispatchTable<void(Context&, std::span<float>, float)> fill_dispatch;
+extern DispatchTable<void(Context&, std::span<float>, float)> fill_dispatch, scale_dispatch;
+extern DispatchTable<void(Context&, std::span<const float>, std::span<float>)> subtract_dispatch;
 extern DispatchTable<void(Context&, const Tensor&, const Tensor&)> add_dispatch, convert_dispatch;
 
 }  // namespace tw::ops

@@ -99,10 +99,13 @@ const Parameter& ParameterArena::at(size_t index) const {
   return *std::prev(next);
 }
 
-void ParameterArena::fail_nonfinite(int rank, size_t index, float value, uint64_t step) const {
+void ParameterArena::fail_nonfinite(int rank, size_t index, float value, uint64_t step,
+                                    uint64_t steps) const {
   const Parameter& parameter = at(index);
-  fail<CollectiveFault>("[train] rank {}: gradient of {} is {} at element {} (step {})", rank,
-                        parameter.name, value, index - parameter.offset, step);
+  const std::string when = steps > 1 ? fmt::format("steps {} to {}", step + 1 - steps, step)
+                                     : fmt::format("step {}", step);
+  fail<CollectiveFault>("[train] rank {}: gradient of {} is {} at element {} ({})", rank,
+                        parameter.name, value, index - parameter.offset, when);
 }
 
 }  // namespace tw

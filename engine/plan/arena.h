@@ -78,8 +78,9 @@ class ParameterArena {
   /// The trained parameter that holds flat element `index`.
   const Parameter& at(size_t index) const;
   /// Throws the CollectiveFault of a NaN or infinite gradient `value` at flat element `index`,
-  /// found by `rank`.
-  [[noreturn]] void fail_nonfinite(int rank, size_t index, float value, uint64_t step) const;
+  /// found by `rank` in one of `steps` steps, the last of which is `step`.
+  [[noreturn]] void fail_nonfinite(int rank, size_t index, float value, uint64_t step,
+                                   uint64_t steps = 1) const;
 
  private:
   const Parameter& add_to(std::deque<Parameter>& list, size_t& size, Parameter parameter);

@@ -75,6 +75,9 @@ run "gtopk-conserving" "${lenet[@]}" --sparsifier gtopk --set gtopk.put_back=con
 run "gaussiank-histogram" "${lenet[@]}" --sparsifier gaussiank --set gaussiank.refine=histogram
 run "randk-shared" "${lenet[@]}" --sparsifier randk --set randk.seed=shared
 run "no-error-feedback" "${lenet[@]}" --sparsifier topk --no-error-feedback
+run "residual-decay" "${lenet[@]}" --sparsifier topk --residual-decay 0.9
+run "local-steps" "${lenet[@]}" --sparsifier topk --local-steps 2
+run "local-steps-outer" "${lenet[@]}" --local-steps 2 --outer-lr 0.7 --outer-momentum 0.9
 run "accumulate" "${lenet[@]}" --sparsifier topk --accumulate 3
 run "nesterov" "${lenet[@]}" --sparsifier gtopk --nesterov
 run "decay-all" "${lenet[@]}" --sparsifier topk --decay-all

@@ -76,6 +76,23 @@ TEST(Predictions, OverlapIsNotPredictedWithoutAProfileOrAModel) {
   EXPECT_FALSE(overlaps(predictions(net.arena, 100, 0.01, true, default_settings())));
 }
 
+TEST(Predictions, LocalStepsShareSelectionAndExchange) {
+  Costs costs = example_costs();
+  costs.step["dense"] = {.update = 0.004};
+  costs.step["gtopk"] = {.update = 0.01, .exchange = 0.02};
+  const std::vector<Prediction> sync = example();
+  const std::vector<Prediction> four =
+      predictions(ParameterArena{}, kLength, 0.001, false, default_settings(), 4);
+  const Prediction& gtopk = find(four, "gtopk");
+  EXPECT_NEAR(gtopk.exchange_seconds(costs, 8), (0.02 + 0.0139) / 4, 1e-3);
+  EXPECT_NEAR(gtopk.seconds(costs, 8), 0.5 + 0.004 + (0.01 + 0.02 + 0.0139) / 4, 1e-3);
+  EXPECT_NEAR(find(four, "dense", "ring").seconds(costs, 8), 0.5 + 0.004 + (0.004 + 1.658) / 4,
+              1e-3);
+  EXPECT_NO_THROW(find(sync, "bsp"));
+  EXPECT_THROW(find(four, "bsp"), std::logic_error);
+  EXPECT_NE(gtopk.flags().find("--local-steps 4"), std::string::npos);
+}
+
 TEST(Predictions, DependOnTheSettings) {
   const auto seconds = [](const char* sparsifier, auto... assignments) {
     Settings settings = default_settings();

@@ -22,6 +22,7 @@
 #include "engine/core/cpu_features.h"
 #include "models/model.h"
 #include "sparsify/kernels/candidates.h"
+#include "sparsify/optimizer.h"
 #include "tests/support/ranks/sgd_rig.h"
 
 namespace {
@@ -125,14 +126,17 @@ class Noise : public Dataset {
 };
 
 /// Everything train() does in a step.
-void steps(Communicator& comm, const Variant& variant, DType precision, int threads) {
+void steps(Communicator& comm, const Variant& variant, DType precision, int threads,
+           int64_t local_steps) {
   Context ctx(Device::cpu, threads);
   // A setting of a sparsifier does not depend on the layers; mlp has the longer vector, for which
   // the selectors keep less memory in reserve than its length.
   Model model(variant.name == variant.sparsifier ? "resnet20" : "mlp", {});
   model.plan(ctx, {.batch = 2, .activations = precision});
   model.allocate(ctx, 1);
-  SyncSgd sgd(ctx, comm, model.arena(), {.sparsifier = variant.sparsifier}, variant.settings);
+  const auto sgd = make_optimizer(ctx, comm, model.arena(),
+                                  {.sparsifier = variant.sparsifier, .local_steps = local_steps},
+                                  variant.settings);
   Loader loader(std::make_shared<Noise>(),
                 {.batch = 2, .rank = comm.rank(), .ranks = comm.size(), .threads = 1});
   model.refresh(ctx);
@@ -149,7 +153,7 @@ void steps(Communicator& comm, const Variant& variant, DType precision, int thre
     model.forward(pass);
     model.backward(pass);
     // a small rate, with which no variant diverges: growing sums need growing buffers
-    sgd.step({.step = pass.step, .lr = 0.0001, .density = 0.01});
+    sgd->step({.step = pass.step, .lr = 0.0001, .density = 0.01});
     model.refresh(ctx);
   }
   barrier(ctx, comm);
@@ -161,6 +165,7 @@ struct Case {
   Variant variant;
   DType precision;
   int threads;
+  int64_t local_steps = 0;
 };
 void PrintTo(const Case& c, std::ostream* out) {
   *out << c.variant.name << ", " << name(c.precision) << ", " << c.threads << " threads";
@@ -172,12 +177,13 @@ TEST_P(Allocation, SteadyStateStepAllocatesNothing) {
 #ifdef TW_SANITIZED
   GTEST_SKIP() << "the sanitizer replaces the allocator";
 #endif
-  const auto& [variant, precision, threads] = GetParam();
+  const auto& [variant, precision, threads, local_steps] = GetParam();
   if (precision == DType::bf16 && !cpu_has_bf16()) GTEST_SKIP() << "no bf16 here";
   ours = large = 0;
   // two ranks, or two threads of one rank, since the machine may have only two cores
-  run_on_threads(threads == 1 ? 2 : 1,
-                 [&](Communicator& comm) { steps(comm, variant, precision, threads); });
+  run_on_threads(threads == 1 ? 2 : 1, [&](Communicator& comm) {
+    steps(comm, variant, precision, threads, local_steps);
+  });
   EXPECT_EQ(ours, 0) << "last from " << place(culprit);
   EXPECT_EQ(large, 0) << "last from " << place(culprit);
 }
@@ -254,12 +260,15 @@ std::vector<Case> cases() {
           // sparsifiers work on f32: their settings do not depend on the precision
           if (precision == DType::f32 || variant.name == variant.sparsifier)
             all.push_back({variant, precision, threads});
+  for (const char* name : {"dense", "topk"})
+    all.push_back({{.sparsifier = name}, DType::f32, 1, 3});
   return all;
 }
 
 INSTANTIATE_TEST_SUITE_P(Steps, Allocation, testing::ValuesIn(cases()), [](const auto& c) {
   std::string text =
       fmt::format("{}_{}_{}", c.param.variant.name, name(c.param.precision), c.param.threads);
+  if (c.param.local_steps > 0) text += fmt::format("_local_{}", c.param.local_steps);
   std::ranges::replace_if(
       text, [](char x) { return !std::isalnum(x); }, '_');
   return text;

@@ -175,6 +175,24 @@ TEST(Config, SavedConfigurationParsesToTheSameValues) {
   EXPECT_EQ(again.name, "mine");
 }
 
+TEST(Config, LocalStepsAreOnAboveOneOrWithAnOuterOption) {
+  const auto sgd = [](const std::vector<std::string>& flags) { return parse(flags).sgd(); };
+  EXPECT_EQ(sgd({}).local_steps, 0);
+  EXPECT_EQ(sgd({"--local-steps", "1"}).local_steps, 0);
+  EXPECT_EQ(sgd({"--local-steps", "3"}).local_steps, 3);
+  EXPECT_EQ(sgd({"--local-steps", "3"}).outer_lr, 1);
+  EXPECT_EQ(sgd({"--outer-lr", "0.7"}).local_steps, 1);
+  EXPECT_EQ(sgd({"--outer-lr", "0.7"}).outer_lr, 0.7);
+  EXPECT_EQ(sgd({"--outer-momentum", "0.9"}).local_steps, 1);
+  EXPECT_EQ(sgd({"--outer-momentum", "0.9"}).outer_momentum, 0.9);
+  EXPECT_EQ(sgd({"--sparsifier", "topk", "--residual-decay", "0.9"}).residual_decay, 0.9);
+  // the file of a synchronous run does not turn them on
+  const TempFolder folder;
+  TrainConfig sync = parse({});
+  const std::string file = put(folder / "config.json", sync.json().dump());
+  EXPECT_EQ(sgd({"--config", file}).local_steps, 0);
+}
+
 TEST(Config, AllreduceSetsTheSettingAndTheLastOneWins) {
   const TempFolder folder;
   const std::string unknown = put(folder / "c.json", R"({"allreduce": "rung"})");

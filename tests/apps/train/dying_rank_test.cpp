@@ -129,7 +129,9 @@ INSTANTIATE_TEST_SUITE_P(Ranks, DyingRank,
                          testing::Values(Death{"dense", 1, SIGKILL}, Death{"dense", 0, SIGSTOP},
                                          Death{"topk", 0, SIGKILL}, Death{"topk", 2, SIGSTOP},
                                          Death{"gtopk", 1, SIGSTOP}, Death{"oktopk", 1, SIGKILL},
-                                         Death{"hierarchical", 2, SIGSTOP}));
+                                         Death{"hierarchical", 2, SIGSTOP},
+                                         Death{"topk --local-steps 4", 1, SIGSTOP},
+                                         Death{"dense --local-steps 4", 2, SIGKILL}));
 
 }  // namespace
 }  // namespace tw::test

@@ -40,6 +40,20 @@ TEST_P(Elementwise, AddRoundsOnce) {
   EXPECT_EQ(y.get(), expected);
 }
 
+TEST_P(Elementwise, ScaleAndSubtractRoundOnce) {
+  const OwnedTensor x = normal_tensor({kLong}, DType::f32, 1);
+  const OwnedTensor y = normal_tensor({kLong}, DType::f32, 2);
+  const Values first = x.get(), before = y.get();
+  Values expected(before.size());
+  for (size_t i = 0; i < expected.size(); ++i)
+    expected[i] = static_cast<float>(before[i] - first[i]);
+  ops::subtract(ctx, x.floats(), y.floats());
+  EXPECT_EQ(y.get(), expected);
+  for (double& value : expected) value = static_cast<float>(value * double{0.999f});
+  ops::scale(ctx, y.floats(), 0.999f);
+  EXPECT_EQ(y.get(), expected);
+}
+
 TEST_P(Elementwise, ConvertRoundsToNearestEven) {
   const OwnedTensor wide = normal_tensor({kLong}, DType::f32, 1);
   const OwnedTensor y({kLong}, dtype), back({kLong}, DType::f32), again({kLong}, dtype);

@@ -1,0 +1,161 @@
+// train --local-steps: rounds and epochs, bytes, checkpoints between two exchanges, errors.
+#include <fstream>
+#include <sstream>
+
+#include "tests/support/jpegs.h"
+#include "tests/support/program.h"
+
+namespace tw::test {
+namespace {
+
+/// LeNet on two ranks; epochs of nine steps.
+std::string local(const TempFolder& folder, const std::string& arguments) {
+  return fmt::format(
+      "THINWIRE_CACHE={} {} --output-dir {} {} --model lenet --precision f32 --lr 0.02 --workers 2 "
+      "--batch-size 32 --epochs 2 {}",
+      TW_TEST_CACHE, TW_TRAIN, folder.path().string(), short_epochs(folder.path()), arguments);
+}
+
+/// The numbers of the steps in which bytes were sent.
+std::vector<int> exchanges_in(const std::filesystem::path& run) {
+  std::ifstream in(run / "steps.csv");
+  std::string line;
+  std::getline(in, line);
+  std::vector<int> steps;
+  while (std::getline(in, line)) {
+    std::istringstream cells(line);
+    std::string step, cell;
+    std::getline(cells, step, ',');
+    for (int i = 1; i <= 9; ++i) std::getline(cells, cell, ',');  // bytes_sent
+    if (std::stod(cell) > 0) steps.push_back(std::stoi(step));
+  }
+  return steps;
+}
+
+TEST(LocalSteps, TheLastStepOfAnEpochEndsARound) {
+  const TempFolder folder;
+  for (const auto& [steps, expected] :
+       {std::pair{4, std::vector<int>{4, 8, 9, 13, 17, 18}}, {100, std::vector<int>{9, 18}}}) {
+    const std::string name = fmt::format("h{}", steps);
+    const Ended ended = run_command(
+        local(folder, fmt::format("--local-steps {} --sparsifier topk --name {}", steps, name)));
+    ASSERT_EQ(ended.code, 0) << ended.output;
+    EXPECT_EQ(exchanges_in(folder / name), expected);
+  }
+}
+
+TEST(LocalSteps, SoDoesTheLastStepOfTheRun) {
+  const TempFolder folder;
+  const Ended ended = run_command(local(folder, "--local-steps 4 --max-steps 6 --name r"));
+  ASSERT_EQ(ended.code, 0) << ended.output;
+  EXPECT_EQ(exchanges_in(folder / "r"), (std::vector<int>{4, 6}));
+}
+
+TEST(LocalSteps, AnOuterOptionTurnsThemOn) {
+  const TempFolder folder;
+  ASSERT_EQ(run_command(local(folder, "--name sync")).code, 0);
+  ASSERT_EQ(run_command(local(folder, "--local-steps 1 --name one")).code, 0);
+  EXPECT_EQ(weights_hash(folder / "one"), weights_hash(folder / "sync"));
+  for (const char* outer : {"--outer-lr 1", "--outer-momentum 0.9"}) {
+    const Ended ended = run_command(local(folder, fmt::format("{} --dry-run", outer)));
+    EXPECT_TRUE(ended.says("local SGD: an exchange every 1 step,")) << ended.output;
+  }
+}
+
+TEST(LocalSteps, ThePlanHasTheBytesOfAnEpoch) {
+  const TempFolder folder;
+  const Ended ended =
+      run_command(local(folder, "--local-steps 4 --outer-lr 0.7 --outer-momentum 0.9 --dry-run"));
+  ASSERT_EQ(ended.code, 0) << ended.output;
+  // two ranks send the 61,326 gradients and the status once each
+  EXPECT_TRUE(
+      ended.says("dense: 61326 of 61326 entries per exchange and rank, 479.1 KiB sent per "
+                 "exchange"))
+      << ended.output;
+  EXPECT_TRUE(
+      ended.says("local SGD: an exchange every 4 steps, outer rate 0.7, outer momentum 0.9; "
+                 "3 exchanges and 1.4 MiB sent per epoch"))
+      << ended.output;
+}
+
+TEST(LocalSteps, ACheckpointBetweenExchangesNeedsTheSameRanks) {
+  const TempFolder folder;
+  const std::string run = "--local-steps 4 --checkpoint-steps 6 --sparsifier topk ";
+  ASSERT_EQ(run_command(local(folder, run + "--name whole")).code, 0);
+  ASSERT_EQ(run_command(local(folder, run + "--name cut --epochs 1")).code, 0);
+  const std::filesystem::path checkpoints = folder / "cut/checkpoints";
+  const std::string between = (checkpoints / "step-00000006").string();
+
+  const Ended other = run_command(local(folder, "--workers 3 --resume " + between));
+  EXPECT_EQ(other.code, 2) << other.output;
+  EXPECT_TRUE(
+      other.says("it is 2 local steps after an exchange, where ranks differ; resume it on "
+                 "2 ranks, or a checkpoint of the end of an epoch"))
+      << other.output;
+  const Ended validated = run_command(local(folder, "--eval-only --resume " + between));
+  EXPECT_EQ(validated.code, 2) << validated.output;
+  EXPECT_TRUE(validated.says("where ranks differ; validate a checkpoint of the end of an epoch"))
+      << validated.output;
+  const Ended without = run_command(local(folder, "--local-steps 1 --resume " + between));
+  EXPECT_EQ(without.code, 2) << without.output;
+  EXPECT_TRUE(without.says("takes local steps (local-steps)")) << without.output;
+}
+
+TEST(LocalSteps, ARunResumedBetweenExchangesHasTheSameBits) {
+  const TempFolder folder;
+  for (const char* sparsifier : {"dense", "topk", "dgc"}) {
+    const std::string run = fmt::format(
+        "--local-steps 4 --outer-lr 0.7 --outer-momentum 0.9 --checkpoint-steps 6 --epochs 1 "
+        "--sparsifier {} ",
+        sparsifier);
+    const std::string name = fmt::format("{}-whole", sparsifier);
+    ASSERT_EQ(run_command(local(folder, run + "--name " + name)).code, 0);
+    const std::string whole = weights_hash(folder / name);
+    // continues from step 6, the second step of a round, and writes the same files again
+    const Ended resumed = run_command(
+        local(folder, run + "--resume " + (folder / name / "checkpoints/step-00000006").string()));
+    ASSERT_EQ(resumed.code, 0) << resumed.output;
+    EXPECT_TRUE(resumed.says("at step 6")) << resumed.output;
+    EXPECT_EQ(weights_hash(folder / name), whole) << sparsifier;
+  }
+}
+
+TEST(LocalSteps, AnotherNumberOfRanksContinuesAfterAnExchange) {
+  const TempFolder folder;
+  ASSERT_EQ(
+      run_command(local(folder, "--local-steps 4 --sparsifier topk --epochs 1 --name cut")).code,
+      0);
+  const Ended resumed =
+      run_command(local(folder, "--workers 3 --resume " + (folder / "cut").string()));
+  ASSERT_EQ(resumed.code, 0) << resumed.output;
+  EXPECT_TRUE(resumed.says("2 ranks became 3")) << resumed.output;
+}
+
+TEST(LocalSteps, ANaNEndsAllRanksAtTheExchange) {
+  const TempFolder folder;
+  const Ended ended = run_command(local(folder, "--lr 1e9 --local-steps 4 --name far"));
+  EXPECT_EQ(ended.code, 1) << ended.output;
+  EXPECT_TRUE(ended.says("(steps 0 to 3)")) << ended.output;
+}
+
+TEST(LocalSteps, RejectedCombinationsAreOneLine) {
+  const TempFolder folder;
+  for (const auto& [arguments, expected] :
+       {std::pair{"--local-steps 0", "local-steps is 0; expected 1 to"},
+        {"--local-steps 2 --sparsifier bsp", "it excludes local-steps"},
+        {"--local-steps 2 --scope layer --overlap", "local-steps exchanges none"},
+        {"--local-steps 2 --sparsifier topk --momentum-correction on", "outer-momentum above 0"},
+        {"--local-steps 2 --analyze-every 5", "it excludes local-steps"},
+        {"--outer-momentum 1.5", "outer-momentum is 1.5; expected 0 to 1"},
+        {"--residual-decay 1.5 --sparsifier topk", "residual-decay is 1.5; expected 0 to 1"},
+        {"--residual-decay 0.9", "dense keeps no residual"},
+        {"--residual-decay 0.9 --sparsifier topk --no-error-feedback", "keeps no residual"}}) {
+    const Ended ended = run_command(local(folder, arguments));
+    EXPECT_EQ(ended.code, 2) << arguments;
+    EXPECT_TRUE(ended.says(expected)) << ended.output;
+    EXPECT_EQ(ended.lines(), 1u) << ended.output;
+  }
+}
+
+}  // namespace
+}  // namespace tw::test
