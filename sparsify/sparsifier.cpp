@@ -12,6 +12,10 @@ Registry<Sparsifier>& sparsifiers() {
   return registry;
 }
 
+bool keeps_residual(const Sparsifier& sparsifier) {
+  return !sparsifier.selector.empty() || exchanges().find(sparsifier.exchange).value.compresses;
+}
+
 Settings default_settings() {
   Settings settings = collective_settings();
   declare(settings, selectors(), exchanges(), setting_groups(), sparsifiers());
@@ -41,6 +45,10 @@ Sparsifier resolve_sparsifier(const SgdConfig& config, const Settings& settings)
         "[train] exchange {} sums whole gradients and takes no selector ({})", sparsifier.exchange,
         sparsifier.selector);
   check(exchange.dense || selects, "[train] exchange {} needs a selector (--selector)",
+        sparsifier.exchange);
+  check(!exchange.one_rank_selects || !sparsifier.momentum_before,
+        "[train] exchange {} excludes momentum correction: only one rank selects in a step, and "
+        "the others would keep their momentum as it is",
         sparsifier.exchange);
   check(selects || !sparsifier.momentum_before,
         "[train] momentum correction comes before a selection; {} selects nothing",

@@ -29,6 +29,8 @@ struct Sparsifier {
   bool small_tensors_dense = false;
 };
 Registry<Sparsifier>& sparsifiers();
+/// Whether it keeps a residual: it selects entries, or its exchange compresses the gradient.
+bool keeps_residual(const Sparsifier& sparsifier);
 
 /// The settings of all selectors, exchanges, sparsifiers, groups and collectives, at their
 /// defaults.

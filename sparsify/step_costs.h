@@ -5,8 +5,14 @@
 
 namespace tw {
 
-/// Bytes of momentum, residual and exchange buffers on one rank, for d parameters.
-size_t optimizer_bytes(const Sparsifier& sparsifier, const SgdConfig& config, size_t d);
+/// Bytes of momentum, residual and exchange buffers on one rank.
+size_t optimizer_bytes(const Sparsifier& sparsifier, const SgdConfig& config,
+                       const Settings& settings, const ParameterArena& arena);
+
+/// The elements that a rank sums with the others in one step of a dense sparsifier: d, or those of
+/// the factors of the gradient.
+size_t summed_elements(const Sparsifier& sparsifier, const SgdConfig& config,
+                       const Settings& settings, const ParameterArena& arena);
 
 /// Bytes that all ranks together send in one step, if every rank selects the k entries it is asked
 /// for. A selector may send fewer or more; see Volume.

@@ -34,8 +34,8 @@ struct StepReport {
   double sec_select = 0, sec_exchange = 0, sec_update = 0;
   double sec_wait = 0;  ///< part of sec_exchange: wait for the last rank; see barrier_comm
   uint64_t bytes_sent = 0;
-  size_t nnz = 0;     ///< entries this rank sent; d for dense
-  size_t k = 0;       ///< entries asked for; d for dense
+  size_t nnz = 0;     ///< entries this rank sent; dense: elements it summed, d or those of factors
+  size_t k = 0;       ///< entries asked for; the same as nnz for dense
   bool stop = false;  ///< some rank received a stop signal: all stop after this step
 };
 
@@ -61,6 +61,8 @@ class SyncSgd {
   void gradient_ready(const Parameter& parameter);
   StepReport finish();
 
+  /// Whether a selector chooses what is sent.
+  bool selects() const { return selector_ != nullptr; }
   /// What this rank has not sent yet: a sum of gradients, or of velocities with momentum before.
   std::span<float> residual() { return residual_.as<float>(); }
   /// Momentum after the mean, the same on all ranks.

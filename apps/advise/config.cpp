@@ -39,7 +39,7 @@ OptionTable AdviseConfig::table() {
   t.add(machine, "simulate", simulate,
         "use given costs only, measure nothing; needs --compute and the link");
   t.add(machine, "compute", compute, "seconds of forward and backward; 0: measured");
-  t.add(machine, "select", select, "seconds of a selection, with --simulate");
+  t.add(machine, "select", select, "seconds of a selection or compression, with --simulate");
   t.add(machine, "gamma", gamma, "seconds to add an element; 0: measured");
   t.add(machine, "merge", merge, "seconds to merge a sparse entry; 0: measured");
   t.add(machine, "precision", precision, "arithmetic; auto: bf16 where the hardware has it");

@@ -44,7 +44,7 @@ Known given(const AdviseConfig& config) {
   known.link.merge = config.merge;
   known.local.compute = config.compute;
   for (const auto& [name, entry] : sparsifiers().entries())
-    if (!entry.value.selector.empty()) known.local.step[name].update = config.select;
+    if (keeps_residual(entry.value)) known.local.step[name].update = config.select;
   return known;
 }
 

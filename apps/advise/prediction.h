@@ -30,6 +30,7 @@ struct Load {
   double d = 0;      ///< elements of the bucket
   double k = 0;      ///< entries that the selector is asked for
   double dense = 0;  ///< elements of the bucket that are summed densely
+  DenseSums sums{};  ///< elements that a sparsifier without a selector sums
 };
 
 /// The costs of a sparsifier, with the dense collective that it uses, if any.

@@ -66,8 +66,8 @@ class Run {
     return learning_rate_factor(config_, comm_.size()) *
            learning_rate(config_, at_.epoch, batch, train_loader_->batches());
   }
-  /// Density of the gradient in this epoch; 1 for dense SGD.
-  double density() const { return sgd_->residual().empty() ? 1 : density_of(config_, at_.epoch); }
+  /// Density of the gradient in this epoch; 1 without a selector.
+  double density() const { return sgd_->selects() ? density_of(config_, at_.epoch) : 1; }
   bool out_of_steps() const { return config_.max_steps > 0 && at_.step >= config_.max_steps; }
   /// The batch-norm statistics for validation and checkpoints.
   std::vector<float> statistics();

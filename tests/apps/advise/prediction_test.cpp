@@ -17,7 +17,7 @@ constexpr size_t kLength = 25 * (size_t{1} << 20);
 std::vector<Prediction> example() {
   LocalCosts local{.compute = 0.5};
   for (const auto& [name, entry] : sparsifiers().entries())
-    if (!entry.value.selector.empty()) local.step[name].update = 0.01;
+    if (keeps_residual(entry.value)) local.step[name].update = 0.01;
   return candidates(ParameterArena{}, kLength, 0.001, local, default_settings());
 }
 
@@ -74,6 +74,29 @@ TEST(Predictions, DependOnTheSettings) {
   EXPECT_EQ(seconds("randk", "randk.seed=shared", "wire.values=bf16"),
             seconds("randk", "randk.seed=shared"));
   EXPECT_GT(seconds("bsp", "root.collective=mst"), 1.5 * seconds("bsp"));
+}
+
+TEST(Predictions, PowerSgdSumsTheFactorsOfEachMatrixTwice) {
+  ParameterArena arena;
+  arena.add({.name = "conv.weight", .shape = {64, 3, 3, 32}});
+  arena.add({.name = "bn.weight", .shape = {64}});
+  arena.add({.name = "fc.weight", .shape = {10, 64}});
+  const LinkCost link{.alpha = 1e-4, .beta = 1e-8};
+  const auto seconds = [&](auto... assignments) {
+    Settings settings = default_settings();
+    (settings.set_assignment(assignments), ...);
+    const auto all = candidates(arena, 0, 0.001, {}, settings);
+    EXPECT_FALSE(find(all, "powersgd").dense);
+    return find(all, "powersgd").exchange_seconds(link, 8);
+  };
+  // rank 4: factors of 64 x 4 and 288 x 4, of 10 x 4 and 64 x 4, and the vector
+  const auto ring = [&](double n) { return 14 * link.alpha + 14.0 / 8 * n * link.beta; };
+  EXPECT_NEAR(seconds(), ring(4 * 74 + 64) + ring(4 * 352), 1e-12);
+  const auto half = [&](double n) { return 14 * link.alpha + 7.0 / 8 * n * link.beta; };
+  EXPECT_NEAR(seconds("allreduce.values=bf16", "powersgd.rank=1"), half(74 + 64) + half(352),
+              1e-12);
+  EXPECT_NEAR(seconds("allreduce.collective=mst"),
+              3 * 2 * 2 * link.alpha + 3 * 2 * 1768 * link.beta, 1e-12);
 }
 
 TEST(Predictions, NameTheSelectorsWhoseVolumeDependsOnTheGradients) {
