@@ -57,7 +57,7 @@ class PowerSgd : public Exchange {
     q_.resize(q_elements_);
     for (const Matrix& matrix : matrices_)
       for (size_t c = 0; c < matrix.shape.rank; ++c)
-        draw(matrix, 0, c, matrix.q_of(q_).subspan(c * matrix.shape.columns, matrix.shape.columns));
+        draw(matrix, 0, c, column_of(matrix.q_of(q_), matrix.shape.rank, c));
   }
 
   void run(Context& ctx, Communicator& comm, const ExchangeStep& step, Control& control) override {
@@ -138,8 +138,11 @@ class PowerSgd : public Exchange {
     const auto epoch = static_cast<uint32_t>(step + 1);
     for (const Matrix& matrix : matrices_) {
       const std::span<float> q = matrix.q_of(q_);
-      orthonormalise(q, matrix.shape.rank,
-                     [&](size_t c, std::span<float> column) { draw(matrix, epoch, c, column); });
+      for (size_t c = 0; c < matrix.shape.rank; ++c) {
+        if (orthonormalise(q, matrix.shape.rank, c)) continue;
+        draw(matrix, epoch, c, column_of(q, matrix.shape.rank, c));
+        orthonormalise(q, matrix.shape.rank, c);
+      }
       multiply(*host_, matrix.shape, matrix.of(u), q, matrix.p_of(message_));
     }
   }
@@ -151,7 +154,7 @@ class PowerSgd : public Exchange {
     const std::span<float> second = std::span(message_).first(q_elements_ + 1);
     for (const Matrix& matrix : matrices_) {
       const std::span<float> p = matrix.p_of(p_);
-      orthonormalise(p, matrix.shape.rank);
+      for (size_t c = 0; c < matrix.shape.rank; ++c) orthonormalise(p, matrix.shape.rank, c);
       multiply_transposed(*host_, matrix.shape, matrix.of(u), p, matrix.q_of(second));
     }
     second.back() = 0;  // the status is known

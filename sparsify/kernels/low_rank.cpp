@@ -34,31 +34,10 @@ TW_MULTIVERSION void add_scaled(float factor, const float* x, float* y, size_t n
 
 using Column = std::span<float>;
 
-Column column(std::span<float> factor, size_t columns, size_t c) {
-  const size_t n = factor.size() / columns;
-  return factor.subspan(c * n, n);
-}
-
 double exact_dot(Column a, Column b) {
   std::array<double, 4> sums{};
   for (size_t i = 0; i < a.size(); ++i) sums[i % 4] += double{a[i]} * b[i];
   return (sums[0] + sums[1]) + (sums[2] + sums[3]);
-}
-
-/// Makes column c orthogonal to those before it, with norm 1. False if it depends on them.
-bool normalise(std::span<float> factor, size_t columns, size_t c) {
-  const Column x = column(factor, columns, c);
-  const double before = std::sqrt(exact_dot(x, x));
-  for (int pass = 0; pass < 2; ++pass)
-    for (size_t other = 0; other < c; ++other) {
-      const Column y = column(factor, columns, other);
-      const double part = exact_dot(x, y);
-      for (size_t i = 0; i < x.size(); ++i) x[i] = static_cast<float>(x[i] - part * y[i]);
-    }
-  const double norm = std::sqrt(exact_dot(x, x));
-  if (!(norm > kDependent * before)) return false;
-  for (float& value : x) value = static_cast<float>(value / norm);
-  return true;
 }
 
 void expand_row(const LowRankShape& shape, size_t row, float share, const float* p, const float* q,
@@ -113,14 +92,19 @@ void expand(Context& ctx, const LowRankShape& shape, float share, std::span<cons
   });
 }
 
-void orthonormalise(std::span<float> factor, size_t columns,
-                    const std::function<void(size_t, std::span<float>)>& redraw) {
-  for (size_t c = 0; c < columns; ++c) {
-    if (normalise(factor, columns, c)) continue;
-    const Column x = column(factor, columns, c);
-    if (redraw) redraw(c, x);
-    if (!redraw || !normalise(factor, columns, c)) std::ranges::fill(x, 0.0f);
-  }
+bool orthonormalise(std::span<float> factor, size_t columns, size_t c) {
+  const Column x = column_of(factor, columns, c);
+  const double before = std::sqrt(exact_dot(x, x));
+  for (int pass = 0; pass < 2; ++pass)
+    for (size_t other = 0; other < c; ++other) {
+      const Column y = column_of(factor, columns, other);
+      const double part = exact_dot(x, y);
+      for (size_t i = 0; i < x.size(); ++i) x[i] = static_cast<float>(x[i] - part * y[i]);
+    }
+  const double norm = std::sqrt(exact_dot(x, x));
+  const bool independent = norm > kDependent * before;
+  for (float& value : x) value = independent ? static_cast<float>(value / norm) : 0.0f;
+  return independent;
 }
 
 }  // namespace tw

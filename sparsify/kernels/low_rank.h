@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <span>
 
 #include "engine/core/context.h"
@@ -30,11 +29,15 @@ void expand(Context& ctx, const LowRankShape& shape, float share, std::span<cons
 
 /// A column that keeps at most this share of its norm depends on the columns before it.
 inline constexpr double kDependent = 1e-6;
-/// Modified Gram-Schmidt over `columns` columns; each is projected twice, so that nearly dependent
+/// One column of the modified Gram-Schmidt process: makes column c orthogonal to those before it,
+/// which are orthonormal or zero, with norm 1. It is projected twice, so that nearly dependent
 /// columns become orthogonal, too. A zero column, or one that depends on the columns before it,
-/// becomes zero, unless `redraw` is given: it writes other values to column c. Same bits on any
-/// CPU.
-void orthonormalise(std::span<float> factor, size_t columns,
-                    const std::function<void(size_t c, std::span<float> column)>& redraw = {});
+/// becomes zero; returns false then. Same bits on any CPU.
+bool orthonormalise(std::span<float> factor, size_t columns, size_t c);
+/// Column c of a factor.
+inline std::span<float> column_of(std::span<float> factor, size_t columns, size_t c) {
+  const size_t n = factor.size() / columns;
+  return factor.subspan(c * n, n);
+}
 
 }  // namespace tw
