@@ -19,7 +19,7 @@ enum class Scope : uint8_t {
 
 /// A named sparsifier is a combination of these parts.
 struct Sparsifier {
-  std::string selector{};  ///< registered name; empty for dense
+  std::string selector{};  ///< registered name; empty: none
   std::string exchange{};  ///< registered name
   /// Momentum before the selection instead of after the mean; see momentum_correction.h.
   bool momentum_before = false;

@@ -16,10 +16,12 @@ const size_t kBucketBytes = SgdConfig{}.bucket_bytes;
 constexpr double kBitsAnElement = 32;
 
 /// Whether a sparsifier may be recommended. Not `randk`, which ends at a lower accuracy than the
-/// others; `exact`, a reference for tests; and `hierarchical`, whose cost depends on which ranks
-/// share a node, unknown for larger runs.
+/// others; `powersgd` and `scalecom`, whose accuracy after a whole training is not measured here;
+/// `exact`, a reference for tests; and `hierarchical`, whose cost depends on which ranks share a
+/// node, unknown for larger runs.
 bool recommendable(const Prediction& c) {
-  return c.sparsifier != "randk" && c.sparsifier != "exact" && c.sparsifier != "hierarchical";
+  constexpr const char* kNever[] = {"randk", "powersgd", "scalecom", "exact", "hierarchical"};
+  return std::ranges::find(kNever, c.sparsifier) == std::end(kNever);
 }
 
 std::vector<Load> loads_of(const ParameterArena& arena, size_t flat, const Sparsifier& sparsifier,
