@@ -185,6 +185,25 @@ TEST(PowerSgd, AStepOfZerosDoesNotEndTheSearch) {
   });
 }
 
+// products of Q as it was summed would leave the range of float32 in the second step
+TEST(PowerSgd, TheScaleOfTheGradientChangesNothingElse) {
+  run_ranks(2, [](Context& ctx, Communicator& comm) {
+    for (const int exponent : {-90, 90}) {
+      Rig plain(ctx, comm, kShapes, of_rank(2)), scaled(ctx, comm, kShapes, of_rank(2));
+      for (uint64_t step = 0; step < 3; ++step) {
+        std::vector<float> g = random_gradient(comm, step, kSize);
+        plain.step(g, step);
+        for (float& x : g) x = std::ldexp(x, exponent);
+        scaled.step(g, step);
+        size_t wrong = 0;
+        for (size_t i = 0; i < kSize; ++i)
+          wrong += scaled.sum()[i] != std::ldexp(plain.sum()[i], exponent);
+        EXPECT_EQ(wrong, 0u) << exponent << " " << step;
+      }
+    }
+  });
+}
+
 TEST(PowerSgd, BucketsAndOverlapDoNotChangeABit) {
   run_ranks(2, [](Context& ctx, Communicator& comm) {  // of two ranks, sums have one order
     Rig model(ctx, comm, kShapes, of_rank(2));
@@ -262,6 +281,20 @@ TEST(PowerSgd, TensorsThatFactorsDoNotShortenAreSummedWhole) {
     EXPECT_EQ(report.nnz, 216u);
     EXPECT_LT(relative_error(summed(ctx, comm, g), rig.sum()), 1e-6);
     EXPECT_TRUE(rig.sgd->states().empty());
+  });
+}
+
+// as after a run that compressed it, resumed with factors of a higher rank
+TEST(PowerSgd, ATensorSummedWholeSendsItsResidualOnce) {
+  run_ranks(3, [](Context& ctx, Communicator& comm) {
+    Rig rig(ctx, comm, kShapes, of_rank(2));
+    const size_t vector = 600;
+    rig.sgd->residual()[vector] = 5;
+    for (const float expected : {15.0f, 0.0f}) {
+      rig.step(std::vector<float>(kSize));
+      EXPECT_EQ(rig.sum()[vector], expected);
+      EXPECT_EQ(rig.sgd->residual()[vector], 0);
+    }
   });
 }
 
