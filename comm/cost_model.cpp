@@ -70,14 +70,17 @@ double shared_index(const LinkCost& link, int ranks, double, double k) {
   return ring_allreduce(link, ranks, k);
 }
 
+// Chen et al. 2020 (arXiv 2104.11125): one rank's indices to all, then the values around a ring
+double leader_indices(const LinkCost& link, int ranks, double, double k) {
+  return rounds(ranks) * (link.alpha + k * link.beta) + ring_allreduce(link, ranks, k);
+}
+
 }  // namespace
 
 const SparseCosts& sparse_costs() {
-  static const SparseCosts costs{{"allgather", sparse_allgather},
-                                 {"gtopk", gtopk_tree},
-                                 {"oktopk", oktopk},
-                                 {"exact", sparse_allgather},
-                                 {"shared", shared_index}};
+  static const SparseCosts costs{
+      {"allgather", sparse_allgather}, {"gtopk", gtopk_tree},    {"oktopk", oktopk},
+      {"exact", sparse_allgather},     {"shared", shared_index}, {"scalecom", leader_indices}};
   return costs;
 }
 

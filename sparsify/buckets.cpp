@@ -62,6 +62,14 @@ std::vector<Bucket> plan_buckets(const ParameterArena& arena, const Sparsifier& 
   return buckets;
 }
 
+ExchangePlan plan_exchange(const ParameterArena& arena, const Bucket& bucket, uint64_t seed) {
+  ExchangePlan plan{.offset = bucket.offset, .tensors = {}, .seed = seed};
+  for (const Parameter& p : arena.parameters())
+    if (p.offset >= bucket.offset && p.offset < bucket.offset + bucket.length)
+      plan.tensors.push_back({p.offset - bucket.offset, p.shape});
+  return plan;
+}
+
 std::vector<UpdateRange> plan_updates(const ParameterArena& arena, const Sparsifier& sparsifier) {
   std::vector<UpdateRange> ranges;
   for (const Parameter& p : arena.parameters()) {

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "engine/plan/arena.h"
+#include "sparsify/exchange.h"
 #include "sparsify/sparsifier.h"
 
 namespace tw {
@@ -33,6 +34,9 @@ struct Bucket {
 /// which backward finishes them: the end of the vector first.
 std::vector<Bucket> plan_buckets(const ParameterArena& arena, const Sparsifier& sparsifier,
                                  size_t bucket_bytes);
+
+/// The tensors of a bucket, for its exchange.
+ExchangePlan plan_exchange(const ParameterArena& arena, const Bucket& bucket, uint64_t seed);
 
 /// Neighbouring parameters that take the same update rule.
 struct UpdateRange {

@@ -5,9 +5,11 @@
 #include <functional>
 #include <memory>
 #include <span>
+#include <vector>
 
 #include "comm/communicator.h"
 #include "engine/core/registry.h"
+#include "engine/core/shape.h"
 #include "sparsify/selector.h"
 
 namespace tw {
@@ -46,7 +48,8 @@ struct Traffic {
 
 /// The vectors of one step on this rank: the whole flat vector or one bucket of it, d elements.
 struct ExchangeStep {
-  std::span<float> gradient;          ///< d: contribution in (dense exchanges), sum out
+  /// d: contribution in (dense exchanges; of one that compresses, u = g + e), sum out
+  std::span<float> gradient;
   std::span<float> gradient_control;  ///< the same memory and one more float; see StatusSlot
   std::span<float> residual;          ///< d; receives pruned entries and rounding errors
   SparseVector* mine = nullptr;       ///< the selected entries (sparse exchanges)
@@ -54,12 +57,19 @@ struct ExchangeStep {
   uint64_t step = 0;
 };
 
+/// Elements in the collectives of a dense exchange, without status.
+struct DenseSums {
+  size_t first = 0;
+  size_t second = 0;  ///< 0: there is no second collective
+  size_t total() const { return first + second; }
+};
+
 class Exchange {
  public:
   virtual ~Exchange() = default;
-  /// Called before the selection. The hierarchical exchange sums step.gradient over each node here
-  /// and reports a NaN or infinity. Returns whether this rank selects entries; if not, step.mine is
-  /// empty.
+  /// Called before the selection. Returns whether this rank selects entries; if not, step.mine is
+  /// empty. The hierarchical exchange sums step.gradient over each node here, and scalecom adds it
+  /// to the residual of a rank that does not select; both report a NaN or infinity.
   virtual bool prepare(Context&, Communicator&, const ExchangeStep&, Control&) { return true; }
   /// After prepare: the least magnitude this rank should select; 0: the selector decides.
   virtual float threshold() const { return 0; }
@@ -72,6 +82,10 @@ class Exchange {
   virtual void publish(Context&, Communicator&, std::span<float>) {}
   /// State other than the residual that the next step depends on; checkpoints store it.
   virtual std::span<std::byte> state() { return {}; }
+  /// What a dense exchange sums over the ranks in a step of d elements.
+  virtual DenseSums dense_sums(size_t d) const { return {.first = d}; }
+  /// Bytes of the state and working memory that grow with d, other than that of a dense sum.
+  virtual size_t buffer_bytes(size_t) const { return 0; }
   /// Total bytes that all ranks send in one step of d elements. `entries`: total entries selected,
   /// assumed to be equally many per rank and without common indices.
   virtual uint64_t wire_bytes(int ranks, size_t d, size_t entries) const = 0;
@@ -87,12 +101,30 @@ class Exchange {
   Traffic load_;
 };
 
-using ExchangeFactory = std::function<std::unique_ptr<Exchange>(const Settings&)>;
+/// A tensor in the vector of an exchange.
+struct TensorSlice {
+  size_t offset = 0;  ///< in the vector
+  Shape shape{};      ///< as stored
+};
+/// What an exchange is made for; most exchanges do not depend on it.
+struct ExchangePlan {
+  size_t offset = 0;                   ///< of the vector in the model
+  std::vector<TensorSlice> tensors{};  ///< ascending; elements of none are a vector
+  uint64_t seed = 1;                   ///< of random draws, the same on all ranks
+};
+using ExchangeFactory =
+    std::function<std::unique_ptr<Exchange>(const Settings&, const ExchangePlan&)>;
 
 /// What is registered under an exchange's name.
 struct ExchangeEntry {
   ExchangeFactory make{};
   bool dense = false;  ///< sums whole gradients and takes no selector
+  /// Dense, but sends less than the gradient: u = g + e is its contribution, and it leaves in the
+  /// residual what the sum lacks of it.
+  bool compresses = false;
+  /// Only one rank selects in a step; the others form u = g + e in prepare. Excludes momentum
+  /// correction, which a rank applies when it selects.
+  bool one_rank_selects = false;
   /// Works only with a selector that selects the same indices on all ranks.
   Trait<bool> needs_shared_indices = false;
   /// Only rank 0 has the sum after run: it updates its parameters and publishes them.
@@ -100,13 +132,20 @@ struct ExchangeEntry {
   /// Throws UserError if a setting names something that is not registered.
   std::function<void(const Settings&)> validate = [](const Settings&) {};
 
-  std::unique_ptr<Exchange> operator()(const Settings& settings) const { return make(settings); }
+  std::unique_ptr<Exchange> operator()(const Settings& settings,
+                                       const ExchangePlan& plan = {}) const {
+    return make(settings, plan);
+  }
 };
 Registry<ExchangeEntry>& exchanges();
 
+/// The factory of an exchange with a constructor from the settings, or from settings and plan.
 template <class T>
-std::unique_ptr<Exchange> make_exchange(const Settings& settings) {
-  return std::make_unique<T>(settings);
+std::unique_ptr<Exchange> make_exchange(const Settings& settings, const ExchangePlan& plan) {
+  if constexpr (std::is_constructible_v<T, const Settings&, const ExchangePlan&>)
+    return std::make_unique<T>(settings, plan);
+  else
+    return std::make_unique<T>(settings);
 }
 
 /// A group of settings that belong to no single entry has no value, only a name (the prefix of the

@@ -27,6 +27,7 @@ class LocalSgd : public Optimizer {
   /// Between two exchanges the parameters differ between ranks; after one they are bit-identical.
   StepReport finish() override;
 
+  bool selects() const override { return outer_.selects(); }
   std::span<float> residual() override { return outer_.residual(); }
   std::span<float> momentum() override { return outer_.momentum(); }
   /// Those of the outer optimizer, and `anchor`.

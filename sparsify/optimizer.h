@@ -28,8 +28,8 @@ struct StepReport {
   double sec_select = 0, sec_exchange = 0, sec_update = 0;
   double sec_wait = 0;  ///< part of sec_exchange: wait for the last rank; see barrier_comm
   uint64_t bytes_sent = 0;
-  size_t nnz = 0;     ///< entries this rank sent; d for dense
-  size_t k = 0;       ///< entries asked for; d for dense
+  size_t nnz = 0;     ///< entries this rank sent; dense: elements it summed, d or those of factors
+  size_t k = 0;       ///< entries asked for; the same as nnz for dense
   bool stop = false;  ///< some rank received a stop signal: all stop after this step
 };
 
@@ -70,7 +70,9 @@ class Optimizer {
   virtual void gradient_ready(const Parameter& parameter) = 0;
   virtual StepReport finish() = 0;
 
-  /// What this rank has not sent yet; empty for dense exchanges.
+  /// Whether a selector chooses what is sent.
+  virtual bool selects() const = 0;
+  /// What this rank has not sent yet; empty if the exchange sends everything.
   virtual std::span<float> residual() = 0;
   /// Momentum after the mean, the same on all ranks; empty if there is none.
   virtual std::span<float> momentum() = 0;

@@ -12,6 +12,10 @@ Registry<Sparsifier>& sparsifiers() {
   return registry;
 }
 
+bool keeps_residual(const Sparsifier& sparsifier) {
+  return !sparsifier.selector.empty() || exchanges().find(sparsifier.exchange).value.compresses;
+}
+
 Settings default_settings() {
   Settings settings = collective_settings();
   declare(settings, selectors(), exchanges(), setting_groups(), sparsifiers());
@@ -42,10 +46,14 @@ Sparsifier resolve_sparsifier(const SgdConfig& config, const Settings& settings)
         sparsifier.selector);
   check(exchange.dense || selects, "[train] exchange {} needs a selector (--selector)",
         sparsifier.exchange);
+  check(!exchange.one_rank_selects || !sparsifier.momentum_before,
+        "[train] exchange {} excludes momentum correction: only one rank selects in a step, and "
+        "the others would keep their momentum as it is",
+        sparsifier.exchange);
   check(selects || !sparsifier.momentum_before,
         "[train] momentum correction comes before a selection; {} selects nothing",
         config.sparsifier);
-  check(selects || config.residual_decay == 1,
+  check(keeps_residual(sparsifier) || config.residual_decay == 1,
         "[train] residual-decay has no effect: {} keeps no residual", config.sparsifier);
   check(config.local_steps == 0 || !config.overlap,
         "[train] overlap exchanges gradients during backward; local-steps exchanges none");

@@ -19,7 +19,7 @@ enum class Scope : uint8_t {
 
 /// A named sparsifier is a combination of these parts.
 struct Sparsifier {
-  std::string selector{};  ///< registered name; empty for dense
+  std::string selector{};  ///< registered name; empty: none
   std::string exchange{};  ///< registered name
   /// Momentum before the selection instead of after the mean; see momentum_correction.h.
   bool momentum_before = false;
@@ -29,6 +29,8 @@ struct Sparsifier {
   bool small_tensors_dense = false;
 };
 Registry<Sparsifier>& sparsifiers();
+/// Whether it keeps a residual: it selects entries, or its exchange compresses the gradient.
+bool keeps_residual(const Sparsifier& sparsifier);
 
 /// The settings of all selectors, exchanges, sparsifiers, groups and collectives, at their
 /// defaults.

@@ -1,33 +1,64 @@
 #include "sparsify/step_costs.h"
 
+#include <functional>
+
 #include "sparsify/exchange.h"
 #include "sparsify/local_sgd.h"
 
 namespace tw {
 
-size_t optimizer_bytes(const Sparsifier& sparsifier, const SgdConfig& config, size_t d) {
+namespace {
+
+void for_each_bucket(const Sparsifier& sparsifier, const SgdConfig& config,
+                     const Settings& settings, const ParameterArena& arena,
+                     const std::function<void(const Bucket&, const Exchange&)>& body) {
+  const ExchangeEntry& entry = exchanges().find(sparsifier.exchange).value;
+  for (const Bucket& bucket : plan_buckets(arena, sparsifier, config.bucket_bytes))
+    body(bucket, *entry(settings, plan_exchange(arena, bucket, config.seed)));
+}
+
+}  // namespace
+
+size_t optimizer_bytes(const Sparsifier& sparsifier, const SgdConfig& config,
+                       const Settings& settings, const ParameterArena& arena) {
   if (config.local_steps > 0) {
     const size_t own = config.momentum != 0 ? 2 : 1;  // anchor and inner momentum
-    return own * d * sizeof(float) + optimizer_bytes(sparsifier, outer_of(config), d);
+    return own * arena.size() * sizeof(float) +
+           optimizer_bytes(sparsifier, outer_of(config), settings, arena);
   }
-  const bool dense = sparsifier.selector.empty();
-  const bool momentum = config.momentum != 0;
+  const bool momentum = config.momentum != 0, residual = keeps_residual(sparsifier);
   // momentum after, momentum before, and the residual or the scratch of a dense exchange
   const size_t vectors = (momentum ? 1 : 0) + (momentum && sparsifier.momentum_before ? 1 : 0) + 1;
-  return vectors * d * sizeof(float) + (dense ? sizeof(float) : 0);
+  size_t bytes = vectors * arena.size() * sizeof(float) + (residual ? 0 : sizeof(float));
+  for_each_bucket(sparsifier, config, settings, arena,
+                  [&](const Bucket& bucket, const Exchange& exchange) {
+                    bytes += exchange.buffer_bytes(bucket.length);
+                  });
+  return bytes;
+}
+
+size_t summed_elements(const Sparsifier& sparsifier, const SgdConfig& config,
+                       const Settings& settings, const ParameterArena& arena) {
+  size_t sum = 0;
+  for_each_bucket(sparsifier, config, settings, arena,
+                  [&](const Bucket& bucket, const Exchange& exchange) {
+                    sum += exchange.dense_sums(bucket.length).total();
+                  });
+  return sum;
 }
 
 uint64_t estimated_bytes_sent(const Sparsifier& sparsifier, const SgdConfig& config,
                               const Settings& settings, const ParameterArena& arena, int ranks,
                               double density) {
-  const auto exchange = exchanges().find(sparsifier.exchange).value.make(settings);
-  const auto small = exchanges().find("allreduce").value.make(settings);
+  const auto small = exchanges().find("allreduce").value(settings);
   uint64_t bytes = 0;
-  for (const Bucket& bucket : plan_buckets(arena, sparsifier, config.bucket_bytes)) {
-    const size_t entries = bucket.entries(density) * static_cast<size_t>(ranks);
-    bytes += exchange->wire_bytes(ranks, bucket.length, entries);
-    if (!bucket.dense.empty()) bytes += small->wire_bytes(ranks, bucket.dense_length(), 0);
-  }
+  for_each_bucket(sparsifier, config, settings, arena,
+                  [&](const Bucket& bucket, const Exchange& exchange) {
+                    const size_t entries = bucket.entries(density) * static_cast<size_t>(ranks);
+                    bytes += exchange.wire_bytes(ranks, bucket.length, entries);
+                    if (!bucket.dense.empty())
+                      bytes += small->wire_bytes(ranks, bucket.dense_length(), 0);
+                  });
   return bytes;
 }
 

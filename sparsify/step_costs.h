@@ -5,9 +5,15 @@
 
 namespace tw {
 
-/// Bytes of momentum, residual and exchange buffers on one rank, for d parameters; with local steps
-/// also of the anchor and of the momentum of these steps.
-size_t optimizer_bytes(const Sparsifier& sparsifier, const SgdConfig& config, size_t d);
+/// Bytes of momentum, residual and exchange buffers on one rank; with local steps also of the
+/// anchor and of the momentum of these steps.
+size_t optimizer_bytes(const Sparsifier& sparsifier, const SgdConfig& config,
+                       const Settings& settings, const ParameterArena& arena);
+
+/// The elements that a rank sums with the others in one step of a dense sparsifier: d, or those of
+/// the factors of the gradient.
+size_t summed_elements(const Sparsifier& sparsifier, const SgdConfig& config,
+                       const Settings& settings, const ParameterArena& arena);
 
 /// Bytes that all ranks together send in one step with an exchange, if every rank selects the k
 /// entries it is asked for. A selector may send fewer or more; see Volume.

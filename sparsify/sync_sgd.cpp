@@ -69,15 +69,16 @@ SyncSgd::SyncSgd(Context& ctx, Communicator& comm, ParameterArena& arena, const 
   for (Bucket& bucket : plan_buckets(arena, sparsifier_, config.bucket_bytes)) {
     small = std::max(small, bucket.dense_length());
     const size_t first = std::exchange(slices, slices + bucket.sparse.size());
-    buckets_.push_back({std::move(bucket), exchange.make(settings), first});
+    const ExchangePlan plan = plan_exchange(arena, bucket, config.seed);
+    buckets_.push_back({std::move(bucket), exchange(settings, plan), first});
   }
   if (!sparsifier_.selector.empty()) {
     const SelectorRank rank{.rank = comm.rank(), .seed = config.seed, .slices = slices};
     selector_ = selectors().find(sparsifier_.selector).value.make(ctx, settings, rank);
-    residual_ = Buffer(ctx.device(), bytes);
   }
+  if (keeps_residual(sparsifier_)) residual_ = Buffer(ctx.device(), bytes);
   if (small > 0) {
-    small_exchange_ = exchanges().find("allreduce").value.make(settings);
+    small_exchange_ = exchanges().find("allreduce").value(settings);
     small_ = Buffer(ctx.device(), (small + 1) * sizeof(float));
   }
   if (config.overlap) {
@@ -144,10 +145,12 @@ void SyncSgd::exchange_bucket(Context& ctx, BucketState& state) {
   const bool selects = state.exchange->prepare(ctx, comm_, step, control);
   report_.sec_exchange += lap(ctx, clock);
 
-  if (!selector_)
+  if (!selector_) {
+    if (!step.residual.empty()) ops::add(ctx, step.residual, step.gradient);  // u = g + e
     check_finite(ctx, step.gradient, 0, control);
-  else if (selects)
+  } else if (selects) {
     select(ctx, state, control);
+  }
   report_.sec_select += lap(ctx, clock);
 
   barrier_if_measuring(ctx, clock);
@@ -174,15 +177,16 @@ void SyncSgd::sum_over_ranks(Context& ctx, BucketState& state, const ExchangeSte
   const Bucket& bucket = state.bucket;
   state.exchange->run(ctx, comm_, step, control);
   if (control.nonfinite_rank >= 0) report_nonfinite(control, bucket.offset);
-  report_.k += step.k;
+  const size_t summed = state.exchange->dense_sums(bucket.length).total();
+  report_.k += selector_ ? step.k : summed;
   // entries that the codec rounded to zero are not in selected_ any more: they were not sent
-  report_.nnz += selector_ ? selected_.count : bucket.length;
+  report_.nnz += selector_ ? selected_.count : summed;
   report_.stop |= control.stop;
   // entries that the exchange pruned keep their momentum
   if (masking_)
     zero_where_sent(ctx, selected_.index_span(), step.gradient,
                     slice(local_momentum(), {bucket.offset, bucket.length}));
-  if (selector_ && !config_.error_feedback) ops::fill(ctx, step.residual, 0);
+  if (!step.residual.empty() && !config_.error_feedback) ops::fill(ctx, step.residual, 0);
 }
 
 void SyncSgd::update_at_root(Context& ctx, BucketState& state, Stopwatch& clock) {

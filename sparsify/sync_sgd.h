@@ -30,6 +30,7 @@ class SyncSgd : public Optimizer {
   void gradient_ready(const Parameter& parameter) override;
   StepReport finish() override;
 
+  bool selects() const override { return selector_ != nullptr; }
   /// A sum of gradients, or of velocities with momentum before.
   std::span<float> residual() override { return residual_.as<float>(); }
   std::span<float> momentum() override { return momentum_.as<float>(); }

@@ -98,6 +98,12 @@ bool Comparison::loses_too_much(const Prediction& of) const {
   return measured && measured->loss() > accuracy_.max_loss;
 }
 
+bool Comparison::may_be_recommended(const Prediction& of) const {
+  // these send other sums than top-k does, so its accuracy says nothing about theirs
+  const bool unlike_topk = of.sparsifier == "powersgd" || of.sparsifier == "scalecom";
+  return comparable(of) && !loses_too_much(of) && (!unlike_topk || accuracy(of));
+}
+
 const Prediction& Comparison::best_dense(int ranks) const {
   const Prediction* best = nullptr;
   double least = 0;
@@ -114,7 +120,7 @@ const Prediction* Comparison::best_sparse(int ranks) const {
   const Prediction *best = nullptr, *topk = nullptr;
   double least = 0, topk_seconds = 0;
   for (const Prediction& c : all_) {
-    if (!comparable(c) || loses_too_much(c)) continue;
+    if (!may_be_recommended(c)) continue;
     const double mid = seconds(c, ranks).mid;
     if (!best || mid < least) best = &c, least = mid;
     if (c.sparsifier == "topk") topk = &c, topk_seconds = mid;

@@ -43,8 +43,9 @@ class Comparison {
   const Prediction& best_dense(int ranks) const;
   /// The sparse exchange to recommend: the one with the least median time, or `topk` if it takes
   /// at most 2 % longer. Not among them: `randk`, which does not reach the accuracy of the others;
-  /// `exact`, a reference; `hierarchical`, whose cost depends on which ranks share a node; and
-  /// sparsifiers with a larger loss of accuracy than the rules allow. Null if none is left.
+  /// `exact`, a reference; `hierarchical`, whose cost depends on which ranks share a node;
+  /// `powersgd` and `scalecom` where their accuracy is not measured; and sparsifiers with a larger
+  /// loss of accuracy than the rules allow. Null if none is left.
   const Prediction* best_sparse(int ranks) const;
 
   struct Verdict {
@@ -58,6 +59,7 @@ class Comparison {
   template <class Function>
   Interval over_rounds(const Function& function) const;
   bool loses_too_much(const Prediction& of) const;
+  bool may_be_recommended(const Prediction& of) const;
   std::string losers(const Prediction& use, int ranks) const;
 
   std::vector<Prediction> all_;

@@ -44,7 +44,8 @@ OptionTable AdviseConfig::table() {
   t.add(machine, "compute", compute, "seconds of forward and backward; 0: measured");
   t.add(machine, "compute-profile", compute_profile,
         "file of `bench step --csv` on the machine that will train: replaces the measured compute");
-  t.add(machine, "select", select, "with --simulate: seconds of a selection and update");
+  t.add(machine, "select", select,
+        "with --simulate: seconds of a selection or compression, and update");
   t.add(machine, "gamma", gamma, "seconds to add an element; 0: measured");
   t.add(machine, "merge", merge, "seconds to merge a sparse entry; 0: measured");
   t.add(machine, "precision", precision, "arithmetic; auto: bf16 where the hardware has it");

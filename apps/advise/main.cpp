@@ -24,7 +24,7 @@ void apply_given(const AdviseConfig& config, const ParameterArena& arena, Costs&
   if (config.compute > 0) costs.compute = {.forward = config.compute};
   if (config.simulate)
     for (const auto& [name, entry] : sparsifiers().entries())
-      if (!entry.value.selector.empty()) costs.step[name].update = config.select;
+      if (keeps_residual(entry.value)) costs.step[name].update = config.select;
   if (costs.link.alpha == 0 && costs.link.beta == 0 && !config.link.empty()) {
     const LinkSpec link = parse_link(config.link);
     costs.link.alpha = link.latency;

@@ -13,16 +13,21 @@ namespace {
 const size_t kBucketBytes = SgdConfig{}.bucket_bytes;
 
 std::vector<Load> loads_of(const ParameterArena& arena, size_t flat, const Sparsifier& sparsifier,
-                           double density) {
+                           double density, const Settings& settings) {
   const auto kept = [&](size_t n) {
     return static_cast<double>(density < 1 ? entries_to_keep(density, n) : n);
   };
-  if (flat > 0) return {{.d = static_cast<double>(flat), .k = kept(flat)}};
+  const ExchangeEntry& entry = exchanges().find(sparsifier.exchange).value;
+  if (flat > 0)
+    return {{.d = static_cast<double>(flat),
+             .k = kept(flat),
+             .sums = entry(settings)->dense_sums(flat)}};
   std::vector<Load> loads;
   size_t end = arena.parameters().size();  // buckets start at the end of the vector
   for (const Bucket& bucket : plan_buckets(arena, sparsifier, kBucketBytes)) {
     Load load{.d = static_cast<double>(bucket.length),
               .dense = static_cast<double>(bucket.dense_length()),
+              .sums = entry(settings, plan_exchange(arena, bucket, 1))->dense_sums(bucket.length),
               .first_parameter = end - bucket.parameters,
               .end_parameter = end};
     for (const Segment& segment : bucket.sparse) load.k += kept(segment.length);
@@ -113,6 +118,7 @@ std::vector<Prediction> predictions(const ParameterArena& arena, size_t flat, do
   overlap = overlap && flat == 0 && local_steps == 1;
   const DenseCost ring = allreduce_costs().at("ring");
   const SparseCodec format(settings);
+  const std::string& chosen_sum = settings.text("allreduce.collective");
   const ValueFormat chosen = value_format(settings.text("allreduce.values"));
   std::vector<ValueFormat> formats{chosen};
   if (chosen == ValueFormat::f32) formats.push_back(ValueFormat::bf16);
@@ -120,15 +126,25 @@ std::vector<Prediction> predictions(const ParameterArena& arena, size_t flat, do
     const Sparsifier sparsifier = resolve_sparsifier({.sparsifier = name}, settings);
     if (local_steps > 1 && exchanges().find(sparsifier.exchange).value.updates_at_root) continue;
     Prediction c{.sparsifier = name,
-                 .dense = sparsifier.selector.empty(),
+                 .dense = !keeps_residual(sparsifier),
                  .local_steps = local_steps,
-                 .loads = loads_of(arena, flat, sparsifier, density)};
-    if (!c.dense && density < 1)
+                 .loads = loads_of(arena, flat, sparsifier, density, settings)};
+    if (!sparsifier.selector.empty() && density < 1)
       c.volume = selectors().find(sparsifier.selector).value.volume(settings);
     if (sparsifier.exchange == "allreduce") {
       Sparsifier layers = sparsifier;
       layers.scope = Scope::layer;
-      add_dense(all, c, overlap, loads_of(arena, flat, layers, density), formats);
+      add_dense(all, c, overlap, loads_of(arena, flat, layers, density, settings), formats);
+    } else if (sparsifier.exchange == "powersgd") {
+      // two sums by the chosen collective; the vendor's has no model
+      const auto found = allreduce_costs().find(allreduces().find(chosen_sum).name);
+      c.cost = [cost = found == allreduce_costs().end() ? ring : found->second, chosen](
+                   const LinkCost& link, int ranks, const Load& load) {
+        const LinkCost values = messages_in(chosen, link);
+        const auto of = [&](size_t n) { return cost(values, ranks, static_cast<double>(n)); };
+        return of(load.sums.first) + (load.sums.second > 0 ? of(load.sums.second) : 0);
+      };
+      all.push_back(c);
     } else if (sparsifier.exchange == "root") {
       const std::string& collective = reduces().find(settings.text("root.collective")).name;
       c.cost = [reduce = reduce_costs().at(collective),

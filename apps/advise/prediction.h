@@ -17,6 +17,7 @@ struct Load {
   double d = 0;      ///< elements of the bucket
   double k = 0;      ///< entries that the selector is asked for
   double dense = 0;  ///< elements of the bucket that are summed densely
+  DenseSums sums{};  ///< elements that a sparsifier without a selector sums
   /// The bucket's parameters, in the order of the arena: first, and one behind the last.
   size_t first_parameter = 0, end_parameter = 0;
 };

@@ -139,6 +139,7 @@ void CommBench::run() {
           options_.max_bytes);
     cases = dense_cases(settings, comm_, static_cast<int>(options_.root));
     std::ranges::move(sparse_cases(settings, options_.density), std::back_inserter(cases));
+    cases.push_back(low_rank_case(settings));
     std::erase_if(cases, [&](const CommCase& c) {
       return (options_.collective != "all" && options_.collective != c.collective) ||
              (options_.implementation != "all" && options_.implementation != c.algorithm &&
@@ -233,9 +234,10 @@ Subcommand bench_comm(Communicator& world) {
   t.range(1.01, kMost);
 
   t.add(what, "collective", options->collective, "which collectives to measure");
-  t.choices({"all", "broadcast", "reduce", "allreduce", "allgather", "sparse"});
-  t.add(what, "implementation", options->implementation,
-        "all, or the name of a dense collective, bruck (allgather), or a sparse exchange");
+  t.choices({"all", "broadcast", "reduce", "allreduce", "allgather", "sparse", "low_rank"});
+  t.add(
+      what, "implementation", options->implementation,
+      "all, or the name of a dense collective, bruck (allgather), a sparse exchange, or powersgd");
   t.alias("algorithm");
   t.add(what, "density", options->density, "density of the sparse exchanges");
   t.range(1e-9, 1);

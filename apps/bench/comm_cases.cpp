@@ -4,11 +4,13 @@
 #include <cmath>
 #include <cstring>
 #include <memory>
+#include <utility>
 
 #include "comm/collectives/half_messages.h"
 #include "engine/core/copy.h"
 #include "engine/ops/vector.h"
 #include "sparsify/exchange.h"
+#include "sparsify/kernels/sparse_ops.h"
 
 namespace tw {
 
@@ -89,6 +91,7 @@ struct SparseCase {
   std::shared_ptr<Exchange> exchange, checked;  ///< timed; conserving
   SparseCost cost;
   double density;
+  bool one_rank_selects;
   uint64_t step = 0;
 
   void fill(Context& ctx, const Communicator& comm, CommVectors& vectors, size_t n) {
@@ -102,10 +105,14 @@ struct SparseCase {
       vectors.entries.values[i] = number(comm.rank(), i) + 51;
     }
     ops::fill(ctx, vectors.scratch(n), 0);  // the residual
+    const SparseView entries = vectors.entries.view();
+    if (one_rank_selects) sparse_sum(ctx, {&entries, 1}, vectors.data(n));
   }
 
   void run(Context& ctx, Communicator& comm, CommVectors& vectors, size_t n) {
     run(*exchange, ctx, comm, vectors, n);
+    // ranks that do not select would add the sum to their residuals in the next call
+    if (one_rank_selects) ops::fill(ctx, vectors.data(n), 0);
   }
   void run(Exchange& which, Context& ctx, Communicator& comm, CommVectors& vectors, size_t n) {
     const ExchangeStep what{.gradient = vectors.data(n),
@@ -115,7 +122,7 @@ struct SparseCase {
                             .k = entries_to_keep(density, n),
                             .step = step++};
     Control control;
-    which.prepare(ctx, comm, what, control);
+    if (!which.prepare(ctx, comm, what, control)) vectors.entries.count = 0;
     which.run(ctx, comm, what, control);
   }
 
@@ -133,6 +140,55 @@ struct SparseCase {
     allreduce(comm, inputs);
     size_t lost = 0;
     for (size_t i = 0; i < n; ++i) lost += sum[i] + residual[i] != inputs[i];
+    return lost;
+  }
+};
+
+/// PowerSGD on a nearly square matrix, its elements number(). Made for one length at a time.
+struct LowRankCase {
+  const ExchangeEntry& entry;
+  Settings settings;
+  std::unique_ptr<Exchange> exchange{};
+  size_t length = 0;
+  uint64_t step = 0;
+
+  std::unique_ptr<Exchange> make(size_t n) const {
+    const auto rows = static_cast<int64_t>(std::sqrt(static_cast<double>(n)));
+    return entry(settings, {.tensors = {{.shape = {rows, static_cast<int64_t>(n) / rows}}}});
+  }
+
+  void fill(Context& ctx, const Communicator& comm, CommVectors& vectors, size_t n) {
+    if (std::exchange(length, n) != n) exchange = make(n);
+    fill_dense(ctx, comm, vectors, n);
+    ops::fill(ctx, vectors.scratch(n), 0);  // the residual
+  }
+
+  void run(Context& ctx, Communicator& comm, CommVectors& vectors, size_t n) {
+    Control control;
+    exchange->run(ctx, comm,
+                  {.gradient = vectors.data(n),
+                   .gradient_control = vectors.data(n + 1),
+                   .residual = vectors.scratch(n),
+                   .k = n,
+                   .step = step++},
+                  control);
+  }
+
+  /// Elements for which the sum plus the residuals differs from the sum of the inputs by more than
+  /// rounding errors.
+  size_t wrong(Context& ctx, Communicator& comm, CommVectors& vectors, size_t n) {
+    fill(ctx, comm, vectors, n);
+    run(ctx, comm, vectors, n);
+    std::vector<float> sum(n), residual(n);
+    copy_to_host(ctx, vectors.data(n), sum);
+    copy_to_host(ctx, vectors.scratch(n), residual);
+    allreduce(comm, residual);
+    const bool rounds = settings.text("allreduce.values") != "f32";
+    const float error =
+        largest_sum(comm) * (rounds ? static_cast<float>(comm.size()) / 256 : 1e-5f);
+    size_t lost = 0;
+    for (size_t i = 0; i < n; ++i)
+      lost += !(std::abs(sum[i] + residual[i] - sum_at(comm, i)) <= error);
     return lost;
   }
 };
@@ -214,8 +270,8 @@ std::vector<CommCase> sparse_cases(const Settings& settings, double density) {
   for (const auto& [name, cost] : sparse_costs()) {
     const ExchangeEntry& entry = exchanges().find(name).value;
     if (entry.needs_shared_indices(settings)) continue;
-    const auto one = std::make_shared<SparseCase>(
-        SparseCase{entry.make(settings), entry.make(conserving(settings)), cost, density});
+    const auto one = std::make_shared<SparseCase>(SparseCase{
+        entry(settings), entry(conserving(settings)), cost, density, entry.one_rank_selects});
     cases.push_back({.collective = "sparse",
                      .algorithm = name,
                      .fill = [one](Context& ctx, const Communicator& c, CommVectors& v,
@@ -231,6 +287,30 @@ std::vector<CommCase> sparse_cases(const Settings& settings, double density) {
                          }});
   }
   return cases;
+}
+
+CommCase low_rank_case(const Settings& settings) {
+  const auto one = std::make_shared<LowRankCase>(
+      LowRankCase{.entry = exchanges().find("powersgd").value, .settings = settings});
+  const auto cost =
+      allreduce_costs().find(allreduces().find(settings.text("allreduce.collective")).name);
+  CommCase result{.collective = "low_rank",
+                  .algorithm = "powersgd",
+                  .fill = [one](Context& ctx, const Communicator& c, CommVectors& v,
+                                size_t n) { one->fill(ctx, c, v, n); },
+                  .run = [one](Context& ctx, Communicator& c, CommVectors& v,
+                               size_t n) { one->run(ctx, c, v, n); },
+                  .wrong = [one](Context& ctx, Communicator& c, CommVectors& v,
+                                 size_t n) { return one->wrong(ctx, c, v, n); }};
+  if (cost == allreduce_costs().end()) return result;
+  const bool half = settings.text("allreduce.values") != "f32";
+  result.cost = [one, half, seconds = cost->second](const LinkCost& link, int ranks, double n) {
+    const DenseSums sums = one->make(static_cast<size_t>(n))->dense_sums(static_cast<size_t>(n));
+    const LinkCost values = half ? half_messages(link) : link;
+    const double first = seconds(values, ranks, static_cast<double>(sums.first));
+    return first + (sums.second > 0 ? seconds(values, ranks, static_cast<double>(sums.second)) : 0);
+  };
+  return result;
 }
 
 }  // namespace tw

@@ -45,5 +45,7 @@ std::vector<CommCase> dense_cases(const Settings& settings, Communicator& comm, 
 /// Every sparse exchange that the cost model knows and that needs no shared indices. Each rank has
 /// max(1, density n) entries, spread evenly over the vector.
 std::vector<CommCase> sparse_cases(const Settings& settings, double density);
+/// The exchange of low-rank factors, for a vector that is one nearly square matrix.
+CommCase low_rank_case(const Settings& settings);
 
 }  // namespace tw

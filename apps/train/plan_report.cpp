@@ -18,10 +18,11 @@ namespace {
 std::string volume_line(const TrainConfig& config, const Sparsifier& sparsifier,
                         const ParameterArena& arena, int ranks) {
   const SgdConfig sgd = config.sgd();
-  const double density = sparsifier.selector.empty() ? 1 : config.density;
-  size_t k = 0, dense = 0;
+  const bool selects = !sparsifier.selector.empty();
+  const double density = selects ? config.density : 1;
+  size_t k = selects ? 0 : summed_elements(sparsifier, sgd, config.settings, arena), dense = 0;
   for (const Bucket& bucket : plan_buckets(arena, sparsifier, sgd.bucket_bytes)) {
-    k += bucket.entries(density);
+    if (selects) k += bucket.entries(density);
     dense += bucket.dense_length();
   }
   const Volume volume = density < 1
@@ -31,6 +32,10 @@ std::string volume_line(const TrainConfig& config, const Sparsifier& sparsifier,
   const uint64_t bytes =
       estimated_bytes_sent(sparsifier, sgd, config.settings, arena, ranks, density);
   const char* const time = config.is_local() ? "exchange" : "step";
+  if (!selects && k != arena.size())
+    return fmt::format(
+        "{}: {} floats of factors and short tensors for {} entries per {} and rank, {} sent per {}",
+        config.sparsifier, k, arena.size(), time, bytes_text(static_cast<double>(bytes)), time);
   return fmt::format("{}: {}{} of {} entries per {} and rank, {}{} sent per {}{}",
                      config.sparsifier, volume_text(volume, k),
                      dense > 0 ? fmt::format(" and {} of small tensors", dense) : "", arena.size(),
@@ -98,7 +103,7 @@ size_t report_plan(Console& console, const TrainConfig& config, const DataSplit&
                config.bn_stats == "average" ? "averaged over ranks" : "those of rank 0");
 
   const size_t parameters = 2 * d * sizeof(float);
-  const size_t optimizer = optimizer_bytes(sparsifier, sgd, d);
+  const size_t optimizer = optimizer_bytes(sparsifier, sgd, config.settings, model.arena());
   const size_t total = memory.total() + parameters + optimizer;
   console.line(
       "memory per rank: {} activations{} + {} packed weights and inputs + {} scratch + "

@@ -66,10 +66,8 @@ class Run {
     return learning_rate_factor(config_, comm_.size()) *
            learning_rate(config_, at_.epoch, batch, train_loader_->batches());
   }
-  /// Density of the gradient in this epoch; 1 for dense SGD.
-  double density() const {
-    return optimizer_->residual().empty() ? 1 : density_of(config_, at_.epoch);
-  }
+  /// Density of the gradient in this epoch; 1 without a selector.
+  double density() const { return optimizer_->selects() ? density_of(config_, at_.epoch) : 1; }
   /// Whether the next step is the last of its epoch or of the run.
   bool last_step() const {
     return at_.batch + 1 == train_loader_->batches() || at_.step + 1 == config_.max_steps;

@@ -10,7 +10,16 @@
 namespace tw {
 
 /// What the numbers are drawn for. Each purpose has a separate stream of the same seed.
-enum class Purpose : uint32_t { init = 1, shuffle, augment, dropout, generate, select, test };
+enum class Purpose : uint32_t {
+  init = 1,
+  shuffle,
+  augment,
+  dropout,
+  generate,
+  select,
+  test,
+  factors,
+};
 
 /// Ten rounds: four independent 32-bit numbers for every counter and key.
 constexpr std::array<uint32_t, 4> philox4x32(std::array<uint32_t, 4> x, std::array<uint32_t, 2> k) {

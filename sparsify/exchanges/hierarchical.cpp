@@ -27,7 +27,7 @@ const ExchangeEntry& inner(const Settings& settings) {
 class Hierarchical : public Exchange {
  public:
   explicit Hierarchical(const Settings& settings)
-      : inner_(inner(settings).make(settings)),
+      : inner_(inner(settings)(settings)),
         dense_(exchanges().find("allreduce").value(settings)),
         per_node_(static_cast<int>(settings.integer("hierarchical.node"))) {}
 

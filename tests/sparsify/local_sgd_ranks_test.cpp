@@ -190,9 +190,11 @@ TEST(LocalSgd, SendsTheEstimatedBytesInExchangesAndNoneBetween) {
 TEST(LocalSgd, ThePlanCountsItsVectors) {
   const SgdConfig sync{.sparsifier = "topk"};
   const Sparsifier sparsifier = resolve_sparsifier(sync, default_settings());
+  ParameterArena arena;
+  arena.add({.name = "w", .shape = {1000}});
   const auto vectors = [&](const SgdConfig& config) {
-    return optimizer_bytes(sparsifier, config, LocalRig::kLength) /
-           (LocalRig::kLength * sizeof(float));
+    return optimizer_bytes(sparsifier, config, default_settings(), arena) /
+           (arena.size() * sizeof(float));
   };
   EXPECT_EQ(vectors(sync), 2u);  // momentum, residual
   // anchor, momentum of the local steps, residual; and the outer momentum

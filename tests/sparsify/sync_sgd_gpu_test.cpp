@@ -22,7 +22,7 @@ class DeviceRig {
             const Settings& settings)
       : ctx_(ctx), comm_(comm) {
     const auto half = static_cast<int64_t>(d / 2), rest = static_cast<int64_t>(d) - half;
-    if (half > 0) arena.add({.name = "a.weight", .shape = {half, 1}, .decay = false});
+    if (half > 0) arena.add({.name = "a.weight", .shape = matrix_shape(d / 2), .decay = false});
     arena.add({.name = "b.bias", .shape = {rest}});
     arena.allocate(ctx, 1);
     sgd = std::make_unique<SyncSgd>(ctx, comm, arena, config, settings);

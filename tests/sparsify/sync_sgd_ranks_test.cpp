@@ -110,7 +110,7 @@ TEST(SyncSgd, DoesNotCountEntriesThatRoundToZero) {
 TEST(SyncSgd, SendsTheEstimatedBytes) {
   for (int ranks : kRankCounts)
     run_ranks(ranks, [](Context& ctx, Communicator& comm) {
-      for (const char* name : {"dense", "topk", "randk"})
+      for (const char* name : {"dense", "topk", "randk", "powersgd", "scalecom"})
         for (const char* seed : {"worker", "shared"})
           for (const char* scope : {"model", "layer"}) {
             Settings settings = default_settings();

@@ -142,7 +142,7 @@ TEST(Comparison, PrefersTopkUnlessAnotherIsFasterByMoreThanTwoPercent) {
 
 TEST(Comparison, NeverRecommendsRandkAReferenceOrWhatLosesTooMuch) {
   Costs costs = example_costs();
-  for (const char* name : {"randk", "exact", "hierarchical", "gtopk"})
+  for (const char* name : {"randk", "exact", "hierarchical", "powersgd", "scalecom", "gtopk"})
     costs.step[name].update = -0.3;  // faster than all others
   for (const double points : {1.9, 2.1}) {
     const Comparison comparison(example(), {costs}, with_loss("gtopk", points));

@@ -16,7 +16,7 @@ constexpr size_t kLength = 25 * (size_t{1} << 20);
 inline Costs example_costs() {
   Costs costs{.compute = {.forward = 0.5}, .link = {.alpha = 0.436e-3, .beta = 3.6e-8}};
   for (const auto& [name, entry] : sparsifiers().entries())
-    if (!entry.value.selector.empty()) costs.step[name].update = 0.01;
+    if (keeps_residual(entry.value)) costs.step[name].update = 0.01;
   return costs;
 }
 

@@ -111,6 +111,29 @@ TEST(Predictions, DependOnTheSettings) {
   EXPECT_GT(seconds("bsp", "root.collective=mst"), 1.5 * seconds("bsp"));
 }
 
+TEST(Predictions, PowerSgdSumsTheFactorsOfEachMatrixTwice) {
+  ParameterArena arena;
+  arena.add({.name = "conv.weight", .shape = {64, 3, 3, 32}});
+  arena.add({.name = "bn.weight", .shape = {64}});
+  arena.add({.name = "fc.weight", .shape = {10, 64}});
+  const LinkCost link{.alpha = 1e-4, .beta = 1e-8};
+  const auto seconds = [&](auto... assignments) {
+    Settings settings = default_settings();
+    (settings.set_assignment(assignments), ...);
+    const auto all = predictions(arena, 0, 0.001, false, settings);
+    EXPECT_FALSE(find(all, "powersgd").dense);
+    return find(all, "powersgd").exchange_seconds({.link = link}, 8);
+  };
+  // rank 4: factors of 64 x 4 and 288 x 4, of 10 x 4 and 64 x 4, and the vector
+  const auto ring = [&](double n) { return 14 * link.alpha + 14.0 / 8 * n * link.beta; };
+  EXPECT_NEAR(seconds(), ring(4 * 74 + 64) + ring(4 * 352), 1e-12);
+  const auto half = [&](double n) { return 14 * link.alpha + 7.0 / 8 * n * link.beta; };
+  EXPECT_NEAR(seconds("allreduce.values=bf16", "powersgd.rank=1"), half(74 + 64) + half(352),
+              1e-12);
+  EXPECT_NEAR(seconds("allreduce.collective=mst"),
+              3 * 2 * 2 * link.alpha + 3 * 2 * 1768 * link.beta, 1e-12);
+}
+
 TEST(Predictions, NameTheSelectorsWhoseVolumeDependsOnTheGradients) {
   const auto notes = [](const char* assignment, double density) {
     Settings settings = default_settings();

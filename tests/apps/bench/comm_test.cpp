@@ -17,7 +17,8 @@ TEST(BenchComm, ChecksAndTimesEveryCollective) {
         "reduce     recursive_halving", "reduce     linear_pipeline", "reduce     binomial_tree",
         "allreduce  recursive_halving", "allreduce  linear_pipeline", "allreduce  binomial_tree",
         "allreduce  ring", "allgather  bruck", "sparse     allgather", "sparse     gtopk",
-        "sparse     oktopk", "sparse     exact", "gamma", "#wrong"})
+        "sparse     oktopk", "sparse     exact", "sparse     scalecom", "low_rank   powersgd",
+        "gamma", "#wrong"})
     EXPECT_TRUE(ended.says(text)) << text << " is missing in\n" << ended.output;
 }
 

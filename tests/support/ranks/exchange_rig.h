@@ -15,8 +15,9 @@ class ExchangeRig {
       : gradient(d + 1), residual(d), before(d), ctx_(ctx), comm_(comm) {
     const Sparsifier parts = resolve_sparsifier({.sparsifier = sparsifier}, settings);
     const ExchangeEntry& entry = exchanges().find(parts.exchange).value;
-    exchange = entry.make(settings);
+    exchange = entry(settings, {.tensors = {{.shape = matrix_shape(d)}}});
     updates_at_root = entry.updates_at_root;
+    compresses_ = entry.compresses;
     if (!parts.selector.empty())
       selector_ = selectors().find(parts.selector).value(ctx, settings, {.rank = comm.rank()});
   }
@@ -39,6 +40,8 @@ class ExchangeRig {
                             .mine = &selected,
                             .k = std::min(k, residual.size()),
                             .step = step_number};
+    if (compresses_)
+      for (size_t i = 0; i < before.size(); ++i) gradient[i] = before[i];
     if (exchange->prepare(ctx_, comm_, step, control) && selector_) {
       const double d = static_cast<double>(residual.size());
       const SelectStep in{.g = sum(),
@@ -83,6 +86,7 @@ class ExchangeRig {
  private:
   Context& ctx_;
   Communicator& comm_;
+  bool compresses_ = false;
   std::unique_ptr<Selector> selector_;
 };
 

@@ -61,7 +61,8 @@ inline void add_choices(std::vector<Variant>& all, const std::string& sparsifier
       other.settings.set(key, value);
       other.name = fmt::format("{} {}={}", sparsifier, key, value);
       other.lossless = key != "wire.values" && key != "allreduce.values";
-      other.conserves = key != "allreduce.values";
+      // the low-pass filter forgets a part of the residual
+      other.conserves = key != "allreduce.values" && key != "scalecom.beta";
       other.brief = setting.least && std::stod(value) > *setting.least;
       all.push_back(other);
     }
@@ -74,6 +75,12 @@ inline bool uses_gtopk(const Variant& variant) {
   const std::string& exchange = sparsifiers().find(variant.sparsifier).value.exchange;
   return exchange == "gtopk" ||
          (exchange == "hierarchical" && variant.settings.text("hierarchical.exchange") == "gtopk");
+}
+
+/// True if the exchange compresses the gradient without a selection.
+inline bool compresses(const Variant& variant) {
+  const Sparsifier& sparsifier = sparsifiers().find(variant.sparsifier).value;
+  return exchanges().find(sparsifier.exchange).value.compresses;
 }
 
 /// Every sparsifier with its defaults, and with each of detail::other_values of each setting of its
@@ -105,8 +112,10 @@ inline std::vector<Variant> variants() {
   });
   for (Variant& variant : all) {
     const bool keeps = !uses_gtopk(variant) || variant.settings.text("gtopk.put_back") != "paper";
-    variant.conserves = variant.conserves && keeps && !variant.clips();
-    variant.lossless = variant.lossless && !variant.clips();
+    // factors are rounded, and their product is not the gradient
+    const bool factors = compresses(variant);
+    variant.conserves = variant.conserves && keeps && !variant.clips() && !factors;
+    variant.lossless = variant.lossless && !variant.clips() && !factors;
   }
   return all;
 }
@@ -169,6 +178,14 @@ inline std::vector<GradientKind> all_kinds() {
   return kinds;
 }
 
+/// The shape of a tensor of `length` elements that is as square as its divisors allow.
+inline Shape matrix_shape(size_t length) {
+  size_t columns = 1;
+  for (size_t i = 1; i * i <= length; ++i)
+    if (length % i == 0) columns = i;
+  return {static_cast<int64_t>(length / columns), static_cast<int64_t>(columns)};
+}
+
 class SgdRig {
  public:
   SgdRig(Context& ctx, Communicator& comm, size_t d, const SgdConfig& config,
@@ -180,7 +197,7 @@ class SgdRig {
     for (size_t i = 0; i < lengths.size(); ++i) {
       const auto length = static_cast<int64_t>(lengths[i]);
       arena.add({.name = fmt::format("layer{}.weight", i),
-                 .shape = i == 1 ? Shape{length} : Shape{length, 1},
+                 .shape = i == 1 ? Shape{length} : matrix_shape(lengths[i]),
                  .decay = i != 1});
     }
     arena.allocate(ctx, 1);
