@@ -19,6 +19,7 @@ from pathlib import Path
 
 from repro import ROOT, SCALES, ReproError, nearest
 from repro import claims, estimate, programs, runs, session, tables
+from runs import UserError
 
 SYSTEM_PYTHON = "/usr/bin/python3"  # Debian's matplotlib belongs to Debian's python
 
@@ -117,7 +118,7 @@ def main():
         signal.signal(number, stop)
     try:
         return run(options())
-    except ReproError as error:
+    except UserError as error:
         print(f"repro.py: {error}", file=sys.stderr)
         return 2
     except runs.Interrupted as stop:
