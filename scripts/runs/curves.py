@@ -16,8 +16,8 @@ BY_EPOCH = ("val_top1", "val_top5", "nnz_over_k")
 
 
 def digits(values):
-    """Seven digits, which is what the tables have; None for nan."""
-    return [None if math.isnan(value) else float(f"{value:.7g}") for value in values]
+    """Seven digits, which is what the tables have; None for nan and infinity."""
+    return [float(f"{value:.7g}") if math.isfinite(value) else None for value in values]
 
 
 def bin_width(runs):

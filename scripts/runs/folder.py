@@ -10,6 +10,7 @@ from . import UserError, tables
 
 FINISHED, STOPPED, UNFINISHED, RUNNING, BROKEN = (
     "finished", "stopped", "unfinished", "running", "broken")
+TOTALS = ("steps", "train_seconds", "images_per_s", "bytes_sent", "nnz_over_k")  # of summary.json
 PHASES = ("data", "forward", "backward", "select", "exchange", "update")
 
 
@@ -34,13 +35,22 @@ class Run:
 
     @functools.cached_property
     def config(self):
-        return read_json(self.folder / "config.json")
+        path = self.folder / "config.json"
+        config = read_json(path)
+        for key in ("set", "run"):
+            if not isinstance(config.get(key, {}), dict):
+                raise UserError(f"{path}: {key} is no object")
+        return config
 
     @functools.cached_property
     def summary(self):
         """summary.json, which a run writes at its end; empty before."""
         path = self.folder / "summary.json"
-        return read_json(path) if path.exists() else {}
+        summary = read_json(path) if path.exists() else {}
+        for key in TOTALS:
+            if summary and not isinstance(summary.get(key), (int, float)):
+                raise UserError(f"{path}: {key} is {summary.get(key)!r}; expected a number")
+        return summary
 
     def optional(self, name):
         """A table that not every run writes, or None."""
@@ -64,7 +74,7 @@ class Run:
         unfinished: killed, or it resumed the run of an older summary and was killed."""
         if locked(self.folder):
             return RUNNING
-        if not self.summary or last_step(self.folder / "steps.csv") > self.summary.get("steps", 0):
+        if not self.summary or last_step(self.folder / "steps.csv") > self.summary["steps"]:
             return UNFINISHED
         return STOPPED if self.summary.get("stopped") else FINISHED
 

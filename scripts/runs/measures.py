@@ -1,6 +1,6 @@
 """The results of a run: one number or text for each name."""
 
-from .folder import FINISHED, STOPPED
+from .folder import FINISHED, STOPPED, TOTALS
 from .tables import known
 
 
@@ -45,10 +45,9 @@ def of(run):
              "best_top1": max(known(top1), default=None), "val_top5": last(run["val_top5"]),
              "train_loss": last(run["train_loss"]), "val_loss": last(run["val_loss"])}
     if run.state in (FINISHED, STOPPED):  # its totals include an epoch that is not complete
-        names = ("train_seconds", "images_per_s", "bytes_sent", "nnz_over_k")
-        return found | {name: run.summary.get(name) for name in names}
+        return found | {name: run.summary[name] for name in TOTALS[1:]}
     if not seconds:
-        return found | dict.fromkeys(("train_seconds", "images_per_s", "bytes_sent", "nnz_over_k"))
+        return found | dict.fromkeys(TOTALS[1:])
     k = run["density"]  # of an epoch, up to a factor
     sent = sum(share * density for share, density in zip(run["nnz_over_k"], k))
     total = sum(rate * time for rate, time in zip(images, seconds))

@@ -80,7 +80,11 @@ def render(data):
         return (PARTS / name).read_text(encoding="utf-8")
 
     # a tag inside the data would end its element
-    packed = json.dumps(data, ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c")
+    try:
+        packed = json.dumps(data, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    except ValueError:
+        raise UserError("a time in metrics.csv or a prediction is not finite") from None
+    packed = packed.replace("<", "\\u003c")
     content = {"title": html.escape(data["title"]), "style": part("style.css"), "data": packed,
                "script": "\n".join(part(f"{name}.js") for name in SCRIPTS)}
     return re.sub("@(" + "|".join(content) + ")@", lambda found: content[found.group(1)],

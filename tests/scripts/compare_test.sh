@@ -143,5 +143,9 @@ refuses "no run has the key val_topp1; did you mean val_top1?" \
 refuses "expected KEY and a value" scripts/list_runs.py "$runs" --where topk
 refuses "'low' is no number" scripts/list_runs.py "$runs" --where 'density<low'
 refuses "none: not a folder" scripts/list_runs.py "$work/none"
+sed -i 's/"steps": /"stepps": /' "$runs/stopped/summary.json"
+refuses "stopped/summary.json: steps is None; expected a number" scripts/compare.py "$runs/stopped"
+echo '{"set": 1}' >"$runs/stopped/config.json"
+refuses "stopped/config.json: set is no object" scripts/compare.py "$runs/stopped"
 refuses "none/config.json: No such file" scripts/compare.py "$work/none"
 refuses "gaussiank-s2/metrics.csv: missing column(s)" scripts/compare.py "$runs/gaussiank-s2"

@@ -5,6 +5,7 @@ function merged(curves, axis) {
   const found = new Map();
   for (const curve of curves)
     curve.key.forEach((key, i) => {
+      if (curve[axis][i] === null || curve.mean[i] === null) return;  // not finite
       const at = found.get(key) ?? { x: 0, y: 0, low: Infinity, high: -Infinity, seeds: 0 };
       at.x += curve[axis][i];
       at.y += curve.mean[i];

@@ -34,7 +34,8 @@ def epoch_points(folder, column, axis):
 
 def step_points(folder, axis):
     curve = step_curve(folder, BIN if folder.name != "stopped" else 2)
-    return dict(enumerate(zip(curve[axis], curve["mean"])))
+    return {bin: (x, y) for bin, (x, y) in enumerate(zip(curve[axis], curve["mean"]))
+            if not math.isnan(y)}
 
 
 def mean_points(every):

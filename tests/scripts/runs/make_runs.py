@@ -3,7 +3,8 @@
 
 Two sparsifiers with three seeds each (topk-s1 … gaussiank-s3), `dense` on a slow link, and
 `stopped`, which a signal ended after two of four epochs. Each epoch has STEPS / 4 steps; `stopped`
-validated every second epoch only. gaussiank-s1 has gradient distributions and predictions.
+validated every second epoch only, and one of its losses is not finite. gaussiank-s1 has gradient
+distributions and predictions.
 """
 
 import json
@@ -66,8 +67,9 @@ def make(folder, steps, options, bytes_per_step, stopped=False):
     (folder / "config.json").write_text(json.dumps(config))
     rows = steps_of(draw, steps, bytes_per_step)
     done = EPOCHS // 2 if stopped else EPOCHS
-    if stopped:  # in its third epoch
+    if stopped:  # in its third epoch; one loss is not finite
         rows = rows[:steps * 5 // 8]
+        rows[steps * 9 // 16][4] = "nan"
     epochs = epochs_of(draw, rows, done, config["eval_every"])
     table(folder / "steps.csv", STEP_HEAD, rows)
     table(folder / "metrics.csv", EPOCH_HEAD, epochs)

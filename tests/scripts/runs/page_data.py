@@ -4,6 +4,7 @@ computed here a second time."""
 
 import csv
 import json
+import math
 import re
 import sys
 from pathlib import Path
@@ -13,7 +14,7 @@ MOST = 600
 
 def rows_of(path):
     with open(path, newline="") as file:
-        return [{key: float(value) if re.fullmatch(r"[-+.\de]+", value) else value
+        return [{key: float(value) if re.fullmatch(r"[-+.\de]+|nan", value) else value
                  for key, value in row.items()} for row in csv.DictReader(file)]
 
 
@@ -44,7 +45,7 @@ def check_run(run, folder, width):
     for name, values in wanted.items():
         assert len(curve[name]) == len(values), name
         for a, b in zip(curve[name], values):
-            near(a, b)
+            assert a is None if math.isnan(b) else near(a, b) is None
     epochs = rows_of(folder / "metrics.csv")
     for name in ("val_top1", "val_top5", "nnz_over_k"):
         known = [row for row in epochs if row[name] != ""]
