@@ -9,8 +9,6 @@ ranks, how many times as fast as the best dense exchange each sparsifier is, by 
 """
 
 import argparse
-import csv
-import json
 import math
 import os
 import sys
@@ -30,7 +28,11 @@ matplotlib.use("Agg")
 import matplotlib.pyplot as plt  # noqa: E402
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, PercentFormatter  # noqa: E402
 
-PHASES = ["data", "forward", "backward", "select", "exchange", "update"]
+from runs import UserError, advice, script  # noqa: E402
+from runs.folder import PHASES, Run  # noqa: E402
+from runs.measures import bytes_text  # noqa: E402
+from runs.tables import totals  # noqa: E402
+
 COLUMNS = ["epoch", "train_loss", "val_top1", "seconds", "nnz_over_k", "bytes_sent"]
 COLUMNS += [f"sec_{phase}" for phase in PHASES]
 # Okabe and Ito's palette: distinguishable with any colour vision
@@ -55,56 +57,27 @@ STYLE = {
 }
 
 
-class Run:
-    """One run folder: columns of metrics.csv by name, and a label."""
+def opened(folder):
+    """A run with at least one epoch, its label set."""
+    run = Run(folder)
+    run.metrics.require(COLUMNS)
+    if not len(run.metrics):
+        raise UserError(f"{run.metrics.path}: no epoch has been finished yet")
+    run.label = label_of(run)
+    return run
 
-    def __init__(self, folder):
-        self.folder = Path(folder)
-        table = self.folder / "metrics.csv"
-        try:
-            with open(table, newline="") as file:
-                reader = csv.DictReader(file)
-                rows = list(reader)
-        except OSError as error:
-            sys.exit(f"plot.py: {table}: {error.strerror}")
-        missing = [name for name in COLUMNS if name not in (reader.fieldnames or [])]
-        if missing:
-            sys.exit(f"plot.py: {table}: missing column(s) {', '.join(missing)}")
-        if not rows:
-            sys.exit(f"plot.py: {table}: no epoch has been finished yet")
-        self.columns = {name: [self.number(table, row, name) for row in rows] for name in COLUMNS}
-        self.label = self.describe()
 
-    @staticmethod
-    def number(table, row, name):
-        """A cell as a float; an empty one (no validation in this epoch) as nan."""
-        try:
-            return float(row[name] or "nan")
-        except (TypeError, ValueError):
-            sys.exit(f"plot.py: {table}: {name} is {row[name]!r} in epoch {row['epoch']}")
-
-    def describe(self):
-        """The label: name (sparsifier density), as far as config.json has them."""
-        try:
-            config = json.loads((self.folder / "config.json").read_text())
-        except (OSError, json.JSONDecodeError):
-            return self.folder.resolve().name
-        name = config.get("name") or self.folder.resolve().name
-        kind = config.get("sparsifier", "")
-        if kind and kind != "dense" and "density" in config:
-            kind += f" {config['density']:g}"
-        return f"{name} ({kind})" if kind and kind != name else name
-
-    def __getitem__(self, name):
-        return self.columns[name]
-
-    def total(self, name):
-        """Running sum of a per-epoch column."""
-        sums, total = [], 0.0
-        for value in self[name]:
-            total += value
-            sums.append(total)
-        return sums
+def label_of(run):
+    """The label: name (sparsifier density), as far as config.json has them."""
+    try:
+        config = run.config
+    except UserError:
+        return run.name
+    name = config.get("name") or run.name
+    kind = config.get("sparsifier", "")
+    if kind and kind != "dense" and "density" in config:
+        kind += f" {config['density']:g}"
+    return f"{name} ({kind})" if kind and kind != name else name
 
 
 def line(axes, run, x, y, colour):
@@ -112,13 +85,6 @@ def line(axes, run, x, y, colour):
     points = [(a, b) for a, b in zip(x, y) if not math.isnan(b)]
     axes.plot([a for a, _ in points], [b for _, b in points], marker="o", color=colour,
               label=run.label)
-
-
-def bytes_text(value, _position=None):
-    for unit in ["B", "kB", "MB", "GB", "TB"]:
-        if abs(value) < 1000 or unit == "TB":
-            return f"{value:.3g} {unit}"
-        value /= 1000
 
 
 def draw_phases(axes, runs):
@@ -145,8 +111,8 @@ def draw(runs, title):
     for run, colour in zip(runs, (COLOURS[i % len(COLOURS)] for i in range(len(runs)))):
         line(top1, run, run["epoch"], run["val_top1"], colour)
         line(loss, run, run["epoch"], run["train_loss"], colour)
-        line(by_bytes, run, run.total("bytes_sent"), run["val_top1"], colour)
-        line(by_seconds, run, run.total("seconds"), run["val_top1"], colour)
+        line(by_bytes, run, totals(run["bytes_sent"]), run["val_top1"], colour)
+        line(by_seconds, run, totals(run["seconds"]), run["val_top1"], colour)
         line(sent, run, run["epoch"], run["nnz_over_k"], colour)
     draw_phases(phases, runs)
 
@@ -163,7 +129,7 @@ def draw(runs, title):
         axes.yaxis.set_major_formatter(PercentFormatter(1.0, decimals=0))
     sent.set_ylim(0, 1.1 * max(1.0, *(value for run in runs for value in run["nnz_over_k"])))
     by_bytes.xaxis.set_major_locator(MaxNLocator(5))
-    ends = [run.total("bytes_sent")[-1] for run in runs]
+    ends = [totals(run["bytes_sent"])[-1] for run in runs]
     if min(ends) > 0 and max(ends) > 20 * min(ends):
         by_bytes.set_xscale("log")
     by_bytes.xaxis.set_major_formatter(FuncFormatter(bytes_text))
@@ -174,67 +140,15 @@ def draw(runs, title):
     return figure
 
 
-ADVICE = ["gbit_per_s", "speedup", "speedup_low", "speedup_high"]
-
-
-def read_advice(path):
-    """Of a table of `advise --csv`: {ranks: {exchange: rows of ADVICE}}, {ranks: Gbit/s of the
-    link}. Exchanges that sum densely count as one for each kind, the fastest collective."""
-    try:
-        with open(path, newline="") as file:
-            reader = csv.DictReader(file)
-            rows = list(reader)
-    except OSError as error:
-        sys.exit(f"plot.py: {path}: {error.strerror}")
-    names = ["sparsifier", "collective", "ranks", "at_link"] + ADVICE
-    missing = [name for name in names if name not in (reader.fieldnames or [])]
-    if missing:
-        sys.exit(f"plot.py: {path}: missing column(s) {', '.join(missing)}")
-    if not rows:
-        sys.exit(f"plot.py: {path}: no prediction in it")
-    panels, links = {}, {}
-    for row in rows:
-        collective = row["collective"].split()
-        label = " ".join([row["sparsifier"], *collective[1:]])  # `dense bf16 overlap`
-        try:
-            ranks, at_link = int(row["ranks"]), int(row["at_link"])
-            numbers = [float(row[name]) for name in ADVICE]
-        except (TypeError, ValueError):
-            sys.exit(f"plot.py: {path}: a value of {label} is no number")
-        if at_link:
-            links[ranks] = numbers[0]
-        else:
-            points = panels.setdefault(ranks, {}).setdefault(label, {})
-            points[numbers[0]] = max(points.get(numbers[0], numbers), numbers,
-                                     key=lambda point: point[1])
-    if not panels:
-        sys.exit(f"plot.py: {path}: no prediction for other bandwidths than the link's")
-    return {ranks: {label: [points[at] for at in sorted(points)]
-                    for label, points in lines.items()} for ranks, lines in panels.items()}, links
-
-
-def merge_curves(lines):
-    """(label, rows) with the curves that are nowhere more than 1 % apart as one."""
-    merged = []
-    for label, rows in lines.items():
-        same = next((curve for curve in merged
-                     if all(abs(a[1] / b[1] - 1) < 0.01 for a, b in zip(curve[1], rows))), None)
-        if same:
-            same[0].append(label)
-        else:
-            merged.append(([label], rows))
-    return [(", ".join(labels), rows) for labels, rows in merged]
-
-
-def draw_advice(advice, title):
+def draw_advice(predictions, title):
     """A panel for each number of ranks: speed-up over the best dense exchange by bandwidth."""
-    panels, links = advice
+    panels, links = predictions
     columns = 2 if len(panels) == 4 else min(3, len(panels))
     lines = -(-len(panels) // columns)
     figure, grid = plt.subplots(lines, columns, figsize=(6 * columns, 5.5 * lines), squeeze=False)
     looks = {}  # of sparse exchanges; dense ones are grey
     for axes, (ranks, curves) in zip(grid.flat, sorted(panels.items())):
-        for label, rows in merge_curves(curves):
+        for label, rows in advice.merge(curves):
             first = label.split(", ")[0]
             if first.startswith("dense"):
                 kind = ("bf16" in first) + 2 * ("overlap" in first)
@@ -248,8 +162,9 @@ def draw_advice(advice, title):
             axes.fill_between(bandwidths, [row[2] for row in rows], [row[3] for row in rows],
                               alpha=0.15, linewidth=0, color=colour)
         if ranks in links:
-            axes.axvline(links[ranks], color="black", linewidth=0.8)
-            axes.annotate("link", (links[ranks], 0.02), xycoords=("data", "axes fraction"),
+            at_link = next(iter(links[ranks].values()))[0]
+            axes.axvline(at_link, color="black", linewidth=0.8)
+            axes.annotate("link", (at_link, 0.02), xycoords=("data", "axes fraction"),
                           xytext=(3, 0), textcoords="offset points", fontsize=8)
         axes.set_title(f"{ranks} rank{'' if ranks == 1 else 's'}")
         axes.set_xlabel("Gbit/s")
@@ -275,7 +190,7 @@ def save(make, output):
         try:
             make().savefig(output, dpi=150)
         except (OSError, ValueError) as error:
-            sys.exit(f"plot.py: {output}: {error}")
+            raise UserError(f"{output}: {error}") from None
     print(f"plot.py: {output}")
 
 
@@ -289,11 +204,11 @@ def main():
     if bool(options.runs) == bool(options.advice):
         parser.error("expected run folders, or --advice and a table")
     if options.advice:
-        advice = read_advice(options.advice)
-        save(lambda: draw_advice(advice, options.title), options.output)
+        predictions = advice.read(Path(options.advice))
+        save(lambda: draw_advice(predictions, options.title), options.output)
         return
 
-    runs = [Run(folder) for folder in options.runs]
+    runs = [opened(folder) for folder in options.runs]
     labels = [run.label for run in runs]
     for run in runs:
         if labels.count(run.label) > 1:
@@ -302,4 +217,4 @@ def main():
 
 
 if __name__ == "__main__":
-    main()
+    script("plot.py", main)

@@ -4,13 +4,14 @@ A record is an object with numbers and texts: one per training run, one per line
 `bench`, `advise` and `analyze` write.
 """
 
-import csv
 import json
 import os
 import re
 import shlex
 import statistics
 from pathlib import Path
+
+from runs import tables
 
 from . import ROOT, ReproError
 
@@ -68,9 +69,8 @@ def missing_data(plan, settings):
 
 def read_csv(path):
     """The lines of a table, numbers as float."""
-    with open(path, newline="", encoding="utf-8") as file:
-        return [{key: number(value) for key, value in line.items()}
-                for line in csv.DictReader(file)]
+    table = tables.read(path)
+    return [{name: number(cell) for name, cell in zip(table.names, row)} for row in table.rows]
 
 
 def number(text):

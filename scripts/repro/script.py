@@ -8,7 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from . import ROOT, ReproError, runs
+from . import ROOT, ReproError, UserError, runs
 
 SYSTEM_PYTHON = "/usr/bin/python3"  # Debian's matplotlib belongs to Debian's python
 
@@ -75,7 +75,7 @@ def main(run):
     script = Path(sys.argv[0]).name
     try:
         return run()
-    except ReproError as error:
+    except UserError as error:
         print(f"{script}: {error}", file=sys.stderr)
         return 2
     except runs.Interrupted as stopped:

@@ -33,11 +33,12 @@ sed -i 's/0.9,0.8/x,0.8/' "$advice"
 if scripts/plot.py --advice "$advice" -o "$folder/curves.png" 2>"$folder/log"; then exit 1; fi
 grep -q 'a value of topk is no number' "$folder/log"
 
-# refuses FOLDER TEXT: one line that holds TEXT, and no picture
+# refuses FOLDER TEXT: exit code 2, one line that holds TEXT, and no picture
 refuses() {
+  local code=0
   rm -f "$folder/curves.png"
-  if ! scripts/plot.py "$1" -o "$folder/curves.png" 2>"$folder/log" &&
-    [[ $(wc -l <"$folder/log") == 1 && ! -e $folder/curves.png ]] &&
+  scripts/plot.py "$1" -o "$folder/curves.png" 2>"$folder/log" || code=$?
+  if [[ $code == 2 && $(wc -l <"$folder/log") == 1 && ! -e $folder/curves.png ]] &&
     grep -qF "$2" "$folder/log"; then
     return
   fi

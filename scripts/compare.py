@@ -1,0 +1,39 @@
+#!/usr/bin/env python3
+"""compare.py RUN...: a table of run folders: the settings that differ, and the results.
+
+Settings that all runs share are left out. --group-seeds makes one row of the runs that differ only
+in the seed, with mean ± standard deviation of those that are finished.
+Exit code 2: a folder or file is missing or broken.
+"""
+
+import argparse
+
+from runs import comparison, script, settings
+from runs.folder import Run
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("runs", nargs="+", metavar="RUN", help="run folder")
+    parser.add_argument("--group-seeds", action="store_true", help="one row for all seeds")
+    form = parser.add_mutually_exclusive_group()
+    form.add_argument("--csv", action="store_true", help="print CSV, numbers with all digits")
+    form.add_argument("--markdown", action="store_true", help="print a Markdown table")
+    options = parser.parse_args()
+    runs = [Run(folder) for folder in options.runs]
+    known = settings.Settings(runs)
+    table = (comparison.by_group(runs, known, settings.groups(runs, known))
+             if options.group_seeds else comparison.by_run(runs, known))
+    if options.csv:
+        print(table.csv(), end="")
+    elif options.markdown:
+        print(table.markdown(), end="")
+    else:
+        print(table.plain(), end="")
+        if known.partial:
+            print(f"\nin some runs only, from another version: {', '.join(known.partial)}")
+
+
+if __name__ == "__main__":
+    script("compare.py", main)

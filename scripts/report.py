@@ -1,0 +1,32 @@
+#!/usr/bin/env python3
+"""report.py RUN... [-o report.html]: writes a page that compares run folders.
+
+The page needs no network: settings that differ, curves with a choice of axes, seconds by phase,
+entries sent, gradient distributions (`train --analyze-every`) and predictions: tables of
+`advise --csv` in the run folders, or given by --advice. docs/report.md describes it.
+Exit code 2: a folder or file is missing or broken; then no page is written.
+"""
+
+import argparse
+from pathlib import Path
+
+from runs import page, script
+from runs.folder import Run
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("runs", nargs="+", metavar="RUN", help="run folder")
+    parser.add_argument("-o", "--output", type=Path, default=Path("report.html"), metavar="FILE")
+    parser.add_argument("--title", default="", help="headline (default: what is compared)")
+    parser.add_argument("--advice", action="append", type=Path, default=[], metavar="CSV",
+                        help="predictions of `advise --csv`; can be repeated")
+    options = parser.parse_args()
+    runs = [Run(folder) for folder in options.runs]
+    page.write(options.output, page.render(page.data_of(runs, options.title, options.advice)))
+    print(f"report.py: {options.output}")
+
+
+if __name__ == "__main__":
+    script("report.py", main)

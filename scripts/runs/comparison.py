@@ -1,0 +1,147 @@
+"""The table of several runs: the settings that differ, and the results."""
+
+import csv
+import io
+import statistics
+import unicodedata
+
+from . import measures, settings
+from .folder import FINISHED
+from .tables import is_number
+
+
+class Spread:
+    """Mean and standard deviation of several seeds."""
+
+    def __init__(self, numbers):
+        self.mean = statistics.fmean(numbers)
+        self.sd = statistics.stdev(numbers) if len(numbers) > 1 else 0.0
+
+    def text(self, form):
+        return f"{form(self.mean)} ± {self.deviation(form)}"
+
+    def deviation(self, form):
+        """As many decimals as the mean has, or two digits."""
+        return form(self.sd) if form in (measures.fixed, measures.bytes_text) else (
+            f"{float(f'{self.sd:.2g}'):g}")
+
+
+class Comparison:
+    """names: the columns; rows: lists of texts, numbers, Spreads and None."""
+
+    def __init__(self, names, rows):
+        used = [i for i, _ in enumerate(names)
+                if not rows or any(row[i] is not None for row in rows)]
+        self.names = [names[i] for i in used]
+        self.rows = [[row[i] for i in used] for row in rows]
+
+    def cells(self):
+        """All rows as texts for people."""
+        return [[self.cell(name, value) for name, value in zip(self.names, row)]
+                for row in self.rows]
+
+    @staticmethod
+    def cell(name, value):
+        if value is None:
+            return "–"
+        form = measures.FORMS.get(name)
+        if form is None:
+            return str(value)
+        return value.text(form) if isinstance(value, Spread) else form(value)
+
+    def csv(self):
+        """All rows as CSV, every number with nine digits; a Spread has two columns."""
+        spread = [any(isinstance(row[i], Spread) for row in self.rows)
+                  for i, _ in enumerate(self.names)]
+        out = io.StringIO()
+        writer = csv.writer(out, lineterminator="\n")
+        writer.writerow([part for name, two in zip(self.names, spread)
+                         for part in ([name, f"{name}_sd"] if two else [name])])
+        for row in self.rows:
+            cells = []
+            for value, two in zip(row, spread):
+                mean = value.mean if isinstance(value, Spread) else value
+                cells.append(number(mean))
+                if two:
+                    cells.append(number(value.sd) if isinstance(value, Spread) else "")
+            writer.writerow(cells)
+        return out.getvalue()
+
+    def markdown(self):
+        rows = [self.names, ["---"] * len(self.names), *self.cells()]
+        return "".join("| " + " | ".join(cell.replace("|", "/") for cell in row) + " |\n"
+                       for row in rows)
+
+    def plain(self):
+        """Aligned columns, texts to the left and numbers to the right."""
+        cells = [self.names, *self.cells()]
+        left = [any(isinstance(row[i], str) and not is_number(row[i]) for row in self.rows)
+                for i, _ in enumerate(self.names)]
+        widths = [max(width(row[i]) for row in cells) for i, _ in enumerate(self.names)]
+        lines = ["  ".join(padded(cell, size, to_left)
+                           for cell, size, to_left in zip(row, widths, left)) for row in cells]
+        return "".join(line.rstrip() + "\n" for line in lines)
+
+
+def number(value):
+    if value is None:
+        return ""
+    return f"{value:.9g}" if isinstance(value, float) else value
+
+
+def width(text):
+    """Columns on a terminal."""
+    return sum(2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in text)
+
+
+def padded(text, size, to_left):
+    space = " " * (size - width(text))
+    return text + space if to_left else space + text
+
+
+def setting(values, key):
+    return settings.text(values[key]) if key in values else None
+
+
+def names_of(runs):
+    """Folder names, or paths where names repeat."""
+    names = [run.name for run in runs]
+    return [str(run.folder) if names.count(run.name) > 1 else run.name for run in runs]
+
+
+def by_run(runs, known):
+    """A row per run; `known` are their Settings."""
+    first, rest = known.split()
+    rows = []
+    for name, run, values in zip(names_of(runs), runs, known.values):
+        found = measures.of(run)
+        rows.append([name, *(setting(values, key) for key in first),
+                     *(found[measure] for measure in measures.NAMES),
+                     *(setting(values, key) for key in rest)])
+    return Comparison(["run", *first, *measures.NAMES, *rest], rows)
+
+
+def by_group(runs, known, groups):
+    """A row per group: its seeds, and mean and standard deviation of its finished runs, or of all
+    if none is finished."""
+    first, rest = ([key for key in keys if key != "seed"] for keys in known.split())
+    rows = []
+    for group in groups:
+        values = known.values[group.runs[0]]
+        every = [measures.of(runs[i]) for i in group.runs]
+        states = [found["state"] for found in every]
+        told = ", ".join(f"{states.count(state)} {state}" for state in dict.fromkeys(states))
+        counted = [found for found in every if found["state"] == FINISHED] or every
+        rows.append([group.label, *(setting(values, key) for key in first),
+                     ",".join(map(settings.text, group.seeds)), told,
+                     *(spread([found[name] for found in counted]) for name in measures.FORMS),
+                     *(setting(values, key) for key in rest)])
+    return Comparison(["group", *first, "seeds", "state", *measures.FORMS, *rest], rows)
+
+
+def spread(values):
+    """A number for one seed, a Spread for several, None where no run has a value."""
+    values = [value for value in values if value is not None]
+    if not values:
+        return None
+    return Spread(values) if len(values) > 1 else values[0]

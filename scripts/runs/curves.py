@@ -1,0 +1,117 @@
+"""The curves of a run, short enough for a page.
+
+A curve has the positions of its points on each axis (epoch, step, seconds, bytes_sent), `mean`, and
+`key`, which is equal for the same point of runs with other seeds. Curves by step are averaged in
+bins of equally many steps, in position as in value, and keep the least and greatest value of a bin
+as `low` and `high`.
+"""
+
+import math
+
+from .folder import PHASES
+from .tables import totals
+
+MOST_POINTS = 600
+BY_EPOCH = ("val_top1", "val_top5", "nnz_over_k")
+
+
+def digits(values):
+    """Seven digits, which is what the tables have; None for nan and infinity."""
+    return [float(f"{value:.7g}") if math.isfinite(value) else None for value in values]
+
+
+def bin_width(runs):
+    """Steps per point, so that the longest of these runs has at most MOST_POINTS."""
+    return max(1, math.ceil(max(len(run.steps) for run in runs) / MOST_POINTS))
+
+
+def binned(values, width, reduce):
+    return digits([reduce(values[i:i + width]) for i in range(0, len(values), width)])
+
+
+def mean(values):
+    return sum(values) / len(values)
+
+
+def epoch_positions(epochs):
+    """The epoch of each step as a fraction: 1.5 after half of the second epoch. An epoch that is
+    not complete is taken to have as many steps as the longest."""
+    counts = {}
+    for epoch in epochs:
+        counts[epoch] = counts.get(epoch, 0) + 1
+    longest = max(counts.values(), default=1)
+    seen, positions = {}, []
+    for epoch in epochs:
+        seen[epoch] = seen.get(epoch, 0) + 1
+        positions.append(epoch - 1 + seen[epoch] / longest)
+    return positions
+
+
+def by_step(run, width):
+    """Training loss by step."""
+    steps = run.steps
+    loss = steps.numbers("train_loss")
+    axes = {"epoch": epoch_positions(steps.numbers("epoch")), "step": steps.numbers("step"),
+            "seconds": totals(steps.numbers("seconds")),
+            "bytes_sent": totals(steps.numbers("bytes_sent"))}
+    curve = {name: binned(values, width, mean) for name, values in axes.items()}
+    curve["key"] = list(range(len(curve["step"])))
+    curve |= {name: binned(loss, width, reduce)
+              for name, reduce in (("mean", mean), ("low", min), ("high", max))}
+    return curve
+
+
+def by_epoch(run, name):
+    """A column of metrics.csv without its empty cells."""
+    epochs = run["epoch"]
+    last_step = dict(zip(run.steps.numbers("epoch"), run.steps.numbers("step")))
+    axes = {"epoch": epochs, "step": [last_step.get(epoch, math.nan) for epoch in epochs],
+            "seconds": totals(run["seconds"]), "bytes_sent": totals(run["bytes_sent"]),
+            "key": epochs, "mean": run[name]}
+    keep = [i for i, value in enumerate(run[name]) if not math.isnan(value)]
+    return {axis: digits([values[i] for i in keep]) for axis, values in axes.items()}
+
+
+def of(run, width):
+    """All curves of a run by column."""
+    curves = {"train_loss": by_step(run, width)}
+    return curves | {name: by_epoch(run, name) for name in BY_EPOCH}
+
+
+def phases(run):
+    """Seconds of an average epoch by phase. `exchange` is without `wait`; `other` is the rest that
+    no phase counts. Empty before the first epoch ends."""
+    if not len(run.metrics):
+        return {}
+    found = {name: mean(run[f"sec_{name}"]) for name in (*PHASES, "wait")}
+    total = mean(run["seconds"])
+    found["exchange"] = max(0.0, found["exchange"] - found["wait"])
+    found["other"] = max(0.0, total - sum(found.values()))
+    return {name: float(f"{value:.7g}") for name, value in found.items()}
+
+
+def distribution(run, most_epochs=8):
+    """The tables that --analyze-every writes: moments by epoch, and of up to `most_epochs` epochs
+    the share of the entries per factor of two in magnitude. None without them."""
+    table, bars = run.optional("distributions.csv"), run.optional("histograms.csv")
+    if not table or not bars or not len(table):
+        return None
+    epochs = table.numbers("epoch")
+    chosen = sorted({epochs[round(i * (len(epochs) - 1) / max(1, most_epochs - 1))]
+                     for i in range(most_epochs)})
+    counts = {int(epoch): {} for epoch in chosen}
+    columns = zip(*(bars.numbers(name) for name in ("epoch", "from", "to", "count")))
+    for epoch, start, end, count in columns:
+        edges = tuple(sorted((abs(start), abs(end))))
+        if epoch in counts:
+            counts[int(epoch)][edges] = counts[int(epoch)].get(edges, 0) + count
+    histograms = {}
+    for epoch, bins in counts.items():
+        total = sum(bins.values())
+        edges = [edge for edge in sorted(bins) if edge[0] > 0]
+        histograms[epoch] = {
+            "x": digits([math.sqrt(low * high) for low, high in edges]),
+            "mean": digits([bins[low, high] / total / math.log2(high / low)
+                            for low, high in edges])}
+    moments = {name: digits(table.numbers(name)) for name in table.names}
+    return {"moments": moments, "histograms": histograms}

@@ -1,0 +1,145 @@
+"""One run folder."""
+
+import fcntl
+import functools
+import json
+import os
+from pathlib import Path
+
+from . import UserError, tables
+
+FINISHED, STOPPED, UNFINISHED, RUNNING, BROKEN = (
+    "finished", "stopped", "unfinished", "running", "broken")
+TOTALS = ("steps", "train_seconds", "images_per_s", "bytes_sent", "nnz_over_k")  # of summary.json
+PHASES = ("data", "forward", "backward", "select", "exchange", "update")
+
+
+class Run:
+    """A run folder; its files are read when they are needed. UserError names a file that is
+    missing or broken."""
+
+    def __init__(self, folder):
+        self.folder = Path(folder)
+
+    def __getitem__(self, name):
+        """A column of metrics.csv."""
+        return self.metrics.numbers(name)
+
+    @functools.cached_property
+    def metrics(self):
+        return tables.read(self.folder / "metrics.csv")
+
+    @functools.cached_property
+    def steps(self):
+        return tables.read(self.folder / "steps.csv")
+
+    @functools.cached_property
+    def config(self):
+        path = self.folder / "config.json"
+        config = read_json(path)
+        for key in ("set", "run"):
+            if not isinstance(config.get(key, {}), dict):
+                raise UserError(f"{path}: {key} is no object")
+        return config
+
+    @functools.cached_property
+    def summary(self):
+        """summary.json, which a run writes at its end; empty before."""
+        path = self.folder / "summary.json"
+        summary = read_json(path) if path.exists() else {}
+        for key in TOTALS:
+            if summary and not isinstance(summary.get(key), (int, float)):
+                raise UserError(f"{path}: {key} is {summary.get(key)!r}; expected a number")
+        return summary
+
+    def optional(self, name):
+        """A table that not every run writes, or None."""
+        path = self.folder / name
+        return tables.read(path) if path.exists() else None
+
+    @functools.cached_property
+    def name(self):
+        """The name of the folder."""
+        return self.folder.resolve().name
+
+    @functools.cached_property
+    def epochs(self):
+        """Finished epochs."""
+        done = self["epoch"]
+        return int(done[-1]) if done else 0
+
+    @functools.cached_property
+    def state(self):
+        """finished; stopped: by a signal; running: a process holds the lock of the folder;
+        unfinished: killed, or it resumed the run of an older summary and was killed."""
+        if locked(self.folder):
+            return RUNNING
+        if not self.summary or last_step(self.folder / "steps.csv") > self.summary["steps"]:
+            return UNFINISHED
+        return STOPPED if self.summary.get("stopped") else FINISHED
+
+
+def last_step(path):
+    """The number in the last line of steps.csv, without reading the lines before; 0 if it has
+    none."""
+    try:
+        with open(path, "rb") as file:
+            file.seek(max(0, path.stat().st_size - 4096))
+            lines = file.read().split(b"\n")
+    except OSError as error:
+        raise UserError(f"{path}: {error.strerror}") from None
+    number = lines[-2].split(b",")[0] if len(lines) > 1 else b""
+    return int(number) if number.isdigit() else 0
+
+
+def read_json(path):
+    """A JSON object."""
+    try:
+        value = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise UserError(f"{path}: {error.strerror}") from None
+    except (json.JSONDecodeError, UnicodeDecodeError) as error:
+        raise UserError(f"{path}: not JSON: {error}") from None
+    if not isinstance(value, dict):
+        raise UserError(f"{path}: not a JSON object")
+    return value
+
+
+def locked(folder):
+    """Whether a process trains into this folder: `train` holds an exclusive flock() on it."""
+    try:
+        file = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    except OSError as error:
+        raise UserError(f"{folder}: {error.strerror}") from None
+    try:
+        fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        return False
+    except BlockingIOError:
+        return True
+    except OSError:  # a file system without locks
+        return False
+    finally:
+        os.close(file)
+
+
+def is_run(folder):
+    """Whether a folder is that of a run, broken or not."""
+    names = {"metrics.csv", "steps.csv", "config.json"}
+    found = {name for name in [*names, "checkpoints"] if (folder / name).exists()}
+    return bool(found & names) and (len(found) > 1 or "config.json" not in found)
+
+
+def below(folder):
+    """The run folders below a folder, or the folder itself, by name."""
+    if not folder.is_dir():
+        raise UserError(f"{folder}: not a folder")
+    if is_run(folder):
+        return [folder]
+    found = []
+    for path in sorted(folder.iterdir()):
+        if path.is_dir() and not path.is_symlink():
+            try:
+                found += below(path)
+            except PermissionError:
+                continue
+    return found

@@ -1,0 +1,103 @@
+"""The page of report.py: one HTML file with its data, style and script."""
+
+import datetime
+import html
+import json
+import os
+import re
+from pathlib import Path
+
+from . import UserError, advice, comparison, curves, folder, settings
+
+PARTS = Path(__file__).parent / "page"
+SCRIPTS = ("format", "scale", "csv", "table", "chart", "bars", "cursor", "series", "sections",
+           "distribution", "predictions", "controls", "main")
+NOTES = {folder.STOPPED: "stopped by a signal", folder.RUNNING: "still running",
+         folder.UNFINISHED: "ended without a summary"}
+
+
+def table_data(table):
+    return {"names": table.names, "rows": table.cells(), "csv": table.csv()}
+
+
+def pairs(values):
+    """{key: value} as a table."""
+    return table_data(comparison.Comparison(
+        ["setting", "value"], [[key, settings.text(value)] for key, value in values.items()]))
+
+
+def notes(runs):
+    """A sentence for each run that is not finished."""
+    return [f"{name}: {NOTES[run.state]} after {run.epochs} of {run.config.get('epochs', '?')} "
+            "epochs." for name, run in zip(comparison.names_of(runs), runs)
+            if run.state in NOTES]
+
+
+def prediction(path):
+    """The curves and the values at the link of one table of `advise --csv`."""
+    columns = (*advice.SPEEDUPS, *advice.SECONDS)
+    panels, links = advice.read(path, columns)
+    return {"file": path.name, "columns": columns, "ranks": [
+        {"ranks": ranks, "curves": [{"label": label, "rows": rows}
+                                    for label, rows in advice.merge(lines)],
+         "at_link": [{"label": label, "row": row}
+                     for label, row in links.get(ranks, {}).items()]}
+        for ranks, lines in sorted(panels.items())]}
+
+
+def data_of(runs, title, advice_files):
+    """Everything that the page shows."""
+    known = settings.Settings(runs)
+    groups = settings.groups(runs, known)
+    names = comparison.names_of(runs)
+    described, widths = [None] * len(runs), []
+    for number, group in enumerate(groups):
+        width = curves.bin_width([runs[i] for i in group.runs])
+        widths.append(width)
+        for i in group.runs:
+            run = runs[i]
+            described[i] = {"name": names[i], "folder": str(run.folder), "state": run.state,
+                            "group": number, "seed": known.values[i].get("seed"),
+                            "link": known.values[i].get("link"), "curves": curves.of(run, width),
+                            "phases": curves.phases(run),
+                            "distribution": curves.distribution(run)}
+    files = [*advice_files, *(path for run in runs for path in advice.found_in(run.folder))]
+    count = f"{len(runs)} run" + "s" * (len(runs) > 1)
+    return {"title": title or f"{count}: " + "; ".join(group.label for group in groups),
+            "made": datetime.datetime.now().astimezone().strftime("%Y-%m-%d %H:%M"),
+            "runs": described, "notes": notes(runs), "most_points": curves.MOST_POINTS,
+            "groups": [{"label": group.label, "runs": group.runs, "bin": width}
+                       for group, width in zip(groups, widths)],
+            "tables": {"runs": table_data(comparison.by_run(runs, known)),
+                       "groups": table_data(comparison.by_group(runs, known, groups)),
+                       "common": pairs(known.common), "partial": pairs(known.partial)},
+            "advice": [prediction(path) for path in dict.fromkeys(files)]}
+
+
+def render(data):
+    """The text of the page."""
+    def part(name):
+        return (PARTS / name).read_text(encoding="utf-8")
+
+    # a tag inside the data would end its element
+    try:
+        packed = json.dumps(data, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    except ValueError:
+        raise UserError("a time in metrics.csv or a prediction is not finite") from None
+    packed = packed.replace("<", "\\u003c")
+    content = {"title": html.escape(data["title"]), "style": part("style.css"), "data": packed,
+               "script": "\n".join(part(f"{name}.js") for name in SCRIPTS)}
+    return re.sub("@(" + "|".join(content) + ")@", lambda found: content[found.group(1)],
+                  part("page.html"))
+
+
+def write(path, text):
+    """Writes a file under another name first, so that it is whole or absent."""
+    fresh = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        fresh.write_text(text, encoding="utf-8")
+        os.replace(fresh, path)
+    except OSError as error:
+        raise UserError(f"{path}: {error.strerror}") from None
+    finally:
+        fresh.unlink(missing_ok=True)

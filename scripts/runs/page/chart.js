@@ -1,0 +1,86 @@
+// Line charts.
+
+const MARGIN = { left: 58, right: 14, top: 10, bottom: 42 };
+let clips = 0;
+
+/** Axes with grid lines as markup. Ticks carry their value, so that positions can be read back. */
+function axesMarkup(x, y, width, height, label) {
+  const bottom = height - MARGIN.bottom, right = width - MARGIN.right;
+  const tick = (axis, value, at, form) => axis === 'x'
+    ? `<line class="grid" x1="${at}" x2="${at}" y1="${MARGIN.top}" y2="${bottom}"/>` +
+      `<text class="tick" data-axis="x" data-value="${value}" data-at="${at}" x="${at}"
+        y="${bottom + 16}" text-anchor="middle">${form(value)}</text>`
+    : `<line class="grid" x1="${MARGIN.left}" x2="${right}" y1="${at}" y2="${at}"/>` +
+      `<text class="tick" data-axis="y" data-value="${value}" data-at="${at}"
+        x="${MARGIN.left - 6}" y="${at}" dy="0.35em" text-anchor="end">${form(value)}</text>`;
+  const ticks = (axis, scale) => scale.ticks.map((value) =>
+    tick(axis, value, scale.at(value).toFixed(2), scale.form)).join('');
+  return (y ? ticks('y', y) : '') + ticks('x', x) +
+    `<line class="axis" x1="${MARGIN.left}" x2="${right}" y1="${bottom}" y2="${bottom}"/>
+    <text x="${(MARGIN.left + right) / 2}" y="${height - 6}" text-anchor="middle">${label}</text>`;
+}
+
+const visible = (points, x, y) => points.filter((point) =>
+  Number.isFinite(point.x) && Number.isFinite(point.y) &&
+  (!x.log || point.x > 0) && (!y.log || point.y > 0));
+
+/** The band of a series: along the highest values, and back along the lowest. */
+function bandMarkup(points, x, y, look) {
+  const banded = points.filter((point) => point.low !== undefined && (!y.log || point.low > 0));
+  if (banded.length < 2 || !banded.some((point) => point.high > point.low)) return '';
+  const along = (list, key) => list.map((point) =>
+    `${x.at(point.x).toFixed(2)},${y.at(point[key]).toFixed(2)}`);
+  const outline = [...along(banded, 'high'), ...along([...banded].reverse(), 'low')];
+  return `<path class="band ${look}" d="M${outline.join('L')}Z"/>`;
+}
+
+/**
+ * A line chart as {markup, x, y, series}, or null without any point. A series is {label, look,
+ * dash, column, points: [{x, y, low, high}]}; x and y are {form, log, from, label, reference}.
+ */
+function lineChart({ width, title, series, x, y, bands, dots = true }) {
+  const height = Math.round(Math.min(340, Math.max(240, width * 0.6)));
+  const shown = series.map((one) => ({ ...one, points: visible(one.points, x, y) }));
+  const points = shown.flatMap((one) => one.points);
+  const ends = points.flatMap((point) => bands && point.low !== undefined
+    ? [point.y, point.low, point.high] : [point.y]);
+  const xs = domainOf(points.map((point) => point.x), { log: x.log, from: x.from, space: 0.02 });
+  const ys = domainOf(ends.concat(y.reference ?? []), { log: y.log, from: y.from });
+  if (!points.length || !xs || !ys) return null;
+  const across = { ...scaleOf({ ...xs, log: x.log, from: MARGIN.left, to: width - MARGIN.right,
+    whole: x.whole, count: width / 85 }), form: x.form };
+  const up = { ...scaleOf({ ...ys, log: y.log, from: height - MARGIN.bottom, to: MARGIN.top,
+    count: height / 50 }), form: y.form };
+  const clip = `clip${++clips}`;
+  const place = (point) => `${across.at(point.x).toFixed(2)},${up.at(point.y).toFixed(2)}`;
+  const lines = shown.filter((one) => one.points.length).map((one) => {
+    const marks = !dots || one.points.length > 45 ? '' : one.points.map((point) =>
+      `<circle class="dot ${one.look}" r="2.6" cx="${across.at(point.x).toFixed(2)}"
+        cy="${up.at(point.y).toFixed(2)}"/>`).join('');
+    return (bands ? bandMarkup(one.points, across, { ...up, log: y.log }, one.look) : '') +
+      `<path class="line${one.points.length > 100 ? ' thin' : ''} ${one.look} d${one.dash}"
+        data-column="${escaped(one.column)}"
+        data-label="${escaped(one.label)}" d="M${one.points.map(place).join('L')}"/>${marks}`;
+  });
+  const at = y.reference === undefined ? '' : up.at(y.reference).toFixed(2);
+  const reference = at && `<line class="reference" x1="${MARGIN.left}" x2="${width - MARGIN.right}"
+    y1="${at}" y2="${at}"/>`;
+  const mark = x.reference === undefined ? '' : across.at(x.reference).toFixed(2);
+  const upright = mark && `<line class="reference" x1="${mark}" x2="${mark}" y1="${MARGIN.top}"
+    y2="${height - MARGIN.bottom}"/><text x="${mark}" y="${MARGIN.top + 10}" dx="4">link</text>`;
+  const told = shown.filter((one) => one.points.length).map((one) => {
+    const first = one.points[0], last = one.points[one.points.length - 1];
+    return `${one.label}: ${y.form(first.y)} to ${y.form(last.y)}`;
+  }).join('; ');
+  const markup = `<svg viewBox="0 0 ${width} ${height}" role="img" tabindex="0"
+    aria-label="${escaped(`${title} over ${x.label}. ${told}. Arrow keys read values.`)}">
+    <clipPath id="${clip}"><rect x="${MARGIN.left}" y="0" width="${width - MARGIN.left}"
+      height="${height - MARGIN.bottom + 3}"/></clipPath>
+    ${axesMarkup(across, up, width, height, escaped(x.label))}${reference}${upright}
+    <g clip-path="url(#${clip})">${lines.join('')}</g></svg>`;
+  return { markup, across, up, series: shown, x, y, height };
+}
+
+/** The sample of a line in a legend. */
+const sample = (look, dash) => `<svg width="30" height="12" aria-hidden="true">
+  <path class="line ${look} d${dash}" d="M1 6H29"/></svg>`;

@@ -1,0 +1,117 @@
+// The sections of the page. Each returns {root, draw(view), exporters}; view is what the controls
+// say, and `drawn` the units of series.js that are not hidden.
+
+/** A heading with content. */
+const section = (title, text = '') => element(`<section><h2>${title}</h2>
+  ${text && `<p class="note">${text}</p>`}</section>`);
+
+/** A figure: markup(view, width) draws it and returns {markup, chart}, or null without points. */
+function figure(name, title, note, markup, rows) {
+  const root = element(`<figure data-name="${name}"><figcaption><h3>${title}</h3></figcaption>
+    <div class="plot"></div><p class="readout" aria-live="polite">${note}</p></figure>`);
+  const plot = root.querySelector('.plot'), readout = root.querySelector('.readout');
+  let last;
+  const box = exporter(name, () => csvText(rows(last)));
+  root.append(box.root);
+  return { root, exporters: [box], draw(view) {
+    last = view;
+    const paper = plot.closest('.charts') ? 480 : 960;
+    const found = markup(view, view.printing ? paper : Math.max(300, plot.clientWidth || 600));
+    root.hidden = !found;
+    if (!found) return;
+    plot.innerHTML = found.markup;
+    readout.textContent = note;
+    if (found.across) addCursor(plot.firstElementChild, found, readout);
+    box.refresh();
+  } };
+}
+
+/** Sections that consist of figures and tables. */
+function sectionOf(title, text, parts, className = 'charts') {
+  const root = section(title, text), holder = element(`<div class="${className}"></div>`);
+  for (const part of parts) holder.append(part.root);
+  root.append(holder);
+  return { root, exporters: parts.flatMap((part) => part.exporters ?? [part.csv]),
+    draw: (view) => parts.forEach((part) => part.draw?.(view)) };
+}
+
+function curveFigure(data, column, title, note, y, fixed) {
+  const axisOf = (view) => AXES[fixed ?? view.x];
+  const series = (view) => seriesOf(view.drawn, column, axisOf(view).key);
+  const draw = (view, width) => {
+    const axis = axisOf(view), log = !fixed && view.logx;
+    return lineChart({ width, title, series: series(view), bands: view.bands,
+      x: { ...axis, log, from: log ? undefined : 0 },
+      y: { form: short, ...y, log: column === 'train_loss' && view.logloss } });
+  };
+  const rows = (view) => [['label', axisOf(view).key, column, 'low', 'high', 'seeds'],
+    ...series(view).flatMap((one) => one.points.map((point) =>
+      [one.label, point.x, point.y, point.low, point.high, point.seeds]))];
+  return figure(column, title, note, draw, rows);
+}
+
+function runsSection(data) {
+  const root = section('Runs', 'Settings that differ, and results. Settings that all runs share ' +
+    'are folded below.');
+  const seeded = data.groups.length < data.runs.length;
+  const parts = [...(seeded ? [tableOf('groups', data.tables.groups)] : []),
+    tableOf('runs', data.tables.runs)];
+  if (seeded) parts[0].root.prepend(element('<p class="note">By group of seeds: mean ± standard ' +
+    'deviation over the finished runs.</p>'));
+  for (const part of parts) root.append(part.root);
+  for (const [name, title] of [['common', 'Common settings'],
+    ['partial', 'Settings that only some runs have, from another version']]) {
+    if (!data.tables[name].rows.length) continue;
+    const table = tableOf(name, data.tables[name], false);
+    const fold = element(`<details><summary>${title} (${data.tables[name].rows.length})</summary>
+      </details>`);
+    fold.append(table.root);
+    root.append(fold);
+    parts.push(table);
+  }
+  return { root, exporters: parts.map((part) => part.csv), draw() {} };
+}
+
+function curvesSection(data) {
+  const widths = data.groups.map((group) => group.bin);
+  const least = Math.min(...widths), most = Math.max(...widths);
+  const binned = most === 1 ? 'One point is one step.' : 'One point is the mean of ' +
+    `${least === most ? most : `${least} to ${most}`} steps (at most ${data.most_points} points).`;
+  const parts = [
+    curveFigure(data, 'train_loss', 'Training loss', binned),
+    curveFigure(data, 'val_top1', 'Validation top-1', 'One point is one validation.'),
+    curveFigure(data, 'val_top5', 'Validation top-5', 'One point is one validation.'),
+  ].filter((_, i) => i === 0 ||
+    data.runs.some((run) => run.curves[i === 1 ? 'val_top1' : 'val_top5'].key.length));
+  return sectionOf('Curves', 'Lines are means over seeds. Bands go from the lowest to the ' +
+    'highest value of the seeds and of the steps that a point averages.', parts);
+}
+
+function timeSection(data) {
+  const title = 'Seconds of an epoch by phase';
+  const bars = (view) => view.drawn.map((unit) => ({ label: unit.label, parts: phasesOf(unit) }))
+    .filter((row) => row.parts.data !== undefined);
+  const part = figure('seconds_by_phase', title, '', (view, width) => {
+    const rows = bars(view);
+    return rows.length
+      ? { markup: barsMarkup({ width, rows, share: share.checked, title }) } : null;
+  }, (view) => [['label', ...PHASES], ...bars(view).map((row) =>
+    [row.label, ...PHASES.map((phase) => row.parts[phase])])]);
+  const pick = element(`<label class="pick"><input type="checkbox" name="share">
+    as shares</label>`);
+  const share = pick.firstElementChild;
+  const found = sectionOf('Where the time goes', 'Mean over ranks and epochs. “exchange” is ' +
+    'without “wait”, the time spent waiting for the slowest rank; no phase counts “other”.',
+    [part], 'wide');
+  found.root.insertBefore(pick, found.root.lastElementChild);
+  found.root.insertBefore(element(phaseLegend()), found.root.lastElementChild);
+  let last;
+  share.addEventListener('change', () => part.draw(last));
+  return { ...found, draw(view) { last = view; found.draw(view); } };
+}
+
+function entriesSection(data) {
+  return sectionOf('Entries sent', 'Entries sent over entries asked for (k = density × ' +
+    'parameters); 1 for dense.', [curveFigure(data, 'nnz_over_k', 'Entries sent / k', '',
+    { from: 0, reference: 1 }, 'epoch')], 'wide');
+}

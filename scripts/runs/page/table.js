@@ -1,0 +1,24 @@
+// Tables.
+
+const isNumeric = (text) => /^[−-]?\d[\d.,e+−-]*( ?[kMGT]?B)?( ± .*)?$/.test(text);
+
+/** A table with its CSV; without `numeric`, all texts are to the left, and print has columns. */
+function tableOf(name, { names, rows, csv }, numeric = true) {
+  const right = names.map((_, i) => numeric &&
+    rows.every((row) => row[i] === '–' || isNumeric(row[i])));
+  const cells = (tag, row) => row.map((cell, i) =>
+    `<${tag}${tag === 'th' ? ' scope="col"' : ''}${right[i] ? ' class="number"' : ''}>` +
+    `${escaped(cell).replaceAll('_', '_<wbr>')}</${tag}>`).join('');
+  const state = names.indexOf('state');
+  const lines = rows.map((row) => {
+    const open = state >= 0 && !/^(\d+ )?finished$/.test(row[state]);
+    return `<tr${open ? ' class="unfinished"' : ''}>${cells('td', row)}</tr>`;
+  });
+  const root = element(`<div class="table${numeric ? '' : ' settings'}">
+    <div class="scroll" tabindex="0" role="region" aria-label="${escaped(name)}">
+    <table><thead><tr>${cells('th', names)}</tr></thead>
+    <tbody>${lines.join('')}</tbody></table></div></div>`);
+  const csvBox = exporter(name, () => csv);
+  root.append(csvBox.root);
+  return { root, csv: csvBox };
+}

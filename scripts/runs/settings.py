@@ -1,0 +1,113 @@
+"""The settings of runs: what differs between them, and which differ only in the seed."""
+
+IDENTITY = ("name", "output_dir")  # of the folder, not of the training
+# labels of groups use these first, and tables have them before the results
+TELLING = ("sparsifier", "density", "selector", "exchange", "model", "dataset", "ranks",
+           "batch_size", "lr", "link", "precision", "seed")
+
+
+def flat(config):
+    """config.json as one level: `set` by its dotted names, `run` by its names, or `run.NAME` where
+    an option has the same name."""
+    values = {key: value for key, value in config.items() if not isinstance(value, dict)}
+    values |= config.get("set", {})
+    for key, value in config.get("run", {}).items():
+        values[f"run.{key}" if key in values else key] = value
+    return values
+
+
+def text(value):
+    """A setting as one writes it on a command line."""
+    if value is None:
+        return "–"
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, float):
+        return f"{value:g}"
+    if isinstance(value, list):
+        return ",".join(map(text, value)) or "none"
+    return str(value) or "none"
+
+
+class Settings:
+    """The settings of several runs.
+
+    differing: keys with several values; common: {key: value} that all runs have; partial: {key:
+    value} that only some runs have (other versions of the program), with one value.
+    """
+
+    def __init__(self, runs):
+        self.values = [flat(run.config) for run in runs]
+        self.differing, self.common, self.partial = [], {}, {}
+        for key in dict.fromkeys(key for values in self.values for key in values):
+            if key in IDENTITY:
+                continue
+            found = [values[key] for values in self.values if key in values]
+            if any(value != found[0] for value in found):
+                self.differing.append(key)
+            elif len(found) == len(runs):
+                self.common[key] = found[0]
+            else:
+                self.partial[key] = found[0]
+        rank = {key: i for i, key in enumerate(TELLING)}
+        self.differing.sort(key=lambda key: rank.get(key, len(rank)))
+
+    def split(self):
+        """Differing keys: those that a table has before the results, and the others."""
+        return ([key for key in self.differing if key in TELLING],
+                [key for key in self.differing if key not in TELLING])
+
+
+class Group:
+    """Runs that differ only in the seed, by their numbers."""
+
+    def __init__(self):
+        self.runs, self.seeds, self.label = [], [], ""
+
+
+def groups(runs, settings):
+    """The groups of runs in the order of their first run, with labels that differ."""
+    found, firsts = {}, []
+    for i, values in enumerate(settings.values):
+        same = {key: value for key, value in values.items() if key not in (*IDENTITY, "seed")}
+        group = found.setdefault(repr(sorted(same.items())), Group())
+        if not group.runs:
+            firsts.append(values)
+        group.runs.append(i)
+        group.seeds.append(values.get("seed"))
+    every = list(found.values())
+    told = [[part("sparsifier", values)] for values in firsts]
+    tell_apart(range(len(every)), firsts, told, ["sparsifier", *settings.differing])
+    names = [", ".join(filter(None, words)) for words in told]
+    if len(set(names)) < len(names) or not all(names) or max(map(len, names)) > 60:
+        names = [runs[group.runs[0]].name for group in every]
+    if len(set(names)) < len(names):
+        names = [str(runs[group.runs[0]].folder) for group in every]
+    for group, name in zip(every, names):
+        group.label = name
+    return every
+
+
+def tell_apart(chosen, firsts, told, keys):
+    """Adds the values of the first keys that differ among the chosen groups to what is told of
+    them, until no two are told the same."""
+    for i, key in enumerate(keys):
+        classes = {}
+        for number in chosen:
+            classes.setdefault(part(key, firsts[number]), []).append(number)
+        if key == "seed" or len(classes) == 1:
+            continue
+        for words, members in classes.items():
+            for number in members:
+                if key != "sparsifier":
+                    told[number].append(words)
+            tell_apart(members, firsts, told, keys[i + 1:])
+        return
+
+
+def part(key, values):
+    """A setting in a label, with its name where the value does not speak for itself."""
+    if key not in values:
+        return ""
+    plain = key in ("sparsifier", "model", "dataset", "precision")
+    return text(values[key]) if plain else f"{key.replace('_', ' ')} {text(values[key])}"

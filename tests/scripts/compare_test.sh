@@ -1,0 +1,151 @@
+#!/usr/bin/env bash
+# compare.py and list_runs.py: settings that differ, groups of seeds, conditions, states of runs,
+# and one line for each error.
+set -euo pipefail
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+runs=$work/runs
+python3 tests/scripts/runs/make_runs.py "$runs" 80
+
+# expect TEXT: the last output has a line that matches TEXT
+expect() {
+  grep -qE -- "$1" "$work/said" && return
+  echo "expected a line with: $1; got:"
+  cat "$work/said"
+  exit 1
+}
+
+# refuses TEXT COMMAND...: exit code 2 and one line that holds TEXT
+refuses() {
+  local text=$1 code=0
+  shift
+  "$@" >"$work/said" 2>&1 || code=$?
+  if [[ $code == 2 && $(wc -l <"$work/said") == 1 ]] && grep -qF -- "$text" "$work/said"; then
+    return
+  fi
+  echo "expected exit code 2 and one line with: $text; got $code and:"
+  cat "$work/said"
+  exit 1
+}
+
+# only what differs; the numbers are those of the runs
+scripts/compare.py "$runs/topk-s1" "$runs/topk-s2" >"$work/said"
+expect '^run +seed +state +epochs_done +val_top1 .* nnz_over_k$'
+expect '^topk-s2 +2 +finished +4 +0\.[0-9]{4} '
+[[ $(wc -l <"$work/said") == 3 ]]
+scripts/compare.py "$runs/dense" "$runs/topk-s1" --markdown >"$work/said"
+expect '^\| run \| sparsifier \| link \| state '
+expect '^\| dense \| dense \| 100Mbit,1ms \| finished '
+python3 - "$runs" <<'PY'
+import csv
+import io
+import json
+import statistics
+import subprocess
+import sys
+from pathlib import Path
+
+runs = Path(sys.argv[1])
+folders = sorted(runs.iterdir())
+
+
+def compare(*options):
+    text = subprocess.run(["scripts/compare.py", *folders, "--csv", *options], check=True,
+                          text=True, capture_output=True).stdout
+    return list(csv.DictReader(io.StringIO(text)))
+
+
+top1 = {}
+for folder, row in zip(folders, compare(), strict=True):
+    summary = json.loads((folder / "summary.json").read_text())
+    with open(folder / "metrics.csv", newline="") as file:
+        known = [float(line["val_top1"]) for line in csv.DictReader(file) if line["val_top1"]]
+    top1[row["run"]] = known[-1]
+    assert float(row["val_top1"]) == known[-1] and float(row["best_top1"]) == max(known), row
+    assert row["state"] == ("stopped" if summary["stopped"] else "finished"), row
+    for name in ("train_seconds", "images_per_s", "bytes_sent", "nnz_over_k"):
+        assert abs(float(row[name]) / summary[name] - 1) < 1e-8, (name, row)
+groups = {row["group"]: row for row in compare("--group-seeds")}
+assert list(groups) == ["dense", "gaussiank", "topk, density 0.001", "topk, density 0.01"], groups
+row, seeds = groups["gaussiank"], [top1[f"gaussiank-s{seed}"] for seed in (1, 2, 3)]
+assert row["seeds"] == "1,2,3" and row["state"] == "3 finished", row
+assert abs(float(row["val_top1"]) - statistics.mean(seeds)) < 1e-8, row
+assert abs(float(row["val_top1_sd"]) - statistics.stdev(seeds)) < 1e-8, row
+assert groups["dense"]["val_top1_sd"] == "", groups["dense"]
+PY
+
+# without a summary the totals come from metrics.csv, the same for a run that was complete
+scripts/compare.py --csv "$runs/topk-s3" | cut -d, -f 4- >"$work/with"
+mv "$runs/topk-s3/summary.json" "$work"
+scripts/compare.py --csv "$runs/topk-s3" | cut -d, -f 4- >"$work/without"
+python3 - "$work/with" "$work/without" <<'PY'
+import csv
+import sys
+a, b = (next(csv.DictReader(open(path))) for path in sys.argv[1:])
+assert a.keys() == b.keys()
+for name in a:
+    assert abs(float(a[name]) - float(b[name])) <= 1e-4 * abs(float(a[name])), (name, a, b)
+PY
+
+# a run that only another version has settings for
+python3 - "$runs/dense/config.json" <<'PY'
+import json
+import sys
+config = json.load(open(sys.argv[1]))
+config["set"]["new.setting"] = "auto"
+json.dump(config, open(sys.argv[1], "w"))
+PY
+scripts/compare.py "$runs/dense" "$runs/topk-s1" >"$work/said"
+expect '^in some runs only, from another version: new.setting$'
+
+# list: states, conditions, order
+list() { scripts/list_runs.py "$@" >"$work/said"; }
+mv "$runs/gaussiank-s1" "$work/outside"
+mkdir -p "$runs/deep/er" "$runs/empty"
+mv "$work/outside" "$runs/deep/er/gaussiank-s1"
+echo 'epoch,val_top1' >"$runs/gaussiank-s2/metrics.csv"
+flock --no-fork "$runs/topk-s2" sleep 60 &
+holder=$!
+for _ in {1..100}; do
+  flock -n "$runs/topk-s2" true || break
+  sleep 0.05
+done
+list "$runs"
+kill "$holder"
+wait "$holder" 2>/dev/null || true
+[[ $(wc -l <"$work/said") == 9 ]]
+expect '^finished +4 .* gaussiank-s1 +.*/deep/er/gaussiank-s1$'
+expect '^broken +– .* gaussiank-s2 .*metrics.csv: missing column\(s\) seconds$'
+expect '^stopped +2 .* stopped '
+expect '^running +4 .* topk-s2 '
+expect '^unfinished +4 .* topk-s3 '
+
+names() { tail -n +2 "$work/said" | awk '{ print $5 }' | tr '\n' ' '; }
+list "$runs" --where sparsifier=topk --where 'density<0.01'
+[[ $(names) == "stopped " ]]
+list "$runs" --where 'sparsifier!=topk' --where state=finished --where ranks=2 --where overlap=false
+[[ $(names) == "gaussiank-s1 dense gaussiank-s3 " ]]
+list "$runs" --where gtopk.rotate=false --where 'batch-size>=32' --where 'epochs_done <= 2'
+[[ $(names) == "stopped " ]]
+list "$runs" --where 'epochs_done>2' --where sparsifier=topk --sort seed --reverse
+[[ $(names) == "topk-s3 topk-s2 topk-s1 " ]]
+list "$runs" --where sparsifier=gaussiank --where link= --sort val_top1
+[[ $(names) == *" gaussiank-s2 " ]]  # a broken one has no value and is last
+list "$runs" --csv --where seed=3
+expect '^finished,4,0\.[0-9]*,0\.[0-9]*,gaussiank-s3,.*/gaussiank-s3,3$'
+list "$runs/empty"
+[[ $(wc -l <"$work/said") == 1 ]]
+
+refuses "no run has the key sparsfier; did you mean sparsifier?" \
+  scripts/list_runs.py "$runs" --where sparsfier=topk
+refuses "no run has the key val_topp1; did you mean val_top1?" \
+  scripts/list_runs.py "$runs" --sort val_topp1
+refuses "expected KEY and a value" scripts/list_runs.py "$runs" --where topk
+refuses "'low' is no number" scripts/list_runs.py "$runs" --where 'density<low'
+refuses "none: not a folder" scripts/list_runs.py "$work/none"
+sed -i 's/"steps": /"stepps": /' "$runs/stopped/summary.json"
+refuses "stopped/summary.json: steps is None; expected a number" scripts/compare.py "$runs/stopped"
+echo '{"set": 1}' >"$runs/stopped/config.json"
+refuses "stopped/config.json: set is no object" scripts/compare.py "$runs/stopped"
+refuses "none/config.json: No such file" scripts/compare.py "$work/none"
+refuses "gaussiank-s2/metrics.csv: missing column(s)" scripts/compare.py "$runs/gaussiank-s2"
