@@ -4,6 +4,7 @@
     repro.py list                       claims and the scales they have
     repro.py run CLAIM|PAPER|all        runs what is missing, writes tables and figures
     repro.py show                       prints the tables of the results that exist
+    repro.py keep --to FOLDER           copies the small files of finished results, to keep them
 
 Results lie in OUTPUT_DIR/SCALE/CLAIM/ROW-sSEED, tables and figures in OUTPUT_DIR/SCALE/tables.
 docs/repro.md describes scales and verdicts, configs/repro/README.md the claim files.
@@ -14,21 +15,22 @@ import sys
 from pathlib import Path
 
 from repro import ROOT, SCALES, ReproError, nearest
-from repro import claims, estimate, programs, runs, script, session, tables
+from repro import claims, estimate, keep, programs, runs, script, session, tables
 
 
 def options():
     parser = script.Parser(description=__doc__,
                            formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("action", metavar="list|run|show")
+    parser.add_argument("action", metavar="list|run|show|keep")
     parser.add_argument("what", nargs="?", metavar="CLAIM|PAPER|all", help="for run and show")
     parser.add_argument("--scale", default="quick", help="quick, short or paper (default: quick)")
     parser.add_argument("--claims", type=Path, default=ROOT / "configs" / "repro",
                         help="folder of claim files")
+    parser.add_argument("--to", type=Path, help="for keep: the folder of the copies")
     script.add_options(parser, Path("runs") / "repro",
                        "for training (default: 1 at quick, else 1,2,3)")
     given = parser.parse_args()
-    for name, value, known in (("action", given.action, ("list", "run", "show")),
+    for name, value, known in (("action", given.action, ("list", "run", "show", "keep")),
                                ("scale", given.scale, SCALES)):
         if value not in known:
             raise ReproError(f"unknown {name} {value}{nearest(value, known)}")
@@ -51,6 +53,12 @@ def run(given):
             [name, claim.paper, claim["title"],
              ", ".join(scale for scale in SCALES if every[scale][name].tested)]
             for name, claim in known.items()]))
+        return 0
+    if given.action == "keep":
+        if not given.to:
+            raise ReproError("keep where? --to names a folder")
+        for folder in keep.keep(given.output_dir, given.to):
+            print(folder)
         return 0
     if given.action == "run" and not given.what:
         raise ReproError("run what? a claim, a paper or all; repro.py list names them")

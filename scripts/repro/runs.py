@@ -100,8 +100,8 @@ class Result:
     @functools.cached_property
     def records(self):
         """The records of a finished result."""
-        if self.row.seeded:
-            return programs.of_training(self.folder)
+        if self.row.seeded and not (self.folder / "records.json").exists():
+            write(self.folder / "records.json", programs.of_training(self.folder))
         return read_json(self.folder / "records.json")
 
     def check_options(self):

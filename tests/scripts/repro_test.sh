@@ -96,6 +96,16 @@ if python3 -c 'import matplotlib' 2>/dev/null || /usr/bin/python3 -c 'import mat
   [[ $(head -c 4 "$tables/T1.png" | tail -c 3) == PNG && -s $tables/T1.svg ]]
 fi
 
+# kept results hold no paths, have the same tables, and are not run again
+repro keep --to "$work/kept" >"$work/said"
+[[ $(cat "$work/said") == $'quick/T1/dense-s1\nquick/T1/model' ]]
+if grep -rqF -e "$work" -e "$PWD" "$work/kept"; then echo "a path was kept" && exit 1; fi
+out=$work/kept repro show T1 | sed 's/^ *//' >"$work/kept.md"
+repro show T1 | sed 's/^ *//' | cmp - "$work/kept.md"
+out=$work/kept repro run T1 >"$work/said"
+[[ ! -e $work/kept/quick/T1/dense-s1/steps.csv ]]
+refuses "keep where?" keep
+
 # a rule that fails, and a scale without results
 claim 0.001
 repro show T1 >"$work/said"
