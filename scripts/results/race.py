@@ -5,9 +5,9 @@
     race.py show             writes and prints the tables of the runs that exist
     race.py accuracy FILE    writes the final accuracies without a link as a table for advise
 
-A method is a sparsifier or a selector of `train --list`, or a variant in configs/race.json. Runs
-lie in OUTPUT_DIR/MODEL/LINK/METHOD-sSEED, tables and figures in OUTPUT_DIR/tables. docs/results.md
-describes how to read them.
+A method is a sparsifier or a selector of `train --list`, or a variant in
+configs/race/variants.json. Runs lie in OUTPUT_DIR/MODEL/LINK/METHOD-sSEED, tables and figures in
+OUTPUT_DIR/tables. docs/results.md describes how to read them.
 """
 
 import argparse
@@ -39,7 +39,7 @@ def options():
     run.add_argument("--ranks", type=int, default=4)
     run.add_argument("--config", type=Path, default=ROOT / "configs" / "resnet20-cifar10.json",
                      help="the recipe of all methods")
-    run.add_argument("--variants", type=Path, default=ROOT / "configs" / "race.json",
+    run.add_argument("--variants", type=Path, default=ROOT / "configs" / "race" / "variants.json",
                      help="methods with options of their own")
     script.add_options(run, Path("runs") / "race", "default: 1")
     show = actions.add_parser("show", help="write and print the tables of the runs that exist")

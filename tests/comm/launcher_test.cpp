@@ -29,10 +29,13 @@ std::string error_of(const Variables& variables, int ranks, const std::string& l
   return "";
 }
 
-const Variables kOpenMpi{
-    {"OMPI_COMM_WORLD_RANK", "3"}, {"OMPI_COMM_WORLD_SIZE", "4"}, {"PMIX_RANK", "3"}};
-const Variables kHydra{{"PMI_RANK", "1"}, {"PMI_SIZE", "4"}};
-const Variables kSlurm{{"SLURM_PROCID", "2"}, {"SLURM_NTASKS", "4"}};
+const Variables kOpenMpi{{"OMPI_COMM_WORLD_RANK", "3"},
+                         {"OMPI_COMM_WORLD_SIZE", "4"},
+                         {"OMPI_COMM_WORLD_LOCAL_SIZE", "2"},
+                         {"PMIX_RANK", "3"}};
+const Variables kHydra{{"PMI_RANK", "1"}, {"PMI_SIZE", "4"}, {"MPI_LOCALNRANKS", "2"}};
+const Variables kSlurm{
+    {"SLURM_PROCID", "2"}, {"SLURM_NTASKS", "4"}, {"SLURM_TASKS_PER_NODE", "2(x2)"}};
 
 TEST(Launcher, IsFoundByItsVariables) {
   EXPECT_FALSE(launcher_in({}));
