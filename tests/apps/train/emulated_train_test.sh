@@ -84,9 +84,9 @@ run cut "${ranks[@]}"
 # more than the card has: one line with the figures of plan and card. Deterministic
 # convolutions run once, on rank 0, before the memory is planned; sixteen ranks keep them small.
 code=0
-"$train" --model vgg16 --dataset shapes --batch-size 200 --workers 16 --precision f32 --device cuda \
-  --deterministic --output-dir "$work" --name large >"$work/large.txt" 2>"$work/error.txt" ||
-  code=$?
+"$train" --model vgg16 --dataset shapes --batch-size 200 --workers 16 --precision f32 \
+  --device cuda --deterministic --output-dir "$work" --name large >"$work/large.txt" \
+  2>"$work/error.txt" || code=$?
 said=$(cat "$work/error.txt")
 if [[ $code != 1 || $said == *$'\n'* ||
   ! $said =~ "rank "[0-9]+": ".*"iB planned for each of 16 ranks; ".*" of 8589934592 free" ]]; then
