@@ -21,20 +21,24 @@ libraries() { ldd "$output"/bin/* | awk '$2 == "=>" && $3 ~ /^\// { print $3 }' 
 system='/(ld-linux|libc|libm|libdl|librt|libpthread|libresolv|libstdc\+\+|libgcc_s)[-.]'
 nvidia='/(libcu|libcudnn|libcublas|libnccl|libnv)'
 mapfile -t needed < <(libraries | grep -vE "$system|$nvidia")
-cp -L "${needed[@]}" "$output/lib"
+((${#needed[@]} == 0)) || cp -L "${needed[@]}" "$output/lib"
 cp -r scripts configs "$output"
 cp -r tests/models/golden "$output/tests/models"
 
 cat >"$output/env.sh" <<'ENV'
 # Sets the search paths of the bundle's libraries and NVIDIA's. PYTHON names the interpreter whose
-# wheels contain NVIDIA's libraries (default: python3).
+# wheels contain NVIDIA's libraries (default: python3), CUDA_HOME the CUDA toolkit (default:
+# /usr/local/cuda).
 bundle=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 wheels=$("${PYTHON:-python3}" -c 'import glob, sys
 print(":".join(d for p in sys.path for d in sorted(glob.glob(p + "/nvidia/*/lib"))))' \
   2>/dev/null) || wheels=
 export TW_SOURCE=$bundle
-export PATH=$bundle/bin:$PATH
-export LD_LIBRARY_PATH=$bundle/lib:$wheels:/usr/local/cuda/lib64:${LD_LIBRARY_PATH:-}
+toolkit=${CUDA_HOME:-/usr/local/cuda}
+export PATH=$bundle/bin:$PATH:$toolkit/bin:$toolkit/compute-sanitizer
+export LD_LIBRARY_PATH=$bundle/lib:$wheels:$toolkit/lib64:${LD_LIBRARY_PATH:-}
 ENV
-XZ_OPT='-T0 -3' tar -C "$(dirname "$output")" -cJf "$output.tar.xz" "$(basename "$output")"
+# programs share most of their code: the dictionary of -9 reaches from one to the next; more threads
+# would cut the archive into parts that share nothing
+XZ_OPT='-T1 -9' tar -C "$(dirname "$output")" -cJf "$output.tar.xz" "$(basename "$output")"
 say "$output ($(du -sh "$output" | cut -f1)), $output.tar.xz ($(du -sh "$output.tar.xz" | cut -f1))"

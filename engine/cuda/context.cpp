@@ -83,7 +83,8 @@ CudaHandles::CudaHandles(int gpu) : device_(gpu < 0 ? pick_device() : gpu) {
   step_input_ = allocate<DeviceStepInput>(1);
   constexpr DeviceStepInput outside;
   cuda::expect(cudaMemcpy(step_input_, &outside, sizeof outside, cudaMemcpyHostToDevice), "memory");
-  cuda::expect(cudaDeviceSynchronize(), "start");
+  // not the whole device: that would break the capture of another rank
+  cuda::expect(cudaStreamSynchronize(cudaStreamLegacy), "start");
 }
 
 // errors of a failed run are ignored: they were reported where they occurred

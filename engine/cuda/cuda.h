@@ -61,6 +61,7 @@ class CudaHandles : public DeviceHandles {
   /// the next call, which waits for the device unless synchronize() was called in between.
   std::byte* pinned(size_t bytes);
 
+  bool warm = false;  ///< the clock rate has risen under load, so kernels can be timed
   bool holds_converts = false;
   std::vector<HeldConvert> held_converts;
 

@@ -26,7 +26,7 @@ Descriptor make_tensor(Uid uid, const Dims& dims, DType dtype) {
   tensor.set(CUDNN_ATTR_TENSOR_DATA_TYPE, CUDNN_TYPE_DATA_TYPE, 1, &type);
   tensor.set(CUDNN_ATTR_TENSOR_DIMENSIONS, dims);
   tensor.set(CUDNN_ATTR_TENSOR_STRIDES, strides);
-  tensor.set(CUDNN_ATTR_TENSOR_BYTE_ALIGNMENT, int64_t{16});  // the planner aligns to 64
+  tensor.set(CUDNN_ATTR_TENSOR_BYTE_ALIGNMENT, int64_t{16});  // the planner aligns to 256
   tensor.set(CUDNN_ATTR_TENSOR_UNIQUE_ID, int64_t{uid});
   tensor.finalize();
   return tensor;

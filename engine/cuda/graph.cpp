@@ -30,10 +30,13 @@ class CudaGraph final : public Graph {
     } catch (...) {
       cudaStreamEndCapture(stream_, &graph);
       if (graph != nullptr) cudaGraphDestroy(graph);
+      cudaGetLastError();  // clears the error of the call that failed, which is reported
       throw;
     }
-    cuda::expect(cudaStreamEndCapture(stream_, &graph), "capture");
-    return graph;
+    const cudaError_t status = cudaStreamEndCapture(stream_, &graph);
+    if (status == cudaSuccess) return graph;
+    cudaGetLastError();  // clears the error, which is reported here
+    fail<CaptureError>("[cuda] capture: {}", cudaGetErrorString(status));
   }
 
   cudaStream_t stream_;

@@ -6,15 +6,22 @@
 #include <memory>
 
 #include "engine/core/context.h"
+#include "engine/core/error.h"
 
 namespace tw {
+
+/// The recorded work has a call that no recording allows.
+class CaptureError : public Fault {
+ public:
+  using Fault::Fault;
+};
 
 class Graph {
  public:
   virtual ~Graph() = default;
   /// Records the work that `body` queues on ctx's device, without running it. The body may neither
   /// allocate nor wait. Run it once before, because libraries load kernels at their first call.
-  /// Throws UserError on the CPU.
+  /// Throws UserError on the CPU, CaptureError when the device cannot record a call of the body.
   static std::unique_ptr<Graph> record(Context& ctx, const std::function<void()>& body);
 
   /// Queues the recorded work.

@@ -198,6 +198,13 @@ def measurements(model, all_subjects):
             for s in all_subjects if s.results]
 
 
+def write_json(path, entries):
+    """Replaces the file at once, so that a process that is killed leaves a whole one."""
+    unfinished = Path(f"{path}.part")
+    unfinished.write_text(json.dumps(entries, indent=1) + "\n")
+    unfinished.replace(path)
+
+
 def write_csv(options, model, all_subjects):
     """Appends medians and spreads; writes the header of a new table."""
     path = Path(options.csv)
@@ -260,10 +267,9 @@ def main():
                 except Failed as error:
                     print(f"{subject.name}: left out: {error}", file=sys.stderr, flush=True)
                     subject.failed = failed = True
+                if options.output:  # after each mode, so that an interruption loses little
+                    write_json(options.output, everything + measurements(model, ours + theirs))
             print(f"  {model}: round {done + 1} of {options.rounds}", file=sys.stderr, flush=True)
-            if options.output:  # written after each round, so an interruption loses little
-                now = everything + measurements(model, ours + theirs)
-                Path(options.output).write_text(json.dumps(now, indent=1) + "\n")
         for server in servers.values():
             server.close()
         ours, theirs = ([s for s in all_of if s.results] for all_of in (ours, theirs))

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""gpu_limits.py REPORT [PART,...]: compares the figures of gpu_check.sh with limits.
+"""gpu_limits.py REPORT [PART,... [SETUP,...]]: compares the figures of gpu_check.sh with limits.
 
 Prints and writes REPORT/limits.csv, with a row per limit: limit, figure, whether the limit holds. A
 figure that is not in the report is `missing`. Exit code 1 when a limit does not hold or a figure is
@@ -11,10 +11,10 @@ import statistics
 import sys
 from pathlib import Path
 
-# bench-MODEL-BATCH.json: least ratio of our bf16 images/s to PyTorch's best mode, and least
-# images/s (0: no limit)
-SPEEDS = {("resnet20", 128): (1.3, 0), ("vgg16", 128): (1.05, 0), ("resnet20", 32): (2.0, 0),
-          ("resnet50", 256): (1.0, 3000)}
+# setup of the part bench: model and batch size of bench-MODEL-BATCH.json, least ratio of our bf16
+# images/s to PyTorch's best mode, and least images/s (0: no limit)
+SPEEDS = {"resnet20": ("resnet20", 128, 1.3, 0), "vgg16": ("vgg16", 128, 1.05, 0),
+          "resnet20-32": ("resnet20", 32, 2.0, 0), "resnet50": ("resnet50", 256, 1.0, 3000)}
 SLOWEST_EPOCH = 2.5  # largest time of sixteen workers / time of one rank on the same images
 RESNET50 = 25557032
 # selector: largest time of a selection from RESNET50 elements, in microseconds and in multiples of
@@ -37,8 +37,8 @@ def speed(results):
     return statistics.median(result["images_per_s"] for result in results)
 
 
-def bench(report):
-    for (model, batch), (ratio, floor) in SPEEDS.items():
+def bench(report, setups):
+    for model, batch, ratio, floor in (SPEEDS[setup] for setup in SPEEDS if setup in setups):
         found = measurements(report / f"bench-{model}-{batch}.json")
         ours = found.get("thinwire bf16")
         theirs = [speed(results) for mode, results in found.items() if mode.startswith("torch")]
@@ -53,7 +53,7 @@ def bench(report):
                    max(result[key] for result in ours) if ours else None)
 
 
-def workers(report):
+def workers(report, _):
     seconds = {(row["model"], row["sparsifier"]): float(row["seconds_per_step"])
                for row in table(report / "workers.csv")}
     for model in ("resnet20", "vgg16"):
@@ -63,7 +63,7 @@ def workers(report):
                    ranks / alone if alone and ranks else None)
 
 
-def select(report):
+def select(report, _):
     """The slowest of the distributions counts."""
     rows = table(report / f"select-{RESNET50}.csv")
     for name, (most, passes) in SELECTIONS.items():
@@ -78,13 +78,14 @@ PARTS = {"bench": bench, "workers": workers, "select": select}
 
 
 def main():
-    if len(sys.argv) not in (2, 3):
-        sys.exit("usage: gpu_limits.py REPORT [PART,...]")
+    if len(sys.argv) not in (2, 3, 4):
+        sys.exit("usage: gpu_limits.py REPORT [PART,... [SETUP,...]]")
     report = Path(sys.argv[1])
-    wanted = sys.argv[2].split(",") if len(sys.argv) == 3 else PARTS
+    wanted = sys.argv[2].split(",") if len(sys.argv) > 2 else PARTS
+    setups = sys.argv[3].split(",") if len(sys.argv) > 3 else SPEEDS
     rows, bad = [("limit", "wanted", "found", "holds")], False
     for part in (part for part in PARTS if part in wanted):
-        for name, sense, bound, found in PARTS[part](report):
+        for name, sense, bound, found in PARTS[part](report, setups):
             holds = found is not None and (found >= bound if sense == ">=" else found <= bound)
             bad |= not holds
             rows.append((name, f"{sense} {bound:g}",

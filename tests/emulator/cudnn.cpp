@@ -1,5 +1,7 @@
 // Emulated cuDNN: the calls of its graph API that the engine makes. A graph is one convolution, and
-// has one engine.
+// has the engines of emulator::engines().
+#include "tests/emulator/cudnn.h"
+
 #include <cudnn.h>
 #include <cudnn_graph.h>
 
@@ -126,7 +128,8 @@ tw::emulator::Convolution convolution(const Node& operation, const Node& pack) {
           .accumulate = operation.one<float>(names.beta) != 0};
 }
 
-constexpr int64_t kWorkspace = 1000;  ///< bytes, of every plan; running it overwrites them
+constexpr int64_t kWorkspace = 1000;   ///< bytes, of every plan; running it overwrites them
+constexpr uintptr_t kAlignment = 256;  ///< of the workspace, as cudaMalloc aligns it
 
 /// Sets the descriptor that the caller made for a result.
 void set_result(void* handles, const std::shared_ptr<Node>& node) {
@@ -139,6 +142,11 @@ void put(std::vector<std::byte>& to, int64_t value) {
 }
 
 }  // namespace
+
+std::vector<tw::emulator::Engine>& tw::emulator::engines() {
+  static std::vector<Engine> all{Engine::runs};
+  return all;
+}
 
 extern "C" {
 
@@ -199,22 +207,24 @@ cudnnStatus_t cudnnBackendGetAttribute(cudnnBackendDescriptor_t descriptor,
   const Node& node = *node_of(descriptor);
   *count = 1;
   switch (name) {
-    case CUDNN_ATTR_ENGINEHEUR_RESULTS: {
-      auto config = std::make_shared<Node>(Node{.type = CUDNN_BACKEND_ENGINECFG_DESCRIPTOR});
-      config->nodes = node.nodes;
-      config->final = true;
-      set_result(values, config);
+    case CUDNN_ATTR_ENGINEHEUR_RESULTS:
+      *count = std::ssize(tw::emulator::engines());
+      for (int64_t i = 0; i < *count; ++i) {
+        auto config = std::make_shared<Node>(Node{.type = CUDNN_BACKEND_ENGINECFG_DESCRIPTOR});
+        config->nodes = node.nodes;
+        put(config->values[CUDNN_ATTR_ENGINE_GLOBAL_INDEX], i);
+        config->final = true;
+        set_result(static_cast<cudnnBackendDescriptor_t*>(values) + i, config);
+      }
       return CUDNN_STATUS_SUCCESS;
-    }
     case CUDNN_ATTR_ENGINECFG_ENGINE: {
       auto engine = std::make_shared<Node>(Node{.type = CUDNN_BACKEND_ENGINE_DESCRIPTOR});
+      engine->values = node.values;
       engine->final = true;
       set_result(values, engine);
       return CUDNN_STATUS_SUCCESS;
     }
     case CUDNN_ATTR_ENGINE_GLOBAL_INDEX:
-      *static_cast<int64_t*>(values) = 0;
-      break;
     case CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE:
       *static_cast<int64_t*>(values) = node.one<int64_t>(name);
       break;
@@ -233,6 +243,11 @@ cudnnStatus_t cudnnBackendExecute(cudnnHandle_t handle, cudnnBackendDescriptor_t
   const Node& graph = *config.nodes.at(CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH);
   const auto wanted = convolution(*graph.nodes.at(CUDNN_ATTR_OPERATIONGRAPH_OPS), *node_of(pack));
   void* const workspace = node_of(pack)->one<void*>(CUDNN_ATTR_VARIANT_PACK_WORKSPACE);
+  if (reinterpret_cast<uintptr_t>(workspace) % kAlignment != 0) return CUDNN_STATUS_BAD_PARAM;
+  const auto number = static_cast<size_t>(config.one<int64_t>(CUDNN_ATTR_ENGINE_GLOBAL_INDEX));
+  const tw::emulator::Engine engine = tw::emulator::engines().at(number);
+  if (engine == tw::emulator::Engine::refuses) return CUDNN_STATUS_EXECUTION_FAILED;
+  if (engine == tw::emulator::Engine::breaks_capture) tw::emulator::refused_in_capture();
   tw::emulator::queue(handle->stream, [wanted, workspace] {
     std::memset(workspace, 0xff, kWorkspace);
     wanted.run();

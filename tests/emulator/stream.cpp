@@ -20,6 +20,7 @@ using Clock = std::chrono::steady_clock;
 // types of the handles in the CUDA runtime
 struct CUgraph_st {
   std::vector<Work> nodes;
+  bool broken = false;  ///< by another thread
 };
 struct CUgraphExec_st {
   std::shared_ptr<const std::vector<Work>> nodes;
@@ -150,7 +151,11 @@ cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
   return cudaSuccess;
 }
 cudaError_t cudaDeviceSynchronize() {
-  if (refused_in_capture()) return report(cudaErrorStreamCaptureUnsupported);
+  const Lock lock(device().mutex);
+  bool captures_somewhere = false;  // and is broken by this call, as in CUDA
+  for (CUstream_st* const stream : device().streams)
+    if (stream->capture != nullptr) captures_somewhere = stream->capture->broken = true;
+  if (captures_somewhere) return report(cudaErrorStreamCaptureUnsupported);
   finish_all();
   return cudaSuccess;
 }
@@ -213,7 +218,7 @@ cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t* graph) {
   if (stream->capture == nullptr) return report(cudaErrorIllegalState);
   std::unique_ptr<CUgraph_st> captured = std::move(stream->capture);
   --captures;
-  const bool invalid = std::exchange(invalidated, false);
+  const bool invalid = std::exchange(invalidated, false) || captured->broken;
   *graph = invalid ? nullptr : captured.release();
   return report(invalid ? cudaErrorStreamCaptureInvalidated : cudaSuccess);
 }

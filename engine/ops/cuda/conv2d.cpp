@@ -1,17 +1,10 @@
-// Convolution on cuDNN, NHWC on both sides. Each pass runs the fastest measured plan or, in
-// deterministic mode, the first plan that cuDNN's heuristics propose.
+// Convolution on cuDNN, NHWC on both sides. choose_plan.h chooses the plan of each pass.
 #include "engine/ops/conv2d.h"
 
-#include <cudnn.h>
-
 #include <algorithm>
-#include <cmath>
 #include <optional>
 
-#include "engine/core/buffer.h"
-#include "engine/cuda/cudnn_plan.h"
-#include "engine/device/device_timer.h"
-#include "engine/device/graph.h"
+#include "engine/ops/cuda/choose_plan.h"
 #include "engine/ops/cuda/matrix.h"
 #include "engine/ops/vector.h"
 
@@ -19,10 +12,6 @@ namespace tw::ops {
 namespace {
 
 using cudnn::ConvPlan, cudnn::Convolution, cudnn::ConvPass;
-
-size_t bytes_of(const cudnn::Dims& dims, DType dtype) {
-  return static_cast<size_t>(dims[0] * dims[1] * dims[2] * dims[3]) * size_of(dtype);
-}
 
 Convolution describe(const Conv2dShape& s, ConvPass pass, bool accumulate = false) {
   return {.pass = pass,
@@ -37,96 +26,14 @@ Convolution describe(const Conv2dShape& s, ConvPass pass, bool accumulate = fals
           .accumulate = accumulate};
 }
 
-/// Times the plans of one convolution, on its own operands.
-class Race {
- public:
-  Race(Context& ctx, const Convolution& c)
-      : ctx_(ctx),
-        x_(Device::cuda, bytes_of(c.x, c.x_type)),
-        w_(Device::cuda, bytes_of(c.w, c.w_type)),
-        y_(Device::cuda, bytes_of(c.y, c.y_type)),
-        timer_(DeviceTimer::create(ctx)) {}
-
-  /// Seconds per run, from several runs launched as one graph. A single short run would measure
-  /// only its launch.
-  double seconds(ConvPlan& plan) {
-    constexpr int kRuns = 5, kLaunches = 2;
-    if (workspace_.bytes() < plan.workspace_bytes())
-      workspace_ = Buffer(Device::cuda, plan.workspace_bytes());
-    run(plan);  // a first call cannot be captured
-    const auto graph = Graph::record(ctx_, [&] {
-      for (int i = 0; i < kRuns; ++i) run(plan);
-    });
-    double best = INFINITY;
-    for (int i = 0; i < kLaunches; ++i) {
-      timer_->start();
-      graph->launch();
-      best = std::min(best, timer_->stop() / kRuns);
-    }
-    return best;
-  }
-
- private:
-  void run(ConvPlan& plan) {
-    plan.run(ctx_.handles<CudaHandles>().cudnn(), x_.data(), w_.data(), y_.data(),
-             workspace_.data());
-  }
-
-  Context& ctx_;
-  Buffer x_, w_, y_, workspace_;
-  std::unique_ptr<DeviceTimer> timer_;
-};
-
-/// The plan of a pass; cached in the context by shape and library version.
-ConvPlan choose(Context& ctx, const Convolution& c) {
-  constexpr int kContenders = 12;
-  const MathMode math = ctx.math();
-  const std::string key =
-      fmt::format("cudnn {} {}{}", cudnnGetVersion(), c.text(), math.tf32 ? " tf32" : "");
-  const auto known = ctx.tuning_cache().find(key);
-  const cudnn::Target target{.handle = ctx.handles<CudaHandles>().cudnn()};
-  std::optional<Race> race;
-  std::optional<ConvPlan> best;
-  double best_time = INFINITY;
-  int contenders = 0;
-  cudnn::for_each_plan(target, c, {.deterministic = math.deterministic, .tf32 = math.tf32},
-                       [&](ConvPlan plan) {
-                         if (math.deterministic) {
-                           best = std::move(plan);
-                           return false;
-                         }
-                         if (known != ctx.tuning_cache().end()) {
-                           const bool found = plan.text() == known->second;
-                           if (found || !best) best = std::move(plan);
-                           return !found;
-                         }
-                         double time = INFINITY;
-                         try {
-                           if (!race) race.emplace(ctx, c);
-                           time = race->seconds(plan);
-                         } catch (const cudnn::Refused&) {
-                           return true;
-                         } catch (const OutOfMemory&) {
-                           // another plan may need less memory; commit() reports a step that does
-                           // not fit
-                         }
-                         if (!best || time < best_time) best = std::move(plan), best_time = time;
-                         return ++contenders < kContenders;
-                       });
-  check<Fault>(best.has_value(), "[conv2d] cuDNN {} has no engine for: {}", cudnnGetVersion(),
-               c.text());
-  if (best_time < INFINITY) ctx.tuning_cache()[key] = best->text();
-  return std::move(*best);
-}
-
 class Conv2dCuda final : public Conv2d {
  public:
   Conv2dCuda(Context& ctx, const Conv2dShape& shape)
       : shape_(shape),
-        forward_(choose(ctx, describe(shape, ConvPass::forward))),
-        backward_weights_(choose(ctx, describe(shape, ConvPass::backward_filter))) {
+        forward_(choose_plan(ctx, describe(shape, ConvPass::forward))),
+        backward_weights_(choose_plan(ctx, describe(shape, ConvPass::backward_filter))) {
     if (shape.input_gradient)
-      backward_data_.emplace(choose(ctx, describe(shape, ConvPass::backward_data)));
+      backward_data_.emplace(choose_plan(ctx, describe(shape, ConvPass::backward_data)));
   }
 
   // backward weights: [cuDNN's workspace][dw in the compute type]; bias: [sums of dy], at the start

@@ -48,7 +48,7 @@ TEST_P(RandomPlan, NeverOverlapsTwoLiveTensors) {
     const int a = static_cast<int>(below(when[0], kOperations));
     const int b = std::min<int>(kOperations - 1, a + static_cast<int>(below(when[1], 12)));
     uses.push_back({ref, a, b, persistent});
-    sum += (ref->bytes() + 63) / 64 * 64;
+    sum += (ref->bytes() + 255) / 256 * 256;
   }
   for (int now = 0; now < static_cast<int>(kOperations); ++now) {
     // one operation uses all tensors whose lifetime starts or ends there
@@ -76,7 +76,7 @@ TEST_P(RandomPlan, NeverOverlapsTwoLiveTensors) {
   const std::byte* const end = ctx.scratch().data();  // scratch comes last
   for (const Use& a : uses) {
     const auto* data = static_cast<const std::byte*>(a.ref->data);
-    EXPECT_EQ(reinterpret_cast<uintptr_t>(data) % 64, 0u);
+    EXPECT_EQ((data - (end - memory.total())) % 256, 0);
     EXPECT_GE(data, end - memory.total());
     EXPECT_LE(data + a.ref->bytes(), end);
     for (const Use& b : uses) {
@@ -103,12 +103,12 @@ TEST(Planner, AChainOfEqualTensorsTakesTheMemoryOfTwo) {
 TEST(Planner, FillsAGapThatIsJustLargeEnough) {
   Context ctx;
   Planner planner(ctx, DType::u8);
-  const TensorRef below = planner.make({640}), gap = planner.make({320}),
-                  above = planner.make({64});
-  const TensorRef late = planner.make({320});
+  const TensorRef below = planner.make({1280}), gap = planner.make({512}),
+                  above = planner.make({256});
+  const TensorRef late = planner.make({512});
   planner.use({below, gap, above});
   planner.use({below, above, late});  // gap is dead: late takes its place
-  EXPECT_EQ(planner.layout().workspace, 640u + 320u + 64u);
+  EXPECT_EQ(planner.layout().workspace, 1280u + 512u + 256u);
   planner.commit();
   EXPECT_EQ(gap->data, late->data);
 }
@@ -144,7 +144,7 @@ TEST(Planner, LayoutIsRepeatable) {
   planner.scratch(100);
   const Planner::Memory once = planner.layout(), twice = planner.layout();
   EXPECT_EQ(once.total(), twice.total());
-  EXPECT_EQ(once.persistent, 64u);
+  EXPECT_EQ(once.persistent, 256u);
 }
 
 TEST(Planner, AnUnusedTensorTakesNoMemory) {

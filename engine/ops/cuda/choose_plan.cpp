@@ -1,0 +1,207 @@
+#include "engine/ops/cuda/choose_plan.h"
+
+#include <cudnn.h>
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+#include <set>
+
+#include "engine/core/buffer.h"
+#include "engine/core/stopwatch.h"
+#include "engine/cuda/cuda.h"
+#include "engine/device/device_timer.h"
+#include "engine/device/graph.h"
+
+namespace tw::ops {
+namespace {
+
+using cudnn::ConvPlan, cudnn::Convolution;
+
+size_t bytes_of(const cudnn::Dims& dims, DType dtype) {
+  return static_cast<size_t>(dims[0] * dims[1] * dims[2] * dims[3]) * size_of(dtype);
+}
+
+/// Runs and times the plans of one convolution, on its own operands.
+class Race {
+ public:
+  Race(Context& ctx, const Convolution& c)
+      : ctx_(ctx),
+        x_(Device::cuda, bytes_of(c.x, c.x_type)),
+        w_(Device::cuda, bytes_of(c.w, c.w_type)),
+        y_(Device::cuda, bytes_of(c.y, c.y_type)),
+        timer_(DeviceTimer::create(ctx)) {}
+
+  /// Runs the plan and returns a graph of `runs` more. Throws Refused or CaptureError.
+  std::unique_ptr<Graph> record(ConvPlan& plan, int runs) {
+    if (workspace_.bytes() < plan.workspace_bytes())
+      workspace_ = Buffer(Device::cuda, plan.workspace_bytes());
+    run(plan);  // a first call cannot be captured
+    return Graph::record(ctx_, [&] {
+      for (int i = 0; i < runs; ++i) run(plan);
+    });
+  }
+
+  /// Seconds per run. Short runs are repeated more often, unless they take several times `best`.
+  double seconds(ConvPlan& plan, double best) {
+    constexpr int kFew = 5, kMany = 50;
+    constexpr double kShort = 200e-6, kHopeless = 3;
+    std::unique_ptr<Graph> graph = record(plan, kFew);
+    warm_up(*graph);
+    const double first = time(*graph) / kFew;
+    if (first > kShort || first > kHopeless * best) return first;
+    return time(*record(plan, kMany)) / kMany;
+  }
+
+ private:
+  void run(ConvPlan& plan) {
+    plan.run(ctx_.handles<CudaHandles>().cudnn(), x_.data(), w_.data(), y_.data(),
+             workspace_.data());
+  }
+
+  /// Keeps the GPU busy until its clock rate has risen, once for a context.
+  void warm_up(Graph& graph) {
+    constexpr double kSeconds = 0.3;
+    bool& warm = ctx_.handles<CudaHandles>().warm;
+    for (const Stopwatch watch; !warm && watch.total() < kSeconds;) {
+      graph.launch();
+      ctx_.synchronize();
+    }
+    warm = true;
+  }
+
+  /// Seconds of one launch. The clock starts behind a launch, so that it does not time how long the
+  /// host takes to queue the next.
+  double time(Graph& graph) {
+    constexpr int kLaunches = 2;
+    double best = INFINITY;
+    for (int i = 0; i < kLaunches; ++i) {
+      graph.launch();
+      timer_->start();
+      graph.launch();
+      best = std::min(best, timer_->stop());
+    }
+    return best;
+  }
+
+  Context& ctx_;
+  Buffer x_, w_, y_, workspace_;
+  std::unique_ptr<DeviceTimer> timer_;
+};
+
+/// The fastest plans so far, best first.
+class Ranking {
+ public:
+  struct Entry {
+    double seconds;
+    ConvPlan plan;
+  };
+  void add(double seconds, ConvPlan plan) {
+    const auto at = std::ranges::upper_bound(entries, seconds, {}, &Entry::seconds);
+    entries.insert(at, {seconds, std::move(plan)});
+    if (entries.size() > kKept) entries.pop_back();
+  }
+  double best() const { return entries.empty() ? INFINITY : entries.front().seconds; }
+
+  std::vector<Entry> entries;
+
+ private:
+  static constexpr size_t kKept = 3;
+};
+
+class Choice {
+ public:
+  Choice(Context& ctx, const Convolution& c) : ctx_(ctx), c_(c) {}
+
+  /// The plan with this text or, if there is none any more, the first one.
+  std::optional<ConvPlan> known(const std::string& text) {
+    std::optional<ConvPlan> found;
+    for_each([&](ConvPlan plan) {
+      const bool same = plan.text() == text;
+      if (same || !found) found = std::move(plan);
+      return !same;
+    });
+    return found;
+  }
+
+  std::optional<ConvPlan> first_that_runs() {
+    std::optional<ConvPlan> found;
+    for_each([&](ConvPlan plan) {
+      if (attempt([&] { race().record(plan, 1); })) found = std::move(plan);
+      return !found;
+    });
+    return found;
+  }
+
+  std::optional<ConvPlan> fastest() {
+    Ranking ranking;
+    std::set<std::string> tried;
+    for_each([&](ConvPlan plan) {
+      double seconds = INFINITY;
+      if (tried.insert(plan.text()).second &&
+          attempt([&] { seconds = race().seconds(plan, ranking.best()); }))
+        ranking.add(seconds, std::move(plan));
+      return true;
+    });
+    // the clock rate may have changed since the first was timed
+    if (ranking.entries.size() > 1 && ranking.best() < INFINITY)
+      for (Ranking::Entry& entry : ranking.entries)
+        if (entry.seconds < INFINITY) entry.seconds = race().seconds(entry.plan, INFINITY);
+    const auto best = std::ranges::min_element(ranking.entries, {}, &Ranking::Entry::seconds);
+    if (best == ranking.entries.end()) return {};
+    return std::move(best->plan);
+  }
+
+ private:
+  template <class Visit>
+  void for_each(const Visit& visit) {
+    const MathMode math = ctx_.math();
+    cudnn::for_each_plan({.handle = ctx_.handles<CudaHandles>().cudnn()}, c_,
+                         {.deterministic = math.deterministic, .tf32 = math.tf32}, visit);
+  }
+
+  /// False when cuDNN or the capture refuses a plan. Without memory to try it, a plan is accepted:
+  /// another may need less, and commit() reports a step that does not fit.
+  template <class Body>
+  static bool attempt(const Body& body) {
+    try {
+      body();
+    } catch (const cudnn::Refused&) {
+      return false;
+    } catch (const CaptureError&) {
+      return false;
+    } catch (const OutOfMemory&) {
+      return true;
+    }
+    return true;
+  }
+
+  Race& race() {
+    if (!race_) race_.emplace(ctx_, c_);
+    return *race_;
+  }
+
+  Context& ctx_;
+  const Convolution& c_;
+  std::optional<Race> race_;
+};
+
+}  // namespace
+
+ConvPlan choose_plan(Context& ctx, const Convolution& c) {
+  const MathMode math = ctx.math();
+  const std::string key =
+      fmt::format("cudnn {} {}{}{}", cudnnGetVersion(), c.text(), math.tf32 ? " tf32" : "",
+                  math.deterministic ? " deterministic" : "");
+  Choice choice(ctx, c);
+  const auto known = ctx.tuning_cache().find(key);
+  std::optional<ConvPlan> plan = known != ctx.tuning_cache().end() ? choice.known(known->second)
+                                 : math.deterministic              ? choice.first_that_runs()
+                                                                   : choice.fastest();
+  check<Fault>(plan.has_value(), "[conv2d] cuDNN {} has no engine for: {}", cudnnGetVersion(),
+               c.text());
+  ctx.tuning_cache().try_emplace(key, plan->text());
+  return std::move(*plan);
+}
+
+}  // namespace tw::ops

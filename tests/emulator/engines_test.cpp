@@ -1,0 +1,72 @@
+// Convolutions leave out engines of cuDNN that fail to run or that no graph can record, and ranks
+// start while another rank records a graph.
+#include <gtest/gtest.h>
+
+#include <thread>
+
+#include "engine/device/graph.h"
+#include "engine/ops/conv2d.h"
+#include "tests/emulator/cudnn.h"
+
+namespace tw {
+namespace {
+
+using emulator::Engine;
+
+class Engines : public testing::TestWithParam<bool> {
+ protected:
+  ~Engines() override { emulator::engines() = {Engine::runs}; }
+
+  std::unique_ptr<ops::Conv2d> create(std::vector<Engine> engines) {
+    emulator::engines() = std::move(engines);
+    ctx.set_math({.deterministic = GetParam()});
+    return ops::Conv2d::create(ctx, {.batch = 2,
+                                     .height = 4,
+                                     .width = 4,
+                                     .in_channels = 4,
+                                     .out_channels = 8,
+                                     .kernel = 3,
+                                     .stride = 1,
+                                     .padding = 1,
+                                     .dtype = DType::f32});
+  }
+
+  Context ctx{Device::cuda};
+};
+
+TEST_P(Engines, ThatCannotRunOrBeCapturedAreLeftOut) {
+  create({Engine::refuses, Engine::breaks_capture, Engine::runs});
+  EXPECT_EQ(ctx.tuning_cache().size(), 3u) << "forward, backward data, backward filter";
+  for (const auto& [convolution, engine] : ctx.tuning_cache()) EXPECT_EQ(engine, "engine 2");
+}
+
+TEST_P(Engines, OfTheTuningCacheAreUsed) {
+  create({Engine::breaks_capture, Engine::runs, Engine::runs});
+  auto& cache = ctx.tuning_cache();
+  for (auto& [convolution, engine] : cache) engine = "engine 2";
+  const auto before = cache;
+  create({Engine::refuses, Engine::refuses, Engine::runs});
+  EXPECT_EQ(cache, before);
+}
+
+TEST_P(Engines, NoneIsReported) {
+  try {
+    create({Engine::refuses, Engine::breaks_capture});
+    FAIL() << "nothing was thrown";
+  } catch (const Fault& fault) {
+    EXPECT_NE(std::string(fault.what()).find("has no engine for: forward"), std::string::npos)
+        << fault.what();
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Modes, Engines, testing::Bool(), [](const auto& deterministic) {
+  return deterministic.param ? "deterministic" : "raced";
+});
+
+TEST(EnginesOfRanks, ARankStartsWhileAnotherRecords) {
+  Context first(Device::cuda);
+  EXPECT_NO_THROW(Graph::record(first, [] { std::thread([] { Context(Device::cuda); }).join(); }));
+}
+
+}  // namespace
+}  // namespace tw
