@@ -150,7 +150,7 @@ def draw_advice(predictions, title):
     for axes, (ranks, curves) in zip(grid.flat, sorted(panels.items())):
         for label, rows in advice.merge(curves):
             first = label.split(", ")[0]
-            if first.startswith("dense"):
+            if first.startswith(("dense", "bsp")):
                 kind = ("bf16" in first) + 2 * ("overlap" in first)
                 colour, style = "0.5", ["-", "--", ":", "-."][kind]
             else:

@@ -54,7 +54,7 @@ struct ExchangeStep {
   std::span<float> residual;          ///< d; receives pruned entries and rounding errors
   SparseVector* mine = nullptr;       ///< the selected entries (sparse exchanges)
   size_t k = 0;                       ///< entries asked for, the same on all ranks
-  uint64_t step = 0;
+  uint64_t step = 0;                  ///< number of the exchange: of the step, without local steps
 };
 
 /// Elements in the collectives of a dense exchange, without status.

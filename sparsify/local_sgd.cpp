@@ -85,7 +85,9 @@ void LocalSgd::leave_difference() {
 StepReport LocalSgd::exchange() {
   StepInput input = input_;
   input.lr = config_.outer_lr;
-  input.covers = std::exchange(round_, {}).steps;
+  const uint64_t before = round_.before;
+  input.exchange = before;
+  input.covers = std::exchange(round_, {.before = before + 1}).steps;
   input.stop = std::exchange(stop_, false);
   return outer_.step(input);
 }

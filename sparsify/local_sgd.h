@@ -45,6 +45,7 @@ class LocalSgd : public Optimizer {
  private:
   struct Round {
     uint64_t steps = 0;
+    uint64_t before = 0;              // finished rounds
     uint64_t nonfinite = UINT64_MAX;  // first NaN or infinity that this rank found in the round
     float nonfinite_value = 0;
     uint32_t unused = 0;  // no padding: checkpoints hold the bytes

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -21,6 +22,8 @@ struct StepInput {
   bool stop = false;    ///< this rank received a stop signal
   bool last = false;    ///< last of an epoch or of the run: ends a round of local steps
   uint64_t covers = 1;  ///< steps whose change the gradient holds, up to and with `step`
+  /// Number of the exchange, by which exchanges take turns; without local steps that of the step.
+  std::optional<uint64_t> exchange{};
 };
 
 /// Cost and result of one step on this rank.

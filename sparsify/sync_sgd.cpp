@@ -168,7 +168,7 @@ ExchangeStep SyncSgd::exchange_step(const Bucket& bucket) {
       .residual = slice(residual(), whole),
       .mine = &selected_,
       .k = bucket.entries(selector_ ? input_.density : 1),
-      .step = input_.step};
+      .step = input_.exchange.value_or(input_.step)};
 }
 
 /// Leaves the sum in the gradients of the bucket; masks the momentum of the entries that were sent.

@@ -4,6 +4,7 @@
 #include <charconv>
 
 #include "engine/core/error.h"
+#include "sparsify/sparsifier.h"
 
 namespace tw {
 
@@ -54,16 +55,22 @@ std::vector<Accuracy> parse_accuracies(std::string_view text, const std::string&
     row.seeds = cells[8];
     read(9, row.top1);
     read(10, row.dense_top1);
+    const auto share = [](double top1) { return top1 > 0 && top1 <= 1; };  // not NaN
+    check(share(row.top1) && share(row.dense_top1) && row.density > 0 && row.density <= 1 &&
+              row.epochs > 0 && row.ranks > 0 && row.batch_size > 0,
+          "[advise] {}, line {}: a value is out of range", source, number);
+    check(sparsifiers().entries().contains(row.sparsifier),
+          "[advise] {}, line {}: no sparsifier {}", source, number, row.sparsifier);
   }
   return table;
 }
 
-const Accuracy* find_accuracy(const std::vector<Accuracy>& table, std::string_view sparsifier,
-                              std::string_view model, double density) {
+const Accuracy* find_accuracy(const std::vector<Accuracy>& table, const AccuracyKey& key) {
   const Accuracy* found = nullptr;
   for (const Accuracy& row : table)
-    if (row.sparsifier == sparsifier && row.options.empty() && row.model == model &&
-        row.density == density && (!found || row.epochs > found->epochs))
+    if (row.sparsifier == key.sparsifier && row.options == key.options && row.model == key.model &&
+        (key.dataset.empty() || row.dataset == key.dataset) &&
+        (key.density == 0 || row.density == key.density) && (!found || row.epochs > found->epochs))
       found = &row;
   return found;
 }

@@ -19,15 +19,20 @@ struct Accuracy {
   double loss() const { return 100 * (dense_top1 - top1); }
 };
 
-/// Reads a table with the columns of configs/accuracy.csv. UserError names `source` and the line.
+/// Reads a table with the columns of configs/accuracy.csv. UserError names `source` and the line of
+/// a value that is no number or out of range, or of an unknown sparsifier.
 std::vector<Accuracy> parse_accuracies(std::string_view text, const std::string& source);
 
 /// configs/accuracy.csv as it was when the program was built.
 std::string_view built_in_accuracies();
 
-/// The training of `sparsifier` at its default settings with this model and density that ran the
-/// most epochs; null if there is none.
-const Accuracy* find_accuracy(const std::vector<Accuracy>& table, std::string_view sparsifier,
-                              std::string_view model, double density);
+/// What a training must have in common with a prediction. An empty data set and a density of 0
+/// match any.
+struct AccuracyKey {
+  std::string_view sparsifier, options, model, dataset;
+  double density = 0;
+};
+/// The training of this key that ran the most epochs; null if there is none.
+const Accuracy* find_accuracy(const std::vector<Accuracy>& table, const AccuracyKey& key);
 
 }  // namespace tw

@@ -10,44 +10,77 @@ namespace {
 
 constexpr double kBitsAnElement = 32;
 constexpr double kNoticeable = 1.02;  // a smaller gain is not worth a change of the optimizer
+constexpr double kLeastBits = 1e3, kMostBits = 1e15, kStep = 1.78;  // of the search for a window
 
 bool comparable(const Prediction& c) {
   return !c.dense && c.sparsifier != "randk" && c.sparsifier != "exact" &&
          c.sparsifier != "hierarchical";
 }
 
-double least_dense_seconds(const std::vector<Prediction>& all, const Costs& costs, int ranks) {
-  double least = std::numeric_limits<double>::infinity();
-  for (const Prediction& c : all)
-    if (c.dense) least = std::min(least, c.seconds(costs, ranks));
-  return least;
-}
+/// Where a round's sparse exchange beats the best dense one.
+class WindowSearch {
+ public:
+  WindowSearch(const Prediction& sparse, const std::vector<Prediction>& all, const Costs& costs,
+               int ranks)
+      : sparse_(sparse), all_(all), costs_(costs), ranks_(ranks) {}
 
-double break_even_of_round(const Prediction& sparse, const std::vector<Prediction>& all,
-                           Costs costs, int ranks) {
-  const auto dense_wins = [&](double bits) {
-    costs.link.beta = kBitsAnElement / bits;
-    return least_dense_seconds(all, costs, ranks) < sparse.seconds(costs, ranks);
-  };
-  double low = 1e3, high = 1e15;  // 1 kbit/s, 1 Pbit/s
-  if (dense_wins(low)) return 0;
-  if (!dense_wins(high)) return std::numeric_limits<double>::infinity();
-  while (high / low > 1.001) {
-    const double middle = std::sqrt(low * high);
-    (dense_wins(middle) ? high : low) = middle;
+  Window around(double bits) const {
+    double inside = bits;
+    while (!wins(inside)) {
+      if (inside <= kLeastBits) return {};
+      inside /= kStep;
+    }
+    return {.above = limit(inside, 1 / kStep), .below = limit(inside, kStep)};
   }
-  return low;
-}
 
-std::string name_of(const Prediction& c) {
-  const std::string collective = c.collective_text();
-  return collective.empty() ? c.sparsifier : fmt::format("{} {}", c.sparsifier, collective);
+ private:
+  bool wins(double bits) const {
+    Costs costs = costs_;
+    costs.link.beta = kBitsAnElement / bits;
+    const double mine = sparse_.seconds(costs, ranks_);
+    return std::ranges::none_of(
+        all_, [&](const Prediction& c) { return c.dense && c.seconds(costs, ranks_) <= mine; });
+  }
+
+  /// The bandwidth, from `inside` in steps by `factor`, up to which it wins.
+  double limit(double inside, double factor) const {
+    double outside = inside;
+    do {
+      inside = outside;
+      outside *= factor;
+      if (outside < kLeastBits) return 0;
+      if (outside > kMostBits) return std::numeric_limits<double>::infinity();
+    } while (wins(outside));
+    while (std::max(inside, outside) / std::min(inside, outside) > 1.001) {
+      const double middle = std::sqrt(inside * outside);
+      (wins(middle) ? inside : outside) = middle;
+    }
+    return inside;
+  }
+
+  const Prediction& sparse_;
+  const std::vector<Prediction>& all_;
+  const Costs& costs_;
+  int ranks_;
+};
+
+std::string window_text(const Window& window, const Interval& below) {
+  const std::string low = bandwidth_text({window.above, window.above, window.above});
+  if (std::isinf(below.mid))
+    return window.above > 0 ? "; dense is faster only below " + low
+                            : "; dense is slower at any bandwidth";
+  return fmt::format("; dense is faster above {}{}", bandwidth_text(below),
+                     window.above > 0 ? " and below " + low : "");
 }
 
 }  // namespace
 
-Comparison::Comparison(std::vector<Prediction> all, Rounds rounds, AccuracyRules accuracy)
-    : all_(std::move(all)), rounds_(std::move(rounds)), accuracy_(std::move(accuracy)) {}
+Comparison::Comparison(std::vector<Prediction> all, Rounds rounds, AccuracyRules accuracy,
+                       std::string flags)
+    : all_(std::move(all)),
+      rounds_(std::move(rounds)),
+      accuracy_(std::move(accuracy)),
+      flags_(std::move(flags)) {}
 
 Comparison Comparison::at(double bits) const {
   Comparison other = *this;
@@ -83,94 +116,123 @@ Interval Comparison::speedup(const Prediction& of, int ranks) const {
       [&](const Costs& costs) { return dense.seconds(costs, ranks) / of.seconds(costs, ranks); });
 }
 
+double Comparison::ratio(const Prediction& of, const Prediction& other, int ranks) const {
+  return over_rounds([&](const Costs& costs) {
+           return other.seconds(costs, ranks) / of.seconds(costs, ranks);
+         })
+      .mid;
+}
+
+Window Comparison::window(const Prediction& sparse, int ranks) const {
+  std::vector<double> above, below;
+  for (const Costs& costs : rounds_) {
+    const Window one =
+        WindowSearch(sparse, all_, costs, ranks).around(kBitsAnElement / costs.link.beta);
+    above.push_back(one.above);
+    below.push_back(one.below);
+  }
+  return {.above = median_interval(above).mid, .below = median_interval(below).mid};
+}
+
 Interval Comparison::break_even(const Prediction& sparse, int ranks) const {
-  return over_rounds(
-      [&](const Costs& costs) { return break_even_of_round(sparse, all_, costs, ranks); });
+  return over_rounds([&](const Costs& costs) {
+    return WindowSearch(sparse, all_, costs, ranks).around(kBitsAnElement / costs.link.beta).below;
+  });
 }
 
 const Accuracy* Comparison::accuracy(const Prediction& of) const {
-  if (of.dense) return nullptr;
-  return find_accuracy(accuracy_.table, of.sparsifier, accuracy_.model, accuracy_.density);
+  const auto changed = [&](const std::string& prefix) {
+    return accuracy_.changed.contains(prefix);
+  };
+  if (of.dense || std::ranges::any_of(of.reads, changed)) return nullptr;
+  const std::string options =
+      of.local_steps > 1 ? fmt::format("--local-steps {}", of.local_steps) : "";
+  return find_accuracy(accuracy_.table, {.sparsifier = of.sparsifier,
+                                         .options = options,
+                                         .model = accuracy_.model,
+                                         .dataset = accuracy_.dataset,
+                                         .density = of.selects ? accuracy_.density : 0});
 }
 
-bool Comparison::loses_too_much(const Prediction& of) const {
-  const Accuracy* measured = accuracy(of);
-  return measured && measured->loss() > accuracy_.max_loss;
-}
-
-bool Comparison::may_be_recommended(const Prediction& of) const {
-  // these send other sums than top-k does, so its accuracy says nothing about theirs
-  const bool unlike_topk = of.sparsifier == "powersgd" || of.sparsifier == "scalecom";
-  return comparable(of) && !loses_too_much(of) && (!unlike_topk || accuracy(of));
+template <class Allowed>
+const Prediction* Comparison::fastest(int ranks, const Allowed& allowed) const {
+  const Prediction* best = nullptr;
+  for (const Prediction& c : all_)
+    if (allowed(c) && (!best || ratio(c, *best, ranks) > 1 + 1e-9)) best = &c;
+  return best;
 }
 
 const Prediction& Comparison::best_dense(int ranks) const {
-  const Prediction* best = nullptr;
-  double least = 0;
-  for (const Prediction& c : all_) {
-    if (!c.dense) continue;
-    const double mid = seconds(c, ranks).mid;
-    if (!best || mid < least) best = &c, least = mid;
-  }
+  const Prediction* plain = fastest(
+      ranks, [](const Prediction& c) { return c.dense && c.sparsifier == "dense" && !c.overlap; });
+  const Prediction* best = fastest(ranks, [](const Prediction& c) { return c.dense; });
   check<std::logic_error>(best != nullptr, "[advise] no dense prediction");
-  return *best;
+  return plain && ratio(*best, *plain, ranks) <= 1 + 1e-9 ? *plain : *best;
+}
+
+bool Comparison::may_be_recommended(const Prediction& of) const {
+  if (!comparable(of)) return false;
+  const Accuracy* measured = accuracy(of);
+  // the accuracy of others is not that of top-k
+  return measured ? measured->loss() <= accuracy_.max_loss : of.sparsifier == "topk";
 }
 
 const Prediction* Comparison::best_sparse(int ranks) const {
-  const Prediction *best = nullptr, *topk = nullptr;
-  double least = 0, topk_seconds = 0;
-  for (const Prediction& c : all_) {
-    if (!may_be_recommended(c)) continue;
-    const double mid = seconds(c, ranks).mid;
-    if (!best || mid < least) best = &c, least = mid;
-    if (c.sparsifier == "topk") topk = &c, topk_seconds = mid;
-  }
-  return topk && topk_seconds <= kNoticeable * least ? topk : best;
+  const Prediction* best =
+      fastest(ranks, [&](const Prediction& c) { return may_be_recommended(c); });
+  const Prediction* topk = fastest(
+      ranks, [&](const Prediction& c) { return c.sparsifier == "topk" && may_be_recommended(c); });
+  return topk && ratio(*best, *topk, ranks) <= kNoticeable ? topk : best;
 }
 
-std::string Comparison::losers(const Prediction& use, int ranks) const {
-  std::string names;
-  for (const Prediction& c : all_)
-    if (comparable(c) && loses_too_much(c) && seconds(c, ranks).mid < seconds(use, ranks).mid)
-      names += fmt::format("{}{} ({:.1f})", names.empty() ? "" : ", ", c.sparsifier,
-                           accuracy(c)->loss());
-  return names.empty() ? names
-                       : fmt::format("; faster, but more than {:g} points of top-1 below dense: {}",
-                                     accuracy_.max_loss, names);
+/// The exchanges that are faster than `use` and may not be recommended, with the reason.
+std::string Comparison::faster_ones(const Prediction& use, int ranks) const {
+  std::string losing, unknown;
+  for (const Prediction& c : all_) {
+    if (!comparable(c) || may_be_recommended(c) || ratio(c, use, ranks) <= kNoticeable) continue;
+    const Accuracy* measured = accuracy(c);
+    std::string& names = measured ? losing : unknown;
+    if (!names.empty()) names += ", ";
+    names += measured ? fmt::format("{} ({:.1f})", c.sparsifier, measured->loss()) : c.sparsifier;
+  }
+  std::string text;
+  if (!losing.empty())
+    text += fmt::format("; faster, but more than {:g} points of top-1 below dense: {}",
+                        accuracy_.max_loss, losing);
+  if (!unknown.empty())
+    text += fmt::format("; faster, but with an accuracy that is not measured: {}", unknown);
+  return text;
 }
 
 Comparison::Verdict Comparison::verdict(int ranks) const {
   const Prediction& dense = best_dense(ranks);
   const Prediction* sparse = best_sparse(ranks);
-  const std::string head = fmt::format("{} rank{}: ", ranks, ranks == 1 ? "" : "s");
-  const std::string stay = fmt::format("{}stay dense ({}); an iteration takes {} s", head,
+  if (ranks == 1) return {&dense, "1 rank: exchanges nothing; use --sparsifier dense"};
+  const std::string stay = fmt::format("{} ranks: stay dense ({}); an iteration takes {} s", ranks,
                                        dense.flags(), interval_text(seconds(dense, ranks)));
   if (!sparse)
-    return {&dense, stay + "; no sparse exchange may be recommended" + losers(dense, ranks)};
+    return {&dense, stay + "; no sparse exchange may be recommended" + faster_ones(dense, ranks)};
 
   const Interval gain = speedup(*sparse, ranks);
-  const std::string times = fmt::format("{} times as fast as", interval_text(gain, "{:.3g}"));
+  const std::string times = interval_text(gain, "{:.3f}") + " times as fast as";
   if (gain.low <= kNoticeable) {
     const char* why = gain.high < 1   ? ""
                       : gain.low <= 1 ? ": within the noise"
                                       : ": may gain less than 2 %";
     return {&dense, fmt::format("{}; {} is {} that{}{}", stay, sparse->sparsifier, times, why,
-                                losers(dense, ranks))};
+                                faster_ones(dense, ranks))};
   }
-  const Interval bits = break_even(*sparse, ranks);
   std::string text = fmt::format(
-      "{}use {}; an iteration takes {} s, {} the best dense exchange "
-      "({})",
-      head, sparse->flags(), interval_text(seconds(*sparse, ranks)), times, name_of(dense));
-  text += std::isinf(bits.mid) ? "; dense is slower at any bandwidth"
-                               : "; dense is faster above " + bandwidth_text(bits);
+      "{} ranks: use {}{}; an iteration takes {} s, {} the best dense exchange ({})", ranks,
+      sparse->flags(), flags_, interval_text(seconds(*sparse, ranks)), times, dense.label());
+  text += window_text(window(*sparse, ranks), break_even(*sparse, ranks));
   const Accuracy* measured = accuracy(*sparse);
   text += measured
               ? fmt::format("; top-1 {:.1f} points {} dense (P = {}, {} epochs)",
                             std::abs(measured->loss()), measured->loss() < 0 ? "above" : "below",
                             measured->ranks, measured->epochs)
               : "; its accuracy with this model is not measured";
-  return {sparse, text + losers(*sparse, ranks)};
+  return {sparse, text + faster_ones(*sparse, ranks)};
 }
 
 std::string bandwidth_text(const Interval& bits) {

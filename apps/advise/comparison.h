@@ -2,6 +2,7 @@
 #pragma once
 
 #include <optional>
+#include <set>
 
 #include "apps/advise/accuracy.h"
 #include "apps/advise/interval.h"
@@ -9,18 +10,28 @@
 
 namespace tw {
 
-/// Accuracies of each sparsifier with the model in question.
+/// Which accuracies belong to the predictions.
 struct AccuracyRules {
   std::vector<Accuracy> table{};
-  std::string model{};
+  std::string model{}, dataset{};
   double density = 0;
   double max_loss = 2;  ///< points of top-1 below dense; above, a sparsifier is not recommended
+  /// Prefixes of the settings that differ from their defaults (`gtopk`, `wire`). The accuracies of
+  /// sparsifiers that read them are not known.
+  std::set<std::string> changed{};
+};
+
+/// The bandwidths in bit/s at which a sparse exchange is faster than the best dense one: `above`
+/// to `below`. 0 and infinity: without limit; both 0: none.
+struct Window {
+  double above = 0, below = 0;
 };
 
 class Comparison {
  public:
-  /// Neither may be empty.
-  Comparison(std::vector<Prediction> all, Rounds rounds, AccuracyRules accuracy);
+  /// Neither may be empty. `flags`: those that all recommended command lines need.
+  Comparison(std::vector<Prediction> all, Rounds rounds, AccuracyRules accuracy,
+             std::string flags = "");
 
   const std::vector<Prediction>& all() const { return all_; }
   const Rounds& rounds() const { return rounds_; }
@@ -31,21 +42,25 @@ class Comparison {
   Interval exchange_seconds(const Prediction& of, int ranks) const;
   /// Iteration of one rank with dense SGD / predicted iteration: 1 is perfect scaling.
   Interval efficiency(const Prediction& of, int ranks) const;
-  /// Seconds of best_dense / seconds of this one.
+  /// Seconds of best_dense / seconds of this one, of each round: what disturbs a whole round
+  /// cancels.
   Interval speedup(const Prediction& of, int ranks) const;
-  /// The bandwidth in bit/s above which the best dense exchange is faster: 0 when it always is,
-  /// infinity when it never is.
+  /// The bandwidths around that of the link at which it beats the best dense exchange; if it does
+  /// not at the link's, the nearest such bandwidths below. Medians of the limits, and the interval
+  /// of `below`.
+  Window window(const Prediction& sparse, int ranks) const;
   Interval break_even(const Prediction& sparse, int ranks) const;
   /// Null if not measured, or for dense SGD.
   const Accuracy* accuracy(const Prediction& of) const;
 
-  /// The dense exchange with the least median time: with or without overlap, f32 or bf16.
+  /// The dense exchange that is fastest in the median round: with or without overlap, f32 or bf16.
+  /// Plain `dense` among equals.
   const Prediction& best_dense(int ranks) const;
-  /// The sparse exchange to recommend: the one with the least median time, or `topk` if it takes
-  /// at most 2 % longer. Not among them: `randk`, which does not reach the accuracy of the others;
-  /// `exact`, a reference; `hierarchical`, whose cost depends on which ranks share a node;
-  /// `powersgd` and `scalecom` where their accuracy is not measured; and sparsifiers with a larger
-  /// loss of accuracy than the rules allow. Null if none is left.
+  /// The sparse exchange to recommend: the fastest, or `topk` if it takes at most 2 % longer. Only
+  /// `topk` is recommended with this model and density unmeasured; others need a measured accuracy
+  /// within the allowed loss. Never: `randk`, which does not reach the accuracy of the others;
+  /// `exact`, a reference; `hierarchical`, whose cost depends on which ranks share a node. Null if
+  /// none is left.
   const Prediction* best_sparse(int ranks) const;
 
   struct Verdict {
@@ -58,13 +73,17 @@ class Comparison {
  private:
   template <class Function>
   Interval over_rounds(const Function& function) const;
-  bool loses_too_much(const Prediction& of) const;
+  /// Median over rounds of seconds of `other` / seconds of `of`.
+  double ratio(const Prediction& of, const Prediction& other, int ranks) const;
+  template <class Allowed>
+  const Prediction* fastest(int ranks, const Allowed& allowed) const;
   bool may_be_recommended(const Prediction& of) const;
-  std::string losers(const Prediction& use, int ranks) const;
+  std::string faster_ones(const Prediction& use, int ranks) const;
 
   std::vector<Prediction> all_;
   Rounds rounds_;
   AccuracyRules accuracy_;
+  std::string flags_;
 };
 
 /// `26 Mbit/s`; of an interval: `4.2 (3.9-4.8) Gbit/s`.

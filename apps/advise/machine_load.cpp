@@ -1,5 +1,6 @@
 #include "apps/advise/machine_load.h"
 
+#include <sched.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -8,7 +9,6 @@
 #include <fstream>
 #include <map>
 #include <set>
-#include <thread>
 
 #include "comm/collectives/collectives.h"
 #include "comm/host_id.h"
@@ -25,9 +25,10 @@ double wall_seconds() {
 double busy_seconds() {
   std::ifstream in("/proc/stat");
   std::string cpu;
-  double user = 0, nice = 0, system = 0;
-  in >> cpu >> user >> nice >> system;
-  return in ? (user + nice + system) / static_cast<double>(sysconf(_SC_CLK_TCK)) : 0;
+  double user = 0, nice = 0, system = 0, idle = 0, waiting = 0, irq = 0, softirq = 0, steal = 0;
+  in >> cpu >> user >> nice >> system >> idle >> waiting >> irq >> softirq >> steal;
+  const double ticks = user + nice + system + irq + softirq + steal;
+  return in ? ticks / static_cast<double>(sysconf(_SC_CLK_TCK)) : 0;
 }
 
 double own_seconds() {
@@ -37,6 +38,12 @@ double own_seconds() {
     return static_cast<double>(t.tv_sec) + 1e-6 * static_cast<double>(t.tv_usec);
   };
   return seconds(usage.ru_utime) + seconds(usage.ru_stime);
+}
+
+/// Cores that this process may use.
+int64_t usable_cores() {
+  cpu_set_t set;
+  return sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
 }
 
 /// What a rank knows about its process and machine.
@@ -57,7 +64,7 @@ std::vector<std::string> MachineLoad::notes(Communicator& comm, int threads_per_
                    .busy = busy_seconds() - busy_,
                    .own = own_seconds() - own_,
                    .wall = wall_seconds() - wall_,
-                   .cores = std::max(1u, std::thread::hardware_concurrency())};
+                   .cores = usable_cores()};
   struct Machine {
     double busy = 0, own = 0, wall = 0;
     int64_t cores = 1, ranks = 0;

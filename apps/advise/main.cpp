@@ -66,6 +66,25 @@ std::vector<Accuracy> accuracies(const AdviseConfig& config) {
   return parse_accuracies(text.str(), config.accuracy);
 }
 
+/// The keys of the settings that differ from their defaults.
+std::vector<std::string> changed_settings(const AdviseConfig& config) {
+  const Settings usual = default_settings();
+  std::vector<std::string> keys;
+  for (const auto& [key, value] : config.settings.values())
+    if (value != usual.text(key)) keys.push_back(key);
+  return keys;
+}
+
+/// The flags that every recommended command line needs, too.
+std::string common_flags(const AdviseConfig& config) {
+  std::string flags;
+  if (config.density != AdviseConfig{}.density)
+    flags += fmt::format(" --density {:g}", config.density);
+  for (const std::string& key : changed_settings(config))
+    flags += fmt::format(" --set {}={}", key, config.settings.text(key));
+  return flags;
+}
+
 /// What all ranks prepare before they measure.
 struct Prepared {
   std::optional<Model> model;
@@ -76,13 +95,13 @@ struct Prepared {
 void prepare(const AdviseConfig& config, const Communicator& comm, Prepared& prepared) {
   prepared.model.emplace(config.model, ModelSpec{.image = {config.image_size, config.image_size, 3},
                                                  .classes = config.classes});
-  // measured at the default settings, so only those have an accuracy
-  const bool defaults =
-      config.settings.values() == default_settings().values() && config.local_steps == 1;
-  prepared.accuracy = {.table = defaults ? accuracies(config) : std::vector<Accuracy>{},
+  prepared.accuracy = {.table = accuracies(config),
                        .model = config.parameters > 0 ? "" : config.model,
+                       .dataset = config.image_size <= 32 ? "cifar10" : "imagenet",
                        .density = config.density,
                        .max_loss = config.max_loss};
+  for (const std::string& key : changed_settings(config))
+    prepared.accuracy.changed.insert(key.substr(0, key.find('.')));
   Costs costs;
   if (comm.size() > 1) costs.link = {.alpha = 1, .beta = 1};  // will be measured
   apply_given(config, prepared.model->arena(), costs);  // its errors come before the measurement
@@ -102,12 +121,18 @@ void advise(Communicator& comm, const AdviseConfig& config) {
 
   const size_t flat = static_cast<size_t>(config.parameters);
   const bool overlap = !rounds.front().compute.ready.empty();
-  const Comparison comparison(
-      predictions(arena, flat, config.density, overlap, config.settings, config.local_steps),
-      std::move(rounds), std::move(prepared.accuracy));
+  std::vector<Prediction> all =
+      predictions(arena, flat, config.density, overlap, config.settings, config.local_steps);
+  if (config.local_steps > 1)  // synchronous dense SGD is a rival, too
+    for (Prediction& c : predictions(arena, flat, config.density, overlap, config.settings))
+      if (c.dense && c.sparsifier == "dense") all.push_back(std::move(c));
+  const Comparison comparison(std::move(all), std::move(rounds), std::move(prepared.accuracy),
+                              common_flags(config));
   if (comm.rank() != 0) return;
   if (config.local_steps > 1)
     console.line("local SGD: {} iterations share a selection and an exchange", config.local_steps);
+  if (!overlap && flat == 0)
+    console.line("dense SGD with overlap is not predicted: it needs --compute-profile");
   print_costs(console, comparison.rounds(), static_cast<double>(flat > 0 ? flat : arena.size()),
               config.density);
   print_comparison(console, comparison, config.ranks);

@@ -78,6 +78,13 @@ std::string Prediction::collective_text() const {
   return text;
 }
 
+std::string Prediction::label() const {
+  std::string text = sparsifier;
+  if (const std::string how = collective_text(); !how.empty()) text += " " + how;
+  if (local_steps > 1) text += fmt::format(" H={}", local_steps);
+  return text;
+}
+
 std::string Prediction::flags() const {
   std::string flags = "--sparsifier " + sparsifier;
   if (!collective.empty()) flags += " --allreduce " + collective;
@@ -118,17 +125,23 @@ std::vector<Prediction> predictions(const ParameterArena& arena, size_t flat, do
   overlap = overlap && flat == 0 && local_steps == 1;
   const DenseCost ring = allreduce_costs().at("ring");
   const SparseCodec format(settings);
-  const std::string& chosen_sum = settings.text("allreduce.collective");
+  // the vendor's collective has no model
+  const std::string& chosen_sum = allreduces().find(settings.text("allreduce.collective")).name;
+  const auto known = allreduce_costs().find(chosen_sum);
+  const DenseCost sum = known == allreduce_costs().end() ? ring : known->second;
   const ValueFormat chosen = value_format(settings.text("allreduce.values"));
   std::vector<ValueFormat> formats{chosen};
   if (chosen == ValueFormat::f32) formats.push_back(ValueFormat::bf16);
   for (const auto& [name, entry] : sparsifiers().entries()) {
     const Sparsifier sparsifier = resolve_sparsifier({.sparsifier = name}, settings);
     if (local_steps > 1 && exchanges().find(sparsifier.exchange).value.updates_at_root) continue;
-    Prediction c{.sparsifier = name,
-                 .dense = !keeps_residual(sparsifier),
-                 .local_steps = local_steps,
-                 .loads = loads_of(arena, flat, sparsifier, density, settings)};
+    Prediction c{
+        .sparsifier = name,
+        .dense = !keeps_residual(sparsifier),
+        .selects = !sparsifier.selector.empty(),
+        .reads = {name, sparsifier.selector, sparsifier.exchange, "wire", "momentum_correction"},
+        .local_steps = local_steps,
+        .loads = loads_of(arena, flat, sparsifier, density, settings)};
     if (!sparsifier.selector.empty() && density < 1)
       c.volume = selectors().find(sparsifier.selector).value.volume(settings);
     if (sparsifier.exchange == "allreduce") {
@@ -136,12 +149,10 @@ std::vector<Prediction> predictions(const ParameterArena& arena, size_t flat, do
       layers.scope = Scope::layer;
       add_dense(all, c, overlap, loads_of(arena, flat, layers, density, settings), formats);
     } else if (sparsifier.exchange == "powersgd") {
-      // two sums by the chosen collective; the vendor's has no model
-      const auto found = allreduce_costs().find(allreduces().find(chosen_sum).name);
-      c.cost = [cost = found == allreduce_costs().end() ? ring : found->second, chosen](
-                   const LinkCost& link, int ranks, const Load& load) {
+      c.reads.emplace_back("allreduce");
+      c.cost = [sum, chosen](const LinkCost& link, int ranks, const Load& load) {
         const LinkCost values = messages_in(chosen, link);
-        const auto of = [&](size_t n) { return cost(values, ranks, static_cast<double>(n)); };
+        const auto of = [&](size_t n) { return sum(values, ranks, static_cast<double>(n)); };
         return of(load.sums.first) + (load.sums.second > 0 ? of(load.sums.second) : 0);
       };
       all.push_back(c);
@@ -160,12 +171,23 @@ std::vector<Prediction> predictions(const ParameterArena& arena, size_t flat, do
         return between(carrying(link, format, load), NodePlan{ranks, node}.nodes(), load.d, load.k);
       };
       all.push_back(c);
+    } else if (sparsifier.exchange == "scalecom" || sparsifier.exchange == "shared") {
+      // the model has a ring of f32 values; here it is the collective and the values of the
+      // settings
+      c.reads.emplace_back("allreduce");
+      c.cost = [ring, sum, cost = sparse_costs().at(sparsifier.exchange), chosen](
+                   const LinkCost& link, int ranks, const Load& load) {
+        const LinkCost values = messages_in(chosen, link);
+        return cost(link, ranks, load.d, load.k) - ring(link, ranks, load.k) +
+               sum(values, ranks, load.k) + (load.dense > 0 ? sum(values, ranks, load.dense) : 0);
+      };
+      all.push_back(c);
     } else if (const auto found = sparse_costs().find(sparsifier.exchange);
                found != sparse_costs().end()) {
-      c.cost = [ring, chosen, format, cost = found->second](const LinkCost& link, int ranks,
-                                                            const Load& load) {
+      c.cost = [sum, chosen, format, cost = found->second](const LinkCost& link, int ranks,
+                                                           const Load& load) {
         return (load.k > 0 ? cost(carrying(link, format, load), ranks, load.d, load.k) : 0) +
-               (load.dense > 0 ? ring(messages_in(chosen, link), ranks, load.dense) : 0);
+               (load.dense > 0 ? sum(messages_in(chosen, link), ranks, load.dense) : 0);
       };
       all.push_back(c);
     }

@@ -27,7 +27,9 @@ struct Prediction {
   std::string sparsifier{}, collective{};
   ValueFormat values = ValueFormat::f32;  ///< of the messages of `collective`
   bool dense = false;
-  bool overlap = false;     ///< exchanges run during backward (--scope layer --overlap)
+  bool selects = false;              ///< a selector chooses entries; else the density has no effect
+  std::vector<std::string> reads{};  ///< prefixes of the settings that its parts read
+  bool overlap = false;              ///< exchanges run during backward (--scope layer --overlap)
   int64_t local_steps = 1;  ///< iterations that share a selection and an exchange (LocalSgd)
   std::vector<Load> loads{};
   Volume volume = Volume::exactly_k;  ///< how many entries it sends when asked for k
@@ -36,6 +38,8 @@ struct Prediction {
 
   /// The collective as tables show it: `ring`, `ring bf16 overlap`.
   std::string collective_text() const;
+  /// The name in tables: `topk`, `dense ring bf16 overlap`, `topk H=4` with local steps.
+  std::string label() const;
   /// The flags of `train` that choose it.
   std::string flags() const;
   /// Seconds that exchanges add to an iteration; with overlap, those after backward; with local

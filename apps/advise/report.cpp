@@ -14,16 +14,17 @@ std::vector<const Prediction*> rows_of_table(const Comparison& comparison, int r
   std::vector<std::pair<double, const Prediction*>> rows;
   std::map<std::string, size_t> dense;  // row of the kind
   for (const Prediction& c : comparison.all()) {
-    const double seconds = comparison.seconds(c, ranks).mid;
+    const double gain = -comparison.speedup(c, ranks).mid;  // the fastest first
     if (c.dense) {
-      const std::string kind = fmt::format("{} {} {}", c.sparsifier, name(c.values), c.overlap);
+      const std::string kind =
+          fmt::format("{} {} {} {}", c.sparsifier, name(c.values), c.overlap, c.local_steps);
       const auto [known, added] = dense.emplace(kind, rows.size());
       if (!added) {
-        if (seconds < rows[known->second].first) rows[known->second] = {seconds, &c};
+        if (gain < rows[known->second].first) rows[known->second] = {gain, &c};
         continue;
       }
     }
-    rows.emplace_back(seconds, &c);
+    rows.emplace_back(gain, &c);
   }
   std::ranges::stable_sort(rows, {}, [](const auto& row) { return row.first; });
   std::vector<const Prediction*> sorted;
@@ -32,10 +33,13 @@ std::vector<const Prediction*> rows_of_table(const Comparison& comparison, int r
   return sorted;
 }
 
-std::string break_even_text(const Interval& bits) {
+std::string break_even_text(const Interval& bits, const Window& window) {
   if (bits.mid == 0) return "dense always";
-  if (std::isinf(bits.mid)) return "sparse always";
-  return interval_text({bits.low * 1e-9, bits.mid * 1e-9, bits.high * 1e-9}, "{:.3g}");
+  if (std::isinf(bits.mid) && window.above == 0) return "sparse always";
+  const Interval gbit{bits.low * 1e-9, bits.mid * 1e-9, bits.high * 1e-9};
+  std::string text = std::isinf(bits.mid) ? "none" : interval_text(gbit, "{:.3g}");
+  if (window.above > 0) text += fmt::format(", from {:.3g}", window.above * 1e-9);
+  return text;
 }
 
 std::string accuracy_text(const Comparison& comparison, const Prediction& c) {
@@ -62,9 +66,9 @@ void write_rows(std::ostream& out, const Comparison& comparison, const std::vect
         const Interval bits = comparison.break_even(c, count);
         break_even = cells({bits.low * 1e-9, bits.mid * 1e-9, bits.high * 1e-9});
       }
-      out << fmt::format("{},{},{},{:d},{:.6g},{},{:.6g},{},{},{},{}\n", c.sparsifier,
-                         c.collective_text(), count, at_link, 32e-9 / costs.link.beta,
-                         cells(comparison.seconds(c, count)),
+      out << fmt::format("{},{},{},{},{:d},{:.6g},{},{:.6g},{},{},{},{}\n", c.sparsifier,
+                         c.collective_text(), c.local_steps, count, at_link,
+                         32e-9 / costs.link.beta, cells(comparison.seconds(c, count)),
                          comparison.exchange_seconds(c, count).mid,
                          fmt::format("{:.6g}", comparison.efficiency(c, count).mid),
                          cells(comparison.speedup(c, count)), break_even,
@@ -99,14 +103,16 @@ void print_comparison(Console& console, const Comparison& comparison,
                       const std::vector<int64_t>& ranks) {
   for (const int64_t p : ranks) {
     const int count = static_cast<int>(p);
-    console.line("\n{:<34} {:<26} {:<20} {:<26} {}", fmt::format("{} rank{}", p, p == 1 ? "" : "s"),
+    console.line("\n{:<38} {:<26} {:<20} {:<26} {}", fmt::format("{} rank{}", p, p == 1 ? "" : "s"),
                  "seconds per iteration", "speed-up over dense", "break-even Gbit/s",
                  "top-1, points from dense");
     for (const Prediction* c : rows_of_table(comparison, count))
-      console.line("{:<34} {:<26} {:<20} {:<26} {}", c->sparsifier + " " + c->collective_text(),
+      console.line("{:<38} {:<26} {:<20} {:<26} {}", c->label(),
                    interval_text(comparison.seconds(*c, count)),
                    interval_text(comparison.speedup(*c, count), "{:.3f}"),
-                   c->dense ? "" : break_even_text(comparison.break_even(*c, count)),
+                   c->dense ? ""
+                            : break_even_text(comparison.break_even(*c, count),
+                                              comparison.window(*c, count)),
                    accuracy_text(comparison, *c));
   }
   console.line("");
@@ -117,7 +123,8 @@ void print_comparison(Console& console, const Comparison& comparison,
 
 void write_comparison(std::ostream& out, const Comparison& comparison,
                       const std::vector<int64_t>& ranks) {
-  out << "sparsifier,collective,ranks,at_link,gbit_per_s,iteration_seconds,iteration_low,"
+  out << "sparsifier,collective,local_steps,ranks,at_link,gbit_per_s,iteration_seconds,iteration_"
+         "low,"
          "iteration_high,exchange_seconds,efficiency,speedup,speedup_low,speedup_high,"
          "break_even_gbit,break_even_low,break_even_high,top1_points\n";
   write_rows(out, comparison, ranks, true);

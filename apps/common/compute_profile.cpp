@@ -5,6 +5,7 @@
 #include <cmath>
 #include <fstream>
 #include <numeric>
+#include <set>
 
 #include "apps/common/median.h"
 #include "engine/core/stopwatch.h"
@@ -108,8 +109,12 @@ ComputeProfile read_profile(const std::string& path, const ParameterArena& arena
   ComputeProfile profile;
   profile.ready.assign(parameters.size(), -1);
   double now = 0;
+  std::set<std::string> seen;
   for (int number = 2; std::getline(in, line); ++number) {
+    if (line.empty()) continue;
     const Row row = parse_row(line, fmt::format("{}, line {}", path, number));
+    check(seen.insert(row.part).second, "[profile] {}, line {}: a second row of {}", path, number,
+          row.part);
     if (row.part == "forward") {
       profile.forward = row.seconds;
       continue;
@@ -127,6 +132,8 @@ ComputeProfile read_profile(const std::string& path, const ParameterArena& arena
   profile.backward = now;
   for (size_t i = 0; i < parameters.size(); ++i)
     check(profile.ready[i] >= 0, "[profile] {} lacks the parameter {}", path, parameters[i].name);
+  for (const char* part : {"forward", "backward"})
+    check(seen.contains(part), "[profile] {} lacks the row {}", path, part);
   check(profile.seconds() > 0, "[profile] {}: all seconds are 0", path);
   return profile;
 }

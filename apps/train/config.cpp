@@ -181,7 +181,7 @@ OptionTable TrainConfig::table() {
   t.add(sgd, "outer-lr", outer_lr,
         "local SGD: rate at which the mean of the ranks' changes is applied; 0: 1");
   t.add(sgd, "outer-momentum", outer_momentum, "local SGD: Nesterov momentum of that mean");
-  t.range(0, 1);
+  t.range(0, 0.999);
   t.add(sgd, "seed", seed, "seed of all random numbers");
   t.range(0, kMostSeed);
   t.effect(Effect::essential);

@@ -187,6 +187,21 @@ TEST(LocalSgd, SendsTheEstimatedBytesInExchangesAndNoneBetween) {
     });
 }
 
+/// Exchanges that take turns count exchanges, not local steps: with as many local steps as ranks,
+/// the leader of scalecom would else always be the same.
+TEST(LocalSgd, ExchangesTakeTurns) {
+  run_ranks(2, [](Context& ctx, Communicator& comm) {
+    LocalRig rig(ctx, comm, {.sparsifier = "scalecom", .local_steps = 2});
+    for (uint64_t step = 0; step < 8; ++step) {
+      const StepReport report = rig.step({.step = step, .lr = 0.01, .density = 0.05});
+      if (step % 2 == 0) continue;
+      // only the leader sends indices
+      const uint64_t others = sum_over_ranks(ctx, comm, report.bytes_sent) - report.bytes_sent;
+      EXPECT_EQ(report.bytes_sent > others, comm.rank() == static_cast<int>(step / 2 % 2)) << step;
+    }
+  });
+}
+
 TEST(LocalSgd, ThePlanCountsItsVectors) {
   const SgdConfig sync{.sparsifier = "topk"};
   const Sparsifier sparsifier = resolve_sparsifier(sync, default_settings());

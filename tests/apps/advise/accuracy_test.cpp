@@ -24,13 +24,16 @@ TEST(Accuracy, FindsTheTrainingWithTheMostEpochs) {
                              "topk,--residual-decay 0.9,net,cifar10,4,32,0.001,99,1,0.8,0.91,abc\n"
                              "topk,,net,cifar10,4,32,0.01,99,1,0.8,0.91,abc\n"),
                        "here");
-  const Accuracy* found = find_accuracy(rows, "topk", "net", 0.001);
+  const Accuracy* found = find_accuracy(rows, {"topk", "", "net", "cifar10", 0.001});
   ASSERT_NE(found, nullptr);
   EXPECT_EQ(found->ranks, 8);
   EXPECT_EQ(found->epochs, 30);
   EXPECT_NEAR(found->loss(), 1, 1e-9);
-  EXPECT_EQ(find_accuracy(rows, "gtopk", "net", 0.001), nullptr);
-  EXPECT_EQ(find_accuracy(rows, "topk", "other", 0.001), nullptr);
+  EXPECT_EQ(find_accuracy(rows, {"gtopk", "", "net", "", 0.001}), nullptr);
+  EXPECT_EQ(find_accuracy(rows, {"topk", "", "other", "", 0.001}), nullptr);
+  EXPECT_EQ(find_accuracy(rows, {"topk", "", "net", "imagenet", 0.001}), nullptr);
+  EXPECT_EQ(find_accuracy(rows, {"topk", "", "net", "", 0})->epochs, 99) << "any density";
+  EXPECT_EQ(find_accuracy(rows, {"topk", "--residual-decay 0.9", "net", "", 0.001})->epochs, 99);
 }
 
 TEST(Accuracy, AWrongTableNamesTheLine) {
@@ -45,6 +48,13 @@ TEST(Accuracy, AWrongTableNamesTheLine) {
   EXPECT_NE(error("a,b\n").find("here.csv: expected the columns"), std::string::npos);
   EXPECT_NE(error(table("topk,,net\n")).find("here.csv, line 2: 3 cells"), std::string::npos);
   EXPECT_NE(error(table("topk,,net,c,4,32,x,10,1,0.8,0.8,a\n")).find("line 2: x is no number"),
+            std::string::npos);
+  const char* const outside = "line 2: a value is out of range";
+  for (const char* row :
+       {"topk,,net,c,4,32,0.1,10,1,nan,0.8,a\n", "topk,,net,c,4,32,0.1,10,1,82,85,a\n",
+        "topk,,net,c,4,32,0.1,-3,1,0.8,0.8,a\n", "topk,,net,c,4,32,2,3,1,0.8,0.8,a\n"})
+    EXPECT_NE(error(table(row)).find(outside), std::string::npos) << row;
+  EXPECT_NE(error(table("nosuch,,net,c,4,32,0.1,3,1,0.8,0.8,a\n")).find("no sparsifier nosuch"),
             std::string::npos);
 }
 

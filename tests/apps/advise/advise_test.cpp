@@ -21,7 +21,7 @@ TEST(Advise, PredictsFromGivenCosts) {
   for (const char* text :
        {"dense recursive_halving", "gtopk", "65536 ranks", "speed-up over dense", "not measured",
         "break-even Gbit/s", "gaussiank: prediction for 26214 entries", "8 ranks: use --sparsifier",
-        "65536 ranks: use --sparsifier"})
+        "65536 ranks: stay dense", "not measured: gtopk"})
     EXPECT_TRUE(ended.says(text)) << text << " is missing in\n" << ended.output;
   EXPECT_FALSE(ended.says("overlap")) << "without a profile of backward\n" << ended.output;
 }
@@ -34,15 +34,16 @@ TEST(Advise, WritesATableOfBandwidths) {
   std::ifstream in(file);
   std::string line;
   std::getline(in, line);
-  EXPECT_EQ(line,
-            "sparsifier,collective,ranks,at_link,gbit_per_s,iteration_seconds,iteration_low,"
-            "iteration_high,exchange_seconds,efficiency,speedup,speedup_low,speedup_high,"
-            "break_even_gbit,break_even_low,break_even_high,top1_points");
+  EXPECT_EQ(
+      line,
+      "sparsifier,collective,local_steps,ranks,at_link,gbit_per_s,iteration_seconds,iteration_low,"
+      "iteration_high,exchange_seconds,efficiency,speedup,speedup_low,speedup_high,"
+      "break_even_gbit,break_even_low,break_even_high,top1_points");
   size_t at_link = 0, others = 0;
   while (std::getline(in, line)) {
-    EXPECT_EQ(std::ranges::count(line, ','), 16) << line;
-    at_link += line.starts_with("dense,ring,8,1,0.888889,2.15761");  // 0.5 s and the ring
-    others += line.starts_with("dense,ring,8,0,");
+    EXPECT_EQ(std::ranges::count(line, ','), 17) << line;
+    at_link += line.starts_with("dense,ring,1,8,1,0.888889,2.15761");  // 0.5 s and the ring
+    others += line.starts_with("dense,ring,1,8,0,");
   }
   EXPECT_EQ(at_link, 1u);
   EXPECT_EQ(others, 41u);
@@ -95,7 +96,9 @@ TEST(Advise, ReadsATableOfAccuracies) {
   EXPECT_TRUE(ended.says("-3.0 (P 4, 10 epochs, 2 seeds)")) << ended.output;
   EXPECT_FALSE(ended.says("use --sparsifier topk")) << ended.output;
   EXPECT_TRUE(advise(given + " --max-loss 4").says("use --sparsifier topk"));
-  EXPECT_FALSE(advise(given + " --set gaussiank.refine=histogram").says("10 epochs"))
+  EXPECT_TRUE(advise(given + " --set gaussiank.refine=histogram").says("10 epochs"))
+      << "a setting of another sparsifier";
+  EXPECT_FALSE(advise(given + " --set wire.values=bf16").says("10 epochs"))
       << "measured at the default settings";
 }
 

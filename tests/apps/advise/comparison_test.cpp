@@ -66,6 +66,57 @@ TEST(Comparison, BreakEvenIsInfiniteForFreeSelectionAndZeroForSlowSelection) {
   EXPECT_EQ(slow.break_even(find(slow.all(), "topk"), 4).mid, 0);
 }
 
+TEST(Comparison, AWindowMayHaveALowerEnd) {
+  // an allgather of many ranks sends more bytes than a ring and fewer messages
+  Costs costs{.compute = {.forward = 0.05}, .link = {.alpha = 1e-3, .beta = 3.2e-9}};
+  const Comparison comparison(
+      predictions(ParameterArena{}, 270'000, 0.001, false, default_settings()), {costs}, {});
+  const Prediction& topk = find(comparison.all(), "topk");
+  const Window window = comparison.window(topk, 1000);
+  EXPECT_GT(comparison.speedup(topk, 1000).mid, 1.02);
+  EXPECT_GT(window.above, 0);
+  EXPECT_LT(comparison.at(window.above / 2).speedup(topk, 1000).mid, 1);
+  EXPECT_NEAR(comparison.at(window.above).speedup(topk, 1000).mid, 1, 1e-2);
+  const std::string sentence = comparison.verdict(1000).sentence;
+  EXPECT_NE(sentence.find("only below"), std::string::npos) << sentence;
+  EXPECT_EQ(sentence.find("above 0 "), std::string::npos) << sentence;
+}
+
+TEST(Comparison, OneRankExchangesNothing) {
+  const Comparison::Verdict verdict = Comparison(example(), {example_costs()}, {}).verdict(1);
+  EXPECT_EQ(verdict.use->sparsifier, "dense");
+  EXPECT_NE(verdict.sentence.find("1 rank: exchanges nothing"), std::string::npos);
+}
+
+TEST(Comparison, ChoosesByTheRatiosWithinRounds) {
+  // gtopk is faster than topk by 5 % in every round; its least disturbed rounds are other ones
+  std::vector<Prediction> all = dense_and_topk();
+  all.push_back(find(example(), "gtopk"));
+  Rounds rounds;
+  for (const double compute : {0.1, 0.2, 0.9, 1.5, 1.6}) {
+    rounds.push_back(example_costs());
+    Costs& costs = rounds.back();
+    costs.compute.forward = compute;
+    costs.step["topk"].update = 0.01;
+    const double topk = all[1].seconds(costs, 4);
+    costs.step["gtopk"].update = 0;
+    costs.step["gtopk"].update = topk / 1.05 - all[2].seconds(costs, 4);
+  }
+  const Comparison comparison(all, rounds, with_loss("gtopk", 0));
+  EXPECT_EQ(comparison.best_sparse(4)->sparsifier, "gtopk");
+}
+
+TEST(Comparison, AChangedSettingHidesTheAccuraciesOfItsSparsifiersOnly) {
+  AccuracyRules rules = with_loss("gtopk", 6);
+  rules.changed = {"oktopk"};
+  const Comparison other(example(), {example_costs()}, rules);
+  EXPECT_NE(other.accuracy(find(other.all(), "gtopk")), nullptr);
+  rules.changed = {"gtopk"};
+  const Comparison own(example(), {example_costs()}, rules);
+  EXPECT_EQ(own.accuracy(find(own.all(), "gtopk")), nullptr);
+  EXPECT_NE(own.verdict(64).use->sparsifier, "gtopk") << "not measured is not good";
+}
+
 TEST(Comparison, TheRivalIsTheBestDenseExchange) {
   const Comparison comparison(example(), {example_costs()}, {});
   const Prediction& rival = comparison.best_dense(8);
@@ -129,15 +180,20 @@ TEST(Comparison, StaysDenseWithinTheNoise) {
   EXPECT_EQ(verdict(-0.3, 0.1).sentence.find("noise"), std::string::npos);
 }
 
-TEST(Comparison, PrefersTopkUnlessAnotherIsFasterByMoreThanTwoPercent) {
+TEST(Comparison, PrefersTopkUnlessAMeasuredOneIsFasterByMoreThanTwoPercent) {
   const std::vector<Prediction> all = example();
-  const auto best = [&](double less) {
+  const auto best = [&](double less, const AccuracyRules& rules) {
     Costs costs = example_costs();
     for (auto& [name, step] : costs.step) step.update = name == "sidco" ? 0.1 - less : 0.1;
-    return Comparison(all, {costs}, {}).best_sparse(8)->sparsifier;
+    return Comparison(all, {costs}, rules).verdict(8);
   };
-  EXPECT_EQ(best(0.005), "topk");
-  EXPECT_EQ(best(0.05), "sidco");
+  EXPECT_EQ(best(0.005, with_loss("sidco", 1)).use->sparsifier, "topk");
+  EXPECT_EQ(best(0.05, with_loss("sidco", 1)).use->sparsifier, "sidco");
+  const Comparison::Verdict unmeasured = best(0.05, {});
+  EXPECT_EQ(unmeasured.use->sparsifier, "topk");
+  EXPECT_NE(unmeasured.sentence.find("with an accuracy that is not measured: sidco"),
+            std::string::npos)
+      << unmeasured.sentence;
 }
 
 TEST(Comparison, NeverRecommendsRandkAReferenceOrWhatLosesTooMuch) {

@@ -20,12 +20,12 @@ TEST(Interval, HoldsTheMedianWithNinetyPercent) {
   // ranks from tables of the binomial distribution with p = 1/2
   const struct {
     int n, low;
-  } cases[] = {{5, 1}, {7, 1}, {8, 2}, {9, 2}, {10, 2}, {11, 3}, {20, 6}, {100, 42}};
+  } cases[] = {{5, 1}, {7, 1}, {8, 2}, {9, 2}, {10, 2}, {11, 3}, {20, 6}, {100, 42}, {2000, 963}};
   for (const auto& [n, low] : cases) {
     const Interval interval = of_first(n);
     EXPECT_EQ(interval.low, low) << n;
     EXPECT_EQ(interval.high, n + 1 - low) << n;
-    EXPECT_EQ(interval.mid, n / 2 + 1) << n;
+    EXPECT_EQ(interval.mid, (n + 1) / 2.0) << n;
   }
 }
 

@@ -81,6 +81,14 @@ TEST(ComputeProfile, AFileOfAnotherModelOrNoneIsRefused) {
   EXPECT_NE(error(head + first.name + ",1,0.1\n").find("has 1 elements; in the model it has"),
             std::string::npos);
   EXPECT_NE(error(head + "forward,0,1\n").find("lacks the parameter"), std::string::npos);
+  EXPECT_NE(error(head + "forward,0,1\nforward,0,1\n").find("line 3: a second row of forward"),
+            std::string::npos);
+  std::string all = head;
+  for (const Parameter& p : net.model.arena().parameters())
+    all += fmt::format("{},{},0.1\n", p.name, p.length());
+  EXPECT_NE(error(all + "backward,0,1\n").find("lacks the row forward"), std::string::npos);
+  EXPECT_NE(error(all + "forward,0,1\n").find("lacks the row backward"), std::string::npos);
+  EXPECT_EQ(error(all + "forward,0,1\nbackward,0,1\n\n"), "no error");
   std::filesystem::remove(path);
   EXPECT_THROW(read_profile(path, net.model.arena()), UserError);
 }
