@@ -93,13 +93,19 @@ void OptionTable::add_extra(const std::string& extra, Given& given) const {
       }
   check(extra.starts_with("-") && name != std::string::npos, "[options] unexpected argument \"{}\"",
         extra);
+  const auto is_workers = [](const Option& option) { return option.name == "workers"; };
+  check(
+      (flag != "-n" && flag != "-np") || std::ranges::none_of(options_, is_workers),
+      "[options] unknown flag {}; --workers N starts N ranks as threads, mpirun -n N as processes",
+      extra);
   std::vector<std::string> known{"help", "version"};
   if (settings_ != nullptr) known.push_back("set");
   for (const Option& option : options_) {
     known.push_back(option.name);
     known.insert(known.end(), option.aliases.begin(), option.aliases.end());
   }
-  std::string near = nearest(flag.substr(name), known);
+  // a letter is near to every short name
+  std::string near = flag.size() > name + 1 ? nearest(flag.substr(name), known) : "";
   for (const Option& option : options_)
     if (std::ranges::find(option.aliases, near) != option.aliases.end()) near = option.name;
   fail("[options] unknown flag {}{}; --help lists all", extra,

@@ -164,6 +164,12 @@ void OptionTable::above(double bound, double most) {
   options_.back().excludes_least = true;
 }
 
+void OptionTable::word(std::string word, std::string stand_in) {
+  Option& option = options_.back();
+  option.words.emplace_back(std::move(word), std::move(stand_in));
+  option.default_text = shown(option.saved());
+}
+
 void OptionTable::alias(std::string old_name) {
   options_.back().aliases.push_back(std::move(old_name));
 }
@@ -213,25 +219,47 @@ OptionTable::Option& OptionTable::find(const std::string& name) {
   return *it;
 }
 
+bool OptionTable::Option::in_range(const Json& value) const {
+  const Json numbers = value.is_array() ? value : Json::array({value});
+  return std::ranges::all_of(numbers, [&](const Json& item) {
+    if (!item.is_number()) return true;
+    const double number = item.get<double>();
+    // both false for NaN
+    return (excludes_least ? number > least : number >= least) && number <= most;
+  });
+}
+
+Json OptionTable::Option::saved() const {
+  const Json value = get();
+  for (const auto& [word, stand_in] : words)
+    if (value == Json::parse(stand_in) && !in_range(value)) return word;
+  return value;
+}
+
 void OptionTable::apply(Option& option, const Json& value, const std::string& text,
                         const std::string& source) {
   const std::string what = fmt::format("{} {} is {:.200}", source, option.name, text);
-  check(option.fits(value), "{}; expected {}", what, option.kind);
+  for (const auto& [word, stand_in] : option.words)
+    if (value == word) {
+      option.set(Json::parse(stand_in));
+      option.is_set = true;
+      return;
+    }
+  if (!option.fits(value)) {
+    const Json unquoted = value.is_string() ? option.parse(text) : Json();
+    if (option.fits(unquoted))
+      fail("{} {} is \"{:.200}\" in quotes; expected {}", source, option.name, text,
+           unquoted.dump());
+    std::string words;
+    for (const auto& [word, stand_in] : option.words) words += word + ", ";
+    fail("{}; expected {}{}{}", what, words, words.empty() ? "" : "or ", option.kind);
+  }
   if (!option.choices.empty())
     check(std::ranges::find(option.choices, value.get<std::string>()) != option.choices.end(),
           "{}; expected one of: {}", what, fmt::join(option.choices, ", "));
-  const Json numbers = value.is_array() ? value : Json::array({value});
-  for (const Json& item : numbers) {
-    if (!item.is_number()) continue;
-    const double number = item.get<double>();
-    // both false for NaN
-    if (option.excludes_least)
-      check(number > option.least && number <= option.most, "{}; expected more than {}, at most {}",
-            what, option.least, option.most);
-    else
-      check(number >= option.least && number <= option.most, "{}; expected {} to {}", what,
-            option.least, option.most);
-  }
+  check(option.in_range(value), "{}; expected {}", what,
+        fmt::format(fmt::runtime(option.excludes_least ? "more than {}, at most {}" : "{} to {}"),
+                    option.least, option.most));
   option.set(value);
   option.is_set = true;
   if (!option.setting.empty()) settings_->set_default(option.setting, shown(value));
@@ -271,7 +299,7 @@ void OptionTable::set_json(const Json& object, const std::string& source) {
 
 Json OptionTable::json() const {
   Json object = Json::object();
-  for (const Option& option : options_) object[key_of(option.name)] = option.get();
+  for (const Option& option : options_) object[key_of(option.name)] = option.saved();
   return object;
 }
 
