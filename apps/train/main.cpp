@@ -67,10 +67,7 @@ RunResult run_seeds(Communicator& world, TrainConfig config, const DataSplit& da
 int run(Communicator& world, int argc, char** argv) {
   TrainConfig config;
   run_collectively(world, [&] { config = parse_train_config(argc, argv); });
-  if (config.list) {
-    if (world.rank() == 0) fmt::print("{}", list_text());
-    return 0;
-  }
+  if (config.list) throw HelpText{list_text()};
   check_ranks(world, config.workers);
   world.set_timeout(config.comm.comm_timeout);
   Console console(world.rank() == 0);
