@@ -116,6 +116,7 @@ void Run::open_tables() {
     try {
       write_config(folder_, config_, comm_);
       save_tuning_cache(ctx_, folder_.path);
+      console_.log_to(folder_.file("run.log").string());
       remove_newer_checkpoints(folder_.checkpoints(), at_.step);
       // if this run trains no step, the row of an epoch cut short by --max-steps stays
       const int64_t rows = at_.epoch + (at_.batch > 0 && out_of_steps() ? 1 : 0);
