@@ -7,6 +7,7 @@
 #include "apps/train/list.h"
 #include "apps/train/trainer.h"
 #include "comm/transports.h"
+#include "data/loader.h"
 #include "engine/core/error.h"
 
 namespace {
@@ -33,7 +34,10 @@ RunResult run_once(Communicator& world, const TrainConfig& config, const DataSpl
     if (!setup.notice().empty()) console.line("{}", setup.notice());
     return train(setup.comm(), config, data, stop_signal(), console);
   };
-  if (config.workers <= 1) return as_rank(world);
+  if (config.workers <= 1 || config.dry_run) return as_rank(world);
+  if (!config.eval_only)  // before threads and models are made
+    check_batch(data.train->size(), {.batch = config.batch_size * config.accumulate,
+                                     .ranks = static_cast<int>(config.workers)});
   RunResult result;
   run_on_threads(static_cast<int>(config.workers), [&](Communicator& comm) {
     const RunResult mine = as_rank(comm);

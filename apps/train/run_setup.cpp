@@ -15,8 +15,8 @@ Run::Run(Communicator& comm, const TrainConfig& config, const DataSplit& data,
       data_(data),
       stop_(stop),
       console_(console),
-      ctx_(resolve_device(config.device), resolve_threads(config.threads_per_rank, comm.size()),
-           comm.gpu()),
+      ctx_(resolve_device(config.device),
+           resolve_threads(config.threads_per_rank, ranks_of(config, comm)), comm.gpu()),
       host_(Device::cpu, ctx_.threads()),
       model_(config.model, {.image = data.train->image,
                             .classes = class_count(config, data),
@@ -35,7 +35,7 @@ Run::Run(Communicator& comm, const TrainConfig& config, const DataSplit& data,
 void Run::load() {
   LoaderConfig loader{.batch = config_.batch_size * config_.accumulate,
                       .rank = comm_.rank(),
-                      .ranks = comm_.size(),
+                      .ranks = ranks(),
                       .seed = static_cast<uint64_t>(config_.seed),
                       .threads = static_cast<int>(config_.loader_threads),
                       .device = ctx_.device(),
@@ -54,9 +54,9 @@ void Run::plan() {
   Planner::Memory memory;
   plan_consistently(ctx_, comm_, [&] { memory = plan_model(); });
   planned_ = report_plan(console_, config_, data_, model_, memory,
-                         resolve_sparsifier(sgd_config_, config_.settings), comm_.size());
+                         resolve_sparsifier(sgd_config_, config_.settings), ranks());
   if (train_loader_)
-    report_local_steps(console_, config_, model_, comm_.size(), train_loader_->batches());
+    report_local_steps(console_, config_, model_, ranks(), train_loader_->batches());
   run_collectively(comm_, [&] {
     if (!config_.pretrained.empty())
       check_weights(SafetensorsReader(config_.pretrained), model_.arena());
