@@ -8,6 +8,7 @@
 
 #include "apps/common/resolve.h"
 #include "apps/train/run_folder.h"
+#include "apps/train/schedule.h"
 #include "comm/collectives/collectives.h"
 #include "data/dataset.h"
 #include "engine/core/error.h"
@@ -128,9 +129,13 @@ OptionTable TrainConfig::table() {
   t.add(sparsifier_group, "sparsifier", sparsifier, "synchronous SGD algorithm (see --list)");
   t.add(sparsifier_group, "density", density, "fraction of the gradient entries that a step sends");
   t.above(0, 1);
-  t.add(sparsifier_group, "density-warmup", density_warmup,
-        "densities of the first epochs, one per epoch");
+  t.add(
+      sparsifier_group, "density-warmup", density_warmup,
+      "densities of the first epochs, one per epoch; none; auto: those of 0.015625,0.004 that are "
+      "above --density");
   t.above(0, 1);
+  t.word("auto", "[-1]");
+  t.word("none", "[]");
   t.add(sparsifier_group, "selector", selector, "replaces the sparsifier's selector (see --list)");
   t.add(sparsifier_group, "exchange", exchange, "replaces the sparsifier's exchange (see --list)");
   t.add(sparsifier_group, "scope", scope,
@@ -165,7 +170,9 @@ OptionTable TrainConfig::table() {
   t.choices({"step", "cosine", "constant"});
   t.add(sgd, "lr-milestones", lr_milestones, "epochs at which `step` multiplies the rate by 0.1");
   t.add(sgd, "warmup-epochs", warmup_epochs,
-        "epochs of linear learning-rate warm-up, raised every step");
+        "epochs of linear learning-rate warm-up, raised every step; auto: 2, at most a fifth of "
+        "--epochs");
+  t.word("auto", "-1");
   t.add(sgd, "warmup-from", warmup_from, "fraction of the learning rate at which warm-up starts");
   t.range(0, 1);
   t.add(sgd, "momentum", momentum, "momentum");
@@ -292,6 +299,7 @@ TrainConfig parse_train_config(int argc, char** argv) {
   if (!file.empty()) apply_file(config, table, file);
   if (continues) config.pretrained.clear();  // the checkpoint has newer weights
   for (const auto& [name, text] : given) {
+    config.flags.push_back(name);
     table.set_text(name, text);
     forward_allreduce(config);
   }
@@ -301,6 +309,7 @@ TrainConfig parse_train_config(int argc, char** argv) {
   const auto& rates = default_learning_rates().entries();
   if (const auto found = rates.find(config.model); !config.lr_given && found != rates.end())
     config.lr = found->second.value;
+  resolve_warmup(config);
   check_combinations(config);
   return config;
 }

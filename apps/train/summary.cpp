@@ -153,8 +153,10 @@ void write_summary(Console& console, const RunFolder& folder, const TrainConfig&
   write_atomically(folder.file("summary.json"), json.dump(2) + "\n");
   print_table(console, folder.file("metrics.csv"));
   if (result.stopped) {
-    console.line("\nstopped by a signal at step {}; continue with --resume {}", position.step,
-                 folder.path.string());
+    console.line("\nstopped by a signal at step {}; continue with {}", position.step,
+                 config.seeds.empty()
+                     ? "--resume " + folder.path.string()
+                     : "the same command and --resume auto, which trains the other seeds, too");
     return;
   }
   console.line("\ntop-1 {:.4f}  top-5 {:.4f} on {}  in {}  {} sent  weights {}", result.val_top1,
