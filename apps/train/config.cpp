@@ -60,6 +60,8 @@ void check_combinations(const TrainConfig& c) {
   if (!c.resume.empty() && c.resume != "auto") checkpoint_to_resume(c.resume);
   check(!c.eval_only || !c.pretrained.empty() || !c.resume.empty(),
         "[options] eval-only needs weights: give --pretrained or --resume");
+  check(!c.eval_only || c.eval_every != kNever,
+        "[options] eval-only validates; it excludes --eval-every never");
   check(c.pretrained.empty() || c.resume.empty() || c.resume == "auto",
         "[options] pretrained and resume both load weights; give one of them");
   check(!c.overlap || c.analyze_every == 0,
@@ -218,7 +220,9 @@ OptionTable TrainConfig::table() {
   t.effect(Effect::none);
   t.add(run, "name", name, "run folder; default: from model, sparsifier, ranks and seed");
   t.effect(Effect::none);
-  t.add(run, "eval-every", eval_every, "epochs between validations; 0: only after the last");
+  t.add(run, "eval-every", eval_every,
+        "epochs between validations; 0: only after the last; never: no validation");
+  t.word("never", "-1");
   t.effect(Effect::none);
   t.add(run, "checkpoint-every", checkpoint_every,
         "epochs between checkpoints; 0: only after the last");

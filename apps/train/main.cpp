@@ -64,7 +64,8 @@ RunResult run_seeds(Communicator& world, TrainConfig config, const DataSplit& da
   const double deviation =
       n > 1 ? std::sqrt(std::max(0.0, (squares - n * mean * mean) / (n - 1))) : 0;
   if (config.dry_run) return last;
-  Console(world.rank() == 0).line("\ntop-1 over {} seeds: {:.4f} ± {:.4f}", n, mean, deviation);
+  if (!std::isnan(mean))  // else nothing was validated
+    Console(world.rank() == 0).line("\ntop-1 over {} seeds: {:.4f} ± {:.4f}", n, mean, deviation);
   return last;
 }
 

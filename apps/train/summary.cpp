@@ -159,8 +159,11 @@ void write_summary(Console& console, const RunFolder& folder, const TrainConfig&
                      : "the same command and --resume auto, which trains the other seeds, too");
     return;
   }
-  console.line("\ntop-1 {:.4f}  top-5 {:.4f} on {}  in {}  {} sent  weights {}", result.val_top1,
-               result.val_top5, summary.val_name, clock_text(summary.seconds),
+  const std::string validation =
+      std::isnan(result.val_top1) ? "not validated"
+                                  : fmt::format("top-1 {:.4f}  top-5 {:.4f} on {}", result.val_top1,
+                                                result.val_top5, summary.val_name);
+  console.line("\n{}  in {}  {} sent  weights {}", validation, clock_text(summary.seconds),
                bytes_text(run.bytes), hash);
   console.line("results in {}", folder.path.string());
 }

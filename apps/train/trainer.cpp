@@ -176,7 +176,7 @@ void Run::close_epoch(bool whole) {
   const auto due = [&](int64_t every) { return last || (every > 0 && epoch % every == 0); };
   const double lr = rate(at_.batch - 1);
   val_ = {};
-  if (due(config_.eval_every)) validate();
+  if (config_.eval_every != kNever && due(config_.eval_every)) validate();
   if (metrics_csv_) metrics_csv_->row(metrics_row(epoch, lr, density(), at_.totals, val_));
   report_epoch(console_, epoch, config_.epochs, at_.totals, val_);
   check_finite(val_, epoch);
@@ -217,7 +217,8 @@ RunResult Run::evaluate_only() {
 
 RunResult Run::finish(bool stopped) {
   if (stopped || config_.epochs == 0) checkpoint();
-  if (!stopped && val_.count == 0) validate();  // no epoch was trained
+  if (!stopped && val_.count == 0 && config_.eval_every != kNever)
+    validate();  // no epoch was trained
   skipped_.report(comm_, data_, console_);
   const StatisticsSwap swap(model_, statistics());
   const RunSummary summary{.result = result_of(val_, stopped),
