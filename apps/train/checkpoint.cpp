@@ -5,6 +5,7 @@
 
 #include "apps/common/rank_utils.h"
 #include "apps/train/evaluate.h"
+#include "apps/train/summary.h"
 #include "engine/core/error.h"
 #include "engine/io/file.h"
 #include "engine/io/weights.h"
@@ -78,7 +79,9 @@ std::map<std::string, std::string> describe(const TrainConfig& config, const Pos
                      {"batch", at.batch},
                      {"totals", at.totals.json()},
                      {"run", at.run.json()}};
-  return {{"format", kFormat}, {"thinwire", json.dump()}};
+  return {{"format", kFormat},
+          {"thinwire", json.dump()},
+          {"normalisation", normalisation_of(config).dump()}};
 }
 
 Tensor flat(std::span<std::byte> bytes) {

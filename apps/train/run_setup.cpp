@@ -29,6 +29,8 @@ Run::Run(Communicator& comm, const TrainConfig& config, const DataSplit& data,
   config_.device = name(ctx_.device());
   if (config_.precision != "tf32")
     config_.precision = name(resolve_precision(config.precision, ctx_.device()));
+  config_.mean = data.mean;
+  config_.deviation = data.deviation;
   ctx_.set_math({.tf32 = config_.precision == "tf32", .deterministic = config_.deterministic});
 }
 

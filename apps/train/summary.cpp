@@ -20,7 +20,9 @@ namespace tw {
 namespace {
 
 /// A JSON number that reads well: 0.8123 rather than 0.81230000000000002.
-double rounded(double value) { return std::stod(fmt::format("{:.9g}", value)); }
+double rounded(double value, int digits = 9) {
+  return std::stod(fmt::format("{:.{}g}", value, digits));
+}
 
 std::vector<std::string> split(const std::string& line) {
   std::vector<std::string> cells;
@@ -96,13 +98,21 @@ uint64_t common_weights_hash(Communicator& comm, const ParameterArena& arena) {
   return mine;
 }
 
+Json normalisation_of(const TrainConfig& config) {
+  const auto rounded_all = [](const std::vector<float>& values) {
+    Json list = Json::array();
+    for (const float value : values) list.push_back(rounded(static_cast<double>(value), 6));
+    return list;
+  };
+  return {{"mean", rounded_all(config.mean)}, {"deviation", rounded_all(config.deviation)}};
+}
+
 void write_config(const RunFolder& folder, TrainConfig& config, const Communicator& comm) {
   Json json = config.json();
-  json["run"] = {{"thinwire", version()},
-                 {"ranks", comm.size()},
-                 {"transport", comm.transport()},
-                 {"onednn", onednn_version()},
-                 {"compiler", __VERSION__}};
+  json["run"] = {{"thinwire", version()},         {"ranks", comm.size()},
+                 {"transport", comm.transport()}, {"onednn", onednn_version()},
+                 {"compiler", __VERSION__},       {"normalisation", normalisation_of(config)}};
+  if (config.branches) json["run"]["branched_from"] = folder.checkpoint.string();
   write_atomically(folder.file("config.json"), json.dump(2) + "\n");
 }
 
