@@ -64,6 +64,8 @@ void check_combinations(const TrainConfig& c) {
         "[options] eval-only validates; it excludes --eval-every never");
   check(c.pretrained.empty() || c.resume.empty() || c.resume == "auto",
         "[options] pretrained and resume both load weights; give one of them");
+  check(!c.reset_head || !c.pretrained.empty() || !c.resume.empty(),
+        "[options] reset-head needs --pretrained, whose last layer it leaves out");
   check(!c.overlap || c.analyze_every == 0,
         "[options] analyze-every reads gradients before any exchange; it excludes overlap");
   check(!c.overlap || !c.measure_wait,
@@ -110,6 +112,12 @@ OptionTable TrainConfig::table() {
   t.add(data, "zero-init", zero_init, "zero the last batch-norm scale of each residual block");
   t.add(data, "pretrained", pretrained, "safetensors file of weights to start from");
   t.effect(Effect::none);
+  t.add(data, "reset-head", reset_head,
+        "with --pretrained: leave the last layer as initialised, e.g. for other classes");
+  t.effect(Effect::none);
+  t.add(
+      data, "freeze", freeze,
+      "tensors that are not trained: names with *, or beginnings like layer1, separated by commas");
   t.add(data, "batch-size", batch_size, "images per rank and micro-batch");
   t.range(1);
   t.add(data, "accumulate", accumulate, "micro-batches per step and rank (gradient accumulation)");

@@ -25,6 +25,8 @@ struct TrainConfig {
   int64_t classes = 0;
   bool zero_init = false;
   std::string pretrained;
+  bool reset_head = false;
+  std::string freeze;
   int64_t batch_size = 32;
   int64_t accumulate = 1;
   int64_t loader_threads = 1;

@@ -5,6 +5,7 @@
 #include "apps/train/evaluate.h"
 #include "apps/train/plan_report.h"
 #include "apps/train/run.h"
+#include "engine/ops/vector.h"
 
 namespace tw {
 
@@ -91,6 +92,7 @@ StepRecord Run::train_step() {
         .step = static_cast<uint64_t>(at_.step * parts + part)};
     if (part == parts - 1)
       pass.on_gradient_ready = [this](const Parameter& parameter) {
+        if (config_.overlap) clear_if_frozen(parameter);
         optimizer_->gradient_ready(parameter);
       };
     passes_->queue_forward(pass, 1.0f / static_cast<float>(parts));
@@ -104,6 +106,8 @@ StepRecord Run::train_step() {
     record.phases.backward += watch.lap();
   }
 
+  if (!config_.freeze.empty() && !config_.overlap)
+    for (const Parameter& parameter : model_.arena().parameters()) clear_if_frozen(parameter);
   if (gradients_ && at_.step % config_.analyze_every == 0)
     gradients_->add(host_, model_.arena().host_gradients().span(),
                     HostFloats(ctx_, optimizer_->residual()).span(), record.density);
@@ -127,6 +131,10 @@ StepRecord Run::train_step() {
   record.bytes = static_cast<double>(report.bytes_sent);
   record.seconds = watch.total();
   return record;
+}
+
+void Run::clear_if_frozen(const Parameter& parameter) {
+  if (parameter.frozen) ops::fill(ctx_, parameter.in(model_.arena().gradients()), 0);
 }
 
 int64_t Run::steps_ahead() const {
