@@ -243,7 +243,9 @@ OptionTable TrainConfig::table() {
   t.add(run, "bn-stats", bn_stats,
         "batch-norm statistics for validation and checkpoints: mean of the ranks, or rank 0's");
   t.choices({"average", "local"});
-  t.add(run, "resume", resume, "continue a run folder or checkpoint; auto: the last of this name");
+  t.add(run, "resume", resume,
+        "continue a run folder or checkpoint, with --name in a new folder; auto: the last of this "
+        "name");
   t.add(run, "eval-only", eval_only, "validate --pretrained or --resume without training");
   t.add(run, "dry-run", dry_run, "print plan, memory and bytes per step without training");
   t.add(run, "list", list, "print everything registered, with its settings");
@@ -297,9 +299,7 @@ TrainConfig parse_train_config(int argc, char** argv) {
   std::filesystem::path file = value_of("config");
   const std::filesystem::path resume = value_of("resume");
   const bool continues = !resume.empty() && resume != "auto";
-  check(!continues || value_of("name").empty(),
-        "[options] name names a new run; --resume {} continues in the folder of that run",
-        resume.string());
+  config.branches = continues && !value_of("name").empty();
   if (file.empty() && continues) {
     // --resume names a run folder, its checkpoints folder or one checkpoint
     const std::filesystem::path asked = std::filesystem::absolute(resume) / "";

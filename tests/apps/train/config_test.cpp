@@ -262,7 +262,8 @@ TEST(Config, ImpossibleCombinationsAreUserErrors) {
   says({"--nesterov", "--momentum", "0"}, "nesterov needs a momentum above 0");
   says({"--name", "a/b"}, "name is a/b");
   says({"--name", ".."}, "name is ..");
-  says({"--name", "new", "--resume", "runs/old"}, "name names a new run");
+  says({"--name", "new", "--resume", "runs/old"}, "runs/old does not exist");
+  says({"--eval-only", "--pretrained", "x", "--eval-every", "never"}, "eval-only validates");
   says({"--set", "gaussiank.refine"}, "not of the form key=value");
   says({"--precision", "f16"}, "expected one of: auto, f32, tf32, bf16");
 }
