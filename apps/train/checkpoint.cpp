@@ -317,10 +317,6 @@ Resumed load_checkpoint(Communicator& comm, const fs::path& checkpoint, const Tr
   const SafetensorsReader weights = sealed_file(checkpoint / "model.safetensors");
   Saved saved = description_in(weights, checkpoint, config);
   check_own_vectors(checkpoint, saved, config, comm.size(), optimizer);
-  if (!config.branches && !config.eval_only)
-    check(saved.other_algorithm.empty(),
-          "[resume] {}: {}; add --name to continue in a folder of its own", checkpoint.string(),
-          saved.other_algorithm);
   Resumed& resumed = saved.resumed;
   Position& at = resumed.position;
   const SafetensorsReader momentum_file = part_of(checkpoint / "momentum.safetensors", at.step);
@@ -340,6 +336,10 @@ Resumed load_checkpoint(Communicator& comm, const fs::path& checkpoint, const Tr
     std::ranges::copy(saved_common[i++], one.values.span().begin());
     one.values.write();
   }
+  if (!config.branches && !config.eval_only)
+    check(saved.other_algorithm.empty(),
+          "[resume] {}: {}; a new --name with --resume PATH continues in a folder of its own",
+          checkpoint.string(), saved.other_algorithm);
   const int64_t images = at.batch * saved.ranks * saved.batch;
   at.batch = images / (comm.size() * config.batch_size * config.accumulate);
   return resumed;

@@ -105,7 +105,7 @@ TEST(Branch, AnotherSparsifierNeedsAFolderOfItsOwn) {
   EXPECT_EQ(refused.code, 2) << refused.output;
   EXPECT_TRUE(
       refused.says("sparsifier is \"gaussiank\" in the checkpoint, \"topk\" in this run; "
-                   "add --name to continue in a folder of its own"))
+                   "a new --name with --resume PATH continues in a folder of its own"))
       << refused.output;
   EXPECT_EQ(text_of(first / "config.json"), before);
 
