@@ -32,6 +32,9 @@ struct Batch {
   Tensor labels;  ///< i32 [N]; -1: padding, or a sample that was skipped
 };
 
+/// UserError when `samples` training samples are too few for one batch on each rank.
+void check_batch(size_t samples, const LoaderConfig& config);
+
 class Loader {
  public:
   /// UserError when the data set is too small for one batch on each rank.

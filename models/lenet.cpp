@@ -5,6 +5,7 @@
 #include "layers/relu.h"
 #include "layers/sequential.h"
 #include "models/default_lr.h"
+#include "models/image_size.h"
 #include "models/model.h"
 
 namespace tw {
@@ -40,7 +41,8 @@ LayerPtr lenet(ParameterArena& arena, const ModelSpec& spec) {
 
 const bool lenet_registered =
     models().add({"lenet", "LeNet-5 with ReLU, 0.06 M parameters", lenet}) &&
-    default_learning_rates().add({"lenet", "without batch norm", 0.01});
+    default_learning_rates().add({"lenet", "without batch norm", 0.01}) &&
+    usual_sides().add({"lenet", "", {.most = 64}});
 
 }  // namespace
 }  // namespace tw

@@ -5,6 +5,7 @@
 #include "layers/global_average.h"
 #include "layers/linear.h"
 #include "layers/subsample_pad.h"
+#include "models/image_size.h"
 #include "models/model.h"
 #include "models/residual_path.h"
 
@@ -53,12 +54,17 @@ LayerPtr resnet110(ParameterArena& arena, const ModelSpec& spec) {
   return resnet(arena, spec, 110);
 }
 
+bool add_small(const char* name, const char* help, ModelFactory factory) {
+  return models().add({name, help, std::move(factory)}) &&
+         usual_sides().add({name, "", {.most = 64}});
+}
+
 const bool resnet_cifar_registered =
-    models().add({"resnet20", "ResNet-20 for small images, 0.27 M parameters", resnet20}) &&
-    models().add({"resnet32", "ResNet-32 for small images, 0.46 M parameters", resnet32}) &&
-    models().add({"resnet44", "ResNet-44 for small images, 0.66 M parameters", resnet44}) &&
-    models().add({"resnet56", "ResNet-56 for small images, 0.85 M parameters", resnet56}) &&
-    models().add({"resnet110", "ResNet-110 for small images, 1.7 M parameters", resnet110});
+    add_small("resnet20", "ResNet-20 for small images, 0.27 M parameters", resnet20) &&
+    add_small("resnet32", "ResNet-32 for small images, 0.46 M parameters", resnet32) &&
+    add_small("resnet44", "ResNet-44 for small images, 0.66 M parameters", resnet44) &&
+    add_small("resnet56", "ResNet-56 for small images, 0.85 M parameters", resnet56) &&
+    add_small("resnet110", "ResNet-110 for small images, 1.7 M parameters", resnet110);
 
 }  // namespace
 }  // namespace tw

@@ -6,6 +6,7 @@
 #include "layers/global_average.h"
 #include "layers/linear.h"
 #include "layers/pool.h"
+#include "models/image_size.h"
 #include "models/model.h"
 #include "models/residual_path.h"
 
@@ -77,12 +78,17 @@ LayerPtr resnet152(ParameterArena& arena, const ModelSpec& spec) {
   return resnet(arena, spec, {{3, 8, 36, 3}, true});
 }
 
+bool add_large(const char* name, const char* help, ModelFactory factory) {
+  return models().add({name, help, std::move(factory)}) &&
+         usual_sides().add({name, "", {.least = 96}});
+}
+
 const bool resnet_imagenet_registered =
-    models().add({"resnet18", "ResNet-18 for ImageNet, 11.7 M parameters", resnet18}) &&
-    models().add({"resnet34", "ResNet-34 for ImageNet, 21.8 M parameters", resnet34}) &&
-    models().add({"resnet50", "ResNet-50 (v1.5) for ImageNet, 25.6 M parameters", resnet50}) &&
-    models().add({"resnet101", "ResNet-101 (v1.5) for ImageNet, 44.5 M parameters", resnet101}) &&
-    models().add({"resnet152", "ResNet-152 (v1.5) for ImageNet, 60.2 M parameters", resnet152});
+    add_large("resnet18", "ResNet-18 for ImageNet, 11.7 M parameters", resnet18) &&
+    add_large("resnet34", "ResNet-34 for ImageNet, 21.8 M parameters", resnet34) &&
+    add_large("resnet50", "ResNet-50 (v1.5) for ImageNet, 25.6 M parameters", resnet50) &&
+    add_large("resnet101", "ResNet-101 (v1.5) for ImageNet, 44.5 M parameters", resnet101) &&
+    add_large("resnet152", "ResNet-152 (v1.5) for ImageNet, 60.2 M parameters", resnet152);
 
 }  // namespace
 }  // namespace tw

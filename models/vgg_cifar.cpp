@@ -1,6 +1,6 @@
 // VGG with batch norm for small images: the convolutions of Simonyan and Zisserman, ICLR 2015,
 // global average pooling and one linear layer. Names: `features.N` as in torchvision's vgg*_bn,
-// then `classifier`.
+// then `classifier`. vgg.cpp has the names without _cifar.
 #include "layers/global_average.h"
 #include "layers/linear.h"
 #include "models/model.h"
@@ -26,10 +26,14 @@ LayerPtr vgg16(ParameterArena& arena, const ModelSpec& spec) { return vgg(arena,
 LayerPtr vgg19(ParameterArena& arena, const ModelSpec& spec) { return vgg(arena, spec, kVgg19); }
 
 const bool vgg_cifar_registered =
-    models().add({"vgg11", "VGG-11 with batch norm for small images, 9.2 M parameters", vgg11}) &&
-    models().add({"vgg13", "VGG-13 with batch norm for small images, 9.4 M parameters", vgg13}) &&
-    models().add({"vgg16", "VGG-16 with batch norm for small images, 14.7 M parameters", vgg16}) &&
-    models().add({"vgg19", "VGG-19 with batch norm for small images, 20.0 M parameters", vgg19});
+    models().add(
+        {"vgg11_cifar", "VGG-11 with batch norm for small images, 9.2 M parameters", vgg11}) &&
+    models().add(
+        {"vgg13_cifar", "VGG-13 with batch norm for small images, 9.4 M parameters", vgg13}) &&
+    models().add(
+        {"vgg16_cifar", "VGG-16 with batch norm for small images, 14.7 M parameters", vgg16}) &&
+    models().add(
+        {"vgg19_cifar", "VGG-19 with batch norm for small images, 20.0 M parameters", vgg19});
 
 }  // namespace
 }  // namespace tw

@@ -1,6 +1,6 @@
 // VGG for ImageNet: Simonyan and Zisserman, ICLR 2015, without and with batch norm, with three
-// linear layers and dropout. Parameter names follow torchvision's vgg* and vgg*_bn; the models are
-// called vgg*_imagenet, because vgg16 is the model for small images.
+// linear layers and dropout. Parameter names follow torchvision's vgg* and vgg*_bn. vgg.cpp has the
+// names without _imagenet.
 #include "layers/dropout.h"
 #include "layers/linear.h"
 #include "layers/relu.h"
@@ -16,7 +16,7 @@ LayerPtr vgg(ParameterArena& arena, const ModelSpec& spec, std::string_view conv
              bool batch_norm) {
   // torchvision pools any size to 7 x 7, which is the identity at 224, the only size here
   check(spec.image[0] / 32 == 7 && spec.image[1] / 32 == 7,
-        "[vgg] images are {}; expected (224, 224, C); vgg11 to vgg19 take smaller ones",
+        "[vgg] images are {}; expected (224, 224, C); vgg11 to vgg19 take any from (32, 32, C)",
         spec.image);
   auto net = vgg_features(arena, spec.image[2], convolutions, batch_norm);
   net->add<Linear>(arena, {.name = "classifier.0", .in = {7, 7, 512}, .out = 4096});

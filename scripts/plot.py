@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """plot.py RUN... [-o FILE.png]: draws the curves of one or several run folders.
 
-By epoch: validation accuracy, training loss, entries sent / k. Also accuracy by bytes sent (summed
-over ranks), accuracy by seconds of training, and the seconds of each phase.
+By epoch: validation accuracy; training loss and entries sent / k, with the points of steps.csv
+between the ends of epochs. Also accuracy by bytes sent (summed over ranks), accuracy by seconds of
+training, and the seconds of each phase.
 
 plot.py --advice FILE.csv [-o FILE.png]: draws the predictions of `advise --csv`: for each number of
 ranks, how many times as fast as the best dense exchange each sparsifier is, by bandwidth.
@@ -28,13 +29,14 @@ matplotlib.use("Agg")
 import matplotlib.pyplot as plt  # noqa: E402
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, PercentFormatter  # noqa: E402
 
-from runs import UserError, advice, script  # noqa: E402
+from runs import UserError, advice, curves, script  # noqa: E402
 from runs.folder import PHASES, Run  # noqa: E402
 from runs.measures import bytes_text  # noqa: E402
 from runs.tables import totals  # noqa: E402
 
 COLUMNS = ["epoch", "train_loss", "val_top1", "seconds", "nnz_over_k", "bytes_sent"]
 COLUMNS += [f"sec_{phase}" for phase in PHASES]
+MOST_POINTS = 200  # of a curve by step
 # Okabe and Ito's palette: distinguishable with any colour vision
 COLOURS = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000", "#f0e442"]
 # blues: phases of any SGD; oranges: phases of distributed SGD
@@ -58,17 +60,28 @@ STYLE = {
 
 
 def opened(folder):
-    """A run with at least one epoch, its label set."""
+    """A run with at least one epoch or step, its label set."""
     run = Run(folder)
     run.metrics.require(COLUMNS)
-    if not len(run.metrics):
-        raise UserError(f"{run.metrics.path}: no epoch has been finished yet")
+    run.by_step = run.optional("steps.csv")
+    if not len(run.metrics) and not run.by_step:
+        raise UserError(f"{run.metrics.path}: no epoch has been finished and no step is recorded")
     run.label = label_of(run)
     return run
 
 
+def densities_of(run, final):
+    """The densities of the epochs in their order, or the final one if no table has them."""
+    for table in (run.metrics, run.by_step):
+        if table and "density" in table.names:
+            found = list(dict.fromkeys(table.numbers("density")))
+            shown = found if len(found) <= 3 else [found[0], math.nan, found[-1]]
+            return ", ".join("…" if math.isnan(value) else f"{value:.3g}" for value in shown)
+    return f"{final:g}"
+
+
 def label_of(run):
-    """The label: name (sparsifier density), as far as config.json has them."""
+    """The label: name (sparsifier, densities), as far as config.json has them."""
     try:
         config = run.config
     except UserError:
@@ -76,7 +89,7 @@ def label_of(run):
     name = config.get("name") or run.name
     kind = config.get("sparsifier", "")
     if kind and kind != "dense" and "density" in config:
-        kind += f" {config['density']:g}"
+        kind += f" {densities_of(run, config['density'])}"
     return f"{name} ({kind})" if kind and kind != name else name
 
 
@@ -87,15 +100,31 @@ def line(axes, run, x, y, colour):
               label=run.label)
 
 
+def line_by_step(axes, run, y, colour):
+    """Draws y over the epochs: its means over a few steps, or by epoch without steps.csv."""
+    if not run.by_step or y not in run.by_step.names:
+        line(axes, run, run["epoch"], run[y], colour)
+        return
+    width = max(1, math.ceil(len(run.by_step) / MOST_POINTS))
+    x = curves.epoch_positions(run.by_step.numbers("epoch"))
+    x, values = (curves.binned(column, width, curves.mean)
+                 for column in (x, run.by_step.numbers(y)))
+    points = [(a, b) for a, b in zip(x, values) if b is not None]
+    axes.plot([a for a, _ in points], [b for _, b in points], color=colour, label=run.label,
+              marker="o" if len(points) == 1 else None, linewidth=1.5)
+
+
 def draw_phases(axes, runs):
-    """One bar per run: seconds of an average epoch by phase, and the rest that no phase counts."""
+    """One bar per run: seconds of an average epoch by phase, or of all steps before the first epoch
+    ends, and the rest that no phase counts."""
     for row, run in enumerate(runs):
         left = 0.0
+        table, count = ((run.metrics, len(run.metrics)) if len(run.metrics) else (run.by_step, 1))
         for phase, colour in zip(PHASES, PHASE_COLOURS):
-            mean = sum(run[f"sec_{phase}"]) / len(run["epoch"])
+            mean = sum(table.numbers(f"sec_{phase}")) / count
             axes.barh(row, mean, left=left, color=colour, label=phase if row == 0 else None)
             left += mean
-        rest = sum(run["seconds"]) / len(run["epoch"]) - left
+        rest = sum(table.numbers("seconds")) / count - left
         if rest > 0:
             axes.barh(row, rest, left=left, color="#dddddd", label="rest" if row == 0 else None)
     names = [run.label.replace(" (", "\n(") for run in runs] if len(runs) > 1 else [""]
@@ -110,10 +139,10 @@ def draw(runs, title):
         2, 3, figsize=(14, 7.5))
     for run, colour in zip(runs, (COLOURS[i % len(COLOURS)] for i in range(len(runs)))):
         line(top1, run, run["epoch"], run["val_top1"], colour)
-        line(loss, run, run["epoch"], run["train_loss"], colour)
+        line_by_step(loss, run, "train_loss", colour)
         line(by_bytes, run, totals(run["bytes_sent"]), run["val_top1"], colour)
         line(by_seconds, run, totals(run["seconds"]), run["val_top1"], colour)
-        line(sent, run, run["epoch"], run["nnz_over_k"], colour)
+        line_by_step(sent, run, "nnz_over_k", colour)
     draw_phases(phases, runs)
 
     for axes, name, x in [(top1, "Validation top-1", "epoch"), (loss, "Training loss", "epoch"),
@@ -127,10 +156,10 @@ def draw(runs, title):
             axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     for axes in (top1, by_bytes, by_seconds):
         axes.yaxis.set_major_formatter(PercentFormatter(1.0, decimals=0))
-    sent.set_ylim(0, 1.1 * max(1.0, *(value for run in runs for value in run["nnz_over_k"])))
+    sent.set_ylim(0, 1.1 * max([1.0, *(max(one.get_ydata(), default=0) for one in sent.lines)]))
     by_bytes.xaxis.set_major_locator(MaxNLocator(5))
-    ends = [totals(run["bytes_sent"])[-1] for run in runs]
-    if min(ends) > 0 and max(ends) > 20 * min(ends):
+    ends = [totals(run["bytes_sent"])[-1] for run in runs if len(run.metrics)]
+    if ends and min(ends) > 0 and max(ends) > 20 * min(ends):
         by_bytes.set_xscale("log")
     by_bytes.xaxis.set_major_formatter(FuncFormatter(bytes_text))
     for axes in (top1, loss):

@@ -13,6 +13,7 @@
 #include "apps/common/rank_utils.h"
 #include "apps/common/resolve.h"
 #include "comm/transports.h"
+#include "models/image_size.h"
 
 namespace {
 
@@ -116,6 +117,13 @@ void advise(Communicator& comm, const AdviseConfig& config) {
   Prepared prepared;
   run_collectively(comm, [&] { prepare(config, comm, prepared); });
   const ParameterArena& arena = prepared.model->arena();
+  const ModelSpec& spec = prepared.model->spec();
+  if (config.parameters == 0)
+    console.line("{} with {} classes and images of {} x {}", config.model, spec.classes,
+                 spec.image[0], spec.image[1]);
+  if (const std::string note = size_note(config.model, spec.image);
+      !note.empty() && config.parameters == 0)
+    console.line("{}; --image-size changes the size", note);
   Rounds rounds = config.simulate ? Rounds(1) : measure(comm, config, *prepared.model, console);
   for (Costs& costs : rounds) apply_given(config, arena, costs);
 

@@ -264,9 +264,9 @@ void SelectBench::print_row(const std::string& distribution, const Series& serie
   const double seconds = median(series.seconds), best = std::ranges::min(series.seconds);
   const double bytes = series.bytes_each * static_cast<double>(d_);
   const double of_add = median_ratio(series, add);
-  const std::string speed = bytes > 0 ? fmt::format("{:.1f}", bytes / seconds * 1e-9) : "-";
+  const std::string speed = bytes > 0 ? fmt::format("{:.1f}", bytes / seconds * 1e-9) : "";
   fmt::print("{:<24} {:<10} {:>8.3f} {:>8.3f} {:>7} {:>9.2f} {:>7.3f}\n", series.name, distribution,
-             seconds * 1e3, best * 1e3, speed, of_add, sent);
+             seconds * 1e3, best * 1e3, speed.empty() ? "-" : speed, of_add, sent);
   if (!csv_.is_open()) return;
   csv_ << fmt::format("{},{},{},{},{},{:.9f},{:.9f},{},{:.4f},{:.6f}\n", options_.device,
                       distribution, d_, options_.density, series.name, seconds, best, speed, of_add,

@@ -3,6 +3,9 @@
 #include <unistd.h>
 
 #include <cstdio>
+#include <utility>
+
+#include "engine/core/error.h"
 
 namespace tw {
 
@@ -12,6 +15,16 @@ void Console::write_line(const std::string& text) {
   clear();
   fmt::print("{}\n", text);
   std::fflush(stdout);
+  if (log_.is_open())
+    log_ << text << '\n' << std::flush;
+  else
+    before_ += text + '\n';
+}
+
+void Console::log_to(const std::string& path) {
+  log_.open(path, std::ios::app);
+  check(log_.is_open(), "[log] cannot write {}", path);
+  log_ << std::exchange(before_, "") << std::flush;
 }
 
 void Console::progress(const Progress& p) {

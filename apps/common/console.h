@@ -4,6 +4,7 @@
 #include <fmt/core.h>
 
 #include <chrono>
+#include <fstream>
 #include <string>
 
 namespace tw {
@@ -17,6 +18,8 @@ class Console {
   void line(fmt::format_string<Args...> text, Args&&... args) {
     if (enabled_) write_line(fmt::format(text, std::forward<Args>(args)...));
   }
+  /// Appends every line to a file, beginning with those so far; UserError if it cannot be opened.
+  void log_to(const std::string& path);
   /// Redraws the bar of an epoch, at most ten times a second; only on a terminal.
   struct Progress {
     int64_t epoch, epochs, done, total;
@@ -30,6 +33,8 @@ class Console {
   void write_line(const std::string& text);
 
   bool enabled_, terminal_, bar_shown_ = false;
+  std::ofstream log_;
+  std::string before_;  // lines for the log, as long as it is not open
   std::chrono::steady_clock::time_point last_;
 };
 

@@ -1,8 +1,10 @@
 #include "apps/common/launch.h"
 
+#include <cerrno>
 #include <chrono>
 #include <csignal>
 #include <cstdio>
+#include <cstring>
 #include <thread>
 
 #include "apps/common/options.h"
@@ -25,6 +27,13 @@ void on_signal(int signal) {
 int report(const std::exception& error, bool speaks, int code) {
   if (speaks) fmt::print(stderr, "error: {}\n", error.what());
   return code;
+}
+
+/// Writes the rest of the output. Returns 1, after one line, if it could not be written.
+int flush_output() {
+  if (std::fflush(stdout) == 0 && !std::ferror(stdout)) return 0;
+  fmt::print(stderr, "error: cannot write to standard output: {}\n", std::strerror(errno));
+  return 1;
 }
 
 /// Whether this process reports errors of all ranks. Processes of a launcher whose ranks do not
@@ -56,7 +65,7 @@ int run_program(const std::function<int(Communicator&)>& body) {
     world = mpi ? make_mpi_communicator() : make_self_communicator();
     code = body(*world);
   } catch (const HelpText& help) {
-    if (reports(world.get())) fmt::print("{}", help.text);
+    if (reports(world.get())) std::fputs(help.text.c_str(), stdout);
   } catch (const LocalUserError& error) {
     code = report(error, true, 2);
     if (world) world->abort(error.what(), code);
@@ -68,6 +77,7 @@ int run_program(const std::function<int(Communicator&)>& body) {
     code = report(error, true, 1);
     if (world) world->abort(error.what(), code);
   }
+  if (code == 0) code = flush_output();
   world.reset();
   return mpi ? finish_mpi(code) : code;
 }

@@ -2,14 +2,12 @@
 
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cctype>
 #include <charconv>
 #include <cstdlib>
 #include <nlohmann/json.hpp>
 
-#include "apps/common/version.h"
 #include "comm/launcher.h"
 #include "engine/core/error.h"
 #include "engine/core/registry.h"
@@ -74,10 +72,6 @@ bool writes_notes() {
 
 void note_renamed(const std::string& old_name, const std::string& name) {
   if (writes_notes()) fmt::print(stderr, "note: option {} is now called {}\n", old_name, name);
-}
-
-bool has(const OptionTable::Given& given, const std::string& name) {
-  return std::ranges::find(given, name, &OptionTable::Given::value_type::first) != given.end();
 }
 
 /// JSON strings are UTF-8.
@@ -170,6 +164,12 @@ void OptionTable::above(double bound, double most) {
   options_.back().excludes_least = true;
 }
 
+void OptionTable::word(std::string word, std::string stand_in) {
+  Option& option = options_.back();
+  option.words.emplace_back(std::move(word), std::move(stand_in));
+  option.default_text = shown(option.saved());
+}
+
 void OptionTable::alias(std::string old_name) {
   options_.back().aliases.push_back(std::move(old_name));
 }
@@ -198,98 +198,6 @@ std::vector<std::string> OptionTable::keys(Effect effect) const {
   return keys;
 }
 
-OptionTable::Given OptionTable::parse(int argc, char** argv, const std::string& description) const {
-  CLI::App app(description, argv[0]);
-  app.allow_extras();
-  app.set_version_flag("--version", version_text, "Print the versions of this build and exit");
-  app.get_formatter()->column_width(34);
-  Given given;
-  for (const Option& option : options_) {
-    CLI::Option* flag = app.add_option_function<std::string>(
-        option.flags,
-        [&given, &option](const std::string& text) { given.emplace_back(option.name, text); },
-        option.help);
-    flag->type_name("");
-    flag->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);  // a later flag beats an earlier
-    if (option.is_flag)
-      flag->expected(0);  // alone: "true"
-    else
-      flag->default_str(option.default_text);
-    if (!option.choices.empty())
-      flag->description(fmt::format("{} ({})", option.help, fmt::join(option.choices, ", ")));
-    if (option.is_required) flag->description(option.help + " (required)");
-    flag->group(option.group);
-  }
-  if (settings_ != nullptr)
-    app.add_option_function<std::vector<std::string>>(
-           "--set",
-           [&given](const std::vector<std::string>& values) {
-             for (const std::string& value : values) given.emplace_back("set", value);
-           },
-           "a setting that train --list names, e.g. gaussiank.refine=paper; may be repeated")
-        ->expected(1)
-        ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
-        ->type_name("NAME.KEY=VALUE")
-        ->group(settings_group_);
-
-  std::vector<std::string> arguments;  // the last one first, as CLI11 wants them
-  for (int i = argc - 1; i > 0; --i) {
-    std::string argument = argv[i];
-    const size_t end = std::min(argument.find('='), argument.size());
-    if (argument.starts_with("--") && end > 2)
-      argument.replace(2, end - 2, current_name(argument.substr(2, end - 2)));
-    arguments.push_back(std::move(argument));
-  }
-  try {
-    app.parse(std::move(arguments));
-  } catch (const CLI::CallForHelp&) {
-    throw HelpText{app.help()};
-  } catch (const CLI::CallForVersion&) {
-    throw HelpText{version_text()};
-  } catch (const CLI::ArgumentMismatch& error) {
-    const std::string text = error.what();  // "--lr: At Most 1 required but received 2"
-    fail("[options] {} needs one value", text.substr(0, text.find(':')));
-  } catch (const CLI::ParseError& error) {
-    fail("[options] {}", error.what());
-  }
-  for (const auto& [name, text] : given)
-    check(!text.starts_with("--"), "[options] --{} needs one value; found {}", name, text);
-  for (const std::string& extra : app.remaining()) add_extra(extra, given);
-  for (const Option& option : options_)
-    check(!option.is_required || has(given, option.name),
-          "[options] --{} is missing; --help lists all", option.name);
-  return given;
-}
-
-void OptionTable::add_extra(const std::string& extra, Given& given) const {
-  const std::string flag = extra.substr(0, extra.find('='));
-  const size_t name = flag.find_first_not_of('-');
-  if (!extra.starts_with("-"))
-    for (const Option& option : options_)
-      if (option.is_positional && !has(given, option.name)) {
-        given.emplace_back(option.name, extra);
-        return;
-      }
-  check(extra.starts_with("-") && name != std::string::npos, "[options] unexpected argument \"{}\"",
-        extra);
-  std::vector<std::string> known{"help", "version"};
-  if (settings_ != nullptr) known.push_back("set");
-  for (const Option& option : options_) {
-    known.push_back(option.name);
-    known.insert(known.end(), option.aliases.begin(), option.aliases.end());
-  }
-  std::string near = nearest(flag.substr(name), known);
-  for (const Option& option : options_)
-    if (std::ranges::find(option.aliases, near) != option.aliases.end()) near = option.name;
-  fail("[options] unknown flag {}{}; --help lists all", extra,
-       near.empty() ? "" : fmt::format("; nearest is --{}", near));
-}
-
-void OptionTable::parse_and_set(int argc, char** argv, const std::string& description) {
-  for (const auto& [name, text] : parse(argc, argv, description)) set_text(name, text);
-  print_notices();
-}
-
 void OptionTable::print_notices() const {
   if (settings_ == nullptr || !writes_notes()) return;
   for (const std::string& notice : settings_->notices()) fmt::print(stderr, "note: {}\n", notice);
@@ -311,25 +219,47 @@ OptionTable::Option& OptionTable::find(const std::string& name) {
   return *it;
 }
 
+bool OptionTable::Option::in_range(const Json& value) const {
+  const Json numbers = value.is_array() ? value : Json::array({value});
+  return std::ranges::all_of(numbers, [&](const Json& item) {
+    if (!item.is_number()) return true;
+    const double number = item.get<double>();
+    // both false for NaN
+    return (excludes_least ? number > least : number >= least) && number <= most;
+  });
+}
+
+Json OptionTable::Option::saved() const {
+  const Json value = get();
+  for (const auto& [word, stand_in] : words)
+    if (value == Json::parse(stand_in) && !in_range(value)) return word;
+  return value;
+}
+
 void OptionTable::apply(Option& option, const Json& value, const std::string& text,
                         const std::string& source) {
   const std::string what = fmt::format("{} {} is {:.200}", source, option.name, text);
-  check(option.fits(value), "{}; expected {}", what, option.kind);
+  for (const auto& [word, stand_in] : option.words)
+    if (value == word) {
+      option.set(Json::parse(stand_in));
+      option.is_set = true;
+      return;
+    }
+  if (!option.fits(value)) {
+    const Json unquoted = value.is_string() ? option.parse(text) : Json();
+    if (option.fits(unquoted))
+      fail("{} {} is \"{:.200}\" in quotes; expected {}", source, option.name, text,
+           unquoted.dump());
+    std::string words;
+    for (const auto& [word, stand_in] : option.words) words += word + ", ";
+    fail("{}; expected {}{}{}", what, words, words.empty() ? "" : "or ", option.kind);
+  }
   if (!option.choices.empty())
     check(std::ranges::find(option.choices, value.get<std::string>()) != option.choices.end(),
           "{}; expected one of: {}", what, fmt::join(option.choices, ", "));
-  const Json numbers = value.is_array() ? value : Json::array({value});
-  for (const Json& item : numbers) {
-    if (!item.is_number()) continue;
-    const double number = item.get<double>();
-    // both false for NaN
-    if (option.excludes_least)
-      check(number > option.least && number <= option.most, "{}; expected more than {}, at most {}",
-            what, option.least, option.most);
-    else
-      check(number >= option.least && number <= option.most, "{}; expected {} to {}", what,
-            option.least, option.most);
-  }
+  check(option.in_range(value), "{}; expected {}", what,
+        fmt::format(fmt::runtime(option.excludes_least ? "more than {}, at most {}" : "{} to {}"),
+                    option.least, option.most));
   option.set(value);
   option.is_set = true;
   if (!option.setting.empty()) settings_->set_default(option.setting, shown(value));
@@ -369,7 +299,7 @@ void OptionTable::set_json(const Json& object, const std::string& source) {
 
 Json OptionTable::json() const {
   Json object = Json::object();
-  for (const Option& option : options_) object[key_of(option.name)] = option.get();
+  for (const Option& option : options_) object[key_of(option.name)] = option.saved();
   return object;
 }
 

@@ -14,7 +14,7 @@ class Settings;
 
 using Json = nlohmann::ordered_json;
 
-/// Thrown for --help and --version: the text to print before the program exits with code 0.
+/// Thrown for --help, --version and --list: the text to print before the program exits with code 0.
 struct HelpText {
   std::string text;
 };
@@ -47,6 +47,9 @@ class OptionTable {
   void range(double least, double most = kMost);
   /// Restricts a number, or each number of a list, to (bound, most].
   void above(double bound, double most);
+  /// Accepts `word` in place of a number or list. It sets `stand_in`, a value as JSON text; json()
+  /// and the help write the word again if range(), which comes first, excludes that value.
+  void word(std::string word, std::string stand_in);
   /// Sets its effect on a resumed run; without this call it is Effect::weights.
   void effect(Effect effect);
   /// Accepts `--old_name` and its JSON key, too, and prints one line on stderr that names the new
@@ -99,10 +102,15 @@ class OptionTable {
     std::string setting{};  // the setting whose default this option sets
     bool is_flag = false, is_required = false, is_positional = false, is_set = false;
     std::vector<std::string> choices{};
+    std::vector<std::pair<std::string, std::string>> words{};  // with their stand-ins
     std::function<bool(const Json&)> fits{};
     std::function<void(const Json&)> set{};
     std::function<Json(const std::string&)> parse{};
     std::function<Json()> get{};
+    /// Whether range() or above() allows the value, or each number of a list.
+    bool in_range(const Json& value) const;
+    /// The present value as a file has it: a number, text or list, or a word.
+    Json saved() const;
     double least = 0, most = kMost;
     bool excludes_least = false;
     Effect effect = Effect::weights;

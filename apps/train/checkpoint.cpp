@@ -5,6 +5,7 @@
 
 #include "apps/common/rank_utils.h"
 #include "apps/train/evaluate.h"
+#include "apps/train/summary.h"
 #include "engine/core/error.h"
 #include "engine/io/file.h"
 #include "engine/io/weights.h"
@@ -78,7 +79,9 @@ std::map<std::string, std::string> describe(const TrainConfig& config, const Pos
                      {"batch", at.batch},
                      {"totals", at.totals.json()},
                      {"run", at.run.json()}};
-  return {{"format", kFormat}, {"thinwire", json.dump()}};
+  return {{"format", kFormat},
+          {"thinwire", json.dump()},
+          {"normalisation", normalisation_of(config).dump()}};
 }
 
 Tensor flat(std::span<std::byte> bytes) {
@@ -160,8 +163,12 @@ struct Saved {
   Resumed resumed;
   std::string sparsifier;
   int64_t ranks = 0;
-  int64_t batch = 0;  ///< images of a rank and step
+  int64_t batch = 0;            ///< images of a rank and step
+  std::string other_algorithm;  ///< how this run's sparsifier differs; empty if it does not
 };
+
+/// Options that make a run another experiment. The folder of a run keeps one of each.
+constexpr const char* kAlgorithm[] = {"sparsifier", "selector", "exchange"};
 
 /// Compares the options of the checkpoint with those of this run: UserError where an essential one
 /// differs, a notice for each other one that changes the weights.
@@ -195,6 +202,12 @@ Saved description_in(const SafetensorsReader& weights, const fs::path& checkpoin
     const Json& then = json.at("config");
     compare(then, config, prefix, saved.resumed.notice);
     then.at("sparsifier").get_to(saved.sparsifier);
+    TrainConfig copy = config;
+    const Json now = copy.json();
+    for (const char* key : kAlgorithm)
+      if (saved.other_algorithm.empty() && then.value(key, Json("")) != now.at(key))
+        saved.other_algorithm = fmt::format("{} is {} in the checkpoint, {} in this run", key,
+                                            then.value(key, Json("")).dump(), now.at(key).dump());
     json.at("ranks").get_to(saved.ranks);
     saved.batch = then.at("batch_size").get<int64_t>() * then.value("accumulate", int64_t{1});
     json.at("step").get_to(at.step);
@@ -323,6 +336,10 @@ Resumed load_checkpoint(Communicator& comm, const fs::path& checkpoint, const Tr
     std::ranges::copy(saved_common[i++], one.values.span().begin());
     one.values.write();
   }
+  if (!config.branches && !config.eval_only)
+    check(saved.other_algorithm.empty(),
+          "[resume] {}: {}; a new --name with --resume PATH continues in a folder of its own",
+          checkpoint.string(), saved.other_algorithm);
   const int64_t images = at.batch * saved.ranks * saved.batch;
   at.batch = images / (comm.size() * config.batch_size * config.accumulate);
   return resumed;

@@ -8,6 +8,7 @@
 
 #include "apps/common/resolve.h"
 #include "apps/train/run_folder.h"
+#include "apps/train/schedule.h"
 #include "comm/collectives/collectives.h"
 #include "data/dataset.h"
 #include "engine/core/error.h"
@@ -59,8 +60,12 @@ void check_combinations(const TrainConfig& c) {
   if (!c.resume.empty() && c.resume != "auto") checkpoint_to_resume(c.resume);
   check(!c.eval_only || !c.pretrained.empty() || !c.resume.empty(),
         "[options] eval-only needs weights: give --pretrained or --resume");
+  check(!c.eval_only || c.eval_every != kNever,
+        "[options] eval-only validates; it excludes --eval-every never");
   check(c.pretrained.empty() || c.resume.empty() || c.resume == "auto",
         "[options] pretrained and resume both load weights; give one of them");
+  check(!c.reset_head || !c.pretrained.empty() || !c.resume.empty(),
+        "[options] reset-head needs --pretrained, whose last layer it leaves out");
   check(!c.overlap || c.analyze_every == 0,
         "[options] analyze-every reads gradients before any exchange; it excludes overlap");
   check(!c.overlap || !c.measure_wait,
@@ -107,6 +112,12 @@ OptionTable TrainConfig::table() {
   t.add(data, "zero-init", zero_init, "zero the last batch-norm scale of each residual block");
   t.add(data, "pretrained", pretrained, "safetensors file of weights to start from");
   t.effect(Effect::none);
+  t.add(data, "reset-head", reset_head,
+        "with --pretrained: leave the last layer as initialised, e.g. for other classes");
+  t.effect(Effect::none);
+  t.add(
+      data, "freeze", freeze,
+      "tensors that are not trained: names with *, or beginnings like layer1, separated by commas");
   t.add(data, "batch-size", batch_size, "images per rank and micro-batch");
   t.range(1);
   t.add(data, "accumulate", accumulate, "micro-batches per step and rank (gradient accumulation)");
@@ -128,9 +139,13 @@ OptionTable TrainConfig::table() {
   t.add(sparsifier_group, "sparsifier", sparsifier, "synchronous SGD algorithm (see --list)");
   t.add(sparsifier_group, "density", density, "fraction of the gradient entries that a step sends");
   t.above(0, 1);
-  t.add(sparsifier_group, "density-warmup", density_warmup,
-        "densities of the first epochs, one per epoch");
+  t.add(
+      sparsifier_group, "density-warmup", density_warmup,
+      "densities of the first epochs, one per epoch; none; auto: those of 0.015625,0.004 that are "
+      "above --density");
   t.above(0, 1);
+  t.word("auto", "[-1]");
+  t.word("none", "[]");
   t.add(sparsifier_group, "selector", selector, "replaces the sparsifier's selector (see --list)");
   t.add(sparsifier_group, "exchange", exchange, "replaces the sparsifier's exchange (see --list)");
   t.add(sparsifier_group, "scope", scope,
@@ -165,7 +180,9 @@ OptionTable TrainConfig::table() {
   t.choices({"step", "cosine", "constant"});
   t.add(sgd, "lr-milestones", lr_milestones, "epochs at which `step` multiplies the rate by 0.1");
   t.add(sgd, "warmup-epochs", warmup_epochs,
-        "epochs of linear learning-rate warm-up, raised every step");
+        "epochs of linear learning-rate warm-up, raised every step; auto: 2, at most a fifth of "
+        "--epochs");
+  t.word("auto", "-1");
   t.add(sgd, "warmup-from", warmup_from, "fraction of the learning rate at which warm-up starts");
   t.range(0, 1);
   t.add(sgd, "momentum", momentum, "momentum");
@@ -211,7 +228,9 @@ OptionTable TrainConfig::table() {
   t.effect(Effect::none);
   t.add(run, "name", name, "run folder; default: from model, sparsifier, ranks and seed");
   t.effect(Effect::none);
-  t.add(run, "eval-every", eval_every, "epochs between validations; 0: only after the last");
+  t.add(run, "eval-every", eval_every,
+        "epochs between validations; 0: only after the last; never: no validation");
+  t.word("never", "-1");
   t.effect(Effect::none);
   t.add(run, "checkpoint-every", checkpoint_every,
         "epochs between checkpoints; 0: only after the last");
@@ -224,7 +243,9 @@ OptionTable TrainConfig::table() {
   t.add(run, "bn-stats", bn_stats,
         "batch-norm statistics for validation and checkpoints: mean of the ranks, or rank 0's");
   t.choices({"average", "local"});
-  t.add(run, "resume", resume, "continue a run folder or checkpoint; auto: the last of this name");
+  t.add(run, "resume", resume,
+        "continue a run folder or checkpoint, with --name in a new folder; auto: the last of this "
+        "name");
   t.add(run, "eval-only", eval_only, "validate --pretrained or --resume without training");
   t.add(run, "dry-run", dry_run, "print plan, memory and bytes per step without training");
   t.add(run, "list", list, "print everything registered, with its settings");
@@ -278,9 +299,7 @@ TrainConfig parse_train_config(int argc, char** argv) {
   std::filesystem::path file = value_of("config");
   const std::filesystem::path resume = value_of("resume");
   const bool continues = !resume.empty() && resume != "auto";
-  check(!continues || value_of("name").empty(),
-        "[options] name names a new run; --resume {} continues in the folder of that run",
-        resume.string());
+  config.branches = continues && !value_of("name").empty();
   if (file.empty() && continues) {
     // --resume names a run folder, its checkpoints folder or one checkpoint
     const std::filesystem::path asked = std::filesystem::absolute(resume) / "";
@@ -292,6 +311,7 @@ TrainConfig parse_train_config(int argc, char** argv) {
   if (!file.empty()) apply_file(config, table, file);
   if (continues) config.pretrained.clear();  // the checkpoint has newer weights
   for (const auto& [name, text] : given) {
+    config.flags.push_back(name);
     table.set_text(name, text);
     forward_allreduce(config);
   }
@@ -301,6 +321,7 @@ TrainConfig parse_train_config(int argc, char** argv) {
   const auto& rates = default_learning_rates().entries();
   if (const auto found = rates.find(config.model); !config.lr_given && found != rates.end())
     config.lr = found->second.value;
+  resolve_warmup(config);
   check_combinations(config);
   return config;
 }

@@ -11,6 +11,11 @@
 
 namespace tw {
 
+/// Stands for `auto` in place of a number; parse_train_config() replaces it.
+constexpr double kAuto = -1;
+/// Stands for `never` in eval_every.
+constexpr int64_t kNever = -1;
+
 struct TrainConfig {
   // model and data
   std::string model = "resnet20";
@@ -20,6 +25,8 @@ struct TrainConfig {
   int64_t classes = 0;
   bool zero_init = false;
   std::string pretrained;
+  bool reset_head = false;
+  std::string freeze;
   int64_t batch_size = 32;
   int64_t accumulate = 1;
   int64_t loader_threads = 1;
@@ -38,7 +45,7 @@ struct TrainConfig {
   bool overlap = false;
   bool measure_wait = false;
   double density = 0.001;
-  std::vector<double> density_warmup{0.015625, 0.004};
+  std::vector<double> density_warmup{kAuto};
   std::string allreduce;
   bool no_error_feedback = false;
   double residual_decay = 1;
@@ -52,7 +59,7 @@ struct TrainConfig {
   std::string lr_scaling = "none";
   std::string lr_schedule = "cosine";
   std::vector<int64_t> lr_milestones{81, 122, 155};
-  int64_t warmup_epochs = 0;
+  double warmup_epochs = kAuto;
   double warmup_from = 0;
   double momentum = 0.9;
   bool nesterov = false;
@@ -87,6 +94,11 @@ struct TrainConfig {
   bool dry_run = false;
   bool list = false;
   std::string config;
+
+  // not options
+  std::vector<float> mean, deviation;  ///< how the images are normalised, per channel
+  std::vector<std::string> flags;      ///< the options given on the command line
+  bool branches = false;  ///< --resume PATH with --name: continues in a folder of its own
 
   /// Flags, JSON keys, help and effects of all members above.
   OptionTable table();

@@ -7,6 +7,7 @@
 #include "apps/train/list.h"
 #include "apps/train/trainer.h"
 #include "comm/transports.h"
+#include "data/loader.h"
 #include "engine/core/error.h"
 
 namespace {
@@ -33,7 +34,10 @@ RunResult run_once(Communicator& world, const TrainConfig& config, const DataSpl
     if (!setup.notice().empty()) console.line("{}", setup.notice());
     return train(setup.comm(), config, data, stop_signal(), console);
   };
-  if (config.workers <= 1) return as_rank(world);
+  if (config.workers <= 1 || config.dry_run) return as_rank(world);
+  if (!config.eval_only)  // before threads and models are made
+    check_batch(data.train->size(), {.batch = config.batch_size * config.accumulate,
+                                     .ranks = static_cast<int>(config.workers)});
   RunResult result;
   run_on_threads(static_cast<int>(config.workers), [&](Communicator& comm) {
     const RunResult mine = as_rank(comm);
@@ -60,17 +64,15 @@ RunResult run_seeds(Communicator& world, TrainConfig config, const DataSplit& da
   const double deviation =
       n > 1 ? std::sqrt(std::max(0.0, (squares - n * mean * mean) / (n - 1))) : 0;
   if (config.dry_run) return last;
-  Console(world.rank() == 0).line("\ntop-1 over {} seeds: {:.4f} ± {:.4f}", n, mean, deviation);
+  if (!std::isnan(mean))  // else nothing was validated
+    Console(world.rank() == 0).line("\ntop-1 over {} seeds: {:.4f} ± {:.4f}", n, mean, deviation);
   return last;
 }
 
 int run(Communicator& world, int argc, char** argv) {
   TrainConfig config;
   run_collectively(world, [&] { config = parse_train_config(argc, argv); });
-  if (config.list) {
-    if (world.rank() == 0) fmt::print("{}", list_text());
-    return 0;
-  }
+  if (config.list) throw HelpText{list_text()};
   check_ranks(world, config.workers);
   world.set_timeout(config.comm.comm_timeout);
   Console console(world.rank() == 0);

@@ -1,10 +1,13 @@
 #include "apps/train/plan_report.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "apps/common/resolve.h"
+#include "apps/train/schedule.h"
 #include "engine/core/error.h"
 #include "models/default_lr.h"
+#include "models/image_size.h"
 #include "sparsify/buckets.h"
 #include "sparsify/selector.h"
 #include "sparsify/step_costs.h"
@@ -36,12 +39,100 @@ std::string volume_line(const TrainConfig& config, const Sparsifier& sparsifier,
     return fmt::format(
         "{}: {} floats of factors and short tensors for {} entries per {} and rank, {} sent per {}",
         config.sparsifier, k, arena.size(), time, bytes_text(static_cast<double>(bytes)), time);
-  return fmt::format("{}: {}{} of {} entries per {} and rank, {}{} sent per {}{}",
-                     config.sparsifier, volume_text(volume, k),
-                     dense > 0 ? fmt::format(" and {} of small tensors", dense) : "", arena.size(),
-                     time, volume == Volume::at_most_k ? "at most " : "",
-                     bytes_text(static_cast<double>(bytes)), time,
-                     bounded ? "" : fmt::format(" at {} entries", k));
+  const size_t warmup = selects ? config.density_warmup.size() : 0;
+  return fmt::format(
+      "{}: {}{} of {} entries per {} and rank, {}{} sent per {}{}{}", config.sparsifier,
+      volume_text(volume, k), dense > 0 ? fmt::format(" and {} of small tensors", dense) : "",
+      arena.size(), time, volume == Volume::at_most_k ? "at most " : "",
+      bytes_text(static_cast<double>(bytes)), time, bounded ? "" : fmt::format(" at {} entries", k),
+      warmup > 0 ? fmt::format(" from epoch {} on", warmup + 1) : "");
+}
+
+/// Lines on the densities of the epochs: those of the warm-up, a final one that is not reached, and
+/// one that costs more bytes than dense SGD.
+void report_densities(Console& console, const TrainConfig& config, const Sparsifier& sparsifier,
+                      const ParameterArena& arena, int ranks) {
+  if (sparsifier.selector.empty() || config.eval_only) return;
+  const SgdConfig sgd = config.sgd();
+  const char* const time = config.is_local() ? "exchange" : "step";
+  const auto text = [](uint64_t bytes) { return bytes_text(static_cast<double>(bytes)); };
+  const SgdConfig dense{.sparsifier = "dense", .local_steps = sgd.local_steps};
+  const uint64_t dense_bytes = estimated_bytes_sent(resolve_sparsifier(dense, config.settings),
+                                                    dense, config.settings, arena, ranks, 1);
+  std::vector<double> densities = config.density_warmup;
+  const bool reached = config.epochs > std::ssize(densities);
+  densities.push_back(config.density);
+  std::string warmup, lower;
+  double costly = 0;
+  uint64_t costly_bytes = 0;
+  for (size_t i = 0; i < densities.size() && std::cmp_less(i, config.epochs); ++i) {
+    const double density = densities[i];
+    const uint64_t bytes =
+        estimated_bytes_sent(sparsifier, sgd, config.settings, arena, ranks, density);
+    if (bytes > std::max(dense_bytes, costly_bytes)) costly = density, costly_bytes = bytes;
+    if (i == config.density_warmup.size()) continue;
+    size_t k = 0;
+    for (const Bucket& bucket : plan_buckets(arena, sparsifier, sgd.bucket_bytes))
+      k += bucket.entries(density);
+    warmup += fmt::format("{} {} in epoch {} ({} entries, {} per {})", i > 0 ? "," : "", density,
+                          i + 1, k, text(bytes), time);
+    if (density < config.density && lower.empty())
+      lower = fmt::format("density {} of epoch {} is below the density {} that follows", density,
+                          i + 1, config.density);
+  }
+  if (!warmup.empty()) console.line("density warm-up:{}", warmup);
+  if (!lower.empty()) console.line("{}", lower);
+  if (!reached && config.epochs > 0)
+    console.line(
+        "density {} is never reached: the warm-up takes {} epoch{}, the run has {} (without: "
+        "--density-warmup none)",
+        config.density, config.density_warmup.size(), config.density_warmup.size() == 1 ? "" : "s",
+        config.epochs);
+  constexpr double kNoticeable = 1.01;
+  if (dense_bytes > 0 &&
+      static_cast<double>(costly_bytes) > kNoticeable * static_cast<double>(dense_bytes))
+    console.line("density {} sends {} per {}, more than dense SGD with {}", costly,
+                 text(costly_bytes), time, text(dense_bytes));
+}
+
+/// One line for each flag of the command line that changes nothing with this data, network or
+/// device.
+void report_unused_flags(Console& console, const TrainConfig& config, const DataSplit& data,
+                         const Model& model, const Sparsifier& sparsifier, int ranks) {
+  const auto& parameters = model.arena().parameters();
+  const bool blocks = std::ranges::any_of(
+      parameters, [](const Parameter& p) { return p.name.starts_with("layer1."); });
+  const bool bytes_in_memory = data.train->supports_resident(), dense = sparsifier.selector.empty();
+  const Shape& image = data.train->image;
+  const std::string no_blocks = config.model + " has no residual blocks",
+                    selects_nothing = config.sparsifier + " selects no entries";
+  struct Unused {
+    const char* flag;
+    bool unused;
+    std::string why;
+  };
+  const Unused all[] = {
+      {"image-size", config.image_size > 0 && image[0] != config.image_size,
+       fmt::format("images of {} are {} x {}", config.dataset, image[0], image[1])},
+      {"colour-jitter", bytes_in_memory, config.dataset + " has no JPEG images"},
+      {"bad-images", bytes_in_memory, config.dataset + " has no JPEG images"},
+      {"shuffle", config.shuffle == "shards" && data.train->storage() == nullptr,
+       config.dataset + " is no record file"},
+      {"zero-init", config.zero_init && !blocks, no_blocks},
+      {"recompute", config.recompute == "blocks" && !blocks, no_blocks},
+      {"density", dense, selects_nothing},
+      {"density-warmup", dense, selects_nothing},
+      {"no-error-feedback", dense && config.no_error_feedback, selects_nothing},
+      {"lr-milestones", config.lr_schedule != "step", "--lr-schedule is " + config.lr_schedule},
+      {"warmup-from", config.warmup_epochs == 0, "there is no warm-up"},
+      {"deterministic", config.deterministic && config.device == "cpu",
+       "the CPU is always deterministic"},
+      {"bn-stats", model.arena().statistics().empty(), config.model + " has no batch norm"},
+      {"link", ranks == 1, "one rank sends no messages"},
+      {"measure-wait", config.measure_wait && ranks == 1, "one rank waits for no other"}};
+  for (const auto& [flag, unused, why] : all)
+    if (unused && std::ranges::find(config.flags, flag) != config.flags.end())
+      console.line("--{} has no effect: {}", flag, why);
 }
 
 /// The note that a selector has no effect at density 1.
@@ -81,6 +172,16 @@ void report_learning_rate(Console& console, const TrainConfig& config) {
                found->second.help);
 }
 
+void report_warmup(Console& console, const TrainConfig& config) {
+  if (config.warmup_epochs == 0) return;
+  TrainConfig other;
+  other.epochs = config.epochs;
+  resolve_warmup(other);
+  console.line("learning-rate warm-up: the first {:.3g} of {} epochs{}", config.warmup_epochs,
+               config.epochs,
+               config.warmup_epochs == other.warmup_epochs ? " (auto: 2, at most a fifth)" : "");
+}
+
 }  // namespace
 
 size_t report_plan(Console& console, const TrainConfig& config, const DataSplit& data,
@@ -91,7 +192,12 @@ size_t report_plan(Console& console, const TrainConfig& config, const DataSplit&
   const auto text = [](size_t bytes) { return bytes_text(static_cast<double>(bytes)); };
   console.line("{}: {} parameters, {} classes, images {}", config.model, d, model.spec().classes,
                model.spec().image);
-  if (!config.eval_only) report_learning_rate(console, config);
+  if (const std::string note = size_note(config.model, model.spec().image); !note.empty())
+    console.line("{}", note);
+  if (!config.eval_only) {
+    report_learning_rate(console, config);
+    report_warmup(console, config);
+  }
   console.line("data: {} ({} training images), validation on {} ({})", config.dataset,
                data.train->size(), data.val_name, data.val->size());
   const std::string batch = config.accumulate == 1
@@ -116,7 +222,9 @@ size_t report_plan(Console& console, const TrainConfig& config, const DataSplit&
     console.line("the {} ranks share a GPU: they need {}; {} are free", ranks,
                  text(total * static_cast<size_t>(ranks)), text(free_memory(Device::cuda)));
   console.line("{}", volume_line(config, sparsifier, model.arena(), ranks));
+  report_densities(console, config, sparsifier, model.arena(), ranks);
   report_unused_selector(console, config, sparsifier);
+  report_unused_flags(console, config, data, model, sparsifier, ranks);
   return total;
 }
 

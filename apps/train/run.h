@@ -31,6 +31,10 @@ class Run {
   // run_setup.cpp, in this order
   /// Makes the loaders. UserError when a batch is larger than the data.
   void load();
+  /// Applies --freeze; UserError when a pattern matches nothing.
+  void freeze();
+  /// UserError when --pretrained does not fit; names --reset-head when only the classes differ.
+  void check_pretrained() const;
   /// Plans and prints the memory of a step, and opens the run folder on rank 0.
   void plan();
   /// Allocates model and optimizer; restores their state from the checkpoint or the weights given.
@@ -61,10 +65,18 @@ class Run {
   RunResult finish(bool stopped);
 
   Planner::Memory plan_model();
+  /// Sets the gradient of a frozen parameter to 0.
+  void clear_if_frozen(const Parameter& parameter);
   /// The learning rate of a batch of this epoch.
   double rate(int64_t batch) const {
     return learning_rate_factor(config_, comm_.size()) *
            learning_rate(config_, at_.epoch, batch, train_loader_->batches());
+  }
+  /// The ranks of the run. A dry run plans for all of them on one.
+  int ranks() const { return ranks_of(config_, comm_); }
+  static int ranks_of(const TrainConfig& config, const Communicator& comm) {
+    const bool one_for_all = config.dry_run && config.workers > 1;
+    return one_for_all ? static_cast<int>(config.workers) : comm.size();
   }
   /// Density of the gradient in this epoch; 1 without a selector.
   double density() const { return optimizer_->selects() ? density_of(config_, at_.epoch) : 1; }

@@ -106,15 +106,27 @@ fs::path find_or_create(const TrainConfig& config, int ranks) {
 
 }  // namespace
 
+/// Files of a run that a branch continues.
+constexpr const char* kContinued[] = {"steps.csv", "metrics.csv", "distributions.csv",
+                                      "histograms.csv", "tuning_cache.json"};
+
 RunFolder open_run_folder(const TrainConfig& config, int ranks) {
   const bool named = !config.resume.empty() && config.resume != "auto";
   RunFolder folder;
-  folder.path = named ? named_checkpoint(config.resume).parent_path().parent_path()
-                      : find_or_create(config, ranks);
+  const bool continues = named && !config.branches;
+  if (named) named_checkpoint(config.resume);  // its errors come before a new folder
+  folder.path = continues ? named_checkpoint(config.resume).parent_path().parent_path()
+                          : find_or_create(config, ranks);
   if (!config.eval_only) folder.lock = std::make_shared<FolderLock>(folder.path);
   // after locking: the last holder of the lock may have added a checkpoint
   folder.checkpoint =
       named ? named_checkpoint(config.resume) : latest_checkpoint(folder.path).value_or(fs::path());
+  if (config.branches)
+    for (const char* name : kContinued) {
+      const fs::path table = folder.checkpoint.parent_path().parent_path() / name;
+      if (fs::exists(table))
+        fs::copy_file(table, folder.file(name), fs::copy_options::overwrite_existing);
+    }
   return folder;
 }
 

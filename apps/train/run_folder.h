@@ -23,7 +23,8 @@ struct RunFolder {
 
 /// Finds or creates the folder for `config` on P ranks; called on rank 0. A derived name that is
 /// taken gets a number; a name given by --name must be free. With --resume, the folder of that
-/// checkpoint, or (auto) the last one of this name. UserError when another process writes there.
+/// checkpoint, or (auto) the last one of this name; a run that branches gets a new folder with the
+/// tables of that run. UserError when another process writes there.
 RunFolder open_run_folder(const TrainConfig& config, int ranks);
 
 /// The newest complete checkpoint below `folder` (a run or its checkpoints folder, or a

@@ -1,9 +1,12 @@
+#include <sstream>
+
 #include "apps/common/rank_utils.h"
 #include "apps/common/resolve.h"
 #include "apps/train/evaluate.h"
 #include "apps/train/plan_report.h"
 #include "apps/train/run.h"
 #include "apps/train/tuning_cache.h"
+#include "engine/core/registry.h"
 #include "engine/io/weights.h"
 
 namespace tw {
@@ -15,8 +18,8 @@ Run::Run(Communicator& comm, const TrainConfig& config, const DataSplit& data,
       data_(data),
       stop_(stop),
       console_(console),
-      ctx_(resolve_device(config.device), resolve_threads(config.threads_per_rank, comm.size()),
-           comm.gpu()),
+      ctx_(resolve_device(config.device),
+           resolve_threads(config.threads_per_rank, ranks_of(config, comm)), comm.gpu()),
       host_(Device::cpu, ctx_.threads()),
       model_(config.model, {.image = data.train->image,
                             .classes = class_count(config, data),
@@ -29,13 +32,15 @@ Run::Run(Communicator& comm, const TrainConfig& config, const DataSplit& data,
   config_.device = name(ctx_.device());
   if (config_.precision != "tf32")
     config_.precision = name(resolve_precision(config.precision, ctx_.device()));
+  config_.mean = data.mean;
+  config_.deviation = data.deviation;
   ctx_.set_math({.tf32 = config_.precision == "tf32", .deterministic = config_.deterministic});
 }
 
 void Run::load() {
   LoaderConfig loader{.batch = config_.batch_size * config_.accumulate,
                       .rank = comm_.rank(),
-                      .ranks = comm_.size(),
+                      .ranks = ranks(),
                       .seed = static_cast<uint64_t>(config_.seed),
                       .threads = static_cast<int>(config_.loader_threads),
                       .device = ctx_.device(),
@@ -50,16 +55,56 @@ void Run::load() {
 
 Planner::Memory Run::plan_model() { return model_.plan(ctx_, plan_config(config_, data_)); }
 
+void Run::freeze() {
+  if (config_.freeze.empty()) return;
+  ParameterArena& arena = model_.arena();
+  std::vector<std::string> names;
+  for (const Parameter& p : arena.parameters())
+    for (size_t dot = 0; dot != std::string::npos;)
+      names.push_back(p.name.substr(0, dot = p.name.find('.', dot + 1)));
+  std::istringstream patterns(config_.freeze);
+  for (std::string pattern; std::getline(patterns, pattern, ',');) {
+    const std::string near = nearest(pattern, names);
+    check(arena.freeze(pattern) > 0, "[options] freeze is {}: {} has no such tensor{}", pattern,
+          config_.model, near.empty() ? "" : fmt::format("; nearest is {}", near));
+  }
+  size_t tensors = 0, elements = 0;
+  for (const Parameter& p : arena.parameters())
+    if (p.frozen) ++tensors, elements += p.length();
+  check(elements < arena.size(), "[options] freeze is {}: no tensor is left to train",
+        config_.freeze);
+  console_.line("frozen: {} of {} tensors, {} of {} parameters", tensors, arena.parameters().size(),
+                elements, arena.size());
+}
+
+void Run::check_pretrained() const {
+  const SafetensorsReader file(config_.pretrained);
+  const ParameterArena& arena = model_.arena();
+  const std::string head = head_prefix(arena);
+  if (!config_.reset_head) {
+    for (const Parameter& p : arena.parameters()) {
+      const auto found = file.tensors().find(p.name);
+      if (!p.name.starts_with(head) || found == file.tensors().end()) continue;
+      const Shape& shape = found->second.shape;
+      check(shape.rank() == 0 || exported_shape(p).rank() == 0 || shape[0] == exported_shape(p)[0],
+            "[weights] {}: {} has shape {}, this network wants {}: --reset-head starts a new last "
+            "layer, --classes {} keeps this one",
+            config_.pretrained, p.name, shape, exported_shape(p), shape[0]);
+    }
+  }
+  check_weights(file, arena, config_.reset_head ? head : "");
+}
+
 void Run::plan() {
+  freeze();
   Planner::Memory memory;
   plan_consistently(ctx_, comm_, [&] { memory = plan_model(); });
   planned_ = report_plan(console_, config_, data_, model_, memory,
-                         resolve_sparsifier(sgd_config_, config_.settings), comm_.size());
+                         resolve_sparsifier(sgd_config_, config_.settings), ranks());
   if (train_loader_)
-    report_local_steps(console_, config_, model_, comm_.size(), train_loader_->batches());
+    report_local_steps(console_, config_, model_, ranks(), train_loader_->batches());
   run_collectively(comm_, [&] {
-    if (!config_.pretrained.empty())
-      check_weights(SafetensorsReader(config_.pretrained), model_.arena());
+    if (!config_.pretrained.empty()) check_pretrained();
     const bool wanted = !config_.dry_run && (!config_.eval_only || !config_.resume.empty());
     if (comm_.rank() == 0 && wanted) folder_ = open_run_folder(config_, comm_.size());
   });
@@ -77,7 +122,8 @@ void Run::restore() {
   optimizer_ = make_optimizer(ctx_, comm_, model_.arena(), sgd_config_, config_.settings);
   run_collectively(comm_, [&] {
     if (!config_.pretrained.empty())
-      load_weights(SafetensorsReader(config_.pretrained), model_.arena());
+      load_weights(SafetensorsReader(config_.pretrained), model_.arena(),
+                   config_.reset_head ? head_prefix(model_.arena()) : "");
     if (folder_.checkpoint.empty()) return;
     const Resumed resumed =
         load_checkpoint(comm_, folder_.checkpoint, config_, model_, *optimizer_);
@@ -96,7 +142,7 @@ void Run::restore() {
 bool Run::can_capture_step() const {
   return ctx_.device() == Device::cuda && comm_.size() == 1 && config_.sparsifier == "dense" &&
          config_.selector.empty() && config_.accumulate == 1 && config_.analyze_every == 0 &&
-         sgd_config_.local_steps == 0;
+         sgd_config_.local_steps == 0 && config_.freeze.empty();
 }
 
 void Run::open_tables() {
@@ -116,6 +162,7 @@ void Run::open_tables() {
     try {
       write_config(folder_, config_, comm_);
       save_tuning_cache(ctx_, folder_.path);
+      console_.log_to(folder_.file("run.log").string());
       remove_newer_checkpoints(folder_.checkpoints(), at_.step);
       // if this run trains no step, the row of an epoch cut short by --max-steps stays
       const int64_t rows = at_.epoch + (at_.batch > 0 && out_of_steps() ? 1 : 0);

@@ -6,8 +6,27 @@
 
 namespace tw {
 
+namespace {
+
+constexpr double kWarmupDensities[] = {0.015625, 0.004};
+constexpr double kMostOfRun = 0.2;
+
+}  // namespace
+
+void resolve_warmup(TrainConfig& config) {
+  if (config.density_warmup == std::vector{kAuto}) {
+    config.density_warmup.clear();
+    for (const double density : kWarmupDensities)
+      if (density > config.density) config.density_warmup.push_back(density);
+  }
+  if (config.warmup_epochs == kAuto)
+    config.warmup_epochs = std::min(static_cast<double>(std::size(kWarmupDensities)),
+                                    kMostOfRun * static_cast<double>(config.epochs));
+}
+
 double learning_rate(const TrainConfig& config, int64_t epoch, int64_t batch, int64_t batches) {
-  const int64_t step = epoch * batches + batch, warmup = config.warmup_epochs * batches;
+  const int64_t step = epoch * batches + batch,
+                warmup = std::llround(config.warmup_epochs * static_cast<double>(batches));
   const auto share = [](int64_t part, int64_t whole) {
     return static_cast<double>(part) / static_cast<double>(whole);
   };

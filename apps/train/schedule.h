@@ -7,6 +7,11 @@
 
 namespace tw {
 
+/// Replaces kAuto in density_warmup and warmup_epochs. The density warm-up is 0.015625 and 0.004,
+/// without values that are not above the density. The learning rate rises for the two epochs that
+/// both values take, at most for a fifth of the epochs.
+void resolve_warmup(TrainConfig& config);
+
 /// Learning rate of `batch` (of `batches`) in `epoch`. Warm-up raises it linearly, step by step,
 /// from `warmup_from` times the rate (0: from rate / warm-up steps). It then stays constant, is
 /// multiplied by 0.1 at each milestone, or follows half a cosine that ends one step after the last.

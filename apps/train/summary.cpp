@@ -20,7 +20,9 @@ namespace tw {
 namespace {
 
 /// A JSON number that reads well: 0.8123 rather than 0.81230000000000002.
-double rounded(double value) { return std::stod(fmt::format("{:.9g}", value)); }
+double rounded(double value, int digits = 9) {
+  return std::stod(fmt::format("{:.{}g}", value, digits));
+}
 
 std::vector<std::string> split(const std::string& line) {
   std::vector<std::string> cells;
@@ -96,13 +98,21 @@ uint64_t common_weights_hash(Communicator& comm, const ParameterArena& arena) {
   return mine;
 }
 
+Json normalisation_of(const TrainConfig& config) {
+  const auto rounded_all = [](const std::vector<float>& values) {
+    Json list = Json::array();
+    for (const float value : values) list.push_back(rounded(static_cast<double>(value), 6));
+    return list;
+  };
+  return {{"mean", rounded_all(config.mean)}, {"deviation", rounded_all(config.deviation)}};
+}
+
 void write_config(const RunFolder& folder, TrainConfig& config, const Communicator& comm) {
   Json json = config.json();
-  json["run"] = {{"thinwire", version()},
-                 {"ranks", comm.size()},
-                 {"transport", comm.transport()},
-                 {"onednn", onednn_version()},
-                 {"compiler", __VERSION__}};
+  json["run"] = {{"thinwire", version()},         {"ranks", comm.size()},
+                 {"transport", comm.transport()}, {"onednn", onednn_version()},
+                 {"compiler", __VERSION__},       {"normalisation", normalisation_of(config)}};
+  if (config.branches) json["run"]["branched_from"] = folder.checkpoint.string();
   write_atomically(folder.file("config.json"), json.dump(2) + "\n");
 }
 
@@ -153,12 +163,17 @@ void write_summary(Console& console, const RunFolder& folder, const TrainConfig&
   write_atomically(folder.file("summary.json"), json.dump(2) + "\n");
   print_table(console, folder.file("metrics.csv"));
   if (result.stopped) {
-    console.line("\nstopped by a signal at step {}; continue with --resume {}", position.step,
-                 folder.path.string());
+    console.line("\nstopped by a signal at step {}; continue with {}", position.step,
+                 config.seeds.empty()
+                     ? "--resume " + folder.path.string()
+                     : "the same command and --resume auto, which trains the other seeds, too");
     return;
   }
-  console.line("\ntop-1 {:.4f}  top-5 {:.4f} on {}  in {}  {} sent  weights {}", result.val_top1,
-               result.val_top5, summary.val_name, clock_text(summary.seconds),
+  const std::string validation =
+      std::isnan(result.val_top1) ? "not validated"
+                                  : fmt::format("top-1 {:.4f}  top-5 {:.4f} on {}", result.val_top1,
+                                                result.val_top5, summary.val_name);
+  console.line("\n{}  in {}  {} sent  weights {}", validation, clock_text(summary.seconds),
                bytes_text(run.bytes), hash);
   console.line("results in {}", folder.path.string());
 }

@@ -39,6 +39,8 @@ void check_same_layout(Communicator& comm, const ParameterArena& arena);
 /// Hash of parameters and statistics; Fault when it differs between ranks. Collective.
 uint64_t common_weights_hash(Communicator& comm, const ParameterArena& arena);
 
+/// {"mean": [...], "deviation": [...]}: a network sees (pixel / 255 - mean) / deviation by channel.
+Json normalisation_of(const TrainConfig& config);
 /// config.json: the resolved configuration, versions, ranks and transport.
 void write_config(const RunFolder& folder, TrainConfig& config, const Communicator& comm);
 /// Prints one line for an epoch; `val.count` is 0 without validation.

@@ -5,6 +5,7 @@
 #include "apps/train/evaluate.h"
 #include "apps/train/plan_report.h"
 #include "apps/train/run.h"
+#include "engine/ops/vector.h"
 
 namespace tw {
 
@@ -91,6 +92,7 @@ StepRecord Run::train_step() {
         .step = static_cast<uint64_t>(at_.step * parts + part)};
     if (part == parts - 1)
       pass.on_gradient_ready = [this](const Parameter& parameter) {
+        if (config_.overlap) clear_if_frozen(parameter);
         optimizer_->gradient_ready(parameter);
       };
     passes_->queue_forward(pass, 1.0f / static_cast<float>(parts));
@@ -104,6 +106,8 @@ StepRecord Run::train_step() {
     record.phases.backward += watch.lap();
   }
 
+  if (!config_.freeze.empty() && !config_.overlap)
+    for (const Parameter& parameter : model_.arena().parameters()) clear_if_frozen(parameter);
   if (gradients_ && at_.step % config_.analyze_every == 0)
     gradients_->add(host_, model_.arena().host_gradients().span(),
                     HostFloats(ctx_, optimizer_->residual()).span(), record.density);
@@ -127,6 +131,10 @@ StepRecord Run::train_step() {
   record.bytes = static_cast<double>(report.bytes_sent);
   record.seconds = watch.total();
   return record;
+}
+
+void Run::clear_if_frozen(const Parameter& parameter) {
+  if (parameter.frozen) ops::fill(ctx_, parameter.in(model_.arena().gradients()), 0);
 }
 
 int64_t Run::steps_ahead() const {
@@ -176,7 +184,7 @@ void Run::close_epoch(bool whole) {
   const auto due = [&](int64_t every) { return last || (every > 0 && epoch % every == 0); };
   const double lr = rate(at_.batch - 1);
   val_ = {};
-  if (due(config_.eval_every)) validate();
+  if (config_.eval_every != kNever && due(config_.eval_every)) validate();
   if (metrics_csv_) metrics_csv_->row(metrics_row(epoch, lr, density(), at_.totals, val_));
   report_epoch(console_, epoch, config_.epochs, at_.totals, val_);
   check_finite(val_, epoch);
@@ -217,7 +225,8 @@ RunResult Run::evaluate_only() {
 
 RunResult Run::finish(bool stopped) {
   if (stopped || config_.epochs == 0) checkpoint();
-  if (!stopped && val_.count == 0) validate();  // no epoch was trained
+  if (!stopped && val_.count == 0 && config_.eval_every != kNever)
+    validate();  // no epoch was trained
   skipped_.report(comm_, data_, console_);
   const StatisticsSwap swap(model_, statistics());
   const RunSummary summary{.result = result_of(val_, stopped),

@@ -16,6 +16,12 @@ DataSplit cifar10(const DataConfig& config) {
   if (!direct || config.dir.empty()) files.dir = data_folder(config.dir, kCifarFolder);
   files.remedy =
       fmt::format("get it with scripts/data/get_cifar10.sh {}", files.dir.parent_path().string());
+  if (std::filesystem::is_regular_file(config.dir) ||
+      std::filesystem::is_directory(config.dir / "train"))
+    files.remedy = fmt::format("{} is {}: add --dataset imagefolder", config.dir.string(),
+                               std::filesystem::is_directory(config.dir)
+                                   ? "a folder of JPEG images with train/"
+                                   : "a file; if it is a record file of JPEG images");
   DataSplit split = read_cifar_files(files, config.val_size);
   split.mean = {0.491f, 0.482f, 0.447f};
   split.deviation = {0.247f, 0.243f, 0.262f};

@@ -71,15 +71,21 @@ void save_weights(const std::filesystem::path& path, const ParameterArena& arena
 
 namespace {
 
+bool is_left_out(const std::string& name, const std::string& except) {
+  return !except.empty() && name.starts_with(except);
+}
+
 /// The differences between `file` and the arena (missing, extra, mis-shaped tensors), one line
 /// each.
-std::vector<std::string> misfits(const SafetensorsReader& file, const ParameterArena& arena) {
+std::vector<std::string> misfits(const SafetensorsReader& file, const ParameterArena& arena,
+                                 const std::string& except) {
   std::vector<std::string> problems;
   std::set<std::string> known;
   const auto& unreadable = file.unreadable();
   for (const auto* list : {&arena.parameters(), &arena.statistics()}) {
     for (const Parameter& p : *list) {
       known.insert(p.name);
+      if (is_left_out(p.name, except)) continue;
       const Shape expected = exported_shape(p);
       const auto found = file.tensors().find(p.name);
       if (const auto other = unreadable.find(p.name); other != unreadable.end())
@@ -95,7 +101,7 @@ std::vector<std::string> misfits(const SafetensorsReader& file, const ParameterA
   }
   const auto check_known = [&](const std::string& found) {
     const bool counter = found.ends_with("num_batches_tracked");  // PyTorch's, not used here
-    if (!counter && !known.contains(found))
+    if (!counter && !known.contains(found) && !is_left_out(found, except))
       problems.push_back(fmt::format("tensor {} does not belong to this model", found));
   };
   for (const auto& [found, tensor] : file.tensors()) check_known(found);
@@ -105,8 +111,9 @@ std::vector<std::string> misfits(const SafetensorsReader& file, const ParameterA
 
 }  // namespace
 
-void check_weights(const SafetensorsReader& file, const ParameterArena& arena) {
-  std::vector<std::string> problems = misfits(file, arena);
+void check_weights(const SafetensorsReader& file, const ParameterArena& arena,
+                   const std::string& except) {
+  std::vector<std::string> problems = misfits(file, arena, except);
   if (problems.empty()) return;
   constexpr size_t kShown = 20;
   const std::string prefix = fmt::format("[weights] {}: ", file.path().string());
@@ -118,11 +125,16 @@ void check_weights(const SafetensorsReader& file, const ParameterArena& arena) {
   throw UserError(fmt::format("{}{}", prefix, fmt::join(problems, "\n" + prefix)));
 }
 
-void load_weights(const SafetensorsReader& file, ParameterArena& arena) {
-  check_weights(file, arena);
+std::string head_prefix(const ParameterArena& arena) {
+  const std::string& name = arena.parameters().back().name;
+  return name.substr(0, name.rfind('.') + 1);
+}
+
+void load_weights(const SafetensorsReader& file, ParameterArena& arena, const std::string& except) {
+  check_weights(file, arena, except);
   HostFloats values = arena.host_values(), statistics = arena.host_statistics();
   for (const Parameter& p : arena.parameters())
-    import_parameter(p, file.tensor(p.name), p.in(values.span()));
+    if (!is_left_out(p.name, except)) import_parameter(p, file.tensor(p.name), p.in(values.span()));
   for (const Parameter& p : arena.statistics())
     import_parameter(p, file.tensor(p.name), p.in(statistics.span()));
   values.write();

@@ -26,10 +26,15 @@ void import_parameter(const Parameter& p, const Tensor& exported, std::span<floa
 void save_weights(const std::filesystem::path& path, const ParameterArena& arena,
                   const std::map<std::string, std::string>& metadata = {});
 /// Throws UserError with every missing, extra or mis-shaped tensor, one per line (the first
-/// twenty).
-void check_weights(const SafetensorsReader& file, const ParameterArena& arena);
-/// Loads the weights of `file` into the arena, which is unchanged when anything does not fit.
-void load_weights(const SafetensorsReader& file, ParameterArena& arena);
+/// twenty). Tensors whose name begins with `except` do not count, unless it is empty.
+void check_weights(const SafetensorsReader& file, const ParameterArena& arena,
+                   const std::string& except = "");
+/// Loads the weights of `file`, without `except`, into the arena, which is unchanged when anything
+/// does not fit.
+void load_weights(const SafetensorsReader& file, ParameterArena& arena,
+                  const std::string& except = "");
+/// What the names of the last layer's tensors begin with: `fc.`, `classifier.6.`
+std::string head_prefix(const ParameterArena& arena);
 
 /// Hash of all values and statistics, as `weights_hash` reports it.
 uint64_t weights_hash(const ParameterArena& arena);

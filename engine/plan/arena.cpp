@@ -1,5 +1,7 @@
 #include "engine/plan/arena.h"
 
+#include <fnmatch.h>
+
 #include <algorithm>
 
 #include "engine/core/hash.h"
@@ -57,6 +59,18 @@ void initialise(const Parameter& p, uint64_t number, uint64_t seed, std::span<fl
 }
 
 }  // namespace
+
+size_t ParameterArena::freeze(const std::string& pattern) {
+  size_t matches = 0;
+  for (Parameter& p : parameters_) {
+    if (::fnmatch(pattern.c_str(), p.name.c_str(), 0) != 0 && !p.name.starts_with(pattern + "."))
+      continue;
+    p.frozen = true;
+    p.decay = false;
+    ++matches;
+  }
+  return matches;
+}
 
 void ParameterArena::allocate(Context& ctx, std::optional<uint64_t> seed) {
   ctx_ = ctx.device() == Device::cpu ? nullptr : &ctx;

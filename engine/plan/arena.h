@@ -27,8 +27,9 @@ struct Parameter {
   std::string name;  ///< torchvision's name, e.g. `layer1.0.conv1.weight`
   Shape shape;       ///< as stored
   Init init = Init::zeros;
-  int64_t fan = 0;    ///< for he_normal: standard deviation is sqrt(2 / fan)
-  bool decay = true;  ///< weight decay applies (not to batch norm and biases)
+  int64_t fan = 0;      ///< for he_normal: standard deviation is sqrt(2 / fan)
+  bool decay = true;    ///< weight decay applies (not to batch norm and biases)
+  bool frozen = false;  ///< keeps its value: who computes gradients sets its gradient to 0
   Layout layout = Layout::plain;
   Shape flattened{};  ///< for linear_nhwc: (h, w, c) of one flattened sample
   size_t offset = 0;  ///< first element in its arena; set by the arena
@@ -48,6 +49,10 @@ class ParameterArena {
   const Parameter& add_statistic(Parameter parameter);
   /// Applies weight decay to every parameter, batch norm and biases included.
   void decay_all();
+
+  /// Freezes the parameters whose name matches `pattern` (with * and ?) or begins with `pattern`
+  /// and a dot. Returns how many do.
+  size_t freeze(const std::string& pattern);
 
   /// Allocates the vectors on ctx's device and initialises values from `seed` (same on all ranks),
   /// or sets them to 0 without one. On a GPU `ctx` must outlive the arena.

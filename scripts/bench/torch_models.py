@@ -42,7 +42,7 @@ class ResNet(nn.Module):
         self.layer1 = self.stage(16, 16, n, 1)
         self.layer2 = self.stage(16, 32, n, 2)
         self.layer3 = self.stage(32, 64, n, 2)
-        self.fc = nn.Linear(64, 10)
+        self.linear = nn.Linear(64, 10)
 
     @staticmethod
     def stage(inputs, outputs, blocks, stride):
@@ -52,7 +52,7 @@ class ResNet(nn.Module):
     def forward(self, x):
         x = F.relu(self.bn1(self.conv1(x)))
         x = self.layer3(self.layer2(self.layer1(x)))
-        return self.fc(x.mean((2, 3)))
+        return self.linear(x.mean((2, 3)))
 
 
 class Vgg(nn.Module):

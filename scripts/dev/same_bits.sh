@@ -35,7 +35,7 @@ for i in 1 2 3 4 5; do
 done
 
 train=("$bin/train" --max-steps 3 --density 0.01 --density-warmup "" --batch-size 4 --precision f32
-  --lr 0.1)
+  --lr 0.1 --warmup-epochs 0)
 images=(--model resnet18 --dataset imagefolder --data-dir "$work/images" --image-size 64
   --batch-size 1 --max-steps 2)
 few=(--max-steps 2 --batch-size 2)

@@ -31,7 +31,7 @@ def of_training(row, settings):
     density = options.get("density", 0.001)
     # every option but the densities, which differ between epochs
     base = programs.command(row, settings)
-    warmup = options.get("density_warmup", [0.015625, 0.004])[:epochs]
+    warmup = programs.density_warmup(options)[:epochs]
     each, total, steps = {}, 0, 0
     for epoch in range(epochs):
         rho = warmup[epoch] if epoch < len(warmup) else density

@@ -35,6 +35,14 @@ def flags(options):
     return words
 
 
+def density_warmup(options):
+    """The densities of the first epochs, by the options of a training run."""
+    given, density = options.get("density_warmup", "auto"), options.get("density", 0.001)
+    if given == "auto":
+        return [value for value in (0.015625, 0.004) if value > density]
+    return [] if given == "none" else given
+
+
 def command(row, settings, more=()):
     """The words that start a row, without those that say where its result goes."""
     program, *sub = row.program.split()

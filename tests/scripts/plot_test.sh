@@ -16,6 +16,38 @@ scripts/plot.py "$folder/a" "$folder/b" -o "$folder/curves.png" --title two >"$f
   { cat "$folder/log" && grep -q 'matplotlib is missing' "$folder/log" && exit 77; }
 [[ $(head -c 4 "$folder/curves.png" | tail -c 3) == PNG ]]
 
+# lines_of RUN PANEL: the points of each line in a panel (0: top-1, 1: loss) and the label
+lines_of() {
+  /usr/bin/python3 - "$1" "$2" <<'EOF'
+import sys
+sys.path.insert(0, "scripts")
+import plot
+run = plot.opened(sys.argv[1])
+axes = plot.draw([run], "").axes[int(sys.argv[2])]
+print(*(len(line.get_xdata()) for line in axes.lines), run.label)
+EOF
+}
+# a run of one epoch has a loss curve, and a run stopped before its first epoch is drawn
+steps=step,epoch,density,train_loss,seconds,nnz_over_k,bytes_sent,$phases
+for run in short stopped; do
+  mkdir "$folder/$run"
+  echo "$head,density" >"$folder/$run/metrics.csv"
+  echo '{"name": "'$run'", "sparsifier": "topk", "density": 0.001}' >"$folder/$run/config.json"
+  echo "$steps" >"$folder/$run/steps.csv"
+  for step in 1 2 3 4 5; do
+    echo "$step,1,0.02,$((9 - step)),9,1,10,1,2,3,0,1,1" >>"$folder/$run/steps.csv"
+  done
+done
+echo 1,2.3,0.5,9,1,50,1,2,3,0,1,1,0.02 >>"$folder/short/metrics.csv"
+[[ $(lines_of "$folder/short" 1) == "5 short (topk 0.02)" ]]
+[[ $(lines_of "$folder/stopped" 1) == "5 stopped (topk 0.02)" ]]
+[[ $(lines_of "$folder/short" 0) == "1 short (topk 0.02)" ]]
+for step in 6 7; do echo "$step,2,0.001,1,9,1,10,1,2,3,0,1,1"; done >>"$folder/stopped/steps.csv"
+[[ $(lines_of "$folder/stopped" 1) == "7 stopped (topk 0.02, 0.001)" ]]
+rm "$folder/curves.png"
+scripts/plot.py "$folder/stopped" "$folder/short" -o "$folder/curves.png" >"$folder/log"
+[[ -s $folder/curves.png ]]
+
 # predictions of advise
 advice=$folder/advice.csv
 {

@@ -82,7 +82,8 @@ def row(method, link, given, home, more=()):
     made = row_of(method.name, "/".join(home), options, home=home,
                   label=text_of(method.options), config=str(given.config))
     for key, kind, expected in (("epochs", int, "a number"), ("density", (int, float), "a number"),
-                                ("density_warmup", list, "a list"), ("set", dict, "an object")):
+                                ("density_warmup", (list, str), "a list, auto or none"),
+                                ("set", dict, "an object")):
         if key in made.resolved and not isinstance(made.resolved[key], kind):
             raise ReproError(f"{method.name}: {key} is {made.resolved[key]!r}; expected {expected}")
     return made
@@ -103,8 +104,7 @@ def short_rows(method, link, given):
     """The rows of a method at each density of its epochs, the last density first."""
     resolved = row(method, link, given, ("",)).resolved
     densities = [resolved.get("density", 0.001)]
-    warmup = resolved.get("density_warmup", [0.015625, 0.004])
-    for density in warmup[:resolved.get("epochs", 10)]:
+    for density in programs.density_warmup(resolved)[:resolved.get("epochs", 10)]:
         if density not in densities:
             densities.append(density)
     return [row(method, link, given,

@@ -23,6 +23,7 @@ TEST(BenchSelect, TimesEverySelector) {
     EXPECT_NE(table.find(fmt::format("\ncpu,gaussian,1000,0.01,{},", name)), std::string::npos)
         << name << " is missing in\n"
         << table;
+  EXPECT_EQ(table.find(",-,"), std::string::npos) << table;  // a missing number is an empty cell
 }
 
 TEST(BenchSelect, UserErrorsAreOneLineAndExitCode2) {

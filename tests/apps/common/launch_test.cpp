@@ -55,6 +55,18 @@ TEST(Launch, OnlyTheFirstOfThemReports) {
   EXPECT_EQ(ended.output, "");
 }
 
+TEST(Launch, OutputThatCannotBeWrittenIsOneLineAndExitCode1) {
+  for (const char* program : {"train", "bench", "bench comm", "advise", "analyze", "pack"})
+    for (const char* flag : {"--help", "--version", "--list"}) {
+      if (std::string(flag) == "--list" && std::string(program) != "train") continue;
+      const Ended ended =
+          run_command(fmt::format("sh -c '{}/{} {} >/dev/full'", TW_BIN, program, flag));
+      EXPECT_EQ(ended.code, 1) << program << flag << ended.output;
+      EXPECT_EQ(ended.output, "error: cannot write to standard output: No space left on device\n")
+          << program << flag;
+    }
+}
+
 TEST(Launch, ThreadsRunInsideASlurmJob) {
   EXPECT_EQ(train_under("SLURM_NTASKS=4", "--workers 2").code, 0);
 }

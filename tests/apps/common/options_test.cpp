@@ -337,7 +337,8 @@ TEST(Options, JsonErrorsNameFileKeyAndValue) {
   EXPECT_EQ(e.json_error(R"({"xyzzy_plugh": 1})"), "[config] f.json: unknown key \"xyzzy_plugh\"");
   EXPECT_EQ(e.json_error("[1]"), "[config] f.json: not a JSON object");
   EXPECT_EQ(e.json_error(R"({"lr": 11})"), "[config] f.json: lr is 11; expected 0 to 10");
-  EXPECT_EQ(e.json_error(R"({"lr": "0.1"})"), "[config] f.json: lr is 0.1; expected a number");
+  EXPECT_EQ(e.json_error(R"({"lr": "0.1"})"),
+            "[config] f.json: lr is \"0.1\" in quotes; expected 0.1");
   EXPECT_EQ(e.json_error(R"({"lr": null})"), "[config] f.json: lr is null; expected a number");
   EXPECT_EQ(e.json_error(R"({"batch_size": 64.0})"),
             "[config] f.json: batch-size is 64.0; expected an integer");

@@ -42,6 +42,24 @@ TEST(Config, ModelsHaveTheirOwnDefaultLearningRate) {
   EXPECT_EQ(parse({"--model", "resnet20"}).lr, 0.1);
 }
 
+TEST(Config, WarmupsAreResolvedAndTheirWordsAccepted) {
+  using List = std::vector<double>;
+  const TempFolder folder;
+  EXPECT_EQ(parse({}).density_warmup, (List{0.015625, 0.004}));
+  EXPECT_EQ(parse({"--density", "0.1"}).density_warmup, List{});
+  EXPECT_EQ(parse({"--density-warmup", "none"}).density_warmup, List{});
+  EXPECT_EQ(parse({"--density-warmup", ""}).density_warmup, List{});
+  EXPECT_EQ(parse({}).warmup_epochs, 2);
+  EXPECT_EQ(parse({"--epochs", "5"}).warmup_epochs, 1);
+  EXPECT_EQ(parse({"--warmup-epochs", "0"}).warmup_epochs, 0);
+  for (const auto& [text, list] :
+       {std::pair(R"("auto")", List{0.015625}), {R"("none")", List{}}, {"[0.5]", List{0.5}}}) {
+    const std::string file =
+        put(folder / "c.json", fmt::format(R"({{"density": 0.01, "density_warmup": {}}})", text));
+    EXPECT_EQ(parse({"--config", file}).density_warmup, list) << text;
+  }
+}
+
 TEST(Config, DefaultsAreAValidRunOnGeneratedData) {
   const TrainConfig config = parse({});
   EXPECT_EQ(config.dataset, "shapes");
@@ -244,7 +262,8 @@ TEST(Config, ImpossibleCombinationsAreUserErrors) {
   says({"--nesterov", "--momentum", "0"}, "nesterov needs a momentum above 0");
   says({"--name", "a/b"}, "name is a/b");
   says({"--name", ".."}, "name is ..");
-  says({"--name", "new", "--resume", "runs/old"}, "name names a new run");
+  says({"--name", "new", "--resume", "runs/old"}, "runs/old does not exist");
+  says({"--eval-only", "--pretrained", "x", "--eval-every", "never"}, "eval-only validates");
   says({"--set", "gaussiank.refine"}, "not of the form key=value");
   says({"--precision", "f16"}, "expected one of: auto, f32, tf32, bf16");
 }

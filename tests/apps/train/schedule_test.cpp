@@ -8,7 +8,7 @@ namespace {
 
 constexpr int64_t kBatches = 7;  // no power of two: sums of fractions would round
 
-TrainConfig config_of(const std::string& schedule, int64_t warmup) {
+TrainConfig config_of(const std::string& schedule, double warmup) {
   TrainConfig config;
   config.lr = 0.1;
   config.lr_schedule = schedule;
@@ -45,7 +45,7 @@ TEST(LearningRate, WithoutWarmUpStartsAtTheFullRate) {
 
 TEST(LearningRate, NeverExceedsTheRateAndCosineFallsEachStep) {
   for (const int64_t warmup : {0, 2}) {
-    const TrainConfig config = config_of("cosine", warmup);
+    const TrainConfig config = config_of("cosine", static_cast<double>(warmup));
     double before = 0.1 + 1e-9;
     for (int64_t step = warmup * kBatches; step < 10 * kBatches; ++step) {
       const double now = learning_rate(config, step / kBatches, step % kBatches, kBatches);
@@ -87,6 +87,49 @@ TEST(LearningRate, WarmUpAsLongAsTheRunIsFinite) {
   const TrainConfig config = config_of("cosine", 10);
   EXPECT_EQ(learning_rate(config, 9, kBatches - 1, kBatches), 0.1);
   EXPECT_EQ(learning_rate(config, 10, 0, kBatches), 0.1);
+}
+
+TEST(LearningRate, WarmUpMayEndWithinAnEpoch) {
+  TrainConfig config = config_of("constant", 0);
+  config.warmup_epochs = 0.6;  // 4 of 7 steps
+  for (int64_t batch = 0; batch < 4; ++batch)
+    EXPECT_DOUBLE_EQ(learning_rate(config, 0, batch, kBatches),
+                     0.1 * static_cast<double>(batch + 1) / 4);
+  EXPECT_EQ(learning_rate(config, 0, 4, kBatches), 0.1);
+}
+
+TrainConfig resolved(double density, int64_t epochs) {
+  TrainConfig config;
+  config.density = density;
+  config.epochs = epochs;
+  resolve_warmup(config);
+  return config;
+}
+
+TEST(Warmup, OfTheDensityHasOnlyValuesAboveIt) {
+  using List = std::vector<double>;
+  EXPECT_EQ(resolved(0.001, 10).density_warmup, (List{0.015625, 0.004}));
+  EXPECT_EQ(resolved(0.004, 10).density_warmup, (List{0.015625}));
+  EXPECT_EQ(resolved(0.01, 10).density_warmup, (List{0.015625}));
+  EXPECT_EQ(resolved(0.1, 3).density_warmup, List{});
+  TrainConfig given;
+  given.density = 0.1;
+  given.density_warmup = {0.004};
+  resolve_warmup(given);
+  EXPECT_EQ(given.density_warmup, List{0.004});
+}
+
+TEST(Warmup, OfTheLearningRateIsAtMostAFifthOfTheRun) {
+  for (const double density : {0.001, 0.1, 1.0}) {
+    EXPECT_EQ(resolved(density, 100).warmup_epochs, 2) << density;
+    EXPECT_EQ(resolved(density, 10).warmup_epochs, 2) << density;
+    EXPECT_DOUBLE_EQ(resolved(density, 3).warmup_epochs, 0.6) << density;
+    EXPECT_EQ(resolved(density, 0).warmup_epochs, 0) << density;
+  }
+  TrainConfig given;
+  given.warmup_epochs = 0;
+  resolve_warmup(given);
+  EXPECT_EQ(given.warmup_epochs, 0);
 }
 
 TEST(Density, IsTheListThenTheFinalValue) {

@@ -243,9 +243,10 @@ TEST(Train, NamesTheDefaultLearningRateOfAModel) {
 
 TEST(Train, LenetLearnsAtItsDefaultRate) {
   const TempFolder folder;
-  const Ended ended = run_command(train(
-      folder,
-      "--model lenet --batch-size 32 --precision f32 --max-steps 250 --eval-every 0 --name a"));
+  const Ended ended = run_command(
+      train(folder,
+            "--model lenet --batch-size 32 --precision f32 --max-steps 250 --eval-every 0 "
+            "--warmup-epochs 0 --name a"));
   ASSERT_EQ(ended.code, 0) << ended.output;
   EXPECT_GT(summary(folder / "a")["val_top1"], 0.3);
 }

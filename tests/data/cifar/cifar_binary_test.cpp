@@ -144,6 +144,16 @@ TEST(Cifar10, TheErrorForMissingFilesNamesTheDownloadScript) {
                 dir);
 }
 
+TEST(Cifar10, TheErrorForPhotographsNamesTheirDataSet) {
+  const TempFolder folder;
+  std::filesystem::create_directory(folder / "train");
+  const std::string text = test::error_text<UserError>(
+      [&] { datasets().find("cifar10").value({.dir = folder.path()}); });
+  EXPECT_TRUE(text.ends_with(": " + folder.path().string() +
+                             " is a folder of JPEG images with train/: add --dataset imagefolder"))
+      << text;
+}
+
 TEST(Cifar10, FilesHaveTenThousandRecords) {
   const TempFolder folder;
   const auto dir = folder.path() / "cifar-10-batches-bin";

@@ -1,0 +1,120 @@
+// OptionTable on the command line: flags, --help and the errors for unknown flags.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+
+#include "apps/common/options.h"
+#include "apps/common/version.h"
+#include "engine/core/error.h"
+#include "engine/core/registry.h"
+
+namespace tw {
+
+namespace {
+
+bool has(const OptionTable::Given& given, const std::string& name) {
+  return std::ranges::find(given, name, &OptionTable::Given::value_type::first) != given.end();
+}
+
+}  // namespace
+
+OptionTable::Given OptionTable::parse(int argc, char** argv, const std::string& description) const {
+  CLI::App app(description, argv[0]);
+  app.allow_extras();
+  app.set_version_flag("--version", version_text, "Print the versions of this build and exit");
+  app.get_formatter()->column_width(34);
+  Given given;
+  for (const Option& option : options_) {
+    CLI::Option* flag = app.add_option_function<std::string>(
+        option.flags,
+        [&given, &option](const std::string& text) { given.emplace_back(option.name, text); },
+        option.help);
+    flag->type_name("");
+    flag->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);  // a later flag beats an earlier
+    if (option.is_flag)
+      flag->expected(0);  // alone: "true"
+    else
+      flag->default_str(option.default_text);
+    if (!option.choices.empty())
+      flag->description(fmt::format("{} ({})", option.help, fmt::join(option.choices, ", ")));
+    if (option.is_required) flag->description(option.help + " (required)");
+    flag->group(option.group);
+  }
+  if (settings_ != nullptr)
+    app.add_option_function<std::vector<std::string>>(
+           "--set",
+           [&given](const std::vector<std::string>& values) {
+             for (const std::string& value : values) given.emplace_back("set", value);
+           },
+           "a setting that train --list names, e.g. gaussiank.refine=paper; may be repeated")
+        ->expected(1)
+        ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
+        ->type_name("NAME.KEY=VALUE")
+        ->group(settings_group_);
+
+  std::vector<std::string> arguments;  // the last one first, as CLI11 wants them
+  for (int i = argc - 1; i > 0; --i) {
+    std::string argument = argv[i];
+    const size_t end = std::min(argument.find('='), argument.size());
+    if (argument.starts_with("--") && end > 2)
+      argument.replace(2, end - 2, current_name(argument.substr(2, end - 2)));
+    arguments.push_back(std::move(argument));
+  }
+  try {
+    app.parse(std::move(arguments));
+  } catch (const CLI::CallForHelp&) {
+    throw HelpText{app.help()};
+  } catch (const CLI::CallForVersion&) {
+    throw HelpText{version_text()};
+  } catch (const CLI::ArgumentMismatch& error) {
+    const std::string text = error.what();  // "--lr: At Most 1 required but received 2"
+    fail("[options] {} needs one value", text.substr(0, text.find(':')));
+  } catch (const CLI::ParseError& error) {
+    fail("[options] {}", error.what());
+  }
+  for (const auto& [name, text] : given)
+    check(!text.starts_with("--"), "[options] --{} needs one value; found {}", name, text);
+  for (const std::string& extra : app.remaining()) add_extra(extra, given);
+  for (const Option& option : options_)
+    check(!option.is_required || has(given, option.name),
+          "[options] --{} is missing; --help lists all", option.name);
+  return given;
+}
+
+void OptionTable::add_extra(const std::string& extra, Given& given) const {
+  const std::string flag = extra.substr(0, extra.find('='));
+  const size_t name = flag.find_first_not_of('-');
+  if (!extra.starts_with("-"))
+    for (const Option& option : options_)
+      if (option.is_positional && !has(given, option.name)) {
+        given.emplace_back(option.name, extra);
+        return;
+      }
+  check(extra.starts_with("-") && name != std::string::npos, "[options] unexpected argument \"{}\"",
+        extra);
+  const auto is_workers = [](const Option& option) { return option.name == "workers"; };
+  check(
+      (flag != "-n" && flag != "-np") || std::ranges::none_of(options_, is_workers),
+      "[options] unknown flag {}; --workers N starts N ranks as threads, mpirun -n N as processes",
+      extra);
+  std::vector<std::string> known{"help", "version"};
+  if (settings_ != nullptr) known.push_back("set");
+  for (const Option& option : options_) {
+    known.push_back(option.name);
+    known.insert(known.end(), option.aliases.begin(), option.aliases.end());
+  }
+  // a letter is near to every short name
+  std::string near = flag.size() > name + 1 ? nearest(flag.substr(name), known) : "";
+  for (const Option& option : options_)
+    if (std::ranges::find(option.aliases, near) != option.aliases.end()) near = option.name;
+  fail("[options] unknown flag {}{}; --help lists all", extra,
+       near.empty() ? "" : fmt::format("; nearest is --{}", near));
+}
+
+void OptionTable::parse_and_set(int argc, char** argv, const std::string& description) {
+  for (const auto& [name, text] : parse(argc, argv, description)) set_text(name, text);
+  print_notices();
+}
+
+}  // namespace tw

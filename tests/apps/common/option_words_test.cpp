@@ -1,0 +1,102 @@
+// Options that take a word in place of a number, numbers in quotes, and flags of one letter.
+#include <nlohmann/json.hpp>
+
+#include "apps/common/options.h"
+#include "engine/core/error.h"
+#include "tests/support/arguments.h"
+#include "tests/support/error_text.h"
+
+namespace tw::test {
+namespace {
+
+struct WithWords {
+  int64_t every = 1, workers = 0;
+  double lr = 0.1, warmup = -1;
+  bool fast = false;
+  std::vector<double> densities{-1};
+  OptionTable table;
+
+  WithWords() {
+    table.add("Run", "every", every, "epochs between validations");
+    table.range(0, 100);
+    table.word("never", "-1");
+    table.add("Run", "warmup", warmup, "epochs");
+    table.word("auto", "-1");
+    table.add("Run", "densities", densities, "one per epoch");
+    table.above(0, 1);
+    table.word("auto", "[-1]");
+    table.word("none", "[]");
+    table.add("Run", "lr", lr, "learning rate");
+    table.add("Run", "workers", workers, "ranks");
+    table.add("Run", "fast", fast, "fast");
+  }
+  void parse(const std::vector<std::string>& flags) {
+    Arguments arguments(flags);
+    table.parse_and_set(arguments.count(), arguments.values(), "example");
+  }
+  std::string error(const std::vector<std::string>& flags) {
+    return error_text<UserError>([&] { parse(flags); });
+  }
+  std::string json_error(const char* text) {
+    return error_text<UserError>([&] { table.set_json(Json::parse(text), "[config] f"); });
+  }
+};
+
+TEST(OptionWords, SetTheirStandIn) {
+  WithWords e;
+  e.parse({"--every", "never", "--densities", "none", "--warmup=3"});
+  EXPECT_EQ(e.every, -1);
+  EXPECT_TRUE(e.densities.empty());
+  EXPECT_EQ(e.warmup, 3);
+  e.parse({"--every=5", "--densities=auto", "--warmup", "auto"});
+  EXPECT_EQ(e.every, 5);
+  EXPECT_EQ(e.densities, std::vector{-1.0});
+  EXPECT_EQ(e.warmup, -1);
+  EXPECT_TRUE(e.table.is_set("warmup"));
+}
+
+TEST(OptionWords, AreWordsInJsonWhereTheValueIsNotInRange) {
+  WithWords e, again;
+  e.parse({"--every", "never"});
+  EXPECT_EQ(e.table.json()["every"], "never");
+  EXPECT_EQ(e.table.json()["densities"], "auto");
+  again.table.set_json(e.table.json(), "[config]");
+  EXPECT_EQ(again.table.json(), e.table.json());
+  e.parse({"--densities", "none"});
+  EXPECT_EQ(e.table.json()["densities"], Json::array());
+}
+
+TEST(OptionWords, AreNamedByTheErrorOfAnotherWord) {
+  WithWords e;
+  EXPECT_EQ(e.error({"--every", "nevr"}), "[options] every is nevr; expected never, or an integer");
+  EXPECT_EQ(e.error({"--densities", "off"}),
+            "[options] densities is off; expected auto, none, or a list of numbers, like 1,2,3");
+  EXPECT_EQ(e.error({"--every", "-1"}), "[options] every is -1; expected 0 to 100");
+}
+
+TEST(OptionsInQuotes, AreNamedWithTheirQuotes) {
+  WithWords e;
+  EXPECT_EQ(e.json_error(R"({"lr": "0.01"})"),
+            "[config] f: lr is \"0.01\" in quotes; expected 0.01");
+  EXPECT_EQ(e.json_error(R"({"densities": "0.1,0.2"})"),
+            "[config] f: densities is \"0.1,0.2\" in quotes; expected [0.1,0.2]");
+  EXPECT_EQ(e.json_error(R"({"fast": "true"})"),
+            "[config] f: fast is \"true\" in quotes; expected true");
+  EXPECT_EQ(e.json_error(R"({"lr": "high"})"), "[config] f: lr is high; expected a number");
+}
+
+TEST(OptionLetters, AreNotTakenForShortNames) {
+  WithWords e;
+  for (const char* flag : {"-n", "-np"})
+    EXPECT_EQ(
+        e.error({flag, "4"}),
+        fmt::format("[options] unknown flag {}; --workers N starts N ranks as threads, mpirun "
+                    "-n N as processes",
+                    flag));
+  EXPECT_EQ(e.error({"-x"}), "[options] unknown flag -x; --help lists all");
+  EXPECT_EQ(e.error({"--lrr", "1"}),
+            "[options] unknown flag --lrr; nearest is --lr; --help lists all");
+}
+
+}  // namespace
+}  // namespace tw::test

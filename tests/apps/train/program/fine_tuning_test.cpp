@@ -1,0 +1,104 @@
+// --reset-head and --freeze: training from weights of another task.
+#include "engine/io/safetensors.h"
+#include "tests/support/jpegs.h"
+#include "tests/support/program.h"
+
+namespace tw::test {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string resnet20(const TempFolder& folder, const std::string& arguments) {
+  return fmt::format("THINWIRE_CACHE={} {} --output-dir {} --precision f32 --model resnet20 {}",
+                     TW_TEST_CACHE, TW_TRAIN, folder.path().string(), arguments);
+}
+
+fs::path weights_of(const fs::path& run) {
+  for (const auto& entry : fs::directory_iterator(run / "checkpoints"))
+    return entry.path() / "model.safetensors";
+  return {};
+}
+
+std::vector<float> tensor_in(const fs::path& file, const std::string& name) {
+  const SafetensorsReader reader(file);
+  const std::span<const float> values = reader.tensor(name).as<float>();
+  return {values.begin(), values.end()};
+}
+
+/// A run of two steps with 20 classes, and its weights.
+fs::path pretrained(const TempFolder& folder) {
+  const Ended ended = run_command(resnet20(
+      folder, "--classes 20 --batch-size 4 --max-steps 2 --eval-every never --name first " +
+                  short_epochs(folder.path())));
+  EXPECT_EQ(ended.code, 0) << ended.output;
+  return weights_of(folder / "first");
+}
+
+TEST(FineTuning, OtherClassesNameResetHead) {
+  const TempFolder folder;
+  const std::string file = pretrained(folder).string(),
+                    run = short_epochs(folder.path()) +
+                          " --eval-every never --batch-size 4 --epochs 0 --pretrained " + file;
+  const Ended refused = run_command(resnet20(folder, run + " --name no"));
+  EXPECT_EQ(refused.code, 2);
+  EXPECT_TRUE(
+      refused.says("linear.weight has shape (20, 64), this network wants (2, 64): "
+                   "--reset-head starts a new last layer, --classes 20 keeps this one"))
+      << refused.output;
+  EXPECT_EQ(refused.output.find("error"), refused.output.rfind("error")) << refused.output;
+  const Ended ended = run_command(resnet20(folder, run + " --reset-head --name second"));
+  ASSERT_EQ(ended.code, 0) << ended.output;
+  const fs::path second = weights_of(folder / "second");
+  EXPECT_EQ(tensor_in(second, "conv1.weight"), tensor_in(file, "conv1.weight"));
+  EXPECT_EQ(tensor_in(second, "linear.weight").size(), 2u * 64);
+}
+
+TEST(FineTuning, ResetHeadStartsTheLastLayerAnewWithTheSameClasses) {
+  const TempFolder folder;
+  const std::string file = pretrained(folder).string();
+  const Ended ended = run_command(resnet20(
+      folder, short_epochs(folder.path()) +
+                  " --classes 20 --eval-every never --batch-size 4 --epochs 0 --reset-head "
+                  "--name second --pretrained " +
+                  file));
+  ASSERT_EQ(ended.code, 0) << ended.output;
+  EXPECT_NE(tensor_in(weights_of(folder / "second"), "linear.weight"),
+            tensor_in(file, "linear.weight"));
+}
+
+TEST(FineTuning, FrozenTensorsKeepTheirBits) {
+  const TempFolder folder;
+  const std::string file = pretrained(folder).string();
+  int number = 0;
+  for (const char* options :
+       {"", "--workers 2 --sparsifier topk --density 0.5", "--workers 2 --scope layer --overlap",
+        "--workers 2 --local-steps 2 --accumulate 2"}) {
+    const std::string name = fmt::format("run{}", ++number);
+    const Ended ended = run_command(resnet20(
+        folder, fmt::format("{} --classes 20 --eval-every never --batch-size 4 --max-steps 3 "
+                            "--freeze 'conv1.*,layer1' --name {} --pretrained {} {}",
+                            short_epochs(folder.path()), name, file, options)));
+    ASSERT_EQ(ended.code, 0) << ended.output;
+    EXPECT_TRUE(ended.says("frozen: 19 of 59 tensors, 14448 of 270372 parameters")) << ended.output;
+    const fs::path after = weights_of(folder / name);
+    for (const char* frozen : {"conv1.weight", "layer1.2.bn2.weight", "layer1.0.conv1.weight"})
+      EXPECT_EQ(tensor_in(after, frozen), tensor_in(file, frozen)) << frozen << " " << options;
+    for (const char* trained : {"bn1.weight", "layer2.0.conv1.weight", "linear.weight"})
+      EXPECT_NE(tensor_in(after, trained), tensor_in(file, trained)) << trained << " " << options;
+  }
+}
+
+TEST(FineTuning, APatternThatMatchesNothingIsAUserError) {
+  const TempFolder folder;
+  const auto says = [&](const std::string& options, const std::string& expected) {
+    const Ended ended = run_command(resnet20(folder, "--dry-run " + options));
+    EXPECT_EQ(ended.code, 2) << ended.output;
+    EXPECT_TRUE(ended.says(expected)) << ended.output;
+  };
+  says("--freeze layr1", "freeze is layr1: resnet20 has no such tensor; nearest is layer1");
+  says("--freeze '*'", "no tensor is left to train");
+  says("--reset-head", "reset-head needs --pretrained");
+}
+
+}  // namespace
+}  // namespace tw::test

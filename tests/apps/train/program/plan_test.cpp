@@ -1,0 +1,111 @@
+// What the plan that train prints says of the densities, the warm-up and the network.
+#include <nlohmann/json.hpp>
+
+#include "engine/core/stopwatch.h"
+#include "tests/support/jpegs.h"
+#include "tests/support/program.h"
+
+namespace tw::test {
+namespace {
+
+/// What `train --dry-run` prints.
+std::string plan(const std::string& arguments) {
+  const Ended ended = run_command(
+      fmt::format("THINWIRE_CACHE={} {} --dry-run {}", TW_TEST_CACHE, TW_TRAIN, arguments));
+  EXPECT_EQ(ended.code, 0) << ended.output;
+  return ended.output;
+}
+
+void has(const std::string& text, const std::string& part) {
+  EXPECT_NE(text.find(part), std::string::npos) << part << "\nnot in\n" << text;
+}
+
+void lacks(const std::string& text, const std::string& part) {
+  EXPECT_EQ(text.find(part), std::string::npos) << part << "\nin\n" << text;
+}
+
+const std::string kTopk = "--model mlp --workers 2 --sparsifier topk ";
+
+TEST(Plan, TellsTheDensityOfEachEpoch) {
+  const std::string text = plan(kTopk + "--density 0.001");
+  has(text, " from epoch 3 on\ndensity warm-up: 0.015625 in epoch 1 (");
+  has(text, " entries, ");
+  has(text, " per step), 0.004 in epoch 2 (");
+  lacks(text, "never reached");
+  const std::string without = plan(kTopk + "--density 0.001 --density-warmup none");
+  lacks(without, "density warm-up");
+  lacks(without, "from epoch");
+}
+
+TEST(Plan, HasNoDensityWarmupBelowTheDensity) {
+  const std::string text = plan(kTopk + "--density 0.1 --epochs 3");
+  lacks(text, "density warm-up");
+  lacks(text, "never reached");
+  has(plan(kTopk + "--density 0.1 --density-warmup 0.01 --epochs 3"),
+      "density 0.01 of epoch 1 is below the density 0.1 that follows");
+}
+
+TEST(Plan, SaysThatAShortRunNeverReachesItsDensity) {
+  has(plan(kTopk + "--epochs 2"),
+      "density 0.001 is never reached: the warm-up takes 2 epochs, the run has 2");
+  lacks(plan(kTopk + "--epochs 3"), "never reached");
+  lacks(plan("--model mlp --epochs 1"), "never reached");
+}
+
+TEST(Plan, SaysThatADensityCostsMoreThanDense) {
+  has(plan(kTopk + "--density 0.9"), "density 0.9 sends ");
+  has(plan(kTopk + "--density 0.9"), " per step, more than dense SGD with ");
+  lacks(plan(kTopk + "--density 0.01"), "more than dense");
+  lacks(plan("--model mlp --workers 2 --density 0.9"), "more than dense");
+}
+
+TEST(Plan, TellsTheWarmupOfTheLearningRate) {
+  has(plan("--model mlp"), "learning-rate warm-up: the first 2 of 10 epochs");
+  has(plan(kTopk + "--epochs 3"), "learning-rate warm-up: the first 0.6 of 3 epochs (auto:");
+  lacks(plan("--model mlp --warmup-epochs 0"), "learning-rate warm-up");
+}
+
+TEST(Plan, SaysWhichNetworkANameStandsFor) {
+  has(plan("--model vgg16"), "\nvgg16 is vgg16_cifar for images of 32 x 32\n");
+  const TempFolder folder;
+  write_image_folder(folder / "data", 2, 40, 2);
+  const std::string photographs =
+      "--dataset imagefolder --data-dir " + (folder / "data").string() + " --model ";
+  const std::string large = plan(photographs + "vgg16");
+  has(large, "\nvgg16 is vgg16_imagenet for images of 224 x 224\n");
+  has(large, "vgg16: 134268738 parameters");
+  has(plan(photographs + "resnet20"), "resnet20 is made for images of up to 64 x 64");
+  has(plan("--model resnet18"), "resnet18 is made for images of at least 96 x 96; these are 32 x");
+  lacks(plan("--model resnet20"), "is made for");
+}
+
+TEST(Plan, SaysWhichFlagsHaveNoEffect) {
+  const std::string all = plan(
+      "--model mlp --image-size 64 --colour-jitter 0.1 --density 0.1 --zero-init --device cpu "
+      "--deterministic --lr-milestones 3 --link 1Gbit,1ms --bn-stats local --shuffle shards");
+  for (const char* flag : {"image-size", "colour-jitter", "density", "zero-init", "deterministic",
+                           "lr-milestones", "link", "bn-stats", "shuffle"})
+    has(all, fmt::format("--{} has no effect: ", flag));
+  has(all, "--image-size has no effect: images of shapes are 32 x 32\n");
+  lacks(plan("--model resnet20 --zero-init --workers 2 --link 1Gbit,1ms --lr-schedule step "
+             "--lr-milestones 3 --sparsifier topk --density 0.1"),
+        "no effect");
+}
+
+TEST(Plan, OfManyRanksIsFast) {
+  const Stopwatch watch;
+  const std::string text =
+      plan("--model mlp --sparsifier gtopk --workers 1000 --batch-size 4 --link 1Gbit,1ms");
+  has(text, "1000 ranks x 1 threads, batch 4 each");
+  for (const char* mode : {"--dry-run", ""}) {
+    const Ended ended = run_command(fmt::format(
+        "THINWIRE_CACHE={} {} --model resnet20 --workers 1000 {}", TW_TEST_CACHE, TW_TRAIN, mode));
+    EXPECT_EQ(ended.code, 2);
+    EXPECT_TRUE(ended.says("10000 images are too few for one batch of 32 on each of 1000 ranks"))
+        << ended.output;
+  }
+  EXPECT_LT(watch.total(), 20);  // a thread for each rank would take a minute
+}
+
+}  // namespace
+}  // namespace tw::test

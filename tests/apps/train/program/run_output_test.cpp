@@ -1,0 +1,127 @@
+// What a run leaves in its folder beside the tables, runs without validation, and branches.
+#include <csignal>
+#include <nlohmann/json.hpp>
+#include <thread>
+
+#include "engine/io/safetensors.h"
+#include "tests/support/program.h"
+
+namespace tw::test {
+namespace {
+
+namespace fs = std::filesystem;
+using Json = nlohmann::json;
+
+std::string mlp(const TempFolder& folder, const std::string& arguments) {
+  return fmt::format("THINWIRE_CACHE={} {} --output-dir {} --precision f32 --model mlp {}",
+                     TW_TEST_CACHE, TW_TRAIN, folder.path().string(), arguments);
+}
+
+Json json_of(const fs::path& file) { return Json::parse(text_of(file)); }
+
+std::ptrdiff_t lines_of(const fs::path& file) {
+  const std::string text = text_of(file);
+  return std::ranges::count(text, '\n');
+}
+
+TEST(RunLog, HasTheLinesOfTheConsole) {
+  const TempFolder folder;
+  const Ended first = run_command(mlp(folder, "--workers 2 --max-steps 3 --name r"));
+  ASSERT_EQ(first.code, 0) << first.output;
+  const std::string log = text_of(folder / "r/run.log");
+  EXPECT_TRUE(first.output.ends_with(log)) << log;  // one line comes before the run
+  for (const char* part : {"mlp: 820874 parameters", "\nepoch ", "results in "})
+    EXPECT_NE(log.find(part), std::string::npos) << log;
+  const Ended resumed =
+      run_command(mlp(folder, "--workers 2 --max-steps 5 --resume " + (folder / "r").string()));
+  ASSERT_EQ(resumed.code, 0) << resumed.output;
+  const std::string both = text_of(folder / "r/run.log");
+  EXPECT_TRUE(both.starts_with(log));
+  EXPECT_NE(both.find("resuming", log.size()), std::string::npos) << both;
+}
+
+TEST(Normalisation, IsInTheConfigurationAndTheWeights) {
+  const TempFolder folder;
+  ASSERT_EQ(run_command(mlp(folder, "--max-steps 1 --name r")).code, 0);
+  const Json expected = {{"mean", {0.5, 0.5, 0.5}}, {"deviation", {0.25, 0.25, 0.25}}};
+  EXPECT_EQ(json_of(folder / "r/config.json")["run"]["normalisation"], expected);
+  const SafetensorsReader weights(folder / "r/checkpoints/step-00000001/model.safetensors");
+  EXPECT_EQ(Json::parse(weights.metadata().at("normalisation")), expected);
+}
+
+TEST(Never, LeavesOutEveryValidation) {
+  const TempFolder folder;
+  for (const char* length : {"--epochs 0", "--max-steps 2", "--seeds 1,2 --max-steps 2"}) {
+    const Ended ended = run_command(mlp(folder, fmt::format("--eval-every never {}", length)));
+    ASSERT_EQ(ended.code, 0) << ended.output;
+    EXPECT_TRUE(ended.says("\nnot validated  in ")) << ended.output;
+    EXPECT_FALSE(ended.says("nan")) << ended.output;
+  }
+  const fs::path run = folder / "mlp-dense-p1-s1-2";
+  EXPECT_TRUE(json_of(run / "summary.json")["val_top1"].is_null());
+  EXPECT_EQ(json_of(run / "config.json")["eval_every"], "never");
+  const Ended both =
+      run_command(mlp(folder, "--eval-only --eval-every never --resume " + run.string()));
+  EXPECT_EQ(both.code, 2) << both.output;
+}
+
+TEST(Seeds, TheHintOfAStoppedRunContinuesAll) {
+  const TempFolder folder;
+  const std::string run = "--seeds 1,2 --epochs 300 --checkpoint-every 0 --eval-every never ";
+  const pid_t child = ::fork();
+  if (child == 0) {
+    const std::string line =
+        "exec env " + mlp(folder, run + "--name s") + " >" + (folder / "log").string() + " 2>&1";
+    ::execl("/bin/sh", "sh", "-c", line.c_str(), nullptr);
+    ::_exit(127);
+  }
+  for (int i = 0; i < 6000 && lines_of(folder / "s-s1/steps.csv") < 2; ++i)
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  ::kill(child, SIGINT);
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  EXPECT_EQ(WEXITSTATUS(status), 3);
+  const std::string said = text_of(folder / "log");
+  EXPECT_NE(said.find("continue with the same command and --resume auto"), std::string::npos)
+      << said;
+  // the hint holds: both seeds end, the first from where it stopped
+  const int64_t step = json_of(folder / "s-s1/summary.json")["steps"];
+  const Ended all = run_command(
+      mlp(folder, fmt::format("{} --name s --resume auto --max-steps {}", run, step + 1)));
+  ASSERT_EQ(all.code, 0) << all.output;
+  EXPECT_TRUE(all.says(fmt::format("at step {}", step))) << all.output;
+  for (const char* name : {"s-s1", "s-s2"})
+    EXPECT_EQ(json_of(folder / name / "summary.json")["steps"], step + 1) << name;
+}
+
+TEST(Branch, AnotherSparsifierNeedsAFolderOfItsOwn) {
+  const TempFolder folder;
+  const std::string run = "--workers 2 --density 0.01 --max-steps ";
+  ASSERT_EQ(run_command(mlp(folder, run + "3 --sparsifier gaussiank --name first")).code, 0);
+  const fs::path first = folder / "first";
+  const std::string before = text_of(first / "config.json"),
+                    resume = run + "5 --sparsifier topk --resume " + first.string();
+  const Ended refused = run_command(mlp(folder, resume));
+  EXPECT_EQ(refused.code, 2) << refused.output;
+  EXPECT_TRUE(
+      refused.says("sparsifier is \"gaussiank\" in the checkpoint, \"topk\" in this run; "
+                   "a new --name with --resume PATH continues in a folder of its own"))
+      << refused.output;
+  EXPECT_EQ(text_of(first / "config.json"), before);
+
+  const Ended branch = run_command(mlp(folder, resume + " --name second"));
+  ASSERT_EQ(branch.code, 0) << branch.output;
+  EXPECT_EQ(text_of(first / "config.json"), before);
+  EXPECT_EQ(lines_of(first / "steps.csv"), 4);
+  EXPECT_EQ(lines_of(folder / "second/steps.csv"), 6);  // three steps of the first run
+  const Json config = json_of(folder / "second/config.json");
+  EXPECT_EQ(config["sparsifier"], "topk");
+  EXPECT_EQ(config["name"], "second");
+  EXPECT_EQ(config["run"]["branched_from"], (first / "checkpoints/step-00000003").string());
+  const Ended again = run_command(mlp(folder, resume + " --name second"));
+  EXPECT_EQ(again.code, 2);
+  EXPECT_TRUE(again.says("exists; choose another --name")) << again.output;
+}
+
+}  // namespace
+}  // namespace tw::test
