@@ -94,6 +94,7 @@ Subcommand bench_step() {
   OptionTable& t = command.table;
   const std::string net = "Model", machine = "Machine", measurement = "Measurement";
   t.add(net, "model", options->model, "network (see train --list)");
+  t.suggest(models().names());
   t.add(net, "batch-size", options->batch_size, "images per step");
   t.range(1);
   t.add(net, "image-size", options->image_size, "height and width of an image");

@@ -160,6 +160,10 @@ void OptionTable::choices(std::vector<std::string> allowed) {
   options_.back().choices = std::move(allowed);
 }
 
+void OptionTable::suggest(std::vector<std::string> values) {
+  options_.back().suggestions = std::move(values);
+}
+
 void OptionTable::range(double least, double most) {
   options_.back().least = least;
   options_.back().most = most;
@@ -199,6 +203,8 @@ std::vector<std::string> OptionTable::keys(Effect effect) const {
 }
 
 OptionTable::Given OptionTable::parse(int argc, char** argv, const std::string& description) const {
+  if (argc == 2 && std::string_view(argv[1]) == kDescribe)
+    throw HelpText{describe(description).dump(1) + "\n"};
   CLI::App app(description, argv[0]);
   app.allow_extras();
   app.set_version_flag("--version", version_text, "Print the versions of this build and exit");
