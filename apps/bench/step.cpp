@@ -47,7 +47,7 @@ void run_step(const StepOptions& options) {
       {.batch = options.batch_size, .activations = activations, .recompute = options.recompute});
   model.allocate(ctx, 1);
   SyncSgd sgd(ctx, *comm, model.arena(), {}, default_settings());
-  fill_random_batch(model, 1);
+  fill_random_batch(ctx, model, 1);
   model.refresh(ctx);
 
   std::vector<double> forward, backward, update, whole;
