@@ -12,7 +12,9 @@ max_lines=400 max_median=120 max_columns=100 max_stems=20
 
 list() { find "$@" -type f 2>/dev/null | sort; }
 mapfile -t sources < <(list "${areas[@]}" \( -name '*.cpp' -o -name '*.h' -o -name '*.cu*' \))
-mapfile -t shell < <(list scripts tests .ci \( -name '*.sh' -o -path .ci/run \))
+mapfile -t shell < <(
+  list scripts tests .ci \( -name '*.sh' -o -path .ci/run -o -path scripts/thinwire \)
+)
 mapfile -t others < <(
   list scripts tests \( -name '*.py' -o -name '*.js' -o -name '*.css' -o -name '*.html' \)
   list CMakeLists.txt apps tests scripts/cmake \( -name CMakeLists.txt -o -name '*.cmake' \)

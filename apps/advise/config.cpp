@@ -14,6 +14,7 @@ OptionTable AdviseConfig::table() {
   const std::string net = "Model", sparsifier_group = "Sparsifier", link_group = "Link",
                     machine = "Machine", answer = "Output";
   t.add(net, "model", model, "network");
+  t.suggest(models().names());
   t.add(net, "classes", classes, "outputs of the network");
   t.range(1);
   t.add(net, "image-size", image_size, "height and width of an image");

@@ -44,7 +44,7 @@ CostMeter::CostMeter(Context& ctx, Communicator& comm, Model& model, const Advis
   model.plan(ctx, {.batch = config.batch_size,
                    .activations = resolve_precision(config.precision, resolve_device("auto"))});
   model.allocate(ctx, 1);
-  fill_random_batch(model, static_cast<uint64_t>(comm.rank()));
+  fill_random_batch(ctx, model, static_cast<uint64_t>(comm.rank()));
   model.refresh(ctx);
 }
 

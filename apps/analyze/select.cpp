@@ -124,6 +124,7 @@ Subcommand analyze_select() {
   t.add(files, "index-type", options->index_type, "type of the indices in --output");
   t.choices({"int64", "uint32"});
   t.add(selection, "selector", options->selector, "selector (see train --list)");
+  t.suggest(selectors().names());
   t.add(selection, "density", options->density, "share of the elements to select");
   t.range(1e-12, 1);
   t.add(selection, "seed", options->seed, "seed of random selectors");

@@ -47,7 +47,7 @@ void run_step(const StepOptions& options) {
       {.batch = options.batch_size, .activations = activations, .recompute = options.recompute});
   model.allocate(ctx, 1);
   SyncSgd sgd(ctx, *comm, model.arena(), {}, default_settings());
-  fill_random_batch(model, 1);
+  fill_random_batch(ctx, model, 1);
   model.refresh(ctx);
 
   std::vector<double> forward, backward, update, whole;
@@ -94,6 +94,7 @@ Subcommand bench_step() {
   OptionTable& t = command.table;
   const std::string net = "Model", machine = "Machine", measurement = "Measurement";
   t.add(net, "model", options->model, "network (see train --list)");
+  t.suggest(models().names());
   t.add(net, "batch-size", options->batch_size, "images per step");
   t.range(1);
   t.add(net, "image-size", options->image_size, "height and width of an image");

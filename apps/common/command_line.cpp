@@ -3,6 +3,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <nlohmann/json.hpp>
 
 #include "apps/common/options.h"
 #include "apps/common/version.h"
@@ -20,6 +21,8 @@ bool has(const OptionTable::Given& given, const std::string& name) {
 }  // namespace
 
 OptionTable::Given OptionTable::parse(int argc, char** argv, const std::string& description) const {
+  if (argc == 2 && std::string_view(argv[1]) == kDescribe)
+    throw HelpText{describe(description).dump(1) + "\n"};
   CLI::App app(description, argv[0]);
   app.allow_extras();
   app.set_version_flag("--version", version_text, "Print the versions of this build and exit");

@@ -154,6 +154,10 @@ void OptionTable::choices(std::vector<std::string> allowed) {
   options_.back().choices = std::move(allowed);
 }
 
+void OptionTable::suggest(std::vector<std::string> values) {
+  options_.back().suggestions = std::move(values);
+}
+
 void OptionTable::range(double least, double most) {
   options_.back().least = least;
   options_.back().most = most;

@@ -5,6 +5,7 @@
 #include <functional>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -14,7 +15,8 @@ class Settings;
 
 using Json = nlohmann::ordered_json;
 
-/// Thrown for --help, --version and --list: the text to print before the program exits with code 0.
+/// Thrown for --help, --version, --list and --describe: the text to print before the program exits
+/// with code 0.
 struct HelpText {
   std::string text;
 };
@@ -29,6 +31,7 @@ enum class Effect {
 class OptionTable {
  public:
   static constexpr double kMost = 1e9;
+  static constexpr std::string_view kDescribe = "--describe";
 
   /// Declares flag `--name` (JSON key: the same with _ for -) that sets `target`; its present
   /// value is the default. T: bool, int64_t, double, std::string or a vector of numbers (flag
@@ -50,6 +53,8 @@ class OptionTable {
   /// Accepts `word` in place of a number or list. It sets `stand_in`, a value as JSON text; json()
   /// and the help write the word again if range(), which comes first, excludes that value.
   void word(std::string word, std::string stand_in);
+  /// Values that completions offer, such as the names of a registry; others are valid, too.
+  void suggest(std::vector<std::string> values);
   /// Sets its effect on a resumed run; without this call it is Effect::weights.
   void effect(Effect effect);
   /// Accepts `--old_name` and its JSON key, too, and prints one line on stderr that names the new
@@ -69,6 +74,10 @@ class OptionTable {
 
   /// The JSON keys of all options with this effect, in the order of declaration.
   std::vector<std::string> keys(Effect effect) const;
+
+  /// All options with group, help, default and values, for manual pages and completions. The flag
+  /// --describe, which help does not show, prints it.
+  Json describe(const std::string& description) const;
 
   /// The flags of a command line with their values as text; those of --set last, in the order
   /// given.
@@ -101,7 +110,7 @@ class OptionTable {
     std::vector<std::string> aliases{};
     std::string setting{};  // the setting whose default this option sets
     bool is_flag = false, is_required = false, is_positional = false, is_set = false;
-    std::vector<std::string> choices{};
+    std::vector<std::string> choices{}, suggestions{};
     std::vector<std::pair<std::string, std::string>> words{};  // with their stand-ins
     std::function<bool(const Json&)> fits{};
     std::function<void(const Json&)> set{};

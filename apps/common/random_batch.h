@@ -5,8 +5,8 @@
 
 namespace tw {
 
-/// Fills the inputs of an allocated model in host memory: random pixels from `seed`, labels 0, 1,
+/// Fills the inputs of an allocated model, on ctx's device: random pixels from `seed`, labels 0, 1,
 /// ... modulo the number of classes.
-void fill_random_batch(const Model& model, uint64_t seed);
+void fill_random_batch(Context& ctx, const Model& model, uint64_t seed);
 
 }  // namespace tw

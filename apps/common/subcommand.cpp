@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 
 #include "apps/common/version.h"
 #include "engine/core/error.h"
@@ -24,6 +25,14 @@ const Subcommand& parse_subcommand(std::vector<Subcommand>& all, int argc, char*
     throw HelpText{
         help + "\nSUBCOMMAND --help lists its options, --version the versions of this build.\n"};
   if (first == "--version") throw HelpText{version_text()};
+  if (first == OptionTable::kDescribe) {
+    Json described = {{"description", description}, {"subcommands", Json::array()}};
+    for (const Subcommand& one : all) {
+      described["subcommands"].push_back(one.table.describe(one.help));
+      described["subcommands"].back()["name"] = one.name;
+    }
+    throw HelpText{described.dump(1) + "\n"};
+  }
   check(!first.empty() && !first.starts_with("-"),
         "[options] the subcommand is missing; expected one of: {}", fmt::join(known, ", "));
   const auto chosen = std::ranges::find(all, first, &Subcommand::name);

@@ -16,6 +16,8 @@
 #include "engine/io/json.h"
 #include "models/default_lr.h"
 #include "models/model.h"
+#include "sparsify/exchange.h"
+#include "sparsify/selector.h"
 
 namespace tw {
 
@@ -100,9 +102,11 @@ OptionTable TrainConfig::table() {
                     machine = "Machine", run = "Run";
   constexpr double kMostSeed = 4294967295;
   t.add(data, "model", model, "network (see --list)");
+  t.suggest(models().names());
   t.effect(Effect::essential);
   t.add(data, "dataset", dataset,
         "data set (see --list); auto: cifar10 with --data-dir, else shapes");
+  t.suggest(datasets().names());
   t.effect(Effect::essential);
   t.add(data, "data-dir", data_dir, "folder of the data set");
   t.effect(Effect::none);
@@ -137,6 +141,7 @@ OptionTable TrainConfig::table() {
   t.choices({"full", "shards"});
 
   t.add(sparsifier_group, "sparsifier", sparsifier, "synchronous SGD algorithm (see --list)");
+  t.suggest(sparsifiers().names());
   t.add(sparsifier_group, "density", density, "fraction of the gradient entries that a step sends");
   t.above(0, 1);
   t.add(
@@ -147,7 +152,9 @@ OptionTable TrainConfig::table() {
   t.word("auto", "[-1]");
   t.word("none", "[]");
   t.add(sparsifier_group, "selector", selector, "replaces the sparsifier's selector (see --list)");
+  t.suggest(selectors().names());
   t.add(sparsifier_group, "exchange", exchange, "replaces the sparsifier's exchange (see --list)");
+  t.suggest(exchanges().names());
   t.add(sparsifier_group, "scope", scope,
         "select from the whole gradient or from each tensor (layer)");
   t.choices({"auto", "model", "layer"});
@@ -163,6 +170,7 @@ OptionTable TrainConfig::table() {
         "barrier before every exchange, so that sec_wait measures the wait for stragglers");
   t.effect(Effect::none);
   t.add(sparsifier_group, "allreduce", allreduce, "dense collective (see --list)");
+  t.suggest(allreduces().names());
   t.add(sparsifier_group, "no-error-feedback", no_error_feedback,
         "drop entries that were not sent");
   t.add(sparsifier_group, "residual-decay", residual_decay,

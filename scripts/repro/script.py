@@ -8,7 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from . import ROOT, ReproError, UserError, runs
+from . import BIN, ReproError, UserError, runs
 
 SYSTEM_PYTHON = "/usr/bin/python3"  # Debian's matplotlib belongs to Debian's python
 
@@ -27,7 +27,7 @@ def add_options(parser, output, seeds):
     parser.add_argument("--launcher", default="threads", metavar="threads|'mpirun -n {P}'",
                         help="ranks of train: threads, or a command that starts P processes")
     parser.add_argument("--device", default="", help="passed to train and bench")
-    parser.add_argument("-b", "--bin", type=Path, default=ROOT / "build" / "bin", help="programs")
+    parser.add_argument("-b", "--bin", type=Path, default=BIN, help="programs")
     parser.add_argument("--output-dir", type=Path, default=output)
     parser.add_argument("--dry-run", action="store_true", help="print steps, bytes and seconds")
     parser.add_argument("--images-per-s", type=float, default=0,

@@ -15,7 +15,7 @@ import sys
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-from repro import ROOT, ReproError, estimate, programs, runs, script, session  # noqa: E402
+from repro import BIN, ROOT, ReproError, estimate, programs, runs, script, session  # noqa: E402
 from repro.race import advice, links, methods, readings, rows, tables  # noqa: E402
 
 LINKS = ("100Mbit,1ms", "1Gbit,0.4ms", links.NONE)
@@ -36,14 +36,14 @@ def options():
                      help="with --clock iterations: only the short runs")
     run.add_argument("--model", default="", help="default: that of the recipe")
     run.add_argument("--epochs", type=int, help="default: those of the recipe")
-    run.add_argument("--ranks", type=int, default=4)
+    run.add_argument("--ranks", type=int, default=4, help="default: 4")
     run.add_argument("--config", type=Path, default=ROOT / "configs" / "resnet20-cifar10.json",
                      help="the recipe of all methods")
     run.add_argument("--variants", type=Path, default=ROOT / "configs" / "race" / "variants.json",
                      help="methods with options of their own")
     script.add_options(run, Path("runs") / "race", "default: 1")
     show = actions.add_parser("show", help="write and print the tables of the runs that exist")
-    show.add_argument("-b", "--bin", type=Path, default=ROOT / "build" / "bin",
+    show.add_argument("-b", "--bin", type=Path, default=BIN,
                       help="folder of advise, for links without advise.txt")
     accuracy = actions.add_parser("accuracy", help="write the table of accuracies for advise")
     accuracy.add_argument("file", type=Path, metavar="FILE.csv")

@@ -18,7 +18,7 @@ struct SmallNet {
   SmallNet() {
     model.plan(ctx, {.batch = 2});
     model.allocate(ctx, 1);
-    fill_random_batch(model, 1);
+    fill_random_batch(ctx, model, 1);
     model.refresh(ctx);
   }
 };

@@ -364,5 +364,30 @@ TEST(Options, HelpShowsEveryOptionItsDefaultAndChoices) {
     EXPECT_NE(help.find(part), std::string::npos) << part << " is missing in\n" << help;
 }
 
+TEST(Options, DescribeHasEveryOptionWithItsValues) {
+  Example e;
+  e.table.suggest({"one", "two"});  // of densities, declared last
+  Json described;
+  try {
+    e.parse({"--describe"});
+    FAIL() << "no description";
+  } catch (const HelpText& text) {
+    described = Json::parse(text.text);
+  }
+  EXPECT_EQ(described["description"], "example");
+  const Json& options = described["options"];
+  std::vector<std::string> names;
+  for (const Json& option : options) names.push_back(option["name"]);
+  EXPECT_EQ(names, (std::vector<std::string>{"nesterov", "batch-size", "lr", "free", "model",
+                                             "schedule", "milestones", "densities", "set"}));
+  EXPECT_EQ(options[0]["takes_value"], false);
+  EXPECT_EQ(options[1]["default"], "32");
+  EXPECT_EQ(options[1]["group"], "Training");
+  EXPECT_EQ(options[1]["kind"], "an integer");
+  EXPECT_EQ(options[5]["choices"], Json({"step", "cosine"}));
+  EXPECT_EQ(options[7]["suggestions"], Json({"one", "two"}));
+  EXPECT_EQ(options[8]["suggestions"], Json({"dgc.sample="}));
+}
+
 }  // namespace
 }  // namespace tw::test

@@ -252,7 +252,8 @@ TEST(Train, LenetLearnsAtItsDefaultRate) {
 }
 
 TEST(Programs, VersionPrintsTheBuild) {
-  for (const char* program : {"train", "bench", "bench comm", "advise", "analyze", "pack"}) {
+  for (const char* program :
+       {"train", "bench", "bench comm", "advise", "analyze", "pack", "doctor"}) {
     SCOPED_TRACE(program);
     const Ended ended = run_command(fmt::format("{}/{} --version", TW_BIN, program));
     EXPECT_EQ(ended.code, 0);

@@ -1,0 +1,81 @@
+// Data sets: those found, and whether their files are whole.
+#include <filesystem>
+
+#include "apps/doctor/checkup.h"
+#include "data/cifar/cifar_binary.h"
+#include "data/dataset.h"
+
+namespace tw {
+
+namespace {
+
+constexpr const char* kCifar = "cifar-10-batches-bin";
+constexpr size_t kSamples = 256;
+
+/// cifar10, or imagefolder for a folder with train/ or a record file.
+std::string kind_of(const std::filesystem::path& dir) {
+  std::error_code ignored;
+  const bool images = std::filesystem::is_regular_file(dir, ignored) ||
+                      std::filesystem::is_directory(dir / "train", ignored);
+  return images ? "imagefolder" : "cifar10";
+}
+
+/// Reads some samples, evenly spread. BadSampleError at the first that is damaged.
+size_t read_samples(const Dataset& samples) {
+  std::vector<uint8_t> pixels(static_cast<size_t>(samples.image.numel()));
+  const size_t count = std::min(samples.size(), kSamples);
+  for (size_t i = 0; i < count; ++i) samples.get(i * samples.size() / count, pixels);
+  return count;
+}
+
+/// CIFAR-10 is read whole; of JPEG images only some.
+Finding read_data(const std::string& name, const std::filesystem::path& dir) {
+  Finding found{.name = "data"};
+  found.details = {{"dataset", name}, {"folder", dir.string()}};
+  const DataSplit split = datasets().find(name).value({.dir = dir});
+  const size_t read = read_samples(*split.train) + read_samples(*split.val);
+  const size_t images = split.train->size() + split.val->size();
+  found.text =
+      fmt::format("{} in {}: {} training and {} validation images of {} classes, {}", name,
+                  dir.string(), split.train->size(), split.val->size(), split.train->classes,
+                  name == "cifar10" ? "all whole" : fmt::format("{} of {} read", read, images));
+  found.details["train"] = split.train->size();
+  found.details["val"] = split.val->size();
+  return found;
+}
+
+}  // namespace
+
+Findings check_data(const Checkup& checkup) {
+  const std::string& given = checkup.config.data_dir;
+  const std::string name = given.empty() ? "cifar10" : kind_of(given);
+  const std::filesystem::path dir =
+      given.empty() ? data_folder({}, kCifar) : std::filesystem::path(given);
+  const std::string download =
+      fmt::format("thinwire get-cifar10 {}", given.empty() ? dir.parent_path().string() : given);
+  std::error_code ignored;
+  if (given.empty() && !std::filesystem::exists(dir, ignored))
+    return {{.name = "data",
+             .state = State::note,
+             .text = fmt::format("no data set: {} does not exist; without one, training uses the "
+                                 "generated images of shapes",
+                                 dir.string()),
+             .cure = download + ", or name a folder with --data-dir",
+             .details = {{"folder", dir.string()}}}};
+  try {
+    return {read_data(name, dir)};
+  } catch (const UserError& error) {
+    const bool damaged = std::filesystem::exists(data_folder(dir, kCifar), ignored);
+    return {{.name = "data",
+             .state = State::problem,
+             .text = error.what(),
+             .cure = name != "cifar10" ? "copy the damaged files again; for images, train with "
+                                         "--bad-images skip"
+                     : damaged         ? fmt::format("remove {}, then {}",
+                                                     data_folder(dir, kCifar).string(), download)
+                                       : download,
+             .details = {{"dataset", name}, {"folder", dir.string()}}}};
+  }
+}
+
+}  // namespace tw

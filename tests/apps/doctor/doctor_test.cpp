@@ -1,0 +1,183 @@
+// The program doctor: findings, cures and exit codes.
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "tests/support/full_disk.h"
+#include "tests/support/program.h"
+
+namespace tw::test {
+namespace {
+
+using Json = nlohmann::json;
+namespace fs = std::filesystem;
+
+struct Examined {
+  int code = -1;
+  Json report;
+
+  const Json& finding(const std::string& name) const {
+    for (const Json& one : report["findings"])
+      if (one["name"] == name) return one;
+    static const Json none = {{"state", "missing"}, {"text", ""}, {"cure", ""}};
+    return none;
+  }
+};
+
+/// Runs doctor with --json in `folder`, without training steps unless `arguments` say so.
+Examined examine(const TempFolder& folder, const std::string& arguments,
+                 const std::string& environment = "") {
+  const Ended ended =
+      run_command(fmt::format("cd {} && env -u THINWIRE_CACHE {} {}/doctor --json --seconds 0 {}",
+                              folder.path().string(), environment, TW_BIN, arguments));
+  Examined examined{.code = ended.code, .report = Json::parse(ended.output, nullptr, false)};
+  EXPECT_TRUE(examined.report.is_object()) << ended.output;
+  return examined;
+}
+
+/// Writes an mpirun that only tells its version, as the first on the PATH; returns the assignment.
+std::string mpirun_that_tells(const TempFolder& folder, const std::string& version) {
+  const fs::path program = folder / "mpirun";
+  std::ofstream(program) << "#!/bin/sh\necho '" << version << "'\n";
+  fs::permissions(program, fs::perms::owner_all);
+  return fmt::format("PATH={}:$PATH", folder.path().string());
+}
+
+constexpr uintmax_t kFileBytes = 30'730'000;
+
+/// Six files of zeros: images of class 0.
+void write_cifar(const fs::path& folder) {
+  fs::create_directories(folder);
+  for (const char* name : {"data_batch_1", "data_batch_2", "data_batch_3", "data_batch_4",
+                           "data_batch_5", "test_batch"}) {
+    const fs::path file = folder / (std::string(name) + ".bin");
+    std::ofstream{file};
+    fs::resize_file(file, kFileBytes);
+  }
+}
+
+TEST(Doctor, ReportsEveryPart) {
+  const TempFolder folder;
+  const Examined found = examine(folder, "");
+  for (const char* name : {"cpu", "cores", "memory", "mpi", "gpu", "disk", "data", "link"}) {
+    const Json& one = found.finding(name);
+    EXPECT_NE(one["state"], "missing") << name;
+    EXPECT_NE(one["text"], "") << name;
+    if (one["state"] != "ok") {
+      EXPECT_NE(one["cure"], "") << one.dump();
+    }
+  }
+  EXPECT_EQ(found.finding("step")["state"], "missing");  // --seconds 0
+  EXPECT_EQ(found.code, found.report["problems"] == 0 ? 0 : 1);
+  EXPECT_EQ(found.finding("data")["state"], "note");
+  EXPECT_GE(found.finding("cores")["details"]["cores"], 1);
+  EXPECT_GT(found.finding("memory")["details"]["total_bytes"], 1e8);
+}
+
+TEST(Doctor, PrintsALineForEachFinding) {
+  const TempFolder folder;
+  const Ended ended = run_command(fmt::format("cd {} && {}/doctor --seconds 0 --data-dir none",
+                                              folder.path().string(), TW_BIN));
+  EXPECT_EQ(ended.code, 1) << ended.output;
+  for (const char* text : {"ok       cpu ", "problem  data ", "cure: thinwire get-cifar10 none"})
+    EXPECT_TRUE(ended.says(text)) << text << "\n" << ended.output;
+}
+
+TEST(Doctor, FindsTheMpirunOfAnotherMpi) {
+  const TempFolder folder;
+  const std::string library = examine(folder, "").finding("mpi")["details"]["library"];
+  if (library.empty()) GTEST_SKIP() << "built without MPI";
+  const bool open = library.find("Open MPI") != std::string::npos;
+  const std::string hydra = "HYDRA build details:", orte = "mpirun (Open MPI) 4.1.4";
+  const Examined other = examine(folder, "", mpirun_that_tells(folder, open ? hydra : orte));
+  EXPECT_EQ(other.code, 1);
+  EXPECT_EQ(other.finding("mpi")["state"], "problem");
+  const std::string text = other.finding("mpi")["text"];
+  EXPECT_NE(text.find(library), std::string::npos) << text;
+  EXPECT_NE(text.find(folder.path().string() + "/mpirun is that of"), std::string::npos) << text;
+  const Examined same = examine(folder, "", mpirun_that_tells(folder, open ? orte : hydra));
+  EXPECT_EQ(same.finding("mpi")["state"], "ok") << same.finding("mpi").dump();
+  const Examined odd = examine(folder, "", mpirun_that_tells(folder, "batch system 7"));
+  EXPECT_EQ(odd.finding("mpi")["state"], "note") << odd.finding("mpi").dump();
+}
+
+TEST(Doctor, FindsProcessesThatDoNotFindEachOther) {
+  const TempFolder folder;
+  const Examined first = examine(folder, "", "SLURM_NTASKS=4 SLURM_PROCID=0");
+  EXPECT_EQ(first.code, 1);
+  EXPECT_EQ(first.finding("mpi")["state"], "problem") << first.finding("mpi").dump();
+  const Ended other =
+      run_command(fmt::format("SLURM_NTASKS=4 SLURM_PROCID=2 {}/doctor --seconds 0", TW_BIN));
+  EXPECT_EQ(other.code, 0);
+  EXPECT_EQ(other.output, "");  // the first process reports
+}
+
+TEST(Doctor, ReadsTheWholeDataSet) {
+  const TempFolder folder;
+  const fs::path data = folder / "d/cifar-10-batches-bin";
+  write_cifar(data);
+  const Json whole = examine(folder, "--data-dir d").finding("data");
+  EXPECT_EQ(whole["state"], "ok") << whole.dump();
+  EXPECT_EQ(whole["details"]["train"], 50000);
+
+  fs::resize_file(data / "data_batch_4.bin", kFileBytes - 1);
+  const Examined cut = examine(folder, "--data-dir d");
+  EXPECT_EQ(cut.code, 1);
+  EXPECT_EQ(cut.finding("data")["state"], "problem");
+  const std::string text = cut.finding("data")["text"], cure = cut.finding("data")["cure"];
+  EXPECT_NE(text.find("data_batch_4.bin has 30729999 bytes, expected 30730000"), text.npos) << text;
+  EXPECT_NE(cure.find("remove d/cifar-10-batches-bin, then"), cure.npos) << cure;
+
+  fs::resize_file(data / "data_batch_4.bin", kFileBytes);
+  std::fstream label(data / "test_batch.bin", std::ios::in | std::ios::out | std::ios::binary);
+  label.seekp(3073 * 9999);
+  label.put(77);
+  label.close();
+  const std::string damaged = examine(folder, "--data-dir d").finding("data")["text"];
+  EXPECT_NE(damaged.find("record 9999 has label 77"), damaged.npos) << damaged;
+}
+
+TEST(Doctor, FindsAFullDisk) {
+  const TempFolder folder;
+  EXPECT_EQ(examine(folder, "").finding("disk")["state"], "ok");
+  const FullDisk full(size_t{4} << 20);
+  const Examined found = examine(folder, "--output-dir not/yet/there");
+  EXPECT_EQ(found.code, 1);
+  const Json& disk = found.finding("disk");
+  EXPECT_EQ(disk["state"], "problem") << disk.dump();
+  const std::string text = disk["text"], cure = disk["cure"];
+  EXPECT_NE(text.find("cannot write 8.0 MiB to a file"), text.npos) << text;
+  EXPECT_NE(cure.find("--output-dir"), cure.npos) << cure;
+  EXPECT_TRUE(fs::is_empty(folder.path()));  // nothing is left behind
+}
+
+TEST(Doctor, MeasuresTheLinkBetweenRanks) {
+  const TempFolder folder;
+  const Json link = examine(folder, "--workers 2 --link 1Gbit,5ms").finding("link");
+  EXPECT_EQ(link["state"], "ok") << link.dump();
+  EXPECT_GE(link["details"]["latency_seconds"], 0.005);
+  EXPECT_LT(link["details"]["latency_seconds"], 0.5);
+  EXPECT_LE(link["details"]["bits_per_second"], 1.01e9);
+  EXPECT_EQ(link["details"]["ranks"], 2);
+}
+
+TEST(Doctor, RunsTrainingSteps) {
+  const TempFolder folder;
+  const Json step = examine(folder, "--workers 2 --seconds 0.1").finding("step");
+  EXPECT_EQ(step["state"], "ok") << step.dump();
+  EXPECT_GT(step["details"]["images_per_s"], 0);
+  EXPECT_GE(step["details"]["steps"], 1);
+}
+
+TEST(Doctor, RefusesWrongOptions) {
+  const auto code = [](const std::string& arguments) {
+    const Ended ended = run_command(fmt::format("{}/doctor {}", TW_BIN, arguments));
+    EXPECT_EQ(ended.lines(), 1u) << ended.output;
+    return ended.code;
+  };
+  EXPECT_EQ(code("--link fast"), 2);
+  EXPECT_EQ(code("--secods 1"), 2);
+  EXPECT_EQ(code("--workers 5000"), 2);
+}
+
+}  // namespace
+}  // namespace tw::test
