@@ -42,7 +42,8 @@ def check(name, train, folder):
     subprocess.run(
         [train, "--model", ours, "--classes", "1000", "--dataset", "imagefolder", "--data-dir",
          folder / "data", "--batch-size", "1", "--pretrained", folder / "theirs.safetensors",
-         "--epochs", "0", "--output-dir", folder, "--name", name, "--precision", "f32"],
+         "--epochs", "0", "--eval-every", "never", "--output-dir", folder, "--name", name,
+         "--precision", "f32"],
         check=True, stdout=subprocess.DEVNULL)
     back = load_file(folder / name / "checkpoints/step-00000000/model.safetensors")
     model.load_state_dict(back)  # strict: refuses missing and unexpected tensors
