@@ -31,6 +31,7 @@ TensorRef Conv2d::plan_y(Planner& plan) {
   product_ = {shape.flops(), shape.bytes()};
   plan.product(product_);
   packed_ = plan.persistent({static_cast<int64_t>(op_->packed_bytes())}, DType::u8);
+  staged_ = plan.persistent({static_cast<int64_t>(op_->staged_bytes())}, DType::u8);
   const TensorRef y = plan.make(shape.y());
   plan.scratch(op_->scratch_bytes());
   plan.use({x_, packed_, y});
@@ -55,7 +56,7 @@ void Conv2d::forward(const PassArgs& pass) {
 
 void Conv2d::run_backward(const PassArgs& pass) {
   op_->backward_weights(pass.ctx, *x_, *dy_, arena_.gradient(*weight_),
-                        bias_ ? arena_.gradient(*bias_) : Tensor{}, pass.accumulate);
+                        bias_ ? arena_.gradient(*bias_) : Tensor{}, pass.accumulate, *staged_);
   if (bias_) pass.gradient_ready(*bias_);
   pass.gradient_ready(*weight_);
   if (dx_) op_->backward_data(pass.ctx, *dy_, *packed_, *dx_);

@@ -16,10 +16,11 @@ namespace tw {
 /// Arguments of one forward and backward pass.
 struct PassArgs {
   Context& ctx;
-  bool training = true;      ///< batch statistics and dropout; else running statistics
-  bool recomputing = false;  ///< forward is repeated in backward: no update of running statistics
-  bool accumulate = false;   ///< add to the gradients (all micro-batches but the first)
-  uint64_t seed = 0;         ///< dropout draws from (seed, step)
+  bool training = true;        ///< batch statistics and dropout; else running statistics
+  bool recomputing = false;    ///< forward is repeated in backward: no update of running statistics
+  bool accumulate = false;     ///< add to the gradients (all micro-batches but the first)
+  bool check_follows = false;  ///< StepInputs::check() follows, which delivers the gradients
+  uint64_t seed = 0;           ///< dropout draws from (seed, step)
   uint64_t step = 0;
   /// Called when the gradient of a parameter is final, in backward order; may be empty.
   std::function<void(const Parameter&)> on_gradient_ready{};

@@ -28,6 +28,7 @@ TensorRef Linear::plan_y(Planner& plan) {
   product_ = {shape.flops(), shape.bytes()};
   plan.product(product_);
   packed_ = plan.persistent({static_cast<int64_t>(op_->packed_bytes())}, DType::u8);
+  staged_ = plan.persistent({static_cast<int64_t>(op_->staged_bytes())}, DType::u8);
   const TensorRef y = plan.make({batch, options_.out}, out_dtype);
   plan.scratch(op_->scratch_bytes());
   plan.use({x_, packed_, y});
@@ -53,10 +54,10 @@ void Linear::forward(const PassArgs& pass) {
 
 void Linear::run_backward(const PassArgs& pass) {
   op_->backward_weights(pass.ctx, flat(x_), *dy_, arena_.gradient(*weight_),
-                        arena_.gradient(*bias_), pass.accumulate);
+                        arena_.gradient(*bias_), pass.accumulate, *staged_);
   pass.gradient_ready(*bias_);
   pass.gradient_ready(*weight_);
-  if (dx_) op_->backward_data(pass.ctx, *dy_, *packed_, flat(dx_));
+  if (dx_) op_->backward_data(pass.ctx, *dy_, *packed_, flat(dx_), *staged_);
 }
 
 bool Linear::skip_input_gradient() {

@@ -36,7 +36,7 @@ class Linear final : public UnaryLayer {
   bool input_gradient_ = true;
   Planner::Product product_{};
   std::unique_ptr<ops::Linear> op_;
-  TensorRef packed_;
+  TensorRef packed_, staged_;
 };
 
 }  // namespace tw::layers

@@ -1,5 +1,6 @@
 #include "models/model.h"
 
+#include "engine/ops/conv2d.h"
 #include "engine/ops/normalize.h"
 #include "engine/ops/vector.h"
 
@@ -75,6 +76,11 @@ void Model::queue_forward(const PassArgs& pass, float grad_scale) {
                              pass.training ? *dlogits_ : Tensor{}, *sums_);
 }
 
-void Model::backward(const PassArgs& pass) { net_->backward(pass); }
+void Model::backward(const PassArgs& pass) {
+  if (pass.on_gradient_ready) return net_->backward(pass);  // which reads each gradient at once
+  ops::hold_deliveries(pass.ctx);
+  net_->backward(pass);
+  if (!pass.check_follows) ops::run_deliveries(pass.ctx);
+}
 
 }  // namespace tw

@@ -36,7 +36,8 @@ CapturedStep::CapturedStep(Context& ctx, Model& model, const Dataset& data, cons
 
 void CapturedStep::queue_step() {
   ParameterArena& arena = model_.arena();
-  const PassArgs pass{.ctx = ctx_, .seed = seed_ * 65536};  // as rank 0 draws
+  const PassArgs pass{
+      .ctx = ctx_, .check_follows = true, .seed = seed_ * 65536};  // as rank 0 draws
   if (data_) data_->next(model_.images(), model_.labels());
   model_.queue_forward(pass);
   model_.backward(pass);

@@ -88,9 +88,18 @@ __device__ void total_columns(const Columns& g, const float* partial, const Fini
   const int each = (g.blocks + groups - 1) / groups;
   double total[kSums] = {};
   if (group < groups) {
-    for (int b = group * each; b < min(g.blocks, (group + 1) * each); ++b)
-      for (int s = 0; s < kSums; ++s)
-        total[s] += __ldcg(&partial[(int64_t{b} * kSums + s) * g.channels + c]);
+    constexpr int kInFlight = 8;  // partial sums that are loaded before the first is added
+    const int end = min(g.blocks, (group + 1) * each);
+    for (int first = group * each; first < end; first += kInFlight) {
+      float parts[kInFlight][kSums];
+#pragma unroll
+      for (int b = 0; b < kInFlight; ++b)
+        for (int s = 0; s < kSums && first + b < end; ++s)
+          parts[b][s] = __ldcg(&partial[(int64_t{first + b} * kSums + s) * g.channels + c]);
+#pragma unroll
+      for (int b = 0; b < kInFlight; ++b)
+        for (int s = 0; s < kSums && first + b < end; ++s) total[s] += parts[b][s];
+    }
     for (int s = 0; s < kSums; ++s) shared[s][t] = total[s];
   }
   __syncthreads();

@@ -35,6 +35,15 @@ struct HeldConvert {
   DType type;  ///< of `to`
 };
 
+/// A deferred delivery of a weight gradient. Deferred deliveries run together in one launch.
+struct HeldDelivery {
+  const void* from;
+  DType type;  ///< of `from`
+  float* to;
+  int64_t n;
+  bool add;  ///< to what is there
+};
+
 class CudaHandles : public DeviceHandles {
  public:
   /// `gpu`: number of the GPU; -1: local rank modulo the number of GPUs.
@@ -64,6 +73,8 @@ class CudaHandles : public DeviceHandles {
   bool warm = false;  ///< the clock rate has risen under load, so kernels can be timed
   bool holds_converts = false;
   std::vector<HeldConvert> held_converts;
+  bool holds_deliveries = false;
+  std::vector<HeldDelivery> held_deliveries;
 
  private:
   int device_ = 0;

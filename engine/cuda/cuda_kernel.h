@@ -7,6 +7,7 @@
 #include <cstdint>
 
 #include "engine/core/dtype.h"
+#include "engine/core/error.h"
 #include "engine/cuda/cuda.h"
 
 namespace tw::cuda {
@@ -45,6 +46,15 @@ __device__ inline int64_t first_index() {
   return static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
 }
 __device__ inline int64_t index_step() { return static_cast<int64_t>(gridDim.x) * blockDim.x; }
+
+/// a / b of numbers below 2^32. A division of 64 bits takes several times as long.
+__device__ inline int64_t divide(int64_t a, int64_t b) {
+  return static_cast<uint32_t>(a) / static_cast<uint32_t>(b);
+}
+/// Checks that the indices of a kernel that calls divide() are below 2^32.
+inline void expect_32_bits(const char* op, int64_t n) {
+  check(n <= int64_t{UINT32_MAX}, "[{}] {} elements; a GPU takes up to {}", op, n, UINT32_MAX);
+}
 
 inline unsigned blocks_for(int64_t n) {
   return static_cast<unsigned>(std::clamp<int64_t>((n + kThreads - 1) / kThreads, 1, kMaxBlocks));

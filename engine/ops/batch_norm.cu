@@ -41,20 +41,35 @@ struct FinishStatistics {
   }
 };
 
+/// Rows of a thread that are loaded before the first is added.
+constexpr int kInFlight = 4;
+/// Blocks that a multiprocessor runs at once, which limits the registers of a thread to 64. An H200
+/// has 132 multiprocessors, so all of the 512 blocks of Columns run at once.
+constexpr int kBlocksAtOnce = 4;
+
 template <class T, int kWide>
-__global__ void __launch_bounds__(cuda::kThreads)
+__global__ void __launch_bounds__(cuda::kThreads, kBlocksAtOnce)
     statistics_kernel(Columns g, const T* x, float* partial, uint32_t* tickets,
                       FinishStatistics<T> finish) {
   float sums[2][kWide] = {};
   if (g.active()) {
     const Pack<T, kWide> shift = pack_of<T, kWide>(g, x, 0);
-    for (int64_t row = g.first_row(); row < g.rows; row += g.row_step()) {
-      const Pack<T, kWide> pack = pack_of<T, kWide>(g, x, row);
+    for (int64_t first = g.first_row(); first < g.rows; first += kInFlight * g.row_step()) {
+      Pack<T, kWide> packs[kInFlight];
 #pragma unroll
-      for (int j = 0; j < kWide; ++j) {
-        const float d = cuda::load(pack.values[j]) - cuda::load(shift.values[j]);
-        sums[0][j] += d;
-        sums[1][j] += d * d;
+      for (int r = 0; r < kInFlight; ++r) {
+        const int64_t row = first + r * g.row_step();
+        if (row < g.rows) packs[r] = pack_of<T, kWide>(g, x, row);
+      }
+#pragma unroll
+      for (int r = 0; r < kInFlight; ++r) {
+        if (first + r * g.row_step() >= g.rows) break;
+#pragma unroll
+        for (int j = 0; j < kWide; ++j) {
+          const float d = cuda::load(packs[r].values[j]) - cuda::load(shift.values[j]);
+          sums[0][j] += d;
+          sums[1][j] += d * d;
+        }
       }
     }
   }

@@ -47,10 +47,19 @@ class Conv2d {
                        const Tensor& y) = 0;
   virtual void backward_data(Context& ctx, const Tensor& dy, const Tensor& packed,
                              const Tensor& dx) = 0;
-  /// Writes, or with `accumulate` adds to, dw (fp32 OHWI) and dbias (fp32).
+  /// Bytes that backward_weights needs besides, until the gradients are delivered.
+  virtual size_t staged_bytes() const { return 0; }
+  /// Writes, or with `accumulate` adds to, dw (fp32 OHWI) and dbias (fp32). `staged`: memory of
+  /// staged_bytes().
   virtual void backward_weights(Context& ctx, const Tensor& x, const Tensor& dy, const Tensor& dw,
-                                const Tensor& dbias, bool accumulate) = 0;
+                                const Tensor& dbias, bool accumulate, const Tensor& staged) = 0;
 };
+
+/// Between the two, a GPU defers the last conversion of weight gradients to fp32, and then does all
+/// of them in one launch.
+extern DispatchTable<void(Context&)> hold_deliveries_dispatch, run_deliveries_dispatch;
+inline void hold_deliveries(Context& ctx) { hold_deliveries_dispatch(ctx.device(), ctx); }
+inline void run_deliveries(Context& ctx) { run_deliveries_dispatch(ctx.device(), ctx); }
 
 using Conv2dFactory = std::unique_ptr<Conv2d>(Context&, const Conv2dShape&);
 extern DispatchTable<Conv2dFactory> conv2d_dispatch;

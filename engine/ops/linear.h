@@ -36,11 +36,14 @@ class Linear {
   virtual void pack(Context& ctx, const Tensor& w, const Tensor& packed) = 0;
   virtual void forward(Context& ctx, const Tensor& x, const Tensor& packed, const Tensor& bias,
                        const Tensor& y) = 0;
-  virtual void backward_data(Context& ctx, const Tensor& dy, const Tensor& packed,
-                             const Tensor& dx) = 0;
+  /// Bytes that the two calls of backward share: backward_weights, which comes first, leaves a
+  /// conversion of dy in `staged` for backward_data.
+  virtual size_t staged_bytes() const { return 0; }
   /// Writes, or with `accumulate` adds to, dw (fp32 [out, in]) and dbias (fp32 [out]).
   virtual void backward_weights(Context& ctx, const Tensor& x, const Tensor& dy, const Tensor& dw,
-                                const Tensor& dbias, bool accumulate) = 0;
+                                const Tensor& dbias, bool accumulate, const Tensor& staged) = 0;
+  virtual void backward_data(Context& ctx, const Tensor& dy, const Tensor& packed, const Tensor& dx,
+                             const Tensor& staged) = 0;
 
  protected:
   explicit Linear(const LinearShape& shape) : shape_(shape) {}

@@ -27,11 +27,13 @@ struct PoolGeometry {
 struct ElementIndex {
   int64_t n, h, w, pack;
 
-  __device__ ElementIndex(int64_t i, int64_t height, int64_t width, int64_t packs)
-      : n(i / packs / width / height),
-        h(i / packs / width % height),
-        w(i / packs % width),
-        pack(i % packs) {}
+  __device__ ElementIndex(int64_t i, int64_t height, int64_t width, int64_t packs) {
+    const int64_t pixel = cuda::divide(i, packs), row = cuda::divide(pixel, width);
+    n = cuda::divide(row, height);
+    h = row - n * height;
+    w = pixel - row * width;
+    pack = i - pixel * packs;
+  }
 };
 
 template <class T, int kWide>
@@ -86,15 +88,17 @@ struct PoolBackward {
 
   /// First window along one axis that covers index `shifted` - padding.
   __device__ int64_t first_window(int64_t shifted) const {
-    return shifted < g.kernel ? 0 : (shifted - g.kernel) / g.stride + 1;
+    return shifted < g.kernel ? 0 : cuda::divide(shifted - g.kernel, g.stride) + 1;
   }
 
   __device__ void operator()(int64_t i) const {
     const ElementIndex at(i, g.height, g.width, g.packs);
     const int64_t h = at.h + g.padding, w = at.w + g.padding;
+    const int64_t p_end = min(g.out_height, cuda::divide(h, g.stride) + 1);
+    const int64_t q_end = min(g.out_width, cuda::divide(w, g.stride) + 1);
     float sum[kWide] = {};
-    for (int64_t p = first_window(h); p < min(g.out_height, h / g.stride + 1); ++p)
-      for (int64_t q = first_window(w); q < min(g.out_width, w / g.stride + 1); ++q) {
+    for (int64_t p = first_window(h); p < p_end; ++p)
+      for (int64_t q = first_window(w); q < q_end; ++q) {
         const int64_t from = ((at.n * g.out_height + p) * g.out_width + q) * g.packs + at.pack;
         const Values gradient = dy[from];
         const auto position =
@@ -117,6 +121,7 @@ template <class T, int kWide>
 void forward(Context& ctx, const PoolParams& params, const Tensor& x, const Tensor& y,
              const Tensor& argmax) {
   using Body = PoolForward<T, kWide>;
+  cuda::expect_32_bits("pool", y.numel() / kWide);
   cuda::for_each(
       ctx, "pool", y.numel() / kWide,
       Body{PoolGeometry(params, x, y, kWide), static_cast<const typename Body::Values*>(x.data),
@@ -128,6 +133,7 @@ template <class T, int kWide>
 void backward(Context& ctx, const PoolParams& params, const Tensor& dy, const Tensor& argmax,
               const Tensor& dx) {
   using Body = PoolBackward<T, kWide>;
+  cuda::expect_32_bits("pool", dx.numel() / kWide);
   cuda::for_each(
       ctx, "pool", dx.numel() / kWide,
       Body{PoolGeometry(params, dx, dy, kWide), static_cast<const typename Body::Values*>(dy.data),

@@ -4,7 +4,7 @@
 #include "engine/core/copy.h"
 #include "engine/core/error.h"
 #include "engine/cuda/cuda_kernel.h"
-#include "engine/ops/nonfinite_cuda.h"
+#include "engine/ops/gradients_cuda.h"
 #include "engine/ops/step_inputs.h"
 
 namespace tw {
@@ -55,7 +55,9 @@ class CudaStepInputs final : public StepInputs {
     put(DeviceStepInput{.step = step, .lr = lrs[0]}, input());
   }
 
-  void check(std::span<const float> gradients) override { ops::record_nonfinite(ctx_, gradients); }
+  void check(std::span<const float> gradients) override {
+    ops::deliver_and_check(ctx_, gradients, &handles_.step_input()->nonfinite);
+  }
 
   void advance(const Tensor& sums, std::span<const float> gradients) override {
     cuda::launch(ctx_, "advance", advance_kernel, 1, 1, tape(), handles_.step_input(),

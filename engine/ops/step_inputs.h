@@ -24,8 +24,8 @@ class StepInputs {
   /// The next lrs.size() launches are steps `step`, step + 1, ... at these learning rates. Dropout
   /// and the update, recorded for step 0 and rate 1, read them.
   virtual void start(uint64_t step, std::span<const float> lrs) = 0;
-  /// Checks the gradients; record it after backward. From the first NaN or infinity on, updates do
-  /// nothing.
+  /// Checks the gradients, after it has run their deferred deliveries; record it after backward.
+  /// From the first NaN or infinity on, updates do nothing.
   virtual void check(std::span<const float> gradients) = 0;
   /// Stores the step's loss sums and advances to the next step; record it last.
   virtual void advance(const Tensor& sums, std::span<const float> gradients) = 0;

@@ -28,9 +28,9 @@ struct PadForward {
   T* y;
 
   __device__ void operator()(int64_t i) const {
-    const int64_t c = i % g.out_channels - g.front, pixel = i / g.out_channels;
-    const int64_t q = pixel % g.out_width, p = pixel / g.out_width % g.out_height;
-    const int64_t n = pixel / g.out_width / g.out_height;
+    const int64_t pixel = cuda::divide(i, g.out_channels), row = cuda::divide(pixel, g.out_width);
+    const int64_t c = i - pixel * g.out_channels - g.front, q = pixel - row * g.out_width;
+    const int64_t n = cuda::divide(row, g.out_height), p = row - n * g.out_height;
     const int64_t from = (n * g.height + p * g.stride) * g.width + q * g.stride;
     y[i] = c >= 0 && c < g.channels ? x[from * g.channels + c] : T{};
   }
@@ -43,11 +43,12 @@ struct PadBackward {
   T* dx;
 
   __device__ void operator()(int64_t i) const {
-    const int64_t c = i % g.channels, pixel = i / g.channels;
-    const int64_t w = pixel % g.width, h = pixel / g.width % g.height;
-    const int64_t n = pixel / g.width / g.height;
-    const int64_t from = (n * g.out_height + h / g.stride) * g.out_width + w / g.stride;
-    const bool kept = h % g.stride == 0 && w % g.stride == 0;
+    const int64_t pixel = cuda::divide(i, g.channels), row = cuda::divide(pixel, g.width);
+    const int64_t c = i - pixel * g.channels, w = pixel - row * g.width;
+    const int64_t n = cuda::divide(row, g.height), h = row - n * g.height;
+    const int64_t p = cuda::divide(h, g.stride), q = cuda::divide(w, g.stride);
+    const int64_t from = (n * g.out_height + p) * g.out_width + q;
+    const bool kept = p * g.stride == h && q * g.stride == w;
     dx[i] = kept ? dy[from * g.out_channels + g.front + c] : T{};
   }
 };
@@ -55,6 +56,7 @@ struct PadBackward {
 // elements are copied, so only their size matters
 template <template <class> class Body>
 void move(Context& ctx, const PadGeometry& g, const Tensor& from, const Tensor& to) {
+  cuda::expect_32_bits("subsample_pad", to.numel());
   if (from.dtype == DType::bf16)
     cuda::for_each(ctx, "subsample_pad", to.numel(),
                    Body<uint16_t>{g, static_cast<const uint16_t*>(from.data),

@@ -33,8 +33,8 @@ class LinearCpu final : public Linear {
     forward_.run(ctx, {x.data, weights_.for_forward(packed), bias.data}, {y.data});
   }
 
-  void backward_data(Context& ctx, const Tensor& dy, const Tensor& packed,
-                     const Tensor& dx) override {
+  void backward_data(Context& ctx, const Tensor& dy, const Tensor& packed, const Tensor& dx,
+                     const Tensor&) override {
     check<std::logic_error>(shape_.input_gradient, "[linear] made without an input gradient");
     expect("dy", dy, shape_.out_features, shape_.out_dtype);
     expect("dx", dx, shape_.in_features, shape_.dtype);
@@ -42,7 +42,7 @@ class LinearCpu final : public Linear {
   }
 
   void backward_weights(Context& ctx, const Tensor& x, const Tensor& dy, const Tensor& dw,
-                        const Tensor& dbias, bool accumulate) override {
+                        const Tensor& dbias, bool accumulate, const Tensor&) override {
     expect("x", x, shape_.in_features, shape_.dtype);
     expect("dy", dy, shape_.out_features, shape_.out_dtype);
     backward_weights_.run(ctx, {x.data, dy.data}, {dw.data, dbias.data}, accumulate);

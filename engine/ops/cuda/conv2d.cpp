@@ -6,6 +6,7 @@
 
 #include "engine/ops/cuda/choose_plan.h"
 #include "engine/ops/cuda/matrix.h"
+#include "engine/ops/gradients_cuda.h"
 #include "engine/ops/vector.h"
 
 namespace tw::ops {
@@ -36,13 +37,13 @@ class Conv2dCuda final : public Conv2d {
       backward_data_.emplace(choose_plan(ctx, describe(shape, ConvPass::backward_data)));
   }
 
-  // backward weights: [cuDNN's workspace][dw in the compute type]; bias: [sums of dy], at the start
+  // cuDNN's workspace; bias: sums of dy
   size_t scratch_bytes() const override {
-    size_t bytes = std::max(forward_.workspace_bytes(),
-                            aligned(backward_weights_.workspace_bytes()) + packed_bytes());
+    size_t bytes = std::max(forward_.workspace_bytes(), backward_weights_.workspace_bytes());
     if (backward_data_) bytes = std::max(bytes, backward_data_->workspace_bytes());
     return shape_.bias ? std::max(bytes, column_sums_bytes(shape_.y())) : bytes;
   }
+  size_t staged_bytes() const override { return packed_bytes(); }
   size_t packed_bytes() const override {
     return static_cast<size_t>(shape_.w().numel()) * size_of(shape_.dtype);
   }
@@ -69,13 +70,13 @@ class Conv2dCuda final : public Conv2d {
 
   // cuDNN writes dw in the type of x and dy; deliver() converts it to the fp32 gradient
   void backward_weights(Context& ctx, const Tensor& x, const Tensor& dy, const Tensor& dw,
-                        const Tensor& dbias, bool accumulate) override {
+                        const Tensor& dbias, bool accumulate, const Tensor& staged) override {
     expect("x", x, shape_.x());
     expect("dy", dy, shape_.y());
-    const Tensor staged{ctx.scratch().data() + aligned(backward_weights_.workspace_bytes()),
-                        shape_.w(), shape_.dtype, Device::cuda};
+    check<std::logic_error>(staged.data != nullptr, "[conv2d] no memory for dw");
     run(ctx, backward_weights_, x.data, staged.data, dy.data);
-    deliver(ctx, staged, accumulate, static_cast<float*>(dw.data));
+    deliver(ctx, {staged.data, shape_.w(), shape_.dtype, Device::cuda}, accumulate,
+            static_cast<float*>(dw.data));
     if (shape_.bias)
       column_sums(ctx, dy, ctx.scratch().data(), accumulate, static_cast<float*>(dbias.data));
   }

@@ -40,11 +40,17 @@ void multiply(Context& ctx, const Factor& a, const Factor& b, int64_t rows, int6
 
 class LinearCuda final : public Linear {
  public:
-  explicit LinearCuda(const LinearShape& shape) : Linear(shape) {}
+  explicit LinearCuda(const LinearShape& shape) : Linear(shape) {
+    check<std::logic_error>(!converts() || shape.dtype == DType::bf16, "[linear] bf16 y of f32 x");
+  }
 
-  // [y in fp32 or dy in x's dtype][sums]
+  // [y in fp32][sums]
   size_t scratch_bytes() const override {
-    return staged_bytes() + column_sums_bytes({shape_.batch, shape_.out_features});
+    return sum_bytes() + column_sums_bytes({shape_.batch, shape_.out_features});
+  }
+  size_t staged_bytes() const override {
+    const auto elements = static_cast<size_t>(shape_.batch * shape_.out_features);
+    return converts() ? elements * size_of(shape_.dtype) : 0;
   }
   size_t packed_bytes() const override {
     return static_cast<size_t>(shape_.in_features * shape_.out_features) * size_of(shape_.dtype);
@@ -68,29 +74,32 @@ class LinearCuda final : public Linear {
              y.view({shape_.batch, shape_.out_features}));
   }
 
-  void backward_data(Context& ctx, const Tensor& dy, const Tensor& packed,
-                     const Tensor& dx) override {
+  void backward_weights(Context& ctx, const Tensor& x, const Tensor& dy, const Tensor& dw,
+                        const Tensor& dbias, bool accumulate, const Tensor& staged) override {
+    expect("x", x, shape_.in_features, shape_.dtype);
+    const Tensor gradient = in_dtype_of_x(dy, staged);
+    column_sums(ctx, dy.view({shape_.batch, shape_.out_features}), scratch(ctx) + sum_bytes(),
+                accumulate, static_cast<float*>(dbias.data),
+                converts() ? static_cast<bf16*>(gradient.data) : nullptr);
+    multiply(ctx, {x.data, shape_.dtype, false, shape_.in_features},
+             {gradient.data, shape_.dtype, true, shape_.out_features}, shape_.in_features,
+             shape_.out_features, shape_.batch, dw, accumulate);
+  }
+
+  void backward_data(Context& ctx, const Tensor& dy, const Tensor& packed, const Tensor& dx,
+                     const Tensor& staged) override {
     check<std::logic_error>(shape_.input_gradient, "[linear] made without an input gradient");
     expect("dx", dx, shape_.in_features, shape_.dtype);
-    const Tensor gradient = in_dtype_of_x(ctx, dy);
+    const Tensor gradient = in_dtype_of_x(dy, staged);
     multiply(ctx, {packed.data, shape_.dtype, false, shape_.in_features},
              {gradient.data, shape_.dtype, false, shape_.out_features}, shape_.in_features,
              shape_.batch, shape_.out_features, dx, false);
   }
 
-  void backward_weights(Context& ctx, const Tensor& x, const Tensor& dy, const Tensor& dw,
-                        const Tensor& dbias, bool accumulate) override {
-    expect("x", x, shape_.in_features, shape_.dtype);
-    const Tensor gradient = in_dtype_of_x(ctx, dy);
-    multiply(ctx, {x.data, shape_.dtype, false, shape_.in_features},
-             {gradient.data, shape_.dtype, true, shape_.out_features}, shape_.in_features,
-             shape_.out_features, shape_.batch, dw, accumulate);
-    column_sums(ctx, dy.view({shape_.batch, shape_.out_features}), scratch(ctx) + staged_bytes(),
-                accumulate, static_cast<float*>(dbias.data));
-  }
-
  private:
-  size_t staged_bytes() const {
+  /// Whether dy is f32 and the products take bf16.
+  bool converts() const { return shape_.out_dtype != shape_.dtype; }
+  size_t sum_bytes() const {
     return aligned(static_cast<size_t>(shape_.batch * shape_.out_features) * sizeof(float));
   }
 
@@ -101,12 +110,12 @@ class LinearCuda final : public Linear {
     return ctx.scratch().data();
   }
 
-  Tensor in_dtype_of_x(Context& ctx, const Tensor& dy) const {
+  /// dy, or where backward_weights leaves it in x's dtype.
+  Tensor in_dtype_of_x(const Tensor& dy, const Tensor& staged) const {
     expect("dy", dy, shape_.out_features, shape_.out_dtype);
-    if (shape_.out_dtype == shape_.dtype) return dy;
-    const Tensor converted{scratch(ctx), dy.shape, shape_.dtype, dy.device};
-    convert(ctx, dy, converted);
-    return converted;
+    if (!converts()) return dy;
+    check<std::logic_error>(staged.data != nullptr, "[linear] no memory for dy");
+    return {staged.data, dy.shape, shape_.dtype, dy.device};
   }
 };
 

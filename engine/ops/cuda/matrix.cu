@@ -11,13 +11,6 @@ struct AddBias {
   __device__ float operator()(int64_t i, float x) const { return x + bias[i % channels]; }
 };
 
-struct Copy {
-  __device__ float operator()(int64_t, float x) const { return x; }
-};
-struct Add {
-  __device__ float operator()(int64_t, float x, float y) const { return y + x; }
-};
-
 struct WriteSums {
   float* sums;
   bool accumulate;
@@ -28,15 +21,21 @@ struct WriteSums {
 
 template <class T, int kWide>
 __global__ void __launch_bounds__(cuda::kThreads)
-    column_sums_kernel(cuda::Columns g, const T* x, float* partial, uint32_t* tickets,
-                       WriteSums finish) {
+    column_sums_kernel(cuda::Columns g, const T* x, bf16* rounded, float* partial,
+                       uint32_t* tickets, WriteSums finish) {
   float sums[1][kWide] = {};
   if (g.active())
     for (int64_t row = g.first_row(); row < g.rows; row += g.row_step()) {
       const auto pack =
           reinterpret_cast<const cuda::Pack<T, kWide>*>(x + row * g.channels)[g.pack()];
 #pragma unroll
-      for (int j = 0; j < kWide; ++j) sums[0][j] += cuda::load(pack.values[j]);
+      for (int j = 0; j < kWide; ++j) {
+        const float value = cuda::load(pack.values[j]);
+        sums[0][j] += value;
+        // as convert() rounds
+        if (rounded != nullptr)
+          rounded[row * g.channels + g.pack() * kWide + j] = static_cast<bf16>(value);
+      }
     }
   cuda::reduce_columns<1>(g, sums, partial, tickets, finish);
 }
@@ -60,29 +59,20 @@ size_t column_sums_bytes(const Shape& x) {
   return cuda::column_floats(x.numel() / channels, channels, 1) * sizeof(float);
 }
 
-void column_sums(Context& ctx, const Tensor& x, std::byte* scratch, bool accumulate, float* sums) {
+void column_sums(Context& ctx, const Tensor& x, std::byte* scratch, bool accumulate, float* sums,
+                 bf16* rounded) {
   const int64_t channels = last_dimension(x.shape);
   with_activation_type(x.dtype, [&]<class T>() {
     const auto run = [&]<int kWide>() {
       const cuda::Columns g(x.numel() / channels, channels, kWide);
       cuda::launch(ctx, "column_sums", column_sums_kernel<T, kWide>, g.grid(), cuda::kThreads, g,
-                   static_cast<const T*>(x.data), reinterpret_cast<float*>(scratch),
+                   static_cast<const T*>(x.data), rounded, reinterpret_cast<float*>(scratch),
                    ctx.handles<CudaHandles>().tickets(), WriteSums{sums, accumulate});
     };
     if (channels % cuda::kPack<T> == 0 && cuda::aligned_for(x.as<T>().data(), cuda::kPack<T>))
       run.template operator()<cuda::kPack<T>>();
     else
       run.template operator()<1>();
-  });
-}
-
-void deliver(Context& ctx, const Tensor& x, bool accumulate, float* y) {
-  with_activation_type(x.dtype, [&]<class T>() {
-    const auto* const from = static_cast<const T*>(x.data);
-    if (accumulate)
-      cuda::map(ctx, "deliver", x.numel(), Add{}, y, from, static_cast<const float*>(y));
-    else
-      cuda::map(ctx, "deliver", x.numel(), Copy{}, y, from);
   });
 }
 

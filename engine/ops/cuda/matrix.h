@@ -1,4 +1,4 @@
-// Bias, column sums and conversion on [rows, channels] matrices, for linear layers and
+// Bias and column sums of [rows, channels] matrices, for linear layers and
 // convolutions. Included by files in cuda/ only.
 #pragma once
 
@@ -12,14 +12,12 @@ namespace tw::ops {
 void add_bias(Context& ctx, const Tensor& x, const float* bias, const Tensor& y);
 
 /// sums[c] = the sum of x[r,c] over the rows, or, with `accumulate`, sums[c] += that sum.
-/// `scratch` holds column_sums_bytes().
-void column_sums(Context& ctx, const Tensor& x, std::byte* scratch, bool accumulate, float* sums);
+/// `scratch` holds column_sums_bytes(). Unless it is null, `rounded` becomes x.
+void column_sums(Context& ctx, const Tensor& x, std::byte* scratch, bool accumulate, float* sums,
+                 bf16* rounded = nullptr);
 size_t column_sums_bytes(const Shape& x);
 
 /// The next multiple of 256 bytes, where a buffer may begin.
 inline size_t aligned(size_t bytes) { return (bytes + 255) / 256 * 256; }
-
-/// y = x, or, with `accumulate`, y += x; x is bf16 or f32, y f32 of as many elements.
-void deliver(Context& ctx, const Tensor& x, bool accumulate, float* y);
 
 }  // namespace tw::ops

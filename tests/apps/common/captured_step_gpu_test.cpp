@@ -94,6 +94,10 @@ TEST_P(CapturedStepOnGpu, HasTheBitsOfTheOps) {
   }
   EXPECT_EQ(weights_hash(model.arena()), hash);
   EXPECT_EQ(step.graph()->launches(), kStepCount - 1) << "the first step is queued op by op";
+  // a kernel each in the emulator: a node takes about as long as the work of a small one
+  if (test::emulated() && std::string_view(GetParam()) == "resnet20") {
+    EXPECT_LE(step.graph()->size(), 150u);
+  }
   HostFloats after(ctx, momentum.as<float>());
   EXPECT_TRUE(std::ranges::any_of(after.span(), [](float m) { return m != 0; }));
 }

@@ -28,9 +28,10 @@ struct LinearCase {
     const OwnedTensor packed({static_cast<int64_t>(linear.packed_bytes())}, DType::u8);
     linear.pack(ctx, w, packed);
     linear.forward(ctx, x, packed, bias, y);
-    if (s.input_gradient) linear.backward_data(ctx, dy, packed, dx);
+    const OwnedTensor staged({static_cast<int64_t>(linear.staged_bytes())}, DType::u8);
     for (int round = 0; round <= rounds; ++round)
-      linear.backward_weights(ctx, x, dy, dw, dbias, round > 0);
+      linear.backward_weights(ctx, x, dy, dw, dbias, round > 0, staged);
+    if (s.input_gradient) linear.backward_data(ctx, dy, packed, dx, staged);
   }
 
   void expect_close(double times = 1) const {
