@@ -9,6 +9,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <vector>
@@ -92,6 +93,15 @@ class Communicator {
   /// The number of the GPU that the transport assigns to this rank. -1: none; the context then uses
   /// local rank modulo the number of GPUs (pick_device in engine/cuda/context.cpp).
   virtual int gpu() const { return -1; }
+
+  /// An object that ranks on one device of this process share: the n-th call of each of them
+  /// returns the same one, which `make` has created for the first of them. All ranks make the same
+  /// calls.
+  virtual std::shared_ptr<void> share(const std::function<std::shared_ptr<void>()>& make) {
+    return make();
+  }
+  /// Number of ranks that get the same object; 1 or size().
+  virtual int sharing_ranks() const { return 1; }
 
  protected:
   virtual size_t do_exchange(Context& ctx, int to, ConstBytes out, int from, Bytes in) = 0;

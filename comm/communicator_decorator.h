@@ -5,8 +5,8 @@
 
 namespace tw {
 
-/// Forwards everything except messages, timeouts and vendor collectives. A subclass overrides
-/// do_exchange and whatever else differs.
+/// Forwards everything except messages, timeouts, vendor collectives and shared objects. A subclass
+/// overrides do_exchange and whatever else differs.
 class CommunicatorDecorator : public Communicator {
  public:
   int rank() const override { return inner_.rank(); }

@@ -37,6 +37,7 @@ class LocalSgd : public Optimizer {
   /// Those of the outer optimizer, and `round`; see steps_in_round().
   std::vector<NamedState> states() override;
 
+  bool same_on_all_ranks() const override { return steps_in_round() == 0; }
   /// Local steps since the last exchange.
   uint64_t steps_in_round() const { return round_.steps; }
   /// The same, from the bytes of the state `round`.

@@ -80,6 +80,9 @@ class Optimizer {
   /// Momentum after the mean, the same on all ranks; empty if there is none.
   virtual std::span<float> momentum() = 0;
 
+  /// Whether the parameters are now the same on all ranks.
+  virtual bool same_on_all_ranks() const { return true; }
+
   // State for checkpoints. The vectors come in a fixed order.
   /// The vectors that are the same on all ranks.
   virtual std::vector<NamedVector> common_vectors() = 0;

@@ -311,6 +311,12 @@ void SyncSgd::update(Context& ctx, const Segment& of) {
 }
 
 void SyncSgd::report_nonfinite(const Control& control, size_t offset) const {
+  // the words of other ranks are not checked before this
+  check<Fault>(control.nonfinite < arena_.size() - offset &&
+                   control.nonfinite_rank < comm_.size() && !std::isfinite(control.nonfinite_value),
+               "[train] a control word names rank {}, element {} and value {}: a rank sent damaged "
+               "data",
+               control.nonfinite_rank, control.nonfinite, control.nonfinite_value);
   arena_.fail_nonfinite(control.nonfinite_rank, offset + control.nonfinite, control.nonfinite_value,
                         input_.step, input_.covers);
 }

@@ -1,6 +1,8 @@
 #include "apps/common/rank_utils.h"
 
+#include <algorithm>
 #include <filesystem>
+#include <sstream>
 
 #include "engine/core/error.h"
 
@@ -32,9 +34,33 @@ std::vector<std::string> gather_texts(Communicator& comm, const std::string& tex
 std::string broadcast_text(Communicator& comm, std::string text) {
   uint64_t length = text.size();
   broadcast(comm, 0, std::as_writable_bytes(std::span(&length, 1)));
+  check<Fault>(length <= kMostBlock, "[setup] rank 0 announces a text of {} bytes; at most {}",
+               length, kMostBlock);
   text.resize(length);
   broadcast(comm, 0, std::as_writable_bytes(std::span(text.data(), text.size())));
   return text;
+}
+
+std::string first_difference(const std::vector<std::string>& texts) {
+  const auto other =
+      std::ranges::find_if(texts, [&](const auto& text) { return text != texts[0]; });
+  if (other == texts.end()) return "";
+  std::istringstream first(texts[0]), second(*other);
+  std::string here, there;
+  do {
+    if (!std::getline(first, here)) here = "nothing more";
+    if (!std::getline(second, there)) there = "nothing more";
+  } while (here == there && first && second);
+  return fmt::format("[setup] {:.200} on rank {}; {:.200} on rank 0: all ranks must be the same",
+                     there, other - texts.begin(), here);
+}
+
+void check_same_setup(Communicator& comm, const std::vector<std::string>& lines) {
+  const OperationScope operation(comm, "setup");
+  std::string text;
+  for (const std::string& line : lines) text += line + "\n";
+  const std::string wrong = first_difference(gather_texts(comm, text));
+  check(wrong.empty(), "{}", wrong);
 }
 
 std::vector<float> mean_over_ranks(Communicator& comm, std::span<const float> mine) {

@@ -2,7 +2,11 @@
 // recompiles no other file.
 #include "apps/common/version.h"
 
+#include <elf.h>
 #include <fmt/format.h>
+#include <link.h>
+
+#include <cstring>
 
 #include "comm/transports.h"
 #include "engine/core/cpu_features.h"
@@ -47,6 +51,33 @@ std::string cuda_libraries() {
 }  // namespace
 
 std::string version() { return TW_VERSION; }
+
+std::string build_id() {
+  std::string id = "none";
+  const auto look = [](dl_phdr_info* info, size_t, void* result) {
+    for (int i = 0; i < info->dlpi_phnum; ++i) {
+      const ElfW(Phdr)& part = info->dlpi_phdr[i];
+      if (part.p_type != PT_NOTE) continue;
+      const auto* bytes = reinterpret_cast<const unsigned char*>(info->dlpi_addr + part.p_vaddr);
+      for (size_t at = 0; at + sizeof(ElfW(Nhdr)) <= part.p_memsz;) {
+        ElfW(Nhdr) note;
+        std::memcpy(&note, bytes + at, sizeof note);
+        const size_t name = at + sizeof note, value = name + (note.n_namesz + 3) / 4 * 4;
+        if (note.n_type == NT_GNU_BUILD_ID && note.n_namesz == 4 &&
+            std::memcmp(bytes + name, "GNU", 4) == 0) {
+          auto& text = *static_cast<std::string*>(result);
+          text.clear();
+          for (size_t j = 0; j < note.n_descsz; ++j)
+            text += fmt::format("{:02x}", bytes[value + j]);
+        }
+        at = value + (note.n_descsz + 3) / 4 * 4;
+      }
+    }
+    return 1;  // the program comes first; its libraries are not asked
+  };
+  ::dl_iterate_phdr(look, &id);
+  return id;
+}
 
 std::string version_text() {
   const std::string mpi = mpi_library();

@@ -7,7 +7,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <limits>
 
 #include "comm/collectives/collectives.h"
 #include "comm/collectives/exchange_variable.h"
@@ -16,8 +15,6 @@ namespace tw {
 namespace {
 
 constexpr size_t kSizeBytes = sizeof(uint64_t);
-// no limit of our own, but sums of sizes must not overflow
-constexpr size_t kMost = std::numeric_limits<size_t>::max() / 2;
 
 /// Grows the buffer to `bytes` and keeps its contents; never shrinks.
 void reserve(std::vector<std::byte>& memory, size_t bytes) {
@@ -35,10 +32,19 @@ ConstBytes GatheredBlocks::operator[](int rank) const {
   return {payload() + offsets_[position], offsets_[position + 1] - offsets_[position]};
 }
 
+ConstBytes GatheredBlocks::exactly(int rank, size_t bytes) const {
+  const ConstBytes block = (*this)[rank];
+  check<Fault>(block.size() == bytes, "[allgather] rank {} sent {} bytes; expected {}", rank,
+               block.size(), bytes);
+  return block;
+}
+
 void allgather(Context& ctx, Communicator& comm, ConstBytes mine, size_t expected,
-               GatheredBlocks& blocks) {
+               GatheredBlocks& blocks, size_t most) {
   const OperationScope operation(comm, "allgather");
   const int ranks = comm.size(), rank = comm.rank();
+  check<Fault>(mine.size() <= most, "[allgather] the block of rank {} has {} bytes; at most {}",
+               rank, mine.size(), most);
   const size_t table = ranks * kSizeBytes;
   blocks.ranks_ = ranks;
   blocks.self_ = rank;
@@ -55,7 +61,7 @@ void allgather(Context& ctx, Communicator& comm, ConstBytes mine, size_t expecte
     const size_t sizes = count * kSizeBytes;
     const ConstBytes out{blocks.payload() - sizes, sizes + blocks.offsets_[count]};
     const size_t received = exchange_variable("allgather", ctx, comm, to, out, from, count,
-                                              count * expected, kMost, blocks.incoming_);
+                                              count * expected, most, blocks.incoming_);
     const ConstBytes in(blocks.incoming_);
     copy(reinterpret_cast<std::byte*>(&blocks.size_at(held + count - 1)), in.first(sizes));
     for (int i = held; i < held + count; ++i)

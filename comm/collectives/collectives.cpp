@@ -23,8 +23,9 @@ void broadcast(Communicator& comm, int root, Bytes data) {
 
 void barrier(Communicator& comm) { barrier(comm.host(), comm); }
 
-void allgather(Communicator& comm, ConstBytes mine, size_t expected, GatheredBlocks& blocks) {
-  allgather(comm.host(), comm, mine, expected, blocks);
+void allgather(Communicator& comm, ConstBytes mine, size_t expected, GatheredBlocks& blocks,
+               size_t most) {
+  allgather(comm.host(), comm, mine, expected, blocks, most);
 }
 
 void allreduce(Communicator& comm, std::span<float> data) {

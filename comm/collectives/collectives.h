@@ -45,10 +45,12 @@ class GatheredBlocks {
   /// The block of `rank` from the last allgather. Blocks are stored without padding, so blocks of
   /// whole floats can be read as one array of floats.
   ConstBytes operator[](int rank) const;
+  /// The same; Fault unless it has `bytes` bytes.
+  ConstBytes exactly(int rank, size_t bytes) const;
   int size() const { return ranks_; }
 
  private:
-  friend void allgather(Context&, Communicator&, ConstBytes, size_t, GatheredBlocks&);
+  friend void allgather(Context&, Communicator&, ConstBytes, size_t, GatheredBlocks&, size_t);
 
   // memory_ of P ranks. Position i is the block of rank (self + i) mod P:
   //
@@ -67,22 +69,26 @@ class GatheredBlocks {
   int ranks_ = 0, self_ = 0;
 };
 
+/// Longest block of an allgather whose caller sets no limit: 16 MiB.
+inline constexpr size_t kMostBlock = size_t{16} << 20;
+
 /// Copies every rank's block to all ranks (Bruck: ceil(log2 P) rounds for any P; each rank receives
 /// the other P-1 blocks once, and 8 bytes per block for its size). Host memory. A message holds up
-/// to `expected` bytes per block; longer blocks cost a second message. `expected` sizes buffers, is
-/// not a limit, and is the same on all ranks.
+/// to `expected` bytes per block; longer blocks cost a second message. `expected` sizes buffers and
+/// is the same on all ranks. Fault when a block exceeds `most` bytes, so that the length that a
+/// rank announces cannot fill the memory of the others.
 void allgather(Context& ctx, Communicator& comm, ConstBytes mine, size_t expected,
-               GatheredBlocks& blocks);
+               GatheredBlocks& blocks, size_t most = kMostBlock);
 
 /// Every rank's item, in rank order, on every rank. Allocates: not for the training step.
 template <class T>
 std::vector<T> gather(Context& ctx, Communicator& comm, const T& item) {
   static_assert(std::is_trivially_copyable_v<T>);
   GatheredBlocks blocks;
-  allgather(ctx, comm, std::as_bytes(std::span(&item, 1)), sizeof(T), blocks);
+  allgather(ctx, comm, std::as_bytes(std::span(&item, 1)), sizeof(T), blocks, sizeof(T));
   std::vector<T> items(static_cast<size_t>(comm.size()));
   for (int r = 0; r < comm.size(); ++r)
-    std::memcpy(&items[static_cast<size_t>(r)], blocks[r].data(), sizeof(T));
+    std::memcpy(&items[static_cast<size_t>(r)], blocks.exactly(r, sizeof(T)).data(), sizeof(T));
   return items;
 }
 
@@ -90,7 +96,8 @@ std::vector<T> gather(Context& ctx, Communicator& comm, const T& item) {
 
 void broadcast(Communicator& comm, int root, Bytes data);
 void barrier(Communicator& comm);
-void allgather(Communicator& comm, ConstBytes mine, size_t expected, GatheredBlocks& blocks);
+void allgather(Communicator& comm, ConstBytes mine, size_t expected, GatheredBlocks& blocks,
+               size_t most = kMostBlock);
 /// The allreduce `ring`; allocates its scratch.
 void allreduce(Communicator& comm, std::span<float> data);
 template <class T>

@@ -26,8 +26,8 @@ size_t exchange_variable(const char* operation, Context& ctx, Communicator& comm
   for (size_t i = 0; i < lengths; ++i) {
     uint64_t length = 0;
     std::memcpy(&length, in.data() + i * sizeof length, sizeof length);
-    check<Fault>(length <= most - payload, "[{}] rank {} announces {} bytes; expected at most {}",
-                 operation, from, length, most - payload);
+    check<Fault>(length <= most, "[{}] rank {} announces {} bytes; expected at most {}", operation,
+                 from, length, most);
     payload += length;
   }
   const size_t in_first = header + std::min(payload, limit), total = header + payload;

@@ -32,6 +32,8 @@ class HalfCommunicator : public CommunicatorDecorator {
     if (!rounds(in)) return inner_.exchange(ctx, to, out, from, in);
     const Bytes half = room(ctx, in_, in.size() / 2);
     const size_t received = inner_.exchange(ctx, to, out, from, half);
+    check<Fault>(received % 2 == 0, "[allreduce] rank {} sent {} bytes, not whole 16-bit values",
+                 from, received);
     ops::widen(ctx, format_, half.first(received), floats(in.first(2 * received)));
     return 2 * received;
   }

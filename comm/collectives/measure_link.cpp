@@ -10,6 +10,8 @@
 namespace tw {
 namespace {
 
+constexpr double kMostSeconds = 1e6;
+
 /// Half the median seconds of `rounds` round trips; one more before them is not counted.
 double one_way(Context& ctx, Communicator& comm, int peer, Bytes data, int rounds) {
   std::vector<double> seconds;
@@ -49,6 +51,9 @@ LinkCost measure_link(Context& ctx, Communicator& comm, size_t bytes, int rounds
 
   LinkCost link;
   for (const auto& [alpha, beta] : gather(ctx, comm, worst)) {
+    // the comparisons are false for NaN
+    check<Fault>(alpha >= 0 && alpha < kMostSeconds && beta >= 0 && beta < kMostSeconds,
+                 "[ping-pong] a rank measured {} s per message and {} s per element", alpha, beta);
     link.alpha = std::max(link.alpha, alpha);
     link.beta = std::max(link.beta, beta);
   }

@@ -42,6 +42,10 @@ class LinkCommunicator : public CommunicatorDecorator {
 
   const char* transport() const override { return transport_.c_str(); }
   double now() const override { return clock_->now(); }
+  std::shared_ptr<void> share(const std::function<std::shared_ptr<void>()>& make) override {
+    return inner_.share(make);
+  }
+  int sharing_ranks() const override { return inner_.sharing_ranks(); }
   const LinkSpec& spec() const { return link_; }
 
   /// Emulates a computation of `seconds`: sleeps, or advances the simulated clock.

@@ -36,7 +36,9 @@ int gpu_in_turn(Context& ctx, Communicator& comm, int gpus) {
 std::vector<GpuLocation> gather_gpus(Context& ctx, Communicator& comm, const std::string& bus) {
   GpuLocation mine{.machine = this_host()};
   std::ranges::copy(bus.substr(0, mine.bus.size() - 1), mine.bus.begin());
-  return gather(ctx, comm, mine);
+  std::vector<GpuLocation> all = gather(ctx, comm, mine);
+  for (GpuLocation& gpu : all) gpu.bus.back() = '\0';  // the others' bytes may lack it
+  return all;
 }
 
 }  // namespace tw

@@ -37,6 +37,9 @@ size_t LengthPrefixedCommunicator::do_exchange(Context& ctx, int to, ConstBytes 
                  "[{}] a message of {} bytes does not fit in the {} bytes the receiver has",
                  transport(), bytes, in.size());
     carried = received == kLengthOnly + bytes;
+    check<Fault>(carried || received == kLengthOnly,
+                 "[{}] rank {} sent {} bytes after a length of {}", transport(), from,
+                 received - kLengthOnly, bytes);
     if (carried) copy_bytes(ctx, std::span(incoming.carried).first(bytes), in.first(bytes));
   }
   const ConstBytes going = carries ? ConstBytes{} : out;

@@ -199,12 +199,26 @@ class Hub {
                  reason_);
   }
 
+  std::shared_ptr<void> share(size_t call, const std::function<std::shared_ptr<void>()>& make) {
+    const std::lock_guard lock(mutex_);
+    if (call == shared_.size()) shared_.push_back({make(), 0});
+    Shared& shared = shared_[call];
+    // the ranks own it
+    return ++shared.given == ranks_ ? std::move(shared.object) : shared.object;
+  }
+
   /// The rank that failed first, or -1. For use after the run.
   int culprit() const { return culprit_; }
 
  private:
+  struct Shared {
+    std::shared_ptr<void> object;
+    int given;  ///< to so many ranks
+  };
+
   int ranks_;
   std::vector<Channel> channels_;
+  std::vector<Shared> shared_;  // by call
   std::mutex mutex_;
   std::condition_variable changed_;
   size_t ended_ = 0;
@@ -222,6 +236,10 @@ class ThreadCommunicator : public Communicator {
   const char* transport() const override { return "threads"; }
   void abort(const char* reason, int) override { hub_.abort(rank_, reason, timeout()); }
   void check_peers() const override { hub_.check_peers(rank_); }
+  std::shared_ptr<void> share(const std::function<std::shared_ptr<void>()>& make) override {
+    return hub_.share(shared_++, make);
+  }
+  int sharing_ranks() const override { return size(); }
 
  protected:
   size_t do_exchange(Context& ctx, int to, ConstBytes out, int from, Bytes in) override {
@@ -240,6 +258,7 @@ class ThreadCommunicator : public Communicator {
  private:
   Hub& hub_;
   int rank_;
+  size_t shared_ = 0;  // calls of share()
 };
 
 }  // namespace

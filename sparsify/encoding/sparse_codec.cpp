@@ -1,14 +1,16 @@
 #include "sparsify/encoding/sparse_codec.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 
 #include "engine/core/dtype.h"
 #include "engine/core/error.h"
-#include "engine/core/simd.h"
 #include "engine/ops/half.h"
+#include "engine/ops/nonfinite.h"
 #include "sparsify/encoding/rice.h"
 #include "sparsify/exchange.h"
+#include "sparsify/kernels/sparse_ops.h"
 
 namespace tw {
 
@@ -16,10 +18,12 @@ namespace {
 
 constexpr uint32_t kPacked = uint32_t{1} << 31;  // flag in the leading count
 
-TW_MULTIVERSION bool ascend_below(const uint32_t* indices, size_t n, size_t d) {
-  bool good = n == 0 || indices[n - 1] < d;
-  for (size_t i = 1; i < n; ++i) good &= indices[i - 1] < indices[i];
-  return good;
+/// Ranks send no NaN or infinity: a gradient that has one is reported instead.
+void check_finite(std::span<const float> values, int from) {
+  if (!ops::any_nonfinite(values)) [[likely]]
+    return;
+  const auto bad = std::ranges::find_if(values, [](float x) { return !std::isfinite(x); });
+  fail<Fault>("[wire] rank {} sent {} as a value", from, *bad);
 }
 
 const bool sparse_codec_settings =
@@ -106,8 +110,10 @@ SparseView SparseCodec::decode(ConstBytes bytes, size_t d, int from, SparseVecto
 
   if (!packed && exact() && reinterpret_cast<uintptr_t>(bytes.data()) % alignof(float) == 0) {
     const auto* indices = reinterpret_cast<const uint32_t*>(bytes.data());
-    if (!ascend_below(indices, n, d)) damaged();
-    return {{indices, n}, {reinterpret_cast<const float*>(bytes.data() + index_bytes), n}};
+    if (!ascend_below({indices, n}, d)) damaged();
+    const std::span sent(reinterpret_cast<const float*>(bytes.data() + index_bytes), n);
+    check_finite(sent, from);
+    return {{indices, n}, sent};
   }
   decoded.reserve(n);
   decoded.count = n;
@@ -115,9 +121,10 @@ SparseView SparseCodec::decode(ConstBytes bytes, size_t d, int from, SparseVecto
     if (!rice_decode(bytes.first(index_bytes), d, {decoded.indices.data(), n})) damaged();
   } else if (n > 0) {
     std::memcpy(decoded.indices.data(), bytes.data(), index_bytes);
-    if (!ascend_below(decoded.indices.data(), n, d)) damaged();
+    if (!ascend_below(decoded.index_span(), d)) damaged();
   }
   read_values(bytes.data() + index_bytes, {decoded.values.data(), n});
+  check_finite(decoded.value_span(), from);
   return decoded.view();
 }
 

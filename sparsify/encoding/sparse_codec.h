@@ -39,7 +39,7 @@ class SparseCodec {
   size_t encode(const SparseView& entries, std::byte* out) const;
   /// Decodes the bytes of one `encode`. The result points into `bytes` if possible, else into
   /// `decoded`. Throws Fault, which names the rank `from`, unless the indices ascend and are below
-  /// d.
+  /// d and the values are finite.
   SparseView decode(ConstBytes bytes, size_t d, int from, SparseVector& decoded) const;
 
   /// Bytes of `messages` messages with entries / ranks entries each, at random indices below d;

@@ -6,6 +6,7 @@
 // rank. Seconds: ceil(log2 P) alpha + 2 k (P-1) beta, k entries a rank.
 
 #include "sparsify/exchanges/gathering_exchange.h"
+#include "sparsify/exchanges/process_sum.h"
 
 namespace tw {
 
@@ -17,8 +18,11 @@ class SparseAllgather : public GatheringExchange {
 
   void run(Context& ctx, Communicator& comm, const ExchangeStep& step, Control& control) override {
     const auto parts = gather_selected(ctx, comm, step, control);
-    if (control.nonfinite_rank < 0) sparse_sum(ctx, parts, step.gradient);
+    if (control.nonfinite_rank < 0) sum_(ctx, comm, parts, step.gradient);
   }
+
+ private:
+  ProcessSum sum_;
 };
 
 const bool allgather_registered =

@@ -18,7 +18,7 @@ std::span<const SparseView> GatheringExchange::gather(Context& ctx, Communicator
                                                       size_t d, Control& control) {
   const size_t expected = sizeof(ControlWord) + usual * (sizeof(uint32_t) + sizeof(float));
   const ConstBytes block = write_block(codec_, control, mine, message_);
-  allgather(ctx, comm, block, expected, blocks_);
+  allgather(ctx, comm, block, expected, blocks_, block_bound(codec_, d));
   const uint64_t others = static_cast<uint64_t>(comm.size() - 1);
   load_ += {others * mine.indices.size(), others * (block.size() - sizeof(ControlWord))};
 

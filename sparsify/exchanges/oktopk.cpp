@@ -19,6 +19,7 @@
 #include "comm/collectives/exchange_variable.h"
 #include "sparsify/exchanges/gathering_exchange.h"
 #include "sparsify/exchanges/oktopk_state.h"
+#include "sparsify/exchanges/process_sum.h"
 #include "sparsify/exchanges/threshold_tracker.h"
 #include "sparsify/exchanges/topk_merge.h"
 #include "sparsify/kernels/magnitude.h"
@@ -52,6 +53,9 @@ class OkTopk : public GatheringExchange {
     thresholds_.update_local(mine, step.k);
     residual_return_.rounding(ctx, codec_, mine, step.residual);
     if (thresholds_.exact()) average_regions(ctx, comm, mine, d);
+    // the sum of others' borders, or from a checkpoint
+    check<Fault>(state_.divides(d), "[oktopk] the borders of the regions do not divide {} elements",
+                 d);
     // a message has room for 2 k entries, since a rank's entries may all be in one region
     reduce_to_owners(ctx, comm, mine.view(), std::min(2 * step.k, d), d);
 
@@ -60,12 +64,14 @@ class OkTopk : public GatheringExchange {
     const size_t usual = std::min(4 * step.k / static_cast<size_t>(comm.size()) + 1024, d);
     const auto parts = gather(ctx, comm, chosen_.view(), usual, d, control);
     if (control.nonfinite_rank >= 0) return;
+    for (int rank = 0; rank < comm.size(); ++rank)
+      check_region(parts[rank], rank, comm.size(), rank);
 
     keep(parts, step.k);
     residual_return_.missing(ctx, mine.view(), kept_.index_span(), step.residual);
     return_rounding(ctx, step.residual);
     const SparseView sum = kept_.view();
-    sparse_sum(ctx, {&sum, 1}, step.gradient);
+    process_sum_(ctx, comm, {&sum, 1}, step.gradient);
   }
 
   std::span<std::byte> state() override { return std::as_writable_bytes(std::span(&state_, 1)); }
@@ -86,18 +92,24 @@ class OkTopk : public GatheringExchange {
   // sets the borders of the regions to the mean of the ranks' quantiles
   void average_regions(Context& ctx, Communicator& comm, const SparseVector& mine, size_t d) {
     const auto own = piece_borders(mine.index_span(), d);
-    allgather(ctx, comm, std::as_bytes(std::span(own)), sizeof own, borders_);
+    allgather(ctx, comm, std::as_bytes(std::span(own)), sizeof own, borders_, sizeof own);
     load_.bytes += static_cast<uint64_t>(comm.size() - 1) * (sizeof own + sizeof(uint64_t));
     std::array<uint64_t, own.size()> sums{};
     for (int rank = 0; rank < comm.size(); ++rank) {
       std::array<uint32_t, own.size()> knots;
-      check<Fault>(borders_[rank].size() == sizeof knots,
-                   "[oktopk] rank {} sent {} bytes of borders", rank, borders_[rank].size());
-      std::memcpy(knots.data(), borders_[rank].data(), sizeof knots);
+      std::memcpy(knots.data(), borders_.exactly(rank, sizeof knots).data(), sizeof knots);
       for (size_t j = 0; j < knots.size(); ++j) sums[j] += knots[j];
     }
     for (size_t j = 0; j < sums.size(); ++j)
       state_.knots[j] = static_cast<uint32_t>(sums[j] / static_cast<uint64_t>(comm.size()));
+  }
+
+  // Fault unless the entries that rank `from` sent are in the region of `owner`
+  void check_region(const SparseView& entries, int owner, int ranks, int from) const {
+    const auto& indices = entries.indices;
+    check<Fault>(indices.empty() || (indices.front() >= state_.border(owner, ranks) &&
+                                     indices.back() < state_.border(owner + 1, ranks)),
+                 "[oktopk] rank {} sent entries outside of the region of rank {}", from, owner);
   }
 
   // leaves the sums of this rank's region in reduced_
@@ -111,6 +123,7 @@ class OkTopk : public GatheringExchange {
     for (int shift = 1; shift < ranks; ++shift) {
       const int to = (self + shift) % ranks, from = (self + ranks - shift) % ranks;
       const SparseView theirs = swap_parts(ctx, comm, to, part(to), from, usual, d);
+      check_region(theirs, self, ranks, from);
       merge_(reduced_.view(), theirs, SIZE_MAX, next_);
       std::swap(reduced_, next_);
     }
@@ -177,6 +190,7 @@ class OkTopk : public GatheringExchange {
   OkTopkState state_;
   ThresholdTracker thresholds_;
   TopkMerge merge_;
+  ProcessSum process_sum_;
   SparseVector reduced_, next_, received_, chosen_, all_, kept_, rounded_off_;
   GatheredBlocks borders_;
   std::vector<std::byte> message_, incoming_;

@@ -1,6 +1,12 @@
 #include "sparsify/exchanges/oktopk_state.h"
 
+#include <algorithm>
+
 namespace tw {
+
+bool OkTopkState::divides(size_t d) const {
+  return knots.front() == 0 && knots.back() == d && std::ranges::is_sorted(knots);
+}
 
 uint32_t OkTopkState::border(int rank, int ranks) const {
   // between two knots the border is interpolated

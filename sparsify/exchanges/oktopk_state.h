@@ -18,6 +18,9 @@ struct OkTopkState {
   float global = 0;  ///< least magnitude of a sum that is kept
   std::array<uint32_t, kPieces + 1> knots{};  ///< first index of each piece, and d
 
+  /// Whether the knots run from 0 to d without a step back, as border() needs.
+  bool divides(size_t d) const;
+
   /// The first index of the region of `rank`; that of `ranks` is the end.
   uint32_t border(int rank, int ranks) const;
 };

@@ -86,6 +86,7 @@ class ScaleCom : public Exchange {
   void broadcast_indices(Context& ctx, Communicator& comm, int from, const ExchangeStep& step) {
     SparseVector& mine = *step.mine;
     const size_t usual = std::min(2 * step.k, step.gradient.size());
+    const size_t d = step.gradient.size();
     message_.resize(sizeof(uint64_t) + usual * sizeof(uint32_t));
     const RelativeRank order(comm, from);
     const int ranks = comm.size(), self = order.relative(comm.rank());
@@ -94,7 +95,8 @@ class ScaleCom : public Exchange {
     if (self == 0) {
       std::memcpy(message_.data(), &count, sizeof count);
       bytes = sizeof count + std::min<size_t>(count, usual) * sizeof(uint32_t);
-      std::memcpy(message_.data() + sizeof count, mine.indices.data(), bytes - sizeof count);
+      if (count > 0)  // memcpy does not accept null
+        std::memcpy(message_.data() + sizeof count, mine.indices.data(), bytes - sizeof count);
       load_.bytes += index_bytes(ranks, count);
     }
     for (int distance = 1; distance < ranks; distance *= 2) {
@@ -104,15 +106,23 @@ class ScaleCom : public Exchange {
         bytes = comm.receive(ctx, order.rank(self - distance), message_);
     }
     if (self > 0) {
+      check<Fault>(bytes >= sizeof count, "[scalecom] rank {} sent {} bytes instead of a number",
+                   from, bytes);
       std::memcpy(&count, message_.data(), sizeof count);
+      check<Fault>(
+          count <= d && bytes == sizeof count + std::min<size_t>(count, usual) * sizeof(uint32_t),
+          "[scalecom] rank {} announces {} indices of {} in {} bytes", from, count, d, bytes);
       mine.reserve(count);
       mine.count = count;
-      std::memcpy(mine.indices.data(), message_.data() + sizeof count, bytes - sizeof count);
+      if (count > 0)
+        std::memcpy(mine.indices.data(), message_.data() + sizeof count, bytes - sizeof count);
     }
     if (count > usual) {
       const std::span<uint32_t> rest(mine.indices.data() + usual, count - usual);
       broadcast(ctx, comm, from, std::as_writable_bytes(rest));
     }
+    check<Fault>(ascend_below(mine.index_span(), d),
+                 "[scalecom] the indices of rank {} do not ascend below {}", from, d);
   }
 
   // e holds u without the sent entries. Where nothing is sent it becomes u - (1 - beta) g, where an

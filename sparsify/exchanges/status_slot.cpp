@@ -1,7 +1,6 @@
 #include "sparsify/exchanges/status_slot.h"
 
 #include <cmath>
-#include <cstring>
 #include <limits>
 
 #include "comm/collectives/collectives.h"
@@ -23,15 +22,9 @@ void StatusSlot::settle(Context& ctx, Communicator& comm, Control& control) cons
     control.stop = sum > 0;
     return;
   }
-  const ControlWord mine = pack(control);
-  GatheredBlocks words;
-  allgather(ctx, comm, std::as_bytes(std::span(&mine, 1)), sizeof mine, words);
+  const std::vector<ControlWord> words = gather(ctx, comm, pack(control));
   control = {};
-  for (int rank = 0; rank < comm.size(); ++rank) {
-    ControlWord word;
-    std::memcpy(&word, words[rank].data(), sizeof word);
-    merge(control, rank, word);
-  }
+  for (int rank = 0; rank < comm.size(); ++rank) merge(control, rank, words[rank]);
 }
 
 }  // namespace tw

@@ -17,7 +17,9 @@ float least_magnitude(const SparseVector& v) {
 }  // namespace
 
 void ThresholdTracker::begin_step(uint64_t step, size_t k, size_t d) {
-  exact_ = state_.k != k || k >= d || step % static_cast<uint64_t>(every_) == 0;
+  // the regions of a vector of another length do not divide this one
+  exact_ =
+      state_.k != k || k >= d || step % static_cast<uint64_t>(every_) == 0 || !state_.divides(d);
   if (exact_) state_.local = 0;
 }
 

@@ -1,6 +1,7 @@
 // Allgather of blocks of any sizes: contents, bytes sent, memory reused.
 
 #include "comm/collectives/collectives.h"
+#include "tests/support/error_text.h"
 #include "tests/support/ranks/ranks.h"
 
 namespace tw {
@@ -92,6 +93,27 @@ TEST(Allgather, ReusesItsMemoryBetweenCalls) {
     // blocks of twice the expected size make the memory grow once
     const auto* grown = gather(2000);
     EXPECT_EQ(gather(2000), grown);
+  });
+}
+
+TEST(Allgather, ABlockAboveTheLimitIsAFault) {
+  if (started_by_mpi()) GTEST_SKIP() << "ends the run";
+  const std::string text = test::error_text<Fault>([] {
+    run_on_threads(3, [](Communicator& comm) {
+      GatheredBlocks blocks;
+      allgather(comm, block_of(1, comm.rank() == 1 ? 11 : 10), 10, blocks, 10);
+    });
+  });
+  EXPECT_EQ(text, "[allgather] the block of rank 1 has 11 bytes; at most 10");
+}
+
+TEST(Allgather, ABlockOfAnotherSizeIsAFault) {
+  run_ranks(2, [](Context& ctx, Communicator& comm) {
+    GatheredBlocks blocks;
+    allgather(ctx, comm, block_of(comm.rank(), 4), 4, blocks);
+    EXPECT_EQ(blocks.exactly(1, 4).size(), 4u);
+    EXPECT_EQ(test::error_text<Fault>([&] { blocks.exactly(1, 5); }),
+              "[allgather] rank 1 sent 4 bytes; expected 5");
   });
 }
 

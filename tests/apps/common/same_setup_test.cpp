@@ -1,0 +1,80 @@
+// Ranks with another build or other options: refused at the start, by name, on all ranks.
+#include <fstream>
+
+#include "apps/common/rank_utils.h"
+#include "tests/support/program.h"
+
+namespace tw::test {
+namespace {
+
+constexpr const char* kCommon = "--model lenet --batch-size 2 --max-steps 2 --threads-per-rank 1";
+
+/// Two ranks run `program` with `flags`, a third runs `other` with `other_flags`.
+Ended run_with_other(const TempFolder& folder, const std::string& flags, const std::string& other,
+                     const std::string& other_flags) {
+  const std::string common = fmt::format("{} --output-dir {}", kCommon, folder.path().string());
+  return run_command(fmt::format("THINWIRE_CACHE={} {} -n 2 {} {} {} : -n 1 {} {} {}",
+                                 TW_TEST_CACHE, TW_MPIRUN, TW_TRAIN, common, flags, other, common,
+                                 other_flags));
+}
+
+class SameSetup : public testing::TestWithParam<std::array<const char*, 3>> {
+ protected:
+  void SetUp() override {
+    if (std::string(TW_MPIRUN).empty()) GTEST_SKIP() << "built without MPI";
+  }
+};
+
+void expect_refused(const Ended& ended, const std::string& text) {
+  EXPECT_EQ(ended.code, 2) << ended.output;
+  EXPECT_TRUE(ended.says("error: [setup] " + text)) << ended.output;
+  const size_t first = ended.output.find("error: ");
+  EXPECT_EQ(ended.output.find("error: ", first + 1), std::string::npos) << ended.output;
+}
+
+TEST_P(SameSetup, AnotherOptionOnOneRankIsNamed) {
+  const TempFolder folder;
+  const auto& [here, there, text] = GetParam();
+  expect_refused(run_with_other(folder, here, TW_TRAIN, there), text);
+  EXPECT_TRUE(std::filesystem::is_empty(folder.path()));
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Options, SameSetup,
+    testing::Values(
+        std::array{"--sparsifier topk --density 0.01", "--sparsifier topk --density 0.02",
+                   "density is 0.02 on rank 2; density is 0.01 on rank 0"},
+        std::array{"--seed 1", "--seed 7", "seed is 7 on rank 2; seed is 1 on rank 0"},
+        std::array{"", "--model mlp", "model is \"mlp\" on rank 2; model is \"lenet\" on rank 0"},
+        std::array{"", "--set gtopk.rotate=true", "gtopk.rotate is \"true\" on rank 2"},
+        std::array{"", "--measure-wait", "measure_wait is true on rank 2"},
+        std::array{"--val-size 64", "--val-size 32", "val_size is 32 on rank 2"}));
+
+TEST(SameBuild, AnotherBuildOnOneRankIsNamed) {
+  if (std::string(TW_MPIRUN).empty()) GTEST_SKIP() << "built without MPI";
+  const TempFolder folder, elsewhere;
+  std::string program = text_of(TW_TRAIN);
+  // the header of the note, and one bit of the hash behind it
+  const std::string note("\x04\0\0\0\x14\0\0\0\x03\0\0\0GNU\0", 16);
+  const size_t at = program.find(note);
+  if (at == std::string::npos) GTEST_SKIP() << "the linker writes no build id";
+  program[at + note.size()] ^= 1;
+  const std::filesystem::path other = elsewhere / "train";
+  std::ofstream(other, std::ios::binary) << program;
+  std::filesystem::permissions(other, std::filesystem::perms::owner_all);
+  expect_refused(run_with_other(folder, "", other.string(), ""), "build is ");
+}
+
+TEST(FirstDifference, NamesTheLineAndTheLowestRank) {
+  EXPECT_EQ(first_difference({"a is 1\nb is 2\n", "a is 1\nb is 2\n"}), "");
+  EXPECT_EQ(first_difference({"a is 1\nb is 2\n", "a is 1\nb is 2\n", "a is 1\nb is 3\n", "x\n"}),
+            "[setup] b is 3 on rank 2; b is 2 on rank 0: all ranks must be the same");
+  EXPECT_EQ(first_difference({"a is 1\n", ""}),
+            "[setup] nothing more on rank 1; a is 1 on rank 0: all ranks must be the same");
+  // the text of a rank may be anything
+  EXPECT_EQ(first_difference({"a\n", "a"}),
+            "[setup] nothing more on rank 1; nothing more on rank 0: all ranks must be the same");
+}
+
+}  // namespace
+}  // namespace tw::test
