@@ -5,6 +5,7 @@
 #include <csignal>
 #include <cstdio>
 #include <cstring>
+#include <filesystem>
 #include <thread>
 
 #include "apps/common/options.h"
@@ -24,9 +25,27 @@ void on_signal(int signal) {
   std::signal(signal, SIG_DFL);
 }
 
+/// The text with its control characters as \xNN.
+std::string printable(std::string_view text) {
+  std::string line;
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (byte < 0x20 || byte == 0x7f)
+      line += fmt::format("\\x{:02x}", byte);
+    else
+      line += c;
+  }
+  return line;
+}
+
+/// Prints the error in one line; the names in it may hold any characters.
 int report(const std::exception& error, bool speaks, int code) {
-  if (speaks) fmt::print(stderr, "error: {}\n", error.what());
+  if (speaks) fmt::print(stderr, "error: {}\n", printable(error.what()));
   return code;
+}
+
+Fault as_fault(const std::filesystem::filesystem_error& error) {
+  return Fault(fmt::format("[file] {}: {}", error.path1().string(), error.code().message()));
 }
 
 /// Writes the rest of the output. Returns 1, after one line, if it could not be written.
@@ -73,6 +92,9 @@ int run_program(const std::function<int(Communicator&)>& body) {
     code = report(error, reports(world.get()), 2);
   } catch (const CollectiveFault& error) {
     code = report(error, reports(world.get()), 1);
+  } catch (const std::filesystem::filesystem_error& error) {
+    code = report(as_fault(error), true, 1);
+    if (world) world->abort(error.what(), code);
   } catch (const std::exception& error) {
     code = report(error, true, 1);
     if (world) world->abort(error.what(), code);

@@ -3,11 +3,10 @@
 
 #include "comm/transports/mpi/collectives.h"
 
-#include <mpi.h>
-
 #include <algorithm>
 
 #include "comm/on_device.h"
+#include "comm/transports/mpi/mpi_c.h"
 #include "comm/transports/mpi/requests.h"
 
 namespace tw::mpi {

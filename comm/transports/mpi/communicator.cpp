@@ -3,13 +3,18 @@
 
 #include "comm/transports/mpi/communicator.h"
 
-#include <mpi.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <cstdlib>
+#include <thread>
 
+#include "comm/launcher.h"
 #include "comm/on_device.h"
 #include "comm/transports.h"
+#include "comm/transports/deadline.h"
 #include "comm/transports/mpi/collectives.h"
+#include "comm/transports/mpi/mpi_c.h"
 #include "comm/transports/mpi/requests.h"
 #include "comm/transports/mpi/shutdown.h"
 #include "comm/transports/mpi/staging.h"
@@ -77,10 +82,42 @@ class MpiCommunicator : public Communicator {
 
 }  // namespace
 
+namespace {
+
+/// Seconds that MPI_Init may take; 0: no limit. An environment variable, because the options of the
+/// program are read later.
+double start_timeout() {
+  const char* text = std::getenv("THINWIRE_START_TIMEOUT");
+  return text ? std::atof(text) : 300;
+}
+
+/// Ends this process, and thereby the job, because other ranks have not started. The lowest rank
+/// that waits goes first, so that only one reports.
+void end_late_start(double limit) {
+  const std::optional<Launcher> launcher = find_launcher();
+  const int rank = launcher ? launcher->rank : 0;
+  std::this_thread::sleep_for(std::min(rank, 10) * std::chrono::milliseconds(200));
+  fmt::print(stderr,
+             "error: [mpi] rank {} has waited {} s in MPI_Init for the other ranks; one may be "
+             "frozen, or its machine lost (THINWIRE_START_TIMEOUT changes the limit)\n",
+             rank, limit);
+  _exit(1);
+}
+
+}  // namespace
+
 std::unique_ptr<Communicator> make_communicator(const MpiOptions& options) {
   if (!running()) {
-    int provided = 0;
-    check_call(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_SERIALIZED, &provided), "MPI_Init");
+    int provided = 0, code = MPI_SUCCESS;
+    const auto init = [&] {
+      code = MPI_Init_thread(nullptr, nullptr, MPI_THREAD_SERIALIZED, &provided);
+    };
+    if (const double limit = start_timeout(); limit > 0)
+      run_with_deadline(std::chrono::round<Limit>(std::chrono::duration<double>(limit)), init,
+                        [limit] { end_late_start(limit); });
+    else
+      init();
+    check_call(code, "MPI_Init");
     check<Fault>(provided >= MPI_THREAD_SERIALIZED,
                  "[mpi] this MPI library cannot be used from a communication thread");
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);

@@ -2,12 +2,11 @@
 // header of the MPI transport.
 #pragma once
 
-#include <mpi.h>
-
 #include <array>
 #include <chrono>
 #include <cstddef>
 
+#include "comm/transports/mpi/mpi_c.h"
 #include "engine/core/error.h"
 
 namespace tw::mpi {

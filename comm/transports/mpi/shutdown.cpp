@@ -1,7 +1,6 @@
 #include "comm/transports/mpi/shutdown.h"
 
 #include <fcntl.h>
-#include <mpi.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -10,6 +9,7 @@
 #include <thread>
 
 #include "comm/transports/deadline.h"
+#include "comm/transports/mpi/mpi_c.h"
 #include "comm/transports/mpi/requests.h"
 
 namespace tw::mpi {
@@ -57,9 +57,15 @@ void linger(Clock::duration time) {
 
 /// MPI_Finalize, on this thread, as MPI requires. Ends the process when it hangs: all ranks have
 /// ended their work by then.
-void finalize() {
+void finalize(int code) {
   run_with_deadline(
-      kFinalizeLimit, [] { MPI_Finalize(); }, [] { _exit(0); });
+      kFinalizeLimit, [] { MPI_Finalize(); }, [code] { _exit(code); });
+}
+
+bool alone() {
+  int ranks = 1;
+  MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+  return ranks == 1;
 }
 
 }  // namespace
@@ -75,10 +81,12 @@ int finish(int code) {
   if (!running()) return code;
   flush();
   const auto deadline = code == 0 ? Clock::time_point::max() : Clock::now() + kGrace;
-  if (!exchange_codes(code, deadline) || code != 0) end_all_ranks(code);
+  const bool agreed = exchange_codes(code, deadline);
+  // one rank needs no MPI_Abort, of which Open MPI tells in several lines
+  if (!alone() && (!agreed || code != 0)) end_all_ranks(code);
   linger(kLinger);
-  finalize();
-  return 0;
+  finalize(code);
+  return code;
 }
 
 void end_all_ranks(int code) {

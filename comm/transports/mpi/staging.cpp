@@ -1,6 +1,6 @@
 #include "comm/transports/mpi/staging.h"
 
-#include <mpi.h>
+#include "comm/transports/mpi/mpi_c.h"
 #if __has_include(<mpi-ext.h>)
 #include <mpi-ext.h>  // Open MPI's query for GPU support
 #endif

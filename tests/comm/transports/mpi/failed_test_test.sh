@@ -4,8 +4,9 @@ set -u
 program=$TW_BUILD/bin/test_mpi
 [ -x "$program" ] || { echo "skipped: built without MPI"; exit 77; }
 
+mpirun=$(sed -n 's/^MPIEXEC_EXECUTABLE:.*=//p' "$TW_BUILD/CMakeCache.txt")
 export ASAN_OPTIONS=detect_leaks=0  # of MPI libraries
-output=$(TW_FAIL_ON_RANK_1=1 timeout -k 1 60 mpirun -n 2 "$program" \
+output=$(TW_FAIL_ON_RANK_1=1 timeout -k 1 60 "$mpirun" -n 2 "$program" \
          --gtest_filter='FailedTest.*' 2>&1 </dev/null)
 code=$?
 line='^rank 1: FailedTest.FailsOnRank1: .*cpp:'
