@@ -23,7 +23,7 @@ constexpr uint32_t kExponent = 0x7f800000u;
 /// All ones in the exponent: infinity or NaN.
 TW_INLINE bool nonfinite(float x) { return (std::bit_cast<uint32_t>(x) & kExponent) == kExponent; }
 
-TW_MULTIVERSION bool any_nonfinite(const float* x, size_t n) {
+TW_MULTIVERSION bool finds_nonfinite(const float* x, size_t n) {
   uint32_t found = 0;
   for (size_t i = 0; i < n; ++i) found |= nonfinite(x[i]) ? 1u : 0u;
   return found != 0;
@@ -32,7 +32,7 @@ TW_MULTIVERSION bool any_nonfinite(const float* x, size_t n) {
 size_t first_nonfinite_cpu(Context& ctx, std::span<const float> x) {
   std::atomic<size_t> first{x.size()};
   parallel_for(ctx, x.size(), kElementGrain, [&](size_t begin, size_t end) {
-    if (!any_nonfinite(x.data() + begin, end - begin)) return;
+    if (!finds_nonfinite(x.data() + begin, end - begin)) return;
     const size_t index = std::find_if(x.begin() + begin, x.begin() + end, nonfinite) - x.begin();
     size_t known = first.load();
     while (index < known && !first.compare_exchange_weak(known, index)) {
@@ -44,4 +44,6 @@ size_t first_nonfinite_cpu(Context& ctx, std::span<const float> x) {
 const bool nonfinite_registered = first_nonfinite_dispatch.add(Device::cpu, first_nonfinite_cpu);
 
 }  // namespace
+bool any_nonfinite(std::span<const float> x) { return finds_nonfinite(x.data(), x.size()); }
+
 }  // namespace tw::ops

@@ -11,6 +11,9 @@ namespace tw::ops {
 /// Index of the first NaN or infinity in x, or x.size() when all are finite. Waits for the device.
 size_t first_nonfinite(Context& ctx, std::span<const float> x);
 
+/// Whether x, in host memory, has a NaN or infinity.
+bool any_nonfinite(std::span<const float> x);
+
 using FirstNonfiniteFunction = size_t(Context&, std::span<const float>);
 extern DispatchTable<FirstNonfiniteFunction> first_nonfinite_dispatch;
 

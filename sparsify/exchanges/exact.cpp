@@ -8,6 +8,7 @@
 #include <algorithm>
 
 #include "sparsify/exchanges/gathering_exchange.h"
+#include "sparsify/exchanges/process_sum.h"
 #include "sparsify/exchanges/topk_merge.h"
 #include "sparsify/sparsifier.h"
 
@@ -25,7 +26,7 @@ class ExactTopK : public GatheringExchange {
     add(parts);
     prune_to_k(sum_, step.k, keys_);
     const SparseView sum = sum_.view();
-    sparse_sum(ctx, {&sum, 1}, step.gradient);
+    process_sum_(ctx, comm, {&sum, 1}, step.gradient);
     residual_return_.missing(ctx, step.mine->view(), sum.indices, step.residual);
   }
 
@@ -49,6 +50,7 @@ class ExactTopK : public GatheringExchange {
   }
 
   SparseVector sum_;
+  ProcessSum process_sum_;
   std::vector<uint64_t> keys_;
 };
 

@@ -16,6 +16,7 @@
 #include "comm/collectives/common.h"
 #include "sparsify/encoding/residual_return.h"
 #include "sparsify/encoding/sparse_message.h"
+#include "sparsify/exchanges/process_sum.h"
 #include "sparsify/exchanges/topk_merge.h"
 #include "sparsify/sparsifier.h"
 
@@ -42,7 +43,7 @@ class GTopK : public Exchange {
     const SparseView sum = broadcast_down(ctx, comm, order, step, control);
     if (control.nonfinite_rank >= 0) return;
     if (!conserve_) residual_return_.missing(ctx, step.mine->view(), sum.indices, step.residual);
-    sparse_sum(ctx, {&sum, 1}, step.gradient);
+    process_sum_(ctx, comm, {&sum, 1}, step.gradient);
   }
 
   uint64_t wire_bytes(int ranks, size_t d, size_t entries) const override {
@@ -116,6 +117,7 @@ class GTopK : public Exchange {
   SparseCodec codec_;
   bool conserve_, rotate_;
   TopkMerge merge_;
+  ProcessSum process_sum_;
   ResidualReturn residual_return_;
   SparseVector merged_, next_, received_, pruned_;
   std::vector<std::byte> message_, incoming_;

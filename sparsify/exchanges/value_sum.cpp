@@ -4,7 +4,6 @@
 
 #include "engine/core/copy.h"
 #include "sparsify/exchanges/status_slot.h"
-#include "sparsify/kernels/sparse_ops.h"
 
 namespace tw {
 
@@ -30,7 +29,7 @@ void ValueSum::operator()(Context& ctx, Communicator& comm, const ExchangeStep& 
     copy_to_device(ctx, values, step.gradient);
   } else {
     const SparseView sum{mine.index_span(), values};
-    sparse_sum(ctx, {&sum, 1}, step.gradient);
+    process_sum_(ctx, comm, {&sum, 1}, step.gradient);
   }
 }
 

@@ -7,6 +7,7 @@
 
 #include "sparsify/exchange.h"
 #include "sparsify/exchanges/dense_sum.h"
+#include "sparsify/exchanges/process_sum.h"
 
 namespace tw {
 
@@ -27,6 +28,7 @@ class ValueSum {
 
  private:
   DenseSum sum_;
+  ProcessSum process_sum_;
   std::optional<Context> host_;  // entries are in host memory
   std::vector<float> values_, scratch_;
 };

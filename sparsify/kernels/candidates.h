@@ -78,8 +78,11 @@ constexpr size_t sample_position(size_t i, size_t d) {
 /// The rank r in a sample (1: the largest) such that at least k of d elements reach the r-th
 /// largest magnitude of the sample, with a margin of five standard deviations.
 size_t sample_rank(size_t k, size_t d);
-/// A threshold for candidates: excludes zeros and includes NaN and infinity.
-constexpr uint32_t candidate_bits(uint32_t bits) { return std::clamp(bits, 1u, kInfinityBits); }
+/// A threshold for candidates: excludes zeros and includes NaN and infinity. (With std::clamp,
+/// which takes the address of the constant, nvcc generates a trap in kernels.)
+constexpr uint32_t candidate_bits(uint32_t bits) {
+  return bits < 1 ? 1 : bits < kInfinityBits ? bits : kInfinityBits;
+}
 
 /// Magnitude and index as one number, larger for a larger magnitude, then for a lower index.
 /// `resolution` masks the magnitude bits that are compared.

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "engine/core/parallel.h"
+#include "engine/core/simd.h"
 
 namespace tw {
 
@@ -21,6 +22,12 @@ void scatter_add(Context& ctx, const SparseView& entries, std::span<float> x) {
 void zero_where_sent(Context& ctx, std::span<const uint32_t> indices, std::span<const float> sum,
                      std::span<float> x) {
   if (!indices.empty()) zero_where_sent_dispatch(ctx.device(), ctx, indices, sum, x);
+}
+
+TW_MULTIVERSION bool ascend_below(std::span<const uint32_t> indices, size_t d) {
+  bool good = indices.empty() || indices.back() < d;
+  for (size_t i = 1; i < indices.size(); ++i) good &= indices[i - 1] < indices[i];
+  return good;
 }
 
 namespace {

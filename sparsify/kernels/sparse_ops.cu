@@ -3,6 +3,7 @@
 
 #include "engine/cuda/cuda_kernel.h"
 #include "sparsify/kernels/sparse_ops.h"
+#include "sparsify/kernels/sparse_sum_cuda.h"
 
 namespace tw::cuda {
 
@@ -45,36 +46,52 @@ __global__ void __launch_bounds__(kShortThreads)
   }
 }
 
-/// Copies to memory that kernels can read; returns the end of the copy.
-template <class T>
-T* stage(std::span<const T> from, T* to) {
-  return std::copy(from.begin(), from.end(), to);
+}  // namespace
+
+size_t staged_bytes(std::span<const SparseView> parts) {
+  size_t bytes = 0;
+  for (const SparseView& part : parts)
+    bytes += part.indices.size_bytes() + part.values.size_bytes();
+  return bytes;
 }
 
-/// Parts are added in order and have no index twice, so the sums have the bits of the CPU. Kernels
-/// read each entry once, from host memory.
-void add_parts(Context& ctx, std::span<const SparseView> parts, std::span<float> x) {
-  size_t bytes = 0, longest = 0;
+void stage(std::span<const SparseView> parts, std::byte* memory) {
   for (const SparseView& part : parts) {
-    bytes += part.indices.size_bytes() + part.values.size_bytes();
-    longest = std::max(longest, part.indices.size());
+    memory = std::ranges::copy(std::as_bytes(part.indices), memory).out;
+    memory = std::ranges::copy(std::as_bytes(part.values), memory).out;
   }
-  auto* at = reinterpret_cast<uint32_t*>(ctx.handles<CudaHandles>().pinned(bytes));
-  const bool together =
-      parts.size() > 1 && parts.size() <= ShortParts::kMost && longest <= ShortParts::kMostEntries;
-  const uint32_t* const first = at;
-  ShortParts all;
-  for (const SparseView& part : parts) {
-    uint32_t* const indices = at;
-    auto* const values = reinterpret_cast<float*>(stage(part.indices, indices));
-    at = reinterpret_cast<uint32_t*>(stage(part.values, values));
-    if (together)
+}
+
+void add_staged(Context& ctx, std::span<const SparseView> parts, const std::byte* staged,
+                std::span<float> x) {
+  size_t longest = 0;
+  for (const SparseView& part : parts) longest = std::max(longest, part.indices.size());
+  const auto* const first = reinterpret_cast<const uint32_t*>(staged);
+  if (parts.size() > 1 && parts.size() <= ShortParts::kMost &&
+      longest <= ShortParts::kMostEntries) {
+    ShortParts all;
+    for (const SparseView& part : parts)
       all.lengths[all.count++] = static_cast<uint32_t>(part.indices.size());
-    else
-      for_each(ctx, "sparse_sum", std::ssize(part.indices), Scatter{indices, values, x.data()});
+    if (longest > 0)
+      launch(ctx, "sparse_sum", add_short_parts_kernel, 1, kShortThreads, all, first, x.data());
+    return;
   }
-  if (bytes > 0 && together)
-    launch(ctx, "sparse_sum", add_short_parts_kernel, 1, kShortThreads, all, first, x.data());
+  const uint32_t* at = first;
+  for (const SparseView& part : parts) {
+    const size_t n = part.indices.size();
+    for_each(ctx, "sparse_sum", static_cast<int64_t>(n),
+             Scatter{at, reinterpret_cast<const float*>(at + n), x.data()});
+    at += 2 * n;
+  }
+}
+
+namespace {
+
+/// Kernels read each entry once, from host memory.
+void add_parts(Context& ctx, std::span<const SparseView> parts, std::span<float> x) {
+  std::byte* const staged = ctx.handles<CudaHandles>().pinned(staged_bytes(parts));
+  stage(parts, staged);
+  add_staged(ctx, parts, staged, x);
 }
 
 void sparse_sum_cuda(Context& ctx, std::span<const SparseView> parts, std::span<float> sum) {
@@ -91,7 +108,7 @@ void zero_where_sent_cuda(Context& ctx, std::span<const uint32_t> indices,
                           std::span<const float> sum, std::span<float> x) {
   auto* const staged =
       reinterpret_cast<uint32_t*>(ctx.handles<CudaHandles>().pinned(indices.size_bytes()));
-  stage(indices, staged);
+  std::ranges::copy(indices, staged);
   for_each(ctx, "zero_where_sent", std::ssize(indices),
            ClearWhereMoved{staged, sum.data(), x.data()});
 }

@@ -9,6 +9,9 @@
 
 namespace tw {
 
+/// Whether each index is above the one before it and all are below d.
+bool ascend_below(std::span<const uint32_t> indices, size_t d);
+
 /// sum = 0, then sum[i] += v for every entry of every part, in the order of the parts: the same
 /// bits on every device. Indices are below sum.size().
 void sparse_sum(Context& ctx, std::span<const SparseView> parts, std::span<float> sum);

@@ -49,6 +49,15 @@ TEST_P(Engines, OfTheTuningCacheAreUsed) {
   EXPECT_EQ(cache, before);
 }
 
+TEST_P(Engines, ReplaceOnesOfTheTuningCacheThatAreGone) {
+  create({Engine::runs});
+  auto& cache = ctx.tuning_cache();
+  for (auto& [convolution, engine] : cache) engine = "engine 7";
+  create({Engine::refuses, Engine::breaks_capture, Engine::runs});
+  EXPECT_EQ(cache.size(), 3u);
+  for (const auto& [convolution, engine] : cache) EXPECT_EQ(engine, "engine 2") << convolution;
+}
+
 TEST_P(Engines, NoneIsReported) {
   try {
     create({Engine::refuses, Engine::breaks_capture});

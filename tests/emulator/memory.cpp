@@ -110,7 +110,7 @@ void* allocate_pinned(size_t bytes) {
   Arena& all = arena();
   const std::lock_guard lock(all.mutex);
   auto* const memory = static_cast<std::byte*>(std::aligned_alloc(4096, whole_pages(bytes)));
-  all.pinned[memory] = bytes;
+  if (memory != nullptr) all.pinned[memory] = bytes;
   return memory;
 }
 

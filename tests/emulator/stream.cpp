@@ -12,23 +12,27 @@
 #include <utility>
 #include <vector>
 
+#include "tests/emulator/graph.h"
 #include "tests/emulator/memory.h"
 
 using Work = std::function<void()>;
 using Clock = std::chrono::steady_clock;
 
+using tw::emulator::GraphNodes, tw::emulator::Recording;
+
 // types of the handles in the CUDA runtime
 struct CUgraph_st {
-  std::vector<Work> nodes;
-  bool broken = false;  ///< by another thread
+  std::shared_ptr<const GraphNodes> nodes;
 };
 struct CUgraphExec_st {
-  std::shared_ptr<const std::vector<Work>> nodes;
+  std::shared_ptr<const GraphNodes> nodes;
 };
 struct CUstream_st {
   std::deque<Work> queue;
   std::minstd_rand draw{23};  ///< per stream, so that other ranks have no influence
-  std::unique_ptr<CUgraph_st> capture;
+  std::shared_ptr<Recording> capture;
+  size_t lane = 0;           ///< in the capture
+  std::vector<size_t> last;  ///< nodes of the capture that the next one waits for
 };
 struct Record {
   CUstream_st* stream;
@@ -36,7 +40,9 @@ struct Record {
   Clock::time_point when{};
 };
 struct CUevent_st {
-  std::shared_ptr<Record> last;  ///< null: never recorded
+  std::shared_ptr<Record> last;       ///< null: never recorded
+  std::weak_ptr<Recording> captured;  ///< where it was recorded last, if in a capture
+  std::vector<size_t> after;          ///< the nodes of the capture before it
 };
 
 namespace tw::emulator {
@@ -100,11 +106,18 @@ void finish_all() {
   for (CUstream_st* const stream : device().streams) finish(stream);
 }
 
+std::function<void()>& before_queue() {
+  static std::function<void()> hook;
+  return hook;
+}
+
 cudaError_t queue(cudaStream_t handle, Work work) {
+  if (before_queue()) before_queue()();
   const Lock lock(device().mutex);
   CUstream_st& stream = named(handle);
   if (stream.capture != nullptr) {
-    stream.capture->nodes.push_back(std::move(work));
+    GraphNodes& nodes = stream.capture->nodes;
+    nodes.push_back({std::move(work), std::exchange(stream.last, {nodes.size()}), stream.lane});
     return cudaSuccess;
   }
   stream.queue.push_back(std::move(work));
@@ -171,7 +184,9 @@ cudaError_t cudaEventDestroy(cudaEvent_t event) {
 }
 cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
   const Lock lock(device().mutex);
-  if (refused_in_capture()) return report(cudaErrorStreamCaptureUnsupported);  // not emulated
+  event->captured = named(stream).capture;
+  event->after = named(stream).last;
+  if (named(stream).capture != nullptr) return cudaSuccess;
   const auto record = std::make_shared<Record>(Record{.stream = &named(stream)});
   event->last = record;
   return queue(stream, [record] {
@@ -181,7 +196,20 @@ cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
 }
 cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned) {
   const Lock lock(device().mutex);
-  if (refused_in_capture()) return report(cudaErrorStreamCaptureUnsupported);  // not emulated
+  CUstream_st& waiting = named(stream);
+  if (const std::shared_ptr<Recording> capture = event->captured.lock()) {
+    if (waiting.capture == nullptr) {  // takes part from now on
+      waiting.capture = capture;
+      waiting.lane = capture->lanes++;
+    }
+    if (waiting.capture != capture) return report(cudaErrorStreamCaptureMerge);
+    waiting.last.insert(waiting.last.end(), event->after.begin(), event->after.end());
+    return cudaSuccess;
+  }
+  if (waiting.capture != nullptr) {
+    refused_in_capture();
+    return report(cudaErrorStreamCaptureIsolation);
+  }
   return queue(stream, [record = event->last] { run_until(record); });
 }
 cudaError_t cudaEventSynchronize(cudaEvent_t event) {
@@ -209,25 +237,37 @@ cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t begin, cudaEve
 cudaError_t cudaStreamBeginCapture(cudaStream_t stream, cudaStreamCaptureMode) {
   const Lock lock(device().mutex);
   if (stream == nullptr || stream->capture != nullptr) return report(cudaErrorIllegalState);
-  stream->capture = std::make_unique<CUgraph_st>();
+  stream->capture = std::make_shared<Recording>();
+  stream->lane = 0;
   ++captures;
   return cudaSuccess;
 }
 cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t* graph) {
   const Lock lock(device().mutex);
-  if (stream->capture == nullptr) return report(cudaErrorIllegalState);
-  std::unique_ptr<CUgraph_st> captured = std::move(stream->capture);
+  const std::shared_ptr<Recording> capture = stream->capture;
+  if (capture == nullptr || stream->lane != 0) return report(cudaErrorIllegalState);
+  const bool joined = capture->joined(stream->last);
+  for (CUstream_st* const each : device().streams)
+    if (each->capture == capture) each->capture = nullptr, each->last.clear();
   --captures;
-  const bool invalid = std::exchange(invalidated, false) || captured->broken;
-  *graph = invalid ? nullptr : captured.release();
-  return report(invalid ? cudaErrorStreamCaptureInvalidated : cudaSuccess);
+  *graph = nullptr;
+  if (std::exchange(invalidated, false) || capture->broken)
+    return report(cudaErrorStreamCaptureInvalidated);
+  if (!joined) return report(cudaErrorStreamCaptureUnjoined);
+  *graph = new CUgraph_st{std::make_shared<const GraphNodes>(std::move(capture->nodes))};
+  return cudaSuccess;
 }
 cudaError_t cudaGraphGetNodes(cudaGraph_t graph, cudaGraphNode_t*, size_t* count) {
-  *count = graph->nodes.size();
+  *count = graph->nodes->size();
   return cudaSuccess;
 }
 cudaError_t cudaGraphInstantiate(cudaGraphExec_t* ready, cudaGraph_t graph, unsigned long long) {
-  *ready = new CUgraphExec_st{std::make_shared<const std::vector<Work>>(graph->nodes)};
+  const Lock lock(device().mutex);
+  GraphHooks& hooks = graph_hooks();
+  if (hooks.refuses) return report(cudaErrorNotSupported);
+  hooks.lanes.clear();
+  for (const GraphNode& node : *graph->nodes) hooks.lanes.push_back(node.lane);
+  *ready = new CUgraphExec_st{graph->nodes};
   return cudaSuccess;
 }
 cudaError_t cudaGraphDestroy(cudaGraph_t graph) {
@@ -239,9 +279,9 @@ cudaError_t cudaGraphExecDestroy(cudaGraphExec_t ready) {
   return cudaSuccess;
 }
 cudaError_t cudaGraphLaunch(cudaGraphExec_t ready, cudaStream_t stream) {
-  return queue(stream, [nodes = ready->nodes] {
-    for (const Work& node : *nodes) node();
-  });
+  const Lock lock(device().mutex);
+  const bool late = named(stream).draw() % 2 == 0;
+  return queue(stream, [nodes = ready->nodes, late] { run(*nodes, late); });
 }
 
 cudaError_t cudaGetLastError() { return std::exchange(last_error, cudaSuccess); }

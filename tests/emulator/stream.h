@@ -11,6 +11,9 @@ namespace tw::emulator {
 /// Queues work on a stream, or adds it to the graph that the stream captures.
 cudaError_t queue(cudaStream_t stream, std::function<void()> work);
 
+/// Called before work is queued. A test may set it while no other thread uses the device.
+std::function<void()>& before_queue();
+
 /// Queues a kernel; an error when the configuration is invalid.
 cudaError_t launch(cudaStream_t stream, dim3 grid, dim3 block, std::function<void()> kernel);
 

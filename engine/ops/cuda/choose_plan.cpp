@@ -113,13 +113,12 @@ class Choice {
  public:
   Choice(Context& ctx, const Convolution& c) : ctx_(ctx), c_(c) {}
 
-  /// The plan with this text or, if there is none any more, the first one.
+  /// The plan with this text, if there still is one.
   std::optional<ConvPlan> known(const std::string& text) {
     std::optional<ConvPlan> found;
     for_each([&](ConvPlan plan) {
-      const bool same = plan.text() == text;
-      if (same || !found) found = std::move(plan);
-      return !same;
+      if (plan.text() == text) found = std::move(plan);
+      return !found;
     });
     return found;
   }
@@ -195,12 +194,12 @@ ConvPlan choose_plan(Context& ctx, const Convolution& c) {
                   math.deterministic ? " deterministic" : "");
   Choice choice(ctx, c);
   const auto known = ctx.tuning_cache().find(key);
-  std::optional<ConvPlan> plan = known != ctx.tuning_cache().end() ? choice.known(known->second)
-                                 : math.deterministic              ? choice.first_that_runs()
-                                                                   : choice.fastest();
+  std::optional<ConvPlan> plan;
+  if (known != ctx.tuning_cache().end()) plan = choice.known(known->second);
+  if (!plan) plan = math.deterministic ? choice.first_that_runs() : choice.fastest();
   check<Fault>(plan.has_value(), "[conv2d] cuDNN {} has no engine for: {}", cudnnGetVersion(),
                c.text());
-  ctx.tuning_cache().try_emplace(key, plan->text());
+  ctx.tuning_cache().insert_or_assign(key, plan->text());
   return std::move(*plan);
 }
 
