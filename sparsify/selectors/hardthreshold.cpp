@@ -5,7 +5,7 @@
 #include <cmath>
 #include <ranges>
 
-#include "sparsify/selectors/topk.h"
+#include "sparsify/selectors/above_threshold.h"
 #include "sparsify/sparsifier.h"
 
 namespace tw {
@@ -17,21 +17,16 @@ namespace {
 class HardThreshold final : public Selector {
  public:
   HardThreshold(Context& ctx, float lambda, size_t slices)
-      : fixed_(lambda > 0),
-        lambdas_(slices, lambda),
-        exact_(ctx),
-        candidates_(Candidates::create(ctx)) {}
+      : fixed_(lambda > 0), lambdas_(slices, lambda), above_(ctx) {}
 
   SelectInfo select(Context& ctx, const SelectStep& in, SparseVector& out) override {
     float& lambda = lambdas_.at(in.slice);
-    if (lambda > 0) {
-      candidates_->collect(ctx, in.g, in.e, candidate_bits(magnitude_bits(lambda)));
-      return candidates_->take_largest(ctx, candidates_->count(), ~0u, in.e, in.base, out);
-    }
+    const bool known = lambda > 0;
     const size_t first = out.count;
-    const SelectInfo info = exact_.select(ctx, in, out);
+    const SelectInfo info = above_.select(ctx, lambda, in, out);
+    if (known || in.warmup) return info;
     const std::span<const float> sent = out.value_span().subspan(first);
-    if (!in.warmup && sent.size() == std::min(in.k, in.e.size()))
+    if (sent.size() == std::min(in.k, in.e.size()))
       lambda = std::ranges::min(sent | std::views::transform([](float x) { return std::abs(x); }));
     return info;
   }
@@ -43,8 +38,7 @@ class HardThreshold final : public Selector {
  private:
   bool fixed_;
   std::vector<float> lambdas_;  // of each slice; 0: not taken yet
-  TopK exact_;
-  std::unique_ptr<Candidates> candidates_;
+  AboveThreshold above_;
 };
 
 /// The setting; 0 for `auto`.

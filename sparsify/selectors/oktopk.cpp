@@ -2,29 +2,26 @@
 // largest if the exchange has no threshold for this k.
 
 #include "sparsify/selector.h"
-#include "sparsify/selectors/topk.h"
+#include "sparsify/selectors/above_threshold.h"
 
 namespace tw {
 
 namespace {
 
-class AboveThreshold : public Selector {
+class OkTopkSelector : public Selector {
  public:
-  explicit AboveThreshold(Context& ctx) : exact_(ctx), candidates_(Candidates::create(ctx)) {}
+  explicit OkTopkSelector(Context& ctx) : above_(ctx) {}
 
   SelectInfo select(Context& ctx, const SelectStep& in, SparseVector& out) override {
-    if (in.threshold <= 0) return exact_.select(ctx, in, out);
-    candidates_->collect(ctx, in.g, in.e, magnitude_bits(in.threshold));
-    return candidates_->take_largest(ctx, candidates_->count(), ~0u, in.e, in.base, out);
+    return above_.select(ctx, in.threshold, in, out);
   }
 
  private:
-  TopK exact_;
-  std::unique_ptr<Candidates> candidates_;
+  AboveThreshold above_;
 };
 
 std::unique_ptr<Selector> make_oktopk(Context& ctx, const Settings&, const SelectorRank&) {
-  return std::make_unique<AboveThreshold>(ctx);
+  return std::make_unique<OkTopkSelector>(ctx);
 }
 
 const bool oktopk_selector =

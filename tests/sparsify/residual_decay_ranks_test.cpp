@@ -1,4 +1,5 @@
-// Residual decay: u = g + beta e, for every sparsifier.
+// Residual decay: u = g + beta e, for every sparsifier that keeps a residual.
+#include <optional>
 
 #include "tests/support/error_text.h"
 #include "tests/support/ranks/ranks.h"
@@ -10,11 +11,18 @@ namespace {
 constexpr size_t kDecayed = 1000;  // elements
 constexpr double kDecayedDensity = 0.05;
 
-std::vector<Variant> with_residual() {
-  std::vector<Variant> all = variants();
-  std::erase_if(all, [](const Variant& variant) { return selector_of(variant).empty(); });
-  return all;
+std::vector<std::string> with_residual() {
+  std::vector<std::string> names = sparsifiers().names();
+  std::erase_if(names, [](const std::string& name) {
+    return !keeps_residual(sparsifiers().find(name).value);
+  });
+  return names;
 }
+
+class ResidualDecay : public testing::TestWithParam<std::string> {
+ protected:
+  const std::vector<Variant> variants_ = variants_of(GetParam());
+};
 
 /// Without momentum before the selection, which would make u the velocity plus the residual.
 SgdConfig decaying(const Variant& variant, double beta) {
@@ -24,12 +32,21 @@ SgdConfig decaying(const Variant& variant, double beta) {
   return config;
 }
 
-TEST(ResidualDecay, SumPlusResidualsEqualsGradientsPlusDecayedResiduals) {
+/// How far the sum plus the residuals may be from the inputs, as a part of the largest input; empty
+/// for variants that lose more than rounding errors.
+std::optional<double> rounding_of(const Variant& variant) {
+  if (variant.conserves) return 0;
+  if (compresses(variant) && variant.settings.text("allreduce.values") == "f32") return 1e-5;
+  return std::nullopt;
+}
+
+TEST_P(ResidualDecay, SumPlusResidualsEqualsGradientsPlusDecayedResiduals) {
   for (int ranks : kRankCounts)
-    run_ranks(ranks, [](Context& ctx, Communicator& comm) {
-      for (const Variant& variant : with_residual()) {
-        if (!variant.conserves) continue;
-        // integers and a beta of one half: all sums are exact
+    run_ranks(ranks, [this](Context& ctx, Communicator& comm) {
+      for (const Variant& variant : variants_) {
+        const std::optional<double> rounding = rounding_of(variant);
+        if (!rounding) continue;
+        // integers and a beta of one half: all sums of entries are exact
         for (const GradientKind& kind : {exact_kinds()[0], exact_kinds()[1]}) {
           SgdRig rig(ctx, comm, kDecayed, decaying(variant, 0.5), variant.settings);
           for (uint64_t step = 0; step < 3; ++step) {
@@ -40,20 +57,24 @@ TEST(ResidualDecay, SumPlusResidualsEqualsGradientsPlusDecayedResiduals) {
             rig.sgd->step({.step = step, .lr = 0, .density = kDecayedDensity});
             const std::vector<float> total = summed(ctx, comm, before);
             const std::vector<float> behind = summed(ctx, comm, rig.sgd->residual());
-            size_t wrong = 0;
-            for (size_t i = 0; i < kDecayed; ++i)
-              wrong += rig.arena.gradients()[i] + behind[i] != total[i];
-            EXPECT_EQ(wrong, 0u) << variant.name << ", " << kind.name << ", step " << step;
+            double largest = 0, error = 0;
+            for (size_t i = 0; i < kDecayed; ++i) {
+              largest = std::max(largest, std::abs(double{total[i]}));
+              error = std::max(error,
+                               std::abs(double{rig.arena.gradients()[i]} + behind[i] - total[i]));
+            }
+            EXPECT_LE(error, *rounding * largest)
+                << variant.name << ", " << kind.name << ", step " << step;
           }
         }
       }
     });
 }
 
-TEST(ResidualDecay, AtZeroGivesTheBitsOfNoErrorFeedback) {
+TEST_P(ResidualDecay, AtZeroGivesTheBitsOfNoErrorFeedback) {
   for (int ranks : {1, 3, 4})
-    run_ranks(ranks, [](Context& ctx, Communicator& comm) {
-      for (const Variant& variant : with_residual()) {
+    run_ranks(ranks, [this](Context& ctx, Communicator& comm) {
+      for (const Variant& variant : variants_) {
         SgdRig forgets(ctx, comm, kDecayed, decaying(variant, 0), variant.settings);
         SgdConfig config = decaying(variant, 1);
         config.error_feedback = false;
@@ -67,7 +88,10 @@ TEST(ResidualDecay, AtZeroGivesTheBitsOfNoErrorFeedback) {
     });
 }
 
-TEST(ResidualDecay, OverlapChangesNoBit) {
+INSTANTIATE_TEST_SUITE_P(Registered, ResidualDecay, testing::ValuesIn(with_residual()),
+                         [](const auto& test) { return test.param; });
+
+TEST(ResidualDecayOptions, OverlapChangesNoBit) {
   run_ranks(3, [](Context& ctx, Communicator& comm) {
     for (const char* name : {"topk", "gtopk", "dgc"}) {
       SgdConfig config{.sparsifier = name, .residual_decay = 0.9, .scope = "layer"};
@@ -90,7 +114,7 @@ TEST(ResidualDecay, OverlapChangesNoBit) {
   });
 }
 
-TEST(ResidualDecay, IsRejectedWithoutAResidual) {
+TEST(ResidualDecayOptions, IsRejectedWithoutAResidual) {
   run_ranks(1, [](Context& ctx, Communicator& comm) {
     EXPECT_EQ(test::error_text<UserError>(
                   [&] { SgdRig(ctx, comm, 10, {.sparsifier = "dense", .residual_decay = 0.9}); }),

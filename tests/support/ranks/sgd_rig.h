@@ -95,7 +95,7 @@ inline std::vector<Variant> variants() {
     if (!selector.empty())
       detail::add_choices(all, name, selector, selectors().find(selector).settings);
     detail::add_choices(all, name, exchange, exchanges().find(exchange).settings);
-    const auto add_group = [&](const std::string& group) {
+    const auto add_group = [&, &name = name](const std::string& group) {
       detail::add_choices(all, name, group, setting_groups().find(group).settings);
     };
     if (entry.value.momentum_before) add_group("momentum_correction");
