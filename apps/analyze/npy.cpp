@@ -107,10 +107,11 @@ std::vector<float> read_npy(const std::filesystem::path& path) {
   check(!transposed, "{}: stored in Fortran order; expected C order: np.ascontiguousarray(u)",
         source);
 
-  std::vector<float> values(elements(shape, source));
-  check(bytes.size() - begin == values.size() * sizeof(float),
+  const size_t count = elements(shape, source);
+  check(bytes.size() - begin == count * sizeof(float),
         "{}: {} bytes of data for shape ({}); expected {}", source, bytes.size() - begin, shape,
-        values.size() * sizeof(float));
+        count * sizeof(float));
+  std::vector<float> values(count);  // not before the check: a header may name any size
   if (!values.empty()) std::memcpy(values.data(), bytes.data() + begin, bytes.size() - begin);
   return values;
 }

@@ -6,9 +6,11 @@
 #include <fstream>
 #include <numeric>
 #include <set>
+#include <sstream>
 
 #include "apps/common/median.h"
 #include "engine/core/stopwatch.h"
+#include "engine/io/file.h"
 
 namespace tw {
 
@@ -85,7 +87,8 @@ void write_profile(const std::string& path, const ParameterArena& arena,
   std::vector<size_t> order(arena.parameters().size());
   std::iota(order.begin(), order.end(), size_t{0});
   std::ranges::stable_sort(order, {}, [&](size_t i) { return profile.ready[i]; });
-  std::ofstream out(path);
+  GrowingFile file(path, GrowingFile::Start::empty);
+  std::ostringstream out;
   out << kHead << '\n' << fmt::format("forward,0,{:.9g}\n", profile.forward);
   double before = 0;
   for (const size_t i : order) {
@@ -95,8 +98,7 @@ void write_profile(const std::string& path, const ParameterArena& arena,
     before = profile.ready[i];
   }
   out << fmt::format("backward,0,{:.9g}\n", std::max(0.0, profile.backward - before));
-  out.flush();
-  check<Fault>(!out.fail(), "[profile] writing {} failed", path);
+  file.write(out.str());
 }
 
 ComputeProfile read_profile(const std::string& path, const ParameterArena& arena) {

@@ -9,6 +9,8 @@
 
 #include "data/imagenet/record_format.h"
 #include "engine/core/hash.h"
+#include "engine/io/file.h"
+#include "engine/io/json.h"
 
 namespace tw {
 
@@ -46,8 +48,11 @@ void RecordFile::parse() {
   const auto index = all.subspan(header.index_offset);
   check(checksum(index) == header.index_checksum, "{}: its index is damaged", prefix);
 
+  check(header.description_bytes <= kMostJson, "{}: a description of {} bytes; at most {}", prefix,
+        header.description_bytes, kMostJson);
   const auto* text = reinterpret_cast<const char*>(index.data());
-  const auto description = nlohmann::json::parse(text, text + header.description_bytes);
+  const auto description = parse_json<nlohmann::json>({text, header.description_bytes},
+                                                      prefix + ": damaged description");
   description.at("classes").get_to(classes_);
   description.at("train").get_to(train_);
   samples_.resize(header.sample_count);

@@ -1,14 +1,22 @@
-#include "apps/train/csv.h"
+#include "engine/io/csv.h"
 
 #include <charconv>
+#include <fstream>
+#include <sstream>
 
 #include "engine/core/error.h"
-#include "engine/io/file.h"
 
 namespace tw {
 
-CsvFile::CsvFile(const std::filesystem::path& path, const std::string& header, int64_t keep_through)
-    : path_(path) {
+std::vector<std::string> csv_cells(const std::string& line) {
+  std::vector<std::string> cells;
+  std::istringstream in(line);
+  for (std::string cell; std::getline(in, cell, ',');) cells.push_back(cell);
+  return cells;
+}
+
+CsvFile::CsvFile(const std::filesystem::path& path, const std::string& header,
+                 int64_t keep_through) {
   std::string kept = header + "\n";
   if (std::ifstream in(path); in) {
     std::string line;
@@ -23,13 +31,7 @@ CsvFile::CsvFile(const std::filesystem::path& path, const std::string& header, i
     }
   }
   write_atomically(path, kept);
-  out_.open(path, std::ios::app);
-  check<Fault>(out_.is_open(), "[csv] cannot append to {}", path.string());
-}
-
-void CsvFile::row(const std::string& text) {
-  out_ << text << '\n' << std::flush;
-  check<Fault>(!out_.fail(), "[csv] writing {} failed; is the disk full?", path_.string());
+  out_ = GrowingFile(path, GrowingFile::Start::append);
 }
 
 }  // namespace tw

@@ -1,13 +1,17 @@
-// CsvFile: a table on disk that rows are appended to.
+// Tables in CSV files without quotes; CsvFile appends rows to one on disk.
 #pragma once
 
 #include <cstdint>
 #include <filesystem>
-#include <fstream>
 #include <string>
 #include <vector>
 
+#include "engine/io/file.h"
+
 namespace tw {
+
+/// The cells of a line without quotes.
+std::vector<std::string> csv_cells(const std::string& line);
 
 class CsvFile {
  public:
@@ -16,12 +20,13 @@ class CsvFile {
   /// differs.
   CsvFile(const std::filesystem::path& path, const std::string& header, int64_t keep_through);
 
-  /// Appends one row and flushes it; Fault when the disk is full.
-  void row(const std::string& text);
+  /// Appends one row, which other programs see at once; Fault when the disk is full.
+  void row(const std::string& text) { out_.write(text + '\n'); }
+  /// Flushes the rows to the disk, so that they survive a power failure.
+  void sync() const { out_.sync(); }
 
  private:
-  std::filesystem::path path_;
-  std::ofstream out_;
+  GrowingFile out_;
 };
 
 }  // namespace tw

@@ -11,12 +11,35 @@
 
 namespace tw {
 
+namespace {
+
+/// Calls `call` again as long as a signal interrupts it.
+template <class Call>
+auto uninterrupted(const Call& call) {
+  auto result = call();
+  while (result < 0 && errno == EINTR) result = call();
+  return result;
+}
+
+}  // namespace
+
 void sync_to_disk(const std::filesystem::path& path) {
-  const int file = ::open(path.c_str(), O_RDONLY);
-  const bool synced = file >= 0 && ::fsync(file) == 0;
+  const int file = uninterrupted([&] { return ::open(path.c_str(), O_RDONLY | O_CLOEXEC); });
+  const bool synced = file >= 0 && uninterrupted([&] { return ::fsync(file); }) == 0;
   const int error = errno;
   if (file >= 0) ::close(file);
   check<Fault>(synced, "[file] cannot sync {}: {}", path.string(), std::strerror(error));
+}
+
+void create_folders_durably(const std::filesystem::path& folder) {
+  std::vector<std::filesystem::path> parents;  // whose names change
+  std::error_code error;
+  for (std::filesystem::path p = folder; !p.empty() && !std::filesystem::exists(p, error);
+       p = p.parent_path())
+    parents.push_back(p.has_parent_path() ? p.parent_path() : ".");
+  std::filesystem::create_directories(folder, error);
+  check<Fault>(!error, "[file] cannot create {}: {}", folder.string(), error.message());
+  for (const std::filesystem::path& parent : parents) sync_to_disk(parent);
 }
 
 void rename_durably(const std::filesystem::path& from, const std::filesystem::path& to) {
@@ -50,7 +73,36 @@ void write_atomically(const std::filesystem::path& path, std::string_view text) 
   write_atomically(path, [&](std::ostream& out) { out << text; });
 }
 
-std::vector<std::byte> read_file(const std::filesystem::path& path) {
+GrowingFile::GrowingFile(std::filesystem::path path, Start start) : path_(std::move(path)) {
+  const int flags = O_WRONLY | O_CREAT | O_CLOEXEC | (start == Start::append ? O_APPEND : O_TRUNC);
+  file_ = uninterrupted([&] { return ::open(path_.c_str(), flags, 0666); });
+  check(is_open(), "[file] cannot write {}: {}", path_.string(), std::strerror(errno));
+}
+
+GrowingFile& GrowingFile::operator=(GrowingFile&& other) noexcept {
+  std::swap(path_, other.path_);
+  std::swap(file_, other.file_);
+  return *this;
+}
+
+GrowingFile::~GrowingFile() {
+  if (is_open()) ::close(file_);
+}
+
+void GrowingFile::write(std::string_view text) {
+  while (!text.empty()) {
+    const ssize_t n = uninterrupted([&] { return ::write(file_, text.data(), text.size()); });
+    check<Fault>(n >= 0, "[file] writing {} failed: {}", path_.string(), std::strerror(errno));
+    text.remove_prefix(static_cast<size_t>(n));
+  }
+}
+
+void GrowingFile::sync() const {
+  const int result = uninterrupted([&] { return ::fsync(file_); });
+  check<Fault>(result == 0, "[file] cannot sync {}: {}", path_.string(), std::strerror(errno));
+}
+
+std::vector<std::byte> read_file(const std::filesystem::path& path, size_t most) {
   std::ifstream in(path, std::ios::binary);
   check(in.is_open(), "[file] cannot read {}: {}", path.string(), std::strerror(errno));
   std::error_code ignored;
@@ -62,6 +114,7 @@ std::vector<std::byte> read_file(const std::filesystem::path& path) {
     bytes.resize(size + chunk);
     in.read(reinterpret_cast<char*>(bytes.data()) + size, static_cast<std::streamsize>(chunk));
     size += static_cast<size_t>(in.gcount());
+    check(size <= most, "[file] {} has more than {} bytes", path.string(), most);
   }
   check(!in.bad(), "[file] reading {} failed", path.string());
   bytes.resize(size);

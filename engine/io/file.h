@@ -1,12 +1,14 @@
-// Reading whole files, and writing them atomically.
+// Reading whole files, writing them atomically, and files that grow.
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <filesystem>
 #include <functional>
 #include <ostream>
 #include <span>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace tw {
@@ -22,11 +24,43 @@ void write_atomically(const std::filesystem::path& path, std::string_view text);
 /// Fault when that fails.
 void sync_to_disk(const std::filesystem::path& path);
 
+/// Makes a folder and its missing parents, and flushes their names to the disk; Fault when that
+/// fails.
+void create_folders_durably(const std::filesystem::path& folder);
+
 /// Renames `from` to `to` in the same folder and flushes that folder, so that the new name survives
 /// a power failure. Fault on failure.
 void rename_durably(const std::filesystem::path& from, const std::filesystem::path& to);
 
-/// The whole file, which may be a pipe; UserError when it cannot be read.
-std::vector<std::byte> read_file(const std::filesystem::path& path);
+/// A text file that grows. Every write reaches the system at once.
+class GrowingFile {
+ public:
+  GrowingFile() = default;
+  enum class Start { empty, append };
+  /// Creates the file, or opens an existing one; UserError, with the system's reason, when that
+  /// fails.
+  GrowingFile(std::filesystem::path path, Start start);
+  GrowingFile(GrowingFile&& other) noexcept { *this = std::move(other); }
+  GrowingFile& operator=(GrowingFile&& other) noexcept;
+  ~GrowingFile();
+
+  bool is_open() const { return file_ >= 0; }
+  /// Fault, with the system's reason, when the disk is full or broken; part of the text may then be
+  /// in the file.
+  void write(std::string_view text);
+  /// Flushes to the disk what was written; Fault when that fails.
+  void sync() const;
+
+ private:
+  std::filesystem::path path_;
+  int file_ = -1;
+};
+
+/// The whole file, which may be a pipe; UserError when it cannot be read or has more than `most`
+/// bytes.
+std::vector<std::byte> read_file(const std::filesystem::path& path, size_t most = SIZE_MAX);
+
+/// The most bytes of a file that is read as JSON, and of the header of any other file.
+inline constexpr size_t kMostJson = 100'000'000;
 
 }  // namespace tw

@@ -148,6 +148,7 @@ SafetensorsReader::SafetensorsReader(const std::filesystem::path& path)
   check(length <= bytes_.size() - sizeof length,
         "{}: not a safetensors file, or cut short (header of {} bytes in a file of {})", where,
         length, bytes_.size());
+  check(length <= kMostJson, "{}: a header of {} bytes; at most {}", where, length, kMostJson);
   const char* text = reinterpret_cast<const char*>(bytes_.data()) + sizeof length;
   std::byte* data = bytes_.data() + sizeof length + length;
   const size_t size = bytes_.size() - sizeof length - length;

@@ -49,6 +49,13 @@ TEST(Npy, ReadsEveryShapeOfFloat32) {
   EXPECT_TRUE(is_npy(folder / "u.npy"));
 }
 
+TEST(Npy, AShapeBeyondTheFileAllocatesNothing) {
+  const TempFolder folder;
+  put(folder / "u.npy", 1, dictionary("<f4", "(1099511627776,)"), six);
+  const std::string text = error_text<UserError>([&] { read_npy(folder / "u.npy"); });
+  EXPECT_NE(text.find("24 bytes of data"), text.npos) << text;
+}
+
 TEST(Npy, RejectsOtherFilesWithOneLine) {
   const TempFolder folder;
   const auto path = folder / "u.npy";

@@ -1,5 +1,5 @@
 // Tables that a resumed run continues.
-#include "apps/train/csv.h"
+#include "engine/io/csv.h"
 
 #include <sstream>
 
@@ -71,7 +71,7 @@ TEST(Csv, AFullDiskIsAFault) {
     const FullDisk disk(100);
     csv.row(std::string(200, '1'));
   });
-  EXPECT_TRUE(error.starts_with("[csv] writing ")) << error;
+  EXPECT_TRUE(error.starts_with("[file] writing ")) << error;
 }
 
 TEST(Csv, AFolderThatIsMissingIsAFault) {

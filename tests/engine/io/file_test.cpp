@@ -26,6 +26,44 @@ TEST(WriteAtomically, CreatesAndReplaces) {
   EXPECT_EQ(files_in(folder.path()), 1u);
 }
 
+TEST(CreateFoldersDurably, MakesMissingParents) {
+  const TempFolder folder;
+  create_folders_durably(folder / "a/b/c");
+  EXPECT_TRUE(fs::is_directory(folder / "a/b/c"));
+  create_folders_durably(folder / "a/b");
+}
+
+TEST(CreateFoldersDurably, AFileInTheWayIsAFault) {
+  const TempFolder folder;
+  write_atomically(folder / "a", "");
+  const std::string text = error_text<Fault>([&] { create_folders_durably(folder / "a/b"); });
+  EXPECT_TRUE(text.starts_with("[file] cannot create " + (folder / "a/b").string())) << text;
+}
+
+TEST(GrowingFile, AppendsOrStartsAnew) {
+  const TempFolder folder;
+  GrowingFile(folder / "a", GrowingFile::Start::append).write("one");
+  GrowingFile file(folder / "a", GrowingFile::Start::append);
+  file.write("two");
+  EXPECT_EQ(text_of(folder / "a"), "onetwo");
+  file.sync();
+  GrowingFile(folder / "a", GrowingFile::Start::empty).write("3");
+  EXPECT_EQ(text_of(folder / "a"), "3");
+}
+
+TEST(GrowingFile, ErrorsNameFileAndReason) {
+  const TempFolder folder;
+  EXPECT_EQ(error_text<UserError>(
+                [&] { const GrowingFile file(folder / "none/a", GrowingFile::Start::append); }),
+            "[file] cannot write " + (folder / "none/a").string() + ": No such file or directory");
+  GrowingFile file(folder / "a", GrowingFile::Start::append);
+  EXPECT_EQ(error_text<Fault>([&] {
+              const FullDisk disk(100);
+              file.write(std::string(200, 'x'));
+            }),
+            "[file] writing " + (folder / "a").string() + " failed: File too large");
+}
+
 TEST(RenameDurably, MovesAFolderWithItsFiles) {
   const TempFolder folder;
   fs::create_directory(folder / "a.part");
