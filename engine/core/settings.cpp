@@ -86,6 +86,7 @@ void Settings::declare(std::string_view prefix, const std::vector<Setting>& sett
     const std::string key = fmt::format("{}.{}", prefix, setting.key);
     declared_.emplace(key, setting);
     values_.emplace(key, setting.value);
+    read_[key];
     if (!setting.old_key.empty()) renamed_.emplace(setting.old_key, key);
   }
 }
@@ -144,7 +145,22 @@ void Settings::set_assignment(std::string_view assignment) {
 const std::string& Settings::text(std::string_view key) const {
   const auto it = values_.find(key);
   check<std::logic_error>(it != values_.end(), "[settings] {} was never declared", key);
+  read_.find(key)->second.set(true);
   return it->second;
+}
+
+std::vector<std::string> Settings::unread(const std::vector<std::string>& given) const {
+  std::vector<std::string> keys;
+  for (const auto& [key, setting] : declared_) {
+    const bool changed =
+        values_.find(key)->second != setting.value || std::ranges::find(given, key) != given.end();
+    if (changed && !read_.find(key)->second.get()) keys.push_back(key);
+  }
+  return keys;
+}
+
+void Settings::forget_reads() const {
+  for (const auto& [key, mark] : read_) mark.set(false);
 }
 
 double Settings::number(std::string_view key) const { return parse<double>(text(key)).value(); }

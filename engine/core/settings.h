@@ -2,6 +2,7 @@
 // with default and help text. Values are checked when they are set.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -24,6 +25,22 @@ struct Setting {
   std::string old_key{};               ///< an earlier full key, still accepted: `dgc.clip`
 };
 
+/// Whether a value has been read. Threads may read one Settings at a time.
+class ReadMark {
+ public:
+  ReadMark() = default;
+  ReadMark(const ReadMark& other) : read_(other.read_.load()) {}
+  ReadMark& operator=(const ReadMark& other) {
+    read_ = other.read_.load();
+    return *this;
+  }
+  void set(bool read) const { read_ = read; }
+  bool get() const { return read_; }
+
+ private:
+  mutable std::atomic<bool> read_ = false;
+};
+
 class Settings {
  public:
   /// Declares `prefix.key` for each setting, with its default.
@@ -44,6 +61,11 @@ class Settings {
   int64_t integer(std::string_view key) const;
   bool flag(std::string_view key) const;
 
+  /// The keys whose values differ from their defaults, or that `given` names, and that no one has
+  /// read since forget_reads().
+  std::vector<std::string> unread(const std::vector<std::string>& given) const;
+  void forget_reads() const;
+
   /// One line for each old key that was set, for the user.
   const std::vector<std::string>& notices() const { return notices_; }
 
@@ -55,6 +77,7 @@ class Settings {
 
   std::map<std::string, Setting, std::less<>> declared_;
   std::map<std::string, std::string, std::less<>> values_;
+  std::map<std::string, ReadMark, std::less<>> read_;
   std::map<std::string, std::string, std::less<>> aliases_;  // of prefixes
   std::map<std::string, std::string, std::less<>> renamed_;  // old key to key
   std::set<std::string, std::less<>> set_;                   // keys that set() has changed

@@ -186,5 +186,19 @@ TEST(Settings, ReadingAnUndeclaredKeyIsALogicError) {
   EXPECT_THROW(example().text("gaussian.other"), std::logic_error);
 }
 
+TEST(Settings, TellWhichChangedKeysNobodyRead) {
+  Settings settings;
+  settings.declare("pear", {{"size", "1", ""}, {"colour", "green", ""}, {"seeds", "3", ""}});
+  settings.set("pear.size", "2");
+  settings.set("pear.colour", "red");
+  settings.set("pear.seeds", "3");
+  EXPECT_EQ(settings.integer("pear.size"), 2);
+  const Settings copy = settings;
+  EXPECT_EQ(copy.unread({}), std::vector<std::string>{"pear.colour"});
+  EXPECT_EQ(copy.unread({"pear.seeds"}), (std::vector<std::string>{"pear.colour", "pear.seeds"}));
+  copy.forget_reads();
+  EXPECT_EQ(copy.unread({}), (std::vector<std::string>{"pear.colour", "pear.size"}));
+}
+
 }  // namespace
 }  // namespace tw::test
