@@ -78,4 +78,13 @@ void BatchNorm::backward(const PassArgs& pass) {
   pass.gradient_ready(*gamma_);
 }
 
+size_t BatchNorm::describe(NetworkGraph& graph, size_t x) const { return describe(graph, x, {}); }
+
+size_t BatchNorm::describe(NetworkGraph& graph, size_t x, std::optional<size_t> residual) const {
+  size_t y = graph.add(
+      NetworkGraph::BatchNorm{gamma_, beta_, running_mean_, running_var_, params_.epsilon}, {x});
+  if (residual) y = graph.add(NetworkGraph::Add{}, {y, *residual});
+  return params_.relu ? graph.add(NetworkGraph::Relu{}, {y}) : y;
+}
+
 }  // namespace tw::layers

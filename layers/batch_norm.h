@@ -2,6 +2,7 @@
 // `<name>.bias` (beta), and the statistics `<name>.running_mean`, `<name>.running_var`.
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "engine/ops/batch_norm.h"
@@ -30,6 +31,9 @@ class BatchNorm final : public Layer {
 
   void forward(const PassArgs& pass) override;
   void backward(const PassArgs& pass) override;
+  size_t describe(NetworkGraph& graph, size_t x) const override;
+  /// The same with the residual that is added before the ReLU.
+  size_t describe(NetworkGraph& graph, size_t x, std::optional<size_t> residual) const;
   /// Has parameters. backward() still computes dx, at almost no extra cost.
   bool skip_input_gradient() override { return true; }
 

@@ -67,4 +67,10 @@ bool Conv2d::skip_input_gradient() {
   return true;
 }
 
+size_t Conv2d::describe(NetworkGraph& graph, size_t x) const {
+  return graph.add(
+      NetworkGraph::Conv2d{weight_, bias_, options_.kernel, options_.stride, options_.padding},
+      {x});
+}
+
 }  // namespace tw::layers

@@ -21,6 +21,7 @@ class Conv2d final : public UnaryLayer {
 
   void refresh(Context& ctx) override;
   void forward(const PassArgs& pass) override;
+  size_t describe(NetworkGraph& graph, size_t x) const override;
   bool skip_input_gradient() override;
 
  private:

@@ -29,4 +29,6 @@ void Dropout::forward(const PassArgs& pass) {
 
 void Dropout::run_backward(const PassArgs& pass) { drop(pass, *dy_, *dy_); }
 
+size_t Dropout::describe(NetworkGraph&, size_t x) const { return x; }
+
 }  // namespace tw::layers

@@ -15,6 +15,7 @@ class Dropout final : public UnaryLayer {
   explicit Dropout(const Options& options) : options_(options) {}
 
   void forward(const PassArgs& pass) override;
+  size_t describe(NetworkGraph& graph, size_t x) const override;
 
  private:
   TensorRef plan_y(Planner& plan) override;

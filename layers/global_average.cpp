@@ -24,4 +24,8 @@ void GlobalAverage::run_backward(const PassArgs& pass) {
   ops::global_average_backward(pass.ctx, *dy_, *dx_);
 }
 
+size_t GlobalAverage::describe(NetworkGraph& graph, size_t x) const {
+  return graph.add(NetworkGraph::GlobalAverage{}, {x});
+}
+
 }  // namespace tw::layers

@@ -12,6 +12,7 @@ class GlobalAverage final : public UnaryLayer {
   explicit GlobalAverage(const Options&) {}
 
   void forward(const PassArgs& pass) override;
+  size_t describe(NetworkGraph& graph, size_t x) const override;
 
  private:
   TensorRef plan_y(Planner& plan) override;

@@ -10,6 +10,7 @@
 
 #include "engine/plan/arena.h"
 #include "engine/plan/planner.h"
+#include "layers/network_graph.h"
 
 namespace tw {
 
@@ -55,6 +56,10 @@ class Layer {
   virtual void forward(const PassArgs& pass) = 0;
   /// Reads the planned dy, writes dx and parameter gradients.
   virtual void backward(const PassArgs& pass) = 0;
+
+  /// Appends what the layer computes in validation from value x; returns the value of y. Comes
+  /// after plan_forward.
+  virtual size_t describe(NetworkGraph& graph, size_t x) const = 0;
 
   /// Called before planning when no layer before this one has parameters, so dx is not needed.
   /// Returns whether this layer has parameters. If it has none, the next layer can skip its dx,

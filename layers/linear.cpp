@@ -65,4 +65,8 @@ bool Linear::skip_input_gradient() {
   return true;
 }
 
+size_t Linear::describe(NetworkGraph& graph, size_t x) const {
+  return graph.add(NetworkGraph::Linear{weight_, bias_}, {x});
+}
+
 }  // namespace tw::layers

@@ -23,4 +23,6 @@ void Pool::run_backward(const PassArgs& pass) {
   ops::pool_backward(pass.ctx, options_, *dy_, argmax(), *dx_);
 }
 
+size_t Pool::describe(NetworkGraph& graph, size_t x) const { return graph.add(options_, {x}); }
+
 }  // namespace tw::layers

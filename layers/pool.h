@@ -12,6 +12,7 @@ class Pool final : public UnaryLayer {
   explicit Pool(const Options& options) : options_(options) {}
 
   void forward(const PassArgs& pass) override;
+  size_t describe(NetworkGraph& graph, size_t x) const override;
 
  private:
   TensorRef plan_y(Planner& plan) override;

@@ -17,6 +17,9 @@ class Recompute final : public Layer {
   void refresh(Context& ctx) override { inner_->refresh(ctx); }
   void forward(const PassArgs& pass) override { inner_->forward(pass); }
   void backward(const PassArgs& pass) override;
+  size_t describe(NetworkGraph& graph, size_t x) const override {
+    return inner_->describe(graph, x);
+  }
   bool skip_input_gradient() override { return inner_->skip_input_gradient(); }
 
  private:

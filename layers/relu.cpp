@@ -19,4 +19,8 @@ void Relu::forward(const PassArgs& pass) { ops::relu_forward(pass.ctx, *x_, *y_)
 
 void Relu::run_backward(const PassArgs& pass) { ops::relu_backward(pass.ctx, *y_, *dy_, *dy_); }
 
+size_t Relu::describe(NetworkGraph& graph, size_t x) const {
+  return graph.add(NetworkGraph::Relu{}, {x});
+}
+
 }  // namespace tw::layers

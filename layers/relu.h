@@ -11,6 +11,7 @@ class Relu final : public UnaryLayer {
   explicit Relu(const Options&) {}
 
   void forward(const PassArgs& pass) override;
+  size_t describe(NetworkGraph& graph, size_t x) const override;
 
  private:
   TensorRef plan_y(Planner& plan) override;

@@ -47,4 +47,10 @@ bool Residual::skip_input_gradient() {
   return true;
 }
 
+size_t Residual::describe(NetworkGraph& graph, size_t x) const {
+  const size_t main = main_->describe(graph, x);
+  const size_t shortcut = shortcut_ ? shortcut_->describe(graph, x) : x;
+  return join_->describe(graph, main, shortcut);
+}
+
 }  // namespace tw::layers

@@ -18,6 +18,7 @@ class Residual final : public Layer {
   void refresh(Context& ctx) override;
   void forward(const PassArgs& pass) override;
   void backward(const PassArgs& pass) override;
+  size_t describe(NetworkGraph& graph, size_t x) const override;
   bool skip_input_gradient() override;
 
  private:

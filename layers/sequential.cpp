@@ -30,4 +30,9 @@ bool Sequential::skip_input_gradient() {
   return false;
 }
 
+size_t Sequential::describe(NetworkGraph& graph, size_t x) const {
+  for (const LayerPtr& layer : layers_) x = layer->describe(graph, x);
+  return x;
+}
+
 }  // namespace tw::layers

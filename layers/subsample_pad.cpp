@@ -26,4 +26,8 @@ void SubsamplePad::run_backward(const PassArgs& pass) {
   ops::subsample_pad_backward(pass.ctx, options_.stride, *dy_, *dx_);
 }
 
+size_t SubsamplePad::describe(NetworkGraph& graph, size_t x) const {
+  return graph.add(NetworkGraph::SubsamplePad{x_->shape[3], options_.out, options_.stride}, {x});
+}
+
 }  // namespace tw::layers

@@ -13,6 +13,7 @@ class SubsamplePad final : public UnaryLayer {
   explicit SubsamplePad(const Options& options) : options_(options) {}
 
   void forward(const PassArgs& pass) override;
+  size_t describe(NetworkGraph& graph, size_t x) const override;
 
  private:
   TensorRef plan_y(Planner& plan) override;

@@ -76,6 +76,13 @@ void Model::queue_forward(const PassArgs& pass, float grad_scale) {
                              pass.training ? *dlogits_ : Tensor{}, *sums_);
 }
 
+NetworkGraph Model::graph() const {
+  check<std::logic_error>(planner_ != nullptr, "[model] graph comes after plan");
+  NetworkGraph graph;
+  net_->describe(graph, 0);
+  return graph;
+}
+
 void Model::backward(const PassArgs& pass) {
   if (pass.on_gradient_ready) return net_->backward(pass);  // which reads each gradient at once
   ops::hold_deliveries(pass.ctx);

@@ -63,6 +63,9 @@ class Model {
   }
   void backward(const PassArgs& pass);
 
+  /// What the network computes in validation. Comes after plan().
+  NetworkGraph graph() const;
+
   ParameterArena& arena() { return arena_; }
   const ParameterArena& arena() const { return arena_; }
   const Planner& planner() const { return *planner_; }
