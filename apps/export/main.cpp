@@ -1,0 +1,102 @@
+// export: writes the network of a run as an ONNX file.
+#include <nlohmann/json.hpp>
+
+#include "apps/common/console.h"
+#include "apps/common/launch.h"
+#include "apps/common/options.h"
+#include "apps/common/resolve.h"
+#include "apps/export/example.h"
+#include "apps/export/onnx.h"
+#include "apps/export/source.h"
+#include "engine/io/file.h"
+#include "models/image_size.h"
+
+namespace {
+
+using namespace tw;
+
+struct ExportConfig {
+  std::string run, output, model, example;
+  int64_t image_size = 0;
+  bool fold_batch_norm = false;
+
+  OptionTable table();
+};
+
+OptionTable ExportConfig::table() {
+  OptionTable t;
+  const std::string files = "Files", network = "Network";
+  t.add(files, "run", run,
+        "folder of a run or checkpoint, or a safetensors file; also without the flag: export RUN");
+  t.required();
+  t.positional();
+  t.add(files, "output", output, "ONNX file to write");
+  t.letter('o');
+  t.required();
+  t.add(files, "example", example,
+        "also write random images and their logits to this safetensors file, to check a runtime");
+  t.add(network, "fold-batch-norm", fold_batch_norm,
+        "make each batch norm part of the convolution before it");
+  t.add(network, "model", model, "network, for files that do not name it (see train --list)");
+  t.suggest(models().names());
+  t.add(network, "image-size", image_size, "side of the images in pixels; 0: as in training");
+  t.range(0, 4096);
+  return t;
+}
+
+/// UserError unless the folder of `path` exists.
+void check_folder(const std::string& path) {
+  const std::filesystem::path folder = std::filesystem::path(path).parent_path();
+  check(folder.empty() || std::filesystem::is_directory(folder),
+        "[export] cannot write {}: {} is not a folder", path, folder.string());
+}
+
+int run(int argc, char** argv) {
+  ExportConfig config;
+  config.table().parse_and_set(
+      argc, argv,
+      fmt::format("export: the network of a run as an ONNX file, opset {}", kOnnxOpset));
+  check_folder(config.output);
+  check_folder(config.example);
+  const ExportSource source =
+      find_source({.path = config.run, .model = config.model, .image_size = config.image_size});
+  const auto channels = static_cast<size_t>(source.spec.image[2]);
+  const bool normalised = !source.mean.empty();
+
+  Context ctx(Device::cpu, resolve_threads(0, 1));
+  Model model(source.model, source.spec);
+  constexpr int64_t kExamples = 4;
+  PlanConfig plan{.batch = kExamples};
+  plan.mean = normalised ? source.mean : std::vector<float>(channels, 0.0f);
+  plan.deviation = normalised ? source.deviation : std::vector<float>(channels, 1.0f);
+  model.plan(ctx, plan);
+  model.allocate(ctx, std::nullopt);
+  load_weights(source.weights, model.arena());
+  model.refresh(ctx);
+
+  OnnxConfig onnx{.name = source.model,
+                  .image = source.spec.image,
+                  .classes = source.spec.classes,
+                  .fold_batch_norm = config.fold_batch_norm};
+  onnx.metadata["input"] = "images as (N, channels, height, width), channels red, green, blue";
+  if (normalised) {
+    onnx.metadata["input"] += ", each (pixel / 255 - mean) / deviation";
+    onnx.metadata["normalisation"] = source.weights.metadata().at("normalisation");
+  }
+  const std::string file = onnx_file(
+      model.graph(),
+      {.parameters = model.arena().values(), .statistics = model.arena().statistic_values()}, onnx);
+  if (!config.example.empty()) write_example(ctx, model, plan.mean, plan.deviation, config.example);
+  write_atomically(config.output, file);
+  fmt::print("{}: {} for images of {} x {}, {} classes, ONNX opset {}, {}\n", config.output,
+             network_for(source.model, source.spec.image), source.spec.image[0],
+             source.spec.image[1], source.spec.classes, kOnnxOpset,
+             bytes_text(static_cast<double>(file.size())));
+  return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  return tw::run_program([&](tw::Communicator&) { return run(argc, argv); });
+}

@@ -1,0 +1,72 @@
+#include "apps/export/source.h"
+
+#include <nlohmann/json.hpp>
+
+#include "apps/common/checkpoint_folder.h"
+#include "engine/core/error.h"
+#include "engine/io/json.h"
+#include "engine/io/weights.h"
+
+namespace tw {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+fs::path weights_file(const fs::path& path) {
+  check(fs::exists(path), "[export] {} does not exist", path.string());
+  if (!fs::is_directory(path)) return path;
+  const auto checkpoint = latest_checkpoint(path);
+  check(checkpoint.has_value(),
+        "[export] {} holds no checkpoint (expected a run folder, one of its checkpoints/step-N, or "
+        "a safetensors file)",
+        path.string());
+  return *checkpoint / "model.safetensors";
+}
+
+/// The value of a key of the metadata; null if it is missing.
+nlohmann::json value_of(const SafetensorsReader& weights, const char* key) {
+  const auto found = weights.metadata().find(key);
+  if (found == weights.metadata().end()) return {};
+  return parse_json<nlohmann::json>(found->second,
+                                    fmt::format("[export] {}: {}", weights.path().string(), key));
+}
+
+/// The number of classes: rows of the weights of the last layer.
+int64_t classes_of(const SafetensorsReader& weights, const std::string& model,
+                   const ModelSpec& spec) {
+  const std::string head = head_prefix(Model(model, spec).arena()) + "weight";
+  const Shape& shape = weights.tensor(head).shape;
+  check(shape.rank() == 2, "[export] {}: {} has shape {}; expected (classes, features)",
+        weights.path().string(), head, shape);
+  return shape[0];
+}
+
+}  // namespace
+
+ExportSource find_source(const SourceOptions& options) {
+  ExportSource source{SafetensorsReader(weights_file(options.path)), options.model, {}, {}, {}};
+  const std::string file = source.weights.path().string();
+  try {
+    const nlohmann::json run = value_of(source.weights, "thinwire"),
+                         image = value_of(source.weights, "image"),
+                         normalisation = value_of(source.weights, "normalisation");
+    if (source.model.empty() && run.is_object()) run.at("config").at("model").get_to(source.model);
+    if (image.is_array())
+      source.spec.image = Shape(std::span<const int64_t>(image.get<std::vector<int64_t>>()));
+    if (normalisation.is_object()) {
+      normalisation.at("mean").get_to(source.mean);
+      normalisation.at("deviation").get_to(source.deviation);
+    }
+    check(!source.model.empty(), "[export] {} does not name its network; give --model", file);
+    check(image.is_array() || options.image_size > 0,
+          "[export] {} does not say the size of its images; give --image-size", file);
+  } catch (const nlohmann::json::exception& error) {
+    fail("[export] {}: damaged metadata: {}", file, error.what());
+  }
+  if (options.image_size > 0) source.spec.image[0] = source.spec.image[1] = options.image_size;
+  source.spec.classes = classes_of(source.weights, source.model, source.spec);
+  return source;
+}
+
+}  // namespace tw

@@ -1,0 +1,96 @@
+// The program export.
+#include <nlohmann/json.hpp>
+
+#include "engine/io/safetensors.h"
+#include "tests/apps/export/onnx_reader.h"
+#include "tests/support/program.h"
+
+namespace tw::test {
+namespace {
+
+namespace fs = std::filesystem;
+
+class Export : public testing::Test {
+ protected:
+  Export() {
+    const Ended ended = run_command(fmt::format(
+        "THINWIRE_CACHE={} {} --output-dir {} --name run --model lenet --precision f32 --max-steps "
+        "1 --eval-every never",
+        TW_TEST_CACHE, TW_TRAIN, folder_.path().string()));
+    EXPECT_EQ(ended.code, 0) << ended.output;
+  }
+  /// Runs export in the folder of the run.
+  Ended run(const std::string& arguments) {
+    return run_command(
+        fmt::format("cd {} && {}/export {}", folder_.path().string(), TW_BIN, arguments));
+  }
+  size_t files() const {
+    return static_cast<size_t>(std::distance(fs::directory_iterator(folder_.path()), {}));
+  }
+
+  TempFolder folder_;
+};
+
+TEST_F(Export, WritesTheNetworkOfARun) {
+  const Ended ended = run("run -o model.onnx");
+  ASSERT_EQ(ended.code, 0) << ended.output;
+  EXPECT_TRUE(ended.says("model.onnx: lenet for images of 32 x 32, 10 classes, ONNX opset 13"))
+      << ended.output;
+  const OnnxReader file(text_of(folder_ / "model.onnx"));
+  EXPECT_EQ(file.count("Conv"), 2u);
+  EXPECT_EQ(nlohmann::json::parse(file.metadata.at("normalisation")),
+            (nlohmann::json{{"mean", {0.5, 0.5, 0.5}}, {"deviation", {0.25, 0.25, 0.25}}}));
+  EXPECT_NE(file.metadata.at("input").find("(pixel / 255 - mean) / deviation"), std::string::npos);
+}
+
+TEST_F(Export, WritesAnExample) {
+  ASSERT_EQ(run("run -o model.onnx --example example.safetensors").code, 0);
+  const SafetensorsReader example(folder_ / "example.safetensors");
+  EXPECT_EQ(example.tensor("images").shape, (Shape{4, 32, 32, 3}));
+  EXPECT_EQ(example.tensor("input").shape, (Shape{4, 3, 32, 32}));
+  EXPECT_EQ(example.tensor("logits").shape, (Shape{4, 10}));
+  // channel 1 of pixel (0, 2) of image 3
+  const float pixel = example.tensor("images").as<uint8_t>()[(3 * 1024 + 2) * 3 + 1];
+  EXPECT_FLOAT_EQ(example.tensor("input").as<float>()[(3 * 3 + 1) * 1024 + 2],
+                  (pixel / 255 - 0.5f) / 0.25f);
+}
+
+TEST_F(Export, TakesWeightsThatNameNoNetwork) {
+  // the weights without metadata
+  const SafetensorsReader weights(folder_ / "run/checkpoints/step-00000001/model.safetensors");
+  SafetensorsWriter bare;
+  for (const auto& [name, tensor] : weights.tensors()) bare.add(name, tensor);
+  bare.write(folder_ / "bare.safetensors");
+  const Ended unnamed = run("bare.safetensors -o model.onnx");
+  EXPECT_EQ(unnamed.code, 2);
+  EXPECT_TRUE(unnamed.says("does not name its network; give --model")) << unnamed.output;
+  const Ended sizeless = run("bare.safetensors -o model.onnx --model lenet");
+  EXPECT_EQ(sizeless.code, 2);
+  EXPECT_TRUE(sizeless.says("give --image-size")) << sizeless.output;
+  ASSERT_EQ(run("bare.safetensors -o model.onnx --model lenet --image-size 32").code, 0);
+  const OnnxReader file(text_of(folder_ / "model.onnx"));
+  EXPECT_FALSE(file.metadata.contains("normalisation"));
+}
+
+TEST_F(Export, RefusesWrongInputInOneLineAndWritesNothing) {
+  fs::create_directory(folder_ / "empty");
+  std::ofstream(folder_ / "text.safetensors") << "this is no safetensors file";
+  const size_t before = files();
+  for (const char* arguments :
+       {"none -o m.onnx", "empty -o m.onnx", "text.safetensors -o m.onnx", "run", "-o m.onnx",
+        "run -o missing/m.onnx", "run -o m.onnx --example missing/e.safetensors",
+        "run -o m.onnx --model resnet", "run -o m.onnx --image-size 8", "run -o m.onnx --fold",
+        "run/config.json -o m.onnx"}) {
+    const Ended ended = run(arguments);
+    EXPECT_EQ(ended.code, 2) << arguments << ": " << ended.output;
+    EXPECT_EQ(ended.lines(), 1u) << arguments << ": " << ended.output;
+    EXPECT_TRUE(ended.output.starts_with("error: ")) << arguments << ": " << ended.output;
+    EXPECT_EQ(files(), before) << arguments;
+  }
+  // weights of another network: a line for each tensor
+  EXPECT_EQ(run("run -o m.onnx --model mlp").code, 2);
+  EXPECT_EQ(files(), before);
+}
+
+}  // namespace
+}  // namespace tw::test

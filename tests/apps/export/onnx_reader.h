@@ -1,0 +1,89 @@
+// Reads what tests check of an ONNX file.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace tw::test {
+
+/// The fields of an encoded message by number: text of length-delimited fields, numbers as text.
+struct ProtobufFields {
+  explicit ProtobufFields(std::string_view bytes) {
+    for (size_t at = 0; at < bytes.size();) {
+      const auto varint = [&] {
+        uint64_t value = 0;
+        for (int shift = 0;; shift += 7) {
+          const auto byte = static_cast<uint8_t>(bytes.at(at++));
+          value |= uint64_t{byte & 0x7fu} << shift;
+          if (byte < 0x80) return value;
+        }
+      };
+      const uint64_t tag = varint();
+      const int field = static_cast<int>(tag >> 3);
+      if ((tag & 7) == 0) {
+        all[field].push_back(std::to_string(static_cast<int64_t>(varint())));
+        continue;
+      }
+      const size_t length = (tag & 7) == 5 ? 4 : varint();
+      all[field].emplace_back(bytes.substr(at, length));
+      EXPECT_EQ(all[field].back().size(), length) << "field " << field << " is cut off";
+      at += length;
+    }
+  }
+  const std::vector<std::string>& operator[](int field) const {
+    static const std::vector<std::string> none;
+    const auto found = all.find(field);
+    return found == all.end() ? none : found->second;
+  }
+  std::string text(int field) const { return (*this)[field].empty() ? "" : (*this)[field][0]; }
+
+  std::map<int, std::vector<std::string>> all;
+};
+
+struct OnnxReader {
+  struct Node {
+    std::string type, output;
+    std::vector<std::string> inputs;
+  };
+  struct Tensor {
+    std::vector<int64_t> sizes;
+    int64_t type = 0;
+    size_t bytes = 0;
+  };
+
+  explicit OnnxReader(std::string_view file) {
+    const ProtobufFields model(file);
+    format = model.text(1);
+    opset = ProtobufFields(model.text(8)).text(2);
+    for (const std::string& entry : model[14])
+      metadata[ProtobufFields(entry).text(1)] = ProtobufFields(entry).text(2);
+    const ProtobufFields graph(model.text(7));
+    for (const std::string& bytes : graph[1]) {
+      const ProtobufFields node(bytes);
+      nodes.push_back({node.text(4), node.text(2), node[1]});
+    }
+    for (const std::string& bytes : graph[5]) {
+      const ProtobufFields tensor(bytes);
+      std::vector<int64_t> sizes;
+      for (const std::string& size : tensor[1]) sizes.push_back(std::stoll(size));
+      EXPECT_FALSE(tensors.contains(tensor.text(8))) << tensor.text(8);
+      tensors[tensor.text(8)] = {sizes, std::stoll(tensor.text(2)), tensor.text(9).size()};
+    }
+    input = ProtobufFields(graph.text(11)).text(1);
+    output = ProtobufFields(graph.text(12)).text(1);
+  }
+  size_t count(const std::string& type) const {
+    return static_cast<size_t>(std::ranges::count(nodes, type, &Node::type));
+  }
+
+  std::string format, opset, input, output;
+  std::map<std::string, std::string> metadata;
+  std::vector<Node> nodes;
+  std::map<std::string, Tensor> tensors;
+};
+
+}  // namespace tw::test
