@@ -1,49 +1,68 @@
 #include "apps/common/console.h"
 
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <cstdio>
-#include <utility>
-
-#include "engine/core/error.h"
+#include <cstdlib>
+#include <string_view>
 
 namespace tw {
 
-Console::Console(bool enabled) : enabled_(enabled), terminal_(enabled && ::isatty(STDOUT_FILENO)) {}
+namespace {
+
+/// Columns of the terminal; 80 if it does not say.
+size_t terminal_columns() {
+  winsize size{};
+  const bool known = ::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0;
+  return known ? size.ws_col : 80;
+}
+
+/// Whether standard output is a terminal that can erase a line.
+bool has_terminal() {
+  const char* const kind = std::getenv("TERM");
+  return ::isatty(STDOUT_FILENO) && kind != nullptr && std::string_view(kind) != "dumb";
+}
+
+}  // namespace
+
+Console::Console(Output output)
+    : output_(output), terminal_(output == Output::all && has_terminal()) {}
 
 void Console::write_line(const std::string& text) {
-  clear();
-  fmt::print("{}\n", text);
-  std::fflush(stdout);
-  if (log_.is_open())
-    log_ << text << '\n' << std::flush;
-  else
-    before_ += text + '\n';
+  if (output_ == Output::all) {
+    clear();
+    fmt::print("{}\n", text);
+    std::fflush(stdout);
+  }
+  so_far_ += text + '\n';
+  for (GrowingFile& log : logs_) log.write(text + '\n');
 }
 
 void Console::log_to(const std::string& path) {
-  log_.open(path, std::ios::app);
-  check(log_.is_open(), "[log] cannot write {}", path);
-  log_ << std::exchange(before_, "") << std::flush;
+  GrowingFile& log = logs_.emplace_back(path, GrowingFile::Start::append);
+  log.write(so_far_);
 }
 
-void Console::progress(const Progress& p) {
+void Console::progress(const std::function<std::string(int columns)>& text) {
   if (!terminal_) return;
   const auto now = std::chrono::steady_clock::now();
-  if (p.done < p.total && now - last_ < std::chrono::milliseconds(100)) return;
+  if (now - last_ < std::chrono::milliseconds(100)) return;
   last_ = now;
-  constexpr int64_t kWidth = 30;
-  const int64_t filled = p.total > 0 ? kWidth * p.done / p.total : kWidth;
-  fmt::print("\r\033[Kepoch {}/{} |{:#<{}}{:.<{}}| {}/{}  {:.0f} images/s  ETA {}", p.epoch,
-             p.epochs, "", filled, "", kWidth - filled, p.done, p.total, p.images_per_s,
-             clock_text(p.seconds_left));
+  // a character in the last column would make some terminals begin a line
+  const std::string line = text(static_cast<int>(terminal_columns()) - 1);
+  clear();
+  fmt::print("{}", line);
   std::fflush(stdout);
-  bar_shown_ = true;
+  drawn_ = line.size();
 }
 
 void Console::clear() {
-  if (bar_shown_) fmt::print("\r\033[K");
-  bar_shown_ = false;
+  if (drawn_ == 0) return;
+  // a terminal that became narrower has wrapped the line; the cursor is in the last part
+  const size_t wrapped = (drawn_ - 1) / terminal_columns();
+  fmt::print("\r{}\033[J", wrapped > 0 ? fmt::format("\033[{}A", wrapped) : "");
+  drawn_ = 0;
 }
 
 std::string clock_text(double seconds) {

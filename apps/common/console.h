@@ -1,40 +1,46 @@
-// Console: lines and a progress bar on the terminal, from rank 0 only.
+// Console: lines and a progress line on the terminal, from rank 0 only.
 #pragma once
 
 #include <fmt/core.h>
 
 #include <chrono>
-#include <fstream>
+#include <functional>
 #include <string>
+#include <vector>
+
+#include "engine/io/file.h"
 
 namespace tw {
 
 class Console {
  public:
-  /// Prints nothing unless `enabled`. The progress bar needs a terminal; lines do not.
-  explicit Console(bool enabled);
+  /// Whether lines are written: nowhere, to logs only, or also to standard output.
+  enum class Output { none, logs, all };
+  /// The progress line needs a terminal as standard output; lines do not.
+  explicit Console(Output output);
+  explicit Console(bool enabled) : Console(enabled ? Output::all : Output::none) {}
 
   template <class... Args>
   void line(fmt::format_string<Args...> text, Args&&... args) {
-    if (enabled_) write_line(fmt::format(text, std::forward<Args>(args)...));
+    if (output_ != Output::none) write_line(fmt::format(text, std::forward<Args>(args)...));
   }
-  /// Appends every line to a file, beginning with those so far; UserError if it cannot be opened.
+  /// Appends every line to a file, too, beginning with those so far; UserError if it cannot be
+  /// opened. Later lines throw Fault if it cannot be written.
   void log_to(const std::string& path);
-  /// Redraws the bar of an epoch, at most ten times a second; only on a terminal.
-  struct Progress {
-    int64_t epoch, epochs, done, total;
-    double images_per_s, seconds_left;
-  };
-  void progress(const Progress& now);
-  /// Erases the bar.
+  /// Redraws the progress line, at most ten times a second; only on a terminal. `text` is given the
+  /// greatest number of columns that it may take.
+  void progress(const std::function<std::string(int columns)>& text);
+  /// Erases the progress line.
   void clear();
 
  private:
   void write_line(const std::string& text);
 
-  bool enabled_, terminal_, bar_shown_ = false;
-  std::ofstream log_;
-  std::string before_;  // lines for the log, as long as it is not open
+  Output output_;
+  bool terminal_;
+  std::vector<GrowingFile> logs_;
+  std::string so_far_;  // all lines
+  size_t drawn_ = 0;    // columns of the progress line; 0: there is none
   std::chrono::steady_clock::time_point last_;
 };
 

@@ -14,12 +14,12 @@
 
 namespace tw {
 
-namespace {
-
-std::string key_of(std::string name) {
+std::string json_key(std::string name) {
   std::ranges::replace(name, '-', '_');
   return name;
 }
+
+namespace {
 
 /// The name of type T in error messages.
 template <class T>
@@ -198,7 +198,7 @@ void OptionTable::effect(Effect effect) { options_.back().effect = effect; }
 std::vector<std::string> OptionTable::keys(Effect effect) const {
   std::vector<std::string> keys;
   for (const Option& option : options_)
-    if (option.effect == effect) keys.push_back(key_of(option.name));
+    if (option.effect == effect) keys.push_back(json_key(option.name));
   return keys;
 }
 
@@ -284,26 +284,26 @@ void OptionTable::set_text(const std::string& name, const std::string& text) {
 void OptionTable::set_json(const Json& object, const std::string& source) {
   check(object.is_object(), "{}: not a JSON object", source);
   for (const auto& [key, value] : object.items()) {
-    const auto matches = [&key = key](const std::string& name) { return key_of(name) == key; };
+    const auto matches = [&key = key](const std::string& name) { return json_key(name) == key; };
     const auto it = std::ranges::find_if(options_, [&](const Option& option) {
       return matches(option.name) || std::ranges::any_of(option.aliases, matches);
     });
     if (it == options_.end()) {
       std::vector<std::string> known;
       if (settings_ != nullptr) known.push_back("set");
-      for (const Option& option : options_) known.push_back(key_of(option.name));
+      for (const Option& option : options_) known.push_back(json_key(option.name));
       const std::string near = nearest(key, known);
       fail("{}: unknown key \"{}\"{}", source, key,
            near.empty() ? "" : fmt::format("; nearest is \"{}\"", near));
     }
-    if (!matches(it->name)) note_renamed(key, key_of(it->name));
+    if (!matches(it->name)) note_renamed(key, json_key(it->name));
     apply(*it, value, shown(value), source + ":");
   }
 }
 
 Json OptionTable::json() const {
   Json object = Json::object();
-  for (const Option& option : options_) object[key_of(option.name)] = option.saved();
+  for (const Option& option : options_) object[json_key(option.name)] = option.saved();
   return object;
 }
 

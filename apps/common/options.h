@@ -28,6 +28,9 @@ enum class Effect {
   essential  ///< the checkpoint cannot be used: UserError
 };
 
+/// The JSON key of a flag: batch_size for batch-size.
+std::string json_key(std::string name);
+
 class OptionTable {
  public:
   static constexpr double kMost = 1e9;

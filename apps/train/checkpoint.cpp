@@ -5,9 +5,11 @@
 
 #include "apps/common/rank_utils.h"
 #include "apps/train/evaluate.h"
+#include "apps/train/run_folder.h"
 #include "apps/train/summary.h"
 #include "engine/core/error.h"
 #include "engine/io/file.h"
+#include "engine/io/json.h"
 #include "engine/io/weights.h"
 #include "sparsify/local_sgd.h"
 
@@ -18,6 +20,9 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr const char* kFormat = "thinwire checkpoint 1";
+
+// far above any real run, so that products of them do not overflow
+constexpr int64_t kMostRanks = int64_t{1} << 20, kMostCounted = int64_t{1} << 40;
 
 fs::path rank_file(const fs::path& folder, int rank) {
   return folder / fmt::format("rank-{}.safetensors", rank);
@@ -53,16 +58,6 @@ std::span<const float> flat_from(const SafetensorsReader& file, const std::strin
   return values;
 }
 
-void remove_old(const fs::path& folder) {
-  constexpr size_t kKept = 2;
-  std::vector<fs::path> found;
-  for (const fs::directory_entry& entry : fs::directory_iterator(folder)) found.push_back(entry);
-  std::ranges::sort(found);
-  std::erase_if(found,
-                [](const fs::path& p) { return !p.filename().string().starts_with("step-"); });
-  for (size_t i = 0; i + kKept < found.size(); ++i) fs::remove_all(found[i]);
-}
-
 /// The options that decide the weights.
 Json description_of(TrainConfig config) {
   Json json = config.json();
@@ -77,10 +72,13 @@ std::map<std::string, std::string> describe(const TrainConfig& config, const Pos
                      {"step", at.step},
                      {"epoch", at.epoch},
                      {"batch", at.batch},
+                     {"best_top1", at.best_top1},
+                     {"best_step", at.best_step},
                      {"totals", at.totals.json()},
                      {"run", at.run.json()}};
   return {{"format", kFormat},
           {"thinwire", json.dump()},
+          {"image", Json({config.image[0], config.image[1], config.image[2]}).dump()},
           {"normalisation", normalisation_of(config).dump()}};
 }
 
@@ -170,6 +168,10 @@ struct Saved {
 /// Options that make a run another experiment. The folder of a run keeps one of each.
 constexpr const char* kAlgorithm[] = {"sparsifier", "selector", "exchange"};
 
+void add_notice(std::string& notice, const std::string& text) {
+  notice += (notice.empty() ? "" : "; ") + text;
+}
+
 /// Compares the options of the checkpoint with those of this run: UserError where an essential one
 /// differs, a notice for each other one that changes the weights.
 void compare(const Json& then, const TrainConfig& config, const std::string& prefix,
@@ -182,8 +184,8 @@ void compare(const Json& then, const TrainConfig& config, const std::string& pre
   const Json now = description_of(config);
   for (const auto& [key, value] : now.items()) {
     if (!then.contains(key) || then[key] != value)
-      notice +=
-          fmt::format("{} was {}, is now {}; ", key, then.value(key, Json()).dump(), value.dump());
+      add_notice(notice, fmt::format("{} was {}, is now {}", key, then.value(key, Json()).dump(),
+                                     value.dump()));
   }
 }
 
@@ -198,7 +200,7 @@ Saved description_in(const SafetensorsReader& weights, const fs::path& checkpoin
   Saved saved;
   Position& at = saved.resumed.position;
   try {
-    const Json json = Json::parse(metadata.at("thinwire"));
+    const Json json = parse_json<Json>(metadata.at("thinwire"), prefix + ": damaged description");
     const Json& then = json.at("config");
     compare(then, config, prefix, saved.resumed.notice);
     then.at("sparsifier").get_to(saved.sparsifier);
@@ -213,11 +215,19 @@ Saved description_in(const SafetensorsReader& weights, const fs::path& checkpoin
     json.at("step").get_to(at.step);
     json.at("epoch").get_to(at.epoch);
     json.at("batch").get_to(at.batch);
+    at.best_top1 = json.value("best_top1", at.best_top1);  // older checkpoints have none
+    at.best_step = json.value("best_step", at.best_step);
     at.totals = EpochTotals::from_json(json.at("totals"));
     at.run = EpochTotals::from_json(json.at("run"));
   } catch (const Json::exception& error) {
-    fail("{}: damaged description: {}", prefix, error.what());
+    fail("{}: damaged description: {:.200}", prefix, error.what());
   }
+  const auto possible = [](int64_t number) { return number >= 0 && number <= kMostCounted; };
+  check(saved.ranks >= 1 && saved.ranks <= kMostRanks && saved.batch >= 1 &&
+            saved.batch <= kMostRanks && possible(at.step) && possible(at.epoch) &&
+            possible(at.batch),
+        "{}: damaged description: {} ranks of {} images at step {}, epoch {}, batch {}", prefix,
+        saved.ranks, saved.batch, at.step, at.epoch, at.batch);
   return saved;
 }
 
@@ -258,23 +268,12 @@ void check_own_vectors(const fs::path& checkpoint, const Saved& saved, const Tra
 
 }  // namespace
 
-void remove_newer_checkpoints(const fs::path& folder, int64_t step) {
-  const std::string last = fmt::format("step-{:08}", step);
-  std::vector<fs::path> newer;
-  for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
-    const std::string name = entry.path().filename().string();
-    if ((name.starts_with("step-") && name > last) || name.ends_with(".part"))
-      newer.push_back(entry.path());
-  }
-  for (const fs::path& path : newer) fs::remove_all(path);
-}
-
 void save_checkpoint(Communicator& comm, const fs::path& folder, const TrainConfig& config,
                      const Position& position, Model& model, Optimizer& optimizer,
                      std::span<const float> statistics) {
   const OperationScope operation(comm, "checkpoint");
-  const fs::path target = folder / fmt::format("step-{:08}", position.step);
-  const fs::path part = folder / fmt::format(".step-{:08}.part", position.step);
+  const fs::path target = folder / checkpoint_name(position.step);
+  const fs::path part = folder / fmt::format(".{}.part", checkpoint_name(position.step));
   const std::string exists = fs::exists(target) ? "yes" : "";
   if (!broadcast_text(comm, exists).empty()) return;  // this step is saved already
   const bool root = comm.rank() == 0;
@@ -308,7 +307,7 @@ void save_checkpoint(Communicator& comm, const fs::path& folder, const TrainConf
   if (root) {
     sync_to_disk(part);
     rename_durably(part, target);
-    remove_old(folder);
+    remove_old_checkpoints(folder, config.keep_checkpoints, 0);
   }
 }
 
@@ -328,9 +327,9 @@ Resumed load_checkpoint(Communicator& comm, const fs::path& checkpoint, const Tr
     restore(comm, weights, checkpoint, at.step, model, optimizer);
   } else {
     redistribute(weights, comm, checkpoint, at.step, saved.ranks, model, optimizer);
-    resumed.notice +=
-        fmt::format("{} ranks became {}: residuals were summed and distributed again; ",
-                    saved.ranks, comm.size());
+    add_notice(resumed.notice,
+               fmt::format("{} ranks became {}: residuals were summed and distributed again",
+                           saved.ranks, comm.size()));
   }
   for (size_t i = 0; NamedVector & one : common) {
     std::ranges::copy(saved_common[i++], one.values.span().begin());

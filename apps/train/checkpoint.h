@@ -22,20 +22,19 @@ namespace tw {
 /// Where a run stands: `batch` batches of epoch `epoch` are done.
 struct Position {
   int64_t step = 0, epoch = 0, batch = 0;
-  EpochTotals totals;  ///< of the batches done in this epoch
-  EpochTotals run;     ///< of all batches done
+  EpochTotals totals;     ///< of the batches done in this epoch
+  EpochTotals run;        ///< of all batches done
+  double best_top1 = -1;  ///< the highest validation accuracy so far
+  int64_t best_step = 0;  ///< where it was reached; 0: no validation yet
 };
 
 /// Writes folder/step-N, first into a temporary folder that is renamed when every rank is done;
-/// removes all but the newest two. `statistics`: batch-norm statistics for model.safetensors (mean
-/// of the ranks, or rank 0's). Collective. Fault when the disk is full; older checkpoints stay.
+/// removes all but the newest --keep-checkpoints. `statistics`: batch-norm statistics for
+/// model.safetensors (mean of the ranks, or rank 0's). Collective. Fault when the disk is full;
+/// older checkpoints stay.
 void save_checkpoint(Communicator& comm, const std::filesystem::path& folder,
                      const TrainConfig& config, const Position& position, Model& model,
                      Optimizer& optimizer, std::span<const float> statistics);
-
-/// Removes half-written checkpoints and those of later steps, since a run resumed at `step` may
-/// continue differently.
-void remove_newer_checkpoints(const std::filesystem::path& folder, int64_t step);
 
 /// Where a resumed run starts, and which of its options changed.
 struct Resumed {

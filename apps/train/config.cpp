@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <utility>
@@ -30,8 +31,9 @@ std::string learning_rate_help() {
   return text;
 }
 
-/// Keys of config.json that are not options: settings and a description of the run.
-constexpr const char* kRunKeys[] = {"set", "run"};
+/// Keys of a configuration that are not options: settings, a description of the run, and lists of
+/// values to combine.
+constexpr const char* kRunKeys[] = {"set", "run", "sweep"};
 
 /// Turns --allreduce into the setting allreduce.collective; the later of the two wins.
 void forward_allreduce(TrainConfig& config) {
@@ -39,9 +41,27 @@ void forward_allreduce(TrainConfig& config) {
     config.settings.set("allreduce.collective", std::exchange(config.allreduce, ""));
 }
 
+/// Options of one call, which no sweep can vary.
+constexpr const char* kOfOneCall[] = {"name",      "output_dir", "config",  "resume",
+                                      "eval_only", "seeds",      "dry_run", "list"};
+
+/// The keys of "sweep" with their values.
+std::vector<SweepKey> sweep_in(const Json& object, const std::string& prefix) {
+  check(object.is_object(), "{}: \"sweep\" is not an object of key: list of values", prefix);
+  std::vector<SweepKey> sweep;
+  for (const auto& [key, values] : object.items()) {
+    check(values.is_array() && !values.empty(),
+          "{}: sweep: {} is {:.200}; expected a list of values", prefix, key, values.dump());
+    check(std::ranges::find(kOfOneCall, key) == std::end(kOfOneCall),
+          "{}: sweep: {} cannot be varied", prefix, key);
+    sweep.push_back({key, values});
+  }
+  return sweep;
+}
+
 void apply_file(TrainConfig& config, OptionTable& table, const std::filesystem::path& path) {
   const std::string prefix = fmt::format("[config] {}", path.string());
-  const std::vector<std::byte> bytes = read_file(path);
+  const std::vector<std::byte> bytes = read_file(path, kMostJson);
   Json file = parse_json<Json>({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, prefix);
   check(file.is_object(), "{}: not a JSON object", prefix);
   if (file.contains("set")) {
@@ -49,6 +69,7 @@ void apply_file(TrainConfig& config, OptionTable& table, const std::filesystem::
     for (const auto& [key, value] : file["set"].items())
       config.settings.set(key, value.is_string() ? value.get<std::string>() : value.dump());
   }
+  if (file.contains("sweep")) config.sweep = sweep_in(file["sweep"], prefix);
   for (const char* key : kRunKeys) file.erase(key);
   table.set_json(file, prefix);
   forward_allreduce(config);
@@ -90,7 +111,8 @@ void check_combinations(const TrainConfig& c) {
   check(c.comm.ranks_per_node == 1 || !c.comm.link.empty(),
         "[options] ranks-per-node is {}, but no link is emulated between nodes (--link)",
         c.comm.ranks_per_node);
-  check(c.name.find('/') == std::string::npos && c.name != "." && c.name != "..",
+  check(c.name.find('/') == std::string::npos && c.name != "." && c.name != ".." &&
+            std::ranges::none_of(c.name, [](unsigned char x) { return x < 0x20 || x == 0x7f; }),
         "[options] name is {}; expected the name of a folder below --output-dir", c.name);
 }
 
@@ -245,9 +267,19 @@ OptionTable TrainConfig::table() {
   t.effect(Effect::none);
   t.add(run, "checkpoint-steps", checkpoint_steps, "steps between checkpoints; 0: none");
   t.effect(Effect::none);
+  t.add(run, "keep-checkpoints", keep_checkpoints, "how many checkpoints stay; 0: all");
+  t.effect(Effect::none);
+  t.add(run, "keep-best", keep_best,
+        "also keep the checkpoint of the highest validation accuracy, as checkpoints/best-N");
+  t.effect(Effect::none);
   t.add(run, "analyze-every", analyze_every,
         "steps between measurements of rank 0's gradient and residual distribution; 0: none");
   t.effect(Effect::none);
+  t.add(run, "tensorboard", tensorboard,
+        "write steps, epochs and the histograms of --analyze-every for TensorBoard, too");
+  t.effect(Effect::none);
+  t.add(run, "quiet", quiet, "print errors only; run.log has the lines");
+  t.add(run, "log", log, "file to which the lines of the console are appended, beside run.log");
   t.add(run, "bn-stats", bn_stats,
         "batch-norm statistics for validation and checkpoints: mean of the ranks, or rank 0's");
   t.choices({"average", "local"});
@@ -265,7 +297,8 @@ Json TrainConfig::json() {
   Json object = table().json();
   object["set"] = settings.values();
   // options of one call, and --allreduce, which is a setting
-  for (const char* key : {"dry_run", "eval_only", "list", "config", "resume", "seeds", "allreduce"})
+  for (const char* key :
+       {"dry_run", "eval_only", "list", "config", "resume", "seeds", "allreduce", "quiet", "log"})
     object.erase(key);
   return object;
 }
@@ -291,7 +324,7 @@ SgdConfig TrainConfig::sgd() const {
           .outer_momentum = outer_momentum};
 }
 
-TrainConfig parse_train_config(int argc, char** argv) {
+TrainConfig read_train_config(int argc, char** argv) {
   TrainConfig config;
   config.settings = default_settings();
   OptionTable table = config.table();
@@ -322,16 +355,41 @@ TrainConfig parse_train_config(int argc, char** argv) {
     config.flags.push_back(name);
     table.set_text(name, text);
     forward_allreduce(config);
+    const std::string key = name == "set" ? text.substr(0, text.find('=')) : json_key(name);
+    if (name == "set") config.flags.push_back(key);
+    std::erase_if(config.sweep, [&](const SweepKey& swept) { return swept.key == key; });
   }
   table.print_notices();
-  if (config.dataset == "auto") config.dataset = config.data_dir.empty() ? "shapes" : "cifar10";
   config.lr_given = table.is_set("lr");
+  return config;
+}
+
+void set_option(TrainConfig& config, const std::string& key, const Json& value,
+                const std::string& source) {
+  if (key.find('.') != std::string::npos)
+    return config.settings.set(key, value.is_string() ? value.get<std::string>() : value.dump());
+  config.table().set_json({{key, value}}, source);
+  config.lr_given |= key == "lr";
+  forward_allreduce(config);
+}
+
+void resolve(TrainConfig& config) {
+  if (config.dataset == "auto") config.dataset = config.data_dir.empty() ? "shapes" : "cifar10";
   const auto& rates = default_learning_rates().entries();
   if (const auto found = rates.find(config.model); !config.lr_given && found != rates.end())
     config.lr = found->second.value;
   resolve_warmup(config);
   check_combinations(config);
+}
+
+TrainConfig parse_train_config(int argc, char** argv) {
+  TrainConfig config = read_train_config(argc, argv);
+  resolve(config);
   return config;
+}
+
+std::string name_of_seed(const std::string& name, int64_t seed) {
+  return fmt::format("{}-s{}", name, seed);
 }
 
 }  // namespace tw

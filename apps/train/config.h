@@ -1,12 +1,14 @@
 // TrainConfig: all options of a training run, with their defaults.
 #pragma once
 
+#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
 #include "apps/common/comm_setup.h"
 #include "apps/common/options.h"
 #include "engine/core/settings.h"
+#include "engine/core/shape.h"
 #include "sparsify/sparsifier.h"
 
 namespace tw {
@@ -15,6 +17,12 @@ namespace tw {
 constexpr double kAuto = -1;
 /// Stands for `never` in eval_every.
 constexpr int64_t kNever = -1;
+
+/// A key of "sweep" in a configuration and its values, as a JSON list.
+struct SweepKey {
+  std::string key;
+  Json values;
+};
 
 struct TrainConfig {
   // model and data
@@ -87,7 +95,12 @@ struct TrainConfig {
   int64_t eval_every = 1;
   int64_t checkpoint_every = 1;
   int64_t checkpoint_steps = 0;
+  int64_t keep_checkpoints = 2;
+  bool keep_best = false;
   int64_t analyze_every = 0;
+  bool tensorboard = false;
+  bool quiet = false;
+  std::string log;
   std::string bn_stats = "average";
   std::string resume;
   bool eval_only = false;
@@ -97,7 +110,10 @@ struct TrainConfig {
 
   // not options
   std::vector<float> mean, deviation;  ///< how the images are normalised, per channel
-  std::vector<std::string> flags;      ///< the options given on the command line
+  Shape image;                         ///< height, width and channels of an image
+  std::vector<std::string> flags;      ///< the options and settings given on the command line
+  std::vector<SweepKey> sweep;         ///< of the configuration, without options given as flags
+  std::string cell;                    ///< the values of this run of a sweep, as text
   bool branches = false;  ///< --resume PATH with --name: continues in a folder of its own
 
   /// Flags, JSON keys, help and effects of all members above.
@@ -111,7 +127,18 @@ struct TrainConfig {
 };
 
 /// Defaults, then the JSON file of --config (or of the run that --resume names), then flags.
-/// UserError on unknown names, values out of range and options that exclude each other.
+/// UserError on unknown names and values out of range.
+TrainConfig read_train_config(int argc, char** argv);
+/// Sets one option or, with a dot in its name, a setting. UserError starts with `source`.
+void set_option(TrainConfig& config, const std::string& key, const Json& value,
+                const std::string& source);
+/// Replaces `auto` by the values that follow from other options. UserError on unknown names and on
+/// options that exclude each other.
+void resolve(TrainConfig& config);
+/// read_train_config() and resolve().
 TrainConfig parse_train_config(int argc, char** argv);
+
+/// The name of a run with one of several seeds: NAME-s3.
+std::string name_of_seed(const std::string& name, int64_t seed);
 
 }  // namespace tw

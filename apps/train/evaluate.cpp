@@ -39,10 +39,12 @@ void load_micro_batch(Communicator& comm, DevicePrefetcher& feed, const Model& m
   }
 }
 
-ops::LossSums evaluate(Context& ctx, Communicator& comm, Model& model, Loader& data) {
+ops::LossSums evaluate(Context& ctx, Communicator& comm, Model& model, Loader& data,
+                       const std::function<void(int64_t)>& progress) {
   DevicePrefetcher feed(ctx, data);
   feed.start(0);
   for (int64_t i = 0; i < data.batches(); ++i) {
+    progress(i);
     load_micro_batch(comm, feed, model);
     model.queue_forward({.ctx = ctx, .training = false});
     feed.prefetch();

@@ -1,6 +1,8 @@
 // Validation, divided among the ranks.
 #pragma once
 
+#include <functional>
+
 #include "comm/communicator.h"
 #include "data/device_prefetcher.h"
 #include "models/model.h"
@@ -27,7 +29,9 @@ class StatisticsSwap {
 void load_micro_batch(Communicator& comm, DevicePrefetcher& feed, const Model& model);
 
 /// Sums of loss and correct predictions over the whole data set of `data`, the same on every rank.
-/// The model runs in `ctx`. Collective. UserError when every image was skipped.
-ops::LossSums evaluate(Context& ctx, Communicator& comm, Model& model, Loader& data);
+/// The model runs in `ctx`; `progress` is told the batches done. Collective. UserError when every
+/// image was skipped.
+ops::LossSums evaluate(Context& ctx, Communicator& comm, Model& model, Loader& data,
+                       const std::function<void(int64_t)>& progress);
 
 }  // namespace tw

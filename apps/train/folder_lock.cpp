@@ -6,6 +6,7 @@
 
 #include <cerrno>
 #include <chrono>
+#include <cstring>
 #include <thread>
 
 #include "engine/core/error.h"
@@ -15,6 +16,7 @@ namespace tw {
 
 FolderLock::FolderLock(const std::filesystem::path& folder, double patience)
     : file_(open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)) {
+  check(file_ >= 0, "[run] cannot open {}: {}", folder.string(), std::strerror(errno));
   Stopwatch watch;
   while (flock(file_, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
     if (watch.total() >= patience) {

@@ -11,7 +11,7 @@ namespace tw {
 
 const char* const GradientStatistics::kHeader =
     "epoch,steps,mean,std,kurtosis,left_topk,left_randk,bound";
-const char* const GradientStatistics::kHistogramHeader = "epoch,from,to,count";
+const char* const GradientStatistics::kHistogramHeader = "epoch,low,high,count";
 
 namespace {
 
@@ -71,8 +71,9 @@ void GradientStatistics::add(Context& ctx, std::span<const float> g, std::span<c
   ++sums_->steps;
 }
 
-void GradientStatistics::write(int64_t epoch) {
-  if (sums_->steps == 0) return;
+Histogram GradientStatistics::write(int64_t epoch) {
+  Histogram histogram;
+  if (sums_->steps == 0) return histogram;
   const auto& [n, s1, s2, s3, s4] = sums_->powers;
   const double mean = s1 / n, variance = std::max(0.0, s2 / n - mean * mean);
   const double fourth =
@@ -83,13 +84,18 @@ void GradientStatistics::write(int64_t epoch) {
                          variance > 0 ? fourth / (variance * variance) : 0.0, sums_->topk / steps,
                          sums_->randk / steps, sums_->bound / steps));
 
-  const auto put = [&](uint32_t bin, float from, float to) {
-    if (sums_->bins[bin] > 0)
-      histogram_.row(fmt::format("{},{:g},{:g},{}", epoch, from, to, sums_->bins[bin]));
+  const auto put = [&](uint32_t bin, float low, float high) {
+    const uint64_t count = sums_->bins[bin];
+    if (count == 0) return;
+    histogram_.row(fmt::format("{},{:g},{:g},{}", epoch, low, high, count));
+    histogram.add(double{low}, double{high}, static_cast<double>(count));
   };
   for (uint32_t bin = kSign; bin-- > 0;) put(bin | kSign, -edge(bin + 1), -edge(bin));
   for (uint32_t bin = 0; bin < kSign; ++bin) put(bin, edge(bin), edge(bin + 1));
+  histogram.sum = s1;
+  histogram.squares = s2;
   *sums_ = {};
+  return histogram;
 }
 
 }  // namespace tw

@@ -10,7 +10,8 @@
 #include <span>
 #include <vector>
 
-#include "apps/train/csv.h"
+#include "engine/io/csv.h"
+#include "engine/io/event_file.h"
 #include "sparsify/kernels/moments.h"
 #include "sparsify/selector.h"
 
@@ -25,8 +26,14 @@ class GradientStatistics {
   /// Adds u = g + e of one step, before the selection; empty e: u = g. Changes neither. Skips a u
   /// that is zero or not finite.
   void add(Context& ctx, std::span<const float> g, std::span<const float> e, double density);
-  /// Writes the rows of an epoch, none if nothing was added, and starts the next.
-  void write(int64_t epoch);
+  /// Writes the rows of an epoch, none if nothing was added, and starts the next. Returns the
+  /// histogram.
+  Histogram write(int64_t epoch);
+  /// Flushes the tables to the disk.
+  void sync() const {
+    table_.sync();
+    histogram_.sync();
+  }
 
   static const char* const kHeader;           ///< of distributions.csv
   static const char* const kHistogramHeader;  ///< of histograms.csv

@@ -1,10 +1,17 @@
 // train: synchronous data-parallel SGD with gradient sparsification, over MPI or threads.
+#include <fmt/ranges.h>
+
+#include <algorithm>
 #include <cmath>
+#include <iterator>
+#include <nlohmann/json.hpp>
 
 #include "apps/common/comm_setup.h"
 #include "apps/common/launch.h"
 #include "apps/common/rank_utils.h"
+#include "apps/common/version.h"
 #include "apps/train/list.h"
+#include "apps/train/sweep.h"
 #include "apps/train/trainer.h"
 #include "comm/transports.h"
 #include "data/loader.h"
@@ -26,10 +33,21 @@ DataSplit load_data(const TrainConfig& config) {
               .skip_bad = config.bad_images == "skip"});
 }
 
+/// The console of a rank; the one of rank 0 prints. Collective. UserError when --log cannot be
+/// written.
+Console open_console(Communicator& comm, const TrainConfig& config) {
+  using Output = Console::Output;
+  Console console(comm.rank() > 0 ? Output::none : config.quiet ? Output::logs : Output::all);
+  run_collectively(comm, [&] {
+    if (comm.rank() == 0 && !config.log.empty()) console.log_to(config.log);
+  });
+  return console;
+}
+
 /// One run with one seed, on threads of this process or on the ranks of mpirun.
 RunResult run_once(Communicator& world, const TrainConfig& config, const DataSplit& data) {
   const auto as_rank = [&](Communicator& comm) {
-    Console console(comm.rank() == 0);
+    Console console = open_console(comm, config);
     CommSetup setup(comm, config.comm);
     if (!setup.notice().empty()) console.line("{}", setup.notice());
     return train(setup.comm(), config, data, stop_signal(), console);
@@ -53,7 +71,7 @@ RunResult run_seeds(Communicator& world, TrainConfig config, const DataSplit& da
   for (const int64_t seed : config.seeds) {
     config.seed = seed;
     TrainConfig one = config;
-    if (!one.name.empty()) one.name = fmt::format("{}-s{}", one.name, seed);
+    if (!one.name.empty()) one.name = name_of_seed(one.name, seed);
     last = run_once(world, one, data);
     if (last.stopped) return last;
     sum += last.val_top1;
@@ -65,24 +83,72 @@ RunResult run_seeds(Communicator& world, TrainConfig config, const DataSplit& da
       n > 1 ? std::sqrt(std::max(0.0, (squares - n * mean * mean) / (n - 1))) : 0;
   if (config.dry_run) return last;
   if (!std::isnan(mean))  // else nothing was validated
-    Console(world.rank() == 0).line("\ntop-1 over {} seeds: {:.4f} ± {:.4f}", n, mean, deviation);
+    open_console(world, config).line("\ntop-1 over {} seeds: {:.4f} ± {:.4f}", n, mean, deviation);
   return last;
 }
 
-int run(Communicator& world, int argc, char** argv) {
-  TrainConfig config;
-  run_collectively(world, [&] { config = parse_train_config(argc, argv); });
-  if (config.list) throw HelpText{list_text()};
-  check_ranks(world, config.workers);
-  world.set_timeout(config.comm.comm_timeout);
-  Console console(world.rank() == 0);
-  if (config.dataset == "shapes" && config.data_dir.empty())
-    console.line("no --data-dir given: training on the generated data set shapes");
+/// One configuration, with one seed or several.
+RunResult run_config(Communicator& world, const TrainConfig& config) {
   DataSplit data;
   run_collectively(world, [&] { data = load_data(config); });
-  const RunResult result =
-      config.seeds.empty() ? run_once(world, config, data) : run_seeds(world, config, data);
-  return result.stopped ? kStoppedBySignal : 0;
+  check_same_setup(world, {fmt::format("training images is {}", data.train->size()),
+                           fmt::format("validation images is {}", data.val->size()),
+                           fmt::format("classes is {}", data.train->classes)});
+  return config.seeds.empty() ? run_once(world, config, data) : run_seeds(world, config, data);
+}
+
+/// Every run of a sweep that is not finished. One that fails on all ranks, such as a learning rate
+/// that diverges, does not end the others. Returns whether a signal stopped it.
+bool run_sweep(Communicator& world, const std::vector<TrainConfig>& cells) {
+  Console console = open_console(world, cells[0]);
+  const std::vector<CellState> states = report_sweep(world, console, cells);
+  if (cells[0].dry_run) return false;
+  std::vector<std::string> failed;
+  for (size_t i = 0; i < cells.size(); ++i) {
+    if (states[i] == CellState::finished) continue;
+    console.line("\n{}: run {} of {}", cells[i].name, i + 1, cells.size());
+    try {
+      if (run_config(world, cells[i]).stopped) return true;
+    } catch (const CollectiveFault& fault) {
+      console.line("{} failed: {}", cells[i].name, fault.what());
+      failed.push_back(cells[i].name);
+    }
+  }
+  check<CollectiveFault>(failed.empty(), "[sweep] {} of {} runs failed: {}", failed.size(),
+                         cells.size(), fmt::join(failed, ", "));
+  return false;
+}
+
+/// The build, and the options of all runs but those that name a file or folder.
+std::vector<std::string> lines_of(const std::vector<TrainConfig>& configs) {
+  std::vector<std::string> all{"version is " + version(), "build is " + build_id()};
+  // data may be elsewhere on each machine, and rank 0 alone writes the run folder
+  constexpr std::string_view kPaths[] = {"data_dir", "output_dir", "name",
+                                         "config",   "resume",     "pretrained"};
+  for (TrainConfig config : configs) {
+    Json options = config.table().json();
+    for (const auto& [key, value] : config.settings.values()) options[key] = value;
+    for (const auto& [key, value] : options.items())
+      if (std::ranges::find(kPaths, key) == std::end(kPaths))
+        all.push_back(fmt::format("{} is {}", key, value.dump()));
+  }
+  return all;
+}
+
+int run(Communicator& world, int argc, char** argv) {
+  std::vector<TrainConfig> configs;
+  run_collectively(world, [&] { configs = parse_train_configs(argc, argv); });
+  const TrainConfig& first = configs.front();
+  if (first.list) throw HelpText{list_text()};
+  for (const TrainConfig& config : configs) check_ranks(world, config.workers);
+  world.set_timeout(first.comm.comm_timeout);
+  check_same_setup(world, lines_of(configs));
+  if (Console console = open_console(world, first);
+      first.dataset == "shapes" && first.data_dir.empty())
+    console.line("no --data-dir given: training on the generated data set shapes");
+  const bool stopped =
+      first.cell.empty() ? run_config(world, first).stopped : run_sweep(world, configs);
+  return stopped ? kStoppedBySignal : 0;
 }
 
 }  // namespace

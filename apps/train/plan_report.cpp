@@ -228,6 +228,11 @@ size_t report_plan(Console& console, const TrainConfig& config, const DataSplit&
   return total;
 }
 
+void report_unread_settings(Console& console, const TrainConfig& config) {
+  for (const std::string& key : config.settings.unread(config.flags))
+    console.line("--set {} has no effect: no part of this run reads it", key);
+}
+
 void report_local_steps(Console& console, const TrainConfig& config, const Model& model, int ranks,
                         int64_t batches) {
   const SgdConfig sgd = config.sgd();

@@ -20,6 +20,8 @@ PlanConfig plan_config(const TrainConfig& config, const DataSplit& data);
 size_t report_plan(Console& console, const TrainConfig& config, const DataSplit& data,
                    const Model& model, const Planner::Memory& memory, const Sparsifier& sparsifier,
                    int ranks);
+/// One line for each setting that no part of the optimizer, made since forget_reads(), has read.
+void report_unread_settings(Console& console, const TrainConfig& config);
 /// With local steps: prints the exchanges and bytes of an epoch of `batches` steps.
 void report_local_steps(Console& console, const TrainConfig& config, const Model& model, int ranks,
                         int64_t batches);

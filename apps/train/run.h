@@ -4,8 +4,8 @@
 #include "apps/common/captured_step.h"
 #include "apps/common/console.h"
 #include "apps/train/checkpoint.h"
-#include "apps/train/csv.h"
 #include "apps/train/gradient_statistics.h"
+#include "apps/train/progress.h"
 #include "apps/train/run_folder.h"
 #include "apps/train/schedule.h"
 #include "apps/train/skipped_images.h"
@@ -13,6 +13,8 @@
 #include "apps/train/summary.h"
 #include "data/loader.h"
 #include "engine/core/stopwatch.h"
+#include "engine/io/csv.h"
+#include "engine/io/event_file.h"
 
 namespace tw {
 
@@ -56,11 +58,20 @@ class Run {
   /// Adds a step, merged over the ranks, to the totals and to steps.csv. StepLog merges up to
   /// twenty steps at a time, so at_.step may be later than step.step.
   void add_step(const StepRecord& step);
+  /// Adds a step of this rank to the progress line and to the buffer of add_step().
+  void log_step(const StepRecord& step);
+  Place place() const;
+  void show_progress(const Place& at);
   /// Validates and reports an epoch. An epoch that --max-steps ends early (not `whole`) is reported
   /// as well; a resumed run continues it and reports it again.
   void close_epoch(bool whole);
   void validate();
+  /// Writes a checkpoint, after the rows of the tables so far, and those that --keep-best keeps.
   void checkpoint();
+  /// Notes whether this validation is the best so far; a checkpoint must then follow.
+  bool is_best();
+  /// On rank 0: keeps the best checkpoint, and removes the one before it.
+  void keep_best();
   RunResult evaluate_only();
   RunResult finish(bool stopped);
 
@@ -105,8 +116,10 @@ class Run {
   std::unique_ptr<CapturedPasses> passes_;
   RunFolder folder_;
   std::unique_ptr<CsvFile> steps_csv_, metrics_csv_;  // rank 0 only
+  std::unique_ptr<EventFile> events_;                 // rank 0 only, with --tensorboard
   std::unique_ptr<GradientStatistics> gradients_;     // rank 0 only, with --analyze-every
   std::unique_ptr<StepLog> log_;
+  Progress progress_;
   Position at_;
   ops::LossSums val_;  // of the last validation, the same on every rank
   bool stop_seen_ = false;

@@ -2,9 +2,12 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <fstream>
 
 #include "engine/core/error.h"
+#include "engine/io/event_file.h"
+#include "engine/io/file.h"
 
 namespace tw {
 
@@ -38,27 +41,86 @@ bool without_a_step(const fs::path& path) {
 
 /// Creates the folder of a run. Returns false, and changes nothing, when it exists already.
 bool create(const fs::path& path) {
+  if (path.has_parent_path()) create_folders_durably(path.parent_path());
   std::error_code error;
-  if (path.has_parent_path()) fs::create_directories(path.parent_path(), error);
-  const bool created = !error && fs::create_directory(path, error);
-  if (created) fs::create_directory(path / "checkpoints", error);
+  const bool created = fs::create_directory(path, error);
   check(!error, "[run] cannot create {}: {}", path.string(), error.message());
   return created;
 }
 
+/// Removes what writes that were cut off left in a folder.
+void remove_parts(const fs::path& folder) {
+  std::vector<fs::path> parts;
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder))
+    if (entry.path().filename().string().ends_with(".part")) parts.push_back(entry.path());
+  for (const fs::path& part : parts) fs::remove_all(part);
+}
+
+constexpr const char* kStep = "step-";
+constexpr const char* kBest = "best-";
+
+/// The checkpoints of a folder whose names begin with `kind`, the oldest first.
+std::vector<fs::path> checkpoints_in(const fs::path& folder, const std::string& kind) {
+  std::vector<fs::path> found;
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder))
+    if (entry.path().filename().string().starts_with(kind)) found.push_back(entry.path());
+  std::ranges::sort(found);
+  return found;
+}
+
+/// The temporary name of a checkpoint.
+fs::path temporary_name(const fs::path& checkpoint) {
+  return checkpoint.parent_path() / fmt::format(".{}.part", checkpoint.filename().string());
+}
+
 }  // namespace
 
-std::optional<fs::path> latest_checkpoint(const fs::path& folder) {
-  if (fs::exists(folder / "model.safetensors")) return folder;
-  const fs::path below = fs::exists(folder / "checkpoints") ? folder / "checkpoints" : folder;
-  if (!fs::is_directory(below)) return std::nullopt;
-  std::optional<fs::path> latest;  // names are zero-padded: the largest is the newest
-  for (const fs::directory_entry& entry : fs::directory_iterator(below)) {
-    const bool complete = entry.path().filename().string().starts_with("step-") &&
-                          fs::exists(entry.path() / "model.safetensors");
-    if (complete && (!latest || entry.path() > *latest)) latest = entry.path();
+std::string checkpoint_name(int64_t step) { return fmt::format("{}{:08}", kStep, step); }
+std::string best_name(int64_t step) { return fmt::format("{}{:08}", kBest, step); }
+
+void remove_checkpoint(const fs::path& checkpoint) {
+  const fs::path part = temporary_name(checkpoint);
+  fs::remove_all(part);
+  rename_durably(checkpoint, part);
+  fs::remove_all(part);
+}
+
+void remove_old_checkpoints(const fs::path& folder, int64_t kept, int64_t best) {
+  const std::vector<fs::path> steps = checkpoints_in(folder, kStep);
+  if (kept > 0)
+    for (size_t i = 0; i + static_cast<size_t>(kept) < steps.size(); ++i)
+      remove_checkpoint(steps[i]);
+  if (best > 0)
+    for (const fs::path& path : checkpoints_in(folder, kBest))
+      if (path.filename() != best_name(best)) remove_checkpoint(path);
+}
+
+void remove_newer_checkpoints(const fs::path& folder, int64_t step) {
+  remove_parts(folder);
+  for (const char* kind : {kStep, kBest}) {
+    const std::string last = fmt::format("{}{:08}", kind, step);
+    for (const fs::path& path : checkpoints_in(folder, kind))
+      if (path.filename() > last) remove_checkpoint(path);
   }
-  return latest;
+}
+
+bool keep_best_checkpoint(const fs::path& folder, int64_t step) {
+  const fs::path from = folder / checkpoint_name(step), to = folder / best_name(step);
+  if (fs::exists(to)) return true;
+  if (!fs::exists(from)) return false;
+  const fs::path part = temporary_name(to);
+  fs::remove_all(part);
+  fs::create_directory(part);
+  for (const fs::directory_entry& file : fs::directory_iterator(from)) {
+    const fs::path copy = part / file.path().filename();
+    std::error_code error;
+    fs::create_hard_link(file.path(), copy, error);
+    if (error) fs::copy_file(file.path(), copy);
+    sync_to_disk(copy);
+  }
+  sync_to_disk(part);
+  rename_durably(part, to);
+  return true;
 }
 
 fs::path checkpoint_to_resume(const fs::path& asked) {
@@ -89,10 +151,7 @@ fs::path find_or_create(const TrainConfig& config, int ranks) {
   if (config.resume == "auto") {
     const fs::path taken =
         config.name.empty() ? last_of(base) : (fs::exists(base) ? base : fs::path());
-    if (!taken.empty()) {
-      fs::create_directories(taken / "checkpoints");  // a run killed early may lack it
-      return taken;
-    }
+    if (!taken.empty()) return taken;
   }
   if (config.name.empty()) {
     int number = 1;
@@ -107,10 +166,10 @@ fs::path find_or_create(const TrainConfig& config, int ranks) {
 }  // namespace
 
 /// Files of a run that a branch continues.
-constexpr const char* kContinued[] = {"steps.csv", "metrics.csv", "distributions.csv",
-                                      "histograms.csv", "tuning_cache.json"};
+constexpr const char* kContinued[] = {"steps.csv",      "metrics.csv",       "distributions.csv",
+                                      "histograms.csv", "tuning_cache.json", EventFile::kName};
 
-RunFolder open_run_folder(const TrainConfig& config, int ranks) {
+RunFolder open_run_folder(const TrainConfig& config, int ranks) try {
   const bool named = !config.resume.empty() && config.resume != "auto";
   RunFolder folder;
   const bool continues = named && !config.branches;
@@ -118,6 +177,11 @@ RunFolder open_run_folder(const TrainConfig& config, int ranks) {
   folder.path = continues ? named_checkpoint(config.resume).parent_path().parent_path()
                           : find_or_create(config, ranks);
   if (!config.eval_only) folder.lock = std::make_shared<FolderLock>(folder.path);
+  if (!config.eval_only) {
+    remove_parts(folder.path);
+    create_folders_durably(folder.checkpoints());  // a run killed early may lack it
+    sync_to_disk(folder.path.has_parent_path() ? folder.path.parent_path() : ".");
+  }
   // after locking: the last holder of the lock may have added a checkpoint
   folder.checkpoint =
       named ? named_checkpoint(config.resume) : latest_checkpoint(folder.path).value_or(fs::path());
@@ -128,6 +192,8 @@ RunFolder open_run_folder(const TrainConfig& config, int ranks) {
         fs::copy_file(table, folder.file(name), fs::copy_options::overwrite_existing);
     }
   return folder;
+} catch (const Fault& fault) {
+  throw UserError(fault.what());  // no step has run: the folder cannot be written
 }
 
 }  // namespace tw

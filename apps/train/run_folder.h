@@ -3,9 +3,9 @@
 
 #include <filesystem>
 #include <memory>
-#include <optional>
 #include <string>
 
+#include "apps/common/checkpoint_folder.h"
 #include "apps/train/config.h"
 #include "apps/train/folder_lock.h"
 
@@ -21,17 +21,32 @@ struct RunFolder {
   std::filesystem::path checkpoints() const { return path / "checkpoints"; }
 };
 
+/// The name of the checkpoint of a step, and of the best checkpoint.
+std::string checkpoint_name(int64_t step);
+std::string best_name(int64_t step);
+
 /// Finds or creates the folder for `config` on P ranks; called on rank 0. A derived name that is
 /// taken gets a number; a name given by --name must be free. With --resume, the folder of that
 /// checkpoint, or (auto) the last one of this name; a run that branches gets a new folder with the
 /// tables of that run. UserError when another process writes there.
 RunFolder open_run_folder(const TrainConfig& config, int ranks);
 
-/// The newest complete checkpoint below `folder` (a run or its checkpoints folder, or a
-/// checkpoint itself).
-std::optional<std::filesystem::path> latest_checkpoint(const std::filesystem::path& folder);
+/// Removes a checkpoint. An interruption leaves either all of it or nothing that resumes.
+void remove_checkpoint(const std::filesystem::path& checkpoint);
 
-/// The same for the argument of --resume; UserError when there is none.
+/// Removes all but the newest `kept` checkpoints (0: removes none) and, unless it is 0, all best
+/// ones but that of step `best`.
+void remove_old_checkpoints(const std::filesystem::path& folder, int64_t kept, int64_t best);
+
+/// Removes half-written checkpoints and those of later steps, since a run resumed at `step` may
+/// continue differently.
+void remove_newer_checkpoints(const std::filesystem::path& folder, int64_t step);
+
+/// Keeps the checkpoint of `step` as the best one, too: links its files, or copies them where the
+/// disk has no links. Returns false when there is no such checkpoint.
+bool keep_best_checkpoint(const std::filesystem::path& folder, int64_t step);
+
+/// The newest checkpoint below the argument of --resume; UserError when there is none.
 std::filesystem::path checkpoint_to_resume(const std::filesystem::path& asked);
 
 }  // namespace tw

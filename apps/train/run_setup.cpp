@@ -25,13 +25,15 @@ Run::Run(Communicator& comm, const TrainConfig& config, const DataSplit& data,
                             .classes = class_count(config, data),
                             .zero_init = config.zero_init,
                             .decay_all = config.decay_all}),
-      sgd_config_(config.sgd()) {
+      sgd_config_(config.sgd()),
+      progress_(config, comm.size()) {
   if (config.measure_wait) sgd_config_.barrier_comm = &comm_;
   // replaces `auto` and 0 by their actual values, which are printed and saved
   config_.threads_per_rank = ctx_.threads();
   config_.device = name(ctx_.device());
   if (config_.precision != "tf32")
     config_.precision = name(resolve_precision(config.precision, ctx_.device()));
+  config_.image = data.train->image;
   config_.mean = data.mean;
   config_.deviation = data.deviation;
   ctx_.set_math({.tf32 = config_.precision == "tf32", .deterministic = config_.deterministic});
@@ -119,7 +121,9 @@ void Run::restore() {
   std::optional<uint64_t> seed;  // a checkpoint sets every value
   if (folder_.checkpoint.empty()) seed = static_cast<uint64_t>(config_.seed);
   model_.allocate(ctx_, seed);
+  config_.settings.forget_reads();
   optimizer_ = make_optimizer(ctx_, comm_, model_.arena(), sgd_config_, config_.settings);
+  if (!config_.eval_only) report_unread_settings(console_, config_);
   run_collectively(comm_, [&] {
     if (!config_.pretrained.empty())
       load_weights(SafetensorsReader(config_.pretrained), model_.arena(),
@@ -160,20 +164,28 @@ void Run::open_tables() {
   run_collectively(comm_, [&] {
     if (comm_.rank() != 0) return;
     try {
-      write_config(folder_, config_, comm_);
+      write_config(folder_, config_, comm_, train_loader_->batches());
       save_tuning_cache(ctx_, folder_.path);
       console_.log_to(folder_.file("run.log").string());
       remove_newer_checkpoints(folder_.checkpoints(), at_.step);
+      if (config_.keep_best && !keep_best_checkpoint(folder_.checkpoints(), at_.best_step))
+        at_.best_step = 0;
+      remove_old_checkpoints(folder_.checkpoints(), config_.keep_checkpoints, 0);
       // if this run trains no step, the row of an epoch cut short by --max-steps stays
       const int64_t rows = at_.epoch + (at_.batch > 0 && out_of_steps() ? 1 : 0);
       steps_csv_ = std::make_unique<CsvFile>(folder_.file("steps.csv"), kStepHeader, at_.step);
       metrics_csv_ = std::make_unique<CsvFile>(folder_.file("metrics.csv"), kMetricsHeader, rows);
       if (config_.analyze_every > 0)
         gradients_ = std::make_unique<GradientStatistics>(host_, folder_.path, rows);
+      if (config_.tensorboard)
+        events_ = std::make_unique<EventFile>(folder_.file(EventFile::kName), at_.step);
     } catch (const Fault& fault) {
       throw UserError(fault.what());  // no step has run: the folder cannot be written
     }
   });
+  // if the best checkpoint is gone, the next validation is the best
+  at_.best_step = std::stoll(broadcast_text(comm_, std::to_string(at_.best_step)));
+  if (at_.best_step == 0) at_.best_top1 = Position{}.best_top1;
   log_ = std::make_unique<StepLog>([this](const StepRecord& step) { add_step(step); });
   console_.line("writing to {}", folder_.path.string());
 }

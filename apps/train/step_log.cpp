@@ -22,13 +22,13 @@ void StepLog::add(Communicator& comm, const StepRecord& record) {
 void StepLog::flush(Communicator& comm) {
   const OperationScope operation(comm, "log");
   const std::span<const StepRecord> mine(waiting_);
-  allgather(comm, std::as_bytes(mine), mine.size_bytes(), blocks_);
+  allgather(comm, std::as_bytes(mine), mine.size_bytes(), blocks_, mine.size_bytes());
   for (size_t i = 0; i < mine.size(); ++i) {
     StepRecord sum;
     double least_exchange = std::numeric_limits<double>::infinity();
     for (int r = 0; r < comm.size(); ++r) {
       StepRecord one;
-      std::memcpy(&one, blocks_[r].data() + i * sizeof one, sizeof one);
+      std::memcpy(&one, blocks_.exactly(r, mine.size_bytes()).data() + i * sizeof one, sizeof one);
       sum.step = one.step;
       sum.lr = one.lr;
       sum.density = one.density;

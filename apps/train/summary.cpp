@@ -1,17 +1,20 @@
 #include "apps/train/summary.h"
 
 #include <algorithm>
+#include <cerrno>
+#include <charconv>
 #include <cmath>
+#include <cstring>
 #include <fstream>
 #include <limits>
 #include <nlohmann/json.hpp>
-#include <sstream>
 
 #include "apps/common/rank_utils.h"
 #include "apps/common/version.h"
 #include "apps/train/checkpoint.h"
 #include "engine/core/cpu_features.h"
 #include "engine/core/error.h"
+#include "engine/io/csv.h"
 #include "engine/io/file.h"
 #include "engine/io/weights.h"
 
@@ -24,31 +27,29 @@ double rounded(double value, int digits = 9) {
   return std::stod(fmt::format("{:.{}g}", value, digits));
 }
 
-std::vector<std::string> split(const std::string& line) {
-  std::vector<std::string> cells;
-  std::istringstream in(line);
-  for (std::string cell; std::getline(in, cell, ',');) cells.push_back(cell);
-  return cells;
-}
-
-/// A cell with at most six digits; an empty one stays empty.
+/// A number with at most six digits; any other cell as it is.
 std::string shortened(const std::string& cell) {
-  return cell.empty() ? cell : fmt::format("{:.6g}", std::stod(cell));
+  double value = 0;
+  const auto [end, error] = std::from_chars(cell.data(), cell.data() + cell.size(), value);
+  const bool whole = error == std::errc{} && end == cell.data() + cell.size();
+  return whole ? fmt::format("{:.6g}", value) : cell;
 }
 
-/// The columns of metrics.csv that fit on a screen.
+}  // namespace
+
 void print_table(Console& console, const std::filesystem::path& metrics) {
   std::ifstream in(metrics);
+  check<Fault>(in.is_open(), "[file] cannot read {}: {}", metrics.string(), std::strerror(errno));
   std::string line;
   std::getline(in, line);
-  const std::vector<std::string> names = split(line);
+  const std::vector<std::string> names = csv_cells(line);
   const std::string wanted[] = {"epoch",    "lr",       "density",      "train_loss", "train_top1",
                                 "val_loss", "val_top1", "images_per_s", "seconds",    "nnz_over_k"};
   std::string header;
   for (const std::string& name : wanted) header += fmt::format("{:>13}", name);
   console.line("\n{}", header);
   while (std::getline(in, line)) {
-    const std::vector<std::string> cells = split(line);
+    const std::vector<std::string> cells = csv_cells(line);
     std::string row;
     for (const std::string& name : wanted)
       for (size_t i = 0; i < names.size() && i < cells.size(); ++i)
@@ -56,8 +57,6 @@ void print_table(Console& console, const std::filesystem::path& metrics) {
     console.line("{}", row);
   }
 }
-
-}  // namespace
 
 double share(int64_t part, int64_t whole) {
   return whole > 0 ? static_cast<double>(part) / static_cast<double>(whole) : 0;
@@ -107,11 +106,16 @@ Json normalisation_of(const TrainConfig& config) {
   return {{"mean", rounded_all(config.mean)}, {"deviation", rounded_all(config.deviation)}};
 }
 
-void write_config(const RunFolder& folder, TrainConfig& config, const Communicator& comm) {
+void write_config(const RunFolder& folder, TrainConfig& config, const Communicator& comm,
+                  int64_t steps_per_epoch) {
   Json json = config.json();
-  json["run"] = {{"thinwire", version()},         {"ranks", comm.size()},
-                 {"transport", comm.transport()}, {"onednn", onednn_version()},
-                 {"compiler", __VERSION__},       {"normalisation", normalisation_of(config)}};
+  json["run"] = {{"thinwire", version()},
+                 {"ranks", comm.size()},
+                 {"transport", comm.transport()},
+                 {"onednn", onednn_version()},
+                 {"compiler", __VERSION__},
+                 {"normalisation", normalisation_of(config)},
+                 {"steps_per_epoch", steps_per_epoch}};
   if (config.branches) json["run"]["branched_from"] = folder.checkpoint.string();
   write_atomically(folder.file("config.json"), json.dump(2) + "\n");
 }
@@ -164,7 +168,8 @@ void write_summary(Console& console, const RunFolder& folder, const TrainConfig&
   print_table(console, folder.file("metrics.csv"));
   if (result.stopped) {
     console.line("\nstopped by a signal at step {}; continue with {}", position.step,
-                 config.seeds.empty()
+                 !config.cell.empty() ? "the same command, which continues the sweep"
+                 : config.seeds.empty()
                      ? "--resume " + folder.path.string()
                      : "the same command and --resume auto, which trains the other seeds, too");
     return;

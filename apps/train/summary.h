@@ -42,12 +42,15 @@ uint64_t common_weights_hash(Communicator& comm, const ParameterArena& arena);
 /// {"mean": [...], "deviation": [...]}: a network sees (pixel / 255 - mean) / deviation by channel.
 Json normalisation_of(const TrainConfig& config);
 /// config.json: the resolved configuration, versions, ranks and transport.
-void write_config(const RunFolder& folder, TrainConfig& config, const Communicator& comm);
+void write_config(const RunFolder& folder, TrainConfig& config, const Communicator& comm,
+                  int64_t steps_per_epoch);
 /// Prints one line for an epoch; `val.count` is 0 without validation.
 void report_epoch(Console& console, int64_t epoch, int64_t epochs, const EpochTotals& totals,
                   const ops::LossSums& val);
 /// Prints the share of an epoch spent waiting for data; prints nothing below 5 %.
 void report_waiting(Console& console, const EpochTotals& totals);
+/// Prints the columns of metrics.csv that fit on a screen.
+void print_table(Console& console, const std::filesystem::path& metrics);
 /// Writes summary.json; prints the table of metrics.csv and the result.
 void write_summary(Console& console, const RunFolder& folder, const TrainConfig& config,
                    const Position& position, const RunSummary& summary);

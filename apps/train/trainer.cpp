@@ -45,23 +45,17 @@ void Run::train_epoch() {
   else
     prefetcher_->start(static_cast<uint32_t>(at_.epoch), first);
   Stopwatch watch;
-  const double global_batch =
-      static_cast<double>(config_.batch_size * config_.accumulate * comm_.size());
   while (at_.batch < batches && !stop_seen_ && !out_of_steps()) {
+    const int64_t step = at_.step;
     if (captured_step_)
       train_captured_steps();
     else
-      log_->add(comm_, train_step());
-    const double done = static_cast<double>(at_.batch - first);
-    const double left = static_cast<double>(batches - at_.batch);
-    console_.progress({.epoch = at_.epoch + 1,
-                       .epochs = config_.epochs,
-                       .done = at_.batch,
-                       .total = batches,
-                       .images_per_s = done * global_batch / watch.total(),
-                       .seconds_left = watch.total() / done * left});
+      log_step(train_step());
+    progress_.add_time(at_.step - step, watch.lap());
+    show_progress(place());
     const bool due = config_.checkpoint_steps > 0 && at_.step % config_.checkpoint_steps == 0;
-    if (due && at_.batch < batches) checkpoint();
+    // after the last step, the row of the epoch comes before the checkpoint
+    if (due && at_.batch < batches && !out_of_steps()) checkpoint();
   }
   log_->flush(comm_);
   check(at_.batch == first || at_.totals.images > 0,
@@ -168,14 +162,34 @@ void Run::train_captured_steps() {
     record.nnz = record.k = static_cast<double>(model_.arena().size());
     record.seconds = seconds;
     record.phases.data = data_seconds;
-    log_->add(comm_, record);
+    log_step(record);
   }
+}
+
+void Run::log_step(const StepRecord& step) {
+  progress_.add(step);
+  log_->add(comm_, step);
+}
+
+Place Run::place() const {
+  return {.epoch = at_.epoch,
+          .batch = at_.batch,
+          .batches = train_loader_ ? train_loader_->batches() : 0,
+          .step = at_.step};
+}
+
+void Run::show_progress(const Place& at) {
+  console_.progress([&](int columns) { return progress_.line(at, columns); });
 }
 
 void Run::add_step(const StepRecord& step) {
   at_.totals.add(step);
   at_.run.add(step);
-  if (steps_csv_) steps_csv_->row(step_row(step, at_.epoch + 1));
+  progress_.add_merged(step);
+  if (!steps_csv_) return;
+  const std::string row = step_row(step, at_.epoch + 1);
+  steps_csv_->row(row);
+  if (events_) events_->row(step.step, "step", kStepHeader, row);
 }
 
 void Run::close_epoch(bool whole) {
@@ -185,10 +199,17 @@ void Run::close_epoch(bool whole) {
   const double lr = rate(at_.batch - 1);
   val_ = {};
   if (config_.eval_every != kNever && due(config_.eval_every)) validate();
-  if (metrics_csv_) metrics_csv_->row(metrics_row(epoch, lr, density(), at_.totals, val_));
+  if (metrics_csv_) {
+    const std::string row = metrics_row(epoch, lr, density(), at_.totals, val_);
+    metrics_csv_->row(row);
+    if (events_) events_->row(at_.step, "epoch", kMetricsHeader, row);
+  }
   report_epoch(console_, epoch, config_.epochs, at_.totals, val_);
   check_finite(val_, epoch);
-  if (gradients_) gradients_->write(epoch);
+  if (gradients_) {
+    const Histogram values = gradients_->write(epoch);
+    if (events_ && values.number > 0) events_->histogram(at_.step, "gradient_and_residual", values);
+  }
   skipped_.report(comm_, data_, console_);
   report_waiting(console_, at_.totals);
   if (whole) {
@@ -196,12 +217,28 @@ void Run::close_epoch(bool whole) {
     at_.batch = 0;
     at_.totals = {};
   }
-  if (due(config_.checkpoint_every)) checkpoint();
+  const bool step_due = config_.checkpoint_steps > 0 && at_.step % config_.checkpoint_steps == 0;
+  if (is_best() || step_due || due(config_.checkpoint_every)) checkpoint();
+}
+
+bool Run::is_best() {
+  const double top1 = share(val_.top1, val_.count);
+  if (!config_.keep_best || val_.count == 0 || top1 <= at_.best_top1) return false;
+  at_.best_top1 = top1;
+  at_.best_step = at_.step;
+  return true;
 }
 
 void Run::validate() {
   const StatisticsSwap swap(model_, statistics());
-  val_ = evaluate(ctx_, comm_, model_, *val_loader_);
+  const Stopwatch watch;
+  Place at = place();
+  at.to_validate = val_loader_->batches();
+  val_ = evaluate(ctx_, comm_, model_, *val_loader_, [&](int64_t done) {
+    at.validated = done;
+    show_progress(at);
+  });
+  progress_.add_validation(watch.total());
 }
 
 std::vector<float> Run::statistics() {
@@ -210,7 +247,24 @@ std::vector<float> Run::statistics() {
 
 void Run::checkpoint() {
   log_->flush(comm_);
-  save_checkpoint(comm_, folder_.checkpoints(), config_, at_, model_, *optimizer_, statistics());
+  // a run resumed from the checkpoint keeps the rows before it: they are on the disk first
+  if (steps_csv_) steps_csv_->sync();
+  if (metrics_csv_) metrics_csv_->sync();
+  if (gradients_) gradients_->sync();
+  const std::vector<float> common = statistics();
+  if (optimizer_->same_on_all_ranks()) {
+    // damaged messages may leave a difference: no checkpoint may hold it
+    const StatisticsSwap swap(model_, common);
+    common_weights_hash(comm_, model_.arena());
+  }
+  save_checkpoint(comm_, folder_.checkpoints(), config_, at_, model_, *optimizer_, common);
+  keep_best();
+}
+
+void Run::keep_best() {
+  if (comm_.rank() != 0 || !config_.keep_best || at_.best_step == 0) return;
+  keep_best_checkpoint(folder_.checkpoints(), at_.best_step);
+  remove_old_checkpoints(folder_.checkpoints(), 0, at_.best_step);
 }
 
 RunResult Run::evaluate_only() {

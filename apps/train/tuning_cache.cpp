@@ -5,6 +5,7 @@
 #include "apps/common/rank_utils.h"
 #include "engine/core/error.h"
 #include "engine/io/file.h"
+#include "engine/io/json.h"
 
 namespace tw {
 
@@ -24,10 +25,11 @@ std::string text_of(Context& ctx) { return nlohmann::json(ctx.tuning_cache()).du
 /// Replaces the tuning cache of ctx. Returns false when it does not change.
 bool take(Context& ctx, const std::string& text, const std::string& from) {
   std::map<std::string, std::string> taken;
+  const std::string source = "[tuning_cache] " + from;
   try {
-    nlohmann::json::parse(text).get_to(taken);
+    parse_json<nlohmann::json>(text, source).get_to(taken);
   } catch (const nlohmann::json::exception& error) {
-    fail("[tuning_cache] {}: {}", from, error.what());
+    fail("{}: {:.200}", source, error.what());
   }
   if (taken == ctx.tuning_cache()) return false;
   ctx.tuning_cache() = std::move(taken);
@@ -46,7 +48,7 @@ bool load_tuning_cache(Context& ctx, Communicator& comm, const std::filesystem::
   std::string text;
   run_collectively(comm, [&] {
     if (comm.rank() != 0 || !std::filesystem::exists(path)) return;
-    const std::vector<std::byte> bytes = read_file(path);
+    const std::vector<std::byte> bytes = read_file(path, kMostJson);
     text.assign(reinterpret_cast<const char*>(bytes.data()), bytes.size());
   });
   text = broadcast_text(comm, text);

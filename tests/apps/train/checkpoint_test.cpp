@@ -1,8 +1,11 @@
 // Checkpoints restored on another number of ranks, or with other options.
 #include "apps/train/checkpoint.h"
 
+#include <regex>
+
 #include "apps/train/run_folder.h"
 #include "comm/collectives/collectives.h"
+#include "engine/io/safetensors.h"
 #include "tests/support/error_text.h"
 #include "tests/support/program.h"
 #include "tests/support/ranks/ranks.h"
@@ -138,7 +141,10 @@ TEST(Checkpoint, AnotherTransportGivesNoNotice) {
 TEST(Checkpoint, AnotherLearningRateGivesANotice) {
   TrainConfig slower = config_of("off");
   slower.lr = 0.01;
-  EXPECT_EQ(notice_of(config_of("off"), slower), "lr was 0.1, is now 0.01; ");
+  EXPECT_EQ(notice_of(config_of("off"), slower), "lr was 0.1, is now 0.01");
+  slower.epochs = 20;
+  EXPECT_EQ(notice_of(config_of("off"), slower),
+            "epochs was 10, is now 20; lr was 0.1, is now 0.01");
 }
 
 TEST(Checkpoint, AStateOfAnotherSizeIsAUserError) {
@@ -152,6 +158,30 @@ TEST(Checkpoint, AMissingStateIsAUserError) {
   const std::string text =
       error_text<UserError>([&] { notice_of(config_of("off"), with_selector("sidco", "")); });
   EXPECT_NE(text.find("has no tensor \"selector.sidco\""), std::string::npos) << text;
+}
+
+TEST(Checkpoint, ImpossibleCountsAreAUserError) {
+  const TempFolder folder;
+  const TrainConfig config = config_of("off");
+  run_ranks(1, [&](Context& ctx, Communicator& comm) {
+    Trainee trainee(ctx, comm, config);
+    save_checkpoint(comm, folder.path(), config, {}, trainee.model, *trainee.sgd,
+                    trainee.model.arena().statistic_values());
+    const auto checkpoint = *latest_checkpoint(folder.path());
+    for (const std::string wrong : {"\"ranks\":0", "\"ranks\":-1", "\"ranks\":9000000000000"}) {
+      {  // the same file, with another count and the right checksum
+        const SafetensorsReader file(checkpoint / "model.safetensors");
+        SafetensorsWriter changed;
+        for (const auto& [name, tensor] : file.tensors()) changed.add(name, tensor);
+        for (const auto& [key, value] : file.metadata())
+          changed.metadata(key, std::regex_replace(value, std::regex("\"ranks\":-?\\d+"), wrong));
+        changed.write(checkpoint / "model.safetensors");
+      }
+      const std::string text = error_text<UserError>(
+          [&] { load_checkpoint(comm, checkpoint, config, trainee.model, *trainee.sgd); });
+      EXPECT_NE(text.find("damaged description"), text.npos) << wrong << ": " << text;
+    }
+  });
 }
 
 TEST(Checkpoint, AnotherSeedIsAUserError) {

@@ -125,6 +125,21 @@ TEST_P(DyingRank, EndsTheRunInTimeAndTheRunResumes) {
   EXPECT_EQ(weights_hash(folder / "cut"), weights_hash(folder / "whole"));
 }
 
+TEST(FrozenRank, BeforeMpiStartsEndsTheRunInTimeWithOneLine) {
+  if (std::string(TW_MPIRUN).empty()) GTEST_SKIP() << "built without MPI";
+  const TempFolder folder;
+  const std::filesystem::path rank = folder / "rank.sh";
+  std::ofstream(rank)
+      << "[ \"$PMI_RANK$OMPI_COMM_WORLD_RANK\" = 0 ] && kill -STOP $$\nexec " TW_TRAIN " --list\n";
+  const auto start = Clock::now();
+  const Started run(fmt::format("THINWIRE_START_TIMEOUT=2 {} -n 3 sh {}", TW_MPIRUN, rank.string()),
+                    folder / "output");
+  const Ended ended = run.wait(start + 30s);
+  EXPECT_EQ(ended.code, 1) << ended.output;
+  EXPECT_TRUE(ended.says("error: [mpi] rank 1 has waited 2 s in MPI_Init")) << ended.output;
+  EXPECT_FALSE(ended.says("rank 2 has waited")) << ended.output;
+}
+
 INSTANTIATE_TEST_SUITE_P(Ranks, DyingRank,
                          testing::Values(Death{"dense", 1, SIGKILL}, Death{"dense", 0, SIGSTOP},
                                          Death{"topk", 0, SIGKILL}, Death{"topk", 2, SIGSTOP},

@@ -5,6 +5,7 @@
 #include <fstream>
 #include <future>
 #include <memory>
+#include <set>
 
 #include "engine/core/error.h"
 #include "tests/support/error_text.h"
@@ -72,7 +73,7 @@ TEST_F(RunFolderTest, AGivenNameMayBeTakenAgainBeforeTheFirstStep) {
 TEST_F(RunFolderTest, AnOutputFolderThatCannotBeCreatedIsAUserError) {
   std::ofstream(root_ / "file") << "text";
   config_.output_dir = (root_ / "file").string();
-  EXPECT_TRUE(error("mine", "").starts_with("[run] cannot create "));
+  EXPECT_TRUE(error("mine", "").starts_with("[file] cannot create "));
 }
 
 TEST_F(RunFolderTest, FindsTheLatestCompleteCheckpoint) {
@@ -147,6 +148,53 @@ TEST_F(RunFolderTest, ResumesFromACheckpointAddedWhileWaitingForTheLock) {
     held.reset();
     EXPECT_EQ(waiting.get().checkpoint, added);
   }
+}
+
+TEST_F(RunFolderTest, RemovesPartsOfWritesThatWereCutOff) {
+  open("mine");
+  std::ofstream(root_ / "mine/config.json.123.part") << "{";
+  open("mine", "auto");
+  EXPECT_FALSE(fs::exists(root_ / "mine/config.json.123.part"));
+}
+
+class CheckpointFolder : public RunFolderTest {
+ protected:
+  CheckpointFolder() {
+    for (int step : {4, 8, 12, 16}) checkpoint("run", checkpoint_name(step));
+    for (int step : {4, 12}) checkpoint("run", best_name(step));
+  }
+  std::set<std::string> names() const {
+    std::set<std::string> all;
+    for (const fs::directory_entry& entry : fs::directory_iterator(folder_))
+      all.insert(entry.path().filename().string());
+    return all;
+  }
+  const fs::path folder_ = root_ / "run/checkpoints";
+};
+
+TEST_F(CheckpointFolder, KeepsTheNewestAndTheBest) {
+  remove_old_checkpoints(folder_, 0, 0);
+  EXPECT_EQ(names().size(), 6u);
+  remove_old_checkpoints(folder_, 3, 12);
+  EXPECT_EQ(names(), (std::set<std::string>{"step-00000008", "step-00000012", "step-00000016",
+                                            "best-00000012"}));
+  remove_old_checkpoints(folder_, 1, 0);
+  EXPECT_EQ(names(), (std::set<std::string>{"step-00000016", "best-00000012"}));
+}
+
+TEST_F(CheckpointFolder, LosesWhatIsNewerThanTheResumedStep) {
+  fs::create_directory(folder_ / ".step-00000020.part");
+  remove_newer_checkpoints(folder_, 8);
+  EXPECT_EQ(names(), (std::set<std::string>{"step-00000004", "step-00000008", "best-00000004"}));
+}
+
+TEST_F(CheckpointFolder, TheBestSurvivesTheRemovalOfItsStep) {
+  EXPECT_FALSE(keep_best_checkpoint(folder_, 5));
+  EXPECT_TRUE(keep_best_checkpoint(folder_, 8));
+  remove_old_checkpoints(folder_, 1, 8);
+  EXPECT_EQ(text_of(folder_ / "best-00000008/model.safetensors"), "weights");
+  EXPECT_TRUE(keep_best_checkpoint(folder_, 8));
+  EXPECT_EQ(latest_checkpoint(folder_), folder_ / "step-00000016");
 }
 
 TEST_F(RunFolderTest, AutoResumesTheLastRunOfItsName) {

@@ -49,6 +49,24 @@ TEST(Normalisation, IsInTheConfigurationAndTheWeights) {
   EXPECT_EQ(Json::parse(weights.metadata().at("normalisation")), expected);
 }
 
+TEST(UnreadSettings, AreNamed) {
+  const TempFolder folder;
+  const auto run = [&](const std::string& arguments) {
+    return run_command(mlp(folder, "--workers 2 --max-steps 1 --eval-every never " + arguments));
+  };
+  const std::string line = "--set gaussiank.refine has no effect: no part of this run reads it\n";
+  const std::string refine = " --set gaussiank.refine=";
+  for (const char* value : {"histogram", "paper"}) {
+    const Ended unread = run("--sparsifier topk" + refine + value);
+    EXPECT_TRUE(unread.says(line)) << unread.output;
+  }
+  const Ended read = run("--sparsifier gaussiank" + refine + "histogram");
+  ASSERT_EQ(read.code, 0) << read.output;
+  EXPECT_FALSE(read.says("no effect")) << read.output;
+  EXPECT_TRUE(
+      run("--sparsifier topk --allreduce binomial_tree").says("--set allreduce.collective has no"));
+}
+
 TEST(Never, LeavesOutEveryValidation) {
   const TempFolder folder;
   for (const char* length : {"--epochs 0", "--max-steps 2", "--seeds 1,2 --max-steps 2"}) {

@@ -1,0 +1,20 @@
+#include "apps/common/checkpoint_folder.h"
+
+namespace tw {
+
+namespace fs = std::filesystem;
+
+std::optional<fs::path> latest_checkpoint(const fs::path& folder) {
+  if (fs::exists(folder / "model.safetensors")) return folder;
+  const fs::path below = fs::exists(folder / "checkpoints") ? folder / "checkpoints" : folder;
+  if (!fs::is_directory(below)) return std::nullopt;
+  std::optional<fs::path> latest;  // names are zero-padded: the largest is the newest
+  for (const fs::directory_entry& entry : fs::directory_iterator(below)) {
+    const bool complete = entry.path().filename().string().starts_with("step-") &&
+                          fs::exists(entry.path() / "model.safetensors");
+    if (complete && (!latest || entry.path() > *latest)) latest = entry.path();
+  }
+  return latest;
+}
+
+}  // namespace tw

@@ -1,0 +1,153 @@
+#include "apps/train/sweep.h"
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "apps/common/rank_utils.h"
+#include "apps/train/run_folder.h"
+#include "engine/core/error.h"
+#include "engine/io/file.h"
+#include "engine/io/json.h"
+
+namespace tw {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr size_t kMostCells = 10000;
+
+/// The value as a flag has it: 0.01, or 0.1,0.05 for a list.
+std::string text_of(const Json& value) {
+  if (value.is_string()) return value.get<std::string>();
+  const std::string text = value.dump();
+  return value.is_array() ? text.substr(1, text.size() - 2) : text;
+}
+
+/// `name` with the key and value of one option: NAME-density-0.01.
+std::string named(const std::string& name, const std::string& key, const Json& value) {
+  std::string suffix = fmt::format("-{}-{}", key, text_of(value));
+  std::ranges::replace_if(
+      suffix, [](unsigned char c) { return !std::isalnum(c) && c != '.' && c != '-' && c != '_'; },
+      '_');
+  return name + suffix;
+}
+
+Json read_json(const fs::path& path) {
+  const std::vector<std::byte> bytes = read_file(path);
+  return parse_json<Json>({reinterpret_cast<const char*>(bytes.data()), bytes.size()},
+                          "[sweep] " + path.string());
+}
+
+/// UserError when the run has other options than `cell` that decide the weights.
+void check_same_options(const fs::path& run, TrainConfig cell) {
+  const auto flat = [](Json json) {
+    const Json settings = json.value("set", Json::object());
+    json.erase("set");
+    json.update(settings);
+    return json;
+  };
+  const Json then = flat(read_json(run / "config.json"));
+  Json now = flat(cell.json());
+  for (const std::string& key : cell.table().keys(Effect::none)) now.erase(key);
+  // a run saves what these stood for
+  if (cell.precision == "auto") now.erase("precision");
+  if (cell.threads_per_rank == 0) now.erase("threads_per_rank");
+  for (const auto& [key, value] : now.items())
+    check(then.contains(key) && then[key] == value,
+          "[sweep] {} was trained with {} {}, now {}; choose another --name", run.string(), key,
+          then.value(key, Json()).dump(), value.dump());
+}
+
+CellState state_of_run(const TrainConfig& cell, const std::string& name) {
+  const fs::path run = fs::path(cell.output_dir) / name;
+  if (!fs::exists(run / "config.json")) return CellState::absent;
+  check_same_options(run, cell);
+  if (!fs::exists(run / "summary.json")) return CellState::interrupted;
+  const Json summary = read_json(run / "summary.json");
+  const bool whole = summary.value("epochs", int64_t{0}) >= cell.epochs,
+             enough = cell.max_steps > 0 && summary.value("steps", int64_t{0}) >= cell.max_steps;
+  const bool ended = !summary.value("stopped", true) && (whole || enough);
+  return ended ? CellState::finished : CellState::interrupted;
+}
+
+}  // namespace
+
+std::vector<TrainConfig> parse_train_configs(int argc, char** argv) {
+  TrainConfig base = read_train_config(argc, argv);
+  if (base.sweep.empty()) {
+    resolve(base);
+    return {std::move(base)};
+  }
+  check(base.resume.empty() && !base.eval_only,
+        "[sweep] a sweep continues its own runs; it excludes --resume and --eval-only");
+  if (base.name.empty()) base.name = fs::path(base.config).stem().string();
+  base.resume = "auto";
+
+  std::vector<TrainConfig> cells{std::move(base)};
+  const std::vector<SweepKey> keys = std::exchange(cells[0].sweep, {});
+  for (const auto& [key, values] : keys) {
+    check(cells.size() * values.size() <= kMostCells, "[sweep] more than {} combinations",
+          kMostCells);
+    std::vector<TrainConfig> next;
+    for (const TrainConfig& cell : cells)
+      for (const Json& value : values) {
+        TrainConfig& one = next.emplace_back(cell);
+        set_option(one, key, value, fmt::format("[sweep] {}", one.config));
+        one.name = named(one.name, key, value);
+        one.cell += fmt::format("{}{} {}", one.cell.empty() ? "" : ", ", key, text_of(value));
+      }
+    cells = std::move(next);
+  }
+  std::vector<std::string> names;
+  for (TrainConfig& cell : cells) {
+    try {
+      resolve(cell);
+    } catch (const UserError& error) {
+      fail("[sweep] {}: {}", cell.cell, error.what());
+    }
+    check(std::ranges::find(names, cell.name) == names.end(),
+          "[sweep] two combinations have the name {}", cell.name);
+    names.push_back(cell.name);
+  }
+  return cells;
+}
+
+CellState state_of(const TrainConfig& cell) {
+  if (cell.seeds.empty()) return state_of_run(cell, cell.name);
+  bool any = false, all = true;
+  for (const int64_t seed : cell.seeds) {
+    TrainConfig one = cell;
+    one.seed = seed;
+    const CellState state = state_of_run(one, name_of_seed(cell.name, seed));
+    any |= state != CellState::absent;
+    all &= state == CellState::finished;
+  }
+  return all ? CellState::finished : any ? CellState::interrupted : CellState::absent;
+}
+
+std::vector<CellState> report_sweep(Communicator& world, Console& console,
+                                    const std::vector<TrainConfig>& cells) {
+  // the run folders may be on a disk of rank 0
+  std::string states;
+  run_collectively(world, [&] {
+    if (world.rank() == 0)
+      for (const TrainConfig& cell : cells) states += static_cast<char>('0' + int(state_of(cell)));
+  });
+  std::vector<CellState> result;
+  for (const char state : broadcast_text(world, states))
+    result.push_back(static_cast<CellState>(state - '0'));
+  console.line(
+      "sweep: {} runs{}", cells.size(),
+      cells[0].seeds.empty() ? "" : fmt::format(", each with {} seeds", cells[0].seeds.size()));
+  constexpr std::array<const char*, 3> kTexts{"to train", "to continue", "finished"};
+  for (size_t i = 0; i < cells.size(); ++i)
+    console.line("  {}  {}  ({})", cells[i].name, kTexts[static_cast<size_t>(result[i])],
+                 cells[i].cell);
+  return result;
+}
+
+}  // namespace tw

@@ -1,0 +1,66 @@
+// --keep-checkpoints and --keep-best: the checkpoints that stay.
+#include <set>
+
+#include "tests/support/jpegs.h"
+#include "tests/support/program.h"
+
+namespace tw::test {
+namespace {
+
+namespace fs = std::filesystem;
+
+class KeepCheckpoints : public testing::Test {
+ protected:
+  Ended train(const std::string& name, const std::string& arguments) const {
+    return run_command(fmt::format(
+        "{} --output-dir {} {} --model lenet --lr 0.3 --workers 2 --batch-size 50 --epochs 5 "
+        "--threads-per-rank 1 --name {} {}",
+        TW_TRAIN, folder_.path().string(), short_epochs(folder_.path()), name, arguments));
+  }
+  std::set<std::string> names(const std::string& run) const {
+    std::set<std::string> all;
+    for (const fs::directory_entry& entry : fs::directory_iterator(folder_ / run / "checkpoints"))
+      all.insert(entry.path().filename().string());
+    return all;
+  }
+  /// The first epoch with the highest val_top1 of metrics.csv.
+  int64_t best_epoch(const std::string& run) const {
+    std::ifstream in(folder_ / run / "metrics.csv");
+    std::string line, cell;
+    std::getline(in, line);
+    int64_t best = 0;
+    for (double highest = -1; std::getline(in, line);) {
+      std::istringstream cells(line);
+      for (int i = 0; i < 7; ++i) std::getline(cells, cell, ',');
+      if (std::stod(cell) <= highest) continue;
+      highest = std::stod(cell);
+      best = std::stoll(line);
+    }
+    return best;
+  }
+  static constexpr int64_t kSteps = 6;  // an epoch
+  const TempFolder folder_;
+};
+
+TEST_F(KeepCheckpoints, AsManyAsAskedStay) {
+  ASSERT_EQ(train("one", "--keep-checkpoints 1").code, 0);
+  EXPECT_EQ(names("one"), (std::set<std::string>{"step-00000030"}));
+  ASSERT_EQ(train("usual", "").code, 0);
+  EXPECT_EQ(names("usual"), (std::set<std::string>{"step-00000024", "step-00000030"}));
+  ASSERT_EQ(train("all", "--keep-checkpoints 0 --max-steps 15 --checkpoint-steps 4").code, 0);
+  EXPECT_EQ(names("all").size(), 5u);  // 4, 6, 8, 12, 15
+}
+
+TEST_F(KeepCheckpoints, TheBestByValidationStaysApartAndResumes) {
+  const Ended run = train("a", "--keep-checkpoints 1 --keep-best --checkpoint-every 0");
+  ASSERT_EQ(run.code, 0) << run.output;
+  const std::string best = fmt::format("best-{:08}", kSteps * best_epoch("a"));
+  EXPECT_EQ(names("a"), (std::set<std::string>{"step-00000030", best}));
+  const Ended ended =
+      train("b", "--keep-best --resume " + (folder_ / "a/checkpoints" / best).string());
+  EXPECT_EQ(ended.code, 0) << ended.output;
+  EXPECT_EQ(weights_hash(folder_ / "a"), weights_hash(folder_ / "b"));
+}
+
+}  // namespace
+}  // namespace tw::test
