@@ -45,8 +45,9 @@ OptionTable AdviseConfig::table() {
   t.add(machine, "compute", compute, "seconds of forward and backward; 0: measured");
   t.add(machine, "compute-profile", compute_profile,
         "file of `bench step --csv` on the machine that will train: replaces the measured compute");
-  t.add(machine, "select", select,
-        "with --simulate: seconds of a selection or compression, and update");
+  t.add(machine, "select", select, "with --simulate: seconds of a selection or compression");
+  t.add(machine, "update", update,
+        "with --simulate: seconds of the update of the parameters, with every sparsifier");
   t.add(machine, "gamma", gamma, "seconds to add an element; 0: measured");
   t.add(machine, "merge", merge, "seconds to merge a sparse entry; 0: measured");
   t.add(machine, "precision", precision, "arithmetic; auto: bf16 where the hardware has it");
@@ -92,13 +93,17 @@ AdviseConfig parse_advise_config(int argc, char** argv) {
           "[options] simulate needs --compute, the seconds of one rank's step, or "
           "--compute-profile");
     check(table.is_set("select"),
-          "[options] simulate needs --select, the seconds of a selection and update (0: none)");
+          "[options] simulate needs --select, the seconds of a selection (0: none)");
+    check((config.gamma > 0) == (config.merge > 0),
+          "[options] simulate needs --gamma and --merge together or neither: one alone charges "
+          "only dense or only sparse sums");
     check(!config.link.empty() || (config.alpha > 0 && config.beta > 0),
           "[options] simulate needs the link: --link, or --alpha and --beta");
     check(config.workers == 0, "[options] workers is not for --simulate, which starts no ranks");
   } else {
     check(config.parameters == 0, "[options] parameters needs --simulate");
     check(config.select == 0, "[options] select needs --simulate; otherwise it is measured");
+    check(config.update == 0, "[options] update needs --simulate; otherwise it is measured");
   }
   return config;
 }

@@ -26,7 +26,7 @@ struct AdviseConfig {
 
   // machine; 0: measured
   bool simulate = false;
-  double compute = 0, select = 0, gamma = 0, merge = 0;
+  double compute = 0, select = 0, update = 0, gamma = 0, merge = 0;
   std::string compute_profile;
   std::string precision = "auto";
   int64_t workers = 0, threads_per_rank = 0, rounds = 9;

@@ -13,6 +13,7 @@
 #include "apps/common/rank_utils.h"
 #include "apps/common/resolve.h"
 #include "comm/transports.h"
+#include "engine/io/file.h"
 #include "models/image_size.h"
 
 namespace {
@@ -25,7 +26,7 @@ void apply_given(const AdviseConfig& config, const ParameterArena& arena, Costs&
   if (config.compute > 0) costs.compute = {.forward = config.compute};
   if (config.simulate)
     for (const auto& [name, entry] : sparsifiers().entries())
-      if (keeps_residual(entry.value)) costs.step[name].update = config.select;
+      costs.step[name].update = config.update + (keeps_residual(entry.value) ? config.select : 0);
   if (costs.link.alpha == 0 && costs.link.beta == 0 && !config.link.empty()) {
     const LinkSpec link = parse_link(config.link);
     costs.link.alpha = link.latency;
@@ -49,10 +50,19 @@ Rounds measure(Communicator& comm, const AdviseConfig& config, Model& model, Con
                name(resolve_precision(config.precision, resolve_device("auto"))), comm.size(),
                comm.size() == 1 ? "" : "s", ctx.threads());
   CostMeter meter(ctx, comm, model, config);
-  meter.round();  // warms up
+  int64_t round = 0;
+  const auto show = [&](const std::string& part) {
+    console.progress([&](int columns) {
+      const std::string where =
+          round == 0 ? "warming up" : fmt::format("round {}/{}", round, config.rounds);
+      return fmt::format("{}: {}", where, part).substr(0, static_cast<size_t>(columns));
+    });
+  };
+  meter.round(show);  // warms up
   const MachineLoad load;
   Rounds rounds;
-  for (int64_t round = 0; round < config.rounds; ++round) rounds.push_back(meter.round());
+  for (round = 1; round <= config.rounds; ++round) rounds.push_back(meter.round(show));
+  console.clear();
   for (const std::string& note : load.notes(comm, ctx.threads())) console.line("{}", note);
   return rounds;
 }
@@ -90,7 +100,7 @@ std::string common_flags(const AdviseConfig& config) {
 struct Prepared {
   std::optional<Model> model;
   AccuracyRules accuracy;
-  std::ofstream csv;
+  GrowingFile csv;
 };
 
 void prepare(const AdviseConfig& config, const Communicator& comm, Prepared& prepared) {
@@ -107,8 +117,7 @@ void prepare(const AdviseConfig& config, const Communicator& comm, Prepared& pre
   if (comm.size() > 1) costs.link = {.alpha = 1, .beta = 1};  // will be measured
   apply_given(config, prepared.model->arena(), costs);  // its errors come before the measurement
   if (comm.rank() != 0 || config.csv.empty()) return;
-  prepared.csv.open(config.csv);
-  check(prepared.csv.is_open(), "[advise] cannot write {}", config.csv);
+  prepared.csv = GrowingFile(config.csv, GrowingFile::Start::empty);
 }
 
 void advise(Communicator& comm, const AdviseConfig& config) {
@@ -145,9 +154,9 @@ void advise(Communicator& comm, const AdviseConfig& config) {
               config.density);
   print_comparison(console, comparison, config.ranks);
   if (!prepared.csv.is_open()) return;
-  write_comparison(prepared.csv, comparison, config.ranks);
-  prepared.csv.flush();
-  check<Fault>(!prepared.csv.fail(), "[advise] writing {} failed; is the disk full?", config.csv);
+  std::ostringstream table;
+  write_comparison(table, comparison, config.ranks);
+  prepared.csv.write(table.str());
 }
 
 int run(Communicator& world, int argc, char** argv) {

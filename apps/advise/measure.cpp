@@ -83,13 +83,17 @@ StepCosts CostMeter::time_step(const std::string& sparsifier, bool in_nodes) {
   return {.update = slowest_rank(comm_, median(total)) - sum, .exchange = sum};
 }
 
-Costs CostMeter::round() {
+Costs CostMeter::round(const std::function<void(const std::string&)>& show) {
   Costs costs;
+  show("forward and backward");
   costs.compute = time_compute();
   const std::span<float> g = model_.arena().gradients();
   gradient_.assign(g.begin(), g.end());
-  for (const auto& [name, entry] : sparsifiers().entries())
+  for (const auto& [name, entry] : sparsifiers().entries()) {
+    show(name);
     costs.step[name] = time_step(name, entry.value.exchange == "hierarchical");
+  }
+  show("link and additions");
   if (comm_.size() > 1) costs.link = measure_link(ctx_, link_ ? *link_ : comm_);
   const LinkCost additions = measure_additions(ctx_, comm_, model_.arena().size(), config_.density);
   costs.link.gamma = additions.gamma;

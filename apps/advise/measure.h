@@ -1,7 +1,9 @@
 // Measures the costs of an iteration: compute, selection, update, additions, messages.
 #pragma once
 
+#include <functional>
 #include <optional>
+#include <string>
 
 #include "apps/advise/config.h"
 #include "apps/advise/costs.h"
@@ -18,8 +20,9 @@ class CostMeter {
   /// one rank (`hierarchical`: in one node); additions; messages between neighbours. All ranks
   /// compute at the same time, as in training. Compute and whole step: seconds of the slowest rank.
   /// Exchange: those of the fastest rank, which waits least for the others (`hierarchical`: the
-  /// fastest rank of the slowest node). The link of one rank is zero. Collective.
-  Costs round();
+  /// fastest rank of the slowest node). The link of one rank is zero. `show` is told what is
+  /// measured next. Collective.
+  Costs round(const std::function<void(const std::string&)>& show);
 
  private:
   ComputeProfile time_compute();

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "apps/common/sum_cost.h"
 #include "comm/collectives/collectives.h"
 #include "comm/subcommunicator.h"
 #include "sparsify/encoding/sparse_codec.h"
@@ -47,10 +48,6 @@ LinkCost carrying(const LinkCost& link, const SparseCodec& format, const Load& l
   return other;
 }
 
-LinkCost messages_in(ValueFormat values, const LinkCost& link) {
-  return values == ValueFormat::f32 ? link : half_messages(link);
-}
-
 /// Adds a dense sparsifier with every collective, type of values, and kind of overlap.
 void add_dense(std::vector<Prediction>& all, const Prediction& plain, bool overlap,
                const std::vector<Load>& layers, const std::vector<ValueFormat>& formats) {
@@ -63,8 +60,8 @@ void add_dense(std::vector<Prediction>& all, const Prediction& plain, bool overl
         c.values = values;
         c.overlap = overlaps;
         if (overlaps) c.loads = layers;
-        c.cost = [cost = cost, values](const LinkCost& link, int ranks, const Load& load) {
-          return cost(messages_in(values, link), ranks, load.d);
+        c.cost = [sum = sum_cost(cost, values)](const LinkCost& link, int ranks, const Load& load) {
+          return sum(link, ranks, load.d);
         };
       }
 }
@@ -125,11 +122,9 @@ std::vector<Prediction> predictions(const ParameterArena& arena, size_t flat, do
   overlap = overlap && flat == 0 && local_steps == 1;
   const DenseCost ring = allreduce_costs().at("ring");
   const SparseCodec format(settings);
-  // the vendor's collective has no model
-  const std::string& chosen_sum = allreduces().find(settings.text("allreduce.collective")).name;
-  const auto known = allreduce_costs().find(chosen_sum);
-  const DenseCost sum = known == allreduce_costs().end() ? ring : known->second;
   const ValueFormat chosen = value_format(settings.text("allreduce.values"));
+  SumCost sum = chosen_sum_cost(settings);
+  if (!sum) sum = sum_cost(ring, chosen);  // the vendor's collective has no model
   std::vector<ValueFormat> formats{chosen};
   if (chosen == ValueFormat::f32) formats.push_back(ValueFormat::bf16);
   for (const auto& [name, entry] : sparsifiers().entries()) {
@@ -150,10 +145,8 @@ std::vector<Prediction> predictions(const ParameterArena& arena, size_t flat, do
       add_dense(all, c, overlap, loads_of(arena, flat, layers, density, settings), formats);
     } else if (sparsifier.exchange == "powersgd") {
       c.reads.emplace_back("allreduce");
-      c.cost = [sum, chosen](const LinkCost& link, int ranks, const Load& load) {
-        const LinkCost values = messages_in(chosen, link);
-        const auto of = [&](size_t n) { return sum(values, ranks, static_cast<double>(n)); };
-        return of(load.sums.first) + (load.sums.second > 0 ? of(load.sums.second) : 0);
+      c.cost = [sum](const LinkCost& link, int ranks, const Load& load) {
+        return seconds_of(sum, link, ranks, load.sums);
       };
       all.push_back(c);
     } else if (sparsifier.exchange == "root") {
@@ -175,19 +168,18 @@ std::vector<Prediction> predictions(const ParameterArena& arena, size_t flat, do
       // the model has a ring of f32 values; here it is the collective and the values of the
       // settings
       c.reads.emplace_back("allreduce");
-      c.cost = [ring, sum, cost = sparse_costs().at(sparsifier.exchange), chosen](
+      c.cost = [ring, sum, cost = sparse_costs().at(sparsifier.exchange)](
                    const LinkCost& link, int ranks, const Load& load) {
-        const LinkCost values = messages_in(chosen, link);
         return cost(link, ranks, load.d, load.k) - ring(link, ranks, load.k) +
-               sum(values, ranks, load.k) + (load.dense > 0 ? sum(values, ranks, load.dense) : 0);
+               sum(link, ranks, load.k) + (load.dense > 0 ? sum(link, ranks, load.dense) : 0);
       };
       all.push_back(c);
     } else if (const auto found = sparse_costs().find(sparsifier.exchange);
                found != sparse_costs().end()) {
-      c.cost = [sum, chosen, format, cost = found->second](const LinkCost& link, int ranks,
-                                                           const Load& load) {
+      c.cost = [sum, format, cost = found->second](const LinkCost& link, int ranks,
+                                                   const Load& load) {
         return (load.k > 0 ? cost(carrying(link, format, load), ranks, load.d, load.k) : 0) +
-               (load.dense > 0 ? sum(messages_in(chosen, link), ranks, load.dense) : 0);
+               (load.dense > 0 ? sum(link, ranks, load.dense) : 0);
       };
       all.push_back(c);
     }

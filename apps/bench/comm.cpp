@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <fstream>
 #include <memory>
 #include <optional>
 
@@ -15,6 +14,7 @@
 #include "comm/collectives/measure_link.h"
 #include "comm/cost_model.h"
 #include "comm/transports.h"
+#include "engine/io/file.h"
 #include "sparsify/sparsifier.h"
 
 namespace tw {
@@ -70,7 +70,7 @@ class CommBench {
   Communicator& comm_;
   std::optional<LinkCost> link_;
   std::optional<CommVectors> vectors_;
-  std::ofstream csv_;
+  GrowingFile csv_;
 };
 
 CommBench::Call CommBench::call(const CommCase& test, size_t n, int64_t times) {
@@ -121,11 +121,10 @@ void CommBench::print(const CommCase& test, const Row& row, double model) {
                   test.algorithm == "vendor" ? "-" : cell(row.sent, "{:.0f}"),
                   cell(model * 1e6, "{:.1f}"), row.wrong);
   if (csv_.is_open())
-    csv_ << fmt::format("{},{},{},{},{},{:.9f},{:.6f},{:.6f},{:.0f},{},{}\n", test.collective,
-                        test.algorithm, comm_.transport(), comm_.size(), row.bytes, row.seconds,
-                        algbw * 1e-9, busbw * 1e-9, row.sent,
-                        model > 0 ? fmt::format("{:.9f}", model) : "", row.wrong)
-         << std::flush;
+    csv_.write(fmt::format("{},{},{},{},{},{:.9f},{:.6f},{:.6f},{:.0f},{},{}\n", test.collective,
+                           test.algorithm, comm_.transport(), comm_.size(), row.bytes, row.seconds,
+                           algbw * 1e-9, busbw * 1e-9, row.sent,
+                           model > 0 ? fmt::format("{:.9f}", model) : "", row.wrong));
 }
 
 void CommBench::run() {
@@ -148,10 +147,10 @@ void CommBench::run() {
     check(!cases.empty(), "[bench] no collective {} has an implementation {} on the transport {}",
           options_.collective, options_.implementation, comm_.transport());
     if (comm_.rank() == 0 && !options_.csv.empty()) {
-      csv_.open(options_.csv);
-      check(csv_.is_open(), "[bench] cannot write {}", options_.csv);
-      csv_ << "collective,algorithm,transport,ranks,bytes,seconds,algbw_gb_s,busbw_gb_s,wire_bytes,"
-              "model_seconds,wrong\n";
+      csv_ = GrowingFile(options_.csv, GrowingFile::Start::empty);
+      csv_.write(
+          "collective,algorithm,transport,ranks,bytes,seconds,algbw_gb_s,busbw_gb_s,wire_bytes,"
+          "model_seconds,wrong\n");
     }
   });
   const size_t most = static_cast<size_t>(options_.max_bytes) / sizeof(float);
@@ -180,7 +179,6 @@ void CommBench::run() {
       print(test, row, test.cost ? test.cost(link, comm_.size(), static_cast<double>(n)) : 0);
       wrong += row.wrong;
     }
-  if (csv_.is_open()) check<Fault>(csv_.good(), "[bench] writing {} failed", options_.csv);
   check<CollectiveFault>(wrong == 0, "[bench] {} elements are wrong", wrong);
 }
 

@@ -47,12 +47,6 @@ auto each(Right right) {
 /// No partial sum of number() over the ranks is larger.
 float largest_sum(const Communicator& comm) { return 50.0f * static_cast<float>(comm.size()); }
 
-std::function<double(const LinkCost&, int, double)> in_half_messages(DenseCost cost) {
-  return [cost](const LinkCost& link, int ranks, double n) {
-    return cost(half_messages(link), ranks, n);
-  };
-}
-
 DenseCost cost_of(const DenseCosts& costs, const std::string& name) {
   const auto found = costs.find(name);
   return found == costs.end() ? nullptr : found->second;
@@ -245,8 +239,7 @@ std::vector<CommCase> dense_cases(const Settings& settings, Communicator& comm, 
                       return std::abs(x - sum_at(c, i)) <= error;
                     }),
                     .bus = 2 * others,
-                    .cost = rounds ? in_half_messages(cost_of(allreduce_costs(), name))
-                                   : cost_of(allreduce_costs(), name),
+                    .cost = sum_cost(cost_of(allreduce_costs(), name), format),
                     .aliases = entry.aliases};
       if (rounds) test.aliases.push_back(name);
       add(std::move(test));
@@ -257,7 +250,7 @@ std::vector<CommCase> dense_cases(const Settings& settings, Communicator& comm, 
        .run =
            [](Context& ctx, Communicator& c, CommVectors& v, size_t) {
              const ConstBytes mine = std::as_bytes(std::span(v.block));
-             allgather(ctx, c, mine, mine.size(), v.blocks);
+             allgather(ctx, c, mine, mine.size(), v.blocks, mine.size());
            },
        .wrong = wrong_in_blocks,
        .bus = others,
@@ -292,8 +285,6 @@ std::vector<CommCase> sparse_cases(const Settings& settings, double density) {
 CommCase low_rank_case(const Settings& settings) {
   const auto one = std::make_shared<LowRankCase>(
       LowRankCase{.entry = exchanges().find("powersgd").value, .settings = settings});
-  const auto cost =
-      allreduce_costs().find(allreduces().find(settings.text("allreduce.collective")).name);
   CommCase result{.collective = "low_rank",
                   .algorithm = "powersgd",
                   .fill = [one](Context& ctx, const Communicator& c, CommVectors& v,
@@ -302,14 +293,11 @@ CommCase low_rank_case(const Settings& settings) {
                                size_t n) { one->run(ctx, c, v, n); },
                   .wrong = [one](Context& ctx, Communicator& c, CommVectors& v,
                                  size_t n) { return one->wrong(ctx, c, v, n); }};
-  if (cost == allreduce_costs().end()) return result;
-  const bool half = settings.text("allreduce.values") != "f32";
-  result.cost = [one, half, seconds = cost->second](const LinkCost& link, int ranks, double n) {
-    const DenseSums sums = one->make(static_cast<size_t>(n))->dense_sums(static_cast<size_t>(n));
-    const LinkCost values = half ? half_messages(link) : link;
-    const double first = seconds(values, ranks, static_cast<double>(sums.first));
-    return first + (sums.second > 0 ? seconds(values, ranks, static_cast<double>(sums.second)) : 0);
-  };
+  if (const SumCost sum = chosen_sum_cost(settings))
+    result.cost = [one, sum](const LinkCost& link, int ranks, double n) {
+      const auto d = static_cast<size_t>(n);
+      return seconds_of(sum, link, ranks, one->make(d)->dense_sums(d));
+    };
   return result;
 }
 

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "apps/common/sum_cost.h"
 #include "comm/collectives/collectives.h"
-#include "comm/cost_model.h"
 #include "engine/core/buffer.h"
 #include "sparsify/kernels/sparse_vector.h"
 
@@ -36,7 +36,7 @@ struct CommCase {
   std::function<size_t(Context&, Communicator&, CommVectors&, size_t n)> wrong;
   double bus = 0;  ///< busbw / algbw: bytes of the busiest port / size; 0: undefined
   /// Seconds by the cost model; empty for vendor collectives.
-  std::function<double(const LinkCost&, int ranks, double n)> cost{};
+  SumCost cost{};
   std::vector<std::string> aliases{};  ///< other names of `algorithm`
 };
 

@@ -1,7 +1,6 @@
 #include "apps/bench/select.h"
 
 #include <algorithm>
-#include <fstream>
 #include <memory>
 
 #include "apps/common/distributions.h"
@@ -11,6 +10,7 @@
 #include "engine/core/simd.h"
 #include "engine/core/stopwatch.h"
 #include "engine/device/device_timer.h"
+#include "engine/io/file.h"
 #include "engine/ops/vector.h"
 #include "sparsify/selector.h"
 
@@ -82,9 +82,9 @@ class SelectBench {
         e_(ctx_.device(), u_.bytes()),
         k_(entries_to_keep(options.density, d_)) {
     if (options.csv.empty()) return;
-    csv_.open(options.csv);
-    check(csv_.is_open(), "[bench] cannot write {}", options.csv);
-    csv_ << "device,distribution,d,density,selector,seconds,best_seconds,gb_s,of_add,nnz_over_k\n";
+    csv_ = GrowingFile(options.csv, GrowingFile::Start::empty);
+    csv_.write(
+        "device,distribution,d,density,selector,seconds,best_seconds,gb_s,of_add,nnz_over_k\n");
   }
 
   void run(const std::string& distribution);
@@ -117,7 +117,7 @@ class SelectBench {
   size_t k_;
   std::vector<Entry> entries_;
   float kth_ = 0;
-  std::ofstream csv_;
+  GrowingFile csv_;
 };
 
 void SelectBench::make_entries() {
@@ -268,11 +268,9 @@ void SelectBench::print_row(const std::string& distribution, const Series& serie
   fmt::print("{:<24} {:<10} {:>8.3f} {:>8.3f} {:>7} {:>9.2f} {:>7.3f}\n", series.name, distribution,
              seconds * 1e3, best * 1e3, speed.empty() ? "-" : speed, of_add, sent);
   if (!csv_.is_open()) return;
-  csv_ << fmt::format("{},{},{},{},{},{:.9f},{:.9f},{},{:.4f},{:.6f}\n", options_.device,
-                      distribution, d_, options_.density, series.name, seconds, best, speed, of_add,
-                      sent)
-       << std::flush;
-  check<Fault>(csv_.good(), "[bench] writing {} failed", options_.csv);
+  csv_.write(fmt::format("{},{},{},{},{},{:.9f},{:.9f},{},{:.4f},{:.6f}\n", options_.device,
+                         distribution, d_, options_.density, series.name, seconds, best, speed,
+                         of_add, sent));
 }
 
 void run_select(const SelectOptions& options) {

@@ -1,8 +1,11 @@
 // The program advise, called from the command line.
 #include <algorithm>
 #include <fstream>
+#include <map>
+#include <sstream>
 #include <thread>
 
+#include "sparsify/sparsifier.h"
 #include "tests/support/program.h"
 
 namespace tw::test {
@@ -24,6 +27,36 @@ TEST(Advise, PredictsFromGivenCosts) {
         "65536 ranks: stay dense", "not measured: gtopk"})
     EXPECT_TRUE(ended.says(text)) << text << " is missing in\n" << ended.output;
   EXPECT_FALSE(ended.says("overlap")) << "without a profile of backward\n" << ended.output;
+}
+
+/// Seconds of an iteration of 8 ranks at the link's bandwidth, by sparsifier and collective.
+std::map<std::string, double> iterations(const std::string& arguments) {
+  const TempFolder folder;
+  const std::string file = (folder / "advice.csv").string();
+  const Ended ended = advise(arguments + fmt::format(" --ranks 8 --csv {}", file));
+  EXPECT_EQ(ended.code, 0) << ended.output;
+  std::ifstream in(file);
+  std::map<std::string, double> seconds;
+  for (std::string line; std::getline(in, line);) {
+    std::vector<std::string> cells;
+    std::istringstream text(line);
+    for (std::string cell; std::getline(text, cell, ',');) cells.push_back(cell);
+    if (cells.at(4) == "1") seconds[cells[0] + " " + cells[1]] = std::stod(cells[6]);
+  }
+  return seconds;
+}
+
+TEST(Advise, ChargesTheUpdateToEverySparsifierAndTheSelectionToThoseThatSelect) {
+  const auto plain = iterations(kSimulated),
+             more = iterations(std::string(kSimulated) + "--update 0.25");
+  EXPECT_GT(plain.size(), sparsifiers().entries().size());
+  for (const auto& [label, seconds] : plain)
+    EXPECT_NEAR(more.at(label) - seconds, 0.25, 1e-4) << label;
+  const auto selects = iterations(
+      "--simulate --alpha 0.000436 --beta 3.6e-8 --compute 0.5 --select 0.26 --parameters "
+      "26214400");
+  EXPECT_NEAR(selects.at("topk ") - plain.at("topk "), 0.25, 1e-4);
+  EXPECT_NEAR(selects.at("dense ring"), plain.at("dense ring"), 1e-4);
 }
 
 TEST(Advise, WritesATableOfBandwidths) {
@@ -120,6 +153,9 @@ TEST(Advise, UserErrorsAreOneLineAndExitCode2) {
         "--model resnet21",
         "--parameters 10",
         "--select 1",
+        "--update 1 --link 1Gbit,1ms",
+        "--simulate --compute 1 --select 0 --link 1Gbit,1ms --gamma 1e-9",
+        "--simulate --compute 1 --select 0 --link 1Gbit,1ms --merge 1e-9",
         "--density 0",
         "--simulate --compute 1 --select 0 --link 1Gbit,1ms --workers 2",
         "--simulate --compute 1 --select 0 --link 1Gbit,1ms --csv /dev/null/x",
