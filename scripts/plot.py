@@ -29,7 +29,7 @@ matplotlib.use("Agg")
 import matplotlib.pyplot as plt  # noqa: E402
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, PercentFormatter  # noqa: E402
 
-from runs import UserError, advice, curves, script  # noqa: E402
+from runs import UserError, advice, curves, script, write_whole  # noqa: E402
 from runs.folder import PHASES, Run  # noqa: E402
 from runs.measures import bytes_text  # noqa: E402
 from runs.tables import totals  # noqa: E402
@@ -153,7 +153,7 @@ def draw(runs, title):
         axes.set_title(name)
         axes.set_xlabel(x)
         if x == "epoch":
-            axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+            axes.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
     for axes in (top1, by_bytes, by_seconds):
         axes.yaxis.set_major_formatter(PercentFormatter(1.0, decimals=0))
     sent.set_ylim(0, 1.1 * max([1.0, *(max(one.get_ydata(), default=0) for one in sent.lines)]))
@@ -164,6 +164,10 @@ def draw(runs, title):
     by_bytes.xaxis.set_major_formatter(FuncFormatter(bytes_text))
     for axes in (top1, loss):
         axes.legend(fontsize=8, loc="lower right" if axes is top1 else "upper right")
+    for axes in (top1, by_bytes, by_seconds):
+        if not any(len(one.get_xdata()) for one in axes.lines):
+            axes.set(xticks=[], yticks=[])
+            axes.text(0.5, 0.5, "no validation yet", transform=axes.transAxes, ha="center")
     if title:
         figure.suptitle(title, x=0.01, ha="left", fontsize=13, fontweight="bold")
     return figure
@@ -217,8 +221,9 @@ def save(make, output):
     """Writes the figure that make() returns, in the common style."""
     with plt.rc_context(STYLE):
         try:
-            make().savefig(output, dpi=150)
-        except (OSError, ValueError) as error:
+            figure = make()
+            write_whole(Path(output), lambda fresh: figure.savefig(fresh, dpi=150))
+        except ValueError as error:
             raise UserError(f"{output}: {error}") from None
     print(f"plot.py: {output}")
 

@@ -12,7 +12,7 @@ from .folder import PHASES
 from .tables import totals
 
 MOST_POINTS = 600
-BY_EPOCH = ("val_top1", "val_top5", "nnz_over_k")
+BY_EPOCH = ("val_top1", "val_top5", "density", "nnz_over_k")
 
 
 def digits(values):
@@ -100,7 +100,7 @@ def distribution(run, most_epochs=8):
     chosen = sorted({epochs[round(i * (len(epochs) - 1) / max(1, most_epochs - 1))]
                      for i in range(most_epochs)})
     counts = {int(epoch): {} for epoch in chosen}
-    columns = zip(*(bars.numbers(name) for name in ("epoch", "from", "to", "count")))
+    columns = zip(*(bars.numbers(name) for name in ("epoch", "low", "high", "count")))
     for epoch, start, end, count in columns:
         edges = tuple(sorted((abs(start), abs(end))))
         if epoch in counts:

@@ -3,11 +3,10 @@
 import datetime
 import html
 import json
-import os
 import re
 from pathlib import Path
 
-from . import UserError, advice, comparison, curves, folder, settings
+from . import UserError, advice, comparison, curves, folder, settings, write_whole
 
 PARTS = Path(__file__).parent / "page"
 SCRIPTS = ("format", "scale", "csv", "table", "chart", "bars", "cursor", "series", "sections",
@@ -92,12 +91,5 @@ def render(data):
 
 
 def write(path, text):
-    """Writes a file under another name first, so that it is whole or absent."""
-    fresh = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    try:
-        fresh.write_text(text, encoding="utf-8")
-        os.replace(fresh, path)
-    except OSError as error:
-        raise UserError(f"{path}: {error.strerror}") from None
-    finally:
-        fresh.unlink(missing_ok=True)
+    """Writes a file so that it is whole or absent; UserError names it."""
+    write_whole(path, lambda fresh: fresh.write_text(text, encoding="utf-8"))

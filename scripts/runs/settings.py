@@ -1,6 +1,7 @@
 """The settings of runs: what differs between them, and which differ only in the seed."""
 
-IDENTITY = ("name", "output_dir")  # of the folder, not of the training
+# of the folder, not of the training; and what follows from other settings
+IDENTITY = ("name", "output_dir", "steps_per_epoch")
 # labels of groups use these first, and tables have them before the results
 TELLING = ("sparsifier", "density", "selector", "exchange", "model", "dataset", "ranks",
            "batch_size", "lr", "link", "precision", "seed")

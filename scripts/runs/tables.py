@@ -7,6 +7,10 @@ import math
 from . import UserError
 
 
+# names of columns in tables of earlier versions
+RENAMED = {"from": "low", "to": "high"}
+
+
 class Table:
     """The rows of a file as texts, and its columns as numbers."""
 
@@ -66,7 +70,7 @@ def read(path):
     for line, row in enumerate(rows, 2):
         if len(row) != len(names):
             raise UserError(f"{path}: line {line} has {len(row)} cells; expected {len(names)}")
-    return Table(path, names, rows)
+    return Table(path, [RENAMED.get(name, name) for name in names], rows)
 
 
 def totals(values):

@@ -27,6 +27,16 @@ axes = plot.draw([run], "").axes[int(sys.argv[2])]
 print(*(len(line.get_xdata()) for line in axes.lines), run.label)
 EOF
 }
+# texts_of RUN: what is written in the panel of top-1
+texts_of() {
+  /usr/bin/python3 - "$1" <<'EOF'
+import sys
+sys.path.insert(0, "scripts")
+import plot
+axes = plot.draw([plot.opened(sys.argv[1])], "").axes[0]
+print(*(text.get_text() for text in axes.texts))
+EOF
+}
 # a run of one epoch has a loss curve, and a run stopped before its first epoch is drawn
 steps=step,epoch,density,train_loss,seconds,nnz_over_k,bytes_sent,$phases
 for run in short stopped; do
@@ -42,6 +52,8 @@ echo 1,2.3,0.5,9,1,50,1,2,3,0,1,1,0.02 >>"$folder/short/metrics.csv"
 [[ $(lines_of "$folder/short" 1) == "5 short (topk 0.02)" ]]
 [[ $(lines_of "$folder/stopped" 1) == "5 stopped (topk 0.02)" ]]
 [[ $(lines_of "$folder/short" 0) == "1 short (topk 0.02)" ]]
+grep -q 'no validation yet' <<<"$(texts_of "$folder/stopped")"
+[[ -z $(texts_of "$folder/short") ]]
 for step in 6 7; do echo "$step,2,0.001,1,9,1,10,1,2,3,0,1,1"; done >>"$folder/stopped/steps.csv"
 [[ $(lines_of "$folder/stopped" 1) == "7 stopped (topk 0.02, 0.001)" ]]
 rm "$folder/curves.png"

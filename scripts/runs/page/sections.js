@@ -42,7 +42,7 @@ function curveFigure(data, column, title, note, y, fixed) {
     const axis = axisOf(view), log = !fixed && view.logx;
     return lineChart({ width, title, series: series(view), bands: view.bands,
       x: { ...axis, log, from: log ? undefined : 0 },
-      y: { form: short, ...y, log: column === 'train_loss' && view.logloss } });
+      y: { form: short, log: column === 'train_loss' && view.logloss, ...y } });
   };
   const rows = (view) => [['label', axisOf(view).key, column, 'low', 'high', 'seeds'],
     ...series(view).flatMap((one) => one.points.map((point) =>
@@ -111,7 +111,9 @@ function timeSection(data) {
 }
 
 function entriesSection(data) {
-  return sectionOf('Entries sent', 'Entries sent over entries asked for (k = density × ' +
-    'parameters); 1 for dense.', [curveFigure(data, 'nnz_over_k', 'Entries sent / k', '',
-    { from: 0, reference: 1 }, 'epoch')], 'wide');
+  return sectionOf('Entries sent', 'Density is the fraction of the parameters asked for in an ' +
+    'epoch. Sent over k are the entries sent over those asked for (k = density × parameters). ' +
+    'Both are 1 for dense.', [
+    curveFigure(data, 'density', 'Density', '', { log: true }, 'epoch'),
+    curveFigure(data, 'nnz_over_k', 'Entries sent / k', '', { from: 0, reference: 1 }, 'epoch')]);
 }

@@ -100,6 +100,7 @@ def check_curves(page, runs):
         if axis != "step":
             for column in ("val_top1", "val_top5"):
                 check_lines(found[column], expect(runs, units, column, axis), logx)
+        check_lines(found["density"], expect(runs, units, "density", "epoch"), logy=True)
         check_lines(found["nnz_over_k"], expect(runs, units, "nnz_over_k", "epoch"))
         check_bars(found["seconds_by_phase"], runs, units)
         print(anchor, len(units), "lines of", len(found), "figures")

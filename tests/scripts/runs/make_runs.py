@@ -24,7 +24,14 @@ CONFIG = {"model": "mlp", "dataset": "shapes", "batch_size": 32, "sparsifier": "
           "seed": 1, "link": "", "transport": "auto", "eval_every": 1, "output_dir": "runs"}
 
 
-def steps_of(draw, steps, bytes_per_step):
+def density_of(config, epoch):
+    """The density of an epoch, after the warm-up."""
+    if config["sparsifier"] == "dense":
+        return 1
+    return (config["density_warmup"] + [config["density"]] * EPOCHS)[epoch - 1]
+
+
+def steps_of(draw, steps, bytes_per_step, config):
     """Rows of steps.csv as lists of numbers."""
     rows = []
     for step in range(1, steps + 1):
@@ -32,8 +39,8 @@ def steps_of(draw, steps, bytes_per_step):
         phases = [round(draw.uniform(0.001, 0.01), 6) for _ in PHASES]
         wait = round(phases[4] * draw.random(), 6)
         loss = round(2.3 * 0.999 ** step + 0.2 * draw.random(), 6)
-        rows.append([step, epoch, 0.01, 0.01, loss, round(draw.random(), 6), 64,
-                     round(sum(phases) + 0.001, 6), round(draw.uniform(0.9, 1.4), 6),
+        rows.append([step, epoch, 0.01, density_of(config, epoch), loss, round(draw.random(), 6),
+                     64, round(sum(phases) + 0.001, 6), round(draw.uniform(0.9, 1.4), 6),
                      bytes_per_step, *phases, wait])
     return rows
 
@@ -46,7 +53,7 @@ def epochs_of(draw, steps, done, eval_every):
         seconds = sum(row[7] for row in own)
         val = ([round(2 / epoch, 6), round(0.2 * epoch + 0.1 * draw.random(), 6),
                 round(0.5 + 0.1 * epoch, 6)] if epoch % eval_every == 0 else ["", "", ""])
-        rows.append([epoch, 0.01, 0.01, sum(row[4] for row in own) / len(own), 0.5, *val,
+        rows.append([epoch, 0.01, own[0][3], sum(row[4] for row in own) / len(own), 0.5, *val,
                      round(64 * len(own) / seconds, 1), round(seconds, 6),
                      sum(row[8] for row in own) / len(own), sum(row[9] for row in own),
                      *(round(sum(row[i] for row in own), 6) for i in range(10, 17))])
@@ -65,7 +72,7 @@ def make(folder, steps, options, bytes_per_step, stopped=False):
               "set": {"gtopk.rotate": "false"}, "run": {"thinwire": "0.2.0", "ranks": 2,
                                                         "transport": "threads"}}
     (folder / "config.json").write_text(json.dumps(config))
-    rows = steps_of(draw, steps, bytes_per_step)
+    rows = steps_of(draw, steps, bytes_per_step, config)
     done = EPOCHS // 2 if stopped else EPOCHS
     if stopped:  # in its third epoch; one loss is not finite
         rows = rows[:steps * 5 // 8]
@@ -78,7 +85,8 @@ def make(folder, steps, options, bytes_per_step, stopped=False):
         "val_top1": epochs[-1][6], "stopped": stopped, "epochs": done, "steps": len(rows),
         "train_seconds": seconds, "images_per_s": 64 * len(rows) / seconds,
         "bytes_sent": sum(row[9] for row in rows),
-        "nnz_over_k": sum(row[8] for row in rows) / len(rows), "seed": config["seed"]}))
+        "nnz_over_k": sum(row[8] * row[3] for row in rows) / sum(row[3] for row in rows),
+        "seed": config["seed"]}))
 
 
 def add_extras(folder):
@@ -86,7 +94,7 @@ def add_extras(folder):
     table(folder / "distributions.csv",
           "epoch,steps,mean,std,kurtosis,left_topk,left_randk,bound",
           [[epoch, 8, 1e-5, 0.01, 9.5, 0.8, 0.98, 0.97] for epoch in (1, 2)])
-    table(folder / "histograms.csv", "epoch,from,to,count", [
+    table(folder / "histograms.csv", "epoch,low,high,count", [
         [epoch, *edges, count] for epoch in (1, 2)
         for *edges, count in [(-0.25, -0.125, 1), (-0.125, -0.0625, 4), (0, 0.0625, 2),
                               (0.0625, 0.125, 6), (0.125, 0.25, 3)]])

@@ -47,7 +47,7 @@ def check_run(run, folder, width):
         for a, b in zip(curve[name], values):
             assert a is None if math.isnan(b) else near(a, b) is None
     epochs = rows_of(folder / "metrics.csv")
-    for name in ("val_top1", "val_top5", "nnz_over_k"):
+    for name in ("val_top1", "val_top5", "density", "nnz_over_k"):
         known = [row for row in epochs if row[name] != ""]
         assert run["curves"][name]["epoch"] == [row["epoch"] for row in known], name
         for a, row in zip(run["curves"][name]["mean"], known):

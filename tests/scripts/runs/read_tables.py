@@ -1,0 +1,45 @@
+#!/usr/bin/env python3
+"""read_tables.py FOLDER: pandas and DuckDB read the tables of the folder's runs without options:
+the same columns, none without a name, all of numbers. DuckDB takes those without a value for
+text."""
+
+import sys
+from pathlib import Path
+
+import duckdb
+import pandas
+
+NUMBERS = ("BIGINT", "DOUBLE")
+
+
+def check(path):
+    frame = pandas.read_csv(path)
+    assert len(frame) and not [name for name in frame if name.startswith("Unnamed")], path
+    found = duckdb.sql(f"SELECT * FROM '{path}'")
+    assert found.columns == list(frame.columns), (path, found.columns)
+    for name, kind in zip(found.columns, map(str, found.types)):
+        assert pandas.api.types.is_numeric_dtype(frame[name]), (path, name)
+        assert kind in NUMBERS or frame[name].isna().all(), (path, name, kind)
+    print(path.parent.name, path.name, len(frame), "rows,", len(frame.columns), "columns")
+
+
+def main():
+    folder = Path(sys.argv[1])
+    tables = sorted(folder.glob("*/*.csv"))
+    assert len(tables) == 8, tables
+    for path in tables:
+        check(path)
+    compared = pandas.read_csv(folder / "compare.csv")
+    assert list(compared["run"]) == ["eval-1", "eval-never"], compared
+    # the names of columns need no quotes
+    bins = duckdb.sql(f"SELECT low, high, count FROM '{folder}/eval-1/histograms.csv' "
+                      "WHERE low >= high OR count <= 0")
+    assert not bins.fetchall()
+    # with a type for a column that may have no value, tables of several runs are one
+    every = duckdb.sql(f"SELECT avg(val_top1) FROM read_csv('{folder}/*/metrics.csv', "
+                       "types = {'val_top1': 'DOUBLE'})").fetchall()
+    assert 0 <= every[0][0] <= 1, every
+
+
+if __name__ == "__main__":
+    main()
