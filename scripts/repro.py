@@ -27,6 +27,8 @@ def options():
     parser.add_argument("--claims", type=Path, default=ROOT / "configs" / "repro",
                         help="folder of claim files")
     parser.add_argument("--to", type=Path, help="for keep: the folder of the copies")
+    parser.add_argument("--tables", type=Path,
+                        help="for run: the folder of tables and figures (default: that above)")
     script.add_options(parser, Path("runs") / "repro",
                        "for training (default: 1 at quick, else 1,2,3)")
     given = parser.parse_args()
@@ -42,6 +44,7 @@ def settings_of(given):
     needed = ("train", "bench", "advise", "analyze") if given.action == "run" else ()
     settings = script.resolve(given, "1" if given.scale == "quick" else "1,2,3", needed)
     settings.results = settings.output / settings.scale
+    settings.tables = settings.tables or settings.results / "tables"
     return settings
 
 
@@ -81,7 +84,7 @@ def run(given):
     failures = session.run_missing(chosen, results, settings, lambda name: session.write_outputs(
         chosen[name], results[name], settings, draw))
     print("\n" + tables.overview(chosen, results))
-    print(f"\ntables and figures: {settings.results / 'tables'}")
+    print(f"\ntables and figures: {settings.tables}")
     return 1 if failures else 0
 
 

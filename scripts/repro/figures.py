@@ -123,6 +123,8 @@ def scale_axes(axes, panel):
     log = panel.get("log", "")
     if "y" in log:
         axes.set_yscale("log")
+    elif not panel.get("file"):  # seconds and rates, which compare from zero
+        axes.set_ylim(0, 1.05 * axes.dataLim.y1)
     if panel["xlabel"] == "ranks":
         axes.set_xscale("log", base=2)
         axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
@@ -216,11 +218,11 @@ def density(bins, deviation, least=0.05):
     found, start, count = [], None, 0
     for line in bins:
         if start is None:
-            start, count = line["from"], 0
+            start, count = line["low"], 0
         count += line["count"]
-        width = (line["to"] - start) / deviation
+        width = (line["high"] - start) / deviation
         if width >= least:
-            found.append(((start + line["to"]) / 2 / deviation, count / total / width))
+            found.append(((start + line["high"]) / 2 / deviation, count / total / width))
             start = None
     return [(x, y) for x, y in found if abs(x) < 6]
 

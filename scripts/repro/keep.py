@@ -6,9 +6,11 @@ A result that was kept counts as finished: `--output-dir FOLDER` shows it, and n
 import json
 import shutil
 
-from . import programs, runs
+from . import runs
 
-FILES = ("metrics.csv", "distributions.csv", "summary.json", "records.json")
+FILES = ("metrics.csv", "distributions.csv", "histograms.csv", "summary.json", "records.json",
+         "steps.csv")
+SMALL = 2**17  # bytes; the steps of a whole training are more
 # of the JSON files, paths and times of the machine that ran it
 OF_ONE_MACHINE = {"repro.json": ("command", "starts"), "config.json": ("data_dir", "output_dir")}
 
@@ -26,12 +28,12 @@ def keep(output, target):
             continue
         if not seeded and not (folder / "records.json").exists():
             continue
-        if seeded and not (folder / "records.json").exists():
-            runs.write(folder / "records.json", programs.of_training(folder))
+        if seeded:
+            runs.records_of_training(folder)
         place = target / folder.relative_to(output)
         place.mkdir(parents=True, exist_ok=True)
         for name in FILES:
-            if (folder / name).exists():
+            if (folder / name).exists() and (folder / name).stat().st_size < SMALL:
                 shutil.copyfile(folder / name, place / name)
         for name, private in OF_ONE_MACHINE.items():
             if (folder / name).exists():

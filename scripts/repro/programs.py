@@ -4,6 +4,7 @@ A record is an object with numbers and texts: one per training run, one per line
 `bench`, `advise` and `analyze` write.
 """
 
+import collections
 import json
 import os
 import re
@@ -95,6 +96,8 @@ def of_training(folder):
     record["mib_per_step"] = record["bytes_sent"] / max(1, record["steps"]) / 2**20
     # the first steps include warm-up of caches and threads
     record["seconds_per_step"] = statistics.median(line["seconds"] for line in steps[3:] or steps)
+    each = collections.Counter(line["epoch"] for line in steps)
+    record["steps_of_epochs"] = [each[epoch["epoch"]] for epoch in epochs]
     record["train_loss"] = epochs[-1]["train_loss"]
     record["first_train_loss"] = epochs[0]["train_loss"]
     table = folder / "distributions.csv"

@@ -64,6 +64,13 @@ def trained(folder):
     return summary is not None and summary["stopped"] is False
 
 
+def records_of_training(folder):
+    """The records of a finished training run, from records.json or the tables of the run."""
+    if not (folder / "records.json").exists():
+        write(folder / "records.json", programs.of_training(folder))
+    return read_json(folder / "records.json")
+
+
 class Result:
     """The result of a row with a seed; seed is None for programs other than train."""
 
@@ -100,8 +107,8 @@ class Result:
     @functools.cached_property
     def records(self):
         """The records of a finished result."""
-        if self.row.seeded and not (self.folder / "records.json").exists():
-            write(self.folder / "records.json", programs.of_training(self.folder))
+        if self.row.seeded:
+            return records_of_training(self.folder)
         return read_json(self.folder / "records.json")
 
     def check_options(self):

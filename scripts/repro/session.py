@@ -8,7 +8,7 @@ from . import programs, runs, tables
 
 def write_outputs(plan, results, settings, draw):
     """Writes table and figure of a claim."""
-    folder = settings.results / "tables"
+    folder = settings.tables
     folder.mkdir(parents=True, exist_ok=True)
     name = plan.claim.id
     (folder / f"{name}.md").write_text(tables.document(plan, results))

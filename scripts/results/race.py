@@ -4,6 +4,7 @@
     race.py run              trains what is missing, asks advise, writes tables and figures
     race.py show             writes and prints the tables of the runs that exist
     race.py accuracy FILE    writes the final accuracies without a link as a table for advise
+    race.py keep --to FOLDER copies the small files of finished runs, to keep them
 
 A method is a sparsifier or a selector of `train --list`, or a variant in
 configs/race/variants.json. Runs lie in OUTPUT_DIR/MODEL/LINK/METHOD-sSEED, tables and figures in
@@ -11,11 +12,13 @@ OUTPUT_DIR/tables. docs/results.md describes how to read them.
 """
 
 import argparse
+import shutil
 import sys
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-from repro import BIN, ROOT, ReproError, estimate, programs, runs, script, session  # noqa: E402
+from repro import BIN, ROOT, ReproError, estimate, keep  # noqa: E402
+from repro import programs, runs, script, session  # noqa: E402
 from repro.race import advice, links, methods, readings, rows, tables  # noqa: E402
 
 LINKS = ("100Mbit,1ms", "1Gbit,0.4ms", links.NONE)
@@ -24,7 +27,7 @@ LINKS = ("100Mbit,1ms", "1Gbit,0.4ms", links.NONE)
 def options():
     parser = script.Parser(description=__doc__,
                            formatter_class=argparse.RawDescriptionHelpFormatter)
-    actions = parser.add_subparsers(dest="action", metavar="run|show|accuracy", required=True)
+    actions = parser.add_subparsers(dest="action", metavar="run|show|accuracy|keep", required=True)
     run = actions.add_parser("run", help="train what is missing, write tables and figures")
     run.add_argument("--methods", metavar="A,B", help="default: every one that the program knows")
     run.add_argument("--link", action="append", metavar="RATE,LATENCY|none",
@@ -47,10 +50,15 @@ def options():
                       help="folder of advise, for links without advise.txt")
     accuracy = actions.add_parser("accuracy", help="write the table of accuracies for advise")
     accuracy.add_argument("file", type=Path, metavar="FILE.csv")
+    keeping = actions.add_parser("keep", help="copy the small files of finished runs")
+    keeping.add_argument("--to", type=Path, help="the folder of the copies")
+    keeping.add_argument("--output-dir", type=Path, default=Path("runs") / "race")
     for one in (show, accuracy):
         one.add_argument("--output-dir", type=Path, default=Path("runs") / "race")
         one.add_argument("--model", default="", help="default: all that have runs")
     for one in (run, show):
+        one.add_argument("--tables", type=Path,
+                         help="folder of tables and figures (default: OUTPUT_DIR/tables)")
         one.add_argument("--target", type=float, default=0.8, help="top-1 (default: 0.8)")
     return parser.parse_args()
 
@@ -126,7 +134,7 @@ def show(settings, folders):
     except ImportError:
         session.say_no_figures()
         figures = None
-    out = settings.output / "tables"
+    out = settings.tables or settings.output / "tables"
     out.mkdir(parents=True, exist_ok=True)
     for folder in folders:
         sections = sections_of(folder, settings)
@@ -170,8 +178,21 @@ def write_accuracy(given):
     return 0
 
 
+def keep_runs(given):
+    """Copies finished runs and what advise said."""
+    if not given.to:
+        raise ReproError("keep where? --to names a folder")
+    for folder in keep.keep(given.output_dir, given.to):
+        print(folder)
+    for said in given.output_dir.glob("*/*/advise.txt"):
+        shutil.copyfile(said, given.to / said.relative_to(given.output_dir))
+    return 0
+
+
 def run():
     given = options()
+    if given.action == "keep":
+        return keep_runs(given)
     if given.action != "accuracy" and not 0 < given.target <= 1:
         raise ReproError(f"--target is {given.target:g}; expected a fraction such as 0.8")
     if given.action == "run":

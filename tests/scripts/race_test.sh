@@ -17,13 +17,14 @@ cat >"$work/variants.json" <<'JSON'
  "from-tomorrow": {"sparsifier": "topk", "flag_of_tomorrow": 4},
  "set-of-tomorrow": {"sparsifier": "dense", "set": {"allreduce.tomorrow": "1"}}}
 JSON
-# a program with a sparsifier `own` and a selector `mine`, which are topk and trimmed
+# a program with the selector `threshold` of docs/algorithms.md, and with a sparsifier `own` and a
+# selector `mine`, which are topk and trimmed
 mkdir "$bin"
 ln -s "$programs/advise" "$bin/advise"
 cat >"$bin/train" <<SH
 #!/usr/bin/env bash
 if [[ \$* == --list ]]; then
-  "$programs/train" --list |
+  "$programs/train_with_own_selector" --list |
     sed -e 's/^sparsifier\$/&\n  own  of the test/' -e 's/^selector\$/&\n  mine  of the test/'
   exit
 fi
@@ -32,7 +33,7 @@ for word; do
   case \$word in own) word=topk ;; mine) word=trimmed ;; esac
   words+=("\$word")
 done
-exec "$programs/train" "\${words[@]}"
+exec "$programs/train_with_own_selector" "\${words[@]}"
 SH
 chmod +x "$bin/train"
 
@@ -70,7 +71,7 @@ starts() { python3 -c "import json; print(len(json.load(open('$1/repro.json'))['
 methods='' race run --link none --epochs 1 --dry-run >"$work/said"
 expect "$work/said" "from-tomorrow is left out: train has no --flag-of-tomorrow"
 expect "$work/said" "set-of-tomorrow is left out: train has no setting allreduce.tomorrow"
-for name in dense topk own mine topk-trimmed; do
+for name in dense topk own mine threshold topk-trimmed; do
   expect "$work/said" "none/$name seed 1: P = 2, 1 epochs, 20 steps"
 done
 expect "$work/said" "--sparsifier topk --selector mine"
@@ -109,10 +110,13 @@ if grep -q 's1$' "$work/said"; then echo "a finished run is started again" && ex
 expect "$work/said" "\`advise\` names \`--sparsifier"
 
 # names of the program
-methods=own,mine race run --link none >"$work/said"
+methods=own,mine,threshold race run --link none >"$work/said"
 expect "$model/none/own-s1/repro.json" '"label": "--sparsifier own"'
 expect "$model/none/mine-s1/repro.json" '"label": "--sparsifier topk --selector mine"'
-expect "$out/tables/lenet.md" "| \`own\` | measured |"
+expect "$model/none/threshold-s1/repro.json" '"label": "--sparsifier threshold"'
+for name in own mine threshold; do
+  expect "$out/tables/lenet.md" "| \`$name\` | measured |"
+done
 
 # short runs: each density of topk, one density of dense
 race run --clock iterations --link 50Mbit,1ms --no-training >"$work/said"
@@ -124,7 +128,7 @@ if grep -q 's1$' "$work/said"; then echo "a finished run is started again" && ex
 expect "$work/said" "### 50Mbit,1ms"
 
 race accuracy "$work/accuracy.csv" >"$work/said"
-expect "$work/said" "4 rows: $work/accuracy.csv"
+expect "$work/said" "5 rows: $work/accuracy.csv"
 
 python3 - "$out" "$work/accuracy.csv" <<'PY'
 import csv
@@ -161,7 +165,7 @@ def mean_step(run):
 
 text = (out / "tables" / "lenet.md").read_text()
 rows = {(row["link"], row["method"]): row for row in read(out / "tables" / "lenet.csv")}
-assert len(rows) == 8, sorted(rows)
+assert len(rows) == 9, sorted(rows)
 wanted = {}
 for (link, method), row in rows.items():
     run = ("none" if link.startswith("50Mbit") else link.replace(",", "-")) + f"/{method}-s1"
@@ -191,7 +195,8 @@ for (link, method), row in rows.items():
         assert abs(float(row["over_dense"]) * time / dense - 1) < 1e-6, row
 
 lines = {(row["sparsifier"], row["options"]): row for row in read(sys.argv[2])}
-assert set(lines) == {("dense", ""), ("topk", ""), ("own", ""), ("topk", "--selector mine")}, lines
+assert set(lines) == {("dense", ""), ("topk", ""), ("own", ""), ("threshold", ""),
+                      ("topk", "--selector mine")}, lines
 line = lines["topk", ""]
 assert list(line) == ("sparsifier options model dataset ranks batch_size density epochs seeds top1 "
                       "dense_top1 commit").split(), line
@@ -233,6 +238,19 @@ PY
 if python3 -c 'import matplotlib' 2>/dev/null || /usr/bin/python3 -c 'import matplotlib'; then
   [[ $(head -c 4 "$out/tables/lenet.png" | tail -c 3) == PNG && -s $out/tables/lenet.svg ]]
 fi
+
+# kept runs hold no paths, have the same tables, and are not trained again
+race keep --to "$work/kept" >"$work/said"
+expect "$work/said" "lenet/none/threshold-s1"
+if grep -rqF -e "$work" -e "$PWD" "$work/kept"; then echo "a path was kept" && exit 1; fi
+out=$work/kept race show --tables "$work/drawn" --bin "$work/none" >"$work/said"
+race show --bin "$work/none" >"$work/said"
+for table in lenet.md lenet.csv; do
+  cmp "$out/tables/$table" "$work/drawn/$table"
+done
+out=$work/kept race run --link none >"$work/said"
+[[ ! -e $work/kept/lenet/none/topk-s1/run.log ]] || { echo "a kept run is started again"; exit 1; }
+refuses "keep where?" keep
 
 # more epochs than the runs in the folder have
 refuses "epochs is 3, was 2; remove it" run --link none --epochs 3

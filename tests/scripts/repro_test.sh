@@ -100,10 +100,15 @@ fi
 repro keep --to "$work/kept" >"$work/said"
 [[ $(cat "$work/said") == $'quick/T1/dense-s1\nquick/T1/model' ]]
 if grep -rqF -e "$work" -e "$PWD" "$work/kept"; then echo "a path was kept" && exit 1; fi
+for file in metrics distributions histograms; do  # what figures are drawn from
+  cmp "$run/$file.csv" "$work/kept/quick/T1/dense-s1/$file.csv"
+done
 out=$work/kept repro show T1 | sed 's/^ *//' >"$work/kept.md"
 repro show T1 | sed 's/^ *//' | cmp - "$work/kept.md"
-out=$work/kept repro run T1 >"$work/said"
-[[ ! -e $work/kept/quick/T1/dense-s1/steps.csv ]]
+out=$work/kept repro run T1 --tables "$work/drawn" >"$work/said"
+cmp "$work/drawn/T1.csv" "$tables/T1.csv"
+[[ ! -e $work/kept/quick/tables ]]
+[[ -e $work/kept/quick/T1/dense-s1/steps.csv && ! -e $work/kept/quick/T1/dense-s1/run.log ]]
 refuses "keep where?" keep
 
 # a rule that fails, and a scale without results
@@ -130,6 +135,29 @@ python3 scripts/repro.py list >"$work/said"
 for claim in A1 A1-vgg16 A2 A3 B1 B2 B3 B3-workers B3-density B4 B5 C1 C2 C3 D1; do
   expect "$work/said" "| $claim |"
 done
+
+# the results that the repository keeps have the options of their claims, and make the tables that
+# lie beside the figures
+PYTHONDONTWRITEBYTECODE=1 python3 - <<'PY'
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+
+sys.path.insert(0, "scripts")
+from repro import claims, runs, tables
+
+settings = SimpleNamespace(results=Path("docs/results/repro/short"), device="", seeds=[1])
+plans = claims.plans(claims.load(Path("configs/repro")), "short")
+drawn = sorted(Path("docs/images/repro").glob("*.md"))
+assert len(drawn) > 5, drawn
+for path in drawn:
+    plan = plans[path.stem]
+    results = {row.name: runs.results_of(row, settings) for row in plan.rows.values()}
+    for result in (one for each in results.values() for one in each):
+        result.check_options()
+        assert result.finished, f"{result.folder} is not finished"
+    assert tables.document(plan, results) == path.read_text(), f"{path}: another table"
+PY
 
 # values and bands
 python3 - <<'PY'

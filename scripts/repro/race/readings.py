@@ -4,7 +4,6 @@ Seconds are the column `seconds` of metrics.csv: those of the steps of an epoch,
 ranks, without validation and checkpoints. An accuracy is reached at the end of an epoch.
 """
 
-import collections
 import dataclasses
 import json
 import re
@@ -30,7 +29,7 @@ class Training:
         self.seed = self.options["seed"]
         try:
             self.config = json.loads((folder / "config.json").read_text())
-            self.record = programs.of_training(folder)[0]
+            self.record = runs.records_of_training(folder)[0]
             self.epochs = programs.read_csv(folder / "metrics.csv")
         except (OSError, KeyError, IndexError, ValueError) as error:
             raise ReproError(f"{folder} is no finished run: {error}") from None
@@ -41,11 +40,10 @@ class Training:
 
     def by_iterations(self, seconds_of):
         """The same, with the seconds of a step by density; None when a density is missing."""
-        steps = collections.Counter(line["epoch"] for line in steps_of(self.folder))
         if any(epoch["density"] not in seconds_of for epoch in self.epochs):
             return None
-        return self.curve([steps[epoch["epoch"]] * seconds_of[epoch["density"]]
-                           for epoch in self.epochs])
+        return self.curve([steps * seconds_of[epoch["density"]] for steps, epoch in
+                           zip(self.record["steps_of_epochs"], self.epochs)])
 
     def curve(self, seconds):
         found, total = [], 0.0
