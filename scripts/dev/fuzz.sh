@@ -1,15 +1,19 @@
 #!/usr/bin/env bash
 # fuzz.sh [SECONDS [TARGET...]]: builds the fuzzers of tests/fuzz by clang, with its address and
-# undefined-behaviour sanitizers, and runs them one after the other, SECONDS each (default 600). A
-# crash ends the run; build-fuzz then has its input and the log.
-# Targets: jpeg record cifar safetensors config.
+# undefined-behaviour sanitizers, and runs them one after the other, SECONDS each (default 600; 0:
+# only builds them and writes their first inputs). A crash ends the run; build-fuzz then has its
+# input and the log. Without TARGET all of tests/fuzz/*_fuzz.cpp run.
 # shellcheck source=scripts/lib/common.sh
 . "$(dirname "${BASH_SOURCE[0]}")/../lib/common.sh"
 
 seconds=${1:-600}
 shift || true
 targets=("$@")
-((${#targets[@]})) || targets=(jpeg record cifar safetensors config)
+if ((${#targets[@]} == 0)); then
+  for each in tests/fuzz/*_fuzz.cpp; do
+    targets+=("$(basename "$each" _fuzz.cpp)")
+  done
+fi
 for target in "${targets[@]}"; do
   [[ -f tests/fuzz/${target}_fuzz.cpp ]] || die "unknown target $target"
 done
@@ -46,6 +50,18 @@ brackets() {
   head -c "$1" /dev/zero | tr '\0' ']'
 }
 
+# bytes VALUE... : prints bytes, each as two hexadecimal digits
+bytes() {
+  local byte
+  for byte in "$@"; do printf '%b' "\\x$byte"; done
+}
+
+# empty_block: a message of 24 bytes to a fuzzer with a ScriptedCommunicator: a length, and a block
+# that has only the control word of a finite gradient
+empty_block() {
+  bytes 38 10 00 00 00 00 00 00 00 ff ff ff ff ff ff ff ff 00 00 00 00 00 00 00 00
+}
+
 # seed_corpus FOLDER TARGET: writes the first inputs of a fuzzer
 seed_corpus() {
   local corpus=$1 target=$2
@@ -67,6 +83,38 @@ seed_corpus() {
         >"$corpus/sealed"
       safetensors "{\"a\":$(brackets 70)}" >"$corpus/nested"
       ;;
+    exchange)
+      local variant
+      for variant in {0..9}{0,4,8,c} {a..f}{0,4,8,c}; do
+        { bytes "$variant" 00; for _ in 1 2 3 4 5 6; do empty_block; done; } >"$corpus/$variant"
+      done
+      ;;
+    block)
+      # two entries, in f32 and in bf16
+      local word=(ff ff ff ff ff ff ff ff 00 00 00 00 00 00 00 00)
+      bytes 00 e8 03 "${word[@]}" 01 00 00 00 02 00 00 00 00 00 80 3f 00 00 80 3f >"$corpus/plain"
+      bytes 02 e8 03 "${word[@]}" 01 00 00 00 02 00 00 00 80 3f 80 3f >"$corpus/halves"
+      bytes 03 e8 03 "${word[@]}" 01 00 00 80 25 00 00 80 3f >"$corpus/packed"
+      ;;
+    start)
+      local which
+      for which in 00 01 02 03; do
+        { bytes 00 "$which"; empty_block; } >"$corpus/$which"
+      done
+      ;;
+    bootstrap)
+      { bytes 00; head -c 200 /dev/zero; } >"$corpus/places"
+      { bytes 01; for _ in 1 2 3; do empty_block; done; } >"$corpus/messages"
+      ;;
+    npy)
+      local array="{'descr': '<f4', 'fortran_order': False, 'shape': (2,), }"
+      {
+        bytes 93; printf NUMPY; bytes 01 00 "$(printf %02x ${#array})" 00
+        printf '%s%8s' "$array" x
+      } >"$corpus/array"
+      ;;
+    tuning_cache) printf '{"conv a": "1 2", "conv b": "3"}' >"$corpus/cache" ;;
+    csv) printf '\x0149,0.1,1,2,3\n50,0.1\n51,0.1\n5' >"$corpus/rows" ;;
     record)
       local folder
       folder=$(mktemp -d)
@@ -81,6 +129,7 @@ seed_corpus() {
 
 for target in "${targets[@]}"; do
   seed_corpus "$build/corpus-$target" "$target"
+  ((seconds > 0)) || continue
   say "$target, $seconds seconds"
   (cd "$build" && "./${target}_fuzz" -max_total_time="$seconds" -max_len=300000 -timeout=20 \
     -rss_limit_mb=4096 -print_final_stats=1 "corpus-$target" 2>&1 |

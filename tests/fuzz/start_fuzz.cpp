@@ -1,0 +1,43 @@
+// The start of a run, with peers that send any bytes: errors, options, hashes and texts of all
+// ranks. Each ends, or throws a UserError or a Fault of one line.
+#include <cstdlib>
+
+#include "apps/common/rank_utils.h"
+#include "apps/train/summary.h"
+#include "engine/core/error.h"
+#include "tests/fuzz/script.h"
+
+namespace {
+
+void expect_a_line(const std::exception& error) {
+  if (std::string_view(error.what()).find('\n') != std::string_view::npos) std::abort();
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  tw::fuzz::Script script(data, size);
+  const int place = script.number<uint8_t>(), ranks = 2 + place % 3;
+  tw::fuzz::ScriptedCommunicator comm(script, place / 3 % ranks, ranks);
+  tw::ParameterArena arena;
+  try {
+    switch (script.number<uint8_t>() % 4) {
+      case 0:
+        tw::run_collectively(comm, [] {});
+        break;
+      case 1:
+        tw::check_same_setup(comm, {"density is 0.001", "seed is 1"});
+        break;
+      case 2:
+        tw::check_same_layout(comm, arena);
+        break;
+      default:
+        (void)tw::broadcast_text(comm, "runs/lenet");
+    }
+  } catch (const tw::UserError& error) {
+    expect_a_line(error);
+  } catch (const tw::Fault& error) {
+    expect_a_line(error);
+  }
+  return 0;
+}
