@@ -16,6 +16,7 @@ case ${1:-} in
   --all)
     presets=(asan tsan release)
     plain_builds=(WITH_CUDA WITH_MPI)
+    export TW_STORM_SECONDS=60
     shift
     ;;
 esac

@@ -1,0 +1,44 @@
+#!/usr/bin/env bash
+# scripts/dev/storm.py: a sample of faults changes nothing, and a planted defect is found, shrunk
+# and repeated. TW_STORM_SECONDS=60 takes a sample of that many seconds.
+set -euo pipefail
+
+cd "${TW_SOURCE:?}"
+cache=$(grep '^SANITIZE:' "${TW_BUILD:?}/CMakeCache.txt" || true)
+[[ ${cache##*=} == "" ]] || exit 77  # a preloaded library comes before the sanitizer's
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+export TMPDIR=$work
+
+fail() {
+  printf 'FAILED: %s\n%s\n' "$1" "${2:-}" >&2
+  exit 1
+}
+
+transports=threads
+grep -q '^WITH_MPI:BOOL=ON' "$TW_BUILD/CMakeCache.txt" && transports=threads,mpirun
+out=$(scripts/dev/storm.py --build "$TW_BUILD" --transports "$transports" --faults 1000 \
+  --seconds "${TW_STORM_SECONDS:-6}" 2>&1) || fail 'a fault changes a run' "$out"
+grep -q ' 0 failed$' <<<"$out" || fail 'the storm does not end with a summary' "$out"
+
+# the planted defect: a resumed run loses the last row of metrics.csv
+mkdir -p "$work/build/bin" "$work/build/tests"
+cp "$TW_BUILD/tests/disk_faults.so" "$work/build/tests"
+cat >"$work/build/bin/train" <<END
+#!/bin/bash
+"$TW_BUILD/bin/train" "\$@" || exit
+[[ " \$* " != *" --resume "* ]] || sed -i '\$d' "\$4/a/metrics.csv"  # \$4: --output-dir
+END
+chmod +x "$work/build/bin/train"
+case='topk/lenet/threads/2/1/cpu/kill.all@c60>auto'
+out=$(scripts/dev/storm.py --build "$TW_BUILD" --case "$case" 2>&1) ||
+  fail 'the case fails without the defect' "$out"
+out=$(scripts/dev/storm.py --build "$work/build" --transports threads --faults 1 --jobs 1 \
+  --seed 3 2>&1) &&
+  fail 'a lost row is not found' "$out"
+grep -q 'metrics.csv: has rows' <<<"$out" || fail 'the difference is not named' "$out"
+small=$(sed -n "s/^  repeat: .*--case '\(.*\)'/\1/p" <<<"$out" | head -n 1)
+[[ $small =~ ^dense/lenet/threads/1/1/cpu/[^/]*\>auto$ ]] || fail 'the case is not shrunk' "$out"
+out=$(scripts/dev/storm.py --build "$work/build" --case "$small" 2>&1) &&
+  fail 'the shrunk case does not fail' "$out"
+exit 0
