@@ -101,19 +101,26 @@ share() {
 }
 # within COMMAND...: runs a command for its share of the part's time at most
 within() {
-  local limit code=0
+  local limit
   share || return
-  timeout -k 3 "$limit" "$@" &
+  timed "$limit" "$@"
+}
+# timed SECONDS COMMAND...
+timed() {
+  local code=0
+  timeout -k 3 "$@" &
   running=$!
   wait "$running" || code=$?
   running=''
   return "$code"
 }
 
+# a driver or a PyTorch that hangs must leave most of the time to the parts
+briefly() { timed $(((deadline - SECONDS) / 16 + 1)) "$@" 2>&1 || echo "$1: exit code $?"; }
 {
-  nvidia-smi 2>&1 || true
+  briefly nvidia-smi
   nvcc --version 2>&1 | tail -n 2 || true
-  "$python" -c 'import torch; print("PyTorch", torch.__version__, torch.version.cuda)' 2>&1 || true
+  briefly "$python" -c 'import torch; print("PyTorch", torch.__version__, torch.version.cuda)'
 } >"$output/machine.txt"
 
 # run_tests NAME COMMAND...: runs a test program and adds a row to tests.csv
