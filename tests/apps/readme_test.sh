@@ -2,6 +2,7 @@
 # Runs the commands of README.md and docs/*.md as they stand, and compiles their ```cpp blocks.
 # Each ```sh block follows a mark:
 #   <!-- run -->             run here, in an empty folder
+#   <!-- run: exit code 0 or 1 -->   run here, one command that ends with one of these codes
 #   <!-- run: cifar-10 -->   run here where THINWIRE_DATA has the real images
 #   <!-- not run: REASON --> left out
 # All blocks of one file share one folder, in order, so that a later one may use an earlier one's
@@ -64,8 +65,10 @@ for file in "$source"/README.md "$source"/docs/*.md; do
   cd "$work/$name"
   for block in $(find "$work/$name.blocks" -name '*.sh' | sort -V); do
     mark=$(cat "${block%.sh}.mark")
+    codes=0
     case $mark in
       '<!-- run -->') ;;
+      '<!-- run: exit code '*) codes=$(tr -s ' ' <<<"${mark//[!0-9 ]/}") ;;
       '<!-- run: cifar-10 -->')
         if [[ -z ${THINWIRE_DATA:-} ]]; then
           echo "$name: left out without THINWIRE_DATA: $(head -n 1 "$block")"
@@ -84,8 +87,10 @@ for file in "$source"/README.md "$source"/docs/*.md; do
       continue
     fi
     ran=$((ran + 1))
-    if ! bash -euo pipefail "$block" >log 2>&1 </dev/null; then
-      printf '%s: this block fails:\n' "$name"
+    code=0
+    bash -euo pipefail "$block" >log 2>&1 </dev/null || code=$?
+    if [[ " $codes " != *" $code "* ]]; then
+      printf '%s: this block ends with exit code %s, expected %s:\n' "$name" "$code" "$codes"
       sed 's/^/  /' "$block"
       tail -n 20 log
       failed=1
