@@ -3,7 +3,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <fstream>
+#include <sstream>
 
 #include "engine/core/error.h"
 #include "engine/io/event_file.h"
@@ -33,7 +33,7 @@ fs::path last_of(const fs::path& base) {
 
 /// Whether a run in this folder ended before its first step, so that the folder can be reused.
 bool without_a_step(const fs::path& path) {
-  std::ifstream steps(path / "steps.csv");
+  std::istringstream steps(read_text_if_any(path / "steps.csv"));
   std::string line;
   std::getline(steps, line);  // the header
   return fs::exists(path / "config.json") && !latest_checkpoint(path) && !std::getline(steps, line);

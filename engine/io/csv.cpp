@@ -1,7 +1,6 @@
 #include "engine/io/csv.h"
 
 #include <charconv>
-#include <fstream>
 #include <sstream>
 
 #include "engine/core/error.h"
@@ -18,7 +17,8 @@ std::vector<std::string> csv_cells(const std::string& line) {
 CsvFile::CsvFile(const std::filesystem::path& path, const std::string& header,
                  int64_t keep_through) {
   std::string kept = header + "\n";
-  if (std::ifstream in(path); in) {
+  if (const std::string text = read_text_if_any(path); !text.empty()) {
+    std::istringstream in(text);
     std::string line;
     std::getline(in, line);
     check(line == header, "[csv] {} has a different header; another version wrote it",

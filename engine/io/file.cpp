@@ -121,4 +121,12 @@ std::vector<std::byte> read_file(const std::filesystem::path& path, size_t most)
   return bytes;
 }
 
+std::string read_text_if_any(const std::filesystem::path& path) {
+  std::error_code ignored;
+  if (std::filesystem::status(path, ignored).type() == std::filesystem::file_type::not_found)
+    return {};
+  const std::vector<std::byte> bytes = read_file(path);
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
 }  // namespace tw

@@ -7,6 +7,7 @@
 #include <functional>
 #include <ostream>
 #include <span>
+#include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -59,6 +60,9 @@ class GrowingFile {
 /// The whole file, which may be a pipe; UserError when it cannot be read or has more than `most`
 /// bytes.
 std::vector<std::byte> read_file(const std::filesystem::path& path, size_t most = SIZE_MAX);
+
+/// The text of a file, empty when there is no such file; UserError when it cannot be read.
+std::string read_text_if_any(const std::filesystem::path& path);
 
 /// The most bytes of a file that is read as JSON, and of the header of any other file.
 inline constexpr size_t kMostJson = 100'000'000;

@@ -42,6 +42,13 @@ TEST(Csv, ANewRunKeepsNoRow) {
   EXPECT_EQ(text_of(folder / "t.csv"), "step,loss\n");
 }
 
+TEST(Csv, ATableThatCannotBeReadIsNotReplaced) {
+  const TempFolder folder;
+  std::filesystem::create_symlink("t.csv", folder / "t.csv");  // to itself: opening it fails
+  EXPECT_THROW(CsvFile(folder / "t.csv", kHeader, 10), UserError);
+  EXPECT_TRUE(std::filesystem::is_symlink(folder / "t.csv"));
+}
+
 TEST(Csv, AnIncompleteLastRowIsDropped) {
   const TempFolder folder;
   // "1" may be the first half of 17, and "12,0." that of any loss
