@@ -92,11 +92,11 @@ double start_timeout() {
 }
 
 /// Ends this process, and thereby the job, because other ranks have not started. The lowest rank
-/// that waits goes first, so that only one reports.
+/// that waits goes first; the launcher ends the others before they report.
 void end_late_start(double limit) {
   const std::optional<Launcher> launcher = find_launcher();
   const int rank = launcher ? launcher->rank : 0;
-  std::this_thread::sleep_for(std::min(rank, 10) * std::chrono::milliseconds(200));
+  std::this_thread::sleep_for(std::chrono::seconds(std::min(rank, 10)));
   fmt::print(stderr,
              "error: [mpi] rank {} has waited {} s in MPI_Init for the other ranks; one may be "
              "frozen, or its machine lost (THINWIRE_START_TIMEOUT changes the limit)\n",

@@ -135,7 +135,7 @@ TEST(FrozenRank, BeforeMpiStartsEndsTheRunInTimeWithOneLine) {
   const Started run(fmt::format("THINWIRE_START_TIMEOUT=2 {} -n 3 sh {}", TW_MPIRUN, rank.string()),
                     folder / "output");
   const Ended ended = run.wait(start + 30s);
-  EXPECT_EQ(ended.code, 1) << ended.output;
+  EXPECT_NE(ended.code, 0) << ended.output;  // that of rank 1, or of a rank that mpirun killed
   EXPECT_TRUE(ended.says("error: [mpi] rank 1 has waited 2 s in MPI_Init")) << ended.output;
   EXPECT_FALSE(ended.says("rank 2 has waited")) << ended.output;
 }

@@ -21,7 +21,13 @@ faults() {
 
 out=$(faults --sample 8 train limit resume pack analyze) || fail 'a fault is lost' "$out"
 grep -q '^40 cases, 0 failed$' <<<"$out" || fail 'the table has other sums' "$out"
-out=$(faults --sample 12 --faults cut --no-sync train) &&
-  fail 'a power cut finds no missing fsync' "$out"
-out=$(faults --sample 12 --faults lost train) && fail 'a lost write is not found' "$out"
-exit 0
+# Whether samples of cases find a planted defect; one sample may miss it.
+finds() {
+  for _ in {1..10}; do
+    out=$(faults --sample 40 "$@" train) || true
+    if [[ $out =~ ' '[1-9][0-9]*' failed'$ ]]; then return 0; fi
+  done
+  return 1
+}
+finds --faults cut --no-sync || fail 'power cuts find no missing fsync'
+finds --faults lost || fail 'lost writes are not found'
