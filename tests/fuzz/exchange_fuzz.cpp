@@ -8,8 +8,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   constexpr size_t kLength = 100;
   tw::fuzz::Script script(data, size);
   const tw::Variant& variant = variants[script.number<uint8_t>() % variants.size()];
-  const int place = script.number<uint8_t>(), ranks = 2 + place % 3;
-  tw::fuzz::ScriptedCommunicator comm(script, place / 3 % ranks, ranks);
+  tw::fuzz::ScriptedCommunicator comm(script, script.number<uint8_t>());
   tw::Context ctx;
   tw::SgdRig rig(ctx, comm, kLength, {.sparsifier = variant.sparsifier}, variant.settings);
   try {

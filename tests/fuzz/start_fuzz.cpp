@@ -17,8 +17,7 @@ void expect_a_line(const std::exception& error) {
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   tw::fuzz::Script script(data, size);
-  const int place = script.number<uint8_t>(), ranks = 2 + place % 3;
-  tw::fuzz::ScriptedCommunicator comm(script, place / 3 % ranks, ranks);
+  tw::fuzz::ScriptedCommunicator comm(script, script.number<uint8_t>());
   tw::ParameterArena arena;
   try {
     switch (script.number<uint8_t>() % 4) {

@@ -2,18 +2,9 @@
 # scripts/dev/disk_faults.py: a sample of the faults of the disk loses nothing, and two planted
 # defects are found.
 set -euo pipefail
-
 cd "${TW_SOURCE:?}"
-cache=$(grep '^SANITIZE:' "${TW_BUILD:?}/CMakeCache.txt" || true)
-[[ ${cache##*=} == "" ]] || exit 77  # a preloaded library comes before the sanitizer's
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-export TMPDIR=$work
-
-fail() {
-  printf 'FAILED: %s\n%s\n' "$1" "${2:-}" >&2
-  exit 1
-}
+# shellcheck source=tests/support/programs/faults.sh
+. tests/support/programs/faults.sh
 
 faults() {
   scripts/dev/disk_faults.py --build "$TW_BUILD" --seed "$RANDOM" "$@" 2>&1

@@ -2,18 +2,9 @@
 # scripts/dev/storm.py: a sample of faults changes nothing, and a planted defect is found, shrunk
 # and repeated. TW_STORM_SECONDS=60 takes a sample of that many seconds.
 set -euo pipefail
-
 cd "${TW_SOURCE:?}"
-cache=$(grep '^SANITIZE:' "${TW_BUILD:?}/CMakeCache.txt" || true)
-[[ ${cache##*=} == "" ]] || exit 77  # a preloaded library comes before the sanitizer's
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-export TMPDIR=$work
-
-fail() {
-  printf 'FAILED: %s\n%s\n' "$1" "${2:-}" >&2
-  exit 1
-}
+# shellcheck source=tests/support/programs/faults.sh
+. tests/support/programs/faults.sh
 
 transports=threads
 grep -q '^WITH_MPI:BOOL=ON' "$TW_BUILD/CMakeCache.txt" && transports=threads,mpirun
