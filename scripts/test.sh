@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # test.sh [--preset NAME | --all] [CTEST_OPTION...]: installs missing packages, builds and tests.
 #   --preset  release (default), debug, asan or tsan
-#   --all     release, asan and tsan, and builds without CUDA and without MPI
+#   --all     release, asan and tsan, builds without CUDA and without MPI, and each fuzzer for 60 s
 # With THINWIRE_DATA=DIR, tests that need the data in DIR/cifar-10-batches-bin run, too.
 # shellcheck source=scripts/lib/common.sh
 . "$(dirname "${BASH_SOURCE[0]}")/lib/common.sh"
@@ -30,6 +30,11 @@ for option in "${plain_builds[@]}"; do
     -DCMAKE_DISABLE_PRECOMPILE_HEADERS=ON -DCMAKE_UNITY_BUILD=OFF -D"$option"=OFF
   quietly cmake --build "$build"
 done
+
+if ((${#plain_builds[@]} > 0)); then
+  scripts/install_deps.sh clang-16 libomp-16-dev libclang-rt-16-dev
+  scripts/dev/fuzz.sh 60
+fi
 
 for preset in "${presets[@]}"; do
   say "build and test: $preset"

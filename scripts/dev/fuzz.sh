@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # fuzz.sh [SECONDS [TARGET...]]: builds the fuzzers of tests/fuzz by clang, with its address and
-# undefined-behaviour sanitizers, and runs them one after the other, SECONDS each (default 600; 0:
-# only builds them and writes their first inputs). A crash ends the run; build-fuzz then has its
-# input and the log. Without TARGET all of tests/fuzz/*_fuzz.cpp run.
+# undefined-behaviour sanitizers, and runs one on each core, SECONDS each (default 600; 0: only
+# builds them and writes their first inputs). A crash ends the run; build-fuzz then has its input
+# and the log. Without TARGET all of tests/fuzz/*_fuzz.cpp run.
 # shellcheck source=scripts/lib/common.sh
 . "$(dirname "${BASH_SOURCE[0]}")/../lib/common.sh"
 
@@ -127,11 +127,21 @@ seed_corpus() {
   esac
 }
 
+# fuzz TARGET: runs a fuzzer; prints the end of its log
+fuzz() {
+  local log=$build/$1.log code=0
+  (cd "$build" && "./${1}_fuzz" -max_total_time="$seconds" -max_len=300000 -timeout=20 \
+    -rss_limit_mb=4096 -print_final_stats=1 "corpus-$1") >"$log" 2>&1 || code=$?
+  say "$1, $seconds seconds: $( ((code == 0)) && echo clean || echo "code $code")"
+  tail -n 12 "$log"
+  return "$code"
+}
+
+trap 'kill $(jobs -p) 2>/dev/null' EXIT
 for target in "${targets[@]}"; do
   seed_corpus "$build/corpus-$target" "$target"
   ((seconds > 0)) || continue
-  say "$target, $seconds seconds"
-  (cd "$build" && "./${target}_fuzz" -max_total_time="$seconds" -max_len=300000 -timeout=20 \
-    -rss_limit_mb=4096 -print_final_stats=1 "corpus-$target" 2>&1 |
-    tee "$target.log" | tail -n 12)
+  while (($(jobs -rp | wc -l) >= $(nproc))); do wait -n; done
+  fuzz "$target" &
 done
+while [[ -n $(jobs -p) ]]; do wait -n; done
