@@ -250,6 +250,7 @@ void Run::checkpoint() {
   // a run resumed from the checkpoint keeps the rows before it: they are on the disk first
   if (steps_csv_) steps_csv_->sync();
   if (metrics_csv_) metrics_csv_->sync();
+  if (events_) events_->sync();
   if (gradients_) gradients_->sync();
   const std::vector<float> common = statistics();
   if (optimizer_->same_on_all_ranks()) {

@@ -9,7 +9,6 @@
 
 #include "engine/core/error.h"
 #include "engine/io/csv.h"
-#include "engine/io/file.h"
 
 namespace tw {
 
@@ -126,22 +125,23 @@ void Histogram::add(double from, double to, double count) {
   number += count;
 }
 
-EventFile::EventFile(const std::filesystem::path& path, int64_t keep_through) : path_(path) {
-  std::string bytes;
-  if (std::filesystem::exists(path)) {
-    const std::vector<std::byte> read = read_file(path);
-    bytes.assign(reinterpret_cast<const char*>(read.data()), read.size());
-  }
+EventFile::EventFile(const std::filesystem::path& path, int64_t keep_through) {
+  const std::string bytes = read_text_if_any(path);
   size_t kept = 0;
   while (const auto data = data_of(std::string_view(bytes).substr(kept))) {
     if (step_of(*data) > keep_through) break;
     kept += kHead + data->size() + kTail;
   }
-  // cut where it is, so that a TensorBoard that reads the file can go on
-  if (kept < bytes.size()) std::filesystem::resize_file(path, kept);
-  out_.open(path, std::ios::binary | std::ios::app);
-  check<Fault>(out_.is_open(), "[events] cannot append to {}", path.string());
-  if (kept == 0) write(event_of(0, field(3, kVersion)));
+  if (kept == 0) {
+    write_atomically(path, record_of(event_of(0, field(3, kVersion))));
+  } else if (kept < bytes.size()) {
+    // cut where it is, so that a TensorBoard that reads the file can go on
+    std::error_code error;
+    do std::filesystem::resize_file(path, kept, error);
+    while (error == std::errc::interrupted);
+    check<Fault>(!error, "[events] cannot shorten {}: {}", path.string(), error.message());
+  }
+  out_ = GrowingFile(path, GrowingFile::Start::append);
 }
 
 void EventFile::scalars(int64_t step, const std::vector<std::pair<std::string, double>>& values) {
@@ -168,9 +168,6 @@ void EventFile::histogram(int64_t step, const std::string& name, const Histogram
   write(event_of(step, field(5, field(1, field(1, name) + field(5, histo)))));
 }
 
-void EventFile::write(const std::string& event) {
-  out_ << record_of(event) << std::flush;
-  check<Fault>(!out_.fail(), "[events] writing {} failed; is the disk full?", path_.string());
-}
+void EventFile::write(const std::string& event) { out_.write(record_of(event)); }
 
 }  // namespace tw

@@ -5,10 +5,11 @@
 
 #include <cstdint>
 #include <filesystem>
-#include <fstream>
 #include <string>
 #include <utility>
 #include <vector>
+
+#include "engine/io/file.h"
 
 namespace tw {
 
@@ -36,12 +37,13 @@ class EventFile {
   void row(int64_t step, const std::string& table, const std::string& header,
            const std::string& row);
   void histogram(int64_t step, const std::string& name, const Histogram& values);
+  /// Flushes to the disk what was written; Fault when that fails.
+  void sync() const { out_.sync(); }
 
  private:
   void write(const std::string& event);
 
-  std::filesystem::path path_;
-  std::ofstream out_;
+  GrowingFile out_;
 };
 
 }  // namespace tw

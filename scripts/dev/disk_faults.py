@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """disk_faults.py [SCENARIO...] [--sample N]: makes every call fail by which a short run writes.
 
-For each open, write, fsync, rename, mkdir, unlink and link of a run of 12 steps with four
+For each open, write, truncate, fsync, rename, mkdir, unlink and link of a run of 12 steps with four
 checkpoints, and for each fault (EIO, ENOSPC, EDQUOT, EINTR, a short write; EIO and ENOSPC also for
 all later calls; SIGKILL or a power cut before the call), the run must end with one line of error,
 and --resume auto must then give the bits, rows and files of a run without faults. The programs
@@ -28,7 +28,7 @@ from faults.programs import SCENARIOS
 
 ERRORS = ["EIO", "ENOSPC", "EDQUOT", "EINTR", "EIO+", "ENOSPC+"]
 FAULTS = [*ERRORS, "short", "kill", "cut", "lost"]
-CALLS = ["open", "write", "fsync", "rename", "mkdir", "unlink", "link"]
+CALLS = ["open", "write", "truncate", "fsync", "rename", "mkdir", "unlink", "link"]
 
 
 def possible(call, fault, scenario):

@@ -1,6 +1,6 @@
 // A library for LD_PRELOAD. It counts the calls of a program that open or change files below a
 // folder, and makes one of them fail, or sends the program a signal there. With a journal it also
-// records what each call wrote, so that scripts/dev/faults/power_cut.py can compute what a disk
+// records what each call wrote, so that scripts/dev/faults/journal.py can compute what a disk
 // would hold after a power cut.
 //
 //   TW_DISK_FOLDER   absolute path; calls for other files pass uncounted
@@ -10,7 +10,8 @@
 //                    that need space
 //   TW_DISK_RANK     only this rank of mpirun is hit
 //   TW_DISK_JOURNAL  file: for each call a line `number call flags offset bytes path TAB path`, and
-//                    after it the bytes that a write wrote; `!` before the call: it is hit
+//                    after it the bytes that a write wrote; `!` before the call: it is hit. The
+//                    flags of truncate are the new length
 //   TW_DISK_NO_SYNC  if set, fsync does nothing and succeeds: a defect for tests of the tools
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -258,6 +259,16 @@ int link(const char* from, const char* to) {
                   .needs_space = true};
   return counted(call, -1, [&] { return next<int(const char*, const char*)>("link")(from, to); });
 }
+
+int truncate64(const char* path, off64_t length) {
+  const Call call{.name = "truncate",
+                  .path = absolute(AT_FDCWD, path),
+                  .flags = static_cast<int>(length)};
+  return counted(call, -1,
+                 [&] { return next<int(const char*, off64_t)>("truncate64")(path, length); });
+}
+
+int truncate(const char* path, off_t length) { return truncate64(path, length); }
 
 int mkdir(const char* path, mode_t mode) {
   return counted({.name = "mkdir", .path = absolute(AT_FDCWD, path), .needs_space = true}, -1,

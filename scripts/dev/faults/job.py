@@ -8,6 +8,8 @@ import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
+from faults import events
+
 SOURCE = Path(__file__).resolve().parents[3]
 IMAGES = 96  # of the training set: two epochs of six steps on two ranks
 BATCH = 16  # images of a step, all ranks together
@@ -66,6 +68,7 @@ class Outcome:
             found = [name.replace(step.name, f"step-#{number}") for name in found]
         found.sort()
         tables = {name: rows(folder / name) for name in ("steps.csv", "metrics.csv")}
+        tables["events"] = events.rows(folder / "events.out.tfevents.thinwire")
         return Outcome(kept, tables, found)
 
     def differences(self, other):

@@ -36,7 +36,7 @@ class File:
     """Content on the disk, and the writes that are not on it yet."""
 
     durable: bytearray = field(default_factory=bytearray)
-    pending: list = field(default_factory=list)  # (offset, data); offset None cuts the file to 0
+    pending: list = field(default_factory=list)  # (offset, data); data None cuts the file there
 
     def sync(self):
         for offset, data in self.pending:
@@ -50,15 +50,15 @@ class File:
             put(content, offset, data)
         if kept < len(self.pending) and draw.random() < 0.5:
             offset, data = self.pending[kept]
-            if offset is not None:  # part of a write arrived, or only the new length
+            if data is not None:  # part of a write arrived, or only the new length
                 part = draw.randint(0, len(data))
                 put(content, offset, draw.choice([data[:part], bytes(part)]))
         return content
 
 
 def put(content, offset, data):
-    if offset is None:
-        content.clear()
+    if data is None:
+        del content[offset:]
         return
     content.extend(bytes(max(0, offset + len(data) - len(content))))
     content[offset : offset + len(data)] = data
@@ -132,7 +132,9 @@ class Disk:
         if call.name == "open" and call.flags & CREATE and node is None:
             parent.change((path.name, File()))
         elif call.name == "open" and call.flags & TRUNCATE and node is not None:
-            node.pending.append((None, b""))
+            node.pending.append((0, None))
+        elif call.name == "truncate" and node is not None:
+            node.pending.append((call.flags, None))
         elif call.name == "write" and node is not None:
             node.pending.append((call.offset, call.data))
         elif call.name in ("fsync", "fdatasync"):

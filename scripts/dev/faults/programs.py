@@ -124,7 +124,7 @@ class Train(Scenario):
     """A run; afterwards --resume auto must end it as if nothing had happened."""
 
     keeps_state = True
-    flags = ()
+    flags = ("--tensorboard",)
 
     def command(self, disk):
         return self.job.command(disk / "runs", "a", *self.flags)
@@ -171,14 +171,15 @@ class Resume(Train):
     """A finished run that is resumed from an older checkpoint."""
 
     def prepare(self):
-        code, output = self.job.run(self.start / "runs", "a")
+        code, output = self.job.run(self.start / "runs", "a", *self.flags)
         if code != 0:
             raise SystemExit(f"train fails without a fault: {output}")
 
     def command(self, disk):
         checkpoint = disk / "runs/a/checkpoints/step-00000008"
         return [
-            part for part in self.job.command(disk / "runs", "a", "--resume", str(checkpoint))
+            part for part in self.job.command(
+                disk / "runs", "a", *self.flags, "--resume", str(checkpoint))
             if part not in ("--name", "a")
         ]  # fmt: skip
 

@@ -103,6 +103,13 @@ TEST(EventFile, WhatIsNoEventFileIsReplaced) {
   EXPECT_EQ(steps_of(folder / "e"), std::vector<int64_t>{6});
 }
 
+TEST(EventFile, AFileThatCannotBeReadIsAnError) {
+  const TempFolder folder;
+  fs::create_symlink("e", folder / "e");  // to itself: opening it fails
+  const std::string error = error_text<UserError>([&] { EventFile(folder / "e", 1); });
+  EXPECT_TRUE(error.starts_with("[file] cannot read ")) << error;
+}
+
 TEST(EventFile, AFullDiskIsAFault) {
   const TempFolder folder;
   EventFile file(folder / "e", 0);
@@ -110,7 +117,7 @@ TEST(EventFile, AFullDiskIsAFault) {
     const FullDisk disk(100);
     file.scalars(1, {{std::string(200, 'x'), 1}});
   });
-  EXPECT_TRUE(error.starts_with("[events] writing ")) << error;
+  EXPECT_TRUE(error.starts_with("[file] writing ")) << error;
 }
 
 }  // namespace
