@@ -261,9 +261,8 @@ int link(const char* from, const char* to) {
 }
 
 int truncate64(const char* path, off64_t length) {
-  const Call call{.name = "truncate",
-                  .path = absolute(AT_FDCWD, path),
-                  .flags = static_cast<int>(length)};
+  const Call call{
+      .name = "truncate", .path = absolute(AT_FDCWD, path), .flags = static_cast<int>(length)};
   return counted(call, -1,
                  [&] { return next<int(const char*, off64_t)>("truncate64")(path, length); });
 }
