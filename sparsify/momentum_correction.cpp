@@ -27,6 +27,12 @@ bool clips_whole_gradient(const Settings& settings) {
          settings.text("momentum_correction.clip_by") == "gradient";
 }
 
+MomentumCorrection momentum_correction(const Settings& settings, double momentum, int ranks) {
+  return {.masking = momentum != 0 && settings.flag("momentum_correction.masking"),
+          .clip = settings.number("momentum_correction.clip") / std::sqrt(ranks),
+          .clips_whole = clips_whole_gradient(settings)};
+}
+
 namespace {
 
 constexpr size_t kGrain = size_t{1} << 15;

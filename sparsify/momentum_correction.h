@@ -34,6 +34,14 @@ void clip_norm(Context& ctx, double limit, std::span<float> g);
 /// Whether the settings ask for one norm of the whole gradient.
 bool clips_whole_gradient(const Settings& settings);
 
+/// The settings as a step uses them.
+struct MomentumCorrection {
+  bool masking = false;      ///< factor masking; never without momentum
+  double clip = 0;           ///< limit of the norm of a slice or gradient of a rank; 0: none
+  bool clips_whole = false;  ///< the norm is that of the whole gradient
+};
+MomentumCorrection momentum_correction(const Settings& settings, double momentum, int ranks);
+
 extern DispatchTable<void(Context&, float, bool, std::span<float>, std::span<float>)>
     correct_momentum_dispatch;
 extern DispatchTable<void(Context&, double, std::span<float>)> clip_norm_dispatch;

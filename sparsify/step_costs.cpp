@@ -62,4 +62,16 @@ uint64_t estimated_bytes_sent(const Sparsifier& sparsifier, const SgdConfig& con
   return bytes;
 }
 
+void read_settings(Context& ctx, const SgdConfig& config, const Settings& settings,
+                   const ParameterArena& arena) {
+  const SgdConfig sgd = config.local_steps > 0 ? outer_of(config) : config;
+  const Sparsifier sparsifier = resolve_sparsifier(sgd, settings);
+  if (sparsifier.momentum_before) momentum_correction(settings, sgd.momentum, 1);
+  if (!sparsifier.selector.empty())
+    selectors().find(sparsifier.selector).value.make(ctx, settings, {});
+  for_each_bucket(sparsifier, sgd, settings, arena, [&](const Bucket& bucket, const Exchange&) {
+    if (!bucket.dense.empty()) exchanges().find("allreduce").value(settings);
+  });
+}
+
 }  // namespace tw

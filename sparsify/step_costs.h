@@ -1,4 +1,4 @@
-// Estimates of the memory and the bytes sent of a step of SyncSgd, before it runs.
+// What is known of a step of SyncSgd before it runs: memory, bytes sent, settings in use.
 #pragma once
 
 #include "sparsify/buckets.h"
@@ -20,5 +20,10 @@ size_t summed_elements(const Sparsifier& sparsifier, const SgdConfig& config,
 uint64_t estimated_bytes_sent(const Sparsifier& sparsifier, const SgdConfig& config,
                               const Settings& settings, const ParameterArena& arena, int ranks,
                               double density);
+
+/// Reads the settings that the optimizer of `config` will read, without its memory; for
+/// Settings::unread().
+void read_settings(Context& ctx, const SgdConfig& config, const Settings& settings,
+                   const ParameterArena& arena);
 
 }  // namespace tw

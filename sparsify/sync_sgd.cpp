@@ -10,7 +10,6 @@
 #include "engine/ops/sgd.h"
 #include "engine/ops/vector.h"
 #include "sparsify/kernels/sparse_ops.h"
-#include "sparsify/momentum_correction.h"
 
 namespace tw {
 
@@ -57,10 +56,7 @@ SyncSgd::SyncSgd(Context& ctx, Communicator& comm, ParameterArena& arena, const 
   const size_t bytes = arena.size() * sizeof(float);
   if (config.momentum != 0) momentum_ = Buffer(ctx.device(), bytes);
   if (sparsifier_.momentum_before) {
-    masking_ = config.momentum != 0 && settings.flag("momentum_correction.masking");
-    clip_ =
-        settings.number("momentum_correction.clip") / std::sqrt(static_cast<double>(comm.size()));
-    clips_whole_ = clips_whole_gradient(settings);
+    correction_ = momentum_correction(settings, config.momentum, comm.size());
     if (config.momentum != 0) local_momentum_ = Buffer(ctx.device(), bytes);
   }
 
@@ -122,7 +118,7 @@ StepReport SyncSgd::finish() {
     report_.sec_select = 0;
     report_.sec_exchange = lap(ctx_, clock);
   } else {
-    if (clips_whole_) clip_norm(ctx_, clip_, arena_.gradients());
+    if (correction_.clips_whole) clip_norm(ctx_, correction_.clip, arena_.gradients());
     for (BucketState& state : buckets_) exchange_bucket(ctx_, state);
   }
   report_.bytes_sent = comm_.bytes_sent() - bytes_before_;
@@ -183,7 +179,7 @@ void SyncSgd::sum_over_ranks(Context& ctx, BucketState& state, const ExchangeSte
   report_.nnz += selector_ ? selected_.count : summed;
   report_.stop |= control.stop;
   // entries that the exchange pruned keep their momentum
-  if (masking_)
+  if (correction_.masking)
     zero_where_sent(ctx, selected_.index_span(), step.gradient,
                     slice(local_momentum(), {bucket.offset, bucket.length}));
   if (!step.residual.empty() && !config_.error_feedback) ops::fill(ctx, step.residual, 0);
@@ -212,7 +208,7 @@ void SyncSgd::select(Context& ctx, const BucketState& state, Control& control) {
   for (size_t number = state.first_slice; const Segment& segment : bucket.sparse) {
     const std::span<float> g = slice(arena_.gradients(), segment);
     const std::span<float> q = slice(local_momentum(), segment);
-    if (clip_ > 0 && !clips_whole_) clip_norm(ctx, clip_, g);
+    if (correction_.clip > 0 && !correction_.clips_whole) clip_norm(ctx, correction_.clip, g);
     if (!q.empty())
       correct_momentum(ctx, static_cast<float>(config_.momentum), config_.nesterov, g, q);
 

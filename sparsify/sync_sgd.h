@@ -14,6 +14,7 @@
 #include "sparsify/buckets.h"
 #include "sparsify/comm_thread.h"
 #include "sparsify/exchange.h"
+#include "sparsify/momentum_correction.h"
 #include "sparsify/optimizer.h"
 #include "sparsify/selector.h"
 
@@ -75,9 +76,7 @@ class SyncSgd : public Optimizer {
   std::vector<UpdateRange> updates_;
   std::vector<uint32_t> decay_bounds_;   // of all parameters
   std::vector<uint32_t> decay_of_part_;  // of the part being updated; keeps its memory
-  bool masking_ = false;                 // factor masking; only with momentum before
-  double clip_ = 0;                      // limit of the norm of a slice or gradient; 0: none
-  bool clips_whole_ = false;             // the norm is that of the whole gradient
+  MomentumCorrection correction_;        // only with momentum before
   std::unique_ptr<Selector> selector_;   // null for dense
   std::vector<BucketState> buckets_;
   std::unique_ptr<Exchange> small_exchange_;  // for the dense segments of sparse buckets

@@ -228,7 +228,10 @@ size_t report_plan(Console& console, const TrainConfig& config, const DataSplit&
   return total;
 }
 
-void report_unread_settings(Console& console, const TrainConfig& config) {
+void report_unread_settings(Console& console, Context& ctx, const TrainConfig& config,
+                            const Model& model) {
+  config.settings.forget_reads();
+  read_settings(ctx, config.sgd(), config.settings, model.arena());
   for (const std::string& key : config.settings.unread(config.flags))
     console.line("--set {} has no effect: no part of this run reads it", key);
 }

@@ -20,8 +20,9 @@ PlanConfig plan_config(const TrainConfig& config, const DataSplit& data);
 size_t report_plan(Console& console, const TrainConfig& config, const DataSplit& data,
                    const Model& model, const Planner::Memory& memory, const Sparsifier& sparsifier,
                    int ranks);
-/// One line for each setting that no part of the optimizer, made since forget_reads(), has read.
-void report_unread_settings(Console& console, const TrainConfig& config);
+/// One line for each setting that the optimizer will not read.
+void report_unread_settings(Console& console, Context& ctx, const TrainConfig& config,
+                            const Model& model);
 /// With local steps: prints the exchanges and bytes of an epoch of `batches` steps.
 void report_local_steps(Console& console, const TrainConfig& config, const Model& model, int ranks,
                         int64_t batches);

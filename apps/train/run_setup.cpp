@@ -105,6 +105,7 @@ void Run::plan() {
                          resolve_sparsifier(sgd_config_, config_.settings), ranks());
   if (train_loader_)
     report_local_steps(console_, config_, model_, ranks(), train_loader_->batches());
+  if (!config_.eval_only) report_unread_settings(console_, ctx_, config_, model_);
   run_collectively(comm_, [&] {
     if (!config_.pretrained.empty()) check_pretrained();
     const bool wanted = !config_.dry_run && (!config_.eval_only || !config_.resume.empty());
@@ -121,9 +122,7 @@ void Run::restore() {
   std::optional<uint64_t> seed;  // a checkpoint sets every value
   if (folder_.checkpoint.empty()) seed = static_cast<uint64_t>(config_.seed);
   model_.allocate(ctx_, seed);
-  config_.settings.forget_reads();
   optimizer_ = make_optimizer(ctx_, comm_, model_.arena(), sgd_config_, config_.settings);
-  if (!config_.eval_only) report_unread_settings(console_, config_);
   run_collectively(comm_, [&] {
     if (!config_.pretrained.empty())
       load_weights(SafetensorsReader(config_.pretrained), model_.arena(),

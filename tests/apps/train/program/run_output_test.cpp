@@ -59,10 +59,14 @@ TEST(UnreadSettings, AreNamed) {
   for (const char* value : {"histogram", "paper"}) {
     const Ended unread = run("--sparsifier topk" + refine + value);
     EXPECT_TRUE(unread.says(line)) << unread.output;
+    const Ended plan = run("--dry-run --sparsifier topk" + refine + value);
+    EXPECT_TRUE(plan.says(line)) << plan.output;
   }
   const Ended read = run("--sparsifier gaussiank" + refine + "histogram");
   ASSERT_EQ(read.code, 0) << read.output;
   EXPECT_FALSE(read.says("no effect")) << read.output;
+  const Ended plan = run("--dry-run --sparsifier gaussiank" + refine + "histogram");
+  EXPECT_FALSE(plan.says("no effect")) << plan.output;
   EXPECT_TRUE(
       run("--sparsifier topk --allreduce binomial_tree").says("--set allreduce.collective has no"));
 }
