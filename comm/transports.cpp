@@ -30,9 +30,9 @@ std::unique_ptr<Communicator> make_mpi_communicator() {
   return mpi_among(optional_transports()).start();
 }
 
-int finish_mpi(int code) {
+int finish_mpi(int code, const std::string& error) {
   const auto& built = optional_transports();
-  return built.entries().contains("mpi") ? built.find("mpi").value.finish(code) : code;
+  return built.entries().contains("mpi") ? built.find("mpi").value.finish(code, error) : code;
 }
 
 std::string what_nccl_lacks() {

@@ -27,9 +27,10 @@ std::string mpi_library();
 std::unique_ptr<Communicator> make_mpi_communicator();
 /// Ends MPI; call it last and exit with what it returns. Returns `code` at once if MPI was never
 /// initialised. Otherwise waits for all ranks and takes the highest of their codes: returns if it
-/// is 0, else ends all ranks with it. A rank whose own code is not 0 waits one second at most, then
-/// ends all ranks; a rank with code 0 waits without limit.
-int finish_mpi(int code);
+/// is 0, else ends all ranks with it. A rank whose own code is not 0 waits three seconds at most,
+/// then ends all ranks; a rank with code 0 waits without limit. `error` is the line of a rank that
+/// has failed: the lowest of the ranks that bring the same text prints it on stderr.
+int finish_mpi(int code, const std::string& error = "");
 
 /// What this build or machine lacks for NCCL; empty when nothing is missing.
 std::string what_nccl_lacks();
@@ -43,7 +44,7 @@ std::unique_ptr<Communicator> make_nccl_communicator(Context& ctx, Communicator&
 /// An optional transport, registered by its own folder. Members that it does not need are null.
 struct Transport {
   std::unique_ptr<Communicator> (*start)() = nullptr;
-  int (*finish)(int code) = nullptr;
+  int (*finish)(int code, const std::string& error) = nullptr;
   std::string (*library)() = nullptr;
   std::unique_ptr<Communicator> (*start_on)(Context& ctx, Communicator& bootstrap,
                                             std::string& notice) = nullptr;

@@ -38,9 +38,11 @@ std::string printable(std::string_view text) {
   return line;
 }
 
-/// Prints the error in one line; the names in it may hold any characters.
-int report(const std::exception& error, bool speaks, int code) {
-  if (speaks) fmt::print(stderr, "error: {}\n", printable(error.what()));
+/// The error in one line; the names in it may hold any characters.
+std::string line_of(const std::exception& error) { return "error: " + printable(error.what()); }
+
+int report(const std::exception& error, int code) {
+  fmt::print(stderr, "{}\n", line_of(error));
   return code;
 }
 
@@ -55,7 +57,7 @@ int flush_output() {
   return 1;
 }
 
-/// Whether this process reports errors of all ranks. Processes of a launcher whose ranks do not
+/// Whether this process speaks for all ranks. Processes of a launcher whose ranks do not
 /// find each other are worlds of their own.
 bool reports(const Communicator* world) {
   if (world && world->size() > 1) return world->rank() == 0;
@@ -80,28 +82,35 @@ int run_program(const std::function<int(Communicator&)>& body) {
   std::unique_ptr<Communicator> world;
   const bool mpi = started_by_mpi();
   int code = 0;
+  std::string shared;  // the line of an error that other ranks may have, too
   try {
     world = mpi ? make_mpi_communicator() : make_self_communicator();
     code = body(*world);
   } catch (const HelpText& help) {
     if (reports(world.get())) std::fputs(help.text.c_str(), stdout);
   } catch (const LocalUserError& error) {
-    code = report(error, true, 2);
+    code = report(error, 2);
     if (world) world->abort(error.what(), code);
   } catch (const UserError& error) {
-    code = report(error, reports(world.get()), 2);
+    code = 2;
+    shared = line_of(error);
   } catch (const CollectiveFault& error) {
-    code = report(error, reports(world.get()), 1);
+    code = 1;
+    shared = line_of(error);
   } catch (const std::filesystem::filesystem_error& error) {
-    code = report(as_fault(error), true, 1);
+    code = report(as_fault(error), 1);
     if (world) world->abort(error.what(), code);
   } catch (const std::exception& error) {
-    code = report(error, true, 1);
+    code = report(error, 1);
     if (world) world->abort(error.what(), code);
   }
   if (code == 0) code = flush_output();
+  if (!world || world->size() == 1) {
+    if (!shared.empty() && reports(world.get())) fmt::print(stderr, "{}\n", shared);
+    shared.clear();
+  }
   world.reset();
-  return mpi ? finish_mpi(code) : code;
+  return mpi ? finish_mpi(code, shared) : code;
 }
 
 void check_ranks(const Communicator& world, int64_t workers) {

@@ -23,7 +23,7 @@ const std::atomic<bool>& stop_signal();
 /// Runs `body` with the communicator of this process (MPI's under mpirun, else a single rank) and
 /// returns the exit code of main: what `body` returns, 0 after --help or --version, 1 for a fault
 /// or if standard output cannot be written, 2 for a UserError. Errors are one line on stderr. An
-/// error common to all ranks is printed once, by rank 0.
+/// error common to several ranks is printed once, by the lowest of them.
 int run_program(const std::function<int(Communicator&)>& body);
 
 /// UserError if ranks are asked for in two ways (--workers under mpirun), or if the launcher

@@ -5,8 +5,11 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <functional>
 #include <iostream>
+#include <span>
 #include <thread>
+#include <vector>
 
 #include "comm/transports/deadline.h"
 #include "comm/transports/mpi/mpi_c.h"
@@ -18,7 +21,7 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr int kFarewellTag = 2;
-constexpr auto kGrace = 1s;           // for other ranks to reach the end after an error
+constexpr auto kGrace = 3s;           // for other ranks to reach the end after an error
 constexpr auto kLinger = 5ms;         // for last acknowledgements to leave
 constexpr auto kOutputLinger = 50ms;  // for the launcher to read the last lines of output
 constexpr auto kFinalizeLimit = 10s;  // MPI_Finalize takes milliseconds
@@ -28,20 +31,38 @@ void flush() {
   std::fflush(nullptr);
 }
 
-/// The highest code of all ranks, by dissemination: also a barrier. False when a rank has not
-/// called it by the deadline.
-bool exchange_codes(int& code, Clock::time_point deadline) {
-  int rank = 0, ranks = 1;
+int this_rank() {
+  int rank = 0;
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  return rank;
+}
+
+int all_ranks() {
+  int ranks = 1;
   MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+  return ranks;
+}
+
+/// What a rank brings to the end.
+struct Ending {
+  int64_t code = -1;   ///< -1: not known yet
+  uint64_t error = 0;  ///< hash of the text; 0: none
+};
+
+/// Collects the endings of all ranks, by dissemination: also a barrier. False when a rank has not
+/// called it by the deadline.
+bool exchange_endings(std::vector<Ending>& all, Clock::time_point deadline) {
+  const int rank = this_rank(), ranks = static_cast<int>(all.size());
+  std::vector<Ending> theirs(all.size());
   for (int distance = 1; distance < ranks; distance *= 2) {
     MpiRequests flight;
-    const int mine = code;
-    int theirs = 0;
-    flight.receive(&theirs, sizeof(int), (rank - distance + ranks) % ranks, kFarewellTag);
-    flight.send_surely(&mine, sizeof(int), (rank + distance) % ranks, kFarewellTag);
+    const std::vector<Ending> mine = all;
+    const size_t bytes = mine.size() * sizeof(Ending);
+    flight.receive(theirs.data(), bytes, (rank - distance + ranks) % ranks, kFarewellTag);
+    flight.send_surely(mine.data(), bytes, (rank + distance) % ranks, kFarewellTag);
     if (!flight.wait(deadline)) return false;
-    code = std::max(code, theirs);
+    for (size_t r = 0; r < all.size(); ++r)
+      if (theirs[r].code >= 0) all[r] = theirs[r];
   }
   return true;
 }
@@ -62,12 +83,6 @@ void finalize(int code) {
       kFinalizeLimit, [] { MPI_Finalize(); }, [code] { _exit(code); });
 }
 
-bool alone() {
-  int ranks = 1;
-  MPI_Comm_size(MPI_COMM_WORLD, &ranks);
-  return ranks == 1;
-}
-
 }  // namespace
 
 bool running() {
@@ -77,13 +92,28 @@ bool running() {
   return initialized && !finalized;
 }
 
-int finish(int code) {
+int finish(int code, const std::string& error) {
   if (!running()) return code;
   flush();
-  const auto deadline = code == 0 ? Clock::time_point::max() : Clock::now() + kGrace;
-  const bool agreed = exchange_codes(code, deadline);
+  const auto rank = static_cast<size_t>(this_rank());
+  const auto print = [&] {
+    if (!error.empty()) fmt::print(stderr, "{}\n", error);
+  };
+  if (rank == 0) print();
+  const auto deadline = [&] {
+    return code == 0 ? Clock::time_point::max() : Clock::now() + kGrace;
+  };
+  std::vector<Ending> all(static_cast<size_t>(all_ranks()));
+  all[rank] = {code, error.empty() ? 0 : std::hash<std::string>{}(error)};
+  bool agreed = exchange_endings(all, deadline());
+  const auto before = std::span(all).first(rank);
+  if (std::ranges::find(before, all[rank].error, &Ending::error) == before.end() && rank > 0)
+    print();
+  for (const Ending& one : all) code = std::max(code, static_cast<int>(one.code));
+  // no rank ends the others before they have printed
+  agreed = agreed && exchange_endings(all, deadline());
   // one rank needs no MPI_Abort, of which Open MPI tells in several lines
-  if (!alone() && (!agreed || code != 0)) end_all_ranks(code);
+  if (all.size() > 1 && (!agreed || code != 0)) end_all_ranks(code);
   linger(kLinger);
   finalize(code);
   return code;

@@ -1,12 +1,14 @@
 // The end of a run under MPI. Implementation header of the MPI transport.
 #pragma once
 
+#include <string>
+
 namespace tw::mpi {
 
 /// Whether MPI is initialised and not yet finalised.
 bool running();
 /// finish_mpi() of comm/transports.h.
-int finish(int code);
+int finish(int code, const std::string& error);
 /// Ends all ranks at once, this one included, so that mpirun returns `code`.
 [[noreturn]] void end_all_ranks(int code);
 

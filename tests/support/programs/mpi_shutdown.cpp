@@ -1,11 +1,12 @@
 // Ends an MPI run in different ways, for tests/comm/transports/mpi/shutdown_test.sh:
-// mpirun -n P mpi_shutdown WAY
+// mpirun -n P mpi_shutdown WAY [program]; `program`: as the programs of apps/ do
 
 #include <csignal>
 #include <cstdio>
 #include <string_view>
 #include <vector>
 
+#include "apps/common/launch.h"
 #include "comm/collectives/collectives.h"
 #include "comm/transports.h"
 
@@ -23,30 +24,37 @@ void talk(Context& ctx, Communicator& comm) {
 void end(std::string_view way, Context& ctx, Communicator& comm) {
   const bool last = comm.rank() == comm.size() - 1;
   if (way == "all_mistaken") throw UserError("[test] a mistake on all ranks");
+  if (way == "all_faulty") throw CollectiveFault("[test] a fault on all ranks");
   if (way == "one_mistaken" && last) throw UserError("[test] a mistake on one rank");
-  if (way == "one_mistaken" || way == "abort") {
+  if (way == "one_faulty" && last) throw CollectiveFault("[test] a fault on one rank");
+  if (way == "last_faulty" && last) throw CollectiveFault("[test] a fault at the end");
+  if (way.starts_with("one_") || way == "abort") {
     if (way == "abort" && last) comm.abort("test");
     comm.receive(ctx, comm.size() - 1, {});  // never comes
   }
   if (way == "mixed" && last) throw UserError("[test] a mistake here");
-  if (way == "mixed") throw Fault("[test] a fault there");
+  if (way == "mixed") throw CollectiveFault("[test] a fault there");
   if (way == "killed" && last) std::raise(SIGKILL);
   if (way == "killed") comm.receive(ctx, comm.size() - 1, {});
 }
 
 }  // namespace
 
-int main(int, char** argv) {
+int main(int arguments, char** argv) {
+  const auto body = [&](Communicator& comm) {
+    Context ctx;
+    talk(ctx, comm);
+    std::puts("talked");
+    end(argv[1], ctx, comm);
+    return 0;
+  };
+  if (arguments > 2) return run_program(body);
   const auto comm = make_mpi_communicator();
   try {
-    Context ctx;
-    talk(ctx, *comm);
-    std::puts("talked");
-    end(argv[1], ctx, *comm);
-    return finish_mpi(0);
+    return finish_mpi(body(*comm));
   } catch (const UserError& error) {
-    return finish_mpi(2);
+    return finish_mpi(2, error.what());
   } catch (const std::exception& error) {
-    return finish_mpi(1);
+    return finish_mpi(1, error.what());
   }
 }
