@@ -1,7 +1,9 @@
 // advise: predicts which sparsifier is fastest on a link. Measures this machine and the link
 // between its ranks, or uses given costs; predicts the iteration time of every sparsifier for any
 // number of ranks; prints a recommendation.
+#include <algorithm>
 #include <fstream>
+#include <iterator>
 #include <optional>
 #include <sstream>
 
@@ -159,10 +161,19 @@ void advise(Communicator& comm, const AdviseConfig& config) {
   prepared.csv.write(table.str());
 }
 
+/// The build, and the options but those that name a file.
+std::vector<std::string> setup_of(AdviseConfig config) {
+  constexpr std::string_view kPaths[] = {"accuracy", "compute_profile", "csv"};
+  std::vector<std::string> all = build_lines();
+  std::ranges::move(option_lines(config.table(), kPaths), std::back_inserter(all));
+  return all;
+}
+
 int run(Communicator& world, int argc, char** argv) {
   AdviseConfig config;
   run_collectively(world, [&] { config = parse_advise_config(argc, argv); });
   check_ranks(world, config.workers);
+  check_same_setup(world, setup_of(config));
   if (config.workers <= 1)
     advise(world, config);
   else

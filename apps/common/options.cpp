@@ -307,4 +307,11 @@ Json OptionTable::json() const {
   return object;
 }
 
+Json OptionTable::json_with_settings() const {
+  Json object = json();
+  if (settings_ == nullptr) return object;
+  for (const auto& [key, value] : settings_->values()) object[key] = value;
+  return object;
+}
+
 }  // namespace tw

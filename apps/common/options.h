@@ -104,6 +104,8 @@ class OptionTable {
   bool is_set(const std::string& name) const;
   /// All options with their present values; without the settings.
   Json json() const;
+  /// The same with the settings.
+  Json json_with_settings() const;
 
  private:
   struct Option {

@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "apps/common/version.h"
 #include "engine/core/error.h"
 
 namespace tw {
@@ -61,6 +63,20 @@ void check_same_setup(Communicator& comm, const std::vector<std::string>& lines)
   for (const std::string& line : lines) text += line + "\n";
   const std::string wrong = first_difference(gather_texts(comm, text));
   check(wrong.empty(), "{}", wrong);
+}
+
+std::vector<std::string> build_lines() {
+  return {"version is " + version(), "build is " + build_id()};
+}
+
+std::vector<std::string> option_lines(const OptionTable& table,
+                                      std::span<const std::string_view> local) {
+  std::vector<std::string> lines;
+  const Json options = table.json_with_settings();
+  for (const auto& [key, value] : options.items())
+    if (std::ranges::find(local, key) == local.end())
+      lines.push_back(fmt::format("{} is {}", key, value.dump()));
+  return lines;
 }
 
 std::vector<float> mean_over_ranks(Communicator& comm, std::span<const float> mine) {

@@ -3,9 +3,12 @@
 #pragma once
 
 #include <functional>
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include "apps/common/options.h"
 #include "comm/collectives/collectives.h"
 
 namespace tw {
@@ -28,6 +31,13 @@ void check_same_setup(Communicator& comm, const std::vector<std::string>& lines)
 /// The error of check_same_setup for the texts of all ranks, each with its lines ended by \n; empty
 /// if all texts are equal.
 std::string first_difference(const std::vector<std::string>& texts);
+
+/// Lines for check_same_setup(): version and build.
+std::vector<std::string> build_lines();
+/// Lines for check_same_setup(): the present values of all options and settings of the table, but
+/// not of those in `local`, such as files, which may differ between machines.
+std::vector<std::string> option_lines(const OptionTable& table,
+                                      std::span<const std::string_view> local);
 
 /// Mean over ranks of vectors of equal length, the same bits on every rank.
 std::vector<float> mean_over_ranks(Communicator& comm, std::span<const float> mine);

@@ -4,12 +4,10 @@
 #include <algorithm>
 #include <cmath>
 #include <iterator>
-#include <nlohmann/json.hpp>
 
 #include "apps/common/comm_setup.h"
 #include "apps/common/launch.h"
 #include "apps/common/rank_utils.h"
-#include "apps/common/version.h"
 #include "apps/train/list.h"
 #include "apps/train/sweep.h"
 #include "apps/train/trainer.h"
@@ -120,18 +118,13 @@ bool run_sweep(Communicator& world, const std::vector<TrainConfig>& cells) {
 }
 
 /// The build, and the options of all runs but those that name a file or folder.
-std::vector<std::string> lines_of(const std::vector<TrainConfig>& configs) {
-  std::vector<std::string> all{"version is " + version(), "build is " + build_id()};
+std::vector<std::string> setup_of(const std::vector<TrainConfig>& configs) {
   // data may be elsewhere on each machine, and rank 0 alone writes the run folder
   constexpr std::string_view kPaths[] = {"data_dir", "output_dir", "name",
                                          "config",   "resume",     "pretrained"};
-  for (TrainConfig config : configs) {
-    Json options = config.table().json();
-    for (const auto& [key, value] : config.settings.values()) options[key] = value;
-    for (const auto& [key, value] : options.items())
-      if (std::ranges::find(kPaths, key) == std::end(kPaths))
-        all.push_back(fmt::format("{} is {}", key, value.dump()));
-  }
+  std::vector<std::string> all = build_lines();
+  for (TrainConfig config : configs)
+    std::ranges::move(option_lines(config.table(), kPaths), std::back_inserter(all));
   return all;
 }
 
@@ -142,7 +135,7 @@ int run(Communicator& world, int argc, char** argv) {
   if (first.list) throw HelpText{list_text()};
   for (const TrainConfig& config : configs) check_ranks(world, config.workers);
   world.set_timeout(first.comm.comm_timeout);
-  check_same_setup(world, lines_of(configs));
+  check_same_setup(world, setup_of(configs));
   if (Console console = open_console(world, first);
       first.dataset == "shapes" && first.data_dir.empty())
     console.line("no --data-dir given: training on the generated data set shapes");

@@ -50,6 +50,41 @@ INSTANTIATE_TEST_SUITE_P(
         std::array{"", "--measure-wait", "measure_wait is true on rank 2"},
         std::array{"--val-size 64", "--val-size 32", "val_size is 32 on rank 2"}));
 
+/// The command of two ranks, that of a third, and what is refused.
+class SameSetupOf : public testing::TestWithParam<std::array<std::string, 3>> {};
+
+TEST_P(SameSetupOf, AnotherOptionOnOneRankIsNamed) {
+  if (std::string(TW_MPIRUN).empty()) GTEST_SKIP() << "built without MPI";
+  const auto& [here, there, text] = GetParam();
+  expect_refused(
+      run_command(fmt::format("{0} -n 2 {1}/{2} : -n 1 {1}/{3}", TW_MPIRUN, TW_BIN, here, there)),
+      text);
+}
+
+const std::string kBench = "bench comm -b 4K -e 4K -n 1 --collective reduce ";
+const std::string kAdvise = "advise --model lenet --batch-size 2 --rounds 1 ";
+INSTANTIATE_TEST_SUITE_P(
+    Programs, SameSetupOf,
+    testing::Values(
+        std::array<std::string, 3>{kBench, kBench + "--root 1",
+                                   "root is 1 on rank 2; root is 0 on rank 0"},
+        std::array<std::string, 3>{kBench, kBench + "--set root.collective=binomial_tree",
+                                   "root.collective is \"binomial_tree\" on rank 2"},
+        std::array<std::string, 3>{kBench, "bench step --steps 1", "subcommand is step on rank 2"},
+        std::array<std::string, 3>{kAdvise, kAdvise + "--rounds 2",
+                                   "rounds is 2 on rank 2; rounds is 1 on rank 0"},
+        std::array<std::string, 3>{kAdvise, kAdvise + "--set wire.values=bf16",
+                                   "wire.values is \"bf16\" on rank 2"}));
+
+TEST(SameFiles, MayDiffer) {
+  if (std::string(TW_MPIRUN).empty()) GTEST_SKIP() << "built without MPI";
+  const TempFolder folder;
+  const std::string start = fmt::format("{}/{}", TW_BIN, kBench);
+  const Ended ended = run_command(fmt::format("{} -n 1 {} : -n 1 {} --csv {}", TW_MPIRUN, start,
+                                              start, (folder / "here.csv").string()));
+  EXPECT_EQ(ended.code, 0) << ended.output;
+}
+
 TEST(SameBuild, AnotherBuildOnOneRankIsNamed) {
   if (std::string(TW_MPIRUN).empty()) GTEST_SKIP() << "built without MPI";
   const TempFolder folder, elsewhere;
