@@ -18,27 +18,31 @@ enum class OnnxType : int64_t { f32 = 1, i64 = 7 };
 
 // the fields of ONNX's messages are numbered as in its onnx.proto
 
-ProtobufMessage attribute(const std::string& name, int64_t value) {
+enum class AttributeKind : int64_t { real = 1, integer = 2, integers = 7 };
+
+/// An attribute without its value.
+ProtobufMessage attribute(const std::string& name, AttributeKind kind) {
   ProtobufMessage m;
   m.bytes(1, name);
+  m.number(20, static_cast<int64_t>(kind));
+  return m;
+}
+
+ProtobufMessage attribute(const std::string& name, int64_t value) {
+  ProtobufMessage m = attribute(name, AttributeKind::integer);
   m.number(3, value);
-  m.number(20, 2);  // INT
   return m;
 }
 
 ProtobufMessage attribute(const std::string& name, float value) {
-  ProtobufMessage m;
-  m.bytes(1, name);
+  ProtobufMessage m = attribute(name, AttributeKind::real);
   m.real(2, value);
-  m.number(20, 1);  // FLOAT
   return m;
 }
 
 ProtobufMessage attribute(const std::string& name, std::initializer_list<int64_t> values) {
-  ProtobufMessage m;
-  m.bytes(1, name);
+  ProtobufMessage m = attribute(name, AttributeKind::integers);
   for (const int64_t value : values) m.number(8, value);
-  m.number(20, 7);  // INTS
   return m;
 }
 
