@@ -27,7 +27,8 @@ except ImportError:
 
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt  # noqa: E402
-from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, PercentFormatter  # noqa: E402
+from matplotlib.ticker import (FixedLocator, FuncFormatter, LogLocator,  # noqa: E402
+                               MaxNLocator, PercentFormatter)
 
 from runs import UserError, advice, curves, script, write_whole  # noqa: E402
 from runs.folder import PHASES, Run  # noqa: E402
@@ -134,6 +135,18 @@ def draw_phases(axes, runs):
     axes.legend(ncols=4, fontsize=8, loc="upper center", bbox_to_anchor=(0.5, -0.16))
 
 
+def label_bytes(axes, log):
+    """Gives the x axis, whose curves are drawn, ticks at round numbers of KiB, MiB, ..."""
+    if log:
+        axes.set_xscale("log", base=2)
+    else:
+        low, high = axes.get_xlim()
+        unit = 1024 ** int(math.log(max(1, high), 1024))
+        ticks = MaxNLocator(5).tick_values(low / unit, high / unit)
+        axes.xaxis.set_major_locator(FixedLocator([unit * tick for tick in ticks]))
+    axes.xaxis.set_major_formatter(FuncFormatter(bytes_text))
+
+
 def draw(runs, title):
     figure, ((top1, loss, phases), (by_bytes, by_seconds, sent)) = plt.subplots(
         2, 3, figsize=(14, 7.5))
@@ -157,11 +170,8 @@ def draw(runs, title):
     for axes in (top1, by_bytes, by_seconds):
         axes.yaxis.set_major_formatter(PercentFormatter(1.0, decimals=0))
     sent.set_ylim(0, 1.1 * max([1.0, *(max(one.get_ydata(), default=0) for one in sent.lines)]))
-    by_bytes.xaxis.set_major_locator(MaxNLocator(5))
     ends = [totals(run["bytes_sent"])[-1] for run in runs if len(run.metrics)]
-    if ends and min(ends) > 0 and max(ends) > 20 * min(ends):
-        by_bytes.set_xscale("log")
-    by_bytes.xaxis.set_major_formatter(FuncFormatter(bytes_text))
+    label_bytes(by_bytes, log=ends and min(ends) > 0 and max(ends) > 20 * min(ends))
     for axes in (top1, loss):
         axes.legend(fontsize=8, loc="lower right" if axes is top1 else "upper right")
     for axes in (top1, by_bytes, by_seconds):

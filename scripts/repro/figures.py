@@ -9,7 +9,7 @@ matplotlib.use("Agg")
 import matplotlib.pyplot as plt  # noqa: E402
 from matplotlib.ticker import FuncFormatter, MaxNLocator, NullLocator  # noqa: E402
 
-from plot import COLOURS, STYLE, bytes_text  # noqa: E402
+from plot import COLOURS, STYLE, label_bytes  # noqa: E402
 
 from . import verdict  # noqa: E402
 from .programs import read_csv  # noqa: E402
@@ -136,9 +136,7 @@ def scale_axes(axes, panel):
     if "bytes" in panel["x"]:
         spans = [line.get_xdata() for line in axes.get_lines()]
         ends = [max(span) for span in spans if len(span)]
-        if "x" in log or (ends and min(ends) > 0 and max(ends) > 20 * min(ends)):
-            axes.set_xscale("log")
-        axes.xaxis.set_major_formatter(FuncFormatter(bytes_text))
+        label_bytes(axes, "x" in log or (ends and min(ends) > 0 and max(ends) > 20 * min(ends)))
     if panel.get("relative"):
         axes.set_ylim(0, 1.05)
 

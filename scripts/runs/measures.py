@@ -5,11 +5,11 @@ from .tables import known
 
 
 def bytes_text(value, _position=None):
-    """A size with a decimal unit; also a formatter of axes."""
-    for unit in ["B", "kB", "MB", "GB", "TB"]:
-        if abs(value) < 1000 or unit == "TB":
+    """A size with four digits: `6.172 MiB`; also a formatter of axes."""
+    for unit in ["B", "KiB", "MiB", "GiB", "TiB"]:
+        if abs(value) < 1024 or unit == "TiB":
             return f"{value:.4g} {unit}"
-        value /= 1000
+        value /= 1024
 
 
 def fixed(value):

@@ -16,7 +16,7 @@ def clock(seconds):
 
 
 def bytes_text(value):
-    """As train writes it: `1.5 MiB`."""
+    """As train writes it: `1.5 MiB`, with a decimal that does not come and go."""
     for unit in ["B", "KiB", "MiB", "GiB", "TiB"]:
         if value < 1024 or unit == "TiB":
             return f"{value:.{0 if unit == 'B' else 1}f} {unit}"

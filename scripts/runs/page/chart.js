@@ -48,7 +48,7 @@ function lineChart({ width, title, series, x, y, bands, dots = true }) {
   const ys = domainOf(ends.concat(y.reference ?? []), { log: y.log, from: y.from });
   if (!points.length || !xs || !ys) return null;
   const across = { ...scaleOf({ ...xs, log: x.log, from: MARGIN.left, to: width - MARGIN.right,
-    whole: x.whole, count: width / 85 }), form: x.form };
+    whole: x.whole, binary: x.binary, count: width / 85 }), form: x.form };
   const up = { ...scaleOf({ ...ys, log: y.log, from: height - MARGIN.bottom, to: MARGIN.top,
     count: height / 50 }), form: y.form };
   const clip = `clip${++clips}`;

@@ -12,10 +12,16 @@ function short(value) {
   return String(+value.toPrecision(4));
 }
 
+/** The power of 1024 below a size, from 0 to 4. */
+function byteUnit(size) {
+  let unit = 0;
+  while (unit < 4 && size >= 1024 ** (unit + 1)) ++unit;
+  return unit;
+}
+
 function bytesText(value) {
-  const units = ['B', 'kB', 'MB', 'GB', 'TB'];
-  const i = value ? Math.max(0, Math.min(4, Math.floor(Math.log10(Math.abs(value)) / 3))) : 0;
-  return `${+(value / 1000 ** i).toPrecision(4)} ${units[i]}`;
+  const i = byteUnit(Math.abs(value));
+  return `${+(value / 1024 ** i).toPrecision(4)} ${['B', 'KiB', 'MiB', 'GiB', 'TiB'][i]}`;
 }
 
 // the choices of the horizontal axis: key in the data, label, form of a value
@@ -23,7 +29,8 @@ const AXES = {
   epoch: { key: 'epoch', label: 'epochs', form: short, whole: true },
   step: { key: 'step', label: 'steps', form: short, whole: true },
   seconds: { key: 'seconds', label: 'seconds of training', form: short },
-  bytes: { key: 'bytes_sent', label: 'bytes sent, all ranks', form: bytesText },
+  bytes: { key: 'bytes_sent', label: 'bytes sent, all ranks', form: bytesText,
+    binary: true },
 };
 
 /** An element from markup. SVG inside of HTML needs no namespace. */

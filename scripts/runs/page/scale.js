@@ -1,17 +1,21 @@
 // Scales: from values to pixels.
 
 /** {at(value), ticks} of an axis from low to high on pixels from..to with about `count` ticks, at
- * whole numbers only if `whole`. */
-function scaleOf({ low, high, from, to, log, count, whole }) {
+ * whole numbers only if `whole`, at round numbers of bytes if `binary`. */
+function scaleOf({ low, high, from, to, log, count, whole, binary }) {
   const map = log ? Math.log10 : (value) => value;
   const a = map(low), b = map(high);
   const at = (value) => from + (to - from) * (map(value) - a) / (b - a);
-  return { at, low, high, ticks: log ? logTicks(low, high, count)
-    : linearTicks(low, high, count, whole ? 1 : 0) };
+  return { at, low, high, ticks: log ? logTicks(low, high, count, binary)
+    : linearTicks(low, high, count, { least: whole ? 1 : 0, binary }) };
 }
 
-/** Multiples of 1, 2 or 5 times a power of ten, at least `least` apart. */
-function linearTicks(low, high, count, least = 0) {
+/** Multiples of 1, 2 or 5 times a power of ten, at least `least` apart; of bytes in their unit. */
+function linearTicks(low, high, count, { least = 0, binary } = {}) {
+  if (binary) {
+    const unit = 1024 ** byteUnit(high);
+    return linearTicks(low / unit, high / unit, count).map((value) => value * unit);
+  }
   const rough = Math.max(least, 0.8 * (high - low) / Math.max(1, count));
   const power = 10 ** Math.floor(Math.log10(rough));
   const step = power * [1, 2, 5, 10].find((factor) => factor * power >= rough * 0.999);
@@ -21,19 +25,21 @@ function linearTicks(low, high, count, least = 0) {
   return ticks;
 }
 
-/** Powers of ten, with 2 and 5 between them where there is room; linear ones within an octave. */
-function logTicks(low, high, count) {
+/** Powers of ten, with 2 and 5 between them where there is room; linear ones within an octave. Of
+ * bytes 1, 10 and 100 of each unit. */
+function logTicks(low, high, count, binary) {
   const decades = Math.log10(high / low);
-  if (decades < 0.5) return linearTicks(low, high, count);
+  if (decades < 0.5) return linearTicks(low, high, count, { binary });
+  const thousands = (power) => (binary ? 1.024 ** Math.floor(power / 3) : 1);  // 1024 or 1000
   const factors = decades * 3 <= count * 1.5 ? [1, 2, 5] : [1];
   const every = factors.length > 1 ? 1 : Math.max(1, Math.ceil(decades / count));
   const ticks = [];
   for (let power = Math.floor(Math.log10(low)); power <= Math.log10(high); ++power)
     for (const factor of factors) {
-      const value = +(factor * 10 ** power).toPrecision(3);
+      const value = +(factor * 10 ** power * thousands(power)).toPrecision(12);
       if (power % every === 0 && value >= low * 0.999 && value <= high * 1.001) ticks.push(value);
     }
-  return ticks.length > 1 ? ticks : linearTicks(low, high, count);
+  return ticks.length > 1 ? ticks : linearTicks(low, high, count, { binary });
 }
 
 /** The range of values with some space around it; `from` is part of it if given. */

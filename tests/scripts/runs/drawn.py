@@ -62,7 +62,7 @@ def mapping(ticks, log):
 def read(text):
     """The number that the text of a tick says."""
     number, _, unit = text.strip().replace("−", "-").partition(" ")
-    factor = {"": 1, "B": 1, "kB": 1e3, "MB": 1e6, "GB": 1e9, "TB": 1e12}[unit]
+    factor = {"": 1, "B": 1, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "TiB": 2**40}[unit]
     if number[-1] in "kM":
         number, factor = number[:-1], {"k": 1e3, "M": 1e6}[number[-1]]
     return float(number) * factor
