@@ -175,17 +175,20 @@ const WarpValues& exchange(uint32_t mask, uint64_t value) {
   return Block::current().exchange(mask, value);
 }
 
+void run_block(dim3 grid, dim3 block, uint64_t number, const std::function<void()>& thread) {
+  gridDim = grid, blockDim = block;
+  blockIdx = {static_cast<unsigned>(number % grid.x),
+              static_cast<unsigned>(number / grid.x % grid.y),
+              static_cast<unsigned>(number / grid.x / grid.y)};
+  Block::current().run(thread);
+}
+
 void run_grid(dim3 grid, dim3 block, const std::function<void()>& thread) {
   static thread_local std::minstd_rand draw(19);
   std::vector<uint64_t> order(uint64_t{grid.x} * grid.y * grid.z);
   std::iota(order.begin(), order.end(), uint64_t{0});
   std::ranges::shuffle(order, draw);
-  gridDim = grid, blockDim = block;
-  for (const uint64_t i : order) {
-    blockIdx = {static_cast<unsigned>(i % grid.x), static_cast<unsigned>(i / grid.x % grid.y),
-                static_cast<unsigned>(i / grid.x / grid.y)};
-    Block::current().run(thread);
-  }
+  for (const uint64_t i : order) run_block(grid, block, i, thread);
 }
 
 }  // namespace tw::emulator

@@ -18,6 +18,9 @@ namespace tw::emulator {
 /// threads of a block.
 void run_grid(dim3 grid, dim3 block, const std::function<void()>& thread);
 
+/// The same for one block, by its number in the grid.
+void run_block(dim3 grid, dim3 block, uint64_t number, const std::function<void()>& thread);
+
 /// Waits for all threads of the block that have not returned. Returns how many passed true.
 int barrier(bool counts);
 

@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "tests/emulator/block.h"
+#include "tests/emulator/cooperative.h"
 #include "tests/emulator/memory.h"
 #include "tests/emulator/stream.h"
 
@@ -25,6 +26,9 @@ using std::isfinite;
 inline void __syncthreads() { tw::emulator::barrier(false); }
 inline int __syncthreads_count(int predicate) { return tw::emulator::barrier(predicate != 0); }
 inline void __threadfence() {}
+inline void __syncwarp() { tw::emulator::exchange(~0u, 0); }
+/// Kernels call it in loops that wait for another block.
+inline void __nanosleep(unsigned) { tw::emulator::give_way(); }
 
 template <class T>
 T __shfl_sync(unsigned mask, T value, int lane) {
@@ -122,7 +126,13 @@ cudaError_t cudaLaunchKernelEx(const cudaLaunchConfig_t* config, void (*kernel)(
       std::apply([](const auto&... each) { return (is_device_accessible(each) && ...); }, copies);
   if (!reached) return tw::emulator::report(cudaErrorIllegalAddress);
   const dim3 grid = config->gridDim, block = config->blockDim;
-  return tw::emulator::launch(config->stream, grid, block, [=] {
-    tw::emulator::run_grid(grid, block, [&] { std::apply(kernel, copies); });
-  });
+  bool cooperative = false;
+  for (unsigned a = 0; a < config->numAttrs; ++a)
+    cooperative |= config->attrs[a].id == cudaLaunchAttributeCooperative;
+  constexpr unsigned kHeld = tw::emulator::kProcessors * tw::emulator::kBlocksOfProcessor;
+  if (cooperative && (tw::emulator::refuse_cooperative() || grid.x * grid.y * grid.z > kHeld))
+    return tw::emulator::report(cudaErrorCooperativeLaunchTooLarge);
+  const auto run = cooperative ? tw::emulator::run_cooperative_grid : tw::emulator::run_grid;
+  return tw::emulator::launch(config->stream, grid, block,
+                              [=] { run(grid, block, [&] { std::apply(kernel, copies); }); });
 }

@@ -27,6 +27,26 @@ __global__ void sum_of_lanes(unsigned* sums) {
 
 __global__ void write(int* x) { *x = 1; }
 
+/// Each block adds one and waits for all blocks.
+__global__ void meet(int* arrived, int* seen) {
+  atomicAdd(arrived, 1);
+  const volatile int* const now = arrived;
+  while (*now < static_cast<int>(gridDim.x)) __nanosleep(10);
+  seen[blockIdx.x] = *now;
+}
+
+cudaError_t run_meeting(unsigned blocks, bool together, int* arrived, int* seen) {
+  cudaLaunchAttribute cooperative{};
+  cooperative.id = cudaLaunchAttributeCooperative;
+  cooperative.val.cooperative = 1;
+  cudaLaunchConfig_t config{};
+  config.gridDim = blocks;
+  config.blockDim = 1;
+  config.attrs = &cooperative;
+  config.numAttrs = together;
+  return cudaLaunchKernelEx(&config, meet, arrived, seen);
+}
+
 template <class... Parameters, class... Arguments>
 cudaError_t run(void (*kernel)(Parameters...), unsigned threads, Arguments... arguments) {
   cudaLaunchConfig_t config{};
@@ -99,6 +119,30 @@ TEST(EmulatorDeathTest, AWritePastAnAllocationAborts) {
         run(write, 1, x.data + 4);
       },
       "a write past the end of an allocation of 16 bytes");
+}
+
+TEST(Emulator, BlocksOfACooperativeLaunchRunTogether) {
+  int processors = 0, blocks = 0;
+  cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, 0);
+  cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, reinterpret_cast<const void*>(meet), 1, 0);
+  const int held = processors * blocks;
+  Values<int> arrived(1), seen(static_cast<size_t>(held));
+  arrived.set({0});
+  ASSERT_EQ(run_meeting(static_cast<unsigned>(held), true, arrived.data, seen.data), cudaSuccess);
+  EXPECT_EQ(seen.get(), std::vector<int>(static_cast<size_t>(held), held));
+  EXPECT_EQ(run_meeting(static_cast<unsigned>(held) + 1, true, arrived.data, seen.data),
+            cudaErrorCooperativeLaunchTooLarge);
+}
+
+TEST(EmulatorDeathTest, ABlockThatWaitsForOthersAbortsInOtherLaunches) {
+  Values<int> arrived(1), seen(2);
+  arrived.set({0});
+  EXPECT_DEATH(
+      {
+        run_meeting(2, false, arrived.data, seen.data);
+        cudaDeviceSynchronize();
+      },
+      "a block waits for another");
 }
 
 TEST(Emulator, CopiesBeyondAnAllocationFail) {

@@ -53,9 +53,7 @@ Arena& arena() {
 
 void Arena::report_access(int, siginfo_t* info, void*) {
   constexpr std::string_view text = "[emulator] host code accesses device memory\n";
-  const auto* const at = static_cast<const std::byte*>(info->si_addr);
-  if (at >= arena().base && at < arena().base + kDeviceBytes * 2)
-    (void)!write(STDERR_FILENO, text.data(), text.size());
+  if (is_device_memory(info->si_addr)) (void)!write(STDERR_FILENO, text.data(), text.size());
 }
 
 constexpr unsigned char kGap = 0xc3;  ///< byte between two allocations
@@ -76,11 +74,16 @@ size_t left_in_piece(const Pieces& pieces, Key at) {
 
 }  // namespace
 
+bool is_device_memory(const void* address) {
+  const auto* const at = static_cast<const std::byte*>(address);
+  return at >= arena().base && at < arena().base + kDeviceBytes * 2;
+}
+
 Location locate(const void* address) {
   Arena& all = arena();
   const std::lock_guard lock(all.mutex);
   const auto* const at = static_cast<const std::byte*>(address);
-  if (at >= all.base && at < all.base + kDeviceBytes * 2)
+  if (is_device_memory(at))
     return {Place::device, left_in_piece(all.pieces, static_cast<size_t>(at - all.base))};
   const size_t pinned = left_in_piece(all.pinned, at);
   return {pinned > 0 ? Place::pinned : Place::host, pinned};

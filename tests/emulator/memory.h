@@ -15,6 +15,8 @@ struct Location {
   size_t bytes;
 };
 Location locate(const void* address);
+/// Whether an address is in the range of device memory.
+bool is_device_memory(const void* address);
 
 /// Null when the memory is exhausted. The bytes are not initialised to zero.
 void* allocate_device(size_t bytes);

@@ -2,6 +2,7 @@
 
 #include <cuda_runtime_api.h>
 
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <deque>
@@ -125,11 +126,20 @@ cudaError_t queue(cudaStream_t handle, Work work) {
   return cudaSuccess;
 }
 
+namespace {
+
+std::atomic<uint64_t> launched = 0;
+
+}  // namespace
+
+uint64_t launches() { return launched; }
+
 cudaError_t launch(cudaStream_t stream, dim3 grid, dim3 block, Work kernel) {
   const auto threads = uint64_t{block.x} * block.y * block.z;
   if (threads == 0 || threads > 1024 || grid.x == 0 || grid.y == 0 || grid.z == 0 ||
       grid.x > INT32_MAX || grid.y > UINT16_MAX || grid.z > UINT16_MAX)
     return report(cudaErrorInvalidConfiguration);
+  ++launched;
   return queue(stream, std::move(kernel));
 }
 

@@ -4,6 +4,7 @@
 
 #include <driver_types.h>
 
+#include <cstdint>
 #include <functional>
 
 namespace tw::emulator {
@@ -16,6 +17,8 @@ std::function<void()>& before_queue();
 
 /// Queues a kernel; an error when the configuration is invalid.
 cudaError_t launch(cudaStream_t stream, dim3 grid, dim3 block, std::function<void()> kernel);
+/// Number of kernels queued since the start of the process.
+uint64_t launches();
 
 /// Runs all queued work of every stream.
 void finish_all();
