@@ -1,82 +1,107 @@
-// The passes of a radix search on a GPU. Each counts one digit of the matching magnitudes, and the
-// last block to finish narrows the search. Counts are integers, so the order of blocks does not
-// matter. Included by .cu files only.
+// The phases of a radix search on a GPU (engine/cuda/phases.h). Each counts one digit of the
+// matching magnitudes; all blocks narrow the search by the counts of the phase before. Counts are
+// integers, so the order of blocks does not matter. Included by .cu files only.
 #pragma once
 
 #include <cub/block/block_scan.cuh>
 
-#include "engine/cuda/column_sums.h"
-#include "sparsify/kernels/bitmask_cuda.h"
+#include "sparsify/kernels/marks_cuda.h"
+#include "sparsify/kernels/radix_select.h"
 
 namespace tw::cuda {
 
-/// Narrows the search by the digit of `pass`. One block calls it when the counts of `pass` are
-/// final.
-__device__ inline void narrow(SearchMemory* memory, int pass) {
-  using Scan = cub::BlockScan<uint32_t, kThreads>;
-  __shared__ typename Scan::TempStorage shared;
-  Search& search = memory->search;
-  const uint32_t* const counts = memory->counts[pass];
-  // thread 0 has the highest bins
-  const int bins = RadixDigits::bins(pass), each = bins / kThreads;
-  const int top = bins - 1 - static_cast<int>(threadIdx.x) * each;
-  const uint32_t wanted = search.cut.wanted;
-  uint32_t mine = 0, before = 0, total = 0;
-  for (int b = 0; b < each; ++b) mine += __ldcg(&counts[top - b]);
-  Scan(shared).ExclusiveSum(mine, before, total);
+/// Results of a selection in device memory, for the next kernel and for the host.
+struct Search {
+  static constexpr unsigned long long kNone = ~0ull;
 
-  const bool bad = __ldcg(&search.nonfinite) != Search::kNone;
-  if (bad || total < wanted) {
+  uint32_t least = 0;                           ///< least magnitude bits that are marked
+  RadixCut cut{};                               ///< which marked elements are taken
+  unsigned long long marked = 0;                ///< number of marked elements
+  unsigned long long lower[Lower::kMost] = {};  ///< elements at or above each lower threshold
+  unsigned long long nonfinite = kNone;         ///< first index of a NaN or infinity
+  unsigned long long moved = 0;                 ///< entries that were taken
+};
+
+struct SearchProgress {
+  RadixCut cut;
+  bool settled;  ///< the cut is final
+};
+
+struct SearchMemory {
+  Search search;
+  SearchProgress before[RadixDigits::kPasses + 1];  ///< each pass, from 1 on
+  uint32_t counts[RadixDigits::kPasses][RadixDigits::kMostBins];
+  uint32_t barrier;
+
+  /// Prepares for marks of at least `least`, and for a search. Called by one block.
+  __device__ void begin(uint32_t least) {
+    auto* const words = reinterpret_cast<uint32_t*>(this);
+    constexpr auto all = static_cast<int>(sizeof(SearchMemory) / sizeof(uint32_t));
+    for (int i = static_cast<int>(threadIdx.x); i < all; i += kThreads) words[i] = 0;
+    __syncthreads();
     if (threadIdx.x > 0) return;
+    search.least = least;
+    search.nonfinite = Search::kNone;
+  }
+
+  /// The search before `pass`, from the counts of the pass before it; `start`: before pass 0.
+  /// Called by all threads of all blocks.
+  __device__ SearchProgress advance(RadixCut start, int pass) {
+    if (pass == 0) return {start, false};
+    const SearchProgress now =
+        narrow(pass == 1 ? SearchProgress{start, false} : before[pass - 1], pass - 1);
+    if (blockIdx.x == 0 && threadIdx.x == 0) before[pass] = now;
+    return now;
+  }
+
+  /// Counts a digit. source.visit(f) calls f(i, element, true) for each element of the source,
+  /// divided among all threads of the grid; elements with `false` are not counted.
+  template <class Source>
+  __device__ void count_digits(const Source& source, int pass, uint32_t resolution, RadixCut cut) {
+    __shared__ uint32_t bins[RadixDigits::kMostBins];
+    const int first = static_cast<int>(threadIdx.x), all = RadixDigits::bins(pass);
+    for (int b = first; b < all; b += kThreads) bins[b] = 0;
+    __syncthreads();
+    source.visit([&](int64_t i, float value, bool marked) {
+      const uint32_t bits = magnitude_bits(value), counted = bits & resolution;
+      if (marked && pass == 0 && bits >= kInfinityBits)
+        atomicMin(&search.nonfinite, static_cast<unsigned long long>(i));
+      if (marked && cut.matches(counted, pass))
+        atomicAdd(&bins[RadixDigits::digit(counted, pass)], 1u);
+    });
+    __syncthreads();
+    for (int b = first; b < all; b += kThreads)
+      if (bins[b] > 0) atomicAdd(&counts[pass][b], bins[b]);
+  }
+
+ private:
+  __device__ SearchProgress narrow(const SearchProgress& last, int pass) const {
+    using Scan = cub::BlockScan<uint32_t, kThreads>;
+    __shared__ typename Scan::TempStorage memory;
+    __shared__ SearchProgress next;
+    if (last.settled) return last;
+    const uint32_t wanted = last.cut.wanted;
+    // thread 0 has the highest bins
+    const int bins = RadixDigits::bins(pass), each = bins / kThreads;
+    const int top = bins - 1 - static_cast<int>(threadIdx.x) * each;
+    uint32_t mine = 0, above = 0, total = 0;
+    for (int b = 0; b < each; ++b) mine += counts[pass][top - b];
+    Scan(memory).ExclusiveSum(mine, above, total);
+
+    const bool bad = search.nonfinite != Search::kNone;
     // take nothing, or everything that is marked
-    search.cut = bad ? RadixCut{.cut = ~0u, .wanted = 0} : RadixCut{.cut = 0, .wanted = ~0u};
-    search.settled = 1;
-    return;
+    if (bad || total < wanted)
+      return {bad ? RadixCut{.cut = ~0u, .wanted = 0} : RadixCut{.cut = 0, .wanted = ~0u}, true};
+    if (threadIdx.x == 0) next = last;
+    __syncthreads();
+    if (above < wanted && above + mine >= wanted) {
+      int bin = top;
+      for (; above + counts[pass][bin] < wanted; --bin) above += counts[pass][bin];
+      next.cut.narrow(static_cast<uint32_t>(bin), above, pass);
+    }
+    __syncthreads();
+    return next;
   }
-  if (before >= wanted || before + mine < wanted) return;
-  int bin = top;
-  for (; before + __ldcg(&counts[bin]) < wanted; --bin) before += __ldcg(&counts[bin]);
-  search.cut.narrow(static_cast<uint32_t>(bin), before, pass);
-}
-
-/// Counts one digit. source.visit(f) calls f(i, magnitude bits) for each element of the source,
-/// divided among all threads of the grid.
-template <class Source>
-__global__ void __launch_bounds__(kThreads)
-    radix_kernel(Source source, int pass, uint32_t resolution, SearchMemory* memory,
-                 uint32_t* tickets) {
-  __shared__ uint32_t bins[RadixDigits::kMostBins];
-  if (memory->search.settled) return;
-  for (int b = static_cast<int>(threadIdx.x); b < RadixDigits::kMostBins; b += kThreads)
-    bins[b] = 0;
-  __syncthreads();
-  const RadixCut cut = memory->search.cut;
-  source.visit([&](int64_t i, uint32_t bits) {
-    if (pass == 0 && bits >= kInfinityBits)
-      atomicMin(&memory->search.nonfinite, static_cast<unsigned long long>(i));
-    const uint32_t counted = bits & resolution;
-    if (cut.matches(counted, pass)) atomicAdd(&bins[RadixDigits::digit(counted, pass)], 1u);
-  });
-  __syncthreads();
-  for (int b = static_cast<int>(threadIdx.x); b < RadixDigits::bins(pass); b += kThreads)
-    if (bins[b] > 0) atomicAdd(&memory->counts[pass][b], bins[b]);
-  if (last_block_of_tile(tickets)) narrow(memory, pass);
-}
-
-/// Stores the cut of the search's `wanted` largest in memory->search. `work`: number of threads
-/// that have elements to visit.
-template <class Source>
-void radix_search(Context& ctx, const Source& source, int64_t work, uint32_t resolution,
-                  SearchMemory* memory) {
-  constexpr int64_t kMostBlocks = 528;  // each leaves up to 2048 counts
-  const auto blocks =
-      static_cast<unsigned>(std::clamp<int64_t>((work + kThreads - 1) / kThreads, 1, kMostBlocks));
-  uint32_t* const tickets = ctx.handles<CudaHandles>().tickets();
-  for (int pass = 0; pass < RadixDigits::kPasses; ++pass) {
-    if (RadixDigits::digit(resolution, pass) == 0) continue;  // this digit is 0 in all magnitudes
-    launch(ctx, "select", radix_kernel<Source>, blocks, kThreads, source, pass, resolution, memory,
-           tickets);
-  }
-}
+};
 
 }  // namespace tw::cuda

@@ -1,6 +1,6 @@
 // RandomSubset on a GPU. All draws find their positions in parallel, with a hash table of the first
 // draw of each position (FloydSample::repeats).
-#include "sparsify/kernels/bitmask_cuda.h"
+#include "sparsify/kernels/marked_vector_cuda.h"
 #include "sparsify/selectors/randk.h"
 
 namespace tw::cuda {
@@ -43,10 +43,10 @@ struct Draw {
 struct Mark {
   FloydSample sample;
   FirstDraws firsts;
-  uint32_t* words;
+  Entry* slots;  ///< of crowded chunks
   __device__ void operator()(int64_t i) const {
     const size_t at = sample.repeats(i, firsts) ? sample.last(i) : sample.draw(i);
-    atomicOr(&words[at / 32], 1u << at % 32);
+    atomicOr(&slots[at / 32].index, 1u << at % 32);
   }
 };
 
@@ -55,25 +55,29 @@ class DeviceSubsetMover : public SubsetMover {
   void move(Context& ctx, const FloydSample& sample, bool zeros, std::span<float> e, uint32_t base,
             SparseVector& out) override {
     if (sample.k == 0) return;
-    marks_.begin(ctx, sample.n, 0, sample.k);
     const size_t slots = std::bit_ceil(2 * sample.k), bytes = slots * sizeof(unsigned long long);
     if (slots_.bytes() < bytes) slots_ = Buffer(Device::cuda, bytes);
     expect(cudaMemsetAsync(slots_.data(), 0xff, bytes, stream(ctx)), "randk");
-    const size_t words = static_cast<size_t>(marks_.tiles() * kTileWords);
-    expect(cudaMemsetAsync(marks_.words(), 0, words * sizeof(uint32_t), stream(ctx)), "randk");
+    vector_.begin(ctx, e, 0);
+    const Marks& marks = vector_.marks();
+    const auto chunks = static_cast<size_t>(marks.chunks());
+    expect(cudaMemsetAsync(marks.counts, 0xff, chunks * sizeof *marks.counts, stream(ctx)),
+           "randk");
+    expect(
+        cudaMemsetAsync(marks.slots, 0, chunks * Marks::kSlot * sizeof *marks.slots, stream(ctx)),
+        "randk");
 
     const FirstDraws firsts{slots_.as<unsigned long long>().data(),
                             static_cast<uint32_t>(slots - 1)};
     const auto k = static_cast<int64_t>(sample.k);
     for_each(ctx, "randk", k, Draw{sample, firsts});
-    for_each(ctx, "randk", k, Mark{sample, firsts, marks_.words()});
+    for_each(ctx, "randk", k, Mark{sample, firsts, marks.slots});
     // takes every marked entry: those above the cut 0 and, with `zeros`, those equal to it
-    marks_.set_cut(ctx, {.cut = 0, .wanted = zeros ? ~0u : 0});
-    marks_.take(ctx, ~0u, sample.k, e, base, out);
+    vector_.take(ctx, {.cut = {.cut = 0, .wanted = zeros ? ~0u : 0}}, sample.k, base, out);
   }
 
  private:
-  Bitmask marks_;
+  MarkedVector vector_;
   Buffer slots_;
 };
 
