@@ -128,7 +128,7 @@ tw::emulator::Convolution convolution(const Node& operation, const Node& pack) {
           .accumulate = operation.one<float>(names.beta) != 0};
 }
 
-constexpr int64_t kWorkspace = 1000;   ///< bytes, of every plan; running it overwrites them
+constexpr int64_t kWorkspace = 20000;  ///< bytes, of every plan; running it overwrites them
 constexpr uintptr_t kAlignment = 256;  ///< of the workspace, as cudaMalloc aligns it
 
 /// Sets the descriptor that the caller made for a result.

@@ -26,9 +26,9 @@ struct Recording {
   bool joined(const std::vector<size_t>& last) const;
 };
 
-/// Runs the nodes in an order that they allow. With `late`, a node of another lane than 0 runs only
-/// when a node of lane 0 needs it, otherwise as early as possible.
-void run(const GraphNodes& nodes, bool late);
+/// Runs the nodes in an order that they allow. `late` is asked before each: if it returns true, a
+/// node of another lane than 0 runs only when a node of lane 0 needs it, otherwise it comes first.
+void run(const GraphNodes& nodes, const std::function<bool()>& late);
 
 /// What tests see and choose while no other thread uses graphs.
 struct GraphHooks {

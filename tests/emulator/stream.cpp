@@ -290,8 +290,11 @@ cudaError_t cudaGraphExecDestroy(cudaGraphExec_t ready) {
 }
 cudaError_t cudaGraphLaunch(cudaGraphExec_t ready, cudaStream_t stream) {
   const Lock lock(device().mutex);
-  const bool late = named(stream).draw() % 2 == 0;
-  return queue(stream, [nodes = ready->nodes, late] { run(*nodes, late); });
+  std::minstd_rand draw(named(stream).draw());
+  const auto order = draw() % 3;  // other lanes always late, never, or at random
+  return queue(stream, [nodes = ready->nodes, draw, order]() mutable {
+    run(*nodes, [&] { return order == 2 ? draw() % 2 == 0 : order == 0; });
+  });
 }
 
 cudaError_t cudaGetLastError() { return std::exchange(last_error, cudaSuccess); }
