@@ -66,18 +66,20 @@ nlohmann::ordered_json bench_captured_step(const StepOptions& options) {
       step.run(0, rates);
       continue;
     }
-    const uint64_t launched = step.graph()->launches(), waited = ctx.synchronizations();
+    const uint64_t launched = step.launches(), waited = ctx.synchronizations();
     Stopwatch watch;
     step.run(0, rates);
     seconds.push_back(watch.total() / static_cast<double>(chunk));
-    launches += step.graph()->launches() - launched;
+    launches += step.launches() - launched;
     waits += ctx.synchronizations() - waited;
   }
+  if (const std::string notice = step.take_notice(); !notice.empty())
+    fmt::print(stderr, "note: {}\n", notice);
   const double one = median(seconds), steps = static_cast<double>(chunks * chunk);
   nlohmann::ordered_json result = {
       {"images_per_s", static_cast<double>(options.batch_size) / one},
       {"ms_step", 1e3 * one},
-      {"graph_nodes", step.graph()->size()},
+      {"graph_nodes", step.graph() ? step.graph()->size() : 0},
       {"graph_launches_per_step", static_cast<double>(launches) / steps},
       {"host_syncs_per_step", static_cast<double>(waits) / steps},
       {"planned_mib", static_cast<double>(memory.total()) / 1024 / 1024}};

@@ -5,12 +5,14 @@
 namespace tw {
 
 void Captured::operator()(Context& ctx, const std::function<void()>& body) {
-  if (!has_run_) {
-    body();
-    has_run_ = true;
-    return;
+  const bool records = has_run_ && !refusal_.happened && graph_ == nullptr;
+  has_run_ = true;
+  try {
+    if (records) graph_ = Graph::record(ctx, body);
+  } catch (const CaptureError& error) {
+    refusal_ = {true, fmt::format("no CUDA graph, so steps are slower: {}", error.what())};
   }
-  if (graph_ == nullptr) graph_ = Graph::record(ctx, body);
+  if (graph_ == nullptr) return body();
   graph_->launch();
 }
 
@@ -85,13 +87,6 @@ void CapturedPasses::queue(Captured& captured, const PassArgs& pass,
   step_inputs_->set_step(pass.step);
   captured(pass.ctx, [&] { body({.ctx = pass.ctx, .seed = pass.seed}); });
   step_inputs_->set_step(0);  // for what is queued op by op
-}
-
-uint64_t CapturedPasses::launches() const {
-  uint64_t launches = 0;
-  for (const Captured* one : {&forward_, &backward_})
-    if (one->graph()) launches += one->graph()->launches();
-  return launches;
 }
 
 }  // namespace tw

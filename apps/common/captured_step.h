@@ -8,6 +8,8 @@
 #include <functional>
 #include <memory>
 #include <span>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "data/device_prefetcher.h"
@@ -20,18 +22,30 @@
 
 namespace tw {
 
+/// The refusal of a device to record a graph. Once it has refused one, no other is tried.
+struct Refusal {
+  bool happened = false;
+  std::string notice;  ///< for the user
+
+  std::string take_notice() { return std::exchange(notice, {}); }
+};
+
 /// Work on a GPU that repeats. The first call queues it op by op, because libraries load kernels at
 /// their first call, which a recording does not allow. The second call records a graph; this and
-/// all later calls launch it.
+/// all later calls launch it or, if the device refuses to record it, queue the work op by op.
 class Captured {
  public:
+  explicit Captured(Refusal& refusal) : refusal_(refusal) {}
+
   /// Queues the work of `body`, which queues the same work at every call. From the second call on
   /// it may neither allocate nor wait.
   void operator()(Context& ctx, const std::function<void()>& body);
-  /// The recorded work; null before the second call.
+  /// The recorded work; null before the second call and after a refusal.
   const Graph* graph() const { return graph_.get(); }
+  uint64_t launches() const { return graph_ ? graph_->launches() : 0; }
 
  private:
+  Refusal& refusal_;
   bool has_run_ = false;
   std::unique_ptr<Graph> graph_;
 };
@@ -56,8 +70,12 @@ class CapturedStep {
 
   /// Seconds spent waiting for data so far.
   double waited() const { return prefetcher_ ? prefetcher_->waited() : 0; }
-  /// The recorded step; null before the second step.
+  /// The recorded step; null before the second step and after a refusal.
   const Graph* graph() const { return captured_.graph(); }
+  /// Graph launches so far.
+  uint64_t launches() const { return captured_.launches(); }
+  /// Once after the device refused to record the step, the reason; else empty.
+  std::string take_notice() { return refusal_.take_notice(); }
 
  private:
   void queue_step();
@@ -72,7 +90,8 @@ class CapturedStep {
   std::unique_ptr<ResidentData> data_;  // one of these two, the other is null
   std::unique_ptr<DevicePrefetcher> prefetcher_;
   std::unique_ptr<StepInputs> step_inputs_;
-  Captured captured_;
+  Refusal refusal_;
+  Captured captured_{refusal_};
 };
 
 /// Forward and backward of a model.
@@ -88,7 +107,9 @@ class CapturedPasses {
   void backward(const PassArgs& pass);
 
   /// Graph launches so far.
-  uint64_t launches() const;
+  uint64_t launches() const { return forward_.launches() + backward_.launches(); }
+  /// Once after the device refused to record a pass, the reason; else empty.
+  std::string take_notice() { return refusal_.take_notice(); }
 
  private:
   void queue(Captured& captured, const PassArgs& pass,
@@ -96,7 +117,8 @@ class CapturedPasses {
 
   Model& model_;
   std::unique_ptr<StepInputs> step_inputs_;  // null: op by op
-  Captured forward_, backward_;
+  Refusal refusal_;
+  Captured forward_{refusal_}, backward_{refusal_};
 };
 
 }  // namespace tw

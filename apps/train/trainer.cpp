@@ -51,6 +51,9 @@ void Run::train_epoch() {
       train_captured_steps();
     else
       log_step(train_step());
+    const std::string notice =
+        captured_step_ ? captured_step_->take_notice() : passes_->take_notice();
+    if (!notice.empty()) console_.line("note: {}", notice);
     progress_.add_time(at_.step - step, watch.lap());
     show_progress(place());
     const bool due = config_.checkpoint_steps > 0 && at_.step % config_.checkpoint_steps == 0;

@@ -13,7 +13,7 @@ class CudaGraph final : public Graph {
     const cudaError_t made = cudaGraphInstantiate(&ready_, graph, 0);
     cudaGraphDestroy(graph);
     cuda::expect(counted, "graph");
-    cuda::expect(made, "graph");
+    if (made != cudaSuccess) refused(made);
   }
   ~CudaGraph() override { cudaGraphExecDestroy(ready_); }
 
@@ -28,15 +28,19 @@ class CudaGraph final : public Graph {
     try {
       body();
     } catch (...) {
-      cudaStreamEndCapture(stream_, &graph);
+      const cudaError_t status = cudaStreamEndCapture(stream_, &graph);
       if (graph != nullptr) cudaGraphDestroy(graph);
       cudaGetLastError();  // clears the error of the call that failed, which is reported
+      if (status == cudaErrorStreamCaptureInvalidated) refused(status);
       throw;
     }
     const cudaError_t status = cudaStreamEndCapture(stream_, &graph);
-    if (status == cudaSuccess) return graph;
+    if (status != cudaSuccess) refused(status);
+    return graph;
+  }
+  [[noreturn]] static void refused(cudaError_t status) {
     cudaGetLastError();  // clears the error, which is reported here
-    fail<CaptureError>("[cuda] capture: {}", cudaGetErrorString(status));
+    fail<CaptureError>("[cuda] graph: {}", cudaGetErrorString(status));
   }
 
   cudaStream_t stream_;

@@ -10,7 +10,7 @@
 
 namespace tw {
 
-/// The recorded work has a call that no recording allows.
+/// The device cannot record the work, or make a graph of it.
 class CaptureError : public Fault {
  public:
   using Fault::Fault;
@@ -21,7 +21,7 @@ class Graph {
   virtual ~Graph() = default;
   /// Records the work that `body` queues on ctx's device, without running it. The body may neither
   /// allocate nor wait. Run it once before, because libraries load kernels at their first call.
-  /// Throws UserError on the CPU, CaptureError when the device cannot record a call of the body.
+  /// Throws UserError on the CPU, CaptureError when the device refuses the work.
   static std::unique_ptr<Graph> record(Context& ctx, const std::function<void()>& body);
 
   /// Queues the recorded work.

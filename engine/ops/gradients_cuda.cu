@@ -126,7 +126,11 @@ void run_held(const Context& ctx, std::vector<HeldDelivery> held, std::span<cons
   run(ctx, batch);
 }
 
-void hold_deliveries_cuda(Context& ctx) { ctx.handles<CudaHandles>().holds_deliveries = true; }
+void hold_deliveries_cuda(Context& ctx) {
+  auto& handles = ctx.handles<CudaHandles>();
+  handles.holds_deliveries = true;
+  handles.held_deliveries.clear();  // those of a pass that failed
+}
 
 std::vector<HeldDelivery> take_held(Context& ctx) {
   auto& handles = ctx.handles<CudaHandles>();

@@ -103,7 +103,11 @@ void run_held(const Context& ctx, const std::vector<HeldConvert>& held) {
   run_batch(ctx, batch);
 }
 
-void hold_converts_cuda(Context& ctx) { ctx.handles<CudaHandles>().holds_converts = true; }
+void hold_converts_cuda(Context& ctx) {
+  auto& handles = ctx.handles<CudaHandles>();
+  handles.holds_converts = true;
+  handles.held_converts.clear();  // those of a pass that failed
+}
 
 void run_converts_cuda(Context& ctx) {
   auto& handles = ctx.handles<CudaHandles>();

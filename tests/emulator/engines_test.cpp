@@ -1,5 +1,5 @@
-// Convolutions leave out engines of cuDNN that fail to run or that no graph can record, and ranks
-// start while another rank records a graph.
+// Convolutions leave out engines of cuDNN that fail to run and, if there are others, those that no
+// graph can record. Ranks start while another rank records a graph.
 #include <gtest/gtest.h>
 
 #include <thread>
@@ -58,9 +58,15 @@ TEST_P(Engines, ReplaceOnesOfTheTuningCacheThatAreGone) {
   for (const auto& [convolution, engine] : cache) EXPECT_EQ(engine, "engine 2") << convolution;
 }
 
+TEST_P(Engines, ThatCannotBeCapturedAreTheLastResort) {
+  create({Engine::refuses, Engine::breaks_capture, Engine::breaks_capture});
+  EXPECT_EQ(ctx.tuning_cache().size(), 3u);
+  for (const auto& [convolution, engine] : ctx.tuning_cache()) EXPECT_EQ(engine, "engine 1");
+}
+
 TEST_P(Engines, NoneIsReported) {
   try {
-    create({Engine::refuses, Engine::breaks_capture});
+    create({Engine::refuses, Engine::refuses});
     FAIL() << "nothing was thrown";
   } catch (const Fault& fault) {
     EXPECT_NE(std::string(fault.what()).find("has no engine for: forward"), std::string::npos)

@@ -126,10 +126,10 @@ class Choice {
   std::optional<ConvPlan> first_that_runs() {
     std::optional<ConvPlan> found;
     for_each([&](ConvPlan plan) {
-      if (attempt([&] { race().record(plan, 1); })) found = std::move(plan);
+      if (attempt(plan, [&] { race().record(plan, 1); })) found = std::move(plan);
       return !found;
     });
-    return found;
+    return found ? std::move(found) : std::move(not_recorded_);
   }
 
   std::optional<ConvPlan> fastest() {
@@ -138,7 +138,7 @@ class Choice {
     for_each([&](ConvPlan plan) {
       double seconds = INFINITY;
       if (tried.insert(plan.text()).second &&
-          attempt([&] { seconds = race().seconds(plan, ranking.best()); }))
+          attempt(plan, [&] { seconds = race().seconds(plan, ranking.best()); }))
         ranking.add(seconds, std::move(plan));
       return true;
     });
@@ -147,7 +147,7 @@ class Choice {
       for (Ranking::Entry& entry : ranking.entries)
         if (entry.seconds < INFINITY) entry.seconds = race().seconds(entry.plan, INFINITY);
     const auto best = std::ranges::min_element(ranking.entries, {}, &Ranking::Entry::seconds);
-    if (best == ranking.entries.end()) return {};
+    if (best == ranking.entries.end()) return std::move(not_recorded_);
     return std::move(best->plan);
   }
 
@@ -162,12 +162,13 @@ class Choice {
   /// False when cuDNN or the capture refuses a plan. Without memory to try it, a plan is accepted:
   /// another may need less, and commit() reports a step that does not fit.
   template <class Body>
-  static bool attempt(const Body& body) {
+  bool attempt(ConvPlan& plan, const Body& body) {
     try {
       body();
     } catch (const cudnn::Refused&) {
       return false;
     } catch (const CaptureError&) {
+      if (!not_recorded_) not_recorded_ = std::move(plan);
       return false;
     } catch (const OutOfMemory&) {
       return true;
@@ -183,6 +184,7 @@ class Choice {
   Context& ctx_;
   const Convolution& c_;
   std::optional<Race> race_;
+  std::optional<ConvPlan> not_recorded_;  // the first plan that runs, but not in a graph
 };
 
 }  // namespace
