@@ -40,8 +40,14 @@ TensorRef Conv2d::plan_y(Planner& plan) {
 
 TensorRef Conv2d::plan_dx(Planner& plan) {
   plan.product(product_, input_gradient_ ? 2 : 1);
-  // weight gradients come first, so that dx may share the memory of x
-  plan.use({x_, dy_});
+  // weight gradients come first, so that dx may share the memory of x unless they run beside it
+  plan.join();
+  if (const auto bytes = op_->beside_bytes(); bytes && !plan.recompute) {
+    beside_ = plan.make({static_cast<int64_t>(*bytes)}, DType::u8);
+    plan.use_beside({x_, dy_, beside_});
+  } else {
+    plan.use({x_, dy_});
+  }
   if (!input_gradient_) return {};
   const TensorRef dx = plan.make(x_->shape);
   plan.use({dy_, dx});
@@ -56,7 +62,8 @@ void Conv2d::forward(const PassArgs& pass) {
 
 void Conv2d::run_backward(const PassArgs& pass) {
   op_->backward_weights(pass.ctx, *x_, *dy_, arena_.gradient(*weight_),
-                        bias_ ? arena_.gradient(*bias_) : Tensor{}, pass.accumulate, *staged_);
+                        bias_ ? arena_.gradient(*bias_) : Tensor{}, pass.accumulate, *staged_,
+                        beside_ ? *beside_ : Tensor{});
   if (bias_) pass.gradient_ready(*bias_);
   pass.gradient_ready(*weight_);
   if (dx_) op_->backward_data(pass.ctx, *dy_, *packed_, *dx_);

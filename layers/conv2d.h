@@ -36,7 +36,7 @@ class Conv2d final : public UnaryLayer {
   bool input_gradient_ = true;
   Planner::Product product_{};
   std::unique_ptr<ops::Conv2d> op_;
-  TensorRef packed_, staged_;
+  TensorRef packed_, staged_, beside_;
 };
 
 }  // namespace tw::layers

@@ -45,6 +45,7 @@ Planner::Memory Model::plan(Context& ctx, const PlanConfig& config) {
   dlogits_ = plan.make(logits_->shape, DType::f32);
   plan.use({logits_, labels_, dlogits_});
   net_->plan_backward(plan, {dlogits_});
+  plan.join();
   plan.use({logits_});  // the caller may read them after the step
   return plan.layout();
 }

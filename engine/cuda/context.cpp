@@ -6,6 +6,7 @@
 #include "engine/core/error.h"
 #include "engine/cuda/cublas.h"
 #include "engine/cuda/cuda.h"
+#include "engine/cuda/side_stream.h"
 
 namespace tw {
 
@@ -90,6 +91,7 @@ CudaHandles::CudaHandles(int gpu) : device_(gpu < 0 ? pick_device() : gpu) {
 // errors of a failed run are ignored: they were reported where they occurred
 CudaHandles::~CudaHandles() {
   --handles_alive;
+  side_.reset();
   cudaStreamSynchronize(stream_);
   if (cudnn_ != nullptr) cudnnDestroy(cudnn_);
   if (cublas_ != nullptr) cuda::cublas().destroy(cublas_);
@@ -133,6 +135,15 @@ cudnnContext* CudaHandles::cudnn() {
     cuda::expect_cudnn(cudnnSetStream(cudnn_, stream_), "stream");
   }
   return cudnn_;
+}
+
+SideStream& CudaHandles::side() {
+  if (side_ == nullptr) side_ = std::make_unique<SideStream>(stream_);
+  return *side_;
+}
+
+void CudaHandles::join_side() {
+  if (side_ != nullptr) side_->join();
 }
 
 namespace {

@@ -5,6 +5,7 @@
 #include <cuda_runtime_api.h>
 
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "engine/core/buffer.h"
@@ -14,6 +15,8 @@ struct cublasContext;
 struct cudnnContext;
 
 namespace tw {
+
+class SideStream;
 
 inline constexpr unsigned long long kAllFinite = ~0ull;
 
@@ -58,6 +61,10 @@ class CudaHandles : public DeviceHandles {
   /// capture.
   cublasContext* cublas();
   cudnnContext* cudnn();
+  /// A second stream. The first use creates it, so it must not be during a capture.
+  SideStream& side();
+  /// Later work waits for the work on it, if any.
+  void join_side();
   /// In device memory.
   DeviceStepInput* step_input() const { return step_input_; }
   /// One number in device memory, for an op that returns it to the host.
@@ -81,6 +88,7 @@ class CudaHandles : public DeviceHandles {
   cudaStream_t stream_ = nullptr;
   cublasContext* cublas_ = nullptr;
   cudnnContext* cudnn_ = nullptr;
+  std::unique_ptr<SideStream> side_;
   Buffer cublas_workspace_;
   DeviceStepInput* step_input_ = nullptr;
   unsigned long long* result_ = nullptr;

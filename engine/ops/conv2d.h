@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 
 #include "engine/core/context.h"
 #include "engine/core/tensor.h"
@@ -49,10 +50,14 @@ class Conv2d {
                              const Tensor& dx) = 0;
   /// Bytes that backward_weights needs besides, until the gradients are delivered.
   virtual size_t staged_bytes() const { return 0; }
+  /// Bytes with which backward_weights may run beside later ops; none: it never does.
+  virtual std::optional<size_t> beside_bytes() const { return {}; }
   /// Writes, or with `accumulate` adds to, dw (fp32 OHWI) and dbias (fp32). `staged`: memory of
-  /// staged_bytes().
+  /// staged_bytes(). `beside`: memory of beside_bytes(), or empty. Unless it is empty, x, dy and
+  /// `beside` are in use until the next call of any convolution or the delivery of the gradients.
   virtual void backward_weights(Context& ctx, const Tensor& x, const Tensor& dy, const Tensor& dw,
-                                const Tensor& dbias, bool accumulate, const Tensor& staged) = 0;
+                                const Tensor& dbias, bool accumulate, const Tensor& staged,
+                                const Tensor& beside) = 0;
 };
 
 /// Between the two, a GPU defers the last conversion of weight gradients to fp32, and then does all

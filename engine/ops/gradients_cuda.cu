@@ -128,12 +128,14 @@ void run_held(const Context& ctx, std::vector<HeldDelivery> held, std::span<cons
 
 void hold_deliveries_cuda(Context& ctx) {
   auto& handles = ctx.handles<CudaHandles>();
+  handles.join_side();
   handles.holds_deliveries = true;
   handles.held_deliveries.clear();  // those of a pass that failed
 }
 
 std::vector<HeldDelivery> take_held(Context& ctx) {
   auto& handles = ctx.handles<CudaHandles>();
+  handles.join_side();
   handles.holds_deliveries = false;
   return std::exchange(handles.held_deliveries, {});
 }

@@ -40,6 +40,18 @@ void Planner::use(std::initializer_list<TensorRef> tensors) {
   }
 }
 
+void Planner::use_beside(std::initializer_list<TensorRef> tensors) {
+  use(tensors);
+  beside_.insert(beside_.end(), tensors);
+}
+
+void Planner::join() {
+  const int last = static_cast<int>(operations_.size()) - 1;
+  for (const TensorRef& ref : beside_)
+    if (ref) ref.planned_->lifetimes.back().last = last;
+  beside_.clear();
+}
+
 void Planner::recompute_range(Position begin, Position end) {
   const int from = static_cast<int>(operations_.size());
   std::vector<const detail::PlannedTensor*> made;

@@ -56,6 +56,10 @@ class Planner {
   TensorRef persistent(Shape shape, DType dtype);
   /// Declares one operation that reads or writes these tensors; call order is execution order.
   void use(std::initializer_list<TensorRef> tensors);
+  /// The same for an operation that runs beside those declared later, until join().
+  void use_beside(std::initializer_list<TensorRef> tensors);
+  /// Declares that later operations wait for those of use_beside().
+  void join();
   /// The operations and tensors declared so far.
   struct Position {
     size_t operations, tensors;
@@ -96,6 +100,7 @@ class Planner {
   DType activations_;
   std::deque<detail::PlannedTensor> tensors_;
   std::vector<std::vector<TensorRef>> operations_;
+  std::vector<TensorRef> beside_;  // used until join()
   std::vector<Product> products_;
   std::vector<size_t> offsets_;
   Memory memory_;

@@ -54,7 +54,7 @@ class DenseConv2d final : public Conv2d {
   }
 
   void backward_weights(Context& ctx, const Tensor& x, const Tensor& dy, const Tensor& dw,
-                        const Tensor&, bool accumulate, const Tensor&) override {
+                        const Tensor&, bool accumulate, const Tensor&, const Tensor&) override {
     expect_conv2d_tensor("x", x, shape_.x(), shape_.dtype);
     expect_conv2d_tensor("dy", dy, shape_.y(), shape_.dtype);
     auto* products = reinterpret_cast<float*>(ctx.scratch().data() + products_.scratch_bytes());

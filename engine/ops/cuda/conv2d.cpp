@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "engine/cuda/side_stream.h"
 #include "engine/ops/cuda/choose_plan.h"
 #include "engine/ops/cuda/matrix.h"
 #include "engine/ops/gradients_cuda.h"
@@ -35,6 +36,7 @@ class Conv2dCuda final : public Conv2d {
         backward_weights_(choose_plan(ctx, describe(shape, ConvPass::backward_filter))) {
     if (shape.input_gradient)
       backward_data_.emplace(choose_plan(ctx, describe(shape, ConvPass::backward_data)));
+    if (beside_bytes()) ctx.handles<CudaHandles>().side();  // created before a step may be captured
   }
 
   // cuDNN's workspace; bias: sums of dy
@@ -46,6 +48,13 @@ class Conv2dCuda final : public Conv2d {
   size_t staged_bytes() const override { return packed_bytes(); }
   size_t packed_bytes() const override {
     return static_cast<size_t>(shape_.w().numel()) * size_of(shape_.dtype);
+  }
+  // a larger one fills the GPU, and holds much memory for longer
+  std::optional<size_t> beside_bytes() const override {
+    constexpr size_t kMost = size_t{64} << 20;
+    const size_t workspace = backward_weights_.workspace_bytes();
+    if (static_cast<size_t>(shape_.bytes()) + workspace > kMost) return {};
+    return workspace;
   }
 
   void pack(Context& ctx, const Tensor& w, const Tensor& packed) override {
@@ -70,11 +79,19 @@ class Conv2dCuda final : public Conv2d {
 
   // cuDNN writes dw in the type of x and dy; deliver() converts it to the fp32 gradient
   void backward_weights(Context& ctx, const Tensor& x, const Tensor& dy, const Tensor& dw,
-                        const Tensor& dbias, bool accumulate, const Tensor& staged) override {
+                        const Tensor& dbias, bool accumulate, const Tensor& staged,
+                        const Tensor& beside) override {
     expect("x", x, shape_.x());
     expect("dy", dy, shape_.y());
     check<std::logic_error>(staged.data != nullptr, "[conv2d] no memory for dw");
-    run(ctx, backward_weights_, x.data, staged.data, dy.data);
+    auto& handles = ctx.handles<CudaHandles>();
+    handles.join_side();
+    if (handles.holds_deliveries && beside.data != nullptr) {
+      handles.side().fork();
+      backward_weights_.run(handles.side().cudnn(), x.data, staged.data, dy.data, beside.data);
+    } else {
+      run(ctx, backward_weights_, x.data, staged.data, dy.data);
+    }
     deliver(ctx, {staged.data, shape_.w(), shape_.dtype, Device::cuda}, accumulate,
             static_cast<float*>(dw.data));
     if (shape_.bias)

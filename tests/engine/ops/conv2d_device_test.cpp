@@ -60,7 +60,7 @@ struct ConvCase {
     const OwnedTensor staged({static_cast<int64_t>(conv.staged_bytes())}, DType::u8);
     for (int round = 0; round <= rounds; ++round) {
       if (round % 2 == 0) ops::hold_deliveries(ctx);
-      conv.backward_weights(ctx, x, dy, dw, dbias, round > 0, staged);
+      conv.backward_weights(ctx, x, dy, dw, dbias, round > 0, staged, {});
       ops::run_deliveries(ctx);
     }
   }

@@ -123,6 +123,23 @@ TEST(Planner, AnOperationsInputAndOutputNeverShare) {
   EXPECT_FALSE(overlap(*in, *out));
 }
 
+TEST(Planner, AnOperationBesideOthersSharesNoMemoryWithThem) {
+  Context ctx;
+  Planner planner(ctx, DType::u8);
+  const auto make = [&] { return planner.make({256}); };
+  const TensorRef x = make(), dy = make(), own = make(), dx = make(), next = make(), late = make();
+  planner.use({x, dy});
+  planner.use_beside({x, dy, own});
+  planner.use({dy, dx});
+  planner.use({dx, next});  // x and dy would be dead here
+  planner.join();
+  planner.use({next, late});
+  planner.commit();
+  for (const TensorRef& beside : {x, dy, own})
+    for (const TensorRef& other : {dx, next}) EXPECT_FALSE(overlap(*beside, *other));
+  EXPECT_EQ(planner.layout().workspace, 5u * 256) << "late takes the place of a dead tensor";
+}
+
 TEST(Planner, ScratchIsTheLargestRequestAndSeparate) {
   Context ctx;
   Planner planner(ctx, DType::f32);
