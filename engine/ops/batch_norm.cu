@@ -131,12 +131,12 @@ struct Channels {
   float mean[kWide], scale[kWide], beta[kWide];
 
   template <class T>
-  __device__ Channels(const Columns& g, const BackwardTensors<T>& b) {
+  __device__ Channels(const Columns& g, const BackwardTensors<T>& b, Mask mask) {
 #pragma unroll
     for (int j = 0; j < kWide; ++j) {
       const int64_t c = g.pack() * kWide + j;
       mean[j] = b.mean[c], scale[j] = b.gamma[c] * b.rstd[c];
-      beta[j] = b.mask == Mask::input ? b.beta[c] : 0.0f;
+      beta[j] = mask == Mask::input ? b.beta[c] : 0.0f;
     }
   }
   /// The gradient that passes the ReLU; d is x - mean.
@@ -163,25 +163,26 @@ struct FinishGradient {
   }
 };
 
-template <class T, int kWide>
-__global__ void __launch_bounds__(cuda::kThreads)
+// a kernel for each mask, since all of their values take more registers than kBlocksAtOnce leaves
+template <class T, int kWide, Mask kMask>
+__global__ void __launch_bounds__(cuda::kThreads, kBlocksAtOnce)
     backward_sums_kernel(Columns g, BackwardTensors<T> b, float* partial, uint32_t* tickets,
                          FinishGradient<T> finish) {
   float sums[2][kWide] = {};
   if (g.active()) {
-    const Channels<kWide> channels(g, b);
+    const Channels<kWide> channels(g, b, kMask);
     for (int64_t row = g.first_row(); row < g.rows; row += g.row_step()) {
       const Pack<T, kWide> x = pack_of<T, kWide>(g, b.x, row);
       const Pack<T, kWide> dy = pack_of<T, kWide>(g, static_cast<const T*>(b.dy), row);
       Pack<T, kWide> y{}, dy2{}, kept;
-      if (b.mask == Mask::output) y = pack_of<T, kWide>(g, b.y, row);
+      if (kMask == Mask::output) y = pack_of<T, kWide>(g, b.y, row);
       if (b.dy2 != nullptr) dy2 = pack_of<T, kWide>(g, b.dy2, row);
 #pragma unroll
       for (int j = 0; j < kWide; ++j) {
         const float d = cuda::load(x.values[j]) - channels.mean[j];
         float gradient = cuda::load(dy.values[j]);
         if (b.dy2 != nullptr) gradient += cuda::load(dy2.values[j]);
-        gradient = channels.masked(b.mask, gradient, d, cuda::load(y.values[j]), j);
+        gradient = channels.masked(kMask, gradient, d, cuda::load(y.values[j]), j);
         cuda::store(kept.values[j], gradient);
         sums[0][j] += gradient;
         sums[1][j] += gradient * d;
@@ -196,7 +197,7 @@ template <class T, int kWide>
 __global__ void __launch_bounds__(cuda::kThreads)
     input_gradient_kernel(Columns g, BackwardTensors<T> b) {
   if (!g.active()) return;
-  const Channels<kWide> channels(g, b);
+  const Channels<kWide> channels(g, b, b.mask);
   float slope[kWide], offset[kWide];
 #pragma unroll
   for (int j = 0; j < kWide; ++j) {
@@ -307,6 +308,13 @@ void infer_cuda(Context& ctx, const BatchNormParams& params, const BatchNormForw
   });
 }
 
+template <class T, int kWide>
+auto backward_sums_for(Mask mask) {
+  if (mask == Mask::output) return backward_sums_kernel<T, kWide, Mask::output>;
+  if (mask == Mask::input) return backward_sums_kernel<T, kWide, Mask::input>;
+  return backward_sums_kernel<T, kWide, Mask::none>;
+}
+
 void backward_cuda(Context& ctx, const BatchNormParams& params, const BatchNormBackward& t,
                    bool accumulate) {
   with_columns(ctx, t.x, [&]<class T, int kWide>(const Columns& g) {
@@ -332,7 +340,7 @@ void backward_cuda(Context& ctx, const BatchNormParams& params, const BatchNormB
                                                              : Mask::input};
     const FinishGradient<T> finish{b, static_cast<double>(g.rows), data<float>(t.dgamma),
                                    data<float>(t.dbeta), accumulate};
-    sum(ctx, backward_sums_kernel<T, kWide>, g, b, scratch_of(ctx), tickets_of(ctx), finish);
+    sum(ctx, backward_sums_for<T, kWide>(b.mask), g, b, scratch_of(ctx), tickets_of(ctx), finish);
     map(ctx, input_gradient_kernel<T, kWide>, g, b);
   });
 }
