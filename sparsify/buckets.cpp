@@ -70,22 +70,27 @@ ExchangePlan plan_exchange(const ParameterArena& arena, const Bucket& bucket, ui
   return plan;
 }
 
-std::vector<UpdateRange> plan_updates(const ParameterArena& arena, const Sparsifier& sparsifier) {
-  std::vector<UpdateRange> ranges;
-  for (const Parameter& p : arena.parameters()) {
-    const bool corrected = sparsifier.momentum_before && !travels_whole(sparsifier, p);
-    if (ranges.empty() || ranges.back().corrected != corrected)
-      ranges.push_back({{p.offset, 0}, corrected});
-    ranges.back().segment.length += p.length();
-  }
-  return ranges;
-}
+namespace {
 
-std::vector<uint32_t> bounds_of_decay(const ParameterArena& arena) {
+template <class Property>
+std::vector<uint32_t> bounds_of(const ParameterArena& arena, const Property& has) {
   std::vector<uint32_t> bounds;
   for (const Parameter& p : arena.parameters())
-    if (p.decay != (bounds.size() % 2 == 1)) bounds.push_back(static_cast<uint32_t>(p.offset));
+    if (has(p) != (bounds.size() % 2 == 1)) bounds.push_back(static_cast<uint32_t>(p.offset));
   return bounds;
+}
+
+}  // namespace
+
+std::vector<uint32_t> bounds_of_decay(const ParameterArena& arena) {
+  return bounds_of(arena, [](const Parameter& p) { return p.decay; });
+}
+
+std::vector<uint32_t> bounds_of_correction(const ParameterArena& arena,
+                                           const Sparsifier& sparsifier) {
+  return bounds_of(arena, [&](const Parameter& p) {
+    return sparsifier.momentum_before && !travels_whole(sparsifier, p);
+  });
 }
 
 void bounds_within(std::span<const uint32_t> bounds, const Segment& segment,

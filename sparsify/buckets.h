@@ -38,15 +38,11 @@ std::vector<Bucket> plan_buckets(const ParameterArena& arena, const Sparsifier& 
 /// The tensors of a bucket, for its exchange.
 ExchangePlan plan_exchange(const ParameterArena& arena, const Bucket& bucket, uint64_t seed);
 
-/// Neighbouring parameters that take the same update rule.
-struct UpdateRange {
-  Segment segment;
-  bool corrected;  ///< momentum is applied before the selection
-};
-/// The whole vector in ranges, in ascending order.
-std::vector<UpdateRange> plan_updates(const ParameterArena& arena, const Sparsifier& sparsifier);
 /// Indices at which weight decay starts, stops, starts, ...: the decay_bounds of ops::sgd_update.
 std::vector<uint32_t> bounds_of_decay(const ParameterArena& arena);
+/// Likewise where momentum is applied before the selection: the corrected_bounds.
+std::vector<uint32_t> bounds_of_correction(const ParameterArena& arena,
+                                           const Sparsifier& sparsifier);
 /// Converts `bounds` to those of `segment`, relative to its first element, and stores them in
 /// `within`.
 void bounds_within(std::span<const uint32_t> bounds, const Segment& segment,

@@ -47,9 +47,10 @@ SyncSgd::SyncSgd(Context& ctx, Communicator& comm, ParameterArena& arena, const 
       config_(config),
       sparsifier_(resolve_sparsifier(config, settings)),
       updates_at_root_(exchanges().find(sparsifier_.exchange).value.updates_at_root),
-      updates_(plan_updates(arena, sparsifier_)),
-      decay_bounds_(bounds_of_decay(arena)) {
+      decay_bounds_(bounds_of_decay(arena)),
+      corrected_bounds_(bounds_of_correction(arena, sparsifier_)) {
   decay_of_part_.reserve(decay_bounds_.size() + 1);
+  corrected_of_part_.reserve(corrected_bounds_.size() + 1);
   check(arena.size() < UINT32_MAX,
         "[train] the model has {} parameters; indices have 32 bits, so it may have at most {}",
         arena.size(), UINT32_MAX - 1);
@@ -277,33 +278,10 @@ void SyncSgd::update(Context& ctx, const Segment& of) {
                               .weight_decay = static_cast<float>(config_.weight_decay),
                               .nesterov = config_.nesterov,
                               .scale = 1.0f / static_cast<float>(comm_.size())};
-  for (const UpdateRange& range : updates_) {
-    const size_t begin = std::max(range.segment.offset, of.offset);
-    const size_t end = std::min(range.segment.offset + range.segment.length, of.offset + of.length);
-    if (begin >= end) continue;
-    const Segment part{begin, end - begin};
-    const std::span<float> g = slice(arena_.gradients(), part);
-    const std::span<float> m = slice(momentum(), part), w = slice(arena_.values(), part);
-    bounds_within(decay_bounds_, part, decay_of_part_);
-    const std::span<const uint32_t> decay = decay_of_part_;
-    if (!range.corrected) {
-      ops::sgd_update(ctx, params, decay, g, m, w);
-      continue;
-    }
-    // the sum contains its momentum; weight decay has a momentum of its own (Lin et al.'s code)
-    if (config_.weight_decay > 0 && !decay.empty()) {
-      ops::SgdParams decay_only = params;
-      decay_only.scale = 0;
-      ops::sgd_update(ctx, decay_only, decay, g, m, w);
-    }
-    ops::sgd_update(ctx,
-                    {.lr = params.lr,
-                     .momentum = 0,
-                     .weight_decay = 0,
-                     .nesterov = false,
-                     .scale = params.scale},
-                    {}, g, m, w);
-  }
+  bounds_within(decay_bounds_, of, decay_of_part_);
+  bounds_within(corrected_bounds_, of, corrected_of_part_);
+  ops::sgd_update(ctx, params, decay_of_part_, slice(arena_.gradients(), of), slice(momentum(), of),
+                  slice(arena_.values(), of), corrected_of_part_);
 }
 
 void SyncSgd::report_nonfinite(const Control& control, size_t offset) const {

@@ -73,11 +73,10 @@ class SyncSgd : public Optimizer {
   SgdConfig config_;
   Sparsifier sparsifier_;
   bool updates_at_root_;
-  std::vector<UpdateRange> updates_;
-  std::vector<uint32_t> decay_bounds_;   // of all parameters
-  std::vector<uint32_t> decay_of_part_;  // of the part being updated; keeps its memory
-  MomentumCorrection correction_;        // only with momentum before
-  std::unique_ptr<Selector> selector_;   // null for dense
+  std::vector<uint32_t> decay_bounds_, corrected_bounds_;    // of all parameters
+  std::vector<uint32_t> decay_of_part_, corrected_of_part_;  // of the part being updated
+  MomentumCorrection correction_;                            // only with momentum before
+  std::unique_ptr<Selector> selector_;                       // null for dense
   std::vector<BucketState> buckets_;
   std::unique_ptr<Exchange> small_exchange_;  // for the dense segments of sparse buckets
   Buffer residual_, momentum_, local_momentum_, small_;

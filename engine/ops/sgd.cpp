@@ -11,11 +11,13 @@ namespace tw::ops {
 constinit DispatchTable<SgdUpdateFunction> sgd_update_dispatch{"sgd_update"};
 
 void sgd_update(Context& ctx, const SgdParams& params, std::span<const uint32_t> decay_bounds,
-                std::span<const float> g, std::span<float> m, std::span<float> w) {
+                std::span<const float> g, std::span<float> m, std::span<float> w,
+                std::span<const uint32_t> corrected_bounds) {
   check(g.size() == w.size() && (m.size() == w.size() || params.momentum == 0.0f),
         "[sgd_update] {} weights, {} gradients, {} momenta", w.size(), g.size(), m.size());
   check(std::ranges::is_sorted(decay_bounds), "[sgd_update] decay bounds do not ascend");
-  sgd_update_dispatch(ctx.device(), ctx, params, decay_bounds, g, m, w);
+  check(std::ranges::is_sorted(corrected_bounds), "[sgd_update] bounds do not ascend");
+  sgd_update_dispatch(ctx.device(), ctx, params, decay_bounds, g, m, w, corrected_bounds);
 }
 
 namespace {
@@ -62,18 +64,26 @@ void update_range(Context& ctx, const SgdParams& params, std::span<const float> 
 }
 
 void sgd_update_cpu(Context& ctx, const SgdParams& params, std::span<const uint32_t> decay_bounds,
-                    std::span<const float> g, std::span<float> m, std::span<float> w) {
-  SgdParams no_decay = params;
-  no_decay.weight_decay = 0;
-  size_t begin = 0;
-  for (size_t range = 0; range <= decay_bounds.size(); ++range) {
-    const bool last = range == decay_bounds.size();
-    const size_t end = last ? w.size() : std::min<size_t>(decay_bounds[range], w.size());
-    const size_t n = end - begin;
-    update_range(ctx, range % 2 == 1 ? params : no_decay, g.subspan(begin, n),
-                 m.empty() ? m : m.subspan(begin, n), w.subspan(begin, n));
-    begin = end;
-  }
+                    std::span<const float> g, std::span<float> m, std::span<float> w,
+                    std::span<const uint32_t> corrected_bounds) {
+  for_each_sgd_range(decay_bounds, corrected_bounds, w.size(),
+                     [&](size_t begin, size_t end, bool decays, bool corrected) {
+                       const auto update = [&](const SgdParams& own) {
+                         update_range(ctx, own, g.subspan(begin, end - begin),
+                                      m.empty() ? m : m.subspan(begin, end - begin),
+                                      w.subspan(begin, end - begin));
+                       };
+                       SgdParams own = params;
+                       if (!decays) own.weight_decay = 0;
+                       if (!corrected) return update(own);
+                       own.scale = 0;
+                       if (own.weight_decay > 0) update(own);
+                       update({.lr = params.lr,
+                               .momentum = 0,
+                               .weight_decay = 0,
+                               .nesterov = false,
+                               .scale = params.scale});
+                     });
 }
 
 const bool sgd_registered = sgd_update_dispatch.add(Device::cpu, sgd_update_cpu);

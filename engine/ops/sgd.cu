@@ -7,69 +7,83 @@
 namespace tw::ops {
 namespace {
 
-/// Bounds per launch: they fit in the 4 KiB of kernel arguments. Even, so that each range of decay
-/// lies in one launch.
-constexpr size_t kMaxBounds = 900;
+/// Ranges of one launch: they fit in the 4 KiB of kernel arguments.
+constexpr size_t kMaxRanges = 768;
 
-struct DecayBounds {
+struct Ranges {
+  static constexpr uint8_t kDecays = 1, kCorrected = 2;
   uint32_t count = 0;
-  std::array<uint32_t, kMaxBounds> bounds{};
+  std::array<uint32_t, kMaxRanges> first{};
+  std::array<uint8_t, kMaxRanges> rules{};
 
-  /// Whether element i decays: an odd number of bounds is at or below i.
-  __device__ bool decays(int64_t i) const {
-    uint32_t low = 0, high = count;  // that number is in [low, high]
-    while (low < high) {
+  /// The rule of element i: that of the last range that starts at or before it.
+  __device__ uint8_t rule(int64_t i) const {
+    uint32_t low = 0, high = count;  // that range is in [low, high)
+    while (high - low > 1) {
       const uint32_t middle = (low + high) / 2;
-      if (bounds[middle] <= i)
-        low = middle + 1;
-      else
-        high = middle;
+      (first[middle] <= i ? low : high) = middle;
     }
-    return low % 2 == 1;
+    return rules[low];
   }
 };
 
 struct Update {
   SgdParams params;
-  DecayBounds decay;
+  Ranges ranges;
   const DeviceStepInput* step_input;
   const float* g;
   float *m, *w;
 
   __device__ void operator()(int64_t i) const {
     if (step_input->nonfinite != kAllFinite) return;
-    const float lr = params.lr * step_input->lr, here = w[i];
-    // fused by hand, so that the bits do not depend on the compiler's choice
-    const float decay_rate = decay.decays(i) ? params.weight_decay : 0.0f;
-    const float gradient = fmaf(decay_rate, here, params.scale * g[i]);
+    const uint8_t rule = ranges.rule(i);
+    const float lr = params.lr * step_input->lr, mean = params.scale * g[i];
+    const float decay_rate = rule & Ranges::kDecays ? params.weight_decay : 0.0f;
+    float here = w[i];
+    if (!(rule & Ranges::kCorrected))
+      here = updated(i, here, mean, decay_rate, lr);
+    else if (decay_rate > 0)
+      here = updated(i, here, 0, decay_rate, lr);
+    w[i] = rule & Ranges::kCorrected ? fmaf(-lr, mean, here) : here;
+  }
+
+  /// Fused by hand, so that the bits do not depend on the compiler's choice.
+  __device__ float updated(int64_t i, float here, float mean, float decay_rate, float lr) const {
+    const float gradient = fmaf(decay_rate, here, mean);
     float step = gradient;
     if (params.momentum != 0.0f) {
       const float velocity = fmaf(params.momentum, m[i], gradient);
       m[i] = velocity;
       step = params.nesterov ? fmaf(params.momentum, velocity, gradient) : velocity;
     }
-    w[i] = fmaf(-lr, step, here);
+    return fmaf(-lr, step, here);
   }
 };
 
 void sgd_update_cuda(Context& ctx, const SgdParams& params, std::span<const uint32_t> decay_bounds,
-                     std::span<const float> g, std::span<float> m, std::span<float> w) {
-  const DeviceStepInput* const step_input = ctx.handles<CudaHandles>().step_input();
-  size_t begin = 0, first = 0;
-  do {
-    const size_t count = std::min(kMaxBounds, decay_bounds.size() - first);
-    const bool last = first + count == decay_bounds.size();
-    const size_t end = last ? w.size() : std::min<size_t>(decay_bounds[first + count], w.size());
-    DecayBounds decay;
-    decay.count = static_cast<uint32_t>(count);
-    for (size_t i = 0; i < count; ++i)
-      decay.bounds[i] = static_cast<uint32_t>(decay_bounds[first + i] - begin);
-    cuda::for_each(ctx, "sgd_update", static_cast<int64_t>(end - begin),
-                   Update{params, decay, step_input, g.data() + begin,
-                          m.empty() ? nullptr : m.data() + begin, w.data() + begin});
-    begin = end;
-    first += count;
-  } while (first < decay_bounds.size());
+                     std::span<const float> g, std::span<float> m, std::span<float> w,
+                     std::span<const uint32_t> corrected_bounds) {
+  Update update{.params = params,
+                .ranges = {},
+                .step_input = ctx.handles<CudaHandles>().step_input(),
+                .g = nullptr,
+                .m = nullptr,
+                .w = nullptr};
+  Ranges& ranges = update.ranges;
+  size_t first = 0;
+  for_each_sgd_range(decay_bounds, corrected_bounds, w.size(),
+                     [&](size_t begin, size_t end, bool decays, bool corrected) {
+                       if (ranges.count == 0) first = begin;
+                       ranges.first[ranges.count] = static_cast<uint32_t>(begin - first);
+                       ranges.rules[ranges.count++] = static_cast<uint8_t>(
+                           (decays ? Ranges::kDecays : 0) | (corrected ? Ranges::kCorrected : 0));
+                       if (ranges.count < kMaxRanges && end < w.size()) return;
+                       update.g = g.data() + first;
+                       update.m = m.empty() ? nullptr : m.data() + first;
+                       update.w = w.data() + first;
+                       cuda::for_each(ctx, "sgd_update", static_cast<int64_t>(end - first), update);
+                       ranges.count = 0;
+                     });
 }
 
 const bool sgd_registered = sgd_update_dispatch.add(Device::cuda, sgd_update_cuda);

@@ -3,6 +3,7 @@
 //   w -= lr * m   or, Nesterov,   w -= lr * (G + momentum * m)
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <span>
@@ -22,12 +23,34 @@ inline constexpr std::array<uint32_t, 1> kDecayAll{0};
 
 /// Updates w and m from g (equal lengths) in one pass. With momentum 0, m is not read or written
 /// and may be empty. `decay_bounds`: ascending indices at which weight decay starts, stops, starts,
-/// ...; empty: a decay of 0. Throws UserError on unequal lengths or descending bounds.
+/// ...; empty: a decay of 0. `corrected_bounds`: likewise, where g contains its momentum: only
+/// weight decay has momentum there, w -= lr * m or (Nesterov) as above with G = weight_decay * w,
+/// then w -= lr * scale * g. Throws UserError on unequal lengths or descending bounds.
 void sgd_update(Context& ctx, const SgdParams& params, std::span<const uint32_t> decay_bounds,
-                std::span<const float> g, std::span<float> m, std::span<float> w);
+                std::span<const float> g, std::span<float> m, std::span<float> w,
+                std::span<const uint32_t> corrected_bounds = {});
 
 using SgdUpdateFunction = void(Context&, const SgdParams&, std::span<const uint32_t>,
-                               std::span<const float>, std::span<float>, std::span<float>);
+                               std::span<const float>, std::span<float>, std::span<float>,
+                               std::span<const uint32_t>);
 extern DispatchTable<SgdUpdateFunction> sgd_update_dispatch;
+
+/// Calls visit(begin, end, decays, corrected) for the ranges of n elements, in order. The bounds
+/// are ascending indices at which a property starts, stops, starts, ...
+template <class Visit>
+void for_each_sgd_range(std::span<const uint32_t> decay_bounds,
+                        std::span<const uint32_t> corrected_bounds, size_t n, const Visit& visit) {
+  size_t decays = 0, corrected = 0;  // bounds at or before `begin`
+  for (size_t begin = 0; begin < n;) {
+    while (decays < decay_bounds.size() && decay_bounds[decays] <= begin) ++decays;
+    while (corrected < corrected_bounds.size() && corrected_bounds[corrected] <= begin) ++corrected;
+    size_t end = n;
+    if (decays < decay_bounds.size()) end = std::min<size_t>(end, decay_bounds[decays]);
+    if (corrected < corrected_bounds.size())
+      end = std::min<size_t>(end, corrected_bounds[corrected]);
+    visit(begin, end, decays % 2 == 1, corrected % 2 == 1);
+    begin = end;
+  }
+}
 
 }  // namespace tw::ops

@@ -72,6 +72,33 @@ TEST_P(Sgd, WeightDecayStartsAndEndsAtTheBounds) {
   }
 }
 
+/// Where the gradient contains its momentum, weight decay alone has momentum: the bits are those of
+/// an update without gradient and one without momentum.
+TEST_P(Sgd, CorrectedRangesHaveAMomentumOfDecayAlone) {
+  Context ctx(device(), 2);
+  const SgdParams p = GetParam();
+  const SgdParams decay_only{p.lr, p.momentum, p.weight_decay, p.nesterov, 0.0f},
+      no_momentum{p.lr, 0, 0, false, p.scale};
+  constexpr uint32_t kLength = 5'000, kDecay = 1'000, kCorrected = 2'500;
+  const OwnedTensor g = normal_tensor({kLength}, DType::f32, 5);
+  const auto initial = [](uint64_t seed) { return normal_tensor({kLength}, DType::f32, seed); };
+  const OwnedTensor w = initial(1), m = initial(2), each_w = initial(1), each_m = initial(2);
+  const uint32_t decay[] = {kDecay, 4'000}, corrected[] = {kCorrected};
+  ops::sgd_update(ctx, p, decay, g.floats(), m.floats(), w.floats(), corrected);
+
+  const auto update = [&](const SgdParams& params, size_t begin, size_t end, bool decays) {
+    const auto part = [&](const OwnedTensor& x) { return x.floats().subspan(begin, end - begin); };
+    const std::span<const uint32_t> bounds(ops::kDecayAll);
+    ops::sgd_update(ctx, params, bounds.first(decays), part(g), part(each_m), part(each_w));
+  };
+  update(p, 0, kDecay, false);
+  update(p, kDecay, kCorrected, true);
+  if (p.weight_decay > 0) update(decay_only, kCorrected, 4'000, true);
+  update(no_momentum, kCorrected, kLength, false);
+  EXPECT_EQ(w.bits(), each_w.bits());
+  EXPECT_EQ(m.bits(), each_m.bits());
+}
+
 /// More bounds than one launch on a GPU takes.
 TEST(SgdUpdate, DecaysEverySecondElement) {
   Context ctx(device());
