@@ -19,6 +19,7 @@ ValueFormat format_of(const Settings& settings) {
 DenseSum::DenseSum(const Settings& settings) : format_(format_of(settings)) {
   validate(settings);
   const auto& entry = allreduces().find(settings.text("allreduce.collective"));
+  by_vendor_ = entry.name == "vendor";
   allreduce_ = with_messages_in(format_, entry.value(settings));
 }
 
@@ -31,8 +32,17 @@ void DenseSum::validate(const Settings& settings) {
 }
 
 void DenseSum::operator()(Context& ctx, Communicator& comm, std::span<float> values_status,
-                          std::span<float> scratch) const {
-  allreduce_(ctx, comm, values_status, scratch);
+                          std::span<float> scratch) {
+  const size_t n = values_status.size();
+  if (ctx.device() != Device::cpu && n <= kShort && !by_vendor_ && comm.size() > 1) {
+    host_.resize(2 * n);
+    const std::span<float> values = std::span(host_).first(n);
+    copy_to_host(ctx, values_status, values);
+    allreduce_(comm.host(), comm, values, std::span(host_).last(n));
+    copy_to_device(ctx, values, values_status);
+  } else {
+    allreduce_(ctx, comm, values_status, scratch);
+  }
   if (format_ != ValueFormat::fp16 || comm.size() == 1) return;
   // a gradient that is not finite makes the status NaN, which ends the run with its own message
   if (std::isnan(value_at(ctx, &values_status.back()))) return;

@@ -14,9 +14,10 @@ class DenseSum {
   static void validate(const Settings& settings);
 
   /// Sums the vector over all ranks; the same bits on all. Its last float is the status
-  /// (StatusSlot). `scratch` is as long. Fault if a sum is beyond the range of fp16.
+  /// (StatusSlot). `scratch` is as long. Fault if a sum is beyond the range of fp16. A short vector
+  /// of a GPU is summed in host memory: between GPUs each of many messages would cost a launch.
   void operator()(Context& ctx, Communicator& comm, std::span<float> values_status,
-                  std::span<float> scratch) const;
+                  std::span<float> scratch);
 
   size_t value_bytes() const { return size_of(format_); }
   /// Bytes that all ranks send for n values and the status, with a bandwidth-optimal collective:
@@ -26,8 +27,12 @@ class DenseSum {
   }
 
  private:
+  static constexpr size_t kShort = size_t{1} << 14;
+
   ValueFormat format_;
+  bool by_vendor_;  // whose collectives need device memory
   Allreduce allreduce_;
+  std::vector<float> host_;
 };
 
 }  // namespace tw
