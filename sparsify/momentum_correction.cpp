@@ -9,13 +9,13 @@
 
 namespace tw {
 
-constinit DispatchTable<void(Context&, float, bool, std::span<float>, std::span<float>)>
+constinit DispatchTable<void(Context&, float, bool, std::span<const MomentumSlice>)>
     correct_momentum_dispatch{"correct_momentum"};
 constinit DispatchTable<void(Context&, double, std::span<float>)> clip_norm_dispatch{"clip_norm"};
 
-void correct_momentum(Context& ctx, float momentum, bool nesterov, std::span<float> g,
-                      std::span<float> q) {
-  correct_momentum_dispatch(ctx.device(), ctx, momentum, nesterov, g, q);
+void correct_momentum(Context& ctx, float momentum, bool nesterov,
+                      std::span<const MomentumSlice> slices) {
+  correct_momentum_dispatch(ctx.device(), ctx, momentum, nesterov, slices);
 }
 
 void clip_norm(Context& ctx, double limit, std::span<float> g) {
@@ -47,11 +47,12 @@ TW_MULTIVERSION void correct(float momentum, bool nesterov, float* g, float* q, 
     for (size_t i = 0; i < n; ++i) g[i] = q[i] = momentum * q[i] + g[i];
 }
 
-void correct_cpu(Context& ctx, float momentum, bool nesterov, std::span<float> g,
-                 std::span<float> q) {
-  parallel_for(ctx, g.size(), kGrain, [&](size_t begin, size_t end) {
-    correct(momentum, nesterov, g.data() + begin, q.data() + begin, end - begin);
-  });
+void correct_cpu(Context& ctx, float momentum, bool nesterov,
+                 std::span<const MomentumSlice> slices) {
+  for (const auto& [g, q] : slices)
+    parallel_for(ctx, g.size(), kGrain, [&, g = g, q = q](size_t begin, size_t end) {
+      correct(momentum, nesterov, g.data() + begin, q.data() + begin, end - begin);
+    });
 }
 
 void clip_cpu(Context& ctx, double limit, std::span<float> g) {

@@ -1,7 +1,7 @@
 #include <cmath>
 #include <vector>
 
-#include "engine/cuda/cuda_kernel.h"
+#include "engine/cuda/phases.h"
 #include "sparsify/kernels/moments.h"
 #include "sparsify/momentum_correction.h"
 
@@ -12,8 +12,14 @@ namespace {
 struct Correct {
   float momentum;
   bool nesterov;
+  int64_t n;
   float *g, *q;
-  __device__ void operator()(int64_t i) const {
+
+  __device__ uint32_t* barrier() const { return nullptr; }
+  __device__ void operator()(int) const {
+    for (int64_t i = first_index(); i < n; i += index_step()) correct(i);
+  }
+  __device__ void correct(int64_t i) const {
     // explicit fmaf: the same rounding as on a CPU that contracts to FMA
     if (nesterov) {
       const float sum = q[i] + g[i];
@@ -30,9 +36,12 @@ struct Scale {
   __device__ float operator()(int64_t, float x) const { return scale * x; }
 };
 
-void correct_cuda(Context& ctx, float momentum, bool nesterov, std::span<float> g,
-                  std::span<float> q) {
-  for_each(ctx, "correct_momentum", std::ssize(g), Correct{momentum, nesterov, g.data(), q.data()});
+void correct_cuda(Context& ctx, float momentum, bool nesterov,
+                  std::span<const MomentumSlice> slices) {
+  run_together<Correct>(ctx, "correct_momentum", slices.size(), [&](size_t i) {
+    const auto& [g, q] = slices[i];
+    return Correct{momentum, nesterov, std::ssize(g), g.data(), q.data()};
+  });
 }
 
 void clip_cuda(Context& ctx, double limit, std::span<float> g) {

@@ -22,10 +22,14 @@
 
 namespace tw {
 
+/// A gradient and its momentum, of equal length.
+struct MomentumSlice {
+  std::span<float> g, q;
+};
 /// q = m q + g, g = q;  with Nesterov  q = m (q + g), g = q + g.  The new g replaces the gradient
 /// in the sum with the residual.
-void correct_momentum(Context& ctx, float momentum, bool nesterov, std::span<float> g,
-                      std::span<float> q);
+void correct_momentum(Context& ctx, float momentum, bool nesterov,
+                      std::span<const MomentumSlice> slices);
 
 /// Scales g so that its Euclidean norm is at most `limit`. Does nothing if the norm is not finite.
 /// Allocates and waits for the device: not for a captured step.
@@ -42,7 +46,7 @@ struct MomentumCorrection {
 };
 MomentumCorrection momentum_correction(const Settings& settings, double momentum, int ranks);
 
-extern DispatchTable<void(Context&, float, bool, std::span<float>, std::span<float>)>
+extern DispatchTable<void(Context&, float, bool, std::span<const MomentumSlice>)>
     correct_momentum_dispatch;
 extern DispatchTable<void(Context&, double, std::span<float>)> clip_norm_dispatch;
 

@@ -37,6 +37,12 @@ class Selector {
   /// indices sends zeros too.
   /// If u has a NaN or infinity, the result names it and the selection must not be used.
   virtual SelectInfo select(Context& ctx, const SelectStep& in, SparseVector& out) = 0;
+  /// The same for several slices of one step, in their order; `infos`: a result for each. A
+  /// selector may process them together.
+  virtual void select_slices(Context& ctx, std::span<const SelectStep> slices,
+                             std::span<SelectInfo> infos, SparseVector& out) {
+    for (size_t i = 0; i < slices.size(); ++i) infos[i] = select(ctx, slices[i], out);
+  }
   /// State of all slices, other than the residual, that the next step depends on; checkpoints store
   /// it.
   virtual std::span<std::byte> state() { return {}; }

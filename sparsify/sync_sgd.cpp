@@ -206,30 +206,37 @@ void SyncSgd::barrier_if_measuring(Context& ctx, Stopwatch& clock) {
 
 void SyncSgd::select(Context& ctx, const BucketState& state, Control& control) {
   const Bucket& bucket = state.bucket;
+  slices_.clear();
+  corrected_.clear();
   for (size_t number = state.first_slice; const Segment& segment : bucket.sparse) {
     const std::span<float> g = slice(arena_.gradients(), segment);
     const std::span<float> q = slice(local_momentum(), segment);
     if (correction_.clip > 0 && !correction_.clips_whole) clip_norm(ctx, correction_.clip, g);
-    if (!q.empty())
-      correct_momentum(ctx, static_cast<float>(config_.momentum), config_.nesterov, g, q);
+    if (!q.empty()) corrected_.push_back({g, q});
+    slices_.push_back({.g = g,
+                       .e = slice(residual(), segment),
+                       .k = entries_to_keep(std::min(1.0, input_.density), segment.length),
+                       .density = input_.density,
+                       .base = static_cast<uint32_t>(segment.offset - bucket.offset),
+                       .step = input_.step,
+                       .slice = number++,
+                       .warmup = input_.warmup,
+                       .threshold = state.exchange->threshold()});
+  }
+  if (!corrected_.empty())
+    correct_momentum(ctx, static_cast<float>(config_.momentum), config_.nesterov, corrected_);
 
-    const size_t offset = segment.offset - bucket.offset;
-    const SelectStep in{.g = g,
-                        .e = slice(residual(), segment),
-                        .k = entries_to_keep(std::min(1.0, input_.density), segment.length),
-                        .density = input_.density,
-                        .base = static_cast<uint32_t>(offset),
-                        .step = input_.step,
-                        .slice = number++,
-                        .warmup = input_.warmup,
-                        .threshold = state.exchange->threshold()};
-    const SelectInfo info =
-        input_.density < 1 ? selector_->select(ctx, in, selected_) : select_all(ctx, in, selected_);
-    if (info.nonfinite != SIZE_MAX && control.nonfinite == SIZE_MAX) {
-      control.nonfinite = offset + info.nonfinite;
-      control.nonfinite_value =
-          info.nonfinite_value;  // of u: the sum may overflow where g does not
-    }
+  infos_.assign(slices_.size(), {});
+  if (input_.density < 1)
+    selector_->select_slices(ctx, slices_, infos_, selected_);
+  else
+    std::ranges::transform(slices_, infos_.begin(),
+                           [&](const SelectStep& in) { return select_all(ctx, in, selected_); });
+  for (size_t i = 0; i < infos_.size(); ++i) {
+    if (infos_[i].nonfinite == SIZE_MAX || control.nonfinite != SIZE_MAX) continue;
+    control.nonfinite = slices_[i].base + infos_[i].nonfinite;
+    // of u: the sum may overflow where g does not
+    control.nonfinite_value = infos_[i].nonfinite_value;
   }
   if (control.nonfinite != SIZE_MAX) selected_.count = 0;
 }

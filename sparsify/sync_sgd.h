@@ -81,6 +81,10 @@ class SyncSgd : public Optimizer {
   std::unique_ptr<Exchange> small_exchange_;  // for the dense segments of sparse buckets
   Buffer residual_, momentum_, local_momentum_, small_;
   SparseVector selected_;
+  // of the slices of a bucket; kept so that a step allocates nothing
+  std::vector<SelectStep> slices_;
+  std::vector<MomentumSlice> corrected_;
+  std::vector<SelectInfo> infos_;
 
   StepInput input_;
   StepReport report_;

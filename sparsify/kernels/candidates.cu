@@ -1,32 +1,13 @@
 // Candidates on a GPU: one kernel marks them in the pass that adds, another takes from them.
+#include <optional>
+
 #include "engine/core/copy.h"
-#include "engine/cuda/phases.h"
-#include "sparsify/kernels/candidates.h"
-#include "sparsify/kernels/marked_vector_cuda.h"
+#include "sparsify/kernels/candidate_group.h"
+#include "sparsify/kernels/marked_vectors_cuda.h"
 
 namespace tw::cuda {
 
 namespace {
-
-template <bool kAdd>
-__global__ void __launch_bounds__(kThreads)
-    mark_kernel(Marks marks, const float* g, const __grid_constant__ Lower lower, Search* search) {
-  __shared__ uint32_t totals[1 + Lower::kMost];
-  if (threadIdx.x <= Lower::kMost) totals[threadIdx.x] = 0;
-  __syncthreads();
-  uint32_t reached = 0;
-  if (grid_warp() < marks.chunks()) {
-    const uint32_t marked = marks.mark<kAdd>(grid_warp(), g, search->least, lower, reached);
-    if (lane() == 0) atomicAdd(&totals[0], marked);
-    if (lane() < lower.count) atomicAdd(&totals[1 + lane()], reached);
-  }
-  __syncthreads();
-  if (threadIdx.x == 0 && totals[0] > 0)
-    atomicAdd(&search->marked, static_cast<unsigned long long>(totals[0]));
-  if (static_cast<int>(threadIdx.x) < lower.count && totals[1 + threadIdx.x] > 0)
-    atomicAdd(&search->lower[threadIdx.x],
-              static_cast<unsigned long long>(totals[1 + threadIdx.x]));
-}
 
 /// The search of one block for a magnitude of its sample, in shared memory.
 struct SampleSearch {
@@ -79,7 +60,7 @@ __device__ void histogram_round(SampleSearch& search, const OwnSamples& samples,
 /// Begins a selection: the least magnitude to mark is the bin edge of the sample's `rank`-th
 /// largest. A rank beyond the sample gives the least bin. Launched with one block.
 __global__ void __launch_bounds__(kThreads)
-    sample_kernel(int64_t n, const float* g, const float* e, uint32_t rank, SearchMemory* memory) {
+    sample_kernel(int64_t n, const float* g, const float* e, uint32_t rank, SearchState state) {
   __shared__ SampleSearch shared;
   const int thread = static_cast<int>(threadIdx.x);
   const int size = static_cast<int>(min(n, int64_t{kSamples}));
@@ -96,7 +77,7 @@ __global__ void __launch_bounds__(kThreads)
   constexpr int kMiddle = 20;
   histogram_round(shared, samples, kMiddle, 31);
   histogram_round(shared, samples, LogHistogram::kShift, kMiddle);
-  memory->begin(candidate_bits(shared.found));
+  state.begin(candidate_bits(shared.found));
 }
 
 __global__ void __launch_bounds__(kThreads)
@@ -113,14 +94,15 @@ struct NthMagnitude {
   const float *g, *e;
   int64_t stride, count;
   RadixCut nth;
-  SearchMemory* memory;
+  SearchState state;
 
+  __device__ uint32_t* barrier() const { return &state.memory->barrier; }
   __device__ void operator()(int phase) const {
-    const SearchProgress now = memory->advance(nth, phase);
+    const SearchProgress now = state.advance(nth, phase);
     if (phase == RadixDigits::kPasses) {
-      if (first_index() == 0) memory->search.cut = now.cut;
+      if (first_index() == 0) state.search->cut = now.cut;
     } else if (!now.settled) {
-      memory->count_digits(*this, phase, ~0u, now.cut);
+      state.count_digits(*this, phase, ~0u, now.cut);
     }
   }
   template <class Visit>
@@ -134,58 +116,85 @@ uint32_t limited(size_t wanted) {
   return static_cast<uint32_t>(std::min<size_t>(wanted, UINT32_MAX));
 }
 
+/// Stores the bits of the nth largest magnitude of each sample in the cut of a vector.
+void search_samples(Context& ctx, const MarkedVectors& vectors,
+                    std::span<const NthOfSample> samples) {
+  Bodies<NthMagnitude> bodies{};
+  int64_t most = 0;
+  for (const auto& [sample, nth] : samples) {
+    const auto count = static_cast<int64_t>(sample.size());
+    most = std::max(most, count);
+    bodies.add({sample.g.data() + sample.first, sample.e.data() + sample.first,
+                static_cast<int64_t>(sample.stride), count,
+                RadixCut{.cut = 0, .wanted = limited(nth)}, vectors.state(bodies.count)});
+  }
+  run_phases(ctx, "select", RadixDigits::kPasses + 1, (most + kThreads - 1) / kThreads, bodies);
+}
+
+const float* data(std::span<const float> g) { return g.empty() ? nullptr : g.data(); }
+
+Lower lower_thresholds(std::span<const uint32_t> bits) {
+  check<std::logic_error>(bits.size() <= Lower::kMost, "[candidates] {} thresholds", bits.size());
+  Lower lower{.count = static_cast<int>(bits.size())};
+  std::ranges::copy(bits, lower.bits);
+  return lower;
+}
+
+/// The number of elements of at least `bits`, if the pass that marked counted them.
+std::optional<size_t> counted(const Threshold& threshold, const Search& found, uint32_t bits) {
+  if (bits == threshold.least) return found.marked;
+  for (int l = 0; l < threshold.lower.count; ++l)
+    if (threshold.lower.bits[l] == bits) return found.lower[l];
+  return std::nullopt;
+}
+
+SelectInfo info_of(Context& ctx, const Search& found, std::span<const float> e) {
+  if (found.nonfinite == Search::kNone) return {.threshold = std::bit_cast<float>(found.cut.cut)};
+  return {.nonfinite = found.nonfinite, .nonfinite_value = value_at(ctx, &e[found.nonfinite])};
+}
+
 class DeviceCandidates : public Candidates {
  public:
   uint32_t nth_magnitude(Context& ctx, const StridedSum& sample, size_t nth) override {
-    vector_.begin(ctx, {}, 1);
-    const auto count = static_cast<int64_t>(sample.size());
-    run_phases(ctx, "select", RadixDigits::kPasses + 1, (count + kThreads - 1) / kThreads,
-               &vector_.memory()->barrier,
-               NthMagnitude{sample.g.data() + sample.first, sample.e.data() + sample.first,
-                            static_cast<int64_t>(sample.stride), count,
-                            RadixCut{.cut = 0, .wanted = limited(nth)}, vector_.memory()});
-    return vector_.found(ctx).cut.cut;
+    start(ctx, {}, {}, 0);
+    vector_.begin(ctx, {&threshold_, 1});
+    const NthOfSample one{sample, nth};
+    search_samples(ctx, vector_, {&one, 1});
+    return vector_.found(ctx)[0].cut.cut;
   }
 
   void collect(Context& ctx, std::span<const float> g, std::span<float> e, uint32_t min_bits,
                std::span<const uint32_t> lower) override {
-    check<std::logic_error>(lower.size() <= Lower::kMost, "[candidates] {} thresholds",
-                            lower.size());
-    start(ctx, min_bits, 0);
-    lower_.count = static_cast<int>(lower.size());
-    std::ranges::copy(lower, lower_.bits);
-    vector_.begin(ctx, e, min_bits);
-    mark(ctx, g);
+    start(ctx, e, {.g = data(g), .least = min_bits, .lower = lower_thresholds(lower)}, 0);
+    vector_.begin(ctx, {&threshold_, 1});
+    vector_.mark(ctx, {&threshold_, 1});
   }
 
   void collect_largest(Context& ctx, std::span<const float> g, std::span<float> e,
                        size_t k) override {
-    start(ctx, 1, k);
-    vector_.refer_to(e);
-    if (e.empty()) return;
+    start(ctx, e, {.g = data(g), .least = 1}, k);
+    if (e.empty()) return vector_.begin(ctx, {&threshold_, 1});
     launch(ctx, "select", sample_kernel, 1, kThreads, std::ssize(e), data(g), e.data(),
-           static_cast<uint32_t>(sample_rank(k, e.size())), vector_.memory());
-    mark(ctx, g);
+           static_cast<uint32_t>(sample_rank(k, e.size())), vector_.state(0));
+    vector_.mark(ctx, {&threshold_, 1});
   }
 
   void widen(Context& ctx, std::span<float> e, uint32_t bits) override {
-    if (bits < min_bits_) collect(ctx, {}, e, bits, {});
+    if (bits < threshold_.least) collect(ctx, {}, e, bits, {});
   }
 
   size_t count() override { return found().marked; }
 
   size_t reaching(uint32_t bits) override {
-    if (bits == min_bits_) return found().marked;
-    for (int l = 0; l < lower_.count; ++l)
-      if (lower_.bits[l] == bits) return found().lower[l];
-    check<std::logic_error>(bits >= min_bits_, "[candidates] {:#x} was not counted", bits);
+    if (const auto known = counted(threshold_, found(), bits)) return *known;
+    check<std::logic_error>(bits >= threshold_.least, "[candidates] {:#x} was not counted", bits);
     Context& ctx = *ctx_;
-    Search* const search = &vector_.memory()->search;
+    Search* const search = vector_.state(0).search;
     expect(cudaMemsetAsync(&search->moved, 0, sizeof search->moved, stream(ctx)), "select");
-    const auto blocks =
-        static_cast<unsigned>(std::clamp<int64_t>(vector_.marks().blocks(), 1, kMaxBlocks));
-    launch(ctx, "select", reaching_kernel, blocks, kThreads, vector_.marks(), bits, &search->moved);
-    return vector_.found(ctx).moved;
+    const Marks& marks = vector_.marks(0);
+    const auto blocks = static_cast<unsigned>(std::clamp<int64_t>(marks.blocks(), 1, kMaxBlocks));
+    launch(ctx, "select", reaching_kernel, blocks, kThreads, marks, bits, &search->moved);
+    return vector_.found(ctx)[0].moved;
   }
 
   SelectInfo take_largest(Context& ctx, size_t k, uint32_t resolution, std::span<float> e,
@@ -194,55 +203,112 @@ class DeviceCandidates : public Candidates {
                         .resolution = resolution,
                         .search = true,
                         .complete = k <= complete_};
-    const Search found = vector_.take(ctx, choice, std::min(k, e.size()), base, out);
-    if (found.nonfinite == Search::kNone) return {.threshold = std::bit_cast<float>(found.cut.cut)};
-    return {.nonfinite = found.nonfinite, .nonfinite_value = value_at(ctx, &e[found.nonfinite])};
+    const MarkedVectors::Take one{0, choice, std::min(k, e.size()), base};
+    return info_of(ctx, vector_.take(ctx, {&one, 1}, out)[0], e);
   }
 
   void take(Context& ctx, uint32_t bits, std::span<float>, uint32_t base,
             SparseVector& out) override {
-    const size_t most = reaching(bits);
-    vector_.take(ctx, {.cut = {.cut = bits - 1, .wanted = 0}}, most, base, out);
+    const MarkedVectors::Take one{0, {.cut = {.cut = bits - 1, .wanted = 0}}, reaching(bits), base};
+    vector_.take(ctx, {&one, 1}, out);
   }
 
  private:
-  static const float* data(std::span<const float> g) { return g.empty() ? nullptr : g.data(); }
-
-  void start(Context& ctx, uint32_t min_bits, size_t complete) {
+  void start(Context& ctx, std::span<float> e, const Threshold& threshold, size_t complete) {
     ctx_ = &ctx;
-    min_bits_ = min_bits;
+    threshold_ = threshold;
     complete_ = complete;
-    lower_ = {};
     known_ = false;
-  }
-
-  void mark(Context& ctx, std::span<const float> g) {
-    const Marks& marks = vector_.marks();
-    if (marks.n == 0) return;
-    const auto kernel = g.empty() ? mark_kernel<false> : mark_kernel<true>;
-    launch(ctx, "select", kernel, static_cast<unsigned>(marks.blocks()), kThreads, marks, data(g),
-           lower_, &vector_.memory()->search);
+    vector_.refer_to(e);
   }
 
   /// Counts of the last collection; the first call waits for the device.
   const Search& found() {
-    if (!known_) found_ = vector_.found(*ctx_);
+    if (!known_) found_ = vector_.found(*ctx_)[0];
     known_ = true;
     return found_;
   }
 
-  MarkedVector vector_;
+  MarkedVectors vector_;
   Context* ctx_ = nullptr;
-  uint32_t min_bits_ = 0;
-  size_t complete_ = 0;  // how many of the largest are kept for sure, whatever min_bits_ is
-  Lower lower_;
+  Threshold threshold_;
+  size_t complete_ = 0;  // how many of the largest are kept for sure, whatever the threshold is
   bool known_ = false;
   Search found_{};
+};
+
+class DeviceCandidateGroup : public CandidateGroup {
+ public:
+  size_t most() const override { return kMostBodies; }
+
+  void refer_to(std::span<const Vector> vectors) override {
+    vectors_.assign(vectors.begin(), vectors.end());
+    thresholds_.clear();
+    es_.clear();
+    for (const Vector& each : vectors) {
+      thresholds_.push_back({.vector = es_.size()});
+      es_.push_back(each.e);
+    }
+    marked_.refer_to(es_);
+  }
+
+  void nth_magnitudes(Context& ctx, std::span<const NthOfSample> samples,
+                      std::span<uint32_t> bits) override {
+    marked_.begin(ctx, thresholds_);
+    search_samples(ctx, marked_, samples);
+    std::ranges::transform(marked_.found(ctx), bits.begin(),
+                           [](const Search& found) { return found.cut.cut; });
+  }
+
+  void collect(Context& ctx, std::span<const Collection> collections) override {
+    if (collections.empty()) return;
+    asked_.clear();
+    for (const auto& [vector, add, min_bits, lower] : collections) {
+      thresholds_[vector] = {.vector = vector,
+                             .g = add ? data(vectors_[vector].g) : nullptr,
+                             .least = min_bits,
+                             .lower = lower_thresholds(lower)};
+      asked_.push_back(thresholds_[vector]);
+    }
+    marked_.begin(ctx, asked_);
+    marked_.mark(ctx, asked_);
+    found_ = {};
+  }
+
+  size_t reaching(Context& ctx, size_t vector, uint32_t bits) override {
+    if (found_.empty()) found_ = marked_.found(ctx);
+    const auto known = counted(thresholds_[vector], found_[vector], bits);
+    check<std::logic_error>(known.has_value(), "[candidates] {:#x} was not counted", bits);
+    return *known;
+  }
+
+  void take_largest(Context& ctx, std::span<const Largest> wanted, std::span<SelectInfo> infos,
+                    SparseVector& out) override {
+    takes_.clear();
+    for (const auto& [k, base] : wanted) {
+      const size_t v = takes_.size();
+      const Choice choice{.cut = {.cut = 0, .wanted = limited(k)}, .search = true};
+      takes_.push_back({v, choice, std::min(k, es_[v].size()), base});
+    }
+    const std::span<const Search> found = marked_.take(ctx, takes_, out);
+    for (size_t v = 0; v < infos.size(); ++v) infos[v] = info_of(ctx, found[v], es_[v]);
+  }
+
+ private:
+  MarkedVectors marked_;
+  std::vector<Vector> vectors_;
+  std::vector<std::span<float>> es_;
+  std::vector<Threshold> thresholds_, asked_;  // of each vector; of a collection
+  std::vector<MarkedVectors::Take> takes_;
+  std::span<const Search> found_;  // empty: not known
 };
 
 const bool candidates_registered = candidates_dispatch.add(
     Device::cuda,
     []() -> std::unique_ptr<Candidates> { return std::make_unique<DeviceCandidates>(); });
+const bool group_registered = candidate_group_dispatch.add(
+    Device::cuda,
+    []() -> std::unique_ptr<CandidateGroup> { return std::make_unique<DeviceCandidateGroup>(); });
 
 }  // namespace
 }  // namespace tw::cuda

@@ -28,36 +28,41 @@ struct SearchProgress {
 };
 
 struct SearchMemory {
-  Search search;
   SearchProgress before[RadixDigits::kPasses + 1];  ///< each pass, from 1 on
   uint32_t counts[RadixDigits::kPasses][RadixDigits::kMostBins];
   uint32_t barrier;
+};
+
+/// A selection in device memory.
+struct SearchState {
+  Search* search;
+  SearchMemory* memory;
 
   /// Prepares for marks of at least `least`, and for a search. Called by one block.
-  __device__ void begin(uint32_t least) {
-    auto* const words = reinterpret_cast<uint32_t*>(this);
+  __device__ void begin(uint32_t least) const {
+    auto* const words = reinterpret_cast<uint32_t*>(memory);
     constexpr auto all = static_cast<int>(sizeof(SearchMemory) / sizeof(uint32_t));
     for (int i = static_cast<int>(threadIdx.x); i < all; i += kThreads) words[i] = 0;
-    __syncthreads();
     if (threadIdx.x > 0) return;
-    search.least = least;
-    search.nonfinite = Search::kNone;
+    *search = Search{};
+    search->least = least;
   }
 
   /// The search before `pass`, from the counts of the pass before it; `start`: before pass 0.
   /// Called by all threads of all blocks.
-  __device__ SearchProgress advance(RadixCut start, int pass) {
+  __device__ SearchProgress advance(RadixCut start, int pass) const {
     if (pass == 0) return {start, false};
     const SearchProgress now =
-        narrow(pass == 1 ? SearchProgress{start, false} : before[pass - 1], pass - 1);
-    if (blockIdx.x == 0 && threadIdx.x == 0) before[pass] = now;
+        narrow(pass == 1 ? SearchProgress{start, false} : memory->before[pass - 1], pass - 1);
+    if (blockIdx.x == 0 && threadIdx.x == 0) memory->before[pass] = now;
     return now;
   }
 
   /// Counts a digit. source.visit(f) calls f(i, element, true) for each element of the source,
   /// divided among all threads of the grid; elements with `false` are not counted.
   template <class Source>
-  __device__ void count_digits(const Source& source, int pass, uint32_t resolution, RadixCut cut) {
+  __device__ void count_digits(const Source& source, int pass, uint32_t resolution,
+                               RadixCut cut) const {
     __shared__ uint32_t bins[RadixDigits::kMostBins];
     const int first = static_cast<int>(threadIdx.x), all = RadixDigits::bins(pass);
     for (int b = first; b < all; b += kThreads) bins[b] = 0;
@@ -65,30 +70,31 @@ struct SearchMemory {
     source.visit([&](int64_t i, float value, bool marked) {
       const uint32_t bits = magnitude_bits(value), counted = bits & resolution;
       if (marked && pass == 0 && bits >= kInfinityBits)
-        atomicMin(&search.nonfinite, static_cast<unsigned long long>(i));
+        atomicMin(&search->nonfinite, static_cast<unsigned long long>(i));
       if (marked && cut.matches(counted, pass))
         atomicAdd(&bins[RadixDigits::digit(counted, pass)], 1u);
     });
     __syncthreads();
     for (int b = first; b < all; b += kThreads)
-      if (bins[b] > 0) atomicAdd(&counts[pass][b], bins[b]);
+      if (bins[b] > 0) atomicAdd(&memory->counts[pass][b], bins[b]);
   }
 
  private:
   __device__ SearchProgress narrow(const SearchProgress& last, int pass) const {
     using Scan = cub::BlockScan<uint32_t, kThreads>;
-    __shared__ typename Scan::TempStorage memory;
+    __shared__ typename Scan::TempStorage shared;
     __shared__ SearchProgress next;
     if (last.settled) return last;
     const uint32_t wanted = last.cut.wanted;
     // thread 0 has the highest bins
     const int bins = RadixDigits::bins(pass), each = bins / kThreads;
     const int top = bins - 1 - static_cast<int>(threadIdx.x) * each;
+    const uint32_t* const counts = memory->counts[pass];
     uint32_t mine = 0, above = 0, total = 0;
-    for (int b = 0; b < each; ++b) mine += counts[pass][top - b];
-    Scan(memory).ExclusiveSum(mine, above, total);
+    for (int b = 0; b < each; ++b) mine += counts[top - b];
+    Scan(shared).ExclusiveSum(mine, above, total);
 
-    const bool bad = search.nonfinite != Search::kNone;
+    const bool bad = search->nonfinite != Search::kNone;
     // take nothing, or everything that is marked
     if (bad || total < wanted)
       return {bad ? RadixCut{.cut = ~0u, .wanted = 0} : RadixCut{.cut = 0, .wanted = ~0u}, true};
@@ -96,7 +102,7 @@ struct SearchMemory {
     __syncthreads();
     if (above < wanted && above + mine >= wanted) {
       int bin = top;
-      for (; above + counts[pass][bin] < wanted; --bin) above += counts[pass][bin];
+      for (; above + counts[bin] < wanted; --bin) above += counts[bin];
       next.cut.narrow(static_cast<uint32_t>(bin), above, pass);
     }
     __syncthreads();

@@ -32,35 +32,78 @@ DgcSample dgc_sample(size_t n, double density) {
   return {.stride = stride, .count = n / stride};
 }
 
-float Dgc::sampled(Context& ctx, const SelectStep& in) {
-  const auto [stride, count] = dgc_sample(in.e.size(), in.density);
-  const uint32_t draw = philox_(in.step << 32 | in.base)[0];
-  const StridedSum sample{in.g, in.e, below(draw, static_cast<uint32_t>(stride)), stride};
-  const size_t nth = share(in.density, count);
-  return std::bit_cast<float>(candidates_->nth_magnitude(ctx, sample, nth));
+SelectInfo Dgc::select(Context& ctx, const SelectStep& in, SparseVector& out) {
+  SelectInfo info;
+  select_group(ctx, {&in, 1}, {&info, 1}, out);
+  return info;
 }
 
-SelectInfo Dgc::select(Context& ctx, const SelectStep& in, SparseVector& out) {
-  constexpr int rounds = 10;
-  constexpr float lowering = 0.8f;
-  const std::span<float> e = in.e;
-  const size_t k = share(in.density, e.size());
-  const auto few = [&](size_t count) {
-    return static_cast<double>(count) < 0.8 * static_cast<double>(k);
-  };
-
-  float threshold = sampled(ctx, in);
-  candidates_->collect(ctx, in.g, e, reach(threshold));
-  if (few(candidates_->count())) {
-    // one more pass counts the entries above each of the lower thresholds
-    uint32_t lower[rounds];
-    for (uint32_t& bits : lower) bits = reach(threshold *= lowering);
-    candidates_->collect(ctx, {}, e, lower[0], lower);
-    const uint32_t* last = lower;
-    while (last < std::end(lower) - 1 && few(candidates_->reaching(*last))) ++last;
-    candidates_->widen(ctx, e, *last);
+void Dgc::select_slices(Context& ctx, std::span<const SelectStep> slices,
+                        std::span<SelectInfo> infos, SparseVector& out) {
+  for (size_t first = 0; first < slices.size(); first += group_->most()) {
+    const size_t count = std::min(group_->most(), slices.size() - first);
+    select_group(ctx, slices.subspan(first, count), infos.subspan(first, count), out);
   }
-  return candidates_->take_largest(ctx, k, ~0u, e, in.base, out);
+}
+
+void Dgc::select_group(Context& ctx, std::span<const SelectStep> slices,
+                       std::span<SelectInfo> infos, SparseVector& out) {
+  vectors_.clear();
+  for (const SelectStep& in : slices) vectors_.push_back({in.g, in.e});
+  group_->refer_to(vectors_);
+  sample(ctx, slices);
+  collections_.clear();
+  for (size_t i = 0; i < slices.size(); ++i)
+    collections_.push_back({i, true, reach(slices_[i].threshold), {}});
+  group_->collect(ctx, collections_);
+  lower(ctx);
+  largest_.clear();
+  for (size_t i = 0; i < slices.size(); ++i) largest_.push_back({slices_[i].k, slices[i].base});
+  group_->take_largest(ctx, largest_, infos, out);
+}
+
+void Dgc::sample(Context& ctx, std::span<const SelectStep> slices) {
+  samples_.clear();
+  slices_.clear();
+  for (const SelectStep& in : slices) {
+    const auto [stride, count] = dgc_sample(in.e.size(), in.density);
+    const uint32_t draw = philox_(in.step << 32 | in.base)[0];
+    const StridedSum sample{in.g, in.e, below(draw, static_cast<uint32_t>(stride)), stride};
+    samples_.push_back({sample, share(in.density, count)});
+    slices_.push_back({.k = share(in.density, in.e.size()), .threshold = 0, .lower = {}});
+  }
+  bits_.resize(slices.size());
+  group_->nth_magnitudes(ctx, samples_, bits_);
+  for (size_t i = 0; i < slices.size(); ++i) slices_[i].threshold = std::bit_cast<float>(bits_[i]);
+}
+
+bool Dgc::few(Context& ctx, size_t slice, uint32_t bits) {
+  return static_cast<double>(group_->reaching(ctx, slice, bits)) <
+         0.8 * static_cast<double>(slices_[slice].k);
+}
+
+void Dgc::lower(Context& ctx) {
+  constexpr float lowering = 0.8f;
+  collections_.clear();
+  for (size_t i = 0; i < slices_.size(); ++i) {
+    Slice& slice = slices_[i];
+    if (!few(ctx, i, reach(slice.threshold))) continue;
+    // one more pass counts the entries above each of the lower thresholds
+    for (uint32_t& bits : slice.lower) bits = reach(slice.threshold *= lowering);
+    collections_.push_back({i, false, slice.lower[0], slice.lower});
+  }
+  if (collections_.empty()) return;
+  group_->collect(ctx, collections_);
+  for (auto& [i, add, min_bits, lower] : collections_) {
+    const uint32_t* last = lower.data();
+    while (last < &lower.back() && few(ctx, i, *last)) ++last;
+    min_bits = *last;
+    lower = {};
+  }
+  std::erase_if(collections_, [&](const CandidateGroup::Collection& each) {
+    return each.min_bits == slices_[each.vector].lower[0];
+  });
+  if (!collections_.empty()) group_->collect(ctx, collections_);
 }
 
 namespace {

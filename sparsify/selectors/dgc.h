@@ -1,8 +1,10 @@
 // Selection of DGC: a threshold from a sample, lowered while too few entries reach it.
 #pragma once
 
+#include <vector>
+
 #include "engine/core/rng.h"
-#include "sparsify/kernels/candidates.h"
+#include "sparsify/kernels/candidate_group.h"
 #include "sparsify/selector.h"
 
 namespace tw {
@@ -21,15 +23,38 @@ DgcSample dgc_sample(size_t n, double density);
 ///   sends the entries that reach it, the k largest if there are more
 class Dgc : public Selector {
  public:
-  Dgc(Context& ctx, const Philox& philox) : philox_(philox), candidates_(Candidates::create(ctx)) {}
+  Dgc(Context& ctx, const Philox& philox) : philox_(philox), group_(CandidateGroup::create(ctx)) {}
 
   SelectInfo select(Context& ctx, const SelectStep& in, SparseVector& out) override;
+  void select_slices(Context& ctx, std::span<const SelectStep> slices, std::span<SelectInfo> infos,
+                     SparseVector& out) override;
 
  private:
-  float sampled(Context& ctx, const SelectStep& in);
+  static constexpr int kRounds = 10;
+  /// One slice of a group.
+  struct Slice {
+    size_t k;
+    float threshold;
+    uint32_t lower[kRounds];  ///< bits of the lower thresholds
+  };
+
+  void select_group(Context& ctx, std::span<const SelectStep> slices, std::span<SelectInfo> infos,
+                    SparseVector& out);
+  /// The thresholds of the slices, from samples.
+  void sample(Context& ctx, std::span<const SelectStep> slices);
+  /// Collects slices that have few entries again, from lower thresholds.
+  void lower(Context& ctx);
+  bool few(Context& ctx, size_t slice, uint32_t bits);
 
   Philox philox_;
-  std::unique_ptr<Candidates> candidates_;
+  std::unique_ptr<CandidateGroup> group_;
+  // of the group, kept so that a step allocates nothing
+  std::vector<Slice> slices_;
+  std::vector<CandidateGroup::Vector> vectors_;
+  std::vector<NthOfSample> samples_;
+  std::vector<uint32_t> bits_;
+  std::vector<CandidateGroup::Collection> collections_;
+  std::vector<CandidateGroup::Largest> largest_;
 };
 
 }  // namespace tw

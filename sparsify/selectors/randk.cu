@@ -1,6 +1,6 @@
 // RandomSubset on a GPU. All draws find their positions in parallel, with a hash table of the first
 // draw of each position (FloydSample::repeats).
-#include "sparsify/kernels/marked_vector_cuda.h"
+#include "sparsify/kernels/marked_vectors_cuda.h"
 #include "sparsify/selectors/randk.h"
 
 namespace tw::cuda {
@@ -58,8 +58,10 @@ class DeviceSubsetMover : public SubsetMover {
     const size_t slots = std::bit_ceil(2 * sample.k), bytes = slots * sizeof(unsigned long long);
     if (slots_.bytes() < bytes) slots_ = Buffer(Device::cuda, bytes);
     expect(cudaMemsetAsync(slots_.data(), 0xff, bytes, stream(ctx)), "randk");
-    vector_.begin(ctx, e, 0);
-    const Marks& marks = vector_.marks();
+    const Threshold none;
+    vector_.refer_to(e);
+    vector_.begin(ctx, {&none, 1});
+    const Marks& marks = vector_.marks(0);
     const auto chunks = static_cast<size_t>(marks.chunks());
     expect(cudaMemsetAsync(marks.counts, 0xff, chunks * sizeof *marks.counts, stream(ctx)),
            "randk");
@@ -73,11 +75,13 @@ class DeviceSubsetMover : public SubsetMover {
     for_each(ctx, "randk", k, Draw{sample, firsts});
     for_each(ctx, "randk", k, Mark{sample, firsts, marks.slots});
     // takes every marked entry: those above the cut 0 and, with `zeros`, those equal to it
-    vector_.take(ctx, {.cut = {.cut = 0, .wanted = zeros ? ~0u : 0}}, sample.k, base, out);
+    const Choice all{.cut = {.cut = 0, .wanted = zeros ? ~0u : 0}};
+    const MarkedVectors::Take one{0, all, sample.k, base};
+    vector_.take(ctx, {&one, 1}, out);
   }
 
  private:
-  MarkedVector vector_;
+  MarkedVectors vector_;
   Buffer slots_;
 };
 

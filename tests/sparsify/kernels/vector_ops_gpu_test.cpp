@@ -71,8 +71,9 @@ TEST(VectorOpsOnGpu, MomentumCorrectionHasTheBitsOfTheCpu) {
   for (const size_t n : kLengths)
     for (const bool nesterov : {false, true}) {
       Vectors v(n);
-      correct_momentum(v.cpu, 0.9f, nesterov, v.cpu_a, v.cpu_b);
-      correct_momentum(v.gpu, 0.9f, nesterov, v.gpu_a.floats(), v.gpu_b.floats());
+      const MomentumSlice on_cpu{v.cpu_a, v.cpu_b}, on_gpu{v.gpu_a.floats(), v.gpu_b.floats()};
+      correct_momentum(v.cpu, 0.9f, nesterov, {&on_cpu, 1});
+      correct_momentum(v.gpu, 0.9f, nesterov, {&on_gpu, 1});
       const auto a = v.fetched(v.gpu_a), b = v.fetched(v.gpu_b);
       for (size_t i = 0; i < n; ++i) {
         EXPECT_NEAR(a[i], v.cpu_a[i], 1e-6 * (1 + std::abs(v.cpu_a[i])));

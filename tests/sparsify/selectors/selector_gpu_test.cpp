@@ -1,6 +1,8 @@
 // Every selector gives the same bits on a GPU as on the CPU.
 #include <gtest/gtest.h>
 
+#include <numeric>
+
 #include "engine/core/copy.h"
 #include "tests/support/owned_tensor.h"
 #include "tests/support/ranks/sgd_rig.h"
@@ -146,6 +148,71 @@ TEST(OkTopKOnGpu, TakesEntriesThatReachTheThreshold) {
   EXPECT_GT(found.count, 1000u);
   EXPECT_TRUE(std::ranges::equal(found.index_span(), expected.index_span()));
   EXPECT_TRUE(same_bits(device_e.get(), e));
+}
+
+/// Slices of a vector, more than a launch takes, of many lengths.
+class SlicesOnGpu : public testing::Test {
+ protected:
+  SlicesOnGpu() {
+    for (size_t i = 0; i < 40; ++i) lengths.push_back(1 + i * i * i % 2503);
+    lengths[17] = 9000;
+  }
+  /// The slices of g and e, with an odd base each.
+  std::vector<SelectStep> slices(std::span<const float> g, std::span<float> e, double density) {
+    std::vector<SelectStep> all;
+    size_t at = 0;
+    for (const size_t n : lengths) {
+      all.push_back({.g = g.subspan(at, n),
+                     .e = e.subspan(at, n),
+                     .k = entries_to_keep(density, n),
+                     .density = density,
+                     .base = static_cast<uint32_t>(at)});
+      at += n;
+    }
+    return all;
+  }
+  std::vector<float> drawn() {
+    Context cpu;
+    std::vector<float> g(std::accumulate(lengths.begin(), lengths.end(), size_t{0}));
+    fill_random(cpu, distributions().at("t3"), 5, g);
+    return g;
+  }
+  static std::unique_ptr<Selector> make(Context& ctx) {
+    return selectors().find("dgc").value(ctx, default_settings(), {});
+  }
+
+  std::vector<size_t> lengths;
+};
+
+TEST_F(SlicesOnGpu, OfDgcHaveTheEntriesOfTheCpu) {
+  Context cpu, gpu(test::device());
+  const auto on_cpu = make(cpu), on_gpu = make(gpu);
+  const std::vector<float> g = drawn();
+  for (const double density : {0.001, 0.01, 0.25}) {  // small samples miss k at the highest
+    std::vector<float> e(g.size(), 0.125f);
+    const OnDevice device_g(g), device_e(e);
+    SparseVector expected, found;
+    std::vector<SelectInfo> infos(lengths.size()), none(lengths.size());
+    on_cpu->select_slices(cpu, slices(g, e, density), none, expected);
+    on_gpu->select_slices(gpu, slices(device_g.span(), device_e.span(), density), infos, found);
+    EXPECT_TRUE(std::ranges::equal(found.index_span(), expected.index_span())) << density;
+    EXPECT_TRUE(same_bits(found.value_span(), expected.value_span())) << density;
+    EXPECT_TRUE(same_bits(device_e.get(), e)) << density;
+  }
+}
+
+TEST_F(SlicesOnGpu, OfDgcNameTheirOwnNonFinite) {
+  Context gpu(test::device());
+  std::vector<float> g = drawn();
+  const size_t slice = 30,
+               first = std::accumulate(lengths.begin(), lengths.begin() + slice, size_t{0});
+  g[first + 3] = NAN;
+  const OnDevice device_g(g), device_e(std::vector<float>(g.size()));
+  SparseVector found;
+  std::vector<SelectInfo> infos(lengths.size());
+  make(gpu)->select_slices(gpu, slices(device_g.span(), device_e.span(), 0.01), infos, found);
+  for (size_t i = 0; i < infos.size(); ++i)
+    EXPECT_EQ(infos[i].nonfinite, i == slice ? 3 : SIZE_MAX) << "slice " << i;
 }
 
 TEST(SelectAllOnGpu, TakesEveryNonZero) {
