@@ -19,8 +19,9 @@ inline Shape image_for(const std::string& model) {
 }
 
 struct Network {
-  explicit Network(const std::string& name)
-      : model(name, {.image = image_for(name), .classes = 7}) {
+  explicit Network(const std::string& name) : Network(name, image_for(name)) {}
+  Network(const std::string& name, const Shape& image)
+      : model(name, {.image = image, .classes = 7}) {
     PlanConfig plan{.batch = 3};
     plan.mean = mean;
     plan.deviation = deviation;

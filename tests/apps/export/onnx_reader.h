@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cstring>
 #include <map>
 #include <string>
 #include <string_view>
@@ -48,11 +50,23 @@ struct OnnxReader {
   struct Node {
     std::string type, output;
     std::vector<std::string> inputs;
+    std::map<std::string, std::vector<int64_t>> lists{};  ///< attributes of integers
+    std::map<std::string, float> reals{};
+
+    /// An attribute; `missing` if the node has none.
+    std::vector<int64_t> list(const std::string& name, std::vector<int64_t> missing = {}) const {
+      const auto found = lists.find(name);
+      return found == lists.end() ? missing : found->second;
+    }
+    float real(const std::string& name, float missing) const {
+      const auto found = reals.find(name);
+      return found == reals.end() ? missing : found->second;
+    }
   };
   struct Tensor {
     std::vector<int64_t> sizes;
     int64_t type = 0;
-    size_t bytes = 0;
+    std::string data;
   };
 
   explicit OnnxReader(std::string_view file) {
@@ -65,16 +79,28 @@ struct OnnxReader {
     for (const std::string& bytes : graph[1]) {
       const ProtobufFields node(bytes);
       nodes.push_back({node.text(4), node.text(2), node[1]});
+      for (const std::string& attribute : node[5]) add_attribute(nodes.back(), attribute);
     }
     for (const std::string& bytes : graph[5]) {
       const ProtobufFields tensor(bytes);
       std::vector<int64_t> sizes;
       for (const std::string& size : tensor[1]) sizes.push_back(std::stoll(size));
       EXPECT_FALSE(tensors.contains(tensor.text(8))) << tensor.text(8);
-      tensors[tensor.text(8)] = {sizes, std::stoll(tensor.text(2)), tensor.text(9).size()};
+      tensors[tensor.text(8)] = {sizes, std::stoll(tensor.text(2)), tensor.text(9)};
     }
     input = ProtobufFields(graph.text(11)).text(1);
     output = ProtobufFields(graph.text(12)).text(1);
+  }
+  static void add_attribute(Node& node, const std::string& bytes) {
+    const ProtobufFields attribute(bytes);
+    const std::string name = attribute.text(1), kind = attribute.text(20);
+    if (kind == "1") {
+      std::memcpy(&node.reals[name], attribute.text(2).data(), sizeof(float));
+    } else {
+      EXPECT_TRUE(kind == "2" || kind == "7") << name << " is of kind " << kind;
+      for (const std::string& value : attribute[kind == "2" ? 3 : 8])
+        node.lists[name].push_back(std::stoll(value));
+    }
   }
   size_t count(const std::string& type) const {
     return static_cast<size_t>(std::ranges::count(nodes, type, &Node::type));

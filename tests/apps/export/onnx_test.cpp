@@ -48,7 +48,7 @@ TEST_P(Onnx, HasTheWeightsUnderTheirNames) {
       for (int i = 0; i < shape.rank(); ++i) sizes.push_back(shape[i]);
       EXPECT_EQ(tensor.sizes, sizes) << p.name;
       EXPECT_EQ(tensor.type, 1) << p.name;
-      EXPECT_EQ(tensor.bytes, p.length() * sizeof(float)) << p.name;
+      EXPECT_EQ(tensor.data.size(), p.length() * sizeof(float)) << p.name;
     }
   const size_t norms = arena.statistics().size() / 2;
   EXPECT_EQ(plain.count("BatchNormalization"), norms);
