@@ -33,8 +33,7 @@ class Sweep : public testing::Test {
   }
   /// Trains the sweep of two densities, two steps each.
   Ended train(const std::string& flags) {
-    put(R"({"model": "mlp", "sparsifier": "topk", "precision": "f32", "max_steps": 2,
-            "eval_every": "never", "sweep": {"density": [0.1, 0.01]}})");
+    put(kTwoDensities);
     return run_command(fmt::format("cd {} && THINWIRE_CACHE={} {} --config grid.json {}",
                                    folder_.path().string(), TW_TEST_CACHE, TW_TRAIN, flags));
   }
@@ -42,6 +41,9 @@ class Sweep : public testing::Test {
     return text_of(folder_ / "runs" / name / "summary.json");
   }
 
+  static constexpr const char* kTwoDensities =
+      R"({"model": "mlp", "sparsifier": "topk", "precision": "f32", "max_steps": 2,
+          "eval_every": "never", "sweep": {"density": [0.1, 0.01]}})";
   TempFolder folder_;
 };
 
@@ -165,6 +167,17 @@ TEST_F(Sweep, ContinuesAnInterruptedRun) {
   ASSERT_EQ(train("").code, 0);
   for (const char* name : {"grid-density-0.1", "grid-density-0.01"})
     EXPECT_EQ(weights_hash(folder_ / "parts" / name), weights_hash(folder_ / "runs" / name));
+}
+
+TEST_F(Sweep, ARunOfAllEpochsIsFinished) {
+  ASSERT_EQ(train("").code, 0);
+  const TrainConfig cell =
+      parse(kTwoDensities, {"--max-steps", "0", "--output-dir", (folder_ / "runs").string()})[0];
+  EXPECT_EQ(state_of(cell), CellState::interrupted);
+  Json whole = Json::parse(summary(cell.name));
+  whole["epochs"] = cell.epochs;
+  std::ofstream(folder_ / "runs" / cell.name / "summary.json") << whole;
+  EXPECT_EQ(state_of(cell), CellState::finished);
 }
 
 TEST_F(Sweep, TrainsEverySeedOfACombination) {

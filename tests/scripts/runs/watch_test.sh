@@ -60,7 +60,7 @@ says 'topk-s3  finished  epoch 4/4'
 lacks '|####'
 
 # a run that goes on: the picture moves until it ends
-"$train" --model lenet --precision f32 --threads-per-rank 1 --workers 2 --epochs 40 \
+"$train" --model lenet --precision f32 --threads-per-rank 1 --workers 2 --epochs 4000 \
   --checkpoint-every 0 --output-dir "$work/runs" --name live >"$work/train" 2>&1 &
 pid=$!
 for _ in $(seq 300); do
