@@ -56,10 +56,10 @@ bytes() {
   for byte in "$@"; do printf '%b' "\\x$byte"; done
 }
 
-# empty_block: a message of 24 bytes to a fuzzer with a ScriptedCommunicator: a length, and a block
+# empty_block: a message of 24 bytes (length 24 + 32) to a fuzzer with a ScriptedCommunicator: a length, and a block
 # that has only the control word of a finite gradient
 empty_block() {
-  bytes 38 10 00 00 00 00 00 00 00 ff ff ff ff ff ff ff ff 00 00 00 00 00 00 00 00
+  bytes 38 00 10 00 00 00 00 00 00 00 ff ff ff ff ff ff ff ff 00 00 00 00 00 00 00 00
 }
 
 # seed_corpus FOLDER TARGET: writes the first inputs of a fuzzer
@@ -67,13 +67,19 @@ seed_corpus() {
   local corpus=$1 target=$2
   mkdir -p "$corpus"
   case $target in
-    jpeg) cp tests/data/jpeg/*.jpg "$corpus" ;;
+    jpeg)
+      cp tests/data/jpeg/*.jpg "$corpus"
+      # after the marker of a frame, its length and precision: a height and a width of 65,280
+      LC_ALL=C sed 's/\(\xff\xc0...\)..../\1\xff\x00\xff\x00/' tests/data/jpeg/colour.jpg \
+        >"$corpus/huge"
+      ;;
     config)
       local config
       for config in configs/*.json configs/*-2019/*.json; do
         cp "$config" "$corpus/${config//\//.}"
       done
       printf '{"lr": %s}' "$(brackets 70)" >"$corpus/nested"
+      printf '{"precision": 3, "lr": "0.1"}' >"$corpus/types"
       printf -- '--model\nmlp\n--set\ngaussiank.refine=paper\n--lr=0.1\n--nesterov' >"$corpus/flags"
       ;;
     safetensors)
@@ -82,13 +88,10 @@ seed_corpus() {
       safetensors "{\"__metadata__\":{\"checksum\":\"0000000000000000\"},$tensor}" \
         >"$corpus/sealed"
       safetensors "{\"a\":$(brackets 70)}" >"$corpus/nested"
+      tensor='"a":{"data_offsets":[0,80000],"dtype":"F32","shape":[20000]}'
+      safetensors "{$tensor}" >"$corpus/beyond"
       ;;
-    exchange)
-      local variant
-      for variant in {0..9}{0,4,8,c} {a..f}{0,4,8,c}; do
-        { bytes "$variant" 00; for _ in 1 2 3 4 5 6; do empty_block; done; } >"$corpus/$variant"
-      done
-      ;;
+    exchange) TW_FUZZ_SEEDS=$corpus "$build/exchange_fuzz" ;;
     block)
       # two entries, in f32 and in bf16
       local word=(ff ff ff ff ff ff ff ff 00 00 00 00 00 00 00 00)
@@ -137,7 +140,7 @@ fuzz() {
   return "$code"
 }
 
-trap 'kill $(jobs -p) 2>/dev/null' EXIT
+trap 'kill $(jobs -p) 2>/dev/null || true' EXIT
 for target in "${targets[@]}"; do
   seed_corpus "$build/corpus-$target" "$target"
   ((seconds > 0)) || continue

@@ -1,6 +1,6 @@
 // Our own checkpoints: a file with a changed header and the right checksum is loaded, or refused
 // with a UserError. The first byte selects the file; then come changes of its header: two bytes of
-// position, one of what happens there, one of value.
+// position, one of what happens there, one of value. A tensor may also get another length.
 #include <cstring>
 
 #include "apps/train/checkpoint.h"
@@ -37,6 +37,7 @@ class Saved {
     const size_t which = script.number<uint8_t>() % files_.size();
     auto [header, tensors] = parts_of(files_[which]);
     while (!script.at_end() && !header.empty()) change(header, script);
+    tensors.append(512, '\0');  // a tensor may end there
     const uint64_t length = header.size();
     std::string bytes(reinterpret_cast<const char*>(&length), sizeof length);
     bytes += header + tensors;
@@ -58,12 +59,27 @@ class Saved {
     const size_t at = script.number<uint16_t>() % header.size();
     const auto what = script.number<uint8_t>();
     const auto value = static_cast<char>(script.number<uint8_t>());
-    if (what % 3 == 0)
+    if (what % 4 == 0)
       header[at] = value;
-    else if (what % 3 == 1)
+    else if (what % 4 == 1)
       header.insert(at, 1, value);
-    else
+    else if (what % 4 == 2)
       header.erase(at, 1 + static_cast<uint8_t>(value) % 8);
+    else
+      lengthen(header, at, static_cast<int8_t>(value));
+  }
+  /// Gives a tensor of a header `more` elements more, or less. The header need not be JSON.
+  static void lengthen(std::string& header, size_t which, int64_t more) {
+    auto json = nlohmann::json::parse(header, nullptr, false);
+    if (!json.is_object() || json.empty()) return;
+    auto entry = json.begin();
+    std::advance(entry, which % json.size());
+    const nlohmann::json::json_pointer shape("/shape/0"), end("/data_offsets/1");
+    for (const auto& number : {shape, end})
+      if (!entry->contains(number) || !entry->at(number).is_number_unsigned()) return;
+    entry->at(shape) = entry->at(shape).get<int64_t>() + more;
+    entry->at(end) = entry->at(end).get<int64_t>() + 4 * more;
+    header = json.dump();
   }
   /// The header and the data of a safetensors file.
   static std::pair<std::string, std::string> parts_of(const std::string& file) {
