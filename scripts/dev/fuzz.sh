@@ -56,8 +56,8 @@ bytes() {
   for byte in "$@"; do printf '%b' "\\x$byte"; done
 }
 
-# empty_block: a message of 24 bytes (length 24 + 32) to a fuzzer with a ScriptedCommunicator: a length, and a block
-# that has only the control word of a finite gradient
+# empty_block: a message to a ScriptedCommunicator: its length of 24 bytes plus 32, the
+# length of a block, and a block that has only the control word of a finite gradient
 empty_block() {
   bytes 38 00 10 00 00 00 00 00 00 00 ff ff ff ff ff ff ff ff 00 00 00 00 00 00 00 00
 }

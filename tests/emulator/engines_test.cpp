@@ -6,7 +6,7 @@
 
 #include "engine/device/graph.h"
 #include "engine/ops/conv2d.h"
-#include "tests/emulator/cudnn.h"
+#include "tests/emulator/libraries/cudnn.h"
 
 namespace tw {
 namespace {

@@ -1,5 +1,5 @@
-// ScriptedCommunicator: one rank whose peers send what the fuzzer says. RecordingCommunicator writes
-// such a script from what the peers of an honest run send.
+// ScriptedCommunicator: one rank whose peers send what the fuzzer says. RecordingCommunicator
+// writes such a script from what the peers of an honest run send.
 #pragma once
 
 #include <algorithm>
@@ -52,8 +52,8 @@ class ScriptedCommunicator : public Communicator {
 
  protected:
   /// An incoming message has a number n of two bytes: below kWhole it is as long as the receiver
-  /// allows, else n - kWhole bytes. As in the transports, a message that is too long is a Fault, and
-  /// so is the end of the input.
+  /// allows, else n - kWhole bytes. As in the transports, a message that is too long is a Fault,
+  /// and so is the end of the input.
   size_t do_exchange(Context&, int, ConstBytes, int from, Bytes in) override {
     if (from < 0) return 0;
     check<Fault>(!script_.at_end(), "[script] rank {} is gone", from);

@@ -1,9 +1,9 @@
-#include "tests/emulator/convolution.h"
+#include "tests/emulator/libraries/convolution.h"
 
 #include <dnnl.hpp>
 #include <vector>
 
-#include "tests/emulator/element.h"
+#include "tests/emulator/libraries/element.h"
 
 namespace tw::emulator {
 

@@ -4,7 +4,7 @@
 #include <stdexcept>
 #include <utility>
 
-#include "tests/emulator/element.h"
+#include "tests/emulator/libraries/element.h"
 #include "tests/emulator/stream.h"
 
 struct cublasContext {

@@ -1,6 +1,6 @@
 // Emulated cuDNN: the calls of its graph API that the engine makes. A graph is one convolution, and
 // has the engines of emulator::engines().
-#include "tests/emulator/cudnn.h"
+#include "tests/emulator/libraries/cudnn.h"
 
 #include <cudnn.h>
 #include <cudnn_graph.h>
@@ -13,7 +13,7 @@
 #include <stdexcept>
 #include <vector>
 
-#include "tests/emulator/convolution.h"
+#include "tests/emulator/libraries/convolution.h"
 #include "tests/emulator/stream.h"
 
 struct cudnnContext {
