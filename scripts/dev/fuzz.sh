@@ -109,6 +109,10 @@ seed_corpus() {
       { bytes 00; head -c 200 /dev/zero; } >"$corpus/places"
       { bytes 01; for _ in 1 2 3; do empty_block; done; } >"$corpus/messages"
       ;;
+    checkpoint)  # momentum, and the residual, with a row more
+      bytes 02 01 00 03 01 >"$corpus/momentum"
+      bytes 01 02 00 03 01 >"$corpus/residual"
+      ;;
     npy)
       local array="{'descr': '<f4', 'fortran_order': False, 'shape': (2,), }"
       {

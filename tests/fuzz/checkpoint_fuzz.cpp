@@ -1,6 +1,7 @@
 // Our own checkpoints: a file with a changed header and the right checksum is loaded, or refused
 // with a UserError. The first byte selects the file; then come changes of its header: two bytes of
 // position, one of what happens there, one of value. A tensor may also get another length.
+#include <array>
 #include <cstring>
 
 #include "apps/train/checkpoint.h"
@@ -36,8 +37,7 @@ class Saved {
   void load_changed(tw::fuzz::Script& script) {
     const size_t which = script.number<uint8_t>() % files_.size();
     auto [header, tensors] = parts_of(files_[which]);
-    while (!script.at_end() && !header.empty()) change(header, script);
-    tensors.append(512, '\0');  // a tensor may end there
+    while (!script.at_end() && !header.empty()) change(header, tensors, script);
     const uint64_t length = header.size();
     std::string bytes(reinterpret_cast<const char*>(&length), sizeof length);
     bytes += header + tensors;
@@ -55,7 +55,7 @@ class Saved {
   static constexpr const char* kFiles[] = {"model.safetensors", "rank-0.safetensors",
                                            "momentum.safetensors"};
 
-  static void change(std::string& header, tw::fuzz::Script& script) {
+  static void change(std::string& header, std::string& tensors, tw::fuzz::Script& script) {
     const size_t at = script.number<uint16_t>() % header.size();
     const auto what = script.number<uint8_t>();
     const auto value = static_cast<char>(script.number<uint8_t>());
@@ -66,19 +66,30 @@ class Saved {
     else if (what % 4 == 2)
       header.erase(at, 1 + static_cast<uint8_t>(value) % 8);
     else
-      lengthen(header, at, static_cast<int8_t>(value));
+      resize(header, tensors, at, static_cast<int8_t>(value));
   }
-  /// Gives a tensor of a header `more` elements more, or less. The header need not be JSON.
-  static void lengthen(std::string& header, size_t which, int64_t more) {
+  /// Gives a tensor more rows, or less, and moves those behind it. The header need not be JSON.
+  static void resize(std::string& header, std::string& tensors, size_t which, int64_t more) {
     auto json = nlohmann::json::parse(header, nullptr, false);
     if (!json.is_object() || json.empty()) return;
     auto entry = json.begin();
     std::advance(entry, which % json.size());
-    const nlohmann::json::json_pointer shape("/shape/0"), end("/data_offsets/1");
-    for (const auto& number : {shape, end})
-      if (!entry->contains(number) || !entry->at(number).is_number_unsigned()) return;
-    entry->at(shape) = entry->at(shape).get<int64_t>() + more;
-    entry->at(end) = entry->at(end).get<int64_t>() + 4 * more;
+    try {
+      auto& rows = entry->at("shape").at(0);
+      const std::array<size_t, 2> extent = entry->at("data_offsets");
+      const auto [begin, end] = extent;
+      const int64_t before = rows, bytes = static_cast<int64_t>(end - begin);
+      if (before <= 0 || before + more < 0 || begin > end || end > tensors.size()) return;
+      const int64_t grown = bytes / before * more;
+      rows = before + more;
+      nlohmann::json none = nlohmann::json::array();
+      for (auto& [name, other] : json.items())
+        for (auto& offset : other.contains("data_offsets") ? other.at("data_offsets") : none)
+          if (offset >= end) offset = offset.get<int64_t>() + grown;
+      if (grown > 0) tensors.insert(end, static_cast<size_t>(grown), '\0');
+      if (grown < 0) tensors.erase(end - static_cast<size_t>(-grown), static_cast<size_t>(-grown));
+    } catch (const nlohmann::json::exception&) {
+    }
     header = json.dump();
   }
   /// The header and the data of a safetensors file.
