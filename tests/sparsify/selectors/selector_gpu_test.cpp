@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "engine/core/copy.h"
+#include "sparsify/kernels/candidates.h"
 #include "tests/support/owned_tensor.h"
 #include "tests/support/ranks/sgd_rig.h"
 #include "tests/support/selection.h"
@@ -130,6 +131,37 @@ INSTANTIATE_TEST_SUITE_P(All, SelectorsOnGpu, testing::ValuesIn(selector_variant
                                name, [](unsigned char c) { return std::isalnum(c) == 0; }, '_');
                            return name;
                          });
+
+/// Selects the k largest of u on both devices.
+void expect_top_of_cpu(std::span<const float> u, size_t k) {
+  Context cpu, gpu(test::device());
+  std::vector<float> e(u.size());
+  const OnDevice device_g(u), device_e(e);
+  const auto make = [](Context& ctx) {
+    return selectors().find("topk").value(ctx, default_settings(), {});
+  };
+  SparseVector expected, found;
+  make(cpu)->select(cpu, {.g = u, .e = e, .k = k}, expected);
+  make(gpu)->select(gpu, {.g = device_g.span(), .e = device_e.span(), .k = k}, found);
+  EXPECT_TRUE(std::ranges::equal(found.index_span(), expected.index_span()))
+      << found.count << " entries, " << expected.count << " on the CPU";
+  EXPECT_TRUE(same_bits(device_e.get(), e));
+}
+
+TEST(TopKOnGpu, TakesAnyNumberOfEntriesOfAChunk) {
+  for (const size_t entries : {31, 32, 33, 34}) {
+    SCOPED_TRACE(entries);
+    std::vector<float> u(3000);
+    for (size_t i = 0; i < entries; ++i) u[1100 + 7 * i] = static_cast<float>(i + 1);
+    expect_top_of_cpu(u, entries);
+  }
+}
+
+TEST(TopKOnGpu, TakesKEntriesWhereTheSampleMisleads) {
+  std::vector<float> u(50'000, 1.0f);
+  for (size_t i = 0; i < kSamples; ++i) u[sample_position(i, u.size())] = 5;
+  expect_top_of_cpu(u, kSamples + 1000);
+}
 
 TEST(OkTopKOnGpu, TakesEntriesThatReachTheThreshold) {
   Context cpu, gpu(test::device());
