@@ -35,3 +35,8 @@ diff <(rows select-cpu selector nnz_over_k | grep -v '^triad\|^copy') \
 diff <(rows comm-cpu collective algorithm bytes wrong) \
   <(rows comm-cuda collective algorithm bytes wrong)
 [[ $(rows comm-cuda collective | wc -l) -gt 10 ]]
+
+# each node of the recorded step takes time on a GPU
+"$bench" step --device cuda --model resnet20 --batch-size 1 --precision bf16 >"$work/step.txt"
+nodes=$(sed -n 's/.*"graph_nodes": *\([0-9]*\).*/\1/p' "$work/step.txt")
+((nodes > 0 && nodes <= 150)) || { cat "$work/step.txt"; exit 1; }
