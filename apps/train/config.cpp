@@ -61,8 +61,7 @@ std::vector<SweepKey> sweep_in(const Json& object, const std::string& prefix) {
 
 void apply_file(TrainConfig& config, OptionTable& table, const std::filesystem::path& path) {
   const std::string prefix = fmt::format("[config] {}", path.string());
-  const std::vector<std::byte> bytes = read_file(path, kMostJson);
-  Json file = parse_json<Json>({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, prefix);
+  Json file = parse_json<Json>(read_text(path, kMostJson), prefix);
   check(file.is_object(), "{}: not a JSON object", prefix);
   if (file.contains("set")) {
     check(file["set"].is_object(), "{}: \"set\" is not an object of key: value", prefix);

@@ -37,9 +37,7 @@ std::string named(const std::string& name, const std::string& key, const Json& v
 }
 
 Json read_json(const fs::path& path) {
-  const std::vector<std::byte> bytes = read_file(path);
-  return parse_json<Json>({reinterpret_cast<const char*>(bytes.data()), bytes.size()},
-                          "[sweep] " + path.string());
+  return parse_json<Json>(read_text(path, kMostJson), "[sweep] " + path.string());
 }
 
 /// UserError when the run has other options than `cell` that decide the weights.

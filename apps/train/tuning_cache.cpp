@@ -47,9 +47,7 @@ bool load_tuning_cache(Context& ctx, Communicator& comm, const std::filesystem::
   const std::filesystem::path path = existing_file_in(folder);
   std::string text;
   run_collectively(comm, [&] {
-    if (comm.rank() != 0 || !std::filesystem::exists(path)) return;
-    const std::vector<std::byte> bytes = read_file(path, kMostJson);
-    text.assign(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+    if (comm.rank() == 0) text = read_text_if_any(path, kMostJson);
   });
   text = broadcast_text(comm, text);
   return !text.empty() && take(ctx, text, path.string());

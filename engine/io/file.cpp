@@ -121,12 +121,15 @@ std::vector<std::byte> read_file(const std::filesystem::path& path, size_t most)
   return bytes;
 }
 
-std::string read_text_if_any(const std::filesystem::path& path) {
-  std::error_code ignored;
-  if (std::filesystem::status(path, ignored).type() == std::filesystem::file_type::not_found)
-    return {};
-  const std::vector<std::byte> bytes = read_file(path);
+std::string read_text(const std::filesystem::path& path, size_t most) {
+  const std::vector<std::byte> bytes = read_file(path, most);
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
+std::string read_text_if_any(const std::filesystem::path& path, size_t most) {
+  std::error_code ignored;
+  const auto type = std::filesystem::status(path, ignored).type();
+  return type == std::filesystem::file_type::not_found ? "" : read_text(path, most);
 }
 
 }  // namespace tw

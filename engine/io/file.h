@@ -61,8 +61,10 @@ class GrowingFile {
 /// bytes.
 std::vector<std::byte> read_file(const std::filesystem::path& path, size_t most = SIZE_MAX);
 
-/// The text of a file, empty when there is no such file; UserError when it cannot be read.
-std::string read_text_if_any(const std::filesystem::path& path);
+/// The same as text.
+std::string read_text(const std::filesystem::path& path, size_t most = SIZE_MAX);
+/// The same; empty when there is no such file.
+std::string read_text_if_any(const std::filesystem::path& path, size_t most = SIZE_MAX);
 
 /// The most bytes of a file that is read as JSON, and of the header of any other file.
 inline constexpr size_t kMostJson = 100'000'000;
