@@ -35,6 +35,11 @@ int finish_mpi(int code, const std::string& error) {
   return built.entries().contains("mpi") ? built.find("mpi").value.finish(code, error) : code;
 }
 
+bool meet_mpi(double seconds) {
+  const auto& built = optional_transports();
+  return !built.entries().contains("mpi") || built.find("mpi").value.meet(seconds);
+}
+
 std::string what_nccl_lacks() {
   if (!optional_transports().entries().contains("nccl"))
     return "this build has no NCCL transport; build with WITH_CUDA=ON where NCCL is found";

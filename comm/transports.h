@@ -31,6 +31,10 @@ std::unique_ptr<Communicator> make_mpi_communicator();
 /// then ends all ranks; a rank with code 0 waits without limit. `error` is the line of a rank that
 /// has failed: the lowest of the ranks that bring the same text prints it on stderr.
 int finish_mpi(int code, const std::string& error = "");
+/// Waits until every rank of mpirun calls this, at most `seconds` (0: without limit), and returns
+/// whether all did; true without MPI. Independent of the messages of communicators, in which other
+/// ranks may still wait.
+bool meet_mpi(double seconds);
 
 /// What this build or machine lacks for NCCL; empty when nothing is missing.
 std::string what_nccl_lacks();
@@ -45,6 +49,7 @@ std::unique_ptr<Communicator> make_nccl_communicator(Context& ctx, Communicator&
 struct Transport {
   std::unique_ptr<Communicator> (*start)() = nullptr;
   int (*finish)(int code, const std::string& error) = nullptr;
+  bool (*meet)(double seconds) = nullptr;
   std::string (*library)() = nullptr;
   std::unique_ptr<Communicator> (*start_on)(Context& ctx, Communicator& bootstrap,
                                             std::string& notice) = nullptr;

@@ -6,6 +6,7 @@
 #include <sstream>
 
 #include "apps/common/version.h"
+#include "comm/transports.h"
 #include "engine/core/error.h"
 
 namespace tw {
@@ -22,6 +23,17 @@ void run_collectively(Communicator& comm, const std::function<void()>& body) {
   const OperationScope operation(comm, "setup");
   for (const std::string& text : gather_texts(comm, error))
     if (!text.empty()) throw UserError(text);
+}
+
+std::string common_fault_of(const Communicator& world, const std::function<void()>& body) {
+  try {
+    body();
+  } catch (const CollectiveFault& fault) {
+    check<Fault>(meet_mpi(world.timeout() / 2), "{}; the other ranks have no such fault",
+                 fault.what());
+    return fault.what();
+  }
+  return "";
 }
 
 std::vector<std::string> gather_texts(Communicator& comm, const std::string& text) {

@@ -17,6 +17,11 @@ namespace tw {
 /// any rank, all ranks throw the error of the lowest such rank.
 void run_collectively(Communicator& comm, const std::function<void()>& body);
 
+/// The text of the CollectiveFault that ends `body`, or empty. All ranks go on only together: where
+/// the others do not throw one within half of the timeout, a rank throws a plain Fault, which ends
+/// them before they time out. `world` is not that of ranks as threads.
+std::string common_fault_of(const Communicator& world, const std::function<void()>& body);
+
 /// Every rank's text, in rank order, on every rank.
 std::vector<std::string> gather_texts(Communicator& comm, const std::string& text);
 

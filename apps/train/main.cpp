@@ -105,12 +105,13 @@ bool run_sweep(Communicator& world, const std::vector<TrainConfig>& cells) {
   for (size_t i = 0; i < cells.size(); ++i) {
     if (states[i] == CellState::finished) continue;
     console.line("\n{}: run {} of {}", cells[i].name, i + 1, cells.size());
-    try {
-      if (run_config(world, cells[i]).stopped) return true;
-    } catch (const CollectiveFault& fault) {
-      console.line("{} failed: {}", cells[i].name, fault.what());
-      failed.push_back(cells[i].name);
-    }
+    bool stopped = false;
+    const std::string fault =
+        common_fault_of(world, [&] { stopped = run_config(world, cells[i]).stopped; });
+    if (stopped) return true;
+    if (fault.empty()) continue;
+    console.line("{} failed: {}", cells[i].name, fault);
+    failed.push_back(cells[i].name);
   }
   check<CollectiveFault>(failed.empty(), "[sweep] {} of {} runs failed: {}", failed.size(),
                          cells.size(), fmt::join(failed, ", "));
@@ -136,9 +137,6 @@ int run(Communicator& world, int argc, char** argv) {
   for (const TrainConfig& config : configs) check_ranks(world, config.workers);
   world.set_timeout(first.comm.comm_timeout);
   check_same_setup(world, setup_of(configs));
-  if (Console console = open_console(world, first);
-      first.dataset == "shapes" && first.data_dir.empty())
-    console.line("no --data-dir given: training on the generated data set shapes");
   const bool stopped =
       first.cell.empty() ? run_config(world, first).stopped : run_sweep(world, configs);
   return stopped ? kStoppedBySignal : 0;

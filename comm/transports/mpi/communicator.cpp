@@ -143,6 +143,7 @@ const bool communicator_registered =
                                "the processes of mpirun",
                                {.start = [] { return make_communicator(); },
                                 .finish = finish,
+                                .meet = meet,
                                 .library = library,
                                 .start_on = nullptr}});
 

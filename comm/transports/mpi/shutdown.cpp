@@ -20,7 +20,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr int kFarewellTag = 2;
+constexpr int kFarewellTag = 2, kMeetTag = 3;
 constexpr auto kGrace = 3s;           // for other ranks to reach the end after an error
 constexpr auto kLinger = 5ms;         // for last acknowledgements to leave
 constexpr auto kOutputLinger = 50ms;  // for the launcher to read the last lines of output
@@ -51,15 +51,16 @@ struct Ending {
 
 /// Collects the endings of all ranks, by dissemination: also a barrier. False when a rank has not
 /// called it by the deadline.
-bool exchange_endings(std::vector<Ending>& all, Clock::time_point deadline) {
+bool exchange_endings(std::vector<Ending>& all, Clock::time_point deadline,
+                      int tag = kFarewellTag) {
   const int rank = this_rank(), ranks = static_cast<int>(all.size());
   std::vector<Ending> theirs(all.size());
   for (int distance = 1; distance < ranks; distance *= 2) {
     MpiRequests flight;
     const std::vector<Ending> mine = all;
     const size_t bytes = mine.size() * sizeof(Ending);
-    flight.receive(theirs.data(), bytes, (rank - distance + ranks) % ranks, kFarewellTag);
-    flight.send_surely(mine.data(), bytes, (rank + distance) % ranks, kFarewellTag);
+    flight.receive(theirs.data(), bytes, (rank - distance + ranks) % ranks, tag);
+    flight.send_surely(mine.data(), bytes, (rank + distance) % ranks, tag);
     if (!flight.wait(deadline)) return false;
     for (size_t r = 0; r < all.size(); ++r)
       if (theirs[r].code >= 0) all[r] = theirs[r];
@@ -117,6 +118,15 @@ int finish(int code, const std::string& error) {
   linger(kLinger);
   finalize(code);
   return code;
+}
+
+bool meet(double seconds) {
+  if (!running()) return true;
+  const auto deadline = seconds > 0 ? Clock::now() + std::chrono::round<Clock::duration>(
+                                                         std::chrono::duration<double>(seconds))
+                                    : Clock::time_point::max();
+  std::vector<Ending> all(static_cast<size_t>(all_ranks()));
+  return exchange_endings(all, deadline, kMeetTag);
 }
 
 void end_all_ranks(int code) {

@@ -1,4 +1,4 @@
-// The end of a run under MPI. Implementation header of the MPI transport.
+// The end of a run under MPI, or of one run of a sweep. Implementation header of the MPI transport.
 #pragma once
 
 #include <string>
@@ -9,6 +9,8 @@ namespace tw::mpi {
 bool running();
 /// finish_mpi() of comm/transports.h.
 int finish(int code, const std::string& error);
+/// meet_mpi() of comm/transports.h.
+bool meet(double seconds);
 /// Ends all ranks at once, this one included, so that mpirun returns `code`.
 [[noreturn]] void end_all_ranks(int code);
 

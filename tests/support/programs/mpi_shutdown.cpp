@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "apps/common/launch.h"
+#include "apps/common/rank_utils.h"
 #include "comm/collectives/collectives.h"
 #include "comm/transports.h"
 
@@ -28,6 +29,16 @@ void end(std::string_view way, Context& ctx, Communicator& comm) {
   if (way == "one_mistaken" && last) throw UserError("[test] a mistake on one rank");
   if (way == "one_faulty" && last) throw CollectiveFault("[test] a fault on one rank");
   if (way == "last_faulty" && last) throw CollectiveFault("[test] a fault at the end");
+  if (way.ends_with("_in_sweep")) {
+    comm.set_timeout(way == "one_in_sweep" ? 2 : 60);
+    const std::string fault = common_fault_of(comm, [&] {
+      if (way == "all_in_sweep" || last) throw CollectiveFault("[test] a fault in a run");
+      comm.receive(ctx, comm.size() - 1, {});
+    });
+    check<Fault>(fault == "[test] a fault in a run", "[test] the fault is {}", fault);
+    talk(ctx, comm);  // the next run
+    return;
+  }
   if (way.starts_with("one_") || way == "abort") {
     if (way == "abort" && last) comm.abort("test");
     comm.receive(ctx, comm.size() - 1, {});  // never comes

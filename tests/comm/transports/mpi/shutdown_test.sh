@@ -47,6 +47,8 @@ for tls in default tcp,self; do
   expect 2 1 one_mistaken 4
   expect 1 1 one_faulty 4
   expect 1 1 last_faulty 4 all
+  expect 0 0 all_in_sweep 4 all
+  expect 1 1 one_in_sweep 4
   expect 1 0 abort 4
   expect "$killed" 0 killed 4
 done
