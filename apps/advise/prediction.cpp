@@ -5,7 +5,6 @@
 #include "apps/common/sum_cost.h"
 #include "comm/collectives/collectives.h"
 #include "comm/subcommunicator.h"
-#include "sparsify/encoding/sparse_codec.h"
 
 namespace tw {
 
@@ -36,16 +35,6 @@ std::vector<Load> loads_of(const ParameterArena& arena, size_t flat, const Spars
     loads.push_back(load);
   }
   return loads;
-}
-
-/// The link with the bytes that the codec takes for an entry.
-LinkCost carrying(const LinkCost& link, const SparseCodec& format, const Load& load) {
-  const auto entries = static_cast<size_t>(load.k);
-  if (entries == 0) return link;
-  const uint64_t bytes = format.expected_bytes(1, entries, 1, static_cast<size_t>(load.d));
-  LinkCost other = link;
-  other.entry_bytes = static_cast<double>(bytes) / load.k;
-  return other;
 }
 
 /// Adds a dense sparsifier with every collective, type of values, and kind of overlap.
@@ -121,7 +110,6 @@ std::vector<Prediction> predictions(const ParameterArena& arena, size_t flat, do
   std::vector<Prediction> all;
   overlap = overlap && flat == 0 && local_steps == 1;
   const DenseCost ring = allreduce_costs().at("ring");
-  const SparseCodec format(settings);
   const ValueFormat chosen = value_format(settings.text("allreduce.values"));
   SumCost sum = chosen_sum_cost(settings);
   if (!sum) sum = sum_cost(ring, chosen);  // the vendor's collective has no model
@@ -158,27 +146,18 @@ std::vector<Prediction> predictions(const ParameterArena& arena, size_t flat, do
       };
       all.push_back(c);
     } else if (sparsifier.exchange == "hierarchical") {
-      const auto between = sparse_costs().at(settings.text("hierarchical.exchange"));
+      const ExchangeCost between =
+          exchange_cost(settings.text("hierarchical.exchange"), settings, sum);
       const int node = static_cast<int>(settings.integer("hierarchical.node"));
-      c.cost = [between, node, format](const LinkCost& link, int ranks, const Load& load) {
-        return between(carrying(link, format, load), NodePlan{ranks, node}.nodes(), load.d, load.k);
+      c.cost = [between, node](const LinkCost& link, int ranks, const Load& load) {
+        return between(link, NodePlan{ranks, node}.nodes(), load.d, load.k);
       };
       all.push_back(c);
-    } else if (sparsifier.exchange == "scalecom" || sparsifier.exchange == "shared") {
-      // the model has a ring of f32 values; here it is the collective and the values of the
-      // settings
-      c.reads.emplace_back("allreduce");
-      c.cost = [ring, sum, cost = sparse_costs().at(sparsifier.exchange)](
+    } else if (sparse_costs().contains(sparsifier.exchange)) {
+      if (sums_values(sparsifier.exchange)) c.reads.emplace_back("allreduce");
+      c.cost = [sum, cost = exchange_cost(sparsifier.exchange, settings, sum)](
                    const LinkCost& link, int ranks, const Load& load) {
-        return cost(link, ranks, load.d, load.k) - ring(link, ranks, load.k) +
-               sum(link, ranks, load.k) + (load.dense > 0 ? sum(link, ranks, load.dense) : 0);
-      };
-      all.push_back(c);
-    } else if (const auto found = sparse_costs().find(sparsifier.exchange);
-               found != sparse_costs().end()) {
-      c.cost = [sum, format, cost = found->second](const LinkCost& link, int ranks,
-                                                   const Load& load) {
-        return (load.k > 0 ? cost(carrying(link, format, load), ranks, load.d, load.k) : 0) +
+        return (load.k > 0 ? cost(link, ranks, load.d, load.k) : 0) +
                (load.dense > 0 ? sum(link, ranks, load.dense) : 0);
       };
       all.push_back(c);

@@ -83,7 +83,7 @@ Settings conserving(Settings settings) {
 /// An exchange and the number of the next step, since some exchanges keep state between steps.
 struct SparseCase {
   std::shared_ptr<Exchange> exchange, checked;  ///< timed; conserving
-  SparseCost cost;
+  ExchangeCost cost;
   double density;
   bool one_rank_selects;
   uint64_t step = 0;
@@ -259,25 +259,28 @@ std::vector<CommCase> dense_cases(const Settings& settings, Communicator& comm, 
 }
 
 std::vector<CommCase> sparse_cases(const Settings& settings, double density) {
+  const SumCost sum = chosen_sum_cost(settings);
   std::vector<CommCase> cases;
-  for (const auto& [name, cost] : sparse_costs()) {
+  for (const auto& [name, model] : sparse_costs()) {
     const ExchangeEntry& entry = exchanges().find(name).value;
     if (entry.needs_shared_indices(settings)) continue;
-    const auto one = std::make_shared<SparseCase>(SparseCase{
-        entry(settings), entry(conserving(settings)), cost, density, entry.one_rank_selects});
-    cases.push_back({.collective = "sparse",
+    const auto one = std::make_shared<SparseCase>(
+        SparseCase{entry(settings), entry(conserving(settings)), exchange_cost(name, settings, sum),
+                   density, entry.one_rank_selects});
+    CommCase test = {.collective = "sparse",
                      .algorithm = name,
                      .fill = [one](Context& ctx, const Communicator& c, CommVectors& v,
                                    size_t n) { one->fill(ctx, c, v, n); },
                      .run = [one](Context& ctx, Communicator& c, CommVectors& v,
                                   size_t n) { one->run(ctx, c, v, n); },
                      .wrong = [one](Context& ctx, Communicator& c, CommVectors& v,
-                                    size_t n) { return one->wrong(ctx, c, v, n); },
-                     .cost =
-                         [one](const LinkCost& link, int ranks, double n) {
-                           const auto k = entries_to_keep(one->density, static_cast<size_t>(n));
-                           return one->cost(link, ranks, n, static_cast<double>(k));
-                         }});
+                                    size_t n) { return one->wrong(ctx, c, v, n); }};
+    if (one->cost)
+      test.cost = [one](const LinkCost& link, int ranks, double n) {
+        const auto k = entries_to_keep(one->density, static_cast<size_t>(n));
+        return one->cost(link, ranks, n, static_cast<double>(k));
+      };
+    cases.push_back(std::move(test));
   }
   return cases;
 }

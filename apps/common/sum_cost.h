@@ -1,4 +1,5 @@
-// Seconds, by the cost model, of the dense sums that the settings `allreduce.*` ask for.
+// Seconds, by the cost model, of dense sums and sparse exchanges with the messages that the
+// settings `allreduce.*` and `wire.*` ask for.
 #pragma once
 
 #include <functional>
@@ -18,5 +19,14 @@ SumCost sum_cost(DenseCost collective, ValueFormat values);
 SumCost chosen_sum_cost(const Settings& settings);
 /// Seconds of the sums of an exchange that compresses (powersgd).
 double seconds_of(const SumCost& sum, const LinkCost& link, int ranks, const DenseSums& sums);
+
+/// Seconds of an exchange in which each rank has k entries of a vector of d.
+using ExchangeCost = std::function<double(const LinkCost&, int ranks, double d, double k)>;
+/// Whether the exchange sums values by the dense collective of the settings.
+bool sums_values(const std::string& exchange);
+/// The cost of an exchange of sparse_costs(); `sum` is that of those that sum values, in place of
+/// the model's ring of f32 values. Empty without it.
+ExchangeCost exchange_cost(const std::string& exchange, const Settings& settings,
+                           const SumCost& sum);
 
 }  // namespace tw
