@@ -59,6 +59,8 @@ std::vector<Accuracy> parse_accuracies(std::string_view text, const std::string&
     check(share(row.top1) && share(row.dense_top1) && row.density > 0 && row.density <= 1 &&
               row.epochs > 0 && row.ranks > 0 && row.batch_size > 0,
           "[advise] {}, line {}: a value is out of range", source, number);
+    check(!row.seeds.empty() && !cells[11].empty(),
+          "[advise] {}, line {}: expected seeds and a commit", source, number);
     check(sparsifiers().entries().contains(row.sparsifier),
           "[advise] {}, line {}: no sparsifier {}", source, number, row.sparsifier);
   }

@@ -66,6 +66,9 @@ class WindowSearch {
 
 std::string window_text(const Window& window, const Interval& below) {
   const std::string low = bandwidth_text({window.above, window.above, window.above});
+  if (std::isinf(below.mid) && !std::isinf(below.low))
+    return "; dense is slower at least up to " + bandwidth_text({below.low, below.low, below.low}) +
+           (window.above > 0 ? ", faster below " + low : "");
   if (std::isinf(below.mid))
     return window.above > 0 ? "; dense is faster only below " + low
                             : "; dense is slower at any bandwidth";
@@ -141,12 +144,13 @@ Interval Comparison::break_even(const Prediction& sparse, int ranks) const {
 }
 
 const Accuracy* Comparison::accuracy(const Prediction& of) const {
-  const auto changed = [&](const std::string& prefix) {
-    return accuracy_.changed.contains(prefix);
-  };
-  if (of.dense || std::ranges::any_of(of.reads, changed)) return nullptr;
-  const std::string options =
-      of.local_steps > 1 ? fmt::format("--local-steps {}", of.local_steps) : "";
+  if (of.dense && of.local_steps == 1) return nullptr;
+  std::string options;  // as race.py writes them
+  if (of.local_steps > 1) options += fmt::format(" --local-steps {}", of.local_steps);
+  for (const auto& [key, value] : accuracy_.changed)
+    if (std::ranges::find(of.reads, key.substr(0, key.find('.'))) != of.reads.end())
+      options += fmt::format(" --set {}={}", key, value);
+  if (!options.empty()) options.erase(0, 1);
   return find_accuracy(accuracy_.table, {.sparsifier = of.sparsifier,
                                          .options = options,
                                          .model = accuracy_.model,

@@ -1,8 +1,8 @@
 // Comparison: all predictions over all rounds of measurement, and the advice that follows.
 #pragma once
 
+#include <map>
 #include <optional>
-#include <set>
 
 #include "apps/advise/accuracy.h"
 #include "apps/advise/interval.h"
@@ -16,9 +16,9 @@ struct AccuracyRules {
   std::string model{}, dataset{};
   double density = 0;
   double max_loss = 2;  ///< points of top-1 below dense; above, a sparsifier is not recommended
-  /// Prefixes of the settings that differ from their defaults (`gtopk`, `wire`). The accuracies of
-  /// sparsifiers that read them are not known.
-  std::set<std::string> changed{};
+  /// The settings that differ from their defaults. A sparsifier that reads some of them has the
+  /// accuracy of a training with the same ones.
+  std::map<std::string, std::string> changed{};
 };
 
 /// The bandwidths in bit/s at which a sparse exchange is faster than the best dense one: `above`
@@ -50,7 +50,7 @@ class Comparison {
   /// of `below`.
   Window window(const Prediction& sparse, int ranks) const;
   Interval break_even(const Prediction& sparse, int ranks) const;
-  /// Null if not measured, or for dense SGD.
+  /// Null if not measured, or for synchronous dense SGD.
   const Accuracy* accuracy(const Prediction& of) const;
 
   /// The dense exchange that is fastest in the median round: with or without overlap, f32 or bf16.

@@ -98,6 +98,14 @@ std::string common_flags(const AdviseConfig& config) {
   return flags;
 }
 
+/// The flags of costs that --simulate takes as 0.
+std::string costs_of_zero(const AdviseConfig& config) {
+  std::string flags;
+  if (config.simulate && config.update == 0) flags += " --update";
+  if (config.simulate && config.gamma == 0) flags += " --gamma --merge";
+  return flags.empty() ? flags : flags.substr(1);
+}
+
 /// What all ranks prepare before they measure.
 struct Prepared {
   std::optional<Model> model;
@@ -114,7 +122,7 @@ void prepare(const AdviseConfig& config, const Communicator& comm, Prepared& pre
                        .density = config.density,
                        .max_loss = config.max_loss};
   for (const std::string& key : changed_settings(config))
-    prepared.accuracy.changed.insert(key.substr(0, key.find('.')));
+    prepared.accuracy.changed.emplace(key, config.settings.text(key));
   Costs costs;
   if (comm.size() > 1) costs.link = {.alpha = 1, .beta = 1};  // will be measured
   apply_given(config, prepared.model->arena(), costs);  // its errors come before the measurement
@@ -152,6 +160,8 @@ void advise(Communicator& comm, const AdviseConfig& config) {
     console.line("local SGD: {} iterations share a selection and an exchange", config.local_steps);
   if (!overlap && flat == 0)
     console.line("dense SGD with overlap is not predicted: it needs --compute-profile");
+  if (const std::string flags = costs_of_zero(config); !flags.empty())
+    console.line("cost of 0: {}", flags);
   print_costs(console, comparison.rounds(), static_cast<double>(flat > 0 ? flat : arena.size()),
               config.density);
   print_comparison(console, comparison, config.ranks);

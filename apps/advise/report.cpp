@@ -33,17 +33,8 @@ std::vector<const Prediction*> rows_of_table(const Comparison& comparison, int r
   return sorted;
 }
 
-std::string break_even_text(const Interval& bits, const Window& window) {
-  if (bits.mid == 0) return "dense always";
-  if (std::isinf(bits.mid) && window.above == 0) return "sparse always";
-  const Interval gbit{bits.low * 1e-9, bits.mid * 1e-9, bits.high * 1e-9};
-  std::string text = std::isinf(bits.mid) ? "none" : interval_text(gbit, "{:.3g}");
-  if (window.above > 0) text += fmt::format(", from {:.3g}", window.above * 1e-9);
-  return text;
-}
-
 std::string accuracy_text(const Comparison& comparison, const Prediction& c) {
-  if (c.dense) return "";
+  if (c.dense && c.local_steps == 1) return "";
   const Accuracy* measured = comparison.accuracy(c);
   if (!measured) return "not measured";
   return fmt::format("{:+.1f} (P {}, {} epochs, {} seed{})", -measured->loss(), measured->ranks,
@@ -77,6 +68,16 @@ void write_rows(std::ostream& out, const Comparison& comparison, const std::vect
 }
 
 }  // namespace
+
+std::string break_even_text(const Interval& bits, const Window& window) {
+  if (bits.high == 0) return "dense always";
+  const bool always = std::isinf(bits.low);
+  if (always && window.above == 0) return "sparse always";
+  const Interval gbit{bits.low * 1e-9, bits.mid * 1e-9, bits.high * 1e-9};
+  std::string text = always ? "none" : interval_text(gbit, "{:.3g}");
+  if (window.above > 0) text += fmt::format(", from {:.3g}", window.above * 1e-9);
+  return text;
+}
 
 void print_costs(Console& console, const Rounds& rounds, double d, double density) {
   const auto over = [&](const auto& value) {

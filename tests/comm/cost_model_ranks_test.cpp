@@ -148,7 +148,8 @@ TEST(CostModel, TheBestBlockIsFasterThanItsNeighbours) {
 }
 
 TEST(CostModel, GivesThePublishedTimesOfGtopk) {
-  // d = 25 2^20, density 0.001, alpha = 0.436 ms, beta = 3.6e-5 ms: Shi et al. 2019 (1901.04359)
+  // plot_allreduce_comparison in scripts/icdcs2019/communication.py of hclhkbu/gtopkssgd, with its
+  // latency of 0.436 ms in the sparse formulas, too, where the script (not their README) has 1 ms
   const LinkCost link{.alpha = 0.436e-3, .beta = 3.6e-8};
   const double d = 25.0 * (1 << 20), k = std::floor(d / 1000);
   const double dense[] = {1418, 1658, 1783, 1855}, topk[] = {6.5, 14.5, 30.1, 60.7};
@@ -161,7 +162,8 @@ TEST(CostModel, GivesThePublishedTimesOfGtopk) {
   }
 }
 
-// 100 MB; the bounds are a little below the speedups of Wang et al. 2017 (1611.04255)
+// 100 MB; the abstract of arXiv 1611.04255 says up to 2 times the bandwidth of BE, and O(log P) for
+// MST, which is 3 here
 TEST(CostModel, LinearPipelineBroadcastHardlyGrowsWithTheRanks) {
   constexpr size_t n = 25'000'000;
   run_ranks(8, [](Context& ctx, Communicator& comm) {

@@ -54,6 +54,10 @@ TEST(Accuracy, AWrongTableNamesTheLine) {
        {"topk,,net,c,4,32,0.1,10,1,nan,0.8,a\n", "topk,,net,c,4,32,0.1,10,1,82,85,a\n",
         "topk,,net,c,4,32,0.1,-3,1,0.8,0.8,a\n", "topk,,net,c,4,32,2,3,1,0.8,0.8,a\n"})
     EXPECT_NE(error(table(row)).find(outside), std::string::npos) << row;
+  for (const char* row :
+       {"topk,,net,c,4,32,0.1,3,,0.8,0.8,a\n", "topk,,net,c,4,32,0.1,3,1,0.8,0.8,\n"})
+    EXPECT_NE(error(table(row)).find("line 2: expected seeds and a commit"), std::string::npos)
+        << row;
   EXPECT_NE(error(table("nosuch,,net,c,4,32,0.1,3,1,0.8,0.8,a\n")).find("no sparsifier nosuch"),
             std::string::npos);
 }

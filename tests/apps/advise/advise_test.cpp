@@ -59,6 +59,13 @@ TEST(Advise, ChargesTheUpdateToEverySparsifierAndTheSelectionToThoseThatSelect) 
   EXPECT_NEAR(selects.at("dense ring"), plain.at("dense ring"), 1e-4);
 }
 
+TEST(Advise, SaysWhichCostsASimulationLeavesOut) {
+  const std::string given = std::string(kSimulated) + "--ranks 4 ";
+  EXPECT_TRUE(advise(given).says("cost of 0: --update --gamma --merge\n"));
+  EXPECT_TRUE(advise(given + "--gamma 1e-10 --merge 1e-9").says("cost of 0: --update\n"));
+  EXPECT_FALSE(advise(given + "--gamma 1e-10 --merge 1e-9 --update 0.1").says("cost of 0"));
+}
+
 TEST(Advise, WritesATableOfBandwidths) {
   const TempFolder folder;
   const std::string file = (folder / "advice.csv").string();
@@ -133,6 +140,14 @@ TEST(Advise, ReadsATableOfAccuracies) {
       << "a setting of another sparsifier";
   EXPECT_FALSE(advise(given + " --set wire.values=bf16").says("10 epochs"))
       << "measured at the default settings";
+  std::ofstream(file, std::ios::app)
+      << "gtopk,--set gtopk.put_back=conserve --set gtopk.rotate=true,resnet20,cifar10,4,32,0.001,"
+         "9,1,0.8,0.86,abc\n"
+         "dense,--local-steps 4,resnet20,cifar10,4,32,0.001,8,1,0.85,0.86,abc\n";
+  EXPECT_TRUE(advise(given + " --set gtopk.rotate=true --set gtopk.put_back=conserve")
+                  .says("-6.0 (P 4, 9 epochs, 1 seed)"));
+  EXPECT_FALSE(advise(given + " --set gtopk.rotate=true").says("9 epochs"));
+  EXPECT_TRUE(advise(given + " --local-steps 4").says("-1.0 (P 4, 8 epochs, 1 seed)"));
 }
 
 TEST(Advise, UserErrorsAreOneLineAndExitCode2) {

@@ -3,6 +3,7 @@
 
 #include <cmath>
 
+#include "apps/advise/report.h"
 #include "tests/apps/advise/example.h"
 
 namespace tw::test {
@@ -66,6 +67,40 @@ TEST(Comparison, BreakEvenIsInfiniteForFreeSelectionAndZeroForSlowSelection) {
   EXPECT_EQ(slow.break_even(find(slow.all(), "topk"), 4).mid, 0);
 }
 
+/// topk selects for this long in each of five rounds.
+Comparison selecting_for(const std::vector<double>& seconds) {
+  Rounds rounds = rounds_with("topk", seconds);
+  for (Costs& costs : rounds) costs.step["topk"].update -= example_costs().update("topk");
+  return Comparison(dense_and_topk(), rounds, {});
+}
+
+TEST(Comparison, AnInfiniteBreakEvenKeepsItsRange) {
+  const Comparison mixed = selecting_for({0, 0, 0, 0.01, 0.01});
+  const Prediction& topk = mixed.all()[1];
+  const Interval bits = mixed.break_even(topk, 4);
+  EXPECT_TRUE(std::isinf(bits.mid) && std::isfinite(bits.low)) << bits.low;
+  const std::string text = break_even_text(bits, mixed.window(topk, 4));
+  EXPECT_EQ(text, interval_text({bits.low * 1e-9, bits.mid, bits.high}, "{:.3g}"));
+  const std::string sentence = mixed.verdict(4).sentence;
+  EXPECT_NE(sentence.find("; dense is slower at least up to "), std::string::npos) << sentence;
+
+  const Comparison free = selecting_for({0, 0, 0, 0, 0});
+  EXPECT_EQ(break_even_text(free.break_even(topk, 4), free.window(topk, 4)), "sparse always");
+  EXPECT_NE(free.verdict(4).sentence.find("slower at any bandwidth"), std::string::npos);
+}
+
+TEST(Comparison, ABreakEvenOfZeroKeepsItsRange) {
+  const Comparison mixed = selecting_for({1e9, 1e9, 1e9, 0.01, 0.01});
+  const Prediction& topk = mixed.all()[1];
+  const Interval bits = mixed.break_even(topk, 4);
+  EXPECT_EQ(bits.mid, 0);
+  EXPECT_EQ(break_even_text(bits, mixed.window(topk, 4)),
+            interval_text({0, 0, bits.high * 1e-9}, "{:.3g}"));
+  EXPECT_GT(bits.high, 0);
+  const Comparison slow = selecting_for({1e9, 1e9, 1e9, 1e9, 1e9});
+  EXPECT_EQ(break_even_text(slow.break_even(topk, 4), slow.window(topk, 4)), "dense always");
+}
+
 TEST(Comparison, AWindowMayHaveALowerEnd) {
   // an allgather of many ranks sends more bytes than a ring and fewer messages
   Costs costs{.compute = {.forward = 0.05}, .link = {.alpha = 1e-3, .beta = 3.2e-9}};
@@ -108,13 +143,16 @@ TEST(Comparison, ChoosesByTheRatiosWithinRounds) {
 
 TEST(Comparison, AChangedSettingHidesTheAccuraciesOfItsSparsifiersOnly) {
   AccuracyRules rules = with_loss("gtopk", 6);
-  rules.changed = {"oktopk"};
+  rules.changed = {{"oktopk.exact_every", "1"}};
   const Comparison other(example(), {example_costs()}, rules);
   EXPECT_NE(other.accuracy(find(other.all(), "gtopk")), nullptr);
-  rules.changed = {"gtopk"};
+  rules.changed = {{"gtopk.put_back", "conserve"}};
   const Comparison own(example(), {example_costs()}, rules);
   EXPECT_EQ(own.accuracy(find(own.all(), "gtopk")), nullptr);
   EXPECT_NE(own.verdict(64).use->sparsifier, "gtopk") << "not measured is not good";
+  rules.table[0].options = "--set gtopk.put_back=conserve";
+  const Comparison measured(example(), {example_costs()}, rules);
+  EXPECT_NE(measured.accuracy(find(measured.all(), "gtopk")), nullptr);
 }
 
 TEST(Comparison, TheRivalIsTheBestDenseExchange) {
