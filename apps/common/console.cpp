@@ -35,13 +35,15 @@ void Console::write_line(const std::string& text) {
     fmt::print("{}\n", text);
     std::fflush(stdout);
   }
-  so_far_ += text + '\n';
+  if (keeps_lines_) so_far_ += text + '\n';
   for (GrowingFile& log : logs_) log.write(text + '\n');
 }
 
-void Console::log_to(const std::string& path) {
-  GrowingFile& log = logs_.emplace_back(path, GrowingFile::Start::append);
-  log.write(so_far_);
+void Console::log_to(const std::string& path, Log log) {
+  logs_.emplace_back(path, GrowingFile::Start::append).write(so_far_);
+  if (log == Log::one_of_several) return;
+  keeps_lines_ = false;
+  so_far_ = {};
 }
 
 void Console::progress(const std::function<std::string(int columns)>& text) {

@@ -24,9 +24,11 @@ class Console {
   void line(fmt::format_string<Args...> text, Args&&... args) {
     if (output_ != Output::none) write_line(fmt::format(text, std::forward<Args>(args)...));
   }
-  /// Appends every line to a file, too, beginning with those so far; UserError if it cannot be
+  /// Whether lines are kept for a later log.
+  enum class Log { one_of_several, last };
+  /// Appends every line to a file, too, beginning with those kept so far; UserError if it cannot be
   /// opened. Later lines throw Fault if it cannot be written.
-  void log_to(const std::string& path);
+  void log_to(const std::string& path, Log log = Log::one_of_several);
   /// Redraws the progress line, at most ten times a second; only on a terminal. `text` is given the
   /// greatest number of columns that it may take.
   void progress(const std::function<std::string(int columns)>& text);
@@ -39,8 +41,9 @@ class Console {
   Output output_;
   bool terminal_;
   std::vector<GrowingFile> logs_;
-  std::string so_far_;  // all lines
-  size_t drawn_ = 0;    // columns of the progress line; 0: there is none
+  std::string so_far_;  // all lines, for the next log
+  bool keeps_lines_ = true;
+  size_t drawn_ = 0;  // columns of the progress line; 0: there is none
   std::chrono::steady_clock::time_point last_;
 };
 

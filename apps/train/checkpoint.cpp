@@ -178,9 +178,11 @@ void compare(const Json& then, const TrainConfig& config, const std::string& pre
              std::string& notice) {
   TrainConfig copy = config;
   const Json all = copy.json();
+  const char* const cure =
+      config.resume == "auto" ? "; --resume with the folder of the run takes its options" : "";
   for (const std::string& key : copy.table().keys(Effect::essential))
-    check(then.at(key) == all.at(key), "{}: {} is {} in the checkpoint, {} in this run", prefix,
-          key, then.at(key).dump(), all.at(key).dump());
+    check(then.at(key) == all.at(key), "{}: {} is {} in the checkpoint, {} in this run{}", prefix,
+          key, then.at(key).dump(), all.at(key).dump(), cure);
   const Json now = description_of(config);
   for (const auto& [key, value] : now.items()) {
     if (!then.contains(key) || then[key] != value)

@@ -231,7 +231,8 @@ OptionTable TrainConfig::table() {
   t.add(sgd, "seed", seed, "seed of all random numbers");
   t.range(0, kMostSeed);
   t.effect(Effect::essential);
-  t.add(sgd, "seeds", seeds, "one run per seed; print mean and standard deviation at the end");
+  t.add(sgd, "seeds", seeds,
+        "one run per seed, e.g. 1,2,3; print mean and standard deviation at the end");
   t.range(0, kMostSeed);
 
   t.add(machine, "precision", precision, "arithmetic; auto: bf16 where the hardware has it");
@@ -288,7 +289,9 @@ OptionTable TrainConfig::table() {
   t.add(run, "eval-only", eval_only, "validate --pretrained or --resume without training");
   t.add(run, "dry-run", dry_run, "print plan, memory and bytes per step without training");
   t.add(run, "list", list, "print everything registered, with its settings");
-  t.add(run, "config", config, "JSON file of options; flags override it");
+  t.add(run, "config", config,
+        "JSON file of options; flags override it; lists under \"sweep\" make a run for each "
+        "combination");
   return t;
 }
 

@@ -51,7 +51,7 @@ std::string volume_line(const TrainConfig& config, const Sparsifier& sparsifier,
 /// Lines on the densities of the epochs: those of the warm-up, a final one that is not reached, and
 /// one that costs more bytes than dense SGD.
 void report_densities(Console& console, const TrainConfig& config, const Sparsifier& sparsifier,
-                      const ParameterArena& arena, int ranks) {
+                      const ParameterArena& arena, int ranks, int64_t epochs) {
   if (sparsifier.selector.empty() || config.eval_only) return;
   const SgdConfig sgd = config.sgd();
   const char* const time = config.is_local() ? "exchange" : "step";
@@ -60,12 +60,12 @@ void report_densities(Console& console, const TrainConfig& config, const Sparsif
   const uint64_t dense_bytes = estimated_bytes_sent(resolve_sparsifier(dense, config.settings),
                                                     dense, config.settings, arena, ranks, 1);
   std::vector<double> densities = config.density_warmup;
-  const bool reached = config.epochs > std::ssize(densities);
+  const bool reached = epochs > std::ssize(densities);
   densities.push_back(config.density);
   std::string warmup, lower;
   double costly = 0;
   uint64_t costly_bytes = 0;
-  for (size_t i = 0; i < densities.size() && std::cmp_less(i, config.epochs); ++i) {
+  for (size_t i = 0; i < densities.size() && std::cmp_less(i, epochs); ++i) {
     const double density = densities[i];
     const uint64_t bytes =
         estimated_bytes_sent(sparsifier, sgd, config.settings, arena, ranks, density);
@@ -82,12 +82,12 @@ void report_densities(Console& console, const TrainConfig& config, const Sparsif
   }
   if (!warmup.empty()) console.line("density warm-up:{}", warmup);
   if (!lower.empty()) console.line("{}", lower);
-  if (!reached && config.epochs > 0)
+  if (!reached && epochs > 0)
     console.line(
         "density {} is never reached: the warm-up takes {} epoch{}, the run has {} (without: "
         "--density-warmup none)",
         config.density, config.density_warmup.size(), config.density_warmup.size() == 1 ? "" : "s",
-        config.epochs);
+        epochs);
   constexpr double kNoticeable = 1.01;
   if (dense_bytes > 0 &&
       static_cast<double>(costly_bytes) > kNoticeable * static_cast<double>(dense_bytes))
@@ -123,12 +123,17 @@ void report_unused_flags(Console& console, const TrainConfig& config, const Data
       {"density", dense, selects_nothing},
       {"density-warmup", dense, selects_nothing},
       {"no-error-feedback", dense && config.no_error_feedback, selects_nothing},
+      {"bucket-mib", sparsifier.scope != Scope::layer, "--scope is not layer"},
       {"lr-milestones", config.lr_schedule != "step", "--lr-schedule is " + config.lr_schedule},
       {"warmup-from", config.warmup_epochs == 0, "there is no warm-up"},
       {"deterministic", config.deterministic && config.device == "cpu",
        "the CPU is always deterministic"},
       {"bn-stats", model.arena().statistics().empty(), config.model + " has no batch norm"},
+      {"decay-all", config.decay_all && config.weight_decay == 0, "--weight-decay is 0"},
+      {"keep-best", config.keep_best && config.eval_every == kNever, "--eval-every is never"},
       {"link", ranks == 1, "one rank sends no messages"},
+      {"allreduce", ranks == 1, "one rank sends no messages"},
+      {"comm-timeout", ranks == 1, "one rank waits for no other"},
       {"measure-wait", config.measure_wait && ranks == 1, "one rank waits for no other"}};
   for (const auto& [flag, unused, why] : all)
     if (unused && std::ranges::find(config.flags, flag) != config.flags.end())
@@ -182,11 +187,19 @@ void report_warmup(Console& console, const TrainConfig& config) {
                config.warmup_epochs == other.warmup_epochs ? " (auto: 2, at most a fifth)" : "");
 }
 
+std::string link_text(const CommOptions& comm, int ranks) {
+  if (comm.link.empty() || ranks == 1) return "";
+  return fmt::format(", links of {} emulated{}", comm.link,
+                     comm.ranks_per_node == 1
+                         ? ""
+                         : fmt::format(" between nodes of {} ranks", comm.ranks_per_node));
+}
+
 }  // namespace
 
 size_t report_plan(Console& console, const TrainConfig& config, const DataSplit& data,
                    const Model& model, const Planner::Memory& memory, const Sparsifier& sparsifier,
-                   int ranks) {
+                   int ranks, int64_t epochs) {
   const SgdConfig sgd = config.sgd();
   const size_t d = model.arena().size();
   const auto text = [](size_t bytes) { return bytes_text(static_cast<double>(bytes)); };
@@ -198,15 +211,19 @@ size_t report_plan(Console& console, const TrainConfig& config, const DataSplit&
     report_learning_rate(console, config);
     report_warmup(console, config);
   }
+  if (config.dataset == "shapes" && config.data_dir.empty())
+    console.line("no --data-dir given: training on the generated data set shapes");
   console.line("data: {} ({} training images), validation on {} ({})", config.dataset,
                data.train->size(), data.val_name, data.val->size());
   const std::string batch = config.accumulate == 1
                                 ? fmt::format("{}", config.batch_size)
                                 : fmt::format("{} x {}", config.accumulate, config.batch_size);
-  console.line("{} rank{} x {} threads, batch {} each, {} on {}", ranks, ranks == 1 ? "" : "s",
-               config.threads_per_rank, batch, config.precision, config.device);
-  console.line("batch-norm statistics for validation: {}",
-               config.bn_stats == "average" ? "averaged over ranks" : "those of rank 0");
+  console.line("{} rank{} x {} threads, batch {} each, {} on {}{}", ranks, ranks == 1 ? "" : "s",
+               config.threads_per_rank, batch, config.precision, config.device,
+               link_text(config.comm, ranks));
+  if (ranks > 1 && !model.arena().statistics().empty())
+    console.line("batch-norm statistics for validation: {}",
+                 config.bn_stats == "average" ? "averaged over ranks" : "those of rank 0");
 
   const size_t parameters = 2 * d * sizeof(float);
   const size_t optimizer = optimizer_bytes(sparsifier, sgd, config.settings, model.arena());
@@ -222,7 +239,7 @@ size_t report_plan(Console& console, const TrainConfig& config, const DataSplit&
     console.line("the {} ranks share a GPU: they need {}; {} are free", ranks,
                  text(total * static_cast<size_t>(ranks)), text(free_memory(Device::cuda)));
   console.line("{}", volume_line(config, sparsifier, model.arena(), ranks));
-  report_densities(console, config, sparsifier, model.arena(), ranks);
+  report_densities(console, config, sparsifier, model.arena(), ranks, epochs);
   report_unused_selector(console, config, sparsifier);
   report_unused_flags(console, config, data, model, sparsifier, ranks);
   return total;

@@ -16,10 +16,11 @@ int64_t class_count(const TrainConfig& config, const DataSplit& data);
 /// Arguments of Model::plan() for this run: micro-batch, precision, input normalisation, ...
 PlanConfig plan_config(const TrainConfig& config, const DataSplit& data);
 
-/// Prints the plan; returns the bytes of memory of one rank.
+/// Prints the plan of a run that trains in `epochs` epochs (fewer than config.epochs if --max-steps
+/// ends it before); returns the bytes of memory of one rank.
 size_t report_plan(Console& console, const TrainConfig& config, const DataSplit& data,
                    const Model& model, const Planner::Memory& memory, const Sparsifier& sparsifier,
-                   int ranks);
+                   int ranks, int64_t epochs);
 /// One line for each setting that the optimizer will not read.
 void report_unread_settings(Console& console, Context& ctx, const TrainConfig& config,
                             const Model& model);

@@ -97,12 +97,19 @@ void Run::check_pretrained() const {
   check_weights(file, arena, config_.reset_head ? head : "");
 }
 
+int64_t Run::epochs_trained() const {
+  if (config_.max_steps == 0 || !train_loader_) return config_.epochs;
+  const int64_t batches = train_loader_->batches();
+  return std::min(config_.epochs, (config_.max_steps + batches - 1) / batches);
+}
+
 void Run::plan() {
   freeze();
   Planner::Memory memory;
   plan_consistently(ctx_, comm_, [&] { memory = plan_model(); });
-  planned_ = report_plan(console_, config_, data_, model_, memory,
-                         resolve_sparsifier(sgd_config_, config_.settings), ranks());
+  planned_ =
+      report_plan(console_, config_, data_, model_, memory,
+                  resolve_sparsifier(sgd_config_, config_.settings), ranks(), epochs_trained());
   if (train_loader_)
     report_local_steps(console_, config_, model_, ranks(), train_loader_->batches());
   if (!config_.eval_only) report_unread_settings(console_, ctx_, config_, model_);
@@ -165,7 +172,7 @@ void Run::open_tables() {
     try {
       write_config(folder_, config_, comm_, train_loader_->batches());
       save_tuning_cache(ctx_, folder_.path);
-      console_.log_to(folder_.file("run.log").string());
+      console_.log_to(folder_.file("run.log").string(), Console::Log::last);
       remove_newer_checkpoints(folder_.checkpoints(), at_.step);
       if (config_.keep_best && !keep_best_checkpoint(folder_.checkpoints(), at_.best_step))
         at_.best_step = 0;

@@ -8,6 +8,7 @@
 #include <fstream>
 #include <limits>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "apps/common/rank_utils.h"
 #include "apps/common/version.h"
@@ -45,10 +46,10 @@ void print_table(Console& console, const std::filesystem::path& metrics) {
   const std::vector<std::string> names = csv_cells(line);
   const std::string wanted[] = {"epoch",    "lr",       "density",      "train_loss", "train_top1",
                                 "val_loss", "val_top1", "images_per_s", "seconds",    "nnz_over_k"};
-  std::string header;
+  std::string header = "\n";
   for (const std::string& name : wanted) header += fmt::format("{:>13}", name);
-  console.line("\n{}", header);
   while (std::getline(in, line)) {
+    if (!header.empty()) console.line("{}", std::exchange(header, ""));
     const std::vector<std::string> cells = csv_cells(line);
     std::string row;
     for (const std::string& name : wanted)
@@ -138,8 +139,8 @@ void report_waiting(Console& console, const EpochTotals& totals) {
   if (waited < kNoticeable * totals.seconds || rest <= 0) return;
   const double images = static_cast<double>(totals.images);
   console.line(
-      "data loading is the bottleneck: {:.0f} % of the time was spent waiting for data at {:.0f} "
-      "images/s; the rest of a step allows {:.0f} (use more --loader-threads, or pack the images)",
+      "{:.0f} % of the time was spent waiting for data: {:.0f} images/s; without, {:.0f} (use more "
+      "--loader-threads; JPEG files load faster when packed)",
       100 * waited / totals.seconds, images / totals.seconds, images / rest);
 }
 

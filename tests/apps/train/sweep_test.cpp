@@ -194,10 +194,12 @@ TEST_F(Sweep, TrainsEverySeedOfACombination) {
 }
 
 TEST_F(Sweep, ARunThatDivergesDoesNotEndTheOthers) {
+  std::string launch = TW_TRAIN;
+  if (*TW_MPIRUN) launch = fmt::format("{} -n 2 {} --threads-per-rank 1", TW_MPIRUN, TW_TRAIN);
   put(R"({"model": "mlp", "precision": "f32", "max_steps": 4, "lr_schedule": "constant",
           "warmup_epochs": 0, "eval_every": "never", "sweep": {"lr": [1e9, 0.01]}})");
   const Ended ended = run_command(fmt::format("cd {} && THINWIRE_CACHE={} {} --config grid.json",
-                                              folder_.path().string(), TW_TEST_CACHE, TW_TRAIN));
+                                              folder_.path().string(), TW_TEST_CACHE, launch));
   EXPECT_EQ(ended.code, 1) << ended.output;
   EXPECT_TRUE(ended.says("[sweep] 1 of 2 runs failed: grid-lr-1000000000.0")) << ended.output;
   EXPECT_NE(summary("grid-lr-0.01"), "");

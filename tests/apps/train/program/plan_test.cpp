@@ -49,6 +49,9 @@ TEST(Plan, SaysThatAShortRunNeverReachesItsDensity) {
   has(plan(kTopk + "--epochs 2"),
       "density 0.001 is never reached: the warm-up takes 2 epochs, the run has 2");
   lacks(plan(kTopk + "--epochs 3"), "never reached");
+  // 156 steps an epoch
+  has(plan(kTopk + "--max-steps 312"), "the warm-up takes 2 epochs, the run has 2");
+  lacks(plan(kTopk + "--max-steps 313"), "never reached");
   lacks(plan("--model mlp --epochs 1"), "never reached");
 }
 
@@ -86,10 +89,26 @@ TEST(Plan, SaysWhichFlagsHaveNoEffect) {
   for (const char* flag : {"image-size", "colour-jitter", "density", "zero-init", "deterministic",
                            "lr-milestones", "link", "bn-stats", "shuffle"})
     has(all, fmt::format("--{} has no effect: ", flag));
+  lacks(all, "emulated");
   has(all, "--image-size has no effect: images of shapes are 32 x 32\n");
   lacks(plan("--model resnet20 --zero-init --workers 2 --link 1Gbit,1ms --lr-schedule step "
              "--lr-milestones 3 --sparsifier topk --density 0.1"),
         "no effect");
+}
+
+TEST(Plan, SaysWhichFlagsNeedOthers) {
+  const std::string one = plan(
+      "--model resnet20 --allreduce ring --comm-timeout 9 --decay-all --weight-decay 0 --keep-best "
+      "--eval-every never --bucket-mib 2");
+  for (const char* flag : {"allreduce", "comm-timeout", "decay-all", "keep-best", "bucket-mib"})
+    has(one, fmt::format("--{} has no effect: ", flag));
+  lacks(one, "batch-norm statistics");
+  const std::string two = plan(
+      "--model resnet20 --workers 2 --allreduce ring --comm-timeout 9 --decay-all --keep-best "
+      "--scope layer --bucket-mib 2 --link 1Gbit,1ms --ranks-per-node 2");
+  lacks(two, "no effect");
+  has(two, "batch-norm statistics for validation: averaged over ranks\n");
+  lacks(plan("--model mlp --workers 2"), "batch-norm statistics");
 }
 
 TEST(Plan, OfManyRanksIsFast) {
@@ -97,6 +116,7 @@ TEST(Plan, OfManyRanksIsFast) {
   const std::string text =
       plan("--model mlp --sparsifier gtopk --workers 1000 --batch-size 4 --link 1Gbit,1ms");
   has(text, "1000 ranks x 1 threads, batch 4 each");
+  has(text, ", links of 1Gbit,1ms emulated\n");
   for (const char* mode : {"--dry-run", ""}) {
     const Ended ended = run_command(fmt::format(
         "THINWIRE_CACHE={} {} --model resnet20 --workers 1000 {}", TW_TEST_CACHE, TW_TRAIN, mode));

@@ -29,7 +29,7 @@ TEST(RunLog, HasTheLinesOfTheConsole) {
   const Ended first = run_command(mlp(folder, "--workers 2 --max-steps 3 --name r"));
   ASSERT_EQ(first.code, 0) << first.output;
   const std::string log = text_of(folder / "r/run.log");
-  EXPECT_TRUE(first.output.ends_with(log)) << log;  // one line comes before the run
+  EXPECT_EQ(first.output, log);
   for (const char* part : {"mlp: 820874 parameters", "\nepoch ", "results in "})
     EXPECT_NE(log.find(part), std::string::npos) << log;
   const Ended resumed =
@@ -38,6 +38,25 @@ TEST(RunLog, HasTheLinesOfTheConsole) {
   const std::string both = text_of(folder / "r/run.log");
   EXPECT_TRUE(both.starts_with(log));
   EXPECT_NE(both.find("resuming", log.size()), std::string::npos) << both;
+}
+
+TEST(RunFolder, AnErrorNamesTheRunOfThatName) {
+  const TempFolder folder;
+  const std::string here =
+      fmt::format("cd {} && THINWIRE_CACHE={} {} --eval-every never --max-steps 1 ",
+                  folder.path().string(), TW_TEST_CACHE, TW_TRAIN);
+  ASSERT_EQ(run_command(here + "--model mlp --name first").code, 0);
+  const Ended named = run_command(here + "--resume first");
+  EXPECT_EQ(named.code, 2);
+  EXPECT_TRUE(named.says("[resume] first does not exist; runs/first does\n")) << named.output;
+  EXPECT_TRUE(run_command(here + "--resume none").says("[resume] none does not exist\n"));
+  const Ended other = run_command(here + "--model lenet --name first --resume auto");
+  EXPECT_EQ(other.code, 2);
+  EXPECT_TRUE(
+      other.says("model is \"mlp\" in the checkpoint, \"lenet\" in this run; --resume with "
+                 "the folder of the run takes its options\n"))
+      << other.output;
+  EXPECT_EQ(run_command(here + "--resume runs/first").code, 0);
 }
 
 TEST(Normalisation, IsInTheConfigurationAndTheWeights) {

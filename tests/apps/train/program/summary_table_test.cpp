@@ -18,5 +18,14 @@ TEST(Summary, TheTableOfTheEndPrintsCellsThatAreNoNumbers) {
   EXPECT_NE(printed.find("            2      damaged\n"), printed.npos) << printed;
 }
 
+TEST(Summary, ATableWithoutRowsIsNotPrinted) {
+  const TempFolder folder;
+  std::ofstream(folder / "t.csv") << "epoch,lr\n";
+  testing::internal::CaptureStdout();
+  Console console(true);
+  print_table(console, folder / "t.csv");
+  EXPECT_EQ(testing::internal::GetCapturedStdout(), "");
+}
+
 }  // namespace
 }  // namespace tw::test

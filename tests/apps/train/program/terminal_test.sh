@@ -57,7 +57,7 @@ short=("${run[@]}" --max-steps 30 --eval-every 0)
 
 "${short[@]}" --name quiet --quiet --log "$work/log" >"$work/said" 2>&1
 [[ ! -s $work/said ]] || fail "--quiet prints:"
-same_log() { cmp <(grep -v '^no --data-dir' "$work/log") "$work/quiet/run.log"; }  # before the run
+same_log() { cmp "$work/log" "$work/quiet/run.log"; }
 same_log || fail "--log differs from run.log"
 "${short[@]}" --resume "$work/quiet" --max-steps 40 --log "$work/log" >"$work/said" 2>&1
 same_log || fail "--log of a resumed run differs from run.log"

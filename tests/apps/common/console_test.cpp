@@ -1,0 +1,36 @@
+// The files to which a console writes its lines.
+#include "apps/common/console.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/support/temp_folder.h"
+
+namespace tw::test {
+namespace {
+
+TEST(Console, ALogBeginsWithTheLinesSoFar) {
+  const TempFolder folder;
+  const std::string first = (folder / "first").string(), last = (folder / "last").string(),
+                    late = (folder / "late").string();
+  Console console(Console::Output::logs);
+  console.log_to(first);
+  console.line("one");
+  console.log_to(last, Console::Log::last);
+  console.line("two");
+  EXPECT_EQ(read_text(first), "one\ntwo\n");
+  EXPECT_EQ(read_text(last), "one\ntwo\n");
+  console.log_to(late);
+  EXPECT_EQ(read_text(late), "");  // lines are not kept for it
+}
+
+TEST(Console, WithoutOutputWritesNothing) {
+  const TempFolder folder;
+  const std::string log = (folder / "log").string();
+  Console console(Console::Output::none);
+  console.log_to(log);
+  console.line("one");
+  EXPECT_EQ(read_text(log), "");
+}
+
+}  // namespace
+}  // namespace tw::test
