@@ -17,4 +17,9 @@ std::optional<fs::path> latest_checkpoint(const fs::path& folder) {
   return latest;
 }
 
+std::string run_of_that_name(const fs::path& name) {
+  const fs::path run = fs::path("runs") / name;  // the default of train --output-dir
+  return name.is_relative() && fs::is_directory(run) ? "; " + run.string() + " does" : "";
+}
+
 }  // namespace tw

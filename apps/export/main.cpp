@@ -30,9 +30,8 @@ OptionTable ExportConfig::table() {
         "folder of a run or checkpoint, or a safetensors file; also without the flag: export RUN");
   t.required();
   t.positional();
-  t.add(files, "output", output, "ONNX file to write");
+  t.add(files, "output", output, "ONNX file to write; default: NAME.onnx for the run NAME");
   t.letter('o');
-  t.required();
   t.add(files, "example", example,
         "also write random images and their logits to this safetensors file, to check a runtime");
   t.add(network, "fold-batch-norm", fold_batch_norm,
@@ -42,6 +41,14 @@ OptionTable ExportConfig::table() {
   t.add(network, "image-size", image_size, "side of the images in pixels; 0: as in training");
   t.range(0, 4096);
   return t;
+}
+
+/// lenet.onnx for the run runs/lenet and for a file lenet.safetensors, in the working folder.
+std::string default_output(const std::string& run) {
+  namespace fs = std::filesystem;
+  fs::path path = fs::absolute(run).lexically_normal();
+  if (!path.has_filename()) path = path.parent_path();  // a slash at the end
+  return (fs::is_directory(path) ? path.filename() : path.stem()).string() + ".onnx";
 }
 
 /// UserError unless the folder of `path` exists.
@@ -56,6 +63,7 @@ int run(int argc, char** argv) {
   config.table().parse_and_set(
       argc, argv,
       fmt::format("export: the network of a run as an ONNX file, opset {}", kOnnxOpset));
+  if (config.output.empty()) config.output = default_output(config.run);
   check_folder(config.output);
   check_folder(config.example);
   const ExportSource source =

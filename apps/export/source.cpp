@@ -14,7 +14,7 @@ namespace fs = std::filesystem;
 namespace {
 
 fs::path weights_file(const fs::path& path) {
-  check(fs::exists(path), "[export] {} does not exist", path.string());
+  check(fs::exists(path), "[export] {} does not exist{}", path.string(), run_of_that_name(path));
   if (!fs::is_directory(path)) return path;
   const auto checkpoint = latest_checkpoint(path);
   check(checkpoint.has_value(),

@@ -43,6 +43,18 @@ TEST_F(Export, WritesTheNetworkOfARun) {
   EXPECT_NE(file.metadata.at("input").find("(pixel / 255 - mean) / deviation"), std::string::npos);
 }
 
+TEST_F(Export, NamesTheFileAfterTheRun) {
+  for (const char* source : {"run", "./run/"}) {
+    const Ended ended = run(source);
+    ASSERT_EQ(ended.code, 0) << ended.output;
+    EXPECT_TRUE(ended.output.starts_with("run.onnx: lenet")) << ended.output;
+    EXPECT_TRUE(fs::remove(folder_ / "run.onnx"));
+  }
+  fs::copy_file(folder_ / "run/checkpoints/step-00000001/model.safetensors",
+                folder_ / "weights.safetensors");
+  EXPECT_TRUE(run("weights.safetensors").output.starts_with("weights.onnx: lenet"));
+}
+
 TEST_F(Export, WritesAnExample) {
   ASSERT_EQ(run("run -o model.onnx --example example.safetensors").code, 0);
   const SafetensorsReader example(folder_ / "example.safetensors");
@@ -77,7 +89,7 @@ TEST_F(Export, RefusesWrongInputInOneLineAndWritesNothing) {
   std::ofstream(folder_ / "text.safetensors") << "this is no safetensors file";
   const size_t before = files();
   for (const char* arguments :
-       {"none -o m.onnx", "empty -o m.onnx", "text.safetensors -o m.onnx", "run", "-o m.onnx",
+       {"none -o m.onnx", "empty -o m.onnx", "text.safetensors -o m.onnx", "-o m.onnx",
         "run -o missing/m.onnx", "run -o m.onnx --example missing/e.safetensors",
         "run -o m.onnx --model resnet", "run -o m.onnx --image-size 8", "run -o m.onnx --fold",
         "run/config.json -o m.onnx"}) {
