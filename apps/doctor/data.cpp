@@ -51,8 +51,10 @@ Findings check_data(const Checkup& checkup) {
   const std::string name = given.empty() ? "cifar10" : kind_of(given);
   const std::filesystem::path dir =
       given.empty() ? data_folder({}, kCifar) : std::filesystem::path(given);
+  // the script makes the folder of the files inside that of its argument
+  const std::filesystem::path above = data_folder(dir, kCifar).parent_path();
   const std::string download =
-      fmt::format("thinwire get-cifar10 {}", given.empty() ? dir.parent_path().string() : given);
+      fmt::format("thinwire get-cifar10 {}", above.empty() ? "." : above.string());
   std::error_code ignored;
   if (given.empty() && !std::filesystem::exists(dir, ignored))
     return {{.name = "data",

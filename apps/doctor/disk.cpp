@@ -62,7 +62,7 @@ Findings check_disk(const Checkup& checkup) {
     found.text =
         fmt::format("{}: cannot write {} to a file: {} ({} available)", folder.string(),
                     bytes_text(static_cast<double>(kWritten)), error, bytes_text(available));
-    found.cure = "make room there, or name another disk with --output-dir";
+    found.cure = "make room there or allow writing, or name another disk with --output-dir";
     return {found};
   }
   const double rate = static_cast<double>(kWritten) / seconds;
