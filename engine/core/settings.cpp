@@ -152,8 +152,8 @@ const std::string& Settings::text(std::string_view key) const {
 std::vector<std::string> Settings::unread(const std::vector<std::string>& given) const {
   std::vector<std::string> keys;
   for (const auto& [key, setting] : declared_) {
-    const bool changed =
-        values_.find(key)->second != setting.value || std::ranges::find(given, key) != given.end();
+    const bool changed = (set_.contains(key) && values_.find(key)->second != setting.value) ||
+                         std::ranges::find(given, key) != given.end();
     if (changed && !read_.find(key)->second.get()) keys.push_back(key);
   }
   return keys;

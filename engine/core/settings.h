@@ -61,8 +61,8 @@ class Settings {
   int64_t integer(std::string_view key) const;
   bool flag(std::string_view key) const;
 
-  /// The keys whose values differ from their defaults, or that `given` names, and that no one has
-  /// read since forget_reads().
+  /// The keys that were set to other values than their defaults, or that `given` names, and that no
+  /// one has read since forget_reads().
   std::vector<std::string> unread(const std::vector<std::string>& given) const;
   void forget_reads() const;
 

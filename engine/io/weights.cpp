@@ -115,14 +115,13 @@ void check_weights(const SafetensorsReader& file, const ParameterArena& arena,
                    const std::string& except) {
   std::vector<std::string> problems = misfits(file, arena, except);
   if (problems.empty()) return;
-  constexpr size_t kShown = 20;
-  const std::string prefix = fmt::format("[weights] {}: ", file.path().string());
+  constexpr size_t kShown = 3;
   const size_t all = problems.size();
   if (all > kShown) {
     problems.resize(kShown);
     problems.push_back(fmt::format("and {} more", all - kShown));
   }
-  throw UserError(fmt::format("{}{}", prefix, fmt::join(problems, "\n" + prefix)));
+  throw UserError(fmt::format("[weights] {}: {}", file.path().string(), fmt::join(problems, "; ")));
 }
 
 std::string head_prefix(const ParameterArena& arena) {

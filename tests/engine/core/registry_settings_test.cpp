@@ -188,7 +188,9 @@ TEST(Settings, ReadingAnUndeclaredKeyIsALogicError) {
 
 TEST(Settings, TellWhichChangedKeysNobodyRead) {
   Settings settings;
-  settings.declare("pear", {{"size", "1", ""}, {"colour", "green", ""}, {"seeds", "3", ""}});
+  settings.declare(
+      "pear", {{"size", "1", ""}, {"colour", "green", ""}, {"seeds", "3", ""}, {"age", "1", ""}});
+  settings.set_default("pear.age", "2");
   settings.set("pear.size", "2");
   settings.set("pear.colour", "red");
   settings.set("pear.seeds", "3");

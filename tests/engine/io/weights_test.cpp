@@ -192,6 +192,7 @@ TEST(Weights, AMissingTensorIsRejected) {
   const std::string error =
       error_text<UserError>([&] { load_weights(SafetensorsReader(folder / "w"), net.arena); });
   EXPECT_TRUE(contains(error, "tensor conv.weight is missing")) << error;
+  EXPECT_FALSE(contains(error, "\n")) << error;
   EXPECT_EQ(weights_hash(net.arena), before);
 }
 
