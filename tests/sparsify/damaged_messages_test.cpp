@@ -152,6 +152,12 @@ TEST(DamagedMessage, IndicesOfTheLeaderAreChecked) {
   expect_named(fault_after("scalecom", beyond), "[scalecom] the indices of rank 1 do not ascend");
   const auto many = [](std::vector<std::byte>& m) { put(m, 0, uint64_t{1} << 40); };
   expect_named(fault_after("scalecom", many), "[scalecom] rank 1 announces 1099511627776 indices");
+  // in a message of full length, which more indices than twice k follow
+  const auto full = [&](std::vector<std::byte>& m) {
+    m.resize(8 + 4 * 100);
+    many(m);
+  };
+  expect_named(fault_after("scalecom", full), "indices of 1000 in 408 bytes");
 }
 
 TEST(DamagedMessage, SixteenBitValuesComeWhole) {

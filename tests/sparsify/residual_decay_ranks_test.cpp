@@ -91,6 +91,35 @@ TEST_P(ResidualDecay, AtZeroGivesTheBitsOfNoErrorFeedback) {
 INSTANTIATE_TEST_SUITE_P(Registered, ResidualDecay, testing::ValuesIn(with_residual()),
                          [](const auto& test) { return test.param; });
 
+TEST(ResidualDecayOptions, TheVelocityOfMomentumCorrectionDecays) {
+  run_ranks(3, [](Context& ctx, Communicator& comm) {
+    for (const char* masking : {"true", "false"}) {
+      Settings settings = default_settings();
+      settings.set("momentum_correction.masking", masking);
+      const SgdConfig config{.sparsifier = "topk",
+                             .momentum = 0.5,
+                             .weight_decay = 0,
+                             .residual_decay = 0.5,
+                             .momentum_before = true};
+      SgdRig rig(ctx, comm, kDecayed, config, settings);
+      for (uint64_t step = 0; step < 4; ++step) {
+        rig.set_gradients(exact_kinds()[0], step);
+        const std::span<const float> q = rig.sgd->local_momentum();
+        std::vector<float> input(kDecayed);  // beta v + (m q + g): multiples of 1/16
+        for (size_t i = 0; i < kDecayed; ++i)
+          input[i] = 0.5f * rig.sgd->residual()[i] + (0.5f * q[i] + rig.arena.gradients()[i]);
+        rig.sgd->step({.step = step, .lr = 0, .density = kDecayedDensity});
+        const std::vector<float> total = summed(ctx, comm, input);
+        const std::vector<float> behind = summed(ctx, comm, rig.sgd->residual());
+        size_t wrong = 0;
+        for (size_t i = 0; i < kDecayed; ++i)
+          wrong += rig.arena.gradients()[i] + behind[i] != total[i];
+        EXPECT_EQ(wrong, 0u) << "masking " << masking << ", step " << step;
+      }
+    }
+  });
+}
+
 TEST(ResidualDecayOptions, OverlapChangesNoBit) {
   run_ranks(3, [](Context& ctx, Communicator& comm) {
     for (const char* name : {"topk", "gtopk", "dgc"}) {

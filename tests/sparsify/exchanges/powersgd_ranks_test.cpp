@@ -79,7 +79,7 @@ TEST(PowerSgd, GivesTheMeansAndResidualsOfPyTorchsHook) {
       std::vector<float> q;
       for (const auto& factor : expected["q"])
         for (const float value : factor.get<std::vector<float>>()) q.push_back(value);
-      EXPECT_EQ(states.at(0).bytes.size(), q.size() * sizeof(float));
+      ASSERT_EQ(states.at(0).bytes.size(), q.size() * sizeof(float));
       std::ranges::copy(std::as_bytes(std::span(q)), states.at(0).bytes.begin());
 
       for (uint64_t step = 0; step < expected["means"].size(); ++step) {
@@ -141,8 +141,10 @@ TEST(PowerSgd, SumsAMatrixOfTheirRankExactly) {
         Rig rig(ctx, comm, {{20, 30}}, of_rank(rank));
         std::vector<float> g(600), total(600);
         for (size_t i = 0; i < g.size(); ++i) {
-          const double product =
-              (1.0 + static_cast<double>(i / 30)) * std::sin(static_cast<double>(i % 30 + 1));
+          double product = 0;
+          for (int64_t c = 1; c <= rank; ++c)
+            product += std::cos(static_cast<double>(c) * static_cast<double>(i / 30)) *
+                       std::sin(static_cast<double>(c) * static_cast<double>(i % 30 + 1));
           g[i] = static_cast<float>(product * (comm.rank() + 1));
           total[i] = static_cast<float>(product * comm.size() * (comm.size() + 1) / 2);
         }
@@ -182,6 +184,20 @@ TEST(PowerSgd, AStepOfZerosDoesNotEndTheSearch) {
     for (size_t i = 0; i < g.size(); ++i) g[i] = std::sin(static_cast<float>(i % 30));
     rig.step(g, 1);
     EXPECT_LT(relative_error(g, rig.sum(), 1.0 / 3), 1e-5);
+  });
+}
+
+TEST(PowerSgd, FactorsAreDrawnForEachTensorAndAnew) {
+  run_ranks(2, [](Context& ctx, Communicator& comm) {
+    Rig rig(ctx, comm, {{20, 30}, {20, 30}}, of_rank(2)),
+        later(ctx, comm, {{20, 30}, {20, 30}}, of_rank(2));
+    std::vector<float> g = random_gradient(comm, 0, 600);
+    g.insert(g.end(), g.begin(), g.begin() + 600);
+    rig.step(g);
+    EXPECT_FALSE(same_bits(rig.sum().first(600), rig.sum().subspan(600)));
+    later.step(std::vector<float>(1200));
+    later.step(g, 1);
+    EXPECT_FALSE(same_bits(rig.sum(), later.sum()));
   });
 }
 
@@ -304,6 +320,18 @@ TEST(PowerSgd, FactorsBeyondTheRangeOfF32EndAllRanks) {
     const std::string error =
         error_text<CollectiveFault>([&] { rig.step(std::vector<float>(600, 3e38f)); });
     EXPECT_NE(error.find("[powersgd] all gradients are finite"), std::string::npos) << error;
+  });
+}
+
+TEST(PowerSgd, EitherFactorBeyondTheRangeOfF32EndsAllRanks) {
+  run_ranks(2, [](Context& ctx, Communicator& comm) {
+    // the second step sums 2 x 1e38 x sqrt(30) into each element of P
+    Rig first(ctx, comm, {{20, 30}}, of_rank(1));
+    first.step(std::vector<float>(600, 1));
+    EXPECT_THROW(first.step(std::vector<float>(600, 1e38f), 1), CollectiveFault);
+    // at most 2 x 5e37 x sqrt(3) in P, but 2 x 5e37 x sqrt(1000) in Q
+    Rig second(ctx, comm, {{1000, 3}}, of_rank(1));
+    EXPECT_THROW(second.step(std::vector<float>(3000, 5e37f)), CollectiveFault);
   });
 }
 

@@ -87,6 +87,15 @@ TEST(HardThreshold, AutoWaitsForKNonZeros) {
   EXPECT_EQ(step_of(*selector, std::vector<float>{1, 1, 0, 2, -4}, e, 1), (Indices{0, 3, 4}));
 }
 
+TEST(HardThreshold, AutoStaysWhenExactlyKEntriesReachIt) {
+  Context ctx;
+  const auto selector = make_hard(ctx, "auto");
+  std::vector<float> e(3);
+  EXPECT_EQ(step_of(*selector, std::vector<float>{0, 2, 0}, e, 1), (Indices{1}));
+  EXPECT_EQ(step_of(*selector, std::vector<float>{9, 0, 0}, e, 1), (Indices{0}));
+  EXPECT_EQ(step_of(*selector, std::vector<float>{0, 3, 2}, e, 1), (Indices{1, 2}));
+}
+
 TEST(HardThreshold, AutoOfAllEntriesIsTheLeast) {
   Context ctx;
   const auto selector = make_hard(ctx, "auto");
@@ -108,6 +117,21 @@ TEST(HardThreshold, EverySliceTakesItsOwnLambda) {
   std::memcpy(lambdas, selector->state().data(), sizeof lambdas);
   EXPECT_EQ(lambdas[0], 3);
   EXPECT_EQ(lambdas[1], 40);
+}
+
+TEST(HardThreshold, SlicesOfOneMessageTakeTheirLambdas) {
+  Context ctx;
+  const auto selector = make_hard(ctx, "auto", 2);
+  std::vector<float> a(3), b(3);
+  const auto step = [&](const std::vector<float>& g, const std::vector<float>& h) {
+    SparseVector out;
+    selector->select(ctx, {.g = g, .e = a, .k = 1, .slice = 0}, out);
+    selector->select(ctx, {.g = h, .e = b, .k = 1, .base = 3, .slice = 1}, out);
+    return Indices(out.index_span().begin(), out.index_span().end());
+  };
+  EXPECT_EQ(step({1, 3, 2}, {10, 40, 20}), (Indices{1, 4}));
+  // the lambdas are 3 and 40
+  EXPECT_EQ(step({3, 0, 0}, {40, 50, 10}), (Indices{0, 3, 4}));
 }
 
 TEST(HardThreshold, RejectsWhatIsNoPositiveNumber) {

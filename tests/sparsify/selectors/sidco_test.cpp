@@ -130,6 +130,19 @@ TEST(Sidco, AdaptsTheNumberOfFits) {
   }
 }
 
+TEST(Sidco, TheMostFitsFollowFromTheDensityNotFromK) {
+  // of seven entries, a density of 0.1 keeps one; ceil(log2(10)) is 4, ceil(log2(7)) is 3
+  Context ctx;
+  Sidco selector(ctx, {.adapt_every = 1, .tolerance_up = 99, .tolerance_down = -98}, 1);
+  std::vector<float> g(7), e(7);
+  for (uint64_t step = 0; step < 6; ++step) {
+    fill_random(ctx, distributions().at("gaussian"), step, g);
+    SparseVector out;
+    selector.select(ctx, {.g = g, .e = e, .k = 1, .density = 0.1, .step = step}, out);
+  }
+  EXPECT_EQ(stages_in(selector), 4u);
+}
+
 TEST(Sidco, SlicesAdaptByThemselves) {
   Context ctx;
   Sidco selector(ctx, {.adapt_every = 1}, 2);
