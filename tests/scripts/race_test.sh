@@ -17,14 +17,15 @@ cat >"$work/variants.json" <<'JSON'
  "from-tomorrow": {"sparsifier": "topk", "flag_of_tomorrow": 4},
  "set-of-tomorrow": {"sparsifier": "dense", "set": {"allreduce.tomorrow": "1"}}}
 JSON
-# a program with the selector `threshold` of docs/algorithms.md, and with a sparsifier `own` and a
-# selector `mine`, which are topk and trimmed
+# a program with the examples of docs/algorithms.md and docs/contributing.md (`threshold`,
+# `layerwise_topk`, `densify`), and with a sparsifier `own` and a selector `mine`, which are topk
+# and trimmed
 mkdir "$bin"
 ln -s "$programs/advise" "$bin/advise"
 cat >"$bin/train" <<SH
 #!/usr/bin/env bash
 if [[ \$* == --list ]]; then
-  "$programs/train_with_own_selector" --list |
+  "$programs/train_with_examples" --list |
     sed -e 's/^sparsifier\$/&\n  own  of the test/' -e 's/^selector\$/&\n  mine  of the test/'
   exit
 fi
@@ -33,7 +34,7 @@ for word; do
   case \$word in own) word=topk ;; mine) word=trimmed ;; esac
   words+=("\$word")
 done
-exec "$programs/train_with_own_selector" "\${words[@]}"
+exec "$programs/train_with_examples" "\${words[@]}"
 SH
 chmod +x "$bin/train"
 
@@ -71,7 +72,7 @@ starts() { python3 -c "import json; print(len(json.load(open('$1/repro.json'))['
 methods='' race run --link none --epochs 1 --dry-run >"$work/said"
 expect "$work/said" "from-tomorrow is left out: train has no --flag-of-tomorrow"
 expect "$work/said" "set-of-tomorrow is left out: train has no setting allreduce.tomorrow"
-for name in dense topk own mine threshold topk-trimmed; do
+for name in dense topk own mine threshold layerwise_topk densify topk-trimmed; do
   expect "$work/said" "none/$name seed 1: P = 2, 1 epochs, 20 steps"
 done
 expect "$work/said" "--sparsifier topk --selector mine"
@@ -208,7 +209,7 @@ assert line == dict(zip(line, ("topk", "", "lenet", "shapes", "2", "250", "0.01"
 
 # what advise recommends
 sys.path.insert(0, "scripts")
-from repro.race import advice
+from repro.race import advice, tables
 
 text = ("1 rank: stay dense (--sparsifier dense --scope layer --overlap); topk is 0.9 times that\n"
         "2 to 4 ranks: use --sparsifier topk; at 4 an iteration takes 1 s\n"
@@ -234,6 +235,10 @@ entries = [Entry(label) for label in ("--sparsifier topk", "--sparsifier dense -
 assert advice.method_of(advised, entries) is entries[3]
 assert advice.method_of(["--sparsifier", "dense"], entries) is entries[2]
 assert advice.method_of(["--sparsifier", "gtopk"], entries) is None
+
+# the options by which advise finds an accuracy: the density has a column of its own
+local = Entry("--sparsifier topk --local-steps 4 --density 0.01")
+assert tables.options_for_advise(local) == "--local-steps 4", tables.options_for_advise(local)
 PY
 if python3 -c 'import matplotlib' 2>/dev/null || /usr/bin/python3 -c 'import matplotlib'; then
   [[ $(head -c 4 "$out/tables/lenet.png" | tail -c 3) == PNG && -s $out/tables/lenet.svg ]]

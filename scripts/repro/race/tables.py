@@ -176,6 +176,15 @@ ACCURACY = ["sparsifier", "options", "model", "dataset", "ranks", "batch_size", 
             "seeds", "top1", "dense_top1", "commit"]
 
 
+def options_for_advise(entry):
+    """The options of the table of accuracies, in which the density has a column of its own."""
+    words = shlex.split(options_of(entry))
+    if "--density" in words:
+        at = words.index("--density")
+        del words[at:at + 2]
+    return shlex.join(words)
+
+
 def accuracy_lines(entries):
     """The lines of ACCURACY of the trainings without a link, and texts on what has no line."""
     dense = next((entry for entry in entries if entry.label == "--sparsifier dense"), None)
@@ -196,7 +205,7 @@ def accuracy_lines(entries):
                             "whole training of dense")
         else:
             lines.append([
-                sparsifier_of(entry), options_of(entry), config["model"], config["dataset"],
+                sparsifier_of(entry), options_for_advise(entry), config["model"], config["dataset"],
                 config["run"]["ranks"], config["batch_size"], f"{config['density']:g}",
                 config["epochs"], ";".join(str(one.seed) for one in both),
                 f"{statistics.fmean(one.record['val_top1'] for one in both):.6g}",
