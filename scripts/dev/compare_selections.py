@@ -4,7 +4,7 @@
 An element of the residual is zero if it was sent, or if its gradient is zero. The script compares
 these elements of two checkpoints (step-.../ folders), rank by rank. Run both for one step with the
 same seed. Gradients differ by rounding errors, so entries near the threshold may differ. Exit code
-1 when more than 1 % of a rank's entries differ.
+1 when more than 1 % of a rank's entries differ, 2 after an error.
 """
 import array
 import json
@@ -14,25 +14,41 @@ from pathlib import Path
 MOST = 0.01
 
 
+def fail(text):
+    print(f"compare_selections.py: {text}", file=sys.stderr)
+    sys.exit(2)
+
+
 def zeros(path):
     """Indices at which the tensor `residual` of a safetensors file is zero."""
-    data = path.read_bytes()
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        fail(f"{path}: {error.strerror}")
     length = int.from_bytes(data[:8], "little")
-    begin, end = json.loads(data[8:8 + length])["residual"]["data_offsets"]
-    values = array.array("f", data[8 + length:][begin:end])
+    try:
+        begin, end = json.loads(data[8:8 + length])["residual"]["data_offsets"]
+        values = array.array("f", data[8 + length:][begin:end])
+    except (ValueError, KeyError, TypeError):
+        fail(f"{path}: no safetensors file with a residual")
+    if 4 * len(values) != end - begin:
+        fail(f"{path}: the residual is cut off")
     return {i for i, value in enumerate(values) if value == 0}
 
 
 def main():
     if len(sys.argv) != 3:
-        sys.exit("usage: compare_selections.py CHECKPOINT CHECKPOINT")
+        fail("usage: compare_selections.py CHECKPOINT CHECKPOINT")
     first, second = map(Path, sys.argv[1:])
     ranks = sorted(path.name for path in first.glob("rank-*.safetensors"))
-    if not ranks or ranks != sorted(path.name for path in second.glob("rank-*.safetensors")):
-        sys.exit(f"compare_selections.py: {first} and {second} have different numbers of ranks")
+    for folder in (first, second):
+        if not any(folder.glob("rank-*.safetensors")):
+            fail(f"{folder} has no rank-*.safetensors; expected the folder of a checkpoint")
+    if ranks != sorted(path.name for path in second.glob("rank-*.safetensors")):
+        fail(f"{first} and {second} have different numbers of ranks")
     bad = False
-    for rank in ranks:
-        one, other = zeros(first / rank), zeros(second / rank)
+    pairs = [(zeros(first / rank), zeros(second / rank)) for rank in ranks]
+    for rank, (one, other) in zip(ranks, pairs):
         most = max(len(one), len(other))
         moved = len(one ^ other) / 2
         bad |= most == 0 or moved > MOST * most

@@ -124,7 +124,9 @@ class Job:
         ]  # fmt: skip
 
     def environment(self, **more):
-        return {**os.environ, "OMP_WAIT_POLICY": "passive", **{k: str(v) for k, v in more.items()}}
+        # a signal to mpirun before its ranks run may leave them in MPI_Init until this limit
+        fixed = {"OMP_WAIT_POLICY": "passive", "THINWIRE_START_TIMEOUT": "20"}
+        return {**os.environ, **fixed, **{k: str(v) for k, v in more.items()}}
 
     def run(self, output, name, *more, timeout=120, **variables):
         """Runs to the end: exit code and output, code 124 when it took longer than `timeout`."""
