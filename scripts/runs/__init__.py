@@ -6,6 +6,7 @@ run that is written, picture.py draws it as text.
 """
 
 import difflib
+import io
 import os
 import sys
 
@@ -38,13 +39,47 @@ def write_whole(path, write):
             pass  # the first error counts
 
 
-def script(name, main):
-    """Ends the process with main()'s code, or with one line and 2 for an error of the user."""
+class Output(io.FileIO):
+    """Standard output. Its errors are no OSError: argparse hides that, others take it for an error
+    of the file that they read."""
+
+    class Error(Exception):
+        pass
+
+    def write(self, data):
+        try:
+            return super().write(data)
+        except BrokenPipeError:
+            raise
+        except OSError as error:
+            raise Output.Error(error.strerror) from None
+
+
+def exit_code(name, main):
+    """main()'s code, after its output is written; after one line 2 for an error of the user, and 1
+    where standard output takes no more."""
+    if sys.stdout:  # it is open
+        by_line = sys.stdout.line_buffering or sys.stdout.write_through
+        sys.stdout = io.TextIOWrapper(io.BufferedWriter(Output(1, "wb", closefd=False)),
+                                      sys.stdout.encoding, sys.stdout.errors,
+                                      line_buffering=by_line)
     try:
-        sys.exit(main())
-    except UserError as error:
-        print(f"{name}: {error}", file=sys.stderr)
-        sys.exit(2)
+        try:
+            return main()
+        except UserError as error:
+            print(f"{name}: {error}", file=sys.stderr)
+            return 2
+        finally:
+            if sys.stdout:
+                sys.stdout.flush()
     except BrokenPipeError:  # `| head` has read enough
-        sys.stderr.close()
-        sys.exit(1)
+        pass
+    except Output.Error as error:
+        print(f"{name}: cannot write to standard output: {error}", file=sys.stderr)
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # for what is buffered
+    return 1
+
+
+def script(name, main):
+    """Ends the process with main()'s code, or with one line for an error."""
+    sys.exit(exit_code(name, main))

@@ -20,6 +20,7 @@ class Run:
 
     def __init__(self, folder):
         self.folder = Path(folder)
+        check_folder(self.folder)
 
     def __getitem__(self, name):
         """A column of metrics.csv."""
@@ -79,6 +80,13 @@ class Run:
         return STOPPED if self.summary.get("stopped") else FINISHED
 
 
+def check_folder(folder):
+    """UserError unless it is a folder; names the run of that name."""
+    if not folder.is_dir():
+        run = Path("runs") / folder
+        raise UserError(f"{folder}: not a folder" + (f"; {run} is" if run.is_dir() else ""))
+
+
 def last_step(path):
     """The number in the last line of steps.csv, without reading the lines before; 0 if it has
     none."""
@@ -131,8 +139,7 @@ def is_run(folder):
 
 def below(folder):
     """The run folders below a folder, or the folder itself, by name."""
-    if not folder.is_dir():
-        raise UserError(f"{folder}: not a folder")
+    check_folder(folder)
     if is_run(folder):
         return [folder]
     found = []

@@ -71,8 +71,9 @@ class Live:
         self.refresh()
 
     def refresh(self):
-        self.run, self.broken = folder.Run(self.path), ""
+        self.broken = ""
         try:
+            self.run = folder.Run(self.path)
             self.steps.refresh()
             self.state = self.find_state()
         except UserError as error:

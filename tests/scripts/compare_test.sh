@@ -147,5 +147,8 @@ sed -i 's/"steps": /"stepps": /' "$runs/stopped/summary.json"
 refuses "stopped/summary.json: steps is None; expected a number" scripts/compare.py "$runs/stopped"
 echo '{"set": 1}' >"$runs/stopped/config.json"
 refuses "stopped/config.json: set is no object" scripts/compare.py "$runs/stopped"
-refuses "none/config.json: No such file" scripts/compare.py "$work/none"
+refuses "none: not a folder" scripts/compare.py "$work/none"
+here=$PWD
+refuses "dense: not a folder; runs/dense is" env -C "$work" "$here/scripts/compare.py" dense
+refuses "dense: not a folder; runs/dense is" env -C "$work" "$here/scripts/watch.py" dense
 refuses "gaussiank-s2/metrics.csv: missing column(s)" scripts/compare.py "$runs/gaussiank-s2"

@@ -28,6 +28,16 @@ if grep -nEi "https?://|src=|<link|@import|url\((['\"]?)[^#]" "$page"; then
 fi
 grep -q "default-src 'none'" "$page"
 
+# in print, a section that is longer than the rest of a page begins there
+python3 - "$page" <<'PY'
+import re
+import sys
+style = re.search(r"@media print \{(.*?)\n\}", open(sys.argv[1]).read(), re.S)[1]
+whole = [rule for rule in style.split("}") if "break-inside: avoid" in rule]
+assert any("figure" in rule for rule in whole), whole
+assert not [rule for rule in whole if re.search(r"\b(section|main|details)\b", rule)], whole
+PY
+
 # its table is that of compare.py, and runs that are not finished are named
 python3 - "$page" "$runs"/* <<'PY'
 import json
@@ -79,7 +89,7 @@ refuses() {
 cut -d, -f1-6 "$runs/gaussiank-s1/advice.csv" >"$work/narrow.csv"
 refuses "narrow.csv: missing column(s) speedup" "$runs/dense" --advice "$work/narrow.csv"
 refuses "none.csv: No such file" "$runs/dense" --advice "$work/none.csv"
-refuses "none/config.json: No such file" "$work/none"
+refuses "none: not a folder" "$work/none"
 rm "$runs/dense/steps.csv"
 refuses "dense/steps.csv: No such file" "$runs/topk-s1" "$runs/dense"
 sed -i 's/^3,.*/3,1,2/' "$runs/topk-s1/steps.csv"

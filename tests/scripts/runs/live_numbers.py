@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import sys
 from pathlib import Path
 
@@ -61,6 +62,9 @@ def check_numbers(run):
     one.refresh()
     assert one.total_steps == 32
     assert picture.numbers(one)[-1][1] == "ETA 0:01"
+    shutil.rmtree(run)
+    one.refresh()
+    assert (one.state, one.broken) == ("broken", f"{run}: not a folder"), one.broken
 
 
 def check_fit():
