@@ -188,19 +188,20 @@ def draw_advice(predictions, title):
     panels, links = predictions
     columns = 2 if len(panels) == 4 else min(3, len(panels))
     lines = -(-len(panels) // columns)
-    figure, grid = plt.subplots(lines, columns, figsize=(6 * columns, 5.5 * lines), squeeze=False)
+    figure, grid = plt.subplots(lines, columns, figsize=(6 * columns, 6.5 * lines), squeeze=False)
     looks = {}  # of sparse exchanges; dense ones are grey
     for axes, (ranks, curves) in zip(grid.flat, sorted(panels.items())):
         for label, rows in advice.merge(curves):
             first = label.split(", ")[0]
             if first.startswith(("dense", "bsp")):
                 kind = ("bf16" in first) + 2 * ("overlap" in first)
-                colour, style = "0.5", ["-", "--", ":", "-."][kind]
+                colour, style = (("0.25", (0, (6, 1, 1, 1, 1, 1))) if first.startswith("bsp") else
+                                 ("0.5", ["-", "--", ":", "-."][kind]))
             else:
                 i = looks.setdefault(first, len(looks))
                 colour, style = COLOURS[i % len(COLOURS)], ["-", "--", ":"][i // len(COLOURS) % 3]
             bandwidths = [row[0] for row in rows]
-            axes.plot(bandwidths, [row[1] for row in rows], style, color=colour,
+            axes.plot(bandwidths, [row[1] for row in rows], linestyle=style, color=colour,
                       linewidth=1.8, label=textwrap.fill(label, 44))
             axes.fill_between(bandwidths, [row[2] for row in rows], [row[3] for row in rows],
                               alpha=0.15, linewidth=0, color=colour)
@@ -217,7 +218,8 @@ def draw_advice(predictions, title):
             axis.set_major_formatter(FuncFormatter(lambda x, _: f"{x:g}"))
         axes.yaxis.set_minor_locator(LogLocator(subs=(2, 5)))
         axes.yaxis.set_minor_formatter(FuncFormatter(lambda x, _: f"{x:g}"))
-        axes.legend(fontsize=7, loc="upper right")
+        axes.legend(fontsize=7, ncols=2, handlelength=3.5, loc="upper left",
+                    bbox_to_anchor=(0, -0.12))
     for axes in list(grid.flat)[len(panels):]:
         axes.axis("off")
     for axes in grid[:, 0]:

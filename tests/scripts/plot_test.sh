@@ -68,11 +68,29 @@ advice=$folder/advice.csv
     echo "dense,ring overlap,4,$point,1,1,1"
     echo "dense,ring,8,$point,1,1,1"
     echo "topk,,8,$point,0.9,0.8,1.1"
+    echo "bsp,,8,$point,0.5,0.5,0.5"
+    echo "dense,ring bf16,8,$point,2,2,2"
   done
 } >"$advice"
 rm "$folder/curves.png"
 scripts/plot.py --advice "$advice" -o "$folder/curves.png" >"$folder/log"
 [[ $(head -c 4 "$folder/curves.png" | tail -c 3) == PNG ]]
+# each line has its own look, and the legend covers none
+/usr/bin/python3 - "$advice" <<'EOF'
+import sys
+from pathlib import Path
+sys.path.insert(0, "scripts")
+import plot
+with plot.plt.rc_context(plot.STYLE):
+    figure = plot.draw_advice(plot.advice.read(Path(sys.argv[1])), "")
+    figure.draw_without_rendering()
+for axes in figure.axes:
+    shown = [line for line in axes.lines if not line.get_label().startswith("_")]
+    looks = {(line.get_color(), line.get_linestyle()) for line in shown}
+    assert len(looks) == len(shown), looks
+    assert not axes.get_window_extent().overlaps(axes.get_legend().get_window_extent())
+assert len(looks) == 4, looks
+EOF
 sed -i 's/0.9,0.8/x,0.8/' "$advice"
 if scripts/plot.py --advice "$advice" -o "$folder/curves.png" 2>"$folder/log"; then exit 1; fi
 grep -q 'a value of topk is no number' "$folder/log"
@@ -92,7 +110,7 @@ refuses() {
 }
 sed -i 's/val_top1/top1/' "$folder/a/metrics.csv"
 refuses "$folder/a" 'a/metrics.csv: missing column(s) val_top1'
-refuses "$folder/none" 'none/metrics.csv: No such file'
+refuses "$folder/none" 'none: not a folder'
 sed -i 's/^2,1.1/2,abc/' "$folder/b/metrics.csv"
 refuses "$folder/b" "train_loss is 'abc' in epoch 2"
 head -n 1 "$folder/b/metrics.csv" >"$folder/empty" && mv "$folder/empty" "$folder/b/metrics.csv"
