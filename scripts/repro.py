@@ -29,6 +29,8 @@ def options():
     parser.add_argument("--to", type=Path, help="for keep: the folder of the copies")
     parser.add_argument("--tables", type=Path,
                         help="for run: the folder of tables and figures (default: that above)")
+    parser.add_argument("--rows", metavar="ROW,...",
+                        help="for run: only these rows of each claim, in the order of the claim")
     script.add_options(parser, Path("runs") / "repro",
                        "for training (default: 1 at quick, else 1,2,3)")
     given = parser.parse_args()
@@ -77,11 +79,12 @@ def run(given):
         return 0
     if given.what in known and (missing := programs.missing_data(chosen[given.what], settings)):
         raise ReproError(missing)
+    wanted = claims.with_rows(chosen, results, given.rows)
     if given.dry_run:
-        print(estimate.report(chosen, results, settings))
+        print(estimate.report(chosen, wanted, settings))
         return 0
     draw = session.drawer()
-    failures = session.run_missing(chosen, results, settings, lambda name: session.write_outputs(
+    failures = session.run_missing(chosen, wanted, settings, lambda name: session.write_outputs(
         chosen[name], results[name], settings, draw))
     print("\n" + tables.overview(chosen, results))
     print(f"\ntables and figures: {settings.tables}")

@@ -271,3 +271,15 @@ def chosen(claims, what):
     if not found:
         raise ReproError(f"unknown claim {what}{nearest(what, [*claims, *sorted(papers), 'all'])}")
     return found
+
+
+def with_rows(plans, results, rows):
+    """The results of the named rows of some plans; `rows` is a list with commas, None for all."""
+    if rows is None:
+        return results
+    named, known = rows.split(","), {row for plan in plans.values() for row in plan.rows}
+    for row in named:
+        if row not in known:
+            raise ReproError(f"unknown row {row}{nearest(row, known)}")
+    return {name: {row: each for row, each in of_claim.items() if row in named}
+            for name, of_claim in results.items()}

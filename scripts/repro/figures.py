@@ -1,13 +1,15 @@
 """The figure of a claim, as PNG and SVG. Needs matplotlib."""
 
 import fnmatch
+import math
 import statistics
+import textwrap
 
 import matplotlib
 
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt  # noqa: E402
-from matplotlib.ticker import FuncFormatter, MaxNLocator, NullLocator  # noqa: E402
+from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullLocator  # noqa: E402
 
 from plot import COLOURS, STYLE, label_bytes  # noqa: E402
 
@@ -111,7 +113,7 @@ def draw_panel(axes, panel, claim, results):
             # curves beyond the number of colours are dotted
             style = series.get("style", "-" if drawn < len(COLOURS) else ":")
             # later curves are thinner, so that equal ones are seen
-            draw_mean(axes, seeds, style, colour, label, linewidth=max(1.2, 3 - 0.4 * drawn))
+            draw_mean(axes, seeds, style, colour, label, linewidth=max(1.2, 3.6 - 0.9 * drawn))
             drawn += 1
     axes.set_title(panel["title"])
     axes.set_xlabel(panel["xlabel"])
@@ -119,10 +121,21 @@ def draw_panel(axes, panel, claim, results):
     scale_axes(axes, panel)
 
 
+def scale_log(axes):
+    """A logarithmic y axis, with labels between powers of ten where these are too few."""
+    axes.set_yscale("log")
+    least, most = axes.dataLim.minposy, axes.dataLim.y1
+    if most < 1000 * least:
+        digits = (1, 2, 3, 5, 7) if most < 10 * least else (1, 2, 5)
+        axes.yaxis.set_major_locator(LogLocator(subs=digits))
+        axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+        axes.yaxis.set_minor_locator(NullLocator())
+
+
 def scale_axes(axes, panel):
     log = panel.get("log", "")
     if "y" in log:
-        axes.set_yscale("log")
+        scale_log(axes)
     elif not panel.get("file"):  # seconds and rates, which compare from zero
         axes.set_ylim(0, 1.05 * axes.dataLim.y1)
     if panel["xlabel"] == "ranks":
@@ -137,7 +150,7 @@ def scale_axes(axes, panel):
         spans = [line.get_xdata() for line in axes.get_lines()]
         ends = [max(span) for span in spans if len(span)]
         label_bytes(axes, "x" in log or (ends and min(ends) > 0 and max(ends) > 20 * min(ends)))
-    if panel.get("relative"):
+    if panel.get("relative") and "y" not in log:
         axes.set_ylim(0, 1.05)
 
 
@@ -153,6 +166,12 @@ def grid(count, columns, width, height):
     return figure, axes, strip
 
 
+def legend_width(labels, columns):
+    """About the inches of a legend: 13 characters each, and 7 for the line before a label."""
+    labels, rows = list(labels), math.ceil(len(labels) / columns)
+    return sum(7 + max(map(len, labels[i:i + rows])) for i in range(0, len(labels), rows)) / 13
+
+
 def draw_legend(axes, strip, columns, key=None):
     """One legend for the curves of all axes, sorted by key(label) if there is one."""
     legend = {}
@@ -161,8 +180,10 @@ def draw_legend(axes, strip, columns, key=None):
     if key:
         legend = {label: legend[label] for label in sorted(legend, key=key)}
     if legend:
-        strip.legend(legend.values(), legend.keys(), loc="center", fontsize=9,
-                     ncols=min(len(legend), columns))
+        columns = min(len(legend), columns)
+        while columns > 1 and legend_width(legend, columns) > strip.figure.get_figwidth():
+            columns -= 1
+        strip.legend(legend.values(), legend.keys(), loc="center", fontsize=9, ncols=columns)
 
 
 def panels(plan, results, wanted, columns=3):
@@ -241,7 +262,7 @@ def histograms(plan, results):
         normal = [(x / 20, statistics.NormalDist().pdf(x / 20)) for x in range(-80, 81)]
         axes.plot(*zip(*normal), "--", linewidth=1.3, color="#888888", label="normal")
         axes.set_yscale("log")
-        axes.set_ylim(1e-4, 30)
+        axes.set_ylim(1e-4, 2 * axes.dataLim.y1)
         axes.set_title(label)
         axes.set_xlabel("u / standard deviation")
         axes.set_ylabel("density")
@@ -269,5 +290,6 @@ def save(plan, results, path):
         figure.suptitle(f"{plan.claim.id}: {plan.claim['title']} (scale {plan.scale})", x=0.01,
                         ha="left", fontsize=12, fontweight="bold")
         if plan.note:
-            figure.supxlabel(plan.note, fontsize=8, color="#666666")
+            figure.supxlabel(textwrap.fill(plan.note, int(15 * figure.get_figwidth())), fontsize=8,
+                             color="#666666")
         write(figure, path)

@@ -18,6 +18,7 @@ from . import ROOT, ReproError
 
 WRITES_CSV = ("bench comm", "bench select", "advise")
 CIFAR_FOLDER = "cifar-10-batches-bin"
+CLASSES = 1000  # of ImageNet
 REAL_DATA = ("cifar10", "imagenet")
 
 
@@ -44,6 +45,12 @@ def density_warmup(options):
     return [] if given == "none" else given
 
 
+def holds_out(row, settings):
+    """Whether --val-size applies: to training on real data, whose test file it replaces."""
+    return (row.program == "train" and settings.val_size is not None
+            and row.resolved.get("dataset") in REAL_DATA)
+
+
 def command(row, settings, more=()):
     """The words that start a row, without those that say where its result goes."""
     program, *sub = row.program.split()
@@ -59,6 +66,8 @@ def command(row, settings, more=()):
         given["device"] = settings.device
     if settings.data_dir and row.resolved.get("dataset") in REAL_DATA:
         given["data_dir"] = settings.data_dir
+    if holds_out(row, settings):
+        given["val_size"] = settings.val_size
     return words + flags(given) + list(more)
 
 
@@ -69,10 +78,13 @@ def missing_data(plan, settings):
         files = given if given.name == CIFAR_FOLDER else given / CIFAR_FOLDER
         if name == "cifar10" and not (files / "data_batch_1.bin").exists():
             return f"needs CIFAR-10; {files} lacks data_batch_1.bin (scripts/data/get_cifar10.sh)"
-        # ImageNet is a folder with train/ and val/, or a record file
-        if name == "imagenet" and not (settings.data_dir
-                                       and (given.is_file() or (given / "train").is_dir())):
-            return "needs ImageNet; --data-dir names a folder with train/ and val/ or a record file"
+        if name == "imagenet":  # a folder with train/ and val/, or a record file
+            classes = [path for path in (given / "train").glob("[!.]*") if path.is_dir()]
+            if not settings.data_dir or not (given.is_file() or classes):
+                return ("needs ImageNet; --data-dir names a folder with train/ and val/ or a "
+                        "record file")
+            if classes and len(classes) != CLASSES:
+                return f"needs ImageNet; {given}/train has {len(classes)} of {CLASSES} classes"
     return ""
 
 

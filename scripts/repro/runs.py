@@ -94,6 +94,8 @@ class Result:
             given["seed"] = self.seed
         if self.settings.device:
             given["device"] = self.settings.device
+        if programs.holds_out(self.row, self.settings):
+            given["val_size"] = self.settings.val_size
         return {"program": self.row.program, **given}
 
     @property

@@ -8,7 +8,9 @@ import subprocess
 import sys
 from pathlib import Path
 
-from . import BIN, ReproError, UserError, runs
+from runs import exit_code
+
+from . import BIN, ReproError, runs
 
 SYSTEM_PYTHON = "/usr/bin/python3"  # Debian's matplotlib belongs to Debian's python
 
@@ -24,6 +26,9 @@ def add_options(parser, output, seeds):
     """The options of scripts that train; `output` is the default folder, `seeds` a help text."""
     parser.add_argument("--seeds", help=seeds)
     parser.add_argument("--data-dir", default="", help="folder of CIFAR-10 or ImageNet")
+    parser.add_argument("--val-size", type=int, metavar="N",
+                        help="validate on N training images that are held out, instead of the "
+                             "test file of real data (default: as in the recipe)")
     parser.add_argument("--launcher", default="threads", metavar="threads|'mpirun -n {P}'",
                         help="ranks of train: threads, or a command that starts P processes")
     parser.add_argument("--device", default="", help="passed to train and bench")
@@ -50,6 +55,8 @@ def resolve(given, seeds, needed):
         given.data_dir = str(Path(given.data_dir).resolve())
         if not Path(given.data_dir).exists():
             raise ReproError(f"--data-dir {given.data_dir} does not exist")
+    if given.val_size is not None and given.val_size < 0:
+        raise ReproError(f"--val-size is {given.val_size}; expected 0 or more")
     given.output, given.bin = given.output_dir.resolve(), given.bin.resolve()
     for name in needed:
         if not os.access(given.bin / name, os.X_OK):
@@ -62,7 +69,7 @@ def resolve(given, seeds, needed):
 
 
 def main(run):
-    """The exit code of run(): 2 after an error, 128 + n after signal n."""
+    """The exit code of run(): as exit_code() says, 128 + n after signal n."""
     if (importlib.util.find_spec("matplotlib") is None and os.path.exists(SYSTEM_PYTHON)
             and os.path.realpath(sys.executable) != os.path.realpath(SYSTEM_PYTHON)):
         os.execv(SYSTEM_PYTHON, [SYSTEM_PYTHON, *sys.argv])
@@ -74,10 +81,7 @@ def main(run):
         signal.signal(number, stop)
     script = Path(sys.argv[0]).name
     try:
-        return run()
-    except UserError as error:
-        print(f"{script}: {error}", file=sys.stderr)
-        return 2
+        return exit_code(script, run)
     except runs.Interrupted as stopped:
         name = signal.Signals(stopped.args[0]).name
         print(f"{script}: ended by {name}; the same command continues", file=sys.stderr)

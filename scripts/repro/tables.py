@@ -55,9 +55,11 @@ def origin(results):
     machines = distinct(f"{m['cpu']}, {m['cores']} cores, GPU: {m['gpu']}"
                         for m in (result.notes["machine"] for result in done))
     commits = distinct(commit_of(result.notes["versions"]) for result in done)
+    held_out = distinct(f" Validation: {size:,} training images, held out."
+                        for result in done if (size := result.notes["options"].get("val_size")))
     seeds = sorted({result.seed for result in done if result.seed is not None})
     return (f"Machine: {machines}. Commit: {commits}. "
-            f"Seeds: {', '.join(map(str, seeds)) or 'none needed'}.")
+            f"Seeds: {', '.join(map(str, seeds)) or 'none needed'}.{held_out}")
 
 
 def document(plan, results):

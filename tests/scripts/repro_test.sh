@@ -40,7 +40,7 @@ refuses() {
   local text=$1 code=0
   shift
   repro "$@" >"$work/said" 2>&1 || code=$?
-  if [[ $code == 2 && $(wc -l <"$work/said") == 1 ]] && grep -qF "$text" "$work/said"; then
+  if [[ $code == 2 && $(wc -l <"$work/said") == 1 ]] && grep -qF -e "$text" "$work/said"; then
     return
   fi
   echo "expected exit code 2 and one line with: $text; got $code and:"
@@ -57,6 +57,13 @@ run=$out/quick/T1/dense-s1
 repro run T1 --dry-run >"$work/said"
 expect "$work/said" "T1/dense seed 1: P = 2, 2 epochs, 120 steps"
 [[ ! -e $out ]]
+# --rows names the rows to run; --val-size holds out images of real data only
+repro run T1 --dry-run --rows model >"$work/said"
+expect "$work/said" "0 results finished, 1 to run"
+refuses "unknown row modle; did you mean model?" run T1 --rows modle
+repro run T1 --dry-run --val-size 500 >"$work/said"
+if grep -q -e --val-size "$work/said"; then echo "held out generated images" && exit 1; fi
+refuses "--val-size is -1; expected 0 or more" run T1 --val-size -1
 
 # SIGTERM ends the program after its step, and the script with the code of the signal
 python3 scripts/repro.py run T1 --claims "$claims" --output-dir "$out" \
@@ -111,6 +118,15 @@ cmp "$work/drawn/T1.csv" "$tables/T1.csv"
 [[ -e $work/kept/quick/T1/dense-s1/steps.csv && ! -e $work/kept/quick/T1/dense-s1/run.log ]]
 refuses "keep where?" keep
 
+# a claim whose data is not there is one line of the plan of all
+mkdir -p "$work"/few/{train,val}/{one,two,.cache}
+sed 's/"T1"/"U1"/; s/"lenet"/"resnet50"/; s/"shapes"/"imagenet"/' "$claims/T1.json" \
+  >"$claims/U1.json"
+repro run all --dry-run --data-dir "$work/few" >"$work/said"
+expect "$work/said" "U1: needs ImageNet; $work/few/train has 2 of 1000 classes"
+expect "$work/said" "2 results finished, 0 to run"
+rm "$claims/U1.json"
+
 # a rule that fails, and a scale without results
 claim 0.001
 repro show T1 >"$work/said"
@@ -146,7 +162,8 @@ from types import SimpleNamespace
 sys.path.insert(0, "scripts")
 from repro import claims, runs, tables
 
-settings = SimpleNamespace(results=Path("docs/results/repro/short"), device="", seeds=[1])
+settings = SimpleNamespace(results=Path("docs/results/repro/short"), device="", seeds=[1],
+                           val_size=None)
 plans = claims.plans(claims.load(Path("configs/repro")), "short")
 drawn = sorted(Path("docs/images/repro").glob("*.md"))
 assert len(drawn) > 5, drawn

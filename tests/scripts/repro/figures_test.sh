@@ -1,0 +1,39 @@
+#!/usr/bin/env bash
+# Figures of repro.py: axes and legends.
+set -euo pipefail
+python=python3
+"$python" -c 'import matplotlib' 2>/dev/null || python=/usr/bin/python3
+"$python" -c 'import matplotlib' 2>/dev/null || { echo "skipped: no matplotlib"; exit 77; }
+PYTHONDONTWRITEBYTECODE=1 "$python" - <<'PY'
+import sys
+
+sys.path.insert(0, "scripts")
+from repro import figures
+from repro.figures import plt
+
+
+def ticks(values):
+    """The labels within the range of a logarithmic axis with these values."""
+    _, axes = plt.subplots()
+    axes.plot(range(len(values)), values)
+    figures.scale_log(axes)
+    axes.figure.canvas.draw()
+    low, high = axes.get_ylim()
+    return [label.get_text() for label in axes.get_yticklabels()
+            if low <= label.get_position()[1] <= high]
+
+
+assert len(ticks([0.2, 3])) >= 3, ticks([0.2, 3])  # one power of ten alone
+assert "0.5" in ticks([0.01, 1]) and "0.02" in ticks([0.01, 1]), ticks([0.01, 1])
+assert "0.5" not in ticks([1e-6, 1])
+
+# a legend is not wider than its figure, and has as many columns as fit
+for labels, most in ((["a"] * 8, 8), (["a label of 24 characters"] * 8, 3)):
+    figure, (axes,), strip = figures.grid(1, 1, 9, 4)
+    for label in {f"{i} {text}" for i, text in enumerate(labels)}:
+        axes.plot([0, 1], label=label)
+    figures.draw_legend([axes], strip, 8)
+    figure.canvas.draw()
+    assert strip.get_legend()._ncols == most, (labels[0], strip.get_legend()._ncols)
+    assert strip.get_legend().get_window_extent().width < figure.bbox.width
+PY
