@@ -5,8 +5,11 @@
 
 namespace tw {
 
-/// True when the CPU multiplies bf16 in hardware (AVX512_BF16 or AMX). ONEDNN_MAX_CPU_ISA can
-/// disable it.
+/// True when the CPU has the parts of AVX-512 that oneDNN calls avx512_core. ONEDNN_MAX_CPU_ISA can
+/// disable it, and the next two.
+bool cpu_has_avx512();
+
+/// True when the CPU multiplies bf16 in hardware (AVX512_BF16 or AMX).
 bool cpu_has_bf16();
 
 /// True when the CPU has AMX tiles for bf16, several times faster than its vector units.

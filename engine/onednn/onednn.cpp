@@ -17,6 +17,7 @@ bool has(dnnl_cpu_isa_t wanted) {
 
 }  // namespace
 
+bool cpu_has_avx512() { return has(dnnl_cpu_isa_avx512_core); }
 bool cpu_has_amx() { return has(dnnl_cpu_isa_avx512_core_amx); }
 bool cpu_has_bf16() { return has(dnnl_cpu_isa_avx512_core_bf16) || cpu_has_amx(); }
 
@@ -54,7 +55,7 @@ Type type(DType dtype) {
 }
 
 void require(const char* op, DType dtype) {
-  check(dtype != DType::bf16 || has(dnnl_cpu_isa_avx512_core),
+  check(dtype != DType::bf16 || cpu_has_avx512(),
         "[{}] this CPU has no bf16 (it needs AVX-512); use --precision f32", op);
 }
 

@@ -152,6 +152,7 @@ std::unique_ptr<Conv2d> create_cpu(Context& ctx, const Conv2dShape& shape) {
   // primitives are created for a fixed number of threads
   ctx.bind_thread();
   if (suits_dense_conv2d(shape)) return create_dense_conv2d(ctx, shape);
+  if (suits_winograd_conv2d(shape)) return create_winograd_conv2d(ctx, shape);
   return std::make_unique<Conv2dCpu>(ctx, shape);
 }
 

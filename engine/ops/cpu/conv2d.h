@@ -31,6 +31,10 @@ bool splits_batch(const Conv2dShape& shape, int threads);
 bool suits_dense_conv2d(const Conv2dShape& shape);
 std::unique_ptr<Conv2d> create_dense_conv2d(Context& ctx, const Conv2dShape& shape);
 
+/// 3 x 3 convolution in fewer products, by our own loops.
+bool suits_winograd_conv2d(const Conv2dShape& shape);
+std::unique_ptr<Conv2d> create_winograd_conv2d(Context& ctx, const Conv2dShape& shape);
+
 /// Throws UserError when a tensor does not match the shape of the convolution.
 void expect_conv2d_tensor(const char* what, const Tensor& tensor, const Shape& shape, DType dtype);
 

@@ -168,8 +168,39 @@ TEST_P(Conv2dTest, MatchesOnLayersOfResNetAndVgg) {
   }
 }
 
+// images of one and of several groups of tiles, tiles cut by the edge, few and many channels
+TEST_P(Conv2dTest, TilesOfAnySizeMatchASumInDouble) {
+  struct Size {
+    int64_t batch, height, width, in, out;
+  };
+  for (const int threads : {1, 2, 3}) {
+    Context ctx(test::device(), threads);
+    for (const Size z : {Size{1, 4, 4, 16, 16},
+                         {9, 8, 8, 32, 32},
+                         {3, 13, 9, 48, 16},
+                         {2, 10, 11, 80, 64},
+                         {1, 6, 6, 16, 272}})
+      for (int64_t padding = 0; padding < 3; ++padding)
+        for (const bool bias : {false, true}) {
+          const Conv2dShape s{.batch = z.batch,
+                              .height = z.height,
+                              .width = z.width,
+                              .in_channels = z.in,
+                              .out_channels = z.out,
+                              .padding = padding,
+                              .dtype = GetParam(),
+                              .bias = bias};
+          SCOPED_TRACE(describe(s, threads));
+          ConvCase c(s);
+          c.run(ctx, 1);
+          c.expect_close(tolerance(GetParam()), 2);
+        }
+  }
+}
+
 // sizes and channels that use the dense, Winograd, direct and split implementations
-constexpr std::array<std::array<int64_t, 2>, 4> kWays{{{2, 64}, {8, 64}, {6, 24}, {16, 16}}};
+constexpr std::array<std::array<int64_t, 2>, 5> kWays{
+    {{2, 64}, {8, 64}, {8, 40}, {6, 24}, {16, 16}}};
 
 TEST_P(Conv2dTest, AccumulatesGradients) {
   Context ctx(test::device(), 2);
