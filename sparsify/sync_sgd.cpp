@@ -241,7 +241,8 @@ void SyncSgd::select(Context& ctx, const BucketState& state, Control& control) {
   if (control.nonfinite != SIZE_MAX) selected_.count = 0;
 }
 
-/// Packs the segments, sums them over the ranks, and leaves the sums packed.
+/// Packs the segments, sums them over the ranks, and leaves the sums packed. Leaves zeros in the
+/// gradients for an exchange that adds them to the residual by itself.
 void SyncSgd::sum_dense_segments(Context& ctx, const Bucket& bucket) {
   Control control{.stop = input_.stop};
   const size_t length = bucket.dense_length();
@@ -258,6 +259,8 @@ void SyncSgd::sum_dense_segments(Context& ctx, const Bucket& bucket) {
                         .step = input_.step},
                        control);
   if (control.nonfinite_rank >= 0) report_nonfinite(control, 0);
+  if (!exchanges().find(sparsifier_.exchange).value.one_rank_selects) return;
+  for (const Segment& segment : bucket.dense) ops::fill(ctx, slice(arena_.gradients(), segment), 0);
 }
 
 void SyncSgd::unpack_dense_segments(Context& ctx, const Bucket& bucket) {

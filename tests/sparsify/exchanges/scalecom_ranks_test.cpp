@@ -88,6 +88,30 @@ TEST(ScaleCom, ALeaderWithoutEntriesSendsNothingAndAllKeepTheirs) {
   });
 }
 
+TEST(ScaleCom, TensorsThatAreSummedWholeLeaveNoResidual) {
+  run_ranks(3, [](Context& ctx, Communicator& comm) {
+    for (const char* beta : {"1", "0.5"}) {
+      SgdRig rig(ctx, comm, kElements,
+                 {.sparsifier = "dgc", .exchange = "scalecom", .momentum_before = false},
+                 of_beta(beta));
+      for (uint64_t step = 0; step < 4; ++step) {
+        rig.step(wide(), {.step = step, .lr = 0, .density = 0.05});
+        const Parameter& bias = rig.arena.parameters()[1];
+        size_t wrong = 0, left = 0;
+        for (size_t i = bias.offset; i < bias.offset + bias.length(); ++i) {
+          float sum = 0;
+          for (int rank = 0; rank < comm.size(); ++rank)
+            sum += SgdRig::gradient(wide(), rank, step, i);
+          wrong += rig.arena.gradients()[i] != sum;
+          left += rig.sgd->residual()[i] != 0;
+        }
+        EXPECT_EQ(wrong, 0u) << "step " << step;
+        EXPECT_EQ(left, 0u) << "step " << step;
+      }
+    }
+  });
+}
+
 TEST(ScaleCom, SendsTheBytesOfIndicesAndValues) {
   for (int ranks : kRankCounts)
     run_ranks(ranks, [](Context& ctx, Communicator& comm) {
