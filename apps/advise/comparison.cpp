@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <set>
 
 namespace tw {
 
@@ -13,16 +14,21 @@ constexpr double kNoticeable = 1.02;  // a smaller gain is not worth a change of
 constexpr double kLeastBits = 1e3, kMostBits = 1e15, kStep = 1.78;  // of the search for a window
 
 bool comparable(const Prediction& c) {
-  return !c.dense && c.sparsifier != "randk" && c.sparsifier != "exact" &&
+  return !c.synchronous_dense() && c.sparsifier != "randk" && c.sparsifier != "exact" &&
          c.sparsifier != "hierarchical";
 }
 
-/// Where a round's sparse exchange beats the best dense one.
+/// The optimizer without its collective: `topk`, `dense H=4`.
+std::string short_name(const Prediction& c) {
+  return c.local_steps > 1 ? fmt::format("{} H={}", c.sparsifier, c.local_steps) : c.sparsifier;
+}
+
+/// Where a round's exchange beats the best dense one.
 class WindowSearch {
  public:
-  WindowSearch(const Prediction& sparse, const std::vector<Prediction>& all, const Costs& costs,
+  WindowSearch(const Prediction& challenger, const std::vector<Prediction>& all, const Costs& costs,
                int ranks)
-      : sparse_(sparse), all_(all), costs_(costs), ranks_(ranks) {}
+      : challenger_(challenger), all_(all), costs_(costs), ranks_(ranks) {}
 
   Window around(double bits) const {
     double inside = bits;
@@ -37,9 +43,10 @@ class WindowSearch {
   bool wins(double bits) const {
     Costs costs = costs_;
     costs.link.beta = kBitsAnElement / bits;
-    const double mine = sparse_.seconds(costs, ranks_);
-    return std::ranges::none_of(
-        all_, [&](const Prediction& c) { return c.dense && c.seconds(costs, ranks_) <= mine; });
+    const double mine = challenger_.seconds(costs, ranks_);
+    return std::ranges::none_of(all_, [&](const Prediction& c) {
+      return c.synchronous_dense() && c.seconds(costs, ranks_) <= mine;
+    });
   }
 
   /// The bandwidth, from `inside` in steps by `factor`, up to which it wins.
@@ -58,7 +65,7 @@ class WindowSearch {
     return inside;
   }
 
-  const Prediction& sparse_;
+  const Prediction& challenger_;
   const std::vector<Prediction>& all_;
   const Costs& costs_;
   int ranks_;
@@ -126,25 +133,25 @@ double Comparison::ratio(const Prediction& of, const Prediction& other, int rank
       .mid;
 }
 
-Window Comparison::window(const Prediction& sparse, int ranks) const {
+Window Comparison::window(const Prediction& of, int ranks) const {
   std::vector<double> above, below;
   for (const Costs& costs : rounds_) {
     const Window one =
-        WindowSearch(sparse, all_, costs, ranks).around(kBitsAnElement / costs.link.beta);
+        WindowSearch(of, all_, costs, ranks).around(kBitsAnElement / costs.link.beta);
     above.push_back(one.above);
     below.push_back(one.below);
   }
   return {.above = median_interval(above).mid, .below = median_interval(below).mid};
 }
 
-Interval Comparison::break_even(const Prediction& sparse, int ranks) const {
+Interval Comparison::break_even(const Prediction& of, int ranks) const {
   return over_rounds([&](const Costs& costs) {
-    return WindowSearch(sparse, all_, costs, ranks).around(kBitsAnElement / costs.link.beta).below;
+    return WindowSearch(of, all_, costs, ranks).around(kBitsAnElement / costs.link.beta).below;
   });
 }
 
 const Accuracy* Comparison::accuracy(const Prediction& of) const {
-  if (of.dense && of.local_steps == 1) return nullptr;
+  if (of.synchronous_dense()) return nullptr;
   std::string options;  // as race.py writes them
   if (of.local_steps > 1) options += fmt::format(" --local-steps {}", of.local_steps);
   for (const auto& [key, value] : accuracy_.changed)
@@ -167,9 +174,11 @@ const Prediction* Comparison::fastest(int ranks, const Allowed& allowed) const {
 }
 
 const Prediction& Comparison::best_dense(int ranks) const {
-  const Prediction* plain = fastest(
-      ranks, [](const Prediction& c) { return c.dense && c.sparsifier == "dense" && !c.overlap; });
-  const Prediction* best = fastest(ranks, [](const Prediction& c) { return c.dense; });
+  const Prediction* plain = fastest(ranks, [](const Prediction& c) {
+    return c.synchronous_dense() && c.sparsifier == "dense" && !c.overlap;
+  });
+  const Prediction* best =
+      fastest(ranks, [](const Prediction& c) { return c.synchronous_dense(); });
   check<std::logic_error>(best != nullptr, "[advise] no dense prediction");
   return plain && ratio(*best, *plain, ranks) <= 1 + 1e-9 ? *plain : *best;
 }
@@ -177,11 +186,12 @@ const Prediction& Comparison::best_dense(int ranks) const {
 bool Comparison::may_be_recommended(const Prediction& of) const {
   if (!comparable(of)) return false;
   const Accuracy* measured = accuracy(of);
-  // the accuracy of others is not that of top-k
-  return measured ? measured->loss() <= accuracy_.max_loss : of.sparsifier == "topk";
+  // the accuracy of others, and of local steps, is not that of top-k
+  if (!measured) return of.sparsifier == "topk" && of.local_steps == 1;
+  return measured->loss() <= accuracy_.max_loss;
 }
 
-const Prediction* Comparison::best_sparse(int ranks) const {
+const Prediction* Comparison::best_alternative(int ranks) const {
   const Prediction* best =
       fastest(ranks, [&](const Prediction& c) { return may_be_recommended(c); });
   const Prediction* topk = fastest(
@@ -192,12 +202,14 @@ const Prediction* Comparison::best_sparse(int ranks) const {
 /// The exchanges that are faster than `use` and may not be recommended, with the reason.
 std::string Comparison::faster_ones(const Prediction& use, int ranks) const {
   std::string losing, unknown;
+  std::set<std::string> seen;  // a dense one has a prediction for each collective
   for (const Prediction& c : all_) {
     if (!comparable(c) || may_be_recommended(c) || ratio(c, use, ranks) <= kNoticeable) continue;
+    if (!seen.insert(short_name(c)).second) continue;
     const Accuracy* measured = accuracy(c);
     std::string& names = measured ? losing : unknown;
     if (!names.empty()) names += ", ";
-    names += measured ? fmt::format("{} ({:.1f})", c.sparsifier, measured->loss()) : c.sparsifier;
+    names += measured ? fmt::format("{} ({:.1f})", short_name(c), measured->loss()) : short_name(c);
   }
   std::string text;
   if (!losing.empty())
@@ -210,33 +222,33 @@ std::string Comparison::faster_ones(const Prediction& use, int ranks) const {
 
 Comparison::Verdict Comparison::verdict(int ranks) const {
   const Prediction& dense = best_dense(ranks);
-  const Prediction* sparse = best_sparse(ranks);
+  const Prediction* other = best_alternative(ranks);
   if (ranks == 1) return {&dense, "1 rank: exchanges nothing; use --sparsifier dense"};
   const std::string stay = fmt::format("{} ranks: stay dense ({}); an iteration takes {} s", ranks,
                                        dense.flags(), interval_text(seconds(dense, ranks)));
-  if (!sparse)
-    return {&dense, stay + "; no sparse exchange may be recommended" + faster_ones(dense, ranks)};
+  if (!other)
+    return {&dense, stay + "; no other exchange may be recommended" + faster_ones(dense, ranks)};
 
-  const Interval gain = speedup(*sparse, ranks);
+  const Interval gain = speedup(*other, ranks);
   const std::string times = interval_text(gain, "{:.3f}") + " times as fast as";
   if (gain.low <= kNoticeable) {
     const char* why = gain.high < 1   ? ""
                       : gain.low <= 1 ? ": within the noise"
                                       : ": may gain less than 2 %";
-    return {&dense, fmt::format("{}; {} is {} that{}{}", stay, sparse->sparsifier, times, why,
+    return {&dense, fmt::format("{}; {} is {} that{}{}", stay, short_name(*other), times, why,
                                 faster_ones(dense, ranks))};
   }
   std::string text = fmt::format(
       "{} ranks: use {}{}; an iteration takes {} s, {} the best dense exchange ({})", ranks,
-      sparse->flags(), flags_, interval_text(seconds(*sparse, ranks)), times, dense.label());
-  text += window_text(window(*sparse, ranks), break_even(*sparse, ranks));
-  const Accuracy* measured = accuracy(*sparse);
+      other->flags(), flags_, interval_text(seconds(*other, ranks)), times, dense.label());
+  text += window_text(window(*other, ranks), break_even(*other, ranks));
+  const Accuracy* measured = accuracy(*other);
   text += measured
               ? fmt::format("; top-1 {:.1f} points {} dense (P = {}, {} epochs)",
                             std::abs(measured->loss()), measured->loss() < 0 ? "above" : "below",
                             measured->ranks, measured->epochs)
               : "; its accuracy with this model is not measured";
-  return {sparse, text + faster_ones(*sparse, ranks)};
+  return {other, text + faster_ones(*other, ranks)};
 }
 
 std::string bandwidth_text(const Interval& bits) {

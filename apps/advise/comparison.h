@@ -21,7 +21,7 @@ struct AccuracyRules {
   std::map<std::string, std::string> changed{};
 };
 
-/// The bandwidths in bit/s at which a sparse exchange is faster than the best dense one: `above`
+/// The bandwidths in bit/s at which an exchange is faster than the best dense one: `above`
 /// to `below`. 0 and infinity: without limit; both 0: none.
 struct Window {
   double above = 0, below = 0;
@@ -48,26 +48,27 @@ class Comparison {
   /// The bandwidths around that of the link at which it beats the best dense exchange; if it does
   /// not at the link's, the nearest such bandwidths below. Medians of the limits, and the interval
   /// of `below`.
-  Window window(const Prediction& sparse, int ranks) const;
-  Interval break_even(const Prediction& sparse, int ranks) const;
+  Window window(const Prediction& of, int ranks) const;
+  Interval break_even(const Prediction& of, int ranks) const;
   /// Null if not measured, or for synchronous dense SGD.
   const Accuracy* accuracy(const Prediction& of) const;
 
-  /// The dense exchange that is fastest in the median round: with or without overlap, f32 or bf16.
-  /// Plain `dense` among equals.
+  /// The exchange of synchronous dense SGD that is fastest in the median round: with or without
+  /// overlap, f32 or bf16. Plain `dense` among equals.
   const Prediction& best_dense(int ranks) const;
-  /// The sparse exchange to recommend: the fastest, or `topk` if it takes at most 2 % longer. Only
-  /// `topk` is recommended with this model and density unmeasured; others need a measured accuracy
-  /// within the allowed loss. Never: `randk`, which does not reach the accuracy of the others;
-  /// `exact`, a reference; `hierarchical`, whose cost depends on which ranks share a node. Null if
-  /// none is left.
-  const Prediction* best_sparse(int ranks) const;
+  /// The sparse exchange, or the one with local steps, to recommend: the fastest, or `topk` if it
+  /// takes at most 2 % longer. Only `topk` without local steps is recommended with this model and
+  /// density unmeasured; others need a measured accuracy within the allowed loss. Never: `randk`,
+  /// which does not reach the accuracy of the others; `exact`, a reference; `hierarchical`, whose
+  /// cost depends on which ranks share a node. Null if none is left.
+  const Prediction* best_alternative(int ranks) const;
 
   struct Verdict {
-    const Prediction* use;  ///< best_sparse or best_dense
+    const Prediction* use;  ///< best_alternative or best_dense
     std::string sentence;
   };
-  /// Recommends best_sparse if its speed-up is above 1.02 with the whole interval, else best_dense.
+  /// Recommends best_alternative if its speed-up is above 1.02 with the whole interval, else
+  /// best_dense.
   Verdict verdict(int ranks) const;
 
  private:

@@ -36,6 +36,8 @@ struct Prediction {
   /// Seconds that communication with the other ranks, or nodes, adds to an exchange.
   std::function<double(const LinkCost&, int ranks, const Load&)> cost{};
 
+  /// Dense SGD that exchanges in every iteration: the rival of the others.
+  bool synchronous_dense() const { return dense && local_steps == 1; }
   /// The collective as tables show it: `ring`, `ring bf16 overlap`.
   std::string collective_text() const;
   /// The name in tables: `topk`, `dense ring bf16 overlap`, `topk H=4` with local steps.

@@ -34,7 +34,7 @@ std::vector<const Prediction*> rows_of_table(const Comparison& comparison, int r
 }
 
 std::string accuracy_text(const Comparison& comparison, const Prediction& c) {
-  if (c.dense && c.local_steps == 1) return "";
+  if (c.synchronous_dense()) return "";
   const Accuracy* measured = comparison.accuracy(c);
   if (!measured) return "not measured";
   return fmt::format("{:+.1f} (P {}, {} epochs, {} seed{})", -measured->loss(), measured->ranks,
@@ -53,7 +53,7 @@ void write_rows(std::ostream& out, const Comparison& comparison, const std::vect
       const Costs& costs = comparison.rounds().front();
       const Accuracy* accuracy = comparison.accuracy(c);
       std::string break_even = ",,";
-      if (!c.dense && at_link) {
+      if (!c.synchronous_dense() && at_link) {
         const Interval bits = comparison.break_even(c, count);
         break_even = cells({bits.low * 1e-9, bits.mid * 1e-9, bits.high * 1e-9});
       }
@@ -111,9 +111,9 @@ void print_comparison(Console& console, const Comparison& comparison,
       console.line("{:<38} {:<26} {:<20} {:<26} {}", c->label(),
                    interval_text(comparison.seconds(*c, count)),
                    interval_text(comparison.speedup(*c, count), "{:.3f}"),
-                   c->dense ? ""
-                            : break_even_text(comparison.break_even(*c, count),
-                                              comparison.window(*c, count)),
+                   c->synchronous_dense() ? ""
+                                          : break_even_text(comparison.break_even(*c, count),
+                                                            comparison.window(*c, count)),
                    accuracy_text(comparison, *c));
   }
   console.line("");

@@ -138,7 +138,7 @@ TEST(Comparison, ChoosesByTheRatiosWithinRounds) {
     costs.step["gtopk"].update = topk / 1.05 - all[2].seconds(costs, 4);
   }
   const Comparison comparison(all, rounds, with_loss("gtopk", 0));
-  EXPECT_EQ(comparison.best_sparse(4)->sparsifier, "gtopk");
+  EXPECT_EQ(comparison.best_alternative(4)->sparsifier, "gtopk");
 }
 
 TEST(Comparison, AChangedSettingHidesTheAccuraciesOfItsSparsifiersOnly) {
@@ -162,6 +162,29 @@ TEST(Comparison, TheRivalIsTheBestDenseExchange) {
   for (const Prediction& c : comparison.all())
     EXPECT_TRUE(!c.dense || comparison.seconds(rival, 8).mid <= comparison.seconds(c, 8).mid);
   EXPECT_EQ(comparison.speedup(rival, 8).mid, 1);
+}
+
+TEST(Comparison, LocalStepsAreRecommendedOnlyWithAGoodAccuracy) {
+  std::vector<Prediction> all =
+      predictions(ParameterArena{}, kLength, 0.001, false, default_settings(), 16);
+  for (const Prediction& c : example())
+    if (c.dense) all.push_back(c);
+  AccuracyRules rules = with_loss("dense", 35);
+  rules.table[0].options = "--local-steps 16";
+  const auto verdict = [&] { return Comparison(all, {example_costs()}, rules).verdict(4); };
+  EXPECT_EQ(Comparison(all, {example_costs()}, rules).best_dense(4).local_steps, 1);
+  EXPECT_TRUE(verdict().use->synchronous_dense()) << verdict().sentence;
+  EXPECT_NE(verdict().sentence.find("below dense: dense H=16 (35.0)"), std::string::npos)
+      << verdict().sentence;
+  rules.table.clear();
+  EXPECT_TRUE(verdict().use->synchronous_dense()) << verdict().sentence;
+  EXPECT_NE(verdict().sentence.find("not measured: dense H=16, "), std::string::npos)
+      << verdict().sentence;
+  rules = with_loss("dense", 1);
+  rules.table[0].options = "--local-steps 16";
+  EXPECT_EQ(verdict().use->label().substr(0, 6), "dense ");
+  EXPECT_EQ(verdict().use->local_steps, 16);
+  EXPECT_NE(verdict().sentence.find("top-1 1.0 points below dense"), std::string::npos);
 }
 
 TEST(Comparison, EfficiencyComparesWithOneDenseRank) {
