@@ -106,6 +106,13 @@ std::string costs_of_zero(const AdviseConfig& config) {
   return flags.empty() ? flags : flags.substr(1);
 }
 
+/// The data set whose accuracies the table of accuracies may have; "unknown" matches none.
+std::string data_set_of(const AdviseConfig& config) {
+  if (config.classes == 10 && config.image_size == 32) return "cifar10";
+  if (config.classes == 1000 && config.image_size == 224) return "imagenet";
+  return "unknown";
+}
+
 /// What all ranks prepare before they measure.
 struct Prepared {
   std::optional<Model> model;
@@ -118,7 +125,7 @@ void prepare(const AdviseConfig& config, const Communicator& comm, Prepared& pre
                                                  .classes = config.classes});
   prepared.accuracy = {.table = accuracies(config),
                        .model = config.parameters > 0 ? "" : config.model,
-                       .dataset = config.image_size <= 32 ? "cifar10" : "imagenet",
+                       .dataset = data_set_of(config),
                        .density = config.density,
                        .max_loss = config.max_loss};
   for (const std::string& key : changed_settings(config))

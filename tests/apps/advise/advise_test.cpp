@@ -136,6 +136,8 @@ TEST(Advise, ReadsATableOfAccuracies) {
   EXPECT_TRUE(ended.says("-3.0 (P 4, 10 epochs, 2 seeds)")) << ended.output;
   EXPECT_FALSE(ended.says("use --sparsifier topk")) << ended.output;
   EXPECT_TRUE(advise(given + " --max-loss 4").says("use --sparsifier topk"));
+  EXPECT_FALSE(advise(given + " --classes 100").says("10 epochs")) << "not CIFAR-10";
+  EXPECT_FALSE(advise(given + " --image-size 8").says("10 epochs")) << "not CIFAR-10";
   EXPECT_TRUE(advise(given + " --set gaussiank.refine=histogram").says("10 epochs"))
       << "a setting of another sparsifier";
   EXPECT_FALSE(advise(given + " --set wire.values=bf16").says("10 epochs"))
