@@ -117,7 +117,6 @@ std::string data_set_of(const AdviseConfig& config) {
 struct Prepared {
   std::optional<Model> model;
   AccuracyRules accuracy;
-  GrowingFile csv;
 };
 
 void prepare(const AdviseConfig& config, const Communicator& comm, Prepared& prepared) {
@@ -133,8 +132,8 @@ void prepare(const AdviseConfig& config, const Communicator& comm, Prepared& pre
   Costs costs;
   if (comm.size() > 1) costs.link = {.alpha = 1, .beta = 1};  // will be measured
   apply_given(config, prepared.model->arena(), costs);  // its errors come before the measurement
-  if (comm.rank() != 0 || config.csv.empty()) return;
-  prepared.csv = GrowingFile(config.csv, GrowingFile::Start::empty);
+  // written at the end; what is there stays if the measurement is interrupted
+  if (comm.rank() == 0 && !config.csv.empty()) check_writable(config.csv);
 }
 
 void advise(Communicator& comm, const AdviseConfig& config) {
@@ -172,10 +171,10 @@ void advise(Communicator& comm, const AdviseConfig& config) {
   print_costs(console, comparison.rounds(), static_cast<double>(flat > 0 ? flat : arena.size()),
               config.density);
   print_comparison(console, comparison, config.ranks);
-  if (!prepared.csv.is_open()) return;
+  if (config.csv.empty()) return;
   std::ostringstream table;
   write_comparison(table, comparison, config.ranks);
-  prepared.csv.write(table.str());
+  write_output(config.csv, table.str());
 }
 
 /// The build, and the options but those that name a file.

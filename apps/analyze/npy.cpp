@@ -74,14 +74,13 @@ void write_integers(const std::filesystem::path& path, std::string_view dtype,
   // the data begins at a multiple of 64
   header.resize((10 + header.size() + 1 + 63) / 64 * 64 - 10 - 1, ' ');
   header += '\n';
-  write_atomically(path, [&](std::ostream& out) {
-    const auto length = static_cast<uint16_t>(header.size());
-    out << kMagic << '\x01' << '\0';
-    out.write(reinterpret_cast<const char*>(&length), sizeof length);
-    out << header;
-    out.write(reinterpret_cast<const char*>(values.data()),
-              static_cast<std::streamsize>(values.size_bytes()));
-  });
+  const auto length = static_cast<uint16_t>(header.size());
+  std::string file = fmt::format("{}\x01", kMagic);
+  file += '\0';
+  file.append(reinterpret_cast<const char*>(&length), sizeof length);
+  file += header;
+  file.append(reinterpret_cast<const char*>(values.data()), values.size_bytes());
+  write_output(path, file);
 }
 
 }  // namespace

@@ -95,7 +95,7 @@ int run(int argc, char** argv) {
       model.graph(),
       {.parameters = model.arena().values(), .statistics = model.arena().statistic_values()}, onnx);
   if (!config.example.empty()) write_example(ctx, model, plan.mean, plan.deviation, config.example);
-  write_atomically(config.output, file);
+  write_output(config.output, file);
   fmt::print("{}: {} for images of {} x {}, {} classes, ONNX opset {}, {}\n", config.output,
              network_for(source.model, source.spec.image), source.spec.image[0],
              source.spec.image[1], source.spec.classes, kOnnxOpset,

@@ -49,6 +49,29 @@ void rename_durably(const std::filesystem::path& from, const std::filesystem::pa
   sync_to_disk(to.has_parent_path() ? to.parent_path() : ".");
 }
 
+void check_writable(const std::filesystem::path& path) {
+  const std::filesystem::path folder = path.has_parent_path() ? path.parent_path() : ".";
+  const bool exists = ::access(path.c_str(), F_OK) == 0;
+  // the slash: a file is no folder
+  const std::string asked = exists ? path.string() : folder.string() + "/";
+  check(::access(asked.c_str(), W_OK) == 0, "[file] cannot write {}: {}", path.string(),
+        std::strerror(errno));
+}
+
+void write_output(const std::filesystem::path& path, std::string_view text) {
+  using Type = std::filesystem::file_type;
+  std::error_code none;
+  const Type type = std::filesystem::status(path, none).type();  // follows links
+  if (type == Type::not_found || type == Type::none || type == Type::directory)
+    return write_atomically(path, text);
+  if (type == Type::regular) return write_atomically(std::filesystem::canonical(path), text);
+  std::ofstream out(path, std::ios::binary);
+  check<Fault>(out.is_open(), "[file] cannot write {}: {}", path.string(), std::strerror(errno));
+  out << text;
+  out.close();
+  check<Fault>(!out.fail(), "[file] writing {} failed: {}", path.string(), std::strerror(errno));
+}
+
 void write_atomically(const std::filesystem::path& path,
                       const std::function<void(std::ostream&)>& write) {
   const std::filesystem::path temporary = fmt::format("{}.{}.part", path.string(), ::getpid());

@@ -14,12 +14,19 @@
 
 namespace tw {
 
+/// UserError unless `path`, or the folder where it would be made, may be written.
+void check_writable(const std::filesystem::path& path);
+
 /// Calls `write` for a temporary file in the folder of `path`, syncs it to disk and renames it to
 /// `path`. Throws Fault (disk full, no permission) or what `write` throws; `path` is then
 /// unchanged.
 void write_atomically(const std::filesystem::path& path,
                       const std::function<void(std::ostream&)>& write);
 void write_atomically(const std::filesystem::path& path, std::string_view text);
+
+/// Writes a file that the user has named: as write_atomically, but of a symbolic link the target is
+/// replaced, and a device or a pipe is written in place.
+void write_output(const std::filesystem::path& path, std::string_view text);
 
 /// Flushes a file or the entries of a folder (names made, renamed or removed there) to the disk;
 /// Fault when that fails.

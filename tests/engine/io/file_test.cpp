@@ -1,6 +1,9 @@
 // Files are written completely or not at all.
 #include "engine/io/file.h"
 
+#include <sys/stat.h>
+
+#include <future>
 #include <thread>
 
 #include "engine/core/error.h"
@@ -84,6 +87,38 @@ TEST(SyncToDisk, AMissingFolderIsAFault) {
   const TempFolder folder;
   sync_to_disk(folder.path());
   EXPECT_THROW(sync_to_disk(folder / "none"), Fault);
+}
+
+TEST(WriteOutput, ALinkKeepsAndItsTargetIsReplaced) {
+  const TempFolder folder;
+  write_output(folder / "a", "one");
+  fs::create_symlink("a", folder / "link");
+  write_output(folder / "link", "two");
+  EXPECT_TRUE(fs::is_symlink(folder / "link"));
+  EXPECT_EQ(text_of(folder / "a"), "two");
+  fs::create_symlink("none", folder / "dangling");
+  write_output(folder / "dangling", "three");
+  EXPECT_EQ(text_of(folder / "dangling"), "three");
+}
+
+TEST(WriteOutput, APipeIsWrittenInPlace) {
+  const TempFolder folder;
+  const std::string pipe = (folder / "pipe").string();
+  ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
+  auto reader = std::async(std::launch::async, [&] { return text_of(pipe); });
+  write_output(pipe, "text");
+  EXPECT_EQ(reader.get(), "text");
+  EXPECT_TRUE(fs::is_fifo(pipe));
+}
+
+TEST(CheckWritable, NamesWhatCannotBeWritten) {
+  const TempFolder folder;
+  check_writable(folder / "new");
+  EXPECT_FALSE(fs::exists(folder / "new"));
+  write_atomically(folder / "file", "text");
+  check_writable(folder / "file");
+  EXPECT_THROW(check_writable(folder / "file/new"), UserError);
+  EXPECT_THROW(check_writable(folder / "none/new"), UserError);
 }
 
 TEST(WriteAtomically, WorksInTheCurrentFolder) {
