@@ -71,6 +71,25 @@ TEST(Csv, AnotherHeaderIsAUserErrorAndLeavesTheFile) {
   }
 }
 
+TEST(Csv, RowsOutOfOrderAreAUserErrorAndOthersAreCut) {
+  const TempFolder folder;
+  const std::string swapped = "step,loss\n1,1\n3,1\n2,1\n";
+  write_text(folder / "t.csv", swapped);
+  EXPECT_THROW(CsvFile(folder / "t.csv", kHeader, 10), UserError);
+  EXPECT_THROW(CsvFile::check(folder / "t.csv", kHeader, 10), UserError);
+  EXPECT_EQ(text_of(folder / "t.csv"), swapped);
+  for (const char* bad : {"3zzz,1", "-5,1", "", ",1", "\x01"}) {
+    write_text(folder / "t.csv", std::string("step,loss\n1,1\n2,1\n") + bad + "\n4,1\n");
+    if (bad == std::string("-5,1")) {
+      EXPECT_THROW(CsvFile(folder / "t.csv", kHeader, 10), UserError);
+      continue;
+    }
+    const CsvFile csv(folder / "t.csv", kHeader, 10);
+    EXPECT_EQ(csv.last_kept(), 2);
+    EXPECT_EQ(text_of(folder / "t.csv"), "step,loss\n1,1\n2,1\n") << bad;
+  }
+}
+
 TEST(Csv, AFullDiskIsAFault) {
   const TempFolder folder;
   CsvFile csv(folder / "t.csv", kHeader, 0);
