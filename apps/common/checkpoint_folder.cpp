@@ -1,18 +1,29 @@
 #include "apps/common/checkpoint_folder.h"
 
+#include <charconv>
+
 namespace tw {
 
 namespace fs = std::filesystem;
+
+std::optional<int64_t> step_in(const fs::path& checkpoint, std::string_view kind) {
+  const std::string name = checkpoint.filename().string();
+  if (!name.starts_with(kind)) return std::nullopt;
+  const char* const end = name.data() + name.size();
+  int64_t step = -1;
+  const auto [stop, error] = std::from_chars(name.data() + kind.size(), end, step);
+  return error == std::errc{} && stop == end && step >= 0 ? std::optional(step) : std::nullopt;
+}
 
 std::optional<fs::path> latest_checkpoint(const fs::path& folder) {
   if (fs::exists(folder / "model.safetensors")) return folder;
   const fs::path below = fs::exists(folder / "checkpoints") ? folder / "checkpoints" : folder;
   if (!fs::is_directory(below)) return std::nullopt;
-  std::optional<fs::path> latest;  // names are zero-padded: the largest is the newest
+  std::optional<fs::path> latest;
   for (const fs::directory_entry& entry : fs::directory_iterator(below)) {
-    const bool complete = entry.path().filename().string().starts_with("step-") &&
-                          fs::exists(entry.path() / "model.safetensors");
-    if (complete && (!latest || entry.path() > *latest)) latest = entry.path();
+    const std::optional<int64_t> step = step_in(entry.path());
+    if (!step || !fs::exists(entry.path() / "model.safetensors")) continue;
+    if (!latest || *step > *step_in(*latest)) latest = entry.path();
   }
   return latest;
 }

@@ -1,11 +1,17 @@
 // Finds the checkpoints of a run.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <string_view>
 
 namespace tw {
+
+/// The step in the name of a checkpoint, as 10 in `step-00000010`; nothing for another name.
+std::optional<int64_t> step_in(const std::filesystem::path& checkpoint,
+                               std::string_view kind = "step-");
 
 /// The newest complete checkpoint below `folder` (a run or its checkpoints folder, or a
 /// checkpoint itself).

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -25,6 +26,14 @@ FolderLock::FolderLock(const std::filesystem::path& folder, double patience)
     }
     std::this_thread::sleep_for(std::chrono::milliseconds(50));
   }
+}
+
+void FolderLock::check_place(const std::filesystem::path& folder) const {
+  struct stat locked {
+  }, there{};
+  const bool same = fstat(file_, &locked) == 0 && stat(folder.c_str(), &there) == 0 &&
+                    locked.st_dev == there.st_dev && locked.st_ino == there.st_ino;
+  check<Fault>(same, "[run] {} was renamed or removed while the run went on", folder.string());
 }
 
 FolderLock::~FolderLock() {

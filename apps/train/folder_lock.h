@@ -13,6 +13,8 @@ class FolderLock {
   /// take a moment to release it.
   explicit FolderLock(const std::filesystem::path& folder, double patience = 5);
   ~FolderLock();
+  /// Fault when `folder` is not the locked folder any more, since it was renamed or removed.
+  void check_place(const std::filesystem::path& folder) const;
   FolderLock(const FolderLock&) = delete;
   FolderLock& operator=(const FolderLock&) = delete;
 

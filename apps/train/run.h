@@ -41,6 +41,9 @@ class Run {
   void plan();
   /// Allocates model and optimizer; restores their state from the checkpoint or the weights given.
   void restore();
+  /// Gives a branch its first checkpoint, that of the run which it continues, so that a kill before
+  /// the next one loses nothing.
+  void adopt_checkpoint();
   /// Prepares the source of batches and opens the tables of the run folder on rank 0.
   void open_tables();
   /// Whether a step needs no work of the host: dense SGD on one rank with a GPU.
@@ -72,6 +75,8 @@ class Run {
   bool is_best();
   /// On rank 0: keeps the best checkpoint, and removes the one before it.
   void keep_best();
+  /// The result of a run that was finished before, of which nothing is left to train.
+  std::optional<RunResult> result_before();
   RunResult evaluate_only();
   RunResult finish(bool stopped);
 

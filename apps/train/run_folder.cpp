@@ -3,17 +3,31 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 #include <sstream>
 
 #include "engine/core/error.h"
 #include "engine/io/event_file.h"
 #include "engine/io/file.h"
+#include "engine/io/json.h"
 
 namespace tw {
 
 namespace fs = std::filesystem;
 
 namespace {
+
+constexpr const char* kStep = "step-";
+constexpr const char* kBest = "best-";
+
+/// The checkpoint that the run in `folder` branched from, by its config.json; empty if it did not.
+std::string branched_from(const fs::path& folder) {
+  const Json config =
+      parse_json_if_valid<Json>(read_text_if_any(folder / "config.json", kMostJson));
+  const Json::json_pointer place("/run/branched_from");
+  const bool known = config.is_object() && config.contains(place) && config[place].is_string();
+  return known ? config[place].get<std::string>() : "";
+}
 
 std::string derived_name(const TrainConfig& config, int ranks) {
   return fmt::format("{}-{}-p{}-s{}", config.model, config.sparsifier, ranks, config.seed);
@@ -31,12 +45,45 @@ fs::path last_of(const fs::path& base) {
   return last;
 }
 
-/// Whether a run in this folder ended before its first step, so that the folder can be reused.
+/// The files that a run writes into its folder.
+constexpr const char* kFiles[] = {"config.json",       "run.log",           "steps.csv",
+                                  "metrics.csv",       "distributions.csv", "histograms.csv",
+                                  "tuning_cache.json", "summary.json",      EventFile::kName};
+
+/// Whether `name` is that of a file or checkpoint whose writing was cut off: FILE.PID.part or
+/// .step-N.part.
+bool is_part(const std::string& name) {
+  constexpr std::string_view kEnd = ".part";
+  if (!name.ends_with(kEnd)) return false;
+  const std::string whole = name.substr(0, name.size() - kEnd.size());
+  if (whole.starts_with('.'))
+    return step_in(whole.substr(1), kStep).has_value() ||
+           step_in(whole.substr(1), kBest).has_value();
+  return std::ranges::any_of(
+      kFiles, [&](const std::string& file) { return step_in(whole, file + ".").has_value(); });
+}
+
+/// An entry of a folder that no run has made; empty if there is none.
+std::string foreign_entry(const fs::path& folder) {
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
+    const std::string name = entry.path().filename().string();
+    if (name != "checkpoints" && !is_part(name) &&
+        std::ranges::find(kFiles, name) == std::end(kFiles))
+      return name;
+  }
+  return "";
+}
+
+/// Whether a run in this folder ended before its first step, so that the folder can be reused. The
+/// tables of a branch begin with the rows of another run.
 bool without_a_step(const fs::path& path) {
+  if (latest_checkpoint(path)) return false;
+  if (!fs::exists(path / "config.json"))
+    return fs::exists(path / "checkpoints") && foreign_entry(path).empty();
   std::istringstream steps(read_text_if_any(path / "steps.csv"));
   std::string line;
   std::getline(steps, line);  // the header
-  return fs::exists(path / "config.json") && !latest_checkpoint(path) && !std::getline(steps, line);
+  return !std::getline(steps, line) || !branched_from(path).empty();
 }
 
 /// Creates the folder of a run. Returns false, and changes nothing, when it exists already.
@@ -52,19 +99,16 @@ bool create(const fs::path& path) {
 void remove_parts(const fs::path& folder) {
   std::vector<fs::path> parts;
   for (const fs::directory_entry& entry : fs::directory_iterator(folder))
-    if (entry.path().filename().string().ends_with(".part")) parts.push_back(entry.path());
+    if (is_part(entry.path().filename().string())) parts.push_back(entry.path());
   for (const fs::path& part : parts) fs::remove_all(part);
 }
-
-constexpr const char* kStep = "step-";
-constexpr const char* kBest = "best-";
 
 /// The checkpoints of a folder whose names begin with `kind`, the oldest first.
 std::vector<fs::path> checkpoints_in(const fs::path& folder, const std::string& kind) {
   std::vector<fs::path> found;
   for (const fs::directory_entry& entry : fs::directory_iterator(folder))
-    if (entry.path().filename().string().starts_with(kind)) found.push_back(entry.path());
-  std::ranges::sort(found);
+    if (step_in(entry.path(), kind)) found.push_back(entry.path());
+  std::ranges::sort(found, {}, [&](const fs::path& path) { return *step_in(path, kind); });
   return found;
 }
 
@@ -98,16 +142,12 @@ void remove_old_checkpoints(const fs::path& folder, int64_t kept, int64_t best) 
 void remove_newer_checkpoints(const fs::path& folder, int64_t step) {
   remove_parts(folder);
   for (const char* kind : {kStep, kBest}) {
-    const std::string last = fmt::format("{}{:08}", kind, step);
     for (const fs::path& path : checkpoints_in(folder, kind))
-      if (path.filename() > last) remove_checkpoint(path);
+      if (*step_in(path, kind) > step) remove_checkpoint(path);
   }
 }
 
-bool keep_best_checkpoint(const fs::path& folder, int64_t step) {
-  const fs::path from = folder / checkpoint_name(step), to = folder / best_name(step);
-  if (fs::exists(to)) return true;
-  if (!fs::exists(from)) return false;
+void link_checkpoint(const fs::path& from, const fs::path& to) {
   const fs::path part = temporary_name(to);
   fs::remove_all(part);
   fs::create_directory(part);
@@ -120,6 +160,13 @@ bool keep_best_checkpoint(const fs::path& folder, int64_t step) {
   }
   sync_to_disk(part);
   rename_durably(part, to);
+}
+
+bool keep_best_checkpoint(const fs::path& folder, int64_t step) {
+  const fs::path from = folder / checkpoint_name(step), to = folder / best_name(step);
+  if (fs::exists(to)) return true;
+  if (!fs::exists(from)) return false;
+  link_checkpoint(from, to);
   return true;
 }
 
@@ -144,26 +191,63 @@ fs::path named_checkpoint(const fs::path& asked) {
   return checkpoint;
 }
 
+/// UserError unless a run in this folder ended before its first step.
+void check_free(const fs::path& path) {
+  check(without_a_step(path),
+        "[run] {} exists; choose another --name, or --resume auto to continue it", path.string());
+}
+
+/// UserError unless --resume auto may continue, or begin, a run in this folder.
+void check_continues(const fs::path& path) {
+  if (latest_checkpoint(path)) return;
+  if (!fs::exists(path / "config.json")) {
+    const std::string foreign = foreign_entry(path);
+    check(foreign.empty(), "[run] {} is no run: it has {}; choose another --name", path.string(),
+          foreign);
+  }
+  const std::string from = branched_from(path);
+  check(from.empty(),
+        "[run] {} ended before its first checkpoint; it branched from {}: repeat the command with "
+        "--resume {}",
+        path.string(), from, from);
+}
+
+struct FoundFolder {
+  fs::path path;
+  std::shared_ptr<NewFolder> created;  ///< null if it was there before
+};
+
 /// The run's folder; creates it if necessary.
-fs::path find_or_create(const TrainConfig& config, int ranks) {
+FoundFolder find_or_create(const TrainConfig& config, int ranks) {
   const fs::path base = fs::path(config.output_dir) /
                         (config.name.empty() ? derived_name(config, ranks) : config.name);
   if (config.resume == "auto") {
     const fs::path taken =
         config.name.empty() ? last_of(base) : (fs::exists(base) ? base : fs::path());
-    if (!taken.empty()) return taken;
+    if (!taken.empty()) {
+      check_continues(taken);
+      return {taken, nullptr};
+    }
   }
+  const auto created = [](const fs::path& path) {
+    return FoundFolder{path, std::make_shared<NewFolder>(path)};
+  };
   if (config.name.empty()) {
     int number = 1;
     while (!create(numbered(base, number))) ++number;
-    return numbered(base, number);
+    return created(numbered(base, number));
   }
-  check(create(base) || without_a_step(base),
-        "[run] {} exists; choose another --name, or --resume auto to continue it", base.string());
-  return base;
+  if (create(base)) return created(base);
+  check_free(base);
+  return {base, nullptr};
 }
 
 }  // namespace
+
+NewFolder::~NewFolder() {
+  std::error_code ignored;
+  if (!kept_) fs::remove_all(path_, ignored);
+}
 
 /// Files of a run that a branch continues.
 constexpr const char* kContinued[] = {"steps.csv",      "metrics.csv",       "distributions.csv",
@@ -174,10 +258,17 @@ RunFolder open_run_folder(const TrainConfig& config, int ranks) try {
   RunFolder folder;
   const bool continues = named && !config.branches;
   if (named) named_checkpoint(config.resume);  // its errors come before a new folder
-  folder.path = continues ? named_checkpoint(config.resume).parent_path().parent_path()
-                          : find_or_create(config, ranks);
-  if (!config.eval_only) folder.lock = std::make_shared<FolderLock>(folder.path);
+  if (continues) {
+    folder.path = named_checkpoint(config.resume).parent_path().parent_path();
+  } else {
+    FoundFolder found = find_or_create(config, ranks);
+    folder.path = std::move(found.path);
+    folder.created = std::move(found.created);
+  }
   if (!config.eval_only) {
+    folder.lock = std::make_shared<FolderLock>(folder.path);
+    // the last holder of the lock may have begun a run
+    if (!continues && !folder.created && config.resume != "auto") check_free(folder.path);
     remove_parts(folder.path);
     create_folders_durably(folder.checkpoints());  // a run killed early may lack it
     sync_to_disk(folder.path.has_parent_path() ? folder.path.parent_path() : ".");
@@ -185,6 +276,7 @@ RunFolder open_run_folder(const TrainConfig& config, int ranks) try {
   // after locking: the last holder of the lock may have added a checkpoint
   folder.checkpoint =
       named ? named_checkpoint(config.resume) : latest_checkpoint(folder.path).value_or(fs::path());
+  folder.branched_from = config.branches ? folder.checkpoint.string() : branched_from(folder.path);
   if (config.branches)
     for (const char* name : kContinued) {
       const fs::path table = folder.checkpoint.parent_path().parent_path() / name;

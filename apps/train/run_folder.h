@@ -11,11 +11,27 @@
 
 namespace tw {
 
+/// A folder that was made for a run. It is removed again unless the run keeps it.
+class NewFolder {
+ public:
+  explicit NewFolder(std::filesystem::path path) : path_(std::move(path)) {}
+  NewFolder(const NewFolder&) = delete;
+  NewFolder& operator=(const NewFolder&) = delete;
+  ~NewFolder();
+  void keep() { kept_ = true; }
+
+ private:
+  std::filesystem::path path_;
+  bool kept_ = false;
+};
+
 /// The folder of a run and the checkpoint it starts from.
 struct RunFolder {
   std::filesystem::path path;
-  std::filesystem::path checkpoint;  ///< empty: a new run
-  std::shared_ptr<FolderLock> lock;  ///< held while the run writes here
+  std::filesystem::path checkpoint;      ///< empty: a new run
+  std::string branched_from{};           ///< checkpoint of another run that this one continues
+  std::shared_ptr<FolderLock> lock;      ///< held while the run writes here
+  std::shared_ptr<NewFolder> created{};  ///< null if the folder was there before
 
   std::filesystem::path file(const char* name) const { return path / name; }
   std::filesystem::path checkpoints() const { return path / "checkpoints"; }
@@ -28,7 +44,8 @@ std::string best_name(int64_t step);
 /// Finds or creates the folder for `config` on P ranks; called on rank 0. A derived name that is
 /// taken gets a number; a name given by --name must be free. With --resume, the folder of that
 /// checkpoint, or (auto) the last one of this name; a run that branches gets a new folder with the
-/// tables of that run. UserError when another process writes there.
+/// tables of that run. UserError when another process writes there, or when files of others are
+/// there and no run.
 RunFolder open_run_folder(const TrainConfig& config, int ranks);
 
 /// Removes a checkpoint. An interruption leaves either all of it or nothing that resumes.
@@ -42,8 +59,12 @@ void remove_old_checkpoints(const std::filesystem::path& folder, int64_t kept, i
 /// continue differently.
 void remove_newer_checkpoints(const std::filesystem::path& folder, int64_t step);
 
-/// Keeps the checkpoint of `step` as the best one, too: links its files, or copies them where the
-/// disk has no links. Returns false when there is no such checkpoint.
+/// Makes the checkpoint `to` of links to the files of `from`, or of copies where the disk has no
+/// links.
+void link_checkpoint(const std::filesystem::path& from, const std::filesystem::path& to);
+
+/// Keeps the checkpoint of `step` as the best one, too. Returns false when there is no such
+/// checkpoint.
 bool keep_best_checkpoint(const std::filesystem::path& folder, int64_t step);
 
 /// The newest checkpoint below the argument of --resume; UserError when there is none.

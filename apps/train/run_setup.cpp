@@ -123,6 +123,11 @@ void Run::plan() {
 void Run::restore() {
   folder_.path = broadcast_text(comm_, folder_.path.string());
   folder_.checkpoint = broadcast_text(comm_, folder_.checkpoint.string());
+  folder_.branched_from = broadcast_text(comm_, folder_.branched_from);
+  // the first checkpoint of a branch is that of the other run, which may have had other parts
+  config_.branches |=
+      !folder_.branched_from.empty() &&
+      std::filesystem::path(folder_.branched_from).filename() == folder_.checkpoint.filename();
   // a resumed run keeps the convolution algorithms that it began with
   if (!folder_.checkpoint.empty() && load_tuning_cache(ctx_, comm_, folder_.path)) plan_model();
 
@@ -149,6 +154,12 @@ void Run::restore() {
   model_.refresh(ctx_);
 }
 
+void Run::adopt_checkpoint() {
+  if (!config_.branches) return;
+  const std::filesystem::path own = folder_.checkpoints() / folder_.checkpoint.filename();
+  if (!std::filesystem::exists(own)) link_checkpoint(folder_.checkpoint, own);
+}
+
 bool Run::can_capture_step() const {
   return ctx_.device() == Device::cuda && comm_.size() == 1 && config_.sparsifier == "dense" &&
          config_.selector.empty() && config_.accumulate == 1 && config_.analyze_every == 0 &&
@@ -170,21 +181,31 @@ void Run::open_tables() {
   run_collectively(comm_, [&] {
     if (comm_.rank() != 0) return;
     try {
+      // if this run trains no step, the row of an epoch cut short by --max-steps stays
+      const int64_t rows = at_.epoch + (at_.batch > 0 && out_of_steps() ? 1 : 0);
+      // before anything is changed
+      CsvFile::check(folder_.file("steps.csv"), kStepHeader, at_.step);
+      CsvFile::check(folder_.file("metrics.csv"), kMetricsHeader, rows);
       write_config(folder_, config_, comm_, train_loader_->batches());
+      if (folder_.created) folder_.created->keep();
       save_tuning_cache(ctx_, folder_.path);
-      console_.log_to(folder_.file("run.log").string(), Console::Log::last);
+      const std::filesystem::path log = folder_.file("run.log");
+      if (std::filesystem::is_symlink(log)) std::filesystem::remove(log);
+      console_.log_to(log.string(), Console::Log::last);
       remove_newer_checkpoints(folder_.checkpoints(), at_.step);
       if (config_.keep_best && !keep_best_checkpoint(folder_.checkpoints(), at_.best_step))
         at_.best_step = 0;
       remove_old_checkpoints(folder_.checkpoints(), config_.keep_checkpoints, 0);
-      // if this run trains no step, the row of an epoch cut short by --max-steps stays
-      const int64_t rows = at_.epoch + (at_.batch > 0 && out_of_steps() ? 1 : 0);
       steps_csv_ = std::make_unique<CsvFile>(folder_.file("steps.csv"), kStepHeader, at_.step);
       metrics_csv_ = std::make_unique<CsvFile>(folder_.file("metrics.csv"), kMetricsHeader, rows);
       if (config_.analyze_every > 0)
         gradients_ = std::make_unique<GradientStatistics>(host_, folder_.path, rows);
       if (config_.tensorboard)
         events_ = std::make_unique<EventFile>(folder_.file(EventFile::kName), at_.step);
+      if (const int64_t last = steps_csv_->last_kept(); last < at_.step)
+        console_.line("{} has no rows of the steps {} to {}", folder_.file("steps.csv").string(),
+                      last + 1, at_.step);
+      adopt_checkpoint();
     } catch (const Fault& fault) {
       throw UserError(fault.what());  // no step has run: the folder cannot be written
     }

@@ -17,6 +17,7 @@
 #include "engine/core/error.h"
 #include "engine/io/csv.h"
 #include "engine/io/file.h"
+#include "engine/io/json.h"
 #include "engine/io/weights.h"
 
 namespace tw {
@@ -117,7 +118,7 @@ void write_config(const RunFolder& folder, TrainConfig& config, const Communicat
                  {"compiler", __VERSION__},
                  {"normalisation", normalisation_of(config)},
                  {"steps_per_epoch", steps_per_epoch}};
-  if (config.branches) json["run"]["branched_from"] = folder.checkpoint.string();
+  if (!folder.branched_from.empty()) json["run"]["branched_from"] = folder.branched_from;
   write_atomically(folder.file("config.json"), json.dump(2) + "\n");
 }
 
@@ -142,6 +143,21 @@ void report_waiting(Console& console, const EpochTotals& totals) {
       "{:.0f} % of the time was spent waiting for data: {:.0f} images/s; without, {:.0f} (use more "
       "--loader-threads; JPEG files load faster when packed)",
       100 * waited / totals.seconds, images / totals.seconds, images / rest);
+}
+
+std::optional<RunResult> finished_result(const std::string& summary, int64_t step) {
+  const Json json = parse_json_if_valid<Json>(summary);
+  if (!json.is_object() || json.value("/stopped"_json_pointer, Json()) != false ||
+      json.value("/steps"_json_pointer, Json()) != step)
+    return std::nullopt;
+  const auto number = [&](const char* key) {
+    const auto found = json.find(key);
+    return found != json.end() && found->is_number() ? found->get<double>()
+                                                     : std::numeric_limits<double>::quiet_NaN();
+  };
+  return RunResult{.val_top1 = number("val_top1"),
+                   .val_top5 = number("val_top5"),
+                   .val_loss = number("val_loss")};
 }
 
 void write_summary(Console& console, const RunFolder& folder, const TrainConfig& config,

@@ -1,6 +1,7 @@
 // Reports of a run: config.json, summary.json, and the lines on the console.
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "apps/common/console.h"
@@ -51,6 +52,9 @@ void report_epoch(Console& console, int64_t epoch, int64_t epochs, const EpochTo
 void report_waiting(Console& console, const EpochTotals& totals);
 /// Prints the columns of metrics.csv that fit on a screen.
 void print_table(Console& console, const std::filesystem::path& metrics);
+/// The result in the text of a summary.json, if it is that of a run that ended at `step` and was
+/// not stopped by a signal.
+std::optional<RunResult> finished_result(const std::string& summary, int64_t step);
 /// Writes summary.json; prints the table of metrics.csv and the result.
 void write_summary(Console& console, const RunFolder& folder, const TrainConfig& config,
                    const Position& position, const RunSummary& summary);

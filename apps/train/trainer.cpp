@@ -28,6 +28,7 @@ RunResult Run::run_to_the_end() {
   if (config_.dry_run) return {};
   restore();
   if (config_.eval_only) return evaluate_only();
+  if (const std::optional<RunResult> result = result_before()) return *result;
   open_tables();
   while (at_.epoch < config_.epochs && !out_of_steps()) {
     train_epoch();
@@ -250,6 +251,7 @@ std::vector<float> Run::statistics() {
 
 void Run::checkpoint() {
   log_->flush(comm_);
+  if (folder_.lock) folder_.lock->check_place(folder_.path);  // on rank 0
   // a run resumed from the checkpoint keeps the rows before it: they are on the disk first
   if (steps_csv_) steps_csv_->sync();
   if (metrics_csv_) metrics_csv_->sync();
@@ -269,6 +271,18 @@ void Run::keep_best() {
   if (comm_.rank() != 0 || !config_.keep_best || at_.best_step == 0) return;
   keep_best_checkpoint(folder_.checkpoints(), at_.best_step);
   remove_old_checkpoints(folder_.checkpoints(), 0, at_.best_step);
+}
+
+std::optional<RunResult> Run::result_before() {
+  if (folder_.checkpoint.empty() || (at_.epoch < config_.epochs && !out_of_steps()))
+    return std::nullopt;
+  std::string summary;
+  run_collectively(comm_, [&] {
+    if (comm_.rank() == 0) summary = read_text_if_any(folder_.file("summary.json"), kMostJson);
+  });
+  const std::optional<RunResult> result = finished_result(broadcast_text(comm_, summary), at_.step);
+  if (result) console_.line("{} is finished; it has {} steps", folder_.path.string(), at_.step);
+  return result;
 }
 
 RunResult Run::evaluate_only() {
@@ -291,6 +305,7 @@ RunResult Run::finish(bool stopped) {
                            .val_name = data_.val_name,
                            .seconds = clock_.total(),
                            .weights_hash = common_weights_hash(comm_, model_.arena())};
+  if (folder_.lock) folder_.lock->check_place(folder_.path);
   if (comm_.rank() == 0) write_summary(console_, folder_, config_, at_, summary);
   // a rank that exits with an error code may end the others: wait until rank 0 has written
   barrier(comm_);

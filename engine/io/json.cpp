@@ -34,7 +34,18 @@ Value parse_json(std::string_view text, const std::string& source) {
   }
 }
 
+template <class Value>
+Value parse_json_if_valid(std::string_view text) {
+  try {
+    return parse_json<Value>(text, "");
+  } catch (const UserError&) {
+    return {};
+  }
+}
+
 template nlohmann::json parse_json(std::string_view, const std::string&);
 template nlohmann::ordered_json parse_json(std::string_view, const std::string&);
+template nlohmann::json parse_json_if_valid(std::string_view);
+template nlohmann::ordered_json parse_json_if_valid(std::string_view);
 
 }  // namespace tw

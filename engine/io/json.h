@@ -16,4 +16,8 @@ inline constexpr int kDeepestJson = 64;
 template <class Value>
 Value parse_json(std::string_view text, const std::string& source);
 
+/// The same for a file of our own that may be missing or damaged: null instead of an error.
+template <class Value>
+Value parse_json_if_valid(std::string_view text);
+
 }  // namespace tw

@@ -27,7 +27,9 @@ class RunFolderTest : public testing::Test {
   RunFolder open(const std::string& name = "", const std::string& resume = "") {
     config_.name = name;
     config_.resume = resume;
-    return open_run_folder(config_, 4);
+    RunFolder folder = open_run_folder(config_, 4);
+    if (folder.created) folder.created->keep();
+    return folder;
   }
   /// Makes run/checkpoints/step, with the file that makes it complete.
   fs::path checkpoint(const std::string& run, const std::string& step) {
@@ -55,6 +57,7 @@ TEST_F(RunFolderTest, ADerivedNameGetsANumberWhenItIsTaken) {
 
 TEST_F(RunFolderTest, AGivenNameMustBeFree) {
   EXPECT_EQ(open("mine").path, root_ / "mine");
+  checkpoint("mine", "step-00000001");
   const std::string text = error("mine", "");
   EXPECT_TRUE(text.starts_with("[run] " + (root_ / "mine").string() + " exists")) << text;
   EXPECT_FALSE(fs::exists(root_ / "mine-2"));
@@ -68,6 +71,67 @@ TEST_F(RunFolderTest, AGivenNameMayBeTakenAgainBeforeTheFirstStep) {
   EXPECT_EQ(open("mine").path, root_ / "mine");
   std::ofstream(root_ / "mine/steps.csv", std::ios::app) << "1,1\n";
   EXPECT_TRUE(error("mine", "").starts_with("[run] " + (root_ / "mine").string() + " exists"));
+}
+
+TEST_F(RunFolderTest, ARunThatIsRefusedLeavesNoFolder) {
+  config_.name = "mine";
+  EXPECT_EQ(open_run_folder(config_, 4).path, root_ / "mine");
+  EXPECT_FALSE(fs::exists(root_ / "mine"));
+  open("mine");
+  open_run_folder(config_, 4);
+  EXPECT_TRUE(fs::exists(root_ / "mine")) << "it was there before";
+}
+
+TEST_F(RunFolderTest, FilesOfOthersStay) {
+  open("mine");
+  std::ofstream(root_ / "mine/config.json") << "{}";
+  checkpoint("mine", "step-00000001");
+  const char* const others[] = {"movie.part",
+                                "config.json.part",
+                                "notes.12.part",
+                                "thesis.txt",
+                                "checkpoints/step-00000001.bak",
+                                "checkpoints/.old.part"};
+  for (const char* name : others) fs::create_directory(root_ / "mine" / name);
+  const char* const parts[] = {"config.json.12.part", "events.out.tfevents.thinwire.7.part",
+                               "checkpoints/.step-00000002.part", "checkpoints/.best-1.part"};
+  for (const char* name : parts) fs::create_directory(root_ / "mine" / name);
+  fs::create_directory(root_ / "mine/checkpoints/step-00000001.bak");
+  std::ofstream(root_ / "mine/checkpoints/step-00000001.bak/model.safetensors") << "weights";
+  const RunFolder folder = open("mine", "auto");
+  EXPECT_EQ(folder.checkpoint.filename(), "step-00000001");
+  remove_newer_checkpoints(folder.checkpoints(), 0);
+  for (const char* name : others) EXPECT_TRUE(fs::exists(root_ / "mine" / name)) << name;
+  for (const char* name : parts) EXPECT_FALSE(fs::exists(root_ / "mine" / name)) << name;
+}
+
+TEST_F(RunFolderTest, AutoDoesNotBeginInAFolderOfOthers) {
+  fs::create_directory(root_ / "mine");
+  std::ofstream(root_ / "mine/thesis.txt") << "text";
+  EXPECT_EQ(error("mine", "auto"), fmt::format("[run] {} is no run: it has thesis.txt; choose "
+                                               "another --name",
+                                               (root_ / "mine").string()));
+}
+
+TEST_F(RunFolderTest, StepsOfMoreThanEightDigitsComeLater) {
+  for (const char* step : {"step-99999998", "step-99999999", "step-100000000"})
+    checkpoint("run", step);
+  EXPECT_EQ(open("run", "auto").checkpoint.filename(), "step-100000000");
+  remove_old_checkpoints(root_ / "run/checkpoints", 2, 0);
+  EXPECT_FALSE(fs::exists(root_ / "run/checkpoints/step-99999998"));
+  EXPECT_TRUE(fs::exists(root_ / "run/checkpoints/step-100000000"));
+  remove_newer_checkpoints(root_ / "run/checkpoints", 99999999);
+  EXPECT_TRUE(fs::exists(root_ / "run/checkpoints/step-99999999"));
+  EXPECT_FALSE(fs::exists(root_ / "run/checkpoints/step-100000000"));
+}
+
+TEST_F(RunFolderTest, TheLockNoticesAnotherFolderInItsPlace) {
+  const RunFolder folder = open("mine");
+  folder.lock->check_place(folder.path);
+  fs::rename(root_ / "mine", root_ / "moved");
+  EXPECT_THROW(folder.lock->check_place(folder.path), Fault);
+  fs::create_directory(root_ / "mine");
+  EXPECT_THROW(folder.lock->check_place(folder.path), Fault);
 }
 
 TEST_F(RunFolderTest, AnOutputFolderThatCannotBeCreatedIsAUserError) {

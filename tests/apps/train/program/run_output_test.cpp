@@ -159,9 +159,69 @@ TEST(Branch, AnotherSparsifierNeedsAFolderOfItsOwn) {
   EXPECT_EQ(config["sparsifier"], "topk");
   EXPECT_EQ(config["name"], "second");
   EXPECT_EQ(config["run"]["branched_from"], (first / "checkpoints/step-00000003").string());
+  EXPECT_TRUE(fs::exists(folder / "second/checkpoints/step-00000003")) << "its first checkpoint";
   const Ended again = run_command(mlp(folder, resume + " --name second"));
   EXPECT_EQ(again.code, 2);
   EXPECT_TRUE(again.says("exists; choose another --name")) << again.output;
+}
+
+TEST(Branch, ThatIsKilledBeforeItsFirstCheckpointLosesNothing) {
+  const TempFolder folder;
+  const std::string run = "--workers 2 --density 0.01 --batch-size 8 --checkpoint-every 100 ",
+                    branch = run + "--sparsifier topk --max-steps 400 --resume ";
+  const fs::path first = folder / "first", killed = folder / "killed";
+  ASSERT_EQ(
+      run_command(mlp(folder, run + "--sparsifier gaussiank --max-steps 3 --name first")).code, 0);
+  const std::string resume = branch + first.string() + " --name ";
+  ASSERT_EQ(run_command(mlp(folder, resume + "whole")).code, 0);
+  run_command(
+      fmt::format("({} >/dev/null & p=$!; until [ \"$(cat {} 2>/dev/null | wc -l)\" -gt 6 ]; do "
+                  "sleep 0.01; done; "
+                  "kill -9 $p)",
+                  mlp(folder, resume + "killed"), (killed / "steps.csv").string()));
+  ASSERT_FALSE(fs::exists(killed / "summary.json"));
+  for (const std::string& rest :
+       {run + "--sparsifier topk --resume auto --name killed --max-steps 6",
+        "--max-steps 400 --resume " + killed.string()}) {
+    const Ended ended = run_command(mlp(folder, rest));
+    ASSERT_EQ(ended.code, 0) << ended.output;
+  }
+  EXPECT_EQ(json_of(killed / "summary.json")["weights_hash"],
+            json_of(folder / "whole/summary.json")["weights_hash"]);
+  EXPECT_EQ(lines_of(killed / "steps.csv"), 401);
+}
+
+TEST(Resume, OfAFinishedRunChangesNothing) {
+  const TempFolder folder;
+  ASSERT_EQ(run_command(mlp(folder, "--max-steps 3 --workers 2 --name run")).code, 0);
+  const fs::path run = folder / "run";
+  const std::string config = text_of(run / "config.json"), summary = text_of(run / "summary.json"),
+                    log = text_of(run / "run.log");
+  const Ended again = run_command(mlp(folder, "--workers 1 --resume " + run.string()));
+  EXPECT_EQ(again.code, 0) << again.output;
+  EXPECT_TRUE(again.says("is finished; it has 3 steps")) << again.output;
+  EXPECT_EQ(text_of(run / "config.json"), config);
+  EXPECT_EQ(text_of(run / "summary.json"), summary);
+  EXPECT_EQ(text_of(run / "run.log"), log);
+}
+
+TEST(Resume, ThatIsRefusedChangesNothing) {
+  const TempFolder folder;
+  ASSERT_EQ(run_command(mlp(folder, "--max-steps 4 --checkpoint-steps 2 --name run")).code, 0);
+  const fs::path run = folder / "run";
+  const std::string config = text_of(run / "config.json"), steps = text_of(run / "steps.csv");
+  std::ofstream(run / "metrics.csv") << "another,header\n1,2\n";
+  const Ended refused = run_command(mlp(
+      folder, "--max-steps 5 --lr 0.5 --resume " + (run / "checkpoints/step-00000002").string()));
+  EXPECT_EQ(refused.code, 2) << refused.output;
+  EXPECT_TRUE(fs::exists(run / "checkpoints/step-00000004"));
+  EXPECT_EQ(text_of(run / "config.json"), config);
+  EXPECT_EQ(text_of(run / "steps.csv"), steps);
+
+  const Ended other = run_command(
+      mlp(folder, "--sparsifier topk --max-steps 9 --name new --resume " + run.string()));
+  EXPECT_EQ(other.code, 2) << other.output;
+  EXPECT_FALSE(fs::exists(folder / "new"));
 }
 
 }  // namespace
