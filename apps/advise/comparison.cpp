@@ -252,7 +252,8 @@ Comparison::Verdict Comparison::verdict(int ranks) const {
 }
 
 std::string bandwidth_text(const Interval& bits) {
-  const double unit = bits.mid >= 1e9 ? 1e9 : 1e6;
+  // of the largest number, so that none has an exponent
+  const double unit = (std::isinf(bits.high) ? bits.mid : bits.high) >= 1e9 ? 1e9 : 1e6;
   return interval_text({bits.low / unit, bits.mid / unit, bits.high / unit}, "{:.3g}") +
          (unit == 1e9 ? " Gbit/s" : " Mbit/s");
 }

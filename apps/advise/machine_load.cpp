@@ -93,10 +93,10 @@ std::vector<std::string> MachineLoad::notes(Communicator& comm, int threads_per_
                     "its seconds are those of a busy machine",
                     others));
   if (crowded)
-    notes.push_back(
-        fmt::format("note: {} ranks x {} threads share {} cores of a machine; on machines of their "
-                    "own they compute faster",
-                    crowded->ranks, threads_per_rank, crowded->cores));
+    notes.push_back(fmt::format(
+        "note: {} ranks x {} thread{} share {} cores of a machine; on machines of their "
+        "own they compute faster",
+        crowded->ranks, threads_per_rank, threads_per_rank == 1 ? "" : "s", crowded->cores));
   return notes;
 }
 

@@ -47,10 +47,10 @@ void apply_given(const AdviseConfig& config, const ParameterArena& arena, Costs&
 Rounds measure(Communicator& comm, const AdviseConfig& config, Model& model, Console& console) {
   Context ctx(Device::cpu, resolve_threads(config.threads_per_rank, comm.size()));
   ctx.bind_thread();
-  console.line("measuring {} rounds of {} (batch {}, {}) on {} rank{} x {} threads", config.rounds,
+  console.line("measuring {} rounds of {} (batch {}, {}) on {} rank{} x {} thread{}", config.rounds,
                config.model, config.batch_size,
                name(resolve_precision(config.precision, resolve_device("auto"))), comm.size(),
-               comm.size() == 1 ? "" : "s", ctx.threads());
+               comm.size() == 1 ? "" : "s", ctx.threads(), ctx.threads() == 1 ? "" : "s");
   CostMeter meter(ctx, comm, model, config);
   int64_t round = 0;
   const auto show = [&](const std::string& part) {

@@ -104,11 +104,11 @@ void print_comparison(Console& console, const Comparison& comparison,
                       const std::vector<int64_t>& ranks) {
   for (const int64_t p : ranks) {
     const int count = static_cast<int>(p);
-    console.line("\n{:<38} {:<26} {:<20} {:<26} {}", fmt::format("{} rank{}", p, p == 1 ? "" : "s"),
+    console.line("\n{:<38} {:<30} {:<22} {:<26} {}", fmt::format("{} rank{}", p, p == 1 ? "" : "s"),
                  "seconds per iteration", "speed-up over dense", "break-even Gbit/s",
                  "top-1, points from dense");
     for (const Prediction* c : rows_of_table(comparison, count))
-      console.line("{:<38} {:<26} {:<20} {:<26} {}", c->label(),
+      console.line("{:<38} {:<30} {:<22} {:<26} {}", c->label(),
                    interval_text(comparison.seconds(*c, count)),
                    interval_text(comparison.speedup(*c, count), "{:.3f}"),
                    c->synchronous_dense() ? ""

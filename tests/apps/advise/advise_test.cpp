@@ -104,7 +104,7 @@ TEST(Advise, SaysThatRanksShareCores) {
       "--model mlp --batch-size 1 --link 1Gbit,0.4ms --rounds 1 --ranks 2 --precision f32";
   const int64_t more = std::thread::hardware_concurrency() + 1;
   const Ended crowded = advise(fmt::format("{} --workers {}", given, more));
-  EXPECT_TRUE(crowded.says(fmt::format("{} ranks x 1 threads share", more))) << crowded.output;
+  EXPECT_TRUE(crowded.says(fmt::format("{} ranks x 1 thread share", more))) << crowded.output;
   EXPECT_FALSE(advise(given + " --threads-per-rank 1").says("share"));
 }
 
