@@ -53,6 +53,25 @@ TEST(FineTuning, OtherClassesNameResetHead) {
   EXPECT_EQ(tensor_in(second, "linear.weight").size(), 2u * 64);
 }
 
+TEST(FineTuning, TakesTheWeightsOfARunOrCheckpoint) {
+  const TempFolder folder;
+  const fs::path file = pretrained(folder);
+  const std::string run =
+      short_epochs(folder.path()) + " --reset-head --eval-every never --batch-size 4 --epochs 0 ";
+  for (const fs::path& place : {folder / "first", file.parent_path()}) {
+    const std::string name = place.filename().string() + "-tuned";
+    const Ended ended = run_command(
+        resnet20(folder, fmt::format("{} --pretrained {} --name {}", run, place.string(), name)));
+    ASSERT_EQ(ended.code, 0) << ended.output;
+    EXPECT_EQ(tensor_in(weights_of(folder / name), "conv1.weight"),
+              tensor_in(file, "conv1.weight"));
+  }
+  const Ended refused = run_command(
+      resnet20(folder, fmt::format("{} --pretrained {} --name no", run, folder.path().string())));
+  EXPECT_EQ(refused.code, 2);
+  EXPECT_TRUE(refused.says("this folder holds no checkpoint")) << refused.output;
+}
+
 TEST(FineTuning, ResetHeadStartsTheLastLayerAnewWithTheSameClasses) {
   const TempFolder folder;
   const std::string file = pretrained(folder).string();
