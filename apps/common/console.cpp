@@ -59,6 +59,8 @@ void Console::progress(const std::function<std::string(int columns)>& text) {
   drawn_ = line.size();
 }
 
+size_t Console::columns() const { return terminal_ ? terminal_columns() : SIZE_MAX; }
+
 void Console::clear() {
   if (drawn_ == 0) return;
   // a terminal that became narrower has wrapped the line; the cursor is in the last part

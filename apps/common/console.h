@@ -34,6 +34,8 @@ class Console {
   void progress(const std::function<std::string(int columns)>& text);
   /// Erases the progress line.
   void clear();
+  /// The columns that a line may take; no limit without a terminal.
+  size_t columns() const;
 
  private:
   void write_line(const std::string& text);

@@ -249,8 +249,9 @@ void check_own_vectors(const fs::path& checkpoint, const Saved& saved, const Tra
   const SafetensorsReader first = part_of(rank_file(checkpoint, 0), saved.resumed.position.step);
   const bool had_residual = !first.tensor("residual").as<float>().empty();
   check(had_residual == keeps(optimizer, "residual"),
-        "{}: sparsifier is {} in the checkpoint, {} in this run; only one of them keeps a residual",
-        prefix, saved.sparsifier, config.sparsifier);
+        "{}: sparsifier is \"{}\" in the checkpoint, \"{}\" in this run; only one of them keeps a "
+        "residual; --pretrained {} starts a new run from its weights",
+        prefix, saved.sparsifier, config.sparsifier, checkpoint.string());
   check(first.has("local_momentum") == keeps(optimizer, "local_momentum"),
         "{}: only one of the checkpoint and this run has momentum before the selection "
         "(momentum-correction)",
@@ -329,9 +330,11 @@ Resumed load_checkpoint(Communicator& comm, const fs::path& checkpoint, const Tr
     restore(comm, weights, checkpoint, at.step, model, optimizer);
   } else {
     redistribute(weights, comm, checkpoint, at.step, saved.ranks, model, optimizer);
-    add_notice(resumed.notice,
-               fmt::format("{} ranks became {}: residuals were summed and distributed again",
-                           saved.ranks, comm.size()));
+    add_notice(
+        resumed.notice,
+        fmt::format("{} ranks became {}: residuals were summed and distributed again, and the "
+                    "result differs from that of an uninterrupted run",
+                    saved.ranks, comm.size()));
   }
   for (size_t i = 0; NamedVector & one : common) {
     std::ranges::copy(saved_common[i++], one.values.span().begin());

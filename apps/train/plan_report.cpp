@@ -17,9 +17,9 @@ namespace tw {
 namespace {
 
 /// The entries that a rank sends in a step (with local steps: in an exchange) and the bytes that
-/// all ranks send.
+/// all ranks send, at the density after the warm-up.
 std::string volume_line(const TrainConfig& config, const Sparsifier& sparsifier,
-                        const ParameterArena& arena, int ranks) {
+                        const ParameterArena& arena, int ranks, int64_t epochs) {
   const SgdConfig sgd = config.sgd();
   const bool selects = !sparsifier.selector.empty();
   const double density = selects ? config.density : 1;
@@ -39,13 +39,16 @@ std::string volume_line(const TrainConfig& config, const Sparsifier& sparsifier,
     return fmt::format(
         "{}: {} floats of factors and short tensors for {} entries per {} and rank, {} sent per {}",
         config.sparsifier, k, arena.size(), time, bytes_text(static_cast<double>(bytes)), time);
-  const size_t warmup = selects ? config.density_warmup.size() : 0;
-  return fmt::format(
-      "{}: {}{} of {} entries per {} and rank, {}{} sent per {}{}{}", config.sparsifier,
-      volume_text(volume, k), dense > 0 ? fmt::format(" and {} of small tensors", dense) : "",
-      arena.size(), time, volume == Volume::at_most_k ? "at most " : "",
-      bytes_text(static_cast<double>(bytes)), time, bounded ? "" : fmt::format(" at {} entries", k),
-      warmup > 0 ? fmt::format(" from epoch {} on", warmup + 1) : "");
+  const auto warmup = selects ? std::ssize(config.density_warmup) : 0;
+  const std::string when = warmup == 0       ? ""
+                           : warmup < epochs ? fmt::format(" from epoch {} on", warmup + 1)
+                                             : fmt::format(" at density {}", density);
+  return fmt::format("{}: {}{} of {} entries per {} and rank, {}{} sent per {}{}{}",
+                     config.sparsifier, volume_text(volume, k),
+                     dense > 0 ? fmt::format(" and {} of small tensors", dense) : "", arena.size(),
+                     time, volume == Volume::at_most_k ? "at most " : "",
+                     bytes_text(static_cast<double>(bytes)), time,
+                     bounded ? "" : fmt::format(" at {} entries", k), when);
 }
 
 /// Lines on the densities of the epochs: those of the warm-up, a final one that is not reached, and
@@ -84,8 +87,8 @@ void report_densities(Console& console, const TrainConfig& config, const Sparsif
   if (!lower.empty()) console.line("{}", lower);
   if (!reached && epochs > 0)
     console.line(
-        "density {} is never reached: the warm-up takes {} epoch{}, the run has {} (without: "
-        "--density-warmup none)",
+        "density {} is never reached: the warm-up takes {} epoch{}, the run has {}; "
+        "--density-warmup none trains at this density from the start",
         config.density, config.density_warmup.size(), config.density_warmup.size() == 1 ? "" : "s",
         epochs);
   constexpr double kNoticeable = 1.01;
@@ -213,14 +216,14 @@ size_t report_plan(Console& console, const TrainConfig& config, const DataSplit&
   }
   if (config.dataset == "shapes" && config.data_dir.empty())
     console.line("no --data-dir given: training on the generated data set shapes");
-  console.line("data: {} ({} training images), validation on {} ({})", config.dataset,
-               data.train->size(), data.val_name, data.val->size());
+  console.line("data: {}, {} training images; validation on {} images: {}", config.dataset,
+               data.train->size(), data.val->size(), data.val_name);
   const std::string batch = config.accumulate == 1
                                 ? fmt::format("{}", config.batch_size)
                                 : fmt::format("{} x {}", config.accumulate, config.batch_size);
-  console.line("{} rank{} x {} threads, batch {} each, {} on {}{}", ranks, ranks == 1 ? "" : "s",
-               config.threads_per_rank, batch, config.precision, config.device,
-               link_text(config.comm, ranks));
+  console.line("{} rank{} x {} thread{}, batch {} each, {} on {}{}", ranks, ranks == 1 ? "" : "s",
+               config.threads_per_rank, config.threads_per_rank == 1 ? "" : "s", batch,
+               config.precision, config.device, link_text(config.comm, ranks));
   if (ranks > 1 && !model.arena().statistics().empty())
     console.line("batch-norm statistics for validation: {}",
                  config.bn_stats == "average" ? "averaged over ranks" : "those of rank 0");
@@ -238,7 +241,7 @@ size_t report_plan(Console& console, const TrainConfig& config, const DataSplit&
   if (config.device == "cuda" && config.workers > 1)
     console.line("the {} ranks share a GPU: they need {}; {} are free", ranks,
                  text(total * static_cast<size_t>(ranks)), text(free_memory(Device::cuda)));
-  console.line("{}", volume_line(config, sparsifier, model.arena(), ranks));
+  console.line("{}", volume_line(config, sparsifier, model.arena(), ranks, epochs));
   report_densities(console, config, sparsifier, model.arena(), ranks, epochs);
   report_unused_selector(console, config, sparsifier);
   report_unused_flags(console, config, data, model, sparsifier, ranks);

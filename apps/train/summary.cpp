@@ -45,17 +45,21 @@ void print_table(Console& console, const std::filesystem::path& metrics) {
   std::string line;
   std::getline(in, line);
   const std::vector<std::string> names = csv_cells(line);
-  const std::string wanted[] = {"epoch",    "lr",       "density",      "train_loss", "train_top1",
-                                "val_loss", "val_top1", "images_per_s", "seconds",    "nnz_over_k"};
+  std::vector<std::string> wanted = {"epoch",      "lr",        "density",  "train_loss",
+                                     "train_top1", "val_loss",  "val_top1", "images_per_s",
+                                     "seconds",    "nnz_over_k"};
+  constexpr size_t kWidth = 13;
+  for (const char* least : {"nnz_over_k", "seconds", "train_top1", "val_loss"})
+    if (kWidth * wanted.size() > console.columns()) std::erase(wanted, least);
   std::string header = "\n";
-  for (const std::string& name : wanted) header += fmt::format("{:>13}", name);
+  for (const std::string& name : wanted) header += fmt::format("{:>{}}", name, kWidth);
   while (std::getline(in, line)) {
     if (!header.empty()) console.line("{}", std::exchange(header, ""));
     const std::vector<std::string> cells = csv_cells(line);
     std::string row;
     for (const std::string& name : wanted)
       for (size_t i = 0; i < names.size() && i < cells.size(); ++i)
-        if (names[i] == name) row += fmt::format("{:>13}", shortened(cells[i]));
+        if (names[i] == name) row += fmt::format("{:>{}}", shortened(cells[i]), kWidth);
     console.line("{}", row);
   }
 }
@@ -134,15 +138,16 @@ void report_epoch(Console& console, int64_t epoch, int64_t epochs, const EpochTo
                images / totals.seconds, bytes_text(totals.bytes));
 }
 
-void report_waiting(Console& console, const EpochTotals& totals) {
+void report_waiting(Console& console, const EpochTotals& totals, bool decodes) {
   constexpr double kNoticeable = 0.05;
   const double waited = totals.phases.data, rest = totals.seconds - waited;
-  if (waited < kNoticeable * totals.seconds || rest <= 0) return;
+  if (waited < kNoticeable * totals.seconds || rest <= 0 || totals.seconds < 1) return;
   const double images = static_cast<double>(totals.images);
   console.line(
       "{:.0f} % of the time was spent waiting for data: {:.0f} images/s; without, {:.0f} (use more "
-      "--loader-threads; JPEG files load faster when packed)",
-      100 * waited / totals.seconds, images / totals.seconds, images / rest);
+      "--loader-threads{})",
+      100 * waited / totals.seconds, images / totals.seconds, images / rest,
+      decodes ? "; JPEG files load faster when packed" : "");
 }
 
 std::optional<RunResult> finished_result(const std::string& summary, int64_t step) {
@@ -161,7 +166,7 @@ std::optional<RunResult> finished_result(const std::string& summary, int64_t ste
 }
 
 void write_summary(Console& console, const RunFolder& folder, const TrainConfig& config,
-                   const Position& position, const RunSummary& summary) {
+                   const Position& position, const RunSummary& summary, int ranks) {
   const RunResult& result = summary.result;
   const std::string hash = fmt::format("{:016x}", summary.weights_hash);
   const EpochTotals& run = position.run;
@@ -184,10 +189,12 @@ void write_summary(Console& console, const RunFolder& folder, const TrainConfig&
   write_atomically(folder.file("summary.json"), json.dump(2) + "\n");
   print_table(console, folder.file("metrics.csv"));
   if (result.stopped) {
+    const std::string launcher =
+        ranks > config.workers && ranks > 1 ? fmt::format("mpirun -n {} train ", ranks) : "";
     console.line("\nstopped by a signal at step {}; continue with {}", position.step,
                  !config.cell.empty() ? "the same command, which continues the sweep"
                  : config.seeds.empty()
-                     ? "--resume " + folder.path.string()
+                     ? launcher + "--resume " + folder.path.string()
                      : "the same command and --resume auto, which trains the other seeds, too");
     return;
   }

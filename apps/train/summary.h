@@ -48,8 +48,9 @@ void write_config(const RunFolder& folder, TrainConfig& config, const Communicat
 /// Prints one line for an epoch; `val.count` is 0 without validation.
 void report_epoch(Console& console, int64_t epoch, int64_t epochs, const EpochTotals& totals,
                   const ops::LossSums& val);
-/// Prints the share of an epoch spent waiting for data; prints nothing below 5 %.
-void report_waiting(Console& console, const EpochTotals& totals);
+/// Prints the share of an epoch spent waiting for data; prints nothing below 5 % or a second.
+/// `decodes`: the data are JPEG images.
+void report_waiting(Console& console, const EpochTotals& totals, bool decodes);
 /// Prints the columns of metrics.csv that fit on a screen.
 void print_table(Console& console, const std::filesystem::path& metrics);
 /// The result in the text of a summary.json, if it is that of a run that ended at `step` and was
@@ -57,6 +58,6 @@ void print_table(Console& console, const std::filesystem::path& metrics);
 std::optional<RunResult> finished_result(const std::string& summary, int64_t step);
 /// Writes summary.json; prints the table of metrics.csv and the result.
 void write_summary(Console& console, const RunFolder& folder, const TrainConfig& config,
-                   const Position& position, const RunSummary& summary);
+                   const Position& position, const RunSummary& summary, int ranks);
 
 }  // namespace tw

@@ -215,7 +215,7 @@ void Run::close_epoch(bool whole) {
     if (events_ && values.number > 0) events_->histogram(at_.step, "gradient_and_residual", values);
   }
   skipped_.report(comm_, data_, console_);
-  report_waiting(console_, at_.totals);
+  report_waiting(console_, at_.totals, !data_.train->supports_resident());
   if (whole) {
     ++at_.epoch;
     at_.batch = 0;
@@ -306,7 +306,7 @@ RunResult Run::finish(bool stopped) {
                            .seconds = clock_.total(),
                            .weights_hash = common_weights_hash(comm_, model_.arena())};
   if (folder_.lock) folder_.lock->check_place(folder_.path);
-  if (comm_.rank() == 0) write_summary(console_, folder_, config_, at_, summary);
+  if (comm_.rank() == 0) write_summary(console_, folder_, config_, at_, summary, comm_.size());
   // a rank that exits with an error code may end the others: wait until rank 0 has written
   barrier(comm_);
   return summary.result;

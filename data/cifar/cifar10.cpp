@@ -15,7 +15,7 @@ DataSplit cifar10(const DataConfig& config) {
       .name = "cifar10", .dir = config.dir, .train_records = 10'000, .test_records = 10'000};
   if (!direct || config.dir.empty()) files.dir = data_folder(config.dir, kCifarFolder);
   files.remedy =
-      fmt::format("get it with scripts/data/get_cifar10.sh {}", files.dir.parent_path().string());
+      fmt::format("get it with: thinwire get-cifar10 {}", files.dir.parent_path().string());
   if (std::filesystem::is_regular_file(config.dir) ||
       std::filesystem::is_directory(config.dir / "train"))
     files.remedy = fmt::format("{} is {}: add --dataset imagefolder", config.dir.string(),

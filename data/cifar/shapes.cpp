@@ -83,6 +83,7 @@ DataSplit shapes(const DataConfig& config) {
   all.push_back(files.test());
   if (!std::all_of(all.begin(), all.end(), complete)) generate(files);
   DataSplit split = read_cifar_files(files, config.val_size);
+  if (config.val_size == 0) split.val_name = "generated test images";
   split.mean = {0.5f, 0.5f, 0.5f};
   split.deviation = {0.25f, 0.25f, 0.25f};
   return split;

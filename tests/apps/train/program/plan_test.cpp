@@ -48,6 +48,8 @@ TEST(Plan, HasNoDensityWarmupBelowTheDensity) {
 TEST(Plan, SaysThatAShortRunNeverReachesItsDensity) {
   has(plan(kTopk + "--epochs 2"),
       "density 0.001 is never reached: the warm-up takes 2 epochs, the run has 2");
+  lacks(plan(kTopk + "--epochs 2"), "from epoch 3 on");
+  has(plan(kTopk + "--epochs 3"), "from epoch 3 on");
   lacks(plan(kTopk + "--epochs 3"), "never reached");
   // 156 steps an epoch
   has(plan(kTopk + "--max-steps 312"), "the warm-up takes 2 epochs, the run has 2");
@@ -115,7 +117,7 @@ TEST(Plan, OfManyRanksIsFast) {
   const Stopwatch watch;
   const std::string text =
       plan("--model mlp --sparsifier gtopk --workers 1000 --batch-size 4 --link 1Gbit,1ms");
-  has(text, "1000 ranks x 1 threads, batch 4 each");
+  has(text, "1000 ranks x 1 thread, batch 4 each");
   has(text, ", links of 1Gbit,1ms emulated\n");
   for (const char* mode : {"--dry-run", ""}) {
     const Ended ended = run_command(fmt::format(
