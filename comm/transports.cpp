@@ -30,9 +30,10 @@ std::unique_ptr<Communicator> make_mpi_communicator() {
   return mpi_among(optional_transports()).start();
 }
 
-int finish_mpi(int code, const std::string& error) {
+int finish_mpi(int code, const std::string& error, double seconds) {
   const auto& built = optional_transports();
-  return built.entries().contains("mpi") ? built.find("mpi").value.finish(code, error) : code;
+  if (!built.entries().contains("mpi")) return code;
+  return built.find("mpi").value.finish(code, error, seconds);
 }
 
 bool meet_mpi(double seconds) {

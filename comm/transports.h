@@ -28,9 +28,10 @@ std::unique_ptr<Communicator> make_mpi_communicator();
 /// Ends MPI; call it last and exit with what it returns. Returns `code` at once if MPI was never
 /// initialised. Otherwise waits for all ranks and takes the highest of their codes: returns if it
 /// is 0, else ends all ranks with it. A rank whose own code is not 0 waits three seconds at most,
-/// then ends all ranks; a rank with code 0 waits without limit. `error` is the line of a rank that
-/// has failed: the lowest of the ranks that bring the same text prints it on stderr.
-int finish_mpi(int code, const std::string& error = "");
+/// then ends all ranks; a rank with code 0 waits `seconds` (0: without limit), then ends all ranks
+/// with code 1 and a line on stderr. `error` is the line of a rank that has failed: the lowest of
+/// the ranks that bring the same text prints it on stderr.
+int finish_mpi(int code, const std::string& error = "", double seconds = 0);
 /// Waits until every rank of mpirun calls this, at most `seconds` (0: without limit), and returns
 /// whether all did; true without MPI. Independent of the messages of communicators, in which other
 /// ranks may still wait.
@@ -48,7 +49,7 @@ std::unique_ptr<Communicator> make_nccl_communicator(Context& ctx, Communicator&
 /// An optional transport, registered by its own folder. Members that it does not need are null.
 struct Transport {
   std::unique_ptr<Communicator> (*start)() = nullptr;
-  int (*finish)(int code, const std::string& error) = nullptr;
+  int (*finish)(int code, const std::string& error, double seconds) = nullptr;
   bool (*meet)(double seconds) = nullptr;
   std::string (*library)() = nullptr;
   std::unique_ptr<Communicator> (*start_on)(Context& ctx, Communicator& bootstrap,

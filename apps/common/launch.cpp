@@ -109,8 +109,9 @@ int run_program(const std::function<int(Communicator&)>& body) {
     if (!shared.empty() && reports(world.get())) fmt::print(stderr, "{}\n", shared);
     shared.clear();
   }
+  const double timeout = world ? world->timeout() : 0;
   world.reset();
-  return mpi ? finish_mpi(code, shared) : code;
+  return mpi ? finish_mpi(code, shared, timeout) : code;
 }
 
 void check_ranks(const Communicator& world, int64_t workers) {

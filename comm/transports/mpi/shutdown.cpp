@@ -68,6 +68,12 @@ bool exchange_endings(std::vector<Ending>& all, Clock::time_point deadline,
   return true;
 }
 
+/// The time in `seconds` from now; 0: never.
+Clock::time_point deadline_in(double seconds) {
+  if (seconds <= 0) return Clock::time_point::max();
+  return Clock::now() + std::chrono::round<Clock::duration>(std::chrono::duration<double>(seconds));
+}
+
 /// Lets MPI make progress for `time`.
 void linger(Clock::duration time) {
   for (const auto end = Clock::now() + time; Clock::now() < end;) {
@@ -93,7 +99,7 @@ bool running() {
   return initialized && !finalized;
 }
 
-int finish(int code, const std::string& error) {
+int finish(int code, const std::string& error, double seconds) {
   if (!running()) return code;
   flush();
   const auto rank = static_cast<size_t>(this_rank());
@@ -102,7 +108,7 @@ int finish(int code, const std::string& error) {
   };
   if (rank == 0) print();
   const auto deadline = [&] {
-    return code == 0 ? Clock::time_point::max() : Clock::now() + kGrace;
+    return code == 0 ? deadline_in(seconds) : Clock::now() + kGrace;
   };
   std::vector<Ending> all(static_cast<size_t>(all_ranks()));
   all[rank] = {code, error.empty() ? 0 : std::hash<std::string>{}(error)};
@@ -113,6 +119,11 @@ int finish(int code, const std::string& error) {
   for (const Ending& one : all) code = std::max(code, static_cast<int>(one.code));
   // no rank ends the others before they have printed
   agreed = agreed && exchange_endings(all, deadline());
+  if (!agreed && code == 0) {
+    code = 1;
+    fmt::print(stderr, "error: [mpi] rank {} has waited {} s at the end for the others\n", rank,
+               seconds);
+  }
   // one rank needs no MPI_Abort, of which Open MPI tells in several lines
   if (all.size() > 1 && (!agreed || code != 0)) end_all_ranks(code);
   linger(kLinger);
@@ -122,11 +133,8 @@ int finish(int code, const std::string& error) {
 
 bool meet(double seconds) {
   if (!running()) return true;
-  const auto deadline = seconds > 0 ? Clock::now() + std::chrono::round<Clock::duration>(
-                                                         std::chrono::duration<double>(seconds))
-                                    : Clock::time_point::max();
   std::vector<Ending> all(static_cast<size_t>(all_ranks()));
-  return exchange_endings(all, deadline, kMeetTag);
+  return exchange_endings(all, deadline_in(seconds), kMeetTag);
 }
 
 void end_all_ranks(int code) {

@@ -8,7 +8,7 @@ namespace tw::mpi {
 /// Whether MPI is initialised and not yet finalised.
 bool running();
 /// finish_mpi() of comm/transports.h.
-int finish(int code, const std::string& error);
+int finish(int code, const std::string& error, double seconds);
 /// meet_mpi() of comm/transports.h.
 bool meet(double seconds);
 /// Ends all ranks at once, this one included, so that mpirun returns `code`.

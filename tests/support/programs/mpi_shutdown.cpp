@@ -39,6 +39,11 @@ void end(std::string_view way, Context& ctx, Communicator& comm) {
     talk(ctx, comm);  // the next run
     return;
   }
+  if (way == "frozen") {
+    comm.set_timeout(1);
+    if (last) std::raise(SIGSTOP);
+    return;
+  }
   if (way.starts_with("one_") || way == "abort") {
     if (way == "abort" && last) comm.abort("test");
     comm.receive(ctx, comm.size() - 1, {});  // never comes
@@ -62,7 +67,8 @@ int main(int arguments, char** argv) {
   if (arguments > 2) return run_program(body);
   const auto comm = make_mpi_communicator();
   try {
-    return finish_mpi(body(*comm));
+    const int code = body(*comm);
+    return finish_mpi(code, "", comm->timeout());
   } catch (const UserError& error) {
     return finish_mpi(2, error.what());
   } catch (const std::exception& error) {

@@ -36,6 +36,14 @@ if [ "$code" != 2 ] || [ "$output" != $'talked\n[test] a mistake on all ranks' ]
   echo "one process alone: exit code $code, expected 2; it wrote: $output"
   failed=1
 fi
+# ranks that are done do not wait for ever for a frozen one
+output=$(timeout -k 1 20 "$mpirun" -n 3 "$program" frozen program 2>&1 </dev/null)
+code=$?
+line='^error: \[mpi\] rank [01] has waited 1 s at the end'
+if [ "$code" != 1 ] || ! grep -q "$line" <<<"$output"; then
+  echo "a frozen rank at the end: exit code $code, expected 1; it wrote: $output"
+  failed=1
+fi
 for tls in default tcp,self; do
   [ "$tls" = default ] || export UCX_TLS=$tls
   # some hang only now and then
