@@ -10,6 +10,7 @@ ranks, how many times as fast as the best dense exchange each sparsifier is, by 
 """
 
 import argparse
+import io
 import math
 import os
 import sys
@@ -30,7 +31,7 @@ import matplotlib.pyplot as plt  # noqa: E402
 from matplotlib.ticker import (FixedLocator, FuncFormatter, LogLocator,  # noqa: E402
                                MaxNLocator, PercentFormatter)
 
-from runs import UserError, advice, curves, script, write_whole  # noqa: E402
+from runs import UserError, advice, curves, output, script  # noqa: E402
 from runs.folder import PHASES, Run  # noqa: E402
 from runs.measures import bytes_text  # noqa: E402
 from runs.tables import totals  # noqa: E402
@@ -229,22 +230,24 @@ def draw_advice(predictions, title):
     return figure
 
 
-def save(make, output):
+def save(make, path):
     """Writes the figure that make() returns, in the common style."""
+    picture = io.BytesIO()
     with plt.rc_context(STYLE):
         try:
-            figure = make()
-            write_whole(Path(output), lambda fresh: figure.savefig(fresh, dpi=150))
+            make().savefig(picture, dpi=150, format=path.suffix[1:] or "png")
         except ValueError as error:
-            raise UserError(f"{output}: {error}") from None
-    print(f"plot.py: {output}")
+            raise UserError(f"{path}: {error}") from None
+    output.write(path, picture.getvalue())
+    print(f"plot.py: {path}")
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("runs", nargs="*", metavar="RUN", help="run folder with metrics.csv")
     parser.add_argument("--advice", metavar="CSV", help="draw a table of `advise --csv` instead")
-    parser.add_argument("-o", "--output", default="curves.png", help="picture (png, pdf, svg)")
+    parser.add_argument("-o", "--output", type=Path, default="curves.png",
+                        help="picture (png, pdf, svg)")
     parser.add_argument("--title", default="", help="text above the picture")
     options = parser.parse_args()
     if bool(options.runs) == bool(options.advice):

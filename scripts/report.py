@@ -4,13 +4,14 @@
 The page needs no network: settings that differ, curves with a choice of axes, seconds by phase,
 entries sent, gradient distributions (`train --analyze-every`) and predictions: tables of
 `advise --csv` in the run folders, or given by --advice. docs/report.md describes it.
-Exit code 2: a folder or file is missing or broken; then no page is written.
+Exit code 2: a folder or file is missing or broken; 1: the disk takes no page. Then no page is
+written.
 """
 
 import argparse
 from pathlib import Path
 
-from runs import page, script
+from runs import output, page, script
 from runs.folder import Run
 
 
@@ -24,7 +25,8 @@ def main():
                         help="predictions of `advise --csv`; can be repeated")
     options = parser.parse_args()
     runs = [Run(folder) for folder in options.runs]
-    page.write(options.output, page.render(page.data_of(runs, options.title, options.advice)))
+    text = page.render(page.data_of(runs, options.title, options.advice))
+    output.write(options.output, text.encode())
     print(f"report.py: {options.output}")
 
 

@@ -2,7 +2,7 @@
 
 tables.py reads CSV files, folder.py one run, settings.py what differs between runs, measures.py
 the results of a run, comparison.py the table of both; page.py writes the report. live.py follows a
-run that is written, picture.py draws it as text.
+run that is written, picture.py draws it as text. output.py writes a file that a user names.
 """
 
 import difflib
@@ -15,28 +15,14 @@ class UserError(Exception):
     """A wrong option or file; ends a script with one line and exit code 2."""
 
 
+class Fault(Exception):
+    """What fails through no mistake of the user, as on a full disk; one line and exit code 1."""
+
+
 def nearest(name, known):
     """'; did you mean X?' for a name that is not among the known ones, or a list of these."""
     found = difflib.get_close_matches(str(name), list(known), n=1, cutoff=0.5)
     return f"; did you mean {found[0]}?" if found else f"; known: {', '.join(map(str, known))}"
-
-
-def write_whole(path, write):
-    """Calls `write` for a file in the folder of `path` and renames it to `path`, which is therefore
-    whole, or as it was; UserError names it."""
-    fresh = path.with_name(f".{path.stem}.{os.getpid()}.part{path.suffix}")
-    try:
-        write(fresh)
-        with open(fresh, "rb") as file:
-            os.fsync(file.fileno())
-        os.replace(fresh, path)
-    except OSError as error:
-        raise UserError(f"{path}: {error.strerror}") from None
-    finally:
-        try:
-            fresh.unlink(missing_ok=True)
-        except OSError:
-            pass  # the first error counts
 
 
 class Output(io.FileIO):
@@ -57,7 +43,7 @@ class Output(io.FileIO):
 
 def exit_code(name, main):
     """main()'s code, after its output is written; after one line 2 for an error of the user, and 1
-    where standard output takes no more."""
+    for a fault, such as a standard output that takes no more."""
     if sys.stdout:  # it is open
         by_line = sys.stdout.line_buffering or sys.stdout.write_through
         sys.stdout = io.TextIOWrapper(io.BufferedWriter(Output(1, "wb", closefd=False)),
@@ -66,9 +52,9 @@ def exit_code(name, main):
     try:
         try:
             return main()
-        except UserError as error:
+        except (UserError, Fault) as error:
             print(f"{name}: {error}", file=sys.stderr)
-            return 2
+            return 1 if isinstance(error, Fault) else 2
         finally:
             if sys.stdout:
                 sys.stdout.flush()

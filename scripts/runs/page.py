@@ -6,7 +6,7 @@ import json
 import re
 from pathlib import Path
 
-from . import UserError, advice, comparison, curves, folder, settings, write_whole
+from . import UserError, advice, comparison, curves, folder, settings
 
 PARTS = Path(__file__).parent / "page"
 SCRIPTS = ("format", "scale", "csv", "table", "chart", "bars", "cursor", "series", "sections",
@@ -88,8 +88,3 @@ def render(data):
                "script": "\n".join(part(f"{name}.js") for name in SCRIPTS)}
     return re.sub("@(" + "|".join(content) + ")@", lambda found: content[found.group(1)],
                   part("page.html"))
-
-
-def write(path, text):
-    """Writes a file so that it is whole or absent; UserError names it."""
-    write_whole(path, lambda fresh: fresh.write_text(text, encoding="utf-8"))
