@@ -6,15 +6,13 @@ in the seed, with mean ± standard deviation of those that are finished.
 Exit code 2: a folder or file is missing or broken.
 """
 
-import argparse
-
 from runs import comparison, script, settings
 from runs.folder import Run
+from runs.options import Parser
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__,
-                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = Parser(description=__doc__)
     parser.add_argument("runs", nargs="+", metavar="RUN", help="run folder")
     parser.add_argument("--group-seeds", action="store_true", help="one row for all seeds")
     form = parser.add_mutually_exclusive_group()
@@ -36,4 +34,4 @@ def main():
 
 
 if __name__ == "__main__":
-    script("compare.py", main)
+    script(main)

@@ -9,11 +9,11 @@ columns of compare.py (`val_top1`, `state`).
 Exit code 2: a folder is missing or no run has a key.
 """
 
-import argparse
 from pathlib import Path
 
 from runs import UserError, conditions, folder, measures, nearest, script, settings
 from runs.comparison import Comparison
+from runs.options import Parser
 
 COLUMNS = ("state", "epochs_done", "val_top1", "best_top1", "name", "folder")
 
@@ -36,8 +36,7 @@ def cell(value):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__,
-                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = Parser(description=__doc__)
     parser.add_argument("folders", nargs="*", type=Path, metavar="FOLDER")
     parser.add_argument("--where", action="append", default=[], metavar="KEY=VALUE",
                         help="only runs for which this holds; also != < <= > >=; all, if repeated")
@@ -66,4 +65,4 @@ def main():
 
 
 if __name__ == "__main__":
-    script("list_runs.py", main)
+    script(main)

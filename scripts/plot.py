@@ -5,11 +5,10 @@ By epoch: validation accuracy; training loss and entries sent / k, with the poin
 between the ends of epochs. Also accuracy by bytes sent (summed over ranks), accuracy by seconds of
 training, and the seconds of each phase.
 
-plot.py --advice FILE.csv [-o FILE.png]: draws the predictions of `advise --csv`: for each number of
+With --advice FILE.csv, it draws the predictions of `advise --csv` instead: for each number of
 ranks, how many times as fast as the best dense exchange each sparsifier is, by bandwidth.
 """
 
-import argparse
 import io
 import math
 import os
@@ -31,9 +30,10 @@ import matplotlib.pyplot as plt  # noqa: E402
 from matplotlib.ticker import (FixedLocator, FuncFormatter, LogLocator,  # noqa: E402
                                MaxNLocator, PercentFormatter)
 
-from runs import UserError, advice, curves, output, script  # noqa: E402
+from runs import UserError, advice, curves, output, program_name, script  # noqa: E402
 from runs.folder import PHASES, Run  # noqa: E402
 from runs.measures import bytes_text  # noqa: E402
+from runs.options import Parser  # noqa: E402
 from runs.tables import totals  # noqa: E402
 
 COLUMNS = ["epoch", "train_loss", "val_top1", "seconds", "nnz_over_k", "bytes_sent"]
@@ -239,19 +239,21 @@ def save(make, path):
         except ValueError as error:
             raise UserError(f"{path}: {error}") from None
     output.write(path, picture.getvalue())
-    print(f"plot.py: {path}")
+    print(f"{program_name()}: {path}")
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = Parser(description=__doc__)
     parser.add_argument("runs", nargs="*", metavar="RUN", help="run folder with metrics.csv")
     parser.add_argument("--advice", metavar="CSV", help="draw a table of `advise --csv` instead")
     parser.add_argument("-o", "--output", type=Path, default="curves.png",
                         help="picture (png, pdf, svg)")
     parser.add_argument("--title", default="", help="text above the picture")
     options = parser.parse_args()
-    if bool(options.runs) == bool(options.advice):
-        parser.error("expected run folders, or --advice and a table")
+    if options.advice and options.runs:
+        parser.error(f"--advice draws one table and no runs; found {options.runs[0]} beside it")
+    if not options.advice and not options.runs:
+        parser.error("RUN or --advice is missing; --help lists all")
     if options.advice:
         predictions = advice.read(Path(options.advice))
         save(lambda: draw_advice(predictions, options.title), options.output)
@@ -266,4 +268,4 @@ def main():
 
 
 if __name__ == "__main__":
-    script("plot.py", main)
+    script(main)

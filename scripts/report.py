@@ -8,16 +8,15 @@ Exit code 2: a folder or file is missing or broken; 1: the disk takes no page. T
 written.
 """
 
-import argparse
 from pathlib import Path
 
-from runs import output, page, script
+from runs import output, page, program_name, script
 from runs.folder import Run
+from runs.options import Parser
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__,
-                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = Parser(description=__doc__)
     parser.add_argument("runs", nargs="+", metavar="RUN", help="run folder")
     parser.add_argument("-o", "--output", type=Path, default=Path("report.html"), metavar="FILE")
     parser.add_argument("--title", default="", help="headline (default: what is compared)")
@@ -27,8 +26,8 @@ def main():
     runs = [Run(folder) for folder in options.runs]
     text = page.render(page.data_of(runs, options.title, options.advice))
     output.write(options.output, text.encode())
-    print(f"report.py: {options.output}")
+    print(f"{program_name()}: {options.output}")
 
 
 if __name__ == "__main__":
-    script("report.py", main)
+    script(main)

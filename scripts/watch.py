@@ -8,7 +8,6 @@ steps, without validation.
 Exit code 2: a folder is missing.
 """
 
-import argparse
 import os
 import shutil
 import signal
@@ -17,6 +16,7 @@ import time
 from pathlib import Path
 
 from runs import live, picture, script
+from runs.options import Parser
 
 ENTER, LEAVE = "\033[?1049h\033[?25l", "\033[?25h\033[?1049l"  # another screen without a cursor
 PATIENCE = 10  # seconds without a run before the end: the next seed may begin
@@ -73,8 +73,7 @@ def follow(options):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__,
-                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = Parser(description=__doc__)
     parser.add_argument("runs", nargs="*", type=Path, default=[Path("runs")], metavar="RUN")
     parser.add_argument("--all", action="store_true", help="also runs that have ended")
     parser.add_argument("--once", action="store_true", help="print the picture once")
@@ -89,4 +88,4 @@ def main():
 
 
 if __name__ == "__main__":
-    script("watch.py", main)
+    script(main)

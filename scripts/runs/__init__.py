@@ -2,7 +2,8 @@
 
 tables.py reads CSV files, folder.py one run, settings.py what differs between runs, measures.py
 the results of a run, comparison.py the table of both; page.py writes the report. live.py follows a
-run that is written, picture.py draws it as text. output.py writes a file that a user names.
+run that is written, picture.py draws it as text. options.py parses options, output.py
+writes a file that a user names.
 """
 
 import difflib
@@ -25,6 +26,13 @@ def nearest(name, known):
     return f"; did you mean {found[0]}?" if found else f"; known: {', '.join(map(str, known))}"
 
 
+def program_name(file=None):
+    """What the user called: `thinwire plot`, or the name of the script. scripts/thinwire becomes
+    the script and keeps its process number; a process that the script starts has another."""
+    process, _, name = os.environ.get("THINWIRE_NAME", "").partition(" ")
+    return name if process == str(os.getpid()) else file or os.path.basename(sys.argv[0])
+
+
 class Output(io.FileIO):
     """Standard output. Its errors are no OSError: argparse hides that, others take it for an error
     of the file that they read."""
@@ -43,7 +51,8 @@ class Output(io.FileIO):
 
 def exit_code(name, main):
     """main()'s code, after its output is written; after one line 2 for an error of the user, and 1
-    for a fault, such as a standard output that takes no more."""
+    for a fault, such as a standard output that takes no more. `name` is that of the script."""
+    name = program_name(name)
     if sys.stdout:  # it is open
         by_line = sys.stdout.line_buffering or sys.stdout.write_through
         sys.stdout = io.TextIOWrapper(io.BufferedWriter(Output(1, "wb", closefd=False)),
@@ -66,6 +75,6 @@ def exit_code(name, main):
     return 1
 
 
-def script(name, main):
+def script(main):
     """Ends the process with main()'s code, or with one line for an error."""
-    sys.exit(exit_code(name, main))
+    sys.exit(exit_code(None, main))

@@ -1,0 +1,82 @@
+"""The options of a script."""
+
+import argparse
+import difflib
+import os
+import re
+import sys
+
+from . import UserError, program_name
+
+# messages of argparse
+MESSAGES = (("^the following arguments are required: (.*)", r"\1 is missing; --help lists all"),
+            ("^unrecognized arguments: (.*)", r'unexpected argument "\1"'),
+            ("^argument (?:-./)?", ""),
+            ("expected one argument$", "needs a value"),
+            ("^(.*): needs", r"\1 needs"),
+            ("invalid (?:int|float) value: '(.*)'$", r"expected a number; found \1"))
+
+
+class Parser(argparse.ArgumentParser):
+    """Answers a wrong option as the programs do: one line with the nearest flag, and exit code 2.
+    An option with one value may be given once. Help names the script as the user called it."""
+
+    def __init__(self, **given):
+        given.setdefault("prog", program_name())
+        super().__init__(formatter_class=argparse.RawDescriptionHelpFormatter, **given)
+        file = re.escape(os.path.basename(sys.argv[0]))
+        self.description = re.sub(f"^{file} ", f"{self.prog} ", self.description or "")
+
+    def parse_known_args(self, args=None, namespace=None):
+        self.check_flags(sys.argv[1:] if args is None else args)
+        return super().parse_known_args(args, namespace)
+
+    def check_flags(self, words):
+        """UserError for the first flag that is unknown or repeated, before anything else that is
+        wrong. Flags behind a subcommand are checked by its parser."""
+        if self._subparsers:
+            return
+        seen = set()
+        for word in words:
+            if word == "--":
+                return
+            if not word.startswith("-") or word == "-" or is_number(word):
+                continue
+            action = self.action_of(word)
+            if not action:
+                self.unknown(word.partition("=")[0])
+            if action in seen:
+                raise UserError(f"{action.option_strings[-1]} is given twice")
+            if isinstance(action, argparse._StoreAction):  # noqa: SLF001
+                seen.add(action)
+
+    def action_of(self, word):
+        """The option that a word sets: by its name, by the start of the name, or by a letter."""
+        known = self._option_string_actions
+        flag = word.partition("=")[0]
+        if flag in known:
+            return known[flag]
+        if not flag.startswith("--"):
+            return known.get(flag[:2])
+        return next((known[name] for name in known if name.startswith(flag)), None)
+
+    def unknown(self, flag):
+        names = [name for name in self._option_string_actions if name.startswith("--")]
+        near = difflib.get_close_matches(flag, names, n=1) if flag.startswith("--") else []
+        raise UserError(f"unknown flag {flag}{'; nearest is ' * bool(near)}{''.join(near)}; "
+                        "--help lists all")
+
+    def error(self, message):
+        """Raises UserError for a message of argparse, in the words of the programs."""
+        for pattern, words in MESSAGES:
+            message = re.sub(pattern, words, message)
+        raise UserError(message)
+
+
+def is_number(word):
+    """Whether a word such as -1 is a value, no flag."""
+    try:
+        float(word)
+    except ValueError:
+        return False
+    return True
