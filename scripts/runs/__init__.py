@@ -21,9 +21,15 @@ class Fault(Exception):
 
 
 def nearest(name, known):
-    """'; did you mean X?' for a name that is not among the known ones, or a list of these."""
-    found = difflib.get_close_matches(str(name), list(known), n=1, cutoff=0.5)
-    return f"; did you mean {found[0]}?" if found else f"; known: {', '.join(map(str, known))}"
+    """'; did you mean X?' for a name that is not among the known ones, or a list of these, of the
+    five most similar ones if that is long."""
+    known = list(map(str, known))
+    found = difflib.get_close_matches(str(name), known, n=1, cutoff=0.5)
+    if found:
+        return f"; did you mean {found[0]}?"
+    if sum(map(len, known)) <= 200:
+        return f"; known: {', '.join(known)}"
+    return f"; nearest are {', '.join(difflib.get_close_matches(str(name), known, n=5, cutoff=0))}"
 
 
 def program_name(file=None):

@@ -140,6 +140,9 @@ refuses "no run has the key sparsfier; did you mean sparsifier?" \
   scripts/list_runs.py "$runs" --where sparsfier=topk
 refuses "no run has the key val_topp1; did you mean val_top1?" \
   scripts/list_runs.py "$runs" --sort val_topp1
+# of many keys, the nearest ones
+refuses "no run has the key foo; nearest are " scripts/list_runs.py "$runs" --where foo=1
+(($(wc -c <"$work/said") < 150))
 refuses "expected KEY and a value" scripts/list_runs.py "$runs" --where topk
 refuses "'low' is no number" scripts/list_runs.py "$runs" --where 'density<low'
 refuses "none: not a folder" scripts/list_runs.py "$work/none"

@@ -45,3 +45,10 @@ if scripts/plot.py --help >/dev/null 2>&1; then
   refuses 'plot.py: --advice draws one table and no runs; found b.csv beside it' \
     scripts/plot.py --advice a.csv b.csv
 fi
+
+# the commands on a full disk
+code=0
+"$thinwire" 2>"$work/said" >/dev/full || code=$?
+[[ $code == 1 ]]
+[[ $(cat "$work/said") == \
+  'thinwire: cannot write to standard output: No space left on device' ]]
