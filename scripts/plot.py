@@ -72,18 +72,8 @@ def opened(folder):
     return run
 
 
-def densities_of(run, final):
-    """The densities of the epochs in their order, or the final one if no table has them."""
-    for table in (run.metrics, run.by_step):
-        if table and "density" in table.names:
-            found = list(dict.fromkeys(table.numbers("density")))
-            shown = found if len(found) <= 3 else [found[0], math.nan, found[-1]]
-            return ", ".join("…" if math.isnan(value) else f"{value:.3g}" for value in shown)
-    return f"{final:g}"
-
-
 def label_of(run):
-    """The label: name (sparsifier, densities), as far as config.json has them."""
+    """The label: name (sparsifier, configured density), as far as config.json has them."""
     try:
         config = run.config
     except UserError:
@@ -91,7 +81,7 @@ def label_of(run):
     name = config.get("name") or run.name
     kind = config.get("sparsifier", "")
     if kind and kind != "dense" and "density" in config:
-        kind += f" {densities_of(run, config['density'])}"
+        kind += f" {config['density']:g}"
     return f"{name} ({kind})" if kind and kind != name else name
 
 

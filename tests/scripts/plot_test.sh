@@ -37,7 +37,8 @@ axes = plot.draw([plot.opened(sys.argv[1])], "").axes[0]
 print(*(text.get_text() for text in axes.texts))
 EOF
 }
-# a run of one epoch has a loss curve, and a run stopped before its first epoch is drawn
+# a run of one epoch has a loss curve, and a run stopped before its first epoch is drawn; the label
+# has the configured density, not that of the warm-up
 steps=step,epoch,density,train_loss,seconds,nnz_over_k,bytes_sent,$phases
 for run in short stopped; do
   mkdir "$folder/$run"
@@ -49,13 +50,13 @@ for run in short stopped; do
   done
 done
 echo 1,2.3,0.5,9,1,50,1,2,3,0,1,1,0.02 >>"$folder/short/metrics.csv"
-[[ $(lines_of "$folder/short" 1) == "5 short (topk 0.02)" ]]
-[[ $(lines_of "$folder/stopped" 1) == "5 stopped (topk 0.02)" ]]
-[[ $(lines_of "$folder/short" 0) == "1 short (topk 0.02)" ]]
+[[ $(lines_of "$folder/short" 1) == "5 short (topk 0.001)" ]]
+[[ $(lines_of "$folder/stopped" 1) == "5 stopped (topk 0.001)" ]]
+[[ $(lines_of "$folder/short" 0) == "1 short (topk 0.001)" ]]
 grep -q 'no validation yet' <<<"$(texts_of "$folder/stopped")"
 [[ -z $(texts_of "$folder/short") ]]
 for step in 6 7; do echo "$step,2,0.001,1,9,1,10,1,2,3,0,1,1"; done >>"$folder/stopped/steps.csv"
-[[ $(lines_of "$folder/stopped" 1) == "7 stopped (topk 0.02, 0.001)" ]]
+[[ $(lines_of "$folder/stopped" 1) == "7 stopped (topk 0.001)" ]]
 rm "$folder/curves.png"
 scripts/plot.py "$folder/stopped" "$folder/short" -o "$folder/curves.png" >"$folder/log"
 [[ -s $folder/curves.png ]]
