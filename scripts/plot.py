@@ -28,7 +28,7 @@ except ImportError:
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt  # noqa: E402
 from matplotlib.ticker import (FixedLocator, FuncFormatter, LogLocator,  # noqa: E402
-                               MaxNLocator, PercentFormatter)
+                               MaxNLocator)
 
 from runs import UserError, advice, curves, output, program_name, script  # noqa: E402
 from runs.folder import PHASES, Run  # noqa: E402
@@ -138,6 +138,17 @@ def label_bytes(axes, log):
     axes.xaxis.set_major_formatter(FuncFormatter(bytes_text))
 
 
+def decimals(values):
+    """The least number of decimals that writes all of these numbers, at most 6."""
+    return next((n for n in range(6) if all(abs(round(x, n) - x) < 1e-7 for x in values)), 6)
+
+
+def label_percents(axis):
+    """Labels an axis of fractions, with the decimals that its ticks need."""
+    axis.set_major_formatter(FuncFormatter(lambda value, _position: (
+        f"{100 * value:.{decimals(100 * axis.get_majorticklocs())}f} %")))
+
+
 def draw(runs, title):
     figure, ((top1, loss, phases), (by_bytes, by_seconds, sent)) = plt.subplots(
         2, 3, figsize=(14, 7.5))
@@ -159,7 +170,7 @@ def draw(runs, title):
         if x == "epoch":
             axes.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
     for axes in (top1, by_bytes, by_seconds):
-        axes.yaxis.set_major_formatter(PercentFormatter(1.0, decimals=0))
+        label_percents(axes.yaxis)
     sent.set_ylim(0, 1.1 * max([1.0, *(max(one.get_ydata(), default=0) for one in sent.lines)]))
     ends = [totals(run["bytes_sent"])[-1] for run in runs if len(run.metrics)]
     label_bytes(by_bytes, log=ends and min(ends) > 0 and max(ends) > 20 * min(ends))

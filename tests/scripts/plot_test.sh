@@ -61,6 +61,23 @@ rm "$folder/curves.png"
 scripts/plot.py "$folder/stopped" "$folder/short" -o "$folder/curves.png" >"$folder/log"
 [[ -s $folder/curves.png ]]
 
+# the labels of top-1 say where their ticks are
+/usr/bin/python3 - "$folder/a" <<'PY'
+import sys
+sys.path.insert(0, "scripts")
+import plot
+run = plot.opened(sys.argv[1])
+for low, high in ((0.252, 0.261), (0.11, 0.19), (0.1, 0.9), (0.25, 0.25)):
+    run.metrics.rows = [[*row[:2], str(value), *row[3:]]
+                        for row, value in zip(run.metrics.rows, (low, high))]
+    figure = plot.draw([run], "")
+    figure.draw_without_rendering()
+    for axes in (figure.axes[0], figure.axes[3], figure.axes[4]):
+        for tick, text in zip(axes.get_yticks(), axes.get_yticklabels()):
+            assert abs(float(text.get_text().rstrip(" %")) / 100 - tick) < 1e-9, (tick, text)
+assert plot.decimals([12.5, 15, 17.5]) == 1 and plot.decimals([10, 20]) == 0
+PY
+
 # predictions of advise
 advice=$folder/advice.csv
 {
