@@ -2,6 +2,8 @@
 
 #include <charconv>
 
+#include "engine/core/error.h"
+
 namespace tw {
 
 namespace fs = std::filesystem;
@@ -26,6 +28,13 @@ std::optional<fs::path> latest_checkpoint(const fs::path& folder) {
     if (!latest || *step > *step_in(*latest)) latest = entry.path();
   }
   return latest;
+}
+
+fs::path weights_file(const fs::path& path) {
+  if (!fs::is_directory(path)) return path;
+  const std::optional<fs::path> checkpoint = latest_checkpoint(path);
+  check(checkpoint.has_value(), "[weights] {}: this folder holds no checkpoint", path.string());
+  return *checkpoint / "model.safetensors";
 }
 
 std::string run_of_that_name(const fs::path& name) {

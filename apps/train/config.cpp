@@ -135,7 +135,8 @@ OptionTable TrainConfig::table() {
   t.effect(Effect::essential);
   t.add(data, "classes", classes, "outputs of the network; 0: the number of classes of the data");
   t.add(data, "zero-init", zero_init, "zero the last batch-norm scale of each residual block");
-  t.add(data, "pretrained", pretrained, "weights to start from: a run, a checkpoint or a safetensors file");
+  t.add(data, "pretrained", pretrained,
+        "weights to start from: a run, a checkpoint or a safetensors file");
   t.effect(Effect::none);
   t.add(data, "reset-head", reset_head,
         "with --pretrained: leave the last layer as initialised, e.g. for other classes");
@@ -381,12 +382,7 @@ void resolve(TrainConfig& config) {
   if (const auto found = rates.find(config.model); !config.lr_given && found != rates.end())
     config.lr = found->second.value;
   resolve_warmup(config);
-  if (!config.pretrained.empty() && std::filesystem::is_directory(config.pretrained)) {
-    const auto checkpoint = latest_checkpoint(config.pretrained);
-    check(checkpoint.has_value(), "[options] pretrained is {}: this folder holds no checkpoint",
-          config.pretrained);
-    config.pretrained = (*checkpoint / "model.safetensors").string();
-  }
+  if (!config.pretrained.empty()) config.pretrained = weights_file(config.pretrained).string();
   check_combinations(config);
 }
 

@@ -140,8 +140,7 @@ TEST(Cifar10, TheErrorForMissingFilesNamesTheDownloadScript) {
   EXPECT_EQ(test::error_text<UserError>(
                 [&] { datasets().find("cifar10").value({.dir = folder.path()}); }),
             "[cifar10] there is no file " + dir +
-                "/cifar-10-batches-bin/data_batch_1.bin: get it with: thinwire get-cifar10 " +
-                dir);
+                "/cifar-10-batches-bin/data_batch_1.bin: get it with: thinwire get-cifar10 " + dir);
 }
 
 TEST(Cifar10, TheErrorForPhotographsNamesTheirDataSet) {
