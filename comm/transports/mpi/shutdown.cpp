@@ -107,9 +107,7 @@ int finish(int code, const std::string& error, double seconds) {
     if (!error.empty()) fmt::print(stderr, "{}\n", error);
   };
   if (rank == 0) print();
-  const auto deadline = [&] {
-    return code == 0 ? deadline_in(seconds) : Clock::now() + kGrace;
-  };
+  const auto deadline = [&] { return code == 0 ? deadline_in(seconds) : Clock::now() + kGrace; };
   std::vector<Ending> all(static_cast<size_t>(all_ranks()));
   all[rank] = {code, error.empty() ? 0 : std::hash<std::string>{}(error)};
   bool agreed = exchange_endings(all, deadline());
