@@ -30,10 +30,14 @@ std::optional<fs::path> latest_checkpoint(const fs::path& folder) {
   return latest;
 }
 
-fs::path weights_file(const fs::path& path) {
+fs::path weights_file(const fs::path& path, const char* area) {
+  check(fs::exists(path), "[{}] {} does not exist{}", area, path.string(), run_of_that_name(path));
   if (!fs::is_directory(path)) return path;
   const std::optional<fs::path> checkpoint = latest_checkpoint(path);
-  check(checkpoint.has_value(), "[weights] {}: this folder holds no checkpoint", path.string());
+  check(checkpoint.has_value(),
+        "[{}] {} holds no checkpoint (expected a run folder, one of its checkpoints/step-N, or a "
+        "safetensors file)",
+        area, path.string());
   return *checkpoint / "model.safetensors";
 }
 

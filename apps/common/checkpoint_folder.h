@@ -17,9 +17,9 @@ std::optional<int64_t> step_in(const std::filesystem::path& checkpoint,
 /// checkpoint itself).
 std::optional<std::filesystem::path> latest_checkpoint(const std::filesystem::path& folder);
 
-/// The file of weights that `path` names: itself, or that of the newest checkpoint below a folder;
-/// UserError when the folder has none.
-std::filesystem::path weights_file(const std::filesystem::path& path);
+/// The file of weights that `path` names: itself, or that of the newest checkpoint below a folder.
+/// UserError, which begins with [area], when there is none.
+std::filesystem::path weights_file(const std::filesystem::path& path, const char* area);
 
 /// For the error of a folder that does not exist: `; runs/NAME does`, or nothing.
 std::string run_of_that_name(const std::filesystem::path& name);

@@ -9,20 +9,7 @@
 
 namespace tw {
 
-namespace fs = std::filesystem;
-
 namespace {
-
-fs::path weights_file(const fs::path& path) {
-  check(fs::exists(path), "[export] {} does not exist{}", path.string(), run_of_that_name(path));
-  if (!fs::is_directory(path)) return path;
-  const auto checkpoint = latest_checkpoint(path);
-  check(checkpoint.has_value(),
-        "[export] {} holds no checkpoint (expected a run folder, one of its checkpoints/step-N, or "
-        "a safetensors file)",
-        path.string());
-  return *checkpoint / "model.safetensors";
-}
 
 /// The value of a key of the metadata; null if it is missing.
 nlohmann::json value_of(const SafetensorsReader& weights, const char* key) {
@@ -45,7 +32,8 @@ int64_t classes_of(const SafetensorsReader& weights, const std::string& model,
 }  // namespace
 
 ExportSource find_source(const SourceOptions& options) {
-  ExportSource source{SafetensorsReader(weights_file(options.path)), options.model, {}, {}, {}};
+  ExportSource source{
+      SafetensorsReader(weights_file(options.path, "export")), options.model, {}, {}, {}};
   const std::string file = source.weights.path().string();
   try {
     const nlohmann::json run = value_of(source.weights, "thinwire"),

@@ -69,7 +69,7 @@ TEST(FineTuning, TakesTheWeightsOfARunOrCheckpoint) {
   const Ended refused = run_command(
       resnet20(folder, fmt::format("{} --pretrained {} --name no", run, folder.path().string())));
   EXPECT_EQ(refused.code, 2);
-  EXPECT_TRUE(refused.says("this folder holds no checkpoint")) << refused.output;
+  EXPECT_TRUE(refused.says("holds no checkpoint")) << refused.output;
 }
 
 TEST(FineTuning, ResetHeadStartsTheLastLayerAnewWithTheSameClasses) {
