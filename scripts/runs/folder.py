@@ -103,11 +103,13 @@ def last_step(path):
 def read_json(path):
     """A JSON object."""
     try:
+        if not path.is_file() and path.exists():
+            raise UserError(f"{path}: not a regular file")
         value = json.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise UserError(f"{path}: {error.strerror}") from None
-    except (json.JSONDecodeError, UnicodeDecodeError) as error:
-        raise UserError(f"{path}: not JSON: {error}") from None
+    except (ValueError, RecursionError) as error:  # numbers and nesting beyond Python's limits, too
+        raise UserError(f"{path}: not JSON: {str(error)[:100]}") from None
     if not isinstance(value, dict):
         raise UserError(f"{path}: not a JSON object")
     return value
@@ -133,7 +135,10 @@ def locked(folder):
 def is_run(folder):
     """Whether a folder is that of a run, broken or not."""
     names = {"metrics.csv", "steps.csv", "config.json"}
-    found = {name for name in [*names, "checkpoints"] if (folder / name).exists()}
+    try:
+        found = {name for name in [*names, "checkpoints"] if (folder / name).exists()}
+    except PermissionError:
+        return False
     return bool(found & names) and (len(found) > 1 or "config.json" not in found)
 
 

@@ -12,6 +12,11 @@ COLUMNS = ("step", "epoch", "train_loss", "train_top1", "images", "seconds", "by
 PREPARING = "preparing"  # no step is written yet
 
 
+def number(value):
+    """A number of config.json, 0 where it has none."""
+    return value if isinstance(value, (int, float)) else 0
+
+
 class Growing:
     """Columns of a table, of which each refresh() reads only what was added."""
 
@@ -117,13 +122,13 @@ class Live:
     def total_steps(self):
         """Of the whole run; None if the length of an epoch is not known."""
         config = self.run.config
-        length = config.get("run", {}).get("steps_per_epoch")
+        length = number(config.get("run", {}).get("steps_per_epoch"))
         if not length and self.epoch > 1:  # an older version wrote the run
             length = self.steps.columns["epoch"].index(2.0)
         if not length:
             return None
-        total = length * config.get("epochs", 0)
-        most = config.get("max_steps", 0)
+        total = length * number(config.get("epochs"))
+        most = number(config.get("max_steps"))
         return min(total, most) if most else total
 
     def top1(self):

@@ -54,6 +54,8 @@ def is_number(text):
 def read(path):
     """A file as a Table. Drops an incomplete last line, which a run may be writing."""
     try:
+        if path.exists() and not path.is_file():
+            raise UserError(f"{path}: not a regular file")
         with open(path, newline="", encoding="utf-8") as file:
             text = file.read()
     except OSError as error:

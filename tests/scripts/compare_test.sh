@@ -155,3 +155,16 @@ here=$PWD
 refuses "dense: not a folder; runs/dense is" env -C "$work" "$here/scripts/compare.py" dense
 refuses "dense: not a folder; runs/dense is" env -C "$work" "$here/scripts/watch.py" dense
 refuses "gaussiank-s2/metrics.csv: missing column(s)" scripts/compare.py "$runs/gaussiank-s2"
+
+# files that no run has written leave a run broken, and the others listed
+hostile=$work/hostile
+for name in digits nesting pipe whole; do cp -r "$runs/topk-s1" "$hostile-$name"; done
+mkdir "$hostile"
+mv "$hostile"-* "$hostile"
+printf '{"epochs": 1%05000d}' 0 >"$hostile/hostile-digits/config.json"
+python3 -c 'print("[" * 100000 + "]" * 100000)' >"$hostile/hostile-nesting/config.json"
+rm "$hostile/hostile-pipe/metrics.csv"
+mkfifo "$hostile/hostile-pipe/metrics.csv"
+timeout 20 scripts/list_runs.py "$hostile" >"$work/said"
+for name in digits nesting pipe; do expect "^broken .*hostile-$name"; done
+expect '^finished .*hostile-whole'

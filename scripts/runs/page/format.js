@@ -5,6 +5,7 @@ const escaped = (text) => String(text).replace(/[&<>"']/g, (c) => `&#${c.charCod
 
 /** Four digits; 12k for thousands from 10,000 on. */
 function short(value) {
+  if (!Number.isFinite(value)) return '–';
   const size = Math.abs(value);
   if (size >= 1e6) return `${+(value / 1e6).toPrecision(4)}M`;
   if (size >= 1e4) return `${+(value / 1e3).toPrecision(4)}k`;
