@@ -5,6 +5,7 @@
 #include "apps/bench/roofline.h"
 #include "apps/common/captured_step.h"
 #include "apps/common/median.h"
+#include "engine/core/error_line.h"
 #include "engine/core/rng.h"
 #include "engine/core/stopwatch.h"
 
@@ -74,7 +75,7 @@ nlohmann::ordered_json bench_captured_step(const StepOptions& options) {
     waits += ctx.synchronizations() - waited;
   }
   if (const std::string notice = step.take_notice(); !notice.empty())
-    fmt::print(stderr, "note: {}\n", notice);
+    write_error_line("note: " + notice);
   const double one = median(seconds), steps = static_cast<double>(chunks * chunk);
   nlohmann::ordered_json result = {
       {"images_per_s", static_cast<double>(options.batch_size) / one},

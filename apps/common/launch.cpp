@@ -1,5 +1,8 @@
 #include "apps/common/launch.h"
 
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <cerrno>
 #include <chrono>
 #include <csignal>
@@ -12,6 +15,7 @@
 #include "comm/launcher.h"
 #include "comm/transports.h"
 #include "engine/core/error.h"
+#include "engine/core/error_line.h"
 
 namespace tw {
 
@@ -23,6 +27,14 @@ static_assert(std::atomic<bool>::is_always_lock_free);  // else no signal handle
 void on_signal(int signal) {
   stop_requested = true;
   std::signal(signal, SIG_DFL);
+}
+
+/// Opens /dev/null in place of the standard streams that are closed, so that no file takes their
+/// number and gets what is meant for them. The wrong way round: using them is still an error.
+void fill_standard_streams() {
+  for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO})
+    if (::fcntl(stream, F_GETFD) < 0)  // the lowest free number
+      static_cast<void>(::open("/dev/null", stream == STDIN_FILENO ? O_WRONLY : O_RDONLY));
 }
 
 /// The text with its control characters as \xNN.
@@ -42,7 +54,7 @@ std::string printable(std::string_view text) {
 std::string line_of(const std::exception& error) { return "error: " + printable(error.what()); }
 
 int report(const std::exception& error, int code) {
-  fmt::print(stderr, "{}\n", line_of(error));
+  write_error_line(line_of(error));
   return code;
 }
 
@@ -53,7 +65,7 @@ Fault as_fault(const std::filesystem::filesystem_error& error) {
 /// Writes the rest of the output. Returns 1, after one line, if it could not be written.
 int flush_output() {
   if (std::fflush(stdout) == 0 && !std::ferror(stdout)) return 0;
-  fmt::print(stderr, "error: cannot write to standard output: {}\n", std::strerror(errno));
+  write_error_line(fmt::format("error: cannot write to standard output: {}", std::strerror(errno)));
   return 1;
 }
 
@@ -78,6 +90,7 @@ const std::atomic<bool>& stop_signal() {
 }
 
 int run_program(const std::function<int(Communicator&)>& body) {
+  fill_standard_streams();
   set_gpu_connections();
   std::unique_ptr<Communicator> world;
   const bool mpi = started_by_mpi();
@@ -106,7 +119,7 @@ int run_program(const std::function<int(Communicator&)>& body) {
   }
   if (code == 0) code = flush_output();
   if (!world || world->size() == 1) {
-    if (!shared.empty() && reports(world.get())) fmt::print(stderr, "{}\n", shared);
+    if (!shared.empty() && reports(world.get())) write_error_line(shared);
     shared.clear();
   }
   const double timeout = world ? world->timeout() : 0;

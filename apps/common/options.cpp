@@ -10,6 +10,7 @@
 
 #include "comm/launcher.h"
 #include "engine/core/error.h"
+#include "engine/core/error_line.h"
 #include "engine/core/registry.h"
 
 namespace tw {
@@ -71,7 +72,8 @@ bool writes_notes() {
 }
 
 void note_renamed(const std::string& old_name, const std::string& name) {
-  if (writes_notes()) fmt::print(stderr, "note: option {} is now called {}\n", old_name, name);
+  if (writes_notes())
+    write_error_line(fmt::format("note: option {} is now called {}", old_name, name));
 }
 
 /// JSON strings are UTF-8.
@@ -204,7 +206,7 @@ std::vector<std::string> OptionTable::keys(Effect effect) const {
 
 void OptionTable::print_notices() const {
   if (settings_ == nullptr || !writes_notes()) return;
-  for (const std::string& notice : settings_->notices()) fmt::print(stderr, "note: {}\n", notice);
+  for (const std::string& notice : settings_->notices()) write_error_line("note: " + notice);
 }
 
 std::string OptionTable::current_name(const std::string& flag) const {

@@ -187,7 +187,7 @@ class Hub {
     const auto all = [&] { return ended_ == started; };
     changed_.wait(lock, [&] { return all() || last_moment_ != Clock::time_point::max(); });
     if (changed_.wait_until(lock, last_moment_, all)) return;
-    fmt::print(stderr, "error: {}\n", reason_);
+    std::fputs(("error: " + reason_ + "\n").c_str(), stderr);
     std::fflush(nullptr);
     _exit(1);
   }

@@ -18,6 +18,7 @@
 #include "comm/transports/mpi/requests.h"
 #include "comm/transports/mpi/shutdown.h"
 #include "comm/transports/mpi/staging.h"
+#include "engine/core/error_line.h"
 
 namespace tw::mpi {
 namespace {
@@ -97,10 +98,10 @@ void end_late_start(double limit) {
   const std::optional<Launcher> launcher = find_launcher();
   const int rank = launcher ? launcher->rank : 0;
   std::this_thread::sleep_for(std::chrono::seconds(std::min(rank, 10)));
-  fmt::print(stderr,
-             "error: [mpi] rank {} has waited {} s in MPI_Init for the other ranks; one may be "
-             "frozen, or its machine lost (THINWIRE_START_TIMEOUT changes the limit)\n",
-             rank, limit);
+  write_error_line(fmt::format(
+      "error: [mpi] rank {} has waited {} s in MPI_Init for the other ranks; one may be "
+      "frozen, or its machine lost (THINWIRE_START_TIMEOUT changes the limit)",
+      rank, limit));
   _exit(1);
 }
 

@@ -14,6 +14,7 @@
 #include "comm/transports/deadline.h"
 #include "comm/transports/mpi/mpi_c.h"
 #include "comm/transports/mpi/requests.h"
+#include "engine/core/error_line.h"
 
 namespace tw::mpi {
 namespace {
@@ -104,7 +105,7 @@ int finish(int code, const std::string& error, double seconds) {
   flush();
   const auto rank = static_cast<size_t>(this_rank());
   const auto print = [&] {
-    if (!error.empty()) fmt::print(stderr, "{}\n", error);
+    if (!error.empty()) write_error_line(error);
   };
   if (rank == 0) print();
   const auto deadline = [&] { return code == 0 ? deadline_in(seconds) : Clock::now() + kGrace; };
@@ -119,8 +120,8 @@ int finish(int code, const std::string& error, double seconds) {
   agreed = agreed && exchange_endings(all, deadline());
   if (!agreed && code == 0) {
     code = 1;
-    fmt::print(stderr, "error: [mpi] rank {} has waited {} s at the end for the others\n", rank,
-               seconds);
+    write_error_line(fmt::format("error: [mpi] rank {} has waited {} s at the end for the others",
+                                 rank, seconds));
   }
   // one rank needs no MPI_Abort, of which Open MPI tells in several lines
   if (all.size() > 1 && (!agreed || code != 0)) end_all_ranks(code);

@@ -1,5 +1,8 @@
-// The environment that a program sets before CUDA starts.
+// Start and end of a program: environment, standard streams, signals, launchers, exit codes.
 #include "apps/common/launch.h"
+
+#include <fcntl.h>
+#include <unistd.h>
 
 #include "tests/support/program.h"
 
@@ -69,6 +72,23 @@ TEST(Launch, OutputThatCannotBeWrittenIsOneLineAndExitCode1) {
 
 TEST(Launch, ThreadsRunInsideASlurmJob) {
   EXPECT_EQ(train_under("SLURM_NTASKS=4", "--workers 2").code, 0);
+}
+
+TEST(Launch, AnErrorThatCannotBeWrittenKeepsItsExitCode) {
+  for (const char* to : {"2>&-", "2>/dev/full"})
+    EXPECT_EQ(run_command(fmt::format("sh -c '{}/train --bogus {}'", TW_BIN, to)).code, 2) << to;
+  EXPECT_EQ(run_command(fmt::format("sh -c '{}/train --help >/dev/full 2>&-'", TW_BIN)).code, 1);
+}
+
+TEST(LaunchDeathTest, NoFileTakesTheNumberOfAClosedStream) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  const auto file_of_a_program = [] {
+    ::close(STDIN_FILENO);
+    ::close(STDOUT_FILENO);
+    std::_Exit(run_program([](Communicator&) { return ::open("/dev/null", O_RDONLY); }));
+  };
+  EXPECT_EXIT(
+      file_of_a_program(), [](int status) { return WEXITSTATUS(status) > 2; }, "");
 }
 
 }  // namespace
