@@ -24,9 +24,11 @@ namespace {
 std::atomic<bool> stop_requested = false;
 static_assert(std::atomic<bool>::is_always_lock_free);  // else no signal handler may touch it
 
-void on_signal(int signal) {
+constexpr int kStopSignals[] = {SIGINT, SIGTERM};
+
+void on_signal(int) {
   stop_requested = true;
-  std::signal(signal, SIG_DFL);
+  for (const int next : kStopSignals) std::signal(next, SIG_DFL);
 }
 
 /// Opens /dev/null in place of the standard streams that are closed, so that no file takes their
@@ -82,7 +84,7 @@ bool reports(const Communicator* world) {
 const std::atomic<bool>& stop_signal() {
   // a program that never calls this is ended by the first signal
   static const bool installed = [] {
-    for (const int signal : {SIGINT, SIGTERM}) std::signal(signal, on_signal);
+    for (const int signal : kStopSignals) std::signal(signal, on_signal);
     return true;
   }();
   static_cast<void>(installed);

@@ -4,6 +4,8 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <csignal>
+
 #include "tests/support/program.h"
 
 namespace tw::test {
@@ -89,6 +91,17 @@ TEST(LaunchDeathTest, NoFileTakesTheNumberOfAClosedStream) {
   };
   EXPECT_EXIT(
       file_of_a_program(), [](int status) { return WEXITSTATUS(status) > 2; }, "");
+}
+
+TEST(LaunchDeathTest, TwoDifferentSignalsEndTheProgramAtOnce) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  const auto interrupted = [] {
+    static_cast<void>(stop_signal().load());
+    std::raise(SIGINT);
+    std::raise(SIGTERM);
+    std::_Exit(stop_signal() ? 0 : 1);
+  };
+  EXPECT_EXIT(interrupted(), testing::KilledBySignal(SIGTERM), "");
 }
 
 }  // namespace
