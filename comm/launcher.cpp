@@ -29,12 +29,16 @@ int number(const char* text) { return text ? std::atoi(text) : 0; }
 std::optional<Launcher> find_launcher(const Environment& environment) {
   for (const Variables& known : kLaunchers) {
     const char* present = environment(known.for_mpi ? known.rank : known.ranks);
-    if (present)
-      return Launcher{.name = known.name,
+    if (!present) continue;
+    Launcher launcher{.name = known.name,
                       .rank = number(environment(known.rank)),
                       .ranks = number(environment(known.ranks)),
                       .local_ranks = number(environment(known.local_ranks)),
                       .for_mpi = known.for_mpi};
+    const int certain =
+        known.for_mpi ? launcher.ranks : number(environment("SLURM_STEP_NUM_TASKS"));
+    launcher.one_of_several = certain > 0 ? certain > 1 : launcher.rank > 0;
+    return launcher;
   }
   return std::nullopt;
 }
@@ -45,7 +49,10 @@ std::optional<Launcher> find_launcher() {
 
 void check_launcher(const std::optional<Launcher>& launcher, int world_ranks,
                     const std::string& library) {
-  if (!launcher || launcher->ranks <= 1 || world_ranks > 1) return;
+  if (!launcher || world_ranks > 1) return;
+  if (launcher->ranks <= 1 && !launcher->one_of_several) return;
+  const std::string processes =
+      launcher->ranks > 1 ? fmt::format("{} processes", launcher->ranks) : "several processes";
   const std::string built = library.empty() ? "this program is built without MPI"
                                             : "this program is built with " + library;
   const std::string cure =
@@ -53,9 +60,8 @@ void check_launcher(const std::optional<Launcher>& launcher, int world_ranks,
           ? "use the mpirun of the MPI that it is built with (on Debian mpirun.mpich or "
             "mpirun.openmpi), or build it with -D WITH_MPI=MPICH or OPENMPI"
           : "use mpirun, or srun --mpi=pmi2 or pmix; for a single process, unset SLURM_NTASKS";
-  throw UserError(
-      fmt::format("[mpi] {} started {} processes, but {}, so each would train alone; {}",
-                  launcher->name, launcher->ranks, built, cure));
+  throw UserError(fmt::format("[mpi] {} started {}, but {}, so each would train alone; {}",
+                              launcher->name, processes, built, cure));
 }
 
 }  // namespace tw

@@ -14,6 +14,9 @@ struct Launcher {
   int local_ranks = 0;  ///< those on this machine; 0: unknown
   /// Whether it offers MPI libraries a protocol to find the other ranks. srun may not.
   bool for_mpi = true;
+  /// Whether it has certainly started other processes, too. The variables of a Slurm job are also
+  /// set in its batch script, which is a single process.
+  bool one_of_several = false;
 };
 
 using Environment = std::function<const char*(const char* name)>;

@@ -72,11 +72,12 @@ int flush_output() {
 }
 
 /// Whether this process speaks for all ranks. Processes of a launcher whose ranks do not
-/// find each other are worlds of their own.
+/// find each other are worlds of their own; where their number is unknown, rank 0 does not know of
+/// the others, so rank 1 speaks, too.
 bool reports(const Communicator* world) {
   if (world && world->size() > 1) return world->rank() == 0;
   const std::optional<Launcher> launcher = find_launcher();
-  return !launcher || launcher->rank == 0;
+  return !launcher || launcher->rank == 0 || (launcher->rank == 1 && launcher->ranks == 0);
 }
 
 }  // namespace
@@ -120,8 +121,12 @@ int run_program(const std::function<int(Communicator&)>& body) {
     if (world) world->abort(error.what(), code);
   }
   if (code == 0) code = flush_output();
-  if (!world || world->size() == 1) {
-    if (!shared.empty() && reports(world.get())) write_error_line(shared);
+  if (!shared.empty() && (!world || world->size() == 1)) {
+    // a launcher ends all processes when the first fails; the one that reports goes first
+    if (reports(world.get()))
+      write_error_line(shared);
+    else
+      std::this_thread::sleep_for(std::chrono::seconds(1));
     shared.clear();
   }
   const double timeout = world ? world->timeout() : 0;
@@ -136,14 +141,9 @@ void check_ranks(const Communicator& world, int64_t workers) {
         "[options] workers is {} under mpirun, where -n sets the number of ranks; --workers is for "
         "ranks as threads (if it comes from a configuration file: add --workers 0)",
         workers);
-  if (workers > 0) return;
-  try {
+  // in a Slurm job, threads may be the ranks where this process is the only one
+  if (workers == 0 || (launcher && launcher->one_of_several))
     check_launcher(launcher, world.size(), mpi_library());
-  } catch (const UserError&) {
-    // a launcher ends all processes when the first fails; the one that reports goes first
-    if (launcher->rank != 0) std::this_thread::sleep_for(std::chrono::seconds(1));
-    throw;
-  }
 }
 
 }  // namespace tw

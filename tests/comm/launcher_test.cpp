@@ -73,6 +73,21 @@ TEST(Launcher, ProcessesThatAreAloneAreRefused) {
   EXPECT_NE(error_of(kSlurm, 1, "").find("built without MPI"), std::string::npos);
 }
 
+TEST(Launcher, ARankAbove0IsNotAlone) {
+  const std::string error = error_of({{"PMIX_RANK", "1"}}, 1);
+  EXPECT_NE(error.find("a PMIx launcher started several processes"), std::string::npos) << error;
+  EXPECT_EQ(error_of({{"PMIX_RANK", "0"}}, 1), "");
+}
+
+TEST(Launcher, ABatchScriptOfSlurmMayBeAlone) {
+  Variables script = kSlurm, step = kSlurm;
+  EXPECT_TRUE(launcher_in(step)->one_of_several);
+  script["SLURM_PROCID"] = step["SLURM_PROCID"] = "0";
+  step["SLURM_STEP_NUM_TASKS"] = "4";
+  EXPECT_FALSE(launcher_in(script)->one_of_several);
+  EXPECT_TRUE(launcher_in(step)->one_of_several);
+}
+
 TEST(Launcher, OneProcessMayBeAlone) {
   EXPECT_EQ(error_of({}, 1), "");
   EXPECT_EQ(error_of({{"OMPI_COMM_WORLD_RANK", "0"}, {"OMPI_COMM_WORLD_SIZE", "1"}}, 1), "");

@@ -74,6 +74,27 @@ TEST(Launch, OutputThatCannotBeWrittenIsOneLineAndExitCode1) {
 
 TEST(Launch, ThreadsRunInsideASlurmJob) {
   EXPECT_EQ(train_under("SLURM_NTASKS=4", "--workers 2").code, 0);
+  EXPECT_EQ(train_under("SLURM_NTASKS=4 SLURM_PROCID=0", "--workers 1").code, 0);
+}
+
+TEST(Launch, ThreadsAreRefusedWhereSrunStartedSeveralProcesses) {
+  const std::string step = "SLURM_NTASKS=4 SLURM_STEP_NUM_TASKS=4 SLURM_PROCID=";
+  const Ended first = train_under(step + "0", "--workers 1");
+  EXPECT_EQ(first.code, 2) << first.output;
+  EXPECT_TRUE(first.output.starts_with("error: [mpi] srun started 4 processes")) << first.output;
+  EXPECT_EQ(first.lines(), 1u) << first.output;
+  const Ended other = train_under(step + "2", "--workers 1");
+  EXPECT_EQ(other.code, 2);
+  EXPECT_EQ(other.output, "");  // the first process reports
+  EXPECT_EQ(train_under("SLURM_NTASKS=4 SLURM_PROCID=2", "--workers 1").code, 2);
+}
+
+TEST(Launch, ARankWithoutANumberOfRanksIsNotAlone) {
+  const Ended ended = train_under("PMIX_RANK=1");
+  EXPECT_EQ(ended.code, 2) << ended.output;
+  EXPECT_TRUE(ended.output.starts_with("error: [mpi] a PMIx launcher started several processes"))
+      << ended.output;
+  EXPECT_EQ(ended.lines(), 1u) << ended.output;
 }
 
 TEST(Launch, AnErrorThatCannotBeWrittenKeepsItsExitCode) {
