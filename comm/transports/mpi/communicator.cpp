@@ -6,7 +6,9 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <charconv>
 #include <cstdlib>
+#include <string_view>
 #include <thread>
 
 #include "comm/launcher.h"
@@ -86,10 +88,16 @@ class MpiCommunicator : public Communicator {
 namespace {
 
 /// Seconds that MPI_Init may take; 0: no limit. An environment variable, because the options of the
-/// program are read later.
+/// program are read later. UserError when it is no number of seconds.
 double start_timeout() {
-  const char* text = std::getenv("THINWIRE_START_TIMEOUT");
-  return text ? std::atof(text) : 300;
+  const char* variable = std::getenv("THINWIRE_START_TIMEOUT");
+  if (!variable) return 300;
+  const std::string_view text = variable;
+  double seconds = -1;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), seconds);
+  check(error == std::errc{} && end == text.data() + text.size() && seconds >= 0,
+        "[mpi] THINWIRE_START_TIMEOUT is {}; expected seconds, at least 0 (0: no limit)", text);
+  return std::min(seconds, 1e9);  // the clock cannot hold much more
 }
 
 /// Ends this process, and thereby the job, because other ranks have not started. The lowest rank

@@ -125,5 +125,20 @@ TEST(LaunchDeathTest, TwoDifferentSignalsEndTheProgramAtOnce) {
   EXPECT_EXIT(interrupted(), testing::KilledBySignal(SIGTERM), "");
 }
 
+TEST(Launch, AStartTimeoutThatIsNoNumberOfSecondsIsRefused) {
+  if (std::string(TW_MPIRUN).empty()) GTEST_SKIP() << "built without MPI";
+  const auto listed = [](const char* seconds) {
+    return run_command(fmt::format("THINWIRE_START_TIMEOUT={} {} -n 2 {}/train --version", seconds,
+                                   TW_MPIRUN, TW_BIN));
+  };
+  for (const char* wrong : {"abc", "nan", "-5", "5s", "''"}) {
+    const Ended ended = listed(wrong);
+    EXPECT_EQ(ended.code, 2) << wrong << ended.output;
+    EXPECT_TRUE(ended.says("error: [mpi] THINWIRE_START_TIMEOUT is ")) << ended.output;
+    EXPECT_EQ(ended.output.find("THINWIRE"), ended.output.rfind("THINWIRE")) << ended.output;
+  }
+  for (const char* seconds : {"0", "1e10", "inf"}) EXPECT_EQ(listed(seconds).code, 0) << seconds;
+}
+
 }  // namespace
 }  // namespace tw::test
