@@ -2,6 +2,7 @@
 
 #include <array>
 #include <bit>
+#include <charconv>
 #include <chrono>
 #include <cstring>
 #include <optional>
@@ -44,18 +45,19 @@ uint32_t masked_checksum(std::string_view bytes) {
 }
 
 constexpr size_t kHead = 12, kTail = 4;  // length and its checksum; checksum of the data
+constexpr size_t kTime = 9;              // the field with which each event begins
 
 std::string record_of(const std::string& data) {
   const std::string length = bytes_of<uint64_t>(data.size());
   return length + bytes_of(masked_checksum(length)) + data + bytes_of(masked_checksum(data));
 }
 
-/// The data of the record at the start; nothing if it is damaged or not complete.
+/// The data of the record at the start; nothing if it is damaged, not complete or no event.
 std::optional<std::string_view> data_of(std::string_view bytes) {
   if (bytes.size() < kHead + kTail) return {};
   const uint64_t length = value_at<uint64_t>(bytes, 0);
   if (value_at<uint32_t>(bytes, 8) != masked_checksum(bytes.substr(0, 8))) return {};
-  if (length > bytes.size() - kHead - kTail) return {};
+  if (length < kTime || length > bytes.size() - kHead - kTail) return {};
   const std::string_view data = bytes.substr(kHead, length);
   if (value_at<uint32_t>(bytes, kHead + length) != masked_checksum(data)) return {};
   return data;
@@ -98,7 +100,7 @@ std::string event_of(int64_t step, const std::string& what) {
 
 /// The step of an event of event_of(), which follows the time.
 int64_t step_of(std::string_view event) {
-  size_t at = field(1, 0.0).size();
+  size_t at = kTime;
   uint64_t step = 0;
   if (event.substr(at, 1) != key(2, varint)) return 0;
   for (int shift = 0; ++at < event.size() && shift < 64; shift += 7) {
@@ -106,6 +108,13 @@ int64_t step_of(std::string_view event) {
     if (!(event[at] & 0x80)) break;
   }
   return static_cast<int64_t>(step);
+}
+
+/// The number of a cell, which may be too small for a normal number: std::stod refuses such ones.
+double number_in(const std::string& cell) {
+  double value = 0;
+  std::from_chars(cell.data(), cell.data() + cell.size(), value);
+  return value;
 }
 
 constexpr std::string_view kVersion = "brain.Event:2";
@@ -134,6 +143,8 @@ EventFile::EventFile(const std::filesystem::path& path, int64_t keep_through) {
   }
   if (kept == 0) {
     write_atomically(path, record_of(event_of(0, field(3, kVersion))));
+  } else if (std::filesystem::is_symlink(path)) {
+    write_atomically(path, bytes.substr(0, kept));  // replaces the link; its target stays
   } else if (kept < bytes.size()) {
     // cut where it is, so that a TensorBoard that reads the file can go on
     std::error_code error;
@@ -156,7 +167,7 @@ void EventFile::row(int64_t step, const std::string& table, const std::string& h
   const std::vector<std::string> names = csv_cells(header), cells = csv_cells(row);
   std::vector<std::pair<std::string, double>> values;
   for (size_t i = 1; i < names.size() && i < cells.size(); ++i)
-    if (!cells[i].empty()) values.emplace_back(table + "/" + names[i], std::stod(cells[i]));
+    if (!cells[i].empty()) values.emplace_back(table + "/" + names[i], number_in(cells[i]));
   scalars(step, values);
 }
 

@@ -103,6 +103,41 @@ TEST(EventFile, WhatIsNoEventFileIsReplaced) {
   EXPECT_EQ(steps_of(folder / "e"), std::vector<int64_t>{6});
 }
 
+TEST(EventFile, ARecordThatIsNoEventIsDropped) {
+  const TempFolder folder;
+  write_steps(folder / "e", 0, {1});
+  const std::string whole = text_of(folder / "e");
+  // a record without data: its length, and the checksums of the length and of nothing
+  const std::string empty("\0\0\0\0\0\0\0\0\x29\x03\x98\x07\xd8\xea\x82\xa2", 16);
+  std::ofstream(folder / "e", std::ios::binary) << whole << empty;
+  write_steps(folder / "e", 100, {2});
+  EXPECT_EQ(steps_of(folder / "e"), (std::vector<int64_t>{1, 2}));
+}
+
+TEST(EventFile, ARowMayHoldSubnormalNumbers) {
+  const TempFolder folder;
+  EventFile(folder / "e", 0).row(1, "step", "step,lr,loss,top1", "1,1e-310,nan,-0.5");
+  const auto values = event_values(text_of(folder / "e"));
+  ASSERT_EQ(values.size(), 3u);
+  EXPECT_EQ(values[0].scalar, 0);
+  EXPECT_TRUE(std::isnan(values[1].scalar));
+  EXPECT_EQ(values[2].scalar, -0.5f);
+}
+
+TEST(EventFile, ASymbolicLinkIsReplacedAndItsTargetStays) {
+  const TempFolder folder;
+  write_steps(folder / "target", 0, {1, 2});
+  const std::string before = text_of(folder / "target");
+  for (const int64_t keep : {0, 1, 2}) {
+    fs::create_symlink("target", folder / "e");
+    write_steps(folder / "e", keep, {3});
+    EXPECT_FALSE(fs::is_symlink(folder / "e"));
+    EXPECT_EQ(text_of(folder / "target"), before) << keep;
+    EXPECT_EQ(steps_of(folder / "e").size(), static_cast<size_t>(keep) + 1);
+    fs::remove(folder / "e");
+  }
+}
+
 TEST(EventFile, AFileThatCannotBeReadIsAnError) {
   const TempFolder folder;
   fs::create_symlink("e", folder / "e");  // to itself: opening it fails
