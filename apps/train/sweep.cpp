@@ -36,8 +36,17 @@ std::string named(const std::string& name, const std::string& key, const Json& v
   return name + suffix;
 }
 
-Json read_json(const fs::path& path) {
-  return parse_json<Json>(read_text(path, kMostJson), "[sweep] " + path.string());
+/// What `use` makes of the object in a file; UserError, which names the file, when there is none or
+/// its values have other types than those that `use` reads.
+template <class Use>
+auto from_json(const fs::path& path, const Use& use) {
+  const Json found = parse_json<Json>(read_text(path, kMostJson), "[sweep] " + path.string());
+  check(found.is_object(), "[sweep] {} holds no object", path.string());
+  try {
+    return use(found);
+  } catch (const nlohmann::json::exception& error) {
+    fail("[sweep] {} is damaged: {}", path.string(), error.what());
+  }
 }
 
 /// UserError when the run has other options than `cell` that decide the weights.
@@ -48,7 +57,7 @@ void check_same_options(const fs::path& run, TrainConfig cell) {
     json.update(settings);
     return json;
   };
-  const Json then = flat(read_json(run / "config.json"));
+  const Json then = from_json(run / "config.json", flat);
   Json now = flat(cell.json());
   for (const std::string& key : cell.table().keys(Effect::none)) now.erase(key);
   // a run saves what these stood for
@@ -65,11 +74,12 @@ CellState state_of_run(const TrainConfig& cell, const std::string& name) {
   if (!fs::exists(run / "config.json")) return CellState::absent;
   check_same_options(run, cell);
   if (!fs::exists(run / "summary.json")) return CellState::interrupted;
-  const Json summary = read_json(run / "summary.json");
-  const bool whole = summary.value("epochs", int64_t{0}) >= cell.epochs,
-             enough = cell.max_steps > 0 && summary.value("steps", int64_t{0}) >= cell.max_steps;
-  const bool ended = !summary.value("stopped", true) && (whole || enough);
-  return ended ? CellState::finished : CellState::interrupted;
+  return from_json(run / "summary.json", [&](const Json& summary) {
+    const bool whole = summary.value("epochs", int64_t{0}) >= cell.epochs,
+               enough = cell.max_steps > 0 && summary.value("steps", int64_t{0}) >= cell.max_steps;
+    const bool ended = !summary.value("stopped", true) && (whole || enough);
+    return ended ? CellState::finished : CellState::interrupted;
+  });
 }
 
 }  // namespace

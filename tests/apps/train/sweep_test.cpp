@@ -193,6 +193,41 @@ TEST_F(Sweep, TrainsEverySeedOfACombination) {
   EXPECT_NE(summary("grid-density-0.01-s3"), "");
 }
 
+TEST_F(Sweep, ADamagedRunFolderIsOneLineThatNamesTheFile) {
+  const fs::path run = folder_ / "runs/grid-density-0.1";
+  fs::create_directories(run);
+  TrainConfig cell = parse(kTwoDensities, {"--output-dir", (folder_ / "runs").string()})[0];
+  const auto refused = [&](const char* file, const std::string& text) {
+    std::ofstream(run / "config.json") << cell.json();
+    std::ofstream(run / "summary.json") << R"({"epochs": 1, "steps": 2, "stopped": false})";
+    EXPECT_EQ(state_of(cell), CellState::finished);
+    std::ofstream(run / file) << text;
+    const std::string found = error_text<UserError>([&] { state_of(cell); });
+    EXPECT_TRUE(found.starts_with("[sweep] " + (run / file).string())) << text << found;
+  };
+  for (const char* text : {"[]", "null", "[1]", "3", "\"x\""}) {
+    refused("config.json", text);
+    refused("summary.json", text);
+  }
+  refused("config.json", R"({"set": [1]})");
+  refused("config.json", R"({"set": "x"})");
+  refused("summary.json", R"({"epochs": "x"})");
+  refused("summary.json", R"({"epochs": 1, "stopped": 0})");
+  refused("summary.json", R"({"epochs": 0, "steps": [1]})");
+}
+
+TEST_F(Sweep, ADamagedRunFolderEndsAllRanks) {
+  if (!*TW_MPIRUN) GTEST_SKIP() << "built without MPI";
+  fs::create_directories(folder_ / "runs/grid-density-0.1");
+  std::ofstream(folder_ / "runs/grid-density-0.1/config.json") << "[1]";
+  put(kTwoDensities);
+  const Ended ended = run_command(
+      fmt::format("cd {} && timeout 60 {} -n 2 {} --threads-per-rank 1 --config grid.json",
+                  folder_.path().string(), TW_MPIRUN, TW_TRAIN));
+  EXPECT_EQ(ended.code, 2) << ended.output;
+  EXPECT_TRUE(ended.says("runs/grid-density-0.1/config.json holds no object\n")) << ended.output;
+}
+
 TEST_F(Sweep, ARunThatDivergesDoesNotEndTheOthers) {
   std::string launch = TW_TRAIN;
   if (*TW_MPIRUN) launch = fmt::format("{} -n 2 {} --threads-per-rank 1", TW_MPIRUN, TW_TRAIN);
