@@ -82,10 +82,18 @@ CellState state_of_run(const TrainConfig& cell, const std::string& name) {
   });
 }
 
+/// UserError when a seed is repeated: its run would count twice.
+void check_seeds(std::vector<int64_t> seeds) {
+  std::ranges::sort(seeds);
+  const auto twice = std::ranges::adjacent_find(seeds);
+  if (twice != seeds.end()) fail("[options] seeds has {} twice", *twice);
+}
+
 }  // namespace
 
 std::vector<TrainConfig> parse_train_configs(int argc, char** argv) {
   TrainConfig base = read_train_config(argc, argv);
+  check_seeds(base.seeds);
   if (base.sweep.empty()) {
     resolve(base);
     return {std::move(base)};

@@ -193,6 +193,11 @@ TEST_F(Sweep, TrainsEverySeedOfACombination) {
   EXPECT_NE(summary("grid-density-0.01-s3"), "");
 }
 
+TEST_F(Sweep, ARepeatedSeedIsRefused) {
+  EXPECT_EQ(error("{}", {"--seeds", "2,1,2"}), "[options] seeds has 2 twice");
+  EXPECT_EQ(error(kTwoDensities, {"--seeds", "1,1"}), "[options] seeds has 1 twice");
+}
+
 TEST_F(Sweep, ADamagedRunFolderIsOneLineThatNamesTheFile) {
   const fs::path run = folder_ / "runs/grid-density-0.1";
   fs::create_directories(run);
