@@ -9,6 +9,7 @@
 #include "apps/export/onnx.h"
 #include "apps/export/source.h"
 #include "engine/io/file.h"
+#include "engine/io/weights.h"
 #include "models/image_size.h"
 
 namespace {
@@ -73,6 +74,7 @@ int run(int argc, char** argv) {
 
   Context ctx(Device::cpu, resolve_threads(0, 1));
   Model model(source.model, source.spec);
+  check_weights(source.weights, model.arena());  // before memory for the images of the file
   constexpr int64_t kExamples = 4;
   PlanConfig plan{.batch = kExamples};
   plan.mean = normalised ? source.mean : std::vector<float>(channels, 0.0f);

@@ -1,5 +1,6 @@
 #include "apps/export/source.h"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "apps/common/checkpoint_folder.h"
@@ -17,6 +18,19 @@ nlohmann::json value_of(const SafetensorsReader& weights, const char* key) {
   if (found == weights.metadata().end()) return {};
   return parse_json<nlohmann::json>(found->second,
                                     fmt::format("[export] {}: {}", weights.path().string(), key));
+}
+
+constexpr int64_t kMostSide = 4096;  // as of --image-size; oneDNN overflows at 65,535
+
+/// The shape of the images that the metadata states.
+Shape image_of(const nlohmann::json& value, const std::string& file) {
+  const auto sides = value.get<std::vector<int64_t>>();
+  const bool valid = sides.size() == 3 && std::ranges::all_of(sides, [](int64_t side) {
+                       return side >= 1 && side <= kMostSide;
+                     });
+  check(valid, "[export] {}: image is {:.100}; expected [height, width, channels], each 1 to {}",
+        file, value.dump(), kMostSide);
+  return Shape(sides);
 }
 
 /// The number of classes: rows of the weights of the last layer.
@@ -40,8 +54,7 @@ ExportSource find_source(const SourceOptions& options) {
                          image = value_of(source.weights, "image"),
                          normalisation = value_of(source.weights, "normalisation");
     if (source.model.empty() && run.is_object()) run.at("config").at("model").get_to(source.model);
-    if (image.is_array())
-      source.spec.image = Shape(std::span<const int64_t>(image.get<std::vector<int64_t>>()));
+    if (image.is_array()) source.spec.image = image_of(image, file);
     if (normalisation.is_object()) {
       normalisation.at("mean").get_to(source.mean);
       normalisation.at("deviation").get_to(source.deviation);

@@ -84,6 +84,35 @@ TEST_F(Export, TakesWeightsThatNameNoNetwork) {
   EXPECT_FALSE(file.metadata.contains("normalisation"));
 }
 
+TEST_F(Export, RefusesImagesOfImpossibleSides) {
+  const SafetensorsReader weights(folder_ / "run/checkpoints/step-00000001/model.safetensors");
+  for (const std::string model : {"lenet", "resnet20", "mlp"})
+    for (const char* image :
+         {"[1048576,1048576,3]", "[4294967296,4294967296,3]", "[5,3689348814741910528,3]",
+          "[4097,32,3]", "[32,32,0]", "[-32,32,3]", "[32,32]", "[32,32,3,1]", "[1,32,32,3,1]"}) {
+      SafetensorsWriter other;
+      for (const auto& [name, tensor] : weights.tensors()) other.add(name, tensor);
+      other.metadata("image", image);
+      other.write(folder_ / "other.safetensors");
+      const Ended ended = run("other.safetensors -o m.onnx --model " + model);
+      EXPECT_EQ(ended.code, 2) << model << image << ended.output;
+      EXPECT_EQ(ended.lines(), 1u) << model << image << ended.output;
+      EXPECT_TRUE(ended.says("other.safetensors: image is [")) << ended.output;
+      EXPECT_TRUE(ended.says("each 1 to 4096")) << ended.output;
+    }
+}
+
+TEST_F(Export, ComparesWeightsBeforeItAllocatesMemoryForImages) {
+  const SafetensorsReader weights(folder_ / "run/checkpoints/step-00000001/model.safetensors");
+  SafetensorsWriter other;
+  for (const auto& [name, tensor] : weights.tensors()) other.add(name, tensor);
+  other.metadata("image", "[4096,4096,4096]");  // terabytes, if the weights were for them
+  other.write(folder_ / "other.safetensors");
+  const Ended ended = run("other.safetensors -o m.onnx --model lenet");
+  EXPECT_EQ(ended.code, 2) << ended.output;
+  EXPECT_TRUE(ended.says("[weights] other.safetensors: ")) << ended.output;
+}
+
 TEST_F(Export, RefusesWrongInputInOneLineAndWritesNothing) {
   fs::create_directory(folder_ / "empty");
   std::ofstream(folder_ / "text.safetensors") << "this is no safetensors file";
