@@ -40,18 +40,18 @@ void load_micro_batch(Communicator& comm, DevicePrefetcher& feed, const Model& m
 }
 
 ops::LossSums evaluate(Context& ctx, Communicator& comm, Model& model, Loader& data,
-                       const std::function<void(int64_t)>& progress) {
+                       const std::function<bool(int64_t)>& go_on) {
   DevicePrefetcher feed(ctx, data);
   feed.start(0);
-  for (int64_t i = 0; i < data.batches(); ++i) {
-    progress(i);
+  int64_t i = 0;
+  for (; i < data.batches() && go_on(i); ++i) {
     load_micro_batch(comm, feed, model);
     model.queue_forward({.ctx = ctx, .training = false});
     feed.prefetch();
   }
   ops::LossSums all;
   for (const ops::LossSums& sums : gather(comm, model.take_sums(ctx))) all += sums;
-  check(all.count > 0, "[data] all images to validate on are damaged");
+  check(all.count > 0 || i < data.batches(), "[data] all images to validate on are damaged");
   return all;
 }
 

@@ -29,9 +29,9 @@ class StatisticsSwap {
 void load_micro_batch(Communicator& comm, DevicePrefetcher& feed, const Model& model);
 
 /// Sums of loss and correct predictions over the whole data set of `data`, the same on every rank.
-/// The model runs in `ctx`; `progress` is told the batches done. Collective. UserError when every
-/// image was skipped.
+/// The model runs in `ctx`. `go_on` is told the batches done; when it returns false, on all ranks
+/// alike, the sums are those of these batches. Collective. UserError when every image was skipped.
 ops::LossSums evaluate(Context& ctx, Communicator& comm, Model& model, Loader& data,
-                       const std::function<void(int64_t)>& progress);
+                       const std::function<bool(int64_t)>& go_on);
 
 }  // namespace tw

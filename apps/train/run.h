@@ -69,6 +69,8 @@ class Run {
   /// as well; a resumed run continues it and reports it again.
   void close_epoch(bool whole);
   void validate();
+  /// Whether a signal asks any rank to stop.
+  bool stops_on_any_rank();
   /// Writes a checkpoint, after the rows of the tables so far, and those that --keep-best keeps.
   void checkpoint();
   /// Notes whether this validation is the best so far; a checkpoint must then follow.

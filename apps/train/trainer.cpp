@@ -233,6 +233,11 @@ bool Run::is_best() {
   return true;
 }
 
+bool Run::stops_on_any_rank() {
+  const std::vector<uint8_t> all = gather(comm_, static_cast<uint8_t>(stop_.load()));
+  return std::ranges::find(all, 1) != all.end();
+}
+
 void Run::validate() {
   const StatisticsSwap swap(model_, statistics());
   const Stopwatch watch;
@@ -241,6 +246,9 @@ void Run::validate() {
   val_ = evaluate(ctx_, comm_, model_, *val_loader_, [&](int64_t done) {
     at.validated = done;
     show_progress(at);
+    // training ends at a step: its epoch is closed with the result of the whole validation
+    if (config_.eval_only) stop_seen_ = stops_on_any_rank();
+    return !stop_seen_ || !config_.eval_only;
   });
   progress_.add_validation(watch.total());
 }
@@ -287,6 +295,10 @@ std::optional<RunResult> Run::result_before() {
 
 RunResult Run::evaluate_only() {
   validate();
+  if (stop_seen_) {
+    console_.line("stopped by a signal after {} images", val_.count);
+    return result_of({}, true);
+  }
   skipped_.report(comm_, data_, console_);
   check_finite(val_, at_.epoch);
   const RunResult result = result_of(val_);

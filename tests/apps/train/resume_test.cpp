@@ -6,6 +6,11 @@
 #include <thread>
 
 #include "apps/train/run_folder.h"
+#include "apps/train/sweep.h"
+#include "apps/train/trainer.h"
+#include "comm/transports.h"
+#include "data/loader.h"
+#include "tests/support/arguments.h"
 #include "tests/support/jpegs.h"
 #include "tests/support/program.h"
 
@@ -98,6 +103,29 @@ TEST(Stop, SigtermWritesACheckpointThatContinues) {
     ASSERT_EQ(resumed.code, 0) << resumed.output;
     EXPECT_EQ(weights_hash(folder / "cut"), weights_hash(folder / "whole")) << options;
   }
+}
+
+TEST(Stop, EvalOnlyEndsBetweenBatchesWhenOneRankIsAsked) {
+  const TempFolder folder;
+  const std::string runs = folder.path().string();
+  ASSERT_EQ(run_command(fmt::format("THINWIRE_CACHE={} {} --output-dir {} --name run --model mlp "
+                                    "--max-steps 1 --val-size 64",
+                                    TW_TEST_CACHE, TW_TRAIN, runs))
+                .code,
+            0);
+  Arguments arguments({"--resume", runs + "/run", "--eval-only", "--output-dir", runs});
+  const TrainConfig config = parse_train_configs(arguments.count(), arguments.values())[0];
+  const DataSplit data =
+      datasets()
+          .find(config.dataset)
+          .value({.dir = std::filesystem::path(TW_TEST_CACHE) / "shapes-v1", .val_size = 64});
+  run_on_threads(2, [&](Communicator& comm) {
+    const std::atomic<bool> stop = comm.rank() == 1;
+    Console console(false);
+    const RunResult result = train(comm, config, data, stop, console);
+    EXPECT_TRUE(result.stopped);
+    EXPECT_TRUE(std::isnan(result.val_top1));
+  });
 }
 
 TEST(Stop, UnderMpirunAllRanksStopTogether) {
