@@ -1,10 +1,13 @@
 // The MPI library of this build, the mpirun on the PATH, and what started this process.
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <array>
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
+#include <optional>
 #include <sstream>
 
 #include "apps/doctor/checkup.h"
@@ -29,17 +32,24 @@ std::string on_path(const std::string& program) {
   return "";
 }
 
-/// What `mpirun --version` prints.
-std::string told_by(const std::string& mpirun) {
+constexpr int kAnswerSeconds = 5;
+
+/// What `mpirun --version` prints; nothing if it does not end in time.
+std::optional<std::string> told_by(const std::string& mpirun) {
   std::string quoted = "'";
   for (const char c : mpirun) quoted += c == '\'' ? "'\\''" : std::string(1, c);
-  FILE* const pipe = popen((quoted + "' --version 2>&1").c_str(), "r");
+  const std::string command =
+      fmt::format("timeout -k 1 {} {}' --version 2>&1 </dev/null", kAnswerSeconds, quoted);
+  FILE* const pipe = popen(command.c_str(), "r");
   if (!pipe) return "";
   std::string text;
   std::array<char, 1024> chunk;
   for (size_t n; (n = std::fread(chunk.data(), 1, chunk.size(), pipe)) > 0;)
     text.append(chunk.data(), n);
-  pclose(pipe);
+  const int status = pclose(pipe);
+  constexpr int kLate = 124, kKilled = 128 + SIGKILL;  // codes of timeout
+  if (WIFEXITED(status) && (WEXITSTATUS(status) == kLate || WEXITSTATUS(status) == kKilled))
+    return std::nullopt;
   return text;
 }
 
@@ -69,8 +79,8 @@ std::string cure_for(const std::string& wanted) {
 
 Findings check_mpi(const Checkup& checkup) {
   const std::string library = mpi_library(), mpirun = on_path("mpirun");
-  const std::string built = family(library), told = mpirun.empty() ? "" : told_by(mpirun);
-  const std::string starts = family(told);
+  const auto told = mpirun.empty() ? "" : told_by(mpirun);
+  const std::string built = family(library), starts = family(told.value_or(""));
   Finding found{.name = "mpi"};
   found.details = {{"library", library}, {"mpirun", mpirun}, {"mpirun_family", starts}};
   try {
@@ -89,6 +99,10 @@ Findings check_mpi(const Checkup& checkup) {
     found.text =
         fmt::format("built with {}; no mpirun on the PATH, but --workers needs none", library);
     found.state = State::note;
+    found.cure = cure_for(built);
+  } else if (!told) {
+    found.text = fmt::format("{} has not answered --version within {} s", mpirun, kAnswerSeconds);
+    found.state = State::problem;
     found.cure = cure_for(built);
   } else if (starts.empty() || built.empty()) {
     found.text = fmt::format("built with {}; {} does not say whose it is", library, mpirun);

@@ -100,6 +100,19 @@ TEST(Doctor, FindsTheMpirunOfAnotherMpi) {
   EXPECT_EQ(odd.finding("mpi")["state"], "note") << odd.finding("mpi").dump();
 }
 
+TEST(Doctor, DoesNotWaitForAnMpirunThatHangs) {
+  const TempFolder folder;
+  if (examine(folder, "").finding("mpi")["details"]["library"] == "")
+    GTEST_SKIP() << "built without MPI";
+  const std::string path = mpirun_that_tells(folder, "");
+  std::ofstream(folder / "mpirun") << "#!/bin/sh\nexec sleep 300\n";
+  const Examined found = examine(folder, "", "timeout 60 env " + path);
+  EXPECT_EQ(found.code, 1);
+  EXPECT_EQ(found.finding("mpi")["state"], "problem");
+  const std::string text = found.finding("mpi")["text"];
+  EXPECT_TRUE(text.ends_with("/mpirun has not answered --version within 5 s")) << text;
+}
+
 TEST(Doctor, FindsProcessesThatDoNotFindEachOther) {
   const TempFolder folder;
   const Examined first = examine(folder, "", "SLURM_NTASKS=4 SLURM_PROCID=0");
