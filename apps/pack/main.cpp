@@ -50,6 +50,7 @@ int run(int argc, char** argv) {
   config.options.seed = static_cast<uint64_t>(config.seed);
   config.options.threads = static_cast<int>(config.threads);
   config.options.skip_bad = config.bad_images == "skip";
+  config.options.stop = &stop_signal();
   const PackReport report = pack_image_folder(config.dir, config.file, config.options);
   for (const std::string& line : report.skipped) fmt::print("skipped {}\n", line);
   fmt::print("{}: {} training and {} validation images, {} of them shrunk, {} damaged, {}\n",

@@ -9,6 +9,7 @@
 // out. Leaving out an image shifts the ids after it, which changes order and crops.
 #pragma once
 
+#include <atomic>
 #include <filesystem>
 
 #include "data/imagenet/jpeg_dataset.h"
@@ -22,6 +23,7 @@ struct PackOptions {
   uint64_t seed = 1;      ///< of the order of the training images
   bool skip_bad = false;  ///< leave damaged files out
   int threads = 1;
+  const std::atomic<bool>* stop = nullptr;  ///< asks to end without a file; null: never
 };
 
 struct PackReport {
@@ -32,7 +34,7 @@ struct PackReport {
 
 /// Packs dir/train and dir/val into `file`, which is renamed into place when it is complete.
 /// Decodes every image to check it. UserError at a damaged image unless skip_bad; Fault when the
-/// disk is full.
+/// disk is full, or when `stop` asks to end.
 PackReport pack_image_folder(const std::filesystem::path& dir, const std::filesystem::path& file,
                              const PackOptions& options);
 

@@ -72,8 +72,10 @@ void pack_some(const ImageFolder& folder, std::span<const uint32_t> wanted,
       try {
         JpegDecoder decoder;
         Resampler resampler;
-        for (size_t i = t; i < wanted.size(); i += threads)
+        for (size_t i = t; i < wanted.size(); i += threads) {
+          check<Fault>(!options.stop || !*options.stop, "[pack] stopped before the end");
           results[i] = pack_one(folder, wanted[i], options, decoder, resampler);
+        }
       } catch (...) {
         errors[t] = std::current_exception();
       }

@@ -1,0 +1,37 @@
+// The program pack.
+#include "tests/support/jpegs.h"
+#include "tests/support/program.h"
+
+namespace tw::test {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// Begins to pack 2,000 large images in `folder`, sends a signal when the file grows, and waits.
+Ended interrupted(const TempFolder& folder, const std::string& signal) {
+  return run_command(fmt::format(
+      "(cd {} && {{ timeout 120 {}/pack images --threads-per-rank 1 --output packed.tw & }} && "
+      "pack=$! && "
+      "for i in $(seq 1000); do ls packed.tw.*.part >/dev/null 2>&1 && break; sleep 0.02; done && "
+      "kill -{} $pack && wait $pack)",
+      folder.path().string(), TW_BIN, signal));
+}
+
+TEST(Pack, ASignalLeavesNoPartOfAFile) {
+  const TempFolder folder;
+  write_image_folder(folder / "images", 1, 1, 1);
+  const fs::path first = folder / "images/train/n00000000/0000.JPEG";
+  write_bytes(first, noise_jpeg(1, 900, 900));
+  for (int i = 1; i < 2000; ++i)
+    fs::create_hard_link(first, first.parent_path() / fmt::format("{:04}.JPEG", i));
+  for (const char* signal : {"TERM", "INT"}) {
+    const Ended ended = interrupted(folder, signal);
+    EXPECT_EQ(ended.code, 1) << ended.output;
+    EXPECT_EQ(ended.output, "error: [pack] stopped before the end\n");
+    for (const auto& entry : fs::directory_iterator(folder.path()))
+      EXPECT_EQ(entry.path().filename(), "images");
+  }
+}
+
+}  // namespace
+}  // namespace tw::test
