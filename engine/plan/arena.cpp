@@ -118,8 +118,10 @@ void ParameterArena::fail_nonfinite(int rank, size_t index, float value, uint64_
   const Parameter& parameter = at(index);
   const std::string when = steps > 1 ? fmt::format("steps {} to {}", step + 1 - steps, step)
                                      : fmt::format("step {}", step);
-  fail<CollectiveFault>("[train] rank {}: gradient of {} is {} at element {} ({})", rank,
-                        parameter.name, value, index - parameter.offset, when);
+  // the sign of a NaN says nothing
+  fail<CollectiveFault>(
+      "[train] rank {}: gradient of {} is {} at element {} ({}); a smaller --lr may help", rank,
+      parameter.name, std::isnan(value) ? std::abs(value) : value, index - parameter.offset, when);
 }
 
 }  // namespace tw

@@ -47,10 +47,11 @@ TEST(LocalSgd, ReportsTheFirstBadGradientOfARoundOnEveryRankAtTheExchange) {
               if (comm.rank() == finder && step == when) g[517] = bad;
               if (comm.rank() == finder && step > when) std::ranges::fill(g, NAN);
               EXPECT_EQ(local_fault(rig, {.step = step, .lr = 0.01, .density = 0.05}),
-                        step < 7 ? "none"
-                                 : fmt::format("[train] rank {}: gradient of layer1.weight is {} "
-                                               "at element 17 (steps 4 to 7)",
-                                               finder, bad))
+                        step < 7
+                            ? "none"
+                            : fmt::format("[train] rank {}: gradient of layer1.weight is {} "
+                                          "at element 17 (steps 4 to 7); a smaller --lr may help",
+                                          finder, bad))
                   << variant.name;
             }
           }
@@ -104,7 +105,8 @@ TEST(LocalSgd, ARestoredStateKeepsABadGradientForItsReport) {
     copy_state(first.arena, *first.sgd, resumed.arena, *resumed.sgd);
     std::ranges::fill(resumed.arena.gradients(), 1.0f);
     EXPECT_EQ(local_fault(resumed, {.step = 1, .density = 0.05, .last = true}),
-              "[train] rank 1: gradient of layer0.weight is inf at element 3 (steps 0 to 1)");
+              "[train] rank 1: gradient of layer0.weight is inf at element 3 (steps 0 to 1); a "
+              "smaller --lr may help");
   });
 }
 

@@ -9,6 +9,7 @@
 #include "engine/core/error.h"
 #include "engine/core/hash.h"
 #include "engine/io/weights.h"
+#include "tests/support/error_text.h"
 
 namespace tw::test {
 namespace {
@@ -158,6 +159,19 @@ TEST(Arena, LayoutHashChangesWithEveryDifference) {
                                   }};
   EXPECT_EQ(hash(base), hash(base));
   for (size_t i = 0; i < others.size(); ++i) EXPECT_NE(hash(base), hash(others[i])) << i;
+}
+
+TEST(Arena, ANonfiniteGradientIsNamedWithoutSignOfNanAndWithAdvice) {
+  ParameterArena arena;
+  declare(arena);
+  const auto said = [&](float value) {
+    return error_text<CollectiveFault>([&] { arena.fail_nonfinite(1, 136, value, 7, 1); });
+  };
+  for (const float value : {NAN, -NAN})
+    EXPECT_EQ(said(value),
+              "[train] rank 1: gradient of bn.weight is nan at element 1 (step 7); "
+              "a smaller --lr may help");
+  EXPECT_NE(said(-INFINITY).find("is -inf at"), std::string::npos);
 }
 
 // test vectors of the FNV reference code (Fowler, Noll, Vo)
