@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <iterator>
+#include <optional>
 
 #include "apps/common/comm_setup.h"
 #include "apps/common/launch.h"
@@ -62,15 +63,40 @@ RunResult run_once(Communicator& world, const TrainConfig& config, const DataSpl
   return result;
 }
 
+/// Runs of a sweep that have failed on all ranks, such as one with a learning rate that diverges.
+/// They do not end the others.
+struct FailedRuns {
+  Console& console;
+  std::vector<std::string> names;
+};
+
+/// One run. One that fails is added to `failed`, and the result is empty; without `failed`, the
+/// fault is passed on.
+std::optional<RunResult> try_once(Communicator& world, const TrainConfig& config,
+                                  const DataSplit& data, FailedRuns* failed) {
+  if (!failed) return run_once(world, config, data);
+  RunResult result;
+  const std::string fault = common_fault_of(world, [&] { result = run_once(world, config, data); });
+  if (fault.empty()) return result;
+  failed->console.line("{} failed: {}", config.name, fault);
+  failed->names.push_back(config.name);
+  return std::nullopt;
+}
+
 /// Runs every seed and ends with mean and standard deviation of the final accuracy.
-RunResult run_seeds(Communicator& world, TrainConfig config, const DataSplit& data) {
+RunResult run_seeds(Communicator& world, TrainConfig config, const DataSplit& data,
+                    FailedRuns* failed) {
   double sum = 0, squares = 0;
   RunResult last;
+  bool all = true;
   for (const int64_t seed : config.seeds) {
     config.seed = seed;
     TrainConfig one = config;
     if (!one.name.empty()) one.name = name_of_seed(one.name, seed);
-    last = run_once(world, one, data);
+    const std::optional<RunResult> result = try_once(world, one, data, failed);
+    all = all && result;
+    if (!result) continue;
+    last = *result;
     if (last.stopped) return last;
     sum += last.val_top1;
     squares += last.val_top1 * last.val_top1;
@@ -79,42 +105,37 @@ RunResult run_seeds(Communicator& world, TrainConfig config, const DataSplit& da
   const double mean = sum / n;
   const double deviation =
       n > 1 ? std::sqrt(std::max(0.0, (squares - n * mean * mean) / (n - 1))) : 0;
-  if (config.dry_run) return last;
+  if (config.dry_run || !all) return last;
   if (!std::isnan(mean))  // else nothing was validated
     open_console(world, config).line("\ntop-1 over {} seeds: {:.4f} ± {:.4f}", n, mean, deviation);
   return last;
 }
 
-/// One configuration, with one seed or several.
-RunResult run_config(Communicator& world, const TrainConfig& config) {
+/// One configuration, with one seed or several. Returns whether a signal stopped it.
+bool run_config(Communicator& world, const TrainConfig& config, FailedRuns* failed = nullptr) {
   DataSplit data;
   run_collectively(world, [&] { data = load_data(config); });
   check_same_setup(world, {fmt::format("training images is {}", data.train->size()),
                            fmt::format("validation images is {}", data.val->size()),
                            fmt::format("classes is {}", data.train->classes)});
-  return config.seeds.empty() ? run_once(world, config, data) : run_seeds(world, config, data);
+  if (!config.seeds.empty()) return run_seeds(world, config, data, failed).stopped;
+  return try_once(world, config, data, failed).value_or(RunResult{}).stopped;
 }
 
-/// Every run of a sweep that is not finished. One that fails on all ranks, such as a learning rate
-/// that diverges, does not end the others. Returns whether a signal stopped it.
+/// Every run of a sweep that is not finished. Returns whether a signal stopped it.
 bool run_sweep(Communicator& world, const std::vector<TrainConfig>& cells) {
   Console console = open_console(world, cells[0]);
   const std::vector<CellState> states = report_sweep(world, console, cells);
   if (cells[0].dry_run) return false;
-  std::vector<std::string> failed;
+  FailedRuns failed{console, {}};
   for (size_t i = 0; i < cells.size(); ++i) {
     if (states[i] == CellState::finished) continue;
     console.line("\n{}: run {} of {}", cells[i].name, i + 1, cells.size());
-    bool stopped = false;
-    const std::string fault =
-        common_fault_of(world, [&] { stopped = run_config(world, cells[i]).stopped; });
-    if (stopped) return true;
-    if (fault.empty()) continue;
-    console.line("{} failed: {}", cells[i].name, fault);
-    failed.push_back(cells[i].name);
+    if (run_config(world, cells[i], &failed)) return true;
   }
-  check<CollectiveFault>(failed.empty(), "[sweep] {} of {} runs failed: {}", failed.size(),
-                         cells.size(), fmt::join(failed, ", "));
+  const size_t runs = cells.size() * std::max<size_t>(1, cells[0].seeds.size());
+  check<CollectiveFault>(failed.names.empty(), "[sweep] {} of {} runs failed: {}",
+                         failed.names.size(), runs, fmt::join(failed.names, ", "));
   return false;
 }
 
@@ -137,8 +158,7 @@ int run(Communicator& world, int argc, char** argv) {
   for (const TrainConfig& config : configs) check_ranks(world, config.workers);
   world.set_timeout(first.comm.comm_timeout);
   check_same_setup(world, setup_of(configs));
-  const bool stopped =
-      first.cell.empty() ? run_config(world, first).stopped : run_sweep(world, configs);
+  const bool stopped = first.cell.empty() ? run_config(world, first) : run_sweep(world, configs);
   return stopped ? kStoppedBySignal : 0;
 }
 

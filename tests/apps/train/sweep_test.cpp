@@ -245,5 +245,19 @@ TEST_F(Sweep, ARunThatDivergesDoesNotEndTheOthers) {
   EXPECT_NE(summary("grid-lr-0.01"), "");
 }
 
+TEST_F(Sweep, ASeedThatFailsIsNamedAndDoesNotEndTheOthers) {
+  put(R"({"model": "mlp", "precision": "f32", "max_steps": 4, "lr_schedule": "constant",
+          "warmup_epochs": 0, "eval_every": "never", "sweep": {"lr": [1e9]}})");
+  const Ended ended =
+      run_command(fmt::format("cd {} && THINWIRE_CACHE={} {} --config grid.json --seeds 1,2",
+                              folder_.path().string(), TW_TEST_CACHE, TW_TRAIN));
+  EXPECT_EQ(ended.code, 1) << ended.output;
+  EXPECT_TRUE(ended.says("\ngrid-lr-1000000000.0-s1 failed: [train] rank 0")) << ended.output;
+  EXPECT_TRUE(ended.says("\ngrid-lr-1000000000.0-s2 failed: [train] rank 0")) << ended.output;
+  EXPECT_TRUE(
+      ended.says("[sweep] 2 of 2 runs failed: grid-lr-1000000000.0-s1, grid-lr-1000000000.0-s2"))
+      << ended.output;
+}
+
 }  // namespace
 }  // namespace tw::test
