@@ -39,8 +39,11 @@ from runs.tables import totals  # noqa: E402
 COLUMNS = ["epoch", "train_loss", "val_top1", "seconds", "nnz_over_k", "bytes_sent"]
 COLUMNS += [f"sec_{phase}" for phase in PHASES]
 MOST_POINTS = 200  # of a curve by step
+WIDTH, PANEL = 14, 3.75  # inches of a picture, and of the height of a panel
+LEAST_ROWS = 5  # for which the panel of phases has room
 # Okabe and Ito's palette: distinguishable with any colour vision
 COLOURS = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000", "#f0e442"]
+DASHES = ["-", "--", ":", "-."]
 # blues: phases of any SGD; oranges: phases of distributed SGD
 PHASE_COLOURS = ["#c3d0e4", "#8fabd0", "#5b83b8", "#f5cf98", "#e59a3c", "#b3631a"]
 STYLE = {
@@ -59,6 +62,11 @@ STYLE = {
     "legend.frameon": False,
     "figure.constrained_layout.use": True,
 }
+
+
+def look(number):
+    """Colour and dashes of a curve; dashes change when the colours are used up."""
+    return COLOURS[number % len(COLOURS)], DASHES[number // len(COLOURS) % len(DASHES)]
 
 
 def opened(folder):
@@ -85,55 +93,77 @@ def label_of(run):
     return f"{name} ({kind})" if kind and kind != name else name
 
 
-def line(axes, run, x, y, colour):
+def line(axes, run, x, y):
     """Draws y over x; skips epochs without a value."""
     points = [(a, b) for a, b in zip(x, y) if not math.isnan(b)]
-    axes.plot([a for a, _ in points], [b for _, b in points], marker="o", color=colour,
-              label=run.label)
+    axes.plot([a for a, _ in points], [b for _, b in points], marker="o", color=run.look[0],
+              linestyle=run.look[1], label=run.label)
 
 
-def line_by_step(axes, run, y, colour):
+def line_by_step(axes, run, y):
     """Draws y over the epochs: its means over a few steps, or by epoch without steps.csv."""
     if not run.by_step or y not in run.by_step.names:
-        line(axes, run, run["epoch"], run[y], colour)
+        line(axes, run, run["epoch"], run[y])
         return
     width = max(1, math.ceil(len(run.by_step) / MOST_POINTS))
     x = curves.epoch_positions(run.by_step.numbers("epoch"))
     x, values = (curves.binned(column, width, curves.mean)
                  for column in (x, run.by_step.numbers(y)))
     points = [(a, b) for a, b in zip(x, values) if b is not None]
-    axes.plot([a for a, _ in points], [b for _, b in points], color=colour, label=run.label,
+    axes.plot([a for a, _ in points], [b for _, b in points], color=run.look[0],
+              linestyle=run.look[1], label=run.label,
               marker="o" if len(points) == 1 else None, linewidth=1.5)
 
 
+def shortened(text, most):
+    """The text, or its start and end."""
+    return text if len(text) <= most else f"{text[:most // 2]}…{text[1 - most // 2:]}"
+
+
 def draw_phases(axes, runs):
-    """One bar per run: seconds of an average epoch by phase, or of all steps before the first epoch
-    ends, and the rest that no phase counts."""
+    """One bar per run below its label: seconds of an average epoch by phase, or of all steps before
+    the first epoch ends, and the rest that no phase counts."""
     for row, run in enumerate(runs):
-        left = 0.0
+        left, bar = 0.0, {"y": row + 0.15, "height": 0.45}
         table, count = ((run.metrics, len(run.metrics)) if len(run.metrics) else (run.by_step, 1))
         for phase, colour in zip(PHASES, PHASE_COLOURS):
             mean = sum(table.numbers(f"sec_{phase}")) / count
-            axes.barh(row, mean, left=left, color=colour, label=phase if row == 0 else None)
+            axes.barh(width=mean, left=left, color=colour, label=phase if row == 0 else None, **bar)
             left += mean
-        rest = sum(table.numbers("seconds")) / count - left
-        if rest > 0:
-            axes.barh(row, rest, left=left, color="#dddddd", label="rest" if row == 0 else None)
-    names = [run.label.replace(" (", "\n(") for run in runs] if len(runs) > 1 else [""]
-    axes.set_yticks(range(len(runs)), names, fontsize=8)
-    axes.invert_yaxis()
-    axes.grid(axis="y", visible=False)
-    axes.legend(ncols=4, fontsize=8, loc="upper center", bbox_to_anchor=(0.5, -0.16))
+        rest = max(0.0, sum(table.numbers("seconds")) / count - left)
+        axes.barh(width=rest, left=left, color="#dddddd", label="rest" if row == 0 else None, **bar)
+        axes.text(0, row - 0.12, shortened(run.label, 56), fontsize=8, va="bottom")
+    space = max(0, LEAST_ROWS - len(runs)) / 2  # a single bar is no wall
+    axes.set_ylim(len(runs) - 0.5 + space, -0.7 - space)
+    axes.set_yticks([])
+    axes.legend(ncols=4, fontsize=8, loc="upper center", bbox_to_anchor=(0.5, 0),
+                borderaxespad=4.5)
+
+
+def draw_legend(figure, place, curves):
+    """The legend of all panels, in an area of its own; `curves` are those of one of them."""
+    labels = [textwrap.fill(run.get_label(), 60) for run in curves]
+    axes = figure.add_subplot(place)
+    axes.axis("off")
+    axes.legend(curves, labels, ncols=legend_columns(curves), handlelength=3.5, fontsize=9,
+                loc="center")
+
+
+def legend_columns(curves):
+    """As many columns as the longest label leaves room for."""
+    longest = max(min(60, len(run.get_label())) for run in curves)
+    return max(1, min(len(curves), int(WIDTH / (0.75 + 0.085 * longest))))
 
 
 def label_bytes(axes, log):
     """Gives the x axis, whose curves are drawn, ticks at round numbers of KiB, MiB, ..."""
     if log:
         axes.set_xscale("log", base=2)
+        axes.xaxis.set_major_locator(LogLocator(2, numticks=4))
     else:
         low, high = axes.get_xlim()
         unit = 1024 ** int(math.log(max(1, high), 1024))
-        ticks = MaxNLocator(5).tick_values(low / unit, high / unit)
+        ticks = MaxNLocator(4).tick_values(low / unit, high / unit)
         axes.xaxis.set_major_locator(FixedLocator([unit * tick for tick in ticks]))
     axes.xaxis.set_major_formatter(FuncFormatter(bytes_text))
 
@@ -150,14 +180,18 @@ def label_percents(axis):
 
 
 def draw(runs, title):
-    figure, ((top1, loss, phases), (by_bytes, by_seconds, sent)) = plt.subplots(
-        2, 3, figsize=(14, 7.5))
-    for run, colour in zip(runs, (COLOURS[i % len(COLOURS)] for i in range(len(runs)))):
-        line(top1, run, run["epoch"], run["val_top1"], colour)
-        line_by_step(loss, run, "train_loss", colour)
-        line(by_bytes, run, totals(run["bytes_sent"]), run["val_top1"], colour)
-        line(by_seconds, run, totals(run["seconds"]), run["val_top1"], colour)
-        line_by_step(sent, run, "nnz_over_k", colour)
+    heights = [max(PANEL, 1 + 0.36 * len(runs)), PANEL, 0.2 * len(runs)]
+    figure = plt.figure()
+    grid = figure.add_gridspec(3, 3, height_ratios=heights)
+    (top1, loss, phases), (by_bytes, by_seconds, sent) = [
+        [figure.add_subplot(grid[row, column]) for column in range(3)] for row in range(2)]
+    for number, run in enumerate(runs):
+        run.look = look(number)
+        line(top1, run, run["epoch"], run["val_top1"])
+        line_by_step(loss, run, "train_loss")
+        line(by_bytes, run, totals(run["bytes_sent"]), run["val_top1"])
+        line(by_seconds, run, totals(run["seconds"]), run["val_top1"])
+        line_by_step(sent, run, "nnz_over_k")
     draw_phases(phases, runs)
 
     for axes, name, x in [(top1, "Validation top-1", "epoch"), (loss, "Training loss", "epoch"),
@@ -174,8 +208,10 @@ def draw(runs, title):
     sent.set_ylim(0, 1.1 * max([1.0, *(max(one.get_ydata(), default=0) for one in sent.lines)]))
     ends = [totals(run["bytes_sent"])[-1] for run in runs if len(run.metrics)]
     label_bytes(by_bytes, log=ends and min(ends) > 0 and max(ends) > 20 * min(ends))
-    for axes in (top1, loss):
-        axes.legend(fontsize=8, loc="lower right" if axes is top1 else "upper right")
+    heights[2] = 0.2 + 0.2 * -(-len(runs) // legend_columns(top1.lines))
+    grid.set_height_ratios(heights)
+    figure.set_size_inches(WIDTH, sum(heights))
+    draw_legend(figure, grid[2, :], top1.lines)
     for axes in (top1, by_bytes, by_seconds):
         if not any(len(one.get_xdata()) for one in axes.lines):
             axes.set(xticks=[], yticks=[])
@@ -201,7 +237,7 @@ def draw_advice(predictions, title):
                                  ("0.5", ["-", "--", ":", "-."][kind]))
             else:
                 i = looks.setdefault(first, len(looks))
-                colour, style = COLOURS[i % len(COLOURS)], ["-", "--", ":"][i // len(COLOURS) % 3]
+                colour, style = look(i)
             bandwidths = [row[0] for row in rows]
             axes.plot(bandwidths, [row[1] for row in rows], linestyle=style, color=colour,
                       linewidth=1.8, label=textwrap.fill(label, 44))

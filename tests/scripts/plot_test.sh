@@ -78,6 +78,54 @@ for low, high in ((0.252, 0.261), (0.11, 0.19), (0.1, 0.9), (0.25, 0.25)):
 assert plot.decimals([12.5, 15, 17.5]) == 1 and plot.decimals([10, 20]) == 0
 PY
 
+# of one and of twelve runs: each curve has its own look, no text lies on another, the legend is
+# below the panels, and bars are thin
+/usr/bin/python3 - "$folder/a" <<'PY'
+import itertools
+import sys
+sys.path.insert(0, "scripts")
+import plot
+
+
+def legend_of(axes):
+    return axes.get_legend().get_texts() if axes.get_legend() else []
+
+
+def shown(axis):
+    low, high = sorted(axis.get_view_interval())
+    return [text for at, text in zip(axis.get_ticklocs(), axis.get_ticklabels())
+            if low <= at <= high and axis.axes.axison]
+
+
+for count in (1, 2, 12):
+    runs = [plot.opened(sys.argv[1]) for _ in range(count)]
+    for number, run in enumerate(runs):
+        run.label = f"lenet-gaussiank-shapes-w4-density0.001-s{number} (gaussiank 0.001)"
+        at = run.metrics.names.index("bytes_sent")
+        for row in run.metrics.rows:
+            row[at] = str(1e6 * 1.4 ** number)
+    with plot.plt.rc_context(plot.STYLE):
+        figure = plot.draw(runs, "")
+        figure.draw_without_rendering()
+    panels = figure.axes[:6]
+    for axes in panels:
+        looks = {(line.get_color(), line.get_linestyle()) for line in axes.lines}
+        assert len(looks) == len(axes.lines), looks
+    texts = [text for axes in figure.axes for text in [
+        axes.title, axes.xaxis.label, *axes.texts, *shown(axes.xaxis),
+        *shown(axes.yaxis), *legend_of(axes)]]
+    boxes = [(text.get_text(), text.get_window_extent()) for text in texts if text.get_text()]
+    for (name, box), (other, near) in itertools.combinations(boxes, 2):
+        assert not box.overlaps(near), (count, name, other)
+        assert 0 <= box.x0 and box.x1 <= figure.bbox.x1 and 0 <= box.y0, (count, name, box)
+    legend = figure.axes[6].get_legend()
+    assert len(legend.get_texts()) == count
+    bottom = min(axes.get_tightbbox(figure.canvas.get_renderer()).y0 for axes in panels)
+    assert legend.get_window_extent().y1 <= bottom, count
+    bars = [bar for axes in panels for bar in axes.patches]
+    assert bars and all(bar.get_window_extent().height < 0.4 * figure.dpi for bar in bars)
+PY
+
 # predictions of advise
 advice=$folder/advice.csv
 {
