@@ -2,11 +2,14 @@
 """compare.py RUN...: a table of run folders: the settings that differ, and the results.
 
 Settings that all runs share are left out. --group-seeds makes one row of the runs that differ only
-in the seed, with mean ± standard deviation of those that are finished.
+in the seed, with mean ± standard deviation of those that are finished. Of runs with equal settings
+and seed, the finished one that was written last counts; a line on standard error names the others.
 Exit code 2: a folder or file is missing or broken.
 """
 
-from runs import comparison, script, settings
+import sys
+
+from runs import comparison, program_name, script, settings
 from runs.folder import Run
 from runs.options import Parser
 
@@ -21,8 +24,9 @@ def main():
     options = parser.parse_args()
     runs = [Run(folder) for folder in options.runs]
     known = settings.Settings(runs)
-    table = (comparison.by_group(runs, known, settings.groups(runs, known))
-             if options.group_seeds else comparison.by_run(runs, known))
+    groups = settings.groups(runs, known) if options.group_seeds else []
+    table = (comparison.by_group(runs, known, groups) if options.group_seeds
+             else comparison.by_run(runs, known))
     if options.csv:
         print(table.csv(), end="")
     elif options.markdown:
@@ -31,6 +35,8 @@ def main():
         print(table.plain(), end="")
         if known.partial:
             print(f"\nin some runs only, from another version: {', '.join(known.partial)}")
+    for line in comparison.repeated(runs, groups):
+        print(f"{program_name()}: {line}", file=sys.stderr)
 
 
 if __name__ == "__main__":

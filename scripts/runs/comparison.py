@@ -121,6 +121,14 @@ def by_run(runs, known):
     return Comparison(["run", *first, *measures.NAMES, *rest], rows)
 
 
+def repeated(runs, groups):
+    """A sentence for each run that a group leaves out, because another one has its seed."""
+    names = names_of(runs)
+    return [f"{names[one]} has the settings and the seed of {names[other]}, "
+            "which is counted instead"
+            for group in groups for one, other in group.repeated.items()]
+
+
 def by_group(runs, known, groups):
     """A row per group: its seeds, and mean and standard deviation of its finished runs, or of all
     if none is finished."""

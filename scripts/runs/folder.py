@@ -70,6 +70,11 @@ class Run:
         return int(done[-1]) if done else 0
 
     @functools.cached_property
+    def written(self):
+        """The time of its last epoch."""
+        return self.metrics.path.stat().st_mtime
+
+    @functools.cached_property
     def state(self):
         """finished; stopped: by a signal; running: a process holds the lock of the folder;
         unfinished: killed, or it resumed the run of an older summary and was killed."""

@@ -53,7 +53,7 @@ def data_of(runs, title, advice_files):
     for number, group in enumerate(groups):
         width = curves.bin_width([runs[i] for i in group.runs])
         widths.append(width)
-        for i in group.runs:
+        for i in [*group.runs, *group.repeated]:
             run = runs[i]
             described[i] = {"name": names[i], "folder": str(run.folder), "state": run.state,
                             "group": number, "seed": known.values[i].get("seed"),
@@ -64,7 +64,8 @@ def data_of(runs, title, advice_files):
     count = f"{len(runs)} run" + "s" * (len(runs) > 1)
     return {"title": title or f"{count}: " + "; ".join(group.label for group in groups),
             "made": datetime.datetime.now().astimezone().strftime("%Y-%m-%d %H:%M"),
-            "runs": described, "notes": notes(runs), "most_points": curves.MOST_POINTS,
+            "runs": described, "most_points": curves.MOST_POINTS,
+            "notes": notes(runs) + [f"{line}." for line in comparison.repeated(runs, groups)],
             "groups": [{"label": group.label, "runs": group.runs, "bin": width}
                        for group, width in zip(groups, widths)],
             "tables": {"runs": table_data(comparison.by_run(runs, known)),

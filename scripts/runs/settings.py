@@ -1,5 +1,7 @@
 """The settings of runs: what differs between them, and which differ only in the seed."""
 
+from .folder import FINISHED
+
 # of the folder, not of the training; and what follows from other settings
 IDENTITY = ("name", "output_dir", "steps_per_epoch")
 # labels of groups use these first, and tables have them before the results
@@ -60,10 +62,23 @@ class Settings:
 
 
 class Group:
-    """Runs that differ only in the seed, by their numbers."""
+    """Runs that differ only in the seed, by their numbers. `repeated` has those whose seed another
+    run of the group has, too: {number: that run}."""
 
     def __init__(self):
-        self.runs, self.seeds, self.label = [], [], ""
+        self.runs, self.seeds, self.label, self.repeated = [], [], "", {}
+
+    def count_seeds_once(self, runs):
+        """Of the runs with one seed, keeps the finished one that was written last."""
+        seeds = dict(zip(self.runs, self.seeds))
+        kept = {}
+        for number in sorted(self.runs, key=lambda i: (runs[i].state == FINISHED, runs[i].written)):
+            kept[seeds[number]] = number
+        # without a seed, runs are not known to be equal
+        self.repeated = {number: kept[seed] for number, seed in seeds.items()
+                         if seed is not None and kept[seed] != number}
+        self.runs = [number for number in self.runs if number not in self.repeated]
+        self.seeds = [seeds[number] for number in self.runs]
 
 
 def groups(runs, settings):
@@ -77,6 +92,8 @@ def groups(runs, settings):
         group.runs.append(i)
         group.seeds.append(values.get("seed"))
     every = list(found.values())
+    for group in every:
+        group.count_seeds_once(runs)
     told = [[part("sparsifier", values)] for values in firsts]
     tell_apart(range(len(every)), firsts, told, ["sparsifier", *settings.differing])
     names = [", ".join(filter(None, words)) for words in told]

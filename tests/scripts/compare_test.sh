@@ -74,6 +74,23 @@ assert abs(float(row["val_top1_sd"]) - statistics.stdev(seeds)) < 1e-8, row
 assert groups["dense"]["val_top1_sd"] == "", groups["dense"]
 PY
 
+# equal settings and seeds count once: the finished run that was written last
+repeats=$work/repeats
+mkdir "$repeats"
+for run in topk-s1 topk-s2 gaussiank-s1; do cp -r "$runs/$run" "$repeats"; done
+cp -r "$runs/topk-s1" "$repeats/topk"
+cp -r "$runs/topk-s1" "$repeats/topk-later"
+rm "$repeats/topk-later/summary.json"
+touch -d '2 hours ago' "$repeats/topk-s1/metrics.csv"
+touch -d '1 hour ago' "$repeats/topk/metrics.csv"
+scripts/compare.py --group-seeds --csv "$repeats"/* >"$work/with" 2>"$work/said"
+[[ $(wc -l <"$work/said") == 2 ]]
+for run in topk-s1 topk-later; do
+  expect "^compare.py: $run has the settings and the seed of topk, which is counted instead$"
+done
+rm -r "$repeats"/topk-{s1,later}
+scripts/compare.py --group-seeds --csv "$repeats"/* 2>&1 | cmp - "$work/with"
+
 # without a summary the totals come from metrics.csv, the same for a run that was complete
 scripts/compare.py --csv "$runs/topk-s3" | cut -d, -f 4- >"$work/with"
 mv "$runs/topk-s3/summary.json" "$work"

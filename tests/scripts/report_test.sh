@@ -68,6 +68,20 @@ assert [row[1] for row in curves["dense"]] == [1, 1, 1], curves
 assert [round(row[1], 6) for row in curves["topk"]] == [3.5, 1.25, 1.025], curves
 PY
 
+# equal settings and seeds are drawn once
+cp -r "$runs/topk-s1" "$work/topk"
+touch -d '1 hour ago' "$runs/topk-s1/metrics.csv"
+scripts/report.py "$runs/topk-s1" "$work/topk" "$runs/topk-s2" -o "$page" >/dev/null
+python3 - "$page" <<'PY'
+import json
+import re
+import sys
+data = json.loads(re.search(r'id="data">(.*?)</script>', open(sys.argv[1]).read(), re.S).group(1))
+assert [group["runs"] for group in data["groups"]] == [[1, 2]], data["groups"]
+assert data["notes"] == ["topk-s1 has the settings and the seed of topk, which is counted instead."]
+assert [run["name"] for run in data["runs"]] == ["topk-s1", "topk", "topk-s2"]
+PY
+
 # a title may contain markup
 scripts/report.py "$runs/dense" -o "$page" --title '</script><b>@data@' >/dev/null
 grep -q '<title>&lt;/script&gt;&lt;b&gt;@data@</title>' "$page"
