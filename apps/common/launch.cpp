@@ -19,6 +19,18 @@
 
 namespace tw {
 
+std::string error_line(const std::exception& error) {
+  std::string line = "error: ";
+  for (const char c : std::string_view(error.what())) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (byte < 0x20 || byte == 0x7f)
+      line += fmt::format("\\x{:02x}", byte);
+    else
+      line += c;
+  }
+  return line;
+}
+
 namespace {
 
 std::atomic<bool> stop_requested = false;
@@ -39,24 +51,8 @@ void fill_standard_streams() {
       static_cast<void>(::open("/dev/null", stream == STDIN_FILENO ? O_WRONLY : O_RDONLY));
 }
 
-/// The text with its control characters as \xNN.
-std::string printable(std::string_view text) {
-  std::string line;
-  for (const char c : text) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (byte < 0x20 || byte == 0x7f)
-      line += fmt::format("\\x{:02x}", byte);
-    else
-      line += c;
-  }
-  return line;
-}
-
-/// The error in one line; the names in it may hold any characters.
-std::string line_of(const std::exception& error) { return "error: " + printable(error.what()); }
-
 int report(const std::exception& error, int code) {
-  write_error_line(line_of(error));
+  write_error_line(error_line(error));
   return code;
 }
 
@@ -109,10 +105,10 @@ int run_program(const std::function<int(Communicator&)>& body) {
     if (world) world->abort(error.what(), code);
   } catch (const UserError& error) {
     code = 2;
-    shared = line_of(error);
+    shared = error_line(error);
   } catch (const CollectiveFault& error) {
     code = 1;
-    shared = line_of(error);
+    shared = error_line(error);
   } catch (const std::filesystem::filesystem_error& error) {
     code = report(as_fault(error), 1);
     if (world) world->abort(error.what(), code);

@@ -3,8 +3,10 @@
 
 #include <atomic>
 #include <cstdlib>
+#include <exception>
 #include <functional>
 #include <memory>
+#include <string>
 
 #include "comm/communicator.h"
 
@@ -19,6 +21,10 @@ inline void set_gpu_connections() { setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 
 /// Turns true when SIGTERM or SIGINT arrives. Handles these signals from the first call on; a
 /// second signal ends the process at once.
 const std::atomic<bool>& stop_signal();
+
+/// The line that run_program prints for an error: its text, with control characters as \xNN, since
+/// names of the user and texts of other ranks may hold any.
+std::string error_line(const std::exception& error);
 
 /// Runs `body` with the communicator of this process (MPI's under mpirun, else a single rank) and
 /// returns the exit code of main: what `body` returns, 0 after --help or --version, 1 for a fault

@@ -1,7 +1,8 @@
 // The start of a run, with peers that send any bytes: errors, options, hashes and texts of all
-// ranks. Each ends, or throws a UserError or a Fault of one line.
+// ranks. Each ends, or throws a UserError or a Fault, which is printed as one line.
 #include <cstdlib>
 
+#include "apps/common/launch.h"
 #include "apps/common/rank_utils.h"
 #include "apps/train/summary.h"
 #include "engine/core/error.h"
@@ -10,7 +11,8 @@
 namespace {
 
 void expect_a_line(const std::exception& error) {
-  if (std::string_view(error.what()).find('\n') != std::string_view::npos) std::abort();
+  for (const char c : tw::error_line(error))
+    if (static_cast<unsigned char>(c) < 0x20) std::abort();
 }
 
 }  // namespace
