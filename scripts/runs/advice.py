@@ -4,13 +4,13 @@ from . import UserError, tables
 
 SPEEDUPS = ("gbit_per_s", "speedup", "speedup_low", "speedup_high")
 SECONDS = ("iteration_seconds", "iteration_low", "iteration_high")
-PLACE = ("sparsifier", "collective", "ranks", "at_link")
+PLACE = ("sparsifier", "collective", "local_steps", "ranks", "at_link")
 
 
 def is_advice(path):
     """Whether the header of a CSV file is that of predictions."""
     with open(path, encoding="utf-8", errors="replace") as file:
-        return file.readline().startswith("sparsifier,collective,ranks,")
+        return {*PLACE, *SECONDS, *SPEEDUPS} <= set(file.readline().strip().split(","))
 
 
 def found_in(folder):
@@ -21,7 +21,7 @@ def found_in(folder):
 def read(path, columns=SPEEDUPS):
     """({ranks: {exchange: rows}}, {ranks: {exchange: row at the link's bandwidth}}), rows with
     `columns`, of which the first is the bandwidth and the second the larger the better. Exchanges
-    that sum densely count as one for each kind, the fastest collective."""
+    that sum densely count as one for each kind and number of local steps, the fastest collective."""
     table = tables.read(path)
     table.require([*PLACE, *columns])
     if not len(table):
@@ -29,7 +29,9 @@ def read(path, columns=SPEEDUPS):
     panels, links = {}, {}
     for cells in table.rows:
         row = dict(zip(table.names, cells))
-        label = " ".join([row["sparsifier"], *row["collective"].split()[1:]])  # `dense bf16`
+        local = [f"H={row['local_steps']}"] * (row["local_steps"] != "1")
+        # `dense bf16`, `topk H=16`
+        label = " ".join([row["sparsifier"], *row["collective"].split()[1:], *local])
         try:
             ranks, at_link = int(row["ranks"]), int(row["at_link"])
             numbers = [float(row[name]) for name in columns]

@@ -129,13 +129,13 @@ PY
 # predictions of advise
 advice=$folder/advice.csv
 {
-  echo sparsifier,collective,ranks,at_link,gbit_per_s,speedup,speedup_low,speedup_high
+  echo sparsifier,collective,local_steps,ranks,at_link,gbit_per_s,speedup,speedup_low,speedup_high
   for point in 1,1 0,0.1 0,10; do
-    echo "dense,ring overlap,4,$point,1,1,1"
-    echo "dense,ring,8,$point,1,1,1"
-    echo "topk,,8,$point,0.9,0.8,1.1"
-    echo "bsp,,8,$point,0.5,0.5,0.5"
-    echo "dense,ring bf16,8,$point,2,2,2"
+    echo "dense,ring overlap,1,4,$point,1,1,1"
+    echo "dense,ring,1,8,$point,1,1,1"
+    echo "topk,,1,8,$point,0.9,0.8,1.1"
+    echo "bsp,,1,8,$point,0.5,0.5,0.5"
+    echo "dense,ring bf16,1,8,$point,2,2,2"
   done
 } >"$advice"
 rm "$folder/curves.png"
@@ -160,6 +160,21 @@ EOF
 sed -i 's/0.9,0.8/x,0.8/' "$advice"
 if scripts/plot.py --advice "$advice" -o "$folder/curves.png" 2>"$folder/log"; then exit 1; fi
 grep -q 'a value of topk is no number' "$folder/log"
+
+# a table that advise has written: local steps are exchanges of their own
+"${TW_BUILD:-build}/bin/advise" --simulate --link 1Gbit,0.4ms --compute 0.1 --select 0 --parameters 10000 \
+  --ranks 4 --local-steps 16 --csv "$folder/a/advice.csv" >/dev/null
+python3 - "$folder/a" <<'PY'
+import sys
+from pathlib import Path
+sys.path.insert(0, "scripts")
+from runs import advice
+(table,) = advice.found_in(Path(sys.argv[1]))
+labels = set(advice.read(table)[1][4])
+assert {"dense", "dense H=16", "dense bf16", "dense bf16 H=16", "topk H=16"} <= labels, labels
+assert "topk" not in labels, labels
+PY
+rm "$folder/a/advice.csv"
 
 # refuses FOLDER TEXT: exit code 2, one line that holds TEXT, and no picture
 refuses() {
