@@ -8,6 +8,22 @@ trap 'rm -rf "$work"' EXIT
 out=$work/out model=$work/out/lenet bin=$work/bin
 programs=$(realpath "${TW_BUILD:-build}/bin")
 
+# the steps of short runs that count, and those left out, are whole rounds of local steps; no
+# density warm-up of a variant ends below its density
+python3 - <<'PY'
+import json
+import sys
+sys.path.insert(0, "scripts")
+from repro.race.rows import LEFT_OUT, SHORT_STEPS
+with open("configs/race/variants.json", encoding="utf-8") as file:
+    variants = json.load(file)
+for name, options in variants.items():
+    steps = options.get("local_steps", 1)
+    assert LEFT_OUT % steps == SHORT_STEPS % steps == 0, name
+    if "density" in options:
+        assert all(early > options["density"] for early in options["density_warmup"]), name
+PY
+
 cat >"$work/recipe.json" <<'JSON'
 {"model": "lenet", "dataset": "shapes", "batch_size": 250, "epochs": 2, "lr": 0.03,
  "density": 0.01, "density_warmup": [0.05]}

@@ -12,8 +12,8 @@ from .. import ReproError, programs, runs
 from ..claims import row_of
 from . import links
 
-SHORT_STEPS = 60
-LEFT_OUT = 12  # first steps of a short run; the other 48 are whole rounds of 4 and 16 local steps
+SHORT_STEPS = 64
+LEFT_OUT = 16  # first steps of a short run; they and the other 48 are whole rounds of local steps
 
 
 @dataclasses.dataclass
