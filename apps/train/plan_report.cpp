@@ -216,7 +216,7 @@ size_t report_plan(Console& console, const TrainConfig& config, const DataSplit&
   }
   if (config.dataset == "shapes" && config.data_dir.empty())
     console.line("no --data-dir given: training on the generated data set shapes");
-  console.line("data: {}, {} training images; validation on {} images: {}", config.dataset,
+  console.line("data: {} ({} training images), validation on {} images: {}", config.dataset,
                data.train->size(), data.val->size(), data.val_name);
   const std::string batch = config.accumulate == 1
                                 ? fmt::format("{}", config.batch_size)
