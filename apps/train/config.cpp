@@ -382,7 +382,7 @@ void resolve(TrainConfig& config) {
   if (const auto found = rates.find(config.model); !config.lr_given && found != rates.end())
     config.lr = found->second.value;
   resolve_warmup(config);
-  if (!config.pretrained.empty())
+  if (std::filesystem::is_directory(config.pretrained))
     config.pretrained = weights_file(config.pretrained, "weights").string();
   check_combinations(config);
 }

@@ -21,7 +21,7 @@ def found_in(folder):
 def read(path, columns=SPEEDUPS):
     """({ranks: {exchange: rows}}, {ranks: {exchange: row at the link's bandwidth}}), rows with
     `columns`, of which the first is the bandwidth and the second the larger the better. Exchanges
-    that sum densely count as one for each kind and number of local steps, the fastest collective."""
+    that sum densely count as one for each kind and local steps, the fastest collective."""
     table = tables.read(path)
     table.require([*PLACE, *columns])
     if not len(table):

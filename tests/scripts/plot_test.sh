@@ -162,8 +162,8 @@ if scripts/plot.py --advice "$advice" -o "$folder/curves.png" 2>"$folder/log"; t
 grep -q 'a value of topk is no number' "$folder/log"
 
 # a table that advise has written: local steps are exchanges of their own
-"${TW_BUILD:-build}/bin/advise" --simulate --link 1Gbit,0.4ms --compute 0.1 --select 0 --parameters 10000 \
-  --ranks 4 --local-steps 16 --csv "$folder/a/advice.csv" >/dev/null
+"${TW_BUILD:-build}/bin/advise" --simulate --link 1Gbit,0.4ms --compute 0.1 --select 0 \
+  --parameters 10000 --ranks 4 --local-steps 16 --csv "$folder/a/advice.csv" >/dev/null
 python3 - "$folder/a" <<'PY'
 import sys
 from pathlib import Path

@@ -99,11 +99,11 @@ def add_extras(folder):
         for *edges, count in [(-0.25, -0.125, 1), (-0.125, -0.0625, 4), (0, 0.0625, 2),
                               (0.0625, 0.125, 6), (0.125, 0.25, 3)]])
     head = ("sparsifier,collective,local_steps,ranks,at_link,gbit_per_s,iteration_seconds,"
-            "iteration_low,iteration_high,exchange_seconds,efficiency,speedup,speedup_low,speedup_high,"
-            "break_even_gbit,break_even_low,break_even_high,top1_points")
+            "iteration_low,iteration_high,exchange_seconds,efficiency,speedup,speedup_low,"
+            "speedup_high,break_even_gbit,break_even_low,break_even_high,top1_points")
     table(folder / "advice.csv", head, [
-        [name, collective, 1, ranks, at_link, gbit, seconds, seconds * 0.9, seconds * 1.1, 0.01, 0.5,
-         speed, speed * 0.9, speed * 1.1, "", "", "", ""]
+        [name, collective, 1, ranks, at_link, gbit, seconds, seconds * 0.9, seconds * 1.1, 0.01,
+         0.5, speed, speed * 0.9, speed * 1.1, "", "", "", ""]
         for ranks in (4, 8)
         for name, collective, gain in (("dense", "ring", 0), ("dense", "linear_pipeline", -0.2),
                                        ("topk", "", 1))
