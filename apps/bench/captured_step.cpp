@@ -5,7 +5,7 @@
 #include "apps/bench/roofline.h"
 #include "apps/common/captured_step.h"
 #include "apps/common/median.h"
-#include "engine/core/error_line.h"
+#include "engine/core/error.h"
 #include "engine/core/rng.h"
 #include "engine/core/stopwatch.h"
 

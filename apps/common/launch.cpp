@@ -15,7 +15,6 @@
 #include "comm/launcher.h"
 #include "comm/transports.h"
 #include "engine/core/error.h"
-#include "engine/core/error_line.h"
 
 namespace tw {
 

@@ -10,7 +10,6 @@
 
 #include "comm/launcher.h"
 #include "engine/core/error.h"
-#include "engine/core/error_line.h"
 #include "engine/core/registry.h"
 
 namespace tw {

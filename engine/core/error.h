@@ -1,8 +1,9 @@
-// Exception types and the exit code of each.
+// Exception types with the exit code of each, and lines on standard error.
 #pragma once
 
 #include <fmt/core.h>
 
+#include <cstdio>
 #include <stdexcept>
 #include <string>
 
@@ -44,5 +45,9 @@ void check(bool holds, fmt::format_string<Args...> text, Args&&... args) {
   if (!holds) [[unlikely]]
     fail<E>(text, std::forward<Args>(args)...);
 }
+
+/// Writes a line to standard error. Unlike fmt::print it does not throw, as nobody can be told that
+/// this stream is closed or full.
+inline void write_error_line(const std::string& text) { std::fputs((text + "\n").c_str(), stderr); }
 
 }  // namespace tw

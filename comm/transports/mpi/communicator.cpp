@@ -20,7 +20,7 @@
 #include "comm/transports/mpi/requests.h"
 #include "comm/transports/mpi/shutdown.h"
 #include "comm/transports/mpi/staging.h"
-#include "engine/core/error_line.h"
+#include "engine/core/error.h"
 
 namespace tw::mpi {
 namespace {

@@ -14,7 +14,7 @@
 #include "comm/transports/deadline.h"
 #include "comm/transports/mpi/mpi_c.h"
 #include "comm/transports/mpi/requests.h"
-#include "engine/core/error_line.h"
+#include "engine/core/error.h"
 
 namespace tw::mpi {
 namespace {
