@@ -63,23 +63,20 @@ bool is_part(const std::string& name) {
       kFiles, [&](const std::string& file) { return step_in(whole, file + ".").has_value(); });
 }
 
-/// An entry of a folder that no run has made; empty if there is none.
-std::string foreign_entry(const fs::path& folder) {
-  for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
+/// Whether a folder has nothing but what a run makes.
+bool only_own(const fs::path& folder) {
+  return std::ranges::all_of(fs::directory_iterator(folder), [](const fs::directory_entry& entry) {
     const std::string name = entry.path().filename().string();
-    if (name != "checkpoints" && !is_part(name) &&
-        std::ranges::find(kFiles, name) == std::end(kFiles))
-      return name;
-  }
-  return "";
+    return name == "checkpoints" || is_part(name) ||
+           std::ranges::find(kFiles, name) != std::end(kFiles);
+  });
 }
 
 /// Whether a run in this folder ended before its first step, so that the folder can be reused. The
 /// tables of a branch begin with the rows of another run.
 bool without_a_step(const fs::path& path) {
   if (latest_checkpoint(path)) return false;
-  if (!fs::exists(path / "config.json"))
-    return fs::exists(path / "checkpoints") && foreign_entry(path).empty();
+  if (!fs::exists(path / "config.json")) return fs::exists(path / "checkpoints") && only_own(path);
   std::istringstream steps(read_text_if_any(path / "steps.csv"));
   std::string line;
   std::getline(steps, line);  // the header
@@ -200,11 +197,6 @@ void check_free(const fs::path& path) {
 /// UserError unless --resume auto may continue, or begin, a run in this folder.
 void check_continues(const fs::path& path) {
   if (latest_checkpoint(path)) return;
-  if (!fs::exists(path / "config.json")) {
-    const std::string foreign = foreign_entry(path);
-    check(foreign.empty(), "[run] {} is no run: it has {}; choose another --name", path.string(),
-          foreign);
-  }
   const std::string from = branched_from(path);
   check(from.empty(),
         "[run] {} ended before its first checkpoint; it branched from {}: repeat the command with "

@@ -105,12 +105,12 @@ TEST_F(RunFolderTest, FilesOfOthersStay) {
   for (const char* name : parts) EXPECT_FALSE(fs::exists(root_ / "mine" / name)) << name;
 }
 
-TEST_F(RunFolderTest, AutoDoesNotBeginInAFolderOfOthers) {
+TEST_F(RunFolderTest, AutoBeginsBesideFilesOfOthers) {
   fs::create_directory(root_ / "mine");
-  std::ofstream(root_ / "mine/thesis.txt") << "text";
-  EXPECT_EQ(error("mine", "auto"), fmt::format("[run] {} is no run: it has thesis.txt; choose "
-                                               "another --name",
-                                               (root_ / "mine").string()));
+  std::ofstream(root_ / "mine/log.part") << "text";
+  EXPECT_EQ(open("mine", "auto").path, root_ / "mine");
+  EXPECT_TRUE(fs::exists(root_ / "mine/log.part"));
+  EXPECT_TRUE(error("mine", "").starts_with("[run] " + (root_ / "mine").string() + " exists"));
 }
 
 TEST_F(RunFolderTest, StepsOfMoreThanEightDigitsComeLater) {
