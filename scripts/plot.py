@@ -30,7 +30,7 @@ import matplotlib.pyplot as plt  # noqa: E402
 from matplotlib.ticker import (FixedLocator, FuncFormatter, LogLocator,  # noqa: E402
                                MaxNLocator)
 
-from runs import UserError, advice, curves, output, program_name, script  # noqa: E402
+from runs import UserError, advice, curves, output, program_name, script, settings  # noqa: E402
 from runs.folder import PHASES, Run  # noqa: E402
 from runs.measures import bytes_text  # noqa: E402
 from runs.options import Parser  # noqa: E402
@@ -88,7 +88,7 @@ def label_of(run):
         return run.name
     name = config.get("name") or run.name
     kind = config.get("sparsifier", "")
-    if kind and kind != "dense" and "density" in config:
+    if kind and kind not in settings.DENSE and "density" in config:
         kind += f" {config['density']:g}"
     return f"{name} ({kind})" if kind and kind != name else name
 

@@ -8,6 +8,9 @@ IDENTITY = ("name", "output_dir", "steps_per_epoch")
 TELLING = ("sparsifier", "density", "selector", "exchange", "model", "dataset", "ranks",
            "batch_size", "lr", "link", "precision", "seed")
 
+DENSE = ("dense", "bsp")  # sparsifiers that send everything
+LONGEST = 60  # label of a group
+
 
 def flat(config):
     """config.json as one level: `set` by its dotted names, `run` by its names, or `run.NAME` where
@@ -94,33 +97,39 @@ def groups(runs, settings):
     every = list(found.values())
     for group in every:
         group.count_seeds_once(runs)
-    told = [[part("sparsifier", values)] for values in firsts]
-    tell_apart(range(len(every)), firsts, told, ["sparsifier", *settings.differing])
-    names = [", ".join(filter(None, words)) for words in told]
-    if len(set(names)) < len(names) or not all(names) or max(map(len, names)) > 60:
-        names = [runs[group.runs[0]].name for group in every]
-    if len(set(names)) < len(names):
-        names = [str(runs[group.runs[0]].folder) for group in every]
-    for group, name in zip(every, names):
-        group.label = name
+    for group, label in zip(every, labels([runs[group.runs[0]] for group in every], firsts,
+                                          settings.differing)):
+        group.label = label
     return every
 
 
-def tell_apart(chosen, firsts, told, keys):
-    """Adds the values of the first keys that differ among the chosen groups to what is told of
-    them, until no two are told the same."""
+def labels(runs, firsts, differing):
+    """Texts that differ for groups with these first runs and settings: the settings that tell them
+    apart, the same ones for each group, or else the names or the paths of the runs. The density of
+    a dense sum is left out unless nothing else differs."""
+    every = ["sparsifier", *(key for key in differing if key != "sparsifier")]
+    used = telling(range(len(firsts)), firsts, every)
+    keys = [key for key in every if key in used]
+    for without in (("density",), ()):
+        names = [", ".join(filter(None, [
+            part(key, values) for key in keys
+            if key not in without or values.get("sparsifier") not in DENSE])) for values in firsts]
+        if len(set(names)) == len(names) and all(names) and max(map(len, names)) <= LONGEST:
+            return names
+    names = [run.name for run in runs]
+    return names if len(set(names)) == len(names) else [str(run.folder) for run in runs]
+
+
+def telling(chosen, firsts, keys):
+    """The first keys that tell the chosen groups apart, and `sparsifier`."""
     for i, key in enumerate(keys):
         classes = {}
         for number in chosen:
             classes.setdefault(part(key, firsts[number]), []).append(number)
-        if key == "seed" or len(classes) == 1:
-            continue
-        for words, members in classes.items():
-            for number in members:
-                if key != "sparsifier":
-                    told[number].append(words)
-            tell_apart(members, firsts, told, keys[i + 1:])
-        return
+        if key != "seed" and len(classes) > 1:
+            return {"sparsifier", key}.union(*(telling(members, firsts, keys[i + 1:])
+                                               for members in classes.values()))
+    return {"sparsifier"}
 
 
 def part(key, values):

@@ -58,7 +58,8 @@ assert data["notes"] == ["stopped: stopped by a signal after 2 of 4 epochs."], d
 assert ["model", "mlp"] in data["tables"]["common"]["rows"]
 assert not {"seed", "density"} & {row[0] for row in data["tables"]["common"]["rows"]}
 labels = [group["label"] for group in data["groups"]]
-assert labels == ["dense", "gaussiank", "topk, density 0.001", "topk, density 0.01"], labels
+known = ["dense", "gaussiank, density 0.01", "topk, density 0.001", "topk, density 0.01"]
+assert labels == known, labels
 bars = data["runs"][1]["distribution"]["histograms"]["2"]
 assert bars["mean"] == [10 / 16, 4 / 16], bars  # of 16 entries; the bin at 0 is left out
 assert [panel["ranks"] for panel in data["advice"][0]["ranks"]] == [4, 8]

@@ -14,11 +14,12 @@ from page_data import rows_of, step_curve
 
 BIN = 3  # 1600 steps, at most 600 points
 GROUPS = {"topk, density 0.01 (3 seeds)": ["topk-s1", "topk-s2", "topk-s3"],
-          "gaussiank (3 seeds)": ["gaussiank-s1", "gaussiank-s2", "gaussiank-s3"],
+          "gaussiank, density 0.01 (3 seeds)": ["gaussiank-s1", "gaussiank-s2", "gaussiank-s3"],
           "dense": ["dense"], "topk, density 0.001 (stopped)": ["stopped"]}
 SEEDS = {"dense": ["dense"], "topk, density 0.001 (stopped)": ["stopped"],
          **{f"{name}, seed {seed}": [f"{kind}-s{seed}"] for kind, name in
-            (("topk", "topk, density 0.01"), ("gaussiank", "gaussiank")) for seed in (1, 2, 3)}}
+            (("topk", "topk, density 0.01"), ("gaussiank", "gaussiank, density 0.01"))
+            for seed in (1, 2, 3)}}
 
 
 def epoch_points(folder, column, axis):
