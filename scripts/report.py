@@ -19,7 +19,7 @@ def main():
     parser = Parser(description=__doc__)
     parser.add_argument("runs", nargs="+", metavar="RUN", help="run folder")
     parser.add_argument("-o", "--output", type=Path, default=Path("report.html"), metavar="FILE")
-    parser.add_argument("--title", default="", help="headline (default: what is compared)")
+    parser.add_argument("--title", default="", help="headline (default: the number of runs)")
     parser.add_argument("--advice", action="append", type=Path, default=[], metavar="CSV",
                         help="predictions of `advise --csv`; can be repeated")
     options = parser.parse_args()

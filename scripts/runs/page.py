@@ -62,7 +62,7 @@ def data_of(runs, title, advice_files):
                             "distribution": curves.distribution(run)}
     files = [*advice_files, *(path for run in runs for path in advice.found_in(run.folder))]
     count = f"{len(runs)} run" + "s" * (len(runs) > 1)
-    return {"title": title or f"{count}: " + "; ".join(group.label for group in groups),
+    return {"title": title or count,
             "made": datetime.datetime.now().astimezone().strftime("%Y-%m-%d %H:%M"),
             "runs": described, "most_points": curves.MOST_POINTS,
             "notes": notes(runs) + [f"{line}." for line in comparison.repeated(runs, groups)],

@@ -38,6 +38,9 @@ assert any("figure" in rule for rule in whole), whole
 assert not [rule for rule in whole if re.search(r"\b(section|main|details)\b", rule)], whole
 PY
 
+# its headline is short, whatever is compared
+grep -q '<h1>8 runs</h1>' "$page"
+
 # its table is that of compare.py, and runs that are not finished are named
 python3 - "$page" "$runs"/* <<'PY'
 import json

@@ -3,6 +3,8 @@
 function main() {
   const data = JSON.parse(document.getElementById('data').textContent);
   document.getElementById('made').textContent = `Written ${data.made}.`;
+  document.getElementById('groups').innerHTML = data.groups.map(({ label, runs }) =>
+    `<li>${escaped(label)}${runs.length > 1 ? ` (${runs.length} seeds)` : ''}</li>`).join('');
   document.getElementById('notes').innerHTML =
     data.notes.map((note) => `<li>⚠ ${escaped(note)}</li>`).join('');
   const controls = controlsOf(data);
