@@ -13,8 +13,7 @@ function barsMarkup({ width, rows, share, title }) {
   const ticks = x.ticks.map((value) => {
     const at = x.at(value).toFixed(2), end = height - MARGIN.bottom;
     return `<line class="grid" x1="${at}" x2="${at}" y1="0" y2="${end}"/>
-      <text class="tick" data-axis="x" data-value="${value}" data-at="${at}" x="${at}"
-      y="${end + 16}" text-anchor="${value ? 'middle' : 'start'}">${form(value)}</text>`;
+      ${tickBelow(value, at, end + 16, width, form(value))}`;
   });
   const bars = rows.map((row, i) => {
     const top = i * step + 20, whole = sum(row);

@@ -3,13 +3,20 @@
 const MARGIN = { left: 58, right: 14, top: 10, bottom: 42 };
 let clips = 0;
 
+/** The label of a tick of the x axis, centred below it as far as the picture has room. */
+function tickBelow(value, at, y, width, text) {
+  const half = 3.9 * text.length;  // pixels of a wide font
+  const x = Math.max(half, Math.min(width - half, at)).toFixed(2);
+  return `<text class="tick" data-axis="x" data-value="${value}" data-at="${at}" x="${x}" y="${y}"
+    text-anchor="middle">${text}</text>`;
+}
+
 /** Axes with grid lines as markup. Ticks carry their value, so that positions can be read back. */
 function axesMarkup(x, y, width, height, label) {
   const bottom = height - MARGIN.bottom, right = width - MARGIN.right;
   const tick = (axis, value, at, form) => axis === 'x'
     ? `<line class="grid" x1="${at}" x2="${at}" y1="${MARGIN.top}" y2="${bottom}"/>` +
-      `<text class="tick" data-axis="x" data-value="${value}" data-at="${at}" x="${at}"
-        y="${bottom + 16}" text-anchor="middle">${form(value)}</text>`
+      tickBelow(value, at, bottom + 16, width, form(value))
     : `<line class="grid" x1="${MARGIN.left}" x2="${right}" y1="${at}" y2="${at}"/>` +
       `<text class="tick" data-axis="y" data-value="${value}" data-at="${at}"
         x="${MARGIN.left - 6}" y="${at}" dy="0.35em" text-anchor="end">${form(value)}</text>`;

@@ -214,11 +214,36 @@ def check_layout(page):
         print("width", width)
 
 
+def check_ticks(page):
+    """Labels of ticks at the edges of a chart are whole."""
+    told = browser.result(page, r"""
+      const plot = document.querySelector('.plot'), cut = [];
+      for (let end = 1; end < 300; end += 7) {
+        const points = [{ x: 1, y: 1 }, { x: end * 2 ** 20, y: 2 }];
+        const series = [{ label: 'a', look: 'c0', dash: 0, column: 'b', points }];
+        for (const log of [true, false]) {
+          const made = lineChart({ width: 400, title: '', series, x: { ...AXES.bytes, log },
+            y: { form: short } });
+          plot.innerHTML = made.markup;
+          plot.firstElementChild.style.width = '400px';
+          const outer = plot.firstElementChild.getBoundingClientRect();
+          for (const tick of plot.querySelectorAll('.tick')) {
+            const box = tick.getBoundingClientRect();
+            if (box.left < outer.left || box.right > outer.right) cut.push(tick.textContent);
+          }
+        }
+      }
+      tell(cut);""")
+    assert not told, told
+    print("ticks")
+
+
 def main():
     page, runs = sys.argv[1], {folder.name: folder for folder in map(Path, sys.argv[2:])}
     check_curves(page, runs)
     check_switches(page)
     check_layout(page)
+    check_ticks(page)
 
 
 if __name__ == "__main__":
