@@ -88,6 +88,10 @@ function lineChart({ width, title, series, x, y, bands, dots = true }) {
   return { markup, across, up, series: shown, x, y, height };
 }
 
+/** The items of a legend without switches. */
+const legendItems = (series) => series.map((one) =>
+  `<li><label>${sample(one.look, one.dash)}${escaped(one.label)}</label></li>`).join('');
+
 /** The sample of a line in a legend. */
 const sample = (look, dash) => `<svg width="30" height="12" aria-hidden="true">
   <path class="line ${look} d${dash}" d="M1 6H29"/></svg>`;

@@ -15,11 +15,16 @@ function distributionSection(data) {
     return bars ? [{ ...unit, column: 'histogram',
       points: bars.x.map((x, i) => ({ x, y: bars.mean[i] })) }] : [];
   });
+  const legend = element('<ul class="legend"></ul>');
   const title = 'Magnitudes of the entries of gradient + residual';
   const part = figure('histogram', title, 'Share of the entries of rank 0 per factor of two; ' +
     'positive and negative ones together, without zeros.',
-  (view, width) => lineChart({ width, title, series: series(view), bands: false, dots: false,
-    x: { label: 'magnitude', form: short, log: true }, y: { form: short, log: true } }),
+  (view, width) => {
+    const shown = series(view);
+    legend.innerHTML = legendItems(shown);
+    return lineChart({ width, title, series: shown, bands: false, dots: false,
+      x: { label: 'magnitude', form: short, log: true }, y: { form: short, log: true } });
+  },
   (view) => [['label', 'epoch', 'magnitude', 'share_per_octave'], ...series(view).flatMap((one) =>
     one.points.map((point) => [one.label, select.value, point.x, point.y]))]);
   const columns = Object.keys(runs[0].distribution.moments);
@@ -32,6 +37,7 @@ function distributionSection(data) {
   fold.append(moments.root);
   const found = sectionOf('Gradient distribution', '', [part], 'wide');
   found.root.insertBefore(pick, found.root.lastElementChild);
+  found.root.insertBefore(legend, found.root.lastElementChild);
   found.root.append(fold);
   let last;
   select.addEventListener('change', () => part.draw(last));

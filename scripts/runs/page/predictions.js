@@ -46,8 +46,7 @@ function predictionSection(advice, number) {
       const series = adviceSeries(panel().curves, measure().at);
       const title = `${measure().title}, ${panel().ranks} ranks`;
       part.root.querySelector('h3').textContent = title;
-      legend.innerHTML = series.map((one) =>
-        `<li><label>${sample(one.look, one.dash)}${escaped(one.label)}</label></li>`).join('');
+      legend.innerHTML = legendItems(series);
       return lineChart({ width, title, series, bands: view.bands, dots: false,
         x: { label: 'Gbit/s', form: short, log: true, reference: panel().at_link[0]?.row[0] },
         y: { form: short, log: true } });

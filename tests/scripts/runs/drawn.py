@@ -160,11 +160,13 @@ def check_switches(page):
       const open = all('details:not([open])').length;
       dispatchEvent(new Event('afterprint'));
       const seconds = $('[data-name=predictions_1] h3').textContent;
+      const distributions = $('[data-name=histogram]').closest('section')
+        .querySelector('.legend').textContent;
       const unnamed = all('svg[role=img]').filter((svg) => !svg.getAttribute('aria-label')).length;
       tell({ light, dark, paths, anchor, with_bands, without_bands, fewer, focused, first, second,
         area: area.hidden ? '' : area.value, link: decodeURIComponent(link.href.split(',')
         .slice(1).join(',')), closed, open, closed_again: all('details:not([open])').length,
-        seconds, unnamed, headings: all('h2').length });""")
+        seconds, unnamed, distributions, headings: all('h2').length });""")
     assert told["light"] == "rgb(255, 255, 255)" and told["dark"] != told["light"], told["dark"]
     lines = by_anchor["train_loss"]["lines"].values()
     assert told.pop("paths") == ["M" + "L".join(f"{x:.2f},{y:.2f}" for x, y in line)
@@ -176,6 +178,7 @@ def check_switches(page):
     assert told["area"].startswith("label,bytes_sent,val_top1,") and told["link"] == told["area"]
     assert told["closed"] == told["closed_again"] == 2 and told["open"] == 0, told
     assert told["seconds"] == "Seconds of an iteration, 4 ranks" and told["headings"] == 6, told
+    assert told["distributions"].strip() == "gaussiank, density 0.01, seed 1", told
     print("switches, keys, CSV, print")
 
 
