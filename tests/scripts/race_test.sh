@@ -177,7 +177,7 @@ def reached(epochs, target=0.11):
 
 
 def mean_step(run):
-    return statistics.fmean(float(row["seconds"]) for row in read(model / run / "steps.csv")[12:])
+    return statistics.fmean(float(row["seconds"]) for row in read(model / run / "steps.csv")[16:])
 
 
 text = (out / "tables" / "lenet.md").read_text()
