@@ -38,6 +38,7 @@ assert any("figure" in rule for rule in whole), whole
 assert not [rule for rule in whole if re.search(r"\b(section|main|details)\b", rule)], whole
 PY
 
+grep -q 'all phases is “other”' "$page"
 # its headline is short, whatever is compared
 grep -q '<h1>8 runs</h1>' "$page"
 

@@ -101,7 +101,8 @@ function timeSection(data) {
     as shares</label>`);
   const share = pick.firstElementChild;
   const found = sectionOf('Where the time goes', 'Mean over ranks and epochs. “exchange” is ' +
-    'without “wait”, the time spent waiting for the slowest rank; no phase counts “other”.',
+    'without “wait”, the time spent waiting for the slowest rank. Time outside of ' +
+    'all phases is “other”.',
     [part], 'wide');
   found.root.insertBefore(pick, found.root.lastElementChild);
   found.root.insertBefore(element(phaseLegend()), found.root.lastElementChild);
