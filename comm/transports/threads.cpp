@@ -17,6 +17,7 @@
 
 #include "comm/on_device.h"
 #include "comm/transports.h"
+#include "engine/core/error.h"
 #include "engine/device/event.h"
 
 namespace tw {
@@ -187,7 +188,7 @@ class Hub {
     const auto all = [&] { return ended_ == started; };
     changed_.wait(lock, [&] { return all() || last_moment_ != Clock::time_point::max(); });
     if (changed_.wait_until(lock, last_moment_, all)) return;
-    std::fputs(("error: " + reason_ + "\n").c_str(), stderr);
+    write_error_line("error: " + reason_);
     std::fflush(nullptr);
     _exit(1);
   }
