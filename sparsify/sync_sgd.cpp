@@ -47,6 +47,7 @@ SyncSgd::SyncSgd(Context& ctx, Communicator& comm, ParameterArena& arena, const 
       config_(config),
       sparsifier_(resolve_sparsifier(config, settings)),
       updates_at_root_(exchanges().find(sparsifier_.exchange).value.updates_at_root),
+      one_rank_selects_(exchanges().find(sparsifier_.exchange).value.one_rank_selects),
       decay_bounds_(bounds_of_decay(arena)),
       corrected_bounds_(bounds_of_correction(arena, sparsifier_)) {
   decay_of_part_.reserve(decay_bounds_.size() + 1);
@@ -259,7 +260,7 @@ void SyncSgd::sum_dense_segments(Context& ctx, const Bucket& bucket) {
                         .step = input_.step},
                        control);
   if (control.nonfinite_rank >= 0) report_nonfinite(control, 0);
-  if (!exchanges().find(sparsifier_.exchange).value.one_rank_selects) return;
+  if (!one_rank_selects_) return;
   for (const Segment& segment : bucket.dense) ops::fill(ctx, slice(arena_.gradients(), segment), 0);
 }
 

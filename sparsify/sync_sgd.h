@@ -72,7 +72,7 @@ class SyncSgd : public Optimizer {
   ParameterArena& arena_;
   SgdConfig config_;
   Sparsifier sparsifier_;
-  bool updates_at_root_;
+  bool updates_at_root_, one_rank_selects_;
   std::vector<uint32_t> decay_bounds_, corrected_bounds_;    // of all parameters
   std::vector<uint32_t> decay_of_part_, corrected_of_part_;  // of the part being updated
   MomentumCorrection correction_;                            // only with momentum before
