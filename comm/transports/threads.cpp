@@ -17,7 +17,6 @@
 
 #include "comm/on_device.h"
 #include "comm/transports.h"
-#include "engine/core/error.h"
 #include "engine/device/event.h"
 
 namespace tw {
