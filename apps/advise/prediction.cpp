@@ -167,17 +167,23 @@ std::vector<Prediction> predictions(const ParameterArena& arena, size_t flat, do
 }
 
 std::vector<std::string> volume_notes(const std::vector<Prediction>& all) {
-  std::vector<std::string> notes;
+  std::vector<std::pair<std::string, std::string>> notes;  // what is sent; names
   for (const Prediction& c : all) {
     if (c.volume == Volume::exactly_k) continue;
     double k = 0;
     for (const Load& load : c.loads) k += load.k;
-    notes.push_back(
-        fmt::format("{}: prediction for {:.0f} entries per step and rank; depending on the "
-                    "gradients it sends {}",
-                    c.sparsifier, k, volume_text(c.volume, static_cast<size_t>(k))));
+    const std::string sent = fmt::format(
+        "prediction for {:.0f} entries per step and rank; sent, depending on the gradients: {}", k,
+        volume_text(c.volume, static_cast<size_t>(k)));
+    const auto known = std::ranges::find(notes, sent, &std::pair<std::string, std::string>::first);
+    if (known == notes.end())
+      notes.emplace_back(sent, c.sparsifier);
+    else
+      known->second += ", " + c.sparsifier;
   }
-  return notes;
+  std::vector<std::string> lines;
+  for (const auto& [sent, names] : notes) lines.push_back(names + ": " + sent);
+  return lines;
 }
 
 }  // namespace tw

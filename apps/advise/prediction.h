@@ -61,7 +61,8 @@ std::vector<Prediction> predictions(const ParameterArena& arena, size_t flat, do
                                     bool overlap, const Settings& settings,
                                     int64_t local_steps = 1);
 
-/// One line for each sparsifier that may send more or fewer entries than its prediction assumes.
+/// Which sparsifiers may send more or fewer entries than their predictions assume: a line for all
+/// with the same number.
 std::vector<std::string> volume_notes(const std::vector<Prediction>& all);
 
 }  // namespace tw

@@ -9,16 +9,24 @@ namespace tw {
 
 namespace {
 
-/// Of every sparse exchange the prediction; of dense ones the fastest of each kind.
+/// The name in the table, which has no collective: `topk`, `dense bf16 overlap`, `dense H=4`.
+std::string row_name(const Prediction& c) {
+  std::string text = c.sparsifier;
+  if (c.values != ValueFormat::f32) text += fmt::format(" {}", name(c.values));
+  if (c.overlap) text += " overlap";
+  if (c.local_steps > 1) text += fmt::format(" H={}", c.local_steps);
+  return text;
+}
+
+/// Of every sparse exchange the prediction; of dense ones the fastest of each name. The fastest
+/// first.
 std::vector<const Prediction*> rows_of_table(const Comparison& comparison, int ranks) {
   std::vector<std::pair<double, const Prediction*>> rows;
-  std::map<std::string, size_t> dense;  // row of the kind
+  std::map<std::string, size_t> dense;  // row of the name
   for (const Prediction& c : comparison.all()) {
-    const double gain = -comparison.speedup(c, ranks).mid;  // the fastest first
+    const double gain = -comparison.speedup(c, ranks).mid;
     if (c.dense) {
-      const std::string kind =
-          fmt::format("{} {} {} {}", c.sparsifier, name(c.values), c.overlap, c.local_steps);
-      const auto [known, added] = dense.emplace(kind, rows.size());
+      const auto [known, added] = dense.emplace(row_name(c), rows.size());
       if (!added) {
         if (gain < rows[known->second].first) rows[known->second] = {gain, &c};
         continue;
@@ -33,13 +41,50 @@ std::vector<const Prediction*> rows_of_table(const Comparison& comparison, int r
   return sorted;
 }
 
+/// `24.3 (23.7-30.6)`, of seconds.
+std::string milliseconds_text(const Interval& seconds) {
+  return interval_text({1e3 * seconds.low, 1e3 * seconds.mid, 1e3 * seconds.high},
+                       seconds.high >= 1 ? "{:.0f}" : "{:.3g}");
+}
+
 std::string accuracy_text(const Comparison& comparison, const Prediction& c) {
   if (c.synchronous_dense()) return "";
   const Accuracy* measured = comparison.accuracy(c);
-  if (!measured) return "not measured";
-  return fmt::format("{:+.1f} (P {}, {} epochs, {} seed{})", -measured->loss(), measured->ranks,
-                     measured->epochs, std::ranges::count(measured->seeds, ';') + 1,
-                     measured->seeds.find(';') == std::string::npos ? "" : "s");
+  return measured ? fmt::format("{:+.1f}", -measured->loss()) : "?";
+}
+
+/// What the column `top-1` shows: which trainings it is from.
+std::string accuracy_note(const Comparison& comparison) {
+  std::map<std::string, std::vector<std::string>> trainings;  // names of the rows
+  bool unmeasured = false;
+  for (const Prediction& c : comparison.all()) {
+    if (c.synchronous_dense()) continue;
+    const Accuracy* of = comparison.accuracy(c);
+    unmeasured |= !of;
+    if (!of) continue;
+    const auto seeds = std::ranges::count(of->seeds, ';') + 1;
+    auto& names = trainings[fmt::format("{} ranks, {} epochs, {} seed{}", of->ranks, of->epochs,
+                                        seeds, seeds == 1 ? "" : "s")];
+    if (std::ranges::find(names, row_name(c)) == names.end()) names.push_back(row_name(c));
+  }
+  if (trainings.empty()) return "top-1: not measured with this model and these settings";
+  std::vector<std::string> parts;
+  for (const auto& [training, names] : trainings)
+    parts.push_back(trainings.size() == 1
+                        ? training
+                        : fmt::format("{} ({})", training, fmt::join(names, ", ")));
+  if (unmeasured) parts.push_back("?: not measured");
+  return "top-1: points from dense SGD after equally many epochs: " +
+         fmt::format("{}", fmt::join(parts, "; "));
+}
+
+/// A sentence of clauses: its first one, then each on a line of its own.
+void print_clauses(Console& console, std::string_view sentence) {
+  for (size_t begin = 0, line = 0; begin < sentence.size(); ++line) {
+    const size_t end = std::min(sentence.find("; ", begin), sentence.size());
+    console.line("{}{}", line == 0 ? "" : "  ", sentence.substr(begin, end - begin));
+    begin = end + 2;
+  }
 }
 
 void write_rows(std::ostream& out, const Comparison& comparison, const std::vector<int64_t>& ranks,
@@ -102,24 +147,27 @@ void print_costs(Console& console, const Rounds& rounds, double d, double densit
 
 void print_comparison(Console& console, const Comparison& comparison,
                       const std::vector<int64_t>& ranks) {
+  constexpr auto kRow = "{:<18} {:<18} {:<17} {:<19} {}";
   for (const int64_t p : ranks) {
     const int count = static_cast<int>(p);
-    console.line("\n{:<38} {:<30} {:<22} {:<26} {}", fmt::format("{} rank{}", p, p == 1 ? "" : "s"),
-                 "seconds per iteration", "speed-up over dense", "break-even Gbit/s",
-                 "top-1, points from dense");
+    console.line("\n{} rank{}; the best dense exchange: {}", p, p == 1 ? "" : "s",
+                 comparison.best_dense(count).label());
+    console.line(kRow, "exchange", "ms per iteration", "times dense", "break-even Gbit/s", "top-1");
     for (const Prediction* c : rows_of_table(comparison, count))
-      console.line("{:<38} {:<30} {:<22} {:<26} {}", c->label(),
-                   interval_text(comparison.seconds(*c, count)),
-                   interval_text(comparison.speedup(*c, count), "{:.3f}"),
+      console.line(kRow, row_name(*c), milliseconds_text(comparison.seconds(*c, count)),
+                   interval_text(comparison.speedup(*c, count), "{:.2f}"),
                    c->synchronous_dense() ? ""
                                           : break_even_text(comparison.break_even(*c, count),
                                                             comparison.window(*c, count)),
                    accuracy_text(comparison, *c));
   }
   console.line("");
-  for (const std::string& note : volume_notes(comparison.all())) console.line("{}", note);
-  for (const int64_t p : ranks)
-    console.line("{}", comparison.verdict(static_cast<int>(p)).sentence);
+  print_clauses(console, accuracy_note(comparison));
+  for (const std::string& note : volume_notes(comparison.all())) print_clauses(console, note);
+  for (const int64_t p : ranks) {
+    console.line("");
+    print_clauses(console, comparison.verdict(static_cast<int>(p)).sentence);
+  }
 }
 
 void write_comparison(std::ostream& out, const Comparison& comparison,

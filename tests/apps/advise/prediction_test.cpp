@@ -145,14 +145,14 @@ TEST(Predictions, NameTheSelectorsWhoseVolumeDependsOnTheGradients) {
   };
   const std::string published = notes("gaussiank.refine=paper", 0.001);
   for (const char* line :
-       {"dgc: prediction for 26214 entries per step and rank; depending on the gradients it sends "
-        "at most 26214",
-        "gaussiank: prediction for 26214 entries per step and rank; depending on the gradients it "
-        "sends about 26214 (a threshold selector: any number)",
-        "redsync: prediction for 26214 entries per step and rank; depending on the gradients it "
-        "sends about 26214 (at most twice as many)"})
+       {"dgc: prediction for 26214 entries per step and rank; sent, depending on the gradients: at "
+        "most 26214",
+        "gaussiank, hardthreshold, oktopk, sidco: prediction for 26214 entries per step and rank; "
+        "sent, depending on the gradients: about 26214 (a threshold selector: any number)",
+        "redsync: prediction for 26214 entries per step and rank; sent, depending on the "
+        "gradients: about 26214 (at most twice as many)"})
     EXPECT_NE(published.find(line), std::string::npos) << line << " is missing in\n" << published;
-  for (const char* name : {"gtopk is", "randk is", "trimmed is", "dense is"})
+  for (const char* name : {"gtopk", "randk", "trimmed", "dense"})
     EXPECT_EQ(published.find(name), std::string::npos) << published;
   EXPECT_EQ(notes("gaussiank.refine=histogram", 0.001).find("gaussiank"), std::string::npos);
   EXPECT_EQ(notes("gaussiank.refine=paper", 1), "");
