@@ -63,12 +63,19 @@ def table():
     return [(name, file, phrase.replace("'\\''", "'")) for name, file, phrase in rows]
 
 
+# options of the programs that take a text which is not a path: what manuals and completions call it
+TEXTS = {"freeze": "NAME,...", "implementation": "NAME", "link": "RATE,LATENCY", "name": "NAME",
+         "tensor": "NAME"}
+
+
 def of_table(described):
     """The options that a program's option table describes."""
     options = []
     for one in described["options"]:
         words = tuple(one["choices"] or one["suggestions"])
-        text = "WORD" if words else "FILE" if one["kind"].startswith("a text") else "LIST"
+        text = "LIST"
+        if one["kind"].startswith("a text"):
+            text = "WORD" if words else TEXTS.get(one["name"], "FILE")
         kind = {"an integer": "N", "a number": "X", "NAME.KEY=VALUE": "NAME.KEY=VALUE"}.get(
             one["kind"], text)
         options.append(Option(one["name"], one["help"], one["group"], one.get("letter", ""),

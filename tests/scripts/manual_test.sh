@@ -115,6 +115,9 @@ for page in "$manual"/*.1; do
     [[ -z $said ]] || { echo "$page: $said"; exit 1; }
   fi
 done
+# a text that is not a path
+grep -qF '\-\-link\fR \fIRATE,LATENCY\fR' "$manual/thinwire-train.1" ||
+  { echo "the page of train does not say what --link takes"; exit 1; }
 ! command -v zsh >/dev/null || zsh -n "$manual/_thinwire"
 ! command -v fish >/dev/null || fish --no-execute "$manual/thinwire.fish"
 echo "$checked flags checked in ${shells[*]}"
