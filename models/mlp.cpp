@@ -21,7 +21,9 @@ LayerPtr mlp(ParameterArena& arena, const ModelSpec& spec) {
 }
 
 const bool mlp_registered =
-    models().add({"mlp", "multilayer perceptron with 256 and 128 hidden units", mlp}) &&
+    models().add(
+        {"mlp", "multilayer perceptron with 256 and 128 hidden units, 0.82 M parameters at 32 x 32",
+         mlp}) &&
     default_learning_rates().add({"mlp", "without batch norm", 0.01});
 
 }  // namespace

@@ -44,10 +44,14 @@ const bool vgg_imagenet_registered =
     add("vgg13_imagenet", "VGG-13 at 224, 133.0 M parameters", make<kVgg13, false>) &&
     add("vgg16_imagenet", "VGG-16 at 224, 138.4 M parameters", make<kVgg16, false>) &&
     add("vgg19_imagenet", "VGG-19 at 224, 143.7 M parameters", make<kVgg19, false>) &&
-    add("vgg11_bn_imagenet", "VGG-11 with batch norm at 224, 132.9 M", make<kVgg11, true>) &&
-    add("vgg13_bn_imagenet", "VGG-13 with batch norm at 224, 133.1 M", make<kVgg13, true>) &&
-    add("vgg16_bn_imagenet", "VGG-16 with batch norm at 224, 138.4 M", make<kVgg16, true>) &&
-    add("vgg19_bn_imagenet", "VGG-19 with batch norm at 224, 143.7 M", make<kVgg19, true>);
+    add("vgg11_bn_imagenet", "VGG-11 with batch norm at 224, 132.9 M parameters",
+        make<kVgg11, true>) &&
+    add("vgg13_bn_imagenet", "VGG-13 with batch norm at 224, 133.1 M parameters",
+        make<kVgg13, true>) &&
+    add("vgg16_bn_imagenet", "VGG-16 with batch norm at 224, 138.4 M parameters",
+        make<kVgg16, true>) &&
+    add("vgg19_bn_imagenet", "VGG-19 with batch norm at 224, 143.7 M parameters",
+        make<kVgg19, true>);
 
 }  // namespace
 }  // namespace tw
