@@ -180,14 +180,17 @@ void report_learning_rate(Console& console, const TrainConfig& config) {
                found->second.help);
 }
 
-void report_warmup(Console& console, const TrainConfig& config) {
+/// `epochs`: those that the run begins, which --max-steps may limit.
+void report_warmup(Console& console, const TrainConfig& config, int64_t epochs) {
   if (config.warmup_epochs == 0) return;
   TrainConfig other;
   other.epochs = config.epochs;
   resolve_warmup(other);
-  console.line("learning-rate warm-up: the first {:.3g} of {} epochs{}", config.warmup_epochs,
+  const bool cut = epochs < config.epochs && static_cast<double>(epochs) <= config.warmup_epochs;
+  console.line("learning-rate warm-up: the first {:.3g} of {} epochs{}{}", config.warmup_epochs,
                config.epochs,
-               config.warmup_epochs == other.warmup_epochs ? " (auto: 2, at most a fifth)" : "");
+               config.warmup_epochs == other.warmup_epochs ? " (auto: 2, at most a fifth)" : "",
+               cut ? "; --max-steps ends the run before its end" : "");
 }
 
 std::string link_text(const CommOptions& comm, int ranks) {
@@ -212,7 +215,7 @@ size_t report_plan(Console& console, const TrainConfig& config, const DataSplit&
     console.line("{}", note);
   if (!config.eval_only) {
     report_learning_rate(console, config);
-    report_warmup(console, config);
+    report_warmup(console, config, epochs);
   }
   if (config.dataset == "shapes" && config.data_dir.empty())
     console.line("no --data-dir given: training on the generated data set shapes");

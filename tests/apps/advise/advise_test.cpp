@@ -22,7 +22,7 @@ TEST(Advise, PredictsFromGivenCosts) {
   const Ended ended = advise(std::string(kSimulated) + "--ranks 4,8,65536");
   EXPECT_EQ(ended.code, 0) << ended.output;
   for (const char* text :
-       {"4 ranks; the best dense exchange: dense recursive_halving\n", "gtopk", "65536 ranks",
+       {"4 ranks; the best dense exchange: dense recursive_halving bf16", "gtopk", "65536 ranks",
         "times dense", "top-1: not measured", "break-even Gbit/s",
         "gaussiank, hardthreshold, oktopk, sidco: prediction for 26214 entries",
         "8 ranks: use --sparsifier", "65536 ranks: stay dense", "not measured: gtopk"})
