@@ -6,6 +6,8 @@
 
 namespace tw::ops {
 
+inline size_t unsigned_of(int64_t n) { return static_cast<size_t>(n); }
+
 using ConvForward = dnnl::convolution_forward::primitive_desc;
 using ConvBackwardData = dnnl::convolution_backward_data::primitive_desc;
 using ConvBackwardWeights = dnnl::convolution_backward_weights::primitive_desc;

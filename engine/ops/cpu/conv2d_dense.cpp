@@ -17,16 +17,20 @@ TW_INLINE void round_loop(const float* from, T* to, size_t n) {
 TW_MULTIVERSION void round_row(const float* from, float* to, size_t n) { round_loop(from, to, n); }
 TW_MULTIVERSION void round_row(const float* from, bf16* to, size_t n) { round_loop(from, to, n); }
 
-TW_MULTIVERSION void add_row(const float* from, float* to, size_t n) {
-  for (size_t i = 0; i < n; ++i) to[i] += from[i];
+template <class T>
+TW_INLINE void add_loop(const T* from, float* to, size_t n) {
+  for (size_t i = 0; i < n; ++i) to[i] += load(from[i]);
 }
+TW_MULTIVERSION void add_row(const float* from, float* to, size_t n) { add_loop(from, to, n); }
+TW_MULTIVERSION void add_row(const bf16* from, float* to, size_t n) { add_loop(from, to, n); }
 
 class DenseConv2d final : public Conv2d {
  public:
   DenseConv2d(Context& ctx, const Conv2dShape& shape);
 
   size_t scratch_bytes() const override {
-    return std::max({forward_.scratch_bytes(), backward_data_.scratch_bytes(),
+    return std::max({forward_.scratch_bytes() + bias_elements() * sizeof(float),
+                     backward_data_.scratch_bytes(),
                      products_.scratch_bytes() + matrix_elements() * sizeof(float)});
   }
   size_t packed_bytes() const override { return matrix_elements() * size_of(shape_.dtype); }
@@ -38,11 +42,16 @@ class DenseConv2d final : public Conv2d {
       expand(ctx, static_cast<const float*>(w.data), static_cast<float*>(packed.data));
   }
 
-  void forward(Context& ctx, const Tensor& x, const Tensor& packed, const Tensor&,
+  void forward(Context& ctx, const Tensor& x, const Tensor& packed, const Tensor& bias,
                const Tensor& y) override {
     expect_conv2d_tensor("x", x, shape_.x(), shape_.dtype);
     expect_conv2d_tensor("y", y, shape_.y(), shape_.dtype);
-    forward_.run(ctx, {x.data, packed.data}, {y.data});
+    if (!shape_.bias) return forward_.run(ctx, {x.data, packed.data}, {y.data});
+    auto* rows = reinterpret_cast<float*>(ctx.scratch().data() + forward_.scratch_bytes());
+    const auto* of_channel = static_cast<const float*>(bias.data);
+    for (size_t i = 0; i < bias_elements(); i += unsigned_of(shape_.out_channels))
+      std::copy_n(of_channel, shape_.out_channels, rows + i);
+    forward_.run(ctx, {x.data, packed.data, rows}, {y.data});
   }
 
   void backward_data(Context& ctx, const Tensor& dy, const Tensor& packed,
@@ -54,9 +63,11 @@ class DenseConv2d final : public Conv2d {
   }
 
   void backward_weights(Context& ctx, const Tensor& x, const Tensor& dy, const Tensor& dw,
-                        const Tensor&, bool accumulate, const Tensor&, const Tensor&) override {
+                        const Tensor& dbias, bool accumulate, const Tensor&,
+                        const Tensor&) override {
     expect_conv2d_tensor("x", x, shape_.x(), shape_.dtype);
     expect_conv2d_tensor("dy", dy, shape_.y(), shape_.dtype);
+    if (shape_.bias) sum_bias(ctx, dy, static_cast<float*>(dbias.data), accumulate);
     auto* products = reinterpret_cast<float*>(ctx.scratch().data() + products_.scratch_bytes());
     products_.run(ctx, {dy.data, x.data}, {products});
     fold(ctx, products, static_cast<float*>(dw.data), accumulate);
@@ -69,6 +80,13 @@ class DenseConv2d final : public Conv2d {
     return inputs() * outputs() * static_cast<size_t>(shape_.in_channels * shape_.out_channels);
   }
 
+  /// The bias of each output pixel and channel; 0 without a bias.
+  size_t bias_elements() const {
+    return shape_.bias ? outputs() * unsigned_of(shape_.out_channels) : 0;
+  }
+
+  /// The gradient of the bias is the sum of dy over all pixels.
+  void sum_bias(Context& ctx, const Tensor& dy, float* dbias, bool accumulate) const;
   /// Fills the matrix from the kernel.
   template <class T>
   void expand(Context& ctx, const float* w, T* matrix) const;
@@ -94,15 +112,36 @@ DenseConv2d::DenseConv2d(Context& ctx, const Conv2dShape& s) : shape_(s) {
   const auto in = static_cast<int64_t>(inputs()) * s.in_channels;
   const auto out = static_cast<int64_t>(outputs()) * s.out_channels;
   const Type t = type(s.dtype);
+  const Desc x({s.batch, in}, t, Tag::ab), y({s.batch, out}, t, Tag::ab);
   const auto product = [&](const Desc& a, const Desc& b, const Desc& c) {
     const dnnl::matmul::primitive_desc desc({a, b, c}, user_scratchpad(), engine);
     return Kernel(engine, desc, {{DNNL_ARG_SRC, a, a}, {DNNL_ARG_WEIGHTS, b, b}},
                   {{DNNL_ARG_DST, c, c}});
   };
-  const Desc x({s.batch, in}, t, Tag::ab), y({s.batch, out}, t, Tag::ab);
-  forward_ = product(x, {{in, out}, t, Tag::ba}, y);
+  const Desc w({in, out}, t, Tag::ba), bias({1, out}, Type::f32, Tag::ab);
+  if (s.bias) {
+    const dnnl::matmul::primitive_desc desc({x, w, bias, y}, user_scratchpad(), engine);
+    forward_ = Kernel(engine, desc,
+                      {{DNNL_ARG_SRC, x, x}, {DNNL_ARG_WEIGHTS, w, w}, {DNNL_ARG_BIAS, bias, bias}},
+                      {{DNNL_ARG_DST, y, y}});
+  } else {
+    forward_ = product(x, w, y);
+  }
   if (s.input_gradient) backward_data_ = product(y, {{out, in}, t, Tag::ab}, x);
   products_ = product({{out, s.batch}, t, Tag::ba}, x, {{out, in}, Type::f32, Tag::ab});
+}
+
+void DenseConv2d::sum_bias(Context& ctx, const Tensor& dy, float* dbias, bool accumulate) const {
+  const size_t channels = unsigned_of(shape_.out_channels);
+  const size_t rows = unsigned_of(shape_.batch) * outputs();
+  with_activation_type(shape_.dtype, [&]<class T>() {
+    const auto* from = static_cast<const T*>(dy.data);
+    parallel_for(ctx, channels, 64, [&](size_t begin, size_t end) {
+      if (!accumulate) std::fill(dbias + begin, dbias + end, 0.0f);
+      for (size_t row = 0; row < rows; ++row)
+        add_row(from + row * channels + begin, dbias + begin, end - begin);
+    });
+  });
 }
 
 template <class T>
@@ -143,7 +182,7 @@ void DenseConv2d::fold(Context& ctx, const float* matrix, float* dw, bool accumu
 
 bool suits_dense_conv2d(const Conv2dShape& s) {
   // the matrix multiplies each output pixel with all input pixels, the kernel with all its taps
-  return !s.bias && 2 * s.height * s.width <= s.kernel * s.kernel;
+  return 2 * s.height * s.width <= s.kernel * s.kernel;
 }
 
 std::unique_ptr<Conv2d> create_dense_conv2d(Context& ctx, const Conv2dShape& shape) {

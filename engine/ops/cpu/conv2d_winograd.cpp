@@ -12,8 +12,6 @@ namespace {
 
 using winograd::kGroup, winograd::kLanes, winograd::kPoints, winograd::Tiling;
 
-size_t unsigned_of(int64_t n) { return static_cast<size_t>(n); }
-
 Tiling forward_tiling(const Conv2dShape& s) {
   return {.batch = unsigned_of(s.batch),
           .in_height = unsigned_of(s.height),
