@@ -204,15 +204,15 @@ TW_INLINE void multiply(const float* input, size_t row, const float* kernel, siz
 }
 
 /// sums[o, :] += sum over tiles of output[tile, o] * input[tile, :].
-TW_INLINE void add_products(const float* output, const float* input, size_t row, size_t tiles,
-                            float* sums) {
+TW_INLINE void add_products(const float* output, size_t output_row, const float* input,
+                            size_t input_row, size_t tiles, float* sums) {
   Lanes all[kLanes];
   for (size_t o = 0; o < kLanes; ++o) load(sums + o * kLanes, all[o]);
   for (size_t tile = 0; tile < tiles; ++tile) {
     Lanes x;
-    load(input + tile * row, x);
+    load(input + tile * input_row, x);
 #pragma GCC unroll 16
-    for (size_t o = 0; o < kLanes; ++o) all[o] += output[tile * kLanes + o] * x;
+    for (size_t o = 0; o < kLanes; ++o) all[o] += output[tile * output_row + o] * x;
   }
   for (size_t o = 0; o < kLanes; ++o) store(all[o], sums + o * kLanes);
 }
@@ -220,7 +220,7 @@ TW_INLINE void add_products(const float* output, const float* input, size_t row,
 template <class T>
 TW_INLINE void transform_tiles(const Tiling& t, const T* in, size_t begin, size_t end, float* to) {
   for (size_t tile = begin; tile < end; ++tile)
-    transform_tile(t, in, tile, to + (tile - begin) * t.row());
+    transform_tile(t, in, tile, to + (tile - begin) * t.input_row());
 }
 
 template <class T>
@@ -233,8 +233,8 @@ TW_INLINE void convolve_any(const Tiling& t, const T* in, const float* kernel, c
     for (size_t point = 0; point < kPoints; ++point) {
       // up to kLanes - 1 tiles beyond the end are computed from what the scratch holds, and unused
       for (size_t tile = 0; tile < end - begin; tile += kLanes)
-        multiply(input + point * t.input_stride() + tile * t.row(), t.row(), kernel, t.in_channels,
-                 points + point * t.output_stride() + tile * kLanes);
+        multiply(input + point * t.input_stride() + tile * t.input_row(), t.input_row(), kernel,
+                 t.in_channels, points + point * t.output_stride() + tile * kLanes);
       kernel += t.in_channels * kLanes;
     }
     for (size_t tile = begin; tile < end; ++tile)
@@ -244,21 +244,24 @@ TW_INLINE void convolve_any(const Tiling& t, const T* in, const float* kernel, c
 
 template <class T>
 TW_INLINE void correlate_any(const Tiling& t, const T* in, const T* out_gradient, size_t begin,
-                             size_t end, Blocks outputs, float* sums, float* bias, float* scratch) {
-  float* const input = scratch;
-  float* const points = scratch + kPoints * t.input_stride();
-  transform_tiles(t, in, begin, end, input);
-  for (size_t block = outputs.begin; block < outputs.end; ++block) {
+                             size_t end, Blocks blocks, float* sums, float* bias, float* scratch) {
+  float* const inputs = scratch;
+  float* const outputs = scratch + kPoints * t.input_stride();
+  transform_tiles(t, in, begin, end, inputs);
+  for (size_t block = blocks.begin; block < blocks.end; ++block) {
     Lanes total{};
     for (size_t tile = begin; tile < end; ++tile)
-      read_tile(t, out_gradient, tile, block * kLanes, points + (tile - begin) * kLanes, total);
+      read_tile(t, out_gradient, tile, block * kLanes,
+                outputs + (tile - begin) * t.output_row() + block * kLanes, total);
     if (bias != nullptr) add(total, bias + block * kLanes);
-    float* const of_block = sums + block * kPoints * t.in_channels * kLanes;
-    for (size_t point = 0; point < kPoints; ++point)
-      for (size_t c = 0; c < t.in_channels; c += kLanes)
-        add_products(points + point * t.output_stride(), input + point * t.input_stride() + c,
-                     t.row(), end - begin, of_block + (c * kPoints + point * kLanes) * kLanes);
   }
+  // the values of one point stay in the caches for all pairs of channels
+  for (size_t point = 0; point < kPoints; ++point)
+    for (size_t block = blocks.begin; block < blocks.end; ++block)
+      for (size_t c = 0; c < t.in_channels; c += kLanes)
+        add_products(outputs + point * t.output_stride() + block * kLanes, t.output_row(),
+                     inputs + point * t.input_stride() + c, t.input_row(), end - begin,
+                     sums + ((block * t.in_channels + c) * kPoints + point * kLanes) * kLanes);
 }
 
 }  // namespace

@@ -30,9 +30,10 @@ struct Tiling {
   size_t scratch_floats() const { return kPoints * (input_stride() + output_stride()); }
 
   // The loops below jump by these lengths; a power of two would map to few sets of the caches.
-  size_t row() const { return in_channels + kLanes; }
-  size_t input_stride() const { return kGroup * row() + kLanes; }
-  size_t output_stride() const { return kGroup * kLanes + kLanes; }
+  size_t input_row() const { return in_channels + kLanes; }
+  size_t output_row() const { return out_channels + kLanes; }
+  size_t input_stride() const { return kGroup * input_row() + kLanes; }
+  size_t output_stride() const { return kGroup * output_row() + kLanes; }
 };
 
 /// Places of the weights of a kernel: those of lane l, row r and tap t = 0...8 are at
