@@ -212,13 +212,17 @@ Saved description_in(const SafetensorsReader& weights, const fs::path& checkpoin
       if (saved.other_algorithm.empty() && then.value(key, Json("")) != now.at(key))
         saved.other_algorithm = fmt::format("{} is {} in the checkpoint, {} in this run", key,
                                             then.value(key, Json("")).dump(), now.at(key).dump());
-    json.at("ranks").get_to(saved.ranks);
-    saved.batch = then.at("batch_size").get<int64_t>() * then.value("accumulate", int64_t{1});
-    json.at("step").get_to(at.step);
-    json.at("epoch").get_to(at.epoch);
-    json.at("batch").get_to(at.batch);
+    saved.ranks = integer_of(json.at("ranks"));
+    const int64_t images = integer_of(then.at("batch_size")),
+                  batches = integer_of(then.value("accumulate", Json(1)));
+    check(images >= 1 && images <= kMostRanks && batches >= 1 && batches <= kMostRanks,
+          "{}: damaged description: {} batches of {} images", prefix, batches, images);
+    saved.batch = images * batches;
+    at.step = integer_of(json.at("step"));
+    at.epoch = integer_of(json.at("epoch"));
+    at.batch = integer_of(json.at("batch"));
     at.best_top1 = json.value("best_top1", at.best_top1);  // older checkpoints have none
-    at.best_step = json.value("best_step", at.best_step);
+    at.best_step = integer_of(json.value("best_step", Json(at.best_step)));
     at.totals = EpochTotals::from_json(json.at("totals"));
     at.run = EpochTotals::from_json(json.at("run"));
   } catch (const Json::exception& error) {

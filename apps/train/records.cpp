@@ -2,6 +2,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "engine/io/json.h"
+
 namespace tw {
 
 namespace {
@@ -62,8 +64,8 @@ Json EpochTotals::json() const {
 EpochTotals EpochTotals::from_json(const Json& json) {
   EpochTotals t;
   json.at("loss").get_to(t.loss);
-  json.at("top1").get_to(t.top1);
-  json.at("images").get_to(t.images);
+  t.top1 = integer_of(json.at("top1"));
+  t.images = integer_of(json.at("images"));
   json.at("nnz").get_to(t.nnz);
   json.at("k").get_to(t.k);
   json.at("bytes").get_to(t.bytes);

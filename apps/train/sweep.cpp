@@ -75,8 +75,9 @@ CellState state_of_run(const TrainConfig& cell, const std::string& name) {
   check_same_options(run, cell);
   if (!fs::exists(run / "summary.json")) return CellState::interrupted;
   return from_json(run / "summary.json", [&](const Json& summary) {
-    const bool whole = summary.value("epochs", int64_t{0}) >= cell.epochs,
-               enough = cell.max_steps > 0 && summary.value("steps", int64_t{0}) >= cell.max_steps;
+    const bool whole = integer_of(summary.value("epochs", Json(0))) >= cell.epochs,
+               enough = cell.max_steps > 0 &&
+                        integer_of(summary.value("steps", Json(0))) >= cell.max_steps;
     const bool ended = !summary.value("stopped", true) && (whole || enough);
     return ended ? CellState::finished : CellState::interrupted;
   });
