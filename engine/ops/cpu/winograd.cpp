@@ -12,6 +12,9 @@ using Words = uint32_t __attribute__((vector_size(64)));
 using Halves = uint16_t __attribute__((vector_size(32)));
 static_assert(sizeof(Lanes) == kLanes * sizeof(float));
 
+/// Length of kLanes channels of the transformed tiles of a group.
+constexpr size_t kBlock = kGroup * kLanes;
+
 // Vectors are passed by reference: passing them by value would depend on the instruction set.
 TW_INLINE void load(const float* from, Lanes& to) { std::memcpy(&to, from, sizeof to); }
 TW_INLINE void load(const bf16* from, Lanes& to) {
@@ -108,7 +111,8 @@ struct Place {
         column(tile % t.across() * 4) {}
 };
 
-/// Writes the transformed input of a tile, which lies at `to` + point * input_stride().
+/// Writes the transformed input of a tile: the first kLanes channels of a point are at `to` +
+/// point * input_stride(), each kLanes more are kBlock floats on.
 template <class T>
 TW_INLINE void transform_tile(const Tiling& t, const T* in, size_t tile, float* to) {
   const Place place(t, tile);
@@ -130,8 +134,9 @@ TW_INLINE void transform_tile(const Tiling& t, const T* in, size_t tile, float* 
     for (size_t j = 0; j < 6; ++j) {
       Lanes out[6];
       transform_input(half + j, 6, out, 1);
-      for (size_t i = 0; i < 6; ++i) store(out[i], to + (6 * i + j) * t.input_stride() + c);
+      for (size_t i = 0; i < 6; ++i) store(out[i], to + (6 * i + j) * t.input_stride());
     }
+    to += kBlock;
   }
 }
 
@@ -191,28 +196,27 @@ TW_INLINE void read_tile(const Tiling& t, const T* gradient, size_t tile, size_t
 }
 
 /// to[tile, :] = sum over c of input[tile, c] * kernel[c, :], for kLanes tiles.
-TW_INLINE void multiply(const float* input, size_t row, const float* kernel, size_t channels,
-                        float* to) {
+TW_INLINE void multiply(const float* input, const float* kernel, size_t channels, float* to) {
   Lanes sums[kLanes] = {};
-  for (size_t c = 0; c < channels; ++c) {
-    Lanes w;
-    load(kernel + c * kLanes, w);
+  for (size_t block = 0; block < channels; block += kLanes, input += kBlock)
+    for (size_t c = 0; c < kLanes; ++c) {
+      Lanes w;
+      load(kernel + (block + c) * kLanes, w);
 #pragma GCC unroll 16
-    for (size_t i = 0; i < kLanes; ++i) sums[i] += input[i * row + c] * w;
-  }
+      for (size_t i = 0; i < kLanes; ++i) sums[i] += input[i * kLanes + c] * w;
+    }
   for (size_t i = 0; i < kLanes; ++i) store(sums[i], to + i * kLanes);
 }
 
 /// sums[o, :] += sum over tiles of output[tile, o] * input[tile, :].
-TW_INLINE void add_products(const float* output, size_t output_row, const float* input,
-                            size_t input_row, size_t tiles, float* sums) {
+TW_INLINE void add_products(const float* output, const float* input, size_t tiles, float* sums) {
   Lanes all[kLanes];
   for (size_t o = 0; o < kLanes; ++o) load(sums + o * kLanes, all[o]);
   for (size_t tile = 0; tile < tiles; ++tile) {
     Lanes x;
-    load(input + tile * input_row, x);
+    load(input + tile * kLanes, x);
 #pragma GCC unroll 16
-    for (size_t o = 0; o < kLanes; ++o) all[o] += output[tile * output_row + o] * x;
+    for (size_t o = 0; o < kLanes; ++o) all[o] += output[tile * kLanes + o] * x;
   }
   for (size_t o = 0; o < kLanes; ++o) store(all[o], sums + o * kLanes);
 }
@@ -220,7 +224,7 @@ TW_INLINE void add_products(const float* output, size_t output_row, const float*
 template <class T>
 TW_INLINE void transform_tiles(const Tiling& t, const T* in, size_t begin, size_t end, float* to) {
   for (size_t tile = begin; tile < end; ++tile)
-    transform_tile(t, in, tile, to + (tile - begin) * t.input_row());
+    transform_tile(t, in, tile, to + (tile - begin) * kLanes);
 }
 
 template <class T>
@@ -233,8 +237,8 @@ TW_INLINE void convolve_any(const Tiling& t, const T* in, const float* kernel, c
     for (size_t point = 0; point < kPoints; ++point) {
       // up to kLanes - 1 tiles beyond the end are computed from what the scratch holds, and unused
       for (size_t tile = 0; tile < end - begin; tile += kLanes)
-        multiply(input + point * t.input_stride() + tile * t.input_row(), t.input_row(), kernel,
-                 t.in_channels, points + point * t.output_stride() + tile * kLanes);
+        multiply(input + point * t.input_stride() + tile * kLanes, kernel, t.in_channels,
+                 points + point * t.output_stride() + tile * kLanes);
       kernel += t.in_channels * kLanes;
     }
     for (size_t tile = begin; tile < end; ++tile)
@@ -252,15 +256,15 @@ TW_INLINE void correlate_any(const Tiling& t, const T* in, const T* out_gradient
     Lanes total{};
     for (size_t tile = begin; tile < end; ++tile)
       read_tile(t, out_gradient, tile, block * kLanes,
-                outputs + (tile - begin) * t.output_row() + block * kLanes, total);
+                outputs + block * kBlock + (tile - begin) * kLanes, total);
     if (bias != nullptr) add(total, bias + block * kLanes);
   }
   // the values of one point stay in the caches for all pairs of channels
   for (size_t point = 0; point < kPoints; ++point)
     for (size_t block = blocks.begin; block < blocks.end; ++block)
       for (size_t c = 0; c < t.in_channels; c += kLanes)
-        add_products(outputs + point * t.output_stride() + block * kLanes, t.output_row(),
-                     inputs + point * t.input_stride() + c, t.input_row(), end - begin,
+        add_products(outputs + point * t.output_stride() + block * kBlock,
+                     inputs + point * t.input_stride() + c * kGroup, end - begin,
                      sums + ((block * t.in_channels + c) * kPoints + point * kLanes) * kLanes);
 }
 

@@ -29,11 +29,10 @@ struct Tiling {
   /// Scratch of one call of convolve or of correlate, in floats.
   size_t scratch_floats() const { return kPoints * (input_stride() + output_stride()); }
 
-  // The loops below jump by these lengths; a power of two would map to few sets of the caches.
-  size_t input_row() const { return in_channels + kLanes; }
-  size_t output_row() const { return out_channels + kLanes; }
-  size_t input_stride() const { return kGroup * input_row() + kLanes; }
-  size_t output_stride() const { return kGroup * output_row() + kLanes; }
+  // Transformed tiles are [36, channels / kLanes, kGroup, kLanes]. The last summand keeps the points
+  // from being a power of two apart, which would map to few sets of the caches.
+  size_t input_stride() const { return in_channels * kGroup + kLanes; }
+  size_t output_stride() const { return out_channels * kGroup + kLanes; }
 };
 
 /// Places of the weights of a kernel: those of lane l, row r and tap t = 0...8 are at
