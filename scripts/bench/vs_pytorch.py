@@ -150,6 +150,11 @@ class Subject:
             for r in self.results)
 
 
+# glibc's allocator as it is, and told never to return memory to the system
+ALLOCATORS = {"": [], " keeping memory": ["env", "MALLOC_MMAP_MAX_=0",
+                                          f"MALLOC_TRIM_THRESHOLD_={2**62}"]}
+
+
 def subjects(model, options, python):
     common = ["--model", model, "--batch-size", options.batch_size,
               "--steps", options.steps, "--image-size", options.image_size,
@@ -164,7 +169,9 @@ def subjects(model, options, python):
     if options.compile and not device:
         modes |= {f"{name} compiled": flags + ["--compile"] for name, flags in modes.items()}
     step = ROOT / "scripts/bench/torch_step.py"
-    theirs = [Subject(name, flags[1], [python, step, "--threads", options.threads, *flags, *common])
+    theirs = [Subject(name + ending, flags[1],
+                      [*before, python, step, "--threads", options.threads, *flags, *common])
+              for ending, before in ALLOCATORS.items() if not ending or options.keep_memory
               for name, flags in modes.items()]
     return ours, theirs
 
@@ -238,6 +245,8 @@ def main():
     parser.add_argument("--steps", type=int, default=10, help="timed steps per measurement")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--compile", action="store_true", help="also torch.compile each mode")
+    parser.add_argument("--keep-memory", action="store_true",
+                        help="also run PyTorch with an allocator that keeps freed memory")
     parser.add_argument("--csv", help="append one row per mode to this table")
     parser.add_argument("--output", help="write all measurements here, as JSON")
     options = parser.parse_args()
