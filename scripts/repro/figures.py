@@ -270,6 +270,13 @@ def histograms(plan, results):
     return figure
 
 
+def note(figure, text):
+    """A small text below a figure, if there is any."""
+    if text:
+        figure.supxlabel(textwrap.fill(text, int(15 * figure.get_figwidth())), fontsize=8,
+                         color="#666666")
+
+
 def write(figure, path):
     for end in ("png", "svg"):
         figure.savefig(f"{path}.{end}", dpi=120)
@@ -289,7 +296,5 @@ def save(plan, results, path):
             figure = panels(plan, results, wanted, plan.claim["figure"].get("columns", 3))
         figure.suptitle(f"{plan.claim.id}: {plan.claim['title']} (scale {plan.scale})", x=0.01,
                         ha="left", fontsize=12, fontweight="bold")
-        if plan.note:
-            figure.supxlabel(textwrap.fill(plan.note, int(15 * figure.get_figwidth())), fontsize=8,
-                             color="#666666")
+        note(figure, plan.note)
         write(figure, path)

@@ -44,6 +44,10 @@ def commit_of(versions):
     return found.group(1) if found else "unknown"
 
 
+def machine_text(machine):
+    return f"{machine['cpu']}, {machine['cores']} cores, GPU: {machine['gpu']}"
+
+
 def origin(results):
     """Machine, commit and seeds of the finished results."""
     done = [result for each in results.values() for result in each if result.finished]
@@ -52,8 +56,7 @@ def origin(results):
     def distinct(texts):
         return "; ".join(dict.fromkeys(texts))
 
-    machines = distinct(f"{m['cpu']}, {m['cores']} cores, GPU: {m['gpu']}"
-                        for m in (result.notes["machine"] for result in done))
+    machines = distinct(machine_text(result.notes["machine"]) for result in done)
     commits = distinct(commit_of(result.notes["versions"]) for result in done)
     held_out = distinct(f" Validation: {size:,} training images, held out."
                         for result in done if (size := result.notes["options"].get("val_size")))

@@ -19,7 +19,8 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from repro import BIN, ROOT, ReproError, estimate, keep  # noqa: E402
 from repro import programs, runs, script, session  # noqa: E402
-from repro.race import advice, links, methods, readings, rows, tables  # noqa: E402
+from repro.race import accuracy, advice, links, methods  # noqa: E402
+from repro.race import ranking, readings, rows, tables  # noqa: E402
 
 LINKS = ("100Mbit,1ms", "1Gbit,0.4ms", links.NONE)
 
@@ -48,12 +49,12 @@ def options():
     show = actions.add_parser("show", help="write and print the tables of the runs that exist")
     show.add_argument("-b", "--bin", type=Path, default=BIN,
                       help="folder of advise, for links without advise.txt")
-    accuracy = actions.add_parser("accuracy", help="write the table of accuracies for advise")
-    accuracy.add_argument("file", type=Path, metavar="FILE.csv")
+    of_advise = actions.add_parser("accuracy", help="write the table of accuracies for advise")
+    of_advise.add_argument("file", type=Path, metavar="FILE.csv")
     keeping = actions.add_parser("keep", help="copy the small files of finished runs")
     keeping.add_argument("--to", type=Path, help="the folder of the copies")
     keeping.add_argument("--output-dir", type=Path, default=Path("runs") / "race")
-    for one in (show, accuracy):
+    for one in (show, of_advise):
         one.add_argument("--output-dir", type=Path, default=Path("runs") / "race")
         one.add_argument("--model", default="", help="default: all that have runs")
     for one in (run, show):
@@ -123,7 +124,7 @@ def sections_of(folder, settings):
                 advised = text and advice.recommended(text, config["run"]["ranks"])
             except runs.ProgramFailed as error:
                 missing.append(f"{error}")
-        sections.append((link, tables.Ranking(entries, settings.target), advised, missing))
+        sections.append((link, ranking.Ranking(entries, settings.target), advised, missing))
     return sections
 
 
@@ -163,7 +164,7 @@ def write_accuracy(given):
         if links.NONE not in (race := readings.race(folder)):
             left_out.append(f"{folder.name}: no training without a link")
             continue
-        more, others = tables.accuracy_lines(race[links.NONE][1])
+        more, others = accuracy.lines_of(race[links.NONE][1])
         lines += more
         left_out += others
     for text in left_out:
@@ -171,7 +172,7 @@ def write_accuracy(given):
     if not lines:
         raise ReproError(f"no whole training without a link in {given.output}")
     try:
-        given.file.write_text(tables.csv_of(tables.ACCURACY, lines))
+        given.file.write_text(tables.csv_of(accuracy.COLUMNS, lines))
     except OSError as error:
         raise ReproError(f"{given.file}: {error.strerror}") from None
     print(f"{len(lines)} rows: {given.file}")

@@ -203,12 +203,15 @@ for (link, method), row in rows.items():
     assert row["seeds"] == "1" and row["options"].startswith("--sparsifier "), row
 for (link, method), row in rows.items():
     time, dense = wanted[link, method], wanted[link, "dense"]
+    if row["left_out"]:  # on a busy machine
+        assert row["seconds"] == "", row
+        continue
     if time is None:
         assert row["seconds"] == "" == row["over_dense"] and row["reached"] == "0", row
         continue
     assert abs(float(row["seconds"]) / time - 1) < 1e-6, (row, time)
     assert f"| `{method}` | {row['clock']} | {time:.1f} |" in text, (method, time, text)
-    if dense:
+    if dense and not rows[link, "dense"]["left_out"]:
         assert abs(float(row["over_dense"]) * time / dense - 1) < 1e-6, row
 
 lines = {(row["sparsifier"], row["options"]): row for row in read(sys.argv[2])}
@@ -225,7 +228,7 @@ assert line == dict(zip(line, ("topk", "", "lenet", "shapes", "2", "250", "0.01"
 
 # what advise recommends
 sys.path.insert(0, "scripts")
-from repro.race import advice, tables
+from repro.race import accuracy, advice
 
 text = ("1 rank: stay dense (--sparsifier dense --scope layer --overlap); topk is 0.9 times that\n"
         "2 to 4 ranks: use --sparsifier topk; at 4 an iteration takes 1 s\n"
@@ -254,7 +257,7 @@ assert advice.method_of(["--sparsifier", "gtopk"], entries) is None
 
 # the options by which advise finds an accuracy: the density has a column of its own
 local = Entry("--sparsifier topk --local-steps 4 --density 0.01")
-assert tables.options_for_advise(local) == "--local-steps 4", tables.options_for_advise(local)
+assert accuracy.options_for_advise(local) == "--local-steps 4"
 PY
 if python3 -c 'import matplotlib' 2>/dev/null || /usr/bin/python3 -c 'import matplotlib'; then
   [[ $(head -c 4 "$out/tables/lenet.png" | tail -c 3) == PNG && -s $out/tables/lenet.svg ]]

@@ -1,11 +1,11 @@
 """What `advise` recommends for a link, and which method of a race that is."""
 
 import re
-import shlex
 import subprocess
 
 from .. import programs, runs
 from . import links
+from .labels import flags_in, flags_of
 
 
 def recommended(text, ranks):
@@ -37,21 +37,11 @@ def words(text):
     return found
 
 
-def flags_in(command):
-    """{(flag, value)} of a list of words; a switch has the value ''."""
-    found = set()
-    for i, word in enumerate(command):
-        if word.startswith("--"):
-            value = command[i + 1] if i + 1 < len(command) else ""
-            found.add((word, "" if value.startswith("--") else value))
-    return found
-
-
 def method_of(advised, entries):
     """The entry with the most of the advised flags and no other, or None."""
     wanted = flags_in(advised)
     fitting = [(len(flags), entry) for entry in entries
-               if (flags := flags_in(shlex.split(entry.label))) <= wanted]
+               if (flags := flags_of(entry)) <= wanted]
     return max(fitting, key=lambda pair: pair[0])[1] if fitting else None
 
 

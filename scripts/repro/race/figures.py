@@ -7,8 +7,8 @@ from matplotlib.ticker import FuncFormatter, PercentFormatter
 from .. import figures
 from ..figures import COLOURS, STYLE, plt
 from . import advice, links
+from .labels import is_dense_variant, is_plain_dense
 from .readings import ITERATIONS
-from .tables import is_dense_variant, is_plain_dense
 
 OTHERS = "#cccccc"
 MARKERS = "os^Dv<>P"
@@ -18,7 +18,7 @@ def shown(sections):
     """The methods with a colour: winners, advised ones, the best dense rows, then by place."""
     first, places = [], {}
     for _, ranking, advised, _ in sections:
-        trained = [entry for entry in ranking.entries if entry.curves]
+        trained = [entry for entry in ranking.compared if entry.curves]
         first += trained[:1]
         if advised and (named := advice.method_of(advised, trained)):
             first.append(named)
@@ -68,15 +68,22 @@ def zoom(axes, entries, target, highest):
     lowest = target - 2 * max(0.02, highest - target)
     near = [at for entry in entries for curve in entry.curves for at, top1 in curve
             if top1 >= lowest]
-    if near and highest > lowest:
+    if near and highest > lowest and min(near) < max(near):
         first, last = min(near), max(near)
         axes.set_xlim(first - 0.05 * (last - first), last + 0.05 * (last - first))
         axes.set_ylim(lowest, highest + 0.1 * (highest - lowest))
 
 
+def left_out_text(sections):
+    """The methods whose seconds are left out, by link; empty if there are none."""
+    each = "; ".join(f"{links.title(link)}: {', '.join(ranking.left_out)}"
+                     for link, ranking, _, _ in sections if ranking.left_out)
+    return each and f"Not drawn, as their seconds may not be compared with the others': {each}."
+
+
 def save(model, sections, path):
     """Writes PATH.png and PATH.svg: above the whole curves, below what is near the target."""
-    drawn = [(link, [entry for entry in ranking.entries if entry.curves and all(entry.curves)])
+    drawn = [(link, [entry for entry in ranking.compared if entry.curves and all(entry.curves)])
              for link, ranking, _, _ in sections]
     drawn = [(link, entries) for link, entries in drawn if entries]
     if not drawn:
@@ -103,4 +110,5 @@ def save(model, sections, path):
                             key=lambda label: order.get(label, len(order)))
         figure.suptitle(f"{model}: top-1 over seconds of training (dashed: {100 * target:g} %)",
                         x=0.01, ha="left", fontsize=12, fontweight="bold")
+        figures.note(figure, left_out_text(sections))
         figures.write(figure, path)

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from .. import ReproError, programs, runs, tables
 from . import links
+from .comparable import speed
 from .rows import LEFT_OUT, steps_of
 
 MEASURED, ITERATIONS, UNTRAINED = "measured", "iterations", "iterations, not trained"
@@ -54,6 +55,10 @@ class Training:
         return found
 
     @property
+    def speed(self):
+        return speed(self.notes, self.epochs, self.record["steps"])
+
+    @property
     def seconds_per_iteration(self):
         """The mean, as rounds of local steps have steps with and without an exchange."""
         return self.record["train_seconds"] / max(1, self.record["steps"])
@@ -69,6 +74,7 @@ class Entry:
     curves: list           # of these
     seconds_per_iteration: float
     mib_per_step: float
+    speeds: list           # of the runs that the seconds are from
     config: dict
     commit: str
 
@@ -112,19 +118,27 @@ def short_runs_in(folder):
     return found
 
 
+def timed_steps(short):
+    """The lines of the steps of a short run that count."""
+    lines = steps_of(short.folder)
+    return lines[LEFT_OUT:] or lines
+
+
 def seconds_of(shorts):
     """{density: mean seconds of a step} of the short runs of a method."""
-    found = {}
-    for short in shorts:
-        lines = steps_of(short.folder)
-        found[lines[0]["density"]] = statistics.fmean(
-            line["seconds"] for line in lines[LEFT_OUT:] or lines)
-    return found
+    every = [timed_steps(short) for short in shorts]
+    return {lines[0]["density"]: statistics.fmean(line["seconds"] for line in lines)
+            for lines in every}
 
 
-def entry(name, clock, trainings, curves, seconds, source):
+def speeds_of(shorts):
+    every = [(short.notes, timed_steps(short)) for short in shorts]
+    return [speed(notes, lines, len(lines)) for notes, lines in every]
+
+
+def entry(name, clock, trainings, curves, seconds, speeds, source):
     return Entry(name, source.notes["label"], clock, trainings, curves, seconds,
-                 source.record["mib_per_step"], source.config,
+                 source.record["mib_per_step"], speeds, source.config,
                  tables.commit_of(source.notes["versions"]))
 
 
@@ -134,20 +148,21 @@ def entries_of(folder, free):
     trained = trainings_in(folder)
     for name, each in trained.items():
         mean = statistics.fmean(one.seconds_per_iteration for one in each)
-        found.append(entry(name, MEASURED, each, [one.measured() for one in each], mean, each[0]))
+        found.append(entry(name, MEASURED, each, [one.measured() for one in each], mean,
+                           [one.speed for one in each], each[0]))
     for name, shorts in short_runs_in(folder).items():
         if name in trained:
             continue
-        by_density, each = seconds_of(shorts), free.get(name, [])
+        by_density, speeds, each = seconds_of(shorts), speeds_of(shorts), free.get(name, [])
         curves = [one.by_iterations(by_density) for one in each]
         if None in curves:
             missing.append(f"`{name}` lacks the short run of a density")
         elif each:
             usual = by_density[each[0].epochs[-1]["density"]]
-            found.append(entry(name, ITERATIONS, each, curves, usual, each[0]))
+            found.append(entry(name, ITERATIONS, each, curves, usual, speeds, each[0]))
         else:  # densities fall during the warm-up
             usual = by_density[min(by_density)]
-            found.append(entry(name, UNTRAINED, [], [], usual, shorts[0]))
+            found.append(entry(name, UNTRAINED, [], [], usual, speeds, shorts[0]))
     started = {path.parent for path in folder.glob("*-s*/repro.json")}
     finished = {one.folder for each in trained.values() for one in each}
     missing += [f"`{path.name}` is not finished" for path in sorted(started - finished)]

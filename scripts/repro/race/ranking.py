@@ -1,0 +1,54 @@
+"""The order of the entries of a link."""
+
+import statistics
+
+from .comparable import left_out
+from .labels import is_dense_variant, is_plain_dense
+
+
+class Ranking:
+    """The entries of a link, fastest first: by seconds to the target, then by final top-1.
+
+    `left_out` says why the seconds of a method are not compared; such an entry has none here.
+    """
+
+    def __init__(self, entries, target):
+        self.target = target
+        self.left_out = left_out(entries)
+        self.entries = sorted(entries, key=self.order)
+        self.compared = [entry for entry in self.entries if entry.method not in self.left_out]
+        self.dense = self.best(is_plain_dense)
+        self.variant = self.best(is_dense_variant)
+
+    @property
+    def winner(self):
+        """The fastest of at least two entries that are compared, or None."""
+        if len(self.compared) < 2 or self.seconds(self.compared[0]) is None:
+            return None
+        return self.compared[0]
+
+    def seconds(self, entry):
+        """Seconds to the target, or None."""
+        return None if entry.method in self.left_out else entry.seconds(self.target)
+
+    def per_iteration(self, entry):
+        """Seconds of an iteration, or None."""
+        return None if entry.method in self.left_out else entry.seconds_per_iteration
+
+    def order(self, entry):
+        seconds = self.seconds(entry)
+        if seconds is not None:
+            return (0, seconds, entry.method)
+        if entry.trainings:
+            return (1, -statistics.fmean(entry.top1), entry.method)
+        return (2, entry.seconds_per_iteration, entry.method)
+
+    def best(self, fits):
+        """The fastest of these entries that reaches the target, or None."""
+        return next((entry for entry in self.entries
+                     if fits(entry) and self.seconds(entry) is not None), None)
+
+    def ratio(self, reference, entry):
+        """How many times as fast as the reference, or None."""
+        seconds = self.seconds(entry)
+        return None if None in (reference, seconds) else self.seconds(reference) / seconds

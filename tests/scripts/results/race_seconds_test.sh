@@ -1,0 +1,54 @@
+#!/usr/bin/env bash
+# race.py show: seconds are compared only among runs of one machine at one speed of computation;
+# the others keep accuracy and bytes, cannot win, and are not drawn.
+set -euo pipefail
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+PYTHONDONTWRITEBYTECODE=1 python3 tests/scripts/results/race_runs.py "$work/runs" \
+  "dense 100 0.1 fast" "topk 60 0.11 fast" "gtopk 40 0.3 fast" "bsp 30 0.09 slow" \
+  "dgc 90 0.09 fast"
+
+expect() {
+  grep -qF -- "$2" "$1" || { echo "$1 lacks: $2"; cat "$1"; exit 1; }
+}
+
+show() { scripts/results/race.py show --output-dir "$work/runs" --bin "$work/none" >"$work/said"; }
+
+show
+while read -r line; do expect "$work/said" "$line"; done <<'TEXT'
+`topk` wins: 80 % after 60.0 s, 1.67 times as fast as the best dense row, `dense`
+| `gtopk` | measured | left out | – | – | 0.8100 | 2 | – | 1 |
+`bsp` (ran on slow, 2 cores, GPU: none; most ran on fast, 2 cores, GPU: none)
+`gtopk` (forward and backward took 0.3 s a step; the median is 0.105 s)
+TEXT
+/usr/bin/python3 - "$work/runs/tables" <<'PY'
+import csv
+import sys
+from pathlib import Path
+
+folder = Path(sys.argv[1])
+with open(folder / "lenet.csv", encoding="utf-8") as file:
+    rows = {row["method"]: row for row in csv.DictReader(file)}
+for name, row in rows.items():
+    out = name in ("gtopk", "bsp")
+    assert bool(row["left_out"]) == out == (row["seconds"] == ""), row
+    assert out == (row["seconds_per_iteration"] == row["seconds_max"] == ""), row
+    assert row["top1"] and row["mib_per_step"], row
+if (folder / "lenet.svg").exists():
+    sys.path.insert(0, "scripts")
+    from repro.race import figures, ranking, readings
+    (section,) = [(link, ranking.Ranking(entries, 0.8), "", missing) for link, (_, entries, missing)
+                  in readings.race(folder.parent / "lenet").items()]
+    assert set(figures.shown([section])) == {"dense", "topk", "dgc"}, figures.shown([section])
+    assert "gtopk" in figures.left_out_text([section]), figures.left_out_text([section])
+PY
+
+# two runs at different speeds, or one run, have no winner
+for gone in topk dgc bsp; do rm -r "$work/runs/lenet/none/$gone-s1"; done
+show
+expect "$work/said" "No winner is named, as there are fewer than two methods whose seconds may be"
+expect "$work/said" "| \`dense\` | measured | left out |"
+rm -r "$work/runs/lenet/none/gtopk-s1"
+show
+expect "$work/said" "No winner is named"
+expect "$work/said" "| \`dense\` | measured | 100.0 |"
