@@ -1,5 +1,6 @@
 """What a run would take: steps and bytes from `train --dry-run`, seconds from earlier results."""
 
+import dataclasses
 import functools
 import re
 import shlex
@@ -11,9 +12,22 @@ from .runs import read_json
 UNITS = {"B": 1, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "TiB": 2**40}
 
 
+@dataclasses.dataclass(frozen=True)
+class Volume:
+    """What a command would train on and send."""
+    images: int  # for training
+    sent: float  # bytes of all ranks at a time, after the density warm-up
+    early: tuple  # the same in each epoch of the warm-up
+    time: str  # "step" or "exchange"
+
+
+def size(number, unit):
+    return float(number) * UNITS[unit]
+
+
 @functools.cache
 def dry_run(words):
-    """(training images, bytes that all ranks send at a time, "step" or "exchange") of a command."""
+    """The Volume of a command."""
     done = subprocess.run([*words, "--dry-run"], cwd=ROOT, capture_output=True, text=True,
                           check=False)
     images = re.search(r"\((\d+) training images\)", done.stdout)
@@ -21,30 +35,36 @@ def dry_run(words):
     if done.returncode != 0 or not images or not sent:
         text = (done.stderr or done.stdout).strip().splitlines() or ["no output"]
         raise ReproError(f"{' '.join(words)} --dry-run: {text[-1]}")
-    return int(images.group(1)), float(sent.group(1)) * UNITS[sent.group(2)], sent.group(3)
+    early = re.findall(r"in epoch \d+ \(\d+ entries, ([\d.]+) (\w+) per", done.stdout)
+    return Volume(int(images[1]), size(sent[1], sent[2]), tuple(size(*each) for each in early),
+                  sent[3])
+
+
+def without_link(words):
+    """A command without its link, which changes neither steps nor bytes."""
+    if "--link" not in words:
+        return tuple(words)
+    at = words.index("--link")
+    return (*words[:at], *words[at + 2:])
 
 
 def of_training(row, settings):
     """(epochs, steps, bytes, images) of a training run."""
     options = row.resolved
-    ranks, epochs = options.get("workers", 1), options.get("epochs", 10)
-    density = options.get("density", 0.001)
-    # every option but the densities, which differ between epochs
-    base = programs.command(row, settings)
-    warmup = programs.density_warmup(options)[:epochs]
-    each, total, steps = {}, 0, 0
+    epochs = options.get("epochs", 10)
+    images = options.get("workers", 1) * options.get("batch_size", 32)  # of a step
+    volume = dry_run(without_link(programs.command(row, settings)))
+    total, steps = 0, 0
     for epoch in range(epochs):
-        rho = warmup[epoch] if epoch < len(warmup) else density
-        if rho not in each:
-            each[rho] = dry_run((*base, "--density", str(rho), "--density-warmup", ""))
-        images, sent, time = each[rho]
-        more = images // (ranks * options.get("batch_size", 32))
+        sent = volume.early[epoch] if epoch < len(volume.early) else volume.sent
+        more = volume.images // images
         if options.get("max_steps"):
             more = min(more, options["max_steps"] - steps)
         steps += more
         # local steps: an exchange after several steps and at the end of an epoch
-        total += sent * (-(-more // options.get("local_steps", 1)) if time == "exchange" else more)
-    return epochs, steps, total, steps * ranks * options.get("batch_size", 32)
+        local = options.get("local_steps", 1) if volume.time == "exchange" else 1
+        total += sent * -(-more // local)
+    return epochs, steps, total, steps * images
 
 
 def seconds(result, images, rate):
@@ -87,5 +107,6 @@ def report(chosen, results, settings):
     parts.append(f"{len(every) - len(todo)} results finished, {len(todo)} to run: "
                  f"{sum(sent for _, sent, _ in lines) / 2**20:,.1f} MiB sent, "
                  f"{sum(time or 0 for _, _, time in lines):.0f} s and the time of "
-                 f"{unknown} results that is unknown")
+                 f"{unknown} results that is unknown"
+                 + (" (--images-per-s estimates it)" if unknown else ""))
     return "\n".join(parts)

@@ -45,6 +45,7 @@ if [[ \$* == --list ]]; then
     sed -e 's/^sparsifier\$/&\n  own  of the test/' -e 's/^selector\$/&\n  mine  of the test/'
   exit
 fi
+[[ \$* != *--dry-run ]] || echo "\$*" >>"$work/dry-runs"
 words=()
 for word; do
   case \$word in own) word=topk ;; mine) word=trimmed ;; esac
@@ -96,6 +97,15 @@ methods=topk,topk-trimmed race run --link 20Mbit,1ms --dry-run >"$work/said"
 expect "$work/said" "20Mbit-1ms/topk seed 1"
 if grep -q topk-trimmed "$work/said"; then echo "links of a variant are ignored" && exit 1; fi
 [[ ! -e $out ]]
+
+# a dry run asks once for a method on all links, whose bytes are those of each density
+rm "$work/dry-runs"
+race run --link none --link "20Mbit,1ms" --link "1Gbit,1ms" --dry-run --images-per-s 1000 \
+  >"$work/said"
+[[ $(wc -l <"$work/dry-runs") == 2 ]] || { cat "$work/dry-runs"; exit 1; }
+for link in none 20Mbit-1ms 1Gbit-1ms; do
+  expect "$work/said" "$link/topk seed 1: P = 2, 2 epochs, 40 steps, 1.1 MiB sent, about 20 s"
+done
 
 # SIGTERM ends the program after its step; the same command continues
 slow=$model/20Mbit-1ms/dense-s1
