@@ -48,7 +48,7 @@ def options():
     script.add_options(run, Path("runs") / "race", "default: 1")
     show = actions.add_parser("show", help="write and print the tables of the runs that exist")
     show.add_argument("-b", "--bin", type=Path, default=BIN,
-                      help="folder of advise, for links without advise.txt")
+                      help="folder of advise, for questions without a kept answer")
     of_advise = actions.add_parser("accuracy", help="write the table of accuracies for advise")
     of_advise.add_argument("file", type=Path, metavar="FILE.csv")
     keeping = actions.add_parser("keep", help="copy the small files of finished runs")
@@ -113,15 +113,13 @@ def check_commands(results, settings):
 
 
 def sections_of(folder, settings):
-    """[(link, ranking, what advise names, texts on what is missing)] of the folder of a model."""
+    """[(link, ranking, what advise says, texts on what is missing)] of the folder of a model."""
     sections = []
     for link, (path, entries, missing) in readings.race(folder).items():
-        advised = ""
+        advised = None
         if entries:
-            config = entries[0].config
             try:
-                text = advice.text_for(path, link, config, settings)
-                advised = text and advice.recommended(text, config["run"]["ranks"])
+                advised = advice.for_link(path, link, entries, settings)
             except runs.ProgramFailed as error:
                 missing.append(f"{error}")
         sections.append((link, ranking.Ranking(entries, settings.target), advised, missing))
@@ -185,7 +183,7 @@ def keep_runs(given):
         raise ReproError("keep where? --to names a folder")
     for folder in keep.keep(given.output_dir, given.to):
         print(folder)
-    for said in given.output_dir.glob("*/*/advise.txt"):
+    for said in given.output_dir.glob(f"*/*/{advice.FILE}"):
         shutil.copyfile(said, given.to / said.relative_to(given.output_dir))
     return 0
 

@@ -1,11 +1,69 @@
-"""What `advise` recommends for a link, and which method of a race that is."""
+"""What `advise` recommends for a link, and which method of a race that is.
 
+It is asked once for each batch size, precision, local steps and density of the methods. The answers
+are kept in advise.json of the link's folder, except those that it measured on a busy machine.
+"""
+
+import dataclasses
 import re
 import subprocess
+import tempfile
+from pathlib import Path
 
 from .. import programs, runs
 from . import links
-from .labels import flags_in, flags_of
+from .labels import flags_in, flags_of, is_dense, of_messages
+
+FILE = "advise.json"
+MAX_LOSS = 2  # points of top-1 that a recommended method may have lost to dense
+KEYS = ("batch_size", "precision", "threads_per_rank", "local_steps")
+DENSITIES = ("--density", "--density-warmup")  # a method and what advise names have the same
+
+
+@dataclasses.dataclass
+class Answer:
+    """What `advise` says to a question; predictions are those at the link and its ranks."""
+    options: dict
+    machine: dict
+    lines: list
+    predictions: list
+
+    @property
+    def busy(self):
+        return any("those of a busy machine" in line for line in self.lines)
+
+    @property
+    def flags(self):
+        return recommended("\n".join(self.lines), self.options["ranks"])
+
+    @property
+    def gain(self):
+        """How many times as fast as the best dense exchange the recommended one is."""
+        flags = dict(flags_in(self.flags))
+        local = flags.get("--local-steps", "1")
+        return max((one["speedup"] for one in self.predictions
+                    if one["sparsifier"] == flags["--sparsifier"]
+                    and f"{one['local_steps']:g}" == local), default=1)
+
+    def fits(self, entry):
+        """Whether it is about this method."""
+        return all(self.options[key] == entry.config[key] for key in KEYS) and (
+            is_dense(entry) or self.options["density"] == entry.config["density"])
+
+
+@dataclasses.dataclass
+class Advised:
+    """The answers of a link; `flags` of the best one, and the method that it names."""
+    answers: list
+    entries: list
+
+    def __post_init__(self):
+        recommending = [answer for answer in self.answers if answer.flags]
+        self.answer = max(recommending, key=lambda one: one.gain, default=None)
+        self.flags = self.answer and self.answer.flags
+        self.named = self.answer and method_of(self.flags, [
+            entry for entry in self.entries
+            if is_dense(entry) or entry.config["density"] == self.answer.options["density"]])
 
 
 def recommended(text, ranks):
@@ -38,29 +96,60 @@ def words(text):
 
 
 def method_of(advised, entries):
-    """The entry with the most of the advised flags and no other, or None."""
-    wanted = flags_in(advised)
-    fitting = [(len(flags), entry) for entry in entries
-               if (flags := flags_of(entry)) <= wanted]
+    """The entry with the most of the advised flags and no other, or None.
+
+    It may lack flags that change only the messages of a dense sum.
+    """
+    wanted = {flag for flag in flags_in(advised) if flag[0] not in DENSITIES}
+    fitting = []
+    for entry in entries:
+        flags = {flag for flag in flags_of(entry) if flag[0] not in DENSITIES}
+        if flags <= wanted and all(map(of_messages, wanted - flags)):
+            fitting.append((len(flags), entry))
     return max(fitting, key=lambda pair: pair[0])[1] if fitting else None
 
 
-def text_for(folder, link, config, settings):
-    """The output of `advise`, from advise.txt of the link's folder or a new call; '' without."""
-    path = folder / "advise.txt"
-    if path.exists():
-        return path.read_text()
-    if not (settings.bin / "advise").exists():
-        return ""
-    ranks = config["run"]["ranks"]
-    options = {"model": config["model"], "workers": ranks, "ranks": ranks,
-               "batch_size": config["batch_size"], "density": config["density"]}
-    if link != links.NONE:
-        options["link"] = link
-    command = [str(settings.bin / "advise"), *programs.flags(options)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    if done.returncode != 0:
-        lines = done.stderr.strip().splitlines() or ["no output"]
-        raise runs.ProgramFailed(f"{' '.join(command)}: {lines[-1]}")
-    path.write_text(done.stdout)
-    return done.stdout
+def questions(entries, link):
+    """The options of `advise` that cover these methods, each once."""
+    found = []
+    for entry in sorted(entries, key=is_dense):  # dense ones have no density of their own
+        config, ranks = entry.config, entry.config["run"]["ranks"]
+        options = {"model": config["model"], "workers": ranks, "ranks": ranks,
+                   **{key: config[key] for key in KEYS}, "density": config["density"],
+                   "max_loss": MAX_LOSS}
+        if link != links.NONE:
+            options["link"] = link
+        alike = [one for one in found if one | {"density": options["density"]} == options]
+        if options not in found and not (alike and is_dense(entry)):
+            found.append(options)
+    return sorted(found, key=lambda one: (one["local_steps"], one["density"]))
+
+
+def ask(options, settings):
+    with tempfile.TemporaryDirectory() as folder:
+        table = Path(folder) / "advise.csv"
+        command = [str(settings.bin / "advise"), *programs.flags(options)]
+        done = subprocess.run([*command, "--csv", str(table)], capture_output=True, text=True,
+                              check=False)
+        if done.returncode != 0:
+            lines = done.stderr.strip().splitlines() or ["no output"]
+            raise runs.ProgramFailed(f"{' '.join(command)}: {lines[-1]}")
+        predictions = [line for line in programs.read_csv(table)
+                       if line["at_link"] == 1 and line["ranks"] == options["ranks"]]
+    return Answer(options, runs.machine(), done.stdout.splitlines(), predictions)
+
+
+def for_link(folder, link, entries, settings):
+    """What `advise` says on these methods, from the folder of the link or asked; None without."""
+    kept = [Answer(**one) for one in runs.read_json(folder / FILE) or ()]
+    answers = []
+    for options in questions(entries, link):
+        answer = next((one for one in kept if one.options == options), None)
+        if not answer and (settings.bin / "advise").exists():
+            answer = ask(options, settings)
+            if not answer.busy:
+                kept.append(answer)
+                runs.write(folder / FILE, [dataclasses.asdict(one) for one in kept])
+        if answer:
+            answers.append(answer)
+    return Advised(answers, entries) if answers else None

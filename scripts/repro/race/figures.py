@@ -6,7 +6,7 @@ from matplotlib.ticker import FuncFormatter, PercentFormatter
 
 from .. import figures
 from ..figures import COLOURS, STYLE, plt
-from . import advice, links
+from . import links
 from .labels import is_dense_variant, is_plain_dense
 from .readings import ITERATIONS
 
@@ -20,8 +20,8 @@ def shown(sections):
     for _, ranking, advised, _ in sections:
         trained = [entry for entry in ranking.compared if entry.curves]
         first += trained[:1]
-        if advised and (named := advice.method_of(advised, trained)):
-            first.append(named)
+        if advised and advised.named in trained:
+            first.append(advised.named)
         for fits in (is_plain_dense, is_dense_variant):
             first += [entry for entry in trained if fits(entry)][:1]
         for place, entry in enumerate(trained):

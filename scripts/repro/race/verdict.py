@@ -2,7 +2,8 @@
 
 import shlex
 
-from . import advice
+from .. import tables
+from . import reasons
 
 
 def winner_text(ranking):
@@ -30,33 +31,55 @@ def fastest_iteration(ranking):
     return min(ranking.compared, key=lambda entry: entry.seconds_per_iteration)
 
 
-def advised_text(ranking, advised):
-    """advised: flags, None or ''."""
-    if not advised:
-        return "`advise` was not asked." if advised == "" else "`advise` recommends nothing."
-    text = f"`advise` names `{shlex.join(advised)}`"
-    named = advice.method_of(advised, ranking.entries)
+def first_of(ranking):
+    """The winner, or without trainings the method with the fastest iteration; or None."""
+    if len(ranking.compared) < 2 or ranking.compared[0].trainings:
+        return ranking.winner
+    return fastest_iteration(ranking)
+
+
+def place_of(named, ranking):
+    """(what became of the method that `advise` names, whether a reason is due)."""
+    first, target = first_of(ranking), f"{100 * ranking.target:g} %"
     if named is None:
-        return text + ", which did not race."
+        return ", which did not race", True
     if named is ranking.winner:
-        return text + ", the winner."
-    text += f" (`{named.method}`)"
+        return ", the winner", False
+    text = f" (`{named.method}`)"
     if named.method in ranking.left_out:
-        return text + ", whose seconds are left out."
-    if not (ranking.winner or named.trainings):
-        first = fastest_iteration(ranking)
-        theirs, ours = named.seconds_per_iteration, first.seconds_per_iteration
-        return text + f": {theirs:.4g} s, {100 * (theirs / ours - 1):.1f} % slower."
-    theirs = ranking.seconds(named)
-    if theirs is None:
-        return text + f", which does not reach {100 * ranking.target:g} % with every seed."
-    if not ranking.winner:
-        return text + "."
-    slower = theirs / ranking.seconds(ranking.winner) - 1
-    return text + f": {theirs:.4g} s, {100 * slower:.1f} % slower than the winner."
+        return f"{text}, whose seconds are left out", True
+    if first is None or named is first:
+        return text, False
+    if first is ranking.winner:
+        ours, theirs = ranking.seconds(first), ranking.seconds(named)
+        if theirs is None:
+            return f"{text}, which does not reach {target} with every seed", True
+    else:
+        ours, theirs = first.seconds_per_iteration, named.seconds_per_iteration
+    return (f"{text}: {theirs:.4g} s, {100 * (theirs / ours - 1):.1f} % slower than "
+            f"`{first.method}`", theirs > (1 + reasons.NEAR) * ours)
+
+
+def advised_text(ranking, advised):
+    if advised is None:
+        return "`advise` was not asked."
+    if not advised.flags:
+        return "`advise` recommends nothing."
+    text, due = place_of(advised.named, ranking)
+    text = f"`advise` names `{shlex.join(advised.flags)}`{text}."
+    if due and (first := first_of(ranking)):
+        reason = reasons.why(first, advised.named, advised.answers, ranking.target)
+        text += f" Why: {reason}." * bool(reason)
+    machine = tables.machine_text(advised.answer.machine)
+    if all(one.machine != machine for entry in ranking.compared for one in entry.speeds):
+        text += f" It measured another machine than the runs: {machine}."
+    if any(answer.busy for answer in advised.answers):
+        text += " It measured a busy machine, so its answer is not kept."
+    return text
 
 
 def of_link(ranking, advised):
+    """advised: an advice.Advised, or None."""
     if not ranking.entries:
         return "No run is finished."
     return f"{winner_text(ranking)} {advised_text(ranking, advised)}"

@@ -1,0 +1,85 @@
+"""Why `advise` does not name the winner of a link."""
+
+import statistics
+
+from .advice import MAX_LOSS
+from .labels import flags_of, is_dense, of_messages, sparsifier_of
+
+CONSIDERED = ("--sparsifier", "--local-steps", "--density", "--density-warmup")
+NEAR = 0.1  # a method that takes so much longer than another is as good
+NEVER = ("randk", "exact", "hierarchical")  # never recommended (docs/advise.md)
+
+
+def others(entry):
+    """The options of a method that `advise` does not consider, as typed."""
+    return " ".join(" ".join(filter(None, flag)) for flag in sorted(flags_of(entry))
+                    if flag[0] not in CONSIDERED and not of_messages(flag))
+
+
+def predicted(entry, answers):
+    """The prediction of a method, or None."""
+    name, config = sparsifier_of(entry), entry.config
+    collective = config["set"]["allreduce.collective"]
+    if config["set"]["allreduce.values"] != "f32":
+        collective += f" {config['set']['allreduce.values']}"
+    collective += " overlap" * config["overlap"]
+    found = [one for answer in answers if answer.fits(entry) for one in answer.predictions
+             if one["sparsifier"] == name and one["local_steps"] == config["local_steps"]
+             and (name != "dense" or one["collective"] == collective)]
+    return min(found, key=lambda one: one["iteration_seconds"], default=None)
+
+
+def excluded(entry, answers):
+    """Why `advise` may not recommend a method; empty if it may."""
+    name, local = sparsifier_of(entry), entry.config["local_steps"]
+    if options := others(entry):
+        return f"`advise` does not consider `{options}`"
+    if name in NEVER:
+        return f"`advise` never recommends `{name}`"
+    if (found := predicted(entry, answers)) is None:
+        return f"`advise` does not consider `{entry.method}`"
+    if is_dense(entry) and local == 1:
+        return ""
+    points = found["top1_points"]
+    if points == "":
+        known = name == "topk" and local == 1  # recommended without
+        return "" if known else f"its table has no accuracy of `{entry.method}`"
+    if -points > MAX_LOSS:
+        return (f"its table has `{entry.method}` {-points:.1f} points below dense, more than "
+                f"--max-loss {MAX_LOSS}")
+    return ""
+
+
+def epochs_to(entry, target):
+    """The epoch that reaches the target, mean over the seeds."""
+    return statistics.fmean(
+        next(epoch["epoch"] for epoch in training.epochs
+             if isinstance(epoch["val_top1"], float) and epoch["val_top1"] >= target)
+        for training in entry.trainings)
+
+
+def of_iterations(first, named, answers):
+    """How the predicted seconds of an iteration differ from the measured ones."""
+    ours, theirs = (predicted(entry, answers) for entry in (first, named))
+    if None in (ours, theirs):
+        return ""
+    ours, theirs = ours["iteration_seconds"], theirs["iteration_seconds"]
+    text = ("it predicts a gain that is too uncertain" if theirs > (1 + NEAR) * ours else
+            "its prediction of seconds is wrong")
+    return (f"{text}: an iteration of `{named.method}` takes {theirs:.3g} s and one of "
+            f"`{first.method}` {ours:.3g} s, but {named.seconds_per_iteration:.3g} s and "
+            f"{first.seconds_per_iteration:.3g} s as measured")
+
+
+def why(first, named, answers, target):
+    """Why `advise` names another method than the first one; named: None if that did not race."""
+    if text := excluded(first, answers):
+        return text
+    if named is None:
+        return ""
+    if first.trainings and named.seconds(target) is not None:
+        ours, theirs = epochs_to(first, target), epochs_to(named, target)
+        if theirs / ours > named.seconds_per_iteration / first.seconds_per_iteration:
+            return (f"`{first.method}` needs {ours:.3g} epochs and `{named.method}` {theirs:.3g}, "
+                    "which it does not predict")
+    return of_iterations(first, named, answers)
