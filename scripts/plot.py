@@ -221,26 +221,35 @@ def draw(runs, title):
     return figure
 
 
+def look_of_dense(label):
+    """Colour and dashes of a dense exchange: grey, with local steps darker; None for others."""
+    name, *kind = label.split()
+    if name == "bsp":
+        return "0.25", (0, (6, 1, 1, 1, 1, 1))
+    if name != "dense":
+        return None
+    colour = "0.25" if "H=" in label else "0.5"
+    return colour, DASHES[("bf16" in kind) + 2 * ("overlap" in kind)]
+
+
 def draw_advice(predictions, title):
-    """A panel for each number of ranks: speed-up over the best dense exchange by bandwidth."""
+    """A panel for each number of ranks: speed-up over the best dense exchange by bandwidth.
+
+    Curves of exchanges with local steps have markers.
+    """
     panels, links = predictions
     columns = 2 if len(panels) == 4 else min(3, len(panels))
     lines = -(-len(panels) // columns)
     figure, grid = plt.subplots(lines, columns, figsize=(6 * columns, 6.5 * lines), squeeze=False)
-    looks = {}  # of sparse exchanges; dense ones are grey
+    looks = {}  # of sparse exchanges
     for axes, (ranks, curves) in zip(grid.flat, sorted(panels.items())):
         for label, rows in advice.merge(curves):
             first = label.split(", ")[0]
-            if first.startswith(("dense", "bsp")):
-                kind = ("bf16" in first) + 2 * ("overlap" in first)
-                colour, style = (("0.25", (0, (6, 1, 1, 1, 1, 1))) if first.startswith("bsp") else
-                                 ("0.5", ["-", "--", ":", "-."][kind]))
-            else:
-                i = looks.setdefault(first, len(looks))
-                colour, style = look(i)
+            colour, style = look_of_dense(first) or look(looks.setdefault(first, len(looks)))
             bandwidths = [row[0] for row in rows]
             axes.plot(bandwidths, [row[1] for row in rows], linestyle=style, color=colour,
-                      linewidth=1.8, label=textwrap.fill(label, 44))
+                      linewidth=1.8, label=textwrap.fill(label, 44),
+                      marker="o" if "H=" in first else None, markevery=4)
             axes.fill_between(bandwidths, [row[2] for row in rows], [row[3] for row in rows],
                               alpha=0.15, linewidth=0, color=colour)
         if ranks in links:

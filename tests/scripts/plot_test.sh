@@ -136,6 +136,8 @@ advice=$folder/advice.csv
     echo "topk,,1,8,$point,0.9,0.8,1.1"
     echo "bsp,,1,8,$point,0.5,0.5,0.5"
     echo "dense,ring bf16,1,8,$point,2,2,2"
+    echo "dense,ring,16,8,$point,3,3,3"
+    echo "topk,,16,8,$point,4,4,4"
   done
 } >"$advice"
 rm "$folder/curves.png"
@@ -154,8 +156,10 @@ for axes in figure.axes:
     shown = [line for line in axes.lines if not line.get_label().startswith("_")]
     looks = {(line.get_color(), line.get_linestyle()) for line in shown}
     assert len(looks) == len(shown), looks
+    for line in shown:
+        assert (line.get_marker() == "o") == ("H=16" in line.get_label()), line.get_label()
     assert not axes.get_window_extent().overlaps(axes.get_legend().get_window_extent())
-assert len(looks) == 4, looks
+assert len(looks) == 6, looks
 EOF
 sed -i 's/0.9,0.8/x,0.8/' "$advice"
 if scripts/plot.py --advice "$advice" -o "$folder/curves.png" 2>"$folder/log"; then exit 1; fi

@@ -12,6 +12,7 @@ from .readings import ITERATIONS
 
 OTHERS = "#cccccc"
 MARKERS = "os^Dv<>P"
+LOCAL = ":"  # the line of methods with local steps
 
 
 def shown(sections):
@@ -40,11 +41,14 @@ def styles(names):
 def draw(axes, entries, target, colours):
     """The curves of the trained entries of a link and a line at the target."""
     for entry in entries:
+        local = entry.config["local_steps"] > 1
+        style = LOCAL if local else "-"
         if (colour := colours.get(entry.method)) is None:  # no bands, below the others
-            figures.draw_mean(axes, entry.curves, "-", OTHERS, "other methods", marker=None,
-                              band=False, linewidth=1, zorder=1.5)
+            figures.draw_mean(axes, entry.curves, style, OTHERS,
+                              "others, local steps" if local else "other methods", marker=None,
+                              band=False, linewidth=1.5 if local else 1, zorder=1.5)
             continue
-        figures.draw_mean(axes, entry.curves, "-", colour, entry.method, linewidth=1.8,
+        figures.draw_mean(axes, entry.curves, style, colour, entry.method, linewidth=1.8,
                           marker=MARKERS[list(colours).index(entry.method)])
     axes.axhline(target, linestyle="--", linewidth=1, color="#888888", zorder=1)
     clocks = {entry.clock for entry in entries}
@@ -108,7 +112,7 @@ def save(model, sections, path):
         order = {name: place for place, name in enumerate(names)}
         figures.draw_legend(axes, strip, max(4, 3 * len(drawn)),
                             key=lambda label: order.get(label, len(order)))
-        figure.suptitle(f"{model}: top-1 over seconds of training (dashed: {100 * target:g} %)",
-                        x=0.01, ha="left", fontsize=12, fontweight="bold")
+        figure.suptitle(f"{model}: top-1 over seconds of training (dashed: {100 * target:g} %, "
+                        "dotted: local steps)", x=0.01, ha="left", fontsize=12, fontweight="bold")
         figures.note(figure, left_out_text(sections))
         figures.write(figure, path)

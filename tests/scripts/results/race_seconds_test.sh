@@ -6,7 +6,7 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 PYTHONDONTWRITEBYTECODE=1 python3 tests/scripts/results/race_runs.py "$work/runs" \
   "dense 100 0.1 fast" "topk 60 0.11 fast" "gtopk 40 0.3 fast" "bsp 30 0.09 slow" \
-  "dgc 90 0.09 fast"
+  "dgc 90 0.09 fast" "local16 80 0.1 fast 10 dense --local-steps 16"
 
 expect() {
   grep -qF -- "$2" "$1" || { echo "$1 lacks: $2"; cat "$1"; exit 1; }
@@ -19,7 +19,7 @@ while read -r line; do expect "$work/said" "$line"; done <<'TEXT'
 `topk` wins: 80 % after 60.0 s, 1.67 times as fast as the best dense row, `dense`
 | `gtopk` | measured | left out | – | – | 0.8100 | 2 | – | 1 |
 `bsp` (ran on slow, 2 cores, GPU: none; most ran on fast, 2 cores, GPU: none)
-`gtopk` (forward and backward took 0.3 s a step; the median is 0.105 s)
+`gtopk` (forward and backward took 0.3 s a step; the median is 0.1 s)
 TEXT
 /usr/bin/python3 - "$work/runs/tables" <<'PY'
 import csv
@@ -39,12 +39,20 @@ if (folder / "lenet.svg").exists():
     from repro.race import figures, ranking, readings
     (section,) = [(link, ranking.Ranking(entries, 0.8), "", missing) for link, (_, entries, missing)
                   in readings.race(folder.parent / "lenet").items()]
-    assert set(figures.shown([section])) == {"dense", "topk", "dgc"}, figures.shown([section])
+    names = figures.shown([section])
+    assert set(names) == {"dense", "topk", "dgc", "local16"}, names
     assert "gtopk" in figures.left_out_text([section]), figures.left_out_text([section])
+    # methods with local steps have a line of their own, also those without a colour
+    for coloured in (names, []):
+        axes = figures.plt.subplots()[1]
+        figures.draw(axes, section[1].compared, 0.8, figures.styles(coloured))
+        styles = {one.get_label(): one.get_linestyle() for one in axes.lines[:-1]}
+        local = [name for name, style in styles.items() if style == ":"]
+        assert local == ["local16" if coloured else "others, local steps"], styles
 PY
 
 # two runs at different speeds, or one run, have no winner
-for gone in topk dgc bsp; do rm -r "$work/runs/lenet/none/$gone-s1"; done
+for gone in topk dgc bsp local16; do rm -r "$work/runs/lenet/none/$gone-s1"; done
 show
 expect "$work/said" "No winner is named, as there are fewer than two methods whose seconds may be"
 expect "$work/said" "| \`dense\` | measured | left out |"
