@@ -50,25 +50,27 @@ def excluded(entry, answers):
     return ""
 
 
-def epochs_to(entry, target):
-    """The epoch that reaches the target, mean over the seeds."""
-    return statistics.fmean(
-        next(epoch["epoch"] for epoch in training.epochs
-             if isinstance(epoch["val_top1"], float) and epoch["val_top1"] >= target)
-        for training in entry.trainings)
+def until(entry, target):
+    """(epochs, seconds of an iteration) until the target, means over the seeds."""
+    epochs, steps = [], []
+    for training in entry.trainings:
+        first = next(i for i, epoch in enumerate(training.epochs)
+                     if isinstance(epoch["val_top1"], float) and epoch["val_top1"] >= target)
+        epochs.append(training.epochs[first]["epoch"])
+        steps.append(sum(training.record["steps_of_epochs"][:first + 1]))
+    return statistics.fmean(epochs), entry.seconds(target) / statistics.fmean(steps)
 
 
-def of_iterations(first, named, answers):
-    """How the predicted seconds of an iteration differ from the measured ones."""
-    ours, theirs = (predicted(entry, answers) for entry in (first, named))
-    if None in (ours, theirs):
+def of_iterations(methods, foreseen, measured):
+    """How the predicted seconds of an iteration of two methods differ from the measured ones."""
+    if None in foreseen:
         return ""
-    ours, theirs = ours["iteration_seconds"], theirs["iteration_seconds"]
+    ours, theirs = (one["iteration_seconds"] for one in foreseen)
     text = ("it predicts a gain that is too uncertain" if theirs > (1 + NEAR) * ours else
             "its prediction of seconds is wrong")
-    return (f"{text}: an iteration of `{named.method}` takes {theirs:.3g} s and one of "
-            f"`{first.method}` {ours:.3g} s, but {named.seconds_per_iteration:.3g} s and "
-            f"{first.seconds_per_iteration:.3g} s as measured")
+    first, named = methods
+    return (f"{text}: an iteration of `{named}` takes {theirs:.3g} s and one of `{first}` "
+            f"{ours:.3g} s, but {measured[1]:.3g} s and {measured[0]:.3g} s as measured")
 
 
 def why(first, named, answers, target):
@@ -77,9 +79,12 @@ def why(first, named, answers, target):
         return text
     if named is None:
         return ""
-    if first.trainings and named.seconds(target) is not None:
-        ours, theirs = epochs_to(first, target), epochs_to(named, target)
-        if theirs / ours > named.seconds_per_iteration / first.seconds_per_iteration:
+    both = (first, named)
+    measured = [entry.seconds_per_iteration for entry in both]
+    if all(entry.seconds(target) is not None for entry in both):
+        (ours, measured[0]), (theirs, measured[1]) = (until(entry, target) for entry in both)
+        if theirs / ours > measured[1] / measured[0]:
             return (f"`{first.method}` needs {ours:.3g} epochs and `{named.method}` {theirs:.3g}, "
                     "which it does not predict")
-    return of_iterations(first, named, answers)
+    return of_iterations([entry.method for entry in both],
+                         [predicted(entry, answers) for entry in both], measured)
