@@ -69,7 +69,7 @@ def scale(axes, entries):
 
 def zoom(axes, entries, target, highest):
     """Limits around the target, from the first curve that comes near it."""
-    lowest = target - 2 * max(0.02, highest - target)
+    lowest = max(0, target - 2 * max(0.02, highest - target))
     near = [at for entry in entries for curve in entry.curves for at, top1 in curve
             if top1 >= lowest]
     if near and highest > lowest and min(near) < max(near):

@@ -49,6 +49,8 @@ if (folder / "lenet.svg").exists():
         styles = {one.get_label(): one.get_linestyle() for one in axes.lines[:-1]}
         local = [name for name, style in styles.items() if style == ":"]
         assert local == ["local16" if coloured else "others, local steps"], styles
+    figures.zoom(axes, section[1].compared, 0.3, 0.81)
+    assert axes.get_ylim()[0] == 0, axes.get_ylim()
 PY
 
 # two runs at different speeds, or one run, have no winner
