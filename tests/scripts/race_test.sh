@@ -273,7 +273,7 @@ assert advice.method_of(["--sparsifier", "dense"], entries) is entries[2]
 assert advice.method_of(["--sparsifier", "gtopk"], entries) is None
 
 # the options by which advise finds an accuracy: the density has a column of its own
-local = Entry("--sparsifier topk --local-steps 4 --density 0.01")
+local = Entry("--sparsifier topk --local-steps 4 --density 0.01 --density-warmup 0.015625")
 assert accuracy.options_for_advise(local) == "--local-steps 4"
 PY
 if python3 -c 'import matplotlib' 2>/dev/null || /usr/bin/python3 -c 'import matplotlib'; then

@@ -11,11 +11,13 @@ COLUMNS = ["sparsifier", "options", "model", "dataset", "ranks", "batch_size", "
 
 
 def options_for_advise(entry):
-    """The options of the table of accuracies, in which the density has a column of its own."""
+    """The options of the table of accuracies, which has a column for the density; the warm-up to it
+    is part of the recipe, as advise knows none."""
     words = shlex.split(options_of(entry))
-    if "--density" in words:
-        at = words.index("--density")
-        del words[at:at + 2]
+    for flag in ("--density", "--density-warmup"):
+        if flag in words:
+            at = words.index(flag)
+            del words[at:at + 2]
     return shlex.join(words)
 
 
