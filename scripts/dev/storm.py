@@ -3,10 +3,12 @@
 
 A case is a short run (sparsifier, model, transport, ranks, threads, device) that is killed, frozen
 or stopped one to three times, at a random call that concerns the disk or at a random time, and
-resumed each time: by --resume auto, from its folder or from a checkpoint. At the end, weights, rows
-of both tables and the files left behind must be those of a run left alone, and no process may be
-left. A failure is shrunk to a smaller case that fails, too, and printed as a command that repeats
-it. The same seed gives the same cases. Needs the target disk_faults of the build.
+resumed each time: by --resume auto, from its folder or from a checkpoint. It may be a branch, which
+continues a checkpoint of another run. One rank of several under mpirun may be frozen for good; the
+others must then end with a line that names it. At the end, weights, rows of both tables and the
+files left behind must be those of a run left alone, and no process may be left. A failure is shrunk
+to a smaller case that fails, too, and printed as a command that repeats it. The same seed gives the
+same cases. Needs the target disk_faults of the build.
 
 Exit code 1: a case failed.
 """
@@ -35,12 +37,14 @@ ALGORITHMS = {
     "overlap": "topk --overlap --scope layer",
     "local": "topk --local-steps 3",
 }
+# what a branch does otherwise than the run that it continues, which ends after four steps
+BRANCH = ("--lr", "0.02", "--max-steps", "0")
 RESUMES = ["auto", "folder", "newest", "oldest"]  # newest, oldest: a checkpoint
 
 
 @dataclass(frozen=True)
 class Case:
-    """algorithm/model/transport/ranks/threads/device/fault>resume[/fault>resume...]"""
+    """algorithm/model/transport/ranks/threads/device[/branch]/fault>resume[/fault>resume...]"""
 
     algorithm: str
     model: str
@@ -48,21 +52,25 @@ class Case:
     ranks: int
     threads: int
     device: str
+    branch: bool
     faults: tuple  # of (Fault, resume)
 
     def __str__(self):
         parts = [self.algorithm, self.model, self.transport, self.ranks, self.threads, self.device]
+        parts += ["branch"] if self.branch else []
         return "/".join([*map(str, parts), *(f"{f}>{resume}" for f, resume in self.faults)])
 
     @staticmethod
     def parse(text):
         algorithm, model, transport, ranks, threads, device, *faults = text.split("/")
-        pairs = [fault.split(">") for fault in faults]
+        branch = faults[:1] == ["branch"]
+        pairs = [fault.split(">") for fault in faults[branch:]]
         chain = tuple((Fault.parse(fault), resume) for fault, resume in pairs)
-        return Case(algorithm, model, transport, int(ranks), int(threads), device, chain)
+        return Case(algorithm, model, transport, int(ranks), int(threads), device, branch, chain)
 
     def job(self, storm):
         sparsifier, *options = ALGORITHMS[self.algorithm].split()
+        options += BRANCH if self.branch else ()
         return Job(storm.build, storm.folder / "data", sparsifier, self.transport, self.ranks,
                    self.threads, self.device, self.model, tuple(options))  # fmt: skip
 
@@ -79,19 +87,33 @@ class Reference:
 class Storm:
     def __init__(self, build, folder):
         self.build, self.folder, self.library = build, folder, preload(build)
-        self.references, self.lock, self.number = {}, threading.Lock(), 0
+        self.references, self.bases, self.lock, self.number = {}, {}, threading.Lock(), 0
         self.hits = Counter()
         write_images(folder / "data")
 
-    def reference(self, job):
+    def base_of(self, job):
+        """The checkpoint that a branch continues: that of four steps without its options."""
+        output = self.folder / f"base-{len(self.bases)}"
+        if job not in self.bases:
+            base = replace(job, options=job.options[: -len(BRANCH)])
+            succeed(base.command(output, "base", "--max-steps", "4"), base.environment())
+            self.bases[job] = next(output.glob("base/checkpoints/step-*"))
+        return self.bases[job]
+
+    def first_command(self, case, job, output):
+        """The command that starts a case."""
+        more = ("--resume", str(self.base_of(job))) if case.branch else ()
+        return job.command(output, "a", *more)
+
+    def reference(self, case):
+        job = case.job(self)
         with self.lock:
             if job not in self.references:
                 output = self.folder / f"whole-{len(self.references)}"
+                command = self.first_command(case, job, output)
                 start = time.monotonic()
-                code, text = job.run(output, "a", **self.shim(output, TW_DISK_RANK="0",
-                                     TW_DISK_JOURNAL=f"{output}.journal"))  # fmt: skip
-                if code != 0:
-                    raise SystemExit(f"a run without faults ends with {code}: {text}")
+                succeed(command, job.environment(**self.shim(output, TW_DISK_RANK="0",
+                        TW_DISK_JOURNAL=f"{output}.journal")))  # fmt: skip
                 calls = journal.read(f"{output}.journal")
                 if job.transport == "mpirun":  # those of rank 0; each rank counts for itself
                     calls = [c for c in calls if "/rank-" not in c.path or "/rank-0" in c.path]
@@ -106,7 +128,7 @@ class Storm:
     def check(self, case):
         """What differs after the faults of the case."""
         job = case.job(self)
-        whole = self.reference(job)
+        whole = self.reference(case)
         with self.lock:
             self.number += 1
             output = self.folder / f"case-{self.number}"
@@ -116,7 +138,8 @@ class Storm:
             shutil.rmtree(output, ignore_errors=True)
 
     def run_chain(self, case, job, whole, output):
-        command, wrong = job.command(output, "a"), []
+        first = self.first_command(case, job, output)
+        command, wrong = first, []
         for number, (fault, resume) in enumerate(case.faults):
             output.mkdir(exist_ok=True)
             variables = {}
@@ -125,7 +148,8 @@ class Storm:
                     output, TW_DISK_RANK="0", TW_DISK_FAULT=f"{fault.moment[1:]}:stop"
                 )
             started = Started(command, job.environment(**variables), output / f"log-{number}")
-            if started.wait_for(fault, whole.seconds):
+            struck = started.wait_for(fault, whole.seconds)
+            if struck:
                 started.strike(fault)
                 with self.lock:
                     self.hits[case.transport, fault.kind] += 1
@@ -136,7 +160,13 @@ class Storm:
             expected = {"pause": {0}, "term": {0, 3}}.get(fault.kind, {code})
             if not late and prepared and code not in expected:
                 wrong.append(f"{fault}: exit code {code}: {started.output()[-300:]}")
-            command = self.resume(job, output, resume)
+            if fault.kind == "freeze" and struck and not (
+                code == 1 and f"rank {fault.target}" in started.output()
+            ):
+                wrong.append(f"{fault}: exit code {code}: {started.output()[-300:]}")
+            # a branch that has not begun has nothing to resume
+            begun = not case.branch or (output / "a/config.json").exists()
+            command = self.resume(job, output, resume) if begun else first
         code, text = run(command, job.environment())
         if code != 0:
             return [*wrong, f"the resumed run ends with {code}: {text[-400:]}"]
@@ -159,11 +189,12 @@ class Storm:
         transport = draw.choice(transports) if device == "cpu" else "threads"
         case = Case(
             draw.choice(list(ALGORITHMS)), draw.choice(["lenet", "lenet", "lenet", "resnet20"]),
-            transport, draw.choice([1, 2, 2, 3, 4]), draw.choice([1, 1, 1, 2]), device, (),
+            transport, draw.choice([1, 2, 2, 3, 4]), draw.choice([1, 1, 1, 2]), device,
+            draw.random() < 0.2, (),
         )  # fmt: skip
         if case.algorithm == "overlap" and device == "cuda":
             case = replace(case, algorithm="topk")
-        calls = self.reference(case.job(self)).calls
+        calls = self.reference(case).calls
         saving = [c.number for c in calls if ".part" in c.path] or [1]
         last = [c.number for c in calls if c.path.endswith("metrics.csv")] or [1]
         faults = []
@@ -179,6 +210,10 @@ class Storm:
             )
             target = draw.choice(["all", "launcher", str(draw.randrange(case.ranks))])
             kind = draw.choice(["kill", "kill", *KINDS])
+            if kind == "freeze":
+                if case.transport != "mpirun" or case.ranks == 1:
+                    kind = "kill"
+                target = str(draw.randrange(case.ranks))
             faults.append((Fault(kind, target, moment), draw.choice(RESUMES)))
         return replace(case, faults=tuple(faults))
 
@@ -190,16 +225,25 @@ class Storm:
         return case
 
 
+def succeed(command, environment):
+    code, text = run(command, environment)
+    if code != 0:
+        raise SystemExit(f"a run without faults ends with {code}: {text}")
+
+
 def simpler(case):
     if len(case.faults) > 1:
         for i in range(len(case.faults)):
             yield replace(case, faults=case.faults[:i] + case.faults[i + 1 :])
     for change in (
         {"transport": "threads"}, {"ranks": 1}, {"ranks": 2}, {"algorithm": "dense"},
-        {"model": "lenet"}, {"threads": 1},
+        {"model": "lenet"}, {"threads": 1}, {"branch": False},
         {"faults": tuple((fault, "auto") for fault, _ in case.faults)},
     ):  # fmt: skip
         smaller = replace(case, **change)
+        freezes = any(fault.kind == "freeze" for fault, _ in smaller.faults)
+        if freezes and (smaller.transport == "threads" or smaller.ranks == 1):
+            continue  # nobody is left to notice
         if smaller != case and smaller.ranks <= case.ranks:
             yield smaller
 

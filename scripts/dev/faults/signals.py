@@ -18,6 +18,7 @@ KINDS = {
     "terms": [signal.SIGTERM, signal.SIGTERM],
     "term-term": [signal.SIGTERM, 0.02, signal.SIGTERM],
     "term-kill": [signal.SIGTERM, 0.02, signal.SIGKILL],
+    "freeze": [signal.SIGSTOP],  # for good: one of several processes
 }
 
 
@@ -126,7 +127,7 @@ class Started:
             for pid in targets:
                 send(pid, step)
             for pid in stopped:  # by the shim, at the moment of the fault
-                if step != signal.SIGSTOP:
+                if step != signal.SIGSTOP or (fault.kind == "freeze" and pid not in targets):
                     send(pid, signal.SIGCONT)
 
     def end(self):
