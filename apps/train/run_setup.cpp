@@ -147,6 +147,12 @@ void Run::restore() {
       check(at_.batch <= train_loader_->batches(),
             "[resume] the checkpoint is at batch {} of an epoch, but an epoch of this data has {}",
             at_.batch, train_loader_->batches());
+    const bool trains = at_.epoch < config_.epochs && !out_of_steps();
+    check(trains || !config_.branches || config_.eval_only,
+          "[resume] {} is at step {}, the end of {} epochs{}; a larger --epochs{} trains on",
+          folder_.checkpoint.string(), at_.step, config_.epochs,
+          config_.max_steps > 0 ? fmt::format(" or {} steps", config_.max_steps) : "",
+          config_.max_steps > 0 ? " or --max-steps" : "");
     console_.line("resuming {} at step {}{}{}", folder_.checkpoint.string(), at_.step,
                   resumed.notice.empty() ? "" : ": ", resumed.notice);
   });

@@ -163,6 +163,12 @@ TEST(Branch, AnotherSparsifierNeedsAFolderOfItsOwn) {
   const Ended again = run_command(mlp(folder, resume + " --name second"));
   EXPECT_EQ(again.code, 2);
   EXPECT_TRUE(again.says("exists; choose another --name")) << again.output;
+  const Ended nothing_to_train =
+      run_command(mlp(folder, run + "3 --sparsifier topk --name third --resume " + first.string()));
+  EXPECT_EQ(nothing_to_train.code, 2);
+  EXPECT_TRUE(nothing_to_train.says("is at step 3, the end of 10 epochs or 3 steps"))
+      << nothing_to_train.output;
+  EXPECT_FALSE(fs::exists(folder / "third"));
 }
 
 TEST(Branch, ThatIsKilledBeforeItsFirstCheckpointLosesNothing) {
