@@ -5,6 +5,7 @@ import functools
 import re
 import shlex
 import subprocess
+from pathlib import Path
 
 from . import ROOT, ReproError, programs
 from .runs import read_json
@@ -77,10 +78,16 @@ def seconds(result, images, rate):
     return images / rate if rate else None
 
 
+def from_here(words):
+    """A command that runs in ROOT, with the path of its recipe from the current folder."""
+    return [str(ROOT / word) if Path.cwd() != ROOT and word.endswith(".json") else word
+            for word in words]
+
+
 def line(result, settings):
     """(text, bytes, seconds) of a result that is not finished."""
     row = result.row
-    told = shlex.join(programs.command(row, settings))
+    told = shlex.join(from_here(programs.command(row, settings)))
     head = "/".join(row.home) + (f" seed {result.seed}" if row.seeded else "")
     if not row.seeded:
         return f"{head}: seconds unknown\n    {told}", 0, None

@@ -57,6 +57,17 @@ run=$out/quick/T1/dense-s1
 repro run T1 --dry-run >"$work/said"
 expect "$work/said" "T1/dense seed 1: P = 2, 2 epochs, 120 steps"
 [[ ! -e $out ]]
+# a printed command works where it is printed
+python3 - <<'PY'
+import os
+import sys
+sys.path.insert(0, "scripts")
+from repro import ROOT, estimate
+words = ["train", "--config", "configs/resnet20-cifar10.json"]
+assert estimate.from_here(words) == words
+os.chdir("/")
+assert estimate.from_here(words)[2] == str(ROOT / words[2])
+PY
 # --rows names the rows to run; --val-size holds out images of real data only
 repro run T1 --dry-run --rows model >"$work/said"
 expect "$work/said" "0 results finished, 1 to run"
