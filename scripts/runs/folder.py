@@ -21,6 +21,8 @@ class Run:
     def __init__(self, folder):
         self.folder = Path(folder)
         check_folder(self.folder)
+        if not is_run(self.folder) and any(map(is_run, self.folder.glob("*/"))):
+            raise UserError(f"{folder} is a folder of runs; give {folder}/*")
 
     def __getitem__(self, name):
         """A column of metrics.csv."""

@@ -111,6 +111,7 @@ import json
 import sys
 config = json.load(open(sys.argv[1]))
 config["set"]["new.setting"] = "auto"
+config["run"]["branched_from"] = "runs/first/checkpoints/step-00000010"  # marks a branch
 json.dump(config, open(sys.argv[1], "w"))
 PY
 scripts/compare.py "$runs/dense" "$runs/topk-s1" >"$work/said"
@@ -154,6 +155,7 @@ expect '^finished,4,0\.[0-9]*,0\.[0-9]*,gaussiank-s3,.*/gaussiank-s3,3$'
 list "$runs/empty"
 [[ $(wc -l <"$work/said") == 1 ]]
 
+refuses "$runs is a folder of runs; give $runs/*" scripts/compare.py "$runs"
 refuses "no run has the key sparsfier; did you mean sparsifier?" \
   scripts/list_runs.py "$runs" --where sparsfier=topk
 refuses "no run has the key val_topp1; did you mean val_top1?" \
