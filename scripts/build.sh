@@ -21,7 +21,8 @@ fi
 
 tests=ON
 echo '#include <gtest/gtest.h>' | c++ -E -x c++ - >/dev/null 2>&1 || tests=OFF
-quietly cmake --preset "$preset" -D "WITH_TESTS=$tests" "${options[@]}" || die "cmake --preset $preset failed"
+quietly cmake --preset "$preset" -D "WITH_TESTS=$tests" "${options[@]}" ||
+  die "cmake --preset $preset failed"
 build=(cmake --build --preset "$preset" ${2:+--target "${@:2}"})
 if [[ -t 1 ]]; then
   "${build[@]}"  # ninja updates a single line

@@ -29,8 +29,8 @@ struct Tiling {
   /// Scratch of one call of convolve or of correlate, in floats.
   size_t scratch_floats() const { return kPoints * (input_stride() + output_stride()); }
 
-  // Transformed tiles are [36, channels / kLanes, kGroup, kLanes]. The last summand keeps the points
-  // from being a power of two apart, which would map to few sets of the caches.
+  // Transformed tiles are [36, channels / kLanes, kGroup, kLanes]. The last summand keeps the
+  // points from being a power of two apart, which would map to few sets of the caches.
   size_t input_stride() const { return in_channels * kGroup + kLanes; }
   size_t output_stride() const { return out_channels * kGroup + kLanes; }
 };
