@@ -8,9 +8,11 @@ namespace {
 namespace fs = std::filesystem;
 
 /// Begins to pack 2,000 large images in `folder`, sends a signal when the file grows, and waits.
+/// Without --foreground, `timeout` would send it twice.
 Ended interrupted(const TempFolder& folder, const std::string& signal) {
   return run_command(fmt::format(
-      "(cd {} && {{ timeout 120 {}/pack images --threads-per-rank 1 --output packed.tw & }} && "
+      "(cd {} && {{ timeout --foreground 120 {}/pack images --threads-per-rank 1 --output "
+      "packed.tw & }} && "
       "pack=$! && "
       "for i in $(seq 1000); do ls packed.tw.*.part >/dev/null 2>&1 && break; sleep 0.02; done && "
       "kill -{} $pack && wait $pack)",
