@@ -118,7 +118,8 @@ Subcommand bench_step() {
         "also write forward and backward by parameter to this file, for advise "
         "--compute-profile");
   t.add(measurement, "floor", options->floor,
-        "also print the machine's measured rates and the lower bound of a step at these rates");
+        "also print the machine's measured rates and the lower bound of a step at these rates; "
+        "Winograd convolutions, which multiply less, may be faster");
   return command;
 }
 
