@@ -166,6 +166,7 @@ done
 # the results that the repository keeps have the options of their claims, and make the tables that
 # lie beside the figures
 PYTHONDONTWRITEBYTECODE=1 python3 - <<'PY'
+import re
 import sys
 from pathlib import Path
 from types import SimpleNamespace
@@ -173,13 +174,14 @@ from types import SimpleNamespace
 sys.path.insert(0, "scripts")
 from repro import claims, runs, tables
 
-settings = SimpleNamespace(results=Path("docs/results/repro/short"), device="", seeds=[1],
-                           val_size=None)
 plans = claims.plans(claims.load(Path("configs/repro")), "short")
 drawn = sorted(Path("docs/images/repro").glob("*.md"))
 assert len(drawn) > 5, drawn
 for path in drawn:
     plan = plans[path.stem]
+    seeds = re.search(r"Seeds: ([\d, ]+)\.", path.read_text())
+    settings = SimpleNamespace(results=Path("docs/results/repro/short"), device="", val_size=None,
+                               seeds=[int(one) for one in (seeds[1] if seeds else "1").split(",")])
     results = {row.name: runs.results_of(row, settings) for row in plan.rows.values()}
     for result in (one for each in results.values() for one in each):
         result.check_options()
