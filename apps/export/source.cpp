@@ -24,7 +24,8 @@ constexpr int64_t kMostSide = 4096;  // as of --image-size; oneDNN overflows at 
 
 /// The shape of the images that the metadata states.
 Shape image_of(const nlohmann::json& value, const std::string& file) {
-  const auto sides = value.get<std::vector<int64_t>>();
+  std::vector<int64_t> sides;
+  for (const auto& side : value) sides.push_back(integer_of(side));
   const bool valid = sides.size() == 3 && std::ranges::all_of(sides, [](int64_t side) {
                        return side >= 1 && side <= kMostSide;
                      });

@@ -102,6 +102,19 @@ TEST_F(Export, RefusesImagesOfImpossibleSides) {
     }
 }
 
+TEST_F(Export, RefusesSidesThatAreNoIntegers) {
+  const SafetensorsReader weights(folder_ / "run/checkpoints/step-00000001/model.safetensors");
+  for (const char* image : {"[32.5,32,3]", "[1e30,32,3]", R"(["32",32,3])"}) {
+    SafetensorsWriter other;
+    for (const auto& [name, tensor] : weights.tensors()) other.add(name, tensor);
+    other.metadata("image", image);
+    other.write(folder_ / "other.safetensors");
+    const Ended ended = run("other.safetensors -o m.onnx --model lenet");
+    EXPECT_EQ(ended.code, 2) << image << ended.output;
+    EXPECT_TRUE(ended.says("other.safetensors: damaged metadata: ")) << ended.output;
+  }
+}
+
 TEST_F(Export, ComparesWeightsBeforeItAllocatesMemoryForImages) {
   const SafetensorsReader weights(folder_ / "run/checkpoints/step-00000001/model.safetensors");
   SafetensorsWriter other;
