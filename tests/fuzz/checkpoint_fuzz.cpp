@@ -1,12 +1,12 @@
 // Our own checkpoints: a file with a changed header and the right checksum is loaded, or refused
 // with a UserError. The first byte selects the file; then come changes of its header: two bytes of
 // position, one of what happens there, one of value. A tensor may also get another length.
-#include <array>
 #include <cstring>
 
 #include "apps/train/checkpoint.h"
 #include "comm/transports.h"
 #include "engine/io/file.h"
+#include "engine/io/json.h"
 #include "sparsify/sync_sgd.h"
 #include "tests/fuzz/input_folder.h"
 #include "tests/fuzz/mend_safetensors.h"
@@ -76,18 +76,20 @@ class Saved {
     std::advance(entry, which % json.size());
     try {
       auto& rows = entry->at("shape").at(0);
-      const std::array<size_t, 2> extent = entry->at("data_offsets");
-      const auto [begin, end] = extent;
-      const int64_t before = rows, bytes = static_cast<int64_t>(end - begin);
-      if (before <= 0 || before + more < 0 || begin > end || end > tensors.size()) return;
+      const auto& extent = entry->at("data_offsets");
+      const int64_t begin = tw::integer_of(extent.at(0)), end = tw::integer_of(extent.at(1));
+      const int64_t before = tw::integer_of(rows), bytes = end - begin;
+      if (begin < 0 || begin > end || end > std::ssize(tensors)) return;
+      if (before <= 0 || before > bytes || before + more < 0) return;
       const int64_t grown = bytes / before * more;
       rows = before + more;
       nlohmann::json none = nlohmann::json::array();
       for (auto& [name, other] : json.items())
         for (auto& offset : other.contains("data_offsets") ? other.at("data_offsets") : none)
-          if (offset >= end) offset = offset.get<int64_t>() + grown;
-      if (grown > 0) tensors.insert(end, static_cast<size_t>(grown), '\0');
-      if (grown < 0) tensors.erase(end - static_cast<size_t>(-grown), static_cast<size_t>(-grown));
+          if (tw::integer_of(offset) >= end) offset = tw::integer_of(offset) + grown;
+      const auto at = static_cast<size_t>(end);
+      if (grown > 0) tensors.insert(at, static_cast<size_t>(grown), '\0');
+      if (grown < 0) tensors.erase(at - static_cast<size_t>(-grown), static_cast<size_t>(-grown));
     } catch (const nlohmann::json::exception&) {
     }
     header = json.dump();

@@ -18,15 +18,19 @@ namespace tw::fuzz {
 /// The checksum that the file should have, computed from its definition.
 inline std::string checksum_of(nlohmann::json header, std::string_view data) {
   header["__metadata__"].erase("checksum");
-  std::vector<std::pair<size_t, size_t>> extents;
+  std::vector<std::pair<int64_t, int64_t>> extents;
   for (const auto& [key, entry] : header.items())
-    if (key != "__metadata__") entry.at("data_offsets").get_to(extents.emplace_back());
+    if (key != "__metadata__") {
+      const auto& offsets = entry.at("data_offsets");
+      extents.emplace_back(tw::integer_of(offsets.at(0)), tw::integer_of(offsets.at(1)));
+    }
   std::ranges::sort(extents);
   tw::Hash all;
   for (const auto& [begin, end] : extents)
-    if (begin < end && end <= data.size())
-      all.add(fmt::format(
-          "{:016x}", tw::checksum(std::as_bytes(std::span(data)).subspan(begin, end - begin))));
+    if (0 <= begin && begin < end && end <= std::ssize(data)) {
+      const auto tensor = data.substr(static_cast<size_t>(begin), static_cast<size_t>(end - begin));
+      all.add(fmt::format("{:016x}", tw::checksum(std::as_bytes(std::span(tensor)))));
+    }
   const std::string text = fmt::format("{}{:016x}", header.dump(), all.value());
   return fmt::format("{:016x}", tw::checksum(std::as_bytes(std::span(text))));
 }
