@@ -120,6 +120,10 @@ seed_corpus() {
         printf '%s%8s' "$array" x
       } >"$corpus/array"
       ;;
+    export)
+      printf '%s\n' '{"config":{"model":"lenet"}}' '[32,32,3]' \
+        '{"mean":[0.5,0.5,0.5],"deviation":[0.2,0.2,0.2]}' >"$corpus/metadata"
+      ;;
     tuning_cache) printf '{"conv a": "1 2", "conv b": "3"}' >"$corpus/cache" ;;
     csv) printf '\x0149,0.1,1,2,3\n50,0.1\n51,0.1\n5' >"$corpus/rows" ;;
     record)

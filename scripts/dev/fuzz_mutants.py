@@ -32,6 +32,8 @@ MUTANTS = {
     "csv": ("engine/io/csv.cpp", "error == std::errc{} && !in.eof()", "!in.eof()"),
     "exchange": ("sparsify/exchanges/scalecom.cpp",
                  "check<Fault>(ascend_below(mine.index_span(), d),", "check<Fault>(d > 0,"),
+    "export": ("apps/export/source.cpp", "return side >= 1 && side <= kMostSide;",
+               "return side <= kMostSide;"),
     "jpeg": ("data/jpeg/decoder.cpp", "if (pixels_.size() < stride * rows)",
              "if (pixels_.empty())"),
     "npy": ("apps/analyze/npy.cpp", "check(bytes.size() - begin == count * sizeof(float),",
