@@ -73,6 +73,7 @@ class Live:
     def __init__(self, path):
         self.path, self.name = path, path.resolve().name
         self.steps = Growing(path / "steps.csv", COLUMNS)
+        self.locks = False  # whether its lock was seen: then its absence means that the run ended
         self.refresh()
 
     def refresh(self):
@@ -85,10 +86,12 @@ class Live:
             self.state, self.broken = folder.BROKEN, str(error)
 
     def find_state(self):
-        """That of the folder. On a disk without locks a run counts as running as long as it
-        writes."""
+        """That of the folder. A run whose lock was not seen, as on a disk without locks, counts as
+        running as long as it writes."""
         state = self.run.state
-        if state == folder.UNFINISHED and age(self.path) < max(30, 3 * RECENT * self.seconds()):
+        self.locks = self.locks or state == folder.RUNNING
+        if (state == folder.UNFINISHED and not self.locks
+                and age(self.path) < max(30, 3 * RECENT * self.seconds())):
             state = folder.RUNNING
         return PREPARING if state == folder.RUNNING and not len(self.steps) else state
 

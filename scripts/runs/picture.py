@@ -69,11 +69,16 @@ def numbers(live):
     return parts
 
 
+def shortened(name, width):
+    """A name, or its start and `..` where there is no room."""
+    return name if len(name) <= width else name[:width - 2] + ".."
+
+
 def headline(live, width):
     total = live.total_steps
     steps = f"{live.step}/{total} steps" if total else f"{live.step} steps"
     return fit([(0, live.state), (1, f"epoch {live.epoch}/{live.run.config.get('epochs', '?')}"),
-                (2, steps)], width, live.name[:max(8, width - 12)])
+                (2, steps)], width, shortened(live.name, max(8, width - 12)))
 
 
 def block(live, width, marks):
@@ -101,7 +106,7 @@ def row(live, width):
     """One run in one line."""
     where = f"epoch {live.epoch}/{live.run.config.get('epochs', '?')}"
     parts = numbers(live) if len(live.steps) else []
-    return fit([(-2, live.state), (-1, where), *parts], width, live.name[:max(8, width - 30)])
+    return fit([(-2, live.state), (-1, where), *parts], width, shortened(live.name, max(8, width - 30)))
 
 
 def of_run(live, draw):

@@ -1,5 +1,6 @@
 """live_numbers.py FOLDER: checks runs/live.py and runs/picture.py with a made-up run in FOLDER."""
 
+import fcntl
 import json
 import os
 import shutil
@@ -67,6 +68,24 @@ def check_numbers(run):
     assert (one.state, one.broken) == ("broken", f"{run}: not a folder"), one.broken
 
 
+def check_lock(run):
+    """A run that loses its lock has ended; one without a lock runs as long as it writes."""
+    run.mkdir()
+    (run / "config.json").write_text(json.dumps({"epochs": 4}))
+    (run / "steps.csv").write_text(f"{HEAD}\n{row(1)}")
+    (run / "metrics.csv").write_text("epoch,val_top1\n")
+    without = live.Live(run)
+    lock = os.open(run, os.O_RDONLY)
+    fcntl.flock(lock, fcntl.LOCK_EX)
+    one = live.Live(run)
+    assert one.state == folder.RUNNING, one.state
+    os.close(lock)
+    one.refresh()
+    without.refresh()
+    assert (one.state, without.state) == (folder.UNFINISHED, folder.RUNNING), one.state
+    shutil.rmtree(run)
+
+
 def check_fit():
     """Parts of lower rank have precedence and stay in their order."""
     parts = [(1, "second"), (0, "first"), (2, "third")]
@@ -74,6 +93,8 @@ def check_fit():
     assert picture.fit(parts, 19, "name") == "name  second  first"
     assert picture.fit(parts, 18, "name") == "name  first  third"
     assert picture.fit(parts, 12, "name") == "name  first"
+    assert picture.shortened("resnet20", 8) == "resnet20"
+    assert picture.shortened("resnet20-gtopk", 8) == "resnet.."
 
 
 if __name__ == "__main__":
@@ -81,4 +102,5 @@ if __name__ == "__main__":
     made.mkdir()
     check_growing(made / "steps.csv")
     check_numbers(made)
+    check_lock(made)
     check_fit()
