@@ -27,10 +27,10 @@ size_t Bucket::place_of_dense(size_t i) const {
   return segment->offset + i;
 }
 
-size_t Bucket::entries(double density) const {
+size_t Bucket::entries(double density, Volume volume) const {
   if (density >= 1) return length - dense_length();
   size_t sum = 0;
-  for (const Segment& segment : sparse) sum += entries_to_keep(density, segment.length);
+  for (const Segment& segment : sparse) sum += entries_to_keep(density, segment.length, volume);
   return sum;
 }
 

@@ -6,6 +6,7 @@
 
 #include "engine/plan/arena.h"
 #include "sparsify/exchange.h"
+#include "sparsify/selector.h"
 #include "sparsify/sparsifier.h"
 
 namespace tw {
@@ -25,8 +26,8 @@ struct Bucket {
   size_t dense_length() const;
   /// The offset in the flat vector of element i of the concatenated dense segments.
   size_t place_of_dense(size_t i) const;
-  /// The sum of k over the sparse segments.
-  size_t entries(double density) const;
+  /// The sum of k over the sparse segments, for a selector of this volume.
+  size_t entries(double density, Volume volume = Volume::exactly_k) const;
 };
 
 /// Model scope: one bucket, one selection. Layer scope: neighbouring tensors share a bucket until

@@ -1,6 +1,7 @@
 #include "sparsify/selector.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "engine/core/copy.h"
 #include "engine/ops/vector.h"
@@ -21,8 +22,10 @@ SelectInfo select_all(Context& ctx, const SelectStep& in, SparseVector& out) {
   return {};
 }
 
-size_t entries_to_keep(double density, size_t d) {
-  return std::max<size_t>(1, static_cast<size_t>(density * static_cast<double>(d)));
+size_t entries_to_keep(double density, size_t d, Volume volume) {
+  const double part = density * static_cast<double>(d);
+  return std::max<size_t>(
+      1, static_cast<size_t>(volume == Volume::at_most_k ? std::ceil(part) : part));
 }
 
 std::string volume_text(Volume volume, size_t k) {

@@ -52,9 +52,6 @@ class Selector {
 /// more; a selector's settings have no effect there.
 SelectInfo select_all(Context& ctx, const SelectStep& in, SparseVector& out);
 
-/// k = max(1, floor(density * d)), in double.
-size_t entries_to_keep(double density, size_t d);
-
 /// Rank and seed of a selector with random draws; slices of a selector with a state for each.
 struct SelectorRank {
   int rank = 0;
@@ -72,6 +69,8 @@ enum class Volume : uint8_t {
   at_most_2k,  ///< entries above a searched threshold, limited to 2k
   any,         ///< all entries above a threshold: from none to the whole slice
 };
+/// k = max(1, floor(density * d)), in double; of at_most_k: ceil instead of floor.
+size_t entries_to_keep(double density, size_t d, Volume volume = Volume::exactly_k);
 /// The entries that a selector of this volume sends when it is asked for k: `26`, `at most 26`.
 std::string volume_text(Volume volume, size_t k);
 

@@ -47,18 +47,23 @@ size_t summed_elements(const Sparsifier& sparsifier, const SgdConfig& config,
   return sum;
 }
 
+Volume volume_of(const Sparsifier& sparsifier, const Settings& settings, double density) {
+  if (density >= 1 || sparsifier.selector.empty()) return Volume::exactly_k;
+  return selectors().find(sparsifier.selector).value.volume(settings);
+}
+
 uint64_t estimated_bytes_sent(const Sparsifier& sparsifier, const SgdConfig& config,
                               const Settings& settings, const ParameterArena& arena, int ranks,
                               double density) {
   const auto small = exchanges().find("allreduce").value(settings);
+  const Volume volume = volume_of(sparsifier, settings, density);
   uint64_t bytes = 0;
-  for_each_bucket(sparsifier, config, settings, arena,
-                  [&](const Bucket& bucket, const Exchange& exchange) {
-                    const size_t entries = bucket.entries(density) * static_cast<size_t>(ranks);
-                    bytes += exchange.wire_bytes(ranks, bucket.length, entries);
-                    if (!bucket.dense.empty())
-                      bytes += small->wire_bytes(ranks, bucket.dense_length(), 0);
-                  });
+  for_each_bucket(
+      sparsifier, config, settings, arena, [&](const Bucket& bucket, const Exchange& exchange) {
+        const size_t entries = bucket.entries(density, volume) * static_cast<size_t>(ranks);
+        bytes += exchange.wire_bytes(ranks, bucket.length, entries);
+        if (!bucket.dense.empty()) bytes += small->wire_bytes(ranks, bucket.dense_length(), 0);
+      });
   return bytes;
 }
 

@@ -15,6 +15,9 @@ size_t optimizer_bytes(const Sparsifier& sparsifier, const SgdConfig& config,
 size_t summed_elements(const Sparsifier& sparsifier, const SgdConfig& config,
                        const Settings& settings, const ParameterArena& arena);
 
+/// How many entries a rank sends at this density when it is asked for k.
+Volume volume_of(const Sparsifier& sparsifier, const Settings& settings, double density);
+
 /// Bytes that all ranks together send in one step with an exchange, if every rank selects the k
 /// entries it is asked for. A selector may send fewer or more; see Volume.
 uint64_t estimated_bytes_sent(const Sparsifier& sparsifier, const SgdConfig& config,

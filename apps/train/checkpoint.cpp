@@ -237,11 +237,28 @@ Saved description_in(const SafetensorsReader& weights, const fs::path& checkpoin
   return saved;
 }
 
+/// UserError when a run would continue in the same folder with another algorithm.
+void check_algorithm(const fs::path& checkpoint, const Saved& saved, const TrainConfig& config) {
+  check(saved.other_algorithm.empty() || config.branches || config.eval_only,
+        "[resume] {}: {}; a new --name with --resume PATH continues in a folder of its own",
+        checkpoint.string(), saved.other_algorithm);
+}
+
 /// Whether the optimizer has a vector of this name that is not empty.
 bool keeps(Optimizer& optimizer, const std::string& name) {
   return std::ranges::any_of(optimizer.own_vectors(), [&](const NamedVector& own) {
     return own.name == name && !own.values.span().empty();
   });
+}
+
+/// UserError unless both or none of the checkpoint, whose rank 0 has this file, and the run keep a
+/// residual.
+void check_residual(const fs::path& checkpoint, const SafetensorsReader& first, const Saved& saved,
+                    const TrainConfig& config, bool keeps_one) {
+  check(first.tensor("residual").as<float>().empty() != keeps_one,
+        "[resume] {}: sparsifier is \"{}\" in the checkpoint, \"{}\" in this run; only one of them "
+        "keeps a residual; --pretrained {} starts a new run from its weights",
+        checkpoint.string(), saved.sparsifier, config.sparsifier, checkpoint.string());
 }
 
 /// UserError unless checkpoint and run have the same per-rank vectors; within a round of local
@@ -251,11 +268,7 @@ void check_own_vectors(const fs::path& checkpoint, const Saved& saved, const Tra
                        int ranks, Optimizer& optimizer) {
   const std::string prefix = fmt::format("[resume] {}", checkpoint.string());
   const SafetensorsReader first = part_of(rank_file(checkpoint, 0), saved.resumed.position.step);
-  const bool had_residual = !first.tensor("residual").as<float>().empty();
-  check(had_residual == keeps(optimizer, "residual"),
-        "{}: sparsifier is \"{}\" in the checkpoint, \"{}\" in this run; only one of them keeps a "
-        "residual; --pretrained {} starts a new run from its weights",
-        prefix, saved.sparsifier, config.sparsifier, checkpoint.string());
+  check_residual(checkpoint, first, saved, config, keeps(optimizer, "residual"));
   check(first.has("local_momentum") == keeps(optimizer, "local_momentum"),
         "{}: only one of the checkpoint and this run has momentum before the selection "
         "(momentum-correction)",
@@ -318,6 +331,15 @@ void save_checkpoint(Communicator& comm, const fs::path& folder, const TrainConf
   }
 }
 
+Resumed describe_checkpoint(const fs::path& checkpoint, const TrainConfig& config) {
+  const Saved saved =
+      description_in(sealed_file(checkpoint / "model.safetensors"), checkpoint, config);
+  check_residual(checkpoint, part_of(rank_file(checkpoint, 0), saved.resumed.position.step), saved,
+                 config, keeps_residual(resolve_sparsifier(config.sgd(), config.settings)));
+  check_algorithm(checkpoint, saved, config);
+  return saved.resumed;
+}
+
 Resumed load_checkpoint(Communicator& comm, const fs::path& checkpoint, const TrainConfig& config,
                         Model& model, Optimizer& optimizer) {
   const SafetensorsReader weights = sealed_file(checkpoint / "model.safetensors");
@@ -344,10 +366,7 @@ Resumed load_checkpoint(Communicator& comm, const fs::path& checkpoint, const Tr
     std::ranges::copy(saved_common[i++], one.values.span().begin());
     one.values.write();
   }
-  if (!config.branches && !config.eval_only)
-    check(saved.other_algorithm.empty(),
-          "[resume] {}: {}; a new --name with --resume PATH continues in a folder of its own",
-          checkpoint.string(), saved.other_algorithm);
+  check_algorithm(checkpoint, saved, config);
   const int64_t images = at.batch * saved.ranks * saved.batch;
   at.batch = images / (comm.size() * config.batch_size * config.accumulate);
   return resumed;

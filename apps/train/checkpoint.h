@@ -42,6 +42,10 @@ struct Resumed {
   std::string notice;  ///< empty when none did
 };
 
+/// What load_checkpoint() would say of a checkpoint of as many ranks, without its tensors.
+/// UserError on a damaged description, and on options with which it cannot be resumed.
+Resumed describe_checkpoint(const std::filesystem::path& checkpoint, const TrainConfig& config);
+
 /// Restores model and optimizer from a checkpoint. On another number of ranks, element i of the sum
 /// of the residuals goes to rank i mod P, and the position is converted to the batches of this run.
 /// UserError on a damaged file, on another model, data set, seed or validation split, when only one

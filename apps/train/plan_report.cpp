@@ -1,6 +1,7 @@
 #include "apps/train/plan_report.h"
 
 #include <algorithm>
+#include <map>
 #include <utility>
 
 #include "apps/common/resolve.h"
@@ -23,14 +24,12 @@ std::string volume_line(const TrainConfig& config, const Sparsifier& sparsifier,
   const SgdConfig sgd = config.sgd();
   const bool selects = !sparsifier.selector.empty();
   const double density = selects ? config.density : 1;
+  const Volume volume = volume_of(sparsifier, config.settings, density);
   size_t k = selects ? 0 : summed_elements(sparsifier, sgd, config.settings, arena), dense = 0;
   for (const Bucket& bucket : plan_buckets(arena, sparsifier, sgd.bucket_bytes)) {
-    if (selects) k += bucket.entries(density);
+    if (selects) k += bucket.entries(density, volume);
     dense += bucket.dense_length();
   }
-  const Volume volume = density < 1
-                            ? selectors().find(sparsifier.selector).value.volume(config.settings)
-                            : Volume::exactly_k;
   const bool bounded = volume == Volume::exactly_k || volume == Volume::at_most_k;
   const uint64_t bytes =
       estimated_bytes_sent(sparsifier, sgd, config.settings, arena, ranks, density);
@@ -76,7 +75,7 @@ void report_densities(Console& console, const TrainConfig& config, const Sparsif
     if (i == config.density_warmup.size()) continue;
     size_t k = 0;
     for (const Bucket& bucket : plan_buckets(arena, sparsifier, sgd.bucket_bytes))
-      k += bucket.entries(density);
+      k += bucket.entries(density, volume_of(sparsifier, config.settings, density));
     warmup += fmt::format("{} {} in epoch {} ({} entries, {} per {})", i > 0 ? "," : "", density,
                           i + 1, k, text(bytes), time);
     if (density < config.density && lower.empty())
@@ -257,6 +256,28 @@ void report_unread_settings(Console& console, Context& ctx, const TrainConfig& c
   read_settings(ctx, config.sgd(), config.settings, model.arena());
   for (const std::string& key : config.settings.unread(config.flags))
     console.line("--set {} has no effect: no part of this run reads it", key);
+}
+
+void report_length(Console& console, const TrainConfig& config, const Model& model, int ranks,
+                   int64_t batches) {
+  const SgdConfig sgd = config.sgd();
+  const Sparsifier sparsifier = resolve_sparsifier(sgd, config.settings);
+  const int64_t every = std::max<int64_t>(1, sgd.local_steps), whole = config.epochs * batches,
+                steps = config.max_steps > 0 ? std::min(whole, config.max_steps) : whole;
+  double bytes = 0;
+  std::map<double, uint64_t> estimates;  // of an exchange, by density
+  for (int64_t epoch = 0; epoch * batches < steps; ++epoch) {
+    const int64_t trained = std::min(batches, steps - epoch * batches);
+    const double density = sparsifier.selector.empty() ? 1 : density_of(config, epoch);
+    const auto [known, added] = estimates.try_emplace(density);
+    if (added)
+      known->second =
+          estimated_bytes_sent(sparsifier, sgd, config.settings, model.arena(), ranks, density);
+    bytes +=
+        static_cast<double>((trained + every - 1) / every) * static_cast<double>(known->second);
+  }
+  console.line("{} steps per epoch, {} in all{}", batches, steps,
+               ranks > 1 ? fmt::format(", about {} sent", bytes_text(bytes)) : "");
 }
 
 void report_local_steps(Console& console, const TrainConfig& config, const Model& model, int ranks,

@@ -24,6 +24,9 @@ size_t report_plan(Console& console, const TrainConfig& config, const DataSplit&
 /// One line for each setting that the optimizer will not read.
 void report_unread_settings(Console& console, Context& ctx, const TrainConfig& config,
                             const Model& model);
+/// Prints the steps of an epoch of `batches` steps and of the run, and what all ranks send in it.
+void report_length(Console& console, const TrainConfig& config, const Model& model, int ranks,
+                   int64_t batches);
 /// With local steps: prints the exchanges and bytes of an epoch of `batches` steps.
 void report_local_steps(Console& console, const TrainConfig& config, const Model& model, int ranks,
                         int64_t batches);

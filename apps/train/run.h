@@ -83,6 +83,8 @@ class Run {
   RunResult finish(bool stopped);
 
   Planner::Memory plan_model();
+  /// In a dry run: the checkpoint with which the run would begin.
+  void report_checkpoint();
   /// Sets the gradient of a frozen parameter to 0.
   void clear_if_frozen(const Parameter& parameter);
   /// The learning rate of a batch of this epoch.

@@ -209,18 +209,29 @@ struct FoundFolder {
   std::shared_ptr<NewFolder> created;  ///< null if it was there before
 };
 
+/// The run's folder, before a number is added to a derived name.
+fs::path base_of(const TrainConfig& config, int ranks) {
+  return fs::path(config.output_dir) /
+         (config.name.empty() ? derived_name(config, ranks) : config.name);
+}
+
+/// The folder that --resume auto continues; empty: there is none, or it is not given.
+fs::path continued_by_auto(const TrainConfig& config, const fs::path& base) {
+  if (config.resume != "auto") return {};
+  const fs::path taken =
+      config.name.empty() ? last_of(base) : (fs::exists(base) ? base : fs::path());
+  if (!taken.empty()) check_continues(taken);
+  return taken;
+}
+
+bool names_checkpoint(const TrainConfig& config) {
+  return !config.resume.empty() && config.resume != "auto";
+}
+
 /// The run's folder; creates it if necessary.
 FoundFolder find_or_create(const TrainConfig& config, int ranks) {
-  const fs::path base = fs::path(config.output_dir) /
-                        (config.name.empty() ? derived_name(config, ranks) : config.name);
-  if (config.resume == "auto") {
-    const fs::path taken =
-        config.name.empty() ? last_of(base) : (fs::exists(base) ? base : fs::path());
-    if (!taken.empty()) {
-      check_continues(taken);
-      return {taken, nullptr};
-    }
-  }
+  const fs::path base = base_of(config, ranks), taken = continued_by_auto(config, base);
+  if (!taken.empty()) return {taken, nullptr};
   const auto created = [](const fs::path& path) {
     return FoundFolder{path, std::make_shared<NewFolder>(path)};
   };
@@ -241,12 +252,22 @@ NewFolder::~NewFolder() {
   if (!kept_) fs::remove_all(path_, ignored);
 }
 
+fs::path find_checkpoint(const TrainConfig& config, int ranks) {
+  const bool named = names_checkpoint(config);
+  const fs::path checkpoint = named ? named_checkpoint(config.resume) : fs::path();
+  if (named && !config.branches) return checkpoint;
+  const fs::path base = base_of(config, ranks), taken = continued_by_auto(config, base);
+  if (!taken.empty()) return latest_checkpoint(taken).value_or(fs::path());
+  if (!config.name.empty() && fs::exists(base)) check_free(base);
+  return checkpoint;
+}
+
 /// Files of a run that a branch continues.
 constexpr const char* kContinued[] = {"steps.csv",      "metrics.csv",       "distributions.csv",
                                       "histograms.csv", "tuning_cache.json", EventFile::kName};
 
 RunFolder open_run_folder(const TrainConfig& config, int ranks) try {
-  const bool named = !config.resume.empty() && config.resume != "auto";
+  const bool named = names_checkpoint(config);
   RunFolder folder;
   const bool continues = named && !config.branches;
   if (named) named_checkpoint(config.resume);  // its errors come before a new folder

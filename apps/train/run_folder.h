@@ -47,6 +47,10 @@ std::string best_name(int64_t step);
 /// tables of that run. UserError when another process writes there.
 RunFolder open_run_folder(const TrainConfig& config, int ranks);
 
+/// The checkpoint with which open_run_folder() would begin; empty: a new run. Changes nothing.
+/// UserError where a name is taken or a checkpoint is missing.
+std::filesystem::path find_checkpoint(const TrainConfig& config, int ranks);
+
 /// Removes a checkpoint. An interruption leaves either all of it or nothing that resumes.
 void remove_checkpoint(const std::filesystem::path& checkpoint);
 

@@ -103,6 +103,14 @@ int64_t Run::epochs_trained() const {
   return std::min(config_.epochs, (config_.max_steps + batches - 1) / batches);
 }
 
+void Run::report_checkpoint() {
+  const std::filesystem::path checkpoint = find_checkpoint(config_, ranks());
+  if (checkpoint.empty()) return;
+  const Resumed found = describe_checkpoint(checkpoint, config_);
+  console_.line("would resume {} at step {}{}{}", checkpoint.string(), found.position.step,
+                found.notice.empty() ? "" : ": ", found.notice);
+}
+
 void Run::plan() {
   freeze();
   Planner::Memory memory;
@@ -110,13 +118,18 @@ void Run::plan() {
   planned_ =
       report_plan(console_, config_, data_, model_, memory,
                   resolve_sparsifier(sgd_config_, config_.settings), ranks(), epochs_trained());
-  if (train_loader_)
+  if (train_loader_) {
+    report_length(console_, config_, model_, ranks(), train_loader_->batches());
     report_local_steps(console_, config_, model_, ranks(), train_loader_->batches());
+  }
   if (!config_.eval_only) report_unread_settings(console_, ctx_, config_, model_);
   run_collectively(comm_, [&] {
     if (!config_.pretrained.empty()) check_pretrained();
-    const bool wanted = !config_.dry_run && (!config_.eval_only || !config_.resume.empty());
-    if (comm_.rank() == 0 && wanted) folder_ = open_run_folder(config_, comm_.size());
+    if (comm_.rank() > 0 || (config_.eval_only && config_.resume.empty())) return;
+    if (config_.dry_run)
+      report_checkpoint();
+    else
+      folder_ = open_run_folder(config_, comm_.size());
   });
 }
 

@@ -14,8 +14,7 @@ namespace tw {
 namespace {
 
 size_t share(double density, size_t n) {
-  const double part = std::ceil(density * static_cast<double>(n));
-  return std::clamp<size_t>(static_cast<size_t>(part), 1, n);
+  return std::min(n, entries_to_keep(density, n, Volume::at_most_k));
 }
 
 uint32_t reach(float threshold) { return candidate_bits(magnitude_bits(threshold)); }

@@ -64,6 +64,44 @@ TEST(Plan, SaysThatADensityCostsMoreThanDense) {
   lacks(plan("--model mlp --workers 2 --density 0.9"), "more than dense");
 }
 
+TEST(Plan, TellsStepsAndBytesOfTheRun) {
+  // 156 steps an epoch; 3.0 KiB at density 0.001 and no warm-up
+  const std::string gtopk = "--model lenet --workers 2 --sparsifier gtopk --density-warmup none ";
+  has(plan(gtopk + "--epochs 2"), "156 steps per epoch, 312 in all, about ");
+  has(plan(gtopk + "--max-steps 1"), ", 1 in all, about 1.0 KiB sent\n");
+  has(plan(gtopk + "--max-steps 8 --local-steps 4"), ", 8 in all, about 2.0 KiB sent\n");
+  has(plan("--model lenet --max-steps 20"), "312 steps per epoch, 20 in all\n");
+}
+
+TEST(Plan, BoundsASelectorThatRoundsUp) {
+  // of 450, 2400, 48000, 10080 and 840 weights: 1 + 3 + 48 + 11 + 1
+  has(plan("--model lenet --workers 2 --sparsifier dgc"), "dgc: at most 64 and ");
+}
+
+TEST(Plan, RefusesWhatTheRunRefuses) {
+  const TempFolder folder;
+  const std::string lenet = fmt::format(
+      "--model lenet --max-steps 1 --eval-every never --output-dir {} ", folder.path().string());
+  const auto run = [&](const std::string& arguments) {
+    return run_command(
+        fmt::format("THINWIRE_CACHE={} {} {} {}", TW_TEST_CACHE, TW_TRAIN, lenet, arguments));
+  };
+  ASSERT_EQ(run("--name a --quiet").code, 0);
+  const std::string resume = "--resume " + (folder / "a").string();
+  for (const std::string& wrong :
+       std::vector<std::string>{"--name a", resume + " --sparsifier topk", resume + " --seed 2",
+                                resume + " --model mlp --name b", "--resume none --name b"}) {
+    const Ended real = run(wrong), dry = run("--dry-run " + wrong);
+    EXPECT_EQ(dry.code, 2) << wrong << dry.output;
+    const std::string error = real.output.substr(real.output.find("error: "));
+    EXPECT_TRUE(dry.says(error)) << error << dry.output;
+  }
+  EXPECT_TRUE(run("--dry-run --name b " + resume).says("/a/checkpoints/step-00000001 at step 1\n"));
+  EXPECT_EQ(run("--dry-run --resume auto --name c").code, 0);
+  EXPECT_FALSE(std::filesystem::exists(folder / "b"));
+  EXPECT_FALSE(std::filesystem::exists(folder / "c"));
+}
+
 TEST(Plan, TellsTheWarmupOfTheLearningRate) {
   has(plan("--model mlp"), "learning-rate warm-up: the first 2 of 10 epochs");
   has(plan(kTopk + "--epochs 3"), "learning-rate warm-up: the first 0.6 of 3 epochs (auto:");
