@@ -10,7 +10,6 @@ Results lie in OUTPUT_DIR/SCALE/CLAIM/ROW-sSEED, tables and figures in OUTPUT_DI
 docs/repro.md describes scales and verdicts, configs/repro/README.md the claim files.
 """
 
-import argparse
 import sys
 from pathlib import Path
 
@@ -19,8 +18,7 @@ from repro import claims, estimate, keep, programs, runs, script, session, table
 
 
 def options():
-    parser = script.Parser(description=__doc__,
-                           formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = script.Parser(description=__doc__)
     parser.add_argument("action", metavar="list|run|show|keep")
     parser.add_argument("what", nargs="?", metavar="CLAIM|PAPER|all", help="for run and show")
     parser.add_argument("--scale", default="quick", help="quick, short or paper (default: quick)")

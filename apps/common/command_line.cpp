@@ -108,7 +108,9 @@ void OptionTable::add_extra(const std::string& extra, Given& given) const {
     known.insert(known.end(), option.aliases.begin(), option.aliases.end());
   }
   // a letter is near to every short name
-  std::string near = flag.size() > name + 1 ? nearest(flag.substr(name), known) : "";
+  const std::string word = flag.substr(name);
+  const bool known_letter = std::ranges::find(known, word) != known.end();
+  std::string near = word.size() > 1 || known_letter ? nearest(word, known) : "";
   for (const Option& option : options_)
     if (std::ranges::find(option.aliases, near) != option.aliases.end()) near = option.name;
   fail("[options] unknown flag {}{}; --help lists all", extra,

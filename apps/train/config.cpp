@@ -382,7 +382,7 @@ void resolve(TrainConfig& config) {
   if (const auto found = rates.find(config.model); !config.lr_given && found != rates.end())
     config.lr = found->second.value;
   resolve_warmup(config);
-  if (std::filesystem::is_directory(config.pretrained))
+  if (!config.pretrained.empty())
     config.pretrained = weights_file(config.pretrained, "weights").string();
   check_combinations(config);
 }

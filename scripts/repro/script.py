@@ -1,6 +1,5 @@
 """What scripts that run programs share: options, their checks, signals and errors."""
 
-import argparse
 import importlib.util
 import os
 import signal
@@ -9,17 +8,11 @@ import sys
 from pathlib import Path
 
 from runs import exit_code
+from runs.options import Parser  # noqa: F401
 
 from . import BIN, ReproError, runs
 
 SYSTEM_PYTHON = "/usr/bin/python3"  # Debian's matplotlib belongs to Debian's python
-
-
-class Parser(argparse.ArgumentParser):
-    """Reports a wrong option with one line, as other errors."""
-
-    def error(self, message):
-        raise ReproError(message)
 
 
 def add_options(parser, output, seeds):

@@ -11,7 +11,6 @@ configs/race/variants.json. Runs lie in OUTPUT_DIR/MODEL/LINK/METHOD-sSEED, tabl
 OUTPUT_DIR/tables. docs/results.md describes how to read them.
 """
 
-import argparse
 import shutil
 import sys
 from pathlib import Path
@@ -26,8 +25,7 @@ LINKS = ("100Mbit,1ms", "1Gbit,0.4ms", links.NONE)
 
 
 def options():
-    parser = script.Parser(description=__doc__,
-                           formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = script.Parser(description=__doc__)
     actions = parser.add_subparsers(dest="action", metavar="run|show|accuracy|keep", required=True)
     run = actions.add_parser("run", help="train what is missing, write tables and figures")
     run.add_argument("--methods", metavar="A,B", help="default: every one that the program knows")

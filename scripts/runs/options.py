@@ -25,7 +25,7 @@ class Parser(argparse.ArgumentParser):
         given.setdefault("prog", program_name())
         super().__init__(formatter_class=argparse.RawDescriptionHelpFormatter, **given)
         file = re.escape(os.path.basename(sys.argv[0]))
-        self.description = re.sub(f"^{file} ", f"{self.prog} ", self.description or "")
+        self.description = re.sub(f"(?m)^( *){file} ", rf"\1{self.prog} ", self.description or "")
 
     def parse_known_args(self, args=None, namespace=None):
         self.check_flags(sys.argv[1:] if args is None else args)

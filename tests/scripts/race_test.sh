@@ -66,8 +66,8 @@ race() {
   local action=$1 more=()
   shift
   if [[ $action == run ]]; then
-    more=(--config "$work/recipe.json" --variants "$work/variants.json" --ranks 2 --bin "$bin"
-      --methods "$methods" --target 0.11)
+    more=(--config "$work/recipe.json" --variants "$work/variants.json" --ranks "${ranks:-2}"
+      --bin "$bin" --methods "$methods" --target "${target:-0.11}")
   fi
   python3 scripts/results/race.py "$action" --output-dir "$out" "${more[@]}" "$@"
 }
@@ -298,10 +298,10 @@ refuses "epochs is 3, was 2; remove it" run --link none --epochs 3
 refuses "link 1Gbit: expected RATE,LATENCY" run --link 1Gbit
 refuses "--clock is wall; expected measured or iterations" run --clock wall
 refuses "--no-training needs --clock iterations" run --no-training
-refuses "--ranks is 0; expected at least 1" run --ranks 0
-refuses "--target is 80; expected a fraction" run --target 80
+ranks=0 refuses "--ranks is 0; expected at least 1" run
+target=80 refuses "--target is 80; expected a fraction" run
 refuses "expected numbers such as 1,2,3" run --seeds 1,x
-refuses "none/train is missing" run --bin "$work/none"
+bin=$work/none refuses "none/train is missing" run
 refuses "no runs of resnet20 in $out" show --model resnet20
 refuses "none/x.csv: No such file" accuracy "$work/none/x.csv"
 refuses "invalid choice: 'ran'" ran

@@ -32,7 +32,7 @@ JSON
 
 repro() {
   python3 scripts/repro.py --claims "$claims" --output-dir "$out" \
-    --bin "${TW_BUILD:-build}/bin" "$@"
+    --bin "${bin:-${TW_BUILD:-build}/bin}" "$@"
 }
 
 # refuses TEXT ARGUMENT...: exit code 2 and one line that holds TEXT
@@ -150,7 +150,7 @@ refuses "unknown scale quik; did you mean quick?" run T1 --scale quik
 refuses "unknown action ran" ran
 refuses "expected numbers such as 1,2,3" run T1 --seeds 1,x
 refuses "none does not exist" run T1 --data-dir "$work/none"
-refuses "train is missing" run T1 --bin "$work"
+bin=$work refuses "train is missing" run T1
 sed -i 's/100Mbit/200Mbit/' "$claims/T1.json"
 refuses "link is 200Mbit,1ms, was 100Mbit,1ms" run T1
 sed -i 's/"most"/"moist"/' "$claims/T1.json"

@@ -10,7 +10,7 @@ namespace tw::test {
 namespace {
 
 struct WithWords {
-  int64_t every = 1, workers = 0;
+  int64_t every = 1, workers = 0, d = 1;
   double lr = 0.1, warmup = -1;
   bool fast = false;
   std::vector<double> densities{-1};
@@ -27,6 +27,7 @@ struct WithWords {
     table.word("auto", "[-1]");
     table.word("none", "[]");
     table.add("Run", "lr", lr, "learning rate");
+    table.add("Run", "d", d, "elements");
     table.add("Run", "workers", workers, "ranks");
     table.add("Run", "fast", fast, "fast");
   }
@@ -94,6 +95,7 @@ TEST(OptionLetters, AreNotTakenForShortNames) {
                     "-n N as processes",
                     flag));
   EXPECT_EQ(e.error({"-x"}), "[options] unknown flag -x; --help lists all");
+  EXPECT_EQ(e.error({"-d", "1"}), "[options] unknown flag -d; nearest is --d; --help lists all");
   EXPECT_EQ(e.error({"--lrr", "1"}),
             "[options] unknown flag --lrr; nearest is --lr; --help lists all");
 }

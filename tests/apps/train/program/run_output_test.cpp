@@ -49,6 +49,8 @@ TEST(RunFolder, AnErrorNamesTheRunOfThatName) {
   const Ended named = run_command(here + "--resume first");
   EXPECT_EQ(named.code, 2);
   EXPECT_TRUE(named.says("[resume] first does not exist; runs/first does\n")) << named.output;
+  EXPECT_TRUE(run_command(here + "--pretrained first")
+                  .says("[weights] first does not exist; runs/first does\n"));
   EXPECT_TRUE(run_command(here + "--resume none").says("[resume] none does not exist\n"));
   const Ended other = run_command(here + "--model lenet --name first --resume auto");
   EXPECT_EQ(other.code, 2);
