@@ -103,10 +103,10 @@ def line(axes, run, x, y):
 def line_by_step(axes, run, y):
     """Draws y over the epochs: its means over a few steps, or by epoch without steps.csv."""
     if not run.by_step or y not in run.by_step.names:
-        line(axes, run, run["epoch"], run[y])
+        line(axes, run, curves.epoch_ends(run), run[y])
         return
     width = max(1, math.ceil(len(run.by_step) / MOST_POINTS))
-    x = curves.epoch_positions(run.by_step.numbers("epoch"))
+    x = curves.epoch_positions(run.by_step.numbers("epoch"), run.steps_per_epoch)
     x, values = (curves.binned(column, width, curves.mean)
                  for column in (x, run.by_step.numbers(y)))
     points = [(a, b) for a, b in zip(x, values) if b is not None]
@@ -187,7 +187,7 @@ def draw(runs, title):
         [figure.add_subplot(grid[row, column]) for column in range(3)] for row in range(2)]
     for number, run in enumerate(runs):
         run.look = look(number)
-        line(top1, run, run["epoch"], run["val_top1"])
+        line(top1, run, curves.epoch_ends(run), run["val_top1"])
         line_by_step(loss, run, "train_loss")
         line(by_bytes, run, totals(run["bytes_sent"]), run["val_top1"])
         line(by_seconds, run, totals(run["seconds"]), run["val_top1"])

@@ -7,6 +7,7 @@ as `low` and `high`.
 """
 
 import math
+from collections import Counter
 
 from .folder import PHASES
 from .tables import totals
@@ -33,13 +34,10 @@ def mean(values):
     return sum(values) / len(values)
 
 
-def epoch_positions(epochs):
-    """The epoch of each step as a fraction: 1.5 after half of the second epoch. An epoch that is
-    not complete is taken to have as many steps as the longest."""
-    counts = {}
-    for epoch in epochs:
-        counts[epoch] = counts.get(epoch, 0) + 1
-    longest = max(counts.values(), default=1)
+def epoch_positions(epochs, length=0):
+    """The epoch of each step as a fraction: 1.5 after half of the second epoch. `length` is the
+    number of steps of an epoch; if it is 0, that of the longest one here."""
+    longest = max([length, *Counter(epochs).values()])
     seen, positions = {}, []
     for epoch in epochs:
         seen[epoch] = seen.get(epoch, 0) + 1
@@ -47,11 +45,24 @@ def epoch_positions(epochs):
     return positions
 
 
+def epoch_ends(run):
+    """Where each row of metrics.csv lies on the axis of epochs: 0.25 for an epoch that --max-steps
+    ended after a quarter."""
+    epochs = list(run["epoch"])
+    if not epochs or not run.steps_per_epoch or not (run.folder / "steps.csv").exists():
+        return epochs
+    steps = Counter(run.steps.numbers("epoch"))[epochs[-1]]
+    if 0 < steps < run.steps_per_epoch:
+        epochs[-1] += steps / run.steps_per_epoch - 1
+    return epochs
+
+
 def by_step(run, width):
     """Training loss by step."""
     steps = run.steps
     loss = steps.numbers("train_loss")
-    axes = {"epoch": epoch_positions(steps.numbers("epoch")), "step": steps.numbers("step"),
+    axes = {"epoch": epoch_positions(steps.numbers("epoch"), run.steps_per_epoch),
+            "step": steps.numbers("step"),
             "seconds": totals(steps.numbers("seconds")),
             "bytes_sent": totals(steps.numbers("bytes_sent"))}
     curve = {name: binned(values, width, mean) for name, values in axes.items()}
@@ -65,7 +76,7 @@ def by_epoch(run, name):
     """A column of metrics.csv without its empty cells."""
     epochs = run["epoch"]
     last_step = dict(zip(run.steps.numbers("epoch"), run.steps.numbers("step")))
-    axes = {"epoch": epochs, "step": [last_step.get(epoch, math.nan) for epoch in epochs],
+    axes = {"epoch": epoch_ends(run), "step": [last_step.get(epoch, math.nan) for epoch in epochs],
             "seconds": totals(run["seconds"]), "bytes_sent": totals(run["bytes_sent"]),
             "key": epochs, "mean": run[name]}
     keep = [i for i, value in enumerate(run[name]) if not math.isnan(value)]

@@ -61,6 +61,15 @@ class Run:
         return tables.read(path) if path.exists() else None
 
     @functools.cached_property
+    def steps_per_epoch(self):
+        """0 if it is not known, as of runs of an older version."""
+        try:
+            length = self.config.get("run", {}).get("steps_per_epoch")
+        except UserError:
+            return 0
+        return length if isinstance(length, int) and length > 0 else 0
+
+    @functools.cached_property
     def name(self):
         """The name of the folder."""
         return self.folder.resolve().name

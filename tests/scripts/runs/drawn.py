@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 import browser
-from page_data import rows_of, step_curve
+from page_data import ends_of, rows_of, step_curve
 
 BIN = 3  # 1600 steps, at most 600 points
 GROUPS = {"topk, density 0.01 (3 seeds)": ["topk-s1", "topk-s2", "topk-s3"],
@@ -24,12 +24,12 @@ SEEDS = {"dense": ["dense"], "topk, density 0.001 (stopped)": ["stopped"],
 
 def epoch_points(folder, column, axis):
     """{epoch: (x, y)} of metrics.csv."""
-    points, sums = {}, {"seconds": 0, "bytes_sent": 0}
+    points, sums, ends = {}, {"seconds": 0, "bytes_sent": 0}, ends_of(folder)
     for row in rows_of(folder / "metrics.csv"):
         for name in sums:
             sums[name] += row[name]
         if row[column] != "":
-            points[row["epoch"]] = ({**sums, "epoch": row["epoch"]}[axis], row[column])
+            points[row["epoch"]] = ({**sums, "epoch": ends[row["epoch"]]}[axis], row[column])
     return points
 
 
