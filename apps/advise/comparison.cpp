@@ -223,11 +223,11 @@ std::string Comparison::faster_ones(const Prediction& use, int ranks) const {
 Comparison::Verdict Comparison::verdict(int ranks) const {
   const Prediction& dense = best_dense(ranks);
   const Prediction* other = best_alternative(ranks);
-  if (ranks == 1) return {&dense, "1 rank: exchanges nothing; use --sparsifier dense"};
+  if (ranks == 1) return {dense, "1 rank: exchanges nothing; use --sparsifier dense"};
   const std::string stay = fmt::format("{} ranks: stay dense ({}); an iteration takes {} s", ranks,
                                        dense.flags(), interval_text(seconds(dense, ranks)));
   if (!other)
-    return {&dense, stay + "; no other exchange may be recommended" + faster_ones(dense, ranks)};
+    return {dense, stay + "; no other exchange may be recommended" + faster_ones(dense, ranks)};
 
   const Interval gain = speedup(*other, ranks);
   const std::string times = interval_text(gain, "{:.3f}") + " times as fast as";
@@ -235,7 +235,7 @@ Comparison::Verdict Comparison::verdict(int ranks) const {
     const char* why = gain.high < 1   ? ""
                       : gain.low <= 1 ? ": within the noise"
                                       : ": may gain less than 2 %";
-    return {&dense, fmt::format("{}; {} is {} that{}{}", stay, short_name(*other), times, why,
+    return {dense, fmt::format("{}; {} is {} that{}{}", stay, short_name(*other), times, why,
                                 faster_ones(dense, ranks))};
   }
   std::string text = fmt::format(
@@ -248,7 +248,7 @@ Comparison::Verdict Comparison::verdict(int ranks) const {
                             std::abs(measured->loss()), measured->loss() < 0 ? "above" : "below",
                             measured->ranks, measured->epochs)
               : "; its accuracy with this model is not measured";
-  return {other, text + faster_ones(*other, ranks)};
+  return {*other, text + faster_ones(*other, ranks)};
 }
 
 std::string bandwidth_text(const Interval& bits) {

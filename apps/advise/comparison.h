@@ -64,7 +64,7 @@ class Comparison {
   const Prediction* best_alternative(int ranks) const;
 
   struct Verdict {
-    const Prediction* use;  ///< best_alternative or best_dense
+    Prediction use;  ///< best_alternative or best_dense
     std::string sentence;
   };
   /// Recommends best_alternative if its speed-up is above 1.02 with the whole interval, else

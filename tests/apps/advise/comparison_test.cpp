@@ -119,7 +119,7 @@ TEST(Comparison, AWindowMayHaveALowerEnd) {
 
 TEST(Comparison, OneRankExchangesNothing) {
   const Comparison::Verdict verdict = Comparison(example(), {example_costs()}, {}).verdict(1);
-  EXPECT_EQ(verdict.use->sparsifier, "dense");
+  EXPECT_EQ(verdict.use.sparsifier, "dense");
   EXPECT_NE(verdict.sentence.find("1 rank: exchanges nothing"), std::string::npos);
 }
 
@@ -149,7 +149,7 @@ TEST(Comparison, AChangedSettingHidesTheAccuraciesOfItsSparsifiersOnly) {
   rules.changed = {{"gtopk.put_back", "conserve"}};
   const Comparison own(example(), {example_costs()}, rules);
   EXPECT_EQ(own.accuracy(find(own.all(), "gtopk")), nullptr);
-  EXPECT_NE(own.verdict(64).use->sparsifier, "gtopk") << "not measured is not good";
+  EXPECT_NE(own.verdict(64).use.sparsifier, "gtopk") << "not measured is not good";
   rules.table[0].options = "--set gtopk.put_back=conserve";
   const Comparison measured(example(), {example_costs()}, rules);
   EXPECT_NE(measured.accuracy(find(measured.all(), "gtopk")), nullptr);
@@ -173,17 +173,17 @@ TEST(Comparison, LocalStepsAreRecommendedOnlyWithAGoodAccuracy) {
   rules.table[0].options = "--local-steps 16";
   const auto verdict = [&] { return Comparison(all, {example_costs()}, rules).verdict(4); };
   EXPECT_EQ(Comparison(all, {example_costs()}, rules).best_dense(4).local_steps, 1);
-  EXPECT_TRUE(verdict().use->synchronous_dense()) << verdict().sentence;
+  EXPECT_TRUE(verdict().use.synchronous_dense()) << verdict().sentence;
   EXPECT_NE(verdict().sentence.find("below dense: dense H=16 (35.0)"), std::string::npos)
       << verdict().sentence;
   rules.table.clear();
-  EXPECT_TRUE(verdict().use->synchronous_dense()) << verdict().sentence;
+  EXPECT_TRUE(verdict().use.synchronous_dense()) << verdict().sentence;
   EXPECT_NE(verdict().sentence.find("not measured: dense H=16, "), std::string::npos)
       << verdict().sentence;
   rules = with_loss("dense", 1);
   rules.table[0].options = "--local-steps 16";
-  EXPECT_EQ(verdict().use->label().substr(0, 6), "dense ");
-  EXPECT_EQ(verdict().use->local_steps, 16);
+  EXPECT_EQ(verdict().use.label().substr(0, 6), "dense ");
+  EXPECT_EQ(verdict().use.local_steps, 16);
   EXPECT_NE(verdict().sentence.find("top-1 1.0 points below dense"), std::string::npos);
 }
 
@@ -210,7 +210,7 @@ TEST(Comparison, WhatDisturbsAWholeRoundCancelsInTheSpeedUp) {
 TEST(Comparison, RecommendsASparsifierOnASlowLink) {
   const Comparison comparison(dense_and_topk(), {example_costs()}, {});
   const Comparison::Verdict verdict = comparison.verdict(4);
-  EXPECT_EQ(verdict.use->sparsifier, "topk");
+  EXPECT_EQ(verdict.use.sparsifier, "topk");
   for (const char* text : {"4 ranks: use --sparsifier topk", "times as fast as the best dense",
                            "dense is faster above", "accuracy with this model is not measured"})
     EXPECT_NE(verdict.sentence.find(text), std::string::npos) << verdict.sentence;
@@ -219,7 +219,7 @@ TEST(Comparison, RecommendsASparsifierOnASlowLink) {
 TEST(Comparison, StaysDenseOnAFastLink) {
   const Comparison comparison = Comparison(example(), {example_costs()}, {}).at(1e13);
   const Comparison::Verdict verdict = comparison.verdict(8);
-  EXPECT_TRUE(verdict.use->dense);
+  EXPECT_TRUE(verdict.use.dense);
   EXPECT_NE(verdict.sentence.find("8 ranks: stay dense (--sparsifier dense"), std::string::npos)
       << verdict.sentence;
   EXPECT_EQ(verdict.sentence.find("noise"), std::string::npos) << verdict.sentence;
@@ -233,8 +233,8 @@ TEST(Comparison, StaysDenseWithinTheNoise) {
       seconds.push_back(even - faster + part * noise);
     return Comparison(dense_and_topk(), rounds_with("topk", seconds), {}).verdict(4);
   };
-  EXPECT_EQ(verdict(0.3, 0.1).use->sparsifier, "topk");
-  EXPECT_TRUE(verdict(0.3, 0.4).use->dense);
+  EXPECT_EQ(verdict(0.3, 0.1).use.sparsifier, "topk");
+  EXPECT_TRUE(verdict(0.3, 0.4).use.dense);
   EXPECT_NE(verdict(0.3, 0.4).sentence.find("within the noise"), std::string::npos);
   EXPECT_NE(verdict(0.01, 0).sentence.find("may gain less than 2 %"), std::string::npos)
       << verdict(0.01, 0).sentence;
@@ -248,10 +248,10 @@ TEST(Comparison, PrefersTopkUnlessAMeasuredOneIsFasterByMoreThanTwoPercent) {
     for (auto& [name, step] : costs.step) step.update = name == "sidco" ? 0.1 - less : 0.1;
     return Comparison(all, {costs}, rules).verdict(8);
   };
-  EXPECT_EQ(best(0.005, with_loss("sidco", 1)).use->sparsifier, "topk");
-  EXPECT_EQ(best(0.05, with_loss("sidco", 1)).use->sparsifier, "sidco");
+  EXPECT_EQ(best(0.005, with_loss("sidco", 1)).use.sparsifier, "topk");
+  EXPECT_EQ(best(0.05, with_loss("sidco", 1)).use.sparsifier, "sidco");
   const Comparison::Verdict unmeasured = best(0.05, {});
-  EXPECT_EQ(unmeasured.use->sparsifier, "topk");
+  EXPECT_EQ(unmeasured.use.sparsifier, "topk");
   EXPECT_NE(unmeasured.sentence.find("with an accuracy that is not measured: sidco"),
             std::string::npos)
       << unmeasured.sentence;
@@ -264,7 +264,7 @@ TEST(Comparison, NeverRecommendsRandkAReferenceOrWhatLosesTooMuch) {
   for (const double points : {1.9, 2.1}) {
     const Comparison comparison(example(), {costs}, with_loss("gtopk", points));
     const Comparison::Verdict verdict = comparison.verdict(8);
-    EXPECT_EQ(verdict.use->sparsifier == "gtopk", points < 2) << verdict.sentence;
+    EXPECT_EQ(verdict.use.sparsifier == "gtopk", points < 2) << verdict.sentence;
     const std::string text = points < 2 ? "top-1 1.9 points below dense (P = 4, 10 epochs)"
                                         : "more than 2 points of top-1 below dense: gtopk (2.1)";
     EXPECT_NE(verdict.sentence.find(text), std::string::npos) << verdict.sentence;
