@@ -4,6 +4,8 @@ set -euo pipefail
 bin=${TW_BUILD:-build}/bin
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
+# AddressSanitizer keeps freed memory, by default until there is much of it
+export ASAN_OPTIONS=quarantine_size_mb=1:${ASAN_OPTIONS:-}
 export THINWIRE_CACHE=$PWD/${TW_BUILD:-build}/test-data
 [[ ${TW_BUILD:-build} != /* ]] || THINWIRE_CACHE=$TW_BUILD/test-data
 
