@@ -4,7 +4,7 @@
 #include <cstdlib>
 
 #include "sparsify/encoding/sparse_message.h"
-#include "tests/fuzz/script.h"
+#include "tests/fuzz/support/script.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using Indices = tw::SparseCodec::Indices;

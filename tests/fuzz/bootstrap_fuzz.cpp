@@ -3,7 +3,7 @@
 #include "comm/collectives/collectives.h"
 #include "comm/transports/gpu_topology.h"
 #include "comm/transports/length_prefixed.h"
-#include "tests/fuzz/script.h"
+#include "tests/fuzz/support/script.h"
 
 namespace {
 

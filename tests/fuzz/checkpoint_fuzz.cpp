@@ -8,9 +8,9 @@
 #include "engine/io/file.h"
 #include "engine/io/json.h"
 #include "sparsify/sync_sgd.h"
-#include "tests/fuzz/input_folder.h"
-#include "tests/fuzz/mend_safetensors.h"
-#include "tests/fuzz/script.h"
+#include "tests/fuzz/support/input_folder.h"
+#include "tests/fuzz/support/mend_safetensors.h"
+#include "tests/fuzz/support/script.h"
 
 namespace {
 

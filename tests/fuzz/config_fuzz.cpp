@@ -5,7 +5,7 @@
 
 #include "apps/train/config.h"
 #include "engine/core/error.h"
-#include "tests/fuzz/input_file.h"
+#include "tests/fuzz/support/input_file.h"
 #include "tests/support/arguments.h"
 
 namespace {

@@ -8,7 +8,7 @@
 #include "apps/train/summary.h"
 #include "engine/core/error.h"
 #include "engine/io/csv.h"
-#include "tests/fuzz/input_folder.h"
+#include "tests/fuzz/support/input_folder.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   static const tw::fuzz::InputFolder folder("csv");

@@ -5,7 +5,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "tests/fuzz/script.h"
+#include "tests/fuzz/support/script.h"
 #include "tests/support/ranks/sgd_rig.h"
 
 namespace {

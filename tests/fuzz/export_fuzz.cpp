@@ -7,7 +7,7 @@
 
 #include "apps/export/source.h"
 #include "engine/io/weights.h"
-#include "tests/fuzz/input_folder.h"
+#include "tests/fuzz/support/input_folder.h"
 
 namespace {
 

@@ -3,7 +3,7 @@
 
 #include "apps/analyze/npy.h"
 #include "engine/core/error.h"
-#include "tests/fuzz/input_file.h"
+#include "tests/fuzz/support/input_file.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const tw::fuzz::InputFile file({reinterpret_cast<const char*>(data), size});

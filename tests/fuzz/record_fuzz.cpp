@@ -9,7 +9,7 @@
 #include "data/imagenet/record_file.h"
 #include "data/imagenet/record_format.h"
 #include "engine/core/hash.h"
-#include "tests/fuzz/sealed.h"
+#include "tests/fuzz/support/sealed.h"
 
 namespace {
 

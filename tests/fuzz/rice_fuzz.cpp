@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "sparsify/encoding/rice.h"
-#include "tests/fuzz/script.h"
+#include "tests/fuzz/support/script.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   tw::fuzz::Script script(data, size);

@@ -1,7 +1,7 @@
 // Any bytes give tensors inside the file, or a UserError.
 #include "engine/io/safetensors.h"
-#include "tests/fuzz/mend_safetensors.h"
-#include "tests/fuzz/sealed.h"
+#include "tests/fuzz/support/mend_safetensors.h"
+#include "tests/fuzz/support/sealed.h"
 
 namespace {
 

@@ -6,7 +6,7 @@
 #include "apps/common/rank_utils.h"
 #include "apps/train/summary.h"
 #include "engine/core/error.h"
-#include "tests/fuzz/script.h"
+#include "tests/fuzz/support/script.h"
 
 namespace {
 

@@ -2,7 +2,7 @@
 #include "apps/train/tuning_cache.h"
 #include "comm/transports.h"
 #include "engine/core/error.h"
-#include "tests/fuzz/input_folder.h"
+#include "tests/fuzz/support/input_folder.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   static const tw::fuzz::InputFolder folder("tuning_cache");

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "engine/core/error.h"
-#include "tests/fuzz/input_file.h"
+#include "tests/fuzz/support/input_file.h"
 
 namespace tw::fuzz {
 
