@@ -236,7 +236,7 @@ Comparison::Verdict Comparison::verdict(int ranks) const {
                       : gain.low <= 1 ? ": within the noise"
                                       : ": may gain less than 2 %";
     return {dense, fmt::format("{}; {} is {} that{}{}", stay, short_name(*other), times, why,
-                                faster_ones(dense, ranks))};
+                               faster_ones(dense, ranks))};
   }
   std::string text = fmt::format(
       "{} ranks: use {}{}; an iteration takes {} s, {} the best dense exchange ({})", ranks,

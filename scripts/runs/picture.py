@@ -77,8 +77,9 @@ def shortened(name, width):
 def headline(live, width):
     total = live.total_steps
     steps = f"{live.step}/{total} steps" if total else f"{live.step} steps"
-    return fit([(0, live.state), (1, f"epoch {live.epoch}/{live.run.config.get('epochs', '?')}"),
-                (2, steps)], width, shortened(live.name, max(8, width - 12)))
+    epoch = f"epoch {live.epoch}/{live.run.config.get('epochs', '?')}"
+    return fit([(0, live.state), (1, epoch), (2, steps)], width,
+               shortened(live.name, max(8, width - 12)))
 
 
 def block(live, width, marks):
