@@ -107,7 +107,8 @@ def row(live, width):
     """One run in one line."""
     where = f"epoch {live.epoch}/{live.run.config.get('epochs', '?')}"
     parts = numbers(live) if len(live.steps) else []
-    return fit([(-2, live.state), (-1, where), *parts], width, shortened(live.name, max(8, width - 30)))
+    return fit([(-2, live.state), (-1, where), *parts], width,
+               shortened(live.name, max(8, width - 30)))
 
 
 def of_run(live, draw):
