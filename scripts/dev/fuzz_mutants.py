@@ -2,9 +2,10 @@
 """fuzz_mutants.py [TARGET...]: whether each fuzzer finds a defect in the code that it covers.
 
 For each target one line of its parser is changed in a copy of the file, mostly a bound that is
-taken out. The target is built with that copy and runs for at most a minute, from the first inputs
-of fuzz.sh. Prints what it found and after how long. Exit code 1 when a mutant survives, 2 when a
-line to change is no longer in its file. Sources and build-fuzz/TARGET_fuzz stay as they are.
+taken out. The target is built with that copy and runs for at most a minute, from the inputs of
+fuzz.sh, which builds the unchanged code first. Prints what it found and after how long. Exit code 1
+when a mutant survives, 2 when a line to change is no longer in its file. Sources and
+build-fuzz/TARGET_fuzz stay as they are.
 """
 import pathlib
 import re
@@ -137,6 +138,8 @@ def main():
         stop(f"no mutant for {', '.join(missing)}")
     if unknown := [target for target in targets if target not in MUTANTS]:
         stop(f"unknown target {unknown[0]}")
+    subprocess.run([ROOT / "scripts/dev/fuzz.sh", "0", *targets], check=True, cwd=ROOT,
+                   stdout=subprocess.DEVNULL)
     return 0 if all([hunt(target) for target in targets]) else 1
 
 
