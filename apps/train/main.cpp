@@ -133,6 +133,7 @@ bool run_sweep(Communicator& world, const std::vector<TrainConfig>& cells) {
     console.line("\n{}: run {} of {}", cells[i].name, i + 1, cells.size());
     if (run_config(world, cells[i], &failed)) return true;
   }
+  if (world.rank() == 0) report_results(console, cells);
   const size_t runs = cells.size() * std::max<size_t>(1, cells[0].seeds.size());
   check<CollectiveFault>(failed.names.empty(), "[sweep] {} of {} runs failed: {}",
                          failed.names.size(), runs, fmt::join(failed.names, ", "));

@@ -83,6 +83,26 @@ CellState state_of_run(const TrainConfig& cell, const std::string& name) {
   });
 }
 
+/// The names of the runs of a combination, one for each seed.
+std::vector<std::string> runs_of(const TrainConfig& cell) {
+  if (cell.seeds.empty()) return {cell.name};
+  std::vector<std::string> names;
+  for (const int64_t seed : cell.seeds) names.push_back(name_of_seed(cell.name, seed));
+  return names;
+}
+
+/// Accuracy and bytes of a run, from its summary.
+std::string result_text(const fs::path& run) {
+  if (!fs::exists(run / "summary.json")) return "no result";
+  return from_json(run / "summary.json", [](const Json& summary) {
+    const Json top1 = summary.value("val_top1", Json());
+    return fmt::format(
+        "{}  {} sent",
+        top1.is_number() ? fmt::format("top-1 {:.4f}", top1.get<double>()) : "not validated",
+        bytes_text(summary.value("bytes_sent", 0.0)));
+  });
+}
+
 /// UserError when a seed is repeated: its run would count twice.
 void check_seeds(std::vector<int64_t> seeds) {
   std::ranges::sort(seeds);
@@ -165,6 +185,13 @@ std::vector<CellState> report_sweep(Communicator& world, Console& console,
     console.line("  {}  {}  ({})", cells[i].name, kTexts[static_cast<size_t>(result[i])],
                  cells[i].cell);
   return result;
+}
+
+void report_results(Console& console, const std::vector<TrainConfig>& cells) {
+  console.line("\nresults of the sweep:");
+  for (const TrainConfig& cell : cells)
+    for (const std::string& run : runs_of(cell))
+      console.line("  {}  {}", run, result_text(fs::path(cell.output_dir) / run));
 }
 
 }  // namespace tw

@@ -22,4 +22,7 @@ CellState state_of(const TrainConfig& cell);
 std::vector<CellState> report_sweep(Communicator& world, Console& console,
                                     const std::vector<TrainConfig>& cells);
 
+/// Prints a line for each run of a sweep that has ended, from its summary. For rank 0.
+void report_results(Console& console, const std::vector<TrainConfig>& cells);
+
 }  // namespace tw

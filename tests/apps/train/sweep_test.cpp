@@ -134,6 +134,10 @@ TEST_F(Sweep, TrainsEachCombinationOnce) {
   EXPECT_FALSE(config.contains("sweep"));
   const std::string before = summary("grid-density-0.1") + summary("grid-density-0.01");
   EXPECT_NE(summary("grid-density-0.1"), "");
+  const size_t results = first.output.find("\nresults of the sweep:\n  grid-density-0.1  ");
+  ASSERT_NE(results, std::string::npos) << first.output;
+  EXPECT_NE(first.output.find(" sent\n  grid-density-0.01  ", results), std::string::npos)
+      << first.output;
 
   const Ended again = train("");
   ASSERT_EQ(again.code, 0) << again.output;
@@ -242,6 +246,7 @@ TEST_F(Sweep, ARunThatDivergesDoesNotEndTheOthers) {
                                               folder_.path().string(), TW_TEST_CACHE, launch));
   EXPECT_EQ(ended.code, 1) << ended.output;
   EXPECT_TRUE(ended.says("[sweep] 1 of 2 runs failed: grid-lr-1000000000.0")) << ended.output;
+  EXPECT_TRUE(ended.says("\n  grid-lr-1000000000.0  no result\n")) << ended.output;
   EXPECT_NE(summary("grid-lr-0.01"), "");
 }
 
