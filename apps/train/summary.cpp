@@ -202,8 +202,12 @@ void write_summary(Console& console, const RunFolder& folder, const TrainConfig&
       std::isnan(result.val_top1) ? "not validated"
                                   : fmt::format("top-1 {:.4f}  top-5 {:.4f} on {}", result.val_top1,
                                                 result.val_top5, summary.val_name);
-  console.line("\n{}  in {}  {} sent  weights {}", validation, clock_text(summary.seconds),
-               bytes_text(run.bytes), hash);
+  // the bytes are those of the whole run
+  const std::string time = summary.resumed
+                               ? fmt::format("{} of training, {} since it resumed",
+                                             clock_text(run.seconds), clock_text(summary.seconds))
+                               : clock_text(summary.seconds);
+  console.line("\n{}  in {}  {} sent  weights {}", validation, time, bytes_text(run.bytes), hash);
   console.line("results in {}", folder.path.string());
 }
 

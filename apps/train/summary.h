@@ -30,6 +30,7 @@ struct RunSummary {
   std::string val_name;  ///< the images used for validation
   double seconds = 0;    ///< of this process, with validation and checkpoints
   uint64_t weights_hash = 0;
+  bool resumed = false;  ///< whether an earlier process trained a part of the run
 };
 
 /// part / whole; 0 when `whole` is 0.

@@ -316,7 +316,8 @@ RunResult Run::finish(bool stopped) {
   const RunSummary summary{.result = result_of(val_, stopped),
                            .val_name = data_.val_name,
                            .seconds = clock_.total(),
-                           .weights_hash = common_weights_hash(comm_, model_.arena())};
+                           .weights_hash = common_weights_hash(comm_, model_.arena()),
+                           .resumed = !folder_.checkpoint.empty()};
   if (folder_.lock) folder_.lock->check_place(folder_.path);
   if (comm_.rank() == 0) write_summary(console_, folder_, config_, at_, summary, comm_.size());
   // a rank that exits with an error code may end the others: wait until rank 0 has written

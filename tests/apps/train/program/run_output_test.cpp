@@ -38,6 +38,9 @@ TEST(RunLog, HasTheLinesOfTheConsole) {
   const std::string both = text_of(folder / "r/run.log");
   EXPECT_TRUE(both.starts_with(log));
   EXPECT_NE(both.find("resuming", log.size()), std::string::npos) << both;
+  // the bytes of the last line are those of the whole run, so its time says of what it is
+  EXPECT_NE(both.find(" of training, ", log.size()), std::string::npos) << both;
+  EXPECT_EQ(log.find(" of training, "), std::string::npos) << log;
 }
 
 TEST(RunFolder, AnErrorNamesTheRunOfThatName) {
