@@ -382,9 +382,9 @@ void resolve(TrainConfig& config) {
   if (const auto found = rates.find(config.model); !config.lr_given && found != rates.end())
     config.lr = found->second.value;
   resolve_warmup(config);
+  check_combinations(config);
   if (!config.pretrained.empty())
     config.pretrained = weights_file(config.pretrained, "weights").string();
-  check_combinations(config);
 }
 
 TrainConfig parse_train_config(int argc, char** argv) {
