@@ -123,6 +123,7 @@ seed_corpus() {
     export)
       printf '%s\n' '{"config":{"model":"lenet"}}' '[32,32,3]' \
         '{"mean":[0.5,0.5,0.5],"deviation":[0.2,0.2,0.2]}' >"$corpus/metadata"
+      printf '%s\n' '{"config":{"model":"lenet"}}' '[32.5,"3",1e30]' '{"mean":0.5}' >"$corpus/types"
       ;;
     tuning_cache) printf '{"conv a": "1 2", "conv b": "3"}' >"$corpus/cache" ;;
     csv) printf '\x0149,0.1,1,2,3\n50,0.1\n51,0.1\n5' >"$corpus/rows" ;;
