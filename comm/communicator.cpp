@@ -24,13 +24,6 @@ double Communicator::now() const {
   return std::chrono::duration<double>(time).count();
 }
 
-std::chrono::steady_clock::time_point Communicator::deadline() const {
-  using Clock = std::chrono::steady_clock;
-  if (timeout_ <= 0) return Clock::time_point::max();
-  return Clock::now() +
-         std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(timeout_));
-}
-
 void Communicator::throw_timeout(int peer) const {
   std::string operations;
   for (const std::string_view what : operations_)

@@ -6,7 +6,6 @@
 // context's device.
 #pragma once
 
-#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -14,6 +13,7 @@
 #include <span>
 #include <vector>
 
+#include "comm/wait_limit.h"
 #include "engine/core/context.h"
 #include "engine/core/error.h"
 
@@ -70,8 +70,8 @@ class Communicator {
   /// Copies the timeout and the current operations of `other`, for a communicator that works on
   /// behalf of `other`.
   void inherit_timeout(const Communicator& other);
-  /// The time at which a wait that begins now times out.
-  std::chrono::steady_clock::time_point deadline() const;
+  /// The limit of a wait that begins now.
+  WaitLimit wait_limit() const { return WaitLimit(std::chrono::duration<double>(timeout_)); }
   /// Throws TimeoutError, which names the current operation and the rank waited for (-1: all the
   /// others).
   [[noreturn]] void throw_timeout(int peer) const;

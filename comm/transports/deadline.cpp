@@ -6,6 +6,8 @@
 #include <thread>
 #include <utility>
 
+#include "comm/wait_limit.h"
+
 namespace tw {
 namespace {
 
@@ -18,9 +20,10 @@ class Done {
     done_ = true;
     changed_.notify_one();
   }
-  bool wait_for(Limit limit) {
+  bool wait_for(Limit length) {
     std::unique_lock lock(mutex_);
-    return changed_.wait_for(lock, limit, [&] { return done_; });
+    WaitLimit limit(length);
+    return wait_within(changed_, lock, limit, [&] { return done_; });
   }
 
  private:

@@ -7,6 +7,8 @@
 #include <chrono>
 #include <thread>
 
+#include "comm/wait_limit.h"
+
 namespace tw {
 
 /// Sleeps until `time`. Reduces the thread's timer slack, by which the kernel prolongs sleeps, from
@@ -18,11 +20,10 @@ inline void nap_until(std::chrono::steady_clock::time_point time) {
 }
 
 /// Polls test() until it returns true: `at_first` times at once, then `after_nap` times after each
-/// short sleep. Returns false when `deadline` passes first. Sleeps grow from 20 to 200 us with the
+/// short sleep. Returns false when the limit passes first. Sleeps grow from 20 to 200 us with the
 /// time waited, so the delay is at most an eighth of the wait and long waits cost little CPU time.
 template <class Test>
-bool poll_until(std::chrono::steady_clock::time_point deadline, int at_first, int after_nap,
-                const Test& test) {
+bool poll_until(WaitLimit& limit, int at_first, int after_nap, const Test& test) {
   using std::chrono::microseconds;
   constexpr microseconds kFirstNap{20}, kLongestNap{200};
   const auto holds = [&](int times) {
@@ -31,7 +32,7 @@ bool poll_until(std::chrono::steady_clock::time_point deadline, int at_first, in
     return false;
   };
   if (holds(at_first)) return true;
-  for (microseconds time = kFirstNap; std::chrono::steady_clock::now() <= deadline;
+  for (microseconds time = kFirstNap; !limit.passed();
        time = std::min(time + time / 8, kLongestNap)) {
     nap_until(std::chrono::steady_clock::now() + time);
     if (holds(after_nap)) return true;

@@ -30,7 +30,7 @@ constexpr double kGrace = 2;  // seconds for the others to notice that a rank ha
 struct Wait {
   const Communicator& comm;
   int peer;
-  Clock::time_point deadline;
+  WaitLimit& limit;
 };
 
 /// One direction between two ranks. Holds one message at a time.
@@ -111,7 +111,7 @@ class Channel {
 
   void wait_for(std::unique_lock<std::mutex>& lock, State wanted, const Wait& wait) {
     const auto over = [&] { return state_ == wanted || !closed_.empty(); };
-    if (!changed_.wait_until(lock, wait.deadline, over)) wait.comm.throw_timeout(wait.peer);
+    if (!wait_within(changed_, lock, wait.limit, over)) wait.comm.throw_timeout(wait.peer);
     if (state_ != wanted) throw Fault(closed_);
   }
 
@@ -243,7 +243,7 @@ class ThreadCommunicator : public Communicator {
 
  protected:
   size_t do_exchange(Context& ctx, int to, ConstBytes out, int from, Bytes in) override {
-    const auto limit = deadline();
+    WaitLimit limit = wait_limit();
     const auto receive = [&] {
       return from >= 0 ? hub_.channel(from, rank_).take(ctx, in, {*this, from, limit}) : 0;
     };

@@ -37,7 +37,8 @@ void MpiCollectives::in_parts(size_t n, const char* call, const Start& start) {
     check_call(start(first, static_cast<int>(std::min(kMost, n - first)), &request), call);
     MpiRequests flight;
     flight.adopt(request);
-    if (!flight.wait(comm_.deadline())) comm_.throw_timeout(-1);
+    WaitLimit limit = comm_.wait_limit();
+    if (!flight.wait(limit)) comm_.throw_timeout(-1);
   }
 }
 

@@ -60,7 +60,8 @@ class MpiCommunicator : public Communicator {
       const Bytes target = in.first(std::min(block_, in.size()));
       if (receiving) flight.receive(target.data(), target.size(), from, kTag);
       if (sending) flight.send(block.data(), block.size(), to, kTag);
-      if (!flight.wait(deadline())) throw_timeout(flight.received() ? to : from);
+      WaitLimit limit = wait_limit();
+      if (!flight.wait(limit)) throw_timeout(flight.received() ? to : from);
       if (sending) {
         out = out.subspan(block.size());
         sending = block.size() == block_;

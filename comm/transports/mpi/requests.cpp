@@ -50,8 +50,8 @@ bool MpiRequests::test() {
   return done != 0;
 }
 
-bool MpiRequests::wait(Clock::time_point deadline) {
-  return poll_until(deadline, kTestsAtFirst, kTestsAfterNap, [this] { return test(); });
+bool MpiRequests::wait(WaitLimit& limit) {
+  return poll_until(limit, kTestsAtFirst, kTestsAfterNap, [this] { return test(); });
 }
 
 bool MpiRequests::received() {

@@ -7,6 +7,7 @@
 #include <cstddef>
 
 #include "comm/transports/mpi/mpi_c.h"
+#include "comm/wait_limit.h"
 #include "engine/core/error.h"
 
 namespace tw::mpi {
@@ -28,8 +29,8 @@ class MpiRequests {
   /// Tracks another started MPI operation in place of the receive.
   void adopt(MPI_Request request) { requests_[0] = request; }
 
-  /// Polls, with short sleeps, until both have completed; false when `deadline` passes first.
-  bool wait(Clock::time_point deadline = Clock::time_point::max());
+  /// Polls, with short sleeps, until both have completed; false when the limit passes first.
+  bool wait(WaitLimit& limit);
   /// Whether no receive is pending.
   bool received();
   /// Bytes of the received message.

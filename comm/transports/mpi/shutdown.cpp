@@ -20,9 +20,10 @@ namespace tw::mpi {
 namespace {
 
 using namespace std::chrono_literals;
+using Seconds = std::chrono::duration<double>;
 
 constexpr int kFarewellTag = 2, kMeetTag = 3;
-constexpr auto kGrace = 3s;           // for other ranks to reach the end after an error
+constexpr Seconds kGrace{3};          // for other ranks to reach the end after an error
 constexpr auto kLinger = 5ms;         // for last acknowledgements to leave
 constexpr auto kOutputLinger = 50ms;  // for the launcher to read the last lines of output
 constexpr auto kFinalizeLimit = 10s;  // MPI_Finalize takes milliseconds
@@ -51,28 +52,22 @@ struct Ending {
 };
 
 /// Collects the endings of all ranks, by dissemination: also a barrier. False when a rank has not
-/// called it by the deadline.
-bool exchange_endings(std::vector<Ending>& all, Clock::time_point deadline,
-                      int tag = kFarewellTag) {
+/// called it within `time`.
+bool exchange_endings(std::vector<Ending>& all, Seconds time, int tag = kFarewellTag) {
   const int rank = this_rank(), ranks = static_cast<int>(all.size());
   std::vector<Ending> theirs(all.size());
+  WaitLimit limit(time);
   for (int distance = 1; distance < ranks; distance *= 2) {
     MpiRequests flight;
     const std::vector<Ending> mine = all;
     const size_t bytes = mine.size() * sizeof(Ending);
     flight.receive(theirs.data(), bytes, (rank - distance + ranks) % ranks, tag);
     flight.send_surely(mine.data(), bytes, (rank + distance) % ranks, tag);
-    if (!flight.wait(deadline)) return false;
+    if (!flight.wait(limit)) return false;
     for (size_t r = 0; r < all.size(); ++r)
       if (theirs[r].code >= 0) all[r] = theirs[r];
   }
   return true;
-}
-
-/// The time in `seconds` from now; 0: never.
-Clock::time_point deadline_in(double seconds) {
-  if (seconds <= 0) return Clock::time_point::max();
-  return Clock::now() + std::chrono::round<Clock::duration>(std::chrono::duration<double>(seconds));
 }
 
 /// Lets MPI make progress for `time`.
@@ -108,16 +103,16 @@ int finish(int code, const std::string& error, double seconds) {
     if (!error.empty()) write_error_line(error);
   };
   if (rank == 0) print();
-  const auto deadline = [&] { return code == 0 ? deadline_in(seconds) : Clock::now() + kGrace; };
+  const Seconds time = code == 0 ? Seconds(seconds) : kGrace;
   std::vector<Ending> all(static_cast<size_t>(all_ranks()));
   all[rank] = {code, error.empty() ? 0 : std::hash<std::string>{}(error)};
-  bool agreed = exchange_endings(all, deadline());
+  bool agreed = exchange_endings(all, time);
   const auto before = std::span(all).first(rank);
   if (std::ranges::find(before, all[rank].error, &Ending::error) == before.end() && rank > 0)
     print();
   for (const Ending& one : all) code = std::max(code, static_cast<int>(one.code));
   // no rank ends the others before they have printed
-  agreed = agreed && exchange_endings(all, deadline());
+  agreed = agreed && exchange_endings(all, time);
   if (!agreed && code == 0) {
     code = 1;
     write_error_line(fmt::format("error: [mpi] rank {} has waited {} s at the end for the others",
@@ -133,7 +128,7 @@ int finish(int code, const std::string& error, double seconds) {
 bool meet(double seconds) {
   if (!running()) return true;
   std::vector<Ending> all(static_cast<size_t>(all_ranks()));
-  return exchange_endings(all, deadline_in(seconds), kMeetTag);
+  return exchange_endings(all, Seconds(seconds), kMeetTag);
 }
 
 void end_all_ranks(int code) {

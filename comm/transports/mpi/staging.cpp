@@ -52,7 +52,8 @@ size_t StagedMessages::exchange(Context& ctx, int to, ConstBytes out, int from, 
       sending = bytes == block_;
       if (sending) fetch(block_of(out, block_, j + 1), kOut + static_cast<int>((j + 1) % 2));
     }
-    if (!requests.wait(comm_.deadline())) comm_.throw_timeout(requests.received() ? to : from);
+    WaitLimit limit = comm_.wait_limit();
+    if (!requests.wait(limit)) comm_.throw_timeout(requests.received() ? to : from);
     if (receiving) {
       const size_t bytes = requests.received_bytes();
       copies_->copy(block(in_slot), in.data() + received, bytes);

@@ -11,7 +11,6 @@ namespace tw::nccl {
 namespace {
 
 using namespace std::chrono_literals;
-using Clock = std::chrono::steady_clock;
 
 constexpr int kTestsAtFirst = 2000;  // one or two milliseconds
 constexpr int kTestsAfterNap = 2;
@@ -85,8 +84,8 @@ void NcclConnection::wait_for(int peer, const Done& done) {
       if (++tests % kTestsPerLook == 0) owner_.check_peers();
       return false;
     };
-    if (!poll_until(owner_.deadline(), kTestsAtFirst, kTestsAfterNap, test))
-      owner_.throw_timeout(peer);
+    WaitLimit limit = owner_.wait_limit();
+    if (!poll_until(limit, kTestsAtFirst, kTestsAfterNap, test)) owner_.throw_timeout(peer);
   } catch (...) {
     abort();
     throw;
@@ -124,8 +123,8 @@ void NcclConnection::finalize() {
   const auto quiet = [&] {
     return ncclCommGetAsyncError(comm_, &state) != ncclSuccess || state != ncclInProgress;
   };
-  const bool in_time =
-      poll_until(Clock::now() + kGoodbyeLimit, kTestsAtFirst, kTestsAfterNap, quiet);
+  WaitLimit limit(kGoodbyeLimit);
+  const bool in_time = poll_until(limit, kTestsAtFirst, kTestsAfterNap, quiet);
   if (in_time && state == ncclSuccess)
     ncclCommDestroy(std::exchange(comm_, nullptr));
   else
