@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "apps/common/console.h"
 #include "apps/common/options.h"
 #include "apps/common/version.h"
 #include "engine/core/error.h"
@@ -26,7 +27,8 @@ OptionTable::Given OptionTable::parse(int argc, char** argv, const std::string& 
   CLI::App app(description, argv[0]);
   app.allow_extras();
   app.set_version_flag("--version", version_text, "Print the versions of this build and exit");
-  app.get_formatter()->column_width(34);
+  constexpr size_t kHelpColumn = 34;
+  app.get_formatter()->column_width(kHelpColumn);
   Given given;
   for (const Option& option : options_) {
     CLI::Option* flag = app.add_option_function<std::string>(
@@ -67,7 +69,7 @@ OptionTable::Given OptionTable::parse(int argc, char** argv, const std::string& 
   try {
     app.parse(std::move(arguments));
   } catch (const CLI::CallForHelp&) {
-    throw HelpText{app.help()};
+    throw HelpText{wrap(app.help(), output_columns(), kHelpColumn)};
   } catch (const CLI::CallForVersion&) {
     throw HelpText{version_text()};
   } catch (const CLI::ArgumentMismatch& error) {

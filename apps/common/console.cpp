@@ -3,6 +3,8 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <string_view>
@@ -67,6 +69,26 @@ void Console::clear() {
   const size_t wrapped = (drawn_ - 1) / terminal_columns();
   fmt::print("\r{}\033[J", wrapped > 0 ? fmt::format("\033[{}A", wrapped) : "");
   drawn_ = 0;
+}
+
+size_t output_columns() { return ::isatty(STDOUT_FILENO) ? terminal_columns() : SIZE_MAX; }
+
+std::string wrap(const std::string& text, size_t columns, size_t indent) {
+  std::string wrapped;
+  for (size_t start = 0; start < text.size();) {
+    const size_t end = std::min(text.find('\n', start), text.size() - 1) + 1;
+    std::string line = text.substr(start, end - start);
+    start = end;
+    while (line.size() - line.ends_with('\n') > columns) {
+      size_t space = line.rfind(' ', columns);
+      if (space == std::string::npos || space <= indent) space = line.find(' ', indent + 1);
+      if (space == std::string::npos) break;
+      wrapped += line.substr(0, space) + '\n';
+      line = std::string(indent, ' ') + line.substr(space + 1);
+    }
+    wrapped += line;
+  }
+  return wrapped;
 }
 
 std::string clock_text(double seconds) {

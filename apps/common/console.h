@@ -49,6 +49,11 @@ class Console {
   std::chrono::steady_clock::time_point last_;
 };
 
+/// The columns of standard output; no limit if it is not a terminal.
+size_t output_columns();
+/// Breaks the lines of a text before words that end beyond `columns`. The rest of a line begins at
+/// column `indent`. A word that does not fit stays whole.
+std::string wrap(const std::string& text, size_t columns, size_t indent);
 /// `1:02:03`, `4:05`
 std::string clock_text(double seconds);
 /// `12.3 MiB`

@@ -29,6 +29,12 @@ void Progress::add_time(int64_t steps, double seconds) {
   if (steps > 0) wall_.add(seconds / static_cast<double>(steps), static_cast<double>(steps));
 }
 
+double Progress::validation_seconds(const Place& at) const {
+  if (validation_ >= 0) return validation_;
+  const auto micro_batches = static_cast<double>(at.to_validate);
+  return micro_batches / static_cast<double>(config_.accumulate) * wall_.mean() / 3;
+}
+
 double Progress::seconds_left(const Place& at) const {
   int64_t steps = (config_.epochs - at.epoch) * at.batches - at.batch;
   if (config_.max_steps > 0) steps = std::min(steps, config_.max_steps - at.step);
@@ -38,9 +44,10 @@ double Progress::seconds_left(const Place& at) const {
     const int64_t last = at.epoch + (at.batch + steps + at.batches - 1) / at.batches;
     validations = every == 0 ? 1 : last / every - at.epoch / every + (last % every != 0);
   }
-  double left = static_cast<double>(validations) * validation_;
+  const double validation = validation_seconds(at);
+  double left = static_cast<double>(validations) * validation;
   if (at.validated > 0 && at.to_validate > 0)
-    left -= validation_ * static_cast<double>(at.validated) / static_cast<double>(at.to_validate);
+    left -= validation * static_cast<double>(at.validated) / static_cast<double>(at.to_validate);
   return wall_.mean() * static_cast<double>(steps) + left;
 }
 

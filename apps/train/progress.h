@@ -11,10 +11,11 @@ namespace tw {
 
 /// Where a run is.
 struct Place {
-  int64_t epoch = 0, batch = 0;             ///< finished epochs; finished steps of the present one
-  int64_t batches = 0;                      ///< steps of an epoch
-  int64_t step = 0;                         ///< finished steps of the run
-  int64_t validated = -1, to_validate = 0;  ///< batches; -1: the run trains
+  int64_t epoch = 0, batch = 0;  ///< finished epochs; finished steps of the present one
+  int64_t batches = 0;           ///< steps of an epoch
+  int64_t step = 0;              ///< finished steps of the run
+  int64_t to_validate = 0;       ///< batches of a validation
+  int64_t validated = -1;        ///< batches; -1: the run trains
 };
 
 class Progress {
@@ -40,13 +41,16 @@ class Progress {
     void add(double value, double times = 1);
     double mean() const { return weight > 0 ? sum / weight : 0; }
   };
-  /// Seconds to the end of the run; the validations yet to come count as the last one.
+  /// Seconds of a validation: those of the last one, or of as many forward passes, each a third of
+  /// a step.
+  double validation_seconds(const Place& at) const;
+  /// Seconds to the end of the run.
   double seconds_left(const Place& at) const;
 
   TrainConfig config_;
   double ranks_;
   Recent loss_, top1_, images_, seconds_, exchange_, bytes_, merged_bytes_, wall_;
-  double validation_ = 0;
+  double validation_ = -1;  ///< seconds; -1: none yet
 };
 
 }  // namespace tw

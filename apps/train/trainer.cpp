@@ -179,7 +179,8 @@ Place Run::place() const {
   return {.epoch = at_.epoch,
           .batch = at_.batch,
           .batches = train_loader_ ? train_loader_->batches() : 0,
-          .step = at_.step};
+          .step = at_.step,
+          .to_validate = val_loader_ ? val_loader_->batches() : 0};
 }
 
 void Run::show_progress(const Place& at) {
@@ -242,7 +243,6 @@ void Run::validate() {
   const StatisticsSwap swap(model_, statistics());
   const Stopwatch watch;
   Place at = place();
-  at.to_validate = val_loader_->batches();
   val_ = evaluate(ctx_, comm_, model_, *val_loader_, [&](int64_t done) {
     at.validated = done;
     show_progress(at);

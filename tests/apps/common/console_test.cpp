@@ -32,5 +32,18 @@ TEST(Console, WithoutOutputWritesNothing) {
   EXPECT_EQ(read_text(log), "");
 }
 
+TEST(Wrap, BreaksBeforeTheWordThatDoesNotFit) {
+  EXPECT_EQ(wrap("  --lr=0.1  the rate of a step\n\n  --x  none\n", 22, 12),
+            "  --lr=0.1  the rate\n            of a step\n\n  --x  none\n");
+  EXPECT_EQ(wrap("one two", SIZE_MAX, 4), "one two");
+  EXPECT_EQ(wrap("a two", 5, 0), "a two");
+  EXPECT_EQ(wrap("", 5, 0), "");
+}
+
+TEST(Wrap, KeepsAWordThatIsLongerThanALine) {
+  EXPECT_EQ(wrap("a incomprehensible word", 6, 2), "a incomprehensible\n  word");
+  EXPECT_EQ(wrap("incomprehensible", 6, 2), "incomprehensible");
+}
+
 }  // namespace
 }  // namespace tw::test

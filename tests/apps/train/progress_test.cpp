@@ -70,6 +70,18 @@ TEST(Progress, TheTimeLeftHasTheValidationsYetToCome) {
   EXPECT_EQ(left(10, 130, 1, 60), "ETA 1:05");
 }
 
+TEST(Progress, AValidationIsTakenAsForwardPassesUntilOneWasTimed) {
+  TrainConfig config;
+  config.accumulate = 2;
+  Progress progress = trained(config);
+  Place at = kPlace;
+  at.to_validate = 72;  // of two thirds of a second: 9 of them take 54 s
+  const auto ends = [&](const char* text) { return progress.line(at, 199).ends_with(text); };
+  EXPECT_TRUE(ends("ETA 8:14")) << progress.line(at, 199);
+  progress.add_validation(60);
+  EXPECT_TRUE(ends("ETA 16:20")) << progress.line(at, 199);
+}
+
 TEST(Progress, SaysThatItValidates) {
   Progress progress = trained({});
   progress.add_validation(60);
