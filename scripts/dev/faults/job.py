@@ -125,7 +125,7 @@ class Job:
 
     def environment(self, **more):
         # a signal to mpirun before its ranks run may leave them in MPI_Init until this limit
-        fixed = {"OMP_WAIT_POLICY": "passive", "THINWIRE_START_TIMEOUT": "20"}
+        fixed = {"OMP_WAIT_POLICY": "passive", "THINWIRE_START_TIMEOUT": "10"}
         return {**os.environ, **fixed, **{k: str(v) for k, v in more.items()}}
 
     def run(self, output, name, *more, timeout=120, **variables):
