@@ -17,9 +17,12 @@ from repro import ROOT, SCALES, ReproError, nearest
 from repro import claims, estimate, keep, programs, runs, script, session, tables
 
 
+ACTIONS = ("list", "run", "show", "keep")
+
+
 def options():
     parser = script.Parser(description=__doc__)
-    parser.add_argument("action", metavar="list|run|show|keep")
+    parser.add_argument("action", metavar="list|run|show|keep", choices=ACTIONS)
     parser.add_argument("what", nargs="?", metavar="CLAIM|PAPER|all", help="for run and show")
     parser.add_argument("--scale", default="quick", help="quick, short or paper (default: quick)")
     parser.add_argument("--claims", type=Path, default=ROOT / "configs" / "repro",
@@ -32,8 +35,7 @@ def options():
     script.add_options(parser, Path("runs") / "repro",
                        "for training (default: 1 at quick, else 1,2,3)")
     given = parser.parse_args()
-    for name, value, known in (("action", given.action, ("list", "run", "show", "keep")),
-                               ("scale", given.scale, SCALES)):
+    for name, value, known in (("scale", given.scale, SCALES),):
         if value not in known:
             raise ReproError(f"unknown {name} {value}{nearest(value, known)}")
     return given

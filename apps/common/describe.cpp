@@ -25,7 +25,11 @@ Json OptionTable::describe(const std::string& description) const {
   }
   if (settings_ != nullptr) {
     Json keys = Json::array();
-    for (const auto& [key, value] : settings_->values()) keys.push_back(key + "=");
+    for (const auto& [key, value] : settings_->values()) {
+      const std::vector<std::string>& choices = settings_->choices(key);
+      if (choices.empty()) keys.push_back(key + "=");
+      for (const std::string& choice : choices) keys.push_back(key + "=" + choice);
+    }
     all.push_back({{"group", settings_group_},
                    {"name", "set"},
                    {"help", "a setting that train --list names; may be repeated"},

@@ -69,6 +69,11 @@ class Settings {
   /// One line for each old key that was set, for the user.
   const std::vector<std::string>& notices() const { return notices_; }
 
+  /// The allowed values of a declared key; empty: any.
+  const std::vector<std::string>& choices(std::string_view key) const {
+    return declared_.find(key)->second.choices;
+  }
+
   /// All declared keys with their current values.
   const std::map<std::string, std::string, std::less<>>& values() const { return values_; }
 

@@ -6,18 +6,27 @@ from .commands import quote
 
 FUNCTION = r'''
 _thinwire() {
-  local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD - 1]} path=thinwire word i
-  # bash splits at `=`: --model=res is three words, NAME.KEY=VALUE too
-  [[ $cur == = ]] && cur=
-  [[ $prev == = ]] && ((COMP_CWORD > 1)) && prev=${COMP_WORDS[COMP_CWORD - 2]}
+  local cur=${COMP_WORDS[COMP_CWORD]} path=thinwire key= word i=$((COMP_CWORD - 1)) prev
+  # bash splits at `=`: --model=res and --set KEY=VALUE are three and four words
+  if [[ $cur == = ]]; then
+    cur=
+    ((++i))
+  fi
+  [[ ${COMP_WORDS[i]} == = ]] && ((i > 1)) && ((--i))
+  if [[ ${COMP_WORDS[i]} != -* && ${COMP_WORDS[i + 1]-} == = ]]; then
+    key=${COMP_WORDS[i]}=
+    [[ ${COMP_WORDS[--i]} == = ]] && ((i > 1)) && ((--i))
+  fi
+  prev=${COMP_WORDS[i]}
   COMPREPLY=()
   for ((i = 1; i < COMP_CWORD; ++i)); do
     word=${COMP_WORDS[i]}
     [[ $word != -* && -n ${_thinwire_flags[$path $word]+known} ]] && path="$path $word"
   done
   if [[ -n ${_thinwire_values[$path $prev]+known} ]]; then
-    mapfile -t COMPREPLY < <(compgen -W "${_thinwire_values[$path $prev]}" -- "$cur")
+    mapfile -t COMPREPLY < <(compgen -W "${_thinwire_values[$path $prev]}" -- "$key$cur")
     [[ ${COMPREPLY[0]-} == *= ]] && compopt -o nospace 2>/dev/null
+    COMPREPLY=("${COMPREPLY[@]#"$key"}")
   elif [[ " ${_thinwire_files[$path]-} " == *" $prev "* ]]; then
     mapfile -t COMPREPLY < <(compgen -f -- "$cur")
     compopt -o filenames 2>/dev/null
@@ -45,8 +54,8 @@ def entries(path, command):
             ("others", path, [flag for o in options if o.value and not o.takes_file and not o.words
                               for flag in o.flags])]
     rows += [("values", f"{path} {flag}", o.words) for o in options if o.words for flag in o.flags]
-    if command.subcommands:
-        rows.append(("words", path, [sub.name for sub in command.subcommands]))
+    if words := [sub.name for sub in command.subcommands] + [*command.words]:
+        rows.append(("words", path, words))
     for sub in command.subcommands:
         rows += entries(f"{path} {sub.name}", sub)
     return rows

@@ -43,6 +43,7 @@ class Command:
     options: list = dataclasses.field(default_factory=list)
     subcommands: list = dataclasses.field(default_factory=list)
     arguments: str = ""  # such as RUN...
+    words: tuple = ()  # for the first argument
     text: str = ""  # more about it
 
     @property
@@ -165,6 +166,7 @@ def of_parser(name, phrase, parser):
         else:
             word = action.metavar or action.dest.upper()
             several = {"+": "...", "*": "..."}.get(action.nargs, "")
+            command.words += tuple(action.choices or ())
             command.arguments += f"{' ' * bool(command.arguments)}{word}{several}"
     return command
 

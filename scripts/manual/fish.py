@@ -39,6 +39,8 @@ def of_command(path, command):
         elif option.value:
             words.append("-r" if option.takes_file else "-x")
         lines.append(line(at, *words, f"-d {quote(option.help)}"))
+    if command.words:
+        lines.append(line(f"__thinwire_is {path}", f"-f -a {quote(' '.join(command.words))}"))
     for sub in command.subcommands:
         lines.append(line(at, f"-f -a {sub.name} -d {quote(sub.help)}"))
         lines += of_command(f"{path} {sub.name}", sub)

@@ -25,6 +25,8 @@ def specification(option):
 def function(name, command):
     words = [word for option in command.options for word in specification(option)]
     if not command.subcommands:
+        if command.words:
+            words.append(quote(f"1:word:({' '.join(command.words)})"))
         words.append("'*:file:_files'")
         return f"{name}() {{\n  _arguments \\\n    " + " \\\n    ".join(words) + "\n}\n"
     text = "".join(function(f"{name}_{sub.name}", sub) for sub in command.subcommands)

@@ -6,7 +6,7 @@ import os
 import re
 import sys
 
-from . import UserError, program_name
+from . import UserError, nearest, program_name
 
 # messages of argparse
 MESSAGES = (("^the following arguments are required: (.*)", r"\1 is missing; --help lists all"),
@@ -68,6 +68,12 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message):
         """Raises UserError for a message of argparse, in the words of the programs."""
+        choice = re.search(r"^argument (.*): invalid choice: '(.*)' \(choose from (.*)\)$", message)
+        if choice:
+            name, value, known = choice.groups()
+            what = next((action.dest for action in self._actions if action.metavar == name), name)
+            known = known.replace("'", "").split(", ")
+            raise UserError(f"unknown {what} {value}{nearest(value, known)}")
         for pattern, words in MESSAGES:
             message = re.sub(pattern, words, message)
         raise UserError(message)

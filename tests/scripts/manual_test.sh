@@ -95,11 +95,19 @@ for shell in "${shells[@]}"; do
   expect "$shell" resnet18 "$work/offered"
   "complete_$shell" train --precision b >"$work/offered"
   expect "$shell" bf16 "$work/offered"
-  "complete_$shell" advise --set gaussiank. >"$work/offered"
-  expect "$shell" gaussiank.refine= "$work/offered"
+  "complete_$shell" advise --set powersgd. >"$work/offered"
+  expect "$shell" powersgd.rank= "$work/offered"
+  "complete_$shell" train --set gaussiank. >"$work/offered"
+  expect "$shell" gaussiank.refine=paper "$work/offered"
+  "complete_$shell" repro r >"$work/offered"
+  expect "$shell" run "$work/offered"
 done
 complete_bash train --model = resnet1 >"$work/offered"  # bash splits --model=resnet1
 expect bash resnet18 "$work/offered"
+complete_bash train --set gaussiank.refine = p >"$work/offered"
+expect bash paper "$work/offered"
+complete_bash train --set gaussiank.refine = >"$work/offered"
+expect bash histogram "$work/offered"
 complete_bash train --config configs/resnet18 >"$work/offered"
 expect bash configs/resnet18-imagenet10.json "$work/offered"
 [[ -z $(complete_bash train --epochs "") ]] || { echo "offers something for a number"; exit 1; }

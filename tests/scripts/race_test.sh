@@ -304,7 +304,7 @@ refuses "expected numbers such as 1,2,3" run --seeds 1,x
 bin=$work/none refuses "none/train is missing" run
 refuses "no runs of resnet20 in $out" show --model resnet20
 refuses "none/x.csv: No such file" accuracy "$work/none/x.csv"
-refuses "invalid choice: 'ran'" ran
+refuses "unknown action ran; did you mean run?" ran
 refuses 'unknown model "lenot"; nearest is "lenet"' run --model lenot
 methods=topl refuses "unknown method topl; did you mean topk?" run
 methods=from-tomorrow refuses "train has no --flag-of-tomorrow" run
