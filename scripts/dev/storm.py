@@ -166,8 +166,8 @@ class Storm:
                 code == 1 and any(said in started.output() for said in frozen)
             ):
                 wrong.append(f"{fault}: exit code {code}: {started.output()[-300:]}")
-            # a branch that has not begun has nothing to resume
-            begun = not case.branch or (output / "a/config.json").exists()
+            # a branch without its first checkpoint asks for the same command again
+            begun = not case.branch or any((output / "a/checkpoints").glob("step-*"))
             command = self.resume(job, output, resume) if begun else first
         code, text = run(command, job.environment())
         if code != 0:

@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <functional>
 #include <iostream>
+#include <optional>
 #include <span>
 #include <thread>
 #include <vector>
@@ -51,9 +52,10 @@ struct Ending {
   uint64_t error = 0;  ///< hash of the text; 0: none
 };
 
-/// Collects the endings of all ranks, by dissemination: also a barrier. False when a rank has not
-/// called it within `time`.
-bool exchange_endings(std::vector<Ending>& all, Seconds time, int tag = kFarewellTag) {
+/// Collects the endings of all ranks, by dissemination: also a barrier. Returns a rank that has not
+/// answered within `time`.
+std::optional<int> exchange_endings(std::vector<Ending>& all, Seconds time,
+                                    int tag = kFarewellTag) {
   const int rank = this_rank(), ranks = static_cast<int>(all.size());
   std::vector<Ending> theirs(all.size());
   WaitLimit limit(time);
@@ -61,13 +63,14 @@ bool exchange_endings(std::vector<Ending>& all, Seconds time, int tag = kFarewel
     MpiRequests flight;
     const std::vector<Ending> mine = all;
     const size_t bytes = mine.size() * sizeof(Ending);
-    flight.receive(theirs.data(), bytes, (rank - distance + ranks) % ranks, tag);
-    flight.send_surely(mine.data(), bytes, (rank + distance) % ranks, tag);
-    if (!flight.wait(limit)) return false;
+    const int from = (rank - distance + ranks) % ranks, to = (rank + distance) % ranks;
+    flight.receive(theirs.data(), bytes, from, tag);
+    flight.send_surely(mine.data(), bytes, to, tag);
+    if (!flight.wait(limit)) return flight.received() ? to : from;
     for (size_t r = 0; r < all.size(); ++r)
       if (theirs[r].code >= 0) all[r] = theirs[r];
   }
-  return true;
+  return std::nullopt;
 }
 
 /// Lets MPI make progress for `time`.
@@ -106,20 +109,20 @@ int finish(int code, const std::string& error, double seconds) {
   const Seconds time = code == 0 ? Seconds(seconds) : kGrace;
   std::vector<Ending> all(static_cast<size_t>(all_ranks()));
   all[rank] = {code, error.empty() ? 0 : std::hash<std::string>{}(error)};
-  bool agreed = exchange_endings(all, time);
+  std::optional<int> missing = exchange_endings(all, time);
   const auto before = std::span(all).first(rank);
   if (std::ranges::find(before, all[rank].error, &Ending::error) == before.end() && rank > 0)
     print();
   for (const Ending& one : all) code = std::max(code, static_cast<int>(one.code));
   // no rank ends the others before they have printed
-  agreed = agreed && exchange_endings(all, time);
-  if (!agreed && code == 0) {
+  if (!missing) missing = exchange_endings(all, time);
+  if (missing && code == 0) {
     code = 1;
-    write_error_line(fmt::format("error: [mpi] rank {} has waited {} s at the end for the others",
-                                 rank, seconds));
+    write_error_line(fmt::format("error: [mpi] rank {} has waited {} s at the end for rank {}",
+                                 rank, seconds, *missing));
   }
   // one rank needs no MPI_Abort, of which Open MPI tells in several lines
-  if (all.size() > 1 && (!agreed || code != 0)) end_all_ranks(code);
+  if (all.size() > 1 && (missing || code != 0)) end_all_ranks(code);
   linger(kLinger);
   finalize(code);
   return code;
@@ -128,7 +131,7 @@ int finish(int code, const std::string& error, double seconds) {
 bool meet(double seconds) {
   if (!running()) return true;
   std::vector<Ending> all(static_cast<size_t>(all_ranks()));
-  return exchange_endings(all, Seconds(seconds), kMeetTag);
+  return !exchange_endings(all, Seconds(seconds), kMeetTag);
 }
 
 void end_all_ranks(int code) {

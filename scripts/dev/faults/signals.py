@@ -110,8 +110,9 @@ class Started:
             if fault.moment[0] == "t" and time.monotonic() - start >= seconds * float(
                 fault.moment[1:]
             ):
-                self.ranks()
-                return True
+                # the launcher is not frozen
+                if fault.kind != "freeze" or any(map(is_rank, self.ranks())):
+                    return True
             if fault.moment[0] == "c" and any(state_of(pid) == "T" for pid in self.ranks()):
                 return True
             time.sleep(0.003)

@@ -39,7 +39,7 @@ fi
 # ranks that are done do not wait for ever for a frozen one
 output=$(timeout -k 1 20 "$mpirun" -n 3 "$program" frozen program 2>&1 </dev/null)
 code=$?
-line='^error: \[mpi\] rank [01] has waited 1 s at the end'
+line='^error: \[mpi\] rank [01] has waited 1 s at the end for rank 2$'
 if [ "$code" != 1 ] || ! grep -q "$line" <<<"$output"; then
   echo "a frozen rank at the end: exit code $code, expected 1; it wrote: $output"
   failed=1
