@@ -42,6 +42,12 @@ BRANCH = ("--lr", "0.02", "--max-steps", "0")
 RESUMES = ["auto", "folder", "newest", "oldest"]  # newest, oldest: a checkpoint
 
 
+def named(rank, code, output):
+    """Whether the end of a job tells that `rank` is frozen. Before MPI has started nobody knows
+    which rank is missing, and the code may be that of a rank that mpirun killed."""
+    return code == 1 and f"rank {rank}" in output or code != 0 and "in MPI_Init for" in output
+
+
 @dataclass(frozen=True)
 class Case:
     """algorithm/model/transport/ranks/threads/device[/branch]/fault>resume[/fault>resume...]"""
@@ -160,11 +166,7 @@ class Storm:
             expected = {"pause": {0}, "term": {0, 3}}.get(fault.kind, {code})
             if not late and prepared and code not in expected:
                 wrong.append(f"{fault}: exit code {code}: {started.output()[-300:]}")
-            # nobody knows which rank is missing before MPI has started
-            frozen = (f"rank {fault.target}", "in MPI_Init for the other ranks")
-            if fault.kind == "freeze" and struck and not (
-                code == 1 and any(said in started.output() for said in frozen)
-            ):
+            if fault.kind == "freeze" and struck and not named(fault.target, code, started.output()):
                 wrong.append(f"{fault}: exit code {code}: {started.output()[-300:]}")
             # a branch without its first checkpoint asks for the same command again
             begun = not case.branch or any((output / "a/checkpoints").glob("step-*"))
