@@ -131,6 +131,9 @@ std::vector<std::byte> read_file(const std::filesystem::path& path, size_t most)
   std::error_code ignored;
   check(!std::filesystem::is_directory(path, ignored), "[file] cannot read {}: it is a folder",
         path.string());
+  // some have no end
+  check(most < SIZE_MAX || !std::filesystem::is_character_file(path, ignored),
+        "[file] cannot read {}: it is a device", path.string());
   std::vector<std::byte> bytes;
   size_t size = 0;
   for (size_t chunk = 1 << 16; in; chunk = size) {  // the size of a pipe is unknown

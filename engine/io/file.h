@@ -64,8 +64,8 @@ class GrowingFile {
   int file_ = -1;
 };
 
-/// The whole file, which may be a pipe; UserError when it cannot be read or has more than `most`
-/// bytes.
+/// The whole file, which may be a pipe, or a device if `most` is given; UserError when it cannot be
+/// read or has more than `most` bytes.
 std::vector<std::byte> read_file(const std::filesystem::path& path, size_t most = SIZE_MAX);
 
 /// The same as text.

@@ -178,6 +178,8 @@ TEST(ReadFile, NamesTheUnreadableFile) {
                                  (folder / "none").string()));
   const std::string wrong = error_text<UserError>([&] { read_file(folder.path()); });
   EXPECT_TRUE(wrong.ends_with("it is a folder")) << wrong;
+  const std::string endless = error_text<UserError>([&] { read_file("/dev/zero"); });
+  EXPECT_TRUE(endless.ends_with("/dev/zero: it is a device")) << endless;
 }
 
 TEST(ReadFile, GivesEveryByteOfAnySize) {
