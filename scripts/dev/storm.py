@@ -166,7 +166,8 @@ class Storm:
             expected = {"pause": {0}, "term": {0, 3}}.get(fault.kind, {code})
             if not late and prepared and code not in expected:
                 wrong.append(f"{fault}: exit code {code}: {started.output()[-300:]}")
-            if fault.kind == "freeze" and struck and not named(fault.target, code, started.output()):
+            told = named(fault.target, code, started.output())
+            if fault.kind == "freeze" and struck and not told:
                 wrong.append(f"{fault}: exit code {code}: {started.output()[-300:]}")
             # a branch without its first checkpoint asks for the same command again
             begun = not case.branch or any((output / "a/checkpoints").glob("step-*"))
