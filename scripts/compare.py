@@ -32,7 +32,7 @@ def main():
     elif options.markdown:
         print(table.markdown(), end="")
     else:
-        print(table.plain(), end="")
+        print(table.plain(comparison.output_columns()), end="")
         if known.partial:
             print(f"\nin some runs only, from another version: {', '.join(known.partial)}")
     for line in comparison.repeated(runs, groups):

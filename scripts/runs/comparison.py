@@ -2,7 +2,10 @@
 
 import csv
 import io
+import math
+import shutil
 import statistics
+import sys
 import unicodedata
 
 from . import measures, settings
@@ -72,15 +75,29 @@ class Comparison:
         return "".join("| " + " | ".join(cell.replace("|", "/") for cell in row) + " |\n"
                        for row in rows)
 
-    def plain(self):
-        """Aligned columns, texts to the left and numbers to the right."""
+    def plain(self, columns=math.inf):
+        """Aligned columns, texts to the left and numbers to the right. A table that is wider than
+        `columns` has a column for each row instead, if that is narrow enough."""
         cells = [self.names, *self.cells()]
         left = [any(isinstance(row[i], str) and not is_number(row[i]) for row in self.rows)
                 for i, _ in enumerate(self.names)]
-        widths = [max(width(row[i]) for row in cells) for i, _ in enumerate(self.names)]
-        lines = ["  ".join(padded(cell, size, to_left)
-                           for cell, size, to_left in zip(row, widths, left)) for row in cells]
-        return "".join(line.rstrip() + "\n" for line in lines)
+        lines = aligned(cells, left)
+        if max(map(width, lines)) > columns:
+            turned = aligned(list(zip(*cells)), [True] + [False] * len(self.rows))
+            if max(map(width, turned)) <= columns:
+                lines = turned
+        return "".join(line + "\n" for line in lines)
+
+
+def aligned(cells, left):
+    """Lines of equally many columns; `left`: whether each is aligned to the left."""
+    widths = [max(map(width, column)) for column in zip(*cells)]
+    return ["  ".join(map(padded, row, widths, left)).rstrip() for row in cells]
+
+
+def output_columns():
+    """The columns of standard output; no limit if it is not a terminal."""
+    return shutil.get_terminal_size().columns if sys.stdout.isatty() else math.inf
 
 
 def number(value):

@@ -33,6 +33,12 @@ scripts/compare.py "$runs/topk-s1" "$runs/topk-s2" >"$work/said"
 expect '^run +seed +state +epochs_done +val_top1 .* nnz_over_k$'
 expect '^topk-s2 +2 +finished +4 +0\.[0-9]{4} '
 [[ $(wc -l <"$work/said") == 3 ]]
+# on a narrow terminal a run has a column; the lines are the same otherwise
+compare="scripts/compare.py '$runs/topk-s1' '$runs/topk-s2'"
+script -qec "stty cols 60; $compare" /dev/null </dev/null | tr -d '\r' >"$work/said"
+expect '^run +topk-s1 +topk-s2$'
+expect '^val_top1 +0\.[0-9]{4} +0\.[0-9]{4}$'
+[[ $(wc -L <"$work/said") -le 60 ]]
 scripts/compare.py "$runs/dense" "$runs/topk-s1" --markdown >"$work/said"
 expect '^\| run \| sparsifier \| link \| state '
 expect '^\| dense \| dense \| 100Mbit,1ms \| finished '
