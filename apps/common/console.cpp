@@ -31,10 +31,10 @@ bool has_terminal() {
 Console::Console(Output output)
     : output_(output), terminal_(output == Output::all && has_terminal()) {}
 
-void Console::write_line(const std::string& text) {
+void Console::write_line(const std::string& text, const std::string& shown) {
   if (output_ == Output::all) {
     clear();
-    fmt::print("{}\n", text);
+    fmt::print("{}\n", shown);
     std::fflush(stdout);
   }
   if (keeps_lines_) so_far_ += text + '\n';

@@ -12,6 +12,12 @@
 
 namespace tw {
 
+/// The columns of standard output; no limit if it is not a terminal.
+size_t output_columns();
+/// Breaks the lines of a text before words that end beyond `columns`. The rest of a line begins at
+/// column `indent`. A word that does not fit stays whole.
+std::string wrap(const std::string& text, size_t columns, size_t indent);
+
 class Console {
  public:
   /// Whether lines are written: nowhere, to logs only, or also to standard output.
@@ -23,6 +29,13 @@ class Console {
   template <class... Args>
   void line(fmt::format_string<Args...> text, Args&&... args) {
     if (output_ != Output::none) write_line(fmt::format(text, std::forward<Args>(args)...));
+  }
+  /// A line of prose: a terminal shows it broken between words. Not for commands, which users copy.
+  template <class... Args>
+  void paragraph(fmt::format_string<Args...> text, Args&&... args) {
+    if (output_ == Output::none) return;
+    const std::string whole = fmt::format(text, std::forward<Args>(args)...);
+    write_line(whole, wrap(whole, columns(), 2));
   }
   /// Whether lines are kept for a later log.
   enum class Log { one_of_several, last };
@@ -38,7 +51,9 @@ class Console {
   size_t columns() const;
 
  private:
-  void write_line(const std::string& text);
+  void write_line(const std::string& text) { write_line(text, text); }
+  /// Writes `text` to the logs and `shown` to standard output.
+  void write_line(const std::string& text, const std::string& shown);
 
   Output output_;
   bool terminal_;
@@ -49,11 +64,6 @@ class Console {
   std::chrono::steady_clock::time_point last_;
 };
 
-/// The columns of standard output; no limit if it is not a terminal.
-size_t output_columns();
-/// Breaks the lines of a text before words that end beyond `columns`. The rest of a line begins at
-/// column `indent`. A word that does not fit stays whole.
-std::string wrap(const std::string& text, size_t columns, size_t indent);
 /// `1:02:03`, `4:05`
 std::string clock_text(double seconds);
 /// `12.3 MiB`

@@ -82,10 +82,10 @@ void report_densities(Console& console, const TrainConfig& config, const Sparsif
       lower = fmt::format("density {} of epoch {} is below the density {} that follows", density,
                           i + 1, config.density);
   }
-  if (!warmup.empty()) console.line("density warm-up:{}", warmup);
-  if (!lower.empty()) console.line("{}", lower);
+  if (!warmup.empty()) console.paragraph("density warm-up:{}", warmup);
+  if (!lower.empty()) console.paragraph("{}", lower);
   if (!reached && epochs > 0)
-    console.line(
+    console.paragraph(
         "density {} is never reached: the warm-up takes {} epoch{}, the run has {}; "
         "--density-warmup none trains at this density from the start",
         config.density, config.density_warmup.size(), config.density_warmup.size() == 1 ? "" : "s",
@@ -93,8 +93,8 @@ void report_densities(Console& console, const TrainConfig& config, const Sparsif
   constexpr double kNoticeable = 1.01;
   if (dense_bytes > 0 &&
       static_cast<double>(costly_bytes) > kNoticeable * static_cast<double>(dense_bytes))
-    console.line("density {} sends {} per {}, more than dense SGD with {}", costly,
-                 text(costly_bytes), time, text(dense_bytes));
+    console.paragraph("density {} sends {} per {}, more than dense SGD with {}", costly,
+                      text(costly_bytes), time, text(dense_bytes));
 }
 
 /// One line for each flag of the command line that changes nothing with this data, network or
@@ -139,7 +139,7 @@ void report_unused_flags(Console& console, const TrainConfig& config, const Data
       {"measure-wait", config.measure_wait && ranks == 1, "one rank waits for no other"}};
   for (const auto& [flag, unused, why] : all)
     if (unused && std::ranges::find(config.flags, flag) != config.flags.end())
-      console.line("--{} has no effect: {}", flag, why);
+      console.paragraph("--{} has no effect: {}", flag, why);
 }
 
 /// The note that a selector has no effect at density 1.
@@ -147,8 +147,9 @@ void report_unused_selector(Console& console, const TrainConfig& config,
                             const Sparsifier& sparsifier) {
   if (config.density < 1 || sparsifier.selector.empty()) return;
   const size_t warmup = config.density_warmup.size();
-  console.line("density 1{}: all entries are sent; selector {} and its settings have no effect",
-               warmup > 0 ? fmt::format(" from epoch {} on", warmup + 1) : "", sparsifier.selector);
+  console.paragraph(
+      "density 1{}: all entries are sent; selector {} and its settings have no effect",
+      warmup > 0 ? fmt::format(" from epoch {} on", warmup + 1) : "", sparsifier.selector);
 }
 
 }  // namespace
@@ -175,8 +176,8 @@ void report_learning_rate(Console& console, const TrainConfig& config) {
   const auto& defaults = default_learning_rates().entries();
   const auto found = defaults.find(config.model);
   if (found == defaults.end() || config.lr_given) return;
-  console.line("learning rate {}, the default of {} ({})", config.lr, config.model,
-               found->second.help);
+  console.paragraph("learning rate {}, the default of {} ({})", config.lr, config.model,
+                    found->second.help);
 }
 
 /// `epochs`: those that the run begins, which --max-steps may limit.
@@ -186,10 +187,11 @@ void report_warmup(Console& console, const TrainConfig& config, int64_t epochs) 
   other.epochs = config.epochs;
   resolve_warmup(other);
   const bool cut = epochs < config.epochs && static_cast<double>(epochs) <= config.warmup_epochs;
-  console.line("learning-rate warm-up: the first {:.3g} of {} epochs{}{}", config.warmup_epochs,
-               config.epochs,
-               config.warmup_epochs == other.warmup_epochs ? " (auto: 2, at most a fifth)" : "",
-               cut ? "; --max-steps ends the run before its end" : "");
+  console.paragraph(
+      "learning-rate warm-up: the first {:.3g} of {} epochs{}{}", config.warmup_epochs,
+      config.epochs,
+      config.warmup_epochs == other.warmup_epochs ? " (auto: 2, at most a fifth)" : "",
+      cut ? "; --max-steps ends the run before its end" : "");
 }
 
 std::string link_text(const CommOptions& comm, int ranks) {
@@ -208,32 +210,33 @@ size_t report_plan(Console& console, const TrainConfig& config, const DataSplit&
   const SgdConfig sgd = config.sgd();
   const size_t d = model.arena().size();
   const auto text = [](size_t bytes) { return bytes_text(static_cast<double>(bytes)); };
-  console.line("{}: {} parameters, {} classes, images {}", config.model, d, model.spec().classes,
-               model.spec().image);
+  console.paragraph("{}: {} parameters, {} classes, images {}", config.model, d,
+                    model.spec().classes, model.spec().image);
   if (const std::string note = size_note(config.model, model.spec().image); !note.empty())
-    console.line("{}", note);
+    console.paragraph("{}", note);
   if (!config.eval_only) {
     report_learning_rate(console, config);
     report_warmup(console, config, epochs);
   }
   if (config.dataset == "shapes" && config.data_dir.empty())
-    console.line("no --data-dir given: training on the generated data set shapes");
-  console.line("data: {} ({} training images), validation on {} images: {}", config.dataset,
-               data.train->size(), data.val->size(), data.val_name);
+    console.paragraph("no --data-dir given: training on the generated data set shapes");
+  console.paragraph("data: {} ({} training images), validation on {} images: {}", config.dataset,
+                    data.train->size(), data.val->size(), data.val_name);
   const std::string batch = config.accumulate == 1
                                 ? fmt::format("{}", config.batch_size)
                                 : fmt::format("{} x {}", config.accumulate, config.batch_size);
-  console.line("{} rank{} x {} thread{}, batch {} each, {} on {}{}", ranks, ranks == 1 ? "" : "s",
-               config.threads_per_rank, config.threads_per_rank == 1 ? "" : "s", batch,
-               config.precision, config.device, link_text(config.comm, ranks));
+  console.paragraph("{} rank{} x {} thread{}, batch {} each, {} on {}{}", ranks,
+                    ranks == 1 ? "" : "s", config.threads_per_rank,
+                    config.threads_per_rank == 1 ? "" : "s", batch, config.precision, config.device,
+                    link_text(config.comm, ranks));
   if (ranks > 1 && !model.arena().statistics().empty())
-    console.line("batch-norm statistics for validation: {}",
-                 config.bn_stats == "average" ? "averaged over ranks" : "those of rank 0");
+    console.paragraph("batch-norm statistics for validation: {}",
+                      config.bn_stats == "average" ? "averaged over ranks" : "those of rank 0");
 
   const size_t parameters = 2 * d * sizeof(float);
   const size_t optimizer = optimizer_bytes(sparsifier, sgd, config.settings, model.arena());
   const size_t total = memory.total() + parameters + optimizer;
-  console.line(
+  console.paragraph(
       "memory per rank: {} activations{} + {} packed weights and inputs + {} scratch + "
       "{} parameters and gradients + {} optimizer = {}",
       text(memory.workspace), config.recompute == "blocks" ? " (recomputed inside blocks)" : "",
@@ -241,9 +244,9 @@ size_t report_plan(Console& console, const TrainConfig& config, const DataSplit&
       text(total));
   // ranks that are threads share one GPU
   if (config.device == "cuda" && config.workers > 1)
-    console.line("the {} ranks share a GPU: they need {}; {} are free", ranks,
-                 text(total * static_cast<size_t>(ranks)), text(free_memory(Device::cuda)));
-  console.line("{}", volume_line(config, sparsifier, model.arena(), ranks, epochs));
+    console.paragraph("the {} ranks share a GPU: they need {}; {} are free", ranks,
+                      text(total * static_cast<size_t>(ranks)), text(free_memory(Device::cuda)));
+  console.paragraph("{}", volume_line(config, sparsifier, model.arena(), ranks, epochs));
   report_densities(console, config, sparsifier, model.arena(), ranks, epochs);
   report_unused_selector(console, config, sparsifier);
   report_unused_flags(console, config, data, model, sparsifier, ranks);
@@ -255,7 +258,7 @@ void report_unread_settings(Console& console, Context& ctx, const TrainConfig& c
   config.settings.forget_reads();
   read_settings(ctx, config.sgd(), config.settings, model.arena());
   for (const std::string& key : config.settings.unread(config.flags))
-    console.line("--set {} has no effect: no part of this run reads it", key);
+    console.paragraph("--set {} has no effect: no part of this run reads it", key);
 }
 
 void report_length(Console& console, const TrainConfig& config, const Model& model, int ranks,
@@ -276,8 +279,8 @@ void report_length(Console& console, const TrainConfig& config, const Model& mod
     bytes +=
         static_cast<double>((trained + every - 1) / every) * static_cast<double>(known->second);
   }
-  console.line("{} steps per epoch, {} in all{}", batches, steps,
-               ranks > 1 ? fmt::format(", about {} sent", bytes_text(bytes)) : "");
+  console.paragraph("{} steps per epoch, {} in all{}", batches, steps,
+                    ranks > 1 ? fmt::format(", about {} sent", bytes_text(bytes)) : "");
 }
 
 void report_local_steps(Console& console, const TrainConfig& config, const Model& model, int ranks,
@@ -289,7 +292,7 @@ void report_local_steps(Console& console, const TrainConfig& config, const Model
   const uint64_t bytes =
       estimated_bytes_sent(sparsifier, sgd, config.settings, model.arena(), ranks, density);
   const int64_t exchanges = (batches + sgd.local_steps - 1) / sgd.local_steps;
-  console.line(
+  console.paragraph(
       "local SGD: an exchange every {} step{}, outer rate {}, outer momentum {}; {} exchanges and "
       "{} sent per epoch",
       sgd.local_steps, sgd.local_steps == 1 ? "" : "s", sgd.outer_lr, sgd.outer_momentum, exchanges,

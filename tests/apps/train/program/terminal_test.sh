@@ -48,7 +48,13 @@ narrow = [drawn for width, _, drawn in progress if width == 60]
 assert all("ETA " in drawn for drawn in narrow[5:]), narrow
 assert any("validating" in drawn for _, _, drawn in progress), "silent during validation"
 assert re.search(r"ESC\[\d+A", text), "a wrapped line is not erased"
+plan = text[:text.index("writing to")].split("\n")[1:]
+assert all(len(line) <= 60 for line in plan), plan
+assert any(line.startswith("memory per rank: ") for line in plan), plan
 PY
+
+grep -q '^memory per rank: .* optimizer = ' "$work/terminal/run.log" ||
+  fail "the log has broken lines"
 
 short=("${run[@]}" --max-steps 30 --eval-every 0)
 "${short[@]}" --name file >"$work/said" 2>&1
