@@ -137,7 +137,6 @@ void remove_old_checkpoints(const fs::path& folder, int64_t kept, int64_t best) 
 }
 
 void remove_newer_checkpoints(const fs::path& folder, int64_t step) {
-  remove_parts(folder);
   for (const char* kind : {kStep, kBest}) {
     for (const fs::path& path : checkpoints_in(folder, kind))
       if (*step_in(path, kind) > step) remove_checkpoint(path);
@@ -284,6 +283,7 @@ RunFolder open_run_folder(const TrainConfig& config, int ranks) try {
     if (!continues && !folder.created && config.resume != "auto") check_free(folder.path);
     remove_parts(folder.path);
     create_folders_durably(folder.checkpoints());  // a run killed early may lack it
+    remove_parts(folder.checkpoints());
     sync_to_disk(folder.path.has_parent_path() ? folder.path.parent_path() : ".");
   }
   // after locking: the last holder of the lock may have added a checkpoint

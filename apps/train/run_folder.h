@@ -58,8 +58,7 @@ void remove_checkpoint(const std::filesystem::path& checkpoint);
 /// ones but that of step `best`.
 void remove_old_checkpoints(const std::filesystem::path& folder, int64_t kept, int64_t best);
 
-/// Removes half-written checkpoints and those of later steps, since a run resumed at `step` may
-/// continue differently.
+/// Removes the checkpoints of later steps, since a run resumed at `step` may continue differently.
 void remove_newer_checkpoints(const std::filesystem::path& folder, int64_t step);
 
 /// Makes the checkpoint `to` of links to the files of `from`, or of copies where the disk has no

@@ -158,14 +158,18 @@ TEST(Stop, ResumingAnOlderCheckpointRemovesNewerOnes) {
   EXPECT_TRUE(std::filesystem::exists(checkpoints / "step-00000020"));
 }
 
-TEST(Stop, AFinishedRunThatIsResumedKeepsItsRows) {
+TEST(Stop, AFinishedRunThatIsResumedKeepsItsRowsAndLosesParts) {
   const TempFolder folder;
   ASSERT_EQ(run_command(command(folder, "--name r --max-steps 5")).code, 0);
   const auto before = rows(folder / "r/metrics.csv", 8);
   ASSERT_EQ(before.size(), 2u);
+  // of a removal that a power failure undid
+  const std::filesystem::path part = folder / "r/checkpoints/.step-00000002.part";
+  std::filesystem::create_directory(part);
   ASSERT_EQ(run_command(command(folder, "--max-steps 5 --resume " + (folder / "r").string())).code,
             0);
   EXPECT_EQ(rows(folder / "r/metrics.csv", 8), before);
+  EXPECT_FALSE(std::filesystem::exists(part));
 }
 
 TEST(Stop, AnotherNumberOfRanksContinuesWithANotice) {

@@ -100,7 +100,6 @@ TEST_F(RunFolderTest, FilesOfOthersStay) {
   std::ofstream(root_ / "mine/checkpoints/step-00000001.bak/model.safetensors") << "weights";
   const RunFolder folder = open("mine", "auto");
   EXPECT_EQ(folder.checkpoint.filename(), "step-00000001");
-  remove_newer_checkpoints(folder.checkpoints(), 0);
   for (const char* name : others) EXPECT_TRUE(fs::exists(root_ / "mine" / name)) << name;
   for (const char* name : parts) EXPECT_FALSE(fs::exists(root_ / "mine" / name)) << name;
 }
@@ -247,7 +246,6 @@ TEST_F(CheckpointFolder, KeepsTheNewestAndTheBest) {
 }
 
 TEST_F(CheckpointFolder, LosesWhatIsNewerThanTheResumedStep) {
-  fs::create_directory(folder_ / ".step-00000020.part");
   remove_newer_checkpoints(folder_, 8);
   EXPECT_EQ(names(), (std::set<std::string>{"step-00000004", "step-00000008", "best-00000004"}));
 }
