@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <chrono>
+#include <csignal>
 #include <thread>
 
 #include "comm/collectives/collectives.h"
@@ -120,6 +121,43 @@ TEST(Timeout, IsUnlimitedByDefault) {
     if (comm.rank() == 1) std::this_thread::sleep_for(200ms);
     barrier(ctx, comm);
   });
+}
+
+/// Stops this process for three seconds.
+void pause_process() {
+  const pid_t self = ::getpid();
+  if (::fork() == 0) {
+    ::sleep(3);
+    ::kill(self, SIGCONT);
+    ::_exit(0);
+  }
+  ::raise(SIGSTOP);
+}
+
+/// The exit code of a process that is stopped while rank 0 waits for rank 1.
+int code_of_paused_ranks() {
+  try {
+    run_on_threads(2, [](Communicator& comm) {
+      Context ctx;
+      comm.set_timeout(2);
+      if (comm.rank() == 1) {
+        std::this_thread::sleep_for(300ms);
+        pause_process();
+        for (int part = 0; part < 5; ++part) std::this_thread::sleep_for(100ms);
+      }
+      barrier(ctx, comm);
+    });
+  } catch (const TimeoutError&) {
+    return 1;
+  }
+  return 0;
+}
+
+TEST(Timeout, DoesNotCountTimeInWhichTheProcessIsStopped) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  const auto start = std::chrono::steady_clock::now();
+  EXPECT_EXIT(::_exit(code_of_paused_ranks()), testing::ExitedWithCode(0), "");
+  EXPECT_GT(std::chrono::steady_clock::now() - start, 3s);
 }
 
 TEST(Timeout, WaitsBelowTheLimitDoNotAddUp) {
