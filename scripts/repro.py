@@ -13,7 +13,7 @@ docs/repro.md describes scales and verdicts, configs/repro/README.md the claim f
 import sys
 from pathlib import Path
 
-from repro import ROOT, SCALES, ReproError, nearest
+from repro import ROOT, SCALES, ReproError
 from repro import claims, estimate, keep, programs, runs, script, session, tables
 
 
@@ -24,7 +24,8 @@ def options():
     parser = script.Parser(description=__doc__)
     parser.add_argument("action", metavar="list|run|show|keep", choices=ACTIONS)
     parser.add_argument("what", nargs="?", metavar="CLAIM|PAPER|all", help="for run and show")
-    parser.add_argument("--scale", default="quick", help="quick, short or paper (default: quick)")
+    parser.add_argument("--scale", default="quick", metavar="SCALE", choices=SCALES,
+                        help="quick, short or paper (default: quick)")
     parser.add_argument("--claims", type=Path, default=ROOT / "configs" / "repro",
                         help="folder of claim files")
     parser.add_argument("--to", type=Path, help="for keep: the folder of the copies")
@@ -34,11 +35,7 @@ def options():
                         help="for run: only these rows of each claim, in the order of the claim")
     script.add_options(parser, Path("runs") / "repro",
                        "for training (default: 1 at quick, else 1,2,3)")
-    given = parser.parse_args()
-    for name, value, known in (("scale", given.scale, SCALES),):
-        if value not in known:
-            raise ReproError(f"unknown {name} {value}{nearest(value, known)}")
-    return given
+    return parser.parse_args()
 
 
 def settings_of(given):

@@ -71,7 +71,8 @@ class Parser(argparse.ArgumentParser):
         choice = re.search(r"^argument (.*): invalid choice: '(.*)' \(choose from (.*)\)$", message)
         if choice:
             name, value, known = choice.groups()
-            what = next((action.dest for action in self._actions if action.metavar == name), name)
+            what = next(action.dest for action in self._actions
+                        if name in (action.metavar, action.dest, "/".join(action.option_strings)))
             known = known.replace("'", "").split(", ")
             raise UserError(f"unknown {what} {value}{nearest(value, known)}")
         for pattern, words in MESSAGES:
