@@ -107,11 +107,11 @@ def report(chosen, results, settings):
             parts.append(f"{name}: {skipped}")
             continue
         every |= {result.folder: result for each in results[name].values() for result in each}
-    todo = [result for result in every.values() if not result.finished]
-    lines = [line(result, settings) for result in todo]
+    missing = [result for result in every.values() if not result.finished]
+    lines = [line(result, settings) for result in missing]
     unknown = sum(time is None for _, _, time in lines)
     parts += [text for text, _, _ in lines]
-    parts.append(f"{len(every) - len(todo)} results finished, {len(todo)} to run: "
+    parts.append(f"{len(every) - len(missing)} results finished, {len(missing)} to run: "
                  f"{sum(sent for _, sent, _ in lines) / 2**20:,.1f} MiB sent, "
                  f"{sum(time or 0 for _, _, time in lines):.0f} s and the time of "
                  f"{unknown} results that is unknown"
