@@ -159,9 +159,15 @@ void advise(Communicator& comm, const AdviseConfig& config) {
   if (config.local_steps > 1)  // synchronous dense SGD is a rival, too
     for (Prediction& c : predictions(arena, flat, config.density, overlap, config.settings))
       if (c.dense && c.sparsifier == "dense") all.push_back(std::move(c));
+  const int64_t node = config.settings.integer("hierarchical.node");
+  if (node > comm.size())  // what its nodes take is in no prediction
+    std::erase_if(all, [](const Prediction& c) { return c.sparsifier == "hierarchical"; });
   const Comparison comparison(std::move(all), std::move(rounds), std::move(prepared.accuracy),
                               common_flags(config));
   if (comm.rank() != 0) return;
+  if (node > comm.size())
+    console.line("hierarchical is left out: only {} or more ranks measure the sum inside a node",
+                 node);
   if (config.local_steps > 1)
     console.line("local SGD: {} iterations share a selection and an exchange", config.local_steps);
   if (!overlap && flat == 0)

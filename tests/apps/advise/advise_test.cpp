@@ -67,6 +67,15 @@ TEST(Advise, SaysWhichCostsASimulationLeavesOut) {
   EXPECT_FALSE(advise(given + "--gamma 1e-10 --merge 1e-9 --update 0.1").says("cost of 0"));
 }
 
+TEST(Advise, LeavesOutHierarchicalIfTheSumInsideANodeIsNotMeasured) {
+  const std::string given = std::string(kSimulated) + "--ranks 8 ";
+  const Ended four = advise(given), one = advise(given + "--set hierarchical.node=1");
+  EXPECT_TRUE(four.says("hierarchical is left out: only 4 or more ranks measure")) << four.output;
+  EXPECT_FALSE(four.says("\nhierarchical  ")) << four.output;
+  EXPECT_FALSE(one.says("left out")) << one.output;
+  EXPECT_TRUE(one.says("\nhierarchical  ")) << one.output;
+}
+
 TEST(Advise, WritesATableOfBandwidths) {
   const TempFolder folder;
   const std::string file = (folder / "advice.csv").string();
