@@ -47,8 +47,8 @@ void apply_given(const AdviseConfig& config, const ParameterArena& arena, Costs&
 Rounds measure(Communicator& comm, const AdviseConfig& config, Model& model, Console& console) {
   Context ctx(Device::cpu, resolve_threads(config.threads_per_rank, comm.size()));
   ctx.bind_thread();
-  console.line("measuring {} rounds of {} (batch {}, {}) on {} rank{} x {} thread{}", config.rounds,
-               config.model, config.batch_size,
+  console.line("measuring {} round{} of {} (batch {}, {}) on {} rank{} x {} thread{}",
+               config.rounds, config.rounds == 1 ? "" : "s", config.model, config.batch_size,
                name(resolve_precision(config.precision, resolve_device("auto"))), comm.size(),
                comm.size() == 1 ? "" : "s", ctx.threads(), ctx.threads() == 1 ? "" : "s");
   CostMeter meter(ctx, comm, model, config);
@@ -65,7 +65,7 @@ Rounds measure(Communicator& comm, const AdviseConfig& config, Model& model, Con
   Rounds rounds;
   for (round = 1; round <= config.rounds; ++round) rounds.push_back(meter.round(show));
   console.clear();
-  for (const std::string& note : load.notes(comm, ctx.threads())) console.line("{}", note);
+  for (const std::string& note : load.notes(comm, ctx.threads())) console.paragraph("{}", note);
   return rounds;
 }
 
@@ -148,7 +148,7 @@ void advise(Communicator& comm, const AdviseConfig& config) {
                  spec.image[0], spec.image[1]);
   if (const std::string note = size_note(config.model, spec.image);
       !note.empty() && config.parameters == 0)
-    console.line("{}; --image-size changes the size", note);
+    console.paragraph("{}; --image-size changes the size", note);
   Rounds rounds = config.simulate ? Rounds(1) : measure(comm, config, *prepared.model, console);
   for (Costs& costs : rounds) apply_given(config, arena, costs);
 
@@ -166,12 +166,13 @@ void advise(Communicator& comm, const AdviseConfig& config) {
                               common_flags(config));
   if (comm.rank() != 0) return;
   if (node > comm.size())
-    console.line("hierarchical is left out: only {} or more ranks measure the sum inside a node",
-                 node);
+    console.paragraph(
+        "hierarchical is left out: only {} or more ranks measure the sum inside a node", node);
   if (config.local_steps > 1)
-    console.line("local SGD: {} iterations share a selection and an exchange", config.local_steps);
+    console.paragraph("local SGD: {} iterations share a selection and an exchange",
+                      config.local_steps);
   if (!overlap && flat == 0)
-    console.line("dense SGD with overlap is not predicted: it needs --compute-profile");
+    console.paragraph("dense SGD with overlap is not predicted: it needs --compute-profile");
   if (const std::string flags = costs_of_zero(config); !flags.empty())
     console.line("cost of 0: {}", flags);
   print_costs(console, comparison.rounds(), static_cast<double>(flat > 0 ? flat : arena.size()),

@@ -78,12 +78,15 @@ std::string accuracy_note(const Comparison& comparison) {
          fmt::format("{}", fmt::join(parts, "; "));
 }
 
-/// A sentence of clauses: its first one, then each on a line of its own.
+/// A sentence of clauses: its first one, which may have flags to copy, then each on a line of its
+/// own.
 void print_clauses(Console& console, std::string_view sentence) {
-  for (size_t begin = 0, line = 0; begin < sentence.size(); ++line) {
-    const size_t end = std::min(sentence.find("; ", begin), sentence.size());
-    console.line("{}{}", line == 0 ? "" : "  ", sentence.substr(begin, end - begin));
-    begin = end + 2;
+  size_t end = std::min(sentence.find("; "), sentence.size());
+  console.line("{}", sentence.substr(0, end));
+  while (end < sentence.size()) {
+    const size_t begin = end + 2;
+    end = std::min(sentence.find("; ", begin), sentence.size());
+    console.paragraph("  {}", sentence.substr(begin, end - begin));
   }
 }
 
@@ -139,7 +142,7 @@ void print_costs(Console& console, const Rounds& rounds, double d, double densit
                over([](const Costs& c) { return 1e9 * c.link.gamma; }),
                over([](const Costs& c) { return 1e9 * c.link.merge; }));
   if (rounds.size() > 1)
-    console.line(
+    console.paragraph(
         "medians of {} rounds; in brackets, where the median lies with a confidence of "
         "at least 90 %{}",
         rounds.size(), rounds.size() < 5 ? " (fewer than 5 rounds: least to most)" : "");

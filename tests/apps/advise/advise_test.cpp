@@ -76,6 +76,16 @@ TEST(Advise, LeavesOutHierarchicalIfTheSumInsideANodeIsNotMeasured) {
   EXPECT_TRUE(one.says("\nhierarchical  ")) << one.output;
 }
 
+TEST(Advise, BreaksProseOfATerminalBetweenWords) {
+  const std::string command = fmt::format("{}/advise {} --ranks 8", TW_BIN, kSimulated);
+  const Ended ended =
+      run_command("script -qec 'stty cols 60; " + command + "' /dev/null </dev/null");
+  EXPECT_EQ(ended.code, 0) << ended.output;
+  EXPECT_TRUE(ended.says("hierarchical is left out: only 4 or more ranks measure the\r\n  sum"))
+      << ended.output;
+  EXPECT_TRUE(ended.says(" as the\r\n  best dense exchange (dense ")) << ended.output;
+}
+
 TEST(Advise, WritesATableOfBandwidths) {
   const TempFolder folder;
   const std::string file = (folder / "advice.csv").string();
