@@ -1,5 +1,6 @@
 // doctor: says what this machine can do and what is wrong, with a cure where it is not well.
 #include "apps/common/comm_setup.h"
+#include "apps/common/console.h"
 #include "apps/common/launch.h"
 #include "apps/common/rank_utils.h"
 #include "apps/common/resolve.h"
@@ -33,7 +34,8 @@ int as_rank(Communicator& comm, const DoctorConfig& config) {
   const Findings findings = examine(
       {.config = config, .comm = setup.comm(), .device = resolve_device("auto"), .local_ranks = 1});
   if (comm.rank() == 0)
-    fmt::print("{}", config.json ? report_json(findings, comm.size()) : report_text(findings));
+    fmt::print("{}", config.json ? report_json(findings, comm.size())
+                                 : report_text(findings, output_columns()));
   return problems(findings) > 0 ? 1 : 0;
 }
 

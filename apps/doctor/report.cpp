@@ -6,6 +6,7 @@
 #include <array>
 #include <set>
 
+#include "apps/common/console.h"
 #include "apps/common/rank_utils.h"
 #include "apps/common/version.h"
 #include "comm/host_id.h"
@@ -79,12 +80,15 @@ Findings examine(Checkup checkup) {
   return all;
 }
 
-std::string report_text(const Findings& findings) {
+std::string report_text(const Findings& findings, size_t columns) {
+  constexpr size_t kText = 17, kCure = 23;  // columns where they begin
   std::string text;
   for (const Finding& finding : findings) {
-    text += fmt::format("{:<8} {:<7} {}\n", kStates[static_cast<int>(finding.state)], finding.name,
-                        finding.text);
-    if (!finding.cure.empty()) text += fmt::format("{:<16} cure: {}\n", "", finding.cure);
+    text += wrap(fmt::format("{:<8} {:<7} {}\n", kStates[static_cast<int>(finding.state)],
+                             finding.name, finding.text),
+                 columns, kText);
+    if (!finding.cure.empty())
+      text += wrap(fmt::format("{:<16} cure: {}\n", "", finding.cure), columns, kCure);
   }
   const size_t count = problems(findings);
   text += count == 0 ? "no problems\n" : fmt::format("{} problem{}\n", count, count > 1 ? "s" : "");

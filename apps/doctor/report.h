@@ -9,8 +9,9 @@ namespace tw {
 /// of them names it. Collective.
 Findings examine(Checkup checkup);
 
-/// A line for each finding, with the cure below it where it is not well.
-std::string report_text(const Findings& findings);
+/// A line for each finding, with the cure below it where it is not well; broken between words that
+/// end beyond `columns`.
+std::string report_text(const Findings& findings, size_t columns);
 /// `{"version", "ranks", "problems", "findings": [{"name", "state", "text", "cure", "details"}]}`
 std::string report_json(const Findings& findings, int ranks);
 

@@ -1,6 +1,7 @@
 // The program doctor: findings, cures and exit codes.
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <sstream>
 
 #include "tests/support/full_disk.h"
 #include "tests/support/program.h"
@@ -173,6 +174,20 @@ TEST(Doctor, MeasuresTheLinkBetweenRanks) {
   EXPECT_LT(link["details"]["latency_seconds"], 0.5);
   EXPECT_LE(link["details"]["bits_per_second"], 1.01e9);
   EXPECT_EQ(link["details"]["ranks"], 2);
+}
+
+TEST(Doctor, BreaksLinesOfATerminalBetweenWords) {
+  const TempFolder folder;
+  const Ended ended = run_command(
+      fmt::format("cd {} && script -qec 'stty cols 60; {}/doctor --seconds 0' /dev/null </dev/null",
+                  folder.path().string(), TW_BIN));
+  EXPECT_NE(ended.code, 2) << ended.output;
+  EXPECT_TRUE(
+      ended.says("exist; without one, training uses the\r\n                 generated images"))
+      << ended.output;
+  std::istringstream lines(ended.output);
+  for (std::string line; std::getline(lines, line);)
+    EXPECT_TRUE(line.size() <= 61 || line.rfind(' ') <= 23) << line;  // a word stays whole
 }
 
 TEST(Doctor, RunsTrainingSteps) {
