@@ -17,13 +17,13 @@ inline double relative_error(const std::vector<double>& a, const std::vector<dou
   return a.size() == b.size() ? std::sqrt(difference / norm) : INFINITY;
 }
 
-/// Gives a context `bytes` of scratch during its lifetime; fails the test after a write past the
-/// end.
+/// Gives a context `bytes` of scratch, filled with NaN, during its lifetime; fails the test after a
+/// write past the end.
 class Scratch {
  public:
   Scratch(Context& ctx, size_t bytes)
       : memory_({static_cast<int64_t>(bytes + kFence)}, DType::u8), bytes_(bytes) {
-    std::vector<std::byte> marked(bytes + kFence);
+    std::vector<std::byte> marked(bytes + kFence, std::byte{0xff});
     std::fill_n(marked.begin() + static_cast<std::ptrdiff_t>(bytes), kFence, kMark);
     memory_.set_bits(marked);
     ctx.set_scratch({static_cast<std::byte*>(memory_->data), bytes});

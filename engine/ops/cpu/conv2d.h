@@ -33,7 +33,7 @@ bool splits_batch(const Conv2dShape& shape, int threads);
 bool suits_dense_conv2d(const Conv2dShape& shape);
 std::unique_ptr<Conv2d> create_dense_conv2d(Context& ctx, const Conv2dShape& shape);
 
-/// 3 x 3 convolution in fewer products, by our own loops.
+/// 3 x 3 convolution in fewer products, by the loops of winograd.h.
 bool suits_winograd_conv2d(const Conv2dShape& shape);
 std::unique_ptr<Conv2d> create_winograd_conv2d(Context& ctx, const Conv2dShape& shape);
 

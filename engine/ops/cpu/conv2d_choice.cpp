@@ -47,9 +47,9 @@ ConvForward forward_desc(const dnnl::engine& engine, const Conv2dShape& s, const
           engine};
 }
 
-/// Winograd's F(4x4,3x3) (Lavin and Gray, CVPR 2016) for the channels that conv2d_winograd leaves.
-/// oneDNN has it in fp32 only, in a blocked layout: it pays where the products outweigh the
-/// reorders. Its error stays within a few times that of the direct sum.
+/// Winograd's F(4x4,3x3) (Lavin and Gray, CVPR 2016) for the shapes that conv2d_winograd leaves:
+/// other channels, few tiles. oneDNN has it in fp32 only, in a blocked layout: it pays where the
+/// products outweigh the reorders. Its error stays within a few times that of the direct sum.
 bool winograd_pays(const Conv2dShape& s, bool gradient_of_weights) {
   if (s.kernel != 3 || s.stride != 1) return false;
   const int64_t side = std::min(s.height, s.width);

@@ -1,6 +1,6 @@
 // 3 x 3 convolution with stride 1 by Winograd's F(4x4, 3x3), in fp32. oneDNN 2.6 has it in a
-// blocked layout only and multiplies all tiles of the batch at once; here a few tiles at a time
-// stay in the second-level cache.
+// blocked layout only and transforms all tiles of the batch before it multiplies; here the tiles of
+// a group are transformed and multiplied while they are in the caches.
 #include "engine/core/cpu_features.h"
 #include "engine/core/parallel.h"
 #include "engine/ops/cpu/conv2d.h"
@@ -37,6 +37,16 @@ Tiling backward_tiling(const Tiling& t) {
 
 /// First item of part i when n items are dealt to `parts`.
 size_t share(size_t n, size_t i, size_t parts) { return n * i / parts; }
+
+/// Deals the tiles by kLanes, which are multiplied together, to `parts`; calls body(begin, end)
+/// for groups of the tiles of part i.
+template <class Body>
+void for_each_group(const Tiling& t, size_t i, size_t parts, const Body& body) {
+  const size_t steps = (t.tiles() + kLanes - 1) / kLanes;
+  const size_t end = std::min(t.tiles(), share(steps, i + 1, parts) * kLanes);
+  for (size_t tile = share(steps, i, parts) * kLanes; tile < end; tile += kGroup)
+    body(tile, std::min(end, tile + kGroup));
+}
 
 class WinogradConv2d final : public Conv2d {
  public:
@@ -94,7 +104,7 @@ WinogradConv2d::WinogradConv2d(Context& ctx, const Conv2dShape& s)
       forward_(forward_tiling(s)),
       backward_(backward_tiling(forward_)),
       threads_(unsigned_of(ctx.threads())),
-      scratch_floats_(std::max(forward_.scratch_floats(), backward_.scratch_floats())) {
+      scratch_floats_(forward_.scratch_floats()) {  // as many as backward_'s
   // sums of more channels would not stay in the second-level cache
   constexpr size_t kFewChannels = 64;
   const bool wide = forward_.in_channels * forward_.out_channels > kFewChannels * kFewChannels;
@@ -120,15 +130,13 @@ void WinogradConv2d::pack(Context& ctx, const Tensor& w, const Tensor& packed) {
 
 void WinogradConv2d::convolve(Context& ctx, const Tiling& t, const Tensor& in, const float* kernel,
                               const float* bias, const Tensor& out) const {
-  const size_t groups = (t.tiles() + kGroup - 1) / kGroup;
   with_activation_type(shape_.dtype, [&]<class T>() {
     const auto* from = static_cast<const T*>(in.data);
     auto* const to = static_cast<T*>(out.data);
     parallel_for(ctx, threads_, 1, [&](size_t part, size_t) {
-      const size_t end = share(groups, part + 1, threads_);
-      for (size_t group = share(groups, part, threads_); group < end; ++group)
-        winograd::convolve(t, from, kernel, bias, to, group * kGroup,
-                           std::min(t.tiles(), (group + 1) * kGroup), scratch(ctx, part));
+      for_each_group(t, part, threads_, [&](size_t begin, size_t end) {
+        winograd::convolve(t, from, kernel, bias, to, begin, end, scratch(ctx, part));
+      });
     });
   });
 }
@@ -140,7 +148,6 @@ void WinogradConv2d::backward_weights(Context& ctx, const Tensor& x, const Tenso
   expect_conv2d_tensor("dy", dy, shape_.y(), shape_.dtype);
   const Tiling& t = forward_;
   const size_t blocks = t.out_channels / kLanes, block_floats = t.kernel_floats() / blocks;
-  const size_t groups = (t.tiles() + kGroup - 1) / kGroup;
   float* const all_sums = scratch(ctx, threads_);
   with_activation_type(shape_.dtype, [&]<class T>() {
     const auto *in = static_cast<const T*>(x.data), *gradient = static_cast<const T*>(dy.data);
@@ -152,11 +159,9 @@ void WinogradConv2d::backward_weights(Context& ctx, const Tensor& x, const Tenso
       float* const bias = shape_.bias ? sums + t.kernel_floats() : nullptr;
       std::fill(sums + mine.begin * block_floats, sums + mine.end * block_floats, 0.0f);
       if (shape_.bias) std::fill(bias + mine.begin * kLanes, bias + mine.end * kLanes, 0.0f);
-      const size_t end = share(groups, tiles + 1, tile_parts_);
-      for (size_t group = share(groups, tiles, tile_parts_); group < end; ++group)
-        winograd::correlate(t, in, gradient, group * kGroup,
-                            std::min(t.tiles(), (group + 1) * kGroup), mine, sums, bias,
-                            scratch(ctx, task));
+      for_each_group(t, tiles, tile_parts_, [&](size_t begin, size_t end) {
+        winograd::correlate(t, in, gradient, begin, end, mine, sums, bias, scratch(ctx, task));
+      });
     });
   });
   parallel_for(ctx, blocks, 1, [&](size_t block, size_t) {
@@ -179,6 +184,7 @@ bool suits_winograd_conv2d(const Conv2dShape& s) {
   constexpr int64_t kMultiple = kLanes;
   const auto [narrow, wide] = std::minmax(s.in_channels, s.out_channels);
   if (s.kernel != 3 || s.stride != 1 || std::min(s.out_height(), s.out_width()) < 4) return false;
+  if (forward_tiling(s).tiles() < kLanes) return false;  // products of tiles that are not there
   // more channels have so large transformed weights that reading them takes longer than it saves
   if (narrow % kMultiple != 0 || wide % kMultiple != 0 || wide > 256) return false;
   // products of bf16 by AMX are faster by more than Winograd's factor

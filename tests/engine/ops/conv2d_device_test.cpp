@@ -102,7 +102,8 @@ std::string describe(const Conv2dShape& s, int threads) {
 class Conv2dTest : public ::testing::TestWithParam<DType> {
  protected:
   void SetUp() override {
-    if (!test::computes(GetParam())) GTEST_SKIP() << "this CPU has no bf16";
+    // AVX-512 without bf16 emulates it
+    if (!test::computes(GetParam()) && !cpu_has_avx512()) GTEST_SKIP() << "this CPU has no bf16";
   }
 };
 
@@ -117,7 +118,7 @@ TEST_P(Conv2dTest, MatchesASumInDouble) {
                          {3, 9, 6, 16, 17},
                          {5, 5, 5, 17, 3},
                          {4, 6, 7, 16, 32},
-                         {2, 2, 2, 64, 64}})
+                         {2, 2, 2, 64, 160}})
       for (const int64_t kernel : {1, 3, 5})
         for (const int64_t stride : {1, 2})
           for (int64_t padding = 0; padding < std::min<int64_t>(kernel, 3); ++padding) {
@@ -152,7 +153,7 @@ TEST_P(Conv2dTest, MatchesOnLayersOfResNetAndVgg) {
                                                 {4, 128, 128, 1},
                                                 {2, 128, 256, 1},
                                                 {1, 64, 64, 1}}) {
-      Conv2dShape s{.batch = 3,
+      Conv2dShape s{.batch = side == 8 ? 5 : 3,
                     .height = side,
                     .width = side,
                     .in_channels = in,
@@ -175,11 +176,11 @@ TEST_P(Conv2dTest, TilesOfAnySizeMatchASumInDouble) {
   };
   for (const int threads : {1, 2, 3}) {
     Context ctx(test::device(), threads);
-    for (const Size z : {Size{1, 4, 4, 16, 16},
+    for (const Size z : {Size{16, 4, 4, 16, 16},
                          {9, 8, 8, 32, 32},
                          {3, 13, 9, 48, 16},
-                         {2, 10, 11, 80, 64},
-                         {1, 6, 6, 16, 272}})
+                         {3, 10, 11, 80, 64},
+                         {4, 6, 6, 16, 272}})
       for (int64_t padding = 0; padding < 3; ++padding)
         for (const bool bias : {false, true}) {
           const Conv2dShape s{.batch = z.batch,
@@ -198,9 +199,28 @@ TEST_P(Conv2dTest, TilesOfAnySizeMatchASumInDouble) {
   }
 }
 
-// sizes and channels that use the dense, Winograd, direct and split implementations
-constexpr std::array<std::array<int64_t, 2>, 5> kWays{
-    {{2, 64}, {8, 64}, {8, 40}, {6, 24}, {16, 16}}};
+// more threads than blocks of output channels, so that both tiles and blocks are dealt to them
+TEST_P(Conv2dTest, ManyThreadsMatchASumInDouble) {
+  for (const int threads : {4, 7}) {
+    Context ctx(test::device(), threads);
+    const Conv2dShape s{.batch = 5,
+                        .height = 10,
+                        .width = 9,
+                        .in_channels = 160,
+                        .out_channels = 32,
+                        .dtype = GetParam(),
+                        .bias = true};
+    SCOPED_TRACE(describe(s, threads));
+    ConvCase c(s);
+    c.run(ctx, 1);
+    c.expect_close(tolerance(GetParam()), 2);
+  }
+}
+
+// sizes and channels that use the dense, Winograd, direct and split implementations (on the CPU,
+// tests/engine/ops/cpu/conv2d_choice_test.cpp checks which)
+constexpr std::array<std::array<int64_t, 2>, 6> kWays{
+    {{2, 64}, {2, 160}, {12, 64}, {8, 40}, {6, 24}, {16, 16}}};
 
 TEST_P(Conv2dTest, AccumulatesGradients) {
   Context ctx(test::device(), 2);
