@@ -161,12 +161,24 @@ struct Saved {
   Resumed resumed;
   std::string sparsifier;
   int64_t ranks = 0;
-  int64_t batch = 0;            ///< images of a rank and step
-  std::string other_algorithm;  ///< how this run's sparsifier differs; empty if it does not
+  int64_t batch = 0;             ///< images of a rank and step
+  std::string other_experiment;  ///< how this run is another experiment; empty if it is not
 };
 
-/// Options that make a run another experiment. The folder of a run keeps one of each.
-constexpr const char* kAlgorithm[] = {"sparsifier", "selector", "exchange"};
+/// Options that make a run another experiment, beside the settings of --set. The folder of a run
+/// keeps one value of each.
+constexpr const char* kExperiment[] = {
+    "sparsifier",  "density",  "density_warmup",    "selector",
+    "exchange",    "scope",    "no_error_feedback", "residual_decay",
+    "local_steps", "outer_lr", "outer_momentum",    "momentum_correction"};
+
+/// The options as one level, those of --set by their dotted names.
+Json flattened(const Json& config) {
+  Json all = config;
+  if (all.contains("set")) all.update(config.at("set"));
+  all.erase("set");
+  return all;
+}
 
 void add_notice(std::string& notice, const std::string& text) {
   notice += (notice.empty() ? "" : "; ") + text;
@@ -183,12 +195,25 @@ void compare(const Json& then, const TrainConfig& config, const std::string& pre
   for (const std::string& key : copy.table().keys(Effect::essential))
     check(then.at(key) == all.at(key), "{}: {} is {} in the checkpoint, {} in this run{}", prefix,
           key, then.at(key).dump(), all.at(key).dump(), cure);
-  const Json now = description_of(config);
+  const Json now = flattened(description_of(config)), before = flattened(then);
   for (const auto& [key, value] : now.items()) {
-    if (!then.contains(key) || then[key] != value)
-      add_notice(notice, fmt::format("{} was {}, is now {}", key, then.value(key, Json()).dump(),
+    if (!before.contains(key) || before[key] != value)
+      add_notice(notice, fmt::format("{} was {}, is now {}", key, before.value(key, Json()).dump(),
                                      value.dump()));
   }
+}
+
+/// How this run is another experiment than that of the checkpoint; empty if it is not. A checkpoint
+/// of an older version may lack options.
+std::string other_experiment(const Json& then, TrainConfig config) {
+  const Json all = config.json(), now = flattened(all), before = flattened(then);
+  std::vector<std::string> keys(std::begin(kExperiment), std::end(kExperiment));
+  for (const auto& [key, value] : all.at("set").items()) keys.push_back(key);
+  for (const std::string& key : keys)
+    if (before.contains(key) && before[key] != now.at(key))
+      return fmt::format("{} is {} in the checkpoint, {} in this run", key, before[key].dump(),
+                         now.at(key).dump());
+  return "";
 }
 
 /// Verifies and reads the description.
@@ -206,12 +231,7 @@ Saved description_in(const SafetensorsReader& weights, const fs::path& checkpoin
     const Json& then = json.at("config");
     compare(then, config, prefix, saved.resumed.notice);
     then.at("sparsifier").get_to(saved.sparsifier);
-    TrainConfig copy = config;
-    const Json now = copy.json();
-    for (const char* key : kAlgorithm)
-      if (saved.other_algorithm.empty() && then.value(key, Json("")) != now.at(key))
-        saved.other_algorithm = fmt::format("{} is {} in the checkpoint, {} in this run", key,
-                                            then.value(key, Json("")).dump(), now.at(key).dump());
+    saved.other_experiment = other_experiment(then, config);
     saved.ranks = integer_of(json.at("ranks"));
     const int64_t images = integer_of(then.at("batch_size")),
                   batches = integer_of(then.value("accumulate", Json(1)));
@@ -237,11 +257,12 @@ Saved description_in(const SafetensorsReader& weights, const fs::path& checkpoin
   return saved;
 }
 
-/// UserError when a run would continue in the same folder with another algorithm.
-void check_algorithm(const fs::path& checkpoint, const Saved& saved, const TrainConfig& config) {
-  check(saved.other_algorithm.empty() || config.branches || config.eval_only,
-        "[resume] {}: {}; a new --name with --resume PATH continues in a folder of its own",
-        checkpoint.string(), saved.other_algorithm);
+/// UserError when a run would continue in the same folder as another experiment.
+void check_experiment(const fs::path& checkpoint, const Saved& saved, const TrainConfig& config) {
+  check(saved.other_experiment.empty() || config.branches || config.eval_only,
+        "[resume] {}: {}; a new --name with --resume PATH continues in a folder of its own{}",
+        checkpoint.string(), saved.other_experiment,
+        config.resume == "auto" ? "; --resume PATH alone takes the options of the run" : "");
 }
 
 /// Whether the optimizer has a vector of this name that is not empty.
@@ -336,7 +357,7 @@ Resumed describe_checkpoint(const fs::path& checkpoint, const TrainConfig& confi
       description_in(sealed_file(checkpoint / "model.safetensors"), checkpoint, config);
   check_residual(checkpoint, part_of(rank_file(checkpoint, 0), saved.resumed.position.step), saved,
                  config, keeps_residual(resolve_sparsifier(config.sgd(), config.settings)));
-  check_algorithm(checkpoint, saved, config);
+  check_experiment(checkpoint, saved, config);
   return saved.resumed;
 }
 
@@ -366,7 +387,7 @@ Resumed load_checkpoint(Communicator& comm, const fs::path& checkpoint, const Tr
     std::ranges::copy(saved_common[i++], one.values.span().begin());
     one.values.write();
   }
-  check_algorithm(checkpoint, saved, config);
+  check_experiment(checkpoint, saved, config);
   const int64_t images = at.batch * saved.ranks * saved.batch;
   at.batch = images / (comm.size() * config.batch_size * config.accumulate);
   return resumed;

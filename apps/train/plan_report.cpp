@@ -122,6 +122,7 @@ void report_unused_flags(Console& console, const TrainConfig& config, const Data
        config.dataset + " is no record file"},
       {"zero-init", config.zero_init && !blocks, no_blocks},
       {"recompute", config.recompute == "blocks" && !blocks, no_blocks},
+      {"data-dir", config.dataset == "shapes", "the images of shapes are generated"},
       {"density", dense, selects_nothing},
       {"density-warmup", dense, selects_nothing},
       {"no-error-feedback", dense && config.no_error_feedback, selects_nothing},

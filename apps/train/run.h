@@ -132,6 +132,7 @@ class Run {
   std::unique_ptr<StepLog> log_;
   Progress progress_;
   Position at_;
+  Change change_;      // of a resumed run
   ops::LossSums val_;  // of the last validation, the same on every rank
   bool stop_seen_ = false;
   SkippedImages skipped_;

@@ -136,6 +136,8 @@ void Run::plan() {
 void Run::restore() {
   folder_.path = broadcast_text(comm_, folder_.path.string());
   folder_.checkpoint = broadcast_text(comm_, folder_.checkpoint.string());
+  if (config_.resume == "auto" && folder_.checkpoint.empty())
+    console_.line("{} has no checkpoint to resume: a new run begins", folder_.path.string());
   folder_.branched_from = broadcast_text(comm_, folder_.branched_from);
   // the first checkpoint of a branch is that of the other run, which may have had other parts
   config_.branches |=
@@ -156,6 +158,7 @@ void Run::restore() {
     const Resumed resumed =
         load_checkpoint(comm_, folder_.checkpoint, config_, model_, *optimizer_);
     at_ = resumed.position;
+    change_ = {.step = at_.step, .text = resumed.notice};
     if (train_loader_)
       check(at_.batch <= train_loader_->batches(),
             "[resume] the checkpoint is at batch {} of an epoch, but an epoch of this data has {}",
@@ -205,7 +208,7 @@ void Run::open_tables() {
       // before anything is changed
       CsvFile::check(folder_.file("steps.csv"), kStepHeader, at_.step);
       CsvFile::check(folder_.file("metrics.csv"), kMetricsHeader, rows);
-      write_config(folder_, config_, comm_, train_loader_->batches());
+      write_config(folder_, config_, comm_, train_loader_->batches(), change_);
       if (folder_.created) folder_.created->keep();
       save_tuning_cache(ctx_, folder_.path);
       const std::filesystem::path log = folder_.file("run.log");

@@ -112,8 +112,23 @@ Json normalisation_of(const TrainConfig& config) {
   return {{"mean", rounded_all(config.mean)}, {"deviation", rounded_all(config.deviation)}};
 }
 
+/// `run.changes` of a config.json before `step`: later ones were undone; [] without the file.
+Json changes_before(int64_t step, const std::filesystem::path& file) {
+  const Json config = parse_json_if_valid<Json>(read_text_if_any(file, kMostJson));
+  const Json::json_pointer place("/run/changes");
+  Json kept = Json::array();
+  if (!config.is_object() || !config.contains(place) || !config[place].is_array()) return kept;
+  for (const Json& change : config[place])
+    if (change.is_object() && change.contains("step") && change["step"].is_number() &&
+        change["step"] < step)
+      kept.push_back(change);
+  return kept;
+}
+
 void write_config(const RunFolder& folder, TrainConfig& config, const Communicator& comm,
-                  int64_t steps_per_epoch) {
+                  int64_t steps_per_epoch, const Change& change) {
+  Json changes = changes_before(change.step, folder.file("config.json"));
+  if (!change.text.empty()) changes.push_back({{"step", change.step}, {"text", change.text}});
   Json json = config.json();
   json["run"] = {{"thinwire", version()},
                  {"ranks", comm.size()},
@@ -121,7 +136,8 @@ void write_config(const RunFolder& folder, TrainConfig& config, const Communicat
                  {"onednn", onednn_version()},
                  {"compiler", __VERSION__},
                  {"normalisation", normalisation_of(config)},
-                 {"steps_per_epoch", steps_per_epoch}};
+                 {"steps_per_epoch", steps_per_epoch},
+                 {"changes", changes}};
   if (!folder.branched_from.empty()) json["run"]["branched_from"] = folder.branched_from;
   write_atomically(folder.file("config.json"), json.dump(2) + "\n");
 }

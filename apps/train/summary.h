@@ -43,9 +43,15 @@ uint64_t common_weights_hash(Communicator& comm, const ParameterArena& arena);
 
 /// {"mean": [...], "deviation": [...]}: a network sees (pixel / 255 - mean) / deviation by channel.
 Json normalisation_of(const TrainConfig& config);
-/// config.json: the resolved configuration, versions, ranks and transport.
+/// How a resume at `step` changed the run.
+struct Change {
+  int64_t step = 0;
+  std::string text;  ///< empty: not at all
+};
+/// config.json: the resolved configuration, versions, ranks, transport, and the changes by resumes:
+/// those that the file has up to this one's step, and this one.
 void write_config(const RunFolder& folder, TrainConfig& config, const Communicator& comm,
-                  int64_t steps_per_epoch);
+                  int64_t steps_per_epoch, const Change& change);
 /// Prints one line for an epoch; `val.count` is 0 without validation.
 void report_epoch(Console& console, int64_t epoch, int64_t epochs, const EpochTotals& totals,
                   const ops::LossSums& val);

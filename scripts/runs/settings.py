@@ -19,11 +19,14 @@ def flat(config):
     values |= config.get("set", {})
     for key, value in config.get("run", {}).items():
         values[f"run.{key}" if key in values else key] = value
+    values.setdefault("changes", [])  # by resumes; older versions do not record them
     return values
 
 
 def text(value):
-    """A setting as one writes it on a command line."""
+    """A setting as one writes it on a command line; a change by a resume as a sentence."""
+    if isinstance(value, dict):
+        return f"step {value.get('step')}: {value.get('text')}"
     if value is None:
         return "–"
     if isinstance(value, bool):

@@ -33,6 +33,21 @@ scripts/compare.py "$runs/topk-s1" "$runs/topk-s2" >"$work/said"
 expect '^run +seed +state +epochs_done +val_top1 .* nnz_over_k$'
 expect '^topk-s2 +2 +finished +4 +0\.[0-9]{4} '
 [[ $(wc -l <"$work/said") == 3 ]]
+# a run that a resume changed says so
+cp -r "$runs/topk-s1" "$work/changed"
+python3 - "$work/changed/config.json" <<'PY'
+import json
+import sys
+
+with open(sys.argv[1], "r+") as file:
+    config = json.load(file)
+    config["run"]["changes"] = [{"step": 3, "text": "lr was 0.1, is now 0.2"}]
+    file.seek(0)
+    json.dump(config, file)
+PY
+scripts/compare.py "$work/changed" "$runs/topk-s2" >"$work/said"
+expect '^changed .* step 3: lr was 0.1, is now 0.2$'
+rm -r "$work/changed"
 # on a narrow terminal a run has a column; the lines are the same otherwise
 compare="scripts/compare.py '$runs/topk-s1' '$runs/topk-s2'"
 script -qec "stty cols 60; $compare" /dev/null </dev/null | tr -d '\r' >"$work/said"

@@ -147,6 +147,22 @@ TEST(Checkpoint, AnotherLearningRateGivesANotice) {
             "epochs was 10, is now 20; lr was 0.1, is now 0.01");
 }
 
+TEST(Checkpoint, AnotherExperimentIsAUserError) {
+  const auto expect = [&](const char* said, const std::function<void(TrainConfig&)>& change) {
+    TrainConfig other = config_of("off");
+    change(other);
+    const std::string text = error_text<UserError>([&] { notice_of(config_of("off"), other); });
+    EXPECT_NE(text.find(std::string(said) + "; a new --name with --resume PATH continues in a "
+                                            "folder of its own"),
+              std::string::npos)
+        << text;
+  };
+  expect("density is 0.001 in the checkpoint, 0.01 in this run",
+         [](TrainConfig& c) { c.density = 0.01; });
+  expect("gtopk.rotate is \"false\" in the checkpoint, \"true\" in this run",
+         [](TrainConfig& c) { c.settings.set("gtopk.rotate", "true"); });
+}
+
 TEST(Checkpoint, AStateOfAnotherSizeIsAUserError) {
   const std::string text = error_text<UserError>(
       [&] { notice_of(with_selector("sidco", "model"), with_selector("sidco", "layer")); });

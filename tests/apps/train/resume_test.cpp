@@ -180,6 +180,23 @@ TEST(Stop, AnotherNumberOfRanksContinuesWithANotice) {
   ASSERT_EQ(resumed.code, 0) << resumed.output;
   EXPECT_TRUE(resumed.says("4 ranks became 3: residuals were summed and distributed again"))
       << resumed.output;
+  const auto changes = [&] {
+    return nlohmann::json::parse(text_of(folder / "cut/config.json"))["run"]["changes"];
+  };
+  ASSERT_EQ(changes().size(), 1u) << changes();
+  EXPECT_EQ(changes()[0]["step"], 20);
+  EXPECT_EQ(changes()[0]["text"].get<std::string>().find("4 ranks became 3"), 0u) << changes();
+
+  // a later change is added; from an earlier checkpoint on, it is undone
+  const std::string again = "--lr 0.03 --workers 3 --max-steps 26 --resume ";
+  ASSERT_EQ(run_command(command(folder, again + (folder / "cut").string())).code, 0);
+  ASSERT_EQ(changes().size(), 2u) << changes();
+  EXPECT_EQ(changes()[1]["text"], "lr was 0.02, is now 0.03");
+  const std::string before = (folder / "cut/checkpoints/step-00000020").string();
+  if (std::filesystem::exists(before)) {
+    ASSERT_EQ(run_command(command(folder, again + before)).code, 0);
+    EXPECT_EQ(changes().size(), 1u) << changes();
+  }
 }
 
 TEST(Stop, ErrorsNameTheUnusableCheckpoint) {

@@ -100,6 +100,9 @@ TEST(Plan, RefusesWhatTheRunRefuses) {
   EXPECT_EQ(run("--dry-run --resume auto --name c").code, 0);
   EXPECT_FALSE(std::filesystem::exists(folder / "b"));
   EXPECT_FALSE(std::filesystem::exists(folder / "c"));
+  const std::string begins = "/c has no checkpoint to resume: a new run begins\n";
+  EXPECT_TRUE(run("--resume auto --name c").says(begins));
+  EXPECT_FALSE(run("--resume auto --name c").says(begins));
 }
 
 TEST(Plan, TellsTheWarmupOfTheLearningRate) {
@@ -127,10 +130,11 @@ TEST(Plan, SaysWhichNetworkANameStandsFor) {
 
 TEST(Plan, SaysWhichFlagsHaveNoEffect) {
   const std::string all = plan(
-      "--model mlp --image-size 64 --colour-jitter 0.1 --density 0.1 --zero-init --device cpu "
+      "--model mlp --dataset shapes --data-dir /none --image-size 64 --colour-jitter 0.1 --density "
+      "0.1 --zero-init --device cpu "
       "--deterministic --lr-milestones 3 --link 1Gbit,1ms --bn-stats local --shuffle shards");
-  for (const char* flag : {"image-size", "colour-jitter", "density", "zero-init", "deterministic",
-                           "lr-milestones", "link", "bn-stats", "shuffle"})
+  for (const char* flag : {"data-dir", "image-size", "colour-jitter", "density", "zero-init",
+                           "deterministic", "lr-milestones", "link", "bn-stats", "shuffle"})
     has(all, fmt::format("--{} has no effect: ", flag));
   lacks(all, "emulated");
   has(all, "--image-size has no effect: images of shapes are 32 x 32\n");
