@@ -5,6 +5,7 @@
 #include "apps/common/sum_cost.h"
 #include "comm/collectives/collectives.h"
 #include "comm/subcommunicator.h"
+#include "sparsify/step_costs.h"
 
 namespace tw {
 
@@ -14,23 +15,22 @@ const size_t kBucketBytes = SgdConfig{}.bucket_bytes;
 
 std::vector<Load> loads_of(const ParameterArena& arena, size_t flat, const Sparsifier& sparsifier,
                            double density, const Settings& settings) {
-  const auto kept = [&](size_t n) {
-    return static_cast<double>(density < 1 ? entries_to_keep(density, n) : n);
-  };
+  const Volume volume = volume_of(sparsifier, settings, density);
   const ExchangeEntry& entry = exchanges().find(sparsifier.exchange).value;
   if (flat > 0)
     return {{.d = static_cast<double>(flat),
-             .k = kept(flat),
+             .k = static_cast<double>(density < 1 ? entries_to_keep(density, flat, volume) : flat),
              .sums = entry(settings)->dense_sums(flat)}};
   std::vector<Load> loads;
   size_t end = arena.parameters().size();  // buckets start at the end of the vector
   for (const Bucket& bucket : plan_buckets(arena, sparsifier, kBucketBytes)) {
-    Load load{.d = static_cast<double>(bucket.length),
-              .dense = static_cast<double>(bucket.dense_length()),
-              .sums = entry(settings, plan_exchange(arena, bucket, 1))->dense_sums(bucket.length),
-              .first_parameter = end - bucket.parameters,
-              .end_parameter = end};
-    for (const Segment& segment : bucket.sparse) load.k += kept(segment.length);
+    const Load load{
+        .d = static_cast<double>(bucket.length),
+        .k = static_cast<double>(bucket.entries(density, volume)),
+        .dense = static_cast<double>(bucket.dense_length()),
+        .sums = entry(settings, plan_exchange(arena, bucket, 1))->dense_sums(bucket.length),
+        .first_parameter = end - bucket.parameters,
+        .end_parameter = end};
     end = load.first_parameter;
     loads.push_back(load);
   }
@@ -124,9 +124,8 @@ std::vector<Prediction> predictions(const ParameterArena& arena, size_t flat, do
         .selects = !sparsifier.selector.empty(),
         .reads = {name, sparsifier.selector, sparsifier.exchange, "wire", "momentum_correction"},
         .local_steps = local_steps,
-        .loads = loads_of(arena, flat, sparsifier, density, settings)};
-    if (!sparsifier.selector.empty() && density < 1)
-      c.volume = selectors().find(sparsifier.selector).value.volume(settings);
+        .loads = loads_of(arena, flat, sparsifier, density, settings),
+        .volume = volume_of(sparsifier, settings, density)};
     if (sparsifier.exchange == "allreduce") {
       Sparsifier layers = sparsifier;
       layers.scope = Scope::layer;
@@ -170,10 +169,11 @@ std::vector<std::string> volume_notes(const std::vector<Prediction>& all) {
   std::vector<std::pair<std::string, std::string>> notes;  // what is sent; names
   for (const Prediction& c : all) {
     if (c.volume == Volume::exactly_k) continue;
-    double k = 0;
-    for (const Load& load : c.loads) k += load.k;
+    double k = 0, dense = 0;
+    for (const Load& load : c.loads) k += load.k, dense += load.dense;
     const std::string sent = fmt::format(
-        "prediction for {:.0f} entries per step and rank; sent, depending on the gradients: {}", k,
+        "prediction for {:.0f} entries{} per step and rank; sent, depending on the gradients: {}",
+        k, dense > 0 ? fmt::format(" and {:.0f} of small tensors", dense) : "",
         volume_text(c.volume, static_cast<size_t>(k)));
     const auto known = std::ranges::find(notes, sent, &std::pair<std::string, std::string>::first);
     if (known == notes.end())

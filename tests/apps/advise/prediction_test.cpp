@@ -134,6 +134,14 @@ TEST(Predictions, PowerSgdSumsTheFactorsOfEachMatrixTwice) {
               3 * 2 * 2 * link.alpha + 3 * 2 * 1768 * link.beta, 1e-12);
 }
 
+TEST(Predictions, CountTheEntriesOfSmallTensorsThatAreSentWhole) {
+  const Model model("resnet20", {.classes = 10});
+  const auto notes = volume_notes(predictions(model.arena(), 0, 0.001, false, default_settings()));
+  EXPECT_EQ(notes.front(),
+            "dgc: prediction for 279 entries and 1386 of small tensors per step and rank; sent, "
+            "depending on the gradients: at most 279");
+}
+
 TEST(Predictions, NameTheSelectorsWhoseVolumeDependsOnTheGradients) {
   const auto notes = [](const char* assignment, double density) {
     Settings settings = default_settings();
@@ -145,8 +153,8 @@ TEST(Predictions, NameTheSelectorsWhoseVolumeDependsOnTheGradients) {
   };
   const std::string published = notes("gaussiank.refine=paper", 0.001);
   for (const char* line :
-       {"dgc: prediction for 26214 entries per step and rank; sent, depending on the gradients: at "
-        "most 26214",
+       {"dgc: prediction for 26215 entries per step and rank; sent, depending on the gradients: at "
+        "most 26215",
         "gaussiank, hardthreshold, oktopk, sidco: prediction for 26214 entries per step and rank; "
         "sent, depending on the gradients: about 26214 (a threshold selector: any number)",
         "redsync: prediction for 26214 entries per step and rank; sent, depending on the "
