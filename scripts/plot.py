@@ -19,11 +19,14 @@ from pathlib import Path
 try:
     import matplotlib
 except ImportError:
-    # Debian's matplotlib belongs to Debian's python, which may not be the first on the PATH
+    # Debian's matplotlib belongs to Debian's python: another one, or a virtual environment, may be
+    # the first on the PATH
     system = "/usr/bin/python3"
-    if os.path.exists(system) and os.path.realpath(sys.executable) != os.path.realpath(system):
+    own = os.path.realpath(sys.executable) == os.path.realpath(system)
+    if os.path.exists(system) and not (own and sys.prefix == sys.base_prefix):
         os.execv(system, [system, *sys.argv])
-    sys.exit("plot.py: matplotlib is missing; on Debian: apt-get install python3-matplotlib")
+    sys.exit(f"plot.py: {sys.executable} has no matplotlib; on Debian: "
+             "apt-get install python3-matplotlib")
 
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt  # noqa: E402
@@ -70,14 +73,23 @@ def look(number):
 
 
 def opened(folder):
-    """A run with at least one epoch or step, its label set."""
+    """A run with its label set."""
     run = Run(folder)
     run.metrics.require(COLUMNS)
     run.by_step = run.optional("steps.csv")
-    if not len(run.metrics) and not run.by_step:
-        raise UserError(f"{run.metrics.path}: no epoch has been finished and no step is recorded")
     run.label = label_of(run)
     return run
+
+
+def with_points(runs):
+    """The runs with at least one epoch or step; UserError if there is none."""
+    empty = [run for run in runs if not len(run.metrics) and not run.by_step]
+    if len(empty) == len(runs):
+        raise UserError(f"{empty[0].metrics.path}: no epoch has been finished and no step is "
+                        "recorded")
+    for run in empty:
+        print(f"{program_name()}: {run.folder} is left out: no step is recorded", file=sys.stderr)
+    return [run for run in runs if run not in empty]
 
 
 def label_of(run):
@@ -201,7 +213,8 @@ def draw(runs, title):
                           (phases, "Time of an epoch by phase", "seconds")]:
         axes.set_title(name)
         axes.set_xlabel(x)
-        if x == "epoch":
+        if x == "epoch" and max((max(one.get_xdata(), default=0) for one in axes.lines),
+                                default=0) >= 1:
             axes.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
     for axes in (top1, by_bytes, by_seconds):
         label_percents(axes.yaxis)
@@ -305,7 +318,7 @@ def main():
         save(lambda: draw_advice(predictions, options.title), options.output)
         return
 
-    runs = [opened(folder) for folder in options.runs]
+    runs = with_points([opened(folder) for folder in options.runs])
     labels = [run.label for run in runs]
     for run in runs:
         if labels.count(run.label) > 1:

@@ -2,12 +2,13 @@
 """watch.py [RUN...]: shows how runs go on that another terminal or machine started.
 
 RUN is a run folder, also on a shared disk, or a folder with runs (default: runs), of which those
-that run now are shown. Ends when none runs any more, or with Ctrl-C; the runs go on. Prints the
-picture once if standard output is not a terminal. The time to the end is that of the training
+that run now are shown. Waits for the first one; ends when none runs any more, or with Ctrl-C; the
+runs go on. Prints the picture once if standard output is not a terminal. The time to the end is that of the training
 steps, without validation.
 Exit code 2: a folder is missing.
 """
 
+import math
 import os
 import shutil
 import signal
@@ -52,7 +53,7 @@ def follow(options):
     """Redraws the picture until nothing runs; returns its last lines."""
     signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGWINCH])
     runs, seen = look(options, []), time.monotonic()
-    patience = PATIENCE if any(one.runs for one in runs) else 0
+    patience = PATIENCE if any(one.runs for one in runs) else 0 if runs else math.inf
     sys.stdout.write(ENTER)
     try:
         while True:
@@ -61,6 +62,7 @@ def follow(options):
             sys.stdout.flush()
             if any(one.runs for one in runs):
                 seen = time.monotonic()
+                patience = PATIENCE
             elif time.monotonic() - seen >= patience:
                 return lines
             pause(options.every)

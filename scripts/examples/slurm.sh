@@ -11,7 +11,19 @@
 #   sbatch scripts/examples/slurm.sh --model resnet20 --sparsifier topk
 #
 # PMI names the protocol between srun and MPI: pmi2 for MPICH (default), pmix for Open MPI;
-# `srun --mpi=list` shows those of this cluster. BIN is the folder of the programs.
+# `srun --mpi=list` shows those of this cluster. BIN is the folder of the programs (default:
+# build/bin if it has them, else the command thinwire).
 set -euo pipefail
-exec srun --mpi="${PMI:-pmi2}" "${BIN:-build/bin}/train" \
+if [[ -n ${BIN:-} || -x build/bin/train ]]; then
+  train=("${BIN:-build/bin}/train")
+else
+  train=(thinwire train)
+fi
+for program in srun "${train[0]}"; do
+  command -v "$program" >/dev/null || {
+    echo "slurm.sh: there is no $program" >&2
+    exit 2
+  }
+done
+exec srun --mpi="${PMI:-pmi2}" "${train[@]}" \
   --threads-per-rank "${SLURM_CPUS_PER_TASK:-1}" --resume auto "$@"

@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
-# Trains on several machines that mpirun of MPICH reaches by ssh without a password. The programs
-# lie at the same path on all of them; the run folder of rank 0 holds the results.
+# Trains on several machines that mpirun of MPICH reaches by ssh without a password. Programs and
+# data lie at the same paths on all of them; the run folder of rank 0 holds the results.
 #
 #   scripts/examples/two_machines.sh node1,node2 4 --model resnet20 --sparsifier topk
 #
 # The first argument names the machines, the second the number of ranks; ranks are dealt in blocks,
-# so that neighbours share a machine. IFACE names the network interface if there are several.
+# so that neighbours share a machine. IFACE names the network interface if there are several, BIN the
+# folder of the programs (default: build/bin if it has them, else the command thinwire).
 set -euo pipefail
 if [[ $# -lt 2 || ! $2 =~ ^[1-9][0-9]*$ ]]; then
   echo "usage: two_machines.sh MACHINE,MACHINE... RANKS [train options]" >&2
@@ -13,6 +14,22 @@ if [[ $# -lt 2 || ! $2 =~ ^[1-9][0-9]*$ ]]; then
 fi
 machines=$1 ranks=$2
 shift 2
+if [[ -n ${BIN:-} || -x build/bin/train ]]; then
+  train=("${BIN:-build/bin}/train")
+else
+  train=(thinwire train)
+fi
+if ! command -v "${train[0]}" >/dev/null; then
+  echo "two_machines.sh: ${train[0]} is missing; BIN names the folder of train" >&2
+  exit 2
+fi
+# without an answer, mpirun would wait for ever
+for machine in ${machines//,/ }; do
+  "${HYDRA_LAUNCHER_EXEC:-ssh}" -o BatchMode=yes -o ConnectTimeout=10 "$machine" true || {
+    echo "two_machines.sh: ssh $machine fails; it must work without a password" >&2
+    exit 2
+  }
+done
 count=$(tr ',' '\n' <<<"$machines" | wc -l)
 exec "${MPIRUN:-mpirun}" -launcher ssh ${IFACE:+-iface "$IFACE"} -hosts "$machines" \
-  -ppn $(((ranks + count - 1) / count)) -n "$ranks" "${BIN:-build/bin}/train" "$@"
+  -ppn $(((ranks + count - 1) / count)) -n "$ranks" "${train[@]}" "$@"

@@ -13,7 +13,7 @@ for run in a b; do
 done
 
 scripts/plot.py "$folder/a" "$folder/b" -o "$folder/curves.png" --title two >"$folder/log" 2>&1 ||
-  { cat "$folder/log" && grep -q 'matplotlib is missing' "$folder/log" && exit 77; }
+  { cat "$folder/log" && grep -q 'has no matplotlib' "$folder/log" && exit 77; }
 [[ $(head -c 4 "$folder/curves.png" | tail -c 3) == PNG ]]
 
 # lines_of RUN PANEL: the points of each line in a panel (0: top-1, 1: loss) and the label
@@ -193,6 +193,25 @@ refuses() {
   cat "$folder/log"
   exit 1
 }
+# a run without a step is left out beside others; less than an epoch has ticks between 0 and 1
+mkdir "$folder/begun"
+cp "$folder/a/config.json" "$folder/begun"
+printf '%s\n' "$head" >"$folder/begun/metrics.csv"
+scripts/plot.py "$folder/a" "$folder/begun" -o "$folder/curves.png" >"$folder/log" 2>&1
+grep -q "^plot.py: $folder/begun is left out: no step is recorded$" "$folder/log"
+printf '%s\n' step,epoch,train_loss,nnz_over_k,seconds,$phases \
+  1,1,2.3,1,9,1,2,3,0,1,1 2,1,2.2,1,9,1,2,3,0,1,1 \
+  >"$folder/begun/steps.csv"
+sed -i 's/}$/, "run": {"steps_per_epoch": 10}}/' "$folder/begun/config.json"
+/usr/bin/python3 - "$folder/begun" <<'EOF'
+import sys
+sys.path.insert(0, "scripts")
+import plot
+axes = plot.draw([plot.opened(sys.argv[1])], "").axes[1]
+low, high = axes.get_xlim()
+inside = [tick for tick in axes.get_xticks() if low <= tick <= high]
+assert high < 1 and len(inside) > 2, (low, high, inside)
+EOF
 sed -i 's/val_top1/top1/' "$folder/a/metrics.csv"
 refuses "$folder/a" 'a/metrics.csv: missing column(s) val_top1'
 refuses "$folder/none" 'none: not a folder'

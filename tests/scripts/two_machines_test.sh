@@ -13,6 +13,7 @@ for tool in ip sshd ssh ssh-keygen unshare; do
 done
 PATH=$PATH:/usr/sbin
 work=$(mktemp -d)
+
 id=$((RANDOM % 200))
 net=10.214.$id
 clean() {
@@ -23,6 +24,17 @@ clean() {
   rm -rf "$work"
 }
 trap clean EXIT
+
+# what is missing is one line and exit code 2, before mpirun waits for it
+refused() {
+  local text=$1 code=0
+  shift
+  env "$@" scripts/examples/two_machines.sh nowhere.invalid,host 2 >"$work/said" 2>&1 || code=$?
+  [[ $code == 2 ]] && tail -n 1 "$work/said" | grep -qF "$text" && return
+  echo "expected exit code 2 and: $text; got $code and:" && cat "$work/said" && exit 1
+}
+refused "two_machines.sh: $work/train is missing" BIN="$work"
+refused 'two_machines.sh: ssh nowhere.invalid fails' BIN="$build/bin" HYDRA_LAUNCHER_EXEC=false
 
 ip netns add "twm$id-1" 2>/dev/null || skip "this kernel cannot create network namespaces here"
 ip netns add "twm$id-2"
@@ -80,7 +92,7 @@ HYDRA_LAUNCHER_EXEC=$work/ssh IFACE=eth0 BIN=$build/bin \
   exit 1
 }
 # both machines had ranks
-[[ $(grep -c 'Accepted publickey' "$work/sshd_log_2") -ge 2 ]] || {
+[[ $(grep -c 'Accepted publickey' "$work/sshd_log_2") -ge 3 ]] || {
   echo "no rank on machine 2" && exit 1
 }
 [[ $(hash_of ssh) == "$(hash_of threads)" ]] || { echo "other bits than threads" && exit 1; }

@@ -1,13 +1,13 @@
 // Scales: from values to pixels.
 
 /** {at(value), ticks} of an axis from low to high on pixels from..to with about `count` ticks, at
- * whole numbers only if `whole`, at round numbers of bytes if `binary`. */
+ * whole numbers only if `whole` and one is passed, at round numbers of bytes if `binary`. */
 function scaleOf({ low, high, from, to, log, count, whole, binary }) {
   const map = log ? Math.log10 : (value) => value;
   const a = map(low), b = map(high);
   const at = (value) => from + (to - from) * (map(value) - a) / (b - a);
   return { at, low, high, ticks: log ? logTicks(low, high, count, binary)
-    : linearTicks(low, high, count, { least: whole ? 1 : 0, binary }) };
+    : linearTicks(low, high, count, { least: whole && high >= 1 ? 1 : 0, binary }) };
 }
 
 /** Multiples of 1, 2 or 5 times a power of ten, at least `least` apart; of bytes in their unit. */

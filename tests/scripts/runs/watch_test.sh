@@ -59,6 +59,14 @@ on_terminal --columns 80 "$source/scripts/watch.py" --all "$work/made" || fail "
 says 'topk-s3  finished  epoch 4/4'
 lacks '|####'
 
+# without a run it waits for one
+mkdir "$work/runs"
+began=$SECONDS
+on_terminal --columns 80 --interrupt 2 "$source/scripts/watch.py" "$work/runs" ||
+  fail "Ctrl-C: exit code $?"
+says 'no run is running in'
+((SECONDS - began >= 2)) || fail "ends before Ctrl-C"
+
 # a run that goes on: the picture moves until it ends
 "$train" --model lenet --precision f32 --threads-per-rank 1 --workers 2 --epochs 4000 \
   --checkpoint-every 0 --output-dir "$work/runs" --name live >"$work/train" 2>&1 &
