@@ -1,8 +1,11 @@
 // HostId: tells machines apart.
 #pragma once
 
+#include <unistd.h>
+
 #include <array>
 #include <fstream>
+#include <string>
 
 namespace tw {
 
@@ -14,6 +17,12 @@ inline HostId this_host() {
   HostId id{};
   std::ifstream("/proc/sys/kernel/random/boot_id").read(id.data(), id.size());
   return id;
+}
+
+/// The name of this machine for people; containers have names of their own.
+inline std::string host_name() {
+  std::array<char, 256> name{};
+  return gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "unknown";
 }
 
 }  // namespace tw

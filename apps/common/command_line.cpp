@@ -81,9 +81,15 @@ OptionTable::Given OptionTable::parse(int argc, char** argv, const std::string& 
   for (const auto& [name, text] : given)
     check(!text.starts_with("--"), "[options] --{} needs one value; found {}", name, text);
   for (const std::string& extra : app.remaining()) add_extra(extra, given);
+  const auto usual_form = [](const Option& option) {
+    if (!option.is_positional) return "--" + option.name;
+    std::string upper = option.name;
+    for (char& c : upper) c = static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
+    return upper;
+  };
   for (const Option& option : options_)
     check(!option.is_required || has(given, option.name),
-          "[options] --{} is missing; --help lists all", option.name);
+          "[options] {} is missing; --help lists all", usual_form(option));
   return given;
 }
 

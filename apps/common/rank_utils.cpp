@@ -6,6 +6,7 @@
 #include <sstream>
 
 #include "apps/common/version.h"
+#include "comm/host_id.h"
 #include "comm/transports.h"
 #include "engine/core/error.h"
 
@@ -21,8 +22,15 @@ void run_collectively(Communicator& comm, const std::function<void()>& body) {
     error = fmt::format("[file] {}: {}", caught.path1().string(), caught.code().message());
   }
   const OperationScope operation(comm, "setup");
-  for (const std::string& text : gather_texts(comm, error))
-    if (!text.empty()) throw UserError(text);
+  const std::vector<std::string> errors = gather_texts(comm, error);
+  const auto first = std::ranges::find_if(errors, [](const auto& text) { return !text.empty(); });
+  if (first == errors.end()) return;
+  const auto rank = static_cast<size_t>(first - errors.begin());
+  const std::vector<std::string> hosts = gather_texts(comm, host_name());
+  const bool several = std::ranges::count(hosts, hosts[0]) < std::ssize(hosts);
+  throw UserError(
+      rank == 0 ? *first
+                : fmt::format("{} (rank {}{})", *first, rank, several ? " on " + hosts[rank] : ""));
 }
 
 std::string common_fault_of(const Communicator& world, const std::function<void()>& body) {

@@ -14,7 +14,8 @@
 namespace tw {
 
 /// Runs `body` on every rank. If it throws UserError (or a file system error, which becomes one) on
-/// any rank, all ranks throw the error of the lowest such rank.
+/// any rank, all ranks throw the error of the lowest such rank; unless that is rank 0, with its
+/// number, and its host if there are several.
 void run_collectively(Communicator& comm, const std::function<void()>& body);
 
 /// The text of the CollectiveFault that ends `body`, or empty. All ranks go on only together: where

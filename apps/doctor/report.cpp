@@ -1,9 +1,6 @@
 #include "apps/doctor/report.h"
 
-#include <unistd.h>
-
 #include <algorithm>
-#include <array>
 #include <set>
 
 #include "apps/common/console.h"
@@ -34,11 +31,6 @@ Finding from_json(const Json& json) {
           .text = json["text"],
           .cure = json["cure"],
           .details = json["details"]};
-}
-
-std::string host_name() {
-  std::array<char, 256> name{};
-  return gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "unknown";
 }
 
 /// The findings of a check on this machine; an error is a finding, too.

@@ -86,6 +86,8 @@ done
 # in the source tree
 cd "$work"
 says 'thinwire ' env THINWIRE_BIN="$build/bin" "$source/scripts/thinwire" --version
+refuses "THINWIRE_BIN is $work, which has no program train" \
+  env THINWIRE_BIN="$work" "$source/scripts/thinwire" train
 says one "$source/scripts/thinwire" list
 cp "$source/scripts/thinwire" "$work/alone"
 refuses 'the program train is missing' "$work/alone" train

@@ -42,3 +42,11 @@ if [[ $code != 2 || $(wc -l <"$work/log") != 1 ]] ||
   exit 1
 fi
 [[ ! -e $work/runs/alone ]]
+
+code=0
+PATH=$work/bin:$PATH BIN=$work scripts/examples/slurm.sh >"$work/log" 2>&1 || code=$?
+if [[ $code != 2 || $(cat "$work/log") != "slurm.sh: there is no $work/train" ]]; then
+  echo "expected exit code 2 and what is missing; got $code and:"
+  cat "$work/log"
+  exit 1
+fi

@@ -280,7 +280,7 @@ TEST(Options, PositionalArgumentsFillTheirOptionsInOrder) {
   e.parse({"c", "--folder", "d"});
   EXPECT_EQ(e.folder + e.file, "dc");
   EXPECT_EQ(e.error({"a", "b", "c"}), "[options] unexpected argument \"c\"");
-  EXPECT_EQ(e.error({}), "[options] --folder is missing; --help lists all");
+  EXPECT_EQ(e.error({}), "[options] FOLDER is missing; --help lists all");
 }
 
 TEST(Options, ASizeMayHaveAUnit) {
