@@ -3,8 +3,8 @@
 
 RUN is a run folder, also on a shared disk, or a folder with runs (default: runs), of which those
 that run now are shown. Waits for the first one; ends when none runs any more, or with Ctrl-C; the
-runs go on. Prints the picture once if standard output is not a terminal. The time to the end is that of the training
-steps, without validation.
+runs go on. Prints the picture once if standard output is not a terminal. The time to the end is
+that of the training steps, without validation.
 Exit code 2: a folder is missing.
 """
 

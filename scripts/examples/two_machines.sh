@@ -5,8 +5,8 @@
 #   scripts/examples/two_machines.sh node1,node2 4 --model resnet20 --sparsifier topk
 #
 # The first argument names the machines, the second the number of ranks; ranks are dealt in blocks,
-# so that neighbours share a machine. IFACE names the network interface if there are several, BIN the
-# folder of the programs (default: build/bin if it has them, else the command thinwire).
+# so that neighbours share a machine. IFACE names the network interface if there are several, BIN
+# the folder of the programs (default: build/bin if it has them, else the command thinwire).
 set -euo pipefail
 if [[ $# -lt 2 || ! $2 =~ ^[1-9][0-9]*$ ]]; then
   echo "usage: two_machines.sh MACHINE,MACHINE... RANKS [train options]" >&2
