@@ -293,6 +293,19 @@ out=$work/kept race run --link none >"$work/said"
 [[ ! -e $work/kept/lenet/none/topk-s1/run.log ]] || { echo "a kept run is started again"; exit 1; }
 refuses "keep where?" keep
 
+# short runs without a link replace the seconds of the trainings, not their accuracies
+race run --clock iterations --link none --no-training >"$work/said"
+python3 - "$out/tables/lenet.csv" <<'PY'
+import csv
+import sys
+
+with open(sys.argv[1], encoding="utf-8") as file:
+    clocks = {row["method"]: (row["clock"], row["top1"]) for row in csv.DictReader(file)
+              if row["link"] == "none"}
+assert all(clocks[method][0] == "iterations" and clocks[method][1]
+           for method in ("dense", "topk")), clocks
+PY
+
 # more epochs than the runs in the folder have
 refuses "epochs is 3, was 2; remove it" run --link none --epochs 3
 refuses "link 1Gbit: expected RATE,LATENCY" run --link 1Gbit

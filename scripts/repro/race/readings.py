@@ -142,16 +142,19 @@ def entry(name, clock, trainings, curves, seconds, speeds, source):
                  tables.commit_of(source.notes["versions"]))
 
 
-def entries_of(folder, free):
-    """(entries of a link, texts on what is missing); `free` are the trainings without a link."""
+def entries_of(folder, free, by_short_runs):
+    """(entries of a link, texts on what is missing); `free` are the trainings without a link.
+    by_short_runs: a method's short runs count rather than the seconds of its trainings."""
     found, missing = [], []
-    trained = trainings_in(folder)
-    for name, each in trained.items():
+    trained, short_runs = trainings_in(folder), short_runs_in(folder)
+    measured = {name: each for name, each in trained.items()
+                if not (by_short_runs and name in short_runs)}
+    for name, each in measured.items():
         mean = statistics.fmean(one.seconds_per_iteration for one in each)
         found.append(entry(name, MEASURED, each, [one.measured() for one in each], mean,
                            [one.speed for one in each], each[0]))
-    for name, shorts in short_runs_in(folder).items():
-        if name in trained:
+    for name, shorts in short_runs.items():
+        if name in measured:
             continue
         by_density, speeds, each = seconds_of(shorts), speeds_of(shorts), free.get(name, [])
         curves = [one.by_iterations(by_density) for one in each]
@@ -182,6 +185,7 @@ def race(folder):
     by_link = {link: path for path in sorted(Path(folder).glob("*/"))
                if (link := link_of(path)) is not None}
     free = trainings_in(by_link[links.NONE]) if links.NONE in by_link else {}
-    return {link: (by_link[link], *entries_of(by_link[link], free))
+    # trainings without a link are for all links, also those that ran beside other programs
+    return {link: (by_link[link], *entries_of(by_link[link], free, link == links.NONE))
             for link in sorted(by_link, key=lambda link: (links.parse(link)[0],
                                                            -links.parse(link)[1]))}
