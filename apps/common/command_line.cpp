@@ -93,6 +93,14 @@ OptionTable::Given OptionTable::parse(int argc, char** argv, const std::string& 
   return given;
 }
 
+std::string OptionTable::hint_at_flag(const std::string& argument) const {
+  for (const Option& option : options_)
+    if ((option.name == "config" && argument.ends_with(".json")) ||
+        std::ranges::find(option.suggestions, argument) != option.suggestions.end())
+      return fmt::format("; did you mean --{} {}", option.name, argument);
+  return "";
+}
+
 void OptionTable::add_extra(const std::string& extra, Given& given) const {
   const std::string flag = extra.substr(0, extra.find('='));
   const size_t name = flag.find_first_not_of('-');
@@ -102,8 +110,8 @@ void OptionTable::add_extra(const std::string& extra, Given& given) const {
         given.emplace_back(option.name, extra);
         return;
       }
-  check(extra.starts_with("-") && name != std::string::npos, "[options] unexpected argument \"{}\"",
-        extra);
+  check(extra.starts_with("-") && name != std::string::npos,
+        "[options] unexpected argument \"{}\"{}", extra, hint_at_flag(extra));
   const auto is_workers = [](const Option& option) { return option.name == "workers"; };
   check(
       (flag != "-n" && flag != "-np") || std::ranges::none_of(options_, is_workers),

@@ -134,6 +134,8 @@ class OptionTable {
   /// stands for; else returns `flag`.
   std::string current_name(const std::string& flag) const;
   void add_extra(const std::string& extra, Given& given) const;
+  /// `; did you mean --model vgg16` of an argument that is a value of a flag; else empty.
+  std::string hint_at_flag(const std::string& argument) const;
   void apply(Option& option, const Json& value, const std::string& text, const std::string& source);
 
   std::vector<Option> options_;

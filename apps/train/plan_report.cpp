@@ -47,7 +47,7 @@ std::string volume_line(const TrainConfig& config, const Sparsifier& sparsifier,
                      dense > 0 ? fmt::format(" and {} of small tensors", dense) : "", arena.size(),
                      time, volume == Volume::at_most_k ? "at most " : "",
                      bytes_text(static_cast<double>(bytes)), time,
-                     bounded ? "" : fmt::format(" at {} entries", k), when);
+                     bounded ? "" : fmt::format(" for {} entries", k), when);
 }
 
 /// Lines on the densities of the epochs: those of the warm-up, a final one that is not reached, and

@@ -19,6 +19,7 @@
 #include "engine/io/file.h"
 #include "engine/io/json.h"
 #include "engine/io/weights.h"
+#include "sparsify/step_costs.h"
 
 namespace tw {
 
@@ -35,6 +36,31 @@ std::string shortened(const std::string& cell) {
   const auto [end, error] = std::from_chars(cell.data(), cell.data() + cell.size(), value);
   const bool whole = error == std::errc{} && end == cell.data() + cell.size();
   return whole ? fmt::format("{:.6g}", value) : cell;
+}
+
+/// `run.changes` of a config.json before `step`: later ones were undone; [] without the file.
+Json changes_before(int64_t step, const std::filesystem::path& file) {
+  const Json config = parse_json_if_valid<Json>(read_text_if_any(file, kMostJson));
+  const Json::json_pointer place("/run/changes");
+  Json kept = Json::array();
+  if (!config.is_object() || !config.contains(place) || !config[place].is_array()) return kept;
+  for (const Json& change : config[place])
+    if (change.is_object() && change.contains("step") && change["step"].is_number() &&
+        change["step"] < step)
+      kept.push_back(change);
+  return kept;
+}
+
+/// Says so if a threshold selector sent far from k entries.
+void report_volume(Console& console, const TrainConfig& config, const EpochTotals& run) {
+  const Sparsifier sparsifier = resolve_sparsifier(config.sgd(), config.settings);
+  if (run.k <= 0 || volume_of(sparsifier, config.settings, config.density) != Volume::any) return;
+  const double sent = run.nnz / run.k;
+  if (sent < 0.5 || sent > 2)
+    console.paragraph(
+        "{} sent {:.2g} times the entries that were asked for (nnz_over_k): its threshold is an "
+        "estimate",
+        config.sparsifier, sent);
 }
 
 }  // namespace
@@ -110,19 +136,6 @@ Json normalisation_of(const TrainConfig& config) {
     return list;
   };
   return {{"mean", rounded_all(config.mean)}, {"deviation", rounded_all(config.deviation)}};
-}
-
-/// `run.changes` of a config.json before `step`: later ones were undone; [] without the file.
-Json changes_before(int64_t step, const std::filesystem::path& file) {
-  const Json config = parse_json_if_valid<Json>(read_text_if_any(file, kMostJson));
-  const Json::json_pointer place("/run/changes");
-  Json kept = Json::array();
-  if (!config.is_object() || !config.contains(place) || !config[place].is_array()) return kept;
-  for (const Json& change : config[place])
-    if (change.is_object() && change.contains("step") && change["step"].is_number() &&
-        change["step"] < step)
-      kept.push_back(change);
-  return kept;
 }
 
 void write_config(const RunFolder& folder, TrainConfig& config, const Communicator& comm,
@@ -223,6 +236,7 @@ void write_summary(Console& console, const RunFolder& folder, const TrainConfig&
                                ? fmt::format("{} of training, {} since it resumed",
                                              clock_text(run.seconds), clock_text(summary.seconds))
                                : clock_text(summary.seconds);
+  report_volume(console, config, run);
   console.line("\n{}  in {}  {} sent  weights {}", validation, time, bytes_text(run.bytes), hash);
   console.line("results in {}", folder.path.string());
 }

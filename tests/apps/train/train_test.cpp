@@ -164,7 +164,7 @@ TEST(Train, DryRunPrintsThePlanAndWritesNothing) {
   EXPECT_TRUE(ended.says("269722 parameters"));
   EXPECT_TRUE(ended.says("about 269 (a threshold selector: any number) of 269722 entries"))
       << ended.output;
-  EXPECT_TRUE(ended.says("sent per step at 269 entries")) << ended.output;
+  EXPECT_TRUE(ended.says("sent per step for 269 entries")) << ended.output;
   EXPECT_TRUE(ended.says("memory per rank"));
   EXPECT_TRUE(std::filesystem::is_empty(folder.path()));
 }

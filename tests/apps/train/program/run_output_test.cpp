@@ -140,6 +140,17 @@ TEST(Seeds, TheHintOfAStoppedRunContinuesAll) {
     EXPECT_EQ(json_of(folder / name / "summary.json")["steps"], step + 1) << name;
 }
 
+TEST(RunOutput, SaysIfAThresholdSelectorSentFarFromK) {
+  const TempFolder folder;
+  const std::string run = "--workers 2 --density-warmup none --max-steps 4 --sparsifier ",
+                    line = " times the entries that were asked for (nnz_over_k)";
+  // a fixed threshold above every value
+  const std::string none = "hardthreshold --set hardthreshold.lambda=1e9";
+  EXPECT_TRUE(run_command(mlp(folder, run + none)).says("hardthreshold sent 0" + line));
+  EXPECT_FALSE(run_command(mlp(folder, run + "topk")).says(line));
+  EXPECT_FALSE(run_command(mlp(folder, run + "redsync")).says(line));
+}
+
 TEST(Branch, AnotherSparsifierNeedsAFolderOfItsOwn) {
   const TempFolder folder;
   const std::string run = "--workers 2 --density 0.01 --max-steps ";
