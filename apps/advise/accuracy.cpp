@@ -25,6 +25,11 @@ std::vector<std::string_view> split(std::string_view text, char by) {
 
 }  // namespace
 
+std::string Accuracy::training() const {
+  const auto count = std::ranges::count(seeds, ';') + 1;
+  return fmt::format("{} ranks, {} epochs, {} seed{}", ranks, epochs, count, count == 1 ? "" : "s");
+}
+
 std::vector<Accuracy> parse_accuracies(std::string_view text, const std::string& source) {
   std::vector<Accuracy> table;
   int number = 0;

@@ -17,6 +17,8 @@ struct Accuracy {
   double top1 = 0, dense_top1 = 0;
   /// Percentage points below dense.
   double loss() const { return 100 * (dense_top1 - top1); }
+  /// `4 ranks, 10 epochs, 1 seed`
+  std::string training() const;
 };
 
 /// Reads a table with the columns of configs/accuracy.csv. UserError names `source` and the line of

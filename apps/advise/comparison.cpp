@@ -243,11 +243,9 @@ Comparison::Verdict Comparison::verdict(int ranks) const {
       other->flags(), flags_, interval_text(seconds(*other, ranks)), times, dense.label());
   text += window_text(window(*other, ranks), break_even(*other, ranks));
   const Accuracy* measured = accuracy(*other);
-  text += measured
-              ? fmt::format("; top-1 {:.1f} points {} dense (P = {}, {} epochs)",
-                            std::abs(measured->loss()), measured->loss() < 0 ? "above" : "below",
-                            measured->ranks, measured->epochs)
-              : "; its accuracy with this model is not measured";
+  text += measured ? fmt::format("; top-1 {:.1f} points {} dense ({})", std::abs(measured->loss()),
+                                 measured->loss() < 0 ? "above" : "below", measured->training())
+                   : "; its accuracy with this model is not measured";
   return {*other, text + faster_ones(*other, ranks)};
 }
 

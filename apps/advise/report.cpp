@@ -62,9 +62,7 @@ std::string accuracy_note(const Comparison& comparison) {
     const Accuracy* of = comparison.accuracy(c);
     unmeasured |= !of;
     if (!of) continue;
-    const auto seeds = std::ranges::count(of->seeds, ';') + 1;
-    auto& names = trainings[fmt::format("{} ranks, {} epochs, {} seed{}", of->ranks, of->epochs,
-                                        seeds, seeds == 1 ? "" : "s")];
+    auto& names = trainings[of->training()];
     if (std::ranges::find(names, row_name(c)) == names.end()) names.push_back(row_name(c));
   }
   if (trainings.empty()) return "top-1: not measured with this model and these settings";
@@ -78,11 +76,15 @@ std::string accuracy_note(const Comparison& comparison) {
          fmt::format("{}", fmt::join(parts, "; "));
 }
 
-/// A sentence of clauses: its first one, which may have flags to copy, then each on a line of its
+/// A sentence of clauses: its first one, whole if it has flags to copy, then each on a line of its
 /// own.
 void print_clauses(Console& console, std::string_view sentence) {
   size_t end = std::min(sentence.find("; "), sentence.size());
-  console.line("{}", sentence.substr(0, end));
+  const std::string_view first = sentence.substr(0, end);
+  if (first.find(" --") != std::string_view::npos)
+    console.line("{}", first);
+  else
+    console.paragraph("{}", first);
   while (end < sentence.size()) {
     const size_t begin = end + 2;
     end = std::min(sentence.find("; ", begin), sentence.size());
