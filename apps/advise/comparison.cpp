@@ -233,8 +233,8 @@ Comparison::Verdict Comparison::verdict(int ranks) const {
   const std::string times = interval_text(gain, "{:.3f}") + " times as fast as";
   if (gain.low <= kNoticeable) {
     const char* why = gain.high < 1   ? ""
-                      : gain.low <= 1 ? ": within the noise"
-                                      : ": may gain less than 2 %";
+                      : gain.low <= 1 ? ": within the noise; more --rounds narrow it"
+                                      : ": may gain less than 2 %; more --rounds narrow it";
     return {dense, fmt::format("{}; {} is {} that{}{}", stay, short_name(*other), times, why,
                                faster_ones(dense, ranks))};
   }

@@ -124,7 +124,9 @@ std::string break_even_text(const Interval& bits, const Window& window) {
   const bool always = std::isinf(bits.low);
   if (always && window.above == 0) return "sparse always";
   const Interval gbit{bits.low * 1e-9, bits.mid * 1e-9, bits.high * 1e-9};
-  std::string text = always ? "none" : interval_text(gbit, "{:.3g}");
+  std::string text = always                 ? "none"
+                     : std::isinf(gbit.mid) ? fmt::format("above {:.3g}", gbit.low)
+                                            : interval_text(gbit, "{:.3g}");
   if (window.above > 0) text += fmt::format(", from {:.3g}", window.above * 1e-9);
   return text;
 }

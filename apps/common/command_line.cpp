@@ -114,7 +114,8 @@ void OptionTable::add_extra(const std::string& extra, Given& given) const {
         "[options] unexpected argument \"{}\"{}", extra, hint_at_flag(extra));
   const auto is_workers = [](const Option& option) { return option.name == "workers"; };
   check(
-      (flag != "-n" && flag != "-np") || std::ranges::none_of(options_, is_workers),
+      (flag != "-n" && flag != "-np" && flag != "--np") ||
+          std::ranges::none_of(options_, is_workers),
       "[options] unknown flag {}; --workers N starts N ranks as threads, mpirun -n N as processes",
       extra);
   std::vector<std::string> known{"help", "version"};

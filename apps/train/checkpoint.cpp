@@ -165,8 +165,7 @@ struct Saved {
   std::string other_experiment;  ///< how this run is another experiment; empty if it is not
 };
 
-/// Options that make a run another experiment, beside the settings of --set. The folder of a run
-/// keeps one value of each.
+/// Options that make a run another experiment, as the settings of --set do.
 constexpr const char* kExperiment[] = {
     "sparsifier",  "density",  "density_warmup",    "selector",
     "exchange",    "scope",    "no_error_feedback", "residual_decay",
@@ -257,12 +256,22 @@ Saved description_in(const SafetensorsReader& weights, const fs::path& checkpoin
   return saved;
 }
 
-/// UserError when a run would continue in the same folder as another experiment.
-void check_experiment(const fs::path& checkpoint, const Saved& saved, const TrainConfig& config) {
+/// UserError when a run would continue in its folder as another experiment, or on one rank that
+/// nobody asked for; a notice on another number of ranks.
+void check_continues(const fs::path& checkpoint, Saved& saved, const TrainConfig& config,
+                     int ranks) {
   check(saved.other_experiment.empty() || config.branches || config.eval_only,
         "[resume] {}: {}; a new --name with --resume PATH continues in a folder of its own{}",
         checkpoint.string(), saved.other_experiment,
         config.resume == "auto" ? "; --resume PATH alone takes the options of the run" : "");
+  if (saved.ranks == ranks) return;
+  check(ranks > 1 || config.workers > 0 || config.eval_only,
+        "[resume] {} is of {} ranks: mpirun -n {} train continues it; --workers 1 does on one rank",
+        checkpoint.string(), saved.ranks, saved.ranks);
+  add_notice(saved.resumed.notice,
+             fmt::format("{} ranks became {}: residuals were summed and distributed again, and the "
+                         "result differs from that of an uninterrupted run",
+                         saved.ranks, ranks));
 }
 
 /// Whether the optimizer has a vector of this name that is not empty.
@@ -295,7 +304,9 @@ void check_own_vectors(const fs::path& checkpoint, const Saved& saved, const Tra
         "(momentum-correction)",
         prefix);
   check(first.has("round") == keeps(optimizer, "parameters"),
-        "{}: only one of the checkpoint and this run takes local steps (local-steps)", prefix);
+        "{}: only one of the checkpoint and this run takes local steps (local-steps); --pretrained "
+        "{} starts a new run from its weights",
+        prefix, checkpoint.string());
   if (!first.has("round") || (saved.ranks == ranks && !config.eval_only)) return;
   const uint64_t steps =
       LocalSgd::steps_in_round(std::as_bytes(first.tensor("round").as<uint8_t>()));
@@ -352,12 +363,11 @@ void save_checkpoint(Communicator& comm, const fs::path& folder, const TrainConf
   }
 }
 
-Resumed describe_checkpoint(const fs::path& checkpoint, const TrainConfig& config) {
-  const Saved saved =
-      description_in(sealed_file(checkpoint / "model.safetensors"), checkpoint, config);
+Resumed describe_checkpoint(const fs::path& checkpoint, const TrainConfig& config, int ranks) {
+  Saved saved = description_in(sealed_file(checkpoint / "model.safetensors"), checkpoint, config);
   check_residual(checkpoint, part_of(rank_file(checkpoint, 0), saved.resumed.position.step), saved,
                  config, keeps_residual(resolve_sparsifier(config.sgd(), config.settings)));
-  check_experiment(checkpoint, saved, config);
+  check_continues(checkpoint, saved, config, ranks);
   return saved.resumed;
 }
 
@@ -373,21 +383,15 @@ Resumed load_checkpoint(Communicator& comm, const fs::path& checkpoint, const Tr
   std::vector<std::span<const float>> saved_common;
   for (const NamedVector& one : common)
     saved_common.push_back(flat_from(momentum_file, one.name, one.values.span().size()));
-  if (saved.ranks == comm.size()) {
+  if (saved.ranks == comm.size())
     restore(comm, weights, checkpoint, at.step, model, optimizer);
-  } else {
+  else
     redistribute(weights, comm, checkpoint, at.step, saved.ranks, model, optimizer);
-    add_notice(
-        resumed.notice,
-        fmt::format("{} ranks became {}: residuals were summed and distributed again, and the "
-                    "result differs from that of an uninterrupted run",
-                    saved.ranks, comm.size()));
-  }
   for (size_t i = 0; NamedVector & one : common) {
     std::ranges::copy(saved_common[i++], one.values.span().begin());
     one.values.write();
   }
-  check_experiment(checkpoint, saved, config);
+  check_continues(checkpoint, saved, config, comm.size());
   const int64_t images = at.batch * saved.ranks * saved.batch;
   at.batch = images / (comm.size() * config.batch_size * config.accumulate);
   return resumed;

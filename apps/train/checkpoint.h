@@ -42,9 +42,10 @@ struct Resumed {
   std::string notice;  ///< empty when none did
 };
 
-/// What load_checkpoint() would say of a checkpoint of as many ranks, without its tensors.
+/// What load_checkpoint() would say of a checkpoint on `ranks` ranks, without its tensors.
 /// UserError on a damaged description, and on options with which it cannot be resumed.
-Resumed describe_checkpoint(const std::filesystem::path& checkpoint, const TrainConfig& config);
+Resumed describe_checkpoint(const std::filesystem::path& checkpoint, const TrainConfig& config,
+                            int ranks);
 
 /// Restores model and optimizer from a checkpoint. On another number of ranks, element i of the sum
 /// of the residuals goes to rank i mod P, and the position is converted to the batches of this run.

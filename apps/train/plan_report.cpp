@@ -122,7 +122,6 @@ void report_unused_flags(Console& console, const TrainConfig& config, const Data
        config.dataset + " is no record file"},
       {"zero-init", config.zero_init && !blocks, no_blocks},
       {"recompute", config.recompute == "blocks" && !blocks, no_blocks},
-      {"data-dir", config.dataset == "shapes", "the images of shapes are generated"},
       {"density", dense, selects_nothing},
       {"density-warmup", dense, selects_nothing},
       {"no-error-feedback", dense && config.no_error_feedback, selects_nothing},
@@ -219,7 +218,10 @@ size_t report_plan(Console& console, const TrainConfig& config, const DataSplit&
     report_learning_rate(console, config);
     report_warmup(console, config, epochs);
   }
-  if (config.dataset == "shapes" && config.data_dir.empty())
+  const bool generated = config.dataset == "shapes";
+  if (generated && std::ranges::find(config.flags, "data-dir") != config.flags.end())
+    console.paragraph("the images of shapes are generated; --data-dir is only where they are kept");
+  if (generated && config.data_dir.empty())
     console.paragraph("no --data-dir given: training on the generated data set shapes");
   console.paragraph("data: {} ({} training images), validation on {} images: {}", config.dataset,
                     data.train->size(), data.val->size(), data.val_name);

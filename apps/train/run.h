@@ -83,6 +83,8 @@ class Run {
   RunResult finish(bool stopped);
 
   Planner::Memory plan_model();
+  /// What load_checkpoint() would say of it, on rank 0.
+  Resumed examined(const std::filesystem::path& checkpoint) const;
   /// In a dry run: the checkpoint with which the run would begin.
   void report_checkpoint();
   /// Sets the gradient of a frozen parameter to 0.

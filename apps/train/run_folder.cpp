@@ -15,12 +15,6 @@ namespace tw {
 
 namespace fs = std::filesystem;
 
-namespace {
-
-constexpr const char* kStep = "step-";
-constexpr const char* kBest = "best-";
-
-/// The checkpoint that the run in `folder` branched from, by its config.json; empty if it did not.
 std::string branched_from(const fs::path& folder) {
   const Json config =
       parse_json_if_valid<Json>(read_text_if_any(folder / "config.json", kMostJson));
@@ -28,6 +22,11 @@ std::string branched_from(const fs::path& folder) {
   const bool known = config.is_object() && config.contains(place) && config[place].is_string();
   return known ? config[place].get<std::string>() : "";
 }
+
+namespace {
+
+constexpr const char* kStep = "step-";
+constexpr const char* kBest = "best-";
 
 std::string derived_name(const TrainConfig& config, int ranks) {
   return fmt::format("{}-{}-p{}-s{}", config.model, config.sparsifier, ranks, config.seed);

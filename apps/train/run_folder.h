@@ -37,6 +37,9 @@ struct RunFolder {
   std::filesystem::path checkpoints() const { return path / "checkpoints"; }
 };
 
+/// The checkpoint that the run in `folder` branched from, by its config.json; empty if it did not.
+std::string branched_from(const std::filesystem::path& folder);
+
 /// The name of the checkpoint of a step, and of the best checkpoint.
 std::string checkpoint_name(int64_t step);
 std::string best_name(int64_t step);

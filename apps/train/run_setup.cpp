@@ -11,6 +11,15 @@
 
 namespace tw {
 
+namespace {
+
+/// Whether a run begins with this checkpoint as a branch: that of another run, in its own folder.
+bool is_first_of_branch(const std::filesystem::path& checkpoint, const std::string& from) {
+  return !from.empty() && std::filesystem::path(from).filename() == checkpoint.filename();
+}
+
+}  // namespace
+
 Run::Run(Communicator& comm, const TrainConfig& config, const DataSplit& data,
          const std::atomic<bool>& stop, Console& console)
     : config_(config),
@@ -103,16 +112,28 @@ int64_t Run::epochs_trained() const {
   return std::min(config_.epochs, (config_.max_steps + batches - 1) / batches);
 }
 
+Resumed Run::examined(const std::filesystem::path& checkpoint) const {
+  TrainConfig config = config_;
+  config.branches |=
+      is_first_of_branch(checkpoint, branched_from(checkpoint.parent_path().parent_path()));
+  return describe_checkpoint(checkpoint, config, ranks());
+}
+
 void Run::report_checkpoint() {
   const std::filesystem::path checkpoint = find_checkpoint(config_, ranks());
   if (checkpoint.empty()) return;
-  const Resumed found = describe_checkpoint(checkpoint, config_);
+  const Resumed found = examined(checkpoint);
   console_.line("would resume {} at step {}{}{}", checkpoint.string(), found.position.step,
                 found.notice.empty() ? "" : ": ", found.notice);
 }
 
 void Run::plan() {
   freeze();
+  run_collectively(comm_, [&] {  // its errors come before the lines of the plan
+    if (comm_.rank() > 0 || config_.eval_only) return;
+    const std::filesystem::path checkpoint = find_checkpoint(config_, ranks());
+    if (!checkpoint.empty()) examined(checkpoint);
+  });
   Planner::Memory memory;
   plan_consistently(ctx_, comm_, [&] { memory = plan_model(); });
   planned_ =
@@ -136,13 +157,12 @@ void Run::plan() {
 void Run::restore() {
   folder_.path = broadcast_text(comm_, folder_.path.string());
   folder_.checkpoint = broadcast_text(comm_, folder_.checkpoint.string());
-  if (config_.resume == "auto" && folder_.checkpoint.empty())
+  const bool asked = std::ranges::find(config_.flags, "resume") != config_.flags.end();
+  if (asked && config_.resume == "auto" && folder_.checkpoint.empty())
     console_.line("{} has no checkpoint to resume: a new run begins", folder_.path.string());
   folder_.branched_from = broadcast_text(comm_, folder_.branched_from);
   // the first checkpoint of a branch is that of the other run, which may have had other parts
-  config_.branches |=
-      !folder_.branched_from.empty() &&
-      std::filesystem::path(folder_.branched_from).filename() == folder_.checkpoint.filename();
+  config_.branches |= is_first_of_branch(folder_.checkpoint, folder_.branched_from);
   // a resumed run keeps the convolution algorithms that it began with
   if (!folder_.checkpoint.empty() && load_tuning_cache(ctx_, comm_, folder_.path)) plan_model();
 

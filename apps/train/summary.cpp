@@ -38,9 +38,8 @@ std::string shortened(const std::string& cell) {
   return whole ? fmt::format("{:.6g}", value) : cell;
 }
 
-/// `run.changes` of a config.json before `step`: later ones were undone; [] without the file.
-Json changes_before(int64_t step, const std::filesystem::path& file) {
-  const Json config = parse_json_if_valid<Json>(read_text_if_any(file, kMostJson));
+/// `run.changes` of an older config.json before `step`; later ones were undone.
+Json changes_before(int64_t step, const Json& config) {
   const Json::json_pointer place("/run/changes");
   Json kept = Json::array();
   if (!config.is_object() || !config.contains(place) || !config[place].is_array()) return kept;
@@ -49,6 +48,13 @@ Json changes_before(int64_t step, const std::filesystem::path& file) {
         change["step"] < step)
       kept.push_back(change);
   return kept;
+}
+
+/// The config.json of the run that is continued; null for a new run.
+Json continued_config(const RunFolder& folder) {
+  if (folder.checkpoint.empty()) return nullptr;
+  const auto run = folder.checkpoint.parent_path().parent_path();
+  return parse_json_if_valid<Json>(read_text_if_any(run / "config.json", kMostJson));
 }
 
 /// Says so if a threshold selector sent far from k entries.
@@ -140,9 +146,14 @@ Json normalisation_of(const TrainConfig& config) {
 
 void write_config(const RunFolder& folder, TrainConfig& config, const Communicator& comm,
                   int64_t steps_per_epoch, const Change& change) {
-  Json changes = changes_before(change.step, folder.file("config.json"));
-  if (!change.text.empty()) changes.push_back({{"step", change.step}, {"text", change.text}});
   Json json = config.json();
+  const Json before = continued_config(folder);
+  Json changes = changes_before(change.step, before);
+  std::string text = change.text;
+  if (before.is_object() && before.contains("link") && before["link"] != json["link"])
+    text += fmt::format("{}link was {}, is now {}", text.empty() ? "" : "; ", before["link"].dump(),
+                        json["link"].dump());
+  if (!text.empty()) changes.push_back({{"step", change.step}, {"text", text}});
   json["run"] = {{"thinwire", version()},
                  {"ranks", comm.size()},
                  {"transport", comm.transport()},

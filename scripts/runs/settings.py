@@ -3,7 +3,7 @@
 from .folder import FINISHED
 
 # of the folder, not of the training; and what follows from other settings
-IDENTITY = ("name", "output_dir", "steps_per_epoch", "branched_from")
+IDENTITY = ("name", "output_dir", "steps_per_epoch", "branched_from", "workers")
 # labels of groups use these first, and tables have them before the results
 TELLING = ("sparsifier", "density", "selector", "exchange", "model", "dataset", "ranks",
            "batch_size", "lr", "link", "precision", "seed")

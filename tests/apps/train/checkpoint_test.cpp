@@ -57,9 +57,11 @@ TEST(Checkpoint, SumsOverRanksSurviveAnotherNumberOfRanks) {
     for (const int ranks : {1, 3, 4, 7})
       run_ranks(ranks, [&](Context& ctx, Communicator& comm) {
         const testing::ScopedTrace trace(__FILE__, __LINE__, fmt::format("{} ranks", ranks));
-        Trainee now(ctx, comm, config);
+        TrainConfig asked = config;
+        asked.workers = ranks;
+        Trainee now(ctx, comm, asked);
         const Resumed resumed =
-            load_checkpoint(comm, *latest_checkpoint(folder.path()), config, now.model, *now.sgd);
+            load_checkpoint(comm, *latest_checkpoint(folder.path()), asked, now.model, *now.sgd);
         EXPECT_EQ(resumed.position.step, 3);
         EXPECT_EQ(resumed.notice.empty(), ranks == kOld) << resumed.notice;
         const auto expect_sum_of = [&](std::span<const float> now_there, int first) {
@@ -161,6 +163,29 @@ TEST(Checkpoint, AnotherExperimentIsAUserError) {
          [](TrainConfig& c) { c.density = 0.01; });
   expect("gtopk.rotate is \"false\" in the checkpoint, \"true\" in this run",
          [](TrainConfig& c) { c.settings.set("gtopk.rotate", "true"); });
+}
+
+TEST(Checkpoint, OneRankThatNobodyAskedForIsAUserError) {
+  const TempFolder folder;
+  const TrainConfig config = config_of("off");
+  run_ranks(2, [&](Context& ctx, Communicator& comm) {
+    Trainee old(ctx, comm, config);
+    save_checkpoint(comm, folder.path(), config, {}, old.model, *old.sgd,
+                    old.model.arena().statistic_values());
+  });
+  const auto checkpoint = *latest_checkpoint(folder.path());
+  const std::string text =
+      error_text<UserError>([&] { describe_checkpoint(checkpoint, config, 1); });
+  EXPECT_NE(text.find(" is of 2 ranks: mpirun -n 2 train continues it; --workers 1 does on one"),
+            std::string::npos)
+      << text;
+  TrainConfig asked = config;
+  asked.workers = 1;
+  EXPECT_NE(describe_checkpoint(checkpoint, asked, 1).notice.find("2 ranks became 1"),
+            std::string::npos);
+  EXPECT_NE(describe_checkpoint(checkpoint, config, 3).notice.find("2 ranks became 3"),
+            std::string::npos);
+  EXPECT_EQ(describe_checkpoint(checkpoint, config, 2).notice, "");
 }
 
 TEST(Checkpoint, AStateOfAnotherSizeIsAUserError) {

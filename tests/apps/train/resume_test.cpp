@@ -174,9 +174,13 @@ TEST(Stop, AFinishedRunThatIsResumedKeepsItsRowsAndLosesParts) {
 
 TEST(Stop, AnotherNumberOfRanksContinuesWithANotice) {
   const TempFolder folder;
-  ASSERT_EQ(run_command(command(folder, "--sparsifier topk --name cut --max-steps 20")).code, 0);
-  const Ended resumed = run_command(
-      command(folder, "--workers 3 --max-steps 25 --resume " + (folder / "cut").string()));
+  ASSERT_EQ(run_command(
+                command(folder, "--sparsifier topk --name cut --keep-checkpoints 9 --max-steps 20"))
+                .code,
+            0);
+  const Ended resumed =
+      run_command(command(folder, "--workers 3 --keep-checkpoints 9 --max-steps 25 --resume " +
+                                      (folder / "cut").string()));
   ASSERT_EQ(resumed.code, 0) << resumed.output;
   EXPECT_TRUE(resumed.says("4 ranks became 3: residuals were summed and distributed again"))
       << resumed.output;
@@ -188,15 +192,16 @@ TEST(Stop, AnotherNumberOfRanksContinuesWithANotice) {
   EXPECT_EQ(changes()[0]["text"].get<std::string>().find("4 ranks became 3"), 0u) << changes();
 
   // a later change is added; from an earlier checkpoint on, it is undone
-  const std::string again = "--lr 0.03 --workers 3 --max-steps 26 --resume ";
+  const std::string again =
+      "--lr 0.03 --link 1Gbit,0.1ms --workers 3 --keep-checkpoints 9 --max-steps 26 --resume ";
   ASSERT_EQ(run_command(command(folder, again + (folder / "cut").string())).code, 0);
   ASSERT_EQ(changes().size(), 2u) << changes();
-  EXPECT_EQ(changes()[1]["text"], "lr was 0.02, is now 0.03");
+  EXPECT_EQ(changes()[1]["text"],
+            "lr was 0.02, is now 0.03; link was \"\", is now \"1Gbit,0.1ms\"");
   const std::string before = (folder / "cut/checkpoints/step-00000020").string();
-  if (std::filesystem::exists(before)) {
-    ASSERT_EQ(run_command(command(folder, again + before)).code, 0);
-    EXPECT_EQ(changes().size(), 1u) << changes();
-  }
+  ASSERT_EQ(run_command(command(folder, again + before)).code, 0);
+  ASSERT_EQ(changes().size(), 1u) << changes();
+  EXPECT_EQ(changes()[0]["text"].get<std::string>().find("lr was 0.02, is now 0.03; 4 ranks"), 0u);
 }
 
 TEST(Stop, ErrorsNameTheUnusableCheckpoint) {
@@ -211,6 +216,9 @@ TEST(Stop, ErrorsNameTheUnusableCheckpoint) {
   fails_with("--sparsifier topk --resume " + good, "only one of them keeps a residual");
   ASSERT_EQ(run_command(command(folder, "--sparsifier topk --name after --max-steps 1")).code, 0);
   fails_with("--sparsifier topk --momentum-correction on --resume " + (folder / "after").string(),
+             "momentum_correction is \"auto\" in the checkpoint, \"on\" in this run; a new --name");
+  fails_with("--sparsifier topk --momentum-correction on --name other --resume " +
+                 (folder / "after").string(),
              "has momentum before the selection (momentum-correction)");
   fails_with("--model mlp --resume " + good, "model is \"resnet20\" in the checkpoint");
   fails_with("--seed 7 --resume " + good, "seed is 1 in the checkpoint, 7 in this run");

@@ -130,17 +130,24 @@ TEST(Plan, SaysWhichNetworkANameStandsFor) {
 
 TEST(Plan, SaysWhichFlagsHaveNoEffect) {
   const std::string all = plan(
-      "--model mlp --dataset shapes --data-dir /none --image-size 64 --colour-jitter 0.1 --density "
+      "--model mlp --image-size 64 --colour-jitter 0.1 --density "
       "0.1 --zero-init --device cpu "
       "--deterministic --lr-milestones 3 --link 1Gbit,1ms --bn-stats local --shuffle shards");
-  for (const char* flag : {"data-dir", "image-size", "colour-jitter", "density", "zero-init",
-                           "deterministic", "lr-milestones", "link", "bn-stats", "shuffle"})
+  for (const char* flag : {"image-size", "colour-jitter", "density", "zero-init", "deterministic",
+                           "lr-milestones", "link", "bn-stats", "shuffle"})
     has(all, fmt::format("--{} has no effect: ", flag));
   lacks(all, "emulated");
   has(all, "--image-size has no effect: images of shapes are 32 x 32\n");
   lacks(plan("--model resnet20 --zero-init --workers 2 --link 1Gbit,1ms --lr-schedule step "
              "--lr-milestones 3 --sparsifier topk --density 0.1"),
         "no effect");
+}
+
+TEST(Plan, SaysThatTheDataFolderOfShapesHoldsGeneratedImages) {
+  const TempFolder folder;
+  const std::string line = "the images of shapes are generated; --data-dir is only where they are";
+  has(plan("--model mlp --dataset shapes --data-dir " + folder.path().string()), line);
+  lacks(plan("--model mlp"), line);
 }
 
 TEST(Plan, SaysWhichFlagsNeedOthers) {
