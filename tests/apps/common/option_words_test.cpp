@@ -100,5 +100,22 @@ TEST(OptionLetters, AreNotTakenForShortNames) {
             "[options] unknown flag --lrr; nearest is --lr; --help lists all");
 }
 
+TEST(OptionWords, AnArgumentThatIsAValueOfAFlagNamesTheFlag) {
+  OptionTable table;
+  std::string model, config;
+  table.add("data", "model", model, "network");
+  table.suggest({"mlp", "vgg16"});
+  table.add("data", "config", config, "file");
+  const auto error = [&](const char* argument) {
+    Arguments arguments({argument});
+    return error_text<UserError>(
+        [&] { table.parse_and_set(arguments.count(), arguments.values(), "example"); });
+  };
+  EXPECT_EQ(error("vgg16"), "[options] unexpected argument \"vgg16\"; did you mean --model vgg16");
+  EXPECT_EQ(error("a.json"),
+            "[options] unexpected argument \"a.json\"; did you mean --config a.json");
+  EXPECT_EQ(error("vgg"), "[options] unexpected argument \"vgg\"");
+}
+
 }  // namespace
 }  // namespace tw::test

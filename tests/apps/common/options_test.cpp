@@ -283,23 +283,6 @@ TEST(Options, PositionalArgumentsFillTheirOptionsInOrder) {
   EXPECT_EQ(e.error({}), "[options] FOLDER is missing; --help lists all");
 }
 
-TEST(Options, AnArgumentThatIsAValueOfAFlagNamesTheFlag) {
-  OptionTable table;
-  std::string model, config;
-  table.add("data", "model", model, "network");
-  table.suggest({"mlp", "vgg16"});
-  table.add("data", "config", config, "file");
-  const auto error = [&](const char* argument) {
-    Arguments arguments({argument});
-    return error_text<UserError>(
-        [&] { table.parse_and_set(arguments.count(), arguments.values(), "example"); });
-  };
-  EXPECT_EQ(error("vgg16"), "[options] unexpected argument \"vgg16\"; did you mean --model vgg16");
-  EXPECT_EQ(error("a.json"),
-            "[options] unexpected argument \"a.json\"; did you mean --config a.json");
-  EXPECT_EQ(error("vgg"), "[options] unexpected argument \"vgg\"");
-}
-
 TEST(Options, ASizeMayHaveAUnit) {
   FileExample e;
   for (const auto& [text, bytes] : std::vector<std::pair<std::string, int64_t>>{
