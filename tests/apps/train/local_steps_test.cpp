@@ -98,7 +98,12 @@ TEST(LocalSteps, ACheckpointBetweenExchangesNeedsTheSameRanks) {
       << validated.output;
   const Ended without = run_command(local(folder, "--local-steps 1 --resume " + between));
   EXPECT_EQ(without.code, 2) << without.output;
-  EXPECT_TRUE(without.says("takes local steps (local-steps)")) << without.output;
+  EXPECT_TRUE(without.says("local_steps is 4 in the checkpoint, 1 in this run; a new --name"))
+      << without.output;
+  const Ended branch =
+      run_command(local(folder, "--local-steps 1 --name other --resume " + between));
+  EXPECT_EQ(branch.code, 2) << branch.output;
+  EXPECT_TRUE(branch.says("takes local steps (local-steps); --pretrained ")) << branch.output;
 }
 
 TEST(LocalSteps, ARunResumedBetweenExchangesHasTheSameBits) {
