@@ -54,7 +54,9 @@ double Progress::seconds_left(const Place& at) const {
 std::string Progress::line(const Place& at, int columns) const {
   const bool validates = at.validated >= 0;
   const int64_t done = validates ? at.validated : at.batch;
-  const int64_t total = validates ? at.to_validate : at.batches;
+  int64_t total = validates ? at.to_validate : at.batches;
+  if (!validates && config_.max_steps > 0)  // the run may end within the epoch
+    total = std::min(total, at.batch + config_.max_steps - at.step);
   const std::string epoch =
       at.batches > 0 ? fmt::format("epoch {}/{} ", at.epoch + 1, config_.epochs) : "";
   const std::string count = fmt::format("{}{}/{}", validates ? "validating " : "", done, total);

@@ -62,6 +62,15 @@ TEST(Progress, TheTimeLeftIsThatOfTheRun) {
   EXPECT_EQ(left(2, 0, 1, 0), "ETA 0:40");
 }
 
+TEST(Progress, CountsTheStepsUntilMaxSteps) {
+  TrainConfig config;
+  for (const auto& [max_steps, count] : {std::pair{0, " 20/100 "}, {130, " 20/30 "}}) {
+    config.max_steps = max_steps;
+    const std::string line = trained(config).line(kPlace, 199);
+    EXPECT_NE(line.find(count), std::string::npos) << line;
+  }
+}
+
 TEST(Progress, TheTimeLeftHasTheValidationsYetToCome) {
   EXPECT_EQ(left(10, 0, 1, 60), "ETA 16:20");
   EXPECT_EQ(left(10, 0, 0, 60), "ETA 8:20");
