@@ -44,7 +44,10 @@ std::optional<Launcher> find_launcher(const Environment& environment) {
 }
 
 std::optional<Launcher> find_launcher() {
-  return find_launcher([](const char* name) -> const char* { return std::getenv(name); });
+  // Open MPI changes the variables when it starts
+  static const std::optional<Launcher> found =
+      find_launcher([](const char* name) -> const char* { return std::getenv(name); });
+  return found;
 }
 
 void check_launcher(const std::optional<Launcher>& launcher, int world_ranks,

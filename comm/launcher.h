@@ -24,6 +24,7 @@ using Environment = std::function<const char*(const char* name)>;
 /// The launcher of this process; none if it was started by itself. An MPI launcher inside a Slurm
 /// job comes before srun, whose variables it passes on.
 std::optional<Launcher> find_launcher(const Environment& environment);
+/// By the variables that the process began with.
 std::optional<Launcher> find_launcher();
 
 /// UserError if the launcher started several processes and each is alone, because `library`, the
