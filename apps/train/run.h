@@ -83,10 +83,9 @@ class Run {
   RunResult finish(bool stopped);
 
   Planner::Memory plan_model();
-  /// What load_checkpoint() would say of it, on rank 0.
-  Resumed examined(const std::filesystem::path& checkpoint) const;
-  /// In a dry run: the checkpoint with which the run would begin.
-  void report_checkpoint();
+  /// The checkpoint with which the run begins, and what changed since; empty for a new run. On rank
+  /// 0. UserError where the run cannot continue it.
+  std::string starting_point() const;
   /// Sets the gradient of a frozen parameter to 0.
   void clear_if_frozen(const Parameter& parameter);
   /// The learning rate of a batch of this epoch.

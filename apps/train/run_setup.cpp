@@ -112,27 +112,23 @@ int64_t Run::epochs_trained() const {
   return std::min(config_.epochs, (config_.max_steps + batches - 1) / batches);
 }
 
-Resumed Run::examined(const std::filesystem::path& checkpoint) const {
+std::string Run::starting_point() const {
+  const std::filesystem::path checkpoint = find_checkpoint(config_, ranks());
+  if (checkpoint.empty()) return "";
   TrainConfig config = config_;
   config.branches |=
       is_first_of_branch(checkpoint, branched_from(checkpoint.parent_path().parent_path()));
-  return describe_checkpoint(checkpoint, config, ranks());
-}
-
-void Run::report_checkpoint() {
-  const std::filesystem::path checkpoint = find_checkpoint(config_, ranks());
-  if (checkpoint.empty()) return;
-  const Resumed found = examined(checkpoint);
-  console_.line("would resume {} at step {}{}{}", checkpoint.string(), found.position.step,
-                found.notice.empty() ? "" : ": ", found.notice);
+  const Resumed found = describe_checkpoint(checkpoint, config, ranks());
+  return fmt::format("{} at step {}{}{}", checkpoint.string(), found.position.step,
+                     found.notice.empty() ? "" : ": ", found.notice);
 }
 
 void Run::plan() {
   freeze();
+  const bool validates_only = config_.eval_only && (config_.resume.empty() || !config_.dry_run);
+  std::string start;
   run_collectively(comm_, [&] {  // its errors come before the lines of the plan
-    if (comm_.rank() > 0 || config_.eval_only) return;
-    const std::filesystem::path checkpoint = find_checkpoint(config_, ranks());
-    if (!checkpoint.empty()) examined(checkpoint);
+    if (comm_.rank() == 0 && !validates_only) start = starting_point();
   });
   Planner::Memory memory;
   plan_consistently(ctx_, comm_, [&] { memory = plan_model(); });
@@ -147,10 +143,10 @@ void Run::plan() {
   run_collectively(comm_, [&] {
     if (!config_.pretrained.empty()) check_pretrained();
     if (comm_.rank() > 0 || (config_.eval_only && config_.resume.empty())) return;
-    if (config_.dry_run)
-      report_checkpoint();
-    else
+    if (!config_.dry_run)
       folder_ = open_run_folder(config_, comm_.size());
+    else if (!start.empty())
+      console_.line("would resume {}", start);
   });
 }
 

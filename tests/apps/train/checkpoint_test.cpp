@@ -79,17 +79,24 @@ TEST(Checkpoint, SumsOverRanksSurviveAnotherNumberOfRanks) {
   }
 }
 
+/// Saves an untrained model of this many ranks; returns the checkpoint.
+std::filesystem::path saved(const TempFolder& folder, const TrainConfig& config, int ranks) {
+  run_ranks(ranks, [&](Context& ctx, Communicator& comm) {
+    Trainee trainee(ctx, comm, config);
+    save_checkpoint(comm, folder.path(), config, {}, trainee.model, *trainee.sgd,
+                    trainee.model.arena().statistic_values());
+  });
+  return *latest_checkpoint(folder.path());
+}
+
 /// The notice of a run with configuration `now` that continues one with configuration `before`.
 std::string notice_of(const TrainConfig& before, const TrainConfig& now) {
   const TempFolder folder;
+  const std::filesystem::path checkpoint = saved(folder, before, 1);
   std::string notice;
   run_ranks(1, [&](Context& ctx, Communicator& comm) {
-    Trainee old(ctx, comm, before);
-    save_checkpoint(comm, folder.path(), before, {}, old.model, *old.sgd,
-                    old.model.arena().statistic_values());
     Trainee next(ctx, comm, now);
-    notice =
-        load_checkpoint(comm, *latest_checkpoint(folder.path()), now, next.model, *next.sgd).notice;
+    notice = load_checkpoint(comm, checkpoint, now, next.model, *next.sgd).notice;
   });
   return notice;
 }
@@ -168,12 +175,7 @@ TEST(Checkpoint, AnotherExperimentIsAUserError) {
 TEST(Checkpoint, OneRankThatNobodyAskedForIsAUserError) {
   const TempFolder folder;
   const TrainConfig config = config_of("off");
-  run_ranks(2, [&](Context& ctx, Communicator& comm) {
-    Trainee old(ctx, comm, config);
-    save_checkpoint(comm, folder.path(), config, {}, old.model, *old.sgd,
-                    old.model.arena().statistic_values());
-  });
-  const auto checkpoint = *latest_checkpoint(folder.path());
+  const std::filesystem::path checkpoint = saved(folder, config, 2);
   const std::string text =
       error_text<UserError>([&] { describe_checkpoint(checkpoint, config, 1); });
   EXPECT_NE(text.find(" is of 2 ranks: mpirun -n 2 train continues it; --workers 1 does on one"),
