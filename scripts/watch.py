@@ -53,7 +53,7 @@ def follow(options):
     """Redraws the picture until nothing runs; returns its last lines."""
     signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGWINCH])
     runs, seen = look(options, []), time.monotonic()
-    patience = PATIENCE if any(one.runs for one in runs) else 0 if runs else math.inf
+    patience = 0 if runs else math.inf
     sys.stdout.write(ENTER)
     try:
         while True:

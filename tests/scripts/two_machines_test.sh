@@ -13,7 +13,6 @@ for tool in ip sshd ssh ssh-keygen unshare; do
 done
 PATH=$PATH:/usr/sbin
 work=$(mktemp -d)
-
 id=$((RANDOM % 200))
 net=10.214.$id
 clean() {
