@@ -13,6 +13,8 @@ import sys
 import types
 from pathlib import Path
 
+from runs.options import Parser
+
 SCRIPTS = Path(__file__).resolve().parents[1]
 
 
@@ -115,14 +117,17 @@ def parser_of(path):
     for name in absent:
         sys.modules[name] = Anything(name)
     sys.path.insert(0, str(path.parent))
-    before, argparse.ArgumentParser.parse_args = argparse.ArgumentParser.parse_args, stop
+    before = [(kind, kind.parse_args) for kind in (argparse.ArgumentParser, Parser)]
+    for kind, _ in before:
+        kind.parse_args = stop
     try:
         script = runpy.run_path(str(path), run_name="described")
         (script.get("options") or script["main"])()
     except Found as found:
         return found.args[0]
     finally:
-        argparse.ArgumentParser.parse_args = before
+        for kind, parse_args in before:
+            kind.parse_args = parse_args
         sys.path.pop(0)
         for name in absent:
             del sys.modules[name]

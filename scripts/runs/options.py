@@ -27,6 +27,13 @@ class Parser(argparse.ArgumentParser):
         file = re.escape(os.path.basename(sys.argv[0]))
         self.description = re.sub(f"(?m)^( *){file} ", rf"\1{self.prog} ", self.description or "")
 
+    def parse_args(self, args=None, namespace=None):
+        """Words without a flag may stand between options, as in `run --scale short A1`."""
+        if self._subparsers:
+            return super().parse_args(args, namespace)
+        self.check_flags(sys.argv[1:] if args is None else args)
+        return self.parse_intermixed_args(args, namespace)
+
     def parse_known_args(self, args=None, namespace=None):
         self.check_flags(sys.argv[1:] if args is None else args)
         return super().parse_known_args(args, namespace)

@@ -69,7 +69,7 @@ os.chdir("/")
 assert estimate.from_here(words)[2] == str(ROOT / words[2])
 PY
 # --rows names the rows to run; --val-size holds out images of real data only
-repro run T1 --dry-run --rows model >"$work/said"
+repro run --dry-run T1 --rows model >"$work/said"
 expect "$work/said" "0 results finished, 1 to run"
 refuses "unknown row modle; did you mean model?" run T1 --rows modle
 repro run T1 --dry-run --val-size 500 >"$work/said"
