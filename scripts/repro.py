@@ -80,6 +80,7 @@ def run(given):
     if given.dry_run:
         print(estimate.report(chosen, wanted, settings))
         return 0
+    settings.tables.mkdir(parents=True, exist_ok=True)
     draw = session.drawer()
     failures = session.run_missing(chosen, wanted, settings, lambda name: session.write_outputs(
         chosen[name], results[name], settings, draw))

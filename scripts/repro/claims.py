@@ -8,23 +8,7 @@ import dataclasses
 import itertools
 import json
 
-from . import ROOT, SCALES, ReproError, nearest
-
-PROGRAMS = ("train", "bench comm", "bench select", "advise", "analyze theory")
-# the keys of each kind of object; `!` marks a required one
-KEYS = {
-    "claim": ("id!", "paper!", "title!", "claim!", "source!", "scales!", "rows!", "note", "each",
-              "measures", "lines", "rules!", "published", "figure!"),
-    "row": ("program", "config", "options", "label", "use", "each", "theirs", "scales"),
-    "scale": ("options", "each", "note"),
-    "line": ("label!", "value!", "minus", "over", "theirs", "each"),
-    "rule": ("text!", "value!", "minus", "over", "least", "most", "theirs", "why!", "scales",
-             "each"),
-    "term": ("row", "where", "measure", "published"),
-    "figure": ("kind!", "panels", "columns"),
-    "panel": ("title!", "x!", "y!", "xlabel!", "ylabel!", "series!", "log", "file", "relative"),
-    "series": ("rows", "where", "label", "by", "y", "style", "colour", "published"),
-}
+from . import ROOT, SCALES, ReproError, form, nearest
 
 
 @dataclasses.dataclass(frozen=True)
@@ -45,31 +29,6 @@ class Row:
     @property
     def seeded(self):
         return self.program == "train"
-
-
-def check_keys(where, kind, value):
-    """Rejects an object with unknown or missing keys."""
-    if not isinstance(value, dict):
-        raise ReproError(f"{where}: a {kind} must be an object, not {value!r}")
-    known = [key.rstrip("!") for key in KEYS[kind]]
-    for key in value:
-        if key not in known:
-            raise ReproError(f"{where}: unknown key {key} of a {kind}{nearest(key, known)}")
-    for key in KEYS[kind]:
-        if key.endswith("!") and key[:-1] not in value:
-            raise ReproError(f"{where}: a {kind} without {key[:-1]}")
-
-
-def check_figure(where, figure):
-    check_keys(where, "figure", figure)
-    kinds = ("curves", "histograms", "ratios", "panels")
-    if figure["kind"] not in kinds:
-        raise ReproError(f"{where}: unknown kind of figure {figure['kind']}"
-                         f"{nearest(figure['kind'], kinds)}")
-    for panel in figure.get("panels", []):
-        check_keys(where, "panel", panel)
-        for series in panel["series"]:
-            check_keys(where, "series", series)
 
 
 def filled(value, names):
@@ -130,36 +89,28 @@ class Claim:
             self.json = json.loads(path.read_text())
         except (OSError, UnicodeDecodeError, json.JSONDecodeError) as error:
             raise ReproError(f"{path.name}: {error}") from None
-        check_keys(path.name, "claim", self.json)
-        for key, kind in (("scales", dict), ("rows", dict), ("rules", list), ("each", dict)):
-            if not isinstance(self.json.get(key, kind()), kind):
-                raise ReproError(f"{path.name}: {key} is no {'object' if kind is dict else 'list'}")
-        check_figure(path.name, self.json["figure"])
+        form.check_claim(path.name, self.json)
         self.id, self.paper = self.json["id"], self.json["paper"]
         if self.id != path.stem:
             raise ReproError(f"{path.name}: id is {self.id}; expected {path.stem}")
         self.published = self.json.get("published", {})
-        for scale, value in self.json["scales"].items():
-            if scale not in SCALES:
-                raise ReproError(f"{path.name}: unknown scale {scale}{nearest(scale, SCALES)}")
-            check_keys(f"{path.name}: {scale}", "scale", value)
 
     def __getitem__(self, key):
         return self.json.get(key)
 
 
 class Plan:
-    """A claim at a scale: rows by name, lines, rules."""
+    """A claim at a scale: rows by name, lines, rules. `users` are claims that use its rows."""
 
-    def __init__(self, claim, scale, claims):
-        self.claim, self.scale = claim, scale
+    def __init__(self, claim, scale, claims, users=()):
+        self.claim, self.scale, self.users = claim, scale, (*users, claim.id)
         self.tested = scale in claim["scales"]
         settings = claim["scales"].get(scale, {})
         self.note = settings.get("note", "")
         self.lists = {**(claim["each"] or {}), **settings.get("each", {})}
         self.rows, others = {}, set()  # others: rows that this scale lacks
         for key, item in claim["rows"].items() if self.tested else ():
-            check_keys(f"{claim.path.name}: {key}", "row", item)
+            form.check(f"{claim.path.name}: {key}", "row", item)
             for one in expanded({**item, "name": key}, self._lists_of(key, item)):
                 if scale not in item.get("scales", SCALES):
                     others.add(one["name"])
@@ -182,7 +133,7 @@ class Plan:
         return self.lists
 
     def _expand(self, kind, item):
-        check_keys(self.claim.path.name, kind, item)
+        form.check(self.claim.path.name, kind, item)
         return list(expanded(item, self._lists_of(kind, item)))
 
     def _row(self, item, options, claims):
@@ -191,14 +142,16 @@ class Plan:
             other, _, name = item["use"].partition("/")
             if other not in claims:
                 raise ReproError(f"{where}: no claim {other}{nearest(other, claims)}")
-            rows = Plan(claims[other], self.scale, claims).rows
+            if other in self.users:
+                raise ReproError(f"{where}: rows use each other: {', '.join((*self.users, other))}")
+            rows = Plan(claims[other], self.scale, claims, self.users).rows
             if name not in rows:
                 raise ReproError(f"{where}: {other} has no row {name}{nearest(name, rows)}")
             return dataclasses.replace(rows[name], name=item["name"],
                                        label=item.get("label", rows[name].label))
         program = item.get("program", "train")
-        if program not in PROGRAMS:
-            raise ReproError(f"{where}: unknown program {program}{nearest(program, PROGRAMS)}")
+        if program not in form.PROGRAMS:
+            raise ReproError(f"{where}: unknown program {program}{nearest(program, form.PROGRAMS)}")
         # options of the scale come before those of the row
         given = merged(options.get(program, {}), item.get("options", {}))
         return row_of(where, item["name"], given, program=program, label=item.get("label"),
@@ -213,11 +166,10 @@ class Plan:
     def _check_terms(self):
         """Every rule and line that applies at this scale names existing rows."""
         for rule in self.rules:
-            if "least" not in rule and "most" not in rule:
-                raise ReproError(f"{self.claim.path.name}: {rule['text']}: neither least nor most")
+            form.check_rule(self.claim.path.name, rule)
         for item in self.rules + self.lines:
             for term in terms(item):
-                check_keys(self.claim.path.name, "term", term)
+                form.check_term(self.claim.path.name, term)
                 if "row" in term and self.applies(item) and term["row"] not in self.rows:
                     raise ReproError(f"{self.claim.path.name}: no row {term['row']} at scale "
                                      f"{self.scale}{nearest(term['row'], self.rows)}")

@@ -29,8 +29,11 @@ def size(number, unit):
 @functools.cache
 def dry_run(words):
     """The Volume of a command."""
-    done = subprocess.run([*words, "--dry-run"], cwd=ROOT, capture_output=True, text=True,
-                          check=False)
+    try:
+        done = subprocess.run([*words, "--dry-run"], cwd=ROOT, capture_output=True, text=True,
+                              check=False)
+    except OSError as error:
+        raise ReproError(f"{words[0]}: {error.strerror}") from None
     images = re.search(r"\((\d+) training images\)", done.stdout)
     sent = re.search(r"([\d.]+) (\w+) sent per (step|exchange)", done.stdout)
     if done.returncode != 0 or not images or not sent:
@@ -69,13 +72,13 @@ def of_training(row, settings):
 
 
 def seconds(result, images, rate):
-    """Seconds of a result of the same row with another seed, or at a given rate; else None."""
+    """Seconds of a result, from other seeds of its row: the fewest, as these ran beside the fewest
+    other programs. Else from a given rate, or None."""
     name = result.row.home[-1]
-    for other in result.folder.parent.glob(f"{name}-s*/summary.json"):
-        notes = read_json(other.with_name("repro.json"))
-        if notes and notes.get("seconds"):
-            return notes["seconds"]
-    return images / rate if rate else None
+    others = [read_json(other.with_name("repro.json")) or {}
+              for other in result.folder.parent.glob(f"{name}-s*/summary.json")]
+    known = [notes["seconds"] for notes in others if notes.get("seconds")]
+    return min(known, default=images / rate if rate else None)
 
 
 def from_here(words):

@@ -6,7 +6,7 @@ A result that was kept counts as finished: `--output-dir FOLDER` shows it, and n
 import json
 import shutil
 
-from . import runs
+from . import ReproError, runs
 
 FILES = ("metrics.csv", "distributions.csv", "histograms.csv", "summary.json", "records.json",
          "steps.csv")
@@ -20,6 +20,8 @@ def keep(output, target):
 
     Returns the folders, relative to `output`.
     """
+    if not output.is_dir():
+        raise ReproError(f"--output-dir {output} does not exist")
     kept = []
     for notes in sorted(output.rglob("repro.json")):
         folder = notes.parent

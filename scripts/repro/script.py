@@ -2,6 +2,7 @@
 
 import importlib.util
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -9,6 +10,7 @@ from pathlib import Path
 
 from runs import exit_code
 from runs.options import Parser  # noqa: F401
+from runs.output import refused
 
 from . import BIN, ReproError, runs
 
@@ -48,6 +50,11 @@ def resolve(given, seeds, needed):
         given.data_dir = str(Path(given.data_dir).resolve())
         if not Path(given.data_dir).exists():
             raise ReproError(f"--data-dir {given.data_dir} does not exist")
+    if not shlex.split(given.launcher):
+        raise ReproError("--launcher is empty; expected threads, or a command that starts {P} "
+                         "processes")
+    if given.images_per_s < 0:
+        raise ReproError(f"--images-per-s is {given.images_per_s:g}; expected at least 0")
     if given.val_size is not None and given.val_size < 0:
         raise ReproError(f"--val-size is {given.val_size}; expected 0 or more")
     given.output, given.bin = given.output_dir.resolve(), given.bin.resolve()
@@ -66,15 +73,24 @@ def main(run):
     if (importlib.util.find_spec("matplotlib") is None and os.path.exists(SYSTEM_PYTHON)
             and os.path.realpath(sys.executable) != os.path.realpath(SYSTEM_PYTHON)):
         os.execv(SYSTEM_PYTHON, [SYSTEM_PYTHON, *sys.argv])
+
     def stop(number, _frame):
         raise runs.Interrupted(number)
+
+    def guarded():
+        try:
+            return run()
+        except BrokenPipeError:
+            raise
+        except OSError as error:
+            raise refused(error) from None
 
     # while a program runs, runs.follow passes these on to it
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, stop)
     script = Path(sys.argv[0]).name
     try:
-        return exit_code(script, run)
+        return exit_code(script, guarded)
     except runs.Interrupted as stopped:
         name = signal.Signals(stopped.args[0]).name
         print(f"{script}: ended by {name}; the same command continues", file=sys.stderr)

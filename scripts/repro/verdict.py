@@ -5,6 +5,7 @@ import statistics
 
 from . import ReproError
 from .claims import named_rows
+from .form import is_number
 from .programs import basis
 
 HOLDS, NOT, UNTESTED = "holds", "does not", "not tested at this scale"
@@ -43,6 +44,9 @@ def published(claim, path):
         if not isinstance(found, dict) or key not in found:
             raise ReproError(f"{claim.path.name}: nothing published under {path}")
         found = found[key]
+    if not is_number(found):
+        raise ReproError(f"{claim.path.name}: {found!r} is published under {path}; "
+                         "expected a number")
     return float(found)
 
 

@@ -9,7 +9,13 @@ from . import Fault, UserError
 
 # what is wrong with a name; all else that fails is a fault of the disk
 MISTAKES = (errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.EACCES, errno.EPERM, errno.EROFS,
-            errno.ELOOP, errno.ENAMETOOLONG)
+            errno.EEXIST, errno.ELOOP, errno.ENAMETOOLONG)
+
+
+def refused(error, path=None):
+    """The UserError or Fault of an OSError; it names the path."""
+    kind = UserError if error.errno in MISTAKES else Fault
+    return kind(f"{path or error.filename}: {error.strerror}")
 
 
 def write(path, data):
@@ -22,8 +28,7 @@ def write(path, data):
         else:
             replace(Path(os.path.realpath(path)), data)
     except OSError as error:
-        kind = UserError if error.errno in MISTAKES else Fault
-        raise kind(f"{path}: {error.strerror}") from None
+        raise refused(error, path) from None
 
 
 def in_place(path):
