@@ -14,15 +14,17 @@ from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullLocato
 from plot import COLOURS, STYLE, label_bytes  # noqa: E402
 
 from . import verdict  # noqa: E402
+from .comparable import left_out_rows  # noqa: E402
 from .programs import read_csv  # noqa: E402
 
+SECONDS = "+seconds"  # of training
 CURVES = [{"title": title, "file": "metrics.csv", "x": x, "y": y, "xlabel": xlabel,
            "ylabel": ylabel, "series": [{"rows": "*", "by": "row"}]}
           for y, ylabel, name in (("train_loss", "loss", "Training loss"),
                                   ("val_top1", "top-1", "Validation top-1"))
           for x, xlabel, title in (("epoch", "epoch", name),
                                    ("+bytes_sent", "bytes sent, all ranks", f"{name} by bytes"),
-                                   ("+seconds", "seconds of training", f"{name} by time"))]
+                                   (SECONDS, "seconds of training", f"{name} by time"))]
 
 
 def column(records, name):
@@ -187,15 +189,21 @@ def draw_legend(axes, strip, columns, key=None):
 
 
 def panels(plan, results, wanted, columns=3):
-    """A grid of panels with one legend below them."""
-    wanted = [panel for panel in wanted
-              if any(seed for series in panel["series"]
-                     for seeds in curves_of(series, panel, plan.claim, results).values()
-                     for seed in seeds)]
-    figure, axes, strip = grid(len(wanted), columns, 4.6, 3.6)
-    for one, panel in zip(axes, wanted):
-        draw_panel(one, panel, plan.claim, results)
-    draw_legend(axes, strip, max(4, 2 * min(columns, len(wanted))))
+    """A grid of panels with one legend below them. Rows whose seconds may not be compared are not
+    in panels by time, and these need two rows."""
+    left_out = left_out_rows(results)
+    timed = {name: each for name, each in results.items() if name not in left_out}
+    drawn = [(panel, timed if panel["x"] == SECONDS else results) for panel in wanted
+             if panel["x"] != SECONDS or not left_out or len(timed) > 1]
+    drawn = [(panel, rows) for panel, rows in drawn
+             if any(seed for series in panel["series"]
+                    for seeds in curves_of(series, panel, plan.claim, rows).values()
+                    for seed in seeds)]
+    columns = min(columns, len(drawn) // 2) if len(drawn) < len(wanted) else columns
+    figure, axes, strip = grid(len(drawn), columns, 4.6, 3.6)
+    for one, (panel, rows) in zip(axes, drawn):
+        draw_panel(one, panel, plan.claim, rows)
+    draw_legend(axes, strip, max(4, 2 * min(columns, len(drawn))))
     return figure
 
 

@@ -14,7 +14,7 @@ import signal
 import subprocess
 import time
 
-from . import ROOT, ReproError, programs
+from . import ROOT, ReproError, comparable, programs
 
 
 class Interrupted(Exception):
@@ -112,6 +112,12 @@ class Result:
         if self.row.seeded:
             return records_of_training(self.folder)
         return read_json(self.folder / "records.json")
+
+    @functools.cached_property
+    def speed(self):
+        """Machine and seconds of forward and backward of a finished training run."""
+        return comparable.speed(self.notes, programs.read_csv(self.folder / "metrics.csv"),
+                                self.records[0]["steps"])
 
     def check_options(self):
         """Stops when the folder holds the result of other options."""

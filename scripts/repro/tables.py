@@ -5,16 +5,20 @@ import io
 import re
 
 from . import verdict
+from .claims import named_rows
+from .comparable import left_out_rows, machine_text
+from .runs import read_json
 
 
 def lines_of(plan, results):
     """(head, lines) of what was measured: label, ours, theirs."""
     measures = plan.claim["measures"] if not plan.claim["lines"] else None
     head = ["row", *(measures or ["ours"]), "theirs"]
-    lines = []
+    lines, left_out = [], left_out_rows(results).keys()
     for line in plan.lines:
         values = line.get("values", [line])
-        found = [verdict.value_of(value, plan.claim, results) for value in values]
+        found = [None if verdict.of_seconds(value) and named_rows(value) & left_out
+                 else verdict.value_of(value, plan.claim, results) for value in values]
         lines.append([line["label"], *(value.text() if value else "–" for value in found),
                       verdict.theirs_of(line, plan.claim) or "–"])
     return head, lines
@@ -44,10 +48,6 @@ def commit_of(versions):
     return found.group(1) if found else "unknown"
 
 
-def machine_text(machine):
-    return f"{machine['cpu']}, {machine['cores']} cores, GPU: {machine['gpu']}"
-
-
 def origin(results):
     """Machine, commit and seeds of the finished results."""
     done = [result for each in results.values() for result in each if result.finished]
@@ -65,6 +65,29 @@ def origin(results):
             f"Seeds: {', '.join(map(str, seeds)) or 'none needed'}.{held_out}")
 
 
+def left_out_text(plan, results):
+    """At most one sentence: the rows whose seconds are left out, by the reason."""
+    rows = {}
+    for row, why in left_out_rows(results).items():
+        rows.setdefault(why, []).append(f"`{row}`")
+    each = "; ".join(f"{', '.join(names)} ({why})" for why, names in rows.items())
+    return [f"Seconds left out: {each}."] if each else []
+
+
+def runs_of(results):
+    """(head, lines): where each training ran, if they differ in it; else None."""
+    lines = []
+    for each in results.values():
+        for result in each:
+            if result.row.seeded and result.finished:
+                config = read_json(result.folder / "config.json") or {}
+                lines.append([result.row.label, str(result.seed),
+                              machine_text(result.notes["machine"]),
+                              commit_of(result.notes["versions"]), config.get("precision", "–")])
+    differ = len({tuple(line[2:]) for line in lines}) > 1
+    return (["run", "seed", "machine", "commit", "precision"], lines) if differ else None
+
+
 def document(plan, results):
     """The table of a claim as Markdown."""
     claim = plan.claim
@@ -76,7 +99,11 @@ def document(plan, results):
         parts.append(f"Theirs: {claim.published['source']}.")
     if plan.tested:
         parts += [origin(results), markdown(*lines_of(plan, results))]
+        if any(map(verdict.of_seconds, plan.lines + plan.rules)):
+            parts += left_out_text(plan, results)
     parts.append(markdown(*rules_of(plan, results)))
+    if plan.tested and (table := runs_of(results)):
+        parts.append(markdown(*table))
     return "\n\n".join(parts) + "\n"
 
 

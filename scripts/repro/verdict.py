@@ -4,11 +4,13 @@ import math
 import statistics
 
 from . import ReproError
-from .claims import named_rows
+from .claims import named_rows, terms
+from .comparable import left_out_rows
 from .form import is_number
 from .programs import basis
 
 HOLDS, NOT, UNTESTED = "holds", "does not", "not tested at this scale"
+SECONDS = ("train_seconds", "seconds_per_step")  # of training on this machine
 
 
 class Value:
@@ -106,12 +108,19 @@ def band_text(rule):
     return f"at least {form(least)}" if most is None else f"{form(least)} to {form(most)}"
 
 
+def of_seconds(item):
+    """Whether a rule or a line compares seconds of training."""
+    return any(term.get("measure") in SECONDS for term in terms(item))
+
+
 def judge(rule, plan, results):
     """(value or None, outcome) of a rule."""
     if not plan.applies(rule):
         return None, "does not apply at this scale"
     if not all(result.finished for row in named_rows(rule) for result in results[row]):
         return None, "runs are missing"
+    if of_seconds(rule) and named_rows(rule) & left_out_rows(results).keys():
+        return None, "seconds do not compare"
     value = value_of(rule, plan.claim, results)
     if value is None:
         return None, "no value"
@@ -127,10 +136,11 @@ def basis_of(rule, plan):
 
 
 def verdict(plan, results):
-    """(verdict, reason). It needs all runs, and all rules must apply at this scale."""
+    """(verdict, reason). All runs that the rules name must be finished, and all rules judged."""
     if not plan.tested:
         return UNTESTED, "no runs at this scale"
-    every = [result for each in results.values() for result in each]
+    named = set().union(*map(named_rows, plan.rules))
+    every = [result for row, each in results.items() if row in named for result in each]
     done = sum(result.finished for result in every)
     outcomes = [judge(rule, plan, results)[1] for rule in plan.rules]
     kinds = " and ".join(sorted({basis_of(rule, plan) for rule in plan.rules
@@ -139,7 +149,7 @@ def verdict(plan, results):
         return UNTESTED, f"{done} of {len(every)} runs finished"
     open_rules = sum(outcome not in (HOLDS, NOT) for outcome in outcomes)
     if open_rules:
-        return UNTESTED, f"{open_rules} of {len(outcomes)} rules do not apply"
+        return UNTESTED, f"{open_rules} of {len(outcomes)} rules are not judged"
     failed = outcomes.count(NOT)
     reason = f"{len(outcomes) - failed} of {len(outcomes)} rules hold; {kinds}"
     return (NOT if failed else HOLDS), reason

@@ -75,6 +75,11 @@ refuses "unknown row modle; did you mean model?" run T1 --rows modle
 repro run T1 --dry-run --val-size 500 >"$work/said"
 if grep -q -e --val-size "$work/said"; then echo "held out generated images" && exit 1; fi
 refuses "--val-size is -1; expected 0 or more" run T1 --val-size -1
+refuses "--images-per-s is -5; expected at least 0" run T1 --dry-run --images-per-s -5
+refuses "--launcher is empty" run T1 --launcher ""
+refuses "none: No such file or directory" run T1 --dry-run --launcher "$work/none -n {P}"
+out=$claims/T1.json/x refuses "Not a directory" run T1
+refuses "T1.json: File exists" run T1 --tables "$claims/T1.json"
 
 # SIGTERM ends the program after its step, and the script with the code of the signal
 python3 scripts/repro.py run T1 --claims "$claims" --output-dir "$out" \
@@ -128,6 +133,7 @@ cmp "$work/drawn/T1.csv" "$tables/T1.csv"
 [[ ! -e $work/kept/quick/tables ]]
 [[ -e $work/kept/quick/T1/dense-s1/steps.csv && ! -e $work/kept/quick/T1/dense-s1/run.log ]]
 refuses "keep where?" keep
+out=$work/none refuses "none does not exist" keep --to "$work/kept"
 
 # a claim whose data is not there is one line of the plan of all
 mkdir -p "$work"/few/{train,val}/{one,two,.cache}
@@ -179,53 +185,13 @@ drawn = sorted(Path("docs/images/repro").glob("*.md"))
 assert len(drawn) > 5, drawn
 for path in drawn:
     plan = plans[path.stem]
+    named = set().union(*map(claims.named_rows, plan.rules))
     seeds = re.search(r"Seeds: ([\d, ]+)\.", path.read_text())
     settings = SimpleNamespace(results=Path("docs/results/repro/short"), device="", val_size=None,
                                seeds=[int(one) for one in (seeds[1] if seeds else "1").split(",")])
     results = {row.name: runs.results_of(row, settings) for row in plan.rows.values()}
     for result in (one for each in results.values() for one in each):
         result.check_options()
-        assert result.finished, f"{result.folder} is not finished"
+        assert result.finished or result.row.name not in named, f"{result.folder} is not finished"
     assert tables.document(plan, results) == path.read_text(), f"{path}: another table"
-PY
-
-# values and bands
-python3 - <<'PY'
-import sys
-sys.path.insert(0, "scripts")
-from repro import verdict
-from repro.verdict import HOLDS, NOT, Value
-
-
-class Plan:
-    claim, rows, scale = None, {}, "short"
-
-    def applies(self, rule):
-        return self.scale in rule.get("scales", [self.scale])
-
-
-class Result:
-    folder, finished = "x", True
-
-    def __init__(self, number):
-        self.records = [{"top1": number, "kind": "a"}, {"top1": 9, "kind": "b"}]
-
-
-def term(row):
-    return {"row": row, "measure": "top1", "where": {"kind": "a"}}
-
-
-results = {"ours": [Result(0.90), Result(0.92)], "dense": [Result(0.91), Result(0.93)]}
-rule = {"value": term("ours"), "minus": term("dense"), "least": -0.02}
-value, outcome = verdict.judge(rule, Plan(), results)
-assert outcome == HOLDS and abs(value.mean + 0.01) < 1e-9, value.numbers
-assert value.text() in ("-0.01 ± 0", "-0.01 ± 1.1e-16", "-0.01 ± 7.9e-17"), value.text()
-assert verdict.judge({**rule, "least": -0.005}, Plan(), results)[1] == NOT
-assert verdict.judge({**rule, "most": -0.015}, Plan(), results)[1] == NOT
-assert verdict.judge({**rule, "scales": ["paper"]}, Plan(), results)[0] is None
-over = {"value": term("ours"), "over": term("dense"), "least": 0.9, "most": 1}
-assert verdict.judge(over, Plan(), results)[1] == HOLDS
-results["dense"][0].finished = False
-assert verdict.judge(rule, Plan(), results) == (None, "runs are missing")
-assert Value([1, 3]).text() == "2 ± 1.4" and verdict.form(123456.7) == "123,457"
 PY

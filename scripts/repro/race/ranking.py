@@ -2,7 +2,7 @@
 
 import statistics
 
-from .comparable import left_out
+from ..comparable import left_out
 from .labels import is_dense_variant, is_plain_dense
 
 

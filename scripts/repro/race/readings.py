@@ -12,7 +12,7 @@ from pathlib import Path
 
 from .. import ReproError, programs, runs, tables
 from . import links
-from .comparable import speed
+from ..comparable import speed
 from .rows import LEFT_OUT, steps_of
 
 MEASURED, ITERATIONS, UNTRAINED = "measured", "iterations", "iterations, not trained"

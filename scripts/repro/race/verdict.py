@@ -2,7 +2,7 @@
 
 import shlex
 
-from .. import tables
+from ..comparable import machine_text
 from . import reasons
 
 
@@ -70,7 +70,7 @@ def advised_text(ranking, advised):
     if due and (first := first_of(ranking)):
         reason = reasons.why(first, advised.named, advised.answers, ranking.target)
         text += f" Why: {reason}." * bool(reason)
-    machine = tables.machine_text(advised.answer.machine)
+    machine = machine_text(advised.answer.machine)
     if all(one.machine != machine for entry in ranking.compared for one in entry.speeds):
         text += f" It measured another machine than the runs: {machine}."
     if any(answer.busy for answer in advised.answers):

@@ -4,8 +4,6 @@ import collections
 import dataclasses
 import statistics
 
-from .. import tables
-
 APART = 0.2  # of the median of forward and backward; beyond it a machine was busy, or idle
 
 
@@ -16,13 +14,34 @@ class Speed:
     compute: float
 
 
+def machine_text(machine):
+    return f"{machine['cpu']}, {machine['cores']} cores, GPU: {machine['gpu']}"
+
+
 def compute_of(lines, steps):
     """Seconds of forward and backward a step, from the lines of a table of so many steps."""
     return sum(line["sec_forward"] + line["sec_backward"] for line in lines) / max(1, steps)
 
 
 def speed(notes, lines, steps):
-    return Speed(tables.machine_text(notes["machine"]), compute_of(lines, steps))
+    return Speed(machine_text(notes["machine"]), compute_of(lines, steps))
+
+
+@dataclasses.dataclass(frozen=True)
+class Timed:
+    """A row and the speeds of its runs."""
+    method: str
+    speeds: list
+
+
+def left_out_rows(results):
+    """{row: why its seconds are not compared} of the finished trainings of a claim; the rows of
+    each network by themselves."""
+    groups = collections.defaultdict(list)
+    for name, each in results.items():
+        if speeds := [one.speed for one in each if one.row.seeded and one.finished]:
+            groups[each[0].row.resolved.get("model")].append(Timed(name, speeds))
+    return {name: why for group in groups.values() for name, why in left_out(group).items()}
 
 
 def left_out(entries):
