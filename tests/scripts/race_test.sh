@@ -184,12 +184,13 @@ def summary(run):
 
 
 def reached(epochs, target=0.11):
-    """Seconds until the first epoch with the target, from (seconds, top-1) of the epochs."""
-    total = 0
+    """Seconds until the target, on the line between two epochs of (seconds, top-1)."""
+    total, before = 0, None
     for seconds, top1 in epochs:
-        total += seconds
         if top1 >= target:
-            return total
+            part = 1 if before is None else (target - before) / (top1 - before)
+            return total + part * seconds
+        total, before = total + seconds, top1
     return None
 
 

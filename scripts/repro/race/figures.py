@@ -7,7 +7,7 @@ from matplotlib.ticker import FuncFormatter, PercentFormatter
 from .. import figures
 from ..figures import COLOURS, STYLE, plt
 from . import links
-from .labels import is_dense_variant, is_plain_dense
+from .labels import is_dense_exchange, is_plain_dense
 from .readings import ITERATIONS
 
 OTHERS = "#cccccc"
@@ -23,7 +23,7 @@ def shown(sections):
         first += trained[:1]
         if advised and advised.named in trained:
             first.append(advised.named)
-        for fits in (is_plain_dense, is_dense_variant):
+        for fits in (is_plain_dense, is_dense_exchange):
             first += [entry for entry in trained if fits(entry)][:1]
         for place, entry in enumerate(trained):
             places[entry.method] = min(place, places.get(entry.method, place))

@@ -44,7 +44,6 @@ def is_plain_dense(entry):
     return is_dense(entry) and not options_of(entry)
 
 
-def is_dense_variant(entry):
-    """Dense with options that change only its messages."""
-    flags = flags_in(shlex.split(options_of(entry)))
-    return is_dense(entry) and bool(flags) and all(map(of_messages, flags))
+def is_dense_exchange(entry):
+    """Dense without options, or with options that change only its messages."""
+    return is_dense(entry) and all(map(of_messages, flags_in(shlex.split(options_of(entry)))))

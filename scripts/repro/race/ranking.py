@@ -3,7 +3,7 @@
 import statistics
 
 from ..comparable import left_out
-from .labels import is_dense_variant, is_plain_dense
+from .labels import is_dense_exchange, is_plain_dense
 
 
 class Ranking:
@@ -18,7 +18,7 @@ class Ranking:
         self.entries = sorted(entries, key=self.order)
         self.compared = [entry for entry in self.entries if entry.method not in self.left_out]
         self.dense = self.best(is_plain_dense)
-        self.variant = self.best(is_dense_variant)
+        self.best_dense = self.best(is_dense_exchange)
 
     @property
     def winner(self):

@@ -1,7 +1,7 @@
 """Reads the folders of a race: one entry per link and method, with its seeds and its clock.
 
 Seconds are the column `seconds` of metrics.csv: those of the steps of an epoch, mean over the
-ranks, without validation and checkpoints. An accuracy is reached at the end of an epoch.
+ranks, without validation and checkpoints. An accuracy is reached on the line between two epochs.
 """
 
 import dataclasses
@@ -80,8 +80,7 @@ class Entry:
 
     def reached(self, target):
         """Seconds until top-1 reaches the target, one number per seed that does."""
-        firsts = (next((at for at, top1 in curve if top1 >= target), None)
-                  for curve in self.curves)
+        firsts = (crossing(curve, target) for curve in self.curves)
         return [at for at in firsts if at is not None]
 
     def seconds(self, target):
@@ -92,6 +91,14 @@ class Entry:
     @property
     def top1(self):
         return [training.record["val_top1"] for training in self.trainings]
+
+
+def crossing(curve, target):
+    """Where a curve [(x, y)] first reaches the target, on the lines between its points; or None."""
+    for (x0, y0), (x1, y1) in zip([curve[0], *curve] if curve else (), curve):
+        if y1 >= target:
+            return x1 if y1 == y0 else x0 + (x1 - x0) * (target - y0) / (y1 - y0)
+    return None
 
 
 def read(folder):

@@ -4,9 +4,10 @@ import statistics
 
 from .advice import MAX_LOSS
 from .labels import flags_of, is_dense, of_messages, sparsifier_of
+from .readings import crossing
 
 CONSIDERED = ("--sparsifier", "--local-steps", "--density", "--density-warmup")
-NEAR = 0.1  # a method that takes so much longer than another is as good
+NEAR = 0.1  # short runs of one method differ by so much
 NEVER = ("randk", "exact", "hierarchical")  # never recommended (docs/advise.md)
 
 
@@ -52,12 +53,10 @@ def excluded(entry, answers):
 
 def until(entry, target):
     """(epochs, seconds of an iteration) until the target, means over the seeds."""
-    epochs, steps = [], []
-    for training in entry.trainings:
-        first = next(i for i, epoch in enumerate(training.epochs)
-                     if isinstance(epoch["val_top1"], float) and epoch["val_top1"] >= target)
-        epochs.append(training.epochs[first]["epoch"])
-        steps.append(sum(training.record["steps_of_epochs"][:first + 1]))
+    epochs, steps = ([crossing(training.curve(each(training)), target)
+                      for training in entry.trainings]
+                     for each in (lambda one: [1] * len(one.epochs),
+                                  lambda one: one.record["steps_of_epochs"]))
     return statistics.fmean(epochs), entry.seconds(target) / statistics.fmean(steps)
 
 

@@ -9,10 +9,10 @@ from ..verdict import form
 from . import links, verdict
 from .readings import UNTRAINED
 
-HEAD = ["method", "clock", "s to {target}", "over dense", "over dense variants", "final top-1",
+HEAD = ["method", "clock", "s to {target}", "over plain dense", "over best dense", "final top-1",
         "MiB a step", "s an iteration", "seeds"]
 COLUMNS = ["model", "link", "ranks", "batch_size", "method", "options", "clock", "seeds", "target",
-           "reached", "seconds", "seconds_min", "seconds_max", "over_dense", "over_dense_variants",
+           "reached", "seconds", "seconds_min", "seconds_max", "over_dense", "over_best_dense",
            "top1", "top1_min", "top1_max", "mib_per_step", "seconds_per_iteration", "commit",
            "left_out"]
 
@@ -41,7 +41,7 @@ def line(ranking, entry):
     """The cells of HEAD."""
     return [f"`{entry.method}`", entry.clock, reached_text(ranking, entry),
             number(ranking.ratio(ranking.dense, entry), ".2f"),
-            number(ranking.ratio(ranking.variant, entry), ".2f"),
+            number(ranking.ratio(ranking.best_dense, entry), ".2f"),
             mean_and_band(entry.top1, lambda top1: f"{top1:.4f}") if entry.top1 else "–",
             f"{entry.mib_per_step:.4g}", number(ranking.per_iteration(entry), ".4g"),
             ", ".join(str(one.seed) for one in entry.trainings) or "–"]
@@ -52,7 +52,7 @@ def cells(model, link, ranking, entry):
     found, top1, seconds = entry.reached(ranking.target), entry.top1, ranking.seconds(entry)
     every = [] if seconds is None else found
     values = [seconds, min(every, default=None), max(every, default=None),
-              ranking.ratio(ranking.dense, entry), ranking.ratio(ranking.variant, entry),
+              ranking.ratio(ranking.dense, entry), ranking.ratio(ranking.best_dense, entry),
               statistics.fmean(top1) if top1 else None, min(top1, default=None),
               max(top1, default=None), entry.mib_per_step, ranking.per_iteration(entry)]
     return [model, link, entry.config["run"]["ranks"], entry.config["batch_size"], entry.method,

@@ -1,5 +1,6 @@
 """The sentences of a link: who wins, and whom `advise` names."""
 
+import math
 import shlex
 
 from ..comparable import machine_text
@@ -13,13 +14,17 @@ def winner_text(ranking):
                 "compared.")
     if first := ranking.winner:
         text = f"`{first.method}` wins: {target} after {ranking.seconds(first):.1f} s"
-        ratios = [f"{ranking.ratio(best, first):.2f} times as fast as the best {kind}, "
-                  f"`{best.method}`"
-                  for kind, best in (("dense row", ranking.dense),
-                                     ("dense variant", ranking.variant))
-                  if best not in (None, first)]
-        return text + "".join(f", {ratio}" for ratio in ratios[:1]) + \
-            "".join(f", and {ratio}" for ratio in ratios[1:]) + "."
+        dense, best = ranking.dense, ranking.best_dense
+        if best not in (None, first):
+            text += (f", {ranking.ratio(best, first):.2f} times as fast as the best dense "
+                     f"exchange, `{best.method}`")
+        if dense not in (None, first, best):
+            text += f", and {ranking.ratio(dense, first):.2f} times as fast as `{dense.method}`"
+        near = [f"`{entry.method}`" for entry in ranking.compared if entry is not first and
+                (ranking.seconds(entry) or math.inf) <= (1 + reasons.NEAR) * ranking.seconds(first)]
+        if near:
+            text += f"; not more than {100 * reasons.NEAR:g} % behind: {', '.join(near)}"
+        return text + "."
     if ranking.compared[0].trainings:
         return f"No method reaches {target} with every seed."
     first = fastest_iteration(ranking)

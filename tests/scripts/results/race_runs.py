@@ -19,7 +19,7 @@ def write(folder, method, seconds, compute, machine, at="10", label=""):
     words, each = (label or method).split(), float(seconds) / int(at)
     local = int(words[words.index("--local-steps") + 1]) if "--local-steps" in words else 1
     epochs = [{"epoch": epoch, "density": 0.001, "train_loss": 1, "seconds": each,
-               "val_top1": 0.81 if epoch >= int(at) else 0.07 * epoch,
+               "val_top1": 0.07 * epoch if epoch < int(at) else 0.8 if epoch == int(at) else 0.81,
                "sec_forward": float(compute) * STEPS / 4,
                "sec_backward": float(compute) * STEPS * 3 / 4} for epoch in range(1, EPOCHS + 1)]
     with open(folder / "metrics.csv", "w", encoding="utf-8") as file:

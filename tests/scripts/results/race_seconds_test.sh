@@ -16,7 +16,7 @@ show() { scripts/results/race.py show --output-dir "$work/runs" --bin "$work/non
 
 show
 while read -r line; do expect "$work/said" "$line"; done <<'TEXT'
-`topk` wins: 80 % after 60.0 s, 1.67 times as fast as the best dense row, `dense`
+`topk` wins: 80 % after 60.0 s, 1.67 times as fast as the best dense exchange, `dense`.
 | `gtopk` | measured | left out | – | – | 0.8100 | 2 | – | 1 |
 `bsp` (ran on slow, 2 cores, GPU: none; most ran on fast, 2 cores, GPU: none)
 `gtopk` (forward and backward took 0.3 s a step; the median is 0.1 s)
@@ -51,6 +51,19 @@ if (folder / "lenet.svg").exists():
         assert local == ["local16" if coloured else "others, local steps"], styles
     figures.zoom(axes, section[1].compared, 0.3, 0.81)
     assert axes.get_ylim()[0] == 0, axes.get_ylim()
+PY
+
+# an accuracy is reached on the line between two epochs
+PYTHONDONTWRITEBYTECODE=1 python3 - <<'PY'
+import sys
+
+sys.path.insert(0, "scripts")
+from repro.race.readings import crossing
+
+curve = [(10, 0.5), (20, 0.7), (30, 0.9), (40, 0.8)]
+assert abs(crossing(curve, 0.8) - 25) < 1e-9
+assert crossing(curve, 0.5) == crossing(curve, 0.1) == 10
+assert crossing(curve, 0.9) == 30 and crossing(curve, 0.91) is None and crossing([], 0.5) is None
 PY
 
 # two runs at different speeds, or one run, have no winner
