@@ -12,6 +12,7 @@ namespace {
 constexpr double kBitsAnElement = 32;
 constexpr double kNoticeable = 1.02;  // a smaller gain is not worth a change of the optimizer
 constexpr double kLeastBits = 1e3, kMostBits = 1e15, kStep = 1.78;  // of the search for a window
+constexpr std::string_view kUsualCollective = "ring";
 
 bool comparable(const Prediction& c) {
   return !c.synchronous_dense() && c.sparsifier != "randk" && c.sparsifier != "exact" &&
@@ -23,7 +24,14 @@ std::string short_name(const Prediction& c) {
   return c.local_steps > 1 ? fmt::format("{} H={}", c.sparsifier, c.local_steps) : c.sparsifier;
 }
 
-/// Where a round's exchange beats the best dense one.
+/// What the command of a synchronous dense exchange adds to plain dense SGD: the fewer and smaller
+/// the changes, the lower the number.
+int additions(const Prediction& c) {
+  return (c.values != ValueFormat::f32 ? 1 : 0) + (c.collective != kUsualCollective ? 2 : 0) +
+         (c.overlap ? 4 : 0) + (c.sparsifier != "dense" ? 8 : 0);
+}
+
+/// Where a round's exchange is noticeably faster than every dense one.
 class WindowSearch {
  public:
   WindowSearch(const Prediction& challenger, const std::vector<Prediction>& all, const Costs& costs,
@@ -45,7 +53,7 @@ class WindowSearch {
     costs.link.beta = kBitsAnElement / bits;
     const double mine = challenger_.seconds(costs, ranks_);
     return std::ranges::none_of(all_, [&](const Prediction& c) {
-      return c.synchronous_dense() && c.seconds(costs, ranks_) <= mine;
+      return c.synchronous_dense() && c.seconds(costs, ranks_) <= kNoticeable * mine;
     });
   }
 
@@ -74,12 +82,13 @@ class WindowSearch {
 std::string window_text(const Window& window, const Interval& below) {
   const std::string low = bandwidth_text({window.above, window.above, window.above});
   if (std::isinf(below.mid) && !std::isinf(below.low))
-    return "; dense is slower at least up to " + bandwidth_text({below.low, below.low, below.low}) +
-           (window.above > 0 ? ", faster below " + low : "");
+    return "; gains more than 2 % at least up to " +
+           bandwidth_text({below.low, below.low, below.low}) +
+           (window.above > 0 ? ", less below " + low : "");
   if (std::isinf(below.mid))
-    return window.above > 0 ? "; dense is faster only below " + low
-                            : "; dense is slower at any bandwidth";
-  return fmt::format("; dense is faster above {}{}", bandwidth_text(below),
+    return window.above > 0 ? "; gains less than 2 % only below " + low
+                            : "; gains more than 2 % at any bandwidth";
+  return fmt::format("; gains less than 2 % above {}{}", bandwidth_text(below),
                      window.above > 0 ? " and below " + low : "");
 }
 
@@ -183,6 +192,18 @@ const Prediction& Comparison::best_dense(int ranks) const {
   return plain && ratio(*best, *plain, ranks) <= 1 + 1e-9 ? *plain : *best;
 }
 
+const Prediction& Comparison::plainest_dense(int ranks) const {
+  const auto as_fast = [&](const Prediction& c) {
+    if (!c.synchronous_dense()) return false;
+    const Interval gain = speedup(c, ranks);
+    return gain.high >= 1 || gain.mid >= 1 / kNoticeable;
+  };
+  int fewest = additions(best_dense(ranks));
+  for (const Prediction& c : all_)
+    if (as_fast(c)) fewest = std::min(fewest, additions(c));
+  return *fastest(ranks, [&](const Prediction& c) { return as_fast(c) && additions(c) == fewest; });
+}
+
 bool Comparison::may_be_recommended(const Prediction& of) const {
   if (!comparable(of)) return false;
   const Accuracy* measured = accuracy(of);
@@ -221,22 +242,27 @@ std::string Comparison::faster_ones(const Prediction& use, int ranks) const {
 }
 
 Comparison::Verdict Comparison::verdict(int ranks) const {
-  const Prediction& dense = best_dense(ranks);
+  const Prediction &dense = best_dense(ranks), &plain = plainest_dense(ranks);
   const Prediction* other = best_alternative(ranks);
-  if (ranks == 1) return {dense, "1 rank: exchanges nothing; use --sparsifier dense"};
-  const std::string stay = fmt::format("{} ranks: stay dense ({}); an iteration takes {} s", ranks,
-                                       dense.flags(), interval_text(seconds(dense, ranks)));
+  if (ranks == 1) return {plain, "1 rank: exchanges nothing; use --sparsifier dense"};
+  std::string stay = fmt::format("{} ranks: stay dense ({}); an iteration takes {} s", ranks,
+                                 plain.flags(), interval_text(seconds(plain, ranks)));
+  if (&plain != &dense)
+    stay += fmt::format("; the fastest dense exchange ({}) takes {} s: no clear gain",
+                        dense.label(), interval_text(seconds(dense, ranks)));
   if (!other)
-    return {dense, stay + "; no other exchange may be recommended" + faster_ones(dense, ranks)};
+    return {plain, stay + "; no other exchange may be recommended" + faster_ones(dense, ranks)};
 
   const Interval gain = speedup(*other, ranks);
   const std::string times = interval_text(gain, "{:.3f}") + " times as fast as";
   if (gain.low <= kNoticeable) {
-    const char* why = gain.high < 1   ? ""
-                      : gain.low <= 1 ? ": within the noise; more --rounds narrow it"
+    const char* why = gain.high < 1              ? ""
+                      : gain.high <= kNoticeable ? ": gains less than 2 %"
+                      : gain.low <= 1            ? ": within the noise; more --rounds narrow it"
                                       : ": may gain less than 2 %; more --rounds narrow it";
-    return {dense, fmt::format("{}; {} is {} that{}{}", stay, short_name(*other), times, why,
-                               faster_ones(dense, ranks))};
+    return {plain,
+            fmt::format("{}; {} is {} {}{}{}", stay, short_name(*other), times,
+                        &plain == &dense ? "that" : "the fastest", why, faster_ones(dense, ranks))};
   }
   std::string text = fmt::format(
       "{} ranks: use {}{}; an iteration takes {} s, {} the best dense exchange ({})", ranks,

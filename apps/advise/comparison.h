@@ -21,8 +21,8 @@ struct AccuracyRules {
   std::map<std::string, std::string> changed{};
 };
 
-/// The bandwidths in bit/s at which an exchange is faster than the best dense one: `above`
-/// to `below`. 0 and infinity: without limit; both 0: none.
+/// The bandwidths in bit/s at which an exchange is more than 2 % faster than the best dense one, as
+/// a verdict needs it: `above` to `below`. 0 and infinity: without limit; both 0: none.
 struct Window {
   double above = 0, below = 0;
 };
@@ -45,9 +45,9 @@ class Comparison {
   /// Seconds of best_dense / seconds of this one, of each round: what disturbs a whole round
   /// cancels.
   Interval speedup(const Prediction& of, int ranks) const;
-  /// The bandwidths around that of the link at which it beats the best dense exchange; if it does
-  /// not at the link's, the nearest such bandwidths below. Medians of the limits, and the interval
-  /// of `below`.
+  /// The bandwidths around that of the link at which it is more than 2 % faster than the best dense
+  /// exchange; if it is not at the link's, the nearest such bandwidths below. Medians of the
+  /// limits, and the interval of `below`.
   Window window(const Prediction& of, int ranks) const;
   Interval break_even(const Prediction& of, int ranks) const;
   /// Null if not measured, or for synchronous dense SGD.
@@ -56,6 +56,10 @@ class Comparison {
   /// The exchange of synchronous dense SGD that is fastest in the median round: with or without
   /// overlap, f32 or bf16. Plain `dense` among equals.
   const Prediction& best_dense(int ranks) const;
+  /// Of the exchanges of synchronous dense SGD that are not clearly slower than best_dense, that
+  /// whose command has the fewest options: f32 before bf16, then another collective, then overlap.
+  /// Not clearly: at most 2 %, or the interval of its speed-up reaches 1.
+  const Prediction& plainest_dense(int ranks) const;
   /// The sparse exchange, or the one with local steps, to recommend: the fastest, or `topk` if it
   /// takes at most 2 % longer. Only `topk` without local steps is recommended with this model and
   /// density unmeasured; others need a measured accuracy within the allowed loss. Never: `randk`,
@@ -64,11 +68,11 @@ class Comparison {
   const Prediction* best_alternative(int ranks) const;
 
   struct Verdict {
-    Prediction use;  ///< best_alternative or best_dense
+    Prediction use;  ///< best_alternative or plainest_dense
     std::string sentence;
   };
-  /// Recommends best_alternative if its speed-up is above 1.02 with the whole interval, else
-  /// best_dense.
+  /// Recommends best_alternative if its speed-up over best_dense is above 1.02 with the whole
+  /// interval, else plainest_dense.
   Verdict verdict(int ranks) const;
 
  private:

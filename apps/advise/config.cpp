@@ -84,6 +84,7 @@ AdviseConfig parse_advise_config(int argc, char** argv) {
   if (!config.link.empty()) parse_link(config.link, static_cast<int>(config.ranks_per_node));
   check(!config.ranks.empty(), "[options] ranks is empty; expected a list like 2,4,8");
   std::ranges::sort(config.ranks);
+  config.ranks.erase(std::ranges::unique(config.ranks).begin(), config.ranks.end());
   check(config.compute == 0 || config.compute_profile.empty(),
         "[options] compute and compute-profile exclude each other");
   check(config.compute_profile.empty() || config.parameters == 0,

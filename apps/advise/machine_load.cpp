@@ -100,4 +100,10 @@ std::vector<std::string> MachineLoad::notes(Communicator& comm, int threads_per_
   return notes;
 }
 
+bool share_a_machine(Communicator& comm) {
+  const std::vector<HostId> hosts = gather(comm, this_host());
+  return comm.size() > 1 &&
+         std::ranges::all_of(hosts, [&](const HostId& host) { return host == hosts.front(); });
+}
+
 }  // namespace tw

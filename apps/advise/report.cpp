@@ -169,12 +169,25 @@ void print_comparison(Console& console, const Comparison& comparison,
                    accuracy_text(comparison, *c));
   }
   console.line("");
+  console.paragraph(
+      "break-even: on faster links an exchange gains less than 2 % over the best dense one");
   print_clauses(console, accuracy_note(comparison));
   for (const std::string& note : volume_notes(comparison.all())) print_clauses(console, note);
   for (const int64_t p : ranks) {
     console.line("");
     print_clauses(console, comparison.verdict(static_cast<int>(p)).sentence);
   }
+}
+
+void print_overlap_note(Console& console, const Comparison& comparison,
+                        const std::vector<int64_t>& ranks) {
+  if (std::ranges::none_of(
+          ranks, [&](int64_t p) { return comparison.verdict(static_cast<int>(p)).use.overlap; }))
+    return;
+  console.line("");
+  console.paragraph(
+      "note: overlap slows backward down where ranks share cores, as here; the predictions leave "
+      "this out");
 }
 
 void write_comparison(std::ostream& out, const Comparison& comparison,

@@ -47,6 +47,17 @@ std::map<std::string, double> iterations(const std::string& arguments) {
   return seconds;
 }
 
+TEST(Advise, PredictsOnceForANumberOfRanksThatIsGivenTwice) {
+  const Ended ended = advise(std::string(kSimulated) + "--ranks 2,1,2");
+  EXPECT_EQ(ended.code, 0) << ended.output;
+  std::istringstream lines(ended.output);
+  std::vector<std::string> heads;
+  for (std::string line; std::getline(lines, line);)
+    if (const size_t end = line.find("; the best dense exchange"); end != std::string::npos)
+      heads.push_back(line.substr(0, end));
+  EXPECT_EQ(heads, (std::vector<std::string>{"1 rank", "2 ranks"})) << ended.output;
+}
+
 TEST(Advise, ChargesTheUpdateToEverySparsifierAndTheSelectionToThoseThatSelect) {
   const auto plain = iterations(kSimulated),
              more = iterations(std::string(kSimulated) + "--update 0.25");
@@ -201,6 +212,7 @@ TEST(Advise, UserErrorsAreOneLineAndExitCode2) {
         "--density 0",
         "--simulate --compute 1 --select 0 --link 1Gbit,1ms --workers 2",
         "--simulate --compute 1 --select 0 --link 1Gbit,1ms --csv /dev/null/x",
+        "--simulate --compute 1 --select 0 --link 1Gbit,1ms --set hardthreshold.lambda=0",
         "extra"}) {
     const Ended ended = advise(arguments);
     EXPECT_EQ(ended.code, 2) << arguments << "\n" << ended.output;

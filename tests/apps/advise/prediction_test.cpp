@@ -156,7 +156,7 @@ TEST(Predictions, NameTheSelectorsWhoseVolumeDependsOnTheGradients) {
        {"dgc: prediction for 26215 entries per step and rank; sent, depending on the gradients: at "
         "most 26215",
         "gaussiank, hardthreshold, oktopk, sidco: prediction for 26214 entries per step and rank; "
-        "sent, depending on the gradients: about 26214 (a threshold selector: any number)",
+        "sent, depending on the gradients: any number (aimed at: 26214)",
         "redsync: prediction for 26214 entries per step and rank; sent, depending on the "
         "gradients: about 26214 (at most twice as many)"})
     EXPECT_NE(published.find(line), std::string::npos) << line << " is missing in\n" << published;
