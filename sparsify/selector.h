@@ -80,6 +80,8 @@ struct SelectorEntry {
   Trait<Volume> volume;  ///< no default, so every selector states it
   /// True when all ranks select the same indices for any vectors, so that only values are sent.
   Trait<bool> shared_indices = false;
+  /// Throws UserError if a setting has no value that the selector can use.
+  std::function<void(const Settings&)> validate = [](const Settings&) {};
 
   std::unique_ptr<Selector> operator()(Context& ctx, const Settings& settings,
                                        const SelectorRank& rank) const {

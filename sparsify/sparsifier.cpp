@@ -32,8 +32,12 @@ Sparsifier resolve_sparsifier(const SgdConfig& config, const Settings& settings)
   check(!config.overlap || sparsifier.scope == Scope::layer,
         "[train] overlap needs slices that are ready before backward ends; add --scope layer");
   const bool selects = !sparsifier.selector.empty();
-  const bool shared =
-      selects && selectors().find(sparsifier.selector).value.shared_indices(settings);
+  bool shared = false;
+  if (selects) {
+    const SelectorEntry& selector = selectors().find(sparsifier.selector).value;
+    selector.validate(settings);
+    shared = selector.shared_indices(settings);
+  }
   // indices that all ranks know are not sent
   if (shared && config.exchange.empty() && sparsifier.exchange == "allgather")
     sparsifier.exchange = "shared";

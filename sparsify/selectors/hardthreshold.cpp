@@ -61,7 +61,7 @@ std::unique_ptr<Selector> make_hardthreshold(Context& ctx, const Settings& setti
 const bool hardthreshold_selector = selectors().add(
     {"hardthreshold",
      "magnitudes of at least a constant",
-     {.make = make_hardthreshold, .volume = Volume::any},
+     {.make = make_hardthreshold, .volume = Volume::any, .validate = lambda_of},
      {{.key = "lambda",
        .value = "auto",
        .help = "least magnitude that is sent; "

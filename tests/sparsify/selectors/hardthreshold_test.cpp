@@ -143,5 +143,15 @@ TEST(HardThreshold, RejectsWhatIsNoPositiveNumber) {
   for (const char* good : {"auto", "1", "0.004", "1e-30"}) EXPECT_NE(make_hard(ctx, good), nullptr);
 }
 
+TEST(HardThreshold, AWrongLambdaIsRefusedBeforeTheSelectorIsMade) {
+  Settings settings = default_settings();
+  settings.set("hardthreshold.lambda", "0");
+  const std::string wrong = "[hardthreshold] lambda is \"0\"; expected auto or a positive number";
+  for (const SgdConfig& config : {SgdConfig{.sparsifier = "hardthreshold"},
+                                  SgdConfig{.sparsifier = "topk", .selector = "hardthreshold"}})
+    EXPECT_EQ(test::error_text<UserError>([&] { resolve_sparsifier(config, settings); }), wrong);
+  EXPECT_NO_THROW(resolve_sparsifier({.sparsifier = "topk"}, settings)) << "does not read it";
+}
+
 }  // namespace
 }  // namespace tw
