@@ -37,7 +37,7 @@ std::string volume_text(Volume volume, size_t k) {
     case Volume::at_most_2k:
       return fmt::format("about {} (at most twice as many)", k);
     case Volume::any:
-      return fmt::format("about {} (a threshold selector: any number)", k);
+      return fmt::format("any number (aimed at: {})", k);
   }
   return {};
 }
