@@ -89,6 +89,26 @@ INSTANTIATE_TEST_SUITE_P(Sparsifiers, Resume,
                                          "sidco --scope layer", "gtopk --momentum-correction on",
                                          "topk --local-steps 4 --outer-momentum 0.5"));
 
+class ResumeAtAStep : public testing::TestWithParam<std::string> {};
+
+TEST_P(ResumeAtAStep, HasTheBitsOfTheUninterruptedRun) {
+  const TempFolder folder;
+  const std::string sparsifier = "--sparsifier " + GetParam();
+  for (const char* run : {" --name whole --max-steps 20", " --name cut --max-steps 9"})
+    ASSERT_EQ(run_command(command(folder, sparsifier + run)).code, 0) << run;
+  const Ended resumed = run_command(
+      command(folder, sparsifier + " --max-steps 20 --resume " + (folder / "cut").string()));
+  ASSERT_EQ(resumed.code, 0) << resumed.output;
+  EXPECT_TRUE(resumed.says("step-00000009 at step 9")) << resumed.output;
+  EXPECT_EQ(weights_hash(folder / "cut"), weights_hash(folder / "whole"));
+}
+
+// All but scalecom, whose leader follows from the number of the step, keep a state of the exchange.
+// That of Ok-Topk matters where it reuses its thresholds, as it does at this density.
+INSTANTIATE_TEST_SUITE_P(Exchanges, ResumeAtAStep,
+                         testing::Values("powersgd", "powersgd --scope layer", "scalecom",
+                                         "oktopk --density 0.1 --density-warmup none"));
+
 TEST(Stop, SigtermWritesACheckpointThatContinues) {
   // a rank stops between two exchanges, too; the run stops at the next
   for (const std::string options : {"--sparsifier topk", "--sparsifier topk --local-steps 5"}) {
