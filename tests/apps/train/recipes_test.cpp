@@ -1,5 +1,6 @@
 // Every file in configs/ except configs/repro, the claims of scripts/repro.py, is a configuration
-// that train accepts; those of the papers have the settings of the authors' code.
+// that train accepts. Tables here hold their settings; those of the papers are from the authors'
+// code.
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -114,25 +115,95 @@ std::vector<Group> groups() {
         {"gaussiank", {{"sparsifier", "gaussiank"}, {"set", {{"gaussiank.refine", "paper"}}}}}}}};
 }
 
-TEST(Recipes, OfThePapersHaveTheAuthorsSettings) {
+/// The recipes of configs/ itself.
+std::vector<Recipe> own_recipes() {
+  return {{"resnet20-cifar10",
+           {{"model", "resnet20"},
+            {"dataset", "cifar10"},
+            {"val_size", 5000},
+            {"batch_size", 32},
+            {"workers", 0},
+            {"sparsifier", "dense"},
+            {"density", 0.001},
+            {"density_warmup", {0.015625, 0.004}},
+            {"lr", 0.1},
+            {"lr_schedule", "cosine"},
+            {"epochs", 10},
+            {"warmup_epochs", 2},
+            {"momentum", 0.9},
+            {"weight_decay", 1e-4},
+            {"seed", 1}}},
+          {"resnet18-imagenet10",
+           {{"model", "resnet18"},
+            {"dataset", "imagefolder"},
+            {"batch_size", 32},
+            {"workers", 4},
+            {"sparsifier", "dense"},
+            {"density", 0.01},
+            {"density_warmup", {0.25, 0.0725, 0.015}},
+            {"lr", 0.02},
+            {"lr_schedule", "cosine"},
+            {"epochs", 30},
+            {"warmup_epochs", 5},
+            {"momentum", 0.9},
+            {"weight_decay", 5e-4},
+            {"label_smoothing", 0.1},
+            {"precision", "bf16"},
+            {"seed", 1}}},
+          {"resnet50-imagenet",
+           {{"model", "resnet50"},
+            {"dataset", "imagenet"},
+            {"bad_images", "skip"},
+            {"batch_size", 32},
+            {"accumulate", 1},
+            {"workers", 0},
+            {"sparsifier", "dense"},
+            {"lr", 0.0125},
+            {"lr_scaling", "linear"},
+            {"lr_schedule", "cosine"},
+            {"epochs", 90},
+            {"warmup_epochs", 5},
+            {"momentum", 0.9},
+            {"weight_decay", 1e-4},
+            {"label_smoothing", 0.1},
+            {"zero_init", true},
+            {"loader_threads", 4},
+            {"seed", 1}}}};
+}
+
+size_t recipes_in(const fs::path& folder) {
+  size_t files = 0;
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder))
+    files += entry.path().extension() == ".json";
+  return files;
+}
+
+/// Every option of a recipe is that of train's defaults with these differences.
+void expect_settings(const fs::path& file, const std::vector<Json>& differences) {
+  SCOPED_TRACE(file.string());
   Arguments none({});
+  Json expected = parse_train_config(none.count(), none.values()).json();
+  for (const Json& part : differences) expected.update(part, true);
+  EXPECT_EQ(Json::diff(expected, config_of(file).json()).dump(), "[]");
+}
+
+TEST(Recipes, OfThePapersHaveTheAuthorsSettings) {
   for (const Group& group : groups()) {
     const fs::path folder = source_folder() / "configs" / group.folder;
-    size_t files = 0;
-    for (const fs::directory_entry& entry : fs::directory_iterator(folder))
-      files += entry.path().extension() == ".json";
-    EXPECT_EQ(files, group.networks.size() * group.methods.size()) << folder;
+    EXPECT_EQ(recipes_in(folder), group.networks.size() * group.methods.size()) << folder;
     for (const Recipe& network : group.networks)
-      for (const Recipe& method : group.methods) {
-        SCOPED_TRACE(fmt::format("{}/{}-{}", group.folder, network.name, method.name));
-        Json expected = parse_train_config(none.count(), none.values()).json();
-        for (const Json& part : {group.common, network.differences, method.differences})
-          expected.update(part, true);
-        TrainConfig config =
-            config_of(folder / fmt::format("{}-{}.json", network.name, method.name));
-        EXPECT_EQ(Json::diff(expected, config.json()).dump(), "[]");
-      }
+      for (const Recipe& method : group.methods)
+        expect_settings(folder / fmt::format("{}-{}.json", network.name, method.name),
+                        {group.common, network.differences, method.differences});
   }
+}
+
+TEST(Recipes, OfThisProjectHaveTheSettingsOfTheTable) {
+  const fs::path folder = source_folder() / "configs";
+  const std::vector<Recipe> recipes = own_recipes();
+  EXPECT_EQ(recipes_in(folder), recipes.size());
+  for (const Recipe& recipe : recipes)
+    expect_settings(folder / fmt::format("{}.json", recipe.name), {recipe.differences});
 }
 
 }  // namespace
