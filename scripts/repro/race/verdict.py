@@ -57,6 +57,8 @@ def place_of(named, ranking):
         return text, False
     if first is ranking.winner:
         ours, theirs = ranking.seconds(first), ranking.seconds(named)
+        if not named.trainings:
+            return f"{text}, which is not trained", True
         if theirs is None:
             return f"{text}, which does not reach {target} with every seed", True
     else:

@@ -58,8 +58,16 @@ PYTHONDONTWRITEBYTECODE=1 python3 - <<'PY'
 import sys
 
 sys.path.insert(0, "scripts")
+from types import SimpleNamespace
+
+from repro.race import verdict
 from repro.race.readings import crossing
 
+first, named = (SimpleNamespace(method=name, trainings=seeds)
+                for name, seeds in (("topk", [1]), ("dense", [])))
+ranking = SimpleNamespace(target=0.8, winner=first, compared=[first, named], left_out={},
+                          seconds=lambda one: 60 if one is first else None)
+assert verdict.place_of(named, ranking) == (" (`dense`), which is not trained", True)
 curve = [(10, 0.5), (20, 0.7), (30, 0.9), (40, 0.8)]
 assert abs(crossing(curve, 0.8) - 25) < 1e-9
 assert crossing(curve, 0.5) == crossing(curve, 0.1) == 10
