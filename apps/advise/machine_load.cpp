@@ -95,15 +95,9 @@ std::vector<std::string> MachineLoad::notes(Communicator& comm, int threads_per_
   if (crowded)
     notes.push_back(fmt::format(
         "note: {} ranks x {} thread{} share {} cores of a machine; on machines of their "
-        "own they compute faster",
+        "own they compute faster, and overlap does not slow backward down",
         crowded->ranks, threads_per_rank, threads_per_rank == 1 ? "" : "s", crowded->cores));
   return notes;
-}
-
-bool share_a_machine(Communicator& comm) {
-  const std::vector<HostId> hosts = gather(comm, this_host());
-  return comm.size() > 1 &&
-         std::ranges::all_of(hosts, [&](const HostId& host) { return host == hosts.front(); });
 }
 
 }  // namespace tw

@@ -23,7 +23,4 @@ class MachineLoad {
   double busy_, own_, wall_;  // seconds at the start
 };
 
-/// Whether there are several ranks and all of them are on one machine. Collective.
-bool share_a_machine(Communicator& comm);
-
 }  // namespace tw

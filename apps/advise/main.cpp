@@ -164,9 +164,6 @@ void advise(Communicator& comm, const AdviseConfig& config) {
     std::erase_if(all, [](const Prediction& c) { return c.sparsifier == "hierarchical"; });
   const Comparison comparison(std::move(all), std::move(rounds), std::move(prepared.accuracy),
                               common_flags(config));
-  // with a given compute, the ranks are those of other machines
-  const bool share_cores =
-      !config.simulate && config.compute_profile.empty() && share_a_machine(comm);
   if (comm.rank() != 0) return;
   if (node > comm.size())
     console.paragraph(
@@ -181,7 +178,6 @@ void advise(Communicator& comm, const AdviseConfig& config) {
   print_costs(console, comparison.rounds(), static_cast<double>(flat > 0 ? flat : arena.size()),
               config.density);
   print_comparison(console, comparison, config.ranks);
-  if (share_cores) print_overlap_note(console, comparison, config.ranks);
   if (config.csv.empty()) return;
   std::ostringstream table;
   write_comparison(table, comparison, config.ranks);

@@ -179,17 +179,6 @@ void print_comparison(Console& console, const Comparison& comparison,
   }
 }
 
-void print_overlap_note(Console& console, const Comparison& comparison,
-                        const std::vector<int64_t>& ranks) {
-  if (std::ranges::none_of(
-          ranks, [&](int64_t p) { return comparison.verdict(static_cast<int>(p)).use.overlap; }))
-    return;
-  console.line("");
-  console.paragraph(
-      "note: overlap slows backward down where ranks share cores, as here; the predictions leave "
-      "this out");
-}
-
 void write_comparison(std::ostream& out, const Comparison& comparison,
                       const std::vector<int64_t>& ranks) {
   out << "sparsifier,collective,local_steps,ranks,at_link,gbit_per_s,iteration_seconds,iteration_"

@@ -14,11 +14,6 @@ void print_costs(Console& console, const Rounds& rounds, double d, double densit
 void print_comparison(Console& console, const Comparison& comparison,
                       const std::vector<int64_t>& ranks);
 
-/// For ranks that share the cores of a machine: what the predictions leave out, if a verdict names
-/// a dense exchange with overlap.
-void print_overlap_note(Console& console, const Comparison& comparison,
-                        const std::vector<int64_t>& ranks);
-
 /// `4.31 (0.5-12)`, in Gbit/s; `sparse always` and `dense always` if the whole range agrees.
 std::string break_even_text(const Interval& bits, const Window& window);
 

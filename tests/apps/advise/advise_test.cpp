@@ -136,6 +136,7 @@ TEST(Advise, SaysThatRanksShareCores) {
   const int64_t more = std::thread::hardware_concurrency() + 1;
   const Ended crowded = advise(fmt::format("{} --workers {}", given, more));
   EXPECT_TRUE(crowded.says(fmt::format("{} ranks x 1 thread share", more))) << crowded.output;
+  EXPECT_TRUE(crowded.says("overlap does not slow backward down")) << crowded.output;
   EXPECT_FALSE(advise(given + " --threads-per-rank 1").says("share"));
 }
 

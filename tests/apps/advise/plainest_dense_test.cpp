@@ -1,6 +1,5 @@
 // Which command a verdict names that stays dense.
 #include "apps/advise/comparison.h"
-#include "apps/advise/report.h"
 #include "tests/apps/advise/example.h"
 
 namespace tw::test {
@@ -93,21 +92,6 @@ TEST(PlainestDense, TheRivalIsStillTheFastest) {
             "4 ranks: stay dense (--sparsifier dense --allreduce ring); an iteration takes 0.909 "
             "s; the fastest dense exchange (dense ring bf16 overlap) takes 0.9 s: no clear gain; "
             "topk is 0.500 times as fast as the fastest");
-}
-
-std::string overlap_note(const std::vector<Prediction>& dense) {
-  Console console(true);
-  testing::internal::CaptureStdout();
-  print_overlap_note(console, Comparison(dense, rounds_of({0}), {}), {4, 8});
-  return testing::internal::GetCapturedStdout();
-}
-
-TEST(PlainestDense, ANoteSaysOnceThatOverlapIsSlowerOnSharedCores) {
-  const Prediction plain = dense_taking(1, "ring", kFull);
-  EXPECT_EQ(overlap_note({plain, dense_taking(0.9, "ring", kFull, true)}),
-            "\nnote: overlap slows backward down where ranks share cores, as here; the "
-            "predictions leave this out\n");
-  EXPECT_EQ(overlap_note({plain, dense_taking(0.99, "ring", kFull, true)}), "") << "not named";
 }
 
 }  // namespace
