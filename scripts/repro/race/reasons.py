@@ -7,7 +7,7 @@ from .labels import flags_of, is_dense, of_messages, sparsifier_of
 from .readings import crossing
 
 CONSIDERED = ("--sparsifier", "--local-steps", "--density", "--density-warmup")
-NEAR = 0.1  # short runs of one method differ by so much
+NEAR = 0.1  # of the seconds; methods nearer than this are not told apart
 NEVER = ("randk", "exact", "hierarchical")  # never recommended (docs/advise.md)
 
 
