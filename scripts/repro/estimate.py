@@ -1,4 +1,5 @@
-"""What a run would take: steps and bytes from `train --dry-run`, seconds from earlier results."""
+"""What a run would take: steps and bytes from `train --dry-run`, seconds from earlier results or
+from a few steps."""
 
 import dataclasses
 import functools
@@ -7,8 +8,8 @@ import shlex
 import subprocess
 from pathlib import Path
 
-from . import ROOT, ReproError, programs
-from .runs import read_json
+from . import ROOT, ReproError, programs, speed
+from .runs import read_json, trained
 
 UNITS = {"B": 1, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "TiB": 2**40}
 
@@ -71,14 +72,17 @@ def of_training(row, settings):
     return epochs, steps, total, steps * images
 
 
-def seconds(result, images, rate):
+def seconds(result, images, settings):
     """Seconds of a result, from other seeds of its row: the fewest, as these ran beside the fewest
-    other programs. Else from a given rate, or None."""
+    other programs. Else from the given throughput, else from that of a few steps, or None."""
     name = result.row.home[-1]
-    others = [read_json(other.with_name("repro.json")) or {}
-              for other in result.folder.parent.glob(f"{name}-s*/summary.json")]
+    others = [read_json(folder / "repro.json") or {}
+              for folder in result.folder.parent.glob(f"{name}-s*") if trained(folder)]
     known = [notes["seconds"] for notes in others if notes.get("seconds")]
-    return min(known, default=images / rate if rate else None)
+    if known:
+        return min(known)
+    rate = settings.images_per_s or speed.images_per_s(result.row, settings)
+    return images / rate if rate else None
 
 
 def from_here(words):
@@ -95,7 +99,7 @@ def line(result, settings):
     if not row.seeded:
         return f"{head}: seconds unknown\n    {told}", 0, None
     epochs, steps, sent, images = of_training(row, settings)
-    known = seconds(result, images, settings.images_per_s)
+    known = seconds(result, images, settings)
     time = f"about {known:.0f} s" if known else "seconds unknown"
     return (f"{head}: P = {row.resolved.get('workers', 1)}, {epochs} epochs, {steps} steps, "
             f"{sent / 2**20:,.1f} MiB sent, {time}\n    {told}"), sent, known
@@ -113,10 +117,12 @@ def report(chosen, results, settings):
     missing = [result for result in every.values() if not result.finished]
     lines = [line(result, settings) for result in missing]
     unknown = sum(time is None for _, _, time in lines)
+    training = any(time is None and result.row.seeded
+                   for result, (_, _, time) in zip(missing, lines))
     parts += [text for text, _, _ in lines]
     parts.append(f"{len(every) - len(missing)} results finished, {len(missing)} to run: "
                  f"{sum(sent for _, sent, _ in lines) / 2**20:,.1f} MiB sent, "
                  f"{sum(time or 0 for _, _, time in lines):.0f} s and the time of "
                  f"{unknown} results that is unknown"
-                 + (" (--images-per-s estimates it)" if unknown else ""))
+                 + (" (--images-per-s estimates that of training)" if training else ""))
     return "\n".join(parts)

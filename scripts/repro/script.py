@@ -31,7 +31,8 @@ def add_options(parser, output, seeds):
     parser.add_argument("--output-dir", type=Path, default=output)
     parser.add_argument("--dry-run", action="store_true", help="print steps, bytes and seconds")
     parser.add_argument("--images-per-s", type=float, default=0,
-                        help="throughput for the estimates of --dry-run")
+                        help="throughput for the estimates of --dry-run (default: that of a few "
+                        "steps)")
 
 
 def resolve(given, seeds, needed):

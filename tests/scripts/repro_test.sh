@@ -56,7 +56,13 @@ claim 100
 run=$out/quick/T1/dense-s1
 repro run T1 --dry-run >"$work/said"
 expect "$work/said" "T1/dense seed 1: P = 2, 2 epochs, 120 steps"
+# seconds of a training without results are those of a few steps: on this link at least 0.02 s each
+seconds=$(sed -n 's/^T1\/dense.* about \([0-9]*\) s$/\1/p' "$work/said")
+((seconds >= 2)) || { echo "120 steps in $seconds s"; cat "$work/said"; exit 1; }
+expect "$work/said" "$seconds s and the time of 1 results that is unknown"
 [[ ! -e $out ]]
+repro run T1 --dry-run --images-per-s 10 >"$work/said"
+expect "$work/said" "about 768 s"
 # a printed command works where it is printed
 python3 - <<'PY'
 import os
@@ -94,6 +100,8 @@ code=0
 wait "$script" || code=$?
 [[ $code == 143 ]] || { echo "exit code $code after SIGTERM"; cat "$work/said"; exit 1; }
 expect "$run/summary.json" '"stopped": true'
+repro run T1 --dry-run --images-per-s 10 >"$work/said"
+expect "$work/said" "about 768 s"  # not the seconds until the signal
 repro show T1 >"$work/said"
 expect "$work/said" ": 0 of 2 runs finished."
 
