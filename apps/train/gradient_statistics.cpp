@@ -18,6 +18,8 @@ namespace {
 constexpr uint32_t kBinShift = 20;
 constexpr uint32_t kSign = 0x80000000u >> kBinShift;
 
+uint32_t bin_of(float x) { return std::bit_cast<uint32_t>(x) >> kBinShift; }
+
 /// The magnitude at which a bin begins.
 float edge(uint32_t bin) { return std::bit_cast<float>((bin & ~kSign) << kBinShift); }
 
@@ -28,11 +30,14 @@ std::unique_ptr<Selector> make(Context& ctx, const std::string& name) {
 }  // namespace
 
 GradientStatistics::GradientStatistics(Context& ctx, const std::filesystem::path& folder,
-                                       int64_t keep_through)
+                                       int64_t keep_through, bool with_residual)
     : topk_(make(ctx, "topk")),
       randk_(make(ctx, "randk")),
       table_(folder / "distributions.csv", kHeader, keep_through),
-      histogram_(folder / "histograms.csv", kHistogramHeader, keep_through) {}
+      histogram_(folder / "histograms.csv", kHistogramHeader, keep_through) {
+  if (with_residual)
+    residuals_.emplace(folder / "residual_histograms.csv", kHistogramHeader, keep_through);
+}
 
 double GradientStatistics::left_by(Context& ctx, Selector& selector, double density,
                                    const Moments& u) {
@@ -61,8 +66,10 @@ void GradientStatistics::add(Context& ctx, std::span<const float> g, std::span<c
     sums_->powers[2] += square;
     sums_->powers[3] += square * double{x};
     sums_->powers[4] += square * square;
-    ++sums_->bins[std::bit_cast<uint32_t>(x) >> kBinShift];
+    ++sums_->u[bin_of(x)];
   }
+  if (residuals_)
+    for (const float x : e) ++sums_->residual[bin_of(x)];
   sums_->powers[0] += static_cast<double>(u_.size());
   sums_->topk += left_by(ctx, *topk_, density, u);
   sums_->randk += left_by(ctx, *randk_, density, u);
@@ -71,9 +78,20 @@ void GradientStatistics::add(Context& ctx, std::span<const float> g, std::span<c
   ++sums_->steps;
 }
 
-Histogram GradientStatistics::write(int64_t epoch) {
+Histogram GradientStatistics::write_bins(const Bins& bins, int64_t epoch, CsvFile& table) {
   Histogram histogram;
-  if (sums_->steps == 0) return histogram;
+  const auto put = [&](uint32_t bin, float low, float high) {
+    if (bins[bin] == 0) return;
+    table.row(fmt::format("{},{:g},{:g},{}", epoch, low, high, bins[bin]));
+    histogram.add(double{low}, double{high}, static_cast<double>(bins[bin]));
+  };
+  for (uint32_t bin = kSign; bin-- > 0;) put(bin | kSign, -edge(bin + 1), -edge(bin));
+  for (uint32_t bin = 0; bin < kSign; ++bin) put(bin, edge(bin), edge(bin + 1));
+  return histogram;
+}
+
+Histogram GradientStatistics::write(int64_t epoch) {
+  if (sums_->steps == 0) return {};
   const auto& [n, s1, s2, s3, s4] = sums_->powers;
   const double mean = s1 / n, variance = std::max(0.0, s2 / n - mean * mean);
   const double fourth =
@@ -84,14 +102,8 @@ Histogram GradientStatistics::write(int64_t epoch) {
                          variance > 0 ? fourth / (variance * variance) : 0.0, sums_->topk / steps,
                          sums_->randk / steps, sums_->bound / steps));
 
-  const auto put = [&](uint32_t bin, float low, float high) {
-    const uint64_t count = sums_->bins[bin];
-    if (count == 0) return;
-    histogram_.row(fmt::format("{},{:g},{:g},{}", epoch, low, high, count));
-    histogram.add(double{low}, double{high}, static_cast<double>(count));
-  };
-  for (uint32_t bin = kSign; bin-- > 0;) put(bin | kSign, -edge(bin + 1), -edge(bin));
-  for (uint32_t bin = 0; bin < kSign; ++bin) put(bin, edge(bin), edge(bin + 1));
+  if (residuals_) write_bins(sums_->residual, epoch, *residuals_);
+  Histogram histogram = write_bins(sums_->u, epoch, histogram_);
   histogram.sum = s1;
   histogram.squares = s2;
   *sums_ = {};

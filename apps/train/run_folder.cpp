@@ -45,9 +45,16 @@ fs::path last_of(const fs::path& base) {
 }
 
 /// The files that a run writes into its folder.
-constexpr const char* kFiles[] = {"config.json",       "run.log",           "steps.csv",
-                                  "metrics.csv",       "distributions.csv", "histograms.csv",
-                                  "tuning_cache.json", "summary.json",      EventFile::kName};
+constexpr const char* kFiles[] = {"config.json",
+                                  "run.log",
+                                  "steps.csv",
+                                  "metrics.csv",
+                                  "distributions.csv",
+                                  "histograms.csv",
+                                  "residual_histograms.csv",
+                                  "tuning_cache.json",
+                                  "summary.json",
+                                  EventFile::kName};
 
 /// Whether `name` is that of a file or checkpoint whose writing was cut off: FILE.PID.part or
 /// .step-N.part.
@@ -261,8 +268,13 @@ fs::path find_checkpoint(const TrainConfig& config, int ranks) {
 }
 
 /// Files of a run that a branch continues.
-constexpr const char* kContinued[] = {"steps.csv",      "metrics.csv",       "distributions.csv",
-                                      "histograms.csv", "tuning_cache.json", EventFile::kName};
+constexpr const char* kContinued[] = {"steps.csv",
+                                      "metrics.csv",
+                                      "distributions.csv",
+                                      "histograms.csv",
+                                      "residual_histograms.csv",
+                                      "tuning_cache.json",
+                                      EventFile::kName};
 
 RunFolder open_run_folder(const TrainConfig& config, int ranks) try {
   const bool named = names_checkpoint(config);

@@ -237,7 +237,8 @@ void Run::open_tables() {
       steps_csv_ = std::make_unique<CsvFile>(folder_.file("steps.csv"), kStepHeader, at_.step);
       metrics_csv_ = std::make_unique<CsvFile>(folder_.file("metrics.csv"), kMetricsHeader, rows);
       if (config_.analyze_every > 0)
-        gradients_ = std::make_unique<GradientStatistics>(host_, folder_.path, rows);
+        gradients_ = std::make_unique<GradientStatistics>(host_, folder_.path, rows,
+                                                          !optimizer_->residual().empty());
       if (config_.tensorboard)
         events_ = std::make_unique<EventFile>(folder_.file(EventFile::kName), at_.step);
       if (const int64_t last = steps_csv_->last_kept(); last < at_.step)

@@ -239,40 +239,48 @@ def ratios(plan, results):
     return figure
 
 
-def density(bins, deviation, least=0.05):
-    """[(x, density)] in units of the deviation; bins narrower than `least` are joined."""
+def density(bins, unit, least=0.05):
+    """[(x, density)], x in the given unit; bins narrower than `least` of it are joined."""
     total = sum(line["count"] for line in bins)
     found, start, count = [], None, 0
     for line in bins:
         if start is None:
             start, count = line["low"], 0
         count += line["count"]
-        width = (line["high"] - start) / deviation
+        width = (line["high"] - start) / unit
         if width >= least:
-            found.append(((start + line["high"]) / 2 / deviation, count / total / width))
+            found.append(((start + line["high"]) / 2 / unit, count / total / width))
             start = None
     return [(x, y) for x, y in found if abs(x) < 6]
 
 
+def deviation(bins):
+    """The standard deviation of the values in bins, which count as the middles of their bins."""
+    values, counts = [(line["low"] + line["high"]) / 2 for line in bins], column(bins, "count")
+    mean = statistics.fmean(values, counts)
+    return math.sqrt(statistics.fmean([(value - mean)**2 for value in values], counts))
+
+
 def histograms(plan, results):
-    """Densities of u in up to six epochs, each in units of its own standard deviation."""
+    """Densities of u, and of the residual alone where there is one, in up to six epochs, each in
+    units of its own standard deviation."""
     found = list(tables_of(plan, results, "histograms.csv"))
-    figure, every, strip = grid(len(found), 2, 5.5, 4)
-    deviations = dict(tables_of(plan, results, "distributions.csv"))
+    found += [(label.partition(":")[0] + ": residual alone", lines)
+              for label, lines in tables_of(plan, results, "residual_histograms.csv")]
+    figure, every, strip = grid(len(found), 3, 4.6, 4)
     for axes, (label, lines) in zip(every, found):
-        sd = {line["epoch"]: line["std"] for line in deviations[label]}
-        epochs = sorted(sd)
+        epochs = sorted({line["epoch"] for line in lines})
         shown = epochs[::-(-len(epochs) // 6)]
         for i, epoch in enumerate(shown):
-            pairs = density([line for line in lines if line["epoch"] == epoch], sd[epoch])
-            axes.plot(*zip(*pairs), linewidth=1.3, color=plt.get_cmap("viridis")(i / len(shown)),
-                      label=f"epoch {epoch:.0f}")
+            bins = [line for line in lines if line["epoch"] == epoch]
+            axes.plot(*zip(*density(bins, deviation(bins))), linewidth=1.3,
+                      color=plt.get_cmap("viridis")(i / len(shown)), label=f"epoch {epoch:.0f}")
         normal = [(x / 20, statistics.NormalDist().pdf(x / 20)) for x in range(-80, 81)]
         axes.plot(*zip(*normal), "--", linewidth=1.3, color="#888888", label="normal")
         axes.set_yscale("log")
         axes.set_ylim(1e-4, 2 * axes.dataLim.y1)
         axes.set_title(label)
-        axes.set_xlabel("u / standard deviation")
+        axes.set_xlabel("value / standard deviation")
         axes.set_ylabel("density")
     draw_legend(every, strip, 7)
     return figure

@@ -8,8 +8,8 @@ import shutil
 
 from . import ReproError, runs
 
-FILES = ("metrics.csv", "distributions.csv", "histograms.csv", "summary.json", "records.json",
-         "steps.csv")
+FILES = ("metrics.csv", "distributions.csv", "histograms.csv", "residual_histograms.csv",
+         "summary.json", "records.json", "steps.csv")
 SMALL = 2**17  # bytes; the steps of a whole training are more
 # of the JSON files, paths and times of the machine that ran it
 OF_ONE_MACHINE = {"repro.json": ("command", "starts"), "config.json": ("data_dir", "output_dir")}

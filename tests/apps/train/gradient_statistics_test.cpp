@@ -28,7 +28,7 @@ std::vector<std::vector<double>> rows_of(const std::filesystem::path& path) {
 TEST(GradientStatistics, MatchTheoryForANormalVector) {
   const TempFolder folder;
   Context ctx;
-  GradientStatistics statistics(ctx, folder.path(), 0);
+  GradientStatistics statistics(ctx, folder.path(), 0, true);
   std::vector<float> g(200'000), e(g.size());
   fill_random(ctx, distributions().at("gaussian"), 1, g);
   for (size_t i = 0; i < g.size(); ++i) e[i] = g[i] + 0.5f;  // u: mean 1/2, deviation 2
@@ -65,11 +65,38 @@ TEST(GradientStatistics, MatchTheoryForANormalVector) {
   EXPECT_NEAR(negative / counted, 0.5, 0.01);
 }
 
+TEST(GradientStatistics, CountTheResidualAlone) {
+  const TempFolder folder;
+  Context ctx;
+  const std::vector<float> g{100, 0, -5, 1}, e{0.5f, 3, -3, 0.5f};
+  {
+    GradientStatistics statistics(ctx, folder.path(), 0, true);
+    statistics.add(ctx, g, e, 0.25);
+    const Histogram u = statistics.write(1);
+    EXPECT_EQ(u.greatest, 104);  // the bin of 100.5
+    statistics.add(ctx, g, e, 0.25);
+    statistics.write(2);
+  }
+  const auto rows = rows_of(folder / "residual_histograms.csv");
+  const std::vector<std::vector<double>> one{
+      {1, -3.25, -3, 1}, {1, 0.5, 0.5625, 2}, {1, 3, 3.25, 1}};
+  ASSERT_EQ(rows.size(), 2 * one.size());  // an epoch starts from zero
+  for (size_t i = 0; i < one.size(); ++i) EXPECT_EQ(rows[i], one[i]);
+  GradientStatistics resumed(ctx, folder.path(), 1, true);
+  EXPECT_EQ(rows_of(folder / "residual_histograms.csv"), one);
+  const TempFolder dense;
+  GradientStatistics without(ctx, dense.path(), 0, false);
+  without.add(ctx, g, {}, 0.25);
+  without.write(1);
+  EXPECT_TRUE(std::filesystem::exists(dense / "histograms.csv"));
+  EXPECT_FALSE(std::filesystem::exists(dense / "residual_histograms.csv"));
+}
+
 TEST(GradientStatistics, SkipZeroAndNonFiniteVectorsAndContinueAfterResume) {
   const TempFolder folder;
   Context ctx;
   {
-    GradientStatistics statistics(ctx, folder.path(), 0);
+    GradientStatistics statistics(ctx, folder.path(), 0, true);
     std::vector<float> u(100);
     statistics.add(ctx, u, {}, 0.1);
     u[3] = NAN;
@@ -83,7 +110,7 @@ TEST(GradientStatistics, SkipZeroAndNonFiniteVectorsAndContinueAfterResume) {
   }
   EXPECT_EQ(rows_of(folder / "distributions.csv").size(), 2u);
   EXPECT_EQ(rows_of(folder / "distributions.csv")[0][5], 0);  // density 1 leaves nothing
-  GradientStatistics resumed(ctx, folder.path(), 2);
+  GradientStatistics resumed(ctx, folder.path(), 2, true);
   EXPECT_EQ(rows_of(folder / "distributions.csv").size(), 1u);
   EXPECT_EQ(rows_of(folder / "histograms.csv").size(), 2u);
 }

@@ -113,6 +113,7 @@ TEST(Train, AnalyzeEveryChangesNoBit) {
             summary(folder / "analyzed")["weights_hash"]);
   const std::string table = text_of(folder / "analyzed/distributions.csv");
   EXPECT_NE(table.find("\n1,"), std::string::npos) << table;
+  EXPECT_NE(text_of(folder / "analyzed/residual_histograms.csv").find("\n1,"), std::string::npos);
   EXPECT_FALSE(std::filesystem::exists(folder / "plain/distributions.csv"));
 }
 

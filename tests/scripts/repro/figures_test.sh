@@ -6,6 +6,9 @@ python=python3
 "$python" -c 'import matplotlib' 2>/dev/null || { echo "skipped: no matplotlib"; exit 77; }
 PYTHONDONTWRITEBYTECODE=1 "$python" - <<'PY'
 import sys
+import tempfile
+from pathlib import Path
+from types import SimpleNamespace
 
 sys.path.insert(0, "scripts")
 from repro import figures
@@ -36,4 +39,25 @@ for labels, most in ((["a"] * 8, 8), (["a label of 24 characters"] * 8, 3)):
     figure.canvas.draw()
     assert strip.get_legend()._ncols == most, (labels[0], strip.get_legend()._ncols)
     assert strip.get_legend().get_window_extent().width < figure.bbox.width
+
+# a panel for each row with u, and one for its residual if there is one; each in its own deviation
+with tempfile.TemporaryDirectory() as folder:
+    results = {}
+    for row, scales in (("dense", {"histograms": 1}),
+                        ("topk", {"histograms": 1, "residual_histograms": 8})):
+        run = Path(folder) / row
+        run.mkdir()
+        for table, scale in scales.items():
+            normal = [(i / 8, 10000 * 2.718281828 ** (-i * i / 128)) for i in range(-32, 32)]
+            (run / f"{table}.csv").write_text("epoch,low,high,count\n" + "".join(
+                f"1,{scale * x},{scale * (x + 1 / 8)},{count:.0f}\n" for x, count in normal))
+        results[row] = [SimpleNamespace(finished=True, folder=run)]
+    plan = SimpleNamespace(rows={row: SimpleNamespace(label=f"{row}: u") for row in results})
+    drawn = figures.histograms(plan, results).axes[:-1]
+titles = [axes.get_title(loc) for axes in drawn for loc in ("left", "center")]
+expected = ["dense: u", "topk: u", "topk: residual alone"]
+assert [title for title in titles if title] == expected, titles
+for axes in drawn:
+    top = max(axes.get_lines()[0].get_ydata())
+    assert abs(top - 0.4) < 0.02, top  # that of a normal distribution of deviation 1
 PY
