@@ -174,6 +174,14 @@ const Accuracy* Comparison::accuracy(const Prediction& of) const {
                                          .density = of.selects ? accuracy_.density : 0});
 }
 
+std::string Comparison::flags(const Prediction& of) const {
+  std::string text = of.flags() + flags_;
+  for (const auto& [key, value] : accuracy_.changed)
+    if (key != "allreduce.collective" || of.collective.empty())
+      text += fmt::format(" --set {}={}", key, value);
+  return text;
+}
+
 template <class Allowed>
 const Prediction* Comparison::fastest(int ranks, const Allowed& allowed) const {
   const Prediction* best = nullptr;
@@ -265,8 +273,8 @@ Comparison::Verdict Comparison::verdict(int ranks) const {
                         &plain == &dense ? "that" : "the fastest", why, faster_ones(dense, ranks))};
   }
   std::string text = fmt::format(
-      "{} ranks: use {}{}; an iteration takes {} s, {} the best dense exchange ({})", ranks,
-      other->flags(), flags_, interval_text(seconds(*other, ranks)), times, dense.label());
+      "{} ranks: use {}; an iteration takes {} s, {} the best dense exchange ({})", ranks,
+      flags(*other), interval_text(seconds(*other, ranks)), times, dense.label());
   text += window_text(window(*other, ranks), break_even(*other, ranks));
   const Accuracy* measured = accuracy(*other);
   text += measured ? fmt::format("; top-1 {:.1f} points {} dense ({})", std::abs(measured->loss()),

@@ -29,7 +29,8 @@ struct Window {
 
 class Comparison {
  public:
-  /// Neither may be empty. `flags`: those that all recommended command lines need.
+  /// Neither may be empty. `flags`: those that all recommended command lines need beside the
+  /// changed settings.
   Comparison(std::vector<Prediction> all, Rounds rounds, AccuracyRules accuracy,
              std::string flags = "");
 
@@ -83,6 +84,8 @@ class Comparison {
   template <class Allowed>
   const Prediction* fastest(int ranks, const Allowed& allowed) const;
   bool may_be_recommended(const Prediction& of) const;
+  /// All flags of a recommended command line. The collective of a dense one replaces the given one.
+  std::string flags(const Prediction& of) const;
   std::string faster_ones(const Prediction& use, int ranks) const;
 
   std::vector<Prediction> all_;

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <fstream>
 #include <iterator>
+#include <map>
 #include <optional>
 #include <sstream>
 
@@ -79,23 +80,13 @@ std::vector<Accuracy> accuracies(const AdviseConfig& config) {
   return parse_accuracies(text.str(), config.accuracy);
 }
 
-/// The keys of the settings that differ from their defaults.
-std::vector<std::string> changed_settings(const AdviseConfig& config) {
+/// The settings that differ from their defaults.
+std::map<std::string, std::string> changed_settings(const AdviseConfig& config) {
   const Settings usual = default_settings();
-  std::vector<std::string> keys;
+  std::map<std::string, std::string> changed;
   for (const auto& [key, value] : config.settings.values())
-    if (value != usual.text(key)) keys.push_back(key);
-  return keys;
-}
-
-/// The flags that every recommended command line needs, too.
-std::string common_flags(const AdviseConfig& config) {
-  std::string flags;
-  if (config.density != AdviseConfig{}.density)
-    flags += fmt::format(" --density {:g}", config.density);
-  for (const std::string& key : changed_settings(config))
-    flags += fmt::format(" --set {}={}", key, config.settings.text(key));
-  return flags;
+    if (value != usual.text(key)) changed.emplace(key, config.settings.text(key));
+  return changed;
 }
 
 /// The flags of costs that --simulate takes as 0.
@@ -126,9 +117,8 @@ void prepare(const AdviseConfig& config, const Communicator& comm, Prepared& pre
                        .model = config.parameters > 0 ? "" : config.model,
                        .dataset = data_set_of(config),
                        .density = config.density,
-                       .max_loss = config.max_loss};
-  for (const std::string& key : changed_settings(config))
-    prepared.accuracy.changed.emplace(key, config.settings.text(key));
+                       .max_loss = config.max_loss,
+                       .changed = changed_settings(config)};
   Costs costs;
   if (comm.size() > 1) costs.link = {.alpha = 1, .beta = 1};  // will be measured
   apply_given(config, prepared.model->arena(), costs);  // its errors come before the measurement
@@ -162,8 +152,11 @@ void advise(Communicator& comm, const AdviseConfig& config) {
   const int64_t node = config.settings.integer("hierarchical.node");
   if (node > comm.size())  // what its nodes take is in no prediction
     std::erase_if(all, [](const Prediction& c) { return c.sparsifier == "hierarchical"; });
+  const std::string density = config.density != AdviseConfig{}.density
+                                  ? fmt::format(" --density {:g}", config.density)
+                                  : "";
   const Comparison comparison(std::move(all), std::move(rounds), std::move(prepared.accuracy),
-                              common_flags(config));
+                              density);
   if (comm.rank() != 0) return;
   if (node > comm.size())
     console.paragraph(

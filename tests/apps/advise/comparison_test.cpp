@@ -207,6 +207,19 @@ TEST(Comparison, LocalStepsAreRecommendedOnlyWithAGoodAccuracy) {
   EXPECT_EQ(verdict().use.label().substr(0, 6), "dense ");
   EXPECT_EQ(verdict().use.local_steps, 16);
   EXPECT_NE(verdict().sentence.find("top-1 1.0 points below dense"), std::string::npos);
+  // its command has one collective, the predicted one
+  rules.changed = {{"allreduce.collective", "linear_pipeline"}, {"wire.values", "bf16"}};
+  EXPECT_NE(verdict().sentence.find(" --allreduce " + verdict().use.collective + " "),
+            std::string::npos);
+  EXPECT_EQ(verdict().sentence.find("allreduce.collective"), std::string::npos)
+      << verdict().sentence;
+  rules = with_loss("topk", 0);
+  rules.changed = {{"allreduce.collective", "linear_pipeline"}};
+  const auto sparse = Comparison(example(), {example_costs()}, rules).verdict(64);
+  EXPECT_EQ(sparse.use.sparsifier, "topk");
+  EXPECT_NE(sparse.sentence.find("topk --set allreduce.collective=linear_pipeline;"),
+            std::string::npos)
+      << sparse.sentence;
 }
 
 TEST(Comparison, EfficiencyComparesWithOneDenseRank) {
