@@ -68,7 +68,7 @@ void GradientStatistics::add(Context& ctx, std::span<const float> g, std::span<c
     sums_->powers[4] += square * square;
     ++sums_->u[bin_of(x)];
   }
-  if (residuals_)
+  if (residuals_ && std::ranges::any_of(e, [](float x) { return x != 0; }))
     for (const float x : e) ++sums_->residual[bin_of(x)];
   sums_->powers[0] += static_cast<double>(u_.size());
   sums_->topk += left_by(ctx, *topk_, density, u);

@@ -27,7 +27,7 @@ class GradientStatistics {
                      bool with_residual);
 
   /// Adds u = g + e of one step, before the selection; empty e: u = g. Changes neither. Skips a u
-  /// that is zero or not finite.
+  /// that is zero or not finite, and an e that is zero, as that of the first step.
   void add(Context& ctx, std::span<const float> g, std::span<const float> e, double density);
   /// Writes the rows of an epoch, none if nothing was added, and starts the next. Returns the
   /// histogram of u.

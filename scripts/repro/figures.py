@@ -279,6 +279,7 @@ def histograms(plan, results):
         axes.plot(*zip(*normal), "--", linewidth=1.3, color="#888888", label="normal")
         axes.set_yscale("log")
         axes.set_ylim(1e-4, 2 * axes.dataLim.y1)
+        axes.set_xlim(-6.3, 6.3)
         axes.set_title(label)
         axes.set_xlabel("value / standard deviation")
         axes.set_ylabel("density")

@@ -73,7 +73,8 @@ TEST(GradientStatistics, CountTheResidualAlone) {
     GradientStatistics statistics(ctx, folder.path(), 0, true);
     statistics.add(ctx, g, e, 0.25);
     const Histogram u = statistics.write(1);
-    EXPECT_EQ(u.greatest, 104);  // the bin of 100.5
+    EXPECT_EQ(u.greatest, 104);                                  // the bin of 100.5
+    statistics.add(ctx, g, std::vector<float>(g.size()), 0.25);  // of the first step: not counted
     statistics.add(ctx, g, e, 0.25);
     statistics.write(2);
   }
