@@ -73,7 +73,7 @@ class Entry:
     trainings: list        # by seed; those without a link when the clock is iterations
     curves: list           # of these
     seconds_per_iteration: float
-    mib_per_step: float
+    mib_per_step: float    # mean of the seeds
     speeds: list           # of the runs that the seconds are from
     config: dict
     commit: str
@@ -144,9 +144,9 @@ def speeds_of(shorts):
 
 
 def entry(name, clock, trainings, curves, seconds, speeds, source):
-    return Entry(name, source.notes["label"], clock, trainings, curves, seconds,
-                 source.record["mib_per_step"], speeds, source.config,
-                 tables.commit_of(source.notes["versions"]))
+    mib = statistics.fmean(one.record["mib_per_step"] for one in trainings or [source])
+    return Entry(name, source.notes["label"], clock, trainings, curves, seconds, mib, speeds,
+                 source.config, tables.commit_of(source.notes["versions"]))
 
 
 def entries_of(folder, free, by_short_runs):

@@ -60,7 +60,7 @@ import sys
 sys.path.insert(0, "scripts")
 from types import SimpleNamespace
 
-from repro.race import verdict
+from repro.race import readings, verdict
 from repro.race.readings import crossing
 
 first, named = (SimpleNamespace(method=name, trainings=seeds)
@@ -71,6 +71,11 @@ assert verdict.place_of(named, ranking) == (" (`dense`), which is not trained", 
 curve = [(10, 0.5), (20, 0.7), (30, 0.9), (40, 0.8)]
 assert abs(crossing(curve, 0.8) - 25) < 1e-9
 assert crossing(curve, 0.5) == crossing(curve, 0.1) == 10
+# the bytes of a line are the mean of its seeds
+seeds = [SimpleNamespace(record={"mib_per_step": mib}, config={},
+                         notes={"label": "x", "versions": ""}) for mib in (2, 4)]
+assert readings.entry("x", "measured", seeds, [], 1, [], seeds[0]).mib_per_step == 3
+assert readings.entry("x", "not trained", [], [], 1, [], seeds[1]).mib_per_step == 4
 assert crossing(curve, 0.9) == 30 and crossing(curve, 0.91) is None and crossing([], 0.5) is None
 PY
 
