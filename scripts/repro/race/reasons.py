@@ -65,11 +65,12 @@ def of_iterations(methods, foreseen, measured):
     if None in foreseen:
         return ""
     ours, theirs = (one["iteration_seconds"] for one in foreseen)
-    text = ("it predicts a gain that is too uncertain" if theirs > (1 + NEAR) * ours else
-            "its prediction of seconds is wrong")
+    text = ("its gain is too uncertain" if theirs > (1 + NEAR) * ours else
+            "the prediction of seconds is wrong")
     first, named = methods
-    return (f"{text}: an iteration of `{named}` takes {theirs:.3g} s and one of `{first}` "
-            f"{ours:.3g} s, but {measured[1]:.3g} s and {measured[0]:.3g} s as measured")
+    return (f"{text}: for an iteration of `{named}` it predicts {theirs:.3g} s, measured are "
+            f"{measured[1]:.3g} s; for one of `{first}` {ours:.3g} s, measured are "
+            f"{measured[0]:.3g} s")
 
 
 def why(first, named, answers, target):

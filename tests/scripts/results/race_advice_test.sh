@@ -89,8 +89,8 @@ asked 2
 race "$dense" "$topk" "redsync 40 0.1 fast"
 # seconds until the accuracy, not of epochs that follow
 sed -i 's/"train_seconds": 60/"train_seconds": 600/' "$runs/lenet/none/topk-s1/records.json"
-shows "an iteration of topk takes 0.05 s and one of redsync 0.06 s, but 0.06 s and 0.04 s as"
-grep -qF 'Why: its prediction of seconds is wrong' "$work/said"
+shows "predicts 0.05 s, measured are 0.06 s; for one of redsync 0.06 s, measured are 0.04 s."
+grep -qF 'Why: the prediction of seconds is wrong' "$work/said"
 race "$dense" "$topk" "redsync 30 0.1 fast 5"
 shows "Why: redsync needs 5 epochs and topk 10, which it does not predict."
 race "$dense" "$topk" "topk-hot 30 0.1 fast 10 topk --lr 0.2"
