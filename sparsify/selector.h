@@ -21,7 +21,7 @@ struct SelectStep {
   double density = 1;        ///< the density that k was computed from
   uint32_t base = 0;         ///< offset of the slice, added to every index
   uint64_t step = 0;
-  size_t slice = 0;     ///< number of the slice, below SelectorRank::slices
+  size_t slice = 0;     ///< number of the slice in the model, below SelectorRank::slices
   bool warmup = false;  ///< the density is that of a warm-up epoch
   /// Above 0: the least magnitude that the exchange asks for (Exchange::threshold).
   float threshold = 0;

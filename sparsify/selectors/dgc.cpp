@@ -66,7 +66,7 @@ void Dgc::sample(Context& ctx, std::span<const SelectStep> slices) {
   slices_.clear();
   for (const SelectStep& in : slices) {
     const auto [stride, count] = dgc_sample(in.e.size(), in.density);
-    const uint32_t draw = philox_(in.step << 32 | in.base)[0];
+    const uint32_t draw = philox_(in.step << 32 | in.slice)[0];
     const StridedSum sample{in.g, in.e, below(draw, static_cast<uint32_t>(stride)), stride};
     samples_.push_back({sample, share(in.density, count)});
     slices_.push_back({.k = share(in.density, in.e.size()), .threshold = 0, .lower = {}});

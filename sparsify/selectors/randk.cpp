@@ -47,7 +47,7 @@ SelectInfo RandK::select(Context& ctx, const SelectStep& in, SparseVector& out) 
   nonfinite_->collect(ctx, in.g, in.e, kInfinityBits);
   if (nonfinite_->count() > 0) return name_nonfinite(ctx, in.e);
   const size_t n = in.e.size();
-  subset_->move(ctx, {philox_, in.step << 32 | in.base, n, std::min(in.k, n)}, shared_, in.e,
+  subset_->move(ctx, {philox_, in.step << 32 | in.slice, n, std::min(in.k, n)}, shared_, in.e,
                 in.base, out);
   return {};
 }

@@ -279,6 +279,19 @@ TEST(SyncSgd, LayerScopeSelectsFromEachTensorByItself) {
   });
 }
 
+TEST(SyncSgd, LayerScopeDrawsOtherPositionsInEachTensor) {
+  for (const size_t bucket_bytes : {size_t{0}, size_t{1} << 20})
+    run_ranks(1, [&](Context& ctx, Communicator& comm) {
+      SgdRig rig(ctx, comm, 1000,
+                 {.sparsifier = "randk", .scope = "layer", .bucket_bytes = bucket_bytes});
+      rig.step(wide_kind(), {.density = 0.1});
+      const std::span<const float> sum = rig.arena.gradients();
+      size_t same = 0;  // of the two tensors of 250 elements
+      for (size_t i = 500; i < 750; ++i) same += sum[i] != 0 && sum[i + 250] != 0;
+      EXPECT_LT(same, 15u) << "bucket_bytes = " << bucket_bytes;
+    });
+}
+
 TEST(SyncSgd, LayerScopeKeepsAStateOfTheSelectorForEachTensor) {
   for (const size_t bucket_bytes : {size_t{0}, size_t{1} << 20})
     run_ranks(2, [&](Context& ctx, Communicator& comm) {

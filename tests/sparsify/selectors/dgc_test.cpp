@@ -9,7 +9,7 @@ namespace tw {
 namespace {
 
 Selection select_dgc(std::span<const float> u, double density, const SelectorRank& rank = {},
-                     uint64_t step = 0) {
+                     uint64_t step = 0, size_t slice = 0) {
   Context ctx;
   const auto selector = selectors().find("dgc").value(ctx, default_settings(), rank);
   Selection result;
@@ -20,7 +20,8 @@ Selection select_dgc(std::span<const float> u, double density, const SelectorRan
                     .e = result.residual,
                     .k = entries_to_keep(density, u.size()),
                     .density = density,
-                    .step = step},
+                    .step = step,
+                    .slice = slice},
                    out);
   result.indices.assign(out.index_span().begin(), out.index_span().end());
   return result;
@@ -105,20 +106,22 @@ TEST(Dgc, SendsAtMostTheCeilOfDensityTimesLengthLargest) {
   EXPECT_EQ(select_dgc(std::vector<float>(1000, -1.0f), 0.01).indices.size(), 10u);
 }
 
-TEST(Dgc, TheSampleChangesWithStepSeedAndRank) {
+TEST(Dgc, TheSampleChangesWithStepSliceSeedAndRank) {
   Context ctx;
   std::vector<float> u(200'003);
   fill_random(ctx, distributions().at("gaussian"), 4, u);
   const auto first = select_dgc(u, 0.01).indices;
   EXPECT_EQ(select_dgc(u, 0.01).indices, first);
   // samples that let more than k entries pass all give the k largest; about half of them do not
-  size_t changed = 0;
+  size_t changed = 0, sliced = 0;
   for (uint64_t step = 1; step < 8; ++step) {
     changed += select_dgc(u, 0.01, {}, step).indices != first;
+    sliced += select_dgc(u, 0.01, {}, 0, step).indices != first;
     changed += select_dgc(u, 0.01, {.seed = step + 1}).indices != first;
     changed += select_dgc(u, 0.01, {.rank = static_cast<int>(step)}).indices != first;
   }
   EXPECT_GT(changed, 4u);
+  EXPECT_GT(sliced, 1u);
 }
 
 TEST(Dgc, OldKeysSetTheMomentumCorrection) {
