@@ -184,7 +184,7 @@ OptionTable TrainConfig::table() {
         "momentum on each rank before the selection, not after the exchange; auto: for dgc");
   t.choices({"auto", "on", "off"});
   t.add(sparsifier_group, "bucket-mib", bucket_mib,
-        "with --scope layer: size up to which neighbouring tensors are exchanged together");
+        "with --scope layer: neighbouring tensors form buckets of at least this size");
   t.range(0, 1e6);
   t.add(sparsifier_group, "overlap", overlap, "with --scope layer: exchange during backward");
   t.effect(Effect::none);

@@ -63,7 +63,7 @@ const bool root_exchange = exchanges().add(
           }},
      {{"collective", "linear_pipeline", "collective of reduce and broadcast (both in --list)"}}});
 const bool root_sparsifier = sparsifiers().add({"bsp",
-                                                "dense SGD, updated at rank 0 layer by layer",
+                                                "dense SGD, updated at rank 0 bucket by bucket",
                                                 {.exchange = "root", .scope = Scope::layer}});
 
 }  // namespace

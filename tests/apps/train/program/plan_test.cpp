@@ -138,6 +138,8 @@ TEST(Plan, SaysWhichFlagsHaveNoEffect) {
     has(all, fmt::format("--{} has no effect: ", flag));
   lacks(all, "emulated");
   has(all, "--image-size has no effect: images of shapes are 32 x 32\n");
+  has(plan("--model mlp --no-error-feedback"), "--no-error-feedback has no effect: dense keeps no");
+  lacks(plan("--model mlp --workers 2 --sparsifier powersgd --no-error-feedback"), "no effect");
   lacks(plan("--model resnet20 --zero-init --workers 2 --link 1Gbit,1ms --lr-schedule step "
              "--lr-milestones 3 --sparsifier topk --density 0.1"),
         "no effect");
