@@ -19,7 +19,7 @@ def main():
     parser.add_argument("runs", nargs="+", metavar="RUN", help="run folder")
     parser.add_argument("--group-seeds", action="store_true", help="one row for all seeds")
     form = parser.add_mutually_exclusive_group()
-    form.add_argument("--csv", action="store_true", help="print CSV, numbers with all digits")
+    form.add_argument("--csv", action="store_true", help="print CSV, numbers with nine digits")
     form.add_argument("--markdown", action="store_true", help="print a Markdown table")
     options = parser.parse_args()
     runs = [Run(folder) for folder in options.runs]

@@ -42,7 +42,7 @@ def main():
                         help="only runs for which this holds; also != < <= > >=; all, if repeated")
     parser.add_argument("--sort", metavar="KEY", help="order by this key (default: folder)")
     parser.add_argument("--reverse", action="store_true", help="largest first")
-    parser.add_argument("--csv", action="store_true", help="print CSV, numbers with all digits")
+    parser.add_argument("--csv", action="store_true", help="print CSV, numbers with nine digits")
     options = parser.parse_args()
     wanted = [conditions.Condition(words) for words in options.where]
     paths = [path for top in options.folders or [Path("runs")] for path in folder.below(top)]

@@ -24,7 +24,7 @@ def seconds_text(value):
     return f"{value:.1f}" if value >= 10 else f"{value:.3g}"
 
 
-# how a table writes each number; CSV has all digits
+# how a table writes each number; CSV has nine digits
 FORMS = {"epochs_done": "{:.0f}".format, "val_top1": fixed, "best_top1": fixed, "val_top5": fixed,
          "train_loss": short, "val_loss": short, "train_seconds": seconds_text,
          "images_per_s": "{:.0f}".format, "bytes_sent": bytes_text, "nnz_over_k": short}

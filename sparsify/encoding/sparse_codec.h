@@ -4,7 +4,7 @@
 // Values: f32, or rounded to fp16 or bf16. Rounding errors are added to the residual, so later
 // steps send them. Indices, and the bytes of n entries:
 //   plain   uint32 each; indices, then values:              n (4 + v) bytes, v = 4 or 2
-//   packed  a count and Rice-coded gaps (rice.h):           4 + ceil(n b / 8) + n v, b = 11.6 bits
+//   packed  a count and Rice-coded gaps (rice.h):           4 + ceil(n b / 8) + n v, b = 11.5 bits
 //                                                           at density .001
 //   auto    packed if that is shorter, else plain; the count tells which
 #pragma once
