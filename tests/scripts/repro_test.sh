@@ -188,17 +188,21 @@ from types import SimpleNamespace
 sys.path.insert(0, "scripts")
 from repro import claims, runs, tables
 
-plans = claims.plans(claims.load(Path("configs/repro")), "short")
-drawn = sorted(Path("docs/images/repro").glob("*.md"))
-assert len(drawn) > 5, drawn
-for path in drawn:
-    plan = plans[path.stem]
-    seeds = re.search(r"Seeds: ([\d, ]+)\.", path.read_text())
-    settings = SimpleNamespace(results=Path("docs/results/repro/short"), device="", val_size=None,
-                               seeds=[int(one) for one in (seeds[1] if seeds else "1").split(",")])
-    results = {row.name: runs.results_of(row, settings) for row in plan.rows.values()}
-    for result in (one for each in results.values() for one in each):
-        result.check_options()
-        assert result.finished, f"{result.folder} is not finished"
-    assert tables.document(plan, results) == path.read_text(), f"{path}: another table"
+known = claims.load(Path("configs/repro"))
+for scale, folder, least, held_out in (("short", "docs/images/repro", 5, None),
+                                       ("paper", "docs/images/repro/paper", 1, 5000)):
+    plans = claims.plans(known, scale)
+    drawn = sorted(Path(folder).glob("*.md"))
+    assert len(drawn) >= least, drawn
+    for path in drawn:
+        plan = plans[path.stem]
+        seeds = re.search(r"Seeds: ([\d, ]+)\.", path.read_text())
+        seeds = [int(one) for one in (seeds[1] if seeds else "1").split(",")]
+        settings = SimpleNamespace(results=Path("docs/results/repro") / scale, device="",
+                                   val_size=held_out, seeds=seeds)
+        results = {row.name: runs.results_of(row, settings) for row in plan.rows.values()}
+        for result in (one for each in results.values() for one in each):
+            result.check_options()
+            assert result.finished, f"{result.folder} is not finished"
+        assert tables.document(plan, results) == path.read_text(), f"{path}: another table"
 PY
