@@ -72,7 +72,7 @@ def of_training(row, settings):
     return epochs, steps, total, steps * images
 
 
-def seconds(result, images, settings):
+def seconds(result, steps, images, settings):
     """Seconds of a result, from other seeds of its row: the fewest, as these ran beside the fewest
     other programs. Else from the given throughput, else from that of a few steps, or None."""
     name = result.row.home[-1]
@@ -81,8 +81,10 @@ def seconds(result, images, settings):
     known = [notes["seconds"] for notes in others if notes.get("seconds")]
     if known:
         return min(known)
-    rate = settings.images_per_s or speed.images_per_s(result.row, settings)
-    return images / rate if rate else None
+    if settings.images_per_s:
+        return images / settings.images_per_s
+    each = speed.seconds_per_step(result.row, settings)
+    return steps * each if each else None
 
 
 def from_here(words):
@@ -99,7 +101,7 @@ def line(result, settings):
     if not row.seeded:
         return f"{head}: seconds unknown\n    {told}", 0, None
     epochs, steps, sent, images = of_training(row, settings)
-    known = seconds(result, images, settings)
+    known = seconds(result, steps, images, settings)
     time = f"about {known:.0f} s" if known else "seconds unknown"
     return (f"{head}: P = {row.resolved.get('workers', 1)}, {epochs} epochs, {steps} steps, "
             f"{sent / 2**20:,.1f} MiB sent, {time}\n    {told}"), sent, known

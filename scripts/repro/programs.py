@@ -101,13 +101,18 @@ def number(text):
         return text
 
 
+def seconds_per_step(steps):
+    """The median of the lines of steps.csv, without the first ones, if there are more: these
+    include warm-up of caches and threads."""
+    return statistics.median(line["seconds"] for line in steps[3:] or steps)
+
+
 def of_training(folder):
     """One record: the summary, and what the other tables of a run add."""
     record = json.loads((folder / "summary.json").read_text())
     steps, epochs = read_csv(folder / "steps.csv"), read_csv(folder / "metrics.csv")
     record["mib_per_step"] = record["bytes_sent"] / max(1, record["steps"]) / 2**20
-    # the first steps include warm-up of caches and threads
-    record["seconds_per_step"] = statistics.median(line["seconds"] for line in steps[3:] or steps)
+    record["seconds_per_step"] = seconds_per_step(steps)
     each = collections.Counter(line["epoch"] for line in steps)
     record["steps_of_epochs"] = [each[epoch["epoch"]] for epoch in epochs]
     record["train_loss"] = epochs[-1]["train_loss"]

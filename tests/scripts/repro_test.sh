@@ -189,7 +189,7 @@ sys.path.insert(0, "scripts")
 from repro import claims, runs, tables
 
 known = claims.load(Path("configs/repro"))
-for scale, folder, least, held_out in (("short", "docs/images/repro", 5, None),
+for scale, folder, least, held_out in (("short", "docs/images/repro", 6, None),
                                        ("paper", "docs/images/repro/paper", 1, 5000)):
     plans = claims.plans(known, scale)
     drawn = sorted(Path(folder).glob("*.md"))
