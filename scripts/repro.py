@@ -59,8 +59,8 @@ def run(given):
     if given.action == "keep":
         if not given.to:
             raise ReproError("keep where? --to names a folder")
-        for folder in keep.keep(given.output_dir, given.to):
-            print(folder)
+        for line in keep.keep(given.output_dir, given.to):
+            print(line)
         return 0
     if given.action == "run" and not given.what:
         raise ReproError("run what? a claim, a paper or all; repro.py list names them")

@@ -4,7 +4,6 @@ A result that was kept counts as finished: `--output-dir FOLDER` shows it, and n
 """
 
 import json
-import shutil
 
 from . import ReproError, runs
 
@@ -12,17 +11,30 @@ FILES = ("metrics.csv", "distributions.csv", "histograms.csv", "residual_histogr
          "summary.json", "records.json", "steps.csv")
 SMALL = 2**17  # bytes; the steps of a whole training are more
 # of the JSON files, paths and times of the machine that ran it
-OF_ONE_MACHINE = {"repro.json": ("command", "starts"), "config.json": ("data_dir", "output_dir")}
+OF_ONE_MACHINE = {"config.json": ("data_dir", "output_dir"), "repro.json": ("command", "starts")}
+
+
+def copies(folder):
+    """The small files of a result, by name, as they are kept."""
+    files = {name: (folder / name).read_text() for name in FILES
+             if (folder / name).exists() and (folder / name).stat().st_size < SMALL}
+    for name, private in OF_ONE_MACHINE.items():
+        if (folder / name).exists():
+            content = json.loads((folder / name).read_text())
+            files[name] = runs.json_text({key: value for key, value in content.items()
+                                          if key not in private})
+    return files
 
 
 def keep(output, target):
     """Copies every finished result below `output` to the same place below `target`.
 
-    Returns the folders, relative to `output`.
+    A result that is kept there already is never replaced by another. Returns a line for each
+    result: its folder, relative to `output`, and whether another one is kept.
     """
     if not output.is_dir():
         raise ReproError(f"--output-dir {output} does not exist")
-    kept = []
+    lines = []
     for notes in sorted(output.rglob("repro.json")):
         folder = notes.parent
         seeded = (folder / "metrics.csv").exists()
@@ -32,15 +44,15 @@ def keep(output, target):
             continue
         if seeded:
             runs.records_of_training(folder)
-        place = target / folder.relative_to(output)
-        place.mkdir(parents=True, exist_ok=True)
-        for name in FILES:
-            if (folder / name).exists() and (folder / name).stat().st_size < SMALL:
-                shutil.copyfile(folder / name, place / name)
-        for name, private in OF_ONE_MACHINE.items():
-            if (folder / name).exists():
-                content = json.loads((folder / name).read_text())
-                runs.write(place / name, {key: value for key, value in content.items()
-                                          if key not in private})
-        kept.append(folder.relative_to(output))
-    return kept
+        name = folder.relative_to(output)
+        place = target / name
+        files = copies(folder)
+        if not (place / "repro.json").exists():
+            place.mkdir(parents=True, exist_ok=True)
+            for file, text in files.items():  # repro.json, which marks a result, comes last
+                (place / file).write_text(text)
+        elif files != copies(place):
+            lines.append(f"{name}: not copied, {place} has another result; remove it first")
+            continue
+        lines.append(str(name))
+    return lines

@@ -42,10 +42,14 @@ def machine():
     return {"cpu": model, "cores": len(os.sched_getaffinity(0)), "gpu": ", ".join(gpus) or "none"}
 
 
+def json_text(value):
+    return json.dumps(value, indent=2) + "\n"
+
+
 def write(path, value):
     """Writes a JSON file under another name first, so that it is whole or absent."""
     fresh = path.with_name(path.name + ".tmp")
-    fresh.write_text(json.dumps(value, indent=2) + "\n")
+    fresh.write_text(json_text(value))
     fresh.rename(path)
 
 

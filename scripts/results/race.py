@@ -179,8 +179,8 @@ def keep_runs(given):
     """Copies finished runs and what advise said."""
     if not given.to:
         raise ReproError("keep where? --to names a folder")
-    for folder in keep.keep(given.output_dir, given.to):
-        print(folder)
+    for line in keep.keep(given.output_dir, given.to):
+        print(line)
     for said in given.output_dir.glob(f"*/*/{advice.FILE}"):
         shutil.copyfile(said, given.to / said.relative_to(given.output_dir))
     return 0

@@ -140,6 +140,13 @@ out=$work/kept repro run T1 --tables "$work/drawn" >"$work/said"
 cmp "$work/drawn/T1.csv" "$tables/T1.csv"
 [[ ! -e $work/kept/quick/tables ]]
 [[ -e $work/kept/quick/T1/dense-s1/steps.csv && ! -e $work/kept/quick/T1/dense-s1/run.log ]]
+# a kept result is not replaced by another one
+sed -i 's/dense/other/' "$work/kept/quick/T1/dense-s1/repro.json"
+cp -r "$work/kept" "$work/before"
+repro keep --to "$work/kept" >"$work/said"
+expect "$work/said" "quick/T1/dense-s1: not copied, $work/kept/quick/T1/dense-s1 has another result"
+expect "$work/said" "quick/T1/model"
+diff -r "$work/before" "$work/kept"
 refuses "keep where?" keep
 out=$work/none refuses "none does not exist" keep --to "$work/kept"
 
