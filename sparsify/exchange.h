@@ -86,8 +86,10 @@ class Exchange {
   virtual DenseSums dense_sums(size_t d) const { return {.first = d}; }
   /// Bytes of the state and working memory that grow with d, other than that of a dense sum.
   virtual size_t buffer_bytes(size_t) const { return 0; }
+  /// The ranks, of `ranks`, that the entries of wire_bytes are counted over.
+  virtual int contributors(int ranks) const { return ranks; }
   /// Total bytes that all ranks send in one step of d elements. `entries`: total entries selected,
-  /// assumed to be equally many per rank and without common indices.
+  /// assumed to be equally many per contributor and without common indices.
   virtual uint64_t wire_bytes(int ranks, size_t d, size_t entries) const = 0;
   /// The same for a finished step, from `load` summed over the ranks: exact for any selection.
   virtual uint64_t claimed_bytes(int ranks, size_t d, const Traffic& load) const {

@@ -58,12 +58,14 @@ uint64_t estimated_bytes_sent(const Sparsifier& sparsifier, const SgdConfig& con
   const auto small = exchanges().find("allreduce").value(settings);
   const Volume volume = volume_of(sparsifier, settings, density);
   uint64_t bytes = 0;
-  for_each_bucket(
-      sparsifier, config, settings, arena, [&](const Bucket& bucket, const Exchange& exchange) {
-        const size_t entries = bucket.entries(density, volume) * static_cast<size_t>(ranks);
-        bytes += exchange.wire_bytes(ranks, bucket.length, entries);
-        if (!bucket.dense.empty()) bytes += small->wire_bytes(ranks, bucket.dense_length(), 0);
-      });
+  for_each_bucket(sparsifier, config, settings, arena,
+                  [&](const Bucket& bucket, const Exchange& exchange) {
+                    const size_t contributors = static_cast<size_t>(exchange.contributors(ranks));
+                    const size_t entries = bucket.entries(density, volume) * contributors;
+                    bytes += exchange.wire_bytes(ranks, bucket.length, entries);
+                    if (!bucket.dense.empty())
+                      bytes += small->wire_bytes(ranks, bucket.dense_length(), 0);
+                  });
   return bytes;
 }
 

@@ -18,8 +18,8 @@ size_t summed_elements(const Sparsifier& sparsifier, const SgdConfig& config,
 /// How many entries a rank sends at this density when it is asked for k.
 Volume volume_of(const Sparsifier& sparsifier, const Settings& settings, double density);
 
-/// Bytes that all ranks together send in one step with an exchange, if every rank selects the k
-/// entries it is asked for. A selector may send fewer or more; see Volume.
+/// Bytes that all ranks together send in one step with an exchange, if every rank that selects
+/// finds the k entries it is asked for. A selector may send fewer or more; see Volume.
 uint64_t estimated_bytes_sent(const Sparsifier& sparsifier, const SgdConfig& config,
                               const Settings& settings, const ParameterArena& arena, int ranks,
                               double density);

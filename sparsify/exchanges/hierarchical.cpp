@@ -65,6 +65,7 @@ class Hierarchical : public Exchange {
 
   std::span<std::byte> state() override { return inner_->state(); }
 
+  int contributors(int ranks) const override { return inner_->contributors(nodes(ranks)); }
   uint64_t wire_bytes(int ranks, size_t d, size_t entries) const override {
     return inside(ranks, d) + inner_->wire_bytes(nodes(ranks), d, entries);
   }

@@ -110,11 +110,12 @@ TEST(SyncSgd, DoesNotCountEntriesThatRoundToZero) {
 TEST(SyncSgd, SendsTheEstimatedBytes) {
   for (int ranks : kRankCounts)
     run_ranks(ranks, [](Context& ctx, Communicator& comm) {
-      for (const char* name : {"dense", "topk", "randk", "powersgd", "scalecom"})
+      for (const char* name : {"dense", "topk", "randk", "powersgd", "scalecom", "hierarchical"})
         for (const char* seed : {"worker", "shared"})
           for (const char* scope : {"model", "layer"}) {
             Settings settings = default_settings();
             settings.set("randk.seed", seed);
+            settings.set("hierarchical.node", "2");
             const SgdConfig config{.sparsifier = name, .scope = scope};
             SgdRig rig(ctx, comm, 1000, config, settings);
             const StepReport report = rig.step(rounding_kind(), {.density = 0.05});
