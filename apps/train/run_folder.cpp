@@ -44,17 +44,21 @@ fs::path last_of(const fs::path& base) {
   return last;
 }
 
-/// The files that a run writes into its folder.
-constexpr const char* kFiles[] = {"config.json",
-                                  "run.log",
-                                  "steps.csv",
-                                  "metrics.csv",
-                                  "distributions.csv",
-                                  "histograms.csv",
-                                  "residual_histograms.csv",
-                                  "tuning_cache.json",
-                                  "summary.json",
-                                  EventFile::kName};
+/// A file that a run writes into its folder.
+struct RunFile {
+  const char* name;
+  bool continued = true;  ///< a branch begins with a copy of it
+};
+constexpr RunFile kFiles[] = {{"config.json", false},
+                              {"run.log", false},
+                              {"steps.csv"},
+                              {"metrics.csv"},
+                              {"distributions.csv"},
+                              {"histograms.csv"},
+                              {"residual_histograms.csv"},
+                              {"tuning_cache.json"},
+                              {"summary.json", false},
+                              {EventFile::kName}};
 
 /// Whether `name` is that of a file or checkpoint whose writing was cut off: FILE.PID.part or
 /// .step-N.part.
@@ -65,8 +69,9 @@ bool is_part(const std::string& name) {
   if (whole.starts_with('.'))
     return step_in(whole.substr(1), kStep).has_value() ||
            step_in(whole.substr(1), kBest).has_value();
-  return std::ranges::any_of(
-      kFiles, [&](const std::string& file) { return step_in(whole, file + ".").has_value(); });
+  return std::ranges::any_of(kFiles, [&](const RunFile& file) {
+    return step_in(whole, std::string(file.name) + ".").has_value();
+  });
 }
 
 /// Whether a folder has nothing but what a run makes.
@@ -74,7 +79,7 @@ bool only_own(const fs::path& folder) {
   return std::ranges::all_of(fs::directory_iterator(folder), [](const fs::directory_entry& entry) {
     const std::string name = entry.path().filename().string();
     return name == "checkpoints" || is_part(name) ||
-           std::ranges::find(kFiles, name) != std::end(kFiles);
+           std::ranges::find(kFiles, name, &RunFile::name) != std::end(kFiles);
   });
 }
 
@@ -267,15 +272,6 @@ fs::path find_checkpoint(const TrainConfig& config, int ranks) {
   return checkpoint;
 }
 
-/// Files of a run that a branch continues.
-constexpr const char* kContinued[] = {"steps.csv",
-                                      "metrics.csv",
-                                      "distributions.csv",
-                                      "histograms.csv",
-                                      "residual_histograms.csv",
-                                      "tuning_cache.json",
-                                      EventFile::kName};
-
 RunFolder open_run_folder(const TrainConfig& config, int ranks) try {
   const bool named = names_checkpoint(config);
   RunFolder folder;
@@ -302,10 +298,10 @@ RunFolder open_run_folder(const TrainConfig& config, int ranks) try {
       named ? named_checkpoint(config.resume) : latest_checkpoint(folder.path).value_or(fs::path());
   folder.branched_from = config.branches ? folder.checkpoint.string() : branched_from(folder.path);
   if (config.branches)
-    for (const char* name : kContinued) {
-      const fs::path table = folder.checkpoint.parent_path().parent_path() / name;
-      if (fs::exists(table))
-        fs::copy_file(table, folder.file(name), fs::copy_options::overwrite_existing);
+    for (const RunFile& file : kFiles) {
+      const fs::path from = folder.checkpoint.parent_path().parent_path() / file.name;
+      if (file.continued && fs::exists(from))
+        fs::copy_file(from, folder.file(file.name), fs::copy_options::overwrite_existing);
     }
   return folder;
 } catch (const Fault& fault) {
