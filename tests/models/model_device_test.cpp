@@ -55,6 +55,20 @@ TEST(Models, ZeroInitStartsBlocksAsTheirShortcuts) {
   }
 }
 
+TEST(Models, DecayWeightsOnlyUnlessAllParametersAreToDecay) {
+  for (const bool all : {false, true})
+    for (const char* name : {"resnet20", "vgg16", "mlp"}) {
+      size_t vectors = 0;
+      const Model model(name, {.decay_all = all});
+      for (const Parameter& parameter : model.arena().parameters()) {
+        const bool vector = parameter.shape.rank() == 1;
+        EXPECT_EQ(parameter.decay, all || !vector) << name << " " << parameter.name;
+        vectors += vector;
+      }
+      EXPECT_GT(vectors, 0u) << name;
+    }
+}
+
 /// A test of every registered model; its name ends with the model's.
 class Models : public testing::TestWithParam<std::string> {};
 
