@@ -213,3 +213,38 @@ for scale, folder, least, held_out in (("short", "docs/images/repro", 6, None),
             assert result.finished, f"{result.folder} is not finished"
         assert tables.document(plan, results) == path.read_text(), f"{path}: another table"
 PY
+
+# at scale paper, the rows of a paper's recipes change nothing in them but what the claim varies
+PYTHONDONTWRITEBYTECODE=1 python3 - <<'PY'
+import json
+import sys
+from pathlib import Path
+
+sys.path.insert(0, "scripts")
+from repro import claims
+
+VARIED = {  # the keys that name the row, and those that do not change the training
+    "A1": set(), "A1-vgg16": set(), "B1": set(), "B2": set(), "B3": set(),
+    "A1-density": {"density"}, "B3-density": {"density", "density_warmup"}, "B3-workers": {"workers"},
+    "D1": {"workers", "warmup_from", "lr_schedule"},
+    "C3": {"sparsifier", "set", "epochs", "warmup_epochs", "link"},
+}
+NEUTRAL = {"analyze_every", "val_size"}
+plans = claims.plans(claims.load(Path("configs/repro")), "paper")
+checked = 0
+for name, plan in plans.items():
+    for row in plan.rows.values():
+        if row.config.count("/") != 1:
+            continue
+        bf16 = {"set"} if row.options.get("set") == {"allreduce.values": "bf16"} else set()
+        more = set(row.options) - VARIED[name] - NEUTRAL - bf16
+        assert not more, f"{name}/{row.name} changes {', '.join(more)} of {row.config}"
+        if name == "D1":  # the warm-up starts at the rate of one worker, as in the recipe
+            assert row.resolved["warmup_from"] == 1 / row.resolved["workers"], row.name
+        if "density_warmup" in row.options:  # that of the recipe, without lower densities
+            recipe = json.loads((Path("configs") / row.config).read_text())
+            assert row.options["density_warmup"] == [
+                one for one in recipe["density_warmup"] if one > row.options["density"]], row.name
+        checked += 1
+assert checked > 30, checked
+PY
