@@ -23,6 +23,7 @@ hash_of() { grep -o '"weights_hash": "[^"]*"' "$out/$1/summary.json"; }
 for sparsifier in dense gaussiank gtopk; do
   run "$sparsifier" --sparsifier "$sparsifier"
 done
+run dense-bf16 --sparsifier dense --set allreduce.values=bf16
 
 short=(--sparsifier gaussiank --max-steps 30 --checkpoint-steps 7)
 run whole "${short[@]}"
@@ -43,4 +44,4 @@ run cut "${short[@]}"
 }
 echo "killed within an epoch and resumed: $(hash_of cut), equal to the uninterrupted run"
 
-python3 scripts/results/table.py "$out"/{dense,gaussiank,gtopk}
+python3 scripts/results/table.py "$out"/{dense,dense-bf16,gaussiank,gtopk}
