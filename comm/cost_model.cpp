@@ -36,7 +36,7 @@ double halving_reduce(const LinkCost& link, int ranks, double n) {
   return halving_broadcast(link, ranks, n) + others(ranks) * n * link.gamma;
 }
 
-// Wang et al. 2017 (arXiv 1611.04255), with the exact number of steps
+// the pipeline of Wang et al. 2017 (arXiv 1611.04255); its steps are counted here
 double lp_broadcast(const LinkCost& link, int ranks, double n) {
   return lp_broadcast_seconds(link, ranks, n, lp_best_block(link, lp_one_way_steps(ranks), n));
 }
@@ -52,7 +52,7 @@ double sparse_allgather(const LinkCost& link, int ranks, double, double k) {
   return rounds(ranks) * link.alpha + (ranks - 1) * k * (link.entry() + link.merge);
 }
 
-// Shi et al. 2019 (arXiv 1901.04359): up a tree that merges, and down again
+// hclhkbu/gtopkssgd, scripts/icdcs2019/communication.py: up a tree that merges, and down again
 double gtopk_tree(const LinkCost& link, int ranks, double, double k) {
   return rounds(ranks) * 2 * (link.alpha + k * (link.entry() + link.merge));
 }

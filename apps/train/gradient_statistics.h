@@ -1,7 +1,6 @@
-// GradientStatistics: the distribution of the entries of u = g + e during training, and the
-// residuals of Top-k and Rand-k compared with the theoretical bound (Shi et al. 2019, arXiv
-// 1911.08772). With momentum before the selection, e accumulates velocity, but g is the
-// gradient of the step without momentum.
+// GradientStatistics: the distribution of the entries of u = g + e during training, and what Top-k
+// and Rand-k leave of u beside bell_bound of error_bounds.h. With momentum before the selection, e
+// accumulates velocity, but g is the gradient of the step without momentum.
 #pragma once
 
 #include <array>

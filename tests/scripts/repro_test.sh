@@ -212,6 +212,8 @@ for scale, folder, least, held_out in (("short", "docs/images/repro", 6, None),
             result.check_options()
             assert result.finished, f"{result.folder} is not finished"
         assert tables.document(plan, results) == path.read_text(), f"{path}: another table"
+        written = path.with_suffix(".csv").read_text()
+        assert tables.csv_text(plan, results) == written, f"{path}: another CSV"
 PY
 
 # at scale paper, the rows of a paper's recipes change nothing in them but what the claim varies
