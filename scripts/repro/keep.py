@@ -26,6 +26,19 @@ def copies(folder):
     return files
 
 
+def keep_file(text, path):
+    """Writes a file that is not there yet, whole or not at all. Returns whether it has `text`."""
+    if path.exists():
+        return path.read_text() == text
+    path.parent.mkdir(parents=True, exist_ok=True)
+    runs.write_text(path, text)
+    return True
+
+
+def not_copied(name, place):
+    return f"{name}: not copied, {place} has another result; remove it first"
+
+
 def keep(output, target):
     """Copies every finished result below `output` to the same place below `target`.
 
@@ -47,12 +60,9 @@ def keep(output, target):
         name = folder.relative_to(output)
         place = target / name
         files = copies(folder)
-        if not (place / "repro.json").exists():
-            place.mkdir(parents=True, exist_ok=True)
-            for file, text in files.items():  # repro.json, which marks a result, comes last
-                (place / file).write_text(text)
-        elif files != copies(place):
-            lines.append(f"{name}: not copied, {place} has another result; remove it first")
-            continue
-        lines.append(str(name))
+        if (place / "repro.json").exists():
+            same = files == copies(place)
+        else:  # up to the first that differs; repro.json, which marks a result, comes last
+            same = all(keep_file(text, place / file) for file, text in files.items())
+        lines.append(str(name) if same else not_copied(name, place))
     return lines

@@ -46,11 +46,16 @@ def json_text(value):
     return json.dumps(value, indent=2) + "\n"
 
 
-def write(path, value):
-    """Writes a JSON file under another name first, so that it is whole or absent."""
+def write_text(path, text):
+    """Writes a file under another name first, so that it is whole or absent."""
     fresh = path.with_name(path.name + ".tmp")
-    fresh.write_text(json_text(value))
+    fresh.write_text(text)
     fresh.rename(path)
+
+
+def write(path, value):
+    """Writes a JSON file, as write_text."""
+    write_text(path, json_text(value))
 
 
 def read_json(path):

@@ -11,7 +11,6 @@ configs/race/variants.json. Runs lie in OUTPUT_DIR/MODEL/LINK/METHOD-sSEED, tabl
 OUTPUT_DIR/tables. docs/results.md describes how to read them.
 """
 
-import shutil
 import sys
 from pathlib import Path
 
@@ -181,8 +180,10 @@ def keep_runs(given):
         raise ReproError("keep where? --to names a folder")
     for line in keep.keep(given.output_dir, given.to):
         print(line)
-    for said in given.output_dir.glob(f"*/*/{advice.FILE}"):
-        shutil.copyfile(said, given.to / said.relative_to(given.output_dir))
+    for said in sorted(given.output_dir.glob(f"*/*/{advice.FILE}")):
+        name = said.relative_to(given.output_dir)
+        if not keep.keep_file(said.read_text(), given.to / name):
+            print(keep.not_copied(name, given.to / name))
     return 0
 
 

@@ -292,6 +292,13 @@ for table in lenet.md lenet.csv; do
 done
 out=$work/kept race run --link none >"$work/said"
 [[ ! -e $work/kept/lenet/none/topk-s1/run.log ]] || { echo "a kept run is started again"; exit 1; }
+# what advise said before stays with the runs that are kept
+kept=$(find "$work/kept" -name advise.json | head -1)
+[[ -n $kept ]]
+echo '[]' >"$kept"
+race keep --to "$work/kept" >"$work/said"
+expect "$work/said" "advise.json: not copied, $kept has another result"
+[[ $(cat "$kept") == '[]' ]]
 refuses "keep where?" keep
 
 # short runs without a link replace the seconds of the trainings, not their accuracies
