@@ -219,6 +219,7 @@ PY
 # at scale paper, the rows of a paper's recipes change nothing in them but what the claim varies
 PYTHONDONTWRITEBYTECODE=1 python3 - <<'PY'
 import json
+import re
 import sys
 from pathlib import Path
 
@@ -230,7 +231,7 @@ VARIED = {  # what the rows of a claim differ in
     "B3-density": {"density", "density_warmup"},
     "B3-workers": {"workers"},
     "C3": {"sparsifier", "set", "epochs", "warmup_epochs", "link"},
-    "D1": {"workers", "warmup_from", "lr_schedule"},
+    "D1": {"workers", "accumulate", "warmup_from", "lr_schedule"},
 }
 NEUTRAL = {"analyze_every", "val_size"}  # leave the training as it is
 plans = claims.plans(claims.load(Path("configs/repro")), "paper")
@@ -243,11 +244,15 @@ for name, plan in plans.items():
         more = set(row.options) - VARIED.get(name, set()) - NEUTRAL - bf16
         assert not more, f"{name}/{row.name} changes {', '.join(more)} of {row.config}"
         if name == "D1":  # the warm-up starts at the rate of one worker, as in the recipe
-            assert row.resolved["warmup_from"] == 1 / row.resolved["workers"], row.name
+            workers = int((re.search(r"-P(\d+)", row.name) or [0, 8])[1])
+            assert row.resolved["workers"] == workers, row.name
+            assert row.resolved["warmup_from"] == 1 / workers, row.name
+            assert row.resolved.get("accumulate", 1) == (8 if "x8" in row.name else 1), row.name
+            assert (row.resolved["lr_schedule"] == "cosine") == ("cosine" in row.name), row.name
         if "density_warmup" in row.options:  # that of the recipe, without lower densities
             recipe = json.loads((Path("configs") / row.config).read_text())
             assert row.options["density_warmup"] == [
                 one for one in recipe["density_warmup"] if one > row.options["density"]], row.name
         checked += 1
-assert checked > 30, checked
+assert checked > 50, checked
 PY

@@ -92,7 +92,7 @@ std::vector<Group> groups() {
                           {"warmup_epochs", 5},
                           {"warmup_from", 0.125},
                           {"momentum", 0.9}};
-  // their momentum correction has no Nesterov momentum, not even with that of the optimizer
+  // in their DGC, nesterov changes only the momentum of the weight decay; here it would change both
   const Json resnet50{{"model", "resnet50"}, {"zero_init", true}, {"weight_decay", 1e-4}};
   const Json vgg16_bn{{"model", "vgg16_bn_imagenet"}, {"decay_all", true}, {"weight_decay", 5e-5}};
   return {
