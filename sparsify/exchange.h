@@ -86,7 +86,7 @@ class Exchange {
   virtual DenseSums dense_sums(size_t d) const { return {.first = d}; }
   /// Bytes of the state and working memory that grow with d, other than that of a dense sum.
   virtual size_t buffer_bytes(size_t) const { return 0; }
-  /// The ranks, of `ranks`, that the entries of wire_bytes are counted over.
+  /// How many of `ranks` ranks contribute to the entries of wire_bytes.
   virtual int contributors(int ranks) const { return ranks; }
   /// Total bytes that all ranks send in one step of d elements. `entries`: total entries selected,
   /// assumed to be equally many per contributor and without common indices.

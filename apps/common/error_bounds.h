@@ -31,8 +31,8 @@ inline double left_of_uniform(double density) { return std::pow(1 - density, 3);
 /// Rand-k of any vector, in expectation; an upper bound for Top-k of any vector.
 inline double left_of_random(double density) { return 1 - density; }
 
-/// The tighter upper bound for Top-k of bell-shaped vectors that Shi et al. 2019 (arXiv 1911.08772)
-/// are quoted with: their abstract claims one, its form is second-hand.
+/// The tighter upper bound for Top-k of bell-shaped vectors that others quote from Shi et al. 2019
+/// (arXiv 1911.08772): their abstract claims one, its form is second-hand.
 inline double bell_bound(double density) { return (1 - density) * (1 - density); }
 
 }  // namespace tw
