@@ -31,8 +31,8 @@ for scale in SCALES:
             options = row.options | SHORT[row.program]
             if row.program == "advise":
                 options.pop("workers", None)  # measures with them
-            elif "model" in options:  # the generated images are small
-                options["model"] = options["model"].removesuffix("_imagenet")
+            elif (model := row.resolved.get("model", "")).endswith("_imagenet"):
+                options["model"] = model.removesuffix("_imagenet")  # generated images are small
             words = programs.command(dataclasses.replace(row, options=options), settings)
             if row.program == "train":
                 words.append("--dry-run")
