@@ -199,7 +199,8 @@ def panels(plan, results, wanted, columns=3):
              if any(seed for series in panel["series"]
                     for seeds in curves_of(series, panel, plan.claim, rows).values()
                     for seed in seeds)]
-    columns = min(columns, len(drawn) // 2) if len(drawn) < len(wanted) else columns
+    if len(drawn) < len(wanted):
+        columns = max(1, min(columns, len(drawn) // 2))
     figure, axes, strip = grid(len(drawn), columns, 4.6, 3.6)
     for one, (panel, rows) in zip(axes, drawn):
         draw_panel(one, panel, plan.claim, rows)

@@ -60,4 +60,16 @@ assert [title for title in titles if title] == expected, titles
 for axes in drawn:
     top = max(axes.get_lines()[0].get_ydata())
     assert abs(top - 0.4) < 0.02, top  # that of a normal distribution of deviation 1
+
+# panels without a curve are left out, down to a single one, or none
+def panel(name, measured):
+    return {"title": name, "x": "ranks", "y": "y", "xlabel": "", "ylabel": "",
+            "series": [{"published": [name], "label": name}] if measured else []}
+
+
+claim = SimpleNamespace(published={"a": {"1": 1, "2": 2}, "b": {"1": 1}})
+for names in (["a", "b"], ["a"], []):
+    wanted = [panel(name, name in names) for name in ("a", "b")]
+    axes = figures.panels(SimpleNamespace(claim=claim), {}, wanted).axes[:-1]
+    assert [one.get_title() or one.get_title("left") for one in axes] == names, names
 PY
