@@ -28,9 +28,10 @@ bool clips_whole_gradient(const Settings& settings) {
 }
 
 MomentumCorrection momentum_correction(const Settings& settings, double momentum, int ranks) {
+  const bool whole = clips_whole_gradient(settings);
   return {.masking = momentum != 0 && settings.flag("momentum_correction.masking"),
-          .clip = settings.number("momentum_correction.clip") / std::sqrt(ranks),
-          .clips_whole = clips_whole_gradient(settings)};
+          .clip = settings.number("momentum_correction.clip") * (whole ? std::sqrt(ranks) : 1),
+          .clips_whole = whole};
 }
 
 namespace {
@@ -79,13 +80,13 @@ const bool momentum_correction_settings = setting_groups().add(
        .old_key = "dgc.masking"},
       {.key = "clip",
        .value = "0.0",
-       .help = "clips the gradient to the norm clip / sqrt(P); 0: no clipping",
+       .help = "limit of the norm of the gradient of a rank; 0: none",
        .least = 0,
        .old_key = "dgc.clip"},
       {.key = "clip_by",
        .value = "slice",
-       .help = "clips each slice that is selected from, as the authors' code of DGC, or the whole "
-               "gradient, as the paper",
+       .help = "each tensor (or other slice that is selected from) to clip, as the code of DGC's "
+               "authors, or the whole gradient to sqrt(P) clip, as their paper",
        .choices = {"slice", "gradient"}}}});
 
 }  // namespace

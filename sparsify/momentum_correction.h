@@ -3,14 +3,15 @@
 // 1712.01887). It works with any selector.
 //
 // Settings, in the order of the step:
-//   momentum_correction.clip = c > 0: clips the gradient of each rank to the norm c / sqrt(P), for
-//   P
-//     ranks; momentum_correction.clip_by says what is clipped:
-//       slice     each slice that is selected from: in layer scope one tensor, as in the authors'
-//                 code; in model scope the whole gradient. Tensors that are exchanged densely are
-//                 not clipped.
-//       gradient  all tensors together, as in the paper. Excludes overlap, which sends the first
-//                 tensors before the last gradients are known.
+//   momentum_correction.clip = c > 0 limits the norm of the gradient of each of P ranks, a mean
+//   over
+//     the images of the rank; momentum_correction.clip_by says what is clipped, and to which norm:
+//       slice     each slice that is selected from, to c: in layer scope one tensor, as in the
+//                 authors' code; in model scope the whole gradient. Tensors that are exchanged
+//                 densely are clipped after the mean over the ranks, to c, too.
+//       gradient  all tensors together, to sqrt(P) c. In the paper the ranks' gradients are divided
+//                 by P before they are clipped to c / sqrt(P). Excludes overlap, which sends the
+//                 first tensors before the last gradients are known.
 //   momentum_correction.masking: the momentum becomes 0 at the selected entries that the
 //     sum contains.
 #pragma once
@@ -43,6 +44,7 @@ struct MomentumCorrection {
   bool masking = false;      ///< factor masking; never without momentum
   double clip = 0;           ///< limit of the norm of a slice or gradient of a rank; 0: none
   bool clips_whole = false;  ///< the norm is that of the whole gradient
+  bool clips_slices() const { return clip > 0 && !clips_whole; }
 };
 MomentumCorrection momentum_correction(const Settings& settings, double momentum, int ranks);
 

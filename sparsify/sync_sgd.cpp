@@ -212,7 +212,7 @@ void SyncSgd::select(Context& ctx, const BucketState& state, Control& control) {
   for (size_t number = state.first_slice; const Segment& segment : bucket.sparse) {
     const std::span<float> g = slice(arena_.gradients(), segment);
     const std::span<float> q = slice(local_momentum(), segment);
-    if (correction_.clip > 0 && !correction_.clips_whole) clip_norm(ctx, correction_.clip, g);
+    if (correction_.clips_slices()) clip_norm(ctx, correction_.clip, g);
     if (!q.empty()) corrected_.push_back({g, q});
     slices_.push_back({.g = g,
                        .e = slice(residual(), segment),
@@ -268,6 +268,9 @@ void SyncSgd::unpack_dense_segments(Context& ctx, const Bucket& bucket) {
   copy_dense_segments(ctx, bucket, [&](std::span<float> there, std::span<float> here) {
     ops::convert(ctx, flat(ctx, here), flat(ctx, there));
   });
+  if (!correction_.clips_slices()) return;
+  for (const Segment& segment : bucket.dense)  // a sum over the ranks; the limit is that of a mean
+    clip_norm(ctx, comm_.size() * correction_.clip, slice(arena_.gradients(), segment));
 }
 
 /// Calls copy(gradients, packed) for each dense segment; the copies are batched into one launch.

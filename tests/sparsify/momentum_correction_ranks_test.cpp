@@ -74,9 +74,8 @@ struct Reference {
       g[i] = SgdRig::gradient(wide(), static_cast<int>(rank), step, i);
       square += double{g[i]} * g[i];
     }
-    const double limit = recipe.clip / std::sqrt(static_cast<double>(q.size()));
-    if (recipe.clip > 0 && std::sqrt(square) > limit)
-      for (float& x : g) x *= static_cast<float>(limit / std::sqrt(square));
+    if (recipe.clip > 0 && std::sqrt(square) > recipe.clip)
+      for (float& x : g) x *= static_cast<float>(recipe.clip / std::sqrt(square));
     return g;
   }
 
@@ -132,22 +131,59 @@ TEST(MomentumCorrection, FollowsItsFormula) {
     });
 }
 
-// dgc selects from each tensor; the reference clips the whole gradient
-TEST(MomentumCorrection, ClipsTheWholeGradientOnRequest) {
-  for (int ranks : kRankCounts)
-    run_ranks(ranks, [](Context& ctx, Communicator& comm) {
-      const Recipe plain{.masking = false, .density = 1},
-          clipped{.masking = false, .clip = 1000, .density = 1};
-      Settings settings = settings_of(clipped);
-      settings.set("momentum_correction.clip_by", "gradient");
-      SgdRig rig(ctx, comm, kLength, config_of(clipped, "dgc"), settings);
-      SgdRig whole(ctx, comm, kLength, config_of(clipped, "topk"), settings_of(clipped));
-      SgdRig unclipped(ctx, comm, kLength, config_of(plain, "dgc"), settings_of(plain));
-      for (uint64_t step = 0; step < 3; ++step)
-        for (SgdRig* each : {&rig, &whole, &unclipped})
-          each->step(wide(), {.step = step, .lr = kRate, .density = 1});
-      expect_near(rig.arena.values(), whole.arena.values(), "values");
-      EXPECT_FALSE(same_bits(rig.arena.values(), unclipped.arena.values()));
+/// What a step of dgc with clip 10 adds to the three tensors of a rig (the second has one
+/// dimension) at a rate of 1. Each tensor has one element of 300 on each rank: another one on every
+/// rank, or the same.
+std::vector<double> applied_norms(Context& ctx, Communicator& comm, const char* clip_by,
+                                  bool same_element) {
+  Settings settings = default_settings();
+  settings.set("momentum_correction.clip", "10");
+  settings.set("momentum_correction.clip_by", clip_by);
+  SgdRig rig(ctx, comm, kLength, {.sparsifier = "dgc", .weight_decay = 0, .momentum_before = true},
+             settings);
+  std::vector<float> update(rig.arena.values().begin(), rig.arena.values().end());
+  std::ranges::fill(rig.arena.gradients(), 0.0f);
+  const size_t element = same_element ? 0 : static_cast<size_t>(comm.rank());
+  for (const Parameter& p : rig.arena.parameters()) rig.arena.gradients()[p.offset + element] = 300;
+  rig.sgd->step({.step = 0, .lr = 1, .density = 1});
+  for (size_t i = 0; i < kLength; ++i) update[i] -= rig.arena.values()[i];
+  std::vector<double> norms;
+  for (const Parameter& p : rig.arena.parameters()) {
+    double square = 0;
+    for (size_t i = p.offset; i < p.offset + p.length(); ++i)
+      square += double{update[i]} * double{update[i]};
+    norms.push_back(std::sqrt(square));
+  }
+  return norms;
+}
+
+// By hand. The code of DGC's authors clips each tensor of a rank, a mean over its images, to 10,
+// and those that are not compressed after the mean. The mean over P ranks of orthogonal tensors of
+// norm 10 has the norm 10 / sqrt(P); the mean of equal ones has 10.
+TEST(MomentumCorrection, ClipsTensorsAsTheAuthorsCode) {
+  for (const auto& [ranks, orthogonal] :
+       {std::pair{1, 10.0}, {2, 7.071068}, {4, 5.0}, {8, 3.535534}})
+    run_ranks(ranks, [orthogonal = orthogonal](Context& ctx, Communicator& comm) {
+      const auto other = applied_norms(ctx, comm, "slice", false);
+      const auto same = applied_norms(ctx, comm, "slice", true);
+      for (const size_t tensor : {0, 1, 2}) {
+        EXPECT_NEAR(other[tensor], tensor == 1 ? 10 : orthogonal, 1e-4) << tensor;
+        EXPECT_NEAR(same[tensor], 10, 1e-4) << tensor;
+      }
+    });
+}
+
+// By hand. The paper clips all tensors of a rank, divided by P, to 10 / sqrt(P), and sums them:
+// orthogonal gradients have the norm 10, as with one rank, and equal ones 10 sqrt(P). Each of the
+// three tensors has the same norm.
+TEST(MomentumCorrection, ClipsTheWholeGradientAsThePaper) {
+  for (const auto& [ranks, equal] :
+       {std::pair{1, 5.773503}, {2, 8.164966}, {4, 11.547005}, {8, 16.329932}})
+    run_ranks(ranks, [equal = equal](Context& ctx, Communicator& comm) {
+      for (const double norm : applied_norms(ctx, comm, "gradient", false))
+        EXPECT_NEAR(norm, 5.773503, 1e-4);
+      for (const double norm : applied_norms(ctx, comm, "gradient", true))
+        EXPECT_NEAR(norm, equal, 1e-4);
     });
 }
 
