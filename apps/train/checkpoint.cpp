@@ -4,7 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "apps/common/rank_utils.h"
-#include "apps/train/batch_norm_statistics.h"
+#include "apps/train/evaluate.h"
 #include "apps/train/run_folder.h"
 #include "apps/train/summary.h"
 #include "engine/core/error.h"

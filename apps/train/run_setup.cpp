@@ -2,6 +2,7 @@
 
 #include "apps/common/rank_utils.h"
 #include "apps/common/resolve.h"
+#include "apps/train/evaluate.h"
 #include "apps/train/plan_report.h"
 #include "apps/train/run.h"
 #include "apps/train/tuning_cache.h"

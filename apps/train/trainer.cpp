@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "apps/train/batch_norm_statistics.h"
 #include "apps/train/evaluate.h"
 #include "apps/train/plan_report.h"
 #include "apps/train/run.h"
