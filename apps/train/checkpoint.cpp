@@ -1,15 +1,14 @@
 #include "apps/train/checkpoint.h"
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
 #include "apps/common/rank_utils.h"
+#include "apps/train/checkpoint_description.h"
 #include "apps/train/evaluate.h"
 #include "apps/train/run_folder.h"
 #include "apps/train/summary.h"
 #include "engine/core/error.h"
 #include "engine/io/file.h"
-#include "engine/io/json.h"
 #include "engine/io/weights.h"
 #include "sparsify/local_sgd.h"
 
@@ -18,11 +17,6 @@ namespace tw {
 namespace fs = std::filesystem;
 
 namespace {
-
-constexpr const char* kFormat = "thinwire checkpoint 1";
-
-// far above any real run, so that products of them do not overflow
-constexpr int64_t kMostRanks = int64_t{1} << 20, kMostCounted = int64_t{1} << 40;
 
 fs::path rank_file(const fs::path& folder, int rank) {
   return folder / fmt::format("rank-{}.safetensors", rank);
@@ -56,30 +50,6 @@ std::span<const float> flat_from(const SafetensorsReader& file, const std::strin
   check(values.size() == length, "[checkpoint] {}: {} has {} elements; this run needs {}",
         file.path().string(), name, values.size(), length);
   return values;
-}
-
-/// The options that decide the weights.
-Json description_of(TrainConfig config) {
-  Json json = config.json();
-  for (const std::string& key : config.table().keys(Effect::none)) json.erase(key);
-  return json;
-}
-
-std::map<std::string, std::string> describe(const TrainConfig& config, const Position& at,
-                                            int ranks) {
-  const Json json = {{"config", description_of(config)},
-                     {"ranks", ranks},
-                     {"step", at.step},
-                     {"epoch", at.epoch},
-                     {"batch", at.batch},
-                     {"best_top1", at.best_top1},
-                     {"best_step", at.best_step},
-                     {"totals", at.totals.json()},
-                     {"run", at.run.json()}};
-  return {{"format", kFormat},
-          {"thinwire", json.dump()},
-          {"image", Json({config.image[0], config.image[1], config.image[2]}).dump()},
-          {"normalisation", normalisation_of(config).dump()}};
 }
 
 Tensor flat(std::span<std::byte> bytes) {
@@ -154,106 +124,6 @@ void redistribute(const SafetensorsReader& weights, const Communicator& comm,
     }
   }
   for (NamedVector& one : own) one.values.write();
-}
-
-/// The description of the run in the metadata of model.safetensors.
-struct Saved {
-  Resumed resumed;
-  std::string sparsifier;
-  int64_t ranks = 0;
-  int64_t batch = 0;             ///< images of a rank and step
-  std::string other_experiment;  ///< how this run is another experiment; empty if it is not
-};
-
-/// Options that make a run another experiment, as the settings of --set do.
-constexpr const char* kExperiment[] = {
-    "sparsifier",  "density",  "density_warmup",    "selector",
-    "exchange",    "scope",    "no_error_feedback", "residual_decay",
-    "local_steps", "outer_lr", "outer_momentum",    "momentum_correction"};
-
-/// The options as one level, those of --set by their dotted names.
-Json flattened(const Json& config) {
-  Json all = config;
-  if (all.contains("set")) all.update(config.at("set"));
-  all.erase("set");
-  return all;
-}
-
-void add_notice(std::string& notice, const std::string& text) {
-  notice += (notice.empty() ? "" : "; ") + text;
-}
-
-/// Compares the options of the checkpoint with those of this run: UserError where an essential one
-/// differs, a notice for each other one that changes the weights.
-void compare(const Json& then, const TrainConfig& config, const std::string& prefix,
-             std::string& notice) {
-  TrainConfig copy = config;
-  const Json all = copy.json();
-  const char* const cure =
-      config.resume == "auto" ? "; --resume with the folder of the run takes its options" : "";
-  for (const std::string& key : copy.table().keys(Effect::essential))
-    check(then.at(key) == all.at(key), "{}: {} is {} in the checkpoint, {} in this run{}", prefix,
-          key, then.at(key).dump(), all.at(key).dump(), cure);
-  const Json now = flattened(description_of(config)), before = flattened(then);
-  for (const auto& [key, value] : now.items()) {
-    if (!before.contains(key) || before[key] != value)
-      add_notice(notice, fmt::format("{} was {}, is now {}", key, before.value(key, Json()).dump(),
-                                     value.dump()));
-  }
-}
-
-/// How this run is another experiment than that of the checkpoint; empty if it is not. A checkpoint
-/// of an older version may lack options.
-std::string other_experiment(const Json& then, TrainConfig config) {
-  const Json all = config.json(), now = flattened(all), before = flattened(then);
-  std::vector<std::string> keys(std::begin(kExperiment), std::end(kExperiment));
-  for (const auto& [key, value] : all.at("set").items()) keys.push_back(key);
-  for (const std::string& key : keys)
-    if (before.contains(key) && before[key] != now.at(key))
-      return fmt::format("{} is {} in the checkpoint, {} in this run", key, before[key].dump(),
-                         now.at(key).dump());
-  return "";
-}
-
-/// Verifies and reads the description.
-Saved description_in(const SafetensorsReader& weights, const fs::path& checkpoint,
-                     const TrainConfig& config) {
-  const std::string prefix = fmt::format("[resume] {}", checkpoint.string());
-  const auto& metadata = weights.metadata();
-  const auto format = metadata.find("format");
-  check(format != metadata.end() && format->second == kFormat && metadata.contains("thinwire"),
-        "{}: not a checkpoint of this program (format \"{}\" expected)", prefix, kFormat);
-  Saved saved;
-  Position& at = saved.resumed.position;
-  try {
-    const Json json = parse_json<Json>(metadata.at("thinwire"), prefix + ": damaged description");
-    const Json& then = json.at("config");
-    compare(then, config, prefix, saved.resumed.notice);
-    then.at("sparsifier").get_to(saved.sparsifier);
-    saved.other_experiment = other_experiment(then, config);
-    saved.ranks = integer_of(json.at("ranks"));
-    const int64_t images = integer_of(then.at("batch_size")),
-                  batches = integer_of(then.value("accumulate", Json(1)));
-    check(images >= 1 && images <= kMostRanks && batches >= 1 && batches <= kMostRanks,
-          "{}: damaged description: {} batches of {} images", prefix, batches, images);
-    saved.batch = images * batches;
-    at.step = integer_of(json.at("step"));
-    at.epoch = integer_of(json.at("epoch"));
-    at.batch = integer_of(json.at("batch"));
-    at.best_top1 = json.value("best_top1", at.best_top1);  // older checkpoints have none
-    at.best_step = integer_of(json.value("best_step", Json(at.best_step)));
-    at.totals = EpochTotals::from_json(json.at("totals"));
-    at.run = EpochTotals::from_json(json.at("run"));
-  } catch (const Json::exception& error) {
-    fail("{}: damaged description: {:.200}", prefix, error.what());
-  }
-  const auto possible = [](int64_t number) { return number >= 0 && number <= kMostCounted; };
-  check(saved.ranks >= 1 && saved.ranks <= kMostRanks && saved.batch >= 1 &&
-            saved.batch <= kMostRanks && possible(at.step) && possible(at.epoch) &&
-            possible(at.batch),
-        "{}: damaged description: {} ranks of {} images at step {}, epoch {}, batch {}", prefix,
-        saved.ranks, saved.batch, at.step, at.epoch, at.batch);
-  return saved;
 }
 
 /// UserError when a run would continue in its folder as another experiment, or on one rank that

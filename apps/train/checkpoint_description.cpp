@@ -1,0 +1,136 @@
+#include "apps/train/checkpoint_description.h"
+
+#include <algorithm>
+
+#include "apps/train/evaluate.h"
+#include "engine/core/error.h"
+#include "engine/io/json.h"
+
+namespace tw {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr const char* kFormat = "thinwire checkpoint 1";
+
+// far above any real run, so that products of them do not overflow
+constexpr int64_t kMostRanks = int64_t{1} << 20, kMostCounted = int64_t{1} << 40;
+
+/// The options that decide the weights.
+Json description_of(TrainConfig config) {
+  Json json = config.json();
+  for (const std::string& key : config.table().keys(Effect::none)) json.erase(key);
+  return json;
+}
+
+/// Options that make a run another experiment, as the settings of --set do.
+constexpr const char* kExperiment[] = {
+    "sparsifier",  "density",  "density_warmup",    "selector",
+    "exchange",    "scope",    "no_error_feedback", "residual_decay",
+    "local_steps", "outer_lr", "outer_momentum",    "momentum_correction"};
+
+/// The options as one level, those of --set by their dotted names.
+Json flattened(const Json& config) {
+  Json all = config;
+  if (all.contains("set")) all.update(config.at("set"));
+  all.erase("set");
+  return all;
+}
+
+/// Compares the options of the checkpoint with those of this run: UserError where an essential one
+/// differs, a notice for each other one that changes the weights.
+void compare(const Json& then, const TrainConfig& config, const std::string& prefix,
+             std::string& notice) {
+  TrainConfig copy = config;
+  const Json all = copy.json();
+  const char* const cure =
+      config.resume == "auto" ? "; --resume with the folder of the run takes its options" : "";
+  for (const std::string& key : copy.table().keys(Effect::essential))
+    check(then.at(key) == all.at(key), "{}: {} is {} in the checkpoint, {} in this run{}", prefix,
+          key, then.at(key).dump(), all.at(key).dump(), cure);
+  const Json now = flattened(description_of(config)), before = flattened(then);
+  for (const auto& [key, value] : now.items()) {
+    if (!before.contains(key) || before[key] != value)
+      add_notice(notice, fmt::format("{} was {}, is now {}", key, before.value(key, Json()).dump(),
+                                     value.dump()));
+  }
+}
+
+/// How this run is another experiment than that of the checkpoint; empty if it is not. A checkpoint
+/// of an older version may lack options.
+std::string other_experiment(const Json& then, TrainConfig config) {
+  const Json all = config.json(), now = flattened(all), before = flattened(then);
+  std::vector<std::string> keys(std::begin(kExperiment), std::end(kExperiment));
+  for (const auto& [key, value] : all.at("set").items()) keys.push_back(key);
+  for (const std::string& key : keys)
+    if (before.contains(key) && before[key] != now.at(key))
+      return fmt::format("{} is {} in the checkpoint, {} in this run", key, before[key].dump(),
+                         now.at(key).dump());
+  return "";
+}
+
+}  // namespace
+
+void add_notice(std::string& notice, const std::string& text) {
+  notice += (notice.empty() ? "" : "; ") + text;
+}
+
+std::map<std::string, std::string> describe(const TrainConfig& config, const Position& at,
+                                            int ranks) {
+  const Json json = {{"config", description_of(config)},
+                     {"ranks", ranks},
+                     {"step", at.step},
+                     {"epoch", at.epoch},
+                     {"batch", at.batch},
+                     {"best_top1", at.best_top1},
+                     {"best_step", at.best_step},
+                     {"totals", at.totals.json()},
+                     {"run", at.run.json()}};
+  return {{"format", kFormat},
+          {"thinwire", json.dump()},
+          {"image", Json({config.image[0], config.image[1], config.image[2]}).dump()},
+          {"normalisation", normalisation_of(config).dump()}};
+}
+
+Saved description_in(const SafetensorsReader& weights, const fs::path& checkpoint,
+                     const TrainConfig& config) {
+  const std::string prefix = fmt::format("[resume] {}", checkpoint.string());
+  const auto& metadata = weights.metadata();
+  const auto format = metadata.find("format");
+  check(format != metadata.end() && format->second == kFormat && metadata.contains("thinwire"),
+        "{}: not a checkpoint of this program (format \"{}\" expected)", prefix, kFormat);
+  Saved saved;
+  Position& at = saved.resumed.position;
+  try {
+    const Json json = parse_json<Json>(metadata.at("thinwire"), prefix + ": damaged description");
+    const Json& then = json.at("config");
+    compare(then, config, prefix, saved.resumed.notice);
+    then.at("sparsifier").get_to(saved.sparsifier);
+    saved.other_experiment = other_experiment(then, config);
+    saved.ranks = integer_of(json.at("ranks"));
+    const int64_t images = integer_of(then.at("batch_size")),
+                  batches = integer_of(then.value("accumulate", Json(1)));
+    check(images >= 1 && images <= kMostRanks && batches >= 1 && batches <= kMostRanks,
+          "{}: damaged description: {} batches of {} images", prefix, batches, images);
+    saved.batch = images * batches;
+    at.step = integer_of(json.at("step"));
+    at.epoch = integer_of(json.at("epoch"));
+    at.batch = integer_of(json.at("batch"));
+    at.best_top1 = json.value("best_top1", at.best_top1);  // older checkpoints have none
+    at.best_step = integer_of(json.value("best_step", Json(at.best_step)));
+    at.totals = EpochTotals::from_json(json.at("totals"));
+    at.run = EpochTotals::from_json(json.at("run"));
+  } catch (const Json::exception& error) {
+    fail("{}: damaged description: {:.200}", prefix, error.what());
+  }
+  const auto possible = [](int64_t number) { return number >= 0 && number <= kMostCounted; };
+  check(saved.ranks >= 1 && saved.ranks <= kMostRanks && saved.batch >= 1 &&
+            saved.batch <= kMostRanks && possible(at.step) && possible(at.epoch) &&
+            possible(at.batch),
+        "{}: damaged description: {} ranks of {} images at step {}, epoch {}, batch {}", prefix,
+        saved.ranks, saved.batch, at.step, at.epoch, at.batch);
+  return saved;
+}
+
+}  // namespace tw
