@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/support/device.h"
+#include "tests/support/programs/run_tests.h"
 
 namespace tw::test {
 
@@ -12,5 +13,5 @@ void wait_for_device() {}
 
 int main(int argc, char** argv) {
   testing::InitGoogleTest(&argc, argv);
-  return RUN_ALL_TESTS();
+  return tw::test::run_tests();
 }

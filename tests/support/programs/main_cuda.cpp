@@ -5,6 +5,7 @@
 #include "apps/common/launch.h"
 #include "engine/core/error.h"
 #include "tests/support/device.h"
+#include "tests/support/programs/run_tests.h"
 
 extern "C" [[gnu::weak]] void tw_emulated();  // defined in the emulator only
 
@@ -24,9 +25,8 @@ int main(int argc, char** argv) {
   testing::InitGoogleTest(&argc, argv);
   const std::string missing = tw::what_is_missing(tw::Device::cuda);
   if (!missing.empty() && !testing::GTEST_FLAG(list_tests)) {
-    fmt::print("[  SKIPPED ] all tests, because there is no usable GPU: {}\n",
-               missing);  // ctest recognises gtest's word
-    return 0;
+    fmt::print("[  SKIPPED ] all tests, because there is no usable GPU: {}\n", missing);
+    return tw::test::kAllSkipped;
   }
-  return RUN_ALL_TESTS();
+  return tw::test::run_tests();
 }

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "comm/transports.h"
+#include "tests/support/programs/run_tests.h"
 
 namespace {
 
@@ -41,5 +42,5 @@ int main(int argc, char** argv) {
     delete listeners.Release(listeners.default_result_printer());
     listeners.Append(new FailuresOnly(rank));
   }
-  return tw::finish_mpi(RUN_ALL_TESTS());
+  return tw::finish_mpi(tw::test::run_tests());
 }

@@ -1,0 +1,18 @@
+// The exit code of a test program: 0 when a test passed and none failed, 77 when all were skipped.
+#pragma once
+
+#include <gtest/gtest.h>
+
+namespace tw::test {
+
+constexpr int kAllSkipped = 77;  ///< SKIP_RETURN_CODE in tests/CMakeLists.txt
+
+/// Runs the tests that --gtest_filter names. One that names none is a failure.
+inline int run_tests() {
+  const int code = RUN_ALL_TESTS();
+  const testing::UnitTest& all = *testing::UnitTest::GetInstance();
+  if (code != 0 || testing::GTEST_FLAG(list_tests) || all.successful_test_count() > 0) return code;
+  return all.skipped_test_count() > 0 ? kAllSkipped : 1;
+}
+
+}  // namespace tw::test
