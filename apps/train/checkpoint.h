@@ -12,7 +12,7 @@
 #include <filesystem>
 
 #include "apps/train/config.h"
-#include "apps/train/records.h"
+#include "apps/train/tables/records.h"
 #include "comm/communicator.h"
 #include "models/model.h"
 #include "sparsify/optimizer.h"

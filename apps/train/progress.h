@@ -5,7 +5,7 @@
 #include <string>
 
 #include "apps/train/config.h"
-#include "apps/train/records.h"
+#include "apps/train/tables/records.h"
 
 namespace tw {
 

@@ -6,8 +6,8 @@
 
 #include "apps/common/console.h"
 #include "apps/train/config.h"
-#include "apps/train/records.h"
 #include "apps/train/run_folder.h"
+#include "apps/train/tables/records.h"
 #include "comm/communicator.h"
 #include "engine/plan/arena.h"
 

@@ -4,8 +4,8 @@
 #include <fstream>
 
 #include "apps/common/console.h"
-#include "apps/train/records.h"
 #include "apps/train/summary.h"
+#include "apps/train/tables/records.h"
 #include "engine/core/error.h"
 #include "engine/io/csv.h"
 #include "tests/fuzz/support/input_folder.h"

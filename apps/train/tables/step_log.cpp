@@ -1,4 +1,4 @@
-#include "apps/train/step_log.h"
+#include "apps/train/tables/step_log.h"
 
 #include <algorithm>
 #include <cstring>

@@ -1,4 +1,4 @@
-#include "apps/train/gradient_statistics.h"
+#include "apps/train/tables/gradient_statistics.h"
 
 #include <algorithm>
 #include <bit>

@@ -1,5 +1,5 @@
 // The rows of steps.csv and metrics.csv, and the sums that they show.
-#include "apps/train/records.h"
+#include "apps/train/tables/records.h"
 
 #include <gtest/gtest.h>
 

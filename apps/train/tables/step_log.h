@@ -7,7 +7,7 @@
 #include <functional>
 #include <vector>
 
-#include "apps/train/records.h"
+#include "apps/train/tables/records.h"
 #include "comm/collectives/collectives.h"
 
 namespace tw {

@@ -1,5 +1,5 @@
 // Step records merged over ranks.
-#include "apps/train/step_log.h"
+#include "apps/train/tables/step_log.h"
 
 #include "tests/support/ranks/ranks.h"
 

@@ -1,5 +1,5 @@
 // The recorded distribution of the gradients of a run.
-#include "apps/train/gradient_statistics.h"
+#include "apps/train/tables/gradient_statistics.h"
 
 #include <fstream>
 #include <sstream>

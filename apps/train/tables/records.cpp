@@ -1,4 +1,4 @@
-#include "apps/train/records.h"
+#include "apps/train/tables/records.h"
 
 #include <nlohmann/json.hpp>
 
