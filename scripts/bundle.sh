@@ -8,7 +8,7 @@
 # shellcheck source=scripts/lib/common.sh
 . "$(dirname "${BASH_SOURCE[0]}")/lib/common.sh"
 
-build=${1:-build} output=${2:-bundle}
+build=$(path_of "${1:-$PWD/build}") output=$(path_of "${2:-$PWD/bundle}")
 [[ -x $build/bin/train ]] || die "$build/bin/train is missing; scripts/build.sh builds it"
 
 rm -rf "$output" "$output.tar.xz"

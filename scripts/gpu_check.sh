@@ -13,7 +13,6 @@
 # Writes the output and tables of each part to the folder gpu-report (or --output) and, at the end
 # or when it is stopped, the same as one archive beside it. Exit code 1 when a test, the sanitizer
 # or a limit failed.
-here=$PWD  # --bundle, --output and --data are relative to it
 # shellcheck source=scripts/lib/common.sh
 . "$(dirname "${BASH_SOURCE[0]}")/lib/common.sh"
 
@@ -25,13 +24,13 @@ known_setups=$setups
 while (($#)); do
   (($# > 1)) || die "$1 is unknown, or its value is missing"
   case $1 in
-    --bundle) bundle=$(cd "$here" && realpath "$2") || die "no bundle $2" ;;
-    --output) output=$(cd "$here" && realpath -m "$2") ;;
+    --bundle) bundle=$(realpath -e -- "$(path_of "$2")") || die "no bundle $2" ;;
+    --output) output=$(path_of "$2") ;;
     --minutes) minutes=$2 ;;
     --python) python=$2 ;;
     --only) only=$2 ;;
     --setup) setups=$2 ;;
-    --data) data=$(cd "$here" && realpath "$2") || die "no folder $2" ;;
+    --data) data=$(realpath -e -- "$(path_of "$2")") || die "no folder $2" ;;
     *) die "unknown option $1" ;;
   esac
   shift 2

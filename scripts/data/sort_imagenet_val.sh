@@ -7,12 +7,13 @@
 . "$(dirname "${BASH_SOURCE[0]}")/../lib/common.sh"
 
 (($# == 2)) || die "usage: sort_imagenet_val.sh VAL_DIR LABELS"
-dir=$1 labels=$2
-[[ -d $dir ]] || die "$dir is not a folder"
-[[ -r $labels ]] || die "cannot read $labels"
+dir=$(path_of "$1") labels=$(path_of "$2")
+[[ -d $dir ]] || die "$1 is not a folder"
+[[ -r $labels ]] || die "cannot read $2"
 
 moved=0 missing=0
-while IFS=$', \t\r' read -r image class _; do
+# a last line without a newline makes `read` fail, but is read
+while IFS=$', \t\r' read -r image class _ || [[ -n $image ]]; do
   [[ $class =~ ^n[0-9]{8}$ ]] || continue  # a heading or other text
   image=${image%.JPEG}.JPEG
   if [[ -f $dir/$image ]]; then

@@ -8,7 +8,7 @@
 # shellcheck source=scripts/lib/common.sh
 . "$(dirname "${BASH_SOURCE[0]}")/../lib/common.sh"
 
-folder=${1:-build-package} mirror=${MIRROR:-http://deb.debian.org/debian}
+folder=$(path_of "${1:-$PWD/build-package}") mirror=${MIRROR:-http://deb.debian.org/debian}
 skip() {
   echo "skipped: $*"
   exit 77
@@ -17,7 +17,6 @@ skip() {
 command -v debootstrap >/dev/null || skip "needs debootstrap (apt-get install debootstrap)"
 
 mkdir -p "$folder"
-folder=$(cd "$folder" && pwd)
 root=$folder/root
 if [[ ! -f $folder/bare.tar ]]; then
   say "a bare Debian 12"

@@ -1,5 +1,5 @@
-# Shared by shell scripts: prints their help; changes to the root of the repository; defines say,
-# die and quietly.
+# Shared by shell scripts: prints their help; changes to the root of the repository; defines
+# path_of, say, die and quietly.
 # shellcheck shell=bash
 set -euo pipefail
 # --help prints the comment at the top of the script
@@ -9,7 +9,11 @@ case ${1:-} in
     exit 0
     ;;
 esac
+called_in=$PWD
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
+
+# path_of PATH: the absolute path of an argument, which may be relative to the caller's folder
+path_of() { (cd "$called_in" && realpath -ms -- "$1"); }
 
 # say TEXT: prints a headline
 say() { printf '\n== %s\n' "$*"; }

@@ -4,12 +4,12 @@
 # one GPU and the recipes of GaussianK (gtopk with that of topk). Exit code 1 when ten epochs on the
 # GPU and ten on the CPU end more than 1.5 points apart.
 # usage: gpu.sh DATA_DIR [OUTPUT_DIR [BINARIES]]      (continues unfinished runs)
-set -euo pipefail
+# shellcheck source=scripts/lib/common.sh
+. "$(dirname "${BASH_SOURCE[0]}")/../lib/common.sh"
 
-cd "$(dirname "${BASH_SOURCE[0]}")/../.."
-data=${1:?usage: gpu.sh DATA_DIR [OUTPUT_DIR [BINARIES]]}
-out=${2:-runs/gpu}
-bin=${3:-build/bin}
+data=$(path_of "${1:?usage: gpu.sh DATA_DIR [OUTPUT_DIR [BINARIES]]}")
+out=$(path_of "${2:-$PWD/runs/gpu}")
+bin=$(path_of "${3:-$PWD/build/bin}")
 
 # run NAME OPTION...: runs it unless it is finished
 run() {

@@ -3,11 +3,11 @@
 # the table of docs/results.md, and checks that a run killed within an epoch resumes to the same
 # bits.
 # usage: imagenet10.sh DATA_DIR [OUTPUT_DIR]     (two hours on two cores)
-set -euo pipefail
+# shellcheck source=scripts/lib/common.sh
+. "$(dirname "${BASH_SOURCE[0]}")/../lib/common.sh"
 
-cd "$(dirname "${BASH_SOURCE[0]}")/../.."
-data=${1:?usage: imagenet10.sh DATA_DIR [OUTPUT_DIR]}
-out=${2:-runs/imagenet10}
+data=$(path_of "${1:?usage: imagenet10.sh DATA_DIR [OUTPUT_DIR]}")
+out=$(path_of "${2:-$PWD/runs/imagenet10}")
 
 # run NAME OPTION...: runs it unless it is finished
 run() {
