@@ -71,6 +71,7 @@ struct DataSplit {
   std::shared_ptr<const Dataset> train, val;
   std::string val_name;  ///< "test file" or "5000 held-out training images"
   std::vector<float> mean{}, deviation{};
+  std::string left_out{};  ///< files of the folder that are not read, by reason; empty: none
   std::shared_ptr<SkipLog> skipped{};  ///< the samples left out; null: a bad sample is an error
 };
 

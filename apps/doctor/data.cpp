@@ -39,8 +39,10 @@ Finding read_data(const std::string& name, const std::filesystem::path& dir) {
       fmt::format("{} in {}: {} training and {} validation images of {} classes, {}", name,
                   dir.string(), split.train->size(), split.val->size(), split.train->classes,
                   name == "cifar10" ? "all whole" : fmt::format("{} of {} read", read, images));
+  if (!split.left_out.empty()) found.text += "; not read: " + split.left_out;
   found.details["train"] = split.train->size();
   found.details["val"] = split.val->size();
+  found.details["not_read"] = split.left_out;
   return found;
 }
 

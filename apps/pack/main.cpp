@@ -52,6 +52,7 @@ int run(int argc, char** argv) {
   config.options.skip_bad = config.bad_images == "skip";
   config.options.stop = &stop_signal();
   const PackReport report = pack_image_folder(config.dir, config.file, config.options);
+  if (!report.left_out.empty()) fmt::print("data not read: {}\n", report.left_out);
   for (const std::string& line : report.skipped) fmt::print("skipped {}\n", line);
   fmt::print("{}: {} training and {} validation images, {} of them shrunk, {} damaged, {}\n",
              config.file, report.train, report.val, report.resized, report.skipped.size(),

@@ -226,6 +226,7 @@ size_t report_plan(Console& console, const TrainConfig& config, const DataSplit&
     console.paragraph("no --data-dir given: training on the generated data set shapes");
   console.paragraph("data: {} ({} training images), validation on {} images: {}", config.dataset,
                     data.train->size(), data.val->size(), data.val_name);
+  if (!data.left_out.empty()) console.paragraph("data not read: {}", data.left_out);
   const std::string batch = config.accumulate == 1
                                 ? fmt::format("{}", config.batch_size)
                                 : fmt::format("{} x {}", config.accumulate, config.batch_size);

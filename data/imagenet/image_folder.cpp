@@ -15,29 +15,70 @@ namespace fs = std::filesystem;
 
 namespace {
 
-/// The sorted names of the entries of a folder: its subfolders or, with `folders` false, all
-/// others. An entry without a readable status counts as a file.
-std::vector<std::string> entries(const fs::path& folder, bool folders) {
-  std::vector<std::string> names;
+/// The sorted names of the entries of a folder. One without a readable status counts as a file.
+struct Entries {
+  std::vector<std::string> folders, files, hidden;
+};
+
+Entries entries(const fs::path& folder) {
+  Entries found;
   std::error_code error;
   for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error)) {
     const std::string name = it->path().filename().string();
     std::error_code ignored;
-    if (!name.starts_with('.') && it->is_directory(ignored) == folders) names.push_back(name);
+    auto& kind = name.starts_with('.')       ? found.hidden
+                 : it->is_directory(ignored) ? found.folders
+                                             : found.files;
+    kind.push_back(name);
   }
   check(!error, "[imagefolder] cannot read the folder {}: {}", folder.string(), error.message());
-  std::ranges::sort(names);
-  return names;
+  for (auto* names : {&found.folders, &found.files, &found.hidden}) std::ranges::sort(*names);
+  return found;
 }
 
 /// Whether a file has the extension of an image.
 bool named_like_an_image(const std::string& file) {
   std::string extension = fs::path(file).extension().string();
   for (char& c : extension) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  constexpr std::string_view kKnown[] = {".jpeg", ".jpg", ".png",  ".bmp",
-                                         ".gif",  ".tif", ".tiff", ".webp"};
+  constexpr std::string_view kKnown[] = {".jpeg", ".jpg", ".jpe", ".jfif", ".png",  ".ppm",
+                                         ".pgm",  ".bmp", ".gif", ".tif",  ".tiff", ".webp"};
   return std::ranges::find(kKnown, extension) != std::end(kKnown);
 }
+
+constexpr const char *kHidden = "hidden", *kNoImageName = "without the extension of an image",
+                     *kLoop = "that lead back to a folder above";
+
+std::string joined(const std::string& below, const std::string& name) {
+  return below.empty() ? name : below + "/" + name;
+}
+
+/// Finds the images of a class, in its folder and below.
+struct ClassWalk {
+  std::vector<fs::path> above;  ///< the folders from the data set's to the one being read
+  /// Folder below that of the class, and file. Sorted, they have the order of torchvision's
+  /// ImageFolder: a folder's files come before those of the folders in it.
+  std::vector<std::pair<std::string, std::string>> images{};
+  LeftOut left_out{};
+
+  void enter(const fs::path& folder, const std::string& below) {
+    std::error_code ignored;
+    const auto is_here = [&](const fs::path& other) {
+      return fs::equivalent(folder, other, ignored);
+    };
+    if (std::ranges::any_of(above, is_here)) return left_out.add(kLoop, folder);  // a link
+    above.push_back(folder);
+    const Entries here = entries(folder);
+    for (const std::string& name : here.hidden) left_out.add(kHidden, folder / name);
+    for (const std::string& file : here.files)
+      // a file without an extension may be an image
+      if (named_like_an_image(file) || !fs::path(file).has_extension())
+        images.emplace_back(below, file);
+      else
+        left_out.add(kNoImageName, folder / file);
+    for (const std::string& name : here.folders) enter(folder / name, joined(below, name));
+    above.pop_back();
+  }
+};
 
 /// Closes the descriptor.
 struct OpenFile {
@@ -49,31 +90,62 @@ struct OpenFile {
 
 }  // namespace
 
+void LeftOut::add(const std::string& reason, const fs::path& path) {
+  Group& group = groups_[reason];
+  if (group.count++ == 0) group.first = path.string();
+}
+
+void LeftOut::add(const LeftOut& other) {
+  for (const auto& [reason, more] : other.groups_) {
+    Group& group = groups_[reason];
+    if (group.count == 0) group.first = more.first;
+    group.count += more.count;
+  }
+}
+
+std::string LeftOut::text() const {
+  std::string text;
+  for (const auto& [reason, group] : groups_)
+    text += fmt::format("{}{} {} ({}{})", text.empty() ? "" : ", ", group.count, reason,
+                        group.first, group.count > 1 ? " first" : "");
+  return text;
+}
+
 ImageFolder::ImageFolder(const fs::path& folder) : folder_(folder) {
   std::error_code error;
   check(fs::is_directory(folder, error),
         "[imagefolder] there is no folder {}; expected train/<class>/*.JPEG and "
         "val/<class>/*.JPEG below the data folder",
         folder.string());
-  classes_ = entries(folder, true);
-  auto loose = entries(folder, false);
-  std::erase_if(loose, [](const std::string& file) { return !named_like_an_image(file); });
+  Entries top = entries(folder);
+  std::vector<std::string> loose;
+  for (const std::string& file : top.files)
+    if (named_like_an_image(file))
+      loose.push_back(file);
+    else
+      left_out_.add(kNoImageName, folder / file);
+  for (const std::string& name : top.hidden) left_out_.add(kHidden, folder / name);
   if (!loose.empty())
     fail(
         "[imagefolder] {} has {} images outside of class folders, {} first; sort them into one "
         "folder per class, as in train (for ImageNet's validation images: "
         "scripts/data/sort_imagenet_val.sh)",
         folder.string(), loose.size(), loose.front());
+  classes_ = std::move(top.folders);
   check(!classes_.empty(), "[imagefolder] {} has no class folders", folder.string());
   for (size_t c = 0; c < classes_.size(); ++c) add_class(c);
 }
 
 void ImageFolder::add_class(size_t label) {
   const fs::path folder = folder_ / classes_[label];
-  const std::vector<std::string> files = entries(folder, false);
-  check(!files.empty(), "[imagefolder] the class folder {} has no images", folder.string());
-  for (const std::string& file : files) {
-    names_ += file;
+  ClassWalk walk{.above = {folder_}};
+  walk.enter(folder, "");
+  check(!walk.images.empty(), "[imagefolder] the class folder {} has no images{}", folder.string(),
+        walk.left_out.empty() ? "" : "; not read: " + walk.left_out.text());
+  left_out_.add(walk.left_out);
+  std::ranges::sort(walk.images);
+  for (const auto& [below, file] : walk.images) {
+    names_ += joined(below, file);
     name_ends_.push_back(names_.size());
     labels_.push_back(static_cast<int32_t>(label));
   }
@@ -114,8 +186,9 @@ void check_jpeg_bytes(uint64_t bytes) {
 }
 
 ImageFolders open_image_folders(const fs::path& dir) {
-  ImageFolders both{std::make_shared<ImageFolder>(dir / "train"),
-                    std::make_shared<ImageFolder>(dir / "val")};
+  ImageFolders both{
+      std::make_shared<ImageFolder>(dir / "train"), std::make_shared<ImageFolder>(dir / "val"), {}};
+  for (const auto& half : {both.train, both.val}) both.left_out.add(half->left_out());
   const auto &train = both.train->classes(), &val = both.val->classes();
   const auto first_of = [](const std::vector<std::string>& a, const std::vector<std::string>& b) {
     std::vector<std::string> only;

@@ -11,6 +11,7 @@ struct Sources {
   std::shared_ptr<const JpegSource> train, val;
   size_t classes;
   std::string kind;
+  std::string left_out;
 };
 
 Sources open_sources(const std::filesystem::path& path) {
@@ -18,10 +19,11 @@ Sources open_sources(const std::filesystem::path& path) {
   if (std::filesystem::is_regular_file(path, ignored)) {
     const auto file = std::make_shared<const RecordFile>(path);
     return {record_source(file, true), record_source(file, false), file->classes().size(),
-            "val of the record file"};
+            "val of the record file", ""};
   }
   const ImageFolders folders = open_image_folders(path);
-  return {folders.train, folders.val, folders.train->classes().size(), "val folder"};
+  return {folders.train, folders.val, folders.train->classes().size(), "val folder",
+          folders.left_out.text()};
 }
 
 DataSplit open_jpegs(const DataConfig& config, size_t expected_classes) {
@@ -47,6 +49,7 @@ DataSplit open_jpegs(const DataConfig& config, size_t expected_classes) {
     split.val = skip_bad(split.val, split.skipped);
   }
   split.val_name = opened.kind;
+  split.left_out = opened.left_out;
   split.mean = {0.485f, 0.456f, 0.406f};
   split.deviation = {0.229f, 0.224f, 0.225f};
   return split;

@@ -30,6 +30,7 @@ struct PackReport {
   size_t train = 0, val = 0, resized = 0;  ///< images
   uint64_t bytes = 0;                      ///< of the record file
   std::vector<std::string> skipped;        ///< "file: reason"
+  std::string left_out;                    ///< files that are no images, by reason
 };
 
 /// Packs dir/train and dir/val into `file`, which is renamed into place when it is complete.

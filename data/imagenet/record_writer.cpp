@@ -148,6 +148,7 @@ PackReport pack_image_folder(const std::filesystem::path& dir, const std::filesy
         "[pack] there is no folder {}", file.parent_path().string());
   const ImageFolders folders = open_image_folders(dir);
   PackReport report;
+  report.left_out = folders.left_out.text();
   write_atomically(file, [&](std::ostream& out) {
     record::Header header{};
     out.write(reinterpret_cast<const char*>(&header), sizeof header);

@@ -46,6 +46,27 @@ TEST(JpegTraining, FolderAndRecordFileGiveTheSameBits) {
   EXPECT_EQ(shards.code, 0) << shards.output;
 }
 
+TEST(JpegTraining, SubFoldersAreReadAndWhatIsNotIsCounted) {
+  const TempFolder folder;
+  const fs::path data = folder / "data";
+  test::write_image_folder(data, 2, 4, 2);
+  fs::create_directories(data / "train/n00000001/more");
+  fs::rename(data / "train/n00000001/0003.JPEG", data / "train/n00000001/more/0003.JPEG");
+  test::write_bytes(data / "train/n00000001/more/notes.txt", {});
+  const std::string says = "not read: 1 without the extension of an image (" +
+                           (data / "train/n00000001/more/notes.txt").string() + ")";
+  const fs::path doctor = fs::path(TW_TRAIN).replace_filename("doctor");
+  for (const auto& [command, images] :
+       {std::pair{train_images(folder, jpeg_images(data) + "--dry-run"), "8 training images"},
+        {pack(fmt::format("--data-dir {} --output {}", data.string(), (folder / "r").string())),
+         "8 training and 4 validation images"},
+        {fmt::format("{} --seconds 0 --data-dir {}", doctor.string(), data.string()),
+         "8 training and 4 validation images"}}) {
+    const Ended ended = run_command(command);
+    EXPECT_TRUE(ended.says(images) && ended.says(says)) << ended.output;
+  }
+}
+
 TEST(JpegTraining, ResumesInTheMiddleOfAnEpochWithAccumulationAndJitter) {
   const TempFolder folder;
   test::write_image_folder(folder / "data", 2, 24, 4);
