@@ -39,9 +39,8 @@ def options():
 
 
 def settings_of(given):
-    """The parsed options with seeds, absolute paths, machine and versions."""
-    needed = ("train", "bench", "advise", "analyze") if given.action == "run" else ()
-    settings = script.resolve(given, "1" if given.scale == "quick" else "1,2,3", needed)
+    """The parsed options with seeds, absolute paths and machine."""
+    settings = script.resolve(given, "1" if given.scale == "quick" else "1,2,3")
     settings.results = settings.output / settings.scale
     settings.tables = settings.tables or settings.results / "tables"
     return settings
@@ -77,6 +76,8 @@ def run(given):
     if given.what in known and (missing := programs.missing_data(chosen[given.what], settings)):
         raise ReproError(missing)
     wanted = claims.with_rows(chosen, results, given.rows)
+    script.need(sorted({result.row.program.split()[0] for of_claim in wanted.values() for each in
+                        of_claim.values() for result in each if not result.finished}), settings)
     if given.dry_run:
         print(estimate.report(chosen, wanted, settings))
         return 0

@@ -10,6 +10,7 @@ import os
 import re
 import shlex
 import statistics
+import subprocess
 from pathlib import Path
 
 from runs import tables
@@ -69,6 +70,13 @@ def command(row, settings, more=()):
     if holds_out(row, settings):
         given["val_size"] = settings.val_size
     return words + flags(given) + list(more)
+
+
+def versions(row, settings):
+    """What the program of a row prints for --version."""
+    done = subprocess.run([settings.bin / row.program.split()[0], "--version"], text=True,
+                          capture_output=True, check=False)
+    return done.stdout.strip()
 
 
 def missing_data(plan, settings):

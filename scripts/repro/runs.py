@@ -154,7 +154,8 @@ class Result:
         notes.setdefault("starts", []).append(
             datetime.datetime.now().astimezone().isoformat(timespec="seconds"))
         notes |= {"label": self.row.label, "options": self.options,
-                  "versions": self.settings.versions, "machine": self.settings.machine,
+                  "versions": programs.versions(self.row, self.settings),
+                  "machine": self.settings.machine,
                   "command": words}
         write(self.folder / "repro.json", notes)
         start = time.monotonic()

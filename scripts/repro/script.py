@@ -4,7 +4,6 @@ import importlib.util
 import os
 import shlex
 import signal
-import subprocess
 import sys
 from pathlib import Path
 
@@ -35,11 +34,9 @@ def add_options(parser, output, seeds):
                         "steps)")
 
 
-def resolve(given, seeds, needed):
-    """Replaces texts by seeds and absolute paths; adds versions and machine if programs are needed.
-
-    `seeds` stands for a missing --seeds, `needed` names the programs that must exist.
-    """
+def resolve(given, seeds):
+    """Replaces texts by seeds and absolute paths, adds the machine. `seeds` stands for a missing
+    --seeds."""
     text = given.seeds or seeds
     try:
         given.seeds = [int(seed) for seed in text.split(",")]
@@ -59,14 +56,15 @@ def resolve(given, seeds, needed):
     if given.val_size is not None and given.val_size < 0:
         raise ReproError(f"--val-size is {given.val_size}; expected 0 or more")
     given.output, given.bin = given.output_dir.resolve(), given.bin.resolve()
-    for name in needed:
-        if not os.access(given.bin / name, os.X_OK):
-            raise ReproError(f"{given.bin / name} is missing; scripts/build.sh builds it")
-    if needed:
-        given.versions = subprocess.run([given.bin / "train", "--version"], text=True,
-                                        capture_output=True, check=False).stdout.strip()
-        given.machine = runs.machine()
+    given.machine = runs.machine()
     return given
+
+
+def need(programs, settings):
+    """Stops when one of these programs is missing."""
+    for name in programs:
+        if not os.access(settings.bin / name, os.X_OK):
+            raise ReproError(f"{settings.bin / name} is missing; scripts/build.sh builds it")
 
 
 def main(run):

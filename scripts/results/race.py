@@ -75,7 +75,8 @@ def settings_of(given):
         links.parse(link)
     given.config = given.config.resolve()
     recipe = rows.recipe_of(given.config)
-    given = script.resolve(given, "1", ("train", "advise"))
+    given = script.resolve(given, "1")
+    script.need(["train"], given)
     given.results = given.output / (given.model or recipe.get("model", "resnet20"))
     return given
 

@@ -171,7 +171,12 @@ refuses "unknown scale quik; did you mean quick?" run T1 --scale quik
 refuses "unknown action ran" ran
 refuses "expected numbers such as 1,2,3" run T1 --seeds 1,x
 refuses "none does not exist" run T1 --data-dir "$work/none"
-bin=$work refuses "train is missing" run T1
+# only the programs of rows that are not finished must be there
+out=$work/fresh bin=$work refuses "advise is missing" run T1
+mkdir "$work/only" && ln -s "$(realpath "${TW_BUILD:-build}/bin/advise")" "$work/only"
+out=$work/fresh bin=$work/only refuses "train is missing" run T1
+out=$work/fresh bin=$work/only repro run T1 --rows model >"$work/said"
+bin=$work repro run T1 >"$work/said"
 sed -i 's/100Mbit/200Mbit/' "$claims/T1.json"
 refuses "link is 200Mbit,1ms, was 100Mbit,1ms" run T1
 sed -i 's/"most"/"moist"/' "$claims/T1.json"
