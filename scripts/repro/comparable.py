@@ -44,8 +44,19 @@ def left_out_rows(results):
     return {name: why for group in groups.values() for name, why in left_out(group).items()}
 
 
-def left_out(entries):
-    """{method: why its seconds are not compared with those of the others}."""
+def usual_compute(entries):
+    """{machine: median seconds of forward and backward a step of the runs on it}"""
+    found = collections.defaultdict(list)
+    for entry in entries:
+        for one in entry.speeds:
+            found[one.machine].append(one.compute)
+    return {machine: statistics.median(each) for machine, each in found.items()}
+
+
+def left_out(entries, usual=None, apart=APART):
+    """{method: why its seconds are not compared with those of the others}. `usual` are seconds of
+    forward and backward by machine (default: usual_compute); more than the part `apart` beyond
+    them, or as far below, is another speed."""
     reasons, groups = {}, collections.defaultdict(list)
     for entry in entries:
         machines = {one.machine for one in entry.speeds}
@@ -59,10 +70,10 @@ def left_out(entries):
     for machine, others in groups.items():
         if machine != most:
             reasons |= {entry.method: f"ran on {machine}; most ran on {most}" for entry in others}
-    usual = statistics.median(one.compute for entry in groups[most] for one in entry.speeds)
+    middle = (usual or usual_compute(groups[most]))[most]
     for entry in groups[most]:
-        worst = max((one.compute for one in entry.speeds), key=lambda one: abs(one - usual))
-        if abs(worst - usual) > APART * usual:
+        worst = max((one.compute for one in entry.speeds), key=lambda one: abs(one - middle))
+        if abs(worst - middle) > apart * middle:
             reasons[entry.method] = (f"forward and backward took {worst:.3g} s a step; the median "
-                                     f"is {usual:.3g} s")
+                                     f"is {middle:.3g} s")
     return reasons

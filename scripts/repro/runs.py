@@ -83,6 +83,8 @@ def records_of_training(folder):
 class Result:
     """The result of a row with a seed; seed is None for programs other than train."""
 
+    again = False  # whether run() replaces a finished result, which does not count as one before
+
     def __init__(self, row, seed, settings):
         self.row, self.seed, self.settings = row, seed, settings
         *parents, name = row.home
@@ -109,7 +111,7 @@ class Result:
 
     @property
     def finished(self):
-        if not self.notes:
+        if self.again or not self.notes:
             return False
         if self.row.seeded:
             return trained(self.folder)
@@ -142,6 +144,9 @@ class Result:
 
     def run(self):
         """Starts or resumes the program and waits until it ends."""
+        if self.again:
+            shutil.rmtree(self.folder)
+            self.again = False
         self.folder.mkdir(parents=True, exist_ok=True)
         words = programs.command(self.row, self.settings)
         table, log = self.folder / "table.csv", self.folder / "log.txt"

@@ -15,7 +15,7 @@ import sys
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-from repro import BIN, ROOT, ReproError, estimate, keep  # noqa: E402
+from repro import BIN, ROOT, ReproError, comparable, estimate, keep  # noqa: E402
 from repro import programs, runs, script, session  # noqa: E402
 from repro.race import accuracy, advice, links, methods  # noqa: E402
 from repro.race import ranking, readings, rows, tables  # noqa: E402
@@ -35,6 +35,8 @@ def options():
                           "measure the seconds of an iteration on each link in short runs")
     run.add_argument("--no-training", action="store_true",
                      help="with --clock iterations: only the short runs")
+    run.add_argument("--again", action="store_true",
+                     help="also run again what is finished, but whose seconds are left out")
     run.add_argument("--model", default="", help="default: that of the recipe")
     run.add_argument("--epochs", type=int, help="default: those of the recipe")
     run.add_argument("--ranks", type=int, default=4, help="default: 4")
@@ -90,6 +92,8 @@ def start(given):
     for stage in stages.values():
         if missing := programs.missing_data(stage, settings):
             raise ReproError(missing)
+    if settings.again:
+        run_again(results, settings)
     if settings.dry_run:
         print(estimate.report(stages, results, settings))
         return 0
@@ -97,6 +101,23 @@ def start(given):
     failures = session.run_missing(stages, results, settings, lambda name: None)
     show(settings, [settings.results])
     return 1 if failures else 0
+
+
+def run_again(results, settings):
+    """Marks the results whose seconds are left out, where this machine is that of the others."""
+    here, folders = comparable.machine_text(settings.machine), set()
+    for link, heat in readings.race(settings.results).items():
+        order = ranking.Ranking(heat, settings.target)
+        machines = {one.machine for entry in order.compared for one in entry.speeds}
+        if order.left_out and machines and here not in machines:
+            print(f"{links.title(link)}: nothing runs again: this machine is {here}, that of the "
+                  f"runs that are compared is {', '.join(machines)}")
+            continue
+        folders |= {folder for entry in order.entries if entry.method in order.left_out
+                    for folder in entry.folders}
+    for each in results.values():
+        for result in (one for seeds in each.values() for one in seeds):
+            result.again = result.folder in folders
 
 
 def check_commands(results, settings):
@@ -113,14 +134,14 @@ def check_commands(results, settings):
 def sections_of(folder, settings):
     """[(link, ranking, what advise says, texts on what is missing)] of the folder of a model."""
     sections = []
-    for link, (path, entries, missing) in readings.race(folder).items():
+    for link, heat in readings.race(folder).items():
         advised = None
-        if entries:
+        if heat.entries:
             try:
-                advised = advice.for_link(path, link, entries, settings)
+                advised = advice.for_link(heat.folder, link, heat.entries, settings)
             except runs.ProgramFailed as error:
-                missing.append(f"{error}")
-        sections.append((link, ranking.Ranking(entries, settings.target), advised, missing))
+                heat.missing.append(f"{error}")
+        sections.append((link, ranking.Ranking(heat, settings.target), advised, heat.missing))
     return sections
 
 
@@ -160,7 +181,7 @@ def write_accuracy(given):
         if links.NONE not in (race := readings.race(folder)):
             left_out.append(f"{folder.name}: no training without a link")
             continue
-        more, others = accuracy.lines_of(race[links.NONE][1])
+        more, others = accuracy.lines_of(race[links.NONE].entries)
         lines += more
         left_out += others
     for text in left_out:

@@ -12,6 +12,7 @@ from .readings import ITERATIONS
 
 OTHERS = "#cccccc"
 MARKERS = "os^Dv<>P"
+LEFT_OUT = "seconds left out"  # the label of hollow curves
 LOCAL = ":"  # the line of methods with local steps
 
 
@@ -38,8 +39,12 @@ def styles(names):
     return {"dense": black, **dict(zip(rest, palette))}
 
 
-def draw(axes, entries, target, colours):
-    """The curves of the trained entries of a link and a line at the target."""
+def draw(axes, entries, left_out, target, colours):
+    """The curves of the trained entries of a link and a line at the target; those whose seconds
+    are left out are hollow."""
+    for entry in left_out:
+        figures.draw_mean(axes, entry.curves, "-", OTHERS, LEFT_OUT, marker="o", band=False,
+                          linewidth=0.8, markerfacecolor="white", zorder=1.2)
     for entry in entries:
         local = entry.config["local_steps"] > 1
         style = LOCAL if local else "-"
@@ -51,7 +56,7 @@ def draw(axes, entries, target, colours):
         figures.draw_mean(axes, entry.curves, style, colour, entry.method, linewidth=1.8,
                           marker=MARKERS[list(colours).index(entry.method)])
     axes.axhline(target, linestyle="--", linewidth=1, color="#888888", zorder=1)
-    clocks = {entry.clock for entry in entries}
+    clocks = {entry.clock for entry in [*entries, *left_out]}
     axes.set_xlabel("seconds of training" + (" (iterations × s)" if ITERATIONS in clocks else ""))
     axes.set_ylabel("validation top-1")
     axes.yaxis.set_major_formatter(PercentFormatter(1.0, decimals=None))
@@ -62,9 +67,11 @@ def scale(axes, entries):
     ends = [statistics.fmean(curve[-1][0] for curve in entry.curves) for entry in entries]
     if max(ends) > 8 * min(ends):
         axes.set_xscale("log")
+        axes.set_xlim(left=min(curve[0][0] for entry in entries for curve in entry.curves) / 1.2)
         axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
     else:
         axes.set_xlim(left=0)
+    axes.set_xlim(right=1.05 * max(ends))  # curves that are left out may end later
 
 
 def zoom(axes, entries, target, highest):
@@ -82,27 +89,30 @@ def left_out_text(sections):
     """The methods whose seconds are left out, by link; empty if there are none."""
     each = "; ".join(f"{links.title(link)}: {', '.join(ranking.left_out)}"
                      for link, ranking, _, _ in sections if ranking.left_out)
-    return each and f"Not drawn, as their seconds may not be compared with the others': {each}."
+    return each and f"Hollow, as their seconds may not be compared with the others': {each}."
 
 
 def save(model, sections, path):
     """Writes PATH.png and PATH.svg: above the whole curves, below what is near the target."""
-    drawn = [(link, [entry for entry in ranking.compared if entry.curves and all(entry.curves)])
-             for link, ranking, _, _ in sections]
-    drawn = [(link, entries) for link, entries in drawn if entries]
+    drawn = []
+    for link, ranking, _, _ in sections:
+        curved = [entry for entry in ranking.entries if entry.curves and all(entry.curves)]
+        compared = [entry for entry in curved if entry in ranking.compared]
+        if compared:
+            drawn.append((link, compared, [one for one in curved if one not in compared]))
     if not drawn:
         return
     target = sections[0][1].target
-    every = [top1 for _, entries in drawn for entry in entries for curve in entry.curves
+    every = [top1 for _, entries, _ in drawn for entry in entries for curve in entry.curves
              for _, top1 in curve]
     names = shown(sections)
     colours = styles(names)
     with plt.rc_context(STYLE):
         figure, axes, strip = figures.grid(2 * len(drawn), len(drawn), 4.6, 3.6)
-        for i, (link, entries) in enumerate(drawn):
+        for i, (link, entries, left_out) in enumerate(drawn):
             whole, near = axes[i], axes[len(drawn) + i]
             for one in (whole, near):
-                draw(one, entries, target, colours)
+                draw(one, entries, left_out, target, colours)
             scale(whole, entries)
             margin = 0.05 * (max(*every, target) - min(every))
             whole.set_ylim(min(every) - margin, max(*every, target) + margin)

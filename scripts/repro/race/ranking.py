@@ -6,26 +6,44 @@ from ..comparable import left_out
 from .labels import is_dense_exchange, is_plain_dense
 
 
+# the compute of a run is not counted; beyond this part of the usual one, its other seconds are
+# those of a busy machine, too
+APART = 0.5
+
+
 class Ranking:
     """The entries of a link, fastest first: by seconds to the target, then by final top-1.
 
     `left_out` says why the seconds of a method are not compared; such an entry has none here.
     """
 
-    def __init__(self, entries, target):
-        self.target = target
-        self.left_out = left_out(entries)
-        self.entries = sorted(entries, key=self.order)
+    def __init__(self, heat, target):
+        self.target, self.unfinished, self.compute = target, heat.unfinished, heat.compute
+        self.left_out = left_out(heat.entries, heat.compute, APART)
+        self.entries = sorted(heat.entries, key=self.order)
         self.compared = [entry for entry in self.entries if entry.method not in self.left_out]
         self.dense = self.best(is_plain_dense)
         self.best_dense = self.best(is_dense_exchange)
 
     @property
-    def winner(self):
+    def first(self):
         """The fastest of at least two entries that are compared, or None."""
         if len(self.compared) < 2 or self.seconds(self.compared[0]) is None:
             return None
         return self.compared[0]
+
+    @property
+    def rivals(self):
+        """{method: why nobody knows whether it is faster} of those that may reach the target."""
+        found = {entry.method: "seconds left out" for entry in self.entries
+                 if entry.method in self.left_out and entry.seconds(self.target) is not None}
+        found |= {entry.method: "not trained" for entry in self.compared if not entry.trainings}
+        return found | dict.fromkeys(self.unfinished, "not finished")
+
+    @property
+    def winner(self):
+        """The first one if it has no rivals, or None."""
+        return None if self.rivals else self.first
 
     def seconds(self, entry):
         """Seconds to the target, or None."""

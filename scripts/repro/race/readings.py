@@ -1,10 +1,13 @@
 """Reads the folders of a race: one entry per link and method, with its seeds and its clock.
 
 Seconds are the column `seconds` of metrics.csv: those of the steps of an epoch, mean over the
-ranks, without validation and checkpoints. An accuracy is reached on the line between two epochs.
+ranks, without validation and checkpoints. In all rows of a race the same figure takes the place of
+those of forward and backward: computing takes as long with every method, and its noise is larger
+than what the methods differ by. An accuracy is reached on the line between two epochs.
 """
 
 import dataclasses
+import functools
 import json
 import re
 import statistics
@@ -12,7 +15,7 @@ from pathlib import Path
 
 from .. import ReproError, programs, runs, tables
 from . import links
-from ..comparable import speed
+from ..comparable import compute_of, speed, usual_compute
 from .rows import LEFT_OUT, steps_of
 
 MEASURED, ITERATIONS, UNTRAINED = "measured", "iterations", "iterations, not trained"
@@ -35,9 +38,11 @@ class Training:
         except (OSError, KeyError, IndexError, ValueError) as error:
             raise ReproError(f"{folder} is no finished run: {error}") from None
 
-    def measured(self):
-        """[(seconds, top-1)] at the end of each validated epoch."""
-        return self.curve([epoch["seconds"] for epoch in self.epochs])
+    def measured(self, compute):
+        """[(seconds, top-1)] at the end of each validated epoch; a step counts the seconds
+        compute[machine] for forward and backward."""
+        return self.curve([steps * with_compute([epoch], steps, compute[self.speed.machine])
+                           for steps, epoch in zip(self.record["steps_of_epochs"], self.epochs)])
 
     def by_iterations(self, seconds_of):
         """The same, with the seconds of a step by density; None when a density is missing."""
@@ -54,14 +59,28 @@ class Training:
                 found.append((total, epoch["val_top1"]))
         return found
 
-    @property
+    @functools.cached_property
     def speed(self):
         return speed(self.notes, self.epochs, self.record["steps"])
 
-    @property
-    def seconds_per_iteration(self):
+    def seconds_per_iteration(self, compute):
         """The mean, as rounds of local steps have steps with and without an exchange."""
-        return self.record["train_seconds"] / max(1, self.record["steps"])
+        return (self.record["train_seconds"] / max(1, self.record["steps"]) - self.speed.compute
+                + compute[self.speed.machine])
+
+
+@dataclasses.dataclass
+class Source:
+    """The finished runs of a method that count on a link: short runs if there are any."""
+    method: str
+    trainings: list
+    shorts: list
+
+    @functools.cached_property
+    def speeds(self):
+        every = [(short.notes, timed_steps(short)) for short in self.shorts]
+        return ([speed(notes, lines, len(lines)) for notes, lines in every]
+                or [one.speed for one in self.trainings])
 
 
 @dataclasses.dataclass
@@ -75,6 +94,7 @@ class Entry:
     seconds_per_iteration: float
     mib_per_step: float    # mean of the seeds
     speeds: list           # of the runs that the seconds are from
+    folders: list          # of these
     config: dict
     commit: str
 
@@ -131,52 +151,56 @@ def timed_steps(short):
     return lines[LEFT_OUT:] or lines
 
 
-def seconds_of(shorts):
+def with_compute(lines, steps, compute):
+    """Mean seconds of a step, from lines of a table of so many steps: their own, but `compute` for
+    forward and backward."""
+    return (sum(line["seconds"] for line in lines) / max(1, steps) - compute_of(lines, steps)
+            + compute)
+
+
+def seconds_of(source, compute):
     """{density: mean seconds of a step} of the short runs of a method."""
-    every = [timed_steps(short) for short in shorts]
-    return {lines[0]["density"]: statistics.fmean(line["seconds"] for line in lines)
-            for lines in every}
+    found = {}
+    for short, own in zip(source.shorts, source.speeds):
+        lines = timed_steps(short)
+        found[lines[0]["density"]] = with_compute(lines, len(lines), compute[own.machine])
+    return found
 
 
-def speeds_of(shorts):
-    every = [(short.notes, timed_steps(short)) for short in shorts]
-    return [speed(notes, lines, len(lines)) for notes, lines in every]
+def entry(source, clock, curves, seconds):
+    first = (source.trainings or source.shorts)[0]
+    mib = statistics.fmean(one.record["mib_per_step"] for one in source.trainings or [first])
+    return Entry(source.method, first.notes["label"], clock, source.trainings, curves, seconds,
+                 mib, source.speeds, [one.folder for one in source.shorts or source.trainings],
+                 first.config, tables.commit_of(first.notes["versions"]))
 
 
-def entry(name, clock, trainings, curves, seconds, speeds, source):
-    mib = statistics.fmean(one.record["mib_per_step"] for one in trainings or [source])
-    return Entry(name, source.notes["label"], clock, trainings, curves, seconds, mib, speeds,
-                 source.config, tables.commit_of(source.notes["versions"]))
-
-
-def entries_of(folder, free, by_short_runs):
-    """(entries of a link, texts on what is missing); `free` are the trainings without a link.
+def sources_of(folder, free, by_short_runs):
+    """(sources of a link, names of unfinished trainings); `free` are those without a link.
     by_short_runs: a method's short runs count rather than the seconds of its trainings."""
-    found, missing = [], []
     trained, short_runs = trainings_in(folder), short_runs_in(folder)
     measured = {name: each for name, each in trained.items()
                 if not (by_short_runs and name in short_runs)}
-    for name, each in measured.items():
-        mean = statistics.fmean(one.seconds_per_iteration for one in each)
-        found.append(entry(name, MEASURED, each, [one.measured() for one in each], mean,
-                           [one.speed for one in each], each[0]))
-    for name, shorts in short_runs.items():
-        if name in measured:
-            continue
-        by_density, speeds, each = seconds_of(shorts), speeds_of(shorts), free.get(name, [])
-        curves = [one.by_iterations(by_density) for one in each]
-        if None in curves:
-            missing.append(f"`{name}` lacks the short run of a density")
-        elif each:
-            usual = by_density[each[0].epochs[-1]["density"]]
-            found.append(entry(name, ITERATIONS, each, curves, usual, speeds, each[0]))
-        else:  # densities fall during the warm-up
-            usual = by_density[min(by_density)]
-            found.append(entry(name, UNTRAINED, [], [], usual, speeds, shorts[0]))
+    found = [Source(name, each, []) for name, each in measured.items()]
+    found += [Source(name, free.get(name, []), shorts) for name, shorts in short_runs.items()
+              if name not in measured]
     started = {path.parent for path in folder.glob("*-s*/repro.json")}
     finished = {one.folder for each in trained.values() for one in each}
-    missing += [f"`{path.name}` is not finished" for path in sorted(started - finished)]
-    return found, missing
+    return found, [path.name for path in sorted(started - finished)]
+
+
+def entry_of(source, compute):
+    """The entry of a source; None if the short run of a density is missing."""
+    if not source.shorts:
+        each = source.trainings
+        return entry(source, MEASURED, [one.measured(compute) for one in each],
+                     statistics.fmean(one.seconds_per_iteration(compute) for one in each))
+    by_density = seconds_of(source, compute)
+    if not source.trainings:  # densities fall during the warm-up
+        return entry(source, UNTRAINED, [], by_density[min(by_density)])
+    curves = [one.by_iterations(by_density) for one in source.trainings]
+    last = source.trainings[0].epochs[-1]["density"]
+    return None if None in curves else entry(source, ITERATIONS, curves, by_density[last])
 
 
 def link_of(folder):
@@ -187,12 +211,32 @@ def link_of(folder):
     return None
 
 
+@dataclasses.dataclass
+class Heat:
+    """What was run on a link. `unfinished`: names of trainings; `missing`: texts on methods
+    without an entry; `compute`: seconds of forward and backward of a step, by machine."""
+    folder: Path
+    entries: list
+    unfinished: list
+    missing: list
+    compute: dict
+
+
 def race(folder):
-    """{link: (folder, entries, missing)} of the folder of a model, slow links first."""
+    """{link: Heat} of the folder of a model, slow links first."""
     by_link = {link: path for path in sorted(Path(folder).glob("*/"))
                if (link := link_of(path)) is not None}
     free = trainings_in(by_link[links.NONE]) if links.NONE in by_link else {}
     # trainings without a link are for all links, also those that ran beside other programs
-    return {link: (by_link[link], *entries_of(by_link[link], free, link == links.NONE))
-            for link in sorted(by_link, key=lambda link: (links.parse(link)[0],
-                                                           -links.parse(link)[1]))}
+    sources = {link: sources_of(by_link[link], free, link == links.NONE)
+               for link in sorted(by_link, key=lambda link: (links.parse(link)[0],
+                                                              -links.parse(link)[1]))}
+    compute = usual_compute(source for each, _ in sources.values() for source in each)
+    found = {}
+    for link, (each, unfinished) in sources.items():
+        entries = [entry_of(source, compute) for source in each]
+        missing = [f"`{source.method}` lacks the short run of a density"
+                   for source, made in zip(each, entries) if made is None]
+        found[link] = Heat(by_link[link], list(filter(None, entries)), unfinished, missing,
+                           compute)
+    return found

@@ -62,6 +62,15 @@ def cells(model, link, ranking, entry):
             entry.commit, ranking.left_out.get(entry.method, "")]
 
 
+def compute_text(rankings):
+    """The figure that takes the place of forward and backward, on each machine that is compared."""
+    found = {one.machine: ranking.compute[one.machine] for ranking in rankings
+             for entry in ranking.compared for one in entry.speeds}
+    each = "; ".join(f"{seconds:.4g} s ({machine})" for machine, seconds in found.items())
+    return each and ("Forward and backward of a step count the same in every row, the median of "
+                     f"all runs of the race: {each}. The other seconds are those of each row.")
+
+
 def document(model, sections, target):
     """Markdown; sections are (link, ranking, advised, missing)."""
     every = [training for _, ranking, _, _ in sections for entry in ranking.entries
@@ -69,6 +78,8 @@ def document(model, sections, target):
     parts = [f"## {model}: seconds to a validation top-1 of {100 * target:g} %"]
     if every:
         parts.append(tables.origin({"": every}))
+    if text := compute_text(ranking for _, ranking, _, _ in sections):
+        parts.append(text)
     head = [cell.format(target=f"{100 * target:g} %") for cell in HEAD]
     for link, ranking, advised, missing in sections:
         parts += [f"### {links.title(link)}", verdict.of_link(ranking, advised)]
@@ -77,7 +88,7 @@ def document(model, sections, target):
         if ranking.left_out:
             parts.append("Seconds left out: " + "; ".join(
                 f"`{method}` ({why})" for method, why in ranking.left_out.items()) + ".")
-        if missing:
+        if missing := [*missing, *(f"`{name}` is not finished" for name in ranking.unfinished)]:
             parts.append("Left out: " + "; ".join(missing) + ".")
     return "\n\n".join(parts) + "\n"
 

@@ -7,23 +7,40 @@ from ..comparable import machine_text
 from . import reasons
 
 
+def listed(methods):
+    return ", ".join(f"`{method}`" for method in methods)
+
+
+def rivals_text(ranking):
+    """Whom nobody can compare with the first one, by the reason."""
+    by_reason = {}
+    for method, why in ranking.rivals.items():
+        by_reason.setdefault(why, []).append(method)
+    return "; ".join(f"{listed(methods)} ({why})" for why, methods in by_reason.items())
+
+
 def winner_text(ranking):
     target = f"{100 * ranking.target:g} %"
     if len(ranking.compared) < 2:
         return ("No winner is named, as there are fewer than two methods whose seconds may be "
                 "compared.")
-    if first := ranking.winner:
-        text = f"`{first.method}` wins: {target} after {ranking.seconds(first):.1f} s"
+    if first := ranking.first:
+        trained = [entry for entry in ranking.compared if entry.trainings]
+        text = f"`{first.method}` " + ("wins" if ranking.winner else
+                                       f"is the fastest of {len(trained)} methods")
+        text += f": {target} after {ranking.seconds(first):.1f} s"
         dense, best = ranking.dense, ranking.best_dense
         if best not in (None, first):
             text += (f", {ranking.ratio(best, first):.2f} times as fast as the best dense "
                      f"exchange, `{best.method}`")
         if dense not in (None, first, best):
             text += f", and {ranking.ratio(dense, first):.2f} times as fast as `{dense.method}`"
-        near = [f"`{entry.method}`" for entry in ranking.compared if entry is not first and
+        near = [entry.method for entry in ranking.compared if entry is not first and
                 (ranking.seconds(entry) or math.inf) <= (1 + reasons.NEAR) * ranking.seconds(first)]
         if near:
-            text += f"; not more than {100 * reasons.NEAR:g} % behind: {', '.join(near)}"
+            text += f"; not more than {100 * reasons.NEAR:g} % behind: {listed(near)}"
+        if not ranking.winner:
+            text += f". No winner is named without its rivals: {rivals_text(ranking)}"
         return text + "."
     if ranking.compared[0].trainings:
         return f"No method reaches {target} with every seed."
@@ -37,9 +54,9 @@ def fastest_iteration(ranking):
 
 
 def first_of(ranking):
-    """The winner, or without trainings the method with the fastest iteration; or None."""
+    """The fastest method, or without trainings that with the fastest iteration; or None."""
     if len(ranking.compared) < 2 or ranking.compared[0].trainings:
-        return ranking.winner
+        return ranking.first
     return fastest_iteration(ranking)
 
 
@@ -48,14 +65,14 @@ def place_of(named, ranking):
     first, target = first_of(ranking), f"{100 * ranking.target:g} %"
     if named is None:
         return ", which did not race", True
-    if named is ranking.winner:
-        return ", the winner", False
+    if named is ranking.first:
+        return (", the winner" if ranking.winner else ", the fastest of them"), False
     text = f" (`{named.method}`)"
     if named.method in ranking.left_out:
         return f"{text}, whose seconds are left out", True
     if first is None or named is first:
         return text, False
-    if first is ranking.winner:
+    if first is ranking.first:
         ours, theirs = ranking.seconds(first), ranking.seconds(named)
         if not named.trainings:
             return f"{text}, which is not trained", True

@@ -1,12 +1,13 @@
 #!/usr/bin/env bash
-# race.py show: seconds are compared only among runs of one machine at one speed of computation;
-# the others keep accuracy and bytes, cannot win, and are not drawn.
+# race.py show: forward and backward count the same in every row; seconds are compared only among
+# runs of one machine that was not busy; the others keep accuracy and bytes, are drawn hollow, and
+# no winner is named without them.
 set -euo pipefail
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 PYTHONDONTWRITEBYTECODE=1 python3 tests/scripts/results/race_runs.py "$work/runs" \
-  "dense 100 0.1 fast" "topk 60 0.11 fast" "gtopk 40 0.3 fast" "bsp 30 0.09 slow" \
-  "dgc 90 0.09 fast" "local16 80 0.1 fast 10 dense --local-steps 16"
+  "dense 100 0.02 fast" "topk 60 0.028 fast" "gtopk 90 0.07 fast" "bsp 30 0.01 slow" \
+  "dgc 55 0.011 fast" "local16 80 0.02 fast 10 dense --local-steps 16"
 
 expect() {
   grep -qF -- "$2" "$1" || { echo "$1 lacks: $2"; cat "$1"; exit 1; }
@@ -14,12 +15,17 @@ expect() {
 
 show() { scripts/results/race.py show --output-dir "$work/runs" --bin "$work/none" >"$work/said"; }
 
+# the median of `fast` is 0.02 s, so 1000 steps of topk take 60 - 28 + 20 s, of dgc 55 - 11 + 20 s
 show
 while read -r line; do expect "$work/said" "$line"; done <<'TEXT'
-`topk` wins: 80 % after 60.0 s, 1.67 times as fast as the best dense exchange, `dense`.
+the median of all runs of the race: 0.02 s (fast, 2 cores, GPU: none).
+`topk` is the fastest of 4 methods: 80 % after 52.0 s, 1.92 times as fast as the best dense
+`dense`. No winner is named without its rivals: `bsp`, `gtopk` (seconds left out).
+| `topk` | measured | 52.0 | 1.92 | 1.92 | 0.8100 | 2 | 0.052 | 1 |
+| `dgc` | measured | 64.0 | 1.56 | 1.56 | 0.8100 | 2 | 0.064 | 1 |
 | `gtopk` | measured | left out | – | – | 0.8100 | 2 | – | 1 |
 `bsp` (ran on slow, 2 cores, GPU: none; most ran on fast, 2 cores, GPU: none)
-`gtopk` (forward and backward took 0.3 s a step; the median is 0.1 s)
+`gtopk` (forward and backward took 0.07 s a step; the median is 0.02 s)
 TEXT
 /usr/bin/python3 - "$work/runs/tables" <<'PY'
 import csv
@@ -37,15 +43,18 @@ for name, row in rows.items():
 if (folder / "lenet.svg").exists():
     sys.path.insert(0, "scripts")
     from repro.race import figures, ranking, readings
-    (section,) = [(link, ranking.Ranking(entries, 0.8), "", missing) for link, (_, entries, missing)
-                  in readings.race(folder.parent / "lenet").items()]
+    (section,) = [(link, ranking.Ranking(heat, 0.8), "", heat.missing)
+                  for link, heat in readings.race(folder.parent / "lenet").items()]
     names = figures.shown([section])
     assert set(names) == {"dense", "topk", "dgc", "local16"}, names
     assert "gtopk" in figures.left_out_text([section]), figures.left_out_text([section])
     # methods with local steps have a line of their own, also those without a colour
     for coloured in (names, []):
         axes = figures.plt.subplots()[1]
-        figures.draw(axes, section[1].compared, 0.8, figures.styles(coloured))
+        left_out = [one for one in section[1].entries if one not in section[1].compared]
+        figures.draw(axes, section[1].compared, left_out, 0.8, figures.styles(coloured))
+        hollow = [one for one in axes.lines if one.get_markerfacecolor() == "white"]
+        assert [one.get_label() for one in hollow] == ["seconds left out"] * 2, hollow
         styles = {one.get_label(): one.get_linestyle() for one in axes.lines[:-1]}
         local = [name for name, style in styles.items() if style == ":"]
         assert local == ["local16" if coloured else "others, local steps"], styles
@@ -65,19 +74,33 @@ from repro.race.readings import crossing
 
 first, named = (SimpleNamespace(method=name, trainings=seeds)
                 for name, seeds in (("topk", [1]), ("dense", [])))
-ranking = SimpleNamespace(target=0.8, winner=first, compared=[first, named], left_out={},
+ranking = SimpleNamespace(target=0.8, first=first, compared=[first, named], left_out={},
                           seconds=lambda one: 60 if one is first else None)
 assert verdict.place_of(named, ranking) == (" (`dense`), which is not trained", True)
 curve = [(10, 0.5), (20, 0.7), (30, 0.9), (40, 0.8)]
 assert abs(crossing(curve, 0.8) - 25) < 1e-9
 assert crossing(curve, 0.5) == crossing(curve, 0.1) == 10
 # the bytes of a line are the mean of its seeds
-seeds = [SimpleNamespace(record={"mib_per_step": mib}, config={},
+seeds = [SimpleNamespace(record={"mib_per_step": mib}, config={}, speed=None, folder="x",
                          notes={"label": "x", "versions": ""}) for mib in (2, 4)]
-assert readings.entry("x", "measured", seeds, [], 1, [], seeds[0]).mib_per_step == 3
-assert readings.entry("x", "not trained", [], [], 1, [], seeds[1]).mib_per_step == 4
+assert readings.entry(readings.Source("x", seeds, []), "measured", [], 1).mib_per_step == 3
+assert readings.entry(readings.Source("x", seeds[1:], []), "measured", [], 1).mib_per_step == 4
 assert crossing(curve, 0.9) == 30 and crossing(curve, 0.91) is None and crossing([], 0.5) is None
 PY
+
+# without rivals there is a winner; an unfinished run is a rival, one that never arrives is not
+for gone in bsp gtopk; do rm -r "$work/runs/lenet/none/$gone-s1"; done
+show
+expect "$work/said" " wins: 80 % after 52.0 s, 1.92 times as fast as the best dense exchange"
+sed -i 's/false/true/' "$work/runs/lenet/none/dgc-s1/summary.json"
+show
+expect "$work/said" "No winner is named without its rivals: \`dgc-s1\` (not finished)."
+sed -i 's/true/false/' "$work/runs/lenet/none/dgc-s1/summary.json"
+PYTHONDONTWRITEBYTECODE=1 python3 tests/scripts/results/race_runs.py "$work/runs" \
+  "gtopk 90 0.07 fast" "bsp 30 0.01 slow"
+sed -i 's/,0\.8\(1*\),/,0.7\1,/' "$work/runs/lenet/none/"{gtopk,bsp}-s1/metrics.csv
+show
+expect "$work/said" "\`topk\` wins: 80 %"
 
 # two runs at different speeds, or one run, have no winner
 for gone in topk dgc bsp local16; do rm -r "$work/runs/lenet/none/$gone-s1"; done
@@ -86,5 +109,5 @@ expect "$work/said" "No winner is named, as there are fewer than two methods who
 expect "$work/said" "| \`dense\` | measured | left out |"
 rm -r "$work/runs/lenet/none/gtopk-s1"
 show
-expect "$work/said" "No winner is named"
+expect "$work/said" "No winner is named, as"
 expect "$work/said" "| \`dense\` | measured | 100.0 |"
