@@ -1,14 +1,15 @@
 """torch_step.py: times PyTorch's training step on one fixed batch and prints one JSON line.
 
 A step is zero_grad, forward, cross-entropy, backward, SGD with momentum and weight decay: what
-`bench step` times. vs_pytorch.py runs this script. On a GPU, --graph captures the whole step as one
-CUDA graph, and --compile uses max-autotune.
+`bench step` times, which takes the median of the steps, too. vs_pytorch.py runs this script. On a
+GPU, --graph captures the whole step as one CUDA graph, and --compile uses max-autotune.
 """
 
 import argparse
 import contextlib
 import json
 import resource
+import statistics
 import sys
 import time
 
@@ -71,17 +72,11 @@ def main():
     one_step = captured(step, options.warmup) if options.graph else step
     for _ in range(options.warmup):
         one_step()
-    settle = torch.cuda.synchronize if cuda else lambda: None
 
     def measure():
-        settle()
-        start = time.perf_counter()
-        for _ in range(options.steps):
-            one_step()
-        settle()
-        seconds = time.perf_counter() - start
+        seconds = statistics.median((gpu_seconds if cuda else cpu_seconds)(one_step, options.steps))
         result = {
-            "images_per_s": options.batch_size * options.steps / seconds,
+            "images_per_s": options.batch_size / seconds,
             "peak_rss_mib": peak_rss_mib(),
             "imported_rss_mib": imported,
             "version": torch.__version__,
@@ -96,6 +91,27 @@ def main():
     print("ready", flush=True)
     for _ in sys.stdin:
         measure()
+
+
+def cpu_seconds(step, count):
+    """Seconds of each of so many steps."""
+    times = [time.perf_counter()]
+    for _ in range(count):
+        step()
+        times.append(time.perf_counter())
+    return [after - before for before, after in zip(times, times[1:])]
+
+
+def gpu_seconds(step, count):
+    """The same on the GPU, whose queue stays filled."""
+    marks = [torch.cuda.Event(enable_timing=True) for _ in range(count + 1)]
+    torch.cuda.synchronize()
+    marks[0].record()
+    for mark in marks[1:]:
+        step()
+        mark.record()
+    torch.cuda.synchronize()
+    return [before.elapsed_time(after) / 1e3 for before, after in zip(marks, marks[1:])]
 
 
 def captured(step, warmup):
