@@ -200,7 +200,8 @@ def report(model, ours, theirs):
         print(f"  {subject.name:<40}{subject.speed():>10.0f}{subject.spread():>8.0%}"
               f"{subject.peak():>10.0f}{subject.beyond_import():>12.0f}")
     print(f"  {'ours':<8}{'images/s':>10}{'/ best same precision':>34}"
-          f"{'/ the same keeping memory':>34}{'/ best of all':>15}{'floor':>8}{'of it':>7}{'peak/peak':>11}")
+          f"{'/ the same keeping memory':>34}{'/ best of all':>15}{'floor':>8}{'of it':>7}"
+          f"{'peak/peak':>11}")
     for subject in ours:
         installed, keeping = (
             fastest(theirs, subject.precision, lambda name, kept=kept: (KEEPING in name) == kept)
