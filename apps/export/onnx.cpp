@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "apps/common/version.h"
-#include "apps/export/protobuf.h"
+#include "engine/io/protobuf.h"
 #include "engine/core/error.h"
 
 namespace tw {
