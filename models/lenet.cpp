@@ -4,8 +4,6 @@
 #include "layers/pool.h"
 #include "layers/relu.h"
 #include "layers/sequential.h"
-#include "models/default_lr.h"
-#include "models/image_size.h"
 #include "models/model.h"
 
 namespace tw {
@@ -39,10 +37,11 @@ LayerPtr lenet(ParameterArena& arena, const ModelSpec& spec) {
   return net;
 }
 
-const bool lenet_registered =
-    models().add({"lenet", "LeNet-5 with ReLU, 0.06 M parameters", lenet}) &&
-    default_learning_rates().add({"lenet", "without batch norm", 0.01}) &&
-    usual_sides().add({"lenet", "", {.most = 64}});
+const bool lenet_registered = models().add({"lenet",
+                                            "LeNet-5 with ReLU, 0.06 M parameters",
+                                            {.make = lenet,
+                                             .rate = DefaultRate{0.01, "without batch norm"},
+                                             .sides = ImageSides{.most = 64}}});
 
 }  // namespace
 }  // namespace tw

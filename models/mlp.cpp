@@ -2,7 +2,6 @@
 #include "layers/linear.h"
 #include "layers/relu.h"
 #include "layers/sequential.h"
-#include "models/default_lr.h"
 #include "models/model.h"
 
 namespace tw {
@@ -20,11 +19,10 @@ LayerPtr mlp(ParameterArena& arena, const ModelSpec& spec) {
   return net;
 }
 
-const bool mlp_registered =
-    models().add(
-        {"mlp", "multilayer perceptron with 256 and 128 hidden units, 0.82 M parameters at 32 x 32",
-         mlp}) &&
-    default_learning_rates().add({"mlp", "without batch norm", 0.01});
+const bool mlp_registered = models().add(
+    {"mlp",
+     "multilayer perceptron with 256 and 128 hidden units, 0.82 M parameters at 32 x 32",
+     {.make = mlp, .rate = DefaultRate{0.01, "without batch norm"}}});
 
 }  // namespace
 }  // namespace tw

@@ -6,13 +6,8 @@
 
 namespace tw {
 
-Registry<ModelFactory>& models() {
-  static Registry<ModelFactory> registry("model");
-  return registry;
-}
-
 Model::Model(const std::string& name, const ModelSpec& spec) : name_(name), spec_(spec) {
-  const ModelFactory& factory = models().find(name).value;
+  const ModelFactory& factory = models().find(name).value.make;
   const Shape& image = spec.image;
   check(image.rank() == 3 && image[0] >= 1 && image[1] >= 1 && image[2] >= 1,
         "[model] image size is {}; expected (height, width, channels), each at least 1", image);

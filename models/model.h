@@ -3,24 +3,11 @@
 
 #include <optional>
 
-#include "engine/core/registry.h"
 #include "engine/ops/loss.h"
 #include "layers/layer.h"
+#include "models/registry.h"
 
 namespace tw {
-
-/// Inputs, outputs and initialisation of a model.
-struct ModelSpec {
-  Shape image{32, 32, 3};  ///< H, W, C of one input
-  int64_t classes = 10;
-  /// The last batch norm of each residual block starts with gamma = 0. (Goyal et al. 2017)
-  bool zero_init = false;
-  bool decay_all = false;  ///< weight decay also on batch norm and biases
-};
-
-/// Builds the network whose output is [N, classes] fp32 logits.
-using ModelFactory = std::function<LayerPtr(ParameterArena&, const ModelSpec&)>;
-Registry<ModelFactory>& models();
 
 struct PlanConfig {
   int64_t batch = 128;

@@ -5,7 +5,6 @@
 #include "layers/global_average.h"
 #include "layers/linear.h"
 #include "layers/subsample_pad.h"
-#include "models/image_size.h"
 #include "models/model.h"
 #include "models/residual_path.h"
 
@@ -55,8 +54,7 @@ LayerPtr resnet110(ParameterArena& arena, const ModelSpec& spec) {
 }
 
 bool add_small(const char* name, const char* help, ModelFactory factory) {
-  return models().add({name, help, std::move(factory)}) &&
-         usual_sides().add({name, "", {.most = 64}});
+  return models().add({name, help, {.make = std::move(factory), .sides = ImageSides{.most = 64}}});
 }
 
 const bool resnet_cifar_registered =

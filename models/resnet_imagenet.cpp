@@ -6,7 +6,6 @@
 #include "layers/global_average.h"
 #include "layers/linear.h"
 #include "layers/pool.h"
-#include "models/image_size.h"
 #include "models/model.h"
 #include "models/residual_path.h"
 
@@ -79,8 +78,7 @@ LayerPtr resnet152(ParameterArena& arena, const ModelSpec& spec) {
 }
 
 bool add_large(const char* name, const char* help, ModelFactory factory) {
-  return models().add({name, help, std::move(factory)}) &&
-         usual_sides().add({name, "", {.least = 96}});
+  return models().add({name, help, {.make = std::move(factory), .sides = ImageSides{.least = 96}}});
 }
 
 const bool resnet_imagenet_registered =

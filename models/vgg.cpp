@@ -1,7 +1,6 @@
 // vgg11 to vgg19 and vgg11_bn to vgg19_bn: the network of that depth for the size of the images.
 // At 224 it is torchvision's of the same name (vgg*_imagenet), else the one for small images, which
 // has batch norm in either case (vgg*_cifar).
-#include "models/image_size.h"
 #include "models/model.h"
 
 namespace tw {
@@ -14,12 +13,12 @@ bool add(int depth, bool batch_norm) {
     return large ? name + "_imagenet" : plain + "_cifar";
   };
   const auto factory = [network](ParameterArena& arena, const ModelSpec& spec) {
-    return models().find(network(spec.image)).value(arena, spec);
+    return models().find(network(spec.image)).value.make(arena, spec);
   };
   return models().add(
-             {name, fmt::format("{}_imagenet for images of 224 x 224, else {}_cifar", name, plain),
-              factory}) &&
-         networks_by_size().add({name, "", network});
+      {name,
+       fmt::format("{}_imagenet for images of 224 x 224, else {}_cifar", name, plain),
+       {.make = factory, .network = network}});
 }
 
 bool add_all() {

@@ -17,7 +17,6 @@
 #include "apps/common/resolve.h"
 #include "comm/transports.h"
 #include "engine/io/file.h"
-#include "models/image_size.h"
 
 namespace {
 

@@ -10,7 +10,6 @@
 #include "apps/export/source.h"
 #include "engine/io/file.h"
 #include "engine/io/weights.h"
-#include "models/image_size.h"
 
 namespace {
 

@@ -15,7 +15,6 @@
 #include "engine/core/error.h"
 #include "engine/io/file.h"
 #include "engine/io/json.h"
-#include "models/default_lr.h"
 #include "models/model.h"
 #include "sparsify/exchange.h"
 #include "sparsify/selector.h"
@@ -26,8 +25,8 @@ namespace {
 
 std::string learning_rate_help() {
   std::string text = "learning rate";
-  for (const auto& [model, entry] : default_learning_rates().entries())
-    text += fmt::format("; {}: {}", model, entry.value);
+  for (const auto& [model, entry] : models().entries())
+    if (entry.value.rate) text += fmt::format("; {}: {}", model, entry.value.rate->value);
   return text;
 }
 
@@ -378,9 +377,8 @@ void set_option(TrainConfig& config, const std::string& key, const Json& value,
 
 void resolve(TrainConfig& config) {
   if (config.dataset == "auto") config.dataset = config.data_dir.empty() ? "shapes" : "cifar10";
-  const auto& rates = default_learning_rates().entries();
-  if (const auto found = rates.find(config.model); !config.lr_given && found != rates.end())
-    config.lr = found->second.value;
+  if (const auto& rate = models().find(config.model).value.rate; rate && !config.lr_given)
+    config.lr = rate->value;
   resolve_warmup(config);
   check_combinations(config);
   if (!config.pretrained.empty())

@@ -7,8 +7,6 @@
 #include "apps/common/resolve.h"
 #include "apps/train/schedule.h"
 #include "engine/core/error.h"
-#include "models/default_lr.h"
-#include "models/image_size.h"
 #include "sparsify/buckets.h"
 #include "sparsify/selector.h"
 #include "sparsify/step_costs.h"
@@ -174,11 +172,10 @@ PlanConfig plan_config(const TrainConfig& config, const DataSplit& data) {
 namespace {
 
 void report_learning_rate(Console& console, const TrainConfig& config) {
-  const auto& defaults = default_learning_rates().entries();
-  const auto found = defaults.find(config.model);
-  if (found == defaults.end() || config.lr_given) return;
+  const auto& rate = models().find(config.model).value.rate;
+  if (!rate || config.lr_given) return;
   console.paragraph("learning rate {}, the default of {} ({})", config.lr, config.model,
-                    found->second.help);
+                    rate->reason);
 }
 
 /// `epochs`: those that the run begins, which --max-steps may limit.

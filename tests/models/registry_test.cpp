@@ -1,5 +1,5 @@
 // Names that stand for a network by the size of the images, and notes on unusual sizes.
-#include "models/image_size.h"
+#include "models/registry.h"
 
 #include <gtest/gtest.h>
 

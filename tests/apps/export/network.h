@@ -4,17 +4,15 @@
 #include "apps/export/example.h"
 #include "apps/export/onnx.h"
 #include "engine/core/rng.h"
-#include "models/image_size.h"
 #include "models/model.h"
 
 namespace tw::test {
 
 /// A size of images that the network takes.
 inline Shape image_for(const std::string& model) {
-  const auto& sides = usual_sides().entries();
-  const auto found = sides.find(model);
-  const bool large = (found != sides.end() && found->second.value.least > 64) ||
-                     model == "alexnet" || model.ends_with("_imagenet");
+  const std::optional<ImageSides>& sides = models().find(model).value.sides;
+  const bool large =
+      (sides && sides->least > 64) || model == "alexnet" || model.ends_with("_imagenet");
   return large ? Shape{224, 224, 3} : Shape{32, 32, 3};
 }
 
