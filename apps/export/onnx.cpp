@@ -5,8 +5,8 @@
 #include <utility>
 
 #include "apps/common/version.h"
-#include "engine/io/protobuf.h"
 #include "engine/core/error.h"
+#include "engine/io/protobuf.h"
 
 namespace tw {
 

@@ -10,6 +10,7 @@
 
 #include "engine/core/error.h"
 #include "engine/io/csv.h"
+#include "engine/io/protobuf.h"
 
 namespace tw {
 
@@ -63,46 +64,25 @@ std::optional<std::string_view> data_of(std::string_view bytes) {
   return data;
 }
 
-// fields of a message: number and wire type, then the value
-enum WireType { varint = 0, fixed64 = 1, delimited = 2, fixed32 = 5 };
-
-std::string varint_of(uint64_t value) {
-  std::string bytes;
-  for (; value >= 0x80; value >>= 7) bytes += static_cast<char>(value | 0x80);
-  return bytes + static_cast<char>(value);
-}
-
-std::string key(int field, WireType type) {
-  return varint_of(static_cast<uint64_t>(field << 3 | type));
-}
-
-std::string field(int number, std::string_view bytes) {
-  return key(number, delimited) + varint_of(bytes.size()) + std::string(bytes);
-}
-
-std::string field(int number, double value) { return key(number, fixed64) + bytes_of(value); }
-
-std::string field(int number, const std::vector<double>& values) {
-  return field(number, std::string_view(reinterpret_cast<const char*>(values.data()),
-                                        values.size() * sizeof(double)));
-}
-
 // Event: 1 wall_time, 2 step, 3 file_version, 5 summary; Summary: 1 value; Value: 1 tag,
 // 2 simple_value, 5 histo; HistogramProto: 1 min, 2 max, 3 num, 4 sum, 5 sum_squares,
 // 6 bucket_limit, 7 bucket
+constexpr char kStepTag = 2 << 3;  // field 2, an integer
 
-std::string event_of(int64_t step, const std::string& what) {
+/// An event that lacks what happened.
+ProtobufMessage event_of(int64_t step) {
   const auto now = std::chrono::system_clock::now().time_since_epoch();
-  std::string event = field(1, std::chrono::duration<double>(now).count());
-  if (step > 0) event += key(2, varint) + varint_of(static_cast<uint64_t>(step));
-  return event + what;
+  ProtobufMessage event;
+  event.real(1, std::chrono::duration<double>(now).count());
+  if (step > 0) event.number(2, step);
+  return event;
 }
 
 /// The step of an event of event_of(), which follows the time.
 int64_t step_of(std::string_view event) {
   size_t at = kTime;
   uint64_t step = 0;
-  if (event.substr(at, 1) != key(2, varint)) return 0;
+  if (at >= event.size() || event[at] != kStepTag) return 0;
   for (int shift = 0; ++at < event.size() && shift < 64; shift += 7) {
     step |= static_cast<uint64_t>(event[at] & 0x7f) << shift;
     if (!(event[at] & 0x80)) break;
@@ -116,8 +96,6 @@ double number_in(const std::string& cell) {
   std::from_chars(cell.data(), cell.data() + cell.size(), value);
   return value;
 }
-
-constexpr std::string_view kVersion = "brain.Event:2";
 
 }  // namespace
 
@@ -142,7 +120,9 @@ EventFile::EventFile(const std::filesystem::path& path, int64_t keep_through) {
     kept += kHead + data->size() + kTail;
   }
   if (kept == 0) {
-    write_atomically(path, record_of(event_of(0, field(3, kVersion))));
+    ProtobufMessage first = event_of(0);
+    first.bytes(3, "brain.Event:2");
+    write_atomically(path, record_of(first.encoded()));
   } else if (std::filesystem::is_symlink(path)) {
     write_atomically(path, bytes.substr(0, kept));  // replaces the link; its target stays
   } else if (kept < bytes.size()) {
@@ -156,10 +136,14 @@ EventFile::EventFile(const std::filesystem::path& path, int64_t keep_through) {
 }
 
 void EventFile::scalars(int64_t step, const std::vector<std::pair<std::string, double>>& values) {
-  std::string summary;
-  for (const auto& [name, value] : values)
-    summary += field(1, field(1, name) + key(2, fixed32) + bytes_of(static_cast<float>(value)));
-  write(event_of(step, field(5, summary)));
+  ProtobufMessage summary;
+  for (const auto& [name, number] : values) {
+    ProtobufMessage value;
+    value.bytes(1, name);
+    value.real(2, static_cast<float>(number));
+    summary.message(1, value);
+  }
+  write(step, summary);
 }
 
 void EventFile::row(int64_t step, const std::string& table, const std::string& header,
@@ -172,13 +156,24 @@ void EventFile::row(int64_t step, const std::string& table, const std::string& h
 }
 
 void EventFile::histogram(int64_t step, const std::string& name, const Histogram& values) {
-  const std::string histo = field(1, values.least) + field(2, values.greatest) +
-                            field(3, values.number) + field(4, values.sum) +
-                            field(5, values.squares) + field(6, values.ends) +
-                            field(7, values.counts);
-  write(event_of(step, field(5, field(1, field(1, name) + field(5, histo)))));
+  ProtobufMessage histo, value, summary;
+  histo.real(1, values.least);
+  histo.real(2, values.greatest);
+  histo.real(3, values.number);
+  histo.real(4, values.sum);
+  histo.real(5, values.squares);
+  histo.reals(6, values.ends);
+  histo.reals(7, values.counts);
+  value.bytes(1, name);
+  value.message(5, histo);
+  summary.message(1, value);
+  write(step, summary);
 }
 
-void EventFile::write(const std::string& event) { out_.write(record_of(event)); }
+void EventFile::write(int64_t step, const ProtobufMessage& summary) {
+  ProtobufMessage event = event_of(step);
+  event.message(5, summary);
+  out_.write(record_of(event.encoded()));
+}
 
 }  // namespace tw

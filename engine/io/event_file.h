@@ -13,6 +13,8 @@
 
 namespace tw {
 
+class ProtobufMessage;
+
 /// Counts of values in adjacent bins.
 struct Histogram {
   double least = 0, greatest = 0, number = 0, sum = 0, squares = 0;
@@ -41,7 +43,7 @@ class EventFile {
   void sync() const { out_.sync(); }
 
  private:
-  void write(const std::string& event);
+  void write(int64_t step, const ProtobufMessage& summary);
 
   GrowingFile out_;
 };

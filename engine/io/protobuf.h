@@ -1,9 +1,10 @@
-// ProtobufMessage: the encoding of protocol buffers, as far as ONNX files need it.
+// ProtobufMessage: the encoding of protocol buffers, as far as ONNX and event files need it.
 // https://protobuf.dev/programming-guides/encoding
 #pragma once
 
 #include <bit>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -18,8 +19,17 @@ class ProtobufMessage {
   }
   void real(int field, float value) {
     tag(field, 5);
-    const uint32_t bits = std::bit_cast<uint32_t>(value);
-    for (int shift = 0; shift < 32; shift += 8) bytes_ += static_cast<char>(bits >> shift & 0xff);
+    fixed(&value, sizeof value);
+  }
+  void real(int field, double value) {
+    tag(field, 1);
+    fixed(&value, sizeof value);
+  }
+  /// A packed repeated field.
+  void reals(int field, std::span<const double> values) {
+    tag(field, 2);
+    varint(values.size_bytes());
+    fixed(values.data(), values.size_bytes());
   }
   /// Text, bytes or an encoded message.
   void bytes(int field, std::string_view value) {
@@ -32,7 +42,12 @@ class ProtobufMessage {
   const std::string& encoded() const { return bytes_; }
 
  private:
+  static_assert(std::endian::native == std::endian::little);
+  // wire types: 0 integer, 1 double, 2 bytes, 5 float
   void tag(int field, unsigned wire_type) { varint(static_cast<uint64_t>(field) << 3 | wire_type); }
+  void fixed(const void* value, size_t size) {
+    bytes_.append(static_cast<const char*>(value), size);
+  }
   void varint(uint64_t value) {
     for (; value >= 0x80; value >>= 7) bytes_ += static_cast<char>(value | 0x80);
     bytes_ += static_cast<char>(value);
