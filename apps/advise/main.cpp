@@ -9,10 +9,10 @@
 #include <sstream>
 
 #include "apps/advise/config.h"
-#include "apps/advise/machine_load.h"
 #include "apps/advise/measure.h"
 #include "apps/advise/report.h"
 #include "apps/common/launch.h"
+#include "apps/common/machine_load.h"
 #include "apps/common/rank_utils.h"
 #include "apps/common/resolve.h"
 #include "comm/transports.h"

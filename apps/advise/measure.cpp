@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "apps/common/addition_cost.h"
-#include "apps/common/median.h"
 #include "apps/common/random_batch.h"
 #include "apps/common/resolve.h"
 #include "apps/common/time_ranks.h"

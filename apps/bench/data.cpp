@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "apps/bench/libjpeg_baseline.h"
-#include "apps/common/median.h"
+#include "apps/common/time_ranks.h"
 #include "data/imagenet/image_folder.h"
 #include "data/loader.h"
 #include "engine/core/stopwatch.h"

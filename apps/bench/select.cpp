@@ -4,7 +4,7 @@
 #include <memory>
 
 #include "apps/common/distributions.h"
-#include "apps/common/median.h"
+#include "apps/common/time_ranks.h"
 #include "engine/core/buffer.h"
 #include "engine/core/copy.h"
 #include "engine/core/simd.h"

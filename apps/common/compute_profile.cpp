@@ -8,7 +8,7 @@
 #include <set>
 #include <sstream>
 
-#include "apps/common/median.h"
+#include "apps/common/time_ranks.h"
 #include "engine/core/stopwatch.h"
 #include "engine/io/file.h"
 

@@ -2,12 +2,19 @@
 #pragma once
 
 #include <algorithm>
+#include <vector>
 
-#include "apps/common/median.h"
 #include "comm/collectives/collectives.h"
 #include "engine/core/stopwatch.h"
 
 namespace tw {
+
+/// The middle value of a non-empty series; the upper of the two for an even number of values.
+inline double median(std::vector<double> values) {
+  const auto middle = values.begin() + static_cast<ptrdiff_t>(values.size() / 2);
+  std::ranges::nth_element(values, middle);
+  return *middle;
+}
 
 /// The largest of the ranks' values, on every rank. Collective.
 inline double slowest_rank(Communicator& comm, double seconds) {

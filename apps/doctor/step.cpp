@@ -1,5 +1,4 @@
 // Training steps on random images: whether they work, and how fast.
-#include "apps/common/median.h"
 #include "apps/common/random_batch.h"
 #include "apps/common/resolve.h"
 #include "apps/common/time_ranks.h"

@@ -1,4 +1,4 @@
-#include "apps/advise/machine_load.h"
+#include "apps/common/machine_load.h"
 
 #include <sched.h>
 #include <sys/resource.h>
