@@ -149,7 +149,8 @@ def repeated(runs, groups):
 def by_group(runs, known, groups):
     """A row per group: its seeds, and mean and standard deviation of its finished runs, or of all
     if none is finished."""
-    first, rest = ([key for key in keys if key != "seed"] for keys in known.split())
+    first, rest = ([key for key in keys if key not in (*settings.BUILD, "seed")]
+                   for keys in known.split())
     rows = []
     for group in groups:
         values = known.values[group.runs[0]]

@@ -4,6 +4,7 @@ from .folder import FINISHED
 
 # of the folder, not of the training; and what follows from other settings
 IDENTITY = ("name", "output_dir", "steps_per_epoch", "branched_from", "workers")
+BUILD = ("commit", "date", "cpu")  # runs that differ in nothing else are alike
 # labels of groups use these first, and tables have them before the results
 TELLING = ("sparsifier", "density", "selector", "exchange", "model", "dataset", "ranks",
            "batch_size", "lr", "link", "precision", "seed")
@@ -26,7 +27,9 @@ def flat(config):
 def text(value):
     """A setting as one writes it on a command line; a change by a resume as a sentence."""
     if isinstance(value, dict):
-        return f"step {value.get('step')}: {value.get('text')}"
+        if {"step", "text"} <= value.keys():
+            return f"step {value['step']}: {value['text']}"
+        return "; ".join(f"{key} {text(part)}" for key, part in value.items()) or "none"
     if value is None:
         return "–"
     if isinstance(value, bool):
@@ -91,7 +94,7 @@ def groups(runs, settings):
     """The groups of runs in the order of their first run, with labels that differ."""
     found, firsts = {}, []
     for i, values in enumerate(settings.values):
-        same = {key: value for key, value in values.items() if key not in (*IDENTITY, "seed")}
+        same = {key: value for key, value in values.items() if key not in (*IDENTITY, *BUILD, "seed")}
         group = found.setdefault(repr(sorted(same.items())), Group())
         if not group.runs:
             firsts.append(values)

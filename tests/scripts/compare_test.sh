@@ -48,6 +48,28 @@ PY
 scripts/compare.py "$work/changed" "$runs/topk-s2" >"$work/said"
 expect '^changed .* step 3: lr was 0.1, is now 0.2$'
 rm -r "$work/changed"
+# settings that are objects, here the normalisation, are shown by their parts; runs of other
+# commits are seeds of one group
+for seed in 1 2; do
+  cp -r "$runs/topk-s$seed" "$work/other-$seed"
+  python3 - "$work/other-$seed/config.json" $seed <<'PY'
+import json
+import sys
+
+with open(sys.argv[1], "r+") as file:
+    config = json.load(file)
+    config["run"]["normalisation"] = {"mean": [0.5, int(sys.argv[2])], "deviation": [1]}
+    config["run"]["commit"] = "abc" + sys.argv[2]
+    file.seek(0)
+    json.dump(config, file)
+PY
+done
+scripts/compare.py "$work/other-1" "$work/other-2" >"$work/said"
+expect '^other-1 .* mean 0.5,1; deviation 1  abc1$'
+sed -i 's/"normalisation"/"steps_per_epoch"/' "$work/other-"?/config.json
+scripts/compare.py --group-seeds "$work/other-1" "$work/other-2" >"$work/said"
+expect '^topk +1,2 +2 finished '
+rm -r "$work/other-1" "$work/other-2"
 # on a narrow terminal a run has a column; the lines are the same otherwise
 compare="scripts/compare.py '$runs/topk-s1' '$runs/topk-s2'"
 script -qec "stty cols 60; $compare" /dev/null </dev/null | tr -d '\r' >"$work/said"
