@@ -128,6 +128,38 @@ TEST(OkTopk, RegionsFollowTheEntries) {
   EXPECT_EQ(state.border(1, 3), 2133u);
 }
 
+TEST(ThresholdTracker, AnExactStepFollowsFewerSumsThanHalfOrMoreThanTwiceK) {
+  constexpr size_t k = 100, d = 10'000;
+  for (const auto& [count, exact] : {std::pair{49, true}, {50, false}, {200, false}, {201, true}}) {
+    OkTopkState state{.knots = piece_borders({}, d)};
+    ThresholdTracker tracker(state, 32);
+    SparseVector sums;
+    sums.reserve(k);
+    sums.count = k;
+    std::ranges::fill(sums.values, 1.0f);
+    tracker.begin_step(0, k, d);
+    tracker.update_global(sums, k);
+    tracker.begin_step(1, k, d);
+    EXPECT_FALSE(tracker.exact()) << "k sums";
+    sums.count = static_cast<size_t>(count);
+    tracker.update_global(sums, k);
+    tracker.begin_step(2, k, d);
+    EXPECT_EQ(tracker.exact(), exact) << count << " sums";
+  }
+}
+
+TEST(ThresholdTracker, AnExactSelectionFollowsFewerThanHalfOrMoreThanThreeHalvesOfK) {
+  constexpr size_t k = 100;
+  for (const auto& [count, exact] : {std::pair{49, true}, {50, false}, {150, false}, {151, true}}) {
+    OkTopkState state;
+    state.local = 1;
+    SparseVector selected;
+    selected.count = static_cast<size_t>(count);
+    ThresholdTracker(state, 32).update_local(selected, k);
+    EXPECT_EQ(state.local == 0, exact) << count << " selected";
+  }
+}
+
 TEST(ThresholdTracker, MovesAThresholdWhenTheCountLeavesItsRange) {
   EXPECT_EQ(nudged(1, 100, 100, 2.0 / 3, 1.25, 1.012f), 1);
   EXPECT_EQ(nudged(1, 126, 100, 2.0 / 3, 1.25, 1.012f), 1.012f);

@@ -97,6 +97,15 @@ TEST(Dgc, LowersTheThresholdUntilEnoughPass) {
   }
 }
 
+TEST(Dgc, SendsAtLeastFourFifthsOfThatAsManySamplesShow) {
+  // the 11th largest of a sample is too high a threshold in about every fourth step
+  Context ctx;
+  std::vector<float> u(100'003);
+  fill_random(ctx, distributions().at("gaussian"), 4, u);
+  for (uint64_t step = 0; step < 20; ++step)
+    EXPECT_GE(select_dgc(u, 0.01, {}, step).indices.size(), 801u) << step;
+}
+
 TEST(Dgc, SendsAtMostTheCeilOfDensityTimesLengthLargest) {
   std::vector<float> u(1001);
   for (size_t i = 0; i < u.size(); ++i) u[i] = static_cast<float>(i * 7919 % 1001) - 500.25f;
