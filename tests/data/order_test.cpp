@@ -66,6 +66,12 @@ TEST(ShardOrder, DependsOnSeedAndEpoch) {
   EXPECT_NE(ids(2, 0), ids(1, 0));
   EXPECT_NE(sequence(1, 1), sequence(1, 0));
   EXPECT_NE(sequence(2, 0), sequence(1, 0));
+  // a single shard, so that only the order within it can differ
+  const auto within = [](uint64_t seed, uint32_t epoch) {
+    return shard_order(stored_ids(kShard), seed, epoch).ids;
+  };
+  EXPECT_NE(within(1, 1), within(1, 0));
+  EXPECT_NE(within(2, 0), within(1, 0));
 }
 
 TEST(ShardOrder, TheFirstShardIsUniformlyDistributed) {
