@@ -2,6 +2,7 @@
 // occupies its ports for alpha + n beta and additions take no time. One test per collective and
 // property; the name of the test ends with the collective.
 
+#include <map>
 #include <set>
 
 #include "comm/cost_model.h"
@@ -145,6 +146,38 @@ TEST(CostModel, TheBestBlockIsFasterThanItsNeighbours) {
       EXPECT_LT(seconds(best / 3), seconds(best / 9));
       EXPECT_LT(seconds(best * 3), seconds(n));
     });
+}
+
+/// Seconds on 8 ranks where messages take no time and an addition takes a second.
+template <class Costs, class... Sizes>
+std::map<std::string, double> additions(const Costs& costs, Sizes... sizes) {
+  std::map<std::string, double> all;
+  for (const auto& [name, cost] : costs) all[name] = cost({.gamma = 1, .merge = 1}, 8, sizes...);
+  return all;
+}
+
+// the simulated clock above counts messages only
+TEST(CostModel, CountsTheAdditionsOnTheLongestPath) {
+  using Numbers = std::map<std::string, double>;
+  // halves: n/2 + n/4 + n/8; a tree: n in each of log2 8 rounds; a pipeline of one block: n on each
+  // rank after the other; a ring: n/8 in each of 7 steps
+  EXPECT_EQ(
+      additions(reduce_costs(), 800.0),
+      (Numbers{{"recursive_halving", 700}, {"binomial_tree", 2400}, {"linear_pipeline", 5600}}));
+  EXPECT_EQ(additions(allreduce_costs(), 800.0), (Numbers{{"recursive_halving", 700},
+                                                          {"binomial_tree", 2400},
+                                                          {"linear_pipeline", 5600},
+                                                          {"ring", 700}}));
+  EXPECT_EQ(additions(broadcast_costs(), 800.0),
+            (Numbers{{"recursive_halving", 0}, {"binomial_tree", 0}, {"linear_pipeline", 0}}));
+  // merged entries: those of the 7 others; two vectors of k in each of log2 8 rounds; those for a
+  // region and the sums of the other regions; the last two add values as a ring does
+  EXPECT_EQ(additions(sparse_costs(), 1e6, 80.0), (Numbers{{"allgather", 560},
+                                                           {"exact", 560},
+                                                           {"gtopk", 480},
+                                                           {"oktopk", 140},
+                                                           {"shared", 70},
+                                                           {"scalecom", 70}}));
 }
 
 TEST(CostModel, GivesThePublishedTimesOfGtopk) {
