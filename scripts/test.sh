@@ -2,7 +2,8 @@
 # test.sh [--preset NAME | --all] [CTEST_OPTION...]: installs missing packages, builds and tests.
 #   --preset  release (default), debug, asan or tsan
 #   --all     release, asan and tsan, builds without CUDA and without MPI, and each fuzzer for 60 s
-# With THINWIRE_DATA=DIR, tests that need the data in DIR/cifar-10-batches-bin run, too.
+# With THINWIRE_DATA=DIR, tests that need the data in DIR/cifar-10-batches-bin run, too. Ends with
+# the number of skipped tests by reason, and names those that should have run.
 # shellcheck source=scripts/lib/common.sh
 . "$(dirname "${BASH_SOURCE[0]}")/lib/common.sh"
 
@@ -36,13 +37,19 @@ if ((${#plain_builds[@]} > 0)); then
   scripts/dev/fuzz.sh 60
 fi
 
+results=$(mktemp)
+trap 'rm "$results"' EXIT
 for preset in "${presets[@]}"; do
   say "build and test: $preset"
   scripts/build.sh "$preset"
-  ctest --preset "$preset" -j "$(nproc)" "$@" || {
+  ctest --preset "$preset" -j "$(nproc)" --output-junit "$results" \
+    --test-output-size-passed 100000000 "$@" || {
     # run failed tests again, alone, so that the log ends with their output
     say "failed tests, second run: $preset"
     ctest --preset "$preset" --rerun-failed || true
     die "$preset: tests failed; the output of their second run is above"
   }
+  build=build
+  [[ $preset == release ]] || build=build-$preset
+  [[ ! -s $results ]] || scripts/dev/skipped_tests.py "$results" "$build"
 done

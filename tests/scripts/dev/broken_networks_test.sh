@@ -5,10 +5,10 @@ set -euo pipefail
 bin=${TW_BUILD:-build}/bin
 export THINWIRE_CACHE=$PWD/${TW_BUILD:-build}/test-data
 [[ ${TW_BUILD:-build} != /* ]] || THINWIRE_CACHE=$TW_BUILD/test-data
-command -v ip mpirun >/dev/null || exit 77
-mpirun --version 2>/dev/null | grep -q HYDRA || exit 77
-build=${TW_BUILD:-build}
-grep -q TW_WITH_MPI "$build/compile_commands.json" || { echo "built without MPI" && exit 77; }
+skip() { echo "skipped: $1" && exit 77; }
+command -v ip >/dev/null || skip "ip is missing (package iproute2)"
+grep -q TW_WITH_MPI "${TW_BUILD:-build}/compile_commands.json" || skip "built without MPI"
+mpirun --version 2>/dev/null | grep -q HYDRA || skip "mpirun is not that of MPICH"
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 

@@ -2,7 +2,7 @@
 # Sourced by tests of scripts that preload the library of faults: $work is a folder that is removed
 # at the end. Skips the test in builds with a sanitizer, whose library must come first.
 cache=$(grep '^SANITIZE:' "${TW_BUILD:?}/CMakeCache.txt" || true)
-[[ ${cache##*=} == "" ]] || exit 77
+[[ ${cache##*=} == "" ]] || { echo "skipped: built with a sanitizer" && exit 77; }
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 export TMPDIR=$work
