@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# Trains on a GPU and prints tables of the runs: ResNet-20 in bf16 with its full schedule and with
-# the ten epochs of the CPU runs in docs/results.md; ResNet-20 and VGG-16 with sixteen workers on
-# one GPU and the recipes of GaussianK (gtopk with that of topk). Exit code 1 when ten epochs on the
-# GPU and ten on the CPU end more than 1.5 points apart.
-# usage: gpu.sh DATA_DIR [OUTPUT_DIR [BINARIES]]      (continues unfinished runs)
+# gpu.sh DATA_DIR [OUTPUT_DIR [BINARIES]]: trains on a GPU and prints tables of the runs: ResNet-20
+# in bf16 with its full schedule and with the ten epochs of the CPU runs in docs/results.md;
+# ResNet-20 and VGG-16 with sixteen workers on one GPU and the recipes of GaussianK (gtopk with that
+# of topk). Continues unfinished runs. Exit code 1 when ten epochs on the GPU and ten on the CPU end
+# more than 1.5 points apart.
 # shellcheck source=scripts/lib/common.sh
 . "$(dirname "${BASH_SOURCE[0]}")/../lib/common.sh"
 
