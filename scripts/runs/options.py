@@ -2,9 +2,11 @@
 
 import argparse
 import difflib
+import json
 import os
 import re
 import sys
+from pathlib import Path
 
 from . import UserError, nearest, program_name
 
@@ -28,7 +30,11 @@ class Parser(argparse.ArgumentParser):
         self.description = re.sub(f"(?m)^( *){file} ", rf"\1{self.prog} ", self.description or "")
 
     def parse_args(self, args=None, namespace=None):
-        """Words without a flag may stand between options, as in `run --scale short A1`."""
+        """Words without a flag may stand between options, as in `run --scale short A1`. --describe
+        prints the options as JSON, for manual pages and completions."""
+        if args is None and sys.argv[1:] == ["--describe"]:
+            print(json.dumps(self.described()))
+            sys.exit()
         if self._subparsers:
             return super().parse_args(args, namespace)
         self.check_flags(sys.argv[1:] if args is None else args)
@@ -37,6 +43,20 @@ class Parser(argparse.ArgumentParser):
     def parse_known_args(self, args=None, namespace=None):
         self.check_flags(sys.argv[1:] if args is None else args)
         return super().parse_known_args(args, namespace)
+
+    def described(self):
+        """What --describe of a program says, with `metavar` in place of `kind`."""
+        told = {"text": (self.description or "").partition("\n")[2].strip("\n"), "options": []}
+        for action in self._actions:
+            if isinstance(action, argparse._SubParsersAction):  # noqa: SLF001
+                helps = action._choices_actions  # noqa: SLF001
+                phrases = {one.dest: one.help or "" for one in helps}
+                told["subcommands"] = [
+                    {"name": name, "description": phrases.get(name, ""), **one.described()}
+                    for name, one in action.choices.items()]
+            elif not isinstance(action, argparse._HelpAction):  # noqa: SLF001
+                told["options"].append(described(action))
+        return told
 
     def check_flags(self, words):
         """UserError for the first flag that is unknown or repeated, before anything else that is
@@ -94,3 +114,19 @@ def is_number(word):
     except ValueError:
         return False
     return True
+
+
+def described(action):
+    """An option or argument of argparse."""
+    flags = sorted(action.option_strings, key=lambda flag: flag.startswith("--"))
+    name = flags[-1].lstrip("-") if flags else action.dest
+    metavar = action.metavar or action.dest.upper()
+    if flags and (action.type is Path or metavar == "CSV"):
+        metavar = "FILE"
+    return {"name": name, "group": "Options", "positional": not flags, "default": "",
+            "help": (action.help or "").replace("%(default)s", str(action.default))
+                                       .replace("%%", "%"),
+            "letter": flags[0][1:] if len(flags) > 1 else "",
+            "metavar": metavar + {"+": "...", "*": "..."}.get(action.nargs, "") * (not flags),
+            "takes_value": action.nargs != 0, "required": bool(flags) and action.required,
+            "choices": list(map(str, action.choices or ())), "suggestions": []}

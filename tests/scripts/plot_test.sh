@@ -22,8 +22,9 @@ lines_of() {
 import sys
 sys.path.insert(0, "scripts")
 import plot
+from runs import figures
 run = plot.opened(sys.argv[1])
-axes = plot.draw([run], "").axes[int(sys.argv[2])]
+axes = figures.draw([run], "").axes[int(sys.argv[2])]
 print(*(len(line.get_xdata()) for line in axes.lines), run.label)
 EOF
 }
@@ -33,7 +34,8 @@ texts_of() {
 import sys
 sys.path.insert(0, "scripts")
 import plot
-axes = plot.draw([plot.opened(sys.argv[1])], "").axes[0]
+from runs import figures
+axes = figures.draw([plot.opened(sys.argv[1])], "").axes[0]
 print(*(text.get_text() for text in axes.texts))
 EOF
 }
@@ -66,16 +68,17 @@ scripts/plot.py "$folder/stopped" "$folder/short" -o "$folder/curves.png" >"$fol
 import sys
 sys.path.insert(0, "scripts")
 import plot
+from runs import figures
 run = plot.opened(sys.argv[1])
 for low, high in ((0.252, 0.261), (0.11, 0.19), (0.1, 0.9), (0.25, 0.25)):
     run.metrics.rows = [[*row[:2], str(value), *row[3:]]
                         for row, value in zip(run.metrics.rows, (low, high))]
-    figure = plot.draw([run], "")
+    figure = figures.draw([run], "")
     figure.draw_without_rendering()
     for axes in (figure.axes[0], figure.axes[3], figure.axes[4]):
         for tick, text in zip(axes.get_yticks(), axes.get_yticklabels()):
             assert abs(float(text.get_text().rstrip(" %")) / 100 - tick) < 1e-9, (tick, text)
-assert plot.decimals([12.5, 15, 17.5]) == 1 and plot.decimals([10, 20]) == 0
+assert figures.decimals([12.5, 15, 17.5]) == 1 and figures.decimals([10, 20]) == 0
 PY
 
 # of one and of twelve runs: each curve has its own look, no text lies on another, the legend is
@@ -85,6 +88,7 @@ import itertools
 import sys
 sys.path.insert(0, "scripts")
 import plot
+from runs import figures
 
 
 def legend_of(axes):
@@ -104,8 +108,8 @@ for count in (1, 2, 12):
         at = run.metrics.names.index("bytes_sent")
         for row in run.metrics.rows:
             row[at] = str(1e6 * 1.4 ** number)
-    with plot.plt.rc_context(plot.STYLE):
-        figure = plot.draw(runs, "")
+    with figures.plt.rc_context(figures.STYLE):
+        figure = figures.draw(runs, "")
         figure.draw_without_rendering()
     panels = figure.axes[:6]
     for axes in panels:
@@ -149,8 +153,9 @@ import sys
 from pathlib import Path
 sys.path.insert(0, "scripts")
 import plot
-with plot.plt.rc_context(plot.STYLE):
-    figure = plot.draw_advice(plot.advice.read(Path(sys.argv[1])), "")
+from runs import figures
+with figures.plt.rc_context(figures.STYLE):
+    figure = figures.draw_advice(plot.advice.read(Path(sys.argv[1])), "")
     figure.draw_without_rendering()
 for axes in figure.axes:
     shown = [line for line in axes.lines if not line.get_label().startswith("_")]
@@ -207,7 +212,8 @@ sed -i 's/}$/, "run": {"steps_per_epoch": 10}}/' "$folder/begun/config.json"
 import sys
 sys.path.insert(0, "scripts")
 import plot
-axes = plot.draw([plot.opened(sys.argv[1])], "").axes[1]
+from runs import figures
+axes = figures.draw([plot.opened(sys.argv[1])], "").axes[1]
 low, high = axes.get_xlim()
 inside = [tick for tick in axes.get_xticks() if low <= tick <= high]
 assert high < 1 and len(inside) > 2, (low, high, inside)

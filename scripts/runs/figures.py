@@ -1,0 +1,243 @@
+"""The figures of plot.py: curves of runs, and predictions of `advise`. Needs matplotlib."""
+
+import io
+import math
+import textwrap
+
+import matplotlib
+
+matplotlib.use("Agg")
+import matplotlib.pyplot as plt  # noqa: E402
+from matplotlib.ticker import (FixedLocator, FuncFormatter, LogLocator,  # noqa: E402
+                               MaxNLocator)
+
+from . import UserError, advice, curves, output, program_name  # noqa: E402
+from .folder import PHASES  # noqa: E402
+from .measures import bytes_text  # noqa: E402
+from .tables import totals  # noqa: E402
+
+MOST_POINTS = 200  # of a curve by step
+WIDTH, PANEL = 14, 3.75  # inches of a picture, and of the height of a panel
+LEAST_ROWS = 5  # for which the panel of phases has room
+# Okabe and Ito's palette: distinguishable with any colour vision
+COLOURS = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000", "#f0e442"]
+DASHES = ["-", "--", ":", "-."]
+# blues: phases of any SGD; oranges: phases of distributed SGD
+PHASE_COLOURS = ["#c3d0e4", "#8fabd0", "#5b83b8", "#f5cf98", "#e59a3c", "#b3631a"]
+STYLE = {
+    "font.size": 10,
+    "axes.titlesize": 11,
+    "axes.titleweight": "bold",
+    "axes.titlelocation": "left",
+    "axes.grid": True,
+    "axes.axisbelow": True,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.edgecolor": "#888888",
+    "grid.color": "#e5e5e5",
+    "lines.linewidth": 2,
+    "lines.markersize": 4,
+    "legend.frameon": False,
+    "figure.constrained_layout.use": True,
+}
+
+
+def look(number):
+    """Colour and dashes of a curve; dashes change when the colours are used up."""
+    return COLOURS[number % len(COLOURS)], DASHES[number // len(COLOURS) % len(DASHES)]
+
+
+def line(axes, run, x, y):
+    """Draws y over x; skips epochs without a value."""
+    points = [(a, b) for a, b in zip(x, y) if not math.isnan(b)]
+    axes.plot([a for a, _ in points], [b for _, b in points], marker="o", color=run.look[0],
+              linestyle=run.look[1], label=run.label)
+
+
+def line_by_step(axes, run, y):
+    """Draws y over the epochs: its means over a few steps, or by epoch without steps.csv."""
+    if not run.by_step or y not in run.by_step.names:
+        line(axes, run, curves.epoch_ends(run), run[y])
+        return
+    width = max(1, math.ceil(len(run.by_step) / MOST_POINTS))
+    x = curves.epoch_positions(run.by_step.numbers("epoch"), run.steps_per_epoch)
+    x, values = (curves.binned(column, width, curves.mean)
+                 for column in (x, run.by_step.numbers(y)))
+    points = [(a, b) for a, b in zip(x, values) if b is not None]
+    axes.plot([a for a, _ in points], [b for _, b in points], color=run.look[0],
+              linestyle=run.look[1], label=run.label,
+              marker="o" if len(points) == 1 else None, linewidth=1.5)
+
+
+def shortened(text, most):
+    """The text, or its start and end."""
+    return text if len(text) <= most else f"{text[:most // 2]}…{text[1 - most // 2:]}"
+
+
+def draw_phases(axes, runs):
+    """One bar per run below its label: seconds of an average epoch by phase, or of all steps before
+    the first epoch ends, and the rest that no phase counts."""
+    for row, run in enumerate(runs):
+        left, bar = 0.0, {"y": row + 0.15, "height": 0.45}
+        table, count = ((run.metrics, len(run.metrics)) if len(run.metrics) else (run.by_step, 1))
+        for phase, colour in zip(PHASES, PHASE_COLOURS):
+            mean = sum(table.numbers(f"sec_{phase}")) / count
+            axes.barh(width=mean, left=left, color=colour, label=phase if row == 0 else None, **bar)
+            left += mean
+        rest = max(0.0, sum(table.numbers("seconds")) / count - left)
+        axes.barh(width=rest, left=left, color="#dddddd", label="rest" if row == 0 else None, **bar)
+        axes.text(0, row - 0.12, shortened(run.label, 56), fontsize=8, va="bottom")
+    space = max(0, LEAST_ROWS - len(runs)) / 2  # a single bar is no wall
+    axes.set_ylim(len(runs) - 0.5 + space, -0.7 - space)
+    axes.set_yticks([])
+    axes.legend(ncols=4, fontsize=8, loc="upper center", bbox_to_anchor=(0.5, 0),
+                borderaxespad=4.5)
+
+
+def draw_legend(figure, place, curves):
+    """The legend of all panels, in an area of its own; `curves` are those of one of them."""
+    labels = [textwrap.fill(run.get_label(), 60) for run in curves]
+    axes = figure.add_subplot(place)
+    axes.axis("off")
+    axes.legend(curves, labels, ncols=legend_columns(curves), handlelength=3.5, fontsize=9,
+                loc="center")
+
+
+def legend_columns(curves):
+    """As many columns as the longest label leaves room for."""
+    longest = max(min(60, len(run.get_label())) for run in curves)
+    return max(1, min(len(curves), int(WIDTH / (0.75 + 0.085 * longest))))
+
+
+def label_bytes(axes, log):
+    """Gives the x axis, whose curves are drawn, ticks at round numbers of KiB, MiB, ..."""
+    if log:
+        axes.set_xscale("log", base=2)
+        axes.xaxis.set_major_locator(LogLocator(2, numticks=4))
+    else:
+        low, high = axes.get_xlim()
+        unit = 1024 ** int(math.log(max(1, high), 1024))
+        ticks = MaxNLocator(4).tick_values(low / unit, high / unit)
+        axes.xaxis.set_major_locator(FixedLocator([unit * tick for tick in ticks]))
+    axes.xaxis.set_major_formatter(FuncFormatter(bytes_text))
+
+
+def decimals(values):
+    """The least number of decimals that writes all of these numbers, at most 6."""
+    return next((n for n in range(6) if all(abs(round(x, n) - x) < 1e-7 for x in values)), 6)
+
+
+def label_percents(axis):
+    """Labels an axis of fractions, with the decimals that its ticks need."""
+    axis.set_major_formatter(FuncFormatter(lambda value, _position: (
+        f"{100 * value:.{decimals(100 * axis.get_majorticklocs())}f} %")))
+
+
+def draw(runs, title):
+    heights = [max(PANEL, 1 + 0.36 * len(runs)), PANEL, 0.2 * len(runs)]
+    figure = plt.figure()
+    grid = figure.add_gridspec(3, 3, height_ratios=heights)
+    (top1, loss, phases), (by_bytes, by_seconds, sent) = [
+        [figure.add_subplot(grid[row, column]) for column in range(3)] for row in range(2)]
+    for number, run in enumerate(runs):
+        run.look = look(number)
+        line(top1, run, curves.epoch_ends(run), run["val_top1"])
+        line_by_step(loss, run, "train_loss")
+        line(by_bytes, run, totals(run["bytes_sent"]), run["val_top1"])
+        line(by_seconds, run, totals(run["seconds"]), run["val_top1"])
+        line_by_step(sent, run, "nnz_over_k")
+    draw_phases(phases, runs)
+
+    for axes, name, x in [(top1, "Validation top-1", "epoch"), (loss, "Training loss", "epoch"),
+                          (by_bytes, "Top-1 by bytes sent", "bytes, all ranks"),
+                          (by_seconds, "Top-1 by training time", "seconds"),
+                          (sent, "Entries sent / k", "epoch"),
+                          (phases, "Time of an epoch by phase", "seconds")]:
+        axes.set_title(name)
+        axes.set_xlabel(x)
+        if x == "epoch" and max((max(one.get_xdata(), default=0) for one in axes.lines),
+                                default=0) >= 1:
+            axes.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
+    for axes in (top1, by_bytes, by_seconds):
+        label_percents(axes.yaxis)
+    sent.set_ylim(0, 1.1 * max([1.0, *(max(one.get_ydata(), default=0) for one in sent.lines)]))
+    ends = [totals(run["bytes_sent"])[-1] for run in runs if len(run.metrics)]
+    label_bytes(by_bytes, log=ends and min(ends) > 0 and max(ends) > 20 * min(ends))
+    heights[2] = 0.2 + 0.2 * -(-len(runs) // legend_columns(top1.lines))
+    grid.set_height_ratios(heights)
+    figure.set_size_inches(WIDTH, sum(heights))
+    draw_legend(figure, grid[2, :], top1.lines)
+    for axes in (top1, by_bytes, by_seconds):
+        if not any(len(one.get_xdata()) for one in axes.lines):
+            axes.set(xticks=[], yticks=[])
+            axes.text(0.5, 0.5, "no validation yet", transform=axes.transAxes, ha="center")
+    if title:
+        figure.suptitle(title, x=0.01, ha="left", fontsize=13, fontweight="bold")
+    return figure
+
+
+def look_of_dense(label):
+    """Colour and dashes of a dense exchange: grey, with local steps darker; None for others."""
+    name, *kind = label.split()
+    if name == "bsp":
+        return "0.25", (0, (6, 1, 1, 1, 1, 1))
+    if name != "dense":
+        return None
+    colour = "0.25" if "H=" in label else "0.5"
+    return colour, DASHES[("bf16" in kind) + 2 * ("overlap" in kind)]
+
+
+def draw_advice(predictions, title):
+    """A panel for each number of ranks: speed-up over the best dense exchange by bandwidth.
+
+    Curves of exchanges with local steps have markers.
+    """
+    panels, links = predictions
+    columns = 2 if len(panels) == 4 else min(3, len(panels))
+    lines = -(-len(panels) // columns)
+    figure, grid = plt.subplots(lines, columns, figsize=(6 * columns, 6.5 * lines), squeeze=False)
+    looks = {}  # of sparse exchanges
+    for axes, (ranks, curves) in zip(grid.flat, sorted(panels.items())):
+        for label, rows in advice.merge(curves):
+            first = label.split(", ")[0]
+            colour, style = look_of_dense(first) or look(looks.setdefault(first, len(looks)))
+            bandwidths = [row[0] for row in rows]
+            axes.plot(bandwidths, [row[1] for row in rows], linestyle=style, color=colour,
+                      linewidth=1.8, label=textwrap.fill(label, 44),
+                      marker="o" if "H=" in first else None, markevery=4)
+            axes.fill_between(bandwidths, [row[2] for row in rows], [row[3] for row in rows],
+                              alpha=0.15, linewidth=0, color=colour)
+        if ranks in links:
+            at_link = next(iter(links[ranks].values()))[0]
+            axes.axvline(at_link, color="black", linewidth=0.8)
+            axes.annotate("link", (at_link, 0.02), xycoords=("data", "axes fraction"),
+                          xytext=(3, 0), textcoords="offset points", fontsize=8)
+        axes.set_title(f"{ranks} rank{'' if ranks == 1 else 's'}")
+        axes.set_xlabel("Gbit/s")
+        axes.set_xscale("log")
+        axes.set_yscale("log")
+        for axis in (axes.xaxis, axes.yaxis):
+            axis.set_major_formatter(FuncFormatter(lambda x, _: f"{x:g}"))
+        axes.yaxis.set_minor_locator(LogLocator(subs=(2, 5)))
+        axes.yaxis.set_minor_formatter(FuncFormatter(lambda x, _: f"{x:g}"))
+        axes.legend(fontsize=7, ncols=2, handlelength=3.5, loc="upper left",
+                    bbox_to_anchor=(0, -0.12))
+    for axes in list(grid.flat)[len(panels):]:
+        axes.axis("off")
+    for axes in grid[:, 0]:
+        axes.set_ylabel("speed-up over the best dense exchange")
+    if title:
+        figure.suptitle(title, x=0.01, ha="left", fontsize=13, fontweight="bold")
+    return figure
+
+
+def save(make, path):
+    """Writes the figure that make() returns, in the common style."""
+    picture = io.BytesIO()
+    with plt.rc_context(STYLE):
+        try:
+            make().savefig(picture, dpi=150, format=path.suffix[1:] or "png")
+        except ValueError as error:
+            raise UserError(f"{path}: {error}") from None
+    output.write(path, picture.getvalue())
+    print(f"{program_name()}: {path}")
