@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # imagenet10.sh DATA_DIR [OUTPUT_DIR]: trains ResNet-18 on a small folder of JPEGs with dense,
-# gaussiank and gtopk on 4 workers, prints the table of docs/results.md, and checks that a run that is
-# killed within an epoch resumes to the same bits. Takes two hours on two cores.
+# gaussiank and gtopk on 4 workers, prints the table of docs/results.md, and checks that a run that
+# is killed within an epoch resumes to the same bits. Takes two hours on two cores.
 # shellcheck source=scripts/lib/common.sh
 . "$(dirname "${BASH_SOURCE[0]}")/../lib/common.sh"
 
