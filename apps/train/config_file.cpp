@@ -1,0 +1,110 @@
+// Reads the configuration of a run: JSON files and flags.
+#include <algorithm>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "apps/train/config.h"
+#include "engine/core/error.h"
+#include "engine/io/file.h"
+#include "engine/io/json.h"
+
+namespace tw {
+
+namespace {
+
+/// Keys of a configuration that are not options: settings, a description of the run, and lists of
+/// values to combine.
+constexpr const char* kRunKeys[] = {"set", "run", "sweep"};
+
+/// Turns --allreduce into the setting allreduce.collective; the later of the two wins.
+void forward_allreduce(TrainConfig& config) {
+  if (!config.allreduce.empty())
+    config.settings.set("allreduce.collective", std::exchange(config.allreduce, ""));
+}
+
+/// Options of one call, which no sweep can vary.
+constexpr const char* kOfOneCall[] = {"name",      "output_dir", "config",  "resume",
+                                      "eval_only", "seeds",      "dry_run", "list"};
+
+/// The keys of "sweep" with their values.
+std::vector<SweepKey> sweep_in(const Json& object, const std::string& prefix) {
+  check(object.is_object(), "{}: \"sweep\" is not an object of key: list of values", prefix);
+  std::vector<SweepKey> sweep;
+  for (const auto& [key, values] : object.items()) {
+    check(values.is_array() && !values.empty(),
+          "{}: sweep: {} is {:.200}; expected a list of values", prefix, key, values.dump());
+    check(std::ranges::find(kOfOneCall, key) == std::end(kOfOneCall),
+          "{}: sweep: {} cannot be varied", prefix, key);
+    sweep.push_back({key, values});
+  }
+  return sweep;
+}
+
+void apply_file(TrainConfig& config, OptionTable& table, const std::filesystem::path& path) {
+  const std::string prefix = fmt::format("[config] {}", path.string());
+  Json file = parse_json<Json>(read_text(path, kMostJson), prefix);
+  check(file.is_object(), "{}: not a JSON object", prefix);
+  if (file.contains("set")) {
+    check(file["set"].is_object(), "{}: \"set\" is not an object of key: value", prefix);
+    for (const auto& [key, value] : file["set"].items())
+      config.settings.set(key, value.is_string() ? value.get<std::string>() : value.dump());
+  }
+  if (file.contains("sweep")) config.sweep = sweep_in(file["sweep"], prefix);
+  for (const char* key : kRunKeys) file.erase(key);
+  table.set_json(file, prefix);
+  forward_allreduce(config);
+}
+
+}  // namespace
+
+TrainConfig read_train_config(int argc, char** argv) {
+  TrainConfig config;
+  config.settings = default_settings();
+  OptionTable table = config.table();
+  const OptionTable::Given given =
+      table.parse(argc, argv, "train: synchronous data-parallel SGD with gradient sparsification");
+
+  const auto value_of = [&](const std::string& flag) {
+    std::string value;
+    for (const auto& [name, text] : given)
+      if (name == flag) value = text;
+    return value;
+  };
+  std::filesystem::path file = value_of("config");
+  const std::filesystem::path resume = value_of("resume");
+  const bool continues = !resume.empty() && resume != "auto";
+  config.branches = continues && !value_of("name").empty();
+  if (file.empty() && continues) {
+    // --resume names a run folder, its checkpoints folder or one checkpoint
+    const std::filesystem::path asked = std::filesystem::absolute(resume) / "";
+    for (const char* run : {"", "..", "../.."}) {
+      const std::filesystem::path found = (asked / run / "config.json").lexically_normal();
+      if (file.empty() && std::filesystem::exists(found)) file = found;
+    }
+  }
+  if (!file.empty()) apply_file(config, table, file);
+  if (continues) config.pretrained.clear();  // the checkpoint has newer weights
+  for (const auto& [name, text] : given) {
+    config.flags.push_back(name);
+    table.set_text(name, text);
+    forward_allreduce(config);
+    const std::string key = name == "set" ? text.substr(0, text.find('=')) : json_key(name);
+    if (name == "set") config.flags.push_back(key);
+    std::erase_if(config.sweep, [&](const SweepKey& swept) { return swept.key == key; });
+  }
+  table.print_notices();
+  config.lr_given = table.is_set("lr");
+  return config;
+}
+
+void set_option(TrainConfig& config, const std::string& key, const Json& value,
+                const std::string& source) {
+  if (key.find('.') != std::string::npos)
+    return config.settings.set(key, value.is_string() ? value.get<std::string>() : value.dump());
+  config.table().set_json({{key, value}}, source);
+  config.lr_given |= key == "lr";
+  forward_allreduce(config);
+}
+
+}  // namespace tw
