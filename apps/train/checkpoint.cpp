@@ -229,7 +229,8 @@ void save_checkpoint(Communicator& comm, const fs::path& folder, const TrainConf
   if (root) {
     sync_to_disk(part);
     rename_durably(part, target);
-    remove_old_checkpoints(folder, config.keep_checkpoints, 0);
+    // an epoch that is not validated replaces none
+    if (!position.to_validate) remove_old_checkpoints(folder, config.keep_checkpoints, 0);
   }
 }
 
@@ -243,6 +244,11 @@ Resumed describe_checkpoint(const fs::path& checkpoint, const TrainConfig& confi
 
 Resumed load_checkpoint(Communicator& comm, const fs::path& checkpoint, const TrainConfig& config,
                         Model& model, Optimizer& optimizer) {
+  std::string validated;
+  run_collectively(comm, [&] {
+    if (comm.rank() == 0) validated = read_validated(checkpoint);
+  });
+  validated = broadcast_text(comm, validated);
   const SafetensorsReader weights = sealed_file(checkpoint / "model.safetensors");
   Saved saved = description_in(weights, checkpoint, config);
   check_own_vectors(checkpoint, saved, config, comm.size(), optimizer);
@@ -262,6 +268,7 @@ Resumed load_checkpoint(Communicator& comm, const fs::path& checkpoint, const Tr
     one.values.write();
   }
   check_continues(checkpoint, saved, config, comm.size());
+  at = after_validation(at, validated);
   const int64_t images = at.batch * saved.ranks * saved.batch;
   at.batch = images / (comm.size() * config.batch_size * config.accumulate);
   return resumed;

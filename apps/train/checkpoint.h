@@ -4,6 +4,7 @@
 // checkpoints/step-00000123/
 //   model.safetensors      weights and batch-norm statistics, torchvision names; the metadata has
 //                          configuration, position and sums of the run
+//   validated.json         position after the validation, if the checkpoint was written before it
 //   momentum.safetensors   the flat momentum vector, and the anchor of local steps
 //   rank-0.safetensors ... residual, local momentum, batch-norm statistics, states of exchanges and
 //                          selector of a rank; with local steps its parameters and its momentum
@@ -12,26 +13,17 @@
 #include <filesystem>
 
 #include "apps/train/config.h"
-#include "apps/train/tables/records.h"
+#include "apps/train/tables/position.h"
 #include "comm/communicator.h"
 #include "models/model.h"
 #include "sparsify/optimizer.h"
 
 namespace tw {
 
-/// Where a run stands: `batch` batches of epoch `epoch` are done.
-struct Position {
-  int64_t step = 0, epoch = 0, batch = 0;
-  EpochTotals totals;     ///< of the batches done in this epoch
-  EpochTotals run;        ///< of all batches done
-  double best_top1 = -1;  ///< the highest validation accuracy so far
-  int64_t best_step = 0;  ///< where it was reached; 0: no validation yet
-};
-
 /// Writes folder/step-N, first into a temporary folder that is renamed when every rank is done;
-/// removes all but the newest --keep-checkpoints. `statistics`: batch-norm statistics for
-/// model.safetensors (mean of the ranks, or rank 0's). Collective. Fault when the disk is full;
-/// older checkpoints stay.
+/// removes all but the newest --keep-checkpoints, unless the epoch is yet to be validated.
+/// `statistics`: batch-norm statistics for model.safetensors (mean of the ranks, or rank 0's).
+/// Collective. Fault when the disk is full; older checkpoints stay.
 void save_checkpoint(Communicator& comm, const std::filesystem::path& folder,
                      const TrainConfig& config, const Position& position, Model& model,
                      Optimizer& optimizer, std::span<const float> statistics);

@@ -78,15 +78,8 @@ void add_notice(std::string& notice, const std::string& text) {
 
 std::map<std::string, std::string> describe(const TrainConfig& config, const Position& at,
                                             int ranks) {
-  const Json json = {{"config", description_of(config)},
-                     {"ranks", ranks},
-                     {"step", at.step},
-                     {"epoch", at.epoch},
-                     {"batch", at.batch},
-                     {"best_top1", at.best_top1},
-                     {"best_step", at.best_step},
-                     {"totals", at.totals.json()},
-                     {"run", at.run.json()}};
+  Json json = {{"config", description_of(config)}, {"ranks", ranks}};
+  json.update(at.json());
   return {{"format", kFormat},
           {"thinwire", json.dump()},
           {"image", Json({config.image[0], config.image[1], config.image[2]}).dump()},
@@ -114,13 +107,7 @@ Saved description_in(const SafetensorsReader& weights, const fs::path& checkpoin
     check(images >= 1 && images <= kMostRanks && batches >= 1 && batches <= kMostRanks,
           "{}: damaged description: {} batches of {} images", prefix, batches, images);
     saved.batch = images * batches;
-    at.step = integer_of(json.at("step"));
-    at.epoch = integer_of(json.at("epoch"));
-    at.batch = integer_of(json.at("batch"));
-    at.best_top1 = json.value("best_top1", at.best_top1);  // older checkpoints have none
-    at.best_step = integer_of(json.value("best_step", Json(at.best_step)));
-    at.totals = EpochTotals::from_json(json.at("totals"));
-    at.run = EpochTotals::from_json(json.at("run"));
+    at = Position::from_json(json);
   } catch (const Json::exception& error) {
     fail("{}: damaged description: {:.200}", prefix, error.what());
   }

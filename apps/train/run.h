@@ -71,8 +71,12 @@ class Run {
   void validate();
   /// Whether a signal asks any rank to stop.
   bool stops_on_any_rank();
+  /// Flushes the rows so far to the disk: a run resumed from a checkpoint keeps those before it.
+  void sync_tables();
   /// Writes a checkpoint, after the rows of the tables so far, and those that --keep-best keeps.
   void checkpoint();
+  /// Notes in the checkpoint written before the validation that it is done.
+  void complete_checkpoint();
   /// Notes whether this validation is the best so far; a checkpoint must then follow.
   bool is_best();
   /// On rank 0: keeps the best checkpoint, and removes the one before it.

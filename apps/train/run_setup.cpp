@@ -179,7 +179,9 @@ void Run::restore() {
       check(at_.batch <= train_loader_->batches(),
             "[resume] the checkpoint is at batch {} of an epoch, but an epoch of this data has {}",
             at_.batch, train_loader_->batches());
-    const bool trains = at_.epoch < config_.epochs && !out_of_steps();
+    // with more steps, or on other ranks, an epoch may go on
+    if (train_loader_) at_.to_validate &= at_.batch == train_loader_->batches() || out_of_steps();
+    const bool trains = at_.epoch < config_.epochs && (at_.to_validate || !out_of_steps());
     check(trains || !config_.branches || config_.eval_only,
           "[resume] {} is at step {}, the end of {} epochs{}; a larger --epochs{} trains on",
           folder_.checkpoint.string(), at_.step, config_.epochs,
@@ -220,7 +222,8 @@ void Run::open_tables() {
     if (comm_.rank() != 0) return;
     try {
       // if this run trains no step, the row of an epoch cut short by --max-steps stays
-      const int64_t rows = at_.epoch + (at_.batch > 0 && out_of_steps() ? 1 : 0);
+      const bool trained = at_.batch > 0 && (at_.to_validate || out_of_steps());
+      const int64_t rows = at_.epoch + (trained && !at_.to_validate ? 1 : 0);
       // before anything is changed
       CsvFile::check(folder_.file("steps.csv"), kStepHeader, at_.step);
       CsvFile::check(folder_.file("metrics.csv"), kMetricsHeader, rows);
@@ -237,10 +240,11 @@ void Run::open_tables() {
       steps_csv_ = std::make_unique<CsvFile>(folder_.file("steps.csv"), kStepHeader, at_.step);
       metrics_csv_ = std::make_unique<CsvFile>(folder_.file("metrics.csv"), kMetricsHeader, rows);
       if (config_.analyze_every > 0)
-        gradients_ = std::make_unique<GradientStatistics>(host_, folder_.path, rows,
-                                                          !optimizer_->residual().empty());
+        gradients_ = std::make_unique<GradientStatistics>(
+            host_, folder_.path, at_.epoch + (trained ? 1 : 0), !optimizer_->residual().empty());
       if (config_.tensorboard)
-        events_ = std::make_unique<EventFile>(folder_.file(EventFile::kName), at_.step);
+        events_ = std::make_unique<EventFile>(folder_.file(EventFile::kName), at_.step,
+                                              at_.to_validate ? kEpochEvents : "");
       if (const int64_t last = steps_csv_->last_kept(); last < at_.step)
         console_.line("{} has no rows of the steps {} to {}", folder_.file("steps.csv").string(),
                       last + 1, at_.step);

@@ -1,6 +1,7 @@
 #include "apps/train/trainer.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "apps/train/evaluate.h"
 #include "apps/train/plan_report.h"
@@ -30,8 +31,8 @@ RunResult Run::run_to_the_end() {
   if (config_.eval_only) return evaluate_only();
   if (const std::optional<RunResult> result = result_before()) return *result;
   open_tables();
-  while (at_.epoch < config_.epochs && !out_of_steps()) {
-    train_epoch();
+  while (at_.epoch < config_.epochs && (at_.to_validate || !out_of_steps())) {
+    if (!at_.to_validate) train_epoch();
     const bool whole = at_.batch == train_loader_->batches();
     if (whole || out_of_steps()) close_epoch(whole);
     if (stop_seen_) return finish(true);
@@ -194,7 +195,7 @@ void Run::add_step(const StepRecord& step) {
   if (!steps_csv_) return;
   const std::string row = step_row(step, at_.epoch + 1);
   steps_csv_->row(row);
-  if (events_) events_->row(step.step, "step", kStepHeader, row);
+  if (events_) events_->row(step.step, kStepEvents, kStepHeader, row);
 }
 
 void Run::close_epoch(bool whole) {
@@ -202,19 +203,28 @@ void Run::close_epoch(bool whole) {
   const bool last = epoch >= config_.epochs || out_of_steps();
   const auto due = [&](int64_t every) { return last || (every > 0 && epoch % every == 0); };
   const double lr = rate(at_.batch - 1);
-  val_ = {};
-  if (config_.eval_every != kNever && due(config_.eval_every)) validate();
-  if (metrics_csv_) {
-    const std::string row = metrics_row(epoch, lr, density(), at_.totals, val_);
-    metrics_csv_->row(row);
-    if (events_) events_->row(at_.step, "epoch", kMetricsHeader, row);
-  }
-  report_epoch(console_, epoch, config_.epochs, at_.totals, val_);
-  check_finite(val_, epoch);
+  const bool step_due = config_.checkpoint_steps > 0 && at_.step % config_.checkpoint_steps == 0;
+  const bool saves = step_due || due(config_.checkpoint_every),
+             validates = config_.eval_every != kNever && due(config_.eval_every);
   if (gradients_) {
     const Histogram values = gradients_->write(epoch);
     if (events_ && values.number > 0) events_->histogram(at_.step, "gradient_and_residual", values);
   }
+  if (at_.to_validate || (saves && validates)) {  // a failed validation loses nothing of the epoch
+    at_.to_validate = true;
+    checkpoint();
+  }
+  val_ = {};
+  if (validates) validate();
+  if (metrics_csv_) {
+    const std::string row = metrics_row(epoch, lr, density(), at_.totals, val_);
+    metrics_csv_->row(row);
+    if (events_) events_->row(at_.step, kEpochEvents, kMetricsHeader, row);
+  }
+  report_epoch(console_, epoch, config_.epochs, at_.totals, val_);
+  if (at_.to_validate && !std::isfinite(val_.loss) && comm_.rank() == 0)
+    remove_checkpoint(folder_.checkpoints() / checkpoint_name(at_.step));
+  check_finite(val_, epoch);
   skipped_.report(comm_, data_, console_);
   report_waiting(console_, at_.totals, !data_.train->supports_resident());
   if (whole) {
@@ -222,8 +232,11 @@ void Run::close_epoch(bool whole) {
     at_.batch = 0;
     at_.totals = {};
   }
-  const bool step_due = config_.checkpoint_steps > 0 && at_.step % config_.checkpoint_steps == 0;
-  if (is_best() || step_due || due(config_.checkpoint_every)) checkpoint();
+  const bool best = is_best();
+  if (at_.to_validate)
+    complete_checkpoint();
+  else if (best || saves)
+    checkpoint();
 }
 
 bool Run::is_best() {
@@ -257,14 +270,17 @@ std::vector<float> Run::statistics() {
   return statistics_of_all(comm_, model_, config_.bn_stats == "average");
 }
 
-void Run::checkpoint() {
-  log_->flush(comm_);
+void Run::sync_tables() {
   if (folder_.lock) folder_.lock->check_place(folder_.path);  // on rank 0
-  // a run resumed from the checkpoint keeps the rows before it: they are on the disk first
   if (steps_csv_) steps_csv_->sync();
   if (metrics_csv_) metrics_csv_->sync();
   if (events_) events_->sync();
   if (gradients_) gradients_->sync();
+}
+
+void Run::checkpoint() {
+  log_->flush(comm_);
+  sync_tables();
   const std::vector<float> common = statistics();
   if (optimizer_->same_on_all_ranks()) {
     // damaged messages may leave a difference: no checkpoint may hold it
@@ -275,6 +291,16 @@ void Run::checkpoint() {
   keep_best();
 }
 
+void Run::complete_checkpoint() {
+  at_.to_validate = false;
+  sync_tables();
+  if (comm_.rank() == 0) {
+    write_validated(folder_.checkpoints() / checkpoint_name(at_.step), at_);
+    remove_old_checkpoints(folder_.checkpoints(), config_.keep_checkpoints, 0);
+  }
+  keep_best();
+}
+
 void Run::keep_best() {
   if (comm_.rank() != 0 || !config_.keep_best || at_.best_step == 0) return;
   keep_best_checkpoint(folder_.checkpoints(), at_.best_step);
@@ -282,7 +308,8 @@ void Run::keep_best() {
 }
 
 std::optional<RunResult> Run::result_before() {
-  if (folder_.checkpoint.empty() || (at_.epoch < config_.epochs && !out_of_steps()))
+  if (folder_.checkpoint.empty() || at_.to_validate ||
+      (at_.epoch < config_.epochs && !out_of_steps()))
     return std::nullopt;
   std::string summary;
   run_collectively(comm_, [&] {

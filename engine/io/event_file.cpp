@@ -112,11 +112,17 @@ void Histogram::add(double from, double to, double count) {
   number += count;
 }
 
-EventFile::EventFile(const std::filesystem::path& path, int64_t keep_through) {
+EventFile::EventFile(const std::filesystem::path& path, int64_t keep_through,
+                     const std::string& again) {
+  const std::string prefix = again + "/";
+  const auto repeated = [&](std::string_view event) {
+    return !again.empty() && step_of(event) == keep_through &&
+           event.find(prefix) != std::string_view::npos;
+  };
   const std::string bytes = read_text_if_any(path);
   size_t kept = 0;
   while (const auto data = data_of(std::string_view(bytes).substr(kept))) {
-    if (step_of(*data) > keep_through) break;
+    if (step_of(*data) > keep_through || repeated(*data)) break;
     kept += kHead + data->size() + kTail;
   }
   if (kept == 0) {

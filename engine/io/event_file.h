@@ -29,8 +29,9 @@ class EventFile {
   static constexpr const char* kName = "events.out.tfevents.thinwire";
 
   /// Creates the file, or continues an existing one: drops the events from the first whose step
-  /// exceeds `keep_through`, and a record that is damaged or not complete with all after it.
-  EventFile(const std::filesystem::path& path, int64_t keep_through);
+  /// exceeds `keep_through`, and a record that is damaged or not complete with all after it. Rows
+  /// of the table `again` are dropped from step `keep_through` on.
+  EventFile(const std::filesystem::path& path, int64_t keep_through, const std::string& again = "");
 
   /// Appends values with their names; Fault when the disk is full.
   void scalars(int64_t step, const std::vector<std::pair<std::string, double>>& values);

@@ -44,6 +44,8 @@ struct EpochTotals {
 
 extern const char* const kStepHeader;
 extern const char* const kMetricsHeader;
+/// What the names of the events of their rows begin with.
+inline constexpr const char *kStepEvents = "step", *kEpochEvents = "epoch";
 std::string step_row(const StepRecord& step, int64_t epoch);
 /// Without validation (`val.count` 0) the validation columns are empty.
 std::string metrics_row(int64_t epoch, double lr, double density, const EpochTotals& totals,

@@ -1,0 +1,137 @@
+// A run whose validation fails or is killed has the checkpoint of the epoch, and resumes to the
+// files of a run left alone.
+#include <sys/stat.h>
+
+#include <csignal>
+#include <set>
+#include <thread>
+
+#include "engine/io/event_file.h"
+#include "tests/support/event_records.h"
+#include "tests/support/jpegs.h"
+#include "tests/support/program.h"
+
+namespace tw::test {
+namespace {
+
+namespace fs = std::filesystem;
+using namespace std::chrono_literals;
+
+/// Two epochs of six steps, two ranks.
+class InterruptedValidation : public testing::TestWithParam<std::string> {
+ protected:
+  std::string command(const std::string& arguments) const {
+    return fmt::format(
+        "{} --output-dir {} {} --model lenet --lr 0.02 --workers 2 --batch-size 50 --epochs 2 "
+        "--threads-per-rank 1 --sparsifier topk {} {}",
+        TW_TRAIN, folder_.path().string(), short_epochs(folder_.path()), GetParam(), arguments);
+  }
+  fs::path image() const { return folder_ / "data/val/n00000001/0007.JPEG"; }
+
+  /// The lines of a table without the columns of times.
+  std::vector<std::string> rows(const fs::path& table) const {
+    std::ifstream in(table);
+    std::vector<std::string> lines;
+    for (std::string line; std::getline(in, line);) {
+      size_t end = 0;
+      for (int i = 0; i < 7 && end != std::string::npos; ++i) end = line.find(',', end + 1);
+      lines.push_back(line.substr(0, end));
+    }
+    return lines;
+  }
+  std::set<fs::path> files(const std::string& run) const {
+    std::set<fs::path> all;
+    for (const auto& entry : fs::recursive_directory_iterator(folder_ / run))
+      all.insert(entry.path().lexically_relative(folder_ / run));
+    return all;
+  }
+  /// Step and name of every event but the times.
+  std::vector<std::pair<int64_t, std::string>> events(const std::string& run) const {
+    std::vector<std::pair<int64_t, std::string>> found;
+    for (const EventValue& value : event_values(text_of(folder_ / run / EventFile::kName)))
+      found.emplace_back(value.step, value.name);
+    return found;
+  }
+  void expect_equal_runs(const std::string& one, const std::string& other) const {
+    EXPECT_EQ(weights_hash(folder_ / one), weights_hash(folder_ / other));
+    for (const char* table : {"steps.csv", "metrics.csv", "distributions.csv", "histograms.csv",
+                              "residual_histograms.csv"})
+      EXPECT_EQ(rows(folder_ / one / table), rows(folder_ / other / table)) << table;
+    EXPECT_EQ(files(one), files(other));
+    EXPECT_EQ(events(one), events(other));
+    for (const char* key : {"epochs", "steps", "images", "val_top1", "val_loss", "stopped"})
+      EXPECT_EQ(summary(one)[key], summary(other)[key]) << key;
+  }
+  nlohmann::json summary(const std::string& run) const {
+    return nlohmann::json::parse(text_of(folder_ / run / "summary.json"));
+  }
+  /// Runs train with an image to validate on that never arrives, and kills it in the validation.
+  void kill_in_validation(const std::string& arguments, const fs::path& checkpoint) const {
+    fs::rename(image(), folder_ / "kept.JPEG");
+    ASSERT_EQ(::mkfifo(image().c_str(), 0600), 0);
+    const pid_t child = ::fork();
+    if (child == 0) {
+      ::execl("/bin/sh", "sh", "-c", ("exec " + command(arguments) + " >/dev/null 2>&1").c_str(),
+              nullptr);
+      ::_exit(127);
+    }
+    for (int i = 0; i < 1000 && !fs::exists(checkpoint); ++i) std::this_thread::sleep_for(10ms);
+    EXPECT_TRUE(fs::exists(checkpoint)) << "no checkpoint before the validation";
+    ::kill(child, SIGKILL);
+    ::waitpid(child, nullptr, 0);
+    fs::rename(folder_ / "kept.JPEG", image());
+  }
+
+  const TempFolder folder_;
+};
+
+TEST_P(InterruptedValidation, ADamagedImageLosesNothingOfTheEpoch) {
+  ASSERT_EQ(run_command(command("--name whole")).code, 0);
+  const std::string good = text_of(image());
+  std::ofstream(image(), std::ios::binary) << good.substr(0, good.size() / 2);
+  const Ended failed = run_command(command("--name cut"));
+  EXPECT_EQ(failed.code, 2) << failed.output;
+  EXPECT_TRUE(failed.says("0007.JPEG")) << failed.output;
+  EXPECT_TRUE(fs::exists(folder_ / "cut/checkpoints/step-00000006/model.safetensors"));
+  EXPECT_EQ(rows(folder_ / "cut/metrics.csv").size(), 1u);
+  std::ofstream(image(), std::ios::binary) << good;
+  const Ended resumed = run_command(command("--name cut --resume auto"));
+  ASSERT_EQ(resumed.code, 0) << resumed.output;
+  EXPECT_TRUE(resumed.says("at step 6")) << resumed.output;
+  expect_equal_runs("cut", "whole");
+}
+
+TEST_P(InterruptedValidation, AKilledRunValidatesAfterItResumes) {
+  ASSERT_EQ(run_command(command("--name whole")).code, 0);
+  const fs::path checkpoints = folder_ / "cut/checkpoints";
+  kill_in_validation("--name cut", checkpoints / "step-00000006");
+  // a kill after the row and before the note in the checkpoint: the row is not repeated
+  ASSERT_EQ(run_command(command("--name cut --resume auto --max-steps 6")).code, 0);
+  fs::remove(checkpoints / "step-00000006/validated.json");
+  fs::remove(folder_ / "cut/summary.json");
+  const Ended resumed = run_command(command("--name cut --resume auto"));
+  ASSERT_EQ(resumed.code, 0) << resumed.output;
+  EXPECT_TRUE(resumed.says("at step 6")) << resumed.output;
+  expect_equal_runs("cut", "whole");
+}
+
+TEST_P(InterruptedValidation, AKillAtTheLastStepLeavesTheRowToTheResumedRun) {
+  // in the middle of the second epoch
+  ASSERT_EQ(run_command(command("--name whole --max-steps 9")).code, 0);
+  kill_in_validation("--name cut --max-steps 9 --eval-every 0",
+                     folder_ / "cut/checkpoints/step-00000009");
+  const Ended resumed = run_command(command("--name cut --max-steps 9 --resume auto"));
+  ASSERT_EQ(resumed.code, 0) << resumed.output;
+  EXPECT_EQ(weights_hash(folder_ / "cut"), weights_hash(folder_ / "whole"));
+  EXPECT_EQ(rows(folder_ / "cut/metrics.csv").back(), rows(folder_ / "whole/metrics.csv").back());
+  EXPECT_EQ(rows(folder_ / "cut/metrics.csv").size(), 3u);  // header and two epochs
+  EXPECT_EQ(rows(folder_ / "cut/steps.csv"), rows(folder_ / "whole/steps.csv"));
+}
+
+INSTANTIATE_TEST_SUITE_P(Options, InterruptedValidation,
+                         testing::Values("",
+                                         "--keep-best --keep-checkpoints 1 --tensorboard "
+                                         "--analyze-every 3"));
+
+}  // namespace
+}  // namespace tw::test
