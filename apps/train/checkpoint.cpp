@@ -26,20 +26,19 @@ Tensor flat(std::span<float> values) {
   return {values.data(), {static_cast<int64_t>(values.size())}, DType::f32, Device::cpu};
 }
 
-SafetensorsReader sealed_file(const fs::path& path) {
-  SafetensorsReader file(path);
+SafetensorsReader sealed(SafetensorsReader file) {
   check(file.sealed(), "[checkpoint] {}: damaged, or not written by this program: no checksum",
-        path.string());
+        file.path().string());
   return file;
 }
 
-/// Opens a file of a checkpoint; UserError when it belongs to another step.
-SafetensorsReader part_of(const fs::path& path, int64_t step) {
-  SafetensorsReader file = sealed_file(path);
+/// A file of a checkpoint; UserError when it belongs to another step.
+SafetensorsReader part_of(SafetensorsReader part, int64_t step) {
+  SafetensorsReader file = sealed(std::move(part));
   const auto stamp = file.metadata().find("step");
   const std::string found = stamp == file.metadata().end() ? "none" : stamp->second;
   check(found == std::to_string(step), "[checkpoint] {} belongs to step {}; expected {}",
-        path.string(), found, step);
+        file.path().string(), found, step);
   return file;
 }
 
@@ -58,15 +57,15 @@ Tensor flat(std::span<std::byte> bytes) {
 
 /// The file of one rank. Reads and checks everything that this run needs; changes nothing yet.
 struct RankState {
-  RankState(const fs::path& path, int64_t step, Optimizer& optimizer, size_t statistics_length)
-      : file(part_of(path, step)) {
+  RankState(SafetensorsReader part, int64_t step, Optimizer& optimizer, size_t statistics_length)
+      : file(part_of(std::move(part), step)) {
     for (const NamedVector& own : optimizer.own_vectors())
       vectors.push_back(flat_from(file, own.name, own.values.span().size()));
     statistics = flat_from(file, "statistics", statistics_length);
     for (const auto& [name, bytes] : optimizer.states()) {
       states.push_back(file.tensor(name).as<uint8_t>());
       check(states.back().size() == bytes.size(),
-            "[checkpoint] {}: {} has {} bytes; this run needs {}", path.string(), name,
+            "[checkpoint] {}: {} has {} bytes; this run needs {}", file.path().string(), name,
             states.back().size(), bytes.size());
     }
   }
@@ -78,10 +77,10 @@ struct RankState {
 };
 
 /// With the same number of ranks: each rank takes what it saved.
-void restore(const Communicator& comm, const SafetensorsReader& weights, const fs::path& checkpoint,
-             int64_t step, Model& model, Optimizer& optimizer) {
+void restore(Communicator& comm, const RankFiles& files, const SafetensorsReader& weights,
+             const fs::path& checkpoint, int64_t step, Model& model, Optimizer& optimizer) {
   HostFloats statistics = model.arena().host_statistics();
-  const RankState saved(rank_file(checkpoint, comm.rank()), step, optimizer,
+  const RankState saved(files.read(comm, rank_file(checkpoint, comm.rank())), step, optimizer,
                         statistics.span().size());
   load_weights(weights, model.arena());
   for (size_t i = 0; NamedVector & own : optimizer.own_vectors()) {
@@ -105,7 +104,7 @@ void add_part(const NamedVector& own, std::span<const float> old, size_t rank, s
 
 /// With another number of ranks: every vector as it says, and the mean of the statistics. The
 /// states of the optimizer's parts start anew.
-void redistribute(const SafetensorsReader& weights, const Communicator& comm,
+void redistribute(const SafetensorsReader& weights, Communicator& comm, const RankFiles& files,
                   const fs::path& checkpoint, int64_t step, int64_t old_ranks, Model& model,
                   Optimizer& optimizer) {
   load_weights(weights, model.arena());
@@ -117,7 +116,7 @@ void redistribute(const SafetensorsReader& weights, const Communicator& comm,
   for (NamedVector& one : own) std::ranges::fill(one.values.span(), 0.0f);
   const size_t ranks = static_cast<size_t>(comm.size()), rank = static_cast<size_t>(comm.rank());
   for (int r = 0; r < old_ranks; ++r) {
-    const SafetensorsReader file = part_of(rank_file(checkpoint, r), step);
+    const SafetensorsReader file = part_of(files.read(comm, rank_file(checkpoint, r)), step);
     for (NamedVector& one : own) {
       const std::span<float> sum = one.values.span();
       add_part(one, flat_from(file, one.name, sum.size()), rank, ranks, old_ranks, sum);
@@ -164,10 +163,10 @@ void check_residual(const fs::path& checkpoint, const SafetensorsReader& first, 
 /// UserError unless checkpoint and run have the same per-rank vectors; within a round of local
 /// steps also on another number of ranks and for validation, since the parameters of the ranks
 /// differ.
-void check_own_vectors(const fs::path& checkpoint, const Saved& saved, const TrainConfig& config,
-                       int ranks, Optimizer& optimizer) {
+void check_own_vectors(SafetensorsReader rank_0, const fs::path& checkpoint, const Saved& saved,
+                       const TrainConfig& config, int ranks, Optimizer& optimizer) {
   const std::string prefix = fmt::format("[resume] {}", checkpoint.string());
-  const SafetensorsReader first = part_of(rank_file(checkpoint, 0), saved.resumed.position.step);
+  const SafetensorsReader first = part_of(std::move(rank_0), saved.resumed.position.step);
   check_residual(checkpoint, first, saved, config, keeps(optimizer, "residual"));
   check(first.has("local_momentum") == keeps(optimizer, "local_momentum"),
         "{}: only one of the checkpoint and this run has momentum before the selection "
@@ -192,13 +191,13 @@ void check_own_vectors(const fs::path& checkpoint, const Saved& saved, const Tra
 
 void save_checkpoint(Communicator& comm, const fs::path& folder, const TrainConfig& config,
                      const Position& position, Model& model, Optimizer& optimizer,
-                     std::span<const float> statistics) {
+                     std::span<const float> statistics, const RankFiles& files) {
   const OperationScope operation(comm, "checkpoint");
   const fs::path target = folder / checkpoint_name(position.step);
   const fs::path part = folder / fmt::format(".{}.part", checkpoint_name(position.step));
-  const std::string exists = fs::exists(target) ? "yes" : "";
-  if (!broadcast_text(comm, exists).empty()) return;  // this step is saved already
   const bool root = comm.rank() == 0;
+  const std::string exists = root && fs::exists(target) ? "yes" : "";
+  if (!broadcast_text(comm, exists).empty()) return;  // this step is saved already
   if (root) {
     fs::remove_all(part);
     fs::create_directories(part);
@@ -213,7 +212,7 @@ void save_checkpoint(Communicator& comm, const fs::path& folder, const TrainConf
   own.add("statistics", flat(local));
   own.metadata("step", std::to_string(position.step));
   for (const auto& [name, bytes] : optimizer.states()) own.add(name, flat(bytes));
-  own.write(rank_file(part, comm.rank()));
+  files.write(comm, own, rank_file(part, comm.rank()));
   if (root) {
     std::vector<NamedVector> common = optimizer.common_vectors();
     SafetensorsWriter momentum;
@@ -235,34 +234,38 @@ void save_checkpoint(Communicator& comm, const fs::path& folder, const TrainConf
 }
 
 Resumed describe_checkpoint(const fs::path& checkpoint, const TrainConfig& config, int ranks) {
-  Saved saved = description_in(sealed_file(checkpoint / "model.safetensors"), checkpoint, config);
-  check_residual(checkpoint, part_of(rank_file(checkpoint, 0), saved.resumed.position.step), saved,
-                 config, keeps_residual(resolve_sparsifier(config.sgd(), config.settings)));
+  Saved saved = description_in(sealed(SafetensorsReader(checkpoint / "model.safetensors")),
+                               checkpoint, config);
+  check_residual(checkpoint,
+                 part_of(SafetensorsReader(rank_file(checkpoint, 0)), saved.resumed.position.step),
+                 saved, config, keeps_residual(resolve_sparsifier(config.sgd(), config.settings)));
   check_continues(checkpoint, saved, config, ranks);
   return saved.resumed;
 }
 
 Resumed load_checkpoint(Communicator& comm, const fs::path& checkpoint, const TrainConfig& config,
-                        Model& model, Optimizer& optimizer) {
+                        Model& model, Optimizer& optimizer, const RankFiles& files) {
   std::string validated;
   run_collectively(comm, [&] {
     if (comm.rank() == 0) validated = read_validated(checkpoint);
   });
   validated = broadcast_text(comm, validated);
-  const SafetensorsReader weights = sealed_file(checkpoint / "model.safetensors");
+  const SafetensorsReader weights = sealed(files.read(comm, checkpoint / "model.safetensors"));
   Saved saved = description_in(weights, checkpoint, config);
-  check_own_vectors(checkpoint, saved, config, comm.size(), optimizer);
+  check_own_vectors(files.read(comm, rank_file(checkpoint, 0)), checkpoint, saved, config,
+                    comm.size(), optimizer);
   Resumed& resumed = saved.resumed;
   Position& at = resumed.position;
-  const SafetensorsReader momentum_file = part_of(checkpoint / "momentum.safetensors", at.step);
+  const SafetensorsReader momentum_file =
+      part_of(files.read(comm, checkpoint / "momentum.safetensors"), at.step);
   std::vector<NamedVector> common = optimizer.common_vectors();
   std::vector<std::span<const float>> saved_common;
   for (const NamedVector& one : common)
     saved_common.push_back(flat_from(momentum_file, one.name, one.values.span().size()));
   if (saved.ranks == comm.size())
-    restore(comm, weights, checkpoint, at.step, model, optimizer);
+    restore(comm, files, weights, checkpoint, at.step, model, optimizer);
   else
-    redistribute(weights, comm, checkpoint, at.step, saved.ranks, model, optimizer);
+    redistribute(weights, comm, files, checkpoint, at.step, saved.ranks, model, optimizer);
   for (size_t i = 0; NamedVector & one : common) {
     std::ranges::copy(saved_common[i++], one.values.span().begin());
     one.values.write();

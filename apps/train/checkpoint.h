@@ -13,6 +13,7 @@
 #include <filesystem>
 
 #include "apps/train/config.h"
+#include "apps/train/rank_files.h"
 #include "apps/train/tables/position.h"
 #include "comm/communicator.h"
 #include "models/model.h"
@@ -23,10 +24,12 @@ namespace tw {
 /// Writes folder/step-N, first into a temporary folder that is renamed when every rank is done;
 /// removes all but the newest --keep-checkpoints, unless the epoch is yet to be validated.
 /// `statistics`: batch-norm statistics for model.safetensors (mean of the ranks, or rank 0's).
-/// Collective. Fault when the disk is full; older checkpoints stay.
+/// `folder` is one of rank 0; `files` says how the others write there. Collective. Fault when the
+/// disk is full; older checkpoints stay.
 void save_checkpoint(Communicator& comm, const std::filesystem::path& folder,
                      const TrainConfig& config, const Position& position, Model& model,
-                     Optimizer& optimizer, std::span<const float> statistics);
+                     Optimizer& optimizer, std::span<const float> statistics,
+                     const RankFiles& files = {});
 
 /// Where a resumed run starts, and which of its options changed.
 struct Resumed {
@@ -45,6 +48,7 @@ Resumed describe_checkpoint(const std::filesystem::path& checkpoint, const Train
 /// of checkpoint and run keeps residuals, and, for a checkpoint between two exchanges, on another
 /// number of ranks or for validation only.
 Resumed load_checkpoint(Communicator& comm, const std::filesystem::path& checkpoint,
-                        const TrainConfig& config, Model& model, Optimizer& optimizer);
+                        const TrainConfig& config, Model& model, Optimizer& optimizer,
+                        const RankFiles& files = {});
 
 }  // namespace tw

@@ -32,7 +32,6 @@ void check_combinations(const TrainConfig& c) {
   resolve_sparsifier(c.sgd(), c.settings);
   if (c.dataset != "auto") datasets().find(c.dataset);
   allreduces().find(c.settings.text("allreduce.collective"));
-  if (!c.resume.empty() && c.resume != "auto") checkpoint_to_resume(c.resume);
   check(!c.eval_only || !c.pretrained.empty() || !c.resume.empty(),
         "[options] eval-only needs weights: give --pretrained or --resume");
   check(!c.eval_only || c.eval_every != kNever,
@@ -290,9 +289,14 @@ void resolve(TrainConfig& config) {
     config.pretrained = weights_file(config.pretrained, "weights").string();
 }
 
+void check_resume(const TrainConfig& config) {
+  if (!config.resume.empty() && config.resume != "auto") checkpoint_to_resume(config.resume);
+}
+
 TrainConfig parse_train_config(int argc, char** argv) {
-  TrainConfig config = read_train_config(argc, argv);
+  TrainConfig config = read_train_config(argc, argv, read_run_options(argc, argv));
   resolve(config);
+  check_resume(config);
   return config;
 }
 

@@ -126,16 +126,25 @@ struct TrainConfig {
   SgdConfig sgd() const;
 };
 
-/// Defaults, then the JSON file of --config (or of the run that --resume names), then flags.
-/// UserError on unknown names and values out of range.
-TrainConfig read_train_config(int argc, char** argv);
+/// The config.json of the run that --resume names: its name, for errors, and its text.
+struct RunOptions {
+  std::string file, text;  ///< both empty: there is none, or --config names another file
+};
+/// Reads it, by the flags. UserError on a wrong flag.
+RunOptions read_run_options(int argc, char** argv);
+
+/// Defaults, then the JSON file of --config (or `run`), then flags. UserError on unknown names and
+/// values out of range.
+TrainConfig read_train_config(int argc, char** argv, const RunOptions& run);
 /// Sets one option or, with a dot in its name, a setting. UserError starts with `source`.
 void set_option(TrainConfig& config, const std::string& key, const Json& value,
                 const std::string& source);
 /// Replaces `auto` by the values that follow from other options. UserError on unknown names and on
 /// options that exclude each other.
 void resolve(TrainConfig& config);
-/// read_train_config() and resolve().
+/// UserError when --resume names a run without a checkpoint. For the rank that has the run folder.
+void check_resume(const TrainConfig& config);
+/// All of these, for one rank.
 TrainConfig parse_train_config(int argc, char** argv);
 
 /// The name of a run with one of several seeds: NAME-s3.

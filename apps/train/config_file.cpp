@@ -41,9 +41,9 @@ std::vector<SweepKey> sweep_in(const Json& object, const std::string& prefix) {
   return sweep;
 }
 
-void apply_file(TrainConfig& config, OptionTable& table, const std::filesystem::path& path) {
-  const std::string prefix = fmt::format("[config] {}", path.string());
-  Json file = parse_json<Json>(read_text(path, kMostJson), prefix);
+void apply_file(TrainConfig& config, OptionTable& table, const RunOptions& options) {
+  const std::string prefix = fmt::format("[config] {}", options.file);
+  Json file = parse_json<Json>(options.text, prefix);
   check(file.is_object(), "{}: not a JSON object", prefix);
   if (file.contains("set")) {
     check(file["set"].is_object(), "{}: \"set\" is not an object of key: value", prefix);
@@ -56,34 +56,48 @@ void apply_file(TrainConfig& config, OptionTable& table, const std::filesystem::
   forward_allreduce(config);
 }
 
+OptionTable::Given parse_flags(OptionTable& table, int argc, char** argv) {
+  return table.parse(argc, argv,
+                     "train: synchronous data-parallel SGD with gradient sparsification");
+}
+
+/// The value of a flag; empty when it is not given.
+std::string value_of(const OptionTable::Given& given, const std::string& flag) {
+  std::string value;
+  for (const auto& [name, text] : given)
+    if (name == flag) value = text;
+  return value;
+}
+
 }  // namespace
 
-TrainConfig read_train_config(int argc, char** argv) {
+RunOptions read_run_options(int argc, char** argv) {
+  TrainConfig config;
+  OptionTable table = config.table();
+  const OptionTable::Given given = parse_flags(table, argc, argv);
+  const std::filesystem::path resume = value_of(given, "resume");
+  if (!value_of(given, "config").empty() || resume.empty() || resume == "auto") return {};
+  // --resume names a run folder, its checkpoints folder or one checkpoint
+  const std::filesystem::path asked = std::filesystem::absolute(resume) / "";
+  for (const char* run : {"", "..", "../.."}) {
+    const std::filesystem::path found = (asked / run / "config.json").lexically_normal();
+    if (std::filesystem::exists(found)) return {found.string(), read_text(found, kMostJson)};
+  }
+  return {};
+}
+
+TrainConfig read_train_config(int argc, char** argv, const RunOptions& run) {
   TrainConfig config;
   config.settings = default_settings();
   OptionTable table = config.table();
-  const OptionTable::Given given =
-      table.parse(argc, argv, "train: synchronous data-parallel SGD with gradient sparsification");
-
-  const auto value_of = [&](const std::string& flag) {
-    std::string value;
-    for (const auto& [name, text] : given)
-      if (name == flag) value = text;
-    return value;
-  };
-  std::filesystem::path file = value_of("config");
-  const std::filesystem::path resume = value_of("resume");
+  const OptionTable::Given given = parse_flags(table, argc, argv);
+  const std::string file = value_of(given, "config"), resume = value_of(given, "resume");
   const bool continues = !resume.empty() && resume != "auto";
-  config.branches = continues && !value_of("name").empty();
-  if (file.empty() && continues) {
-    // --resume names a run folder, its checkpoints folder or one checkpoint
-    const std::filesystem::path asked = std::filesystem::absolute(resume) / "";
-    for (const char* run : {"", "..", "../.."}) {
-      const std::filesystem::path found = (asked / run / "config.json").lexically_normal();
-      if (file.empty() && std::filesystem::exists(found)) file = found;
-    }
-  }
-  if (!file.empty()) apply_file(config, table, file);
+  config.branches = continues && !value_of(given, "name").empty();
+  if (!file.empty())
+    apply_file(config, table, {file, read_text(file, kMostJson)});
+  else if (!run.file.empty())
+    apply_file(config, table, run);
   if (continues) config.pretrained.clear();  // the checkpoint has newer weights
   for (const auto& [name, text] : given) {
     config.flags.push_back(name);

@@ -153,7 +153,13 @@ std::vector<std::string> setup_of(const std::vector<TrainConfig>& configs) {
 
 int run(Communicator& world, int argc, char** argv) {
   std::vector<TrainConfig> configs;
-  run_collectively(world, [&] { configs = parse_train_configs(argc, argv); });
+  RunOptions options;  // the run folder may be on a disk of rank 0
+  run_collectively(world, [&] { options = read_run_options(argc, argv); });
+  options = {broadcast_text(world, options.file), broadcast_text(world, options.text)};
+  run_collectively(world, [&] {
+    configs = parse_train_configs(argc, argv, options);
+    if (world.rank() == 0) check_resume(configs.front());
+  });
   const TrainConfig& first = configs.front();
   if (first.list) throw HelpText{list_text()};
   for (const TrainConfig& config : configs) check_ranks(world, config.workers);

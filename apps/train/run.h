@@ -36,7 +36,8 @@ class Run {
   /// Applies --freeze; UserError when a pattern matches nothing.
   void freeze();
   /// UserError when --pretrained does not fit; names --reset-head when only the classes differ.
-  void check_pretrained() const;
+  /// Returns the checksum of the file.
+  uint64_t check_pretrained() const;
   /// Plans and prints the memory of a step, and opens the run folder on rank 0.
   void plan();
   /// Allocates model and optimizer; restores their state from the checkpoint or the weights given.
@@ -131,6 +132,7 @@ class Run {
   std::unique_ptr<DevicePrefetcher> prefetcher_;
   std::unique_ptr<CapturedPasses> passes_;
   RunFolder folder_;
+  RankFiles files_;  // of the checkpoint in restore(), then of folder_
   std::unique_ptr<CsvFile> steps_csv_, metrics_csv_;  // rank 0 only
   std::unique_ptr<EventFile> events_;                 // rank 0 only, with --tensorboard
   std::unique_ptr<GradientStatistics> gradients_;     // rank 0 only, with --analyze-every

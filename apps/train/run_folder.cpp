@@ -58,6 +58,7 @@ constexpr RunFile kFiles[] = {{"config.json", false},
                               {"residual_histograms.csv"},
                               {"tuning_cache.json"},
                               {"summary.json", false},
+                              {kProbe, false},
                               {EventFile::kName}};
 
 /// Whether `name` is that of a file or checkpoint whose writing was cut off: FILE.PID.part or
@@ -103,11 +104,12 @@ bool create(const fs::path& path) {
   return created;
 }
 
-/// Removes what writes that were cut off left in a folder.
+/// Removes what writes and starts that were cut off left in a folder.
 void remove_parts(const fs::path& folder) {
   std::vector<fs::path> parts;
   for (const fs::directory_entry& entry : fs::directory_iterator(folder))
-    if (is_part(entry.path().filename().string())) parts.push_back(entry.path());
+    if (const std::string name = entry.path().filename().string(); is_part(name) || name == kProbe)
+      parts.push_back(entry.path());
   for (const fs::path& part : parts) fs::remove_all(part);
 }
 

@@ -40,6 +40,9 @@ struct RunFolder {
 /// The checkpoint that the run in `folder` branched from, by its config.json; empty if it did not.
 std::string branched_from(const std::filesystem::path& folder);
 
+/// The file in a run folder by which ranks find out whether they see it.
+inline constexpr const char* kProbe = "ranks.probe";
+
 /// The name of the checkpoint of a step, and of the best checkpoint.
 std::string checkpoint_name(int64_t step);
 std::string best_name(int64_t step);

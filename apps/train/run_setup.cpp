@@ -1,3 +1,5 @@
+#include <fmt/ranges.h>
+
 #include <sstream>
 
 #include "apps/common/rank_utils.h"
@@ -6,6 +8,7 @@
 #include "apps/train/plan_report.h"
 #include "apps/train/run.h"
 #include "apps/train/tuning_cache.h"
+#include "engine/core/hash.h"
 #include "engine/core/registry.h"
 #include "engine/io/weights.h"
 
@@ -88,7 +91,7 @@ void Run::freeze() {
                 elements, arena.size());
 }
 
-void Run::check_pretrained() const {
+uint64_t Run::check_pretrained() const {
   const SafetensorsReader file(config_.pretrained);
   const ParameterArena& arena = model_.arena();
   const std::string head = head_prefix(arena);
@@ -104,6 +107,7 @@ void Run::check_pretrained() const {
     }
   }
   check_weights(file, arena, config_.reset_head ? head : "");
+  return checksum(file.bytes());
 }
 
 int64_t Run::epochs_trained() const {
@@ -140,8 +144,12 @@ void Run::plan() {
     report_local_steps(console_, config_, model_, ranks(), train_loader_->batches());
   }
   if (!config_.eval_only) report_unread_settings(console_, ctx_, config_, model_);
+  std::string pretrained = "none";  // every rank reads its own
   run_collectively(comm_, [&] {
-    if (!config_.pretrained.empty()) check_pretrained();
+    if (!config_.pretrained.empty()) pretrained = fmt::format("{:016x}", check_pretrained());
+  });
+  check_same_setup(comm_, {"checksum of the pretrained weights is " + pretrained});
+  run_collectively(comm_, [&] {
     if (comm_.rank() > 0 || (config_.eval_only && config_.resume.empty())) return;
     if (!config_.dry_run)
       folder_ = open_run_folder(config_, comm_.size());
@@ -162,6 +170,8 @@ void Run::restore() {
   // a resumed run keeps the convolution algorithms that it began with
   if (!folder_.checkpoint.empty() && load_tuning_cache(ctx_, comm_, folder_.path)) plan_model();
 
+  if (!folder_.checkpoint.empty())
+    files_ = RankFiles::with_file(comm_, folder_.checkpoint / "model.safetensors");
   std::optional<uint64_t> seed;  // a checkpoint sets every value
   if (folder_.checkpoint.empty()) seed = static_cast<uint64_t>(config_.seed);
   model_.allocate(ctx_, seed);
@@ -172,7 +182,7 @@ void Run::restore() {
                    config_.reset_head ? head_prefix(model_.arena()) : "");
     if (folder_.checkpoint.empty()) return;
     const Resumed resumed =
-        load_checkpoint(comm_, folder_.checkpoint, config_, model_, *optimizer_);
+        load_checkpoint(comm_, folder_.checkpoint, config_, model_, *optimizer_, files_);
     at_ = resumed.position;
     change_ = {.step = at_.step, .text = resumed.notice};
     if (train_loader_)
@@ -218,6 +228,10 @@ void Run::open_tables() {
         std::make_unique<CapturedPasses>(ctx_, model_, config_.accumulate == 1 && !config_.overlap);
   }
 
+  files_ = RankFiles::of_folder(comm_, folder_.path);
+  if (const std::vector<int> others = files_.blind(); !others.empty())
+    console_.line("rank 0 writes the checkpoints for rank {}: {} is not on every machine",
+                  fmt::join(others, ", "), folder_.path.string());
   run_collectively(comm_, [&] {
     if (comm_.rank() != 0) return;
     try {

@@ -112,8 +112,8 @@ void check_seeds(std::vector<int64_t> seeds) {
 
 }  // namespace
 
-std::vector<TrainConfig> parse_train_configs(int argc, char** argv) {
-  TrainConfig base = read_train_config(argc, argv);
+std::vector<TrainConfig> parse_train_configs(int argc, char** argv, const RunOptions& run) {
+  TrainConfig base = read_train_config(argc, argv, run);
   check_seeds(base.seeds);
   if (base.sweep.empty()) {
     resolve(base);

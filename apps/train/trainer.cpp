@@ -287,7 +287,7 @@ void Run::checkpoint() {
     const StatisticsSwap swap(model_, common);
     common_weights_hash(comm_, model_.arena());
   }
-  save_checkpoint(comm_, folder_.checkpoints(), config_, at_, model_, *optimizer_, common);
+  save_checkpoint(comm_, folder_.checkpoints(), config_, at_, model_, *optimizer_, common, files_);
   keep_best();
 }
 

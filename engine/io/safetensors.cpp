@@ -101,6 +101,14 @@ class DataChecksum {
 }  // namespace
 
 void SafetensorsWriter::write(const std::filesystem::path& path) const {
+  write_atomically(path, [&](std::ostream& out) {
+    visit([&](std::span<const std::byte> bytes) {
+      out.write(reinterpret_cast<const char*>(bytes.data()), std::ssize(bytes));
+    });
+  });
+}
+
+void SafetensorsWriter::visit(const std::function<void(std::span<const std::byte>)>& take) const {
   Json header = Json::object();
   header["__metadata__"] = metadata_;
   std::vector<const Tensor*> order;
@@ -128,19 +136,19 @@ void SafetensorsWriter::write(const std::filesystem::path& path) const {
   std::string text = header.dump();
   text.resize((text.size() + 7) / 8 * 8, ' ');
 
-  write_atomically(path, [&](std::ostream& out) {
-    const uint64_t length = text.size();
-    out.write(reinterpret_cast<const char*>(&length), sizeof length);
-    out << text;
-    for (const Tensor* tensor : order)
-      out.write(static_cast<const char*>(tensor->data),
-                static_cast<std::streamsize>(tensor->bytes()));
-  });
+  const uint64_t length = text.size();
+  take(std::as_bytes(std::span(&length, 1)));
+  take(std::as_bytes(std::span(text)));
+  for (const Tensor* tensor : order)
+    take({static_cast<const std::byte*>(tensor->data), tensor->bytes()});
 }
 
 SafetensorsReader::SafetensorsReader(const std::filesystem::path& path)
-    : path_(path), bytes_(read_file(path)) {
-  const std::string where = fmt::format("[safetensors] {}", path.string());
+    : SafetensorsReader(path, read_file(path)) {}
+
+SafetensorsReader::SafetensorsReader(std::filesystem::path path, std::vector<std::byte> bytes)
+    : path_(std::move(path)), bytes_(std::move(bytes)) {
+  const std::string where = fmt::format("[safetensors] {}", path_.string());
   uint64_t length = 0;
   check(bytes_.size() >= sizeof length, "{}: {} bytes are too few for a safetensors file", where,
         bytes_.size());

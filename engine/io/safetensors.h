@@ -3,7 +3,9 @@
 
 #include <deque>
 #include <filesystem>
+#include <functional>
 #include <map>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -19,6 +21,8 @@ class SafetensorsWriter {
   /// Writes the file atomically, with a checksum in its metadata that our reader verifies. Tensors
   /// of the widest element type come first, so that each is aligned in a mapped file.
   void write(const std::filesystem::path& path) const;
+  /// Calls `take` for the bytes of that file, a range at a time.
+  void visit(const std::function<void(std::span<const std::byte>)>& take) const;
 
  private:
   std::map<std::string, Tensor> tensors_;
@@ -30,6 +34,8 @@ class SafetensorsReader {
   /// Reads and checks the whole file; throws UserError with the file name and the defect. Files of
   /// other programs have no checksum.
   explicit SafetensorsReader(const std::filesystem::path& path);
+  /// The same for the bytes of the file `path`.
+  SafetensorsReader(std::filesystem::path path, std::vector<std::byte> bytes);
   SafetensorsReader(SafetensorsReader&&) =
       default;  // tensors of a copy would point into the original
 
@@ -45,6 +51,8 @@ class SafetensorsReader {
   const std::filesystem::path& path() const { return path_; }
   /// Whether the file has a checksum. The constructor verified it.
   bool sealed() const { return sealed_; }
+  /// The whole file.
+  std::span<const std::byte> bytes() const { return bytes_; }
 
  private:
   std::filesystem::path path_;

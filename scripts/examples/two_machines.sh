@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Trains on several machines that mpirun of MPICH reaches by ssh without a password. Programs and
-# data lie at the same paths on all of them; the run folder of rank 0 holds the results.
+# data lie at the same paths on all of them. The run folder lies on the machine of rank 0, the first
+# one, and holds the results; the others need no part of it.
 #
 #   scripts/examples/two_machines.sh node1,node2 4 --model resnet20 --sparsifier topk
 #

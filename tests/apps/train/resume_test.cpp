@@ -134,7 +134,9 @@ TEST(Stop, EvalOnlyEndsBetweenBatchesWhenOneRankIsAsked) {
                 .code,
             0);
   Arguments arguments({"--resume", runs + "/run", "--eval-only", "--output-dir", runs});
-  const TrainConfig config = parse_train_configs(arguments.count(), arguments.values())[0];
+  const TrainConfig config =
+      parse_train_configs(arguments.count(), arguments.values(),
+                          read_run_options(arguments.count(), arguments.values()))[0];
   const DataSplit data =
       datasets()
           .find(config.dataset)
