@@ -76,7 +76,10 @@ class Run:
 
     @functools.cached_property
     def epochs(self):
-        """Finished epochs."""
+        """Finished epochs. The last row may be of an epoch that --max-steps cut."""
+        known = self.summary.get("epochs") if self.state in (FINISHED, STOPPED) else None
+        if isinstance(known, int):
+            return known
         done = self["epoch"]
         return int(done[-1]) if done else 0
 
