@@ -1,11 +1,9 @@
 #!/usr/bin/env bash
 # Every relative link in docs/ and in each README.md leads to a file. Where names follow a link, as
 # in [`path`](target): `Class::function`, the target contains the last part of each name.
-# The line numbers of links in docs/tour.md are those of the definitions.
 # Each folder of code has a README that says which file to read first, what the folder may include
 # and how to add to it.
 set -euo pipefail
-scripts/dev/tour_lines.py --check
 python3 - <<'PY'
 import pathlib
 import re
