@@ -7,9 +7,15 @@ set(data ${CMAKE_INSTALL_DATADIR}/thinwire)
 set(CMAKE_INSTALL_DEFAULT_COMPONENT_NAME thinwire)
 
 # programs: in bin (component programs), or in lib/thinwire (component package, only in the package)
-install(TARGETS ${programs} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT programs)
+# what is not built is left out with a line
+install(TARGETS ${programs} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT programs OPTIONAL)
 install(TARGETS ${programs} RUNTIME DESTINATION lib/thinwire
         COMPONENT package EXCLUDE_FROM_ALL)
+foreach(program IN LISTS programs)
+  install(CODE "if(NOT EXISTS \"$<TARGET_FILE:${program}>\")
+    message(STATUS \"Left out, as it is not built: ${program}\")
+  endif()" COMPONENT programs)
+endforeach()
 
 install(PROGRAMS scripts/thinwire DESTINATION ${CMAKE_INSTALL_BINDIR})
 file(GLOB user_scripts CONFIGURE_DEPENDS scripts/*.py)
@@ -38,12 +44,15 @@ if(TW_PYTHON)
     VERBATIM)
   add_custom_target(manual ALL DEPENDS ${manual}/thinwire.1)
   install(DIRECTORY ${manual}/ DESTINATION ${CMAKE_INSTALL_MANDIR}/man1 FILES_MATCHING PATTERN *.1)
-  install(FILES ${manual}/thinwire.bash RENAME thinwire
+  install(CODE "if(NOT EXISTS \"${manual}/thinwire.1\")
+    message(STATUS \"Left out, as the target manual is not built: manual pages and completions\")
+  endif()" COMPONENT programs)
+  install(FILES ${manual}/thinwire.bash RENAME thinwire OPTIONAL
           DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions)
-  install(FILES ${manual}/thinwire.fish
+  install(FILES ${manual}/thinwire.fish OPTIONAL
           DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d)
   install(FILES ${manual}/_thinwire DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/site-functions
-          COMPONENT programs)
+          COMPONENT programs OPTIONAL)
   install(FILES ${manual}/_thinwire DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/vendor-completions
           COMPONENT package EXCLUDE_FROM_ALL)  # where Debian's zsh looks
 else()

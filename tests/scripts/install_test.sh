@@ -83,6 +83,17 @@ for file in share/thinwire/{README.md,configs/resnet20-cifar10.json,docs/README.
   [[ -s $prefix/$file ]] || fail "$file is missing"
 done
 
+# a build of one program installs it, and names what is left out; here a copy of the build folder
+# without the other programs and the manual pages
+mkdir -p "$work/partial/bin"
+cp "$build/bin/train" "$work/partial/bin"
+(cd "$build" && find . -name cmake_install.cmake -exec cp --parents {} "$work/partial" ';')
+find "$work/partial" -name cmake_install.cmake -exec sed -i "s,$build,$work/partial,g" {} +
+says 'Left out, as it is not built: bench' cmake --install "$work/partial" --prefix "$work/few"
+says 'the target manual is not built' cmake --install "$work/partial" --prefix "$work/few"
+says 'thinwire ' "$work/few/bin/thinwire" train --version
+refuses 'the program bench is missing' "$work/few/bin/thinwire" bench
+
 # in the source tree
 cd "$work"
 says 'thinwire ' env THINWIRE_BIN="$build/bin" "$source/scripts/thinwire" --version
