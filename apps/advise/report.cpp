@@ -5,6 +5,8 @@
 #include <map>
 #include <ostream>
 
+#include "apps/common/version.h"
+
 namespace tw {
 
 namespace {
@@ -107,13 +109,13 @@ void write_rows(std::ostream& out, const Comparison& comparison, const std::vect
         const Interval bits = comparison.break_even(c, count);
         break_even = cells({bits.low * 1e-9, bits.mid * 1e-9, bits.high * 1e-9});
       }
-      out << fmt::format("{},{},{},{},{:d},{:.6g},{},{:.6g},{},{},{},{}\n", c.sparsifier,
-                         c.collective_text(), c.local_steps, count, at_link,
-                         32e-9 / costs.link.beta, cells(comparison.seconds(c, count)),
-                         comparison.exchange_seconds(c, count).mid,
-                         fmt::format("{:.6g}", comparison.efficiency(c, count).mid),
-                         cells(comparison.speedup(c, count)), break_even,
-                         accuracy ? fmt::format("{:.2f}", -accuracy->loss()) : "");
+      out << fmt::format(
+          "{},{},{},{},{:d},{:.6g},{},{:.6g},{},{},{},{}{}\n", c.sparsifier, c.collective_text(),
+          c.local_steps, count, at_link, 32e-9 / costs.link.beta,
+          cells(comparison.seconds(c, count)), comparison.exchange_seconds(c, count).mid,
+          fmt::format("{:.6g}", comparison.efficiency(c, count).mid),
+          cells(comparison.speedup(c, count)), break_even,
+          accuracy ? fmt::format("{:.2f}", -accuracy->loss()) : "", provenance_cells());
     }
 }
 
@@ -184,7 +186,8 @@ void write_comparison(std::ostream& out, const Comparison& comparison,
   out << "sparsifier,collective,local_steps,ranks,at_link,gbit_per_s,iteration_seconds,iteration_"
          "low,"
          "iteration_high,exchange_seconds,efficiency,speedup,speedup_low,speedup_high,"
-         "break_even_gbit,break_even_low,break_even_high,top1_points\n";
+         "break_even_gbit,break_even_low,break_even_high,top1_points"
+      << provenance_names() << "\n";
   write_rows(out, comparison, ranks, true);
   for (int step = 0; step <= 40; ++step)  // eight bandwidths a decade
     write_rows(out, comparison.at(1e7 * std::pow(10.0, step / 8.0)), ranks, false);

@@ -11,6 +11,7 @@
 #include "apps/common/launch.h"
 #include "apps/common/rank_utils.h"
 #include "apps/common/time_ranks.h"
+#include "apps/common/version.h"
 #include "comm/collectives/measure_link.h"
 #include "comm/cost_model.h"
 #include "comm/transports.h"
@@ -121,10 +122,10 @@ void CommBench::print(const CommCase& test, const Row& row, double model) {
                   test.algorithm == "vendor" ? "-" : cell(row.sent, "{:.0f}"),
                   cell(model * 1e6, "{:.1f}"), row.wrong);
   if (csv_.is_open())
-    csv_.write(fmt::format("{},{},{},{},{},{:.9f},{:.6f},{:.6f},{:.0f},{},{}\n", test.collective,
-                           test.algorithm, comm_.transport(), comm_.size(), row.bytes, row.seconds,
-                           algbw * 1e-9, busbw * 1e-9, row.sent,
-                           model > 0 ? fmt::format("{:.9f}", model) : "", row.wrong));
+    csv_.write(fmt::format(
+        "{},{},{},{},{},{:.9f},{:.6f},{:.6f},{:.0f},{},{}{}\n", test.collective, test.algorithm,
+        comm_.transport(), comm_.size(), row.bytes, row.seconds, algbw * 1e-9, busbw * 1e-9,
+        row.sent, model > 0 ? fmt::format("{:.9f}", model) : "", row.wrong, provenance_cells()));
 }
 
 void CommBench::run() {
@@ -150,7 +151,8 @@ void CommBench::run() {
       csv_ = GrowingFile(options_.csv, GrowingFile::Start::empty);
       csv_.write(
           "collective,algorithm,transport,ranks,bytes,seconds,algbw_gb_s,busbw_gb_s,wire_bytes,"
-          "model_seconds,wrong\n");
+          "model_seconds,wrong" +
+          provenance_names() + "\n");
     }
   });
   const size_t most = static_cast<size_t>(options_.max_bytes) / sizeof(float);

@@ -5,6 +5,7 @@
 
 #include "apps/common/distributions.h"
 #include "apps/common/time_ranks.h"
+#include "apps/common/version.h"
 #include "engine/core/buffer.h"
 #include "engine/core/copy.h"
 #include "engine/core/simd.h"
@@ -84,7 +85,8 @@ class SelectBench {
     if (options.csv.empty()) return;
     csv_ = GrowingFile(options.csv, GrowingFile::Start::empty);
     csv_.write(
-        "device,distribution,d,density,selector,seconds,best_seconds,gb_s,of_add,nnz_over_k\n");
+        "device,distribution,d,density,selector,seconds,best_seconds,gb_s,of_add,nnz_over_k" +
+        provenance_names() + "\n");
   }
 
   void run(const std::string& distribution);
@@ -268,9 +270,9 @@ void SelectBench::print_row(const std::string& distribution, const Series& serie
   fmt::print("{:<24} {:<10} {:>8.3f} {:>8.3f} {:>7} {:>9.2f} {:>7.3f}\n", series.name, distribution,
              seconds * 1e3, best * 1e3, speed.empty() ? "-" : speed, of_add, sent);
   if (!csv_.is_open()) return;
-  csv_.write(fmt::format("{},{},{},{},{},{:.9f},{:.9f},{},{:.4f},{:.6f}\n", options_.device,
+  csv_.write(fmt::format("{},{},{},{},{},{:.9f},{:.9f},{},{:.4f},{:.6f}{}\n", options_.device,
                          distribution, d_, options_.density, series.name, seconds, best, speed,
-                         of_add, sent));
+                         of_add, sent, provenance_cells()));
 }
 
 void run_select(const SelectOptions& options) {

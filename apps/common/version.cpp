@@ -1,11 +1,12 @@
-// CMake defines TW_VERSION, TW_COMMIT and TW_WITH_NCCL for this file only, so that a new commit
-// recompiles no other file.
+// CMake defines TW_VERSION and TW_WITH_NCCL for this file only. scripts/cmake/stamp.cmake writes
+// kStamp into a file of the build folder.
 #include "apps/common/version.h"
 
 #include <elf.h>
 #include <fmt/format.h>
 #include <link.h>
 
+#include <algorithm>
 #include <cstring>
 
 #include "comm/transports.h"
@@ -79,11 +80,31 @@ std::string build_id() {
   return id;
 }
 
+std::vector<std::pair<std::string, std::string>> provenance() {
+  return {{"thinwire", version()},  {"commit", kStamp.commit},    {"date", kStamp.date},
+          {"compiler", compiler()}, {"onednn", onednn_version()}, {"cpu", cpu_model()}};
+}
+
+std::string provenance_names() {
+  std::string text;
+  for (const auto& [name, value] : provenance()) text += "," + name;
+  return text;
+}
+
+std::string provenance_cells() {
+  std::string text;
+  for (auto [name, value] : provenance()) {
+    std::ranges::replace(value, ',', ' ');
+    text += "," + value;
+  }
+  return text;
+}
+
 std::string version_text() {
   const std::string mpi = mpi_library();
-  return fmt::format("thinwire {}\ncommit {}\n{}\noneDNN {}\n{}\n{}\n", version(), TW_COMMIT,
-                     compiler(), onednn_version(), mpi.empty() ? "without MPI" : mpi,
-                     cuda_libraries());
+  return fmt::format("thinwire {}\ncommit {}\ndate {}\n{}\noneDNN {}\n{}\n{}\nCPU {}\n", version(),
+                     kStamp.commit, kStamp.date, compiler(), onednn_version(),
+                     mpi.empty() ? "without MPI" : mpi, cuda_libraries(), cpu_model());
 }
 
 }  // namespace tw

@@ -20,8 +20,7 @@ constexpr const char* kFeatures[] = {"avx2",        "fma",         "avx512f",  "
 
 Findings check_cpu(const Checkup& checkup) {
   const std::string information = whole_text("/proc/cpuinfo");
-  std::string model = value_in(information, "model name");
-  if (model.empty()) model = "unknown model";
+  const std::string model = cpu_model();
   const std::string flags = " " + value_in(information, "flags") + " ";
   std::vector<std::string> features;
   for (const char* feature : kFeatures)

@@ -13,7 +13,6 @@
 #include "apps/common/rank_utils.h"
 #include "apps/common/version.h"
 #include "apps/train/checkpoint.h"
-#include "engine/core/cpu_features.h"
 #include "engine/core/error.h"
 #include "engine/io/csv.h"
 #include "engine/io/file.h"
@@ -36,6 +35,13 @@ std::string shortened(const std::string& cell) {
   const auto [end, error] = std::from_chars(cell.data(), cell.data() + cell.size(), value);
   const bool whole = error == std::errc{} && end == cell.data() + cell.size();
   return whole ? fmt::format("{:.6g}", value) : cell;
+}
+
+/// provenance() as an object.
+Json build_json() {
+  Json json;
+  for (const auto& [name, value] : provenance()) json[name] = value;
+  return json;
 }
 
 /// `run.changes` of an older config.json before `step`; later ones were undone.
@@ -154,14 +160,12 @@ void write_config(const RunFolder& folder, TrainConfig& config, const Communicat
     text += fmt::format("{}link was {}, is now {}", text.empty() ? "" : "; ", before["link"].dump(),
                         json["link"].dump());
   if (!text.empty()) changes.push_back({{"step", change.step}, {"text", text}});
-  json["run"] = {{"thinwire", version()},
-                 {"ranks", comm.size()},
-                 {"transport", comm.transport()},
-                 {"onednn", onednn_version()},
-                 {"compiler", __VERSION__},
-                 {"normalisation", normalisation_of(config)},
-                 {"steps_per_epoch", steps_per_epoch},
-                 {"changes", changes}};
+  json["run"] = build_json();
+  json["run"].update({{"ranks", comm.size()},
+                      {"transport", comm.transport()},
+                      {"normalisation", normalisation_of(config)},
+                      {"steps_per_epoch", steps_per_epoch},
+                      {"changes", changes}});
   if (!folder.branched_from.empty()) json["run"]["branched_from"] = folder.branched_from;
   write_atomically(folder.file("config.json"), json.dump(2) + "\n");
 }
@@ -173,9 +177,9 @@ void report_epoch(Console& console, int64_t epoch, int64_t epochs, const EpochTo
       val.count > 0 ? fmt::format("  val top-1 {:.4f}  loss {:.4f}", share(val.top1, val.count),
                                   val.loss / static_cast<double>(val.count))
                     : "";
-  console.line("epoch {:>3}/{}  train loss {:.4f}  top-1 {:.4f}{}  {:.0f} images/s  {} sent", epoch,
-               epochs, totals.loss / images, share(totals.top1, totals.images), validation,
-               images / totals.seconds, bytes_text(totals.bytes));
+  console.line("epoch {:>3}/{}  train loss {:.4f}  top-1 {:.4f}{}  {:.0f} images/s  {} sent",
+                    epoch, epochs, totals.loss / images, share(totals.top1, totals.images),
+                    validation, images / totals.seconds, bytes_text(totals.bytes));
 }
 
 void report_waiting(Console& console, const EpochTotals& totals, bool decodes) {
@@ -225,7 +229,8 @@ void write_summary(Console& console, const RunFolder& folder, const TrainConfig&
                      {"bytes_sent", static_cast<int64_t>(run.bytes)},
                      {"nnz_over_k", rounded(run.k > 0 ? run.nnz / run.k : 0)},
                      {"seed", config.seed},
-                     {"weights_hash", hash}};
+                     {"weights_hash", hash},
+                     {"build", build_json()}};
   write_atomically(folder.file("summary.json"), json.dump(2) + "\n");
   print_table(console, folder.file("metrics.csv"));
   if (result.stopped) {

@@ -1,9 +1,12 @@
-// CPU features that decide between data types.
+// The CPU: its name, and the features that decide between data types.
 #pragma once
 
 #include <string>
 
 namespace tw {
+
+/// The name that the CPU gives itself; `unknown model` if /proc/cpuinfo tells none.
+std::string cpu_model();
 
 /// True when the CPU has the parts of AVX-512 that oneDNN calls avx512_core. ONEDNN_MAX_CPU_ISA can
 /// disable it, and the next two.

@@ -2,6 +2,9 @@
 
 #include <omp.h>
 
+#include <fstream>
+#include <string>
+
 #include "engine/core/cpu_features.h"
 #include "engine/core/error.h"
 
@@ -16,6 +19,14 @@ bool has(dnnl_cpu_isa_t wanted) {
 }
 
 }  // namespace
+
+std::string cpu_model() {
+  std::ifstream in("/proc/cpuinfo");
+  for (std::string line; std::getline(in, line);)
+    if (const size_t colon = line.find(": "); line.starts_with("model name") && colon != line.npos)
+      return line.substr(colon + 2);
+  return "unknown model";
+}
 
 bool cpu_has_avx512() { return has(dnnl_cpu_isa_avx512_core); }
 bool cpu_has_amx() { return has(dnnl_cpu_isa_avx512_core_amx); }

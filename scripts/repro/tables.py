@@ -42,14 +42,16 @@ def markdown(head, lines):
                      for row in rows)
 
 
-def commit_of(versions):
-    """The commit in the text of `train --version`."""
-    found = re.search(r"^commit (\S+)", versions, flags=re.M)
-    return found.group(1) if found else "unknown"
+def build_of(versions):
+    """{commit, date, compiler} in the text of `train --version`; older programs print no date."""
+    found = {"commit": r"^commit (\S+)", "date": r"^date (\S+)",
+             "compiler": r"^((?:GCC|Clang) .+)"}
+    matches = {name: re.search(text, versions, flags=re.M) for name, text in found.items()}
+    return {name: one.group(1) if one else "unknown" for name, one in matches.items()}
 
 
 def origin(results):
-    """Machine, commit and seeds of the finished results."""
+    """Machine, commit, compiler and seeds of the finished results."""
     done = [result for each in results.values() for result in each if result.finished]
     if not done:
         return "No run is finished."
@@ -57,11 +59,14 @@ def origin(results):
         return "; ".join(dict.fromkeys(texts))
 
     machines = distinct(machine_text(result.notes["machine"]) for result in done)
-    commits = distinct(commit_of(result.notes["versions"]) for result in done)
+    builds = [build_of(result.notes["versions"]) for result in done]
+    commits = distinct(one["commit"] + f" ({one['date']})" * (one["date"] != "unknown")
+                       for one in builds)
+    compilers = distinct(one["compiler"] for one in builds)
     held_out = distinct(f" Validation: {size:,} training images, held out."
                         for result in done if (size := result.notes["options"].get("val_size")))
     seeds = sorted({result.seed for result in done if result.seed is not None})
-    return (f"Machine: {machines}. Commit: {commits}. "
+    return (f"Machine: {machines}. Commit: {commits}. Compiler: {compilers}. "
             f"Seeds: {', '.join(map(str, seeds)) or 'none needed'}.{held_out}")
 
 
@@ -81,9 +86,10 @@ def runs_of(results):
         for result in each:
             if result.row.seeded and result.finished:
                 config = read_json(result.folder / "config.json") or {}
+                commit = build_of(result.notes["versions"])["commit"]
                 lines.append([result.row.label, str(result.seed),
-                              machine_text(result.notes["machine"]),
-                              commit_of(result.notes["versions"]), config.get("precision", "–")])
+                              machine_text(result.notes["machine"]), commit,
+                              config.get("precision", "–")])
     differ = len({tuple(line[2:]) for line in lines}) > 1
     return (["run", "seed", "machine", "commit", "precision"], lines) if differ else None
 
@@ -119,6 +125,7 @@ def csv_text(plan, results):
         for label, *values, theirs in lines:
             for measure, value in zip(head[1:], values):
                 writer.writerow([*first, "line", label, measure, value, "", theirs, ""])
+        writer.writerow([*first, "origin", origin(results), "", "", "", "", ""])
     for text, ours, required, theirs, outcome, _ in rules_of(plan, results)[1]:
         writer.writerow([*first, "rule", text, "", ours, required, theirs, outcome])
     writer.writerow([*first, "verdict", "", "", "", "", "", verdict.verdict(plan, results)[0]])

@@ -94,7 +94,8 @@ def groups(runs, settings):
     """The groups of runs in the order of their first run, with labels that differ."""
     found, firsts = {}, []
     for i, values in enumerate(settings.values):
-        same = {key: value for key, value in values.items() if key not in (*IDENTITY, *BUILD, "seed")}
+        same = {key: value for key, value in values.items()
+                if key not in (*IDENTITY, *BUILD, "seed")}
         group = found.setdefault(repr(sorted(same.items())), Group())
         if not group.runs:
             firsts.append(values)

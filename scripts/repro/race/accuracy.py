@@ -45,5 +45,5 @@ def lines_of(entries):
                 config["run"]["ranks"], config["batch_size"], f"{config['density']:g}",
                 config["epochs"], ";".join(str(one.seed) for one in both),
                 f"{statistics.fmean(one.record['val_top1'] for one in both):.6g}",
-                f"{statistics.fmean(theirs[one.seed] for one in both):.6g}", entry.commit])
+                f"{statistics.fmean(theirs[one.seed] for one in both):.6g}", entry.build["commit"]])
     return lines, left_out

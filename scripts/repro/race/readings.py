@@ -96,7 +96,7 @@ class Entry:
     speeds: list           # of the runs that the seconds are from
     folders: list          # of these
     config: dict
-    commit: str
+    build: dict            # commit, date and compiler of the first one
 
     def reached(self, target):
         """Seconds until top-1 reaches the target, one number per seed that does."""
@@ -172,7 +172,7 @@ def entry(source, clock, curves, seconds):
     mib = statistics.fmean(one.record["mib_per_step"] for one in source.trainings or [first])
     return Entry(source.method, first.notes["label"], clock, source.trainings, curves, seconds,
                  mib, source.speeds, [one.folder for one in source.shorts or source.trainings],
-                 first.config, tables.commit_of(first.notes["versions"]))
+                 first.config, tables.build_of(first.notes["versions"]))
 
 
 def sources_of(folder, free, by_short_runs):

@@ -14,7 +14,7 @@ HEAD = ["method", "clock", "s to {target}", "over plain dense", "over best dense
 COLUMNS = ["model", "link", "ranks", "batch_size", "method", "options", "clock", "seeds", "target",
            "reached", "seconds", "seconds_min", "seconds_max", "over_dense", "over_best_dense",
            "top1", "top1_min", "top1_max", "mib_per_step", "seconds_per_iteration", "commit",
-           "left_out"]
+           "date", "compiler", "machine", "left_out"]
 
 
 def mean_and_band(numbers, text=form):
@@ -59,7 +59,8 @@ def cells(model, link, ranking, entry):
             entry.label, entry.clock, ";".join(str(one.seed) for one in entry.trainings),
             ranking.target, len(found), *("" if value is None else f"{value:.9g}"
                                           for value in values),
-            entry.commit, ranking.left_out.get(entry.method, "")]
+            *entry.build.values(), "; ".join(dict.fromkeys(one.machine for one in entry.speeds)),
+            ranking.left_out.get(entry.method, "")]
 
 
 def compute_text(rankings):

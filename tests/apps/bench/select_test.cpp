@@ -16,8 +16,9 @@ TEST(BenchSelect, TimesEverySelector) {
       fmt::format("--d 1000 --density 0.01 --distribution gaussian --iterations 1 --csv {}", file));
   EXPECT_EQ(ended.code, 0) << ended.output;
   const std::string table = text_of(file);
-  EXPECT_TRUE(table.starts_with(
-      "device,distribution,d,density,selector,seconds,best_seconds,gb_s,of_add,nnz_over_k\n"))
+  EXPECT_TRUE(
+      table.starts_with("device,distribution,d,density,selector,seconds,best_seconds,gb_s,of_add,"
+                        "nnz_over_k,thinwire,"))
       << table;
   for (const std::string& name : selectors().names())
     EXPECT_NE(table.find(fmt::format("\ncpu,gaussian,1000,0.01,{},", name)), std::string::npos)

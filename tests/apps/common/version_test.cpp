@@ -1,0 +1,71 @@
+// What results carry about the build: in --version, in tables, and in the files of a run.
+#include "apps/common/version.h"
+
+#include <nlohmann/json.hpp>
+
+#include "tests/support/program.h"
+
+namespace tw::test {
+namespace {
+
+using Json = nlohmann::json;
+
+/// A line of /proc/cpuinfo, read by another program.
+std::string name_of_cpu() {
+  std::string text =
+      run_command("sed -n 's/^model name[[:space:]]*: //p' /proc/cpuinfo | head -1").output;
+  while (text.ends_with('\n')) text.pop_back();
+  return text.empty() ? "unknown model" : text;
+}
+
+TEST(Version, NamesCommitDateCompilerAndCpu) {
+  const Ended ended = run_command(TW_BIN "/bench --version");
+  EXPECT_TRUE(ended.says("\ndate ")) << ended.output;
+  EXPECT_TRUE(ended.says("\nGCC ") || ended.says("\nClang ")) << ended.output;
+  EXPECT_TRUE(ended.says("\nCPU " + name_of_cpu() + "\n")) << ended.output;
+  const std::string date = kStamp.date;
+  EXPECT_TRUE(date == "unknown" || (date.size() == 10 && date[4] == '-')) << date;
+  EXPECT_TRUE(ended.says(fmt::format("\ncommit {}\n", kStamp.commit))) << ended.output;
+}
+
+TEST(Version, TablesEndInIt) {
+  EXPECT_EQ(provenance_names(), ",thinwire,commit,date,compiler,onednn,cpu");
+  const std::string cells = provenance_cells();
+  EXPECT_EQ(std::ranges::count(cells, ','), 6) << cells;
+  EXPECT_TRUE(cells.starts_with(fmt::format(",{},{},", version(), kStamp.commit))) << cells;
+  const TempFolder folder;
+  const std::string to = (folder / "t.csv").string();
+  for (const char* command :
+       {"bench select --d 4096 --iterations 1 --distribution gaussian",
+        "bench comm --workers 2 --min-bytes 4096 --max-bytes 4096 --collective broadcast"}) {
+    const Ended ended = run_command(fmt::format("{}/{} --csv {}", TW_BIN, command, to));
+    ASSERT_EQ(ended.code, 0) << ended.output;
+    std::istringstream lines(text_of(to));
+    std::string head, row;
+    std::getline(lines, head);
+    EXPECT_TRUE(head.ends_with(provenance_names())) << head;
+    while (std::getline(lines, row)) {
+      EXPECT_TRUE(row.ends_with(cells)) << row;
+      EXPECT_EQ(std::ranges::count(row, ','), std::ranges::count(head, ',')) << row;
+    }
+    EXPECT_EQ(row, "") << "no row";
+  }
+}
+
+TEST(Version, RunsHaveItInTheirFiles) {
+  const TempFolder folder;
+  const Ended ended = run_command(fmt::format(
+      "THINWIRE_CACHE={} {} --model mlp --precision f32 --max-steps 1 --output-dir {} --name r",
+      TW_TEST_CACHE, TW_TRAIN, folder.path().string()));
+  ASSERT_EQ(ended.code, 0) << ended.output;
+  const Json config = Json::parse(text_of(folder / "r/config.json"))["run"];
+  const Json summary = Json::parse(text_of(folder / "r/summary.json"))["build"];
+  for (const auto& [name, value] : provenance()) {
+    EXPECT_EQ(config.value(name, ""), value) << config;
+    EXPECT_EQ(summary.value(name, ""), value) << summary;
+  }
+  EXPECT_EQ(summary.value("cpu", ""), name_of_cpu());
+}
+
+}  // namespace
+}  // namespace tw::test
