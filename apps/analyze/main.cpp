@@ -4,7 +4,7 @@
 #include "apps/common/launch.h"
 
 int main(int argc, char** argv) {
-  return tw::run_program([&](tw::Communicator&) {
+  return tw::run_program(argv, [&](tw::Communicator&) {
     std::vector<tw::Subcommand> all{tw::analyze_select(), tw::analyze_theory()};
     tw::parse_subcommand(all, argc, argv,
                          "analyze: the entries that a selector selects, and the residual")

@@ -23,7 +23,7 @@ void check_same_setup(tw::Communicator& world, const tw::Subcommand& chosen) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  return tw::run_program([&](tw::Communicator& world) {
+  return tw::run_program(argv, [&](tw::Communicator& world) {
     std::vector<tw::Subcommand> all{tw::bench_comm(world), tw::bench_data(), tw::bench_select(),
                                     tw::bench_step()};
     const tw::Subcommand* chosen = nullptr;

@@ -42,6 +42,19 @@ void on_signal(int) {
   for (const int next : kStopSignals) std::signal(next, SIG_DFL);
 }
 
+/// Makes threads that wait for each other spin for at most about 0.1 ms, not several milliseconds:
+/// where other programs take a core, the spinning takes it from the thread that the others wait
+/// for. libgomp reads the variable when it is loaded, so the program starts again, as the same
+/// process. OMP_WAIT_POLICY and GOMP_SPINCOUNT of the user count.
+void spin_briefly(char** argv) {
+  constexpr const char* kSpins = "GOMP_SPINCOUNT";
+  if (std::getenv("OMP_WAIT_POLICY") || std::getenv(kSpins)) return;
+  ::setenv(kSpins, "2000", 1);
+  std::error_code unknown;
+  const std::string program = std::filesystem::read_symlink("/proc/self/exe", unknown);
+  ::execv(program.c_str(), argv);  // returns if it fails; then threads spin longer
+}
+
 /// Opens /dev/null in place of the standard streams that are closed, so that no file takes their
 /// number and gets what is meant for them. The wrong way round: using them is still an error.
 void fill_standard_streams() {
@@ -87,7 +100,8 @@ const std::atomic<bool>& stop_signal() {
   return stop_requested;
 }
 
-int run_program(const std::function<int(Communicator&)>& body) {
+int run_program(char** argv, const std::function<int(Communicator&)>& body) {
+  if (argv) spin_briefly(argv);
   fill_standard_streams();
   set_gpu_connections();
   std::unique_ptr<Communicator> world;

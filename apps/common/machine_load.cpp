@@ -7,8 +7,8 @@
 #include <algorithm>
 #include <chrono>
 #include <fstream>
-#include <map>
 #include <set>
+#include <utility>
 
 #include "comm/collectives/collectives.h"
 #include "comm/host_id.h"
@@ -58,32 +58,38 @@ struct Usage {
 
 MachineLoad::MachineLoad() : busy_(busy_seconds()), own_(own_seconds()), wall_(wall_seconds()) {}
 
-std::vector<std::string> MachineLoad::notes(Communicator& comm, int threads_per_rank) const {
+std::map<HostId, MachineLoad::Machine> MachineLoad::machines(Communicator& comm) const {
   const Usage mine{.host = this_host(),
                    .process = getpid(),
                    .busy = busy_seconds() - busy_,
                    .own = own_seconds() - own_,
                    .wall = wall_seconds() - wall_,
                    .cores = usable_cores()};
-  struct Machine {
-    double busy = 0, own = 0, wall = 0;
-    int64_t cores = 1, ranks = 0;
-    std::set<int64_t> processes{};  // the ranks of one process share its CPU time
-  };
-  std::map<HostId, Machine> machines;
+  std::map<HostId, Machine> found;
+  std::set<std::pair<HostId, int64_t>> processes;  // the ranks of one process share its CPU time
   for (const Usage& usage : gather(comm, mine)) {
-    Machine& machine = machines[usage.host];
+    Machine& machine = found[usage.host];
     machine.busy = std::max(machine.busy, usage.busy);
     machine.wall = std::max(machine.wall, usage.wall);
     machine.cores = usage.cores;
     ++machine.ranks;
-    if (machine.processes.insert(usage.process).second) machine.own += usage.own;
+    if (processes.emplace(usage.host, usage.process).second) machine.own += usage.own;
   }
+  return found;
+}
 
+double MachineLoad::cores_of_others(Communicator& comm) const {
+  double most = 0;
+  for (const auto& [host, machine] : machines(comm)) most = std::max(most, machine.others());
+  return most;
+}
+
+std::vector<std::string> MachineLoad::notes(Communicator& comm, int threads_per_rank) const {
   double others = 0;
+  const auto found = machines(comm);
   const Machine* crowded = nullptr;
-  for (const auto& [host, machine] : machines) {
-    if (machine.wall > 0) others = std::max(others, (machine.busy - machine.own) / machine.wall);
+  for (const auto& [host, machine] : found) {
+    others = std::max(others, machine.others());
     if (machine.ranks * threads_per_rank > machine.cores) crowded = &machine;
   }
   std::vector<std::string> notes;

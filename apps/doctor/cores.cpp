@@ -54,7 +54,7 @@ Findings check_cores(const Checkup& checkup) {
   } else if (busy > 0.5 * cores) {
     found.state = State::note;
     found.text += "; other programs use this machine, so speeds below are too low";
-    found.cure = "try again when they have ended";
+    found.cure = "train when they have ended, or with fewer --threads-per-rank than cores";
   }
   return {found};
 }

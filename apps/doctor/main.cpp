@@ -63,5 +63,5 @@ int run(Communicator& world, int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  return tw::run_program([&](tw::Communicator& world) { return run(world, argc, argv); });
+  return tw::run_program(argv, [&](tw::Communicator& world) { return run(world, argc, argv); });
 }

@@ -63,5 +63,5 @@ int run(int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  return tw::run_program([&](tw::Communicator&) { return run(argc, argv); });
+  return tw::run_program(argv, [&](tw::Communicator&) { return run(argc, argv); });
 }

@@ -172,5 +172,5 @@ int run(Communicator& world, int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  return tw::run_program([&](Communicator& world) { return run(world, argc, argv); });
+  return tw::run_program(argv, [&](Communicator& world) { return run(world, argc, argv); });
 }

@@ -3,6 +3,7 @@
 
 #include "apps/common/captured_step.h"
 #include "apps/common/console.h"
+#include "apps/common/machine_load.h"
 #include "apps/train/checkpoint.h"
 #include "apps/train/progress.h"
 #include "apps/train/run_folder.h"
@@ -121,6 +122,8 @@ class Run {
   const DataSplit& data_;
   const std::atomic<bool>& stop_;
   Console& console_;
+  MachineLoad load_;  ///< since the start of the epoch
+  bool load_noted_ = false;
   Context ctx_;
   Context host_;  // for statistics of the gradient
   Model model_;

@@ -177,7 +177,7 @@ void report_epoch(Console& console, int64_t epoch, int64_t epochs, const EpochTo
       val.count > 0 ? fmt::format("  val top-1 {:.4f}  loss {:.4f}", share(val.top1, val.count),
                                   val.loss / static_cast<double>(val.count))
                     : "";
-  console.line("epoch {:>3}/{}  train loss {:.4f}  top-1 {:.4f}{}  {:.0f} images/s  {} sent",
+  console.paragraph("epoch {:>3}/{}  train loss {:.4f}  top-1 {:.4f}{}  {:.0f} images/s  {} sent",
                     epoch, epochs, totals.loss / images, share(totals.top1, totals.images),
                     validation, images / totals.seconds, bytes_text(totals.bytes));
 }
@@ -192,6 +192,15 @@ void report_waiting(Console& console, const EpochTotals& totals, bool decodes) {
       "--loader-threads{})",
       100 * waited / totals.seconds, images / totals.seconds, images / rest,
       decodes ? "; JPEG files load faster when packed" : "");
+}
+
+bool report_load(Console& console, double cores_of_others) {
+  if (cores_of_others < 0.5) return false;
+  console.paragraph(
+      "note: other programs used {:.1f} cores of this machine during the epoch; where they take a "
+      "core from a thread, the others wait for it, and fewer --threads-per-rank may be faster",
+      cores_of_others);
+  return true;
 }
 
 std::optional<RunResult> finished_result(const std::string& summary, int64_t step) {

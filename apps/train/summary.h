@@ -58,6 +58,9 @@ void report_epoch(Console& console, int64_t epoch, int64_t epochs, const EpochTo
 /// Prints the share of an epoch spent waiting for data; prints nothing below 5 % or a second.
 /// `decodes`: the data are JPEG images.
 void report_waiting(Console& console, const EpochTotals& totals, bool decodes);
+/// Prints how many cores other programs used during an epoch, from half a core on. Returns whether
+/// it did.
+bool report_load(Console& console, double cores_of_others);
 /// Prints the columns of metrics.csv that fit on a screen.
 void print_table(Console& console, const std::filesystem::path& metrics);
 /// The result in the text of a summary.json, if it is that of a run that ended at `step` and was

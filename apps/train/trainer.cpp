@@ -46,6 +46,7 @@ void Run::train_epoch() {
     captured_step_->start_epoch(static_cast<uint32_t>(at_.epoch), first);
   else
     prefetcher_->start(static_cast<uint32_t>(at_.epoch), first);
+  load_ = {};
   Stopwatch watch;
   while (at_.batch < batches && !stop_seen_ && !out_of_steps()) {
     const int64_t step = at_.step;
@@ -227,6 +228,7 @@ void Run::close_epoch(bool whole) {
   check_finite(val_, epoch);
   skipped_.report(comm_, data_, console_);
   report_waiting(console_, at_.totals, !data_.train->supports_resident());
+  if (!load_noted_) load_noted_ = report_load(console_, load_.cores_of_others(comm_));
   if (whole) {
     ++at_.epoch;
     at_.batch = 0;

@@ -35,6 +35,30 @@ TEST(Launch, TheNumberOfConnectionsInTheEnvironmentIsKept) {
   unsetenv(kConnections);
 }
 
+/// How long OpenMP's threads spin in `train`, as libgomp reads it, when these variables are set.
+std::string spins_under(const std::string& variables) {
+  const Ended ended = run_command(fmt::format(
+      "env -u OMP_WAIT_POLICY -u GOMP_SPINCOUNT OMP_DISPLAY_ENV=verbose {} {}/train --version "
+      "2>&1 | grep GOMP_SPINCOUNT | tail -1",
+      variables, TW_BIN));
+  const size_t begin = ended.output.find('\''), end = ended.output.rfind('\'');
+  return begin < end ? ended.output.substr(begin + 1, end - begin - 1) : ended.output;
+}
+
+TEST(Launch, WaitingThreadsSpinBrieflyUnlessTheUserSaysHowLong) {
+  EXPECT_EQ(spins_under(""), "2000");
+  EXPECT_EQ(spins_under("GOMP_SPINCOUNT=7"), "7");
+  EXPECT_EQ(spins_under("OMP_WAIT_POLICY=passive"), "0");
+}
+
+TEST(Launch, AProgramThatStartsAgainKeepsItsWords) {
+  const Ended ended = run_command(fmt::format(
+      "env -u OMP_WAIT_POLICY -u GOMP_SPINCOUNT {}/train --model 'a  b' --lr '' x", TW_BIN));
+  EXPECT_EQ(ended.code, 2) << ended.output;
+  EXPECT_EQ(ended.lines(), 1u) << ended.output;
+  EXPECT_TRUE(ended.says("unexpected argument \"x\"")) << ended.output;
+}
+
 /// What `train` says when these variables are set.
 Ended train_under(const std::string& variables, const std::string& options = "") {
   const TempFolder folder;

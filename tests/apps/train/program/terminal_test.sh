@@ -61,6 +61,12 @@ short=("${run[@]}" --max-steps 30 --eval-every 0)
 ! grep -P '\r|\033' "$work/said" || fail "control characters in a file:"
 [[ $(grep -c '^epoch' "$work/said") == 1 ]] || fail "another number of lines than epochs:"
 
+# the line of an epoch is broken on a terminal, before a number or a name
+"${on_terminal[@]}" --columns 80 "${short[@]}" --name wide | sed 's/CR$//' >"$work/said"
+grep -E '^(CR|ESC\[J)*epoch .* train loss' "$work/said" >"$work/epochs" || fail "no epoch:"
+[[ $(sed -E 's/^.*epoch/epoch/' "$work/epochs" | wc -L) -le 80 ]] || fail "wider than the terminal:"
+grep -qE '^  .*images/s  .* sent' "$work/said" || fail "no second line of an epoch:"
+
 "${short[@]}" --name quiet --quiet --log "$work/log" >"$work/said" 2>&1
 [[ ! -s $work/said ]] || fail "--quiet prints:"
 same_log() { cmp "$work/log" "$work/quiet/run.log"; }
