@@ -36,6 +36,17 @@ struct Trainee {
   std::unique_ptr<SyncSgd> sgd;
 };
 
+/// Saves an untrained model of this many ranks; returns the checkpoint.
+std::filesystem::path saved(const TempFolder& folder, const TrainConfig& config, int ranks,
+                            const Position& at = {}) {
+  run_ranks(ranks, [&](Context& ctx, Communicator& comm) {
+    Trainee trainee(ctx, comm, config);
+    save_checkpoint(comm, folder.path(), config, at, trainee.model, *trainee.sgd,
+                    trainee.model.arena().statistic_values());
+  });
+  return *latest_checkpoint(folder.path());
+}
+
 /// Integers that differ between ranks: their sums are exact in any order.
 float entry(int rank, size_t i) { return static_cast<float>((i * 7919 + rank * 104729) % 2003); }
 
@@ -79,14 +90,75 @@ TEST(Checkpoint, SumsOverRanksSurviveAnotherNumberOfRanks) {
   }
 }
 
-/// Saves an untrained model of this many ranks; returns the checkpoint.
-std::filesystem::path saved(const TempFolder& folder, const TrainConfig& config, int ranks) {
-  run_ranks(ranks, [&](Context& ctx, Communicator& comm) {
-    Trainee trainee(ctx, comm, config);
-    save_checkpoint(comm, folder.path(), config, {}, trainee.model, *trainee.sgd,
-                    trainee.model.arena().statistic_values());
-  });
-  return *latest_checkpoint(folder.path());
+/// The vector of the optimizer that has this name.
+HostFloats own_vector(Optimizer& optimizer, const std::string& name) {
+  for (NamedVector& own : optimizer.own_vectors())
+    if (own.name == name) return std::move(own.values);
+  throw std::logic_error("no vector " + name);
+}
+
+TEST(Checkpoint, MeansOverRanksSurviveAnotherNumberOfRanks) {
+  const TempFolder folder;
+  TrainConfig config = config_of("auto");
+  config.model = "resnet20";
+  config.sparsifier = "dense";
+  config.local_steps = 2;
+  const auto on_ranks = [&](int ranks, const auto& body) {
+    run_ranks(ranks, [&](Context& ctx, Communicator& comm) {
+      Model model(config.model, {.classes = 10});
+      model.plan(ctx, {.batch = 2});
+      model.allocate(ctx, 1);
+      const auto sgd = make_optimizer(ctx, comm, model.arena(), config.sgd(), config.settings);
+      HostFloats momentum = own_vector(*sgd, "inner_momentum");
+      HostFloats statistics = model.arena().host_statistics();
+      body(comm, model, *sgd, momentum.span(), statistics.span());
+    });
+  };
+  using Floats = std::span<float>;
+  on_ranks(
+      2, [&](Communicator& comm, Model& model, Optimizer& sgd, Floats momentum, Floats statistics) {
+        for (size_t i = 0; i < momentum.size(); ++i) momentum[i] = entry(comm.rank(), i);
+        for (size_t i = 0; i < statistics.size(); ++i) statistics[i] = entry(comm.rank() + 2, i);
+        save_checkpoint(comm, folder.path(), config, {}, model, sgd, statistics);
+      });
+  for (const int ranks : {1, 4})
+    on_ranks(ranks, [&](Communicator& comm, Model& model, Optimizer& sgd, Floats momentum,
+                        Floats statistics) {
+      TrainConfig asked = config;
+      asked.workers = ranks;
+      load_checkpoint(comm, *latest_checkpoint(folder.path()), asked, model, sgd);
+      const auto expect_mean = [&](Floats values, int first) {
+        ASSERT_GT(values.size(), 0u);
+        for (size_t i = 0; i < values.size(); ++i)
+          ASSERT_EQ(values[i], (entry(first, i) + entry(first + 1, i)) / 2) << i;
+      };
+      expect_mean(momentum, 0);
+      expect_mean(statistics, 2);
+    });
+}
+
+TEST(Checkpoint, ThePositionInAnEpochIsThatOfAsManyImages) {
+  const TempFolder folder;
+  const TrainConfig config = config_of("off");
+  Position at;
+  at.batch = 6;
+  const std::filesystem::path checkpoint = saved(folder, config, 4, at);
+  const auto batch_on = [&](int ranks, int64_t accumulate) {
+    TrainConfig asked = config;
+    asked.workers = ranks;
+    asked.accumulate = accumulate;
+    int64_t batch = 0;
+    run_ranks(ranks, [&](Context& ctx, Communicator& comm) {
+      Trainee now(ctx, comm, asked);
+      const Resumed resumed = load_checkpoint(comm, checkpoint, asked, now.model, *now.sgd);
+      if (comm.rank() == 0) batch = resumed.position.batch;
+    });
+    return batch;
+  };
+  EXPECT_EQ(batch_on(4, 1), 6);
+  EXPECT_EQ(batch_on(1, 1), 24);
+  EXPECT_EQ(batch_on(8, 1), 3);
+  EXPECT_EQ(batch_on(2, 3), 4) << "three micro-batches a step";
 }
 
 /// The notice of a run with configuration `now` that continues one with configuration `before`.

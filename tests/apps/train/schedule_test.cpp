@@ -98,6 +98,15 @@ TEST(LearningRate, WarmUpMayEndWithinAnEpoch) {
   EXPECT_EQ(learning_rate(config, 0, 4, kBatches), 0.1);
 }
 
+TEST(LearningRate, LinearScalingCountsTheMicroBatchesOfAllRanks) {
+  TrainConfig config;
+  config.accumulate = 3;
+  config.lr_scaling = "linear";
+  EXPECT_EQ(learning_rate_factor(config, 4), 12);
+  config.lr_scaling = "none";
+  EXPECT_EQ(learning_rate_factor(config, 4), 1);
+}
+
 TrainConfig resolved(double density, int64_t epochs) {
   TrainConfig config;
   config.density = density;
