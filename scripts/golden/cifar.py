@@ -12,7 +12,10 @@ error of a kink, two correct programs may differ by the whole gradient of an ele
 batch is therefore the one, of many, whose activations stay farthest from any kink. In bfloat16
 such differences cannot be avoided. Errors are averaged over this and further, unselected batches.
 
-usage: cifar.py [--output-dir DIR] [resnet20 vgg16]
+tests/models/golden/statistics.json has the running statistics of ResNet-20's batch norms after 50
+steps of SGD: of one process, and the mean over four that average their gradients.
+
+usage: cifar.py [--output-dir DIR] [resnet20 vgg16 statistics]
 """
 import argparse
 import json
@@ -29,6 +32,7 @@ SAMPLES = 8
 BATCH = 4
 TRIALS = 400
 STEPS = {"resnet20": 8, "vgg16": 3}
+STATISTICS_STEPS, STATISTICS_RATES = 50, (0.0, 0.0002)  # larger rates amplify rounding
 MEAN, DEVIATION = (0.491, 0.482, 0.447), (0.247, 0.243, 0.262)
 
 
@@ -249,7 +253,34 @@ def golden_step(name, trial):
             "tensors": tensors}
 
 
+def statistics_after_steps(ranks, rate):
+    """Means over ranks of the running statistics; in step t, rank r has batch t * ranks + r."""
+    networks = [network("resnet20", torch.float64) for _ in range(ranks)]
+    for step in range(STATISTICS_STEPS):
+        for rank, model in enumerate(networks):
+            model.zero_grad()
+            x, labels = batch_tensors(torch.float64, step * ranks + rank)
+            F.cross_entropy(model(x), labels).backward()
+        with torch.no_grad():
+            for copies in zip(*(model.parameters() for model in networks)):
+                gradient = sum(p.grad for p in copies) / ranks
+                for p in copies:
+                    p -= rate * gradient
+    buffers = [dict(model.named_buffers()) for model in networks]
+    return {name: short((sum(b[name] for b in buffers) / ranks).numpy())
+            for name in buffers[0] if not name.endswith("num_batches_tracked")}
+
+
+def golden_statistics():
+    runs = [{"ranks": ranks, "rate": rate, "statistics": statistics_after_steps(ranks, rate)}
+            for rate in STATISTICS_RATES for ranks in (1, 4)]
+    return {"model": "resnet20", "torch": torch.__version__, "batch": BATCH, "mean": MEAN,
+            "deviation": DEVIATION, "steps": STATISTICS_STEPS, "runs": runs}
+
+
 def golden(name):
+    if name == "statistics":
+        return golden_statistics()
     trials = [choose_batch(name)] + [TRIALS + i for i in range(1, STEPS[name])]
     return {"model": name, "torch": torch.__version__, "batch": BATCH, "mean": MEAN,
             "deviation": DEVIATION, "steps": [golden_step(name, t) for t in trials]}
@@ -258,12 +289,13 @@ def golden(name):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     root = pathlib.Path(__file__).resolve().parents[2]
-    parser.add_argument("models", nargs="*", metavar="model", help="resnet20, vgg16 (default both)")
+    parser.add_argument("models", nargs="*", metavar="model",
+                        help="resnet20, vgg16, statistics (default all)")
     parser.add_argument("--output-dir", type=pathlib.Path, default=root / "tests/models/golden")
     arguments = parser.parse_args()
     torch.set_num_threads(1)
     arguments.output_dir.mkdir(parents=True, exist_ok=True)
-    for name in arguments.models or MODELS:
+    for name in arguments.models or [*MODELS, "statistics"]:
         path = arguments.output_dir / f"{name}.json"
         path.write_text(json.dumps(golden(name), separators=(",", ":")) + "\n")
         print(f"{path}: {path.stat().st_size} bytes")
