@@ -53,7 +53,7 @@ void BatchNorm::forward(const PassArgs& pass) {
                                       .saved_mean = *mean_,
                                       .saved_rstd = *rstd_};
   ops::BatchNormParams params = params_;
-  if (pass.recomputing) params.momentum = 0;
+  params.momentum = pass.momentum.value_or(params.momentum);
   if (pass.training)
     ops::batch_norm_train(pass.ctx, params, tensors);
   else

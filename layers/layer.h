@@ -6,6 +6,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "engine/plan/arena.h"
@@ -17,8 +18,9 @@ namespace tw {
 /// Arguments of one forward and backward pass.
 struct PassArgs {
   Context& ctx;
-  bool training = true;        ///< batch statistics and dropout; else running statistics
-  bool recomputing = false;    ///< forward is repeated in backward: no update of running statistics
+  bool training = true;  ///< batch statistics and dropout; else running statistics
+  /// Of the running statistics, instead of the batch norms' own; 0 keeps them.
+  std::optional<float> momentum{};
   bool accumulate = false;     ///< add to the gradients (all micro-batches but the first)
   bool check_follows = false;  ///< StepInputs::check() follows, which delivers the gradients
   uint64_t seed = 0;           ///< dropout draws from (seed, step)

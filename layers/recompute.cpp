@@ -18,7 +18,7 @@ Gradient Recompute::plan_backward(Planner& plan, Gradient dy) {
 void Recompute::backward(const PassArgs& pass) {
   if (active_) {
     PassArgs forward_pass = pass;
-    forward_pass.recomputing = true;
+    forward_pass.momentum = 0;
     inner_->forward(forward_pass);
   }
   inner_->backward(pass);
