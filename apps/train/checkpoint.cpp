@@ -233,6 +233,13 @@ void save_checkpoint(Communicator& comm, const fs::path& folder, const TrainConf
   }
 }
 
+void replace_statistics(const fs::path& checkpoint, Model& model,
+                        std::span<const float> statistics) {
+  const StatisticsSwap swap(model, statistics);
+  const fs::path file = checkpoint / "model.safetensors";
+  save_weights(file, model.arena(), SafetensorsReader(file).metadata());
+}
+
 Resumed describe_checkpoint(const fs::path& checkpoint, const TrainConfig& config, int ranks) {
   Saved saved = description_in(sealed(SafetensorsReader(checkpoint / "model.safetensors")),
                                checkpoint, config);

@@ -31,6 +31,11 @@ void save_checkpoint(Communicator& comm, const std::filesystem::path& folder,
                      Optimizer& optimizer, std::span<const float> statistics,
                      const RankFiles& files = {});
 
+/// Replaces the batch-norm statistics in the model.safetensors of a checkpoint of `model`. For rank
+/// 0. Fault when the disk is full; the file then stays.
+void replace_statistics(const std::filesystem::path& checkpoint, Model& model,
+                        std::span<const float> statistics);
+
 /// Where a resumed run starts, and which of its options changed.
 struct Resumed {
   Position position;

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "apps/common/resolve.h"
+#include "apps/train/evaluate.h"
 #include "apps/train/run_folder.h"
 #include "apps/train/schedule.h"
 #include "comm/collectives/collectives.h"
@@ -234,8 +235,10 @@ OptionTable TrainConfig::table() {
   t.add(run, "quiet", quiet, "print errors only; run.log has the lines");
   t.add(run, "log", log, "file to which the lines of the console are appended, beside run.log");
   t.add(run, "bn-stats", bn_stats,
-        "batch-norm statistics for validation and checkpoints: mean of the ranks, or rank 0's");
-  t.choices({"average", "local"});
+        fmt::format("batch-norm statistics for validation: running ones, average of the ranks or "
+                    "local (rank 0's), or recompute=N: anew from N training images (default {})",
+                    kImagesToRecompute));
+  t.suggest({"average", "local", "recompute"});
   t.add(run, "resume", resume,
         "continue a run folder or checkpoint, with --name in a new folder; auto: the last of this "
         "name");
@@ -285,6 +288,7 @@ void resolve(TrainConfig& config) {
     config.lr = rate->value;
   resolve_warmup(config);
   check_combinations(config);
+  config.bn_stats = resolve_bn_stats(config.bn_stats);
   if (!config.pretrained.empty())
     config.pretrained = weights_file(config.pretrained, "weights").string();
 }

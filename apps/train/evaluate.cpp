@@ -1,10 +1,40 @@
 #include "apps/train/evaluate.h"
 
 #include <algorithm>
+#include <charconv>
 
 #include "apps/common/rank_utils.h"
 
 namespace tw {
+
+namespace {
+
+constexpr std::string_view kRecompute = "recompute";
+
+/// IMAGES of recompute=IMAGES; 0 of any other text.
+int64_t images_of(std::string_view value) {
+  const std::string prefix = fmt::format("{}=", kRecompute);
+  int64_t images = 0;
+  if (!value.starts_with(prefix)) return 0;
+  const auto [end, error] =
+      std::from_chars(value.data() + prefix.size(), value.data() + value.size(), images);
+  return error == std::errc{} && end == value.data() + value.size() ? images : 0;
+}
+
+}  // namespace
+
+std::string resolve_bn_stats(const std::string& value) {
+  if (value == kRecompute) return fmt::format("{}={}", kRecompute, kImagesToRecompute);
+  check(value == "average" || value == "local" || images_of(value) > 0,
+        "[options] bn-stats is {}; expected one of: average, local, {}, {}=IMAGES", value,
+        kRecompute, kRecompute);
+  return value;
+}
+
+int64_t batches_to_recompute(const std::string& bn_stats, int64_t batch, size_t samples) {
+  const int64_t images = std::min(images_of(bn_stats), static_cast<int64_t>(samples));
+  return std::min((images + batch - 1) / batch, static_cast<int64_t>(samples) / batch);
+}
 
 StatisticsSwap::StatisticsSwap(Model& model, std::span<const float> statistics)
     : live_(model.arena().host_statistics()), own_(live_.span().begin(), live_.span().end()) {
@@ -37,6 +67,33 @@ void load_micro_batch(Communicator& comm, DevicePrefetcher& feed, const Model& m
     if (comm.size() == 1) throw;
     fail<LocalUserError>("[data] rank {}: {}", comm.rank(), error.what());
   }
+}
+
+std::vector<float> recompute_statistics(Context& ctx, Communicator& comm, Model& model,
+                                        Loader& data, int64_t batches, uint64_t seed,
+                                        const std::function<void(int64_t)>& report) {
+  // the statistics before leave no rounding behind
+  const StatisticsSwap swap(model, std::vector<float>(model.arena().statistics_size()));
+  const int64_t first = batches * comm.rank() / comm.size(),
+                end = batches * (comm.rank() + 1) / comm.size();
+  DevicePrefetcher feed(ctx, data);
+  feed.start(0, first);
+  for (int64_t i = first; i < end; ++i) {
+    report(i - first);
+    load_micro_batch(comm, feed, model);
+    model.queue_forward({.ctx = ctx,
+                         .momentum = 1.0f / static_cast<float>(i - first + 1),
+                         .seed = seed,
+                         .step = static_cast<uint64_t>(i)});
+    if (i + 1 < end) feed.prefetch();
+  }
+  model.take_sums(ctx);
+  const HostFloats own = model.arena().host_statistics();
+  std::vector<float> weighted(own.span().begin(), own.span().end());
+  const float weight =
+      static_cast<float>((end - first) * comm.size()) / static_cast<float>(batches);
+  for (float& value : weighted) value *= weight;
+  return mean_over_ranks(comm, weighted);
 }
 
 ops::LossSums evaluate(Context& ctx, Communicator& comm, Model& model, Loader& data,

@@ -9,9 +9,28 @@
 
 namespace tw {
 
-/// The batch-norm statistics that all ranks validate with: the mean of all ranks (`average`), or
-/// those of rank 0. Collective.
+/// By default. More images are no closer to all of them (docs/results.md).
+inline constexpr int64_t kImagesToRecompute = 2048;
+
+/// The value of --bn-stats; `recompute` becomes recompute=IMAGES with the default number of images.
+/// UserError on an unknown value.
+std::string resolve_bn_stats(const std::string& value);
+/// Batches of `batch` images that a resolved recompute=IMAGES takes of `samples` training images:
+/// the images rounded up to whole batches, at most the whole batches of an epoch; else 0.
+int64_t batches_to_recompute(const std::string& bn_stats, int64_t batch, size_t samples);
+
+/// The running batch-norm statistics: their mean over the ranks (`average`), or those of rank 0.
+/// Collective.
 std::vector<float> statistics_of_all(Communicator& comm, const Model& model, bool average);
+
+/// Statistics at the present weights: plain means, over the first `batches` batches of epoch 0 of
+/// `data`, of the means and unbiased variances with which a training step normalises each batch.
+/// The ranks divide these batches: `data` has all of them on every rank (LoaderConfig::ranks is 1).
+/// The same on every rank, and to rounding for any number of ranks. Keeps the running statistics.
+/// Dropout draws from `seed`. `report` is told the batches that this rank has done. Collective.
+std::vector<float> recompute_statistics(Context& ctx, Communicator& comm, Model& model,
+                                        Loader& data, int64_t batches, uint64_t seed,
+                                        const std::function<void(int64_t)>& report);
 
 /// Replaces the batch-norm statistics of a model; its destructor restores them.
 class StatisticsSwap {

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "apps/common/resolve.h"
+#include "apps/train/evaluate.h"
 #include "apps/train/schedule.h"
 #include "engine/core/error.h"
 #include "sparsify/buckets.h"
@@ -192,6 +193,15 @@ void report_warmup(Console& console, const TrainConfig& config, int64_t epochs) 
       cut ? "; --max-steps ends the run before its end" : "");
 }
 
+/// What a validation normalises with.
+std::string statistics_text(const TrainConfig& config, size_t samples, int ranks) {
+  const int64_t batches = batches_to_recompute(config.bn_stats, config.batch_size, samples);
+  if (batches > 0)
+    return fmt::format("recomputed from {} training images", batches * config.batch_size);
+  if (ranks == 1) return "running averages";
+  return config.bn_stats == "local" ? "those of rank 0" : "averaged over ranks";
+}
+
 std::string link_text(const CommOptions& comm, int ranks) {
   if (comm.link.empty() || ranks == 1) return "";
   return fmt::format(", links of {} emulated{}", comm.link,
@@ -231,9 +241,9 @@ size_t report_plan(Console& console, const TrainConfig& config, const DataSplit&
                     ranks == 1 ? "" : "s", config.threads_per_rank,
                     config.threads_per_rank == 1 ? "" : "s", batch, config.precision, config.device,
                     link_text(config.comm, ranks));
-  if (ranks > 1 && !model.arena().statistics().empty())
+  if (!model.arena().statistics().empty())
     console.paragraph("batch-norm statistics for validation: {}",
-                      config.bn_stats == "average" ? "averaged over ranks" : "those of rank 0");
+                      statistics_text(config, data.train->size(), ranks));
 
   const size_t parameters = 2 * d * sizeof(float);
   const size_t optimizer = optimizer_bytes(sparsifier, sgd, config.settings, model.arena());

@@ -71,6 +71,8 @@ class Run {
   /// as well; a resumed run continues it and reports it again.
   void close_epoch(bool whole);
   void validate();
+  /// With --bn-stats recompute: computes the statistics of this step, unless it has done so.
+  void renew_statistics();
   /// Whether a signal asks any rank to stop.
   bool stops_on_any_rank();
   /// Flushes the rows so far to the disk: a run resumed from a checkpoint keeps those before it.
@@ -114,8 +116,15 @@ class Run {
   bool out_of_steps() const { return config_.max_steps > 0 && at_.step >= config_.max_steps; }
   /// Epochs that the run trains, the last possibly in part.
   int64_t epochs_trained() const;
-  /// The batch-norm statistics for validation and checkpoints.
+  /// The batch-norm statistics for validation and checkpoints; of a step that is not validated, the
+  /// running ones.
   std::vector<float> statistics();
+  /// Training batches for the statistics, of all ranks; 0 unless they are recomputed.
+  int64_t statistics_batches() const;
+  /// The most of them on a rank.
+  int64_t own_statistics_batches() const {
+    return (statistics_batches() + comm_.size() - 1) / comm_.size();
+  }
 
   TrainConfig config_;
   Communicator& comm_;
@@ -130,6 +139,7 @@ class Run {
   SgdConfig sgd_config_;
   std::unique_ptr<Optimizer> optimizer_;
   std::unique_ptr<Loader> train_loader_, val_loader_;
+  std::unique_ptr<Loader> statistics_loader_;  // with --bn-stats recompute
   // either the whole step is captured, or the host queues data, passes and the exchange
   std::unique_ptr<CapturedStep> captured_step_;
   std::unique_ptr<DevicePrefetcher> prefetcher_;
@@ -142,8 +152,10 @@ class Run {
   std::unique_ptr<StepLog> log_;
   Progress progress_;
   Position at_;
-  Change change_;      // of a resumed run
-  ops::LossSums val_;  // of the last validation, the same on every rank
+  Change change_;                 // of a resumed run
+  ops::LossSums val_;             // of the last validation, the same on every rank
+  std::vector<float> renewed_;    // statistics recomputed
+  int64_t renewed_at_step_ = -1;  // with the weights of this step
   bool stop_seen_ = false;
   SkippedImages skipped_;
   size_t planned_ = 0;  // bytes of this rank

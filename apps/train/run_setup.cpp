@@ -61,8 +61,13 @@ void Run::load() {
                       .shuffle_shards = config_.shuffle == "shards"};
   run_collectively(comm_, [&] {
     if (!config_.eval_only) train_loader_ = std::make_unique<Loader>(data_.train, loader);
-    loader.training = false;
     loader.batch = config_.batch_size;
+    if (statistics_batches() > 0) {
+      LoaderConfig whole = loader;
+      whole.rank = 0, whole.ranks = 1;
+      statistics_loader_ = std::make_unique<Loader>(data_.train, whole);
+    }
+    loader.training = false;
     val_loader_ = std::make_unique<Loader>(data_.val, loader);
   });
 }
@@ -108,6 +113,11 @@ uint64_t Run::check_pretrained() const {
   }
   check_weights(file, arena, config_.reset_head ? head : "");
   return checksum(file.bytes());
+}
+
+int64_t Run::statistics_batches() const {
+  if (model_.arena().statistics().empty()) return 0;
+  return batches_to_recompute(config_.bn_stats, config_.batch_size, data_.train->size());
 }
 
 int64_t Run::epochs_trained() const {

@@ -182,7 +182,7 @@ Place Run::place() const {
           .batch = at_.batch,
           .batches = train_loader_ ? train_loader_->batches() : 0,
           .step = at_.step,
-          .to_validate = val_loader_ ? val_loader_->batches() : 0};
+          .to_validate = val_loader_ ? own_statistics_batches() + val_loader_->batches() : 0};
 }
 
 void Run::show_progress(const Place& at) {
@@ -254,12 +254,24 @@ bool Run::stops_on_any_rank() {
   return std::ranges::find(all, 1) != all.end();
 }
 
+void Run::renew_statistics() {
+  if (!statistics_loader_ || renewed_at_step_ == at_.step) return;
+  Place at = place();
+  renewed_ = recompute_statistics(ctx_, comm_, model_, *statistics_loader_, statistics_batches(),
+                                  static_cast<uint64_t>(config_.seed), [&](int64_t done) {
+                                    at.validated = done;
+                                    show_progress(at);
+                                  });
+  renewed_at_step_ = at_.step;
+}
+
 void Run::validate() {
-  const StatisticsSwap swap(model_, statistics());
   const Stopwatch watch;
+  renew_statistics();
+  const StatisticsSwap swap(model_, statistics());
   Place at = place();
   val_ = evaluate(ctx_, comm_, model_, *val_loader_, [&](int64_t done) {
-    at.validated = done;
+    at.validated = own_statistics_batches() + done;
     show_progress(at);
     // training ends at a step: its epoch is closed with the result of the whole validation
     if (config_.eval_only) stop_seen_ = stops_on_any_rank();
@@ -269,7 +281,8 @@ void Run::validate() {
 }
 
 std::vector<float> Run::statistics() {
-  return statistics_of_all(comm_, model_, config_.bn_stats == "average");
+  if (renewed_at_step_ == at_.step) return renewed_;
+  return statistics_of_all(comm_, model_, config_.bn_stats != "local");
 }
 
 void Run::sync_tables() {
@@ -297,6 +310,8 @@ void Run::complete_checkpoint() {
   at_.to_validate = false;
   sync_tables();
   if (comm_.rank() == 0) {
+    if (renewed_at_step_ == at_.step)
+      replace_statistics(folder_.checkpoints() / checkpoint_name(at_.step), model_, renewed_);
     write_validated(folder_.checkpoints() / checkpoint_name(at_.step), at_);
     remove_old_checkpoints(folder_.checkpoints(), config_.keep_checkpoints, 0);
   }
@@ -337,9 +352,11 @@ RunResult Run::evaluate_only() {
 }
 
 RunResult Run::finish(bool stopped) {
+  // no epoch was trained
+  const bool validates = !stopped && val_.count == 0 && config_.eval_every != kNever;
+  if (validates) renew_statistics();
   if (stopped || config_.epochs == 0) checkpoint();
-  if (!stopped && val_.count == 0 && config_.eval_every != kNever)
-    validate();  // no epoch was trained
+  if (validates) validate();
   skipped_.report(comm_, data_, console_);
   const StatisticsSwap swap(model_, statistics());
   const RunSummary summary{.result = result_of(val_, stopped),

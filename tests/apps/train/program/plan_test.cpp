@@ -158,7 +158,7 @@ TEST(Plan, SaysWhichFlagsNeedOthers) {
       "--eval-every never --bucket-mib 2");
   for (const char* flag : {"allreduce", "comm-timeout", "decay-all", "keep-best", "bucket-mib"})
     has(one, fmt::format("--{} has no effect: ", flag));
-  lacks(one, "batch-norm statistics");
+  has(one, "batch-norm statistics for validation: running averages\n");
   const std::string two = plan(
       "--model resnet20 --workers 2 --allreduce ring --comm-timeout 9 --decay-all --keep-best "
       "--scope layer --bucket-mib 2 --link 1Gbit,1ms --ranks-per-node 2");
