@@ -8,7 +8,7 @@ run=runs/quickstart
 least_top1=0.8
 train=(
   mpirun -n 4 build/bin/train --model resnet20 --sparsifier gaussiank --density 0.001
-  --density-warmup "0.015625,0.004" --warmup-epochs 0
+  --density-warmup "0.015625,0.004" --warmup-epochs 0 --bn-stats recompute
   --epochs "${QUICKSTART_EPOCHS:-6}" --name quickstart
 )
 

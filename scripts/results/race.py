@@ -42,6 +42,8 @@ def options():
     run.add_argument("--ranks", type=int, default=4, help="default: 4")
     run.add_argument("--config", type=Path, default=ROOT / "configs" / "resnet20-cifar10.json",
                      help="the recipe of all methods")
+    run.add_argument("--bn-stats", default="recompute", metavar="VALUE",
+                     help="of train, for validation (default: recompute; the kept runs: average)")
     run.add_argument("--variants", type=Path, default=ROOT / "configs" / "race" / "variants.json",
                      help="methods with options of their own")
     script.add_options(run, Path("runs") / "race", "default: 1")

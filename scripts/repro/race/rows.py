@@ -95,7 +95,9 @@ def on(method, link):
 
 
 def trainings(methods, link, given):
-    rows = [row(method, link, given, (links.folder(link), method.name))
+    # kept runs that validated with the average, the default of train, have no such option
+    statistics = {} if given.bn_stats == "average" else {"bn_stats": given.bn_stats}
+    rows = [row(method, link, given, (links.folder(link), method.name), statistics.items())
             for method in methods if on(method, link)]
     return Stage(link, {one.name: one for one in rows})
 
