@@ -1,14 +1,15 @@
 #include "apps/common/rank_utils.h"
 
 #include <algorithm>
+#include <array>
 #include <filesystem>
 #include <nlohmann/json.hpp>
-#include <sstream>
 
 #include "apps/common/version.h"
 #include "comm/host_id.h"
 #include "comm/transports.h"
 #include "engine/core/error.h"
+#include "engine/core/hash.h"
 
 namespace tw {
 
@@ -63,26 +64,35 @@ std::string broadcast_text(Communicator& comm, std::string text) {
   return text;
 }
 
-std::string first_difference(const std::vector<std::string>& texts) {
-  const auto other =
+void check_same_lines(Communicator& comm, size_t count,
+                      const std::function<std::string(size_t)>& line) {
+  if (comm.size() == 1) return;
+  const OperationScope operation(comm, "setup");
+  std::vector<uint64_t> hashes(count + 1);  // of the first i lines
+  Hash hash;
+  for (size_t i = 0; i < count; ++i) hashes[i + 1] = hash.add(line(i)).add("\n").value();
+  const auto differs = [&](size_t lines) {  // among the first lines of the ranks
+    const std::array<uint64_t, 2> mine{std::min(lines, count), hashes[std::min(lines, count)]};
+    const auto all = gather(comm, mine);
+    return std::ranges::any_of(all, [&](const auto& other) { return other != all[0]; });
+  };
+  const std::vector<uint64_t> counts = gather(comm, uint64_t{count});
+  size_t same = 0, other = std::ranges::max(counts);
+  if (!differs(other)) return;
+  while (other - same > 1) {
+    const size_t middle = same + (other - same) / 2;
+    (differs(middle) ? other : same) = middle;
+  }
+  const std::vector<std::string> texts =
+      gather_texts(comm, same < count ? line(same).substr(0, 1000) : "nothing more");
+  const auto found =
       std::ranges::find_if(texts, [&](const auto& text) { return text != texts[0]; });
-  if (other == texts.end()) return "";
-  std::istringstream first(texts[0]), second(*other);
-  std::string here, there;
-  do {
-    if (!std::getline(first, here)) here = "nothing more";
-    if (!std::getline(second, there)) there = "nothing more";
-  } while (here == there && first && second);
-  return fmt::format("[setup] {:.200} on rank {}; {:.200} on rank 0: all ranks must be the same",
-                     there, other - texts.begin(), here);
+  fail("[setup] {:.200} on rank {}; {:.200} on rank 0: all ranks must be the same",
+       found == texts.end() ? "another text" : *found, found - texts.begin(), texts[0]);
 }
 
 void check_same_setup(Communicator& comm, const std::vector<std::string>& lines) {
-  const OperationScope operation(comm, "setup");
-  std::string text;
-  for (const std::string& line : lines) text += line + "\n";
-  const std::string wrong = first_difference(gather_texts(comm, text));
-  check(wrong.empty(), "{}", wrong);
+  check_same_lines(comm, lines.size(), [&](size_t i) { return lines[i]; });
 }
 
 std::vector<std::string> build_lines() {

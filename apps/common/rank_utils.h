@@ -29,14 +29,12 @@ std::vector<std::string> gather_texts(Communicator& comm, const std::string& tex
 /// Rank 0's text on every rank.
 std::string broadcast_text(Communicator& comm, std::string text);
 
-/// Compares lines such as `density is 0.01` on all ranks, before anything else depends on them.
-/// UserError, the same on every rank, that names the first line that differs, on the lowest rank
-/// that differs from rank 0.
+/// Compares `count` lines such as `density is 0.01` on all ranks, before anything else depends on
+/// them; only hashes travel, and the first line that differs. UserError, the same on every rank,
+/// that names this line, on the lowest rank that differs from rank 0.
+void check_same_lines(Communicator& comm, size_t count,
+                      const std::function<std::string(size_t)>& line);
 void check_same_setup(Communicator& comm, const std::vector<std::string>& lines);
-
-/// The error of check_same_setup for the texts of all ranks, each with its lines ended by \n; empty
-/// if all texts are equal.
-std::string first_difference(const std::vector<std::string>& texts);
 
 /// Lines for check_same_setup(): version and build.
 std::vector<std::string> build_lines();

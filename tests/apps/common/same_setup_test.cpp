@@ -2,6 +2,7 @@
 #include <fstream>
 
 #include "apps/common/rank_utils.h"
+#include "comm/transports.h"
 #include "tests/support/program.h"
 
 namespace tw::test {
@@ -100,15 +101,41 @@ TEST(SameBuild, AnotherBuildOnOneRankIsNamed) {
   expect_refused(run_with_other(folder, "", other.string(), ""), "build is ");
 }
 
-TEST(FirstDifference, NamesTheLineAndTheLowestRank) {
-  EXPECT_EQ(first_difference({"a is 1\nb is 2\n", "a is 1\nb is 2\n"}), "");
-  EXPECT_EQ(first_difference({"a is 1\nb is 2\n", "a is 1\nb is 2\n", "a is 1\nb is 3\n", "x\n"}),
-            "[setup] b is 3 on rank 2; b is 2 on rank 0: all ranks must be the same");
-  EXPECT_EQ(first_difference({"a is 1\n", ""}),
+/// What check_same_setup says on ranks with these lines; the same on all of them.
+std::string said_of(const std::vector<std::vector<std::string>>& lines) {
+  std::vector<std::string> said(lines.size());
+  run_on_threads(static_cast<int>(lines.size()), [&](Communicator& comm) {
+    const auto rank = static_cast<size_t>(comm.rank());
+    try {
+      check_same_setup(comm, lines[rank]);
+    } catch (const UserError& error) {
+      said[rank] = error.what();
+    }
+  });
+  for (const std::string& one : said) EXPECT_EQ(one, said[0]);
+  return said[0];
+}
+
+TEST(SameLines, TheErrorNamesTheFirstDifferentLineAndTheLowestRank) {
+  EXPECT_EQ(said_of({{"a is 1"}}), "");
+  EXPECT_EQ(said_of({{"a is 1", "b is 2"}, {"a is 1", "b is 2"}}), "");
+  EXPECT_EQ(said_of({{"a is 1", "b is 2"}, {"a is 1", "b is 2"}, {"a is 1", "b is 3"}, {"x"}}),
+            "[setup] x on rank 3; a is 1 on rank 0: all ranks must be the same");
+  EXPECT_EQ(said_of({{"a is 1"}, {}}),
             "[setup] nothing more on rank 1; a is 1 on rank 0: all ranks must be the same");
-  // the text of a rank may be anything
-  EXPECT_EQ(first_difference({"a\n", "a"}),
-            "[setup] nothing more on rank 1; nothing more on rank 0: all ranks must be the same");
+  EXPECT_EQ(said_of({{}, {"a is 1"}, {"a is 1"}}),
+            "[setup] a is 1 on rank 1; nothing more on rank 0: all ranks must be the same");
+  std::vector<std::string> many;
+  for (int i = 0; i < 1000; ++i) many.push_back(fmt::format("image {}", i));
+  for (const size_t other : {0, 1, 499, 500, 998, 999}) {
+    std::vector<std::string> changed = many;
+    changed[other] = "another";
+    changed.back() = "another";
+    EXPECT_EQ(
+        said_of({many, many, changed}),
+        fmt::format("[setup] another on rank 2; image {} on rank 0: all ranks must be the same",
+                    other));
+  }
 }
 
 }  // namespace
