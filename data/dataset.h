@@ -54,6 +54,8 @@ class Dataset {
                                 std::span<uint8_t> pixels) const {
     return get(i, pixels);
   }
+  /// Name and label of sample i, the same on all machines: `n01440764/a.JPEG with label 0`.
+  virtual std::string describe(size_t /*i*/) const { return "an image"; }
   /// Null when every order of reading is as fast.
   virtual const StorageLayout* storage() const { return nullptr; }
   /// Whether get_augmented() is crop_flip() of get(). ResidentData then keeps the samples in GPU
@@ -72,7 +74,8 @@ struct DataSplit {
   std::string val_name;  ///< "test file" or "5000 held-out training images"
   std::vector<float> mean{}, deviation{};
   std::string left_out{};  ///< files of the folder that are not read, by reason; empty: none
-  std::shared_ptr<SkipLog> skipped{};  ///< the samples left out; null: a bad sample is an error
+  std::shared_ptr<SkipLog> skipped{};      ///< the samples left out; null: a bad sample is an error
+  std::vector<std::string> class_names{};  ///< in the order of the labels; empty: unknown
 };
 
 struct DataConfig {

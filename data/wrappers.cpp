@@ -25,6 +25,7 @@ class Wrapper : public Dataset {
                         std::span<uint8_t> pixels) const override {
     return source_->get_augmented(i, seed, epoch, pixels);
   }
+  std::string describe(size_t i) const override { return source_->describe(i); }
   const StorageLayout* storage() const override { return source_->storage(); }
 
  protected:
@@ -61,6 +62,7 @@ class Subset : public Wrapper {
                         std::span<uint8_t> pixels) const override {
     return source_->get_augmented(id_of(i), seed, epoch, pixels);
   }
+  std::string describe(size_t i) const override { return source_->describe(id_of(i)); }
   const StorageLayout* storage() const override { return nullptr; }  // it covers the whole set
 
  private:
@@ -69,6 +71,30 @@ class Subset : public Wrapper {
     return begin_ + i;
   }
   const size_t begin_, size_;
+};
+
+class Relabelled : public Wrapper {
+ public:
+  Relabelled(std::shared_ptr<const Dataset> source, std::vector<int32_t> map, int64_t labels)
+      : Wrapper(std::move(source)), map_(std::move(map)) {
+    check<std::logic_error>(std::ssize(map_) == source_->classes,
+                            "[relabel] {} labels for {} classes", map_.size(), source_->classes);
+    classes = labels;
+  }
+  int32_t get(size_t i, std::span<uint8_t> pixels) const override {
+    return mapped(source_->get(i, pixels));
+  }
+  int32_t get_augmented(size_t i, uint64_t seed, uint32_t epoch,
+                        std::span<uint8_t> pixels) const override {
+    return mapped(source_->get_augmented(i, seed, epoch, pixels));
+  }
+  bool supports_resident() const override { return source_->supports_resident(); }
+
+ private:
+  int32_t mapped(int32_t label) const {
+    return label < 0 ? label : map_[static_cast<size_t>(label)];
+  }
+  const std::vector<int32_t> map_;
 };
 
 class SkipBad : public Wrapper {
@@ -110,6 +136,11 @@ std::shared_ptr<const Dataset> crop_flip(std::shared_ptr<const Dataset> images) 
 std::shared_ptr<const Dataset> subset(std::shared_ptr<const Dataset> whole, size_t begin,
                                       size_t end) {
   return std::make_shared<Subset>(std::move(whole), begin, end);
+}
+
+std::shared_ptr<const Dataset> relabel(std::shared_ptr<const Dataset> samples,
+                                       std::vector<int32_t> map, int64_t classes) {
+  return std::make_shared<Relabelled>(std::move(samples), std::move(map), classes);
 }
 
 std::shared_ptr<const Dataset> skip_bad(std::shared_ptr<const Dataset> samples,

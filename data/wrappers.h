@@ -1,4 +1,5 @@
-// Data sets made of another data set: augmented, a range of it, or without its bad samples.
+// Data sets made of another data set: augmented, a range of it, with other labels, or without its
+// bad samples.
 #pragma once
 
 #include <memory>
@@ -16,6 +17,10 @@ std::shared_ptr<const Dataset> crop_flip(std::shared_ptr<const Dataset> images);
 /// Samples [begin, end) of another data set, as samples 0 to end - begin - 1.
 std::shared_ptr<const Dataset> subset(std::shared_ptr<const Dataset> whole, size_t begin,
                                       size_t end);
+
+/// The samples with label map[l] in place of l; `classes` labels in all. Label -1 stays.
+std::shared_ptr<const Dataset> relabel(std::shared_ptr<const Dataset> samples,
+                                       std::vector<int32_t> map, int64_t classes);
 
 /// Descriptions of the samples that were left out. Safe from several threads.
 class SkipLog {

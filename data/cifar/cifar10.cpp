@@ -1,10 +1,29 @@
 // The data set cifar10: 50,000 training and 10,000 test images of 10 classes (Krizhevsky, "Learning
 // Multiple Layers of Features from Tiny Images", 2009).
+#include <fstream>
+
 #include "data/cifar/cifar_binary.h"
+#include "data/class_names.h"
 
 namespace tw {
 
 namespace {
+
+/// The lines of batches.meta.txt beside the images; without that file, the names of CIFAR-10.
+std::vector<std::string> class_names_beside(const std::filesystem::path& dir) {
+  std::ifstream in(dir / "batches.meta.txt");
+  if (!in)
+    return {"airplane", "automobile", "bird",  "cat",  "deer",
+            "dog",      "frog",       "horse", "ship", "truck"};
+  std::vector<std::string> names;
+  for (std::string line; std::getline(in, line);) {
+    if (line.ends_with('\r')) line.pop_back();
+    if (!line.empty()) names.push_back(line);
+  }
+  check(names.size() == 10, "[cifar10] {} has {} names; expected 10, one a line",
+        (dir / "batches.meta.txt").string(), names.size());
+  return as_utf8(std::move(names));
+}
 
 constexpr const char* kCifarFolder = "cifar-10-batches-bin";
 
@@ -25,6 +44,7 @@ DataSplit cifar10(const DataConfig& config) {
   DataSplit split = read_cifar_files(files, config.val_size);
   split.mean = {0.491f, 0.482f, 0.447f};
   split.deviation = {0.247f, 0.243f, 0.262f};
+  split.class_names = class_names_beside(files.dir);
   return split;
 }
 

@@ -25,6 +25,9 @@ class CifarImages : public Dataset {
     std::memcpy(pixels.data(), &pixels_[i * pixels.size()], pixels.size());
     return labels_[i];
   }
+  std::string describe(size_t i) const override {
+    return fmt::format("a picture with label {}", labels_[i]);
+  }
 
   uint8_t* pixels(size_t i) { return &pixels_[i * 3 * kCifarPixels]; }
   uint8_t& label(size_t i) { return labels_[i]; }

@@ -86,6 +86,8 @@ DataSplit shapes(const DataConfig& config) {
   if (config.val_size == 0) split.val_name = "generated test images";
   split.mean = {0.5f, 0.5f, 0.5f};
   split.deviation = {0.25f, 0.25f, 0.25f};
+  split.class_names = {"disk",  "ring", "square",          "frame",         "triangle",
+                       "cross", "star", "horizontal bars", "vertical bars", "checkerboard"};
   return split;
 }
 

@@ -38,12 +38,11 @@ class ImageFolder : public JpegSource {
   size_t size() const override { return labels_.size(); }
   int32_t label(size_t i) const override { return labels_[i]; }
   std::string name(size_t i) const override;
+  std::string relative_name(size_t i) const override;
   std::span<const std::byte> read(size_t i, std::vector<std::byte>& buffer) const override;
 
   const std::vector<std::string>& classes() const { return classes_; }
   const LeftOut& left_out() const { return left_out_; }
-  /// `class/file` or `class/folder/file` of a sample.
-  std::string relative_name(size_t i) const;
 
  private:
   void add_class(size_t label);

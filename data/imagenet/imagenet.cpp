@@ -1,4 +1,5 @@
 // The data sets imagefolder and imagenet: a folder of JPEG files, or the record file made of it.
+#include "data/class_names.h"
 #include "data/imagenet/image_folder.h"
 #include "data/imagenet/record_file.h"
 #include "data/wrappers.h"
@@ -9,7 +10,7 @@ namespace {
 
 struct Sources {
   std::shared_ptr<const JpegSource> train, val;
-  size_t classes;
+  std::vector<std::string> classes;
   std::string kind;
   std::string left_out;
 };
@@ -18,11 +19,11 @@ Sources open_sources(const std::filesystem::path& path) {
   std::error_code ignored;
   if (std::filesystem::is_regular_file(path, ignored)) {
     const auto file = std::make_shared<const RecordFile>(path);
-    return {record_source(file, true), record_source(file, false), file->classes().size(),
+    return {record_source(file, true), record_source(file, false), file->classes(),
             "val of the record file", ""};
   }
   const ImageFolders folders = open_image_folders(path);
-  return {folders.train, folders.val, folders.train->classes().size(), "val folder",
+  return {folders.train, folders.val, folders.train->classes(), "val folder",
           folders.left_out.text()};
 }
 
@@ -34,10 +35,10 @@ DataSplit open_jpegs(const DataConfig& config, size_t expected_classes) {
         "[imagefolder] val-size is {}; expected 0: this data set has validation images of its own",
         config.val_size);
   Sources opened = open_sources(config.dir);
-  check(expected_classes == 0 || opened.classes == expected_classes,
+  check(expected_classes == 0 || opened.classes.size() == expected_classes,
         "[imagenet] {} has {} classes; ImageNet has {} (--dataset imagefolder takes any number)",
-        config.dir.string(), opened.classes, expected_classes);
-  const JpegOptions options{.classes = static_cast<int64_t>(opened.classes),
+        config.dir.string(), opened.classes.size(), expected_classes);
+  const JpegOptions options{.classes = std::ssize(opened.classes),
                             .image_size = config.image_size > 0 ? config.image_size : 224,
                             .colour_jitter = config.colour_jitter};
   DataSplit split;
@@ -50,6 +51,7 @@ DataSplit open_jpegs(const DataConfig& config, size_t expected_classes) {
   }
   split.val_name = opened.kind;
   split.left_out = opened.left_out;
+  split.class_names = as_utf8(std::move(opened.classes));
   split.mean = {0.485f, 0.456f, 0.406f};
   split.deviation = {0.229f, 0.224f, 0.225f};
   return split;

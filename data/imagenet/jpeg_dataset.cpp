@@ -40,6 +40,10 @@ int32_t JpegDataset::decode(size_t i, std::span<uint8_t> pixels, const CropOf& c
   return source_->label(i);
 }
 
+std::string JpegDataset::describe(size_t i) const {
+  return fmt::format("{} with label {}", source_->relative_name(i), source_->label(i));
+}
+
 int32_t JpegDataset::get(size_t i, std::span<uint8_t> pixels) const {
   return decode(i, pixels, [&](int width, int height) {
     const auto size = static_cast<int>(options_.image_size);

@@ -18,6 +18,8 @@ class JpegSource {
   virtual int32_t label(size_t i) const = 0;
   /// The file's path, for messages.
   virtual std::string name(size_t i) const = 0;
+  /// The file inside its half of the data: `class/file` or `class/folder/file`.
+  virtual std::string relative_name(size_t i) const = 0;
   /// The bytes of file i, in `buffer` or in memory of the source. JpegError when they cannot be
   /// read or their checksum is wrong.
   virtual std::span<const std::byte> read(size_t i, std::vector<std::byte>& buffer) const = 0;
@@ -42,6 +44,7 @@ class JpegDataset : public Dataset {
   int32_t get(size_t i, std::span<uint8_t> pixels) const override;
   int32_t get_augmented(size_t i, uint64_t seed, uint32_t epoch,
                         std::span<uint8_t> pixels) const override;
+  std::string describe(size_t i) const override;
   const StorageLayout* storage() const override { return source_->storage(); }
 
  private:

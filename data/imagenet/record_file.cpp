@@ -72,10 +72,13 @@ void RecordFile::parse() {
   }
 }
 
-std::string RecordFile::name(size_t i) const {
+std::string_view RecordFile::name_in_folder(size_t i) const {
   const uint64_t begin = i == 0 ? 0 : samples_[i - 1].name_end;
-  return fmt::format("{} in {}", names_.substr(begin, samples_[i].name_end - begin),
-                     path_.string());
+  return names_.substr(begin, samples_[i].name_end - begin);
+}
+
+std::string RecordFile::name(size_t i) const {
+  return fmt::format("{} in {}", name_in_folder(i), path_.string());
 }
 
 std::span<const std::byte> RecordFile::read(size_t i) const {
@@ -114,6 +117,10 @@ class RecordSource : public JpegSource, public StorageLayout {
   size_t size() const override { return end_ - begin_; }
   int32_t label(size_t i) const override { return file_->label(begin_ + i); }
   std::string name(size_t i) const override { return file_->name(begin_ + i); }
+  std::string relative_name(size_t i) const override {
+    const std::string_view name = file_->name_in_folder(begin_ + i);
+    return std::string(name.substr(name.find('/') + 1));
+  }
   std::span<const std::byte> read(size_t i, std::vector<std::byte>&) const override {
     return file_->read(begin_ + i);
   }

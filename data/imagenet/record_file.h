@@ -52,6 +52,8 @@ class RecordFile {
   /// Samples 0 to train_size() - 1 are for training, the others for validation.
   int32_t label(size_t i) const { return static_cast<int32_t>(samples_[i].label); }
   std::string name(size_t i) const;
+  /// `train/class/file`, or with val.
+  std::string_view name_in_folder(size_t i) const;
   /// The JPEG file of a sample; JpegError when its checksum is wrong.
   std::span<const std::byte> read(size_t i) const;
   /// Samples begin to end - 1, sorted by their offset in the file.

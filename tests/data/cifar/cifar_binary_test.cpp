@@ -153,6 +153,23 @@ TEST(Cifar10, TheErrorForPhotographsNamesTheirDataSet) {
       << text;
 }
 
+TEST(Cifar10, ClassesAreNamedByTheFileBesideTheImages) {
+  const TempFolder folder;
+  for (const auto& path : CifarFiles{.name = "", .dir = folder.path()}.train()) {
+    std::ofstream(path).close();
+    std::filesystem::resize_file(path, 10'000 * kCifarRecord);  // sparse: all zeros
+  }
+  const auto open = [&](const char* names) {
+    std::ofstream(folder / "batches.meta.txt") << names;
+    return datasets().find("cifar10").value({.dir = folder.path(), .val_size = 1}).class_names;
+  };
+  EXPECT_EQ(open("a\nb\nc\nd\ne\nf\ng\nh\ni\nj\n\n"),
+            (std::vector<std::string>{"a", "b", "c", "d", "e", "f", "g", "h", "i", "j"}));
+  EXPECT_TRUE(test::error_text<UserError>([&] {
+                open("a\nb\n");
+              }).ends_with("batches.meta.txt has 2 names; expected 10, one a line"));
+}
+
 TEST(Cifar10, FilesHaveTenThousandRecords) {
   const TempFolder folder;
   const auto dir = folder.path() / "cifar-10-batches-bin";
@@ -162,7 +179,12 @@ TEST(Cifar10, FilesHaveTenThousandRecords) {
     std::filesystem::resize_file(path, 10'000 * kCifarRecord);  // sparse: all zeros
   }
   const auto& factory = datasets().find("cifar10").value;
-  EXPECT_EQ(factory({.dir = folder.path(), .val_size = 5'000}).train->size(), 45'000u);
+  const DataSplit split = factory({.dir = folder.path(), .val_size = 5'000});
+  EXPECT_EQ(split.train->size(), 45'000u);
+  EXPECT_EQ(split.class_names,
+            (std::vector<std::string>{"airplane", "automobile", "bird", "cat", "deer", "dog",
+                                      "frog", "horse", "ship", "truck"}));
+  EXPECT_EQ(split.train->describe(7), "a picture with label 0");
   EXPECT_EQ(factory({.dir = dir, .val_size = 1}).train->size(), 49'999u);
   EXPECT_EQ(test::error_text<UserError>([&] { factory({.dir = dir, .val_size = 50'000}); }),
             "[cifar10] val-size is 50000, expected less than the 50000 training images");

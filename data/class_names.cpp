@@ -1,0 +1,115 @@
+#include "data/class_names.h"
+
+#include <utf8proc.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <map>
+#include <sstream>
+
+#include "engine/core/error.h"
+#include "engine/core/settings.h"
+
+namespace tw {
+
+namespace {
+
+std::string one_as_utf8(const std::string& name) {
+  std::string result;
+  for (size_t at = 0; at < name.size();) {
+    utf8proc_int32_t code = 0;
+    const auto* bytes = reinterpret_cast<const utf8proc_uint8_t*>(&name[at]);
+    const auto length =
+        utf8proc_iterate(bytes, std::ssize(name) - static_cast<std::ptrdiff_t>(at), &code);
+    if (length > 0)
+      result += name.substr(at, static_cast<size_t>(length));
+    else
+      result += fmt::format("\\x{:02x}", bytes[0]);
+    at += static_cast<size_t>(std::max<utf8proc_ssize_t>(1, length));
+  }
+  return result;
+}
+
+/// The name in Unicode's composed form (NFC).
+std::string composed(const std::string& name) {
+  auto* const text =
+      utf8proc_NFC(reinterpret_cast<const utf8proc_uint8_t*>(name.c_str()));  // null: no UTF-8
+  const std::string result = text ? reinterpret_cast<const char*>(text) : name;
+  std::free(text);
+  return result;
+}
+
+std::vector<std::string> all_composed(const std::vector<std::string>& names) {
+  std::vector<std::string> all;
+  for (const std::string& name : names) all.push_back(composed(name));
+  return all;
+}
+
+bool among(const std::vector<std::string>& names, const std::string& name) {
+  return std::ranges::find(names, name) != names.end();
+}
+
+}  // namespace
+
+std::vector<std::string> as_utf8(std::vector<std::string> names) {
+  for (std::string& name : names) name = one_as_utf8(name);
+  return names;
+}
+
+std::string class_difference(const std::vector<std::string>& data,
+                             const std::vector<std::string>& weights) {
+  const auto [mine, theirs] = std::ranges::mismatch(data, weights);
+  const bool more = mine != data.end(), lacks = theirs != weights.end();
+  if (!more && !lacks) return "";
+  const auto label = mine - data.begin();
+  if (!more) return fmt::format("class {}, \"{}\" in the weights, is missing", label, *theirs);
+  if (!lacks) return fmt::format("class {}, \"{}\", is not one of the weights", label, *mine);
+  const std::vector<std::string> here = all_composed(data), there = all_composed(weights);
+  const bool known = among(there, composed(*mine)), present = among(here, composed(*theirs));
+  std::string how;
+  if (composed(*mine) == composed(*theirs) || among(weights, *mine) != known ||
+      among(data, *theirs) != present)
+    how = " (the same letters in another Unicode form, NFC or NFD)";
+  else if (known && present)
+    how = " (another order)";
+  else if (known)
+    how = fmt::format(" (\"{}\" is missing)", *theirs);
+  else if (present)
+    how = fmt::format(" (\"{}\" is additional)", *mine);
+  return fmt::format("class {} is \"{}\" in the data, \"{}\" in the weights{}", label, *mine,
+                     *theirs, how);
+}
+
+std::vector<int32_t> class_map(const std::string& map, const std::vector<std::string>& data,
+                               const std::vector<std::string>& weights) {
+  const std::vector<std::string> here = all_composed(data), there = all_composed(weights);
+  const auto check_known = [](const std::vector<std::string>& names, const std::string& name,
+                              const char* where) {
+    const std::string near = nearest(name, names);
+    check(among(names, name), "[options] class-map: no class of the {} is called \"{}\"{}", where,
+          name, near.empty() ? "" : fmt::format("; nearest is \"{}\"", near));
+  };
+  std::map<std::string, std::string> renamed;
+  std::istringstream list(map);
+  for (std::string item; std::getline(list, item, ',');) {
+    if (item == "names") continue;
+    const size_t equals = item.find('=');
+    check(equals != std::string::npos,
+          "[options] class-map has \"{}\"; expected names, or DATA=WEIGHTS for a class that has "
+          "another name in the weights",
+          item);
+    const std::string name = composed(item.substr(0, equals));
+    check_known(here, name, "data");
+    renamed[name] = composed(item.substr(equals + 1));
+  }
+  std::vector<int32_t> labels;
+  for (const std::string& name : here) {
+    const auto other = renamed.find(name);
+    const std::string& wanted = other == renamed.end() ? name : other->second;
+    check_known(there, wanted, "weights");
+    labels.push_back(static_cast<int32_t>(std::ranges::find(there, wanted) - there.begin()));
+  }
+  return labels;
+}
+
+}  // namespace tw
