@@ -92,6 +92,8 @@ int run(int argc, char** argv) {
     onnx.metadata["input"] += ", each (pixel / 255 - mean) / deviation";
     onnx.metadata["normalisation"] = source.weights.metadata().at("normalisation");
   }
+  if (const auto& about = source.weights.metadata(); about.contains("classes"))
+    onnx.metadata["classes"] = about.at("classes");  // a JSON list of their names
   const std::string file = onnx_file(
       model.graph(),
       {.parameters = model.arena().values(), .statistics = model.arena().statistic_values()}, onnx);

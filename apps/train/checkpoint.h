@@ -40,6 +40,7 @@ void replace_statistics(const std::filesystem::path& checkpoint, Model& model,
 struct Resumed {
   Position position;
   std::string notice;  ///< empty when none did
+  std::string note;    ///< that of check_classes()
 };
 
 /// What load_checkpoint() would say of a checkpoint on `ranks` ranks, without its tensors.
@@ -49,9 +50,9 @@ Resumed describe_checkpoint(const std::filesystem::path& checkpoint, const Train
 
 /// Restores model and optimizer from a checkpoint. On another number of ranks, element i of the sum
 /// of the residuals goes to rank i mod P, and the position is converted to the batches of this run.
-/// UserError on a damaged file, on another model, data set, seed or validation split, when only one
-/// of checkpoint and run keeps residuals, and, for a checkpoint between two exchanges, on another
-/// number of ranks or for validation only.
+/// UserError on a damaged file, on another model, data set, seed or validation split, on other
+/// classes, when only one of checkpoint and run keeps residuals, and, for a checkpoint between two
+/// exchanges, on another number of ranks or for validation only.
 Resumed load_checkpoint(Communicator& comm, const std::filesystem::path& checkpoint,
                         const TrainConfig& config, Model& model, Optimizer& optimizer,
                         const RankFiles& files = {});

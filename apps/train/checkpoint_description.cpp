@@ -2,7 +2,11 @@
 
 #include <algorithm>
 
+#include "apps/common/rank_utils.h"
 #include "apps/train/evaluate.h"
+#include "apps/train/run_folder.h"
+#include "data/class_names.h"
+#include "data/wrappers.h"
 #include "engine/core/error.h"
 #include "engine/io/json.h"
 
@@ -70,10 +74,63 @@ std::string other_experiment(const Json& then, TrainConfig config) {
   return "";
 }
 
+/// The names of the classes as JSON in the metadata; empty: unknown.
+std::string names_in(const SafetensorsReader& weights) {
+  const auto found = weights.metadata().find("classes");
+  return found == weights.metadata().end() ? "" : found->second;
+}
+
+std::vector<std::string> parsed_names(const std::string& json, const std::string& prefix) try {
+  if (json.empty()) return {};
+  return parse_json<Json>(json, prefix).get<std::vector<std::string>>();
+} catch (const Json::exception& error) {
+  fail("{}: damaged names of classes: {:.200}", prefix, error.what());
+}
+
 }  // namespace
 
 void add_notice(std::string& notice, const std::string& text) {
   notice += (notice.empty() ? "" : "; ") + text;
+}
+
+std::string check_classes(const SafetensorsReader& weights, const TrainConfig& config) {
+  if (config.class_names.empty()) return "";
+  const std::string prefix = fmt::format("[classes] {}", weights.path().string());
+  const std::vector<std::string> theirs = parsed_names(names_in(weights), prefix);
+  if (theirs.empty())
+    return fmt::format("{} names no classes: output i is taken for class i of the data",
+                       weights.path().string());
+  const std::string difference = class_difference(config.class_names, theirs);
+  check(difference.empty(),
+        "{}: {}; --class-map names maps the labels by name, --class-map DATA=WEIGHTS classes with "
+        "other names; --pretrained with --reset-head starts a new last layer",
+        prefix, difference);
+  return "";
+}
+
+DataSplit map_classes(Communicator& comm, const TrainConfig& config, int ranks,
+                      const DataSplit& data) {
+  DataSplit mapped = data;
+  std::string names;
+  run_collectively(comm, [&] {
+    if (comm.rank() > 0) return;  // the others may lack the file
+    const std::filesystem::path checkpoint = find_checkpoint(config, ranks);
+    const SafetensorsReader weights(checkpoint.empty() ? std::filesystem::path(config.pretrained)
+                                                       : checkpoint / "model.safetensors");
+    names = names_in(weights);
+    check(!names.empty(), "[classes] {} names no classes; class-map has nothing to map to",
+          weights.path().string());
+  });
+  names = broadcast_text(comm, names);
+  run_collectively(comm, [&] {
+    check(!data.class_names.empty(), "[classes] {} has no names of classes to map", config.dataset);
+    mapped.class_names = parsed_names(names, "[classes] the weights");
+    const std::vector<int32_t> labels =
+        class_map(config.class_map, data.class_names, mapped.class_names);
+    for (auto* half : {&mapped.train, &mapped.val})
+      *half = relabel(*half, labels, std::ssize(mapped.class_names));
+  });
+  return mapped;
 }
 
 std::map<std::string, std::string> describe(const TrainConfig& config, const Position& at,
@@ -82,6 +139,7 @@ std::map<std::string, std::string> describe(const TrainConfig& config, const Pos
   json.update(at.json());
   return {{"format", kFormat},
           {"thinwire", json.dump()},
+          {"classes", Json(config.class_names).dump()},
           {"image", Json({config.image[0], config.image[1], config.image[2]}).dump()},
           {"normalisation", normalisation_of(config).dump()}};
 }
@@ -99,6 +157,7 @@ Saved description_in(const SafetensorsReader& weights, const fs::path& checkpoin
     const Json json = parse_json<Json>(metadata.at("thinwire"), prefix + ": damaged description");
     const Json& then = json.at("config");
     compare(then, config, prefix, saved.resumed.notice);
+    saved.resumed.note = check_classes(weights, config);
     then.at("sparsifier").get_to(saved.sparsifier);
     saved.other_experiment = other_experiment(then, config);
     saved.ranks = integer_of(json.at("ranks"));

@@ -1,10 +1,13 @@
-// The description of a run in the metadata of a checkpoint's model.safetensors.
+// The description of a run in the metadata of a checkpoint's model.safetensors, and the names of
+// its classes.
 #pragma once
 
 #include <map>
 #include <string>
 
 #include "apps/train/checkpoint.h"
+#include "comm/communicator.h"
+#include "data/dataset.h"
 #include "engine/io/safetensors.h"
 
 namespace tw {
@@ -29,5 +32,15 @@ Saved description_in(const SafetensorsReader& weights, const std::filesystem::pa
 
 /// Adds a clause to a notice.
 void add_notice(std::string& notice, const std::string& text);
+
+/// UserError unless the outputs of these weights, by the names in their metadata, are the classes
+/// of the run. Returns a note for the user where names are missing; else an empty text.
+std::string check_classes(const SafetensorsReader& weights, const TrainConfig& config);
+
+/// The data of --class-map: their labels are outputs of the weights that the run, on P `ranks`,
+/// begins with, and their classes are those of the weights. Collective. UserError when the weights
+/// have no names, or a class of the data is not among them.
+DataSplit map_classes(Communicator& comm, const TrainConfig& config, int ranks,
+                      const DataSplit& data);
 
 }  // namespace tw

@@ -41,6 +41,10 @@ void check_combinations(const TrainConfig& c) {
         "[options] pretrained and resume both load weights; give one of them");
   check(!c.reset_head || !c.pretrained.empty() || !c.resume.empty(),
         "[options] reset-head needs --pretrained, whose last layer it leaves out");
+  check(c.class_map.empty() || !c.pretrained.empty() || !c.resume.empty(),
+        "[options] class-map needs the weights of --pretrained or --resume");
+  check(c.class_map.empty() || !c.reset_head || c.pretrained.empty(),
+        "[options] class-map keeps the last layer; it excludes reset-head");
   check(!c.overlap || c.analyze_every == 0,
         "[options] analyze-every reads gradients before any exchange; it excludes overlap");
   check(!c.overlap || !c.measure_wait,
@@ -93,6 +97,10 @@ OptionTable TrainConfig::table() {
   t.effect(Effect::none);
   t.add(data, "reset-head", reset_head,
         "with --pretrained: leave the last layer as initialised, e.g. for other classes");
+  t.effect(Effect::none);
+  t.add(data, "class-map", class_map,
+        "labels of the data as outputs of the weights: names, by the names of the classes, or "
+        "DATA=WEIGHTS,... for classes with other names in the weights");
   t.effect(Effect::none);
   t.add(
       data, "freeze", freeze,

@@ -34,6 +34,7 @@ struct TrainConfig {
   bool zero_init = false;
   std::string pretrained;
   bool reset_head = false;
+  std::string class_map;
   std::string freeze;
   int64_t batch_size = 32;
   int64_t accumulate = 1;
@@ -109,11 +110,12 @@ struct TrainConfig {
   std::string config;
 
   // not options
-  std::vector<float> mean, deviation;  ///< how the images are normalised, per channel
-  Shape image;                         ///< height, width and channels of an image
-  std::vector<std::string> flags;      ///< the options and settings given on the command line
-  std::vector<SweepKey> sweep;         ///< of the configuration, without options given as flags
-  std::string cell;                    ///< the values of this run of a sweep, as text
+  std::vector<float> mean, deviation;    ///< how the images are normalised, per channel
+  Shape image;                           ///< height, width and channels of an image
+  std::vector<std::string> class_names;  ///< of the outputs of the network; empty: unknown
+  std::vector<std::string> flags;        ///< the options and settings given on the command line
+  std::vector<SweepKey> sweep;           ///< of the configuration, without options given as flags
+  std::string cell;                      ///< the values of this run of a sweep, as text
   bool branches = false;  ///< --resume PATH with --name: continues in a folder of its own
 
   /// Flags, JSON keys, help and effects of all members above.

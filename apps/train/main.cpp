@@ -32,6 +32,20 @@ DataSplit load_data(const TrainConfig& config) {
               .skip_bad = config.bad_images == "skip"});
 }
 
+/// UserError when ranks have other classes, images or labels.
+void check_same_data(Communicator& world, const DataSplit& data) {
+  std::vector<std::string> lines{fmt::format("training images is {}", data.train->size()),
+                                 fmt::format("validation images is {}", data.val->size()),
+                                 fmt::format("classes is {}", data.train->classes)};
+  for (size_t label = 0; label < data.class_names.size(); ++label)
+    lines.push_back(fmt::format("class {} is \"{}\"", label, data.class_names[label]));
+  check_same_setup(world, lines);
+  for (const auto& [set, what] : {std::pair{data.train, "training"}, {data.val, "validation"}})
+    check_same_lines(world, set->size(), [&](size_t i) {
+      return fmt::format("{} image {} is {}", what, i, set->describe(i));
+    });
+}
+
 /// The console of a rank; the one of rank 0 prints. Collective. UserError when --log cannot be
 /// written.
 Console open_console(Communicator& comm, const TrainConfig& config) {
@@ -115,9 +129,7 @@ RunResult run_seeds(Communicator& world, TrainConfig config, const DataSplit& da
 bool run_config(Communicator& world, const TrainConfig& config, FailedRuns* failed = nullptr) {
   DataSplit data;
   run_collectively(world, [&] { data = load_data(config); });
-  check_same_setup(world, {fmt::format("training images is {}", data.train->size()),
-                           fmt::format("validation images is {}", data.val->size()),
-                           fmt::format("classes is {}", data.train->classes)});
+  check_same_data(world, data);
   if (!config.seeds.empty()) return run_seeds(world, config, data, failed).stopped;
   return try_once(world, config, data, failed).value_or(RunResult{}).stopped;
 }

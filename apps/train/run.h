@@ -30,6 +30,12 @@ class Run {
   /// with the planned size.
   RunResult run();
 
+  /// The ranks of a run; a dry run plans for all of them on one.
+  static int ranks_of(const TrainConfig& config, const Communicator& comm) {
+    const bool one_for_all = config.dry_run && config.workers > 1;
+    return one_for_all ? static_cast<int>(config.workers) : comm.size();
+  }
+
  private:
   // run_setup.cpp, in this order
   /// Makes the loaders. UserError when a batch is larger than the data.
@@ -101,12 +107,7 @@ class Run {
     return learning_rate_factor(config_, comm_.size()) *
            learning_rate(config_, at_.epoch, batch, train_loader_->batches());
   }
-  /// The ranks of the run. A dry run plans for all of them on one.
   int ranks() const { return ranks_of(config_, comm_); }
-  static int ranks_of(const TrainConfig& config, const Communicator& comm) {
-    const bool one_for_all = config.dry_run && config.workers > 1;
-    return one_for_all ? static_cast<int>(config.workers) : comm.size();
-  }
   /// Density of the gradient in this epoch; 1 without a selector.
   double density() const { return optimizer_->selects() ? density_of(config_, at_.epoch) : 1; }
   /// Whether the next step is the last of its epoch or of the run.

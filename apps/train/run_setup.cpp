@@ -4,6 +4,7 @@
 
 #include "apps/common/rank_utils.h"
 #include "apps/common/resolve.h"
+#include "apps/train/checkpoint_description.h"
 #include "apps/train/evaluate.h"
 #include "apps/train/plan_report.h"
 #include "apps/train/run.h"
@@ -48,6 +49,7 @@ Run::Run(Communicator& comm, const TrainConfig& config, const DataSplit& data,
   config_.image = data.train->image;
   config_.mean = data.mean;
   config_.deviation = data.deviation;
+  config_.class_names = data.class_names;
   ctx_.set_math({.tf32 = config_.precision == "tf32", .deterministic = config_.deterministic});
 }
 
@@ -101,13 +103,15 @@ uint64_t Run::check_pretrained() const {
   const ParameterArena& arena = model_.arena();
   const std::string head = head_prefix(arena);
   if (!config_.reset_head) {
+    if (const std::string note = check_classes(file, config_); !note.empty())
+      console_.line("{}", note);
     for (const Parameter& p : arena.parameters()) {
       const auto found = file.tensors().find(p.name);
       if (!p.name.starts_with(head) || found == file.tensors().end()) continue;
       const Shape& shape = found->second.shape;
       check(shape.rank() == 0 || exported_shape(p).rank() == 0 || shape[0] == exported_shape(p)[0],
             "[weights] {}: {} has shape {}, this network wants {}: --reset-head starts a new last "
-            "layer, --classes {} keeps this one",
+            "layer, --classes {} keeps this one, with label i of the data as output i",
             config_.pretrained, p.name, shape, exported_shape(p), shape[0]);
     }
   }
@@ -209,6 +213,7 @@ void Run::restore() {
           config_.max_steps > 0 ? " or --max-steps" : "");
     console_.line("resuming {} at step {}{}{}", folder_.checkpoint.string(), at_.step,
                   resumed.notice.empty() ? "" : ": ", resumed.notice);
+    if (!resumed.note.empty()) console_.line("{}", resumed.note);
   });
   check_same_layout(comm_, model_.arena());
   model_.refresh(ctx_);

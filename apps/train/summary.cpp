@@ -163,6 +163,7 @@ void write_config(const RunFolder& folder, TrainConfig& config, const Communicat
   json["run"] = build_json();
   json["run"].update({{"ranks", comm.size()},
                       {"transport", comm.transport()},
+                      {"classes", config.class_names},
                       {"normalisation", normalisation_of(config)},
                       {"steps_per_epoch", steps_per_epoch},
                       {"changes", changes}});
@@ -238,6 +239,7 @@ void write_summary(Console& console, const RunFolder& folder, const TrainConfig&
                      {"bytes_sent", static_cast<int64_t>(run.bytes)},
                      {"nnz_over_k", rounded(run.k > 0 ? run.nnz / run.k : 0)},
                      {"seed", config.seed},
+                     {"classes", config.class_names},
                      {"weights_hash", hash},
                      {"build", build_json()}};
   write_atomically(folder.file("summary.json"), json.dump(2) + "\n");

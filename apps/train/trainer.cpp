@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "apps/train/checkpoint_description.h"
 #include "apps/train/evaluate.h"
 #include "apps/train/plan_report.h"
 #include "apps/train/run.h"
@@ -12,7 +13,9 @@ namespace tw {
 
 RunResult train(Communicator& comm, const TrainConfig& config, const DataSplit& data,
                 const std::atomic<bool>& stop, Console& console) {
-  return Run(comm, config, data, stop, console).run();
+  if (config.class_map.empty()) return Run(comm, config, data, stop, console).run();
+  const DataSplit mapped = map_classes(comm, config, Run::ranks_of(config, comm), data);
+  return Run(comm, config, mapped, stop, console).run();
 }
 
 RunResult Run::run() {
