@@ -19,11 +19,6 @@ bool comparable(const Prediction& c) {
          c.sparsifier != "hierarchical";
 }
 
-/// The optimizer without its collective: `topk`, `dense H=4`.
-std::string short_name(const Prediction& c) {
-  return c.local_steps > 1 ? fmt::format("{} H={}", c.sparsifier, c.local_steps) : c.sparsifier;
-}
-
 /// What the command of a synchronous dense exchange adds to plain dense SGD: the fewer and smaller
 /// the changes, the lower the number.
 int additions(const Prediction& c) {
@@ -163,8 +158,12 @@ const Accuracy* Comparison::accuracy(const Prediction& of) const {
   if (of.synchronous_dense()) return nullptr;
   std::string options;  // as race.py writes them
   if (of.local_steps > 1) options += fmt::format(" --local-steps {}", of.local_steps);
+  if (of.values != ValueFormat::f32)
+    options += fmt::format(" --set allreduce.values={}", name(of.values));
   for (const auto& [key, value] : accuracy_.changed)
-    if (std::ranges::find(of.reads, key.substr(0, key.find('.'))) != of.reads.end())
+    if (!key.ends_with(".collective") &&  // another order of the same sum
+        (key != "allreduce.values" || of.collective.empty()) &&
+        std::ranges::find(of.reads, key.substr(0, key.find('.'))) != of.reads.end())
       options += fmt::format(" --set {}={}", key, value);
   if (!options.empty()) options.erase(0, 1);
   return find_accuracy(accuracy_.table, {.sparsifier = of.sparsifier,
@@ -177,7 +176,7 @@ const Accuracy* Comparison::accuracy(const Prediction& of) const {
 std::string Comparison::flags(const Prediction& of) const {
   std::string text = of.flags() + flags_;
   for (const auto& [key, value] : accuracy_.changed)
-    if (key != "allreduce.collective" || of.collective.empty())
+    if (!key.starts_with("allreduce.") || of.collective.empty())  // those are in of.flags()
       text += fmt::format(" --set {}={}", key, value);
   return text;
 }
@@ -188,6 +187,11 @@ const Prediction* Comparison::fastest(int ranks, const Allowed& allowed) const {
   for (const Prediction& c : all_)
     if (allowed(c) && (!best || ratio(c, *best, ranks) > 1 + 1e-9)) best = &c;
   return best;
+}
+
+const Prediction& Comparison::fastest_of_kind(const Prediction& of, int ranks) const {
+  const std::string kind = of.kind();
+  return *fastest(ranks, [&](const Prediction& c) { return c.kind() == kind; });
 }
 
 const Prediction& Comparison::best_dense(int ranks) const {
@@ -231,14 +235,14 @@ const Prediction* Comparison::best_alternative(int ranks) const {
 /// The exchanges that are faster than `use` and may not be recommended, with the reason.
 std::string Comparison::faster_ones(const Prediction& use, int ranks) const {
   std::string losing, unknown;
-  std::set<std::string> seen;  // a dense one has a prediction for each collective
+  std::set<std::string> seen;  // one that sums has a prediction for each collective
   for (const Prediction& c : all_) {
     if (!comparable(c) || may_be_recommended(c) || ratio(c, use, ranks) <= kNoticeable) continue;
-    if (!seen.insert(short_name(c)).second) continue;
+    if (!seen.insert(c.kind()).second) continue;
     const Accuracy* measured = accuracy(c);
     std::string& names = measured ? losing : unknown;
     if (!names.empty()) names += ", ";
-    names += measured ? fmt::format("{} ({:.1f})", short_name(c), measured->loss()) : short_name(c);
+    names += measured ? fmt::format("{} ({:.1f})", c.kind(), measured->loss()) : c.kind();
   }
   std::string text;
   if (!losing.empty())
@@ -269,7 +273,7 @@ Comparison::Verdict Comparison::verdict(int ranks) const {
                       : gain.low <= 1            ? ": within the noise; more --rounds narrow it"
                                       : ": may gain less than 2 %; more --rounds narrow it";
     return {plain,
-            fmt::format("{}; {} is {} {}{}{}", stay, short_name(*other), times,
+            fmt::format("{}; {} is {} {}{}{}", stay, other->kind(), times,
                         &plain == &dense ? "that" : "the fastest", why, faster_ones(dense, ranks))};
   }
   std::string text = fmt::format(

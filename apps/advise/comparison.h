@@ -54,6 +54,8 @@ class Comparison {
   /// Null if not measured, or for synchronous dense SGD.
   const Accuracy* accuracy(const Prediction& of) const;
 
+  /// Of the predictions that differ from one of all() in their collective only, the fastest.
+  const Prediction& fastest_of_kind(const Prediction& of, int ranks) const;
   /// The exchange of synchronous dense SGD that is fastest in the median round: with or without
   /// overlap, f32 or bf16. Plain `dense` among equals.
   const Prediction& best_dense(int ranks) const;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "apps/common/sum_cost.h"
 #include "comm/link/link.h"
 #include "engine/core/error.h"
 #include "models/model.h"
@@ -81,6 +82,7 @@ AdviseConfig parse_advise_config(int argc, char** argv) {
   OptionTable table = config.table();
   table.parse_and_set(argc, argv, "advise: predicts which sparsifier is fastest on a link");
   models().find(config.model);
+  allowed_sums(config.settings);
   if (!config.link.empty()) parse_link(config.link, static_cast<int>(config.ranks_per_node));
   check(!config.ranks.empty(), "[options] ranks is empty; expected a list like 2,4,8");
   std::ranges::sort(config.ranks);

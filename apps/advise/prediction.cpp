@@ -1,6 +1,7 @@
 #include "apps/advise/prediction.h"
 
 #include <algorithm>
+#include <set>
 
 #include "apps/common/sum_cost.h"
 #include "comm/collectives/collectives.h"
@@ -37,10 +38,11 @@ std::vector<Load> loads_of(const ParameterArena& arena, size_t flat, const Spars
   return loads;
 }
 
-/// Adds a dense sparsifier with every collective, type of values, and kind of overlap.
+/// Adds a dense sparsifier with every allowed collective, type of values, and kind of overlap.
 void add_dense(std::vector<Prediction>& all, const Prediction& plain, bool overlap,
-               const std::vector<Load>& layers, const std::vector<ValueFormat>& formats) {
-  for (const auto& [collective, cost] : allreduce_costs())
+               const std::vector<Load>& layers, const std::vector<ValueFormat>& formats,
+               const DenseCosts& collectives) {
+  for (const auto& [collective, cost] : collectives)
     for (const ValueFormat values : formats)
       for (const bool overlaps : {false, true}) {
         if (overlaps && !overlap) continue;
@@ -67,6 +69,14 @@ std::string Prediction::collective_text() const {
 std::string Prediction::label() const {
   std::string text = sparsifier;
   if (const std::string how = collective_text(); !how.empty()) text += " " + how;
+  if (local_steps > 1) text += fmt::format(" H={}", local_steps);
+  return text;
+}
+
+std::string Prediction::kind() const {
+  std::string text = sparsifier;
+  if (values != ValueFormat::f32) text += fmt::format(" {}", name(values));
+  if (overlap) text += " overlap";
   if (local_steps > 1) text += fmt::format(" H={}", local_steps);
   return text;
 }
@@ -109,10 +119,8 @@ std::vector<Prediction> predictions(const ParameterArena& arena, size_t flat, do
                                     bool overlap, const Settings& settings, int64_t local_steps) {
   std::vector<Prediction> all;
   overlap = overlap && flat == 0 && local_steps == 1;
-  const DenseCost ring = allreduce_costs().at("ring");
+  const DenseCosts collectives = allowed_sums(settings);
   const ValueFormat chosen = value_format(settings.text("allreduce.values"));
-  SumCost sum = chosen_sum_cost(settings);
-  if (!sum) sum = sum_cost(ring, chosen);  // the vendor's collective has no model
   std::vector<ValueFormat> formats{chosen};
   if (chosen == ValueFormat::f32) formats.push_back(ValueFormat::bf16);
   for (const auto& [name, entry] : sparsifiers().entries()) {
@@ -126,16 +134,32 @@ std::vector<Prediction> predictions(const ParameterArena& arena, size_t flat, do
         .local_steps = local_steps,
         .loads = loads_of(arena, flat, sparsifier, density, settings),
         .volume = volume_of(sparsifier, settings, density)};
+    // one without a collective, or one for each that may sum
+    const auto add = [&](bool sums, const std::function<LoadCost(const SumCost&)>& cost_with) {
+      if (!sums) {
+        c.cost = cost_with({});
+        all.push_back(c);
+        return;
+      }
+      c.reads.emplace_back("allreduce");
+      c.values = chosen;
+      for (const auto& [collective, cost] : collectives) {
+        c.collective = collective;
+        c.cost = cost_with(sum_cost(cost, chosen));
+        all.push_back(c);
+      }
+    };
     if (sparsifier.exchange == "allreduce") {
       Sparsifier layers = sparsifier;
       layers.scope = Scope::layer;
-      add_dense(all, c, overlap, loads_of(arena, flat, layers, density, settings), formats);
+      add_dense(all, c, overlap, loads_of(arena, flat, layers, density, settings), formats,
+                collectives);
     } else if (sparsifier.exchange == "powersgd") {
-      c.reads.emplace_back("allreduce");
-      c.cost = [sum](const LinkCost& link, int ranks, const Load& load) {
-        return seconds_of(sum, link, ranks, load.sums);
-      };
-      all.push_back(c);
+      add(true, [](const SumCost& sum) {
+        return [sum](const LinkCost& link, int ranks, const Load& load) {
+          return seconds_of(sum, link, ranks, load.sums);
+        };
+      });
     } else if (sparsifier.exchange == "root") {
       const std::string& collective = reduces().find(settings.text("root.collective")).name;
       c.cost = [reduce = reduce_costs().at(collective),
@@ -145,21 +169,27 @@ std::vector<Prediction> predictions(const ParameterArena& arena, size_t flat, do
       };
       all.push_back(c);
     } else if (sparsifier.exchange == "hierarchical") {
-      const ExchangeCost between =
-          exchange_cost(settings.text("hierarchical.exchange"), settings, sum);
+      const std::string& inner = settings.text("hierarchical.exchange");
       const int node = static_cast<int>(settings.integer("hierarchical.node"));
-      c.cost = [between, node](const LinkCost& link, int ranks, const Load& load) {
-        return between(link, NodePlan{ranks, node}.nodes(), load.d, load.k);
-      };
-      all.push_back(c);
+      c.reads.emplace_back("allreduce");  // for the sums inside nodes
+      add(sums_values(inner), [&settings, inner, node](const SumCost& sum) {
+        return [between = exchange_cost(inner, settings, sum), node](const LinkCost& link,
+                                                                     int ranks, const Load& load) {
+          return between(link, NodePlan{ranks, node}.nodes(), load.d, load.k);
+        };
+      });
     } else if (sparse_costs().contains(sparsifier.exchange)) {
-      if (sums_values(sparsifier.exchange)) c.reads.emplace_back("allreduce");
-      c.cost = [sum, cost = exchange_cost(sparsifier.exchange, settings, sum)](
-                   const LinkCost& link, int ranks, const Load& load) {
-        return (load.k > 0 ? cost(link, ranks, load.d, load.k) : 0) +
-               (load.dense > 0 ? sum(link, ranks, load.dense) : 0);
-      };
-      all.push_back(c);
+      const std::string& exchange = sparsifier.exchange;
+      const bool sums = sums_values(exchange) || std::ranges::any_of(c.loads, [](const Load& load) {
+                          return load.dense > 0;
+                        });
+      add(sums, [&settings, exchange](const SumCost& sum) {
+        return [sum, cost = exchange_cost(exchange, settings, sum)](const LinkCost& link, int ranks,
+                                                                    const Load& load) {
+          return (load.k > 0 ? cost(link, ranks, load.d, load.k) : 0) +
+                 (load.dense > 0 ? sum(link, ranks, load.dense) : 0);
+        };
+      });
     }
   }
   return all;
@@ -167,8 +197,9 @@ std::vector<Prediction> predictions(const ParameterArena& arena, size_t flat, do
 
 std::vector<std::string> volume_notes(const std::vector<Prediction>& all) {
   std::vector<std::pair<std::string, std::string>> notes;  // what is sent; names
+  std::set<std::string> seen;                              // several collectives
   for (const Prediction& c : all) {
-    if (c.volume == Volume::exactly_k) continue;
+    if (c.volume == Volume::exactly_k || !seen.insert(c.sparsifier).second) continue;
     double k = 0, dense = 0;
     for (const Load& load : c.loads) k += load.k, dense += load.dense;
     const std::string sent = fmt::format(

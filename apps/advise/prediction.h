@@ -22,6 +22,9 @@ struct Load {
   size_t first_parameter = 0, end_parameter = 0;
 };
 
+/// Seconds that communication with the other ranks, or nodes, adds to an exchange.
+using LoadCost = std::function<double(const LinkCost&, int ranks, const Load&)>;
+
 /// A way to exchange gradients: a sparsifier, with the dense collective that it uses, if any.
 struct Prediction {
   std::string sparsifier{}, collective{};
@@ -33,15 +36,16 @@ struct Prediction {
   int64_t local_steps = 1;  ///< iterations that share a selection and an exchange (LocalSgd)
   std::vector<Load> loads{};
   Volume volume = Volume::exactly_k;  ///< how many entries it sends when asked for k
-  /// Seconds that communication with the other ranks, or nodes, adds to an exchange.
-  std::function<double(const LinkCost&, int ranks, const Load&)> cost{};
+  LoadCost cost{};
 
   /// Dense SGD that exchanges in every iteration: the rival of the others.
   bool synchronous_dense() const { return dense && local_steps == 1; }
   /// The collective as tables show it: `ring`, `ring bf16 overlap`.
   std::string collective_text() const;
-  /// The name in tables: `topk`, `dense ring bf16 overlap`, `topk H=4` with local steps.
+  /// `topk`, `dense ring bf16 overlap`, `topk H=4` with local steps.
   std::string label() const;
+  /// The same without the collective, as tables show it: `dense bf16 overlap`.
+  std::string kind() const;
   /// The flags of `train` that choose it.
   std::string flags() const;
   /// Seconds that exchanges add to an iteration; with overlap, those after backward; with local
@@ -52,11 +56,12 @@ struct Prediction {
   double seconds(const Costs& costs, int ranks) const;
 };
 
-/// A prediction for every registered sparsifier that the cost model knows; for a dense one, one for
-/// each collective with messages in f32 and one in bf16, and with `overlap` also those that run
-/// during backward, which need ComputeProfile::ready. `flat` > 0: a vector of that many elements in
+/// A prediction for every registered sparsifier that the cost model knows; for one that sums
+/// densely (dense SGD, factors, values, small tensors), one for each of allowed_sums; for dense SGD
+/// one with messages in f32 and one in bf16, and with `overlap` also those that run during
+/// backward, which need ComputeProfile::ready. `flat` > 0: a vector of that many elements in
 /// place of the model's, without overlap. `local_steps` > 1 excludes overlap and sparsifiers whose
-/// rank 0 updates for all.
+/// rank 0 updates for all. UserError: see allowed_sums.
 std::vector<Prediction> predictions(const ParameterArena& arena, size_t flat, double density,
                                     bool overlap, const Settings& settings,
                                     int64_t local_steps = 1);

@@ -11,31 +11,12 @@ namespace tw {
 
 namespace {
 
-/// The name in the table, which has no collective: `topk`, `dense bf16 overlap`, `dense H=4`.
-std::string row_name(const Prediction& c) {
-  std::string text = c.sparsifier;
-  if (c.values != ValueFormat::f32) text += fmt::format(" {}", name(c.values));
-  if (c.overlap) text += " overlap";
-  if (c.local_steps > 1) text += fmt::format(" H={}", c.local_steps);
-  return text;
-}
-
-/// Of every sparse exchange the prediction; of dense ones the fastest of each name. The fastest
-/// first.
+/// Of each kind the fastest collective. The fastest first.
 std::vector<const Prediction*> rows_of_table(const Comparison& comparison, int ranks) {
   std::vector<std::pair<double, const Prediction*>> rows;
-  std::map<std::string, size_t> dense;  // row of the name
-  for (const Prediction& c : comparison.all()) {
-    const double gain = -comparison.speedup(c, ranks).mid;
-    if (c.dense) {
-      const auto [known, added] = dense.emplace(row_name(c), rows.size());
-      if (!added) {
-        if (gain < rows[known->second].first) rows[known->second] = {gain, &c};
-        continue;
-      }
-    }
-    rows.emplace_back(gain, &c);
-  }
+  for (const Prediction& c : comparison.all())
+    if (&comparison.fastest_of_kind(c, ranks) == &c)
+      rows.emplace_back(-comparison.speedup(c, ranks).mid, &c);
   std::ranges::stable_sort(rows, {}, [](const auto& row) { return row.first; });
   std::vector<const Prediction*> sorted;
   sorted.reserve(rows.size());
@@ -65,7 +46,7 @@ std::string accuracy_note(const Comparison& comparison) {
     unmeasured |= !of;
     if (!of) continue;
     auto& names = trainings[of->training()];
-    if (std::ranges::find(names, row_name(c)) == names.end()) names.push_back(row_name(c));
+    if (std::ranges::find(names, c.kind()) == names.end()) names.push_back(c.kind());
   }
   if (trainings.empty()) return "top-1: not measured with this model and these settings";
   std::vector<std::string> parts;
@@ -102,6 +83,7 @@ void write_rows(std::ostream& out, const Comparison& comparison, const std::vect
   for (const Prediction& c : comparison.all())
     for (const int64_t p : ranks) {
       const int count = static_cast<int>(p);
+      if (!c.dense && &comparison.fastest_of_kind(c, count) != &c) continue;
       const Costs& costs = comparison.rounds().front();
       const Accuracy* accuracy = comparison.accuracy(c);
       std::string break_even = ",,";
@@ -163,7 +145,7 @@ void print_comparison(Console& console, const Comparison& comparison,
                  comparison.best_dense(count).label());
     console.line(kRow, "exchange", "ms per iteration", "times dense", "break-even Gbit/s", "top-1");
     for (const Prediction* c : rows_of_table(comparison, count))
-      console.line(kRow, row_name(*c), milliseconds_text(comparison.seconds(*c, count)),
+      console.line(kRow, c->kind(), milliseconds_text(comparison.seconds(*c, count)),
                    interval_text(comparison.speedup(*c, count), "{:.2f}"),
                    c->synchronous_dense() ? ""
                                           : break_even_text(comparison.break_even(*c, count),

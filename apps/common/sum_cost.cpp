@@ -1,5 +1,7 @@
 #include "apps/common/sum_cost.h"
 
+#include <ranges>
+
 #include "comm/collectives/collectives.h"
 #include "sparsify/encoding/sparse_codec.h"
 
@@ -31,6 +33,16 @@ SumCost chosen_sum_cost(const Settings& settings) {
   const auto known = allreduce_costs().find(chosen);
   if (known == allreduce_costs().end()) return {};
   return sum_cost(known->second, value_format(settings.text("allreduce.values")));
+}
+
+DenseCosts allowed_sums(const Settings& settings) {
+  constexpr auto kKey = "allreduce.collective";
+  const DenseCosts& all = allreduce_costs();
+  if (!settings.was_set(kKey)) return all;
+  const auto given = all.find(allreduces().find(settings.text(kKey)).name);
+  check(given != all.end(), "[settings] {}={} has no cost model; expected one of: {}", kKey,
+        settings.text(kKey), fmt::join(std::views::keys(all), ", "));
+  return {*given};
 }
 
 double seconds_of(const SumCost& sum, const LinkCost& link, int ranks, const DenseSums& sums) {

@@ -17,6 +17,9 @@ using SumCost = std::function<double(const LinkCost&, int ranks, double n)>;
 SumCost sum_cost(DenseCost collective, ValueFormat values);
 /// The cost of `allreduce.collective` with `allreduce.values`; empty if it has no model.
 SumCost chosen_sum_cost(const Settings& settings);
+/// The dense collectives that sums may use: the one that `allreduce.collective` was set to, else
+/// all with a model. UserError if the given one has none.
+DenseCosts allowed_sums(const Settings& settings);
 /// Seconds of the sums of an exchange that compresses (powersgd).
 double seconds_of(const SumCost& sum, const LinkCost& link, int ranks, const DenseSums& sums);
 

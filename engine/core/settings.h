@@ -51,6 +51,8 @@ class Settings {
   void set(std::string_view key, std::string_view value);
   /// Changes the default of a declared key: as set(), but a key that was set keeps its value.
   void set_default(std::string_view key, std::string_view value);
+  /// Whether set() has set a declared key, to its default or another value.
+  bool was_set(std::string_view key) const { return set_.contains(key); }
   /// Accepts keys `alias.key` for those declared as `prefix.key`.
   void add_alias(std::string_view alias, std::string_view prefix);
   /// `key=value`

@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <set>
+
 #include "tests/apps/advise/example.h"
 
 namespace tw::test {
@@ -98,7 +100,9 @@ TEST(Predictions, DependOnTheSettings) {
     Settings settings = default_settings();
     (settings.set_assignment(assignments), ...);
     const Costs costs{.link = {.alpha = 0, .beta = 1e-8}};
-    return find(predictions(ParameterArena{}, kLength, 0.001, false, settings), sparsifier)
+    const bool sums = settings.text("randk.seed") == "shared";
+    return find(predictions(ParameterArena{}, kLength, 0.001, false, settings), sparsifier,
+                sums ? "ring" : "")
         .exchange_seconds(costs, 8);
   };
   EXPECT_NEAR(seconds("topk", "wire.values=bf16") / seconds("topk"), 6.0 / 8, 1e-3);
@@ -117,21 +121,40 @@ TEST(Predictions, PowerSgdSumsTheFactorsOfEachMatrixTwice) {
   arena.add({.name = "bn.weight", .shape = {64}});
   arena.add({.name = "fc.weight", .shape = {10, 64}});
   const LinkCost link{.alpha = 1e-4, .beta = 1e-8};
-  const auto seconds = [&](auto... assignments) {
+  const auto seconds = [&](const char* collective, auto... assignments) {
     Settings settings = default_settings();
     (settings.set_assignment(assignments), ...);
     const auto all = predictions(arena, 0, 0.001, false, settings);
-    EXPECT_FALSE(find(all, "powersgd").dense);
-    return find(all, "powersgd").exchange_seconds({.link = link}, 8);
+    EXPECT_FALSE(find(all, "powersgd", collective).dense);
+    return find(all, "powersgd", collective).exchange_seconds({.link = link}, 8);
   };
   // rank 4: factors of 64 x 4 and 288 x 4, of 10 x 4 and 64 x 4, and the vector
   const auto ring = [&](double n) { return 14 * link.alpha + 14.0 / 8 * n * link.beta; };
-  EXPECT_NEAR(seconds(), ring(4 * 74 + 64) + ring(4 * 352), 1e-12);
+  EXPECT_NEAR(seconds("ring"), ring(4 * 74 + 64) + ring(4 * 352), 1e-12);
   const auto half = [&](double n) { return 14 * link.alpha + 7.0 / 8 * n * link.beta; };
-  EXPECT_NEAR(seconds("allreduce.values=bf16", "powersgd.rank=1"), half(74 + 64) + half(352),
-              1e-12);
-  EXPECT_NEAR(seconds("allreduce.collective=mst"),
+  EXPECT_NEAR(seconds("ring bf16", "allreduce.values=bf16", "powersgd.rank=1"),
+              half(74 + 64) + half(352), 1e-12);
+  EXPECT_NEAR(seconds("binomial_tree", "allreduce.collective=mst"),
               3 * 2 * 2 * link.alpha + 3 * 2 * 1768 * link.beta, 1e-12);
+}
+
+TEST(Predictions, EveryDenseSumTakesTheCollectiveThatWasGivenElseAny) {
+  const Model model("resnet20", {.classes = 10});
+  const auto collectives = [&](const std::string& sparsifier, const char* given = nullptr) {
+    Settings settings = default_settings();
+    if (given) settings.set("allreduce.collective", given);
+    std::set<std::string> found;
+    for (const Prediction& c : predictions(model.arena(), 0, 0.001, false, settings))
+      if (c.sparsifier == sparsifier) found.insert(c.collective);
+    return found;
+  };
+  using Names = std::set<std::string>;
+  for (const char* sums : {"dense", "powersgd", "scalecom", "dgc"}) {
+    EXPECT_EQ(collectives(sums).size(), allreduce_costs().size()) << sums;
+    EXPECT_EQ(collectives(sums, "ring"), Names{"ring"}) << sums << ", the default, but given";
+    EXPECT_EQ(collectives(sums, "mst"), Names{"binomial_tree"}) << sums;
+  }
+  EXPECT_EQ(collectives("topk"), Names{""});
 }
 
 TEST(Predictions, CountTheEntriesOfSmallTensorsThatAreSentWhole) {
