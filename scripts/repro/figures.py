@@ -11,7 +11,7 @@ matplotlib.use("Agg")
 import matplotlib.pyplot as plt  # noqa: E402
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullLocator  # noqa: E402
 
-from plot import COLOURS, STYLE, label_bytes  # noqa: E402
+from runs.figures import COLOURS, STYLE, label_bytes  # noqa: E402
 
 from . import verdict  # noqa: E402
 from .comparable import left_out_rows  # noqa: E402
