@@ -97,7 +97,7 @@ check_stems() {
 
 check_layout() {
   local allowed=" ${areas[*]} scripts docs configs .ci CMakeLists.txt CMakePresets.json README.md "
-  allowed+="LICENSE .clang-format .clang-tidy .editorconfig .gitignore "
+  allowed+="LICENSE .clang-format .clang-tidy .editorconfig .gitattributes .gitignore "
   { git ls-files 2>/dev/null || true; } | cut -d/ -f1 | sort -u | while read -r entry; do
     [[ $allowed == *" $entry "* ]] || echo "$entry: layout: no such entry at the top level"
   done
