@@ -82,6 +82,10 @@ class Exchange {
   virtual void publish(Context&, Communicator&, std::span<float>) {}
   /// State other than the residual that the next step depends on; checkpoints store it.
   virtual std::span<std::byte> state() { return {}; }
+  /// Whether the state is the same on all ranks and does not depend on their number.
+  virtual bool common_state() const { return false; }
+  /// How many of `ranks` ranks' gradients `rank` selects from; 0: it selects nothing.
+  virtual int selects_for(int /*rank*/, int /*ranks*/) const { return 1; }
   /// What a dense exchange sums over the ranks in a step of d elements.
   virtual DenseSums dense_sums(size_t d) const { return {.first = d}; }
   /// Bytes of the state and working memory that grow with d, other than that of a dense sum.

@@ -94,20 +94,23 @@ StepReport LocalSgd::exchange() {
 
 std::vector<NamedVector> LocalSgd::common_vectors() {
   std::vector<NamedVector> vectors = outer_.common_vectors();
-  vectors.push_back({"anchor", {ctx_, anchor()}});
+  vectors.push_back({"anchor", {ctx_, anchor()}, Holds::parameters});
   return vectors;
 }
 
 std::vector<NamedVector> LocalSgd::own_vectors() {
   std::vector<NamedVector> vectors = outer_.own_vectors();
-  vectors.push_back({"inner_momentum", {ctx_, inner_momentum()}, OtherRanks::mean});
-  vectors.push_back({"parameters", {ctx_, arena_.values()}, OtherRanks::same_anyway});
+  vectors.push_back({"inner_momentum", {ctx_, inner_momentum()}, Holds::momentum});
+  vectors.push_back({"parameters", {ctx_, arena_.values()}, Holds::parameters});
   return vectors;
 }
 
 std::vector<NamedState> LocalSgd::states() {
   std::vector<NamedState> states = outer_.states();
-  states.push_back({"round", std::as_writable_bytes(std::span(&round_, 1))});
+  states.push_back({.name = "round",
+                    .bytes = std::as_writable_bytes(std::span(&round_, 1)),
+                    .part = "",
+                    .common = true});
   return states;
 }
 

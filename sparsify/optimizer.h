@@ -40,20 +40,22 @@ struct StepReport {
 struct NamedState {
   std::string name;  ///< unique
   std::span<std::byte> bytes;
+  std::string part;     ///< whose it is, such as `exchange powersgd`; empty: the optimizer's own
+  bool common = false;  ///< the same on all ranks when an update is finished
 };
 
-/// What becomes of a vector of each rank when a run continues on another number of ranks.
-enum class OtherRanks : uint8_t {
-  share_sum,    ///< element i of the sum goes to rank i mod P
-  mean,         ///< every rank gets the mean
-  same_anyway,  ///< it is the same on all ranks then: every rank gets that of rank 0
+/// What a vector holds.
+enum class Holds : uint8_t {
+  owed,        ///< changes that an update adds: the mean over the ranks of what they select from
+  momentum,    ///< that of this rank's updates, or of all ranks' common ones
+  parameters,  ///< the same on all ranks between two rounds of local steps
 };
 
 /// A vector of d floats that the next step depends on; empty if there is none.
 struct NamedVector {
   std::string name;  ///< unique
   HostFloats values;
-  OtherRanks on_other_ranks = OtherRanks::share_sum;  ///< of a vector that differs between ranks
+  Holds holds = Holds::owed;
 };
 
 class Optimizer {
@@ -90,6 +92,15 @@ class Optimizer {
   virtual std::vector<NamedVector> own_vectors() = 0;
   /// The state of this rank's parts, where there is any.
   virtual std::vector<NamedState> states() = 0;
+
+  // A run may continue the vectors of another number of ranks, or of other parts. Of what is owed,
+  // the mean over the ranks stays the same: every rank gets that mean, and take_share() is called.
+  /// Whether this rank owes something that it will never select from.
+  virtual bool strands() const = 0;
+  /// Turns the mean of what is owed, which every rank holds, into what this rank owes: 0, or a
+  /// multiple, if other ranks select nothing. What is owed of tensors that are exchanged whole is
+  /// applied in the next update, and momentum before the selection becomes one after the mean.
+  virtual void take_share() = 0;
 };
 
 /// SyncSgd, or LocalSgd if the configuration has local steps.

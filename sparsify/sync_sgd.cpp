@@ -125,6 +125,7 @@ StepReport SyncSgd::finish() {
   }
   report_.bytes_sent = comm_.bytes_sent() - bytes_before_;
   lap(ctx_, clock);
+  if (settles_) settle();
   if (!updates_at_root_) update(ctx_, {0, arena_.size()});
   report_.sec_update += lap(ctx_, clock);
   return report_;
@@ -307,23 +308,6 @@ void SyncSgd::report_nonfinite(const Control& control, size_t offset) const {
                control.nonfinite_rank, control.nonfinite, control.nonfinite_value);
   arena_.fail_nonfinite(control.nonfinite_rank, offset + control.nonfinite, control.nonfinite_value,
                         input_.step, input_.covers);
-}
-
-std::vector<NamedVector> SyncSgd::common_vectors() { return {{"momentum", {ctx_, momentum()}}}; }
-
-std::vector<NamedVector> SyncSgd::own_vectors() {
-  std::vector<NamedVector> vectors{{"residual", {ctx_, residual()}}};
-  if (!local_momentum().empty()) vectors.push_back({"local_momentum", {ctx_, local_momentum()}});
-  return vectors;
-}
-
-std::vector<NamedState> SyncSgd::states() {
-  std::vector<NamedState> states;
-  for (size_t i = 0; i < buckets_.size(); ++i)
-    states.push_back({fmt::format("exchange.{}", i), buckets_[i].exchange->state()});
-  if (selector_) states.push_back({"selector." + sparsifier_.selector, selector_->state()});
-  std::erase_if(states, [](const NamedState& state) { return state.bytes.empty(); });
-  return states;
 }
 
 }  // namespace tw

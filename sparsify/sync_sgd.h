@@ -44,6 +44,8 @@ class SyncSgd : public Optimizer {
   /// Those of the exchanges, one for each bucket, and of the selector: `exchange.0`,
   /// `selector.NAME`.
   std::vector<NamedState> states() override;
+  bool strands() const override;
+  void take_share() override;
 
  private:
   // each bucket has an exchange of its own, since exchanges keep state
@@ -64,6 +66,9 @@ class SyncSgd : public Optimizer {
   void unpack_dense_segments(Context& ctx, const Bucket& bucket);
   void copy_dense_segments(Context& ctx, const Bucket& bucket,
                            const std::function<void(std::span<float>, std::span<float>)>& copy);
+  void settle();
+  /// The segments in which `momentum` is not read: momentum before the selection, no weight decay.
+  std::vector<Segment> segments_without_momentum() const;
   void update(Context& ctx, const Segment& of);
   [[noreturn]] void report_nonfinite(const Control& control, size_t offset) const;
 
@@ -89,7 +94,8 @@ class SyncSgd : public Optimizer {
   StepInput input_;
   StepReport report_;
   uint64_t bytes_before_ = 0;
-  size_t ready_ = 0;  // leading buckets whose gradients are all ready
+  bool settles_ = false;  // the next update applies what is owed of dense segments
+  size_t ready_ = 0;      // leading buckets whose gradients are all ready
   std::unique_ptr<Context> thread_ctx_;
   std::unique_ptr<CommThread> thread_;  // last member: its jobs use the others
 };

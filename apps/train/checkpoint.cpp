@@ -1,12 +1,15 @@
 #include "apps/train/checkpoint.h"
 
 #include <algorithm>
+#include <optional>
+#include <set>
 
 #include "apps/common/rank_utils.h"
 #include "apps/train/checkpoint_description.h"
 #include "apps/train/evaluate.h"
 #include "apps/train/run_folder.h"
 #include "apps/train/summary.h"
+#include "comm/collectives/collectives.h"
 #include "engine/core/error.h"
 #include "engine/io/file.h"
 #include "engine/io/weights.h"
@@ -55,80 +58,187 @@ Tensor flat(std::span<std::byte> bytes) {
   return {bytes.data(), {static_cast<int64_t>(bytes.size())}, DType::u8, Device::cpu};
 }
 
-/// The file of one rank. Reads and checks everything that this run needs; changes nothing yet.
-struct RankState {
-  RankState(SafetensorsReader part, int64_t step, Optimizer& optimizer, size_t statistics_length)
-      : file(part_of(std::move(part), step)) {
-    for (const NamedVector& own : optimizer.own_vectors())
-      vectors.push_back(flat_from(file, own.name, own.values.span().size()));
-    statistics = flat_from(file, "statistics", statistics_length);
-    for (const auto& [name, bytes] : optimizer.states()) {
-      states.push_back(file.tensor(name).as<uint8_t>());
-      check(states.back().size() == bytes.size(),
-            "[checkpoint] {}: {} has {} bytes; this run needs {}", file.path().string(), name,
-            states.back().size(), bytes.size());
+/// `a, b and c are`, with spaces for underscores.
+std::string subject(const std::vector<std::string>& names) {
+  std::string text;
+  for (size_t i = 0; i < names.size(); ++i)
+    text += (i == 0 ? "" : i + 1 == names.size() ? " and " : ", ") + names[i];
+  std::ranges::replace(text, '_', ' ');
+  return text + (names.size() == 1 ? " is" : " are");
+}
+
+std::string averaged(const std::vector<std::string>& names, int64_t ranks) {
+  return names.empty() ? "" : fmt::format("{} the mean of the {} ranks", subject(names), ranks);
+}
+
+/// For each part of the optimizer, what the form and meaning of its state depend on.
+std::map<std::string, std::string> forms_of_states(const TrainConfig& config) {
+  SgdConfig sgd = config.sgd();
+  sgd.overlap = false;  // it may exclude the scope of the checkpoint
+  const Sparsifier parts = resolve_sparsifier(sgd, config.settings);
+  const bool layers = parts.scope == Scope::layer;
+  const auto form = [&](const std::string& name) {
+    std::string text =
+        fmt::format("{} {} {}", layers, parts.small_tensors_dense, layers ? sgd.bucket_bytes : 0);
+    for (const auto& [key, value] : config.settings.values())
+      if (key.starts_with(name + ".")) text += fmt::format(" {}={}", key, value);
+    return text;
+  };
+  return {{"exchange " + parts.exchange, form(parts.exchange)},
+          {"selector " + parts.selector, form(parts.selector)}};
+}
+
+/// Sets the weights and the state of the optimizer, as load_checkpoint() says.
+class Restoration {
+ public:
+  Restoration(Communicator& comm, const RankFiles& files, const fs::path& checkpoint, Saved& saved,
+              const TrainConfig& config, Model& model, Optimizer& optimizer)
+      : comm_(comm),
+        files_(files),
+        checkpoint_(checkpoint),
+        saved_(saved),
+        config_(config),
+        model_(model),
+        optimizer_(optimizer) {}
+
+  void run(const SafetensorsReader& weights) {
+    const bool same = saved_.ranks == comm_.size();
+    run_collectively(comm_, [&] {
+      // reading is collective, so it comes before what may fail on one rank
+      SafetensorsReader momentum = read(checkpoint_ / "momentum.safetensors"),
+                        rank = read(rank_file(checkpoint_, same ? comm_.rank() : 0));
+      const SafetensorsReader common = checked(std::move(momentum)), own = checked(std::move(rank));
+      load_weights(weights, model_.arena());
+      take(common, optimizer_.common_vectors());
+      if (same) take(own, vectors_of_ranks());
+      take_states(own, same);
+      drop_frozen();
+    });
+    const std::vector<uint8_t> strands = gather(comm_, static_cast<uint8_t>(optimizer_.strands()));
+    if (same && std::ranges::find(strands, 1) == strands.end()) return;
+    average(same);
+    drop_frozen();
+    optimizer_.take_share();
+  }
+
+ private:
+  SafetensorsReader read(const fs::path& path) const { return files_.read(comm_, path); }
+  SafetensorsReader checked(SafetensorsReader file) const {
+    return part_of(std::move(file), saved_.resumed.position.step);
+  }
+  void note(const std::string& text) { add_notice(saved_.resumed.notice, text); }
+
+  std::vector<NamedVector> vectors_of_ranks() {
+    std::vector<NamedVector> vectors = optimizer_.own_vectors();
+    vectors.push_back({"statistics", model_.arena().host_statistics(), Holds::momentum});
+    return vectors;
+  }
+
+  /// The vector of the file; empty if only one of checkpoint and run has a momentum of this kind.
+  std::span<const float> vector_in(const SafetensorsReader& file, const NamedVector& vector) const {
+    const size_t length = vector.values.span().size();
+    const TrainConfig& before = saved_.before;
+    const bool other =
+        before.momentum != config_.momentum || before.outer_momentum != config_.outer_momentum;
+    if (other && vector.holds == Holds::momentum &&
+        (length == 0) != file.tensor(vector.name).as<float>().empty())
+      return {};
+    return flat_from(file, vector.name, length);
+  }
+
+  void take(const SafetensorsReader& file, std::vector<NamedVector> vectors) {
+    std::vector<std::span<const float>> saved;
+    for (const NamedVector& one : vectors) saved.push_back(vector_in(file, one));
+    for (size_t i = 0; NamedVector & one : vectors) {
+      const std::span<const float> values = saved[i++];
+      if (values.empty() && !one.values.span().empty())
+        note(fmt::format("{} 0 at first", subject({one.name})));
+      std::ranges::copy(values, one.values.span().begin());
+      one.values.write();
     }
   }
 
-  SafetensorsReader file;
-  std::vector<std::span<const float>> vectors;
-  std::span<const float> statistics;
-  std::vector<std::span<const uint8_t>> states;
+  /// Takes over the states of parts that have not changed; on other ranks only those that are the
+  /// same on all.
+  void take_states(const SafetensorsReader& file, bool same_ranks) {
+    const auto before = forms_of_states(saved_.before), now = forms_of_states(config_);
+    std::set<std::string> anew;
+    for (const NamedState& state : optimizer_.states()) {
+      const auto found = before.find(state.part);
+      const bool kept =
+          state.part.empty() || (found != before.end() && found->second == now.at(state.part));
+      if (!kept || !(same_ranks || state.common)) {
+        anew.insert(state.part);
+        continue;
+      }
+      const std::span<const uint8_t> bytes = file.tensor(state.name).as<uint8_t>();
+      check(bytes.size() == state.bytes.size(),
+            "[checkpoint] {}: {} has {} bytes; this run needs {}", file.path().string(), state.name,
+            bytes.size(), state.bytes.size());
+      std::ranges::copy(std::as_bytes(bytes), state.bytes.begin());
+    }
+    for (const std::string& part : anew) note(part + " starts anew");
+  }
+
+  /// Gives every rank the mean over the old ranks of what is owed and, on other ranks, of momentum
+  /// and statistics. Parameters are those of the weights, or stay those of this rank.
+  void average(bool same_ranks) {
+    std::vector<NamedVector> vectors = vectors_of_ranks();
+    std::erase_if(vectors, [&](const NamedVector& one) {
+      return one.holds == Holds::parameters || (same_ranks && one.holds != Holds::owed);
+    });
+    std::vector<std::string> names;
+    for (NamedVector& one : vectors) {
+      std::ranges::fill(one.values.span(), 0.0f);
+      if (!one.values.span().empty()) names.push_back(one.name);
+    }
+    for (int r = 0; r < saved_.ranks; ++r) {
+      const SafetensorsReader file = checked(read(rank_file(checkpoint_, r)));
+      for (NamedVector& one : vectors) {
+        const std::span<float> sum = one.values.span();
+        const std::span<const float> old = vector_in(file, one);
+        for (size_t i = 0; i < old.size(); ++i) sum[i] += old[i] / static_cast<float>(saved_.ranks);
+      }
+    }
+    for (NamedVector& one : vectors) one.values.write();
+    if (same_ranks)  // the number of ranks has a notice of its own
+      note(averaged(names, saved_.ranks) + ", since not every rank and tensor is selected from");
+  }
+
+  /// Nothing moves a frozen parameter: neither momentum nor what is owed.
+  void drop_frozen() {
+    std::vector<NamedVector> vectors = optimizer_.own_vectors();
+    for (NamedVector& one : optimizer_.common_vectors()) vectors.push_back(std::move(one));
+    for (NamedVector& one : vectors) {
+      if (one.holds == Holds::parameters || one.values.span().empty()) continue;
+      for (const Parameter& parameter : model_.arena().parameters())
+        if (parameter.frozen) std::ranges::fill(parameter.in(one.values.span()), 0.0f);
+      one.values.write();
+    }
+  }
+
+  Communicator& comm_;
+  const RankFiles& files_;
+  const fs::path& checkpoint_;
+  Saved& saved_;
+  const TrainConfig& config_;
+  Model& model_;
+  Optimizer& optimizer_;
 };
 
-/// With the same number of ranks: each rank takes what it saved.
-void restore(Communicator& comm, const RankFiles& files, const SafetensorsReader& weights,
-             const fs::path& checkpoint, int64_t step, Model& model, Optimizer& optimizer) {
-  HostFloats statistics = model.arena().host_statistics();
-  const RankState saved(files.read(comm, rank_file(checkpoint, comm.rank())), step, optimizer,
-                        statistics.span().size());
-  load_weights(weights, model.arena());
-  for (size_t i = 0; NamedVector & own : optimizer.own_vectors()) {
-    std::ranges::copy(saved.vectors[i++], own.values.span().begin());
-    own.values.write();
-  }
-  std::ranges::copy(saved.statistics, statistics.span().begin());
-  statistics.write();
-  for (size_t i = 0; const NamedState& state : optimizer.states())
-    std::ranges::copy(std::as_bytes(saved.states[i++]), state.bytes.begin());
-}
-
-/// Adds what rank `rank` of `ranks` gets of a vector that one of the `old_ranks` saved.
-void add_part(const NamedVector& own, std::span<const float> old, size_t rank, size_t ranks,
-              int64_t old_ranks, std::span<float> sum) {
-  if (own.on_other_ranks == OtherRanks::share_sum)
-    for (size_t i = rank; i < sum.size(); i += ranks) sum[i] += old[i];
-  else
-    for (size_t i = 0; i < sum.size(); ++i) sum[i] += old[i] / static_cast<float>(old_ranks);
-}
-
-/// With another number of ranks: every vector as it says, and the mean of the statistics. The
-/// states of the optimizer's parts start anew.
-void redistribute(const SafetensorsReader& weights, Communicator& comm, const RankFiles& files,
-                  const fs::path& checkpoint, int64_t step, int64_t old_ranks, Model& model,
-                  Optimizer& optimizer) {
-  load_weights(weights, model.arena());
-  std::vector<NamedVector> own = optimizer.own_vectors();
-  // rank 0's parameters are those of `weights`
-  std::erase_if(
-      own, [](const NamedVector& one) { return one.on_other_ranks == OtherRanks::same_anyway; });
-  own.push_back({"statistics", model.arena().host_statistics(), OtherRanks::mean});
-  for (NamedVector& one : own) std::ranges::fill(one.values.span(), 0.0f);
-  const size_t ranks = static_cast<size_t>(comm.size()), rank = static_cast<size_t>(comm.rank());
-  for (int r = 0; r < old_ranks; ++r) {
-    const SafetensorsReader file = part_of(files.read(comm, rank_file(checkpoint, r)), step);
-    for (NamedVector& one : own) {
-      const std::span<float> sum = one.values.span();
-      add_part(one, flat_from(file, one.name, sum.size()), rank, ranks, old_ranks, sum);
-    }
-  }
-  for (NamedVector& one : own) one.values.write();
+/// The vectors of the ranks, of which this is the first, whose mean other ranks take.
+std::string averaged_in(const SafetensorsReader& first, int64_t ranks) {
+  std::vector<std::string> names;
+  for (const auto& [name, tensor] : first.tensors())
+    if (tensor.dtype == DType::f32 && tensor.shape.numel() > 0 && name != "parameters")
+      names.push_back(name);
+  return averaged(names, ranks);
 }
 
 /// UserError when a run would continue in its folder as another experiment, or on one rank that
-/// nobody asked for; a notice on another number of ranks.
-void check_continues(const fs::path& checkpoint, Saved& saved, const TrainConfig& config,
-                     int ranks) {
+/// nobody asked for; a notice on another number of ranks. `first`: the file of rank 0.
+void check_continues(const fs::path& checkpoint, const SafetensorsReader& first, Saved& saved,
+                     const TrainConfig& config, int ranks) {
   check(saved.other_experiment.empty() || config.branches || config.eval_only,
         "[resume] {}: {}; a new --name with --resume PATH continues in a folder of its own{}",
         checkpoint.string(), saved.other_experiment,
@@ -137,10 +247,11 @@ void check_continues(const fs::path& checkpoint, Saved& saved, const TrainConfig
   check(ranks > 1 || config.workers > 0 || config.eval_only,
         "[resume] {} is of {} ranks: mpirun -n {} train continues it; --workers 1 does on one rank",
         checkpoint.string(), saved.ranks, saved.ranks);
+  const std::string means = averaged_in(first, saved.ranks);
   add_notice(saved.resumed.notice,
-             fmt::format("{} ranks became {}: residuals were summed and distributed again, and the "
-                         "result differs from that of an uninterrupted run",
-                         saved.ranks, ranks));
+             fmt::format("{} ranks became {}: {}the result differs from that of an uninterrupted "
+                         "run",
+                         saved.ranks, ranks, means.empty() ? "" : means + ", and "));
 }
 
 /// Whether the optimizer has a vector of this name that is not empty.
@@ -157,16 +268,16 @@ void check_residual(const fs::path& checkpoint, const SafetensorsReader& first, 
   check(first.tensor("residual").as<float>().empty() != keeps_one,
         "[resume] {}: sparsifier is \"{}\" in the checkpoint, \"{}\" in this run; only one of them "
         "keeps a residual; --pretrained {} starts a new run from its weights",
-        checkpoint.string(), saved.sparsifier, config.sparsifier, checkpoint.string());
+        checkpoint.string(), saved.before.sparsifier, config.sparsifier, checkpoint.string());
 }
 
 /// UserError unless checkpoint and run have the same per-rank vectors; within a round of local
-/// steps also on another number of ranks and for validation, since the parameters of the ranks
-/// differ.
-void check_own_vectors(SafetensorsReader rank_0, const fs::path& checkpoint, const Saved& saved,
-                       const TrainConfig& config, int ranks, Optimizer& optimizer) {
+/// steps also on another number of ranks, for validation and with other frozen tensors, since the
+/// parameters of the ranks differ.
+void check_own_vectors(const fs::path& checkpoint, const SafetensorsReader& first,
+                       const Saved& saved, const TrainConfig& config, int ranks,
+                       Optimizer& optimizer) {
   const std::string prefix = fmt::format("[resume] {}", checkpoint.string());
-  const SafetensorsReader first = part_of(std::move(rank_0), saved.resumed.position.step);
   check_residual(checkpoint, first, saved, config, keeps(optimizer, "residual"));
   check(first.has("local_momentum") == keeps(optimizer, "local_momentum"),
         "{}: only one of the checkpoint and this run has momentum before the selection "
@@ -176,15 +287,17 @@ void check_own_vectors(SafetensorsReader rank_0, const fs::path& checkpoint, con
         "{}: only one of the checkpoint and this run takes local steps (local-steps); --pretrained "
         "{} starts a new run from its weights",
         prefix, checkpoint.string());
-  if (!first.has("round") || (saved.ranks == ranks && !config.eval_only)) return;
+  const bool freezes = saved.before.freeze != config.freeze;
+  if (!first.has("round") || (saved.ranks == ranks && !config.eval_only && !freezes)) return;
   const uint64_t steps =
       LocalSgd::steps_in_round(std::as_bytes(first.tensor("round").as<uint8_t>()));
+  const std::string cure = saved.ranks != ranks
+                               ? fmt::format("resume it on {} ranks", saved.ranks)
+                               : fmt::format("resume it with --freeze '{}'", saved.before.freeze);
   check(steps == 0, "{}: it is {} local steps after an exchange, where ranks differ; {}", prefix,
         steps,
         config.eval_only ? "validate a checkpoint of the end of an epoch"
-                         : fmt::format("resume it on {} ranks, or a checkpoint of the end of an "
-                                       "epoch",
-                                       saved.ranks));
+                         : cure + ", or a checkpoint of the end of an epoch");
 }
 
 }  // namespace
@@ -211,7 +324,7 @@ void save_checkpoint(Communicator& comm, const fs::path& folder, const TrainConf
   for (NamedVector& one : vectors) own.add(one.name, flat(one.values.span()));
   own.add("statistics", flat(local));
   own.metadata("step", std::to_string(position.step));
-  for (const auto& [name, bytes] : optimizer.states()) own.add(name, flat(bytes));
+  for (const NamedState& state : optimizer.states()) own.add(state.name, flat(state.bytes));
   files.write(comm, own, rank_file(part, comm.rank()));
   if (root) {
     std::vector<NamedVector> common = optimizer.common_vectors();
@@ -243,45 +356,36 @@ void replace_statistics(const fs::path& checkpoint, Model& model,
 Resumed describe_checkpoint(const fs::path& checkpoint, const TrainConfig& config, int ranks) {
   Saved saved = description_in(sealed(SafetensorsReader(checkpoint / "model.safetensors")),
                                checkpoint, config);
-  check_residual(checkpoint,
-                 part_of(SafetensorsReader(rank_file(checkpoint, 0)), saved.resumed.position.step),
-                 saved, config, keeps_residual(resolve_sparsifier(config.sgd(), config.settings)));
-  check_continues(checkpoint, saved, config, ranks);
+  const SafetensorsReader first =
+      part_of(SafetensorsReader(rank_file(checkpoint, 0)), saved.resumed.position.step);
+  check_residual(checkpoint, first, saved, config,
+                 keeps_residual(resolve_sparsifier(config.sgd(), config.settings)));
+  check_continues(checkpoint, first, saved, config, ranks);
   return saved.resumed;
 }
 
 Resumed load_checkpoint(Communicator& comm, const fs::path& checkpoint, const TrainConfig& config,
                         Model& model, Optimizer& optimizer, const RankFiles& files) {
   std::string validated;
+  std::optional<SafetensorsReader> weights;
+  Saved saved;
+  Position& at = saved.resumed.position;
   run_collectively(comm, [&] {
     if (comm.rank() == 0) validated = read_validated(checkpoint);
   });
   validated = broadcast_text(comm, validated);
-  const SafetensorsReader weights = sealed(files.read(comm, checkpoint / "model.safetensors"));
-  Saved saved = description_in(weights, checkpoint, config);
-  check_own_vectors(files.read(comm, rank_file(checkpoint, 0)), checkpoint, saved, config,
-                    comm.size(), optimizer);
-  Resumed& resumed = saved.resumed;
-  Position& at = resumed.position;
-  const SafetensorsReader momentum_file =
-      part_of(files.read(comm, checkpoint / "momentum.safetensors"), at.step);
-  std::vector<NamedVector> common = optimizer.common_vectors();
-  std::vector<std::span<const float>> saved_common;
-  for (const NamedVector& one : common)
-    saved_common.push_back(flat_from(momentum_file, one.name, one.values.span().size()));
-  if (saved.ranks == comm.size())
-    restore(comm, files, weights, checkpoint, at.step, model, optimizer);
-  else
-    redistribute(weights, comm, files, checkpoint, at.step, saved.ranks, model, optimizer);
-  for (size_t i = 0; NamedVector & one : common) {
-    std::ranges::copy(saved_common[i++], one.values.span().begin());
-    one.values.write();
-  }
-  check_continues(checkpoint, saved, config, comm.size());
+  run_collectively(comm, [&] {
+    weights.emplace(sealed(files.read(comm, checkpoint / "model.safetensors")));
+    saved = description_in(*weights, checkpoint, config);
+    const SafetensorsReader first = part_of(files.read(comm, rank_file(checkpoint, 0)), at.step);
+    check_own_vectors(checkpoint, first, saved, config, comm.size(), optimizer);
+    check_continues(checkpoint, first, saved, config, comm.size());
+  });
+  Restoration(comm, files, checkpoint, saved, config, model, optimizer).run(*weights);
   at = after_validation(at, validated);
   const int64_t images = at.batch * saved.ranks * saved.batch;
   at.batch = images / (comm.size() * config.batch_size * config.accumulate);
-  return resumed;
+  return saved.resumed;
 }
 
 }  // namespace tw

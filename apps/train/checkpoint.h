@@ -36,23 +36,26 @@ void save_checkpoint(Communicator& comm, const std::filesystem::path& folder,
 void replace_statistics(const std::filesystem::path& checkpoint, Model& model,
                         std::span<const float> statistics);
 
-/// Where a resumed run starts, and which of its options changed.
+/// Where a resumed run starts, which of its options changed, and what became of its state.
 struct Resumed {
   Position position;
   std::string notice;  ///< empty when none did
   std::string note;    ///< that of check_classes()
 };
 
-/// What load_checkpoint() would say of a checkpoint on `ranks` ranks, without its tensors.
+/// What load_checkpoint() would say of a checkpoint on `ranks` ranks, without what follows from its
+/// tensors.
 /// UserError on a damaged description, and on options with which it cannot be resumed.
 Resumed describe_checkpoint(const std::filesystem::path& checkpoint, const TrainConfig& config,
                             int ranks);
 
-/// Restores model and optimizer from a checkpoint. On another number of ranks, element i of the sum
-/// of the residuals goes to rank i mod P, and the position is converted to the batches of this run.
-/// UserError on a damaged file, on another model, data set, seed or validation split, on other
-/// classes, when only one of checkpoint and run keeps residuals, and, for a checkpoint between two
-/// exchanges, on another number of ranks or for validation only.
+/// Restores model and optimizer from a checkpoint. On as many ranks, each rank takes what it saved.
+/// On another number of ranks, or where ranks or tensors are not selected from any more, every rank
+/// takes the mean of what all ranks owed, which an update would have applied; the position is
+/// converted to the batches of this run. States of other parts start anew. The notice says so.
+/// UserError on a damaged file, on another model, data set, seed, validation split or classes, when
+/// only one of checkpoint and run keeps residuals, and, for a checkpoint between two exchanges, on
+/// another number of ranks, for validation only or with other frozen tensors. Collective.
 Resumed load_checkpoint(Communicator& comm, const std::filesystem::path& checkpoint,
                         const TrainConfig& config, Model& model, Optimizer& optimizer,
                         const RankFiles& files = {});

@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "apps/common/rank_utils.h"
-#include "apps/train/evaluate.h"
 #include "apps/train/run_folder.h"
+#include "apps/train/summary.h"
 #include "data/class_names.h"
 #include "data/wrappers.h"
 #include "engine/core/error.h"
@@ -87,6 +87,17 @@ std::vector<std::string> parsed_names(const std::string& json, const std::string
   fail("{}: damaged names of classes: {:.200}", prefix, error.what());
 }
 
+/// `config` with those options of the checkpoint that decide what its optimizer keeps.
+TrainConfig with_optimizer_of(const Json& then, TrainConfig config, const std::string& prefix) {
+  const Json before = flattened(then);
+  std::vector<std::string> keys(std::begin(kExperiment), std::end(kExperiment));
+  for (const char* key : {"bucket_mib", "momentum", "freeze"}) keys.push_back(key);
+  for (const auto& [key, value] : config.settings.values()) keys.push_back(key);
+  for (const std::string& key : keys)
+    if (before.contains(key)) set_option(config, key, before[key], prefix);
+  return config;
+}
+
 }  // namespace
 
 void add_notice(std::string& notice, const std::string& text) {
@@ -158,7 +169,7 @@ Saved description_in(const SafetensorsReader& weights, const fs::path& checkpoin
     const Json& then = json.at("config");
     compare(then, config, prefix, saved.resumed.notice);
     saved.resumed.note = check_classes(weights, config);
-    then.at("sparsifier").get_to(saved.sparsifier);
+    saved.before = with_optimizer_of(then, config, prefix);
     saved.other_experiment = other_experiment(then, config);
     saved.ranks = integer_of(json.at("ranks"));
     const int64_t images = integer_of(then.at("batch_size")),

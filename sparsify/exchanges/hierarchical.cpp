@@ -64,6 +64,10 @@ class Hierarchical : public Exchange {
   }
 
   std::span<std::byte> state() override { return inner_->state(); }
+  int selects_for(int rank, int ranks) const override {
+    const std::vector<int> node = NodePlan{ranks, per_node_}.node_of(rank);
+    return node.front() == rank ? static_cast<int>(node.size()) : 0;
+  }
 
   int contributors(int ranks) const override { return inner_->contributors(nodes(ranks)); }
   uint64_t wire_bytes(int ranks, size_t d, size_t entries) const override {

@@ -89,6 +89,7 @@ class PowerSgd : public Exchange {
   }
 
   std::span<std::byte> state() override { return std::as_writable_bytes(std::span(q_)); }
+  bool common_state() const override { return true; }  // Q is a sum over the ranks
 
   DenseSums dense_sums(size_t d) const override {
     return {.first = p_elements_ + (d - compressed_), .second = q_elements_};

@@ -204,7 +204,7 @@ TEST(Stop, AnotherNumberOfRanksContinuesWithANotice) {
       run_command(command(folder, "--workers 3 --keep-checkpoints 9 --max-steps 25 --resume " +
                                       (folder / "cut").string()));
   ASSERT_EQ(resumed.code, 0) << resumed.output;
-  EXPECT_TRUE(resumed.says("4 ranks became 3: residuals were summed and distributed again"))
+  EXPECT_TRUE(resumed.says("4 ranks became 3: residual and statistics are the mean of the 4 ranks"))
       << resumed.output;
   const auto changes = [&] {
     return nlohmann::json::parse(text_of(folder / "cut/config.json"))["run"]["changes"];
