@@ -7,7 +7,10 @@ Some have loss and all gradients of a training step, with the dropout masks of T
 
 Among millions of activations some are within rounding error of zero before a ReLU, and two correct
 programs may then differ by the whole gradient of an element. Gradients are therefore taken with
-batch norms that keep every channel well above or well below zero. Needs torchvision.
+batch norms that keep every channel well above or well below zero. In max pooling such elements
+remain: windows whose two largest values are equal within rounding. `tie_error` is the norm by which
+a gradient changes when all of them pass their gradient to the second largest value; it is left out
+where it is 0. Needs torchvision.
 
 usage: imagenet.py [logits] [resnet18 resnet50 vgg11_bn_imagenet]
 """
@@ -62,6 +65,25 @@ class Dropout(nn.Module):
         return x * mask / (1 - self.rate)
 
 
+class MaxPool(nn.Module):
+    """Max pooling; with `second`, close windows have the second largest value."""
+
+    CLOSE = 1.5e-6  # three times the rms error of these values, about 1, in float32
+    second = False
+
+    def __init__(self, pool):
+        super().__init__()
+        self.size, self.stride, self.padding = pool.kernel_size, pool.stride, pool.padding
+
+    def forward(self, x):
+        windows = F.pad(x, (self.padding,) * 4, value=-torch.inf)
+        for dimension in (2, 3):
+            windows = windows.unfold(dimension, self.size, self.stride)
+        first, second = windows.flatten(4).topk(2).values.unbind(-1)
+        close = (first > 0) & (first - second < self.CLOSE)
+        return torch.where(close, second, first) if MaxPool.second else first
+
+
 def steady_value(key, shape, names):
     """Batch norms: scale about 0.15, bias 1 or -1; 1 or -10 where a shortcut is added."""
     prefix, _, kind = key.rpartition(".")
@@ -84,6 +106,10 @@ def network(name, dtype, steady=False):
         if isinstance(layer, nn.Dropout):
             model.classifier[i] = Dropout(stream)
             stream += 1
+    for parent in list(model.modules()):
+        for key, layer in parent.named_children():
+            if isinstance(layer, nn.MaxPool2d):
+                setattr(parent, key, MaxPool(layer))
     with torch.no_grad():
         state = model.state_dict()
         for key, value in state.items():
@@ -136,13 +162,19 @@ def first_step(name, dtype):
 def gradients(name):
     loss, reference = first_step(name, torch.float64)
     gradients32 = first_step(name, torch.float32)[1]
+    MaxPool.second = True
+    others = first_step(name, torch.float64)[1]
+    MaxPool.second = False
     largest = max(np.linalg.norm(v) for v in reference.values())
     tensors, worst = {}, 0.0
     for key, values in reference.items():
-        norm, error = short(np.linalg.norm(v) for v in (values, gradients32[key] - values))
+        norm, error, tie_error = short(
+            np.linalg.norm(v) for v in (values, gradients32[key] - values, others[key] - values))
         tensors[key] = {"size": values.size, "norm": norm, "f32_error": error, **kept(key, values)}
         if norm > 1e-6 * largest:  # exact gradient of a bias before a batch norm: 0
             worst = max(worst, error / norm)
+            if tie_error > 1e-6 * norm:
+                tensors[key]["tie_error"] = tie_error
     print(f"{name}: PyTorch's own float32 gradients are off by up to {worst:.1e}")
     return {"model": name, "loss": loss, "tensors": tensors}
 

@@ -96,15 +96,12 @@ INSTANTIATE_TEST_SUITE_P(All, ImageNetModel,
 
 class ImageNetGradients : public testing::TestWithParam<const char*> {};
 
-/// Before a batch norm the exact gradient of a bias is nearly 0, so the computed one is mostly
-/// rounding: allows three times the error of PyTorch in float32. In VGG, 11 windows of the second
-/// and third max pooling have two maxima within rounding of each other, and correct programs may
-/// choose different ones: before these layers PyTorch in float32 is off by 1e-3.
-double tolerance(const std::string& parameter) {
-  constexpr std::string_view features = "features.";
-  constexpr int third_pool = 14;
-  if (!parameter.starts_with(features)) return 1e-4;
-  return std::stoi(parameter.substr(features.size())) < third_pool ? 1e-2 : 1e-4;
+/// The largest error that rounding explains: 1e-4 of the norm, three times that of PyTorch in
+/// float32, or twice the change where a window of max pooling has two maxima within rounding of
+/// each other. Correct programs may choose different ones, and any of them; errors are estimated.
+double largest_error(const Json& tensor) {
+  return std::max({1e-4 * tensor["norm"].get<double>(), 3 * tensor["f32_error"].get<double>(),
+                   2 * tensor.value("tie_error", 0.0)});
 }
 
 TEST_P(ImageNetGradients, MatchTorchvision) {
@@ -127,10 +124,8 @@ TEST_P(ImageNetGradients, MatchTorchvision) {
     const double norm = tensor["norm"].get<double>();
     const auto ours = export_parameter(p, p.in(gradients.span()));
     const double error = test::error_norm(p.name, ours.values, tensor);
-    const double f32_error = tensor["f32_error"].get<double>();
-    EXPECT_LE(error, norm > floor ? std::max(tolerance(p.name) * norm, 3 * f32_error) : floor)
-        << p.name;
-    if (norm > floor && f32_error < 1e-4 * norm) worst = std::max(worst, error / norm);
+    EXPECT_LE(error, norm > floor ? largest_error(tensor) : floor) << p.name;
+    if (norm > floor && !tensor.contains("tie_error")) worst = std::max(worst, error / norm);
   }
   RecordProperty("worst_relative_error", fmt::format("{:.2e}", worst));
 }
