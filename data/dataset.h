@@ -88,7 +88,19 @@ struct DataConfig {
 
 /// Opens a data set; UserError when files are missing or damaged, or an option does not apply.
 using DatasetFactory = std::function<DataSplit(const DataConfig&)>;
+
+/// What is registered under a data set's name.
+struct DatasetEntry {
+  DatasetFactory open;
+  bool generated = false;  ///< makes its images itself; DataConfig::dir is where they are kept
+  /// Whether the folder or file holds this data set, by what is in it.
+  bool (*recognises)(const std::filesystem::path&) = [](const auto&) { return false; };
+
+  DataSplit operator()(const DataConfig& config) const { return open(config); }
+};
 /// The data sets by name (--dataset). Each registers itself in its own source file.
-Registry<DatasetFactory>& datasets();
+Registry<DatasetEntry>& datasets();
+/// The data set that recognises this folder or file, else `other`.
+std::string dataset_in(const std::filesystem::path& dir, const std::string& other);
 
 }  // namespace tw

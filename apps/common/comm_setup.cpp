@@ -16,7 +16,7 @@ void CommOptions::add_to(OptionTable& table, const std::string& group) {
   t.add(group, "ranks-per-node", ranks_per_node,
         "ranks that share a node and its link; also the default of hierarchical.node");
   t.range(1, 4096);
-  t.default_of("hierarchical.node");
+  t.default_of(kNodeSetting);
   t.effect(Effect::none);
   t.add(group, "comm-timeout", comm_timeout,
         "seconds that a rank waits for another before the run ends; 0: no limit");

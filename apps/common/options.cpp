@@ -270,6 +270,13 @@ void OptionTable::apply(Option& option, const Json& value, const std::string& te
   if (!option.setting.empty()) settings_->set_default(option.setting, shown(value));
 }
 
+std::vector<std::string> OptionTable::changed() const {
+  std::vector<std::string> names;
+  for (const Option& option : options_)
+    if (option.is_set && shown(option.saved()) != option.default_text) names.push_back(option.name);
+  return names;
+}
+
 bool OptionTable::is_set(const std::string& name) const {
   return std::ranges::any_of(options_, [&](const Option& o) { return o.name == name && o.is_set; });
 }

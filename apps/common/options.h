@@ -100,6 +100,8 @@ class OptionTable {
   /// Sets every key of a JSON object; UserError starts with `source`, names an unknown key and its
   /// nearest neighbour.
   void set_json(const Json& object, const std::string& source);
+  /// The options that set_text() or set_json() have set to another value than the default.
+  std::vector<std::string> changed() const;
   /// Whether set_text() or set_json() has set the option.
   bool is_set(const std::string& name) const;
   /// All options with their present values; without the settings.

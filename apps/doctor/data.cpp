@@ -12,14 +12,6 @@ namespace {
 constexpr const char* kCifar = "cifar-10-batches-bin";
 constexpr size_t kSamples = 256;
 
-/// cifar10, or imagefolder for a folder with train/ or a record file.
-std::string kind_of(const std::filesystem::path& dir) {
-  std::error_code ignored;
-  const bool images = std::filesystem::is_regular_file(dir, ignored) ||
-                      std::filesystem::is_directory(dir / "train", ignored);
-  return images ? "imagefolder" : "cifar10";
-}
-
 /// Reads some samples, evenly spread. BadSampleError at the first that is damaged.
 size_t read_samples(const Dataset& samples) {
   std::vector<uint8_t> pixels(static_cast<size_t>(samples.image.numel()));
@@ -50,7 +42,7 @@ Finding read_data(const std::string& name, const std::filesystem::path& dir) {
 
 Findings check_data(const Checkup& checkup) {
   const std::string& given = checkup.config.data_dir;
-  const std::string name = given.empty() ? "cifar10" : kind_of(given);
+  const std::string name = given.empty() ? "cifar10" : dataset_in(given, "cifar10");
   const std::filesystem::path dir =
       given.empty() ? data_folder({}, kCifar) : std::filesystem::path(given);
   // the script makes the folder of the files inside that of its argument
@@ -69,7 +61,9 @@ Findings check_data(const Checkup& checkup) {
   try {
     return {read_data(name, dir)};
   } catch (const UserError& error) {
-    const bool damaged = std::filesystem::exists(data_folder(dir, kCifar), ignored);
+    const bool damaged = std::filesystem::exists(data_folder(dir, kCifar), ignored),
+               other = std::filesystem::is_directory(dir, ignored) &&
+                       !std::filesystem::is_empty(dir, ignored);
     return {{.name = "data",
              .state = State::problem,
              .text = error.what(),
@@ -77,6 +71,7 @@ Findings check_data(const Checkup& checkup) {
                                          "--bad-images skip"
                      : damaged         ? fmt::format("remove {}, then {}",
                                                      data_folder(dir, kCifar).string(), download)
+                     : other           ? "name the folder of a data set with --data-dir"
                                        : download,
              .details = {{"dataset", name}, {"folder", dir.string()}}}};
   }

@@ -44,9 +44,12 @@ OptionTable PackConfig::table() {
 
 int run(int argc, char** argv) {
   PackConfig config;
-  config.table().parse_and_set(
+  OptionTable table = config.table();
+  table.parse_and_set(
       argc, argv,
       "pack: train/<class>/*.JPEG and val/<class>/*.JPEG into one checksummed record file");
+  check(config.options.resize > 0 || !table.is_set("quality"),
+        "[options] quality is for shrunk images; without --resize all keep their bytes");
   config.options.seed = static_cast<uint64_t>(config.seed);
   config.options.threads = static_cast<int>(config.threads);
   config.options.skip_bad = config.bad_images == "skip";

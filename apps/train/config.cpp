@@ -31,7 +31,10 @@ std::string learning_rate_help() {
 void check_combinations(const TrainConfig& c) {
   models().find(c.model);
   resolve_sparsifier(c.sgd(), c.settings);
-  if (c.dataset != "auto") datasets().find(c.dataset);
+  check(!datasets().find(c.dataset).value.generated || !c.is_given("data-dir"),
+        "[options] data-dir is {}, but the images of {} are generated; THINWIRE_CACHE names the "
+        "folder that keeps them",
+        c.data_dir, c.dataset);
   allreduces().find(c.settings.text("allreduce.collective"));
   check(!c.eval_only || !c.pretrained.empty() || !c.resume.empty(),
         "[options] eval-only needs weights: give --pretrained or --resume");
@@ -41,6 +44,8 @@ void check_combinations(const TrainConfig& c) {
         "[options] pretrained and resume both load weights; give one of them");
   check(!c.reset_head || !c.pretrained.empty() || !c.resume.empty(),
         "[options] reset-head needs --pretrained, whose last layer it leaves out");
+  check(!c.is_flag("reset-head") || !c.pretrained.empty() || c.resume == "auto",
+        "[options] reset-head is for the weights of --pretrained; a resumed run keeps its layers");
   check(c.class_map.empty() || !c.pretrained.empty() || !c.resume.empty(),
         "[options] class-map needs the weights of --pretrained or --resume");
   check(c.class_map.empty() || !c.reset_head || c.pretrained.empty(),
@@ -64,9 +69,6 @@ void check_combinations(const TrainConfig& c) {
         "[options] precision is tf32, which only a GPU has; expected auto, f32 or bf16");
   check_transport(c.comm, c.device);
   if (!c.comm.link.empty()) parse_link(c.comm.link);
-  check(c.comm.ranks_per_node == 1 || !c.comm.link.empty(),
-        "[options] ranks-per-node is {}, but no link is emulated between nodes (--link)",
-        c.comm.ranks_per_node);
   check(c.name.find('/') == std::string::npos && c.name != "." && c.name != ".." &&
             std::ranges::none_of(c.name, [](unsigned char x) { return x < 0x20 || x == 0x7f; }),
         "[options] name is {}; expected the name of a folder below --output-dir", c.name);
@@ -83,7 +85,7 @@ OptionTable TrainConfig::table() {
   t.suggest(models().names());
   t.effect(Effect::essential);
   t.add(data, "dataset", dataset,
-        "data set (see --list); auto: cifar10 with --data-dir, else shapes");
+        "data set (see --list); auto: the one in --data-dir, without it shapes");
   t.suggest(datasets().names());
   t.effect(Effect::essential);
   t.add(data, "data-dir", data_dir, "folder of the data set");
@@ -269,6 +271,14 @@ Json TrainConfig::json() {
   return object;
 }
 
+bool TrainConfig::is_flag(const std::string& option) const {
+  return std::ranges::find(flags, option) != flags.end();
+}
+
+bool TrainConfig::is_given(const std::string& option) const {
+  return is_flag(option) || std::ranges::find(changed, option) != changed.end();
+}
+
 SgdConfig TrainConfig::sgd() const {
   return {.sparsifier = sparsifier,
           .momentum = momentum,
@@ -291,7 +301,8 @@ SgdConfig TrainConfig::sgd() const {
 }
 
 void resolve(TrainConfig& config) {
-  if (config.dataset == "auto") config.dataset = config.data_dir.empty() ? "shapes" : "cifar10";
+  if (config.dataset == "auto")
+    config.dataset = config.data_dir.empty() ? "shapes" : dataset_in(config.data_dir, "cifar10");
   if (const auto& rate = models().find(config.model).value.rate; rate && !config.lr_given)
     config.lr = rate->value;
   resolve_warmup(config);

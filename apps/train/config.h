@@ -114,6 +114,7 @@ struct TrainConfig {
   Shape image;                           ///< height, width and channels of an image
   std::vector<std::string> class_names;  ///< of the outputs of the network; empty: unknown
   std::vector<std::string> flags;        ///< the options and settings given on the command line
+  std::vector<std::string> changed;      ///< the options that the file of --config changes
   std::vector<SweepKey> sweep;           ///< of the configuration, without options given as flags
   std::string cell;                      ///< the values of this run of a sweep, as text
   bool branches = false;  ///< --resume PATH with --name: continues in a folder of its own
@@ -122,6 +123,10 @@ struct TrainConfig {
   OptionTable table();
   /// The configuration for config.json, without options of a single call (--resume, --list, ...).
   Json json();
+  /// Whether the command line gives this option or setting.
+  bool is_flag(const std::string& option) const;
+  /// Whether the command line gives this option, or the file of --config changes it.
+  bool is_given(const std::string& option) const;
   /// Whether ranks take local steps between exchanges (LocalSgd).
   bool is_local() const { return local_steps > 1 || outer_lr > 0 || outer_momentum > 0; }
   /// The part that the optimizer takes.

@@ -50,6 +50,8 @@ void apply_file(TrainConfig& config, OptionTable& table, const RunOptions& optio
     for (const auto& [key, value] : file["set"].items())
       config.settings.set(key, value.is_string() ? value.get<std::string>() : value.dump());
   }
+  check(!file.contains("config"), "{}: \"config\" names a file on the command line; remove it here",
+        prefix);
   if (file.contains("sweep")) config.sweep = sweep_in(file["sweep"], prefix);
   for (const char* key : kRunKeys) file.erase(key);
   table.set_json(file, prefix);
@@ -98,6 +100,7 @@ TrainConfig read_train_config(int argc, char** argv, const RunOptions& run) {
     apply_file(config, table, {file, read_text(file, kMostJson)});
   else if (!run.file.empty())
     apply_file(config, table, run);
+  if (!file.empty()) config.changed = table.changed();
   if (continues) config.pretrained.clear();  // the checkpoint has newer weights
   for (const auto& [name, text] : given) {
     config.flags.push_back(name);

@@ -96,52 +96,6 @@ void report_densities(Console& console, const TrainConfig& config, const Sparsif
                       text(costly_bytes), time, text(dense_bytes));
 }
 
-/// One line for each flag of the command line that changes nothing with this data, network or
-/// device.
-void report_unused_flags(Console& console, const TrainConfig& config, const DataSplit& data,
-                         const Model& model, const Sparsifier& sparsifier, int ranks) {
-  const auto& parameters = model.arena().parameters();
-  const bool blocks = std::ranges::any_of(
-      parameters, [](const Parameter& p) { return p.name.starts_with("layer1."); });
-  const bool bytes_in_memory = data.train->supports_resident(), dense = sparsifier.selector.empty();
-  const Shape& image = data.train->image;
-  const std::string no_blocks = config.model + " has no residual blocks",
-                    selects_nothing = config.sparsifier + " selects no entries";
-  struct Unused {
-    const char* flag;
-    bool unused;
-    std::string why;
-  };
-  const Unused all[] = {
-      {"image-size", config.image_size > 0 && image[0] != config.image_size,
-       fmt::format("images of {} are {} x {}", config.dataset, image[0], image[1])},
-      {"colour-jitter", bytes_in_memory, config.dataset + " has no JPEG images"},
-      {"bad-images", bytes_in_memory, config.dataset + " has no JPEG images"},
-      {"shuffle", config.shuffle == "shards" && data.train->storage() == nullptr,
-       config.dataset + " is no record file"},
-      {"zero-init", config.zero_init && !blocks, no_blocks},
-      {"recompute", config.recompute == "blocks" && !blocks, no_blocks},
-      {"density", dense, selects_nothing},
-      {"density-warmup", dense, selects_nothing},
-      {"no-error-feedback", config.no_error_feedback && !keeps_residual(sparsifier),
-       config.sparsifier + " keeps no residual"},
-      {"bucket-mib", sparsifier.scope != Scope::layer, "--scope is not layer"},
-      {"lr-milestones", config.lr_schedule != "step", "--lr-schedule is " + config.lr_schedule},
-      {"warmup-from", config.warmup_epochs == 0, "there is no warm-up"},
-      {"deterministic", config.deterministic && config.device == "cpu",
-       "the CPU is always deterministic"},
-      {"bn-stats", model.arena().statistics().empty(), config.model + " has no batch norm"},
-      {"decay-all", config.decay_all && config.weight_decay == 0, "--weight-decay is 0"},
-      {"keep-best", config.keep_best && config.eval_every == kNever, "--eval-every is never"},
-      {"link", ranks == 1, "one rank sends no messages"},
-      {"allreduce", ranks == 1, "one rank sends no messages"},
-      {"comm-timeout", ranks == 1, "one rank waits for no other"},
-      {"measure-wait", config.measure_wait && ranks == 1, "one rank waits for no other"}};
-  for (const auto& [flag, unused, why] : all)
-    if (unused && std::ranges::find(config.flags, flag) != config.flags.end())
-      console.paragraph("--{} has no effect: {}", flag, why);
-}
-
 /// The note that a selector has no effect at density 1.
 void report_unused_selector(Console& console, const TrainConfig& config,
                             const Sparsifier& sparsifier) {
@@ -226,11 +180,8 @@ size_t report_plan(Console& console, const TrainConfig& config, const DataSplit&
     report_learning_rate(console, config);
     report_warmup(console, config, epochs);
   }
-  const bool generated = config.dataset == "shapes";
-  if (generated && std::ranges::find(config.flags, "data-dir") != config.flags.end())
-    console.paragraph("the images of shapes are generated; --data-dir is only where they are kept");
-  if (generated && config.data_dir.empty())
-    console.paragraph("no --data-dir given: training on the generated data set shapes");
+  if (datasets().find(config.dataset).value.generated && config.data_dir.empty())
+    console.paragraph("no --data-dir given: training on the generated data set {}", config.dataset);
   console.paragraph("data: {} ({} training images), validation on {} images: {}", config.dataset,
                     data.train->size(), data.val->size(), data.val_name);
   if (!data.left_out.empty()) console.paragraph("data not read: {}", data.left_out);
@@ -261,16 +212,75 @@ size_t report_plan(Console& console, const TrainConfig& config, const DataSplit&
   console.paragraph("{}", volume_line(config, sparsifier, model.arena(), ranks, epochs));
   report_densities(console, config, sparsifier, model.arena(), ranks, epochs);
   report_unused_selector(console, config, sparsifier);
-  report_unused_flags(console, config, data, model, sparsifier, ranks);
   return total;
 }
 
-void report_unread_settings(Console& console, Context& ctx, const TrainConfig& config,
-                            const Model& model) {
+std::vector<std::string> unused_options(Context& ctx, const TrainConfig& config,
+                                        const DataSplit& data, const Model& model, int ranks) {
+  const Sparsifier sparsifier = resolve_sparsifier(config.sgd(), config.settings);
   config.settings.forget_reads();
   read_settings(ctx, config.sgd(), config.settings, model.arena());
-  for (const std::string& key : config.settings.unread(config.flags))
-    console.paragraph("--set {} has no effect: no part of this run reads it", key);
+  const std::vector<std::string> unread = config.settings.unread({kNodeSetting});
+  const bool no_nodes =
+      config.comm.link.empty() && std::ranges::find(unread, kNodeSetting) != unread.end();
+  const auto& parameters = model.arena().parameters();
+  const bool blocks = std::ranges::any_of(
+      parameters, [](const Parameter& p) { return p.name.starts_with("layer1."); });
+  const bool bytes_in_memory = data.train->supports_resident(), dense = sparsifier.selector.empty();
+  const Shape& image = data.train->image;
+  const std::string no_blocks = config.model + " has no residual blocks",
+                    selects_nothing = config.sparsifier + " selects no entries";
+  // a mistake is refused; the others depend on what runs that are compared vary
+  enum class Kind { note, mistake };
+  struct Unused {
+    const char* option;
+    bool unused;
+    std::string why;
+    Kind kind = Kind::note;
+  };
+  const Unused all[] = {
+      {"image-size", config.image_size > 0 && image[0] != config.image_size,
+       fmt::format("images of {} are {} x {}", config.dataset, image[0], image[1]), Kind::mistake},
+      {"colour-jitter", config.colour_jitter > 0 && bytes_in_memory,
+       config.dataset + " has no JPEG images", Kind::mistake},
+      {"bad-images", config.bad_images == "skip" && bytes_in_memory,
+       config.dataset + " has no JPEG images", Kind::mistake},
+      {"shuffle", config.shuffle == "shards" && data.train->storage() == nullptr,
+       config.dataset + " is no record file", Kind::mistake},
+      {"ranks-per-node", no_nodes,
+       fmt::format("no link is emulated (--link), and {} has no nodes", config.sparsifier),
+       Kind::mistake},
+      {"zero-init", config.zero_init && !blocks, no_blocks},
+      {"recompute", config.recompute == "blocks" && !blocks, no_blocks},
+      {"density", dense, selects_nothing},
+      {"density-warmup", dense, selects_nothing},
+      {"no-error-feedback", config.no_error_feedback && !keeps_residual(sparsifier),
+       config.sparsifier + " keeps no residual"},
+      {"bucket-mib", sparsifier.scope != Scope::layer, "--scope is not layer"},
+      {"lr-milestones", config.lr_schedule != "step", "--lr-schedule is " + config.lr_schedule},
+      {"warmup-from", config.warmup_epochs == 0, "there is no warm-up"},
+      {"deterministic", config.deterministic && config.device == "cpu",
+       "the CPU is always deterministic"},
+      {"bn-stats", model.arena().statistics().empty(), config.model + " has no batch norm"},
+      {"decay-all", config.decay_all && config.weight_decay == 0, "--weight-decay is 0"},
+      {"keep-best", config.keep_best && config.eval_every == kNever, "--eval-every is never"},
+      {"link", ranks == 1, "one rank sends no messages"},
+      {"allreduce", ranks == 1, "one rank sends no messages"},
+      {"comm-timeout", ranks == 1, "one rank waits for no other"},
+      {"measure-wait", config.measure_wait && ranks == 1, "one rank waits for no other"}};
+  std::vector<std::string> notes;
+  const auto add = [&](const std::string& option, const std::string& why, bool mistake) {
+    // a file, such as a recipe, and a sweep may serve other runs, too
+    check(!mistake || !config.cell.empty(), "[options] {} has no effect: {}", option, why);
+    notes.push_back(fmt::format("--{} has no effect: {}", option, why));
+  };
+  for (const auto& [option, unused, why, kind] : all)
+    if (unused && config.is_given(option))
+      add(option, why, kind == Kind::mistake && config.is_flag(option));
+  if (!config.eval_only)
+    for (const std::string& key : config.settings.unread(config.flags))
+      add("set " + key, "no part of this run reads it", config.is_flag(key));
+  return notes;
 }
 
 void report_length(Console& console, const TrainConfig& config, const Model& model, int ranks,

@@ -21,9 +21,11 @@ PlanConfig plan_config(const TrainConfig& config, const DataSplit& data);
 size_t report_plan(Console& console, const TrainConfig& config, const DataSplit& data,
                    const Model& model, const Planner::Memory& memory, const Sparsifier& sparsifier,
                    int ranks, int64_t epochs);
-/// One line for each setting that the optimizer will not read.
-void report_unread_settings(Console& console, Context& ctx, const TrainConfig& config,
-                            const Model& model);
+/// One line for each option or setting that changes nothing with this data, network, device or
+/// number of ranks. UserError where a flag cannot have been meant: one for other data, and a
+/// setting that no part reads.
+std::vector<std::string> unused_options(Context& ctx, const TrainConfig& config,
+                                        const DataSplit& data, const Model& model, int ranks);
 /// Prints the steps of an epoch of `batches` steps and of the run, and what all ranks send in it.
 void report_length(Console& console, const TrainConfig& config, const Model& model, int ranks,
                    int64_t batches);

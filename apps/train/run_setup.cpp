@@ -148,6 +148,7 @@ void Run::plan() {
   run_collectively(comm_, [&] {  // its errors come before the lines of the plan
     if (comm_.rank() == 0 && !validates_only) start = starting_point();
   });
+  const std::vector<std::string> unused = unused_options(ctx_, config_, data_, model_, ranks());
   Planner::Memory memory;
   plan_consistently(ctx_, comm_, [&] { memory = plan_model(); });
   planned_ =
@@ -157,7 +158,7 @@ void Run::plan() {
     report_length(console_, config_, model_, ranks(), train_loader_->batches());
     report_local_steps(console_, config_, model_, ranks(), train_loader_->batches());
   }
-  if (!config_.eval_only) report_unread_settings(console_, ctx_, config_, model_);
+  for (const std::string& note : unused) console_.paragraph("{}", note);
   std::string pretrained = "none";  // every rank reads its own
   run_collectively(comm_, [&] {
     if (!config_.pretrained.empty()) pretrained = fmt::format("{:016x}", check_pretrained());

@@ -91,8 +91,9 @@ DataSplit shapes(const DataConfig& config) {
   return split;
 }
 
-const bool shapes_registered =
-    datasets().add({"shapes", "generated 10-class set, 10,000 training images", shapes});
+const bool shapes_registered = datasets().add({"shapes",
+                                               "generated 10-class set, 10,000 training images",
+                                               {.open = shapes, .generated = true}});
 
 }  // namespace
 

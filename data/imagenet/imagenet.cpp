@@ -60,9 +60,19 @@ DataSplit open_jpegs(const DataConfig& config, size_t expected_classes) {
 DataSplit image_folder(const DataConfig& config) { return open_jpegs(config, 0); }
 DataSplit imagenet(const DataConfig& config) { return open_jpegs(config, 1000); }
 
+/// A folder with train/ or val/, or a file, which may be a record file.
+bool holds_images(const std::filesystem::path& path) {
+  std::error_code ignored;
+  return std::filesystem::is_regular_file(path, ignored) ||
+         std::filesystem::is_directory(path / "train", ignored) ||
+         std::filesystem::is_directory(path / "val", ignored);
+}
+
 const bool imagenet_registered =
-    datasets().add({"imagefolder", "JPEG files in train/<class> and val/<class>", image_folder}) &&
-    datasets().add({"imagenet", "imagefolder with the 1,000 classes of ImageNet", imagenet});
+    datasets().add({"imagefolder",
+                    "JPEG files in train/<class> and val/<class>",
+                    {.open = image_folder, .recognises = holds_images}}) &&
+    datasets().add({"imagenet", "imagefolder with the 1,000 classes of ImageNet", {imagenet}});
 
 }  // namespace
 

@@ -56,7 +56,6 @@ TEST(Link, UserErrorsAreOneLineAndExitCode2) {
   };
   says("--link 1Gbit", "[link] link is \"1Gbit\"; expected RATE,LATENCY as in 1Gbit,0.4ms");
   says("--link 1Gb,1ms", "[link] rate is \"1Gb\"");
-  says("--ranks-per-node 2", "[options] ranks-per-node is 2, but no link is emulated");
   says("--comm-timeout -1", "comm-timeout");
 }
 

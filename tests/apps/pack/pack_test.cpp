@@ -35,5 +35,15 @@ TEST(Pack, ASignalLeavesNoPartOfAFile) {
   }
 }
 
+TEST(Pack, AQualityNeedsASize) {
+  const TempFolder folder;
+  const Ended ended = run_command(fmt::format("{}/pack {} --output {}/x --quality 80", TW_BIN,
+                                              folder.path().string(), folder.path().string()));
+  EXPECT_EQ(ended.code, 2);
+  EXPECT_EQ(ended.output,
+            "error: [options] quality is for shrunk images; without --resize all keep their "
+            "bytes\n");
+}
+
 }  // namespace
 }  // namespace tw::test

@@ -196,6 +196,11 @@ TEST_F(ClassNamesOfRuns, RanksWithOtherImagesAreRefused) {
     EXPECT_EQ(ended.code, 2) << ended.output;
     EXPECT_TRUE(ended.says(text)) << ended.output;
   }
+  // one machine may have the folder and another its record file
+  const std::string data = (*folder_ / "data").string();
+  ASSERT_EQ(run_command(fmt::format("{0}/pack {1} --output {1}.records", TW_BIN, data)).code, 0);
+  const Ended same = ranks("data.records");
+  EXPECT_EQ(same.code, 0) << same.output;
 }
 
 }  // namespace

@@ -65,7 +65,7 @@ TEST(Config, DefaultsAreAValidRunOnGeneratedData) {
   EXPECT_EQ(config.dataset, "shapes");
   EXPECT_EQ(config.sparsifier, "dense");
   EXPECT_EQ(parse({"--data-dir", "x"}).dataset, "cifar10");
-  EXPECT_EQ(parse({"--data-dir", "x", "--dataset", "shapes"}).dataset, "shapes");
+  EXPECT_EQ(parse({"--dataset", "shapes"}).dataset, "shapes");
 }
 
 TEST(Config, FlagsOverrideTheFileAndTheFileTheDefaults) {
@@ -104,6 +104,31 @@ TEST(Config, NodesOfTheHierarchicalExchangeAreTheNodesOfTheLink) {
   EXPECT_EQ(node({"--config", file}), 2);
   EXPECT_EQ(node({"--config", file, "--ranks-per-node", "8"}), 8);
   EXPECT_EQ(node({"--config", both, "--ranks-per-node", "8"}), 3);
+}
+
+TEST(Config, TheDataSetIsRecognisedInItsFolder) {
+  const TempFolder folder;
+  const auto dataset = [&](const std::string& dir) {
+    return parse({"--data-dir", (folder / dir).string()}).dataset;
+  };
+  for (const char* half : {"both/train/ant", "both/val/ant", "photographs/val/ant", "other/ant",
+                           "cifar-10-batches-bin"})
+    std::filesystem::create_directories(folder / half);
+  put(folder / "images.records", "thinwire-records");
+  for (const char* images : {"both", "photographs", "images.records"})
+    EXPECT_EQ(dataset(images), "imagefolder") << images;
+  for (const char* rest : {"other", "none", "", "cifar-10-batches-bin"})
+    EXPECT_EQ(dataset(rest), "cifar10") << rest;
+  EXPECT_EQ(parse({}).dataset, "shapes");
+}
+
+TEST(Config, AFileNamesNoFurtherFile) {
+  const TempFolder folder;
+  const std::string file = put(folder / "c.json", R"({"config": "other.json"})");
+  EXPECT_EQ(test::error_text<UserError>([&] {
+              parse({"--config", file});
+            }),
+            "[config] " + file + ": \"config\" names a file on the command line; remove it here");
 }
 
 TEST(Config, AnOldKeyOfASettingPrintsOneLine) {
@@ -264,6 +289,7 @@ TEST(Config, ImpossibleCombinationsAreUserErrors) {
   says({"--name", ".."}, "name is ..");
   says({"--name", "new", "--resume", "runs/old"}, "runs/old does not exist");
   says({"--eval-only", "--pretrained", "x", "--eval-every", "never"}, "eval-only validates");
+  says({"--data-dir", "x", "--dataset", "shapes"}, "data-dir is x, but the images of shapes are");
   says({"--set", "gaussiank.refine"}, "not of the form key=value");
   says({"--precision", "f16"}, "expected one of: auto, f32, tf32, bf16");
 }

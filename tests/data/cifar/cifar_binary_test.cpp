@@ -148,9 +148,27 @@ TEST(Cifar10, TheErrorForPhotographsNamesTheirDataSet) {
   std::filesystem::create_directory(folder / "train");
   const std::string text = test::error_text<UserError>(
       [&] { datasets().find("cifar10").value({.dir = folder.path()}); });
-  EXPECT_TRUE(text.ends_with(": " + folder.path().string() +
-                             " is a folder of JPEG images with train/: add --dataset imagefolder"))
+  EXPECT_TRUE(
+      text.ends_with(": " + folder.path().string() +
+                     " is a folder of JPEG images with train/ or val/: add --dataset imagefolder"))
       << text;
+}
+
+TEST(Cifar10, ADownloadIsNotOfferedIntoAFolderOfOtherThings) {
+  const TempFolder folder;
+  std::filesystem::create_directory(folder / "holidays");
+  const auto error = [&](const std::filesystem::path& dir) {
+    return test::error_text<UserError>([&] { datasets().find("cifar10").value({.dir = dir}); });
+  };
+  EXPECT_TRUE(error(folder.path())
+                  .ends_with(folder.path().string() +
+                             " holds other files; expected cifar-10-batches-bin, or for images "
+                             "train/ and val/ with a folder for each class"));
+  EXPECT_TRUE(error(folder / "new")
+                  .ends_with(": get it with: thinwire get-cifar10 " + (folder / "new").string()));
+  // a part of the data set is there
+  std::filesystem::create_directory(folder / "cifar-10-batches-bin");
+  EXPECT_TRUE(error(folder.path()).ends_with("get-cifar10 " + folder.path().string()));
 }
 
 TEST(Cifar10, ClassesAreNamedByTheFileBesideTheImages) {

@@ -130,14 +130,12 @@ TEST(Plan, SaysWhichNetworkANameStandsFor) {
 
 TEST(Plan, SaysWhichFlagsHaveNoEffect) {
   const std::string all = plan(
-      "--model mlp --image-size 64 --colour-jitter 0.1 --density "
-      "0.1 --zero-init --device cpu "
-      "--deterministic --lr-milestones 3 --link 1Gbit,1ms --bn-stats local --shuffle shards");
-  for (const char* flag : {"image-size", "colour-jitter", "density", "zero-init", "deterministic",
-                           "lr-milestones", "link", "bn-stats", "shuffle"})
+      "--model mlp --density 0.1 --zero-init --device cpu --deterministic --lr-milestones 3 --link "
+      "1Gbit,1ms --bn-stats local");
+  for (const char* flag :
+       {"density", "zero-init", "deterministic", "lr-milestones", "link", "bn-stats"})
     has(all, fmt::format("--{} has no effect: ", flag));
   lacks(all, "emulated");
-  has(all, "--image-size has no effect: images of shapes are 32 x 32\n");
   has(plan("--model mlp --no-error-feedback"), "--no-error-feedback has no effect: dense keeps no");
   lacks(plan("--model mlp --workers 2 --sparsifier powersgd --no-error-feedback"), "no effect");
   lacks(plan("--model resnet20 --zero-init --workers 2 --link 1Gbit,1ms --lr-schedule step "
@@ -145,11 +143,50 @@ TEST(Plan, SaysWhichFlagsHaveNoEffect) {
         "no effect");
 }
 
-TEST(Plan, SaysThatTheDataFolderOfShapesHoldsGeneratedImages) {
+TEST(Plan, RefusesOptionsThatThisDataOrExchangeIgnores) {
   const TempFolder folder;
-  const std::string line = "the images of shapes are generated; --data-dir is only where they are";
-  has(plan("--model mlp --dataset shapes --data-dir " + folder.path().string()), line);
-  lacks(plan("--model mlp"), line);
+  const auto refused = [&](const std::string& arguments, const std::string& line) {
+    const Ended ended =
+        run_command(fmt::format("THINWIRE_CACHE={} {} --model mlp --output-dir {} {}",
+                                TW_TEST_CACHE, TW_TRAIN, folder.path().string(), arguments));
+    EXPECT_EQ(ended.code, 2) << ended.output;
+    EXPECT_EQ(ended.output, "error: [options] " + line + "\n");
+  };
+  refused("--image-size 64", "image-size has no effect: images of shapes are 32 x 32");
+  refused("--colour-jitter 0.1", "colour-jitter has no effect: shapes has no JPEG images");
+  refused("--bad-images skip", "bad-images has no effect: shapes has no JPEG images");
+  refused("--shuffle shards", "shuffle has no effect: shapes is no record file");
+  refused(
+      "--dataset shapes --data-dir " + (folder / "mine").string(),
+      fmt::format("data-dir is {}, but the images of shapes are generated; THINWIRE_CACHE names "
+                  "the folder that keeps them",
+                  (folder / "mine").string()));
+  const std::string nothing_reads = " has no effect: no part of this run reads it";
+  refused("--workers 2 --set wire.values=bf16", "set wire.values" + nothing_reads);
+  for (const char* ignores : {"scalecom", "powersgd", "bsp"})
+    refused(fmt::format("--workers 2 --set wire.indices=packed --sparsifier {}", ignores),
+            "set wire.indices" + nothing_reads);
+  refused("--workers 2 --sparsifier topk --ranks-per-node 2",
+          "ranks-per-node has no effect: no link is emulated (--link), and topk has no nodes");
+  EXPECT_TRUE(std::filesystem::is_empty(folder.path()));
+}
+
+TEST(Plan, SaysWhichOptionsOfAFileHaveNoEffect) {
+  const TempFolder folder;
+  std::ofstream(folder / "c.json")
+      << R"({"colour_jitter": 0.1, "image_size": 0, "set": {"wire.values": "bf16"}})";
+  const std::string said = plan("--model mlp --config " + (folder / "c.json").string());
+  has(said, "\n--colour-jitter has no effect: shapes has no JPEG images\n");
+  has(said, "\n--set wire.values has no effect: no part of this run reads it\n");
+  lacks(said, "--image-size");
+}
+
+TEST(Plan, NodesOfTheHierarchicalExchangeNeedNoLink) {
+  // 4 ranks of mlp's d floats: in nodes of two, twice 8 (d+1) + 16 + 4 d bytes are sent inside
+  const std::string said =
+      plan("--model mlp --workers 4 --sparsifier hierarchical --ranks-per-node 2 --density 1e-9");
+  lacks(said, "no effect");
+  EXPECT_NE(said, plan("--model mlp --workers 4 --sparsifier hierarchical --density 1e-9"));
 }
 
 TEST(Plan, SaysWhichFlagsNeedOthers) {
