@@ -68,6 +68,9 @@ int run(int argc, char** argv) {
   check_folder(config.example);
   const ExportSource source =
       find_source({.path = config.run, .model = config.model, .image_size = config.image_size});
+  if (!source.dropped_prefix.empty())
+    fmt::print("the names in {} begin with {}, which is dropped\n", source.weights.path().string(),
+               source.dropped_prefix);
   const auto channels = static_cast<size_t>(source.spec.image[2]);
   const bool normalised = !source.mean.empty();
 

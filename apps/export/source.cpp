@@ -34,13 +34,12 @@ Shape image_of(const nlohmann::json& value, const std::string& file) {
   return Shape(sides);
 }
 
-/// The number of classes: rows of the weights of the last layer.
-int64_t classes_of(const SafetensorsReader& weights, const std::string& model,
-                   const ModelSpec& spec) {
-  const std::string head = head_prefix(Model(model, spec).arena()) + "weight";
-  const Shape& shape = weights.tensor(head).shape;
-  check(shape.rank() == 2, "[export] {}: {} has shape {}; expected (classes, features)",
-        weights.path().string(), head, shape);
+/// The number of classes: the length of the bias of the last layer.
+int64_t classes_of(const SafetensorsReader& weights, const ParameterArena& arena) {
+  const std::string& bias = arena.parameters().back().name;
+  const Shape& shape = weights.tensor(bias).shape;
+  check(shape.rank() == 1, "[export] {}: {} has shape {}; expected (classes)",
+        weights.path().string(), bias, shape);
   return shape[0];
 }
 
@@ -48,7 +47,7 @@ int64_t classes_of(const SafetensorsReader& weights, const std::string& model,
 
 ExportSource find_source(const SourceOptions& options) {
   ExportSource source{
-      SafetensorsReader(weights_file(options.path, "export")), options.model, {}, {}, {}};
+      SafetensorsReader(weights_file(options.path, "export")), options.model, {}, {}, {}, {}};
   const std::string file = source.weights.path().string();
   try {
     const nlohmann::json run = value_of(source.weights, "thinwire"),
@@ -67,7 +66,9 @@ ExportSource find_source(const SourceOptions& options) {
     fail("[export] {}: damaged metadata: {}", file, error.what());
   }
   if (options.image_size > 0) source.spec.image[0] = source.spec.image[1] = options.image_size;
-  source.spec.classes = classes_of(source.weights, source.model, source.spec);
+  const Model model(source.model, source.spec);
+  source.dropped_prefix = drop_prefix(source.weights, model.arena());
+  source.spec.classes = classes_of(source.weights, model.arena());
   return source;
 }
 

@@ -22,6 +22,7 @@ struct ExportSource {
   std::string model;
   ModelSpec spec;
   std::vector<float> mean, deviation;  ///< of the images, per channel
+  std::string dropped_prefix;          ///< of the names of the weights: drop_prefix()
 };
 
 /// UserError when there are no weights, or when neither they nor `options` name a network that

@@ -99,8 +99,10 @@ void Run::freeze() {
 }
 
 uint64_t Run::check_pretrained() const {
-  const SafetensorsReader file(config_.pretrained);
+  SafetensorsReader file(config_.pretrained);
   const ParameterArena& arena = model_.arena();
+  if (const std::string prefix = drop_prefix(file, arena); !prefix.empty())
+    console_.line("the names in {} begin with {}, which is dropped", config_.pretrained, prefix);
   const std::string head = head_prefix(arena);
   if (!config_.reset_head) {
     if (const std::string note = check_classes(file, config_); !note.empty())
@@ -109,7 +111,8 @@ uint64_t Run::check_pretrained() const {
       const auto found = file.tensors().find(p.name);
       if (!p.name.starts_with(head) || found == file.tensors().end()) continue;
       const Shape& shape = found->second.shape;
-      check(shape.rank() == 0 || exported_shape(p).rank() == 0 || shape[0] == exported_shape(p)[0],
+      check(shape.rank() == 0 || exported_shape(p).rank() == 0 ||
+                shape[0] == exported_shape(p)[0] || axes_differ(shape, exported_shape(p)),
             "[weights] {}: {} has shape {}, this network wants {}: --reset-head starts a new last "
             "layer, --classes {} keeps this one, with label i of the data as output i",
             config_.pretrained, p.name, shape, exported_shape(p), shape[0]);
@@ -192,9 +195,11 @@ void Run::restore() {
   model_.allocate(ctx_, seed);
   optimizer_ = make_optimizer(ctx_, comm_, model_.arena(), sgd_config_, config_.settings);
   run_collectively(comm_, [&] {
-    if (!config_.pretrained.empty())
-      load_weights(SafetensorsReader(config_.pretrained), model_.arena(),
-                   config_.reset_head ? head_prefix(model_.arena()) : "");
+    if (!config_.pretrained.empty()) {
+      SafetensorsReader file(config_.pretrained);
+      drop_prefix(file, model_.arena());
+      load_weights(file, model_.arena(), config_.reset_head ? head_prefix(model_.arena()) : "");
+    }
     if (folder_.checkpoint.empty()) return;
     const Resumed resumed =
         load_checkpoint(comm_, folder_.checkpoint, config_, model_, *optimizer_, files_);

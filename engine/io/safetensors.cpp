@@ -1,8 +1,11 @@
 #include "engine/io/safetensors.h"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <cstring>
 #include <nlohmann/json.hpp>
+#include <ranges>
 
 #include "engine/core/error.h"
 #include "engine/core/hash.h"
@@ -15,15 +18,40 @@ namespace {
 
 using Json = nlohmann::json;
 
-using DTypeName = std::pair<DType, std::string_view>;
-constexpr DTypeName kDTypeNames[] = {
-    {DType::f32, "F32"}, {DType::bf16, "BF16"}, {DType::i32, "I32"}, {DType::u8, "U8"}};
+template <class T>
+float widened(const std::byte* at) {
+  T value;
+  std::memcpy(&value, at, sizeof value);
+  return static_cast<float>(value);
+}
+
+/// An element type of files.
+struct Format {
+  std::string_view name;
+  size_t bytes;
+  DType dtype;                                           // as which it is read
+  float (*convert)(const std::byte* element) = nullptr;  // null: has the bytes of `dtype`
+};
+constexpr Format kFormats[] = {{"F32", 4, DType::f32},
+                               {"I32", 4, DType::i32},
+                               {"U8", 1, DType::u8},
+                               {"F16", 2, DType::f32, widened<fp16>},
+                               {"BF16", 2, DType::f32, widened<bf16>},
+                               {"F64", 8, DType::f32, widened<double>}};
 
 std::string_view file_name(DType dtype) {
-  for (const auto& [known, text] : kDTypeNames)
-    if (known == dtype) return text;
+  for (const Format& format : kFormats)
+    if (format.dtype == dtype) return format.name;
   fail<std::logic_error>("[safetensors] dtype {} has no name", name(dtype));
 }
+
+/// The tensors of a state dict, or of the one in a checkpoint.
+constexpr const char* kConvert =
+    "python3 -c \"import sys, torch, safetensors.torch; "
+    "w = torch.load(sys.argv[1], map_location='cpu', weights_only=True); "
+    "w = next((w[k] for k in ('state_dict', 'model_state_dict', 'model') if k in w), w); "
+    "safetensors.torch.save_file({k: t.clone().contiguous() for k, t in w.items() "
+    "if torch.is_tensor(t)}, sys.argv[2])\"";
 
 /// The list of sizes under `key`.
 std::vector<uint64_t> sizes(const std::string& where, const Json& entry, const char* key) {
@@ -41,7 +69,7 @@ Shape shape_of(const std::string& where, const Json& entry) {
         +Shape::kMaxRank);
   uint64_t product = 1;  // of the dimensions above 0: it must fit in any order of multiplication
   for (const uint64_t dim : dims) {
-    check(dim == 0 || product <= INT64_MAX / sizeof(float) / dim, "{}: a dimension is {}", where,
+    check(dim == 0 || product <= INT64_MAX / sizeof(double) / dim, "{}: a dimension is {}", where,
           dim);
     product *= std::max<uint64_t>(1, dim);
   }
@@ -76,6 +104,23 @@ std::vector<Extent> in_order(const std::string& where, std::vector<Extent> exten
   check(covered == size, "{}: tensors take {} bytes of data; the file has {}", where, covered,
         size);
   return extents;
+}
+
+/// UserError with the command that converts the file, if PyTorch wrote it: a zip archive that
+/// begins with the file data.pkl, or a pickle of an older version.
+void check_not_torch(const std::filesystem::path& path, std::span<const std::byte> bytes) {
+  const std::string_view start(reinterpret_cast<const char*>(bytes.data()),
+                               std::min<size_t>(bytes.size(), 512));
+  const bool zip = start.starts_with("PK\x03\x04") && start.find("/data.pkl") != start.npos;
+  if (!zip && !start.starts_with("\x80\x02\x8a\x0a")) return;
+  const auto quoted = [](const std::string& text) {
+    std::string result;
+    for (const char c : text) result += c == '\'' ? "'\\''" : std::string(1, c);
+    return "'" + result + "'";
+  };
+  fail("[safetensors] {} is a file of PyTorch; this command converts it: {} {} {}", path.string(),
+       kConvert, quoted(path.string()),
+       quoted(std::filesystem::path(path).replace_extension("safetensors").string()));
 }
 
 constexpr const char* kChecksum = "checksum";
@@ -149,6 +194,7 @@ SafetensorsReader::SafetensorsReader(const std::filesystem::path& path)
 SafetensorsReader::SafetensorsReader(std::filesystem::path path, std::vector<std::byte> bytes)
     : path_(std::move(path)), bytes_(std::move(bytes)) {
   const std::string where = fmt::format("[safetensors] {}", path_.string());
+  check_not_torch(path_, bytes_);
   uint64_t length = 0;
   check(bytes_.size() >= sizeof length, "{}: {} bytes are too few for a safetensors file", where,
         bytes_.size());
@@ -172,16 +218,22 @@ SafetensorsReader::SafetensorsReader(std::filesystem::path path, std::vector<std
       const std::string here = fmt::format("{}: tensor {}", where, key);
       const Extent extent = extents.emplace_back(extent_of(here, entry, size));
       const std::string dtype = entry.at("dtype");
-      const auto known = std::ranges::find(kDTypeNames, dtype, &DTypeName::second);
-      if (known == std::end(kDTypeNames)) {
+      const auto format = std::ranges::find(kFormats, dtype, &Format::name);
+      if (format == std::end(kFormats)) {
         unreadable_[key] = dtype;
         continue;
       }
-      Tensor tensor{data + extent.begin, shape_of(here, entry), known->first, Device::cpu};
-      check(extent.bytes() == tensor.bytes(), "{}: {} bytes of data for shape {} of {}", here,
-            extent.bytes(), tensor.shape, dtype);
-      if (reinterpret_cast<uintptr_t>(tensor.data) % size_of(tensor.dtype) != 0)
+      Tensor tensor{data + extent.begin, shape_of(here, entry), format->dtype, Device::cpu};
+      const auto elements = static_cast<size_t>(tensor.numel());
+      check(extent.bytes() == elements * format->bytes, "{}: {} bytes of data for shape {} of {}",
+            here, extent.bytes(), tensor.shape, dtype);
+      if (format->convert) {
+        tensor.data = moved_.emplace_back(tensor.bytes()).data();
+        for (size_t i = 0; i < elements; ++i)
+          tensor.as<float>()[i] = format->convert(data + extent.begin + i * format->bytes);
+      } else if (reinterpret_cast<uintptr_t>(tensor.data) % size_of(tensor.dtype) != 0) {
         tensor.data = moved_.emplace_back(data + extent.begin, data + extent.end).data();
+      }
       tensors_[key] = tensor;
     }
     extents = in_order(where, extents, size);
@@ -197,10 +249,24 @@ SafetensorsReader::SafetensorsReader(std::filesystem::path path, std::vector<std
   }
 }
 
+bool SafetensorsReader::drop_prefix(const std::string& prefix) {
+  const auto begins = [&](const auto& entry) { return entry.first.starts_with(prefix); };
+  if (!std::ranges::all_of(tensors_, begins) || !std::ranges::all_of(unreadable_, begins))
+    return false;
+  const auto shorten = [&](auto& entries) {
+    std::remove_reference_t<decltype(entries)> shorter;
+    for (auto& [name, value] : entries) shorter.emplace(name.substr(prefix.size()), value);
+    entries = std::move(shorter);
+  };
+  shorten(tensors_);
+  shorten(unreadable_);
+  return true;
+}
+
 const Tensor& SafetensorsReader::tensor(const std::string& name) const {
   if (const auto other = unreadable_.find(name); other != unreadable_.end())
-    fail("[safetensors] {}: tensor {} has dtype {}; expected F32, BF16, I32 or U8", path_.string(),
-         name, other->second);
+    fail("[safetensors] {}: tensor {} has dtype {}; expected {}", path_.string(), name,
+         other->second, fmt::join(kFormats | std::views::transform(&Format::name), ", "));
   const auto it = tensors_.find(name);
   check(it != tensors_.end(), "[safetensors] {} has no tensor \"{}\"", path_.string(), name);
   return it->second;

@@ -15,7 +15,7 @@ namespace tw {
 
 class SafetensorsWriter {
  public:
-  /// Adds a tensor; its data must stay valid until write(). f32, bf16, i32 and u8.
+  /// Adds a tensor; its data must stay valid until write(). f32, i32 and u8.
   void add(std::string name, const Tensor& tensor) { tensors_[std::move(name)] = tensor; }
   void metadata(std::string key, std::string value) { metadata_[std::move(key)] = value; }
   /// Writes the file atomically, with a checksum in its metadata that our reader verifies. Tensors
@@ -31,8 +31,8 @@ class SafetensorsWriter {
 
 class SafetensorsReader {
  public:
-  /// Reads and checks the whole file; throws UserError with the file name and the defect. Files of
-  /// other programs have no checksum.
+  /// Reads and checks the whole file; throws UserError with the file name and the defect. Tensors
+  /// of F16, BF16 and F64 become f32. Files of other programs have no checksum.
   explicit SafetensorsReader(const std::filesystem::path& path);
   /// The same for the bytes of the file `path`.
   SafetensorsReader(std::filesystem::path path, std::vector<std::byte> bytes);
@@ -44,6 +44,8 @@ class SafetensorsReader {
   bool has(const std::string& name) const {
     return tensors_.contains(name) || unreadable_.contains(name);
   }
+  /// Drops `prefix` from all names; false, and no change, unless every name begins with it.
+  bool drop_prefix(const std::string& prefix);
   const std::map<std::string, Tensor>& tensors() const { return tensors_; }
   /// Tensors of unsupported dtypes: name -> dtype.
   const std::map<std::string, std::string>& unreadable() const { return unreadable_; }

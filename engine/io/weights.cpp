@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cmath>
 #include <deque>
 #include <set>
 
@@ -75,8 +77,23 @@ bool is_left_out(const std::string& name, const std::string& except) {
   return !except.empty() && name.starts_with(except);
 }
 
-/// The differences between `file` and the arena (missing, extra, mis-shaped tensors), one line
-/// each.
+/// What is wrong with a tensor of a file, which must have the `expected` shape of f32; empty:
+/// nothing.
+std::string fault_of(const Tensor& found, const Shape& expected) {
+  if (found.shape != expected || found.dtype != DType::f32)
+    return fmt::format("shape {} of {}; the model expects {} of f32{}", found.shape,
+                       name(found.dtype), expected,
+                       !axes_differ(found.shape, expected) ? ""
+                       : expected.rank() == 2              ? ": it is transposed"
+                                                           : ": its axes are in another order");
+  const std::span<const float> values = found.as<float>();
+  const auto wrong =
+      std::ranges::find_if(values, [](float value) { return !std::isfinite(value); });
+  if (wrong == values.end()) return "";
+  return fmt::format("{} in element {}", *wrong, wrong - values.begin());
+}
+
+/// The differences between `file` and the arena, and elements that are not finite, one line each.
 std::vector<std::string> misfits(const SafetensorsReader& file, const ParameterArena& arena,
                                  const std::string& except) {
   std::vector<std::string> problems;
@@ -93,10 +110,8 @@ std::vector<std::string> misfits(const SafetensorsReader& file, const ParameterA
                                        other->second, expected));
       else if (found == file.tensors().end())
         problems.push_back(fmt::format("tensor {} is missing", p.name));
-      else if (found->second.shape != expected || found->second.dtype != DType::f32)
-        problems.push_back(fmt::format("tensor {} has shape {} of {}; the model expects {} of f32",
-                                       p.name, found->second.shape, name(found->second.dtype),
-                                       expected));
+      else if (const std::string fault = fault_of(found->second, expected); !fault.empty())
+        problems.push_back(fmt::format("tensor {} has {}", p.name, fault));
     }
   }
   const auto check_known = [&](const std::string& found) {
@@ -110,6 +125,26 @@ std::vector<std::string> misfits(const SafetensorsReader& file, const ParameterA
 }
 
 }  // namespace
+
+std::string drop_prefix(SafetensorsReader& file, const ParameterArena& arena) {
+  const std::string& first = arena.parameters().front().name;
+  if (file.tensors().empty() || file.has(first)) return "";
+  const std::string& any = file.tensors().begin()->first;
+  for (size_t dot = any.find('.'); dot != std::string::npos; dot = any.find('.', dot + 1))
+    if (const std::string prefix = any.substr(0, dot + 1); file.has(prefix + first))
+      return file.drop_prefix(prefix) ? prefix : "";
+  return "";
+}
+
+bool axes_differ(const Shape& a, const Shape& b) {
+  const auto sorted = [](const Shape& shape) {
+    std::vector<int64_t> sizes;
+    for (int i = 0; i < shape.rank(); ++i) sizes.push_back(shape[i]);
+    std::ranges::sort(sizes);
+    return sizes;
+  };
+  return a != b && sorted(a) == sorted(b);
+}
 
 void check_weights(const SafetensorsReader& file, const ParameterArena& arena,
                    const std::string& except) {

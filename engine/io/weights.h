@@ -25,8 +25,14 @@ void import_parameter(const Parameter& p, const Tensor& exported, std::span<floa
 /// Writes all parameters and statistics of the arena, under torchvision's names.
 void save_weights(const std::filesystem::path& path, const ParameterArena& arena,
                   const std::map<std::string, std::string>& metadata = {});
-/// Throws UserError with every missing, extra or mis-shaped tensor, one per line (the first
-/// twenty). Tensors whose name begins with `except` do not count, unless it is empty.
+/// Drops what the names of the file have before those of the network, as `module.` of PyTorch's
+/// DataParallel and `_orig_mod.` of torch.compile, and returns it; empty unless every name has it.
+std::string drop_prefix(SafetensorsReader& file, const ParameterArena& arena);
+/// Whether two shapes have the same sizes in another order, as a matrix and its transpose.
+bool axes_differ(const Shape& a, const Shape& b);
+/// Throws UserError with the first three missing, extra or mis-shaped tensors, or tensors with a
+/// NaN or an infinite element. Tensors whose name begins with `except` do not count, unless it is
+/// empty.
 void check_weights(const SafetensorsReader& file, const ParameterArena& arena,
                    const std::string& except = "");
 /// Loads the weights of `file`, without `except`, into the arena, which is unchanged when anything

@@ -84,6 +84,47 @@ TEST_F(Export, TakesWeightsThatNameNoNetwork) {
   EXPECT_FALSE(file.metadata.contains("normalisation"));
 }
 
+TEST_F(Export, DropsAPrefixOfTheNamesAndSaysWhatIsWrongWithWeights) {
+  const fs::path weights = folder_ / "run/checkpoints/step-00000001/model.safetensors";
+  ASSERT_EQ(run("run -o model.onnx").code, 0);
+  const std::string plain = text_of(folder_ / "model.onnx");
+  const auto exported =
+      [&](const std::function<void(SafetensorsWriter&, const Tensor&, const std::string&)>& add) {
+        const SafetensorsReader file(weights);
+        SafetensorsWriter other;
+        for (const auto& [key, value] : file.metadata()) other.metadata(key, value);
+        for (const auto& [name, tensor] : file.tensors()) add(other, tensor, name);
+        other.write(folder_ / "other.safetensors");
+        return run("other.safetensors -o model.onnx");
+      };
+  const Ended prefixed =
+      exported([](SafetensorsWriter& to, const Tensor& tensor, const std::string& name) {
+        to.add("module." + name, tensor);
+      });
+  EXPECT_EQ(prefixed.code, 0) << prefixed.output;
+  EXPECT_TRUE(prefixed.says("the names in other.safetensors begin with module., which is dropped"))
+      << prefixed.output;
+  EXPECT_EQ(text_of(folder_ / "model.onnx"), plain);
+
+  const Ended transposed =
+      exported([](SafetensorsWriter& to, const Tensor& tensor, const std::string& name) {
+        const Shape& shape = tensor.shape;
+        to.add(name, name == "fc3.weight" ? tensor.view({shape[1], shape[0]}) : tensor);
+      });
+  EXPECT_EQ(transposed.code, 2) << transposed.output;
+  EXPECT_TRUE(
+      transposed.says("tensor fc3.weight has shape (84, 10) of f32; the model expects "
+                      "(10, 84) of f32: it is transposed"))
+      << transposed.output;
+  const Ended nan =
+      exported([](SafetensorsWriter& to, const Tensor& tensor, const std::string& name) {
+        if (name == "fc1.bias") tensor.as<float>()[3] = NAN;
+        to.add(name, tensor);
+      });
+  EXPECT_EQ(nan.code, 2) << nan.output;
+  EXPECT_TRUE(nan.says("other.safetensors: tensor fc1.bias has nan in element 3")) << nan.output;
+}
+
 TEST_F(Export, RefusesImagesOfImpossibleSides) {
   const SafetensorsReader weights(folder_ / "run/checkpoints/step-00000001/model.safetensors");
   for (const std::string model : {"lenet", "resnet20", "mlp"})

@@ -1,6 +1,7 @@
 // Weights in torchvision's names and orders, and files that do not fit.
 #include "engine/io/weights.h"
 
+#include <cmath>
 #include <cstring>
 #include <numeric>
 
@@ -176,9 +177,62 @@ TEST(Weights, TheStoredOrderIsRejected) {
 TEST(Weights, AWrongDTypeIsRejected) {
   WeightsFile file;
   Tensor tensor = file.floats({4});
-  tensor.dtype = DType::bf16;
+  tensor.dtype = DType::i32;
   file.writer().add("bn.running_mean", tensor);
-  EXPECT_TRUE(contains(file.error(), "(4) of bf16; the model expects (4) of f32"));
+  EXPECT_TRUE(contains(file.error(), "(4) of i32; the model expects (4) of f32"));
+}
+
+TEST(Weights, ElementsThatAreNotFiniteAreRejected) {
+  for (const float value : {NAN, INFINITY, -INFINITY})
+    for (const char* name : {"conv.weight", "bn.running_mean"}) {
+      WeightsFile file;
+      std::vector<float> values = counting(72);
+      values[2] = value;
+      const Shape shape = name[0] == 'c' ? Shape{4, 2, 3, 3} : Shape{4};
+      file.writer().add(name, {values.data(), shape, DType::f32, Device::cpu});
+      const std::string error = file.error();
+      EXPECT_TRUE(contains(error, fmt::format("tensor {} has {} in element 2", name, value)))
+          << error;
+    }
+}
+
+TEST(Weights, AnotherOrderOfTheAxesIsNamed) {
+  EXPECT_TRUE(axes_differ({3, 2}, {2, 3}));
+  EXPECT_FALSE(axes_differ({2, 3}, {2, 3}));
+  EXPECT_FALSE(axes_differ({6}, {2, 3}));
+  WeightsFile file;
+  file.writer().add("conv.weight", file.floats({3, 3, 2, 4}));  // as TensorFlow stores it
+  const std::string error = file.error();
+  EXPECT_TRUE(contains(error, "expects (4, 2, 3, 3) of f32: its axes are in another order"))
+      << error;
+}
+
+TEST(Weights, APrefixOfAllNamesIsDropped) {
+  const TempFolder folder;
+  std::vector<float> values = counting(72);
+  const auto file = [&](const std::string& prefix, const std::string& other) {
+    SafetensorsWriter writer;
+    const auto add = [&](const std::string& name, Shape shape) {
+      writer.add(name, {values.data(), shape, DType::f32, Device::cpu});
+    };
+    add(prefix + "conv.weight", {4, 2, 3, 3});
+    add(prefix + "bn.weight", {4});
+    add(other + "bn.running_mean", {4});
+    writer.write(folder / "w");
+    return SafetensorsReader(folder / "w");
+  };
+  Net net(1);
+  for (const std::string prefix : {"module.", "_orig_mod.", "_orig_mod.module."}) {
+    SafetensorsReader whole = file(prefix, prefix), part = file(prefix, "");
+    EXPECT_EQ(drop_prefix(whole, net.arena), prefix);
+    EXPECT_NO_THROW(check_weights(whole, net.arena));
+    load_weights(whole, net.arena);
+    EXPECT_EQ(net.arena.statistic_values()[3], 3.0f);
+    EXPECT_EQ(drop_prefix(part, net.arena), "") << "not before every name";
+    EXPECT_THROW(check_weights(part, net.arena), UserError);
+  }
+  SafetensorsReader plain = file("", "");
+  EXPECT_EQ(drop_prefix(plain, net.arena), "");
 }
 
 TEST(Weights, AMissingTensorIsRejected) {

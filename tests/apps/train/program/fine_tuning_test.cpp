@@ -1,4 +1,7 @@
 // --reset-head and --freeze: training from weights of another task.
+#include <cmath>
+#include <functional>
+
 #include "engine/io/safetensors.h"
 #include "tests/support/jpegs.h"
 #include "tests/support/program.h"
@@ -51,6 +54,74 @@ TEST(FineTuning, OtherClassesNameResetHead) {
   const fs::path second = weights_of(folder / "second");
   EXPECT_EQ(tensor_in(second, "conv1.weight"), tensor_in(file, "conv1.weight"));
   EXPECT_EQ(tensor_in(second, "linear.weight").size(), 2u * 64);
+}
+
+/// Writes a copy of a weights file with the tensors as `change` leaves them.
+void rewrite(const fs::path& from, const fs::path& to,
+             const std::function<void(std::string& name, Tensor& tensor)>& change) {
+  const SafetensorsReader file(from);
+  SafetensorsWriter writer;
+  for (const auto& [key, value] : file.metadata()) writer.metadata(key, value);
+  for (const auto& [key, value] : file.tensors()) {
+    std::string name = key;
+    Tensor tensor = value;
+    change(name, tensor);
+    writer.add(name, tensor);
+  }
+  writer.write(to);
+}
+
+void nan_in_conv1(const std::string& name, const Tensor& tensor) {
+  if (name == "conv1.weight") tensor.as<float>()[3] = NAN;
+}
+
+TEST(FineTuning, DropsAPrefixOfAllNames) {
+  const TempFolder folder;
+  const fs::path file = pretrained(folder), prefixed = folder / "prefixed.safetensors";
+  rewrite(file, prefixed, [](std::string& name, Tensor&) { name = "_orig_mod.module." + name; });
+  const Ended ended = run_command(resnet20(
+      folder, short_epochs(folder.path()) +
+                  " --classes 20 --eval-every never --batch-size 4 --epochs 0 --name second "
+                  "--pretrained " +
+                  prefixed.string()));
+  ASSERT_EQ(ended.code, 0) << ended.output;
+  EXPECT_TRUE(ended.says("the names in " + prefixed.string() +
+                         " begin with _orig_mod.module., which is dropped"))
+      << ended.output;
+  EXPECT_EQ(weights_hash(folder / "second"), weights_hash(folder / "first"));
+}
+
+TEST(FineTuning, NamesTransposedTensorsAndElementsThatAreNotFinite) {
+  const TempFolder folder;
+  const fs::path file = pretrained(folder), other = folder / "other.safetensors";
+  const auto error = [&](const std::string& from) {
+    const Ended ended =
+        run_command(resnet20(folder, short_epochs(folder.path()) +
+                                         " --classes 20 --batch-size 4 --name second " + from));
+    EXPECT_EQ(ended.code, 2) << ended.output;
+    EXPECT_FALSE(fs::exists(folder / "second"));
+    return ended.output;
+  };
+  rewrite(file, other, [](const std::string& name, Tensor& tensor) {
+    if (name == "linear.weight") tensor = tensor.view({64, 20});
+  });
+  const std::string transposed = error("--pretrained " + other.string());
+  EXPECT_NE(transposed.find("tensor linear.weight has shape (64, 20) of f32; the model expects "
+                            "(20, 64) of f32: it is transposed"),
+            std::string::npos)
+      << transposed;
+  rewrite(file, other, nan_in_conv1);
+  const std::string nan = error("--pretrained " + other.string());
+  EXPECT_NE(nan.find("other.safetensors: tensor conv1.weight has nan in element 3"),
+            std::string::npos)
+      << nan;
+  rewrite(file, other, nan_in_conv1);
+  fs::rename(other, file);
+  const std::string resumed =
+      error("--eval-only --eval-every 1 --resume " + (folder / "first").string());
+  EXPECT_NE(resumed.find("model.safetensors: tensor conv1.weight has nan in element 3"),
+            std::string::npos)
+      << resumed;
 }
 
 TEST(FineTuning, TakesTheWeightsOfARunOrCheckpoint) {
