@@ -19,14 +19,17 @@ namespace tw {
 class BadSampleError : public UserError {
  public:
   /// what() is "[dataset] sample: reason".
-  BadSampleError(std::string_view dataset, std::string_view sample, std::string_view reason)
+  BadSampleError(std::string_view dataset, std::string_view class_name, std::string_view sample,
+                 std::string_view reason)
       : UserError(fmt::format("[{}] {}: {}", dataset, sample, reason)),
+        class_name_(class_name),
         description_(fmt::format("{}: {}", sample, reason)) {}
+  const std::string& class_name() const { return class_name_; }
   /// "sample: reason".
   const std::string& description() const { return description_; }
 
  private:
-  std::string description_;
+  std::string class_name_, description_;
 };
 
 /// The order of the samples in a file that is faster to read sequentially.
@@ -74,7 +77,7 @@ struct DataSplit {
   std::string val_name;  ///< "test file" or "5000 held-out training images"
   std::vector<float> mean{}, deviation{};
   std::string left_out{};  ///< files of the folder that are not read, by reason; empty: none
-  std::shared_ptr<SkipLog> skipped{};      ///< the samples left out; null: a bad sample is an error
+  std::shared_ptr<SkipLog> skipped{};      ///< the bad samples; null: a bad sample is an error
   std::vector<std::string> class_names{};  ///< in the order of the labels; empty: unknown
 };
 
@@ -83,7 +86,7 @@ struct DataConfig {
   size_t val_size = 0;        ///< > 0: hold out the last val_size training images as val
   int64_t image_size = 0;     ///< side of the images in pixels; 0: the data set's own
   double colour_jitter = 0;   ///< brightness, contrast and saturation vary by this fraction
-  bool skip_bad = false;      ///< leave bad samples out instead of throwing BadSampleError
+  bool skip_bad = false;      ///< skip_bad() instead of throwing BadSampleError
 };
 
 /// Opens a data set; UserError when files are missing or damaged, or an option does not apply.

@@ -29,7 +29,7 @@ struct LoaderConfig {
 /// One batch; valid until the next call of next().
 struct Batch {
   Tensor images;  ///< u8 [N,H,W,C]
-  Tensor labels;  ///< i32 [N]; -1: padding, or a sample that was skipped
+  Tensor labels;  ///< i32 [N]; -1: padding, or a validation sample that was skipped
 };
 
 /// UserError when `samples` training samples are too few for one batch on each rank.

@@ -1,10 +1,12 @@
 #include "data/wrappers.h"
 
 #include <algorithm>
+#include <optional>
 #include <set>
 #include <utility>
 
 #include "data/augment.h"
+#include "engine/core/rng.h"
 
 namespace tw {
 
@@ -102,23 +104,36 @@ class SkipBad : public Wrapper {
   SkipBad(std::shared_ptr<const Dataset> source, std::shared_ptr<SkipLog> log)
       : Wrapper(std::move(source)), log_(std::move(log)) {}
   int32_t get(size_t i, std::span<uint8_t> pixels) const override {
-    return unless_bad(i, pixels, [&] { return Wrapper::get(i, pixels); });
+    const auto label = unless_bad(i, [&] { return Wrapper::get(i, pixels); });
+    if (!label) std::ranges::fill(pixels, uint8_t{0});
+    return label.value_or(-1);
   }
   int32_t get_augmented(size_t i, uint64_t seed, uint32_t epoch,
                         std::span<uint8_t> pixels) const override {
-    return unless_bad(i, pixels, [&] { return Wrapper::get_augmented(i, seed, epoch, pixels); });
+    constexpr size_t kDraws = 64;  // then one after the other: a single valid sample is found
+    const Philox random(seed, Purpose::shuffle, epoch);  // whose index 0 draws the order
+    size_t id = i;
+    for (size_t tries = 0; tries <= kDraws + size(); ++tries) {
+      if (const auto label =
+              unless_bad(id, [&] { return Wrapper::get_augmented(id, seed, epoch, pixels); }))
+        return *label;
+      id = tries < kDraws ? below(random(i, static_cast<uint32_t>(1 + tries))[0],
+                                  static_cast<uint32_t>(size()))
+                          : (id + 1) % size();
+    }
+    fail("[data] all {} training images are damaged", size());
   }
 
  private:
+  /// The label that `body` returns; nothing when sample i is bad.
   template <class Body>
-  int32_t unless_bad(size_t i, std::span<uint8_t> pixels, const Body& body) const {
+  std::optional<int32_t> unless_bad(size_t i, const Body& body) const {
     try {
       return body();
     } catch (const BadSampleError& error) {
-      std::ranges::fill(pixels, uint8_t{0});
       const std::lock_guard lock(mutex_);
-      if (logged_.insert(i).second) log_->add(error.description());
-      return -1;
+      if (logged_.insert(i).second) log_->add({error.class_name(), error.description()});
+      return std::nullopt;
     }
   }
 
@@ -148,14 +163,14 @@ std::shared_ptr<const Dataset> skip_bad(std::shared_ptr<const Dataset> samples,
   return std::make_shared<SkipBad>(std::move(samples), std::move(log));
 }
 
-void SkipLog::add(std::string line) {
+void SkipLog::add(Entry entry) {
   const std::lock_guard lock(mutex_);
-  lines_.push_back(std::move(line));
+  entries_.push_back(std::move(entry));
 }
 
-std::vector<std::string> SkipLog::take() {
+std::vector<SkipLog::Entry> SkipLog::take() {
   const std::lock_guard lock(mutex_);
-  return std::exchange(lines_, {});
+  return std::exchange(entries_, {});
 }
 
 }  // namespace tw

@@ -22,20 +22,26 @@ std::shared_ptr<const Dataset> subset(std::shared_ptr<const Dataset> whole, size
 std::shared_ptr<const Dataset> relabel(std::shared_ptr<const Dataset> samples,
                                        std::vector<int32_t> map, int64_t classes);
 
-/// Descriptions of the samples that were left out. Safe from several threads.
+/// The bad samples that were skipped. Safe from several threads.
 class SkipLog {
  public:
-  void add(std::string line);
-  /// The lines added since the last call.
-  std::vector<std::string> take();
+  struct Entry {
+    std::string class_name, description;
+  };
+  void add(Entry entry);
+  /// The entries added since the last call.
+  std::vector<Entry> take();
 
  private:
   std::mutex mutex_;
-  std::vector<std::string> lines_;
+  std::vector<Entry> entries_;
 };
 
-/// Replaces each sample that throws BadSampleError by a black image with label -1, and adds its
-/// description to `log`, once per sample.
+/// Skips each sample that throws BadSampleError, and adds it to `log`, once per sample.
+/// get_augmented() returns another sample in its place, drawn from (seed, epoch, i) alone, so that
+/// a batch is always full of valid samples: the mean of its gradients and the statistics of batch
+/// norm are those of as many images, however the batch is divided among ranks and micro-batches.
+/// UserError when all samples are bad. get() returns a black image with label -1.
 std::shared_ptr<const Dataset> skip_bad(std::shared_ptr<const Dataset> samples,
                                         std::shared_ptr<SkipLog> log);
 

@@ -56,9 +56,9 @@ int run(int argc, char** argv) {
   config.options.stop = &stop_signal();
   const PackReport report = pack_image_folder(config.dir, config.file, config.options);
   if (!report.left_out.empty()) fmt::print("data not read: {}\n", report.left_out);
-  for (const std::string& line : report.skipped) fmt::print("skipped {}\n", line);
+  fmt::print("{}", skipped_text(report.skipped));
   fmt::print("{}: {} training and {} validation images, {} of them shrunk, {} damaged, {}\n",
-             config.file, report.train, report.val, report.resized, report.skipped.size(),
+             config.file, report.train, report.val, report.resized, report.skipped.count(),
              bytes_text(static_cast<double>(report.bytes)));
   return 0;
 }

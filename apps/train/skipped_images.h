@@ -12,12 +12,12 @@ namespace tw {
 
 class SkippedImages {
  public:
-  /// Prints one line for each image that was skipped since the last call, on any rank, and the
-  /// number of all. Collective.
+  /// Prints one line for each class of which images were skipped for the first time since the last
+  /// call, on any rank, and the number of all. Collective.
   void report(Communicator& comm, const DataSplit& data, Console& console);
 
  private:
-  std::set<std::string> lines_;
+  std::set<std::string> lines_;  // class/description
 };
 
 }  // namespace tw

@@ -58,23 +58,23 @@ struct ClassWalk {
   /// Folder below that of the class, and file. Sorted, they have the order of torchvision's
   /// ImageFolder: a folder's files come before those of the folders in it.
   std::vector<std::pair<std::string, std::string>> images{};
-  LeftOut left_out{};
+  Tally left_out{};
 
   void enter(const fs::path& folder, const std::string& below) {
     std::error_code ignored;
     const auto is_here = [&](const fs::path& other) {
       return fs::equivalent(folder, other, ignored);
     };
-    if (std::ranges::any_of(above, is_here)) return left_out.add(kLoop, folder);  // a link
+    if (std::ranges::any_of(above, is_here)) return left_out.add(kLoop, folder.string());  // a link
     above.push_back(folder);
     const Entries here = entries(folder);
-    for (const std::string& name : here.hidden) left_out.add(kHidden, folder / name);
+    for (const std::string& name : here.hidden) left_out.add(kHidden, (folder / name).string());
     for (const std::string& file : here.files)
       // a file without an extension may be an image
       if (named_like_an_image(file) || !fs::path(file).has_extension())
         images.emplace_back(below, file);
       else
-        left_out.add(kNoImageName, folder / file);
+        left_out.add(kNoImageName, (folder / file).string());
     for (const std::string& name : here.folders) enter(folder / name, joined(below, name));
     above.pop_back();
   }
@@ -90,27 +90,6 @@ struct OpenFile {
 
 }  // namespace
 
-void LeftOut::add(const std::string& reason, const fs::path& path) {
-  Group& group = groups_[reason];
-  if (group.count++ == 0) group.first = path.string();
-}
-
-void LeftOut::add(const LeftOut& other) {
-  for (const auto& [reason, more] : other.groups_) {
-    Group& group = groups_[reason];
-    if (group.count == 0) group.first = more.first;
-    group.count += more.count;
-  }
-}
-
-std::string LeftOut::text() const {
-  std::string text;
-  for (const auto& [reason, group] : groups_)
-    text += fmt::format("{}{} {} ({}{})", text.empty() ? "" : ", ", group.count, reason,
-                        group.first, group.count > 1 ? " first" : "");
-  return text;
-}
-
 ImageFolder::ImageFolder(const fs::path& folder) : folder_(folder) {
   std::error_code error;
   check(fs::is_directory(folder, error),
@@ -123,8 +102,8 @@ ImageFolder::ImageFolder(const fs::path& folder) : folder_(folder) {
     if (named_like_an_image(file))
       loose.push_back(file);
     else
-      left_out_.add(kNoImageName, folder / file);
-  for (const std::string& name : top.hidden) left_out_.add(kHidden, folder / name);
+      left_out_.add(kNoImageName, (folder / file).string());
+  for (const std::string& name : top.hidden) left_out_.add(kHidden, (folder / name).string());
   if (!loose.empty())
     fail(
         "[imagefolder] {} has {} images outside of class folders, {} first; sort them into one "
@@ -141,7 +120,7 @@ void ImageFolder::add_class(size_t label) {
   ClassWalk walk{.above = {folder_}};
   walk.enter(folder, "");
   check(!walk.images.empty(), "[imagefolder] the class folder {} has no images{}", folder.string(),
-        walk.left_out.empty() ? "" : "; not read: " + walk.left_out.text());
+        walk.left_out.empty() ? "" : "; not read: " + left_out_text(walk.left_out));
   left_out_.add(walk.left_out);
   std::ranges::sort(walk.images);
   for (const auto& [below, file] : walk.images) {

@@ -2,28 +2,11 @@
 #pragma once
 
 #include <filesystem>
-#include <map>
 
 #include "data/imagenet/jpeg_dataset.h"
+#include "data/tally.h"
 
 namespace tw {
-
-/// Files and folders that are not read, by reason.
-class LeftOut {
- public:
-  void add(const std::string& reason, const std::filesystem::path& path);
-  void add(const LeftOut& other);
-  bool empty() const { return groups_.empty(); }
-  /// `2 hidden (train/a/.x first), 1 without the extension of an image (train/a/notes.txt)`
-  std::string text() const;
-
- private:
-  struct Group {
-    size_t count = 0;
-    std::string first;
-  };
-  std::map<std::string, Group> groups_;
-};
 
 /// Classes are sorted by name, files by class, then by folder below that of the class and by name,
 /// byte by byte: the same on every machine, and the order of torchvision's ImageFolder. Links are
@@ -42,7 +25,8 @@ class ImageFolder : public JpegSource {
   std::span<const std::byte> read(size_t i, std::vector<std::byte>& buffer) const override;
 
   const std::vector<std::string>& classes() const { return classes_; }
-  const LeftOut& left_out() const { return left_out_; }
+  /// Files and folders that are not read, by reason.
+  const Tally& left_out() const { return left_out_; }
 
  private:
   void add_class(size_t label);
@@ -52,7 +36,7 @@ class ImageFolder : public JpegSource {
   std::vector<int32_t> labels_;
   std::vector<uint64_t> name_ends_;  // in names_: one block instead of a million strings
   std::string names_;
-  LeftOut left_out_;
+  Tally left_out_;
 };
 
 /// Largest accepted file. A larger one is hardly an image, and each loader thread would need as
@@ -63,7 +47,7 @@ void check_jpeg_bytes(uint64_t bytes);
 
 struct ImageFolders {
   std::shared_ptr<const ImageFolder> train, val;
-  LeftOut left_out;  ///< of both
+  Tally left_out;  ///< of both
 };
 /// Opens dir/train and dir/val; UserError when their classes differ.
 ImageFolders open_image_folders(const std::filesystem::path& dir);

@@ -24,7 +24,7 @@ Sources open_sources(const std::filesystem::path& path) {
   }
   const ImageFolders folders = open_image_folders(path);
   return {folders.train, folders.val, folders.train->classes(), "val folder",
-          folders.left_out.text()};
+          left_out_text(folders.left_out)};
 }
 
 DataSplit open_jpegs(const DataConfig& config, size_t expected_classes) {

@@ -35,7 +35,9 @@ int32_t JpegDataset::decode(size_t i, std::span<uint8_t> pixels, const CropOf& c
     const Picture picture = worker.decoder.decode(crop.box, size, size);
     worker.resampler.run(picture, size, size, crop.mirror, pixels);
   } catch (const JpegError& error) {
-    throw BadSampleError("imagefolder", source_->name(i), error.what());
+    const std::string file = source_->relative_name(i);
+    throw BadSampleError("imagefolder", file.substr(0, file.find('/')), source_->name(i),
+                         error.what());
   }
   return source_->label(i);
 }

@@ -14,6 +14,7 @@
 
 #include "data/imagenet/jpeg_dataset.h"
 #include "data/imagenet/mapped_file.h"
+#include "data/tally.h"
 
 namespace tw {
 
@@ -29,7 +30,7 @@ struct PackOptions {
 struct PackReport {
   size_t train = 0, val = 0, resized = 0;  ///< images
   uint64_t bytes = 0;                      ///< of the record file
-  std::vector<std::string> skipped;        ///< "file: reason"
+  Tally skipped;                           ///< damaged files by class: "file: reason"
   std::string left_out;                    ///< files that are no images, by reason
 };
 

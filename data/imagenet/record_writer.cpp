@@ -112,7 +112,8 @@ std::vector<RecordFile::Sample> write_folder(std::ostream& out, const ImageFolde
     for (size_t i = 0; i < part.size(); ++i) {
       const Packed& one = packed[i];
       if (!one.damage.empty()) {
-        report.skipped.push_back(one.damage);
+        report.skipped.add(folder.classes()[static_cast<size_t>(folder.label(part[i]))],
+                           one.damage);
         continue;
       }
       report.resized += one.resized;
@@ -148,7 +149,7 @@ PackReport pack_image_folder(const std::filesystem::path& dir, const std::filesy
         "[pack] there is no folder {}", file.parent_path().string());
   const ImageFolders folders = open_image_folders(dir);
   PackReport report;
-  report.left_out = folders.left_out.text();
+  report.left_out = left_out_text(folders.left_out);
   write_atomically(file, [&](std::ostream& out) {
     record::Header header{};
     out.write(reinterpret_cast<const char*>(&header), sizeof header);

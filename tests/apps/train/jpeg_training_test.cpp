@@ -81,67 +81,6 @@ TEST(JpegTraining, ResumesInTheMiddleOfAnEpochWithAccumulationAndJitter) {
   EXPECT_EQ(weights_hash(folder / "whole"), weights_hash(folder / "parts"));
 }
 
-TEST(JpegTraining, ADamagedImageIsNamedOrSkipped) {
-  const TempFolder folder;
-  test::write_image_folder(folder / "data", 2, 8, 4);
-  test::write_bytes(folder / "data/train/n00000001/broken.JPEG", {});
-  const std::string run = jpeg_images(folder / "data") + "--epochs 2 --batch-size 17 ";
-  const Ended alone = run_command(train_images(folder, run + "--name alone"));
-  EXPECT_EQ(alone.code, 2) << alone.output;
-  EXPECT_TRUE(alone.says("broken.JPEG: an empty file")) << alone.output;
-  const Ended two =
-      run_command(train_images(folder, run + "--batch-size 8 --workers 2 --name two"));
-  EXPECT_EQ(two.code, 2) << two.output;
-  EXPECT_TRUE(two.says("broken.JPEG: an empty file")) << two.output;
-  if (const std::string mpirun = TW_MPIRUN; !mpirun.empty()) {
-    const Ended ranks = run_command(mpirun + " -n 2 env " +
-                                    train_images(folder, run + "--batch-size 8 --name ranks"));
-    EXPECT_EQ(ranks.code, 2) << ranks.output;
-    EXPECT_TRUE(ranks.says("broken.JPEG: an empty file")) << ranks.output;
-  }
-  const Ended skipped = run_command(train_images(folder, run + "--bad-images skip --name skipped"));
-  EXPECT_EQ(skipped.code, 0) << skipped.output;
-  EXPECT_TRUE(skipped.says("skipped ") && skipped.says("broken.JPEG: an empty file") &&
-              skipped.says("1 damaged images skipped so far"))
-      << skipped.output;
-
-  test::write_bytes(folder / "data/val/n00000001/broken.JPEG", {});
-  const Ended evaluated = run_command(train_images(
-      folder, run + "--bad-images skip --eval-only --resume " + (folder / "skipped").string()));
-  EXPECT_EQ(evaluated.code, 0) << evaluated.output;
-  EXPECT_TRUE(evaluated.says("val/n00000001/broken.JPEG: an empty file") &&
-              evaluated.says("1 damaged images skipped so far"))
-      << evaluated.output;
-  // an evaluation needs no training batch, so a batch may exceed the training images
-  const Ended large = run_command(
-      train_images(folder, run + "--batch-size 1000 --bad-images skip --eval-only --resume " +
-                               (folder / "skipped").string()));
-  EXPECT_EQ(large.code, 0) << large.output;
-}
-
-TEST(JpegTraining, OnlyDamagedImagesAreAUserError) {
-  const TempFolder folder;
-  test::write_image_folder(folder / "data", 2, 8, 4);
-  const auto damage = [&](const char* half) {
-    for (const auto& entry : fs::recursive_directory_iterator(folder / "data" / half))
-      if (entry.is_regular_file()) test::write_bytes(entry.path(), {});
-  };
-  const std::string run = jpeg_images(folder / "data") + "--epochs 1 --bad-images skip ";
-  damage("val");
-  for (const char* ranks : {"--workers 1", "--workers 2"}) {
-    const Ended val = run_command(train_images(folder, run + ranks));
-    EXPECT_EQ(val.code, 2) << val.output;
-    EXPECT_TRUE(val.says("all images to validate on are damaged")) << val.output;
-  }
-  damage("train");
-  const Ended both = run_command(train_images(folder, run + "--name both"));
-  EXPECT_EQ(both.code, 2) << both.output;
-  EXPECT_TRUE(both.says("all training images of epoch 1 are damaged")) << both.output;
-  const Ended evaluated = run_command(train_images(
-      folder, run + "--eval-only --resume " + (folder / "lenet-dense-p1-s1").string()));
-  EXPECT_EQ(evaluated.code, 2) << evaluated.output;
-}
-
 TEST(JpegTraining, ARecordFileTruncatedDuringTheRunIsNamed) {
   const TempFolder folder;
   test::write_image_folder(folder / "data", 2, 40, 4);
