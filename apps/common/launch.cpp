@@ -35,11 +35,27 @@ namespace {
 std::atomic<bool> stop_requested = false;
 static_assert(std::atomic<bool>::is_always_lock_free);  // else no signal handler may touch it
 
-constexpr int kStopSignals[] = {SIGINT, SIGTERM};
+constexpr int kStopSignals[] = {SIGINT, SIGTERM, SIGHUP, SIGPIPE};
+
+// Whether the parent asked to ignore SIGHUP, as nohup does. Found out before the constructors of
+// libraries: that of UCX, which MPI uses, handles the signal.
+bool hangup_ignored = false;
+
+void note_hangup(int, char**, char**) {
+  struct sigaction found {};
+  hangup_ignored = sigaction(SIGHUP, nullptr, &found) == 0 && found.sa_handler == SIG_IGN;
+}
+
+[[gnu::section(".preinit_array"), gnu::used]] void (*const before_libraries)(int, char**,
+                                                                             char**) = note_hangup;
 
 void on_signal(int) {
   stop_requested = true;
-  for (const int next : kStopSignals) std::signal(next, SIG_DFL);
+  for (const int next : kStopSignals) {
+    // nobody may read what is still printed
+    const bool ignored = next == SIGPIPE || (next == SIGHUP && hangup_ignored);
+    std::signal(next, ignored ? SIG_IGN : SIG_DFL);
+  }
 }
 
 /// Makes threads that wait for each other spin for at most about 0.1 ms, not several milliseconds:
@@ -93,7 +109,8 @@ bool reports(const Communicator* world) {
 const std::atomic<bool>& stop_signal() {
   // a program that never calls this is ended by the first signal
   static const bool installed = [] {
-    for (const int signal : kStopSignals) std::signal(signal, on_signal);
+    for (const int signal : kStopSignals)
+      std::signal(signal, signal == SIGHUP && hangup_ignored ? SIG_IGN : on_signal);
     return true;
   }();
   static_cast<void>(installed);
@@ -103,6 +120,7 @@ const std::atomic<bool>& stop_signal() {
 int run_program(char** argv, const std::function<int(Communicator&)>& body) {
   if (argv) spin_briefly(argv);
   fill_standard_streams();
+  std::signal(SIGXFSZ, SIG_IGN);  // a write beyond the limit fails as on a full disk
   set_gpu_connections();
   std::unique_ptr<Communicator> world;
   const bool mpi = started_by_mpi();

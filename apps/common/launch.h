@@ -18,8 +18,9 @@ namespace tw {
 /// calls it; tests without run_program() call it first in main.
 inline void set_gpu_connections() { setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 0); }
 
-/// Turns true when SIGTERM or SIGINT arrives. Handles these signals from the first call on; a
-/// second signal ends the process at once.
+/// Turns true when SIGTERM, SIGINT, SIGHUP (unless nohup ignores it) or SIGPIPE arrives. Handles
+/// these signals from the first call on; a second one, other than SIGPIPE, ends the process at
+/// once.
 const std::atomic<bool>& stop_signal();
 
 /// The line that run_program prints for an error: its text, with control characters as \xNN, since
