@@ -1,6 +1,7 @@
 #include "apps/train/checkpoint_description.h"
 
 #include <algorithm>
+#include <optional>
 
 #include "apps/common/rank_utils.h"
 #include "apps/train/run_folder.h"
@@ -98,6 +99,29 @@ TrainConfig with_optimizer_of(const Json& then, TrainConfig config, const std::s
   return config;
 }
 
+/// Whether every file of a checkpoint is there, undamaged and of its step.
+bool is_whole(const fs::path& checkpoint) {
+  try {
+    const SafetensorsReader weights(checkpoint / "model.safetensors");
+    const Json run = parse_json<Json>(weights.metadata().at("thinwire"), checkpoint.string());
+    const std::string step = std::to_string(integer_of(run.at("step")));
+    const auto whole = [&](const std::string& part) {
+      const SafetensorsReader file(checkpoint / (part + ".safetensors"));
+      return file.sealed() && file.metadata().at("step") == step;
+    };
+    bool all = weights.sealed() && whole("momentum");
+    const int64_t ranks = integer_of(run.at("ranks"));
+    for (int64_t r = 0; all && r < ranks; ++r) all = whole(fmt::format("rank-{}", r));
+    return all;
+  } catch (const UserError&) {
+    return false;
+  } catch (const Json::exception&) {
+    return false;
+  } catch (const std::out_of_range&) {  // no description
+    return false;
+  }
+}
+
 }  // namespace
 
 void add_notice(std::string& notice, const std::string& text) {
@@ -188,6 +212,20 @@ Saved description_in(const SafetensorsReader& weights, const fs::path& checkpoin
         "{}: damaged description: {} ranks of {} images at step {}, epoch {}, batch {}", prefix,
         saved.ranks, saved.batch, at.step, at.epoch, at.batch);
   return saved;
+}
+
+std::string older_if_damaged(const fs::path& checkpoint) {
+  if (checkpoint.empty() || is_whole(checkpoint)) return "";
+  const std::optional<int64_t> step = step_in(checkpoint);
+  fs::path newest;
+  for (const fs::directory_entry& entry : fs::directory_iterator(checkpoint.parent_path())) {
+    const std::optional<int64_t> other = step_in(entry.path());
+    if (other && (!step || *other < *step) && (newest.empty() || *other > *step_in(newest)) &&
+        is_whole(entry.path()))
+      newest = entry.path();
+  }
+  if (newest.empty()) return "";
+  return fmt::format("; {0} is whole: --resume {0} continues from it", newest.string());
 }
 
 }  // namespace tw

@@ -321,9 +321,10 @@ void report_local_steps(Console& console, const TrainConfig& config, const Model
       bytes_text(static_cast<double>(bytes) * static_cast<double>(exchanges)));
 }
 
-void rethrow_with_plan(const Communicator& comm, size_t bytes, const OutOfMemory& error) {
-  fail<Fault>("[train] rank {}: {} planned for each of {} ranks; {}", comm.rank(),
-              bytes_text(static_cast<double>(bytes)), comm.size(), error.what());
+void rethrow_with_plan(const Communicator& comm, const char* purpose, size_t bytes,
+                       const std::exception& error) {
+  fail<Fault>("[train] rank {}: no memory for {}; {} planned for each of {} ranks; {}", comm.rank(),
+              purpose, bytes_text(static_cast<double>(bytes)), comm.size(), error.what());
 }
 
 }  // namespace tw

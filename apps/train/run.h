@@ -49,6 +49,8 @@ class Run {
   void plan();
   /// Allocates model and optimizer; restores their state from the checkpoint or the weights given.
   void restore();
+  /// The second part of it. UserError, which names an older checkpoint if only this one is damaged.
+  void read_weights();
   /// Gives a branch its first checkpoint, that of the run which it continues, so that a kill before
   /// the next one loses nothing.
   void adopt_checkpoint();
@@ -153,13 +155,15 @@ class Run {
   std::unique_ptr<StepLog> log_;
   Progress progress_;
   Position at_;
+  int64_t saved_ = -1;            // step of the last checkpoint; -1: none
   Change change_;                 // of a resumed run
   ops::LossSums val_;             // of the last validation, the same on every rank
   std::vector<float> renewed_;    // statistics recomputed
   int64_t renewed_at_step_ = -1;  // with the weights of this step
   bool stop_seen_ = false;
   SkippedImages skipped_;
-  size_t planned_ = 0;  // bytes of this rank
+  size_t planned_ = 0;                // bytes of this rank
+  const char* purpose_ = "the plan";  // of memory that is allocated
   Stopwatch clock_;
 };
 

@@ -139,7 +139,13 @@ std::string Run::starting_point() const {
   TrainConfig config = config_;
   config.branches |=
       is_first_of_branch(checkpoint, branched_from(checkpoint.parent_path().parent_path()));
-  const Resumed found = describe_checkpoint(checkpoint, config, ranks());
+  const Resumed found = [&] {
+    try {
+      return describe_checkpoint(checkpoint, config, ranks());
+    } catch (const UserError& error) {
+      fail("{}{}", error.what(), older_if_damaged(checkpoint));
+    }
+  }();
   return fmt::format("{} at step {}{}{}", checkpoint.string(), found.position.step,
                      found.notice.empty() ? "" : ": ", found.notice);
 }
@@ -192,37 +198,49 @@ void Run::restore() {
     files_ = RankFiles::with_file(comm_, folder_.checkpoint / "model.safetensors");
   std::optional<uint64_t> seed;  // a checkpoint sets every value
   if (folder_.checkpoint.empty()) seed = static_cast<uint64_t>(config_.seed);
+  purpose_ = "parameters, gradients and activations";
   model_.allocate(ctx_, seed);
+  purpose_ = "momentum and residual";
   optimizer_ = make_optimizer(ctx_, comm_, model_.arena(), sgd_config_, config_.settings);
-  run_collectively(comm_, [&] {
-    if (!config_.pretrained.empty()) {
-      SafetensorsReader file(config_.pretrained);
-      drop_prefix(file, model_.arena());
-      load_weights(file, model_.arena(), config_.reset_head ? head_prefix(model_.arena()) : "");
-    }
-    if (folder_.checkpoint.empty()) return;
-    const Resumed resumed =
-        load_checkpoint(comm_, folder_.checkpoint, config_, model_, *optimizer_, files_);
-    at_ = resumed.position;
-    change_ = {.step = at_.step, .text = resumed.notice};
-    if (train_loader_)
-      check(at_.batch <= train_loader_->batches(),
-            "[resume] the checkpoint is at batch {} of an epoch, but an epoch of this data has {}",
-            at_.batch, train_loader_->batches());
-    // with more steps, or on other ranks, an epoch may go on
-    if (train_loader_) at_.to_validate &= at_.batch == train_loader_->batches() || out_of_steps();
-    const bool trains = at_.epoch < config_.epochs && (at_.to_validate || !out_of_steps());
-    check(trains || !config_.branches || config_.eval_only,
-          "[resume] {} is at step {}, the end of {} epochs{}; a larger --epochs{} trains on",
-          folder_.checkpoint.string(), at_.step, config_.epochs,
-          config_.max_steps > 0 ? fmt::format(" or {} steps", config_.max_steps) : "",
-          config_.max_steps > 0 ? " or --max-steps" : "");
-    console_.line("resuming {} at step {}{}{}", folder_.checkpoint.string(), at_.step,
-                  resumed.notice.empty() ? "" : ": ", resumed.notice);
-    if (!resumed.note.empty()) console_.line("{}", resumed.note);
-  });
+  try {
+    run_collectively(comm_, [&] { read_weights(); });
+  } catch (const UserError& error) {
+    std::string older;
+    if (comm_.rank() == 0) older = older_if_damaged(folder_.checkpoint);
+    fail("{}{}", error.what(), broadcast_text(comm_, older));
+  }
   check_same_layout(comm_, model_.arena());
   model_.refresh(ctx_);
+}
+
+void Run::read_weights() {
+  purpose_ = "reading the weights";
+  if (!config_.pretrained.empty()) {
+    SafetensorsReader file(config_.pretrained);
+    drop_prefix(file, model_.arena());
+    load_weights(file, model_.arena(), config_.reset_head ? head_prefix(model_.arena()) : "");
+  }
+  if (folder_.checkpoint.empty()) return;
+  const Resumed resumed =
+      load_checkpoint(comm_, folder_.checkpoint, config_, model_, *optimizer_, files_);
+  at_ = resumed.position;
+  saved_ = at_.step;
+  change_ = {.step = at_.step, .text = resumed.notice};
+  if (train_loader_)
+    check(at_.batch <= train_loader_->batches(),
+          "[resume] the checkpoint is at batch {} of an epoch, but an epoch of this data has {}",
+          at_.batch, train_loader_->batches());
+  // with more steps, or on other ranks, an epoch may go on
+  if (train_loader_) at_.to_validate &= at_.batch == train_loader_->batches() || out_of_steps();
+  const bool trains = at_.epoch < config_.epochs && (at_.to_validate || !out_of_steps());
+  check(trains || !config_.branches || config_.eval_only,
+        "[resume] {} is at step {}, the end of {} epochs{}; a larger --epochs{} trains on",
+        folder_.checkpoint.string(), at_.step, config_.epochs,
+        config_.max_steps > 0 ? fmt::format(" or {} steps", config_.max_steps) : "",
+        config_.max_steps > 0 ? " or --max-steps" : "");
+  console_.line("resuming {} at step {}{}{}", folder_.checkpoint.string(), at_.step,
+                resumed.notice.empty() ? "" : ": ", resumed.notice);
+  if (!resumed.note.empty()) console_.line("{}", resumed.note);
 }
 
 void Run::adopt_checkpoint() {
@@ -238,6 +256,7 @@ bool Run::can_capture_step() const {
 }
 
 void Run::open_tables() {
+  purpose_ = "batches of images";
   if (can_capture_step()) {
     const bool resident = ResidentData::fits(ctx_, *data_.train);
     captured_step_ = std::make_unique<CapturedStep>(ctx_, model_, *data_.train, sgd_config_,
@@ -283,6 +302,9 @@ void Run::open_tables() {
       if (const int64_t last = steps_csv_->last_kept(); last < at_.step)
         console_.line("{} has no rows of the steps {} to {}", folder_.file("steps.csv").string(),
                       last + 1, at_.step);
+      if (const int64_t last = metrics_csv_->last_kept(); last < at_.epoch)
+        console_.line("{} has no rows of the epochs {} to {}", folder_.file("metrics.csv").string(),
+                      last + 1, at_.epoch);
       adopt_checkpoint();
     } catch (const Fault& fault) {
       throw UserError(fault.what());  // no step has run: the folder cannot be written
@@ -293,6 +315,8 @@ void Run::open_tables() {
   if (at_.best_step == 0) at_.best_top1 = Position{}.best_top1;
   log_ = std::make_unique<StepLog>([this](const StepRecord& step) { add_step(step); });
   console_.line("writing to {}", folder_.path.string());
+  if (comm_.size() > 1 && comm_.size() > config_.workers)  // a launcher may kill every rank
+    console_.line("after a kill: {}", continuing_command(folder_, config_, comm_.size()));
 }
 
 }  // namespace tw

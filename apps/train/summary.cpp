@@ -219,6 +219,15 @@ std::optional<RunResult> finished_result(const std::string& summary, int64_t ste
                    .val_loss = number("val_loss")};
 }
 
+std::string continuing_command(const RunFolder& folder, const TrainConfig& config, int ranks) {
+  if (!config.cell.empty()) return "the same command, which continues the sweep";
+  if (!config.seeds.empty())
+    return "the same command and --resume auto, which trains the other seeds, too";
+  const std::string launcher =
+      ranks > config.workers && ranks > 1 ? fmt::format("mpirun -n {} train ", ranks) : "";
+  return launcher + "--resume " + folder.path.string();
+}
+
 void write_summary(Console& console, const RunFolder& folder, const TrainConfig& config,
                    const Position& position, const RunSummary& summary, int ranks) {
   const RunResult& result = summary.result;
@@ -245,13 +254,8 @@ void write_summary(Console& console, const RunFolder& folder, const TrainConfig&
   write_atomically(folder.file("summary.json"), json.dump(2) + "\n");
   print_table(console, folder.file("metrics.csv"));
   if (result.stopped) {
-    const std::string launcher =
-        ranks > config.workers && ranks > 1 ? fmt::format("mpirun -n {} train ", ranks) : "";
     console.line("\nstopped by a signal at step {}; continue with {}", position.step,
-                 !config.cell.empty() ? "the same command, which continues the sweep"
-                 : config.seeds.empty()
-                     ? launcher + "--resume " + folder.path.string()
-                     : "the same command and --resume auto, which trains the other seeds, too");
+                 continuing_command(folder, config, ranks));
     return;
   }
   const std::string validation =

@@ -66,6 +66,8 @@ void print_table(Console& console, const std::filesystem::path& metrics);
 /// The result in the text of a summary.json, if it is that of a run that ended at `step` and was
 /// not stopped by a signal.
 std::optional<RunResult> finished_result(const std::string& summary, int64_t step);
+/// How to go on with a run of this many ranks that has ended early: `mpirun -n 2 train --resume X`.
+std::string continuing_command(const RunFolder& folder, const TrainConfig& config, int ranks);
 /// Writes summary.json; prints the table of metrics.csv and the result.
 void write_summary(Console& console, const RunFolder& folder, const TrainConfig& config,
                    const Position& position, const RunSummary& summary, int ranks);

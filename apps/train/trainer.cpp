@@ -22,7 +22,15 @@ RunResult Run::run() {
   try {
     return run_to_the_end();
   } catch (const OutOfMemory& error) {
-    rethrow_with_plan(comm_, planned_, error);
+    rethrow_with_plan(comm_, purpose_, planned_, error);
+  } catch (const std::bad_alloc& error) {
+    rethrow_with_plan(comm_, purpose_, planned_, error);
+  } catch (const CollectiveFault&) {  // of the numbers: it would come again
+    throw;
+  } catch (const Fault& fault) {
+    if (saved_ < 0) throw;
+    fail<Fault>("{}; from step {}, continue with {}", fault.what(), saved_,
+                continuing_command(folder_, config_, comm_.size()));
   }
 }
 
@@ -44,6 +52,7 @@ RunResult Run::run_to_the_end() {
 }
 
 void Run::train_epoch() {
+  purpose_ = "a training step";
   const int64_t batches = train_loader_->batches();
   if (captured_step_)
     captured_step_->start_epoch(static_cast<uint32_t>(at_.epoch), at_.batch);
@@ -267,6 +276,7 @@ void Run::renew_statistics() {
 }
 
 void Run::validate() {
+  purpose_ = "the validation";
   const Stopwatch watch;
   renew_statistics();
   const StatisticsSwap swap(model_, statistics());
@@ -295,6 +305,7 @@ void Run::sync_tables() {
 }
 
 void Run::checkpoint() {
+  purpose_ = "a checkpoint";
   log_->flush(comm_);
   sync_tables();
   const std::vector<float> common = statistics();
@@ -304,6 +315,7 @@ void Run::checkpoint() {
     common_weights_hash(comm_, model_.arena());
   }
   save_checkpoint(comm_, folder_.checkpoints(), config_, at_, model_, *optimizer_, common, files_);
+  saved_ = at_.step;
   keep_best();
 }
 

@@ -89,7 +89,8 @@ code=0
   2>"$work/error.txt" || code=$?
 said=$(cat "$work/error.txt")
 if [[ $code != 1 || $said == *$'\n'* ||
-  ! $said =~ "rank "[0-9]+": ".*"iB planned for each of 16 ranks; ".*" of 8589934592 free" ]]; then
+  ! $said =~ "rank "[0-9]+": no memory for ".*"; ".*"iB planned \
+for each of 16 ranks; ".*" of 8589934592 free" ]]; then
   echo "out of memory: exit code $code, and: $said"
   exit 1
 fi

@@ -125,6 +125,34 @@ TEST(Stop, SigtermWritesACheckpointThatContinues) {
   }
 }
 
+TEST(Stop, AHangUpOrAClosedPipeEndsAsSigterm) {
+  const TempFolder folder;
+  const auto stopped = [&](const char* run) {
+    return Json::parse(text_of(folder / run / "summary.json"))["stopped"].get<bool>();
+  };
+  const std::string hup = command(folder, "--name hup");
+  EXPECT_EQ(interrupt(hup, folder / "hup/steps.csv", 8, SIGHUP), 3);
+  EXPECT_TRUE(stopped("hup"));
+  const std::string stays = "nohup env " + command(folder, "--name stays --max-steps 14");
+  EXPECT_EQ(interrupt(stays, folder / "stays/steps.csv", 8, SIGHUP), 0);
+  EXPECT_FALSE(stopped("stays"));
+  const Ended piped = run_command(fmt::format(
+      "({}; echo $? >{}) | head -n 1", command(folder, "--name pipe"), (folder / "code").string()));
+  EXPECT_EQ(piped.lines(), 1u) << piped.output;
+  EXPECT_EQ(text_of(folder / "code"), "3\n");
+  EXPECT_TRUE(stopped("pipe"));
+}
+
+TEST(Stop, ALimitOfTheFileSizeEndsAsAFullDisk) {
+  const TempFolder folder;
+  // in blocks of 512 or 1024 bytes; the weights of ResNet-20 take 1.1 MB
+  const Ended ended = run_command("ulimit -f 900; " + command(folder, "--name r"));
+  EXPECT_EQ(ended.code, 1) << ended.output;
+  EXPECT_TRUE(ended.says("error: [file] writing ")) << ended.output;
+  EXPECT_TRUE(ended.says("File too large")) << ended.output;
+  ASSERT_EQ(run_command(command(folder, "--name r --resume auto --max-steps 8")).code, 0);
+}
+
 TEST(Stop, EvalOnlyEndsBetweenBatchesWhenOneRankIsAsked) {
   const TempFolder folder;
   const std::string runs = folder.path().string();
@@ -224,6 +252,48 @@ TEST(Stop, AnotherNumberOfRanksContinuesWithANotice) {
   ASSERT_EQ(run_command(command(folder, again + before)).code, 0);
   ASSERT_EQ(changes().size(), 1u) << changes();
   EXPECT_EQ(changes()[0]["text"].get<std::string>().find("lr was 0.02, is now 0.03; 4 ranks"), 0u);
+}
+
+TEST(Stop, TheErrorOfADamagedCheckpointNamesAnOlderWholeOne) {
+  const TempFolder folder;
+  ASSERT_EQ(run_command(command(folder, "--name r --keep-checkpoints 3 --max-steps 15")).code, 0);
+  const std::filesystem::path run = folder / "r", older = run / "checkpoints/step-00000007";
+  const auto flip_last_bit = [&](const std::string& file) {
+    const std::filesystem::path path = run / "checkpoints" / file;
+    std::string text = text_of(path);
+    text.back() ^= 1;
+    std::ofstream(path, std::ios::binary) << text;
+  };
+  flip_last_bit("step-00000014/rank-3.safetensors");  // not the newest whole one
+  const std::string resume = "--max-steps 16 --keep-checkpoints 3 --resume ";
+  for (const char* part : {"model", "momentum", "rank-0", "rank-2"}) {
+    flip_last_bit(fmt::format("step-00000015/{}.safetensors", part));
+    const Ended ended = run_command(command(folder, resume + run.string()));
+    EXPECT_EQ(ended.code, 2) << ended.output;
+    EXPECT_TRUE(ended.says(fmt::format("step-00000015/{}.safetensors", part))) << ended.output;
+    EXPECT_TRUE(
+        ended.says(fmt::format("; {0} is whole: --resume {0} continues from it\n", older.string())))
+        << ended.output;
+    flip_last_bit(fmt::format("step-00000015/{}.safetensors", part));
+  }
+  // an error of another kind has no such advice
+  const Ended other = run_command(command(folder, "--seed 7 --resume " + run.string()));
+  EXPECT_EQ(other.code, 2);
+  EXPECT_FALSE(other.says("is whole")) << other.output;
+  EXPECT_EQ(run_command(command(folder, resume + older.string())).code, 0);
+}
+
+TEST(Stop, AResumeWithoutTablesSaysWhichRowsAreMissing) {
+  const TempFolder folder;
+  ASSERT_EQ(run_command(command(folder, "--name r --max-steps 20")).code, 0);
+  for (const char* table : {"steps.csv", "metrics.csv"})
+    std::filesystem::remove(folder / "r" / table);
+  const Ended resumed =
+      run_command(command(folder, "--max-steps 21 --resume " + (folder / "r").string()));
+  ASSERT_EQ(resumed.code, 0) << resumed.output;
+  EXPECT_TRUE(resumed.says("steps.csv has no rows of the steps 1 to 20\n")) << resumed.output;
+  EXPECT_TRUE(resumed.says("metrics.csv has no rows of the epochs 1 to 1\n")) << resumed.output;
+  EXPECT_EQ(rows(folder / "r/metrics.csv", 1).size(), 2u);  // the second epoch
 }
 
 TEST(Stop, ErrorsNameTheUnusableCheckpoint) {

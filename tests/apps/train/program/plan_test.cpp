@@ -1,7 +1,16 @@
 // What the plan that train prints says of the densities, the warm-up and the network.
-#include <nlohmann/json.hpp>
+#include <sys/resource.h>
+#include <unistd.h>
 
+#include <nlohmann/json.hpp>
+#include <regex>
+
+#include "apps/train/sweep.h"
+#include "apps/train/trainer.h"
+#include "comm/transports.h"
 #include "engine/core/stopwatch.h"
+#include "tests/support/arguments.h"
+#include "tests/support/error_text.h"
 #include "tests/support/jpegs.h"
 #include "tests/support/program.h"
 
@@ -218,6 +227,52 @@ TEST(Plan, OfManyRanksIsFast) {
         << ended.output;
   }
   EXPECT_LT(watch.total(), 20);  // a thread for each rank would take a minute
+}
+
+/// During its lifetime this process gets at most `bytes` of address space beside what it has.
+class LittleMemory {
+ public:
+  explicit LittleMemory(rlim_t bytes) {
+    getrlimit(RLIMIT_AS, &before_);
+    rlim_t pages = 0;
+    std::ifstream("/proc/self/statm") >> pages;
+    const rlimit limit{pages * static_cast<rlim_t>(::sysconf(_SC_PAGESIZE)) + bytes,
+                       before_.rlim_max};
+    setrlimit(RLIMIT_AS, &limit);
+  }
+  ~LittleMemory() { setrlimit(RLIMIT_AS, &before_); }
+
+ private:
+  rlimit before_{};
+};
+
+TEST(Plan, MemoryThatRunsOutIsNamedWithItsSizeAndThatOfThePlan) {
+#ifdef TW_SANITIZED
+  GTEST_SKIP() << "a sanitizer reserves address space of its own";
+#endif
+  const TempFolder folder;
+  const std::string runs = folder.path().string();
+  // 14.7 million parameters, whose values and gradients take 118 MB
+  Arguments arguments({"--model", "vgg16_cifar", "--dataset", "shapes", "--device", "cpu",
+                       "--batch-size", "1", "--threads-per-rank", "1", "--loader-threads", "0",
+                       "--output-dir", runs, "--val-size", "64"});
+  const TrainConfig config = parse_train_configs(arguments.count(), arguments.values(), {})[0];
+  const DataSplit data =
+      datasets()
+          .find(config.dataset)
+          .value({.dir = std::filesystem::path(TW_TEST_CACHE) / "shapes-v1", .val_size = 64});
+  const std::unique_ptr<Communicator> comm = make_self_communicator();
+  const std::atomic<bool> stop = false;
+  Console console(false);
+  const std::string text = error_text<Fault>([&] {
+    const LittleMemory little(rlim_t{90} << 20);
+    train(*comm, config, data, stop, console);
+  });
+  EXPECT_TRUE(std::regex_match(
+      text, std::regex("\\[train\\] rank 0: no memory for parameters, gradients and activations; "
+                       "[0-9.]+ MiB planned for each of 1 ranks; \\[buffer\\] out of memory: "
+                       "[0-9]{8,} bytes requested")))
+      << text;
 }
 
 }  // namespace
