@@ -75,6 +75,7 @@ std::string value_of(const OptionTable::Given& given, const std::string& flag) {
 
 RunOptions read_run_options(int argc, char** argv) {
   TrainConfig config;
+  config.settings = default_settings();  // --help and --describe list them
   OptionTable table = config.table();
   const OptionTable::Given given = parse_flags(table, argc, argv);
   const std::filesystem::path resume = value_of(given, "resume");
