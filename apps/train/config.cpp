@@ -317,7 +317,8 @@ void check_resume(const TrainConfig& config) {
 }
 
 TrainConfig parse_train_config(int argc, char** argv) {
-  TrainConfig config = read_train_config(argc, argv, read_run_options(argc, argv));
+  const OptionTable::Given given = parse_flags(argc, argv);
+  TrainConfig config = read_train_config(given, read_run_options(given));
   resolve(config);
   check_resume(config);
   return config;

@@ -133,16 +133,17 @@ struct TrainConfig {
   SgdConfig sgd() const;
 };
 
+/// The flags of a command line. UserError on a wrong one; HelpText for --help.
+OptionTable::Given parse_flags(int argc, char** argv);
 /// The config.json of the run that --resume names: its name, for errors, and its text.
 struct RunOptions {
   std::string file, text;  ///< both empty: there is none, or --config names another file
 };
-/// Reads it, by the flags. UserError on a wrong flag.
-RunOptions read_run_options(int argc, char** argv);
+RunOptions read_run_options(const OptionTable::Given& given);
 
 /// Defaults, then the JSON file of --config (or `run`), then flags. UserError on unknown names and
 /// values out of range.
-TrainConfig read_train_config(int argc, char** argv, const RunOptions& run);
+TrainConfig read_train_config(const OptionTable::Given& given, const RunOptions& run);
 /// Sets one option or, with a dot in its name, a setting. UserError starts with `source`.
 void set_option(TrainConfig& config, const std::string& key, const Json& value,
                 const std::string& source);

@@ -58,11 +58,6 @@ void apply_file(TrainConfig& config, OptionTable& table, const RunOptions& optio
   forward_allreduce(config);
 }
 
-OptionTable::Given parse_flags(OptionTable& table, int argc, char** argv) {
-  return table.parse(argc, argv,
-                     "train: synchronous data-parallel SGD with gradient sparsification");
-}
-
 /// The value of a flag; empty when it is not given.
 std::string value_of(const OptionTable::Given& given, const std::string& flag) {
   std::string value;
@@ -73,11 +68,14 @@ std::string value_of(const OptionTable::Given& given, const std::string& flag) {
 
 }  // namespace
 
-RunOptions read_run_options(int argc, char** argv) {
+OptionTable::Given parse_flags(int argc, char** argv) {
   TrainConfig config;
-  config.settings = default_settings();  // --help and --describe list them
-  OptionTable table = config.table();
-  const OptionTable::Given given = parse_flags(table, argc, argv);
+  config.settings = default_settings();
+  return config.table().parse(argc, argv,
+                              "train: synchronous data-parallel SGD with gradient sparsification");
+}
+
+RunOptions read_run_options(const OptionTable::Given& given) {
   const std::filesystem::path resume = value_of(given, "resume");
   if (!value_of(given, "config").empty() || resume.empty() || resume == "auto") return {};
   // --resume names a run folder, its checkpoints folder or one checkpoint
@@ -89,11 +87,10 @@ RunOptions read_run_options(int argc, char** argv) {
   return {};
 }
 
-TrainConfig read_train_config(int argc, char** argv, const RunOptions& run) {
+TrainConfig read_train_config(const OptionTable::Given& given, const RunOptions& run) {
   TrainConfig config;
   config.settings = default_settings();
   OptionTable table = config.table();
-  const OptionTable::Given given = parse_flags(table, argc, argv);
   const std::string file = value_of(given, "config"), resume = value_of(given, "resume");
   const bool continues = !resume.empty() && resume != "auto";
   config.branches = continues && !value_of(given, "name").empty();

@@ -165,11 +165,15 @@ std::vector<std::string> setup_of(const std::vector<TrainConfig>& configs) {
 
 int run(Communicator& world, int argc, char** argv) {
   std::vector<TrainConfig> configs;
+  OptionTable::Given flags;
   RunOptions options;  // the run folder may be on a disk of rank 0
-  run_collectively(world, [&] { options = read_run_options(argc, argv); });
+  run_collectively(world, [&] {
+    flags = parse_flags(argc, argv);
+    options = read_run_options(flags);
+  });
   options = {broadcast_text(world, options.file), broadcast_text(world, options.text)};
   run_collectively(world, [&] {
-    configs = parse_train_configs(argc, argv, options);
+    configs = parse_train_configs(flags, options);
     if (world.rank() == 0) check_resume(configs.front());
   });
   const TrainConfig& first = configs.front();

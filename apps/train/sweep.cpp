@@ -112,8 +112,9 @@ void check_seeds(std::vector<int64_t> seeds) {
 
 }  // namespace
 
-std::vector<TrainConfig> parse_train_configs(int argc, char** argv, const RunOptions& run) {
-  TrainConfig base = read_train_config(argc, argv, run);
+std::vector<TrainConfig> parse_train_configs(const OptionTable::Given& given,
+                                             const RunOptions& run) {
+  TrainConfig base = read_train_config(given, run);
   check_seeds(base.seeds);
   if (base.sweep.empty()) {
     resolve(base);

@@ -10,7 +10,8 @@ namespace tw {
 /// The runs of a command line: one, or with "sweep" in the configuration one for each combination
 /// of values, in order; the last key varies fastest. Each continues its own run folder. UserError
 /// names the combination that is impossible. `run`: the options of the run that --resume names.
-std::vector<TrainConfig> parse_train_configs(int argc, char** argv, const RunOptions& run);
+std::vector<TrainConfig> parse_train_configs(const OptionTable::Given& given,
+                                             const RunOptions& run);
 
 enum class CellState { absent, interrupted, finished };
 

@@ -49,6 +49,7 @@ class RefusedGraph : public testing::TestWithParam<std::tuple<const char*, At>> 
     TrainConfig config;
     config.settings = default_settings();
     config.model = "lenet";
+    config.dataset = "shapes";
     config.sparsifier = std::get<0>(GetParam());
     config.device = "cuda";
     config.precision = "fp32";

@@ -138,6 +138,13 @@ TEST(Config, AnOldKeyOfASettingPrintsOneLine) {
             "note: setting dgc.clip is now called momentum_correction.clip\n");
 }
 
+TEST(Config, AnOldFlagPrintsOneLine) {
+  testing::internal::CaptureStderr();
+  parse({"--threads", "1"});
+  EXPECT_EQ(testing::internal::GetCapturedStderr(),
+            "note: option threads is now called threads-per-rank\n");
+}
+
 TEST(Config, BrokenJsonNamesFileLineAndColumn) {
   const TempFolder folder;
   const std::string file = put(folder / "c.json", "{\"lr\": 0.5,\n  \"epochs\" 3}");

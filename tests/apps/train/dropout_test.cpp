@@ -53,7 +53,8 @@ std::vector<bool> pixels_used(const Masks& masks) {
                        "--seed",         masks.seed,
                        "--name",         "run",
                        "--output-dir",   folder.path().string()});
-  const TrainConfig config = parse_train_configs(arguments.count(), arguments.values(), {})[0];
+  const TrainConfig config =
+      parse_train_configs(parse_flags(arguments.count(), arguments.values()), {})[0];
   const auto white = std::make_shared<White>();
   const DataSplit data{
       .train = white, .val = white, .val_name = "", .mean = {0, 0, 0}, .deviation = {1, 1, 1}};

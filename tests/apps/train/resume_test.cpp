@@ -162,9 +162,8 @@ TEST(Stop, EvalOnlyEndsBetweenBatchesWhenOneRankIsAsked) {
                 .code,
             0);
   Arguments arguments({"--resume", runs + "/run", "--eval-only", "--output-dir", runs});
-  const TrainConfig config =
-      parse_train_configs(arguments.count(), arguments.values(),
-                          read_run_options(arguments.count(), arguments.values()))[0];
+  const OptionTable::Given flags = parse_flags(arguments.count(), arguments.values());
+  const TrainConfig config = parse_train_configs(flags, read_run_options(flags))[0];
   const DataSplit data =
       datasets()
           .find(config.dataset)

@@ -26,7 +26,7 @@ class Sweep : public testing::Test {
   std::vector<TrainConfig> parse(const std::string& text, std::vector<std::string> flags = {}) {
     flags.insert(flags.end(), {"--config", put(text)});
     Arguments arguments(flags);
-    return parse_train_configs(arguments.count(), arguments.values(), {});
+    return parse_train_configs(parse_flags(arguments.count(), arguments.values()), {});
   }
   std::string error(const std::string& text, const std::vector<std::string>& flags = {}) {
     return error_text<UserError>([&] { parse(text, flags); });

@@ -256,7 +256,8 @@ TEST(Plan, MemoryThatRunsOutIsNamedWithItsSizeAndThatOfThePlan) {
   Arguments arguments({"--model", "vgg16_cifar", "--dataset", "shapes", "--device", "cpu",
                        "--batch-size", "1", "--threads-per-rank", "1", "--loader-threads", "0",
                        "--output-dir", runs, "--val-size", "64"});
-  const TrainConfig config = parse_train_configs(arguments.count(), arguments.values(), {})[0];
+  const TrainConfig config =
+      parse_train_configs(parse_flags(arguments.count(), arguments.values()), {})[0];
   const DataSplit data =
       datasets()
           .find(config.dataset)
