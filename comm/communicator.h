@@ -13,6 +13,7 @@
 #include <span>
 #include <vector>
 
+#include "comm/host_id.h"
 #include "comm/wait_limit.h"
 #include "engine/core/context.h"
 #include "engine/core/error.h"
@@ -88,6 +89,8 @@ class Communicator {
   /// something other than a message.
   virtual void check_peers() const {}
 
+  /// The machine of this rank.
+  virtual HostId machine() const { return this_host(); }
   /// The collectives of the transport's library; null where it has none.
   virtual VendorCollectives* vendor() { return nullptr; }
   /// The number of the GPU that the transport assigns to this rank. -1: none; the context then uses

@@ -15,6 +15,7 @@ class CommunicatorDecorator : public Communicator {
   double now() const override { return inner_.now(); }
   void abort(const char* reason, int code = 1) override { inner_.abort(reason, code); }
   void check_peers() const override { inner_.check_peers(); }
+  HostId machine() const override { return inner_.machine(); }
   int gpu() const override { return inner_.gpu(); }
 
  protected:

@@ -17,16 +17,26 @@ size_t Subcommunicator::do_exchange(Context& ctx, int to, ConstBytes out, int fr
   return inner_.exchange(ctx, in_parent(to), out, in_parent(from), in);
 }
 
+NodePlan::NodePlan(int ranks, int per_node) {
+  for (int rank = 0; rank < ranks; ++rank) leader_.push_back(rank - rank % per_node);
+}
+
+NodePlan::NodePlan(const std::vector<HostId>& hosts) {
+  for (const HostId& host : hosts)
+    leader_.push_back(static_cast<int>(std::ranges::find(hosts, host) - hosts.begin()));
+}
+
 std::vector<int> NodePlan::node_of(int rank) const {
   std::vector<int> members;
-  for (int r = leader(rank); r < std::min(leader(rank) + per_node, ranks); ++r)
-    members.push_back(r);
+  for (int r = leader(rank); r < std::ssize(leader_); ++r)
+    if (leader(r) == leader(rank)) members.push_back(r);
   return members;
 }
 
 std::vector<int> NodePlan::leaders() const {
   std::vector<int> members;
-  for (int r = 0; r < ranks; r += per_node) members.push_back(r);
+  for (int r = 0; r < std::ssize(leader_); ++r)
+    if (leader(r) == r) members.push_back(r);
   return members;
 }
 

@@ -25,16 +25,23 @@ class Subcommunicator : public CommunicatorDecorator {
   int rank_;
 };
 
-/// Nodes of `per_node` consecutive ranks each; the last one may be smaller.
-struct NodePlan {
-  int ranks, per_node;
+/// The division of ranks into nodes. The leader of a node is its lowest rank.
+class NodePlan {
+ public:
+  /// Nodes of `per_node` consecutive ranks each; the last one may be smaller.
+  NodePlan(int ranks, int per_node);
+  /// The ranks of each host, in any order and number, are a node.
+  explicit NodePlan(const std::vector<HostId>& hosts);
 
-  int nodes() const { return (ranks + per_node - 1) / per_node; }
-  int leader(int rank) const { return rank - rank % per_node; }
+  int nodes() const { return static_cast<int>(leaders().size()); }
+  int leader(int rank) const { return leader_[rank]; }
   /// The ranks of a rank's node, its leader first.
   std::vector<int> node_of(int rank) const;
   /// The leaders of all nodes.
   std::vector<int> leaders() const;
+
+ private:
+  std::vector<int> leader_;  // of each rank
 };
 
 }  // namespace tw

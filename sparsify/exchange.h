@@ -117,6 +117,7 @@ struct ExchangePlan {
   size_t offset = 0;                   ///< of the vector in the model
   std::vector<TensorSlice> tensors{};  ///< ascending; elements of none are a vector
   uint64_t seed = 1;                   ///< of random draws, the same on all ranks
+  std::vector<HostId> machines{};      ///< of each rank; empty: unknown, only costs are asked for
 };
 using ExchangeFactory =
     std::function<std::unique_ptr<Exchange>(const Settings&, const ExchangePlan&)>;

@@ -64,10 +64,12 @@ SyncSgd::SyncSgd(Context& ctx, Communicator& comm, ParameterArena& arena, const 
 
   size_t small = 0, slices = 0;
   const ExchangeEntry& exchange = exchanges().find(sparsifier_.exchange).value;
+  const std::vector<HostId> machines = gather(comm, comm.machine());
   for (Bucket& bucket : plan_buckets(arena, sparsifier_, config.bucket_bytes)) {
     small = std::max(small, bucket.dense_length());
     const size_t first = std::exchange(slices, slices + bucket.sparse.size());
-    const ExchangePlan plan = plan_exchange(arena, bucket, config.seed);
+    ExchangePlan plan = plan_exchange(arena, bucket, config.seed);
+    plan.machines = machines;
     buckets_.push_back({std::move(bucket), exchange(settings, plan), first});
   }
   if (!sparsifier_.selector.empty()) {

@@ -22,6 +22,7 @@ namespace tw {
 
 class SyncSgd : public Optimizer {
  public:
+  /// Collective.
   SyncSgd(Context& ctx, Communicator& comm, ParameterArena& arena, const SgdConfig& config,
           const Settings& settings);
 

@@ -84,6 +84,8 @@ AdviseConfig parse_advise_config(int argc, char** argv) {
   models().find(config.model);
   allowed_sums(config.settings);
   if (!config.link.empty()) parse_link(config.link, static_cast<int>(config.ranks_per_node));
+  check(config.settings.integer("hierarchical.node") > 0,
+        "[options] hierarchical.node is 0; expected the ranks on each machine of the predictions");
   check(!config.ranks.empty(), "[options] ranks is empty; expected a list like 2,4,8");
   std::ranges::sort(config.ranks);
   config.ranks.erase(std::ranges::unique(config.ranks).begin(), config.ranks.end());

@@ -12,6 +12,7 @@
 #include "apps/train/list.h"
 #include "apps/train/sweep.h"
 #include "apps/train/trainer.h"
+#include "comm/subcommunicator.h"
 #include "comm/transports.h"
 #include "data/loader.h"
 #include "engine/core/error.h"
@@ -57,10 +58,38 @@ Console open_console(Communicator& comm, const TrainConfig& config) {
   return console;
 }
 
+/// Whether the ranks of the run form the nodes that kNodeSetting describes.
+bool forms_nodes(const TrainConfig& config) {
+  const std::string exchange = resolve_sparsifier(config.sgd(), config.settings).exchange;
+  return std::string_view(kNodeSetting).starts_with(exchange + ".");
+}
+
+/// On several machines, and without another choice, the ranks of a machine form a node.
+void follow_machines(Communicator& world, std::vector<TrainConfig>& configs) {
+  if (NodePlan(gather(world, world.machine())).nodes() == 1) return;
+  for (TrainConfig& config : configs)
+    if (forms_nodes(config) && config.comm.ranks_per_node == 1 && !config.is_flag("ranks-per-node"))
+      config.settings.set_default(kNodeSetting, "0");
+}
+
+/// Says how many ranks the nodes have if they are several machines.
+void report_machines(Communicator& comm, const TrainConfig& config, Console& console) {
+  if (!forms_nodes(config) || config.settings.integer(kNodeSetting) > 0) return;
+  const NodePlan machines(gather(comm, comm.machine()));
+  if (machines.nodes() == 1) return;
+  std::vector<size_t> ranks;
+  for (const int leader : machines.leaders()) ranks.push_back(machines.node_of(leader).size());
+  console.line(
+      "the machines are the nodes, of {} ranks: each rank has the same weight, and each "
+      "node sends the entries of one rank",
+      fmt::join(ranks, ", "));
+}
+
 /// One run with one seed, on threads of this process or on the ranks of mpirun.
 RunResult run_once(Communicator& world, const TrainConfig& config, const DataSplit& data) {
   const auto as_rank = [&](Communicator& comm) {
     Console console = open_console(comm, config);
+    report_machines(comm, config, console);
     CommSetup setup(comm, config.comm);
     if (!setup.notice().empty()) console.line("{}", setup.notice());
     return train(setup.comm(), config, data, stop_signal(), console);
@@ -181,6 +210,7 @@ int run(Communicator& world, int argc, char** argv) {
   for (const TrainConfig& config : configs) check_ranks(world, config.workers);
   world.set_timeout(first.comm.comm_timeout);
   check_same_setup(world, setup_of(configs));
+  follow_machines(world, configs);
   const bool stopped = first.cell.empty() ? run_config(world, first) : run_sweep(world, configs);
   return stopped ? kStoppedBySignal : 0;
 }

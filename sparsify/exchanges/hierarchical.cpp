@@ -7,7 +7,10 @@
 // the control word, a broadcast. Seconds: an allreduce and a broadcast of d inside the nodes, and
 // the inner exchange on N ranks.
 
+#include <optional>
+
 #include "comm/collectives/collectives.h"
+#include "comm/launcher.h"
 #include "comm/subcommunicator.h"
 #include "engine/core/copy.h"
 #include "engine/ops/nonfinite.h"
@@ -26,10 +29,12 @@ const ExchangeEntry& inner(const Settings& settings) {
 
 class Hierarchical : public Exchange {
  public:
-  explicit Hierarchical(const Settings& settings)
+  Hierarchical(const Settings& settings, const ExchangePlan& plan)
       : inner_(inner(settings)(settings)),
         dense_(exchanges().find("allreduce").value(settings)),
-        per_node_(static_cast<int>(settings.integer("hierarchical.node"))) {}
+        per_node_(static_cast<int>(settings.integer("hierarchical.node"))) {
+    if (per_node_ == 0 && !plan.machines.empty()) machines_.emplace(plan.machines);
+  }
 
   float threshold() const override { return leads() ? inner_->threshold() : 0; }
 
@@ -58,14 +63,14 @@ class Hierarchical : public Exchange {
     }
     ControlWord word = pack(control);
     broadcast(ctx, *node_, 0, std::as_writable_bytes(std::span(&word, 1)));
-    merge(control, NodePlan{comm.size(), per_node_}.leader(comm.rank()), word);
+    merge(control, leader_, word);
     if (control.nonfinite_rank >= 0) return;
     broadcast(ctx, *node_, 0, std::as_writable_bytes(step.gradient));
   }
 
   std::span<std::byte> state() override { return inner_->state(); }
   int selects_for(int rank, int ranks) const override {
-    const std::vector<int> node = NodePlan{ranks, per_node_}.node_of(rank);
+    const std::vector<int> node = plan(ranks).node_of(rank);
     return node.front() == rank ? static_cast<int>(node.size()) : 0;
   }
 
@@ -78,7 +83,15 @@ class Hierarchical : public Exchange {
   }
 
  private:
-  int nodes(int ranks) const { return NodePlan{ranks, per_node_}.nodes(); }
+  NodePlan plan(int ranks) const {
+    if (machines_) return *machines_;
+    if (per_node_ > 0) return {ranks, per_node_};
+    // for costs: each machine has as many ranks as this one
+    const std::optional<Launcher> launcher = find_launcher();
+    const bool knows = launcher && launcher->ranks == ranks && launcher->local_ranks > 0;
+    return {ranks, knows ? launcher->local_ranks : ranks};
+  }
+  int nodes(int ranks) const { return plan(ranks).nodes(); }
   uint64_t inside(int ranks, size_t d) const {
     const uint64_t members = static_cast<uint64_t>(ranks - nodes(ranks));
     return dense_->wire_bytes(static_cast<int>(members) + 1, d, d) +
@@ -86,14 +99,17 @@ class Hierarchical : public Exchange {
   }
 
   void split(Communicator& comm) {
-    const NodePlan plan{comm.size(), per_node_};
-    node_ = std::make_unique<Subcommunicator>(comm, plan.node_of(comm.rank()));
-    if (node_->rank() == 0) leaders_ = std::make_unique<Subcommunicator>(comm, plan.leaders());
+    const NodePlan nodes = plan(comm.size());
+    leader_ = nodes.leader(comm.rank());
+    node_ = std::make_unique<Subcommunicator>(comm, nodes.node_of(comm.rank()));
+    if (node_->rank() == 0) leaders_ = std::make_unique<Subcommunicator>(comm, nodes.leaders());
   }
   bool leads() const { return leaders_ != nullptr; }
 
   std::unique_ptr<Exchange> inner_, dense_;
-  int per_node_;
+  int per_node_;                      // 0: the ranks of a machine
+  std::optional<NodePlan> machines_;  // with per_node_ = 0
+  int leader_ = 0;                    // of this rank's node
   std::unique_ptr<Subcommunicator> node_, leaders_;
 };
 
@@ -110,9 +126,9 @@ const bool hierarchical_exchange = exchanges().add(
        {"allgather", "gtopk", "exact", "oktopk", "shared"}},
       {.key = "node",
        .value = "4",
-       .help = "consecutive ranks per node; the last node may have fewer; default: "
-               "--ranks-per-node if given, else 4",
-       .least = 1,
+       .help = "consecutive ranks per node; the last node may have fewer; 0: those of a machine; "
+               "default: --ranks-per-node if given, else 0 on several machines and 4 on one",
+       .least = 0,
        .most = 65536}}});
 const bool hierarchical_sparsifier =
     sparsifiers().add({"hierarchical",

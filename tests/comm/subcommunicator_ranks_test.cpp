@@ -32,6 +32,18 @@ TEST(Subcommunicator, MapsRanksAndCountsMessagesInTheParent) {
     });
 }
 
+TEST(NodePlan, TheRanksOfAMachineAreANode) {
+  HostId a{}, b{}, c{};
+  a[0] = 'a', b[0] = 'b', c[0] = 'c';
+  const NodePlan plan({b, a, b, c, a, b});
+  EXPECT_EQ(plan.nodes(), 3);
+  EXPECT_EQ(plan.leaders(), (std::vector<int>{0, 1, 3}));
+  EXPECT_EQ(plan.node_of(5), (std::vector<int>{0, 2, 5}));
+  EXPECT_EQ(plan.node_of(1), (std::vector<int>{1, 4}));
+  EXPECT_EQ(plan.node_of(3), (std::vector<int>{3}));
+  EXPECT_EQ(plan.leader(4), 1);
+}
+
 TEST(Subcommunicator, ARankThatIsNoMemberIsAnError) {
   run_ranks(2, [](Context&, Communicator& comm) {
     EXPECT_THROW(Subcommunicator(comm, {1 - comm.rank()}), std::logic_error);

@@ -87,6 +87,13 @@ TEST(Advise, LeavesOutHierarchicalIfTheSumInsideANodeIsNotMeasured) {
   EXPECT_TRUE(one.says("\nhierarchical  ")) << one.output;
 }
 
+TEST(Advise, NeedsTheRanksOfANode) {
+  const Ended ended = advise(std::string(kSimulated) + "--ranks 8 --set hierarchical.node=0");
+  EXPECT_EQ(ended.code, 2);
+  EXPECT_TRUE(ended.says("[options] hierarchical.node is 0; expected the ranks on each machine"))
+      << ended.output;
+}
+
 TEST(Advise, BreaksProseOfATerminalBetweenWords) {
   const std::string command = fmt::format("{}/advise {} --ranks 8", TW_BIN, kSimulated);
   const Ended ended =

@@ -12,7 +12,7 @@ Settings nodes_of(int ranks) {
 
 TEST(Hierarchical, ANodeOfMoreRanksThanAnIntHoldsIsRefused) {
   Settings settings = default_settings();
-  for (const char* ranks : {"0", "2147483647", "4294967296"})
+  for (const char* ranks : {"-1", "2147483647", "4294967296"})
     EXPECT_THROW(settings.set("hierarchical.node", ranks), UserError) << ranks;
 }
 
@@ -62,8 +62,19 @@ TEST(Hierarchical, NamesTheRankWithTheBadGradient) {
     });
 }
 
-TEST(Hierarchical, RejectsEmptyNodes) {
-  EXPECT_THROW(exchanges().find("hierarchical").value(nodes_of(0)), UserError);
+TEST(Hierarchical, NodesAreTheMachinesWhereverTheirRanksAre) {
+  for (int ranks : kRankCounts)
+    run_ranks(ranks, [](Context& ctx, Communicator& plain) {
+      for (int machines : {1, 2, 3}) {  // of unequal numbers of ranks, unless they divide the ranks
+        OnMachines comm(plain, machines);
+        ExchangeRig rig(ctx, comm, 1000, "hierarchical", nodes_of(0));
+        rig.set_gradients(exact_kinds()[1], 0);
+        rig.step(50);
+        const bool leads = comm.rank() < machines;
+        EXPECT_EQ(rig.selected.count, leads ? 50u : 0u);
+        EXPECT_EQ(rig.lost(), 0u) << machines << " machines";
+      }
+    });
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "comm/collectives/collectives.h"
 #include "sparsify/exchange.h"
 #include "tests/support/ranks/sgd_rig.h"
 
@@ -15,7 +16,8 @@ class ExchangeRig {
       : gradient(d + 1), residual(d), before(d), ctx_(ctx), comm_(comm) {
     const Sparsifier parts = resolve_sparsifier({.sparsifier = sparsifier}, settings);
     const ExchangeEntry& entry = exchanges().find(parts.exchange).value;
-    exchange = entry(settings, {.tensors = {{.shape = matrix_shape(d)}}});
+    exchange = entry(settings, {.tensors = {{.shape = matrix_shape(d)}},
+                                .machines = gather(comm, comm.machine())});
     updates_at_root = entry.updates_at_root;
     compresses_ = entry.compresses;
     if (!parts.selector.empty())

@@ -21,6 +21,7 @@
 #include <exception>
 #include <functional>
 
+#include "comm/communicator_decorator.h"
 #include "comm/transports.h"
 #include "engine/core/context.h"
 
@@ -49,6 +50,26 @@ inline void run_ranks(int ranks, const std::function<void(Context&, Communicator
     world->abort(error.what());
   }
 }
+
+/// Ranks that run on `machines` machines in turn.
+class OnMachines : public CommunicatorDecorator {
+ public:
+  OnMachines(Communicator& inner, int machines)
+      : CommunicatorDecorator(inner), machines_(machines) {}
+  HostId machine() const override {
+    HostId id{};
+    id[0] = static_cast<char>('a' + rank() % machines_);
+    return id;
+  }
+
+ protected:
+  size_t do_exchange(Context& ctx, int to, ConstBytes out, int from, Bytes in) override {
+    return inner_.exchange(ctx, to, out, from, in);
+  }
+
+ private:
+  int machines_;
+};
 
 /// The sum of the values of all ranks, by point-to-point messages.
 inline uint64_t sum_over_ranks(Context& ctx, Communicator& comm, uint64_t value) {

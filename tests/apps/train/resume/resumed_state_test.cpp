@@ -47,8 +47,9 @@ TrainConfig tiny_method(const std::string& sparsifier) {
 }
 
 std::string text_of_method(const TrainConfig& config) {
-  return fmt::format("{} momentum-correction={} nesterov={} outer={}", config.sparsifier,
-                     config.momentum_correction, config.nesterov, config.outer_momentum);
+  return fmt::format("{} momentum-correction={} nesterov={} outer={} node={}", config.sparsifier,
+                     config.momentum_correction, config.nesterov, config.outer_momentum,
+                     config.settings.text("hierarchical.node"));
 }
 
 bool corrects_momentum(const TrainConfig& config) {
@@ -59,7 +60,7 @@ bool keeps_owed(const TrainConfig& config) {
 }
 
 /// Every sparsifier, also with momentum correction (and Nesterov momentum) where that is possible;
-/// a few without Nesterov momentum or with local steps.
+/// a few without Nesterov momentum or with local steps; hierarchical also with machines as nodes.
 std::vector<TrainConfig> all_methods() {
   std::vector<TrainConfig> all;
   const auto add = [&](const std::string& name, bool corrected, bool nesterov, bool local) {
@@ -79,8 +80,12 @@ std::vector<TrainConfig> all_methods() {
     add(name, true, false, false);
     for (const bool corrected : {false, true}) add(name, corrected, true, true);
   }
+  all.push_back(tiny_method("hierarchical"));
+  all.back().settings.set("hierarchical.node", "0");
   return all;
 }
+
+constexpr int kMachines = 3;  // on which the ranks run in turn
 
 struct TinyTrainee {
   TinyTrainee(Context& ctx, Communicator& comm, const TrainConfig& config)
@@ -154,7 +159,8 @@ std::filesystem::path save_tiny(const TempFolder& folder, Communicator& comm,
 /// Trains three steps and saves them; returns the change of a step that sends everything.
 std::vector<float> train_and_save(const TempFolder& folder, const TrainConfig& config, int ranks) {
   std::vector<float> change;
-  run_ranks(ranks, [&](Context& ctx, Communicator& comm) {
+  run_ranks(ranks, [&](Context& ctx, Communicator& plain) {
+    OnMachines comm(plain, kMachines);
     TinyTrainee trainee(ctx, comm, config);
     for (uint64_t step = 0; step < 3; ++step) trainee.step(comm.rank(), step, 0.05);
     const std::vector<float> state = trainee.change_of_state(ctx, comm);
@@ -177,7 +183,8 @@ void expect_same_change(const std::vector<float>& found, const std::vector<float
 std::vector<float> resumed_change(const TempFolder& folder, const TrainConfig& now, int ranks,
                                   std::string& notice) {
   std::vector<float> change;
-  run_ranks(ranks, [&](Context& ctx, Communicator& comm) {
+  run_ranks(ranks, [&](Context& ctx, Communicator& plain) {
+    OnMachines comm(plain, kMachines);
     TinyTrainee trainee(ctx, comm, now);
     const Resumed resumed =
         load_checkpoint(comm, folder / checkpoint_name(3), now, trainee.model, *trainee.sgd);
