@@ -107,7 +107,12 @@ std::vector<int32_t> class_map(const std::string& map, const std::vector<std::st
     const auto other = renamed.find(name);
     const std::string& wanted = other == renamed.end() ? name : other->second;
     check_known(there, wanted, "weights");
-    labels.push_back(static_cast<int32_t>(std::ranges::find(there, wanted) - there.begin()));
+    const auto label = static_cast<int32_t>(std::ranges::find(there, wanted) - there.begin());
+    const auto same = std::ranges::find(labels, label);
+    check(same == labels.end(),
+          "[options] class-map: the classes \"{}\" and \"{}\" both become \"{}\"",
+          data[static_cast<size_t>(same - labels.begin())], data[labels.size()], wanted);
+    labels.push_back(label);
   }
   return labels;
 }

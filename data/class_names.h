@@ -19,7 +19,8 @@ std::string class_difference(const std::vector<std::string>& data,
 
 /// For each class of the data, the label of its class among those of the weights: the one of the
 /// same name, in any Unicode form, or the one that `map` names. `map`: `names`, or a list
-/// `DATA=WEIGHTS,...` of classes with other names. UserError when a class is not found.
+/// `DATA=WEIGHTS,...` of classes with other names. UserError when a class is not found, or two
+/// become one.
 std::vector<int32_t> class_map(const std::string& map, const std::vector<std::string>& data,
                                const std::vector<std::string>& weights);
 

@@ -150,6 +150,8 @@ DataSplit map_classes(Communicator& comm, const TrainConfig& config, int ranks,
   run_collectively(comm, [&] {
     if (comm.rank() > 0) return;  // the others may lack the file
     const std::filesystem::path checkpoint = find_checkpoint(config, ranks);
+    check(!checkpoint.empty() || !config.pretrained.empty(),
+          "[options] class-map maps to the classes of weights; there is no checkpoint to resume");
     const SafetensorsReader weights(checkpoint.empty() ? std::filesystem::path(config.pretrained)
                                                        : checkpoint / "model.safetensors");
     names = names_in(weights);

@@ -56,6 +56,8 @@ TEST(ClassNames, TheErrorOfAMapNamesTheClass) {
   EXPECT_EQ(error("wasp"),
             "[options] class-map has \"wasp\"; expected names, or DATA=WEIGHTS for a class that "
             "has another name in the weights");
+  EXPECT_EQ(error("wasp=ant"),
+            "[options] class-map: the classes \"ant\" and \"wasp\" both become \"ant\"");
 }
 
 TEST(ClassNames, BytesThatAreNotUtf8AreWrittenOut) {
