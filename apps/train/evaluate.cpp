@@ -33,7 +33,11 @@ std::string resolve_bn_stats(const std::string& value) {
 
 int64_t batches_to_recompute(const std::string& bn_stats, int64_t batch, size_t samples) {
   const int64_t images = std::min(images_of(bn_stats), static_cast<int64_t>(samples));
-  return std::min((images + batch - 1) / batch, static_cast<int64_t>(samples) / batch);
+  if (images == 0) return 0;
+  const int64_t most = static_cast<int64_t>(samples) / batch;
+  check(most > 0, "[options] bn-stats is {}, but a batch of {} is more than the {} training images",
+        bn_stats, batch, samples);
+  return std::min((images + batch - 1) / batch, most);
 }
 
 StatisticsSwap::StatisticsSwap(Model& model, std::span<const float> statistics)

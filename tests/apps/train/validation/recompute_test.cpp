@@ -183,5 +183,16 @@ TEST(RecomputedStatistics, AnUnknownValueEndsInOneLine) {
   EXPECT_EQ(ended.lines(), 1u);
 }
 
+TEST(RecomputedStatistics, ABatchOfMoreThanAllTrainingImagesEndsInOneLine) {
+  const TempFolder folder;
+  ASSERT_EQ(run_command(train(folder, "--name trained")).code, 0);
+  const Ended ended = run_command(
+      train(folder, "--eval-only --batch-size 30000 --bn-stats recompute --pretrained " +
+                        (folder / "trained").string()));
+  EXPECT_EQ(ended.code, 2);
+  EXPECT_TRUE(ended.says("bn-stats is recompute=2048, but a batch of 30000 is more than the "))
+      << ended.output;
+}
+
 }  // namespace
 }  // namespace tw::test
