@@ -5,9 +5,11 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <charconv>
 #include <chrono>
 #include <fstream>
 #include <set>
+#include <sstream>
 #include <utility>
 
 #include "comm/collectives/collectives.h"
@@ -21,14 +23,32 @@ double wall_seconds() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
-/// CPU seconds of all programs of this machine since its start; 0 if unknown.
+/// Cores that this process may use.
+cpu_set_t usable() {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  if (sched_getaffinity(0, sizeof set, &set) != 0) CPU_SET(0, &set);
+  return set;
+}
+
+/// CPU seconds of all programs on the cores that this process may use, since the start of the
+/// machine; 0 if unknown.
 double busy_seconds() {
+  const cpu_set_t cores = usable();
   std::ifstream in("/proc/stat");
-  std::string cpu;
-  double user = 0, nice = 0, system = 0, idle = 0, waiting = 0, irq = 0, softirq = 0, steal = 0;
-  in >> cpu >> user >> nice >> system >> idle >> waiting >> irq >> softirq >> steal;
-  const double ticks = user + nice + system + irq + softirq + steal;
-  return in ? ticks / static_cast<double>(sysconf(_SC_CLK_TCK)) : 0;
+  double ticks = 0;
+  for (std::string line; std::getline(in, line);) {
+    std::istringstream words(line);
+    std::string cpu;
+    double user = 0, nice = 0, system = 0, idle = 0, waiting = 0, irq = 0, softirq = 0, steal = 0;
+    words >> cpu >> user >> nice >> system >> idle >> waiting >> irq >> softirq >> steal;
+    size_t core = 0;
+    if (!cpu.starts_with("cpu") ||
+        std::from_chars(cpu.data() + 3, cpu.data() + cpu.size(), core).ec != std::errc{})
+      continue;  // the sum of all cores, and other counts
+    if (CPU_ISSET(core, &cores)) ticks += user + nice + system + irq + softirq + steal;
+  }
+  return ticks / static_cast<double>(sysconf(_SC_CLK_TCK));
 }
 
 double own_seconds() {
@@ -38,12 +58,6 @@ double own_seconds() {
     return static_cast<double>(t.tv_sec) + 1e-6 * static_cast<double>(t.tv_usec);
   };
   return seconds(usage.ru_utime) + seconds(usage.ru_stime);
-}
-
-/// Cores that this process may use.
-int64_t usable_cores() {
-  cpu_set_t set;
-  return sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
 }
 
 /// What a rank knows about its process and machine.
@@ -59,12 +73,13 @@ struct Usage {
 MachineLoad::MachineLoad() : busy_(busy_seconds()), own_(own_seconds()), wall_(wall_seconds()) {}
 
 std::map<HostId, MachineLoad::Machine> MachineLoad::machines(Communicator& comm) const {
+  const cpu_set_t cores = usable();
   const Usage mine{.host = this_host(),
                    .process = getpid(),
                    .busy = busy_seconds() - busy_,
                    .own = own_seconds() - own_,
                    .wall = wall_seconds() - wall_,
-                   .cores = usable_cores()};
+                   .cores = CPU_COUNT(&cores)};
   std::map<HostId, Machine> found;
   std::set<std::pair<HostId, int64_t>> processes;  // the ranks of one process share its CPU time
   for (const Usage& usage : gather(comm, mine)) {
@@ -81,6 +96,15 @@ std::map<HostId, MachineLoad::Machine> MachineLoad::machines(Communicator& comm)
 double MachineLoad::cores_of_others(Communicator& comm) const {
   double most = 0;
   for (const auto& [host, machine] : machines(comm)) most = std::max(most, machine.others());
+  return most;
+}
+
+double MachineLoad::cores_taken(Communicator& comm, int threads_per_rank) const {
+  double most = 0;
+  for (const auto& [host, machine] : machines(comm)) {
+    const auto idle = static_cast<double>(machine.cores - machine.ranks * threads_per_rank);
+    most = std::max(most, machine.others() - std::max(0.0, idle));
+  }
   return most;
 }
 

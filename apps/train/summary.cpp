@@ -195,12 +195,13 @@ void report_waiting(Console& console, const EpochTotals& totals, bool decodes) {
       decodes ? "; JPEG files load faster when packed" : "");
 }
 
-bool report_load(Console& console, double cores_of_others) {
-  if (cores_of_others < 0.5) return false;
+bool report_load(Console& console, double cores_taken, int threads_per_rank) {
+  if (cores_taken < 0.5) return false;
   console.paragraph(
-      "note: other programs used {:.1f} cores of this machine during the epoch; where they take a "
-      "core from a thread, the others wait for it, and fewer --threads-per-rank may be faster",
-      cores_of_others);
+      "note: other programs took {:.1f} cores from this run during the epoch{}", cores_taken,
+      threads_per_rank > 1 ? "; the threads of a rank wait for the slowest, and fewer "
+                             "--threads-per-rank may be faster"
+                           : "");
   return true;
 }
 
@@ -223,8 +224,12 @@ std::string continuing_command(const RunFolder& folder, const TrainConfig& confi
   if (!config.cell.empty()) return "the same command, which continues the sweep";
   if (!config.seeds.empty())
     return "the same command and --resume auto, which trains the other seeds, too";
+  std::error_code unknown;
+  const std::filesystem::path program = std::filesystem::read_symlink("/proc/self/exe", unknown);
   const std::string launcher =
-      ranks > config.workers && ranks > 1 ? fmt::format("mpirun -n {} train ", ranks) : "";
+      ranks > config.workers && ranks > 1
+          ? fmt::format("mpirun -n {} {} ", ranks, unknown ? "train" : program.string())
+          : "";
   return launcher + "--resume " + folder.path.string();
 }
 

@@ -58,15 +58,16 @@ void report_epoch(Console& console, int64_t epoch, int64_t epochs, const EpochTo
 /// Prints the share of an epoch spent waiting for data; prints nothing below 5 % or a second.
 /// `decodes`: the data are JPEG images.
 void report_waiting(Console& console, const EpochTotals& totals, bool decodes);
-/// Prints how many cores other programs used during an epoch, from half a core on. Returns whether
-/// it did.
-bool report_load(Console& console, double cores_of_others);
+/// Prints how many cores other programs took from the threads of the run during an epoch, from half
+/// a core on. Returns whether it did.
+bool report_load(Console& console, double cores_taken, int threads_per_rank);
 /// Prints the columns of metrics.csv that fit on a screen.
 void print_table(Console& console, const std::filesystem::path& metrics);
 /// The result in the text of a summary.json, if it is that of a run that ended at `step` and was
 /// not stopped by a signal.
 std::optional<RunResult> finished_result(const std::string& summary, int64_t step);
-/// How to go on with a run of this many ranks that has ended early: `mpirun -n 2 train --resume X`.
+/// How to go on with a run of this many ranks that has ended early: `mpirun -n 2 PROGRAM --resume
+/// X`.
 std::string continuing_command(const RunFolder& folder, const TrainConfig& config, int ranks);
 /// Writes summary.json; prints the table of metrics.csv and the result.
 void write_summary(Console& console, const RunFolder& folder, const TrainConfig& config,

@@ -238,7 +238,8 @@ void Run::close_epoch(bool whole) {
   check_finite(val_, epoch);
   skipped_.report(comm_, data_, console_);
   report_waiting(console_, at_.totals, !data_.train->supports_resident());
-  if (!load_noted_) load_noted_ = report_load(console_, load_.cores_of_others(comm_));
+  if (!load_noted_)
+    load_noted_ = report_load(console_, load_.cores_taken(comm_, ctx_.threads()), ctx_.threads());
   if (whole) {
     ++at_.epoch;
     at_.batch = 0;

@@ -20,6 +20,9 @@ TEST(MachineLoad, CountsOtherProgramsAndNotItsOwn) {
   const auto cores = static_cast<double>(std::thread::hardware_concurrency());
   EXPECT_GT(others, 0.1);
   EXPECT_LT(others, cores - 0.01);  // all that ran, less what this process took
+  // idle cores are not taken from anybody
+  EXPECT_LT(load.cores_taken(*self, 0), 0.01);
+  EXPECT_NEAR(load.cores_taken(*self, static_cast<int>(cores)), others, 0.2);
 }
 
 }  // namespace

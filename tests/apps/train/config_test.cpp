@@ -103,7 +103,9 @@ TEST(Config, NodesOfTheHierarchicalExchangeAreTheNodesOfTheLink) {
                                R"({"ranks_per_node": 2, "set": {"hierarchical.node": 3}})");
   EXPECT_EQ(node({"--config", file}), 2);
   EXPECT_EQ(node({"--config", file, "--ranks-per-node", "8"}), 8);
-  EXPECT_EQ(node({"--config", both, "--ranks-per-node", "8"}), 3);
+  EXPECT_EQ(node({"--config", both}), 3);
+  EXPECT_EQ(node({"--config", both, "--ranks-per-node", "8"}), 8);
+  EXPECT_EQ(node({"--config", both, "--ranks-per-node", "8", "--set", "hierarchical.node=5"}), 5);
 }
 
 TEST(Config, TheDataSetIsRecognisedInItsFolder) {

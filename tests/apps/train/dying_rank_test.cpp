@@ -116,13 +116,13 @@ TEST_P(DyingRank, EndsTheRunInTimeAndTheRunResumes) {
     const std::regex line(fmt::format(
         "\\[(?!comm\\])[a-z/-]+\\] rank \\d has waited {} s for rank \\d", kTimeout.count()));
     EXPECT_TRUE(std::regex_search(ended.output, line)) << ended.output;
-    const std::string advice =
-        fmt::format("continue with mpirun -n 3 train --resume {}\n", (folder / "cut").string());
+    const std::string advice = fmt::format("continue with mpirun -n 3 {} --resume {}\n", TW_TRAIN,
+                                           (folder / "cut").string());
     EXPECT_TRUE(ended.says(advice)) << ended.output;
   } else {
     // the launcher kills the others at once, so the advice is among the first lines
-    EXPECT_TRUE(ended.says(
-        fmt::format("after a kill: mpirun -n 3 train --resume {}\n", (folder / "cut").string())))
+    EXPECT_TRUE(ended.says(fmt::format("after a kill: mpirun -n 3 {} --resume {}\n", TW_TRAIN,
+                                       (folder / "cut").string())))
         << ended.output;
   }
   EXPECT_FALSE(std::filesystem::exists(folder / "cut/summary.json"));
