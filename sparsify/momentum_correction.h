@@ -3,9 +3,9 @@
 // 1712.01887). It works with any selector.
 //
 // Settings, in the order of the step:
-//   momentum_correction.clip = c > 0 limits the norm of the gradient of each of P ranks, a mean
-//   over
-//     the images of the rank; momentum_correction.clip_by says what is clipped, and to which norm:
+//   momentum_correction.clip = c > 0: a limit of the norm of the gradient of each of P ranks, which
+//     is a mean over the images of the rank. momentum_correction.clip_by says what is clipped, and
+//     to which norm:
 //       slice     each slice that is selected from, to c: in layer scope one tensor, as in the
 //                 authors' code; in model scope the whole gradient. Tensors that are exchanged
 //                 densely are clipped after the mean over the ranks, to c, too.
