@@ -34,7 +34,7 @@ REASONS = {
     r"has no torchvision": "python3 -c 'import torchvision, safetensors, PIL'",
     r"needs Chromium": "command -v chromium chromium-browser google-chrome",
     r"needs? root": '[ "$(id -u)" = 0 ]',
-    r"is missing \(package": "command -v ip sshd unshare",
+    r"is missing \(package": "command -v ip && command -v sshd && command -v unshare",
     r"namespaces|pair of network devices": None,
     r"needs /proc": "[ -d /proc/self/fd ]",
     r"build id|emulator minutes|slow in the emulator|not emulated": None,
