@@ -195,6 +195,7 @@ TEST(SyncSgd, OverlappedExchangesStartBeforeBackwardEnds) {
     Watched comm(pair);
     SgdConfig config{.sparsifier = "dense", .scope = "layer", .bucket_bytes = 0, .overlap = true};
     SgdRig rig(ctx, comm, 1000, config);
+    comm.ended = 0;  // the ranks told each other their machines
     rig.set_gradients(wide_kind(), 0);
     rig.sgd->begin({.lr = 0});
     rig.sgd->gradient_ready(rig.arena.parameters().back());
