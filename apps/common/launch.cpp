@@ -18,6 +18,11 @@
 
 namespace tw {
 
+std::string program_path() {
+  std::error_code unknown;
+  return std::filesystem::read_symlink("/proc/self/exe", unknown);
+}
+
 std::string error_line(const std::exception& error) {
   std::string line = "error: ";
   for (const char c : std::string_view(error.what())) {
@@ -66,9 +71,7 @@ void spin_briefly(char** argv) {
   constexpr const char* kSpins = "GOMP_SPINCOUNT";
   if (std::getenv("OMP_WAIT_POLICY") || std::getenv(kSpins)) return;
   ::setenv(kSpins, "2000", 1);
-  std::error_code unknown;
-  const std::string program = std::filesystem::read_symlink("/proc/self/exe", unknown);
-  ::execv(program.c_str(), argv);  // returns if it fails; then threads spin longer
+  ::execv(program_path().c_str(), argv);  // returns if it fails; then threads spin longer
 }
 
 /// Opens /dev/null in place of the standard streams that are closed, so that no file takes their

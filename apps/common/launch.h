@@ -23,6 +23,9 @@ inline void set_gpu_connections() { setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 
 /// once.
 const std::atomic<bool>& stop_signal();
 
+/// The file of this program; empty if unknown.
+std::string program_path();
+
 /// The line that run_program prints for an error: its text, with control characters as \xNN, since
 /// names of the user and texts of other ranks may hold any.
 std::string error_line(const std::exception& error);

@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "apps/common/launch.h"
 #include "apps/common/rank_utils.h"
 #include "apps/common/version.h"
 #include "apps/train/checkpoint.h"
@@ -224,12 +225,9 @@ std::string continuing_command(const RunFolder& folder, const TrainConfig& confi
   if (!config.cell.empty()) return "the same command, which continues the sweep";
   if (!config.seeds.empty())
     return "the same command and --resume auto, which trains the other seeds, too";
-  std::error_code unknown;
-  const std::filesystem::path program = std::filesystem::read_symlink("/proc/self/exe", unknown);
-  const std::string launcher =
-      ranks > config.workers && ranks > 1
-          ? fmt::format("mpirun -n {} {} ", ranks, unknown ? "train" : program.string())
-          : "";
+  const std::string launcher = ranks > config.workers && ranks > 1
+                                   ? fmt::format("mpirun -n {} {} ", ranks, program_path())
+                                   : "";
   return launcher + "--resume " + folder.path.string();
 }
 
