@@ -122,11 +122,9 @@ class Run {
   /// The batch-norm statistics for validation and checkpoints; of a step that is not validated, the
   /// running ones.
   std::vector<float> statistics();
-  /// Training batches for the statistics, of all ranks; 0 unless they are recomputed.
-  int64_t statistics_batches() const;
   /// The most of them on a rank.
   int64_t own_statistics_batches() const {
-    return (statistics_batches() + comm_.size() - 1) / comm_.size();
+    return (statistics_batches_ + comm_.size() - 1) / comm_.size();
   }
 
   TrainConfig config_;
@@ -143,6 +141,7 @@ class Run {
   std::unique_ptr<Optimizer> optimizer_;
   std::unique_ptr<Loader> train_loader_, val_loader_;
   std::unique_ptr<Loader> statistics_loader_;  // with --bn-stats recompute
+  int64_t statistics_batches_ = 0;             // of it, of all ranks
   // either the whole step is captured, or the host queues data, passes and the exchange
   std::unique_ptr<CapturedStep> captured_step_;
   std::unique_ptr<DevicePrefetcher> prefetcher_;

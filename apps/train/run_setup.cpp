@@ -64,7 +64,10 @@ void Run::load() {
   run_collectively(comm_, [&] {
     if (!config_.eval_only) train_loader_ = std::make_unique<Loader>(data_.train, loader);
     loader.batch = config_.batch_size;
-    if (statistics_batches() > 0) {
+    if (!model_.arena().statistics().empty())
+      statistics_batches_ =
+          batches_to_recompute(config_.bn_stats, config_.batch_size, data_.train->size());
+    if (statistics_batches_ > 0) {
       LoaderConfig whole = loader;
       whole.rank = 0, whole.ranks = 1;
       statistics_loader_ = std::make_unique<Loader>(data_.train, whole);
@@ -120,11 +123,6 @@ uint64_t Run::check_pretrained() const {
   }
   check_weights(file, arena, config_.reset_head ? head : "");
   return checksum(file.bytes());
-}
-
-int64_t Run::statistics_batches() const {
-  if (model_.arena().statistics().empty()) return 0;
-  return batches_to_recompute(config_.bn_stats, config_.batch_size, data_.train->size());
 }
 
 int64_t Run::epochs_trained() const {

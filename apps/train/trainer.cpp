@@ -268,7 +268,7 @@ bool Run::stops_on_any_rank() {
 void Run::renew_statistics() {
   if (!statistics_loader_ || renewed_at_step_ == at_.step) return;
   Place at = place();
-  renewed_ = recompute_statistics(ctx_, comm_, model_, *statistics_loader_, statistics_batches(),
+  renewed_ = recompute_statistics(ctx_, comm_, model_, *statistics_loader_, statistics_batches_,
                                   static_cast<uint64_t>(config_.seed), [&](int64_t done) {
                                     at.validated = done;
                                     show_progress(at);
