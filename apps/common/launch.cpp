@@ -71,6 +71,7 @@ void spin_briefly(char** argv) {
   constexpr const char* kSpins = "GOMP_SPINCOUNT";
   if (std::getenv("OMP_WAIT_POLICY") || std::getenv(kSpins)) return;
   ::setenv(kSpins, "2000", 1);
+  if (hangup_ignored) std::signal(SIGHUP, SIG_IGN);  // a handler would not outlive the start
   ::execv(program_path().c_str(), argv);  // returns if it fails; then threads spin longer
 }
 
