@@ -87,7 +87,6 @@ RankFiles RankFiles::with_file(Communicator& comm, const fs::path& file) {
 }
 
 RankFiles RankFiles::of_folder(Communicator& comm, const fs::path& folder) {
-  if (comm.size() == 1) return {};
   const fs::path probe = folder / kProbe;
   run_collectively(comm, [&] {
     if (comm.rank() != 0) return;

@@ -1,6 +1,8 @@
 // Run: a training run on one rank. run_setup.cpp prepares it, trainer.cpp has the training loop.
 #pragma once
 
+#include <algorithm>
+
 #include "apps/common/captured_step.h"
 #include "apps/common/console.h"
 #include "apps/common/machine_load.h"
@@ -110,6 +112,8 @@ class Run {
            learning_rate(config_, at_.epoch, batch, train_loader_->batches());
   }
   int ranks() const { return ranks_of(config_, comm_); }
+  /// Whether the ranks are processes, which may run on machines with other disks.
+  bool has_processes() const { return comm_.size() > std::max<int64_t>(1, config_.workers); }
   /// Density of the gradient in this epoch; 1 without a selector.
   double density() const { return optimizer_->selects() ? density_of(config_, at_.epoch) : 1; }
   /// Whether the next step is the last of its epoch or of the run.

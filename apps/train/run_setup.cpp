@@ -192,7 +192,7 @@ void Run::restore() {
   // a resumed run keeps the convolution algorithms that it began with
   if (!folder_.checkpoint.empty() && load_tuning_cache(ctx_, comm_, folder_.path)) plan_model();
 
-  if (!folder_.checkpoint.empty())
+  if (!folder_.checkpoint.empty() && has_processes())
     files_ = RankFiles::with_file(comm_, folder_.checkpoint / "model.safetensors");
   std::optional<uint64_t> seed;  // a checkpoint sets every value
   if (folder_.checkpoint.empty()) seed = static_cast<uint64_t>(config_.seed);
@@ -266,7 +266,7 @@ void Run::open_tables() {
         std::make_unique<CapturedPasses>(ctx_, model_, config_.accumulate == 1 && !config_.overlap);
   }
 
-  files_ = RankFiles::of_folder(comm_, folder_.path);
+  if (has_processes()) files_ = RankFiles::of_folder(comm_, folder_.path);
   if (const std::vector<int> others = files_.blind(); !others.empty())
     console_.line("rank 0 writes the checkpoints for rank {}: {} is not on every machine",
                   fmt::join(others, ", "), folder_.path.string());
@@ -313,7 +313,7 @@ void Run::open_tables() {
   if (at_.best_step == 0) at_.best_top1 = Position{}.best_top1;
   log_ = std::make_unique<StepLog>([this](const StepRecord& step) { add_step(step); });
   console_.line("writing to {}", folder_.path.string());
-  if (comm_.size() > 1 && comm_.size() > config_.workers)  // a launcher may kill every rank
+  if (has_processes())  // a launcher may kill every rank
     console_.line("after a kill: {}", continuing_command(folder_, config_, comm_.size()));
 }
 
