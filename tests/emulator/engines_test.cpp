@@ -1,5 +1,5 @@
-// Convolutions leave out engines of cuDNN that fail to run and, if there are others, those that no
-// graph can record. Ranks start while another rank records a graph.
+// Convolutions leave out engines of cuDNN that fail to run or are inaccurate and, if there are
+// others, those that no graph can record. Ranks start while another rank records a graph.
 #include <gtest/gtest.h>
 
 #include <thread>
@@ -17,9 +17,10 @@ class Engines : public testing::TestWithParam<bool> {
  protected:
   ~Engines() override { emulator::engines() = {Engine::runs}; }
 
-  std::unique_ptr<ops::Conv2d> create(std::vector<Engine> engines) {
+  std::unique_ptr<ops::Conv2d> create(std::vector<Engine> engines, MathMode math = {}) {
     emulator::engines() = std::move(engines);
-    ctx.set_math({.deterministic = GetParam()});
+    math.deterministic = GetParam();
+    ctx.set_math(math);
     return ops::Conv2d::create(ctx, {.batch = 2,
                                      .height = 4,
                                      .width = 4,
@@ -38,6 +39,19 @@ TEST_P(Engines, ThatCannotRunOrBeCapturedAreLeftOut) {
   create({Engine::refuses, Engine::breaks_capture, Engine::runs});
   EXPECT_EQ(ctx.tuning_cache().size(), 3u) << "forward, backward data, backward filter";
   for (const auto& [convolution, engine] : ctx.tuning_cache()) EXPECT_EQ(engine, "engine 2");
+}
+
+/// NVIDIA's library has engines for f32 that compute in TF32 without a numerical note.
+TEST_P(Engines, ThatRoundTheirOperandsAreLeftOut) {
+  for (const bool tf32 : {false, true}) {
+    ctx.tuning_cache().clear();
+    create({Engine::rounds, Engine::refuses, Engine::runs}, {.tf32 = tf32});
+    EXPECT_EQ(ctx.tuning_cache().size(), 3u);
+    for (const auto& [convolution, engine] : ctx.tuning_cache())
+      if (!tf32) EXPECT_EQ(engine, "engine 2") << convolution;
+  }
+  for (const auto& [convolution, engine] : ctx.tuning_cache())
+    if (GetParam()) EXPECT_EQ(engine, "engine 0") << convolution;
 }
 
 TEST_P(Engines, OfTheTuningCacheAreUsed) {

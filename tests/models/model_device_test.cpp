@@ -214,13 +214,15 @@ TEST(Models, MicroBatchesAddUpToTheBatch) {
 }
 
 /// Backward needs two activations per convolution (4 bytes per element). All other tensors of a
-/// step must fit into memory that these free.
+/// step must fit into memory that these free. On a GPU, cuDNN's workspace for weight gradients that
+/// run beside the rest of backward comes on top.
 TEST(Models, PlanIsLittleMoreThanTheActivationsForBackward) {
   Context ctx(test::device());
   Model model("resnet20", {});
   const size_t bytes = model.plan(ctx, {.batch = 128}).workspace;
   const size_t kept = 128 * 4 * 2 * (7 * 32 * 32 * 16 + 6 * 16 * 16 * 32 + 6 * 8 * 8 * 64);
-  EXPECT_LT(bytes, kept + kept / 20);
+  const size_t beside = test::device() == Device::cpu ? 0 : size_t{16} << 20;
+  EXPECT_LT(bytes, kept + kept / 20 + beside);
   const size_t again = model.plan(ctx, {.batch = 64}).workspace;
   EXPECT_LT(again, bytes / 2 + bytes / 10);
 }

@@ -3,6 +3,8 @@
 // without a GPU and prints why.
 #pragma once
 
+#include <vector>
+
 #include "engine/core/context.h"
 
 namespace tw::test {
@@ -10,6 +12,10 @@ namespace tw::test {
 Device device();
 /// Whether the device is the CUDA emulator (tests/emulator); tests may leave out slow parts.
 bool emulated();
+/// Numbers of threads to test: the given ones on the CPU, one on a GPU, whose kernels use none.
+inline std::vector<int> thread_counts(std::vector<int> on_cpu) {
+  return device() == Device::cpu ? on_cpu : std::vector{1};
+}
 /// Waits for all work queued on the device, by any context.
 void wait_for_device();
 

@@ -12,50 +12,53 @@
 #include "engine/cuda/cuda.h"
 #include "engine/device/device_timer.h"
 #include "engine/device/graph.h"
+#include "engine/ops/cuda/conv_probe.h"
 
 namespace tw::ops {
 namespace {
 
 using cudnn::ConvPlan, cudnn::Convolution;
 
-size_t bytes_of(const cudnn::Dims& dims, DType dtype) {
-  return static_cast<size_t>(dims[0] * dims[1] * dims[2] * dims[3]) * size_of(dtype);
-}
-
-/// Runs and times the plans of one convolution, on its own operands.
+/// Runs, checks and times the plans of one convolution, on operands of its own.
 class Race {
  public:
   Race(Context& ctx, const Convolution& c)
-      : ctx_(ctx),
-        x_(Device::cuda, bytes_of(c.x, c.x_type)),
-        w_(Device::cuda, bytes_of(c.w, c.w_type)),
-        y_(Device::cuda, bytes_of(c.y, c.y_type)),
-        timer_(DeviceTimer::create(ctx)) {}
+      : ctx_(ctx), probe_(ctx, c), timer_(DeviceTimer::create(ctx)) {}
 
-  /// Runs the plan and returns a graph of `runs` more. Throws Refused or CaptureError.
-  std::unique_ptr<Graph> record(ConvPlan& plan, int runs) {
+  /// Runs the plan once, which a first run in a graph cannot do, and checks its result. Throws
+  /// Refused.
+  void try_out(ConvPlan& plan) {
     if (workspace_.bytes() < plan.workspace_bytes())
       workspace_ = Buffer(Device::cuda, plan.workspace_bytes());
-    run(plan);  // a first call cannot be captured
+    probe_.clear(ctx_);
+    run(plan);
+    // some engines of cuDNN round f32 operands without saying so
+    if (!probe_.accurate(ctx_, ctx_.math().tf32))
+      fail<cudnn::Refused>("[cuda] {} is not accurate", plan.text());
+  }
+
+  /// A graph of some runs. Throws CaptureError.
+  std::unique_ptr<Graph> record(ConvPlan& plan, int runs) {
     return Graph::record(ctx_, [&] {
       for (int i = 0; i < runs; ++i) run(plan);
     });
   }
 
-  /// Seconds per run. Short runs are repeated more often, unless they take several times `best`.
+  /// Seconds per run. Short runs are repeated, unless they take several times `best`.
   double seconds(ConvPlan& plan, double best) {
-    constexpr int kFew = 5, kMany = 50;
-    constexpr double kShort = 200e-6, kHopeless = 3;
-    std::unique_ptr<Graph> graph = record(plan, kFew);
+    constexpr double kEnough = 1e-3, kHopeless = 3;
+    constexpr int kMany = 50;
+    std::unique_ptr<Graph> graph = record(plan, 1);
     warm_up(*graph);
-    const double first = time(*graph) / kFew;
-    if (first > kShort || first > kHopeless * best) return first;
-    return time(*record(plan, kMany)) / kMany;
+    const double first = time(*graph);
+    const int runs = static_cast<int>(std::min<double>(kEnough / first, kMany));
+    if (runs < 2 || first > kHopeless * best) return first;
+    return time(*record(plan, runs)) / runs;
   }
 
  private:
   void run(ConvPlan& plan) {
-    plan.run(ctx_.handles<CudaHandles>().cudnn(), x_.data(), w_.data(), y_.data(),
+    plan.run(ctx_.handles<CudaHandles>().cudnn(), probe_.x(), probe_.w(), probe_.y(),
              workspace_.data());
   }
 
@@ -85,7 +88,8 @@ class Race {
   }
 
   Context& ctx_;
-  Buffer x_, w_, y_, workspace_;
+  ConvProbe probe_;
+  Buffer workspace_;
   std::unique_ptr<DeviceTimer> timer_;
 };
 
@@ -126,7 +130,11 @@ class Choice {
   std::optional<ConvPlan> first_that_runs() {
     std::optional<ConvPlan> found;
     for_each([&](ConvPlan plan) {
-      if (attempt(plan, [&] { race().record(plan, 1); })) found = std::move(plan);
+      if (attempt(plan, [&] {
+            race().try_out(plan);
+            race().record(plan, 1);
+          }))
+        found = std::move(plan);
       return !found;
     });
     return found ? std::move(found) : std::move(not_recorded_);
@@ -137,8 +145,10 @@ class Choice {
     std::set<std::string> tried;
     for_each([&](ConvPlan plan) {
       double seconds = INFINITY;
-      if (tried.insert(plan.text()).second &&
-          attempt(plan, [&] { seconds = race().seconds(plan, ranking.best()); }))
+      if (tried.insert(plan.text()).second && attempt(plan, [&] {
+            race().try_out(plan);
+            seconds = race().seconds(plan, ranking.best());
+          }))
         ranking.add(seconds, std::move(plan));
       return true;
     });
@@ -159,8 +169,8 @@ class Choice {
                          {.deterministic = math.deterministic, .tf32 = math.tf32}, visit);
   }
 
-  /// False when cuDNN or the capture refuses a plan. Without memory to try it, a plan is accepted:
-  /// another may need less, and commit() reports a step that does not fit.
+  /// False when cuDNN, the check or the capture refuses a plan. Without memory to try it, a plan is
+  /// accepted: another may need less, and commit() reports a step that does not fit.
   template <class Body>
   bool attempt(ConvPlan& plan, const Body& body) {
     try {

@@ -7,9 +7,9 @@
 namespace tw::ops {
 
 /// The fastest measured plan of a pass or, in deterministic mode, the first of cuDNN's heuristics
-/// that runs. A plan that fails to run is left out; one that no graph can record is taken if there
-/// is no other. Reads and extends the tuning cache of the context. Throws Fault when no plan is
-/// left.
+/// that runs. A plan that fails to run, or whose result is inaccurate for its type, is left out;
+/// one that no graph can record is taken if there is no other. Reads and extends the tuning cache
+/// of the context. Throws Fault when no plan is left.
 cudnn::ConvPlan choose_plan(Context& ctx, const cudnn::Convolution& c);
 
 }  // namespace tw::ops

@@ -1,5 +1,6 @@
 #include "tests/emulator/libraries/convolution.h"
 
+#include <bit>
 #include <dnnl.hpp>
 #include <vector>
 
@@ -89,6 +90,10 @@ void Convolution::run() const {
   if (!writes_x) in.read(x);
   if (!writes_w) filter.read(w);
   if (!writes_y) out.read(y);
+  if (rounds)
+    for (Floats* operand : {&in, &filter, &out})
+      for (float& value : operand->values)
+        value = std::bit_cast<float>((std::bit_cast<uint32_t>(value) + 0x1000u) & ~0x1fffu);
 
   const auto desc = [](const Image& image, memory::format_tag format) {
     return memory::desc({image.dims.begin(), image.dims.end()}, memory::data_type::f32, format);

@@ -25,7 +25,8 @@ struct Convolution {
   ConvolutionPass pass;
   Image x, w, y;
   int64_t stride, padding;
-  bool accumulate;  ///< add to the output
+  bool accumulate;      ///< add to the output
+  bool rounds = false;  ///< the operands to the 11 bits of TF32
 
   void run() const;
 };

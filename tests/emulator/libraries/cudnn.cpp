@@ -241,13 +241,14 @@ cudnnStatus_t cudnnBackendExecute(cudnnHandle_t handle, cudnnBackendDescriptor_t
                                   cudnnBackendDescriptor_t pack) {
   const Node& config = *node_of(plan)->nodes.at(CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG);
   const Node& graph = *config.nodes.at(CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH);
-  const auto wanted = convolution(*graph.nodes.at(CUDNN_ATTR_OPERATIONGRAPH_OPS), *node_of(pack));
+  auto wanted = convolution(*graph.nodes.at(CUDNN_ATTR_OPERATIONGRAPH_OPS), *node_of(pack));
   void* const workspace = node_of(pack)->one<void*>(CUDNN_ATTR_VARIANT_PACK_WORKSPACE);
   if (reinterpret_cast<uintptr_t>(workspace) % kAlignment != 0) return CUDNN_STATUS_BAD_PARAM;
   const auto number = static_cast<size_t>(config.one<int64_t>(CUDNN_ATTR_ENGINE_GLOBAL_INDEX));
   const tw::emulator::Engine engine = tw::emulator::engines().at(number);
   if (engine == tw::emulator::Engine::refuses) return CUDNN_STATUS_EXECUTION_FAILED;
   if (engine == tw::emulator::Engine::breaks_capture) tw::emulator::refused_in_capture();
+  wanted.rounds = engine == tw::emulator::Engine::rounds;
   tw::emulator::queue(handle->stream, [wanted, workspace] {
     std::memset(workspace, 0xff, kWorkspace);
     wanted.run();

@@ -10,6 +10,7 @@ enum class Engine : uint8_t {
   runs,
   refuses,         ///< proposed, but fails to run
   breaks_capture,  ///< runs, but makes a call that a capture does not allow
+  rounds,          ///< runs, but rounds the operands as TF32 does
 };
 
 /// The engines that the heuristics propose for every convolution, best first; a test may replace

@@ -111,7 +111,7 @@ TEST_P(Conv2dTest, MatchesASumInDouble) {
   struct Size {
     int64_t batch, height, width, in, out;
   };
-  for (const int threads : {1, 2}) {
+  for (const int threads : test::thread_counts({1, 2})) {
     Context ctx(test::device(), threads);
     for (const Size z : {Size{1, 7, 5, 1, 16},
                          {2, 8, 8, 3, 16},
@@ -142,7 +142,7 @@ TEST_P(Conv2dTest, MatchesASumInDouble) {
 }
 
 TEST_P(Conv2dTest, MatchesOnLayersOfResNetAndVgg) {
-  for (const int threads : {1, 2}) {
+  for (const int threads : test::thread_counts({1, 2})) {
     Context ctx(test::device(), threads);
     for (const auto& [side, in, out, stride] : {std::array<int64_t, 4>{32, 3, 16, 1},
                                                 {32, 16, 16, 1},
@@ -174,7 +174,7 @@ TEST_P(Conv2dTest, TilesOfAnySizeMatchASumInDouble) {
   struct Size {
     int64_t batch, height, width, in, out;
   };
-  for (const int threads : {1, 2, 3}) {
+  for (const int threads : test::thread_counts({1, 2, 3})) {
     Context ctx(test::device(), threads);
     for (const Size z : {Size{16, 4, 4, 16, 16},
                          {9, 8, 8, 32, 32},
