@@ -61,6 +61,9 @@ constexpr RunFile kFiles[] = {{"config.json", false},
                               {kProbe, false},
                               {EventFile::kName}};
 
+/// The files that a run writes into a complete checkpoint.
+constexpr std::string_view kCheckpointFiles[] = {"validated.json", "model.safetensors"};
+
 /// Whether `name` is that of a file or checkpoint whose writing was cut off: FILE.PID.part or
 /// .step-N.part.
 bool is_part(const std::string& name) {
@@ -70,9 +73,11 @@ bool is_part(const std::string& name) {
   if (whole.starts_with('.'))
     return step_in(whole.substr(1), kStep).has_value() ||
            step_in(whole.substr(1), kBest).has_value();
-  return std::ranges::any_of(kFiles, [&](const RunFile& file) {
-    return step_in(whole, std::string(file.name) + ".").has_value();
-  });
+  const auto is_part_of = [&](std::string_view file) {
+    return step_in(whole, fmt::format("{}.", file)).has_value();
+  };
+  return std::ranges::any_of(kFiles, is_part_of, &RunFile::name) ||
+         std::ranges::any_of(kCheckpointFiles, is_part_of);
 }
 
 /// Whether a folder has nothing but what a run makes.
@@ -293,6 +298,9 @@ RunFolder open_run_folder(const TrainConfig& config, int ranks) try {
     remove_parts(folder.path);
     create_folders_durably(folder.checkpoints());  // a run killed early may lack it
     remove_parts(folder.checkpoints());
+    for (const char* kind : {kStep, kBest})
+      for (const fs::path& checkpoint : checkpoints_in(folder.checkpoints(), kind))
+        if (fs::is_directory(checkpoint)) remove_parts(checkpoint);
     sync_to_disk(folder.path.has_parent_path() ? folder.path.parent_path() : ".");
   }
   // after locking: the last holder of the lock may have added a checkpoint

@@ -220,6 +220,23 @@ TEST_F(RunFolderTest, RemovesPartsOfWritesThatWereCutOff) {
   EXPECT_FALSE(fs::exists(root_ / "mine/config.json.123.part"));
 }
 
+TEST_F(RunFolderTest, RemovesPartsOfWritesIntoACheckpoint) {
+  for (const char* name : {"step-00000004", "best-00000004"}) {
+    const fs::path path = checkpoint("run", name);
+    for (const char* file :
+         {"validated.json.123.part", "model.safetensors.45.part", "notes.1.part"})
+      std::ofstream(path / file) << "{";
+  }
+  open("run", "auto");
+  for (const char* name : {"step-00000004", "best-00000004"}) {
+    const fs::path path = root_ / "run/checkpoints" / name;
+    EXPECT_FALSE(fs::exists(path / "validated.json.123.part")) << path;
+    EXPECT_FALSE(fs::exists(path / "model.safetensors.45.part")) << path;
+    EXPECT_TRUE(fs::exists(path / "model.safetensors")) << path;
+    EXPECT_TRUE(fs::exists(path / "notes.1.part")) << path << ": a file of the user";
+  }
+}
+
 class CheckpointFolder : public RunFolderTest {
  protected:
   CheckpointFolder() {
