@@ -27,7 +27,7 @@ alone=(--config configs/resnet20-cifar10.json --batch-size 128)
 device=cuda
 run p1-ten-epochs "${alone[@]}" --precision bf16
 run p1-full "${alone[@]}" --precision bf16 --epochs 200
-python3 scripts/results/table.py "$out"/p1-{ten-epochs,full}
+scripts/compare.py --markdown "$out"/p1-{ten-epochs,full}
 
 sparsifiers=(dense topk gaussiank gtopk dgc randk)
 for model in resnet20 vgg16; do
@@ -38,7 +38,7 @@ for model in resnet20 vgg16; do
     fi
     run "$model-$sparsifier" --config "$recipe" "${others[@]}" --workers 16
   done
-  python3 scripts/results/table.py "${sparsifiers[@]/#/$out/$model-}"
+  scripts/compare.py --markdown "${sparsifiers[@]/#/$out/$model-}"
   # fails without matplotlib; plot.py can draw the same folders on another machine
   python3 scripts/plot.py "${sparsifiers[@]/#/$out/$model-}" -o "$out/$model.png" || true
 done

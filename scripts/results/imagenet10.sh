@@ -43,4 +43,4 @@ run cut "${short[@]}"
 }
 echo "killed within an epoch and resumed: $(hash_of cut), equal to the uninterrupted run"
 
-python3 scripts/results/table.py "$out"/{dense,dense-bf16,gaussiank,gtopk}
+scripts/compare.py --markdown "$out"/{dense,dense-bf16,gaussiank,gtopk}
