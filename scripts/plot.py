@@ -9,30 +9,16 @@ With --advice FILE.csv, it draws the predictions of `advise --csv` instead: for 
 ranks, how many times as fast as the best dense exchange each sparsifier is, by bandwidth.
 """
 
-import importlib.util
-import os
+import importlib
 import sys
 from pathlib import Path
 
-from runs import UserError, advice, program_name, script, settings
+from runs import UserError, advice, program_name, script, settings, with_matplotlib
 from runs.folder import PHASES, Run
 from runs.options import Parser
 
 COLUMNS = ["epoch", "train_loss", "val_top1", "seconds", "nnz_over_k", "bytes_sent"]
 COLUMNS += [f"sec_{phase}" for phase in PHASES]
-
-
-def drawing():
-    """The module that draws. Debian's matplotlib belongs to Debian's python: another one, or a
-    virtual environment, may be the first on the PATH."""
-    if importlib.util.find_spec("matplotlib"):
-        return importlib.import_module("runs.figures")
-    system = "/usr/bin/python3"
-    own = os.path.realpath(sys.executable) == os.path.realpath(system)
-    if os.path.exists(system) and not (own and sys.prefix == sys.base_prefix):
-        os.execv(system, [system, *sys.argv])
-    raise UserError(f"{sys.executable} has no matplotlib; on Debian: "
-                    "apt-get install python3-matplotlib")
 
 
 def opened(folder):
@@ -80,7 +66,10 @@ def main():
         parser.error(f"--advice draws one table and no runs; found {options.runs[0]} beside it")
     if not options.advice and not options.runs:
         parser.error("RUN or --advice is missing; --help lists all")
-    figures = drawing()
+    if not with_matplotlib():
+        raise UserError(f"{sys.executable} has no matplotlib; on Debian: "
+                        "apt-get install python3-matplotlib")
+    figures = importlib.import_module("runs.figures")
     if options.advice:
         predictions = advice.read(Path(options.advice))
         figures.save(lambda: figures.draw_advice(predictions, options.title), options.output)

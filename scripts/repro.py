@@ -4,7 +4,7 @@
     repro.py list                       claims and the scales they have
     repro.py run CLAIM|PAPER|all        runs what is missing, writes tables and figures
     repro.py show                       prints the tables of the results that exist
-    repro.py keep --to FOLDER           copies the small files of finished results, to keep them
+    repro.py keep --to FOLDER           keeps finished results in a few files
 
 Results lie in OUTPUT_DIR/SCALE/CLAIM/ROW-sSEED, tables and figures in OUTPUT_DIR/SCALE/tables.
 docs/repro.md describes scales and verdicts, configs/repro/README.md the claim files.
@@ -28,7 +28,7 @@ def options():
                         help="quick, short or paper (default: quick)")
     parser.add_argument("--claims", type=Path, default=ROOT / "configs" / "repro",
                         help="folder of claim files")
-    parser.add_argument("--to", type=Path, help="for keep: the folder of the copies")
+    keep.add_options(parser)
     parser.add_argument("--tables", type=Path,
                         help="for run: the folder of tables and figures (default: that above)")
     parser.add_argument("--rows", metavar="ROW,...",
@@ -56,11 +56,7 @@ def run(given):
             for name, claim in known.items()]))
         return 0
     if given.action == "keep":
-        if not given.to:
-            raise ReproError("keep where? --to names a folder")
-        for line in keep.keep(given.output_dir, given.to):
-            print(line)
-        return 0
+        return keep.keep(given)
     if given.action == "run" and not given.what:
         raise ReproError("run what? a claim, a paper or all; repro.py list names them")
     settings = settings_of(given)

@@ -25,8 +25,8 @@ install(PROGRAMS scripts/data/get_cifar10.sh scripts/data/sort_imagenet_val.sh
         DESTINATION ${data}/scripts/data)
 install(DIRECTORY scripts/runs scripts/repro scripts/examples DESTINATION ${data}/scripts
         USE_SOURCE_PERMISSIONS PATTERN __pycache__ EXCLUDE)
-# documents keep their places relative to each other, so that their links work
-install(DIRECTORY configs docs DESTINATION ${data})
+# documents keep their places relative to each other, so that their links work; without kept results
+install(DIRECTORY configs docs DESTINATION ${data} PATTERN docs/results EXCLUDE)
 install(FILES README.md DESTINATION ${data})
 install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR} RENAME copyright)
 

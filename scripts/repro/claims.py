@@ -8,6 +8,9 @@ import dataclasses
 import itertools
 import json
 
+from runs import UserError
+from runs.folder import read_json
+
 from . import ROOT, SCALES, ReproError, form, nearest
 
 
@@ -69,13 +72,10 @@ def row_of(where, name, given, program="train", label=None, config="", home=()):
     """A row with the given options; `config` is a recipe, relative to configs/."""
     recipe = {}
     if config:
-        path = ROOT / "configs" / config
         try:
-            recipe = json.loads(path.read_text())
-        except (OSError, UnicodeDecodeError, json.JSONDecodeError) as error:
-            raise ReproError(f"{where}: {path}: {error}") from None
-        if not isinstance(recipe, dict):
-            raise ReproError(f"{where}: {path}: a recipe must be an object")
+            recipe = read_json(ROOT / "configs" / config)
+        except UserError as error:
+            raise ReproError(f"{where}: {error}") from None
         given = {key: value for key, value in given.items() if recipe.get(key) != value}
     return Row(name, label or name, program, config, given, merged(recipe, given), home)
 

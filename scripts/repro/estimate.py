@@ -6,11 +6,16 @@ import functools
 import re
 import shlex
 import subprocess
+import tempfile
 from pathlib import Path
 
-from . import ROOT, ReproError, programs, speed
-from .runs import read_json, trained
+from runs.kept import read_json, results
 
+from . import ROOT, ReproError, programs
+from .runs import trained
+
+STEPS = 8  # of a training whose speed is measured
+LIMIT = 20  # seconds, after which it ends with its step
 UNITS = {"B": 1, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "TiB": 2**40}
 
 
@@ -72,18 +77,37 @@ def of_training(row, settings):
     return epochs, steps, total, steps * images
 
 
+@functools.cache
+def measured(words):
+    """Seconds of a step of a command, which trains in a temporary folder, or None if it fails or
+    ends no step in time."""
+    with tempfile.TemporaryDirectory() as folder:
+        process = subprocess.Popen([*words, "--output-dir", folder, "--name", "speed"], cwd=ROOT,
+                                   stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        try:
+            process.wait(LIMIT)
+        except subprocess.TimeoutExpired:
+            process.terminate()
+            process.wait()
+        table = Path(folder) / "speed" / "steps.csv"
+        steps = programs.read_csv(table) if table.exists() else []
+    return programs.seconds_per_step(steps) if steps else None
+
+
 def seconds(result, steps, images, settings):
     """Seconds of a result, from other seeds of its row: the fewest, as these ran beside the fewest
     other programs. Else from the given throughput, else from that of a few steps, or None."""
     name = result.row.home[-1]
     others = [read_json(folder / "repro.json") or {}
-              for folder in result.folder.parent.glob(f"{name}-s*") if trained(folder)]
+              for folder in results(result.folder.parent, f"{name}-s*") if trained(folder)]
     known = [notes["seconds"] for notes in others if notes.get("seconds")]
     if known:
         return min(known)
     if settings.images_per_s:
         return images / settings.images_per_s
-    each = speed.seconds_per_step(result.row, settings)
+    options = {**result.row.options, "max_steps": STEPS, "eval_every": "never"}
+    each = measured(tuple(programs.command(dataclasses.replace(result.row, options=options),
+                                           settings)))
     return steps * each if each else None
 
 

@@ -12,6 +12,7 @@ import matplotlib.pyplot as plt  # noqa: E402
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullLocator  # noqa: E402
 
 from runs.figures import COLOURS, STYLE, label_bytes  # noqa: E402
+from runs.kept import exists  # noqa: E402
 
 from . import verdict  # noqa: E402
 from .comparable import left_out_rows  # noqa: E402
@@ -60,7 +61,7 @@ def seeds_of(series, panel, results):
         if not fnmatch.fnmatch(name, series["rows"]):
             continue
         for result in each:
-            if not result.finished or (file and not (result.folder / file).exists()):
+            if not result.finished or (file and not exists(result.folder / file)):
                 continue
             records = read_csv(result.folder / file) if file else result.records
             records = [record for record in records
@@ -212,7 +213,7 @@ def tables_of(plan, results, file):
     """(label, lines of a table in the run folder) of the first finished seed of each row."""
     for name, each in results.items():
         for result in each:
-            if result.finished and (result.folder / file).exists():
+            if result.finished and exists(result.folder / file):
                 yield plan.rows[name].label, read_csv(result.folder / file)
                 break
 

@@ -5,7 +5,6 @@ A record is an object with numbers and texts: one per training run, one per line
 """
 
 import collections
-import json
 import os
 import re
 import shlex
@@ -13,7 +12,7 @@ import statistics
 import subprocess
 from pathlib import Path
 
-from runs import tables
+from runs import kept
 
 from . import ROOT, ReproError
 
@@ -98,7 +97,7 @@ def missing_data(plan, settings):
 
 def read_csv(path):
     """The lines of a table, numbers as float."""
-    table = tables.read(path)
+    table = kept.read_table(path)
     return [{name: number(cell) for name, cell in zip(table.names, row)} for row in table.rows]
 
 
@@ -117,7 +116,7 @@ def seconds_per_step(steps):
 
 def of_training(folder):
     """One record: the summary, and what the other tables of a run add."""
-    record = json.loads((folder / "summary.json").read_text())
+    record = kept.read_json(folder / "summary.json")
     steps, epochs = read_csv(folder / "steps.csv"), read_csv(folder / "metrics.csv")
     record["mib_per_step"] = record["bytes_sent"] / max(1, record["steps"]) / 2**20
     record["seconds_per_step"] = seconds_per_step(steps)
@@ -126,7 +125,7 @@ def of_training(folder):
     record["train_loss"] = epochs[-1]["train_loss"]
     record["first_train_loss"] = epochs[0]["train_loss"]
     table = folder / "distributions.csv"
-    lines = read_csv(table) if table.exists() else []
+    lines = read_csv(table) if kept.exists(table) else []
     bounds = [line["left_topk"] / line["bound"] for line in lines if line["bound"]]
     if bounds:  # dense has none
         record["most_topk_over_bound"] = max(bounds)

@@ -14,6 +14,9 @@ import signal
 import subprocess
 import time
 
+from runs import output
+from runs.kept import exists, read_json
+
 from . import ROOT, ReproError, comparable, programs
 
 
@@ -42,29 +45,9 @@ def machine():
     return {"cpu": model, "cores": len(os.sched_getaffinity(0)), "gpu": ", ".join(gpus) or "none"}
 
 
-def json_text(value):
-    return json.dumps(value, indent=2) + "\n"
-
-
-def write_text(path, text):
-    """Writes a file under another name first, so that it is whole or absent."""
-    fresh = path.with_name(path.name + ".tmp")
-    fresh.write_text(text)
-    fresh.rename(path)
-
-
 def write(path, value):
-    """Writes a JSON file, as write_text."""
-    write_text(path, json_text(value))
-
-
-def read_json(path):
-    try:
-        return json.loads(path.read_text())
-    except FileNotFoundError:
-        return None
-    except (OSError, json.JSONDecodeError) as error:
-        raise ReproError(f"{path}: {error}") from None
+    """Writes a JSON file, whole or not at all."""
+    output.write(path, f"{json.dumps(value, indent=2)}\n".encode())
 
 
 def trained(folder):
@@ -73,9 +56,14 @@ def trained(folder):
     return summary is not None and summary["stopped"] is False
 
 
-def records_of_training(folder):
-    """The records of a finished training run, from records.json or the tables of the run."""
-    if not (folder / "records.json").exists():
+def finished(folder):
+    """Whether the result in a folder, of training or of another program, is finished."""
+    return trained(folder) if exists(folder / "metrics.csv") else exists(folder / "records.json")
+
+
+def records_of(folder):
+    """The records of a finished result, from records.json or the tables of a training run."""
+    if not exists(folder / "records.json"):
         write(folder / "records.json", programs.of_training(folder))
     return read_json(folder / "records.json")
 
@@ -113,16 +101,12 @@ class Result:
     def finished(self):
         if self.again or not self.notes:
             return False
-        if self.row.seeded:
-            return trained(self.folder)
-        return (self.folder / "records.json").exists()
+        return trained(self.folder) if self.row.seeded else exists(self.folder / "records.json")
 
     @functools.cached_property
     def records(self):
         """The records of a finished result."""
-        if self.row.seeded:
-            return records_of_training(self.folder)
-        return read_json(self.folder / "records.json")
+        return records_of(self.folder)
 
     @functools.cached_property
     def speed(self):
@@ -144,9 +128,10 @@ class Result:
 
     def run(self):
         """Starts or resumes the program and waits until it ends."""
-        if self.again:
+        notes = {} if self.again else self.notes
+        if self.again and self.folder.exists():  # a kept result has none
             shutil.rmtree(self.folder)
-            self.again = False
+        self.again = False
         self.folder.mkdir(parents=True, exist_ok=True)
         words = programs.command(self.row, self.settings)
         table, log = self.folder / "table.csv", self.folder / "log.txt"
@@ -155,7 +140,6 @@ class Result:
                       "--name", self.folder.name, "--resume", "auto"]
         elif self.row.program in programs.WRITES_CSV:
             words += ["--csv", str(table)]
-        notes = self.notes
         notes.setdefault("starts", []).append(
             datetime.datetime.now().astimezone().isoformat(timespec="seconds"))
         notes |= {"label": self.row.label, "options": self.options,

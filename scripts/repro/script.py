@@ -1,19 +1,17 @@
 """What scripts that run programs share: options, their checks, signals and errors."""
 
-import importlib.util
 import os
 import shlex
 import signal
 import sys
 from pathlib import Path
 
-from runs import exit_code
+from runs import exit_code, with_matplotlib
 from runs.options import Parser  # noqa: F401
 from runs.output import refused
 
 from . import BIN, ReproError, runs
 
-SYSTEM_PYTHON = "/usr/bin/python3"  # Debian's matplotlib belongs to Debian's python
 
 
 def add_options(parser, output, seeds):
@@ -69,9 +67,7 @@ def need(programs, settings):
 
 def main(run):
     """The exit code of run(): as exit_code() says, 128 + n after signal n."""
-    if (importlib.util.find_spec("matplotlib") is None and os.path.exists(SYSTEM_PYTHON)
-            and os.path.realpath(sys.executable) != os.path.realpath(SYSTEM_PYTHON)):
-        os.execv(SYSTEM_PYTHON, [SYSTEM_PYTHON, *sys.argv])
+    with_matplotlib()
 
     def stop(number, _frame):
         raise runs.Interrupted(number)

@@ -1,13 +1,13 @@
 """The table of a claim, as Markdown and CSV."""
 
-import csv
-import io
 import re
+
+from runs.kept import read_json
+from runs.tables import as_csv, markdown
 
 from . import verdict
 from .claims import named_rows
 from .comparable import left_out_rows, machine_text
-from .runs import read_json
 
 
 def lines_of(plan, results):
@@ -34,12 +34,6 @@ def rules_of(plan, results):
                       verdict.theirs_of(rule, plan.claim) or "–", outcome,
                       verdict.basis_of(rule, plan) or "–"])
     return head, lines
-
-
-def markdown(head, lines):
-    rows = [head, ["---"] * len(head), *lines]
-    return "\n".join("| " + " | ".join(cell.replace("|", "/") for cell in row) + " |"
-                     for row in rows)
 
 
 def build_of(versions):
@@ -115,21 +109,17 @@ def document(plan, results):
 
 def csv_text(plan, results):
     """The same as CSV: a line per cell of the table and per rule."""
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(["claim", "scale", "kind", "row", "measure", "ours", "required", "theirs",
-                     "outcome"])
+    rows = [["claim", "scale", "kind", "row", "measure", "ours", "required", "theirs", "outcome"]]
     first = [plan.claim.id, plan.scale]
     if plan.tested:
         head, lines = lines_of(plan, results)
-        for label, *values, theirs in lines:
-            for measure, value in zip(head[1:], values):
-                writer.writerow([*first, "line", label, measure, value, "", theirs, ""])
-        writer.writerow([*first, "origin", origin(results), "", "", "", "", ""])
-    for text, ours, required, theirs, outcome, _ in rules_of(plan, results)[1]:
-        writer.writerow([*first, "rule", text, "", ours, required, theirs, outcome])
-    writer.writerow([*first, "verdict", "", "", "", "", "", verdict.verdict(plan, results)[0]])
-    return out.getvalue()
+        rows += [[*first, "line", label, measure, value, "", theirs, ""]
+                 for label, *values, theirs in lines for measure, value in zip(head[1:], values)]
+        rows.append([*first, "origin", origin(results), "", "", "", "", ""])
+    rows += [[*first, "rule", text, "", ours, required, theirs, outcome]
+             for text, ours, required, theirs, outcome, _ in rules_of(plan, results)[1]]
+    rows.append([*first, "verdict", "", "", "", "", "", verdict.verdict(plan, results)[0]])
+    return as_csv(rows)
 
 
 def overview(plans, results):

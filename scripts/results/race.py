@@ -4,7 +4,7 @@
     race.py run              trains what is missing, asks advise, writes tables and figures
     race.py show             writes and prints the tables of the runs that exist
     race.py accuracy FILE    writes the final accuracies without a link as a table for advise
-    race.py keep --to FOLDER copies the small files of finished runs, to keep them
+    race.py keep --to FOLDER keeps finished runs in a few files
 
 A method is a sparsifier or a selector of `train --list`, or a variant in
 configs/race/variants.json. Runs lie in OUTPUT_DIR/MODEL/LINK/METHOD-sSEED, tables and figures in
@@ -15,6 +15,9 @@ import sys
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from runs import kept  # noqa: E402
+from runs.folder import read_json  # noqa: E402
+from runs.tables import as_csv  # noqa: E402
 from repro import BIN, ROOT, ReproError, comparable, estimate, keep  # noqa: E402
 from repro import programs, runs, script, session  # noqa: E402
 from repro.race import accuracy, advice, links, methods  # noqa: E402
@@ -52,8 +55,8 @@ def options():
                       help="folder of advise, for questions without a kept answer")
     of_advise = actions.add_parser("accuracy", help="write the table of accuracies for advise")
     of_advise.add_argument("file", type=Path, metavar="FILE.csv")
-    keeping = actions.add_parser("keep", help="copy the small files of finished runs")
-    keeping.add_argument("--to", type=Path, help="the folder of the copies")
+    keeping = actions.add_parser("keep", help="keep finished runs in a few files")
+    keep.add_options(keeping)
     keeping.add_argument("--output-dir", type=Path, default=Path("runs") / "race")
     for one in (show, of_advise):
         one.add_argument("--output-dir", type=Path, default=Path("runs") / "race")
@@ -78,7 +81,7 @@ def settings_of(given):
     for link in given.link:
         links.parse(link)
     given.config = given.config.resolve()
-    recipe = rows.recipe_of(given.config)
+    recipe = read_json(given.config)
     given = script.resolve(given, "1")
     script.need(["train"], given)
     given.results = given.output / (given.model or recipe.get("model", "resnet20"))
@@ -170,11 +173,11 @@ def show(settings, folders):
 def folders_of(given):
     """The folders of models with runs."""
     given.output = given.output_dir.resolve()
-    found = [path for path in sorted(given.output.glob("*/"))
-             if (not given.model or path.name == given.model) and readings.race(path)]
+    models = {path.relative_to(given.output).parts[0] for path in kept.results(given.output)}
+    found = models & {given.model} if given.model else models
     if not found:
         raise ReproError(f"no runs {f'of {given.model} ' if given.model else ''}in {given.output}")
-    return found
+    return [given.output / model for model in sorted(found)]
 
 
 def write_accuracy(given):
@@ -191,30 +194,17 @@ def write_accuracy(given):
     if not lines:
         raise ReproError(f"no whole training without a link in {given.output}")
     try:
-        given.file.write_text(tables.csv_of(accuracy.COLUMNS, lines))
+        given.file.write_text(as_csv([accuracy.COLUMNS, *lines]))
     except OSError as error:
         raise ReproError(f"{given.file}: {error.strerror}") from None
     print(f"{len(lines)} rows: {given.file}")
     return 0
 
 
-def keep_runs(given):
-    """Copies finished runs and what advise said."""
-    if not given.to:
-        raise ReproError("keep where? --to names a folder")
-    for line in keep.keep(given.output_dir, given.to):
-        print(line)
-    for said in sorted(given.output_dir.glob(f"*/*/{advice.FILE}")):
-        name = said.relative_to(given.output_dir)
-        if not keep.keep_file(said.read_text(), given.to / name):
-            print(keep.not_copied(name, given.to / name))
-    return 0
-
-
 def run():
     given = options()
     if given.action == "keep":
-        return keep_runs(given)
+        return keep.keep(given)
     if given.action != "accuracy" and not 0 < given.target <= 1:
         raise ReproError(f"--target is {given.target:g}; expected a fraction such as 0.8")
     if given.action == "run":

@@ -1,15 +1,18 @@
 """Run folders that `train` writes: reading, comparing, drawing.
 
-tables.py reads CSV files, folder.py one run, settings.py what differs between runs, measures.py
-the results of a run, comparison.py the table of both; page.py writes the report. live.py follows a
-run that is written, picture.py draws it as text. options.py parses options, output.py
-writes a file that a user names.
+tables.py reads CSV files, folder.py one run, kept.py the few files of many, settings.py what
+differs between runs, measures.py the results of a run, comparison.py the table of both; page.py
+writes the report. live.py follows a run that is written, picture.py draws it as text. options.py
+parses options, output.py writes a file that a user names.
 """
 
 import difflib
+import importlib.util
 import io
 import os
 import sys
+
+SYSTEM_PYTHON = "/usr/bin/python3"
 
 
 class UserError(Exception):
@@ -37,6 +40,17 @@ def program_name(file=None):
     the script and keeps its process number; a process that the script starts has another."""
     process, _, name = os.environ.get("THINWIRE_NAME", "").partition(" ")
     return name if process == str(os.getpid()) else file or os.path.basename(sys.argv[0])
+
+
+def with_matplotlib():
+    """Whether matplotlib is there. Debian's belongs to Debian's python, while another one, or a
+    virtual environment, may be the first on the PATH: then that one starts the script again."""
+    if importlib.util.find_spec("matplotlib"):
+        return True
+    own = os.path.realpath(sys.executable) == os.path.realpath(SYSTEM_PYTHON)
+    if os.path.exists(SYSTEM_PYTHON) and not (own and sys.prefix == sys.base_prefix):
+        os.execv(SYSTEM_PYTHON, [SYSTEM_PYTHON, *sys.argv])
+    return False
 
 
 class Output(io.FileIO):

@@ -1,7 +1,5 @@
 """The table of several runs: the settings that differ, and the results."""
 
-import csv
-import io
 import math
 import shutil
 import statistics
@@ -10,7 +8,7 @@ import unicodedata
 
 from . import measures, settings
 from .folder import FINISHED
-from .tables import is_number
+from .tables import as_csv, is_number, markdown
 
 
 class Spread:
@@ -56,10 +54,8 @@ class Comparison:
         """All rows as CSV, every number with nine digits; a Spread has two columns."""
         spread = [any(isinstance(row[i], Spread) for row in self.rows)
                   for i, _ in enumerate(self.names)]
-        out = io.StringIO()
-        writer = csv.writer(out, lineterminator="\n")
-        writer.writerow([part for name, two in zip(self.names, spread)
-                         for part in ([name, f"{name}_sd"] if two else [name])])
+        rows = [[part for name, two in zip(self.names, spread)
+                 for part in ([name, f"{name}_sd"] if two else [name])]]
         for row in self.rows:
             cells = []
             for value, two in zip(row, spread):
@@ -67,13 +63,11 @@ class Comparison:
                 cells.append(number(mean))
                 if two:
                     cells.append(number(value.sd) if isinstance(value, Spread) else "")
-            writer.writerow(cells)
-        return out.getvalue()
+            rows.append(cells)
+        return as_csv(rows)
 
     def markdown(self):
-        rows = [self.names, ["---"] * len(self.names), *self.cells()]
-        return "".join("| " + " | ".join(cell.replace("|", "/") for cell in row) + " |\n"
-                       for row in rows)
+        return markdown(self.names, self.cells()) + "\n"
 
     def plain(self, columns=math.inf):
         """Aligned columns, texts to the left and numbers to the right. A table that is wider than

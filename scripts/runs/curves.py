@@ -9,6 +9,7 @@ as `low` and `high`.
 import math
 from collections import Counter
 
+from . import kept
 from .folder import PHASES
 from .tables import totals
 
@@ -49,7 +50,7 @@ def epoch_ends(run):
     """Where each row of metrics.csv lies on the axis of epochs: 0.25 for an epoch that --max-steps
     ended after a quarter."""
     epochs = list(run["epoch"])
-    if not epochs or not run.steps_per_epoch or not (run.folder / "steps.csv").exists():
+    if not epochs or not run.steps_per_epoch or not kept.exists(run.folder / "steps.csv"):
         return epochs
     steps = Counter(run.steps.numbers("epoch"))[epochs[-1]]
     if 0 < steps < run.steps_per_epoch:

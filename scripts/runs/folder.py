@@ -2,11 +2,10 @@
 
 import fcntl
 import functools
-import json
 import os
 from pathlib import Path
 
-from . import UserError, tables
+from . import UserError, kept
 
 FINISHED, STOPPED, UNFINISHED, RUNNING, BROKEN = (
     "finished", "stopped", "unfinished", "running", "broken")
@@ -30,11 +29,11 @@ class Run:
 
     @functools.cached_property
     def metrics(self):
-        return tables.read(self.folder / "metrics.csv")
+        return kept.read_table(self.folder / "metrics.csv")
 
     @functools.cached_property
     def steps(self):
-        return tables.read(self.folder / "steps.csv")
+        return kept.read_table(self.folder / "steps.csv")
 
     @functools.cached_property
     def config(self):
@@ -49,7 +48,7 @@ class Run:
     def summary(self):
         """summary.json, which a run writes at its end; empty before."""
         path = self.folder / "summary.json"
-        summary = read_json(path) if path.exists() else {}
+        summary = read_json(path) if kept.exists(path) else {}
         for key in TOTALS:
             if summary and not isinstance(summary.get(key), (int, float)):
                 raise UserError(f"{path}: {key} is {summary.get(key)!r}; expected a number")
@@ -58,7 +57,7 @@ class Run:
     def optional(self, name):
         """A table that not every run writes, or None."""
         path = self.folder / name
-        return tables.read(path) if path.exists() else None
+        return kept.read_table(path) if kept.exists(path) else None
 
     @functools.cached_property
     def steps_per_epoch(self):
@@ -85,13 +84,16 @@ class Run:
 
     @functools.cached_property
     def written(self):
-        """The time of its last epoch."""
-        return self.metrics.path.stat().st_mtime
+        """The time of its last epoch; 0 for a kept run."""
+        path = self.metrics.path
+        return path.stat().st_mtime if path.exists() else 0
 
     @functools.cached_property
     def state(self):
         """finished; stopped: by a signal; running: a process holds the lock of the folder;
         unfinished: killed, or it resumed the run of an older summary and was killed."""
+        if kept.lookup(self.folder / "summary.json"):
+            return FINISHED
         if locked(self.folder):
             return RUNNING
         if not self.summary or last_step(self.folder / "steps.csv") > self.summary["steps"]:
@@ -100,8 +102,8 @@ class Run:
 
 
 def check_folder(folder):
-    """UserError unless it is a folder; names the run of that name."""
-    if not folder.is_dir():
+    """UserError unless it is a folder, or that of kept runs; names the run of that name."""
+    if not folder.is_dir() and not kept.below(folder):
         run = Path("runs") / folder
         raise UserError(f"{folder}: not a folder" + (f"; {run} is" if run.is_dir() else ""))
 
@@ -121,16 +123,10 @@ def last_step(path):
 
 def read_json(path):
     """A JSON object."""
-    try:
-        if not path.is_file() and path.exists():
-            raise UserError(f"{path}: not a regular file")
-        value = json.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise UserError(f"{path}: {error.strerror}") from None
-    except (ValueError, RecursionError) as error:  # numbers and nesting beyond Python's limits, too
-        raise UserError(f"{path}: not JSON: {str(error)[:100]}") from None
+    value = kept.read_json(path)
     if not isinstance(value, dict):
-        raise UserError(f"{path}: not a JSON object")
+        raise UserError(f"{path}: " + ("not a JSON object" if path.exists() else
+                                       "No such file or directory"))
     return value
 
 
@@ -155,7 +151,7 @@ def is_run(folder):
     """Whether a folder is that of a run, broken or not."""
     names = {"metrics.csv", "steps.csv", "config.json"}
     try:
-        found = {name for name in [*names, "checkpoints"] if (folder / name).exists()}
+        found = {name for name in [*names, "checkpoints"] if kept.exists(folder / name)}
     except PermissionError:
         return False
     return bool(found & names) and (len(found) > 1 or "config.json" not in found)
@@ -166,11 +162,11 @@ def below(folder):
     check_folder(folder)
     if is_run(folder):
         return [folder]
-    found = []
-    for path in sorted(folder.iterdir()):
+    found = [path for path in kept.below(folder) if is_run(path)]
+    for path in folder.iterdir() if folder.is_dir() else ():
         if path.is_dir() and not path.is_symlink():
             try:
                 found += below(path)
             except PermissionError:
                 continue
-    return found
+    return sorted(set(found))

@@ -75,6 +75,19 @@ def read(path):
     return Table(path, [RENAMED.get(name, name) for name in names], rows)
 
 
+def as_csv(rows):
+    """Rows of cells as a CSV file; the first one is the header."""
+    out = io.StringIO()
+    csv.writer(out, lineterminator="\n").writerows(rows)
+    return out.getvalue()
+
+
+def markdown(head, rows):
+    """Rows of texts as a Markdown table, without the end of its last line."""
+    return "\n".join("| " + " | ".join(cell.replace("|", "/") for cell in row) + " |"
+                     for row in (head, ["---"] * len(head), *rows))
+
+
 def totals(values):
     """Running sums."""
     sums, total = [], 0.0

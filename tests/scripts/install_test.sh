@@ -83,6 +83,8 @@ for file in share/thinwire/{README.md,configs/resnet20-cifar10.json,docs/README.
   [[ -s $prefix/$file ]] || fail "$file is missing"
 done
 
+[[ ! -e $prefix/share/thinwire/docs/results ]] || fail "kept results are installed"
+
 # a build of one program installs it, and names what is left out; here a copy of the build folder
 # without the other programs and the manual pages
 mkdir -p "$work/partial/bin"

@@ -127,25 +127,42 @@ if python3 -c 'import matplotlib' 2>/dev/null || /usr/bin/python3 -c 'import mat
   [[ $(head -c 4 "$tables/T1.png" | tail -c 3) == PNG && -s $tables/T1.svg ]]
 fi
 
-# kept results hold no paths, have the same tables, and are not run again
+# kept results hold no paths, have the same rows and tables, and are not run again
 repro keep --to "$work/kept" >"$work/said"
 [[ $(cat "$work/said") == $'quick/T1/dense-s1\nquick/T1/model' ]]
 if grep -rqF -e "$work" -e "$PWD" "$work/kept"; then echo "a path was kept" && exit 1; fi
-for file in metrics distributions histograms; do  # what figures are drawn from
-  cmp "$run/$file.csv" "$work/kept/quick/T1/dense-s1/$file.csv"
-done
+while read -r file of_all; do  # what figures are drawn from
+  xzcat -f "$work/kept/$of_all" | cut -d, -f2- | cmp - "$run/$file"
+done <<'TEXT'
+metrics.csv epochs.csv
+steps.csv steps.csv.xz
+distributions.csv distributions.csv
+histograms.csv histograms.csv
+TEXT
 out=$work/kept repro show T1 | sed 's/^ *//' >"$work/kept.md"
 repro show T1 | sed 's/^ *//' | cmp - "$work/kept.md"
 out=$work/kept repro run T1 --tables "$work/drawn" >"$work/said"
 cmp "$work/drawn/T1.csv" "$tables/T1.csv"
-[[ ! -e $work/kept/quick/tables ]]
-[[ -e $work/kept/quick/T1/dense-s1/steps.csv && ! -e $work/kept/quick/T1/dense-s1/run.log ]]
-# a kept result is not replaced by another one
-sed -i 's/dense/other/' "$work/kept/quick/T1/dense-s1/repro.json"
+if [[ -e $tables/T1.png ]]; then cmp "$work/drawn/T1.png" "$tables/T1.png"; fi
+[[ ! -e $work/kept/quick ]]
+# results that an older version kept are folders without logs and steps; they are read, and kept
+cp -r "$out" "$work/old"
+find "$work/old" \( -name 'steps.csv' -o -name '*log*' \) -delete
+out=$work/old repro show T1 | sed 's/^ *//' | cmp - "$work/kept.md"
+out=$work/old repro keep --to "$work/renewed" >"$work/said"
+diff -r -x steps.csv.xz "$work/kept" "$work/renewed"
+# what is kept is not kept twice, nor replaced by another one unless that is asked for
 cp -r "$work/kept" "$work/before"
 repro keep --to "$work/kept" >"$work/said"
-expect "$work/said" "quick/T1/dense-s1: not copied, $work/kept/quick/T1/dense-s1 has another result"
+out=$work/kept repro keep --to "$work/kept" >"$work/said"
+diff -r "$work/before" "$work/kept"
+sed -i '1s/dense/other/2' "$work/kept/runs.jsonl"
+cp "$work/kept/runs.jsonl" "$work/other"
+repro keep --to "$work/kept" >"$work/said"
+expect "$work/said" "quick/T1/dense-s1: not kept, $work/kept has another result; --replace"
 expect "$work/said" "quick/T1/model"
+cmp "$work/other" "$work/kept/runs.jsonl"
+repro keep --to "$work/kept" --replace >"$work/said"
 diff -r "$work/before" "$work/kept"
 refuses "keep where?" keep
 out=$work/none refuses "none does not exist" keep --to "$work/kept"

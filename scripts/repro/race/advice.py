@@ -10,11 +10,12 @@ import subprocess
 import tempfile
 from pathlib import Path
 
+from runs.kept import ADVICE, read_json
+
 from .. import programs, runs
 from . import links
 from .labels import flags_in, flags_of, is_dense, of_messages
 
-FILE = "advise.json"
 MAX_LOSS = 2  # points of top-1 that a recommended method may have lost to dense
 KEYS = ("batch_size", "precision", "threads_per_rank", "local_steps")
 DENSITIES = ("--density", "--density-warmup")  # a method and what advise names have the same
@@ -141,7 +142,7 @@ def ask(options, settings):
 
 def for_link(folder, link, entries, settings):
     """What `advise` says on these methods, from the folder of the link or asked; None without."""
-    kept = [Answer(**one) for one in runs.read_json(folder / FILE) or ()]
+    kept = [Answer(**one) for one in read_json(folder / ADVICE) or ()]
     answers = []
     for options in questions(entries, link):
         answer = next((one for one in kept if one.options == options), None)
@@ -149,7 +150,8 @@ def for_link(folder, link, entries, settings):
             answer = ask(options, settings)
             if not answer.busy:
                 kept.append(answer)
-                runs.write(folder / FILE, [dataclasses.asdict(one) for one in kept])
+                folder.mkdir(parents=True, exist_ok=True)  # none of kept results
+                runs.write(folder / ADVICE, [dataclasses.asdict(one) for one in kept])
         if answer:
             answers.append(answer)
     return Advised(answers, entries) if answers else None

@@ -1,9 +1,10 @@
 """The methods of a race: what `train --list` shows, and the variants of a JSON file."""
 
 import dataclasses
-import json
 import re
 import subprocess
+
+from runs.folder import read_json
 
 from .. import ReproError, nearest
 from . import links
@@ -68,12 +69,7 @@ def known_by(train):
 
 def variants(path):
     """The objects of a JSON file: name -> options, with the keys of recipes, and `links`."""
-    try:
-        read = json.loads(path.read_text())
-    except (OSError, UnicodeDecodeError, json.JSONDecodeError) as error:
-        raise ReproError(f"{path}: {error}") from None
-    if not isinstance(read, dict):
-        raise ReproError(f"{path}: expected an object of name: options")
+    read = read_json(path)
     for name, options in read.items():
         if not re.fullmatch(r"[\w.+-]+", name):
             raise ReproError(f"{path}: {name!r} is no name; expected letters, digits and .+-_")

@@ -8,10 +8,12 @@ than what the methods differ by. An accuracy is reached on the line between two 
 
 import dataclasses
 import functools
-import json
 import re
 import statistics
 from pathlib import Path
+
+from runs.folder import Run
+from runs.kept import read_json, results
 
 from .. import ReproError, programs, runs, tables
 from . import links
@@ -32,10 +34,10 @@ class Training:
         self.link = self.options.get("link", links.NONE)
         self.seed = self.options["seed"]
         try:
-            self.config = json.loads((folder / "config.json").read_text())
-            self.record = runs.records_of_training(folder)[0]
+            self.config = Run(folder).config
+            self.record = runs.records_of(folder)[0]
             self.epochs = programs.read_csv(folder / "metrics.csv")
-        except (OSError, KeyError, IndexError, ValueError) as error:
+        except (KeyError, IndexError) as error:
             raise ReproError(f"{folder} is no finished run: {error}") from None
 
     def measured(self, compute):
@@ -123,25 +125,25 @@ def crossing(curve, target):
 
 def read(folder):
     """A finished training in this folder, or None."""
-    notes = runs.read_json(folder / "repro.json")
+    notes = read_json(folder / "repro.json")
     return Training(folder, notes) if notes and runs.trained(folder) else None
 
 
 def trainings_in(folder):
     """{method: finished trainings by seed} of the folder of a link."""
     found = {}
-    for path in folder.glob("*-s*/repro.json"):
-        if training := read(path.parent):
-            found.setdefault(re.sub(r"-s\d+$", "", path.parent.name), []).append(training)
+    for path in results(folder, "*-s*"):
+        if training := read(path):
+            found.setdefault(re.sub(r"-s\d+$", "", path.name), []).append(training)
     return {name: sorted(each, key=lambda one: one.seed) for name, each in sorted(found.items())}
 
 
 def short_runs_in(folder):
     """{method: finished short runs} of the folder of a link."""
     found = {}
-    for path in sorted(folder.glob("iterations/*/*-s*/repro.json")):
-        if short := read(path.parent):
-            found.setdefault(path.parent.parent.name, []).append(short)
+    for path in results(folder, "iterations/*/*-s*"):
+        if short := read(path):
+            found.setdefault(path.parent.name, []).append(short)
     return found
 
 
@@ -184,7 +186,7 @@ def sources_of(folder, free, by_short_runs):
     found = [Source(name, each, []) for name, each in measured.items()]
     found += [Source(name, free.get(name, []), shorts) for name, shorts in short_runs.items()
               if name not in measured]
-    started = {path.parent for path in folder.glob("*-s*/repro.json")}
+    started = set(results(folder, "*-s*"))
     finished = {one.folder for each in trained.values() for one in each}
     return found, [path.name for path in sorted(started - finished)]
 
@@ -203,14 +205,6 @@ def entry_of(source, compute):
     return None if None in curves else entry(source, ITERATIONS, curves, by_density[last])
 
 
-def link_of(folder):
-    """The link of a folder, from the first run in it."""
-    for path in sorted([*folder.glob("*-s*/repro.json"),
-                        *folder.glob("iterations/*/*-s*/repro.json")]):
-        return runs.read_json(path)["options"].get("link", links.NONE)
-    return None
-
-
 @dataclasses.dataclass
 class Heat:
     """What was run on a link. `unfinished`: names of trainings; `missing`: texts on methods
@@ -224,8 +218,8 @@ class Heat:
 
 def race(folder):
     """{link: Heat} of the folder of a model, slow links first."""
-    by_link = {link: path for path in sorted(Path(folder).glob("*/"))
-               if (link := link_of(path)) is not None}
+    by_link = {read_json(path / "repro.json")["options"].get("link", links.NONE):
+               folder / path.relative_to(folder).parts[0] for path in results(folder)}
     free = trainings_in(by_link[links.NONE]) if links.NONE in by_link else {}
     # trainings without a link are for all links, also those that ran beside other programs
     sources = {link: sources_of(by_link[link], free, link == links.NONE)

@@ -4,7 +4,6 @@ A training is MODEL/LINK/METHOD-sSEED, a short run MODEL/LINK/iterations/METHOD/
 """
 
 import dataclasses
-import json
 import math
 import shlex
 
@@ -47,16 +46,6 @@ def steps_of(folder):
     if not lines:
         raise ReproError(f"{folder / 'steps.csv'} holds no step")
     return lines
-
-
-def recipe_of(path):
-    try:
-        recipe = json.loads(path.read_text())
-    except (OSError, UnicodeDecodeError, json.JSONDecodeError) as error:
-        raise ReproError(f"{path}: {error}") from None
-    if not isinstance(recipe, dict):
-        raise ReproError(f"{path}: a recipe must be an object")
-    return recipe
 
 
 def common(given):

@@ -1,8 +1,8 @@
 """The tables of a race, as Markdown and CSV."""
 
-import csv
-import io
 import statistics
+
+from runs.tables import as_csv, markdown
 
 from .. import tables
 from ..verdict import form
@@ -85,7 +85,7 @@ def document(model, sections, target):
     for link, ranking, advised, missing in sections:
         parts += [f"### {links.title(link)}", verdict.of_link(ranking, advised)]
         if ranking.entries:
-            parts.append(tables.markdown(head, [line(ranking, one) for one in ranking.entries]))
+            parts.append(markdown(head, [line(ranking, one) for one in ranking.entries]))
         if ranking.left_out:
             parts.append("Seconds left out: " + "; ".join(
                 f"`{method}` ({why})" for method, why in ranking.left_out.items()) + ".")
@@ -94,12 +94,6 @@ def document(model, sections, target):
     return "\n\n".join(parts) + "\n"
 
 
-def csv_of(head, lines):
-    out = io.StringIO()
-    csv.writer(out, lineterminator="\n").writerows([head, *lines])
-    return out.getvalue()
-
-
 def csv_text(model, sections):
-    return csv_of(COLUMNS, [cells(model, link, ranking, entry)
-                            for link, ranking, _, _ in sections for entry in ranking.entries])
+    return as_csv([COLUMNS, *(cells(model, link, ranking, entry) for link, ranking, _, _ in sections
+                              for entry in ranking.entries)])

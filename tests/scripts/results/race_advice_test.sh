@@ -75,8 +75,10 @@ asked 1
 for words in "--local-steps 16" "--precision f32" "--batch-size 32" "--workers 4" "--max-loss 2"; do
   grep -qF -- "$words" "$work/asked" || { echo "not asked with $words"; cat "$work/asked"; exit 1; }
 done
-scripts/results/race.py keep --output-dir "$runs" --to "$work/kept" >"$work/said"
-cmp "$kept" "$work/kept/lenet/none/advise.json"
+scripts/results/race.py keep --output-dir "$runs" --to "$work/kept" >/dev/null
+scripts/results/race.py show --output-dir "$work/kept" --bin "$work/none" |
+  tr -d '\`' >"$work/again"
+diff -I '^tables and figures: ' "$work/said" "$work/again"
 
 # the answer with the largest gain counts, its method may have local steps
 rm "$kept"

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """read_tables.py FOLDER: pandas and DuckDB read the tables of the folder's runs without options:
 the same columns, none without a name, all of numbers. DuckDB takes those without a value for
-text."""
+text. Both read the results that the repository keeps."""
 
 import re
 import sys
@@ -24,10 +24,23 @@ def check(path):
     print(path.parent.name, path.name, len(frame), "rows,", len(frame.columns), "columns")
 
 
+def check_kept(folder):
+    """The files of kept results: both programs find the last top-1 of each training in two."""
+    runs = pandas.read_json(folder / "runs.jsonl", lines=True, precise_float=True)
+    wanted = {run: summary["val_top1"] for run, summary in
+              runs.set_index("run")["summary"].dropna().items()}
+    last = pandas.read_csv(folder / "epochs.csv").groupby("run")["val_top1"].last()
+    assert len(wanted) > 50 and last.to_dict() == wanted, folder
+    found = duckdb.sql(f"SELECT run, summary.val_top1 FROM '{folder}/runs.jsonl' "
+                       "WHERE summary IS NOT NULL").fetchall()
+    assert dict(found) == wanted, folder
+    assert set(pandas.read_csv(folder / "steps.csv.xz")["run"]) < wanted.keys(), folder
+
+
 def main():
     folder = Path(sys.argv[1])
     tables = sorted(folder.glob("*/*.csv"))
-    assert len(tables) == 8, tables
+    assert len(tables) == 10, tables
     for path in tables:
         check(path)
     compared = pandas.read_csv(folder / "compare.csv")
@@ -45,6 +58,8 @@ def main():
     assert len(told) == len(rows), told
     values = [top1 for path, _, top1 in told if "/eval-1/" in path]
     assert len(values) == len(rows) - 1 and all(0 <= top1 <= 1 for top1 in values), told
+    for kept in map(Path, ("docs/results/repro", "docs/results/race")):
+        check_kept(kept)
 
 
 if __name__ == "__main__":
