@@ -85,9 +85,8 @@ std::vector<int32_t> class_map(const std::string& map, const std::vector<std::st
   const std::vector<std::string> here = all_composed(data), there = all_composed(weights);
   const auto check_known = [](const std::vector<std::string>& names, const std::string& name,
                               const char* where) {
-    const std::string near = nearest(name, names);
     check(among(names, name), "[options] class-map: no class of the {} is called \"{}\"{}", where,
-          name, near.empty() ? "" : fmt::format("; nearest is \"{}\"", near));
+          name, nearest_hint(name, names));
   };
   std::map<std::string, std::string> renamed;
   std::istringstream list(map);

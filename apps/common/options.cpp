@@ -300,9 +300,7 @@ void OptionTable::set_json(const Json& object, const std::string& source) {
       std::vector<std::string> known;
       if (settings_ != nullptr) known.push_back("set");
       for (const Option& option : options_) known.push_back(json_key(option.name));
-      const std::string near = nearest(key, known);
-      fail("{}: unknown key \"{}\"{}", source, key,
-           near.empty() ? "" : fmt::format("; nearest is \"{}\"", near));
+      fail("{}: unknown key \"{}\"{}", source, key, nearest_hint(key, known));
     }
     if (!matches(it->name)) note_renamed(key, json_key(it->name));
     apply(*it, value, shown(value), source + ":");

@@ -88,9 +88,8 @@ void Run::freeze() {
       names.push_back(p.name.substr(0, dot = p.name.find('.', dot + 1)));
   std::istringstream patterns(config_.freeze);
   for (std::string pattern; std::getline(patterns, pattern, ',');) {
-    const std::string near = nearest(pattern, names);
     check(arena.freeze(pattern) > 0, "[options] freeze is {}: {} has no such tensor{}", pattern,
-          config_.model, near.empty() ? "" : fmt::format("; nearest is {}", near));
+          config_.model, nearest_hint(pattern, names));
   }
   size_t tensors = 0, elements = 0;
   for (const Parameter& p : arena.parameters())

@@ -67,6 +67,11 @@ std::string nearest(std::string_view name, const std::vector<std::string>& known
   return best;
 }
 
+std::string nearest_hint(std::string_view name, const std::vector<std::string>& known) {
+  const std::string near = nearest(name, known);
+  return near.empty() ? "" : fmt::format("; nearest is \"{}\"", near);
+}
+
 std::string unknown_name(std::string_view kind, std::string_view name,
                          const std::vector<std::string>& known) {
   return unknown_name(kind, name, known, known);
@@ -75,9 +80,7 @@ std::string unknown_name(std::string_view kind, std::string_view name,
 std::string unknown_name(std::string_view kind, std::string_view name,
                          const std::vector<std::string>& known,
                          const std::vector<std::string>& labels) {
-  const std::string near = nearest(name, known);
-  return fmt::format("unknown {} \"{}\"{}; known: {}", kind, name,
-                     near.empty() ? "" : fmt::format("; nearest is \"{}\"", near),
+  return fmt::format("unknown {} \"{}\"{}; known: {}", kind, name, nearest_hint(name, known),
                      fmt::join(labels, ", "));
 }
 

@@ -94,4 +94,7 @@ class Settings {
 /// The member of `known` with the smallest edit distance to `name`; empty if none is near.
 std::string nearest(std::string_view name, const std::vector<std::string>& known);
 
+/// `; nearest is "NAME"`, for the error of a name that is not known; empty if none is near.
+std::string nearest_hint(std::string_view name, const std::vector<std::string>& known);
+
 }  // namespace tw

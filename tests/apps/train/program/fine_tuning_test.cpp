@@ -185,7 +185,7 @@ TEST(FineTuning, APatternThatMatchesNothingIsAUserError) {
     EXPECT_EQ(ended.code, 2) << ended.output;
     EXPECT_TRUE(ended.says(expected)) << ended.output;
   };
-  says("--freeze layr1", "freeze is layr1: resnet20 has no such tensor; nearest is layer1");
+  says("--freeze layr1", "freeze is layr1: resnet20 has no such tensor; nearest is \"layer1\"");
   says("--freeze '*'", "no tensor is left to train");
   says("--reset-head", "reset-head needs --pretrained");
 }
