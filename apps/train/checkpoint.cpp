@@ -268,7 +268,7 @@ void check_residual(const fs::path& checkpoint, const SafetensorsReader& first, 
   check(first.tensor("residual").as<float>().empty() != keeps_one,
         "[resume] {}: sparsifier is \"{}\" in the checkpoint, \"{}\" in this run; only one of them "
         "keeps a residual; --pretrained {} starts a new run from its weights",
-        checkpoint.string(), saved.before.sparsifier, config.sparsifier, checkpoint.string());
+        checkpoint.string(), saved.before.sparsifier, config.sparsifier, shell_word(checkpoint));
 }
 
 /// UserError unless checkpoint and run have the same per-rank vectors; within a round of local
@@ -286,7 +286,7 @@ void check_own_vectors(const fs::path& checkpoint, const SafetensorsReader& firs
   check(first.has("round") == keeps(optimizer, "parameters"),
         "{}: only one of the checkpoint and this run takes local steps (local-steps); --pretrained "
         "{} starts a new run from its weights",
-        prefix, checkpoint.string());
+        prefix, shell_word(checkpoint));
   const bool freezes = saved.before.freeze != config.freeze;
   if (!first.has("round") || (saved.ranks == ranks && !config.eval_only && !freezes)) return;
   const uint64_t steps =

@@ -218,7 +218,7 @@ void check_continues(const fs::path& path) {
   check(from.empty(),
         "[run] {} ended before its first checkpoint; it branched from {}: repeat the command with "
         "--resume {}",
-        path.string(), from, from);
+        path.string(), from, shell_word(from));
 }
 
 struct FoundFolder {

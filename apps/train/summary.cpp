@@ -225,10 +225,11 @@ std::string continuing_command(const RunFolder& folder, const TrainConfig& confi
   if (!config.cell.empty()) return "the same command, which continues the sweep";
   if (!config.seeds.empty())
     return "the same command and --resume auto, which trains the other seeds, too";
-  const std::string launcher = ranks > config.workers && ranks > 1
-                                   ? fmt::format("mpirun -n {} {} ", ranks, program_path())
-                                   : "";
-  return launcher + "--resume " + folder.path.string();
+  const std::string launcher =
+      ranks > config.workers && ranks > 1
+          ? fmt::format("mpirun -n {} {} ", ranks, shell_word(program_path()))
+          : "";
+  return launcher + "--resume " + shell_word(folder.path);
 }
 
 void write_summary(Console& console, const RunFolder& folder, const TrainConfig& config,

@@ -3,6 +3,8 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <cctype>
 #include <cerrno>
 #include <cstring>
 #include <fstream>
@@ -150,6 +152,18 @@ std::vector<std::byte> read_file(const std::filesystem::path& path, size_t most)
 std::string read_text(const std::filesystem::path& path, size_t most) {
   const std::vector<std::byte> bytes = read_file(path, most);
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
+std::string shell_word(const std::filesystem::path& path) {
+  constexpr std::string_view kSafe = "/._-+=:,@%";
+  const std::string text = path.string();
+  const bool plain = !text.empty() && std::ranges::all_of(text, [&](unsigned char c) {
+    return std::isalnum(c) || c >= 0x80 || kSafe.find(static_cast<char>(c)) != kSafe.npos;
+  });
+  if (plain) return text;
+  std::string result;
+  for (const char c : text) result += c == '\'' ? "'\\''" : std::string(1, c);
+  return "'" + result + "'";
 }
 
 std::string read_text_if_any(const std::filesystem::path& path, size_t most) {

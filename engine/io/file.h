@@ -73,6 +73,9 @@ std::string read_text(const std::filesystem::path& path, size_t most = SIZE_MAX)
 /// The same; empty when there is no such file.
 std::string read_text_if_any(const std::filesystem::path& path, size_t most = SIZE_MAX);
 
+/// The name of a file as one word of a shell command, quoted where that is necessary.
+std::string shell_word(const std::filesystem::path& path);
+
 /// The most bytes of a file that is read as JSON, and of the header of any other file.
 inline constexpr size_t kMostJson = 100'000'000;
 

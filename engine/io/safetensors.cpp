@@ -107,20 +107,19 @@ std::vector<Extent> in_order(const std::string& where, std::vector<Extent> exten
 }
 
 /// UserError with the command that converts the file, if PyTorch wrote it: a zip archive that
-/// begins with the file data.pkl, or a pickle of an older version.
+/// begins with the file data.pkl and ends with a directory, or a pickle of an older version.
 void check_not_torch(const std::filesystem::path& path, std::span<const std::byte> bytes) {
-  const std::string_view start(reinterpret_cast<const char*>(bytes.data()),
-                               std::min<size_t>(bytes.size(), 512));
+  const std::string_view all(reinterpret_cast<const char*>(bytes.data()), bytes.size()),
+      start = all.substr(0, 512);
   const bool zip = start.starts_with("PK\x03\x04") && start.find("/data.pkl") != start.npos;
   if (!zip && !start.starts_with("\x80\x02\x8a\x0a")) return;
-  const auto quoted = [](const std::string& text) {
-    std::string result;
-    for (const char c : text) result += c == '\'' ? "'\\''" : std::string(1, c);
-    return "'" + result + "'";
-  };
-  fail("[safetensors] {} is a file of PyTorch; this command converts it: {} {} {}", path.string(),
-       kConvert, quoted(path.string()),
-       quoted(std::filesystem::path(path).replace_extension("safetensors").string()));
+  constexpr size_t kDirectoryEnd = 22 + 65535;  // the last record, with the longest comment
+  const bool cut =
+      zip &&
+      all.substr(all.size() - std::min(all.size(), kDirectoryEnd)).find("PK\5\6") == all.npos;
+  fail("[safetensors] {} is a file of PyTorch{}; this command converts {}: {} {} {}", path.string(),
+       cut ? " that is cut short: it has no directory" : "", cut ? "a whole copy" : "it", kConvert,
+       shell_word(path), shell_word(std::filesystem::path(path).replace_extension("safetensors")));
 }
 
 constexpr const char* kChecksum = "checksum";

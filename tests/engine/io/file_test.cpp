@@ -192,6 +192,15 @@ TEST(ReadFile, GivesEveryByteOfAnySize) {
   }
 }
 
+TEST(ShellWord, TheShellReadsTheNameAgain) {
+  EXPECT_EQ(shell_word("runs/a-1_b.c"), "runs/a-1_b.c");
+  for (const std::string name :
+       {"my run", "it's", "a$HOME", "a;b", "*", "\\", "~", "ä ö", "a\"b"}) {
+    const Ended ended = run_command("printf %s " + shell_word(name));
+    EXPECT_EQ(ended.output, name);
+  }
+}
+
 // as in --config <(generate)
 TEST(ReadFile, ReadsAPipeToItsEnd) {
   int ends[2];

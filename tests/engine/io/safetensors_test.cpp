@@ -191,7 +191,8 @@ TEST(Safetensors, AFileOfPyTorchNamesACommandThatPythonParses) {
   const TempFolder folder;
   for (const std::string start :
        {"PK\x03\x04, flags and sizes, archive/data.pkl", "\x80\x02\x8a\x0a"}) {
-    write_atomically(folder / "it's.pth", start + std::string(600, 'x'));
+    const std::string directory = "PK\x05\x06" + std::string(18, '\0');
+    write_atomically(folder / "it's.pth", start + std::string(600, 'x') + directory);
     const std::string command = conversion_of(folder / "it's.pth");
     // Python reads the program as a literal, and the shell the names of the files
     const std::string parse =
@@ -220,6 +221,20 @@ TEST(Safetensors, TheCommandConvertsAFileOfPyTorch) {
       folder.path().string(), python()));
   ASSERT_EQ(saved.code, 0) << saved.output;
   for (const char* name : {"zip", "old"}) {
+TEST(Safetensors, AFileOfPyTorchThatIsCutShortSaysSo) {
+  const TempFolder folder;
+  const std::string start = "PK\x03\x04, flags and sizes, archive/data.pkl";
+  for (const size_t rest : {0u, 600u, 100'000u}) {
+    write_atomically(folder / "a.pth", start + std::string(rest, 'x'));
+    const std::string error =
+        error_text<UserError>([&] { SafetensorsReader reader(folder / "a.pth"); });
+    EXPECT_NE(error.find("a.pth is a file of PyTorch that is cut short: it has no directory; this "
+                         "command converts a whole copy: python3 -c"),
+              std::string::npos)
+        << error;
+  }
+}
+
     const std::string command = conversion_of(folder / (name + std::string(".pth")));
     const Ended ended = run_command("python3() { " + python() + " \"$@\"; }; " + command);
     ASSERT_EQ(ended.code, 0) << ended.output << command;
