@@ -109,16 +109,11 @@ uint64_t Run::check_pretrained() const {
   if (!config_.reset_head) {
     if (const std::string note = check_classes(file, config_); !note.empty())
       console_.line("{}", note);
-    for (const Parameter& p : arena.parameters()) {
-      const auto found = file.tensors().find(p.name);
-      if (!p.name.starts_with(head) || found == file.tensors().end()) continue;
-      const Shape& shape = found->second.shape;
-      check(shape.rank() == 0 || exported_shape(p).rank() == 0 ||
-                shape[0] == exported_shape(p)[0] || axes_differ(shape, exported_shape(p)),
-            "[weights] {}: {} has shape {}, this network wants {}: --reset-head starts a new last "
-            "layer, --classes {} keeps this one, with label i of the data as output i",
-            config_.pretrained, p.name, shape, exported_shape(p), shape[0]);
-    }
+    const int64_t classes = other_classes(file, arena);
+    check(classes == 0,
+          "[weights] {}: the last layer has {} outputs, this network wants {}: --reset-head starts "
+          "a new last layer, --classes {} keeps this one, with label i of the data as output i",
+          config_.pretrained, classes, model_.spec().classes, classes);
   }
   check_weights(file, arena, config_.reset_head ? head : "");
   return checksum(file.bytes());

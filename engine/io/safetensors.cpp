@@ -3,6 +3,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <nlohmann/json.hpp>
 #include <ranges>
@@ -19,18 +20,21 @@ namespace {
 using Json = nlohmann::json;
 
 template <class T>
-float widened(const std::byte* at) {
+double widened(const std::byte* at) {
   T value;
   std::memcpy(&value, at, sizeof value);
-  return static_cast<float>(value);
+  if constexpr (std::is_same_v<T, double>)
+    return value;
+  else
+    return static_cast<float>(value);
 }
 
 /// An element type of files.
 struct Format {
   std::string_view name;
   size_t bytes;
-  DType dtype;                                           // as which it is read
-  float (*convert)(const std::byte* element) = nullptr;  // null: has the bytes of `dtype`
+  DType dtype;                                          // as which it is read
+  double (*widen)(const std::byte* element) = nullptr;  // null: has the bytes of `dtype`
 };
 constexpr Format kFormats[] = {{"F32", 4, DType::f32},
                                {"I32", 4, DType::i32},
@@ -226,10 +230,15 @@ SafetensorsReader::SafetensorsReader(std::filesystem::path path, std::vector<std
       const auto elements = static_cast<size_t>(tensor.numel());
       check(extent.bytes() == elements * format->bytes, "{}: {} bytes of data for shape {} of {}",
             here, extent.bytes(), tensor.shape, dtype);
-      if (format->convert) {
+      if (format->widen) {
         tensor.data = moved_.emplace_back(tensor.bytes()).data();
-        for (size_t i = 0; i < elements; ++i)
-          tensor.as<float>()[i] = format->convert(data + extent.begin + i * format->bytes);
+        for (size_t i = 0; i < elements; ++i) {
+          const double wide = format->widen(data + extent.begin + i * format->bytes);
+          const auto value = static_cast<float>(wide);
+          check(std::isfinite(value) || !std::isfinite(wide),
+                "{}: {} in element {} is too large for f32", here, wide, i);
+          tensor.as<float>()[i] = value;
+        }
       } else if (reinterpret_cast<uintptr_t>(tensor.data) % size_of(tensor.dtype) != 0) {
         tensor.data = moved_.emplace_back(data + extent.begin, data + extent.end).data();
       }

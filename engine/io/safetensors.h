@@ -32,7 +32,8 @@ class SafetensorsWriter {
 class SafetensorsReader {
  public:
   /// Reads and checks the whole file; throws UserError with the file name and the defect. Tensors
-  /// of F16, BF16 and F64 become f32. Files of other programs have no checksum.
+  /// of F16, BF16 and F64 become f32, which must hold their elements. Files of other programs have
+  /// no checksum.
   explicit SafetensorsReader(const std::filesystem::path& path);
   /// The same for the bytes of the file `path`.
   SafetensorsReader(std::filesystem::path path, std::vector<std::byte> bytes);

@@ -73,6 +73,12 @@ void save_weights(const std::filesystem::path& path, const ParameterArena& arena
 
 namespace {
 
+std::vector<int64_t> sizes_of(const Shape& shape) {
+  std::vector<int64_t> sizes;
+  for (int i = 0; i < shape.rank(); ++i) sizes.push_back(shape[i]);
+  return sizes;
+}
+
 bool is_left_out(const std::string& name, const std::string& except) {
   return !except.empty() && name.starts_with(except);
 }
@@ -99,9 +105,17 @@ std::vector<std::string> misfits(const SafetensorsReader& file, const ParameterA
   std::vector<std::string> problems;
   std::set<std::string> known;
   const auto& unreadable = file.unreadable();
+  for (const auto* list : {&arena.parameters(), &arena.statistics()})
+    for (const Parameter& p : *list) known.insert(p.name);
+  // a prefix that only some names have is not dropped
+  const auto prefixed = [&](const std::string& name) -> std::string {
+    for (const auto& [found, tensor] : file.tensors())
+      if (found.ends_with("." + name) && !known.contains(found))
+        return fmt::format(", but the file has {}", found);
+    return "";
+  };
   for (const auto* list : {&arena.parameters(), &arena.statistics()}) {
     for (const Parameter& p : *list) {
-      known.insert(p.name);
       if (is_left_out(p.name, except)) continue;
       const Shape expected = exported_shape(p);
       const auto found = file.tensors().find(p.name);
@@ -109,7 +123,7 @@ std::vector<std::string> misfits(const SafetensorsReader& file, const ParameterA
         problems.push_back(fmt::format("tensor {} is of {}; the model expects {} of f32", p.name,
                                        other->second, expected));
       else if (found == file.tensors().end())
-        problems.push_back(fmt::format("tensor {} is missing", p.name));
+        problems.push_back(fmt::format("tensor {} is missing{}", p.name, prefixed(p.name)));
       else if (const std::string fault = fault_of(found->second, expected); !fault.empty())
         problems.push_back(fmt::format("tensor {} has {}", p.name, fault));
     }
@@ -137,13 +151,7 @@ std::string drop_prefix(SafetensorsReader& file, const ParameterArena& arena) {
 }
 
 bool axes_differ(const Shape& a, const Shape& b) {
-  const auto sorted = [](const Shape& shape) {
-    std::vector<int64_t> sizes;
-    for (int i = 0; i < shape.rank(); ++i) sizes.push_back(shape[i]);
-    std::ranges::sort(sizes);
-    return sizes;
-  };
-  return a != b && sorted(a) == sorted(b);
+  return a != b && std::ranges::is_permutation(sizes_of(a), sizes_of(b));
 }
 
 void check_weights(const SafetensorsReader& file, const ParameterArena& arena,
@@ -162,6 +170,25 @@ void check_weights(const SafetensorsReader& file, const ParameterArena& arena,
 std::string head_prefix(const ParameterArena& arena) {
   const std::string& name = arena.parameters().back().name;
   return name.substr(0, name.rfind('.') + 1);
+}
+
+int64_t other_classes(const SafetensorsReader& file, const ParameterArena& arena) {
+  const std::string head = head_prefix(arena);
+  std::set<int64_t> theirs, ours;
+  for (const Parameter& p : arena.parameters()) {
+    if (!p.name.starts_with(head)) continue;
+    const auto found = file.tensors().find(p.name);
+    const std::vector<int64_t> expected = sizes_of(exported_shape(p)),
+                               sizes = found == file.tensors().end()
+                                           ? std::vector<int64_t>()
+                                           : sizes_of(found->second.shape);
+    if (sizes.empty() || sizes.size() != expected.size() ||
+        !std::equal(sizes.begin() + 1, sizes.end(), expected.begin() + 1))
+      return 0;
+    theirs.insert(sizes[0]);
+    ours.insert(expected[0]);
+  }
+  return theirs.size() == 1 && theirs != ours ? *theirs.begin() : 0;
 }
 
 void load_weights(const SafetensorsReader& file, ParameterArena& arena, const std::string& except) {

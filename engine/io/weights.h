@@ -39,6 +39,9 @@ void check_weights(const SafetensorsReader& file, const ParameterArena& arena,
 /// does not fit.
 void load_weights(const SafetensorsReader& file, ParameterArena& arena,
                   const std::string& except = "");
+/// The number of outputs of the last layer in `file`, if nothing else of it differs from that of
+/// the network; 0 otherwise.
+int64_t other_classes(const SafetensorsReader& file, const ParameterArena& arena);
 /// What the names of the last layer's tensors begin with: `fc.`, `classifier.6.`
 std::string head_prefix(const ParameterArena& arena);
 

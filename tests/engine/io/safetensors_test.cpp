@@ -171,6 +171,18 @@ TEST(Safetensors, OtherWidthsOfFloatsBecomeF32) {
   EXPECT_TRUE(std::isnan(values("d")[1]));
 }
 
+TEST(Safetensors, SaysThatAnElementOfF64IsTooLargeForF32) {
+  const TempFolder folder;
+  const std::string header = R"({"d":{"dtype":"F64","shape":[2],"data_offsets":[0,16]}})";
+  const uint64_t length = header.size();
+  const double values[] = {1, -1e300};
+  write_atomically(folder / "f", std::string(reinterpret_cast<const char*>(&length), 8) + header +
+                                     std::string(reinterpret_cast<const char*>(values), 16));
+  const std::string error = error_text<UserError>([&] { SafetensorsReader reader(folder / "f"); });
+  EXPECT_NE(error.find("tensor d: -1e+300 in element 1 is too large for f32"), std::string::npos)
+      << error;
+}
+
 /// The Python with PyTorch and safetensors that THINWIRE_PYTHON names, or python3.
 std::string python() {
   const char* const named = std::getenv("THINWIRE_PYTHON");
@@ -209,18 +221,6 @@ TEST(Safetensors, AFileOfPyTorchNamesACommandThatPythonParses) {
             std::string::npos);
 }
 
-TEST(Safetensors, TheCommandConvertsAFileOfPyTorch) {
-  if (run_command(python() + " -c 'import torch, safetensors.torch'").code != 0)
-    GTEST_SKIP() << python() << " has no torch and safetensors (THINWIRE_PYTHON names another)";
-  const TempFolder folder;
-  const Ended saved = run_command(fmt::format(
-      "cd {} && {} -c \"import torch; w = {{'a.weight': torch.arange(6.).reshape(2, 3).t(), "
-      "'n': torch.tensor(3)}}; w['b'] = w['a.weight']; torch.save(w, 'zip.pth'); "
-      "torch.save({{'state_dict': w, 'epoch': 1}}, 'old.pth', "
-      "_use_new_zipfile_serialization=False)\"",
-      folder.path().string(), python()));
-  ASSERT_EQ(saved.code, 0) << saved.output;
-  for (const char* name : {"zip", "old"}) {
 TEST(Safetensors, AFileOfPyTorchThatIsCutShortSaysSo) {
   const TempFolder folder;
   const std::string start = "PK\x03\x04, flags and sizes, archive/data.pkl";
@@ -235,6 +235,18 @@ TEST(Safetensors, AFileOfPyTorchThatIsCutShortSaysSo) {
   }
 }
 
+TEST(Safetensors, TheCommandConvertsAFileOfPyTorch) {
+  if (run_command(python() + " -c 'import torch, safetensors.torch'").code != 0)
+    GTEST_SKIP() << python() << " has no torch and safetensors (THINWIRE_PYTHON names another)";
+  const TempFolder folder;
+  const Ended saved = run_command(fmt::format(
+      "cd {} && {} -c \"import torch; w = {{'a.weight': torch.arange(6.).reshape(2, 3).t(), "
+      "'n': torch.tensor(3)}}; w['b'] = w['a.weight']; torch.save(w, 'zip.pth'); "
+      "torch.save({{'state_dict': w, 'epoch': 1}}, 'old.pth', "
+      "_use_new_zipfile_serialization=False)\"",
+      folder.path().string(), python()));
+  ASSERT_EQ(saved.code, 0) << saved.output;
+  for (const char* name : {"zip", "old"}) {
     const std::string command = conversion_of(folder / (name + std::string(".pth")));
     const Ended ended = run_command("python3() { " + python() + " \"$@\"; }; " + command);
     ASSERT_EQ(ended.code, 0) << ended.output << command;

@@ -45,7 +45,7 @@ TEST(FineTuning, OtherClassesNameResetHead) {
   const Ended refused = run_command(resnet20(folder, run + " --name no"));
   EXPECT_EQ(refused.code, 2);
   EXPECT_TRUE(
-      refused.says("linear.weight has shape (20, 64), this network wants (2, 64): "
+      refused.says("the last layer has 20 outputs, this network wants 2: "
                    "--reset-head starts a new last layer, --classes 20 keeps this one"))
       << refused.output;
   EXPECT_EQ(refused.output.find("error"), refused.output.rfind("error")) << refused.output;
@@ -122,6 +122,56 @@ TEST(FineTuning, NamesTransposedTensorsAndElementsThatAreNotFinite) {
   EXPECT_NE(resumed.find("model.safetensors: tensor conv1.weight has nan in element 3"),
             std::string::npos)
       << resumed;
+}
+
+TEST(FineTuning, AdvisesClassesOnlyForALayerOfThatManyOutputs) {
+  const TempFolder folder;
+  const fs::path file = pretrained(folder), other = folder / "other.safetensors";
+  struct Case {
+    std::string tensor;
+    Shape shape;
+  };
+  for (const Case& one :
+       {Case{"linear.bias", {10, 2}}, Case{"linear.bias", {1, 20}}, Case{"linear.bias", {4, 5}},
+        Case{"linear.weight", {40, 32}}, Case{"linear.weight", {1280}}}) {
+    rewrite(file, other, [&](const std::string& name, Tensor& tensor) {
+      if (name == one.tensor) tensor = tensor.view(one.shape);
+    });
+    const Ended ended = run_command(resnet20(
+        folder, short_epochs(folder.path()) + " --name no --pretrained " + other.string()));
+    EXPECT_EQ(ended.code, 2) << ended.output;
+    EXPECT_FALSE(ended.says("--classes")) << ended.output;
+    EXPECT_TRUE(ended.says(
+        fmt::format("tensor {} has shape {} of f32; the model expects (2", one.tensor, one.shape)))
+        << ended.output;
+  }
+}
+
+TEST(FineTuning, ADamagedCheckpointNamesAnOlderWholeOne) {
+  const TempFolder folder;
+  const Ended trained = run_command(resnet20(
+      folder,
+      "--batch-size 4 --max-steps 2 --checkpoint-steps 1 --keep-checkpoints 0 --eval-every "
+      "never --name 'a run' " +
+          short_epochs(folder.path())));
+  ASSERT_EQ(trained.code, 0) << trained.output;
+  const fs::path checkpoints = folder / "a run/checkpoints";
+  fs::resize_file(checkpoints / "step-00000002/model.safetensors", 100'000);
+  for (const fs::path& place : {folder / "a run", checkpoints / "step-00000002",
+                                checkpoints / "step-00000002/model.safetensors"}) {
+    const auto says = [&](const Ended& ended, const std::string& taker) {
+      EXPECT_EQ(ended.code, 2) << ended.output;
+      EXPECT_TRUE(ended.says(fmt::format("; {0} is whole: {1} '{0}' uses it\n",
+                                         (checkpoints / "step-00000001").string(), taker)))
+          << ended.output;
+    };
+    says(run_command(resnet20(folder, fmt::format("{} --name second --pretrained '{}'",
+                                                  short_epochs(folder.path()), place.string()))),
+         "--pretrained");
+    says(run_command(fmt::format("{}/export '{}' -o {}/m.onnx", TW_BIN, place.string(),
+                                 folder.path().string())),
+         "export");
+  }
 }
 
 TEST(FineTuning, TakesTheWeightsOfARunOrCheckpoint) {
