@@ -1,12 +1,43 @@
 #include "apps/common/checkpoint_folder.h"
 
 #include <charconv>
+#include <nlohmann/json.hpp>
 
 #include "engine/core/error.h"
+#include "engine/io/file.h"
+#include "engine/io/json.h"
 
 namespace tw {
 
 namespace fs = std::filesystem;
+
+namespace {
+
+/// Whether every file of a checkpoint is there, undamaged and of its step.
+bool is_whole(const fs::path& checkpoint) {
+  try {
+    const SafetensorsReader weights(checkpoint / "model.safetensors");
+    const auto run =
+        parse_json<nlohmann::json>(weights.metadata().at("thinwire"), checkpoint.string());
+    const std::string step = std::to_string(integer_of(run.at("step")));
+    const auto whole = [&](const std::string& part) {
+      const SafetensorsReader file(checkpoint / (part + ".safetensors"));
+      return file.sealed() && file.metadata().at("step") == step;
+    };
+    bool all = weights.sealed() && whole("momentum");
+    const int64_t ranks = integer_of(run.at("ranks"));
+    for (int64_t r = 0; all && r < ranks; ++r) all = whole(fmt::format("rank-{}", r));
+    return all;
+  } catch (const UserError&) {
+    return false;
+  } catch (const nlohmann::json::exception&) {
+    return false;
+  } catch (const std::out_of_range&) {  // no description
+    return false;
+  }
+}
+
+}  // namespace
 
 std::optional<int64_t> step_in(const fs::path& checkpoint, std::string_view kind) {
   const std::string name = checkpoint.filename().string();
@@ -39,6 +70,28 @@ fs::path weights_file(const fs::path& path, const char* area) {
         "safetensors file)",
         area, path.string());
   return *checkpoint / "model.safetensors";
+}
+
+SafetensorsReader read_weights_file(const fs::path& file, std::string_view taker) try {
+  return SafetensorsReader(file);
+} catch (const UserError& error) {
+  const bool in_checkpoint = file.filename() == "model.safetensors";
+  fail("{}{}", error.what(), in_checkpoint ? older_if_damaged(file.parent_path(), taker) : "");
+}
+
+std::string older_if_damaged(const fs::path& checkpoint, std::string_view taker) {
+  if (checkpoint.empty() || is_whole(checkpoint)) return "";
+  const std::optional<int64_t> step = step_in(checkpoint);
+  fs::path newest;
+  const fs::path folder = checkpoint.has_parent_path() ? checkpoint.parent_path() : ".";
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
+    const std::optional<int64_t> other = step_in(entry.path());
+    if (other && (!step || *other < *step) && (newest.empty() || *other > *step_in(newest)) &&
+        is_whole(entry.path()))
+      newest = entry.path();
+  }
+  if (newest.empty()) return "";
+  return fmt::format("; {} is whole: {} {} uses it", newest.string(), taker, shell_word(newest));
 }
 
 std::string run_of_that_name(const fs::path& name) {

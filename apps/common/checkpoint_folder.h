@@ -7,6 +7,8 @@
 #include <string>
 #include <string_view>
 
+#include "engine/io/safetensors.h"
+
 namespace tw {
 
 /// The step in the name of a checkpoint, as 10 in `step-00000010`; nothing for another name.
@@ -20,6 +22,15 @@ std::optional<std::filesystem::path> latest_checkpoint(const std::filesystem::pa
 /// The file of weights that `path` names: itself, or that of the newest checkpoint below a folder.
 /// UserError, which begins with [area], when there is none.
 std::filesystem::path weights_file(const std::filesystem::path& path, const char* area);
+
+/// The file of weights that weights_file() has found. UserError when it is damaged, which names an
+/// older checkpoint as older_if_damaged() does.
+SafetensorsReader read_weights_file(const std::filesystem::path& file, std::string_view taker);
+
+/// For the error of a checkpoint that is damaged: names the newest older one of the run that is
+/// whole, and that `taker`, an option or program, uses it. Empty if there is none, or if this one
+/// is not damaged.
+std::string older_if_damaged(const std::filesystem::path& checkpoint, std::string_view taker);
 
 /// For the error of a folder that does not exist: `; runs/NAME does`, or nothing.
 std::string run_of_that_name(const std::filesystem::path& name);

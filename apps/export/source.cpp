@@ -46,8 +46,12 @@ int64_t classes_of(const SafetensorsReader& weights, const ParameterArena& arena
 }  // namespace
 
 ExportSource find_source(const SourceOptions& options) {
-  ExportSource source{
-      SafetensorsReader(weights_file(options.path, "export")), options.model, {}, {}, {}, {}};
+  ExportSource source{read_weights_file(weights_file(options.path, "export"), "export"),
+                      options.model,
+                      {},
+                      {},
+                      {},
+                      {}};
   const std::string file = source.weights.path().string();
   try {
     const nlohmann::json run = value_of(source.weights, "thinwire"),

@@ -99,29 +99,6 @@ TrainConfig with_optimizer_of(const Json& then, TrainConfig config, const std::s
   return config;
 }
 
-/// Whether every file of a checkpoint is there, undamaged and of its step.
-bool is_whole(const fs::path& checkpoint) {
-  try {
-    const SafetensorsReader weights(checkpoint / "model.safetensors");
-    const Json run = parse_json<Json>(weights.metadata().at("thinwire"), checkpoint.string());
-    const std::string step = std::to_string(integer_of(run.at("step")));
-    const auto whole = [&](const std::string& part) {
-      const SafetensorsReader file(checkpoint / (part + ".safetensors"));
-      return file.sealed() && file.metadata().at("step") == step;
-    };
-    bool all = weights.sealed() && whole("momentum");
-    const int64_t ranks = integer_of(run.at("ranks"));
-    for (int64_t r = 0; all && r < ranks; ++r) all = whole(fmt::format("rank-{}", r));
-    return all;
-  } catch (const UserError&) {
-    return false;
-  } catch (const Json::exception&) {
-    return false;
-  } catch (const std::out_of_range&) {  // no description
-    return false;
-  }
-}
-
 }  // namespace
 
 void add_notice(std::string& notice, const std::string& text) {
@@ -152,8 +129,9 @@ DataSplit map_classes(Communicator& comm, const TrainConfig& config, int ranks,
     const std::filesystem::path checkpoint = find_checkpoint(config, ranks);
     check(!checkpoint.empty() || !config.pretrained.empty(),
           "[options] class-map maps to the classes of weights; there is no checkpoint to resume");
-    const SafetensorsReader weights(checkpoint.empty() ? std::filesystem::path(config.pretrained)
-                                                       : checkpoint / "model.safetensors");
+    const SafetensorsReader weights =
+        checkpoint.empty() ? read_weights_file(config.pretrained, "--pretrained")
+                           : read_weights_file(checkpoint / "model.safetensors", "--resume");
     names = names_in(weights);
     check(!names.empty(), "[classes] {} names no classes; class-map has nothing to map to",
           weights.path().string());
@@ -214,20 +192,6 @@ Saved description_in(const SafetensorsReader& weights, const fs::path& checkpoin
         "{}: damaged description: {} ranks of {} images at step {}, epoch {}, batch {}", prefix,
         saved.ranks, saved.batch, at.step, at.epoch, at.batch);
   return saved;
-}
-
-std::string older_if_damaged(const fs::path& checkpoint) {
-  if (checkpoint.empty() || is_whole(checkpoint)) return "";
-  const std::optional<int64_t> step = step_in(checkpoint);
-  fs::path newest;
-  for (const fs::directory_entry& entry : fs::directory_iterator(checkpoint.parent_path())) {
-    const std::optional<int64_t> other = step_in(entry.path());
-    if (other && (!step || *other < *step) && (newest.empty() || *other > *step_in(newest)) &&
-        is_whole(entry.path()))
-      newest = entry.path();
-  }
-  if (newest.empty()) return "";
-  return fmt::format("; {0} is whole: --resume {0} continues from it", newest.string());
 }
 
 }  // namespace tw

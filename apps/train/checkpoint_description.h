@@ -30,10 +30,6 @@ std::map<std::string, std::string> describe(const TrainConfig& config, const Pos
 Saved description_in(const SafetensorsReader& weights, const std::filesystem::path& checkpoint,
                      const TrainConfig& config);
 
-/// For the error of a checkpoint that is damaged: names the newest older one of the run that is
-/// whole, and how to resume from it. Empty if there is none, or if this one is not damaged.
-std::string older_if_damaged(const std::filesystem::path& checkpoint);
-
 /// Adds a clause to a notice.
 void add_notice(std::string& notice, const std::string& text);
 

@@ -101,7 +101,7 @@ void Run::freeze() {
 }
 
 uint64_t Run::check_pretrained() const {
-  SafetensorsReader file(config_.pretrained);
+  SafetensorsReader file = read_weights_file(config_.pretrained, "--pretrained");
   const ParameterArena& arena = model_.arena();
   if (const std::string prefix = drop_prefix(file, arena); !prefix.empty())
     console_.line("the names in {} begin with {}, which is dropped", config_.pretrained, prefix);
@@ -135,7 +135,7 @@ std::string Run::starting_point() const {
     try {
       return describe_checkpoint(checkpoint, config, ranks());
     } catch (const UserError& error) {
-      fail("{}{}", error.what(), older_if_damaged(checkpoint));
+      fail("{}{}", error.what(), older_if_damaged(checkpoint, "--resume"));
     }
   }();
   return fmt::format("{} at step {}{}{}", checkpoint.string(), found.position.step,
@@ -198,7 +198,7 @@ void Run::restore() {
     run_collectively(comm_, [&] { read_weights(); });
   } catch (const UserError& error) {
     std::string older;
-    if (comm_.rank() == 0) older = older_if_damaged(folder_.checkpoint);
+    if (comm_.rank() == 0) older = older_if_damaged(folder_.checkpoint, "--resume");
     fail("{}{}", error.what(), broadcast_text(comm_, older));
   }
   check_same_layout(comm_, model_.arena());
@@ -208,7 +208,7 @@ void Run::restore() {
 void Run::read_weights() {
   purpose_ = "reading the weights";
   if (!config_.pretrained.empty()) {
-    SafetensorsReader file(config_.pretrained);
+    SafetensorsReader file = read_weights_file(config_.pretrained, "--pretrained");
     drop_prefix(file, model_.arena());
     load_weights(file, model_.arena(), config_.reset_head ? head_prefix(model_.arena()) : "");
   }
