@@ -68,8 +68,8 @@ void load_micro_batch(Communicator& comm, DevicePrefetcher& feed, const Model& m
   try {
     feed.next(model.images(), model.labels());
   } catch (const UserError& error) {
-    if (comm.size() == 1) throw;
-    fail<LocalUserError>("[data] rank {}: {}", comm.rank(), error.what());
+    const std::string rank = comm.size() == 1 ? "" : fmt::format("[data] rank {}: ", comm.rank());
+    fail<LocalUserError>("{}{}", rank, error.what());
   }
 }
 

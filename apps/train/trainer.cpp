@@ -19,6 +19,10 @@ RunResult train(Communicator& comm, const TrainConfig& config, const DataSplit& 
 }
 
 RunResult Run::run() {
+  const auto way_on = [&] {
+    return fmt::format("; from step {}, continue with {}", saved_,
+                       continuing_command(folder_, config_, comm_.size()));
+  };
   try {
     return run_to_the_end();
   } catch (const OutOfMemory& error) {
@@ -27,10 +31,12 @@ RunResult Run::run() {
     rethrow_with_plan(comm_, purpose_, planned_, error);
   } catch (const CollectiveFault&) {  // of the numbers: it would come again
     throw;
+  } catch (const LocalUserError& error) {  // of an image
+    if (saved_ < 0 || config_.eval_only) throw;
+    fail<LocalUserError>("{}{}", error.what(), way_on());
   } catch (const Fault& fault) {
     if (saved_ < 0) throw;
-    fail<Fault>("{}; from step {}, continue with {}", fault.what(), saved_,
-                continuing_command(folder_, config_, comm_.size()));
+    fail<Fault>("{}{}", fault.what(), way_on());
   }
 }
 

@@ -89,16 +89,22 @@ TEST_P(InterruptedValidation, ADamagedImageLosesNothingOfTheEpoch) {
   ASSERT_EQ(run_command(command("--name whole")).code, 0);
   const std::string good = text_of(image());
   std::ofstream(image(), std::ios::binary) << good.substr(0, good.size() / 2);
-  const Ended failed = run_command(command("--name cut"));
+  const Ended failed = run_command(command("--name 'a cut'"));
   EXPECT_EQ(failed.code, 2) << failed.output;
   EXPECT_TRUE(failed.says("0007.JPEG")) << failed.output;
-  EXPECT_TRUE(fs::exists(folder_ / "cut/checkpoints/step-00000006/model.safetensors"));
-  EXPECT_EQ(rows(folder_ / "cut/metrics.csv").size(), 1u);
+  EXPECT_TRUE(failed.output.ends_with("; from step 6, continue with --resume '" +
+                                      (folder_ / "a cut").string() + "'\n"))
+      << failed.output;
+  EXPECT_TRUE(fs::exists(folder_ / "a cut/checkpoints/step-00000006/model.safetensors"));
+  EXPECT_EQ(rows(folder_ / "a cut/metrics.csv").size(), 1u);
+  const Ended alone = run_command(command("--workers 1 --epochs 1 --name alone"));
+  EXPECT_EQ(alone.code, 2) << alone.output;
+  EXPECT_TRUE(alone.says("; from step 12, continue with --resume ")) << alone.output;
   std::ofstream(image(), std::ios::binary) << good;
-  const Ended resumed = run_command(command("--name cut --resume auto"));
+  const Ended resumed = run_command(command("--name 'a cut' --resume auto"));
   ASSERT_EQ(resumed.code, 0) << resumed.output;
   EXPECT_TRUE(resumed.says("at step 6")) << resumed.output;
-  expect_equal_runs("cut", "whole");
+  expect_equal_runs("a cut", "whole");
 }
 
 TEST_P(InterruptedValidation, AKilledRunValidatesAfterItResumes) {
