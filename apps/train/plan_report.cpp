@@ -239,7 +239,7 @@ std::vector<std::string> unused_options(Context& ctx, const TrainConfig& config,
     Kind kind = Kind::note;
   };
   const Unused all[] = {
-      {"image-size", config.image_size > 0 && image[0] != config.image_size,
+      {"image-size", config.image_size > 0 && bytes_in_memory,
        fmt::format("images of {} are {} x {}", config.dataset, image[0], image[1]), Kind::mistake},
       {"colour-jitter", config.colour_jitter > 0 && bytes_in_memory,
        config.dataset + " has no JPEG images", Kind::mistake},

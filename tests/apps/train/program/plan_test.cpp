@@ -161,7 +161,9 @@ TEST(Plan, RefusesOptionsThatThisDataOrExchangeIgnores) {
     EXPECT_EQ(ended.code, 2) << ended.output;
     EXPECT_EQ(ended.output, "error: [options] " + line + "\n");
   };
-  refused("--image-size 64", "image-size has no effect: images of shapes are 32 x 32");
+  for (const char* size : {"64", "32"})
+    refused(fmt::format("--image-size {}", size),
+            "image-size has no effect: images of shapes are 32 x 32");
   refused("--colour-jitter 0.1", "colour-jitter has no effect: shapes has no JPEG images");
   refused("--bad-images skip", "bad-images has no effect: shapes has no JPEG images");
   refused("--shuffle shards", "shuffle has no effect: shapes is no record file");
