@@ -45,6 +45,15 @@ std::vector<std::string> all_composed(const std::vector<std::string>& names) {
   return all;
 }
 
+constexpr const char* kOtherForm = " (the same letters in another Unicode form, NFC or NFD)";
+
+/// Whether one of `others` has the letters of `name` in another Unicode form.
+bool in_other_form(const std::string& name, const std::vector<std::string>& others) {
+  return std::ranges::any_of(others, [&](const std::string& other) {
+    return other != name && composed(other) == composed(name);
+  });
+}
+
 bool among(const std::vector<std::string>& names, const std::string& name) {
   return std::ranges::find(names, name) != names.end();
 }
@@ -56,6 +65,10 @@ std::vector<std::string> as_utf8(std::vector<std::string> names) {
   return names;
 }
 
+std::string other_form_hint(const std::string& name, const std::vector<std::string>& others) {
+  return in_other_form(name, others) ? kOtherForm : "";
+}
+
 std::string class_difference(const std::vector<std::string>& data,
                              const std::vector<std::string>& weights) {
   const auto [mine, theirs] = std::ranges::mismatch(data, weights);
@@ -64,12 +77,10 @@ std::string class_difference(const std::vector<std::string>& data,
   const auto label = mine - data.begin();
   if (!more) return fmt::format("class {}, \"{}\" in the weights, is missing", label, *theirs);
   if (!lacks) return fmt::format("class {}, \"{}\", is not one of the weights", label, *mine);
-  const std::vector<std::string> here = all_composed(data), there = all_composed(weights);
-  const bool known = among(there, composed(*mine)), present = among(here, composed(*theirs));
+  const bool known = among(weights, *mine), present = among(data, *theirs);
   std::string how;
-  if (composed(*mine) == composed(*theirs) || among(weights, *mine) != known ||
-      among(data, *theirs) != present)
-    how = " (the same letters in another Unicode form, NFC or NFD)";
+  if (in_other_form(*mine, weights) || in_other_form(*theirs, data))
+    how = kOtherForm;
   else if (known && present)
     how = " (another order)";
   else if (known)

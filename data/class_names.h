@@ -17,6 +17,10 @@ std::vector<std::string> as_utf8(std::vector<std::string> names);
 std::string class_difference(const std::vector<std::string>& data,
                              const std::vector<std::string>& weights);
 
+/// For the error of a name that is not one of `others`: a clause in parentheses, if one of them has
+/// the same letters in another Unicode form; else empty.
+std::string other_form_hint(const std::string& name, const std::vector<std::string>& others);
+
 /// For each class of the data, the label of its class among those of the weights: the one of the
 /// same name, in any Unicode form, or the one that `map` names. `map`: `names`, or a list
 /// `DATA=WEIGHTS,...` of classes with other names. UserError when a class is not found, or two

@@ -9,6 +9,8 @@
 #include <cerrno>
 #include <cstring>
 
+#include "data/class_names.h"
+
 namespace tw {
 
 namespace fs = std::filesystem;
@@ -178,8 +180,9 @@ ImageFolders open_image_folders(const fs::path& dir) {
   const bool in_train = !without.empty();
   const auto& only = in_train ? without : besides;
   if (!only.empty())
-    fail("[imagefolder] {}: train has {} classes, val {}; {} is only in {}", dir.string(),
-         train.size(), val.size(), only.front(), in_train ? "train" : "val");
+    fail("[imagefolder] {}: train has {} classes, val {}; {} is only in {}{}", dir.string(),
+         train.size(), val.size(), only.front(), in_train ? "train" : "val",
+         other_form_hint(only.front(), in_train ? val : train));
   return both;
 }
 

@@ -92,6 +92,14 @@ TEST(ImageFolder, ErrorsNameTheFolderAndTheProblem) {
   EXPECT_NE(open_error(dir).find("n00000007 is only in train"), std::string::npos);
   fs::rename(dir / "train" / "n00000007", dir / "val" / "n00000007");
   EXPECT_NE(open_error(dir).find("n00000007 is only in val"), std::string::npos);
+  fs::rename(dir / "val" / "n00000007", dir / "val" / "caf\xc3\xa9");
+  EXPECT_TRUE(open_error(dir).ends_with("caf\xc3\xa9 is only in val"));
+  fs::create_directories(dir / "train" / "cafe\xcc\x81");
+  write_bytes(dir / "train" / "cafe\xcc\x81" / "a.JPEG", test::noise_jpeg(1, 40, 40));
+  EXPECT_TRUE(
+      open_error(dir).ends_with("cafe\xcc\x81 is only in train (the same letters in another "
+                                "Unicode form, NFC or NFD)"))
+      << open_error(dir);
 
   fs::remove_all(dir / "val");
   fs::create_directories(dir / "val");
