@@ -64,15 +64,21 @@ Findings check_data(const Checkup& checkup) {
     const bool damaged = std::filesystem::exists(data_folder(dir, kCifar), ignored),
                other = std::filesystem::is_directory(dir, ignored) &&
                        !std::filesystem::is_empty(dir, ignored);
+    // an image that is damaged, or folders that are not those of a data set
+    const bool image = dynamic_cast<const BadSampleError*>(&error) != nullptr,
+               folders = std::filesystem::is_directory(dir, ignored) && !image;
     return {{.name = "data",
              .state = State::problem,
              .text = error.what(),
-             .cure = name != "cifar10" ? "copy the damaged files again; for images, train with "
-                                         "--bad-images skip"
-                     : damaged         ? fmt::format("remove {}, then {}",
-                                                     data_folder(dir, kCifar).string(), download)
-                     : other           ? "name the folder of a data set with --data-dir"
-                                       : download,
+             .cure = name != "cifar10"
+                         ? folders ? "put every image into the folder of its class, in train and "
+                                     "in val, with the same classes in both"
+                           : image ? "copy the damaged file again, or train with --bad-images skip"
+                                   : "copy the file again"
+                     : damaged ? fmt::format("remove {}, then {}",
+                                             data_folder(dir, kCifar).string(), download)
+                     : other   ? "name the folder of a data set with --data-dir"
+                               : download,
              .details = {{"dataset", name}, {"folder", dir.string()}}}};
   }
 }

@@ -4,6 +4,7 @@
 #include <sstream>
 
 #include "tests/support/full_disk.h"
+#include "tests/support/jpegs.h"
 #include "tests/support/program.h"
 
 namespace tw::test {
@@ -150,6 +151,30 @@ TEST(Doctor, ReadsTheWholeDataSet) {
   label.close();
   const std::string damaged = examine(folder, "--data-dir d").finding("data")["text"];
   EXPECT_NE(damaged.find("record 9999 has label 77"), damaged.npos) << damaged;
+}
+
+TEST(Doctor, NamesTheCureOfImagesAndTheirFolders) {
+  const TempFolder folder;
+  write_image_folder(folder / "d", 2, 2, 1);
+  const auto cure = [&](const std::string& data) -> std::string {
+    const Json found = examine(folder, "--data-dir " + data).finding("data");
+    EXPECT_EQ(found["state"], "problem") << found.dump();
+    return found["cure"];
+  };
+  const std::string folders =
+      "put every image into the folder of its class, in train and in val, with the same classes in "
+      "both";
+  std::ofstream(folder / "d/val/stray.JPEG") << "x";
+  EXPECT_EQ(cure("d"), folders);
+  fs::remove(folder / "d/val/stray.JPEG");
+  EXPECT_EQ(examine(folder, "--data-dir d").finding("data")["state"], "ok");
+  fs::create_directory(folder / "d/val/empty");
+  EXPECT_EQ(cure("d"), folders);
+  fs::remove(folder / "d/val/empty");
+  fs::resize_file(folder / "d/train/n00000000/0000.JPEG", 100);
+  EXPECT_EQ(cure("d"), "copy the damaged file again, or train with --bad-images skip");
+  std::ofstream(folder / "d.records") << "no record file";
+  EXPECT_EQ(cure("d.records"), "copy the file again");
 }
 
 TEST(Doctor, FindsAFullDisk) {
