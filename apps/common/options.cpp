@@ -287,6 +287,9 @@ void OptionTable::set_text(const std::string& name, const std::string& text) {
   Json value = option.parse(text);
   if (value.is_discarded()) value = text;
   apply(option, value, text, "[options]");
+  // a flag also comes before a setting of a file, as that of a resumed run
+  if (!option.setting.empty() && settings_->was_set(option.setting))
+    settings_->set(option.setting, text);
 }
 
 void OptionTable::set_json(const Json& object, const std::string& source) {

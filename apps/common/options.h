@@ -67,7 +67,8 @@ class OptionTable {
   void letter(char letter);
   /// Accepts a size with a unit: 4K, 64M, 1G (powers of 1024).
   void size_units();
-  /// Makes its value, once set, the default of the setting `key`. For tables with add_settings().
+  /// Makes its value, once set, the default of the setting `key`; set_text() also replaces a value
+  /// that is set already. For tables with add_settings().
   void default_of(std::string key);
   /// Makes the option required: UserError when the command line lacks it.
   void required();

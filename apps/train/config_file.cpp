@@ -103,9 +103,6 @@ TrainConfig read_train_config(const OptionTable::Given& given, const RunOptions&
   for (const auto& [name, text] : given) {
     config.flags.push_back(name);
     table.set_text(name, text);
-    // the configuration of a run has the number of ranks of a node that it was started with
-    if (name == "ranks-per-node" && config.settings.was_set(kNodeSetting))
-      config.settings.set(kNodeSetting, text);
     forward_allreduce(config);
     const std::string key = name == "set" ? text.substr(0, text.find('=')) : json_key(name);
     if (name == "set") config.flags.push_back(key);
