@@ -13,6 +13,7 @@
 #include "engine/core/error.h"
 #include "engine/io/file.h"
 #include "engine/io/weights.h"
+#include "sparsify/exchange.h"
 #include "sparsify/local_sgd.h"
 
 namespace tw {
@@ -71,6 +72,17 @@ std::string averaged(const std::vector<std::string>& names, int64_t ranks) {
   return names.empty() ? "" : fmt::format("{} the mean of the {} ranks", subject(names), ranks);
 }
 
+/// The settings of a part, and those of an exchange that one of them names.
+std::string settings_of(const std::string& part, const Settings& settings) {
+  std::string text;
+  for (const auto& [key, value] : settings.values()) {
+    if (!key.starts_with(part + ".")) continue;
+    text += fmt::format(" {}={}", key, value);
+    if (exchanges().entries().contains(value)) text += settings_of(value, settings);
+  }
+  return text;
+}
+
 /// For each part of the optimizer, what the form and meaning of its state depend on.
 std::map<std::string, std::string> forms_of_states(const TrainConfig& config) {
   SgdConfig sgd = config.sgd();
@@ -78,11 +90,8 @@ std::map<std::string, std::string> forms_of_states(const TrainConfig& config) {
   const Sparsifier parts = resolve_sparsifier(sgd, config.settings);
   const bool layers = parts.scope == Scope::layer;
   const auto form = [&](const std::string& name) {
-    std::string text =
-        fmt::format("{} {} {}", layers, parts.small_tensors_dense, layers ? sgd.bucket_bytes : 0);
-    for (const auto& [key, value] : config.settings.values())
-      if (key.starts_with(name + ".")) text += fmt::format(" {}={}", key, value);
-    return text;
+    return fmt::format("{} {} {}{}", layers, parts.small_tensors_dense,
+                       layers ? sgd.bucket_bytes : 0, settings_of(name, config.settings));
   };
   return {{"exchange " + parts.exchange, form(parts.exchange)},
           {"selector " + parts.selector, form(parts.selector)}};

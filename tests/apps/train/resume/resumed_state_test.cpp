@@ -301,6 +301,11 @@ TEST(OtherMethod, StatesOfOtherPartsStartAnew) {
                 "exchange powersgd starts anew");
   continue_with(oktopk, powersgd, 2, false, "exchange powersgd starts anew");
   // of the same size
+  TrainConfig other_between_nodes = oktopk_between_nodes;
+  other_between_nodes.settings.set("oktopk.exact_every", "2");
+  continue_with(oktopk_between_nodes, oktopk_between_nodes, 2, true, "anew");
+  continue_with(oktopk_between_nodes, other_between_nodes, 2, false,
+                "exchange hierarchical starts anew");
   continue_with(oktopk_between_nodes, oktopk, 2, false, "exchange oktopk starts anew");
 }
 
