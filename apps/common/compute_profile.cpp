@@ -9,6 +9,7 @@
 #include <sstream>
 
 #include "apps/common/time_ranks.h"
+#include "apps/common/version.h"
 #include "engine/core/stopwatch.h"
 #include "engine/io/file.h"
 
@@ -25,15 +26,15 @@ struct Row {
 };
 
 Row parse_row(const std::string& line, const std::string& where) {
-  const size_t first = line.find(','), second = line.rfind(',');
+  const size_t first = line.find(','), second = std::min(line.find(',', first + 1), line.size()),
+               end = std::min(line.find(',', second + 1), line.size());
   Row row{};
-  const auto number = [&](size_t begin, size_t end, auto& value) {
-    const auto [rest, error] = std::from_chars(line.data() + begin, line.data() + end, value);
-    return error == std::errc{} && rest == line.data() + end;
+  const auto number = [&](size_t from, size_t to, auto& value) {
+    const auto [rest, error] = std::from_chars(line.data() + from, line.data() + to, value);
+    return error == std::errc{} && rest == line.data() + to;
   };
-  check(first != std::string::npos && first < second && number(first + 1, second, row.parameters) &&
-            number(second + 1, line.size(), row.seconds) && std::isfinite(row.seconds) &&
-            row.seconds >= 0,
+  check(first < second && second < end && number(first + 1, second, row.parameters) &&
+            number(second + 1, end, row.seconds) && std::isfinite(row.seconds) && row.seconds >= 0,
         "[profile] {}: expected {}; got {}", where, kHead, line);
   row.part = line.substr(0, first);
   return row;
@@ -89,15 +90,18 @@ void write_profile(const std::string& path, const ParameterArena& arena,
   std::ranges::stable_sort(order, {}, [&](size_t i) { return profile.ready[i]; });
   GrowingFile file(path, GrowingFile::Start::empty);
   std::ostringstream out;
-  out << kHead << '\n' << fmt::format("forward,0,{:.9g}\n", profile.forward);
+  const std::string from = provenance_cells() + "\n";
+  out << kHead << provenance_names() << '\n'
+      << fmt::format("forward,0,{:.9g}", profile.forward) << from;
   double before = 0;
   for (const size_t i : order) {
     const Parameter& parameter = arena.parameters()[i];
-    out << fmt::format("{},{},{:.9g}\n", parameter.name, parameter.length(),
-                       std::max(0.0, profile.ready[i] - before));
+    out << fmt::format("{},{},{:.9g}", parameter.name, parameter.length(),
+                       std::max(0.0, profile.ready[i] - before))
+        << from;
     before = profile.ready[i];
   }
-  out << fmt::format("backward,0,{:.9g}\n", std::max(0.0, profile.backward - before));
+  out << fmt::format("backward,0,{:.9g}", std::max(0.0, profile.backward - before)) << from;
   file.write(out.str());
 }
 
@@ -105,8 +109,8 @@ ComputeProfile read_profile(const std::string& path, const ParameterArena& arena
   std::ifstream in(path);
   check(in.is_open(), "[profile] cannot read {}", path);
   std::string line;
-  check(std::getline(in, line) && line == kHead, "[profile] {}: expected the columns {}", path,
-        kHead);
+  check(std::getline(in, line) && (line + ",").starts_with(std::string(kHead) + ","),
+        "[profile] {}: expected the columns {}", path, kHead);
   const std::deque<Parameter>& parameters = arena.parameters();
   ComputeProfile profile;
   profile.ready.assign(parameters.size(), -1);

@@ -27,8 +27,8 @@ ComputeProfile time_passes(Context& ctx, Model& model, uint64_t step);
 ComputeProfile median_profile(const std::vector<ComputeProfile>& profiles);
 
 /// Writes a profile as a table, in the order of time: `forward`, each parameter with the seconds
-/// since the row above, `backward` with the rest. Columns: part, parameters, seconds. Fault if the
-/// file cannot be written.
+/// since the row above, `backward` with the rest. Columns: part, parameters, seconds, and those
+/// of provenance_names(). Fault if the file cannot be written.
 void write_profile(const std::string& path, const ParameterArena& arena,
                    const ComputeProfile& profile);
 

@@ -26,6 +26,11 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "scripts"))
+from runs import build  # noqa: E402
+
+COLUMNS = ("model", "batch", "mode", "images_per_s", "spread", "rounds", "floor",
+           "launches_per_step", "syncs_per_step")
 PRECISIONS = {"cpu": ["f32", "bf16"], "cuda": ["tf32", "bf16"]}
 MODES = {
     "torch f32": ["--precision", "f32"],
@@ -216,9 +221,9 @@ def report(model, ours, theirs):
                   f"{subject.per_step('host_syncs'):g} waits of the host per step")
 
 
-def measurements(model, all_subjects):
+def measurements(model, all_subjects, origin):
     """The measurements of a model so far, for --output."""
-    return [{"model": model, "mode": s.name, "results": s.results}
+    return [{"model": model, "mode": s.name, "results": s.results, **origin}
             for s in all_subjects if s.results]
 
 
@@ -229,20 +234,27 @@ def write_json(path, entries):
     unfinished.replace(path)
 
 
-def write_csv(options, model, all_subjects):
+def header_of(path, origin):
+    """The first line of the table; a table that exists must begin with it."""
+    head = ",".join((*COLUMNS, *origin)) + "\n"
+    if Path(path).exists() and not Path(path).read_text(encoding="utf-8").startswith(head):
+        fail(f"{path} has other columns; name a new file")
+    return head
+
+
+def write_csv(options, model, all_subjects, origin):
     """Appends medians and spreads; writes the header of a new table."""
     path = Path(options.csv)
-    new = not path.exists()
+    head = "" if path.exists() else header_of(path, origin)
     with path.open("a", encoding="utf-8") as table:
-        if new:
-            table.write("model,batch,mode,images_per_s,spread,rounds,floor,launches_per_step,"
-                        "syncs_per_step\n")
+        table.write(head)
         for s in all_subjects:
             known = [s.floor() if s.has_floor() else None,
                      s.per_step("graph_launches"), s.per_step("host_syncs")]
-            table.write(f"{model},{options.batch_size},{s.name},{s.speed():.1f},{s.spread():.3f},"
-                        f"{len(s.results)}," +
-                        ",".join("" if x is None else f"{x:.6g}" for x in known) + "\n")
+            cells = (model, options.batch_size, s.name, f"{s.speed():.1f}", f"{s.spread():.3f}",
+                     len(s.results), *("" if x is None else f"{x:.6g}" for x in known),
+                     *(text.replace(",", " ") for text in origin.values()))
+            table.write(",".join(map(str, cells)) + "\n")
 
 
 def main():
@@ -272,6 +284,11 @@ def main():
     if unknown:
         fail(f"precision {unknown.pop()} is not one of {PRECISIONS[options.device]}")
     python, version = find_python(options.python)
+    built = build.of_program(options.bench)
+    origin = built | {"torch": version}
+    if options.csv:
+        header_of(options.csv, origin)
+    print(build.line(built))
     print(f"PyTorch {version}, {options.device}, batch {options.batch_size}, "
           f"{options.threads} threads, median of {options.rounds} rounds of {options.steps} steps",
           flush=True)
@@ -292,7 +309,8 @@ def main():
                     print(f"{subject.name}: left out: {error}", file=sys.stderr, flush=True)
                     subject.failed = failed = True
                 if options.output:  # after each mode, so that an interruption loses little
-                    write_json(options.output, everything + measurements(model, ours + theirs))
+                    write_json(options.output,
+                               everything + measurements(model, ours + theirs, origin))
             print(f"  {model}: round {done + 1} of {options.rounds}", file=sys.stderr, flush=True)
         for server in servers.values():
             server.close()
@@ -300,8 +318,8 @@ def main():
         if ours and theirs:
             report(model, ours, theirs)
         if options.csv:
-            write_csv(options, model, ours + theirs)
-        everything += measurements(model, ours + theirs)
+            write_csv(options, model, ours + theirs, origin)
+        everything += measurements(model, ours + theirs, origin)
     return failed
 
 

@@ -1,7 +1,6 @@
 """The table of a claim, as Markdown and CSV."""
 
-import re
-
+from runs import build
 from runs.kept import read_json
 from runs.tables import as_csv, markdown
 
@@ -36,14 +35,6 @@ def rules_of(plan, results):
     return head, lines
 
 
-def build_of(versions):
-    """{commit, date, compiler} in the text of `train --version`; older programs print no date."""
-    found = {"commit": r"^commit (\S+)", "date": r"^date (\S+)",
-             "compiler": r"^((?:GCC|Clang) .+)"}
-    matches = {name: re.search(text, versions, flags=re.M) for name, text in found.items()}
-    return {name: one.group(1) if one else "unknown" for name, one in matches.items()}
-
-
 def origin(results):
     """Machine, commit, compiler and seeds of the finished results."""
     done = [result for each in results.values() for result in each if result.finished]
@@ -53,7 +44,7 @@ def origin(results):
         return "; ".join(dict.fromkeys(texts))
 
     machines = distinct(machine_text(result.notes["machine"]) for result in done)
-    builds = [build_of(result.notes["versions"]) for result in done]
+    builds = [build.of_text(result.notes["versions"]) for result in done]
     commits = distinct(one["commit"] + f" ({one['date']})" * (one["date"] != "unknown")
                        for one in builds)
     compilers = distinct(one["compiler"] for one in builds)
@@ -80,7 +71,7 @@ def runs_of(results):
         for result in each:
             if result.row.seeded and result.finished:
                 config = read_json(result.folder / "config.json") or {}
-                commit = build_of(result.notes["versions"])["commit"]
+                commit = build.of_text(result.notes["versions"])["commit"]
                 lines.append([result.row.label, str(result.seed),
                               machine_text(result.notes["machine"]), commit,
                               config.get("precision", "–")])

@@ -27,6 +27,9 @@ import tempfile
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "scripts"))
+from runs import build  # noqa: E402
+
 PARAMETERS = 25_600_000
 
 
@@ -238,7 +241,11 @@ def card(options):
     algorithms = ("dense", "dense bf16", "bsp", "topk", "gaussiank", "gtopk", "dgc", "randk",
                   "trimmed", "redsync", "oktopk", "hierarchical")
     missing = False
+    here = build.line(build.of_program(options.binaries / "bench"))
     known = json.loads(options.keep.read_text()) if options.keep and options.keep.exists() else {}
+    if known.setdefault("build", here) != here:
+        sys.exit(f"error: the measurements in {options.keep} are of another build or machine: "
+                 f"{known['build']} This is {here}")
     for model in ("resnet20", "vgg16"):
         for link in ("1Gbit,0.4ms", "10Gbit,0.4ms"):
             taken = {}
@@ -284,6 +291,7 @@ def main():
                         help="stores the measurements of `card`; a second call skips those in it")
     parser.add_argument("tables", nargs="+", choices=list(tables), metavar="TABLE")
     options = parser.parse_args()
+    print(f"{build.line(build.of_program(options.binaries / 'bench'))}\n")
     for name in options.tables:
         tables[name](options if name in ("training", "card") else Bench(options.binaries))
 

@@ -3,7 +3,8 @@
 tables.py reads CSV files, folder.py one run, kept.py the few files of many, settings.py what
 differs between runs, measures.py the results of a run, comparison.py the table of both; page.py
 writes the report. live.py follows a run that is written, picture.py draws it as text. options.py
-parses options, output.py writes a file that a user names.
+parses options, output.py writes a file that a user names, build.py reads what a program says of
+its build.
 """
 
 import difflib

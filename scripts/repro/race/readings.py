@@ -12,10 +12,11 @@ import re
 import statistics
 from pathlib import Path
 
+from runs import build
 from runs.folder import Run
 from runs.kept import read_json, results
 
-from .. import ReproError, programs, runs, tables
+from .. import ReproError, programs, runs
 from . import links
 from ..comparable import compute_of, speed, usual_compute
 from .rows import LEFT_OUT, steps_of
@@ -174,7 +175,7 @@ def entry(source, clock, curves, seconds):
     mib = statistics.fmean(one.record["mib_per_step"] for one in source.trainings or [first])
     return Entry(source.method, first.notes["label"], clock, source.trainings, curves, seconds,
                  mib, source.speeds, [one.folder for one in source.shorts or source.trainings],
-                 first.config, tables.build_of(first.notes["versions"]))
+                 first.config, build.of_text(first.notes["versions"]))
 
 
 def sources_of(folder, free, by_short_runs):

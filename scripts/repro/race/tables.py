@@ -59,7 +59,8 @@ def cells(model, link, ranking, entry):
             entry.label, entry.clock, ";".join(str(one.seed) for one in entry.trainings),
             ranking.target, len(found), *("" if value is None else f"{value:.9g}"
                                           for value in values),
-            *entry.build.values(), "; ".join(dict.fromkeys(one.machine for one in entry.speeds)),
+            *(entry.build[name] for name in ("commit", "date", "compiler")),
+            "; ".join(dict.fromkeys(one.machine for one in entry.speeds)),
             ranking.left_out.get(entry.method, "")]
 
 

@@ -6,6 +6,7 @@
 #include <fstream>
 
 #include "apps/common/random_batch.h"
+#include "apps/common/version.h"
 #include "tests/support/temp_folder.h"
 
 namespace tw::test {
@@ -46,6 +47,9 @@ TEST(ComputeProfile, AFileHoldsIt) {
   EXPECT_NEAR(read.backward, written.backward, 1e-8);
   for (size_t i = 0; i < written.ready.size(); ++i)
     EXPECT_NEAR(read.ready[i], written.ready[i], 1e-8) << i;
+  std::ifstream in(path);
+  for (std::string line; std::getline(in, line);)
+    EXPECT_TRUE(line.ends_with(provenance_cells()) || line.ends_with(provenance_names())) << line;
 }
 
 TEST(ComputeProfile, MedianIsTakenOfEachValue) {

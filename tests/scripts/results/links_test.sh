@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# links.py: the dense exchanges that advise names are flags of train.
+# links.py: the dense exchanges that advise names are flags of train; a table begins with the build
+# and the CPU, and kept measurements of another build are refused.
 set -euo pipefail
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
@@ -25,3 +26,17 @@ for collective in (*dense, "ring bf16 overlap"):
 assert told["ring"] != told["ring bf16"], told  # half the bytes
 assert links.flags_of("") == []
 PY
+
+cat >"$work/bench" <<'SH'
+#!/bin/sh
+[ "$1" = --version ] || exit 1
+printf 'commit 1234567\ndate 2026-01-02\nGCC 1.2\nCPU A\n'
+SH
+chmod +x "$work/bench"
+echo '{"build": "Commit: 7654321."}' >"$work/kept.json"
+if scripts/results/links.py -b "$work" --keep "$work/kept.json" card >"$work/out" 2>"$work/err" ||
+  ! grep -qx 'Commit: 1234567 (2026-01-02). Compiler: GCC 1.2. CPU: A.' "$work/out" ||
+  ! grep -q 'of another build or machine: Commit: 7654321. This is Commit: 1' "$work/err"; then
+  cat "$work/out" "$work/err"
+  exit 1
+fi
