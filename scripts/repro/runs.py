@@ -4,6 +4,7 @@ A finished result is read, an interrupted one resumed. `repro.json` in each fold
 versions, commit, machine and every start.
 """
 
+import contextlib
 import datetime
 import functools
 import json
@@ -128,10 +129,9 @@ class Result:
 
     def run(self):
         """Starts or resumes the program and waits until it ends."""
-        notes = {} if self.again else self.notes
-        if self.again and self.folder.exists():  # a kept result has none
-            shutil.rmtree(self.folder)
-        self.again = False
+        if self.again:
+            return self.run_beside()
+        notes = self.notes
         self.folder.mkdir(parents=True, exist_ok=True)
         words = programs.command(self.row, self.settings)
         table, log = self.folder / "table.csv", self.folder / "log.txt"
@@ -160,6 +160,23 @@ class Result:
             table.unlink(missing_ok=True)
             notes["seconds"] = notes.get("seconds", 0) + time.monotonic() - start
             write(self.folder / "repro.json", notes)
+
+
+    def run_beside(self):
+        """Replaces the result when another run of it is whole, which is made in the folder `again`
+        beside it and resumed there."""
+        fresh = Result(self.row, self.seed, self.settings)
+        fresh.folder = self.folder.parent / "again" / self.folder.name
+        fresh.check_options()
+        fresh.run()
+        old = fresh.folder.with_name(f"{self.folder.name}-before")
+        if self.folder.exists():  # a kept result has none
+            self.folder.rename(old)
+        fresh.folder.rename(self.folder)
+        shutil.rmtree(old, ignore_errors=True)
+        with contextlib.suppress(OSError):  # other runs are there
+            fresh.folder.parent.rmdir()
+        self.again = False
 
 
 def follow(words, output, log):

@@ -52,6 +52,7 @@ if [[ \$* == --list ]]; then
   exit
 fi
 [[ \$* != *--dry-run ]] || echo "\$*" >>"$work/dry-runs"
+[[ ! -e "$work/fails" || \$* == *--dry-run* ]] || exit 1
 words=()
 for word; do
   case \$word in own) word=topk ;; mine) word=trimmed ;; esac
@@ -357,8 +358,14 @@ PY
 methods=dense,topk race run --link "20Mbit,1ms" >"$work/said"
 expect "$work/said" "| \`topk\` | measured | left out |"
 if grep -q 'topk-s1$' "$work/said"; then echo "started without --again" && exit 1; fi
+cp -r "$slow" "$work/slow"
+touch "$work/fails"
+if methods=topk race run --link "20Mbit,1ms" --again &>"$work/said"; then exit 1; fi
+rm "$work/fails"
+diff -r "$work/slow" "$slow"  # it stays until another is whole
 methods=topk race run --link "20Mbit,1ms" --again >"$work/said"
 expect "$work/said" "20Mbit-1ms/topk-s1"
+[[ ! -e ${slow%/*}/again ]]
 cmp <(cut -d, -f 1-3 "$slow/metrics.csv") <(cut -d, -f 1-3 "$work/before/metrics.csv")
 if grep -q ',20,' "$slow/metrics.csv"; then echo "not replaced" && exit 1; fi
 sed -i 's/"cpu": ".*"/"cpu": "another"/' "$model/20Mbit-1ms/"*/repro.json "$model/none/"*/repro.json
