@@ -34,8 +34,8 @@ class BatchNorm final : public Layer {
   size_t describe(NetworkGraph& graph, size_t x) const override;
   /// The same with the residual that is added before the ReLU.
   size_t describe(NetworkGraph& graph, size_t x, std::optional<size_t> residual) const;
-  /// Has parameters. backward() still computes dx, at almost no extra cost.
-  bool skip_input_gradient() override { return true; }
+  /// Computes dx even where nothing reads it, at almost no extra cost.
+  bool has_parameters() const override { return true; }
 
  private:
   ParameterArena& arena_;

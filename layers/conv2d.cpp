@@ -69,10 +69,7 @@ void Conv2d::run_backward(const PassArgs& pass) {
   if (dx_) op_->backward_data(pass.ctx, *dy_, *packed_, *dx_);
 }
 
-bool Conv2d::skip_input_gradient() {
-  input_gradient_ = false;
-  return true;
-}
+void Conv2d::skip_input_gradient() { input_gradient_ = false; }
 
 size_t Conv2d::describe(NetworkGraph& graph, size_t x) const {
   return graph.add(

@@ -63,10 +63,9 @@ class Layer {
   /// after plan_forward.
   virtual size_t describe(NetworkGraph& graph, size_t x) const = 0;
 
-  /// Called before planning when no layer before this one has parameters, so dx is not needed.
-  /// Returns whether this layer has parameters. If it has none, the next layer can skip its dx,
-  /// too.
-  virtual bool skip_input_gradient() { return false; }
+  virtual bool has_parameters() const { return false; }
+  /// Called before planning of a layer with parameters if none before it has any: nothing reads dx.
+  virtual void skip_input_gradient() {}
 };
 
 using LayerPtr = std::unique_ptr<Layer>;

@@ -60,10 +60,7 @@ void Linear::run_backward(const PassArgs& pass) {
   if (dx_) op_->backward_data(pass.ctx, *dy_, *packed_, flat(dx_), *staged_);
 }
 
-bool Linear::skip_input_gradient() {
-  input_gradient_ = false;
-  return true;
-}
+void Linear::skip_input_gradient() { input_gradient_ = false; }
 
 size_t Linear::describe(NetworkGraph& graph, size_t x) const {
   return graph.add(NetworkGraph::Linear{weight_, bias_}, {x});

@@ -22,7 +22,8 @@ class Linear final : public UnaryLayer {
   void refresh(Context& ctx) override;
   void forward(const PassArgs& pass) override;
   size_t describe(NetworkGraph& graph, size_t x) const override;
-  bool skip_input_gradient() override;
+  bool has_parameters() const override { return true; }
+  void skip_input_gradient() override;
 
  private:
   TensorRef plan_y(Planner& plan) override;

@@ -20,7 +20,8 @@ class Recompute final : public Layer {
   size_t describe(NetworkGraph& graph, size_t x) const override {
     return inner_->describe(graph, x);
   }
-  bool skip_input_gradient() override { return inner_->skip_input_gradient(); }
+  bool has_parameters() const override { return inner_->has_parameters(); }
+  void skip_input_gradient() override { inner_->skip_input_gradient(); }
 
  private:
   LayerPtr inner_;

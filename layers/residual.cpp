@@ -40,11 +40,10 @@ void Residual::backward(const PassArgs& pass) {
   main_sum_.run(pass.ctx);
 }
 
-bool Residual::skip_input_gradient() {
+void Residual::skip_input_gradient() {
   input_gradient_ = false;
   main_->skip_input_gradient();
   if (shortcut_) shortcut_->skip_input_gradient();
-  return true;
 }
 
 size_t Residual::describe(NetworkGraph& graph, size_t x) const {

@@ -19,7 +19,8 @@ class Residual final : public Layer {
   void forward(const PassArgs& pass) override;
   void backward(const PassArgs& pass) override;
   size_t describe(NetworkGraph& graph, size_t x) const override;
-  bool skip_input_gradient() override;
+  bool has_parameters() const override { return true; }
+  void skip_input_gradient() override;
 
  private:
   LayerPtr main_;

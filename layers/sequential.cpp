@@ -1,5 +1,7 @@
 #include "layers/sequential.h"
 
+#include <algorithm>
+
 namespace tw::layers {
 
 TensorRef Sequential::plan_forward(Planner& plan, TensorRef x) {
@@ -24,10 +26,14 @@ void Sequential::backward(const PassArgs& pass) {
   for (size_t i = layers_.size(); i-- > first_;) layers_[i]->backward(pass);
 }
 
-bool Sequential::skip_input_gradient() {
-  for (first_ = 0; first_ < layers_.size(); ++first_)
-    if (layers_[first_]->skip_input_gradient()) return true;
-  return false;
+bool Sequential::has_parameters() const {
+  return std::ranges::any_of(layers_, &Layer::has_parameters);
+}
+
+void Sequential::skip_input_gradient() {
+  const auto first = std::ranges::find_if(layers_, &Layer::has_parameters);
+  first_ = static_cast<size_t>(first - layers_.begin());
+  if (first != layers_.end()) (*first)->skip_input_gradient();
 }
 
 size_t Sequential::describe(NetworkGraph& graph, size_t x) const {

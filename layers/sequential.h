@@ -26,7 +26,8 @@ class Sequential final : public Layer {
   void forward(const PassArgs& pass) override;
   void backward(const PassArgs& pass) override;
   size_t describe(NetworkGraph& graph, size_t x) const override;
-  bool skip_input_gradient() override;
+  bool has_parameters() const override;
+  void skip_input_gradient() override;
 
  private:
   std::vector<LayerPtr> layers_;

@@ -38,10 +38,13 @@ TEST(Layer, LayersBeforeTheFirstParameterSkipBackward) {
     EXPECT_EQ(a.span()[i], b.span()[i]) << whole.arena.at(i).name;
 }
 
-TEST(Layer, ALayerWithoutParametersLetsTheNextSkipDx) {
+TEST(Layer, ANetworkHasTheParametersOfItsLayers) {
+  ParameterArena arena;
   Sequential net;
   net.add<Relu>();
-  EXPECT_FALSE(net.skip_input_gradient());
+  EXPECT_FALSE(net.has_parameters());
+  net.add<Linear>(arena, {.name = "fc", .in = {4, 4, 4}, .out = 2});
+  EXPECT_TRUE(net.has_parameters());
 }
 
 TEST(Layer, GradientsBecomeFinalInReverseOrderOfDeclaration) {
