@@ -1,6 +1,5 @@
 // analyze: reports the entries that a selector selects from a vector, and the residual.
-#include "apps/analyze/select.h"
-#include "apps/analyze/theory.h"
+#include "apps/analyze/subcommands.h"
 #include "apps/common/launch.h"
 
 int main(int argc, char** argv) {

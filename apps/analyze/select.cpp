@@ -1,11 +1,10 @@
-#include "apps/analyze/select.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <memory>
 
 #include "apps/analyze/npy.h"
+#include "apps/analyze/subcommands.h"
 #include "apps/common/error_bounds.h"
 #include "engine/core/error.h"
 #include "engine/io/safetensors.h"

@@ -1,8 +1,7 @@
-#include "apps/analyze/theory.h"
-
 #include <algorithm>
 #include <memory>
 
+#include "apps/analyze/subcommands.h"
 #include "apps/common/distributions.h"
 #include "apps/common/error_bounds.h"
 #include "sparsify/selector.h"

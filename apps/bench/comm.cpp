@@ -1,11 +1,10 @@
-#include "apps/bench/comm.h"
-
 #include <algorithm>
 #include <cstdio>
 #include <memory>
 #include <optional>
 
 #include "apps/bench/comm_cases.h"
+#include "apps/bench/subcommands.h"
 #include "apps/common/addition_cost.h"
 #include "apps/common/comm_setup.h"
 #include "apps/common/launch.h"

@@ -1,5 +1,3 @@
-#include "apps/bench/data.h"
-
 #include <unistd.h>
 
 #include <fstream>
@@ -7,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "apps/bench/libjpeg_baseline.h"
+#include "apps/bench/subcommands.h"
 #include "apps/common/time_ranks.h"
 #include "data/imagenet/image_folder.h"
 #include "data/loader.h"

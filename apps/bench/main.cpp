@@ -2,10 +2,8 @@
 #include <algorithm>
 #include <iterator>
 
-#include "apps/bench/comm.h"
-#include "apps/bench/data.h"
-#include "apps/bench/select.h"
 #include "apps/bench/step.h"
+#include "apps/bench/subcommands.h"
 #include "apps/common/launch.h"
 #include "apps/common/rank_utils.h"
 

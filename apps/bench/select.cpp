@@ -1,8 +1,7 @@
-#include "apps/bench/select.h"
-
 #include <algorithm>
 #include <memory>
 
+#include "apps/bench/subcommands.h"
 #include "apps/common/distributions.h"
 #include "apps/common/time_ranks.h"
 #include "apps/common/version.h"

@@ -5,8 +5,7 @@
 #include <sstream>
 
 #include "apps/analyze/npy.h"
-#include "apps/analyze/select.h"
-#include "apps/analyze/theory.h"
+#include "apps/analyze/subcommands.h"
 #include "apps/common/distributions.h"
 #include "apps/common/error_bounds.h"
 #include "engine/io/file.h"
