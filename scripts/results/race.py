@@ -3,6 +3,7 @@
 
     race.py run              trains what is missing, asks advise, writes tables and figures
     race.py show             writes and prints the tables of the runs that exist
+    race.py draw FILE.png    draws a few methods on one link
     race.py accuracy FILE    writes the final accuracies without a link as a table for advise
     race.py keep --to FOLDER keeps finished runs in a few files
 
@@ -19,7 +20,7 @@ from runs import kept  # noqa: E402
 from runs.folder import read_json  # noqa: E402
 from runs.tables import as_csv  # noqa: E402
 from repro import BIN, ROOT, ReproError, comparable, estimate, keep  # noqa: E402
-from repro import programs, runs, script, session  # noqa: E402
+from repro import nearest, programs, runs, script, session  # noqa: E402
 from repro.race import accuracy, advice, links, methods  # noqa: E402
 from repro.race import ranking, readings, rows, tables  # noqa: E402
 
@@ -28,7 +29,7 @@ LINKS = ("100Mbit,1ms", "1Gbit,0.4ms", links.NONE)
 
 def options():
     parser = script.Parser(description=__doc__)
-    actions = parser.add_subparsers(dest="action", metavar="run|show|accuracy|keep", required=True)
+    actions = parser.add_subparsers(dest="action", metavar="run|show|draw|accuracy|keep", required=True)
     run = actions.add_parser("run", help="train what is missing, write tables and figures")
     run.add_argument("--methods", metavar="A,B", help="default: every one that the program knows")
     run.add_argument("--link", action="append", metavar="RATE,LATENCY|none",
@@ -53,17 +54,22 @@ def options():
     show = actions.add_parser("show", help="write and print the tables of the runs that exist")
     show.add_argument("-b", "--bin", type=Path, default=BIN,
                       help="folder of advise, for questions without a kept answer")
+    drawing = actions.add_parser("draw", help="draw a few methods on one link")
+    drawing.add_argument("file", type=Path, metavar="FILE.png")
+    drawing.add_argument("--link", required=True, metavar="RATE,LATENCY|none")
+    drawing.add_argument("--methods", required=True, metavar="A,B")
     of_advise = actions.add_parser("accuracy", help="write the table of accuracies for advise")
     of_advise.add_argument("file", type=Path, metavar="FILE.csv")
     keeping = actions.add_parser("keep", help="keep finished runs in a few files")
     keep.add_options(keeping)
     keeping.add_argument("--output-dir", type=Path, default=Path("runs") / "race")
-    for one in (show, of_advise):
+    for one in (show, drawing, of_advise):
         one.add_argument("--output-dir", type=Path, default=Path("runs") / "race")
         one.add_argument("--model", default="", help="default: all that have runs")
     for one in (run, show):
         one.add_argument("--tables", type=Path,
                          help="folder of tables and figures (default: OUTPUT_DIR/tables)")
+    for one in (run, show, drawing):
         one.add_argument("--target", type=float, default=0.8, help="top-1 (default: 0.8)")
     return parser.parse_args()
 
@@ -180,6 +186,28 @@ def folders_of(given):
     return [given.output / model for model in sorted(found)]
 
 
+def draw(given):
+    """Draws some methods of one model on one link."""
+    try:
+        from repro.race import figures  # needs matplotlib
+    except ImportError:
+        raise ReproError("draw needs matplotlib") from None
+    if len(folders := folders_of(given)) > 1:
+        raise ReproError(f"--model is one of {', '.join(one.name for one in folders)}")
+    if given.link not in (race := readings.race(folders[0])):
+        raise ReproError(f"no runs on {given.link}{nearest(given.link, race)}")
+    found = {entry.method: entry
+             for entry in ranking.Ranking(race[given.link], given.target).compared if entry.curves}
+    chosen = given.methods.split(",")
+    for name in chosen:
+        if name not in found:
+            raise ReproError(f"no comparable runs of {name} on {given.link}{nearest(name, found)}")
+    figures.save_chosen(given.link, [found[name] for name in chosen], given.target,
+                        given.file.with_suffix(""))
+    print(given.file)
+    return 0
+
+
 def write_accuracy(given):
     lines, left_out = [], []
     for folder in folders_of(given):
@@ -211,6 +239,8 @@ def run():
         return start(given)
     if given.action == "accuracy":
         return write_accuracy(given)
+    if given.action == "draw":
+        return draw(given)
     given.bin = given.bin.resolve()
     show(given, folders_of(given))
     return 0

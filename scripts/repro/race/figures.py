@@ -126,3 +126,14 @@ def save(model, sections, path):
                         "dotted: local steps)", x=0.01, ha="left", fontsize=12, fontweight="bold")
         figures.note(figure, left_out_text(sections))
         figures.write(figure, path)
+
+
+def save_chosen(link, entries, target, path):
+    """Writes PATH.png and PATH.svg: the curves of a few trained entries on a link."""
+    with plt.rc_context(STYLE):
+        figure, (axes,), strip = figures.grid(1, 1, 7.2, 3.8)
+        draw(axes, entries, [], target, styles([entry.method for entry in entries]))
+        scale(axes, entries)
+        axes.set_title(links.title(link))
+        figures.draw_legend([axes], strip, 4)
+        figures.write(figure, path)
