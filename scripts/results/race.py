@@ -29,7 +29,8 @@ LINKS = ("100Mbit,1ms", "1Gbit,0.4ms", links.NONE)
 
 def options():
     parser = script.Parser(description=__doc__)
-    actions = parser.add_subparsers(dest="action", metavar="run|show|draw|accuracy|keep", required=True)
+    actions = parser.add_subparsers(dest="action", metavar="run|show|draw|accuracy|keep",
+                                    required=True)
     run = actions.add_parser("run", help="train what is missing, write tables and figures")
     run.add_argument("--methods", metavar="A,B", help="default: every one that the program knows")
     run.add_argument("--link", action="append", metavar="RATE,LATENCY|none",
