@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "comm/communicator.h"
+#include "comm/cost_model.h"
 #include "engine/core/registry.h"
 #include "engine/core/shape.h"
 #include "sparsify/selector.h"
@@ -57,13 +58,6 @@ struct ExchangeStep {
   uint64_t step = 0;                  ///< number of the exchange: of the step, without local steps
 };
 
-/// Elements in the collectives of a dense exchange, without status.
-struct DenseSums {
-  size_t first = 0;
-  size_t second = 0;  ///< 0: there is no second collective
-  size_t total() const { return first + second; }
-};
-
 class Exchange {
  public:
   virtual ~Exchange() = default;
@@ -86,8 +80,8 @@ class Exchange {
   virtual bool common_state() const { return false; }
   /// How many of `ranks` ranks' gradients `rank` selects from; 0: it selects nothing.
   virtual int selects_for(int /*rank*/, int /*ranks*/) const { return 1; }
-  /// What a dense exchange sums over the ranks in a step of d elements.
-  virtual DenseSums dense_sums(size_t d) const { return {.first = d}; }
+  /// Elements that a dense exchange sums over the ranks in a step of d elements, without status.
+  virtual size_t summed_elements(size_t d) const { return d; }
   /// Bytes of the state and working memory that grow with d, other than that of a dense sum.
   virtual size_t buffer_bytes(size_t) const { return 0; }
   /// How many of `ranks` ranks contribute to the entries of wire_bytes.
@@ -99,6 +93,11 @@ class Exchange {
   virtual uint64_t claimed_bytes(int ranks, size_t d, const Traffic& load) const {
     return wire_bytes(ranks, d, load.entries);
   }
+  /// Seconds of run() and publish() by the cost model, with k entries a rank and the same indices
+  /// on all ranks: their sum has k entries, too. NaN where a library's collective has no model.
+  virtual double seconds(const LinkCost& link, int ranks, size_t d, size_t k) const = 0;
+  /// Whether seconds() depends on the collective of dense sums that the settings name.
+  virtual bool sums_densely() const { return false; }
   /// The entries and bytes of this rank's messages in the last run. A message that other ranks
   /// forward counts once for each send, at the rank that encoded it.
   const Traffic& load() const { return load_; }
@@ -136,6 +135,11 @@ struct ExchangeEntry {
   Trait<bool> needs_shared_indices = false;
   /// Only rank 0 has the sum after run: it updates its parameters and publishes them.
   bool updates_at_root = false;
+  /// First sums densely inside nodes of kNodeSetting ranks, over links of their own:
+  /// Exchange::seconds() is without that.
+  bool forms_nodes = false;
+  /// The exchange in its place where all ranks select the same indices, unless the user chose one.
+  std::string with_shared_indices{};
   /// Throws UserError if a setting names something that is not registered.
   std::function<void(const Settings&)> validate = [](const Settings&) {};
 
@@ -145,6 +149,13 @@ struct ExchangeEntry {
   }
 };
 Registry<ExchangeEntry>& exchanges();
+/// `allreduce`, which sums whole vectors: those of dense SGD, and small tensors.
+const Registry<ExchangeEntry>::Entry& dense_exchange();
+
+// Settings that others than their exchange read or set; each is defined where it is declared.
+extern const char* const kSumCollective;  ///< collective of all dense sums
+extern const char* const kSumValues;      ///< type of the values in their messages
+extern const char* const kNodeSetting;    ///< ranks of a node
 
 /// The factory of an exchange with a constructor from the settings, or from settings and plan.
 template <class T>

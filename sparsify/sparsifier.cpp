@@ -39,12 +39,13 @@ Sparsifier resolve_sparsifier(const SgdConfig& config, const Settings& settings)
     shared = selector.shared_indices(settings);
   }
   // indices that all ranks know are not sent
-  if (shared && config.exchange.empty() && sparsifier.exchange == "allgather")
-    sparsifier.exchange = "shared";
+  if (const std::string& other = exchanges().find(sparsifier.exchange).value.with_shared_indices;
+      shared && config.exchange.empty() && !other.empty())
+    sparsifier.exchange = other;
   const ExchangeEntry& exchange = exchanges().find(sparsifier.exchange).value;
   exchange.validate(settings);
   // short tensors of a layer-wise selection are summed densely
-  if (sparsifier.scope == Scope::layer) exchanges().find("allreduce").value.validate(settings);
+  if (sparsifier.scope == Scope::layer) dense_exchange().value.validate(settings);
   check(!exchange.dense || !selects,
         "[train] exchange {} sums whole gradients and takes no selector ({})", sparsifier.exchange,
         sparsifier.selector);

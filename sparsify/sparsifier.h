@@ -29,6 +29,8 @@ struct Sparsifier {
   bool small_tensors_dense = false;
 };
 Registry<Sparsifier>& sparsifiers();
+/// Synchronous SGD on the whole gradient, the default; exchanges/allreduce.cpp.
+extern const char* const kDense;
 /// Whether it keeps a residual: it selects entries, or its exchange compresses the gradient.
 bool keeps_residual(const Sparsifier& sparsifier);
 
@@ -37,7 +39,7 @@ bool keeps_residual(const Sparsifier& sparsifier);
 Settings default_settings();
 
 struct SgdConfig {
-  std::string sparsifier = "dense";
+  std::string sparsifier = kDense;
   double momentum = 0.9;
   double weight_decay = 1e-4;
   bool nesterov = false;

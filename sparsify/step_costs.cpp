@@ -42,7 +42,7 @@ size_t summed_elements(const Sparsifier& sparsifier, const SgdConfig& config,
   size_t sum = 0;
   for_each_bucket(sparsifier, config, settings, arena,
                   [&](const Bucket& bucket, const Exchange& exchange) {
-                    sum += exchange.dense_sums(bucket.length).total();
+                    sum += exchange.summed_elements(bucket.length);
                   });
   return sum;
 }
@@ -55,7 +55,7 @@ Volume volume_of(const Sparsifier& sparsifier, const Settings& settings, double 
 uint64_t estimated_bytes_sent(const Sparsifier& sparsifier, const SgdConfig& config,
                               const Settings& settings, const ParameterArena& arena, int ranks,
                               double density) {
-  const auto small = exchanges().find("allreduce").value(settings);
+  const auto small = dense_exchange().value(settings);
   const Volume volume = volume_of(sparsifier, settings, density);
   uint64_t bytes = 0;
   for_each_bucket(sparsifier, config, settings, arena,
@@ -77,7 +77,7 @@ void read_settings(Context& ctx, const SgdConfig& config, const Settings& settin
   if (!sparsifier.selector.empty())
     selectors().find(sparsifier.selector).value.make(ctx, settings, {});
   for_each_bucket(sparsifier, sgd, settings, arena, [&](const Bucket& bucket, const Exchange&) {
-    if (!bucket.dense.empty()) exchanges().find("allreduce").value(settings);
+    if (!bucket.dense.empty()) dense_exchange().value(settings);
   });
 }
 

@@ -78,7 +78,7 @@ SyncSgd::SyncSgd(Context& ctx, Communicator& comm, ParameterArena& arena, const 
   }
   if (keeps_residual(sparsifier_)) residual_ = Buffer(ctx.device(), bytes);
   if (small > 0) {
-    small_exchange_ = exchanges().find("allreduce").value(settings);
+    small_exchange_ = dense_exchange().value(settings);
     small_ = Buffer(ctx.device(), (small + 1) * sizeof(float));
   }
   if (config.overlap) {
@@ -178,7 +178,7 @@ void SyncSgd::sum_over_ranks(Context& ctx, BucketState& state, const ExchangeSte
   const Bucket& bucket = state.bucket;
   state.exchange->run(ctx, comm_, step, control);
   if (control.nonfinite_rank >= 0) report_nonfinite(control, bucket.offset);
-  const size_t summed = state.exchange->dense_sums(bucket.length).total();
+  const size_t summed = state.exchange->summed_elements(bucket.length);
   report_.k += selector_ ? step.k : summed;
   // entries that the codec rounded to zero are not in selected_ any more: they were not sent
   report_.nnz += selector_ ? selected_.count : summed;

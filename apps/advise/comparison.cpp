@@ -12,7 +12,6 @@ namespace {
 constexpr double kBitsAnElement = 32;
 constexpr double kNoticeable = 1.02;  // a smaller gain is not worth a change of the optimizer
 constexpr double kLeastBits = 1e3, kMostBits = 1e15, kStep = 1.78;  // of the search for a window
-constexpr std::string_view kUsualCollective = "ring";
 
 bool comparable(const Prediction& c) {
   return !c.synchronous_dense() && c.sparsifier != "randk" && c.sparsifier != "exact" &&
@@ -22,8 +21,9 @@ bool comparable(const Prediction& c) {
 /// What the command of a synchronous dense exchange adds to plain dense SGD: the fewer and smaller
 /// the changes, the lower the number.
 int additions(const Prediction& c) {
-  return (c.values != ValueFormat::f32 ? 1 : 0) + (c.collective != kUsualCollective ? 2 : 0) +
-         (c.overlap ? 4 : 0) + (c.sparsifier != "dense" ? 8 : 0);
+  static const std::string usual_collective = default_settings().text(kSumCollective);
+  return (c.values != ValueFormat::f32 ? 1 : 0) + (c.collective != usual_collective ? 2 : 0) +
+         (c.overlap ? 4 : 0) + (c.sparsifier != kDense ? 8 : 0);
 }
 
 /// Where a round's exchange is noticeably faster than every dense one.
@@ -120,7 +120,7 @@ Interval Comparison::exchange_seconds(const Prediction& of, int ranks) const {
 
 Interval Comparison::efficiency(const Prediction& of, int ranks) const {
   return over_rounds([&](const Costs& costs) {
-    return (costs.compute.seconds() + costs.update("dense")) / of.seconds(costs, ranks);
+    return (costs.compute.seconds() + costs.update(kDense)) / of.seconds(costs, ranks);
   });
 }
 
@@ -159,10 +159,10 @@ const Accuracy* Comparison::accuracy(const Prediction& of) const {
   std::string options;  // as race.py writes them
   if (of.local_steps > 1) options += fmt::format(" --local-steps {}", of.local_steps);
   if (of.values != ValueFormat::f32)
-    options += fmt::format(" --set allreduce.values={}", name(of.values));
+    options += fmt::format(" --set {}={}", kSumValues, name(of.values));
   for (const auto& [key, value] : accuracy_.changed)
     if (!key.ends_with(".collective") &&  // another order of the same sum
-        (key != "allreduce.values" || of.collective.empty()) &&
+        (key != kSumValues || of.collective.empty()) &&
         std::ranges::find(of.reads, key.substr(0, key.find('.'))) != of.reads.end())
       options += fmt::format(" --set {}={}", key, value);
   if (!options.empty()) options.erase(0, 1);
@@ -176,7 +176,8 @@ const Accuracy* Comparison::accuracy(const Prediction& of) const {
 std::string Comparison::flags(const Prediction& of) const {
   std::string text = of.flags() + flags_;
   for (const auto& [key, value] : accuracy_.changed)
-    if (!key.starts_with("allreduce.") || of.collective.empty())  // those are in of.flags()
+    if ((key != kSumCollective && key != kSumValues) ||
+        of.collective.empty())  // those are in of.flags()
       text += fmt::format(" --set {}={}", key, value);
   return text;
 }
@@ -196,7 +197,7 @@ const Prediction& Comparison::fastest_of_kind(const Prediction& of, int ranks) c
 
 const Prediction& Comparison::best_dense(int ranks) const {
   const Prediction* plain = fastest(ranks, [](const Prediction& c) {
-    return c.synchronous_dense() && c.sparsifier == "dense" && !c.overlap;
+    return c.synchronous_dense() && c.sparsifier == kDense && !c.overlap;
   });
   const Prediction* best =
       fastest(ranks, [](const Prediction& c) { return c.synchronous_dense(); });

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "apps/common/sum_cost.h"
+#include "apps/advise/prediction.h"
 #include "comm/link/link.h"
 #include "engine/core/error.h"
 #include "models/model.h"
@@ -37,7 +37,7 @@ OptionTable AdviseConfig::table() {
   t.add(link_group, "ranks-per-node", ranks_per_node,
         "ranks that share an emulated link; also the default of hierarchical.node");
   t.range(1, 4096);
-  t.default_of("hierarchical.node");
+  t.default_of(kNodeSetting);
   t.add(link_group, "alpha", alpha, "seconds per message; 0: from --link, or measured");
   t.add(link_group, "beta", beta, "seconds per element of 4 bytes; 0: from --link, or measured");
 
@@ -84,8 +84,8 @@ AdviseConfig parse_advise_config(int argc, char** argv) {
   models().find(config.model);
   allowed_sums(config.settings);
   if (!config.link.empty()) parse_link(config.link, static_cast<int>(config.ranks_per_node));
-  check(config.settings.integer("hierarchical.node") > 0,
-        "[options] hierarchical.node is 0; expected the ranks on each machine of the predictions");
+  check(config.settings.integer(kNodeSetting) > 0,
+        "[options] {} is 0; expected the ranks on each machine of the predictions", kNodeSetting);
   check(!config.ranks.empty(), "[options] ranks is empty; expected a list like 2,4,8");
   std::ranges::sort(config.ranks);
   config.ranks.erase(std::ranges::unique(config.ranks).begin(), config.ranks.end());

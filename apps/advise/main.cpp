@@ -147,19 +147,25 @@ void advise(Communicator& comm, const AdviseConfig& config) {
       predictions(arena, flat, config.density, overlap, config.settings, config.local_steps);
   if (config.local_steps > 1)  // synchronous dense SGD is a rival, too
     for (Prediction& c : predictions(arena, flat, config.density, overlap, config.settings))
-      if (c.dense && c.sparsifier == "dense") all.push_back(std::move(c));
-  const int64_t node = config.settings.integer("hierarchical.node");
-  if (node > comm.size())  // what its nodes take is in no prediction
-    std::erase_if(all, [](const Prediction& c) { return c.sparsifier == "hierarchical"; });
+      if (c.dense && c.sparsifier == kDense) all.push_back(std::move(c));
+  const int64_t node = config.settings.integer(kNodeSetting);
+  std::string left_out;  // what its nodes take is in no prediction
+  if (node > comm.size())
+    std::erase_if(all, [&](const Prediction& c) {
+      const Sparsifier& of = sparsifiers().find(c.sparsifier).value;
+      const bool forms_nodes = exchanges().find(of.exchange).value.forms_nodes;
+      if (forms_nodes) left_out = c.sparsifier;
+      return forms_nodes;
+    });
   const std::string density = config.density != AdviseConfig{}.density
                                   ? fmt::format(" --density {:g}", config.density)
                                   : "";
   const Comparison comparison(std::move(all), std::move(rounds), std::move(prepared.accuracy),
                               density);
   if (comm.rank() != 0) return;
-  if (node > comm.size())
-    console.paragraph(
-        "hierarchical is left out: only {} or more ranks measure the sum inside a node", node);
+  if (!left_out.empty())
+    console.paragraph("{} is left out: only {} or more ranks measure the sum inside a node",
+                      left_out, node);
   if (config.local_steps > 1)
     console.paragraph("local SGD: {} iterations share a selection and an exchange",
                       config.local_steps);

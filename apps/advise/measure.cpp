@@ -38,7 +38,7 @@ CostMeter::CostMeter(Context& ctx, Communicator& comm, Model& model, const Advis
       return parse_link(config.link, static_cast<int>(ranks_per_node));
     };
     link_.emplace(ctx, comm, with(config.ranks_per_node));
-    nodes_.emplace(ctx, comm, with(config.settings.integer("hierarchical.node")));
+    nodes_.emplace(ctx, comm, with(config.settings.integer(kNodeSetting)));
   }
   model.plan(ctx, {.batch = config.batch_size,
                    .activations = resolve_precision(config.precision, resolve_device("auto"))});
@@ -59,8 +59,7 @@ ComputeProfile CostMeter::time_compute() {
 }
 
 StepCosts CostMeter::time_step(const std::string& sparsifier, bool in_nodes) {
-  const NodePlan nodes{comm_.size(),
-                       static_cast<int>(config_.settings.integer("hierarchical.node"))};
+  const NodePlan nodes{comm_.size(), static_cast<int>(config_.settings.integer(kNodeSetting))};
   const auto alone = make_self_communicator();
   Subcommunicator node(nodes_ ? *nodes_ : comm_, nodes.node_of(comm_.rank()));
   SyncSgd sgd(ctx_, in_nodes ? node : *alone, model_.arena(),
@@ -90,7 +89,7 @@ Costs CostMeter::round(const std::function<void(const std::string&)>& show) {
   gradient_.assign(g.begin(), g.end());
   for (const auto& [name, entry] : sparsifiers().entries()) {
     show(name);
-    costs.step[name] = time_step(name, entry.value.exchange == "hierarchical");
+    costs.step[name] = time_step(name, exchanges().find(entry.value.exchange).value.forms_nodes);
   }
   show("link and additions");
   if (comm_.size() > 1) costs.link = measure_link(ctx_, link_ ? *link_ : comm_);

@@ -14,16 +14,13 @@ namespace tw {
 
 /// What a rank sends in one exchange.
 struct Load {
-  double d = 0;      ///< elements of the bucket
-  double k = 0;      ///< entries that the selector is asked for
-  double dense = 0;  ///< elements of the bucket that are summed densely
-  DenseSums sums{};  ///< elements that a sparsifier without a selector sums
+  size_t k = 0;      ///< entries that the selector is asked for
+  size_t dense = 0;  ///< elements of the bucket that are summed densely
   /// The bucket's parameters, in the order of the arena: first, and one behind the last.
   size_t first_parameter = 0, end_parameter = 0;
+  /// What communication with the other ranks, or nodes, adds to the exchange.
+  std::function<double(const LinkCost&, int ranks)> seconds{};
 };
-
-/// Seconds that communication with the other ranks, or nodes, adds to an exchange.
-using LoadCost = std::function<double(const LinkCost&, int ranks, const Load&)>;
 
 /// A way to exchange gradients: a sparsifier, with the dense collective that it uses, if any.
 struct Prediction {
@@ -36,7 +33,6 @@ struct Prediction {
   int64_t local_steps = 1;  ///< iterations that share a selection and an exchange (LocalSgd)
   std::vector<Load> loads{};
   Volume volume = Volume::exactly_k;  ///< how many entries it sends when asked for k
-  LoadCost cost{};
 
   /// Dense SGD that exchanges in every iteration: the rival of the others.
   bool synchronous_dense() const { return dense && local_steps == 1; }
@@ -56,8 +52,12 @@ struct Prediction {
   double seconds(const Costs& costs, int ranks) const;
 };
 
-/// A prediction for every registered sparsifier that the cost model knows; for one that sums
-/// densely (dense SGD, factors, values, small tensors), one for each of allowed_sums; for dense SGD
+/// The dense collectives that sums may use: the one that the settings name if they were set, else
+/// all with a model. UserError if there is no model of a collective that the settings name.
+std::vector<std::string> allowed_sums(const Settings& settings);
+
+/// A prediction for every registered sparsifier; for one that sums densely (dense SGD, factors,
+/// values, small tensors), one for each of allowed_sums; for dense SGD
 /// one with messages in f32 and one in bf16, and with `overlap` also those that run during
 /// backward, which need ComputeProfile::ready. `flat` > 0: a vector of that many elements in
 /// place of the model's, without overlap. `local_steps` > 1 excludes overlap and sparsifiers whose

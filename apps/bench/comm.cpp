@@ -118,8 +118,8 @@ void CommBench::print(const CommCase& test, const Row& row, double model) {
   print_on_rank_0("{:<10} {:<22} {:>11} {:>11} {:>10.1f} {:>9.4f} {:>9.4f} {:>12} {:>10} {:>7}\n",
                   test.collective, test.algorithm, row.bytes, row.bytes / sizeof(float),
                   row.seconds * 1e6, algbw * 1e-9, busbw * 1e-9,
-                  test.algorithm == "vendor" ? "-" : cell(row.sent, "{:.0f}"),
-                  cell(model * 1e6, "{:.1f}"), row.wrong);
+                  test.by_library ? "-" : cell(row.sent, "{:.0f}"), cell(model * 1e6, "{:.1f}"),
+                  row.wrong);
   if (csv_.is_open())
     csv_.write(fmt::format(
         "{},{},{},{},{},{:.9f},{:.6f},{:.6f},{:.0f},{},{}{}\n", test.collective, test.algorithm,
@@ -138,7 +138,7 @@ void CommBench::run() {
           options_.max_bytes);
     cases = dense_cases(settings, comm_, static_cast<int>(options_.root));
     std::ranges::move(sparse_cases(settings, options_.density), std::back_inserter(cases));
-    cases.push_back(low_rank_case(settings));
+    std::ranges::move(low_rank_cases(settings), std::back_inserter(cases));
     std::erase_if(cases, [&](const CommCase& c) {
       return (options_.collective != "all" && options_.collective != c.collective) ||
              (options_.implementation != "all" && options_.implementation != c.algorithm &&
@@ -177,7 +177,7 @@ void CommBench::run() {
          bytes <= static_cast<double>(options_.max_bytes); bytes *= options_.factor) {
       const size_t n = static_cast<size_t>(bytes) / sizeof(float);
       const Row row = measure(test, n);
-      print(test, row, test.cost ? test.cost(link, comm_.size(), static_cast<double>(n)) : 0);
+      print(test, row, test.cost(link, comm_.size(), static_cast<double>(n)));
       wrong += row.wrong;
     }
   check<CollectiveFault>(wrong == 0, "[bench] {} elements are wrong", wrong);

@@ -47,16 +47,6 @@ auto each(Right right) {
 /// No partial sum of number() over the ranks is larger.
 float largest_sum(const Communicator& comm) { return 50.0f * static_cast<float>(comm.size()); }
 
-DenseCost cost_of(const DenseCosts& costs, const std::string& name) {
-  const auto found = costs.find(name);
-  return found == costs.end() ? nullptr : found->second;
-}
-
-double allgather_cost(const LinkCost& link, int ranks, double n) {
-  const double rounds = std::ceil(std::log2(static_cast<double>(ranks)));
-  return rounds * link.alpha + (ranks - 1.0) / ranks * n * link.beta;
-}
-
 void fill_block(Context&, const Communicator& comm, CommVectors& vectors, size_t n) {
   vectors.block.resize(n / static_cast<size_t>(comm.size()));
   for (size_t i = 0; i < vectors.block.size(); ++i) vectors.block[i] = number(comm.rank(), i);
@@ -76,14 +66,15 @@ size_t wrong_in_blocks(Context&, const Communicator& comm, const CommVectors& ve
 /// The settings with which no exchange loses entries. The put-back of gTop-k as published does; the
 /// tree and its messages are the same.
 Settings conserving(Settings settings) {
-  settings.set("gtopk.put_back", "conserve");
+  for (const auto& [name, entry] : exchanges().entries())
+    for (const Setting& setting : entry.settings)
+      if (setting.key == "put_back") settings.set(name + ".put_back", "conserve");
   return settings;
 }
 
 /// An exchange and the number of the next step, since some exchanges keep state between steps.
 struct SparseCase {
   std::shared_ptr<Exchange> exchange, checked;  ///< timed; conserving
-  ExchangeCost cost;
   double density;
   bool one_rank_selects;
   uint64_t step = 0;
@@ -177,7 +168,7 @@ struct LowRankCase {
     copy_to_host(ctx, vectors.data(n), sum);
     copy_to_host(ctx, vectors.scratch(n), residual);
     allreduce(comm, residual);
-    const bool rounds = settings.text("allreduce.values") != "f32";
+    const bool rounds = value_format(settings.text(kSumValues)) != ValueFormat::f32;
     const float error =
         largest_sum(comm) * (rounds ? static_cast<float>(comm.size()) / 256 : 1e-5f);
     size_t lost = 0;
@@ -193,7 +184,7 @@ std::vector<CommCase> dense_cases(const Settings& settings, Communicator& comm, 
   const double others = (comm.size() - 1.0) / comm.size();
   std::vector<CommCase> cases;
   const auto add = [&](CommCase test) {
-    if (test.algorithm == "vendor" && comm.vendor() == nullptr) return;
+    if (test.by_library && comm.vendor() == nullptr) return;
     if (!test.fill) test.fill = fill_dense;
     cases.push_back(std::move(test));
   };
@@ -207,8 +198,9 @@ std::vector<CommCase> dense_cases(const Settings& settings, Communicator& comm, 
          .wrong =
              each([root](const Communicator&, float x, size_t i) { return x == number(root, i); }),
          .bus = 1,
-         .cost = cost_of(broadcast_costs(), name),
-         .aliases = entry.aliases});
+         .cost = entry.value.seconds,
+         .aliases = entry.aliases,
+         .by_library = entry.value.by_library});
   for (const auto& [name, entry] : reduces().entries())
     add({.collective = "reduce",
          .algorithm = name,
@@ -220,27 +212,32 @@ std::vector<CommCase> dense_cases(const Settings& settings, Communicator& comm, 
            return c.rank() != root || x == sum_at(c, i);
          }),
          .bus = 1,
-         .cost = cost_of(reduce_costs(), name),
-         .aliases = entry.aliases});
+         .cost = entry.value.seconds,
+         .aliases = entry.aliases,
+         .by_library = entry.value.by_library});
   for (const auto& [name, entry] : allreduces().entries())
     for (const ValueFormat format : {ValueFormat::f32, ValueFormat::bf16}) {
       const bool rounds = format != ValueFormat::f32;
-      if (rounds && name == "vendor") continue;
-      CommCase test{.collective = "allreduce",
-                    .algorithm = rounds ? name + " bf16" : name,
-                    .fill = {},
-                    .run = [run = with_messages_in(format, entry.value(settings))](
-                               Context& ctx, Communicator& c, CommVectors& v,
-                               size_t n) { run(ctx, c, v.data(n), v.scratch(n)); },
-                    .wrong = each([rounds](const Communicator& c, float x, size_t i) {
-                      // P partial sums, each rounded to 8 bits
-                      const float error =
-                          rounds ? largest_sum(c) * static_cast<float>(c.size()) / 256 : 0;
-                      return std::abs(x - sum_at(c, i)) <= error;
-                    }),
-                    .bus = 2 * others,
-                    .cost = sum_cost(cost_of(allreduce_costs(), name), format),
-                    .aliases = entry.aliases};
+      if (rounds && entry.value.by_library) continue;
+      CommCase test{
+          .collective = "allreduce",
+          .algorithm = rounds ? name + " bf16" : name,
+          .fill = {},
+          .run = [run = with_messages_in(format, entry.value(settings))](
+                     Context& ctx, Communicator& c, CommVectors& v,
+                     size_t n) { run(ctx, c, v.data(n), v.scratch(n)); },
+          .wrong = each([rounds](const Communicator& c, float x, size_t i) {
+            // P partial sums, each rounded to 8 bits
+            const float error = rounds ? largest_sum(c) * static_cast<float>(c.size()) / 256 : 0;
+            return std::abs(x - sum_at(c, i)) <= error;
+          }),
+          .bus = 2 * others,
+          .cost =
+              [seconds = entry.value.seconds, format](const LinkCost& link, int ranks, double n) {
+                return seconds(with_values_of(size_of(format), link), ranks, n);
+              },
+          .aliases = entry.aliases,
+          .by_library = entry.value.by_library};
       if (rounds) test.aliases.push_back(name);
       add(std::move(test));
     }
@@ -254,54 +251,56 @@ std::vector<CommCase> dense_cases(const Settings& settings, Communicator& comm, 
            },
        .wrong = wrong_in_blocks,
        .bus = others,
-       .cost = allgather_cost});
+       .cost = allgather_seconds});
   return cases;
 }
 
 std::vector<CommCase> sparse_cases(const Settings& settings, double density) {
-  const SumCost sum = chosen_sum_cost(settings);
   std::vector<CommCase> cases;
-  for (const auto& [name, model] : sparse_costs()) {
-    const ExchangeEntry& entry = exchanges().find(name).value;
-    if (entry.needs_shared_indices(settings)) continue;
+  for (const auto& [name, entry] : exchanges().entries()) {
+    const ExchangeEntry& make = entry.value;
+    if (make.dense || make.forms_nodes || make.needs_shared_indices(settings)) continue;
     const auto one = std::make_shared<SparseCase>(
-        SparseCase{entry(settings), entry(conserving(settings)), exchange_cost(name, settings, sum),
-                   density, entry.one_rank_selects});
-    CommCase test = {.collective = "sparse",
+        SparseCase{make(settings), make(conserving(settings)), density, make.one_rank_selects});
+    cases.push_back({.collective = "sparse",
                      .algorithm = name,
                      .fill = [one](Context& ctx, const Communicator& c, CommVectors& v,
                                    size_t n) { one->fill(ctx, c, v, n); },
                      .run = [one](Context& ctx, Communicator& c, CommVectors& v,
                                   size_t n) { one->run(ctx, c, v, n); },
                      .wrong = [one](Context& ctx, Communicator& c, CommVectors& v,
-                                    size_t n) { return one->wrong(ctx, c, v, n); }};
-    if (one->cost)
-      test.cost = [one](const LinkCost& link, int ranks, double n) {
-        const auto k = entries_to_keep(one->density, static_cast<size_t>(n));
-        return one->cost(link, ranks, n, static_cast<double>(k));
-      };
-    cases.push_back(std::move(test));
+                                    size_t n) { return one->wrong(ctx, c, v, n); },
+                     .cost =
+                         [one](const LinkCost& link, int ranks, double n) {
+                           const auto d = static_cast<size_t>(n);
+                           return one->exchange->seconds(link, ranks, d,
+                                                         entries_to_keep(one->density, d));
+                         }});
   }
   return cases;
 }
 
-CommCase low_rank_case(const Settings& settings) {
-  const auto one = std::make_shared<LowRankCase>(
-      LowRankCase{.entry = exchanges().find("powersgd").value, .settings = settings});
-  CommCase result{.collective = "low_rank",
-                  .algorithm = "powersgd",
-                  .fill = [one](Context& ctx, const Communicator& c, CommVectors& v,
-                                size_t n) { one->fill(ctx, c, v, n); },
-                  .run = [one](Context& ctx, Communicator& c, CommVectors& v,
-                               size_t n) { one->run(ctx, c, v, n); },
-                  .wrong = [one](Context& ctx, Communicator& c, CommVectors& v,
-                                 size_t n) { return one->wrong(ctx, c, v, n); }};
-  if (const SumCost sum = chosen_sum_cost(settings))
-    result.cost = [one, sum](const LinkCost& link, int ranks, double n) {
-      const auto d = static_cast<size_t>(n);
-      return seconds_of(sum, link, ranks, one->make(d)->dense_sums(d));
-    };
-  return result;
+std::vector<CommCase> low_rank_cases(const Settings& settings) {
+  std::vector<CommCase> cases;
+  for (const auto& [name, entry] : exchanges().entries()) {
+    if (!entry.value.compresses) continue;
+    const auto one =
+        std::make_shared<LowRankCase>(LowRankCase{.entry = entry.value, .settings = settings});
+    cases.push_back({.collective = "low_rank",
+                     .algorithm = name,
+                     .fill = [one](Context& ctx, const Communicator& c, CommVectors& v,
+                                   size_t n) { one->fill(ctx, c, v, n); },
+                     .run = [one](Context& ctx, Communicator& c, CommVectors& v,
+                                  size_t n) { one->run(ctx, c, v, n); },
+                     .wrong = [one](Context& ctx, Communicator& c, CommVectors& v,
+                                    size_t n) { return one->wrong(ctx, c, v, n); },
+                     .cost =
+                         [one](const LinkCost& link, int ranks, double n) {
+                           const auto d = static_cast<size_t>(n);
+                           return one->make(d)->seconds(link, ranks, d, d);
+                         }});
+  }
+  return cases;
 }
 
 }  // namespace tw

@@ -6,7 +6,6 @@
 #include <string>
 #include <vector>
 
-#include "apps/common/sum_cost.h"
 #include "comm/collectives/collectives.h"
 #include "engine/core/buffer.h"
 #include "sparsify/kernels/sparse_vector.h"
@@ -35,17 +34,18 @@ struct CommCase {
   /// Number of wrong elements on this rank after one fill() and run().
   std::function<size_t(Context&, Communicator&, CommVectors&, size_t n)> wrong;
   double bus = 0;  ///< busbw / algbw: bytes of the busiest port / size; 0: undefined
-  /// Seconds by the cost model; empty for vendor collectives.
-  SumCost cost{};
+  /// Seconds by the cost model; NaN for those of a library.
+  std::function<double(const LinkCost&, int ranks, double n)> cost{};
   std::vector<std::string> aliases{};  ///< other names of `algorithm`
+  bool by_library = false;             ///< its bytes are not counted
 };
 
 /// Broadcast, reduce and allreduce by every registered algorithm, and the allgather.
 std::vector<CommCase> dense_cases(const Settings& settings, Communicator& comm, int root);
-/// Every sparse exchange that the cost model knows and that needs no shared indices. Each rank has
-/// max(1, density n) entries, spread evenly over the vector.
+/// Every sparse exchange that needs neither shared indices nor nodes. Each rank has max(1, density
+/// n) entries, spread evenly over the vector.
 std::vector<CommCase> sparse_cases(const Settings& settings, double density);
-/// The exchange of low-rank factors, for a vector that is one nearly square matrix.
-CommCase low_rank_case(const Settings& settings);
+/// Every exchange that compresses, for a vector that is one nearly square matrix.
+std::vector<CommCase> low_rank_cases(const Settings& settings);
 
 }  // namespace tw

@@ -1,6 +1,7 @@
 #include "apps/common/comm_setup.h"
 
 #include "comm/transports.h"
+#include "sparsify/exchange.h"
 
 namespace tw {
 

@@ -9,9 +9,6 @@
 
 namespace tw {
 
-/// The setting whose default --ranks-per-node is.
-inline constexpr const char* kNodeSetting = "hierarchical.node";
-
 struct CommOptions {
   std::string transport =
       "auto";                  ///< auto: MPI under mpirun, else threads; nccl: NCCL between GPUs

@@ -35,7 +35,7 @@ void check_combinations(const TrainConfig& c) {
         "[options] data-dir is {}, but the images of {} are generated; THINWIRE_CACHE names the "
         "folder that keeps them",
         c.data_dir, c.dataset);
-  allreduces().find(c.settings.text("allreduce.collective"));
+  allreduces().find(c.settings.text(kSumCollective));
   check(!c.eval_only || !c.pretrained.empty() || !c.resume.empty(),
         "[options] eval-only needs weights: give --pretrained or --resume");
   check(!c.eval_only || c.eval_every != kNever,

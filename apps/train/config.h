@@ -45,7 +45,7 @@ struct TrainConfig {
   std::string shuffle = "full";
 
   // sparsifier
-  std::string sparsifier = "dense";
+  std::string sparsifier = kDense;
   std::string selector;
   std::string exchange;
   std::string scope = "auto";

@@ -20,7 +20,7 @@ constexpr const char* kRunKeys[] = {"set", "run", "sweep"};
 /// Turns --allreduce into the setting allreduce.collective; the later of the two wins.
 void forward_allreduce(TrainConfig& config) {
   if (!config.allreduce.empty())
-    config.settings.set("allreduce.collective", std::exchange(config.allreduce, ""));
+    config.settings.set(kSumCollective, std::exchange(config.allreduce, ""));
 }
 
 /// Options of one call, which no sweep can vary.

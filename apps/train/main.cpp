@@ -16,6 +16,7 @@
 #include "comm/transports.h"
 #include "data/loader.h"
 #include "engine/core/error.h"
+#include "sparsify/exchange.h"
 
 namespace {
 
@@ -61,7 +62,7 @@ Console open_console(Communicator& comm, const TrainConfig& config) {
 /// Whether the ranks of the run form the nodes that kNodeSetting describes.
 bool forms_nodes(const TrainConfig& config) {
   const std::string exchange = resolve_sparsifier(config.sgd(), config.settings).exchange;
-  return std::string_view(kNodeSetting).starts_with(exchange + ".");
+  return exchanges().find(exchange).value.forms_nodes;
 }
 
 /// On several machines, and without another choice, the ranks of a machine form a node.

@@ -57,7 +57,7 @@ void report_densities(Console& console, const TrainConfig& config, const Sparsif
   const SgdConfig sgd = config.sgd();
   const char* const time = config.is_local() ? "exchange" : "step";
   const auto text = [](uint64_t bytes) { return bytes_text(static_cast<double>(bytes)); };
-  const SgdConfig dense{.sparsifier = "dense", .local_steps = sgd.local_steps};
+  const SgdConfig dense{.local_steps = sgd.local_steps};
   const uint64_t dense_bytes = estimated_bytes_sent(resolve_sparsifier(dense, config.settings),
                                                     dense, config.settings, arena, ranks, 1);
   std::vector<double> densities = config.density_warmup;

@@ -242,7 +242,7 @@ void Run::adopt_checkpoint() {
 }
 
 bool Run::can_capture_step() const {
-  return ctx_.device() == Device::cuda && comm_.size() == 1 && config_.sparsifier == "dense" &&
+  return ctx_.device() == Device::cuda && comm_.size() == 1 && config_.sparsifier == kDense &&
          config_.selector.empty() && config_.accumulate == 1 && config_.analyze_every == 0 &&
          sgd_config_.local_steps == 0 && config_.freeze.empty();
 }

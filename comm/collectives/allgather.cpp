@@ -27,6 +27,10 @@ void copy(std::byte* to, ConstBytes from) {
 
 }  // namespace
 
+double allgather_seconds(const LinkCost& link, int ranks, double n) {
+  return tree_rounds(ranks) * link.alpha + others_share(ranks) * n * link.beta;
+}
+
 ConstBytes GatheredBlocks::operator[](int rank) const {
   const int position = (rank - self_ + ranks_) % ranks_;
   return {payload() + offsets_[position], offsets_[position + 1] - offsets_[position]};

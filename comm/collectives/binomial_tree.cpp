@@ -57,6 +57,17 @@ void allreduce(Context& ctx, Communicator& comm, std::span<float> data, std::spa
   broadcast(ctx, comm, 0, std::as_writable_bytes(data));
 }
 
+// Thakur, Rabenseifner & Gropp 2005
+double broadcast_seconds(const LinkCost& link, int ranks, double n) {
+  return tree_rounds(ranks) * (link.alpha + n * link.beta);
+}
+double reduce_seconds(const LinkCost& link, int ranks, double n) {
+  return tree_rounds(ranks) * (link.alpha + n * (link.beta + link.gamma));
+}
+double allreduce_seconds(const LinkCost& link, int ranks, double n) {
+  return reduce_seconds(link, ranks, n) + broadcast_seconds(link, ranks, n);
+}
+
 Broadcast make_broadcast(const Settings&) {
   return [](Context& ctx, Communicator& comm, int root, Bytes data) {
     broadcast(ctx, comm, root, data);
@@ -69,9 +80,9 @@ constexpr const char* kHelp =
     "binomial tree with whole vectors; the fewest messages, for short vectors";
 
 const bool binomial_tree_registered =
-    broadcasts().add({kName, kHelp, make_broadcast, {}, {"mst"}}) &&
-    reduces().add({kName, kHelp, make_reduce, {}, {"mst"}}) &&
-    allreduces().add({kName, kHelp, make_allreduce, {}, {"mst"}});
+    broadcasts().add({kName, kHelp, {make_broadcast, broadcast_seconds}, {}, {"mst"}}) &&
+    reduces().add({kName, kHelp, {make_reduce, reduce_seconds}, {}, {"mst"}}) &&
+    allreduces().add({kName, kHelp, {make_allreduce, allreduce_seconds}, {}, {"mst"}});
 
 }  // namespace
 }  // namespace tw

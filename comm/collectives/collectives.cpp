@@ -2,18 +2,18 @@
 
 namespace tw {
 
-Registry<std::function<Broadcast(const Settings&)>>& broadcasts() {
-  static Registry<std::function<Broadcast(const Settings&)>> registry("broadcast");
+Registry<Collective<Broadcast>>& broadcasts() {
+  static Registry<Collective<Broadcast>> registry("broadcast");
   return registry;
 }
 
-Registry<std::function<Reduce(const Settings&)>>& reduces() {
-  static Registry<std::function<Reduce(const Settings&)>> registry("reduce");
+Registry<Collective<Reduce>>& reduces() {
+  static Registry<Collective<Reduce>> registry("reduce");
   return registry;
 }
 
-Registry<std::function<Allreduce(const Settings&)>>& allreduces() {
-  static Registry<std::function<Allreduce(const Settings&)>> registry("allreduce");
+Registry<Collective<Allreduce>>& allreduces() {
+  static Registry<Collective<Allreduce>> registry("allreduce");
   return registry;
 }
 
@@ -26,11 +26,6 @@ void barrier(Communicator& comm) { barrier(comm.host(), comm); }
 void allgather(Communicator& comm, ConstBytes mine, size_t expected, GatheredBlocks& blocks,
                size_t most) {
   allgather(comm.host(), comm, mine, expected, blocks, most);
-}
-
-void allreduce(Communicator& comm, std::span<float> data) {
-  std::vector<float> scratch(data.size());
-  allreduces().find("ring").value({})(comm.host(), comm, data, scratch);
 }
 
 Settings collective_settings() {

@@ -1,5 +1,5 @@
-// Collectives over a Communicator. The file with a collective's name describes its steps and the
-// bytes it sends; comm/cost_model.h has its time.
+// Collectives over a Communicator. The file with a collective's name describes its steps, the bytes
+// that it sends and its seconds by the cost model.
 #pragma once
 
 #include <cstring>
@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "comm/communicator.h"
+#include "comm/cost_model.h"
 #include "engine/core/registry.h"
 
 namespace tw {
@@ -24,12 +25,25 @@ using Reduce = std::function<void(Context&, Communicator&, int root, std::span<f
 using Allreduce =
     std::function<void(Context&, Communicator&, std::span<float> data, std::span<float> scratch)>;
 
-/// Dense collectives by name: that of their source file, or a short alias (`lp`). A factory makes
-/// the collective of one rank. A collective may measure the link at its first call and keep the
-/// result, so all ranks make the same calls in the same order.
-Registry<std::function<Broadcast(const Settings&)>>& broadcasts();
-Registry<std::function<Reduce(const Settings&)>>& reduces();
-Registry<std::function<Allreduce(const Settings&)>>& allreduces();  // `--allreduce`
+/// What is registered under a collective's name.
+template <class Run>
+struct Collective {
+  /// Makes the collective of one rank. It may measure the link at its first call and keep the
+  /// result, so all ranks make the same calls in the same order.
+  std::function<Run(const Settings&)> make{};
+  DenseCost seconds = unknown_seconds;
+  /// Bytes that all ranks send in a broadcast or reduce of n floats, beyond (P-1) 4n.
+  uint64_t (*more_bytes)(int ranks, size_t n) = [](int, size_t) -> uint64_t { return 0; };
+  /// The transport's library sends, f32 in the memory of the device; bytes_sent() does not count.
+  bool by_library = false;
+
+  Run operator()(const Settings& settings) const { return make(settings); }
+};
+
+/// Dense collectives by name: that of their source file, or a short alias (`lp`).
+Registry<Collective<Broadcast>>& broadcasts();
+Registry<Collective<Reduce>>& reduces();
+Registry<Collective<Allreduce>>& allreduces();  // `--allreduce`
 
 /// The settings of all collectives, at their defaults.
 Settings collective_settings();
@@ -79,6 +93,8 @@ inline constexpr size_t kMostBlock = size_t{16} << 20;
 /// rank announces cannot fill the memory of the others.
 void allgather(Context& ctx, Communicator& comm, ConstBytes mine, size_t expected,
                GatheredBlocks& blocks, size_t most = kMostBlock);
+/// Seconds of an allgather of equal blocks, n elements of 4 bytes together.
+double allgather_seconds(const LinkCost& link, int ranks, double n);
 
 /// Every rank's item, in rank order, on every rank. Allocates: not for the training step.
 template <class T>

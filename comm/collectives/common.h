@@ -36,15 +36,6 @@ std::span<T> chunks(std::span<T> data, int parts, int first, int last) {
   return data.subspan(border(first), border(last) - border(first));
 }
 
-/// Elements that all ranks send along the binomial tree of `recursive_halving`, to or from its
-/// root, for a vector of n: rank v > 0 sends the chunks of its subtree.
-inline size_t tree_elements(int ranks, size_t n) {
-  const auto border = [&](int c) { return n * static_cast<size_t>(c) / ranks; };
-  size_t sum = 0;
-  for (int v = 1; v < ranks; ++v) sum += border(std::min(ranks, v + (v & -v))) - border(v);
-  return sum;
-}
-
 /// Ranks counted from the root: the root is 0, the next rank is 1, and so on, modulo their number.
 class RelativeRank {
  public:

@@ -13,6 +13,7 @@
 // With the best block and long vectors, broadcast and reduce take n beta for any P.
 
 #include <charconv>
+#include <cmath>
 #include <memory>
 #include <optional>
 
@@ -20,7 +21,6 @@
 #include "comm/collectives/collectives.h"
 #include "comm/collectives/common.h"
 #include "comm/collectives/measure_link.h"
-#include "comm/cost_model.h"
 #include "engine/ops/vector.h"
 
 namespace tw::linear_pipeline {
@@ -37,6 +37,55 @@ std::optional<double> given(const Settings& settings, const char* key) {
   check(error == std::errc{} && end == text.data() + text.size() && value > 0 && value < 1e18,
         "[linear_pipeline] {} is {}; expected auto or a number above 0", key, text);
   return value;
+}
+
+/// An operation takes the time of `fixed + per_block m` messages for m blocks.
+struct PipelineSteps {
+  double fixed, per_block;
+};
+
+/// Broadcast or reduce.
+PipelineSteps one_way_steps(int ranks) { return {std::max(0.0, ranks - 2.0), 1}; }
+
+/// Both ways at once, for m >= 2. Two ranks have one link, which swaps a block up and a block down
+/// in one step; with more ranks, a rank serves its two links in turn.
+PipelineSteps allreduce_steps(int ranks) {
+  return ranks == 2 ? PipelineSteps{1, 1} : PipelineSteps{2.0 * ranks - 5, 2};
+}
+
+/// The block length with the least time for n elements: sqrt(per_block n alpha / (fixed beta)),
+/// rounded so that all blocks have one length. 0 for n = 0.
+double best_block(const LinkCost& link, PipelineSteps steps, double n) {
+  const double each = steps.fixed * link.beta;
+  const double best = each > 0 ? std::sqrt(steps.per_block * n * link.alpha / each) : n;
+  const double count = std::round(n / std::clamp(best, 1.0, std::max(1.0, n)));
+  return std::ceil(n / std::max(1.0, count));
+}
+
+/// Once along the chain with the best block; `each`: seconds per element.
+double one_way_seconds(const LinkCost& link, double each, int ranks, double n) {
+  if (ranks == 1 || n == 0) return 0;
+  const double block = best_block(link, one_way_steps(ranks), n);
+  // a shorter last block shortens the last hop only
+  return (ranks - 2) * (link.alpha + std::min(n, block) * each) +
+         std::ceil(n / block) * link.alpha + n * each;
+}
+double broadcast_seconds(const LinkCost& link, int ranks, double n) {
+  return one_way_seconds(link, link.beta, ranks, n);
+}
+double reduce_seconds(const LinkCost& link, int ranks, double n) {
+  return one_way_seconds(link, link.beta + link.gamma, ranks, n);
+}
+
+double allreduce_seconds(const LinkCost& link, int ranks, double n) {
+  if (ranks == 1 || n == 0) return 0;
+  const double block = best_block(link, allreduce_steps(ranks), n), length = std::min(n, block);
+  const double adding = ((ranks - 2) * length + n) * link.gamma;
+  // a single block goes up, then comes down
+  if (block >= n) return 2 * (ranks - 1) * (link.alpha + n * link.beta) + adding;
+  const auto [fixed, per_block] = allreduce_steps(ranks);
+  return fixed * (link.alpha + length * link.beta) +
+         per_block * (std::ceil(n / block) * link.alpha + n * link.beta) + adding;
 }
 
 /// The block length: as given, or the best for the link, which is measured once.
@@ -61,7 +110,7 @@ class BlockSize {
     }
     const double size = static_cast<double>(comm.float_bytes()) / sizeof(float);
     const LinkCost link{.alpha = *alpha_, .beta = *beta_ * size};
-    return static_cast<size_t>(lp_best_block(link, steps, static_cast<double>(n)));
+    return static_cast<size_t>(best_block(link, steps, static_cast<double>(n)));
   }
 
  private:
@@ -141,7 +190,7 @@ Broadcast make_broadcast(const Settings& settings) {
   return [size](Context& ctx, Communicator& comm, int root, Bytes data) {
     if (comm.size() == 1 || data.empty()) return;
     const size_t elements = (data.size() + sizeof(float) - 1) / sizeof(float);
-    const size_t block = size->elements(ctx, comm, lp_one_way_steps(comm.size()), elements);
+    const size_t block = size->elements(ctx, comm, one_way_steps(comm.size()), elements);
     broadcast_blocks(ctx, comm, root, data, std::min(block, elements) * sizeof(float));
   };
 }
@@ -152,7 +201,7 @@ Reduce make_reduce(const Settings& settings) {
                 std::span<float> scratch) {
     check_scratch(kName, data, scratch);
     if (comm.size() == 1 || data.empty()) return;
-    const size_t block = size->elements(ctx, comm, lp_one_way_steps(comm.size()), data.size());
+    const size_t block = size->elements(ctx, comm, one_way_steps(comm.size()), data.size());
     reduce_blocks(ctx, comm, root, data, block, scratch);
   };
 }
@@ -162,7 +211,7 @@ Allreduce make_allreduce(const Settings& settings) {
   return [size](Context& ctx, Communicator& comm, std::span<float> data, std::span<float> scratch) {
     check_scratch(kName, data, scratch);
     if (comm.size() == 1 || data.empty()) return;
-    const size_t block = size->elements(ctx, comm, lp_allreduce_steps(comm.size()), data.size());
+    const size_t block = size->elements(ctx, comm, allreduce_steps(comm.size()), data.size());
     allreduce_blocks(ctx, comm, data, block, scratch);
   };
 }
@@ -175,9 +224,9 @@ constexpr const char* kHelp =
     "blocks along a chain of ranks; the time of a long vector hardly grows with the ranks";
 
 const bool linear_pipeline_registered =
-    broadcasts().add({kName, kHelp, make_broadcast, kSettings, {"lp"}}) &&
-    reduces().add({kName, kHelp, make_reduce, kSettings, {"lp"}}) &&
-    allreduces().add({kName, kHelp, make_allreduce, kSettings, {"lp"}});
+    broadcasts().add({kName, kHelp, {make_broadcast, broadcast_seconds}, kSettings, {"lp"}}) &&
+    reduces().add({kName, kHelp, {make_reduce, reduce_seconds}, kSettings, {"lp"}}) &&
+    allreduces().add({kName, kHelp, {make_allreduce, allreduce_seconds}, kSettings, {"lp"}});
 
 }  // namespace
 }  // namespace tw::linear_pipeline

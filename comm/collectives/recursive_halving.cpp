@@ -152,17 +152,41 @@ Broadcast make_broadcast(const Settings&) {
   };
 }
 
+// Thakur, Rabenseifner & Gropp 2005, with Bruck's allgather instead of a ring in the broadcast
+double broadcast_seconds(const LinkCost& link, int ranks, double n) {
+  return 2 * (tree_rounds(ranks) * link.alpha + others_share(ranks) * n * link.beta);
+}
+double reduce_seconds(const LinkCost& link, int ranks, double n) {
+  return broadcast_seconds(link, ranks, n) + others_share(ranks) * n * link.gamma;
+}
+
+/// What all ranks send along the tree, to or from its root, of a vector of n: rank v > 0 sends the
+/// chunks of its subtree.
+uint64_t on_the_tree(int ranks, size_t n) {
+  const auto border = [&](int c) { return n * static_cast<size_t>(c) / ranks; };
+  uint64_t sum = 0;
+  for (int v = 1; v < ranks; ++v) sum += border(std::min(ranks, v + (v & -v))) - border(v);
+  return sum;
+}
+// a broadcast cuts bytes into chunks, a reduce floats
+uint64_t broadcast_more_bytes(int ranks, size_t n) { return on_the_tree(ranks, sizeof(float) * n); }
+uint64_t reduce_more_bytes(int ranks, size_t n) { return sizeof(float) * on_the_tree(ranks, n); }
+
 const bool recursive_halving_registered =
-    broadcasts().add(
-        {kName, "scatter along a tree, allgather; for long vectors", make_broadcast, {}, {"be"}}) &&
-    reduces().add({kName,
-                   "reduce-scatter by halving, gather along a tree; for long vectors",
-                   [](const Settings&) -> Reduce { return reduce; },
-                   {},
-                   {"be"}}) &&
+    broadcasts().add({kName,
+                      "scatter along a tree, allgather; for long vectors",
+                      {make_broadcast, broadcast_seconds, broadcast_more_bytes},
+                      {},
+                      {"be"}}) &&
+    reduces().add(
+        {kName,
+         "reduce-scatter by halving, gather along a tree; for long vectors",
+         {[](const Settings&) -> Reduce { return reduce; }, reduce_seconds, reduce_more_bytes},
+         {},
+         {"be"}}) &&
     allreduces().add({kName,
                       "reduce-scatter by halving, allgather by doubling; for any length",
-                      [](const Settings&) -> Allreduce { return allreduce; },
+                      {[](const Settings&) -> Allreduce { return allreduce; }, reduce_seconds},
                       {},
                       {"be"}});
 

@@ -33,9 +33,20 @@ void ring_allreduce(Context& ctx, Communicator& comm, std::span<float> data,
   for (int step = 0; step < ranks - 1; ++step) pass_on(chunk(rank + 1 - step), chunk(rank - step));
 }
 
-const bool ring_registered = allreduces().add(
-    {"ring", "reduce-scatter and allgather around a ring; the fewest bytes per rank",
-     [](const Settings&) -> Allreduce { return ring_allreduce; }});
+double ring_seconds(const LinkCost& link, int ranks, double n) {
+  return 2 * (ranks - 1) * link.alpha + others_share(ranks) * n * (2 * link.beta + link.gamma);
+}
+
+const bool ring_registered =
+    allreduces().add({"ring",
+                      "reduce-scatter and allgather around a ring; the fewest bytes per rank",
+                      {[](const Settings&) -> Allreduce { return ring_allreduce; }, ring_seconds}});
 
 }  // namespace
+
+void allreduce(Communicator& comm, std::span<float> data) {
+  std::vector<float> scratch(data.size());
+  ring_allreduce(comm.host(), comm, data, scratch);
+}
+
 }  // namespace tw

@@ -37,19 +37,15 @@ void vendor_allreduce(Context& ctx, Communicator& comm, std::span<float> data, s
 
 constexpr const char* kHelp = "the collective of the MPI library or of NCCL";
 
+template <class Run>
+Collective<Run> by_library(Run run) {
+  return {.make = [run](const Settings&) { return run; }, .by_library = true};
+}
+
 const bool vendor_registered =
-    broadcasts().add({kName,
-                      kHelp,
-                      [](const Settings&) -> Broadcast { return vendor_broadcast; },
-                      {},
-                      {"native"}}) &&
-    reduces().add(
-        {kName, kHelp, [](const Settings&) -> Reduce { return vendor_reduce; }, {}, {"native"}}) &&
-    allreduces().add({kName,
-                      kHelp,
-                      [](const Settings&) -> Allreduce { return vendor_allreduce; },
-                      {},
-                      {"native"}});
+    broadcasts().add({kName, kHelp, by_library<Broadcast>(vendor_broadcast), {}, {"native"}}) &&
+    reduces().add({kName, kHelp, by_library<Reduce>(vendor_reduce), {}, {"native"}}) &&
+    allreduces().add({kName, kHelp, by_library<Allreduce>(vendor_allreduce), {}, {"native"}});
 
 }  // namespace
 }  // namespace tw::vendor

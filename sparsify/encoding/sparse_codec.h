@@ -13,6 +13,7 @@
 #include <string>
 
 #include "comm/communicator.h"
+#include "comm/cost_model.h"
 #include "engine/core/dtype.h"
 #include "engine/core/settings.h"
 #include "sparsify/kernels/sparse_ops.h"
@@ -45,6 +46,12 @@ class SparseCodec {
   /// Bytes of `messages` messages with entries / ranks entries each, at random indices below d;
   /// exact for plain indices.
   uint64_t expected_bytes(double messages, size_t entries, int ranks, size_t d) const;
+  /// Seconds to send one of k such entries.
+  double entry_seconds(const LinkCost& link, size_t k, size_t d) const {
+    if (k == 0) return 0;
+    return link.beta * (static_cast<double>(expected_bytes(1, k, 1, d)) / static_cast<double>(k)) /
+           4;
+  }
 
  private:
   size_t value_bytes() const { return size_of(values_); }

@@ -3,7 +3,7 @@
 //
 // Bytes over all ranks: (P-1) (24 P + those of the N entries of all ranks, 8 N if plain). Of the
 // 24, 16 are the control word and 8 the length that the allgather sends. Messages: ceil(log2 P) a
-// rank. Seconds: ceil(log2 P) alpha + 2 k (P-1) beta, k entries a rank.
+// rank. Seconds: ceil(log2 P) alpha + k (P-1) (2 beta + merge), k entries a rank.
 
 #include "sparsify/exchanges/gathering_exchange.h"
 #include "sparsify/exchanges/process_sum.h"
@@ -28,7 +28,7 @@ class SparseAllgather : public GatheringExchange {
 const bool allgather_registered =
     exchanges().add({"allgather",
                      "sends every rank's entries to all, summed in rank order",
-                     {.make = make_exchange<SparseAllgather>}});
+                     {.make = make_exchange<SparseAllgather>, .with_shared_indices = "shared"}});
 
 }  // namespace
 

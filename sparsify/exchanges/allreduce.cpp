@@ -27,14 +27,20 @@ class DenseExchange : public Exchange {
   uint64_t wire_bytes(int ranks, size_t d, size_t) const override {
     return sum_.wire_bytes(ranks, d);
   }
+  double seconds(const LinkCost& link, int ranks, size_t d, size_t) const override {
+    return sum_.seconds(link, ranks, d);
+  }
+  bool sums_densely() const override { return true; }
 
  private:
   DenseSum sum_;
   Buffer scratch_;
 };
 
+constexpr const char* kName = "allreduce";
+
 const bool allreduce_exchange = exchanges().add(
-    {"allreduce",
+    {kName,
      "sums the whole gradient with a dense collective",
      {.make = make_exchange<DenseExchange>, .dense = true, .validate = DenseSum::validate},
      {{"collective", "ring", "collective of the dense sum (allreduce in --list)"},
@@ -43,8 +49,14 @@ const bool allreduce_exchange = exchanges().add(
        "type of the values in messages; sums are f32, rounded when they are sent",
        {"f32", "fp16", "bf16"}}}});
 const bool allreduce_sparsifier = sparsifiers().add(
-    {"dense", "synchronous SGD on the whole gradient", {.selector = "", .exchange = "allreduce"}});
+    {kDense, "synchronous SGD on the whole gradient", {.selector = "", .exchange = kName}});
 
 }  // namespace
+
+const char* const kDense = "dense";
+const char* const kSumCollective = "allreduce.collective";
+const char* const kSumValues = "allreduce.values";
+
+const Registry<ExchangeEntry>::Entry& dense_exchange() { return exchanges().find(kName); }
 
 }  // namespace tw

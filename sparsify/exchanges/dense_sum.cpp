@@ -5,36 +5,40 @@
 #include "comm/collectives/half_messages.h"
 #include "engine/core/copy.h"
 #include "engine/ops/nonfinite.h"
+#include "sparsify/exchange.h"
 
 namespace tw {
 
 namespace {
 
-ValueFormat format_of(const Settings& settings) {
-  return value_format(settings.text("allreduce.values"));
+ValueFormat format_of(const Settings& settings) { return value_format(settings.text(kSumValues)); }
+
+const Collective<Allreduce>& collective_of(const Settings& settings) {
+  return allreduces().find(settings.text(kSumCollective)).value;
 }
 
 }  // namespace
 
-DenseSum::DenseSum(const Settings& settings) : format_(format_of(settings)) {
+DenseSum::DenseSum(const Settings& settings)
+    : format_(format_of(settings)), collective_(collective_of(settings)) {
   validate(settings);
-  const auto& entry = allreduces().find(settings.text("allreduce.collective"));
-  by_vendor_ = entry.name == "vendor";
-  allreduce_ = with_messages_in(format_, entry.value(settings));
+  allreduce_ = with_messages_in(format_, collective_(settings));
 }
 
 void DenseSum::validate(const Settings& settings) {
-  const std::string& collective = allreduces().find(settings.text("allreduce.collective")).name;
-  check(format_of(settings) == ValueFormat::f32 || collective != "vendor",
-        "[allreduce] allreduce.values is {}, but the vendor collective sends f32; use another "
-        "collective",
-        settings.text("allreduce.values"));
+  check(!collective_of(settings).by_library || format_of(settings) == ValueFormat::f32,
+        "[allreduce] {} is {}, but the {} collective sends f32; use another collective", kSumValues,
+        settings.text(kSumValues), allreduces().find(settings.text(kSumCollective)).name);
+}
+
+double DenseSum::seconds(const LinkCost& link, int ranks, size_t n) const {
+  return collective_.seconds(with_values_of(value_bytes(), link), ranks, static_cast<double>(n));
 }
 
 void DenseSum::operator()(Context& ctx, Communicator& comm, std::span<float> values_status,
                           std::span<float> scratch) {
   const size_t n = values_status.size();
-  if (ctx.device() != Device::cpu && n <= kShort && !by_vendor_ && comm.size() > 1) {
+  if (ctx.device() != Device::cpu && n <= kShort && !collective_.by_library && comm.size() > 1) {
     host_.resize(2 * n);
     const std::span<float> values = std::span(host_).first(n);
     copy_to_host(ctx, values_status, values);

@@ -20,6 +20,8 @@ class DenseSum {
                   std::span<float> scratch);
 
   size_t value_bytes() const { return size_of(format_); }
+  /// Seconds for n values; NaN if the collective has no model.
+  double seconds(const LinkCost& link, int ranks, size_t n) const;
   /// Bytes that all ranks send for n values and the status, with a bandwidth-optimal collective:
   /// 2 (P-1) b (n+1), for values of b bytes.
   uint64_t wire_bytes(int ranks, size_t n) const {
@@ -30,7 +32,7 @@ class DenseSum {
   static constexpr size_t kShort = size_t{1} << 14;
 
   ValueFormat format_;
-  bool by_vendor_;  // whose collectives need device memory
+  Collective<Allreduce> collective_;
   Allreduce allreduce_;
   std::vector<float> host_;
 };

@@ -13,6 +13,12 @@ uint64_t GatheringExchange::claimed_bytes(int ranks, size_t, const Traffic& load
   return gather_overhead(ranks) + load.bytes;
 }
 
+// Bruck et al. 1997
+double GatheringExchange::seconds(const LinkCost& link, int ranks, size_t d, size_t k) const {
+  return tree_rounds(ranks) * link.alpha +
+         (ranks - 1) * static_cast<double>(k) * (codec_.entry_seconds(link, k, d) + link.merge);
+}
+
 std::span<const SparseView> GatheringExchange::gather(Context& ctx, Communicator& comm,
                                                       const SparseView& mine, size_t usual,
                                                       size_t d, Control& control) {

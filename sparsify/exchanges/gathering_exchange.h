@@ -13,6 +13,8 @@ class GatheringExchange : public Exchange {
 
   uint64_t wire_bytes(int ranks, size_t d, size_t entries) const override;
   uint64_t claimed_bytes(int ranks, size_t d, const Traffic& load) const override;
+  /// Every rank receives and adds the entries of all others.
+  double seconds(const LinkCost& link, int ranks, size_t d, size_t k) const override;
 
  protected:
   /// Sends `mine` (rounded by the codec) to all ranks, adds it to load_, and merges the control

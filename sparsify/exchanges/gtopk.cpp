@@ -52,6 +52,11 @@ class GTopK : public Exchange {
   uint64_t claimed_bytes(int ranks, size_t, const Traffic& load) const override {
     return overhead(ranks) + load.bytes;
   }
+  // hclhkbu/gtopkssgd, scripts/icdcs2019/communication.py: up a tree that merges, and down again
+  double seconds(const LinkCost& link, int ranks, size_t d, size_t k) const override {
+    const double entry = codec_.entry_seconds(link, k, d) + link.merge;
+    return tree_rounds(ranks) * 2 * (link.alpha + static_cast<double>(k) * entry);
+  }
 
  private:
   static uint64_t overhead(int ranks) {

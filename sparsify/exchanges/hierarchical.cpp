@@ -31,8 +31,8 @@ class Hierarchical : public Exchange {
  public:
   Hierarchical(const Settings& settings, const ExchangePlan& plan)
       : inner_(inner(settings)(settings)),
-        dense_(exchanges().find("allreduce").value(settings)),
-        per_node_(static_cast<int>(settings.integer("hierarchical.node"))) {
+        dense_(dense_exchange().value(settings)),
+        per_node_(static_cast<int>(settings.integer(kNodeSetting))) {
     if (per_node_ == 0 && !plan.machines.empty()) machines_.emplace(plan.machines);
   }
 
@@ -81,6 +81,10 @@ class Hierarchical : public Exchange {
   uint64_t claimed_bytes(int ranks, size_t d, const Traffic& load) const override {
     return inside(ranks, d) + inner_->claimed_bytes(nodes(ranks), d, load);
   }
+  double seconds(const LinkCost& link, int ranks, size_t d, size_t k) const override {
+    return inner_->seconds(link, nodes(ranks), d, k);
+  }
+  bool sums_densely() const override { return inner_->sums_densely(); }
 
  private:
   NodePlan plan(int ranks) const {
@@ -119,6 +123,7 @@ const bool hierarchical_exchange = exchanges().add(
      {.make = make_exchange<Hierarchical>,
       .needs_shared_indices =
           [](const Settings& settings) { return inner(settings).needs_shared_indices(settings); },
+      .forms_nodes = true,
       .validate = DenseSum::validate},
      {{"exchange",
        "allgather",
@@ -136,5 +141,7 @@ const bool hierarchical_sparsifier =
                        {.selector = "topk", .exchange = "hierarchical"}});
 
 }  // namespace
+
+const char* const kNodeSetting = "hierarchical.node";
 
 }  // namespace tw

@@ -82,6 +82,13 @@ class OkTopk : public GatheringExchange {
   uint64_t claimed_bytes(int ranks, size_t, const Traffic& load) const override {
     return overhead(ranks) + load.bytes;
   }
+  // a step that is not exact: entries to their owners, and the sums from there by an allgather
+  double seconds(const LinkCost& link, int ranks, size_t d, size_t k) const override {
+    if (ranks == 1) return 0;
+    const double entry = codec_.entry_seconds(link, k, d) + link.merge;
+    return (ranks - 1 + tree_rounds(ranks)) * link.alpha +
+           others_share(ranks) * 2 * static_cast<double>(k) * entry;
+  }
 
  private:
   static uint64_t overhead(int ranks) {

@@ -64,15 +64,14 @@ class PowerSgd : public Exchange {
     if (!host_) host_.emplace(Device::cpu, ctx.threads());
     HostFloats gradient(ctx, step.gradient), residual(ctx, step.residual);
     const std::span<float> u = gradient.span(), e = residual.span();
-    const DenseSums sums = dense_sums(u.size());
-    const size_t longest = std::max(sums.first, sums.second) + 1;
+    const size_t longest = longest_message(u.size());
     if (message_.size() < longest) message_.resize(longest), scratch_.resize(longest);
 
     project(step.step, u);
     for_each_whole(u, [](std::span<float> tensor, std::span<float> place) {
       std::ranges::copy(tensor, place.begin());
     });
-    const std::span<float> first = std::span(message_).first(sums.first + 1);
+    const std::span<float> first = std::span(message_).first(first_sum(u.size()) + 1);
     const StatusSlot slot(*host_, first, control);
     sum_(*host_, comm, first, std::span(scratch_).first(first.size()));
     slot.settle(*host_, comm, control);
@@ -91,21 +90,25 @@ class PowerSgd : public Exchange {
   std::span<std::byte> state() override { return std::as_writable_bytes(std::span(q_)); }
   bool common_state() const override { return true; }  // Q is a sum over the ranks
 
-  DenseSums dense_sums(size_t d) const override {
-    return {.first = p_elements_ + (d - compressed_), .second = q_elements_};
-  }
+  size_t summed_elements(size_t d) const override { return first_sum(d) + q_elements_; }
   size_t buffer_bytes(size_t d) const override {
-    const DenseSums sums = dense_sums(d);
-    const size_t longest = std::max(sums.first, sums.second) + 1;
-    return (p_elements_ + q_elements_ + 2 * longest) * sizeof(float);
+    return (p_elements_ + q_elements_ + 2 * longest_message(d)) * sizeof(float);
   }
   uint64_t wire_bytes(int ranks, size_t d, size_t) const override {
-    const DenseSums sums = dense_sums(d);
-    return sum_.wire_bytes(ranks, sums.first) +
-           (sums.second > 0 ? sum_.wire_bytes(ranks, sums.second) : 0);
+    return sum_.wire_bytes(ranks, first_sum(d)) +
+           (q_elements_ > 0 ? sum_.wire_bytes(ranks, q_elements_) : 0);
   }
+  double seconds(const LinkCost& link, int ranks, size_t d, size_t) const override {
+    return sum_.seconds(link, ranks, first_sum(d)) +
+           (q_elements_ > 0 ? sum_.seconds(link, ranks, q_elements_) : 0);
+  }
+  bool sums_densely() const override { return true; }
 
  private:
+  /// The elements of the factors P and of whole tensors; the second message has those of Q.
+  size_t first_sum(size_t d) const { return p_elements_ + (d - compressed_); }
+  size_t longest_message(size_t d) const { return std::max(first_sum(d), q_elements_) + 1; }
+
   /// Standard normal numbers, the same on all ranks and for any division into buckets.
   void draw(const Matrix& matrix, uint32_t epoch, size_t c, std::span<float> column) const {
     const Philox philox(seed_, Purpose::factors, epoch);

@@ -7,7 +7,6 @@
 // recursive_halving also its tree, up and down.
 
 #include "comm/collectives/collectives.h"
-#include "comm/collectives/common.h"
 #include "engine/core/buffer.h"
 #include "sparsify/exchanges/status_slot.h"
 #include "sparsify/sparsifier.h"
@@ -18,12 +17,20 @@ namespace {
 
 const std::string& collective(const Settings& settings) { return settings.text("root.collective"); }
 
+const Collective<Reduce>& reduce_of(const Settings& settings) {
+  return reduces().find(collective(settings)).value;
+}
+const Collective<Broadcast>& broadcast_of(const Settings& settings) {
+  return broadcasts().find(collective(settings)).value;
+}
+
 class RootExchange : public Exchange {
  public:
   explicit RootExchange(const Settings& settings)
-      : reduce_(reduces().find(collective(settings)).value(settings)),
-        broadcast_(broadcasts().find(collective(settings)).value(settings)),
-        tree_(reduces().find(collective(settings)).name == "recursive_halving") {}
+      : reduce_of_(reduce_of(settings)),
+        broadcast_of_(broadcast_of(settings)),
+        reduce_(reduce_of_(settings)),
+        broadcast_(broadcast_of_(settings)) {}
 
   void run(Context& ctx, Communicator& comm, const ExchangeStep& step, Control& control) override {
     const StatusSlot slot(ctx, step.gradient_control, control);
@@ -39,14 +46,19 @@ class RootExchange : public Exchange {
   }
 
   uint64_t wire_bytes(int ranks, size_t d, size_t) const override {
-    const size_t tree = tree_ ? 4 * tree_elements(ranks, d + 1) + tree_elements(ranks, 4 * d) : 0;
-    return 2 * static_cast<uint64_t>(ranks - 1) * sizeof(float) * (d + 1) + tree;
+    return 2 * static_cast<uint64_t>(ranks - 1) * sizeof(float) * (d + 1) +
+           reduce_of_.more_bytes(ranks, d + 1) + broadcast_of_.more_bytes(ranks, d);
+  }
+  double seconds(const LinkCost& link, int ranks, size_t d, size_t) const override {
+    const auto n = static_cast<double>(d);
+    return reduce_of_.seconds(link, ranks, n) + broadcast_of_.seconds(link, ranks, n);
   }
 
  private:
+  Collective<Reduce> reduce_of_;
+  Collective<Broadcast> broadcast_of_;
   Reduce reduce_;
   Broadcast broadcast_;
-  bool tree_;  ///< sends also along the tree of recursive_halving
   Buffer scratch_;
 };
 
@@ -58,8 +70,8 @@ const bool root_exchange = exchanges().add(
       .updates_at_root = true,
       .validate =
           [](const Settings& settings) {
-            reduces().find(collective(settings));
-            broadcasts().find(collective(settings));
+            reduce_of(settings);
+            broadcast_of(settings);
           }},
      {{"collective", "linear_pipeline", "collective of reduce and broadcast (both in --list)"}}});
 const bool root_sparsifier = sparsifiers().add({"bsp",

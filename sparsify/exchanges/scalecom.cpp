@@ -70,6 +70,11 @@ class ScaleCom : public Exchange {
     const uint64_t indices = load.bytes - load.entries * sum_.value_bytes();
     return indices + sum_.wire_bytes(ranks, load.entries / static_cast<size_t>(ranks));
   }
+  double seconds(const LinkCost& link, int ranks, size_t, size_t k) const override {
+    return tree_rounds(ranks) * (link.alpha + static_cast<double>(k) * link.beta) +
+           sum_.seconds(link, ranks, k);
+  }
+  bool sums_densely() const override { return true; }
 
  private:
   static bool everything(const ExchangeStep& step) { return step.k >= step.gradient.size(); }

@@ -31,6 +31,10 @@ class SharedIndices : public Exchange {
     const uint64_t k = entries / static_cast<size_t>(ranks);
     return sum_.wire_bytes(ranks, k);
   }
+  double seconds(const LinkCost& link, int ranks, size_t, size_t k) const override {
+    return sum_.seconds(link, ranks, k);
+  }
+  bool sums_densely() const override { return true; }
 
  private:
   ValueSum sum_;

@@ -25,6 +25,10 @@ class ValueSum {
   size_t value_bytes() const { return sum_.value_bytes(); }
   /// Bytes that all ranks send for n values, as DenseSum::wire_bytes().
   uint64_t wire_bytes(int ranks, size_t n) const { return sum_.wire_bytes(ranks, n); }
+  /// As DenseSum::seconds().
+  double seconds(const LinkCost& link, int ranks, size_t n) const {
+    return sum_.seconds(link, ranks, n);
+  }
 
  private:
   DenseSum sum_;

@@ -13,8 +13,8 @@ Prediction dense_taking(double seconds, const std::string& collective, ValueForm
           .values = values,
           .dense = true,
           .overlap = overlap,
-          .loads = {{.end_parameter = 1}},
-          .cost = [seconds](const LinkCost&, int, const Load&) { return seconds; }};
+          .loads = {{.end_parameter = 1,
+                     .seconds = [seconds](const LinkCost&, int) { return seconds; }}}};
 }
 
 constexpr ValueFormat kFull = ValueFormat::f32, kHalf = ValueFormat::bf16;
@@ -32,8 +32,7 @@ Comparison::Verdict verdict_on(std::vector<Prediction> dense,
                                const std::vector<double>& backward = {0}) {
   dense.push_back({.sparsifier = "topk",
                    .selects = true,
-                   .loads = {{}},
-                   .cost = [](const LinkCost&, int, const Load&) { return 1.8; }});
+                   .loads = {{.seconds = [](const LinkCost&, int) { return 1.8; }}}});
   return Comparison(std::move(dense), rounds_of(backward), {}).verdict(4);
 }
 
@@ -69,7 +68,7 @@ TEST(PlainestDense, MayBeSlowerWithinTheNoise) {
   // in the rounds, the other exchange takes 0.9 s
   const auto named = [](const std::vector<double>& seconds) {
     Prediction plain = dense_taking(0, "ring", kFull);
-    plain.cost = [](const LinkCost& link, int, const Load&) { return link.alpha; };
+    plain.loads.front().seconds = [](const LinkCost& link, int) { return link.alpha; };
     Rounds rounds = rounds_of({0, 0, 0, 0, 0});
     for (size_t i = 0; i < rounds.size(); ++i) rounds[i].link.alpha = seconds[i];
     return Comparison({plain, dense_taking(0.9, "ring", kHalf)}, rounds, {}).verdict(4).use.values;

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "tests/apps/advise/example.h"
+#include "tests/support/error_text.h"
 
 namespace tw::test {
 namespace {
@@ -15,8 +16,8 @@ TEST(Predictions, CoverEverySparsifierAndCollective) {
   const std::vector<Prediction> all = example();
   for (const auto& [name, entry] : sparsifiers().entries())
     EXPECT_TRUE(std::ranges::any_of(all, [&](const Prediction& c) { return c.sparsifier == name; }))
-        << "no cost is known for the exchange " << entry.value.exchange << " of " << name;
-  for (const auto& [name, cost] : allreduce_costs()) find(all, "dense", name);
+        << name;
+  for (const std::string& name : allowed_sums(default_settings())) find(all, "dense", name);
 }
 
 TEST(Predictions, IterationIsComputePlusSelectionPlusExchange) {
@@ -150,11 +151,24 @@ TEST(Predictions, EveryDenseSumTakesTheCollectiveThatWasGivenElseAny) {
   };
   using Names = std::set<std::string>;
   for (const char* sums : {"dense", "powersgd", "scalecom", "dgc"}) {
-    EXPECT_EQ(collectives(sums).size(), allreduce_costs().size()) << sums;
+    EXPECT_EQ(collectives(sums).size(), allowed_sums(default_settings()).size()) << sums;
     EXPECT_EQ(collectives(sums, "ring"), Names{"ring"}) << sums << ", the default, but given";
     EXPECT_EQ(collectives(sums, "mst"), Names{"binomial_tree"}) << sums;
   }
   EXPECT_EQ(collectives("topk"), Names{""});
+}
+
+TEST(Predictions, RejectACollectiveWithoutAModel) {
+  const auto error = [](const char* assignment) {
+    Settings settings = default_settings();
+    settings.set_assignment(assignment);
+    return error_text<UserError>([&] { allowed_sums(settings); });
+  };
+  EXPECT_EQ(error("allreduce.collective=vendor"),
+            "[settings] allreduce.collective=vendor has no cost model; expected one of: "
+            "binomial_tree, linear_pipeline, recursive_halving, ring");
+  EXPECT_EQ(error("root.collective=vendor"),
+            "[settings] the exchange root has no cost model with root.collective=vendor");
 }
 
 TEST(Predictions, CountTheEntriesOfSmallTensorsThatAreSentWhole) {

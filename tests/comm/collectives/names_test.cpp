@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 
 #include "comm/collectives/collectives.h"
-#include "comm/cost_model.h"
 
 namespace tw {
 namespace {
@@ -19,12 +18,6 @@ TEST(CollectiveNames, ShortNamesFindTheSameEntries) {
     EXPECT_EQ(reduces().find(alias).name, name);
     EXPECT_EQ(allreduces().find(alias).name, name);
   }
-}
-
-TEST(CollectiveNames, MatchTheCostModel) {
-  for (const auto& [name, cost] : broadcast_costs()) EXPECT_EQ(broadcasts().find(name).name, name);
-  for (const auto& [name, cost] : reduce_costs()) EXPECT_EQ(reduces().find(name).name, name);
-  for (const auto& [name, cost] : allreduce_costs()) EXPECT_EQ(allreduces().find(name).name, name);
 }
 
 TEST(CollectiveNames, ShortNamesAreAcceptedBeforeSettings) {

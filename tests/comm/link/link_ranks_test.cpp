@@ -118,7 +118,7 @@ TEST(Link, RingTakesTheTimeOfTheModel) {
         allreduces().find("ring").value(known_link())(ctx, linked, data, scratch);
         EXPECT_EQ(wrong_sums(data, ranks), 0u);
       });
-      const double expected = allreduce_costs().at("ring")(link_cost, ranks, n);
+      const double expected = allreduces().find("ring").value.seconds(link_cost, ranks, n);
       EXPECT_NEAR(seconds, expected, 0.01 * expected);
     });
 }
@@ -217,7 +217,7 @@ TEST(Link, RealTimeFollowsTheModel) {
     LinkCommunicator linked(ctx, comm, link);
     std::vector<float> data = whole_numbers(comm.rank(), n), scratch(n);
     const Allreduce ring = allreduces().find("ring").value(known_link());
-    const double expected = allreduce_costs().at("ring")(link_cost, 4, n);
+    const double expected = allreduces().find("ring").value.seconds(link_cost, 4, n);
     // repeats, because the machine may be busy for a moment
     double seconds = 1e9;
     for (int round = 0; round < 100 && seconds > 1.1 * expected; ++round) {
