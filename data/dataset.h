@@ -103,6 +103,10 @@ struct DatasetEntry {
 };
 /// The data sets by name (--dataset). Each registers itself in its own source file.
 Registry<DatasetEntry>& datasets();
+extern const char* const kCifar10;      ///< what a folder is taken for that no data set recognises
+extern const char* const kShapes;       ///< generated; for training without a folder
+extern const char* const kImageFolder;  ///< JPEG files in one folder a class
+extern const char* const kImageNet;
 /// The data set that recognises this folder or file, else `other`.
 std::string dataset_in(const std::filesystem::path& dir, const std::string& other);
 

@@ -43,6 +43,7 @@ struct ModelEntry {
   std::function<std::string(const Shape& image)> network{};
 };
 Registry<ModelEntry>& models();
+extern const char* const kResnet20;  ///< the default of programs
 
 /// The network that `model` stands for with images of this size; `model` for all others.
 std::string network_for(const std::string& model, const Shape& image);

@@ -58,11 +58,14 @@ bool add_small(const char* name, const char* help, ModelFactory factory) {
 }
 
 const bool resnet_cifar_registered =
-    add_small("resnet20", "ResNet-20 for small images, 0.27 M parameters", resnet20) &&
+    add_small(kResnet20, "ResNet-20 for small images, 0.27 M parameters", resnet20) &&
     add_small("resnet32", "ResNet-32 for small images, 0.46 M parameters", resnet32) &&
     add_small("resnet44", "ResNet-44 for small images, 0.66 M parameters", resnet44) &&
     add_small("resnet56", "ResNet-56 for small images, 0.85 M parameters", resnet56) &&
     add_small("resnet110", "ResNet-110 for small images, 1.7 M parameters", resnet110);
 
 }  // namespace
+
+const char* const kResnet20 = "resnet20";
+
 }  // namespace tw

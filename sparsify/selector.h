@@ -80,6 +80,7 @@ struct SelectorEntry {
   Trait<Volume> volume;  ///< no default, so every selector states it
   /// True when all ranks select the same indices for any vectors, so that only values are sent.
   Trait<bool> shared_indices = false;
+  bool exact = false;  ///< always selects the k largest magnitudes
   /// Throws UserError if a setting has no value that the selector can use.
   std::function<void(const Settings&)> validate = [](const Settings&) {};
 
@@ -89,5 +90,8 @@ struct SelectorEntry {
   }
 };
 Registry<SelectorEntry>& selectors();
+/// The selectors that others are compared with: the k largest magnitudes, and k random entries.
+extern const char* const kTopk;
+extern const char* const kRandk;
 
 }  // namespace tw

@@ -17,6 +17,13 @@ enum class Scope : uint8_t {
   layer,  ///< each tensor by itself
 };
 
+/// Whether `advise` recommends a sparsifier.
+enum class Advice : uint8_t {
+  never,        ///< it is there for comparison, or its time is known in part only
+  if_measured,  ///< where its accuracy was measured
+  first,        ///< also elsewhere, and before others that are as fast
+};
+
 /// A named sparsifier is a combination of these parts.
 struct Sparsifier {
   std::string selector{};  ///< registered name; empty: none
@@ -27,6 +34,7 @@ struct Sparsifier {
   /// In layer scope, tensors of one dimension (batch norm, biases) are exchanged densely, with
   /// momentum after the mean.
   bool small_tensors_dense = false;
+  Advice advice = Advice::if_measured;
 };
 Registry<Sparsifier>& sparsifiers();
 /// Synchronous SGD on the whole gradient, the default; exchanges/allreduce.cpp.

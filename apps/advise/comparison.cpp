@@ -13,9 +13,8 @@ constexpr double kBitsAnElement = 32;
 constexpr double kNoticeable = 1.02;  // a smaller gain is not worth a change of the optimizer
 constexpr double kLeastBits = 1e3, kMostBits = 1e15, kStep = 1.78;  // of the search for a window
 
-bool comparable(const Prediction& c) {
-  return !c.synchronous_dense() && c.sparsifier != "randk" && c.sparsifier != "exact" &&
-         c.sparsifier != "hierarchical";
+Advice advice(const Prediction& c) {
+  return c.synchronous_dense() ? Advice::never : sparsifiers().find(c.sparsifier).value.advice;
 }
 
 /// What the command of a synchronous dense exchange adds to plain dense SGD: the fewer and smaller
@@ -218,19 +217,20 @@ const Prediction& Comparison::plainest_dense(int ranks) const {
 }
 
 bool Comparison::may_be_recommended(const Prediction& of) const {
-  if (!comparable(of)) return false;
+  if (advice(of) == Advice::never) return false;
   const Accuracy* measured = accuracy(of);
   // the accuracy of others, and of local steps, is not that of top-k
-  if (!measured) return of.sparsifier == "topk" && of.local_steps == 1;
+  if (!measured) return advice(of) == Advice::first && of.local_steps == 1;
   return measured->loss() <= accuracy_.max_loss;
 }
 
 const Prediction* Comparison::best_alternative(int ranks) const {
   const Prediction* best =
       fastest(ranks, [&](const Prediction& c) { return may_be_recommended(c); });
-  const Prediction* topk = fastest(
-      ranks, [&](const Prediction& c) { return c.sparsifier == "topk" && may_be_recommended(c); });
-  return topk && ratio(*best, *topk, ranks) <= kNoticeable ? topk : best;
+  const Prediction* first = fastest(ranks, [&](const Prediction& c) {
+    return advice(c) == Advice::first && may_be_recommended(c);
+  });
+  return first && ratio(*best, *first, ranks) <= kNoticeable ? first : best;
 }
 
 /// The exchanges that are faster than `use` and may not be recommended, with the reason.
@@ -238,7 +238,8 @@ std::string Comparison::faster_ones(const Prediction& use, int ranks) const {
   std::string losing, unknown;
   std::set<std::string> seen;  // one that sums has a prediction for each collective
   for (const Prediction& c : all_) {
-    if (!comparable(c) || may_be_recommended(c) || ratio(c, use, ranks) <= kNoticeable) continue;
+    if (advice(c) == Advice::never || may_be_recommended(c) || ratio(c, use, ranks) <= kNoticeable)
+      continue;
     if (!seen.insert(c.kind()).second) continue;
     const Accuracy* measured = accuracy(c);
     std::string& names = measured ? losing : unknown;

@@ -63,11 +63,10 @@ class Comparison {
   /// whose command has the fewest options: f32 before bf16, then another collective, then overlap.
   /// Not clearly: at most 2 %, or the interval of its speed-up reaches 1.
   const Prediction& plainest_dense(int ranks) const;
-  /// The sparse exchange, or the one with local steps, to recommend: the fastest, or `topk` if it
-  /// takes at most 2 % longer. Only `topk` without local steps is recommended with this model and
-  /// density unmeasured; others need a measured accuracy within the allowed loss. Never: `randk`,
-  /// which does not reach the accuracy of the others; `exact`, a reference; `hierarchical`, whose
-  /// cost depends on which ranks share a node. Null if none is left.
+  /// The sparse exchange, or the one with local steps, to recommend: the fastest, or one of
+  /// Advice::first if it takes at most 2 % longer. Only such a one, without local steps, is
+  /// recommended with this model and density unmeasured; others need a measured accuracy within the
+  /// allowed loss. Never: Advice::never. Null if none is left.
   const Prediction* best_alternative(int ranks) const;
 
   struct Verdict {

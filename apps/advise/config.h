@@ -6,12 +6,13 @@
 
 #include "apps/common/options.h"
 #include "engine/core/settings.h"
+#include "models/registry.h"
 
 namespace tw {
 
 struct AdviseConfig {
   // model
-  std::string model = "resnet20";
+  std::string model = kResnet20;
   int64_t classes = 10, image_size = 32;
   int64_t batch_size = 32;
   int64_t parameters = 0;

@@ -16,6 +16,7 @@
 #include "apps/common/rank_utils.h"
 #include "apps/common/resolve.h"
 #include "comm/transports.h"
+#include "data/dataset.h"
 #include "engine/io/file.h"
 
 namespace {
@@ -98,8 +99,8 @@ std::string costs_of_zero(const AdviseConfig& config) {
 
 /// The data set whose accuracies the table of accuracies may have; "unknown" matches none.
 std::string data_set_of(const AdviseConfig& config) {
-  if (config.classes == 10 && config.image_size == 32) return "cifar10";
-  if (config.classes == 1000 && config.image_size == 224) return "imagenet";
+  if (config.classes == 10 && config.image_size == 32) return kCifar10;
+  if (config.classes == 1000 && config.image_size == 224) return kImageNet;
   return "unknown";
 }
 

@@ -16,7 +16,7 @@ namespace tw {
 namespace {
 
 struct SelectOptions {
-  std::string input, tensor, output, selector = "topk", index_type = "int64";
+  std::string input, tensor, output, selector = kTopk, index_type = "int64";
   double density = 0.001;
   int64_t threads = 1, seed = 1, step = 0;
   Settings settings = default_settings();

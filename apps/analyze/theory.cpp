@@ -67,10 +67,10 @@ void TheoryTable::rows(const Case& of) {
   fill_random(ctx_, of.draw, seed_, u_);
   measure_ = add_and_moments(ctx_, {}, u_, blocks_);
   for (const double density : options_.densities) {
-    const double top = measured("topk", density), bound = bell_bound(density);
+    const double top = measured(kTopk, density), bound = bell_bound(density);
     fmt::print("{:<9} {:>8} {:>10.6f} {:>10.6f} {:>10.6f} {:>10.6f} {:>10.6f}  {}\n", of.name,
-               density, of.closed(density), top, left_of_random(density),
-               measured("randk", density), bound, top <= bound ? "holds" : "violated");
+               density, of.closed(density), top, left_of_random(density), measured(kRandk, density),
+               bound, top <= bound ? "holds" : "violated");
   }
 }
 

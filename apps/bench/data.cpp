@@ -40,7 +40,7 @@ void run_data(const DataOptions& options) {
   std::vector<std::string> files(folder.size());
   for (size_t i = 0; i < files.size(); ++i) files[i] = folder.name(i);
   const auto open = [&](const std::string& path) {
-    return datasets().find("imagefolder").value({.dir = path, .image_size = options.image_size});
+    return datasets().find(kImageFolder).value({.dir = path, .image_size = options.image_size});
   };
   const int threads = static_cast<int>(options.threads);
   const LoaderConfig config{.batch = options.batch_size, .threads = threads};

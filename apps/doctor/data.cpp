@@ -30,7 +30,7 @@ Finding read_data(const std::string& name, const std::filesystem::path& dir) {
   found.text =
       fmt::format("{} in {}: {} training and {} validation images of {} classes, {}", name,
                   dir.string(), split.train->size(), split.val->size(), split.train->classes,
-                  name == "cifar10" ? "all whole" : fmt::format("{} of {} read", read, images));
+                  name == kCifar10 ? "all whole" : fmt::format("{} of {} read", read, images));
   if (!split.left_out.empty()) found.text += "; not read: " + split.left_out;
   found.details["train"] = split.train->size();
   found.details["val"] = split.val->size();
@@ -42,7 +42,7 @@ Finding read_data(const std::string& name, const std::filesystem::path& dir) {
 
 Findings check_data(const Checkup& checkup) {
   const std::string& given = checkup.config.data_dir;
-  const std::string name = given.empty() ? "cifar10" : dataset_in(given, "cifar10");
+  const std::string name = given.empty() ? kCifar10 : dataset_in(given, kCifar10);
   const std::filesystem::path dir =
       given.empty() ? data_folder({}, kCifar) : std::filesystem::path(given);
   // the script makes the folder of the files inside that of its argument
@@ -70,7 +70,7 @@ Findings check_data(const Checkup& checkup) {
     return {{.name = "data",
              .state = State::problem,
              .text = error.what(),
-             .cure = name != "cifar10"
+             .cure = name != kCifar10
                          ? folders ? "put every image into the folder of its class, in train and "
                                      "in val, with the same classes in both"
                            : image ? "copy the damaged file again, or train with --bad-images skip"

@@ -12,7 +12,6 @@ namespace {
 
 constexpr int64_t kBatch = 32;
 constexpr size_t kMostSteps = 50;
-constexpr const char* kModel = "resnet20";
 
 }  // namespace
 
@@ -22,7 +21,7 @@ Findings check_step(const Checkup& checkup) {
   Stopwatch clock;
   Context ctx(checkup.device, resolve_threads(0, comm.size()), comm.gpu());
   ctx.bind_thread();
-  Model model(kModel, {.image = {32, 32, 3}, .classes = 10});
+  Model model(kResnet20, {.image = {32, 32, 3}, .classes = 10});
   const DType type = resolve_precision("auto", checkup.device);
   model.plan(ctx, {.batch = kBatch, .activations = type});
   model.allocate(ctx, 1);
@@ -53,10 +52,10 @@ Findings check_step(const Checkup& checkup) {
   const double images = static_cast<double>(kBatch * comm.size()) / one;
   Finding found{.name = "step"};
   found.text = fmt::format("{}, {} images a rank, {} on the {}: {:.0f} images/s, {:.1f} ms a step",
-                           kModel, kBatch, name(type), name(checkup.device), images, 1e3 * one);
+                           kResnet20, kBatch, name(type), name(checkup.device), images, 1e3 * one);
   if (comm.size() > 1)
     found.text += fmt::format(", {:.0f} % of it in the dense exchange", 100 * std::min(1.0, share));
-  found.details = {{"model", kModel},         {"batch_size", kBatch},
+  found.details = {{"model", kResnet20},      {"batch_size", kBatch},
                    {"precision", name(type)}, {"device", name(checkup.device)},
                    {"images_per_s", images},  {"seconds", one},
                    {"exchange_share", share}, {"steps", seconds.size()}};

@@ -302,7 +302,7 @@ SgdConfig TrainConfig::sgd() const {
 
 void resolve(TrainConfig& config) {
   if (config.dataset == "auto")
-    config.dataset = config.data_dir.empty() ? "shapes" : dataset_in(config.data_dir, "cifar10");
+    config.dataset = config.data_dir.empty() ? kShapes : dataset_in(config.data_dir, kCifar10);
   if (const auto& rate = models().find(config.model).value.rate; rate && !config.lr_given)
     config.lr = rate->value;
   resolve_warmup(config);

@@ -9,6 +9,7 @@
 #include "apps/common/options.h"
 #include "engine/core/settings.h"
 #include "engine/core/shape.h"
+#include "models/registry.h"
 #include "sparsify/sparsifier.h"
 
 namespace tw {
@@ -26,7 +27,7 @@ struct SweepKey {
 
 struct TrainConfig {
   // model and data
-  std::string model = "resnet20";
+  std::string model = kResnet20;
   std::string dataset = "auto";
   std::string data_dir;
   int64_t val_size = 0;

@@ -8,6 +8,7 @@
 #include "engine/core/error.h"
 #include "engine/io/file.h"
 #include "engine/io/json.h"
+#include "sparsify/exchange.h"
 
 namespace tw {
 

@@ -53,7 +53,7 @@ std::string remedy_for(const std::filesystem::path& asked, const std::filesystem
 DataSplit cifar10(const DataConfig& config) {
   const bool direct = std::filesystem::exists(config.dir / "data_batch_1.bin");
   CifarFiles files{
-      .name = "cifar10", .dir = config.dir, .train_records = 10'000, .test_records = 10'000};
+      .name = kCifar10, .dir = config.dir, .train_records = 10'000, .test_records = 10'000};
   if (!direct || config.dir.empty()) files.dir = data_folder(config.dir, kCifarFolder);
   files.remedy = remedy_for(config.dir, files.dir);
   DataSplit split = read_cifar_files(files, config.val_size);
@@ -63,9 +63,11 @@ DataSplit cifar10(const DataConfig& config) {
   return split;
 }
 
-const bool cifar10_registered = datasets().add(
-    {"cifar10", "CIFAR-10, binary version (scripts/data/get_cifar10.sh)", {cifar10}});
+const bool cifar10_registered =
+    datasets().add({kCifar10, "CIFAR-10, binary version (scripts/data/get_cifar10.sh)", {cifar10}});
 
 }  // namespace
+
+const char* const kCifar10 = "cifar10";
 
 }  // namespace tw

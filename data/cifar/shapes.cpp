@@ -74,7 +74,7 @@ void generate(const CifarFiles& files) {
 }
 
 DataSplit shapes(const DataConfig& config) {
-  CifarFiles files{.name = "shapes",
+  CifarFiles files{.name = kShapes,
                    .dir = data_folder(config.dir, kShapesFolder),
                    .train_records = kRecords,
                    .test_records = kRecords};
@@ -91,10 +91,12 @@ DataSplit shapes(const DataConfig& config) {
   return split;
 }
 
-const bool shapes_registered = datasets().add({"shapes",
+const bool shapes_registered = datasets().add({kShapes,
                                                "generated 10-class set, 10,000 training images",
                                                {.open = shapes, .generated = true}});
 
 }  // namespace
+
+const char* const kShapes = "shapes";
 
 }  // namespace tw

@@ -69,11 +69,14 @@ bool holds_images(const std::filesystem::path& path) {
 }
 
 const bool imagenet_registered =
-    datasets().add({"imagefolder",
+    datasets().add({kImageFolder,
                     "JPEG files in train/<class> and val/<class>",
                     {.open = image_folder, .recognises = holds_images}}) &&
-    datasets().add({"imagenet", "imagefolder with the 1,000 classes of ImageNet", {imagenet}});
+    datasets().add({kImageNet, "imagefolder with the 1,000 classes of ImageNet", {imagenet}});
 
 }  // namespace
+
+const char* const kImageFolder = "imagefolder";
+const char* const kImageNet = "imagenet";
 
 }  // namespace tw

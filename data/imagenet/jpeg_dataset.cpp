@@ -36,7 +36,7 @@ int32_t JpegDataset::decode(size_t i, std::span<uint8_t> pixels, const CropOf& c
     worker.resampler.run(picture, size, size, crop.mirror, pixels);
   } catch (const JpegError& error) {
     const std::string file = source_->relative_name(i);
-    throw BadSampleError("imagefolder", file.substr(0, file.find('/')), source_->name(i),
+    throw BadSampleError(kImageFolder, file.substr(0, file.find('/')), source_->name(i),
                          error.what());
   }
   return source_->label(i);

@@ -58,9 +58,10 @@ const bool exact_exchange =
     exchanges().add({"exact",
                      "sends all entries to all, keeps the k largest of their sum",
                      {.make = make_exchange<ExactTopK>}});
-const bool exact_sparsifier = sparsifiers().add({"exact",
-                                                 "exact top-k of the sum of all ranks' exact top-k",
-                                                 {.selector = "topk", .exchange = "exact"}});
+const bool exact_sparsifier =
+    sparsifiers().add({"exact",
+                       "exact top-k of the sum of all ranks' exact top-k",
+                       {.selector = "topk", .exchange = "exact", .advice = Advice::never}});
 
 }  // namespace
 

@@ -138,7 +138,8 @@ const bool hierarchical_exchange = exchanges().add(
 const bool hierarchical_sparsifier =
     sparsifiers().add({"hierarchical",
                        "dense inside nodes, exact top-k and error feedback between them",
-                       {.selector = "topk", .exchange = "hierarchical"}});
+                       // its time depends on which ranks share a node
+                       {.selector = "topk", .exchange = "hierarchical", .advice = Advice::never}});
 
 }  // namespace
 

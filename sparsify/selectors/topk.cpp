@@ -18,13 +18,17 @@ std::unique_ptr<Selector> make_topk(Context& ctx, const Settings&, const Selecto
   return std::make_unique<TopK>(ctx);
 }
 
-const bool topk_selector = selectors().add({"topk",
-                                            "the k largest magnitudes, exactly",
-                                            {.make = make_topk, .volume = Volume::exactly_k}});
-const bool topk_sparsifier = sparsifiers().add({"topk",
-                                                "exact top-k, error feedback, sparse allgather",
-                                                {.selector = "topk", .exchange = "allgather"}});
+const bool topk_selector =
+    selectors().add({kTopk,
+                     "the k largest magnitudes, exactly",
+                     {.make = make_topk, .volume = Volume::exactly_k, .exact = true}});
+const bool topk_sparsifier =
+    sparsifiers().add({kTopk,
+                       "exact top-k, error feedback, sparse allgather",
+                       {.selector = kTopk, .exchange = "allgather", .advice = Advice::first}});
 
 }  // namespace
+
+const char* const kTopk = "topk";
 
 }  // namespace tw

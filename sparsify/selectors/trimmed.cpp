@@ -36,7 +36,7 @@ std::unique_ptr<Selector> make_trimmed(Context& ctx, const Settings&, const Sele
 const bool trimmed_selector =
     selectors().add({"trimmed",
                      "the k largest of those above a threshold between mean and maximum",
-                     {.make = make_trimmed, .volume = Volume::exactly_k}});
+                     {.make = make_trimmed, .volume = Volume::exactly_k, .exact = true}});
 const bool trimmed_sparsifier =
     sparsifiers().add({"trimmed",
                        "trimmed top-k, error feedback, sparse allgather",

@@ -31,8 +31,8 @@ std::unique_ptr<Selector> make(Context& ctx, const std::string& name) {
 
 GradientStatistics::GradientStatistics(Context& ctx, const std::filesystem::path& folder,
                                        int64_t keep_through, bool with_residual)
-    : topk_(make(ctx, "topk")),
-      randk_(make(ctx, "randk")),
+    : topk_(make(ctx, kTopk)),
+      randk_(make(ctx, kRandk)),
       table_(folder / "distributions.csv", kHeader, keep_through),
       histogram_(folder / "histograms.csv", kHistogramHeader, keep_through) {
   if (with_residual)
