@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # check.sh [--fast]: checks the project's rules. Prints one line per violation; exit code 1 if there
 # is any.
-#   always          format, include direction, sizes, layout, markers of unfinished work, paths
-#                   that exist on one machine only, shell scripts, commit subjects
+#   always          format, include direction, names of registered entries, sizes, layout, markers
+#                   of unfinished work, paths that exist on one machine only, shell scripts, commit
+#                   subjects
 #   without --fast  also builds with warnings as errors and checks names with clang-tidy
 # shellcheck source=scripts/lib/common.sh
 . "$(dirname "${BASH_SOURCE[0]}")/lib/common.sh"
@@ -72,6 +73,10 @@ check_third_party() {
     $0 ~ inner {
       printf "%s:%d: include: implementation header in a public header: %s\n", FILENAME, FNR, $2
     }' "${sources[@]}"
+}
+
+check_registered_names() {
+  scripts/dev/registered_names.py
 }
 
 check_sizes() {
@@ -146,6 +151,7 @@ violations=$(
   check_format
   check_include_direction
   check_third_party
+  check_registered_names
   check_sizes
   check_stems
   check_layout

@@ -25,6 +25,8 @@ plant include comm/planted_sibling.h '#include "sparsify/selector.h"'
 plant include sparsify/planted_mpi.h '#include <mpi.h>'
 plant include engine/core/planted_dnnl.h '#include <oneapi/dnnl/dnnl.hpp>'
 plant include sparsify/kernels/planted_kernel.h '#include "engine/cuda/cuda_kernel.h"'
+plant name apps/advise/planted_name.cpp 'const char* planted = "gtopk";'
+plant name sparsify/planted_key.cpp 'const char* planted = "lp.block";'
 plant size scripts/planted_long.py "#$long"
 plant size engine/core/planted_wide.h "// $wide"
 mkdir tests/planted_stems
