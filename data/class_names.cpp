@@ -34,14 +34,14 @@ std::string one_as_utf8(const std::string& name) {
 std::string composed(const std::string& name) {
   auto* const text =
       utf8proc_NFC(reinterpret_cast<const utf8proc_uint8_t*>(name.c_str()));  // null: no UTF-8
-  const std::string result = text ? reinterpret_cast<const char*>(text) : name;
+  std::string result = text ? reinterpret_cast<const char*>(text) : name;
   std::free(text);
   return result;
 }
 
 std::vector<std::string> all_composed(const std::vector<std::string>& names) {
-  std::vector<std::string> all;
-  for (const std::string& name : names) all.push_back(composed(name));
+  std::vector<std::string> all(names.size());
+  std::ranges::transform(names, all.begin(), composed);
   return all;
 }
 

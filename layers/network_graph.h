@@ -40,7 +40,7 @@ struct NetworkGraph {
 
   /// Appends an operation and returns the value that it computes.
   size_t add(Operation operation, std::vector<size_t> inputs) {
-    nodes.push_back({std::move(operation), std::move(inputs)});
+    nodes.push_back({operation, std::move(inputs)});
     return nodes.size();
   }
 
