@@ -5,7 +5,7 @@ set -euo pipefail
 skip() { echo "skipped: $1" && exit 77; }
 build=$(realpath "${TW_BUILD:-build}")
 grep -q TW_WITH_MPI "$build/compile_commands.json" || skip "built without MPI"
-mpirun --version 2>&1 | grep -q HYDRA || skip "mpirun is not that of MPICH"
+[[ $(mpirun --version 2>&1) == *HYDRA* ]] || skip "mpirun is not that of MPICH"
 [[ $(id -u) == 0 ]] || skip "network namespaces need root"
 for tool in ip sshd ssh ssh-keygen unshare; do
   command -v "$tool" >/dev/null || PATH=$PATH:/usr/sbin command -v "$tool" >/dev/null ||

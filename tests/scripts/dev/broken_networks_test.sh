@@ -8,7 +8,7 @@ export THINWIRE_CACHE=$PWD/${TW_BUILD:-build}/test-data
 skip() { echo "skipped: $1" && exit 77; }
 command -v ip >/dev/null || skip "ip is missing (package iproute2)"
 grep -q TW_WITH_MPI "${TW_BUILD:-build}/compile_commands.json" || skip "built without MPI"
-mpirun --version 2>/dev/null | grep -q HYDRA || skip "mpirun is not that of MPICH"
+[[ $(mpirun --version 2>/dev/null) == *HYDRA* ]] || skip "mpirun is not that of MPICH"
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 

@@ -6,7 +6,7 @@ set -euo pipefail
 skip() { echo "skipped: $1" && exit 77; }
 build=$(realpath "${TW_BUILD:-build}")
 grep -q TW_WITH_MPI "$build/compile_commands.json" || skip "built without MPI"
-mpirun --version 2>&1 | grep -q HYDRA || skip "mpirun is not that of MPICH"
+[[ $(mpirun --version 2>&1) == *HYDRA* ]] || skip "mpirun is not that of MPICH"
 [[ $(id -u) == 0 ]] || skip "mount namespaces need root"
 work=$(mktemp -d)
 runs=$work/runs

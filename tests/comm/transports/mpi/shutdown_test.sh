@@ -6,7 +6,7 @@ program=$TW_BUILD/bin/mpi_shutdown
 
 mpirun=$(sed -n 's/^MPIEXEC_EXECUTABLE:.*=//p' "$TW_BUILD/CMakeCache.txt")
 killed=9  # of a rank that signal 9 ends
-"$mpirun" --version 2>&1 | grep -qE 'Open MPI|OpenRTE' && killed=137
+[[ $("$mpirun" --version 2>&1) =~ Open\ MPI|OpenRTE ]] && killed=137
 export OMPI_MCA_rmaps_base_oversubscribe=1  # more ranks than cores
 # what MPI libraries leak is not ours
 export ASAN_OPTIONS=detect_leaks=0
