@@ -8,8 +8,8 @@ cd "${TW_SOURCE:?}"
 
 transports=threads
 # storm.py knows how MPICH's launcher ends
-grep -q TW_WITH_MPI "$TW_BUILD/compile_commands.json" && [[ $(mpirun --version 2>&1) == *HYDRA* ]] &&
-  transports=threads,mpirun
+if grep -q TW_WITH_MPI "$TW_BUILD/compile_commands.json" &&
+  [[ $(mpirun --version 2>&1) == *HYDRA* ]]; then transports=threads,mpirun; fi
 out=$(scripts/dev/storm.py --build "$TW_BUILD" --transports "$transports" --faults 1000 \
   --seconds "${TW_STORM_SECONDS:-6}" 2>&1) || fail 'a fault changes a run' "$out"
 grep -q ' 0 failed$' <<<"$out" || fail 'the storm does not end with a summary' "$out"
