@@ -2,8 +2,8 @@
 # check.sh [--fast]: checks the project's rules. Prints one line per violation; exit code 1 if there
 # is any.
 #   always          format, include direction, names of registered entries, sizes, layout, markers
-#                   of unfinished work, paths that exist on one machine only, shell scripts, commit
-#                   subjects
+#                   of unfinished work, paths that exist on one machine only, shell scripts,
+#                   Python (ruff), commit subjects
 #   without --fast  also builds with warnings as errors; names and bug patterns with clang-tidy
 # shellcheck source=scripts/lib/common.sh
 . "$(dirname "${BASH_SOURCE[0]}")/lib/common.sh"
@@ -126,6 +126,15 @@ check_shell() {
   shellcheck -x -f gcc "${shell[@]}" | sed 's/:\([0-9]*\): [a-z]*: /:\1: shell: /'
 }
 
+check_python() {
+  if ! command -v ruff >/dev/null; then
+    echo "check: ruff is not installed (pip install ruff); Python files were not checked" >&2
+    return 0
+  fi
+  ruff check --quiet --config scripts/ruff.toml --output-format concise scripts tests |
+    sed -n 's/^\([^:]*:[0-9]*\):[0-9]*: /\1: python: /p'
+}
+
 check_commits() {
   scripts/dev/check_commit_message.sh --commits
 }
@@ -165,6 +174,7 @@ violations=$(
   check_unfinished
   check_machine_paths
   check_shell
+  check_python
   check_commits
   if [[ ${1:-} != --fast ]]; then
     check_warnings

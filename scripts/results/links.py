@@ -35,7 +35,8 @@ PARAMETERS = 25_600_000
 
 def run(*command):
     """Runs a command and returns its output; exits with the output if the command fails."""
-    done = subprocess.run([str(word) for word in command], capture_output=True, text=True)
+    done = subprocess.run([str(word) for word in command], capture_output=True, text=True,
+                          check=False)
     if done.returncode != 0:
         sys.exit(f"error: {' '.join(map(str, command))}\n{done.stdout}{done.stderr}")
     return done.stdout

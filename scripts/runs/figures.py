@@ -197,8 +197,8 @@ def draw_advice(predictions, title):
     lines = -(-len(panels) // columns)
     figure, grid = plt.subplots(lines, columns, figsize=(6 * columns, 6.5 * lines), squeeze=False)
     looks = {}  # of sparse exchanges
-    for axes, (ranks, curves) in zip(grid.flat, sorted(panels.items())):
-        for label, rows in advice.merge(curves):
+    for axes, (ranks, lines_of) in zip(grid.flat, sorted(panels.items())):
+        for label, rows in advice.merge(lines_of):
             first = label.split(", ")[0]
             colour, style = look_of_dense(first) or look(looks.setdefault(first, len(looks)))
             bandwidths = [row[0] for row in rows]

@@ -27,7 +27,7 @@ def fit(parts, width, first=""):
     """A line of `first` and those parts [(rank, text)] for which there is room, in their order;
     those of a lower rank have precedence."""
     room, shown = width - len(first), set()
-    for rank, text in sorted(parts):
+    for _, text in sorted(parts):
         if len(text) + 2 <= room:
             room -= len(text) + 2
             shown.add(text)
