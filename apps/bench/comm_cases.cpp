@@ -178,6 +178,24 @@ struct LowRankCase {
   }
 };
 
+/// The calls of `one`, an object with fill, run and wrong, as a case; `seconds(one, link, ranks,
+/// d)` is its cost.
+template <class One, class Seconds>
+CommCase case_of(std::string collective, std::string algorithm, One&& made, Seconds seconds) {
+  const auto one = std::make_shared<One>(std::forward<One>(made));
+  return {.collective = std::move(collective),
+          .algorithm = std::move(algorithm),
+          .fill = [one](Context& ctx, const Communicator& c, CommVectors& v,
+                        size_t n) { one->fill(ctx, c, v, n); },
+          .run = [one](Context& ctx, Communicator& c, CommVectors& v,
+                       size_t n) { one->run(ctx, c, v, n); },
+          .wrong = [one](Context& ctx, Communicator& c, CommVectors& v,
+                         size_t n) { return one->wrong(ctx, c, v, n); },
+          .cost = [one, seconds](
+                      const LinkCost& link, int ranks,
+                      double n) { return seconds(*one, link, ranks, static_cast<size_t>(n)); }};
+}
+
 }  // namespace
 
 std::vector<CommCase> dense_cases(const Settings& settings, Communicator& comm, int root) {
@@ -260,46 +278,24 @@ std::vector<CommCase> sparse_cases(const Settings& settings, double density) {
   for (const auto& [name, entry] : exchanges().entries()) {
     const ExchangeEntry& make = entry.value;
     if (make.dense || make.forms_nodes || make.needs_shared_indices(settings)) continue;
-    const auto one = std::make_shared<SparseCase>(
-        SparseCase{make(settings), make(conserving(settings)), density, make.one_rank_selects});
-    cases.push_back({.collective = "sparse",
-                     .algorithm = name,
-                     .fill = [one](Context& ctx, const Communicator& c, CommVectors& v,
-                                   size_t n) { one->fill(ctx, c, v, n); },
-                     .run = [one](Context& ctx, Communicator& c, CommVectors& v,
-                                  size_t n) { one->run(ctx, c, v, n); },
-                     .wrong = [one](Context& ctx, Communicator& c, CommVectors& v,
-                                    size_t n) { return one->wrong(ctx, c, v, n); },
-                     .cost =
-                         [one](const LinkCost& link, int ranks, double n) {
-                           const auto d = static_cast<size_t>(n);
-                           return one->exchange->seconds(link, ranks, d,
-                                                         entries_to_keep(one->density, d));
-                         }});
+    cases.push_back(case_of(
+        "sparse", name,
+        SparseCase{make(settings), make(conserving(settings)), density, make.one_rank_selects},
+        [](const SparseCase& one, const LinkCost& link, int ranks, size_t d) {
+          return one.exchange->seconds(link, ranks, d, entries_to_keep(one.density, d));
+        }));
   }
   return cases;
 }
 
 std::vector<CommCase> low_rank_cases(const Settings& settings) {
   std::vector<CommCase> cases;
-  for (const auto& [name, entry] : exchanges().entries()) {
-    if (!entry.value.compresses) continue;
-    const auto one =
-        std::make_shared<LowRankCase>(LowRankCase{.entry = entry.value, .settings = settings});
-    cases.push_back({.collective = "low_rank",
-                     .algorithm = name,
-                     .fill = [one](Context& ctx, const Communicator& c, CommVectors& v,
-                                   size_t n) { one->fill(ctx, c, v, n); },
-                     .run = [one](Context& ctx, Communicator& c, CommVectors& v,
-                                  size_t n) { one->run(ctx, c, v, n); },
-                     .wrong = [one](Context& ctx, Communicator& c, CommVectors& v,
-                                    size_t n) { return one->wrong(ctx, c, v, n); },
-                     .cost =
-                         [one](const LinkCost& link, int ranks, double n) {
-                           const auto d = static_cast<size_t>(n);
-                           return one->make(d)->seconds(link, ranks, d, d);
-                         }});
-  }
+  for (const auto& [name, entry] : exchanges().entries())
+    if (entry.value.compresses)
+      cases.push_back(case_of("low_rank", name,
+                              LowRankCase{.entry = entry.value, .settings = settings},
+                              [](const LowRankCase& one, const LinkCost& link, int ranks,
+                                 size_t d) { return one.make(d)->seconds(link, ranks, d, d); }));
   return cases;
 }
 
