@@ -62,19 +62,20 @@ class PowerSgd : public Exchange {
 
   void run(Context& ctx, Communicator& comm, const ExchangeStep& step, Control& control) override {
     if (!host_) host_.emplace(Device::cpu, ctx.threads());
+    Context& host = *host_;
     HostFloats gradient(ctx, step.gradient), residual(ctx, step.residual);
     const std::span<float> u = gradient.span(), e = residual.span();
     const size_t longest = longest_message(u.size());
     if (message_.size() < longest) message_.resize(longest), scratch_.resize(longest);
 
-    project(step.step, u);
+    project(host, step.step, u);
     for_each_whole(u, [](std::span<float> tensor, std::span<float> place) {
       std::ranges::copy(tensor, place.begin());
     });
     const std::span<float> first = std::span(message_).first(first_sum(u.size()) + 1);
-    const StatusSlot slot(*host_, first, control);
-    sum_(*host_, comm, first, std::span(scratch_).first(first.size()));
-    slot.settle(*host_, comm, control);
+    const StatusSlot slot(host, first, control);
+    sum_(host, comm, first, std::span(scratch_).first(first.size()));
+    slot.settle(host, comm, control);
     if (control.nonfinite_rank >= 0) return;
 
     for_each_whole(u, [](std::span<float> tensor, std::span<float> place) {
@@ -82,7 +83,7 @@ class PowerSgd : public Exchange {
     });
     for_each_whole(
         e, [](std::span<float> tensor, std::span<float>) { std::ranges::fill(tensor, 0.0f); });
-    if (!matrices_.empty()) sum_matrices(comm, u, e);
+    if (!matrices_.empty()) sum_matrices(host, comm, u, e);
     gradient.write();
     residual.write();
   }
@@ -138,7 +139,7 @@ class PowerSgd : public Exchange {
   }
 
   // orthonormalises Q and leaves M Q in the first message
-  void project(uint64_t step, std::span<float> u) {
+  void project(Context& host, uint64_t step, std::span<float> u) {
     const auto epoch = static_cast<uint32_t>(step + 1);
     for (const Matrix& matrix : matrices_) {
       const std::span<float> q = matrix.q_of(q_);
@@ -147,34 +148,34 @@ class PowerSgd : public Exchange {
         draw(matrix, epoch, c, column_of(q, matrix.shape.rank, c));
         orthonormalise(q, matrix.shape.rank, c);
       }
-      multiply(*host_, matrix.shape, matrix.of(u), q, matrix.p_of(message_));
+      multiply(host, matrix.shape, matrix.of(u), q, matrix.p_of(message_));
     }
   }
 
   // from the sum of P in the message: the sum in u and what it lacks of u in e
-  void sum_matrices(Communicator& comm, std::span<float> u, std::span<float> e) {
+  void sum_matrices(Context& host, Communicator& comm, std::span<float> u, std::span<float> e) {
     p_.assign(message_.begin(), message_.begin() + static_cast<ptrdiff_t>(p_elements_));
-    check_finite(p_);
+    check_finite(host, p_);
     const std::span<float> second = std::span(message_).first(q_elements_ + 1);
     for (const Matrix& matrix : matrices_) {
       const std::span<float> p = matrix.p_of(p_);
       for (size_t c = 0; c < matrix.shape.rank; ++c) orthonormalise(p, matrix.shape.rank, c);
-      multiply_transposed(*host_, matrix.shape, matrix.of(u), p, matrix.q_of(second));
+      multiply_transposed(host, matrix.shape, matrix.of(u), p, matrix.q_of(second));
     }
     second.back() = 0;  // the status is known
-    sum_(*host_, comm, second, std::span(scratch_).first(second.size()));
+    sum_(host, comm, second, std::span(scratch_).first(second.size()));
     std::ranges::copy(second.first(q_elements_), q_.begin());
-    check_finite(q_);
+    check_finite(host, q_);
 
     const float share = 1.0f / static_cast<float>(comm.size());
     for (const Matrix& matrix : matrices_)
-      expand(*host_, matrix.shape, share, matrix.p_of(p_), matrix.q_of(q_), matrix.of(u),
+      expand(host, matrix.shape, share, matrix.p_of(p_), matrix.q_of(q_), matrix.of(u),
              matrix.of(e));
   }
 
   // all ranks have the same sums
-  void check_finite(std::span<const float> factors) {
-    const size_t bad = ops::first_nonfinite(*host_, factors);
+  void check_finite(Context& host, std::span<const float> factors) {
+    const size_t bad = ops::first_nonfinite(host, factors);
     check<CollectiveFault>(
         bad == factors.size(),
         "[powersgd] all gradients are finite, but the sum of their factors is {}",
