@@ -34,7 +34,7 @@ cat >"$work/variants.json" <<'JSON'
  "set-of-tomorrow": {"sparsifier": "dense", "set": {"allreduce.tomorrow": "1"}}}
 JSON
 # a program with the examples of docs/algorithms.md and docs/contributing.md (`threshold`,
-# `layerwise_topk`, `densify`), and with a sparsifier `own` and a selector `mine`, which are topk
+# `layerwise_topk`, `ternary`), and with a sparsifier `own` and a selector `mine`, which are topk
 # and trimmed
 mkdir "$bin"
 cat >"$bin/advise" <<SH
@@ -96,7 +96,7 @@ starts() { python3 -c "import json; print(len(json.load(open('$1/repro.json'))['
 methods='' race run --link none --epochs 1 --dry-run >"$work/said"
 expect "$work/said" "from-tomorrow is left out: train has no --flag-of-tomorrow"
 expect "$work/said" "set-of-tomorrow is left out: train has no setting allreduce.tomorrow"
-for name in dense topk own mine threshold layerwise_topk densify topk-trimmed; do
+for name in dense topk own mine threshold layerwise_topk ternary topk-trimmed; do
   expect "$work/said" "none/$name seed 1: P = 2, 1 epochs, 20 steps"
 done
 expect "$work/said" "--sparsifier topk --selector mine"
