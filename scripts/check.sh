@@ -17,7 +17,7 @@ mapfile -t shell < <(
   list scripts tests .ci \( -name '*.sh' -o -path .ci/run -o -path scripts/thinwire \)
 )
 mapfile -t others < <(
-  list scripts tests \( -name '*.py' -o -name '*.js' -o -name '*.css' -o -name '*.html' \)
+  list scripts configs tests \( -name '*.py' -o -name '*.js' -o -name '*.css' -o -name '*.html' \)
   list CMakeLists.txt apps tests scripts/cmake \( -name CMakeLists.txt -o -name '*.cmake' \)
 )
 mapfile -t texts < <(
@@ -131,7 +131,7 @@ check_python() {
     echo "check: ruff is not installed (pip install ruff); Python files were not checked" >&2
     return 0
   fi
-  ruff check --quiet --config scripts/ruff.toml --output-format concise scripts tests |
+  ruff check --quiet --config scripts/ruff.toml --output-format concise scripts configs tests |
     sed -n 's/^\([^:]*:[0-9]*\):[0-9]*: /\1: python: /p'
 }
 

@@ -7,7 +7,7 @@
     repro.py keep --to FOLDER           keeps finished results in a few files
 
 Results lie in OUTPUT_DIR/SCALE/CLAIM/ROW-sSEED, tables and figures in OUTPUT_DIR/SCALE/tables.
-docs/repro.md describes scales and verdicts, configs/repro/README.md the claim files.
+docs/repro.md describes scales and verdicts, configs/repro/README.md the files of claims.
 """
 
 import sys
@@ -51,7 +51,7 @@ def run(given):
     if given.action == "list":
         every = {scale: claims.plans(known, scale) for scale in SCALES}
         print(tables.markdown(["claim", "paper", "title", "scales"], [
-            [name, claim.paper, claim["title"],
+            [name, claim.paper, claim.title,
              ", ".join(scale for scale in SCALES if every[scale][name].tested)]
             for name, claim in known.items()]))
         return 0

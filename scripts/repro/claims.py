@@ -1,17 +1,35 @@
-"""Reads the claim files of configs/repro and expands them for a scale.
+"""The claims of a folder, and what they run at a scale.
 
-A claim has rows (one configuration of a program each), lines of its table, rules of its verdict and
-a figure. configs/repro/README.md describes the format.
+A claim is a function with the decorator `claim` in a Python file. It fills a Plan with rows (one
+configuration of a program each), lines of the table, rules of the verdict and panels of the figure.
+configs/repro/README.md shows how one is written.
 """
 
 import dataclasses
-import itertools
 import json
+import runpy
+import traceback
+from pathlib import Path
 
 from runs import UserError
 from runs.folder import read_json
 
-from . import ROOT, SCALES, ReproError, form, nearest
+from . import ROOT, SCALES, ReproError, nearest, values
+
+LONG = ("short", "paper")  # scales whose accuracies are judged
+PROGRAMS = ("train", "bench comm", "bench select", "advise", "analyze theory")
+FIGURES = ("panels", "histograms", "ratios")
+# columns of the table of a training
+TRAINING = ("val_top1", "val_loss", "train_loss", "mib_per_step", "train_seconds")
+# generated images instead of CIFAR-10, and LeNet-5 on these, for the scale quick
+SHAPES = {"dataset": "shapes", "lr_milestones": [], "warmup_epochs": 1,
+          "density_warmup": [0.015625], "lr_schedule": "constant"}
+LENET = {**SHAPES, "model": "lenet", "lr": 0.01}
+UNJUDGED = ("Generated images instead of CIFAR-10 and a few epochs: the accuracies say nothing "
+            "about the claim.")
+LABELS = {"train_loss": ("Training loss", "loss"), "val_top1": ("Validation top-1", "top-1"),
+          "epoch": ("", "epoch"), "+bytes_sent": (" by bytes", "bytes sent, all ranks"),
+          "+seconds": (" by time", "seconds of training")}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -24,6 +42,7 @@ class Row:
     options: dict     # as given: those that differ from the recipe
     resolved: dict    # the recipe with these options
     home: tuple = ()
+    theirs: object = ""  # a published text or number
 
     @property
     def key(self):
@@ -33,42 +52,109 @@ class Row:
     def seeded(self):
         return self.program == "train"
 
-
-def filled(value, names):
-    """A copy of a JSON value in which {name} is replaced in every text; {name} alone is a value."""
-    if isinstance(value, str):
-        if value[1:-1] in names and value == "{" + value[1:-1] + "}":
-            return names[value[1:-1]]  # not its text
-        for name, text in names.items():
-            value = value.replace("{" + name + "}", str(text))
-        return value
-    if isinstance(value, list):
-        return [filled(item, names) for item in value]
-    if isinstance(value, dict):
-        return {filled(key, names): filled(item, names) for key, item in value.items()}
-    return value
+    def value(self, column, **where):
+        """The Value of a column; `where` are cells of its line in the program's table."""
+        return values.measured(self.name, column, where)
 
 
-def expanded(item, lists):
-    """The copies of an object with "each": [names], one per combination of their values."""
-    names = item.get("each", [])
-    plain = {key: value for key, value in item.items() if key != "each"}
-    for values in itertools.product(*(lists[name] for name in names)):
-        yield filled(plain, dict(zip(names, values)))
+@dataclasses.dataclass(frozen=True)
+class Line:
+    """A line of the table: a value for each of its columns."""
+    label: str
+    values: tuple
+    theirs: object
+
+
+@dataclasses.dataclass(frozen=True)
+class Rule:
+    """A band that a value must be in; `why` says where the band comes from."""
+    text: str
+    value: values.Value
+    least: float | None
+    most: float | None
+    theirs: object
+    why: str
+    scales: tuple
+
+
+@dataclasses.dataclass(frozen=True)
+class Curve:
+    """A curve of a panel: lines of the records of some rows, those with the cells in `where`; or
+    published points {x: y}. `y` replaces the column of the panel."""
+    label: str
+    rows: tuple = ()
+    where: dict = dataclasses.field(default_factory=dict)
+    points: dict | None = None
+    y: str = ""
+    style: str = ""
+    colour: int | None = None
+
+
+@dataclasses.dataclass(frozen=True)
+class Panel:
+    """A panel of the figure. `x` and `y` are columns, `+seconds` is a running sum; `log` names the
+    logarithmic axes; `file` is a table in the run folder instead of the records; relative: to the
+    first point of a curve."""
+    title: str
+    x: str
+    y: str
+    xlabel: str
+    ylabel: str
+    curves: tuple
+    log: str = ""
+    file: str = ""
+    relative: bool = False
+
+
+class Scale:
+    """A note on a scale, and options of all rows at this scale."""
+
+    def __init__(self, note="", **options):
+        self.note, self.options = note, options
+
+
+@dataclasses.dataclass(frozen=True)
+class Claim:
+    """A claim; `fill` is its function, `note` the docstring of that."""
+    id: str
+    paper: str
+    title: str
+    text: str
+    source: str
+    scales: dict
+    measures: tuple  # columns of a table with a line for each row
+    theirs: str      # where the published numbers were read
+    figure: str
+    fill: object
+
+    @property
+    def note(self):
+        return " ".join((self.fill.__doc__ or "").split())
+
+
+def claim(name, paper, title, text, source, scales, *, measures=(), theirs="", figure="panels"):
+    """Makes a claim of a function that fills a Plan."""
+    known("scale", scales, SCALES)
+    known("figure", [figure], FIGURES)
+    return lambda fill: Claim(name, paper, title, text, source, scales, tuple(measures), theirs,
+                              figure, fill)
+
+
+def known(kind, names, every):
+    for name in names:
+        if name not in every:
+            raise ReproError(f"unknown {kind} {name}{nearest(name, every)}")
 
 
 def merged(base, more):
     """base with the keys of more; `set` is merged key by key."""
-    result = dict(base)
-    for key, value in more.items():
-        if key == "set":
-            result["set"] = {**result.get("set", {}), **value}
-        else:
-            result[key] = value
+    result = base | more
+    if "set" in base and "set" in more:
+        result["set"] = base["set"] | more["set"]
     return result
 
 
-def row_of(where, name, given, program="train", label=None, config="", home=()):
+def row_of(where, name, given, program="train", label=None, config="", home=(), theirs=""):
     """A row with the given options; `config` is a recipe, relative to configs/."""
     recipe = {}
     if config:
@@ -77,140 +163,104 @@ def row_of(where, name, given, program="train", label=None, config="", home=()):
         except UserError as error:
             raise ReproError(f"{where}: {error}") from None
         given = {key: value for key, value in given.items() if recipe.get(key) != value}
-    return Row(name, label or name, program, config, given, merged(recipe, given), home)
-
-
-class Claim:
-    """One claim file."""
-
-    def __init__(self, path):
-        self.path = path
-        try:
-            self.json = json.loads(path.read_text())
-        except (OSError, UnicodeDecodeError, json.JSONDecodeError) as error:
-            raise ReproError(f"{path.name}: {error}") from None
-        form.check_claim(path.name, self.json)
-        self.id, self.paper = self.json["id"], self.json["paper"]
-        if self.id != path.stem:
-            raise ReproError(f"{path.name}: id is {self.id}; expected {path.stem}")
-        self.published = self.json.get("published", {})
-
-    def __getitem__(self, key):
-        return self.json.get(key)
+    return Row(name, label or name, program, config, given, merged(recipe, given), home, theirs)
 
 
 class Plan:
-    """A claim at a scale: rows by name, lines, rules. `users` are claims that use its rows."""
+    """A claim at a scale; without rows and lines where it is not tested."""
 
-    def __init__(self, claim, scale, claims, users=()):
-        self.claim, self.scale, self.users = claim, scale, (*users, claim.id)
-        self.tested = scale in claim["scales"]
-        settings = claim["scales"].get(scale, {})
-        self.note = settings.get("note", "")
-        self.lists = {**(claim["each"] or {}), **settings.get("each", {})}
-        self.rows, others = {}, set()  # others: rows that this scale lacks
-        for key, item in claim["rows"].items() if self.tested else ():
-            form.check(f"{claim.path.name}: {key}", "row", item)
-            for one in expanded({**item, "name": key}, self._lists_of(key, item)):
-                if scale not in item.get("scales", SCALES):
-                    others.add(one["name"])
-                    continue
-                row = self._row(one, settings.get("options", {}), claims)
-                self.rows[row.name] = row
-        lines = [one for item in claim["lines"] or [] for one in self._expand("line", item)]
-        self.lines = [line for line in lines if not others & named_rows(line)]
-        self.rules = [one for item in claim["rules"] for one in self._expand("rule", item)]
-        if not lines and claim["measures"]:
-            self.lines = [self._line_of(row) for row in self.rows.values()]
-        if self.tested:
-            self._check_terms()
+    def __init__(self, claim, scale):
+        self.claim, self.scale = claim, scale
+        self.tested = scale in claim.scales
+        at_scale = claim.scales.get(scale, Scale())
+        self.note, self.options = at_scale.note, at_scale.options
+        self.rows, self.lines, self.rules, self.panels, self.columns = {}, [], [], [], 3
+        claim.fill(self)
+        for row in self.rows.values() if claim.measures else ():
+            self.lines.append(Line(row.label, tuple(map(row.value, claim.measures)), row.theirs))
+        self.lines = [line for line in self.lines
+                      if all(value.rows <= self.rows.keys() for value in line.values)]
+        if not self.panels:
+            self.curves("epoch", "+bytes_sent", "+seconds")
+        if not self.rules:
+            raise ReproError(f"{claim.id} has no rule")
+        for row in {row for rule in self.rules if self.applies(rule) for row in rule.value.rows}:
+            if row not in self.rows:
+                raise ReproError(f"no row {row} at scale {scale}{nearest(row, self.rows)}")
 
-    def _lists_of(self, name, item):
-        for key in item.get("each", []):
-            if key not in self.lists:
-                raise ReproError(f"{self.claim.path.name}: {name}: no list named {key}"
-                                 f"{nearest(key, self.lists)}")
-        return self.lists
+    def row(self, name, program="train", *, config="", label=None, theirs="", scales=SCALES,
+            **options):
+        """Adds a row at these scales. Options have the keys of the program's flags, and replace
+        those of the scale; both replace those of the recipe."""
+        known("program", [program], PROGRAMS)
+        known("scale", scales, SCALES)
+        row = row_of(f"{self.claim.id}: {name}", name, merged(self.options, options), program,
+                     label, config, theirs=theirs)
+        if self.tested and self.scale in scales:
+            self.rows[name] = row
+        return row
 
-    def _expand(self, kind, item):
-        form.check(self.claim.path.name, kind, item)
-        return list(expanded(item, self._lists_of(kind, item)))
+    def line(self, label, value, theirs=""):
+        """Adds a line to the table, if this scale has its rows."""
+        self.lines.append(Line(label, (value,), theirs))
 
-    def _row(self, item, options, claims):
-        where = f"{self.claim.path.name}: {item['name']}"
-        if "use" in item:
-            other, _, name = item["use"].partition("/")
-            if other not in claims:
-                raise ReproError(f"{where}: no claim {other}{nearest(other, claims)}")
-            if other in self.users:
-                raise ReproError(f"{where}: rows use each other: {', '.join((*self.users, other))}")
-            rows = Plan(claims[other], self.scale, claims, self.users).rows
-            if name not in rows:
-                raise ReproError(f"{where}: {other} has no row {name}{nearest(name, rows)}")
-            return dataclasses.replace(rows[name], name=item["name"],
-                                       label=item.get("label", rows[name].label))
-        program = item.get("program", "train")
-        if program not in form.PROGRAMS:
-            raise ReproError(f"{where}: unknown program {program}{nearest(program, form.PROGRAMS)}")
-        # options of the scale come before those of the row
-        given = merged(options.get(program, {}), item.get("options", {}))
-        return row_of(where, item["name"], given, program=program, label=item.get("label"),
-                      config=item.get("config", ""))
+    def rule(self, text, value, least=None, most=None, *, why, theirs="", scales=SCALES):
+        """Adds a rule for these scales."""
+        known("scale", scales, SCALES)
+        if least is None and most is None:
+            raise ReproError(f"{text}: neither least nor most")
+        if None not in (least, most) and least > most:
+            raise ReproError(f"{text}: least is {least}, above most, {most}")
+        self.rules.append(Rule(text, value, least, most, theirs, why, scales))
 
-    def _line_of(self, row):
-        source = self.claim["rows"].get(row.name, {})  # rows with "each" have no published value
-        return {"label": row.label, "theirs": source.get("theirs", ""),
-                "values": [{"value": {"row": row.name, "measure": measure}}
-                           for measure in self.claim["measures"]]}
+    def panel(self, *given, **more):
+        """Adds a Panel."""
+        self.panels.append(Panel(*given, **more))
 
-    def _check_terms(self):
-        """Every rule and line that applies at this scale names existing rows."""
-        for rule in self.rules:
-            form.check_rule(self.claim.path.name, rule)
-        for item in self.rules + self.lines:
-            for term in terms(item):
-                form.check_term(self.claim.path.name, term)
-                if "row" in term and self.applies(item) and term["row"] not in self.rows:
-                    raise ReproError(f"{self.claim.path.name}: no row {term['row']} at scale "
-                                     f"{self.scale}{nearest(term['row'], self.rows)}")
+    def curves(self, *columns):
+        """Adds panels of loss and top-1 over these columns of metrics.csv, a curve for each row."""
+        self.columns = len(columns)
+        curves = tuple(Curve(row.label, (row,)) for row in self.rows.values())
+        for y in ("train_loss", "val_top1"):
+            for x in columns:
+                self.panel(LABELS[y][0] + LABELS[x][0], x, y, LABELS[x][1], LABELS[y][1], curves,
+                           file="metrics.csv")
 
-    def applies(self, item):
-        """Whether a rule (or a line, which always does) is for this scale."""
-        return self.tested and self.scale in item.get("scales", SCALES)
+    def applies(self, rule):
+        """Whether a rule is for this scale."""
+        return self.tested and self.scale in rule.scales
 
 
-def terms(item):
-    """The terms of a rule or a line, published ones included."""
-    found = [term for value in item.get("values", [item]) for key in ("value", "minus", "over")
-             if isinstance(term := value.get(key), dict)]
-    theirs = item.get("theirs")
-    if isinstance(theirs, dict):
-        found += terms(theirs) if "value" in theirs else [theirs]
-    return found
-
-
-def named_rows(item):
-    return {term["row"] for term in terms(item) if "row" in term}
+def guarded(path, call, *given):
+    """call(*given), which is code of a claim file; an error in it is one line."""
+    try:
+        return call(*given)
+    except Exception as error:
+        lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__)
+                 if frame.filename == path]
+        where = Path(path).name + (f", line {lines[-1]}" if lines else "")
+        kind = "" if isinstance(error, UserError) else f"{type(error).__name__}: "
+        raise ReproError(f"{where}: {kind}{error}") from None
 
 
 def load(folder):
     """All claims of a folder by name, in the order of their names."""
-    claims = {path.stem: Claim(path)
-              for path in sorted(folder.glob("*.json"), key=lambda path: path.stem)}
-    if not claims:
-        raise ReproError(f"no claim files in {folder}")
-    return claims
+    found = {}
+    for path in sorted(folder.glob("*.py")):
+        module = guarded(str(path), runpy.run_path, str(path))
+        found |= {one.id: one for one in module.values() if isinstance(one, Claim)}
+    if not found:
+        raise ReproError(f"no claims in {folder}")
+    return {name: found[name] for name in sorted(found)}
 
 
 def plans(claims, scale):
     """The plans of all claims at a scale. The first row with given options owns their results."""
     homes, result = {}, {}
-    for name, claim in claims.items():
-        plan = result[name] = Plan(claim, scale, claims)
+    for name, one in claims.items():
+        plan = result[name] = guarded(one.fill.__code__.co_filename, Plan, one, scale)
         for row in plan.rows.values():
-            if "use" not in claim["rows"].get(row.name, {}):
-                homes.setdefault(row.key, (name, row.name))
-    for plan in result.values():
+            homes.setdefault(row.key, (name, row.name))
         plan.rows = {key: dataclasses.replace(row, home=homes[row.key])
                      for key, row in plan.rows.items()}
     return result
@@ -229,9 +279,7 @@ def with_rows(plans, results, rows):
     """The results of the named rows of some plans; `rows` is a list with commas, None for all."""
     if rows is None:
         return results
-    named, known = rows.split(","), {row for plan in plans.values() for row in plan.rows}
-    for row in named:
-        if row not in known:
-            raise ReproError(f"unknown row {row}{nearest(row, known)}")
+    named = rows.split(",")
+    known("row", named, list(dict.fromkeys(row for plan in plans.values() for row in plan.rows)))
     return {name: {row: each for row, each in of_claim.items() if row in named}
             for name, of_claim in results.items()}

@@ -1,6 +1,6 @@
 """The figure of a claim, as PNG and SVG. Needs matplotlib."""
 
-import fnmatch
+import itertools
 import math
 import statistics
 import textwrap
@@ -14,18 +14,11 @@ from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullLocato
 from runs.figures import COLOURS, STYLE, label_bytes  # noqa: E402
 from runs.kept import exists  # noqa: E402
 
-from . import verdict  # noqa: E402
 from .comparable import left_out_rows  # noqa: E402
 from .programs import read_csv  # noqa: E402
+from .values import same  # noqa: E402
 
 SECONDS = "+seconds"  # of training
-CURVES = [{"title": title, "file": "metrics.csv", "x": x, "y": y, "xlabel": xlabel,
-           "ylabel": ylabel, "series": [{"rows": "*", "by": "row"}]}
-          for y, ylabel, name in (("train_loss", "loss", "Training loss"),
-                                  ("val_top1", "top-1", "Validation top-1"))
-          for x, xlabel, title in (("epoch", "epoch", name),
-                                   ("+bytes_sent", "bytes sent, all ranks", f"{name} by bytes"),
-                                   (SECONDS, "seconds of training", f"{name} by time"))]
 
 
 def column(records, name):
@@ -48,46 +41,26 @@ def points(records, x, y):
 
 def smoothed(pairs, most=60):
     """At most so many points: means of neighbours."""
-    size = -(-len(pairs) // most)
+    size = max(1, -(-len(pairs) // most))
     parts = [pairs[i:i + size] for i in range(0, len(pairs), size)]
     return [tuple(statistics.fmean(axis) for axis in zip(*part)) for part in parts]
 
 
-def seeds_of(series, panel, results):
-    """{label: [points of a seed]} of a series with results."""
-    curves = {}
-    file, y = panel.get("file"), series.get("y", panel["y"])
-    for name, each in results.items():
-        if not fnmatch.fnmatch(name, series["rows"]):
+def seeds_of(curve, panel, results):
+    """The points of each seed of a curve; one list where several results form it."""
+    if curve.points is not None:
+        return [[(float(x), y) for x, y in curve.points.items()]]
+    seeds = []
+    for result in (one for row in curve.rows for one in results.get(row.name, ())):
+        if not result.finished or (panel.file and not exists(result.folder / panel.file)):
             continue
-        for result in each:
-            if not result.finished or (file and not exists(result.folder / file)):
-                continue
-            records = read_csv(result.folder / file) if file else result.records
-            records = [record for record in records
-                       if all(verdict.same(record.get(key), value)
-                              for key, value in series.get("where", {}).items())]
-            groups = {}
-            for record in records:
-                label = (result.row.label if series.get("by") == "row"
-                         else record[series["by"]] if "by" in series else series["label"])
-                groups.setdefault(label, []).append(record)
-            for label, group in groups.items():
-                found = smoothed(points(group, panel["x"], y))
-                if file:
-                    curves.setdefault(label, []).append(found)
-                else:  # one point or more of a curve that several results form
-                    curves.setdefault(label, [[]])[0].extend(found)
-    return {label: [sorted(seed) for seed in seeds] for label, seeds in curves.items()}
-
-
-def curves_of(series, panel, claim, results):
-    if "published" in series:
-        numbers = claim.published
-        for key in series["published"]:
-            numbers = numbers[key]
-        return {series["label"]: [[(float(x), y) for x, y in numbers.items()]]}
-    return seeds_of(series, panel, results)
+        records = read_csv(result.folder / panel.file) if panel.file else result.records
+        seeds.append(smoothed(points([record for record in records if all(
+            same(record.get(key), wanted) for key, wanted in curve.where.items())],
+            panel.x, curve.y or panel.y)))
+    if not panel.file:
+        seeds = [sorted(itertools.chain(*seeds))]
+    return list(filter(None, seeds))
 
 
 def draw_mean(axes, seeds, style, colour, label, marker="o", band=True, **how):
@@ -103,24 +76,20 @@ def draw_mean(axes, seeds, style, colour, label, marker="o", band=True, **how):
                           color=colour, alpha=0.2, linewidth=0)
 
 
-def draw_panel(axes, panel, claim, results):
+def draw_panel(axes, panel, results):
     drawn = 0
-    for series in panel["series"]:
-        for label, seeds in curves_of(series, panel, claim, results).items():
-            seeds = [seed for seed in seeds if seed]
-            if not seeds:
-                continue
-            if panel.get("relative"):
-                seeds = [[(x, y / seed[0][1]) for x, y in seed] for seed in seeds]
-            colour = COLOURS[series.get("colour", drawn) % len(COLOURS)]
-            # curves beyond the number of colours are dotted
-            style = series.get("style", "-" if drawn < len(COLOURS) else ":")
-            # later curves are thinner, so that equal ones are seen
-            draw_mean(axes, seeds, style, colour, label, linewidth=max(1.2, 3.6 - 0.9 * drawn))
-            drawn += 1
-    axes.set_title(panel["title"])
-    axes.set_xlabel(panel["xlabel"])
-    axes.set_ylabel(panel["ylabel"])
+    for curve in panel.curves:
+        if not (seeds := seeds_of(curve, panel, results)):
+            continue
+        if panel.relative:
+            seeds = [[(x, y / seed[0][1]) for x, y in seed] for seed in seeds]
+        colour = COLOURS[(drawn if curve.colour is None else curve.colour) % len(COLOURS)]
+        # curves beyond the number of colours are dotted
+        style = curve.style or ("-" if drawn < len(COLOURS) else ":")
+        # later curves are thinner, so that equal ones are seen
+        draw_mean(axes, seeds, style, colour, curve.label, linewidth=max(1.2, 3.6 - 0.9 * drawn))
+        drawn += 1
+    axes.set(title=panel.title, xlabel=panel.xlabel, ylabel=panel.ylabel)
     scale_axes(axes, panel)
 
 
@@ -136,24 +105,24 @@ def scale_log(axes):
 
 
 def scale_axes(axes, panel):
-    log = panel.get("log", "")
-    if "y" in log:
+    if "y" in panel.log:
         scale_log(axes)
-    elif not panel.get("file"):  # seconds and rates, which compare from zero
+    elif not panel.file:  # seconds and rates, which compare from zero
         axes.set_ylim(0, 1.05 * axes.dataLim.y1)
-    if panel["xlabel"] == "ranks":
+    if panel.xlabel == "ranks":
         axes.set_xscale("log", base=2)
         axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
         axes.xaxis.set_minor_locator(NullLocator())
-    elif "x" in log:
+    elif "x" in panel.log:
         axes.set_xscale("log")
-    if panel["x"] == "epoch":
+    if panel.x == "epoch":
         axes.xaxis.set_major_locator(MaxNLocator(integer=True))
-    if "bytes" in panel["x"]:
+    if "bytes" in panel.x:
         spans = [line.get_xdata() for line in axes.get_lines()]
         ends = [max(span) for span in spans if len(span)]
-        label_bytes(axes, "x" in log or (ends and min(ends) > 0 and max(ends) > 20 * min(ends)))
-    if panel.get("relative") and "y" not in log:
+        label_bytes(axes, "x" in panel.log or (ends and min(ends) > 0
+                                               and max(ends) > 20 * min(ends)))
+    if panel.relative and "y" not in panel.log:
         axes.set_ylim(0, 1.05)
 
 
@@ -189,22 +158,21 @@ def draw_legend(axes, strip, columns, key=None):
         strip.legend(legend.values(), legend.keys(), loc="center", fontsize=9, ncols=columns)
 
 
-def panels(plan, results, wanted, columns=3):
+def panels(plan, results):
     """A grid of panels with one legend below them. Rows whose seconds may not be compared are not
     in panels by time, and these need two rows."""
     left_out = left_out_rows(results)
     timed = {name: each for name, each in results.items() if name not in left_out}
-    drawn = [(panel, timed if panel["x"] == SECONDS else results) for panel in wanted
-             if panel["x"] != SECONDS or not left_out or len(timed) > 1]
+    drawn = [(panel, timed if panel.x == SECONDS else results) for panel in plan.panels
+             if panel.x != SECONDS or not left_out or len(timed) > 1]
     drawn = [(panel, rows) for panel, rows in drawn
-             if any(seed for series in panel["series"]
-                    for seeds in curves_of(series, panel, plan.claim, rows).values()
-                    for seed in seeds)]
-    if len(drawn) < len(wanted):
+             if any(seeds_of(curve, panel, rows) for curve in panel.curves)]
+    columns = plan.columns
+    if len(drawn) < len(plan.panels):
         columns = max(1, min(columns, len(drawn) // 2))
     figure, axes, strip = grid(len(drawn), columns, 4.6, 3.6)
     for one, (panel, rows) in zip(axes, drawn):
-        draw_panel(one, panel, plan.claim, rows)
+        draw_panel(one, panel, rows)
     draw_legend(axes, strip, max(4, 2 * min(columns, len(drawn))))
     return figure
 
@@ -304,16 +272,10 @@ def write(figure, path):
 
 def save(plan, results, path):
     """Writes PATH.png and PATH.svg."""
-    kind = plan.claim["figure"]["kind"]
+    draw = {"panels": panels, "histograms": histograms, "ratios": ratios}[plan.claim.figure]
     with plt.rc_context(STYLE):
-        if kind == "ratios":
-            figure = ratios(plan, results)
-        elif kind == "histograms":
-            figure = histograms(plan, results)
-        else:
-            wanted = CURVES if kind == "curves" else plan.claim["figure"]["panels"]
-            figure = panels(plan, results, wanted, plan.claim["figure"].get("columns", 3))
-        figure.suptitle(f"{plan.claim.id}: {plan.claim['title']} (scale {plan.scale})", x=0.01,
+        figure = draw(plan, results)
+        figure.suptitle(f"{plan.claim.id}: {plan.claim.title} (scale {plan.scale})", x=0.01,
                         ha="left", fontsize=12, fontweight="bold")
         note(figure, plan.note)
         write(figure, path)

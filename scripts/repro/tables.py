@@ -5,21 +5,17 @@ from runs.kept import read_json
 from runs.tables import as_csv, markdown
 
 from . import verdict
-from .claims import named_rows
 from .comparable import left_out_rows, machine_text
+from .values import text, theirs_text
 
 
 def lines_of(plan, results):
     """(head, lines) of what was measured: label, ours, theirs."""
-    measures = plan.claim["measures"] if not plan.claim["lines"] else None
-    head = ["row", *(measures or ["ours"]), "theirs"]
-    lines, left_out = [], left_out_rows(results).keys()
-    for line in plan.lines:
-        values = line.get("values", [line])
-        found = [None if verdict.of_seconds(value) and named_rows(value) & left_out
-                 else verdict.value_of(value, plan.claim, results) for value in values]
-        lines.append([line["label"], *(value.text() if value else "–" for value in found),
-                      verdict.theirs_of(line, plan.claim) or "–"])
+    head = ["row", *(plan.claim.measures or ["ours"]), "theirs"]
+    left_out = left_out_rows(results).keys()
+    lines = [[line.label, *(text(None if value.of_seconds and value.rows & left_out
+                                 else value.numbers(results)) for value in line.values),
+              theirs_text(line.theirs) or "–"] for line in plan.lines]
     return head, lines
 
 
@@ -28,9 +24,9 @@ def rules_of(plan, results):
     head = ["rule", "ours", "required", "theirs", "outcome", "basis"]
     lines = []
     for rule in plan.rules:
-        value, outcome = verdict.judge(rule, plan, results)
-        lines.append([rule["text"], value.text() if value else "–", verdict.band_text(rule),
-                      verdict.theirs_of(rule, plan.claim) or "–", outcome,
+        numbers, outcome = verdict.judge(rule, plan, results)
+        lines.append([rule.text, text(numbers), verdict.band_text(rule),
+                      theirs_text(rule.theirs) or "–", outcome,
                       verdict.basis_of(rule, plan) or "–"])
     return head, lines
 
@@ -55,7 +51,7 @@ def origin(results):
             f"Seeds: {', '.join(map(str, seeds)) or 'none needed'}.{held_out}")
 
 
-def left_out_text(plan, results):
+def left_out_text(results):
     """At most one sentence: the rows whose seconds are left out, by the reason."""
     rows = {}
     for row, why in left_out_rows(results).items():
@@ -83,15 +79,16 @@ def document(plan, results):
     """The table of a claim as Markdown."""
     claim = plan.claim
     found, reason = verdict.verdict(plan, results)
-    parts = [f"## {claim.id}: {claim['title']}", f"Claim: {claim['claim']} ({claim['source']})",
+    parts = [f"## {claim.id}: {claim.title}", f"Claim: {claim.text} ({claim.source})",
              f"**{found}** at scale `{plan.scale}`: {reason}."]
-    parts += [note for note in (claim["note"], plan.note) if note]
-    if "source" in claim.published:
-        parts.append(f"Theirs: {claim.published['source']}.")
+    parts += [note for note in (claim.note, plan.note) if note]
+    if claim.theirs:
+        parts.append(f"Theirs: {claim.theirs}.")
     if plan.tested:
         parts += [origin(results), markdown(*lines_of(plan, results))]
-        if any(map(verdict.of_seconds, plan.lines + plan.rules)):
-            parts += left_out_text(plan, results)
+        values = [value for line in plan.lines for value in line.values]
+        if any(value.of_seconds for value in [*values, *(rule.value for rule in plan.rules)]):
+            parts += left_out_text(results)
     parts.append(markdown(*rules_of(plan, results)))
     if plan.tested and (table := runs_of(results)):
         parts.append(markdown(*table))
@@ -115,6 +112,6 @@ def csv_text(plan, results):
 
 def overview(plans, results):
     """One line per claim: its verdict."""
-    lines = [[name, plan.claim["title"], *verdict.verdict(plan, results[name])]
+    lines = [[name, plan.claim.title, *verdict.verdict(plan, results[name])]
              for name, plan in plans.items()]
     return markdown(["claim", "title", "verdict", "reason"], lines)

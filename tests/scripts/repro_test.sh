@@ -9,25 +9,22 @@ mkdir "$claims"
 
 # claim MOST: training on a slow link, and a prediction; the rule of the first allows MOST
 claim() {
-  cat >"$claims/T1.json" <<JSON
-{"id": "T1", "paper": "test", "title": "a test", "claim": "none", "source": "nowhere",
- "scales": {"quick": {"options": {"train": {"max_steps": 120}}}, "paper": {}},
- "rows": {
-   "dense": {"options": {"model": "lenet", "dataset": "shapes", "epochs": 2, "workers": 2,
-                         "link": "100Mbit,1ms", "analyze_every": 40}},
-   "model": {"program": "advise", "theirs": "nothing",
-             "options": {"simulate": true, "compute": 1, "select": 0, "link": "1Gbit,1ms",
-                         "ranks": [2, 4]}}},
- "lines": [{"label": "loss", "value": {"row": "dense", "measure": "train_loss"}, "theirs": 2}],
- "rules": [
-   {"text": "loss", "value": {"row": "dense", "measure": "train_loss"}, "most": $1, "why": "test"},
-   {"text": "gtopk over topk", "least": 0.5, "most": 2, "why": "test",
-    "value": {"row": "model", "where": {"sparsifier": "gtopk", "ranks": 4},
-              "measure": "iteration_seconds"},
-    "over": {"row": "model", "where": {"sparsifier": "topk", "ranks": 4},
-             "measure": "iteration_seconds"}}],
- "figure": {"kind": "curves"}}
-JSON
+  cat >"$claims/T1.py" <<PY
+from repro.claims import Scale, claim
+
+@claim("T1", "test", "a test", "none", "nowhere",
+       {"quick": Scale(), "paper": Scale()})
+def test(plan):
+    dense = plan.row("dense", model="lenet", dataset="shapes", epochs=2, workers=2,
+                     link="100Mbit,1ms", analyze_every=40, max_steps=120)
+    model = plan.row("model", "advise", simulate=True, compute=1, select=0, link="1Gbit,1ms",
+                     ranks=[2, 4])
+    plan.line("loss", dense.value("train_loss"), 2)
+    plan.rule("loss", dense.value("train_loss"), most=$1, why="test")
+    gtopk, topk = (model.value("iteration_seconds", sparsifier=name, ranks=4)
+                   for name in ("gtopk", "topk"))
+    plan.rule("gtopk over topk", gtopk / topk, 0.5, 2, why="test")
+PY
 }
 
 repro() {
@@ -84,8 +81,8 @@ refuses "--val-size is -1; expected 0 or more" run T1 --val-size -1
 refuses "--images-per-s is -5; expected at least 0" run T1 --dry-run --images-per-s -5
 refuses "--launcher is empty" run T1 --launcher ""
 refuses "none: No such file or directory" run T1 --dry-run --launcher "$work/none -n {P}"
-out=$claims/T1.json/x refuses "Not a directory" run T1
-refuses "T1.json: File exists" run T1 --tables "$claims/T1.json"
+out=$claims/T1.py/x refuses "Not a directory" run T1
+refuses "T1.py: File exists" run T1 --tables "$claims/T1.py"
 
 # SIGTERM ends the program after its step, and the script with the code of the signal
 python3 scripts/repro.py run T1 --claims "$claims" --output-dir "$out" \
@@ -169,12 +166,11 @@ out=$work/none refuses "none does not exist" keep --to "$work/kept"
 
 # a claim whose data is not there is one line of the plan of all
 mkdir -p "$work"/few/{train,val}/{one,two,.cache}
-sed 's/"T1"/"U1"/; s/"lenet"/"resnet50"/; s/"shapes"/"imagenet"/' "$claims/T1.json" \
-  >"$claims/U1.json"
+sed 's/"T1"/"U1"/; s/"lenet"/"resnet50"/; s/"shapes"/"imagenet"/' "$claims/T1.py" >"$claims/U1.py"
 repro run all --dry-run --data-dir "$work/few" >"$work/said"
 expect "$work/said" "U1: needs ImageNet; $work/few/train has 2 of 1000 classes"
 expect "$work/said" "2 results finished, 0 to run"
-rm "$claims/U1.json"
+rm "$claims/U1.py"
 
 # a rule that fails, and a scale without results
 claim 0.001
@@ -194,12 +190,8 @@ mkdir "$work/only" && ln -s "$(realpath "${TW_BUILD:-build}/bin/advise")" "$work
 out=$work/fresh bin=$work/only refuses "train is missing" run T1
 out=$work/fresh bin=$work/only repro run T1 --rows model >"$work/said"
 bin=$work repro run T1 >"$work/said"
-sed -i 's/100Mbit/200Mbit/' "$claims/T1.json"
+sed -i 's/100Mbit/200Mbit/' "$claims/T1.py"
 refuses "link is 200Mbit,1ms, was 100Mbit,1ms" run T1
-sed -i 's/"most"/"moist"/' "$claims/T1.json"
-refuses "unknown key moist of a rule; did you mean most?" show
-echo '{' >"$claims/T1.json"
-refuses "T1.json: " list
 
 python3 scripts/repro.py list >"$work/said"
 for claim in A1 A1-vgg16 A2 A3 B1 B2 B3 B3-workers B3-density B4 B5 C1 C2 C3 D1; do

@@ -5,7 +5,7 @@ import statistics
 from runs.tables import as_csv, markdown
 
 from .. import tables
-from ..verdict import form
+from ..values import form
 from . import links, verdict
 from .readings import UNTRAINED
 

@@ -12,6 +12,7 @@ from types import SimpleNamespace
 
 sys.path.insert(0, "scripts")
 from repro import figures
+from repro.claims import Curve, Panel
 from repro.figures import plt
 
 
@@ -62,14 +63,10 @@ for axes in drawn:
     assert abs(top - 0.4) < 0.02, top  # that of a normal distribution of deviation 1
 
 # panels without a curve are left out, down to a single one, or none
-def panel(name, measured):
-    return {"title": name, "x": "ranks", "y": "y", "xlabel": "", "ylabel": "",
-            "series": [{"published": [name], "label": name}] if measured else []}
-
-
-claim = SimpleNamespace(published={"a": {"1": 1, "2": 2}, "b": {"1": 1}})
+POINTS = {"a": {1: 1, 2: 2}, "b": {1: 1}}
 for names in (["a", "b"], ["a"], []):
-    wanted = [panel(name, name in names) for name in ("a", "b")]
-    axes = figures.panels(SimpleNamespace(claim=claim), {}, wanted).axes[:-1]
+    wanted = [Panel(name, "ranks", "y", "", "", [Curve(name, points=POINTS[name])]
+                    if name in names else []) for name in POINTS]
+    axes = figures.panels(SimpleNamespace(panels=wanted, columns=3), {}).axes[:-1]
     assert [one.get_title() or one.get_title("left") for one in axes] == names, names
 PY

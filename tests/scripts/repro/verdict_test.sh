@@ -7,16 +7,17 @@ import sys
 sys.path.insert(0, "scripts")
 from types import SimpleNamespace
 
-from repro import verdict
+from repro import values, verdict
+from repro.claims import Rule
 from repro.comparable import Speed
-from repro.verdict import HOLDS, NOT, UNTESTED, Value
+from repro.verdict import HOLDS, NOT, UNTESTED
 
 
 class Plan:
-    claim, rows, scale, tested, rules = None, {}, "short", True, []
+    rows, scale, tested, rules = {}, "short", True, []
 
     def applies(self, rule):
-        return self.scale in rule.get("scales", [self.scale])
+        return self.scale in rule.scales
 
 
 class Result:
@@ -29,33 +30,37 @@ class Result:
         self.speed = Speed(machine, compute)
 
 
-def term(row, measure="top1"):
-    return {"row": row, "measure": measure, "where": {"kind": "a"}}
+def value(row, column="top1"):
+    return values.measured(row, column, {"kind": "a"})
+
+
+def rule(value, least=None, most=None, scales=("short",)):
+    return Rule("", value, least, most, "", "", scales)
 
 
 results = {"ours": [Result(0.90), Result(0.92)], "dense": [Result(0.91), Result(0.93)]}
-rule = {"value": term("ours"), "minus": term("dense"), "least": -0.02}
-value, outcome = verdict.judge(rule, Plan(), results)
-assert outcome == HOLDS and abs(value.mean + 0.01) < 1e-9, value.numbers
-assert value.text() in ("-0.01 ± 0", "-0.01 ± 1.1e-16", "-0.01 ± 7.9e-17"), value.text()
-assert verdict.judge({**rule, "least": -0.005}, Plan(), results)[1] == NOT
-assert verdict.judge({**rule, "most": -0.015}, Plan(), results)[1] == NOT
-assert verdict.judge({**rule, "scales": ["paper"]}, Plan(), results)[0] is None
-over = {"value": term("ours"), "over": term("dense"), "least": 0.9, "most": 1}
-assert verdict.judge(over, Plan(), results)[1] == HOLDS
+behind = value("ours") - value("dense")
+numbers, outcome = verdict.judge(rule(behind, -0.02), Plan(), results)
+assert outcome == HOLDS and max(abs(one + 0.01) for one in numbers) < 1e-9, numbers
+assert values.text(numbers).startswith("-0.01 ± "), numbers
+assert verdict.judge(rule(behind, -0.005), Plan(), results)[1] == NOT
+assert verdict.judge(rule(behind, most=-0.015), Plan(), results)[1] == NOT
+assert verdict.judge(rule(behind, -0.02, scales=("paper",)), Plan(), results)[0] is None
+ratio = value("ours") / value("dense")
+assert verdict.judge(rule(ratio, 0.9, 1), Plan(), results)[1] == HOLDS
+assert (value("ours") / 2).numbers(results) == [0.45, 0.46]  # a number is for all seeds
 
 # a row that no rule names is not waited for; one that a rule names is
 plan, more = Plan(), {**results, "other": [Result(0.5)]}
-plan.rules, more["other"][0].finished = [rule], False
+plan.rules, more["other"][0].finished = [rule(behind, -0.02)], False
 assert verdict.verdict(plan, more)[0] == HOLDS
-plan.rules = [{**rule, "least": -0.005}]
+plan.rules = [rule(behind, -0.005)]
 assert verdict.verdict(plan, more)[0] == NOT
-plan.rules = [rule, {"value": term("other"), "least": 0}]
+plan.rules = [rule(behind, -0.02), rule(value("other"), 0)]
 assert verdict.verdict(plan, more) == (UNTESTED, "4 of 5 runs finished")
 
 # seconds of two machines, or of a busy one, are not judged
-plan.rules = [{"value": term("ours", "train_seconds"), "over": term("dense", "train_seconds"),
-               "most": 1}]
+plan.rules = [rule(value("ours", "train_seconds") / value("dense", "train_seconds"), most=1)]
 assert verdict.verdict(plan, results)[0] == HOLDS
 for slow in (Result(0.9, machine="two"), Result(0.9, compute=0.2)):
     busy = {**results, "ours": [results["ours"][0], slow]}
@@ -63,6 +68,6 @@ for slow in (Result(0.9, machine="two"), Result(0.9, compute=0.2)):
     assert verdict.verdict(plan, busy) == (UNTESTED, "1 of 1 rules are not judged")
 
 results["dense"][0].finished = False
-assert verdict.judge(rule, Plan(), results) == (None, "runs are missing")
-assert Value([1, 3]).text() == "2 ± 1.4" and verdict.form(123456.7) == "123,457"
+assert verdict.judge(rule(behind, 0), Plan(), results) == (None, "runs are missing")
+assert values.text([1, 3]) == "2 ± 1.4" and values.form(123456.7) == "123,457"
 PY
