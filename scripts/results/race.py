@@ -9,7 +9,7 @@
 
 A method is a sparsifier or a selector of `train --list`, or a variant in
 configs/race/variants.json. Runs lie in OUTPUT_DIR/MODEL/LINK/METHOD-sSEED, tables and figures in
-OUTPUT_DIR/tables. docs/results.md describes how to read them.
+OUTPUT_DIR/tables. docs/race.md describes how to read them.
 """
 
 import sys
