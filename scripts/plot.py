@@ -3,7 +3,8 @@
 
 By epoch: validation accuracy; training loss and entries sent / k, with the points of steps.csv
 between the ends of epochs. Also accuracy by bytes sent (summed over ranks), accuracy by seconds of
-training, and the seconds of each phase.
+training, and the seconds of each phase. --group-seeds draws runs that differ only in the seed as
+their mean, with a band from the lowest to the highest value.
 
 With --advice FILE.csv, it draws the predictions of `advise --csv` instead: for each number of
 ranks, how many times as fast as the best dense exchange each sparsifier is, by bandwidth.
@@ -13,7 +14,8 @@ import importlib
 import sys
 from pathlib import Path
 
-from runs import UserError, advice, program_name, script, settings, with_matplotlib
+from runs import (UserError, advice, comparison, program_name, script, settings,
+                  with_matplotlib)
 from runs.folder import PHASES, Run
 from runs.options import Parser
 
@@ -25,14 +27,12 @@ def opened(folder):
     """A run with its label set."""
     run = Run(folder)
     run.metrics.require(COLUMNS)
-    run.by_step = run.optional("steps.csv")
-    run.label = label_of(run)
     return run
 
 
 def with_points(runs):
     """The runs with at least one epoch or step; UserError if there is none."""
-    empty = [run for run in runs if not len(run.metrics) and not run.by_step]
+    empty = [run for run in runs if not len(run.metrics) and not run.optional("steps.csv")]
     if len(empty) == len(runs):
         raise UserError(f"{empty[0].metrics.path}: no epoch has been finished and no step is "
                         "recorded")
@@ -54,12 +54,29 @@ def label_of(run):
     return f"{name} ({kind})" if kind and kind != name else name
 
 
+def labelled(runs):
+    """[(label, runs)] with each run by itself; its folder tells equal labels apart."""
+    names = [label_of(run) for run in runs]
+    return [(name if names.count(name) == 1 else f"{name} [{run.folder}]", [run])
+            for name, run in zip(names, runs)]
+
+
+def grouped(runs):
+    """[(label, runs)] of groups of seeds; a line on standard error for each run left out."""
+    groups = settings.groups(runs, settings.Settings(runs))
+    for line in comparison.repeated(runs, groups):
+        print(f"{program_name()}: {line}", file=sys.stderr)
+    return [(group.label + f" ({len(group.runs)} seeds)" * (len(group.runs) > 1),
+             [runs[i] for i in group.runs]) for group in groups]
+
+
 def main():
     parser = Parser(description=__doc__)
     parser.add_argument("runs", nargs="*", metavar="RUN", help="run folder with metrics.csv")
     parser.add_argument("--advice", metavar="CSV", help="draw a table of `advise --csv` instead")
     parser.add_argument("-o", "--output", type=Path, default="curves.png",
                         help="picture (png, pdf, svg)")
+    parser.add_argument("--group-seeds", action="store_true", help="one line for all seeds")
     parser.add_argument("--title", default="", help="text above the picture")
     options = parser.parse_args()
     if options.advice and options.runs:
@@ -76,11 +93,9 @@ def main():
         return
 
     runs = with_points([opened(folder) for folder in options.runs])
-    labels = [run.label for run in runs]
-    for run in runs:
-        if labels.count(run.label) > 1:
-            run.label += f" [{run.folder}]"
-    figures.save(lambda: figures.draw(runs, options.title), options.output)
+    lines = grouped(runs) if options.group_seeds else labelled(runs)
+    units = [figures.Unit(label, seeds, band=options.group_seeds) for label, seeds in lines]
+    figures.save(lambda: figures.draw(units, options.title), options.output)
 
 
 if __name__ == "__main__":

@@ -1,9 +1,9 @@
-"""The curves of a run, short enough for a page.
+"""The curves of runs and of groups of seeds, short enough for a page or a picture.
 
 A curve has the positions of its points on each axis (epoch, step, seconds, bytes_sent), `mean`, and
 `key`, which is equal for the same point of runs with other seeds. Curves by step are averaged in
 bins of equally many steps, in position as in value, and keep the least and greatest value of a bin
-as `low` and `high`.
+as `low` and `high`. Values that are not finite are None.
 """
 
 import math
@@ -14,6 +14,7 @@ from .folder import PHASES
 from .tables import totals
 
 MOST_POINTS = 600
+AXES = ("epoch", "step", "seconds", "bytes_sent")
 BY_EPOCH = ("val_top1", "val_top5", "density", "nnz_over_k")
 
 
@@ -22,9 +23,9 @@ def digits(values):
     return [float(f"{value:.7g}") if math.isfinite(value) else None for value in values]
 
 
-def bin_width(runs):
-    """Steps per point, so that the longest of these runs has at most MOST_POINTS."""
-    return max(1, math.ceil(max(len(run.steps) for run in runs) / MOST_POINTS))
+def bin_width(runs, most=MOST_POINTS):
+    """Steps per point, so that the longest of these runs has at most `most`."""
+    return max(1, math.ceil(max(len(run.steps) for run in runs) / most))
 
 
 def binned(values, width, reduce):
@@ -58,25 +59,24 @@ def epoch_ends(run):
     return epochs
 
 
-def by_step(run, width):
-    """Training loss by step."""
+def by_step(run, name, width):
+    """A column of steps.csv."""
     steps = run.steps
-    loss = steps.numbers("train_loss")
+    values = steps.numbers(name)
     axes = {"epoch": epoch_positions(steps.numbers("epoch"), run.steps_per_epoch),
             "step": steps.numbers("step"),
             "seconds": totals(steps.numbers("seconds")),
             "bytes_sent": totals(steps.numbers("bytes_sent"))}
-    curve = {name: binned(values, width, mean) for name, values in axes.items()}
+    curve = {axis: binned(positions, width, mean) for axis, positions in axes.items()}
     curve["key"] = list(range(len(curve["step"])))
-    curve |= {name: binned(loss, width, reduce)
-              for name, reduce in (("mean", mean), ("low", min), ("high", max))}
-    return curve
+    return curve | {part: binned(values, width, reduce)
+                    for part, reduce in (("mean", mean), ("low", min), ("high", max))}
 
 
 def by_epoch(run, name):
     """A column of metrics.csv without its empty cells."""
-    epochs = run["epoch"]
-    last_step = dict(zip(run.steps.numbers("epoch"), run.steps.numbers("step")))
+    epochs, steps = run["epoch"], run.optional("steps.csv")
+    last_step = dict(zip(steps.numbers("epoch"), steps.numbers("step"))) if steps else {}
     axes = {"epoch": epoch_ends(run), "step": [last_step.get(epoch, math.nan) for epoch in epochs],
             "seconds": totals(run["seconds"]), "bytes_sent": totals(run["bytes_sent"]),
             "key": epochs, "mean": run[name]}
@@ -86,8 +86,29 @@ def by_epoch(run, name):
 
 def of(run, width):
     """All curves of a run by column."""
-    curves = {"train_loss": by_step(run, width)}
+    curves = {"train_loss": by_step(run, "train_loss", width)}
     return curves | {name: by_epoch(run, name) for name in BY_EPOCH}
+
+
+def merged(every):
+    """The curves of several seeds as one: means, the least and the greatest value, and of how many
+    seeds, over those that have the point."""
+    points = {}
+    for curve in every:
+        for i, value in enumerate(curve["mean"]):
+            if value is not None:
+                point = {"low": value, "high": value} | {part: values[i]
+                                                         for part, values in curve.items()}
+                points.setdefault(point["key"], []).append(point)
+    found = [points[key] for key in sorted(points)]
+
+    def over(part, reduce):
+        every = [[point[part] for point in same if point[part] is not None] for same in found]
+        return digits([reduce(values) if values else math.nan for values in every])
+
+    return {"key": sorted(points), "seeds": list(map(len, found)), "low": over("low", min),
+            "high": over("high", max),
+            **{part: over(part, mean) for part in (*AXES, "mean")}}
 
 
 def phases(run):
@@ -100,6 +121,12 @@ def phases(run):
     found["exchange"] = max(0.0, found["exchange"] - found["wait"])
     found["other"] = max(0.0, total - sum(found.values()))
     return {name: float(f"{value:.7g}") for name, value in found.items()}
+
+
+def mean_phases(every):
+    """Those of several runs as one; runs without an epoch do not count."""
+    known = list(filter(None, every))
+    return {name: mean([phases[name] for phases in known]) for name in known[0]} if known else {}
 
 
 def distribution(run, most_epochs=8):

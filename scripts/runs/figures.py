@@ -14,7 +14,6 @@ from matplotlib.ticker import (FixedLocator, FuncFormatter, LogLocator,  # noqa:
 from . import UserError, advice, curves, output, program_name  # noqa: E402
 from .folder import PHASES  # noqa: E402
 from .measures import bytes_text  # noqa: E402
-from .tables import totals  # noqa: E402
 
 MOST_POINTS = 200  # of a curve by step
 WIDTH, PANEL = 14, 3.75  # inches of a picture, and of the height of a panel
@@ -47,26 +46,46 @@ def look(number):
     return COLOURS[number % len(COLOURS)], DASHES[number // len(COLOURS) % len(DASHES)]
 
 
-def line(axes, run, x, y):
-    """Draws y over x; skips epochs without a value."""
-    points = [(a, b) for a, b in zip(x, y) if not math.isnan(b)]
-    axes.plot([a for a, _ in points], [b for _, b in points], marker="o", color=run.look[0],
-              linestyle=run.look[1], label=run.label)
+class Unit:
+    """What is drawn as one line: a run, or seeds as their mean, with a band from the lowest to the
+    highest value of the seeds and of the steps that a point averages."""
+
+    def __init__(self, label, runs, band=False):
+        self.label, self.runs, self.band = label, runs, band
+        with_steps = [run for run in runs if run.optional("steps.csv")]
+        self.width = curves.bin_width(with_steps, MOST_POINTS) if with_steps else 1
+
+    def by_epoch(self, name):
+        found = curves.merged([curves.by_epoch(run, name) for run in self.runs])
+        return found | {"marker": "o"}
+
+    def by_step(self, name):
+        """By epoch without steps.csv, or without this column in it."""
+        if not all((steps := run.optional("steps.csv")) and name in steps.names
+                   for run in self.runs):
+            return self.by_epoch(name)
+        return curves.merged([curves.by_step(run, name, self.width) for run in self.runs])
+
+    def phases(self):
+        """Seconds of an average epoch by phase, or of all steps before the first epoch ends, and
+        the rest that no phase counts."""
+        return [curves.mean(values) for values in zip(*map(phases_of, self.runs))]
 
 
-def line_by_step(axes, run, y):
-    """Draws y over the epochs: its means over a few steps, or by epoch without steps.csv."""
-    if not run.by_step or y not in run.by_step.names:
-        line(axes, run, curves.epoch_ends(run), run[y])
-        return
-    width = max(1, math.ceil(len(run.by_step) / MOST_POINTS))
-    x = curves.epoch_positions(run.by_step.numbers("epoch"), run.steps_per_epoch)
-    x, values = (curves.binned(column, width, curves.mean)
-                 for column in (x, run.by_step.numbers(y)))
-    points = [(a, b) for a, b in zip(x, values) if b is not None]
-    axes.plot([a for a, _ in points], [b for _, b in points], color=run.look[0],
-              linestyle=run.look[1], label=run.label,
-              marker="o" if len(points) == 1 else None, linewidth=1.5)
+def phases_of(run):
+    table, count = ((run.metrics, len(run.metrics)) if len(run.metrics) else (run.steps, 1))
+    found = [sum(table.numbers(f"sec_{phase}")) / count for phase in PHASES]
+    return [*found, max(0.0, sum(table.numbers("seconds")) / count - sum(found))]
+
+
+def line(axes, unit, axis, curve):
+    """Draws a curve; points of epochs have markers, and so has a single point."""
+    x, y, marker = curve[axis], curve["mean"], curve.get("marker")
+    axes.plot(x, y, marker="o" if len(y) == 1 else marker, color=unit.look[0],
+              linestyle=unit.look[1], label=unit.label, linewidth=2 if marker else 1.5)
+    if unit.band:
+        axes.fill_between(x, curve["low"], curve["high"], alpha=0.15, linewidth=0,
+                          color=unit.look[0])
 
 
 def shortened(text, most):
@@ -74,21 +93,18 @@ def shortened(text, most):
     return text if len(text) <= most else f"{text[:most // 2]}…{text[1 - most // 2:]}"
 
 
-def draw_phases(axes, runs):
-    """One bar per run below its label: seconds of an average epoch by phase, or of all steps before
-    the first epoch ends, and the rest that no phase counts."""
-    for row, run in enumerate(runs):
-        left, bar = 0.0, {"y": row + 0.15, "height": 0.45}
-        table, count = ((run.metrics, len(run.metrics)) if len(run.metrics) else (run.by_step, 1))
-        for phase, colour in zip(PHASES, PHASE_COLOURS):
-            mean = sum(table.numbers(f"sec_{phase}")) / count
-            axes.barh(width=mean, left=left, color=colour, label=phase if row == 0 else None, **bar)
-            left += mean
-        rest = max(0.0, sum(table.numbers("seconds")) / count - left)
-        axes.barh(width=rest, left=left, color="#dddddd", label="rest" if row == 0 else None, **bar)
-        axes.text(0, row - 0.12, shortened(run.label, 56), fontsize=8, va="bottom")
-    space = max(0, LEAST_ROWS - len(runs)) / 2  # a single bar is no wall
-    axes.set_ylim(len(runs) - 0.5 + space, -0.7 - space)
+def draw_phases(axes, units):
+    """One bar per line below its label."""
+    for row, unit in enumerate(units):
+        left = 0.0
+        for phase, colour, seconds in zip((*PHASES, "rest"), (*PHASE_COLOURS, "#dddddd"),
+                                          unit.phases()):
+            axes.barh(row + 0.15, seconds, 0.45, left, color=colour,
+                      label=phase if row == 0 else None)
+            left += seconds
+        axes.text(0, row - 0.12, shortened(unit.label, 56), fontsize=8, va="bottom")
+    space = max(0, LEAST_ROWS - len(units)) / 2  # a single bar is no wall
+    axes.set_ylim(len(units) - 0.5 + space, -0.7 - space)
     axes.set_yticks([])
     axes.legend(ncols=4, fontsize=8, loc="upper center", bbox_to_anchor=(0.5, 0),
                 borderaxespad=4.5)
@@ -133,20 +149,22 @@ def label_percents(axis):
         f"{100 * value:.{decimals(100 * axis.get_majorticklocs())}f} %")))
 
 
-def draw(runs, title):
-    heights = [max(PANEL, 1 + 0.36 * len(runs)), PANEL, 0.2 * len(runs)]
+def draw(units, title):
+    heights = [max(PANEL, 1 + 0.36 * len(units)), PANEL, 0.2 * len(units)]
     figure = plt.figure()
     grid = figure.add_gridspec(3, 3, height_ratios=heights)
     (top1, loss, phases), (by_bytes, by_seconds, sent) = [
         [figure.add_subplot(grid[row, column]) for column in range(3)] for row in range(2)]
-    for number, run in enumerate(runs):
-        run.look = look(number)
-        line(top1, run, curves.epoch_ends(run), run["val_top1"])
-        line_by_step(loss, run, "train_loss")
-        line(by_bytes, run, totals(run["bytes_sent"]), run["val_top1"])
-        line(by_seconds, run, totals(run["seconds"]), run["val_top1"])
-        line_by_step(sent, run, "nnz_over_k")
-    draw_phases(phases, runs)
+    ends = []
+    for number, unit in enumerate(units):
+        unit.look = look(number)
+        validation = unit.by_epoch("val_top1")
+        for axes, axis in ((top1, "epoch"), (by_bytes, "bytes_sent"), (by_seconds, "seconds")):
+            line(axes, unit, axis, validation)
+        line(loss, unit, "epoch", unit.by_step("train_loss"))
+        line(sent, unit, "epoch", unit.by_step("nnz_over_k"))
+        ends += [sum(run["bytes_sent"]) for run in unit.runs if len(run.metrics)]
+    draw_phases(phases, units)
 
     for axes, name, x in [(top1, "Validation top-1", "epoch"), (loss, "Training loss", "epoch"),
                           (by_bytes, "Top-1 by bytes sent", "bytes, all ranks"),
@@ -161,9 +179,8 @@ def draw(runs, title):
     for axes in (top1, by_bytes, by_seconds):
         label_percents(axes.yaxis)
     sent.set_ylim(0, 1.1 * max([1.0, *(max(one.get_ydata(), default=0) for one in sent.lines)]))
-    ends = [totals(run["bytes_sent"])[-1] for run in runs if len(run.metrics)]
     label_bytes(by_bytes, log=ends and min(ends) > 0 and max(ends) > 20 * min(ends))
-    heights[2] = 0.2 + 0.2 * -(-len(runs) // legend_columns(top1.lines))
+    heights[2] = 0.2 + 0.2 * -(-len(units) // legend_columns(top1.lines))
     grid.set_height_ratios(heights)
     figure.set_size_inches(WIDTH, sum(heights))
     draw_legend(figure, grid[2, :], top1.lines)

@@ -9,7 +9,7 @@ from pathlib import Path
 from . import UserError, advice, comparison, curves, folder, settings
 
 PARTS = Path(__file__).parent / "page"
-SCRIPTS = ("format", "scale", "csv", "table", "chart", "bars", "cursor", "series", "sections",
+SCRIPTS = ("format", "scale", "export", "table", "chart", "bars", "cursor", "series", "sections",
            "distribution", "predictions", "controls", "main")
 NOTES = {folder.STOPPED: "stopped by a signal", folder.RUNNING: "still running",
          folder.UNFINISHED: "ended without a summary"}
@@ -44,6 +44,13 @@ def prediction(path):
         for ranks, lines in sorted(panels.items())]}
 
 
+def of_seeds(runs):
+    """What is drawn for several seeds."""
+    return {"curves": {name: curves.merged([run["curves"][name] for run in runs])
+                       for name in runs[0]["curves"]},
+            "phases": curves.mean_phases([run["phases"] for run in runs])} if len(runs) > 1 else {}
+
+
 def data_of(runs, title, advice_files):
     """Everything that the page shows."""
     known = settings.Settings(runs)
@@ -66,7 +73,8 @@ def data_of(runs, title, advice_files):
             "made": datetime.datetime.now().astimezone().strftime("%Y-%m-%d %H:%M"),
             "runs": described, "most_points": curves.MOST_POINTS,
             "notes": notes(runs) + [f"{line}." for line in comparison.repeated(runs, groups)],
-            "groups": [{"label": group.label, "runs": group.runs, "bin": width}
+            "groups": [{"label": group.label, "runs": group.runs, "bin": width,
+                        **of_seeds([described[i] for i in group.runs])}
                        for group, width in zip(groups, widths)],
             "tables": {"runs": table_data(comparison.by_run(runs, known)),
                        "groups": table_data(comparison.by_group(runs, known, groups)),

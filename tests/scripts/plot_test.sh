@@ -23,9 +23,9 @@ import sys
 sys.path.insert(0, "scripts")
 import plot
 from runs import figures
-run = plot.opened(sys.argv[1])
-axes = figures.draw([run], "").axes[int(sys.argv[2])]
-print(*(len(line.get_xdata()) for line in axes.lines), run.label)
+((label, runs),) = plot.labelled([plot.opened(sys.argv[1])])
+axes = figures.draw([figures.Unit(label, runs)], "").axes[int(sys.argv[2])]
+print(*(len(line.get_xdata()) for line in axes.lines), label)
 EOF
 }
 # texts_of RUN: what is written in the panel of top-1
@@ -35,7 +35,7 @@ import sys
 sys.path.insert(0, "scripts")
 import plot
 from runs import figures
-axes = figures.draw([plot.opened(sys.argv[1])], "").axes[0]
+axes = figures.draw([figures.Unit("a", [plot.opened(sys.argv[1])])], "").axes[0]
 print(*(text.get_text() for text in axes.texts))
 EOF
 }
@@ -63,6 +63,30 @@ rm "$folder/curves.png"
 scripts/plot.py "$folder/stopped" "$folder/short" -o "$folder/curves.png" >"$folder/log"
 [[ -s $folder/curves.png ]]
 
+# seeds of a group are one line, their mean, with a band; a line says which seed counts
+for seed in 1 2 3; do
+  mkdir "$folder/s$seed"
+  printf '%s\n' "$head" 1,2.3,0.$((seed * seed)),9,1,$seed,1,2,3,0,1,1 >"$folder/s$seed/metrics.csv"
+  echo '{"sparsifier": "topk", "seed": '"$seed"'}' >"$folder/s$seed/config.json"
+done
+/usr/bin/python3 - "$folder"/s[123] <<'PY'
+import sys
+sys.path.insert(0, "scripts")
+import plot
+from runs import figures
+((label, runs),) = plot.grouped([plot.opened(folder) for folder in sys.argv[1:]])
+assert label == "topk (3 seeds)", label
+axes = figures.draw([figures.Unit(label, runs, band=True)], "").axes
+(line,), (band,) = axes[0].lines, axes[0].collections
+assert [round(y, 6) for y in line.get_ydata()] == [round((0.1 + 0.4 + 0.9) / 3, 6)]
+assert {round(y, 6) for _, y in band.get_paths()[0].vertices} == {0.1, 0.9}, band.get_paths()
+assert list(axes[3].lines[0].get_xdata()) == [2], "the mean of 1, 2 and 3 bytes"
+PY
+cp -r "$folder/s3" "$folder/s4"
+scripts/plot.py "$folder"/s[1234] --group-seeds -o "$folder/curves.svg" >"$folder/log" 2>&1
+grep -qE 'has the settings and the seed of s[34], which is counted instead' "$folder/log"
+grep -q '<svg' "$folder/curves.svg"
+
 # the labels of top-1 say where their ticks are
 /usr/bin/python3 - "$folder/a" <<'PY'
 import sys
@@ -73,7 +97,7 @@ run = plot.opened(sys.argv[1])
 for low, high in ((0.252, 0.261), (0.11, 0.19), (0.1, 0.9), (0.25, 0.25)):
     run.metrics.rows = [[*row[:2], str(value), *row[3:]]
                         for row, value in zip(run.metrics.rows, (low, high))]
-    figure = figures.draw([run], "")
+    figure = figures.draw([figures.Unit("a", [run])], "")
     figure.draw_without_rendering()
     for axes in (figure.axes[0], figure.axes[3], figure.axes[4]):
         for tick, text in zip(axes.get_yticks(), axes.get_yticklabels()):
@@ -103,13 +127,14 @@ def shown(axis):
 
 for count in (1, 2, 12):
     runs = [plot.opened(sys.argv[1]) for _ in range(count)]
+    units = [figures.Unit(f"lenet-gaussiank-shapes-w4-density0.001-s{number} (gaussiank 0.001)",
+                          [run]) for number, run in enumerate(runs)]
     for number, run in enumerate(runs):
-        run.label = f"lenet-gaussiank-shapes-w4-density0.001-s{number} (gaussiank 0.001)"
         at = run.metrics.names.index("bytes_sent")
         for row in run.metrics.rows:
             row[at] = str(1e6 * 1.4 ** number)
     with figures.plt.rc_context(figures.STYLE):
-        figure = figures.draw(runs, "")
+        figure = figures.draw(units, "")
         figure.draw_without_rendering()
     panels = figure.axes[:6]
     for axes in panels:
@@ -204,8 +229,8 @@ cp "$folder/a/config.json" "$folder/begun"
 printf '%s\n' "$head" >"$folder/begun/metrics.csv"
 scripts/plot.py "$folder/a" "$folder/begun" -o "$folder/curves.png" >"$folder/log" 2>&1
 grep -q "^plot.py: $folder/begun is left out: no step is recorded$" "$folder/log"
-printf '%s\n' step,epoch,train_loss,nnz_over_k,seconds,$phases \
-  1,1,2.3,1,9,1,2,3,0,1,1 2,1,2.2,1,9,1,2,3,0,1,1 \
+printf '%s\n' step,epoch,train_loss,nnz_over_k,seconds,bytes_sent,$phases \
+  1,1,2.3,1,9,10,1,2,3,0,1,1 2,1,2.2,1,9,10,1,2,3,0,1,1 \
   >"$folder/begun/steps.csv"
 sed -i 's/}$/, "run": {"steps_per_epoch": 10}}/' "$folder/begun/config.json"
 /usr/bin/python3 - "$folder/begun" <<'EOF'
@@ -213,7 +238,7 @@ import sys
 sys.path.insert(0, "scripts")
 import plot
 from runs import figures
-axes = figures.draw([plot.opened(sys.argv[1])], "").axes[1]
+axes = figures.draw([figures.Unit("a", [plot.opened(sys.argv[1])])], "").axes[1]
 low, high = axes.get_xlim()
 inside = [tick for tick in axes.get_xticks() if low <= tick <= high]
 assert high < 1 and len(inside) > 2, (low, high, inside)

@@ -2,8 +2,8 @@
 
 const PHASES = ['data', 'forward', 'backward', 'select', 'exchange', 'wait', 'update', 'other'];
 
-/** Bars as markup; a row is {label, parts: {phase: seconds}}. `share`: as parts of the whole. */
-function barsMarkup({ width, rows, share, title }) {
+/** Bars as {markup, legend}; a row is {label, parts: {phase: seconds}}. `share`: of the whole. */
+function barsChart({ width, rows, share, title }) {
   const step = 46, height = rows.length * step + MARGIN.bottom + 4;
   const sum = (row) => PHASES.reduce((total, phase) => total + (row.parts[phase] ?? 0), 0);
   const left = 8, right = width - MARGIN.right - (share ? 0 : 50);
@@ -34,12 +34,10 @@ function barsMarkup({ width, rows, share, title }) {
       parts.join('') + total;
   });
   const told = rows.map((row) => `${row.label}: ${short(sum(row))} s`).join('; ');
-  return `<svg viewBox="0 0 ${width} ${height}" role="img"
+  const markup = `<svg viewBox="0 0 ${width} ${height}" role="img"
     aria-label="${escaped(`${title}. ${told}.`)}">${ticks.join('')}${bars.join('')}
     <text x="${(left + right) / 2}" y="${height - 6}" text-anchor="middle">` +
     `${share ? 'share of an epoch' : 'seconds of an average epoch'}</text></svg>`;
+  return { markup, legend: PHASES.map((phase) =>
+    ({ label: phase, mark: `<rect class="${phase}" x="8" width="12" height="12"/>` })) };
 }
-
-const phaseLegend = () => `<ul class="legend">${PHASES.map((phase) =>
-  `<li><label><svg width="14" height="14" aria-hidden="true"><rect class="${phase}" width="14"
-  height="14"/></svg>${phase}</label></li>`).join('')}</ul>`;

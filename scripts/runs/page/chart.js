@@ -85,13 +85,15 @@ function lineChart({ width, title, series, x, y, bands, dots = true }) {
       height="${height - MARGIN.bottom + 3}"/></clipPath>
     ${axesMarkup(across, up, width, height, escaped(x.label))}${reference}${upright}
     <g clip-path="url(#${clip})">${lines.join('')}</g></svg>`;
-  return { markup, across, up, series: shown, x, y, height };
+  return { markup, across, up, series: shown, x, y, height,
+    legend: shown.filter((one) => one.points.length).map(keyOf) };
 }
 
-/** The items of a legend without switches. */
-const legendItems = (series) => series.map((one) =>
-  `<li><label>${sample(one.look, one.dash)}${escaped(one.label)}</label></li>`).join('');
+/** The line of a legend: its label and the markup of a sample. */
+const keyOf = ({ look, dash, label }) =>
+  ({ label, mark: `<path class="line ${look} d${dash}" d="M1 6H29"/>` });
 
-/** The sample of a line in a legend. */
-const sample = (look, dash) => `<svg width="30" height="12" aria-hidden="true">
-  <path class="line ${look} d${dash}" d="M1 6H29"/></svg>`;
+/** A legend without switches, or with the box of each line. */
+const legendItems = (legend, box = () => '') => legend.map(({ label, mark }, i) =>
+  `<li><label>${box(i)}<svg width="30" height="12" aria-hidden="true">${mark}</svg>` +
+  `${escaped(label)}</label></li>`).join('');

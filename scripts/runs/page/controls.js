@@ -58,9 +58,8 @@ function legendOf(data, redraw) {
     if (before !== view.seeds) {
       before = view.seeds;
       hidden.clear();
-      root.innerHTML = every.map((unit, i) => `<li><label>
-        <input type="checkbox" value="${i}" checked>
-        ${sample(unit.look, unit.dash)}${escaped(unit.label)}</label></li>`).join('');
+      root.innerHTML = legendItems(every.map(keyOf), (i) =>
+        `<input type="checkbox" value="${i}" checked>`);
     }
     view.drawn = every.filter((_, i) => !hidden.has(String(i)));
   };

@@ -15,18 +15,13 @@ function distributionSection(data) {
     return bars ? [{ ...unit, column: 'histogram',
       points: bars.x.map((x, i) => ({ x, y: bars.mean[i] })) }] : [];
   });
-  const legend = element('<ul class="legend"></ul>');
-  const title = 'Magnitudes of the entries of gradient + residual';
+  const title = 'Magnitudes of the entries of gradient + residual', legend = emptyLegend();
   const part = figure('histogram', title, 'Share of the entries of rank 0 per factor of two; ' +
     'positive and negative ones together, without zeros.',
-  (view, width) => {
-    const shown = series(view);
-    legend.innerHTML = legendItems(shown);
-    return lineChart({ width, title, series: shown, bands: false, dots: false,
-      x: { label: 'magnitude', form: short, log: true }, y: { form: short, log: true } });
-  },
+  (view, width) => lineChart({ width, title, series: series(view), bands: false, dots: false,
+    x: { label: 'magnitude', form: short, log: true }, y: { form: short, log: true } }),
   (view) => [['label', 'epoch', 'magnitude', 'share_per_octave'], ...series(view).flatMap((one) =>
-    one.points.map((point) => [one.label, select.value, point.x, point.y]))]);
+    one.points.map((point) => [one.label, select.value, point.x, point.y]))], legend);
   const columns = Object.keys(runs[0].distribution.moments);
   const rows = runs.flatMap((run) => run.distribution.moments.epoch.map((_, i) =>
     [run.name, ...columns.map((name) => run.distribution.moments[name][i])]));
@@ -35,12 +30,8 @@ function distributionSection(data) {
     csv: csvText([['run', ...columns], ...rows]) });
   const fold = element('<details><summary>Moments and residuals by epoch</summary></details>');
   fold.append(moments.root);
-  const found = sectionOf('Gradient distribution', '', [part], 'wide');
-  found.root.insertBefore(pick, found.root.lastElementChild);
-  found.root.insertBefore(legend, found.root.lastElementChild);
+  const found = sectionOf('Gradient distribution', '', [part], [pick, legend]);
   found.root.append(fold);
-  let last;
-  select.addEventListener('change', () => part.draw(last));
-  return { ...found, exporters: [...found.exporters, moments.csv],
-    draw(view) { last = view; found.draw(view); } };
+  select.addEventListener('change', part.redraw);
+  return { ...found, exporters: [...found.exporters, moments.csv] };
 }

@@ -40,32 +40,26 @@ function predictionSection(advice, number) {
   const select = pick.querySelector('select');
   const panel = () => advice.ranks[select.value];
   const measure = () => MEASURES[pick.querySelector(':checked[type=radio]').value];
-  const legend = element('<ul class="legend"></ul>'), table = element('<div></div>');
+  const legend = emptyLegend(), table = element('<div></div>');
   const part = figure(`predictions_${number + 1}`, '', 'Bands: the range of the prediction.',
     (view, width) => {
-      const series = adviceSeries(panel().curves, measure().at);
       const title = `${measure().title}, ${panel().ranks} ranks`;
-      part.root.querySelector('h3').textContent = title;
-      legend.innerHTML = legendItems(series);
-      return lineChart({ width, title, series, bands: view.bands, dots: false,
+      return { ...lineChart({ width, title, series: adviceSeries(panel().curves, measure().at),
+        bands: view.bands, dots: false,
         x: { label: 'Gbit/s', form: short, log: true, reference: panel().at_link[0]?.row[0] },
-        y: { form: short, log: true } });
+        y: { form: short, log: true } }), title };
     },
     () => [['exchange', ...advice.columns], ...panel().curves.flatMap(({ label, rows }) =>
-      rows.map((row) => [label, ...row]))]);
+      rows.map((row) => [label, ...row]))], legend);
   const found = sectionOf(`Predictions: ${escaped(advice.file)}`, 'By the cost model of ' +
-    'advise; curves that are nowhere more than 1 % apart are one.', [part], 'wide');
-  found.root.insertBefore(pick, found.root.lastElementChild);
-  found.root.insertBefore(legend, found.root.lastElementChild);
+    'advise; curves that are nowhere more than 1 % apart are one.', [part], [pick, legend]);
   found.root.append(table);
-  const exporters = [...found.exporters];
   const showTable = () => {
     const made = linkTable(advice, panel());
-    exporters[1] = made.csv;
+    found.exporters[1] = made.csv;
     table.replaceChildren(made.root);
   };
   showTable();
-  let last;
-  pick.addEventListener('change', () => { showTable(); part.draw(last); });
-  return { root: found.root, exporters, draw(view) { last = view; found.draw(view); } };
+  pick.addEventListener('change', () => { showTable(); part.redraw(); });
+  return found;
 }

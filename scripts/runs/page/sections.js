@@ -5,35 +5,44 @@
 const section = (title, text = '') => element(`<section><h2>${title}</h2>
   ${text && `<p class="note">${text}</p>`}</section>`);
 
-/** A figure: markup(view, width) draws it and returns {markup, chart}, or null without points. */
-function figure(name, title, note, markup, rows) {
+/** A figure: chart(view, width) returns what lineChart() does, or null without points; `legend` is
+ * the list that shows its lines, if it is not that of the curves. */
+function figure(name, title, note, chart, rows, legend) {
   const root = element(`<figure data-name="${name}"><figcaption><h3>${title}</h3></figcaption>
     <div class="plot"></div><p class="readout" aria-live="polite">${note}</p></figure>`);
-  const plot = root.querySelector('.plot'), readout = root.querySelector('.readout');
-  let last;
-  const box = exporter(name, () => csvText(rows(last)));
+  const [heading, plot, readout] = ['h3', '.plot', '.readout'].map((one) =>
+    root.querySelector(one));
+  let last, found;
+  const box = exporter(name, () => csvText(rows(last)),
+    () => svgText(plot, heading.textContent, found.legend));
   root.append(box.root);
-  return { root, exporters: [box], draw(view) {
+  const draw = (view) => {
     last = view;
     const paper = plot.closest('.charts') ? 480 : 960;
-    const found = markup(view, view.printing ? paper : Math.max(300, plot.clientWidth || 600));
+    found = chart(view, view.printing ? paper : Math.max(300, plot.clientWidth || 600));
     root.hidden = !found;
+    if (legend) legend.innerHTML = legendItems(found?.legend ?? []);
     if (!found) return;
     plot.innerHTML = found.markup;
+    heading.textContent = found.title ?? title;
     readout.textContent = note;
     if (found.across) addCursor(plot.firstElementChild, found, readout);
     box.refresh();
-  } };
+  };
+  return { root, exporters: [box], draw, redraw: () => draw(last) };
 }
 
-/** Sections that consist of figures and tables. */
-function sectionOf(title, text, parts, className = 'charts') {
-  const root = section(title, text), holder = element(`<div class="${className}"></div>`);
-  for (const part of parts) holder.append(part.root);
-  root.append(holder);
+/** Sections that consist of figures and tables, below the elements `above`. */
+function sectionOf(title, text, parts, above) {
+  const root = section(title, text);
+  const holder = element(`<div class="${above ? 'wide' : 'charts'}"></div>`);
+  holder.append(...parts.map((part) => part.root));
+  root.append(...(above ?? []), holder);
   return { root, exporters: parts.flatMap((part) => part.exporters ?? [part.csv]),
     draw: (view) => parts.forEach((part) => part.draw?.(view)) };
 }
+
+const emptyLegend = () => element('<ul class="legend"></ul>');
 
 function curveFigure(data, column, title, note, y, fixed) {
   const axisOf = (view) => AXES[fixed ?? view.x];
@@ -88,27 +97,21 @@ function curvesSection(data) {
 }
 
 function timeSection(data) {
-  const title = 'Seconds of an epoch by phase';
-  const bars = (view) => view.drawn.map((unit) => ({ label: unit.label, parts: phasesOf(unit) }))
+  const title = 'Seconds of an epoch by phase', legend = emptyLegend();
+  const bars = (view) => view.drawn.map(({ label, of }) => ({ label, parts: of.phases }))
     .filter((row) => row.parts.data !== undefined);
-  const part = figure('seconds_by_phase', title, '', (view, width) => {
-    const rows = bars(view);
-    return rows.length
-      ? { markup: barsMarkup({ width, rows, share: share.checked, title }) } : null;
-  }, (view) => [['label', ...PHASES], ...bars(view).map((row) =>
-    [row.label, ...PHASES.map((phase) => row.parts[phase])])]);
   const pick = element(`<label class="pick"><input type="checkbox" name="share">
     as shares</label>`);
   const share = pick.firstElementChild;
-  const found = sectionOf('Where the time goes', 'Mean over ranks and epochs. “exchange” is ' +
+  const part = figure('seconds_by_phase', title, '', (view, width) => {
+    const rows = bars(view);
+    return rows.length ? barsChart({ width, rows, share: share.checked, title }) : null;
+  }, (view) => [['label', ...PHASES], ...bars(view).map((row) =>
+    [row.label, ...PHASES.map((phase) => row.parts[phase])])], legend);
+  share.addEventListener('change', part.redraw);
+  return sectionOf('Where the time goes', 'Mean over ranks and epochs. “exchange” is ' +
     'without “wait”, the time spent waiting for the slowest rank. Time outside of ' +
-    'all phases is “other”.',
-    [part], 'wide');
-  found.root.insertBefore(pick, found.root.lastElementChild);
-  found.root.insertBefore(element(phaseLegend()), found.root.lastElementChild);
-  let last;
-  share.addEventListener('change', () => part.draw(last));
-  return { ...found, draw(view) { last = view; found.draw(view); } };
+    'all phases is “other”.', [part], [pick, legend]);
 }
 
 function entriesSection(data) {

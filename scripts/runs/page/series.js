@@ -1,23 +1,5 @@
 // From the data of runs to the series of charts.
 
-/** The points of several seeds as one: mean, least and greatest of those that reached the point. */
-function merged(curves, axis) {
-  const found = new Map();
-  for (const curve of curves)
-    curve.key.forEach((key, i) => {
-      if (curve[axis][i] === null || curve.mean[i] === null) return;  // not finite
-      const at = found.get(key) ?? { x: 0, y: 0, low: Infinity, high: -Infinity, seeds: 0 };
-      at.x += curve[axis][i];
-      at.y += curve.mean[i];
-      at.low = Math.min(at.low, (curve.low ?? curve.mean)[i]);
-      at.high = Math.max(at.high, (curve.high ?? curve.mean)[i]);
-      at.seeds += 1;
-      found.set(key, at);
-    });
-  return [...found].sort((a, b) => a[0] - b[0]).map(([, at]) =>
-    ({ ...at, x: at.x / at.seeds, y: at.y / at.seeds }));
-}
-
 const markOf = (run) => run.state === 'finished' ? '' : ` (${run.state})`;
 
 /** What is drawn as one line: a group of seeds, or with single seeds each run. */
@@ -28,23 +10,21 @@ function units(data, single) {
     if (!single || runs.length === 1) {
       const marks = [...new Set(runs.map(markOf))].join('');
       const seeds = runs.length > 1 ? ` (${runs.length} seeds)` : '';
-      return [{ label: group.label + seeds + marks, look, dash: far % 4, runs }];
+      return [{ label: group.label + seeds + marks, look, dash: far % 4, runs,
+        of: runs.length > 1 ? group : runs[0] }];
     }
     return runs.map((run, k) => ({ label: `${group.label}, seed ${run.seed}${markOf(run)}`,
-      look, dash: (far + k) % 4, runs: [run] }));
+      look, dash: (far + k) % 4, runs: [run], of: run }));
   });
 }
 
 /** The series of a column. */
-const seriesOf = (drawn, column, axis) => drawn.map((unit) => ({ ...unit, column,
-  points: merged(unit.runs.map((run) => run.curves[column]), axis) }));
-
-/** Mean seconds by phase of the runs of a unit that finished an epoch. */
-function phasesOf(unit) {
-  const every = unit.runs.map((run) => run.phases).filter((parts) => parts.data !== undefined);
-  return Object.fromEntries(every.length ? PHASES.map((phase) =>
-    [phase, every.reduce((sum, parts) => sum + parts[phase], 0) / every.length]) : []);
-}
+const seriesOf = (drawn, column, axis) => drawn.map((unit) => {
+  const { mean, low = mean, high = mean, seeds, ...axes } = unit.of.curves[column];
+  const points = mean.map((y, i) =>
+    ({ x: axes[axis][i], y, low: low[i], high: high[i], seeds: seeds?.[i] ?? 1 }));
+  return { ...unit, column, points: points.filter(({ x, y }) => x !== null && y !== null) };
+});
 
 /** Whether the totals of the runs are so far apart that only logarithms show all of them. */
 function farApart(data, axis) {

@@ -20,5 +20,16 @@ function tableOf(name, { names, rows, csv }, numeric = true) {
     <tbody>${lines.join('')}</tbody></table></div></div>`);
   const csvBox = exporter(name, () => csv);
   root.append(csvBox.root);
+  const scroll = root.firstElementChild, more = element('<span class="note more"></span>');
+  csvBox.root.append(more);
+  const look = () => {  // a scroll bar may be invisible
+    const end = scroll.scrollLeft + scroll.clientWidth + 1;
+    const hidden = [...scroll.querySelectorAll('th')].filter((th) =>
+      th.offsetLeft + th.offsetWidth > end).length;
+    root.classList.toggle('cut', hidden > 0);
+    more.textContent = hidden ? `columns to the right: ${hidden} →` : '';
+  };
+  scroll.addEventListener('scroll', look);
+  new ResizeObserver(look).observe(scroll);
   return { root, csv: csvBox };
 }

@@ -7,11 +7,13 @@ import csv
 import io
 import math
 import sys
+import xml.etree.ElementTree
 from pathlib import Path
 
 import browser
 from page_data import ends_of, rows_of, step_curve
 
+SVG = "{http://www.w3.org/2000/svg}"
 BIN = 3  # 1600 steps, at most 600 points
 GROUPS = {"topk, density 0.01 (3 seeds)": ["topk-s1", "topk-s2", "topk-s3"],
           "gaussiank, density 0.01 (3 seeds)": ["gaussiank-s1", "gaussiank-s2", "gaussiank-s3"],
@@ -141,6 +143,8 @@ def check_switches(page):
       const without_bands = bands();
       $('.legend input').click();
       const fewer = all('[data-name=train_loss] path.line').length;
+      const fewer_paths = all('[data-name=train_loss] path.line')
+        .map((path) => path.getAttribute('d'));
       $('[name=measure0][value=seconds]').click();
       const chart = $('[data-name=val_top1] svg');
       chart.focus();
@@ -155,6 +159,8 @@ def check_switches(page):
       const link = $('[data-name=val_top1] a');
       document.addEventListener('click', (event) => event.preventDefault());
       link.click();
+      const picture = $('[data-name=train_loss] a[download$=svg]');
+      picture.click();
       const closed = all('details:not([open])').length;
       dispatchEvent(new Event('beforeprint'));
       const open = all('details:not([open])').length;
@@ -165,8 +171,9 @@ def check_switches(page):
       const unnamed = all('svg[role=img]').filter((svg) => !svg.getAttribute('aria-label')).length;
       tell({ light, dark, paths, anchor, with_bands, without_bands, fewer, focused, first, second,
         area: area.hidden ? '' : area.value, link: decodeURIComponent(link.href.split(',')
-        .slice(1).join(',')), closed, open, closed_again: all('details:not([open])').length,
-        seconds, unnamed, distributions, headings: all('h2').length });""")
+        .slice(1).join(',')), svg: decodeURIComponent(picture.href), closed, open,
+        closed_again: all('details:not([open])').length, fewer_paths, seconds,
+        unnamed, distributions, headings: all('h2').length });""")
     assert told["light"] == "rgb(255, 255, 255)" and told["dark"] != told["light"], told["dark"]
     lines = by_anchor["train_loss"]["lines"].values()
     assert told.pop("paths") == ["M" + "L".join(f"{x:.2f},{y:.2f}" for x, y in line)
@@ -176,6 +183,14 @@ def check_switches(page):
     assert told["fewer"] == 3 and told["focused"] and told["unnamed"] == 0, told
     assert told["first"].startswith("bytes sent, all ranks ") and told["first"] != told["second"]
     assert told["area"].startswith("label,bytes_sent,val_top1,") and told["link"] == told["area"]
+    kind, _, svg = told["svg"].partition(",")
+    drawing = xml.etree.ElementTree.fromstring(svg)
+    written = {text.text.strip() for text in drawing.iter(f"{SVG}text") if text.text}
+    assert kind.startswith("data:image/svg+xml") and "var(" not in svg and "class=" not in svg
+    assert {"Training loss", "bytes sent, all ranks", "topk, density 0.01 (3 seeds)"} <= written
+    assert "dense" not in written  # its box is off
+    paths = [path.get("d") for path in drawing.iter(f"{SVG}path")]
+    assert len(told["fewer_paths"]) == 3 and set(told["fewer_paths"]) <= set(paths), paths
     assert told["closed"] == told["closed_again"] == 2 and told["open"] == 0, told
     assert told["seconds"] == "Seconds of an iteration, 4 ranks" and told["headings"] == 6, told
     assert told["distributions"].strip() == "gaussiank, density 0.01, seed 1", told
@@ -192,6 +207,7 @@ def check_layout(page):
           const boxes = (root, query) => [...root.querySelectorAll(query)].map((text) =>
             ({ text: text.textContent, box: text.getBoundingClientRect() }));
           const problems = [];
+          let columns = 0;
           for (const svg of document.querySelectorAll('figure svg[role=img]')) {
             const outer = svg.getBoundingClientRect(), texts = boxes(svg, 'text');
             texts.forEach(({ text, box }, i) => {
@@ -207,12 +223,21 @@ def check_layout(page):
           for (const { text, box } of boxes(document, 'h1, h3, p, label, button'))
             if (box.right > width + 1) problems.push(`${text} leaves the window`);
           if (document.body.scrollWidth > width) problems.push('too wide');
+          for (const table of document.querySelectorAll('.table')) {
+            const scroll = table.querySelector('.scroll');
+            scroll.dispatchEvent(new Event('scroll'));
+            const hint = parseInt(table.querySelector('.more').textContent.match(/\d+/) ?? 0);
+            const outside = [...scroll.querySelectorAll('th')].filter((th) =>
+              th.getBoundingClientRect().right > scroll.getBoundingClientRect().right + 1).length;
+            if (hint !== outside) problems.push(`a hint at ${hint} of ${outside} columns`);
+            columns += outside;
+          }
           const size = parseFloat(getComputedStyle(document.querySelector('.tick')).fontSize);
           const svg = document.querySelector('figure svg[role=img]');
-          tell({ problems, drawn: svg.viewBox.baseVal.width,
+          tell({ problems, columns, drawn: svg.viewBox.baseVal.width,
             size: size * svg.getBoundingClientRect().width / svg.viewBox.baseVal.width });""",
                               anchor="x=bytes&seeds=on", width=max(500, width))
-        assert not told["problems"], (width, told["problems"])
+        assert not told["problems"] and (told["columns"] or width > 900), (width, told)
         assert 300 <= told["drawn"] < width and told["size"] > 11, told
         print("width", width)
 
