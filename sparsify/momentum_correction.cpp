@@ -4,9 +4,26 @@
 #include <vector>
 
 #include "engine/core/parallel.h"
-#include "engine/core/simd.h"
 #include "sparsify/exchange.h"
 
+#define TW_KERNELS "sparsify/momentum_correction.cpp"
+#include "engine/core/each_instruction_set.h"
+
+#ifdef TW_CPU
+namespace tw::TW_CPU {
+
+inline void correct(float momentum, bool nesterov, float* g, float* q, size_t n) {
+  if (nesterov)
+    for (size_t i = 0; i < n; ++i) {
+      q[i] = momentum * (q[i] + g[i]);
+      g[i] += q[i];
+    }
+  else
+    for (size_t i = 0; i < n; ++i) g[i] = q[i] = momentum * q[i] + g[i];
+}
+
+}  // namespace tw::TW_CPU
+#else
 namespace tw {
 
 constinit DispatchTable<void(Context&, float, bool, std::span<const MomentumSlice>)>
@@ -38,21 +55,11 @@ namespace {
 
 constexpr size_t kGrain = size_t{1} << 15;
 
-TW_MULTIVERSION void correct(float momentum, bool nesterov, float* g, float* q, size_t n) {
-  if (nesterov)
-    for (size_t i = 0; i < n; ++i) {
-      q[i] = momentum * (q[i] + g[i]);
-      g[i] += q[i];
-    }
-  else
-    for (size_t i = 0; i < n; ++i) g[i] = q[i] = momentum * q[i] + g[i];
-}
-
 void correct_cpu(Context& ctx, float momentum, bool nesterov,
                  std::span<const MomentumSlice> slices) {
   for (const auto& [g, q] : slices)
     parallel_for(ctx, g.size(), kGrain, [&, g = g, q = q](size_t begin, size_t end) {
-      correct(momentum, nesterov, g.data() + begin, q.data() + begin, end - begin);
+      TW_KERNEL(correct)(momentum, nesterov, g.data() + begin, q.data() + begin, end - begin);
     });
 }
 
@@ -92,3 +99,4 @@ const bool momentum_correction_settings = setting_groups().add(
 }  // namespace
 
 }  // namespace tw
+#endif

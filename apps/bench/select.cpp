@@ -7,7 +7,6 @@
 #include "apps/common/version.h"
 #include "engine/core/buffer.h"
 #include "engine/core/copy.h"
-#include "engine/core/simd.h"
 #include "engine/core/stopwatch.h"
 #include "engine/device/device_timer.h"
 #include "engine/io/file.h"
@@ -29,7 +28,7 @@ struct SelectOptions {
   std::string distribution = "all", device = "cpu", csv;
 };
 
-TW_MULTIVERSION void triad_range(const float* b, const float* c, float* a, size_t n) {
+void triad_range(const float* b, const float* c, float* a, size_t n) {
 #pragma GCC ivdep
   for (size_t i = 0; i < n; ++i) a[i] = b[i] + 3.0f * c[i];
 }

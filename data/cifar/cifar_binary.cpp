@@ -5,8 +5,20 @@
 #include <fstream>
 
 #include "data/wrappers.h"
-#include "engine/core/simd.h"
 
+#define TW_KERNELS "data/cifar/cifar_binary.cpp"
+#include "engine/core/each_instruction_set.h"
+
+#ifdef TW_CPU
+namespace tw::TW_CPU {
+
+inline void planes_to_nhwc(const uint8_t* planes, uint8_t* pixels) {
+  for (size_t p = 0; p < kCifarPixels; ++p)
+    for (size_t c = 0; c < 3; ++c) pixels[3 * p + c] = planes[c * kCifarPixels + p];
+}
+
+}  // namespace tw::TW_CPU
+#else
 namespace tw {
 
 namespace {
@@ -36,11 +48,6 @@ class CifarImages : public Dataset {
   std::vector<uint8_t> pixels_, labels_;
 };
 
-TW_MULTIVERSION void planes_to_nhwc(const uint8_t* planes, uint8_t* pixels) {
-  for (size_t p = 0; p < kCifarPixels; ++p)
-    for (size_t c = 0; c < 3; ++c) pixels[3 * p + c] = planes[c * kCifarPixels + p];
-}
-
 void check_file(const CifarFiles& files, const std::filesystem::path& path, size_t records) {
   std::error_code error;
   const bool present = std::filesystem::is_regular_file(path, error);
@@ -63,7 +70,7 @@ void read_file_into(const CifarFiles& files, const std::filesystem::path& path, 
     check(bytes[0] < kClasses, "[{}] {} record {} has label {}, expected 0 to {}: {}", files.name,
           path.string(), i, bytes[0], kClasses - 1, files.remedy);
     images.label(first + i) = bytes[0];
-    planes_to_nhwc(bytes + 1, images.pixels(first + i));
+    TW_KERNEL(planes_to_nhwc)(bytes + 1, images.pixels(first + i));
   }
 }
 
@@ -107,3 +114,4 @@ std::filesystem::path data_folder(const std::filesystem::path& dir, const std::s
 }
 
 }  // namespace tw
+#endif

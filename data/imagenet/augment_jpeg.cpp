@@ -5,8 +5,38 @@
 
 #include "data/augment.h"
 #include "engine/core/rng.h"
-#include "engine/core/simd.h"
 
+#define TW_KERNELS "data/imagenet/augment_jpeg.cpp"
+#include "engine/core/each_instruction_set.h"
+
+#ifdef TW_CPU
+namespace tw::TW_CPU {
+
+/// BT.601 luma in integers.
+inline int luma(const uint8_t* rgb) {
+  return (19595 * rgb[0] + 38470 * rgb[1] + 7471 * rgb[2]) >> 16;
+}
+
+inline uint8_t clamped(float value) {
+  return static_cast<uint8_t>(std::clamp(value + 0.5f, 0.0f, 255.0f));
+}
+
+/// Brightness, then contrast about the mean luma, then saturation about that of each pixel.
+inline void jitter(std::span<uint8_t> pixels, float brightness, float contrast, float saturation) {
+  int64_t sum = 0;
+  for (uint8_t& value : pixels) value = clamped(brightness * value);
+  for (size_t i = 0; i < pixels.size(); i += 3) sum += luma(&pixels[i]);
+  const float mean =
+      static_cast<float>(static_cast<double>(sum) / (static_cast<double>(pixels.size()) / 3));
+  for (uint8_t& value : pixels) value = clamped(mean + contrast * (value - mean));
+  for (size_t i = 0; i < pixels.size(); i += 3) {
+    const auto gray = static_cast<float>(luma(&pixels[i]));
+    for (size_t c = i; c < i + 3; ++c) pixels[c] = clamped(gray + saturation * (pixels[c] - gray));
+  }
+}
+
+}  // namespace tw::TW_CPU
+#else
 namespace tw {
 
 namespace {
@@ -44,13 +74,6 @@ Box crop(int width, int height, const Philox& random, uint64_t id) {
   return fallback(width, height);
 }
 
-/// BT.601 luma in integers.
-int luma(const uint8_t* rgb) { return (19595 * rgb[0] + 38470 * rgb[1] + 7471 * rgb[2]) >> 16; }
-
-uint8_t clamped(float value) {
-  return static_cast<uint8_t>(std::clamp(value + 0.5f, 0.0f, 255.0f));
-}
-
 }  // namespace
 
 RandomCrop random_resized_crop(int width, int height, uint64_t seed, uint32_t epoch, uint64_t id) {
@@ -77,23 +100,14 @@ Box centre_crop(int width, int height, int resized, int size) {
   return box;
 }
 
-TW_MULTIVERSION void colour_jitter(std::span<uint8_t> pixels, double strength, uint64_t seed,
-                                   uint32_t epoch, uint64_t id) {
+void colour_jitter(std::span<uint8_t> pixels, double strength, uint64_t seed, uint32_t epoch,
+                   uint64_t id) {
   const Philox::Block words = Philox(seed, Purpose::augment, epoch)(id, kColour);
   const auto factor = [&](size_t i) {
     return static_cast<float>(between(words[i], std::max(0.0, 1 - strength), 1 + strength));
   };
-  const float brightness = factor(0), contrast = factor(1), saturation = factor(2);
-  int64_t sum = 0;
-  for (uint8_t& value : pixels) value = clamped(brightness * value);
-  for (size_t i = 0; i < pixels.size(); i += 3) sum += luma(&pixels[i]);
-  const float mean =
-      static_cast<float>(static_cast<double>(sum) / (static_cast<double>(pixels.size()) / 3));
-  for (uint8_t& value : pixels) value = clamped(mean + contrast * (value - mean));
-  for (size_t i = 0; i < pixels.size(); i += 3) {
-    const auto gray = static_cast<float>(luma(&pixels[i]));
-    for (size_t c = i; c < i + 3; ++c) pixels[c] = clamped(gray + saturation * (pixels[c] - gray));
-  }
+  TW_KERNEL(jitter)(pixels, factor(0), factor(1), factor(2));
 }
 
 }  // namespace tw
+#endif

@@ -3,46 +3,18 @@
 #include <algorithm>
 #include <cmath>
 
-#include "engine/core/simd.h"
+#define TW_KERNELS "data/jpeg/resample.cpp"
+#include "engine/core/each_instruction_set.h"
 
-namespace tw {
+#ifdef TW_CPU
+namespace tw::TW_CPU {
 
-namespace {
-
-constexpr int kOne = 1 << 14;
 /// Fraction bits of a pixel between the two passes.
-constexpr int kExtra = 7;
-
-/// Taps for `out` pixels over [begin, begin + length) of an input of `size` pixels.
-void make_axis(double begin, double length, int size, int out, Resampler::Axis& axis) {
-  const double scale = length / out;
-  const double support = std::max(1.0, scale);
-  axis.count = static_cast<size_t>(std::min(size, static_cast<int>(std::ceil(support)) * 2 + 1));
-  axis.first.resize(static_cast<size_t>(out));
-  axis.taps.assign(static_cast<size_t>(out) * axis.count, 0);
-  for (int o = 0; o < out; ++o) {
-    const double centre = begin + (o + 0.5) * scale;
-    const int first = std::clamp(static_cast<int>(std::floor(centre - support + 0.5)), 0,
-                                 size - static_cast<int>(axis.count));
-    const auto weight = [&](size_t t) {
-      return std::max(0.0, 1 - std::abs(first + static_cast<double>(t) + 0.5 - centre) / support);
-    };
-    double sum = 0;
-    for (size_t t = 0; t < axis.count; ++t) sum += weight(t);
-    int left = kOne;
-    int16_t* taps = &axis.taps[static_cast<size_t>(o) * axis.count];
-    for (size_t t = 0; t < axis.count; ++t) {
-      taps[t] = static_cast<int16_t>(std::lround(weight(t) / sum * kOne));
-      left -= taps[t];
-    }
-    *std::max_element(taps, taps + axis.count) += static_cast<int16_t>(left);
-    axis.first[static_cast<size_t>(o)] = first;
-  }
-}
+inline constexpr int kExtra = 7;
 
 /// One row of the first pass: a weighted sum of `count` rows.
-TW_MULTIVERSION void sum_rows(const uint8_t* in, size_t stride, const int16_t* taps, size_t count,
-                              size_t n, int16_t* out) {
+inline void sum_rows(const uint8_t* in, size_t stride, const int16_t* taps, size_t count, size_t n,
+                     int16_t* out) {
   constexpr size_t kBlock = 64;
   for (size_t begin = 0; begin < n; begin += kBlock) {
     const size_t length = std::min(kBlock, n - begin);
@@ -59,8 +31,7 @@ TW_MULTIVERSION void sum_rows(const uint8_t* in, size_t stride, const int16_t* t
 }
 
 /// One row of the second pass.
-TW_MULTIVERSION void sum_columns(const int16_t* in, const Resampler::Axis& axis, bool mirror,
-                                 uint8_t* out) {
+inline void sum_columns(const int16_t* in, const Resampler::Axis& axis, bool mirror, uint8_t* out) {
   const size_t width = axis.first.size(), count = axis.count;
   constexpr int kShift = 14 + kExtra;
   for (size_t x = 0; x < width; ++x) {
@@ -80,6 +51,39 @@ TW_MULTIVERSION void sum_columns(const int16_t* in, const Resampler::Axis& axis,
   }
 }
 
+}  // namespace tw::TW_CPU
+#else
+namespace tw {
+
+namespace {
+
+/// Taps for `out` pixels over [begin, begin + length) of an input of `size` pixels.
+void make_axis(double begin, double length, int size, int out, Resampler::Axis& axis) {
+  const double scale = length / out;
+  const double support = std::max(1.0, scale);
+  axis.count = static_cast<size_t>(std::min(size, static_cast<int>(std::ceil(support)) * 2 + 1));
+  axis.first.resize(static_cast<size_t>(out));
+  axis.taps.assign(static_cast<size_t>(out) * axis.count, 0);
+  for (int o = 0; o < out; ++o) {
+    const double centre = begin + (o + 0.5) * scale;
+    const int first = std::clamp(static_cast<int>(std::floor(centre - support + 0.5)), 0,
+                                 size - static_cast<int>(axis.count));
+    const auto weight = [&](size_t t) {
+      return std::max(0.0, 1 - std::abs(first + static_cast<double>(t) + 0.5 - centre) / support);
+    };
+    double sum = 0;
+    for (size_t t = 0; t < axis.count; ++t) sum += weight(t);
+    int left = (1 << 14);
+    int16_t* taps = &axis.taps[static_cast<size_t>(o) * axis.count];
+    for (size_t t = 0; t < axis.count; ++t) {
+      taps[t] = static_cast<int16_t>(std::lround(weight(t) / sum * (1 << 14)));
+      left -= taps[t];
+    }
+    *std::max_element(taps, taps + axis.count) += static_cast<int16_t>(left);
+    axis.first[static_cast<size_t>(o)] = first;
+  }
+}
+
 }  // namespace
 
 void Resampler::run(const Picture& picture, int width, int height, bool mirror,
@@ -91,9 +95,11 @@ void Resampler::run(const Picture& picture, int width, int height, bool mirror,
   row_.resize(stride);
   for (size_t y = 0; y < static_cast<size_t>(height); ++y) {
     const uint8_t* first = picture.pixels + static_cast<size_t>(rows_.first[y]) * stride;
-    sum_rows(first, stride, &rows_.taps[y * rows_.count], rows_.count, stride, row_.data());
-    sum_columns(row_.data(), columns_, mirror, &out[y * 3 * static_cast<size_t>(width)]);
+    TW_KERNEL(sum_rows)
+    (first, stride, &rows_.taps[y * rows_.count], rows_.count, stride, row_.data());
+    TW_KERNEL(sum_columns)(row_.data(), columns_, mirror, &out[y * 3 * static_cast<size_t>(width)]);
   }
 }
 
 }  // namespace tw
+#endif

@@ -8,8 +8,8 @@ namespace tw {
 /// The name that the CPU gives itself; `unknown model` if /proc/cpuinfo tells none.
 std::string cpu_model();
 
-/// True when the CPU has the parts of AVX-512 that oneDNN calls avx512_core. ONEDNN_MAX_CPU_ISA can
-/// disable it, and the next two.
+/// True when the CPU has the parts of AVX-512 that oneDNN calls avx512_core. THINWIRE_CPU
+/// (engine/core/instruction_set.h) and ONEDNN_MAX_CPU_ISA can disable it, and the next two.
 bool cpu_has_avx512();
 
 /// True when the CPU multiplies bf16 in hardware (AVX512_BF16 or AMX).

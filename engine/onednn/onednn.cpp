@@ -2,18 +2,32 @@
 
 #include <omp.h>
 
+#include <cstdlib>
 #include <fstream>
 #include <string>
 
 #include "engine/core/cpu_features.h"
 #include "engine/core/error.h"
+#include "engine/core/instruction_set.h"
 
 namespace tw {
 
 namespace {
 
-// ONEDNN_MAX_CPU_ISA can lower the answer
+/// Holds oneDNN, before its first use, to the instruction set of the kernels. ONEDNN_MAX_CPU_ISA,
+/// where it is set, decides instead.
+void limit_to_instruction_set() {
+  static const bool limited = [] {
+    const InstructionSet set = instruction_set();
+    if (set == InstructionSet::v4 || std::getenv("ONEDNN_MAX_CPU_ISA") != nullptr) return false;
+    dnnl::set_max_cpu_isa(set == InstructionSet::v3 ? dnnl::cpu_isa::avx2 : dnnl::cpu_isa::sse41);
+    return true;
+  }();
+  static_cast<void>(limited);
+}
+
 bool has(dnnl_cpu_isa_t wanted) {
+  limit_to_instruction_set();
   const auto isa = static_cast<unsigned>(dnnl::get_effective_cpu_isa());
   return (isa & wanted) == static_cast<unsigned>(wanted);
 }
@@ -38,9 +52,11 @@ std::string onednn_version() {
 }
 
 namespace {
-const bool onednn_registered = device_handles_dispatch.add(
-    Device::cpu,
-    [](int) -> std::unique_ptr<DeviceHandles> { return std::make_unique<CpuHandles>(); });
+const bool onednn_registered =
+    device_handles_dispatch.add(Device::cpu, [](int) -> std::unique_ptr<DeviceHandles> {
+      limit_to_instruction_set();
+      return std::make_unique<CpuHandles>();
+    });
 }
 
 namespace onednn {

@@ -3,9 +3,12 @@
 // times.
 #pragma once
 
+#include <algorithm>
+#include <bit>
 #include <cstddef>
+#include <limits>
 
-#include "engine/core/dtype.h"
+#include "engine/ops/element.h"
 
 namespace tw::ops::bn {
 
@@ -30,22 +33,7 @@ struct Backward {
   size_t width;
 };
 
-// Each function below handles n elements from the start of a folded row. `sums` is [2, width].
-
-/// sums = sum of d and of d * d, where d = x - shift.
-void forward_sums(const float* x, const float* shift, size_t width, size_t n, float* sums);
-void forward_sums(const bf16* x, const float* shift, size_t width, size_t n, float* sums);
-
-/// y = relu?((x - mean) * scale + beta [+ residual])
-void normalise(const Forward& f, const float* x, const float* residual, float* y, size_t n);
-void normalise(const Forward& f, const bf16* x, const bf16* residual, bf16* y, size_t n);
-
-/// sums = sum of g and of g * (x - mean); writes g to `kept`. Elements [begin, begin + n).
-void backward_sums(const Backward<float>& b, size_t begin, size_t n, float* sums);
-void backward_sums(const Backward<bf16>& b, size_t begin, size_t n, float* sums);
-
-/// dx for elements [begin, begin + n); reads g from `kept` unless it is null.
-void input_gradient(const Backward<float>& b, size_t begin, size_t n);
-void input_gradient(const Backward<bf16>& b, size_t begin, size_t n);
-
 }  // namespace tw::ops::bn
+
+#define TW_KERNELS "engine/ops/batch_norm_loops.h"
+#include "engine/core/each_instruction_set.h"

@@ -6,7 +6,40 @@
 #include "engine/ops/checks.h"
 #include "engine/ops/element.h"
 
+#define TW_KERNELS "engine/ops/global_average.cpp"
+#include "engine/core/each_instruction_set.h"
+
+#ifdef TW_CPU
+namespace tw::ops::TW_CPU {
+
+/// Channels of one task.
+inline constexpr size_t kAveraged = 64;
+
+/// y[c] = mean over pixels of x[pixel * stride + c], c < n <= kAveraged.
+template <class T>
+void mean(const T* x, size_t pixels, size_t stride, size_t n, T* y) {
+  float acc[kAveraged] = {};
+  for (size_t p = 0; p < pixels; ++p)
+    for (size_t c = 0; c < n; ++c) acc[c] += load(x[p * stride + c]);
+  for (size_t c = 0; c < n; ++c) store(y[c], acc[c] / static_cast<float>(pixels));
+}
+
+/// The gradient of mean.
+template <class T>
+void spread(const T* dy, size_t pixels, size_t channels, T* dx) {
+  const float scale = 1.0f / static_cast<float>(pixels);
+#pragma GCC ivdep
+  for (size_t c = 0; c < channels; ++c) store(dx[c], scale * load(dy[c]));
+  for (size_t p = 1; p < pixels; ++p)
+#pragma GCC ivdep
+    for (size_t c = 0; c < channels; ++c) dx[p * channels + c] = dx[c];
+}
+
+}  // namespace tw::ops::TW_CPU
+#else
 namespace tw::ops {
+
+using baseline::kAveraged;
 
 constinit DispatchTable<GlobalAverageFunction> global_average_forward_dispatch{
     "global_average_forward"};
@@ -36,49 +69,15 @@ void global_average_backward(Context& ctx, const Tensor& dy, const Tensor& dx) {
 
 namespace {
 
-/// Channels of one task.
-constexpr size_t kChannels = 64;
-
-/// y[c] = mean over pixels of x[pixel * stride + c], c < n <= kChannels.
-template <class T>
-TW_INLINE void mean_loop(const T* x, size_t pixels, size_t stride, size_t n, T* y) {
-  float acc[kChannels] = {};
-  for (size_t p = 0; p < pixels; ++p)
-    for (size_t c = 0; c < n; ++c) acc[c] += load(x[p * stride + c]);
-  for (size_t c = 0; c < n; ++c) store(y[c], acc[c] / static_cast<float>(pixels));
-}
-TW_MULTIVERSION void mean(const float* x, size_t pixels, size_t stride, size_t n, float* y) {
-  mean_loop(x, pixels, stride, n, y);
-}
-TW_MULTIVERSION void mean(const bf16* x, size_t pixels, size_t stride, size_t n, bf16* y) {
-  mean_loop(x, pixels, stride, n, y);
-}
-
-template <class T>
-TW_INLINE void spread_loop(const T* dy, size_t pixels, size_t channels, T* dx) {
-  const float scale = 1.0f / static_cast<float>(pixels);
-#pragma GCC ivdep
-  for (size_t c = 0; c < channels; ++c) store(dx[c], scale * load(dy[c]));
-  for (size_t p = 1; p < pixels; ++p)
-#pragma GCC ivdep
-    for (size_t c = 0; c < channels; ++c) dx[p * channels + c] = dx[c];
-}
-TW_MULTIVERSION void spread(const float* dy, size_t pixels, size_t channels, float* dx) {
-  spread_loop(dy, pixels, channels, dx);
-}
-TW_MULTIVERSION void spread(const bf16* dy, size_t pixels, size_t channels, bf16* dx) {
-  spread_loop(dy, pixels, channels, dx);
-}
-
 void forward_cpu(Context& ctx, const Tensor& x, const Tensor& y) {
   const auto pixels = static_cast<size_t>(x.shape[1] * x.shape[2]);
   const auto channels = static_cast<size_t>(x.shape[3]);
   with_activation_type(x.dtype, [&]<class T>() {
     const auto from = x.as<T>(), to = y.as<T>();
     parallel_for(ctx, static_cast<size_t>(x.shape[0]), 1, [&](size_t n, size_t) {
-      for (size_t c = 0; c < channels; c += kChannels)
-        mean(from.data() + n * pixels * channels + c, pixels, channels,
-             std::min(kChannels, channels - c), to.data() + n * channels + c);
+      for (size_t c = 0; c < channels; c += kAveraged) TW_KERNEL(mean)
+      (from.data() + n * pixels * channels + c, pixels, channels, std::min(kAveraged, channels - c),
+       to.data() + n * channels + c);
     });
   });
 }
@@ -89,7 +88,8 @@ void backward_cpu(Context& ctx, const Tensor& dy, const Tensor& dx) {
   with_activation_type(dx.dtype, [&]<class T>() {
     const auto from = dy.as<T>(), to = dx.as<T>();
     parallel_for(ctx, static_cast<size_t>(dx.shape[0]), 1, [&](size_t n, size_t) {
-      spread(from.data() + n * channels, pixels, channels, to.data() + n * pixels * channels);
+      TW_KERNEL(spread)
+      (from.data() + n * channels, pixels, channels, to.data() + n * pixels * channels);
     });
   });
 }
@@ -100,3 +100,4 @@ const bool global_average_registered =
 
 }  // namespace
 }  // namespace tw::ops
+#endif

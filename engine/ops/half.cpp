@@ -6,6 +6,30 @@
 #include "engine/core/parallel.h"
 #include "engine/ops/element.h"
 
+#define TW_KERNELS "engine/ops/half.cpp"
+#include "engine/core/each_instruction_set.h"
+
+#ifdef TW_CPU
+namespace tw::ops::TW_CPU {
+
+template <class T>
+void narrow(const float* x, size_t n, std::byte* y) {
+  for (size_t i = 0; i < n; ++i) {
+    const T value(x[i]);
+    std::memcpy(y + i * sizeof value, &value, sizeof value);
+  }
+}
+template <class T>
+void widen(const std::byte* x, size_t n, float* y) {
+  for (size_t i = 0; i < n; ++i) {
+    T value;
+    std::memcpy(&value, x + i * sizeof value, sizeof value);
+    y[i] = static_cast<float>(value);
+  }
+}
+
+}  // namespace tw::ops::TW_CPU
+#else
 namespace tw::ops {
 
 constinit DispatchTable<void(Context&, ValueFormat, std::span<const float>, std::span<std::byte>)>
@@ -24,30 +48,6 @@ void widen(Context& ctx, ValueFormat format, std::span<const std::byte> x, std::
 }
 
 namespace {
-
-template <class T>
-TW_INLINE void narrow_loop(const float* x, size_t n, std::byte* y) {
-  for (size_t i = 0; i < n; ++i) {
-    const T value(x[i]);
-    std::memcpy(y + i * sizeof value, &value, sizeof value);
-  }
-}
-template <class T>
-TW_INLINE void widen_loop(const std::byte* x, size_t n, float* y) {
-  for (size_t i = 0; i < n; ++i) {
-    T value;
-    std::memcpy(&value, x + i * sizeof value, sizeof value);
-    y[i] = static_cast<float>(value);
-  }
-}
-TW_MULTIVERSION void to_fp16(const float* x, size_t n, std::byte* y) { narrow_loop<fp16>(x, n, y); }
-TW_MULTIVERSION void to_bf16(const float* x, size_t n, std::byte* y) { narrow_loop<bf16>(x, n, y); }
-TW_MULTIVERSION void from_fp16(const std::byte* x, size_t n, float* y) {
-  widen_loop<fp16>(x, n, y);
-}
-TW_MULTIVERSION void from_bf16(const std::byte* x, size_t n, float* y) {
-  widen_loop<bf16>(x, n, y);
-}
 
 void narrow_cpu(Context& ctx, ValueFormat format, std::span<const float> x,
                 std::span<std::byte> y) {
@@ -68,10 +68,17 @@ const bool half_registered =
 }  // namespace
 
 void narrow(ValueFormat format, std::span<const float> x, std::byte* y) {
-  (format == ValueFormat::fp16 ? to_fp16 : to_bf16)(x.data(), x.size(), y);
+  if (format == ValueFormat::fp16)
+    TW_KERNEL(narrow<fp16>)(x.data(), x.size(), y);
+  else
+    TW_KERNEL(narrow<bf16>)(x.data(), x.size(), y);
 }
 void widen(ValueFormat format, const std::byte* x, std::span<float> y) {
-  (format == ValueFormat::fp16 ? from_fp16 : from_bf16)(x, y.size(), y.data());
+  if (format == ValueFormat::fp16)
+    TW_KERNEL(widen<fp16>)(x, y.size(), y.data());
+  else
+    TW_KERNEL(widen<bf16>)(x, y.size(), y.data());
 }
 
 }  // namespace tw::ops
+#endif

@@ -6,6 +6,20 @@
 #include "engine/ops/checks.h"
 #include "engine/ops/element.h"
 
+#define TW_KERNELS "engine/ops/normalize.cpp"
+#include "engine/core/each_instruction_set.h"
+
+#ifdef TW_CPU
+namespace tw::ops::TW_CPU {
+
+template <class T>
+void normalize(const uint8_t* x, const float* scale, const float* shift, T* y, size_t n) {
+#pragma GCC ivdep
+  for (size_t i = 0; i < n; ++i) store(y[i], static_cast<float>(x[i]) * scale[i] + shift[i]);
+}
+
+}  // namespace tw::ops::TW_CPU
+#else
 namespace tw::ops {
 
 constinit DispatchTable<NormalizeFunction> normalize_dispatch{"normalize"};
@@ -30,21 +44,6 @@ namespace {
 /// Coefficients are repeated over many pixels, so that 3 channels still fill whole vectors.
 constexpr size_t kWidth = 768;
 
-template <class T>
-TW_INLINE void normalize_loop(const uint8_t* x, const float* scale, const float* shift, T* y,
-                              size_t n) {
-#pragma GCC ivdep
-  for (size_t i = 0; i < n; ++i) store(y[i], static_cast<float>(x[i]) * scale[i] + shift[i]);
-}
-TW_MULTIVERSION void normalize_range(const uint8_t* x, const float* scale, const float* shift,
-                                     float* y, size_t n) {
-  normalize_loop(x, scale, shift, y, n);
-}
-TW_MULTIVERSION void normalize_range(const uint8_t* x, const float* scale, const float* shift,
-                                     bf16* y, size_t n) {
-  normalize_loop(x, scale, shift, y, n);
-}
-
 void normalize_cpu(Context& ctx, const Tensor& x, std::span<const float> mean,
                    std::span<const float> deviation, const Tensor& y) {
   const size_t channels = mean.size(), width = kWidth / channels * channels;
@@ -58,8 +57,8 @@ void normalize_cpu(Context& ctx, const Tensor& x, std::span<const float> mean,
     const auto from = x.as<uint8_t>();
     const auto to = y.as<T>();
     parallel_for(ctx, from.size(), 32 * width, [&](size_t begin, size_t end) {
-      for (size_t i = begin; i < end; i += width)
-        normalize_range(from.data() + i, scale, shift, to.data() + i, std::min(width, end - i));
+      for (size_t i = begin; i < end; i += width) TW_KERNEL(normalize)
+      (from.data() + i, scale, shift, to.data() + i, std::min(width, end - i));
     });
   });
 }
@@ -68,3 +67,4 @@ const bool normalize_registered = normalize_dispatch.add(Device::cpu, normalize_
 
 }  // namespace
 }  // namespace tw::ops
+#endif

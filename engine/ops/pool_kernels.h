@@ -1,10 +1,12 @@
 // Hot loops of CPU pooling: one pixel, all channels.
 #pragma once
 
+#include <algorithm>
 #include <array>
+#include <bit>
 #include <cstdint>
 
-#include "engine/core/dtype.h"
+#include "engine/ops/element.h"
 
 namespace tw::ops::pool {
 
@@ -21,19 +23,7 @@ struct Taps {
   }
 };
 
-/// y = maximum of the taps, argmax = position of the first maximal tap; a NaN wins.
-void maximum(const Taps<float>& taps, int64_t channels, float* y, uint8_t* argmax);
-void maximum(const Taps<bf16>& taps, int64_t channels, bf16* y, uint8_t* argmax);
-
-/// y = scale * sum of the taps.
-void sum(const Taps<float>& taps, int64_t channels, float scale, float* y);
-void sum(const Taps<bf16>& taps, int64_t channels, float scale, bf16* y);
-
-/// y = sum of the taps whose argmax is their position. The taps point into the tensor `base`;
-/// argmax has its layout.
-void sum_where(const Taps<float>& taps, const float* base, const uint8_t* argmax, int64_t channels,
-               float* y);
-void sum_where(const Taps<bf16>& taps, const bf16* base, const uint8_t* argmax, int64_t channels,
-               bf16* y);
-
 }  // namespace tw::ops::pool
+
+#define TW_KERNELS "engine/ops/pool_loops.h"
+#include "engine/core/each_instruction_set.h"

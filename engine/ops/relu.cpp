@@ -4,6 +4,29 @@
 #include "engine/ops/checks.h"
 #include "engine/ops/element.h"
 
+#define TW_KERNELS "engine/ops/relu.cpp"
+#include "engine/core/each_instruction_set.h"
+
+#ifdef TW_CPU
+namespace tw::ops::TW_CPU {
+
+template <class T>
+void relu(const T* x, T* y, size_t n) {
+#pragma GCC ivdep
+  for (size_t i = 0; i < n; ++i) {
+    const float value = load(x[i]);
+    store(y[i], 0.0f > value ? 0.0f : value);
+  }
+}
+
+template <class T>
+void relu_gradient(const T* y, const T* dy, T* dx, size_t n) {
+#pragma GCC ivdep
+  for (size_t i = 0; i < n; ++i) store(dx[i], load(y[i]) > 0.0f ? load(dy[i]) : 0.0f);
+}
+
+}  // namespace tw::ops::TW_CPU
+#else
 namespace tw::ops {
 
 constinit DispatchTable<void(Context&, const Tensor&, const Tensor&)> relu_forward_dispatch{
@@ -26,34 +49,11 @@ void relu_backward(Context& ctx, const Tensor& y, const Tensor& dy, const Tensor
 
 namespace {
 
-template <class T>
-TW_INLINE void forward_loop(const T* x, T* y, size_t n) {
-#pragma GCC ivdep
-  for (size_t i = 0; i < n; ++i) {
-    const float value = load(x[i]);
-    store(y[i], 0.0f > value ? 0.0f : value);
-  }
-}
-TW_MULTIVERSION void forward_range(const float* x, float* y, size_t n) { forward_loop(x, y, n); }
-TW_MULTIVERSION void forward_range(const bf16* x, bf16* y, size_t n) { forward_loop(x, y, n); }
-
-template <class T>
-TW_INLINE void backward_loop(const T* y, const T* dy, T* dx, size_t n) {
-#pragma GCC ivdep
-  for (size_t i = 0; i < n; ++i) store(dx[i], load(y[i]) > 0.0f ? load(dy[i]) : 0.0f);
-}
-TW_MULTIVERSION void backward_range(const float* y, const float* dy, float* dx, size_t n) {
-  backward_loop(y, dy, dx, n);
-}
-TW_MULTIVERSION void backward_range(const bf16* y, const bf16* dy, bf16* dx, size_t n) {
-  backward_loop(y, dy, dx, n);
-}
-
 void relu_forward_cpu(Context& ctx, const Tensor& x, const Tensor& y) {
   with_activation_type(x.dtype, [&]<class T>() {
     const auto from = x.as<T>(), to = y.as<T>();
     parallel_for(ctx, from.size(), kElementGrain, [&](size_t begin, size_t end) {
-      forward_range(from.data() + begin, to.data() + begin, end - begin);
+      TW_KERNEL(relu)(from.data() + begin, to.data() + begin, end - begin);
     });
   });
 }
@@ -62,7 +62,8 @@ void relu_backward_cpu(Context& ctx, const Tensor& y, const Tensor& dy, const Te
   with_activation_type(y.dtype, [&]<class T>() {
     const auto mask = y.as<T>(), from = dy.as<T>(), to = dx.as<T>();
     parallel_for(ctx, mask.size(), kElementGrain, [&](size_t begin, size_t end) {
-      backward_range(mask.data() + begin, from.data() + begin, to.data() + begin, end - begin);
+      TW_KERNEL(relu_gradient)
+      (mask.data() + begin, from.data() + begin, to.data() + begin, end - begin);
     });
   });
 }
@@ -72,3 +73,4 @@ const bool relu_registered = relu_forward_dispatch.add(Device::cpu, relu_forward
 
 }  // namespace
 }  // namespace tw::ops
+#endif

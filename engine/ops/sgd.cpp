@@ -6,6 +6,39 @@
 #include "engine/core/parallel.h"
 #include "engine/ops/element.h"
 
+#define TW_KERNELS "engine/ops/sgd.cpp"
+#include "engine/core/each_instruction_set.h"
+
+#ifdef TW_CPU
+namespace tw::ops::TW_CPU {
+
+inline void update_plain(const SgdParams& params, const float* g, float* w, size_t n) {
+  const auto [lr, momentum, decay, nesterov, scale] = params;
+#pragma GCC ivdep
+  for (size_t i = 0; i < n; ++i) w[i] -= lr * (scale * g[i] + decay * w[i]);
+}
+
+inline void update_momentum(const SgdParams& params, const float* g, float* m, float* w, size_t n) {
+  const auto [lr, momentum, decay, nesterov, scale] = params;
+#pragma GCC ivdep
+  for (size_t i = 0; i < n; ++i) {
+    m[i] = momentum * m[i] + (scale * g[i] + decay * w[i]);
+    w[i] -= lr * m[i];
+  }
+}
+
+inline void update_nesterov(const SgdParams& params, const float* g, float* m, float* w, size_t n) {
+  const auto [lr, momentum, decay, nesterov, scale] = params;
+#pragma GCC ivdep
+  for (size_t i = 0; i < n; ++i) {
+    const float gradient = scale * g[i] + decay * w[i];
+    m[i] = momentum * m[i] + gradient;
+    w[i] -= lr * (gradient + momentum * m[i]);
+  }
+}
+
+}  // namespace tw::ops::TW_CPU
+#else
 namespace tw::ops {
 
 constinit DispatchTable<SgdUpdateFunction> sgd_update_dispatch{"sgd_update"};
@@ -22,44 +55,17 @@ void sgd_update(Context& ctx, const SgdParams& params, std::span<const uint32_t>
 
 namespace {
 
-TW_MULTIVERSION void update_plain(const SgdParams& params, const float* g, float* w, size_t n) {
-  const auto [lr, momentum, decay, nesterov, scale] = params;
-#pragma GCC ivdep
-  for (size_t i = 0; i < n; ++i) w[i] -= lr * (scale * g[i] + decay * w[i]);
-}
-
-TW_MULTIVERSION void update_momentum(const SgdParams& params, const float* g, float* m, float* w,
-                                     size_t n) {
-  const auto [lr, momentum, decay, nesterov, scale] = params;
-#pragma GCC ivdep
-  for (size_t i = 0; i < n; ++i) {
-    m[i] = momentum * m[i] + (scale * g[i] + decay * w[i]);
-    w[i] -= lr * m[i];
-  }
-}
-
-TW_MULTIVERSION void update_nesterov(const SgdParams& params, const float* g, float* m, float* w,
-                                     size_t n) {
-  const auto [lr, momentum, decay, nesterov, scale] = params;
-#pragma GCC ivdep
-  for (size_t i = 0; i < n; ++i) {
-    const float gradient = scale * g[i] + decay * w[i];
-    m[i] = momentum * m[i] + gradient;
-    w[i] -= lr * (gradient + momentum * m[i]);
-  }
-}
-
 /// Updates one range, all of it with the weight decay of `params`.
 void update_range(Context& ctx, const SgdParams& params, std::span<const float> g,
                   std::span<float> m, std::span<float> w) {
   parallel_for(ctx, w.size(), kElementGrain, [&](size_t begin, size_t end) {
     const size_t n = end - begin;
     if (params.momentum == 0.0f)
-      update_plain(params, g.data() + begin, w.data() + begin, n);
+      TW_KERNEL(update_plain)(params, g.data() + begin, w.data() + begin, n);
     else if (params.nesterov)
-      update_nesterov(params, g.data() + begin, m.data() + begin, w.data() + begin, n);
+      TW_KERNEL(update_nesterov)(params, g.data() + begin, m.data() + begin, w.data() + begin, n);
     else
-      update_momentum(params, g.data() + begin, m.data() + begin, w.data() + begin, n);
+      TW_KERNEL(update_momentum)(params, g.data() + begin, m.data() + begin, w.data() + begin, n);
   });
 }
 
@@ -90,3 +96,4 @@ const bool sgd_registered = sgd_update_dispatch.add(Device::cpu, sgd_update_cpu)
 
 }  // namespace
 }  // namespace tw::ops
+#endif

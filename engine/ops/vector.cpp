@@ -1,11 +1,44 @@
 #include "engine/ops/vector.h"
 
 #include <algorithm>
+#include <type_traits>
 
 #include "engine/core/parallel.h"
 #include "engine/ops/checks.h"
 #include "engine/ops/element.h"
 
+#define TW_KERNELS "engine/ops/vector.cpp"
+#include "engine/core/each_instruction_set.h"
+
+#ifdef TW_CPU
+namespace tw::ops::TW_CPU {
+
+template <class From, class To>
+void convert(const From* x, To* y, size_t n) {
+  // without rounding, a copy keeps every bit
+  if constexpr (std::is_same_v<From, To>) return void(std::copy_n(x, n, y));
+#pragma GCC ivdep
+  for (size_t i = 0; i < n; ++i) y[i] = static_cast<To>(load(x[i]));
+}
+
+template <class T>
+void add(const T* x, T* y, size_t n) {
+#pragma GCC ivdep
+  for (size_t i = 0; i < n; ++i) store(y[i], load(y[i]) + load(x[i]));
+}
+
+inline void scale(float* x, float factor, size_t n) {
+#pragma GCC ivdep
+  for (size_t i = 0; i < n; ++i) x[i] *= factor;
+}
+
+inline void subtract(const float* x, float* y, size_t n) {
+#pragma GCC ivdep
+  for (size_t i = 0; i < n; ++i) y[i] -= x[i];
+}
+
+}  // namespace tw::ops::TW_CPU
+#else
 namespace tw::ops {
 
 constinit DispatchTable<void(Context&, std::span<float>, float)> fill_dispatch{"fill"};
@@ -53,34 +86,6 @@ void convert(Context& ctx, const Tensor& x, const Tensor& y) {
 
 namespace {
 
-template <class From, class To>
-TW_INLINE void convert_loop(const From* x, To* y, size_t n) {
-#pragma GCC ivdep
-  for (size_t i = 0; i < n; ++i) y[i] = static_cast<To>(load(x[i]));
-}
-TW_MULTIVERSION void convert_range(const float* x, float* y, size_t n) { convert_loop(x, y, n); }
-TW_MULTIVERSION void convert_range(const float* x, bf16* y, size_t n) { convert_loop(x, y, n); }
-TW_MULTIVERSION void convert_range(const bf16* x, float* y, size_t n) { convert_loop(x, y, n); }
-// no rounding: a copy keeps every bit
-void convert_range(const bf16* x, bf16* y, size_t n) { std::copy_n(x, n, y); }
-
-template <class T>
-TW_INLINE void add_loop(const T* x, T* y, size_t n) {
-#pragma GCC ivdep
-  for (size_t i = 0; i < n; ++i) store(y[i], load(y[i]) + load(x[i]));
-}
-TW_MULTIVERSION void add_range(const float* x, float* y, size_t n) { add_loop(x, y, n); }
-TW_MULTIVERSION void add_range(const bf16* x, bf16* y, size_t n) { add_loop(x, y, n); }
-
-TW_MULTIVERSION void scale_range(float* x, float factor, size_t n) {
-#pragma GCC ivdep
-  for (size_t i = 0; i < n; ++i) x[i] *= factor;
-}
-TW_MULTIVERSION void subtract_range(const float* x, float* y, size_t n) {
-#pragma GCC ivdep
-  for (size_t i = 0; i < n; ++i) y[i] -= x[i];
-}
-
 void fill_cpu(Context& ctx, std::span<float> x, float value) {
   parallel_for(ctx, x.size(), kElementGrain, [&](size_t begin, size_t end) {
     std::fill(x.data() + begin, x.data() + end, value);
@@ -89,13 +94,13 @@ void fill_cpu(Context& ctx, std::span<float> x, float value) {
 
 void scale_cpu(Context& ctx, std::span<float> x, float factor) {
   parallel_for(ctx, x.size(), kElementGrain, [&](size_t begin, size_t end) {
-    scale_range(x.data() + begin, factor, end - begin);
+    TW_KERNEL(scale)(x.data() + begin, factor, end - begin);
   });
 }
 
 void subtract_cpu(Context& ctx, std::span<const float> x, std::span<float> y) {
   parallel_for(ctx, x.size(), kElementGrain, [&](size_t begin, size_t end) {
-    subtract_range(x.data() + begin, y.data() + begin, end - begin);
+    TW_KERNEL(subtract)(x.data() + begin, y.data() + begin, end - begin);
   });
 }
 
@@ -103,7 +108,7 @@ void add_cpu(Context& ctx, const Tensor& x, const Tensor& y) {
   with_activation_type(x.dtype, [&]<class T>() {
     const auto from = x.as<T>(), to = y.as<T>();
     parallel_for(ctx, from.size(), kElementGrain, [&](size_t begin, size_t end) {
-      add_range(from.data() + begin, to.data() + begin, end - begin);
+      TW_KERNEL(add)(from.data() + begin, to.data() + begin, end - begin);
     });
   });
 }
@@ -114,7 +119,7 @@ void convert_cpu(Context& ctx, const Tensor& x, const Tensor& y) {
       const auto from = x.as<From>();
       const auto to = y.as<To>();
       parallel_for(ctx, from.size(), kElementGrain, [&](size_t begin, size_t end) {
-        convert_range(from.data() + begin, to.data() + begin, end - begin);
+        TW_KERNEL(convert)(from.data() + begin, to.data() + begin, end - begin);
       });
     });
   });
@@ -132,3 +137,4 @@ const bool vector_registered =
 
 }  // namespace
 }  // namespace tw::ops
+#endif

@@ -3,18 +3,25 @@
 #include <algorithm>
 
 #include "engine/core/parallel.h"
-#include "engine/core/simd.h"
 #include "sparsify/kernels/stream_compaction.h"
 
-namespace tw {
+#define TW_KERNELS "sparsify/kernels/candidates_cpu.cpp"
+#include "engine/core/each_instruction_set.h"
 
-namespace {
+#ifdef TW_CPU
+namespace tw::TW_CPU {
 
-TW_MULTIVERSION size_t count_at_least(const float* u, size_t n, uint32_t bits) {
+inline size_t count_at_least(const float* u, size_t n, uint32_t bits) {
   uint32_t count = 0;
   for (size_t i = 0; i < n; ++i) count += magnitude_bits(u[i]) >= bits;
   return count;
 }
+
+}  // namespace tw::TW_CPU
+#else
+namespace tw {
+
+namespace {
 
 // Elements per thread: one contiguous part of d, in whole blocks.
 size_t part_length(const Context& ctx, size_t d) {
@@ -88,7 +95,7 @@ void HostCandidates::pass(Context& ctx, std::span<const float> g, std::span<floa
       count += add_and_compact(addend, e.data() + i, n, min_bits, static_cast<uint32_t>(i),
                                {run.indices.data() + count, run.values.data() + count});
       for (size_t j = 0; j < lower_.size(); ++j)
-        counted[j] += count_at_least(e.data() + i, n, lower_[j]);
+        counted[j] += TW_KERNEL(count_at_least)(e.data() + i, n, lower_[j]);
     }
     run.count = count;
   });
@@ -125,7 +132,7 @@ size_t HostCandidates::reaching(uint32_t bits) {
   size_t count = 0;
   if (bits >= min_bits_) {
     for (const SparseVector& run : runs())
-      count += count_at_least(run.values.data(), run.count, bits);
+      count += TW_KERNEL(count_at_least)(run.values.data(), run.count, bits);
     return count;
   }
   const size_t at = std::ranges::find(lower_, bits) - lower_.begin();
@@ -205,3 +212,4 @@ const bool candidates_cpu_registered = candidates_dispatch.add(
 }  // namespace
 
 }  // namespace tw
+#endif

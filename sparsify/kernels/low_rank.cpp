@@ -5,17 +5,15 @@
 #include <cmath>
 
 #include "engine/core/parallel.h"
-#include "engine/core/simd.h"
 
-namespace tw {
+#define TW_KERNELS "sparsify/kernels/low_rank.cpp"
+#include "engine/core/each_instruction_set.h"
 
-namespace {
+#ifdef TW_CPU
+namespace tw::TW_CPU {
 
-constexpr size_t kDotLanes = 16;
-constexpr size_t kRows = 16;      // of M in one part of a parallel loop
-constexpr size_t kColumns = 512;  // of M, in the first-level cache for all columns of Q
-
-TW_MULTIVERSION float dot(const float* a, const float* b, size_t n) {
+inline float dot(const float* a, const float* b, size_t n) {
+  constexpr size_t kDotLanes = 16;
   std::array<float, kDotLanes> sums{};
   size_t i = 0;
   for (; i + kDotLanes <= n; i += kDotLanes)
@@ -26,9 +24,18 @@ TW_MULTIVERSION float dot(const float* a, const float* b, size_t n) {
   return sum;
 }
 
-TW_MULTIVERSION void add_scaled(float factor, const float* x, float* y, size_t n) {
+inline void add_scaled(float factor, const float* x, float* y, size_t n) {
   for (size_t i = 0; i < n; ++i) y[i] += factor * x[i];
 }
+
+}  // namespace tw::TW_CPU
+#else
+namespace tw {
+
+namespace {
+
+constexpr size_t kRows = 16;      // of M in one part of a parallel loop
+constexpr size_t kColumns = 512;  // of M, in the first-level cache for all columns of Q
 
 // One version for all CPUs below: their results must have the same bits on every rank.
 
@@ -67,7 +74,7 @@ void multiply(Context& ctx, const LowRankShape& shape, std::span<const float> m,
     for (size_t row = begin; row < end; ++row)
       for (size_t c = 0; c < shape.rank; ++c)
         p[c * shape.rows + row] =
-            dot(&m[row * shape.columns], &q[c * shape.columns], shape.columns);
+            TW_KERNEL(dot)(&m[row * shape.columns], &q[c * shape.columns], shape.columns);
   });
 }
 
@@ -77,9 +84,9 @@ void multiply_transposed(Context& ctx, const LowRankShape& shape, std::span<cons
     for (size_t c = 0; c < shape.rank; ++c)
       std::fill(&q[c * shape.columns] + begin, &q[c * shape.columns] + end, 0.0f);
     for (size_t row = 0; row < shape.rows; ++row)
-      for (size_t c = 0; c < shape.rank; ++c)
-        add_scaled(p[c * shape.rows + row], &m[row * shape.columns + begin],
-                   &q[c * shape.columns + begin], end - begin);
+      for (size_t c = 0; c < shape.rank; ++c) TW_KERNEL(add_scaled)
+    (p[c * shape.rows + row], &m[row * shape.columns + begin], &q[c * shape.columns + begin],
+     end - begin);
   });
 }
 
@@ -108,3 +115,4 @@ bool orthonormalise(std::span<float> factor, size_t columns, size_t c) {
 }
 
 }  // namespace tw
+#endif

@@ -1,12 +1,91 @@
 #include "sparsify/kernels/moments.h"
 
 #include <algorithm>
-#include <cstring>
+#include <array>
+#include <bit>
 
 #include "engine/core/parallel.h"
-#include "engine/core/simd.h"
 #include "sparsify/kernels/magnitude.h"
 
+#define TW_KERNELS "sparsify/kernels/moments.cpp"
+#include "engine/core/each_instruction_set.h"
+
+#ifdef TW_CPU
+namespace tw::TW_CPU {
+
+using Singles = Lanes<float, kMeasureLanes>;
+using Doubles = Lanes<double, kMeasureLanes>;
+
+/// The last elements of a block, n < kMeasureLanes, and zeros behind them.
+TW_INLINE std::array<float, kMeasureLanes> last_lanes(const float* u, size_t n) {
+  std::array<float, kMeasureLanes> lanes{};
+  std::copy_n(u, n, lanes.begin());
+  return lanes;
+}
+
+/// One block of add_and_moments. A square of a float is exact in double, so that fused
+/// multiply-add gives the same bits.
+template <bool kMagnitudes>
+void measure(const float* g, float* e, size_t n, Moments* block) {
+  Doubles sums{}, squares{}, magnitudes{};
+  Singles largest{};
+  const auto add = [&](const float* u) __attribute__((always_inline)) {
+    const Doubles wide = widened<kMeasureLanes>(u);
+    sums += wide;
+    squares.add_product(wide, wide);
+    if constexpr (kMagnitudes) {
+      magnitudes += wide.magnitude();
+      largest.raise(Singles::load(u).magnitude());
+    }
+  };
+  size_t i = 0;
+  for (; i + kMeasureLanes <= n; i += kMeasureLanes) {
+    if (g != nullptr) (Singles::load(e + i) + Singles::load(g + i)).store(e + i);
+    add(e + i);
+  }
+  if (g != nullptr)
+    for (size_t j = i; j < n; ++j) e[j] += g[j];
+  add(last_lanes(e + i, n - i).data());
+  for (size_t j = 0; j < kMeasureLanes; ++j) {
+    block->sum += sums[j];
+    block->square += squares[j];
+    block->magnitude += magnitudes[j];
+    block->largest = std::max(block->largest, largest[j]);
+  }
+}
+
+/// One block of tail_of.
+inline void tail(const float* u, size_t n, uint32_t bits, Tail* block) {
+  using Words = Lanes<int32_t, kMeasureLanes>;
+  Doubles sums{};
+  Words counts{}, least{};
+  for (auto& part : least.part) part += static_cast<int32_t>(kInfinityBits);
+  const auto add = [&](const float* x) __attribute__((always_inline)) {
+    float reaching[kMeasureLanes];
+    for (size_t p = 0; p < Words::kParts; ++p) {
+      Words::Vector magnitude;
+      std::memcpy(&magnitude, x + p * Words::kWidth, sizeof magnitude);
+      magnitude &= 0x7fffffff;
+      const Words::Vector reaches = magnitude >= static_cast<int32_t>(bits);  // all bits, or none
+      const Words::Vector kept = magnitude & reaches;
+      counts.part[p] -= reaches;
+      least.part[p] = reaches & (magnitude < least.part[p]) ? magnitude : least.part[p];
+      std::memcpy(reaching + p * Words::kWidth, &kept, sizeof kept);
+    }
+    sums += widened<kMeasureLanes>(reaching);
+  };
+  size_t i = 0;
+  for (; i + kMeasureLanes <= n; i += kMeasureLanes) add(u + i);
+  add(last_lanes(u + i, n - i).data());  // zeros reach no threshold
+  for (size_t j = 0; j < kMeasureLanes; ++j) {
+    block->sum += sums[j];
+    block->least = std::min(block->least, std::bit_cast<float>(least[j]));
+    block->count += static_cast<uint32_t>(counts[j]);
+  }
+}
+
+}  // namespace tw::TW_CPU
+#else
 namespace tw {
 
 constinit DispatchTable<MeasureFunction> measure_dispatch{"measure"};
@@ -14,99 +93,18 @@ constinit DispatchTable<TailFunction> tail_dispatch{"tail"};
 
 namespace {
 
-constexpr size_t kLanes = kMeasureLanes;
-// GCC vector types: plain loops with fixed lanes are not vectorized
-typedef float Lanes __attribute__((vector_size(kLanes * sizeof(float))));
-typedef int32_t LaneBits __attribute__((vector_size(kLanes * sizeof(int32_t))));
-typedef double WideLanes __attribute__((vector_size(kLanes * sizeof(double))));
-typedef int64_t WideBits __attribute__((vector_size(kLanes * sizeof(int64_t))));
-
-// a square of a float is exact in double, so fused multiply-add gives the same bits
-template <bool kMagnitudes>
-TW_INLINE void measure_lanes(const float* g, float* e, size_t n, Moments* measure) {
-  WideLanes sums = {}, squares = {}, magnitudes = {};
-  Lanes largest = {};
-  const auto add = [&](const Lanes& u) __attribute__((always_inline)) {
-    const WideLanes wide = __builtin_convertvector(u, WideLanes);
-    sums += wide;
-    squares += wide * wide;
-    if (!kMagnitudes) return;
-    const Lanes magnitude = (Lanes)((LaneBits)u & 0x7fffffff);
-    magnitudes += (WideLanes)((WideBits)wide & INT64_MAX);
-    largest = magnitude > largest ? magnitude : largest;
-  };
-  size_t i = 0;
-  for (; i + kLanes <= n; i += kLanes) {
-    Lanes u;
-    std::memcpy(&u, e + i, sizeof u);
-    if (g != nullptr) {
-      Lanes gradient;
-      std::memcpy(&gradient, g + i, sizeof gradient);
-      u += gradient;
-      std::memcpy(e + i, &u, sizeof u);
-    }
-    add(u);
-  }
-  // the remaining elements, in the first lanes of one more vector
-  if (g != nullptr)
-    for (size_t j = i; j < n; ++j) e[j] += g[j];
-  Lanes rest = {};
-  if (i < n) std::memcpy(&rest, e + i, (n - i) * sizeof(float));
-  add(rest);
-
-  for (size_t j = 0; j < kLanes; ++j) {
-    measure->sum += sums[j];
-    measure->square += squares[j];
-    measure->magnitude += magnitudes[j];
-    measure->largest = std::max(measure->largest, largest[j]);
-  }
-}
-
-TW_MULTIVERSION void measure_block(const float* g, float* e, size_t n, Moments* measure) {
-  measure_lanes<true>(g, e, n, measure);
-}
-TW_MULTIVERSION void sum_block(const float* g, float* e, size_t n, Moments* measure) {
-  measure_lanes<false>(g, e, n, measure);
-}
-
-TW_MULTIVERSION void tail_block(const float* u, size_t n, uint32_t bits, Tail* tail) {
-  WideLanes sums = {};
-  LaneBits counts = {}, least = LaneBits{} + static_cast<int32_t>(kInfinityBits);
-  const auto add = [&](const Lanes& x) __attribute__((always_inline)) {
-    const LaneBits magnitude = (LaneBits)x & 0x7fffffff;
-    const LaneBits reaches = magnitude >= static_cast<int32_t>(bits);  // all bits set, or none
-    sums += __builtin_convertvector((Lanes)(magnitude & reaches), WideLanes);
-    counts -= reaches;
-    least = reaches & (magnitude < least) ? magnitude : least;
-  };
-  size_t i = 0;
-  for (; i + kLanes <= n; i += kLanes) {
-    Lanes x;
-    std::memcpy(&x, u + i, sizeof x);
-    add(x);
-  }
-  Lanes rest = {};  // zeros reach no threshold
-  if (i < n) std::memcpy(&rest, u + i, (n - i) * sizeof(float));
-  add(rest);
-
-  for (size_t j = 0; j < kLanes; ++j) {
-    tail->sum += sums[j];
-    tail->least = std::min(tail->least, std::bit_cast<float>(least[j]));
-    tail->count += static_cast<uint32_t>(counts[j]);
-  }
-}
-
 void tail_cpu(Context& ctx, std::span<const float> u, uint32_t bits, std::span<Tail> blocks) {
   parallel_for(ctx, u.size(), kMeasureBlock, [&](size_t begin, size_t end) {
-    tail_block(u.data() + begin, end - begin, bits, &blocks[begin / kMeasureBlock]);
+    TW_KERNEL(tail)(u.data() + begin, end - begin, bits, &blocks[begin / kMeasureBlock]);
   });
 }
 
 void measure_cpu(Context& ctx, std::span<const float> g, std::span<float> e,
                  std::span<Moments> blocks) {
   parallel_for(ctx, e.size(), kMeasureBlock, [&](size_t begin, size_t end) {
-    measure_block(g.empty() ? nullptr : g.data() + begin, e.data() + begin, end - begin,
-                  &blocks[begin / kMeasureBlock]);
+    TW_KERNEL(measure<true>)
+    (g.empty() ? nullptr : g.data() + begin, e.data() + begin, end - begin,
+     &blocks[begin / kMeasureBlock]);
   });
 }
 
@@ -123,7 +121,7 @@ Moments add_and_moments(Context& ctx, std::span<const float> g, std::span<float>
 }
 
 void add_and_sum_block(const float* g, float* e, size_t n, Moments& block) {
-  sum_block(g, e, n, &block);
+  TW_KERNEL(measure<false>)(g, e, n, &block);
 }
 
 Tail tail_of(Context& ctx, std::span<const float> u, uint32_t bits, std::vector<Tail>& blocks) {
@@ -150,3 +148,4 @@ Moments total_of(std::span<const Moments> blocks) {
 }
 
 }  // namespace tw
+#endif

@@ -3,8 +3,21 @@
 #include <algorithm>
 
 #include "engine/core/parallel.h"
-#include "engine/core/simd.h"
 
+#define TW_KERNELS "sparsify/kernels/sparse_ops.cpp"
+#include "engine/core/each_instruction_set.h"
+
+#ifdef TW_CPU
+namespace tw::TW_CPU {
+
+inline bool ascend_below(std::span<const uint32_t> indices, size_t d) {
+  bool good = indices.empty() || indices.back() < d;
+  for (size_t i = 1; i < indices.size(); ++i) good &= indices[i - 1] < indices[i];
+  return good;
+}
+
+}  // namespace tw::TW_CPU
+#else
 namespace tw {
 
 constinit DispatchTable<SparseSumFunction> sparse_sum_dispatch{"sparse_sum"};
@@ -24,10 +37,8 @@ void zero_where_sent(Context& ctx, std::span<const uint32_t> indices, std::span<
   if (!indices.empty()) zero_where_sent_dispatch(ctx.device(), ctx, indices, sum, x);
 }
 
-TW_MULTIVERSION bool ascend_below(std::span<const uint32_t> indices, size_t d) {
-  bool good = indices.empty() || indices.back() < d;
-  for (size_t i = 1; i < indices.size(); ++i) good &= indices[i - 1] < indices[i];
-  return good;
+bool ascend_below(std::span<const uint32_t> indices, size_t d) {
+  return TW_KERNEL(ascend_below)(indices, d);
 }
 
 namespace {
@@ -63,3 +74,4 @@ const bool sparse_ops_registered = sparse_sum_dispatch.add(Device::cpu, sparse_s
 }  // namespace
 
 }  // namespace tw
+#endif

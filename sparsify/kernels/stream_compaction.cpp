@@ -2,106 +2,85 @@
 
 #include <algorithm>
 
-#include "engine/core/simd.h"
 #include "sparsify/kernels/magnitude.h"
 
-#if defined(__x86_64__)
-#include <immintrin.h>
-#endif
+#define TW_KERNELS "sparsify/kernels/stream_compaction.cpp"
+#include "engine/core/each_instruction_set.h"
 
-namespace tw {
+#ifdef TW_CPU
+namespace tw::TW_CPU {
 
-namespace {
+/// Elements that are compared before a branch depends on them.
+inline constexpr size_t kRun = 64;
 
-// the largest magnitude of a short run, after the addition
-TW_MULTIVERSION uint32_t add_and_peek(const float* g, float* e, size_t n) {
-  uint32_t largest = 0;
-  if (g != nullptr)
-    for (size_t i = 0; i < n; ++i) e[i] += g[i];
-  for (size_t i = 0; i < n; ++i) largest = std::max(largest, magnitude_bits(e[i]));
-  return largest;
-}
-
-}  // namespace
-
-size_t add_and_compact_portable(const float* g, float* e, size_t n, uint32_t min_bits,
-                                uint32_t base, CompactOutput out) {
-  constexpr size_t run = 128;
-  size_t count = 0;
-  for (size_t begin = 0; begin < n; begin += run) {
-    const size_t end = std::min(n, begin + run);
-    if (add_and_peek(g ? g + begin : nullptr, e + begin, end - begin) < min_bits) continue;
-    // branch-free: each entry is written, and kept by advancing the count
-    for (size_t i = begin; i < end; ++i) {
-      out.indices[count] = base + static_cast<uint32_t>(i);
-      out.values[count] = e[i];
-      count += magnitude_bits(e[i]) >= min_bits;
-    }
-  }
-  return count;
-}
-
-#if defined(__x86_64__)
-namespace {
-
-// Bits of a run of 64 floats: which of u = e + g (stored to e) reach min_bits.
+/// Bits of a run: which of u = e + g (stored to e) have magnitude bits of at least `min_bits`.
 template <bool kAdd>
-__attribute__((target("avx512f"))) inline uint64_t add_and_mark(const float* g, float* e,
-                                                                __m512i least) {
-  const __m512i no_sign = _mm512_set1_epi32(0x7fffffff);
+TW_INLINE uint64_t add_and_mark(const float* g, float* e, uint32_t min_bits) {
   uint64_t marks = 0;
-  for (size_t j = 0; j < 4; ++j) {
-    __m512 u = _mm512_loadu_ps(e + 16 * j);
+  using Floats = Lanes<float, kVectorBytes / sizeof(float)>;
+#pragma GCC unroll 16
+  for (size_t i = 0; i < kRun; i += Floats::kWidth) {
+    Floats u = Floats::load(e + i);
     if constexpr (kAdd) {
-      u = _mm512_add_ps(u, _mm512_loadu_ps(g + 16 * j));
-      _mm512_storeu_ps(e + 16 * j, u);
+      u += Floats::load(g + i);
+      u.store(e + i);
     }
-    const __m512i magnitude = _mm512_and_si512(_mm512_castps_si512(u), no_sign);
-    marks |= uint64_t{_mm512_cmpge_epu32_mask(magnitude, least)} << (16 * j);
+#if TW_VECTOR_BYTES == 64
+    const auto magnitude = reinterpret_cast<__m512i>(u.magnitude().part[0]);
+    const uint64_t reaching =
+        _mm512_cmpge_epu32_mask(magnitude, _mm512_set1_epi32(static_cast<int>(min_bits)));
+#elif TW_VECTOR_BYTES == 32
+    const auto magnitude = reinterpret_cast<__m256i>(u.magnitude().part[0]);
+    const __m256i below = _mm256_set1_epi32(static_cast<int>(min_bits) - 1);
+    const auto reaching = static_cast<unsigned>(
+        _mm256_movemask_ps(_mm256_castsi256_ps(_mm256_cmpgt_epi32(magnitude, below))));
+#else
+    uint64_t reaching = 0;
+    for (size_t j = 0; j < Floats::kWidth; ++j)
+      reaching |= uint64_t{magnitude_bits(e[i + j]) >= min_bits} << j;
+#endif
+    marks |= uint64_t{reaching} << i;
   }
   return marks;
 }
 
-// Collects bits first and branches later: a mispredicted branch on a load would stall the stream.
+/// Collects bits first and branches later: a mispredicted branch on a load would stall the stream.
 template <bool kAdd>
-__attribute__((target("avx512f"))) size_t compact_avx512(const float* g, float* e, size_t n,
-                                                         uint32_t min_bits, uint32_t base,
-                                                         CompactOutput out) {
-  constexpr size_t width = 64, words = 16;
-  const __m512i least = _mm512_set1_epi32(static_cast<int>(min_bits));
+size_t compact(const float* g, float* e, size_t n, uint32_t min_bits, uint32_t base,
+               CompactOutput out) {
+  constexpr size_t words = 16;
   size_t count = 0, i = 0;
-  while (i + width <= n) {
+  while (i + kRun <= n) {
     uint64_t marks[words];
-    const size_t first = i, runs = std::min(words, (n - i) / width);
-    for (size_t w = 0; w < runs; ++w, i += width)
-      marks[w] = add_and_mark<kAdd>(kAdd ? g + i : nullptr, e + i, least);
+    const size_t first = i, runs = std::min(words, (n - i) / kRun);
+    for (size_t w = 0; w < runs; ++w, i += kRun)
+      marks[w] = add_and_mark<kAdd>(kAdd ? g + i : nullptr, e + i, min_bits);
     for (size_t w = 0; w < runs; ++w)
       for (uint64_t left = marks[w]; left != 0; left &= left - 1) {
-        const size_t at = first + w * width + static_cast<size_t>(__builtin_ctzll(left));
+        const size_t at = first + w * kRun + static_cast<size_t>(__builtin_ctzll(left));
         out.indices[count] = base + static_cast<uint32_t>(at);
         out.values[count++] = e[at];
       }
   }
-  if (i == n) return count;
-  return count + add_and_compact_portable(kAdd ? g + i : nullptr, e + i, n - i, min_bits,
-                                          base + static_cast<uint32_t>(i),
-                                          {out.indices + count, out.values + count});
+  // branch-free: each entry is written, and kept by advancing the count
+  for (; i < n; ++i) {
+    if constexpr (kAdd) e[i] += g[i];
+    out.indices[count] = base + static_cast<uint32_t>(i);
+    out.values[count] = e[i];
+    count += magnitude_bits(e[i]) >= min_bits;
+  }
+  return count;
 }
 
-}  // namespace
-
-size_t add_and_compact(const float* g, float* e, size_t n, uint32_t min_bits, uint32_t base,
-                       CompactOutput out) {
-  static const bool avx512 = __builtin_cpu_supports("avx512f");
-  if (!avx512) return add_and_compact_portable(g, e, n, min_bits, base, out);
-  return g ? compact_avx512<true>(g, e, n, min_bits, base, out)
-           : compact_avx512<false>(g, e, n, min_bits, base, out);
-}
+}  // namespace tw::TW_CPU
 #else
+namespace tw {
+
 size_t add_and_compact(const float* g, float* e, size_t n, uint32_t min_bits, uint32_t base,
                        CompactOutput out) {
-  return add_and_compact_portable(g, e, n, min_bits, base, out);
+  return g != nullptr ? TW_KERNEL(compact<true>)(g, e, n, min_bits, base, out)
+                      : TW_KERNEL(compact<false>)(g, e, n, min_bits, base, out);
 }
-#endif
 
 }  // namespace tw
+#endif

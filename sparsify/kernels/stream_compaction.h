@@ -18,12 +18,7 @@ struct CompactOutput {
 
 /// e += g (g may be null: e holds the sum already); writes each e[i] with
 /// magnitude_bits(e[i]) >= min_bits, and base + i, in ascending order. Returns how many.
-/// Chooses the implementation for this CPU; all give the same bits.
 size_t add_and_compact(const float* g, float* e, size_t n, uint32_t min_bits, uint32_t base,
                        CompactOutput out);
-
-/// The implementation for CPUs without AVX-512.
-size_t add_and_compact_portable(const float* g, float* e, size_t n, uint32_t min_bits,
-                                uint32_t base, CompactOutput out);
 
 }  // namespace tw

@@ -4,16 +4,42 @@
 #include <cmath>
 #include <numeric>
 
-#include "engine/core/simd.h"
 #include "sparsify/selectors/normal_quantile.h"
 
+#define TW_KERNELS "sparsify/selectors/gaussian_loop.cpp"
+#include "engine/core/each_instruction_set.h"
+
+#ifdef TW_CPU
+namespace tw::TW_CPU {
+
+inline constexpr size_t kLine = 16;  ///< floats of a cache line
+
+/// Adds a line to the sums of its elements and of their squares, kLine each.
+inline void add_line(const float* x, double* sums, double* squares) {
+  const auto wide = widened<kLine>(x);
+  using Wide = Lanes<double, kLine>;
+  (Wide::load(sums) + wide).store(sums);
+  Wide square = Wide::load(squares);
+  square.add_product(wide, wide);
+  square.store(squares);
+}
+
+inline size_t count_above(const float* x, size_t n, float threshold) {
+  uint32_t count = 0;
+  for (size_t i = 0; i < n; ++i) count += std::abs(x[i]) > threshold;
+  return count;
+}
+
+}  // namespace tw::TW_CPU
+#else
 namespace tw {
 
 namespace {
 
 // The sample is made of whole cache lines: a line costs as much to read as one of its floats. It is
 // at most an eighth of a long vector; a short vector is its own sample.
-constexpr size_t kLine = 16, kMostLines = 4096, kFewLines = 64;
+using baseline::kLine;
+constexpr size_t kMostLines = 4096, kFewLines = 64;
 
 constexpr size_t sampled_lines(size_t d) {
   const size_t lines = (d + kLine - 1) / kLine;
@@ -25,20 +51,6 @@ struct GroupSums {
   double sum[kLine] = {}, square[kLine] = {};
 };
 constexpr size_t kGroups = 32;
-
-TW_MULTIVERSION void add_line(const float* x, GroupSums* group) {
-  for (size_t i = 0; i < kLine; ++i) {
-    const double wide = double{x[i]};
-    group->sum[i] += wide;
-    group->square[i] += wide * wide;
-  }
-}
-
-TW_MULTIVERSION size_t count_above(const float* x, size_t n, float threshold) {
-  uint32_t count = 0;
-  for (size_t i = 0; i < n; ++i) count += std::abs(x[i]) > threshold;
-  return count;
-}
 
 // A total over groups and its standard error.
 struct Estimate {
@@ -74,7 +86,7 @@ void GaussianForecast::make(std::span<const float> g, std::span<const float> e, 
     float* const x = &sample_[line * kLine];
     for (size_t i = 0; i < length; ++i)
       x[i] = g.empty() ? e[first + i] : e[first + i] + g[first + i];
-    add_line(x, &groups[line % kGroups]);
+    TW_KERNEL(add_line)(x, groups[line % kGroups].sum, groups[line % kGroups].square);
   }
 
   Estimate sum, square;
@@ -91,7 +103,8 @@ void GaussianForecast::make(std::span<const float> g, std::span<const float> e, 
   const double sampled_k = static_cast<double>(k) * static_cast<double>(n) / static_cast<double>(d);
   used_ = 0;
   const double last = last_threshold(first, [&](double threshold) {
-    const size_t above = count_above(sample_.data(), sample_.size(), static_cast<float>(threshold));
+    const size_t above =
+        TW_KERNEL(count_above)(sample_.data(), sample_.size(), static_cast<float>(threshold));
     const Judgement found = judge(static_cast<double>(above), sampled_k);
     const double width = std::clamp(2.5 * error, 0.01, 0.2);
     if (found == Judgement::few) bounds_[used_++] = threshold * (1 - width);
@@ -102,3 +115,4 @@ void GaussianForecast::make(std::span<const float> g, std::span<const float> e, 
 }
 
 }  // namespace tw
+#endif

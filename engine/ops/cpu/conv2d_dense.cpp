@@ -5,24 +5,28 @@
 #include "engine/ops/cpu/conv2d.h"
 #include "engine/ops/element.h"
 
+#define TW_KERNELS "engine/ops/cpu/conv2d_dense.cpp"
+#include "engine/core/each_instruction_set.h"
+
+#ifdef TW_CPU
+namespace tw::ops::TW_CPU {
+
+template <class T>
+void round_row(const float* from, T* to, size_t n) {
+  for (size_t i = 0; i < n; ++i) store(to[i], from[i]);
+}
+
+template <class T>
+void add_row(const T* from, float* to, size_t n) {
+  for (size_t i = 0; i < n; ++i) to[i] += load(from[i]);
+}
+
+}  // namespace tw::ops::TW_CPU
+#else
 namespace tw::ops {
 namespace {
 
 using namespace onednn;
-
-template <class T>
-TW_INLINE void round_loop(const float* from, T* to, size_t n) {
-  for (size_t i = 0; i < n; ++i) store(to[i], from[i]);
-}
-TW_MULTIVERSION void round_row(const float* from, float* to, size_t n) { round_loop(from, to, n); }
-TW_MULTIVERSION void round_row(const float* from, bf16* to, size_t n) { round_loop(from, to, n); }
-
-template <class T>
-TW_INLINE void add_loop(const T* from, float* to, size_t n) {
-  for (size_t i = 0; i < n; ++i) to[i] += load(from[i]);
-}
-TW_MULTIVERSION void add_row(const float* from, float* to, size_t n) { add_loop(from, to, n); }
-TW_MULTIVERSION void add_row(const bf16* from, float* to, size_t n) { add_loop(from, to, n); }
 
 class DenseConv2d final : public Conv2d {
  public:
@@ -139,7 +143,7 @@ void DenseConv2d::sum_bias(Context& ctx, const Tensor& dy, float* dbias, bool ac
     parallel_for(ctx, channels, 64, [&](size_t begin, size_t end) {
       if (!accumulate) std::fill(dbias + begin, dbias + end, 0.0f);
       for (size_t row = 0; row < rows; ++row)
-        add_row(from + row * channels + begin, dbias + begin, end - begin);
+        TW_KERNEL(add_row)(from + row * channels + begin, dbias + begin, end - begin);
     });
   });
 }
@@ -157,7 +161,8 @@ void DenseConv2d::expand(Context& ctx, const float* w, T* matrix) const {
         if (tap < 0)
           std::fill_n(to, channels, T{});
         else
-          round_row(w + (row % rows * kernel + static_cast<size_t>(tap)) * channels, to, channels);
+          TW_KERNEL(round_row)
+        (w + (row % rows * kernel + static_cast<size_t>(tap)) * channels, to, channels);
       }
   });
 }
@@ -172,8 +177,9 @@ void DenseConv2d::fold(Context& ctx, const float* matrix, float* dw, bool accumu
       for (size_t pair = 0; pair < taps_.size(); ++pair) {
         if (taps_[pair] < 0) continue;
         const size_t block = (pair / inputs() * rows + o) * inputs() + pair % inputs();
-        add_row(matrix + block * channels,
-                dw + (o * kernel + static_cast<size_t>(taps_[pair])) * channels, channels);
+        TW_KERNEL(add_row)
+        (matrix + block * channels, dw + (o * kernel + static_cast<size_t>(taps_[pair])) * channels,
+         channels);
       }
   });
 }
@@ -190,3 +196,4 @@ std::unique_ptr<Conv2d> create_dense_conv2d(Context& ctx, const Conv2dShape& sha
 }
 
 }  // namespace tw::ops
+#endif

@@ -118,13 +118,15 @@ void WinogradConv2d::pack(Context& ctx, const Tensor& w, const Tensor& packed) {
   const size_t inputs = forward_.in_channels, outputs = forward_.out_channels;
   const auto one = static_cast<std::ptrdiff_t>(inputs), kernel = 9 * one;
   parallel_for(ctx, outputs / kLanes, 1, [&](size_t block, size_t) {
-    winograd::transform_kernel({from + block * kLanes * 9 * inputs, kernel, 1, one}, inputs,
-                               to + block * kPoints * inputs * kLanes);
+    TW_KERNEL(transform_winograd_kernel)
+    (winograd::KernelView{from + block * kLanes * 9 * inputs, kernel, 1, one}, inputs,
+     to + block * kPoints * inputs * kLanes);
   });
   if (!shape_.input_gradient) return;
   parallel_for(ctx, inputs / kLanes, 1, [&](size_t block, size_t) {
-    winograd::transform_kernel({from + 8 * inputs + block * kLanes, 1, kernel, -one}, outputs,
-                               to + forward_.kernel_floats() + block * kPoints * outputs * kLanes);
+    TW_KERNEL(transform_winograd_kernel)
+    (winograd::KernelView{from + 8 * inputs + block * kLanes, 1, kernel, -one}, outputs,
+     to + forward_.kernel_floats() + block * kPoints * outputs * kLanes);
   });
 }
 
@@ -135,7 +137,7 @@ void WinogradConv2d::convolve(Context& ctx, const Tiling& t, const Tensor& in, c
     auto* const to = static_cast<T*>(out.data);
     parallel_for(ctx, threads_, 1, [&](size_t part, size_t) {
       for_each_group(t, part, threads_, [&](size_t begin, size_t end) {
-        winograd::convolve(t, from, kernel, bias, to, begin, end, scratch(ctx, part));
+        TW_KERNEL(convolve_winograd)(t, from, kernel, bias, to, begin, end, scratch(ctx, part));
       });
     });
   });
@@ -160,13 +162,14 @@ void WinogradConv2d::backward_weights(Context& ctx, const Tensor& x, const Tenso
       std::fill(sums + mine.begin * block_floats, sums + mine.end * block_floats, 0.0f);
       if (shape_.bias) std::fill(bias + mine.begin * kLanes, bias + mine.end * kLanes, 0.0f);
       for_each_group(t, tiles, tile_parts_, [&](size_t begin, size_t end) {
-        winograd::correlate(t, in, gradient, begin, end, mine, sums, bias, scratch(ctx, task));
+        TW_KERNEL(correlate_winograd)
+        (t, in, gradient, begin, end, mine, sums, bias, scratch(ctx, task));
       });
     });
   });
   parallel_for(ctx, blocks, 1, [&](size_t block, size_t) {
-    winograd::gradient_of_kernel(t, all_sums, tile_parts_, sums_floats(), block,
-                                 static_cast<float*>(dw.data), accumulate);
+    TW_KERNEL(gradient_of_winograd_kernel)
+    (t, all_sums, tile_parts_, sums_floats(), block, static_cast<float*>(dw.data), accumulate);
   });
   if (!shape_.bias) return;
   for (size_t o = 0; o < t.out_channels; ++o) {
@@ -178,6 +181,15 @@ void WinogradConv2d::backward_weights(Context& ctx, const Tensor& x, const Tenso
   }
 }
 
+/// The baseline of x86-64 rounds each product.
+bool has_fused_multiply_add() {
+#ifdef __x86_64__
+  return instruction_set() != InstructionSet::baseline;
+#else
+  return true;
+#endif
+}
+
 }  // namespace
 
 bool suits_winograd_conv2d(const Conv2dShape& s) {
@@ -185,10 +197,13 @@ bool suits_winograd_conv2d(const Conv2dShape& s) {
   const auto [narrow, wide] = std::minmax(s.in_channels, s.out_channels);
   if (s.kernel != 3 || s.stride != 1 || std::min(s.out_height(), s.out_width()) < 4) return false;
   if (forward_tiling(s).tiles() < kLanes) return false;  // products of tiles that are not there
-  // more channels have so large transformed weights that reading them takes longer than it saves
-  if (narrow % kMultiple != 0 || wide % kMultiple != 0 || wide > 256) return false;
+  // More channels have so large transformed weights that reading them takes longer than it saves.
+  // oneDNN has Winograd for AVX-512 only, and beyond AVX-512 the products cost more.
+  const int64_t most = cpu_has_avx512() ? 256 : 512;
+  if (narrow % kMultiple != 0 || wide % kMultiple != 0 || wide > most) return false;
+  if (!has_fused_multiply_add()) return false;  // the transforms would double the rounding errors
   // products of bf16 by AMX are faster by more than Winograd's factor
-  return s.dtype == DType::bf16 ? cpu_has_avx512() && !cpu_has_amx() : cpu_has_avx512();
+  return s.dtype != DType::bf16 || !cpu_has_amx();
 }
 
 std::unique_ptr<Conv2d> create_winograd_conv2d(Context& ctx, const Conv2dShape& shape) {

@@ -1,26 +1,23 @@
-#include "engine/ops/pool_kernels.h"
+// Loops of pooling on the CPU, included once for each instruction set by pool_kernels.h.
 
-#include <algorithm>
-#include <bit>
+namespace tw::ops::TW_CPU {
 
-#include "engine/ops/element.h"
-
-namespace tw::ops::pool {
-namespace {
+using pool::Taps;
 
 /// Channels handled together in buffers on the stack.
-constexpr int64_t kTile = 256;
+inline constexpr int64_t kPoolTile = 256;
 
-/// Winners are kept as 32-bit words and chosen by masks: branches would keep the loop scalar.
+/// y = maximum of the taps, argmax = position of the first maximal tap; a NaN wins. Winners are
+/// kept as 32-bit words and chosen by masks: branches would keep the loop scalar.
 template <class T>
-TW_INLINE void maximum_loop(const Taps<T>& taps, int64_t channels, T* y, uint8_t* argmax) {
-  float best[kTile];
-  uint32_t where[kTile];
+void pool_maximum(const Taps<T>& taps, int64_t channels, T* y, uint8_t* argmax) {
+  float best[kPoolTile];
+  uint32_t where[kPoolTile];
   const auto choose = [](uint32_t mask, uint32_t yes, uint32_t no) {
     return (yes & mask) | (no & ~mask);
   };
-  for (int64_t first = 0; first < channels; first += kTile) {
-    const int64_t n = std::min(kTile, channels - first);
+  for (int64_t first = 0; first < channels; first += kPoolTile) {
+    const int64_t n = std::min(kPoolTile, channels - first);
     for (int64_t c = 0; c < n; ++c) {
       best[c] = load(taps.pixel[0][first + c]);
       where[c] = taps.position[0];
@@ -47,26 +44,29 @@ TW_INLINE void maximum_loop(const Taps<T>& taps, int64_t channels, T* y, uint8_t
 /// Calls add(acc, tap, first channel, length) for each tap, then writes the scaled tile.
 template <class T, class Add>
 TW_INLINE void sum_tiles(const Taps<T>& taps, int64_t channels, float scale, T* y, const Add& add) {
-  float acc[kTile];
-  for (int64_t first = 0; first < channels; first += kTile) {
-    const int64_t n = std::min(kTile, channels - first);
+  float acc[kPoolTile];
+  for (int64_t first = 0; first < channels; first += kPoolTile) {
+    const int64_t n = std::min(kPoolTile, channels - first);
     for (int64_t c = 0; c < n; ++c) acc[c] = 0.0f;
     for (int t = 0; t < taps.count; ++t) add(acc, t, first, n);
     for (int64_t c = 0; c < n; ++c) store(y[first + c], scale * acc[c]);
   }
 }
 
+/// y = scale * sum of the taps.
 template <class T>
-TW_INLINE void sum_loop(const Taps<T>& taps, int64_t channels, float scale, T* y) {
+void pool_sum(const Taps<T>& taps, int64_t channels, float scale, T* y) {
   sum_tiles(taps, channels, scale, y, [&](float* acc, int t, int64_t first, int64_t n) {
     const T* const x = taps.pixel[t] + first;
     for (int64_t c = 0; c < n; ++c) acc[c] += load(x[c]);
   });
 }
 
+/// y = sum of the taps whose argmax is their position. The taps point into the tensor `base`;
+/// argmax has its layout.
 template <class T>
-TW_INLINE void sum_where_loop(const Taps<T>& taps, const T* base, const uint8_t* argmax,
-                              int64_t channels, T* y) {
+void pool_sum_where(const Taps<T>& taps, const T* base, const uint8_t* argmax, int64_t channels,
+                    T* y) {
   sum_tiles(taps, channels, 1.0f, y, [&](float* acc, int t, int64_t first, int64_t n) {
     const T* const x = taps.pixel[t] + first;
     const uint8_t* const winner = argmax + (x - base);
@@ -75,27 +75,4 @@ TW_INLINE void sum_where_loop(const Taps<T>& taps, const T* base, const uint8_t*
   });
 }
 
-}  // namespace
-
-TW_MULTIVERSION void maximum(const Taps<float>& taps, int64_t channels, float* y, uint8_t* argmax) {
-  maximum_loop(taps, channels, y, argmax);
-}
-TW_MULTIVERSION void maximum(const Taps<bf16>& taps, int64_t channels, bf16* y, uint8_t* argmax) {
-  maximum_loop(taps, channels, y, argmax);
-}
-TW_MULTIVERSION void sum(const Taps<float>& taps, int64_t channels, float scale, float* y) {
-  sum_loop(taps, channels, scale, y);
-}
-TW_MULTIVERSION void sum(const Taps<bf16>& taps, int64_t channels, float scale, bf16* y) {
-  sum_loop(taps, channels, scale, y);
-}
-TW_MULTIVERSION void sum_where(const Taps<float>& taps, const float* base, const uint8_t* argmax,
-                               int64_t channels, float* y) {
-  sum_where_loop(taps, base, argmax, channels, y);
-}
-TW_MULTIVERSION void sum_where(const Taps<bf16>& taps, const bf16* base, const uint8_t* argmax,
-                               int64_t channels, bf16* y) {
-  sum_where_loop(taps, base, argmax, channels, y);
-}
-
-}  // namespace tw::ops::pool
+}  // namespace tw::ops::TW_CPU

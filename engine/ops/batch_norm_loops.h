@@ -1,12 +1,9 @@
-#include "engine/ops/batch_norm_kernels.h"
+// Loops of batch norm on the CPU, included once for each instruction set by batch_norm_kernels.h.
+// Each function handles n elements from the start of a folded row. `sums` is [2, width].
 
-#include <algorithm>
-#include <limits>
+namespace tw::ops::TW_CPU {
 
-#include "engine/ops/element.h"
-
-namespace tw::ops::bn {
-namespace {
+using bn::Backward, bn::Forward, bn::Mask;
 
 /// Calls step(at, length) for one folded row after the other; only the last may be incomplete.
 /// Reading several rows at once would save loads of coefficients and sums, but the jumps defeat
@@ -54,11 +51,16 @@ struct Normalise {
   }
 };
 
+/// g where `passes`, else 0; by bits, since a choice would keep some loops scalar under AVX2.
+TW_INLINE float where(bool passes, float g) {
+  return std::bit_cast<float>(std::bit_cast<uint32_t>(g) & (passes ? ~0u : 0u));
+}
+
 /// The gradient that passes the ReLU; d is x - mean.
 template <Mask kMask, class T>
 TW_INLINE float masked(float g, float d, const T* y, const Backward<T>& b, size_t i) {
-  if constexpr (kMask == Mask::output) return load(y[i]) > 0.0f ? g : 0.0f;
-  if constexpr (kMask == Mask::input) return d * b.scale[i] + b.beta[i] > 0.0f ? g : 0.0f;
+  if constexpr (kMask == Mask::output) return where(load(y[i]) > 0.0f, g);
+  if constexpr (kMask == Mask::input) return where(d * b.scale[i] + b.beta[i] > 0.0f, g);
   return g;
 }
 
@@ -103,15 +105,16 @@ struct InputGradient {
   }
 };
 
+/// sums = sum of d and of d * d, where d = x - shift.
 template <class T>
-TW_INLINE void forward_sums_any(const T* x, const float* shift, size_t width, size_t n,
-                                float* sums) {
+void forward_sums(const T* x, const float* shift, size_t width, size_t n, float* sums) {
   std::fill_n(sums, 2 * width, 0.0f);
   walk(width, n, ForwardSums<T>{x, shift, sums, sums + width});
 }
 
+/// y = relu?((x - mean) * scale + beta [+ residual])
 template <class T>
-TW_INLINE void normalise_any(const Forward& f, const T* x, const T* residual, T* y, size_t n) {
+void normalise(const Forward& f, const T* x, const T* residual, T* y, size_t n) {
   const float floor = f.relu ? 0.0f : -std::numeric_limits<float>::infinity();
   if (residual == nullptr)
     walk(f.width, n, Normalise<T, false>{x, x, y, f.mean, f.scale, f.beta, floor});
@@ -137,8 +140,9 @@ TW_INLINE Backward<T> from(Backward<T> b, size_t begin) {
   return b;
 }
 
+/// sums = sum of g and of g * (x - mean); writes g to `kept`. Elements [begin, begin + n).
 template <class T>
-TW_INLINE void backward_sums_any(const Backward<T>& all, size_t begin, size_t n, float* sums) {
+void backward_sums(const Backward<T>& all, size_t begin, size_t n, float* sums) {
   const Backward<T> b = from(all, begin);
   std::fill_n(sums, 2 * b.width, 0.0f);
   if (b.mask == Mask::none)
@@ -149,8 +153,9 @@ TW_INLINE void backward_sums_any(const Backward<T>& all, size_t begin, size_t n,
     backward_sums_masked<T, Mask::input>(b, n, sums);
 }
 
+/// dx for elements [begin, begin + n); reads g from `kept` unless it is null.
 template <class T>
-TW_INLINE void input_gradient_any(const Backward<T>& all, size_t begin, size_t n) {
+void input_gradient(const Backward<T>& all, size_t begin, size_t n) {
   const Backward<T> b = from(all, begin);
   if (b.kept != nullptr)
     walk(b.width, n, InputGradient<T, Mask::none>{b, b.kept});
@@ -162,35 +167,4 @@ TW_INLINE void input_gradient_any(const Backward<T>& all, size_t begin, size_t n
     walk(b.width, n, InputGradient<T, Mask::input>{b, b.dy});
 }
 
-}  // namespace
-
-TW_MULTIVERSION void forward_sums(const float* x, const float* shift, size_t width, size_t n,
-                                  float* sums) {
-  forward_sums_any(x, shift, width, n, sums);
-}
-TW_MULTIVERSION void forward_sums(const bf16* x, const float* shift, size_t width, size_t n,
-                                  float* sums) {
-  forward_sums_any(x, shift, width, n, sums);
-}
-TW_MULTIVERSION void normalise(const Forward& f, const float* x, const float* residual, float* y,
-                               size_t n) {
-  normalise_any(f, x, residual, y, n);
-}
-TW_MULTIVERSION void normalise(const Forward& f, const bf16* x, const bf16* residual, bf16* y,
-                               size_t n) {
-  normalise_any(f, x, residual, y, n);
-}
-TW_MULTIVERSION void backward_sums(const Backward<float>& b, size_t begin, size_t n, float* sums) {
-  backward_sums_any(b, begin, n, sums);
-}
-TW_MULTIVERSION void backward_sums(const Backward<bf16>& b, size_t begin, size_t n, float* sums) {
-  backward_sums_any(b, begin, n, sums);
-}
-TW_MULTIVERSION void input_gradient(const Backward<float>& b, size_t begin, size_t n) {
-  input_gradient_any(b, begin, n);
-}
-TW_MULTIVERSION void input_gradient(const Backward<bf16>& b, size_t begin, size_t n) {
-  input_gradient_any(b, begin, n);
-}
-
-}  // namespace tw::ops::bn
+}  // namespace tw::ops::TW_CPU
