@@ -15,6 +15,7 @@
 #include "comm/launcher.h"
 #include "comm/transports.h"
 #include "engine/core/error.h"
+#include "engine/core/instruction_set.h"
 
 namespace tw {
 
@@ -132,6 +133,7 @@ int run_program(char** argv, const std::function<int(Communicator&)>& body) {
   std::string shared;  // the line of an error that other ranks may have, too
   try {
     world = mpi ? make_mpi_communicator() : make_self_communicator();
+    instruction_set();  // a wrong THINWIRE_CPU ends the program here
     code = body(*world);
   } catch (const HelpText& help) {
     if (reports(world.get())) std::fputs(help.text.c_str(), stdout);

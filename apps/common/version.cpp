@@ -11,6 +11,7 @@
 
 #include "comm/transports.h"
 #include "engine/core/cpu_features.h"
+#include "engine/core/instruction_set.h"
 
 #ifdef TW_WITH_CUDA
 #include <cuda_runtime_api.h>
@@ -81,8 +82,13 @@ std::string build_id() {
 }
 
 std::vector<std::pair<std::string, std::string>> provenance() {
-  return {{"thinwire", version()},  {"commit", kStamp.commit},    {"date", kStamp.date},
-          {"compiler", compiler()}, {"onednn", onednn_version()}, {"cpu", cpu_model()}};
+  return {{"thinwire", version()},
+          {"commit", kStamp.commit},
+          {"date", kStamp.date},
+          {"compiler", compiler()},
+          {"onednn", onednn_version()},
+          {"cpu", cpu_model()},
+          {"instruction_set", std::string(name(instruction_set()))}};
 }
 
 std::string provenance_names() {
@@ -102,9 +108,10 @@ std::string provenance_cells() {
 
 std::string version_text() {
   const std::string mpi = mpi_library();
-  return fmt::format("thinwire {}\ncommit {}\ndate {}\n{}\noneDNN {}\n{}\n{}\nCPU {}\n", version(),
-                     kStamp.commit, kStamp.date, compiler(), onednn_version(),
-                     mpi.empty() ? "without MPI" : mpi, cuda_libraries(), cpu_model());
+  return fmt::format(
+      "thinwire {}\ncommit {}\ndate {}\n{}\noneDNN {}\n{}\n{}\nCPU {}\ninstruction set {}\n",
+      version(), kStamp.commit, kStamp.date, compiler(), onednn_version(),
+      mpi.empty() ? "without MPI" : mpi, cuda_libraries(), cpu_model(), name(instruction_set()));
 }
 
 }  // namespace tw

@@ -7,6 +7,7 @@
 #include "apps/doctor/checkup.h"
 #include "apps/doctor/system_files.h"
 #include "engine/core/cpu_features.h"
+#include "engine/core/instruction_set.h"
 
 namespace tw {
 
@@ -28,15 +29,20 @@ Findings check_cpu(const Checkup& checkup) {
 
   const std::string precision(name(resolve_precision("auto", checkup.device)));
   Finding found{.name = "cpu",
-                .text = fmt::format("{}, {}; precision auto is {} on this {}", model,
-                                    fmt::join(features, " "), precision,
-                                    checkup.device == Device::cpu ? "CPU" : "GPU")};
+                .text = fmt::format("{}, {}; kernels for {}; precision auto is {} on this {}",
+                                    model, fmt::join(features, " "), name(instruction_set()),
+                                    precision, checkup.device == Device::cpu ? "CPU" : "GPU")};
   found.details = {{"model", model},
                    {"features", features},
+                   {"instruction_set", name(instruction_set())},
                    {"bf16", cpu_has_bf16()},
                    {"precision", precision},
                    {"onednn", onednn_version()}};
-  if (const char* limit = std::getenv("ONEDNN_MAX_CPU_ISA")) {
+  if (const char* set = std::getenv("THINWIRE_CPU"); set != nullptr && *set != '\0') {
+    found.state = State::note;
+    found.text += fmt::format("; THINWIRE_CPU={} limits the kernels", set);
+    found.cure = "unset THINWIRE_CPU";
+  } else if (const char* limit = std::getenv("ONEDNN_MAX_CPU_ISA")) {
     found.state = State::note;
     found.text += fmt::format("; ONEDNN_MAX_CPU_ISA={} limits oneDNN", limit);
     found.cure = "unset ONEDNN_MAX_CPU_ISA";

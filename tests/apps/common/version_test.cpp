@@ -3,6 +3,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "engine/core/instruction_set.h"
 #include "tests/support/program.h"
 
 namespace tw::test {
@@ -28,10 +29,44 @@ TEST(Version, NamesCommitDateCompilerAndCpu) {
   EXPECT_TRUE(ended.says(fmt::format("\ncommit {}\n", kStamp.commit))) << ended.output;
 }
 
+TEST(InstructionSet, TheEnvironmentLimitsIt) {
+  const auto version_with = [](const char* set) {
+    return run_command(fmt::format("THINWIRE_CPU={} {}/bench --version", set, TW_BIN));
+  };
+  const std::string best(name(instruction_set()));
+  EXPECT_TRUE(version_with(best.c_str()).says("\ninstruction set " + best + "\n"));
+  const std::string least(name(InstructionSet::baseline));
+  EXPECT_TRUE(version_with(least.c_str()).says("\ninstruction set " + least + "\n"));
+  const Ended wrong = version_with("avx2");
+  EXPECT_EQ(wrong.code, 2) << wrong.output;
+  EXPECT_TRUE(wrong.says("error: [cpu] THINWIRE_CPU is 'avx2'; this CPU has " + least))
+      << wrong.output;
+}
+
+/// Runs of one set have equal bits; those of another may differ.
+TEST(InstructionSet, ARunRepeatsItsBits) {
+  const TempFolder folder;
+  for (const InstructionSet set : {InstructionSet::baseline, instruction_set()}) {
+    std::string hashes[2];
+    for (std::string& hash : hashes) {
+      const Ended ended = run_command(fmt::format(
+          "THINWIRE_CPU={} {} --model lenet --sparsifier gaussiank --precision f32 --max-steps 2 "
+          "--batch-size 4 --output-dir {} --name r{}",
+          name(set), TW_TRAIN, folder.path().string(), &hash - hashes));
+      ASSERT_EQ(ended.code, 0) << ended.output;
+      hash = Json::parse(text_of(folder / fmt::format("r{}/summary.json", &hash - hashes)))
+                 .value("weights_hash", "");
+      std::filesystem::remove_all(folder / fmt::format("r{}", &hash - hashes));
+    }
+    EXPECT_NE(hashes[0], "");
+    EXPECT_EQ(hashes[0], hashes[1]) << name(set);
+  }
+}
+
 TEST(Version, TablesEndInIt) {
-  EXPECT_EQ(provenance_names(), ",thinwire,commit,date,compiler,onednn,cpu");
+  EXPECT_EQ(provenance_names(), ",thinwire,commit,date,compiler,onednn,cpu,instruction_set");
   const std::string cells = provenance_cells();
-  EXPECT_EQ(std::ranges::count(cells, ','), 6) << cells;
+  EXPECT_EQ(std::ranges::count(cells, ','), 7) << cells;
   EXPECT_TRUE(cells.starts_with(fmt::format(",{},{},", version(), kStamp.commit))) << cells;
   const TempFolder folder;
   const std::string to = (folder / "t.csv").string();
