@@ -3,12 +3,22 @@
 
 #include <gtest/gtest.h>
 
+#include "engine/core/error.h"
+#include "engine/core/instruction_set.h"
+
 namespace tw::test {
 
 constexpr int kAllSkipped = 77;  ///< SKIP_RETURN_CODE in tests/CMakeLists.txt
 
-/// Runs the tests that --gtest_filter names. One that names none is a failure.
+/// Runs the tests that --gtest_filter names. One that names none is a failure. All are skipped
+/// where THINWIRE_CPU names an instruction set that this CPU lacks.
 inline int run_tests() {
+  try {
+    instruction_set();
+  } catch (const UserError& error) {
+    write_error_line(error.what());
+    return kAllSkipped;
+  }
   const int code = RUN_ALL_TESTS();
   const testing::UnitTest& all = *testing::UnitTest::GetInstance();
   if (code != 0 || testing::GTEST_FLAG(list_tests) || all.successful_test_count() > 0) return code;
