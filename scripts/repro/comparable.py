@@ -2,6 +2,7 @@
 
 import collections
 import dataclasses
+import itertools
 import statistics
 
 APART = 0.2  # of the median of forward and backward; beyond it a machine was busy, or idle
@@ -27,53 +28,45 @@ def speed(notes, lines, steps):
     return Speed(machine_text(notes["machine"]), compute_of(lines, steps))
 
 
-@dataclasses.dataclass(frozen=True)
-class Timed:
-    """A row and the speeds of its runs."""
-    method: str
-    speeds: list
-
-
 def left_out_rows(results):
     """{row: why its seconds are not compared} of the finished trainings of a claim; the rows of
     each network by themselves."""
-    groups = collections.defaultdict(list)
+    groups = collections.defaultdict(dict)
     for name, each in results.items():
         if speeds := [one.speed for one in each if one.row.seeded and one.finished]:
-            groups[each[0].row.resolved.get("model")].append(Timed(name, speeds))
+            groups[each[0].row.resolved.get("model")][name] = speeds
     return {name: why for group in groups.values() for name, why in left_out(group).items()}
 
 
-def usual_compute(entries):
+def usual_compute(speeds):
     """{machine: median seconds of forward and backward a step of the runs on it}"""
     found = collections.defaultdict(list)
-    for entry in entries:
-        for one in entry.speeds:
-            found[one.machine].append(one.compute)
+    for one in speeds:
+        found[one.machine].append(one.compute)
     return {machine: statistics.median(each) for machine, each in found.items()}
 
 
-def left_out(entries, usual=None, apart=APART):
-    """{method: why its seconds are not compared with those of the others}. `usual` are seconds of
-    forward and backward by machine (default: usual_compute); more than the part `apart` beyond
-    them, or as far below, is another speed."""
+def left_out(speeds_of, usual=None, apart=APART):
+    """{method: why its seconds are not compared with those of the others}, from {method: speeds of
+    its runs}. `usual` are seconds of forward and backward by machine (default: usual_compute); more
+    than the part `apart` beyond them, or as far below, is another speed."""
     reasons, groups = {}, collections.defaultdict(list)
-    for entry in entries:
-        machines = {one.machine for one in entry.speeds}
+    for method, speeds in speeds_of.items():
+        machines = {one.machine for one in speeds}
         if len(machines) > 1:
-            reasons[entry.method] = "its runs are from several machines"
+            reasons[method] = "its runs are from several machines"
         else:
-            groups[machines.pop()].append(entry)
+            groups[machines.pop()].append(method)
     if not groups:
         return reasons
     most = max(groups, key=lambda machine: len(groups[machine]))
-    for machine, others in groups.items():
-        if machine != most:
-            reasons |= {entry.method: f"ran on {machine}; most ran on {most}" for entry in others}
-    middle = (usual or usual_compute(groups[most]))[most]
-    for entry in groups[most]:
-        worst = max((one.compute for one in entry.speeds), key=lambda one: abs(one - middle))
+    reasons |= {method: f"ran on {machine}; most ran on {most}"
+                for machine, methods in groups.items() if machine != most for method in methods}
+    compared = {method: speeds_of[method] for method in groups[most]}
+    middle = (usual or usual_compute(itertools.chain(*compared.values())))[most]
+    for method, speeds in compared.items():
+        worst = max((one.compute for one in speeds), key=lambda one: abs(one - middle))
         if abs(worst - middle) > apart * middle:
-            reasons[entry.method] = (f"forward and backward took {worst:.3g} s a step; the median "
-                                     f"is {middle:.3g} s")
+            reasons[method] = (f"forward and backward took {worst:.3g} s a step; the median is "
+                               f"{middle:.3g} s")
     return reasons

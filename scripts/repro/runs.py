@@ -69,7 +69,34 @@ def records_of(folder):
     return read_json(folder / "records.json")
 
 
-class Result:
+class Folder:
+    """The folder of a result, or a kept one."""
+
+    def __init__(self, folder):
+        self.folder = folder
+
+    @property
+    def notes(self):
+        """What repro.json holds; empty before the first start."""
+        return read_json(self.folder / "repro.json") or {}
+
+    @functools.cached_property
+    def records(self):
+        """The records of a finished result."""
+        return records_of(self.folder)
+
+    @functools.cached_property
+    def epochs(self):
+        """The lines of metrics.csv."""
+        return programs.read_csv(self.folder / "metrics.csv")
+
+    @functools.cached_property
+    def speed(self):
+        """Machine and seconds of forward and backward of a finished training run."""
+        return comparable.speed(self.notes, self.epochs, self.records[0]["steps"])
+
+
+class Result(Folder):
     """The result of a row with a seed; seed is None for programs other than train."""
 
     again = False  # whether run() replaces a finished result, which does not count as one before
@@ -79,12 +106,7 @@ class Result:
         *parents, name = row.home
         if row.seeded:
             name += f"-s{seed}"
-        self.folder = settings.results.joinpath(*parents, name)
-
-    @property
-    def notes(self):
-        """What repro.json holds; empty before the first start."""
-        return read_json(self.folder / "repro.json") or {}
+        super().__init__(settings.results.joinpath(*parents, name))
 
     @property
     def options(self):
@@ -103,17 +125,6 @@ class Result:
         if self.again or not self.notes:
             return False
         return trained(self.folder) if self.row.seeded else exists(self.folder / "records.json")
-
-    @functools.cached_property
-    def records(self):
-        """The records of a finished result."""
-        return records_of(self.folder)
-
-    @functools.cached_property
-    def speed(self):
-        """Machine and seconds of forward and backward of a finished training run."""
-        return comparable.speed(self.notes, programs.read_csv(self.folder / "metrics.csv"),
-                                self.records[0]["steps"])
 
     def check_options(self):
         """Stops when the folder holds the result of other options."""

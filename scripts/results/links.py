@@ -17,8 +17,6 @@ usage: links.py [-b BUILD/bin] [--data-dir DIR] [--keep FILE] TABLE...
                  ratios between sparsifiers, ours and the papers'
 """
 
-import argparse
-import csv
 import json
 import statistics
 import subprocess
@@ -26,9 +24,11 @@ import sys
 import tempfile
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "scripts"))
-from runs import build  # noqa: E402
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from repro import BIN, ROOT  # noqa: E402
+from repro.programs import read_csv  # noqa: E402
+from runs import build, script, tables  # noqa: E402
+from runs.options import Parser  # noqa: E402
 
 PARAMETERS = 25_600_000
 
@@ -44,14 +44,7 @@ def run(*command):
 
 def table(head, rows):
     """Prints a Markdown table."""
-    for cells in (head, ["---"] * len(head), *rows):
-        print("| " + " | ".join(str(cell) for cell in cells) + " |")
-    print(flush=True)
-
-
-def read_csv(path):
-    with open(path, encoding="utf-8") as file:
-        return list(csv.DictReader(file))
+    print(tables.markdown(head, [list(map(str, row)) for row in rows]) + "\n", flush=True)
 
 
 class Bench:
@@ -75,10 +68,6 @@ class Bench:
         return self.emulated(ranks, link, size, "--simulated-clock", "-n", 1, *options)
 
 
-def ratio(row):
-    return float(row["seconds"]) / float(row["model_seconds"])
-
-
 def exchanges(bench):
     """Measured and predicted times, and the ratios that the papers compare."""
     rows, seconds = [], {}
@@ -92,10 +81,10 @@ def exchanges(bench):
             # a dense collective also with messages in bf16
             for row in measure(ranks, "1Gbit,0.4ms", 4 * PARAMETERS, "--collective", collective,
                                "--implementation", algorithm):
-                seconds[ranks, row["algorithm"]] = float(row["seconds"])
-                rows.append((ranks, clock, f"{collective} {row['algorithm']}",
-                             f"{1e3 * float(row['seconds']):.2f}",
-                             f"{1e3 * float(row['model_seconds']):.2f}", f"{ratio(row):.3f}"))
+                took, model = row["seconds"], row["model_seconds"]
+                seconds[ranks, row["algorithm"]] = took
+                rows.append((ranks, clock, f"{collective} {row['algorithm']}", f"{1e3 * took:.2f}",
+                             f"{1e3 * model:.2f}", f"{took / model:.3f}"))
     print(f"{PARAMETERS} parameters, density 0.001, 1 Gbit/s, 0.4 ms; {bench.additions}\n")
     table(("P", "clock", "exchange", "ms", "model ms", "ratio"), rows)
     pairs = (("ring", "allgather", ".0f"), ("ring bf16", "allgather", ".0f"),
@@ -109,10 +98,8 @@ def exchanges(bench):
 def broadcast(bench):
     rows = []
     for link in ("1Gbit,0.4ms", "10Gbit,0.4ms"):
-        two = {row["algorithm"]: float(row["seconds"]) for row in
-               bench.simulated(2, link, 100_000_000, "--collective", "broadcast")}
-        eight = {row["algorithm"]: float(row["seconds"]) for row in
-                 bench.simulated(8, link, 100_000_000, "--collective", "broadcast")}
+        two, eight = ({row["algorithm"]: row["seconds"] for row in bench.simulated(
+            ranks, link, 100_000_000, "--collective", "broadcast")} for ranks in (2, 8))
         rows += [(link, name, f"{two[name]:.4f}", f"{eight[name]:.4f}",
                   f"{eight[name] / two['linear_pipeline']:.3f}",
                   f"{eight[name] / eight['linear_pipeline']:.2f}")
@@ -130,7 +117,7 @@ def blocks(bench):
         row = bench.simulated(ranks, "1Gbit,0.4ms", 4 * elements, "--collective", "broadcast",
                               "--implementation", "linear_pipeline", "--set",
                               f"linear_pipeline.block={round(best * factor)}")[0]
-        rows.append((round(best * factor), f"{factor:g}", f"{float(row['seconds']):.4f}"))
+        rows.append((round(best * factor), f"{factor:g}", f"{row['seconds']:.4f}"))
     print("Broadcast of 100 MB by linear_pipeline, P = 8, 1 Gbit/s, 0.4 ms; "
           f"block of the formula: {best:.0f}\n")
     table(("block, elements", "block / formula", "seconds"), rows)
@@ -156,10 +143,9 @@ def namespaces(bench):
                 "--implementation", algorithm, "-w", 1)
         real = bench(*what, "-n", 5, "-c", calls, before=[*nodes, "-b", burst])[0]
         model = bench(*what, "-n", 1, "--workers", 4, "--link", link, "--simulated-clock")[0]
-        rows.append((f"{collective} {algorithm}", real["wire_bytes"], burst,
-                     f"{1e3 * float(real['seconds']):.1f}",
-                     f"{1e3 * float(model['seconds']):.1f}",
-                     f"{float(real['seconds']) / float(model['seconds']):.2f}"))
+        rows.append((f"{collective} {algorithm}", f"{real['wire_bytes']:.0f}", burst,
+                     f"{1e3 * real['seconds']:.1f}", f"{1e3 * model['seconds']:.1f}",
+                     f"{real['seconds'] / model['seconds']:.2f}"))
     print(f"Four network namespaces at 1 Gbit/s, TCP, and simulated links of {link}\n")
     table(("exchange", "bytes on the wire", "burst", "ms", "simulated ms", "ratio"), rows)
 
@@ -169,8 +155,9 @@ def namespaces(bench):
         native.setdefault((row["collective"], row["bytes"]), {})[row["algorithm"]] = row["seconds"]
     names = ("linear_pipeline", "recursive_halving", "binomial_tree", "ring", "vendor")
     table(("collective", "bytes", *(f"{name}, ms" for name in names), "vendor : linear_pipeline"),
-          [(what, size, *(f"{1e3 * float(by[name]):.1f}" if name in by else "" for name in names),
-            f"{float(by['vendor']) / float(by['linear_pipeline']):.2f}")
+          [(what, f"{size:.0f}",
+            *(f"{1e3 * by[name]:.1f}" if name in by else "" for name in names),
+            f"{by['vendor'] / by['linear_pipeline']:.2f}")
            for (what, size), by in native.items() if "vendor" in by])
 
 
@@ -197,9 +184,8 @@ def one_training(options, model, ranks, link, algorithm, collective, steps=15, m
             "--max-steps", steps, "--eval-every", 1000, "--output-dir", folder, "--name", "run",
             "--measure-wait", *flags, *more)
         rows = read_csv(Path(folder) / "run" / "steps.csv")[3:]
-        return (statistics.median(float(row["seconds"]) for row in rows),
-                statistics.median(float(row["sec_exchange"]) - float(row["sec_wait"])
-                                  for row in rows))
+        return (statistics.median(row["seconds"] for row in rows),
+                statistics.median(row["sec_exchange"] - row["sec_wait"] for row in rows))
 
 
 def training(options):
@@ -215,8 +201,7 @@ def training(options):
             for known in advice:
                 measured, exchange = one_training(options, model, ranks, link,
                                                   known["sparsifier"], known["collective"])
-                predicted = float(known["iteration_seconds"])
-                wire = float(known["exchange_seconds"])
+                predicted, wire = known["iteration_seconds"], known["exchange_seconds"]
                 rows_in_all += 1
                 iterations += abs(measured / predicted - 1) > 0.2
                 exchanged += abs(exchange / wire - 1) > 0.3
@@ -281,21 +266,22 @@ def card(options):
         sys.exit("error: some runs failed; their errors are above")
 
 
+TABLES = {"exchanges": exchanges, "broadcast": broadcast, "blocks": blocks,
+          "namespaces": namespaces, "training": training, "card": card}
+
+
 def main():
-    tables = {"exchanges": exchanges, "broadcast": broadcast, "blocks": blocks,
-              "namespaces": namespaces, "training": training, "card": card}
-    parser = argparse.ArgumentParser(description=__doc__,
-                                     formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("-b", "--binaries", type=Path, default=ROOT / "build" / "bin")
+    parser = Parser(description=__doc__)
+    parser.add_argument("-b", "--binaries", type=Path, default=BIN)
     parser.add_argument("--data-dir", type=Path)
     parser.add_argument("--keep", type=Path, metavar="FILE",
                         help="stores the measurements of `card`; a second call skips those in it")
-    parser.add_argument("tables", nargs="+", choices=list(tables), metavar="TABLE")
+    parser.add_argument("tables", nargs="+", choices=list(TABLES), metavar="TABLE")
     options = parser.parse_args()
     print(f"{build.line(build.of_program(options.binaries / 'bench'))}\n")
     for name in options.tables:
-        tables[name](options if name in ("training", "card") else Bench(options.binaries))
+        TABLES[name](options if name in ("training", "card") else Bench(options.binaries))
 
 
 if __name__ == "__main__":
-    main()
+    script(main)

@@ -18,6 +18,7 @@ from .labels import flags_in, flags_of, is_dense, of_messages
 
 MAX_LOSS = 2  # points of top-1 that a recommended method may have lost to dense
 KEYS = ("batch_size", "precision", "threads_per_rank", "local_steps")
+FLAGS = r"--sparsifier [\w.]*\w(?: --[\w-]+(?: (?!-)[\w.=,]*\w)?)*"  # in a sentence
 DENSITIES = ("--density", "--density-warmup")  # a method and what advise names have the same
 
 
@@ -78,22 +79,8 @@ def recommended(text, ranks):
     fitting = fitting or [line for line, found in for_ranks.items() if not found]
     if not fitting:
         return None
-    if "--sparsifier " not in fitting[-1]:
-        return ["--sparsifier", "dense"]
-    return words(fitting[-1][fitting[-1].index("--sparsifier "):])
-
-
-def words(text):
-    """The flags and values at the start of a text."""
-    found = []
-    for word in text.split():
-        bare = word.strip("`").rstrip(";.,:)`")
-        if not word.strip("`").startswith("--") and (not found or not found[-1].startswith("--")):
-            break
-        found.append(bare)
-        if bare != word.strip("`"):
-            break
-    return found
+    flags = re.search(FLAGS, fitting[-1])
+    return flags[0].split() if flags else ["--sparsifier", "dense"]
 
 
 def method_of(advised, entries):

@@ -1,6 +1,7 @@
-"""The methods of a race: what `train --list` shows, and the variants of a JSON file."""
+"""The methods of a race: what a `train` program offers, and the variants of a JSON file."""
 
 import dataclasses
+import json
 import re
 import subprocess
 
@@ -9,27 +10,7 @@ from runs.folder import read_json
 from .. import ReproError, nearest
 from . import links
 
-
-@dataclasses.dataclass(frozen=True)
-class Known:
-    """What a `train` program knows: flags, settings, and names by kind."""
-    flags: set
-    settings: set
-    names: dict  # "sparsifier" -> names in the order of --list
-
-    def missing(self, options):
-        """What the program lacks for these options as a text; empty if it has all."""
-        for key, value in options.items():
-            flag = key.replace("_", "-")
-            if flag not in self.flags:
-                return f"train has no --{flag}"
-            if key == "set":
-                unknown = [name for name in value if name not in self.settings]
-                if unknown:
-                    return f"train has no setting {unknown[0]}"
-            if key in self.names and value not in self.names[key]:
-                return f"train has no {key} {value}"
-        return ""
+NAMES = ("model", "sparsifier", "selector", "exchange")  # options whose values are known names
 
 
 @dataclasses.dataclass(frozen=True)
@@ -40,31 +21,30 @@ class Method:
     links: tuple = ()
 
 
-def output_of(train, option):
+def known_by(train):
+    """{flag of a `train` program: the names that it takes}; those of `set` are settings."""
     try:
-        done = subprocess.run([train, option], capture_output=True, text=True, check=False)
+        done = subprocess.run([train, "--describe"], capture_output=True, text=True, check=False)
+        options = json.loads(done.stdout)["options"] if done.returncode == 0 else None
     except OSError as error:
         raise ReproError(f"{train}: {error.strerror}") from None
-    if done.returncode != 0:
-        raise ReproError(f"{train} {option}: exit code {done.returncode}")
-    return done.stdout
+    if options is None:
+        raise ReproError(f"{train} --describe: exit code {done.returncode}")
+    return {one["name"]: [word.partition("=")[0] for word in one["suggestions"]]
+            for one in options}
 
 
-def known_by(train):
-    """Reads `train --help` and `train --list`."""
-    flags = set(re.findall(r"^\s+(?:-\w,)?--([a-z][a-z0-9-]*)", output_of(train, "--help"), re.M))
-    names, settings, kind = {}, set(), ""
-    for line in output_of(train, "--list").splitlines():
-        if setting := re.match(r"\s+--set ([\w.]+)=", line):
-            settings.add(setting.group(1))
-        elif entry := re.match(r"  (\S+)", line):
-            names.setdefault(kind, []).append(entry.group(1))
-        else:
-            kind = line.strip()
-    for kind in ("sparsifier", "selector"):
-        if kind not in names:
-            raise ReproError(f"{train} --list names no {kind}")
-    return Known(flags, settings, names)
+def missing(known, options):
+    """What a program lacks for these options as a text; empty if it has all."""
+    for key, value in options.items():
+        flag = key.replace("_", "-")
+        if flag not in known:
+            return f"train has no --{flag}"
+        names = value if key == "set" else [value] if key in NAMES else []
+        for name in names:
+            if name not in known[flag]:
+                return f"train has no {'setting' if key == 'set' else key} {name}"
+    return ""
 
 
 def variants(path):
@@ -84,16 +64,15 @@ def variants(path):
 
 def all_of(known, path):
     """({name: Method}, {name: why it is left out}) of a program and a file of variants."""
-    plain = {name: {"sparsifier": name} for name in known.names["sparsifier"]}
-    for name in known.names["selector"]:
+    plain = {name: {"sparsifier": name} for name in known["sparsifier"]}
+    for name in known["selector"]:
         plain.setdefault(name, {"sparsifier": "topk", "selector": name})
     found = {name: Method(name, options) for name, options in plain.items()}
     left_out = {}
     for name, given in variants(path).items():
         options = {**plain.get(name, {"sparsifier": name}),
                    **{key: value for key, value in given.items() if key != "links"}}
-        why = known.missing(options)
-        if why:
+        if why := missing(known, options):
             found.pop(name, None)
             left_out[name] = why
         else:

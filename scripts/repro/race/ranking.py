@@ -19,7 +19,8 @@ class Ranking:
 
     def __init__(self, heat, target):
         self.target, self.unfinished, self.compute = target, heat.unfinished, heat.compute
-        self.left_out = left_out(heat.entries, heat.compute, APART)
+        self.left_out = left_out({entry.method: entry.speeds for entry in heat.entries},
+                                 heat.compute, APART)
         self.entries = sorted(heat.entries, key=self.order)
         self.compared = [entry for entry in self.entries if entry.method not in self.left_out]
         self.dense = self.best(is_plain_dense)

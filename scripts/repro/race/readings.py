@@ -16,7 +16,7 @@ from runs import build
 from runs.folder import Run
 from runs.kept import read_json, results
 
-from .. import ReproError, programs, runs
+from .. import ReproError, runs
 from . import links
 from ..comparable import compute_of, speed, usual_compute
 from .rows import LEFT_OUT, steps_of
@@ -24,20 +24,16 @@ from .rows import LEFT_OUT, steps_of
 MEASURED, ITERATIONS, UNTRAINED = "measured", "iterations", "iterations, not trained"
 
 
-class Training:
+class Training(runs.Folder):
     """A finished run folder."""
 
     finished = True
 
-    def __init__(self, folder, notes):
-        self.folder, self.notes = folder, notes
-        self.options = notes["options"]
-        self.link = self.options.get("link", links.NONE)
-        self.seed = self.options["seed"]
+    def __init__(self, folder):
+        super().__init__(folder)
         try:
-            self.config = Run(folder).config
-            self.record = runs.records_of(folder)[0]
-            self.epochs = programs.read_csv(folder / "metrics.csv")
+            self.seed, self.record = self.notes["options"]["seed"], self.records[0]
+            self.config, self.steps = Run(folder).config, self.record["steps_of_epochs"]
         except (KeyError, IndexError) as error:
             raise ReproError(f"{folder} is no finished run: {error}") from None
 
@@ -45,14 +41,14 @@ class Training:
         """[(seconds, top-1)] at the end of each validated epoch; a step counts the seconds
         compute[machine] for forward and backward."""
         return self.curve([steps * with_compute([epoch], steps, compute[self.speed.machine])
-                           for steps, epoch in zip(self.record["steps_of_epochs"], self.epochs)])
+                           for steps, epoch in zip(self.steps, self.epochs)])
 
     def by_iterations(self, seconds_of):
         """The same, with the seconds of a step by density; None when a density is missing."""
         if any(epoch["density"] not in seconds_of for epoch in self.epochs):
             return None
         return self.curve([steps * seconds_of[epoch["density"]] for steps, epoch in
-                           zip(self.record["steps_of_epochs"], self.epochs)])
+                           zip(self.steps, self.epochs)])
 
     def curve(self, seconds):
         found, total = [], 0.0
@@ -62,44 +58,56 @@ class Training:
                 found.append((total, epoch["val_top1"]))
         return found
 
-    @functools.cached_property
-    def speed(self):
-        return speed(self.notes, self.epochs, self.record["steps"])
-
     def seconds_per_iteration(self, compute):
         """The mean, as rounds of local steps have steps with and without an exchange."""
         return (self.record["train_seconds"] / max(1, self.record["steps"]) - self.speed.compute
                 + compute[self.speed.machine])
 
 
-@dataclasses.dataclass
-class Source:
-    """The finished runs of a method that count on a link: short runs if there are any."""
-    method: str
-    trainings: list
-    shorts: list
+class Entry:
+    """A line of the table of a link: a method with its finished trainings by seed, those without a
+    link where short runs give the seconds.
+
+    count() sets the clock, the curves of the trainings and the seconds of an iteration.
+    """
+
+    def __init__(self, method, trainings, shorts):
+        self.method, self.trainings, self.shorts = method, trainings, shorts
+        first = (trainings or shorts)[0]
+        self.label = first.notes["label"]  # the options of the method as typed
+        self.config, self.build = first.config, build.of_text(first.notes["versions"])
+        self.mib_per_step = statistics.fmean(one.record["mib_per_step"]
+                                             for one in trainings or [first])
+        self.folders = [one.folder for one in shorts or trainings]  # of the runs of the seconds
+        self.clock, self.curves, self.seconds_per_iteration = None, [], None
 
     @functools.cached_property
     def speeds(self):
+        """Of the runs that the seconds are from."""
         every = [(short.notes, timed_steps(short)) for short in self.shorts]
         return ([speed(notes, lines, len(lines)) for notes, lines in every]
                 or [one.speed for one in self.trainings])
 
-
-@dataclasses.dataclass
-class Entry:
-    """A line of the table of a link."""
-    method: str
-    label: str             # the options of the method as typed
-    clock: str
-    trainings: list        # by seed; those without a link when the clock is iterations
-    curves: list           # of these
-    seconds_per_iteration: float
-    mib_per_step: float    # mean of the seeds
-    speeds: list           # of the runs that the seconds are from
-    folders: list          # of these
-    config: dict
-    build: dict            # commit, date and compiler of the first one
+    def count(self, compute):
+        """Counts the seconds compute[machine] for forward and backward of a step. False if the
+        short run of a density is missing."""
+        if not self.shorts:
+            self.clock, self.curves = MEASURED, [one.measured(compute) for one in self.trainings]
+            self.seconds_per_iteration = statistics.fmean(one.seconds_per_iteration(compute)
+                                                          for one in self.trainings)
+            return True
+        seconds_of = {}  # a step, by density
+        for short, own in zip(self.shorts, self.speeds):
+            lines = timed_steps(short)
+            seconds_of[lines[0]["density"]] = with_compute(lines, len(lines),
+                                                           compute[own.machine])
+        if not self.trainings:  # densities fall during the warm-up
+            self.clock, self.seconds_per_iteration = UNTRAINED, seconds_of[min(seconds_of)]
+            return True
+        self.clock = ITERATIONS
+        self.curves = [one.by_iterations(seconds_of) for one in self.trainings]
+        self.seconds_per_iteration = seconds_of.get(self.trainings[0].epochs[-1]["density"])
+        return None not in self.curves
 
     def reached(self, target):
         """Seconds until top-1 reaches the target, one number per seed that does."""
@@ -124,28 +132,19 @@ def crossing(curve, target):
     return None
 
 
-def read(folder):
-    """A finished training in this folder, or None."""
-    notes = read_json(folder / "repro.json")
-    return Training(folder, notes) if notes and runs.trained(folder) else None
+def finished_in(folder, pattern, name_of):
+    """{method: finished trainings} of the paths that match; name_of(path) is the method."""
+    found = {}
+    for path in results(folder, pattern):
+        if runs.trained(path):
+            found.setdefault(name_of(path), []).append(Training(path))
+    return dict(sorted(found.items()))
 
 
 def trainings_in(folder):
     """{method: finished trainings by seed} of the folder of a link."""
-    found = {}
-    for path in results(folder, "*-s*"):
-        if training := read(path):
-            found.setdefault(re.sub(r"-s\d+$", "", path.name), []).append(training)
-    return {name: sorted(each, key=lambda one: one.seed) for name, each in sorted(found.items())}
-
-
-def short_runs_in(folder):
-    """{method: finished short runs} of the folder of a link."""
-    found = {}
-    for path in results(folder, "iterations/*/*-s*"):
-        if short := read(path):
-            found.setdefault(path.parent.name, []).append(short)
-    return found
+    found = finished_in(folder, "*-s*", lambda path: re.sub(r"-s\d+$", "", path.name))
+    return {name: sorted(each, key=lambda one: one.seed) for name, each in found.items()}
 
 
 def timed_steps(short):
@@ -161,49 +160,19 @@ def with_compute(lines, steps, compute):
             + compute)
 
 
-def seconds_of(source, compute):
-    """{density: mean seconds of a step} of the short runs of a method."""
-    found = {}
-    for short, own in zip(source.shorts, source.speeds):
-        lines = timed_steps(short)
-        found[lines[0]["density"]] = with_compute(lines, len(lines), compute[own.machine])
-    return found
-
-
-def entry(source, clock, curves, seconds):
-    first = (source.trainings or source.shorts)[0]
-    mib = statistics.fmean(one.record["mib_per_step"] for one in source.trainings or [first])
-    return Entry(source.method, first.notes["label"], clock, source.trainings, curves, seconds,
-                 mib, source.speeds, [one.folder for one in source.shorts or source.trainings],
-                 first.config, build.of_text(first.notes["versions"]))
-
-
-def sources_of(folder, free, by_short_runs):
-    """(sources of a link, names of unfinished trainings); `free` are those without a link.
+def entries_of(folder, free, by_short_runs):
+    """(entries of a link, names of unfinished trainings); `free` are trainings without a link.
     by_short_runs: a method's short runs count rather than the seconds of its trainings."""
-    trained, short_runs = trainings_in(folder), short_runs_in(folder)
-    measured = {name: each for name, each in trained.items()
-                if not (by_short_runs and name in short_runs)}
-    found = [Source(name, each, []) for name, each in measured.items()]
-    found += [Source(name, free.get(name, []), shorts) for name, shorts in short_runs.items()
+    trained = trainings_in(folder)
+    shorts = finished_in(folder, "iterations/*/*-s*", lambda path: path.parent.name)
+    found = [Entry(name, each, []) for name, each in trained.items()
+             if not (by_short_runs and name in shorts)]
+    measured = {one.method for one in found}
+    found += [Entry(name, free.get(name, []), each) for name, each in shorts.items()
               if name not in measured]
     started = set(results(folder, "*-s*"))
     finished = {one.folder for each in trained.values() for one in each}
     return found, [path.name for path in sorted(started - finished)]
-
-
-def entry_of(source, compute):
-    """The entry of a source; None if the short run of a density is missing."""
-    if not source.shorts:
-        each = source.trainings
-        return entry(source, MEASURED, [one.measured(compute) for one in each],
-                     statistics.fmean(one.seconds_per_iteration(compute) for one in each))
-    by_density = seconds_of(source, compute)
-    if not source.trainings:  # densities fall during the warm-up
-        return entry(source, UNTRAINED, [], by_density[min(by_density)])
-    curves = [one.by_iterations(by_density) for one in source.trainings]
-    last = source.trainings[0].epochs[-1]["density"]
-    return None if None in curves else entry(source, ITERATIONS, curves, by_density[last])
 
 
 @dataclasses.dataclass
@@ -223,15 +192,16 @@ def race(folder):
                folder / path.relative_to(folder).parts[0] for path in results(folder)}
     free = trainings_in(by_link[links.NONE]) if links.NONE in by_link else {}
     # trainings without a link are for all links, also those that ran beside other programs
-    sources = {link: sources_of(by_link[link], free, link == links.NONE)
-               for link in sorted(by_link, key=lambda link: (links.parse(link)[0],
-                                                              -links.parse(link)[1]))}
-    compute = usual_compute(source for each, _ in sources.values() for source in each)
+    every = {link: entries_of(by_link[link], free, link == links.NONE)
+             for link in sorted(by_link, key=lambda link: (links.parse(link)[0],
+                                                           -links.parse(link)[1]))}
+    compute = usual_compute(one for entries, _ in every.values() for entry in entries
+                            for one in entry.speeds)
     found = {}
-    for link, (each, unfinished) in sources.items():
-        entries = [entry_of(source, compute) for source in each]
-        missing = [f"`{source.method}` lacks the short run of a density"
-                   for source, made in zip(each, entries) if made is None]
-        found[link] = Heat(by_link[link], list(filter(None, entries)), unfinished, missing,
-                           compute)
+    for link, (entries, unfinished) in every.items():
+        counted = {entry: entry.count(compute) for entry in entries}
+        missing = [f"`{entry.method}` lacks the short run of a density"
+                   for entry, whole in counted.items() if not whole]
+        found[link] = Heat(by_link[link], [entry for entry, whole in counted.items() if whole],
+                           unfinished, missing, compute)
     return found

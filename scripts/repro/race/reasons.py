@@ -55,8 +55,7 @@ def until(entry, target):
     """(epochs, seconds of an iteration) until the target, means over the seeds."""
     epochs, steps = ([crossing(training.curve(each(training)), target)
                       for training in entry.trainings]
-                     for each in (lambda one: [1] * len(one.epochs),
-                                  lambda one: one.record["steps_of_epochs"]))
+                     for each in (lambda one: [1] * len(one.epochs), lambda one: one.steps))
     return statistics.fmean(epochs), entry.seconds(target) / statistics.fmean(steps)
 
 

@@ -10,11 +10,13 @@ bin=$TW_BUILD/bin
 PYTHONDONTWRITEBYTECODE=1 python3 - "$bin/train" "$work/advice.csv" <<'PY'
 import subprocess
 import sys
+from pathlib import Path
 
 sys.path.insert(0, "scripts/results")
 import links
 
-dense = {row["collective"] for row in links.read_csv(sys.argv[2]) if row["sparsifier"] == "dense"}
+dense = {row["collective"] for row in links.read_csv(Path(sys.argv[2]))
+         if row["sparsifier"] == "dense"}
 assert {"ring", "ring bf16"} <= dense, dense
 told = {}
 for collective in (*dense, "ring bf16 overlap"):

@@ -81,10 +81,10 @@ curve = [(10, 0.5), (20, 0.7), (30, 0.9), (40, 0.8)]
 assert abs(crossing(curve, 0.8) - 25) < 1e-9
 assert crossing(curve, 0.5) == crossing(curve, 0.1) == 10
 # the bytes of a line are the mean of its seeds
-seeds = [SimpleNamespace(record={"mib_per_step": mib}, config={}, speed=None, folder="x",
+seeds = [SimpleNamespace(record={"mib_per_step": mib}, config={}, folder="x",
                          notes={"label": "x", "versions": ""}) for mib in (2, 4)]
-assert readings.entry(readings.Source("x", seeds, []), "measured", [], 1).mib_per_step == 3
-assert readings.entry(readings.Source("x", seeds[1:], []), "measured", [], 1).mib_per_step == 4
+assert readings.Entry("x", seeds, []).mib_per_step == 3
+assert readings.Entry("x", seeds[1:], []).mib_per_step == 4
 assert crossing(curve, 0.9) == 30 and crossing(curve, 0.91) is None and crossing([], 0.5) is None
 PY
 
