@@ -81,11 +81,6 @@ Type type(DType dtype) {
   return Type::undef;
 }
 
-void require(const char* op, DType dtype) {
-  check(dtype != DType::bf16 || cpu_has_avx512(),
-        "[{}] this CPU has no bf16 (it needs AVX-512); use --precision f32", op);
-}
-
 dnnl::primitive_attr user_scratchpad() {
   dnnl::primitive_attr attr;
   attr.set_scratchpad_mode(dnnl::scratchpad_mode::user);

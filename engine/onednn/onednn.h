@@ -27,9 +27,6 @@ using Type = dnnl::memory::data_type;
 
 Type type(DType dtype);
 
-/// Throws UserError `[op] ...` unless this CPU can compute in `dtype`.
-void require(const char* op, DType dtype);
-
 /// Attributes of every primitive: the caller provides the scratchpad. oneDNN's own scratchpad
 /// belongs to the creating thread, and ranks are threads.
 dnnl::primitive_attr user_scratchpad();

@@ -18,9 +18,8 @@ import xml.etree.ElementTree
 REASONS = {
     r"no usable GPU|no CUDA device": "nvidia-smi -L | grep -q GPU",
     r"want as many GPUs": None,
-    r"no bf16": 'grep -q avx512_bf16 /proc/cpuinfo && [ -z "${ONEDNN_MAX_CPU_ISA:-}" ]',
-    r"no AVX-512": 'grep -q avx512bw /proc/cpuinfo && [ -z "${ONEDNN_MAX_CPU_ISA:-}" ]',
-    r"ONEDNN_MAX_CPU_ISA=AVX2 hides it": '[ "${ONEDNN_MAX_CPU_ISA:-}" = AVX2 ]',
+    r"THINWIRE_CPU is": "grep -q avx2 /proc/cpuinfo",
+    r"no fused multiply-add": 'grep -q " fma " /proc/cpuinfo && [ -z "${THINWIRE_CPU:-}" ]',
     r"THINWIRE_DATA": '[ -n "${THINWIRE_DATA:-}" ]',
     r"built without MPI": 'grep -q TW_WITH_MPI "$BUILD/compile_commands.json"',
     r"mpirun is not": "mpirun --version | grep -q HYDRA",

@@ -5,7 +5,6 @@
 
 #include <map>
 
-#include "engine/core/cpu_features.h"
 #include "tests/support/golden.h"
 
 namespace tw {
@@ -93,7 +92,6 @@ TEST_P(Golden, F32StepMatchesPyTorch) {
 /// Per tensor, and of the loss, the rms over the steps: with four images, rounding to bf16 moves a
 /// single loss of VGG-16 by up to 2.6 %.
 TEST_P(Golden, Bf16StepsAreAsAccurateAsPyTorchsAutocast) {
-  if (!test::computes(DType::bf16)) GTEST_SKIP() << "this CPU has no bf16";
   GoldenModel model(GetParam(), DType::bf16, golden);
   std::map<std::string, double> ours, autocast;  // sums of squares
   double of_loss = 0;

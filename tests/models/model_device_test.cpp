@@ -3,7 +3,6 @@
 
 #include <map>
 
-#include "engine/core/cpu_features.h"
 #include "models/model.h"
 #include "tests/support/model_step.h"
 
@@ -152,7 +151,6 @@ TEST_P(ModelSteps, OverfitOneBatch) {
 /// read before it is written, and none is overwritten while it is still needed.
 TEST_P(ModelSteps, DoNotDependOnOldMemory) {
   for (const DType dtype : {DType::f32, DType::bf16}) {
-    if (!test::computes(dtype)) continue;
     PlannedModel p(GetParam(), 4, dtype);
     const double loss = p.step();
     const auto gradients = p.gradients();
@@ -170,7 +168,6 @@ TEST_P(ModelSteps, DoNotDependOnOldMemory) {
 }
 
 TEST_P(ModelSteps, Bf16IsCloseToF32) {
-  if (!test::computes(DType::bf16)) GTEST_SKIP() << "this CPU has no bf16";
   PlannedModel full(GetParam(), 8), half(GetParam(), 8, DType::bf16);
   const double loss = full.step();
   EXPECT_NEAR(half.step(), loss, 0.03 * loss);

@@ -11,7 +11,6 @@
 #include "engine/core/buffer.h"
 #include "engine/core/context.h"
 #include "engine/core/copy.h"
-#include "engine/core/cpu_features.h"
 #include "engine/core/rng.h"
 #include "tests/support/device.h"
 
@@ -99,11 +98,6 @@ inline std::vector<double> normal_values(int64_t n, uint64_t id) {
 
 inline OwnedTensor normal_tensor(Shape shape, DType dtype, uint64_t id) {
   return {shape, dtype, normal_values(shape.numel(), id)};
-}
-
-/// Whether the device under test supports this type in hardware.
-inline bool computes(DType dtype) {
-  return dtype != DType::bf16 || device() == Device::cuda || cpu_has_bf16();
 }
 
 /// Each element within `absolute` + `relative` * abs(expected).

@@ -2,6 +2,7 @@
 #include "engine/ops/cpu/conv2d.h"
 
 #include "engine/core/parallel.h"
+#include "engine/ops/cpu/widened.h"
 
 namespace tw::ops {
 namespace {
@@ -148,11 +149,12 @@ Conv2dCpu::Conv2dCpu(Context& ctx, const Conv2dShape& s) : shape_(s), backward_w
 }
 
 std::unique_ptr<Conv2d> create_cpu(Context& ctx, const Conv2dShape& shape) {
-  require("conv2d", shape.dtype);
   // primitives are created for a fixed number of threads
   ctx.bind_thread();
-  if (suits_dense_conv2d(shape)) return create_dense_conv2d(ctx, shape);
-  if (suits_winograd_conv2d(shape)) return create_winograd_conv2d(ctx, shape);
+  const bool dense = suits_dense_conv2d(shape);
+  if (!dense && suits_winograd_conv2d(shape)) return create_winograd_conv2d(ctx, shape);
+  if (needs_widening(shape.dtype)) return create_widened_conv2d(ctx, shape);
+  if (dense) return create_dense_conv2d(ctx, shape);
   return std::make_unique<Conv2dCpu>(ctx, shape);
 }
 

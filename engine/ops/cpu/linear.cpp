@@ -3,6 +3,7 @@
 #include "engine/ops/linear.h"
 
 #include "engine/onednn/onednn.h"
+#include "engine/ops/cpu/widened.h"
 
 namespace tw::ops {
 namespace {
@@ -91,9 +92,9 @@ LinearCpu::LinearCpu(Context& ctx, const LinearShape& s) : Linear(s) {
 }
 
 std::unique_ptr<Linear> create_cpu(Context& ctx, const LinearShape& shape) {
-  require("linear", shape.dtype);
   // primitives are created for a fixed number of threads
   ctx.bind_thread();
+  if (needs_widening(shape.dtype)) return create_widened_linear(ctx, shape);
   return std::make_unique<LinearCpu>(ctx, shape);
 }
 

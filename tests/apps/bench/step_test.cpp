@@ -1,7 +1,6 @@
 // `bench step`: memory of a training step.
 #include <nlohmann/json.hpp>
 
-#include "engine/core/cpu_features.h"
 #include "tests/support/program.h"
 
 namespace tw::test {
@@ -12,7 +11,6 @@ TEST(BenchStep, ResNet50FitsInFourGibibytes) {
 #ifdef TW_SANITIZED
   GTEST_SKIP() << "a sanitizer's own memory is part of what is measured";
 #endif
-  if (!cpu_has_bf16()) GTEST_SKIP() << "this CPU has no bf16";
   for (const char* recompute : {"", " --recompute"}) {
     const Ended ended = run_command(
         fmt::format("{}/bench step --model resnet50 --image-size 224 --classes 1000 --batch-size "

@@ -19,7 +19,6 @@
 #include "comm/collectives/collectives.h"
 #include "comm/transports.h"
 #include "data/loader.h"
-#include "engine/core/cpu_features.h"
 #include "models/model.h"
 #include "sparsify/kernels/candidates.h"
 #include "sparsify/optimizer.h"
@@ -178,7 +177,6 @@ TEST_P(Allocation, SteadyStateStepAllocatesNothing) {
   GTEST_SKIP() << "the sanitizer replaces the allocator";
 #endif
   const auto& [variant, precision, threads, local_steps] = GetParam();
-  if (precision == DType::bf16 && !cpu_has_bf16()) GTEST_SKIP() << "no bf16 here";
   ours = large = 0;
   // two ranks, or two threads of one rank, since the machine may have only two cores
   run_on_threads(threads == 1 ? 2 : 1, [&](Communicator& comm) {

@@ -3,7 +3,6 @@
 #include <array>
 #include <thread>
 
-#include "engine/core/cpu_features.h"
 #include "engine/ops/conv2d.h"
 #include "tests/support/op_check.h"
 
@@ -99,13 +98,7 @@ std::string describe(const Conv2dShape& s, int threads) {
                      s.padding, s.bias, threads);
 }
 
-class Conv2dTest : public ::testing::TestWithParam<DType> {
- protected:
-  void SetUp() override {
-    // AVX-512 without bf16 emulates it
-    if (!test::computes(GetParam()) && !cpu_has_avx512()) GTEST_SKIP() << "this CPU has no bf16";
-  }
-};
+class Conv2dTest : public ::testing::TestWithParam<DType> {};
 
 TEST_P(Conv2dTest, MatchesASumInDouble) {
   struct Size {
@@ -301,22 +294,6 @@ TEST(Conv2dErrors, NameTheImpossibleShape) {
   EXPECT_NE(text([](auto& s) { s.kernel = 9; }).find("does not fit"), std::string::npos);
   EXPECT_NE(text([](auto& s) { s.padding = 3; }).find("padding 3"), std::string::npos);
   EXPECT_NE(text([](auto& s) { s.dtype = DType::u8; }).find("dtype u8"), std::string::npos);
-}
-
-TEST(Conv2dErrors, SayWhatToDoWithoutBf16) {
-  if (cpu_has_bf16()) GTEST_SKIP() << "this CPU has bf16; ONEDNN_MAX_CPU_ISA=AVX2 hides it";
-  Context ctx(test::device());
-  try {
-    // AVX-512 without bf16 emulates it, slowly
-    Conv2d::create(ctx, {.batch = 1,
-                         .height = 4,
-                         .width = 4,
-                         .in_channels = 16,
-                         .out_channels = 16,
-                         .dtype = DType::bf16});
-  } catch (const UserError& error) {
-    EXPECT_NE(std::string(error.what()).find("use --precision f32"), std::string::npos);
-  }
 }
 
 TEST(Conv2dErrors, NameTheTensorOfWrongShape) {
