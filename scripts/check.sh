@@ -1,15 +1,15 @@
 #!/usr/bin/env bash
 # check.sh [--fast]: checks the project's rules. Prints one line per violation; exit code 1 if there
 # is any.
-#   always          format, include direction, names of registered entries, sizes, layout, markers
-#                   of unfinished work, paths that exist on one machine only, shell scripts,
-#                   Python (ruff), commit subjects
+#   always          format, include direction, names of registered entries, columns, the budget
+#                   (scripts/dev/budget.txt), layout, markers of unfinished work, paths that exist
+#                   on one machine only, shell scripts, Python (ruff, mypy), commit subjects
 #   without --fast  also builds with warnings as errors; names and bug patterns with clang-tidy
 # shellcheck source=scripts/lib/common.sh
 . "$(dirname "${BASH_SOURCE[0]}")/lib/common.sh"
 
 areas=(engine layers models data comm sparsify apps tests)
-max_lines=400 max_median=120 max_columns=100 max_stems=20
+max_columns=100
 
 list() { find "$@" -type f 2>/dev/null | sort; }
 mapfile -t sources < <(list "${areas[@]}" \( -name '*.cpp' -o -name '*.h' -o -name '*.cu*' \))
@@ -21,7 +21,8 @@ mapfile -t others < <(
   list CMakeLists.txt apps tests scripts/cmake \( -name CMakeLists.txt -o -name '*.cmake' \)
 )
 mapfile -t texts < <(
-  printf '%s\n' README.md CMakePresets.json .clang-format .clang-tidy .editorconfig
+  printf '%s\n' README.md CMakePresets.json .clang-format .clang-tidy .editorconfig \
+    .pre-commit-config.yaml
   list docs configs \( -name '*.md' -o -name '*.json' \)
 )
 code=("${sources[@]}" "${shell[@]}" "${others[@]}")
@@ -79,30 +80,28 @@ check_registered_names() {
   scripts/dev/registered_names.py
 }
 
-check_sizes() {
-  awk -v most="$max_lines" 'FNR == most + 1 {
-    printf "%s:%d: size: more than %d lines\n", FILENAME, FNR, most }' "${code[@]}"
+check_columns() {
   awk -v most="$max_columns" 'length($0) > most {
     printf "%s:%d: size: %d columns, at most %d\n", FILENAME, FNR, length($0), most }' "${code[@]}"
-  awk 'END { print FNR } FNR == 1 && NR > 1 { print last } { last = FNR }' "${sources[@]}" |
-    sort -n | awk -v most="$max_median" '{ lines[NR] = $1 } END {
-      median = lines[int((NR + 1) / 2)]
-      if (median > most) printf "size: the median file has %d lines, at most %d\n", median, most }'
 }
 
-# a stem is the name of a file without ending and `_test`
-check_stems() {
-  local folder stems
-  while read -r folder; do
-    stems=$(find "$folder" -maxdepth 1 -type f ! -name README.md -printf '%f\n' |
-      sed 's/\..*//; s/_test$//' | sort -u | wc -l)
-    ((stems <= max_stems)) || echo "$folder: size: $stems stems, at most $max_stems"
-  done < <(find "${areas[@]}" -type d)
+# prints lines or files by folder; more than both figures of scripts/dev/budget.txt is a violation
+check_budget() {
+  local unit bound now found folders
+  while read -r unit bound now folders; do
+    # shellcheck disable=SC2086  # several folders
+    found=$(list $folders ! -name '*.pyc' ! -name '*.png' ! -name '*.svg' ! -name '*.jpg' \
+      ! -name '*.xz' | if [[ $unit == files ]]; then wc -l; else xargs -r cat | wc -l; fi)
+    printf 'budget: %6d %s of %6d: %s\n' "$found" "$unit" "$bound" "$folders" >&2
+    ((found <= (bound > now ? bound : now))) ||
+      echo "${folders// /,}: budget: $found $unit; at most $((bound > now ? bound : now))"
+  done < <(grep '^[a-z]' scripts/dev/budget.txt)
 }
 
 check_layout() {
   local allowed=" ${areas[*]} scripts docs configs .ci CMakeLists.txt CMakePresets.json README.md "
   allowed+="LICENSE .clang-format .clang-tidy .editorconfig .gitattributes .gitignore "
+  allowed+=".pre-commit-config.yaml "
   { git ls-files 2>/dev/null || true; } | cut -d/ -f1 | sort -u | while read -r entry; do
     [[ $allowed == *" $entry "* ]] || echo "$entry: layout: no such entry at the top level"
   done
@@ -133,6 +132,15 @@ check_python() {
   fi
   ruff check --quiet --config scripts/ruff.toml --output-format concise scripts configs tests |
     sed -n 's/^\([^:]*:[0-9]*\):[0-9]*: /\1: python: /p'
+}
+
+check_types() {
+  if ! command -v mypy >/dev/null; then
+    echo "check: mypy is not installed (pip install mypy); types were not checked" >&2
+    return 0
+  fi
+  mypy --config-file scripts/mypy.ini --cache-dir /dev/null scripts |
+    sed -n 's/^\([^:]*:[0-9]*\): error: /\1: type: /p'
 }
 
 check_commits() {
@@ -168,13 +176,14 @@ violations=$(
   check_include_direction
   check_third_party
   check_registered_names
-  check_sizes
-  check_stems
+  check_columns
+  check_budget
   check_layout
   check_unfinished
   check_machine_paths
   check_shell
   check_python
+  check_types
   check_commits
   if [[ ${1:-} != --fast ]]; then
     check_warnings

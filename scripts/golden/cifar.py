@@ -193,7 +193,7 @@ class VGG16(nn.Module):
         return self.classifier(self.features(x).flatten(1))
 
 
-MODELS = {"resnet20": ResNet20, "vgg16": VGG16}
+MODELS: dict[str, type[nn.Module]] = {"resnet20": ResNet20, "vgg16": VGG16}
 
 
 def network(name, dtype):

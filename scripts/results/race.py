@@ -163,7 +163,7 @@ def show(settings, folders):
         from repro.race import figures  # needs matplotlib
     except ImportError:
         session.say_no_figures()
-        figures = None
+        figures = None  # type: ignore[assignment]
     out = settings.tables or settings.output / "tables"
     out.mkdir(parents=True, exist_ok=True)
     for folder in folders:

@@ -75,7 +75,7 @@ def exit_code(name, main):
     for a fault, such as a standard output that takes no more. `name` is that of the script."""
     name = program_name(name)
     if sys.stdout:  # it is open
-        by_line = sys.stdout.line_buffering or sys.stdout.write_through
+        by_line = bool(sys.stdout.line_buffering or sys.stdout.write_through)
         sys.stdout = io.TextIOWrapper(io.BufferedWriter(Output(1, "wb", closefd=False)),
                                       sys.stdout.encoding, sys.stdout.errors,
                                       line_buffering=by_line)

@@ -7,6 +7,7 @@ import os
 import re
 import sys
 from pathlib import Path
+from typing import Any
 
 from . import UserError, nearest, program_name
 
@@ -46,7 +47,8 @@ class Parser(argparse.ArgumentParser):
 
     def described(self):
         """What --describe of a program says, with `metavar` in place of `kind`."""
-        told = {"text": (self.description or "").partition("\n")[2].strip("\n"), "options": []}
+        text = (self.description or "").partition("\n")[2].strip("\n")
+        told: dict[str, Any] = {"text": text, "options": []}
         for action in self._actions:
             if isinstance(action, argparse._SubParsersAction):  # noqa: SLF001
                 helps = action._choices_actions  # noqa: SLF001

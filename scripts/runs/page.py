@@ -56,7 +56,8 @@ def data_of(runs, title, advice_files):
     known = settings.Settings(runs)
     groups = settings.groups(runs, known)
     names = comparison.names_of(runs)
-    described, widths = [None] * len(runs), []
+    described: list = [None] * len(runs)
+    widths = []
     for number, group in enumerate(groups):
         width = curves.bin_width([runs[i] for i in group.runs])
         widths.append(width)

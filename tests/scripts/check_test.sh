@@ -17,7 +17,6 @@ plant() {
   expected+=("$file $rule")
 }
 
-long=$(printf '\\n%.0s' {1..401})
 wide=$(printf 'x%.0s' {1..99})
 plant format engine/device/planted_format.cpp 'int  a;'
 plant include engine/core/planted_upward.cpp '#include "layers/layer.h"'
@@ -27,14 +26,15 @@ plant include engine/core/planted_dnnl.h '#include <oneapi/dnnl/dnnl.hpp>'
 plant include sparsify/kernels/planted_kernel.h '#include "engine/cuda/cuda_kernel.h"'
 plant name apps/advise/planted_name.cpp 'const char* planted = "gtopk";'
 plant name sparsify/planted_key.cpp 'const char* planted = "lp.block";'
-plant size scripts/planted_long.py "#$long"
 plant size engine/core/planted_wide.h "// $wide"
-mkdir tests/planted_stems
-touch tests/planted_stems/stem{1..21}.txt
-expected+=("tests/planted_stems size")
+sed -i 's/^lines .* apps$/lines 10 20 apps/' scripts/dev/budget.txt
+expected+=("apps budget")
 plant unfinished models/planted_todo.cpp '// TO''DO: the rest'
 plant path tests/planted_path.cpp '// see /wor''k/main'
 plant path scripts/planted_path.sh '#!/bin/sh\nls ..''/shared'
+if command -v mypy >/dev/null; then
+  plant type scripts/planted_type.py 'import os\n\nos.getpid().none()'
+fi
 if command -v shellcheck >/dev/null; then
   plant shell scripts/planted_shell.sh '#!/bin/sh\nunused=1'
 fi

@@ -47,6 +47,16 @@ class Scenario:
     def prepare(self):
         """Writes self.start."""
 
+    def command(self, disk):
+        raise NotImplementedError
+
+    def expect(self, whole):
+        """Takes the outcome without a fault."""
+
+    def check_after(self, disk, result, code=1, made=()):
+        """What is wrong after the command, as lines."""
+        raise NotImplementedError
+
     def fresh(self, name):
         """A new copy of the start; the command writes below it."""
         folder = self.folder / name / "disk"
@@ -124,7 +134,7 @@ class Train(Scenario):
     """A run; afterwards --resume auto must end it as if nothing had happened."""
 
     keeps_state = True
-    flags = ("--tensorboard",)
+    flags: tuple[str, ...] = ("--tensorboard",)
 
     def command(self, disk):
         return self.job.command(disk / "runs", "a", *self.flags)

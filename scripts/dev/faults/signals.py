@@ -11,7 +11,7 @@ PATIENCE = 60  # seconds within which a run with a fault must have ended
 GONE = 15  # seconds within which no process may be left after that
 
 # the signals of each kind, in turn
-KINDS = {
+KINDS: dict[str, list] = {
     "kill": [signal.SIGKILL],
     "pause": [signal.SIGSTOP, 0.3, signal.SIGCONT],
     "term": [signal.SIGTERM],

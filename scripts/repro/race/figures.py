@@ -29,7 +29,7 @@ def shown(sections):
         for place, entry in enumerate(trained):
             places[entry.method] = min(place, places.get(entry.method, place))
     names = list(dict.fromkeys(entry.method for entry in first))
-    return names + [name for name in sorted(places, key=places.get) if name not in names]
+    return names + [name for name in sorted(places, key=places.__getitem__) if name not in names]
 
 
 def styles(names):
