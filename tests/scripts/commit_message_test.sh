@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Commit subjects that break the convention are refused by the hook and reported for a branch.
+# Commit subjects that break the convention are refused and reported for a branch.
 set -euo pipefail
 root=$PWD
 work=$(mktemp -d)
@@ -32,7 +32,7 @@ expect refused ''
 expect refused 'docs: describe the block size'
 expect refused 'docs: describe the block size\n# Please enter the commit message'
 
-# in a repository of its own: the hook stops a commit, --commits sees one that got past it
+# in a repository of its own, --commits sees a subject that got past the hook
 cd "$work"
 git init -q repository
 cd repository
@@ -40,21 +40,14 @@ git config user.name tester
 git config user.email tester@example.invalid
 git config commit.gpgsign false
 mkdir -p scripts/dev scripts/lib
-cp "$root"/scripts/dev/{check_commit_message,install_hooks}.sh scripts/dev
+cp "$root/scripts/dev/check_commit_message.sh" scripts/dev
 cp "$root/scripts/lib/common.sh" scripts/lib
-printf '#!/bin/sh\n' >scripts/check.sh
-chmod +x scripts/check.sh
 git add .
 git commit -qm 'Older commits are not checked.'
-scripts/dev/install_hooks.sh >/dev/null
 scripts/dev/check_commit_message.sh --commits
-if git commit -q --allow-empty -m 'No area' >/dev/null 2>&1; then
-  echo "the hook let a bad subject pass"
-  failed=1
-fi
 git commit -q --allow-empty -m 'docs: add nothing' -m 'Nothing is missing.'
 scripts/dev/check_commit_message.sh --commits
-git commit -q --no-verify --allow-empty -m 'No area'
+git commit -q --allow-empty -m 'No area'
 if scripts/dev/check_commit_message.sh --commits >/dev/null; then
   echo "--commits did not see a bad subject"
   failed=1
