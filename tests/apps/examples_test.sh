@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The C++ examples of docs/algorithms.md and docs/contributing.md, linked into train and advise as
+# The C++ examples of docs/algorithms.md and docs/examples.md, linked into train and advise as
 # files that a user adds: --list names them, a run takes each by its name, and advise prices them.
 set -euo pipefail
 work=$(mktemp -d)

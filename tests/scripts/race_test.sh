@@ -33,7 +33,7 @@ cat >"$work/variants.json" <<'JSON'
  "from-tomorrow": {"sparsifier": "topk", "flag_of_tomorrow": 4},
  "set-of-tomorrow": {"sparsifier": "dense", "set": {"allreduce.tomorrow": "1"}}}
 JSON
-# a program with the examples of docs/algorithms.md and docs/contributing.md (`threshold`,
+# a program with the examples of docs/algorithms.md and docs/examples.md (`threshold`,
 # `layerwise_topk`, `ternary`), and with a sparsifier `own` and a selector `mine`, which are topk
 # and trimmed
 mkdir "$bin"
