@@ -33,30 +33,8 @@ check_format() {
     sort -u -t: -k1,1 -k2,2n
 }
 
-# a folder includes only what its row in scripts/dev/include_rules.txt allows
 check_include_direction() {
-  awk -v rules=scripts/dev/include_rules.txt '
-    function folder_of(path) { sub(/\/[^\/]*$/, "", path); return path }
-    BEGIN {
-      while ((getline line < rules) > 0) {
-        if (line ~ /^#/ || line !~ /:/) continue
-        folder = line; sub(/:.*/, "", folder)
-        sub(/^[^:]*:/, "", line)
-        allowed[folder] = line " "
-      }
-    }
-    match($0, /^#include "[a-z_0-9\/]+\.h/) {
-      folder = folder_of(FILENAME)
-      if (folder ~ /^tests/) next
-      if (!(folder in allowed)) {
-        if (!said[folder]++) printf "%s: include: %s has no row in %s\n", FILENAME, folder, rules
-        next
-      }
-      other = folder_of(substr($0, 11, RLENGTH - 10))
-      if (other != folder && !index(allowed[folder], " " other " "))
-        printf "%s:%d: include: %s may not include %s (allowed:%s)\n", \
-               FILENAME, FNR, folder, other, allowed[folder]
-    }' "${sources[@]}"
+  scripts/dev/include_graph.py --check
 }
 
 # A header that includes a library's header, or is for one device, has the name of that library or

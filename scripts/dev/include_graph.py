@@ -6,8 +6,9 @@ an `#include "B/..."`. Prints the number of folders and arrows and writes an SVG
 docs/images/layers.svg). Arrows that follow from others (A -> C beside A -> B -> C) are counted but
 not drawn.
 
-Exit code 1 when an arrow points upward (to a folder listed later in include_rules.txt), when
-arrows form a circle, or, with --check, when the SVG on disk lacks an arrow or has another one.
+Exit code 1 and a line for each include that include_rules.txt does not allow, for a folder that is
+listed before one that it may include, and, with --check, when the SVG lacks an arrow or has another
+one. Where each folder includes only those above it, arrows form no circle.
 """
 
 import argparse
@@ -33,48 +34,45 @@ STYLE = ('bgcolor="white"; node [shape=box, style="rounded,filled", fontname="mo
          'fontsize=12, color="#666666"]; edge [color="#777777", arrowsize=0.7]')
 
 
-def read_folders():
-    """The folders of include_rules.txt, in the order of the file: lower ones first."""
-    lines = RULES.read_text().splitlines()
-    return [line.split(":")[0] for line in lines if ":" in line and not line.startswith("#")]
+def read_rules():
+    """{folder: those that it may include}, lower folders first, and what is wrong with it."""
+    rules, problems = {}, []
+    for line in RULES.read_text().splitlines():
+        folder, colon, allowed = line.partition(":")
+        if colon and not line.startswith("#"):
+            rules[folder] = set(allowed.split())
+            problems += [f"{RULES.relative_to(ROOT)}: include: {folder} stands before {other}"
+                         for other in sorted(rules[folder] - rules.keys())]
+    return rules, problems
 
 
-def read_arrows(folders):
-    """{folder: {included folder: one file and line that includes it}}"""
+def read_arrows(rules):
+    """{folder: included folders} and a line for each include that is not allowed."""
     include = re.compile(r'#include "([a-z_0-9/]+)/[a-z_0-9]+\.h')
-    known = set(folders)
-    arrows = {folder: {} for folder in folders}
-    for folder in folders:
-        for path in sorted((ROOT / folder).iterdir()):
-            if path.suffix not in SUFFIXES:
+    arrows, problems = {folder: set() for folder in rules}, []
+    for path in sorted(path for area in COLOURS for path in (ROOT / area).rglob("*")
+                       if path.suffix in SUFFIXES):
+        name = path.relative_to(ROOT)
+        folder = name.parent.as_posix()
+        for number, line in enumerate(path.read_text().splitlines(), 1):
+            found = include.match(line)
+            if not found or found[1] == folder:
                 continue
-            for number, line in enumerate(path.read_text().splitlines(), 1):
-                match = include.match(line)
-                if match and match[1] in known and match[1] != folder:
-                    where = f"{path.relative_to(ROOT)}:{number}"
-                    arrows[folder].setdefault(match[1], where)
-    return arrows
-
-
-def problems_of(folders, arrows):
-    """One line for each arrow to a folder that include_rules.txt lists later, and for a circle."""
-    order = {folder: i for i, folder in enumerate(folders)}
-    problems = [f"{where}: upward: {folder} includes {other}"
-                for folder in folders
-                for other, where in sorted(arrows[folder].items())
-                if order[other] > order[folder]]
-    try:
-        graphlib.TopologicalSorter(arrows).prepare()
-    except graphlib.CycleError as error:
-        problems.append("circle: " + " -> ".join(reversed(error.args[1])))
-    return problems
+            if folder not in rules:
+                problems.append(f"{name}: include: {folder} has no row in include_rules.txt")
+                break
+            if found[1] in rules[folder]:
+                arrows[folder].add(found[1])
+            else:
+                problems.append(f"{name}:{number}: include: {folder} may not include {found[1]}")
+    return arrows, problems
 
 
 def without_implied(arrows):
     """The arrows, as pairs, that no path of others implies."""
     reached = {}
     for folder in graphlib.TopologicalSorter(arrows).static_order():  # included folders first
-        reached[folder] = set(arrows[folder]).union(*(reached[other] for other in arrows[folder]))
+        reached[folder] = arrows[folder].union(*(reached[other] for other in arrows[folder]))
     return {(folder, other) for folder in arrows for other in arrows[folder]
             if not any(other in reached[between] for between in arrows[folder])}
 
@@ -100,19 +98,18 @@ def main():
     parser.add_argument("--output", type=pathlib.Path, default=ROOT / "docs/images/layers.svg")
     args = parser.parse_args()
 
-    folders = read_folders()
-    arrows = read_arrows(folders)
-    problems = problems_of(folders, arrows)
-    if problems:
-        print("\n".join(problems))
+    rules, problems = read_rules()
+    arrows, wrong = read_arrows(rules)
+    if problems + wrong:
+        print("\n".join(problems + wrong))
         return 1
-    print(f"{len(folders)} folders, {sum(map(len, arrows.values()))} arrows")
     drawn = without_implied(arrows)
     if not args.check:
         args.output.parent.mkdir(parents=True, exist_ok=True)
-        draw(folders, drawn, args.output)
+        draw(rules, drawn, args.output)
+        print(f"{len(rules)} folders, {sum(map(len, arrows.values()))} arrows")
     elif not args.output.exists() or drawn_in(args.output.read_text()) != drawn:
-        print(f"{args.output}: not current; run scripts/dev/include_graph.py")
+        print(f"{args.output.relative_to(ROOT)}: include: run scripts/dev/include_graph.py")
         return 1
     return 0
 
