@@ -2,8 +2,8 @@
 # compare.py and list_runs.py: settings that differ, groups of seeds, conditions, states of runs,
 # and one line for each error.
 set -euo pipefail
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
+# shellcheck source=tests/support/programs/said.sh
+. tests/support/programs/said.sh
 runs=$work/runs
 python3 tests/scripts/runs/make_runs.py "$runs" 80
 
@@ -11,19 +11,6 @@ python3 tests/scripts/runs/make_runs.py "$runs" 80
 expect() {
   grep -qE -- "$1" "$work/said" && return
   echo "expected a line with: $1; got:"
-  cat "$work/said"
-  exit 1
-}
-
-# refuses TEXT COMMAND...: exit code 2 and one line that holds TEXT
-refuses() {
-  local text=$1 code=0
-  shift
-  "$@" >"$work/said" 2>&1 || code=$?
-  if [[ $code == 2 && $(wc -l <"$work/said") == 1 ]] && grep -qF -- "$text" "$work/said"; then
-    return
-  fi
-  echo "expected exit code 2 and one line with: $text; got $code and:"
   cat "$work/said"
   exit 1
 }

@@ -3,8 +3,8 @@
 # compare_authors.py: the same of its arguments.
 set -euo pipefail
 train=${TW_BUILD:-build}/bin/train
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
+# shellcheck source=tests/support/programs/said.sh
+. tests/support/programs/said.sh
 export THINWIRE_CACHE=$TW_BUILD/test-data
 
 step() {  # step NAME OPTION...: one step, and its checkpoint
@@ -21,17 +21,6 @@ grep -q '^rank-1: [1-9][0-9]* and' "$work/said" || { cat "$work/said"; exit 1; }
 code=0
 scripts/dev/compare_selections.py "$one" "$work"/more/checkpoints/step-* >"$work/said" || code=$?
 [[ $code == 1 ]] || { echo "exit code $code for other selections"; cat "$work/said"; exit 1; }
-
-# refuses TEXT COMMAND...: exit code 2 and one line that holds TEXT
-refuses() {
-  local text=$1 code=0
-  shift
-  "$@" >"$work/said" 2>&1 || code=$?
-  [[ $code == 2 && $(wc -l <"$work/said") == 1 ]] && grep -qF "$text" "$work/said" && return
-  echo "expected exit code 2 and one line with: $text; got $code and:"
-  cat "$work/said"
-  exit 1
-}
 compare=scripts/dev/compare_selections.py
 refuses "usage:" "$compare" "$one"
 refuses "$work/none has no rank-" "$compare" "$one" "$work/none"

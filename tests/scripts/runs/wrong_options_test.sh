@@ -2,19 +2,9 @@
 # Python scripts answer a wrong option with one line that names them as the user did and the nearest
 # flag, and with exit code 2.
 set -euo pipefail
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
+# shellcheck source=tests/support/programs/said.sh
+. tests/support/programs/said.sh
 export MPLCONFIGDIR=$work
-
-# refuses TEXT COMMAND...: exit code 2 and the line TEXT
-refuses() {
-  local text=$1 code=0
-  shift
-  "$@" >"$work/said" 2>&1 || code=$?
-  [[ $code == 2 && $(cat "$work/said") == "$text" ]] && return
-  { echo "expected exit code 2 and: $text; got $code and:" && cat "$work/said"; } >&2
-  exit 1
-}
 
 thinwire=scripts/thinwire
 refuses 'compare.py: unknown flag --cvs; nearest is --csv; --help lists all' \

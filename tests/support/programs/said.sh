@@ -1,0 +1,16 @@
+# shellcheck shell=bash
+# Sourced by tests of scripts: $work is a folder that is removed at the end, $work/said what a
+# command printed.
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+
+# refuses TEXT COMMAND...: exit code 2 and one line that holds TEXT
+refuses() {
+  local text=$1 code=0
+  shift
+  "$@" >"$work/said" 2>&1 || code=$?
+  [[ $code == 2 && $(wc -l <"$work/said") == 1 ]] && grep -qF -- "$text" "$work/said" && return
+  { echo "$*: expected exit code 2 and one line with: $text; got $code and:"
+    cat "$work/said"; } >&2
+  exit 1
+}
