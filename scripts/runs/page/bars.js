@@ -6,15 +6,9 @@ const PHASES = ['data', 'forward', 'backward', 'select', 'exchange', 'wait', 'up
 function barsChart({ width, rows, share, title }) {
   const step = 46, height = rows.length * step + MARGIN.bottom + 4;
   const sum = (row) => PHASES.reduce((total, phase) => total + (row.parts[phase] ?? 0), 0);
-  const left = 8, right = width - MARGIN.right - (share ? 0 : 50);
-  const high = share ? 1 : Math.max(...rows.map(sum), 1e-9);
-  const x = scaleOf({ low: 0, high, from: left, to: right, count: width / 85 });
-  const form = share ? (value) => `${Math.round(100 * value)} %` : short;
-  const ticks = x.ticks.map((value) => {
-    const at = x.at(value).toFixed(2), end = height - MARGIN.bottom;
-    return `<line class="grid" x1="${at}" x2="${at}" y1="0" y2="${end}"/>
-      ${tickBelow(value, at, end + 16, width, form(value))}`;
-  });
+  const left = 8, high = share ? 1 : Math.max(...rows.map(sum), 1e-9);
+  const x = scaleOf({ low: 0, high, from: left, to: width - MARGIN.right - (share ? 0 : 50),
+    count: width / 85, form: share ? (value) => `${Math.round(100 * value)} %` : short });
   const bars = rows.map((row, i) => {
     const top = i * step + 20, whole = sum(row);
     let start = 0;
@@ -34,10 +28,10 @@ function barsChart({ width, rows, share, title }) {
       parts.join('') + total;
   });
   const told = rows.map((row) => `${row.label}: ${short(sum(row))} s`).join('; ');
+  const label = share ? 'share of an epoch' : 'seconds of an average epoch';
   const markup = `<svg viewBox="0 0 ${width} ${height}" role="img"
-    aria-label="${escaped(`${title}. ${told}.`)}">${ticks.join('')}${bars.join('')}
-    <text x="${(left + right) / 2}" y="${height - 6}" text-anchor="middle">` +
-    `${share ? 'share of an epoch' : 'seconds of an average epoch'}</text></svg>`;
+    aria-label="${escaped(`${title}. ${told}.`)}">${axesMarkup(x, null, width, height, label)}
+    ${bars.join('')}</svg>`;
   return { markup, legend: PHASES.map((phase) =>
     ({ label: phase, mark: `<rect class="${phase}" x="8" width="12" height="12"/>` })) };
 }

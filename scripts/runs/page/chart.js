@@ -11,20 +11,24 @@ function tickBelow(value, at, y, width, text) {
     text-anchor="middle">${text}</text>`;
 }
 
-/** Axes with grid lines as markup. Ticks carry their value, so that positions can be read back. */
+/** Axes with grid lines as markup; bars have no y. Ticks carry their value, so that tests can read
+ * positions back. */
 function axesMarkup(x, y, width, height, label) {
-  const bottom = height - MARGIN.bottom, right = width - MARGIN.right;
-  const tick = (axis, value, at, form) => axis === 'x'
-    ? `<line class="grid" x1="${at}" x2="${at}" y1="${MARGIN.top}" y2="${bottom}"/>` +
-      tickBelow(value, at, bottom + 16, width, form(value))
-    : `<line class="grid" x1="${MARGIN.left}" x2="${right}" y1="${at}" y2="${at}"/>` +
-      `<text class="tick" data-axis="y" data-value="${value}" data-at="${at}"
-        x="${MARGIN.left - 6}" y="${at}" dy="0.35em" text-anchor="end">${form(value)}</text>`;
-  const ticks = (axis, scale) => scale.ticks.map((value) =>
-    tick(axis, value, scale.at(value).toFixed(2), scale.form)).join('');
-  return (y ? ticks('y', y) : '') + ticks('x', x) +
-    `<line class="axis" x1="${MARGIN.left}" x2="${right}" y1="${bottom}" y2="${bottom}"/>
-    <text x="${(MARGIN.left + right) / 2}" y="${height - 6}" text-anchor="middle">${label}</text>`;
+  const bottom = height - MARGIN.bottom, { from: left, to: right } = x;
+  const across = x.ticks.map((value) => {
+    const at = x.at(value).toFixed(2);
+    return `<line class="grid" x1="${at}" x2="${at}" y1="${MARGIN.top}" y2="${bottom}"/>` +
+      tickBelow(value, at, bottom + 16, width, x.form(value));
+  });
+  const up = (y?.ticks ?? []).map((value) => {
+    const at = y.at(value).toFixed(2);
+    return `<line class="grid" x1="${left}" x2="${right}" y1="${at}" y2="${at}"/>
+      <text class="tick" data-axis="y" data-value="${value}" data-at="${at}"
+        x="${left - 6}" y="${at}" dy="0.35em" text-anchor="end">${y.form(value)}</text>`;
+  });
+  return `${up.join('')}${across.join('')}
+    <line class="axis" x1="${left}" x2="${right}" y1="${bottom}" y2="${bottom}"/>
+    <text x="${(left + right) / 2}" y="${height - 6}" text-anchor="middle">${label}</text>`;
 }
 
 const visible = (points, x, y) => points.filter((point) =>
@@ -54,17 +58,17 @@ function lineChart({ width, title, series, x, y, bands, dots = true }) {
   const xs = domainOf(points.map((point) => point.x), { log: x.log, from: x.from, space: 0.02 });
   const ys = domainOf(ends.concat(y.reference ?? []), { log: y.log, from: y.from });
   if (!points.length || !xs || !ys) return null;
-  const across = { ...scaleOf({ ...xs, log: x.log, from: MARGIN.left, to: width - MARGIN.right,
-    whole: x.whole, binary: x.binary, count: width / 85 }), form: x.form };
-  const up = { ...scaleOf({ ...ys, log: y.log, from: height - MARGIN.bottom, to: MARGIN.top,
-    count: height / 50 }), form: y.form };
+  const across = scaleOf({ ...x, ...xs, from: MARGIN.left, to: width - MARGIN.right,
+    count: width / 85 });
+  const up = scaleOf({ ...y, ...ys, from: height - MARGIN.bottom, to: MARGIN.top,
+    count: height / 50 });
   const clip = `clip${++clips}`;
   const place = (point) => `${across.at(point.x).toFixed(2)},${up.at(point.y).toFixed(2)}`;
   const lines = shown.filter((one) => one.points.length).map((one) => {
     const marks = !dots || one.points.length > 45 ? '' : one.points.map((point) =>
       `<circle class="dot ${one.look}" r="2.6" cx="${across.at(point.x).toFixed(2)}"
         cy="${up.at(point.y).toFixed(2)}"/>`).join('');
-    return (bands ? bandMarkup(one.points, across, { ...up, log: y.log }, one.look) : '') +
+    return (bands ? bandMarkup(one.points, across, up, one.look) : '') +
       `<path class="line${one.points.length > 100 ? ' thin' : ''} ${one.look} d${one.dash}"
         data-column="${escaped(one.column)}"
         data-label="${escaped(one.label)}" d="M${one.points.map(place).join('L')}"/>${marks}`;

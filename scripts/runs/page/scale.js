@@ -1,12 +1,12 @@
 // Scales: from values to pixels.
 
-/** {at(value), ticks} of an axis from low to high on pixels from..to with about `count` ticks, at
+/** An axis from low to high on pixels from..to: what is given, at(value), about `count` ticks, at
  * whole numbers only if `whole` and one is passed, at round numbers of bytes if `binary`. */
-function scaleOf({ low, high, from, to, log, count, whole, binary }) {
+function scaleOf({ low, high, from, to, log, count, whole, binary, form }) {
   const map = log ? Math.log10 : (value) => value;
   const a = map(low), b = map(high);
   const at = (value) => from + (to - from) * (map(value) - a) / (b - a);
-  return { at, low, high, ticks: log ? logTicks(low, high, count, binary)
+  return { at, from, to, log, form, ticks: log ? logTicks(low, high, count, binary)
     : linearTicks(low, high, count, { least: whole && high >= 1 ? 1 : 0, binary }) };
 }
 
