@@ -71,7 +71,7 @@ def parameter_value(name, shape):
     return values.astype(np.float32).reshape(shape)
 
 
-def batch_of(count, trial, size=32, classes=10):
+def batch_of(count, trial, size, classes):
     """NHWC bytes with large-scale structure, and labels."""
     blocks = (hash_words("images.blocks", count * 4 * 4 * 3, trial) % 192).reshape(count, 4, 4, 3)
     blocks = blocks.repeat(size // 4, 1).repeat(size // 4, 2)
@@ -204,8 +204,9 @@ def network(name, dtype):
     return model
 
 
-def batch_tensors(dtype, trial):
-    images, labels = batch_of(BATCH, trial)
+def batch_tensors(dtype, trial, count=BATCH, size=32, classes=10):
+    """Normalised images in PyTorch's layout, and labels."""
+    images, labels = batch_of(count, trial, size, classes)
     x = torch.from_numpy(images).to(dtype) / 255
     x = (x - torch.tensor(MEAN, dtype=dtype)) / torch.tensor(DEVIATION, dtype=dtype)
     return x.permute(0, 3, 1, 2), torch.from_numpy(labels)
@@ -228,15 +229,17 @@ def choose_batch(name):
     return best
 
 
-def first_step(name, trial, dtype, autocast=False):
-    """Loss and gradients (float64 arrays by name) of the first step in a precision."""
-    model = network(name, dtype)
-    x, labels = batch_tensors(dtype, trial)
+def step_of(model, x, labels, autocast=False):
+    """Loss and gradients, float64 arrays by name."""
     with torch.autocast("cpu", dtype=torch.bfloat16, enabled=autocast):
         loss = F.cross_entropy(model(x), labels)
     loss.backward()
     gradients = {k: p.grad.double().numpy().ravel() for k, p in model.named_parameters()}
     return float(loss.detach()), gradients
+
+
+def first_step(name, trial, dtype, autocast=False):
+    return step_of(network(name, dtype), *batch_tensors(dtype, trial), autocast)
 
 
 def golden_step(name, trial):
@@ -286,6 +289,12 @@ def golden(name):
             "deviation": DEVIATION, "steps": [golden_step(name, t) for t in trials]}
 
 
+def write(path, value):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(value, separators=(",", ":")) + "\n")
+    print(f"{path}: {path.stat().st_size} bytes")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     root = pathlib.Path(__file__).resolve().parents[2]
@@ -294,11 +303,8 @@ def main():
     parser.add_argument("--output-dir", type=pathlib.Path, default=root / "tests/models/golden")
     arguments = parser.parse_args()
     torch.set_num_threads(1)
-    arguments.output_dir.mkdir(parents=True, exist_ok=True)
     for name in arguments.models or [*MODELS, "statistics"]:
-        path = arguments.output_dir / f"{name}.json"
-        path.write_text(json.dumps(golden(name), separators=(",", ":")) + "\n")
-        print(f"{path}: {path.stat().st_size} bytes")
+        write(arguments.output_dir / f"{name}.json", golden(name))
 
 
 if __name__ == "__main__":

@@ -14,7 +14,6 @@ where it is 0. Needs torchvision.
 
 usage: imagenet.py [logits] [resnet18 resnet50 vgg11_bn_imagenet]
 """
-import json
 import pathlib
 import sys
 
@@ -24,8 +23,8 @@ import torchvision
 from torch import nn
 from torch.nn import functional as F
 
-from cifar import (DEVIATION, MEAN, batch_of, hash_words, kept, parameter_value, short,
-                         unit)
+import cifar
+from cifar import DEVIATION, MEAN, hash_words, kept, parameter_value, short, unit
 
 BATCH = 2
 SEED, STEP = 7, 3  # of the dropout masks
@@ -124,10 +123,7 @@ def network(name, dtype, steady=False):
 
 
 def batch(dtype):
-    images, labels = batch_of(BATCH, 0, 224, 1000)
-    x = torch.from_numpy(images).to(dtype) / 255
-    x = (x - torch.tensor(MEAN, dtype=dtype)) / torch.tensor(DEVIATION, dtype=dtype)
-    return x.permute(0, 3, 1, 2), torch.from_numpy(labels)
+    return cifar.batch_tensors(dtype, 0, BATCH, 224, 1000)
 
 
 def layout(model):
@@ -151,12 +147,7 @@ def logits(name):
 
 
 def first_step(name, dtype):
-    model = network(name, dtype, steady=True).train()
-    x, labels = batch(dtype)
-    loss = F.cross_entropy(model(x), labels)
-    loss.backward()
-    return float(loss.detach()), {
-        k: p.grad.double().numpy().ravel() for k, p in model.named_parameters()}
+    return cifar.step_of(network(name, dtype, steady=True).train(), *batch(dtype))
 
 
 def gradients(name):
@@ -181,9 +172,7 @@ def gradients(name):
 
 def write(name, value):
     folder = pathlib.Path(__file__).resolve().parents[2] / "tests/models/golden"
-    path = folder / f"{name}.json"
-    path.write_text(json.dumps(value, separators=(",", ":")) + "\n")
-    print(f"{path}: {path.stat().st_size} bytes")
+    cifar.write(folder / f"{name}.json", value)
 
 
 def main():

@@ -11,7 +11,6 @@ Thinwire).
 usage: powersgd.py [--output FILE]
 """
 import argparse
-import json
 import pathlib
 import tempfile
 
@@ -21,7 +20,7 @@ import torch.distributed as dist
 import torch.multiprocessing as mp
 from torch.distributed.algorithms.ddp_comm_hooks import powerSGD_hook as hook
 
-from cifar import unit
+from cifar import unit, write
 
 SHAPES = [(9, 11), (3,), (5, 4), (2, 3, 7)]
 FACTORS = [1, 2, 4]
@@ -113,8 +112,7 @@ def main():
                 "q": [rounded(matrix[0].T) for matrix in first],
                 "means": [rounded(mean) for mean, _ in steps],
                 "residual": rounded(results[-1][1][-1][1])}
-    output.parent.mkdir(exist_ok=True)
-    output.write_text(json.dumps(golden, separators=(",", ":")) + "\n")
+    write(output, golden)
 
 
 if __name__ == "__main__":
