@@ -117,7 +117,7 @@ check_types() {
     echo "check: mypy is not installed (pip install mypy); types were not checked" >&2
     return 0
   fi
-  mypy --config-file scripts/mypy.ini --cache-dir /dev/null scripts |
+  mypy --config-file scripts/mypy.ini --cache-dir build/mypy scripts |
     sed -n 's/^\([^:]*:[0-9]*\): error: /\1: type: /p'
 }
 

@@ -6,7 +6,7 @@ scripts/check.sh --fast
 copy=$(mktemp -d)
 trap 'rm -rf "$copy"' EXIT
 cp -r CMakeLists.txt CMakePresets.json README.md .clang-format .clang-tidy scripts engine sparsify \
-  layers models data comm apps tests "$copy"
+  layers models data comm apps tests configs "$copy"
 cd "$copy"
 
 # plant RULE FILE TEXT: a file that breaks one rule, which check.sh is to name in one line
