@@ -239,7 +239,8 @@ def step_of(model, x, labels, autocast=False):
 
 
 def first_step(name, trial, dtype, autocast=False):
-    return step_of(network(name, dtype), *batch_tensors(dtype, trial), autocast)
+    x, labels = batch_tensors(dtype, trial)
+    return step_of(network(name, dtype), x, labels, autocast)
 
 
 def golden_step(name, trial):
