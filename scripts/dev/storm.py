@@ -28,7 +28,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from faults import journal
-from faults.job import SOURCE, Job, Outcome, preload, run, write_images
+from faults.job import SOURCE, Job, Outcome, preload, run, succeed, write_images
 from faults.signals import KINDS, Fault, Started
 
 ALGORITHMS = {
@@ -228,12 +228,6 @@ class Storm:
             if self.check(smaller):
                 return self.shrink(smaller)
         return case
-
-
-def succeed(command, environment):
-    code, text = run(command, environment)
-    if code != 0:
-        raise SystemExit(f"a run without faults ends with {code}: {text}")
 
 
 def simpler(case):

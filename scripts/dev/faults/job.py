@@ -107,8 +107,11 @@ class Job:
     model: str = "lenet"
     options: tuple = ()
 
+    def program(self, name):
+        return str(Path(self.build).resolve() / "bin" / name)
+
     def command(self, output, name, *more):
-        train = [str(Path(self.build).resolve() / "bin/train")]
+        train = [self.program("train")]
         if self.transport == "mpirun":
             train = ["mpirun", "-n", str(self.ranks), *train]
         else:
@@ -139,12 +142,15 @@ def run(command, environment, timeout=120):
         stderr=subprocess.STDOUT, text=True, errors="replace", start_new_session=True,
     ) as process:  # fmt: skip
         try:
-            return process_end(process, timeout)
+            output, _ = process.communicate(timeout=timeout)
         except subprocess.TimeoutExpired:
             os.killpg(process.pid, 9)
             return 124, process.communicate()[0]
+        return process.returncode, output
 
 
-def process_end(process, timeout):
-    output, _ = process.communicate(timeout=timeout)
-    return process.returncode, output
+def succeed(command, environment):
+    """Ends the script if a run without a fault fails."""
+    code, output = run(command, environment)
+    if code != 0:
+        raise SystemExit(f"a run without faults ends with {code}: {output}")

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from faults import journal
-from faults.job import SOURCE, Outcome, run
+from faults.job import SOURCE, Outcome, run, succeed
 
 MESSAGES = {
     "EIO": "Input/output error",
@@ -38,9 +38,7 @@ class Scenario:
         self.start.mkdir(parents=True)
         self.prepare()
         whole = self.fresh("whole")
-        code, output = self.run(whole, TW_DISK_JOURNAL=folder / "journal")
-        if code != 0:
-            raise SystemExit(f"{type(self).__name__} fails without a fault: {output}")
+        succeed(self.command(whole), self.shim(whole, TW_DISK_JOURNAL=folder / "journal"))
         self.calls = journal.read(folder / "journal")
         self.expect(whole)
 
@@ -64,11 +62,10 @@ class Scenario:
         shutil.copytree(self.start, folder)
         return folder
 
-    def run(self, disk, **variables):
-        environment = self.job.environment(
+    def shim(self, disk, **variables):
+        return self.job.environment(
             LD_PRELOAD=self.library, TW_DISK_FOLDER=disk, **self.planted, **variables
         )
-        return run(self.command(disk), environment)
 
     def check(self, number, fault):
         disk = self.fresh(f"{number}-{fault}")
@@ -82,7 +79,8 @@ class Scenario:
     def check_fault(self, number, fault, disk):
         log = disk.parent / "journal"
         what = f"{number}+:{fault[:-1]}" if fault.endswith("+") else f"{number}:{fault}"
-        code, output = self.run(disk, TW_DISK_FAULT=what, TW_DISK_JOURNAL=log)
+        shim = self.shim(disk, TW_DISK_FAULT=what, TW_DISK_JOURNAL=log)
+        code, output = run(self.command(disk), shim)
         made = journal.read(log) if log.exists() else []
         hit = next((call for call in made if call.name.startswith("!")), None)
         result = Result()
@@ -181,9 +179,7 @@ class Resume(Train):
     """A finished run that is resumed from an older checkpoint."""
 
     def prepare(self):
-        code, output = self.job.run(self.start / "runs", "a", *self.flags)
-        if code != 0:
-            raise SystemExit(f"train fails without a fault: {output}")
+        succeed(super().command(self.start), self.job.environment())
 
     def command(self, disk):
         checkpoint = disk / "runs/a/checkpoints/step-00000008"
@@ -228,17 +224,15 @@ class Program(Scenario):
 
 class Pack(Program):
     def command(self, disk):
-        pack = str(Path(self.job.build).resolve() / "bin/pack")
-        return [pack, str(self.job.data), "--output", str(disk / self.file)]
+        return [self.job.program("pack"), str(self.job.data), "--output", str(disk / self.file)]
 
 
 class Bench(Program):
     repeats = False  # times
 
     def command(self, disk):
-        bench = str(Path(self.job.build).resolve() / "bin/bench")
-        return [bench, "comm", "--workers", "2", "--collective", "allreduce", "--max-bytes", "4K",
-                "--iterations", "2", "--csv", str(disk / self.file)]  # fmt: skip
+        return [self.job.program("bench"), "comm", "--workers", "2", "--collective", "allreduce",
+                "--max-bytes", "4K", "--iterations", "2", "--csv", str(disk / self.file)]
 
 
 class Analyze(Program):
@@ -251,8 +245,8 @@ class Analyze(Program):
         self.input.write_bytes(b"\x93NUMPY\x01\x00v\x00" + head.encode() + save)
 
     def command(self, disk):
-        analyze = str(Path(self.job.build).resolve() / "bin/analyze")
-        return [analyze, "select", "--input", str(self.input), "--output", str(disk / self.file)]
+        return [self.job.program("analyze"), "select", "--input", str(self.input), "--output",
+                str(disk / self.file)]
 
 
 class Plot(Program):
@@ -262,9 +256,7 @@ class Plot(Program):
         return line.startswith("plot.py: ") and line != f"plot.py: {self.file}"
 
     def prepare(self):
-        code, output = self.job.run(self.folder / "runs", "a")
-        if code != 0:
-            raise SystemExit(f"train fails without a fault: {output}")
+        succeed(self.job.command(self.folder / "runs", "a"), self.job.environment())
 
     def command(self, disk):
         return [sys.executable, str(SOURCE / "scripts/plot.py"), str(self.folder / "runs/a"),
