@@ -20,11 +20,16 @@ usage: cifar.py [--output-dir DIR] [resnet20 vgg16 statistics]
 import argparse
 import json
 import pathlib
+import sys
 
 import numpy as np
 import torch
-from torch import nn
 from torch.nn import functional as F
+from torch.overrides import TorchFunctionMode
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "scripts/bench"))
+import torch_models
 
 WHOLE = 64  # tensors up to this size are kept whole
 PROJECTIONS = 32
@@ -102,102 +107,37 @@ def kept(name, values):
     return {"projections": projections(name + ".signs", values), "samples": short(values[indices])}
 
 
-# ---- the models, under the usual names ----
+# ---- the models are those of scripts/bench ----
 
 class TooClose(Exception):
     """A batch has an activation closer to a kink than the best batch so far."""
 
 
-class Distance:
-    """Records the smallest distance of an activation to a kink, if `wanted`."""
+class Kinks(TorchFunctionMode):
+    """Records the smallest distance of an activation to a kink; TooClose unless above `known`."""
 
-    wanted, least, known = False, 0.0, 0.0
+    def __init__(self, known):
+        super().__init__()
+        self.known, self.least = known, float("inf")
 
-    @classmethod
-    def note(cls, distances):
-        cls.least = min(cls.least, float(distances.min()))
-        if cls.least <= cls.known:
+    def __torch_function__(self, function, types, args=(), kwargs=None):
+        if function is F.relu:
+            self.note(args[0].abs())
+        if function is torch.max_pool2d:  # 2x2, after a ReLU: ties at zero pass no gradient
+            n, c, h, w = args[0].shape
+            windows = args[0].reshape(n, c, h // 2, 2, w // 2, 2).transpose(3, 4).reshape(-1, 4)
+            top = windows.sort(1, descending=True).values
+            self.note((top[:, 0] - top[:, 1])[top[:, 0] > 0])
+        return function(*args, **(kwargs or {}))
+
+    def note(self, distances):
+        self.least = min(self.least, float(distances.min()))
+        if self.least <= self.known:
             raise TooClose
 
 
-def relu(x):
-    if Distance.wanted:
-        Distance.note(x.abs())
-    return F.relu(x)
-
-
-def max_pool(x):
-    """2x2, after a ReLU: a maximum of zero passes no gradient, so its ties do not matter."""
-    if Distance.wanted:
-        n, c, h, w = x.shape
-        windows = x.reshape(n, c, h // 2, 2, w // 2, 2).transpose(3, 4).reshape(-1, 4)
-        top = windows.sort(1, descending=True).values
-        Distance.note((top[:, 0] - top[:, 1])[top[:, 0] > 0])
-    return F.max_pool2d(x, 2)
-
-
-class Block(nn.Module):
-    def __init__(self, inputs, outputs, stride):
-        super().__init__()
-        self.conv1 = nn.Conv2d(inputs, outputs, 3, stride, 1, bias=False)
-        self.bn1 = nn.BatchNorm2d(outputs)
-        self.conv2 = nn.Conv2d(outputs, outputs, 3, 1, 1, bias=False)
-        self.bn2 = nn.BatchNorm2d(outputs)
-        self.stride, self.extra = stride, outputs - inputs
-
-    def forward(self, x):
-        y = self.bn2(self.conv2(relu(self.bn1(self.conv1(x)))))
-        if self.stride != 1:
-            x = x[:, :, :: self.stride, :: self.stride]
-            x = F.pad(x, (0, 0, 0, 0) + (self.extra // 2,) * 2)
-        return relu(y + x)
-
-
-class ResNet20(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.conv1 = nn.Conv2d(3, 16, 3, 1, 1, bias=False)
-        self.bn1 = nn.BatchNorm2d(16)
-        for stage, (inputs, outputs) in enumerate(((16, 16), (16, 32), (32, 64)), 1):
-            blocks = [Block(inputs, outputs, 1 if stage == 1 else 2)]
-            blocks += [Block(outputs, outputs, 1) for _ in range(2)]
-            setattr(self, f"layer{stage}", nn.Sequential(*blocks))
-        self.linear = nn.Linear(64, 10)
-
-    def forward(self, x):
-        x = relu(self.bn1(self.conv1(x)))
-        x = self.layer3(self.layer2(self.layer1(x)))
-        return self.linear(x.mean((2, 3)))
-
-
-class Function(nn.Module):
-    def __init__(self, function):
-        super().__init__()
-        self.forward = function
-
-
-class VGG16(nn.Module):
-    def __init__(self):
-        super().__init__()
-        features, inputs = [], 3
-        for outputs, count in ((64, 2), (128, 2), (256, 3), (512, 3), (512, 3)):
-            for _ in range(count):
-                conv = nn.Conv2d(inputs, outputs, 3, padding=1)
-                features += [conv, nn.BatchNorm2d(outputs), Function(relu)]
-                inputs = outputs
-            features.append(Function(max_pool))
-        self.features = nn.Sequential(*features)
-        self.classifier = nn.Linear(512, 10)
-
-    def forward(self, x):
-        return self.classifier(self.features(x).flatten(1))
-
-
-MODELS: dict[str, type[nn.Module]] = {"resnet20": ResNet20, "vgg16": VGG16}
-
-
 def network(name, dtype):
-    model = MODELS[name]().to(dtype)
+    model = torch_models.build(name).to(dtype)
     with torch.no_grad():
         for key, parameter in model.named_parameters():
             parameter.copy_(torch.from_numpy(parameter_value(key, parameter.shape)))
@@ -215,17 +155,15 @@ def batch_tensors(dtype, trial, count=BATCH, size=32, classes=10):
 def choose_batch(name):
     """Number of the batch with the largest distance between a kink and its closest activation."""
     model = network(name, torch.float32)
-    best, Distance.known, Distance.wanted = 0, 0.0, True
+    best, known = 0, 0.0
     for trial in range(TRIALS):
-        Distance.least = float("inf")
         try:
-            with torch.no_grad():
+            with torch.no_grad(), Kinks(known) as kinks:
                 model(batch_tensors(torch.float32, trial)[0])
-            best, Distance.known = trial, Distance.least
+            best, known = trial, kinks.least
         except TooClose:
             pass
-    Distance.wanted = False
-    print(f"{name}: batch {best} keeps {Distance.known:.1e} from every kink")
+    print(f"{name}: batch {best} keeps {known:.1e} from every kink")
     return best
 
 
@@ -298,13 +236,12 @@ def write(path, value):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    root = pathlib.Path(__file__).resolve().parents[2]
     parser.add_argument("models", nargs="*", metavar="model",
                         help="resnet20, vgg16, statistics (default all)")
-    parser.add_argument("--output-dir", type=pathlib.Path, default=root / "tests/models/golden")
+    parser.add_argument("--output-dir", type=pathlib.Path, default=ROOT / "tests/models/golden")
     arguments = parser.parse_args()
     torch.set_num_threads(1)
-    for name in arguments.models or [*MODELS, "statistics"]:
+    for name in arguments.models or [*STEPS, "statistics"]:
         write(arguments.output_dir / f"{name}.json", golden(name))
 
 
