@@ -3,8 +3,8 @@
 # hold the numbers of the runs; names that a program adds enter; short runs give the seconds of the
 # other clock; the table for advise; wrong options and files end with one line.
 set -euo pipefail
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
+# shellcheck source=tests/support/programs/said.sh
+. tests/support/programs/said.sh
 out=$work/out model=$work/out/lenet bin=$work/bin
 programs=$(realpath "${TW_BUILD:-build}/bin")
 
@@ -72,23 +72,6 @@ race() {
       --bin "$bin" --methods "$methods" --target "${target:-0.11}")
   fi
   python3 scripts/results/race.py "$action" --output-dir "$out" "${more[@]}" "$@"
-}
-
-# refuses TEXT ARGUMENT...: exit code 2 and one line that holds TEXT
-refuses() {
-  local text=$1 code=0
-  shift
-  race "$@" >"$work/said" 2>&1 || code=$?
-  if [[ $code == 2 && $(wc -l <"$work/said") == 1 ]] && grep -qF -- "$text" "$work/said"; then
-    return
-  fi
-  echo "expected exit code 2 and one line with: $text; got $code and:"
-  cat "$work/said"
-  exit 1
-}
-
-expect() {
-  grep -qF -- "$2" "$1" || { echo "$1 lacks: $2"; cat "$1"; exit 1; }
 }
 
 starts() { python3 -c "import json; print(len(json.load(open('$1/repro.json'))['starts']))"; }
@@ -316,26 +299,26 @@ methods=topk race run --link "20Mbit,1ms" --again --dry-run >"$work/said"
 expect "$work/said" "20Mbit,1ms: nothing runs again: this machine is "
 
 # more epochs than the runs in the folder have
-refuses "epochs is 3, was 2; remove it" run --link none --epochs 3
-refuses "link 1Gbit: expected RATE,LATENCY" run --link 1Gbit
-refuses "--clock is wall; expected measured or iterations" run --clock wall
-refuses "--no-training needs --clock iterations" run --no-training
-ranks=0 refuses "--ranks is 0; expected at least 1" run
-target=80 refuses "--target is 80; expected a fraction" run
-bin=$work/none refuses "none/train is missing" run
+refuses "epochs is 3, was 2; remove it" race run --link none --epochs 3
+refuses "link 1Gbit: expected RATE,LATENCY" race run --link 1Gbit
+refuses "--clock is wall; expected measured or iterations" race run --clock wall
+refuses "--no-training needs --clock iterations" race run --no-training
+ranks=0 refuses "--ranks is 0; expected at least 1" race run
+target=80 refuses "--target is 80; expected a fraction" race run
+bin=$work/none refuses "none/train is missing" race run
 mkdir "$work/train" && ln -s "$bin/train" "$work/train"
 bin=$work/train race run --link none --dry-run >"$work/said"  # asks for no other program
-refuses "no runs of resnet20 in $out" show --model resnet20
-refuses "none/x.csv: No such file" accuracy "$work/none/x.csv"
-refuses "unknown action ran; did you mean run?" ran
-refuses 'unknown model "lenot"; nearest is "lenet"' run --model lenot
-methods=topl refuses "unknown method topl; did you mean topk?" run
-methods=from-tomorrow refuses "train has no --flag-of-tomorrow" run
+refuses "no runs of resnet20 in $out" race show --model resnet20
+refuses "none/x.csv: No such file" race accuracy "$work/none/x.csv"
+refuses "unknown action ran; did you mean run?" race ran
+refuses 'unknown model "lenot"; nearest is "lenet"' race run --model lenot
+methods=topl refuses "unknown method topl; did you mean topk?" race run
+methods=from-tomorrow refuses "train has no --flag-of-tomorrow" race run
 echo '{"hot": {"sparsifier": "dense", "lr": "x"}}' >"$work/variants.json"
-methods=hot refuses "lr is x; expected a number" run --link none
+methods=hot refuses "lr is x; expected a number" race run --link none
 echo '{"hot": {"sparsifier": "dense", "epochs": "x"}}' >"$work/variants.json"
-methods=hot refuses "hot: epochs is 'x'; expected a number" run --link none
+methods=hot refuses "hot: epochs is 'x'; expected a number" race run --link none
 echo '{"a b": {}}' >"$work/variants.json"
-refuses "'a b' is no name" run
+refuses "'a b' is no name" race run
 echo '[' >"$work/variants.json"
-refuses "variants.json: " run
+refuses "variants.json: " race run

@@ -2,8 +2,8 @@
 # repro.py: a claim of a few seconds is stopped by a signal, resumed, finished once, and judged by
 # its rules; wrong options and files end with one line; the claims of configs/repro are valid.
 set -euo pipefail
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
+# shellcheck source=tests/support/programs/said.sh
+. tests/support/programs/said.sh
 claims=$work/claims out=$work/out
 mkdir "$claims"
 
@@ -32,23 +32,6 @@ repro() {
     --bin "${bin:-${TW_BUILD:-build}/bin}" "$@"
 }
 
-# refuses TEXT ARGUMENT...: exit code 2 and one line that holds TEXT
-refuses() {
-  local text=$1 code=0
-  shift
-  repro "$@" >"$work/said" 2>&1 || code=$?
-  if [[ $code == 2 && $(wc -l <"$work/said") == 1 ]] && grep -qF -e "$text" "$work/said"; then
-    return
-  fi
-  echo "expected exit code 2 and one line with: $text; got $code and:"
-  cat "$work/said"
-  exit 1
-}
-
-expect() {
-  grep -qF "$2" "$1" || { echo "$1 lacks: $2"; cat "$1"; exit 1; }
-}
-
 claim 100
 run=$out/quick/T1/dense-s1
 repro run T1 --dry-run >"$work/said"
@@ -74,15 +57,15 @@ PY
 # --rows names the rows to run; --val-size holds out images of real data only
 repro run --dry-run T1 --rows model >"$work/said"
 expect "$work/said" "0 results finished, 1 to run"
-refuses "unknown row modle; did you mean model?" run T1 --rows modle
+refuses "unknown row modle; did you mean model?" repro run T1 --rows modle
 repro run T1 --dry-run --val-size 500 >"$work/said"
 if grep -q -e --val-size "$work/said"; then echo "held out generated images" && exit 1; fi
-refuses "--val-size is -1; expected 0 or more" run T1 --val-size -1
-refuses "--images-per-s is -5; expected at least 0" run T1 --dry-run --images-per-s -5
-refuses "--launcher is empty" run T1 --launcher ""
-refuses "none: No such file or directory" run T1 --dry-run --launcher "$work/none -n {P}"
-out=$claims/T1.py/x refuses "Not a directory" run T1
-refuses "T1.py: File exists" run T1 --tables "$claims/T1.py"
+refuses "--val-size is -1; expected 0 or more" repro run T1 --val-size -1
+refuses "--images-per-s is -5; expected at least 0" repro run T1 --dry-run --images-per-s -5
+refuses "--launcher is empty" repro run T1 --launcher ""
+refuses "none: No such file or directory" repro run T1 --dry-run --launcher "$work/none -n {P}"
+out=$claims/T1.py/x refuses "Not a directory" repro run T1
+refuses "T1.py: File exists" repro run T1 --tables "$claims/T1.py"
 
 # SIGTERM ends the program after its step, and the script with the code of the signal
 python3 scripts/repro.py run T1 --claims "$claims" --output-dir "$out" \
@@ -161,8 +144,8 @@ expect "$work/said" "quick/T1/model"
 cmp "$work/other" "$work/kept/runs.jsonl"
 repro keep --to "$work/kept" --replace >"$work/said"
 diff -r "$work/before" "$work/kept"
-refuses "keep where?" keep
-out=$work/none refuses "none does not exist" keep --to "$work/kept"
+refuses "keep where?" repro keep
+out=$work/none refuses "none does not exist" repro keep --to "$work/kept"
 
 # a claim whose data is not there is one line of the plan of all
 mkdir -p "$work"/few/{train,val}/{one,two,.cache}
@@ -179,19 +162,19 @@ expect "$work/said" "| T1 | a test | does not | 1 of 2 rules hold"
 repro show T1 --scale paper --seeds 1 >"$work/said"
 expect "$work/said" "not tested at this scale"
 
-refuses "unknown claim T2; did you mean T1?" run T2
-refuses "unknown scale quik; did you mean quick?" run T1 --scale quik
-refuses "unknown action ran" ran
-refuses "expected numbers such as 1,2,3" run T1 --seeds 1,x
-refuses "none does not exist" run T1 --data-dir "$work/none"
+refuses "unknown claim T2; did you mean T1?" repro run T2
+refuses "unknown scale quik; did you mean quick?" repro run T1 --scale quik
+refuses "unknown action ran" repro ran
+refuses "expected numbers such as 1,2,3" repro run T1 --seeds 1,x
+refuses "none does not exist" repro run T1 --data-dir "$work/none"
 # only the programs of rows that are not finished must be there
-out=$work/fresh bin=$work refuses "advise is missing" run T1
+out=$work/fresh bin=$work refuses "advise is missing" repro run T1
 mkdir "$work/only" && ln -s "$(realpath "${TW_BUILD:-build}/bin/advise")" "$work/only"
-out=$work/fresh bin=$work/only refuses "train is missing" run T1
+out=$work/fresh bin=$work/only refuses "train is missing" repro run T1
 out=$work/fresh bin=$work/only repro run T1 --rows model >"$work/said"
 bin=$work repro run T1 >"$work/said"
 sed -i 's/100Mbit/200Mbit/' "$claims/T1.py"
-refuses "link is 200Mbit,1ms, was 100Mbit,1ms" run T1
+refuses "link is 200Mbit,1ms, was 100Mbit,1ms" repro run T1
 
 python3 scripts/repro.py list >"$work/said"
 for claim in A1 A1-vgg16 A2 A3 B1 B2 B3 B3-workers B3-density B4 B5 C1 C2 C3 D1; do

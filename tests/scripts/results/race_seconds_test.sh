@@ -3,15 +3,11 @@
 # runs of one machine that was not busy; the others keep accuracy and bytes, are drawn hollow, and
 # no winner is named without them.
 set -euo pipefail
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
+# shellcheck source=tests/support/programs/said.sh
+. tests/support/programs/said.sh
 PYTHONDONTWRITEBYTECODE=1 python3 tests/scripts/results/race_runs.py "$work/runs" \
   "dense 100 0.02 fast" "topk 60 0.028 fast" "gtopk 90 0.07 fast" "bsp 30 0.01 slow" \
   "dgc 55 0.011 fast" "local16 80 0.02 fast 10 dense --local-steps 16"
-
-expect() {
-  grep -qF -- "$2" "$1" || { echo "$1 lacks: $2"; cat "$1"; exit 1; }
-}
 
 show() { scripts/results/race.py show --output-dir "$work/runs" --bin "$work/none" >"$work/said"; }
 

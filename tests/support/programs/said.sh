@@ -14,3 +14,8 @@ refuses() {
     cat "$work/said"; } >&2
   exit 1
 }
+
+# expect FILE TEXT: the file has a line that holds TEXT
+expect() {
+  grep -qF -- "$2" "$1" || { echo "$1 lacks: $2"; cat "$1"; exit 1; }
+}
