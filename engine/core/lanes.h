@@ -21,30 +21,34 @@ struct Lanes {
 
   Vector part[kParts];  ///< not initialised, as a float is not
 
-  /// The elements at `from`, converted from float, bf16 or T.
-  template <class From>
-  TW_INLINE static Lanes load(const From* from) {
+  TW_INLINE static void load(const T* from, Vector& to) { std::memcpy(&to, from, kBytes); }
+  TW_INLINE static void load(const bf16* from, Vector& to) {
+    using Words = typename VectorOf<uint32_t, kBytes>::Type;
+    using Halves = typename VectorOf<uint16_t, kBytes / 2>::Type;
+    Halves halves;
+    std::memcpy(&halves, from, sizeof halves);
+    to = reinterpret_cast<Vector>(__builtin_convertvector(halves, Words) << 16);
+  }
+  TW_INLINE static void store(const Vector& from, T* to) { std::memcpy(to, &from, kBytes); }
+  /// Rounds to nearest even as ops::store does.
+  TW_INLINE static void store(const Vector& from, bf16* to) {
+    using Words = typename VectorOf<uint32_t, kBytes>::Type;
+    using Halves = typename VectorOf<uint16_t, kBytes / 2>::Type;
+    const Words bits = reinterpret_cast<Words>(from);
+    const Words carry = (0x7fffu + ((bits >> 16) & 1u)) & reinterpret_cast<Words>(from == from);
+    const Halves halves = __builtin_convertvector((bits + carry) >> 16, Halves);
+    std::memcpy(static_cast<void*>(to), &halves, sizeof halves);
+  }
+
+  TW_INLINE static Lanes load(const T* from) {
     Lanes lanes;
 #pragma GCC unroll 4
-    for (size_t p = 0; p < kParts; ++p) load_part(from + p * kWidth, lanes.part[p]);
+    for (size_t p = 0; p < kParts; ++p) load(from + p * kWidth, lanes.part[p]);
     return lanes;
   }
   TW_INLINE void store(T* to) const {
 #pragma GCC unroll 4
-    for (size_t p = 0; p < kParts; ++p) std::memcpy(to + p * kWidth, &part[p], kBytes);
-  }
-  /// Rounds to nearest even as ops::store does.
-  TW_INLINE void store(bf16* to) const {
-    using Words = typename VectorOf<uint32_t, kBytes>::Type;
-    using Halves = typename VectorOf<uint16_t, kBytes / 2>::Type;
-#pragma GCC unroll 4
-    for (size_t p = 0; p < kParts; ++p) {
-      const Words bits = reinterpret_cast<Words>(part[p]);
-      const Words ordered = reinterpret_cast<Words>(part[p] == part[p]);
-      const Words carry = (0x7fffu + ((bits >> 16) & 1u)) & ordered;
-      const Halves halves = __builtin_convertvector((bits + carry) >> 16, Halves);
-      std::memcpy(static_cast<void*>(to + p * kWidth), &halves, sizeof halves);
-    }
+    for (size_t p = 0; p < kParts; ++p) store(part[p], to + p * kWidth);
   }
 
   TW_INLINE Lanes& operator+=(const Lanes& other) {
@@ -78,27 +82,6 @@ struct Lanes {
     for (size_t p = 0; p < kParts; ++p) part[p] += factor * other.part[p];
   }
   TW_INLINE T operator[](size_t i) const { return part[i / kWidth][i % kWidth]; }
-  friend TW_INLINE Lanes operator+(Lanes a, const Lanes& b) { return a += b; }
-  friend TW_INLINE Lanes operator-(Lanes a, const Lanes& b) {
-#pragma GCC unroll 4
-    for (size_t p = 0; p < kParts; ++p) a.part[p] -= b.part[p];
-    return a;
-  }
-  friend TW_INLINE Lanes operator*(T factor, Lanes a) {
-#pragma GCC unroll 4
-    for (size_t p = 0; p < kParts; ++p) a.part[p] *= factor;
-    return a;
-  }
-
- private:
-  TW_INLINE static void load_part(const T* from, Vector& to) { std::memcpy(&to, from, kBytes); }
-  TW_INLINE static void load_part(const bf16* from, Vector& to) {
-    using Words = typename VectorOf<uint32_t, kBytes>::Type;
-    using Halves = typename VectorOf<uint16_t, kBytes / 2>::Type;
-    Halves halves;
-    std::memcpy(&halves, from, sizeof halves);
-    to = reinterpret_cast<Vector>(__builtin_convertvector(halves, Words) << 16);
-  }
 };
 
 /// N floats as double. GCC 12 converts vectors one element after the other, hence the intrinsics.

@@ -40,7 +40,7 @@ void measure(const float* g, float* e, size_t n, Moments* block) {
   };
   size_t i = 0;
   for (; i + kMeasureLanes <= n; i += kMeasureLanes) {
-    if (g != nullptr) (Singles::load(e + i) + Singles::load(g + i)).store(e + i);
+    if (g != nullptr) (Singles::load(e + i) += Singles::load(g + i)).store(e + i);
     add(e + i);
   }
   if (g != nullptr)

@@ -18,7 +18,7 @@ inline constexpr size_t kLine = 16;  ///< floats of a cache line
 inline void add_line(const float* x, double* sums, double* squares) {
   const auto wide = widened<kLine>(x);
   using Wide = Lanes<double, kLine>;
-  (Wide::load(sums) + wide).store(sums);
+  (Wide::load(sums) += wide).store(sums);
   Wide square = Wide::load(squares);
   square.add_product(wide, wide);
   square.store(squares);

@@ -6,6 +6,9 @@ using winograd::Blocks, winograd::KernelView, winograd::Tiling;
 using winograd::kGroup, winograd::kLanes, winograd::kPoints;
 
 using Channels = tw::TW_CPU::Lanes<float, kLanes>;
+/// The transforms take one vector of the channels after the other.
+using Vector = Channels::Vector;
+inline constexpr size_t kWidth = Channels::kWidth, kParts = Channels::kParts;
 
 /// Length of kLanes channels of the transformed tiles of a group.
 inline constexpr size_t kBlock = kGroup * kLanes;
@@ -22,10 +25,10 @@ inline constexpr float kAt0 = kA2 * kB2, kAtA = 2 * kA2 * (kA2 - kB2), kAtB = 2 
 
 // The one-dimensional transforms. Each reads values `from` apart and writes values `to` apart.
 
-TW_INLINE void transform_input(const Channels* d, size_t from, Channels* out, size_t to) {
-  const Channels d1 = d[from], d2 = d[2 * from], d3 = d[3 * from], d4 = d[4 * from];
-  const Channels even_a = d4 - kB2 * d2, odd_a = d3 - kB2 * d1;
-  const Channels even_b = d4 - kA2 * d2, odd_b = d3 - kA2 * d1;
+TW_INLINE void transform_input(const Vector* d, size_t from, Vector* out, size_t to) {
+  const Vector d1 = d[from], d2 = d[2 * from], d3 = d[3 * from], d4 = d[4 * from];
+  const Vector even_a = d4 - kB2 * d2, odd_a = d3 - kB2 * d1;
+  const Vector even_b = d4 - kA2 * d2, odd_b = d3 - kA2 * d1;
   out[0] = kAt0 * d[0] - (kA2 + kB2) * d2 + d4;
   out[to] = even_a + kA * odd_a;
   out[2 * to] = even_a - kA * odd_a;
@@ -34,9 +37,9 @@ TW_INLINE void transform_input(const Channels* d, size_t from, Channels* out, si
   out[5 * to] = kAt0 * d1 - (kA2 + kB2) * d3 + d[5 * from];
 }
 
-TW_INLINE void transform_output(const Channels* m, size_t from, Channels* out, size_t to) {
-  const Channels even_a = m[from] + m[2 * from], odd_a = m[from] - m[2 * from];
-  const Channels even_b = m[3 * from] + m[4 * from], odd_b = m[3 * from] - m[4 * from];
+TW_INLINE void transform_output(const Vector* m, size_t from, Vector* out, size_t to) {
+  const Vector even_a = m[from] + m[2 * from], odd_a = m[from] - m[2 * from];
+  const Vector even_b = m[3 * from] + m[4 * from], odd_b = m[3 * from] - m[4 * from];
   out[0] = m[0] + even_a + even_b;
   out[to] = kA * odd_a + kB * odd_b;
   out[2 * to] = kA2 * even_a + kB2 * even_b;
@@ -44,10 +47,10 @@ TW_INLINE void transform_output(const Channels* m, size_t from, Channels* out, s
 }
 
 /// The transpose of transform_output.
-TW_INLINE void transform_output_gradient(const Channels* g, size_t from, Channels* out, size_t to) {
-  const Channels g1 = g[from], g2 = g[2 * from], g3 = g[3 * from];
-  const Channels even_a = g[0] + kA2 * g2, odd_a = g1 + kA2 * g3;
-  const Channels even_b = g[0] + kB2 * g2, odd_b = g1 + kB2 * g3;
+TW_INLINE void transform_output_gradient(const Vector* g, size_t from, Vector* out, size_t to) {
+  const Vector g1 = g[from], g2 = g[2 * from], g3 = g[3 * from];
+  const Vector even_a = g[0] + kA2 * g2, odd_a = g1 + kA2 * g3;
+  const Vector even_b = g[0] + kB2 * g2, odd_b = g1 + kB2 * g3;
   out[0] = g[0];
   out[to] = even_a + kA * odd_a;
   out[2 * to] = even_a - kA * odd_a;
@@ -56,10 +59,10 @@ TW_INLINE void transform_output_gradient(const Channels* g, size_t from, Channel
   out[5 * to] = g3;
 }
 
-TW_INLINE void transform_taps(const Channels* g, size_t from, Channels* out, size_t to) {
-  const Channels g1 = g[from], g2 = g[2 * from];
-  const Channels even_a = (1 / kAtA) * g[0] + (kA2 / kAtA) * g2, odd_a = (kA / kAtA) * g1;
-  const Channels even_b = (1 / kAtB) * g[0] + (kB2 / kAtB) * g2, odd_b = (kB / kAtB) * g1;
+TW_INLINE void transform_taps(const Vector* g, size_t from, Vector* out, size_t to) {
+  const Vector g1 = g[from], g2 = g[2 * from];
+  const Vector even_a = (1 / kAtA) * g[0] + (kA2 / kAtA) * g2, odd_a = (kA / kAtA) * g1;
+  const Vector even_b = (1 / kAtB) * g[0] + (kB2 / kAtB) * g2, odd_b = (kB / kAtB) * g1;
   out[0] = (1 / kAt0) * g[0];
   out[to] = even_a + odd_a;
   out[2 * to] = even_a - odd_a;
@@ -69,15 +72,13 @@ TW_INLINE void transform_taps(const Channels* g, size_t from, Channels* out, siz
 }
 
 /// The transpose of transform_taps.
-TW_INLINE void transform_taps_gradient(const Channels* u, size_t from, Channels* out, size_t to) {
-  const Channels even_a = u[from] + u[2 * from], odd_a = u[from] - u[2 * from];
-  const Channels even_b = u[3 * from] + u[4 * from], odd_b = u[3 * from] - u[4 * from];
+TW_INLINE void transform_taps_gradient(const Vector* u, size_t from, Vector* out, size_t to) {
+  const Vector even_a = u[from] + u[2 * from], odd_a = u[from] - u[2 * from];
+  const Vector even_b = u[3 * from] + u[4 * from], odd_b = u[3 * from] - u[4 * from];
   out[0] = (1 / kAt0) * u[0] + (1 / kAtA) * even_a + (1 / kAtB) * even_b;
   out[to] = (kA / kAtA) * odd_a + (kB / kAtB) * odd_b;
   out[2 * to] = (kA2 / kAtA) * even_a + (kB2 / kAtB) * even_b + u[5 * from];
 }
-
-TW_INLINE void add_to(const Channels& what, float* sum) { (Channels::load(sum) + what).store(sum); }
 
 /// Image and first output pixel of a tile.
 struct Place {
@@ -97,24 +98,24 @@ TW_INLINE void transform_tile(const Tiling& t, const T* in, size_t tile, float* 
   // pixels before the image wrap around to large numbers, and are outside, too
   const size_t row = place.row - t.padding, column = place.column - t.padding;
   const T* const image = in + place.image * t.in_height * t.in_width * t.in_channels;
-  for (size_t c = 0; c < t.in_channels; c += kLanes) {
-    Channels half[kPoints];
+  for (size_t c = 0; c < t.in_channels; c += kWidth) {
+    float* const at = to + c / kLanes * kBlock + c % kLanes;
+    Vector half[kPoints];
     for (size_t i = 0; i < 6; ++i) {
-      Channels d[6];
+      Vector d[6];
       for (size_t j = 0; j < 6; ++j) {
         if (row + i < t.in_height && column + j < t.in_width)
-          d[j] = Channels::load(image + ((row + i) * t.in_width + column + j) * t.in_channels + c);
+          Channels::load(image + ((row + i) * t.in_width + column + j) * t.in_channels + c, d[j]);
         else
-          d[j] = Channels{};
+          d[j] = Vector{};
       }
       transform_input(d, 1, half + 6 * i, 1);
     }
     for (size_t j = 0; j < 6; ++j) {
-      Channels out[6];
+      Vector out[6];
       transform_input(half + j, 6, out, 1);
-      for (size_t i = 0; i < 6; ++i) out[i].store(to + (6 * i + j) * t.input_stride());
+      for (size_t i = 0; i < 6; ++i) Channels::store(out[i], at + (6 * i + j) * t.input_stride());
     }
-    to += kBlock;
   }
 }
 
@@ -122,26 +123,31 @@ TW_INLINE void transform_tile(const Tiling& t, const T* in, size_t tile, float* 
 template <class T>
 TW_INLINE void write_tile(const Tiling& t, const float* points, const float* bias, size_t tile,
                           size_t channel, T* out) {
-  Channels half[24], added{};
-  if (bias != nullptr) added = Channels::load(bias + channel);
-  for (size_t i = 0; i < 6; ++i) {
-    Channels m[6];
-    for (size_t j = 0; j < 6; ++j) m[j] = Channels::load(points + (6 * i + j) * t.output_stride());
-    transform_output(m, 1, half + 4 * i, 1);
-  }
   const Place place(t, tile);
-  for (size_t j = 0; j < 4; ++j) {
-    Channels y[4];
-    transform_output(half + j, 4, y, 1);
-    for (size_t i = 0; i < 4; ++i) {
-      const size_t row = place.row + i, column = place.column + j;
-      y[i] += added;
-      if (row < t.out_height && column < t.out_width)
-        y[i].store(out +
-                   ((place.image * t.out_height + row) * t.out_width + column) * t.out_channels +
-                   channel);
+  Vector half[kParts][24];
+  Channels added{};
+  if (bias != nullptr) added = Channels::load(bias + channel);
+  for (size_t i = 0; i < 6; ++i)
+    for (size_t p = 0; p < kParts; ++p) {
+      Vector m[6];
+      for (size_t j = 0; j < 6; ++j)
+        Channels::load(points + (6 * i + j) * t.output_stride() + p * kWidth, m[j]);
+      transform_output(m, 1, half[p] + 4 * i, 1);
     }
-  }
+  for (size_t j = 0; j < 4; ++j)
+    for (size_t p = 0; p < kParts; ++p) {
+      Vector y[4];
+      transform_output(half[p] + j, 4, y, 1);
+      for (size_t i = 0; i < 4; ++i) {
+        const size_t row = place.row + i, column = place.column + j;
+        y[i] += added.part[p];
+        if (row < t.out_height && column < t.out_width)
+          Channels::store(
+              y[i],
+              out + ((place.image * t.out_height + row) * t.out_width + column) * t.out_channels +
+                  channel + p * kWidth);
+      }
+    }
 }
 
 /// The gradient of write_tile, from the gradient of the output to that of the points; adds that of
@@ -150,26 +156,31 @@ template <class T>
 TW_INLINE void read_tile(const Tiling& t, const T* gradient, size_t tile, size_t channel,
                          float* points, Channels& bias) {
   const Place place(t, tile);
-  Channels half[24];
-  for (size_t i = 0; i < 4; ++i) {
-    Channels g[4];
-    for (size_t j = 0; j < 4; ++j) {
-      const size_t row = place.row + i, column = place.column + j;
-      if (row < t.out_height && column < t.out_width)
-        g[j] = Channels::load(
-            gradient +
-            ((place.image * t.out_height + row) * t.out_width + column) * t.out_channels + channel);
-      else
-        g[j] = Channels{};
+  Vector half[kParts][24];
+  for (size_t i = 0; i < 4; ++i)
+    for (size_t p = 0; p < kParts; ++p) {
+      Vector g[4];
+      for (size_t j = 0; j < 4; ++j) {
+        const size_t row = place.row + i, column = place.column + j;
+        if (row < t.out_height && column < t.out_width)
+          Channels::load(
+              gradient +
+                  ((place.image * t.out_height + row) * t.out_width + column) * t.out_channels +
+                  channel + p * kWidth,
+              g[j]);
+        else
+          g[j] = Vector{};
+      }
+      bias.part[p] += (g[0] + g[1]) + (g[2] + g[3]);
+      transform_output_gradient(g, 1, half[p] + 6 * i, 1);
     }
-    bias += (g[0] + g[1]) + (g[2] + g[3]);
-    transform_output_gradient(g, 1, half + 6 * i, 1);
-  }
-  for (size_t j = 0; j < 6; ++j) {
-    Channels out[6];
-    transform_output_gradient(half + j, 6, out, 1);
-    for (size_t i = 0; i < 6; ++i) out[i].store(points + (6 * i + j) * t.output_stride());
-  }
+  for (size_t j = 0; j < 6; ++j)
+    for (size_t p = 0; p < kParts; ++p) {
+      Vector out[6];
+      transform_output_gradient(half[p] + j, 6, out, 1);
+      for (size_t i = 0; i < 6; ++i)
+        Channels::store(out[i], points + (6 * i + j) * t.output_stride() + p * kWidth);
+    }
 }
 
 /// to[tile, :] = sum over c of input[tile, c] * kernel[c, :], for kLanes tiles.
@@ -246,7 +257,8 @@ void correlate_winograd(const Tiling& t, const T* in, const T* out_gradient, siz
     for (size_t tile = begin; tile < end; ++tile)
       read_tile(t, out_gradient, tile, block * kLanes,
                 outputs + block * kBlock + (tile - begin) * kLanes, total);
-    if (bias != nullptr) add_to(total, bias + block * kLanes);
+    if (bias != nullptr)
+      (Channels::load(bias + block * kLanes) += total).store(bias + block * kLanes);
   }
   // the values of one point stay in the caches for all pairs of channels
   for (size_t point = 0; point < kPoints; ++point)
@@ -260,23 +272,23 @@ void correlate_winograd(const Tiling& t, const T* in, const T* out_gradient, siz
 /// Transforms the weights of kLanes output channels; `to` is [36, rows, kLanes], and the rows are
 /// the input channels.
 inline void transform_winograd_kernel(const KernelView& w, size_t rows, float* to) {
-  for (size_t r = 0; r < rows; ++r) {
-    Channels g[9], half[18];
-    for (size_t tap = 0; tap < 9; ++tap) {
-      float values[kLanes];
-      const float* const first = w.first + static_cast<std::ptrdiff_t>(r) * w.row +
-                                 static_cast<std::ptrdiff_t>(tap) * w.tap;
-      for (size_t l = 0; l < kLanes; ++l)
-        values[l] = first[static_cast<std::ptrdiff_t>(l) * w.lane];
-      g[tap] = Channels::load(values);
+  for (size_t r = 0; r < rows; ++r)
+    for (size_t lane = 0; lane < kLanes; lane += kWidth) {
+      Vector g[9], half[18];
+      for (size_t tap = 0; tap < 9; ++tap) {
+        const float* const first = w.first + static_cast<std::ptrdiff_t>(r) * w.row +
+                                   static_cast<std::ptrdiff_t>(tap) * w.tap;
+        for (size_t l = 0; l < kWidth; ++l)
+          g[tap][l] = first[static_cast<std::ptrdiff_t>(lane + l) * w.lane];
+      }
+      for (size_t i = 0; i < 3; ++i) transform_taps(g + 3 * i, 1, half + 6 * i, 1);
+      for (size_t j = 0; j < 6; ++j) {
+        Vector out[6];
+        transform_taps(half + j, 6, out, 1);
+        for (size_t i = 0; i < 6; ++i)
+          Channels::store(out[i], to + ((6 * i + j) * rows + r) * kLanes + lane);
+      }
     }
-    for (size_t i = 0; i < 3; ++i) transform_taps(g + 3 * i, 1, half + 6 * i, 1);
-    for (size_t j = 0; j < 6; ++j) {
-      Channels out[6];
-      transform_taps(half + j, 6, out, 1);
-      for (size_t i = 0; i < 6; ++i) out[i].store(to + ((6 * i + j) * rows + r) * kLanes);
-    }
-  }
 }
 
 /// Adds up `parts` arrays of sums, `stride` floats apart, for one block of output channels, and
@@ -284,28 +296,31 @@ inline void transform_winograd_kernel(const KernelView& w, size_t rows, float* t
 inline void gradient_of_winograd_kernel(const Tiling& t, const float* sums, size_t parts,
                                         size_t stride, size_t output_block, float* dw,
                                         bool accumulate) {
-  for (size_t c = 0; c < t.in_channels; c += kLanes)
+  for (size_t c = 0; c < t.in_channels; c += kWidth)
     for (size_t o = 0; o < kLanes; ++o) {
       const float* const from =
-          sums + (output_block * t.in_channels + c) * kPoints * kLanes + o * kLanes;
-      Channels half[18];
+          sums + (output_block * t.in_channels + c / kLanes * kLanes) * kPoints * kLanes +
+          o * kLanes + c % kLanes;
+      Vector half[18];
       for (size_t i = 0; i < 6; ++i) {
-        Channels u[6] = {};
+        Vector u[6] = {};
         for (size_t part = 0; part < parts; ++part)
-          for (size_t j = 0; j < 6; ++j)
-            u[j] += Channels::load(from + part * stride + (6 * i + j) * kLanes * kLanes);
+          for (size_t j = 0; j < 6; ++j) {
+            Vector one;
+            Channels::load(from + part * stride + (6 * i + j) * kLanes * kLanes, one);
+            u[j] += one;
+          }
         transform_taps_gradient(u, 1, half + 3 * i, 1);
       }
       float* const to = dw + (output_block * kLanes + o) * 9 * t.in_channels + c;
       for (size_t j = 0; j < 3; ++j) {
-        Channels g[3];
+        Vector g[3];
         transform_taps_gradient(half + j, 3, g, 1);
         for (size_t i = 0; i < 3; ++i) {
           float* const at = to + (3 * i + j) * t.in_channels;
-          if (accumulate)
-            add_to(g[i], at);
-          else
-            g[i].store(at);
+          Vector before{};
+          if (accumulate) Channels::load(at, before);
+          Channels::store(accumulate ? before + g[i] : g[i], at);
         }
       }
     }
