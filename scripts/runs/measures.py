@@ -4,11 +4,11 @@ from .folder import FINISHED, STOPPED, TOTALS
 from .tables import known
 
 
-def bytes_text(value, _position=None):
-    """A size with four digits: `6.172 MiB`; also a formatter of axes."""
+def bytes_text(value, _position=None, form=".4g"):
+    """A size with four digits: `6.172 MiB`, or in another form; also a formatter of axes."""
     for unit in ["B", "KiB", "MiB", "GiB", "TiB"]:
         if abs(value) < 1024 or unit == "TiB":
-            return f"{value:.4g} {unit}"
+            return f"{value:{form}} {unit}"
         value /= 1024
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from . import UserError, nearest, program_name
+from .tables import is_number
 
 # messages of argparse
 MESSAGES = (("^the following arguments are required: (.*)", r"\1 is missing; --help lists all"),
@@ -69,7 +70,7 @@ class Parser(argparse.ArgumentParser):
         for word in words:
             if word == "--":
                 return
-            if not word.startswith("-") or word == "-" or is_number(word):
+            if not word.startswith("-") or word == "-" or is_number(word):  # such as -1
                 continue
             action = self.action_of(word)
             if not action:
@@ -107,15 +108,6 @@ class Parser(argparse.ArgumentParser):
         for pattern, words in MESSAGES:
             message = re.sub(pattern, words, message)
         raise UserError(message)
-
-
-def is_number(word):
-    """Whether a word such as -1 is a value, no flag."""
-    try:
-        float(word)
-    except ValueError:
-        return False
-    return True
 
 
 def described(action):

@@ -4,6 +4,7 @@ import math
 
 from . import UserError
 from .folder import BROKEN, RUNNING
+from .measures import bytes_text
 
 BLOCKS = "▁▂▃▄▅▆▇█"
 PLAIN = "_.-=+*#@"
@@ -13,14 +14,6 @@ def clock(seconds):
     minutes, second = divmod(int(seconds + 0.5), 60)
     hours, minute = divmod(minutes, 60)
     return f"{hours}:{minute:02}:{second:02}" if hours else f"{minute}:{second:02}"
-
-
-def bytes_text(value):
-    """As train writes it: `1.5 MiB`, with a decimal that does not come and go."""
-    for unit in ["B", "KiB", "MiB", "GiB", "TiB"]:
-        if value < 1024 or unit == "TiB":
-            return f"{value:.{0 if unit == 'B' else 1}f} {unit}"
-        value /= 1024
 
 
 def fit(parts, width, first=""):
@@ -60,8 +53,9 @@ def numbers(live):
     if seconds > 0 and live.state == RUNNING:
         parts.append((5, f"{live.seconds():.3g} s/step"))
         if config.get("run", {}).get("ranks", 1) > 1:
+            rate = live.recent("bytes_sent") / seconds  # with a decimal that does not come and go
             parts += [(6, f"{100 * live.recent('sec_exchange') / seconds:.0f} % exchange"),
-                      (8, f"{bytes_text(live.recent('bytes_sent') / seconds)}/s")]
+                      (8, f"{bytes_text(rate, form='.1f' if rate >= 1024 else '.0f')}/s")]
         parts.append((7, f"{live.recent('images') / seconds:.0f} images/s"))
         if live.total_steps:
             left = max(0, live.total_steps - live.step) * live.seconds()

@@ -13,7 +13,6 @@ from faults import events
 SOURCE = Path(__file__).resolve().parents[3]
 IMAGES = 96  # of the training set: two epochs of six steps on two ranks
 BATCH = 16  # images of a step, all ranks together
-LAST_STEP = 12
 # columns and keys that differ from run to run
 CLOCK = ("sec", "images_per_s", "train_seconds")
 
