@@ -26,8 +26,7 @@ Sparsifier resolve_sparsifier(const SgdConfig& config, const Settings& settings)
   Sparsifier sparsifier = sparsifiers().find(config.sparsifier).value;
   if (!config.selector.empty()) sparsifier.selector = selectors().find(config.selector).name;
   if (!config.exchange.empty()) sparsifier.exchange = exchanges().find(config.exchange).name;
-  if (!config.scope.empty())
-    sparsifier.scope = config.scope == "layer" ? Scope::layer : Scope::model;
+  sparsifier.scope = config.scope.value_or(sparsifier.scope);
   sparsifier.momentum_before = config.momentum_before.value_or(sparsifier.momentum_before);
   check(!config.overlap || sparsifier.scope == Scope::layer,
         "[train] overlap needs slices that are ready before backward ends; add --scope layer");

@@ -54,7 +54,8 @@ struct SgdConfig {
   bool error_feedback = true;
   double residual_decay = 1;  ///< beta in u = g + beta e
   // these replace parts of the named sparsifier; empty: no replacement
-  std::string selector{}, exchange{}, scope{};
+  std::string selector{}, exchange{};
+  std::optional<Scope> scope{};
   std::optional<bool> momentum_before{};  ///< momentum correction
   size_t bucket_bytes = size_t{1} << 20;  ///< layer scope: bytes of tensors exchanged together
   bool overlap = false;                   ///< exchanges run during backward

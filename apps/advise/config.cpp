@@ -12,67 +12,61 @@ namespace tw {
 
 OptionTable AdviseConfig::table() {
   OptionTable t;
-  const std::string net = "Model", sparsifier_group = "Sparsifier", link_group = "Link",
-                    machine = "Machine", answer = "Output";
-  t.add(net, "model", model, "network");
-  t.suggest(models().names());
-  t.add(net, "classes", classes, "outputs of the network");
-  t.range(1);
-  t.add(net, "image-size", image_size, "height and width of an image");
-  t.range(1, 4096);
-  t.alias("image");
-  t.add(net, "batch-size", batch_size, "images per step and rank");
-  t.range(1);
-  t.add(net, "parameters", parameters,
-        "with --simulate: length of a flat vector used instead of a model");
-  t.range(0, 4294967294.0);
-  t.add(sparsifier_group, "density", density, "fraction of the gradient that is sent");
-  t.range(1e-12, 1);
-  t.add(sparsifier_group, "local-steps", local_steps,
-        "steps of local SGD between exchanges (train --local-steps); 1: none");
-  t.range(1);
-  t.add_settings(sparsifier_group, settings);
+  t.group("Model");
+  t.add("model", model, "network", {.suggestions = models().names()});
+  t.add("classes", classes, "outputs of the network", {.least = 1});
+  t.add("image-size", image_size, "height and width of an image",
+        {.least = 1, .most = 4096, .old_name = "image"});
+  t.add("batch-size", batch_size, "images per step and rank", {.least = 1});
+  t.add("parameters", parameters,
+        "with --simulate: length of a flat vector used instead of a model", {.most = 4294967294.0});
+  t.group("Sparsifier");
+  t.add("density", density, "fraction of the gradient that is sent", {.least = 1e-12, .most = 1});
+  t.add("local-steps", local_steps,
+        "steps of local SGD between exchanges (train --local-steps); 1: none", {.least = 1});
+  t.add_settings(settings);
 
-  t.add(link_group, "link", link, "RATE,LATENCY of the link, e.g. 1Gbit,0.4ms; default: measured");
-  t.add(link_group, "ranks-per-node", ranks_per_node,
-        "ranks that share an emulated link; also the default of hierarchical.node");
-  t.range(1, 4096);
-  t.default_of(kNodeSetting);
-  t.add(link_group, "alpha", alpha, "seconds per message; 0: from --link, or measured");
-  t.add(link_group, "beta", beta, "seconds per element of 4 bytes; 0: from --link, or measured");
+  t.group("Link");
+  t.add("link", link, "RATE,LATENCY of the link, e.g. 1Gbit,0.4ms; default: measured");
+  t.add("ranks-per-node", ranks_per_node,
+        "ranks that share an emulated link; also the default of hierarchical.node",
+        {.least = 1, .most = 4096, .default_of = kNodeSetting});
+  t.add("alpha", alpha, "seconds per message; 0: from --link, or measured");
+  t.add("beta", beta, "seconds per element of 4 bytes; 0: from --link, or measured");
 
-  t.add(machine, "simulate", simulate,
+  t.group("Machine");
+  t.add("simulate", simulate,
         "use given costs only, measure nothing; needs compute, --select and the link");
-  t.add(machine, "compute", compute, "seconds of forward and backward; 0: measured");
-  t.add(machine, "compute-profile", compute_profile,
-        "file of `bench step --csv` on the machine that will train: replaces the measured compute");
-  t.add(machine, "select", select, "with --simulate: seconds of a selection or compression");
-  t.add(machine, "update", update,
+  t.add("compute", compute, "seconds of forward and backward; 0: measured");
+  t.add("compute-profile", compute_profile,
+        "file of `bench step --csv` on the machine that will train: replaces the measured compute",
+        {.traits = kLocal});
+  t.add("select", select, "with --simulate: seconds of a selection or compression");
+  t.add("update", update,
         "with --simulate: seconds of the update of the parameters, with every sparsifier");
-  t.add(machine, "gamma", gamma, "seconds to add an element; 0: measured");
-  t.add(machine, "merge", merge, "seconds to merge a sparse entry; 0: measured");
-  t.add(machine, "precision", precision, "arithmetic; auto: bf16 where the hardware has it");
-  t.choices({"auto", "f32", "bf16"});
-  t.add(machine, "workers", workers, "ranks, as threads of this process; 0: 1, or mpirun's -n");
-  t.range(0, 4096);
-  t.add(machine, "threads-per-rank", threads_per_rank, "CPU threads of a rank; 0: cores / ranks");
-  t.range(0, 4096);
-  t.alias("threads");
-  t.add(machine, "comm-timeout", comm_timeout,
-        "seconds that a rank waits for another; 0: no limit");
-  t.add(machine, "rounds", rounds,
-        "measurements of all costs; results are medians with a range from their spread");
-  t.range(1, 100000);
-  t.alias("steps");
+  t.add("gamma", gamma, "seconds to add an element; 0: measured");
+  t.add("merge", merge, "seconds to merge a sparse entry; 0: measured");
+  t.add("precision", precision, "arithmetic; auto: bf16 where the hardware has it",
+        {.choices = {"auto", "f32", "bf16"}, .none = "auto"});
+  t.add("workers", workers, "ranks, as threads of this process; 0: 1, or mpirun's -n",
+        {.most = 4096});
+  t.add("threads-per-rank", threads_per_rank, "CPU threads of a rank; 0: cores / ranks",
+        {.most = 4096, .old_name = "threads"});
+  t.add("comm-timeout", comm_timeout, "seconds that a rank waits for another; 0: no limit");
+  t.add("rounds", rounds,
+        "measurements of all costs; results are medians with a range from their spread",
+        {.least = 1, .most = 100000, .old_name = "steps"});
 
-  t.add(answer, "ranks", ranks, "numbers of ranks to predict for");
-  t.range(1, 65536);
-  t.add(answer, "max-loss", max_loss,
-        "points of top-1 that a recommended sparsifier may have lost to dense SGD in training");
-  t.range(0, 100);
-  t.add(answer, "accuracy", accuracy,
-        "table of measured accuracies; default: configs/accuracy.csv as it was built in");
-  t.add(answer, "csv", csv, "also write the predictions to this file, for scripts/plot.py");
+  t.group("Output");
+  t.add("ranks", ranks, "numbers of ranks to predict for", {.least = 1, .most = 65536});
+  t.add("max-loss", max_loss,
+        "points of top-1 that a recommended sparsifier may have lost to dense SGD in training",
+        {.most = 100});
+  t.add("accuracy", accuracy,
+        "table of measured accuracies; default: configs/accuracy.csv as it was built in",
+        {.traits = kLocal});
+  t.add("csv", csv, "also write the predictions to this file, for scripts/plot.py",
+        {.traits = kLocal});
   return t;
 }
 

@@ -1,10 +1,12 @@
 // AdviseConfig: the options of `advise`, with their defaults.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "apps/common/options.h"
+#include "apps/common/resolve.h"
 #include "engine/core/settings.h"
 #include "models/registry.h"
 
@@ -29,7 +31,7 @@ struct AdviseConfig {
   bool simulate = false;
   double compute = 0, select = 0, update = 0, gamma = 0, merge = 0;
   std::string compute_profile;
-  std::string precision = "auto";
+  std::optional<Precision> precision;
   int64_t workers = 0, threads_per_rank = 0, rounds = 9;
   double comm_timeout = 60;
 

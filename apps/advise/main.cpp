@@ -50,7 +50,7 @@ Rounds measure(Communicator& comm, const AdviseConfig& config, Model& model, Con
   ctx.bind_thread();
   console.line("measuring {} round{} of {} (batch {}, {}) on {} rank{} x {} thread{}",
                config.rounds, config.rounds == 1 ? "" : "s", config.model, config.batch_size,
-               name(resolve_precision(config.precision, resolve_device("auto"))), comm.size(),
+               word(resolve_precision(config.precision, resolve_device())), comm.size(),
                comm.size() == 1 ? "" : "s", ctx.threads(), ctx.threads() == 1 ? "" : "s");
   CostMeter meter(ctx, comm, model, config);
   int64_t round = 0;
@@ -185,9 +185,8 @@ void advise(Communicator& comm, const AdviseConfig& config) {
 
 /// The build, and the options but those that name a file.
 std::vector<std::string> setup_of(AdviseConfig config) {
-  constexpr std::string_view kPaths[] = {"accuracy", "compute_profile", "csv"};
   std::vector<std::string> all = build_lines();
-  std::ranges::move(option_lines(config.table(), kPaths), std::back_inserter(all));
+  std::ranges::move(option_lines(config.table()), std::back_inserter(all));
   return all;
 }
 

@@ -40,8 +40,9 @@ CostMeter::CostMeter(Context& ctx, Communicator& comm, Model& model, const Advis
     link_.emplace(ctx, comm, with(config.ranks_per_node));
     nodes_.emplace(ctx, comm, with(config.settings.integer(kNodeSetting)));
   }
-  model.plan(ctx, {.batch = config.batch_size,
-                   .activations = resolve_precision(config.precision, resolve_device("auto"))});
+  model.plan(
+      ctx, {.batch = config.batch_size,
+            .activations = activations_of(resolve_precision(config.precision, resolve_device()))});
   model.allocate(ctx, 1);
   fill_random_batch(ctx, model, static_cast<uint64_t>(comm.rank()));
   model.refresh(ctx);

@@ -113,27 +113,25 @@ Subcommand analyze_select() {
                      .table = {},
                      .run = [options] { run_select(*options); }};
   OptionTable& t = command.table;
-  const std::string files = "Files", selection = "Selection", machine = "Machine";
   constexpr double kMost = 1e18;
-  t.add(files, "input", options->input, "the vector: .npy (float32, C order) or safetensors");
-  t.required();
-  t.add(files, "tensor", options->tensor, "name of the tensor in a safetensors file with several");
-  t.add(files, "output", options->output,
-        "write the selected indices, ascending, to this .npy file");
-  t.add(files, "index-type", options->index_type, "type of the indices in --output");
-  t.choices({"int64", "uint32"});
-  t.add(selection, "selector", options->selector, "selector (see train --list)");
-  t.suggest(selectors().names());
-  t.add(selection, "density", options->density, "share of the elements to select");
-  t.range(1e-12, 1);
-  t.add(selection, "seed", options->seed, "seed of random selectors");
-  t.range(0, kMost);
-  t.add(selection, "step", options->step, "step number, for random selectors");
-  t.range(0, kMost);
-  t.add_settings(selection, options->settings);
-  t.add(machine, "threads-per-rank", options->threads, "CPU threads");
-  t.range(1, 1024);
-  t.alias("threads");
+  t.group("Files");
+  t.add("input", options->input, "the vector: .npy (float32, C order) or safetensors",
+        {.required = true});
+  t.add("tensor", options->tensor, "name of the tensor in a safetensors file with several");
+  t.add("output", options->output, "write the selected indices, ascending, to this .npy file");
+  t.add("index-type", options->index_type, "type of the indices in --output",
+        {.choices = {"int64", "uint32"}});
+  t.group("Selection");
+  t.add("selector", options->selector, "selector (see train --list)",
+        {.suggestions = selectors().names()});
+  t.add("density", options->density, "share of the elements to select",
+        {.least = 1e-12, .most = 1});
+  t.add("seed", options->seed, "seed of random selectors", {.most = kMost});
+  t.add("step", options->step, "step number, for random selectors", {.most = kMost});
+  t.add_settings(options->settings);
+  t.group("Machine");
+  t.add("threads-per-rank", options->threads, "CPU threads",
+        {.least = 1, .most = 1024, .old_name = "threads"});
   return command;
 }
 

@@ -1,7 +1,7 @@
 // The subcommands of `analyze`.
 #pragma once
 
-#include "apps/common/subcommand.h"
+#include "apps/common/options.h"
 
 namespace tw {
 

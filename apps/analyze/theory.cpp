@@ -95,16 +95,14 @@ Subcommand analyze_theory() {
                      .table = {},
                      .run = [options] { run_theory(*options); }};
   OptionTable& t = command.table;
-  const std::string vector = "Vector", machine = "Machine";
-  t.add(vector, "d", options->d, "length of the random vector");
-  t.range(1, UINT32_MAX - 1.0);
-  t.add(vector, "density", options->densities, "densities, separated by commas");
-  t.range(1e-12, 1);
-  t.add(vector, "seed", options->seed, "seed of the vector and of rand-k");
-  t.range(0, 1e18);
-  t.add(machine, "threads-per-rank", options->threads, "CPU threads");
-  t.range(1, 1024);
-  t.alias("threads");
+  t.group("Vector");
+  t.add("d", options->d, "length of the random vector", {.least = 1, .most = UINT32_MAX - 1.0});
+  t.add("density", options->densities, "densities, separated by commas",
+        {.least = 1e-12, .most = 1});
+  t.add("seed", options->seed, "seed of the vector and of rand-k", {.most = 1e18});
+  t.group("Machine");
+  t.add("threads-per-rank", options->threads, "CPU threads",
+        {.least = 1, .most = 1024, .old_name = "threads"});
   return command;
 }
 

@@ -41,15 +41,15 @@ class RandomImages : public Dataset {
 
 nlohmann::ordered_json bench_captured_step(const StepOptions& options) {
   Context ctx(Device::cuda, 1);
-  ctx.set_math({.tf32 = options.precision == "tf32", .deterministic = options.deterministic});
+  ctx.set_math(
+      {.tf32 = options.precision == Precision::tf32, .deterministic = options.deterministic});
   const auto chunk = static_cast<int64_t>(StepInputs::kMost);
   const RandomImages data(static_cast<size_t>(chunk * options.batch_size), options.image_size,
                           options.classes);
   Model model(options.model, {.image = data.image, .classes = options.classes});
-  const Planner::Memory memory =
-      model.plan(ctx, {.batch = options.batch_size,
-                       .activations = options.precision == "bf16" ? DType::bf16 : DType::f32,
-                       .recompute = options.recompute});
+  const Planner::Memory memory = model.plan(ctx, {.batch = options.batch_size,
+                                                  .activations = activations_of(options.precision),
+                                                  .recompute = options.recompute});
   model.allocate(ctx, 1);
   const Buffer momentum(ctx.device(), model.arena().size() * sizeof(float));
   CapturedStep step(ctx, model, data, {}, momentum.as<float>());

@@ -9,6 +9,7 @@
 #include "apps/common/comm_setup.h"
 #include "apps/common/launch.h"
 #include "apps/common/rank_utils.h"
+#include "apps/common/resolve.h"
 #include "apps/common/time_ranks.h"
 #include "apps/common/version.h"
 #include "comm/collectives/measure_link.h"
@@ -25,7 +26,8 @@ struct CommBenchOptions {
   int64_t min_bytes = 1 << 10, max_bytes = 16 << 20;
   double factor = 4, density = 0.001;
   int64_t iterations = 10, calls = 1, warmup = 2, workers = 0, root = 0;
-  std::string collective = "all", implementation = "all", device = "cpu", csv;
+  std::string collective = "all", implementation = "all", csv;
+  Device device = Device::cpu;
   CommOptions comm;
   bool simulate = false;
   Settings settings = default_settings();
@@ -43,10 +45,7 @@ class CommBench {
   /// `link`: cost of the emulated link; empty without one.
   CommBench(Communicator& comm, const CommBenchOptions& options,
             const std::optional<LinkCost>& link)
-      : options_(options),
-        ctx_(options.device == "cuda" ? Device::cuda : Device::cpu, 1, comm.gpu()),
-        comm_(comm),
-        link_(link) {}
+      : options_(options), ctx_(options.device, 1, comm.gpu()), comm_(comm), link_(link) {}
 
   /// Prints the table; throws CollectiveFault when elements are wrong.
   void run();
@@ -167,10 +166,10 @@ void CommBench::run() {
       "model: us by the cost model at this alpha and bandwidth, without additions;\n"
       "additions here: gamma {:.3f} ns per added element, merge {:.3f} ns per sparse entry\n\n"
       "{:<10} {:<22} {:>11} {:>11} {:>10} {:>9} {:>9} {:>12} {:>10} {:>7}\n",
-      comm_.size(), comm_.transport(), options_.device, link_ ? "the" : "slowest", link.alpha * 1e6,
-      4e-9 / std::max(link.beta, 1e-15), options_.iterations, options_.calls, additions.gamma * 1e9,
-      additions.merge * 1e9, "collective", "by", "size B", "count", "us", "algbw", "busbw", "bytes",
-      "model us", "#wrong");
+      comm_.size(), comm_.transport(), word(options_.device), link_ ? "the" : "slowest",
+      link.alpha * 1e6, 4e-9 / std::max(link.beta, 1e-15), options_.iterations, options_.calls,
+      additions.gamma * 1e9, additions.merge * 1e9, "collective", "by", "size B", "count", "us",
+      "algbw", "busbw", "bytes", "model us", "#wrong");
   size_t wrong = 0;
   for (const CommCase& test : cases)
     for (double bytes = static_cast<double>(options_.min_bytes);
@@ -217,55 +216,43 @@ Subcommand bench_comm(Communicator& world) {
       .table = {},
       .run = [options, &world] { run_comm(world, *options); }};
   OptionTable& t = command.table;
-  const std::string sizes = "Sizes", what = "Collectives", ranks = "Ranks and link",
-                    measurement = "Measurement";
   constexpr double kMost = 1e6, kMostBytes = 1e12;
-  t.add(sizes, "min-bytes", options->min_bytes, "smallest size, e.g. 4K");
-  t.letter('b');
-  t.size_units();
-  t.range(sizeof(float), kMostBytes);
-  t.add(sizes, "max-bytes", options->max_bytes, "largest size, e.g. 64M");
-  t.letter('e');
-  t.size_units();
-  t.range(sizeof(float), kMostBytes);
-  t.add(sizes, "factor", options->factor, "ratio of successive sizes");
-  t.letter('f');
-  t.range(1.01, kMost);
+  t.group("Sizes");
+  t.add("min-bytes", options->min_bytes, "smallest size, e.g. 4K",
+        {.least = sizeof(float), .most = kMostBytes, .letter = 'b', .size_units = true});
+  t.add("max-bytes", options->max_bytes, "largest size, e.g. 64M",
+        {.least = sizeof(float), .most = kMostBytes, .letter = 'e', .size_units = true});
+  t.add("factor", options->factor, "ratio of successive sizes",
+        {.least = 1.01, .most = kMost, .letter = 'f'});
 
-  t.add(what, "collective", options->collective, "which collectives to measure");
-  t.choices({"all", "broadcast", "reduce", "allreduce", "allgather", "sparse", "low_rank"});
+  t.group("Collectives");
   t.add(
-      what, "implementation", options->implementation,
-      "all, or the name of a dense collective, bruck (allgather), a sparse exchange, or powersgd");
-  t.alias("algorithm");
-  t.add(what, "density", options->density, "density of the sparse exchanges");
-  t.range(1e-9, 1);
-  t.add(what, "root", options->root, "root of broadcast and reduce");
-  t.range(0, kMost);
-  t.add_settings(what, options->settings);
+      "collective", options->collective, "which collectives to measure",
+      {.choices = {"all", "broadcast", "reduce", "allreduce", "allgather", "sparse", "low_rank"}});
+  t.add("implementation", options->implementation,
+        "all, or the name of a dense collective, bruck (allgather), a sparse exchange, or powersgd",
+        {.old_name = "algorithm"});
+  t.add("density", options->density, "density of the sparse exchanges", {.least = 1e-9, .most = 1});
+  t.add("root", options->root, "root of broadcast and reduce", {.most = kMost});
+  t.add_settings(options->settings);
 
-  t.add(ranks, "workers", options->workers,
-        "ranks, as threads of this process; 0: 1, or mpirun's -n");
-  t.range(0, 4096);
-  t.add(ranks, "device", options->device,
-        "memory of the vectors; ranks that are threads share a GPU");
-  t.choices({"cpu", "cuda"});
-  options->comm.add_to(t, ranks);
-  t.add(ranks, "simulated-clock", options->simulate,
+  t.group("Ranks and link");
+  t.add("workers", options->workers, "ranks, as threads of this process; 0: 1, or mpirun's -n",
+        {.most = 4096});
+  t.add("device", options->device, "memory of the vectors; ranks that are threads share a GPU");
+  options->comm.add_to(t);
+  t.add("simulated-clock", options->simulate,
         "compute the seconds of the emulated link instead of waiting for them");
 
-  t.add(measurement, "iterations", options->iterations, "measurements; prints their median");
-  t.letter('n');
-  t.range(1, kMost);
-  t.add(measurement, "calls", options->calls,
-        "calls back to back in one measurement, e.g. to drain a link's token bucket");
-  t.letter('c');
-  t.range(1, kMost);
-  t.add(measurement, "warmup", options->warmup,
-        "calls before the measurements; checks the result of the first");
-  t.letter('w');
-  t.range(1, kMost);
-  t.add(measurement, "csv", options->csv, "also write the table to this file");
+  t.group("Measurement");
+  t.add("iterations", options->iterations, "measurements; prints their median",
+        {.least = 1, .most = kMost, .letter = 'n'});
+  t.add("calls", options->calls,
+        "calls back to back in one measurement, e.g. to drain a link's token bucket",
+        {.least = 1, .most = kMost, .letter = 'c'});
+  t.add("warmup", options->warmup, "calls before the measurements; checks the result of the first",
+        {.least = 1, .most = kMost, .letter = 'w'});
+  t.add("csv", options->csv, "also write the table to this file", {.traits = kLocal});
   return command;
 }
 

@@ -86,20 +86,17 @@ Subcommand bench_data() {
                      .table = {},
                      .run = [options] { run_data(*options); }};
   OptionTable& t = command.table;
-  const std::string data = "Data", measurement = "Measurement";
-  t.add(data, "data-dir", options->dir, "folder that holds train and val");
-  t.required();
-  t.add(data, "records", options->records, "record file of the same images, written by pack");
-  t.add(data, "image-size", options->image_size, "height and width of an image");
-  t.range(1, 65500);
-  t.add(data, "batch-size", options->batch_size, "images per batch");
-  t.range(1);
-  t.add(measurement, "threads-per-rank", options->threads,
-        "threads of the loader and of the plain libjpeg loop");
-  t.range(1, 4096);
-  t.alias("threads");
-  t.add(measurement, "epochs", options->epochs, "measured epochs");
-  t.range(1);
+  t.group("Data");
+  t.add("data-dir", options->dir, "folder that holds train and val",
+        {.traits = kLocal, .required = true});
+  t.add("records", options->records, "record file of the same images, written by pack");
+  t.add("image-size", options->image_size, "height and width of an image",
+        {.least = 1, .most = 65500});
+  t.add("batch-size", options->batch_size, "images per batch", {.least = 1});
+  t.group("Measurement");
+  t.add("threads-per-rank", options->threads, "threads of the loader and of the plain libjpeg loop",
+        {.least = 1, .most = 4096, .old_name = "threads"});
+  t.add("epochs", options->epochs, "measured epochs", {.least = 1});
   return command;
 }
 

@@ -11,10 +11,9 @@ namespace {
 
 /// UserError unless all ranks run the same build with the same options.
 void check_same_setup(tw::Communicator& world, const tw::Subcommand& chosen) {
-  constexpr std::string_view kPaths[] = {"csv", "data_dir"};
   std::vector<std::string> lines = tw::build_lines();
   lines.push_back("subcommand is " + chosen.name);
-  std::ranges::move(tw::option_lines(chosen.table, kPaths), std::back_inserter(lines));
+  std::ranges::move(tw::option_lines(chosen.table), std::back_inserter(lines));
   tw::check_same_setup(world, lines);
 }
 

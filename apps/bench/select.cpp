@@ -3,6 +3,7 @@
 
 #include "apps/bench/subcommands.h"
 #include "apps/common/distributions.h"
+#include "apps/common/resolve.h"
 #include "apps/common/time_ranks.h"
 #include "apps/common/version.h"
 #include "engine/core/buffer.h"
@@ -25,7 +26,8 @@ struct SelectOptions {
   int64_t d = 25'557'032;  // ResNet-50
   int64_t threads = 1, iterations = 15;
   double density = 0.001;
-  std::string distribution = "all", device = "cpu", csv;
+  std::string distribution = "all", csv;
+  Device device = Device::cpu;
 };
 
 void triad_range(const float* b, const float* c, float* a, size_t n) {
@@ -74,7 +76,7 @@ class SelectBench {
   explicit SelectBench(const SelectOptions& options)
       : options_(options),
         host_(Device::cpu, static_cast<int>(options.threads)),
-        ctx_(options.device == "cuda" ? Device::cuda : Device::cpu, host_.threads()),
+        ctx_(options.device, host_.threads()),
         timer_(DeviceTimer::create(ctx_)),
         d_(static_cast<size_t>(options.d)),
         u_(Device::cpu, d_ * sizeof(float)),
@@ -270,7 +272,7 @@ void SelectBench::print_row(const std::string& distribution, const Series& serie
   fmt::print("{:<24} {:<10} {:>8.3f} {:>8.3f} {:>7} {:>9.2f} {:>7.3f}\n", series.name, distribution,
              seconds * 1e3, best * 1e3, speed.empty() ? "-" : speed, of_add, sent);
   if (!csv_.is_open()) return;
-  csv_.write(fmt::format("{},{},{},{},{},{:.9f},{:.9f},{},{:.4f},{:.6f}{}\n", options_.device,
+  csv_.write(fmt::format("{},{},{},{},{},{:.9f},{:.9f},{},{:.4f},{:.6f}{}\n", word(options_.device),
                          distribution, d_, options_.density, series.name, seconds, best, speed,
                          of_add, sent, provenance_cells()));
 }
@@ -284,7 +286,7 @@ void run_select(const SelectOptions& options) {
       "std::nth_element: finds the k-th magnitude only, on one thread; its copy of u is not "
       "timed\n\n",
       options.d, options.density, entries_to_keep(options.density, static_cast<size_t>(options.d)),
-      options.device, options.threads, options.iterations);
+      word(options.device), options.threads, options.iterations);
   fmt::print("{:<24} {:<10} {:>8} {:>8} {:>7} {:>9} {:>7}\n", "selector", "u", "ms", "best", "GB/s",
              "/ e += g", "nnz/k");
   for (const std::string& name : vector_names())
@@ -300,25 +302,22 @@ Subcommand bench_select() {
                      .table = {},
                      .run = [options] { run_select(*options); }};
   OptionTable& t = command.table;
-  const std::string vector = "Vector", machine = "Machine", measurement = "Measurement";
   std::vector<std::string> names = vector_names();
   names.insert(names.begin(), "all");
-  t.add(vector, "d", options->d, "elements");
-  t.range(1, UINT32_MAX);
-  t.add(vector, "density", options->density, "share of the elements to select");
-  t.range(1e-12, 1);
-  t.add(vector, "distribution", options->distribution,
-        "distribution of the elements; layers, spike: not all alike");
-  t.choices(names);
-  t.add(machine, "device", options->device, "device of the selection");
-  t.choices({"cpu", "cuda"});
-  t.add(machine, "threads-per-rank", options->threads, "CPU threads");
-  t.range(1, 1024);
-  t.alias("threads");
-  t.add(measurement, "iterations", options->iterations, "measured rounds; prints medians");
-  t.range(1, 100000);
-  t.alias("repeat");
-  t.add(measurement, "csv", options->csv, "also write the table to this file");
+  t.group("Vector");
+  t.add("d", options->d, "elements", {.least = 1, .most = UINT32_MAX});
+  t.add("density", options->density, "share of the elements to select",
+        {.least = 1e-12, .most = 1});
+  t.add("distribution", options->distribution,
+        "distribution of the elements; layers, spike: not all alike", {.choices = names});
+  t.group("Machine");
+  t.add("device", options->device, "device of the selection");
+  t.add("threads-per-rank", options->threads, "CPU threads",
+        {.least = 1, .most = 1024, .old_name = "threads"});
+  t.group("Measurement");
+  t.add("iterations", options->iterations, "measured rounds; prints medians",
+        {.least = 1, .most = 100000, .old_name = "repeat"});
+  t.add("csv", options->csv, "also write the table to this file", {.traits = kLocal});
   return command;
 }
 

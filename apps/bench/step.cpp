@@ -32,16 +32,17 @@ void write_step_profile(Context& ctx, Model& model, const StepOptions& options, 
 namespace {
 
 void run_step(const StepOptions& options) {
-  if (options.device == "cuda") {
+  if (options.device == Device::cuda) {
     fmt::print("{}\n", bench_captured_step(options).dump());
     return;
   }
-  check(options.precision != "tf32", "[bench] precision is tf32, which needs --device cuda");
+  check(options.precision != Precision::tf32,
+        "[bench] precision is tf32, which needs --device cuda");
   Context ctx(Device::cpu, static_cast<int>(options.threads));
   const auto comm = make_self_communicator();
   Model model(options.model,
               {.image = {options.image_size, options.image_size, 3}, .classes = options.classes});
-  const DType activations = options.precision == "bf16" ? DType::bf16 : DType::f32;
+  const DType activations = activations_of(options.precision);
   const Planner::Memory memory = model.plan(
       ctx,
       {.batch = options.batch_size, .activations = activations, .recompute = options.recompute});
@@ -92,32 +93,28 @@ Subcommand bench_step() {
       .table = {},
       .run = [options] { run_step(*options); }};
   OptionTable& t = command.table;
-  const std::string net = "Model", machine = "Machine", measurement = "Measurement";
-  t.add(net, "model", options->model, "network (see train --list)");
-  t.suggest(models().names());
-  t.add(net, "batch-size", options->batch_size, "images per step");
-  t.range(1);
-  t.add(net, "image-size", options->image_size, "height and width of an image");
-  t.range(1);
-  t.add(net, "classes", options->classes, "outputs of the network");
-  t.range(2, 1e6);
-  t.add(net, "recompute", options->recompute,
+  t.group("Model");
+  t.add("model", options->model, "network (see train --list)", {.suggestions = models().names()});
+  t.add("batch-size", options->batch_size, "images per step", {.least = 1});
+  t.add("image-size", options->image_size, "height and width of an image", {.least = 1});
+  t.add("classes", options->classes, "outputs of the network", {.least = 2, .most = 1e6});
+  t.add("recompute", options->recompute,
         "recompute activations inside residual blocks in backward to save memory");
-  t.add(machine, "device", options->device, "where to compute; cuda: the whole step as one graph");
-  t.choices({"cpu", "cuda"});
-  t.add(machine, "precision", options->precision, "arithmetic; tf32 on a GPU only");
-  t.choices({"f32", "bf16", "tf32"});
-  t.add(machine, "deterministic", options->deterministic, "bitwise-reproducible GPU kernels");
-  t.add(machine, "threads-per-rank", options->threads, "CPU threads");
-  t.range(1, 4096);
-  t.alias("threads");
-  t.add(measurement, "steps", options->steps, "measured steps");
-  t.range(1);
-  t.add(measurement, "warmup", options->warmup, "steps before the measured ones");
-  t.add(measurement, "csv", options->csv,
+  t.group("Machine");
+  t.add("device", options->device, "where to compute; cuda: the whole step as one graph");
+  t.add("precision", options->precision, "arithmetic; tf32 on a GPU only",
+        {.choices = {"f32", "bf16", "tf32"}});
+  t.add("deterministic", options->deterministic, "bitwise-reproducible GPU kernels");
+  t.add("threads-per-rank", options->threads, "CPU threads",
+        {.least = 1, .most = 4096, .old_name = "threads"});
+  t.group("Measurement");
+  t.add("steps", options->steps, "measured steps", {.least = 1});
+  t.add("warmup", options->warmup, "steps before the measured ones");
+  t.add("csv", options->csv,
         "also write forward and backward by parameter to this file, for advise "
-        "--compute-profile");
-  t.add(measurement, "floor", options->floor,
+        "--compute-profile",
+        {.traits = kLocal});
+  t.add("floor", options->floor,
         "also print the machine's measured rates and the lower bound of a step at these rates; "
         "Winograd convolutions, which multiply less, may be faster");
   return command;

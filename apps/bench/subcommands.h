@@ -1,7 +1,7 @@
 // The subcommands of `bench` that need no options of each other; step.h has `bench step`.
 #pragma once
 
-#include "apps/common/subcommand.h"
+#include "apps/common/options.h"
 #include "comm/communicator.h"
 
 namespace tw {

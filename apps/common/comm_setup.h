@@ -6,24 +6,28 @@
 
 #include "apps/common/options.h"
 #include "comm/link/link.h"
+#include "engine/core/dtype.h"
 
 namespace tw {
 
+enum class TransportChoice { automatic, nccl };
+constexpr auto words(TransportChoice) { return std::array{"auto", "nccl"}; }
+
 struct CommOptions {
-  std::string transport =
-      "auto";                  ///< auto: MPI under mpirun, else threads; nccl: NCCL between GPUs
+  /// Without a choice, MPI under mpirun, else threads; nccl: NCCL between GPUs.
+  TransportChoice transport = TransportChoice::automatic;
   std::string link;            ///< RATE,LATENCY of emulated links between nodes; empty: none
   int64_t ranks_per_node = 1;  ///< ranks that share an emulated link
   double comm_timeout = 60;    ///< seconds a rank waits for another; 0: no limit
 
   /// Declares an option for each member. The table also declares the settings of
   /// default_settings().
-  void add_to(OptionTable& table, const std::string& group);
+  void add_to(OptionTable& table);
 };
 
 /// UserError when this build or machine lacks the transport, or the transport does not support
-/// `device` (auto, cpu or cuda).
-void check_transport(const CommOptions& options, const std::string& device);
+/// `device` (without a choice: any).
+void check_transport(const CommOptions& options, std::optional<Device> device);
 
 /// The communicator of a run: NCCL and emulated links are wrapped around the one given.
 class CommSetup {

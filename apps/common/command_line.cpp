@@ -1,4 +1,5 @@
-// OptionTable on the command line: flags, --help and the errors for unknown flags.
+// OptionTable on the command line: flags, subcommands, --help, --describe and the errors for
+// unknown flags.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -10,6 +11,7 @@
 #include "apps/common/version.h"
 #include "engine/core/error.h"
 #include "engine/core/registry.h"
+#include "engine/core/settings.h"
 
 namespace tw {
 
@@ -31,8 +33,9 @@ OptionTable::Given OptionTable::parse(int argc, char** argv, const std::string& 
   app.get_formatter()->column_width(kHelpColumn);
   Given given;
   for (const Option& option : options_) {
+    const std::string letter = option.rules.letter ? fmt::format("-{},", option.rules.letter) : "";
     CLI::Option* flag = app.add_option_function<std::string>(
-        option.flags,
+        fmt::format("{}--{}", letter, option.name),
         [&given, &option](const std::string& text) { given.emplace_back(option.name, text); },
         option.help);
     flag->type_name("");
@@ -41,9 +44,9 @@ OptionTable::Given OptionTable::parse(int argc, char** argv, const std::string& 
       flag->expected(0);  // alone: "true"
     else
       flag->default_str(option.default_text);
-    if (!option.choices.empty())
-      flag->description(fmt::format("{} ({})", option.help, fmt::join(option.choices, ", ")));
-    if (option.is_required) flag->description(option.help + " (required)");
+    if (!option.rules.choices.empty())
+      flag->description(fmt::format("{} ({})", option.help, fmt::join(option.rules.choices, ", ")));
+    if (option.rules.required) flag->description(option.help + " (required)");
     flag->group(option.group);
   }
   if (settings_ != nullptr)
@@ -82,13 +85,13 @@ OptionTable::Given OptionTable::parse(int argc, char** argv, const std::string& 
     check(!text.starts_with("--"), "[options] --{} needs one value; found {}", name, text);
   for (const std::string& extra : app.remaining()) add_extra(extra, given);
   const auto usual_form = [](const Option& option) {
-    if (!option.is_positional) return "--" + option.name;
+    if (!option.rules.positional) return "--" + option.name;
     std::string upper = option.name;
     for (char& c : upper) c = static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
     return upper;
   };
   for (const Option& option : options_)
-    check(!option.is_required || has(given, option.name),
+    check(!option.rules.required || has(given, option.name),
           "[options] {} is missing; --help lists all", usual_form(option));
   return given;
 }
@@ -96,7 +99,7 @@ OptionTable::Given OptionTable::parse(int argc, char** argv, const std::string& 
 std::string OptionTable::hint_at_flag(const std::string& argument) const {
   for (const Option& option : options_)
     if ((option.name == "config" && argument.ends_with(".json")) ||
-        std::ranges::find(option.suggestions, argument) != option.suggestions.end())
+        std::ranges::find(option.rules.suggestions, argument) != option.rules.suggestions.end())
       return fmt::format("; did you mean --{} {}", option.name, argument);
   return "";
 }
@@ -106,7 +109,7 @@ void OptionTable::add_extra(const std::string& extra, Given& given) const {
   const size_t name = flag.find_first_not_of('-');
   if (!extra.starts_with("-"))
     for (const Option& option : options_)
-      if (option.is_positional && !has(given, option.name)) {
+      if (option.rules.positional && !has(given, option.name)) {
         given.emplace_back(option.name, extra);
         return;
       }
@@ -122,14 +125,14 @@ void OptionTable::add_extra(const std::string& extra, Given& given) const {
   if (settings_ != nullptr) known.push_back("set");
   for (const Option& option : options_) {
     known.push_back(option.name);
-    known.insert(known.end(), option.aliases.begin(), option.aliases.end());
+    if (!option.rules.old_name.empty()) known.push_back(option.rules.old_name);
   }
   // a letter is near to every short name
   const std::string word = flag.substr(name);
   const bool known_letter = std::ranges::find(known, word) != known.end();
   std::string near = word.size() > 1 || known_letter ? nearest(word, known) : "";
   for (const Option& option : options_)
-    if (std::ranges::find(option.aliases, near) != option.aliases.end()) near = option.name;
+    if (!near.empty() && option.rules.old_name == near) near = option.name;
   fail("[options] unknown flag {}{}; --help lists all", extra,
        near.empty() ? "" : fmt::format("; nearest is --{}", near));
 }
@@ -137,6 +140,74 @@ void OptionTable::add_extra(const std::string& extra, Given& given) const {
 void OptionTable::parse_and_set(int argc, char** argv, const std::string& description) {
   for (const auto& [name, text] : parse(argc, argv, description)) set_text(name, text);
   print_notices();
+}
+
+Json OptionTable::describe(const std::string& description) const {
+  Json all = Json::array();
+  for (const Option& option : options_) {
+    Json one = {{"group", option.group}, {"name", option.name}, {"help", option.help}};
+    if (option.rules.letter) one["letter"] = std::string(1, option.rules.letter);
+    one["takes_value"] = !option.is_flag;
+    one["kind"] = option.kind;
+    one["default"] = option.default_text;
+    one["choices"] = option.rules.choices;
+    one["suggestions"] = option.rules.suggestions;
+    one["required"] = option.rules.required;
+    one["positional"] = option.rules.positional;
+    all.push_back(std::move(one));
+  }
+  if (settings_ != nullptr) {
+    Json keys = Json::array();
+    for (const auto& [key, value] : settings_->values()) {
+      const std::vector<std::string>& choices = settings_->choices(key);
+      if (choices.empty()) keys.push_back(key + "=");
+      for (const std::string& choice : choices) keys.push_back(key + "=" + choice);
+    }
+    all.push_back({{"group", settings_group_},
+                   {"name", "set"},
+                   {"help", "a setting that train --list names; may be repeated"},
+                   {"takes_value", true},
+                   {"kind", "NAME.KEY=VALUE"},
+                   {"default", ""},
+                   {"choices", Json::array()},
+                   {"suggestions", std::move(keys)},
+                   {"required", false},
+                   {"positional", false}});
+  }
+  return {{"description", description}, {"options", std::move(all)}};
+}
+
+const Subcommand& parse_subcommand(std::vector<Subcommand>& all, int argc, char** argv,
+                                   const std::string& description) {
+  std::string help =
+      fmt::format("{}\n\nUsage: {} SUBCOMMAND [OPTIONS]\n\nSubcommands:\n", description, argv[0]);
+  std::vector<std::string> known;
+  for (const Subcommand& one : all) {
+    help += fmt::format("  {:<10} {}\n", one.name, one.help);
+    known.push_back(one.name);
+  }
+  const std::string first = argc > 1 ? argv[1] : "";
+  if (first == "--help" || first == "-h")
+    throw HelpText{
+        help + "\nSUBCOMMAND --help lists its options, --version the versions of this build.\n"};
+  if (first == "--version") throw HelpText{version_text()};
+  if (first == OptionTable::kDescribe) {
+    Json described = {{"description", description}, {"subcommands", Json::array()}};
+    for (const Subcommand& one : all) {
+      described["subcommands"].push_back(one.table.describe(one.help));
+      described["subcommands"].back()["name"] = one.name;
+    }
+    throw HelpText{described.dump(1) + "\n"};
+  }
+  check(!first.empty() && !first.starts_with("-"),
+        "[options] the subcommand is missing; expected one of: {}", fmt::join(known, ", "));
+  const auto chosen = std::ranges::find(all, first, &Subcommand::name);
+  if (chosen == all.end()) throw UserError(unknown_name("subcommand", first, known));
+  std::string program = fmt::format("{} {}", argv[0], first);
+  std::vector<char*> arguments(argv + 1, argv + argc);
+  arguments.front() = program.data();
+  chosen->table.parse_and_set(argc - 1, arguments.data(), chosen->help);
+  return *chosen;
 }
 
 }  // namespace tw

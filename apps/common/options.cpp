@@ -110,6 +110,24 @@ bool convert(const Json& value, T& out) {
   return true;
 }
 
+template <class T>
+bool fits(const Json& value) {
+  T converted;
+  return convert(value, converted);
+}
+
+/// T, or that of std::optional<T>.
+template <class T>
+struct Unwrapped {
+  using type = T;
+};
+template <class T>
+struct Unwrapped<std::optional<T>> {
+  using type = T;
+};
+template <class T>
+using ValueOf = typename Unwrapped<T>::type;
+
 std::string shown(const Json& value) {
   if (value.is_string()) return value.get<std::string>();
   std::string text = value.dump();
@@ -119,88 +137,87 @@ std::string shown(const Json& value) {
 
 }  // namespace
 
+OptionTable::Option& OptionTable::declare(std::string name, std::string help, OptionRules rules) {
+  Option& option = options_.emplace_back(
+      Option{group_, std::move(name), std::move(help), std::move(rules), kind_of<std::string>()});
+  option.rules.effect = option.rules.effect.value_or(effect_);
+  option.parse = from_text<std::string>;
+  option.fits = fits<std::string>;
+  if (!option.rules.empty_list.empty()) option.words = {{option.rules.empty_list, "[]"}};
+  return option;
+}
+
 template <class T>
-void OptionTable::add(std::string group, std::string name, T& target, std::string help) {
-  Option option;
-  option.group = std::move(group);
-  option.name = std::move(name);
-  option.flags = "--" + option.name;
-  option.help = std::move(help);
+void OptionTable::add(std::string name, T& target, std::string help, OptionRules rules) {
+  using Value = ValueOf<T>;
+  Option& option = declare(std::move(name), std::move(help), std::move(rules));
   option.is_flag = std::is_same_v<T, bool>;
-  option.parse = from_text<T>;
-  option.get = [&target] { return Json(target); };
-  option.kind = kind_of<T>();
-  option.fits = [](const Json& value) {
-    T converted;
-    return convert(value, converted);
-  };
-  option.set = [&target](const Json& value) { convert(value, target); };
-  option.default_text = shown(option.get());
-  options_.push_back(std::move(option));
-}
-
-template void OptionTable::add(std::string, std::string, bool&, std::string);
-template void OptionTable::add(std::string, std::string, int64_t&, std::string);
-template void OptionTable::add(std::string, std::string, double&, std::string);
-template void OptionTable::add(std::string, std::string, std::string&, std::string);
-template void OptionTable::add(std::string, std::string, std::vector<int64_t>&, std::string);
-template void OptionTable::add(std::string, std::string, std::vector<double>&, std::string);
-
-void OptionTable::add_settings(std::string group, Settings& settings) {
-  settings_group_ = std::move(group);
-  settings_ = &settings;
-}
-
-void OptionTable::choices(std::vector<std::string> allowed) {
-  options_.back().choices = std::move(allowed);
-}
-
-void OptionTable::suggest(std::vector<std::string> values) {
-  options_.back().suggestions = std::move(values);
-}
-
-void OptionTable::range(double least, double most) {
-  options_.back().least = least;
-  options_.back().most = most;
-}
-
-void OptionTable::above(double bound, double most) {
-  range(bound, most);
-  options_.back().excludes_least = true;
-}
-
-void OptionTable::word(std::string word, std::string stand_in) {
-  Option& option = options_.back();
-  option.words.emplace_back(std::move(word), std::move(stand_in));
+  option.kind = option.rules.size_units ? "a size in bytes, like 4K or 64M" : kind_of<Value>();
+  option.parse = option.rules.size_units ? size_from_text : from_text<Value>;
+  option.fits = fits<Value>;
+  if constexpr (std::is_same_v<T, Value>) {
+    option.get = [&target] { return Json(target); };
+    option.set = [&target](const Json& value) { convert(value, target); };
+  } else {
+    option.words.emplace(option.words.begin(), option.rules.none, "null");
+    option.get = [&target] { return target ? Json(*target) : Json(); };
+    option.set = [&target](const Json& value) {
+      target.reset();
+      if (!value.is_null()) convert(value, target.emplace());
+    };
+  }
   option.default_text = shown(option.saved());
 }
 
-void OptionTable::alias(std::string old_name) {
-  options_.back().aliases.push_back(std::move(old_name));
+template void OptionTable::add(std::string, bool&, std::string, OptionRules);
+template void OptionTable::add(std::string, int64_t&, std::string, OptionRules);
+template void OptionTable::add(std::string, double&, std::string, OptionRules);
+template void OptionTable::add(std::string, std::string&, std::string, OptionRules);
+template void OptionTable::add(std::string, std::vector<int64_t>&, std::string, OptionRules);
+template void OptionTable::add(std::string, std::vector<double>&, std::string, OptionRules);
+template void OptionTable::add(std::string, std::optional<int64_t>&, std::string, OptionRules);
+template void OptionTable::add(std::string, std::optional<double>&, std::string, OptionRules);
+template void OptionTable::add(std::string, std::optional<std::vector<double>>&, std::string,
+                               OptionRules);
+
+void OptionTable::add_words(std::string name, std::string help, OptionRules rules,
+                            std::vector<std::string> all, std::function<size_t()> get,
+                            std::function<void(size_t)> set) {
+  Option& option = declare(std::move(name), std::move(help), std::move(rules));
+  if (option.rules.choices.empty()) option.rules.choices = all;
+  option.get = [all, get] { return Json(all[get()]); };
+  option.set = [all, set](const Json& value) {
+    set(static_cast<size_t>(std::ranges::find(all, value.get<std::string>()) - all.begin()));
+  };
+  option.default_text = shown(option.saved());
 }
 
-void OptionTable::letter(char letter) {
-  options_.back().flags = fmt::format("-{},{}", letter, options_.back().flags);
+void OptionTable::add_settings(Settings& settings) {
+  settings_group_ = group_;
+  settings_ = &settings;
 }
 
-void OptionTable::size_units() {
-  options_.back().parse = size_from_text;
-  options_.back().kind = "a size in bytes, like 4K or 64M";
+void OptionTable::add_short_form(std::string name, const std::string& key, std::string help,
+                                 OptionRules rules) {
+  Option& option = declare(std::move(name), std::move(help), std::move(rules));
+  option.rules.traits |= kUnsaved;  // the settings have it
+  option.get = [] { return Json(""); };
+  option.set = [settings = settings_, key](const Json& value) {
+    if (value != "") settings->set(key, value.get<std::string>());
+  };
 }
 
-void OptionTable::default_of(std::string key) { options_.back().setting = std::move(key); }
-
-void OptionTable::required() { options_.back().is_required = true; }
-
-void OptionTable::positional() { options_.back().is_positional = true; }
-
-void OptionTable::effect(Effect effect) { options_.back().effect = effect; }
-
-std::vector<std::string> OptionTable::keys(Effect effect) const {
+std::vector<std::string> OptionTable::keys(unsigned traits) const {
   std::vector<std::string> keys;
   for (const Option& option : options_)
-    if (option.effect == effect) keys.push_back(json_key(option.name));
+    if (option.has(traits)) keys.push_back(json_key(option.name));
   return keys;
+}
+
+Effect OptionTable::effect_of(const std::string& key) const {
+  for (const Option& option : options_)
+    if (json_key(option.name) == key) return *option.rules.effect;
+  return Effect::experiment;
 }
 
 void OptionTable::print_notices() const {
@@ -209,13 +226,11 @@ void OptionTable::print_notices() const {
 }
 
 std::string OptionTable::current_name(const std::string& flag) const {
-  for (const Option& option : options_)
-    for (const std::string& old_name : option.aliases)
-      if (flag == old_name) {
-        note_renamed(old_name, option.name);
-        return option.name;
-      }
-  return flag;
+  const auto found = std::ranges::find_if(
+      options_, [&](const Option& one) { return !flag.empty() && one.rules.old_name == flag; });
+  if (found == options_.end()) return flag;
+  note_renamed(flag, found->name);
+  return found->name;
 }
 
 OptionTable::Option& OptionTable::find(const std::string& name) {
@@ -230,15 +245,14 @@ bool OptionTable::Option::in_range(const Json& value) const {
     if (!item.is_number()) return true;
     const double number = item.get<double>();
     // both false for NaN
-    return (excludes_least ? number > least : number >= least) && number <= most;
+    return (rules.excludes_least ? number > rules.least : number >= rules.least) &&
+           number <= rules.most;
   });
 }
 
 Json OptionTable::Option::saved() const {
   const Json value = get();
-  for (const auto& [word, stand_in] : words)
-    if (value == Json::parse(stand_in) && !in_range(value)) return word;
-  return value;
+  return value.is_null() ? Json(rules.none) : value;
 }
 
 void OptionTable::apply(Option& option, const Json& value, const std::string& text,
@@ -259,15 +273,18 @@ void OptionTable::apply(Option& option, const Json& value, const std::string& te
     for (const auto& [word, stand_in] : option.words) words += word + ", ";
     fail("{}; expected {}{}{}", what, words, words.empty() ? "" : "or ", option.kind);
   }
-  if (!option.choices.empty())
-    check(std::ranges::find(option.choices, value.get<std::string>()) != option.choices.end(),
-          "{}; expected one of: {}", what, fmt::join(option.choices, ", "));
+  if (!option.rules.choices.empty())
+    check(std::ranges::find(option.rules.choices, value.get<std::string>()) !=
+              option.rules.choices.end(),
+          "{}; expected one of: {}", what, fmt::join(option.rules.choices, ", "));
   check(option.in_range(value), "{}; expected {}", what,
-        fmt::format(fmt::runtime(option.excludes_least ? "more than {}, at most {}" : "{} to {}"),
-                    option.least, option.most));
+        fmt::format(
+            fmt::runtime(option.rules.excludes_least ? "more than {}, at most {}" : "{} to {}"),
+            option.rules.least, option.rules.most));
   option.set(value);
   option.is_set = true;
-  if (!option.setting.empty()) settings_->set_default(option.setting, shown(value));
+  if (!option.rules.default_of.empty())
+    settings_->set_default(option.rules.default_of, shown(value));
 }
 
 std::vector<std::string> OptionTable::changed() const {
@@ -288,16 +305,16 @@ void OptionTable::set_text(const std::string& name, const std::string& text) {
   if (value.is_discarded()) value = text;
   apply(option, value, text, "[options]");
   // a flag also comes before a setting of a file, as that of a resumed run
-  if (!option.setting.empty() && settings_->was_set(option.setting))
-    settings_->set(option.setting, text);
+  if (!option.rules.default_of.empty() && settings_->was_set(option.rules.default_of))
+    settings_->set(option.rules.default_of, text);
 }
 
 void OptionTable::set_json(const Json& object, const std::string& source) {
   check(object.is_object(), "{}: not a JSON object", source);
   for (const auto& [key, value] : object.items()) {
     const auto matches = [&key = key](const std::string& name) { return json_key(name) == key; };
-    const auto it = std::ranges::find_if(options_, [&](const Option& option) {
-      return matches(option.name) || std::ranges::any_of(option.aliases, matches);
+    const auto it = std::ranges::find_if(options_, [&, &key = key](const Option& option) {
+      return matches(option.name) || (!key.empty() && matches(option.rules.old_name));
     });
     if (it == options_.end()) {
       std::vector<std::string> known;
@@ -310,14 +327,15 @@ void OptionTable::set_json(const Json& object, const std::string& source) {
   }
 }
 
-Json OptionTable::json() const {
+Json OptionTable::json(unsigned without) const {
   Json object = Json::object();
-  for (const Option& option : options_) object[json_key(option.name)] = option.saved();
+  for (const Option& option : options_)
+    if (!option.has(without)) object[json_key(option.name)] = option.saved();
   return object;
 }
 
-Json OptionTable::json_with_settings() const {
-  Json object = json();
+Json OptionTable::json_with_settings(unsigned without) const {
+  Json object = json(without);
   if (settings_ == nullptr) return object;
   for (const auto& [key, value] : settings_->values()) object[key] = value;
   return object;

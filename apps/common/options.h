@@ -1,11 +1,15 @@
 // OptionTable: each option is declared once; parsing of flags and JSON, defaults, help, the
 // JSON of the present values and the errors for unknown names follow from the declaration.
+// Subcommand: one of several commands of a program, such as `bench comm`, with its options.
 #pragma once
 
+#include <array>
 #include <functional>
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -21,63 +25,105 @@ struct HelpText {
   std::string text;
 };
 
-/// The effect of a changed option on a run that resumes from a checkpoint.
+/// What another value of an option means for a run that goes on from a checkpoint.
 enum class Effect {
-  weights,   ///< changes the weights: prints a notice
-  none,      ///< does not change the weights
-  essential  ///< the checkpoint cannot be used: UserError
+  none,        ///< nothing: every step computes the same
+  weights,     ///< other weights: prints a notice
+  experiment,  ///< the same, and another experiment: it goes on only in a folder of its own
+  essential    ///< the checkpoint cannot be used: UserError
 };
+
+/// Where an option differs from others.
+enum OptionTrait : unsigned {
+  kUnsaved = 1,  ///< it is for one call: config.json lacks it
+  kUnswept = 2,  ///< a sweep cannot vary it
+  kLocal = 4,    ///< it names a file or folder, which may differ between ranks
+};
+
+/// What is to be said of an option besides its name, target and help.
+struct OptionRules {
+  static constexpr double kMost = 1e9;
+
+  double least = 0, most = kMost;          ///< of a number, or of each number of a list (not NaN)
+  bool excludes_least = false;             ///< it must be more than `least`
+  std::vector<std::string> choices{};      ///< all values; empty: any, or all words of an enum
+  std::vector<std::string> suggestions{};  ///< values that completions offer; others are valid, too
+  std::string none{};                      ///< the word for std::nullopt, in place of a value
+  std::string empty_list{};                ///< a word for the empty list
+  std::optional<Effect> effect{};          ///< without it, that of the group
+  unsigned traits = 0;                     ///< a sum of OptionTrait
+  std::string old_name{};   ///< accepted, too; prints one line on stderr with the new name
+  char letter = 0;          ///< of a short flag: -b
+  bool size_units = false;  ///< a size with a unit: 4K, 64M, 1G (powers of 1024)
+  /// Its value, once set, is the default of this setting; set_text() also replaces a value that is
+  /// set already. For tables with add_settings().
+  std::string default_of{};
+  bool required = false;  ///< UserError when the command line lacks it
+  /// It takes an argument without a flag as its value. Several such options take the arguments in
+  /// order.
+  bool positional = false;
+};
+
+/// An enum of which flags and files use words, one for each value, in order:
+/// `constexpr auto words(E) { return std::array{"first", "second"}; }`.
+template <class E>
+concept Worded = std::is_enum_v<E> && requires(E value) {
+  words(value);
+};
+template <Worded E>
+constexpr const char* word(E value) {
+  return words(value)[static_cast<size_t>(value)];
+}
 
 /// The JSON key of a flag: batch_size for batch-size.
 std::string json_key(std::string name);
 
 class OptionTable {
  public:
-  static constexpr double kMost = 1e9;
   static constexpr std::string_view kDescribe = "--describe";
 
+  /// Begins a part of the help: its heading, and the effect of the options that are declared next
+  /// and say none.
+  void group(std::string heading, Effect effect = Effect::weights) {
+    group_ = std::move(heading);
+    effect_ = effect;
+  }
   /// Declares flag `--name` (JSON key: the same with _ for -) that sets `target`; its present
-  /// value is the default. T: bool, int64_t, double, std::string or a vector of numbers (flag
-  /// value `1,2,3`). A number, or each number of a list, lies in [0, kMost] unless range() or
-  /// above() says otherwise.
+  /// value is the default. T: bool, int64_t, double, std::string, a vector of numbers (flag value
+  /// `1,2,3`), an enum with words, or std::optional of a number, a vector or an enum.
   template <class T>
-  void add(std::string group, std::string name, T& target, std::string help);
+  void add(std::string name, T& target, std::string help, OptionRules rules = {});
+  template <Worded E>
+  void add(std::string name, E& target, std::string help, OptionRules rules = {}) {
+    const auto all = words(target);
+    add_words(
+        std::move(name), std::move(help), std::move(rules), {all.begin(), all.end()},
+        [&target] { return static_cast<size_t>(target); },
+        [&target](size_t number) { target = static_cast<E>(number); });
+  }
+  template <Worded E>
+  void add(std::string name, std::optional<E>& target, std::string help, OptionRules rules) {
+    std::vector<std::string> all{rules.none};
+    for (const char* one : words(E{})) all.emplace_back(one);
+    add_words(
+        std::move(name), std::move(help), std::move(rules), std::move(all),
+        [&target] { return target ? static_cast<size_t>(*target) + 1 : 0; },
+        [&target](size_t number) {
+          target.reset();
+          if (number > 0) target = static_cast<E>(number - 1);
+        });
+  }
   /// Declares the repeatable flag `--set NAME.KEY=VALUE`, which changes `settings`.
-  void add_settings(std::string group, Settings& settings);
+  void add_settings(Settings& settings);
+  /// Declares flag `--name`, a short form of `--set KEY=VALUE`. After add_settings().
+  void add_short_form(std::string name, const std::string& key, std::string help,
+                      OptionRules rules);
 
-  // The following change the option that was declared last.
-
-  /// Restricts it to these values.
-  void choices(std::vector<std::string> allowed);
-  /// Restricts a number, or each number of a list, to [least, most] (not NaN).
-  void range(double least, double most = kMost);
-  /// Restricts a number, or each number of a list, to (bound, most].
-  void above(double bound, double most);
-  /// Accepts `word` in place of a number or list. It sets `stand_in`, a value as JSON text; json()
-  /// and the help write the word again if range(), which comes first, excludes that value.
-  void word(std::string word, std::string stand_in);
-  /// Values that completions offer, such as the names of a registry; others are valid, too.
-  void suggest(std::vector<std::string> values);
-  /// Sets its effect on a resumed run; without this call it is Effect::weights.
-  void effect(Effect effect);
-  /// Accepts `--old_name` and its JSON key, too, and prints one line on stderr that names the new
-  /// one.
-  void alias(std::string old_name);
-  /// Accepts `-letter`, too.
-  void letter(char letter);
-  /// Accepts a size with a unit: 4K, 64M, 1G (powers of 1024).
-  void size_units();
-  /// Makes its value, once set, the default of the setting `key`; set_text() also replaces a value
-  /// that is set already. For tables with add_settings().
-  void default_of(std::string key);
-  /// Makes the option required: UserError when the command line lacks it.
-  void required();
-  /// Makes the option positional: it takes an argument without a flag as its value. Several such
-  /// options take the arguments in order.
-  void positional();
-
-  /// The JSON keys of all options with this effect, in the order of declaration.
-  std::vector<std::string> keys(Effect effect) const;
+  /// The JSON keys of the options with one of these traits, in the order of declaration.
+  std::vector<std::string> keys(unsigned traits) const;
+  /// The effect of the option with this JSON key; Effect::experiment for any other key, such as
+  /// that of a setting.
+  Effect effect_of(const std::string& key) const;
 
   /// All options with group, help, default and values, for manual pages and completions. The flag
   /// --describe, which help does not show, prints it.
@@ -105,45 +151,59 @@ class OptionTable {
   std::vector<std::string> changed() const;
   /// Whether set_text() or set_json() has set the option.
   bool is_set(const std::string& name) const;
-  /// All options with their present values; without the settings.
-  Json json() const;
+  /// The options with their present values, but those with one of the traits `without`.
+  Json json(unsigned without = 0) const;
   /// The same with the settings.
-  Json json_with_settings() const;
+  Json json_with_settings(unsigned without = 0) const;
 
  private:
   struct Option {
-    std::string group, name, help, default_text;
-    const char* kind = "";  // expected value, in words
-    std::string flags{};    // as CLI11 takes them: "-b,--min-bytes"
-    std::vector<std::string> aliases{};
-    std::string setting{};  // the setting whose default this option sets
-    bool is_flag = false, is_required = false, is_positional = false, is_set = false;
-    std::vector<std::string> choices{}, suggestions{};
-    std::vector<std::pair<std::string, std::string>> words{};  // with their stand-ins
+    std::string group, name, help;
+    OptionRules rules;
+    std::string kind{}, default_text{};                        // the expected value in words
+    std::vector<std::pair<std::string, std::string>> words{};  // with their values as JSON text
     std::function<bool(const Json&)> fits{};
     std::function<void(const Json&)> set{};
     std::function<Json(const std::string&)> parse{};
     std::function<Json()> get{};
-    /// Whether range() or above() allows the value, or each number of a list.
+    bool is_flag = false, is_set = false;
+    /// Whether the rules allow the number, or each number of a list.
     bool in_range(const Json& value) const;
-    /// The present value as a file has it: a number, text or list, or a word.
+    /// The present value as a file has it: a number, text or list, or the word for none.
     Json saved() const;
-    double least = 0, most = kMost;
-    bool excludes_least = false;
-    Effect effect = Effect::weights;
+    bool has(unsigned traits) const { return (rules.traits & traits) != 0; }
   };
+  /// An option whose values are texts, unless the caller replaces its functions.
+  Option& declare(std::string name, std::string help, OptionRules rules);
+  /// An option whose values are these words; `get` and `set` use their numbers.
+  void add_words(std::string name, std::string help, OptionRules rules,
+                 std::vector<std::string> all, std::function<size_t()> get,
+                 std::function<void(size_t)> set);
   Option& find(const std::string& name);
-  /// The current name of `flag`. For an alias, prints one line on stderr and returns the name it
-  /// stands for; else returns `flag`.
+  /// The current name of `flag`. For an old one, prints one line on stderr and returns the name
+  /// that replaces it; else returns `flag`.
   std::string current_name(const std::string& flag) const;
   void add_extra(const std::string& extra, Given& given) const;
   /// `; did you mean --model vgg16` of an argument that is a value of a flag; else empty.
   std::string hint_at_flag(const std::string& argument) const;
   void apply(Option& option, const Json& value, const std::string& text, const std::string& source);
 
+  std::string group_, settings_group_;
+  Effect effect_ = Effect::weights;  // of the group
   std::vector<Option> options_;
-  std::string settings_group_;
   Settings* settings_ = nullptr;
 };
+
+/// `run` is called once the options of `table` are set.
+struct Subcommand {
+  std::string name, help;
+  OptionTable table;
+  std::function<void()> run;
+};
+
+/// Sets the options of the subcommand that argv[1] names and returns it. HelpText for --help;
+/// UserError for an unknown subcommand, which names the nearest, and for unknown flags and values.
+const Subcommand& parse_subcommand(std::vector<Subcommand>& all, int argc, char** argv,
+                                   const std::string& description);
 
 }  // namespace tw

@@ -99,13 +99,11 @@ std::vector<std::string> build_lines() {
   return {"version is " + version(), "build is " + build_id()};
 }
 
-std::vector<std::string> option_lines(const OptionTable& table,
-                                      std::span<const std::string_view> local) {
+std::vector<std::string> option_lines(const OptionTable& table) {
   std::vector<std::string> lines;
-  const Json options = table.json_with_settings();
+  const Json options = table.json_with_settings(kLocal);
   for (const auto& [key, value] : options.items())
-    if (std::ranges::find(local, key) == local.end())
-      lines.push_back(fmt::format("{} is {}", key, value.dump()));
+    lines.push_back(fmt::format("{} is {}", key, value.dump()));
   return lines;
 }
 

@@ -5,7 +5,6 @@
 #include <functional>
 #include <span>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "apps/common/options.h"
@@ -38,10 +37,9 @@ void check_same_setup(Communicator& comm, const std::vector<std::string>& lines)
 
 /// Lines for check_same_setup(): version and build.
 std::vector<std::string> build_lines();
-/// Lines for check_same_setup(): the present values of all options and settings of the table, but
-/// not of those in `local`, such as files, which may differ between machines.
-std::vector<std::string> option_lines(const OptionTable& table,
-                                      std::span<const std::string_view> local);
+/// Lines for check_same_setup(): the present values of all options and settings of the table but
+/// those of files and folders (kLocal).
+std::vector<std::string> option_lines(const OptionTable& table);
 
 /// Mean over ranks of vectors of equal length, the same bits on every rank.
 std::vector<float> mean_over_ranks(Communicator& comm, std::span<const float> mine);

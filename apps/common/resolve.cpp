@@ -9,15 +9,13 @@
 
 namespace tw {
 
-Device resolve_device(const std::string& device) {
-  if (device == "auto") return what_is_missing(Device::cuda).empty() ? Device::cuda : Device::cpu;
-  return device == "cuda" ? Device::cuda : Device::cpu;
+Device resolve_device(std::optional<Device> device) {
+  return device.value_or(what_is_missing(Device::cuda).empty() ? Device::cuda : Device::cpu);
 }
 
-DType resolve_precision(const std::string& precision, Device device) {
-  if (precision == "auto")
-    return device == Device::cuda || cpu_has_bf16() ? DType::bf16 : DType::f32;
-  return precision == "bf16" ? DType::bf16 : DType::f32;
+Precision resolve_precision(std::optional<Precision> precision, Device device) {
+  const bool has_bf16 = device == Device::cuda || cpu_has_bf16();
+  return precision.value_or(has_bf16 ? Precision::bf16 : Precision::f32);
 }
 
 int resolve_threads(int64_t threads, int ranks) {

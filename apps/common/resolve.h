@@ -1,19 +1,29 @@
-// Resolves `auto` and 0 for this machine.
+// Options that several programs share, and what `auto` and 0 mean on this machine.
 #pragma once
 
+#include <array>
 #include <cstdint>
-#include <string>
+#include <optional>
 
 #include "engine/core/dtype.h"
 
 namespace tw {
 
-/// `device`: cpu, cuda or auto. auto: the GPU when there is one and this build can use it.
-Device resolve_device(const std::string& device);
+enum class Precision { f32, tf32, bf16 };
+constexpr auto words(Precision) { return std::array{"f32", "tf32", "bf16"}; }
+constexpr auto words(Device) { return std::array{"cpu", "cuda"}; }
+/// What is done at a damaged image.
+enum class BadImages { fail, skip };
+constexpr auto words(BadImages) { return std::array{"fail", "skip"}; }
 
-/// Type of the activations for `f32`, `tf32` (f32 in memory), `bf16` or `auto`; auto: bf16 where
-/// `device` has it in hardware.
-DType resolve_precision(const std::string& precision, Device device);
+/// Without a choice, the GPU when there is one and this build can use it.
+Device resolve_device(std::optional<Device> device = {});
+/// Without a choice, bf16 where `device` has it in hardware.
+Precision resolve_precision(std::optional<Precision> precision, Device device);
+/// The type of activations in memory.
+inline DType activations_of(Precision precision) {
+  return precision == Precision::bf16 ? DType::bf16 : DType::f32;
+}
 
 /// CPU threads of each of `ranks` ranks: `threads` or, for 0, the cores of this machine divided by
 /// the ranks on it, of which an MPI launcher tells the number (Launcher::local_ranks).

@@ -3,6 +3,7 @@
 
 #include <cstdlib>
 
+#include "apps/common/options.h"
 #include "apps/common/resolve.h"
 #include "apps/doctor/checkup.h"
 #include "apps/doctor/system_files.h"
@@ -27,7 +28,7 @@ Findings check_cpu(const Checkup& checkup) {
   for (const char* feature : kFeatures)
     if (flags.find(fmt::format(" {} ", feature)) != flags.npos) features.push_back(feature);
 
-  const std::string precision(name(resolve_precision("auto", checkup.device)));
+  const std::string precision = word(resolve_precision({}, checkup.device));
   Finding found{.name = "cpu",
                 .text = fmt::format("{}, {}; kernels for {}; precision auto is {} on this {}",
                                     model, fmt::join(features, " "), name(instruction_set()),

@@ -14,25 +14,24 @@ using namespace tw;
 
 OptionTable doctor_table(DoctorConfig& config) {
   OptionTable t;
-  const std::string files = "Files", ranks = "Ranks", report = "Report";
-  t.add(files, "data-dir", config.data_dir,
+  t.group("Files");
+  t.add("data-dir", config.data_dir,
         "folder of CIFAR-10 or of JPEG images, or a record file; default: data-cache");
-  t.add(files, "output-dir", config.output_dir, "parent of the run folders, whose disk is tested");
-  t.add(ranks, "workers", config.workers,
-        "ranks, as threads of this process; 0: 1, or mpirun's -n");
-  t.range(0, 4096);
-  t.add(ranks, "link", config.link,
-        "emulate links of RATE,LATENCY between ranks, e.g. 1Gbit,0.4ms");
-  t.add(report, "seconds", config.seconds, "at most so long for training steps; 0: none");
-  t.range(0, 3600);
-  t.add(report, "json", config.json, "print one JSON object");
+  t.add("output-dir", config.output_dir, "parent of the run folders, whose disk is tested");
+  t.group("Ranks");
+  t.add("workers", config.workers, "ranks, as threads of this process; 0: 1, or mpirun's -n",
+        {.most = 4096});
+  t.add("link", config.link, "emulate links of RATE,LATENCY between ranks, e.g. 1Gbit,0.4ms");
+  t.group("Report");
+  t.add("seconds", config.seconds, "at most so long for training steps; 0: none", {.most = 3600});
+  t.add("json", config.json, "print one JSON object");
   return t;
 }
 
 int as_rank(Communicator& comm, const DoctorConfig& config) {
   CommSetup setup(comm, {.link = config.link});
   const Findings findings = examine(
-      {.config = config, .comm = setup.comm(), .device = resolve_device("auto"), .local_ranks = 1});
+      {.config = config, .comm = setup.comm(), .device = resolve_device(), .local_ranks = 1});
   if (comm.rank() == 0)
     fmt::print("{}", config.json ? report_json(findings, comm.size())
                                  : report_text(findings, output_columns()));

@@ -22,7 +22,7 @@ Findings check_step(const Checkup& checkup) {
   Context ctx(checkup.device, resolve_threads(0, comm.size()), comm.gpu());
   ctx.bind_thread();
   Model model(kResnet20, {.image = {32, 32, 3}, .classes = 10});
-  const DType type = resolve_precision("auto", checkup.device);
+  const DType type = activations_of(resolve_precision({}, checkup.device));
   model.plan(ctx, {.batch = kBatch, .activations = type});
   model.allocate(ctx, 1);
   fill_random_batch(ctx, model, static_cast<uint64_t>(comm.rank()));

@@ -25,21 +25,21 @@ struct ExportConfig {
 
 OptionTable ExportConfig::table() {
   OptionTable t;
-  const std::string files = "Files", network = "Network";
-  t.add(files, "run", run,
-        "folder of a run or checkpoint, or a safetensors file; also without the flag: export RUN");
-  t.required();
-  t.positional();
-  t.add(files, "output", output, "ONNX file to write; default: NAME.onnx for the run NAME");
-  t.letter('o');
-  t.add(files, "example", example,
+  t.group("Files");
+  t.add("run", run,
+        "folder of a run or checkpoint, or a safetensors file; also without the flag: export RUN",
+        {.required = true, .positional = true});
+  t.add("output", output, "ONNX file to write; default: NAME.onnx for the run NAME",
+        {.letter = 'o'});
+  t.add("example", example,
         "also write random images and their logits to this safetensors file, to check a runtime");
-  t.add(network, "fold-batch-norm", fold_batch_norm,
+  t.group("Network");
+  t.add("fold-batch-norm", fold_batch_norm,
         "make each batch norm part of the convolution before it");
-  t.add(network, "model", model, "network, for files that do not name it (see train --list)");
-  t.suggest(models().names());
-  t.add(network, "image-size", image_size, "side of the images in pixels; 0: as in training");
-  t.range(0, 4096);
+  t.add("model", model, "network, for files that do not name it (see train --list)",
+        {.suggestions = models().names()});
+  t.add("image-size", image_size, "side of the images in pixels; 0: as in training",
+        {.most = 4096});
   return t;
 }
 

@@ -5,6 +5,7 @@
 #include "apps/common/console.h"
 #include "apps/common/launch.h"
 #include "apps/common/options.h"
+#include "apps/common/resolve.h"
 #include "data/imagenet/record_file.h"
 
 namespace {
@@ -12,7 +13,8 @@ namespace {
 using namespace tw;
 
 struct PackConfig {
-  std::string dir, file, bad_images = "fail";
+  std::string dir, file;
+  BadImages bad_images = BadImages::fail;
   int64_t seed = 1, threads = std::max(1u, std::thread::hardware_concurrency());
   PackOptions options;
 
@@ -21,24 +23,19 @@ struct PackConfig {
 
 OptionTable PackConfig::table() {
   OptionTable t;
-  const std::string files = "Files", images = "Images", machine = "Machine";
-  t.add(files, "data-dir", dir, "folder with train and val; also without the flag: pack DIR");
-  t.required();
-  t.positional();
-  t.add(files, "output", file, "record file to write");
-  t.required();
-  t.add(images, "resize", options.resize,
-        "shrink images whose shorter side is longer than this; 0: keep all bytes");
-  t.range(0, 65500);
-  t.add(images, "quality", options.quality, "JPEG quality of shrunk images");
-  t.range(1, 100);
-  t.add(images, "seed", seed, "seed of the random order of the training images");
-  t.range(0, 1e18);
-  t.add(images, "bad-images", bad_images, "end the program at a damaged image, or leave it out");
-  t.choices({"fail", "skip"});
-  t.add(machine, "threads-per-rank", threads, "CPU threads");
-  t.range(1, 1024);
-  t.alias("threads");
+  t.group("Files");
+  t.add("data-dir", dir, "folder with train and val; also without the flag: pack DIR",
+        {.required = true, .positional = true});
+  t.add("output", file, "record file to write", {.required = true});
+  t.group("Images");
+  t.add("resize", options.resize,
+        "shrink images whose shorter side is longer than this; 0: keep all bytes", {.most = 65500});
+  t.add("quality", options.quality, "JPEG quality of shrunk images", {.least = 1, .most = 100});
+  t.add("seed", seed, "seed of the random order of the training images", {.most = 1e18});
+  t.add("bad-images", bad_images, "end the program at a damaged image, or leave it out");
+  t.group("Machine");
+  t.add("threads-per-rank", threads, "CPU threads",
+        {.least = 1, .most = 1024, .old_name = "threads"});
   return t;
 }
 
@@ -52,7 +49,7 @@ int run(int argc, char** argv) {
         "[options] quality is for shrunk images; without --resize all keep their bytes");
   config.options.seed = static_cast<uint64_t>(config.seed);
   config.options.threads = static_cast<int>(config.threads);
-  config.options.skip_bad = config.bad_images == "skip";
+  config.options.skip_bad = config.bad_images == BadImages::skip;
   config.options.stop = &stop_signal();
   const PackReport report = pack_image_folder(config.dir, config.file, config.options);
   if (!report.left_out.empty()) fmt::print("data not read: {}\n", report.left_out);

@@ -24,55 +24,34 @@ constexpr int64_t kMostRanks = int64_t{1} << 20, kMostCounted = int64_t{1} << 40
 
 /// The options that decide the weights.
 Json description_of(TrainConfig config) {
-  Json json = config.json();
-  for (const std::string& key : config.table().keys(Effect::none)) json.erase(key);
+  Json json = Json::object();
+  const OptionTable table = config.table();
+  const Json all = config.json();
+  for (const auto& [key, value] : all.items())
+    if (table.effect_of(key) != Effect::none) json[key] = value;
   return json;
 }
 
-/// Options that make a run another experiment, as the settings of --set do.
-constexpr const char* kExperiment[] = {
-    "sparsifier",  "density",  "density_warmup",    "selector",
-    "exchange",    "scope",    "no_error_feedback", "residual_decay",
-    "local_steps", "outer_lr", "outer_momentum",    "momentum_correction"};
-
-/// The options as one level, those of --set by their dotted names.
-Json flattened(const Json& config) {
-  Json all = config;
-  if (all.contains("set")) all.update(config.at("set"));
-  all.erase("set");
-  return all;
-}
-
-/// Compares the options of the checkpoint with those of this run: UserError where an essential one
-/// differs, a notice for each other one that changes the weights.
-void compare(const Json& then, const TrainConfig& config, const std::string& prefix,
-             std::string& notice) {
-  TrainConfig copy = config;
-  const Json all = copy.json();
+/// Notes how this run differs from the options of the checkpoint. UserError where an essential one
+/// does.
+void compare(const Json& then, const TrainConfig& config, const std::string& prefix, Saved& saved) {
+  const std::vector<Difference> all = differences(then, config);
   const char* const cure =
       config.resume == "auto" ? "; --resume with the folder of the run takes its options" : "";
-  for (const std::string& key : copy.table().keys(Effect::essential))
-    check(then.at(key) == all.at(key), "{}: {} is {} in the checkpoint, {} in this run{}", prefix,
-          key, then.at(key).dump(), all.at(key).dump(), cure);
-  const Json now = flattened(description_of(config)), before = flattened(then);
-  for (const auto& [key, value] : now.items()) {
-    if (!before.contains(key) || before[key] != value)
-      add_notice(notice, fmt::format("{} was {}, is now {}", key, before.value(key, Json()).dump(),
-                                     value.dump()));
+  for (const auto& [key, was, is, effect] : all)
+    if (effect == Effect::essential)
+      fail("{}: {} is {} in the checkpoint, {} in this run{}", prefix, key, then.at(key).dump(),
+           is.dump(), cure);
+  saved.before = config;
+  for (const auto& [key, was, is, effect] : all) {
+    add_notice(saved.resumed.notice,
+               fmt::format("{} was {}, is now {}", key, was.dump(), is.dump()));
+    if (was.is_null()) continue;  // a checkpoint of an older version may lack options
+    set_option(saved.before, key, was, prefix);
+    if (effect == Effect::experiment && saved.other_experiment.empty())
+      saved.other_experiment =
+          fmt::format("{} is {} in the checkpoint, {} in this run", key, was.dump(), is.dump());
   }
-}
-
-/// How this run is another experiment than that of the checkpoint; empty if it is not. A checkpoint
-/// of an older version may lack options.
-std::string other_experiment(const Json& then, TrainConfig config) {
-  const Json all = config.json(), now = flattened(all), before = flattened(then);
-  std::vector<std::string> keys(std::begin(kExperiment), std::end(kExperiment));
-  for (const auto& [key, value] : all.at("set").items()) keys.push_back(key);
-  for (const std::string& key : keys)
-    if (before.contains(key) && before[key] != now.at(key))
-      return fmt::format("{} is {} in the checkpoint, {} in this run", key, before[key].dump(),
-                         now.at(key).dump());
-  return "";
 }
 
 /// The names of the classes as JSON in the metadata; empty: unknown.
@@ -86,17 +65,6 @@ std::vector<std::string> parsed_names(const std::string& json, const std::string
   return parse_json<Json>(json, prefix).get<std::vector<std::string>>();
 } catch (const Json::exception& error) {
   fail("{}: damaged names of classes: {:.200}", prefix, error.what());
-}
-
-/// `config` with those options of the checkpoint that decide what its optimizer keeps.
-TrainConfig with_optimizer_of(const Json& then, TrainConfig config, const std::string& prefix) {
-  const Json before = flattened(then);
-  std::vector<std::string> keys(std::begin(kExperiment), std::end(kExperiment));
-  for (const char* key : {"bucket_mib", "momentum", "freeze"}) keys.push_back(key);
-  for (const auto& [key, value] : config.settings.values()) keys.push_back(key);
-  for (const std::string& key : keys)
-    if (before.contains(key)) set_option(config, key, before[key], prefix);
-  return config;
 }
 
 }  // namespace
@@ -171,16 +139,14 @@ Saved description_in(const SafetensorsReader& weights, const fs::path& checkpoin
   try {
     const Json json = parse_json<Json>(metadata.at("thinwire"), prefix + ": damaged description");
     const Json& then = json.at("config");
-    compare(then, config, prefix, saved.resumed.notice);
-    saved.resumed.note = check_classes(weights, config);
-    saved.before = with_optimizer_of(then, config, prefix);
-    saved.other_experiment = other_experiment(then, config);
     saved.ranks = integer_of(json.at("ranks"));
     const int64_t images = integer_of(then.at("batch_size")),
                   batches = integer_of(then.value("accumulate", Json(1)));
     check(images >= 1 && images <= kMostRanks && batches >= 1 && batches <= kMostRanks,
           "{}: damaged description: {} batches of {} images", prefix, batches, images);
     saved.batch = images * batches;
+    compare(then, config, prefix, saved);
+    saved.resumed.note = check_classes(weights, config);
     at = Position::from_json(json);
   } catch (const Json::exception& error) {
     fail("{}: damaged description: {:.200}", prefix, error.what());

@@ -18,7 +18,7 @@ struct Saved {
   int64_t ranks = 0;
   int64_t batch = 0;             ///< images of a rank and step
   std::string other_experiment;  ///< how this run is another experiment; empty if it is not
-  TrainConfig before;            ///< this configuration with the optimizer of the checkpoint
+  TrainConfig before;            ///< this configuration with the options of the checkpoint
 };
 
 /// The metadata of a checkpoint at this position.

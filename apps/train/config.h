@@ -7,6 +7,7 @@
 
 #include "apps/common/comm_setup.h"
 #include "apps/common/options.h"
+#include "apps/common/resolve.h"
 #include "engine/core/settings.h"
 #include "engine/core/shape.h"
 #include "models/registry.h"
@@ -14,10 +15,17 @@
 
 namespace tw {
 
-/// Stands for `auto` in place of a number; parse_train_config() replaces it.
-constexpr double kAuto = -1;
-/// Stands for `never` in eval_every.
-constexpr int64_t kNever = -1;
+enum class Shuffle { full, shards };
+constexpr auto words(Shuffle) { return std::array{"full", "shards"}; }
+enum class LrScaling { none, linear };
+constexpr auto words(LrScaling) { return std::array{"none", "linear"}; }
+enum class LrSchedule { step, cosine, constant };
+constexpr auto words(LrSchedule) { return std::array{"step", "cosine", "constant"}; }
+enum class Recompute { none, blocks };
+constexpr auto words(Recompute) { return std::array{"none", "blocks"}; }
+enum class Switch { on, off };
+constexpr auto words(Switch) { return std::array{"on", "off"}; }
+constexpr auto words(Scope) { return std::array{"model", "layer"}; }
 
 /// A key of "sweep" in a configuration and its values, as a JSON list.
 struct SweepKey {
@@ -42,21 +50,20 @@ struct TrainConfig {
   int64_t loader_threads = 1;
   int64_t image_size = 0;
   double colour_jitter = 0;
-  std::string bad_images = "fail";
-  std::string shuffle = "full";
+  BadImages bad_images = BadImages::fail;
+  Shuffle shuffle = Shuffle::full;
 
   // sparsifier
   std::string sparsifier = kDense;
   std::string selector;
   std::string exchange;
-  std::string scope = "auto";
-  std::string momentum_correction = "auto";
+  std::optional<Scope> scope;  ///< without a choice, as for momentum_correction: the sparsifier's
+  std::optional<Switch> momentum_correction;
   double bucket_mib = 1;
   bool overlap = false;
   bool measure_wait = false;
   double density = 0.001;
-  std::vector<double> density_warmup{kAuto};
-  std::string allreduce;
+  std::optional<std::vector<double>> density_warmup;  ///< resolve() sets it, and warmup_epochs
   bool no_error_feedback = false;
   double residual_decay = 1;
   Settings settings;
@@ -66,10 +73,10 @@ struct TrainConfig {
   int64_t max_steps = 0;
   double lr = 0.1;
   bool lr_given = false;  ///< not an option: whether a flag or a file set lr
-  std::string lr_scaling = "none";
-  std::string lr_schedule = "cosine";
+  LrScaling lr_scaling = LrScaling::none;
+  LrSchedule lr_schedule = LrSchedule::cosine;
   std::vector<int64_t> lr_milestones{81, 122, 155};
-  double warmup_epochs = kAuto;
+  std::optional<double> warmup_epochs;
   double warmup_from = 0;
   double momentum = 0.9;
   bool nesterov = false;
@@ -83,18 +90,18 @@ struct TrainConfig {
   std::vector<int64_t> seeds;
 
   // machine
-  std::string precision = "auto";
-  std::string device = "auto";
+  std::optional<Precision> precision;  ///< Run sets it, and device
+  std::optional<Device> device;
   bool deterministic = false;
   int64_t workers = 0;
   int64_t threads_per_rank = 0;
   CommOptions comm;
-  std::string recompute = "none";
+  Recompute recompute = Recompute::none;
 
   // run
   std::string output_dir = "runs";
   std::string name;
-  int64_t eval_every = 1;
+  std::optional<int64_t> eval_every = 1;  ///< none: never
   int64_t checkpoint_every = 1;
   int64_t checkpoint_steps = 0;
   int64_t keep_checkpoints = 2;
@@ -120,7 +127,7 @@ struct TrainConfig {
   std::string cell;                      ///< the values of this run of a sweep, as text
   bool branches = false;  ///< --resume PATH with --name: continues in a folder of its own
 
-  /// Flags, JSON keys, help and effects of all members above.
+  /// Flags, JSON keys, help and rules of all members above.
   OptionTable table();
   /// The configuration for config.json, without options of a single call (--resume, --list, ...).
   Json json();
@@ -148,6 +155,15 @@ TrainConfig read_train_config(const OptionTable::Given& given, const RunOptions&
 /// Sets one option or, with a dot in its name, a setting. UserError starts with `source`.
 void set_option(TrainConfig& config, const std::string& key, const Json& value,
                 const std::string& source);
+/// An option or setting that decides the weights, of which `then` is another value than `now`.
+struct Difference {
+  std::string key;
+  Json then, now;  ///< then: null where it was no option yet
+  Effect effect;
+};
+/// The differences between `config` and the options of another run, from its config.json or a
+/// checkpoint, in the order of declaration.
+std::vector<Difference> differences(const Json& then, TrainConfig config);
 /// Replaces `auto` by the values that follow from other options. UserError on unknown names and on
 /// options that exclude each other.
 void resolve(TrainConfig& config);

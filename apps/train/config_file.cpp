@@ -2,13 +2,11 @@
 #include <algorithm>
 #include <filesystem>
 #include <nlohmann/json.hpp>
-#include <utility>
 
 #include "apps/train/config.h"
 #include "engine/core/error.h"
 #include "engine/io/file.h"
 #include "engine/io/json.h"
-#include "sparsify/exchange.h"
 
 namespace tw {
 
@@ -18,25 +16,17 @@ namespace {
 /// values to combine.
 constexpr const char* kRunKeys[] = {"set", "run", "sweep"};
 
-/// Turns --allreduce into the setting allreduce.collective; the later of the two wins.
-void forward_allreduce(TrainConfig& config) {
-  if (!config.allreduce.empty())
-    config.settings.set(kSumCollective, std::exchange(config.allreduce, ""));
-}
-
-/// Options of one call, which no sweep can vary.
-constexpr const char* kOfOneCall[] = {"name",      "output_dir", "config",  "resume",
-                                      "eval_only", "seeds",      "dry_run", "list"};
-
 /// The keys of "sweep" with their values.
-std::vector<SweepKey> sweep_in(const Json& object, const std::string& prefix) {
+std::vector<SweepKey> sweep_in(const Json& object, const OptionTable& table,
+                               const std::string& prefix) {
   check(object.is_object(), "{}: \"sweep\" is not an object of key: list of values", prefix);
+  const std::vector<std::string> fixed = table.keys(kUnswept);
   std::vector<SweepKey> sweep;
   for (const auto& [key, values] : object.items()) {
     check(values.is_array() && !values.empty(),
           "{}: sweep: {} is {:.200}; expected a list of values", prefix, key, values.dump());
-    check(std::ranges::find(kOfOneCall, key) == std::end(kOfOneCall),
-          "{}: sweep: {} cannot be varied", prefix, key);
+    check(std::ranges::find(fixed, key) == fixed.end(), "{}: sweep: {} cannot be varied", prefix,
+          key);
     sweep.push_back({key, values});
   }
   return sweep;
@@ -53,10 +43,9 @@ void apply_file(TrainConfig& config, OptionTable& table, const RunOptions& optio
   }
   check(!file.contains("config"), "{}: \"config\" names a file on the command line; remove it here",
         prefix);
-  if (file.contains("sweep")) config.sweep = sweep_in(file["sweep"], prefix);
+  if (file.contains("sweep")) config.sweep = sweep_in(file["sweep"], table, prefix);
   for (const char* key : kRunKeys) file.erase(key);
   table.set_json(file, prefix);
-  forward_allreduce(config);
 }
 
 /// The value of a flag; empty when it is not given.
@@ -104,7 +93,6 @@ TrainConfig read_train_config(const OptionTable::Given& given, const RunOptions&
   for (const auto& [name, text] : given) {
     config.flags.push_back(name);
     table.set_text(name, text);
-    forward_allreduce(config);
     const std::string key = name == "set" ? text.substr(0, text.find('=')) : json_key(name);
     if (name == "set") config.flags.push_back(key);
     std::erase_if(config.sweep, [&](const SweepKey& swept) { return swept.key == key; });
@@ -120,7 +108,6 @@ void set_option(TrainConfig& config, const std::string& key, const Json& value,
     return config.settings.set(key, value.is_string() ? value.get<std::string>() : value.dump());
   config.table().set_json({{key, value}}, source);
   config.lr_given |= key == "lr";
-  forward_allreduce(config);
 }
 
 }  // namespace tw

@@ -31,7 +31,7 @@ DataSplit load_data(const TrainConfig& config) {
               .val_size = static_cast<size_t>(config.val_size),
               .image_size = config.image_size,
               .colour_jitter = config.colour_jitter,
-              .skip_bad = config.bad_images == "skip"});
+              .skip_bad = config.bad_images == BadImages::skip});
 }
 
 /// UserError when ranks have other classes, images or labels.
@@ -184,12 +184,9 @@ bool run_sweep(Communicator& world, const std::vector<TrainConfig>& cells) {
 
 /// The build, and the options of all runs but those that name a file or folder.
 std::vector<std::string> setup_of(const std::vector<TrainConfig>& configs) {
-  // data may be elsewhere on each machine, and rank 0 alone writes the run folder
-  constexpr std::string_view kPaths[] = {"data_dir", "output_dir", "name",
-                                         "config",   "resume",     "pretrained"};
   std::vector<std::string> all = build_lines();
   for (TrainConfig config : configs)
-    std::ranges::move(option_lines(config.table(), kPaths), std::back_inserter(all));
+    std::ranges::move(option_lines(config.table()), std::back_inserter(all));
   return all;
 }
 

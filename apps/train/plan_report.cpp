@@ -37,7 +37,7 @@ std::string volume_line(const TrainConfig& config, const Sparsifier& sparsifier,
     return fmt::format(
         "{}: {} floats of factors and short tensors for {} entries per {} and rank, {} sent per {}",
         config.sparsifier, k, arena.size(), time, bytes_text(static_cast<double>(bytes)), time);
-  const auto warmup = selects ? std::ssize(config.density_warmup) : 0;
+  const auto warmup = selects ? std::ssize(*config.density_warmup) : 0;
   const std::string when = warmup == 0       ? ""
                            : warmup < epochs ? fmt::format(" from epoch {} on", warmup + 1)
                                              : fmt::format(" at density {}", density);
@@ -60,7 +60,7 @@ void report_densities(Console& console, const TrainConfig& config, const Sparsif
   const SgdConfig dense{.local_steps = sgd.local_steps};
   const uint64_t dense_bytes = estimated_bytes_sent(resolve_sparsifier(dense, config.settings),
                                                     dense, config.settings, arena, ranks, 1);
-  std::vector<double> densities = config.density_warmup;
+  std::vector<double> densities = *config.density_warmup;
   const bool reached = epochs > std::ssize(densities);
   densities.push_back(config.density);
   std::string warmup, lower;
@@ -71,7 +71,7 @@ void report_densities(Console& console, const TrainConfig& config, const Sparsif
     const uint64_t bytes =
         estimated_bytes_sent(sparsifier, sgd, config.settings, arena, ranks, density);
     if (bytes > std::max(dense_bytes, costly_bytes)) costly = density, costly_bytes = bytes;
-    if (i == config.density_warmup.size()) continue;
+    if (i == config.density_warmup->size()) continue;
     size_t k = 0;
     for (const Bucket& bucket : plan_buckets(arena, sparsifier, sgd.bucket_bytes))
       k += bucket.entries(density, volume_of(sparsifier, config.settings, density));
@@ -87,8 +87,8 @@ void report_densities(Console& console, const TrainConfig& config, const Sparsif
     console.paragraph(
         "density {} is never reached: the warm-up takes {} epoch{}, the run has {}; "
         "--density-warmup none trains at this density from the start",
-        config.density, config.density_warmup.size(), config.density_warmup.size() == 1 ? "" : "s",
-        epochs);
+        config.density, config.density_warmup->size(),
+        config.density_warmup->size() == 1 ? "" : "s", epochs);
   constexpr double kNoticeable = 1.01;
   if (dense_bytes > 0 &&
       static_cast<double>(costly_bytes) > kNoticeable * static_cast<double>(dense_bytes))
@@ -100,7 +100,7 @@ void report_densities(Console& console, const TrainConfig& config, const Sparsif
 void report_unused_selector(Console& console, const TrainConfig& config,
                             const Sparsifier& sparsifier) {
   if (config.density < 1 || sparsifier.selector.empty()) return;
-  const size_t warmup = config.density_warmup.size();
+  const size_t warmup = config.density_warmup->size();
   console.paragraph(
       "density 1{}: all entries are sent; selector {} and its settings have no effect",
       warmup > 0 ? fmt::format(" from epoch {} on", warmup + 1) : "", sparsifier.selector);
@@ -117,9 +117,10 @@ int64_t class_count(const TrainConfig& config, const DataSplit& data) {
 
 PlanConfig plan_config(const TrainConfig& config, const DataSplit& data) {
   return {.batch = config.batch_size,
-          .activations = resolve_precision(config.precision, resolve_device(config.device)),
+          .activations =
+              activations_of(resolve_precision(config.precision, resolve_device(config.device))),
           .label_smoothing = static_cast<float>(config.label_smoothing),
-          .recompute = config.recompute == "blocks",
+          .recompute = config.recompute == Recompute::blocks,
           .mean = data.mean,
           .deviation = data.deviation};
 }
@@ -139,9 +140,9 @@ void report_warmup(Console& console, const TrainConfig& config, int64_t epochs) 
   TrainConfig other;
   other.epochs = config.epochs;
   resolve_warmup(other);
-  const bool cut = epochs < config.epochs && static_cast<double>(epochs) <= config.warmup_epochs;
+  const bool cut = epochs < config.epochs && static_cast<double>(epochs) <= *config.warmup_epochs;
   console.paragraph(
-      "learning-rate warm-up: the first {:.3g} of {} epochs{}{}", config.warmup_epochs,
+      "learning-rate warm-up: the first {:.3g} of {} epochs{}{}", *config.warmup_epochs,
       config.epochs,
       config.warmup_epochs == other.warmup_epochs ? " (auto: 2, at most a fifth)" : "",
       cut ? "; --max-steps ends the run before its end" : "");
@@ -190,8 +191,8 @@ size_t report_plan(Console& console, const TrainConfig& config, const DataSplit&
                                 : fmt::format("{} x {}", config.accumulate, config.batch_size);
   console.paragraph("{} rank{} x {} thread{}, batch {} each, {} on {}{}", ranks,
                     ranks == 1 ? "" : "s", config.threads_per_rank,
-                    config.threads_per_rank == 1 ? "" : "s", batch, config.precision, config.device,
-                    link_text(config.comm, ranks));
+                    config.threads_per_rank == 1 ? "" : "s", batch, word(*config.precision),
+                    word(*config.device), link_text(config.comm, ranks));
   if (!model.arena().statistics().empty())
     console.paragraph("batch-norm statistics for validation: {}",
                       statistics_text(config, data.train->size(), ranks));
@@ -202,11 +203,12 @@ size_t report_plan(Console& console, const TrainConfig& config, const DataSplit&
   console.paragraph(
       "memory per rank: {} activations{} + {} packed weights and inputs + {} scratch + "
       "{} parameters and gradients + {} optimizer = {}",
-      text(memory.workspace), config.recompute == "blocks" ? " (recomputed inside blocks)" : "",
+      text(memory.workspace),
+      config.recompute == Recompute::blocks ? " (recomputed inside blocks)" : "",
       text(memory.persistent), text(memory.scratch), text(parameters), text(optimizer),
       text(total));
   // ranks that are threads share one GPU
-  if (config.device == "cuda" && config.workers > 1)
+  if (config.device == Device::cuda && config.workers > 1)
     console.paragraph("the {} ranks share a GPU: they need {}; {} are free", ranks,
                       text(total * static_cast<size_t>(ranks)), text(free_memory(Device::cuda)));
   console.paragraph("{}", volume_line(config, sparsifier, model.arena(), ranks, epochs));
@@ -243,27 +245,28 @@ std::vector<std::string> unused_options(Context& ctx, const TrainConfig& config,
        fmt::format("images of {} are {} x {}", config.dataset, image[0], image[1]), Kind::mistake},
       {"colour-jitter", config.colour_jitter > 0 && bytes_in_memory,
        config.dataset + " has no JPEG images", Kind::mistake},
-      {"bad-images", config.bad_images == "skip" && bytes_in_memory,
+      {"bad-images", config.bad_images == BadImages::skip && bytes_in_memory,
        config.dataset + " has no JPEG images", Kind::mistake},
-      {"shuffle", config.shuffle == "shards" && data.train->storage() == nullptr,
+      {"shuffle", config.shuffle == Shuffle::shards && data.train->storage() == nullptr,
        config.dataset + " is no record file", Kind::mistake},
       {"ranks-per-node", no_nodes,
        fmt::format("no link is emulated (--link), and {} has no nodes", config.sparsifier),
        Kind::mistake},
       {"zero-init", config.zero_init && !blocks, no_blocks},
-      {"recompute", config.recompute == "blocks" && !blocks, no_blocks},
+      {"recompute", config.recompute == Recompute::blocks && !blocks, no_blocks},
       {"density", dense, selects_nothing},
       {"density-warmup", dense, selects_nothing},
       {"no-error-feedback", config.no_error_feedback && !keeps_residual(sparsifier),
        config.sparsifier + " keeps no residual"},
       {"bucket-mib", sparsifier.scope != Scope::layer, "--scope is not layer"},
-      {"lr-milestones", config.lr_schedule != "step", "--lr-schedule is " + config.lr_schedule},
+      {"lr-milestones", config.lr_schedule != LrSchedule::step,
+       std::string("--lr-schedule is ") + word(config.lr_schedule)},
       {"warmup-from", config.warmup_epochs == 0, "there is no warm-up"},
-      {"deterministic", config.deterministic && config.device == "cpu",
+      {"deterministic", config.deterministic && config.device == Device::cpu,
        "the CPU is always deterministic"},
       {"bn-stats", model.arena().statistics().empty(), config.model + " has no batch norm"},
       {"decay-all", config.decay_all && config.weight_decay == 0, "--weight-decay is 0"},
-      {"keep-best", config.keep_best && config.eval_every == kNever, "--eval-every is never"},
+      {"keep-best", config.keep_best && !config.eval_every, "--eval-every is never"},
       {"link", ranks == 1, "one rank sends no messages"},
       {"allreduce", ranks == 1, "one rank sends no messages"},
       {"comm-timeout", ranks == 1, "one rank waits for no other"},

@@ -39,7 +39,8 @@ double Progress::seconds_left(const Place& at) const {
   int64_t steps = (config_.epochs - at.epoch) * at.batches - at.batch;
   if (config_.max_steps > 0) steps = std::min(steps, config_.max_steps - at.step);
   int64_t validations = 0;
-  if (const int64_t every = config_.eval_every; every != kNever && at.batches > 0) {
+  if (config_.eval_every && at.batches > 0) {
+    const int64_t every = *config_.eval_every;
     // the last epoch is always validated
     const int64_t last = at.epoch + (at.batch + steps + at.batches - 1) / at.batches;
     validations = every == 0 ? 1 : last / every - at.epoch / every + (last % every != 0);

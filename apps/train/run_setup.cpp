@@ -43,14 +43,14 @@ Run::Run(Communicator& comm, const TrainConfig& config, const DataSplit& data,
   if (config.measure_wait) sgd_config_.barrier_comm = &comm_;
   // replaces `auto` and 0 by their actual values, which are printed and saved
   config_.threads_per_rank = ctx_.threads();
-  config_.device = name(ctx_.device());
-  if (config_.precision != "tf32")
-    config_.precision = name(resolve_precision(config.precision, ctx_.device()));
+  config_.device = ctx_.device();
+  config_.precision = resolve_precision(config.precision, ctx_.device());
   config_.image = data.train->image;
   config_.mean = data.mean;
   config_.deviation = data.deviation;
   config_.class_names = data.class_names;
-  ctx_.set_math({.tf32 = config_.precision == "tf32", .deterministic = config_.deterministic});
+  ctx_.set_math(
+      {.tf32 = config_.precision == Precision::tf32, .deterministic = config_.deterministic});
 }
 
 void Run::load() {
@@ -60,7 +60,7 @@ void Run::load() {
                       .seed = static_cast<uint64_t>(config_.seed),
                       .threads = static_cast<int>(config_.loader_threads),
                       .device = ctx_.device(),
-                      .shuffle_shards = config_.shuffle == "shards"};
+                      .shuffle_shards = config_.shuffle == Shuffle::shards};
   run_collectively(comm_, [&] {
     if (!config_.eval_only) train_loader_ = std::make_unique<Loader>(data_.train, loader);
     loader.batch = config_.batch_size;

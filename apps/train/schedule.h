@@ -7,9 +7,9 @@
 
 namespace tw {
 
-/// Replaces kAuto in density_warmup and warmup_epochs. The density warm-up is 0.015625 and 0.004,
-/// without values that are not above the density. The learning rate rises for the two epochs that
-/// both values take, at most for a fifth of the epochs.
+/// Sets density_warmup and warmup_epochs where they are not. The density warm-up is 0.015625 and
+/// 0.004, without values that are not above the density. The learning rate rises for the two epochs
+/// that both values take, at most for a fifth of the epochs.
 void resolve_warmup(TrainConfig& config);
 
 /// Learning rate of `batch` (of `batches`) in `epoch`. Warm-up raises it linearly, step by step,

@@ -50,23 +50,15 @@ auto from_json(const fs::path& path, const Use& use) {
 }
 
 /// UserError when the run has other options than `cell` that decide the weights.
-void check_same_options(const fs::path& run, TrainConfig cell) {
-  const auto flat = [](Json json) {
-    const Json settings = json.value("set", Json::object());
-    json.erase("set");
-    json.update(settings);
-    return json;
-  };
-  const Json then = from_json(run / "config.json", flat);
-  Json now = flat(cell.json());
-  for (const std::string& key : cell.table().keys(Effect::none)) now.erase(key);
-  // a run saves what these stood for
-  if (cell.precision == "auto") now.erase("precision");
-  if (cell.threads_per_rank == 0) now.erase("threads_per_rank");
-  for (const auto& [key, value] : now.items())
-    check(then.contains(key) && then[key] == value,
+void check_same_options(const fs::path& run, const TrainConfig& cell) {
+  const auto all =
+      from_json(run / "config.json", [&](const Json& then) { return differences(then, cell); });
+  for (const auto& [key, then, now, effect] : all)
+    // a run saves what these stood for
+    check((key == "precision" && !cell.precision) ||
+              (key == "threads_per_rank" && cell.threads_per_rank == 0),
           "[sweep] {} was trained with {} {}, now {}; choose another --name", run.string(), key,
-          then.value(key, Json()).dump(), value.dump());
+          then.dump(), now.dump());
 }
 
 CellState state_of_run(const TrainConfig& cell, const std::string& name) {

@@ -222,7 +222,7 @@ void Run::close_epoch(bool whole) {
   const double lr = rate(at_.batch - 1);
   const bool step_due = config_.checkpoint_steps > 0 && at_.step % config_.checkpoint_steps == 0;
   const bool saves = step_due || due(config_.checkpoint_every),
-             validates = config_.eval_every != kNever && due(config_.eval_every);
+             validates = config_.eval_every && due(*config_.eval_every);
   if (gradients_) {
     const Histogram values = gradients_->write(epoch);
     if (events_ && values.number > 0) events_->histogram(at_.step, "gradient_and_residual", values);
@@ -373,7 +373,7 @@ RunResult Run::evaluate_only() {
 
 RunResult Run::finish(bool stopped) {
   // no epoch was trained
-  const bool validates = !stopped && val_.count == 0 && config_.eval_every != kNever;
+  const bool validates = !stopped && val_.count == 0 && config_.eval_every.has_value();
   if (validates) renew_statistics();
   if (stopped || config_.epochs == 0) checkpoint();
   if (validates) validate();

@@ -51,13 +51,14 @@ class RefusedGraph : public testing::TestWithParam<std::tuple<const char*, At>> 
     config.model = "lenet";
     config.dataset = "shapes";
     config.sparsifier = std::get<0>(GetParam());
-    config.device = "cuda";
-    config.precision = "fp32";
+    config.device = Device::cuda;
+    config.precision = Precision::f32;
     config.deterministic = true;
     config.batch_size = 2;
     config.warmup_epochs = 0;
+    config.density_warmup.emplace();
     config.epochs = 2;
-    config.eval_every = kNever;
+    config.eval_every = std::nullopt;
     config.threads_per_rank = 1;
     config.output_dir = folder_.path().string();
     config.name = name;

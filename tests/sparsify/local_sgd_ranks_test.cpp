@@ -226,7 +226,7 @@ TEST(LocalSgd, RejectsPartsThatDoNotFit) {
     EXPECT_EQ(error({.sparsifier = "bsp", .local_steps = 2}),
               "[train] exchange root updates the parameters on rank 0 alone; it excludes "
               "local-steps");
-    EXPECT_EQ(error({.scope = "layer", .overlap = true, .local_steps = 2}),
+    EXPECT_EQ(error({.scope = Scope::layer, .overlap = true, .local_steps = 2}),
               "[train] overlap exchanges gradients during backward; local-steps exchanges none");
   });
 }

@@ -123,7 +123,7 @@ TEST(ResidualDecayOptions, TheVelocityOfMomentumCorrectionDecays) {
 TEST(ResidualDecayOptions, OverlapChangesNoBit) {
   run_ranks(3, [](Context& ctx, Communicator& comm) {
     for (const char* name : {"topk", "gtopk", "dgc"}) {
-      SgdConfig config{.sparsifier = name, .residual_decay = 0.9, .scope = "layer"};
+      SgdConfig config{.sparsifier = name, .residual_decay = 0.9, .scope = Scope::layer};
       config.bucket_bytes = 0;
       SgdRig plain(ctx, comm, kDecayed, config);
       config.overlap = true;

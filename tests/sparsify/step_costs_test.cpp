@@ -19,7 +19,7 @@ TEST(ReadSettings, ReadsThoseThatTheOptimizerReads) {
   const auto comm = make_self_communicator();
   for (const Variant& variant : variants()) {
     const std::string& exchange = sparsifiers().find(variant.sparsifier).value.exchange;
-    for (const char* scope : {"model", "layer"})
+    for (const Scope scope : {Scope::model, Scope::layer})
       for (const int64_t local_steps : {0, 2}) {
         if (local_steps > 0 && exchanges().find(exchange).value.updates_at_root) continue;
         const SgdConfig config{.sparsifier = variant.sparsifier,
@@ -36,7 +36,8 @@ TEST(ReadSettings, ReadsThoseThatTheOptimizerReads) {
         make_optimizer(ctx, *comm, arena, config, made);
         read_settings(ctx, config, read, arena);
         EXPECT_EQ(read.unread(all_keys()), made.unread(all_keys()))
-            << variant.name << ", scope " << scope << ", local steps " << local_steps;
+            << variant.name << ", scope " << static_cast<int>(scope) << ", local steps "
+            << local_steps;
       }
   }
 }

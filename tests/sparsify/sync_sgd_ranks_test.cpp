@@ -112,7 +112,7 @@ TEST(SyncSgd, SendsTheEstimatedBytes) {
     run_ranks(ranks, [](Context& ctx, Communicator& comm) {
       for (const char* name : {"dense", "topk", "randk", "powersgd", "scalecom", "hierarchical"})
         for (const char* seed : {"worker", "shared"})
-          for (const char* scope : {"model", "layer"}) {
+          for (const Scope scope : {Scope::model, Scope::layer}) {
             Settings settings = default_settings();
             settings.set("randk.seed", seed);
             settings.set("hierarchical.node", "2");
@@ -124,7 +124,7 @@ TEST(SyncSgd, SendsTheEstimatedBytes) {
             EXPECT_EQ(
                 sum_over_ranks(ctx, comm, report.bytes_sent),
                 estimated_bytes_sent(sparsifier, config, settings, rig.arena, comm.size(), 0.05))
-                << name << " " << seed << " " << scope;
+                << name << " " << seed << " " << static_cast<int>(scope);
           }
     });
 }
@@ -162,7 +162,7 @@ TEST(SyncSgd, OverlapDoesNotChangeABit) {
       for (const Variant& variant : variants())
         for (size_t bucket_bytes : {size_t{0}, size_t{1600}, size_t{1} << 20})
           for (double density : {0.05, 1.0}) {
-            SgdConfig config{.sparsifier = variant.sparsifier, .scope = "layer"};
+            SgdConfig config{.sparsifier = variant.sparsifier, .scope = Scope::layer};
             config.bucket_bytes = bucket_bytes;
             SgdRig plain(ctx, comm, 1000, config, variant.settings);
             config.overlap = true;
@@ -193,7 +193,8 @@ class Watched : public Subcommunicator {
 TEST(SyncSgd, OverlappedExchangesStartBeforeBackwardEnds) {
   run_ranks(2, [](Context& ctx, Communicator& pair) {
     Watched comm(pair);
-    SgdConfig config{.sparsifier = "dense", .scope = "layer", .bucket_bytes = 0, .overlap = true};
+    SgdConfig config{
+        .sparsifier = "dense", .scope = Scope::layer, .bucket_bytes = 0, .overlap = true};
     SgdRig rig(ctx, comm, 1000, config);
     comm.ended = 0;  // the ranks told each other their machines
     rig.set_gradients(wide_kind(), 0);
@@ -275,7 +276,7 @@ TEST(SyncSgd, EverySelectorWorksWithEveryExchange) {
 
 TEST(SyncSgd, LayerScopeSelectsFromEachTensorByItself) {
   run_ranks(2, [](Context& ctx, Communicator& comm) {
-    SgdRig rig(ctx, comm, 1000, {.sparsifier = "topk", .scope = "layer"});
+    SgdRig rig(ctx, comm, 1000, {.sparsifier = "topk", .scope = Scope::layer});
     const StepReport report = rig.step(wide_kind(), {.density = 0.01});
     EXPECT_EQ(report.k, 5u + 2u + 2u);
     EXPECT_EQ(report.nnz, 9u);
@@ -286,7 +287,7 @@ TEST(SyncSgd, LayerScopeDrawsOtherPositionsInEachTensor) {
   for (const size_t bucket_bytes : {size_t{0}, size_t{1} << 20})
     run_ranks(1, [&](Context& ctx, Communicator& comm) {
       SgdRig rig(ctx, comm, 1000,
-                 {.sparsifier = "randk", .scope = "layer", .bucket_bytes = bucket_bytes});
+                 {.sparsifier = "randk", .scope = Scope::layer, .bucket_bytes = bucket_bytes});
       rig.step(wide_kind(), {.density = 0.1});
       const std::span<const float> sum = rig.arena.gradients();
       size_t same = 0;  // of the two tensors of 250 elements
@@ -299,7 +300,7 @@ TEST(SyncSgd, LayerScopeKeepsAStateOfTheSelectorForEachTensor) {
   for (const size_t bucket_bytes : {size_t{0}, size_t{1} << 20})
     run_ranks(2, [&](Context& ctx, Communicator& comm) {
       const SgdConfig config{
-          .sparsifier = "hardthreshold", .scope = "layer", .bucket_bytes = bucket_bytes};
+          .sparsifier = "hardthreshold", .scope = Scope::layer, .bucket_bytes = bucket_bytes};
       SgdRig rig(ctx, comm, 1000, config);
       // the second step sends the same entries, since they reach the thresholds of the first
       for (uint64_t step = 0; step < 2; ++step) {

@@ -12,7 +12,7 @@ TEST(CostMeter, TheUpdateLeavesOutTheExchange) {
   AdviseConfig config;
   config.model = "mlp";
   config.batch_size = 1;
-  config.precision = "f32";
+  config.precision = Precision::f32;
   config.settings = default_settings();
   // at this rank the products of the factors take many times as long as the update
   config.settings.set("powersgd.rank", "64");

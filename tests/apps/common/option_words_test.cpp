@@ -2,6 +2,7 @@
 #include <nlohmann/json.hpp>
 
 #include "apps/common/options.h"
+#include "apps/common/resolve.h"
 #include "engine/core/error.h"
 #include "tests/support/arguments.h"
 #include "tests/support/error_text.h"
@@ -10,26 +11,26 @@ namespace tw::test {
 namespace {
 
 struct WithWords {
-  int64_t every = 1, workers = 0, d = 1;
-  double lr = 0.1, warmup = -1;
+  std::optional<int64_t> every = 1;
+  std::optional<double> warmup;
+  std::optional<std::vector<double>> densities;
+  std::optional<Device> device;
+  int64_t workers = 0, d = 1;
+  double lr = 0.1;
   bool fast = false;
-  std::vector<double> densities{-1};
   OptionTable table;
 
   WithWords() {
-    table.add("Run", "every", every, "epochs between validations");
-    table.range(0, 100);
-    table.word("never", "-1");
-    table.add("Run", "warmup", warmup, "epochs");
-    table.word("auto", "-1");
-    table.add("Run", "densities", densities, "one per epoch");
-    table.above(0, 1);
-    table.word("auto", "[-1]");
-    table.word("none", "[]");
-    table.add("Run", "lr", lr, "learning rate");
-    table.add("Run", "d", d, "elements");
-    table.add("Run", "workers", workers, "ranks");
-    table.add("Run", "fast", fast, "fast");
+    table.group("Run");
+    table.add("every", every, "epochs between validations", {.most = 100, .none = "never"});
+    table.add("warmup", warmup, "epochs", {.none = "auto"});
+    table.add("densities", densities, "one per epoch",
+              {.most = 1, .excludes_least = true, .none = "auto", .empty_list = "none"});
+    table.add("lr", lr, "learning rate");
+    table.add("d", d, "elements");
+    table.add("workers", workers, "ranks");
+    table.add("fast", fast, "fast");
+    table.add("device", device, "where to compute", {.none = "auto"});
   }
   void parse(const std::vector<std::string>& flags) {
     Arguments arguments(flags);
@@ -43,28 +44,33 @@ struct WithWords {
   }
 };
 
-TEST(OptionWords, SetTheirStandIn) {
+TEST(OptionWords, EmptyAnOptionalValueOrAList) {
   WithWords e;
-  e.parse({"--every", "never", "--densities", "none", "--warmup=3"});
-  EXPECT_EQ(e.every, -1);
-  EXPECT_TRUE(e.densities.empty());
+  e.parse({"--every", "never", "--densities", "none", "--warmup=3", "--device", "cuda"});
+  EXPECT_EQ(e.every, std::nullopt);
+  EXPECT_EQ(e.densities, std::vector<double>{});
   EXPECT_EQ(e.warmup, 3);
-  e.parse({"--every=5", "--densities=auto", "--warmup", "auto"});
+  EXPECT_EQ(e.device, Device::cuda);
+  e.parse({"--every=5", "--densities=auto", "--warmup", "auto", "--device=auto"});
   EXPECT_EQ(e.every, 5);
-  EXPECT_EQ(e.densities, std::vector{-1.0});
-  EXPECT_EQ(e.warmup, -1);
+  EXPECT_EQ(e.densities, std::nullopt);
+  EXPECT_EQ(e.warmup, std::nullopt);
+  EXPECT_EQ(e.device, std::nullopt);
   EXPECT_TRUE(e.table.is_set("warmup"));
 }
 
-TEST(OptionWords, AreWordsInJsonWhereTheValueIsNotInRange) {
+TEST(OptionWords, StandForNoValueInJson) {
   WithWords e, again;
-  e.parse({"--every", "never"});
+  e.parse({"--every", "never", "--device", "cpu"});
   EXPECT_EQ(e.table.json()["every"], "never");
   EXPECT_EQ(e.table.json()["densities"], "auto");
+  EXPECT_EQ(e.table.json()["device"], "cpu");
   again.table.set_json(e.table.json(), "[config]");
   EXPECT_EQ(again.table.json(), e.table.json());
   e.parse({"--densities", "none"});
   EXPECT_EQ(e.table.json()["densities"], Json::array());
+  EXPECT_EQ(e.json_error(R"({"every": null})"),
+            "[config] f: every is null; expected never, or an integer");
 }
 
 TEST(OptionWords, AreNamedByTheErrorOfAnotherWord) {
@@ -72,6 +78,8 @@ TEST(OptionWords, AreNamedByTheErrorOfAnotherWord) {
   EXPECT_EQ(e.error({"--every", "nevr"}), "[options] every is nevr; expected never, or an integer");
   EXPECT_EQ(e.error({"--densities", "off"}),
             "[options] densities is off; expected auto, none, or a list of numbers, like 1,2,3");
+  EXPECT_EQ(e.error({"--device", "gpu"}),
+            "[options] device is gpu; expected one of: auto, cpu, cuda");
   EXPECT_EQ(e.error({"--every", "-1"}), "[options] every is -1; expected 0 to 100");
 }
 
@@ -103,9 +111,9 @@ TEST(OptionLetters, AreNotTakenForShortNames) {
 TEST(OptionWords, AnArgumentThatIsAValueOfAFlagNamesTheFlag) {
   OptionTable table;
   std::string model, config;
-  table.add("data", "model", model, "network");
-  table.suggest({"mlp", "vgg16"});
-  table.add("data", "config", config, "file");
+  table.group("data");
+  table.add("model", model, "network", {.suggestions = {"mlp", "vgg16"}});
+  table.add("config", config, "file");
   const auto error = [&](const char* argument) {
     Arguments arguments({argument});
     return error_text<UserError>(

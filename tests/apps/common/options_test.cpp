@@ -3,7 +3,6 @@
 
 #include <nlohmann/json.hpp>
 
-#include "apps/common/subcommand.h"
 #include "engine/core/error.h"
 #include "engine/core/settings.h"
 #include "tests/support/arguments.h"
@@ -12,35 +11,37 @@
 namespace tw::test {
 namespace {
 
+enum class Fall { step, cosine };
+constexpr auto words(Fall) { return std::array{"step", "cosine"}; }
+
 /// A table with an option of every type.
 struct Example {
   bool nesterov = false;
   int64_t batch_size = 32;
   double lr = 0.1;
   double free = 0;
-  std::string model = "lenet", schedule = "cosine";
+  std::string model = "lenet";
+  Fall schedule = Fall::cosine;
   std::vector<int64_t> milestones{81, 122};
   std::vector<double> densities{0.25};
   Settings settings;
   OptionTable table;
 
   Example() {
-    table.add("Training", "nesterov", nesterov, "Nesterov momentum");
-    table.add("Training", "batch-size", batch_size, "images per step");
-    table.range(1, 1000);
-    table.alias("batch");
-    table.add("Training", "lr", lr, "learning rate");
-    table.range(0, 10);
-    table.add("Training", "free", free, "any number from 0 on");
-    table.add("Other", "model", model, "network");
-    table.add("Other", "schedule", schedule, "how the rate falls");
-    table.choices({"step", "cosine"});
-    table.add("Other", "milestones", milestones, "epochs");
-    table.range(0, 1000);
-    table.add("Other", "densities", densities, "one per epoch");
-    table.above(0, 1);
+    table.group("Training");
+    table.add("nesterov", nesterov, "Nesterov momentum");
+    table.add("batch-size", batch_size, "images per step",
+              {.least = 1, .most = 1000, .old_name = "batch"});
+    table.add("lr", lr, "learning rate", {.most = 10});
+    table.add("free", free, "any number from 0 on");
+    table.group("Other");
+    table.add("model", model, "network");
+    table.add("schedule", schedule, "how the rate falls");
+    table.add("milestones", milestones, "epochs", {.most = 1000});
+    table.add("densities", densities, "one per epoch",
+              {.most = 1, .excludes_least = true, .suggestions = {"one", "two"}});
     settings.declare("dgc", {{.key = "sample", .value = "0.01", .help = "share"}});
-    table.add_settings("Other", settings);
+    table.add_settings(settings);
   }
 
   OptionTable::Given parse(const std::vector<std::string>& flags) {
@@ -67,7 +68,7 @@ TEST(Options, EveryTypeIsReadFromFlags) {
   EXPECT_EQ(e.lr, 0.01);
   EXPECT_EQ(e.free, 0.5);
   EXPECT_EQ(e.model, "vgg");
-  EXPECT_EQ(e.schedule, "step");
+  EXPECT_EQ(e.schedule, Fall::step);
   EXPECT_EQ(e.milestones, (std::vector<int64_t>{1, 2, 3}));
   EXPECT_EQ(e.densities, (std::vector<double>{0.5, 1}));
 }
@@ -251,15 +252,11 @@ struct FileExample {
   OptionTable table;
 
   FileExample() {
-    table.add("Files", "folder", folder, "where to read");
-    table.required();
-    table.positional();
-    table.add("Files", "file", file, "what to write");
-    table.positional();
-    table.add("Files", "bytes", bytes, "size");
-    table.letter('b');
-    table.size_units();
-    table.range(1, 1e12);
+    table.group("Files");
+    table.add("folder", folder, "where to read", {.required = true, .positional = true});
+    table.add("file", file, "what to write", {.positional = true});
+    table.add("bytes", bytes, "size",
+              {.least = 1, .most = 1e12, .letter = 'b', .size_units = true});
   }
   void parse(const std::vector<std::string>& flags) {
     Arguments arguments(flags);
@@ -302,7 +299,7 @@ TEST(Subcommands, OneIsChosenByNameAndGetsItsOptions) {
     std::vector<Subcommand> all(2);
     all[0].name = "select";
     all[0].help = "chooses";
-    all[0].table.add("Output", "lines", lines, "lines of output");
+    all[0].table.add("lines", lines, "lines of output");
     all[1].name = "theory";
     Arguments arguments(words);
     return parse_subcommand(all, arguments.count(), arguments.values(), "two things").name;
@@ -335,6 +332,7 @@ TEST(Options, JsonErrorsNameFileKeyAndValue) {
   EXPECT_EQ(e.json_error(R"({"batch-size": 1})"),
             "[config] f.json: unknown key \"batch-size\"; nearest is \"batch_size\"");
   EXPECT_EQ(e.json_error(R"({"xyzzy_plugh": 1})"), "[config] f.json: unknown key \"xyzzy_plugh\"");
+  EXPECT_EQ(e.json_error(R"({"": 1})"), "[config] f.json: unknown key \"\"; nearest is \"lr\"");
   EXPECT_EQ(e.json_error("[1]"), "[config] f.json: not a JSON object");
   EXPECT_EQ(e.json_error(R"({"lr": 11})"), "[config] f.json: lr is 11; expected 0 to 10");
   EXPECT_EQ(e.json_error(R"({"lr": "0.1"})"),
@@ -366,7 +364,6 @@ TEST(Options, HelpShowsEveryOptionItsDefaultAndChoices) {
 
 TEST(Options, DescribeHasEveryOptionWithItsValues) {
   Example e;
-  e.table.suggest({"one", "two"});  // of densities, declared last
   Json described;
   try {
     e.parse({"--describe"});

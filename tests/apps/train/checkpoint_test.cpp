@@ -14,7 +14,7 @@
 namespace tw::test {
 namespace {
 
-TrainConfig config_of(const std::string& momentum_correction) {
+TrainConfig config_of(std::optional<Switch> momentum_correction) {
   TrainConfig config;
   config.settings = default_settings();
   config.model = "lenet";
@@ -59,7 +59,7 @@ HostFloats own_vector(Optimizer& optimizer, const std::string& name) {
 
 TEST(Checkpoint, MeansOverRanksSurviveAnotherNumberOfRanks) {
   const TempFolder folder;
-  TrainConfig config = config_of("auto");
+  TrainConfig config = config_of(std::nullopt);
   config.model = "resnet20";
   config.sparsifier = "dense";
   config.local_steps = 2;
@@ -99,7 +99,7 @@ TEST(Checkpoint, MeansOverRanksSurviveAnotherNumberOfRanks) {
 
 TEST(Checkpoint, ThePositionInAnEpochIsThatOfAsManyImages) {
   const TempFolder folder;
-  const TrainConfig config = config_of("off");
+  const TrainConfig config = config_of(Switch::off);
   Position at;
   at.batch = 6;
   const std::filesystem::path checkpoint = saved(folder, config, 4, at);
@@ -133,8 +133,8 @@ std::string notice_of(const TrainConfig& before, const TrainConfig& now) {
   return notice;
 }
 
-TrainConfig with_selector(const std::string& selector, const std::string& scope) {
-  TrainConfig config = config_of("off");
+TrainConfig with_selector(const std::string& selector, Scope scope) {
+  TrainConfig config = config_of(Switch::off);
   config.selector = selector;
   config.scope = scope;
   return config;
@@ -150,7 +150,7 @@ std::vector<std::byte> state_bytes(SyncSgd& sgd) {
 
 TEST(Checkpoint, HoldsTheStateOfTheSelectorOfEveryRankAndSlice) {
   for (const char* selector : {"hardthreshold", "sidco"})
-    for (const char* scope : {"model", "layer"}) {
+    for (const Scope scope : {Scope::model, Scope::layer}) {
       const TempFolder folder;
       const TrainConfig config = with_selector(selector, scope);
       run_ranks(2, [&](Context& ctx, Communicator& comm) {
@@ -174,25 +174,26 @@ TEST(Checkpoint, HoldsTheStateOfTheSelectorOfEveryRankAndSlice) {
 }
 
 TEST(Checkpoint, AnotherTransportGivesNoNotice) {
-  TrainConfig nccl = config_of("off");
-  nccl.comm.transport = "nccl";
-  EXPECT_EQ(notice_of(config_of("off"), nccl), "");
+  TrainConfig nccl = config_of(Switch::off);
+  nccl.comm.transport = TransportChoice::nccl;
+  EXPECT_EQ(notice_of(config_of(Switch::off), nccl), "");
 }
 
 TEST(Checkpoint, AnotherLearningRateGivesANotice) {
-  TrainConfig slower = config_of("off");
+  TrainConfig slower = config_of(Switch::off);
   slower.lr = 0.01;
-  EXPECT_EQ(notice_of(config_of("off"), slower), "lr was 0.1, is now 0.01");
+  EXPECT_EQ(notice_of(config_of(Switch::off), slower), "lr was 0.1, is now 0.01");
   slower.epochs = 20;
-  EXPECT_EQ(notice_of(config_of("off"), slower),
+  EXPECT_EQ(notice_of(config_of(Switch::off), slower),
             "epochs was 10, is now 20; lr was 0.1, is now 0.01");
 }
 
 TEST(Checkpoint, AnotherExperimentIsAUserError) {
   const auto expect = [&](const char* said, const std::function<void(TrainConfig&)>& change) {
-    TrainConfig other = config_of("off");
+    TrainConfig other = config_of(Switch::off);
     change(other);
-    const std::string text = error_text<UserError>([&] { notice_of(config_of("off"), other); });
+    const std::string text =
+        error_text<UserError>([&] { notice_of(config_of(Switch::off), other); });
     EXPECT_NE(text.find(std::string(said) + "; a new --name with --resume PATH continues in a "
                                             "folder of its own"),
               std::string::npos)
@@ -206,7 +207,7 @@ TEST(Checkpoint, AnotherExperimentIsAUserError) {
 
 TEST(Checkpoint, OneRankThatNobodyAskedForIsAUserError) {
   const TempFolder folder;
-  const TrainConfig config = config_of("off");
+  const TrainConfig config = config_of(Switch::off);
   const std::filesystem::path checkpoint = saved(folder, config, 2);
   const std::string text =
       error_text<UserError>([&] { describe_checkpoint(checkpoint, config, 1); });
@@ -228,7 +229,7 @@ TEST(Checkpoint, OneRankThatNobodyAskedForIsAUserError) {
 
 TEST(Checkpoint, ImpossibleCountsAreAUserError) {
   const TempFolder folder;
-  const TrainConfig config = config_of("off");
+  const TrainConfig config = config_of(Switch::off);
   run_ranks(1, [&](Context& ctx, Communicator& comm) {
     Trainee trainee(ctx, comm, config);
     save_checkpoint(comm, folder.path(), config, {}, trainee.model, *trainee.sgd,
@@ -260,9 +261,9 @@ TEST(Checkpoint, ImpossibleCountsAreAUserError) {
 }
 
 TEST(Checkpoint, AnotherSeedIsAUserError) {
-  TrainConfig other = config_of("off");
+  TrainConfig other = config_of(Switch::off);
   other.seed = 2;
-  const std::string text = error_text<UserError>([&] { notice_of(config_of("off"), other); });
+  const std::string text = error_text<UserError>([&] { notice_of(config_of(Switch::off), other); });
   EXPECT_NE(text.find("seed is 1 in the checkpoint, 2 in this run"), std::string::npos) << text;
 }
 

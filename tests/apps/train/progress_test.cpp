@@ -44,7 +44,8 @@ TEST(Progress, FitsEveryWidth) {
 }
 
 /// The end of the line of a run.
-std::string left(int64_t epochs, int64_t max_steps, int64_t eval_every, double validation) {
+std::string left(int64_t epochs, int64_t max_steps, std::optional<int64_t> eval_every,
+                 double validation) {
   TrainConfig config;
   config.epochs = epochs;
   config.max_steps = max_steps;
@@ -74,7 +75,7 @@ TEST(Progress, CountsTheStepsUntilMaxSteps) {
 TEST(Progress, TheTimeLeftHasTheValidationsYetToCome) {
   EXPECT_EQ(left(10, 0, 1, 60), "ETA 16:20");
   EXPECT_EQ(left(10, 0, 0, 60), "ETA 8:20");
-  EXPECT_EQ(left(10, 0, kNever, 60), "ETA 7:20");
+  EXPECT_EQ(left(10, 0, std::nullopt, 60), "ETA 7:20");
   EXPECT_EQ(left(10, 0, 4, 60), "ETA 10:20");  // after epochs 4, 8 and 10
   EXPECT_EQ(left(10, 130, 1, 60), "ETA 1:05");
 }

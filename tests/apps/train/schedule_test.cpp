@@ -8,7 +8,7 @@ namespace {
 
 constexpr int64_t kBatches = 7;  // no power of two: sums of fractions would round
 
-TrainConfig config_of(const std::string& schedule, double warmup) {
+TrainConfig config_of(LrSchedule schedule, double warmup) {
   TrainConfig config;
   config.lr = 0.1;
   config.lr_schedule = schedule;
@@ -19,18 +19,18 @@ TrainConfig config_of(const std::string& schedule, double warmup) {
 }
 
 TEST(LearningRate, WarmUpRisesByTheSameAmountEachStepToTheFullRate) {
-  for (const char* schedule : {"cosine", "step", "constant"}) {
+  for (const LrSchedule schedule : {LrSchedule::cosine, LrSchedule::step, LrSchedule::constant}) {
     const TrainConfig config = config_of(schedule, 3);
     for (int64_t step = 0; step < 3 * kBatches; ++step)
       EXPECT_DOUBLE_EQ(learning_rate(config, step / kBatches, step % kBatches, kBatches),
                        0.1 * static_cast<double>(step + 1) / (3 * kBatches));
-    EXPECT_EQ(learning_rate(config, 2, kBatches - 1, kBatches), 0.1) << schedule;
-    EXPECT_EQ(learning_rate(config, 3, 0, kBatches), 0.1) << schedule;
+    EXPECT_EQ(learning_rate(config, 2, kBatches - 1, kBatches), 0.1) << word(schedule);
+    EXPECT_EQ(learning_rate(config, 3, 0, kBatches), 0.1) << word(schedule);
   }
 }
 
 TEST(LearningRate, WarmUpStartsAtTheGivenFractionOfTheRate) {
-  TrainConfig config = config_of("step", 3);
+  TrainConfig config = config_of(LrSchedule::step, 3);
   config.warmup_from = 0.25;
   EXPECT_DOUBLE_EQ(learning_rate(config, 0, 0, kBatches), 0.025);
   EXPECT_DOUBLE_EQ(learning_rate(config, 1, 0, kBatches), 0.05);
@@ -39,13 +39,13 @@ TEST(LearningRate, WarmUpStartsAtTheGivenFractionOfTheRate) {
 }
 
 TEST(LearningRate, WithoutWarmUpStartsAtTheFullRate) {
-  for (const char* schedule : {"cosine", "step", "constant"})
-    EXPECT_EQ(learning_rate(config_of(schedule, 0), 0, 0, kBatches), 0.1) << schedule;
+  for (const LrSchedule schedule : {LrSchedule::cosine, LrSchedule::step, LrSchedule::constant})
+    EXPECT_EQ(learning_rate(config_of(schedule, 0), 0, 0, kBatches), 0.1) << word(schedule);
 }
 
 TEST(LearningRate, NeverExceedsTheRateAndCosineFallsEachStep) {
   for (const int64_t warmup : {0, 2}) {
-    const TrainConfig config = config_of("cosine", static_cast<double>(warmup));
+    const TrainConfig config = config_of(LrSchedule::cosine, static_cast<double>(warmup));
     double before = 0.1 + 1e-9;
     for (int64_t step = warmup * kBatches; step < 10 * kBatches; ++step) {
       const double now = learning_rate(config, step / kBatches, step % kBatches, kBatches);
@@ -58,7 +58,7 @@ TEST(LearningRate, NeverExceedsTheRateAndCosineFallsEachStep) {
 }
 
 TEST(LearningRate, CosineIsHalfInTheMiddleAndNearZeroAtTheEnd) {
-  const TrainConfig config = config_of("cosine", 2);
+  const TrainConfig config = config_of(LrSchedule::cosine, 2);
   EXPECT_NEAR(learning_rate(config, 6, 0, kBatches), 0.05, 1e-12);
   // the last step is one step before zero: 1 - cos x is x^2 / 2 there
   EXPECT_NEAR(learning_rate(config, 9, kBatches - 1, kBatches), 0.1 * 0.00078666, 1e-6);
@@ -67,7 +67,7 @@ TEST(LearningRate, CosineIsHalfInTheMiddleAndNearZeroAtTheEnd) {
 }
 
 TEST(LearningRate, StepFallsAtTheMilestonesInAnyOrder) {
-  TrainConfig config = config_of("step", 0);
+  TrainConfig config = config_of(LrSchedule::step, 0);
   for (int turn = 0; turn < 2; ++turn) {
     EXPECT_EQ(learning_rate(config, 3, kBatches - 1, kBatches), 0.1);
     EXPECT_DOUBLE_EQ(learning_rate(config, 4, 0, kBatches), 0.01);
@@ -80,17 +80,17 @@ TEST(LearningRate, StepFallsAtTheMilestonesInAnyOrder) {
 }
 
 TEST(LearningRate, ConstantScheduleKeepsTheRate) {
-  EXPECT_EQ(learning_rate(config_of("constant", 0), 9, 3, kBatches), 0.1);
+  EXPECT_EQ(learning_rate(config_of(LrSchedule::constant, 0), 9, 3, kBatches), 0.1);
 }
 
 TEST(LearningRate, WarmUpAsLongAsTheRunIsFinite) {
-  const TrainConfig config = config_of("cosine", 10);
+  const TrainConfig config = config_of(LrSchedule::cosine, 10);
   EXPECT_EQ(learning_rate(config, 9, kBatches - 1, kBatches), 0.1);
   EXPECT_EQ(learning_rate(config, 10, 0, kBatches), 0.1);
 }
 
 TEST(LearningRate, WarmUpMayEndWithinAnEpoch) {
-  TrainConfig config = config_of("constant", 0);
+  TrainConfig config = config_of(LrSchedule::constant, 0);
   config.warmup_epochs = 0.6;  // 4 of 7 steps
   for (int64_t batch = 0; batch < 4; ++batch)
     EXPECT_DOUBLE_EQ(learning_rate(config, 0, batch, kBatches),
@@ -101,9 +101,9 @@ TEST(LearningRate, WarmUpMayEndWithinAnEpoch) {
 TEST(LearningRate, LinearScalingCountsTheMicroBatchesOfAllRanks) {
   TrainConfig config;
   config.accumulate = 3;
-  config.lr_scaling = "linear";
+  config.lr_scaling = LrScaling::linear;
   EXPECT_EQ(learning_rate_factor(config, 4), 12);
-  config.lr_scaling = "none";
+  config.lr_scaling = LrScaling::none;
   EXPECT_EQ(learning_rate_factor(config, 4), 1);
 }
 
@@ -123,7 +123,7 @@ TEST(Warmup, OfTheDensityHasOnlyValuesAboveIt) {
   EXPECT_EQ(resolved(0.1, 3).density_warmup, List{});
   TrainConfig given;
   given.density = 0.1;
-  given.density_warmup = {0.004};
+  given.density_warmup = List{0.004};
   resolve_warmup(given);
   EXPECT_EQ(given.density_warmup, List{0.004});
 }
@@ -132,7 +132,7 @@ TEST(Warmup, OfTheLearningRateIsAtMostAFifthOfTheRun) {
   for (const double density : {0.001, 0.1, 1.0}) {
     EXPECT_EQ(resolved(density, 100).warmup_epochs, 2) << density;
     EXPECT_EQ(resolved(density, 10).warmup_epochs, 2) << density;
-    EXPECT_DOUBLE_EQ(resolved(density, 3).warmup_epochs, 0.6) << density;
+    EXPECT_DOUBLE_EQ(*resolved(density, 3).warmup_epochs, 0.6) << density;
     EXPECT_EQ(resolved(density, 0).warmup_epochs, 0) << density;
   }
   TrainConfig given;
@@ -144,14 +144,14 @@ TEST(Warmup, OfTheLearningRateIsAtMostAFifthOfTheRun) {
 TEST(Density, IsTheListThenTheFinalValue) {
   TrainConfig config;
   config.density = 0.001;
-  config.density_warmup = {0.25, 0.0625};
+  config.density_warmup = std::vector{0.25, 0.0625};
   EXPECT_EQ(density_of(config, 0), 0.25);
   EXPECT_EQ(density_of(config, 1), 0.0625);
   EXPECT_EQ(density_of(config, 2), 0.001);
   EXPECT_EQ(density_of(config, 1000), 0.001);
   EXPECT_TRUE(in_density_warmup(config, 1));
   EXPECT_FALSE(in_density_warmup(config, 2));
-  config.density_warmup = {};
+  config.density_warmup = std::vector<double>{};
   EXPECT_EQ(density_of(config, 0), 0.001);
   EXPECT_FALSE(in_density_warmup(config, 0));
 }

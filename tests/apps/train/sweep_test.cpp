@@ -61,7 +61,7 @@ TEST_F(Sweep, IsTheGridOfAllValuesInOrder) {
                                                     "grid-density-0.01-momentum_correction-on",
                                                     "grid-density-0.01-momentum_correction-off"}));
   EXPECT_EQ(cells[2].density, 0.01);
-  EXPECT_EQ(cells[2].momentum_correction, "on");
+  EXPECT_EQ(cells[2].momentum_correction, Switch::on);
   EXPECT_EQ(cells[2].cell, "density 0.01, momentum_correction on");
   // what follows from other options follows in each run
   EXPECT_EQ(cells[0].density_warmup, std::vector<double>{});

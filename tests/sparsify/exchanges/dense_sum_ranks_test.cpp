@@ -41,7 +41,7 @@ TEST(DenseSum, TheVendorCollectiveSendsF32Only) {
               std::string::npos);
   // short tensors are summed densely
   EXPECT_NE(error_text<UserError>([&] {
-              resolve_sparsifier({.sparsifier = "topk", .scope = "layer"}, settings);
+              resolve_sparsifier({.sparsifier = "topk", .scope = Scope::layer}, settings);
             }).find("vendor"),
             std::string::npos);
   EXPECT_EQ(resolve_sparsifier({.sparsifier = "topk"}, settings).exchange, "allgather");

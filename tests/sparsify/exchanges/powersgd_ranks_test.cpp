@@ -226,7 +226,7 @@ TEST(PowerSgd, BucketsAndOverlapDoNotChangeABit) {
     for (const size_t bytes : {size_t{0}, size_t{1600}, size_t{1} << 20})
       for (const bool overlap : {false, true}) {
         Rig layers(ctx, comm, kShapes, of_rank(2),
-                   {.scope = "layer", .bucket_bytes = bytes, .overlap = overlap});
+                   {.scope = Scope::layer, .bucket_bytes = bytes, .overlap = overlap});
         Rig whole(ctx, comm, kShapes, of_rank(2));
         for (uint64_t step = 0; step < 3; ++step) {
           whole.step(random_gradient(comm, step, kSize), step);
@@ -252,7 +252,7 @@ TEST(PowerSgd, SendsTheBytesOfBothMessages) {
   for (int ranks : kRankCounts)
     run_ranks(ranks, [](Context& ctx, Communicator& comm) {
       for (const char* values : {"f32", "bf16"})
-        for (const char* scope : {"model", "layer"}) {
+        for (const Scope scope : {Scope::model, Scope::layer}) {
           Settings settings = of_rank(2);
           settings.set("allreduce.values", values);
           const SgdConfig config{.sparsifier = "powersgd", .scope = scope, .bucket_bytes = 1600};
@@ -260,11 +260,11 @@ TEST(PowerSgd, SendsTheBytesOfBothMessages) {
           const StepReport report = rig.step(random_gradient(comm, 0, kSize));
           const uint64_t each = values == std::string("f32") ? 4 : 2;
           // layer scope: the last three tensors fill a bucket with the first in another
-          const uint64_t status = scope == std::string("model") ? 2 : 4;
+          const uint64_t status = scope == Scope::model ? 2 : 4;
           const uint64_t bytes =
               2 * static_cast<uint64_t>(comm.size() - 1) * each * (kP + kWhole + kQ + status);
           const uint64_t sent = sum_over_ranks(ctx, comm, report.bytes_sent);
-          EXPECT_EQ(sent, bytes) << values << " " << scope;
+          EXPECT_EQ(sent, bytes) << values << " " << static_cast<int>(scope);
           EXPECT_EQ(report.nnz, kP + kWhole + kQ);
           EXPECT_EQ(report.k, report.nnz);
           const Sparsifier sparsifier = resolve_sparsifier(config, settings);

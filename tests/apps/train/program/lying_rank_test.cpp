@@ -19,9 +19,10 @@ TrainConfig config_in(const TempFolder& folder) {
   config.dataset = "shapes";
   config.batch_size = 2;
   config.warmup_epochs = 0;
+  config.density_warmup.emplace();
   config.max_steps = 6;
   config.checkpoint_steps = 3;
-  config.eval_every = kNever;
+  config.eval_every = std::nullopt;
   config.threads_per_rank = 1;
   config.output_dir = folder.path().string();
   config.name = "run";

@@ -48,7 +48,7 @@ TrainConfig tiny_method(const std::string& sparsifier) {
 
 std::string text_of_method(const TrainConfig& config) {
   return fmt::format("{} momentum-correction={} nesterov={} outer={} node={}", config.sparsifier,
-                     config.momentum_correction, config.nesterov, config.outer_momentum,
+                     word(*config.momentum_correction), config.nesterov, config.outer_momentum,
                      config.settings.text("hierarchical.node"));
 }
 
@@ -65,7 +65,7 @@ std::vector<TrainConfig> all_methods() {
   std::vector<TrainConfig> all;
   const auto add = [&](const std::string& name, bool corrected, bool nesterov, bool local) {
     TrainConfig config = tiny_method(name);
-    config.momentum_correction = corrected ? "on" : "off";
+    config.momentum_correction = corrected ? Switch::on : Switch::off;
     config.nesterov = nesterov;
     config.outer_momentum = local ? kMomentum : 0;
     try {
@@ -249,7 +249,7 @@ std::vector<std::byte> bytes_of_states(Optimizer& sgd) {
 
 TrainConfig tiny_with_settings(const std::string& sparsifier,
                                const std::vector<std::pair<const char*, const char*>>& settings,
-                               const std::string& scope = "auto") {
+                               std::optional<Scope> scope = {}) {
   TrainConfig config = tiny_method(sparsifier);
   config.scope = scope;
   for (const auto& [key, value] : settings) config.settings.set(key, value);
@@ -293,11 +293,11 @@ TEST(OtherMethod, StatesOfOtherPartsStartAnew) {
   const std::string selector = "selector sidco starts anew";
   continue_with(sidco, sidco, 2, true, "anew");
   continue_with(topk, sidco, 2, false, selector);
-  continue_with(tiny_with_settings("sidco", {}, "layer"), sidco, 2, false, selector);
+  continue_with(tiny_with_settings("sidco", {}, Scope::layer), sidco, 2, false, selector);
   continue_with(topk, tiny_method("hardthreshold"), 2, false, "selector hardthreshold starts anew");
   continue_with(topk, powersgd, 2, false, "exchange powersgd starts anew");
   continue_with(powersgd, four_columns, 2, false, "exchange powersgd starts anew");
-  continue_with(powersgd, tiny_with_settings("powersgd", {}, "layer"), 2, false,
+  continue_with(powersgd, tiny_with_settings("powersgd", {}, Scope::layer), 2, false,
                 "exchange powersgd starts anew");
   continue_with(oktopk, powersgd, 2, false, "exchange powersgd starts anew");
   // of the same size
