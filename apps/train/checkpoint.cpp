@@ -251,7 +251,7 @@ void check_continues(const fs::path& checkpoint, const SafetensorsReader& first,
   check(saved.other_experiment.empty() || config.branches || config.eval_only,
         "[resume] {}: {}; a new --name with --resume PATH continues in a folder of its own{}",
         checkpoint.string(), saved.other_experiment,
-        config.resume == "auto" ? "; --resume PATH alone takes the options of the run" : "");
+        config.resumes_last() ? "; --resume PATH alone takes the options of the run" : "");
   if (saved.ranks == ranks) return;
   check(ranks > 1 || config.workers > 0 || config.eval_only,
         "[resume] {} is of {} ranks: mpirun -n {} train continues it; --workers 1 does on one rank",

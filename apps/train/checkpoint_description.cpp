@@ -37,7 +37,7 @@ Json description_of(TrainConfig config) {
 void compare(const Json& then, const TrainConfig& config, const std::string& prefix, Saved& saved) {
   const std::vector<Difference> all = differences(then, config);
   const char* const cure =
-      config.resume == "auto" ? "; --resume with the folder of the run takes its options" : "";
+      config.resumes_last() ? "; --resume with the folder of the run takes its options" : "";
   for (const auto& [key, was, is, effect] : all)
     if (effect == Effect::essential)
       fail("{}: {} is {} in the checkpoint, {} in this run{}", prefix, key, then.at(key).dump(),
@@ -94,7 +94,7 @@ DataSplit map_classes(Communicator& comm, const TrainConfig& config, int ranks,
   std::string names;
   run_collectively(comm, [&] {
     if (comm.rank() > 0) return;  // the others may lack the file
-    const std::filesystem::path checkpoint = find_checkpoint(config, ranks);
+    const fs::path checkpoint = find_run_folder(config, ranks).checkpoint;
     check(!checkpoint.empty() || !config.pretrained.empty(),
           "[options] class-map maps to the classes of weights; there is no checkpoint to resume");
     const SafetensorsReader weights =

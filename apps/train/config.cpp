@@ -40,11 +40,11 @@ void check_combinations(const TrainConfig& c) {
         "[options] eval-only needs weights: give --pretrained or --resume");
   check(!c.eval_only || c.eval_every.has_value(),
         "[options] eval-only validates; it excludes --eval-every never");
-  check(c.pretrained.empty() || c.resume.empty() || c.resume == "auto",
+  check(c.pretrained.empty() || !c.resumes_path(),
         "[options] pretrained and resume both load weights; give one of them");
   check(!c.reset_head || !c.pretrained.empty() || !c.resume.empty(),
         "[options] reset-head needs --pretrained, whose last layer it leaves out");
-  check(!c.is_flag("reset-head") || !c.pretrained.empty() || c.resume == "auto",
+  check(!c.is_flag("reset-head") || !c.pretrained.empty() || c.resumes_last(),
         "[options] reset-head is for the weights of --pretrained; a resumed run keeps its layers");
   check(c.class_map.empty() || !c.pretrained.empty() || !c.resume.empty(),
         "[options] class-map needs the weights of --pretrained or --resume");
@@ -309,7 +309,7 @@ void resolve(TrainConfig& config) {
 }
 
 void check_resume(const TrainConfig& config) {
-  if (!config.resume.empty() && config.resume != "auto") checkpoint_to_resume(config.resume);
+  if (config.resumes_path()) checkpoint_to_resume(config.resume);
 }
 
 TrainConfig parse_train_config(int argc, char** argv) {

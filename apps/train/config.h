@@ -135,6 +135,9 @@ struct TrainConfig {
   bool is_flag(const std::string& option) const;
   /// Whether the command line gives this option, or the file of --config changes it.
   bool is_given(const std::string& option) const;
+  /// Whether --resume names a run, or the last one is asked for.
+  bool resumes_path() const { return !resume.empty() && !resumes_last(); }
+  bool resumes_last() const { return resume == "auto"; }
   /// Whether ranks take local steps between exchanges (LocalSgd).
   bool is_local() const { return local_steps > 1 || outer_lr > 0 || outer_momentum > 0; }
   /// The part that the optimizer takes.

@@ -221,45 +221,31 @@ void check_continues(const fs::path& path) {
         path.string(), from, shell_word(from));
 }
 
-struct FoundFolder {
-  fs::path path;
-  std::shared_ptr<NewFolder> created;  ///< null if it was there before
-};
-
-/// The run's folder, before a number is added to a derived name.
+/// The folder of a new run, before a number is added to a derived name.
 fs::path base_of(const TrainConfig& config, int ranks) {
   return fs::path(config.output_dir) /
          (config.name.empty() ? derived_name(config, ranks) : config.name);
 }
 
-/// The folder that --resume auto continues; empty: there is none, or it is not given.
-fs::path continued_by_auto(const TrainConfig& config, const fs::path& base) {
-  if (config.resume != "auto") return {};
-  const fs::path taken =
-      config.name.empty() ? last_of(base) : (fs::exists(base) ? base : fs::path());
-  if (!taken.empty()) check_continues(taken);
-  return taken;
+/// Makes the folder of a new run, or takes that of a run which ended before its first step.
+void make_folder(RunFolder& run, const TrainConfig& config, int ranks) {
+  const fs::path base = base_of(config, ranks);
+  int number = 1;
+  bool made = create(base);
+  while (!made && config.name.empty()) made = create(numbered(base, ++number));
+  run.path = numbered(base, number);
+  if (made) run.created = std::make_shared<NewFolder>(run.path);
 }
 
-bool names_checkpoint(const TrainConfig& config) {
-  return !config.resume.empty() && config.resume != "auto";
-}
-
-/// The run's folder; creates it if necessary.
-FoundFolder find_or_create(const TrainConfig& config, int ranks) {
-  const fs::path base = base_of(config, ranks), taken = continued_by_auto(config, base);
-  if (!taken.empty()) return {taken, nullptr};
-  const auto created = [](const fs::path& path) {
-    return FoundFolder{path, std::make_shared<NewFolder>(path)};
-  };
-  if (config.name.empty()) {
-    int number = 1;
-    while (!create(numbered(base, number))) ++number;
-    return created(numbered(base, number));
-  }
-  if (create(base)) return created(base);
-  check_free(base);
-  return {base, nullptr};
+/// Removes what was cut off in the folder and its checkpoints.
+void clear(const RunFolder& run) {
+  remove_parts(run.path);
+  create_folders_durably(run.checkpoints());  // a run killed early may lack it
+  remove_parts(run.checkpoints());
+  for (const char* kind : {kStep, kBest})
+    for (const fs::path& checkpoint : checkpoints_in(run.checkpoints(), kind))
+      if (fs::is_directory(checkpoint)) remove_parts(checkpoint);
+  sync_to_disk(run.path.has_parent_path() ? run.path.parent_path() : ".");
 }
 
 }  // namespace
@@ -269,51 +255,51 @@ NewFolder::~NewFolder() {
   if (!kept_) fs::remove_all(path_, ignored);
 }
 
-fs::path find_checkpoint(const TrainConfig& config, int ranks) {
-  const bool named = names_checkpoint(config);
-  const fs::path checkpoint = named ? named_checkpoint(config.resume) : fs::path();
-  if (named && !config.branches) return checkpoint;
-  const fs::path base = base_of(config, ranks), taken = continued_by_auto(config, base);
-  if (!taken.empty()) return latest_checkpoint(taken).value_or(fs::path());
-  if (!config.name.empty() && fs::exists(base)) check_free(base);
-  return checkpoint;
+bool RunFolder::branches() const {
+  return !branched_from.empty() && fs::path(branched_from).filename() == checkpoint.filename();
+}
+
+RunFolder find_run_folder(const TrainConfig& config, int ranks) {
+  RunFolder run;
+  if (config.resumes_path()) run.checkpoint = named_checkpoint(config.resume);
+  if (config.resumes_path() && !config.branches) {
+    run.path = run.checkpoint.parent_path().parent_path();
+  } else if (const fs::path base = base_of(config, ranks); config.resumes_last()) {
+    run.path = config.name.empty() ? last_of(base) : fs::exists(base) ? base : fs::path();
+    if (run.path.empty()) return run;
+    check_continues(run.path);
+    run.checkpoint = latest_checkpoint(run.path).value_or(fs::path());
+  } else if (!config.name.empty() && fs::exists(base)) {
+    check_free(base);
+  }
+  if (config.branches)
+    run.branched_from = run.checkpoint.string();
+  else if (!run.path.empty())
+    run.branched_from = branched_from(run.path);
+  return run;
 }
 
 RunFolder open_run_folder(const TrainConfig& config, int ranks) try {
-  const bool named = names_checkpoint(config);
-  RunFolder folder;
-  const bool continues = named && !config.branches;
-  if (named) named_checkpoint(config.resume);  // its errors come before a new folder
-  if (continues) {
-    folder.path = named_checkpoint(config.resume).parent_path().parent_path();
-  } else {
-    FoundFolder found = find_or_create(config, ranks);
-    folder.path = std::move(found.path);
-    folder.created = std::move(found.created);
-  }
+  RunFolder run = find_run_folder(config, ranks);
+  const bool continues = !run.path.empty();
+  if (!continues) make_folder(run, config, ranks);
   if (!config.eval_only) {
-    folder.lock = std::make_shared<FolderLock>(folder.path);
+    run.lock = std::make_shared<FolderLock>(run.path);
     // the last holder of the lock may have begun a run
-    if (!continues && !folder.created && config.resume != "auto") check_free(folder.path);
-    remove_parts(folder.path);
-    create_folders_durably(folder.checkpoints());  // a run killed early may lack it
-    remove_parts(folder.checkpoints());
-    for (const char* kind : {kStep, kBest})
-      for (const fs::path& checkpoint : checkpoints_in(folder.checkpoints(), kind))
-        if (fs::is_directory(checkpoint)) remove_parts(checkpoint);
-    sync_to_disk(folder.path.has_parent_path() ? folder.path.parent_path() : ".");
+    if (!continues && !run.created) check_free(run.path);
+    clear(run);
   }
   // after locking: the last holder of the lock may have added a checkpoint
-  folder.checkpoint =
-      named ? named_checkpoint(config.resume) : latest_checkpoint(folder.path).value_or(fs::path());
-  folder.branched_from = config.branches ? folder.checkpoint.string() : branched_from(folder.path);
-  if (config.branches)
-    for (const RunFile& file : kFiles) {
-      const fs::path from = folder.checkpoint.parent_path().parent_path() / file.name;
-      if (file.continued && fs::exists(from))
-        fs::copy_file(from, folder.file(file.name), fs::copy_options::overwrite_existing);
-    }
-  return folder;
+  run.checkpoint = config.resumes_path() ? named_checkpoint(config.resume)
+                                         : latest_checkpoint(run.path).value_or(fs::path());
+  if (!config.branches) return run;
+  run.branched_from = run.checkpoint.string();
+  for (const RunFile& file : kFiles) {
+    const fs::path from = run.checkpoint.parent_path().parent_path() / file.name;
+    if (file.continued && fs::exists(from))
+      fs::copy_file(from, run.file(file.name), fs::copy_options::overwrite_existing);
+  }
+  return run;
 } catch (const Fault& fault) {
   throw UserError(fault.what());  // no step has run: the folder cannot be written
 }

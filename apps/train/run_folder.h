@@ -33,6 +33,8 @@ struct RunFolder {
   std::shared_ptr<FolderLock> lock;      ///< held while the run writes here
   std::shared_ptr<NewFolder> created{};  ///< null if the folder was there before
 
+  /// Whether it begins with that checkpoint, so that the two runs may differ.
+  bool branches() const;
   std::filesystem::path file(const char* name) const { return path / name; }
   std::filesystem::path checkpoints() const { return path / "checkpoints"; }
 };
@@ -53,9 +55,9 @@ std::string best_name(int64_t step);
 /// tables of that run. UserError when another process writes there.
 RunFolder open_run_folder(const TrainConfig& config, int ranks);
 
-/// The checkpoint with which open_run_folder() would begin; empty: a new run. Changes nothing.
+/// What open_run_folder() would open; path is empty where it would make a folder. Changes nothing.
 /// UserError where a name is taken or a checkpoint is missing.
-std::filesystem::path find_checkpoint(const TrainConfig& config, int ranks);
+RunFolder find_run_folder(const TrainConfig& config, int ranks);
 
 /// Removes a checkpoint. An interruption leaves either all of it or nothing that resumes.
 void remove_checkpoint(const std::filesystem::path& checkpoint);

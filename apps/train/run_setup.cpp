@@ -15,15 +15,6 @@
 
 namespace tw {
 
-namespace {
-
-/// Whether a run begins with this checkpoint as a branch: that of another run, in its own folder.
-bool is_first_of_branch(const std::filesystem::path& checkpoint, const std::string& from) {
-  return !from.empty() && std::filesystem::path(from).filename() == checkpoint.filename();
-}
-
-}  // namespace
-
 Run::Run(Communicator& comm, const TrainConfig& config, const DataSplit& data,
          const std::atomic<bool>& stop, Console& console)
     : config_(config),
@@ -126,11 +117,11 @@ int64_t Run::epochs_trained() const {
 }
 
 std::string Run::starting_point() const {
-  const std::filesystem::path checkpoint = find_checkpoint(config_, ranks());
+  const RunFolder folder = find_run_folder(config_, ranks());
+  const std::filesystem::path& checkpoint = folder.checkpoint;
   if (checkpoint.empty()) return "";
   TrainConfig config = config_;
-  config.branches |=
-      is_first_of_branch(checkpoint, branched_from(checkpoint.parent_path().parent_path()));
+  config.branches |= folder.branches();
   const Resumed found = [&] {
     try {
       return describe_checkpoint(checkpoint, config, ranks());
@@ -177,12 +168,11 @@ void Run::plan() {
 void Run::restore() {
   folder_.path = broadcast_text(comm_, folder_.path.string());
   folder_.checkpoint = broadcast_text(comm_, folder_.checkpoint.string());
-  const bool asked = std::ranges::find(config_.flags, "resume") != config_.flags.end();
-  if (asked && config_.resume == "auto" && folder_.checkpoint.empty())
+  if (config_.is_flag("resume") && config_.resumes_last() && folder_.checkpoint.empty())
     console_.line("{} has no checkpoint to resume: a new run begins", folder_.path.string());
   folder_.branched_from = broadcast_text(comm_, folder_.branched_from);
   // the first checkpoint of a branch is that of the other run, which may have had other parts
-  config_.branches |= is_first_of_branch(folder_.checkpoint, folder_.branched_from);
+  config_.branches |= folder_.branches();
   // a resumed run keeps the convolution algorithms that it began with
   if (!folder_.checkpoint.empty() && load_tuning_cache(ctx_, comm_, folder_.path)) plan_model();
 
