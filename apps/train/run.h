@@ -64,8 +64,16 @@ class Run {
   // trainer.cpp
   RunResult run_to_the_end();
   void train_epoch();
-  /// One step queued by the host: micro-batches, selection, exchange, update.
+  /// One step queued by the host; its parts follow in order. docs/architecture.md describes it.
   StepRecord train_step();
+  void begin_step();
+  PassArgs pass_of(int64_t micro_batch);
+  void forward(const PassArgs& pass);
+  void backward(const PassArgs& pass);
+  /// Exchanges the gradients, updates the parameters and refreshes the copies that kernels read.
+  void update();
+  /// Adds the seconds since the last call to a phase of the step.
+  void lap(double PhaseSeconds::*phase);
   /// Several steps, each one launch of the captured step.
   void train_captured_steps();
   /// Steps to launch before the host must act: end of epoch, checkpoint, --max-steps.
@@ -156,6 +164,8 @@ class Run {
   std::unique_ptr<EventFile> events_;                 // rank 0 only, with --tensorboard
   std::unique_ptr<GradientStatistics> gradients_;     // rank 0 only, with --analyze-every
   std::unique_ptr<StepLog> log_;
+  StepRecord step_;  // in progress
+  Stopwatch watch_;  // of it
   Progress progress_;
   Position at_;
   int64_t saved_ = -1;            // step of the last checkpoint; -1: none

@@ -85,68 +85,87 @@ void Run::train_epoch() {
 }
 
 StepRecord Run::train_step() {
-  StepRecord record;
-  Stopwatch watch;
-  record.lr = rate(at_.batch);
-  record.density = density();
+  begin_step();
+  for (int64_t part = 0; part < config_.accumulate; ++part) {
+    load_micro_batch(comm_, *prefetcher_, model_);
+    lap(&PhaseSeconds::data);
+    const PassArgs pass = pass_of(part);
+    forward(pass);
+    backward(pass);
+  }
+  update();
+  return step_;
+}
+
+void Run::lap(double PhaseSeconds::*phase) { step_.phases.*phase += watch_.lap(); }
+
+void Run::begin_step() {
+  watch_ = {};
+  step_ = {};
+  step_.lr = rate(at_.batch);
+  step_.density = density();
   optimizer_->begin({.step = static_cast<uint64_t>(at_.step),
-                     .lr = record.lr,
-                     .density = record.density,
+                     .lr = step_.lr,
+                     .density = step_.density,
                      .warmup = in_density_warmup(config_, at_.epoch),
                      .stop = stop_.load(),
                      .last = last_step()});
-  record.phases.select = watch.lap();
-  ops::LossSums sums;
-  const int64_t parts = config_.accumulate;
-  for (int64_t part = 0; part < parts; ++part) {
-    load_micro_batch(comm_, *prefetcher_, model_);
-    record.phases.data += watch.lap();
-    PassArgs pass{
-        .ctx = ctx_,
-        .accumulate = part > 0,
-        .seed = static_cast<uint64_t>(config_.seed) * 65536 + static_cast<uint64_t>(comm_.rank()),
-        .step = static_cast<uint64_t>(at_.step * parts + part)};
-    if (part == parts - 1)
-      pass.on_gradient_ready = [this](const Parameter& parameter) {
-        if (config_.overlap) clear_if_frozen(parameter);
-        optimizer_->gradient_ready(parameter);
-      };
-    passes_->queue_forward(pass, 1.0f / static_cast<float>(parts));
-    record.phases.forward += watch.lap();
-    prefetcher_->prefetch();
-    record.phases.data += watch.lap();
-    sums += model_.take_sums(ctx_);
-    record.phases.forward += watch.lap();
-    passes_->backward(pass);
-    ctx_.synchronize();
-    record.phases.backward += watch.lap();
-  }
+  lap(&PhaseSeconds::select);
+}
 
+PassArgs Run::pass_of(int64_t part) {
+  PassArgs pass{
+      .ctx = ctx_,
+      .accumulate = part > 0,
+      .seed = static_cast<uint64_t>(config_.seed) * 65536 + static_cast<uint64_t>(comm_.rank()),
+      .step = static_cast<uint64_t>(at_.step * config_.accumulate + part)};
+  if (part == config_.accumulate - 1)
+    pass.on_gradient_ready = [this](const Parameter& parameter) {
+      if (config_.overlap) clear_if_frozen(parameter);
+      optimizer_->gradient_ready(parameter);
+    };
+  return pass;
+}
+
+void Run::forward(const PassArgs& pass) {
+  passes_->queue_forward(pass, 1.0f / static_cast<float>(config_.accumulate));
+  lap(&PhaseSeconds::forward);
+  prefetcher_->prefetch();
+  lap(&PhaseSeconds::data);
+  const ops::LossSums sums = model_.take_sums(ctx_);
+  step_.loss += sums.loss;
+  step_.top1 += sums.top1;
+  step_.images += sums.count;
+  lap(&PhaseSeconds::forward);
+}
+
+void Run::backward(const PassArgs& pass) {
+  passes_->backward(pass);
+  ctx_.synchronize();
+  lap(&PhaseSeconds::backward);
+}
+
+void Run::update() {
   if (!config_.freeze.empty() && !config_.overlap)
     for (const Parameter& parameter : model_.arena().parameters()) clear_if_frozen(parameter);
   if (gradients_ && at_.step % config_.analyze_every == 0)
     gradients_->add(host_, model_.arena().host_gradients().span(),
-                    HostFloats(ctx_, optimizer_->residual()).span(), record.density);
+                    HostFloats(ctx_, optimizer_->residual()).span(), step_.density);
   const StepReport report = optimizer_->finish();
-  watch.lap();
+  step_.phases.select += report.sec_select;
+  step_.phases.exchange = report.sec_exchange;
+  step_.phases.update = report.sec_update;
+  watch_.lap();  // the report has the seconds so far
   model_.refresh(ctx_);
-  record.phases.select += report.sec_select;
-  record.phases.exchange = report.sec_exchange;
-  record.phases.update = report.sec_update + watch.lap();
-  record.wait = report.sec_wait;
-  stop_seen_ = report.stop;
-
-  ++at_.step;
+  lap(&PhaseSeconds::update);
+  step_.wait = report.sec_wait;
+  step_.nnz = static_cast<double>(report.nnz);
+  step_.k = static_cast<double>(report.k);
+  step_.bytes = static_cast<double>(report.bytes_sent);
+  step_.seconds = watch_.total();
+  step_.step = ++at_.step;
   ++at_.batch;
-  record.step = at_.step;
-  record.loss = sums.loss;
-  record.top1 = sums.top1;
-  record.images = sums.count;
-  record.nnz = static_cast<double>(report.nnz);
-  record.k = static_cast<double>(report.k);
-  record.bytes = static_cast<double>(report.bytes_sent);
-  record.seconds = watch.total();
-  return record;
+  stop_seen_ = report.stop;
 }
 
 void Run::clear_if_frozen(const Parameter& parameter) {
