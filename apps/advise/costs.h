@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "apps/common/compute_profile.h"
+#include "apps/common/measurements.h"
 #include "comm/cost_model.h"
 
 namespace tw {

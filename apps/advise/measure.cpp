@@ -2,10 +2,8 @@
 
 #include <algorithm>
 
-#include "apps/common/addition_cost.h"
-#include "apps/common/random_batch.h"
+#include "apps/common/measurements.h"
 #include "apps/common/resolve.h"
-#include "apps/common/time_ranks.h"
 #include "comm/collectives/measure_link.h"
 #include "comm/subcommunicator.h"
 #include "comm/transports.h"

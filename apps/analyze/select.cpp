@@ -5,7 +5,7 @@
 
 #include "apps/analyze/npy.h"
 #include "apps/analyze/subcommands.h"
-#include "apps/common/error_bounds.h"
+#include "apps/common/distributions.h"
 #include "engine/core/error.h"
 #include "engine/io/safetensors.h"
 #include "sparsify/selector.h"

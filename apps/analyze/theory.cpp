@@ -3,7 +3,6 @@
 
 #include "apps/analyze/subcommands.h"
 #include "apps/common/distributions.h"
-#include "apps/common/error_bounds.h"
 #include "sparsify/selector.h"
 #include "sparsify/sparsifier.h"
 

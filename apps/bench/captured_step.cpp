@@ -4,7 +4,7 @@
 
 #include "apps/bench/roofline.h"
 #include "apps/common/captured_step.h"
-#include "apps/common/time_ranks.h"
+#include "apps/common/measurements.h"
 #include "engine/core/error.h"
 #include "engine/core/rng.h"
 #include "engine/core/stopwatch.h"

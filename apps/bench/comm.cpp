@@ -5,12 +5,11 @@
 
 #include "apps/bench/comm_cases.h"
 #include "apps/bench/subcommands.h"
-#include "apps/common/addition_cost.h"
 #include "apps/common/comm_setup.h"
 #include "apps/common/launch.h"
+#include "apps/common/measurements.h"
 #include "apps/common/rank_utils.h"
 #include "apps/common/resolve.h"
-#include "apps/common/time_ranks.h"
 #include "apps/common/version.h"
 #include "comm/collectives/measure_link.h"
 #include "comm/cost_model.h"

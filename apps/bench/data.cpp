@@ -6,7 +6,7 @@
 
 #include "apps/bench/libjpeg_baseline.h"
 #include "apps/bench/subcommands.h"
-#include "apps/common/time_ranks.h"
+#include "apps/common/measurements.h"
 #include "data/imagenet/image_folder.h"
 #include "data/loader.h"
 #include "engine/core/stopwatch.h"

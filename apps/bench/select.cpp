@@ -3,8 +3,8 @@
 
 #include "apps/bench/subcommands.h"
 #include "apps/common/distributions.h"
+#include "apps/common/measurements.h"
 #include "apps/common/resolve.h"
-#include "apps/common/time_ranks.h"
 #include "apps/common/version.h"
 #include "engine/core/buffer.h"
 #include "engine/core/copy.h"

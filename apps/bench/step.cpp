@@ -7,9 +7,7 @@
 
 #include "apps/bench/captured_step.h"
 #include "apps/bench/roofline.h"
-#include "apps/common/compute_profile.h"
-#include "apps/common/random_batch.h"
-#include "apps/common/time_ranks.h"
+#include "apps/common/measurements.h"
 #include "comm/transports.h"
 #include "engine/core/stopwatch.h"
 #include "models/model.h"

@@ -93,12 +93,6 @@ std::map<HostId, MachineLoad::Machine> MachineLoad::machines(Communicator& comm)
   return found;
 }
 
-double MachineLoad::cores_of_others(Communicator& comm) const {
-  double most = 0;
-  for (const auto& [host, machine] : machines(comm)) most = std::max(most, machine.others());
-  return most;
-}
-
 double MachineLoad::cores_taken(Communicator& comm, int threads_per_rank) const {
   double most = 0;
   for (const auto& [host, machine] : machines(comm)) {

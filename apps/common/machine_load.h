@@ -17,10 +17,8 @@ class MachineLoad {
   /// Starts measuring.
   MachineLoad();
 
-  /// Cores that other programs used, of those that the ranks may use, on the machine where they
-  /// used most; 0 if unknown. Collective.
-  double cores_of_others(Communicator& comm) const;
-  /// The same, less those that the threads of the ranks leave idle. Collective.
+  /// Cores that other programs used, of those that the ranks may use, less those that the threads
+  /// of the ranks leave idle, on the machine where they used most; 0 if unknown. Collective.
   double cores_taken(Communicator& comm, int threads_per_rank) const;
 
   /// One line for each thing that makes the measured seconds misleading: other programs used more

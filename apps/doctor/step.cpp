@@ -1,7 +1,6 @@
 // Training steps on random images: whether they work, and how fast.
-#include "apps/common/random_batch.h"
+#include "apps/common/measurements.h"
 #include "apps/common/resolve.h"
-#include "apps/common/time_ranks.h"
 #include "apps/doctor/checkup.h"
 #include "models/model.h"
 #include "sparsify/sync_sgd.h"

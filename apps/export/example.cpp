@@ -1,6 +1,6 @@
 #include "apps/export/example.h"
 
-#include "apps/common/random_batch.h"
+#include "apps/common/measurements.h"
 #include "engine/io/safetensors.h"
 
 namespace tw {

@@ -1,12 +1,21 @@
 #include "apps/train/run_folder.h"
 
+#include <fcntl.h>
 #include <fmt/core.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <cstring>
 #include <nlohmann/json.hpp>
 #include <sstream>
+#include <thread>
 
 #include "engine/core/error.h"
+#include "engine/core/stopwatch.h"
 #include "engine/io/event_file.h"
 #include "engine/io/file.h"
 #include "engine/io/json.h"
@@ -14,6 +23,31 @@
 namespace tw {
 
 namespace fs = std::filesystem;
+
+FolderLock::FolderLock(const fs::path& folder, double patience)
+    : file_(open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)) {
+  check(file_ >= 0, "[run] cannot open {}: {}", folder.string(), std::strerror(errno));
+  Stopwatch watch;
+  while (flock(file_, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
+    if (watch.total() >= patience) {
+      close(file_);
+      fail("[run] {} is in use by another process", folder.string());
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  }
+}
+
+void FolderLock::check_place(const fs::path& folder) const {
+  struct stat locked {
+  }, there{};
+  const bool same = fstat(file_, &locked) == 0 && stat(folder.c_str(), &there) == 0 &&
+                    locked.st_dev == there.st_dev && locked.st_ino == there.st_ino;
+  check<Fault>(same, "[run] {} was renamed or removed while the run went on", folder.string());
+}
+
+FolderLock::~FolderLock() {
+  if (file_ >= 0) close(file_);
+}
 
 std::string branched_from(const fs::path& folder) {
   const Json config =

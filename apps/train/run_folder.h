@@ -7,9 +7,25 @@
 
 #include "apps/common/checkpoint_folder.h"
 #include "apps/train/config.h"
-#include "apps/train/folder_lock.h"
 
 namespace tw {
+
+/// An flock() on a folder, held until destruction or the end of the process. Does nothing on file
+/// systems without locks.
+class FolderLock {
+ public:
+  /// UserError when another process still holds the lock after `patience` seconds; a killed one may
+  /// take a moment to release it.
+  explicit FolderLock(const std::filesystem::path& folder, double patience = 5);
+  ~FolderLock();
+  /// Fault when `folder` is not the locked folder any more, since it was renamed or removed.
+  void check_place(const std::filesystem::path& folder) const;
+  FolderLock(const FolderLock&) = delete;
+  FolderLock& operator=(const FolderLock&) = delete;
+
+ private:
+  int file_;
+};
 
 /// A folder that was made for a run. It is removed again unless the run keeps it.
 class NewFolder {

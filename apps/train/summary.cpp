@@ -8,12 +8,15 @@
 #include <fstream>
 #include <limits>
 #include <nlohmann/json.hpp>
+#include <sstream>
 #include <utility>
 
 #include "apps/common/launch.h"
 #include "apps/common/rank_utils.h"
 #include "apps/common/version.h"
 #include "apps/train/checkpoint.h"
+#include "data/tally.h"
+#include "data/wrappers.h"
 #include "engine/core/error.h"
 #include "engine/io/csv.h"
 #include "engine/io/file.h"
@@ -65,7 +68,7 @@ Json continued_config(const RunFolder& folder) {
 }
 
 /// Says so if a threshold selector sent far from k entries.
-void report_volume(Console& console, const TrainConfig& config, const EpochTotals& run) {
+void report_volume(Console& console, const TrainConfig& config, const StepRecord& run) {
   const Sparsifier sparsifier = resolve_sparsifier(config.sgd(), config.settings);
   if (run.k <= 0 || volume_of(sparsifier, config.settings, config.density) != Volume::any) return;
   const double sent = run.nnz / run.k;
@@ -172,7 +175,7 @@ void write_config(const RunFolder& folder, TrainConfig& config, const Communicat
   write_atomically(folder.file("config.json"), json.dump(2) + "\n");
 }
 
-void report_epoch(Console& console, int64_t epoch, int64_t epochs, const EpochTotals& totals,
+void report_epoch(Console& console, int64_t epoch, int64_t epochs, const StepRecord& totals,
                   const ops::LossSums& val) {
   const double images = static_cast<double>(totals.images);
   const std::string validation =
@@ -184,7 +187,7 @@ void report_epoch(Console& console, int64_t epoch, int64_t epochs, const EpochTo
                     validation, images / totals.seconds, bytes_text(totals.bytes));
 }
 
-void report_waiting(Console& console, const EpochTotals& totals, bool decodes) {
+void report_waiting(Console& console, const StepRecord& totals, bool decodes) {
   constexpr double kNoticeable = 0.05;
   const double waited = totals.phases.data, rest = totals.seconds - waited;
   if (waited < kNoticeable * totals.seconds || rest <= 0 || totals.seconds < 1) return;
@@ -236,7 +239,7 @@ void write_summary(Console& console, const RunFolder& folder, const TrainConfig&
                    const Position& position, const RunSummary& summary, int ranks) {
   const RunResult& result = summary.result;
   const std::string hash = fmt::format("{:016x}", summary.weights_hash);
-  const EpochTotals& run = position.run;
+  const StepRecord& run = position.run;
   const Json json = {{"val_top1", rounded(result.val_top1)},
                      {"val_top5", rounded(result.val_top5)},
                      {"val_loss", rounded(result.val_loss)},
@@ -274,6 +277,27 @@ void write_summary(Console& console, const RunFolder& folder, const TrainConfig&
   report_volume(console, config, run);
   console.line("\n{}  in {}  {} sent  weights {}", validation, time, bytes_text(run.bytes), hash);
   console.line("results in {}", folder.path.string());
+}
+
+void SkippedImages::report(Communicator& comm, const DataSplit& data, Console& console) {
+  std::string mine;
+  if (data.skipped)
+    for (const SkipLog::Entry& entry : data.skipped->take())
+      mine += fmt::format("{}/{}\n", entry.class_name, entry.description);
+  std::set<std::string> fresh;  // sorted: the first of a class does not depend on the threads
+  for (const std::string& text : gather_texts(comm, mine)) {
+    std::istringstream lines(text);
+    // several ranks may skip the same image
+    for (std::string line; std::getline(lines, line);)
+      if (lines_.insert(line).second) fresh.insert(line);
+  }
+  if (fresh.empty()) return;
+  Tally by_class;
+  for (const std::string& line : fresh) {
+    const size_t slash = line.find('/');  // the name of a class has none
+    by_class.add(line.substr(0, slash), line.substr(slash + 1));
+  }
+  console.line("{}{} damaged images skipped so far", skipped_text(by_class), lines_.size());
 }
 
 }  // namespace tw

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <optional>
+#include <set>
 #include <string>
 
 #include "apps/common/console.h"
@@ -9,6 +10,7 @@
 #include "apps/train/run_folder.h"
 #include "apps/train/tables/records.h"
 #include "comm/communicator.h"
+#include "data/dataset.h"
 #include "engine/plan/arena.h"
 
 namespace tw {
@@ -41,6 +43,17 @@ void check_same_layout(Communicator& comm, const ParameterArena& arena);
 /// Hash of parameters and statistics; Fault when it differs between ranks. Collective.
 uint64_t common_weights_hash(Communicator& comm, const ParameterArena& arena);
 
+/// The damaged images that a run skipped.
+class SkippedImages {
+ public:
+  /// Prints one line for each class of which images were skipped for the first time since the last
+  /// call, on any rank, and the number of all. Collective.
+  void report(Communicator& comm, const DataSplit& data, Console& console);
+
+ private:
+  std::set<std::string> lines_;  // class/description
+};
+
 /// {"mean": [...], "deviation": [...]}: a network sees (pixel / 255 - mean) / deviation by channel.
 Json normalisation_of(const TrainConfig& config);
 /// How a resume at `step` changed the run.
@@ -53,11 +66,11 @@ struct Change {
 void write_config(const RunFolder& folder, TrainConfig& config, const Communicator& comm,
                   int64_t steps_per_epoch, const Change& change);
 /// Prints one line for an epoch; `val.count` is 0 without validation.
-void report_epoch(Console& console, int64_t epoch, int64_t epochs, const EpochTotals& totals,
+void report_epoch(Console& console, int64_t epoch, int64_t epochs, const StepRecord& totals,
                   const ops::LossSums& val);
 /// Prints the share of an epoch spent waiting for data; prints nothing below 5 % or a second.
 /// `decodes`: the data are JPEG images.
-void report_waiting(Console& console, const EpochTotals& totals, bool decodes);
+void report_waiting(Console& console, const StepRecord& totals, bool decodes);
 /// Prints how many cores other programs took from the threads of the run during an epoch, from half
 /// a core on. Returns whether it did.
 bool report_load(Console& console, double cores_taken, int threads_per_rank);

@@ -4,7 +4,7 @@
 #include <bit>
 #include <cmath>
 
-#include "apps/common/error_bounds.h"
+#include "apps/common/distributions.h"
 #include "sparsify/sparsifier.h"
 
 namespace tw {

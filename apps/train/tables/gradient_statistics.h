@@ -1,5 +1,5 @@
 // GradientStatistics: the distribution of the entries of u = g + e during training, and what Top-k
-// and Rand-k leave of u beside bell_bound of error_bounds.h. With momentum before the selection, e
+// and Rand-k leave of u beside bell_bound of distributions.h. With momentum before the selection, e
 // accumulates velocity, but g is the gradient of the step without momentum.
 #pragma once
 

@@ -30,8 +30,8 @@ Position Position::from_json(const Json& json) {
   at.batch = integer_of(json.at("batch"));
   at.best_top1 = json.value("best_top1", at.best_top1);  // older checkpoints have none
   at.best_step = integer_of(json.value("best_step", Json(at.best_step)));
-  at.totals = EpochTotals::from_json(json.at("totals"));
-  at.run = EpochTotals::from_json(json.at("run"));
+  at.totals = StepRecord::from_json(json.at("totals"));
+  at.run = StepRecord::from_json(json.at("run"));
   at.to_validate = json.value("to_validate", false);
   return at;
 }

@@ -10,8 +10,8 @@ namespace tw {
 /// `batch` batches of epoch `epoch` are done.
 struct Position {
   int64_t step = 0, epoch = 0, batch = 0;
-  EpochTotals totals;     ///< of the batches done in this epoch
-  EpochTotals run;        ///< of all batches done
+  StepRecord totals;      ///< of the batches done in this epoch
+  StepRecord run;         ///< of all batches done
   double best_top1 = -1;  ///< the highest validation accuracy so far
   int64_t best_step = 0;  ///< where it was reached; 0: no validation yet
   /// The epoch is trained, up to its end or to --max-steps; its validation and its row are left.

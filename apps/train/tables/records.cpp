@@ -1,5 +1,8 @@
 #include "apps/train/tables/records.h"
 
+#include <algorithm>
+#include <cstring>
+#include <limits>
 #include <nlohmann/json.hpp>
 
 #include "engine/io/json.h"
@@ -7,6 +10,8 @@
 namespace tw {
 
 namespace {
+
+constexpr size_t kMostWaiting = 20;  // steps
 
 /// The phases in the order of the CSV columns.
 constexpr double PhaseSeconds::*kPhases[] = {&PhaseSeconds::data,     &PhaseSeconds::forward,
@@ -42,27 +47,27 @@ PhaseSeconds& PhaseSeconds::operator/=(double divisor) {
   return *this;
 }
 
-void EpochTotals::add(const StepRecord& step) {
-  loss += step.loss;
-  top1 += step.top1;
-  images += step.images;
-  nnz += step.nnz;
-  k += step.k;
-  bytes += step.bytes;
-  seconds += step.seconds;
-  phases += step.phases;
-  wait += step.wait;
+void StepRecord::add(const StepRecord& other) {
+  loss += other.loss;
+  top1 += other.top1;
+  images += other.images;
+  nnz += other.nnz;
+  k += other.k;
+  bytes += other.bytes;
+  seconds += other.seconds;
+  phases += other.phases;
+  wait += other.wait;
 }
 
-Json EpochTotals::json() const {
+Json StepRecord::json() const {
   Json list = Json::array();
   for (const auto phase : kPhases) list.push_back(phases.*phase);
   return {{"loss", loss},   {"top1", top1},       {"images", images}, {"nnz", nnz},  {"k", k},
           {"bytes", bytes}, {"seconds", seconds}, {"phases", list},   {"wait", wait}};
 }
 
-EpochTotals EpochTotals::from_json(const Json& json) {
-  EpochTotals t;
+StepRecord StepRecord::from_json(const Json& json) {
+  StepRecord t;
   json.at("loss").get_to(t.loss);
   t.top1 = integer_of(json.at("top1"));
   t.images = integer_of(json.at("images"));
@@ -84,7 +89,7 @@ std::string step_row(const StepRecord& s, int64_t epoch) {
                      ratio(s.nnz, s.k), s.bytes, phase_columns(s.phases, s.wait));
 }
 
-std::string metrics_row(int64_t epoch, double lr, double density, const EpochTotals& t,
+std::string metrics_row(int64_t epoch, double lr, double density, const StepRecord& t,
                         const ops::LossSums& val) {
   const double images = static_cast<double>(t.images);
   const double val_images = static_cast<double>(val.count);
@@ -97,6 +102,40 @@ std::string metrics_row(int64_t epoch, double lr, double density, const EpochTot
                      density, ratio(t.loss, images), ratio(static_cast<double>(t.top1), images),
                      val_columns, ratio(images, t.seconds), t.seconds, ratio(t.nnz, t.k), t.bytes,
                      phase_columns(t.phases, t.wait));
+}
+
+StepLog::StepLog(std::function<void(const StepRecord&)> merged) : merged_(std::move(merged)) {
+  waiting_.reserve(kMostWaiting);
+}
+
+void StepLog::add(Communicator& comm, const StepRecord& record) {
+  waiting_.push_back(record);
+  if (waiting_.size() == kMostWaiting) flush(comm);
+}
+
+void StepLog::flush(Communicator& comm) {
+  const OperationScope operation(comm, "log");
+  const std::span<const StepRecord> mine(waiting_);
+  allgather(comm, std::as_bytes(mine), mine.size_bytes(), blocks_, mine.size_bytes());
+  for (size_t i = 0; i < mine.size(); ++i) {
+    StepRecord sum;
+    double least_exchange = std::numeric_limits<double>::infinity();
+    for (int r = 0; r < comm.size(); ++r) {
+      StepRecord one;
+      std::memcpy(&one, blocks_.exactly(r, mine.size_bytes()).data() + i * sizeof one, sizeof one);
+      sum.step = one.step;
+      sum.lr = one.lr;
+      sum.density = one.density;
+      sum.add(one);
+      least_exchange = std::min(least_exchange, one.phases.exchange - one.wait);
+    }
+    sum.seconds /= comm.size();
+    sum.phases /= comm.size();
+    // the last rank to arrive does not wait: the least time is the exchange itself
+    sum.wait = std::max(0.0, sum.phases.exchange - least_exchange);
+    merged_(sum);
+  }
+  waiting_.clear();
 }
 
 }  // namespace tw

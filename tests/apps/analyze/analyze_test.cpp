@@ -7,7 +7,6 @@
 #include "apps/analyze/npy.h"
 #include "apps/analyze/subcommands.h"
 #include "apps/common/distributions.h"
-#include "apps/common/error_bounds.h"
 #include "engine/io/file.h"
 #include "engine/io/safetensors.h"
 #include "tests/support/arguments.h"

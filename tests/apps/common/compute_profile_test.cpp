@@ -1,11 +1,9 @@
 // The profile of a step: measured, written, read.
-#include "apps/common/compute_profile.h"
-
 #include <gtest/gtest.h>
 
 #include <fstream>
 
-#include "apps/common/random_batch.h"
+#include "apps/common/measurements.h"
 #include "apps/common/version.h"
 #include "tests/support/temp_folder.h"
 

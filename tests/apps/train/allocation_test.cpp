@@ -15,7 +15,7 @@
 #include <cstring>
 #include <new>
 
-#include "apps/train/tables/step_log.h"
+#include "apps/train/tables/records.h"
 #include "comm/collectives/collectives.h"
 #include "comm/transports.h"
 #include "data/loader.h"

@@ -5,7 +5,6 @@
 #include <sstream>
 
 #include "apps/common/distributions.h"
-#include "apps/common/error_bounds.h"
 #include "tests/support/program.h"
 
 namespace tw::test {

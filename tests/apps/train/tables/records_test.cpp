@@ -1,4 +1,4 @@
-// The rows of steps.csv and metrics.csv, and the sums that they show.
+// The rows of steps.csv and metrics.csv, the sums that they show, and steps merged over ranks.
 #include "apps/train/tables/records.h"
 
 #include <gtest/gtest.h>
@@ -7,6 +7,8 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 #include <vector>
+
+#include "tests/support/ranks/ranks.h"
 
 namespace tw::test {
 namespace {
@@ -73,8 +75,8 @@ TEST(StepRow, AnEmptyStepHasNoNan) {
   EXPECT_EQ(row.find("inf"), std::string::npos) << row;
 }
 
-EpochTotals two_steps() {
-  EpochTotals totals;
+StepRecord two_steps() {
+  StepRecord totals;
   totals.add(example());
   totals.add(example());
   return totals;
@@ -104,11 +106,11 @@ TEST(MetricsRow, LeavesItsColumnsEmptyWithoutValidation) {
   EXPECT_EQ(metrics_row(1, 0.1, 1, {}, {}).find("nan"), std::string::npos);
 }
 
-TEST(EpochTotals, RoundTripThroughJsonBitForBit) {
-  EpochTotals totals = two_steps();
+TEST(Totals, RoundTripThroughJsonBitForBit) {
+  StepRecord totals = two_steps();
   totals.loss = 0.1 + 0.2;  // no short decimal
   totals.phases.exchange = 1.0 / 3;
-  const EpochTotals back = EpochTotals::from_json(Json::parse(totals.json().dump()));
+  const StepRecord back = StepRecord::from_json(Json::parse(totals.json().dump()));
   EXPECT_EQ(back.loss, totals.loss);
   EXPECT_EQ(back.top1, totals.top1);
   EXPECT_EQ(back.images, totals.images);
@@ -122,20 +124,20 @@ TEST(EpochTotals, RoundTripThroughJsonBitForBit) {
   EXPECT_EQ(back.wait, totals.wait);
 }
 
-TEST(EpochTotals, WaitIsZeroInOlderCheckpoints) {
+TEST(Totals, WaitIsZeroInOlderCheckpoints) {
   Json json = two_steps().json();
   json.erase("wait");
-  EXPECT_EQ(EpochTotals::from_json(json).wait, 0);
-  EXPECT_EQ(EpochTotals::from_json(json).seconds, two_steps().seconds);
+  EXPECT_EQ(StepRecord::from_json(json).wait, 0);
+  EXPECT_EQ(StepRecord::from_json(json).seconds, two_steps().seconds);
 }
 
-TEST(EpochTotals, ADamagedDescriptionThrows) {
+TEST(Totals, ADamagedDescriptionThrows) {
   Json json = two_steps().json();
   json["phases"].erase(5);
-  EXPECT_THROW(EpochTotals::from_json(json), Json::exception);
+  EXPECT_THROW(StepRecord::from_json(json), Json::exception);
   json = two_steps().json();
   json.erase("loss");
-  EXPECT_THROW(EpochTotals::from_json(json), Json::exception);
+  EXPECT_THROW(StepRecord::from_json(json), Json::exception);
 }
 
 TEST(PhaseSeconds, AddAndDivideEachPhase) {
@@ -148,6 +150,53 @@ TEST(PhaseSeconds, AddAndDivideEachPhase) {
   EXPECT_EQ(phases.select, 2.5);
   EXPECT_EQ(phases.exchange, 3.0);
   EXPECT_EQ(phases.update, 3.5);
+}
+
+TEST(StepLog, SumsCountsAveragesSecondsAndSeparatesTheWait) {
+  run_ranks(3, [](Context&, Communicator& comm) {
+    std::vector<StepRecord> merged;
+    StepLog log([&](const StepRecord& record) { merged.push_back(record); });
+    const double rank = comm.rank();
+    for (int64_t step = 1; step <= 2; ++step)
+      log.add(comm, {.step = step,
+                     .images = 8,
+                     .bytes = 100 * rank,
+                     .seconds = 2 + rank,
+                     .phases = {.exchange = static_cast<double>(step) + 3 * rank}});
+    EXPECT_TRUE(merged.empty());
+    log.flush(comm);
+    ASSERT_EQ(merged.size(), 2u);
+    for (size_t i = 0; i < 2; ++i) {
+      const double step = static_cast<double>(i + 1);
+      EXPECT_EQ(merged[i].step, step);
+      EXPECT_EQ(merged[i].images, 24);
+      EXPECT_EQ(merged[i].bytes, 300);
+      EXPECT_DOUBLE_EQ(merged[i].seconds, 3);
+      EXPECT_DOUBLE_EQ(merged[i].phases.exchange, step + 3);
+      EXPECT_DOUBLE_EQ(merged[i].wait, 3);
+    }
+  });
+}
+
+TEST(StepLog, AMeasuredWaitIsNotPartOfTheExchange) {
+  run_ranks(3, [](Context&, Communicator& comm) {
+    double wait = -1;
+    StepLog log([&](const StepRecord& record) { wait = record.wait; });
+    const double rank = comm.rank();
+    log.add(comm, {.step = 1, .phases = {.exchange = 1 + 3 * rank}, .wait = 3 * rank - 0.5});
+    log.flush(comm);
+    EXPECT_DOUBLE_EQ(wait, 4 - 1.5);
+  });
+}
+
+TEST(StepLog, OneRankHasNoWait) {
+  run_ranks(1, [](Context&, Communicator& comm) {
+    double wait = -1;
+    StepLog log([&](const StepRecord& record) { wait = record.wait; });
+    log.add(comm, {.step = 1, .phases = {.exchange = 0.25}});
+    log.flush(comm);
+    EXPECT_EQ(wait, 0);
+  });
 }
 
 }  // namespace

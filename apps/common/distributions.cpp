@@ -1,4 +1,4 @@
-#include "apps/common/error_bounds.h"
+#include "apps/common/distributions.h"
 
 #include <cmath>
 #include <numbers>
