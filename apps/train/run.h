@@ -1,4 +1,5 @@
-// Run: a training run on one rank. run_setup.cpp prepares it, trainer.cpp has the training loop.
+// Run: a training run on one rank. run_setup.cpp prepares it, step.cpp has a training step,
+// trainer.cpp the epochs.
 #pragma once
 
 #include <algorithm>
@@ -60,9 +61,7 @@ class Run {
   /// Whether a step needs no work of the host: dense SGD on one rank with a GPU.
   bool can_capture_step() const;
 
-  // trainer.cpp
-  RunResult run_to_the_end();
-  void train_epoch();
+  // step.cpp
   /// One step queued by the host; its parts follow in order. docs/architecture.md describes it.
   StepRecord train_step();
   void begin_step();
@@ -77,6 +76,10 @@ class Run {
   void train_captured_steps();
   /// Steps to launch before the host must act: end of epoch, checkpoint, --max-steps.
   int64_t steps_ahead() const;
+
+  // trainer.cpp
+  RunResult run_to_the_end();
+  void train_epoch();
   /// Adds a step, merged over the ranks, to the totals and to steps.csv. StepLog merges up to
   /// twenty steps at a time, so at_.step may be later than step.step.
   void add_step(const StepRecord& step);
