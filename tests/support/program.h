@@ -12,6 +12,7 @@
 #include <fstream>
 #include <iterator>
 #include <nlohmann/json.hpp>
+#include <stdexcept>
 #include <string>
 
 #include "tests/support/temp_folder.h"
@@ -38,6 +39,25 @@ inline Ended run_command(const std::string& command) {
   const int status = ::pclose(pipe);
   ended.code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
   return ended;
+}
+
+/// The same for a command that must end with exit code 0; throws, and so ends the test, if it does
+/// not.
+inline Ended run_well(const std::string& command) {
+  Ended ended = run_command(command);
+  if (ended.code != 0)
+    throw std::runtime_error(
+        fmt::format("{}\nexit code {}: {}", command, ended.code, ended.output));
+  return ended;
+}
+
+/// A test failure unless the command ends with this exit code and says the text.
+inline void expect_end(const std::string& command, int code, const std::string& text) {
+  const Ended ended = run_command(command);
+  EXPECT_TRUE(ended.code == code && ended.says(text))
+      << command << "\nexit code " << ended.code << ", expected " << code << " and: " << text
+      << "\n"
+      << ended.output;
 }
 
 /// The text of a file; empty when it cannot be read.

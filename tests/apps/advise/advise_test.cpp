@@ -96,9 +96,7 @@ TEST(Advise, NeedsTheRanksOfANode) {
 
 TEST(Advise, BreaksProseOfATerminalBetweenWords) {
   const std::string command = fmt::format("{}/advise {} --ranks 8", TW_BIN, kSimulated);
-  const Ended ended =
-      run_command("script -qec 'stty cols 60; " + command + "' /dev/null </dev/null");
-  EXPECT_EQ(ended.code, 0) << ended.output;
+  const Ended ended = run_well("script -qec 'stty cols 60; " + command + "' /dev/null </dev/null");
   EXPECT_TRUE(ended.says("hierarchical is left out: only 4 or more ranks measure the\r\n  sum"))
       << ended.output;
   EXPECT_TRUE(ended.says(" as the\r\n  best dense exchange (dense ")) << ended.output;
@@ -151,10 +149,8 @@ TEST(Advise, SaysThatRanksShareCores) {
 TEST(Advise, TakesTheComputeOfAnotherMachineFromAFile) {
   const TempFolder folder;
   const std::string file = (folder / "profile.csv").string();
-  ASSERT_EQ(run_command(fmt::format("{}/bench step --model mlp --batch-size 2 --steps 1 --csv {}",
-                                    TW_BIN, file))
-                .code,
-            0);
+  run_well(
+      fmt::format("{}/bench step --model mlp --batch-size 2 --steps 1 --csv {}", TW_BIN, file));
   const std::string given = fmt::format(
       "--simulate --link 1Gbit,1ms --select 0 --ranks 4 --compute-profile {} --model ", file);
   const Ended ended = advise(given + "mlp");

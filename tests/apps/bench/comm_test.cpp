@@ -56,10 +56,9 @@ TEST(BenchComm, AnOldKeyOfASettingPrintsOneLine) {
 
 TEST(BenchComm, RunsUnderMpirun) {
   if (std::string(TW_MPIRUN).empty()) GTEST_SKIP() << "built without MPI";
-  const Ended ended = run_command(fmt::format(
-      "{} -n 3 {}/bench comm -b 4K -e 4K -n 2 --collective allreduce", TW_MPIRUN, TW_BIN));
-  EXPECT_EQ(ended.code, 0) << ended.output;
-  EXPECT_TRUE(ended.says("allreduce  vendor")) << ended.output;
+  expect_end(fmt::format("{} -n 3 {}/bench comm -b 4K -e 4K -n 2 --collective allreduce", TW_MPIRUN,
+                         TW_BIN),
+             0, "allreduce  vendor");
   const Ended mistake = run_command(fmt::format("{} -n 3 {}/bench comm --frob", TW_MPIRUN, TW_BIN));
   EXPECT_EQ(mistake.code, 2) << mistake.output;
 }

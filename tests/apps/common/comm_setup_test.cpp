@@ -1,4 +1,5 @@
-// --link, --ranks-per-node and --comm-timeout of train.
+// --link, --ranks-per-node and --comm-timeout of train; ranks as threads and ranks as MPI processes
+// give the same weights.
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <sstream>
@@ -32,11 +33,9 @@ TEST(Link, EmulatedLinkDelaysTrainingAndKeepsEveryBit) {
       "THINWIRE_CACHE={} {} --output-dir {} --model resnet20 --batch-size 8 --val-size 64 "
       "--max-steps 4 --threads-per-rank 1 --workers 4 ",
       TW_TEST_CACHE, TW_TRAIN, folder.path().string());
-  ASSERT_EQ(run_command(command + "--name plain").code, 0);
-  const Ended linked = run_command(command + "--name linked --link 100Mbit,2ms");
-  ASSERT_EQ(linked.code, 0) << linked.output;
-  const Ended nodes = run_command(command + "--name nodes --link 100Mbit,2ms --ranks-per-node 2");
-  ASSERT_EQ(nodes.code, 0) << nodes.output;
+  run_well(command + "--name plain");
+  const Ended linked = run_well(command + "--name linked --link 100Mbit,2ms");
+  const Ended nodes = run_well(command + "--name nodes --link 100Mbit,2ms --ranks-per-node 2");
   EXPECT_EQ(weights_hash(folder / "linked"), weights_hash(folder / "plain"));
   EXPECT_EQ(weights_hash(folder / "nodes"), weights_hash(folder / "plain"));
 
@@ -84,6 +83,48 @@ TEST(NcclTransport, MissingRequirementsAreAUserError) {
   EXPECT_EQ(error_text<UserError>([&] { make_nccl_communicator(ctx, *self, notice); }),
             "[nccl] " + lacking);
 }
+
+std::string train(const TempFolder& folder, const std::string& launcher,
+                  const std::string& arguments) {
+  return fmt::format(
+      "THINWIRE_CACHE={} {} {} --output-dir {} --model resnet20 --batch-size 8 "
+      "--max-steps 12 --val-size 64 --threads-per-rank 1 --lr 0.02 --density 0.01 {}",
+      TW_TEST_CACHE, launcher, TW_TRAIN, folder.path().string(), arguments);
+}
+
+class Transports : public testing::TestWithParam<std::string> {
+ protected:
+  void SetUp() override {
+    if (std::string(TW_MPIRUN).empty()) GTEST_SKIP() << "built without MPI";
+  }
+};
+
+TEST_P(Transports, GiveTheSameWeights) {
+  const TempFolder folder;
+  const std::string sparsifier = "--sparsifier " + GetParam();
+  const Ended threads = run_well(train(folder, "", sparsifier + " --workers 4 --name threads"));
+  const Ended mpi =
+      run_well(train(folder, std::string(TW_MPIRUN) + " -n 4", sparsifier + " --name mpi"));
+  EXPECT_EQ(weights_hash(folder / "threads"), weights_hash(folder / "mpi"));
+}
+
+INSTANTIATE_TEST_SUITE_P(Sparsifiers, Transports, testing::Values("dense", "topk", "gaussiank"));
+
+using TransportErrors = Transports;
+
+TEST_P(TransportErrors, AreOneLineAndExitCode2UnderMpirun) {
+  const TempFolder folder;
+  const Ended ended = run_command(train(folder, std::string(TW_MPIRUN) + " -n 3", GetParam()));
+  EXPECT_EQ(ended.code, 2) << ended.output;
+  const size_t first = ended.output.find("error: ");
+  ASSERT_NE(first, std::string::npos) << ended.output;
+  EXPECT_EQ(ended.output.find("error: ", first + 1), std::string::npos) << ended.output;
+}
+
+INSTANTIATE_TEST_SUITE_P(Mistakes, TransportErrors,
+                         testing::Values("--modle x", "--workers 3", "--density 2",
+                                         "--batch-size 10000", "--output-dir /dev/null/runs",
+                                         "--transport nccl --device cpu"));
 
 }  // namespace
 }  // namespace tw::test

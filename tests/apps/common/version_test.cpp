@@ -73,8 +73,7 @@ TEST(Version, TablesEndInIt) {
   for (const char* command :
        {"bench select --d 4096 --iterations 1 --distribution gaussian",
         "bench comm --workers 2 --min-bytes 4096 --max-bytes 4096 --collective broadcast"}) {
-    const Ended ended = run_command(fmt::format("{}/{} --csv {}", TW_BIN, command, to));
-    ASSERT_EQ(ended.code, 0) << ended.output;
+    run_well(fmt::format("{}/{} --csv {}", TW_BIN, command, to));
     std::istringstream lines(text_of(to));
     std::string head, row;
     std::getline(lines, head);
@@ -89,10 +88,9 @@ TEST(Version, TablesEndInIt) {
 
 TEST(Version, RunsHaveItInTheirFiles) {
   const TempFolder folder;
-  const Ended ended = run_command(fmt::format(
+  run_well(fmt::format(
       "THINWIRE_CACHE={} {} --model mlp --precision f32 --max-steps 1 --output-dir {} --name r",
       TW_TEST_CACHE, TW_TRAIN, folder.path().string()));
-  ASSERT_EQ(ended.code, 0) << ended.output;
   const Json config = Json::parse(text_of(folder / "r/config.json"))["run"];
   const Json summary = Json::parse(text_of(folder / "r/summary.json"))["build"];
   for (const auto& [name, value] : provenance()) {

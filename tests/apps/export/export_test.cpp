@@ -13,11 +13,10 @@ namespace fs = std::filesystem;
 class Export : public testing::Test {
  protected:
   Export() {
-    const Ended ended = run_command(fmt::format(
+    run_well(fmt::format(
         "THINWIRE_CACHE={} {} --output-dir {} --name run --model lenet --precision f32 --max-steps "
         "1 --eval-every never",
         TW_TEST_CACHE, TW_TRAIN, folder_.path().string()));
-    EXPECT_EQ(ended.code, 0) << ended.output;
   }
   /// Runs export in the folder of the run.
   Ended run(const std::string& arguments) {

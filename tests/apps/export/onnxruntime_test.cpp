@@ -26,9 +26,8 @@ TEST_P(OnnxRuntime, ComputesTheSameLogits) {
     write_example(network.ctx, network.model, network.mean, network.deviation,
                   folder / "example.safetensors");
   }
-  const Ended ended = run_command(fmt::format("{} {}/tests/apps/export/run_onnx.py {}", python(),
-                                              std::getenv("TW_SOURCE"), folder.path().string()));
-  EXPECT_EQ(ended.code, 0) << ended.output;
+  const Ended ended = run_well(fmt::format("{} {}/tests/apps/export/run_onnx.py {}", python(),
+                                           std::getenv("TW_SOURCE"), folder.path().string()));
   EXPECT_TRUE(ended.says("plain.onnx") && ended.says("folded.onnx")) << ended.output;
 }
 

@@ -75,9 +75,7 @@ TEST_F(ClassNamesOfRuns, AreInItsFiles) {
   EXPECT_EQ(Json::parse(text_of(run() / "summary.json"))["classes"], names);
   EXPECT_EQ(SafetensorsReader(weights()).metadata().at("classes"), names.dump());
   const std::string onnx = (*folder_ / "run.onnx").string();
-  const Ended exported =
-      run_command(fmt::format("{}/export {} --output {}", TW_BIN, run().string(), onnx));
-  ASSERT_EQ(exported.code, 0) << exported.output;
+  run_well(fmt::format("{}/export {} --output {}", TW_BIN, run().string(), onnx));
   EXPECT_NE(text_of(onnx).find(R"(["ant","bee","cat"])"), std::string::npos);
 }
 
@@ -198,7 +196,7 @@ TEST_F(ClassNamesOfRuns, RanksWithOtherImagesAreRefused) {
   }
   // one machine may have the folder and another its record file
   const std::string data = (*folder_ / "data").string();
-  ASSERT_EQ(run_command(fmt::format("{0}/pack {1} --output {1}.records", TW_BIN, data)).code, 0);
+  run_well(fmt::format("{0}/pack {1} --output {1}.records", TW_BIN, data));
   const Ended same = ranks("data.records");
   EXPECT_EQ(same.code, 0) << same.output;
 }

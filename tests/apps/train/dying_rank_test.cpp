@@ -127,10 +127,9 @@ TEST_P(DyingRank, EndsTheRunInTimeAndTheRunResumes) {
   }
   EXPECT_FALSE(std::filesystem::exists(folder / "cut/summary.json"));
 
-  const Ended resumed = run_command(command + "--name cut --resume auto");
-  ASSERT_EQ(resumed.code, 0) << resumed.output;
+  const Ended resumed = run_well(command + "--name cut --resume auto");
   EXPECT_TRUE(resumed.says("resuming")) << resumed.output;
-  ASSERT_EQ(run_command(command + "--name whole").code, 0);
+  run_well(command + "--name whole");
   EXPECT_EQ(weights_hash(folder / "cut"), weights_hash(folder / "whole"));
 }
 

@@ -31,19 +31,14 @@ TEST(JpegTraining, FolderAndRecordFileGiveTheSameBits) {
   const fs::path data = folder / "data", records = folder / "data.records";
   test::write_image_folder(data, 2, 16, 6);
   const Ended packed =
-      run_command(pack(fmt::format("--data-dir {} --output {}", data.string(), records.string())));
-  ASSERT_EQ(packed.code, 0) << packed.output;
+      run_well(pack(fmt::format("--data-dir {} --output {}", data.string(), records.string())));
   EXPECT_TRUE(packed.says("32 training and 12 validation images")) << packed.output;
   const std::string run = "--epochs 3 --workers 2 --loader-threads 2 ";
   for (const auto& [from, name] : {std::pair{data, "folder"}, {records, "records"}}) {
-    const Ended ended =
-        run_command(train_images(folder, jpeg_images(from) + run + "--name " + name));
-    ASSERT_EQ(ended.code, 0) << ended.output;
+    run_well(train_images(folder, jpeg_images(from) + run + "--name " + name));
   }
   EXPECT_EQ(weights_hash(folder / "folder"), weights_hash(folder / "records"));
-  const Ended shards = run_command(
-      train_images(folder, jpeg_images(records) + run + "--shuffle shards --name shards"));
-  EXPECT_EQ(shards.code, 0) << shards.output;
+  run_well(train_images(folder, jpeg_images(records) + run + "--shuffle shards --name shards"));
 }
 
 TEST(JpegTraining, SubFoldersAreReadAndWhatIsNotIsCounted) {
@@ -73,10 +68,9 @@ TEST(JpegTraining, ResumesInTheMiddleOfAnEpochWithAccumulationAndJitter) {
   const std::string run = jpeg_images(folder / "data") +
                           "--workers 2 --accumulate 2 --colour-jitter 0.4 --sparsifier topk "
                           "--epochs 3 --checkpoint-steps 1 ";
-  ASSERT_EQ(run_command(train_images(folder, run + "--name whole")).code, 0);
-  ASSERT_EQ(run_command(train_images(folder, run + "--max-steps 4 --name parts")).code, 0);
-  const Ended resumed = run_command(train_images(folder, run + "--name parts --resume auto"));
-  ASSERT_EQ(resumed.code, 0) << resumed.output;
+  run_well(train_images(folder, run + "--name whole"));
+  run_well(train_images(folder, run + "--max-steps 4 --name parts"));
+  const Ended resumed = run_well(train_images(folder, run + "--name parts --resume auto"));
   EXPECT_TRUE(resumed.says("resuming")) << resumed.output;
   EXPECT_EQ(weights_hash(folder / "whole"), weights_hash(folder / "parts"));
 }
@@ -86,15 +80,14 @@ TEST(JpegTraining, ARecordFileTruncatedDuringTheRunIsNamed) {
   test::write_image_folder(folder / "data", 2, 40, 4);
   const fs::path records = folder / "data.records";
   const auto data = (folder / "data").string();
-  ASSERT_EQ(
-      run_command(pack(fmt::format("--data-dir {} --output {}", data, records.string()))).code, 0);
+  run_well(pack(fmt::format("--data-dir {} --output {}", data, records.string())));
   const std::string run = jpeg_images(records) + "--epochs 100000 --name cut";
-  const Ended ended = run_command(fmt::format(
-      "({} & until [ -s {}/cut/metrics.csv ] && [ $(wc -l <{}/cut/metrics.csv) -gt 1 "
-      "]; do sleep 0.05; done; truncate -s 4096 {}; wait $!)",
-      train_images(folder, run), folder.path().string(), folder.path().string(), records.string()));
-  EXPECT_EQ(ended.code, 2) << ended.output;
-  EXPECT_TRUE(ended.says("data.records was truncated while it was in use")) << ended.output;
+  expect_end(
+      fmt::format("({} & until [ -s {}/cut/metrics.csv ] && [ $(wc -l <{}/cut/metrics.csv) -gt 1 "
+                  "]; do sleep 0.05; done; truncate -s 4096 {}; wait $!)",
+                  train_images(folder, run), folder.path().string(), folder.path().string(),
+                  records.string()),
+      2, "data.records was truncated while it was in use");
 }
 
 TEST(Pack, AnUnwritableOutputIsAUserError) {
@@ -116,33 +109,25 @@ TEST(Pack, AnUnwritableOutputIsAUserError) {
 
 TEST(Pretrained, LoadsEveryBitOfTheWeights) {
   const TempFolder folder;
-  ASSERT_EQ(run_command(train_images(folder, "--max-steps 5 --name first")).code, 0);
+  run_well(train_images(folder, "--max-steps 5 --name first"));
   const fs::path weights = folder / "first/checkpoints/step-00000005/model.safetensors";
   const std::string from = "--pretrained " + weights.string();
-  const Ended copied =
-      run_command(train_images(folder, from + " --epochs 0 --seed 2 --name copied"));
-  ASSERT_EQ(copied.code, 0) << copied.output;
+  const Ended copied = run_well(train_images(folder, from + " --epochs 0 --seed 2 --name copied"));
   EXPECT_EQ(weights_hash(folder / "copied"), weights_hash(folder / "first"));
   EXPECT_TRUE(fs::exists(folder / "copied/checkpoints/step-00000000/model.safetensors"));
 
-  const Ended evaluated = run_command(train_images(folder, from + " --eval-only --name none"));
-  EXPECT_EQ(evaluated.code, 0) << evaluated.output;
-  EXPECT_TRUE(evaluated.says("top-1 ")) << evaluated.output;
+  expect_end(train_images(folder, from + " --eval-only --name none"), 0, "top-1 ");
   EXPECT_FALSE(fs::exists(folder / "none")) << "an evaluation leaves no run folder";
-  const Ended resumed = run_command(
+  run_well(
       train_images(folder, fmt::format("--eval-only --resume {}", (folder / "first").string())));
-  EXPECT_EQ(resumed.code, 0) << resumed.output;
   EXPECT_EQ(run_command(train_images(folder, "--eval-only")).code, 2);
 
   // a run started from --pretrained resumes from its checkpoint, with or without that flag
   const std::string began = "--max-steps 3 --checkpoint-steps 2 ";
-  ASSERT_EQ(run_command(train_images(folder, began + from + " --name begun")).code, 0);
-  const Ended again =
-      run_command(train_images(folder, began + from + " --name begun --resume auto"));
-  EXPECT_EQ(again.code, 0) << again.output;
-  const Ended gone = run_command(
+  run_well(train_images(folder, began + from + " --name begun"));
+  const Ended again = run_well(train_images(folder, began + from + " --name begun --resume auto"));
+  const Ended gone = run_well(
       train_images(folder, fmt::format("--max-steps 5 --resume {}", (folder / "begun").string())));
-  EXPECT_EQ(gone.code, 0) << gone.output;
   EXPECT_TRUE(again.says("resuming") && gone.says("resuming")) << again.output << gone.output;
 
   const Ended other = run_command(train_images(folder, from + " --classes 12 --name other"));
@@ -157,10 +142,8 @@ TEST(Pretrained, LoadsEveryBitOfTheWeights) {
 TEST(Accumulate, MatchesTheLargerBatch) {
   const TempFolder folder;
   const std::string run = "--max-steps 20 --checkpoint-every 0 ";
-  ASSERT_EQ(run_command(train_images(folder, run + "--batch-size 16 --name whole")).code, 0);
-  ASSERT_EQ(
-      run_command(train_images(folder, run + "--batch-size 8 --accumulate 2 --name parts")).code,
-      0);
+  run_well(train_images(folder, run + "--batch-size 16 --name whole"));
+  run_well(train_images(folder, run + "--batch-size 8 --accumulate 2 --name parts"));
   const auto loss = [&](const char* name) {
     std::ifstream in(folder / name / "summary.json");
     return Json::parse(in)["val_loss"].get<double>();
@@ -175,9 +158,7 @@ TEST(Recompute, KeepsEveryBit) {
   const TempFolder folder;
   const std::string run = "--model resnet20 --max-steps 3 --batch-size 8 --val-size 100 ";
   for (const char* choice : {"none", "blocks"}) {
-    const Ended ended = run_command(
-        train_images(folder, fmt::format("{} --recompute {} --name {}", run, choice, choice)));
-    ASSERT_EQ(ended.code, 0) << ended.output;
+    run_well(train_images(folder, fmt::format("{} --recompute {} --name {}", run, choice, choice)));
   }
   EXPECT_EQ(weights_hash(folder / "none"), weights_hash(folder / "blocks"));
 }

@@ -37,24 +37,22 @@ TEST(LocalSteps, TheLastStepOfAnEpochEndsARound) {
   for (const auto& [steps, expected] :
        {std::pair{4, std::vector<int>{4, 8, 9, 13, 17, 18}}, {100, std::vector<int>{9, 18}}}) {
     const std::string name = fmt::format("h{}", steps);
-    const Ended ended = run_command(
+    run_well(
         local(folder, fmt::format("--local-steps {} --sparsifier topk --name {}", steps, name)));
-    ASSERT_EQ(ended.code, 0) << ended.output;
     EXPECT_EQ(exchanges_in(folder / name), expected);
   }
 }
 
 TEST(LocalSteps, SoDoesTheLastStepOfTheRun) {
   const TempFolder folder;
-  const Ended ended = run_command(local(folder, "--local-steps 4 --max-steps 6 --name r"));
-  ASSERT_EQ(ended.code, 0) << ended.output;
+  run_well(local(folder, "--local-steps 4 --max-steps 6 --name r"));
   EXPECT_EQ(exchanges_in(folder / "r"), (std::vector<int>{4, 6}));
 }
 
 TEST(LocalSteps, AnOuterOptionTurnsThemOn) {
   const TempFolder folder;
-  ASSERT_EQ(run_command(local(folder, "--name sync")).code, 0);
-  ASSERT_EQ(run_command(local(folder, "--local-steps 1 --name one")).code, 0);
+  run_well(local(folder, "--name sync"));
+  run_well(local(folder, "--local-steps 1 --name one"));
   EXPECT_EQ(weights_hash(folder / "one"), weights_hash(folder / "sync"));
   for (const char* outer : {"--outer-lr 1", "--outer-momentum 0.9"}) {
     const Ended ended = run_command(local(folder, fmt::format("{} --dry-run", outer)));
@@ -65,8 +63,7 @@ TEST(LocalSteps, AnOuterOptionTurnsThemOn) {
 TEST(LocalSteps, ThePlanHasTheBytesOfAnEpoch) {
   const TempFolder folder;
   const Ended ended =
-      run_command(local(folder, "--local-steps 4 --outer-lr 0.7 --outer-momentum 0.9 --dry-run"));
-  ASSERT_EQ(ended.code, 0) << ended.output;
+      run_well(local(folder, "--local-steps 4 --outer-lr 0.7 --outer-momentum 0.9 --dry-run"));
   // two ranks send the 61,326 gradients and the status once each
   EXPECT_TRUE(
       ended.says("dense: 61326 of 61326 entries per exchange and rank, 479.1 KiB sent per "
@@ -81,8 +78,8 @@ TEST(LocalSteps, ThePlanHasTheBytesOfAnEpoch) {
 TEST(LocalSteps, ACheckpointBetweenExchangesNeedsTheSameRanks) {
   const TempFolder folder;
   const std::string run = "--local-steps 4 --checkpoint-steps 6 --sparsifier topk ";
-  ASSERT_EQ(run_command(local(folder, run + "--name whole")).code, 0);
-  ASSERT_EQ(run_command(local(folder, run + "--name cut --epochs 1")).code, 0);
+  run_well(local(folder, run + "--name whole"));
+  run_well(local(folder, run + "--name cut --epochs 1"));
   const std::filesystem::path checkpoints = folder / "cut/checkpoints";
   const std::string between = (checkpoints / "step-00000006").string();
 
@@ -92,18 +89,12 @@ TEST(LocalSteps, ACheckpointBetweenExchangesNeedsTheSameRanks) {
       other.says("it is 2 local steps after an exchange, where ranks differ; resume it on "
                  "2 ranks, or a checkpoint of the end of an epoch"))
       << other.output;
-  const Ended validated = run_command(local(folder, "--eval-only --resume " + between));
-  EXPECT_EQ(validated.code, 2) << validated.output;
-  EXPECT_TRUE(validated.says("where ranks differ; validate a checkpoint of the end of an epoch"))
-      << validated.output;
-  const Ended without = run_command(local(folder, "--local-steps 1 --resume " + between));
-  EXPECT_EQ(without.code, 2) << without.output;
-  EXPECT_TRUE(without.says("local_steps is 4 in the checkpoint, 1 in this run; a new --name"))
-      << without.output;
-  const Ended branch =
-      run_command(local(folder, "--local-steps 1 --name other --resume " + between));
-  EXPECT_EQ(branch.code, 2) << branch.output;
-  EXPECT_TRUE(branch.says("takes local steps (local-steps); --pretrained ")) << branch.output;
+  expect_end(local(folder, "--eval-only --resume " + between), 2,
+             "where ranks differ; validate a checkpoint of the end of an epoch");
+  expect_end(local(folder, "--local-steps 1 --resume " + between), 2,
+             "local_steps is 4 in the checkpoint, 1 in this run; a new --name");
+  expect_end(local(folder, "--local-steps 1 --name other --resume " + between), 2,
+             "takes local steps (local-steps); --pretrained ");
 }
 
 TEST(LocalSteps, ARunResumedBetweenExchangesHasTheSameBits) {
@@ -114,12 +105,11 @@ TEST(LocalSteps, ARunResumedBetweenExchangesHasTheSameBits) {
         "--sparsifier {} ",
         sparsifier);
     const std::string name = fmt::format("{}-whole", sparsifier);
-    ASSERT_EQ(run_command(local(folder, run + "--name " + name)).code, 0);
+    run_well(local(folder, run + "--name " + name));
     const std::string whole = weights_hash(folder / name);
     // continues from step 6, the second step of a round, and writes the same files again
-    const Ended resumed = run_command(
+    const Ended resumed = run_well(
         local(folder, run + "--resume " + (folder / name / "checkpoints/step-00000006").string()));
-    ASSERT_EQ(resumed.code, 0) << resumed.output;
     EXPECT_TRUE(resumed.says("at step 6")) << resumed.output;
     EXPECT_EQ(weights_hash(folder / name), whole) << sparsifier;
   }
@@ -127,20 +117,15 @@ TEST(LocalSteps, ARunResumedBetweenExchangesHasTheSameBits) {
 
 TEST(LocalSteps, AnotherNumberOfRanksContinuesAfterAnExchange) {
   const TempFolder folder;
-  ASSERT_EQ(
-      run_command(local(folder, "--local-steps 4 --sparsifier topk --epochs 1 --name cut")).code,
-      0);
+  run_well(local(folder, "--local-steps 4 --sparsifier topk --epochs 1 --name cut"));
   const Ended resumed =
-      run_command(local(folder, "--workers 3 --resume " + (folder / "cut").string()));
-  ASSERT_EQ(resumed.code, 0) << resumed.output;
+      run_well(local(folder, "--workers 3 --resume " + (folder / "cut").string()));
   EXPECT_TRUE(resumed.says("2 ranks became 3")) << resumed.output;
 }
 
 TEST(LocalSteps, ANaNEndsAllRanksAtTheExchange) {
   const TempFolder folder;
-  const Ended ended = run_command(local(folder, "--lr 1e9 --local-steps 4 --name far"));
-  EXPECT_EQ(ended.code, 1) << ended.output;
-  EXPECT_TRUE(ended.says("(steps 0 to 3)")) << ended.output;
+  expect_end(local(folder, "--lr 1e9 --local-steps 4 --name far"), 1, "(steps 0 to 3)");
 }
 
 TEST(LocalSteps, RejectedCombinationsAreOneLine) {

@@ -62,7 +62,7 @@ class Resume : public testing::TestWithParam<std::string> {
 TEST_P(Resume, KilledAndResumedRunEqualsUninterruptedRun) {
   const TempFolder folder;
   const std::string sparsifier = "--sparsifier " + GetParam();
-  ASSERT_EQ(run_command(command(folder, sparsifier + " --name whole")).code, 0);
+  run_well(command(folder, sparsifier + " --name whole"));
 
   // steps.csv grows at every checkpoint; before the last one it has 50 lines
   const size_t lines = std::uniform_int_distribution<size_t>(2, 50)(chance);
@@ -73,8 +73,7 @@ TEST_P(Resume, KilledAndResumedRunEqualsUninterruptedRun) {
   ASSERT_FALSE(std::filesystem::exists(folder / "cut/summary.json"));
   // a run killed during its first checkpoint starts again from the beginning
   const bool saved = latest_checkpoint(folder / "cut").has_value();
-  const Ended resumed = run_command(command(folder, sparsifier + " --name cut --resume auto"));
-  ASSERT_EQ(resumed.code, 0) << resumed.output;
+  const Ended resumed = run_well(command(folder, sparsifier + " --name cut --resume auto"));
   EXPECT_EQ(resumed.says("resuming"), saved) << resumed.output;
 
   EXPECT_EQ(weights_hash(folder / "cut"), weights_hash(folder / "whole"));
@@ -95,10 +94,9 @@ TEST_P(ResumeAtAStep, HasTheBitsOfTheUninterruptedRun) {
   const TempFolder folder;
   const std::string sparsifier = "--sparsifier " + GetParam();
   for (const char* run : {" --name whole --max-steps 20", " --name cut --max-steps 9"})
-    ASSERT_EQ(run_command(command(folder, sparsifier + run)).code, 0) << run;
-  const Ended resumed = run_command(
+    run_well(command(folder, sparsifier + run));
+  const Ended resumed = run_well(
       command(folder, sparsifier + " --max-steps 20 --resume " + (folder / "cut").string()));
-  ASSERT_EQ(resumed.code, 0) << resumed.output;
   EXPECT_TRUE(resumed.says("step-00000009 at step 9")) << resumed.output;
   EXPECT_EQ(weights_hash(folder / "cut"), weights_hash(folder / "whole"));
 }
@@ -113,14 +111,13 @@ TEST(Stop, SigtermWritesACheckpointThatContinues) {
   // a rank stops between two exchanges, too; the run stops at the next
   for (const std::string options : {"--sparsifier topk", "--sparsifier topk --local-steps 5"}) {
     const TempFolder folder;
-    ASSERT_EQ(run_command(command(folder, options + " --name whole")).code, 0);
+    run_well(command(folder, options + " --name whole"));
     const int code =
         interrupt(command(folder, options + " --name cut"), folder / "cut/steps.csv", 8, SIGTERM);
     ASSERT_EQ(code, 3) << options;
     std::ifstream in(folder / "cut/summary.json");
     EXPECT_TRUE(Json::parse(in)["val_top1"].is_null());  // nothing was validated yet
-    const Ended resumed = run_command(command(folder, "--resume " + (folder / "cut").string()));
-    ASSERT_EQ(resumed.code, 0) << resumed.output;
+    run_well(command(folder, "--resume " + (folder / "cut").string()));
     EXPECT_EQ(weights_hash(folder / "cut"), weights_hash(folder / "whole")) << options;
   }
 }
@@ -155,17 +152,16 @@ TEST(Stop, ALimitOfTheFileSizeEndsAsAFullDisk) {
   EXPECT_EQ(ended.code, 1) << ended.output;
   EXPECT_TRUE(ended.says("error: [file] writing ")) << ended.output;
   EXPECT_TRUE(ended.says("File too large")) << ended.output;
-  ASSERT_EQ(run_command(command(folder, "--name r --resume auto --max-steps 8")).code, 0);
+  run_well(command(folder, "--name r --resume auto --max-steps 8"));
 }
 
 TEST(Stop, EvalOnlyEndsBetweenBatchesWhenOneRankIsAsked) {
   const TempFolder folder;
   const std::string runs = folder.path().string();
-  ASSERT_EQ(run_command(fmt::format("THINWIRE_CACHE={} {} --output-dir {} --name run --model mlp "
-                                    "--max-steps 1 --val-size 64",
-                                    TW_TEST_CACHE, TW_TRAIN, runs))
-                .code,
-            0);
+  run_well(
+      fmt::format("THINWIRE_CACHE={} {} --output-dir {} --name run --model mlp "
+                  "--max-steps 1 --val-size 64",
+                  TW_TEST_CACHE, TW_TRAIN, runs));
   Arguments arguments({"--resume", runs + "/run", "--eval-only", "--output-dir", runs});
   const OptionTable::Given flags = parse_flags(arguments.count(), arguments.values());
   const TrainConfig config = parse_train_configs(flags, read_run_options(flags))[0];
@@ -191,10 +187,9 @@ TEST(Stop, UnderMpirunAllRanksStopTogether) {
         "--epochs 3 --checkpoint-steps 7 {} ",
         TW_TEST_CACHE, TW_MPIRUN, TW_TRAIN, folder.path().string(), short_epochs(folder.path()),
         options);
-    ASSERT_EQ(run_command(run + "--name whole").code, 0);
+    run_well(run + "--name whole");
     EXPECT_EQ(interrupt(run + "--name cut", folder / "cut/steps.csv", 8, SIGTERM), 3) << options;
-    const Ended resumed = run_command(run + "--resume " + (folder / "cut").string());
-    ASSERT_EQ(resumed.code, 0) << resumed.output;
+    run_well(run + "--resume " + (folder / "cut").string());
     EXPECT_EQ(weights_hash(folder / "cut"), weights_hash(folder / "whole")) << options;
   }
 }
@@ -202,11 +197,10 @@ TEST(Stop, UnderMpirunAllRanksStopTogether) {
 TEST(Stop, ResumingAnOlderCheckpointRemovesNewerOnes) {
   const TempFolder folder;
   const std::string run = "--sparsifier topk --name r --max-steps ";
-  ASSERT_EQ(run_command(command(folder, run + "21")).code, 0);
+  run_well(command(folder, run + "21"));
   const std::filesystem::path checkpoints = folder / "r/checkpoints";
-  const Ended resumed = run_command(command(
+  const Ended resumed = run_well(command(
       folder, "--max-steps 20 --lr 0.03 --resume " + (checkpoints / "step-00000018").string()));
-  ASSERT_EQ(resumed.code, 0) << resumed.output;
   EXPECT_TRUE(resumed.says("lr was 0.02, is now 0.03")) << resumed.output;
   EXPECT_FALSE(std::filesystem::exists(checkpoints / "step-00000021"));
   EXPECT_TRUE(std::filesystem::exists(checkpoints / "step-00000020"));
@@ -214,28 +208,23 @@ TEST(Stop, ResumingAnOlderCheckpointRemovesNewerOnes) {
 
 TEST(Stop, AFinishedRunThatIsResumedKeepsItsRowsAndLosesParts) {
   const TempFolder folder;
-  ASSERT_EQ(run_command(command(folder, "--name r --max-steps 5")).code, 0);
+  run_well(command(folder, "--name r --max-steps 5"));
   const auto before = rows(folder / "r/metrics.csv", 8);
   ASSERT_EQ(before.size(), 2u);
   // of a removal that a power failure undid
   const std::filesystem::path part = folder / "r/checkpoints/.step-00000002.part";
   std::filesystem::create_directory(part);
-  ASSERT_EQ(run_command(command(folder, "--max-steps 5 --resume " + (folder / "r").string())).code,
-            0);
+  run_well(command(folder, "--max-steps 5 --resume " + (folder / "r").string()));
   EXPECT_EQ(rows(folder / "r/metrics.csv", 8), before);
   EXPECT_FALSE(std::filesystem::exists(part));
 }
 
 TEST(Stop, AnotherNumberOfRanksContinuesWithANotice) {
   const TempFolder folder;
-  ASSERT_EQ(run_command(
-                command(folder, "--sparsifier topk --name cut --keep-checkpoints 9 --max-steps 20"))
-                .code,
-            0);
+  run_well(command(folder, "--sparsifier topk --name cut --keep-checkpoints 9 --max-steps 20"));
   const Ended resumed =
-      run_command(command(folder, "--workers 3 --keep-checkpoints 9 --max-steps 25 --resume " +
-                                      (folder / "cut").string()));
-  ASSERT_EQ(resumed.code, 0) << resumed.output;
+      run_well(command(folder, "--workers 3 --keep-checkpoints 9 --max-steps 25 --resume " +
+                                   (folder / "cut").string()));
   EXPECT_TRUE(resumed.says("4 ranks became 3: residual and statistics are the mean of the 4 ranks"))
       << resumed.output;
   const auto changes = [&] {
@@ -248,19 +237,19 @@ TEST(Stop, AnotherNumberOfRanksContinuesWithANotice) {
   // a later change is added; from an earlier checkpoint on, it is undone
   const std::string again =
       "--lr 0.03 --link 1Gbit,0.1ms --workers 3 --keep-checkpoints 9 --max-steps 26 --resume ";
-  ASSERT_EQ(run_command(command(folder, again + (folder / "cut").string())).code, 0);
+  run_well(command(folder, again + (folder / "cut").string()));
   ASSERT_EQ(changes().size(), 2u) << changes();
   EXPECT_EQ(changes()[1]["text"],
             "lr was 0.02, is now 0.03; link was \"\", is now \"1Gbit,0.1ms\"");
   const std::string before = (folder / "cut/checkpoints/step-00000020").string();
-  ASSERT_EQ(run_command(command(folder, again + before)).code, 0);
+  run_well(command(folder, again + before));
   ASSERT_EQ(changes().size(), 1u) << changes();
   EXPECT_EQ(changes()[0]["text"].get<std::string>().find("lr was 0.02, is now 0.03; 4 ranks"), 0u);
 }
 
 TEST(Stop, TheErrorOfADamagedCheckpointNamesAnOlderWholeOne) {
   const TempFolder folder;
-  ASSERT_EQ(run_command(command(folder, "--name r --keep-checkpoints 3 --max-steps 15")).code, 0);
+  run_well(command(folder, "--name r --keep-checkpoints 3 --max-steps 15"));
   const std::filesystem::path run = folder / "r", older = run / "checkpoints/step-00000007";
   const auto flip_last_bit = [&](const std::string& file) {
     const std::filesystem::path path = run / "checkpoints" / file;
@@ -288,12 +277,11 @@ TEST(Stop, TheErrorOfADamagedCheckpointNamesAnOlderWholeOne) {
 
 TEST(Stop, AResumeWithoutTablesSaysWhichRowsAreMissing) {
   const TempFolder folder;
-  ASSERT_EQ(run_command(command(folder, "--name r --max-steps 20")).code, 0);
+  run_well(command(folder, "--name r --max-steps 20"));
   for (const char* table : {"steps.csv", "metrics.csv"})
     std::filesystem::remove(folder / "r" / table);
   const Ended resumed =
-      run_command(command(folder, "--max-steps 21 --resume " + (folder / "r").string()));
-  ASSERT_EQ(resumed.code, 0) << resumed.output;
+      run_well(command(folder, "--max-steps 21 --resume " + (folder / "r").string()));
   EXPECT_TRUE(resumed.says("steps.csv has no rows of the steps 1 to 20\n")) << resumed.output;
   EXPECT_TRUE(resumed.says("metrics.csv has no rows of the epochs 1 to 1\n")) << resumed.output;
   EXPECT_EQ(rows(folder / "r/metrics.csv", 1).size(), 2u);  // the second epoch
@@ -301,15 +289,13 @@ TEST(Stop, AResumeWithoutTablesSaysWhichRowsAreMissing) {
 
 TEST(Stop, ErrorsNameTheUnusableCheckpoint) {
   const TempFolder folder;
-  ASSERT_EQ(run_command(command(folder, "--name good --max-steps 2")).code, 0);
+  run_well(command(folder, "--name good --max-steps 2"));
   const std::string good = (folder / "good").string();
   const auto fails_with = [&](const std::string& arguments, const std::string& expected) {
-    const Ended ended = run_command(command(folder, arguments));
-    EXPECT_EQ(ended.code, 2) << ended.output;
-    EXPECT_TRUE(ended.says(expected)) << ended.output;
+    expect_end(command(folder, arguments), 2, expected);
   };
   fails_with("--sparsifier topk --resume " + good, "only one of them keeps a residual");
-  ASSERT_EQ(run_command(command(folder, "--sparsifier topk --name after --max-steps 1")).code, 0);
+  run_well(command(folder, "--sparsifier topk --name after --max-steps 1"));
   fails_with("--sparsifier topk --momentum-correction on --resume " + (folder / "after").string(),
              "momentum_correction is \"auto\" in the checkpoint, \"on\" in this run; a new --name");
   fails_with("--sparsifier topk --momentum-correction on --name other --resume " +
@@ -334,13 +320,13 @@ TEST(Stop, ErrorsNameTheUnusableCheckpoint) {
       flip_bit(file, at);
     }
   }
-  ASSERT_EQ(run_command(command(folder, "--name other --max-steps 1")).code, 0);
+  run_well(command(folder, "--name other --max-steps 1"));
   std::filesystem::copy_file(folder / "other/checkpoints/step-00000001/rank-1.safetensors",
                              damaged / "rank-1.safetensors",
                              std::filesystem::copy_options::overwrite_existing);
   fails_with("--resume " + good, "belongs to step 1; expected 2");
   std::filesystem::remove_all(folder / "good");
-  ASSERT_EQ(run_command(command(folder, "--name good --max-steps 2")).code, 0);
+  run_well(command(folder, "--name good --max-steps 2"));
   std::filesystem::resize_file(damaged / "rank-2.safetensors", 100);
   fails_with("--resume " + good, "rank-2.safetensors");
   std::ofstream(damaged / "model.safetensors") << "something else altogether";

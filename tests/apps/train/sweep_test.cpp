@@ -230,11 +230,9 @@ TEST_F(Sweep, ADamagedRunFolderEndsAllRanks) {
   fs::create_directories(folder_ / "runs/grid-density-0.1");
   std::ofstream(folder_ / "runs/grid-density-0.1/config.json") << "[1]";
   put(kTwoDensities);
-  const Ended ended = run_command(
-      fmt::format("cd {} && timeout 60 {} -n 2 {} --threads-per-rank 1 --config grid.json",
-                  folder_.path().string(), TW_MPIRUN, TW_TRAIN));
-  EXPECT_EQ(ended.code, 2) << ended.output;
-  EXPECT_TRUE(ended.says("runs/grid-density-0.1/config.json holds no object\n")) << ended.output;
+  expect_end(fmt::format("cd {} && timeout 60 {} -n 2 {} --threads-per-rank 1 --config grid.json",
+                         folder_.path().string(), TW_MPIRUN, TW_TRAIN),
+             2, "runs/grid-density-0.1/config.json holds no object\n");
 }
 
 TEST_F(Sweep, ARunThatDivergesDoesNotEndTheOthers) {

@@ -30,10 +30,9 @@ std::vector<float> tensor_in(const fs::path& file, const std::string& name) {
 
 /// A run of two steps with 20 classes, and its weights.
 fs::path pretrained(const TempFolder& folder) {
-  const Ended ended = run_command(resnet20(
-      folder, "--classes 20 --batch-size 4 --max-steps 2 --eval-every never --name first " +
-                  short_epochs(folder.path())));
-  EXPECT_EQ(ended.code, 0) << ended.output;
+  run_well(resnet20(folder,
+                    "--classes 20 --batch-size 4 --max-steps 2 --eval-every never --name first " +
+                        short_epochs(folder.path())));
   return weights_of(folder / "first");
 }
 
@@ -49,8 +48,7 @@ TEST(FineTuning, OtherClassesNameResetHead) {
                    "--reset-head starts a new last layer, --classes 20 keeps this one"))
       << refused.output;
   EXPECT_EQ(refused.output.find("error"), refused.output.rfind("error")) << refused.output;
-  const Ended ended = run_command(resnet20(folder, run + " --reset-head --name second"));
-  ASSERT_EQ(ended.code, 0) << ended.output;
+  run_well(resnet20(folder, run + " --reset-head --name second"));
   const fs::path second = weights_of(folder / "second");
   EXPECT_EQ(tensor_in(second, "conv1.weight"), tensor_in(file, "conv1.weight"));
   EXPECT_EQ(tensor_in(second, "linear.weight").size(), 2u * 64);
@@ -79,12 +77,11 @@ TEST(FineTuning, DropsAPrefixOfAllNames) {
   const TempFolder folder;
   const fs::path file = pretrained(folder), prefixed = folder / "prefixed.safetensors";
   rewrite(file, prefixed, [](std::string& name, Tensor&) { name = "_orig_mod.module." + name; });
-  const Ended ended = run_command(resnet20(
+  const Ended ended = run_well(resnet20(
       folder, short_epochs(folder.path()) +
                   " --classes 20 --eval-every never --batch-size 4 --epochs 0 --name second "
                   "--pretrained " +
                   prefixed.string()));
-  ASSERT_EQ(ended.code, 0) << ended.output;
   EXPECT_TRUE(ended.says("the names in " + prefixed.string() +
                          " begin with _orig_mod.module., which is dropped"))
       << ended.output;
@@ -149,12 +146,11 @@ TEST(FineTuning, AdvisesClassesOnlyForALayerOfThatManyOutputs) {
 
 TEST(FineTuning, ADamagedCheckpointNamesAnOlderWholeOne) {
   const TempFolder folder;
-  const Ended trained = run_command(resnet20(
+  run_well(resnet20(
       folder,
       "--batch-size 4 --max-steps 2 --checkpoint-steps 1 --keep-checkpoints 0 --eval-every "
       "never --name 'a run' " +
           short_epochs(folder.path())));
-  ASSERT_EQ(trained.code, 0) << trained.output;
   const fs::path checkpoints = folder / "a run/checkpoints";
   fs::resize_file(checkpoints / "step-00000002/model.safetensors", 100'000);
   for (const fs::path& place : {folder / "a run", checkpoints / "step-00000002",
@@ -181,27 +177,24 @@ TEST(FineTuning, TakesTheWeightsOfARunOrCheckpoint) {
       short_epochs(folder.path()) + " --reset-head --eval-every never --batch-size 4 --epochs 0 ";
   for (const fs::path& place : {folder / "first", file.parent_path()}) {
     const std::string name = place.filename().string() + "-tuned";
-    const Ended ended = run_command(
+    run_well(
         resnet20(folder, fmt::format("{} --pretrained {} --name {}", run, place.string(), name)));
-    ASSERT_EQ(ended.code, 0) << ended.output;
     EXPECT_EQ(tensor_in(weights_of(folder / name), "conv1.weight"),
               tensor_in(file, "conv1.weight"));
   }
-  const Ended refused = run_command(
-      resnet20(folder, fmt::format("{} --pretrained {} --name no", run, folder.path().string())));
-  EXPECT_EQ(refused.code, 2);
-  EXPECT_TRUE(refused.says("holds no checkpoint")) << refused.output;
+  expect_end(
+      resnet20(folder, fmt::format("{} --pretrained {} --name no", run, folder.path().string())), 2,
+      "holds no checkpoint");
 }
 
 TEST(FineTuning, ResetHeadStartsTheLastLayerAnewWithTheSameClasses) {
   const TempFolder folder;
   const std::string file = pretrained(folder).string();
-  const Ended ended = run_command(resnet20(
-      folder, short_epochs(folder.path()) +
-                  " --classes 20 --eval-every never --batch-size 4 --epochs 0 --reset-head "
-                  "--name second --pretrained " +
-                  file));
-  ASSERT_EQ(ended.code, 0) << ended.output;
+  run_well(resnet20(folder,
+                    short_epochs(folder.path()) +
+                        " --classes 20 --eval-every never --batch-size 4 --epochs 0 --reset-head "
+                        "--name second --pretrained " +
+                        file));
   EXPECT_NE(tensor_in(weights_of(folder / "second"), "linear.weight"),
             tensor_in(file, "linear.weight"));
 }
@@ -214,11 +207,10 @@ TEST(FineTuning, FrozenTensorsKeepTheirBits) {
        {"", "--workers 2 --sparsifier topk --density 0.5", "--workers 2 --scope layer --overlap",
         "--workers 2 --local-steps 2 --accumulate 2"}) {
     const std::string name = fmt::format("run{}", ++number);
-    const Ended ended = run_command(resnet20(
+    const Ended ended = run_well(resnet20(
         folder, fmt::format("{} --classes 20 --eval-every never --batch-size 4 --max-steps 3 "
                             "--freeze 'conv1.*,layer1' --name {} --pretrained {} {}",
                             short_epochs(folder.path()), name, file, options)));
-    ASSERT_EQ(ended.code, 0) << ended.output;
     EXPECT_TRUE(ended.says("frozen: 19 of 59 tensors, 14448 of 270372 parameters")) << ended.output;
     const fs::path after = weights_of(folder / name);
     for (const char* frozen : {"conv1.weight", "layer1.2.bn2.weight", "layer1.0.conv1.weight"})
@@ -231,9 +223,7 @@ TEST(FineTuning, FrozenTensorsKeepTheirBits) {
 TEST(FineTuning, APatternThatMatchesNothingIsAUserError) {
   const TempFolder folder;
   const auto says = [&](const std::string& options, const std::string& expected) {
-    const Ended ended = run_command(resnet20(folder, "--dry-run " + options));
-    EXPECT_EQ(ended.code, 2) << ended.output;
-    EXPECT_TRUE(ended.says(expected)) << ended.output;
+    expect_end(resnet20(folder, "--dry-run " + options), 2, expected);
   };
   says("--freeze layr1", "freeze is layr1: resnet20 has no such tensor; nearest is \"layer1\"");
   says("--freeze '*'", "no tensor is left to train");

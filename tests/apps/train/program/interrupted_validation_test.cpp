@@ -86,7 +86,7 @@ class InterruptedValidation : public testing::TestWithParam<std::string> {
 };
 
 TEST_P(InterruptedValidation, ADamagedImageLosesNothingOfTheEpoch) {
-  ASSERT_EQ(run_command(command("--name whole")).code, 0);
+  run_well(command("--name whole"));
   const std::string good = text_of(image());
   std::ofstream(image(), std::ios::binary) << good.substr(0, good.size() / 2);
   const Ended failed = run_command(command("--name 'a cut'"));
@@ -97,37 +97,33 @@ TEST_P(InterruptedValidation, ADamagedImageLosesNothingOfTheEpoch) {
       << failed.output;
   EXPECT_TRUE(fs::exists(folder_ / "a cut/checkpoints/step-00000006/model.safetensors"));
   EXPECT_EQ(rows(folder_ / "a cut/metrics.csv").size(), 1u);
-  const Ended alone = run_command(command("--workers 1 --epochs 1 --name alone"));
-  EXPECT_EQ(alone.code, 2) << alone.output;
-  EXPECT_TRUE(alone.says("; from step 12, continue with --resume ")) << alone.output;
+  expect_end(command("--workers 1 --epochs 1 --name alone"), 2,
+             "; from step 12, continue with --resume ");
   std::ofstream(image(), std::ios::binary) << good;
-  const Ended resumed = run_command(command("--name 'a cut' --resume auto"));
-  ASSERT_EQ(resumed.code, 0) << resumed.output;
+  const Ended resumed = run_well(command("--name 'a cut' --resume auto"));
   EXPECT_TRUE(resumed.says("at step 6")) << resumed.output;
   expect_equal_runs("a cut", "whole");
 }
 
 TEST_P(InterruptedValidation, AKilledRunValidatesAfterItResumes) {
-  ASSERT_EQ(run_command(command("--name whole")).code, 0);
+  run_well(command("--name whole"));
   const fs::path checkpoints = folder_ / "cut/checkpoints";
   kill_in_validation("--name cut", checkpoints / "step-00000006");
   // a kill after the row and before the note in the checkpoint: the row is not repeated
-  ASSERT_EQ(run_command(command("--name cut --resume auto --max-steps 6")).code, 0);
+  run_well(command("--name cut --resume auto --max-steps 6"));
   fs::remove(checkpoints / "step-00000006/validated.json");
   fs::remove(folder_ / "cut/summary.json");
-  const Ended resumed = run_command(command("--name cut --resume auto"));
-  ASSERT_EQ(resumed.code, 0) << resumed.output;
+  const Ended resumed = run_well(command("--name cut --resume auto"));
   EXPECT_TRUE(resumed.says("at step 6")) << resumed.output;
   expect_equal_runs("cut", "whole");
 }
 
 TEST_P(InterruptedValidation, AKillAtTheLastStepLeavesTheRowToTheResumedRun) {
   // in the middle of the second epoch
-  ASSERT_EQ(run_command(command("--name whole --max-steps 9")).code, 0);
+  run_well(command("--name whole --max-steps 9"));
   kill_in_validation("--name cut --max-steps 9 --eval-every 0",
                      folder_ / "cut/checkpoints/step-00000009");
-  const Ended resumed = run_command(command("--name cut --max-steps 9 --resume auto"));
-  ASSERT_EQ(resumed.code, 0) << resumed.output;
+  run_well(command("--name cut --max-steps 9 --resume auto"));
   EXPECT_EQ(weights_hash(folder_ / "cut"), weights_hash(folder_ / "whole"));
   EXPECT_EQ(rows(folder_ / "cut/metrics.csv").back(), rows(folder_ / "whole/metrics.csv").back());
   EXPECT_EQ(rows(folder_ / "cut/metrics.csv").size(), 3u);  // header and two epochs

@@ -1,10 +1,14 @@
-// What a run leaves in its folder beside the tables, runs without validation, and branches.
+// What a run leaves in its folder beside the tables and prints at its end, runs without validation,
+// and branches.
 #include <csignal>
+#include <fstream>
 #include <nlohmann/json.hpp>
 #include <thread>
 
+#include "apps/train/summary.h"
 #include "engine/io/safetensors.h"
 #include "tests/support/program.h"
+#include "tests/support/temp_folder.h"
 
 namespace tw::test {
 namespace {
@@ -26,15 +30,12 @@ std::ptrdiff_t lines_of(const fs::path& file) {
 
 TEST(RunLog, HasTheLinesOfTheConsole) {
   const TempFolder folder;
-  const Ended first = run_command(mlp(folder, "--workers 2 --max-steps 3 --name r"));
-  ASSERT_EQ(first.code, 0) << first.output;
+  const Ended first = run_well(mlp(folder, "--workers 2 --max-steps 3 --name r"));
   const std::string log = text_of(folder / "r/run.log");
   EXPECT_EQ(first.output, log);
   for (const char* part : {"mlp: 820874 parameters", "\nepoch ", "results in "})
     EXPECT_NE(log.find(part), std::string::npos) << log;
-  const Ended resumed =
-      run_command(mlp(folder, "--workers 2 --max-steps 5 --resume " + (folder / "r").string()));
-  ASSERT_EQ(resumed.code, 0) << resumed.output;
+  run_well(mlp(folder, "--workers 2 --max-steps 5 --resume " + (folder / "r").string()));
   const std::string both = text_of(folder / "r/run.log");
   EXPECT_TRUE(both.starts_with(log));
   EXPECT_NE(both.find("resuming", log.size()), std::string::npos) << both;
@@ -48,25 +49,20 @@ TEST(RunFolder, AnErrorNamesTheRunOfThatName) {
   const std::string here =
       fmt::format("cd {} && THINWIRE_CACHE={} {} --eval-every never --max-steps 1 ",
                   folder.path().string(), TW_TEST_CACHE, TW_TRAIN);
-  ASSERT_EQ(run_command(here + "--model mlp --name first").code, 0);
-  const Ended named = run_command(here + "--resume first");
-  EXPECT_EQ(named.code, 2);
-  EXPECT_TRUE(named.says("[resume] first does not exist; runs/first does\n")) << named.output;
+  run_well(here + "--model mlp --name first");
+  expect_end(here + "--resume first", 2, "[resume] first does not exist; runs/first does\n");
   EXPECT_TRUE(run_command(here + "--pretrained first")
                   .says("[weights] first does not exist; runs/first does\n"));
   EXPECT_TRUE(run_command(here + "--resume none").says("[resume] none does not exist\n"));
-  const Ended other = run_command(here + "--model lenet --name first --resume auto");
-  EXPECT_EQ(other.code, 2);
-  EXPECT_TRUE(
-      other.says("model is \"mlp\" in the checkpoint, \"lenet\" in this run; --resume with "
-                 "the folder of the run takes its options\n"))
-      << other.output;
+  expect_end(here + "--model lenet --name first --resume auto", 2,
+             "model is \"mlp\" in the checkpoint, \"lenet\" in this run; --resume with "
+             "the folder of the run takes its options\n");
   EXPECT_EQ(run_command(here + "--resume runs/first").code, 0);
 }
 
 TEST(Normalisation, IsInTheConfigurationAndTheWeights) {
   const TempFolder folder;
-  ASSERT_EQ(run_command(mlp(folder, "--max-steps 1 --name r")).code, 0);
+  run_well(mlp(folder, "--max-steps 1 --name r"));
   const Json expected = {{"mean", {0.5, 0.5, 0.5}}, {"deviation", {0.25, 0.25, 0.25}}};
   EXPECT_EQ(json_of(folder / "r/config.json")["run"]["normalisation"], expected);
   const SafetensorsReader weights(folder / "r/checkpoints/step-00000001/model.safetensors");
@@ -97,8 +93,7 @@ TEST(UnreadSettings, AreRefused) {
 TEST(Never, LeavesOutEveryValidation) {
   const TempFolder folder;
   for (const char* length : {"--epochs 0", "--max-steps 2", "--seeds 1,2 --max-steps 2"}) {
-    const Ended ended = run_command(mlp(folder, fmt::format("--eval-every never {}", length)));
-    ASSERT_EQ(ended.code, 0) << ended.output;
+    const Ended ended = run_well(mlp(folder, fmt::format("--eval-every never {}", length)));
     EXPECT_TRUE(ended.says("\nnot validated  in ")) << ended.output;
     EXPECT_FALSE(ended.says("nan")) << ended.output;
   }
@@ -131,9 +126,8 @@ TEST(Seeds, TheHintOfAStoppedRunContinuesAll) {
       << said;
   // the hint holds: both seeds end, the first from where it stopped
   const int64_t step = json_of(folder / "s-s1/summary.json")["steps"];
-  const Ended all = run_command(
-      mlp(folder, fmt::format("{} --name s --resume auto --max-steps {}", run, step + 1)));
-  ASSERT_EQ(all.code, 0) << all.output;
+  const Ended all =
+      run_well(mlp(folder, fmt::format("{} --name s --resume auto --max-steps {}", run, step + 1)));
   EXPECT_TRUE(all.says(fmt::format("at step {}", step))) << all.output;
   for (const char* name : {"s-s1", "s-s2"})
     EXPECT_EQ(json_of(folder / name / "summary.json")["steps"], step + 1) << name;
@@ -153,20 +147,16 @@ TEST(RunOutput, SaysIfAThresholdSelectorSentFarFromK) {
 TEST(Branch, AnotherSparsifierNeedsAFolderOfItsOwn) {
   const TempFolder folder;
   const std::string run = "--workers 2 --density 0.01 --max-steps ";
-  ASSERT_EQ(run_command(mlp(folder, run + "3 --sparsifier gaussiank --name first")).code, 0);
+  run_well(mlp(folder, run + "3 --sparsifier gaussiank --name first"));
   const fs::path first = folder / "first";
   const std::string before = text_of(first / "config.json"),
                     resume = run + "5 --sparsifier topk --resume " + first.string();
-  const Ended refused = run_command(mlp(folder, resume));
-  EXPECT_EQ(refused.code, 2) << refused.output;
-  EXPECT_TRUE(
-      refused.says("sparsifier is \"gaussiank\" in the checkpoint, \"topk\" in this run; "
-                   "a new --name with --resume PATH continues in a folder of its own"))
-      << refused.output;
+  expect_end(mlp(folder, resume), 2,
+             "sparsifier is \"gaussiank\" in the checkpoint, \"topk\" in this run; "
+             "a new --name with --resume PATH continues in a folder of its own");
   EXPECT_EQ(text_of(first / "config.json"), before);
 
-  const Ended branch = run_command(mlp(folder, resume + " --name second"));
-  ASSERT_EQ(branch.code, 0) << branch.output;
+  run_well(mlp(folder, resume + " --name second"));
   EXPECT_EQ(text_of(first / "config.json"), before);
   EXPECT_EQ(lines_of(first / "steps.csv"), 4);
   EXPECT_EQ(lines_of(folder / "second/steps.csv"), 6);  // three steps of the first run
@@ -175,14 +165,9 @@ TEST(Branch, AnotherSparsifierNeedsAFolderOfItsOwn) {
   EXPECT_EQ(config["name"], "second");
   EXPECT_EQ(config["run"]["branched_from"], (first / "checkpoints/step-00000003").string());
   EXPECT_TRUE(fs::exists(folder / "second/checkpoints/step-00000003")) << "its first checkpoint";
-  const Ended again = run_command(mlp(folder, resume + " --name second"));
-  EXPECT_EQ(again.code, 2);
-  EXPECT_TRUE(again.says("exists; choose another --name")) << again.output;
-  const Ended nothing_to_train =
-      run_command(mlp(folder, run + "3 --sparsifier topk --name third --resume " + first.string()));
-  EXPECT_EQ(nothing_to_train.code, 2);
-  EXPECT_TRUE(nothing_to_train.says("is at step 3, the end of 10 epochs or 3 steps"))
-      << nothing_to_train.output;
+  expect_end(mlp(folder, resume + " --name second"), 2, "exists; choose another --name");
+  expect_end(mlp(folder, run + "3 --sparsifier topk --name third --resume " + first.string()), 2,
+             "is at step 3, the end of 10 epochs or 3 steps");
   EXPECT_FALSE(fs::exists(folder / "third"));
 }
 
@@ -191,10 +176,9 @@ TEST(Branch, ThatIsKilledBeforeItsFirstCheckpointLosesNothing) {
   const std::string run = "--workers 2 --density 0.01 --batch-size 8 --checkpoint-every 100 ",
                     branch = run + "--sparsifier topk --max-steps 400 --resume ";
   const fs::path first = folder / "first", killed = folder / "killed";
-  ASSERT_EQ(
-      run_command(mlp(folder, run + "--sparsifier gaussiank --max-steps 3 --name first")).code, 0);
+  run_well(mlp(folder, run + "--sparsifier gaussiank --max-steps 3 --name first"));
   const std::string resume = branch + first.string() + " --name ";
-  ASSERT_EQ(run_command(mlp(folder, resume + "whole")).code, 0);
+  run_well(mlp(folder, resume + "whole"));
   run_command(
       fmt::format("({} >/dev/null & p=$!; until [ \"$(cat {} 2>/dev/null | wc -l)\" -gt 6 ]; do "
                   "sleep 0.01; done; "
@@ -204,8 +188,7 @@ TEST(Branch, ThatIsKilledBeforeItsFirstCheckpointLosesNothing) {
   for (const std::string& rest :
        {run + "--sparsifier topk --resume auto --name killed --max-steps 6",
         "--max-steps 400 --resume " + killed.string()}) {
-    const Ended ended = run_command(mlp(folder, rest));
-    ASSERT_EQ(ended.code, 0) << ended.output;
+    run_well(mlp(folder, rest));
   }
   EXPECT_EQ(json_of(killed / "summary.json")["weights_hash"],
             json_of(folder / "whole/summary.json")["weights_hash"]);
@@ -214,13 +197,11 @@ TEST(Branch, ThatIsKilledBeforeItsFirstCheckpointLosesNothing) {
 
 TEST(Resume, OfAFinishedRunChangesNothing) {
   const TempFolder folder;
-  ASSERT_EQ(run_command(mlp(folder, "--max-steps 3 --workers 2 --name run")).code, 0);
+  run_well(mlp(folder, "--max-steps 3 --workers 2 --name run"));
   const fs::path run = folder / "run";
   const std::string config = text_of(run / "config.json"), summary = text_of(run / "summary.json"),
                     log = text_of(run / "run.log");
-  const Ended again = run_command(mlp(folder, "--workers 1 --resume " + run.string()));
-  EXPECT_EQ(again.code, 0) << again.output;
-  EXPECT_TRUE(again.says("is finished; it has 3 steps")) << again.output;
+  expect_end(mlp(folder, "--workers 1 --resume " + run.string()), 0, "is finished; it has 3 steps");
   EXPECT_EQ(text_of(run / "config.json"), config);
   EXPECT_EQ(text_of(run / "summary.json"), summary);
   EXPECT_EQ(text_of(run / "run.log"), log);
@@ -228,7 +209,7 @@ TEST(Resume, OfAFinishedRunChangesNothing) {
 
 TEST(Resume, ThatIsRefusedChangesNothing) {
   const TempFolder folder;
-  ASSERT_EQ(run_command(mlp(folder, "--max-steps 4 --checkpoint-steps 2 --name run")).code, 0);
+  run_well(mlp(folder, "--max-steps 4 --checkpoint-steps 2 --name run"));
   const fs::path run = folder / "run";
   const std::string config = text_of(run / "config.json"), steps = text_of(run / "steps.csv");
   std::ofstream(run / "metrics.csv") << "another,header\n1,2\n";
@@ -243,6 +224,26 @@ TEST(Resume, ThatIsRefusedChangesNothing) {
       mlp(folder, "--sparsifier topk --max-steps 9 --name new --resume " + run.string()));
   EXPECT_EQ(other.code, 2) << other.output;
   EXPECT_FALSE(fs::exists(folder / "new"));
+}
+
+TEST(Summary, TheTableOfTheEndPrintsCellsThatAreNoNumbers) {
+  const TempFolder folder;
+  std::ofstream(folder / "t.csv") << ("epoch,lr\n1,0.123456789\n2,damaged,more\n3\n");
+  testing::internal::CaptureStdout();
+  Console console(true);
+  print_table(console, folder / "t.csv");
+  const std::string printed = testing::internal::GetCapturedStdout();
+  EXPECT_NE(printed.find("     0.123457\n"), printed.npos) << printed;
+  EXPECT_NE(printed.find("            2      damaged\n"), printed.npos) << printed;
+}
+
+TEST(Summary, ATableWithoutRowsIsNotPrinted) {
+  const TempFolder folder;
+  std::ofstream(folder / "t.csv") << "epoch,lr\n";
+  testing::internal::CaptureStdout();
+  Console console(true);
+  print_table(console, folder / "t.csv");
+  EXPECT_EQ(testing::internal::GetCapturedStdout(), "");
 }
 
 }  // namespace

@@ -10,11 +10,10 @@ namespace {
 namespace fs = std::filesystem;
 
 void train(const TempFolder& folder, const std::string& arguments) {
-  const Ended ended = run_command(
+  run_well(
       fmt::format("THINWIRE_CACHE={} {} --output-dir {} --precision f32 --model mlp --workers 2 "
                   "--batch-size 128 --threads-per-rank 1 --tensorboard {}",
                   TW_TEST_CACHE, TW_TRAIN, folder.path().string(), arguments));
-  ASSERT_EQ(ended.code, 0) << ended.output;
 }
 
 /// A column of a table as text by the value of the first column.

@@ -125,13 +125,12 @@ std::vector<float> tensor(const std::filesystem::path& run, const std::string& n
 TEST(RecomputedStatistics, ServeValidationAndItsCheckpointAndNotTheTraining) {
   const TempFolder folder;
   const std::string options = "--bn-stats recompute=100 --workers 2 --name ";
-  const Ended whole = run_command(train(folder, options + "whole --checkpoint-steps 5"));
-  ASSERT_EQ(whole.code, 0) << whole.output;
+  const Ended whole = run_well(train(folder, options + "whole --checkpoint-steps 5"));
   EXPECT_TRUE(whole.says("batch-norm statistics for validation: recomputed from 104 training"));
   EXPECT_EQ(nlohmann::json::parse(text_of(folder / "whole/config.json"))["bn_stats"],
             "recompute=100");
 
-  ASSERT_EQ(run_command(train(folder, "--workers 2 --name average")).code, 0);
+  run_well(train(folder, "--workers 2 --name average"));
   EXPECT_EQ(losses(folder / "whole"), losses(folder / "average"));
   EXPECT_EQ(tensor(folder / "whole", "conv1.weight"), tensor(folder / "average", "conv1.weight"));
   EXPECT_NE(tensor(folder / "whole", "bn1.running_mean"),
@@ -141,8 +140,7 @@ TEST(RecomputedStatistics, ServeValidationAndItsCheckpointAndNotTheTraining) {
   // validation of the checkpoint on another number of ranks, with the statistics that it holds
   const double loss = summary(folder / "whole")["val_loss"];
   const auto validated = [&](const std::string& more) {
-    const Ended ended = run_command(train(folder, "--eval-only " + more));
-    EXPECT_EQ(ended.code, 0) << ended.output;
+    const Ended ended = run_well(train(folder, "--eval-only " + more));
     const size_t at = ended.output.rfind("loss ");
     return at == std::string::npos ? 0 : std::stod(ended.output.substr(at + 5));
   };
@@ -153,20 +151,17 @@ TEST(RecomputedStatistics, ServeValidationAndItsCheckpointAndNotTheTraining) {
   EXPECT_NEAR(validated("--pretrained " + (folder / "whole").string()), loss, 2e-4);
 
   // a resumed run has the bits of one that was left alone
-  ASSERT_EQ(run_command(train(folder, options + "cut", 7)).code, 0);
-  const Ended resumed = run_command(train(folder, "--resume " + (folder / "cut").string()));
-  ASSERT_EQ(resumed.code, 0) << resumed.output;
+  run_well(train(folder, options + "cut", 7));
+  run_well(train(folder, "--resume " + (folder / "cut").string()));
   EXPECT_EQ(weights_hash(folder / "cut"), weights_hash(folder / "whole"));
   EXPECT_EQ(losses(folder / "cut"), losses(folder / "whole"));
 }
 
 TEST(RecomputedStatistics, CalibrateWeightsWithoutTraining) {
   const TempFolder folder;
-  ASSERT_EQ(run_command(train(folder, "--name trained")).code, 0);
-  const Ended ended = run_command(
-      train(folder, "--epochs 0 --bn-stats recompute=50 --name calibrated --pretrained " +
-                        (folder / "trained").string()));
-  ASSERT_EQ(ended.code, 0) << ended.output;
+  run_well(train(folder, "--name trained"));
+  run_well(train(folder, "--epochs 0 --bn-stats recompute=50 --name calibrated --pretrained " +
+                             (folder / "trained").string()));
   const SafetensorsReader file(folder / "calibrated/checkpoints/step-00000000/model.safetensors");
   const auto mean = file.tensor("bn1.running_mean").as<float>();
   EXPECT_FALSE(std::ranges::equal(mean, tensor(folder / "trained", "bn1.running_mean")));
@@ -185,13 +180,10 @@ TEST(RecomputedStatistics, AnUnknownValueEndsInOneLine) {
 
 TEST(RecomputedStatistics, ABatchOfMoreThanAllTrainingImagesEndsInOneLine) {
   const TempFolder folder;
-  ASSERT_EQ(run_command(train(folder, "--name trained")).code, 0);
-  const Ended ended = run_command(
-      train(folder, "--eval-only --batch-size 30000 --bn-stats recompute --pretrained " +
-                        (folder / "trained").string()));
-  EXPECT_EQ(ended.code, 2);
-  EXPECT_TRUE(ended.says("bn-stats is recompute=2048, but a batch of 30000 is more than the "))
-      << ended.output;
+  run_well(train(folder, "--name trained"));
+  expect_end(train(folder, "--eval-only --batch-size 30000 --bn-stats recompute --pretrained " +
+                               (folder / "trained").string()),
+             2, "bn-stats is recompute=2048, but a batch of 30000 is more than the ");
 }
 
 }  // namespace

@@ -1,9 +1,13 @@
-// Ranks with another build or other options: refused at the start, by name, on all ranks.
+// Ranks at the start: an error of one is an error of all; another build or other options are
+// refused, by name, on all ranks.
+#include "apps/common/rank_utils.h"
+
 #include <fstream>
 
-#include "apps/common/rank_utils.h"
 #include "comm/transports.h"
+#include "tests/support/error_text.h"
 #include "tests/support/program.h"
+#include "tests/support/ranks/ranks.h"
 
 namespace tw::test {
 namespace {
@@ -81,9 +85,8 @@ TEST(SameFiles, MayDiffer) {
   if (std::string(TW_MPIRUN).empty()) GTEST_SKIP() << "built without MPI";
   const TempFolder folder;
   const std::string start = fmt::format("{}/{}", TW_BIN, kBench);
-  const Ended ended = run_command(fmt::format("{} -n 1 {} : -n 1 {} --csv {}", TW_MPIRUN, start,
-                                              start, (folder / "here.csv").string()));
-  EXPECT_EQ(ended.code, 0) << ended.output;
+  run_well(fmt::format("{} -n 1 {} : -n 1 {} --csv {}", TW_MPIRUN, start, start,
+                       (folder / "here.csv").string()));
 }
 
 TEST(SameBuild, AnotherBuildOnOneRankIsNamed) {
@@ -136,6 +139,28 @@ TEST(SameLines, TheErrorNamesTheFirstDifferentLineAndTheLowestRank) {
         fmt::format("[setup] another on rank 2; image {} on rank 0: all ranks must be the same",
                     other));
   }
+}
+
+/// What all of three ranks throw when these do.
+std::string thrown(const std::vector<int>& ranks) {
+  std::string text;
+  run_ranks(3, [&](Context&, Communicator& comm) {
+    const std::string mine = error_text<UserError>([&] {
+      run_collectively(comm, [&] {
+        check(std::ranges::find(ranks, comm.rank()) == ranks.end(), "no file of {}", comm.rank());
+      });
+    });
+    if (comm.rank() == 0) text = mine;
+    barrier(comm);
+    EXPECT_EQ(mine, text);
+  });
+  return text;
+}
+
+TEST(RunCollectively, AllRanksThrowTheErrorOfTheLowestRank) {
+  EXPECT_EQ(thrown({0, 1, 2}), "no file of 0");
+  EXPECT_EQ(thrown({2}), "no file of 2 (rank 2)");
+  EXPECT_EQ(thrown({1, 2}), "no file of 1 (rank 1)");
 }
 
 }  // namespace
