@@ -57,7 +57,8 @@ class Dataset {
                                 std::span<uint8_t> pixels) const {
     return get(i, pixels);
   }
-  /// Name and label of sample i, the same on all machines: `n01440764/a.JPEG with label 0`.
+  /// Name, label and size or checksum of sample i, the same on all machines: `n01440764/a.JPEG with
+  /// label 0 and 9000 bytes`. Of many files, an even sample has sizes. Ranks compare them.
   virtual std::string describe(size_t /*i*/) const { return "an image"; }
   /// Null when every order of reading is as fast.
   virtual const StorageLayout* storage() const { return nullptr; }

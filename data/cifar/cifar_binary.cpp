@@ -5,6 +5,7 @@
 #include <fstream>
 
 #include "data/wrappers.h"
+#include "engine/core/hash.h"
 
 #define TW_KERNELS "data/cifar/cifar_binary.cpp"
 #include "engine/core/each_instruction_set.h"
@@ -38,7 +39,9 @@ class CifarImages : public Dataset {
     return labels_[i];
   }
   std::string describe(size_t i) const override {
-    return fmt::format("a picture with label {}", labels_[i]);
+    const auto pixels = std::span(pixels_).subspan(i * 3 * kCifarPixels, 3 * kCifarPixels);
+    return fmt::format("a picture with label {} and checksum {:016x}", labels_[i],
+                       checksum(std::as_bytes(pixels)));
   }
 
   uint8_t* pixels(size_t i) { return &pixels_[i * 3 * kCifarPixels]; }

@@ -140,6 +140,12 @@ std::string ImageFolder::relative_name(size_t i) const {
 
 std::string ImageFolder::name(size_t i) const { return (folder_ / relative_name(i)).string(); }
 
+uint64_t ImageFolder::bytes(size_t i) const {
+  std::error_code unknown;
+  const uintmax_t size = fs::file_size(name(i), unknown);
+  return unknown ? 0 : size;
+}
+
 std::span<const std::byte> ImageFolder::read(size_t i, std::vector<std::byte>& buffer) const {
   const std::string path = name(i);
   // non-blocking, or open() of a pipe waits for a writer

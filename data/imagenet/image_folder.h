@@ -22,6 +22,7 @@ class ImageFolder : public JpegSource {
   int32_t label(size_t i) const override { return labels_[i]; }
   std::string name(size_t i) const override;
   std::string relative_name(size_t i) const override;
+  uint64_t bytes(size_t i) const override;
   std::span<const std::byte> read(size_t i, std::vector<std::byte>& buffer) const override;
 
   const std::vector<std::string>& classes() const { return classes_; }

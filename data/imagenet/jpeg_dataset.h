@@ -20,6 +20,8 @@ class JpegSource {
   virtual std::string name(size_t i) const = 0;
   /// The file inside its half of the data: `class/file` or `class/folder/file`.
   virtual std::string relative_name(size_t i) const = 0;
+  /// The size of file i; 0 when it cannot be found out.
+  virtual uint64_t bytes(size_t i) const = 0;
   /// The bytes of file i, in `buffer` or in memory of the source. JpegError when they cannot be
   /// read or their checksum is wrong.
   virtual std::span<const std::byte> read(size_t i, std::vector<std::byte>& buffer) const = 0;

@@ -121,6 +121,7 @@ class RecordSource : public JpegSource, public StorageLayout {
     const std::string_view name = file_->name_in_folder(begin_ + i);
     return std::string(name.substr(name.find('/') + 1));
   }
+  uint64_t bytes(size_t i) const override { return file_->bytes(begin_ + i); }
   std::span<const std::byte> read(size_t i, std::vector<std::byte>&) const override {
     return file_->read(begin_ + i);
   }

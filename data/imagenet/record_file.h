@@ -55,6 +55,7 @@ class RecordFile {
   std::string name(size_t i) const;
   /// `train/class/file`, or with val.
   std::string_view name_in_folder(size_t i) const;
+  uint64_t bytes(size_t i) const { return samples_[i].bytes; }
   /// The JPEG file of a sample; JpegError when its checksum is wrong.
   std::span<const std::byte> read(size_t i) const;
   /// Samples begin to end - 1, sorted by their offset in the file.

@@ -180,23 +180,28 @@ TEST_F(ClassNamesOfRuns, RanksWithOtherImagesAreRefused) {
         TW_TRAIN, folder_->path().string(), folder_->path().string());
     return run_command(fmt::format("{0} -n 1 {1}data : -n 1 {1}{2}", mpirun, options, other));
   };
-  const fs::path swapped = copy("swapped");
+  const fs::path data = *folder_ / "data", swapped = copy("swapped");
   for (const auto& [from, to] : {std::pair{"ant", "x"}, {"bee", "ant"}, {"x", "bee"}})
-    fs::rename(swapped / "train" / from, swapped / "train" / to);
-  fs::rename(swapped / "train/ant/0003.JPEG", swapped / "train/ant/0003b.JPEG");
+    fs::rename(swapped / "train" / from, swapped / "train" / to);  // the names of all files stay
   rename(copy("renamed"), "bee", "wasp");
-  for (const auto& [data, text] :
-       {std::pair{"renamed", R"([setup] class 1 is "cat" on rank 1; class 1 is "bee" on rank 0)"},
-        {"swapped",
-         "[setup] training image 3 is ant/0003b.JPEG with label 0 on rank 1; training image 3 is "
-         "ant/0003.JPEG with label 0 on rank 0"}}) {
-    const Ended ended = ranks(data);
+  for (const fs::path& folder : {data, swapped})
+    ASSERT_EQ(
+        run_command(fmt::format("{0}/pack {1} --output {1}.records", TW_BIN, folder.string())).code,
+        0);
+  const std::string other_image = fmt::format(
+      "[setup] training image 0 is ant/0000.JPEG with label 0 and {} bytes on rank 1; training "
+      "image 0 is ant/0000.JPEG with label 0 and {} bytes on rank 0",
+      fs::file_size(data / "train/bee/0000.JPEG"), fs::file_size(data / "train/ant/0000.JPEG"));
+  for (const auto& [other, text] :
+       {std::pair<std::string, std::string>{
+            "renamed", R"([setup] class 1 is "cat" on rank 1; class 1 is "bee" on rank 0)"},
+        {"swapped", other_image},
+        {"swapped.records", other_image}}) {
+    const Ended ended = ranks(other);
     EXPECT_EQ(ended.code, 2) << ended.output;
     EXPECT_TRUE(ended.says(text)) << ended.output;
   }
   // one machine may have the folder and another its record file
-  const std::string data = (*folder_ / "data").string();
-  run_well(fmt::format("{0}/pack {1} --output {1}.records", TW_BIN, data));
   const Ended same = ranks("data.records");
   EXPECT_EQ(same.code, 0) << same.output;
 }

@@ -65,6 +65,21 @@ TEST(ImageFolder, LabelsFollowTheSortedClassNames) {
   }
 }
 
+TEST(ImageFolder, DescribesImagesBySizeAndOfManyFilesAnEvenSampleOfThem) {
+  const TempFolder folder;
+  for (const char* half : {"train", "val"}) fs::create_directories(folder / half / "a");
+  write_bytes(folder / "val/a/0.jpg", std::vector<std::byte>(7));
+  for (int i = 0; i < 4097; ++i)
+    std::ofstream(folder / fmt::format("train/a/{:04}.jpg", i)) << (i % 2 == 0 ? "four" : "three");
+  const auto described = [&](size_t i) { return open(folder.path()).train->describe(i); };
+  EXPECT_EQ(described(0), "a/0000.jpg with label 0 and 4 bytes");
+  EXPECT_EQ(described(1), "a/0001.jpg with label 0");
+  EXPECT_EQ(described(4096), "a/4096.jpg with label 0 and 4 bytes");
+  EXPECT_EQ(open(folder.path()).val->describe(0), "a/0.jpg with label 0 and 7 bytes");
+  fs::remove(folder / "train/a/4096.jpg");
+  EXPECT_EQ(described(1), "a/0001.jpg with label 0 and 5 bytes");
+}
+
 TEST(ImageFolder, AnyNumberOfThreadsGivesTheSameBytes) {
   const TempFolder folder;
   write_image_folder(folder.path(), 2, 20, 5);
