@@ -1,10 +1,7 @@
 // A run whose validation fails or is killed has the checkpoint of the epoch, and resumes to the
 // files of a run left alone.
-#include <sys/stat.h>
-
 #include <csignal>
 #include <set>
-#include <thread>
 
 #include "engine/io/event_file.h"
 #include "tests/support/event_records.h"
@@ -15,7 +12,6 @@ namespace tw::test {
 namespace {
 
 namespace fs = std::filesystem;
-using namespace std::chrono_literals;
 
 /// Two epochs of six steps, two ranks.
 class InterruptedValidation : public testing::TestWithParam<std::string> {
@@ -65,21 +61,16 @@ class InterruptedValidation : public testing::TestWithParam<std::string> {
   nlohmann::json summary(const std::string& run) const {
     return nlohmann::json::parse(text_of(folder_ / run / "summary.json"));
   }
-  /// Runs train with an image to validate on that never arrives, and kills it in the validation.
+  /// Runs train, which is killed in its validation, where it opens an image.
   void kill_in_validation(const std::string& arguments, const fs::path& checkpoint) const {
-    fs::rename(image(), folder_ / "kept.JPEG");
-    ASSERT_EQ(::mkfifo(image().c_str(), 0600), 0);
-    const pid_t child = ::fork();
-    if (child == 0) {
-      ::execl("/bin/sh", "sh", "-c", ("exec " + command(arguments) + " >/dev/null 2>&1").c_str(),
-              nullptr);
-      ::_exit(127);
-    }
-    for (int i = 0; i < 1000 && !fs::exists(checkpoint); ++i) std::this_thread::sleep_for(10ms);
+    const fs::path shim = fs::path(TW_BIN).parent_path() / "tests/disk_faults.so";
+    ASSERT_TRUE(fs::exists(shim)) << shim;
+    const Ended killed =
+        run_command(fmt::format("exec env LD_PRELOAD={} TW_DISK_FOLDER={} TW_DISK_FAULT=1:kill "
+                                "ASAN_OPTIONS=$ASAN_OPTIONS:verify_asan_link_order=0 {}",
+                                shim.string(), image().string(), command(arguments)));
+    EXPECT_EQ(killed.code, 128 + SIGKILL) << killed.output;
     EXPECT_TRUE(fs::exists(checkpoint)) << "no checkpoint before the validation";
-    ::kill(child, SIGKILL);
-    ::waitpid(child, nullptr, 0);
-    fs::rename(folder_ / "kept.JPEG", image());
   }
 
   const TempFolder folder_;
