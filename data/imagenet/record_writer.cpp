@@ -7,6 +7,7 @@
 #include <optional>
 #include <thread>
 
+#include "data/class_names.h"
 #include "data/imagenet/image_folder.h"
 #include "data/imagenet/record_file.h"
 #include "data/imagenet/record_format.h"
@@ -167,7 +168,7 @@ PackReport pack_image_folder(const std::filesystem::path& dir, const std::filesy
                                                 {"resize", options.resize},
                                                 {"quality", options.quality},
                                                 {"seed", options.seed},
-                                                {"classes", folders.train->classes()}};
+                                                {"classes", as_utf8(folders.train->classes())}};
     std::string index = description.dump();
     std::memcpy(header.magic, record::kMagic, sizeof header.magic);
     header.version = record::kVersion;

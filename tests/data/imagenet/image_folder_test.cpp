@@ -242,6 +242,20 @@ TEST(RecordFile, GivesTheSameBytesAsItsFolder) {
   EXPECT_NE(records.name(0).find("train/n00000000/0000.JPEG"), std::string::npos);
 }
 
+TEST(RecordFile, HoldsClassNamesThatAreNotUtf8) {
+  const TempFolder folder;
+  write_image_folder(folder.path(), 2, 4, 4);
+  for (const char* half : {"train", "val"})
+    fs::rename(folder / half / "n00000001", folder / half / "caf\xe9");
+  const fs::path file = folder / "all.records";
+  pack_image_folder(folder.path(), file, {});
+  const DataSplit records = open(file), images = open(folder.path());
+  EXPECT_EQ(records.class_names, (std::vector<std::string>{"caf\\xe9", "n00000000"}));
+  EXPECT_EQ(images.class_names, records.class_names);
+  for (size_t i = 0; i < 8; ++i) EXPECT_EQ(records.train->describe(i), images.train->describe(i));
+  EXPECT_EQ(everything(records, 1), everything(images, 1));
+}
+
 TEST(RecordFile, GivesTheSameBytesShardByShardOnAnyNumberOfThreads) {
   const TempFolder folder;
   write_image_folder(folder.path(), 2, 20, 1);
