@@ -8,6 +8,7 @@
 #include "apps/common/version.h"
 #include "comm/host_id.h"
 #include "comm/transports.h"
+#include "data/class_names.h"
 #include "engine/core/error.h"
 #include "engine/core/hash.h"
 
@@ -87,8 +88,9 @@ void check_same_lines(Communicator& comm, size_t count,
       gather_texts(comm, same < count ? line(same).substr(0, 1000) : "nothing more");
   const auto found =
       std::ranges::find_if(texts, [&](const auto& text) { return text != texts[0]; });
-  fail("[setup] {:.200} on rank {}; {:.200} on rank 0: all ranks must be the same",
-       found == texts.end() ? "another text" : *found, found - texts.begin(), texts[0]);
+  const std::string& theirs = found == texts.end() ? "another text" : *found;
+  fail("[setup] {:.200} on rank {}; {:.200} on rank 0{}: all ranks must be the same", theirs,
+       found - texts.begin(), texts[0], other_form_hint(theirs, texts));
 }
 
 void check_same_setup(Communicator& comm, const std::vector<std::string>& lines) {

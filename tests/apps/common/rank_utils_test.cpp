@@ -128,6 +128,10 @@ TEST(SameLines, TheErrorNamesTheFirstDifferentLineAndTheLowestRank) {
             "[setup] nothing more on rank 1; a is 1 on rank 0: all ranks must be the same");
   EXPECT_EQ(said_of({{}, {"a is 1"}, {"a is 1"}}),
             "[setup] a is 1 on rank 1; nothing more on rank 0: all ranks must be the same");
+  EXPECT_EQ(
+      said_of({{"class is caf\u00e9"}, {"class is cafe\u0301"}}),
+      "[setup] class is cafe\u0301 on rank 1; class is caf\u00e9 on rank 0 (the same letters in "
+      "another Unicode form, NFC or NFD): all ranks must be the same");
   std::vector<std::string> many;
   for (int i = 0; i < 1000; ++i) many.push_back(fmt::format("image {}", i));
   for (const size_t other : {0, 1, 499, 500, 998, 999}) {
