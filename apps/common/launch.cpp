@@ -9,11 +9,14 @@
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
+#include <new>
+#include <system_error>
 #include <thread>
 
 #include "apps/common/options.h"
 #include "comm/launcher.h"
 #include "comm/transports.h"
+#include "engine/core/buffer.h"
 #include "engine/core/error.h"
 #include "engine/core/instruction_set.h"
 
@@ -89,8 +92,20 @@ int report(const std::exception& error, int code) {
   return code;
 }
 
-Fault as_fault(const std::filesystem::filesystem_error& error) {
-  return Fault(fmt::format("[file] {}: {}", error.path1().string(), error.code().message()));
+/// What an error says; one of the standard library, or of memory, with what can be done.
+Fault as_fault(const std::exception& error) {
+  constexpr const char* kLess = "a smaller batch or network, or fewer ranks or threads, take less";
+  if (const auto* file = dynamic_cast<const std::filesystem::filesystem_error*>(&error))
+    return Fault(fmt::format("[file] {}: {}", file->path1().string(), file->code().message()));
+  if (dynamic_cast<const OutOfMemory*>(&error))
+    return Fault(fmt::format("{}; {}", error.what(), kLess));
+  if (dynamic_cast<const std::bad_alloc*>(&error))
+    return Fault(fmt::format("[memory] no memory is left (ulimit -v limits it); {}", kLess));
+  const auto* system = dynamic_cast<const std::system_error*>(&error);
+  if (system && system->code() == std::errc::resource_unavailable_try_again)  // of std::thread
+    return Fault(fmt::format(
+        "[threads] a thread cannot start: no memory or thread is left (ulimit -v, -u); {}", kLess));
+  return Fault(error.what());
 }
 
 /// Writes the rest of the output. Returns 1, after one line, if it could not be written.
@@ -146,12 +161,10 @@ int run_program(char** argv, const std::function<int(Communicator&)>& body) {
   } catch (const CollectiveFault& error) {
     code = 1;
     shared = error_line(error);
-  } catch (const std::filesystem::filesystem_error& error) {
-    code = report(as_fault(error), 1);
-    if (world) world->abort(error.what(), code);
   } catch (const std::exception& error) {
-    code = report(error, 1);
-    if (world) world->abort(error.what(), code);
+    const Fault fault = as_fault(error);
+    code = report(fault, 1);
+    if (world) world->abort(fault.what(), code);
   }
   if (code == 0) code = flush_output();
   if (!shared.empty() && (!world || world->size() == 1)) {

@@ -7,6 +7,7 @@
 #include "apps/common/resolve.h"
 #include "apps/train/evaluate.h"
 #include "apps/train/schedule.h"
+#include "engine/core/buffer.h"
 #include "engine/core/error.h"
 #include "sparsify/buckets.h"
 #include "sparsify/selector.h"
@@ -325,9 +326,13 @@ void report_local_steps(Console& console, const TrainConfig& config, const Model
 }
 
 void rethrow_with_plan(const Communicator& comm, const char* purpose, size_t bytes,
-                       const std::exception& error) {
-  fail<Fault>("[train] rank {}: no memory for {}; {} planned for each of {} ranks; {}", comm.rank(),
-              purpose, bytes_text(static_cast<double>(bytes)), comm.size(), error.what());
+                       const char* reason) {
+  const std::string planned = bytes > 0
+                                  ? fmt::format("{} planned for each of {} ranks; ",
+                                                bytes_text(static_cast<double>(bytes)), comm.size())
+                                  : "";
+  fail<OutOfMemory>("[train] rank {}: no memory for {}; {}{}", comm.rank(), purpose, planned,
+                    reason);
 }
 
 }  // namespace tw

@@ -32,9 +32,9 @@ void report_length(Console& console, const TrainConfig& config, const Model& mod
 /// With local steps: prints the exchanges and bytes of an epoch of `batches` steps.
 void report_local_steps(Console& console, const TrainConfig& config, const Model& model, int ranks,
                         int64_t batches);
-/// Throws `error`, of memory that ran out, as a Fault with what the memory was for and the `bytes`
-/// that were planned for each rank.
+/// Throws OutOfMemory with the `reason`, what the memory was for, and the `bytes` that were planned
+/// for each rank; 0: the plan is not made yet.
 [[noreturn]] void rethrow_with_plan(const Communicator& comm, const char* purpose, size_t bytes,
-                                    const std::exception& error);
+                                    const char* reason);
 
 }  // namespace tw

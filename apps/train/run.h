@@ -177,8 +177,8 @@ class Run {
   int64_t renewed_at_step_ = -1;  // with the weights of this step
   bool stop_seen_ = false;
   SkippedImages skipped_;
-  size_t planned_ = 0;                // bytes of this rank
-  const char* purpose_ = "the plan";  // of memory that is allocated
+  size_t planned_ = 0;        // bytes of this rank; 0: no plan yet
+  const char* purpose_ = "";  // of memory that is allocated
   Stopwatch clock_;
 };
 

@@ -45,6 +45,7 @@ Run::Run(Communicator& comm, const TrainConfig& config, const DataSplit& data,
 }
 
 void Run::load() {
+  purpose_ = "batches of images";
   LoaderConfig loader{.batch = config_.batch_size * config_.accumulate,
                       .rank = comm_.rank(),
                       .ranks = ranks(),
@@ -134,6 +135,7 @@ std::string Run::starting_point() const {
 }
 
 void Run::plan() {
+  purpose_ = "the plan";
   freeze();
   const bool validates_only = config_.eval_only && (config_.resume.empty() || !config_.dry_run);
   std::string start;

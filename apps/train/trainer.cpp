@@ -25,9 +25,9 @@ RunResult Run::run() {
   try {
     return run_to_the_end();
   } catch (const OutOfMemory& error) {
-    rethrow_with_plan(comm_, purpose_, planned_, error);
-  } catch (const std::bad_alloc& error) {
-    rethrow_with_plan(comm_, purpose_, planned_, error);
+    rethrow_with_plan(comm_, purpose_, planned_, error.what());
+  } catch (const std::bad_alloc&) {
+    rethrow_with_plan(comm_, purpose_, planned_, "none is left");
   } catch (const CollectiveFault&) {  // of the numbers: it would come again
     throw;
   } catch (const LocalUserError& error) {  // of an image

@@ -5,7 +5,10 @@
 #include <unistd.h>
 
 #include <csignal>
+#include <new>
+#include <system_error>
 
+#include "engine/core/buffer.h"
 #include "tests/support/program.h"
 
 namespace tw::test {
@@ -94,6 +97,27 @@ TEST(Launch, OutputThatCannotBeWrittenIsOneLineAndExitCode1) {
       EXPECT_EQ(ended.output, "error: cannot write to standard output: No space left on device\n")
           << program << flag;
     }
+}
+
+/// The line and exit code of a program that throws this.
+template <class Error>
+Ended ended_by(const Error& error) {
+  testing::internal::CaptureStderr();
+  const int code = run_program(nullptr, [&](Communicator&) -> int { throw error; });
+  return {code, testing::internal::GetCapturedStderr()};
+}
+
+TEST(Launch, SaysWhatToDoWhenMemoryOrThreadsRunOut) {
+  const std::string less = "; a smaller batch or network, or fewer ranks or threads, take less\n";
+  const Ended memory = ended_by(std::bad_alloc()), buffer = ended_by(OutOfMemory("[buffer] full")),
+              thread = ended_by(std::system_error(
+                  std::make_error_code(std::errc::resource_unavailable_try_again)));
+  EXPECT_EQ(memory.output, "error: [memory] no memory is left (ulimit -v limits it)" + less);
+  EXPECT_EQ(buffer.output, "error: [buffer] full" + less);
+  EXPECT_EQ(
+      thread.output,
+      "error: [threads] a thread cannot start: no memory or thread is left (ulimit -v, -u)" + less);
+  for (const Ended& ended : {memory, buffer, thread}) EXPECT_EQ(ended.code, 1) << ended.output;
 }
 
 TEST(Launch, ThreadsRunInsideASlurmJob) {

@@ -245,16 +245,13 @@ class LittleMemory {
   rlimit before_{};
 };
 
-TEST(Plan, MemoryThatRunsOutIsNamedWithItsSizeAndThatOfThePlan) {
-#ifdef TW_SANITIZED
-  GTEST_SKIP() << "a sanitizer reserves address space of its own";
-#endif
+/// What a run says that gets this many MiB of memory beside what the process has.
+std::string said_with_little_memory(const char* model, const char* batch, rlim_t mebibytes) {
   const TempFolder folder;
   const std::string runs = folder.path().string();
-  // 14.7 million parameters, whose values and gradients take 118 MB
-  Arguments arguments({"--model", "vgg16_cifar", "--dataset", "shapes", "--device", "cpu",
-                       "--batch-size", "1", "--threads-per-rank", "1", "--loader-threads", "0",
-                       "--output-dir", runs, "--val-size", "64"});
+  Arguments arguments({"--model", model, "--dataset", "shapes", "--device", "cpu", "--batch-size",
+                       batch, "--threads-per-rank", "1", "--loader-threads", "0", "--output-dir",
+                       runs, "--val-size", "64"});
   const TrainConfig config =
       parse_train_configs(parse_flags(arguments.count(), arguments.values()), {})[0];
   const DataSplit data =
@@ -264,15 +261,30 @@ TEST(Plan, MemoryThatRunsOutIsNamedWithItsSizeAndThatOfThePlan) {
   const std::unique_ptr<Communicator> comm = make_self_communicator();
   const std::atomic<bool> stop = false;
   Console console(false);
-  const std::string text = error_text<Fault>([&] {
-    const LittleMemory little(rlim_t{90} << 20);
+  return error_text<Fault>([&] {
+    const LittleMemory little(mebibytes << 20);
     train(*comm, config, data, stop, console);
   });
+}
+
+TEST(Plan, MemoryThatRunsOutIsNamedWithItsSizeAndThatOfThePlan) {
+#ifdef TW_SANITIZED
+  GTEST_SKIP() << "a sanitizer reserves address space of its own";
+#endif
+  // 14.7 million parameters, whose values and gradients take 118 MB
+  const std::string parameters = said_with_little_memory("vgg16_cifar", "1", 90);
   EXPECT_TRUE(std::regex_match(
-      text, std::regex("\\[train\\] rank 0: no memory for parameters, gradients and activations; "
-                       "[0-9.]+ MiB planned for each of 1 ranks; \\[buffer\\] out of memory: "
-                       "[0-9]{8,} bytes requested")))
-      << text;
+      parameters,
+      std::regex("\\[train\\] rank 0: no memory for parameters, gradients and activations; "
+                 "[0-9.]+ MiB planned for each of 1 ranks; \\[buffer\\] out of memory: "
+                 "[0-9]{8,} bytes requested")))
+      << parameters;
+  // 9,000 images take 27.6 MB, and nothing is planned yet
+  const std::string images = said_with_little_memory("lenet", "9000", 20);
+  EXPECT_TRUE(std::regex_match(images, std::regex("\\[train\\] rank 0: no memory for batches of "
+                                                  "images; \\[buffer\\] out of memory: 27648000 "
+                                                  "bytes requested")))
+      << images;
 }
 
 }  // namespace
