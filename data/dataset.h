@@ -84,7 +84,7 @@ struct DataSplit {
 
 struct DataConfig {
   std::filesystem::path dir;  ///< empty: the data set's default folder
-  size_t val_size = 0;        ///< > 0: hold out the last val_size training images as val
+  size_t val_size = 0;        ///< > 0: hold out so many training images as val
   int64_t image_size = 0;     ///< side of the images in pixels; 0: the data set's own
   double colour_jitter = 0;   ///< brightness, contrast and saturation vary by this fraction
   bool skip_bad = false;      ///< skip_bad() instead of throwing BadSampleError

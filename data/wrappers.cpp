@@ -1,6 +1,7 @@
 #include "data/wrappers.h"
 
 #include <algorithm>
+#include <numeric>
 #include <optional>
 #include <set>
 #include <utility>
@@ -50,13 +51,9 @@ class CropFlip : public Wrapper {
 
 class Subset : public Wrapper {
  public:
-  Subset(std::shared_ptr<const Dataset> whole, size_t begin, size_t end)
-      : Wrapper(std::move(whole)), begin_(begin), size_(end - begin) {
-    check<std::logic_error>(begin <= end && end <= source_->size(),
-                            "[subset] samples {} to {} of a set of {}", begin, end,
-                            source_->size());
-  }
-  size_t size() const override { return size_; }
+  Subset(std::shared_ptr<const Dataset> whole, std::vector<uint32_t> ids)
+      : Wrapper(std::move(whole)), ids_(std::move(ids)) {}
+  size_t size() const override { return ids_.size(); }
   int32_t get(size_t i, std::span<uint8_t> pixels) const override {
     return source_->get(id_of(i), pixels);
   }
@@ -69,10 +66,10 @@ class Subset : public Wrapper {
 
  private:
   size_t id_of(size_t i) const {
-    check<std::logic_error>(i < size_, "[subset] sample {} of {}", i, size_);
-    return begin_ + i;
+    check<std::logic_error>(i < size(), "[subset] sample {} of {}", i, size());
+    return ids_[i];
   }
-  const size_t begin_, size_;
+  const std::vector<uint32_t> ids_;
 };
 
 class Relabelled : public Wrapper {
@@ -150,7 +147,20 @@ std::shared_ptr<const Dataset> crop_flip(std::shared_ptr<const Dataset> images) 
 
 std::shared_ptr<const Dataset> subset(std::shared_ptr<const Dataset> whole, size_t begin,
                                       size_t end) {
-  return std::make_shared<Subset>(std::move(whole), begin, end);
+  check<std::logic_error>(begin <= end && end <= whole->size(),
+                          "[subset] samples {} to {} of a set of {}", begin, end, whole->size());
+  std::vector<uint32_t> ids(end - begin);
+  std::iota(ids.begin(), ids.end(), static_cast<uint32_t>(begin));
+  return std::make_shared<Subset>(std::move(whole), std::move(ids));
+}
+
+std::shared_ptr<const Dataset> every_nth(std::shared_ptr<const Dataset> whole, size_t count,
+                                         bool held_out) {
+  std::vector<uint32_t> ids;
+  for (size_t i = 0; i < whole->size(); ++i)
+    if (((i + 1) * count / whole->size() > i * count / whole->size()) == held_out)
+      ids.push_back(static_cast<uint32_t>(i));
+  return std::make_shared<Subset>(std::move(whole), std::move(ids));
 }
 
 std::shared_ptr<const Dataset> relabel(std::shared_ptr<const Dataset> samples,

@@ -17,6 +17,10 @@ std::shared_ptr<const Dataset> crop_flip(std::shared_ptr<const Dataset> images);
 /// Samples [begin, end) of another data set, as samples 0 to end - begin - 1.
 std::shared_ptr<const Dataset> subset(std::shared_ptr<const Dataset> whole, size_t begin,
                                       size_t end);
+/// The samples of another data set that are held out, `count` of them at even distances, or those
+/// that remain.
+std::shared_ptr<const Dataset> every_nth(std::shared_ptr<const Dataset> whole, size_t count,
+                                         bool held_out);
 
 /// The samples with label map[l] in place of l; `classes` labels in all. Label -1 stays.
 std::shared_ptr<const Dataset> relabel(std::shared_ptr<const Dataset> samples,

@@ -85,7 +85,7 @@ OptionTable TrainConfig::table() {
   t.add("dataset", dataset, "data set (see --list); auto: the one in --data-dir, without it shapes",
         {.suggestions = datasets().names(), .effect = Effect::essential});
   t.add("data-dir", data_dir, "folder of the data set", {.effect = Effect::none, .traits = kLocal});
-  t.add("val-size", val_size, "hold out the last N training images for validation",
+  t.add("val-size", val_size, "hold out N training images for validation",
         {.effect = Effect::essential});
   t.add("classes", classes, "outputs of the network; 0: the number of classes of the data");
   t.add("zero-init", zero_init, "zero the last batch-norm scale of each residual block");

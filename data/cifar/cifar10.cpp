@@ -35,7 +35,7 @@ std::string remedy_for(const std::filesystem::path& asked, const std::filesystem
   if (!asked.empty() && !images.empty())
     return fmt::format("{} is {}: add --dataset {}", asked.string(),
                        std::filesystem::is_directory(asked, ignored)
-                           ? "a folder of JPEG images with train/ or val/"
+                           ? "a folder of JPEG images"
                            : "a file; if it is a record file of JPEG images",
                        images);
   const bool of_other_things = !asked.empty() && std::filesystem::is_directory(asked, ignored) &&

@@ -172,7 +172,23 @@ void check_jpeg_bytes(uint64_t bytes) {
   check<JpegError>(bytes <= kMostJpegBytes, "{} bytes; at most {}", bytes, kMostJpegBytes);
 }
 
+bool holds_class_folders(const fs::path& dir) {
+  try {
+    const std::vector<std::string> folders = entries(dir).folders;
+    return !folders.empty() && std::ranges::all_of(folders, [&](const std::string& name) {
+      return name != "train" && name != "val" &&
+             std::ranges::any_of(entries(dir / name).files, named_like_an_image);
+    });
+  } catch (const UserError&) {  // it cannot be read
+    return false;
+  }
+}
+
 ImageFolders open_image_folders(const fs::path& dir) {
+  check(!holds_class_folders(dir),
+        "[imagefolder] {} holds class folders; expected the folders train and val, and in each the "
+        "class folders",
+        dir.string());
   ImageFolders both{
       std::make_shared<ImageFolder>(dir / "train"), std::make_shared<ImageFolder>(dir / "val"), {}};
   for (const auto& half : {both.train, both.val}) both.left_out.add(half->left_out());

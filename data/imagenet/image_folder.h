@@ -50,6 +50,8 @@ struct ImageFolders {
   std::shared_ptr<const ImageFolder> train, val;
   Tally left_out;  ///< of both
 };
+/// Whether `dir` has folders other than train and val, and images in each.
+bool holds_class_folders(const std::filesystem::path& dir);
 /// Opens dir/train and dir/val; UserError when their classes differ.
 ImageFolders open_image_folders(const std::filesystem::path& dir);
 

@@ -9,18 +9,36 @@ namespace tw {
 namespace {
 
 struct Sources {
-  std::shared_ptr<const JpegSource> train, val;
+  std::shared_ptr<const JpegSource> train, val;  ///< val is null: images of train are held out
   std::vector<std::string> classes;
   std::string kind;
   std::string left_out;
 };
 
-Sources open_sources(const std::filesystem::path& path) {
+Sources open_sources(const std::filesystem::path& path, size_t val_size) {
   std::error_code ignored;
-  if (std::filesystem::is_regular_file(path, ignored)) {
-    const auto file = std::make_shared<const RecordFile>(path);
-    return {record_source(file, true), record_source(file, false), file->classes(),
+  const bool file = std::filesystem::is_regular_file(path, ignored);
+  const bool train = std::filesystem::is_directory(path / "train", ignored),
+             val = std::filesystem::exists(path / "val", ignored);
+  check(val_size == 0 || !(file || val),
+        "[imagefolder] val-size is {}; expected 0: {} has validation images of its own", val_size,
+        path.string());
+  if (file) {
+    const auto records = std::make_shared<const RecordFile>(path);
+    return {record_source(records, true), record_source(records, false), records->classes(),
             "val of the record file", ""};
+  }
+  check(val || val_size > 0 || !train,
+        "[imagefolder] there is no folder {}; --val-size N holds out N images of train",
+        (path / "val").string());
+  if (train && val_size > 0) {
+    const auto folder = std::make_shared<const ImageFolder>(path / "train");
+    check(val_size < folder->size(),
+          "[imagefolder] val-size is {}, expected less than the {} training images", val_size,
+          folder->size());
+    return {folder, nullptr, folder->classes(),
+            fmt::format("{} held-out training images", val_size),
+            left_out_text(folder->left_out())};
   }
   const ImageFolders folders = open_image_folders(path);
   return {folders.train, folders.val, folders.train->classes(), "val folder",
@@ -31,10 +49,7 @@ DataSplit open_jpegs(const DataConfig& config, size_t expected_classes) {
   check(!config.dir.empty(),
         "[imagefolder] --data-dir is missing: a folder that holds train/<class>/*.JPEG and "
         "val/<class>/*.JPEG, or a record file");
-  check(config.val_size == 0,
-        "[imagefolder] val-size is {}; expected 0: this data set has validation images of its own",
-        config.val_size);
-  Sources opened = open_sources(config.dir);
+  Sources opened = open_sources(config.dir, config.val_size);
   check(expected_classes == 0 || opened.classes.size() == expected_classes,
         "[imagenet] {} has {} classes; ImageNet has {} (--dataset imagefolder takes any number)",
         config.dir.string(), opened.classes.size(), expected_classes);
@@ -43,7 +58,12 @@ DataSplit open_jpegs(const DataConfig& config, size_t expected_classes) {
                             .colour_jitter = config.colour_jitter};
   DataSplit split;
   split.train = std::make_shared<JpegDataset>(std::move(opened.train), options);
-  split.val = std::make_shared<JpegDataset>(std::move(opened.val), options);
+  if (opened.val) {
+    split.val = std::make_shared<JpegDataset>(std::move(opened.val), options);
+  } else {  // the images are sorted by class
+    split.val = every_nth(split.train, config.val_size, true);
+    split.train = every_nth(split.train, config.val_size, false);
+  }
   if (config.skip_bad) {
     split.skipped = std::make_shared<SkipLog>();
     split.train = skip_bad(split.train, split.skipped);
@@ -60,12 +80,13 @@ DataSplit open_jpegs(const DataConfig& config, size_t expected_classes) {
 DataSplit image_folder(const DataConfig& config) { return open_jpegs(config, 0); }
 DataSplit imagenet(const DataConfig& config) { return open_jpegs(config, 1000); }
 
-/// A folder with train/ or val/, or a file, which may be a record file.
+/// A folder with train/ or val/ or, which is then refused by name, with class folders; or a file,
+/// which may be a record file.
 bool holds_images(const std::filesystem::path& path) {
   std::error_code ignored;
   return std::filesystem::is_regular_file(path, ignored) ||
          std::filesystem::is_directory(path / "train", ignored) ||
-         std::filesystem::is_directory(path / "val", ignored);
+         std::filesystem::is_directory(path / "val", ignored) || holds_class_folders(path);
 }
 
 const bool imagenet_registered =

@@ -27,6 +27,21 @@ TEST(Subset, HoldsTheSamplesOfItsRange) {
   EXPECT_THROW(subset(whole, 3, 11), std::logic_error);
 }
 
+TEST(EveryNth, HoldsOutAtEvenDistances) {
+  const auto whole = std::make_shared<CountingDataset>(10, Shape{2, 2, 1});
+  const auto held_out = every_nth(whole, 3, true), rest = every_nth(whole, 3, false);
+  std::vector<uint8_t> a(4), b(4);
+  const auto expect_samples = [&](const Dataset& part, const std::vector<size_t>& ids) {
+    ASSERT_EQ(part.size(), ids.size());
+    for (size_t i = 0; i < ids.size(); ++i) {
+      EXPECT_EQ(part.get(i, a), whole->get(ids[i], b));
+      EXPECT_EQ(a, b);
+    }
+  };
+  expect_samples(*held_out, {3, 6, 9});
+  expect_samples(*rest, {0, 1, 2, 4, 5, 7, 8});
+}
+
 TEST(CropFlip, AugmentsBySeedEpochAndSampleId) {
   const auto plain = std::make_shared<CountingDataset>(5);
   const auto augmented = crop_flip(plain);

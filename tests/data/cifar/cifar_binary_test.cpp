@@ -162,9 +162,8 @@ TEST(Cifar10, TheErrorForPhotographsNamesTheirDataSet) {
   std::filesystem::create_directory(folder / "train");
   const std::string text = test::error_text<UserError>(
       [&] { datasets().find("cifar10").value({.dir = folder.path()}); });
-  EXPECT_TRUE(
-      text.ends_with(": " + folder.path().string() +
-                     " is a folder of JPEG images with train/ or val/: add --dataset imagefolder"))
+  EXPECT_TRUE(text.ends_with(": " + folder.path().string() +
+                             " is a folder of JPEG images: add --dataset imagefolder"))
       << text;
 }
 

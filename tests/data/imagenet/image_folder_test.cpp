@@ -124,6 +124,47 @@ TEST(ImageFolder, ErrorsNameTheFolderAndTheProblem) {
   EXPECT_NE(flat.find("sort_imagenet_val.sh"), std::string::npos);
 }
 
+TEST(ImageFolder, ClassFoldersWithoutTrainAndValAreNamedAsSuch) {
+  const TempFolder folder;
+  write_image_folder(folder.path(), 2, 2, 1);
+  const std::string dir = (folder / "train").string();
+  EXPECT_EQ(dataset_in(dir, "none"), "imagefolder");
+  EXPECT_EQ(open_error(dir), "[imagefolder] " + dir +
+                                 " holds class folders; expected the folders train and val, and in "
+                                 "each the class folders");
+  fs::create_directories(folder / "train/cifar-10-batches-bin");
+  EXPECT_EQ(dataset_in(dir, "none"), "none");
+}
+
+TEST(ImageFolder, ValSizeHoldsOutTrainingImagesOfEveryClass) {
+  const TempFolder folder;
+  write_image_folder(folder.path(), 2, 6, 1);
+  const auto with = [&](size_t val_size) {
+    return datasets()
+        .find("imagefolder")
+        .value({.dir = folder.path(), .val_size = val_size, .image_size = 32});
+  };
+  const auto error = [&](size_t val_size) {
+    return test::error_text<UserError>([&] { with(val_size); });
+  };
+  EXPECT_EQ(error(4), "[imagefolder] val-size is 4; expected 0: " + folder.path().string() +
+                          " has validation images of its own");
+  fs::remove_all(folder / "val");
+  EXPECT_EQ(error(0), "[imagefolder] there is no folder " + (folder / "val").string() +
+                          "; --val-size N holds out N images of train");
+  EXPECT_EQ(error(12), "[imagefolder] val-size is 12, expected less than the 12 training images");
+  const DataSplit data = with(4);
+  EXPECT_EQ(data.val_name, "4 held-out training images");
+  EXPECT_EQ(data.class_names, (std::vector<std::string>{"n00000000", "n00000001"}));
+  ASSERT_EQ(data.train->size(), 8u);
+  ASSERT_EQ(data.val->size(), 4u);
+  for (const auto& [i, name] : {std::pair{0, "n00000000/0002.JPEG with label 0"},
+                                {1, "n00000000/0005.JPEG with label 0"},
+                                {3, "n00000001/0005.JPEG with label 1"}})
+    EXPECT_TRUE(data.val->describe(static_cast<size_t>(i)).starts_with(name));
+  EXPECT_TRUE(data.train->describe(2).starts_with("n00000000/0003.JPEG"));
+}
+
 TEST(ImageFolder, ImagesOutsideClassFoldersAreAnErrorAndOtherFilesAreIgnored) {
   const TempFolder folder;
   write_image_folder(folder.path(), 2, 2, 1);
