@@ -22,10 +22,6 @@ namespace fs = std::filesystem;
 
 namespace {
 
-fs::path rank_file(const fs::path& folder, int rank) {
-  return folder / fmt::format("rank-{}.safetensors", rank);
-}
-
 Tensor flat(std::span<float> values) {
   return {values.data(), {static_cast<int64_t>(values.size())}, DType::f32, Device::cpu};
 }
@@ -115,7 +111,8 @@ class Restoration {
     run_collectively(comm_, [&] {
       // reading is collective, so it comes before what may fail on one rank
       SafetensorsReader momentum = read(checkpoint_ / "momentum.safetensors"),
-                        rank = read(rank_file(checkpoint_, same ? comm_.rank() : 0));
+                        rank = same ? files_.read_own(comm_, checkpoint_)
+                                    : read(rank_file(checkpoint_, 0));
       const SafetensorsReader common = checked(std::move(momentum)), own = checked(std::move(rank));
       load_weights(weights, model_.arena());
       take(common, optimizer_.common_vectors());
@@ -334,7 +331,7 @@ void save_checkpoint(Communicator& comm, const fs::path& folder, const TrainConf
   own.add("statistics", flat(local));
   own.metadata("step", std::to_string(position.step));
   for (const NamedState& state : optimizer.states()) own.add(state.name, flat(state.bytes));
-  files.write(comm, own, rank_file(part, comm.rank()));
+  files.write(comm, own, part);
   if (root) {
     std::vector<NamedVector> common = optimizer.common_vectors();
     SafetensorsWriter momentum;

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <optional>
-#include <set>
 
 #include "apps/common/rank_utils.h"
 #include "apps/train/run_folder.h"
@@ -65,6 +64,21 @@ void follow_pieces(Communicator& comm, int from, int to,
   }
 }
 
+/// Passes bytes of rank 0 to rank `to`, or to every one. Returns them on a rank that `keeps` them.
+std::vector<std::byte> pass_on(Communicator& comm, ConstBytes bytes, int to, bool keeps) {
+  std::vector<std::byte> received;
+  if (comm.rank() == 0) {
+    PieceSender sender(comm, to);
+    sender.put(bytes);
+    sender.end();
+  } else {
+    follow_pieces(comm, 0, to, [&](ConstBytes piece) {
+      if (keeps) received.insert(received.end(), piece.begin(), piece.end());
+    });
+  }
+  return received;
+}
+
 /// Stands for the content of a file; empty where it cannot be read.
 std::string fingerprint(const fs::path& file) {
   try {
@@ -75,6 +89,10 @@ std::string fingerprint(const fs::path& file) {
 }
 
 }  // namespace
+
+fs::path rank_file(const fs::path& folder, int rank) {
+  return folder / fmt::format("rank-{}.safetensors", rank);
+}
 
 RankFiles RankFiles::with_file(Communicator& comm, const fs::path& file) {
   const std::string mine = fingerprint(file);
@@ -113,18 +131,17 @@ std::vector<int> RankFiles::blind() const {
 }
 
 void RankFiles::write(Communicator& comm, const SafetensorsWriter& file,
-                      const fs::path& path) const {
+                      const fs::path& folder) const {
   const std::vector<int> others = blind();
-  if (std::ranges::find(others, comm.rank()) == others.end()) file.write(path);
-  if (others.empty()) return;
-  const std::vector<std::string> paths = gather_texts(comm, path.string());
+  if (std::ranges::find(others, comm.rank()) == others.end())
+    file.write(rank_file(folder, comm.rank()));
   for (const int from : others) {
     if (comm.rank() == from) {
       PieceSender sender(comm, 0);
       file.visit([&](ConstBytes bytes) { sender.put(bytes); });
       sender.end();
     } else if (comm.rank() == 0) {
-      write_atomically(paths[static_cast<size_t>(from)], [&](std::ostream& out) {
+      write_atomically(rank_file(folder, from), [&](std::ostream& out) {
         follow_pieces(comm, from, 0, [&](ConstBytes piece) {
           out.write(reinterpret_cast<const char*>(piece.data()), std::ssize(piece));
         });
@@ -138,35 +155,36 @@ void RankFiles::write(Communicator& comm, const SafetensorsWriter& file,
 SafetensorsReader RankFiles::read(Communicator& comm, const fs::path& path) const {
   const std::vector<int> others = blind();
   if (others.empty()) return SafetensorsReader(path);
-  const bool root = comm.rank() == 0;
   const bool receives = std::ranges::find(others, comm.rank()) != others.end();
-  std::optional<SafetensorsReader> mine, read;
+  std::optional<SafetensorsReader> file;
   run_collectively(comm, [&] {
-    if (!receives) mine.emplace(path);
+    if (!receives) file.emplace(path);
   });
-  const std::vector<std::string> asked = gather_texts(comm, receives ? path.string() : "");
-  for (const std::string& wanted : std::set(asked.begin(), asked.end())) {
-    if (wanted.empty()) continue;
+  const ConstBytes bytes = comm.rank() == 0 ? file->bytes() : ConstBytes();
+  std::vector<std::byte> received =
+      pass_on(comm, bytes, others.size() > 1 ? kEveryone : others[0], receives);
+  if (receives) file.emplace(path, std::move(received));
+  return std::move(*file);
+}
+
+SafetensorsReader RankFiles::read_own(Communicator& comm, const fs::path& folder) const {
+  const std::vector<int> others = blind();
+  const fs::path path = rank_file(folder, comm.rank());
+  if (others.empty()) return SafetensorsReader(path);
+  std::optional<SafetensorsReader> file;
+  run_collectively(comm, [&] {
+    if (std::ranges::find(others, comm.rank()) == others.end()) file.emplace(path);
+  });
+  for (const int to : others) {
+    std::optional<SafetensorsReader> theirs;
     run_collectively(comm, [&] {  // its errors name the file of rank 0
-      if (root && path != wanted) read.emplace(wanted);
+      if (comm.rank() == 0) theirs.emplace(rank_file(folder, to));
     });
-    const bool several = std::ranges::count(asked, wanted) > 1;
-    const auto first = std::ranges::find(asked, wanted) - asked.begin();
-    const int to = several ? kEveryone : static_cast<int>(first);
-    if (root) {
-      PieceSender sender(comm, to);
-      sender.put(path == wanted ? mine->bytes() : read->bytes());
-      sender.end();
-      continue;
-    }
-    std::vector<std::byte> bytes;
-    const bool keeps = receives && path == wanted;
-    follow_pieces(comm, 0, to, [&](ConstBytes piece) {
-      if (keeps) bytes.insert(bytes.end(), piece.begin(), piece.end());
-    });
-    if (keeps) mine.emplace(path, std::move(bytes));
+    std::vector<std::byte> received =
+        pass_on(comm, theirs ? theirs->bytes() : ConstBytes(), to, comm.rank() == to);
+    if (comm.rank() == to) file.emplace(path, std::move(received));
   }
-  return std::move(*mine);
+  return std::move(*file);
 }
 
 }  // namespace tw

@@ -13,6 +13,9 @@
 
 namespace tw {
 
+/// The part of a checkpoint that a rank alone has: folder/rank-N.safetensors.
+std::filesystem::path rank_file(const std::filesystem::path& folder, int rank);
+
 class RankFiles {
  public:
   /// All ranks see the folder.
@@ -27,12 +30,14 @@ class RankFiles {
   /// The ranks that do not see it.
   std::vector<int> blind() const;
 
-  // Collective; every rank calls them equally often, each with a path on rank 0.
-  /// Writes the file of every rank. Fault when the disk is full.
+  // Collective, with paths of rank 0, which takes none from another rank.
+  /// Writes rank_file() of every rank in `folder`. Fault when the disk is full.
   void write(Communicator& comm, const SafetensorsWriter& file,
-             const std::filesystem::path& path) const;
-  /// Reads a file on every rank. UserError, the same on all, where one is missing or damaged.
+             const std::filesystem::path& folder) const;
+  /// Reads a file, the same on all ranks. UserError, also the same, where it is missing or damaged.
   SafetensorsReader read(Communicator& comm, const std::filesystem::path& path) const;
+  /// Reads rank_file() of every rank in `folder`. UserError, the same on all, as in read().
+  SafetensorsReader read_own(Communicator& comm, const std::filesystem::path& folder) const;
 
  private:
   std::vector<bool> sees_;  // empty: all do

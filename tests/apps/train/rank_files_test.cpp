@@ -3,6 +3,7 @@
 #include "comm/transports.h"
 #include "tests/support/error_text.h"
 #include "tests/support/program.h"
+#include "tests/support/ranks/damaged.h"
 
 namespace tw::test {
 namespace {
@@ -15,7 +16,7 @@ class RankFilesOfFour : public testing::Test {
   static constexpr int kRanks = 4;
   static bool is_blind(int rank) { return rank % 2 == 1; }
   fs::path seen_by(int rank) const { return is_blind(rank) ? other_.path() : folder_.path(); }
-  fs::path part(int rank) const { return folder_ / fmt::format("part-{}", rank); }
+  fs::path part(int rank) const { return rank_file(folder_.path(), rank); }
 
   /// Values of several pieces of a transfer, and not a whole number of them.
   static std::vector<float> values(int rank) {
@@ -34,7 +35,7 @@ class RankFilesOfFour : public testing::Test {
       SafetensorsWriter file;
       file.add("values", flat(all));
       file.metadata("rank", std::to_string(comm.rank()));
-      RankFiles::of_folder(comm, seen_by(comm.rank())).write(comm, file, part(comm.rank()));
+      RankFiles::of_folder(comm, seen_by(comm.rank())).write(comm, file, folder_.path());
     });
   }
 
@@ -72,39 +73,62 @@ TEST_F(RankFilesOfFour, EveryRankWritesTheBytesThatItWouldWriteItself) {
   }
 }
 
-TEST_F(RankFilesOfFour, EveryRankReadsTheFileItAsksFor) {
+TEST_F(RankFilesOfFour, EveryRankReadsItsFileOrThatOfAll) {
   write();
-  // its own, that of one rank, and different ones of which some are the same
-  const std::function<int(int)> choices[] = {[](int rank) { return rank; }, [](int) { return 2; },
-                                             [](int rank) { return rank < 2 ? 1 : 3; }};
   std::ofstream(folder_ / "file") << "seen";
   run_on_threads(kRanks, [&](Communicator& comm) {
     const RankFiles files = RankFiles::with_file(comm, seen_by(comm.rank()) / "file");
-    for (const auto& choice : choices) {
-      const int asked = choice(comm.rank());
-      const SafetensorsReader file = files.read(comm, part(asked));
-      EXPECT_EQ(file.path(), part(asked));
-      EXPECT_EQ(file.metadata().at("rank"), std::to_string(asked));
+    const auto expect_part = [&](const SafetensorsReader& file, int rank) {
+      EXPECT_EQ(file.path(), part(rank));
+      EXPECT_EQ(file.metadata().at("rank"), std::to_string(rank));
       const std::span<const float> read = file.tensor("values").as<float>();
-      EXPECT_EQ(std::vector(read.begin(), read.end()), values(asked));
-    }
+      EXPECT_EQ(std::vector(read.begin(), read.end()), values(rank));
+    };
+    expect_part(files.read_own(comm, folder_.path()), comm.rank());
+    for (const int rank : {2, 3}) expect_part(files.read(comm, part(rank)), rank);
   });
 }
 
 TEST_F(RankFilesOfFour, AMissingOrDamagedFileIsTheSameErrorOnAllRanks) {
   write();
-  fs::resize_file(part(3), 100);
-  fs::remove(part(1));
   std::ofstream(folder_ / "file") << "seen";
-  run_on_threads(kRanks, [&](Communicator& comm) {
-    const RankFiles files = RankFiles::with_file(comm, seen_by(comm.rank()) / "file");
-    for (const int bad : {1, 3}) {
-      const int asked = comm.rank() == bad ? bad : 2;
-      const std::string text = error_text<UserError>([&] { files.read(comm, part(asked)); });
-      EXPECT_TRUE(text.find(part(bad).string()) != std::string::npos) << text;
-    }
-    EXPECT_EQ(files.read(comm, part(0)).metadata().at("rank"), "0");  // the ranks go on together
+  const auto expect_error = [&](int bad) {
+    run_on_threads(kRanks, [&](Communicator& comm) {
+      const RankFiles files = RankFiles::with_file(comm, seen_by(comm.rank()) / "file");
+      for (const bool own : {false, true}) {
+        const std::string text = error_text<UserError>(
+            [&] { own ? files.read_own(comm, folder_.path()) : files.read(comm, part(bad)); });
+        EXPECT_TRUE(text.find(part(bad).string()) != std::string::npos) << text;
+      }
+      EXPECT_EQ(files.read(comm, part(0)).metadata().at("rank"), "0");  // the ranks go on together
+    });
+  };
+  fs::resize_file(part(3), 100);
+  expect_error(3);
+  fs::remove(part(1));
+  expect_error(1);
+}
+
+TEST_F(RankFilesOfFour, ARankNamesNoFileOfRank0) {
+  std::ofstream(other_ / "kept") << "before";
+  const std::string named = part(1).string(), wanted = (other_ / "kept").string();
+  const auto lie = [&](std::vector<std::byte>& message) {
+    std::string text(reinterpret_cast<const char*>(message.data()), message.size());
+    const size_t at = text.find(named);
+    if (at == std::string::npos) return;
+    text.replace(at, named.size(), std::string(named.size() - wanted.size(), '/') + wanted);
+    std::memcpy(message.data(), text.data(), text.size());
+  };
+  run_on_threads(2, [&](Communicator& inner) {
+    DamagedCommunicator comm(inner);
+    if (comm.rank() == 1) comm.set_damage(lie);
+    std::vector<float> all = values(comm.rank());
+    SafetensorsWriter file;
+    file.add("values", flat(all));
+    RankFiles::of_folder(comm, seen_by(comm.rank())).write(comm, file, folder_.path());
   });
+  EXPECT_EQ(text_of(other_ / "kept"), "before");
+  EXPECT_TRUE(fs::exists(part(1)));
 }
 
 }  // namespace
