@@ -55,17 +55,10 @@ Tensor flat(std::span<std::byte> bytes) {
   return {bytes.data(), {static_cast<int64_t>(bytes.size())}, DType::u8, Device::cpu};
 }
 
-/// `a, b and c are`, with spaces for underscores.
-std::string subject(const std::vector<std::string>& names) {
-  std::string text;
-  for (size_t i = 0; i < names.size(); ++i)
-    text += (i == 0 ? "" : i + 1 == names.size() ? " and " : ", ") + names[i];
-  std::ranges::replace(text, '_', ' ');
-  return text + (names.size() == 1 ? " is" : " are");
-}
+constexpr const char* kStatistics = "statistics";
 
-std::string averaged(const std::vector<std::string>& names, int64_t ranks) {
-  return names.empty() ? "" : fmt::format("{} the mean of the {} ranks", subject(names), ranks);
+bool has_values(std::span<const float> vector) {
+  return std::ranges::any_of(vector, [](float value) { return value != 0; });
 }
 
 /// The settings of a part, and those of an exchange that one of them names.
@@ -136,7 +129,7 @@ class Restoration {
 
   std::vector<NamedVector> vectors_of_ranks() {
     std::vector<NamedVector> vectors = optimizer_.own_vectors();
-    vectors.push_back({"statistics", model_.arena().host_statistics(), Holds::momentum});
+    vectors.push_back({kStatistics, model_.arena().host_statistics(), Holds::momentum});
     return vectors;
   }
 
@@ -193,11 +186,7 @@ class Restoration {
     std::erase_if(vectors, [&](const NamedVector& one) {
       return one.holds == Holds::parameters || (same_ranks && one.holds != Holds::owed);
     });
-    std::vector<std::string> names;
-    for (NamedVector& one : vectors) {
-      std::ranges::fill(one.values.span(), 0.0f);
-      if (!one.values.span().empty()) names.push_back(one.name);
-    }
+    for (NamedVector& one : vectors) std::ranges::fill(one.values.span(), 0.0f);
     for (int r = 0; r < saved_.ranks; ++r) {
       const SafetensorsReader file = checked(read(rank_file(checkpoint_, r)));
       for (NamedVector& one : vectors) {
@@ -206,8 +195,12 @@ class Restoration {
         for (size_t i = 0; i < old.size(); ++i) sum[i] += old[i] / static_cast<float>(saved_.ranks);
       }
     }
-    for (NamedVector& one : vectors) one.values.write();
-    if (same_ranks)  // the number of ranks has a notice of its own
+    std::vector<std::string> names;
+    for (NamedVector& one : vectors) {
+      if (has_values(one.values.span())) names.push_back(one.name);
+      one.values.write();
+    }
+    if (same_ranks && !names.empty())  // the number of ranks has a notice of its own
       note(averaged(names, saved_.ranks) + ", since not every rank and tensor is selected from");
   }
 
@@ -232,13 +225,17 @@ class Restoration {
   Optimizer& optimizer_;
 };
 
-/// The vectors of the ranks, of which this is the first, whose mean other ranks take.
-std::string averaged_in(const SafetensorsReader& first, int64_t ranks) {
+/// The vectors of the ranks, of which this is the first, whose mean decides the result on other
+/// ranks. A validation takes no statistics from them but those of one rank.
+std::vector<std::string> averaged_in(const SafetensorsReader& first, const TrainConfig& config) {
   std::vector<std::string> names;
-  for (const auto& [name, tensor] : first.tensors())
-    if (tensor.dtype == DType::f32 && tensor.shape.numel() > 0 && name != "parameters")
+  for (const auto& [name, tensor] : first.tensors()) {
+    const bool counts =
+        config.eval_only ? name == kStatistics && config.bn_stats == "local" : name != "parameters";
+    if (counts && tensor.dtype == DType::f32 && has_values(tensor.as<float>()))
       names.push_back(name);
-  return averaged(names, ranks);
+  }
+  return names;
 }
 
 /// UserError when a run would continue in its folder as another experiment, or on one rank that
@@ -253,11 +250,13 @@ void check_continues(const fs::path& checkpoint, const SafetensorsReader& first,
   check(ranks > 1 || config.workers > 0 || config.eval_only,
         "[resume] {} is of {} ranks: mpirun -n {} train continues it; --workers 1 does on one rank",
         checkpoint.string(), saved.ranks, saved.ranks);
-  const std::string means = averaged_in(first, saved.ranks);
+  const std::vector<std::string> means = averaged_in(first, config);
+  if (config.eval_only && means.empty()) return;
   add_notice(saved.resumed.notice,
-             fmt::format("{} ranks became {}: {}the result differs from that of an uninterrupted "
-                         "run",
-                         saved.ranks, ranks, means.empty() ? "" : means + ", and "));
+             fmt::format("{} rank{} became {}: {}{}the result differs from that of an "
+                         "uninterrupted run",
+                         saved.ranks, saved.ranks == 1 ? "" : "s", ranks,
+                         averaged(means, saved.ranks), means.empty() ? "" : ", and "));
 }
 
 /// Whether the optimizer has a vector of this name that is not empty.
@@ -328,7 +327,7 @@ void save_checkpoint(Communicator& comm, const fs::path& folder, const TrainConf
   SafetensorsWriter own;
   std::vector<NamedVector> vectors = optimizer.own_vectors();
   for (NamedVector& one : vectors) own.add(one.name, flat(one.values.span()));
-  own.add("statistics", flat(local));
+  own.add(kStatistics, flat(local));
   own.metadata("step", std::to_string(position.step));
   for (const NamedState& state : optimizer.states()) own.add(state.name, flat(state.bytes));
   files.write(comm, own, part);

@@ -73,6 +73,24 @@ void add_notice(std::string& notice, const std::string& text) {
   notice += (notice.empty() ? "" : "; ") + text;
 }
 
+std::string subject(const std::vector<std::string>& names) {
+  constexpr const char* kStatistics = "statistics";
+  std::string text;
+  for (size_t i = 0; i < names.size(); ++i)
+    text += (i == 0                  ? ""
+             : i + 1 == names.size() ? " and "
+                                     : ", ") +
+            (names[i] == kStatistics ? "batch-norm statistics" : names[i]);
+  std::ranges::replace(text, '_', ' ');
+  return text + (names.size() == 1 && names[0] != kStatistics ? " is" : " are");
+}
+
+std::string averaged(const std::vector<std::string>& names, int64_t ranks) {
+  if (names.empty()) return "";
+  return subject(names) +
+         (ranks == 1 ? " as on the one rank" : fmt::format(" the mean of the {} ranks", ranks));
+}
+
 std::string check_classes(const SafetensorsReader& weights, const TrainConfig& config) {
   if (config.class_names.empty()) return "";
   const std::string prefix = fmt::format("[classes] {}", weights.path().string());

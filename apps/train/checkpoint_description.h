@@ -30,6 +30,10 @@ std::map<std::string, std::string> describe(const TrainConfig& config, const Pos
 Saved description_in(const SafetensorsReader& weights, const std::filesystem::path& checkpoint,
                      const TrainConfig& config);
 
+/// `a, b and c are` or `a is`, of vectors of a checkpoint in words.
+std::string subject(const std::vector<std::string>& names);
+/// That these vectors are the mean of `ranks` ranks; empty if there are none.
+std::string averaged(const std::vector<std::string>& names, int64_t ranks);
 /// Adds a clause to a notice.
 void add_notice(std::string& notice, const std::string& text);
 

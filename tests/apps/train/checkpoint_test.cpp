@@ -36,11 +36,22 @@ struct Trainee {
   std::unique_ptr<SyncSgd> sgd;
 };
 
-/// Saves an untrained model of this many ranks; returns the checkpoint.
+/// The vector of the optimizer that has this name.
+HostFloats own_vector(Optimizer& optimizer, const std::string& name) {
+  for (NamedVector& own : optimizer.own_vectors())
+    if (own.name == name) return std::move(own.values);
+  throw std::logic_error("no vector " + name);
+}
+
+/// Saves a model of this many ranks whose residuals, if any, are 1 and whose statistics are those
+/// of an untrained one; returns the checkpoint.
 std::filesystem::path saved(const TempFolder& folder, const TrainConfig& config, int ranks,
                             const Position& at = {}) {
   run_ranks(ranks, [&](Context& ctx, Communicator& comm) {
     Trainee trainee(ctx, comm, config);
+    HostFloats residual = own_vector(*trainee.sgd, "residual");
+    std::ranges::fill(residual.span(), config.no_error_feedback ? 0.0f : 1.0f);
+    residual.write();
     save_checkpoint(comm, folder.path(), config, at, trainee.model, *trainee.sgd,
                     trainee.model.arena().statistic_values());
   });
@@ -49,13 +60,6 @@ std::filesystem::path saved(const TempFolder& folder, const TrainConfig& config,
 
 /// Integers that differ between ranks: their sums are exact in any order.
 float entry(int rank, size_t i) { return static_cast<float>((i * 7919 + rank * 104729) % 2003); }
-
-/// The vector of the optimizer that has this name.
-HostFloats own_vector(Optimizer& optimizer, const std::string& name) {
-  for (NamedVector& own : optimizer.own_vectors())
-    if (own.name == name) return std::move(own.values);
-  throw std::logic_error("no vector " + name);
-}
 
 TEST(Checkpoint, MeansOverRanksSurviveAnotherNumberOfRanks) {
   const TempFolder folder;
@@ -225,6 +229,37 @@ TEST(Checkpoint, OneRankThatNobodyAskedForIsAUserError) {
   EXPECT_EQ(describe_checkpoint(saved(other, dense, 2), dense, 3).notice,
             "2 ranks became 3: the result differs from that of an uninterrupted run");
   EXPECT_EQ(describe_checkpoint(checkpoint, config, 2).notice, "");
+}
+
+TEST(Checkpoint, TheNoticeOfOtherRanksNamesWhatTheyTake) {
+  const auto notice = [](const TrainConfig& config, int before, int now, bool validates = false,
+                         const std::string& statistics = "average") {
+    const TempFolder folder;
+    TrainConfig asked = config;
+    asked.workers = now;
+    asked.eval_only = validates;
+    asked.bn_stats = statistics;
+    const std::string text = describe_checkpoint(saved(folder, config, before), asked, now).notice;
+    return text.substr(0, text.find(", and the result differs"));
+  };
+  TrainConfig config = config_of(Switch::off);
+  const std::string alone =
+      "2 ranks became 3: the result differs from that of an uninterrupted run";
+  EXPECT_EQ(notice(config, 2, 3), "2 ranks became 3: residual is the mean of the 2 ranks");
+  EXPECT_EQ(notice(config, 1, 4), "1 rank became 4: residual is as on the one rank");
+  EXPECT_EQ(notice(config, 2, 3, true), "");
+  config.model = "resnet20";  // with batch norm
+  EXPECT_EQ(notice(config, 2, 3),
+            "2 ranks became 3: residual and batch-norm statistics are the mean of the 2 ranks");
+  EXPECT_EQ(notice(config, 2, 3, true), "");
+  EXPECT_TRUE(
+      notice(config, 2, 3, true, "local")
+          .ends_with("2 ranks became 3: batch-norm statistics are the mean of the 2 ranks"));
+  config.no_error_feedback = true;
+  EXPECT_EQ(notice(config, 1, 2), "1 rank became 2: batch-norm statistics are as on the one rank");
+  config.model = "lenet";
+  EXPECT_EQ(notice(config, 2, 3), alone);
+  EXPECT_EQ(notice(config, 2, 3, true), "");
 }
 
 TEST(Checkpoint, ImpossibleCountsAreAUserError) {

@@ -225,7 +225,8 @@ TEST(Stop, AnotherNumberOfRanksContinuesWithANotice) {
   const Ended resumed =
       run_well(command(folder, "--workers 3 --keep-checkpoints 9 --max-steps 25 --resume " +
                                    (folder / "cut").string()));
-  EXPECT_TRUE(resumed.says("4 ranks became 3: residual and statistics are the mean of the 4 ranks"))
+  EXPECT_TRUE(resumed.says(
+      "4 ranks became 3: residual and batch-norm statistics are the mean of the 4 ranks"))
       << resumed.output;
   const auto changes = [&] {
     return nlohmann::json::parse(text_of(folder / "cut/config.json"))["run"]["changes"];
