@@ -49,13 +49,14 @@ std::optional<int64_t> step_in(const fs::path& checkpoint, std::string_view kind
 }
 
 std::optional<fs::path> latest_checkpoint(const fs::path& folder) {
-  if (fs::exists(folder / "model.safetensors")) return folder;
+  const bool in_run = folder.parent_path().filename() == "checkpoints";
+  if (fs::exists(folder / "model.safetensors") || (in_run && step_in(folder))) return folder;
   const fs::path below = fs::exists(folder / "checkpoints") ? folder / "checkpoints" : folder;
   if (!fs::is_directory(below)) return std::nullopt;
   std::optional<fs::path> latest;
   for (const fs::directory_entry& entry : fs::directory_iterator(below)) {
     const std::optional<int64_t> step = step_in(entry.path());
-    if (!step || !fs::exists(entry.path() / "model.safetensors")) continue;
+    if (!step || !entry.is_directory()) continue;
     if (!latest || *step > *step_in(*latest)) latest = entry.path();
   }
   return latest;

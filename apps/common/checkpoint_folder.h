@@ -15,8 +15,8 @@ namespace tw {
 std::optional<int64_t> step_in(const std::filesystem::path& checkpoint,
                                std::string_view kind = "step-");
 
-/// The newest complete checkpoint below `folder` (a run or its checkpoints folder, or a
-/// checkpoint itself).
+/// The newest checkpoint below `folder` (a run or its checkpoints folder, or a checkpoint itself),
+/// which may be damaged.
 std::optional<std::filesystem::path> latest_checkpoint(const std::filesystem::path& folder);
 
 /// The file of weights that `path` names: itself, or that of the newest checkpoint below a folder.

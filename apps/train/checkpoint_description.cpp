@@ -34,10 +34,16 @@ Json description_of(TrainConfig config) {
 
 /// Notes how this run differs from the options of the checkpoint. UserError where an essential one
 /// does.
-void compare(const Json& then, const TrainConfig& config, const std::string& prefix, Saved& saved) {
+void compare(const Json& then, const TrainConfig& config, const fs::path& checkpoint,
+             Saved& saved) {
   const std::vector<Difference> all = differences(then, config);
-  const char* const cure =
-      config.resumes_last() ? "; --resume with the folder of the run takes its options" : "";
+  const std::string prefix = fmt::format("[resume] {}", checkpoint.string());
+  const fs::path options = checkpoint.parent_path().parent_path() / "config.json";
+  const std::string cure =
+      config.resumes_last() ? "; --resume with the folder of the run takes its options"
+      : fs::exists(options)
+          ? ""
+          : fmt::format("; {}, which holds the options of the run, is missing", options.string());
   for (const auto& [key, was, is, effect] : all)
     if (effect == Effect::essential)
       fail("{}: {} is {} in the checkpoint, {} in this run{}", prefix, key, then.at(key).dump(),
@@ -163,7 +169,7 @@ Saved description_in(const SafetensorsReader& weights, const fs::path& checkpoin
     check(images >= 1 && images <= kMostRanks && batches >= 1 && batches <= kMostRanks,
           "{}: damaged description: {} batches of {} images", prefix, batches, images);
     saved.batch = images * batches;
-    compare(then, config, prefix, saved);
+    compare(then, config, checkpoint, saved);
     saved.resumed.note = check_classes(weights, config);
     at = Position::from_json(json);
   } catch (const Json::exception& error) {

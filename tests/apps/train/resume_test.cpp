@@ -269,11 +269,43 @@ TEST(Stop, TheErrorOfADamagedCheckpointNamesAnOlderWholeOne) {
         << ended.output;
     flip_last_bit(fmt::format("step-00000015/{}.safetensors", part));
   }
+  const std::filesystem::path newest = run / "checkpoints/step-00000015",
+                              weights = newest / "model.safetensors", away = folder / "away";
+  const auto expect_missing = [&] {
+    for (const std::filesystem::path& named : {run, newest}) {
+      const Ended ended = run_command(command(folder, resume + named.string()));
+      EXPECT_EQ(ended.code, 2) << ended.output;
+      EXPECT_TRUE(ended.says(weights.string())) << ended.output;
+      EXPECT_TRUE(ended.says(fmt::format("; {0} is whole: --resume {0} uses it\n", older.string())))
+          << ended.output;
+    }
+  };
+  std::filesystem::rename(weights, away);
+  expect_missing();
+  std::filesystem::rename(newest, folder / "newest");
+  std::filesystem::create_directory(newest);  // empty
+  expect_missing();
+  std::filesystem::remove(newest);
+  std::filesystem::rename(folder / "newest", newest);
+  std::filesystem::rename(away, weights);
   // an error of another kind has no such advice
   const Ended other = run_command(command(folder, "--seed 7 --resume " + run.string()));
   EXPECT_EQ(other.code, 2);
   EXPECT_FALSE(other.says("is whole")) << other.output;
   EXPECT_EQ(run_command(command(folder, resume + older.string())).code, 0);
+}
+
+TEST(Stop, AResumeWithoutTheOptionsOfTheRunNamesTheMissingFile) {
+  const TempFolder folder;
+  const std::string run = (folder / "r").string();
+  ASSERT_EQ(run_command(command(folder, "--name r --max-steps 2")).code, 0);
+  std::filesystem::remove(folder / "r/config.json");
+  const Ended ended = run_command(fmt::format("{} --model mlp --resume {}", TW_TRAIN, run));
+  EXPECT_EQ(ended.code, 2);
+  EXPECT_TRUE(ended.says("; " + run +
+                         "/config.json, which holds the options of the run, is "
+                         "missing\n"))
+      << ended.output;
 }
 
 TEST(Stop, AResumeWithoutTablesSaysWhichRowsAreMissing) {

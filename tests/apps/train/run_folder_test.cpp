@@ -139,12 +139,14 @@ TEST_F(RunFolderTest, AnOutputFolderThatCannotBeCreatedIsAUserError) {
   EXPECT_TRUE(error("mine", "").starts_with("[file] cannot create "));
 }
 
-TEST_F(RunFolderTest, FindsTheLatestCompleteCheckpoint) {
+TEST_F(RunFolderTest, FindsTheLatestCheckpoint) {
   checkpoint("run", "step-00000009");
-  const fs::path latest = checkpoint("run", "step-00000010");
+  checkpoint("run", "step-00000010");
   checkpoint("run", ".step-00000011.part");
   checkpoint("run", "other-99999999");
-  fs::create_directories(root_ / "run/checkpoints/step-00000012");  // without weights
+  std::ofstream(root_ / "run/checkpoints/step-00000013") << "no folder";
+  const fs::path latest = root_ / "run/checkpoints/step-00000012";  // damaged: without weights
+  fs::create_directories(latest);
   EXPECT_EQ(latest_checkpoint(root_ / "run"), latest);
   EXPECT_EQ(latest_checkpoint(root_ / "run/checkpoints"), latest);
   EXPECT_EQ(latest_checkpoint(latest), latest);
