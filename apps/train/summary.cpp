@@ -110,10 +110,9 @@ double share(int64_t part, int64_t whole) {
   return whole > 0 ? static_cast<double>(part) / static_cast<double>(whole) : 0;
 }
 
-void check_finite(const ops::LossSums& val, int64_t epoch) {
-  check<CollectiveFault>(
-      val.count == 0 || std::isfinite(val.loss),
-      "[train] the validation loss is {} after epoch {}; a smaller --lr may help", val.loss, epoch);
+void check_finite(const ops::LossSums& val, const std::string& when) {
+  check<CollectiveFault>(val.count == 0 || std::isfinite(val.loss),
+                         "[train] the validation loss is {} {}", std::abs(val.loss), when);
 }
 
 RunResult result_of(const ops::LossSums& val, bool stopped) {

@@ -23,8 +23,8 @@ struct RunResult {
   bool stopped = false;                             ///< by a signal, after a checkpoint
 };
 
-/// CollectiveFault when the validation loss of `epoch` is not finite.
-void check_finite(const ops::LossSums& val, int64_t epoch);
+/// CollectiveFault, which says `when`, unless the validation loss is finite.
+void check_finite(const ops::LossSums& val, const std::string& when);
 RunResult result_of(const ops::LossSums& val, bool stopped = false);
 
 struct RunSummary {

@@ -136,7 +136,7 @@ void Run::close_epoch(bool whole) {
   report_epoch(console_, epoch, config_.epochs, at_.totals, val_);
   if (at_.to_validate && !std::isfinite(val_.loss) && comm_.rank() == 0)
     remove_checkpoint(folder_.checkpoints() / checkpoint_name(at_.step));
-  check_finite(val_, epoch);
+  check_finite(val_, fmt::format("after epoch {}; a smaller --lr may help", epoch));
   skipped_.report(comm_, data_, console_);
   report_waiting(console_, at_.totals, !data_.train->supports_resident());
   if (!load_noted_)
@@ -259,7 +259,7 @@ RunResult Run::evaluate_only() {
     return result_of({}, true);
   }
   skipped_.report(comm_, data_, console_);
-  check_finite(val_, at_.epoch);
+  check_finite(val_, "with these weights");
   const RunResult result = result_of(val_);
   console_.line("top-1 {:.4f}  top-5 {:.4f}  loss {:.4f} on {} ({} images)", result.val_top1,
                 result.val_top5, result.val_loss, data_.val_name, val_.count);

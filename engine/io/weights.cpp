@@ -83,9 +83,10 @@ bool is_left_out(const std::string& name, const std::string& except) {
   return !except.empty() && name.starts_with(except);
 }
 
-/// What is wrong with a tensor of a file, which must have the `expected` shape of f32; empty:
-/// nothing.
-std::string fault_of(const Tensor& found, const Shape& expected) {
+/// What is wrong with a tensor of a file, which must be of f32 and have the shape of `p` and finite
+/// elements, as a variance none below 0; empty: nothing.
+std::string fault_of(const Tensor& found, const Parameter& p) {
+  const Shape expected = exported_shape(p);
   if (found.shape != expected || found.dtype != DType::f32)
     return fmt::format("shape {} of {}; the model expects {} of f32{}", found.shape,
                        name(found.dtype), expected,
@@ -93,13 +94,14 @@ std::string fault_of(const Tensor& found, const Shape& expected) {
                        : expected.rank() == 2              ? ": it is transposed"
                                                            : ": its axes are in another order");
   const std::span<const float> values = found.as<float>();
-  const auto wrong =
-      std::ranges::find_if(values, [](float value) { return !std::isfinite(value); });
+  const bool variance = p.name.ends_with("running_var");
+  const auto wrong = std::ranges::find_if(
+      values, [&](float value) { return !std::isfinite(value) || (variance && value < 0); });
   if (wrong == values.end()) return "";
   return fmt::format("{} in element {}", *wrong, wrong - values.begin());
 }
 
-/// The differences between `file` and the arena, and elements that are not finite, one line each.
+/// The differences between `file` and the arena, and impossible elements, one line each.
 std::vector<std::string> misfits(const SafetensorsReader& file, const ParameterArena& arena,
                                  const std::string& except) {
   std::vector<std::string> problems;
@@ -117,14 +119,13 @@ std::vector<std::string> misfits(const SafetensorsReader& file, const ParameterA
   for (const auto* list : {&arena.parameters(), &arena.statistics()}) {
     for (const Parameter& p : *list) {
       if (is_left_out(p.name, except)) continue;
-      const Shape expected = exported_shape(p);
       const auto found = file.tensors().find(p.name);
       if (const auto other = unreadable.find(p.name); other != unreadable.end())
         problems.push_back(fmt::format("tensor {} is of {}; the model expects {} of f32", p.name,
-                                       other->second, expected));
+                                       other->second, exported_shape(p)));
       else if (found == file.tensors().end())
         problems.push_back(fmt::format("tensor {} is missing{}", p.name, prefixed(p.name)));
-      else if (const std::string fault = fault_of(found->second, expected); !fault.empty())
+      else if (const std::string fault = fault_of(found->second, p); !fault.empty())
         problems.push_back(fmt::format("tensor {} has {}", p.name, fault));
     }
   }

@@ -112,6 +112,13 @@ TEST(FineTuning, NamesTransposedTensorsAndElementsThatAreNotFinite) {
   EXPECT_NE(nan.find("other.safetensors: tensor conv1.weight has nan in element 3"),
             std::string::npos)
       << nan;
+  rewrite(file, other, [](const std::string& name, const Tensor& tensor) {
+    if (name == "bn1.running_var") tensor.as<float>()[2] = -0.5f;
+  });
+  const std::string variance = error("--pretrained " + other.string());
+  EXPECT_NE(variance.find("other.safetensors: tensor bn1.running_var has -0.5 in element 2"),
+            std::string::npos)
+      << variance;
   rewrite(file, other, nan_in_conv1);
   fs::rename(other, file);
   const std::string resumed =
@@ -119,6 +126,20 @@ TEST(FineTuning, NamesTransposedTensorsAndElementsThatAreNotFinite) {
   EXPECT_NE(resumed.find("model.safetensors: tensor conv1.weight has nan in element 3"),
             std::string::npos)
       << resumed;
+}
+
+TEST(FineTuning, AValidationWithoutAFiniteLossAdvisesNoLearningRateWhereNothingTrains) {
+  const TempFolder folder;
+  const fs::path file = pretrained(folder), other = folder / "other.safetensors";
+  rewrite(file, other, [](const std::string& name, const Tensor& tensor) {
+    if (name == "linear.weight") std::ranges::fill(tensor.as<float>(), 3e38f);
+  });
+  const Ended ended = run_command(resnet20(
+      folder, short_epochs(folder.path()) +
+                  " --classes 20 --batch-size 4 --eval-only --pretrained " + other.string()));
+  EXPECT_EQ(ended.code, 1) << ended.output;
+  EXPECT_TRUE(ended.says("error: [train] the validation loss is ")) << ended.output;
+  EXPECT_TRUE(ended.output.ends_with(" with these weights\n")) << ended.output;
 }
 
 TEST(FineTuning, AdvisesClassesOnlyForALayerOfThatManyOutputs) {
