@@ -274,7 +274,8 @@ void write_summary(Console& console, const RunFolder& folder, const TrainConfig&
                                              clock_text(run.seconds), clock_text(summary.seconds))
                                : clock_text(summary.seconds);
   report_volume(console, config, run);
-  console.line("\n{}  in {}  {} sent  weights {}", validation, time, bytes_text(run.bytes), hash);
+  console.paragraph("\n{}  in {}  {} sent  weights {}", validation, time, bytes_text(run.bytes),
+                    hash);
   console.line("results in {}", folder.path.string());
 }
 

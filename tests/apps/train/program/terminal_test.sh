@@ -66,6 +66,10 @@ short=("${run[@]}" --max-steps 30 --eval-every 0)
 grep -E '^(CR|ESC\[J)*epoch .* train loss' "$work/said" >"$work/epochs" || fail "no epoch:"
 [[ $(sed -E 's/^.*epoch/epoch/' "$work/epochs" | wc -L) -le 80 ]] || fail "wider than the terminal:"
 grep -qE '^  .*images/s  .* sent' "$work/said" || fail "no second line of an epoch:"
+# so is the line of the results
+grep -A1 '^top-1 .* held-out' "$work/said" >"$work/results" || fail "no results:"
+[[ $(wc -L <"$work/results") -le 80 ]] || fail "results wider than the terminal:"
+grep -qE '^  (.* )?weights [0-9a-f]{16}$' "$work/results" || fail "no second line of the results:"
 
 "${short[@]}" --name quiet --quiet --log "$work/log" >"$work/said" 2>&1
 [[ ! -s $work/said ]] || fail "--quiet prints:"
