@@ -48,7 +48,8 @@ TrainConfig tiny_method(const std::string& sparsifier) {
 
 std::string text_of_method(const TrainConfig& config) {
   return fmt::format("{} momentum-correction={} nesterov={} outer={} node={}", config.sparsifier,
-                     word(*config.momentum_correction), config.nesterov, config.outer_momentum,
+                     config.momentum_correction ? word(*config.momentum_correction) : "auto",
+                     config.nesterov, config.outer_momentum,
                      config.settings.text("hierarchical.node"));
 }
 
