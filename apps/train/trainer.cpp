@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "apps/common/rank_utils.h"
 #include "apps/train/checkpoint_description.h"
 #include "apps/train/evaluate.h"
 #include "apps/train/plan_report.h"
