@@ -118,15 +118,15 @@ void WinogradConv2d::pack(Context& ctx, const Tensor& w, const Tensor& packed) {
   const size_t inputs = forward_.in_channels, outputs = forward_.out_channels;
   const auto one = static_cast<std::ptrdiff_t>(inputs), kernel = 9 * one;
   parallel_for(ctx, outputs / kLanes, 1, [&](size_t block, size_t) {
-    TW_KERNEL(transform_winograd_kernel)
-    (winograd::KernelView{from + block * kLanes * 9 * inputs, kernel, 1, one}, inputs,
-     to + block * kPoints * inputs * kLanes);
+    TW_KERNEL(transform_winograd_kernel,
+              winograd::KernelView{from + block * kLanes * 9 * inputs, kernel, 1, one}, inputs,
+              to + block * kPoints * inputs * kLanes);
   });
   if (!shape_.input_gradient) return;
   parallel_for(ctx, inputs / kLanes, 1, [&](size_t block, size_t) {
-    TW_KERNEL(transform_winograd_kernel)
-    (winograd::KernelView{from + 8 * inputs + block * kLanes, 1, kernel, -one}, outputs,
-     to + forward_.kernel_floats() + block * kPoints * outputs * kLanes);
+    TW_KERNEL(transform_winograd_kernel,
+              winograd::KernelView{from + 8 * inputs + block * kLanes, 1, kernel, -one}, outputs,
+              to + forward_.kernel_floats() + block * kPoints * outputs * kLanes);
   });
 }
 
@@ -137,7 +137,7 @@ void WinogradConv2d::convolve(Context& ctx, const Tiling& t, const Tensor& in, c
     auto* const to = static_cast<T*>(out.data);
     parallel_for(ctx, threads_, 1, [&](size_t part, size_t) {
       for_each_group(t, part, threads_, [&](size_t begin, size_t end) {
-        TW_KERNEL(convolve_winograd)(t, from, kernel, bias, to, begin, end, scratch(ctx, part));
+        TW_KERNEL(convolve_winograd, t, from, kernel, bias, to, begin, end, scratch(ctx, part));
       });
     });
   });
@@ -162,14 +162,14 @@ void WinogradConv2d::backward_weights(Context& ctx, const Tensor& x, const Tenso
       std::fill(sums + mine.begin * block_floats, sums + mine.end * block_floats, 0.0f);
       if (shape_.bias) std::fill(bias + mine.begin * kLanes, bias + mine.end * kLanes, 0.0f);
       for_each_group(t, tiles, tile_parts_, [&](size_t begin, size_t end) {
-        TW_KERNEL(correlate_winograd)
-        (t, in, gradient, begin, end, mine, sums, bias, scratch(ctx, task));
+        TW_KERNEL(correlate_winograd, t, in, gradient, begin, end, mine, sums, bias,
+                  scratch(ctx, task));
       });
     });
   });
   parallel_for(ctx, blocks, 1, [&](size_t block, size_t) {
-    TW_KERNEL(gradient_of_winograd_kernel)
-    (t, all_sums, tile_parts_, sums_floats(), block, static_cast<float*>(dw.data), accumulate);
+    TW_KERNEL(gradient_of_winograd_kernel, t, all_sums, tile_parts_, sums_floats(), block,
+              static_cast<float*>(dw.data), accumulate);
   });
   if (!shape_.bias) return;
   for (size_t o = 0; o < t.out_channels; ++o) {
@@ -198,7 +198,7 @@ bool suits_winograd_conv2d(const Conv2dShape& s) {
   if (s.kernel != 3 || s.stride != 1 || std::min(s.out_height(), s.out_width()) < 4) return false;
   if (forward_tiling(s).tiles() < kLanes) return false;  // products of tiles that are not there
   // More channels have so large transformed weights that reading them takes longer than it saves.
-  // oneDNN has Winograd for AVX-512 only, and beyond AVX-512 the products cost more.
+  // With AVX-512, oneDNN's own Winograd is faster for them; without it, oneDNN has none.
   const int64_t most = cpu_has_avx512() ? 256 : 512;
   if (narrow % kMultiple != 0 || wide % kMultiple != 0 || wide > most) return false;
   if (!has_fused_multiply_add()) return false;  // the transforms would double the rounding errors

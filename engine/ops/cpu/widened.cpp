@@ -10,7 +10,6 @@ namespace {
 /// Two f32 tensors in scratch, behind what the op itself needs there.
 class Copies {
  public:
-  Copies() = default;
   Copies(size_t scratch_of_op, int64_t first, int64_t second)
       : first_((scratch_of_op + 63) / 64 * 64),
         second_(first_ + unsigned_of(first) * sizeof(float)),
@@ -25,7 +24,7 @@ class Copies {
     return {ctx.scratch().data() + offset, like.shape, DType::f32, Device::cpu};
   }
 
-  size_t first_ = 0, second_ = 0, end_ = 0;
+  size_t first_, second_, end_;
 };
 
 Tensor widened(Context& ctx, const Tensor& from, const Tensor& copy) {
@@ -33,19 +32,29 @@ Tensor widened(Context& ctx, const Tensor& from, const Tensor& copy) {
   return copy;
 }
 
-class WidenedConv2d final : public Conv2d {
+/// A convolution or linear layer, with the f32 one that computes it.
+template <class Op>
+class Widened : public Op {
  public:
-  WidenedConv2d(Context& ctx, Conv2dShape shape) : shape_(shape) {
-    shape.dtype = DType::f32;
-    op_ = create(ctx, shape);
-    copies_ = {op_->scratch_bytes(), shape.x().numel(), shape.y().numel()};
-  }
-
   size_t scratch_bytes() const override { return copies_.scratch_bytes(); }
   size_t packed_bytes() const override { return op_->packed_bytes(); }
   void pack(Context& ctx, const Tensor& w, const Tensor& packed) override {
     op_->pack(ctx, w, packed);
   }
+
+ protected:
+  /// x and y: elements of the input and of the output.
+  Widened(std::unique_ptr<Op> op, int64_t x, int64_t y, auto&&... of_op)
+      : Op(of_op...), op_(std::move(op)), copies_(op_->scratch_bytes(), x, y) {}
+
+  std::unique_ptr<Op> op_;
+  Copies copies_;
+};
+
+class WidenedConv2d final : public Widened<Conv2d> {
+ public:
+  WidenedConv2d(Context& ctx, const Conv2dShape& shape, const Conv2dShape& wide)
+      : Widened(create(ctx, wide), wide.x().numel(), wide.y().numel()), shape_(shape) {}
 
   void forward(Context& ctx, const Tensor& x, const Tensor& packed, const Tensor& bias,
                const Tensor& y) override {
@@ -77,25 +86,13 @@ class WidenedConv2d final : public Conv2d {
 
  private:
   Conv2dShape shape_;
-  std::unique_ptr<Conv2d> op_;
-  Copies copies_;
 };
 
-class WidenedLinear final : public Linear {
+class WidenedLinear final : public Widened<Linear> {
  public:
-  WidenedLinear(Context& ctx, const LinearShape& shape) : Linear(shape) {
-    LinearShape wide = shape;
-    wide.dtype = wide.out_dtype = DType::f32;
-    op_ = create(ctx, wide);
-    copies_ = {op_->scratch_bytes(), shape.batch * shape.in_features,
-               shape.batch * shape.out_features};
-  }
-
-  size_t scratch_bytes() const override { return copies_.scratch_bytes(); }
-  size_t packed_bytes() const override { return op_->packed_bytes(); }
-  void pack(Context& ctx, const Tensor& w, const Tensor& packed) override {
-    op_->pack(ctx, w, packed);
-  }
+  WidenedLinear(Context& ctx, const LinearShape& shape, const LinearShape& wide)
+      : Widened(create(ctx, wide), shape.batch * shape.in_features,
+                shape.batch * shape.out_features, shape) {}
 
   void forward(Context& ctx, const Tensor& x, const Tensor& packed, const Tensor& bias,
                const Tensor& y) override {
@@ -122,10 +119,6 @@ class WidenedLinear final : public Linear {
     op_->backward_data(ctx, widened(ctx, dy, copies_.second(ctx, dy)), packed, result, staged);
     convert(ctx, result, dx);
   }
-
- private:
-  std::unique_ptr<Linear> op_;
-  Copies copies_;
 };
 
 }  // namespace
@@ -133,11 +126,15 @@ class WidenedLinear final : public Linear {
 bool needs_widening(DType dtype) { return dtype == DType::bf16 && !cpu_has_avx512(); }
 
 std::unique_ptr<Conv2d> create_widened_conv2d(Context& ctx, const Conv2dShape& shape) {
-  return std::make_unique<WidenedConv2d>(ctx, shape);
+  Conv2dShape wide = shape;
+  wide.dtype = DType::f32;
+  return std::make_unique<WidenedConv2d>(ctx, shape, wide);
 }
 
 std::unique_ptr<Linear> create_widened_linear(Context& ctx, const LinearShape& shape) {
-  return std::make_unique<WidenedLinear>(ctx, shape);
+  LinearShape wide = shape;
+  wide.dtype = wide.out_dtype = DType::f32;
+  return std::make_unique<WidenedLinear>(ctx, shape, wide);
 }
 
 }  // namespace tw::ops
