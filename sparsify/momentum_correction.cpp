@@ -59,7 +59,7 @@ void correct_cpu(Context& ctx, float momentum, bool nesterov,
                  std::span<const MomentumSlice> slices) {
   for (const auto& [g, q] : slices)
     parallel_for(ctx, g.size(), kGrain, [&, g = g, q = q](size_t begin, size_t end) {
-      TW_KERNEL(correct)(momentum, nesterov, g.data() + begin, q.data() + begin, end - begin);
+      TW_KERNEL(correct, momentum, nesterov, g.data() + begin, q.data() + begin, end - begin);
     });
 }
 

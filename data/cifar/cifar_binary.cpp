@@ -73,7 +73,7 @@ void read_file_into(const CifarFiles& files, const std::filesystem::path& path, 
     check(bytes[0] < kClasses, "[{}] {} record {} has label {}, expected 0 to {}: {}", files.name,
           path.string(), i, bytes[0], kClasses - 1, files.remedy);
     images.label(first + i) = bytes[0];
-    TW_KERNEL(planes_to_nhwc)(bytes + 1, images.pixels(first + i));
+    TW_KERNEL(planes_to_nhwc, bytes + 1, images.pixels(first + i));
   }
 }
 

@@ -106,7 +106,7 @@ void colour_jitter(std::span<uint8_t> pixels, double strength, uint64_t seed, ui
   const auto factor = [&](size_t i) {
     return static_cast<float>(between(words[i], std::max(0.0, 1 - strength), 1 + strength));
   };
-  TW_KERNEL(jitter)(pixels, factor(0), factor(1), factor(2));
+  TW_KERNEL(jitter, pixels, factor(0), factor(1), factor(2));
 }
 
 }  // namespace tw

@@ -95,9 +95,9 @@ void Resampler::run(const Picture& picture, int width, int height, bool mirror,
   row_.resize(stride);
   for (size_t y = 0; y < static_cast<size_t>(height); ++y) {
     const uint8_t* first = picture.pixels + static_cast<size_t>(rows_.first[y]) * stride;
-    TW_KERNEL(sum_rows)
-    (first, stride, &rows_.taps[y * rows_.count], rows_.count, stride, row_.data());
-    TW_KERNEL(sum_columns)(row_.data(), columns_, mirror, &out[y * 3 * static_cast<size_t>(width)]);
+    TW_KERNEL(sum_rows, first, stride, &rows_.taps[y * rows_.count], rows_.count, stride,
+              row_.data());
+    TW_KERNEL(sum_columns, row_.data(), columns_, mirror, &out[y * 3 * static_cast<size_t>(width)]);
   }
 }
 

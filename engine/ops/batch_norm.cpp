@@ -177,8 +177,8 @@ void normalise_all(Context& ctx, const BatchNormParams& params, const BatchNormF
   const T* const residual = t.residual.data == nullptr ? nullptr : t.residual.as<T>().data();
   T* const y = t.y.as<T>().data();
   parallel_for(ctx, g.elements(), g.chunk, [&](size_t begin, size_t end) {
-    TW_KERNEL(normalise)
-    (f, x + begin, residual == nullptr ? nullptr : residual + begin, y + begin, end - begin);
+    TW_KERNEL(normalise, f, x + begin, residual == nullptr ? nullptr : residual + begin, y + begin,
+              end - begin);
   });
 }
 
@@ -200,7 +200,7 @@ void train_cpu(Context& ctx, const BatchNormParams& params, const BatchNormForwa
     reduce(
         ctx, g, space,
         [&](size_t begin, size_t length, float* sums) {
-          TW_KERNEL(forward_sums)(x + begin, mean, g.width, length, sums);
+          TW_KERNEL(forward_sums, x + begin, mean, g.width, length, sums);
         },
         [&](size_t c, double sum, double square) {
           const double batch_mean = mean[c] + sum / n;
@@ -273,7 +273,7 @@ void backward_cpu(Context& ctx, const BatchNormParams& params, const BatchNormBa
     reduce(
         ctx, g, space,
         [&](size_t begin, size_t length, float* sums) {
-          TW_KERNEL(backward_sums)(b, begin, length, sums);
+          TW_KERNEL(backward_sums, b, begin, length, sums);
         },
         // dx = scale * (g - sum / n - (x - mean) * rstd^2 * product / n)
         [&](size_t c, double sum, double product) {
@@ -287,7 +287,7 @@ void backward_cpu(Context& ctx, const BatchNormParams& params, const BatchNormBa
         });
     space.repeat(5);
     parallel_for(ctx, g.elements(), g.chunk, [&](size_t begin, size_t end) {
-      TW_KERNEL(input_gradient)(b, begin, end - begin);
+      TW_KERNEL(input_gradient, b, begin, end - begin);
     });
   });
 }

@@ -56,8 +56,8 @@ void dropout_cpu(Context& ctx, float rate, const Philox& philox, uint64_t step, 
     const auto from = x.as<T>(), to = y.as<T>();
     parallel_for(ctx, from.size(), kDropoutTile, [&](size_t begin, size_t end) {
       float factors[kDropoutTile];
-      TW_KERNEL(draw_factors)(philox, step, static_cast<uint32_t>(begin / 4), rate, factors);
-      TW_KERNEL(drop)(factors, from.data() + begin, to.data() + begin, end - begin);
+      TW_KERNEL(draw_factors, philox, step, static_cast<uint32_t>(begin / 4), rate, factors);
+      TW_KERNEL(drop, factors, from.data() + begin, to.data() + begin, end - begin);
     });
   });
 }

@@ -75,9 +75,9 @@ void forward_cpu(Context& ctx, const Tensor& x, const Tensor& y) {
   with_activation_type(x.dtype, [&]<class T>() {
     const auto from = x.as<T>(), to = y.as<T>();
     parallel_for(ctx, static_cast<size_t>(x.shape[0]), 1, [&](size_t n, size_t) {
-      for (size_t c = 0; c < channels; c += kAveraged) TW_KERNEL(mean)
-      (from.data() + n * pixels * channels + c, pixels, channels, std::min(kAveraged, channels - c),
-       to.data() + n * channels + c);
+      for (size_t c = 0; c < channels; c += kAveraged)
+        TW_KERNEL(mean, from.data() + n * pixels * channels + c, pixels, channels,
+                  std::min(kAveraged, channels - c), to.data() + n * channels + c);
     });
   });
 }
@@ -88,8 +88,8 @@ void backward_cpu(Context& ctx, const Tensor& dy, const Tensor& dx) {
   with_activation_type(dx.dtype, [&]<class T>() {
     const auto from = dy.as<T>(), to = dx.as<T>();
     parallel_for(ctx, static_cast<size_t>(dx.shape[0]), 1, [&](size_t n, size_t) {
-      TW_KERNEL(spread)
-      (from.data() + n * channels, pixels, channels, to.data() + n * pixels * channels);
+      TW_KERNEL(spread, from.data() + n * channels, pixels, channels,
+                to.data() + n * pixels * channels);
     });
   });
 }

@@ -69,15 +69,15 @@ const bool half_registered =
 
 void narrow(ValueFormat format, std::span<const float> x, std::byte* y) {
   if (format == ValueFormat::fp16)
-    TW_KERNEL(narrow<fp16>)(x.data(), x.size(), y);
+    TW_KERNEL(narrow<fp16>, x.data(), x.size(), y);
   else
-    TW_KERNEL(narrow<bf16>)(x.data(), x.size(), y);
+    TW_KERNEL(narrow<bf16>, x.data(), x.size(), y);
 }
 void widen(ValueFormat format, const std::byte* x, std::span<float> y) {
   if (format == ValueFormat::fp16)
-    TW_KERNEL(widen<fp16>)(x, y.size(), y.data());
+    TW_KERNEL(widen<fp16>, x, y.size(), y.data());
   else
-    TW_KERNEL(widen<bf16>)(x, y.size(), y.data());
+    TW_KERNEL(widen<bf16>, x, y.size(), y.data());
 }
 
 }  // namespace tw::ops

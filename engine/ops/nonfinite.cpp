@@ -41,7 +41,7 @@ namespace {
 size_t first_nonfinite_cpu(Context& ctx, std::span<const float> x) {
   std::atomic<size_t> first{x.size()};
   parallel_for(ctx, x.size(), kElementGrain, [&](size_t begin, size_t end) {
-    if (!TW_KERNEL(finds_nonfinite)(x.data() + begin, end - begin)) return;
+    if (!TW_KERNEL(finds_nonfinite, x.data() + begin, end - begin)) return;
     const size_t index =
         std::find_if(x.begin() + begin, x.begin() + end, baseline::nonfinite) - x.begin();
     size_t known = first.load();
@@ -55,7 +55,7 @@ const bool nonfinite_registered = first_nonfinite_dispatch.add(Device::cpu, firs
 
 }  // namespace
 bool any_nonfinite(std::span<const float> x) {
-  return TW_KERNEL(finds_nonfinite)(x.data(), x.size());
+  return TW_KERNEL(finds_nonfinite, x.data(), x.size());
 }
 
 }  // namespace tw::ops

@@ -57,8 +57,9 @@ void normalize_cpu(Context& ctx, const Tensor& x, std::span<const float> mean,
     const auto from = x.as<uint8_t>();
     const auto to = y.as<T>();
     parallel_for(ctx, from.size(), 32 * width, [&](size_t begin, size_t end) {
-      for (size_t i = begin; i < end; i += width) TW_KERNEL(normalize)
-      (from.data() + i, scale, shift, to.data() + i, std::min(width, end - i));
+      for (size_t i = begin; i < end; i += width)
+        TW_KERNEL(normalize, from.data() + i, scale, shift, to.data() + i,
+                  std::min(width, end - i));
     });
   });
 }

@@ -101,10 +101,10 @@ void pool_forward_cpu(Context& ctx, const PoolParams& params, const Tensor& x, c
           }
         const int64_t pixel = (r * out_width + q) * channels;
         if (params.kind == PoolKind::max)
-          TW_KERNEL(pool_maximum)(taps, channels, to + pixel, argmax.as<uint8_t>().data() + pixel);
+          TW_KERNEL(pool_maximum, taps, channels, to + pixel, argmax.as<uint8_t>().data() + pixel);
         else
-          TW_KERNEL(pool_sum)
-        (taps, channels, 1.0f / static_cast<float>(params.kernel * params.kernel), to + pixel);
+          TW_KERNEL(pool_sum, taps, channels,
+                    1.0f / static_cast<float>(params.kernel * params.kernel), to + pixel);
       }
     });
   });
@@ -133,10 +133,10 @@ void pool_backward_cpu(Context& ctx, const PoolParams& params, const Tensor& dy,
           }
         T* const pixel = to + (r * width + w) * channels;
         if (params.kind == PoolKind::max)
-          TW_KERNEL(pool_sum_where)(taps, from, argmax.as<uint8_t>().data(), channels, pixel);
+          TW_KERNEL(pool_sum_where, taps, from, argmax.as<uint8_t>().data(), channels, pixel);
         else
-          TW_KERNEL(pool_sum)
-        (taps, channels, 1.0f / static_cast<float>(params.kernel * params.kernel), pixel);
+          TW_KERNEL(pool_sum, taps, channels,
+                    1.0f / static_cast<float>(params.kernel * params.kernel), pixel);
       }
     });
   });

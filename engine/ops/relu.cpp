@@ -53,7 +53,7 @@ void relu_forward_cpu(Context& ctx, const Tensor& x, const Tensor& y) {
   with_activation_type(x.dtype, [&]<class T>() {
     const auto from = x.as<T>(), to = y.as<T>();
     parallel_for(ctx, from.size(), kElementGrain, [&](size_t begin, size_t end) {
-      TW_KERNEL(relu)(from.data() + begin, to.data() + begin, end - begin);
+      TW_KERNEL(relu, from.data() + begin, to.data() + begin, end - begin);
     });
   });
 }
@@ -62,8 +62,8 @@ void relu_backward_cpu(Context& ctx, const Tensor& y, const Tensor& dy, const Te
   with_activation_type(y.dtype, [&]<class T>() {
     const auto mask = y.as<T>(), from = dy.as<T>(), to = dx.as<T>();
     parallel_for(ctx, mask.size(), kElementGrain, [&](size_t begin, size_t end) {
-      TW_KERNEL(relu_gradient)
-      (mask.data() + begin, from.data() + begin, to.data() + begin, end - begin);
+      TW_KERNEL(relu_gradient, mask.data() + begin, from.data() + begin, to.data() + begin,
+                end - begin);
     });
   });
 }

@@ -61,11 +61,11 @@ void update_range(Context& ctx, const SgdParams& params, std::span<const float> 
   parallel_for(ctx, w.size(), kElementGrain, [&](size_t begin, size_t end) {
     const size_t n = end - begin;
     if (params.momentum == 0.0f)
-      TW_KERNEL(update_plain)(params, g.data() + begin, w.data() + begin, n);
+      TW_KERNEL(update_plain, params, g.data() + begin, w.data() + begin, n);
     else if (params.nesterov)
-      TW_KERNEL(update_nesterov)(params, g.data() + begin, m.data() + begin, w.data() + begin, n);
+      TW_KERNEL(update_nesterov, params, g.data() + begin, m.data() + begin, w.data() + begin, n);
     else
-      TW_KERNEL(update_momentum)(params, g.data() + begin, m.data() + begin, w.data() + begin, n);
+      TW_KERNEL(update_momentum, params, g.data() + begin, m.data() + begin, w.data() + begin, n);
   });
 }
 

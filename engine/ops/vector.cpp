@@ -94,13 +94,13 @@ void fill_cpu(Context& ctx, std::span<float> x, float value) {
 
 void scale_cpu(Context& ctx, std::span<float> x, float factor) {
   parallel_for(ctx, x.size(), kElementGrain, [&](size_t begin, size_t end) {
-    TW_KERNEL(scale)(x.data() + begin, factor, end - begin);
+    TW_KERNEL(scale, x.data() + begin, factor, end - begin);
   });
 }
 
 void subtract_cpu(Context& ctx, std::span<const float> x, std::span<float> y) {
   parallel_for(ctx, x.size(), kElementGrain, [&](size_t begin, size_t end) {
-    TW_KERNEL(subtract)(x.data() + begin, y.data() + begin, end - begin);
+    TW_KERNEL(subtract, x.data() + begin, y.data() + begin, end - begin);
   });
 }
 
@@ -108,7 +108,7 @@ void add_cpu(Context& ctx, const Tensor& x, const Tensor& y) {
   with_activation_type(x.dtype, [&]<class T>() {
     const auto from = x.as<T>(), to = y.as<T>();
     parallel_for(ctx, from.size(), kElementGrain, [&](size_t begin, size_t end) {
-      TW_KERNEL(add)(from.data() + begin, to.data() + begin, end - begin);
+      TW_KERNEL(add, from.data() + begin, to.data() + begin, end - begin);
     });
   });
 }
@@ -119,7 +119,7 @@ void convert_cpu(Context& ctx, const Tensor& x, const Tensor& y) {
       const auto from = x.as<From>();
       const auto to = y.as<To>();
       parallel_for(ctx, from.size(), kElementGrain, [&](size_t begin, size_t end) {
-        TW_KERNEL(convert)(from.data() + begin, to.data() + begin, end - begin);
+        TW_KERNEL(convert, from.data() + begin, to.data() + begin, end - begin);
       });
     });
   });

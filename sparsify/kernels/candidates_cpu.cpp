@@ -95,7 +95,7 @@ void HostCandidates::pass(Context& ctx, std::span<const float> g, std::span<floa
       count += add_and_compact(addend, e.data() + i, n, min_bits, static_cast<uint32_t>(i),
                                {run.indices.data() + count, run.values.data() + count});
       for (size_t j = 0; j < lower_.size(); ++j)
-        counted[j] += TW_KERNEL(count_at_least)(e.data() + i, n, lower_[j]);
+        counted[j] += TW_KERNEL(count_at_least, e.data() + i, n, lower_[j]);
     }
     run.count = count;
   });
@@ -132,7 +132,7 @@ size_t HostCandidates::reaching(uint32_t bits) {
   size_t count = 0;
   if (bits >= min_bits_) {
     for (const SparseVector& run : runs())
-      count += TW_KERNEL(count_at_least)(run.values.data(), run.count, bits);
+      count += TW_KERNEL(count_at_least, run.values.data(), run.count, bits);
     return count;
   }
   const size_t at = std::ranges::find(lower_, bits) - lower_.begin();

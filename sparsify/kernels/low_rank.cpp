@@ -74,7 +74,7 @@ void multiply(Context& ctx, const LowRankShape& shape, std::span<const float> m,
     for (size_t row = begin; row < end; ++row)
       for (size_t c = 0; c < shape.rank; ++c)
         p[c * shape.rows + row] =
-            TW_KERNEL(dot)(&m[row * shape.columns], &q[c * shape.columns], shape.columns);
+            TW_KERNEL(dot, &m[row * shape.columns], &q[c * shape.columns], shape.columns);
   });
 }
 
@@ -84,9 +84,9 @@ void multiply_transposed(Context& ctx, const LowRankShape& shape, std::span<cons
     for (size_t c = 0; c < shape.rank; ++c)
       std::fill(&q[c * shape.columns] + begin, &q[c * shape.columns] + end, 0.0f);
     for (size_t row = 0; row < shape.rows; ++row)
-      for (size_t c = 0; c < shape.rank; ++c) TW_KERNEL(add_scaled)
-    (p[c * shape.rows + row], &m[row * shape.columns + begin], &q[c * shape.columns + begin],
-     end - begin);
+      for (size_t c = 0; c < shape.rank; ++c)
+        TW_KERNEL(add_scaled, p[c * shape.rows + row], &m[row * shape.columns + begin],
+                  &q[c * shape.columns + begin], end - begin);
   });
 }
 

@@ -95,16 +95,15 @@ namespace {
 
 void tail_cpu(Context& ctx, std::span<const float> u, uint32_t bits, std::span<Tail> blocks) {
   parallel_for(ctx, u.size(), kMeasureBlock, [&](size_t begin, size_t end) {
-    TW_KERNEL(tail)(u.data() + begin, end - begin, bits, &blocks[begin / kMeasureBlock]);
+    TW_KERNEL(tail, u.data() + begin, end - begin, bits, &blocks[begin / kMeasureBlock]);
   });
 }
 
 void measure_cpu(Context& ctx, std::span<const float> g, std::span<float> e,
                  std::span<Moments> blocks) {
   parallel_for(ctx, e.size(), kMeasureBlock, [&](size_t begin, size_t end) {
-    TW_KERNEL(measure<true>)
-    (g.empty() ? nullptr : g.data() + begin, e.data() + begin, end - begin,
-     &blocks[begin / kMeasureBlock]);
+    TW_KERNEL(measure<true>, g.empty() ? nullptr : g.data() + begin, e.data() + begin, end - begin,
+              &blocks[begin / kMeasureBlock]);
   });
 }
 
@@ -121,7 +120,7 @@ Moments add_and_moments(Context& ctx, std::span<const float> g, std::span<float>
 }
 
 void add_and_sum_block(const float* g, float* e, size_t n, Moments& block) {
-  TW_KERNEL(measure<false>)(g, e, n, &block);
+  TW_KERNEL(measure<false>, g, e, n, &block);
 }
 
 Tail tail_of(Context& ctx, std::span<const float> u, uint32_t bits, std::vector<Tail>& blocks) {

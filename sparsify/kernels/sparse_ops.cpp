@@ -38,7 +38,7 @@ void zero_where_sent(Context& ctx, std::span<const uint32_t> indices, std::span<
 }
 
 bool ascend_below(std::span<const uint32_t> indices, size_t d) {
-  return TW_KERNEL(ascend_below)(indices, d);
+  return TW_KERNEL(ascend_below, indices, d);
 }
 
 namespace {

@@ -78,8 +78,8 @@ namespace tw {
 
 size_t add_and_compact(const float* g, float* e, size_t n, uint32_t min_bits, uint32_t base,
                        CompactOutput out) {
-  return g != nullptr ? TW_KERNEL(compact<true>)(g, e, n, min_bits, base, out)
-                      : TW_KERNEL(compact<false>)(g, e, n, min_bits, base, out);
+  return g != nullptr ? TW_KERNEL(compact<true>, g, e, n, min_bits, base, out)
+                      : TW_KERNEL(compact<false>, g, e, n, min_bits, base, out);
 }
 
 }  // namespace tw

@@ -86,7 +86,7 @@ void GaussianForecast::make(std::span<const float> g, std::span<const float> e, 
     float* const x = &sample_[line * kLine];
     for (size_t i = 0; i < length; ++i)
       x[i] = g.empty() ? e[first + i] : e[first + i] + g[first + i];
-    TW_KERNEL(add_line)(x, groups[line % kGroups].sum, groups[line % kGroups].square);
+    TW_KERNEL(add_line, x, groups[line % kGroups].sum, groups[line % kGroups].square);
   }
 
   Estimate sum, square;
@@ -104,7 +104,7 @@ void GaussianForecast::make(std::span<const float> g, std::span<const float> e, 
   used_ = 0;
   const double last = last_threshold(first, [&](double threshold) {
     const size_t above =
-        TW_KERNEL(count_above)(sample_.data(), sample_.size(), static_cast<float>(threshold));
+        TW_KERNEL(count_above, sample_.data(), sample_.size(), static_cast<float>(threshold));
     const Judgement found = judge(static_cast<double>(above), sampled_k);
     const double width = std::clamp(2.5 * error, 0.01, 0.2);
     if (found == Judgement::few) bounds_[used_++] = threshold * (1 - width);

@@ -143,7 +143,7 @@ void DenseConv2d::sum_bias(Context& ctx, const Tensor& dy, float* dbias, bool ac
     parallel_for(ctx, channels, 64, [&](size_t begin, size_t end) {
       if (!accumulate) std::fill(dbias + begin, dbias + end, 0.0f);
       for (size_t row = 0; row < rows; ++row)
-        TW_KERNEL(add_row)(from + row * channels + begin, dbias + begin, end - begin);
+        TW_KERNEL(add_row, from + row * channels + begin, dbias + begin, end - begin);
     });
   });
 }
@@ -161,8 +161,8 @@ void DenseConv2d::expand(Context& ctx, const float* w, T* matrix) const {
         if (tap < 0)
           std::fill_n(to, channels, T{});
         else
-          TW_KERNEL(round_row)
-        (w + (row % rows * kernel + static_cast<size_t>(tap)) * channels, to, channels);
+          TW_KERNEL(round_row, w + (row % rows * kernel + static_cast<size_t>(tap)) * channels, to,
+                    channels);
       }
   });
 }
@@ -177,9 +177,8 @@ void DenseConv2d::fold(Context& ctx, const float* matrix, float* dw, bool accumu
       for (size_t pair = 0; pair < taps_.size(); ++pair) {
         if (taps_[pair] < 0) continue;
         const size_t block = (pair / inputs() * rows + o) * inputs() + pair % inputs();
-        TW_KERNEL(add_row)
-        (matrix + block * channels, dw + (o * kernel + static_cast<size_t>(taps_[pair])) * channels,
-         channels);
+        TW_KERNEL(add_row, matrix + block * channels,
+                  dw + (o * kernel + static_cast<size_t>(taps_[pair])) * channels, channels);
       }
   });
 }
