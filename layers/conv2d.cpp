@@ -54,7 +54,9 @@ TensorRef Conv2d::plan_dx(Planner& plan) {
   return dx;
 }
 
-void Conv2d::refresh(Context& ctx) { op_->pack(ctx, arena_.value(*weight_), *packed_); }
+void Conv2d::refresh(Context& ctx, ops::Transfers& later) {
+  op_->pack(ctx, arena_.value(*weight_), *packed_, later);
+}
 
 void Conv2d::forward(const PassArgs& pass) {
   op_->forward(pass.ctx, *x_, *packed_, bias_ ? arena_.value(*bias_) : Tensor{}, *y_);
@@ -63,7 +65,7 @@ void Conv2d::forward(const PassArgs& pass) {
 void Conv2d::run_backward(const PassArgs& pass) {
   op_->backward_weights(pass.ctx, *x_, *dy_, arena_.gradient(*weight_),
                         bias_ ? arena_.gradient(*bias_) : Tensor{}, pass.accumulate, *staged_,
-                        beside_ ? *beside_ : Tensor{});
+                        beside_ ? *beside_ : Tensor{}, pass.deliveries);
   if (bias_) pass.gradient_ready(*bias_);
   pass.gradient_ready(*weight_);
   if (dx_) op_->backward_data(pass.ctx, *dy_, *packed_, *dx_);

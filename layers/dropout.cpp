@@ -17,7 +17,7 @@ TensorRef Dropout::plan_dx(Planner& plan) {
 
 void Dropout::drop(const PassArgs& pass, const Tensor& from, const Tensor& to) const {
   const Philox philox(pass.seed, Purpose::dropout, options_.stream);
-  ops::dropout(pass.ctx, options_.rate, philox, pass.step, from, to);
+  ops::dropout(pass.ctx, options_.rate, philox, pass.step, from, to, pass.recorded);
 }
 
 void Dropout::forward(const PassArgs& pass) {

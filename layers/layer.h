@@ -9,6 +9,7 @@
 #include <optional>
 #include <vector>
 
+#include "engine/ops/step_inputs.h"
 #include "engine/plan/arena.h"
 #include "engine/plan/planner.h"
 #include "layers/network_graph.h"
@@ -21,10 +22,13 @@ struct PassArgs {
   bool training = true;  ///< batch statistics and dropout; else running statistics
   /// Of the running statistics, instead of the batch norms' own; 0 keeps them.
   std::optional<float> momentum{};
-  bool accumulate = false;     ///< add to the gradients (all micro-batches but the first)
-  bool check_follows = false;  ///< StepInputs::check() follows, which delivers the gradients
-  uint64_t seed = 0;           ///< dropout draws from (seed, step)
+  bool accumulate = false;  ///< add to the gradients (all micro-batches but the first)
+  uint64_t seed = 0;        ///< dropout draws from (seed, step)
   uint64_t step = 0;
+  const RecordedStep* recorded = nullptr;  ///< of a recorded pass: has its step, in place of `step`
+  /// Receives the transfers that write weight gradients, which the caller runs after backward;
+  /// null: backward runs them.
+  ops::Transfers* deliveries = nullptr;
   /// Called when the gradient of a parameter is final, in backward order; may be empty.
   std::function<void(const Parameter&)> on_gradient_ready{};
 
@@ -52,8 +56,9 @@ class Layer {
   /// Declares and returns dx for the gradient dy of y; empty after skip_input_gradient().
   virtual Gradient plan_backward(Planner& plan, Gradient dy) = 0;
 
-  /// Updates compute copies of the weights (packed, bf16) after the parameters changed.
-  virtual void refresh(Context&) {}
+  /// Updates compute copies of the weights (packed, bf16) after the parameters changed, or adds the
+  /// transfers that do to `later`.
+  virtual void refresh(Context&, ops::Transfers& /*later*/) {}
   /// Reads the planned x, writes the planned y.
   virtual void forward(const PassArgs& pass) = 0;
   /// Reads the planned dy, writes dx and parameter gradients.

@@ -46,7 +46,9 @@ TensorRef Linear::plan_dx(Planner& plan) {
 
 Tensor Linear::flat(TensorRef x) const { return x->view({x->shape[0], options_.in.numel()}); }
 
-void Linear::refresh(Context& ctx) { op_->pack(ctx, arena_.value(*weight_), *packed_); }
+void Linear::refresh(Context& ctx, ops::Transfers& later) {
+  op_->pack(ctx, arena_.value(*weight_), *packed_, later);
+}
 
 void Linear::forward(const PassArgs& pass) {
   op_->forward(pass.ctx, flat(x_), *packed_, arena_.value(*bias_), *y_);

@@ -19,7 +19,7 @@ class Linear final : public UnaryLayer {
 
   Linear(ParameterArena& arena, const Options& options);
 
-  void refresh(Context& ctx) override;
+  void refresh(Context& ctx, ops::Transfers& later) override;
   void forward(const PassArgs& pass) override;
   size_t describe(NetworkGraph& graph, size_t x) const override;
   bool has_parameters() const override { return true; }

@@ -14,7 +14,7 @@ class Recompute final : public Layer {
 
   TensorRef plan_forward(Planner& plan, TensorRef x) override;
   Gradient plan_backward(Planner& plan, Gradient dy) override;
-  void refresh(Context& ctx) override { inner_->refresh(ctx); }
+  void refresh(Context& ctx, ops::Transfers& later) override { inner_->refresh(ctx, later); }
   void forward(const PassArgs& pass) override { inner_->forward(pass); }
   void backward(const PassArgs& pass) override;
   size_t describe(NetworkGraph& graph, size_t x) const override {

@@ -21,9 +21,9 @@ Gradient Residual::plan_backward(Planner& plan, Gradient dy) {
   return {from_main, from_shortcut};
 }
 
-void Residual::refresh(Context& ctx) {
-  main_->refresh(ctx);
-  if (shortcut_) shortcut_->refresh(ctx);
+void Residual::refresh(Context& ctx, ops::Transfers& later) {
+  main_->refresh(ctx, later);
+  if (shortcut_) shortcut_->refresh(ctx, later);
 }
 
 void Residual::forward(const PassArgs& pass) {

@@ -15,7 +15,7 @@ class Residual final : public Layer {
   TensorRef plan_forward(Planner& plan, TensorRef x) override;
   /// Returns the gradients of the two branches, not yet added.
   Gradient plan_backward(Planner& plan, Gradient dy) override;
-  void refresh(Context& ctx) override;
+  void refresh(Context& ctx, ops::Transfers& later) override;
   void forward(const PassArgs& pass) override;
   void backward(const PassArgs& pass) override;
   size_t describe(NetworkGraph& graph, size_t x) const override;

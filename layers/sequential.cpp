@@ -14,8 +14,8 @@ Gradient Sequential::plan_backward(Planner& plan, Gradient dy) {
   return dy;
 }
 
-void Sequential::refresh(Context& ctx) {
-  for (const LayerPtr& layer : layers_) layer->refresh(ctx);
+void Sequential::refresh(Context& ctx, ops::Transfers& later) {
+  for (const LayerPtr& layer : layers_) layer->refresh(ctx, later);
 }
 
 void Sequential::forward(const PassArgs& pass) {

@@ -22,7 +22,7 @@ class Sequential final : public Layer {
 
   TensorRef plan_forward(Planner& plan, TensorRef x) override;
   Gradient plan_backward(Planner& plan, Gradient dy) override;
-  void refresh(Context& ctx) override;
+  void refresh(Context& ctx, ops::Transfers& later) override;
   void forward(const PassArgs& pass) override;
   void backward(const PassArgs& pass) override;
   size_t describe(NetworkGraph& graph, size_t x) const override;

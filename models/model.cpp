@@ -60,7 +60,9 @@ void Model::allocate(Context& ctx, std::optional<uint64_t> seed) {
 }
 
 void Model::refresh(Context& ctx) {
-  ops::convert_together(ctx, [&] { net_->refresh(ctx); });
+  ops::Transfers conversions;
+  net_->refresh(ctx, conversions);
+  ops::transfer(ctx, conversions);
 }
 
 void Model::queue_forward(const PassArgs& pass, float grad_scale) {
@@ -80,10 +82,13 @@ NetworkGraph Model::graph() const {
 }
 
 void Model::backward(const PassArgs& pass) {
-  if (pass.on_gradient_ready) return net_->backward(pass);  // which reads each gradient at once
-  ops::hold_deliveries(pass.ctx);
-  net_->backward(pass);
-  if (!pass.check_follows) ops::run_deliveries(pass.ctx);
+  // on_gradient_ready reads each gradient at once
+  if (pass.deliveries != nullptr || pass.on_gradient_ready) return net_->backward(pass);
+  ops::Transfers deliveries;
+  PassArgs collecting = pass;
+  collecting.deliveries = &deliveries;
+  net_->backward(collecting);
+  ops::transfer(pass.ctx, deliveries);
 }
 
 }  // namespace tw

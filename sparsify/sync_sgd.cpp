@@ -251,9 +251,7 @@ void SyncSgd::sum_dense_segments(Context& ctx, const Bucket& bucket) {
   Control control{.stop = input_.stop};
   const size_t length = bucket.dense_length();
   const std::span<float> packed = small_.as<float>().first(length + 1);
-  copy_dense_segments(ctx, bucket, [&](std::span<float> there, std::span<float> here) {
-    ops::convert(ctx, flat(ctx, there), flat(ctx, here));
-  });
+  copy_dense_segments(ctx, bucket, true);
   check_finite(ctx, packed.first(length), 0, control);
   if (control.nonfinite != SIZE_MAX) control.nonfinite = bucket.place_of_dense(control.nonfinite);
   small_exchange_->run(ctx, comm_,
@@ -268,25 +266,23 @@ void SyncSgd::sum_dense_segments(Context& ctx, const Bucket& bucket) {
 }
 
 void SyncSgd::unpack_dense_segments(Context& ctx, const Bucket& bucket) {
-  copy_dense_segments(ctx, bucket, [&](std::span<float> there, std::span<float> here) {
-    ops::convert(ctx, flat(ctx, here), flat(ctx, there));
-  });
+  copy_dense_segments(ctx, bucket, false);
   if (!correction_.clips_slices()) return;
   for (const Segment& segment : bucket.dense)  // a sum over the ranks; the limit is that of a mean
     clip_norm(ctx, comm_.size() * correction_.clip, slice(arena_.gradients(), segment));
 }
 
-/// Calls copy(gradients, packed) for each dense segment; the copies are batched into one launch.
-void SyncSgd::copy_dense_segments(
-    Context& ctx, const Bucket& bucket,
-    const std::function<void(std::span<float>, std::span<float>)>& copy) {
-  ops::convert_together(ctx, [&] {
-    size_t at = 0;
-    for (const Segment& segment : bucket.dense) {
-      copy(slice(arena_.gradients(), segment), small_.as<float>().subspan(at, segment.length));
-      at += segment.length;
-    }
-  });
+/// Copies the dense segments of the gradients to packed ones, or, without `pack`, back.
+void SyncSgd::copy_dense_segments(Context& ctx, const Bucket& bucket, bool pack) {
+  copies_.clear();
+  size_t at = 0;
+  for (const Segment& segment : bucket.dense) {
+    const Tensor apart = flat(ctx, slice(arena_.gradients(), segment));
+    const Tensor packed = flat(ctx, small_.as<float>().subspan(at, segment.length));
+    copies_.push_back(pack ? ops::Transfer{apart, packed} : ops::Transfer{packed, apart});
+    at += segment.length;
+  }
+  ops::transfer(ctx, copies_);
 }
 
 void SyncSgd::update(Context& ctx, const Segment& of) {

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "engine/core/stopwatch.h"
+#include "engine/ops/vector.h"
 #include "sparsify/buckets.h"
 #include "sparsify/comm_thread.h"
 #include "sparsify/exchange.h"
@@ -65,8 +66,7 @@ class SyncSgd : public Optimizer {
   void barrier_if_measuring(Context& ctx, Stopwatch& clock);
   void sum_dense_segments(Context& ctx, const Bucket& bucket);
   void unpack_dense_segments(Context& ctx, const Bucket& bucket);
-  void copy_dense_segments(Context& ctx, const Bucket& bucket,
-                           const std::function<void(std::span<float>, std::span<float>)>& copy);
+  void copy_dense_segments(Context& ctx, const Bucket& bucket, bool pack);
   void settle();
   /// The segments in which `momentum` is not read: momentum before the selection, no weight decay.
   std::vector<Segment> segments_without_momentum() const;
@@ -91,6 +91,7 @@ class SyncSgd : public Optimizer {
   std::vector<SelectStep> slices_;
   std::vector<MomentumSlice> corrected_;
   std::vector<SelectInfo> infos_;
+  ops::Transfers copies_;
 
   StepInput input_;
   StepReport report_;

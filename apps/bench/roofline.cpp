@@ -49,7 +49,9 @@ Ceilings measure_ceilings(Context& ctx, DType dtype, int64_t n, size_t length) {
   const Tensor packed_weights = packed.tensor({static_cast<int64_t>(packed.bytes())}, DType::u8);
   const auto kept = ctx.scratch();
   ctx.set_scratch(scratch.as<std::byte>());
-  product->pack(ctx, w.tensor({n, n}, DType::f32), packed_weights);
+  ops::Transfers conversion;
+  product->pack(ctx, w.tensor({n, n}, DType::f32), packed_weights, conversion);
+  ops::transfer(ctx, conversion);
   const double multiplying = least(ctx, [&] {
     product->forward(ctx, x.tensor({n, n}, dtype), packed_weights, bias.tensor({n}, DType::f32),
                      y.tensor({n, n}, dtype));

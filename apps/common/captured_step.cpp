@@ -22,7 +22,7 @@ CapturedStep::CapturedStep(Context& ctx, Model& model, const Dataset& data, cons
       model_(model),
       dataset_(data),
       seed_(sgd.seed),
-      params_{.lr = 1,  // times the rate in step_inputs_
+      params_{.lr = 0,  // step_inputs_ has that of each step
               .momentum = static_cast<float>(sgd.momentum),
               .weight_decay = static_cast<float>(sgd.weight_decay),
               .nesterov = sgd.nesterov,
@@ -38,13 +38,18 @@ CapturedStep::CapturedStep(Context& ctx, Model& model, const Dataset& data, cons
 
 void CapturedStep::queue_step() {
   ParameterArena& arena = model_.arena();
-  const PassArgs pass{
-      .ctx = ctx_, .check_follows = true, .seed = seed_ * 65536};  // as rank 0 draws
+  const RecordedStep* const recorded = step_inputs_->recorded();
+  ops::Transfers deliveries;
+  const PassArgs pass{.ctx = ctx_,
+                      .seed = seed_ * 65536,  // as rank 0 draws
+                      .recorded = recorded,
+                      .deliveries = &deliveries};
   if (data_) data_->next(model_.images(), model_.labels());
   model_.queue_forward(pass);
   model_.backward(pass);
-  step_inputs_->check(arena.gradients());
-  ops::sgd_update(ctx_, params_, decay_bounds_, arena.gradients(), momentum_, arena.values());
+  step_inputs_->check(arena.gradients(), deliveries);
+  ops::sgd_update(ctx_, params_, decay_bounds_, arena.gradients(), momentum_, arena.values(), {},
+                  recorded);
   model_.refresh(ctx_);
   step_inputs_->advance(model_.sums(), arena.gradients());
 }
@@ -85,8 +90,9 @@ void CapturedPasses::queue(Captured& captured, const PassArgs& pass,
                            const std::function<void(const PassArgs&)>& body) {
   if (step_inputs_ == nullptr) return body(pass);
   step_inputs_->set_step(pass.step);
-  captured(pass.ctx, [&] { body({.ctx = pass.ctx, .seed = pass.seed}); });
-  step_inputs_->set_step(0);  // for what is queued op by op
+  captured(pass.ctx, [&] {
+    body({.ctx = pass.ctx, .seed = pass.seed, .recorded = step_inputs_->recorded()});
+  });
 }
 
 }  // namespace tw

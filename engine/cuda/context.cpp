@@ -81,9 +81,6 @@ CudaHandles::CudaHandles(int gpu) : device_(gpu < 0 ? pick_device() : gpu) {
   cuda::expect(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "stream");
   tickets_ = allocate<uint32_t>(kTickets);
   result_ = allocate<unsigned long long>(1);
-  step_input_ = allocate<DeviceStepInput>(1);
-  constexpr DeviceStepInput outside;
-  cuda::expect(cudaMemcpy(step_input_, &outside, sizeof outside, cudaMemcpyHostToDevice), "memory");
   // not the whole device: that would break the capture of another rank
   cuda::expect(cudaStreamSynchronize(cudaStreamLegacy), "start");
 }
@@ -95,7 +92,6 @@ CudaHandles::~CudaHandles() {
   cudaStreamSynchronize(stream_);
   if (cudnn_ != nullptr) cudnnDestroy(cudnn_);
   if (cublas_ != nullptr) cuda::cublas().destroy(cublas_);
-  cudaFree(step_input_);
   cudaFree(result_);
   cudaFree(tickets_);
   cudaStreamDestroy(stream_);

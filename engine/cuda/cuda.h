@@ -6,7 +6,6 @@
 
 #include <cstdint>
 #include <memory>
-#include <vector>
 
 #include "engine/core/buffer.h"
 #include "engine/core/context.h"
@@ -17,35 +16,6 @@ struct cudnnContext;
 namespace tw {
 
 class SideStream;
-
-inline constexpr unsigned long long kAllFinite = ~0ull;
-
-/// Values that differ between launches of one recorded graph. The ops are recorded for step 0 and
-/// learning rate 1; at launch they read the actual step and rate here. Outside of graphs this holds
-/// the defaults.
-struct DeviceStepInput {
-  uint64_t step = 0;  ///< added to the step of dropout's random draws
-  float lr = 1;       ///< factor of the learning rate
-  /// Index of the first gradient that is NaN or infinite; updates do nothing unless kAllFinite.
-  unsigned long long nonfinite = kAllFinite;
-};
-
-/// A deferred conversion from fp32. Deferred conversions run together in one launch.
-struct HeldConvert {
-  const float* from;
-  void* to;
-  int64_t n;
-  DType type;  ///< of `to`
-};
-
-/// A deferred delivery of a weight gradient. Deferred deliveries run together in one launch.
-struct HeldDelivery {
-  const void* from;
-  DType type;  ///< of `from`
-  float* to;
-  int64_t n;
-  bool add;  ///< to what is there
-};
 
 class CudaHandles : public DeviceHandles {
  public:
@@ -65,8 +35,6 @@ class CudaHandles : public DeviceHandles {
   SideStream& side();
   /// Later work waits for the work on it, if any.
   void join_side();
-  /// In device memory.
-  DeviceStepInput* step_input() const { return step_input_; }
   /// One number in device memory, for an op that returns it to the host.
   unsigned long long* result() const { return result_; }
   /// kTickets zeros in device memory, for kernels whose last block finishes the work. Each kernel
@@ -78,10 +46,6 @@ class CudaHandles : public DeviceHandles {
   std::byte* pinned(size_t bytes);
 
   bool warm = false;  ///< the clock rate has risen under load, so kernels can be timed
-  bool holds_converts = false;
-  std::vector<HeldConvert> held_converts;
-  bool holds_deliveries = false;
-  std::vector<HeldDelivery> held_deliveries;
 
  private:
   int device_ = 0;
@@ -90,7 +54,6 @@ class CudaHandles : public DeviceHandles {
   cudnnContext* cudnn_ = nullptr;
   std::unique_ptr<SideStream> side_;
   Buffer cublas_workspace_;
-  DeviceStepInput* step_input_ = nullptr;
   unsigned long long* result_ = nullptr;
   uint32_t* tickets_ = nullptr;
   Buffer pinned_;

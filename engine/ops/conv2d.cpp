@@ -3,8 +3,6 @@
 namespace tw::ops {
 
 constinit DispatchTable<Conv2dFactory> conv2d_dispatch{"conv2d"};
-constinit DispatchTable<void(Context&)> hold_deliveries_dispatch{"hold_deliveries"};
-constinit DispatchTable<void(Context&)> run_deliveries_dispatch{"run_deliveries"};
 
 std::unique_ptr<Conv2d> Conv2d::create(Context& ctx, const Conv2dShape& s) {
   check(s.batch > 0 && s.height > 0 && s.width > 0 && s.in_channels > 0 && s.out_channels > 0,
@@ -21,14 +19,5 @@ std::unique_ptr<Conv2d> Conv2d::create(Context& ctx, const Conv2dShape& s) {
         name(s.dtype));
   return conv2d_dispatch(ctx.device(), ctx, s);
 }
-
-namespace {
-
-void deliver_at_once(Context&) {}
-
-const bool deliveries_registered = hold_deliveries_dispatch.add(Device::cpu, deliver_at_once) &&
-                                   run_deliveries_dispatch.add(Device::cpu, deliver_at_once);
-
-}  // namespace
 
 }  // namespace tw::ops

@@ -6,7 +6,7 @@
 #include <optional>
 
 #include "engine/core/context.h"
-#include "engine/core/tensor.h"
+#include "engine/ops/vector.h"
 
 namespace tw::ops {
 
@@ -41,30 +41,26 @@ class Conv2d {
   /// Bytes of the packed compute copy of the weights.
   virtual size_t packed_bytes() const = 0;
 
-  /// Writes the packed compute copy of the fp32 OHWI weights; called after every update.
-  virtual void pack(Context& ctx, const Tensor& w, const Tensor& packed) = 0;
+  /// Writes the packed compute copy of the fp32 OHWI weights, or adds the transfer that does to
+  /// `later`; called after every update.
+  virtual void pack(Context& ctx, const Tensor& w, const Tensor& packed, Transfers& later) = 0;
   /// `bias` (fp32, [O]) is ignored unless Conv2dShape::bias is set.
   virtual void forward(Context& ctx, const Tensor& x, const Tensor& packed, const Tensor& bias,
                        const Tensor& y) = 0;
   virtual void backward_data(Context& ctx, const Tensor& dy, const Tensor& packed,
                              const Tensor& dx) = 0;
-  /// Bytes that backward_weights needs besides, until the gradients are delivered.
+  /// Bytes that backward_weights needs besides, until its transfer has run.
   virtual size_t staged_bytes() const { return 0; }
   /// Bytes with which backward_weights may run beside later ops; none: it never does.
   virtual std::optional<size_t> beside_bytes() const { return {}; }
   /// Writes, or with `accumulate` adds to, dw (fp32 OHWI) and dbias (fp32). `staged`: memory of
-  /// staged_bytes(). `beside`: memory of beside_bytes(), or empty. Unless it is empty, x, dy and
-  /// `beside` are in use until the next call of any convolution or the delivery of the gradients.
+  /// staged_bytes(). `later`, if given, receives the transfer that writes dw, on a GPU; the caller
+  /// runs it. `beside`: memory of beside_bytes(), or empty. With both, x, dy and `beside` are in
+  /// use until the next call of any convolution or transfer().
   virtual void backward_weights(Context& ctx, const Tensor& x, const Tensor& dy, const Tensor& dw,
                                 const Tensor& dbias, bool accumulate, const Tensor& staged,
-                                const Tensor& beside) = 0;
+                                const Tensor& beside, Transfers* later) = 0;
 };
-
-/// Between the two, a GPU defers the last conversion of weight gradients to fp32, and then does all
-/// of them in one launch.
-extern DispatchTable<void(Context&)> hold_deliveries_dispatch, run_deliveries_dispatch;
-inline void hold_deliveries(Context& ctx) { hold_deliveries_dispatch(ctx.device(), ctx); }
-inline void run_deliveries(Context& ctx) { run_deliveries_dispatch(ctx.device(), ctx); }
 
 using Conv2dFactory = std::unique_ptr<Conv2d>(Context&, const Conv2dShape&);
 extern DispatchTable<Conv2dFactory> conv2d_dispatch;

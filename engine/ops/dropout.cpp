@@ -41,17 +41,17 @@ using baseline::kDropoutTile;
 constinit DispatchTable<DropoutFunction> dropout_dispatch{"dropout"};
 
 void dropout(Context& ctx, float rate, const Philox& philox, uint64_t step, const Tensor& x,
-             const Tensor& y) {
+             const Tensor& y, const RecordedStep* recorded) {
   check(rate >= 0.0f && rate < 1.0f, "[dropout] rate is {}; expected 0 <= rate < 1", rate);
   check_activation("dropout", "x", x);
   check_like("dropout", "y", y, x);
-  dropout_dispatch(ctx.device(), ctx, rate, philox, step, x, y);
+  dropout_dispatch(ctx.device(), ctx, rate, philox, step, x, y, recorded);
 }
 
 namespace {
 
 void dropout_cpu(Context& ctx, float rate, const Philox& philox, uint64_t step, const Tensor& x,
-                 const Tensor& y) {
+                 const Tensor& y, const RecordedStep*) {
   with_activation_type(x.dtype, [&]<class T>() {
     const auto from = x.as<T>(), to = y.as<T>();
     parallel_for(ctx, from.size(), kDropoutTile, [&](size_t begin, size_t end) {

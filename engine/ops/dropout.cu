@@ -10,14 +10,15 @@ template <class T>
 struct Drop {
   Philox philox;
   uint64_t step;
-  const DeviceStepInput* step_input;
+  const RecordedStep* recorded;  // null: `step`
   float rate, scale;
   int64_t n;
   const T* x;
   T* y;
 
   __device__ void operator()(int64_t block) const {
-    const Philox::Block words = philox(step + step_input->step, static_cast<uint32_t>(block));
+    const Philox::Block words =
+        philox(recorded != nullptr ? recorded->step : step, static_cast<uint32_t>(block));
 #pragma unroll
     for (int j = 0; j < 4; ++j) {
       const int64_t i = 4 * block + j;
@@ -30,13 +31,13 @@ struct Drop {
 };
 
 void dropout_cuda(Context& ctx, float rate, const Philox& philox, uint64_t step, const Tensor& x,
-                  const Tensor& y) {
+                  const Tensor& y, const RecordedStep* recorded) {
   with_activation_type(x.dtype, [&]<class T>() {
     const int64_t n = x.numel();
     cuda::for_each(ctx, "dropout", (n + 3) / 4,
                    Drop<T>{.philox = philox,
                            .step = step,
-                           .step_input = ctx.handles<CudaHandles>().step_input(),
+                           .recorded = recorded,
                            .rate = rate,
                            .scale = 1.0f / (1.0f - rate),
                            .n = n,

@@ -4,7 +4,7 @@
 #include <memory>
 
 #include "engine/core/context.h"
-#include "engine/core/tensor.h"
+#include "engine/ops/vector.h"
 
 namespace tw::ops {
 
@@ -32,8 +32,9 @@ class Linear {
   virtual size_t scratch_bytes() const = 0;
   /// Bytes of the packed compute copy of the weights.
   virtual size_t packed_bytes() const = 0;
-  /// Writes the packed compute copy of w (fp32 [out, in]); called after every update.
-  virtual void pack(Context& ctx, const Tensor& w, const Tensor& packed) = 0;
+  /// Writes the packed compute copy of w (fp32 [out, in]), or adds the transfer that does to
+  /// `later`; called after every update.
+  virtual void pack(Context& ctx, const Tensor& w, const Tensor& packed, Transfers& later) = 0;
   virtual void forward(Context& ctx, const Tensor& x, const Tensor& packed, const Tensor& bias,
                        const Tensor& y) = 0;
   /// Bytes that the two calls of backward share: backward_weights, which comes first, leaves a

@@ -1,5 +1,5 @@
-#include "engine/ops/gradients_cuda.h"
 #include "engine/ops/nonfinite.h"
+#include "engine/ops/transfer_cuda.h"
 
 namespace tw::ops {
 namespace {
@@ -10,7 +10,7 @@ size_t first_nonfinite_cuda(Context& ctx, std::span<const float> x) {
   unsigned long long found = x.size();
   cuda::expect(cudaMemcpyAsync(first, &found, sizeof found, cudaMemcpyDefault, handles.stream()),
                "first_nonfinite");
-  check_gradients(ctx, x, first);
+  transfer_and_check(ctx, {}, x, first);
   cuda::expect(cudaMemcpyAsync(&found, first, sizeof found, cudaMemcpyDefault, handles.stream()),
                "first_nonfinite");
   handles.synchronize();

@@ -45,12 +45,12 @@ constinit DispatchTable<SgdUpdateFunction> sgd_update_dispatch{"sgd_update"};
 
 void sgd_update(Context& ctx, const SgdParams& params, std::span<const uint32_t> decay_bounds,
                 std::span<const float> g, std::span<float> m, std::span<float> w,
-                std::span<const uint32_t> corrected_bounds) {
+                std::span<const uint32_t> corrected_bounds, const RecordedStep* recorded) {
   check(g.size() == w.size() && (m.size() == w.size() || params.momentum == 0.0f),
         "[sgd_update] {} weights, {} gradients, {} momenta", w.size(), g.size(), m.size());
   check(std::ranges::is_sorted(decay_bounds), "[sgd_update] decay bounds do not ascend");
   check(std::ranges::is_sorted(corrected_bounds), "[sgd_update] bounds do not ascend");
-  sgd_update_dispatch(ctx.device(), ctx, params, decay_bounds, g, m, w, corrected_bounds);
+  sgd_update_dispatch(ctx.device(), ctx, params, decay_bounds, g, m, w, corrected_bounds, recorded);
 }
 
 namespace {
@@ -71,7 +71,7 @@ void update_range(Context& ctx, const SgdParams& params, std::span<const float> 
 
 void sgd_update_cpu(Context& ctx, const SgdParams& params, std::span<const uint32_t> decay_bounds,
                     std::span<const float> g, std::span<float> m, std::span<float> w,
-                    std::span<const uint32_t> corrected_bounds) {
+                    std::span<const uint32_t> corrected_bounds, const RecordedStep*) {
   for_each_sgd_range(decay_bounds, corrected_bounds, w.size(),
                      [&](size_t begin, size_t end, bool decays, bool corrected) {
                        const auto update = [&](const SgdParams& own) {

@@ -30,14 +30,14 @@ struct Ranges {
 struct Update {
   SgdParams params;
   Ranges ranges;
-  const DeviceStepInput* step_input;
+  const RecordedStep* recorded;  // null: params.lr
   const float* g;
   float *m, *w;
 
   __device__ void operator()(int64_t i) const {
-    if (step_input->nonfinite != kAllFinite) return;
+    if (recorded != nullptr && recorded->nonfinite != RecordedStep::kAllFinite) return;
     const uint8_t rule = ranges.rule(i);
-    const float lr = params.lr * step_input->lr, mean = params.scale * g[i];
+    const float lr = recorded != nullptr ? recorded->lr : params.lr, mean = params.scale * g[i];
     const float decay_rate = rule & Ranges::kDecays ? params.weight_decay : 0.0f;
     float here = w[i];
     if (!(rule & Ranges::kCorrected))
@@ -62,10 +62,10 @@ struct Update {
 
 void sgd_update_cuda(Context& ctx, const SgdParams& params, std::span<const uint32_t> decay_bounds,
                      std::span<const float> g, std::span<float> m, std::span<float> w,
-                     std::span<const uint32_t> corrected_bounds) {
+                     std::span<const uint32_t> corrected_bounds, const RecordedStep* recorded) {
   Update update{.params = params,
                 .ranges = {},
-                .step_input = ctx.handles<CudaHandles>().step_input(),
+                .recorded = recorded,
                 .g = nullptr,
                 .m = nullptr,
                 .w = nullptr};

@@ -9,6 +9,7 @@
 #include <span>
 
 #include "engine/core/context.h"
+#include "engine/ops/step_inputs.h"
 
 namespace tw::ops {
 
@@ -25,14 +26,17 @@ inline constexpr std::array<uint32_t, 1> kDecayAll{0};
 /// and may be empty. `decay_bounds`: ascending indices at which weight decay starts, stops, starts,
 /// ...; empty: a decay of 0. `corrected_bounds`: likewise, where g contains its momentum: only
 /// weight decay has momentum there, w -= lr * m or (Nesterov) as above with G = weight_decay * w,
-/// then w -= lr * scale * g. Throws UserError on unequal lengths or descending bounds.
+/// then w -= lr * scale * g. `recorded`, if given, has the learning rate of a recorded step, in
+/// place of `params.lr`, and stops updates after a NaN or infinity.
+/// Throws UserError on unequal lengths or descending bounds.
 void sgd_update(Context& ctx, const SgdParams& params, std::span<const uint32_t> decay_bounds,
                 std::span<const float> g, std::span<float> m, std::span<float> w,
-                std::span<const uint32_t> corrected_bounds = {});
+                std::span<const uint32_t> corrected_bounds = {},
+                const RecordedStep* recorded = nullptr);
 
 using SgdUpdateFunction = void(Context&, const SgdParams&, std::span<const uint32_t>,
                                std::span<const float>, std::span<float>, std::span<float>,
-                               std::span<const uint32_t>);
+                               std::span<const uint32_t>, const RecordedStep*);
 extern DispatchTable<SgdUpdateFunction> sgd_update_dispatch;
 
 /// Calls visit(begin, end, decays, corrected) for the ranges of n elements, in order. The bounds

@@ -9,8 +9,18 @@
 
 #include "engine/core/context.h"
 #include "engine/ops/loss.h"
+#include "engine/ops/vector.h"
 
 namespace tw {
+
+/// What the ops of a recorded step read when it is launched, in device memory.
+struct RecordedStep {
+  static constexpr unsigned long long kAllFinite = ~0ull;
+  uint64_t step = 0;  ///< of dropout's random draws
+  float lr = 0;
+  /// Index of the first gradient that is NaN or infinite; updates do nothing unless kAllFinite.
+  unsigned long long nonfinite = kAllFinite;
+};
 
 class StepInputs {
  public:
@@ -21,12 +31,14 @@ class StepInputs {
   /// For ctx's device; throws UserError on the CPU, which records nothing.
   static std::unique_ptr<StepInputs> create(Context& ctx);
 
-  /// The next lrs.size() launches are steps `step`, step + 1, ... at these learning rates. Dropout
-  /// and the update, recorded for step 0 and rate 1, read them.
+  /// The argument for the ops of the recorded step.
+  virtual const RecordedStep* recorded() const = 0;
+
+  /// The next lrs.size() launches are steps `step`, step + 1, ... at these learning rates.
   virtual void start(uint64_t step, std::span<const float> lrs) = 0;
-  /// Checks the gradients, after it has run their deferred deliveries; record it after backward.
-  /// From the first NaN or infinity on, updates do nothing.
-  virtual void check(std::span<const float> gradients) = 0;
+  /// Runs the deliveries of backward and checks the gradients; record it after backward. From the
+  /// first NaN or infinity on, updates do nothing.
+  virtual void check(std::span<const float> gradients, const ops::Transfers& deliveries) = 0;
   /// Stores the step's loss sums and advances to the next step; record it last.
   virtual void advance(const Tensor& sums, std::span<const float> gradients) = 0;
 
@@ -36,12 +48,10 @@ class StepInputs {
     size_t bad_index = 0;          ///< index of that gradient
     float bad_value = 0;           ///< its value
   };
-  /// Waits for the launches since start() and returns their results. Ops then use their own
-  /// arguments again.
+  /// Waits for the launches since start() and returns their results.
   virtual Outcome finish() = 0;
 
-  /// For a host that queues every step itself, in place of start() and finish(): later launches use
-  /// `step` and learning rate 1.
+  /// For a host that launches every pass itself, in place of start() and finish().
   virtual void set_step(uint64_t step) = 0;
 };
 

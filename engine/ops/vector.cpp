@@ -47,8 +47,7 @@ constinit DispatchTable<void(Context&, std::span<const float>, std::span<float>)
     "subtract"};
 constinit DispatchTable<void(Context&, const Tensor&, const Tensor&)> add_dispatch{"add"};
 constinit DispatchTable<void(Context&, const Tensor&, const Tensor&)> convert_dispatch{"convert"};
-constinit DispatchTable<void(Context&)> hold_converts_dispatch{"hold_converts"};
-constinit DispatchTable<void(Context&)> run_converts_dispatch{"run_converts"};
+constinit DispatchTable<void(Context&, const Transfers&)> transfer_dispatch{"transfer"};
 
 void fill(Context& ctx, std::span<float> x, float value) {
   fill_dispatch(ctx.device(), ctx, x, value);
@@ -82,6 +81,10 @@ void convert(Context& ctx, const Tensor& x, const Tensor& y) {
   check_activation("convert", "y", y);
   check_shape("convert", "y", y, x.shape);
   convert_dispatch(ctx.device(), ctx, x, y);
+}
+
+void transfer(Context& ctx, const Transfers& transfers) {
+  transfer_dispatch(ctx.device(), ctx, transfers);
 }
 
 namespace {
@@ -125,15 +128,18 @@ void convert_cpu(Context& ctx, const Tensor& x, const Tensor& y) {
   });
 }
 
-/// The CPU converts at once.
-void hold_nothing(Context&) {}
+void transfer_cpu(Context& ctx, const Transfers& transfers) {
+  for (const Transfer& each : transfers) {
+    check<std::logic_error>(!each.add, "[transfer] the CPU adds by other ops");
+    convert(ctx, each.from, each.to);
+  }
+}
 
 const bool vector_registered =
     fill_dispatch.add(Device::cpu, fill_cpu) && scale_dispatch.add(Device::cpu, scale_cpu) &&
     subtract_dispatch.add(Device::cpu, subtract_cpu) && add_dispatch.add(Device::cpu, add_cpu) &&
     convert_dispatch.add(Device::cpu, convert_cpu) &&
-    hold_converts_dispatch.add(Device::cpu, hold_nothing) &&
-    run_converts_dispatch.add(Device::cpu, hold_nothing);
+    transfer_dispatch.add(Device::cpu, transfer_cpu);
 
 }  // namespace
 }  // namespace tw::ops

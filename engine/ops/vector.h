@@ -1,7 +1,8 @@
-// Vector ops: fill, scale, add, subtract, dtype conversion.
+// Vector ops: fill, scale, add, subtract, dtype conversion, many conversions at once.
 #pragma once
 
 #include <span>
+#include <vector>
 
 #include "engine/core/context.h"
 #include "engine/core/tensor.h"
@@ -21,19 +22,19 @@ void add(Context& ctx, const Tensor& x, const Tensor& y);
 /// Copies x to y, converting between f32 and bf16.
 void convert(Context& ctx, const Tensor& x, const Tensor& y);
 
-extern DispatchTable<void(Context&)> hold_converts_dispatch, run_converts_dispatch;
-
-/// Runs `body` and batches its conversions from fp32. A GPU defers them to one launch after the
-/// body, so the body must not read the results.
-template <class Body>
-void convert_together(Context& ctx, const Body& body) {
-  hold_converts_dispatch(ctx.device(), ctx);
-  body();
-  run_converts_dispatch(ctx.device(), ctx);
-}
+/// A vector that is copied to another place, type or both, or added to what is there.
+struct Transfer {
+  Tensor from, to;   ///< f32 or bf16, not both bf16, of as many elements
+  bool add = false;  ///< only on a GPU
+};
+/// Transfers that ops leave to their caller, because a GPU runs many of them in one launch.
+using Transfers = std::vector<Transfer>;
+/// Runs the transfers; none reads or writes what another one writes.
+void transfer(Context& ctx, const Transfers& transfers);
 
 extern DispatchTable<void(Context&, std::span<float>, float)> fill_dispatch, scale_dispatch;
 extern DispatchTable<void(Context&, std::span<const float>, std::span<float>)> subtract_dispatch;
 extern DispatchTable<void(Context&, const Tensor&, const Tensor&)> add_dispatch, convert_dispatch;
+extern DispatchTable<void(Context&, const Transfers&)> transfer_dispatch;
 
 }  // namespace tw::ops

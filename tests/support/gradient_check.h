@@ -39,11 +39,11 @@ class LayerUnderTest {
     upstream_ = normal_values(y->numel(), ++id);
     extra_ = normal_values(y->numel(), ++id);
     if (!pair) std::ranges::fill(extra_, 0.0);
-    layer->refresh(ctx);
+    refresh();
   }
 
   std::vector<double> forward() {
-    layer->refresh(ctx);
+    refresh();
     layer->forward(pass);
     return to_doubles(ctx, y->as<float>());
   }
@@ -91,6 +91,11 @@ class LayerUnderTest {
   PassArgs pass{.ctx = ctx, .seed = 7, .step = 3};
 
  private:
+  void refresh() {
+    ops::Transfers conversions;
+    layer->refresh(ctx, conversions);
+    ops::transfer(ctx, conversions);
+  }
   void randomise(std::span<float> values, uint64_t id, double deviation) {
     const auto drawn = normal_values(std::ssize(values), id);
     HostFloats host(ctx, values);

@@ -91,7 +91,7 @@ class Conv2dCpu final : public Conv2d {
   }
   size_t packed_bytes() const override { return weights_.bytes(); }
 
-  void pack(Context& ctx, const Tensor& w, const Tensor& packed) override {
+  void pack(Context& ctx, const Tensor& w, const Tensor& packed, Transfers&) override {
     weights_.pack(ctx, w, packed);
   }
 
@@ -114,8 +114,8 @@ class Conv2dCpu final : public Conv2d {
   }
 
   void backward_weights(Context& ctx, const Tensor& x, const Tensor& dy, const Tensor& dw,
-                        const Tensor& dbias, bool accumulate, const Tensor&,
-                        const Tensor&) override {
+                        const Tensor& dbias, bool accumulate, const Tensor&, const Tensor&,
+                        Transfers*) override {
     expect_conv2d_tensor("x", x, shape_.x(), shape_.dtype);
     expect_conv2d_tensor("dy", dy, shape_.y(), shape_.dtype);
     backward_weights_.run(ctx, x, dy, dw, dbias, accumulate);

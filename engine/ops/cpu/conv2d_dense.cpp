@@ -39,7 +39,7 @@ class DenseConv2d final : public Conv2d {
   }
   size_t packed_bytes() const override { return matrix_elements() * size_of(shape_.dtype); }
 
-  void pack(Context& ctx, const Tensor& w, const Tensor& packed) override {
+  void pack(Context& ctx, const Tensor& w, const Tensor& packed, Transfers&) override {
     if (shape_.dtype == DType::bf16)
       expand(ctx, static_cast<const float*>(w.data), static_cast<bf16*>(packed.data));
     else
@@ -67,8 +67,8 @@ class DenseConv2d final : public Conv2d {
   }
 
   void backward_weights(Context& ctx, const Tensor& x, const Tensor& dy, const Tensor& dw,
-                        const Tensor& dbias, bool accumulate, const Tensor&,
-                        const Tensor&) override {
+                        const Tensor& dbias, bool accumulate, const Tensor&, const Tensor&,
+                        Transfers*) override {
     expect_conv2d_tensor("x", x, shape_.x(), shape_.dtype);
     expect_conv2d_tensor("dy", dy, shape_.y(), shape_.dtype);
     if (shape_.bias) sum_bias(ctx, dy, static_cast<float*>(dbias.data), accumulate);

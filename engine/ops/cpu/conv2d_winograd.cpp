@@ -59,7 +59,7 @@ class WinogradConv2d final : public Conv2d {
     return (shape_.input_gradient ? 2 : 1) * forward_.kernel_floats() * sizeof(float);
   }
 
-  void pack(Context& ctx, const Tensor& w, const Tensor& packed) override;
+  void pack(Context& ctx, const Tensor& w, const Tensor& packed, Transfers&) override;
 
   void forward(Context& ctx, const Tensor& x, const Tensor& packed, const Tensor& bias,
                const Tensor& y) override {
@@ -79,8 +79,8 @@ class WinogradConv2d final : public Conv2d {
   }
 
   void backward_weights(Context& ctx, const Tensor& x, const Tensor& dy, const Tensor& dw,
-                        const Tensor& dbias, bool accumulate, const Tensor&,
-                        const Tensor&) override;
+                        const Tensor& dbias, bool accumulate, const Tensor&, const Tensor&,
+                        Transfers*) override;
 
  private:
   void convolve(Context& ctx, const Tiling& t, const Tensor& in, const float* kernel,
@@ -112,7 +112,7 @@ WinogradConv2d::WinogradConv2d(Context& ctx, const Conv2dShape& s)
   tile_parts_ = threads_ / output_parts_;
 }
 
-void WinogradConv2d::pack(Context& ctx, const Tensor& w, const Tensor& packed) {
+void WinogradConv2d::pack(Context& ctx, const Tensor& w, const Tensor& packed, Transfers&) {
   const auto* from = static_cast<const float*>(w.data);
   auto* const to = static_cast<float*>(packed.data);
   const size_t inputs = forward_.in_channels, outputs = forward_.out_channels;
@@ -145,7 +145,7 @@ void WinogradConv2d::convolve(Context& ctx, const Tiling& t, const Tensor& in, c
 
 void WinogradConv2d::backward_weights(Context& ctx, const Tensor& x, const Tensor& dy,
                                       const Tensor& dw, const Tensor& dbias, bool accumulate,
-                                      const Tensor&, const Tensor&) {
+                                      const Tensor&, const Tensor&, Transfers*) {
   expect_conv2d_tensor("x", x, shape_.x(), shape_.dtype);
   expect_conv2d_tensor("dy", dy, shape_.y(), shape_.dtype);
   const Tiling& t = forward_;

@@ -23,7 +23,7 @@ class LinearCpu final : public Linear {
   }
   size_t packed_bytes() const override { return weights_.bytes(); }
 
-  void pack(Context& ctx, const Tensor& w, const Tensor& packed) override {
+  void pack(Context& ctx, const Tensor& w, const Tensor& packed, Transfers&) override {
     weights_.pack(ctx, w, packed);
   }
 

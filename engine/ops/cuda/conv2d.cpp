@@ -7,8 +7,6 @@
 #include "engine/cuda/side_stream.h"
 #include "engine/ops/cuda/choose_plan.h"
 #include "engine/ops/cuda/matrix.h"
-#include "engine/ops/gradients_cuda.h"
-#include "engine/ops/vector.h"
 
 namespace tw::ops {
 namespace {
@@ -57,8 +55,8 @@ class Conv2dCuda final : public Conv2d {
     return workspace;
   }
 
-  void pack(Context& ctx, const Tensor& w, const Tensor& packed) override {
-    convert(ctx, w, {packed.data, w.shape, shape_.dtype, w.device});
+  void pack(Context&, const Tensor& w, const Tensor& packed, Transfers& later) override {
+    later.push_back({w, {packed.data, w.shape, shape_.dtype, w.device}});
   }
 
   void forward(Context& ctx, const Tensor& x, const Tensor& packed, const Tensor& bias,
@@ -77,23 +75,23 @@ class Conv2dCuda final : public Conv2d {
     run(ctx, *backward_data_, dx.data, packed.data, dy.data);
   }
 
-  // cuDNN writes dw in the type of x and dy; deliver() converts it to the fp32 gradient
+  // cuDNN writes dw in the type of x and dy; a transfer converts it to the fp32 gradient
   void backward_weights(Context& ctx, const Tensor& x, const Tensor& dy, const Tensor& dw,
                         const Tensor& dbias, bool accumulate, const Tensor& staged,
-                        const Tensor& beside) override {
+                        const Tensor& beside, Transfers* later) override {
     expect("x", x, shape_.x());
     expect("dy", dy, shape_.y());
     check<std::logic_error>(staged.data != nullptr, "[conv2d] no memory for dw");
     auto& handles = ctx.handles<CudaHandles>();
     handles.join_side();
-    if (handles.holds_deliveries && beside.data != nullptr) {
+    if (later != nullptr && beside.data != nullptr) {
       handles.side().fork();
       backward_weights_.run(handles.side().cudnn(), x.data, staged.data, dy.data, beside.data);
     } else {
       run(ctx, backward_weights_, x.data, staged.data, dy.data);
     }
-    deliver(ctx, {staged.data, shape_.w(), shape_.dtype, Device::cuda}, accumulate,
-            static_cast<float*>(dw.data));
+    const Transfer delivery{{staged.data, shape_.w(), shape_.dtype, Device::cuda}, dw, accumulate};
+    later != nullptr ? later->push_back(delivery) : transfer(ctx, {delivery});
     if (shape_.bias)
       column_sums(ctx, dy, ctx.scratch().data(), accumulate, static_cast<float*>(dbias.data));
   }

@@ -56,8 +56,8 @@ class LinearCuda final : public Linear {
     return static_cast<size_t>(shape_.in_features * shape_.out_features) * size_of(shape_.dtype);
   }
 
-  void pack(Context& ctx, const Tensor& w, const Tensor& packed) override {
-    convert(ctx, w, {packed.data, w.shape, shape_.dtype, w.device});
+  void pack(Context&, const Tensor& w, const Tensor& packed, Transfers& later) override {
+    later.push_back({w, {packed.data, w.shape, shape_.dtype, w.device}});
   }
 
   void forward(Context& ctx, const Tensor& x, const Tensor& packed, const Tensor& bias,

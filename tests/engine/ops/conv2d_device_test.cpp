@@ -52,15 +52,18 @@ struct ConvCase {
   void run(Context& ctx, Conv2d& conv, int rounds = 0) {
     const Scratch scratch(ctx, conv.scratch_bytes());
     const OwnedTensor packed({static_cast<int64_t>(conv.packed_bytes())}, DType::u8);
-    conv.pack(ctx, w, packed);
+    ops::Transfers conversion;
+    conv.pack(ctx, w, packed, conversion);
+    ops::transfer(ctx, conversion);
     conv.forward(ctx, x, packed, bias, y);
     if (s.input_gradient) conv.backward_data(ctx, dy, packed, dx);
-    // one round at a time as in a model; rounds that add are delivered as they come
+    // every other round leaves its delivery to the caller, as in a model
     const OwnedTensor staged({static_cast<int64_t>(conv.staged_bytes())}, DType::u8);
     for (int round = 0; round <= rounds; ++round) {
-      if (round % 2 == 0) ops::hold_deliveries(ctx);
-      conv.backward_weights(ctx, x, dy, dw, dbias, round > 0, staged, {});
-      ops::run_deliveries(ctx);
+      ops::Transfers delivery;
+      conv.backward_weights(ctx, x, dy, dw, dbias, round > 0, staged, {},
+                            round % 2 == 0 ? &delivery : nullptr);
+      ops::transfer(ctx, delivery);
     }
   }
 

@@ -77,9 +77,9 @@ TEST_P(Elementwise, BatchedConversionsMatchSingleOnes) {
     expected.emplace_back(shape, dtype);
     ops::convert(ctx, from.back(), expected.back());
   }
-  ops::convert_together(ctx, [&] {
-    for (size_t i = 0; i < from.size(); ++i) ops::convert(ctx, from[i], to[i]);
-  });
+  ops::Transfers conversions;
+  for (size_t i = 0; i < from.size(); ++i) conversions.push_back({from[i], to[i]});
+  ops::transfer(ctx, conversions);
   for (size_t i = 0; i < from.size(); ++i) EXPECT_EQ(to[i].bits(), expected[i].bits()) << i;
 }
 

@@ -26,7 +26,9 @@ struct LinearCase {
   void run(Context& ctx, Linear& linear, int rounds = 0) {
     const Scratch scratch(ctx, linear.scratch_bytes());
     const OwnedTensor packed({static_cast<int64_t>(linear.packed_bytes())}, DType::u8);
-    linear.pack(ctx, w, packed);
+    ops::Transfers conversion;
+    linear.pack(ctx, w, packed, conversion);
+    ops::transfer(ctx, conversion);
     linear.forward(ctx, x, packed, bias, y);
     const OwnedTensor staged({static_cast<int64_t>(linear.staged_bytes())}, DType::u8);
     for (int round = 0; round <= rounds; ++round)
