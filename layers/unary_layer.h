@@ -26,8 +26,13 @@ class UnaryLayer : public Layer {
  protected:
   /// Declares and returns y for x_; declares what forward uses.
   virtual TensorRef plan_y(Planner& plan) = 0;
-  /// Declares and returns dx, which may be dy_; declares what backward uses. Empty: no dx.
-  virtual TensorRef plan_dx(Planner& plan) = 0;
+  /// Declares and returns dx, which may be dy_; declares what backward uses. Empty: no dx. By
+  /// default a tensor like x, and backward reads dy.
+  virtual TensorRef plan_dx(Planner& plan) {
+    const TensorRef dx = plan.make(x_->shape);
+    plan.use({dy_, dx});
+    return dx;
+  }
   /// Reads dy_, the whole gradient of y; writes dx_ and parameter gradients.
   virtual void run_backward(const PassArgs& pass) = 0;
 

@@ -1,9 +1,8 @@
 // AlexNet in its one-column form: Krizhevsky, 2014 (arXiv:1404.5997). Names follow torchvision.
+#include "layers/activation.h"
 #include "layers/conv2d.h"
-#include "layers/dropout.h"
 #include "layers/linear.h"
-#include "layers/pool.h"
-#include "layers/relu.h"
+#include "layers/pooling.h"
 #include "layers/sequential.h"
 #include "models/model.h"
 

@@ -1,8 +1,8 @@
 // LeNet-5 with ReLU and maximum pooling, after LeCun et al., Proc. IEEE 1998.
+#include "layers/activation.h"
 #include "layers/conv2d.h"
 #include "layers/linear.h"
-#include "layers/pool.h"
-#include "layers/relu.h"
+#include "layers/pooling.h"
 #include "layers/sequential.h"
 #include "models/model.h"
 

@@ -1,6 +1,6 @@
 // A multilayer perceptron: pixels - 256 - 128 - classes.
+#include "layers/activation.h"
 #include "layers/linear.h"
-#include "layers/relu.h"
 #include "layers/sequential.h"
 #include "models/model.h"
 

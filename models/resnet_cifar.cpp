@@ -2,9 +2,8 @@
 // three stages of n blocks with 16, 32 and 64 channels, each at half the size of the one before;
 // shortcuts have no parameters (option A). Names follow akamaster/pytorch_resnet_cifar10.
 #include "layers/conv2d.h"
-#include "layers/global_average.h"
 #include "layers/linear.h"
-#include "layers/subsample_pad.h"
+#include "layers/pooling.h"
 #include "models/model.h"
 #include "models/residual_path.h"
 
@@ -45,24 +44,19 @@ LayerPtr resnet(ParameterArena& arena, const ModelSpec& spec, int depth) {
   return net;
 }
 
-LayerPtr resnet20(ParameterArena& arena, const ModelSpec& spec) { return resnet(arena, spec, 20); }
-LayerPtr resnet32(ParameterArena& arena, const ModelSpec& spec) { return resnet(arena, spec, 32); }
-LayerPtr resnet44(ParameterArena& arena, const ModelSpec& spec) { return resnet(arena, spec, 44); }
-LayerPtr resnet56(ParameterArena& arena, const ModelSpec& spec) { return resnet(arena, spec, 56); }
-LayerPtr resnet110(ParameterArena& arena, const ModelSpec& spec) {
-  return resnet(arena, spec, 110);
-}
-
-bool add_small(const char* name, const char* help, ModelFactory factory) {
-  return models().add({name, help, {.make = std::move(factory), .sides = ImageSides{.most = 64}}});
+bool add_small(const char* name, const char* help, int depth) {
+  const auto make = [=](ParameterArena& arena, const ModelSpec& spec) {
+    return resnet(arena, spec, depth);
+  };
+  return models().add({name, help, {.make = make, .sides = ImageSides{.most = 64}}});
 }
 
 const bool resnet_cifar_registered =
-    add_small(kResnet20, "ResNet-20 for small images, 0.27 M parameters", resnet20) &&
-    add_small("resnet32", "ResNet-32 for small images, 0.46 M parameters", resnet32) &&
-    add_small("resnet44", "ResNet-44 for small images, 0.66 M parameters", resnet44) &&
-    add_small("resnet56", "ResNet-56 for small images, 0.85 M parameters", resnet56) &&
-    add_small("resnet110", "ResNet-110 for small images, 1.7 M parameters", resnet110);
+    add_small(kResnet20, "ResNet-20 for small images, 0.27 M parameters", 20) &&
+    add_small("resnet32", "ResNet-32 for small images, 0.46 M parameters", 32) &&
+    add_small("resnet44", "ResNet-44 for small images, 0.66 M parameters", 44) &&
+    add_small("resnet56", "ResNet-56 for small images, 0.85 M parameters", 56) &&
+    add_small("resnet110", "ResNet-110 for small images, 1.7 M parameters", 110);
 
 }  // namespace
 

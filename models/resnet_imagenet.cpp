@@ -3,9 +3,8 @@
 #include <array>
 
 #include "layers/conv2d.h"
-#include "layers/global_average.h"
 #include "layers/linear.h"
-#include "layers/pool.h"
+#include "layers/pooling.h"
 #include "models/model.h"
 #include "models/residual_path.h"
 
@@ -61,32 +60,22 @@ LayerPtr resnet(ParameterArena& arena, const ModelSpec& spec, const Depth& depth
   return net;
 }
 
-LayerPtr resnet18(ParameterArena& arena, const ModelSpec& spec) {
-  return resnet(arena, spec, {{2, 2, 2, 2}, false});
-}
-LayerPtr resnet34(ParameterArena& arena, const ModelSpec& spec) {
-  return resnet(arena, spec, {{3, 4, 6, 3}, false});
-}
-LayerPtr resnet50(ParameterArena& arena, const ModelSpec& spec) {
-  return resnet(arena, spec, {{3, 4, 6, 3}, true});
-}
-LayerPtr resnet101(ParameterArena& arena, const ModelSpec& spec) {
-  return resnet(arena, spec, {{3, 4, 23, 3}, true});
-}
-LayerPtr resnet152(ParameterArena& arena, const ModelSpec& spec) {
-  return resnet(arena, spec, {{3, 8, 36, 3}, true});
-}
-
-bool add_large(const char* name, const char* help, ModelFactory factory) {
-  return models().add({name, help, {.make = std::move(factory), .sides = ImageSides{.least = 96}}});
+bool add_large(const char* name, const char* help, const Depth& depth) {
+  const auto make = [=](ParameterArena& arena, const ModelSpec& spec) {
+    return resnet(arena, spec, depth);
+  };
+  return models().add({name, help, {.make = make, .sides = ImageSides{.least = 96}}});
 }
 
 const bool resnet_imagenet_registered =
-    add_large("resnet18", "ResNet-18 for ImageNet, 11.7 M parameters", resnet18) &&
-    add_large("resnet34", "ResNet-34 for ImageNet, 21.8 M parameters", resnet34) &&
-    add_large("resnet50", "ResNet-50 (v1.5) for ImageNet, 25.6 M parameters", resnet50) &&
-    add_large("resnet101", "ResNet-101 (v1.5) for ImageNet, 44.5 M parameters", resnet101) &&
-    add_large("resnet152", "ResNet-152 (v1.5) for ImageNet, 60.2 M parameters", resnet152);
+    add_large("resnet18", "ResNet-18 for ImageNet, 11.7 M parameters", {{2, 2, 2, 2}, false}) &&
+    add_large("resnet34", "ResNet-34 for ImageNet, 21.8 M parameters", {{3, 4, 6, 3}, false}) &&
+    add_large("resnet50", "ResNet-50 (v1.5) for ImageNet, 25.6 M parameters",
+              {{3, 4, 6, 3}, true}) &&
+    add_large("resnet101", "ResNet-101 (v1.5) for ImageNet, 44.5 M parameters",
+              {{3, 4, 23, 3}, true}) &&
+    add_large("resnet152", "ResNet-152 (v1.5) for ImageNet, 60.2 M parameters",
+              {{3, 8, 36, 3}, true});
 
 }  // namespace
 }  // namespace tw

@@ -1,16 +1,92 @@
-// vgg11 to vgg19 and vgg11_bn to vgg19_bn: the network of that depth for the size of the images.
-// At 224 it is torchvision's of the same name (vgg*_imagenet), else the one for small images, which
-// has batch norm in either case (vgg*_cifar).
+// VGG: Simonyan and Zisserman, ICLR 2015. For each depth N:
+//   vggN_cifar         for small images: batch norm, global average pooling and one linear layer
+//   vggN_imagenet      at 224, three linear layers and dropout; torchvision's vggN
+//   vggN_bn_imagenet   the same with batch norm; torchvision's vggN_bn
+//   vggN, vggN_bn      those for ImageNet at 224, else that for small images
+// Names follow torchvision; the linear layer of vggN_cifar is `classifier`.
+#include "layers/activation.h"
+#include "layers/batch_norm.h"
+#include "layers/conv2d.h"
+#include "layers/linear.h"
+#include "layers/pooling.h"
+#include "layers/sequential.h"
 #include "models/model.h"
 
 namespace tw {
 namespace {
 
-bool add(int depth, bool batch_norm) {
+using namespace layers;
+
+/// Configurations A, B, D and E of the paper: the convolutions of each stage, as digits.
+constexpr std::string_view kVgg11 = "11222", kVgg13 = "22222", kVgg16 = "22333", kVgg19 = "22444";
+
+/// Five stages of 3x3 convolutions, each followed by a 2x2 pooling: 512 channels at 1/32 of the
+/// size. Names: `features.N`, where N counts convolution, batch norm, ReLU and pooling separately.
+std::unique_ptr<Sequential> vgg_features(ParameterArena& arena, int64_t channels,
+                                         std::string_view convolutions, bool batch_norm) {
+  constexpr int64_t kStageChannels[] = {64, 128, 256, 512, 512};
+  auto net = std::make_unique<Sequential>();
+  int64_t in = channels;
+  int module = 0;
+  const auto name = [&] { return fmt::format("features.{}", module++); };
+  for (size_t stage = 0; stage < convolutions.size(); ++stage) {
+    const int64_t out = kStageChannels[stage];
+    for (int i = 0; i < convolutions[stage] - '0'; ++i) {
+      net->add<Conv2d>(arena, {.name = name(), .in = in, .out = out, .bias = true});
+      if (batch_norm)
+        net->add<BatchNorm>(arena, {.name = name(), .channels = out, .relu = true});
+      else
+        net->add<Relu>();
+      ++module;  // the ReLU
+      in = out;
+    }
+    net->add<Pool>();
+    ++module;
+  }
+  return net;
+}
+
+bool add_small_vgg(const char* name, const char* help, std::string_view convolutions) {
+  return models().add(
+      {name, help, {[=](ParameterArena& arena, const ModelSpec& spec) {
+         check(spec.image[0] >= 32 && spec.image[1] >= 32,
+               "[vgg] images are {}; five halvings need at least (32, 32, C)", spec.image);
+         auto net = vgg_features(arena, spec.image[2], convolutions, true);
+         net->add<GlobalAverage>();
+         net->add<Linear>(arena,
+                          {.name = "classifier", .in = {512}, .out = spec.classes, .logits = true});
+         return net;
+       }}});
+}
+
+bool is_large(const Shape& image) { return image[0] / 32 == 7 && image[1] / 32 == 7; }
+
+bool add_large_vgg(const char* name, const char* help, std::string_view convolutions,
+                   bool batch_norm) {
+  return models().add(
+      {name, help, {[=](ParameterArena& arena, const ModelSpec& spec) {
+         // torchvision pools any size to 7 x 7, which is the identity at 224, the only size here
+         check(is_large(spec.image),
+               "[vgg] images are {}; expected (224, 224, C); vgg11 to vgg19 take any from (32, 32, "
+               "C)",
+               spec.image);
+         auto net = vgg_features(arena, spec.image[2], convolutions, batch_norm);
+         net->add<Linear>(arena, {.name = "classifier.0", .in = {7, 7, 512}, .out = 4096});
+         net->add<Relu>();
+         net->add<Dropout>({.rate = 0.5f, .stream = 0});
+         net->add<Linear>(arena, {.name = "classifier.3", .in = {4096}, .out = 4096});
+         net->add<Relu>();
+         net->add<Dropout>({.rate = 0.5f, .stream = 1});
+         net->add<Linear>(
+             arena, {.name = "classifier.6", .in = {4096}, .out = spec.classes, .logits = true});
+         return net;
+       }}});
+}
+
+bool add_vgg(int depth, bool batch_norm) {
   const std::string plain = fmt::format("vgg{}", depth), name = plain + (batch_norm ? "_bn" : "");
   const auto network = [plain, name](const Shape& image) {
-    const bool large = image[0] / 32 == 7 && image[1] / 32 == 7;
-    return large ? name + "_imagenet" : plain + "_cifar";
+    return is_large(image) ? name + "_imagenet" : plain + "_cifar";
   };
   const auto factory = [network](ParameterArena& arena, const ModelSpec& spec) {
     return models().find(network(spec.image)).value.make(arena, spec);
@@ -21,14 +97,29 @@ bool add(int depth, bool batch_norm) {
        {.make = factory, .network = network}});
 }
 
-bool add_all() {
-  bool added = true;
-  for (const int depth : {11, 13, 16, 19})
-    for (const bool batch_norm : {false, true}) added = add(depth, batch_norm) && added;
-  return added;
-}
-
-const bool vgg_registered = add_all();
+const bool vgg_registered =
+    add_small_vgg("vgg11_cifar", "VGG-11 with batch norm for small images, 9.2 M parameters",
+                  kVgg11) &&
+    add_small_vgg("vgg13_cifar", "VGG-13 with batch norm for small images, 9.4 M parameters",
+                  kVgg13) &&
+    add_small_vgg("vgg16_cifar", "VGG-16 with batch norm for small images, 14.7 M parameters",
+                  kVgg16) &&
+    add_small_vgg("vgg19_cifar", "VGG-19 with batch norm for small images, 20.0 M parameters",
+                  kVgg19) &&
+    add_large_vgg("vgg11_imagenet", "VGG-11 at 224, 132.9 M parameters", kVgg11, false) &&
+    add_large_vgg("vgg13_imagenet", "VGG-13 at 224, 133.0 M parameters", kVgg13, false) &&
+    add_large_vgg("vgg16_imagenet", "VGG-16 at 224, 138.4 M parameters", kVgg16, false) &&
+    add_large_vgg("vgg19_imagenet", "VGG-19 at 224, 143.7 M parameters", kVgg19, false) &&
+    add_large_vgg("vgg11_bn_imagenet", "VGG-11 with batch norm at 224, 132.9 M parameters", kVgg11,
+                  true) &&
+    add_large_vgg("vgg13_bn_imagenet", "VGG-13 with batch norm at 224, 133.1 M parameters", kVgg13,
+                  true) &&
+    add_large_vgg("vgg16_bn_imagenet", "VGG-16 with batch norm at 224, 138.4 M parameters", kVgg16,
+                  true) &&
+    add_large_vgg("vgg19_bn_imagenet", "VGG-19 with batch norm at 224, 143.7 M parameters", kVgg19,
+                  true) &&
+    add_vgg(11, false) && add_vgg(13, false) && add_vgg(16, false) && add_vgg(19, false) &&
+    add_vgg(11, true) && add_vgg(13, true) && add_vgg(16, true) && add_vgg(19, true);
 
 }  // namespace
 }  // namespace tw

@@ -1,13 +1,10 @@
 // Backward of every layer kind, and of small networks, against finite differences of forward.
+#include "layers/activation.h"
 #include "layers/conv2d.h"
-#include "layers/dropout.h"
-#include "layers/global_average.h"
 #include "layers/linear.h"
-#include "layers/pool.h"
-#include "layers/relu.h"
+#include "layers/pooling.h"
 #include "layers/residual.h"
 #include "layers/sequential.h"
-#include "layers/subsample_pad.h"
 #include "tests/support/gradient_check.h"
 
 namespace tw {

@@ -3,10 +3,9 @@
 #include <gtest/gtest.h>
 
 #include "engine/io/weights.h"
+#include "layers/activation.h"
 #include "layers/conv2d.h"
-#include "layers/dropout.h"
 #include "layers/linear.h"
-#include "layers/relu.h"
 #include "layers/sequential.h"
 #include "tests/support/gradient_check.h"
 

@@ -1,11 +1,10 @@
 // Dropout masks in training: each seed, rank, step and micro-batch has its own.
-#include "layers/dropout.h"
-
 #include "apps/train/run_folder.h"
 #include "apps/train/sweep.h"
 #include "apps/train/trainer.h"
 #include "comm/transports.h"
 #include "engine/io/safetensors.h"
+#include "layers/activation.h"
 #include "layers/linear.h"
 #include "layers/sequential.h"
 #include "tests/support/arguments.h"
