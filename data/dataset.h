@@ -103,12 +103,19 @@ struct DatasetEntry {
   DataSplit operator()(const DataConfig& config) const { return open(config); }
 };
 /// The data sets by name (--dataset). Each registers itself in its own source file.
-Registry<DatasetEntry>& datasets();
+inline Registry<DatasetEntry>& datasets() {
+  static Registry<DatasetEntry> registry{"dataset"};
+  return registry;
+}
 extern const char* const kCifar10;      ///< what a folder is taken for that no data set recognises
 extern const char* const kShapes;       ///< generated; for training without a folder
 extern const char* const kImageFolder;  ///< JPEG files in one folder a class
 extern const char* const kImageNet;
 /// The data set that recognises this folder or file, else `other`.
-std::string dataset_in(const std::filesystem::path& dir, const std::string& other);
+inline std::string dataset_in(const std::filesystem::path& dir, const std::string& other) {
+  for (const auto& [name, entry] : datasets().entries())
+    if (entry.value.recognises(dir)) return name;
+  return other;
+}
 
 }  // namespace tw

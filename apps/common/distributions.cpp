@@ -3,7 +3,7 @@
 #include <cmath>
 #include <numbers>
 
-#include "sparsify/selectors/normal_quantile.h"
+#include "sparsify/selectors/gaussian_loop.h"
 
 namespace tw {
 

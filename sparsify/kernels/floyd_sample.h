@@ -4,6 +4,7 @@
 //   already
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -49,7 +50,16 @@ struct FloydSample {
 class RandomSubset {
  public:
   /// Allocates nothing if n is no larger than before.
-  void draw(const FloydSample& sample);
+  void draw(const FloydSample& sample) {
+    words_ = (sample.n + 63) / 64;
+    if (bits_.size() < words_) bits_.resize(words_);
+    std::fill_n(bits_.begin(), words_, uint64_t{0});
+    Philox::Block block{};
+    for (size_t i = 0; i < sample.k; ++i) {
+      if (i % 2 == 0) block = sample.block(i);
+      if (!insert(sample.draw(i, block))) insert(sample.last(i));
+    }
+  }
 
   /// Calls visit(position) for the positions of the last draw, ascending.
   template <class Visit>

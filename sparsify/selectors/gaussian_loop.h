@@ -9,6 +9,10 @@
 
 namespace tw {
 
+/// x with Phi(x) = p, for p in (0, 1), to about 1e-15 relative, where Phi is the standard normal
+/// distribution function. (Wichura, AS 241, PPND16, 1988)
+double normal_quantile(double p);
+
 /// How a count compares with k.
 enum class Judgement { few, enough, many };
 constexpr Judgement judge(double count, double k) {

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <ranges>
 
-#include "sparsify/selectors/above_threshold.h"
+#include "sparsify/selectors/topk.h"
 #include "sparsify/sparsifier.h"
 
 namespace tw {

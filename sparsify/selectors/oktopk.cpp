@@ -2,7 +2,7 @@
 // largest if the exchange has no threshold for this k.
 
 #include "sparsify/selector.h"
-#include "sparsify/selectors/above_threshold.h"
+#include "sparsify/selectors/topk.h"
 
 namespace tw {
 

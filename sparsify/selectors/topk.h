@@ -21,4 +21,17 @@ class TopK : public Selector {
   uint32_t resolution_;
 };
 
+/// Every entry of at least a threshold, in one pass over memory; the k largest while there is none.
+class AboveThreshold {
+ public:
+  explicit AboveThreshold(Context& ctx) : exact_(ctx), candidates_(Candidates::create(ctx)) {}
+
+  /// As Selector::select; `threshold` is a magnitude, 0: none.
+  SelectInfo select(Context& ctx, float threshold, const SelectStep& in, SparseVector& out);
+
+ private:
+  TopK exact_;
+  std::unique_ptr<Candidates> candidates_;
+};
+
 }  // namespace tw

@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "apps/common/distributions.h"
-#include "sparsify/selectors/normal_quantile.h"
+#include "sparsify/selectors/gaussian_loop.h"
 #include "tests/support/ranks/sgd_rig.h"
 
 namespace tw {
