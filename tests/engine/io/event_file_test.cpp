@@ -54,9 +54,7 @@ TEST(EventFile, HasScalarsAndHistograms) {
   EXPECT_EQ(values[1].step, 3);
   EXPECT_EQ(values[2].name, "gradient");
   EXPECT_EQ(values[2].step, 300);
-  const auto number = [&](int field) {
-    return number_of<double>(values[2].histogram.find(field)->second);
-  };
+  const auto number = [&](int field) { return number_of<double>(values[2].histogram.text(field)); };
   EXPECT_EQ(number(1), -2);
   EXPECT_EQ(number(2), 2);
   EXPECT_EQ(number(3), 12);
@@ -64,8 +62,8 @@ TEST(EventFile, HasScalarsAndHistograms) {
   EXPECT_EQ(number(5), 20);
   // the gap between the bins is a bin of its own
   const std::vector<double> ends{-2, -1, 1, 2}, counts{0, 5, 0, 7};
-  EXPECT_EQ(numbers_of(values[2].histogram.find(6)->second), ends);
-  EXPECT_EQ(numbers_of(values[2].histogram.find(7)->second), counts);
+  EXPECT_EQ(numbers_of(values[2].histogram.text(6)), ends);
+  EXPECT_EQ(numbers_of(values[2].histogram.text(7)), counts);
 }
 
 TEST(EventFile, ResumeDropsEventsBeyondTheCheckpoint) {

@@ -69,7 +69,7 @@ TEST(TensorBoard, HasTheRowsOfTheTablesAndTheHistograms) {
   for (const EventValue& value : event_values(text_of(run / EventFile::kName)))
     if (value.name == "gradient_and_residual") {
       EXPECT_EQ(value.step, 6);
-      EXPECT_EQ(number_of<double>(value.histogram.find(3)->second), counted);
+      EXPECT_EQ(number_of<double>(value.histogram.text(3)), counted);
       counted = -1;
     }
   EXPECT_EQ(counted, -1) << "no histogram";
