@@ -4,8 +4,6 @@
 
 namespace tw {
 
-constinit DispatchTable<ResidentDataFactory> resident_data_dispatch{"resident_data"};
-
 std::unique_ptr<ResidentData> ResidentData::create(Context& ctx, const Dataset& dataset) {
   return resident_data_dispatch(ctx.device(), ctx, dataset);
 }

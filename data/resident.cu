@@ -99,10 +99,7 @@ class CudaResidentData final : public ResidentData {
   Buffer images_, labels_, order_, cursor_;
 };
 
-const bool resident_registered = resident_data_dispatch.add(
-    Device::cuda, [](Context& ctx, const Dataset& dataset) -> std::unique_ptr<ResidentData> {
-      return std::make_unique<CudaResidentData>(ctx, dataset);
-    });
+const bool resident_registered = resident_data_dispatch.add<CudaResidentData>(Device::cuda);
 
 }  // namespace
 }  // namespace tw

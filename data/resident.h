@@ -32,6 +32,6 @@ class ResidentData {
 };
 
 using ResidentDataFactory = std::unique_ptr<ResidentData>(Context&, const Dataset&);
-extern DispatchTable<ResidentDataFactory> resident_data_dispatch;
+inline constinit DispatchTable<ResidentDataFactory> resident_data_dispatch{"resident_data"};
 
 }  // namespace tw

@@ -26,10 +26,6 @@ inline void correct(float momentum, bool nesterov, float* g, float* q, size_t n)
 #else
 namespace tw {
 
-constinit DispatchTable<void(Context&, float, bool, std::span<const MomentumSlice>)>
-    correct_momentum_dispatch{"correct_momentum"};
-constinit DispatchTable<void(Context&, double, std::span<float>)> clip_norm_dispatch{"clip_norm"};
-
 void correct_momentum(Context& ctx, float momentum, bool nesterov,
                       std::span<const MomentumSlice> slices) {
   correct_momentum_dispatch(ctx.device(), ctx, momentum, nesterov, slices);

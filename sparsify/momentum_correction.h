@@ -48,8 +48,8 @@ struct MomentumCorrection {
 };
 MomentumCorrection momentum_correction(const Settings& settings, double momentum, int ranks);
 
-extern DispatchTable<void(Context&, float, bool, std::span<const MomentumSlice>)>
-    correct_momentum_dispatch;
-extern DispatchTable<void(Context&, double, std::span<float>)> clip_norm_dispatch;
+inline constinit DispatchTable<decltype(correct_momentum)> correct_momentum_dispatch{
+    "correct_momentum"};
+inline constinit DispatchTable<decltype(clip_norm)> clip_norm_dispatch{"clip_norm"};
 
 }  // namespace tw

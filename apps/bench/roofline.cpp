@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "engine/core/buffer.h"
-#include "engine/device/device_timer.h"
+#include "engine/device/event.h"
 #include "engine/ops/linear.h"
 #include "engine/ops/vector.h"
 

@@ -9,7 +9,7 @@
 #include "engine/core/buffer.h"
 #include "engine/core/copy.h"
 #include "engine/core/stopwatch.h"
-#include "engine/device/device_timer.h"
+#include "engine/device/event.h"
 #include "engine/io/file.h"
 #include "engine/ops/vector.h"
 #include "sparsify/selector.h"

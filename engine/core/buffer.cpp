@@ -14,12 +14,6 @@
 
 namespace tw {
 
-constinit DispatchTable<void*(size_t)> allocate_dispatch{"buffer"};
-constinit DispatchTable<void(void*)> release_dispatch{"buffer"};
-constinit DispatchTable<size_t()> free_memory_dispatch{"buffer"};
-constinit DispatchTable<void*(size_t)> pin_dispatch{"buffer"};
-constinit DispatchTable<void(void*)> unpin_dispatch{"buffer"};
-
 namespace {
 
 constexpr size_t kAlignment = 64;

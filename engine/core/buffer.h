@@ -12,15 +12,15 @@
 namespace tw {
 
 /// Allocate and free device memory.
-extern DispatchTable<void*(size_t)> allocate_dispatch;
-extern DispatchTable<void(void*)> release_dispatch;
+inline constinit DispatchTable<void*(size_t)> allocate_dispatch{"buffer"};
+inline constinit DispatchTable<void(void*)> release_dispatch{"buffer"};
 /// Allocate and free pinned host memory, which a device copies from and to without the CPU.
-extern DispatchTable<void*(size_t)> pin_dispatch;
-extern DispatchTable<void(void*)> unpin_dispatch;
+inline constinit DispatchTable<void*(size_t)> pin_dispatch{"buffer"};
+inline constinit DispatchTable<void(void*)> unpin_dispatch{"buffer"};
 
 /// Free bytes on a device.
 size_t free_memory(Device device);
-extern DispatchTable<size_t()> free_memory_dispatch;
+inline constinit DispatchTable<size_t()> free_memory_dispatch{"buffer"};
 
 /// Deleter of Buffer: returns memory to its device, or to the host if it is pinned.
 struct ReleaseMemory {

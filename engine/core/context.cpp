@@ -6,9 +6,6 @@
 
 namespace tw {
 
-constinit DispatchTable<std::unique_ptr<DeviceHandles>(int)> device_handles_dispatch{"context"};
-constinit DispatchTable<std::string()> missing_dispatch{"context"};
-
 std::string what_is_missing(Device device) {
   if (!device_handles_dispatch.has(device))
     return "this build has no CUDA engine; build with WITH_CUDA=ON";

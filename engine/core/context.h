@@ -27,9 +27,10 @@ class DeviceHandles {
 };
 
 /// Creates the handles of GPU number `gpu`; -1: the device chooses.
-extern DispatchTable<std::unique_ptr<DeviceHandles>(int)> device_handles_dispatch;
+inline constinit DispatchTable<std::unique_ptr<DeviceHandles>(int)> device_handles_dispatch{
+    "context"};
 /// What this machine lacks to compute on a device, as text; empty when nothing is missing.
-extern DispatchTable<std::string()> missing_dispatch;
+inline constinit DispatchTable<std::string()> missing_dispatch{"context"};
 std::string what_is_missing(Device device);
 
 /// Numerical options of a device.

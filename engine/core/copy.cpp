@@ -4,9 +4,6 @@
 
 namespace tw {
 
-constinit DispatchTable<void(Context&, const Tensor&, const Tensor&)> copy_dispatch{"copy"};
-constinit DispatchTable<Device(const void*)> locate_dispatch{"copy"};
-
 void copy(Context& ctx, const Tensor& x, const Tensor& y) {
   check<std::logic_error>(x.shape == y.shape && x.dtype == y.dtype, "[copy] {} {} to {} {}",
                           name(x.dtype), x.shape, name(y.dtype), y.shape);

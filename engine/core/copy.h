@@ -45,7 +45,7 @@ class HostFloats {
   std::vector<float> copy_;
 };
 
-extern DispatchTable<void(Context&, const Tensor&, const Tensor&)> copy_dispatch;
-extern DispatchTable<Device(const void*)> locate_dispatch;
+inline constinit DispatchTable<void(Context&, const Tensor&, const Tensor&)> copy_dispatch{"copy"};
+inline constinit DispatchTable<Device(const void*)> locate_dispatch{"copy"};
 
 }  // namespace tw

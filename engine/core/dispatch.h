@@ -3,6 +3,8 @@
 #pragma once
 
 #include <array>
+#include <memory>
+#include <type_traits>
 #include <utility>
 
 #include "engine/core/dtype.h"
@@ -18,13 +20,23 @@ class DispatchTable<Result(Args...)> {
  public:
   using Function = Result (*)(Args...);
 
-  /// `op`: name in error messages. Declare tables `constinit`: they must be initialised before the
-  /// static initialisers that call add().
+  /// `op`: name in error messages. Define tables `inline constinit`: they must be initialised
+  /// before the static initialisers that call add().
   constexpr explicit DispatchTable(const char* op) : op_(op) {}
 
   bool add(Device device, Function function) {
     functions_[static_cast<size_t>(device)] = function;
     return true;
+  }
+  /// Adds the construction of a Made, from the arguments if it takes them.
+  template <class Made>
+  bool add(Device device) {
+    return add(device, [](Args... args) -> Result {
+      if constexpr (std::is_constructible_v<Made, Args...>)
+        return std::make_unique<Made>(std::forward<Args>(args)...);
+      else
+        return std::make_unique<Made>();
+    });
   }
   bool has(Device device) const { return functions_[static_cast<size_t>(device)] != nullptr; }
 

@@ -144,11 +144,8 @@ void CudaHandles::join_side() {
 
 namespace {
 
-const bool context_registered =
-    missing_dispatch.add(Device::cuda, missing_cuda) &&
-    device_handles_dispatch.add(Device::cuda, [](int gpu) -> std::unique_ptr<DeviceHandles> {
-      return std::make_unique<CudaHandles>(gpu);
-    });
+const bool context_registered = missing_dispatch.add(Device::cuda, missing_cuda) &&
+                                device_handles_dispatch.add<CudaHandles>(Device::cuda);
 
 }  // namespace
 }  // namespace tw

@@ -42,9 +42,7 @@ class CudaCopies final : public CopyQueue {
   CudaEvent here_;
 };
 
-const bool copy_queue_registered = copy_queue_dispatch.add(
-    Device::cuda,
-    [](Context&) -> std::unique_ptr<CopyQueue> { return std::make_unique<CudaCopies>(); });
+const bool copy_queue_registered = copy_queue_dispatch.add<CudaCopies>(Device::cuda);
 
 }  // namespace
 }  // namespace tw

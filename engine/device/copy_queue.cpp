@@ -4,8 +4,6 @@
 
 namespace tw {
 
-constinit DispatchTable<std::unique_ptr<CopyQueue>(Context&)> copy_queue_dispatch{"copy_queue"};
-
 std::unique_ptr<CopyQueue> CopyQueue::create(Context& ctx) {
   return copy_queue_dispatch(ctx.device(), ctx);
 }
@@ -23,9 +21,7 @@ class CpuCopies final : public CopyQueue {
   void wait(int) override {}
 };
 
-const bool copy_queue_registered = copy_queue_dispatch.add(
-    Device::cpu,
-    [](Context&) -> std::unique_ptr<CopyQueue> { return std::make_unique<CpuCopies>(); });
+const bool copy_queue_registered = copy_queue_dispatch.add<CpuCopies>(Device::cpu);
 
 }  // namespace
 }  // namespace tw

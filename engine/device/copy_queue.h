@@ -29,6 +29,7 @@ class CopyQueue {
   virtual void wait(int slot) = 0;
 };
 
-extern DispatchTable<std::unique_ptr<CopyQueue>(Context&)> copy_queue_dispatch;
+inline constinit DispatchTable<std::unique_ptr<CopyQueue>(Context&)> copy_queue_dispatch{
+    "copy_queue"};
 
 }  // namespace tw

@@ -42,6 +42,10 @@ class Graph {
 };
 
 using GraphFactory = std::unique_ptr<Graph>(Context&, const std::function<void()>&);
-extern DispatchTable<GraphFactory> graph_dispatch;
+inline constinit DispatchTable<GraphFactory> graph_dispatch{"graph"};
+
+inline std::unique_ptr<Graph> Graph::record(Context& ctx, const std::function<void()>& body) {
+  return graph_dispatch(ctx.device(), ctx, body);
+}
 
 }  // namespace tw

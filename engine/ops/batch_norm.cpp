@@ -11,13 +11,6 @@
 
 namespace tw::ops {
 
-constinit DispatchTable<BatchNormForwardFunction> batch_norm_train_dispatch{"batch_norm_train"};
-constinit DispatchTable<BatchNormForwardFunction> batch_norm_infer_dispatch{"batch_norm_infer"};
-constinit DispatchTable<BatchNormBackwardFunction> batch_norm_backward_dispatch{
-    "batch_norm_backward"};
-constinit DispatchTable<size_t(const Context&, const Shape&)> batch_norm_scratch_dispatch{
-    "batch_norm"};
-
 namespace {
 
 constexpr auto kOp = "batch_norm";

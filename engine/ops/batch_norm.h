@@ -42,11 +42,13 @@ void batch_norm_infer(Context& ctx, const BatchNormParams& params, const BatchNo
 void batch_norm_backward(Context& ctx, const BatchNormParams& params, const BatchNormBackward& t,
                          bool accumulate);
 
-using BatchNormForwardFunction = void(Context&, const BatchNormParams&, const BatchNormForward&);
-using BatchNormBackwardFunction = void(Context&, const BatchNormParams&, const BatchNormBackward&,
-                                       bool);
-extern DispatchTable<BatchNormForwardFunction> batch_norm_train_dispatch, batch_norm_infer_dispatch;
-extern DispatchTable<BatchNormBackwardFunction> batch_norm_backward_dispatch;
-extern DispatchTable<size_t(const Context&, const Shape&)> batch_norm_scratch_dispatch;
+inline constinit DispatchTable<decltype(batch_norm_train)> batch_norm_train_dispatch{
+    "batch_norm_train"};
+inline constinit DispatchTable<decltype(batch_norm_infer)> batch_norm_infer_dispatch{
+    "batch_norm_infer"};
+inline constinit DispatchTable<decltype(batch_norm_backward)> batch_norm_backward_dispatch{
+    "batch_norm_backward"};
+inline constinit DispatchTable<size_t(const Context&, const Shape&)> batch_norm_scratch_dispatch{
+    "batch_norm"};
 
 }  // namespace tw::ops

@@ -2,8 +2,6 @@
 
 namespace tw::ops {
 
-constinit DispatchTable<Conv2dFactory> conv2d_dispatch{"conv2d"};
-
 std::unique_ptr<Conv2d> Conv2d::create(Context& ctx, const Conv2dShape& s) {
   check(s.batch > 0 && s.height > 0 && s.width > 0 && s.in_channels > 0 && s.out_channels > 0,
         "[conv2d] x is (N={}, H={}, W={}, C={}) with {} output channels; all must be positive",

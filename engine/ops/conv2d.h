@@ -63,6 +63,6 @@ class Conv2d {
 };
 
 using Conv2dFactory = std::unique_ptr<Conv2d>(Context&, const Conv2dShape&);
-extern DispatchTable<Conv2dFactory> conv2d_dispatch;
+inline constinit DispatchTable<Conv2dFactory> conv2d_dispatch{"conv2d"};
 
 }  // namespace tw::ops

@@ -38,8 +38,6 @@ namespace tw::ops {
 
 using baseline::kDropoutTile;
 
-constinit DispatchTable<DropoutFunction> dropout_dispatch{"dropout"};
-
 void dropout(Context& ctx, float rate, const Philox& philox, uint64_t step, const Tensor& x,
              const Tensor& y, const RecordedStep* recorded) {
   check(rate >= 0.0f && rate < 1.0f, "[dropout] rate is {}; expected 0 <= rate < 1", rate);

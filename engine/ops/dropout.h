@@ -14,8 +14,6 @@ namespace tw::ops {
 void dropout(Context& ctx, float rate, const Philox& philox, uint64_t step, const Tensor& x,
              const Tensor& y, const RecordedStep* recorded = nullptr);
 
-using DropoutFunction = void(Context&, float, const Philox&, uint64_t, const Tensor&, const Tensor&,
-                             const RecordedStep*);
-extern DispatchTable<DropoutFunction> dropout_dispatch;
+inline constinit DispatchTable<decltype(dropout)> dropout_dispatch{"dropout"};
 
 }  // namespace tw::ops

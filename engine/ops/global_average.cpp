@@ -41,11 +41,6 @@ namespace tw::ops {
 
 using baseline::kAveraged;
 
-constinit DispatchTable<GlobalAverageFunction> global_average_forward_dispatch{
-    "global_average_forward"};
-constinit DispatchTable<GlobalAverageFunction> global_average_backward_dispatch{
-    "global_average_backward"};
-
 namespace {
 
 void check_tensors(const Tensor& x, const Tensor& y) {

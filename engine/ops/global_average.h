@@ -10,8 +10,9 @@ namespace tw::ops {
 void global_average_forward(Context& ctx, const Tensor& x, const Tensor& y);
 void global_average_backward(Context& ctx, const Tensor& dy, const Tensor& dx);
 
-using GlobalAverageFunction = void(Context&, const Tensor&, const Tensor&);
-extern DispatchTable<GlobalAverageFunction> global_average_forward_dispatch,
-    global_average_backward_dispatch;
+inline constinit DispatchTable<decltype(global_average_forward)> global_average_forward_dispatch{
+    "global_average_forward"};
+inline constinit DispatchTable<decltype(global_average_backward)> global_average_backward_dispatch{
+    "global_average_backward"};
 
 }  // namespace tw::ops

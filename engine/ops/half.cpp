@@ -32,11 +32,6 @@ void widen(const std::byte* x, size_t n, float* y) {
 #else
 namespace tw::ops {
 
-constinit DispatchTable<void(Context&, ValueFormat, std::span<const float>, std::span<std::byte>)>
-    narrow_dispatch{"narrow"};
-constinit DispatchTable<void(Context&, ValueFormat, std::span<const std::byte>, std::span<float>)>
-    widen_dispatch{"widen"};
-
 void narrow(Context& ctx, ValueFormat format, std::span<const float> x, std::span<std::byte> y) {
   check(y.size() == 2 * x.size(), "[narrow] {} bytes for {} elements", y.size(), x.size());
   narrow_dispatch(ctx.device(), ctx, format, x, y);

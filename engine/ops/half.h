@@ -23,10 +23,12 @@ void widen(Context& ctx, ValueFormat format, std::span<const std::byte> x, std::
 void narrow(ValueFormat format, std::span<const float> x, std::byte* y);
 void widen(ValueFormat format, const std::byte* x, std::span<float> y);
 
-extern DispatchTable<void(Context&, ValueFormat, std::span<const float>, std::span<std::byte>)>
-    narrow_dispatch;
-extern DispatchTable<void(Context&, ValueFormat, std::span<const std::byte>, std::span<float>)>
-    widen_dispatch;
+inline constinit DispatchTable<void(Context&, ValueFormat, std::span<const float>,
+                                    std::span<std::byte>)>
+    narrow_dispatch{"narrow"};
+inline constinit DispatchTable<void(Context&, ValueFormat, std::span<const std::byte>,
+                                    std::span<float>)>
+    widen_dispatch{"widen"};
 
 }  // namespace ops
 }  // namespace tw

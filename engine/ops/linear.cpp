@@ -2,8 +2,6 @@
 
 namespace tw::ops {
 
-constinit DispatchTable<LinearFactory> linear_dispatch{"linear"};
-
 std::unique_ptr<Linear> Linear::create(Context& ctx, const LinearShape& s) {
   check(s.batch > 0 && s.in_features > 0 && s.out_features > 0,
         "[linear] batch {}, {} -> {} features; all must be positive", s.batch, s.in_features,

@@ -55,6 +55,6 @@ class Linear {
 };
 
 using LinearFactory = std::unique_ptr<Linear>(Context&, const LinearShape&);
-extern DispatchTable<LinearFactory> linear_dispatch;
+inline constinit DispatchTable<LinearFactory> linear_dispatch{"linear"};
 
 }  // namespace tw::ops

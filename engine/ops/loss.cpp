@@ -10,9 +10,6 @@
 
 namespace tw::ops {
 
-constinit DispatchTable<SoftmaxCrossEntropyFunction> softmax_cross_entropy_dispatch{
-    "softmax_cross_entropy"};
-
 void softmax_cross_entropy(Context& ctx, const Tensor& logits, const Tensor& labels,
                            float label_smoothing, float grad_scale, const Tensor& dlogits,
                            const Tensor& sums) {

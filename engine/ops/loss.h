@@ -34,8 +34,7 @@ void softmax_cross_entropy(Context& ctx, const Tensor& logits, const Tensor& lab
 /// Copies `sums` to the host and resets them to 0; waits for the device.
 LossSums take_sums(Context& ctx, const Tensor& sums);
 
-using SoftmaxCrossEntropyFunction = void(Context&, const Tensor&, const Tensor&, float, float,
-                                         const Tensor&, const Tensor&);
-extern DispatchTable<SoftmaxCrossEntropyFunction> softmax_cross_entropy_dispatch;
+inline constinit DispatchTable<decltype(softmax_cross_entropy)> softmax_cross_entropy_dispatch{
+    "softmax_cross_entropy"};
 
 }  // namespace tw::ops

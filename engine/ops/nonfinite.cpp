@@ -30,8 +30,6 @@ inline bool finds_nonfinite(const float* x, size_t n) {
 #else
 namespace tw::ops {
 
-constinit DispatchTable<FirstNonfiniteFunction> first_nonfinite_dispatch{"first_nonfinite"};
-
 size_t first_nonfinite(Context& ctx, std::span<const float> x) {
   return first_nonfinite_dispatch(ctx.device(), ctx, x);
 }

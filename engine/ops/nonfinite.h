@@ -14,7 +14,7 @@ size_t first_nonfinite(Context& ctx, std::span<const float> x);
 /// Whether x, in host memory, has a NaN or infinity.
 bool any_nonfinite(std::span<const float> x);
 
-using FirstNonfiniteFunction = size_t(Context&, std::span<const float>);
-extern DispatchTable<FirstNonfiniteFunction> first_nonfinite_dispatch;
+inline constinit DispatchTable<decltype(first_nonfinite)> first_nonfinite_dispatch{
+    "first_nonfinite"};
 
 }  // namespace tw::ops

@@ -22,8 +22,6 @@ void normalize(const uint8_t* x, const float* scale, const float* shift, T* y, s
 #else
 namespace tw::ops {
 
-constinit DispatchTable<NormalizeFunction> normalize_dispatch{"normalize"};
-
 void normalize(Context& ctx, const Tensor& x, std::span<const float> mean,
                std::span<const float> deviation, const Tensor& y) {
   check_dtype("normalize", "x", x, DType::u8);

@@ -12,8 +12,6 @@ namespace tw::ops {
 void normalize(Context& ctx, const Tensor& x, std::span<const float> mean,
                std::span<const float> deviation, const Tensor& y);
 
-using NormalizeFunction = void(Context&, const Tensor&, std::span<const float>,
-                               std::span<const float>, const Tensor&);
-extern DispatchTable<NormalizeFunction> normalize_dispatch;
+inline constinit DispatchTable<decltype(normalize)> normalize_dispatch{"normalize"};
 
 }  // namespace tw::ops

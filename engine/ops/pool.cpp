@@ -8,9 +8,6 @@
 
 namespace tw::ops {
 
-constinit DispatchTable<PoolForwardFunction> pool_forward_dispatch{"pool_forward"};
-constinit DispatchTable<PoolBackwardFunction> pool_backward_dispatch{"pool_backward"};
-
 Shape PoolParams::output(const Shape& x) const {
   // a position inside a window is stored in one byte
   check(kernel >= 1 && kernel <= 16, "[pool] kernel is {}; expected 1 to 16", kernel);

@@ -23,10 +23,7 @@ void pool_forward(Context& ctx, const PoolParams& params, const Tensor& x, const
 void pool_backward(Context& ctx, const PoolParams& params, const Tensor& dy, const Tensor& argmax,
                    const Tensor& dx);
 
-using PoolForwardFunction = void(Context&, const PoolParams&, const Tensor&, const Tensor&,
-                                 const Tensor&);
-using PoolBackwardFunction = PoolForwardFunction;
-extern DispatchTable<PoolForwardFunction> pool_forward_dispatch;
-extern DispatchTable<PoolBackwardFunction> pool_backward_dispatch;
+inline constinit DispatchTable<decltype(pool_forward)> pool_forward_dispatch{"pool_forward"};
+inline constinit DispatchTable<decltype(pool_backward)> pool_backward_dispatch{"pool_backward"};
 
 }  // namespace tw::ops

@@ -29,11 +29,6 @@ void relu_gradient(const T* y, const T* dy, T* dx, size_t n) {
 #else
 namespace tw::ops {
 
-constinit DispatchTable<void(Context&, const Tensor&, const Tensor&)> relu_forward_dispatch{
-    "relu_forward"};
-constinit DispatchTable<void(Context&, const Tensor&, const Tensor&, const Tensor&)>
-    relu_backward_dispatch{"relu_backward"};
-
 void relu_forward(Context& ctx, const Tensor& x, const Tensor& y) {
   check_activation("relu", "x", x);
   check_like("relu", "y", y, x);

@@ -11,8 +11,7 @@ void relu_forward(Context& ctx, const Tensor& x, const Tensor& y);
 /// dx = dy where y > 0; dx may be dy.
 void relu_backward(Context& ctx, const Tensor& y, const Tensor& dy, const Tensor& dx);
 
-extern DispatchTable<void(Context&, const Tensor&, const Tensor&)> relu_forward_dispatch;
-extern DispatchTable<void(Context&, const Tensor&, const Tensor&, const Tensor&)>
-    relu_backward_dispatch;
+inline constinit DispatchTable<decltype(relu_forward)> relu_forward_dispatch{"relu_forward"};
+inline constinit DispatchTable<decltype(relu_backward)> relu_backward_dispatch{"relu_backward"};
 
 }  // namespace tw::ops

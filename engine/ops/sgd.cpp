@@ -41,8 +41,6 @@ inline void update_nesterov(const SgdParams& params, const float* g, float* m, f
 #else
 namespace tw::ops {
 
-constinit DispatchTable<SgdUpdateFunction> sgd_update_dispatch{"sgd_update"};
-
 void sgd_update(Context& ctx, const SgdParams& params, std::span<const uint32_t> decay_bounds,
                 std::span<const float> g, std::span<float> m, std::span<float> w,
                 std::span<const uint32_t> corrected_bounds, const RecordedStep* recorded) {

@@ -34,10 +34,7 @@ void sgd_update(Context& ctx, const SgdParams& params, std::span<const uint32_t>
                 std::span<const uint32_t> corrected_bounds = {},
                 const RecordedStep* recorded = nullptr);
 
-using SgdUpdateFunction = void(Context&, const SgdParams&, std::span<const uint32_t>,
-                               std::span<const float>, std::span<float>, std::span<float>,
-                               std::span<const uint32_t>, const RecordedStep*);
-extern DispatchTable<SgdUpdateFunction> sgd_update_dispatch;
+inline constinit DispatchTable<decltype(sgd_update)> sgd_update_dispatch{"sgd_update"};
 
 /// Calls visit(begin, end, decays, corrected) for the ranges of n elements, in order. The bounds
 /// are ascending indices at which a property starts, stops, starts, ...

@@ -101,10 +101,7 @@ class CudaStepInputs final : public StepInputs {
   size_t count_ = 0;
 };
 
-const bool step_inputs_registered =
-    step_inputs_dispatch.add(Device::cuda, [](Context& ctx) -> std::unique_ptr<StepInputs> {
-      return std::make_unique<CudaStepInputs>(ctx);
-    });
+const bool step_inputs_registered = step_inputs_dispatch.add<CudaStepInputs>(Device::cuda);
 
 }  // namespace
 }  // namespace tw

@@ -55,6 +55,11 @@ class StepInputs {
   virtual void set_step(uint64_t step) = 0;
 };
 
-extern DispatchTable<std::unique_ptr<StepInputs>(Context&)> step_inputs_dispatch;
+inline constinit DispatchTable<std::unique_ptr<StepInputs>(Context&)> step_inputs_dispatch{
+    "step_inputs"};
+
+inline std::unique_ptr<StepInputs> StepInputs::create(Context& ctx) {
+  return step_inputs_dispatch(ctx.device(), ctx);
+}
 
 }  // namespace tw

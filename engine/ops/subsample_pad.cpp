@@ -8,11 +8,6 @@
 
 namespace tw::ops {
 
-constinit DispatchTable<SubsamplePadFunction> subsample_pad_forward_dispatch{
-    "subsample_pad_forward"};
-constinit DispatchTable<SubsamplePadFunction> subsample_pad_backward_dispatch{
-    "subsample_pad_backward"};
-
 namespace {
 
 /// `large` is the input of forward, `small` its output (fewer pixels, more channels).

@@ -11,8 +11,9 @@ namespace tw::ops {
 void subsample_pad_forward(Context& ctx, int64_t stride, const Tensor& x, const Tensor& y);
 void subsample_pad_backward(Context& ctx, int64_t stride, const Tensor& dy, const Tensor& dx);
 
-using SubsamplePadFunction = void(Context&, int64_t, const Tensor&, const Tensor&);
-extern DispatchTable<SubsamplePadFunction> subsample_pad_forward_dispatch,
-    subsample_pad_backward_dispatch;
+inline constinit DispatchTable<decltype(subsample_pad_forward)> subsample_pad_forward_dispatch{
+    "subsample_pad_forward"};
+inline constinit DispatchTable<decltype(subsample_pad_backward)> subsample_pad_backward_dispatch{
+    "subsample_pad_backward"};
 
 }  // namespace tw::ops

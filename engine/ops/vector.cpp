@@ -41,14 +41,6 @@ inline void subtract(const float* x, float* y, size_t n) {
 #else
 namespace tw::ops {
 
-constinit DispatchTable<void(Context&, std::span<float>, float)> fill_dispatch{"fill"};
-constinit DispatchTable<void(Context&, std::span<float>, float)> scale_dispatch{"scale"};
-constinit DispatchTable<void(Context&, std::span<const float>, std::span<float>)> subtract_dispatch{
-    "subtract"};
-constinit DispatchTable<void(Context&, const Tensor&, const Tensor&)> add_dispatch{"add"};
-constinit DispatchTable<void(Context&, const Tensor&, const Tensor&)> convert_dispatch{"convert"};
-constinit DispatchTable<void(Context&, const Transfers&)> transfer_dispatch{"transfer"};
-
 void fill(Context& ctx, std::span<float> x, float value) {
   fill_dispatch(ctx.device(), ctx, x, value);
 }

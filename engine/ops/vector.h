@@ -32,9 +32,11 @@ using Transfers = std::vector<Transfer>;
 /// Runs the transfers; none reads or writes what another one writes.
 void transfer(Context& ctx, const Transfers& transfers);
 
-extern DispatchTable<void(Context&, std::span<float>, float)> fill_dispatch, scale_dispatch;
-extern DispatchTable<void(Context&, std::span<const float>, std::span<float>)> subtract_dispatch;
-extern DispatchTable<void(Context&, const Tensor&, const Tensor&)> add_dispatch, convert_dispatch;
-extern DispatchTable<void(Context&, const Transfers&)> transfer_dispatch;
+inline constinit DispatchTable<decltype(fill)> fill_dispatch{"fill"};
+inline constinit DispatchTable<decltype(scale)> scale_dispatch{"scale"};
+inline constinit DispatchTable<decltype(subtract)> subtract_dispatch{"subtract"};
+inline constinit DispatchTable<void(Context&, const Tensor&, const Tensor&)> add_dispatch{"add"};
+inline constinit DispatchTable<decltype(convert)> convert_dispatch{"convert"};
+inline constinit DispatchTable<decltype(transfer)> transfer_dispatch{"transfer"};
 
 }  // namespace tw::ops

@@ -4,9 +4,6 @@
 
 namespace tw {
 
-constinit DispatchTable<std::unique_ptr<CandidateGroup>()> candidate_group_dispatch{
-    "candidate_group"};
-
 std::unique_ptr<CandidateGroup> CandidateGroup::create(Context& ctx) {
   return candidate_group_dispatch(ctx.device());
 }
@@ -37,8 +34,7 @@ class OneVector final : public CandidateGroup {
   Vector vector_;
 };
 
-const bool group_registered = candidate_group_dispatch.add(
-    Device::cpu, []() -> std::unique_ptr<CandidateGroup> { return std::make_unique<OneVector>(); });
+const bool group_registered = candidate_group_dispatch.add<OneVector>(Device::cpu);
 
 }  // namespace
 

@@ -49,6 +49,7 @@ class CandidateGroup {
                             std::span<SelectInfo> infos, SparseVector& out) = 0;
 };
 
-extern DispatchTable<std::unique_ptr<CandidateGroup>()> candidate_group_dispatch;
+inline constinit DispatchTable<std::unique_ptr<CandidateGroup>()> candidate_group_dispatch{
+    "candidate_group"};
 
 }  // namespace tw

@@ -4,8 +4,6 @@
 
 namespace tw {
 
-constinit DispatchTable<std::unique_ptr<Candidates>()> candidates_dispatch{"candidates"};
-
 std::unique_ptr<Candidates> Candidates::create(Context& ctx) {
   return candidates_dispatch(ctx.device());
 }

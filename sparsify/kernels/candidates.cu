@@ -303,12 +303,8 @@ class DeviceCandidateGroup : public CandidateGroup {
   std::span<const Search> found_;  // empty: not known
 };
 
-const bool candidates_registered = candidates_dispatch.add(
-    Device::cuda,
-    []() -> std::unique_ptr<Candidates> { return std::make_unique<DeviceCandidates>(); });
-const bool group_registered = candidate_group_dispatch.add(
-    Device::cuda,
-    []() -> std::unique_ptr<CandidateGroup> { return std::make_unique<DeviceCandidateGroup>(); });
+const bool candidates_registered = candidates_dispatch.add<DeviceCandidates>(Device::cuda);
+const bool group_registered = candidate_group_dispatch.add<DeviceCandidateGroup>(Device::cuda);
 
 }  // namespace
 }  // namespace tw::cuda

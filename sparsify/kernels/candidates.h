@@ -64,7 +64,7 @@ class Candidates {
                     SparseVector& out) = 0;
 };
 
-extern DispatchTable<std::unique_ptr<Candidates>()> candidates_dispatch;
+inline constinit DispatchTable<std::unique_ptr<Candidates>()> candidates_dispatch{"candidates"};
 
 inline constexpr size_t kSamples = 8192;
 /// The index of sample i of a vector of d elements, i < min(d, kSamples): one in each stratum.

@@ -205,9 +205,7 @@ uint32_t sampled_threshold(std::span<const float> g, std::span<const float> e, s
 
 namespace {
 
-const bool candidates_cpu_registered = candidates_dispatch.add(
-    Device::cpu,
-    []() -> std::unique_ptr<Candidates> { return std::make_unique<HostCandidates>(); });
+const bool candidates_cpu_registered = candidates_dispatch.add<HostCandidates>(Device::cpu);
 
 }  // namespace
 

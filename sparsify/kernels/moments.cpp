@@ -88,9 +88,6 @@ inline void tail(const float* u, size_t n, uint32_t bits, Tail* block) {
 #else
 namespace tw {
 
-constinit DispatchTable<MeasureFunction> measure_dispatch{"measure"};
-constinit DispatchTable<TailFunction> tail_dispatch{"tail"};
-
 namespace {
 
 void tail_cpu(Context& ctx, std::span<const float> u, uint32_t bits, std::span<Tail> blocks) {

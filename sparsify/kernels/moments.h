@@ -49,9 +49,9 @@ Tail tail_of(Context& ctx, std::span<const float> u, uint32_t bits, std::vector<
 /// Fills `blocks`, one for each kMeasureBlock elements.
 using MeasureFunction = void(Context&, std::span<const float> g, std::span<float> e,
                              std::span<Moments> blocks);
-extern DispatchTable<MeasureFunction> measure_dispatch;
+inline constinit DispatchTable<MeasureFunction> measure_dispatch{"measure"};
 using TailFunction = void(Context&, std::span<const float> u, uint32_t bits,
                           std::span<Tail> blocks);
-extern DispatchTable<TailFunction> tail_dispatch;
+inline constinit DispatchTable<TailFunction> tail_dispatch{"tail"};
 
 }  // namespace tw

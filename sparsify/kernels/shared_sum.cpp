@@ -2,8 +2,6 @@
 
 namespace tw {
 
-constinit DispatchTable<std::shared_ptr<SharedSum>(int)> shared_sum_dispatch{"shared_sum"};
-
 namespace {
 
 class SumAlone final : public SharedSum {

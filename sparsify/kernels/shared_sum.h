@@ -24,6 +24,7 @@ class SharedSum {
   virtual uint64_t bytes_uploaded() const { return 0; }
 };
 
-extern DispatchTable<std::shared_ptr<SharedSum>(int ranks)> shared_sum_dispatch;
+inline constinit DispatchTable<std::shared_ptr<SharedSum>(int ranks)> shared_sum_dispatch{
+    "shared_sum"};
 
 }  // namespace tw

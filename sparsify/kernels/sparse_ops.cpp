@@ -20,10 +20,6 @@ inline bool ascend_below(std::span<const uint32_t> indices, size_t d) {
 #else
 namespace tw {
 
-constinit DispatchTable<SparseSumFunction> sparse_sum_dispatch{"sparse_sum"};
-constinit DispatchTable<ScatterAddFunction> scatter_add_dispatch{"scatter_add"};
-constinit DispatchTable<ZeroWhereSentFunction> zero_where_sent_dispatch{"zero_where_sent"};
-
 void sparse_sum(Context& ctx, std::span<const SparseView> parts, std::span<float> sum) {
   sparse_sum_dispatch(ctx.device(), ctx, parts, sum);
 }

@@ -22,12 +22,9 @@ void scatter_add(Context& ctx, const SparseView& entries, std::span<float> x);
 void zero_where_sent(Context& ctx, std::span<const uint32_t> indices, std::span<const float> sum,
                      std::span<float> x);
 
-using SparseSumFunction = void(Context&, std::span<const SparseView>, std::span<float>);
-extern DispatchTable<SparseSumFunction> sparse_sum_dispatch;
-using ScatterAddFunction = void(Context&, const SparseView&, std::span<float>);
-extern DispatchTable<ScatterAddFunction> scatter_add_dispatch;
-using ZeroWhereSentFunction = void(Context&, std::span<const uint32_t>, std::span<const float>,
-                                   std::span<float>);
-extern DispatchTable<ZeroWhereSentFunction> zero_where_sent_dispatch;
+inline constinit DispatchTable<decltype(sparse_sum)> sparse_sum_dispatch{"sparse_sum"};
+inline constinit DispatchTable<decltype(scatter_add)> scatter_add_dispatch{"scatter_add"};
+inline constinit DispatchTable<decltype(zero_where_sent)> zero_where_sent_dispatch{
+    "zero_where_sent"};
 
 }  // namespace tw

@@ -9,8 +9,6 @@
 
 namespace tw {
 
-constinit DispatchTable<std::unique_ptr<SubsetMover>()> subset_mover_dispatch{"randk"};
-
 namespace {
 
 /// Removes the zeros of `out` from `first` on.
@@ -70,9 +68,7 @@ const std::vector<Setting> kRandKSettings = {
      "are sent",
      {"worker", "shared"}}};
 
-const bool randk_registered = subset_mover_dispatch.add(
-    Device::cpu,
-    []() -> std::unique_ptr<SubsetMover> { return std::make_unique<HostSubsetMover>(); });
+const bool randk_registered = subset_mover_dispatch.add<HostSubsetMover>(Device::cpu);
 const bool randk_selector = selectors().add(
     {kRandk,
      "k random entries",

@@ -85,9 +85,7 @@ class DeviceSubsetMover : public SubsetMover {
   Buffer slots_;
 };
 
-const bool randk_registered = subset_mover_dispatch.add(
-    Device::cuda,
-    []() -> std::unique_ptr<SubsetMover> { return std::make_unique<DeviceSubsetMover>(); });
+const bool randk_registered = subset_mover_dispatch.add<DeviceSubsetMover>(Device::cuda);
 
 }  // namespace
 }  // namespace tw::cuda

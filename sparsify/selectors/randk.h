@@ -16,7 +16,7 @@ class SubsetMover {
   virtual void move(Context& ctx, const FloydSample& sample, bool zeros, std::span<float> e,
                     uint32_t base, SparseVector& out) = 0;
 };
-extern DispatchTable<std::unique_ptr<SubsetMover>()> subset_mover_dispatch;
+inline constinit DispatchTable<std::unique_ptr<SubsetMover>()> subset_mover_dispatch{"randk"};
 
 /// The indices depend on seed, step and slice, and on the rank unless they are shared.
 class RandK : public Selector {

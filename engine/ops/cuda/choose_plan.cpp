@@ -10,7 +10,7 @@
 #include "engine/core/buffer.h"
 #include "engine/core/stopwatch.h"
 #include "engine/cuda/cuda.h"
-#include "engine/device/device_timer.h"
+#include "engine/device/event.h"
 #include "engine/device/graph.h"
 #include "engine/ops/cuda/conv_probe.h"
 
