@@ -50,7 +50,7 @@ class HalfCommunicator : public CommunicatorDecorator {
     return {reinterpret_cast<float*>(bytes.data()), bytes.size() / sizeof(float)};
   }
   static Bytes room(const Context& ctx, Buffer& buffer, size_t bytes) {
-    if (buffer.bytes() < bytes) buffer = Buffer(ctx.device(), bytes);
+    buffer.grow(ctx.device(), bytes);
     return buffer.as<std::byte>().first(bytes);
   }
   Bytes narrowed(Context& ctx, ConstBytes out) {

@@ -145,7 +145,7 @@ Broadcast make_broadcast(const Settings&) {
   return [scratch = std::make_shared<Buffer>()](Context& ctx, Communicator& comm, int root,
                                                 Bytes data) {
     const OperationScope operation(comm, kName);
-    if (scratch->bytes() < data.size()) *scratch = Buffer(ctx.device(), data.size());
+    scratch->grow(ctx.device(), data.size());
     const RelativeRank order(comm, root);
     scatter(ctx, comm, order, data);
     allgather_chunks(ctx, comm, order, data, scratch->as<std::byte>().first(data.size()));

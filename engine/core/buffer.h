@@ -53,6 +53,11 @@ class Buffer {
     return *this;
   }
 
+  /// Becomes a buffer of `bytes`, without what it held, unless it has as many.
+  void grow(Device device, size_t bytes) {
+    if (bytes_ < bytes) *this = Buffer(device, bytes);
+  }
+
   std::byte* data() const { return memory_.get(); }
   size_t bytes() const { return bytes_; }
   /// A tensor over the bytes from `offset` on; throws logic_error when it exceeds the buffer.

@@ -3,7 +3,6 @@
 //
 // Bytes over all ranks, with a bandwidth-optimal collective (ring): 2(P-1) 4(d+1), or half of it.
 
-#include "engine/core/buffer.h"
 #include "sparsify/exchanges/dense_sum.h"
 #include "sparsify/exchanges/status_slot.h"
 #include "sparsify/sparsifier.h"
@@ -18,9 +17,7 @@ class DenseExchange : public Exchange {
 
   void run(Context& ctx, Communicator& comm, const ExchangeStep& step, Control& control) override {
     const StatusSlot slot(ctx, step.gradient_control, control);
-    const size_t bytes = step.gradient_control.size_bytes();
-    if (scratch_.bytes() < bytes) scratch_ = Buffer(ctx.device(), bytes);
-    sum_(ctx, comm, step.gradient_control, scratch_.as<float>());
+    sum_(ctx, comm, step.gradient_control);
     slot.settle(ctx, comm, control);
   }
 
@@ -34,7 +31,6 @@ class DenseExchange : public Exchange {
 
  private:
   DenseSum sum_;
-  Buffer scratch_;
 };
 
 constexpr const char* kName = "allreduce";

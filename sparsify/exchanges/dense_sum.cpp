@@ -35,8 +35,7 @@ double DenseSum::seconds(const LinkCost& link, int ranks, size_t n) const {
   return collective_.seconds(with_values_of(value_bytes(), link), ranks, static_cast<double>(n));
 }
 
-void DenseSum::operator()(Context& ctx, Communicator& comm, std::span<float> values_status,
-                          std::span<float> scratch) {
+void DenseSum::operator()(Context& ctx, Communicator& comm, std::span<float> values_status) {
   const size_t n = values_status.size();
   if (ctx.device() != Device::cpu && n <= kShort && !collective_.by_library && comm.size() > 1) {
     host_.resize(2 * n);
@@ -45,7 +44,8 @@ void DenseSum::operator()(Context& ctx, Communicator& comm, std::span<float> val
     allreduce_(comm.host(), comm, values, std::span(host_).last(n));
     copy_to_device(ctx, values, values_status);
   } else {
-    allreduce_(ctx, comm, values_status, scratch);
+    scratch_.grow(ctx.device(), values_status.size_bytes());
+    allreduce_(ctx, comm, values_status, scratch_.as<float>().first(n));
   }
   if (format_ != ValueFormat::fp16 || comm.size() == 1) return;
   // a gradient that is not finite makes the status NaN, which ends the run with its own message

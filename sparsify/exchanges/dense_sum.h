@@ -2,7 +2,7 @@
 #pragma once
 
 #include "comm/collectives/collectives.h"
-#include "engine/core/dtype.h"
+#include "engine/core/buffer.h"
 
 namespace tw {
 
@@ -14,10 +14,9 @@ class DenseSum {
   static void validate(const Settings& settings);
 
   /// Sums the vector over all ranks; the same bits on all. Its last float is the status
-  /// (StatusSlot). `scratch` is as long. Fault if a sum is beyond the range of fp16. A short vector
-  /// of a GPU is summed in host memory: between GPUs each of many messages would cost a launch.
-  void operator()(Context& ctx, Communicator& comm, std::span<float> values_status,
-                  std::span<float> scratch);
+  /// (StatusSlot). Fault if a sum is beyond the range of fp16. A short vector of a GPU is summed in
+  /// host memory: between GPUs each of many messages would cost a launch.
+  void operator()(Context& ctx, Communicator& comm, std::span<float> values_status);
 
   size_t value_bytes() const { return size_of(format_); }
   /// Seconds for n values; NaN if the collective has no model.
@@ -34,6 +33,7 @@ class DenseSum {
   ValueFormat format_;
   Collective<Allreduce> collective_;
   Allreduce allreduce_;
+  Buffer scratch_;
   std::vector<float> host_;
 };
 

@@ -66,7 +66,7 @@ class PowerSgd : public Exchange {
     HostFloats gradient(ctx, step.gradient), residual(ctx, step.residual);
     const std::span<float> u = gradient.span(), e = residual.span();
     const size_t longest = longest_message(u.size());
-    if (message_.size() < longest) message_.resize(longest), scratch_.resize(longest);
+    if (message_.size() < longest) message_.resize(longest);
 
     project(host, step.step, u);
     for_each_whole(u, [](std::span<float> tensor, std::span<float> place) {
@@ -74,7 +74,7 @@ class PowerSgd : public Exchange {
     });
     const std::span<float> first = std::span(message_).first(first_sum(u.size()) + 1);
     const StatusSlot slot(host, first, control);
-    sum_(host, comm, first, std::span(scratch_).first(first.size()));
+    sum_(host, comm, first);
     slot.settle(host, comm, control);
     if (control.nonfinite_rank >= 0) return;
 
@@ -163,7 +163,7 @@ class PowerSgd : public Exchange {
       multiply_transposed(host, matrix.shape, matrix.of(u), p, matrix.q_of(second));
     }
     second.back() = 0;  // the status is known
-    sum_(host, comm, second, std::span(scratch_).first(second.size()));
+    sum_(host, comm, second);
     std::ranges::copy(second.first(q_elements_), q_.begin());
     check_finite(host, q_);
 
@@ -188,7 +188,7 @@ class PowerSgd : public Exchange {
   std::vector<Matrix> matrices_;
   size_t p_elements_ = 0, q_elements_ = 0, compressed_ = 0;
   std::optional<Context> host_;
-  std::vector<float> p_, q_, message_, scratch_;
+  std::vector<float> p_, q_, message_;
 };
 
 const bool powersgd_exchange = exchanges().add(

@@ -34,8 +34,7 @@ class RootExchange : public Exchange {
 
   void run(Context& ctx, Communicator& comm, const ExchangeStep& step, Control& control) override {
     const StatusSlot slot(ctx, step.gradient_control, control);
-    const size_t bytes = step.gradient_control.size_bytes();
-    if (scratch_.bytes() < bytes) scratch_ = Buffer(ctx.device(), bytes);
+    scratch_.grow(ctx.device(), step.gradient_control.size_bytes());
     reduce_(ctx, comm, 0, step.gradient_control, scratch_.as<float>());
     broadcast(ctx, comm, 0, std::as_writable_bytes(slot.sum()));
     slot.settle(ctx, comm, control);

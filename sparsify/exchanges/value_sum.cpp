@@ -11,7 +11,7 @@ void ValueSum::operator()(Context& ctx, Communicator& comm, const ExchangeStep& 
                           Control& control) {
   const SparseVector& mine = *step.mine;
   const bool whole = n == step.gradient.size();
-  if (values_.size() < n + 1) values_.resize(n + 1), scratch_.resize(n + 1);
+  if (values_.size() < n + 1) values_.resize(n + 1);
   const std::span<float> values(values_.data(), n), values_control(values_.data(), n + 1);
   if (whole || mine.count < n) {
     std::ranges::fill(values, 0.0f);
@@ -21,7 +21,7 @@ void ValueSum::operator()(Context& ctx, Communicator& comm, const ExchangeStep& 
   }
   if (!host_) host_.emplace(Device::cpu, ctx.threads());
   const StatusSlot slot(*host_, values_control, control);
-  sum_(*host_, comm, values_control, std::span(scratch_).first(n + 1));
+  sum_(*host_, comm, values_control);
   slot.settle(*host_, comm, control);
   if (control.nonfinite_rank >= 0) return;
 

@@ -34,7 +34,7 @@ class ValueSum {
   DenseSum sum_;
   ProcessSum process_sum_;
   std::optional<Context> host_;  // entries are in host memory
-  std::vector<float> values_, scratch_;
+  std::vector<float> values_;
 };
 
 }  // namespace tw

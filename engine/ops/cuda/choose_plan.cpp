@@ -28,8 +28,7 @@ class Race {
   /// Runs the plan once, which a first run in a graph cannot do, and checks its result. Throws
   /// Refused.
   void try_out(ConvPlan& plan) {
-    if (workspace_.bytes() < plan.workspace_bytes())
-      workspace_ = Buffer(Device::cuda, plan.workspace_bytes());
+    workspace_.grow(Device::cuda, plan.workspace_bytes());
     probe_.clear(ctx_);
     run(plan);
     // some engines of cuDNN round f32 operands without saying so
