@@ -157,13 +157,16 @@ extern const char* const kSumCollective;  ///< collective of all dense sums
 extern const char* const kSumValues;      ///< type of the values in their messages
 extern const char* const kNodeSetting;    ///< ranks of a node
 
-/// The factory of an exchange with a constructor from the settings, or from settings and plan.
+/// The factory of an exchange with a constructor from settings and plan, from the settings, or
+/// without arguments.
 template <class T>
 std::unique_ptr<Exchange> make_exchange(const Settings& settings, const ExchangePlan& plan) {
   if constexpr (std::is_constructible_v<T, const Settings&, const ExchangePlan&>)
     return std::make_unique<T>(settings, plan);
-  else
+  else if constexpr (std::is_constructible_v<T, const Settings&>)
     return std::make_unique<T>(settings);
+  else
+    return std::make_unique<T>();
 }
 
 /// A group of settings that belong to no single entry has no value, only a name (the prefix of the

@@ -62,6 +62,19 @@ struct SelectorRank {
 using SelectorFactory =
     std::function<std::unique_ptr<Selector>(Context&, const Settings&, const SelectorRank&)>;
 
+/// The factory of a selector with a constructor from the context, settings and rank, from the first
+/// two, or from the context.
+template <class T>
+std::unique_ptr<Selector> make_selector(Context& ctx, const Settings& settings,
+                                        const SelectorRank& rank) {
+  if constexpr (std::is_constructible_v<T, Context&, const Settings&, const SelectorRank&>)
+    return std::make_unique<T>(ctx, settings, rank);
+  else if constexpr (std::is_constructible_v<T, Context&, const Settings&>)
+    return std::make_unique<T>(ctx, settings);
+  else
+    return std::make_unique<T>(ctx);
+}
+
 /// How many entries a selector sends when it is asked for k.
 enum class Volume : uint8_t {
   exactly_k,   ///< k; fewer only because zeros are not sent

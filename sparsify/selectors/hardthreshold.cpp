@@ -12,12 +12,24 @@ namespace tw {
 
 namespace {
 
+/// The setting; 0 for `auto`.
+float lambda_of(const Settings& settings) {
+  const std::string& text = settings.text("hardthreshold.lambda");
+  if (text == "auto") return 0;
+  float lambda = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), lambda);
+  check(error == std::errc() && end == text.data() + text.size() && lambda > 0 &&
+            std::isfinite(lambda),
+        "[hardthreshold] lambda is \"{}\"; expected auto or a positive number", text);
+  return lambda;
+}
+
 /// lambda: the setting. If it is `auto`, each slice takes its own from a step after the density
 /// warm-up: the least of the k largest magnitudes. Until then the k largest entries are sent.
 class HardThreshold final : public Selector {
  public:
-  HardThreshold(Context& ctx, float lambda, size_t slices)
-      : fixed_(lambda > 0), lambdas_(slices, lambda), above_(ctx) {}
+  HardThreshold(Context& ctx, const Settings& settings, const SelectorRank& rank)
+      : lambdas_(rank.slices, lambda_of(settings)), fixed_(lambda_of(settings) > 0), above_(ctx) {}
 
   SelectInfo select(Context& ctx, const SelectStep& in, SparseVector& out) override {
     float& lambda = lambdas_.at(in.slice);
@@ -36,32 +48,15 @@ class HardThreshold final : public Selector {
   }
 
  private:
-  bool fixed_;
   std::vector<float> lambdas_;  // of each slice; 0: not taken yet
+  bool fixed_;
   AboveThreshold above_;
 };
-
-/// The setting; 0 for `auto`.
-float lambda_of(const Settings& settings) {
-  const std::string& text = settings.text("hardthreshold.lambda");
-  if (text == "auto") return 0;
-  float lambda = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), lambda);
-  check(error == std::errc() && end == text.data() + text.size() && lambda > 0 &&
-            std::isfinite(lambda),
-        "[hardthreshold] lambda is \"{}\"; expected auto or a positive number", text);
-  return lambda;
-}
-
-std::unique_ptr<Selector> make_hardthreshold(Context& ctx, const Settings& settings,
-                                             const SelectorRank& rank) {
-  return std::make_unique<HardThreshold>(ctx, lambda_of(settings), rank.slices);
-}
 
 const bool hardthreshold_selector = selectors().add(
     {"hardthreshold",
      "magnitudes of at least a constant",
-     {.make = make_hardthreshold, .volume = Volume::any, .validate = lambda_of},
+     {.make = make_selector<HardThreshold>, .volume = Volume::any, .validate = lambda_of},
      {{.key = "lambda",
        .value = "auto",
        .help = "least magnitude that is sent; "

@@ -20,14 +20,10 @@ class OkTopkSelector : public Selector {
   AboveThreshold above_;
 };
 
-std::unique_ptr<Selector> make_oktopk(Context& ctx, const Settings&, const SelectorRank&) {
-  return std::make_unique<OkTopkSelector>(ctx);
-}
-
 const bool oktopk_selector =
     selectors().add({"oktopk",
                      "magnitudes above a threshold that is kept for several steps",
-                     {.make = make_oktopk, .volume = Volume::any}});
+                     {.make = make_selector<OkTopkSelector>, .volume = Volume::any}});
 
 }  // namespace
 

@@ -41,14 +41,10 @@ class RedSync final : public MeanToMaxSelector {
   }
 };
 
-std::unique_ptr<Selector> make_redsync(Context& ctx, const Settings&, const SelectorRank&) {
-  return std::make_unique<RedSync>(ctx);
-}
-
 const bool redsync_selector =
     selectors().add({"redsync",
                      "magnitudes above a threshold between mean and maximum, found by bisection",
-                     {.make = make_redsync, .volume = Volume::at_most_2k}});
+                     {.make = make_selector<RedSync>, .volume = Volume::at_most_2k}});
 const bool redsync_sparsifier =
     sparsifiers().add({"redsync",
                        "RedSync's threshold search, error feedback, sparse allgather",

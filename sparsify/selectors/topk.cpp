@@ -21,14 +21,10 @@ SelectInfo AboveThreshold::select(Context& ctx, float threshold, const SelectSte
 
 namespace {
 
-std::unique_ptr<Selector> make_topk(Context& ctx, const Settings&, const SelectorRank&) {
-  return std::make_unique<TopK>(ctx);
-}
-
 const bool topk_selector =
     selectors().add({kTopk,
                      "the k largest magnitudes, exactly",
-                     {.make = make_topk, .volume = Volume::exactly_k, .exact = true}});
+                     {.make = make_selector<TopK>, .volume = Volume::exactly_k, .exact = true}});
 const bool topk_sparsifier =
     sparsifiers().add({kTopk,
                        "exact top-k, error feedback, sparse allgather",

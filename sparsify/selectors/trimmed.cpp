@@ -29,14 +29,10 @@ class Trimmed final : public MeanToMaxSelector {
   }
 };
 
-std::unique_ptr<Selector> make_trimmed(Context& ctx, const Settings&, const SelectorRank&) {
-  return std::make_unique<Trimmed>(ctx);
-}
-
 const bool trimmed_selector =
     selectors().add({"trimmed",
                      "the k largest of those above a threshold between mean and maximum",
-                     {.make = make_trimmed, .volume = Volume::exactly_k, .exact = true}});
+                     {.make = make_selector<Trimmed>, .volume = Volume::exactly_k, .exact = true}});
 const bool trimmed_sparsifier =
     sparsifiers().add({"trimmed",
                        "trimmed top-k, error feedback, sparse allgather",
