@@ -18,4 +18,11 @@ std::unique_ptr<Conv2d> Conv2d::create(Context& ctx, const Conv2dShape& s) {
   return conv2d_dispatch(ctx.device(), ctx, s);
 }
 
+void Conv2d::expect(const char* what, const Tensor& tensor, const Shape& shape) const {
+  if (tensor.shape == shape && tensor.dtype == shape_.dtype) [[likely]]
+    return;
+  fail("[conv2d] {} is {} {}; expected {} {}", what, name(tensor.dtype), tensor.shape,
+       name(shape_.dtype), shape);
+}
+
 }  // namespace tw::ops

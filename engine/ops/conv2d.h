@@ -60,6 +60,13 @@ class Conv2d {
   virtual void backward_weights(Context& ctx, const Tensor& x, const Tensor& dy, const Tensor& dw,
                                 const Tensor& dbias, bool accumulate, const Tensor& staged,
                                 const Tensor& beside, Transfers* later) = 0;
+
+ protected:
+  explicit Conv2d(const Conv2dShape& shape) : shape_(shape) {}
+  /// Throws UserError unless the tensor has this shape and the type of activations.
+  void expect(const char* what, const Tensor& tensor, const Shape& shape) const;
+
+  Conv2dShape shape_;
 };
 
 using Conv2dFactory = std::unique_ptr<Conv2d>(Context&, const Conv2dShape&);

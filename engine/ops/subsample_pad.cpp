@@ -34,52 +34,54 @@ void subsample_pad_backward(Context& ctx, int64_t stride, const Tensor& dy, cons
 
 namespace {
 
-void forward_cpu(Context& ctx, int64_t stride, const Tensor& x, const Tensor& y) {
-  const int64_t height = x.shape[1], out_height = y.shape[1];
-  const size_t element = size_of(x.dtype);
-  const size_t pixel = static_cast<size_t>(x.shape[3]) * element;
-  const size_t wide = static_cast<size_t>(y.shape[3]) * element;
-  const size_t front = static_cast<size_t>((y.shape[3] - x.shape[3]) / 2) * element;
-  const auto width = static_cast<size_t>(x.shape[2]), out_width = static_cast<size_t>(y.shape[2]);
-  const auto* const source = static_cast<const std::byte*>(x.data);
-  auto* const target = static_cast<std::byte*>(y.data);
+/// Rows of pixels, in bytes. `large` is the tensor with more pixels and fewer channels, `small` the
+/// other, which has `front` bytes of zeros before the channels of `large`.
+struct Rows {
+  size_t height, width, pixel, out_height, out_width, wide, front;
 
-  const auto row = [&](size_t r) {
-    const size_t n = r / out_height, p = r % out_height;
-    const std::byte* from = source + (n * height + p * stride) * width * pixel;
-    std::byte* to = target + r * out_width * wide;
-    std::memset(to, 0, out_width * wide);
-    for (size_t q = 0; q < out_width; ++q)
-      std::memcpy(to + q * wide + front, from + q * stride * pixel, pixel);
-  };
-  parallel_for(ctx, static_cast<size_t>(y.shape[0] * out_height), 16,
+  Rows(const Tensor& large, const Tensor& small)
+      : height(static_cast<size_t>(large.shape[1])),
+        width(static_cast<size_t>(large.shape[2])),
+        pixel(static_cast<size_t>(large.shape[3]) * size_of(large.dtype)),
+        out_height(static_cast<size_t>(small.shape[1])),
+        out_width(static_cast<size_t>(small.shape[2])),
+        wide(static_cast<size_t>(small.shape[3]) * size_of(large.dtype)),
+        front(static_cast<size_t>((small.shape[3] - large.shape[3]) / 2) * size_of(large.dtype)) {}
+};
+
+/// Calls row(r, its memory in `to`, filled with zeros) for the rows of `to`, of `bytes`.
+template <class Row>
+void for_rows_of(Context& ctx, const Tensor& to, size_t bytes, const Row& row) {
+  auto* const target = static_cast<std::byte*>(to.data);
+  parallel_for(ctx, static_cast<size_t>(to.shape[0] * to.shape[1]), 16,
                [&](size_t begin, size_t end) {
-                 for (size_t r = begin; r < end; ++r) row(r);
+                 for (size_t r = begin; r < end; ++r) {
+                   std::memset(target + r * bytes, 0, bytes);
+                   row(r, target + r * bytes);
+                 }
                });
 }
 
-void backward_cpu(Context& ctx, int64_t stride, const Tensor& dy, const Tensor& dx) {
-  const int64_t height = dx.shape[1], out_height = dy.shape[1];
-  const size_t element = size_of(dx.dtype);
-  const size_t pixel = static_cast<size_t>(dx.shape[3]) * element;
-  const size_t wide = static_cast<size_t>(dy.shape[3]) * element;
-  const size_t front = static_cast<size_t>((dy.shape[3] - dx.shape[3]) / 2) * element;
-  const auto width = static_cast<size_t>(dx.shape[2]);
-  const auto out_width = static_cast<size_t>(dy.shape[2]);
-  const auto* const source = static_cast<const std::byte*>(dy.data);
-  auto* const target = static_cast<std::byte*>(dx.data);
+void forward_cpu(Context& ctx, int64_t stride, const Tensor& x, const Tensor& y) {
+  const Rows g(x, y);
+  const auto* const source = static_cast<const std::byte*>(x.data);
+  for_rows_of(ctx, y, g.out_width * g.wide, [&](size_t r, std::byte* to) {
+    const size_t n = r / g.out_height, p = r % g.out_height;
+    const std::byte* const from = source + (n * g.height + p * stride) * g.width * g.pixel;
+    for (size_t q = 0; q < g.out_width; ++q)
+      std::memcpy(to + q * g.wide + g.front, from + q * stride * g.pixel, g.pixel);
+  });
+}
 
-  const auto row = [&](size_t r) {
-    const size_t n = r / height, h = r % height;
-    std::byte* to = target + r * width * pixel;
-    std::memset(to, 0, width * pixel);
+void backward_cpu(Context& ctx, int64_t stride, const Tensor& dy, const Tensor& dx) {
+  const Rows g(dx, dy);
+  const auto* const source = static_cast<const std::byte*>(dy.data) + g.front;
+  for_rows_of(ctx, dx, g.width * g.pixel, [&](size_t r, std::byte* to) {
+    const size_t n = r / g.height, h = r % g.height;
     if (h % stride != 0) return;
-    const std::byte* from = source + (n * out_height + h / stride) * out_width * wide + front;
-    for (size_t q = 0; q < out_width; ++q)
-      std::memcpy(to + q * stride * pixel, from + q * wide, pixel);
-  };
-  parallel_for(ctx, static_cast<size_t>(dx.shape[0] * height), 16, [&](size_t begin, size_t end) {
-    for (size_t r = begin; r < end; ++r) row(r);
+    const std::byte* const from = source + (n * g.out_height + h / stride) * g.out_width * g.wide;
+    for (size_t q = 0; q < g.out_width; ++q)
+      std::memcpy(to + q * stride * g.pixel, from + q * g.wide, g.pixel);
   });
 }
 

@@ -97,8 +97,8 @@ class Conv2dCpu final : public Conv2d {
 
   void forward(Context& ctx, const Tensor& x, const Tensor& packed, const Tensor& bias,
                const Tensor& y) override {
-    expect_conv2d_tensor("x", x, shape_.x(), shape_.dtype);
-    expect_conv2d_tensor("y", y, shape_.y(), shape_.dtype);
+    expect("x", x, shape_.x());
+    expect("y", y, shape_.y());
     if (shape_.bias)
       forward_.run(ctx, {x.data, weights_.for_forward(packed), bias.data}, {y.data});
     else
@@ -108,27 +108,26 @@ class Conv2dCpu final : public Conv2d {
   void backward_data(Context& ctx, const Tensor& dy, const Tensor& packed,
                      const Tensor& dx) override {
     check<std::logic_error>(shape_.input_gradient, "[conv2d] made without an input gradient");
-    expect_conv2d_tensor("dy", dy, shape_.y(), shape_.dtype);
-    expect_conv2d_tensor("dx", dx, shape_.x(), shape_.dtype);
+    expect("dy", dy, shape_.y());
+    expect("dx", dx, shape_.x());
     backward_data_.run(ctx, {dy.data, weights_.for_backward(packed)}, {dx.data});
   }
 
   void backward_weights(Context& ctx, const Tensor& x, const Tensor& dy, const Tensor& dw,
                         const Tensor& dbias, bool accumulate, const Tensor&, const Tensor&,
                         Transfers*) override {
-    expect_conv2d_tensor("x", x, shape_.x(), shape_.dtype);
-    expect_conv2d_tensor("dy", dy, shape_.y(), shape_.dtype);
+    expect("x", x, shape_.x());
+    expect("dy", dy, shape_.y());
     backward_weights_.run(ctx, x, dy, dw, dbias, accumulate);
   }
 
  private:
-  Conv2dShape shape_;
   PackedWeights weights_;
   Kernel forward_, backward_data_;
   WeightsGradient backward_weights_;
 };
 
-Conv2dCpu::Conv2dCpu(Context& ctx, const Conv2dShape& s) : shape_(s), backward_weights_(ctx, s) {
+Conv2dCpu::Conv2dCpu(Context& ctx, const Conv2dShape& s) : Conv2d(s), backward_weights_(ctx, s) {
   const dnnl::engine& engine = ctx.handles<CpuHandles>().engine;
   const ConvOutside outside(s);
   const ConvForward f = choose_forward(engine, s);
@@ -161,12 +160,4 @@ std::unique_ptr<Conv2d> create_cpu(Context& ctx, const Conv2dShape& shape) {
 const bool conv2d_registered = conv2d_dispatch.add(Device::cpu, create_cpu);
 
 }  // namespace
-
-void expect_conv2d_tensor(const char* what, const Tensor& tensor, const Shape& shape, DType dtype) {
-  if (tensor.shape == shape && tensor.dtype == dtype) [[likely]]
-    return;
-  fail("[conv2d] {} is {} {}; expected {} {}", what, name(tensor.dtype), tensor.shape, name(dtype),
-       shape);
-}
-
 }  // namespace tw::ops

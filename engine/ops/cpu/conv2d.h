@@ -37,7 +37,4 @@ std::unique_ptr<Conv2d> create_dense_conv2d(Context& ctx, const Conv2dShape& sha
 bool suits_winograd_conv2d(const Conv2dShape& shape);
 std::unique_ptr<Conv2d> create_winograd_conv2d(Context& ctx, const Conv2dShape& shape);
 
-/// Throws UserError when a tensor does not match the shape of the convolution.
-void expect_conv2d_tensor(const char* what, const Tensor& tensor, const Shape& shape, DType dtype);
-
 }  // namespace tw::ops

@@ -48,8 +48,8 @@ class DenseConv2d final : public Conv2d {
 
   void forward(Context& ctx, const Tensor& x, const Tensor& packed, const Tensor& bias,
                const Tensor& y) override {
-    expect_conv2d_tensor("x", x, shape_.x(), shape_.dtype);
-    expect_conv2d_tensor("y", y, shape_.y(), shape_.dtype);
+    expect("x", x, shape_.x());
+    expect("y", y, shape_.y());
     if (!shape_.bias) return forward_.run(ctx, {x.data, packed.data}, {y.data});
     auto* rows = reinterpret_cast<float*>(ctx.scratch().data() + forward_.scratch_bytes());
     const auto* of_channel = static_cast<const float*>(bias.data);
@@ -61,16 +61,16 @@ class DenseConv2d final : public Conv2d {
   void backward_data(Context& ctx, const Tensor& dy, const Tensor& packed,
                      const Tensor& dx) override {
     check<std::logic_error>(shape_.input_gradient, "[conv2d] made without an input gradient");
-    expect_conv2d_tensor("dy", dy, shape_.y(), shape_.dtype);
-    expect_conv2d_tensor("dx", dx, shape_.x(), shape_.dtype);
+    expect("dy", dy, shape_.y());
+    expect("dx", dx, shape_.x());
     backward_data_.run(ctx, {dy.data, packed.data}, {dx.data});
   }
 
   void backward_weights(Context& ctx, const Tensor& x, const Tensor& dy, const Tensor& dw,
                         const Tensor& dbias, bool accumulate, const Tensor&, const Tensor&,
                         Transfers*) override {
-    expect_conv2d_tensor("x", x, shape_.x(), shape_.dtype);
-    expect_conv2d_tensor("dy", dy, shape_.y(), shape_.dtype);
+    expect("x", x, shape_.x());
+    expect("dy", dy, shape_.y());
     if (shape_.bias) sum_bias(ctx, dy, static_cast<float*>(dbias.data), accumulate);
     auto* products = reinterpret_cast<float*>(ctx.scratch().data() + products_.scratch_bytes());
     products_.run(ctx, {dy.data, x.data}, {products});
@@ -97,12 +97,11 @@ class DenseConv2d final : public Conv2d {
   /// The gradient of a tap is the sum over all matrix elements that hold it.
   void fold(Context& ctx, const float* matrix, float* dw, bool accumulate) const;
 
-  Conv2dShape shape_;
   std::vector<int64_t> taps_;  // [output pixel][input pixel]; negative: not connected
   Kernel forward_, backward_data_, products_;
 };
 
-DenseConv2d::DenseConv2d(Context& ctx, const Conv2dShape& s) : shape_(s) {
+DenseConv2d::DenseConv2d(Context& ctx, const Conv2dShape& s) : Conv2d(s) {
   const auto reaches = [&](int64_t tap) { return tap >= 0 && tap < s.kernel; };
   for (int64_t p = 0; p < s.out_height(); ++p)
     for (int64_t q = 0; q < s.out_width(); ++q)

@@ -63,8 +63,8 @@ class WinogradConv2d final : public Conv2d {
 
   void forward(Context& ctx, const Tensor& x, const Tensor& packed, const Tensor& bias,
                const Tensor& y) override {
-    expect_conv2d_tensor("x", x, shape_.x(), shape_.dtype);
-    expect_conv2d_tensor("y", y, shape_.y(), shape_.dtype);
+    expect("x", x, shape_.x());
+    expect("y", y, shape_.y());
     convolve(ctx, forward_, x, static_cast<const float*>(packed.data),
              shape_.bias ? static_cast<const float*>(bias.data) : nullptr, y);
   }
@@ -72,8 +72,8 @@ class WinogradConv2d final : public Conv2d {
   void backward_data(Context& ctx, const Tensor& dy, const Tensor& packed,
                      const Tensor& dx) override {
     check<std::logic_error>(shape_.input_gradient, "[conv2d] made without an input gradient");
-    expect_conv2d_tensor("dy", dy, shape_.y(), shape_.dtype);
-    expect_conv2d_tensor("dx", dx, shape_.x(), shape_.dtype);
+    expect("dy", dy, shape_.y());
+    expect("dx", dx, shape_.x());
     convolve(ctx, backward_, dy, static_cast<const float*>(packed.data) + forward_.kernel_floats(),
              nullptr, dx);
   }
@@ -91,7 +91,6 @@ class WinogradConv2d final : public Conv2d {
     return reinterpret_cast<float*>(ctx.scratch().data()) + part * scratch_floats_;
   }
 
-  Conv2dShape shape_;
   Tiling forward_, backward_;
   size_t threads_, scratch_floats_;
   // The gradient of the weights is computed in tile_parts_ x output_parts_ tasks. Tasks of other
@@ -100,7 +99,7 @@ class WinogradConv2d final : public Conv2d {
 };
 
 WinogradConv2d::WinogradConv2d(Context& ctx, const Conv2dShape& s)
-    : shape_(s),
+    : Conv2d(s),
       forward_(forward_tiling(s)),
       backward_(backward_tiling(forward_)),
       threads_(unsigned_of(ctx.threads())),
@@ -146,8 +145,8 @@ void WinogradConv2d::convolve(Context& ctx, const Tiling& t, const Tensor& in, c
 void WinogradConv2d::backward_weights(Context& ctx, const Tensor& x, const Tensor& dy,
                                       const Tensor& dw, const Tensor& dbias, bool accumulate,
                                       const Tensor&, const Tensor&, Transfers*) {
-  expect_conv2d_tensor("x", x, shape_.x(), shape_.dtype);
-  expect_conv2d_tensor("dy", dy, shape_.y(), shape_.dtype);
+  expect("x", x, shape_.x());
+  expect("dy", dy, shape_.y());
   const Tiling& t = forward_;
   const size_t blocks = t.out_channels / kLanes, block_floats = t.kernel_floats() / blocks;
   float* const all_sums = scratch(ctx, threads_);

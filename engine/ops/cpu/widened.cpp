@@ -38,14 +38,14 @@ class Widened : public Op {
  public:
   size_t scratch_bytes() const override { return copies_.scratch_bytes(); }
   size_t packed_bytes() const override { return op_->packed_bytes(); }
-  void pack(Context& ctx, const Tensor& w, const Tensor& packed) override {
-    op_->pack(ctx, w, packed);
+  void pack(Context& ctx, const Tensor& w, const Tensor& packed, Transfers& later) override {
+    op_->pack(ctx, w, packed, later);
   }
 
  protected:
   /// x and y: elements of the input and of the output.
-  Widened(std::unique_ptr<Op> op, int64_t x, int64_t y, auto&&... of_op)
-      : Op(of_op...), op_(std::move(op)), copies_(op_->scratch_bytes(), x, y) {}
+  Widened(const auto& shape, std::unique_ptr<Op> op, int64_t x, int64_t y)
+      : Op(shape), op_(std::move(op)), copies_(op_->scratch_bytes(), x, y) {}
 
   std::unique_ptr<Op> op_;
   Copies copies_;
@@ -54,12 +54,12 @@ class Widened : public Op {
 class WidenedConv2d final : public Widened<Conv2d> {
  public:
   WidenedConv2d(Context& ctx, const Conv2dShape& shape, const Conv2dShape& wide)
-      : Widened(create(ctx, wide), wide.x().numel(), wide.y().numel()), shape_(shape) {}
+      : Widened(shape, create(ctx, wide), shape.x().numel(), shape.y().numel()) {}
 
   void forward(Context& ctx, const Tensor& x, const Tensor& packed, const Tensor& bias,
                const Tensor& y) override {
-    expect_conv2d_tensor("x", x, shape_.x(), shape_.dtype);
-    expect_conv2d_tensor("y", y, shape_.y(), shape_.dtype);
+    expect("x", x, shape_.x());
+    expect("y", y, shape_.y());
     const Tensor result = copies_.second(ctx, y);
     op_->forward(ctx, widened(ctx, x, copies_.first(ctx, x)), packed, bias, result);
     convert(ctx, result, y);
@@ -67,8 +67,8 @@ class WidenedConv2d final : public Widened<Conv2d> {
 
   void backward_data(Context& ctx, const Tensor& dy, const Tensor& packed,
                      const Tensor& dx) override {
-    expect_conv2d_tensor("dy", dy, shape_.y(), shape_.dtype);
-    expect_conv2d_tensor("dx", dx, shape_.x(), shape_.dtype);
+    expect("dy", dy, shape_.y());
+    expect("dx", dx, shape_.x());
     const Tensor result = copies_.first(ctx, dx);
     op_->backward_data(ctx, widened(ctx, dy, copies_.second(ctx, dy)), packed, result);
     convert(ctx, result, dx);
@@ -76,23 +76,20 @@ class WidenedConv2d final : public Widened<Conv2d> {
 
   void backward_weights(Context& ctx, const Tensor& x, const Tensor& dy, const Tensor& dw,
                         const Tensor& dbias, bool accumulate, const Tensor& staged,
-                        const Tensor& beside) override {
-    expect_conv2d_tensor("x", x, shape_.x(), shape_.dtype);
-    expect_conv2d_tensor("dy", dy, shape_.y(), shape_.dtype);
+                        const Tensor& beside, Transfers* later) override {
+    expect("x", x, shape_.x());
+    expect("dy", dy, shape_.y());
     op_->backward_weights(ctx, widened(ctx, x, copies_.first(ctx, x)),
                           widened(ctx, dy, copies_.second(ctx, dy)), dw, dbias, accumulate, staged,
-                          beside);
+                          beside, later);
   }
-
- private:
-  Conv2dShape shape_;
 };
 
 class WidenedLinear final : public Widened<Linear> {
  public:
   WidenedLinear(Context& ctx, const LinearShape& shape, const LinearShape& wide)
-      : Widened(create(ctx, wide), shape.batch * shape.in_features,
-                shape.batch * shape.out_features, shape) {}
+      : Widened(shape, create(ctx, wide), shape.batch * shape.in_features,
+                shape.batch * shape.out_features) {}
 
   void forward(Context& ctx, const Tensor& x, const Tensor& packed, const Tensor& bias,
                const Tensor& y) override {

@@ -29,7 +29,7 @@ Convolution describe(const Conv2dShape& s, ConvPass pass, bool accumulate = fals
 class Conv2dCuda final : public Conv2d {
  public:
   Conv2dCuda(Context& ctx, const Conv2dShape& shape)
-      : shape_(shape),
+      : Conv2d(shape),
         forward_(choose_plan(ctx, describe(shape, ConvPass::forward))),
         backward_weights_(choose_plan(ctx, describe(shape, ConvPass::backward_filter))) {
     if (shape.input_gradient)
@@ -104,14 +104,6 @@ class Conv2dCuda final : public Conv2d {
     plan.run(ctx.handles<CudaHandles>().cudnn(), x, w, y, ctx.scratch().data());
   }
 
-  void expect(const char* what, const Tensor& tensor, const Shape& shape) const {
-    if (tensor.shape == shape && tensor.dtype == shape_.dtype) [[likely]]
-      return;
-    fail("[conv2d] {} is {} {}; expected {} {}", what, name(tensor.dtype), tensor.shape,
-         name(shape_.dtype), shape);
-  }
-
-  Conv2dShape shape_;
   ConvPlan forward_, backward_weights_;
   std::optional<ConvPlan> backward_data_;
 };
