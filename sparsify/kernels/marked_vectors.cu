@@ -7,35 +7,35 @@ namespace tw::cuda {
 namespace {
 
 struct Begin {
-  SearchState state;
+  Search search;
   uint32_t least;
   __device__ uint32_t* barrier() const { return nullptr; }
-  __device__ void operator()(int) const { state.begin(least); }
+  __device__ void operator()(int) const { search.begin(least); }
 };
 
 template <bool kAdd>
 struct MarkPass {
   Marks marks;
   const float* g;
-  Search* search;
-  Lower lower;
+  Search::Found* found;
+  Marks::Lower lower;
 
   __device__ uint32_t* barrier() const { return nullptr; }
   __device__ void operator()(int) const {
-    __shared__ uint32_t totals[1 + Lower::kMost];
-    if (threadIdx.x <= Lower::kMost) totals[threadIdx.x] = 0;
+    __shared__ uint32_t totals[1 + Marks::Lower::kMost];
+    if (threadIdx.x <= Marks::Lower::kMost) totals[threadIdx.x] = 0;
     __syncthreads();
     uint32_t reached = 0;
     if (grid_warp() < marks.chunks()) {
-      const uint32_t marked = marks.mark<kAdd>(grid_warp(), g, search->least, lower, reached);
+      const uint32_t marked = marks.mark<kAdd>(grid_warp(), g, found->least, lower, reached);
       if (lane() == 0) atomicAdd(&totals[0], marked);
       if (lane() < lower.count) atomicAdd(&totals[1 + lane()], reached);
     }
     __syncthreads();
     if (threadIdx.x == 0 && totals[0] > 0)
-      atomicAdd(&search->marked, static_cast<unsigned long long>(totals[0]));
+      atomicAdd(&found->marked, static_cast<unsigned long long>(totals[0]));
     if (static_cast<int>(threadIdx.x) < lower.count && totals[1 + threadIdx.x] > 0)
-      atomicAdd(&search->lower[threadIdx.x],
+      atomicAdd(&found->lower[threadIdx.x],
                 static_cast<unsigned long long>(totals[1 + threadIdx.x]));
   }
 };
@@ -58,36 +58,34 @@ __device__ TakenCounts sum_of_lanes(const TakenCounts& x) {
 
 /// Finds the cut in `passes` phases, counts the elements to take in the next and moves them in the
 /// last.
-struct TakeMarked {
+struct TakePass {
   Marks marks;
-  SearchState state;
-  Choice choice;
+  Search search;
+  MarkedVectors::Take take;
   int passes;
   TakenCounts* parts;  ///< of each warp of the grid
-  uint32_t base;
-  size_t most;
   uint32_t* indices;
   float* values;
-  Search* result;
+  Search::Found* result;
 
-  __device__ uint32_t* barrier() const { return &state.memory->barrier; }
+  __device__ uint32_t* barrier() const { return &search.memory->barrier; }
   __device__ void operator()(int phase) const {
-    if (phase == 0 && choice.complete) complete();
+    if (phase == 0 && take.complete) complete();
     if (phase > passes + 1) return;  // another vector needs more phases
-    if (phase > passes) return move(passes > 0 ? state.memory->before[passes].cut : choice.cut);
-    const SearchProgress now = state.advance(choice.cut, phase);
+    if (phase > passes) return move(passes > 0 ? search.memory->before[passes].cut : take.cut);
+    const Search::Progress now = search.advance(take.cut, phase);
     if (phase == passes)
       count(now.cut);
     else if (!now.settled)
-      state.count_digits(marks, phase, choice.resolution, now.cut);
+      search.count_digits(marks, phase, take.resolution, now.cut);
   }
 
   /// Marks all non-zeros if too few are marked; rarely needed.
   __device__ void complete() const {
-    if (state.search->marked >= choice.cut.wanted || state.search->least <= 1) return;
+    if (search.found->marked >= take.cut.wanted || search.found->least <= 1) return;
     marks.for_own_chunks(1, [&](int64_t chunk, int64_t) {
       uint32_t reached = 0;
-      marks.mark<false>(chunk, nullptr, 1, Lower{}, reached);
+      marks.mark<false>(chunk, nullptr, 1, Marks::Lower{}, reached);
     });
     __syncwarp();
   }
@@ -95,7 +93,7 @@ struct TakeMarked {
   __device__ void count(const RadixCut& cut) const {
     TakenCounts mine;
     marks.visit([&](int64_t, float value, bool marked) {
-      const uint32_t bits = magnitude_bits(value) & choice.resolution;
+      const uint32_t bits = magnitude_bits(value) & take.resolution;
       mine += {marked && bits > cut.cut, marked && bits == cut.cut};
     });
     mine = sum_of_lanes(mine);
@@ -105,15 +103,15 @@ struct TakeMarked {
   __device__ void move(const RadixCut& cut) const {
     TakenCounts before = sum_before();
     marks.visit([&](int64_t i, float value, bool marked) {
-      const uint32_t bits = magnitude_bits(value) & choice.resolution;
+      const uint32_t bits = magnitude_bits(value) & take.resolution;
       const uint32_t above = __ballot_sync(~0u, marked && bits > cut.cut);
       const uint32_t equal = __ballot_sync(~0u, marked && bits == cut.cut);
       const TakenCounts here = before + TakenCounts{count_bits(above & lower_lanes()),
                                                     count_bits(equal & lower_lanes())};
       if (marked && cut.takes(bits, here.equal)) {
         const uint32_t at = cut.taken(here.above, here.equal);
-        if (at < most) {
-          indices[at] = base + static_cast<uint32_t>(i);
+        if (at < take.most) {
+          indices[at] = take.base + static_cast<uint32_t>(i);
           values[at] = value;
         }
         marks.e[i] = 0;
@@ -121,7 +119,7 @@ struct TakeMarked {
       before += {count_bits(above), count_bits(equal)};
     });
     if (grid_warp() + 1 < int64_t{gridDim.x} * kWarps || lane() > 0) return;
-    *result = *state.search;
+    *result = *search.found;
     result->cut = cut;
     result->moved = cut.taken(before.above, before.equal);
   }
@@ -142,10 +140,6 @@ struct TakeMarked {
   }
 };
 
-void grow(Buffer& buffer, size_t bytes) {
-  if (buffer.bytes() < bytes) buffer = Buffer(Device::cuda, bytes);
-}
-
 /// The number of passes until all digits of the resolution are known.
 constexpr int passes_for(uint32_t resolution) {
   int passes = RadixDigits::kPasses;
@@ -154,13 +148,14 @@ constexpr int passes_for(uint32_t resolution) {
 }
 
 template <bool kAdd>
-void run_marks(Context& ctx, const MarkedVectors& vectors, std::span<const Threshold> thresholds) {
+void run_marks(Context& ctx, const MarkedVectors& vectors,
+               std::span<const MarkedVectors::Threshold> thresholds) {
   Bodies<MarkPass<kAdd>> bodies{};
   int64_t blocks = 0;
-  for (const Threshold& each : thresholds) {
+  for (const MarkedVectors::Threshold& each : thresholds) {
     const Marks& marks = vectors.marks(each.vector);
     blocks = std::max(blocks, marks.blocks());
-    bodies.add({marks, each.g, vectors.state(each.vector).search, each.lower});
+    bodies.add({marks, each.g, vectors.search(each.vector).found, each.lower});
   }
   if (blocks > 0) run_phases(ctx, "select", 1, blocks, bodies);
 }
@@ -176,21 +171,21 @@ void MarkedVectors::refer_to(std::span<const std::span<float>> vectors) {
     chunks += marks_.back().chunks();
   }
   const auto all = static_cast<size_t>(chunks);
-  grow(counts_, all * sizeof(uint32_t));
-  grow(slots_, all * Marks::kSlot * sizeof(Entry));
-  grow(searches_, vectors.size() * sizeof(Search));
-  grow(memory_, vectors.size() * sizeof(SearchMemory));
+  counts_.grow(Device::cuda, all * sizeof(uint32_t));
+  slots_.grow(Device::cuda, all * Marks::kSlot * sizeof(Marks::Entry));
+  found_on_device_.grow(Device::cuda, vectors.size() * sizeof(Search::Found));
+  memory_.grow(Device::cuda, vectors.size() * sizeof(Search::Memory));
   chunks = 0;
   for (Marks& marks : marks_) {
     marks.counts = counts_.as<uint32_t>().data() + chunks;
-    marks.slots = slots_.as<Entry>().data() + chunks * Marks::kSlot;
+    marks.slots = slots_.as<Marks::Entry>().data() + chunks * Marks::kSlot;
     chunks += marks.chunks();
   }
 }
 
 void MarkedVectors::begin(Context& ctx, std::span<const Threshold> thresholds) {
   Bodies<Begin> bodies{};
-  for (const Threshold& each : thresholds) bodies.add({state(each.vector), each.least});
+  for (const Threshold& each : thresholds) bodies.add({search(each.vector), each.least});
   run_phases(ctx, "select", 1, 1, bodies);
 }
 
@@ -201,11 +196,11 @@ void MarkedVectors::mark(Context& ctx, std::span<const Threshold> thresholds) {
     run_marks<false>(ctx, *this, thresholds);
 }
 
-std::span<const Search> MarkedVectors::found(Context& ctx) {
+std::span<const Search::Found> MarkedVectors::found(Context& ctx) {
   auto& handles = ctx.handles<CudaHandles>();
-  const size_t bytes = marks_.size() * sizeof(Search);
+  const size_t bytes = marks_.size() * sizeof(Search::Found);
   std::byte* const host = handles.pinned(bytes);
-  expect(cudaMemcpyAsync(host, searches_.data(), bytes, cudaMemcpyDefault, handles.stream()),
+  expect(cudaMemcpyAsync(host, found_on_device_.data(), bytes, cudaMemcpyDefault, handles.stream()),
          "select");
   handles.synchronize();
   found_.resize(marks_.size());
@@ -213,10 +208,10 @@ std::span<const Search> MarkedVectors::found(Context& ctx) {
   return found_;
 }
 
-std::span<const Search> MarkedVectors::take(Context& ctx, std::span<const Take> takes,
-                                            SparseVector& out) {
+std::span<const Search::Found> MarkedVectors::take(Context& ctx, std::span<const Take> takes,
+                                                   SparseVector& out) {
   // the results and the entries lie together, so that one copy transfers both
-  const size_t head = (takes.size() * sizeof(Search) + 63) / 64 * 64;
+  const size_t head = (takes.size() * sizeof(Search::Found) + 63) / 64 * 64;
   constexpr size_t kEntry = sizeof(uint32_t) + sizeof(float);
   size_t bytes = head;
   int64_t blocks = 1;
@@ -226,18 +221,18 @@ std::span<const Search> MarkedVectors::take(Context& ctx, std::span<const Take> 
   }
   if (moved_.bytes() < bytes) moved_ = Buffer(Device::cuda, bytes + bytes / 2);
   const size_t warps = static_cast<size_t>(blocks) * kWarps;
-  grow(parts_, takes.size() * warps * sizeof(TakenCounts));
-  Bodies<TakeMarked> bodies{};
+  parts_.grow(Device::cuda, takes.size() * warps * sizeof(TakenCounts));
+  Bodies<TakePass> bodies{};
   int phases = 0;
   std::byte* entries = moved_.data() + head;
   for (const Take& each : takes) {
-    const int passes = each.choice.search ? passes_for(each.choice.resolution) : 0;
+    const int passes = each.search ? passes_for(each.resolution) : 0;
     phases = std::max(phases, passes + 2);
     auto* const indices = reinterpret_cast<uint32_t*>(entries);
-    bodies.add({marks_[each.vector], state(each.vector), each.choice, passes,
-                parts_.as<TakenCounts>().data() + bodies.count * warps, each.base, each.most,
-                indices, reinterpret_cast<float*>(indices + each.most),
-                reinterpret_cast<Search*>(moved_.data()) + bodies.count});
+    bodies.add({marks_[each.vector], search(each.vector), each, passes,
+                parts_.as<TakenCounts>().data() + bodies.count * warps, indices,
+                reinterpret_cast<float*>(indices + each.most),
+                reinterpret_cast<Search::Found*>(moved_.data()) + bodies.count});
     entries += each.most * kEntry;
   }
   run_phases(ctx, "select", phases, blocks, bodies);
@@ -248,7 +243,7 @@ std::span<const Search> MarkedVectors::take(Context& ctx, std::span<const Take> 
          "select");
   handles.synchronize();
   found_.resize(takes.size());
-  std::memcpy(found_.data(), host, takes.size() * sizeof(Search));
+  std::memcpy(found_.data(), host, takes.size() * sizeof(Search::Found));
 
   const std::byte* from = host + head;
   for (size_t i = 0; i < takes.size(); ++i) {

@@ -43,7 +43,7 @@ struct Draw {
 struct Mark {
   FloydSample sample;
   FirstDraws firsts;
-  Entry* slots;  ///< of crowded chunks
+  Marks::Entry* slots;  ///< of crowded chunks
   __device__ void operator()(int64_t i) const {
     const size_t at = sample.repeats(i, firsts) ? sample.last(i) : sample.draw(i);
     atomicOr(&slots[at / 32].index, 1u << at % 32);
@@ -56,9 +56,9 @@ class DeviceSubsetMover : public SubsetMover {
             SparseVector& out) override {
     if (sample.k == 0) return;
     const size_t slots = std::bit_ceil(2 * sample.k), bytes = slots * sizeof(unsigned long long);
-    if (slots_.bytes() < bytes) slots_ = Buffer(Device::cuda, bytes);
+    slots_.grow(Device::cuda, bytes);
     expect(cudaMemsetAsync(slots_.data(), 0xff, bytes, stream(ctx)), "randk");
-    const Threshold none;
+    const MarkedVectors::Threshold none;
     vector_.refer_to(e);
     vector_.begin(ctx, {&none, 1});
     const Marks& marks = vector_.marks(0);
@@ -75,9 +75,9 @@ class DeviceSubsetMover : public SubsetMover {
     for_each(ctx, "randk", k, Draw{sample, firsts});
     for_each(ctx, "randk", k, Mark{sample, firsts, marks.slots});
     // takes every marked entry: those above the cut 0 and, with `zeros`, those equal to it
-    const Choice all{.cut = {.cut = 0, .wanted = zeros ? ~0u : 0}};
-    const MarkedVectors::Take one{0, all, sample.k, base};
-    vector_.take(ctx, {&one, 1}, out);
+    const MarkedVectors::Take all{
+        .most = sample.k, .base = base, .cut = {.cut = 0, .wanted = zeros ? ~0u : 0}};
+    vector_.take(ctx, {&all, 1}, out);
   }
 
  private:
