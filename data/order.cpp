@@ -4,16 +4,17 @@
 #include <numeric>
 #include <utility>
 
-#include "engine/core/rng.h"
-
 namespace tw {
+
+void shuffle(std::span<uint32_t> ids, const Philox& random, uint64_t first_draw) {
+  for (size_t i = ids.size(); i > 1; --i)  // Fisher-Yates
+    std::swap(ids[i - 1], ids[below(random(first_draw + i)[0], static_cast<uint32_t>(i))]);
+}
 
 std::vector<uint32_t> shuffled_order(size_t n, uint64_t seed, uint32_t epoch) {
   std::vector<uint32_t> order(n);
   std::iota(order.begin(), order.end(), 0u);
-  const Philox random(seed, Purpose::shuffle, epoch);
-  for (size_t i = n; i > 1; --i)  // Fisher-Yates
-    std::swap(order[i - 1], order[below(random(i)[0], static_cast<uint32_t>(i))]);
+  shuffle(order, Philox(seed, Purpose::shuffle, epoch));
   return order;
 }
 
@@ -28,10 +29,8 @@ ShardOrder shard_order(std::span<const uint32_t> stored, uint64_t seed, uint32_t
     order.shards.push_back({first, begin, end});
     ids.insert(ids.end(), stored.begin() + static_cast<ptrdiff_t>(begin),
                stored.begin() + static_cast<ptrdiff_t>(end));
-    for (size_t i = end - begin; i > 1; --i) {
-      const uint64_t draw = (uint64_t{1} << 32) + first + i;  // unused by the shuffle of the shards
-      std::swap(ids[first + i - 1], ids[first + below(random(draw)[0], static_cast<uint32_t>(i))]);
-    }
+    // draws that the shuffle of the shards does not use
+    shuffle(std::span(ids).subspan(first), random, (uint64_t{1} << 32) + first);
   }
   return order;
 }

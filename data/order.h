@@ -6,7 +6,12 @@
 #include <span>
 #include <vector>
 
+#include "engine/core/rng.h"
+
 namespace tw {
+
+/// Brings `ids` into a uniformly random order, by the draws that follow `first_draw`.
+void shuffle(std::span<uint32_t> ids, const Philox& random, uint64_t first_draw = 0);
 
 /// A uniformly random permutation of 0 to n-1.
 std::vector<uint32_t> shuffled_order(size_t n, uint64_t seed, uint32_t epoch);

@@ -13,8 +13,8 @@
 #include "data/imagenet/record_format.h"
 #include "data/jpeg/encoder.h"
 #include "data/jpeg/resample.h"
+#include "data/order.h"
 #include "engine/core/hash.h"
-#include "engine/core/rng.h"
 #include "engine/io/file.h"
 
 namespace tw {
@@ -90,9 +90,7 @@ void pack_some(const ImageFolder& folder, std::span<const uint32_t> wanted,
 std::vector<uint32_t> order_in_file(size_t size, bool training, uint64_t seed) {
   std::vector<uint32_t> order(size);
   std::iota(order.begin(), order.end(), 0u);
-  const Philox random(seed, Purpose::generate);
-  for (size_t i = training ? size : 0; i > 1; --i)
-    std::swap(order[i - 1], order[below(random(i)[0], static_cast<uint32_t>(i))]);
+  if (training) shuffle(order, Philox(seed, Purpose::generate));
   return order;
 }
 
