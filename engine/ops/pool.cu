@@ -83,8 +83,8 @@ struct PoolBackward {
   using Positions = cuda::Pack<uint8_t, kWide>;
   PoolGeometry g;
   const Values* dy;
-  const Positions* argmax;
   Values* dx;
+  const Positions* argmax;
 
   /// First window along one axis that covers index `shifted` - padding.
   __device__ int64_t first_window(int64_t shifted) const {
@@ -117,48 +117,35 @@ struct PoolBackward {
   }
 };
 
-template <class T, int kWide>
-void forward(Context& ctx, const PoolParams& params, const Tensor& x, const Tensor& y,
-             const Tensor& argmax) {
-  using Body = PoolForward<T, kWide>;
-  cuda::expect_32_bits("pool", y.numel() / kWide);
-  cuda::for_each(
-      ctx, "pool", y.numel() / kWide,
-      Body{PoolGeometry(params, x, y, kWide), static_cast<const typename Body::Values*>(x.data),
-           static_cast<typename Body::Values*>(y.data),
-           static_cast<typename Body::Positions*>(argmax.data)});
-}
-
-template <class T, int kWide>
-void backward(Context& ctx, const PoolParams& params, const Tensor& dy, const Tensor& argmax,
-              const Tensor& dx) {
-  using Body = PoolBackward<T, kWide>;
-  cuda::expect_32_bits("pool", dx.numel() / kWide);
-  cuda::for_each(
-      ctx, "pool", dx.numel() / kWide,
-      Body{PoolGeometry(params, dx, dy, kWide), static_cast<const typename Body::Values*>(dy.data),
-           static_cast<const typename Body::Positions*>(argmax.data),
-           static_cast<typename Body::Values*>(dx.data)});
+/// Runs Body for each element of `to`; `x` is the input of forward, `y` its output.
+template <template <class, int> class Body>
+void run_pool(Context& ctx, const PoolParams& params, const Tensor& x, const Tensor& y,
+              const Tensor& from, const Tensor& to, const Tensor& argmax) {
+  const auto run = [&]<class T, int kWide>() {
+    using Values = cuda::Pack<T, kWide>;
+    using Positions = cuda::Pack<uint8_t, kWide>;
+    cuda::expect_32_bits("pool", to.numel() / kWide);
+    cuda::for_each(
+        ctx, "pool", to.numel() / kWide,
+        Body<T, kWide>{PoolGeometry(params, x, y, kWide), static_cast<const Values*>(from.data),
+                       static_cast<Values*>(to.data), static_cast<Positions*>(argmax.data)});
+  };
+  with_activation_type(x.dtype, [&]<class T>() {
+    if (x.shape[3] % cuda::kPack<T> == 0)
+      run.template operator()<T, cuda::kPack<T>>();
+    else
+      run.template operator()<T, 1>();
+  });
 }
 
 void forward_cuda(Context& ctx, const PoolParams& params, const Tensor& x, const Tensor& y,
                   const Tensor& argmax) {
-  with_activation_type(x.dtype, [&]<class T>() {
-    if (x.shape[3] % cuda::kPack<T> == 0)
-      forward<T, cuda::kPack<T>>(ctx, params, x, y, argmax);
-    else
-      forward<T, 1>(ctx, params, x, y, argmax);
-  });
+  run_pool<PoolForward>(ctx, params, x, y, x, y, argmax);
 }
 
 void backward_cuda(Context& ctx, const PoolParams& params, const Tensor& dy, const Tensor& argmax,
                    const Tensor& dx) {
-  with_activation_type(dx.dtype, [&]<class T>() {
-    if (dx.shape[3] % cuda::kPack<T> == 0)
-      backward<T, cuda::kPack<T>>(ctx, params, dy, argmax, dx);
-    else
-      backward<T, 1>(ctx, params, dy, argmax, dx);
-  });
+  run_pool<PoolBackward>(ctx, params, dx, dy, dy, dx, argmax);
 }
 
 const bool pool_registered = pool_forward_dispatch.add(Device::cuda, forward_cuda) &&
