@@ -8,13 +8,11 @@ from . import programs, runs, tables
 
 def write_outputs(plan, results, settings, draw):
     """Writes table and figure of a claim."""
-    folder = settings.tables
-    folder.mkdir(parents=True, exist_ok=True)
     name = plan.claim.id
-    (folder / f"{name}.md").write_text(tables.document(plan, results))
-    (folder / f"{name}.csv").write_text(tables.csv_text(plan, results))
+    tables.write(settings.tables, name, tables.document(plan, results),
+                 tables.rows_of(plan, results))
     if plan.tested and draw:
-        draw(plan, results, folder / name)
+        draw(plan, results, settings.tables / name)
 
 
 def say_no_figures():

@@ -1,6 +1,9 @@
-"""The table of a claim, as Markdown and CSV."""
+"""The table of a claim, as Markdown and CSV, and the files that hold those of several."""
 
-from runs import build
+import csv
+import re
+
+from runs import build, output
 from runs.kept import read_json
 from runs.tables import as_csv, markdown
 
@@ -95,8 +98,8 @@ def document(plan, results):
     return "\n\n".join(parts) + "\n"
 
 
-def csv_text(plan, results):
-    """The same as CSV: a line per cell of the table and per rule."""
+def rows_of(plan, results):
+    """The same as rows of cells, a head first: a row per cell of the table and per rule."""
     rows = [["claim", "scale", "kind", "row", "measure", "ours", "required", "theirs", "outcome"]]
     first = [plan.claim.id, plan.scale]
     if plan.tested:
@@ -107,7 +110,22 @@ def csv_text(plan, results):
     rows += [[*first, "rule", text, "", ours, required, theirs, outcome]
              for text, ours, required, theirs, outcome, _ in rules_of(plan, results)[1]]
     rows.append([*first, "verdict", "", "", "", "", "", verdict.verdict(plan, results)[0]])
-    return as_csv(rows)
+    return rows
+
+
+def write(folder, name, text, rows):
+    """Puts a table into tables.md and tables.csv of a folder, in place of that of the same name.
+    `text` begins with `## NAME: `, and NAME is the first cell of the rows below the head."""
+    folder.mkdir(parents=True, exist_ok=True)
+    pages, cells = folder / "tables.md", folder / "tables.csv"
+    old = pages.read_text() if pages.exists() else ""
+    texts = {part.partition(":")[0]: f"## {part.rstrip()}\n"
+             for part in re.split("^## ", old, flags=re.M)[1:]} | {name: text}
+    output.write(pages, "\n".join(texts[one] for one in sorted(texts)).encode())
+    head, *lines = rows
+    others = list(csv.reader(cells.read_text().splitlines())) if cells.exists() else []
+    lines += [row for row in others[1:] if row[0] != name]
+    output.write(cells, as_csv([head, *sorted(lines, key=lambda row: row[0])]).encode())
 
 
 def overview(plans, results):

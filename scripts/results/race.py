@@ -23,6 +23,7 @@ from repro import BIN, ROOT, ReproError, comparable, estimate, keep  # noqa: E40
 from repro import nearest, programs, runs, script, session  # noqa: E402
 from repro.race import accuracy, advice, links, methods  # noqa: E402
 from repro.race import ranking, readings, rows, tables  # noqa: E402
+from repro.tables import write as write_table  # noqa: E402
 
 LINKS = ("100Mbit,1ms", "1Gbit,0.4ms", links.NONE)
 
@@ -165,12 +166,10 @@ def show(settings, folders):
         session.say_no_figures()
         figures = None  # type: ignore[assignment]
     out = settings.tables or settings.output / "tables"
-    out.mkdir(parents=True, exist_ok=True)
     for folder in folders:
         sections = sections_of(folder, settings)
         text = tables.document(folder.name, sections, settings.target)
-        (out / f"{folder.name}.md").write_text(text)
-        (out / f"{folder.name}.csv").write_text(tables.csv_text(folder.name, sections))
+        write_table(out, folder.name, text, tables.rows_of(folder.name, sections))
         if figures:
             figures.save(folder.name, sections, out / folder.name)
         print(text)

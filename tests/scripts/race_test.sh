@@ -134,7 +134,7 @@ expect "$model/none/own-s1/repro.json" '"label": "--sparsifier own"'
 expect "$model/none/mine-s1/repro.json" '"label": "--sparsifier topk --selector mine"'
 expect "$model/none/threshold-s1/repro.json" '"label": "--sparsifier threshold"'
 for name in own mine threshold; do
-  expect "$out/tables/lenet.md" "| \`$name\` | measured |"
+  expect "$out/tables/tables.md" "| \`$name\` | measured |"
 done
 
 # short runs: each density of topk, one density of dense
@@ -167,7 +167,7 @@ def summary(run):
     return json.loads((out / "lenet" / run / "summary.json").read_text())
 
 
-rows = read(out / "tables" / "lenet.csv")
+rows = read(out / "tables" / "tables.csv")
 assert len(rows) == 9, rows
 for row in rows:
     short = row["link"] == "50Mbit,1ms"
@@ -232,7 +232,7 @@ expect "$work/said" "lenet/none/threshold-s1"
 if grep -rqF -e "$work" -e "$PWD" "$work/kept"; then echo "a path was kept" && exit 1; fi
 out=$work/kept race show --tables "$work/drawn" --bin "$work/none" >"$work/said"
 race show --bin "$work/none" >"$work/said"
-for table in lenet.md lenet.csv; do
+for table in tables.md tables.csv; do
   cmp "$out/tables/$table" "$work/drawn/$table"
 done
 out=$work/kept race run --link none >"$work/said"
@@ -246,13 +246,13 @@ cmp "$work/kept/advise.jsonl" "$work/answers"
 
 # the results that the repository keeps make the tables that lie beside the figures
 out=docs/results/race race show --tables "$work/images" --bin "$work/none" >"$work/said"
-for table in {resnet20,vgg16}.{md,csv}; do
+for table in tables.{md,csv}; do
   cmp "$work/images/$table" "docs/images/race/$table"
 done
 
 # short runs without a link replace the seconds of the trainings, not their accuracies
 race run --clock iterations --link none --no-training >"$work/said"
-python3 - "$out/tables/lenet.csv" <<'PY'
+python3 - "$out/tables/tables.csv" <<'PY'
 import csv
 import sys
 

@@ -99,8 +99,8 @@ echo 'raise ImportError("absent")' >"$work/path/matplotlib/__init__.py"
 PYTHONPATH=$work/path repro run test >"$work/said" 2>&1
 expect "$work/said" "no figures: matplotlib is missing"
 [[ $(starts) == 2 && ! -e $tables/T1.png ]]
-expect "$tables/T1.md" "Seeds: 1."
-expect "$tables/T1.csv" "T1,quick,verdict,,,,,,holds"
+expect "$tables/tables.md" "Seeds: 1."
+expect "$tables/tables.csv" "T1,quick,verdict,,,,,,holds"
 [[ -z $(find "$out" -name '*.tmp' -o -name table.csv) ]]
 if python3 -c 'import matplotlib' 2>/dev/null || /usr/bin/python3 -c 'import matplotlib'; then
   repro run T1 >"$work/said"
@@ -122,7 +122,7 @@ TEXT
 out=$work/kept repro show T1 | sed 's/^ *//' >"$work/kept.md"
 repro show T1 | sed 's/^ *//' | cmp - "$work/kept.md"
 out=$work/kept repro run T1 --tables "$work/drawn" >"$work/said"
-cmp "$work/drawn/T1.csv" "$tables/T1.csv"
+cmp "$work/drawn/tables.csv" "$tables/tables.csv"
 if [[ -e $tables/T1.png ]]; then cmp "$work/drawn/T1.png" "$tables/T1.png"; fi
 [[ ! -e $work/kept/quick ]]
 # results that an older version kept are folders without logs and steps; they are read, and kept
@@ -183,24 +183,27 @@ done
 
 # the results that the repository keeps have the options of their claims, and make the tables that
 # lie beside the figures
-PYTHONDONTWRITEBYTECODE=1 python3 - <<'PY'
+PYTHONDONTWRITEBYTECODE=1 python3 - "$work" <<'PY'
 import re
+import shutil
 import sys
 from pathlib import Path
 from types import SimpleNamespace
 
 sys.path.insert(0, "scripts")
 from repro import claims, runs, tables
+from runs.tables import as_csv
 
 known = claims.load(Path("configs/repro"))
 for scale, folder, least, held_out in (("short", "docs/images/repro", 6, None),
                                        ("paper", "docs/images/repro/paper", 1, 5000)):
     plans = claims.plans(known, scale)
-    drawn = sorted(Path(folder).glob("*.md"))
+    drawn = re.split("^## ", Path(folder, "tables.md").read_text(), flags=re.M)[1:]
     assert len(drawn) >= least, drawn
-    for path in drawn:
-        plan = plans[path.stem]
-        seeds = re.search(r"Seeds: ([\d, ]+)\.", path.read_text())
+    texts, rows = [], []
+    for text in drawn:
+        plan = plans[text.partition(":")[0]]
+        seeds = re.search(r"Seeds: ([\d, ]+)\.", text)
         seeds = [int(one) for one in (seeds[1] if seeds else "1").split(",")]
         settings = SimpleNamespace(results=Path("docs/results/repro") / scale, device="",
                                    val_size=held_out, seeds=seeds)
@@ -208,9 +211,20 @@ for scale, folder, least, held_out in (("short", "docs/images/repro", 6, None),
         for result in (one for each in results.values() for one in each):
             result.check_options()
             assert result.finished, f"{result.folder} is not finished"
-        assert tables.document(plan, results) == path.read_text(), f"{path}: another table"
-        written = path.with_suffix(".csv").read_text()
-        assert tables.csv_text(plan, results) == written, f"{path}: another CSV"
+        texts.append(tables.document(plan, results))
+        rows += tables.rows_of(plan, results)[len(rows) > 0:]
+    assert "\n".join(texts) == Path(folder, "tables.md").read_text(), f"{folder}: other tables"
+    assert as_csv(rows) == Path(folder, "tables.csv").read_text(), f"{folder}: another CSV"
+    # a table replaces only that of its claim
+    copy = Path(sys.argv[1], scale)
+    shutil.copytree(folder, copy)
+    tables.write(copy, "A1", "## A1: new\n", [rows[0], ["A1", "new"]])
+    others = [row for row in rows[1:] if row[0] != "A1"]
+    assert (copy / "tables.md").read_text() == "\n".join(["## A1: new\n", *texts[1:]])
+    assert (copy / "tables.csv").read_text() == as_csv([rows[0], ["A1", "new"], *others])
+    tables.write(copy, "A1", texts[0], [rows[0], *(row for row in rows if row[0] == "A1")])
+    for name in ("tables.md", "tables.csv"):
+        assert (copy / name).read_text() == Path(folder, name).read_text(), name
 PY
 
 # at scale paper, the rows of a paper's recipes change nothing in them but what the claim varies

@@ -2,7 +2,7 @@
 
 import statistics
 
-from runs.tables import as_csv, markdown
+from runs.tables import markdown
 
 from .. import tables
 from ..values import form
@@ -95,6 +95,7 @@ def document(model, sections, target):
     return "\n\n".join(parts) + "\n"
 
 
-def csv_text(model, sections):
-    return as_csv([COLUMNS, *(cells(model, link, ranking, entry) for link, ranking, _, _ in sections
-                              for entry in ranking.entries)])
+def rows_of(model, sections):
+    """COLUMNS and a row per method and link."""
+    return [COLUMNS, *(cells(model, link, ranking, entry) for link, ranking, _, _ in sections
+                       for entry in ranking.entries)]

@@ -29,7 +29,7 @@ import sys
 from pathlib import Path
 
 folder = Path(sys.argv[1])
-with open(folder / "lenet.csv", encoding="utf-8") as file:
+with open(folder / "tables.csv", encoding="utf-8") as file:
     rows = {row["method"]: row for row in csv.DictReader(file)}
 for name, row in rows.items():
     out = name in ("gtopk", "bsp")
