@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Every relative link in docs/ and in each README.md leads to a file, and behind a `#` to a heading of
-# it. Where names follow a link, as in [`path`](target): `Class::function`, the target contains the
-# last part of each name.
+# Every relative link in docs/ and in each README.md leads to a file, and behind a `#` to a heading.
+# Where names follow a link, as in [`path`](target): `Class::function`, the target contains the last
+# part of each name.
 set -euo pipefail
 python3 - <<'PY'
 import pathlib
