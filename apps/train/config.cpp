@@ -253,6 +253,8 @@ bool TrainConfig::is_given(const std::string& option) const {
   return is_flag(option) || std::ranges::find(changed, option) != changed.end();
 }
 
+/// SyncSgd::update, LocalSgd::step_alone and CapturedStep make the parameters of ops::sgd_update of
+/// it, each its own.
 SgdConfig TrainConfig::sgd() const {
   return {.sparsifier = sparsifier,
           .momentum = momentum,

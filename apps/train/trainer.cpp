@@ -48,6 +48,7 @@ RunResult Run::run_to_the_end() {
   if (config_.eval_only) return evaluate_only();
   if (const std::optional<RunResult> result = result_before()) return *result;
   open_tables();
+  // all ranks end alike: what this depends on, also the result of a validation, is equal on all
   while (at_.epoch < config_.epochs && (at_.to_validate || !out_of_steps())) {
     if (!at_.to_validate) train_epoch();
     const bool whole = at_.batch == train_loader_->batches();

@@ -24,11 +24,11 @@ Json Position::json() const {
 }
 
 Position Position::from_json(const Json& json) {
-  Position at;
+  Position at;  // json.value() reads what older checkpoints lack
   at.step = integer_of(json.at("step"));
   at.epoch = integer_of(json.at("epoch"));
   at.batch = integer_of(json.at("batch"));
-  at.best_top1 = json.value("best_top1", at.best_top1);  // older checkpoints have none
+  at.best_top1 = json.value("best_top1", at.best_top1);
   at.best_step = integer_of(json.value("best_step", Json(at.best_step)));
   at.totals = StepRecord::from_json(json.at("totals"));
   at.run = StepRecord::from_json(json.at("run"));
