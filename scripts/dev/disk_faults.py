@@ -15,7 +15,6 @@ succeeds, and --no-sync, where fsync does nothing. --only CASE repeats one case,
 it. Exit code 1: a case failed.
 """
 
-import argparse
 import random
 import sys
 import tempfile
@@ -23,8 +22,11 @@ from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from faults.job import SOURCE, Job, preload, write_images
-from faults.programs import SCENARIOS
+from faults import SOURCE
+from faults.disks import SCENARIOS
+from faults.job import Job, preload, write_images
+from runs import script
+from runs.options import Parser, one_of
 
 ERRORS = ["EIO", "ENOSPC", "EDQUOT", "EINTR", "EIO+", "ENOSPC+"]
 FAULTS = [*ERRORS, "short", "kill", "cut", "lost"]
@@ -39,12 +41,8 @@ def possible(call, fault, scenario):
 
 def cases_of(scenario, arguments):
     """All (number of the call, fault) of a scenario, or a sample of them."""
-    cases = [
-        (call.number, fault)
-        for call in scenario.calls
-        for fault in arguments.faults.split(",")
-        if possible(call, fault, scenario)
-    ]
+    cases = [(call.number, fault) for call in scenario.calls
+             for fault in arguments.faults.split(",") if possible(call, fault, scenario)]
     if arguments.sample:
         draw = random.Random(arguments.seed)
         cases = draw.sample(cases, min(arguments.sample, len(cases)))
@@ -64,10 +62,9 @@ def print_table(done, failed):
 
 
 def main():
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("scenarios", nargs="*", metavar="SCENARIO")
+    parser = Parser(description=__doc__)
+    parser.add_argument("scenarios", nargs="*", metavar="SCENARIO",
+                        type=one_of("scenario", SCENARIOS))
     parser.add_argument("--build", default=SOURCE / "build", help="build folder")
     parser.add_argument("--sample", type=int, default=0, help="cases of each scenario; 0: all")
     parser.add_argument("--seed", type=int, default=1, help="of the sample and of power cuts")
@@ -80,9 +77,6 @@ def main():
     if arguments.only:
         name, number, fault = arguments.only.split(":")
         names = [name]
-    for name in names:
-        if name not in SCENARIOS:
-            parser.error(f"unknown scenario {name}; expected {', '.join(SCENARIOS)}")
 
     done, failed = Counter(), Counter()
     with tempfile.TemporaryDirectory(prefix="disk-faults-") as folder:
@@ -105,4 +99,4 @@ def main():
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    script(main)

@@ -12,12 +12,14 @@ import re
 import shlex
 import shutil
 import subprocess
-import sys
 import tempfile
 import time
 
+from faults import SOURCE as ROOT
+from runs import UserError, script
+from runs.options import Parser, one_of
+
 SECONDS = 60
-ROOT = pathlib.Path(__file__).resolve().parents[2]
 BUILD = ROOT / "build-fuzz"
 
 # target: file, text in it, what it becomes
@@ -51,17 +53,12 @@ MUTANTS = {
 }
 
 
-def stop(message):
-    print(f"error: {message}", file=sys.stderr)
-    sys.exit(2)
-
-
 def mutate(target):
     """The path of the changed file and its new text."""
     name, old, new = MUTANTS[target]
     text = (ROOT / name).read_text(encoding="utf-8")
     if text.count(old) != 1:
-        stop(f"{name} has {text.count(old)} times: {old}")
+        raise UserError(f"{name} has {text.count(old)} times: {old}")
     return ROOT / name, text.replace(old, new)
 
 
@@ -88,7 +85,7 @@ def build(target, work):
     compile_line = next((line for line in commands if re.search(rf"-c {re.escape(unit)}$", line)),
                         None)
     if compile_line is None:
-        stop(f"no command compiles {unit}; run scripts/dev/fuzz.sh 0 first")
+        raise UserError(f"no command compiles {unit}; run scripts/dev/fuzz.sh 0 first")
     words = shlex.split(compile_line)
     words = words[next(i for i, word in enumerate(words) if "clang++" in word):]  # without ccache
     at = words.index("-o") + 1
@@ -129,19 +126,17 @@ def hunt(target):
 
 
 def main():
-    words = sys.argv[1:]
-    if {"-h", "--help"} & set(words):
-        print(__doc__.strip())
-        return 0
-    targets = [word for word in words if word != "--check"] or sorted(MUTANTS)
+    parser = Parser(description=__doc__)
+    parser.add_argument("targets", nargs="*", metavar="TARGET", type=one_of("target", MUTANTS))
+    parser.add_argument("--check", action="store_true", help="only look for the lines to change")
+    options = parser.parse_args()
+    targets = options.targets or sorted(MUTANTS)
     every = {path.name.removesuffix("_fuzz.cpp") for path in ROOT.glob("tests/fuzz/*_fuzz.cpp")}
     if missing := sorted(every - MUTANTS.keys()):
-        stop(f"no mutant for {', '.join(missing)}")
-    if unknown := [target for target in targets if target not in MUTANTS]:
-        stop(f"unknown target {unknown[0]}")
+        raise UserError(f"no mutant for {', '.join(missing)}")
     for target in targets:  # before the first of them runs
         mutate(target)
-    if "--check" in words:
+    if options.check:
         return 0
     subprocess.run([ROOT / "scripts/dev/fuzz.sh", "0", *targets], check=True, cwd=ROOT,
                    stdout=subprocess.DEVNULL)
@@ -149,4 +144,4 @@ def main():
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    script(main)

@@ -1,19 +1,19 @@
 #!/usr/bin/env python3
-"""A long run of LeNet on four ranks, watched from outside: memory, descriptors and threads of the
-process must stay flat, and its folder must not grow beyond its tables.
+"""soak.py [--steps N] [--train PROGRAM] [--output FOLDER] [-- FLAGS OF TRAIN]: a long run of LeNet.
 
-  scripts/dev/soak.py [--steps N] [--train PROGRAM] [--output FOLDER] [-- FLAGS OF TRAIN]
-
-Prints one row per sample and the figures at the end. Exit code 0 when everything is flat, 1 when
-something grows or the run fails. The first fifth of the run is warm-up; afterwards resident memory
-may grow by 2 % or 4 MiB, descriptors and threads not at all.
+It has four ranks and is watched from outside: memory, descriptors and threads of the process must
+stay flat, and its folder must not grow beyond its tables. Prints a row per sample and the figures
+at the end. Exit code 1 when something grows or the run fails. The first fifth of the run is
+warm-up; afterwards resident memory may grow by 2 % or 4 MiB, descriptors and threads not at all.
 """
-import argparse
-import pathlib
-import subprocess
-import sys
+
 import tempfile
 import time
+from pathlib import Path
+
+from faults.processes import Started
+from runs import script
+from runs.options import Parser
 
 PAGE_KIB = 4
 WARM_UP = 0.2
@@ -22,7 +22,7 @@ MEMORY_SHARE, MEMORY_KIB = 0.02, 4096
 
 def sample(pid):
     """(resident KiB, open descriptors, threads) of a process; None after its end."""
-    proc = pathlib.Path(f"/proc/{pid}")
+    proc = Path(f"/proc/{pid}")
     try:
         resident = int((proc / "statm").read_text().split()[1]) * PAGE_KIB
         descriptors = len(list((proc / "fd").iterdir()))
@@ -40,12 +40,12 @@ def rows_of(table):
         return max(0, sum(1 for _ in lines) - 1)
 
 
-def watch(process, table, steps):
-    """Samples the process until it ends: a list of (step, resident, descriptors, threads)."""
+def watch(started, table, steps):
+    """Samples the program until it ends: a list of (step, resident, descriptors, threads)."""
     samples, pause = [], 0.2
     print(f"{'step':>8} {'resident MiB':>13} {'descriptors':>12} {'threads':>8}")
-    while process.poll() is None:
-        now = sample(process.pid)
+    while started.running():
+        now = sample(started.pid)
         step = rows_of(table)
         if now and step:
             samples.append((step, *now))
@@ -90,29 +90,27 @@ def folder_figures(folder, steps):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = Parser(description=__doc__)
     parser.add_argument("--steps", type=int, default=100_000)
     parser.add_argument("--train", default="build/bin/train")
     parser.add_argument("--output", help="folder of the run; default: a temporary one")
     parser.add_argument("flags", nargs="*", help="after --: further flags of train")
     args = parser.parse_args()
     with tempfile.TemporaryDirectory() as temporary:
-        output = pathlib.Path(args.output or temporary)
+        output = Path(args.output or temporary)
         folder = output / "soak"
         start = time.monotonic()
-        with (output / "soak.out").open("w") as out:
-            process = subprocess.Popen(
-                [args.train, "--model", "lenet", "--workers", "4", "--threads-per-rank", "1",
-                 "--sparsifier", "topk", "--density", "0.01", "--batch-size", "1",
-                 "--epochs", "1000000", "--max-steps", str(args.steps), "--eval-every", "never",
-                 "--checkpoint-steps", str(max(1, args.steps // 100)),
-                 "--output-dir", str(output), "--name", "soak", *args.flags],
-                stdout=out, stderr=subprocess.STDOUT)
-            samples = watch(process, folder / "steps.csv", args.steps)
+        started = Started(
+            [args.train, "--model", "lenet", "--workers", 4, "--threads-per-rank", 1,
+             "--sparsifier", "topk", "--density", 0.01, "--batch-size", 1, "--epochs", 1_000_000,
+             "--max-steps", args.steps, "--eval-every", "never",
+             "--checkpoint-steps", max(1, args.steps // 100),
+             "--output-dir", output, "--name", "soak", *args.flags], output / "soak.out")
+        samples = watch(started, folder / "steps.csv", args.steps)
         seconds = time.monotonic() - start
-        if process.returncode != 0:
-            print(f"train ended with {process.returncode}:\n"
-                  f"{(output / 'soak.out').read_text()[-2000:]}")
+        code, _ = started.end(1)
+        if code != 0:
+            print(f"train ended with {code}:\n{started.output()[-2000:]}")
             return 1
         print(f"{args.steps} steps in {seconds:.0f} s")
         wrong = folder_figures(folder, args.steps) + growth(samples, args.steps)
@@ -124,4 +122,4 @@ def main():
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    script(main)

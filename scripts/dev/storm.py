@@ -13,7 +13,6 @@ same cases. Needs the target disk_faults of the build.
 Exit code 1: a case failed.
 """
 
-import argparse
 import os
 import random
 import shlex
@@ -27,9 +26,12 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from faults import journal
-from faults.job import SOURCE, Job, Outcome, preload, run, succeed, write_images
-from faults.signals import KINDS, Fault, Started
+from faults import SOURCE, journal
+from faults.job import Job, Outcome, preload, write_images
+from faults.processes import Started, run, succeed
+from faults.signals import KINDS, PATIENCE, Fault
+from runs import script
+from runs.options import Parser
 
 ALGORITHMS = {
     **{name: name for name in ("dense", "topk", "gtopk", "dgc", "oktopk", "powersgd")},
@@ -78,7 +80,7 @@ class Case:
         sparsifier, *options = ALGORITHMS[self.algorithm].split()
         options += BRANCH if self.branch else ()
         return Job(storm.build, storm.folder / "data", sparsifier, self.transport, self.ranks,
-                   self.threads, self.device, self.model, tuple(options))  # fmt: skip
+                   self.threads, self.device, self.model, tuple(options))
 
 
 @dataclass
@@ -119,7 +121,7 @@ class Storm:
                 command = self.first_command(case, job, output)
                 start = time.monotonic()
                 succeed(command, job.environment(**self.shim(output, TW_DISK_RANK="0",
-                        TW_DISK_JOURNAL=f"{output}.journal")))  # fmt: skip
+                        TW_DISK_JOURNAL=f"{output}.journal")))
                 calls = journal.read(f"{output}.journal")
                 if job.transport == "mpirun":  # those of rank 0; each rank counts for itself
                     calls = [c for c in calls if "/rank-" not in c.path or "/rank-0" in c.path]
@@ -150,16 +152,15 @@ class Storm:
             output.mkdir(exist_ok=True)
             variables = {}
             if fault.moment[0] == "c":
-                variables = self.shim(
-                    output, TW_DISK_RANK="0", TW_DISK_FAULT=f"{fault.moment[1:]}:stop"
-                )
-            started = Started(command, job.environment(**variables), output / f"log-{number}")
-            struck = started.wait_for(fault, whole.seconds)
+                variables = self.shim(output, TW_DISK_RANK="0",
+                                      TW_DISK_FAULT=f"{fault.moment[1:]}:stop")
+            started = Started(command, output / f"log-{number}", job.environment(**variables))
+            struck = fault.wait(started, whole.seconds)
             if struck:
-                started.strike(fault)
+                fault.strike(started)
                 with self.lock:
                     self.hits[case.transport, fault.kind] += 1
-            code, late = started.end()
+            code, late = started.end(PATIENCE)
             wrong += [f"{fault}: {line}" for line in late]
             # before the handlers are there, SIGTERM ends the program as it ends any other
             prepared = "writing to" in started.output()
@@ -195,8 +196,7 @@ class Storm:
         case = Case(
             draw.choice(list(ALGORITHMS)), draw.choice(["lenet", "lenet", "lenet", "resnet20"]),
             transport, draw.choice([1, 2, 2, 3, 4]), draw.choice([1, 1, 1, 2]), device,
-            draw.random() < 0.2, (),
-        )  # fmt: skip
+            draw.random() < 0.2, ())
         if case.algorithm == "overlap" and device == "cuda":
             case = replace(case, algorithm="topk")
         calls = self.reference(case).calls
@@ -204,15 +204,12 @@ class Storm:
         last = [c.number for c in calls if c.path.endswith("metrics.csv")] or [1]
         faults = []
         for _ in range(draw.choice([1, 1, 2, 3])):
-            moment = draw.choice(
-                [
-                    f"t{draw.uniform(0, 1.1):.3f}",
-                    f"t{draw.uniform(0, 0.4):.3f}",  # while the program prepares
-                    f"c{draw.choice(calls).number}",
-                    f"c{draw.choice(saving)}",
-                    f"c{draw.randint(last[-1], calls[-1].number)}",  # the end of the last epoch
-                ]
-            )
+            moment = draw.choice([
+                f"t{draw.uniform(0, 1.1):.3f}",
+                f"t{draw.uniform(0, 0.4):.3f}",  # while the program prepares
+                f"c{draw.choice(calls).number}",
+                f"c{draw.choice(saving)}",
+                f"c{draw.randint(last[-1], calls[-1].number)}"])  # the end of the last epoch
             target = draw.choice(["all", "launcher", str(draw.randrange(case.ranks))])
             kind = draw.choice(["kill", "kill", *KINDS])
             if kind == "freeze":
@@ -238,7 +235,7 @@ def simpler(case):
         {"transport": "threads"}, {"ranks": 1}, {"ranks": 2}, {"algorithm": "dense"},
         {"model": "lenet"}, {"threads": 1}, {"branch": False},
         {"faults": tuple((fault, "auto") for fault, _ in case.faults)},
-    ):  # fmt: skip
+    ):
         smaller = replace(case, **change)
         freezes = any(fault.kind == "freeze" for fault, _ in smaller.faults)
         if freezes and (smaller.transport == "threads" or smaller.ranks == 1):
@@ -248,9 +245,7 @@ def simpler(case):
 
 
 def main():
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = Parser(description=__doc__)
     parser.add_argument("--build", type=Path, default=SOURCE / "build", help="build folder")
     parser.add_argument("--faults", type=int, default=100, help="how many faults")
     parser.add_argument("--seconds", type=float, default=1e9, help="stop after this time")
@@ -270,22 +265,12 @@ def main():
             print("\n".join(wrong) or "no difference")
             return 1 if wrong else 0
 
-        def check(case):
-            return case, storm.check(case)
-
-        def more():
-            return (
-                sum(storm.hits.values()) < arguments.faults
-                and time.monotonic() - start < arguments.seconds
-            )
-
         with ThreadPoolExecutor(arguments.jobs) as pool:
-            while more():
-                drawn = [
-                    storm.draw(draw, arguments.devices.split(","), transports)
-                    for _ in range(arguments.jobs)
-                ]
-                for case, wrong in pool.map(check, drawn):
+            while (sum(storm.hits.values()) < arguments.faults
+                   and time.monotonic() - start < arguments.seconds):
+                drawn = [storm.draw(draw, arguments.devices.split(","), transports)
+                         for _ in range(arguments.jobs)]
+                for case, wrong in zip(drawn, pool.map(storm.check, drawn)):
                     cases += 1
                     if not wrong:
                         continue
@@ -298,9 +283,9 @@ def main():
         kinds = ", ".join(f"{n} {kind} ({where})" for (where, kind), n in hits)
         print(f"seed {seed}: {sum(storm.hits.values())} faults in {cases} cases of "
               f"{len(storm.references)} runs, {time.monotonic() - start:.0f} s, {failed} failed\n"
-              f"{kinds}")  # fmt: skip
+              f"{kinds}")
     return 1 if failed else 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    script(main)

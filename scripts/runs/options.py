@@ -21,6 +21,15 @@ MESSAGES = (("^the following arguments are required: (.*)", r"\1 is missing; --h
             ("invalid (?:int|float) value: '(.*)'$", r"expected a number; found \1"))
 
 
+def one_of(kind, names):
+    """A type of arguments that may be repeated: one of these names."""
+    def name_of(text):
+        if text not in names:
+            raise UserError(f"unknown {kind} {text}{nearest(text, names)}")
+        return text
+    return name_of
+
+
 class Parser(argparse.ArgumentParser):
     """Answers a wrong option as the programs do: one line with the nearest flag, and exit code 2.
     An option with one value may be given once. Help names the script as the user called it."""
@@ -32,14 +41,15 @@ class Parser(argparse.ArgumentParser):
         self.description = re.sub(f"(?m)^( *){file} ", rf"\1{self.prog} ", self.description or "")
 
     def parse_args(self, args=None, namespace=None):
-        """Words without a flag may stand between options, as in `run --scale short A1`. --describe
-        prints the options as JSON, for manual pages and completions."""
+        """Words without a flag may stand between options, as in `run --scale short A1`, unless one is
+        `--`. --describe prints the options as JSON, for manual pages and completions."""
         if args is None and sys.argv[1:] == ["--describe"]:
             print(json.dumps(self.described()))
             sys.exit()
-        if self._subparsers:
+        words = sys.argv[1:] if args is None else args
+        if self._subparsers or "--" in words:
             return super().parse_args(args, namespace)
-        self.check_flags(sys.argv[1:] if args is None else args)
+        self.check_flags(words)
         return self.parse_intermixed_args(args, namespace)
 
     def parse_known_args(self, args=None, namespace=None):

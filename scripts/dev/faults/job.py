@@ -3,14 +3,14 @@
 import csv
 import json
 import os
+import re
 import shutil
-import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
-from faults import events
+from faults import SOURCE
+from faults.processes import run
 
-SOURCE = Path(__file__).resolve().parents[3]
 IMAGES = 96  # of the training set: two epochs of six steps on two ranks
 BATCH = 16  # images of a step, all ranks together
 # columns and keys that differ from run to run
@@ -35,15 +35,38 @@ def preload(build):
     return library
 
 
+def weights_hash(folder):
+    """The hash in summary.json of a run; None before its end."""
+    return summary_of(folder).get("weights_hash")
+
+
+def summary_of(folder):
+    try:
+        return json.loads((folder / "summary.json").read_text())
+    except (OSError, ValueError):
+        return {}
+
+
 def rows(path):
     """The rows of a table without the columns of the clock; none if the file is missing."""
     if not path.exists():
         return []
     with open(path, newline="", encoding="utf-8") as file:
-        return [
-            {key: value for key, value in row.items() if not str(key).startswith(CLOCK)}
-            for row in csv.DictReader(file)
-        ]
+        return [{key: value for key, value in row.items() if not str(key).startswith(CLOCK)}
+                for row in csv.DictReader(file)]
+
+
+def events(path):
+    """The step and the names of each event in TensorBoard's file, without the values; none if the
+    file is missing. Steps are below 128, and a value is a f32 number (0x15) behind its name."""
+    data = path.read_bytes() if path.exists() else b""
+    found, at = [], 12  # an event follows its length and a checksum, and has another one behind it
+    while at < len(data):
+        event = data[at:at + int.from_bytes(data[at - 12:at - 4], "little")]
+        at += len(event) + 16
+        names = re.findall(rb"\n.([\w/]+)\x15", event, flags=re.S)
+        found.append({"step": event[10] if event[9] == 0x10 else 0, "names": names})
+    return found
 
 
 @dataclass
@@ -56,18 +79,15 @@ class Outcome:
 
     @staticmethod
     def of(folder):
-        try:
-            summary = json.loads((folder / "summary.json").read_text())
-        except (OSError, ValueError):
-            summary = {}
-        kept = {key: value for key, value in summary.items() if not key.startswith(CLOCK)}
+        kept = {key: value for key, value in summary_of(folder).items()
+                if not key.startswith(CLOCK)}
         found = [str(p.relative_to(folder)) for p in folder.rglob("*")]
         # a signal may have saved another step; only the last one must be the same
         for number, step in enumerate(sorted(folder.glob("checkpoints/step-*"))[:-1]):
             found = [name.replace(step.name, f"step-#{number}") for name in found]
         found.sort()
         tables = {name: rows(folder / name) for name in ("steps.csv", "metrics.csv")}
-        tables["events"] = events.rows(folder / "events.out.tfevents.thinwire")
+        tables["events"] = events(folder / "events.out.tfevents.thinwire")
         return Outcome(kept, tables, found)
 
     def differences(self, other):
@@ -85,8 +105,8 @@ class Outcome:
                 odd = [a[key] for a, b in zip(mine, theirs) if a != b]
                 detail = f"row {odd[0]} differs" if len(mine) == len(theirs) else f"has rows {got}"
                 lines.append(f"{name}: {detail}, expected {len(mine)} rows")
-        missing, extra = sorted(set(self.files) - set(other.files)), set(other.files)
-        extra = sorted(extra - set(self.files))
+        missing, extra = (sorted(set(one) - set(two)) for one, two in (
+            (self.files, other.files), (other.files, self.files)))
         if missing or extra:
             lines.append(f"files: missing {missing}, left behind {extra}")
         return lines
@@ -122,34 +142,13 @@ class Job:
             "--density", "0.01", "--epochs", "2", "--checkpoint-steps", "4",
             "--threads-per-rank", str(self.threads), "--device", self.device,
             "--comm-timeout", "20", *(["--deterministic"] if self.device == "cuda" else []),
-            *self.options, *more,
-        ]  # fmt: skip
+            *self.options, *more]
 
     def environment(self, **more):
         # a signal to mpirun before its ranks run may leave them in MPI_Init until this limit
         fixed = {"OMP_WAIT_POLICY": "passive", "THINWIRE_START_TIMEOUT": "10"}
         return {**os.environ, **fixed, **{k: str(v) for k, v in more.items()}}
 
-    def run(self, output, name, *more, timeout=120, **variables):
-        """Runs to the end: exit code and output, code 124 when it took longer than `timeout`."""
-        return run(self.command(output, name, *more), self.environment(**variables), timeout)
-
-
-def run(command, environment, timeout=120):
-    with subprocess.Popen(
-        command, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT, text=True, errors="replace", start_new_session=True,
-    ) as process:  # fmt: skip
-        try:
-            output, _ = process.communicate(timeout=timeout)
-        except subprocess.TimeoutExpired:
-            os.killpg(process.pid, 9)
-            return 124, process.communicate()[0]
-        return process.returncode, output
-
-
-def succeed(command, environment):
-    """Ends the script if a run without a fault fails."""
-    code, output = run(command, environment)
-    if code != 0:
-        raise SystemExit(f"a run without faults ends with {code}: {output}")
+    def run(self, output, name, *more):
+        """Runs to the end: exit code and output."""
+        return run(self.command(output, name, *more), self.environment())

@@ -1,14 +1,12 @@
-"""A training run that is sent signals at a given moment."""
+"""Signals to a training run at a given moment."""
 
-import os
 import signal
-import subprocess
 import time
 from dataclasses import dataclass
-from pathlib import Path
+
+from faults.processes import is_rank, send, state_of
 
 PATIENCE = 60  # seconds within which a run with a fault must have ended
-GONE = 15  # seconds within which no process may be left after that
 
 # the signals of each kind, in turn
 KINDS: dict[str, list] = {
@@ -42,115 +40,34 @@ class Fault:
             raise ValueError(f"unknown fault {kind}; known: {', '.join(KINDS)}")
         return Fault(kind, target, moment)
 
+    def is_due(self, started, share):
+        """Whether its moment has come; `share` is that of the seconds that have passed."""
+        if self.moment[0] == "c":
+            return any(state_of(pid) == "T" for pid in started.ranks())
+        # the launcher is not frozen
+        return share >= float(self.moment[1:]) and (
+            self.kind != "freeze" or any(map(is_rank, started.ranks())))
 
-def state_of(pid):
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0]
-    except OSError:
-        return "X"
-
-
-def children(pid):
-    """The processes below `pid`, the oldest first."""
-    found = []
-    try:
-        below = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
-    except OSError:
-        return found
-    for child in map(int, below):
-        found += [child, *children(child)]
-    return found
-
-
-def is_rank(pid):
-    try:
-        return Path(f"/proc/{pid}/comm").read_text().strip() == "train"
-    except OSError:
-        return False
-
-
-def send(pid, number):
-    try:
-        os.kill(pid, number)
-    except ProcessLookupError:
-        pass
-
-
-class Started:
-    """A run in the background, and the processes that belong to it."""
-
-    def __init__(self, command, environment, log):
-        self.log = Path(log)
-        with open(self.log, "wb") as output:
-            self.process = subprocess.Popen(
-                command, env=environment, stdin=subprocess.DEVNULL, stdout=output,
-                stderr=subprocess.STDOUT, start_new_session=True,
-            )  # fmt: skip
-        self.below = []
-
-    def running(self):
-        return self.process.poll() is None
-
-    def ranks(self):
-        """The processes of the ranks, in their order; just one if they are threads."""
-        self.below = children(self.process.pid) or self.below
-        ranks = [pid for pid in self.below if is_rank(pid)]
-        return sorted(ranks) if ranks else [self.process.pid]
-
-    def targets(self, target):
-        ranks = self.ranks()
-        if target == "launcher":
-            return [self.process.pid]
-        return ranks if target == "all" else [ranks[int(target) % len(ranks)]]
-
-    def wait_for(self, fault, seconds):
-        """Waits for the moment of the fault; False when the run ends before."""
+    def wait(self, started, seconds):
+        """Waits for the moment, of a run that takes so long; False when the run ends before."""
         start = time.monotonic()
-        while self.running() and time.monotonic() - start < PATIENCE:
-            if fault.moment[0] == "t" and time.monotonic() - start >= seconds * float(
-                fault.moment[1:]
-            ):
-                # the launcher is not frozen
-                if fault.kind != "freeze" or any(map(is_rank, self.ranks())):
-                    return True
-            if fault.moment[0] == "c" and any(state_of(pid) == "T" for pid in self.ranks()):
+        while started.running() and (passed := time.monotonic() - start) < PATIENCE:
+            if self.is_due(started, passed / seconds):
                 return True
             time.sleep(0.003)
         return False
 
-    def strike(self, fault):
-        targets = self.targets(fault.target)
-        stopped = [pid for pid in self.ranks() if state_of(pid) == "T"]
-        for step in KINDS[fault.kind]:
+    def strike(self, started):
+        ranks = started.ranks()
+        targets = ([started.pid] if self.target == "launcher" else ranks if self.target == "all"
+                   else [ranks[int(self.target) % len(ranks)]])
+        stopped = [pid for pid in ranks if state_of(pid) == "T"]  # by the shim, at this moment
+        for step in KINDS[self.kind]:
             if isinstance(step, float):
                 time.sleep(step)
                 continue
-            for pid in targets:
-                send(pid, step)
-            for pid in stopped:  # by the shim, at the moment of the fault
-                if step != signal.SIGSTOP or (fault.kind == "freeze" and pid not in targets):
-                    send(pid, signal.SIGCONT)
-
-    def end(self):
-        """Exit code, and what is wrong about the end."""
-        wrong = []
-        try:
-            code = self.process.wait(PATIENCE)
-        except subprocess.TimeoutExpired:
-            code = 124
-            wrong.append(f"still runs after {PATIENCE} s: {self.output()[-300:]}")
-        start = time.monotonic()
-        while time.monotonic() - start < GONE and any(state_of(p) not in "XZ" for p in self.below):
-            if code == 124:
-                break
-            time.sleep(0.02)
-        left = [pid for pid in self.below if state_of(pid) not in "XZ"]
-        if left and not wrong:
-            wrong.append(f"processes {left} are left {GONE} s after the end")
-        for pid in [*left, *([self.process.pid] if code == 124 else [])]:
-            send(pid, signal.SIGKILL)
-        self.process.wait()
-        return code, wrong
-
-    def output(self):
-        return self.log.read_text(errors="replace")
+            send(targets, step)
+            if step != signal.SIGSTOP:
+                send(stopped, signal.SIGCONT)
+            elif self.kind == "freeze":
+                send(set(stopped) - set(targets), signal.SIGCONT)

@@ -13,6 +13,7 @@ refuses 'thinwire compare: unknown flag --cvs; nearest is --csv; --help lists al
   "$thinwire" compare --cvs=1
 refuses 'thinwire compare: unknown flag -x; --help lists all' "$thinwire" compare -x
 refuses 'compare.py: RUN is missing; --help lists all' scripts/compare.py
+refuses 'compare.py: --odd: not a folder' scripts/compare.py -- --odd
 refuses 'report.py: RUN is missing; --help lists all' scripts/report.py
 refuses 'thinwire report: --title is given twice' "$thinwire" report r --title a --title=b
 refuses 'thinwire report: none: not a folder' "$thinwire" report none

@@ -1,0 +1,122 @@
+"""Hosts on one machine: network namespaces whose links end in a switch in user space."""
+
+import ctypes
+import fcntl
+import os
+import socket
+import struct
+import subprocess
+import sys
+import time
+
+from faults import SOURCE
+from faults.processes import send
+
+RANKS = 3
+HEAD = RANKS + 1  # the host of mpirun
+ID = os.getpid() % 100_000
+# SIOCETHTOOL, and its commands that turn off checksums and segmentation by the hardware: frames
+# must be complete when they leave a host
+ETHTOOL, OFFLOADS = 0x8946, (0x17, 0x1F, 0x24, 0x26, 0x2C)
+NEW_NETWORK = 0x40000000
+
+
+def space(node):
+    return f"tw{ID}-{node}"
+
+
+def ip(*words):
+    subprocess.run(["ip", *map(str, words)], check=True, capture_output=True, text=True)
+
+
+def inside(node, *words):
+    return ["ip", "netns", "exec", space(node), *map(str, words)]
+
+
+def complete_frames(node):
+    """Turns off the offloads of a host's link, in a child that has entered its namespace."""
+    child = os.fork()
+    if child:
+        os.waitpid(child, 0)
+        return
+    with open(f"/run/netns/{space(node)}", "rb") as network:
+        ctypes.CDLL(None).setns(network.fileno(), NEW_NETWORK)
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as control:
+        for command in OFFLOADS:
+            value = ctypes.create_string_buffer(struct.pack("II", command, 0))
+            request = struct.pack("16sP8x", b"eth0", ctypes.addressof(value))
+            try:
+                fcntl.ioctl(control, ETHTOOL, request)
+            except OSError:
+                pass  # the kernel has no such offload
+    os._exit(0)
+
+
+class Network:
+    """The hosts, the switch between them, and the launcher that stands in for ssh."""
+
+    def __init__(self, folder):
+        self.switch, self.launcher = None, folder / "launcher"
+
+    def open(self):
+        """CalledProcessError or OSError if this machine cannot; close() is due also then."""
+        ip("netns", "add", space("switch"))
+        for node in range(1, HEAD + 1):
+            ip("netns", "add", space(node))
+            ip("link", "add", f"p{node}", "netns", space("switch"), "type", "veth", "peer", "name",
+               "eth0", "netns", space(node))
+            ip("-n", space("switch"), "link", "set", f"p{node}", "promisc", "on", "up")
+            ip("-n", space(node), "addr", "add", f"10.213.77.{node}/24", "dev", "eth0")
+            ip("-n", space(node), "link", "set", "eth0", "up")
+            ip("-n", space(node), "link", "set", "lo", "up")
+            complete_frames(node)
+        for node in range(1, HEAD + 1):
+            self.wait_for_link(node)
+        ports = [f"p{node}" for node in range(1, HEAD + 1)]
+        self.switch = subprocess.Popen(
+            inside("switch", sys.executable, SOURCE / "scripts/dev/lossy_switch.py", *ports),
+            text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        if self.switch.stdout.readline() != "ready\n":
+            raise OSError("the switch does not start")
+        self.launcher.write_text("#!/usr/bin/env bash\n"
+                                 'while [ "${1#-}" != "$1" ]; do shift; done\n'
+                                 "node=${1##*.}; shift\n"
+                                 f'exec ip netns exec tw{ID}-$node bash -c "$*"\n')
+        self.launcher.chmod(0o755)
+
+    def wait_for_link(self, node):
+        """The kernel reports a new link a moment after both of its ends are up."""
+        state = ["ip", "-n", space(node), "link", "show", "eth0"]
+        for _ in range(200):
+            if "state UP" in subprocess.run(state, check=True, capture_output=True,
+                                            text=True).stdout:
+                return
+            time.sleep(0.05)
+        raise OSError(f"the link of host {node} does not come up")
+
+    def tell(self, command):
+        self.switch.stdin.write(command + "\n")
+        self.switch.stdin.flush()
+        return self.switch.stdout.readline().strip()
+
+    def heal(self):
+        self.tell("loss 0 0")
+        for node in range(1, HEAD + 1):
+            self.tell(f"up p{node}")
+
+    def kill_host(self, node):
+        send(subprocess.run(["ip", "netns", "pids", space(node)], capture_output=True, text=True,
+                            check=False).stdout.split())
+
+    def command(self, program, flags):
+        hosts = ",".join(f"10.213.77.{node}" for node in range(1, RANKS + 1))
+        return inside(HEAD, "mpirun", "-launcher", "ssh", "-launcher-exec", self.launcher, "-iface",
+                      "eth0", "-hosts", hosts, "-ppn", 1, "-genv", "UCX_TLS", "tcp,self", "-genv",
+                      "UCX_NET_DEVICES", "eth0", "-n", RANKS, program, *flags)
+
+    def close(self):
+        for node in [*range(1, HEAD + 1), "switch"]:
+            self.kill_host(node)
+            subprocess.run(["ip", "netns", "del", space(node)], check=False, capture_output=True)
+        if self.switch:
+            self.switch.wait()
