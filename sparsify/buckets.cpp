@@ -1,6 +1,7 @@
 #include "sparsify/buckets.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "sparsify/selector.h"
 
@@ -15,59 +16,59 @@ bool travels_whole(const Sparsifier& sparsifier, const Parameter& parameter) {
 
 }  // namespace
 
-size_t Bucket::dense_length() const {
+size_t Bucket::elements() const {
+  if (!packed) return length;
   size_t sum = 0;
-  for (const Segment& segment : dense) sum += segment.length;
+  for (const Segment& segment : segments) sum += segment.length;
   return sum;
 }
 
-size_t Bucket::place_of_dense(size_t i) const {
-  auto segment = dense.begin();
-  for (; i >= segment->length; ++segment) i -= segment->length;
-  return segment->offset + i;
+size_t Bucket::place(size_t element) const {
+  if (!packed) return offset + element;
+  auto segment = segments.begin();
+  for (; element >= segment->length; ++segment) element -= segment->length;
+  return segment->offset + element;
 }
 
 size_t Bucket::entries(double density, Volume volume) const {
-  if (density >= 1) return length - dense_length();
   size_t sum = 0;
-  for (const Segment& segment : sparse) sum += entries_to_keep(density, segment.length, volume);
+  for (const Segment& segment : segments)
+    sum +=
+        packed || density >= 1 ? segment.length : entries_to_keep(density, segment.length, volume);
   return sum;
 }
 
 std::vector<Bucket> plan_buckets(const ParameterArena& arena, const Sparsifier& sparsifier,
                                  size_t bucket_bytes) {
   const auto& parameters = arena.parameters();
-  if (sparsifier.scope == Scope::model)
-    return {{.length = arena.size(),
-             .parameters = parameters.size(),
-             .sparse = {{0, arena.size()}},
-             .dense = {}}};
-
   std::vector<Bucket> buckets;
-  for (auto p = parameters.rbegin(); p != parameters.rend(); ++p) {
-    if (buckets.empty() || buckets.back().length * sizeof(float) >= bucket_bytes)
-      buckets.emplace_back();
-    Bucket& bucket = buckets.back();
-    bucket.offset = p->offset;
-    bucket.length += p->length();
-    ++bucket.parameters;
-    (travels_whole(sparsifier, *p) ? bucket.dense : bucket.sparse)
-        .push_back({p->offset, p->length()});
+  if (sparsifier.scope == Scope::model) {
+    buckets.push_back(
+        {.length = arena.size(), .parameters = parameters.size(), .segments = {{0, arena.size()}}});
+    return buckets;
   }
-  // ascending, so that the selected indices of a bucket ascend
-  for (Bucket& bucket : buckets) {
-    std::ranges::reverse(bucket.sparse);
-    std::ranges::reverse(bucket.dense);
+  const auto add = [&](auto begin,
+                       auto end) {  // tensors in ascending order, so that indices ascend
+    Bucket small{.offset = begin->offset, .packed = true}, bucket{.offset = begin->offset};
+    for (auto p = begin; p != end; ++p) {
+      bucket.length += p->length();
+      (travels_whole(sparsifier, *p) ? small : bucket).segments.push_back({p->offset, p->length()});
+    }
+    small.length = bucket.length;
+    (small.segments.empty() ? bucket : small).parameters = static_cast<size_t>(end - begin);
+    if (!small.segments.empty()) buckets.push_back(std::move(small));
+    buckets.push_back(std::move(bucket));
+  };
+  size_t bytes = 0;
+  auto end = parameters.end();
+  for (auto p = end; p != parameters.begin();) {
+    --p;
+    bytes += p->length() * sizeof(float);
+    if (bytes < bucket_bytes && p != parameters.begin()) continue;
+    add(p, std::exchange(end, p));
+    bytes = 0;
   }
   return buckets;
-}
-
-ExchangePlan plan_exchange(const ParameterArena& arena, const Bucket& bucket, uint64_t seed) {
-  ExchangePlan plan{.offset = bucket.offset, .tensors = {}, .seed = seed};
-  for (const Parameter& p : arena.parameters())
-    if (p.offset >= bucket.offset && p.offset < bucket.offset + bucket.length)
-      plan.tensors.push_back({p.offset - bucket.offset, p.shape});
-  return plan;
 }
 
 namespace {

@@ -2,6 +2,12 @@
 
 namespace tw {
 
+void Control::record(const SelectInfo& found, size_t offset) {
+  if (found.nonfinite == SIZE_MAX || nonfinite != SIZE_MAX) return;
+  nonfinite = offset + found.nonfinite;
+  nonfinite_value = found.nonfinite_value;
+}
+
 ControlWord pack(const Control& control) {
   return {.nonfinite = control.nonfinite,
           .nonfinite_value = control.nonfinite_value,

@@ -22,6 +22,9 @@ struct Control {
   size_t nonfinite = SIZE_MAX;  ///< index of a NaN or infinity in the slice, SIZE_MAX if none
   float nonfinite_value = 0;    ///< the value there
   int nonfinite_rank = -1;      ///< out: the lowest rank that reported one, -1 if none
+
+  /// Records what `found` has of a part of the slice at `offset`, unless something is recorded.
+  void record(const SelectInfo& found, size_t offset = 0);
 };
 
 /// A Control as it is sent, of one rank or merged from several.
@@ -61,10 +64,12 @@ struct ExchangeStep {
 class Exchange {
  public:
   virtual ~Exchange() = default;
-  /// Called before the selection. Returns whether this rank selects entries; if not, step.mine is
-  /// empty. The hierarchical exchange sums step.gradient over each node here, and scalecom adds it
-  /// to the residual of a rank that does not select; both report a NaN or infinity.
-  virtual bool prepare(Context&, Communicator&, const ExchangeStep&, Control&) { return true; }
+  /// Called before the selection. The hierarchical exchange sums step.gradient over each node here,
+  /// and scalecom adds it to the residual of a rank that does not select; both report a NaN or
+  /// infinity.
+  virtual void prepare(Context&, Communicator&, const ExchangeStep&, Control&) {}
+  /// After prepare: whether this rank selects entries in this step; if not, step.mine is empty.
+  virtual bool selects(const Communicator&, const ExchangeStep&) const { return true; }
   /// After prepare: the least magnitude this rank should select; 0: the selector decides.
   virtual float threshold() const { return 0; }
   /// Leaves the sum over ranks in step.gradient, bit-identical on all ranks (with updates_at_root:

@@ -12,12 +12,10 @@
 
 #include "engine/core/stopwatch.h"
 #include "engine/ops/vector.h"
-#include "sparsify/buckets.h"
 #include "sparsify/comm_thread.h"
-#include "sparsify/exchange.h"
 #include "sparsify/momentum_correction.h"
 #include "sparsify/optimizer.h"
-#include "sparsify/selector.h"
+#include "sparsify/sgd_plan.h"
 
 namespace tw {
 
@@ -50,42 +48,34 @@ class SyncSgd : public Optimizer {
   void take_share() override;
 
  private:
-  // each bucket has an exchange of its own, since exchanges keep state
-  struct BucketState {
-    Bucket bucket;
-    std::unique_ptr<Exchange> exchange;
-    size_t first_slice = 0;  // number of its first sparse segment in the model
-    size_t waiting_for = 0;  // tensors whose gradient backward has not finished
-  };
-
-  void exchange_bucket(Context& ctx, BucketState& state);
-  ExchangeStep exchange_step(const Bucket& bucket);
-  void select(Context& ctx, const BucketState& state, Control& control);
-  void sum_over_ranks(Context& ctx, BucketState& state, const ExchangeStep& step, Control& control);
-  void update_at_root(Context& ctx, BucketState& state, Stopwatch& clock);
+  void exchange_bucket(Context& ctx, size_t number);
+  ExchangeStep exchange_step(size_t number);
+  void select(Context& ctx, const Bucket& bucket, Control& control);
+  void account(Context& ctx, const Bucket& bucket, const ExchangeStep& step);
+  void update_at_root(Context& ctx, const Bucket& bucket, Stopwatch& clock);
   void barrier_if_measuring(Context& ctx, Stopwatch& clock);
-  void sum_dense_segments(Context& ctx, const Bucket& bucket);
-  void unpack_dense_segments(Context& ctx, const Bucket& bucket);
-  void copy_dense_segments(Context& ctx, const Bucket& bucket, bool pack);
+  void pack(Context& ctx, const Bucket& bucket, std::span<float> packed);
+  void unpack(Context& ctx, const Bucket& bucket, std::span<float> packed);
+  void copy_segments(Context& ctx, const Bucket& bucket, std::span<float> packed, bool pack);
   void settle();
   /// The segments in which `momentum` is not read: momentum before the selection, no weight decay.
   std::vector<Segment> segments_without_momentum() const;
   void update(Context& ctx, const Segment& of);
-  [[noreturn]] void report_nonfinite(const Control& control, size_t offset) const;
+  [[noreturn]] void report_nonfinite(const Control& control, const Bucket& bucket) const;
 
   Context& ctx_;
   Communicator& comm_;
   ParameterArena& arena_;
   SgdConfig config_;
-  Sparsifier sparsifier_;
-  bool updates_at_root_, one_rank_selects_;
+  SgdPlan plan_;
+  const ExchangeEntry& exchange_;
   std::vector<uint32_t> decay_bounds_, corrected_bounds_;    // of all parameters
   std::vector<uint32_t> decay_of_part_, corrected_of_part_;  // of the part being updated
   MomentumCorrection correction_;                            // only with momentum before
   std::unique_ptr<Selector> selector_;                       // null for dense
-  std::vector<BucketState> buckets_;
-  std::unique_ptr<Exchange> small_exchange_;  // for the dense segments of sparse buckets
-  Buffer residual_, momentum_, local_momentum_, small_;
+  Buffer residual_, momentum_, local_momentum_;
+  std::vector<Buffer> packed_;       // by bucket; empty for those that are not packed
+  std::vector<size_t> waiting_for_;  // by bucket: tensors whose gradient backward has not finished
   SparseVector selected_;
   // of the slices of a bucket; kept so that a step allocates nothing
   std::vector<SelectStep> slices_;
@@ -96,7 +86,7 @@ class SyncSgd : public Optimizer {
   StepInput input_;
   StepReport report_;
   uint64_t bytes_before_ = 0;
-  bool settles_ = false;  // the next update applies what is owed of dense segments
+  bool settles_ = false;  // the next update applies what is owed of packed segments
   size_t ready_ = 0;      // leading buckets whose gradients are all ready
   std::unique_ptr<Context> thread_ctx_;
   std::unique_ptr<CommThread> thread_;  // last member: its jobs use the others

@@ -37,12 +37,14 @@ std::vector<NamedVector> SyncSgd::own_vectors() {
 
 std::vector<NamedState> SyncSgd::states() {
   std::vector<NamedState> states;
-  for (size_t i = 0; i < buckets_.size(); ++i)
-    states.push_back({fmt::format("exchange.{}", i), buckets_[i].exchange->state(),
-                      "exchange " + sparsifier_.exchange, buckets_[i].exchange->common_state()});
+  const Sparsifier& parts = plan_.sparsifier;
+  for (size_t number = 0; const Bucket& bucket : plan_.buckets)
+    if (!bucket.packed)
+      states.push_back({fmt::format("exchange.{}", number++), bucket.exchange->state(),
+                        "exchange " + parts.exchange, bucket.exchange->common_state()});
   if (selector_)
-    states.push_back({"selector." + sparsifier_.selector, selector_->state(),
-                      "selector " + sparsifier_.selector});
+    states.push_back(
+        {"selector." + parts.selector, selector_->state(), "selector " + parts.selector});
   std::erase_if(states, [](const NamedState& state) { return state.bytes.empty(); });
   return states;
 }
@@ -66,11 +68,13 @@ bool SyncSgd::strands() const {
   const auto owes = [&](const std::vector<Segment>& segments) {
     return holds(residual_, segments) || holds(local_momentum_, segments);
   };
-  const auto strands = [&](const BucketState& state) {
-    const bool selects = state.exchange->selects_for(comm_.rank(), comm_.size()) > 0;
-    return owes(state.bucket.dense) || (!selects && owes(state.bucket.sparse));
+  const auto strands = [&](const Bucket& bucket) {
+    const bool selects =
+        !bucket.packed && bucket.exchange->selects_for(comm_.rank(), comm_.size()) > 0;
+    return !selects && owes(bucket.segments);
   };
-  return std::ranges::any_of(buckets_, strands) || holds(momentum_, segments_without_momentum());
+  return std::ranges::any_of(plan_.buckets, strands) ||
+         holds(momentum_, segments_without_momentum());
 }
 
 void SyncSgd::take_share() {
@@ -81,33 +85,32 @@ void SyncSgd::take_share() {
     add_multiple(ctx_, factor, from, to);
     ops::fill(ctx_, from, 0);
   };
-  for (const BucketState& state : buckets_)
-    for (const Segment& segment : state.bucket.dense) {
-      settles_ = settles_ || !residual().empty();
-      move(1 / m, part_of(local_momentum(), segment), part_of(momentum(), segment));
-    }
+  for (const Segment& segment : plan_.packed) {
+    settles_ = settles_ || !residual().empty();
+    move(1 / m, part_of(local_momentum(), segment), part_of(momentum(), segment));
+  }
   for (const Segment& segment : segments_without_momentum())
     move(m, part_of(momentum(), segment), part_of(local_momentum(), segment));
-  for (const BucketState& state : buckets_) {
-    const auto share = static_cast<float>(state.exchange->selects_for(comm_.rank(), comm_.size()));
+  for (const Bucket& bucket : plan_.buckets) {
+    const auto share = static_cast<float>(bucket.exchange->selects_for(comm_.rank(), comm_.size()));
+    if (share == 1 || bucket.packed) continue;
     for (const std::span<float> owed : {residual(), local_momentum()})
-      for (const Segment& segment : state.bucket.sparse)
-        if (share != 1 && !owed.empty()) ops::scale(ctx_, part_of(owed, segment), share);
+      for (const Segment& segment : bucket.segments)
+        if (!owed.empty()) ops::scale(ctx_, part_of(owed, segment), share);
   }
 }
 
-/// Applies what is owed of dense segments, the same on all ranks: velocities to the parameters,
+/// Applies what is owed of packed segments, the same on all ranks: velocities to the parameters,
 /// gradients to the sum.
 void SyncSgd::settle() {
-  const float factor = sparsifier_.momentum_before ? -static_cast<float>(input_.lr)
-                                                   : static_cast<float>(comm_.size());
-  const std::span<float> target =
-      sparsifier_.momentum_before ? arena_.values() : arena_.gradients();
-  for (const BucketState& state : buckets_)
-    for (const Segment& segment : state.bucket.dense) {
-      add_multiple(ctx_, factor, part_of(residual(), segment), part_of(target, segment));
-      ops::fill(ctx_, part_of(residual(), segment), 0);
-    }
+  const bool velocities = plan_.sparsifier.momentum_before;
+  const float factor =
+      velocities ? -static_cast<float>(input_.lr) : static_cast<float>(comm_.size());
+  const std::span<float> target = velocities ? arena_.values() : arena_.gradients();
+  for (const Segment& segment : plan_.packed) {
+    add_multiple(ctx_, factor, part_of(residual(), segment), part_of(target, segment));
+    ops::fill(ctx_, part_of(residual(), segment), 0);
+  }
   settles_ = false;
 }
 

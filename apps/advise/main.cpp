@@ -31,9 +31,9 @@ void apply_given(const AdviseConfig& config, const ParameterArena& arena, Costs&
     for (const auto& [name, entry] : sparsifiers().entries())
       costs.step[name].update = config.update + (keeps_residual(entry.value) ? config.select : 0);
   if (costs.link.alpha == 0 && costs.link.beta == 0 && !config.link.empty()) {
-    const LinkSpec link = parse_link(config.link);
-    costs.link.alpha = link.latency;
-    costs.link.beta = link.seconds(sizeof(float)) - link.latency;
+    const LinkCost link = parse_link(config.link).cost();
+    costs.link.alpha = link.alpha;
+    costs.link.beta = link.beta;
   }
   if (config.alpha > 0) costs.link.alpha = config.alpha;
   if (config.beta > 0) costs.link.beta = config.beta;

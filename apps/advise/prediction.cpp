@@ -2,48 +2,33 @@
 
 #include <algorithm>
 #include <cmath>
+#include <memory>
 #include <set>
+#include <utility>
 
 #include "comm/collectives/collectives.h"
-#include "sparsify/step_costs.h"
+#include "sparsify/sgd_plan.h"
 
 namespace tw {
 
 namespace {
 
-const size_t kBucketBytes = SgdConfig{}.bucket_bytes;
-
-/// An exchange with the settings of its messages, and that of small tensors.
-Load load_of(std::shared_ptr<Exchange> exchange, size_t d, size_t k, size_t dense,
-             const Settings& settings) {
-  return {.k = k,
-          .dense = dense,
-          .seconds = [exchange = std::move(exchange), d, k, dense,
-                      small = std::shared_ptr<Exchange>(dense_exchange().value(settings))](
-                         const LinkCost& link, int ranks) {
-            return (k > 0 ? exchange->seconds(link, ranks, d, k) : 0) +
-                   (dense > 0 ? small->seconds(link, ranks, dense, dense) : 0);
-          }};
-}
-
-std::vector<Load> loads_of(const ParameterArena& arena, size_t flat, const Sparsifier& sparsifier,
-                           double density, const Settings& settings) {
-  const Volume volume = volume_of(sparsifier, settings, density);
-  const ExchangeEntry& entry = exchanges().find(sparsifier.exchange).value;
-  if (flat > 0)
-    return {load_of(entry(settings), flat,
-                    density < 1 ? entries_to_keep(density, flat, volume) : flat, 0, settings)};
-  std::vector<Load> loads;
-  size_t end = arena.parameters().size();  // buckets start at the end of the vector
-  for (const Bucket& bucket : plan_buckets(arena, sparsifier, kBucketBytes)) {
-    Load& load = loads.emplace_back(load_of(entry(settings, plan_exchange(arena, bucket, 1)),
-                                            bucket.length, bucket.entries(density, volume),
-                                            bucket.dense_length(), settings));
-    load.end_parameter = end;
-    load.first_parameter = end - bucket.parameters;
-    end = load.first_parameter;
+/// Sets what follows from the exchanges of `plan`.
+void set_loads(Prediction& of, const std::shared_ptr<const SgdPlan>& plan, double density) {
+  of.entries = plan->entries(density);
+  of.packed = plan->packed_elements();
+  of.volume = plan->volume(density);
+  of.loads.clear();
+  size_t end = 0;
+  for (const Bucket& bucket : plan->buckets) end += bucket.parameters;
+  for (const Bucket& bucket : plan->buckets) {  // from the end of the vector
+    const size_t first = end - bucket.parameters, k = bucket.entries(density, of.volume);
+    of.loads.push_back({.first_parameter = first,
+                        .end_parameter = std::exchange(end, first),
+                        .seconds = [plan, &bucket, k](const LinkCost& link, int ranks) {
+                          return bucket.seconds(link, ranks, k);
+                        }});
   }
-  return loads;
 }
 
 /// The settings with this collective of dense sums and these values in its messages.
@@ -138,8 +123,14 @@ std::vector<Prediction> predictions(const ParameterArena& arena, size_t flat, do
   std::vector<Prediction> all;
   const std::vector<std::string> collectives = allowed_sums(settings);
   const ValueFormat chosen = value_format(settings.text(kSumValues));
+  ParameterArena one;
+  if (flat > 0) one.add({.name = "flat", .shape = {static_cast<int64_t>(flat)}});
+  const ParameterArena& network = flat > 0 ? one : arena;
   for (const auto& [name, entry] : sparsifiers().entries()) {
-    const Sparsifier sparsifier = resolve_sparsifier({.sparsifier = name}, settings);
+    const std::optional<Scope> scope = flat > 0 ? std::optional(Scope::model) : std::nullopt;
+    SgdConfig config{.sparsifier = name, .scope = scope};
+    const auto plan = std::make_shared<SgdPlan>(network, config, settings);
+    const Sparsifier& sparsifier = plan->sparsifier;
     const ExchangeEntry& exchange = exchanges().find(sparsifier.exchange).value;
     if (local_steps > 1 && exchange.updates_at_root) continue;
     Prediction c{
@@ -147,11 +138,9 @@ std::vector<Prediction> predictions(const ParameterArena& arena, size_t flat, do
         .dense = !keeps_residual(sparsifier),
         .selects = !sparsifier.selector.empty(),
         .reads = {name, sparsifier.selector, sparsifier.exchange, "wire", "momentum_correction"},
-        .local_steps = local_steps,
-        .loads = loads_of(arena, flat, sparsifier, density, settings),
-        .volume = volume_of(sparsifier, settings, density)};
-    const bool sums = exchange(settings)->sums_densely() ||
-                      std::ranges::any_of(c.loads, [](const Load& load) { return load.dense > 0; });
+        .local_steps = local_steps};
+    set_loads(c, plan, density);
+    const bool sums = exchange(settings)->sums_densely() || c.packed > 0;
     if (sums || exchange.forms_nodes) c.reads.push_back(dense_exchange().name);
     if (!sums) {
       all.push_back(c);
@@ -165,12 +154,12 @@ std::vector<Prediction> predictions(const ParameterArena& arena, size_t flat, do
     for (const std::string& collective : collectives)
       for (const ValueFormat values : formats)
         for (const bool overlaps : during_backward) {
-          Sparsifier parts = sparsifier;
-          if (overlaps) parts.scope = Scope::layer;
+          config.scope = overlaps ? Scope::layer : scope;
           c.collective = collective;
           c.values = values;
           c.overlap = overlaps;
-          c.loads = loads_of(arena, flat, parts, density, summing_by(settings, collective, values));
+          const Settings sums_by = summing_by(settings, collective, values);
+          set_loads(c, std::make_shared<SgdPlan>(network, config, sums_by), density);
           all.push_back(c);
         }
   }
@@ -182,11 +171,10 @@ std::vector<std::string> volume_notes(const std::vector<Prediction>& all) {
   std::set<std::string> seen;                              // several collectives
   for (const Prediction& c : all) {
     if (c.volume == Volume::exactly_k || !seen.insert(c.sparsifier).second) continue;
-    size_t k = 0, dense = 0;
-    for (const Load& load : c.loads) k += load.k, dense += load.dense;
     const std::string sent = fmt::format(
-        "prediction for {} entries{} per step and rank; sent, depending on the gradients: {}", k,
-        dense > 0 ? fmt::format(" and {} of small tensors", dense) : "", volume_text(c.volume, k));
+        "prediction for {} entries{} per step and rank; sent, depending on the gradients: {}",
+        c.entries, c.packed > 0 ? fmt::format(" and {} of small tensors", c.packed) : "",
+        volume_text(c.volume, c.entries));
     const auto known = std::ranges::find(notes, sent, &std::pair<std::string, std::string>::first);
     if (known == notes.end())
       notes.emplace_back(sent, c.sparsifier);

@@ -7,16 +7,14 @@
 
 #include "apps/advise/costs.h"
 #include "models/model.h"
-#include "sparsify/buckets.h"
-#include "sparsify/selector.h"
+#include "sparsify/sgd_plan.h"
 
 namespace tw {
 
-/// What a rank sends in one exchange.
+/// One exchange.
 struct Load {
-  size_t k = 0;      ///< entries that the selector is asked for
-  size_t dense = 0;  ///< elements of the bucket that are summed densely
-  /// The bucket's parameters, in the order of the arena: first, and one behind the last.
+  /// The parameters whose gradients it waits for, in the order of the arena: first, and one behind
+  /// the last.
   size_t first_parameter = 0, end_parameter = 0;
   /// What communication with the other ranks, or nodes, adds to the exchange.
   std::function<double(const LinkCost&, int ranks)> seconds{};
@@ -32,6 +30,7 @@ struct Prediction {
   bool overlap = false;              ///< exchanges run during backward (--scope layer --overlap)
   int64_t local_steps = 1;  ///< iterations that share a selection and an exchange (LocalSgd)
   std::vector<Load> loads{};
+  size_t entries = 0, packed = 0;     ///< as in SgdPlan: selected, and of small tensors
   Volume volume = Volume::exactly_k;  ///< how many entries it sends when asked for k
 
   /// Dense SGD that exchanges in every iteration: the rival of the others.

@@ -107,7 +107,8 @@ struct SparseCase {
                             .k = entries_to_keep(density, n),
                             .step = step++};
     Control control;
-    if (!which.prepare(ctx, comm, what, control)) vectors.entries.count = 0;
+    which.prepare(ctx, comm, what, control);
+    if (!which.selects(comm, what)) vectors.entries.count = 0;
     which.run(ctx, comm, what, control);
   }
 

@@ -1,110 +1,27 @@
 #include "apps/train/plan_report.h"
 
 #include <algorithm>
-#include <map>
+#include <limits>
 #include <utility>
 
+#include "apps/common/comm_setup.h"
 #include "apps/common/resolve.h"
 #include "apps/train/evaluate.h"
 #include "apps/train/schedule.h"
 #include "engine/core/buffer.h"
 #include "engine/core/error.h"
-#include "sparsify/buckets.h"
 #include "sparsify/selector.h"
-#include "sparsify/step_costs.h"
 
 namespace tw {
 
 namespace {
 
-/// The entries that a rank sends in a step (with local steps: in an exchange) and the bytes that
-/// all ranks send, at the density after the warm-up.
-std::string volume_line(const TrainConfig& config, const Sparsifier& sparsifier,
-                        const ParameterArena& arena, int ranks, int64_t epochs) {
-  const SgdConfig sgd = config.sgd();
-  const bool selects = !sparsifier.selector.empty();
-  const double density = selects ? config.density : 1;
-  const Volume volume = volume_of(sparsifier, config.settings, density);
-  size_t k = selects ? 0 : summed_elements(sparsifier, sgd, config.settings, arena), dense = 0;
-  for (const Bucket& bucket : plan_buckets(arena, sparsifier, sgd.bucket_bytes)) {
-    if (selects) k += bucket.entries(density, volume);
-    dense += bucket.dense_length();
-  }
-  const bool bounded = volume == Volume::exactly_k || volume == Volume::at_most_k;
-  const uint64_t bytes =
-      estimated_bytes_sent(sparsifier, sgd, config.settings, arena, ranks, density);
-  const char* const time = config.is_local() ? "exchange" : "step";
-  if (!selects && k != arena.size())
-    return fmt::format(
-        "{}: {} floats of factors and short tensors for {} entries per {} and rank, {} sent per {}",
-        config.sparsifier, k, arena.size(), time, bytes_text(static_cast<double>(bytes)), time);
-  const auto warmup = selects ? std::ssize(*config.density_warmup) : 0;
-  const std::string when = warmup == 0       ? ""
-                           : warmup < epochs ? fmt::format(" from epoch {} on", warmup + 1)
-                                             : fmt::format(" at density {}", density);
-  return fmt::format("{}: {}{} of {} entries per {} and rank, {}{} sent per {}{}{}",
-                     config.sparsifier, volume_text(volume, k),
-                     dense > 0 ? fmt::format(" and {} of small tensors", dense) : "", arena.size(),
-                     time, volume == Volume::at_most_k ? "at most " : "",
-                     bytes_text(static_cast<double>(bytes)), time,
-                     bounded ? "" : fmt::format(" for {} entries", k), when);
-}
-
-/// Lines on the densities of the epochs: those of the warm-up, a final one that is not reached, and
-/// one that costs more bytes than dense SGD.
-void report_densities(Console& console, const TrainConfig& config, const Sparsifier& sparsifier,
-                      const ParameterArena& arena, int ranks, int64_t epochs) {
-  if (sparsifier.selector.empty() || config.eval_only) return;
-  const SgdConfig sgd = config.sgd();
-  const char* const time = config.is_local() ? "exchange" : "step";
-  const auto text = [](uint64_t bytes) { return bytes_text(static_cast<double>(bytes)); };
-  const SgdConfig dense{.local_steps = sgd.local_steps};
-  const uint64_t dense_bytes = estimated_bytes_sent(resolve_sparsifier(dense, config.settings),
-                                                    dense, config.settings, arena, ranks, 1);
-  std::vector<double> densities = *config.density_warmup;
-  const bool reached = epochs > std::ssize(densities);
-  densities.push_back(config.density);
-  std::string warmup, lower;
-  double costly = 0;
-  uint64_t costly_bytes = 0;
-  for (size_t i = 0; i < densities.size() && std::cmp_less(i, epochs); ++i) {
-    const double density = densities[i];
-    const uint64_t bytes =
-        estimated_bytes_sent(sparsifier, sgd, config.settings, arena, ranks, density);
-    if (bytes > std::max(dense_bytes, costly_bytes)) costly = density, costly_bytes = bytes;
-    if (i == config.density_warmup->size()) continue;
-    size_t k = 0;
-    for (const Bucket& bucket : plan_buckets(arena, sparsifier, sgd.bucket_bytes))
-      k += bucket.entries(density, volume_of(sparsifier, config.settings, density));
-    warmup += fmt::format("{} {} in epoch {} ({} entries, {} per {})", i > 0 ? "," : "", density,
-                          i + 1, k, text(bytes), time);
-    if (density < config.density && lower.empty())
-      lower = fmt::format("density {} of epoch {} is below the density {} that follows", density,
-                          i + 1, config.density);
-  }
-  if (!warmup.empty()) console.paragraph("density warm-up:{}", warmup);
-  if (!lower.empty()) console.paragraph("{}", lower);
-  if (!reached && epochs > 0)
-    console.paragraph(
-        "density {} is never reached: the warm-up takes {} epoch{}, the run has {}; "
-        "--density-warmup none trains at this density from the start",
-        config.density, config.density_warmup->size(),
-        config.density_warmup->size() == 1 ? "" : "s", epochs);
-  constexpr double kNoticeable = 1.01;
-  if (dense_bytes > 0 &&
-      static_cast<double>(costly_bytes) > kNoticeable * static_cast<double>(dense_bytes))
-    console.paragraph("density {} sends {} per {}, more than dense SGD with {}", costly,
-                      text(costly_bytes), time, text(dense_bytes));
-}
-
-/// The note that a selector has no effect at density 1.
-void report_unused_selector(Console& console, const TrainConfig& config,
-                            const Sparsifier& sparsifier) {
-  if (config.density < 1 || sparsifier.selector.empty()) return;
-  const size_t warmup = config.density_warmup->size();
-  console.paragraph(
-      "density 1{}: all entries are sent; selector {} and its settings have no effect",
-      warmup > 0 ? fmt::format(" from epoch {} on", warmup + 1) : "", sparsifier.selector);
+/// The emulated link, if the cost model has all of it.
+std::optional<LinkCost> link_of(const TrainConfig& config, const Sparsifier& sparsifier) {
+  const bool nodes =
+      config.comm.ranks_per_node > 1 || exchanges().find(sparsifier.exchange).value.forms_nodes;
+  if (config.comm.link.empty() || nodes) return std::nullopt;
+  return parse_link(config.comm.link).cost();
 }
 
 }  // namespace
@@ -126,7 +43,165 @@ PlanConfig plan_config(const TrainConfig& config, const DataSplit& data) {
           .deviation = data.deviation};
 }
 
+RunPlan plan_run(const TrainConfig& config, const Model& model, const Planner::Memory& memory,
+                 int ranks, int64_t steps_per_epoch) {
+  const SgdConfig sgd = config.sgd();
+  const ParameterArena& arena = model.arena();
+  RunPlan plan{.ranks = ranks,
+               .memory = memory,
+               .parameter_bytes = 2 * arena.size() * sizeof(float),
+               .sgd = SgdPlan(arena, sgd, config.settings),
+               .epochs = config.epochs,
+               .steps_per_epoch = steps_per_epoch,
+               .steps = config.epochs * steps_per_epoch,
+               .steps_per_exchange = std::max<int64_t>(1, sgd.local_steps)};
+  const bool selects = !plan.sgd.sparsifier.selector.empty();
+  const std::optional<LinkCost> link = link_of(config, plan.sgd.sparsifier);
+  std::vector<double> densities{1};
+  if (selects) {
+    densities = *config.density_warmup;
+    densities.push_back(config.density);
+    const SgdConfig dense{.local_steps = sgd.local_steps};
+    if (!config.eval_only)
+      plan.dense_bytes_sent = SgdPlan(arena, dense, config.settings).bytes_sent(ranks, 1);
+  }
+  for (const double density : densities)
+    plan.stages.push_back({.density = density,
+                           .entries = plan.sgd.entries(density),
+                           .bytes_sent = plan.sgd.bytes_sent(ranks, density),
+                           .seconds = link ? plan.sgd.seconds(*link, ranks, density)
+                                           : std::numeric_limits<double>::quiet_NaN()});
+  if (steps_per_epoch == 0) return plan;
+  if (config.max_steps > 0) {
+    plan.steps = std::min(plan.steps, config.max_steps);
+    plan.epochs =
+        std::min(config.epochs, (config.max_steps + steps_per_epoch - 1) / steps_per_epoch);
+  }
+  for (int64_t epoch = 0; epoch < plan.epochs; ++epoch) {
+    const int64_t trained = std::min(steps_per_epoch, plan.steps - epoch * steps_per_epoch);
+    const size_t stage = std::min(static_cast<size_t>(epoch), plan.stages.size() - 1);
+    plan.bytes_sent += static_cast<double>(plan.exchanges(trained)) *
+                       static_cast<double>(plan.stages[stage].bytes_sent);
+  }
+  return plan;
+}
+
+Json to_json(const RunPlan& plan, const TrainConfig& config, const DataSplit& data,
+             const Model& model) {
+  const Sparsifier& sparsifier = plan.sgd.sparsifier;
+  Json buckets = Json::array(), stages = Json::array();
+  const double density = plan.stages.back().density;
+  for (const Bucket& bucket : plan.sgd.buckets)
+    buckets.push_back({{"elements", bucket.elements()},
+                       {"entries", bucket.entries(density, plan.sgd.volume(density))},
+                       {"packed", bucket.packed}});
+  for (const RunPlan::Stage& stage : plan.stages)
+    stages.push_back({{"density", stage.density},
+                      {"entries", stage.entries},
+                      {"bytes_sent", stage.bytes_sent},
+                      {"seconds", stage.seconds}});
+  return {{"model", config.model},
+          {"parameters", model.arena().size()},
+          {"classes", model.spec().classes},
+          {"dataset", config.dataset},
+          {"training_images", data.train->size()},
+          {"validation_images", data.val->size()},
+          {"ranks", plan.ranks},
+          {"batch_size", config.batch_size},
+          {"accumulate", config.accumulate},
+          {"precision", word(*config.precision)},
+          {"device", word(*config.device)},
+          {"memory_bytes",
+           {{"activations", plan.memory.workspace},
+            {"weights_and_inputs", plan.memory.persistent},
+            {"scratch", plan.memory.scratch},
+            {"parameters_and_gradients", plan.parameter_bytes},
+            {"optimizer", plan.sgd.optimizer_bytes},
+            {"rank", plan.memory_bytes()}}},
+          {"sparsifier", config.sparsifier},
+          {"selector", sparsifier.selector},
+          {"exchange", sparsifier.exchange},
+          {"density", config.density},
+          {"density_warmup", *config.density_warmup},
+          {"buckets", buckets},
+          {"stages", stages},
+          {"epochs", plan.epochs},
+          {"steps_per_epoch", plan.steps_per_epoch},
+          {"steps", plan.steps},
+          {"steps_per_exchange", plan.steps_per_exchange},
+          {"bytes_sent", static_cast<uint64_t>(plan.bytes_sent)}};
+}
+
 namespace {
+
+std::string size_text(uint64_t bytes) { return bytes_text(static_cast<double>(bytes)); }
+
+const char* time_of(const TrainConfig& config) { return config.is_local() ? "exchange" : "step"; }
+
+/// The entries that a rank sends in a step (with local steps: in an exchange) and the bytes that
+/// all ranks send, at the density after the warm-up.
+std::string volume_line(const TrainConfig& config, const RunPlan& plan, size_t d) {
+  const auto& [density, k, bytes, seconds] = plan.stages.back();
+  const char* const time = time_of(config);
+  if (plan.sgd.sparsifier.selector.empty() && k != d)
+    return fmt::format(
+        "{}: {} floats of factors and short tensors for {} entries per {} and rank, {} sent per {}",
+        config.sparsifier, k, d, time, size_text(bytes), time);
+  const Volume volume = plan.sgd.volume(density);
+  const bool bounded = volume == Volume::exactly_k || volume == Volume::at_most_k;
+  const size_t small = plan.sgd.packed_elements();
+  const auto warmup = std::ssize(plan.stages) - 1;
+  const std::string when = warmup == 0            ? ""
+                           : warmup < plan.epochs ? fmt::format(" from epoch {} on", warmup + 1)
+                                                  : fmt::format(" at density {}", density);
+  return fmt::format("{}: {}{} of {} entries per {} and rank, {}{} sent per {}{}{}",
+                     config.sparsifier, volume_text(volume, k),
+                     small > 0 ? fmt::format(" and {} of small tensors", small) : "", d, time,
+                     volume == Volume::at_most_k ? "at most " : "", size_text(bytes), time,
+                     bounded ? "" : fmt::format(" for {} entries", k), when);
+}
+
+/// Lines on the densities of the epochs: those of the warm-up, a final one that is not reached, and
+/// one that costs more bytes than dense SGD.
+void report_densities(Console& console, const TrainConfig& config, const RunPlan& plan) {
+  if (plan.sgd.sparsifier.selector.empty() || config.eval_only) return;
+  const char* const time = time_of(config);
+  const size_t last = plan.stages.size() - 1;
+  std::string warmup, lower;
+  RunPlan::Stage costly{.bytes_sent = plan.dense_bytes_sent};
+  for (size_t i = 0; i <= last && std::cmp_less(i, plan.epochs); ++i) {
+    const RunPlan::Stage& stage = plan.stages[i];
+    if (stage.bytes_sent > costly.bytes_sent) costly = stage;
+    if (i == last) continue;
+    warmup += fmt::format("{} {} in epoch {} ({} entries, {} per {})", i > 0 ? "," : "",
+                          stage.density, i + 1, stage.entries, size_text(stage.bytes_sent), time);
+    if (stage.density < config.density && lower.empty())
+      lower = fmt::format("density {} of epoch {} is below the density {} that follows",
+                          stage.density, i + 1, config.density);
+  }
+  if (!warmup.empty()) console.paragraph("density warm-up:{}", warmup);
+  if (!lower.empty()) console.paragraph("{}", lower);
+  if (std::cmp_less_equal(plan.epochs, last) && plan.epochs > 0)
+    console.paragraph(
+        "density {} is never reached: the warm-up takes {} epoch{}, the run has {}; "
+        "--density-warmup none trains at this density from the start",
+        config.density, last, last == 1 ? "" : "s", plan.epochs);
+  constexpr double kNoticeable = 1.01;
+  const auto dense = static_cast<double>(plan.dense_bytes_sent);
+  if (dense > 0 && static_cast<double>(costly.bytes_sent) > kNoticeable * dense)
+    console.paragraph("density {} sends {} per {}, more than dense SGD with {}", costly.density,
+                      size_text(costly.bytes_sent), time, size_text(plan.dense_bytes_sent));
+}
+
+/// The note that a selector has no effect at density 1.
+void report_unused_selector(Console& console, const TrainConfig& config,
+                            const std::string& selector) {
+  if (config.density < 1 || selector.empty()) return;
+  const size_t warmup = config.density_warmup->size();
+  console.paragraph(
+      "density 1{}: all entries are sent; selector {} and its settings have no effect",
+      warmup > 0 ? fmt::format(" from epoch {} on", warmup + 1) : "", selector);
+}
 
 void report_learning_rate(Console& console, const TrainConfig& config) {
   const auto& rate = models().find(config.model).value.rate;
@@ -166,21 +241,35 @@ std::string link_text(const CommOptions& comm, int ranks) {
                          : fmt::format(" between nodes of {} ranks", comm.ranks_per_node));
 }
 
+/// The steps of an epoch and of the run, and what all ranks send in it.
+void report_length(Console& console, const TrainConfig& config, const RunPlan& plan) {
+  if (plan.steps_per_epoch == 0) return;
+  console.paragraph(
+      "{} steps per epoch, {} in all{}", plan.steps_per_epoch, plan.steps,
+      plan.ranks > 1 ? fmt::format(", about {} sent", bytes_text(plan.bytes_sent)) : "");
+  const SgdConfig sgd = config.sgd();
+  if (sgd.local_steps == 0) return;
+  const int64_t exchanges = plan.exchanges_per_epoch();
+  console.paragraph(
+      "local SGD: an exchange every {} step{}, outer rate {}, outer momentum {}; {} exchanges and "
+      "{} sent per epoch",
+      sgd.local_steps, sgd.local_steps == 1 ? "" : "s", sgd.outer_lr, sgd.outer_momentum, exchanges,
+      bytes_text(static_cast<double>(plan.stages.back().bytes_sent) *
+                 static_cast<double>(exchanges)));
+}
+
 }  // namespace
 
-size_t report_plan(Console& console, const TrainConfig& config, const DataSplit& data,
-                   const Model& model, const Planner::Memory& memory, const Sparsifier& sparsifier,
-                   int ranks, int64_t epochs) {
-  const SgdConfig sgd = config.sgd();
+void report_plan(Console& console, const TrainConfig& config, const DataSplit& data,
+                 const Model& model, const RunPlan& plan) {
   const size_t d = model.arena().size();
-  const auto text = [](size_t bytes) { return bytes_text(static_cast<double>(bytes)); };
   console.paragraph("{}: {} parameters, {} classes, images {}", config.model, d,
                     model.spec().classes, model.spec().image);
   if (const std::string note = size_note(config.model, model.spec().image); !note.empty())
     console.paragraph("{}", note);
   if (!config.eval_only) {
     report_learning_rate(console, config);
-    report_warmup(console, config, epochs);
+    report_warmup(console, config, plan.epochs);
   }
   if (datasets().find(config.dataset).value.generated && config.data_dir.empty())
     console.paragraph("no --data-dir given: training on the generated data set {}", config.dataset);
@@ -190,32 +279,31 @@ size_t report_plan(Console& console, const TrainConfig& config, const DataSplit&
   const std::string batch = config.accumulate == 1
                                 ? fmt::format("{}", config.batch_size)
                                 : fmt::format("{} x {}", config.accumulate, config.batch_size);
-  console.paragraph("{} rank{} x {} thread{}, batch {} each, {} on {}{}", ranks,
-                    ranks == 1 ? "" : "s", config.threads_per_rank,
+  console.paragraph("{} rank{} x {} thread{}, batch {} each, {} on {}{}", plan.ranks,
+                    plan.ranks == 1 ? "" : "s", config.threads_per_rank,
                     config.threads_per_rank == 1 ? "" : "s", batch, word(*config.precision),
-                    word(*config.device), link_text(config.comm, ranks));
+                    word(*config.device), link_text(config.comm, plan.ranks));
   if (!model.arena().statistics().empty())
     console.paragraph("batch-norm statistics for validation: {}",
-                      statistics_text(config, data.train->size(), ranks));
+                      statistics_text(config, data.train->size(), plan.ranks));
 
-  const size_t parameters = 2 * d * sizeof(float);
-  const size_t optimizer = optimizer_bytes(sparsifier, sgd, config.settings, model.arena());
-  const size_t total = memory.total() + parameters + optimizer;
   console.paragraph(
       "memory per rank: {} activations{} + {} packed weights and inputs + {} scratch + "
       "{} parameters and gradients + {} optimizer = {}",
-      text(memory.workspace),
+      size_text(plan.memory.workspace),
       config.recompute == Recompute::blocks ? " (recomputed inside blocks)" : "",
-      text(memory.persistent), text(memory.scratch), text(parameters), text(optimizer),
-      text(total));
+      size_text(plan.memory.persistent), size_text(plan.memory.scratch),
+      size_text(plan.parameter_bytes), size_text(plan.sgd.optimizer_bytes),
+      size_text(plan.memory_bytes()));
   // ranks that are threads share one GPU
   if (config.device == Device::cuda && config.workers > 1)
-    console.paragraph("the {} ranks share a GPU: they need {}; {} are free", ranks,
-                      text(total * static_cast<size_t>(ranks)), text(free_memory(Device::cuda)));
-  console.paragraph("{}", volume_line(config, sparsifier, model.arena(), ranks, epochs));
-  report_densities(console, config, sparsifier, model.arena(), ranks, epochs);
-  report_unused_selector(console, config, sparsifier);
-  return total;
+    console.paragraph("the {} ranks share a GPU: they need {}; {} are free", plan.ranks,
+                      size_text(plan.memory_bytes() * static_cast<size_t>(plan.ranks)),
+                      size_text(free_memory(Device::cuda)));
+  console.paragraph("{}", volume_line(config, plan, d));
+  report_densities(console, config, plan);
+  report_unused_selector(console, config, plan.sgd.sparsifier.selector);
+  report_length(console, config, plan);
 }
 
 std::vector<std::string> unused_options(Context& ctx, const TrainConfig& config,
@@ -285,44 +373,6 @@ std::vector<std::string> unused_options(Context& ctx, const TrainConfig& config,
     for (const std::string& key : config.settings.unread(config.flags))
       add("set " + key, "no part of this run reads it", config.is_flag(key));
   return notes;
-}
-
-void report_length(Console& console, const TrainConfig& config, const Model& model, int ranks,
-                   int64_t batches) {
-  const SgdConfig sgd = config.sgd();
-  const Sparsifier sparsifier = resolve_sparsifier(sgd, config.settings);
-  const int64_t every = std::max<int64_t>(1, sgd.local_steps), whole = config.epochs * batches,
-                steps = config.max_steps > 0 ? std::min(whole, config.max_steps) : whole;
-  double bytes = 0;
-  std::map<double, uint64_t> estimates;  // of an exchange, by density
-  for (int64_t epoch = 0; epoch * batches < steps; ++epoch) {
-    const int64_t trained = std::min(batches, steps - epoch * batches);
-    const double density = sparsifier.selector.empty() ? 1 : density_of(config, epoch);
-    const auto [known, added] = estimates.try_emplace(density);
-    if (added)
-      known->second =
-          estimated_bytes_sent(sparsifier, sgd, config.settings, model.arena(), ranks, density);
-    bytes +=
-        static_cast<double>((trained + every - 1) / every) * static_cast<double>(known->second);
-  }
-  console.paragraph("{} steps per epoch, {} in all{}", batches, steps,
-                    ranks > 1 ? fmt::format(", about {} sent", bytes_text(bytes)) : "");
-}
-
-void report_local_steps(Console& console, const TrainConfig& config, const Model& model, int ranks,
-                        int64_t batches) {
-  const SgdConfig sgd = config.sgd();
-  if (sgd.local_steps == 0) return;
-  const Sparsifier sparsifier = resolve_sparsifier(sgd, config.settings);
-  const double density = sparsifier.selector.empty() ? 1 : config.density;
-  const uint64_t bytes =
-      estimated_bytes_sent(sparsifier, sgd, config.settings, model.arena(), ranks, density);
-  const int64_t exchanges = (batches + sgd.local_steps - 1) / sgd.local_steps;
-  console.paragraph(
-      "local SGD: an exchange every {} step{}, outer rate {}, outer momentum {}; {} exchanges and "
-      "{} sent per epoch",
-      sgd.local_steps, sgd.local_steps == 1 ? "" : "s", sgd.outer_lr, sgd.outer_momentum, exchanges,
-      bytes_text(static_cast<double>(bytes) * static_cast<double>(exchanges)));
 }
 
 void rethrow_with_plan(const Communicator& comm, const char* purpose, size_t bytes,

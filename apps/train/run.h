@@ -131,8 +131,6 @@ class Run {
     return at_.batch + 1 == train_loader_->batches() || at_.step + 1 == config_.max_steps;
   }
   bool out_of_steps() const { return config_.max_steps > 0 && at_.step >= config_.max_steps; }
-  /// Epochs that the run trains, the last possibly in part.
-  int64_t epochs_trained() const;
   /// The batch-norm statistics for validation and checkpoints; of a step that is not validated, the
   /// running ones.
   std::vector<float> statistics();

@@ -111,12 +111,6 @@ uint64_t Run::check_pretrained() const {
   return checksum(file.bytes());
 }
 
-int64_t Run::epochs_trained() const {
-  if (config_.max_steps == 0 || !train_loader_) return config_.epochs;
-  const int64_t batches = train_loader_->batches();
-  return std::min(config_.epochs, (config_.max_steps + batches - 1) / batches);
-}
-
 std::string Run::starting_point() const {
   const RunFolder folder = find_run_folder(config_, ranks());
   const std::filesystem::path& checkpoint = folder.checkpoint;
@@ -145,13 +139,10 @@ void Run::plan() {
   const std::vector<std::string> unused = unused_options(ctx_, config_, data_, model_, ranks());
   Planner::Memory memory;
   plan_consistently(ctx_, comm_, [&] { memory = plan_model(); });
-  planned_ =
-      report_plan(console_, config_, data_, model_, memory,
-                  resolve_sparsifier(sgd_config_, config_.settings), ranks(), epochs_trained());
-  if (train_loader_) {
-    report_length(console_, config_, model_, ranks(), train_loader_->batches());
-    report_local_steps(console_, config_, model_, ranks(), train_loader_->batches());
-  }
+  const RunPlan plan =
+      plan_run(config_, model_, memory, ranks(), train_loader_ ? train_loader_->batches() : 0);
+  planned_ = plan.memory_bytes();
+  report_plan(console_, config_, data_, model_, plan);
   for (const std::string& note : unused) console_.paragraph("{}", note);
   std::string pretrained = "none";  // every rank reads its own
   run_collectively(comm_, [&] {

@@ -22,7 +22,7 @@
 #include "engine/io/file.h"
 #include "engine/io/json.h"
 #include "engine/io/weights.h"
-#include "sparsify/step_costs.h"
+#include "sparsify/selector.h"
 
 namespace tw {
 
@@ -69,8 +69,10 @@ Json continued_config(const RunFolder& folder) {
 
 /// Says so if a threshold selector sent far from k entries.
 void report_volume(Console& console, const TrainConfig& config, const StepRecord& run) {
-  const Sparsifier sparsifier = resolve_sparsifier(config.sgd(), config.settings);
-  if (run.k <= 0 || volume_of(sparsifier, config.settings, config.density) != Volume::any) return;
+  const std::string selector = resolve_sparsifier(config.sgd(), config.settings).selector;
+  if (run.k <= 0 || config.density >= 1 || selector.empty() ||
+      selectors().find(selector).value.volume(config.settings) != Volume::any)
+    return;
   const double sent = run.nnz / run.k;
   if (sent < 0.5 || sent > 2)
     console.paragraph(

@@ -10,6 +10,7 @@
 #include <string_view>
 
 #include "comm/communicator_decorator.h"
+#include "comm/cost_model.h"
 #include "comm/link/link_clock.h"
 
 namespace tw {
@@ -22,6 +23,8 @@ struct LinkSpec {
   double seconds(size_t bytes) const {
     return latency + 8 * static_cast<double>(bytes) / bits_per_second;
   }
+  /// Between nodes.
+  LinkCost cost() const { return {.alpha = latency, .beta = seconds(sizeof(float)) - latency}; }
 };
 
 /// Parses RATE,LATENCY as in `1Gbit,0.4ms`. Rates are in bit, kbit, Mbit or Gbit per second,

@@ -19,7 +19,7 @@ namespace {
 constexpr uint32_t kPacked = uint32_t{1} << 31;  // flag in the leading count
 
 /// Ranks send no NaN or infinity: a gradient that has one is reported instead.
-void check_finite(std::span<const float> values, int from) {
+void check_values(std::span<const float> values, int from) {
   if (!ops::any_nonfinite(values)) [[likely]]
     return;
   const auto bad = std::ranges::find_if(values, [](float x) { return !std::isfinite(x); });
@@ -112,7 +112,7 @@ SparseView SparseCodec::decode(ConstBytes bytes, size_t d, int from, SparseVecto
     const auto* indices = reinterpret_cast<const uint32_t*>(bytes.data());
     if (!ascend_below({indices, n}, d)) damaged();
     const std::span sent(reinterpret_cast<const float*>(bytes.data() + index_bytes), n);
-    check_finite(sent, from);
+    check_values(sent, from);
     return {{indices, n}, sent};
   }
   decoded.reserve(n);
@@ -124,7 +124,7 @@ SparseView SparseCodec::decode(ConstBytes bytes, size_t d, int from, SparseVecto
     if (!ascend_below(decoded.index_span(), d)) damaged();
   }
   read_values(bytes.data() + index_bytes, {decoded.values.data(), n});
-  check_finite(decoded.value_span(), from);
+  check_values(decoded.value_span(), from);
   return decoded.view();
 }
 

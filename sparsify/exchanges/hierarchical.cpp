@@ -12,10 +12,9 @@
 #include "comm/collectives/collectives.h"
 #include "comm/launcher.h"
 #include "comm/subcommunicator.h"
-#include "engine/core/copy.h"
-#include "engine/ops/nonfinite.h"
 #include "sparsify/exchange.h"
 #include "sparsify/exchanges/dense_sum.h"
+#include "sparsify/kernels/selection.h"
 #include "sparsify/sparsifier.h"
 
 namespace tw {
@@ -38,19 +37,16 @@ class Hierarchical : public Exchange {
 
   float threshold() const override { return leads() ? inner_->threshold() : 0; }
 
-  bool prepare(Context& ctx, Communicator& comm, const ExchangeStep& step,
+  void prepare(Context& ctx, Communicator& comm, const ExchangeStep& step,
                Control& control) override {
     if (!node_) split(comm);
     // before the sum, since the sum does not show which rank's gradient it was
-    const size_t bad = ops::first_nonfinite(ctx, step.gradient);
-    if (bad < step.gradient.size()) {
-      control.nonfinite = bad;
-      control.nonfinite_value = value_at(ctx, &step.gradient[bad]);
-      control.nonfinite_rank = comm.rank();
-    }
+    control.record(name_nonfinite(ctx, step.gradient));
+    if (control.nonfinite != SIZE_MAX) control.nonfinite_rank = comm.rank();
     dense_->run(ctx, *node_, step, control);
-    return leads() && inner_->prepare(ctx, *leaders_, step, control);
+    if (leads()) inner_->prepare(ctx, *leaders_, step, control);
   }
+  bool selects(const Communicator&, const ExchangeStep&) const override { return leads(); }
 
   void run(Context& ctx, Communicator& comm, const ExchangeStep& step, Control& control) override {
     load_ = {};

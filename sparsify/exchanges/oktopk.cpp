@@ -40,9 +40,8 @@ class OkTopk : public GatheringExchange {
   explicit OkTopk(const Settings& settings)
       : GatheringExchange(settings), thresholds_(state_, settings.integer("oktopk.exact_every")) {}
 
-  bool prepare(Context&, Communicator&, const ExchangeStep& step, Control&) override {
+  void prepare(Context&, Communicator&, const ExchangeStep& step, Control&) override {
     thresholds_.begin_step(step.step, step.k, step.gradient.size());
-    return true;
   }
   float threshold() const override { return thresholds_.local(); }
 

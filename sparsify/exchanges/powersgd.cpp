@@ -15,10 +15,10 @@
 
 #include "engine/core/copy.h"
 #include "engine/core/rng.h"
-#include "engine/ops/nonfinite.h"
 #include "sparsify/exchanges/dense_sum.h"
 #include "sparsify/exchanges/status_slot.h"
 #include "sparsify/kernels/low_rank.h"
+#include "sparsify/kernels/selection.h"
 #include "sparsify/sparsifier.h"
 
 namespace tw {
@@ -155,7 +155,7 @@ class PowerSgd : public Exchange {
   // from the sum of P in the message: the sum in u and what it lacks of u in e
   void sum_matrices(Context& host, Communicator& comm, std::span<float> u, std::span<float> e) {
     p_.assign(message_.begin(), message_.begin() + static_cast<ptrdiff_t>(p_elements_));
-    check_finite(host, p_);
+    check_sum(host, p_);
     const std::span<float> second = std::span(message_).first(q_elements_ + 1);
     for (const Matrix& matrix : matrices_) {
       const std::span<float> p = matrix.p_of(p_);
@@ -165,7 +165,7 @@ class PowerSgd : public Exchange {
     second.back() = 0;  // the status is known
     sum_(host, comm, second);
     std::ranges::copy(second.first(q_elements_), q_.begin());
-    check_finite(host, q_);
+    check_sum(host, q_);
 
     const float share = 1.0f / static_cast<float>(comm.size());
     for (const Matrix& matrix : matrices_)
@@ -174,12 +174,12 @@ class PowerSgd : public Exchange {
   }
 
   // all ranks have the same sums
-  void check_finite(Context& host, std::span<const float> factors) {
-    const size_t bad = ops::first_nonfinite(host, factors);
+  static void check_sum(Context& host, std::span<const float> factors) {
+    const SelectInfo bad = name_nonfinite(host, factors);
     check<CollectiveFault>(
-        bad == factors.size(),
+        bad.nonfinite == SIZE_MAX,
         "[powersgd] all gradients are finite, but the sum of their factors is {}",
-        bad < factors.size() ? factors[bad] : 0.0f);
+        bad.nonfinite_value);
   }
 
   DenseSum sum_;

@@ -33,14 +33,14 @@ class ScaleCom : public Exchange {
   explicit ScaleCom(const Settings& settings)
       : sum_(settings), kept_(static_cast<float>(1 - settings.number("scalecom.beta"))) {}
 
-  bool prepare(Context& ctx, Communicator& comm, const ExchangeStep& step,
+  bool selects(const Communicator& comm, const ExchangeStep& step) const override {
+    return everything(step) || comm.rank() == leader(comm, step);
+  }
+  void prepare(Context& ctx, Communicator& comm, const ExchangeStep& step,
                Control& control) override {
-    if (everything(step) || comm.rank() == leader(comm, step)) return true;
+    if (selects(comm, step)) return;
     ops::add(ctx, step.gradient, step.residual);
-    const SelectInfo u = name_nonfinite(ctx, step.residual);
-    control.nonfinite = u.nonfinite;
-    control.nonfinite_value = u.nonfinite_value;
-    return false;
+    control.record(name_nonfinite(ctx, step.residual));
   }
 
   void run(Context& ctx, Communicator& comm, const ExchangeStep& step, Control& control) override {

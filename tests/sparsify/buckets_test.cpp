@@ -29,8 +29,8 @@ TEST(Buckets, ModelScopeIsOneSelectionFromEverything) {
   const auto buckets = plan_buckets(arena, {.small_tensors_dense = true}, 1);
   ASSERT_EQ(buckets.size(), 1u);
   EXPECT_EQ(buckets[0].parameters, 5u);
-  EXPECT_EQ(pairs(buckets[0].sparse), (Pairs{{0, 340}}));
-  EXPECT_EQ(buckets[0].dense_length(), 0u);
+  EXPECT_EQ(pairs(buckets[0].segments), (Pairs{{0, 340}}));
+  EXPECT_FALSE(buckets[0].packed);
 }
 
 TEST(Buckets, LayerScopeCutsFromTheEndAtWholeTensors) {
@@ -40,9 +40,9 @@ TEST(Buckets, LayerScopeCutsFromTheEndAtWholeTensors) {
   ASSERT_EQ(buckets.size(), 2u);
   EXPECT_EQ(buckets[0].offset, 304u);
   EXPECT_EQ(buckets[0].length, 36u);
-  EXPECT_EQ(pairs(buckets[0].sparse), (Pairs{{304, 32}, {336, 4}}));
+  EXPECT_EQ(pairs(buckets[0].segments), (Pairs{{304, 32}, {336, 4}}));
   EXPECT_EQ(buckets[1].offset, 0u);
-  EXPECT_EQ(pairs(buckets[1].sparse), (Pairs{{0, 288}, {288, 8}, {296, 8}}));
+  EXPECT_EQ(pairs(buckets[1].segments), (Pairs{{0, 288}, {288, 8}, {296, 8}}));
   EXPECT_EQ(buckets[1].parameters, 3u);
 }
 
@@ -51,10 +51,21 @@ TEST(Buckets, SmallTensorsCanBeExchangedDensely) {
   declare(arena);
   const auto buckets =
       plan_buckets(arena, {.scope = Scope::layer, .small_tensors_dense = true}, 1 << 20);
-  ASSERT_EQ(buckets.size(), 1u);
-  EXPECT_EQ(pairs(buckets[0].sparse), (Pairs{{0, 288}, {304, 32}}));
-  EXPECT_EQ(pairs(buckets[0].dense), (Pairs{{288, 8}, {296, 8}, {336, 4}}));
-  EXPECT_EQ(buckets[0].dense_length(), 20u);
+  ASSERT_EQ(buckets.size(), 2u);
+  const auto &small = buckets[0], &others = buckets[1];
+  EXPECT_TRUE(small.packed);
+  EXPECT_EQ(pairs(small.segments), (Pairs{{288, 8}, {296, 8}, {336, 4}}));
+  EXPECT_EQ(small.elements(), 20u);
+  EXPECT_EQ(small.entries(0.001), 20u);
+  EXPECT_EQ(small.place(7), 295u);
+  EXPECT_EQ(small.place(17), 337u);
+  EXPECT_FALSE(others.packed);
+  EXPECT_EQ(pairs(others.segments), (Pairs{{0, 288}, {304, 32}}));
+  EXPECT_EQ(others.elements(), 340u);
+  EXPECT_EQ(others.entries(1), 320u);
+  // the first of the two waits for the gradients of both
+  EXPECT_EQ(small.parameters, 5u);
+  EXPECT_EQ(others.parameters, 0u);
 }
 
 TEST(BoundsOfCorrection, AreThoseOfTensorsThatAreSelectedFrom) {

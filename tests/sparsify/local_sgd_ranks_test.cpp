@@ -1,6 +1,5 @@
 // Local SGD compared with its formula, with synchronous SGD, and with every sparsifier.
 
-#include "sparsify/step_costs.h"
 #include "tests/support/error_text.h"
 #include "tests/support/ranks/local_rig.h"
 #include "tests/support/ranks/ranks.h"
@@ -173,9 +172,8 @@ TEST(LocalSgd, SendsTheEstimatedBytesInExchangesAndNoneBetween) {
       for (const char* name : {"dense", "topk"}) {
         const SgdConfig config{.sparsifier = name, .local_steps = 3};
         LocalRig rig(ctx, comm, config);
-        const Sparsifier sparsifier = resolve_sparsifier(config, default_settings());
-        const uint64_t each = estimated_bytes_sent(sparsifier, config, default_settings(),
-                                                   rig.arena, comm.size(), 0.05);
+        const uint64_t each =
+            SgdPlan(rig.arena, config, default_settings()).bytes_sent(comm.size(), 0.05);
         for (uint64_t step = 0; step < 6; ++step) {
           const StepReport report = rig.step({.step = step, .lr = 0.01, .density = 0.05});
           const bool ends = step % 3 == 2;
@@ -204,11 +202,10 @@ TEST(LocalSgd, ExchangesTakeTurns) {
 
 TEST(LocalSgd, ThePlanCountsItsVectors) {
   const SgdConfig sync{.sparsifier = "topk"};
-  const Sparsifier sparsifier = resolve_sparsifier(sync, default_settings());
   ParameterArena arena;
   arena.add({.name = "w", .shape = {1000}});
   const auto vectors = [&](const SgdConfig& config) {
-    return optimizer_bytes(sparsifier, config, default_settings(), arena) /
+    return SgdPlan(arena, config, default_settings()).optimizer_bytes /
            (arena.size() * sizeof(float));
   };
   EXPECT_EQ(vectors(sync), 2u);  // momentum, residual

@@ -7,7 +7,6 @@
 
 #include "comm/collectives/collectives.h"
 #include "comm/subcommunicator.h"
-#include "sparsify/step_costs.h"
 #include "tests/support/ranks/ranks.h"
 #include "tests/support/ranks/sgd_rig.h"
 
@@ -120,10 +119,8 @@ TEST(SyncSgd, SendsTheEstimatedBytes) {
             const SgdConfig config{.sparsifier = name, .scope = scope};
             SgdRig rig(ctx, comm, 1000, config, settings);
             const StepReport report = rig.step(rounding_kind(), {.density = 0.05});
-            const Sparsifier sparsifier = resolve_sparsifier(config, settings);
-            EXPECT_EQ(
-                sum_over_ranks(ctx, comm, report.bytes_sent),
-                estimated_bytes_sent(sparsifier, config, settings, rig.arena, comm.size(), 0.05))
+            EXPECT_EQ(sum_over_ranks(ctx, comm, report.bytes_sent),
+                      SgdPlan(rig.arena, config, settings).bytes_sent(comm.size(), 0.05))
                 << name << " " << seed << " " << static_cast<int>(scope);
           }
     });

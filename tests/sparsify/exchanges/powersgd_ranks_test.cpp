@@ -5,7 +5,6 @@
 #include <fstream>
 #include <numeric>
 
-#include "sparsify/step_costs.h"
 #include "tests/support/error_text.h"
 #include "tests/support/golden.h"
 #include "tests/support/ranks/ranks.h"
@@ -267,11 +266,9 @@ TEST(PowerSgd, SendsTheBytesOfBothMessages) {
           EXPECT_EQ(sent, bytes) << values << " " << static_cast<int>(scope);
           EXPECT_EQ(report.nnz, kP + kWhole + kQ);
           EXPECT_EQ(report.k, report.nnz);
-          const Sparsifier sparsifier = resolve_sparsifier(config, settings);
-          EXPECT_EQ(summed_elements(sparsifier, config, settings, rig.arena), report.nnz);
-          EXPECT_EQ(
-              estimated_bytes_sent(sparsifier, config, settings, rig.arena, comm.size(), 0.001),
-              sent);
+          const SgdPlan plan(rig.arena, config, settings);
+          EXPECT_EQ(plan.entries(1), report.nnz);
+          EXPECT_EQ(plan.bytes_sent(comm.size(), 1), sent);
         }
     });
 }
@@ -281,9 +278,8 @@ TEST(PowerSgd, ItsMemoryIsThatOfFactorsMessagesResidualAndMomentum) {
     Rig rig(ctx, comm, kShapes, of_rank(2));
     const SgdConfig config{.sparsifier = "powersgd"};
     const size_t longest = std::max(kP + kWhole, kQ) + 1;
-    EXPECT_EQ(
-        optimizer_bytes(resolve_sparsifier(config, of_rank(2)), config, of_rank(2), rig.arena),
-        4 * (2 * kSize + kP + kQ + 2 * longest));
+    EXPECT_EQ(SgdPlan(rig.arena, config, of_rank(2)).optimizer_bytes,
+              4 * (2 * kSize + kP + kQ + 2 * longest));
     EXPECT_EQ(rig.sgd->states().at(0).bytes.size(), 4 * kQ);
   });
 }

@@ -44,7 +44,8 @@ class ExchangeRig {
                             .step = step_number};
     if (compresses_)
       for (size_t i = 0; i < before.size(); ++i) gradient[i] = before[i];
-    if (exchange->prepare(ctx_, comm_, step, control) && selector_) {
+    exchange->prepare(ctx_, comm_, step, control);
+    if (selector_ && exchange->selects(comm_, step)) {
       const double d = static_cast<double>(residual.size());
       const SelectStep in{.g = sum(),
                           .e = residual,

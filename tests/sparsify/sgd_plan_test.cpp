@@ -1,5 +1,5 @@
 // The settings that a step of SyncSgd uses, known before it runs.
-#include "sparsify/step_costs.h"
+#include "sparsify/sgd_plan.h"
 
 #include "sparsify/local_sgd.h"
 #include "tests/support/ranks/sgd_rig.h"
