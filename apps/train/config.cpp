@@ -69,6 +69,9 @@ void check_combinations(const TrainConfig& c) {
         "[options] precision is tf32, which only a GPU has; expected auto, f32 or bf16");
   check_transport(c.comm, c.device);
   if (!c.comm.link.empty()) parse_link(c.comm.link);
+  check(!c.plan_json || (c.dry_run && c.cell.empty() && c.seeds.empty()),
+        "[options] json prints the plan of one run; it needs dry-run and excludes seeds and a "
+        "sweep");
   check(c.name.find('/') == std::string::npos && c.name != "." && c.name != ".." &&
             std::ranges::none_of(c.name, [](unsigned char x) { return x < 0x20 || x == 0x7f; }),
         "[options] name is {}; expected the name of a folder below --output-dir", c.name);
@@ -229,6 +232,8 @@ OptionTable TrainConfig::table() {
   t.add("eval-only", eval_only, "validate --pretrained or --resume without training",
         {.traits = kUnsaved | kUnswept});
   t.add("dry-run", dry_run, "print plan, memory and bytes per step without training",
+        {.traits = kUnsaved | kUnswept});
+  t.add("json", plan_json, "with --dry-run: print the plan as one JSON document",
         {.traits = kUnsaved | kUnswept});
   t.add("list", list, "print everything registered, with its settings",
         {.traits = kUnsaved | kUnswept});

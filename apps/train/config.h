@@ -113,7 +113,7 @@ struct TrainConfig {
   std::string bn_stats = "average";
   std::string resume;
   bool eval_only = false;
-  bool dry_run = false;
+  bool dry_run = false, plan_json = false;
   bool list = false;
   std::string config;
 

@@ -52,7 +52,9 @@ void check_same_data(Communicator& world, const DataSplit& data) {
 /// written.
 Console open_console(Communicator& comm, const TrainConfig& config) {
   using Output = Console::Output;
-  Console console(comm.rank() > 0 ? Output::none : config.quiet ? Output::logs : Output::all);
+  Console console(comm.rank() > 0 || config.plan_json ? Output::none
+                  : config.quiet                      ? Output::logs
+                                                      : Output::all);
   run_collectively(comm, [&] {
     if (comm.rank() == 0 && !config.log.empty()) console.log_to(config.log);
   });

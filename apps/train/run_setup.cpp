@@ -156,6 +156,11 @@ void Run::plan() {
     else if (!start.empty())
       console_.line("would resume {}", start);
   });
+  if (!config_.plan_json || comm_.rank() > 0) return;
+  Json json = to_json(plan, config_, data_, model_);
+  json["resumes"] = start;
+  json["without_effect"] = unused;
+  fmt::print("{}\n", json.dump(2, ' ', false, Json::error_handler_t::replace));
 }
 
 void Run::restore() {

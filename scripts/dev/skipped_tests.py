@@ -28,6 +28,7 @@ REASONS = {
     r"sanitizer": 'grep -q "^SANITIZE:[A-Z]*=$" "$BUILD/CMakeCache.txt"',
     r"no matplotlib": "python3 -c 'import matplotlib' || /usr/bin/python3 -c 'import matplotlib'",
     r"package tensorboard": "python3 -c 'import tensorboard'",
+    r"package jsonschema": "python3 -c 'import jsonschema'",
     r"has no pandas": "python3 -c 'import pandas, duckdb'",
     r"has no onnx": "python3 -c 'import onnx, onnxruntime, safetensors'",
     r"has no torchvision": "python3 -c 'import torchvision, safetensors, PIL'",
