@@ -1,8 +1,9 @@
-#include "apps/bench/captured_step.h"
+#include "apps/common/captured_step.h"
 
 #include <nlohmann/json.hpp>
 
 #include "apps/bench/roofline.h"
+#include "apps/bench/subcommands.h"
 #include "apps/common/captured_step.h"
 #include "apps/common/measurements.h"
 #include "engine/core/error.h"

@@ -63,6 +63,21 @@ size_t wrong_in_blocks(Context&, const Communicator& comm, const CommVectors& ve
   return wrong;
 }
 
+/// Elements for which the sum, with the residuals of all ranks, differs by more than `error` from
+/// the sum of the ranks' inputs.
+size_t lost(Context& ctx, Communicator& comm, const CommVectors& vectors, std::vector<float> inputs,
+            float error) {
+  const size_t n = inputs.size();
+  std::vector<float> sum(n), residual(n);
+  copy_to_host(ctx, vectors.data(n), sum);
+  copy_to_host(ctx, vectors.scratch(n), residual);
+  allreduce(comm, residual);
+  allreduce(comm, inputs);
+  size_t count = 0;
+  for (size_t i = 0; i < n; ++i) count += !(std::abs(sum[i] + residual[i] - inputs[i]) <= error);
+  return count;
+}
+
 /// The settings with which no exchange loses entries. The put-back of gTop-k as published does; the
 /// tree and its messages are the same.
 Settings conserving(Settings settings) {
@@ -112,21 +127,13 @@ struct SparseCase {
     which.run(ctx, comm, what, control);
   }
 
-  /// Elements for which the sum plus the residuals differs from the sum of the inputs.
   size_t wrong(Context& ctx, Communicator& comm, CommVectors& vectors, size_t n) {
     fill(ctx, comm, vectors, n);
-    run(*checked, ctx, comm, vectors, n);
-    std::vector<float> sum(n), residual(n), inputs(n);
-    copy_to_host(ctx, vectors.data(n), sum);
-    copy_to_host(ctx, vectors.scratch(n), residual);
-    fill(ctx, comm, vectors, n);
+    std::vector<float> inputs(n);
     for (size_t i = 0; i < vectors.entries.count; ++i)
       inputs[vectors.entries.indices[i]] = vectors.entries.values[i];
-    allreduce(comm, residual);
-    allreduce(comm, inputs);
-    size_t lost = 0;
-    for (size_t i = 0; i < n; ++i) lost += sum[i] + residual[i] != inputs[i];
-    return lost;
+    run(*checked, ctx, comm, vectors, n);
+    return lost(ctx, comm, vectors, std::move(inputs), 0);
   }
 };
 
@@ -160,22 +167,14 @@ struct LowRankCase {
                   control);
   }
 
-  /// Elements for which the sum plus the residuals differs from the sum of the inputs by more than
-  /// rounding errors.
   size_t wrong(Context& ctx, Communicator& comm, CommVectors& vectors, size_t n) {
     fill(ctx, comm, vectors, n);
+    std::vector<float> inputs(n);
+    for (size_t i = 0; i < n; ++i) inputs[i] = number(comm.rank(), i);
     run(ctx, comm, vectors, n);
-    std::vector<float> sum(n), residual(n);
-    copy_to_host(ctx, vectors.data(n), sum);
-    copy_to_host(ctx, vectors.scratch(n), residual);
-    allreduce(comm, residual);
     const bool rounds = value_format(settings.text(kSumValues)) != ValueFormat::f32;
-    const float error =
-        largest_sum(comm) * (rounds ? static_cast<float>(comm.size()) / 256 : 1e-5f);
-    size_t lost = 0;
-    for (size_t i = 0; i < n; ++i)
-      lost += !(std::abs(sum[i] + residual[i] - sum_at(comm, i)) <= error);
-    return lost;
+    const float share = rounds ? static_cast<float>(comm.size()) / 256 : 1e-5f;
+    return lost(ctx, comm, vectors, std::move(inputs), largest_sum(comm) * share);
   }
 };
 
@@ -202,75 +201,73 @@ CommCase case_of(std::string collective, std::string algorithm, One&& made, Seco
 std::vector<CommCase> dense_cases(const Settings& settings, Communicator& comm, int root) {
   const double others = (comm.size() - 1.0) / comm.size();
   std::vector<CommCase> cases;
-  const auto add = [&](CommCase test) {
-    if (test.by_library && comm.vendor() == nullptr) return;
-    if (!test.fill) test.fill = fill_dense;
-    cases.push_back(std::move(test));
+  /// `entry` is of a registry of collectives; `right`: see each().
+  const auto add = [&](const char* collective, const auto& entry, double bus, auto run,
+                       auto right) {
+    if (entry.value.by_library && comm.vendor() == nullptr) return;
+    cases.push_back({.collective = collective,
+                     .algorithm = entry.name,
+                     .fill = fill_dense,
+                     .run = std::move(run),
+                     .wrong = each(std::move(right)),
+                     .bus = bus,
+                     .cost = entry.value.seconds,
+                     .aliases = entry.aliases,
+                     .by_library = entry.value.by_library});
   };
   for (const auto& [name, entry] : broadcasts().entries())
-    add({.collective = "broadcast",
-         .algorithm = name,
-         .fill = {},
-         .run = [run = entry.value(settings), root](
-                    Context& ctx, Communicator& c, CommVectors& v,
-                    size_t n) { run(ctx, c, root, std::as_writable_bytes(v.data(n))); },
-         .wrong =
-             each([root](const Communicator&, float x, size_t i) { return x == number(root, i); }),
-         .bus = 1,
-         .cost = entry.value.seconds,
-         .aliases = entry.aliases,
-         .by_library = entry.value.by_library});
+    add(
+        "broadcast", entry, 1,
+        [run = entry.value(settings), root](Context& ctx, Communicator& c, CommVectors& v,
+                                            size_t n) {
+          run(ctx, c, root, std::as_writable_bytes(v.data(n)));
+        },
+        [root](const Communicator&, float x, size_t i) { return x == number(root, i); });
   for (const auto& [name, entry] : reduces().entries())
-    add({.collective = "reduce",
-         .algorithm = name,
-         .fill = {},
-         .run = [run = entry.value(settings), root](
-                    Context& ctx, Communicator& c, CommVectors& v,
-                    size_t n) { run(ctx, c, root, v.data(n), v.scratch(n)); },
-         .wrong = each([root](const Communicator& c, float x, size_t i) {
-           return c.rank() != root || x == sum_at(c, i);
-         }),
-         .bus = 1,
-         .cost = entry.value.seconds,
-         .aliases = entry.aliases,
-         .by_library = entry.value.by_library});
+    add(
+        "reduce", entry, 1,
+        [run = entry.value(settings), root](Context& ctx, Communicator& c, CommVectors& v,
+                                            size_t n) {
+          run(ctx, c, root, v.data(n), v.scratch(n));
+        },
+        [root](const Communicator& c, float x, size_t i) {
+          return c.rank() != root || x == sum_at(c, i);
+        });
   for (const auto& [name, entry] : allreduces().entries())
     for (const ValueFormat format : {ValueFormat::f32, ValueFormat::bf16}) {
       const bool rounds = format != ValueFormat::f32;
       if (rounds && entry.value.by_library) continue;
-      CommCase test{
-          .collective = "allreduce",
-          .algorithm = rounds ? name + " bf16" : name,
-          .fill = {},
-          .run = [run = with_messages_in(format, entry.value(settings))](
-                     Context& ctx, Communicator& c, CommVectors& v,
-                     size_t n) { run(ctx, c, v.data(n), v.scratch(n)); },
-          .wrong = each([rounds](const Communicator& c, float x, size_t i) {
+      add(
+          "allreduce", entry, 2 * others,
+          [run = with_messages_in(format, entry.value(settings))](Context& ctx, Communicator& c,
+                                                                  CommVectors& v, size_t n) {
+            run(ctx, c, v.data(n), v.scratch(n));
+          },
+          [rounds](const Communicator& c, float x, size_t i) {
             // P partial sums, each rounded to 8 bits
             const float error = rounds ? largest_sum(c) * static_cast<float>(c.size()) / 256 : 0;
             return std::abs(x - sum_at(c, i)) <= error;
-          }),
-          .bus = 2 * others,
-          .cost =
-              [seconds = entry.value.seconds, format](const LinkCost& link, int ranks, double n) {
-                return seconds(with_values_of(size_of(format), link), ranks, n);
-              },
-          .aliases = entry.aliases,
-          .by_library = entry.value.by_library};
-      if (rounds) test.aliases.push_back(name);
-      add(std::move(test));
+          });
+      if (!rounds) continue;
+      CommCase& half = cases.back();
+      half.algorithm += " bf16";
+      half.aliases.push_back(name);
+      half.cost = [seconds = entry.value.seconds, format](const LinkCost& link, int ranks,
+                                                          double n) {
+        return seconds(with_values_of(size_of(format), link), ranks, n);
+      };
     }
-  add({.collective = "allgather",
-       .algorithm = "bruck",
-       .fill = fill_block,
-       .run =
-           [](Context& ctx, Communicator& c, CommVectors& v, size_t) {
-             const ConstBytes mine = std::as_bytes(std::span(v.block));
-             allgather(ctx, c, mine, mine.size(), v.blocks, mine.size());
-           },
-       .wrong = wrong_in_blocks,
-       .bus = others,
-       .cost = allgather_seconds});
+  cases.push_back({.collective = "allgather",
+                   .algorithm = "bruck",
+                   .fill = fill_block,
+                   .run =
+                       [](Context& ctx, Communicator& c, CommVectors& v, size_t) {
+                         const ConstBytes mine = std::as_bytes(std::span(v.block));
+                         allgather(ctx, c, mine, mine.size(), v.blocks, mine.size());
+                       },
+                   .wrong = wrong_in_blocks,
+                   .bus = others,
+                   .cost = allgather_seconds});
   return cases;
 }
 

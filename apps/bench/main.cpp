@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <iterator>
 
-#include "apps/bench/step.h"
 #include "apps/bench/subcommands.h"
 #include "apps/common/launch.h"
 #include "apps/common/rank_utils.h"

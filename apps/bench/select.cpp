@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <functional>
 #include <memory>
 
 #include "apps/bench/subcommands.h"
@@ -50,26 +51,22 @@ void streaming_triad_range(const float* b, const float* c, float* a, size_t n) {
 #endif
 }
 
-// seconds of one operation in each round; the operations take turns, so that noise affects all
+/// An operation and its seconds in each round.
 struct Series {
-  std::string name{};
-  double bytes_each = 3 * sizeof(float);  // read and written for an element; 0 where unknown
+  std::string name;
+  double bytes_each = 3 * sizeof(float);  ///< read and written for an element; 0 where unknown
+  std::function<double()> time{};         ///< runs it once; returns its seconds
+  std::function<double()> sent = [] { return 0.0; };  ///< entries by k; Fault if they are wrong
   std::vector<double> seconds{};
 };
 
-// round by round: a slow moment of the machine slows both
+/// Of two series, round by round: a slow moment of the machine slows both.
 double median_ratio(const Series& a, const Series& b) {
   std::vector<double> ratios;
   for (size_t i = 0; i < std::min(a.seconds.size(), b.seconds.size()); ++i)
     ratios.push_back(a.seconds[i] / b.seconds[i]);
   return median(ratios);
 }
-
-struct Entry : Series {
-  std::unique_ptr<Selector> selector;
-  bool exact = false;
-  SparseVector out{};
-};
 
 class SelectBench {
  public:
@@ -97,20 +94,15 @@ class SelectBench {
   std::span<float> g() { return g_.as<float>(); }
   std::span<float> e() { return e_.as<float>(); }
 
-  bool on_cpu() const { return ctx_.device() == Device::cpu; }
-
   void draw(const std::string& distribution);
-  void make_entries();
   void reset();
-  double time_copy();
-  double time_add();
   using Triad = void(const float*, const float*, float*, size_t);
-  double time_triad(Triad* triad);
+  Series triad(const char* name, Triad* body);
+  Series selection(const std::string& name, const SelectorEntry& selector,
+                   const Settings& settings);
+  void add_selectors(std::vector<Series>& all);
   double time_nth_element();
-  void time(Entry& entry);
-  void check_exact(const Entry& entry);
-  void print_row(const std::string& distribution, const Series& series, const Series& add,
-                 double sent);
+  void print_row(const std::string& distribution, const Series& series, const Series& add);
 
   SelectOptions options_;
   Context host_, ctx_;
@@ -118,59 +110,66 @@ class SelectBench {
   size_t d_;
   Buffer u_, g_, e_;  // u on the host
   size_t k_;
-  std::vector<Entry> entries_;
   float kth_ = 0;
   GrowingFile csv_;
 };
-
-void SelectBench::make_entries() {
-  entries_.clear();
-  const auto add = [&](std::string name, const SelectorEntry& selector, const Settings& settings) {
-    Entry& entry = entries_.emplace_back();
-    entry.name = std::move(name);
-    entry.selector = selector(ctx_, settings, {});
-    entry.exact = selector.exact;
-  };
-  for (const auto& [name, selector] : selectors().entries()) {
-    Settings settings;
-    settings.declare(name, selector.settings);
-    add(name, selector.value, settings);
-    // every other value of every choice, one at a time
-    for (const Setting& setting : selector.settings)
-      for (const std::string& choice : setting.choices) {
-        if (choice == setting.value) continue;
-        Settings other = settings;
-        other.set(fmt::format("{}.{}", name, setting.key), choice);
-        add(fmt::format("{} {}={}", name, setting.key, choice), selector.value, other);
-      }
-  }
-}
 
 void SelectBench::reset() {
   const Shape flat{static_cast<int64_t>(d_)};
   copy(ctx_, g_.tensor(flat, DType::f32), e_.tensor(flat, DType::f32));
 }
 
-double SelectBench::time_copy() {
-  timer_->start();
-  reset();
-  return timer_->stop();
+/// a = b + s c into a third vector: the usual measure of memory bandwidth (McCalpin's STREAM).
+Series SelectBench::triad(const char* name, Triad* body) {
+  return {.name = name, .time = [this, body] {
+            Stopwatch watch;
+            parallel_for(host_, d_, 65536, [&](size_t begin, size_t end) {
+              body(u().data() + begin, g().data() + begin, e().data() + begin, end - begin);
+            });
+            return watch.lap();
+          }};
 }
 
-double SelectBench::time_add() {
-  reset();
-  timer_->start();
-  ops::add(ctx_, g(), e());
-  return timer_->stop();
+/// Selectors that are exact must send k entries, none below the k-th magnitude.
+Series SelectBench::selection(const std::string& name, const SelectorEntry& entry,
+                              const Settings& settings) {
+  const std::shared_ptr<Selector> selector = entry(ctx_, settings, {});
+  const auto out = std::make_shared<SparseVector>();
+  return {.name = name,
+          .time =
+              [this, selector, out] {
+                reset();
+                out->count = 0;
+                timer_->start();
+                selector->select(ctx_, {.g = g(), .e = e(), .k = k_, .density = options_.density},
+                                 *out);
+                return timer_->stop();
+              },
+          .sent =
+              [this, name, exact = entry.exact, out] {
+                const auto below = [&](float x) { return std::abs(x) < kth_; };
+                check<Fault>(!exact || (out->count == std::min(k_, d_) &&
+                                        std::ranges::none_of(out->value_span(), below)),
+                             "[bench] {} is not exact", name);
+                return static_cast<double>(out->count) / static_cast<double>(k_);
+              }};
 }
 
-// a = b + s c into a third vector: the usual measure of memory bandwidth (McCalpin's STREAM)
-double SelectBench::time_triad(Triad* triad) {
-  Stopwatch watch;
-  parallel_for(host_, d_, 65536, [&](size_t begin, size_t end) {
-    triad(u().data() + begin, g().data() + begin, e().data() + begin, end - begin);
-  });
-  return watch.lap();
+/// Every selector with its default settings, and with every other value of every choice.
+void SelectBench::add_selectors(std::vector<Series>& all) {
+  for (const auto& [name, selector] : selectors().entries()) {
+    Settings settings;
+    settings.declare(name, selector.settings);
+    all.push_back(selection(name, selector.value, settings));
+    for (const Setting& setting : selector.settings)
+      for (const std::string& choice : setting.choices) {
+        if (choice == setting.value) continue;
+        Settings other = settings;
+        other.set(fmt::format("{}.{}", name, setting.key), choice);
+        all.push_back(
+            selection(fmt::format("{} {}={}", name, setting.key, choice), selector.value, other));
+      }
+  }
 }
 
 double SelectBench::time_nth_element() {
@@ -185,24 +184,6 @@ double SelectBench::time_nth_element() {
   return seconds;
 }
 
-void SelectBench::time(Entry& entry) {
-  reset();
-  entry.out.count = 0;
-  timer_->start();
-  entry.selector->select(ctx_, {.g = g(), .e = e(), .k = k_, .density = options_.density},
-                         entry.out);
-  entry.seconds.push_back(timer_->stop());
-}
-
-// exact selectors must send exactly k entries, none below the k-th magnitude
-void SelectBench::check_exact(const Entry& entry) {
-  if (!entry.exact) return;
-  const bool exact =
-      entry.out.count == std::min(k_, d_) &&
-      std::ranges::all_of(entry.out.value_span(), [&](float x) { return std::abs(x) >= kth_; });
-  check<Fault>(exact, "[bench] {} is not exact", entry.name);
-}
-
 // u = g + e with g = e = u / 2, so that every measured step selects from u itself
 void SelectBench::draw(const std::string& distribution) {
   fill_by_name(host_, distribution, 1, u());
@@ -213,61 +194,58 @@ void SelectBench::draw(const std::string& distribution) {
 
 void SelectBench::run(const std::string& distribution) {
   draw(distribution);
-  make_entries();
-
-  Series copied{"copy", 2 * sizeof(float)}, triad{"triad"}, streaming{"triad streaming"},
-      add{"e += g"};
-  Series sort{"std::nth_element", 0};
-  for (int64_t round = -1; round < options_.iterations; ++round) {
-    const double copy_seconds = on_cpu() ? 0 : time_copy();
-    const double triad_seconds = on_cpu() ? time_triad(triad_range) : 0;
-    const double streaming_seconds = on_cpu() ? time_triad(streaming_triad_range) : 0;
-    const double add_seconds = time_add();
-    for (Entry& entry : entries_) time(entry);
-    if (round < 0) {  // warm-up: first touch of the memory
-      for (Entry& entry : entries_) entry.seconds.clear();
-      continue;
-    }
-    copied.seconds.push_back(copy_seconds);
-    triad.seconds.push_back(triad_seconds);
-    streaming.seconds.push_back(streaming_seconds);
-    add.seconds.push_back(add_seconds);
+  const bool on_cpu = ctx_.device() == Device::cpu;
+  std::vector<Series> all;
+  if (on_cpu) {
+    all.push_back(triad("triad", triad_range));
+    all.push_back(triad("triad streaming", streaming_triad_range));
+  } else {
+    all.push_back({.name = "copy", .bytes_each = 2 * sizeof(float), .time = [this] {
+                     timer_->start();
+                     reset();
+                     return timer_->stop();
+                   }});
   }
+  const size_t added = all.size();
+  all.push_back({.name = "e += g", .time = [this] {
+                   reset();
+                   timer_->start();
+                   ops::add(ctx_, g(), e());
+                   return timer_->stop();
+                 }});
+  add_selectors(all);
+
+  // they take turns, so that noise affects all
+  for (int64_t round = -1; round < options_.iterations; ++round)
+    for (Series& series : all) {
+      const double seconds = series.time();
+      if (round >= 0) series.seconds.push_back(seconds);  // the first touches the memory
+    }
+  Series sort{.name = "std::nth_element", .bytes_each = 0, .sent = [] { return 1.0; }};
   for (int64_t round = 0; round < std::min<int64_t>(3, options_.iterations); ++round)
     sort.seconds.push_back(time_nth_element());
 
-  if (on_cpu()) {
-    print_row(distribution, triad, add, 0);
-    print_row(distribution, streaming, add, 0);
-  } else {
-    print_row(distribution, copied, add, 0);
-  }
-  print_row(distribution, add, add, 0);
-  for (const Entry& entry : entries_) {
-    check_exact(entry);
-    print_row(distribution, entry, add,
-              static_cast<double>(entry.out.count) / static_cast<double>(k_));
-  }
-  print_row(distribution, sort, add, 1);
-  if (!on_cpu()) {
-    const double seconds = median(add.seconds), of_copy = 1.5 * median_ratio(copied, add);
+  const Series& add = all[added];
+  for (const Series& series : all) print_row(distribution, series, add);
+  print_row(distribution, sort, add);
+  const double counted = median_ratio(all.front(), add);
+  if (!on_cpu) {
     fmt::print("e += g: {:.0f} GB/s, {:.2f} of the rate of a copy\n\n",
-               12e-9 * static_cast<double>(d_) / seconds, of_copy);
+               12e-9 * static_cast<double>(d_) / median(add.seconds), 1.5 * counted);
     return;
   }
-  const double counted = median_ratio(triad, add);
   fmt::print(
       "rate of e += g (12 bytes per element), relative to\n"
       "  triad: {:.2f} at 12 bytes per element, {:.2f} at 16, with the write-allocate reads\n"
       "  triad with streaming stores: {:.2f}\n\n",
-      counted, counted * 12 / 16, median_ratio(streaming, add));
+      counted, counted * 12 / 16, median_ratio(all[1], add));
 }
 
 void SelectBench::print_row(const std::string& distribution, const Series& series,
-                            const Series& add, double sent) {
+                            const Series& add) {
   const double seconds = median(series.seconds), best = std::ranges::min(series.seconds);
   const double bytes = series.bytes_each * static_cast<double>(d_);
-  const double of_add = median_ratio(series, add);
+  const double of_add = median_ratio(series, add), sent = series.sent();
   const std::string speed = bytes > 0 ? fmt::format("{:.1f}", bytes / seconds * 1e-9) : "";
   fmt::print("{:<24} {:<10} {:>8.3f} {:>8.3f} {:>7} {:>9.2f} {:>7.3f}\n", series.name, distribution,
              seconds * 1e3, best * 1e3, speed.empty() ? "-" : speed, of_add, sent);

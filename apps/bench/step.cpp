@@ -1,12 +1,10 @@
-#include "apps/bench/step.h"
-
 #include <sys/resource.h>
 
 #include <memory>
 #include <nlohmann/json.hpp>
 
-#include "apps/bench/captured_step.h"
 #include "apps/bench/roofline.h"
+#include "apps/bench/subcommands.h"
 #include "apps/common/measurements.h"
 #include "comm/transports.h"
 #include "engine/core/stopwatch.h"
