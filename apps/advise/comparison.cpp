@@ -32,7 +32,10 @@ class WindowSearch {
                int ranks)
       : challenger_(challenger), all_(all), costs_(costs), ranks_(ranks) {}
 
-  Window around(double bits) const {
+  struct Limits {
+    double above = 0, below = 0;
+  };
+  Limits around(double bits) const {
     double inside = bits;
     while (!wins(inside)) {
       if (inside <= kLeastBits) return {};
@@ -73,7 +76,8 @@ class WindowSearch {
   int ranks_;
 };
 
-std::string window_text(const Window& window, const Interval& below) {
+std::string window_text(const Window& window) {
+  const Interval& below = window.below;
   const std::string low = bandwidth_text({window.above, window.above, window.above});
   if (std::isinf(below.mid) && !std::isinf(below.low))
     return "; gains more than 2 % at least up to " +
@@ -139,18 +143,11 @@ double Comparison::ratio(const Prediction& of, const Prediction& other, int rank
 Window Comparison::window(const Prediction& of, int ranks) const {
   std::vector<double> above, below;
   for (const Costs& costs : rounds_) {
-    const Window one =
-        WindowSearch(of, all_, costs, ranks).around(kBitsAnElement / costs.link.beta);
+    const auto one = WindowSearch(of, all_, costs, ranks).around(kBitsAnElement / costs.link.beta);
     above.push_back(one.above);
     below.push_back(one.below);
   }
-  return {.above = median_interval(above).mid, .below = median_interval(below).mid};
-}
-
-Interval Comparison::break_even(const Prediction& of, int ranks) const {
-  return over_rounds([&](const Costs& costs) {
-    return WindowSearch(of, all_, costs, ranks).around(kBitsAnElement / costs.link.beta).below;
-  });
+  return {.above = median_interval(above).mid, .below = median_interval(below)};
 }
 
 const Accuracy* Comparison::accuracy(const Prediction& of) const {
@@ -281,7 +278,7 @@ Comparison::Verdict Comparison::verdict(int ranks) const {
   std::string text = fmt::format(
       "{} ranks: use {}; an iteration takes {} s, {} the best dense exchange ({})", ranks,
       flags(*other), interval_text(seconds(*other, ranks)), times, dense.label());
-  text += window_text(window(*other, ranks), break_even(*other, ranks));
+  text += window_text(window(*other, ranks));
   const Accuracy* measured = accuracy(*other);
   text += measured ? fmt::format("; top-1 {:.1f} points {} dense ({})", std::abs(measured->loss()),
                                  measured->loss() < 0 ? "above" : "below", measured->training())

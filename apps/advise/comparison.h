@@ -22,9 +22,11 @@ struct AccuracyRules {
 };
 
 /// The bandwidths in bit/s at which an exchange is more than 2 % faster than the best dense one, as
-/// a verdict needs it: `above` to `below`. 0 and infinity: without limit; both 0: none.
+/// a verdict needs it: `above` to `below`, its break-even. 0 and infinity: without limit; both 0:
+/// none.
 struct Window {
-  double above = 0, below = 0;
+  double above = 0;
+  Interval below{};
 };
 
 class Comparison {
@@ -50,7 +52,6 @@ class Comparison {
   /// exchange; if it is not at the link's, the nearest such bandwidths below. Medians of the
   /// limits, and the interval of `below`.
   Window window(const Prediction& of, int ranks) const;
-  Interval break_even(const Prediction& of, int ranks) const;
   /// Null if not measured, or for synchronous dense SGD.
   const Accuracy* accuracy(const Prediction& of) const;
 

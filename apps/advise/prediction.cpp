@@ -40,26 +40,18 @@ Settings summing_by(Settings settings, const std::string& collective, ValueForma
 
 }  // namespace
 
-std::string Prediction::collective_text() const {
-  std::string text = collective;
-  if (values != ValueFormat::f32) text += fmt::format(" {}", name(values));
-  if (overlap) text += " overlap";
-  return text;
-}
-
-std::string Prediction::label() const {
-  std::string text = sparsifier;
-  if (const std::string how = collective_text(); !how.empty()) text += " " + how;
-  if (local_steps > 1) text += fmt::format(" H={}", local_steps);
-  return text;
+std::string Prediction::how() const {
+  return (values != ValueFormat::f32 ? fmt::format(" {}", name(values)) : "") +
+         (overlap ? " overlap" : "");
 }
 
 std::string Prediction::kind() const {
-  std::string text = sparsifier;
-  if (values != ValueFormat::f32) text += fmt::format(" {}", name(values));
-  if (overlap) text += " overlap";
-  if (local_steps > 1) text += fmt::format(" H={}", local_steps);
-  return text;
+  return sparsifier + how() + (local_steps > 1 ? fmt::format(" H={}", local_steps) : "");
+}
+
+std::string Prediction::label() const {
+  return sparsifier + (collective.empty() ? "" : " " + collective) + how() +
+         (local_steps > 1 ? fmt::format(" H={}", local_steps) : "");
 }
 
 std::string Prediction::flags() const {

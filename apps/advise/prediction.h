@@ -36,7 +36,7 @@ struct Prediction {
   /// Dense SGD that exchanges in every iteration: the rival of the others.
   bool synchronous_dense() const { return dense && local_steps == 1; }
   /// The collective as tables show it: `ring`, `ring bf16 overlap`.
-  std::string collective_text() const;
+  std::string collective_text() const { return collective + how(); }
   /// `topk`, `dense ring bf16 overlap`, `topk H=4` with local steps.
   std::string label() const;
   /// The same without the collective, as tables show it: `dense bf16 overlap`.
@@ -49,6 +49,9 @@ struct Prediction {
   /// Seconds of an iteration: compute, selection and update, exchange_seconds. With local steps:
   /// compute, the update of dense SGD, and a share of the rest.
   double seconds(const Costs& costs, int ranks) const;
+
+ private:
+  std::string how() const;
 };
 
 /// The dense collectives that sums may use: the one that the settings name if they were set, else

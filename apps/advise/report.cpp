@@ -88,7 +88,7 @@ void write_rows(std::ostream& out, const Comparison& comparison, const std::vect
       const Accuracy* accuracy = comparison.accuracy(c);
       std::string break_even = ",,";
       if (!c.synchronous_dense() && at_link) {
-        const Interval bits = comparison.break_even(c, count);
+        const Interval bits = comparison.window(c, count).below;
         break_even = cells({bits.low * 1e-9, bits.mid * 1e-9, bits.high * 1e-9});
       }
       out << fmt::format(
@@ -103,7 +103,8 @@ void write_rows(std::ostream& out, const Comparison& comparison, const std::vect
 
 }  // namespace
 
-std::string break_even_text(const Interval& bits, const Window& window) {
+std::string break_even_text(const Window& window) {
+  const Interval& bits = window.below;
   if (bits.high == 0) return "dense always";
   const bool always = std::isinf(bits.low);
   if (always && window.above == 0) return "sparse always";
@@ -147,9 +148,7 @@ void print_comparison(Console& console, const Comparison& comparison,
     for (const Prediction* c : rows_of_table(comparison, count))
       console.line(kRow, c->kind(), milliseconds_text(comparison.seconds(*c, count)),
                    interval_text(comparison.speedup(*c, count), "{:.2f}"),
-                   c->synchronous_dense() ? ""
-                                          : break_even_text(comparison.break_even(*c, count),
-                                                            comparison.window(*c, count)),
+                   c->synchronous_dense() ? "" : break_even_text(comparison.window(*c, count)),
                    accuracy_text(comparison, *c));
   }
   console.line("");

@@ -15,7 +15,7 @@ void print_comparison(Console& console, const Comparison& comparison,
                       const std::vector<int64_t>& ranks);
 
 /// `4.31 (0.5-12)`, in Gbit/s; `sparse always` and `dense always` if the whole range agrees.
-std::string break_even_text(const Interval& bits, const Window& window);
+std::string break_even_text(const Window& window);
 
 /// All predictions as a table, a row for each number of ranks: at the bandwidth of the link
 /// (at_link = 1), and at bandwidths from 10 Mbit/s to 1 Tbit/s (at_link = 0).

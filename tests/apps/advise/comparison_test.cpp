@@ -49,7 +49,7 @@ TEST(Comparison, AtBreakEvenItGainsTwoPercent) {
   for (const char* name : {"topk", "gtopk"})
     for (const int ranks : {4, 64}) {
       const Prediction& sparse = find(comparison.all(), name);
-      const double bits = comparison.break_even(sparse, ranks).mid;
+      const double bits = comparison.window(sparse, ranks).below.mid;
       ASSERT_TRUE(bits > 0 && std::isfinite(bits)) << name << " " << ranks;
       EXPECT_NEAR(comparison.at(bits).speedup(sparse, ranks).mid, 1.02, 1e-3)
           << name << " " << ranks;
@@ -65,7 +65,7 @@ TEST(Comparison, AVerdictChangesAtTheBreakEven) {
     costs.step.clear();
     const Comparison comparison(dense_and_topk(), {costs}, {});
     const Prediction& topk = comparison.all()[1];
-    const double bits = comparison.break_even(topk, 4).mid;
+    const double bits = comparison.window(topk, 4).below.mid;
     ASSERT_TRUE(bits > 0 && std::isfinite(bits)) << compute;
     EXPECT_GT(comparison.at(1e3 * bits).speedup(topk, 4).mid, 1) << compute;
     EXPECT_EQ(comparison.at(0.9 * bits).verdict(4).use.sparsifier, "topk") << compute;
@@ -79,10 +79,10 @@ TEST(Comparison, BreakEvenIsInfiniteForFreeSelectionAndZeroForSlowSelection) {
   costs.step.clear();
   const std::vector<Prediction> all = example();
   const Comparison free(all, {costs}, {});
-  EXPECT_TRUE(std::isinf(free.break_even(find(free.all(), "topk"), 4).mid));
+  EXPECT_TRUE(std::isinf(free.window(find(free.all(), "topk"), 4).below.mid));
   costs.step["topk"].update = 1e9;
   const Comparison slow(all, {costs}, {});
-  EXPECT_EQ(slow.break_even(find(slow.all(), "topk"), 4).mid, 0);
+  EXPECT_EQ(slow.window(find(slow.all(), "topk"), 4).below.mid, 0);
 }
 
 /// topk selects for this long in each of five rounds, beside a short step.
@@ -98,15 +98,15 @@ Comparison selecting_for(const std::vector<double>& seconds) {
 TEST(Comparison, AnInfiniteBreakEvenKeepsItsRange) {
   const Comparison mixed = selecting_for({0, 0, 0, 0.01, 0.01});
   const Prediction& topk = mixed.all()[1];
-  const Interval bits = mixed.break_even(topk, 4);
+  const Interval bits = mixed.window(topk, 4).below;
   EXPECT_TRUE(std::isinf(bits.mid) && std::isfinite(bits.low)) << bits.low;
-  const std::string text = break_even_text(bits, mixed.window(topk, 4));
+  const std::string text = break_even_text(mixed.window(topk, 4));
   EXPECT_EQ(text, fmt::format("above {:.3g}", bits.low * 1e-9));
   const std::string sentence = mixed.verdict(4).sentence;
   EXPECT_NE(sentence.find("; gains more than 2 % at least up to "), std::string::npos) << sentence;
 
   const Comparison free = selecting_for({0, 0, 0, 0, 0});
-  EXPECT_EQ(break_even_text(free.break_even(topk, 4), free.window(topk, 4)), "sparse always");
+  EXPECT_EQ(break_even_text(free.window(topk, 4)), "sparse always");
   EXPECT_NE(free.verdict(4).sentence.find("; gains more than 2 % at any bandwidth"),
             std::string::npos);
 }
@@ -114,13 +114,13 @@ TEST(Comparison, AnInfiniteBreakEvenKeepsItsRange) {
 TEST(Comparison, ABreakEvenOfZeroKeepsItsRange) {
   const Comparison mixed = selecting_for({1e9, 1e9, 1e9, 0.01, 0.01});
   const Prediction& topk = mixed.all()[1];
-  const Interval bits = mixed.break_even(topk, 4);
+  const Interval bits = mixed.window(topk, 4).below;
   EXPECT_EQ(bits.mid, 0);
-  EXPECT_EQ(break_even_text(bits, mixed.window(topk, 4)),
+  EXPECT_EQ(break_even_text(mixed.window(topk, 4)),
             interval_text({0, 0, bits.high * 1e-9}, "{:.3g}"));
   EXPECT_GT(bits.high, 0);
   const Comparison slow = selecting_for({1e9, 1e9, 1e9, 1e9, 1e9});
-  EXPECT_EQ(break_even_text(slow.break_even(topk, 4), slow.window(topk, 4)), "dense always");
+  EXPECT_EQ(break_even_text(slow.window(topk, 4)), "dense always");
 }
 
 TEST(Comparison, AWindowMayHaveALowerEnd) {
