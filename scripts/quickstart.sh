@@ -11,7 +11,6 @@ train=(
   mpirun -n 4 build/bin/train --model resnet20 --warmup-epochs 0 --bn-stats recompute
   --epochs "${QUICKSTART_EPOCHS:-6}" --output-dir "$runs"
 )
-sparse=(--sparsifier gaussiank --density 0.001 --density-warmup "0.015625,0.004")
 
 scripts/install_deps.sh --no-tests
 
@@ -30,7 +29,7 @@ start() {
     die "val_top1 is ${top1:-missing in $runs/$name/summary.json}; expected at least $least_top1"
 }
 start dense
-start gaussiank "${sparse[@]}"
+start gaussiank --sparsifier gaussiank
 
 say "compare"
 scripts/compare.py "$runs"/{dense,gaussiank}

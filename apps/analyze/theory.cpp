@@ -3,6 +3,8 @@
 
 #include "apps/analyze/subcommands.h"
 #include "apps/common/distributions.h"
+#include "apps/common/version.h"
+#include "engine/io/file.h"
 #include "sparsify/selector.h"
 #include "sparsify/sparsifier.h"
 
@@ -13,6 +15,7 @@ namespace {
 struct TheoryOptions {
   int64_t d = 1'000'000, seed = 1, threads = 1;
   std::vector<double> densities{0.001, 0.01, 0.1, 0.5};
+  std::string csv;
 };
 
 /// A distribution and the closed form of Top-k's residual relative to the vector.
@@ -37,7 +40,12 @@ class TheoryTable {
         ctx_(Device::cpu, static_cast<int>(options.threads)),
         seed_(static_cast<uint64_t>(options.seed)),
         u_(static_cast<size_t>(options.d)),
-        e_(u_.size()) {}
+        e_(u_.size()) {
+    if (options.csv.empty()) return;
+    csv_ = GrowingFile(options.csv, GrowingFile::Start::empty);
+    csv_.write("vector,density,topk_exact,topk_drawn,randk_exact,randk_drawn,bound" +
+               provenance_names() + "\n");
+  }
 
   void rows(const Case& of);
 
@@ -50,6 +58,7 @@ class TheoryTable {
   std::vector<float> u_, e_;
   std::vector<Moments> blocks_;
   Moments measure_;
+  GrowingFile csv_;
 };
 
 double TheoryTable::measured(const std::string& selector, double density) {
@@ -66,10 +75,14 @@ void TheoryTable::rows(const Case& of) {
   fill_random(ctx_, of.draw, seed_, u_);
   measure_ = add_and_moments(ctx_, {}, u_, blocks_);
   for (const double density : options_.densities) {
-    const double top = measured(kTopk, density), bound = bell_bound(density);
+    const double closed = of.closed(density), top = measured(kTopk, density),
+                 random = left_of_random(density), drawn = measured(kRandk, density),
+                 bound = bell_bound(density);
     fmt::print("{:<9} {:>8} {:>10.6f} {:>10.6f} {:>10.6f} {:>10.6f} {:>10.6f}  {}\n", of.name,
-               density, of.closed(density), top, left_of_random(density), measured(kRandk, density),
-               bound, top <= bound ? "holds" : "violated");
+               density, closed, top, random, drawn, bound, top <= bound ? "holds" : "violated");
+    if (csv_.is_open())
+      csv_.write(fmt::format("{},{},{:.6f},{:.6f},{:.6f},{:.6f},{:.6f}{}\n", of.name, density,
+                             closed, top, random, drawn, bound, provenance_cells()));
   }
 }
 
@@ -99,6 +112,7 @@ Subcommand analyze_theory() {
   t.add("density", options->densities, "densities, separated by commas",
         {.least = 1e-12, .most = 1});
   t.add("seed", options->seed, "seed of the vector and of rand-k", {.most = 1e18});
+  t.add("csv", options->csv, "also write the table to this file");
   t.group("Machine");
   t.add("threads-per-rank", options->threads, "CPU threads",
         {.least = 1, .most = 1024, .old_name = "threads"});

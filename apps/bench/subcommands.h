@@ -4,6 +4,7 @@
 #include <nlohmann/json_fwd.hpp>
 
 #include "apps/common/options.h"
+#include "apps/common/resolve.h"
 #include "comm/communicator.h"
 #include "models/model.h"
 

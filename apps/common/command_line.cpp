@@ -174,7 +174,7 @@ Json OptionTable::describe(const std::string& description) const {
                    {"required", false},
                    {"positional", false}});
   }
-  return {{"description", description}, {"options", std::move(all)}};
+  return {{"description", description}, {"build", provenance_json()}, {"options", std::move(all)}};
 }
 
 const Subcommand& parse_subcommand(std::vector<Subcommand>& all, int argc, char** argv,
@@ -192,7 +192,8 @@ const Subcommand& parse_subcommand(std::vector<Subcommand>& all, int argc, char*
         help + "\nSUBCOMMAND --help lists its options, --version the versions of this build.\n"};
   if (first == "--version") throw HelpText{version_text()};
   if (first == OptionTable::kDescribe) {
-    Json described = {{"description", description}, {"subcommands", Json::array()}};
+    Json described = {
+        {"description", description}, {"build", provenance_json()}, {"subcommands", Json::array()}};
     for (const Subcommand& one : all) {
       described["subcommands"].push_back(one.table.describe(one.help));
       described["subcommands"].back()["name"] = one.name;

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <nlohmann/json.hpp>
 
 #include "comm/transports.h"
 #include "engine/core/cpu_features.h"
@@ -89,6 +90,12 @@ std::vector<std::pair<std::string, std::string>> provenance() {
           {"onednn", onednn_version()},
           {"cpu", cpu_model()},
           {"instruction_set", std::string(name(instruction_set()))}};
+}
+
+nlohmann::ordered_json provenance_json() {
+  nlohmann::ordered_json json;
+  for (const auto& [name, value] : provenance()) json[name] = value;
+  return json;
 }
 
 std::string provenance_names() {

@@ -1,6 +1,7 @@
 // The version of this build and of the libraries that it was built with.
 #pragma once
 
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <utility>
 #include <vector>
@@ -23,6 +24,8 @@ std::string build_id();
 /// What every result carries, by name: `thinwire` (the version), `commit`, `date`, `compiler`,
 /// `onednn`, and the `cpu` of this machine.
 std::vector<std::pair<std::string, std::string>> provenance();
+/// The same as an object.
+nlohmann::ordered_json provenance_json();
 
 /// The names and the values of provenance() as the last cells of the lines of a table, each with a
 /// comma before it. Commas in a value become spaces.

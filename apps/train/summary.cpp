@@ -41,13 +41,6 @@ std::string shortened(const std::string& cell) {
   return whole ? fmt::format("{:.6g}", value) : cell;
 }
 
-/// provenance() as an object.
-Json build_json() {
-  Json json;
-  for (const auto& [name, value] : provenance()) json[name] = value;
-  return json;
-}
-
 /// `run.changes` of an older config.json before `step`; later ones were undone.
 Json changes_before(int64_t step, const Json& config) {
   const Json::json_pointer place("/run/changes");
@@ -165,7 +158,7 @@ void write_config(const RunFolder& folder, TrainConfig& config, const Communicat
     text += fmt::format("{}link was {}, is now {}", text.empty() ? "" : "; ", before["link"].dump(),
                         json["link"].dump());
   if (!text.empty()) changes.push_back({{"step", change.step}, {"text", text}});
-  json["run"] = build_json();
+  json["run"] = provenance_json();
   json["run"].update({{"ranks", comm.size()},
                       {"transport", comm.transport()},
                       {"classes", config.class_names},
@@ -258,7 +251,7 @@ void write_summary(Console& console, const RunFolder& folder, const TrainConfig&
                      {"seed", config.seed},
                      {"classes", config.class_names},
                      {"weights_hash", hash},
-                     {"build", build_json()}};
+                     {"build", provenance_json()}};
   write_atomically(folder.file("summary.json"), json.dump(2) + "\n");
   print_table(console, folder.file("metrics.csv"));
   if (result.stopped) {

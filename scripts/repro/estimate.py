@@ -3,7 +3,7 @@ from a few steps."""
 
 import dataclasses
 import functools
-import re
+import json
 import shlex
 import subprocess
 import tempfile
@@ -16,38 +16,20 @@ from .runs import trained
 
 STEPS = 8  # of a training whose speed is measured
 LIMIT = 20  # seconds, after which it ends with its step
-UNITS = {"B": 1, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "TiB": 2**40}
-
-
-@dataclasses.dataclass(frozen=True)
-class Volume:
-    """What a command would train on and send."""
-    images: int  # for training
-    sent: float  # bytes of all ranks at a time, after the density warm-up
-    early: tuple  # the same in each epoch of the warm-up
-    time: str  # "step" or "exchange"
-
-
-def size(number, unit):
-    return float(number) * UNITS[unit]
 
 
 @functools.cache
 def dry_run(words):
-    """The Volume of a command."""
+    """The plan of a command, as apps/train/plan_report.schema.json describes it."""
+    words = [*words, "--json", "--dry-run"]
     try:
-        done = subprocess.run([*words, "--dry-run"], cwd=ROOT, capture_output=True, text=True,
-                              check=False)
+        done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=False)
     except OSError as error:
         raise ReproError(f"{words[0]}: {error.strerror}") from None
-    images = re.search(r"\((\d+) training images\)", done.stdout)
-    sent = re.search(r"([\d.]+) (\w+) sent per (step|exchange)", done.stdout)
-    if done.returncode != 0 or not images or not sent:
+    if done.returncode != 0:
         text = (done.stderr or done.stdout).strip().splitlines() or ["no output"]
-        raise ReproError(f"{' '.join(words)} --dry-run: {text[-1]}")
-    early = re.findall(r"in epoch \d+ \(\d+ entries, ([\d.]+) (\w+) per", done.stdout)
-    return Volume(int(images[1]), size(sent[1], sent[2]), tuple(size(*each) for each in early),
-                  sent[3])
+        raise ReproError(f"{' '.join(words)}: {text[-1]}")
+    return json.loads(done.stdout)
 
 
 def without_link(words):
@@ -58,23 +40,16 @@ def without_link(words):
     return (*words[:at], *words[at + 2:])
 
 
+def plan_of(row, settings):
+    """The plan of a training run without its link."""
+    return dry_run(without_link(programs.command(row, settings)))
+
+
 def of_training(row, settings):
     """(epochs, steps, bytes, images) of a training run."""
-    options = row.resolved
-    epochs = options.get("epochs", 10)
-    images = options.get("workers", 1) * options.get("batch_size", 32)  # of a step
-    volume = dry_run(without_link(programs.command(row, settings)))
-    total, steps = 0, 0
-    for epoch in range(epochs):
-        sent = volume.early[epoch] if epoch < len(volume.early) else volume.sent
-        more = volume.images // images
-        if options.get("max_steps"):
-            more = min(more, options["max_steps"] - steps)
-        steps += more
-        # local steps: an exchange after several steps and at the end of an epoch
-        local = options.get("local_steps", 1) if volume.time == "exchange" else 1
-        total += sent * -(-more // local)
-    return epochs, steps, total, steps * images
+    plan = plan_of(row, settings)
+    images = plan["ranks"] * plan["batch_size"] * plan["accumulate"]  # of a step
+    return row.resolved.get("epochs", 10), plan["steps"], plan["bytes_sent"], plan["steps"] * images
 
 
 @functools.cache

@@ -6,7 +6,6 @@ A record is an object with numbers and texts: one per training run, one per line
 
 import collections
 import os
-import re
 import shlex
 import statistics
 import subprocess
@@ -14,9 +13,8 @@ from pathlib import Path
 
 from runs import kept
 
-from . import ROOT, ReproError
+from . import ROOT
 
-WRITES_CSV = ("bench comm", "bench select", "advise")
 CIFAR_FOLDER = "cifar-10-batches-bin"
 CLASSES = 1000  # of ImageNet
 REAL_DATA = ("cifar10", "imagenet")
@@ -35,14 +33,6 @@ def flags(options):
             text = ",".join(map(str, value)) if isinstance(value, list) else str(value)
             words += [flag, text]
     return words
-
-
-def density_warmup(options):
-    """The densities of the first epochs, by the options of a training run."""
-    given, density = options.get("density_warmup", "auto"), options.get("density", 0.001)
-    if given == "auto":
-        return [value for value in (0.015625, 0.004) if value > density]
-    return [] if given == "none" else given
 
 
 def holds_out(row, settings):
@@ -133,15 +123,6 @@ def of_training(folder):
         record["least_kurtosis"] = min(line["kurtosis"] for line in lines)
         record["most_offset"] = max(abs(line["mean"]) / line["std"] for line in lines)
     return [record]
-
-
-def of_theory(text):
-    """The table of `analyze theory`; `exact` is closed, `drawn` measured."""
-    names = ("vector", "density", "topk_exact", "topk_drawn", "randk_exact", "randk_drawn", "bound")
-    rows = re.findall(r"^(\w+)" + r"\s+(-?[\d.]+)" * 6 + r"\s+\w+$", text, flags=re.M)
-    if not rows:
-        raise ReproError("analyze theory printed no table")
-    return [{name: number(cell) for name, cell in zip(names, row)} for row in rows]
 
 
 def of_table(row, path):

@@ -149,7 +149,7 @@ class Result(Folder):
         if self.row.seeded:
             words += ["--seed", str(self.seed), "--output-dir", str(self.folder.parent),
                       "--name", self.folder.name, "--resume", "auto"]
-        elif self.row.program in programs.WRITES_CSV:
+        else:
             words += ["--csv", str(table)]
         notes.setdefault("starts", []).append(
             datetime.datetime.now().astimezone().isoformat(timespec="seconds"))
@@ -163,10 +163,7 @@ class Result(Folder):
             with open(log, "a" if self.row.seeded else "w", encoding="utf-8") as file:
                 follow(words, file, log)
             if not self.row.seeded:
-                records = (programs.of_theory(log.read_text())
-                           if self.row.program == "analyze theory"
-                           else programs.of_table(self.row, table))
-                write(self.folder / "records.json", records)
+                write(self.folder / "records.json", programs.of_table(self.row, table))
         finally:
             table.unlink(missing_ok=True)
             notes["seconds"] = notes.get("seconds", 0) + time.monotonic() - start

@@ -1,5 +1,6 @@
-"""The build of a program and the CPU of the machine, from what the program prints for --version."""
+"""The build of a program and the CPU of the machine."""
 
+import json
 import re
 import subprocess
 
@@ -8,14 +9,16 @@ LINES = {"commit": r"^commit (\S+)", "date": r"^date (\S+)", "compiler": r"^((?:
 
 
 def of_text(versions):
-    """{commit, date, compiler, cpu}; older programs print no date and no CPU."""
+    """{commit, date, compiler, cpu} of kept results, which have what programs print for --version.
+    Older programs print no date and no CPU."""
     found = {name: re.search(text, versions, flags=re.M) for name, text in LINES.items()}
     return {name: one.group(1) if one else "unknown" for name, one in found.items()}
 
 
 def of_program(program):
-    done = subprocess.run([str(program), "--version"], text=True, capture_output=True, check=False)
-    return of_text(done.stdout)
+    """The same of a program, of what it tells of itself for --describe."""
+    done = subprocess.run([str(program), "--describe"], text=True, capture_output=True, check=True)
+    return json.loads(done.stdout)["build"]
 
 
 def line(build):

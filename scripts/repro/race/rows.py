@@ -7,7 +7,7 @@ import dataclasses
 import math
 import shlex
 
-from .. import ReproError, programs, runs
+from .. import ReproError, estimate, programs, runs
 from ..claims import row_of
 from . import links
 
@@ -83,25 +83,26 @@ def on(method, link):
     return not method.links or link in method.links
 
 
-def trainings(methods, link, given):
+def training(method, link, given):
     # kept runs that validated with the average, the default of train, have no such option
     statistics = {} if given.bn_stats == "average" else {"bn_stats": given.bn_stats}
-    rows = [row(method, link, given, (links.folder(link), method.name), statistics.items())
-            for method in methods if on(method, link)]
+    return row(method, link, given, (links.folder(link), method.name), statistics.items())
+
+
+def trainings(methods, link, given):
+    rows = [training(method, link, given) for method in methods if on(method, link)]
     return Stage(link, {one.name: one for one in rows})
 
 
 def short_rows(method, link, given):
     """The rows of a method at each density of its epochs, the last density first."""
-    resolved = row(method, link, given, ("",)).resolved
-    densities = [resolved.get("density", 0.001)]
-    for density in programs.density_warmup(resolved)[:resolved.get("epochs", 10)]:
-        if density not in densities:
-            densities.append(density)
+    whole = training(method, link, given)
+    told = estimate.plan_of(whole, given)
+    early = told["density_warmup"][:whole.resolved.get("epochs", 10)]
     return [row(method, link, given,
                 (links.folder(link), "iterations", method.name, f"{density:g}"),
                 {"density": density, "density_warmup": [], "max_steps": SHORT_STEPS}.items())
-            for density in densities]
+            for density in dict.fromkeys([told["density"], *early])]
 
 
 def plan(methods, given):

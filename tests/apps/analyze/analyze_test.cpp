@@ -134,7 +134,10 @@ TEST(Theory, ClosedFormsHaveTheirKnownValues) {
 }
 
 TEST(AnalyzeTheory, MeasurementsMatchTheClosedForms) {
-  std::istringstream lines(analyze("theory --d 200000 --density 0.01,0.5"));
+  const TempFolder folder;
+  const std::string file = (folder / "theory.csv").string();
+  std::istringstream lines(analyze("theory --d 200000 --density 0.01,0.5 --csv " + file));
+  const std::string table = text_of(file);
   size_t rows = 0;
   for (std::string line; std::getline(lines, line);) {
     std::istringstream fields(line);
@@ -146,6 +149,9 @@ TEST(AnalyzeTheory, MeasurementsMatchTheClosedForms) {
     EXPECT_NEAR(closed, top, 0.01) << line;
     EXPECT_NEAR(random, random_measured, 0.02) << line;
     EXPECT_EQ(verdict, name == "constant" ? "violated" : "holds") << line;
+    const std::string cells = fmt::format("\n{},{},{:.6f},{:.6f},{:.6f},{:.6f},{:.6f},", name, rho,
+                                          closed, top, random, random_measured, bound);
+    EXPECT_NE(table.find(cells), std::string::npos) << cells << " is missing in\n" << table;
   }
   EXPECT_EQ(rows, 8u);
 }

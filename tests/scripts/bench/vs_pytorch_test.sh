@@ -8,8 +8,9 @@ trap 'rm -rf "$work"' EXIT
 
 cat >"$work/bench" <<'SH'
 #!/bin/sh
-if [ "$1" = --version ]; then
-  printf 'thinwire 1\ncommit 1234567\ndate 2026-01-02\nGCC 1.2\noneDNN 3\nCPU A, B\n'
+if [ "$1" = --describe ]; then
+  echo '{"build": {"commit": "1234567", "date": "2026-01-02", "compiler": "GCC 1.2",' \
+    '"cpu": "A, B"}}'
   exit
 fi
 echo '{"images_per_s": 1200, "ms_step": 10, "floor_ms": 20, "peak_rss_mib": 100}'

@@ -31,8 +31,8 @@ PY
 
 cat >"$work/bench" <<'SH'
 #!/bin/sh
-[ "$1" = --version ] || exit 1
-printf 'commit 1234567\ndate 2026-01-02\nGCC 1.2\nCPU A\n'
+[ "$1" = --describe ] || exit 1
+echo '{"build": {"commit": "1234567", "date": "2026-01-02", "compiler": "GCC 1.2", "cpu": "A"}}'
 SH
 chmod +x "$work/bench"
 echo '{"build": "Commit: 7654321."}' >"$work/kept.json"
