@@ -112,7 +112,7 @@ Subcommand analyze_theory() {
   t.add("density", options->densities, "densities, separated by commas",
         {.least = 1e-12, .most = 1});
   t.add("seed", options->seed, "seed of the vector and of rand-k", {.most = 1e18});
-  t.add("csv", options->csv, "also write the table to this file");
+  t.add("csv", options->csv, "also write the table to this file", {.traits = kLocal});
   t.group("Machine");
   t.add("threads-per-rank", options->threads, "CPU threads",
         {.least = 1, .most = 1024, .old_name = "threads"});

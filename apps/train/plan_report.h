@@ -52,7 +52,7 @@ struct RunPlan {
 RunPlan plan_run(const TrainConfig& config, const Model& model, const Planner::Memory& memory,
                  int ranks, int64_t steps_per_epoch);
 
-/// The plan as train --dry-run --json prints it; plan_report.schema.json describes it.
+/// The plan as train --dry-run --json prints it; configs/schema/plan.json describes it.
 Json to_json(const RunPlan& plan, const TrainConfig& config, const DataSplit& data,
              const Model& model);
 

@@ -20,7 +20,7 @@ LIMIT = 20  # seconds, after which it ends with its step
 
 @functools.cache
 def dry_run(words):
-    """The plan of a command, as apps/train/plan_report.schema.json describes it."""
+    """The plan of a command, as configs/schema/plan.json describes it."""
     words = [*words, "--json", "--dry-run"]
     try:
         done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=False)

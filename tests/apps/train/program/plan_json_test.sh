@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# train --dry-run --json: one document, as apps/train/plan_report.schema.json describes it, whose
+# train --dry-run --json: one document, as configs/schema/plan.json describes it, whose
 # entries and bytes are those that the run sends.
 # Skipped without the Python package jsonschema.
 set -euo pipefail
@@ -11,7 +11,7 @@ if ! python3 -c 'import jsonschema' 2>"$work/said"; then
   echo "skipped: needs the Python package jsonschema"
   exit 77
 fi
-python3 - "$TW_BUILD/bin/train" "$TW_SOURCE/apps/train/plan_report.schema.json" "$work" <<'PY'
+python3 - "$TW_BUILD/bin/train" "$TW_SOURCE/configs/schema/plan.json" "$work" <<'PY'
 import json
 import subprocess
 import sys
