@@ -99,12 +99,12 @@ def settings_of(given):
 def start(given):
     settings = settings_of(given)
     found, left_out = methods.all_of(methods.known_by(settings.bin / "train"), settings.variants)
-    stages, results = rows.plan(methods.chosen(settings.methods, found, left_out), settings)
+    wanted = methods.chosen(settings.methods, found, left_out)
     for name, why in ({} if settings.methods else left_out).items():
         print(f"{name} is left out: {why}")
-    for stage in stages.values():
-        if missing := programs.missing_data(stage, settings):
-            raise ReproError(missing)
+    if missing := programs.missing_data(rows.trainings(wanted, links.NONE, settings), settings):
+        raise ReproError(missing)
+    stages, results = rows.plan(wanted, settings)
     if settings.again:
         run_again(results, settings)
     if settings.dry_run:

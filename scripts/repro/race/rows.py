@@ -4,7 +4,6 @@ A training is MODEL/LINK/METHOD-sSEED, a short run MODEL/LINK/iterations/METHOD/
 """
 
 import dataclasses
-import math
 import shlex
 
 from .. import ReproError, estimate, programs, runs
@@ -20,24 +19,6 @@ class Stage:
     """Rows that run one after the other, by name."""
     name: str
     rows: dict
-
-
-class ShortRun(runs.Result):
-    """A short run. That of the last density tells whether the method has densities at all."""
-
-    def __init__(self, row, seed, settings, first):
-        super().__init__(row, seed, settings)
-        self.first = first
-
-    @property
-    def finished(self):
-        if super().finished:
-            return True
-        if self.first is None or not self.first.finished:
-            return False
-        used, asked = (steps_of(self.first.folder)[0]["density"],
-                       self.first.row.resolved["density"])
-        return not math.isclose(used, asked, rel_tol=1e-6)
 
 
 def steps_of(folder):
@@ -95,10 +76,11 @@ def trainings(methods, link, given):
 
 
 def short_rows(method, link, given):
-    """The rows of a method at each density of its epochs, the last density first."""
+    """The rows of a method at each density of its epochs, the last density first; at one density if
+    it selects nothing."""
     whole = training(method, link, given)
     told = estimate.plan_of(whole, given)
-    early = told["density_warmup"][:whole.resolved.get("epochs", 10)]
+    early = told["density_warmup"][:told["epochs"]] if told["selector"] else []
     return [row(method, link, given,
                 (links.folder(link), "iterations", method.name, f"{density:g}"),
                 {"density": density, "density_warmup": [], "max_steps": SHORT_STEPS}.items())
@@ -107,26 +89,16 @@ def short_rows(method, link, given):
 
 def plan(methods, given):
     """(stages by name, results by stage and row) of what `run` is to run."""
-    stages, results = {}, {}
-
-    def add(stage, results_of):
-        stages[stage.name] = stage
-        results[stage.name] = {name: results_of(one) for name, one in stage.rows.items()}
-
-    by_iterations = given.clock == "iterations"
+    stages, by_iterations = [], given.clock == "iterations"
     short = [link for link in given.link if link != links.NONE or given.no_training]
     for link in short if by_iterations else ():
-        stage, firsts = Stage(f"seconds an iteration, {links.title(link)}", {}), {}
-        for method in methods:
-            if not on(method, link):
-                continue
-            first = None
-            for one in short_rows(method, link, given):
-                stage.rows[one.name] = one
-                firsts[one.name] = ShortRun(one, given.seeds[0], given, first)
-                first = first or firsts[one.name]
-        add(stage, lambda one, firsts=firsts: [firsts[one.name]])
+        rows = [one for method in methods if on(method, link)
+                for one in short_rows(method, link, given)]
+        stages.append((Stage(f"seconds an iteration, {links.title(link)}",
+                             {one.name: one for one in rows}), given.seeds[:1]))
     if not given.no_training:
-        for link in [links.NONE] if by_iterations else given.link:
-            add(trainings(methods, link, given), lambda one: runs.results_of(one, given))
-    return stages, results
+        stages += [(trainings(methods, link, given), given.seeds)
+                   for link in ([links.NONE] if by_iterations else given.link)]
+    results = {stage.name: {name: [runs.Result(one, seed, given) for seed in seeds]
+                            for name, one in stage.rows.items()} for stage, seeds in stages}
+    return {stage.name: stage for stage, _ in stages}, results
