@@ -41,8 +41,8 @@ class Parser(argparse.ArgumentParser):
         self.description = re.sub(f"(?m)^( *){file} ", rf"\1{self.prog} ", self.description or "")
 
     def parse_args(self, args=None, namespace=None):
-        """Words without a flag may stand between options, as in `run --scale short A1`, unless one is
-        `--`. --describe prints the options as JSON, for manual pages and completions."""
+        """Words without a flag may stand between options, as in `run --scale short A1`, unless one
+        is `--`. --describe prints the options as JSON, for manual pages and completions."""
         if args is None and sys.argv[1:] == ["--describe"]:
             print(json.dumps(self.described()))
             sys.exit()
