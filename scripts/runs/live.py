@@ -43,7 +43,8 @@ class Growing:
                 file.seek(self.offset)
                 added = file.read()
         except FileNotFoundError:
-            return self.forget()
+            self.forget()
+            return
         except OSError as error:
             raise UserError(f"{self.path}: {error.strerror}") from None
         whole = added[:added.rfind(b"\n") + 1]

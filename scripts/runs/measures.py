@@ -6,10 +6,11 @@ from .tables import known
 
 def bytes_text(value, _position=None, form=".4g"):
     """A size with four digits: `6.172 MiB`, or in another form; also a formatter of axes."""
-    for unit in ["B", "KiB", "MiB", "GiB", "TiB"]:
-        if abs(value) < 1024 or unit == "TiB":
+    for unit in ("B", "KiB", "MiB", "GiB"):
+        if abs(value) < 1024:
             return f"{value:{form}} {unit}"
         value /= 1024
+    return f"{value:{form}} TiB"
 
 
 def fixed(value):

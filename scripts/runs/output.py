@@ -1,5 +1,6 @@
 """Files that a user names, as by `-o`."""
 
+import contextlib
 import errno
 import os
 import stat
@@ -49,7 +50,5 @@ def replace(path, data):
             os.fsync(file.fileno())
         os.replace(fresh, path)
     finally:
-        try:
+        with contextlib.suppress(OSError):  # the first error counts
             fresh.unlink(missing_ok=True)
-        except OSError:
-            pass  # the first error counts

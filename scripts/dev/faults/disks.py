@@ -208,9 +208,9 @@ class Program(Scenario):
                 wrong.append(f"{self.file} has {len(content)} of {len(self.expected)} bytes")
         elif code == 0:
             wrong.append(f"{self.file} is missing")
-        if left := sorted(p.name for p in disk.iterdir() if p != target):
-            if not self.cannot_remove(made):
-                wrong.append(f"left behind: {left}")
+        left = sorted(p.name for p in disk.iterdir() if p != target)
+        if left and not self.cannot_remove(made):
+            wrong.append(f"left behind: {left}")
         code, output = run(self.command(disk), self.job.environment())
         if code != 0:
             wrong.append(f"the next run ends with {code}: {output[-300:]}")

@@ -1,5 +1,6 @@
 """Programs in the background: their ranks, signals to them, and their end within a limit."""
 
+import contextlib
 import os
 import signal
 import subprocess
@@ -39,10 +40,8 @@ def is_rank(pid):
 
 def send(pids, number=signal.SIGKILL):
     for pid in pids:
-        try:
+        with contextlib.suppress(ProcessLookupError):
             os.kill(int(pid), number)
-        except ProcessLookupError:
-            pass
 
 
 class Started:
