@@ -14,7 +14,6 @@ import argparse
 import json
 import os
 import statistics
-import subprocess
 import sys
 import time
 from pathlib import Path
@@ -24,16 +23,15 @@ import torchvision
 from torchvision.transforms import v2
 
 ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "scripts"))
+from runs import UserError, script, told_by
+from runs.options import Parser
+
 BYTES = [v2.PILToTensor()]
 FLOATS = [v2.PILToTensor(), v2.ToDtype(torch.float32, scale=True),
           v2.Normalize((0.485, 0.456, 0.406), (0.229, 0.224, 0.225))]
 LEAST = {"folder / bare loop": 0.9, "folder / best torchvision": 2.0, "records / folder": 1.0}
 EPOCHS, MOST_GROWTH = 5, 1.05  # of memory: caches and heaps vary a little
-
-
-def fail(text):
-    print(f"data_vs_torchvision.py: {text}", file=sys.stderr)
-    sys.exit(2)  # 1: a limit was missed
 
 
 def pin(threads):
@@ -60,18 +58,11 @@ def torchvision_epochs(options, last):
 
 
 def ours(options, epochs):
-    command = [options.bench, "data", "--data-dir", options.dir,
-               "--threads-per-rank", options.threads, "--batch-size", options.batch_size,
-               "--image-size", options.image_size, "--epochs", epochs,
-               *(["--records", options.records] if options.records else [])]
-    command = [str(word) for word in command]
-    try:
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
-    except OSError as error:
-        fail(f"{options.bench} does not run: {error.strerror}; build it, or name it with --bench")
-    if done.returncode != 0:
-        fail(f"{' '.join(command)}: {done.stderr.strip()}")
-    return json.loads(done.stdout)
+    records = ["--records", options.records] if options.records else []
+    return json.loads(told_by(
+        options.bench, "data", "--data-dir", options.dir, "--threads-per-rank", options.threads,
+        "--batch-size", options.batch_size, "--image-size", options.image_size, "--epochs", epochs,
+        *records))
 
 
 def measure(options, peers):
@@ -99,8 +90,7 @@ def positive(text):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__,
-                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = Parser(description=__doc__)
     parser.add_argument("dir", type=Path, metavar="DIR")
     parser.add_argument("--records", help="record file that pack wrote from DIR")
     parser.add_argument("--bench", default=ROOT / "build/bin/bench", help="our bench program")
@@ -110,7 +100,7 @@ def main():
     parser.add_argument("--rounds", type=positive, default=5)
     options = parser.parse_args()
     if not (options.dir / "train").is_dir():
-        fail(f"{options.dir / 'train'} is not a folder")
+        raise UserError(f"{options.dir / 'train'} is not a folder")
 
     cores = pin(options.threads)
     peers = {"torchvision, bytes": torchvision_epochs(options, BYTES),
@@ -142,4 +132,4 @@ def main():
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    script(main)

@@ -7,13 +7,17 @@
 The PyTorch step does the same work with PyTorch's operations: e += g, topk of |e|, gather of the
 values, clearing of the residual.
 """
-import argparse
-import pathlib
 import statistics
 import subprocess
+import sys
 import time
+from pathlib import Path
 
 import torch
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "scripts"))
+from runs.options import Parser
 
 
 def draw(name, d):
@@ -52,9 +56,8 @@ def milliseconds(g, k, repeat):
 
 
 def main():
-    root = pathlib.Path(__file__).resolve().parents[2]
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--bench", default=root / "build/bin/bench")
+    parser = Parser(description=__doc__)
+    parser.add_argument("--bench", default=ROOT / "build/bin/bench")
     parser.add_argument("--device", choices=["cpu", "cuda"], default="cpu")
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--d", type=int, default=25_557_032)

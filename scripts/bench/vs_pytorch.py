@@ -17,7 +17,8 @@ and the update run at the rates that the same process measured on the machine, a
 takes no time.
 """
 
-import argparse
+import contextlib
+import csv
 import json
 import os
 import statistics
@@ -27,7 +28,9 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "scripts"))
-from runs import build  # noqa: E402
+from runs import UserError, build, output, script
+from runs.options import Parser
+from runs.tables import as_csv
 
 COLUMNS = ("model", "batch", "mode", "images_per_s", "spread", "rounds", "floor",
            "launches_per_step", "syncs_per_step")
@@ -47,10 +50,6 @@ CUDA_MODES = {
 }
 
 
-def fail(text):
-    sys.exit(f"vs_pytorch.py: {text}")
-
-
 class Failed(Exception):
     """A measurement failed; the others continue."""
 
@@ -65,7 +64,8 @@ def find_python(wanted):
             continue
         if done.returncode == 0:
             return python, done.stdout.strip()
-    fail(f"no torch in {wanted or 'any python3'}; name an interpreter that has it with --python")
+    raise UserError(f"no torch in {wanted or 'any python3'}; name an interpreter that has it with "
+                    "--python")
 
 
 def measure(command, threads):
@@ -106,10 +106,8 @@ class Server:
         return json.loads(self.line("{"))
 
     def close(self):
-        try:
+        with contextlib.suppress(BrokenPipeError):  # the process has failed
             self.process.stdin.close()
-        except BrokenPipeError:
-            pass  # the process has failed
         self.process.wait()
 
 
@@ -227,39 +225,30 @@ def measurements(model, all_subjects, origin):
             for s in all_subjects if s.results]
 
 
-def write_json(path, entries):
-    """Replaces the file at once, so that a process that is killed leaves a whole one."""
-    unfinished = Path(f"{path}.part")
-    unfinished.write_text(json.dumps(entries, indent=1) + "\n")
-    unfinished.replace(path)
-
-
-def header_of(path, origin):
-    """The first line of the table; a table that exists must begin with it."""
-    head = ",".join((*COLUMNS, *origin)) + "\n"
-    if Path(path).exists() and not Path(path).read_text(encoding="utf-8").startswith(head):
-        fail(f"{path} has other columns; name a new file")
-    return head
+def rows_of(path, origin):
+    """The rows of the table that exists, which must have these columns, or the header of a new
+    one."""
+    head = [*COLUMNS, *origin]
+    rows = list(csv.reader(path.read_text().splitlines())) if path.exists() else [head]
+    if rows[0] != head:
+        raise UserError(f"{path} has other columns; name a new file")
+    return rows
 
 
 def write_csv(options, model, all_subjects, origin):
-    """Appends medians and spreads; writes the header of a new table."""
-    path = Path(options.csv)
-    head = "" if path.exists() else header_of(path, origin)
-    with path.open("a", encoding="utf-8") as table:
-        table.write(head)
-        for s in all_subjects:
-            known = [s.floor() if s.has_floor() else None,
-                     s.per_step("graph_launches"), s.per_step("host_syncs")]
-            cells = (model, options.batch_size, s.name, f"{s.speed():.1f}", f"{s.spread():.3f}",
+    """Adds medians and spreads to the table."""
+    rows = rows_of(options.csv, origin)
+    for s in all_subjects:
+        known = [s.floor() if s.has_floor() else None,
+                 s.per_step("graph_launches"), s.per_step("host_syncs")]
+        rows.append([model, options.batch_size, s.name, f"{s.speed():.1f}", f"{s.spread():.3f}",
                      len(s.results), *("" if x is None else f"{x:.6g}" for x in known),
-                     *(text.replace(",", " ") for text in origin.values()))
-            table.write(",".join(map(str, cells)) + "\n")
+                     *(text.replace(",", " ") for text in origin.values())])
+    output.write(options.csv, as_csv(rows).encode())
 
 
 def main():
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = Parser(description=__doc__)
     parser.add_argument("--python", help="interpreter that has torch; default: the first found")
     parser.add_argument("--bench", default=ROOT / "build/bin/bench", help="our bench program")
     parser.add_argument("--models", nargs="+", default=["resnet20", "vgg16"], metavar="MODEL")
@@ -274,20 +263,20 @@ def main():
     parser.add_argument("--steps", type=int, default=10, help="timed steps per measurement")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--compile", action="store_true", help="also torch.compile each mode")
-    parser.add_argument("--csv", help="append one row per mode to this table")
+    parser.add_argument("--csv", type=Path, help="append one row per mode to this table")
     parser.add_argument("--output", help="write all measurements here, as JSON")
     options = parser.parse_args()
     if not Path(options.bench).exists():
-        fail(f"{options.bench} does not exist; scripts/build.sh builds it")
+        raise UserError(f"{options.bench} does not exist; scripts/build.sh builds it")
     options.precisions = options.precisions or PRECISIONS[options.device]
     unknown = set(options.precisions) - set(PRECISIONS[options.device])
     if unknown:
-        fail(f"precision {unknown.pop()} is not one of {PRECISIONS[options.device]}")
+        raise UserError(f"precision {unknown.pop()} is not one of {PRECISIONS[options.device]}")
     python, version = find_python(options.python)
     built = build.of_program(options.bench)
     origin = built | {"torch": version}
     if options.csv:
-        header_of(options.csv, origin)
+        rows_of(options.csv, origin)
     print(build.line(built))
     print(f"PyTorch {version}, {options.device}, batch {options.batch_size}, "
           f"{options.threads} threads, median of {options.rounds} rounds of {options.steps} steps",
@@ -309,8 +298,8 @@ def main():
                     print(f"{subject.name}: left out: {error}", file=sys.stderr, flush=True)
                     subject.failed = failed = True
                 if options.output:  # after each mode, so that an interruption loses little
-                    write_json(options.output,
-                               everything + measurements(model, ours + theirs, origin))
+                    found = everything + measurements(model, ours + theirs, origin)
+                    output.write(options.output, f"{json.dumps(found, indent=1)}\n".encode())
             print(f"  {model}: round {done + 1} of {options.rounds}", file=sys.stderr, flush=True)
         for server in servers.values():
             server.close()
@@ -324,4 +313,4 @@ def main():
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    script(main)

@@ -11,12 +11,10 @@ import json
 import sys
 from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from runs import UserError, script
+
 MOST = 0.01
-
-
-def fail(text):
-    print(f"compare_selections.py: {text}", file=sys.stderr)
-    sys.exit(2)
 
 
 def zeros(path):
@@ -24,28 +22,28 @@ def zeros(path):
     try:
         data = path.read_bytes()
     except OSError as error:
-        fail(f"{path}: {error.strerror}")
+        raise UserError(f"{path}: {error.strerror}") from None
     length = int.from_bytes(data[:8], "little")
     try:
         begin, end = json.loads(data[8:8 + length])["residual"]["data_offsets"]
         values = array.array("f", data[8 + length:][begin:end])
     except (ValueError, KeyError, TypeError):
-        fail(f"{path}: no safetensors file with a residual")
+        raise UserError(f"{path}: no safetensors file with a residual") from None
     if 4 * len(values) != end - begin:
-        fail(f"{path}: the residual is cut off")
+        raise UserError(f"{path}: the residual is cut off")
     return {i for i, value in enumerate(values) if value == 0}
 
 
 def main():
     if len(sys.argv) != 3:
-        fail("usage: compare_selections.py CHECKPOINT CHECKPOINT")
+        raise UserError("usage: compare_selections.py CHECKPOINT CHECKPOINT")
     first, second = map(Path, sys.argv[1:])
     ranks = sorted(path.name for path in first.glob("rank-*.safetensors"))
     for folder in (first, second):
         if not any(folder.glob("rank-*.safetensors")):
-            fail(f"{folder} has no rank-*.safetensors; expected the folder of a checkpoint")
+            raise UserError(f"{folder} has no rank-*.safetensors; expected that of a checkpoint")
     if ranks != sorted(path.name for path in second.glob("rank-*.safetensors")):
-        fail(f"{first} and {second} have different numbers of ranks")
+        raise UserError(f"{first} and {second} have different numbers of ranks")
     bad = False
     pairs = [(zeros(first / rank), zeros(second / rank)) for rank in ranks]
     for rank, (one, other) in zip(ranks, pairs):
@@ -58,4 +56,4 @@ def main():
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    script(main)

@@ -6,8 +6,9 @@ Programs and scripts describe their options themselves (--describe).
 import dataclasses
 import json
 import re
-import subprocess
 from pathlib import Path
+
+from runs import told_by
 
 SCRIPTS = Path(__file__).resolve().parents[1]
 
@@ -88,8 +89,7 @@ def of_table(described):
 
 def described_by(path):
     """What a program or script says of its options."""
-    return json.loads(subprocess.run([path, "--describe"], check=True, capture_output=True,
-                                     text=True).stdout)
+    return json.loads(told_by(path, "--describe"))
 
 
 def of_description(name, phrase, told, own):

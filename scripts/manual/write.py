@@ -6,13 +6,13 @@ for each command, thinwire.bash, _thinwire (zsh) and thinwire.fish.
 """
 
 import argparse
-import subprocess
 import sys
 from pathlib import Path
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-from manual import bash, commands, fish, man, zsh  # noqa: E402
+from manual import bash, commands, fish, man, zsh
+from runs import told_by
 
 
 def main():
@@ -21,9 +21,7 @@ def main():
     parser.add_argument("--bin", type=Path, required=True, help="programs")
     parser.add_argument("--output", type=Path, required=True, help="folder")
     options = parser.parse_args()
-    told = subprocess.run([options.bin / "train", "--version"], check=True, capture_output=True,
-                          text=True).stdout
-    version = told.split()[1]
+    version = told_by(options.bin / "train", "--version").split()[1]
     known = commands.load(options.bin)
     files = man.pages(known, version)
     files |= {"thinwire.bash": bash.script(known), "_thinwire": zsh.script(known),

@@ -8,15 +8,15 @@ import textwrap
 import matplotlib
 
 matplotlib.use("Agg")
-import matplotlib.pyplot as plt  # noqa: E402
-from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullLocator  # noqa: E402
+import matplotlib.pyplot as plt
+from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullLocator
 
-from runs.figures import COLOURS, STYLE, label_bytes  # noqa: E402
-from runs.kept import exists  # noqa: E402
+from runs.figures import COLOURS, STYLE, label_bytes
+from runs.kept import exists
 
-from .comparable import left_out_rows  # noqa: E402
-from .programs import read_csv  # noqa: E402
-from .values import same  # noqa: E402
+from .comparable import left_out_rows
+from .programs import read_csv
+from .values import same
 
 SECONDS = "+seconds"  # of training
 

@@ -15,7 +15,7 @@ import signal
 import subprocess
 import time
 
-from runs import output
+from runs import ProgramFailed, output
 from runs.kept import exists, read_json
 
 from . import ROOT, ReproError, comparable, programs
@@ -23,10 +23,6 @@ from . import ROOT, ReproError, comparable, programs
 
 class Interrupted(Exception):
     """A signal ended this script; its number is the argument."""
-
-
-class ProgramFailed(Exception):
-    """A program ended with an error."""
 
 
 def machine():

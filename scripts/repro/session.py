@@ -3,7 +3,9 @@
 import sys
 from pathlib import Path
 
-from . import programs, runs, tables
+from runs import ProgramFailed
+
+from . import programs, tables
 
 
 def write_outputs(plan, results, settings, draw):
@@ -57,7 +59,7 @@ def run_missing(chosen, results, settings, outputs):
                 print(f"{name}: {result.folder.relative_to(settings.output)}", flush=True)
                 try:
                     result.run()
-                except runs.ProgramFailed as error:
+                except ProgramFailed as error:
                     failures += 1
                     print(f"{script()}: {error}", file=sys.stderr)
         outputs(name)

@@ -19,27 +19,17 @@ usage: links.py [-b BUILD/bin] [--data-dir DIR] [--keep FILE] TABLE...
 
 import json
 import statistics
-import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-from repro import BIN, ROOT  # noqa: E402
-from repro.programs import read_csv  # noqa: E402
-from runs import build, script, tables  # noqa: E402
-from runs.options import Parser  # noqa: E402
+from repro import BIN, ROOT
+from repro.programs import read_csv
+from runs import Fault, ProgramFailed, UserError, build, script, tables, told_by
+from runs.options import Parser
 
 PARAMETERS = 25_600_000
-
-
-def run(*command):
-    """Runs a command and returns its output; exits with the output if the command fails."""
-    done = subprocess.run([str(word) for word in command], capture_output=True, text=True,
-                          check=False)
-    if done.returncode != 0:
-        sys.exit(f"error: {' '.join(map(str, command))}\n{done.stdout}{done.stderr}")
-    return done.stdout
 
 
 def table(head, rows):
@@ -57,7 +47,7 @@ class Bench:
     def __call__(self, *options, before=()):
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / "rows.csv"
-            told = run(*before, self.program, "comm", "--csv", path, *options)
+            told = told_by(*before, self.program, "comm", "--csv", path, *options)
             self.additions = next(line for line in told.splitlines() if "additions here" in line)
             return read_csv(path)
 
@@ -179,10 +169,10 @@ def one_training(options, model, ranks, link, algorithm, collective, steps=15, m
             flags += ["--ranks-per-node", 4]
         flags += (["--dataset", "cifar10", "--data-dir", options.data_dir] if options.data_dir
                   else ["--dataset", "shapes"])
-        run(options.binaries / "train", "--model", model, "--workers", ranks, "--link", link,
-            "--batch-size", 32, "--density", 0.001, "--density-warmup", "", "--epochs", 1,
-            "--max-steps", steps, "--eval-every", 1000, "--output-dir", folder, "--name", "run",
-            "--measure-wait", *flags, *more)
+        told_by(options.binaries / "train", "--model", model, "--workers", ranks, "--link", link,
+                "--batch-size", 32, "--density", 0.001, "--density-warmup", "", "--epochs", 1,
+                "--max-steps", steps, "--eval-every", 1000, "--output-dir", folder, "--name", "run",
+                "--measure-wait", *flags, *more)
         rows = read_csv(Path(folder) / "run" / "steps.csv")[3:]
         return (statistics.median(row["seconds"] for row in rows),
                 statistics.median(row["sec_exchange"] - row["sec_wait"] for row in rows))
@@ -194,8 +184,8 @@ def training(options):
         for ranks, link in ((4, "1Gbit,0.4ms"), (8, "1Gbit,0.4ms"), (4, "10Gbit,0.4ms")):
             with tempfile.TemporaryDirectory() as folder:
                 path = Path(folder) / "advice.csv"
-                run(options.binaries / "advise", "--model", model, "--workers", ranks, "--link",
-                    link, "--ranks", ranks, "--batch-size", 32, "--steps", 15, "--csv", path)
+                told_by(options.binaries / "advise", "--model", model, "--workers", ranks, "--link",
+                        link, "--ranks", ranks, "--batch-size", 32, "--steps", 15, "--csv", path)
                 advice = read_csv(path)
             rows = []
             for known in advice:
@@ -230,8 +220,8 @@ def card(options):
     here = build.line(build.of_program(options.binaries / "bench"))
     known = json.loads(options.keep.read_text()) if options.keep and options.keep.exists() else {}
     if known.setdefault("build", here) != here:
-        sys.exit(f"error: the measurements in {options.keep} are of another build or machine: "
-                 f"{known['build']} This is {here}")
+        raise UserError(f"the measurements in {options.keep} are of another build or machine: "
+                        f"{known['build']} This is {here}")
     for model in ("resnet20", "vgg16"):
         for link in ("1Gbit,0.4ms", "10Gbit,0.4ms"):
             taken = {}
@@ -244,7 +234,7 @@ def card(options):
                             options, model, ranks, link, algorithm,
                             " ".join(["ring", *values]) if values else "", steps=20,
                             more=("--device", "cuda"))
-                    except SystemExit as error:
+                    except ProgramFailed as error:
                         print(error, file=sys.stderr)
                         missing = True
                         continue
@@ -263,7 +253,7 @@ def card(options):
                    "dense bf16 : this", "topk : this", "dgc : this",
                    "papers, other networks and batches"), rows)
     if missing:
-        sys.exit("error: some runs failed; their errors are above")
+        raise Fault("some runs failed; their errors are above")
 
 
 TABLES = {"exchanges": exchanges, "broadcast": broadcast, "blocks": blocks,

@@ -16,14 +16,14 @@ import sys
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-from runs import kept  # noqa: E402
-from runs.folder import read_json  # noqa: E402
-from runs.tables import as_csv  # noqa: E402
-from repro import BIN, ROOT, ReproError, comparable, estimate, keep  # noqa: E402
-from repro import nearest, programs, runs, script, session  # noqa: E402
-from repro.race import accuracy, advice, links, methods  # noqa: E402
-from repro.race import ranking, readings, rows, tables  # noqa: E402
-from repro.tables import write as write_table  # noqa: E402
+from runs import ProgramFailed, kept
+from runs.folder import read_json
+from runs.tables import as_csv
+from repro import BIN, ROOT, ReproError, comparable, estimate, keep
+from repro import nearest, programs, script, session
+from repro.race import accuracy, advice, links, methods
+from repro.race import ranking, readings, rows, tables
+from repro.tables import write as write_table
 
 LINKS = ("100Mbit,1ms", "1Gbit,0.4ms", links.NONE)
 
@@ -152,7 +152,7 @@ def sections_of(folder, settings):
         if heat.entries:
             try:
                 advised = advice.for_link(heat.folder, link, heat.entries, settings)
-            except runs.ProgramFailed as error:
+            except ProgramFailed as error:
                 heat.missing.append(f"{error}")
         sections.append((link, ranking.Ranking(heat, settings.target), advised, heat.missing))
     return sections

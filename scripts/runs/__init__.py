@@ -11,6 +11,8 @@ import difflib
 import importlib.util
 import io
 import os
+import shlex
+import subprocess
 import sys
 
 SYSTEM_PYTHON = "/usr/bin/python3"
@@ -22,6 +24,24 @@ class UserError(Exception):
 
 class Fault(Exception):
     """What fails through no mistake of the user, as on a full disk; one line and exit code 1."""
+
+
+class ProgramFailed(Fault):
+    """A program ended with an error."""
+
+
+def told_by(*words, **how):
+    """What a program prints. ProgramFailed has its last line, UserError is about one that does not
+    start."""
+    words = list(map(str, words))
+    try:
+        done = subprocess.run(words, capture_output=True, text=True, check=False, **how)
+    except OSError as error:
+        raise UserError(f"{words[0]}: {error.strerror}") from None
+    if done.returncode != 0:
+        lines = (done.stderr.strip() or done.stdout.strip() or "no output").splitlines()
+        raise ProgramFailed(f"{shlex.join(words)}: exit code {done.returncode}: {lines[-1]}")
+    return done.stdout
 
 
 def nearest(name, known):

@@ -7,13 +7,13 @@ import textwrap
 import matplotlib
 
 matplotlib.use("Agg")
-import matplotlib.pyplot as plt  # noqa: E402
-from matplotlib.ticker import (FixedLocator, FuncFormatter, LogLocator,  # noqa: E402
+import matplotlib.pyplot as plt
+from matplotlib.ticker import (FixedLocator, FuncFormatter, LogLocator,
                                MaxNLocator)
 
-from . import UserError, advice, curves, output, program_name  # noqa: E402
-from .folder import PHASES  # noqa: E402
-from .measures import bytes_text  # noqa: E402
+from . import UserError, advice, curves, output, program_name
+from .folder import PHASES
+from .measures import bytes_text
 
 MOST_POINTS = 200  # of a curve by step
 WIDTH, PANEL = 14, 3.75  # inches of a picture, and of the height of a panel

@@ -6,10 +6,10 @@ are kept in advise.json of the link's folder, except those that it measured on a
 
 import dataclasses
 import re
-import subprocess
 import tempfile
 from pathlib import Path
 
+from runs import told_by
 from runs.kept import ADVICE, read_json
 
 from .. import programs, runs
@@ -116,15 +116,10 @@ def questions(entries, link):
 def ask(options, settings):
     with tempfile.TemporaryDirectory() as folder:
         table = Path(folder) / "advise.csv"
-        command = [str(settings.bin / "advise"), *programs.flags(options)]
-        done = subprocess.run([*command, "--csv", str(table)], capture_output=True, text=True,
-                              check=False)
-        if done.returncode != 0:
-            lines = done.stderr.strip().splitlines() or ["no output"]
-            raise runs.ProgramFailed(f"{' '.join(command)}: {lines[-1]}")
+        told = told_by(settings.bin / "advise", *programs.flags(options), "--csv", table)
         predictions = [line for line in programs.read_csv(table)
                        if line["at_link"] == 1 and line["ranks"] == options["ranks"]]
-    return Answer(options, runs.machine(), done.stdout.splitlines(), predictions)
+    return Answer(options, runs.machine(), told.splitlines(), predictions)
 
 
 def for_link(folder, link, entries, settings):

@@ -3,8 +3,8 @@
 import dataclasses
 import json
 import re
-import subprocess
 
+from runs import told_by
 from runs.folder import read_json
 
 from .. import ReproError, nearest
@@ -23,15 +23,8 @@ class Method:
 
 def known_by(train):
     """{flag of a `train` program: the names that it takes}; those of `set` are settings."""
-    try:
-        done = subprocess.run([train, "--describe"], capture_output=True, text=True, check=False)
-        options = json.loads(done.stdout)["options"] if done.returncode == 0 else None
-    except OSError as error:
-        raise ReproError(f"{train}: {error.strerror}") from None
-    if options is None:
-        raise ReproError(f"{train} --describe: exit code {done.returncode}")
     return {one["name"]: [word.partition("=")[0] for word in one["suggestions"]]
-            for one in options}
+            for one in json.loads(told_by(train, "--describe"))["options"]}
 
 
 def missing(known, options):
