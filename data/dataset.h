@@ -60,6 +60,8 @@ class Dataset {
   /// Name, label and size or checksum of sample i, the same on all machines: `n01440764/a.JPEG with
   /// label 0 and 9000 bytes`. Of many files, an even sample has sizes. Ranks compare them.
   virtual std::string describe(size_t /*i*/) const { return "an image"; }
+  /// What users know sample i by: `n01440764/a.JPEG`, or its number.
+  virtual std::string name(size_t i) const { return std::to_string(i); }
   /// Null when every order of reading is as fast.
   virtual const StorageLayout* storage() const { return nullptr; }
   /// Whether get_augmented() is crop_flip() of get(). ResidentData then keeps the samples in GPU

@@ -29,6 +29,7 @@ class Wrapper : public Dataset {
     return source_->get_augmented(i, seed, epoch, pixels);
   }
   std::string describe(size_t i) const override { return source_->describe(i); }
+  std::string name(size_t i) const override { return source_->name(i); }
   const StorageLayout* storage() const override { return source_->storage(); }
 
  protected:
@@ -62,6 +63,7 @@ class Subset : public Wrapper {
     return source_->get_augmented(id_of(i), seed, epoch, pixels);
   }
   std::string describe(size_t i) const override { return source_->describe(id_of(i)); }
+  std::string name(size_t i) const override { return source_->name(id_of(i)); }
   const StorageLayout* storage() const override { return nullptr; }  // it covers the whole set
 
  private:

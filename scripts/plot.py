@@ -8,13 +8,15 @@ their mean, with a band from the lowest to the highest value.
 
 With --advice FILE.csv, it draws the predictions of `advise --csv` instead: for each number of
 ranks, how many times as fast as the best dense exchange each sparsifier is, by bandwidth.
+
+With --confusion FILE.csv, it draws the table that `eval` writes: images by label and prediction.
 """
 
 import importlib
 import sys
 from pathlib import Path
 
-from runs import (UserError, advice, comparison, program_name, script, settings,
+from runs import (UserError, advice, comparison, confusion, program_name, script, settings,
                   with_matplotlib)
 from runs.folder import PHASES, Run
 from runs.options import Parser
@@ -74,15 +76,18 @@ def main():
     parser = Parser(description=__doc__)
     parser.add_argument("runs", nargs="*", metavar="RUN", help="run folder with metrics.csv")
     parser.add_argument("--advice", metavar="CSV", help="draw a table of `advise --csv` instead")
+    parser.add_argument("--confusion", metavar="CSV", help="draw a table of `eval` instead")
     parser.add_argument("-o", "--output", type=Path, default="curves.png",
                         help="picture (png, pdf, svg)")
     parser.add_argument("--group-seeds", action="store_true", help="one line for all seeds")
     parser.add_argument("--title", default="", help="text above the picture")
     options = parser.parse_args()
-    if options.advice and options.runs:
-        parser.error(f"--advice draws one table and no runs; found {options.runs[0]} beside it")
-    if not options.advice and not options.runs:
-        parser.error("RUN or --advice is missing; --help lists all")
+    tables = [name for name in ("advice", "confusion") if getattr(options, name)]
+    if tables and (options.runs or len(tables) > 1):
+        beside = options.runs[0] if options.runs else f"--{tables[1]}"
+        parser.error(f"--{tables[0]} draws one table and no runs; found {beside} beside it")
+    if not tables and not options.runs:
+        parser.error("RUN, --advice or --confusion is missing; --help lists all")
     if not with_matplotlib():
         raise UserError(f"{sys.executable} has no matplotlib; on Debian: "
                         "apt-get install python3-matplotlib")
@@ -90,6 +95,10 @@ def main():
     if options.advice:
         predictions = advice.read(Path(options.advice))
         figures.save(lambda: figures.draw_advice(predictions, options.title), options.output)
+        return
+    if options.confusion:
+        table = confusion.read(Path(options.confusion))
+        figures.save(lambda: figures.draw_confusion(*table, options.title), options.output)
         return
 
     runs = with_points([opened(folder) for folder in options.runs])

@@ -109,7 +109,7 @@ void OptionTable::add_extra(const std::string& extra, Given& given) const {
   const size_t name = flag.find_first_not_of('-');
   if (!extra.starts_with("-"))
     for (const Option& option : options_)
-      if (option.rules.positional && !has(given, option.name)) {
+      if (option.rules.positional && (option.is_list || !has(given, option.name))) {
         given.emplace_back(option.name, extra);
         return;
       }

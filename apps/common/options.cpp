@@ -1,6 +1,7 @@
 #include "apps/common/options.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cctype>
@@ -179,6 +180,14 @@ template void OptionTable::add(std::string, std::optional<int64_t>&, std::string
 template void OptionTable::add(std::string, std::optional<double>&, std::string, OptionRules);
 template void OptionTable::add(std::string, std::optional<std::vector<double>>&, std::string,
                                OptionRules);
+
+void OptionTable::add(std::string name, std::vector<std::string>& target, std::string help,
+                      OptionRules rules) {
+  Option& option = declare(std::move(name), std::move(help), std::move(rules));
+  option.is_list = true;
+  option.get = [&target] { return Json(fmt::format("{}", fmt::join(target, " "))); };
+  option.set = [&target](const Json& value) { target.push_back(value.get<std::string>()); };
+}
 
 void OptionTable::add_words(std::string name, std::string help, OptionRules rules,
                             std::vector<std::string> all, std::function<size_t()> get,

@@ -60,7 +60,7 @@ struct OptionRules {
   std::string default_of{};
   bool required = false;  ///< UserError when the command line lacks it
   /// It takes an argument without a flag as its value. Several such options take the arguments in
-  /// order.
+  /// order; a list of texts takes the rest.
   bool positional = false;
 };
 
@@ -93,6 +93,8 @@ class OptionTable {
   /// `1,2,3`), an enum with words, or std::optional of a number, a vector or an enum.
   template <class T>
   void add(std::string name, T& target, std::string help, OptionRules rules = {});
+  /// A list of texts, to which each argument without a flag is added.
+  void add(std::string name, std::vector<std::string>& target, std::string help, OptionRules rules);
   template <Worded E>
   void add(std::string name, E& target, std::string help, OptionRules rules = {}) {
     const auto all = words(target);
@@ -166,7 +168,7 @@ class OptionTable {
     std::function<void(const Json&)> set{};
     std::function<Json(const std::string&)> parse{};
     std::function<Json()> get{};
-    bool is_flag = false, is_set = false;
+    bool is_flag = false, is_list = false, is_set = false;
     /// Whether the rules allow the number, or each number of a list.
     bool in_range(const Json& value) const;
     /// The present value as a file has it: a number, text or list, or the word for none.

@@ -1,4 +1,4 @@
-#include "apps/export/source.h"
+#include "apps/common/trained_network.h"
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
@@ -13,67 +13,93 @@ namespace tw {
 namespace {
 
 /// The value of a key of the metadata; null if it is missing.
-nlohmann::json value_of(const SafetensorsReader& weights, const char* key) {
+nlohmann::json value_of(const SafetensorsReader& weights, const char* key, const char* area) {
   const auto found = weights.metadata().find(key);
   if (found == weights.metadata().end()) return {};
   return parse_json<nlohmann::json>(found->second,
-                                    fmt::format("[export] {}: {}", weights.path().string(), key));
+                                    fmt::format("[{}] {}: {}", area, weights.path().string(), key));
 }
 
 constexpr int64_t kMostSide = 4096;  // as of --image-size; oneDNN overflows at 65,535
 
 /// The shape of the images that the metadata states.
-Shape image_of(const nlohmann::json& value, const std::string& file) {
+Shape image_of(const nlohmann::json& value, const std::string& prefix) {
   std::vector<int64_t> sides;
   for (const auto& side : value) sides.push_back(integer_of(side));
   const bool valid = sides.size() == 3 && std::ranges::all_of(sides, [](int64_t side) {
                        return side >= 1 && side <= kMostSide;
                      });
-  check(valid, "[export] {}: image is {:.100}; expected [height, width, channels], each 1 to {}",
-        file, value.dump(), kMostSide);
+  check(valid, "{}: image is {:.100}; expected [height, width, channels], each 1 to {}", prefix,
+        value.dump(), kMostSide);
   return Shape(sides);
 }
 
 /// The number of classes: the length of the bias of the last layer.
-int64_t classes_of(const SafetensorsReader& weights, const ParameterArena& arena) {
+int64_t classes_of(const SafetensorsReader& weights, const ParameterArena& arena,
+                   const std::string& prefix) {
   const std::string& bias = arena.parameters().back().name;
   const Shape& shape = weights.tensor(bias).shape;
-  check(shape.rank() == 1, "[export] {}: {} has shape {}; expected (classes)",
-        weights.path().string(), bias, shape);
+  check(shape.rank() == 1, "{}: {} has shape {}; expected (classes)", prefix, bias, shape);
   return shape[0];
 }
 
 }  // namespace
 
-ExportSource find_source(const SourceOptions& options) {
-  ExportSource source{read_weights_file(weights_file(options.path, "export"), "export"),
-                      options.model,
-                      {},
-                      {},
-                      {},
-                      {}};
-  const std::string file = source.weights.path().string();
+TrainedNetwork open_network(const NetworkSource& source, const char* area) {
+  TrainedNetwork network{read_weights_file(weights_file(source.path, area), area),
+                         source.model,
+                         {},
+                         false,
+                         {},
+                         {},
+                         {},
+                         {}};
+  const SafetensorsReader& weights = network.weights;
+  const std::string prefix = fmt::format("[{}] {}", area, weights.path().string());
+  ModelSpec& spec = network.spec;
   try {
-    const nlohmann::json run = value_of(source.weights, "thinwire"),
-                         image = value_of(source.weights, "image"),
-                         normalisation = value_of(source.weights, "normalisation");
-    if (source.model.empty() && run.is_object()) run.at("config").at("model").get_to(source.model);
-    if (image.is_array()) source.spec.image = image_of(image, file);
-    if (normalisation.is_object()) {
-      normalisation.at("mean").get_to(source.mean);
-      normalisation.at("deviation").get_to(source.deviation);
+    const nlohmann::json run = value_of(weights, "thinwire", area),
+                         image = value_of(weights, "image", area),
+                         normalisation = value_of(weights, "normalisation", area),
+                         classes = value_of(weights, "classes", area);
+    if (network.model.empty() && run.is_object())
+      run.at("config").at("model").get_to(network.model);
+    if (image.is_array()) spec.image = image_of(image, prefix);
+    network.normalised = normalisation.is_object();
+    if (network.normalised) {
+      normalisation.at("mean").get_to(network.mean);
+      normalisation.at("deviation").get_to(network.deviation);
     }
-    check(!source.model.empty(), "[export] {} does not name its network; give --model", file);
-    check(image.is_array() || options.image_size > 0,
-          "[export] {} does not say the size of its images; give --image-size", file);
+    if (classes.is_array()) classes.get_to(network.class_names);
+    check(!network.model.empty(), "{} does not name its network; give --model", prefix);
+    check(image.is_array() || source.image_size > 0,
+          "{} does not say the size of its images; give --image-size", prefix);
   } catch (const nlohmann::json::exception& error) {
-    fail("[export] {}: damaged metadata: {}", file, error.what());
+    fail("{}: damaged metadata: {}", prefix, error.what());
   }
-  if (options.image_size > 0) source.spec.image[0] = source.spec.image[1] = options.image_size;
-  const Model model(source.model, source.spec);
-  source.dropped_prefix = drop_prefix(source.weights, model.arena());
-  source.spec.classes = classes_of(source.weights, model.arena());
-  return source;
+  if (source.image_size > 0) spec.image[0] = spec.image[1] = source.image_size;
+  if (!network.normalised) {
+    network.mean.assign(static_cast<size_t>(spec.image[2]), 0);
+    network.deviation.assign(static_cast<size_t>(spec.image[2]), 1);
+  }
+  const Model model(network.model, spec);
+  network.dropped_prefix = drop_prefix(network.weights, model.arena());
+  spec.classes = classes_of(weights, model.arena(), prefix);
+  return network;
+}
+
+std::unique_ptr<Model> load_network(Context& ctx, const TrainedNetwork& network, int64_t batch,
+                                    DType activations) {
+  auto model = std::make_unique<Model>(network.model, network.spec);
+  check_weights(network.weights, model->arena());  // before memory for the images of the file
+  model->plan(ctx, {.batch = batch,
+                    .activations = activations,
+                    .mean = network.mean,
+                    .deviation = network.deviation});
+  model->allocate(ctx, std::nullopt);
+  load_weights(network.weights, model->arena());
+  model->refresh(ctx);
+  return model;
 }
 
 }  // namespace tw

@@ -1,7 +1,8 @@
-// The network that `export` writes: where its weights are, and what the file says about them.
+// A trained network: where its weights are, and what their file says about it.
 #pragma once
 
 #include <filesystem>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -11,22 +12,29 @@
 namespace tw {
 
 /// What the metadata of weights leaves open.
-struct SourceOptions {
+struct NetworkSource {
   std::filesystem::path path;  ///< a run, one of its checkpoints, or a safetensors file
-  std::string model;           ///< empty: as the metadata says
+  std::string model{};         ///< empty: as the metadata says
   int64_t image_size = 0;      ///< side of the images; 0: as the metadata says
 };
 
-struct ExportSource {
+struct TrainedNetwork {
   SafetensorsReader weights;
   std::string model;
   ModelSpec spec;
-  std::vector<float> mean, deviation;  ///< of the images, per channel
-  std::string dropped_prefix;          ///< of the names of the weights: drop_prefix()
+  bool normalised = false;               ///< whether the metadata has mean and deviation
+  std::vector<float> mean, deviation;    ///< of the images, per channel; 0 and 1 if unknown
+  std::vector<std::string> class_names;  ///< of the outputs; empty: unknown
+  std::string dropped_prefix;            ///< of the names of the weights: drop_prefix()
 };
 
-/// UserError when there are no weights, or when neither they nor `options` name a network that
-/// they fit.
-ExportSource find_source(const SourceOptions& options);
+/// Opens the file of weights. UserError, which begins with [area], when there is none, or when
+/// neither its metadata nor `source` name a network that it fits.
+TrainedNetwork open_network(const NetworkSource& source, const char* area);
+
+/// The model with these weights, ready for batches of `batch` images. UserError when a tensor is
+/// missing, of another shape or damaged.
+std::unique_ptr<Model> load_network(Context& ctx, const TrainedNetwork& network, int64_t batch,
+                                    DType activations = DType::f32);
 
 }  // namespace tw

@@ -5,9 +5,9 @@
 #include "apps/common/launch.h"
 #include "apps/common/options.h"
 #include "apps/common/resolve.h"
+#include "apps/common/trained_network.h"
 #include "apps/export/example.h"
 #include "apps/export/onnx.h"
-#include "apps/export/source.h"
 #include "engine/io/file.h"
 #include "engine/io/weights.h"
 
@@ -66,45 +66,37 @@ int run(int argc, char** argv) {
   if (config.output.empty()) config.output = default_output(config.run);
   check_folder(config.output);
   check_folder(config.example);
-  const ExportSource source =
-      find_source({.path = config.run, .model = config.model, .image_size = config.image_size});
-  if (!source.dropped_prefix.empty())
-    fmt::print("the names in {} begin with {}, which is dropped\n", source.weights.path().string(),
-               source.dropped_prefix);
-  const auto channels = static_cast<size_t>(source.spec.image[2]);
-  const bool normalised = !source.mean.empty();
-
+  const TrainedNetwork network = open_network(
+      {.path = config.run, .model = config.model, .image_size = config.image_size}, "export");
+  const SafetensorsReader& weights = network.weights;
+  if (!network.dropped_prefix.empty())
+    fmt::print("the names in {} begin with {}, which is dropped\n", weights.path().string(),
+               network.dropped_prefix);
   Context ctx(Device::cpu, resolve_threads(0, 1));
-  Model model(source.model, source.spec);
-  check_weights(source.weights, model.arena());  // before memory for the images of the file
   constexpr int64_t kExamples = 4;
-  PlanConfig plan{.batch = kExamples};
-  plan.mean = normalised ? source.mean : std::vector<float>(channels, 0.0f);
-  plan.deviation = normalised ? source.deviation : std::vector<float>(channels, 1.0f);
-  model.plan(ctx, plan);
-  model.allocate(ctx, std::nullopt);
-  load_weights(source.weights, model.arena());
-  model.refresh(ctx);
+  const std::unique_ptr<Model> model = load_network(ctx, network, kExamples);
 
-  OnnxConfig onnx{.name = source.model,
-                  .image = source.spec.image,
-                  .classes = source.spec.classes,
+  OnnxConfig onnx{.name = network.model,
+                  .image = network.spec.image,
+                  .classes = network.spec.classes,
                   .fold_batch_norm = config.fold_batch_norm};
   onnx.metadata["input"] = "images as (N, channels, height, width), channels red, green, blue";
-  if (normalised) {
+  if (network.normalised) {
     onnx.metadata["input"] += ", each (pixel / 255 - mean) / deviation";
-    onnx.metadata["normalisation"] = source.weights.metadata().at("normalisation");
+    onnx.metadata["normalisation"] = weights.metadata().at("normalisation");
   }
-  if (const auto& about = source.weights.metadata(); about.contains("classes"))
+  if (const auto& about = weights.metadata(); about.contains("classes"))
     onnx.metadata["classes"] = about.at("classes");  // a JSON list of their names
   const std::string file = onnx_file(
-      model.graph(),
-      {.parameters = model.arena().values(), .statistics = model.arena().statistic_values()}, onnx);
-  if (!config.example.empty()) write_example(ctx, model, plan.mean, plan.deviation, config.example);
+      model->graph(),
+      {.parameters = model->arena().values(), .statistics = model->arena().statistic_values()},
+      onnx);
+  if (!config.example.empty())
+    write_example(ctx, *model, network.mean, network.deviation, config.example);
   write_output(config.output, file);
   fmt::print("{}: {} for images of {} x {}, {} classes, ONNX opset {}, {}\n", config.output,
-             network_for(source.model, source.spec.image), source.spec.image[0],
-             source.spec.image[1], source.spec.classes, kOnnxOpset,
+             network_for(network.model, network.spec.image), network.spec.image[0],
+             network.spec.image[1], network.spec.classes, kOnnxOpset,
              bytes_text(static_cast<double>(file.size())));
   return 0;
 }

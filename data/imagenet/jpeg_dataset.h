@@ -47,6 +47,7 @@ class JpegDataset : public Dataset {
   int32_t get_augmented(size_t i, uint64_t seed, uint32_t epoch,
                         std::span<uint8_t> pixels) const override;
   std::string describe(size_t i) const override;
+  std::string name(size_t i) const override { return source_->relative_name(i); }
   const StorageLayout* storage() const override { return source_->storage(); }
 
  private:

@@ -15,6 +15,13 @@ std::vector<std::string> csv_cells(const std::string& line) {
   return cells;
 }
 
+std::string csv_cell(const std::string& text) {
+  if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
+  std::string quoted = "\"";
+  for (const char c : text) quoted += c == '"' ? "\"\"" : std::string(1, c);
+  return quoted + "\"";
+}
+
 namespace {
 
 struct Rows {

@@ -11,7 +11,7 @@ import matplotlib.pyplot as plt
 from matplotlib.ticker import (FixedLocator, FuncFormatter, LogLocator,
                                MaxNLocator)
 
-from . import UserError, advice, curves, output, program_name
+from . import UserError, advice, confusion, curves, output, program_name
 from .folder import PHASES
 from .measures import bytes_text
 
@@ -243,6 +243,30 @@ def draw_advice(predictions, title):
         axes.axis("off")
     for axes in grid[:, 0]:
         axes.set_ylabel("speed-up over the best dense exchange")
+    if title:
+        figure.suptitle(title, x=0.01, ha="left", fontsize=13, fontweight="bold")
+    return figure
+
+
+def draw_confusion(names, counts, title):
+    """A cell for each label (row) and prediction (column): its colour is the share of the label's
+    images, its number their count."""
+    side = min(40, max(4, 0.45 * len(names) + 2))
+    figure, axes = plt.subplots(figsize=(side + 1, side))
+    picture = axes.imshow(confusion.shares(counts), cmap="Blues", vmin=0, vmax=1)
+    axes.set(xlabel="prediction", ylabel="label", title="Images by label and prediction")
+    axes.grid(False)
+    most = 60  # names and numbers that are legible
+    if len(names) <= most:
+        labels = [shortened(name, 24) for name in names]
+        axes.set_xticks(range(len(names)), labels, rotation=90)
+        axes.set_yticks(range(len(names)), labels)
+        for label, row in enumerate(confusion.shares(counts)):
+            for prediction, share in enumerate(row):
+                if counts[label][prediction]:
+                    axes.text(prediction, label, f"{counts[label][prediction]:.0f}", fontsize=7,
+                              ha="center", va="center", color="white" if share > 0.5 else "black")
+    label_percents(figure.colorbar(picture, shrink=0.8, label="share of the label").ax.yaxis)
     if title:
         figure.suptitle(title, x=0.01, ha="left", fontsize=13, fontweight="bold")
     return figure

@@ -54,6 +54,11 @@ class Run:
                 raise UserError(f"{path}: {key} is {summary.get(key)!r}; expected a number")
         return summary
 
+    @property
+    def has_few_classes(self):
+        """Whether top-5 says nothing: a finished run names less than ten classes."""
+        return 0 < len(self.summary.get("classes", ())) < 10
+
     def optional(self, name):
         """A table that not every run writes, or None."""
         path = self.folder / name

@@ -42,8 +42,9 @@ def of(run):
     """{name: value} of a run; None where it has no value yet."""
     top1 = run["val_top1"]
     seconds, images = run["seconds"], run["images_per_s"]
+    top5 = None if run.has_few_classes else last(run["val_top5"])
     found = {"state": run.state, "epochs_done": run.epochs, "val_top1": last(top1),
-             "best_top1": max(known(top1), default=None), "val_top5": last(run["val_top5"]),
+             "best_top1": max(known(top1), default=None), "val_top5": top5,
              "train_loss": last(run["train_loss"]), "val_loss": last(run["val_loss"])}
     if run.state in (FINISHED, STOPPED):  # its totals include an epoch that is not complete
         return found | {name: run.summary[name] for name in TOTALS[1:]}

@@ -6,11 +6,11 @@ import json
 import re
 from pathlib import Path
 
-from . import UserError, advice, comparison, curves, folder, settings
+from . import UserError, advice, comparison, confusion, curves, folder, settings
 
 PARTS = Path(__file__).parent / "page"
 SCRIPTS = ("format", "scale", "export", "table", "chart", "bars", "cursor", "series", "sections",
-           "distribution", "predictions", "controls", "main")
+           "distribution", "confusion", "predictions", "controls", "main")
 NOTES = {folder.STOPPED: "stopped by a signal", folder.RUNNING: "still running",
          folder.UNFINISHED: "ended without a summary"}
 
@@ -30,6 +30,17 @@ def notes(runs):
     return [f"{name}: {NOTES[run.state]} after {run.epochs} of {run.config.get('epochs', '?')} "
             "epochs." for name, run in zip(comparison.names_of(runs), runs)
             if run.state in NOTES]
+
+
+def confused(run):
+    """The table of `eval` in a run, with the shares that colour it; None if there is none."""
+    path = run.folder / confusion.FILE
+    if not path.exists():
+        return None
+    names, counts = confusion.read(path)
+    rows = [[name, *map("{:.0f}".format, row)] for name, row in zip(names, counts)]
+    return {"names": ["label", *names], "rows": rows, "shares": confusion.shares(counts),
+            "csv": path.read_text(encoding="utf-8")}
 
 
 def prediction(path):
@@ -67,7 +78,8 @@ def data_of(runs, title, advice_files):
                             "group": number, "seed": known.values[i].get("seed"),
                             "link": known.values[i].get("link"), "curves": curves.of(run, width),
                             "phases": curves.phases(run),
-                            "distribution": curves.distribution(run)}
+                            "distribution": curves.distribution(run),
+                            "confusion": confused(run)}
     files = [*advice_files, *(path for run in runs for path in advice.found_in(run.folder))]
     count = f"{len(runs)} run" + "s" * (len(runs) > 1)
     return {"title": title or count,

@@ -1,18 +1,18 @@
 // Weights for `export`: with any metadata they name a network and images that they fit, or give a
-// UserError. The input is the metadata: three texts, each ended by a line feed.
+// UserError. The input is the metadata: four texts, each ended by a line feed.
 #include <algorithm>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "apps/export/source.h"
+#include "apps/common/trained_network.h"
 #include "engine/io/weights.h"
 #include "tests/fuzz/support/input_folder.h"
 
 namespace {
 
 constexpr const char* kFile = "model.safetensors";
-constexpr const char* kKeys[] = {"thinwire", "image", "normalisation"};
+constexpr const char* kKeys[] = {"thinwire", "image", "normalisation", "classes"};
 
 /// The weights of a small network.
 class Weights {
@@ -35,18 +35,17 @@ class Weights {
       return;
     }
     try {
-      plan(tw::find_source({.path = folder_.path() / kFile, .model = {}, .image_size = 0}));
+      plan(tw::open_network({.path = folder_.path() / kFile}, "export"));
     } catch (const tw::UserError&) {
     }
   }
 
  private:
   /// As `export` does, up to the allocation.
-  void plan(const tw::ExportSource& source) {
-    tw::Model model(source.model, source.spec);
-    tw::check_weights(source.weights, model.arena());
-    if (source.mean.empty()) return;
-    model.plan(ctx_, {.batch = 1, .mean = source.mean, .deviation = source.deviation});
+  void plan(const tw::TrainedNetwork& network) {
+    tw::Model model(network.model, network.spec);
+    tw::check_weights(network.weights, model.arena());
+    model.plan(ctx_, {.batch = 1, .mean = network.mean, .deviation = network.deviation});
   }
 
   tw::fuzz::InputFolder folder_;

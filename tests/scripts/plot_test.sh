@@ -88,6 +88,27 @@ scripts/plot.py "$folder"/s[1234] --group-seeds -o "$folder/curves.svg" >"$folde
 grep -qE 'has the settings and the seed of s[34], which is counted instead' "$folder/log"
 grep -q '<svg' "$folder/curves.svg"
 
+# the table of `eval`: the colour of a cell is its share of the label, and the number its count
+printf '%s\n' 'label,a,"b, c",d' a,3,1,0 '"b, c",0,0,0' d,0,2,2 >"$folder/confusion.csv"
+/usr/bin/python3 - "$folder/confusion.csv" <<'PY'
+import pathlib
+import sys
+sys.path.insert(0, "scripts")
+from runs import confusion, figures
+axes = figures.draw_confusion(*confusion.read(pathlib.Path(sys.argv[1])), "").axes[0]
+assert axes.images[0].get_array().tolist() == [[0.75, 0.25, 0], [0, 0, 0], [0, 0.5, 0.5]]
+cells = {text.get_position(): text.get_text() for text in axes.texts}
+assert cells == {(0, 0): "3", (1, 0): "1", (1, 2): "2", (2, 2): "2"}, cells
+assert [label.get_text() for label in axes.get_yticklabels()] == ["a", "b, c", "d"]
+PY
+scripts/plot.py --confusion "$folder/confusion.csv" -o "$folder/confusion.svg" >"$folder/log"
+grep -q '<svg' "$folder/confusion.svg"
+refuses 'expected one row and one column for each class' \
+  scripts/plot.py --confusion "$folder/a/metrics.csv" -o "$folder/no.svg"
+refuses '--confusion draws one table and no runs; found' \
+  scripts/plot.py --confusion "$folder/confusion.csv" "$folder/a"
+[[ ! -e $folder/no.svg ]]
+
 # the labels of top-1 say where their ticks are
 /usr/bin/python3 - "$folder/a" <<'PY'
 import sys

@@ -91,6 +91,32 @@ PY
 scripts/report.py "$runs/dense" -o "$page" --title '</script><b>@data@' >/dev/null
 grep -q '<title>&lt;/script&gt;&lt;b&gt;@data@</title>' "$page"
 
+# a run that `eval` has read shows what it confuses; a finished run of nine classes shows no top-5
+one=$work/nine
+mkdir "$one"
+cp -r "$runs/dense" "$one/dense"
+python3 - "$one/dense" <<'PY'
+import json
+import pathlib
+import sys
+summary = pathlib.Path(sys.argv[1]) / "summary.json"
+summary.write_text(json.dumps(json.loads(summary.read_text()) | {"classes": list("abcdefghi")}))
+PY
+mkdir "$one/dense/eval"
+printf '%s\n' label,a,b a,3,1 b,0,0 >"$one/dense/eval/confusion.csv"
+scripts/report.py "$one/dense" -o "$page" >"$work/said"
+python3 - "$page" <<'PY'
+import json
+import re
+import sys
+data = json.loads(re.search(r'id="data">(.*?)</script>', open(sys.argv[1]).read(), re.S).group(1))
+(run,) = data["runs"]
+assert run["confusion"]["rows"] == [["a", "3", "1"], ["b", "0", "0"]], run["confusion"]
+assert run["confusion"]["shares"] == [[0.75, 0.25], [0, 0]]
+assert run["curves"]["val_top5"]["key"] == [] != run["curves"]["val_top1"]["key"]
+assert "val_top5" not in data["tables"]["runs"]["names"], data["tables"]["runs"]["names"]
+PY
+
 # the old page stays, and nothing else
 report() { scripts/report.py -o "$page" "$@"; }
 echo old >"$page"

@@ -10,7 +10,8 @@ function main() {
   const controls = controlsOf(data);
   const curves = curvesSection(data);
   const sections = [runsSection(data), curves, timeSection(data), entriesSection(data),
-    distributionSection(data), ...data.advice.map(predictionSection)].filter(Boolean);
+    distributionSection(data), confusionSection(data),
+    ...data.advice.map(predictionSection)].filter(Boolean);
   document.getElementById('sections').append(...sections.map((one) => one.root));
 
   let printing = false;

@@ -1,0 +1,93 @@
+#include "apps/common/classifier.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "data/device_prefetcher.h"
+#include "engine/core/copy.h"
+
+namespace tw {
+
+namespace {
+
+/// The softmax of one row of logits, in place.
+void to_probabilities(std::span<float> logits) {
+  const float most = std::ranges::max(logits);
+  float sum = 0;
+  for (float& value : logits) sum += value = std::exp(value - most);
+  for (float& value : logits) value /= sum;
+}
+
+}  // namespace
+
+void ClassifierOptions::add_run(OptionTable& table) {
+  table.add("run", run,
+            "folder of a run or checkpoint, or a safetensors file; also without the flag",
+            {.required = true, .positional = true});
+}
+
+void ClassifierOptions::add_network(OptionTable& table) {
+  table.group("Network");
+  table.add("model", model, "network, for files that do not name it (see train --list)",
+            {.suggestions = models().names()});
+  table.add("image-size", image_size, "side of the images in pixels; 0: as in training",
+            {.most = 4096});
+}
+
+void ClassifierOptions::add_machine(OptionTable& table) {
+  table.group("Machine");
+  table.add("device", device, "where the network runs; auto: the GPU if there is one",
+            {.none = "auto"});
+  table.add("precision", precision, "numbers of the network");
+  table.add("batch-size", batch_size, "images at a time",
+            {.least = 1, .most = 1 << 20, .letter = 'b'});
+  table.add("threads-per-rank", threads, "CPU threads; 0: all cores", {.most = 1024});
+  table.add("loader-threads", loader_threads,
+            "threads that read images; 0: none besides the others", {.most = 1024});
+  table.add("bad-images", bad_images, "end the program at a damaged image, or leave it out");
+}
+
+Classifier::Classifier(const ClassifierOptions& options, const char* area)
+    : options_(options),
+      network_(open_network(
+          {.path = options.run, .model = options.model, .image_size = options.image_size}, area)),
+      ctx_(resolve_device(options.device), resolve_threads(options.threads, 1)) {
+  ctx_.set_math({.tf32 = options_.precision == Precision::tf32, .deterministic = false});
+  model_ = load_network(ctx_, network_, options.batch_size, activations_of(options_.precision));
+}
+
+std::string Classifier::class_name(size_t output) const {
+  const std::vector<std::string>& names = network_.class_names;
+  return output < names.size() ? names[output] : std::to_string(output);
+}
+
+void Classifier::classify(const std::shared_ptr<const Dataset>& images, const Visit& visit) {
+  check(images->image == network_.spec.image, "[data] the images are {}; {} takes {}",
+        images->image, network_.model, network_.spec.image);
+  Loader loader(images, {.batch = options_.batch_size,
+                         .training = false,
+                         .threads = static_cast<int>(options_.loader_threads),
+                         .device = ctx_.device()});
+  DevicePrefetcher feed(ctx_, loader);
+  feed.start(0);
+  const auto outputs = static_cast<size_t>(network_.spec.classes),
+             batch = static_cast<size_t>(options_.batch_size);
+  std::vector<float> logits(batch * outputs);
+  std::vector<int32_t> labels(batch);
+  for (size_t first = 0; first < images->size(); first += batch) {
+    feed.next(model_->images(), model_->labels());
+    model_->queue_forward({.ctx = ctx_, .training = false});
+    feed.prefetch();
+    copy_to_host(ctx_, model_->logits().as<float>(), logits);
+    copy_bytes(ctx_, std::as_bytes(model_->labels().as<int32_t>()),
+               std::as_writable_bytes(std::span(labels)));
+    for (size_t i = 0; i < std::min(batch, images->size() - first); ++i) {
+      const std::span row = std::span(logits).subspan(i * outputs, outputs);
+      to_probabilities(row);
+      visit(first + i, labels[i], row);
+    }
+  }
+  model_->take_sums(ctx_);
+}
+
+}  // namespace tw

@@ -1,0 +1,49 @@
+// Classifier: class probabilities of images by a trained network.
+#pragma once
+
+#include <functional>
+
+#include "apps/common/options.h"
+#include "apps/common/resolve.h"
+#include "apps/common/trained_network.h"
+#include "data/dataset.h"
+#include "engine/core/context.h"
+
+namespace tw {
+
+/// Options of programs that classify images.
+struct ClassifierOptions {
+  std::string run, model;
+  int64_t image_size = 0, batch_size = 64, threads = 0, loader_threads = 1;
+  std::optional<Device> device;
+  Precision precision = Precision::f32;
+  BadImages bad_images = BadImages::fail;
+
+  void add_run(OptionTable& table);
+  void add_network(OptionTable& table);
+  void add_machine(OptionTable& table);
+};
+
+class Classifier {
+ public:
+  /// UserError, which begins with [area], as open_network() and load_network().
+  Classifier(const ClassifierOptions& options, const char* area);
+
+  const TrainedNetwork& network() const { return network_; }
+  /// The name of an output: that of its class, or its number.
+  std::string class_name(size_t output) const;
+
+  /// Is given each sample with its label (-1: it is damaged and skipped) and the probability of
+  /// each output, in the order of the samples.
+  using Visit = std::function<void(size_t sample, int32_t label, std::span<const float>)>;
+  /// UserError when the images have another size than the network's, or one is damaged.
+  void classify(const std::shared_ptr<const Dataset>& images, const Visit& visit);
+
+ private:
+  ClassifierOptions options_;
+  TrainedNetwork network_;
+  Context ctx_;
+  std::unique_ptr<Model> model_;
+};
+
+}  // namespace tw

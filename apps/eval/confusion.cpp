@@ -1,0 +1,59 @@
+#include "apps/eval/confusion.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "engine/io/csv.h"
+
+namespace tw {
+
+void Confusion::add(size_t label, std::span<const float> probabilities) {
+  const auto prediction =
+      static_cast<size_t>(std::ranges::max_element(probabilities) - probabilities.begin());
+  const float own = probabilities[label];
+  size_t above = 0;
+  for (size_t i = 0; i < probabilities.size(); ++i)
+    if (probabilities[i] > own || (probabilities[i] == own && i < label)) ++above;
+  ++counts_[label * names_.size() + prediction];
+  ++images_;
+  if (above < 1) ++top1_;
+  if (above < 5) ++top5_;
+}
+
+std::vector<Confusion::Class> Confusion::classes() const {
+  const size_t n = names_.size();
+  std::vector<Class> all(n);
+  for (size_t label = 0; label < n; ++label) {
+    all[label].name = names_[label];
+    all[label].correct = counts_[label * n + label];
+    for (size_t other = 0; other < n; ++other) {
+      all[label].images += counts_[label * n + other];
+      all[label].predicted += counts_[other * n + label];
+    }
+  }
+  return all;
+}
+
+std::string Confusion::matrix_csv() const {
+  std::string text = "label";
+  for (const std::string& name : names_) text += fmt::format(",{}", csv_cell(name));
+  for (size_t i = 0; i < counts_.size(); ++i) {
+    if (i % names_.size() == 0) text += fmt::format("\n{}", csv_cell(names_[i / names_.size()]));
+    text += fmt::format(",{}", counts_[i]);
+  }
+  return text + "\n";
+}
+
+std::string Confusion::classes_csv() const {
+  const auto cell = [](std::optional<double> value) {
+    return value ? fmt::format("{:.6f}", *value) : "";
+  };
+  std::string text = "class,images,predicted,correct,precision,recall\n";
+  for (const Class& one : classes())
+    text += fmt::format("{},{},{},{},{},{}\n", csv_cell(one.name), one.images, one.predicted,
+                        one.correct, cell(one.precision()), cell(one.recall()));
+  return text;
+}
+
+}  // namespace tw

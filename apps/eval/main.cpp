@@ -1,0 +1,206 @@
+// eval: the accuracy of a trained network, by class.
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "apps/common/classifier.h"
+#include "apps/common/console.h"
+#include "apps/common/launch.h"
+#include "apps/common/version.h"
+#include "apps/eval/confusion.h"
+#include "data/class_names.h"
+#include "data/imagenet/image_folder.h"
+#include "data/wrappers.h"
+#include "engine/io/csv.h"
+#include "engine/io/file.h"
+#include "engine/io/json.h"
+
+namespace {
+
+using namespace tw;
+namespace fs = std::filesystem;
+
+struct EvalConfig {
+  ClassifierOptions network;
+  std::string dir, dataset = "auto", class_map = "names", output_dir, save;
+
+  OptionTable table();
+};
+
+OptionTable EvalConfig::table() {
+  OptionTable t;
+  t.group("Files");
+  network.add_run(t);
+  t.add("data-dir", dir,
+        "images: a folder with val, or of class folders, or another data set; also without the "
+        "flag; default: what the run validated on",
+        {.positional = true});
+  t.add("output-dir", output_dir,
+        "folder for summary.json, classes.csv and confusion.csv; default: eval in the run");
+  t.add("save", save, "also write a CSV file: image, label, prediction, probability");
+  t.group("Data");
+  t.add("dataset", dataset, "data set in --data-dir (see train --list); auto: recognised");
+  t.add("class-map", class_map,
+        "which class of the data is which of the network: names, or DATA=NETWORK,... for others");
+  network.add_network(t);
+  network.add_machine(t);
+  return t;
+}
+
+/// The folder of the run that a file of weights belongs to; empty for other files.
+fs::path run_of(const fs::path& weights) {
+  const fs::path run = fs::absolute(weights).parent_path().parent_path().parent_path();
+  return fs::exists(run / "config.json") ? run : "";
+}
+
+struct Images {
+  std::shared_ptr<const Dataset> samples;
+  std::string source;
+  std::vector<std::string> class_names;
+};
+
+/// All images of a folder of class folders.
+Images open_class_folders(const fs::path& dir, int64_t side) {
+  const auto folder = std::make_shared<const ImageFolder>(dir);
+  if (!folder->left_out().empty())
+    fmt::print("data not read: {}\n", left_out_text(folder->left_out()));
+  const JpegOptions options{.classes = std::ssize(folder->classes()), .image_size = side};
+  return {std::make_shared<JpegDataset>(folder, options), dir.string(), as_utf8(folder->classes())};
+}
+
+/// The images of --data-dir, or those that the run validated on.
+Images open_images(const EvalConfig& config, const TrainedNetwork& network) {
+  const fs::path run = run_of(network.weights.path());
+  DataConfig data{.dir = config.dir, .image_size = network.spec.image[0]};
+  if (!config.dir.empty() && config.dataset == "auto" && holds_class_folders(config.dir))
+    return open_class_folders(config.dir, data.image_size);
+  std::string dataset = config.dataset;
+  if (config.dir.empty()) {
+    check(!run.empty(),
+          "[eval] {} is not in the folder of a run, which names its data; give a "
+          "folder of images",
+          network.weights.path().string());
+    const fs::path file = run / "config.json";
+    const Json options = parse_json<Json>(read_text(file, kMostJson), file.string());
+    try {
+      if (dataset == "auto") options.at("dataset").get_to(dataset);
+      data.dir = options.at("data_dir").get<std::string>();
+      data.val_size = options.at("val_size").get<size_t>();
+    } catch (const Json::exception& error) {
+      fail("[eval] {}: {:.200}", file.string(), error.what());
+    }
+  }
+  if (dataset == "auto") dataset = dataset_in(data.dir, kCifar10);
+  const DataSplit split = datasets().find(dataset).value(data);
+  if (!split.left_out.empty()) fmt::print("data not read: {}\n", split.left_out);
+  const std::string folder = data.dir.empty() ? dataset : data.dir.string();
+  return {split.val, fmt::format("{}, {}", folder, split.val_name), split.class_names};
+}
+
+/// The images with the labels of the network.
+std::shared_ptr<const Dataset> with_labels_of(const TrainedNetwork& network, const Images& images,
+                                              const std::string& map) {
+  const int64_t outputs = network.spec.classes;
+  if (images.class_names.empty() || network.class_names.empty()) {
+    check(images.samples->classes <= outputs,
+          "[classes] the data has {} classes, {} has {} outputs", images.samples->classes,
+          network.model, outputs);
+    fmt::print("output i is taken for class i of the data: the {} no classes\n",
+               network.class_names.empty() ? "weights name" : "data names");
+    return images.samples;
+  }
+  return relabel(images.samples, class_map(map, images.class_names, network.class_names), outputs);
+}
+
+std::string percent(std::optional<double> ratio) {
+  return ratio ? fmt::format("{:.4f}", *ratio) : "-";
+}
+
+/// The classes with images: all of them, or those with the lowest recall.
+void print_classes(const Confusion& confusion) {
+  constexpr size_t kMostRows = 20;
+  std::vector<Confusion::Class> rows;
+  for (const Confusion::Class& one : confusion.classes())
+    if (one.images > 0 || one.predicted > 0) rows.push_back(one);
+  if (rows.size() > kMostRows) {
+    std::ranges::stable_sort(rows, {}, [](const auto& one) { return one.recall().value_or(2); });
+    fmt::print("the {} of {} classes with the lowest recall:\n", kMostRows, rows.size());
+    rows.resize(kMostRows);
+  }
+  fmt::print("{:<24} {:>8} {:>9} {:>9}\n", "class", "images", "precision", "recall");
+  for (const auto& one : rows)
+    fmt::print("{:<24} {:>8} {:>9} {:>9}\n", one.name, one.images, percent(one.precision()),
+               percent(one.recall()));
+}
+
+int run(int argc, char** argv) {
+  EvalConfig config;
+  config.table().parse_and_set(
+      argc, argv,
+      "eval: accuracy of a trained network, precision and recall by class, "
+      "and which classes it confuses");
+  if (!config.save.empty()) check_writable(config.save);
+  Classifier classifier(config.network, "eval");
+  const TrainedNetwork& network = classifier.network();
+  Images images = open_images(config, network);
+  images.samples = with_labels_of(network, images, config.class_map);
+  const auto skipped = std::make_shared<SkipLog>();
+  if (config.network.bad_images == BadImages::skip)
+    images.samples = skip_bad(images.samples, skipped);
+
+  std::vector<std::string> names;
+  for (int64_t i = 0; i < network.spec.classes; ++i)
+    names.push_back(classifier.class_name(static_cast<size_t>(i)));
+  Confusion confusion(names);
+  std::string predictions = "image,label,prediction,probability\n";
+  classifier.classify(images.samples, [&](size_t i, int32_t label, std::span<const float> row) {
+    if (label < 0) return;
+    confusion.add(static_cast<size_t>(label), row);
+    if (config.save.empty()) return;
+    const auto best = static_cast<size_t>(std::ranges::max_element(row) - row.begin());
+    predictions +=
+        fmt::format("{},{},{},{:.6g}\n", csv_cell(images.samples->name(i)),
+                    csv_cell(names[static_cast<size_t>(label)]), csv_cell(names[best]), row[best]);
+  });
+  const int64_t count = confusion.images();
+  check(count > 0, "[eval] {}: all images are damaged", images.source);
+  Tally bad;
+  for (const SkipLog::Entry& entry : skipped->take()) bad.add(entry.class_name, entry.description);
+  fmt::print("{}", skipped_text(bad));
+
+  const auto share = [&](int64_t part) {
+    return static_cast<double>(part) / static_cast<double>(count);
+  };
+  constexpr int64_t kClassesForTop5 = 10;
+  const bool top5 = network.spec.classes >= kClassesForTop5;
+  fmt::print("{}: {}, {} images of {}\n", network.weights.path().string(), network.model, count,
+             images.source);
+  print_classes(confusion);
+  fmt::print("top-1 {:.4f} ({} of {}){}\n", share(confusion.top1()), confusion.top1(), count,
+             top5 ? fmt::format(", top-5 {:.4f}", share(confusion.top5())) : "");
+
+  fs::path folder = config.output_dir;
+  if (folder.empty() && !run_of(network.weights.path()).empty())
+    folder = run_of(network.weights.path()) / "eval";
+  if (!config.save.empty()) write_output(config.save, predictions);
+  if (folder.empty()) return 0;
+  Json summary = {{"weights", network.weights.path().string()},
+                  {"model", network.model},
+                  {"data", images.source},
+                  {"images", count},
+                  {"skipped", bad.count()},
+                  {"top1", share(confusion.top1())},
+                  {"top5", share(confusion.top5())},
+                  {"build", provenance_json()}};
+  create_folders_durably(folder);
+  write_atomically(folder / "confusion.csv", confusion.matrix_csv());
+  write_atomically(folder / "classes.csv", confusion.classes_csv());
+  write_atomically(folder / "summary.json", summary.dump(2) + "\n");
+  fmt::print("written to {}\n", folder.string());
+  return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  return tw::run_program(argv, [&](tw::Communicator&) { return run(argc, argv); });
+}

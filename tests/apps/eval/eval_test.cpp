@@ -1,0 +1,159 @@
+// The program eval: accuracy and confusion of a trained network.
+#include <cmath>
+#include <map>
+
+#include "apps/eval/confusion.h"
+#include "tests/support/jpegs.h"
+#include "tests/support/program.h"
+
+namespace tw::test {
+namespace {
+
+namespace fs = std::filesystem;
+using Json = nlohmann::json;
+
+TEST(Confusion, CountsByLabelAndPrediction) {
+  Confusion confusion({"a", "b", "c, d"});
+  confusion.add(0, std::array{0.7f, 0.2f, 0.1f});
+  confusion.add(0, std::array{0.1f, 0.2f, 0.7f});
+  confusion.add(1, std::array{0.4f, 0.4f, 0.2f});  // of equal ones, a comes first
+  EXPECT_EQ(confusion.images(), 3);
+  EXPECT_EQ(confusion.top1(), 1);
+  EXPECT_EQ(confusion.top5(), 3);
+  EXPECT_EQ(confusion.matrix_csv(), "label,a,b,\"c, d\"\na,1,0,1\nb,1,0,0\n\"c, d\",0,0,0\n");
+  EXPECT_EQ(confusion.classes_csv(),
+            "class,images,predicted,correct,precision,recall\n"
+            "a,2,2,1,0.500000,0.500000\nb,1,0,0,,0.000000\n\"c, d\",0,1,0,0.000000,\n");
+}
+
+TEST(Confusion, TopFiveIsTheRankOfTheLabel) {
+  Confusion confusion({"a", "b", "c", "d", "e", "f", "g"});
+  const std::array row{0.3f, 0.2f, 0.15f, 0.1f, 0.1f, 0.1f, 0.05f};
+  for (size_t label = 0; label < row.size(); ++label) confusion.add(label, row);
+  EXPECT_EQ(confusion.top1(), 1);
+  EXPECT_EQ(confusion.top5(), 5);  // f has the probability of e and comes behind it
+}
+
+std::vector<std::vector<std::string>> rows_of(const fs::path& csv) {
+  std::vector<std::vector<std::string>> rows;
+  std::istringstream lines(text_of(csv));
+  for (std::string line; std::getline(lines, line);) {
+    std::istringstream cells(line);
+    rows.emplace_back();
+    for (std::string cell; std::getline(cells, cell, ',');) rows.back().push_back(cell);
+  }
+  return rows;
+}
+
+/// A run of lenet on images of three classes.
+class Eval : public testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    folder_ = new TempFolder;
+    write_image_folder(*folder_ / "data", 3, 8, 6);
+    const Ended ended = run_command(fmt::format(
+        "cd {} && {} --model lenet --precision f32 --threads-per-rank 1 --data-dir data "
+        "--image-size 32 --batch-size 4 --max-steps 30 --lr 0.002 --warmup-epochs 0 "
+        "--name run",
+        folder_->path().string(), TW_TRAIN));
+    ASSERT_EQ(ended.code, 0) << ended.output;
+  }
+  static void TearDownTestSuite() { delete folder_; }
+  static Ended run(const std::string& arguments) {
+    return run_command(fmt::format("cd {} && {}/eval {} --threads-per-rank 1",
+                                   folder_->path().string(), TW_BIN, arguments));
+  }
+  static Json summary(const std::string& folder) {
+    return Json::parse(text_of(*folder_ / folder / "summary.json"));
+  }
+
+  static TempFolder* folder_;
+};
+TempFolder* Eval::folder_ = nullptr;
+
+TEST_F(Eval, AgreesWithTheValidationOfTheRun) {
+  const Ended ended = run("runs/run --save predictions.csv");
+  ASSERT_EQ(ended.code, 0) << ended.output;
+  const Json found = summary("runs/run/eval"), trained = summary("runs/run");
+  EXPECT_EQ(found["images"], 18);
+  EXPECT_NEAR(found["top1"], trained["val_top1"], 1e-6);
+  EXPECT_FALSE(ended.says("top-5")) << "of three classes: " << ended.output;
+
+  // the tables follow from the predictions
+  const auto predictions = rows_of(*folder_ / "predictions.csv");
+  ASSERT_EQ(predictions.size(), 1u + 18);
+  EXPECT_EQ(predictions[0],
+            (std::vector<std::string>{"image", "label", "prediction", "probability"}));
+  std::map<std::pair<std::string, std::string>, int> counts;
+  int right = 0;
+  for (size_t i = 1; i < predictions.size(); ++i) {
+    const auto& row = predictions[i];
+    EXPECT_EQ(row[0].substr(0, row[0].find('/')), row[1]);
+    EXPECT_TRUE(fs::exists(*folder_ / "data/val" / row[0])) << row[0];
+    EXPECT_GT(std::stod(row[3]), 1.0 / 3 - 1e-6);
+    ++counts[{row[1], row[2]}];
+    right += row[1] == row[2];
+  }
+  EXPECT_NEAR(found["top1"], right / 18.0, 1e-9);
+  const auto matrix = rows_of(*folder_ / "runs/run/eval/confusion.csv");
+  ASSERT_EQ(matrix.size(), 4u);
+  for (size_t label = 1; label < 4; ++label)
+    for (size_t other = 1; other < 4; ++other)
+      EXPECT_EQ(std::stoi(matrix[label][other]), (counts[{matrix[label][0], matrix[0][other]}]));
+}
+
+TEST_F(Eval, MapsClassFoldersByName) {
+  ASSERT_EQ(run("runs/run --output-dir whole").code, 0);
+  // without the first class, the folders have other numbers
+  fs::copy(*folder_ / "data/val", *folder_ / "some", fs::copy_options::recursive);
+  fs::remove_all(*folder_ / "some/n00000000");
+  const Ended ended = run("runs/run some --output-dir part");
+  ASSERT_EQ(ended.code, 0) << ended.output;
+  const auto whole = rows_of(*folder_ / "whole/confusion.csv"),
+             part = rows_of(*folder_ / "part/confusion.csv");
+  EXPECT_EQ(part[1], (std::vector<std::string>{"n00000000", "0", "0", "0"}));
+  EXPECT_EQ(part[2], whole[2]);
+  EXPECT_EQ(part[3], whole[3]);
+
+  fs::rename(*folder_ / "some/n00000001", *folder_ / "some/wasp");
+  const Ended unknown = run("runs/run some");
+  EXPECT_EQ(unknown.code, 2);
+  EXPECT_TRUE(unknown.says("wasp")) << unknown.output;
+  ASSERT_EQ(run("runs/run some --class-map wasp=n00000001,names --output-dir mapped").code, 0);
+  EXPECT_EQ(rows_of(*folder_ / "mapped/confusion.csv"), part);
+}
+
+TEST_F(Eval, LeavesOutDamagedImages) {
+  fs::copy(*folder_ / "data/val", *folder_ / "damaged", fs::copy_options::recursive);
+  const fs::path first = fs::directory_iterator(*folder_ / "damaged/n00000001")->path();
+  std::ofstream(first) << "no image";
+  const Ended refused = run("runs/run damaged --output-dir no");
+  EXPECT_EQ(refused.code, 2);
+  EXPECT_TRUE(refused.says(first.filename().string())) << refused.output;
+  EXPECT_FALSE(fs::exists(*folder_ / "no"));
+  const Ended ended = run("runs/run damaged --bad-images skip --output-dir skipped");
+  EXPECT_TRUE(ended.says("skipped 1 damaged image of n00000001")) << ended.output;
+  EXPECT_EQ(summary("skipped")["images"], 17);
+}
+
+TEST_F(Eval, SaysWhatIsMissing) {
+  for (const auto& [arguments, text] : {std::pair{"", "[options] RUN is missing"},
+                                        {"nothing", "[eval] nothing does not exist"},
+                                        {"runs/run no-images", "no-images"},
+                                        {"runs/run --model no", "unknown model \"no\""},
+                                        {"runs/run --save no/file.csv", "no"}}) {
+    const Ended ended = run(arguments);
+    EXPECT_EQ(ended.code, 2) << arguments;
+    EXPECT_EQ(ended.lines(), 1u) << ended.output;
+    EXPECT_TRUE(ended.says(text)) << ended.output;
+  }
+  fs::copy_file(*folder_ / "runs/run/checkpoints/step-00000030/model.safetensors",
+                *folder_ / "alone.safetensors");
+  EXPECT_TRUE(run("alone.safetensors").says("give a folder of images"));
+  const Ended alone = run("alone.safetensors data");
+  EXPECT_EQ(alone.code, 0) << alone.output;
+  EXPECT_FALSE(alone.says("written to")) << alone.output;
+}
+
+}  // namespace
+}  // namespace tw::test
