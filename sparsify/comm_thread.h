@@ -1,4 +1,5 @@
-// CommThread: a thread that runs numbered jobs in order, in parallel with the thread that owns it.
+// CommThread: a thread that exchanges the buckets of a step, in order, while backward runs (the
+// option --overlap). Messages make progress in it, as MpiRequests::wait polls them.
 #pragma once
 
 #include <condition_variable>

@@ -36,8 +36,8 @@ class LocalSgd : public Optimizer {
   std::vector<NamedVector> own_vectors() override;
   /// Those of the outer optimizer, and `round`; see steps_in_round().
   std::vector<NamedState> states() override;
-  bool strands() const override { return outer_.strands(); }
-  void take_share() override { outer_.take_share(); }
+  bool has_unreachable_residual() const override { return outer_.has_unreachable_residual(); }
+  void adopt_mean_residual() override { outer_.adopt_mean_residual(); }
 
   bool same_on_all_ranks() const override { return steps_in_round() == 0; }
   /// Local steps since the last exchange.

@@ -93,14 +93,16 @@ class Optimizer {
   /// The state of this rank's parts, where there is any.
   virtual std::vector<NamedState> states() = 0;
 
-  // A run may continue the vectors of another number of ranks, or of other parts. Of what is owed,
-  // the mean over the ranks stays the same: every rank gets that mean, and take_share() is called.
-  /// Whether this rank owes something that it will never select from.
-  virtual bool strands() const = 0;
-  /// Turns the mean of what is owed, which every rank holds, into what this rank owes: 0, or a
-  /// multiple, if other ranks select nothing. What is owed of tensors that are exchanged whole is
-  /// applied in the next update, and momentum before the selection becomes one after the mean.
-  virtual void take_share() = 0;
+  // A run may continue the vectors of another number of ranks, or of other parts. The mean over the
+  // ranks of residuals and of momentum before the selection stays the same: every rank gets that
+  // mean, and adopt_mean_residual() is called.
+  /// Whether this rank has a residual from which it will never select.
+  virtual bool has_unreachable_residual() const = 0;
+  /// Turns the mean over the ranks, which every rank holds, into the residual of this rank: 0 if it
+  /// selects nothing, a multiple of the mean if others select nothing. The residual of tensors that
+  /// are exchanged whole is applied in the next update, and momentum before the selection becomes
+  /// one after the mean.
+  virtual void adopt_mean_residual() = 0;
 };
 
 /// SyncSgd, or LocalSgd if the configuration has local steps.

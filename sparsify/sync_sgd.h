@@ -44,8 +44,8 @@ class SyncSgd : public Optimizer {
   /// Those of the exchanges, one for each bucket, and of the selector: `exchange.0`,
   /// `selector.NAME`.
   std::vector<NamedState> states() override;
-  bool strands() const override;
-  void take_share() override;
+  bool has_unreachable_residual() const override;
+  void adopt_mean_residual() override;
 
  private:
   void exchange_bucket(Context& ctx, size_t number);

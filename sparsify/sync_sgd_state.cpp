@@ -58,7 +58,7 @@ std::vector<Segment> SyncSgd::segments_without_momentum() const {
   return segments;
 }
 
-bool SyncSgd::strands() const {
+bool SyncSgd::has_unreachable_residual() const {
   const auto holds = [&](const Buffer& vector, const std::vector<Segment>& segments) {
     return std::ranges::any_of(segments, [&](const Segment& segment) {
       const HostFloats values(ctx_, part_of(vector.as<float>(), segment));
@@ -68,16 +68,16 @@ bool SyncSgd::strands() const {
   const auto owes = [&](const std::vector<Segment>& segments) {
     return holds(residual_, segments) || holds(local_momentum_, segments);
   };
-  const auto strands = [&](const Bucket& bucket) {
+  const auto unreachable = [&](const Bucket& bucket) {
     const bool selects =
         !bucket.packed && bucket.exchange->selects_for(comm_.rank(), comm_.size()) > 0;
     return !selects && owes(bucket.segments);
   };
-  return std::ranges::any_of(plan_.buckets, strands) ||
+  return std::ranges::any_of(plan_.buckets, unreachable) ||
          holds(momentum_, segments_without_momentum());
 }
 
-void SyncSgd::take_share() {
+void SyncSgd::adopt_mean_residual() {
   // with Nesterov, the momentum before the selection is m times that after the mean
   const auto m = static_cast<float>(config_.nesterov ? config_.momentum : 1);
   const auto move = [&](float factor, std::span<float> from, std::span<float> to) {

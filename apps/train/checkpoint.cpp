@@ -113,11 +113,12 @@ class Restoration {
       take_states(own, same);
       drop_frozen();
     });
-    const std::vector<uint8_t> strands = gather(comm_, static_cast<uint8_t>(optimizer_.strands()));
-    if (same && std::ranges::find(strands, 1) == strands.end()) return;
+    const std::vector<uint8_t> unreachable =
+        gather(comm_, static_cast<uint8_t>(optimizer_.has_unreachable_residual()));
+    if (same && std::ranges::find(unreachable, 1) == unreachable.end()) return;
     average(same);
     drop_frozen();
-    optimizer_.take_share();
+    optimizer_.adopt_mean_residual();
   }
 
  private:

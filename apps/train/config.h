@@ -63,7 +63,7 @@ struct TrainConfig {
   bool overlap = false;
   bool measure_wait = false;
   double density = 0.001;
-  std::optional<std::vector<double>> density_warmup;  ///< resolve() sets it, and warmup_epochs
+  std::optional<std::vector<double>> density_warmup;  ///< resolve_warmup() sets both
   bool no_error_feedback = false;
   double residual_decay = 1;
   Settings settings;

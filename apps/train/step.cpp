@@ -31,7 +31,7 @@ void Run::begin_step() {
                      .warmup = in_density_warmup(config_, at_.epoch),
                      .stop = stop_.load(),
                      .last = last_step()});
-  lap(&PhaseSeconds::select);
+  lap(&PhaseSeconds::select);  // the decay of the residual
 }
 
 PassArgs Run::pass_of(int64_t part) {
@@ -76,7 +76,7 @@ void Run::update() {
   step_.phases.select += report.sec_select;
   step_.phases.exchange = report.sec_exchange;
   step_.phases.update = report.sec_update;
-  watch_.lap();  // the report has the seconds so far
+  watch_.lap();  // finish() has timed its phases; freezing and statistics count in none
   model_.refresh(ctx_);
   lap(&PhaseSeconds::update);
   step_.wait = report.sec_wait;
