@@ -8,12 +8,8 @@ std::unique_ptr<Candidates> Candidates::create(Context& ctx) {
   return candidates_dispatch(ctx.device());
 }
 
-Moments Candidates::collect_and_sum(Context& ctx, std::span<const float> g, std::span<float> e,
-                                    uint32_t min_bits, std::span<const uint32_t> lower,
-                                    std::vector<Moments>& blocks) {
-  const Moments moments = add_and_moments(ctx, g, e, blocks);
-  collect(ctx, {}, e, min_bits, lower);
-  return moments;
+Tail Candidates::tail(Context& ctx, std::span<const float> u, uint32_t bits) {
+  return tail_of(ctx, u, bits, tails_);
 }
 
 size_t sample_rank(size_t k, size_t d) {

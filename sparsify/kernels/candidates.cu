@@ -108,7 +108,7 @@ Marks::Lower lower_thresholds(std::span<const uint32_t> bits) {
 /// The number of elements of at least `bits`, if the pass that marked counted them.
 std::optional<size_t> counted(const MarkedVectors::Threshold& threshold, const Search::Found& found,
                               uint32_t bits) {
-  if (bits == threshold.least) return found.marked;
+  if (bits == found.least) return found.marked;
   for (int l = 0; l < threshold.lower.count; ++l)
     if (threshold.lower.bits[l] == bits) return found.lower[l];
   return std::nullopt;
@@ -131,14 +131,16 @@ class DeviceCandidates : public Candidates {
   }
 
   void collect(Context& ctx, std::span<const float> g, std::span<float> e, uint32_t min_bits,
-               std::span<const uint32_t> lower) override {
+               std::span<const uint32_t> lower, Moments* moments) override {
+    g = measured(ctx, g, e, moments);
     start(ctx, e, {.g = data(g), .least = min_bits, .lower = lower_thresholds(lower)}, 0);
     vector_.begin(ctx, {&threshold_, 1});
     vector_.mark(ctx, {&threshold_, 1});
   }
 
-  void collect_largest(Context& ctx, std::span<const float> g, std::span<float> e,
-                       size_t k) override {
+  void collect_largest(Context& ctx, std::span<const float> g, std::span<float> e, size_t k,
+                       Moments* moments) override {
+    g = measured(ctx, g, e, moments);
     start(ctx, e, {.g = data(g), .least = 1}, k);
     if (e.empty()) return vector_.begin(ctx, {&threshold_, 1});
     launch(ctx, "select", sample_kernel, 1, kThreads, std::ssize(e), data(g), e.data(),
@@ -146,15 +148,13 @@ class DeviceCandidates : public Candidates {
     vector_.mark(ctx, {&threshold_, 1});
   }
 
-  void widen(Context& ctx, std::span<float> e, uint32_t bits) override {
-    if (bits < threshold_.least) collect(ctx, {}, e, bits, {});
-  }
+  bool keeps(uint32_t bits) override { return bits >= found().least; }
 
   size_t count() override { return found().marked; }
 
   size_t reaching(uint32_t bits) override {
     if (const auto known = counted(threshold_, found(), bits)) return *known;
-    check<std::logic_error>(bits >= threshold_.least, "[candidates] {:#x} was not counted", bits);
+    check<std::logic_error>(keeps(bits), "[candidates] {:#x} was not counted", bits);
     Context& ctx = *ctx_;
     unsigned long long* const total = &vector_.search(0).found->moved;
     expect(cudaMemsetAsync(total, 0, sizeof *total, stream(ctx)), "select");
@@ -183,6 +183,14 @@ class DeviceCandidates : public Candidates {
   }
 
  private:
+  /// Takes moments, if they are asked for; returns what is left to add to e.
+  std::span<const float> measured(Context& ctx, std::span<const float> g, std::span<float> e,
+                                  Moments* moments) {
+    if (moments == nullptr) return g;
+    *moments = add_and_moments(ctx, g, e, blocks_);
+    return {};
+  }
+
   void start(Context& ctx, std::span<float> e, const MarkedVectors::Threshold& threshold,
              size_t complete) {
     ctx_ = &ctx;

@@ -34,24 +34,28 @@ class Candidates {
 
   /// e += g (g may be empty: e holds u already). Keeps every entry with magnitude bits of at least
   /// `min_bits` and counts, in the same pass, those of at least each of `lower` (ten at most).
+  /// `moments`: becomes those of u if it is not null; in the same pass on the CPU, before it on
+  /// other devices.
   virtual void collect(Context& ctx, std::span<const float> g, std::span<float> e,
-                       uint32_t min_bits, std::span<const uint32_t> lower = {}) = 0;
-  /// The same, and returns the sums of u and of its squares; other moments may be 0. `blocks`: see
-  /// add_and_moments. One pass on the CPU, two on other devices.
-  virtual Moments collect_and_sum(Context& ctx, std::span<const float> g, std::span<float> e,
-                                  uint32_t min_bits, std::span<const uint32_t> lower,
-                                  std::vector<Moments>& blocks);
-  /// e += g likewise. Keeps at least the k largest (all non-zeros if those are fewer) and for most
-  /// vectors no more than a few times k. Their number stays on the device.
-  virtual void collect_largest(Context& ctx, std::span<const float> g, std::span<float> e,
-                               size_t k) = 0;
+                       uint32_t min_bits, std::span<const uint32_t> lower = {},
+                       Moments* moments = nullptr) = 0;
+  /// The same, but keeps at least the k largest (all non-zeros if those are fewer) and for most
+  /// vectors no more than a few times k. On a GPU fewer may be kept; take_largest completes them.
+  virtual void collect_largest(Context& ctx, std::span<const float> g, std::span<float> e, size_t k,
+                               Moments* moments = nullptr) = 0;
+  /// Whether all entries of at least `bits` are kept.
+  virtual bool keeps(uint32_t bits) = 0;
   /// Collects again, from e which holds u, unless all entries of at least `bits` are kept already.
-  virtual void widen(Context& ctx, std::span<float> e, uint32_t bits) = 0;
+  void widen(Context& ctx, std::span<float> e, uint32_t bits) {
+    if (!keeps(bits)) collect(ctx, {}, e, bits);
+  }
 
-  // after collect or widen
+  /// The number of entries that are kept.
   virtual size_t count() = 0;
-  /// The number of entries of u of at least `bits`, which is at least min_bits or one of `lower`.
+  /// The number of entries of u of at least `bits`, which are kept or one of `lower`.
   virtual size_t reaching(uint32_t bits) = 0;
+  /// tail_of(u) from `bits` on, from the entries that are kept if those are enough.
+  virtual Tail tail(Context& ctx, std::span<const float> u, uint32_t bits);
 
   /// Moves the k largest candidates (all, if they are fewer) from e, which holds u, to `out`. If u
   /// has a NaN or infinity, which is always a candidate, reports the first one instead.
@@ -62,6 +66,11 @@ class Candidates {
   /// Moves every candidate of at least `bits`.
   virtual void take(Context& ctx, uint32_t bits, std::span<float> e, uint32_t base,
                     SparseVector& out) = 0;
+
+ protected:
+  // working memory of moments and of tails
+  std::vector<Moments> blocks_;
+  std::vector<Tail> tails_;
 };
 
 inline constinit DispatchTable<std::unique_ptr<Candidates>()> candidates_dispatch{"candidates"};

@@ -45,6 +45,25 @@ uint32_t counted_threshold(Context& ctx, std::span<const float> u, size_t k,
   return candidate_bits(histograms[0].cut(k).edge);
 }
 
+/// Adds the entries that reach a threshold to the tails of their blocks, in the order of tail_of.
+/// Without branches, which would be mispredicted.
+void add_tails(const SparseVector& run, uint32_t bits, std::span<Tail> tails) {
+  for (size_t i = 0; i < run.count;) {
+    const size_t block = run.indices[i] / kMeasureBlock;
+    double lanes[kMeasureLanes] = {};
+    uint32_t least = kInfinityBits, count = 0;
+    for (; i < run.count && run.indices[i] / kMeasureBlock == block; ++i) {
+      const uint32_t size = magnitude_bits(run.values[i]);
+      const uint32_t reaches = size >= bits ? ~0u : 0;
+      lanes[run.indices[i] % kMeasureLanes] += double{std::bit_cast<float>(size & reaches)};
+      least = std::min(least, (size & reaches) | (kInfinityBits & ~reaches));
+      count += reaches & 1;
+    }
+    tails[block] = {.least = std::bit_cast<float>(least), .count = count};
+    for (const double lane : lanes) tails[block].sum += lane;
+  }
+}
+
 }  // namespace
 
 uint32_t HostCandidates::nth_magnitude(Context&, const StridedSum& sample, size_t nth) {
@@ -57,28 +76,14 @@ uint32_t HostCandidates::nth_magnitude(Context&, const StridedSum& sample, size_
 }
 
 void HostCandidates::collect(Context& ctx, std::span<const float> g, std::span<float> e,
-                             uint32_t min_bits, std::span<const uint32_t> lower) {
-  pass(ctx, g, e, min_bits, lower, {});
-}
-
-Moments HostCandidates::collect_and_sum(Context& ctx, std::span<const float> g, std::span<float> e,
-                                        uint32_t min_bits, std::span<const uint32_t> lower,
-                                        std::vector<Moments>& blocks) {
-  blocks.assign(measure_blocks(e.size()), {});
-  pass(ctx, g, e, min_bits, lower, blocks);
-  return total_of(blocks);
-}
-
-void HostCandidates::pass(Context& ctx, std::span<const float> g, std::span<float> e,
-                          uint32_t min_bits, std::span<const uint32_t> lower,
-                          std::span<Moments> blocks) {
-  static_assert(kBlock == kMeasureBlock);
+                             uint32_t min_bits, std::span<const uint32_t> lower, Moments* moments) {
   const size_t part = part_length(ctx, e.size());
   min_bits_ = min_bits;
   lower_.assign(lower.begin(), lower.end());
   in_use_ = (e.size() + part - 1) / part;
   if (runs_.size() < in_use_) runs_.resize(in_use_);
   counted_.assign(in_use_ * lower.size(), 0);
+  if (moments != nullptr) blocks_.assign(measure_blocks(e.size()), {});
   parallel_for(ctx, e.size(), part, [&](size_t begin, size_t end) {
     SparseVector& run = runs_[begin / part];
     size_t* const counted = counted_.data() + begin / part * lower_.size();
@@ -86,19 +91,16 @@ void HostCandidates::pass(Context& ctx, std::span<const float> g, std::span<floa
     for (size_t i = begin; i < end; i += kBlock) {
       const size_t n = std::min(kBlock, end - i);
       run.reserve(count + n);
-      const float* addend = g.empty() ? nullptr : g.data() + i;
-      // the block then is in the first-level cache
-      if (!blocks.empty()) {
-        add_and_sum_block(addend, e.data() + i, n, blocks[i / kBlock]);
-        addend = nullptr;
-      }
-      count += add_and_compact(addend, e.data() + i, n, min_bits, static_cast<uint32_t>(i),
-                               {run.indices.data() + count, run.values.data() + count});
+      count += add_and_compact(g.empty() ? nullptr : g.data() + i, e.data() + i, n, min_bits,
+                               static_cast<uint32_t>(i),
+                               {run.indices.data() + count, run.values.data() + count},
+                               moments == nullptr ? nullptr : &blocks_[i / kBlock]);
       for (size_t j = 0; j < lower_.size(); ++j)
         counted[j] += TW_KERNEL(count_at_least, e.data() + i, n, lower_[j]);
     }
     run.count = count;
   });
+  if (moments != nullptr) *moments = total_of(blocks_);
   // Headroom: the next step's total is similar, but may shift between the runs. The threshold of a
   // short vector comes from a small sample, so its total may be anything. A run that holds a total
   // like this one is left as it is: the total of a later step may be a little larger.
@@ -112,14 +114,10 @@ void HostCandidates::pass(Context& ctx, std::span<const float> g, std::span<floa
 // Exact for any sample: if fewer than k entries pass, takes the threshold from a histogram of all
 // of u.
 void HostCandidates::collect_largest(Context& ctx, std::span<const float> g, std::span<float> e,
-                                     size_t k) {
+                                     size_t k, Moments* moments) {
   const uint32_t threshold = sampled_threshold(g, e, k, sample_);
-  collect(ctx, g, e, threshold);
+  collect(ctx, g, e, threshold, {}, moments);
   if (count() < k && threshold > 1) collect(ctx, {}, e, counted_threshold(ctx, e, k, whole_));
-}
-
-void HostCandidates::widen(Context& ctx, std::span<float> e, uint32_t bits) {
-  if (bits < min_bits_) collect(ctx, {}, e, bits);
 }
 
 size_t HostCandidates::count() {
@@ -139,6 +137,13 @@ size_t HostCandidates::reaching(uint32_t bits) {
   check<std::logic_error>(at < lower_.size(), "[candidates] {:#x} was not counted", bits);
   for (size_t i = at; i < counted_.size(); i += lower_.size()) count += counted_[i];
   return count;
+}
+
+Tail HostCandidates::tail(Context& ctx, std::span<const float> u, uint32_t bits) {
+  if (!keeps(bits)) return Candidates::tail(ctx, u, bits);
+  tails_.assign(measure_blocks(u.size()), {});
+  parallel_for(ctx, in_use_, 1, [&](size_t r, size_t) { add_tails(runs_[r], bits, tails_); });
+  return total_of(tails_);
 }
 
 SelectInfo HostCandidates::take_largest(Context& ctx, size_t k, uint32_t resolution,

@@ -11,15 +11,13 @@ class HostCandidates : public Candidates {
  public:
   uint32_t nth_magnitude(Context& ctx, const StridedSum& sample, size_t nth) override;
   void collect(Context& ctx, std::span<const float> g, std::span<float> e, uint32_t min_bits,
-               std::span<const uint32_t> lower = {}) override;
-  Moments collect_and_sum(Context& ctx, std::span<const float> g, std::span<float> e,
-                          uint32_t min_bits, std::span<const uint32_t> lower,
-                          std::vector<Moments>& blocks) override;
-  void collect_largest(Context& ctx, std::span<const float> g, std::span<float> e,
-                       size_t k) override;
-  void widen(Context& ctx, std::span<float> e, uint32_t bits) override;
+               std::span<const uint32_t> lower = {}, Moments* moments = nullptr) override;
+  void collect_largest(Context& ctx, std::span<const float> g, std::span<float> e, size_t k,
+                       Moments* moments = nullptr) override;
+  bool keeps(uint32_t bits) override { return bits >= min_bits_; }
   size_t count() override;
   size_t reaching(uint32_t bits) override;
+  Tail tail(Context& ctx, std::span<const float> u, uint32_t bits) override;
   SelectInfo take_largest(Context& ctx, size_t k, uint32_t resolution, std::span<float> e,
                           uint32_t base, SparseVector& out) override;
   void take(Context& ctx, uint32_t bits, std::span<float> e, uint32_t base,
@@ -30,9 +28,6 @@ class HostCandidates : public Candidates {
   std::span<const SparseVector> runs() const { return {runs_.data(), in_use_}; }
 
  private:
-  /// collect(); with `blocks`, one for each kMeasureBlock elements, also the moments.
-  void pass(Context& ctx, std::span<const float> g, std::span<float> e, uint32_t min_bits,
-            std::span<const uint32_t> lower, std::span<Moments> blocks);
   /// The key of the k-th largest candidate; 0 if there are no more than k. Uses taken_.
   uint64_t cut_key(size_t k, uint32_t resolution);
   /// Moves the candidates with rank_key >= cut, `most` at most, from e to `out`.

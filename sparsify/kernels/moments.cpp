@@ -1,11 +1,11 @@
 #include "sparsify/kernels/moments.h"
 
 #include <algorithm>
-#include <array>
 #include <bit>
 
 #include "engine/core/parallel.h"
 #include "sparsify/kernels/magnitude.h"
+#include "sparsify/kernels/stream_compaction.h"
 
 #define TW_KERNELS "sparsify/kernels/moments.cpp"
 #include "engine/core/each_instruction_set.h"
@@ -13,51 +13,10 @@
 #ifdef TW_CPU
 namespace tw::TW_CPU {
 
-using Singles = Lanes<float, kMeasureLanes>;
-using Doubles = Lanes<double, kMeasureLanes>;
-
-/// The last elements of a block, n < kMeasureLanes, and zeros behind them.
-TW_INLINE std::array<float, kMeasureLanes> last_lanes(const float* u, size_t n) {
-  std::array<float, kMeasureLanes> lanes{};
-  std::copy_n(u, n, lanes.begin());
-  return lanes;
-}
-
-/// One block of add_and_moments. A square of a float is exact in double, so that fused
-/// multiply-add gives the same bits.
-template <bool kMagnitudes>
-void measure(const float* g, float* e, size_t n, Moments* block) {
-  Doubles sums{}, squares{}, magnitudes{};
-  Singles largest{};
-  const auto add = [&](const float* u) __attribute__((always_inline)) {
-    const Doubles wide = widened<kMeasureLanes>(u);
-    sums += wide;
-    squares.add_product(wide, wide);
-    if constexpr (kMagnitudes) {
-      magnitudes += wide.magnitude();
-      largest.raise(Singles::load(u).magnitude());
-    }
-  };
-  size_t i = 0;
-  for (; i + kMeasureLanes <= n; i += kMeasureLanes) {
-    if (g != nullptr) (Singles::load(e + i) += Singles::load(g + i)).store(e + i);
-    add(e + i);
-  }
-  if (g != nullptr)
-    for (size_t j = i; j < n; ++j) e[j] += g[j];
-  add(last_lanes(e + i, n - i).data());
-  for (size_t j = 0; j < kMeasureLanes; ++j) {
-    block->sum += sums[j];
-    block->square += squares[j];
-    block->magnitude += magnitudes[j];
-    block->largest = std::max(block->largest, largest[j]);
-  }
-}
-
 /// One block of tail_of.
 inline void tail(const float* u, size_t n, uint32_t bits, Tail* block) {
   using Words = Lanes<int32_t, kMeasureLanes>;
-  Doubles sums{};
+  Lanes<double, kMeasureLanes> sums{};
   Words counts{}, least{};
   for (auto& part : least.part) part += static_cast<int32_t>(kInfinityBits);
   const auto add = [&](const float* x) __attribute__((always_inline)) {
@@ -69,14 +28,17 @@ inline void tail(const float* u, size_t n, uint32_t bits, Tail* block) {
       const Words::Vector reaches = magnitude >= static_cast<int32_t>(bits);  // all bits, or none
       const Words::Vector kept = magnitude & reaches;
       counts.part[p] -= reaches;
-      least.part[p] = reaches & (magnitude < least.part[p]) ? magnitude : least.part[p];
+      const Words::Vector size = kept | (~reaches & static_cast<int32_t>(kInfinityBits));
+      least.part[p] = size < least.part[p] ? size : least.part[p];
       std::memcpy(reaching + p * Words::kWidth, &kept, sizeof kept);
     }
     sums += widened<kMeasureLanes>(reaching);
   };
   size_t i = 0;
   for (; i + kMeasureLanes <= n; i += kMeasureLanes) add(u + i);
-  add(last_lanes(u + i, n - i).data());  // zeros reach no threshold
+  float last[kMeasureLanes] = {};  // zeros reach no threshold
+  std::copy(u + i, u + n, last);
+  add(last);
   for (size_t j = 0; j < kMeasureLanes; ++j) {
     block->sum += sums[j];
     block->least = std::min(block->least, std::bit_cast<float>(least[j]));
@@ -99,8 +61,11 @@ void tail_cpu(Context& ctx, std::span<const float> u, uint32_t bits, std::span<T
 void measure_cpu(Context& ctx, std::span<const float> g, std::span<float> e,
                  std::span<Moments> blocks) {
   parallel_for(ctx, e.size(), kMeasureBlock, [&](size_t begin, size_t end) {
-    TW_KERNEL(measure<true>, g.empty() ? nullptr : g.data() + begin, e.data() + begin, end - begin,
-              &blocks[begin / kMeasureBlock]);
+    constexpr uint32_t kNone = 0x80000000u;  // bits above those of every magnitude
+    uint32_t index = 0;
+    float value = 0;
+    add_and_compact(g.empty() ? nullptr : g.data() + begin, e.data() + begin, end - begin, kNone, 0,
+                    {&index, &value}, &blocks[begin / kMeasureBlock]);
   });
 }
 
@@ -116,13 +81,13 @@ Moments add_and_moments(Context& ctx, std::span<const float> g, std::span<float>
   return total_of(blocks);
 }
 
-void add_and_sum_block(const float* g, float* e, size_t n, Moments& block) {
-  TW_KERNEL(measure<false>, g, e, n, &block);
-}
-
 Tail tail_of(Context& ctx, std::span<const float> u, uint32_t bits, std::vector<Tail>& blocks) {
   blocks.assign(measure_blocks(u.size()), {});
   tail_dispatch(ctx.device(), ctx, u, bits, blocks);
+  return total_of(blocks);
+}
+
+Tail total_of(std::span<const Tail> blocks) {
   Tail total;
   for (const Tail& block : blocks) {
     total.sum += block.sum;

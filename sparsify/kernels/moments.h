@@ -30,9 +30,6 @@ constexpr size_t measure_blocks(size_t d) { return (d + kMeasureBlock - 1) / kMe
 Moments add_and_moments(Context& ctx, std::span<const float> g, std::span<float> e,
                         std::vector<Moments>& blocks);
 
-/// One block on the CPU: e += g (g may be null), and adds the sums of x and x^2 to `block`, all
-/// zeros before; not those of magnitudes. n <= kMeasureBlock
-void add_and_sum_block(const float* g, float* e, size_t n, Moments& block);
 /// The moments of a vector from those of its blocks.
 Moments total_of(std::span<const Moments> blocks);
 
@@ -45,6 +42,8 @@ struct Tail {
 /// The tail of u from the magnitude with these bits on, which are at least 1. u is finite. `blocks`
 /// is working memory.
 Tail tail_of(Context& ctx, std::span<const float> u, uint32_t bits, std::vector<Tail>& blocks);
+/// The tail of a vector from those of its blocks.
+Tail total_of(std::span<const Tail> blocks);
 
 /// Fills `blocks`, one for each kMeasureBlock elements.
 using MeasureFunction = void(Context&, std::span<const float> g, std::span<float> e,

@@ -31,7 +31,9 @@ Moments GaussianThreshold::collect(Context& ctx, const SelectStep& in, size_t k)
   min_bits_ = bits_above(forecast_.least());
   for (double bound : forecast_.bounds())
     if (bits_above(bound) < min_bits_) bounds_.push_back(bits_above(bound));
-  return candidates_->collect_and_sum(ctx, in.g, in.e, min_bits_, bounds_, blocks_);
+  Moments u;
+  candidates_->collect(ctx, in.g, in.e, min_bits_, bounds_, &u);
+  return u;
 }
 
 Judgement GaussianThreshold::judge_at(Context& ctx, std::span<float> e, double threshold,
@@ -41,6 +43,9 @@ Judgement GaussianThreshold::judge_at(Context& ctx, std::span<float> e, double t
     return judge(static_cast<double>(candidates_->reaching(reached)), static_cast<double>(k));
   };
   if (bits >= min_bits_) return judged(bits);
+  // all that were collected are above this threshold
+  if (min_bits_ != kNothingCollected && judged(min_bits_) == Judgement::many)
+    return Judgement::many;
   for (uint32_t bound : bounds_) {
     const Judgement found = judged(bound);
     if (bits == bound) return found;

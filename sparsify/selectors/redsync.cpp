@@ -1,6 +1,9 @@
 // Threshold binary search of RedSync (Fang, Fu, Yang and Hsieh 2019, arXiv 1808.04357): looks for a
 // threshold that between k and 2k entries exceed, and sends at most 2k.
-#include "sparsify/selectors/mean_to_max.h"
+#include <algorithm>
+
+#include "sparsify/kernels/candidates.h"
+#include "sparsify/selector.h"
 #include "sparsify/sparsifier.h"
 
 namespace tw {
@@ -12,33 +15,43 @@ namespace {
 ///       r = (low + high) / 2;  S = {i : |u_i| > A + r (M - A)}
 ///       k < |S| < 2k: stop;   |S| < k/2: high = r;   else low = r
 ///   sends the last S, its 2k largest if it is larger; k = 1 and zero vectors: exact top-k
-class RedSync final : public MeanToMaxSelector {
+/// The 2k largest entries decide every round, so that the CPU reads memory once.
+class RedSync final : public Selector {
  public:
-  using MeanToMaxSelector::MeanToMaxSelector;
+  explicit RedSync(Context& ctx) : candidates_(Candidates::create(ctx)) {}
 
- private:
-  SelectInfo search(Context& ctx, const SelectStep& in, const MeanToMax& range,
-                    SparseVector& out) override {
-    const size_t k = in.k;
-    if (k == 1 || range.max == 0) return exact_.select(ctx, in, out);
+  SelectInfo select(Context& ctx, const SelectStep& in, SparseVector& out) override {
+    const size_t n = in.e.size(), k = std::min(in.k, n);
+    Moments u;
+    candidates_->collect_largest(ctx, in.g, in.e, std::min(2 * k, n), &u);
+    if (!u.finite()) return name_nonfinite(ctx, in.e);
+    if (k == 1 || u.largest == 0) return candidates_->take_largest(ctx, k, ~0u, in.e, in.base, out);
 
-    // one pass keeps the entries above the first threshold and counts those above each lower one
-    const uint32_t lower[] = {range.bits(0.375), range.bits(0.25), range.bits(0.125)};
-    candidates_->collect(ctx, {}, in.e, range.bits(0.5), lower);
-    double low = 0, high = 1, r = 0;
+    const double mean = u.magnitude / static_cast<double>(n), range = double{u.largest} - mean;
+    double low = 0, high = 1;
+    uint32_t bits = 0;
+    size_t count = 0;
     while (high - low > 0.2) {
-      r = (low + high) / 2;
-      const size_t count = candidates_->reaching(range.bits(r));
+      const double r = (low + high) / 2;
+      bits = bits_above(mean + r * range);
+      count = reaching(ctx, in.e, bits, 2 * k);
       if (k < count && count < 2 * k) break;
       (2 * count < k ? high : low) = r;
     }
-    const uint32_t bits = range.bits(r);
-    candidates_->widen(ctx, in.e, bits);
-    if (candidates_->reaching(bits) > 2 * k)
-      return candidates_->take_largest(ctx, 2 * k, ~0u, in.e, in.base, out);
+    if (count >= 2 * k) return candidates_->take_largest(ctx, 2 * k, ~0u, in.e, in.base, out);
     candidates_->take(ctx, bits, in.e, in.base, out);
     return {.threshold = std::bit_cast<float>(bits)};
   }
+
+ private:
+  /// The number of entries of at least `bits`; any number from `most` on if there are as many.
+  size_t reaching(Context& ctx, std::span<float> e, uint32_t bits, size_t most) {
+    if (!candidates_->keeps(bits) && candidates_->count() >= most) return most;
+    candidates_->widen(ctx, e, bits);
+    return candidates_->reaching(bits);
+  }
+
+  std::unique_ptr<Candidates> candidates_;
 };
 
 const bool redsync_selector =

@@ -8,28 +8,39 @@
 namespace tw {
 
 Sidco::Sidco(Context& ctx, const SidcoOptions& options, size_t slices)
-    : options_(options), slices_(slices), candidates_(Candidates::create(ctx)), exact_(ctx) {}
+    : options_(options), slices_(slices), candidates_(Candidates::create(ctx)) {}
 
 SelectInfo Sidco::select(Context& ctx, const SelectStep& in, SparseVector& out) {
-  const Moments u = add_and_moments(ctx, in.g, in.e, blocks_);
+  Stages& slice = slices_.at(in.slice);
+  const uint32_t stages = options_.stages == 0 ? slice.stages : options_.stages;
+  Moments u;
+  candidates_->collect_largest(ctx, in.g, in.e, to_collect(in, stages), &u);
   if (!u.finite()) return name_nonfinite(ctx, in.e);
 
-  Stages& slice = slices_.at(in.slice);
   const size_t k = std::min(in.k, in.e.size()), first = out.count;
   const double mean = u.magnitude / static_cast<double>(in.e.size());
-  const auto threshold = fit(ctx, in, mean, options_.stages == 0 ? slice.stages : options_.stages);
+  const auto threshold = fit(ctx, in, mean, stages);
   SelectInfo info;
   if (threshold) {
     const uint32_t bits = candidate_bits(bits_above(*threshold));
-    candidates_->collect(ctx, {}, in.e, bits);
+    candidates_->widen(ctx, in.e, bits);
     candidates_->take(ctx, bits, in.e, in.base, out);
     info.threshold = std::bit_cast<float>(bits);
   } else {
-    info = exact_.select(ctx, {.g = {}, .e = in.e, .k = k, .base = in.base}, out);
+    info = candidates_->take_largest(ctx, k, ~0u, in.e, in.base, out);
   }
   const auto sent = static_cast<double>(out.count - first);
   adapt(slice, sent / static_cast<double>(k), in.density);
   return info;
+}
+
+size_t Sidco::to_collect(const SelectStep& in, uint32_t stages) const {
+  constexpr double kMargin = 1.5, kFew = 1.0 / 32;  // of all entries
+  double share = stages == 1 ? in.density : options_.first_ratio;
+  const double ratio = std::pow(in.density / options_.first_ratio, 1 / (stages - 1.0));
+  for (uint32_t stage = 1; stage < stages && kMargin * share > kFew; ++stage) share *= ratio;
+  const auto described = static_cast<size_t>(kMargin * share * static_cast<double>(in.e.size()));
+  return std::min(in.e.size(), std::max(2 * in.k, described));
 }
 
 std::optional<double> Sidco::fit(Context& ctx, const SelectStep& in, double mean, uint32_t stages) {
@@ -39,7 +50,7 @@ std::optional<double> Sidco::fit(Context& ctx, const SelectStep& in, double mean
   const double log_ratio = std::log(in.density / first_ratio) / (stages - 1.0);
   for (uint32_t stage = 1; stage < stages; ++stage) {
     highest = std::max(highest, threshold);
-    const Tail tail = tail_of(ctx, in.e, candidate_bits(bits_above(highest)), tails_);
+    const Tail tail = candidates_->tail(ctx, in.e, candidate_bits(bits_above(highest)));
     if (tail.count == 0) return std::nullopt;
     const double least = double{tail.least};
     threshold = least - (tail.sum / tail.count - least) * log_ratio;

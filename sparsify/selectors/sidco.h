@@ -5,9 +5,8 @@
 #include <optional>
 #include <vector>
 
-#include "sparsify/kernels/moments.h"
+#include "sparsify/kernels/candidates.h"
 #include "sparsify/selector.h"
-#include "sparsify/selectors/topk.h"
 
 namespace tw {
 
@@ -41,6 +40,10 @@ class Sidco final : public Selector {
     double sent_ratio = 0;  // sum over these steps
   };
 
+  /// The number of entries to collect in the pass that adds: those of the first fit with few, for
+  /// it and the fits after it. The fits before it take a pass each, which is faster than a long
+  /// list.
+  size_t to_collect(const SelectStep& in, uint32_t stages) const;
   /// The threshold for u = in.e, whose mean magnitude is given; none if a fit has no entries.
   std::optional<double> fit(Context& ctx, const SelectStep& in, double mean, uint32_t stages);
   void adapt(Stages& of, double sent_ratio, double density) const;
@@ -48,9 +51,6 @@ class Sidco final : public Selector {
   SidcoOptions options_;
   std::vector<Stages> slices_;
   std::unique_ptr<Candidates> candidates_;
-  TopK exact_;
-  std::vector<Moments> blocks_;
-  std::vector<Tail> tails_;
 };
 
 }  // namespace tw

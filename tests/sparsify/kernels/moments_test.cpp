@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "sparsify/kernels/candidates.h"
 #include "sparsify/kernels/magnitude.h"
 #include "tests/support/selection.h"
 
@@ -66,6 +67,25 @@ TEST(Tail, EqualsAPlainSum) {
       const Tail none = tail_of(one, u, magnitude_bits(1e30f), blocks);
       EXPECT_EQ(none.count, 0u);
       EXPECT_EQ(none.sum, 0);
+    }
+}
+
+TEST(Tail, FromCandidatesHasTheBitsOfTheWholeVectors) {
+  std::vector<Tail> blocks;
+  for (const size_t n : {1, 4096, 100'003})
+    for (const int threads : {1, 3}) {
+      Context ctx(Device::cpu, threads);
+      std::vector<float> u(n);
+      fill_random(ctx, distributions().at("laplace"), 1, u);
+      const auto candidates = Candidates::create(ctx);
+      candidates->collect(ctx, {}, u, magnitude_bits(1.0f));
+      for (const float threshold : {0.25f, 1.0f, 2.0f, 100.0f}) {  // the first is below those kept
+        const uint32_t bits = magnitude_bits(threshold);
+        const Tail got = candidates->tail(ctx, u, bits), expected = tail_of(ctx, u, bits, blocks);
+        EXPECT_EQ(got.sum, expected.sum) << n << " " << threshold;
+        EXPECT_EQ(got.least, expected.least);
+        EXPECT_EQ(got.count, expected.count);
+      }
     }
 }
 
