@@ -7,8 +7,10 @@
 #include "apps/analyze/npy.h"
 #include "apps/analyze/subcommands.h"
 #include "apps/common/distributions.h"
+#include "engine/core/instruction_set.h"
 #include "engine/io/file.h"
 #include "engine/io/safetensors.h"
+#include "sparsify/selector.h"
 #include "tests/support/arguments.h"
 #include "tests/support/error_text.h"
 #include "tests/support/program.h"
@@ -94,6 +96,32 @@ TEST(AnalyzeSelect, RunsEverySelectorWithItsSettings) {
     return text.substr(text.find("count"), 20);
   };
   EXPECT_NE(count("paper"), count("histogram"));
+}
+
+/// Whichever kernels are called, so the sums that thresholds come from have the same bits.
+TEST(AnalyzeSelect, SendsTheSameEntriesUnderEveryInstructionSet) {
+  const TempFolder folder;
+  std::vector<float> u(100'003);
+  fill_by_name(Context(), "t3", 1, u);
+  SafetensorsWriter writer;
+  writer.add("u", {u.data(), {std::ssize(u)}, DType::f32, Device::cpu});
+  writer.write(folder / "u.safetensors");
+  const auto selected = [&](InstructionSet set, const std::string& selector) {
+    const std::string to = (folder / fmt::format("{}.npy", name(set))).string();
+    const Ended ended = run_command(fmt::format(
+        "THINWIRE_CPU={} {}/analyze select --selector {} --set sidco.stages=3 --input {} "
+        "--output {}",
+        name(set), TW_BIN, selector, (folder / "u.safetensors").string(), to));
+    EXPECT_EQ(ended.code, 0) << ended.output;
+    return indices_in(to);
+  };
+  for (const auto& [selector, entry] : selectors().entries()) {
+    const auto expected = selected(InstructionSet::baseline, selector);
+    EXPECT_GT(expected.size(), 10u) << selector;
+    for (int set = 1; set <= static_cast<int>(instruction_set()); ++set)
+      EXPECT_EQ(selected(InstructionSet{set}, selector), expected)
+          << selector << ", " << name(InstructionSet{set});
+  }
 }
 
 TEST(AnalyzeSelect, UserErrorsAreReported) {
