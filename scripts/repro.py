@@ -14,7 +14,7 @@ import sys
 from pathlib import Path
 
 from repro import ROOT, SCALES, ReproError
-from repro import claims, estimate, keep, programs, runs, script, session, tables
+from repro import claims, estimate, programs, runs, script, tables
 
 
 ACTIONS = ("list", "run", "show", "keep")
@@ -28,7 +28,7 @@ def options():
                         help="quick, short or paper (default: quick)")
     parser.add_argument("--claims", type=Path, default=ROOT / "configs" / "repro",
                         help="folder of claim files")
-    keep.add_options(parser)
+    script.add_keep_options(parser)
     parser.add_argument("--tables", type=Path,
                         help="for run: the folder of tables and figures (default: that above)")
     parser.add_argument("--rows", metavar="ROW,...",
@@ -56,7 +56,7 @@ def run(given):
             for name, claim in known.items()]))
         return 0
     if given.action == "keep":
-        return keep.keep(given)
+        return script.keep(given)
     if given.action == "run" and not given.what:
         raise ReproError("run what? a claim, a paper or all; repro.py list names them")
     settings = settings_of(given)
@@ -78,9 +78,16 @@ def run(given):
         print(estimate.report(chosen, wanted, settings))
         return 0
     settings.tables.mkdir(parents=True, exist_ok=True)
-    draw = session.drawer()
-    failures = session.run_missing(chosen, wanted, settings, lambda name: session.write_outputs(
-        chosen[name], results[name], settings, draw))
+    figures = script.drawing("repro.figures")
+
+    def write_outputs(name):
+        plan = chosen[name]
+        tables.write(settings.tables, name, tables.document(plan, results[name]),
+                     tables.rows_of(plan, results[name]))
+        if plan.tested and figures:
+            figures.save(plan, results[name], settings.tables / name)
+
+    failures = script.run_missing(chosen, wanted, settings, write_outputs)
     print("\n" + tables.overview(chosen, results))
     print(f"\ntables and figures: {settings.tables}")
     return 1 if failures else 0

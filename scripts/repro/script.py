@@ -1,17 +1,18 @@
-"""What scripts that run programs share: options, their checks, signals and errors."""
+"""What repro.py and race.py share: options and their checks, the runs that are missing, signals and
+errors, and `keep`."""
 
+import importlib
 import os
 import shlex
 import signal
 import sys
 from pathlib import Path
 
-from runs import exit_code, with_matplotlib
+from runs import ProgramFailed, exit_code, kept, program_name, with_matplotlib
 from runs.options import Parser  # noqa: F401
 from runs.output import refused
 
-from . import BIN, ReproError, runs
-
+from . import BIN, ReproError, programs, runs
 
 
 def add_options(parser, output, seeds):
@@ -65,6 +66,74 @@ def need(programs, settings):
             raise ReproError(f"{settings.bin / name} is missing; scripts/build.sh builds it")
 
 
+def add_keep_options(parser):
+    """Those of `keep` besides --output-dir."""
+    parser.add_argument("--to", type=Path, metavar="FOLDER", help="for keep: that of the files")
+    parser.add_argument("--replace", action="store_true",
+                        help="for keep: also replace other results that are kept")
+
+
+def keep(given):
+    """Adds the finished results below --output-dir, and what `advise` said on them, to the kept
+    ones. Prints a line for each, and says which have another result already."""
+    if not given.to:
+        raise ReproError("keep where? --to names a folder")
+    output = given.output_dir
+    if not output.is_dir():
+        raise ReproError(f"--output-dir {output} does not exist")
+    done = [folder for folder in kept.results(output) if runs.finished(folder)]
+    asked = {parent for folder in done for parent in folder.parents
+             if parent.is_relative_to(output) and kept.exists(parent / kept.ADVICE)}
+    for folder in done:
+        runs.records_of(folder)
+    entries = {folder.relative_to(output).as_posix(): kept.entry(folder)
+               for folder in sorted({*done, *asked})}
+    others = kept.add(entries, given.to, given.replace)
+    for run in entries:
+        print(run + f": not kept, {given.to} has another result; --replace replaces it"
+              * (run in others))
+    return 0
+
+
+def drawing(module):
+    """A module that draws; None, and a line that says so, without matplotlib."""
+    try:
+        return importlib.import_module(module)
+    except ImportError:
+        print(f"{program_name()}: no figures: matplotlib is missing (apt-get install "
+              "python3-matplotlib)", file=sys.stderr)
+        return None
+
+
+def run_missing(chosen, results, settings, outputs):
+    """Runs what is not finished; returns the number of failures.
+
+    After the results of a plan, outputs(name) writes what is made of them.
+    """
+    for name in chosen:
+        for each in results[name].values():
+            for result in each:
+                result.check_options()
+    failures, done = 0, set()
+    for name, plan in chosen.items():
+        skipped = programs.missing_data(plan, settings)
+        if skipped:
+            print(f"{name}: {skipped}")
+        for each in results[name].values():
+            for result in each if not skipped else ():
+                if result.finished or result.folder in done:
+                    continue
+                done.add(result.folder)
+                print(f"{name}: {result.folder.relative_to(settings.output)}", flush=True)
+                try:
+                    result.run()
+                except ProgramFailed as error:
+                    failures += 1
+                    print(f"{program_name()}: {error}", file=sys.stderr)
+        outputs(name)
+    return failures
+
+
 def main(run):
     """The exit code of run(): as exit_code() says, 128 + n after signal n."""
     with_matplotlib()
@@ -83,10 +152,9 @@ def main(run):
     # while a program runs, runs.follow passes these on to it
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, stop)
-    script = Path(sys.argv[0]).name
     try:
-        return exit_code(script, guarded)
+        return exit_code(None, guarded)
     except runs.Interrupted as stopped:
         name = signal.Signals(stopped.args[0]).name
-        print(f"{script}: ended by {name}; the same command continues", file=sys.stderr)
+        print(f"{program_name()}: ended by {name}; the same command continues", file=sys.stderr)
         return 128 + stopped.args[0]

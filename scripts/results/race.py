@@ -19,9 +19,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from runs import ProgramFailed, kept
 from runs.folder import read_json
 from runs.tables import as_csv
-from repro import BIN, ROOT, ReproError, comparable, estimate, keep
-from repro import nearest, programs, script, session
-from repro.race import accuracy, advice, links, methods
+from repro import BIN, ROOT, ReproError, comparable, estimate, nearest, programs, script
+from repro.race import advice, links, methods
 from repro.race import ranking, readings, rows, tables
 from repro.tables import write as write_table
 
@@ -63,7 +62,7 @@ def options():
     of_advise = actions.add_parser("accuracy", help="write the table of accuracies for advise")
     of_advise.add_argument("file", type=Path, metavar="FILE.csv")
     keeping = actions.add_parser("keep", help="keep finished runs in a few files")
-    keep.add_options(keeping)
+    script.add_keep_options(keeping)
     keeping.add_argument("--output-dir", type=Path, default=Path("runs") / "race")
     for one in (show, drawing, of_advise):
         one.add_argument("--output-dir", type=Path, default=Path("runs") / "race")
@@ -111,7 +110,7 @@ def start(given):
         print(estimate.report(stages, results, settings))
         return 0
     check_commands(results, settings)
-    failures = session.run_missing(stages, results, settings, lambda name: None)
+    failures = script.run_missing(stages, results, settings, lambda name: None)
     show(settings, [settings.results])
     return 1 if failures else 0
 
@@ -160,11 +159,7 @@ def sections_of(folder, settings):
 
 def show(settings, folders):
     """Writes and prints the tables of these folders; draws their figures."""
-    try:
-        from repro.race import figures  # needs matplotlib
-    except ImportError:
-        session.say_no_figures()
-        figures = None  # type: ignore[assignment]
+    figures = script.drawing("repro.race.figures")
     out = settings.tables or settings.output / "tables"
     for folder in folders:
         sections = sections_of(folder, settings)
@@ -214,7 +209,7 @@ def write_accuracy(given):
         if links.NONE not in (race := readings.race(folder)):
             left_out.append(f"{folder.name}: no training without a link")
             continue
-        more, others = accuracy.lines_of(race[links.NONE].entries)
+        more, others = advice.accuracies_of(race[links.NONE].entries)
         lines += more
         left_out += others
     for text in left_out:
@@ -222,7 +217,7 @@ def write_accuracy(given):
     if not lines:
         raise ReproError(f"no whole training without a link in {given.output}")
     try:
-        given.file.write_text(as_csv([accuracy.COLUMNS, *lines]))
+        given.file.write_text(as_csv([advice.ACCURACIES, *lines]))
     except OSError as error:
         raise ReproError(f"{given.file}: {error.strerror}") from None
     print(f"{len(lines)} rows: {given.file}")
@@ -232,7 +227,7 @@ def write_accuracy(given):
 def run():
     given = options()
     if given.action == "keep":
-        return keep.keep(given)
+        return script.keep(given)
     if given.action != "accuracy" and not 0 < given.target <= 1:
         raise ReproError(f"--target is {given.target:g}; expected a fraction such as 0.8")
     if given.action == "run":

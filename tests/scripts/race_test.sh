@@ -191,7 +191,7 @@ assert line == dict(zip(line, ("topk", "", "lenet", "shapes", "2", "250", "0.01"
 
 # what advise recommends
 sys.path.insert(0, "scripts")
-from repro.race import accuracy, advice
+from repro.race import advice
 
 text = ("1 rank: stay dense (--sparsifier dense --scope layer --overlap); topk is 0.9 times that\n"
         "2 to 4 ranks: use --sparsifier topk; at 4 an iteration takes 1 s\n"
@@ -220,7 +220,7 @@ assert advice.method_of(["--sparsifier", "gtopk"], entries) is None
 
 # the options by which advise finds an accuracy: the density has a column of its own
 local = Entry("--sparsifier topk --local-steps 4 --density 0.01 --density-warmup 0.015625")
-assert accuracy.options_for_advise(local) == "--local-steps 4"
+assert advice.options_for_advise(local) == "--local-steps 4"
 PY
 if python3 -c 'import matplotlib' 2>/dev/null || /usr/bin/python3 -c 'import matplotlib'; then
   [[ $(head -c 4 "$out/tables/lenet.png" | tail -c 3) == PNG && -s $out/tables/lenet.svg ]]

@@ -1,4 +1,5 @@
-"""What `advise` recommends for a link, and which method of a race that is.
+"""What `advise` recommends for a link, which method of a race that is, and the table of accuracies
+that it reads, from the trainings without a link.
 
 It is asked once for each batch size, precision, local steps and density of the methods. The answers
 are kept in advise.json of the link's folder, except those that it measured on a busy machine.
@@ -6,19 +7,23 @@ are kept in advise.json of the link's folder, except those that it measured on a
 
 import dataclasses
 import re
+import shlex
+import statistics
 import tempfile
 from pathlib import Path
 
 from runs import told_by
 from runs.kept import ADVICE, read_json
 
-from .. import programs, runs
+from .. import ReproError, programs, runs
 from . import links
-from .labels import flags_in, flags_of, is_dense, of_messages
+from .methods import flags_in, flags_of, is_dense, of_messages, options_of, sparsifier_of
 
 MAX_LOSS = 2  # points of top-1 that a recommended method may have lost to dense
 KEYS = ("batch_size", "precision", "threads_per_rank", "local_steps")
 FLAGS = r"--sparsifier [\w.]*\w(?: --[\w-]+(?: (?!-)[\w.=,]*\w)?)*"  # in a sentence
+ACCURACIES = ["sparsifier", "options", "model", "dataset", "ranks", "batch_size", "density",
+              "epochs", "seeds", "top1", "dense_top1", "commit"]
 DENSITIES = ("--density", "--density-warmup")  # a method and what advise names have the same
 
 
@@ -137,3 +142,42 @@ def for_link(folder, link, entries, settings):
         if answer:
             answers.append(answer)
     return Advised(answers, entries) if answers else None
+
+
+def options_for_advise(entry):
+    """The options of the table of accuracies, which has a column for the density; the warm-up to it
+    is part of the recipe, as advise knows none."""
+    words = shlex.split(options_of(entry))
+    for flag in DENSITIES:
+        if flag in words:
+            at = words.index(flag)
+            del words[at:at + 2]
+    return shlex.join(words)
+
+
+def accuracies_of(entries):
+    """The lines of the table of accuracies, of trainings without a link; texts on what has none."""
+    dense = next((entry for entry in entries if entry.label == "--sparsifier dense"), None)
+    if dense is None:
+        raise ReproError("no training of dense without a link is finished")
+    theirs = {one.seed: one.record["val_top1"] for one in dense.trainings}
+    lines, left_out = [], []
+    for entry in sorted(entries, key=lambda entry: entry.label):
+        both = [one for one in entry.trainings if one.seed in theirs]
+        config = entry.config
+        if "," in options_of(entry):  # the reader in advise knows no quotes
+            left_out.append(f"{entry.method}: its options have a comma")
+        elif not both:
+            left_out.append(f"{entry.method}: dense has no training with its seeds")
+        elif config["max_steps"] or config["run"]["ranks"] != dense.config["run"]["ranks"] or \
+                config["batch_size"] != dense.config["batch_size"]:
+            left_out.append(f"{entry.method}: max_steps, ranks or batch size differ from a "
+                            "whole training of dense")
+        else:
+            lines.append([
+                sparsifier_of(entry), options_for_advise(entry), config["model"], config["dataset"],
+                config["run"]["ranks"], config["batch_size"], f"{config['density']:g}",
+                config["epochs"], ";".join(str(one.seed) for one in both),
+                f"{statistics.fmean(one.record['val_top1'] for one in both):.6g}",
+                f"{statistics.fmean(theirs[one.seed] for one in both):.6g}", entry.build["commit"]])
+    return lines, left_out

@@ -7,7 +7,7 @@ from matplotlib.ticker import FuncFormatter, PercentFormatter
 from .. import figures
 from ..figures import COLOURS, STYLE, plt
 from . import links
-from .labels import is_dense_exchange, is_plain_dense
+from .methods import is_dense_exchange, is_plain_dense
 from .readings import ITERATIONS
 
 OTHERS = "#cccccc"

@@ -1,8 +1,10 @@
-"""The methods of a race: what a `train` program offers, and the variants of a JSON file."""
+"""The methods of a race: what a `train` program offers, and the variants of a JSON file; what the
+options of a method, as typed, say."""
 
 import dataclasses
 import json
 import re
+import shlex
 
 from runs import told_by
 from runs.folder import read_json
@@ -11,6 +13,9 @@ from .. import ReproError, nearest
 from . import links
 
 NAMES = ("model", "sparsifier", "selector", "exchange")  # options whose values are known names
+DENSE = ("dense", "bsp")
+# options that change only the messages of a dense sum, not what is summed
+MESSAGES = ("--allreduce", "--scope", "--overlap", "--bucket-mib")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -82,3 +87,45 @@ def chosen(text, found, left_out):
         if name not in found:
             raise ReproError(f"unknown method {name}{nearest(name, found)}")
     return [found[name] for name in names]
+
+
+def flags_in(words):
+    """{(flag, value)} of a list of words; a switch has the value ''."""
+    found = set()
+    for i, word in enumerate(words):
+        if word.startswith("--"):
+            value = words[i + 1] if i + 1 < len(words) else ""
+            found.add((word, "" if value.startswith("--") else value))
+    return found
+
+
+def flags_of(entry):
+    return flags_in(shlex.split(entry.label))
+
+
+def sparsifier_of(entry):
+    return shlex.split(entry.label)[1]
+
+
+def options_of(entry):
+    """The options beyond --sparsifier NAME, as typed."""
+    return shlex.join(shlex.split(entry.label)[2:])
+
+
+def of_messages(flag):
+    """Whether a flag with its value changes only the messages of a dense sum."""
+    name, value = flag
+    return name in MESSAGES or (name == "--set" and value.startswith("allreduce."))
+
+
+def is_dense(entry):
+    return sparsifier_of(entry) in DENSE
+
+
+def is_plain_dense(entry):
+    return is_dense(entry) and not options_of(entry)
+
+
+def is_dense_exchange(entry):
+    """Dense without options, or with options that change only its messages."""
+    return is_dense(entry) and all(map(of_messages, flags_in(shlex.split(options_of(entry)))))

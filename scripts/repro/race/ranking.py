@@ -3,7 +3,7 @@
 import statistics
 
 from ..comparable import left_out
-from .labels import is_dense_exchange, is_plain_dense
+from .methods import is_dense_exchange, is_plain_dense
 
 
 # the compute of a run is not counted; beyond this part of the usual one, its other seconds are

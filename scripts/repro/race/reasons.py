@@ -3,7 +3,7 @@
 import statistics
 
 from .advice import MAX_LOSS
-from .labels import flags_of, is_dense, of_messages, sparsifier_of
+from .methods import flags_of, is_dense, of_messages, sparsifier_of
 from .readings import crossing
 
 CONSIDERED = ("--sparsifier", "--local-steps", "--density", "--density-warmup")

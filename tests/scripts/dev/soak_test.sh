@@ -1,13 +1,12 @@
 #!/usr/bin/env bash
 # soak.py: a short run is flat, and a process that grows is not.
 set -euo pipefail
-bin=${TW_BUILD:-build}/bin
+bin=$TW_BUILD/bin
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 # AddressSanitizer keeps freed memory, by default until there is much of it
 export ASAN_OPTIONS=quarantine_size_mb=1:${ASAN_OPTIONS:-}
-export THINWIRE_CACHE=$PWD/${TW_BUILD:-build}/test-data
-[[ ${TW_BUILD:-build} != /* ]] || THINWIRE_CACHE=$TW_BUILD/test-data
+export THINWIRE_CACHE=$TW_BUILD/test-data
 
 scripts/dev/soak.py --steps 1500 --train "$bin/train" >"$work/out" || { cat "$work/out"; exit 1; }
 grep -q '^steps.csv: 1500 rows' "$work/out"
