@@ -26,6 +26,7 @@ from faults import SOURCE
 from faults.disks import SCENARIOS
 from faults.job import Job, preload, write_images
 from runs import script
+from runs.comparison import aligned
 from runs.options import Parser, one_of
 
 ERRORS = ["EIO", "ENOSPC", "EDQUOT", "EINTR", "EIO+", "ENOSPC+"]
@@ -51,13 +52,11 @@ def cases_of(scenario, arguments):
 
 def print_table(done, failed):
     columns = [fault for fault in FAULTS if any(done[name, fault] for name in CALLS)]
-    print(f"\n{'call':10}" + "".join(f"{fault:>12}" for fault in columns))
+    rows = [["call", *columns]]
     for name in CALLS:
-        cells = []
-        for fault in columns:
-            n, bad = done[name, fault], failed[name, fault]
-            cells.append(f"{n} ({bad} bad)" if bad else str(n) if n else "")
-        print(f"{name:10}" + "".join(f"{cell:>12}" for cell in cells))
+        cells = [(done[name, fault], failed[name, fault]) for fault in columns]
+        rows.append([name, *(f"{n} ({bad} bad)" if bad else str(n or "") for n, bad in cells)])
+    print("\n".join(["", *aligned(rows, [True] + [False] * len(columns))]))
     print(f"{sum(done.values())} cases, {sum(failed.values())} failed")
 
 
