@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <span>
 
-#include "data/jpeg/decoder.h"
+#include "data/image/decoder.h"
 #include "engine/core/shape.h"
 
 namespace tw {

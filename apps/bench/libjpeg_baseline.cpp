@@ -9,7 +9,7 @@
 #include <exception>
 #include <thread>
 
-#include "data/jpeg/libjpeg.h"
+#include "data/image/libjpeg.h"
 #include "engine/core/error.h"
 #include "engine/core/stopwatch.h"
 

@@ -3,7 +3,7 @@
 
 #include <filesystem>
 
-#include "data/imagenet/jpeg_dataset.h"
+#include "data/imagenet/image_dataset.h"
 #include "data/tally.h"
 
 namespace tw {

@@ -12,7 +12,7 @@
 #include <atomic>
 #include <filesystem>
 
-#include "data/imagenet/jpeg_dataset.h"
+#include "data/imagenet/image_dataset.h"
 #include "data/imagenet/mapped_file.h"
 #include "data/tally.h"
 

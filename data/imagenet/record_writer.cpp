@@ -8,11 +8,11 @@
 #include <thread>
 
 #include "data/class_names.h"
+#include "data/image/encoder.h"
+#include "data/image/resample.h"
 #include "data/imagenet/image_folder.h"
 #include "data/imagenet/record_file.h"
 #include "data/imagenet/record_format.h"
-#include "data/jpeg/encoder.h"
-#include "data/jpeg/resample.h"
 #include "data/order.h"
 #include "engine/core/hash.h"
 #include "engine/io/file.h"

@@ -67,10 +67,10 @@ seed_corpus() {
   local corpus=$1 target=$2
   mkdir -p "$corpus"
   case $target in
-    jpeg)
-      cp tests/data/jpeg/*.jpg "$corpus"
+    image)
+      cp tests/data/image/*.jpg "$corpus"
       # after the marker of a frame, its length and precision: a height and a width of 65,280
-      LC_ALL=C sed 's/\(\xff\xc0...\)..../\1\xff\x00\xff\x00/' tests/data/jpeg/colour.jpg \
+      LC_ALL=C sed 's/\(\xff\xc0...\)..../\1\xff\x00\xff\x00/' tests/data/image/colour.jpg \
         >"$corpus/huge"
       ;;
     config)
@@ -131,8 +131,8 @@ seed_corpus() {
       local folder
       folder=$(mktemp -d)
       mkdir -p "$folder"/{train,val}/class
-      cp tests/data/jpeg/colour.jpg "$folder/train/class"
-      cp tests/data/jpeg/grayscale.jpg "$folder/val/class"
+      cp tests/data/image/colour.jpg "$folder/train/class"
+      cp tests/data/image/grayscale.jpg "$folder/val/class"
       "$build"/bin/pack --data-dir "$folder" --output "$corpus/packed" >/dev/null
       rm -r "$folder"
       ;;

@@ -38,7 +38,7 @@ MUTANTS = {
     "export": ("apps/common/trained_network.cpp",
                "} catch (const nlohmann::json::exception& error) {",
                "} catch (const nlohmann::json::out_of_range& error) {"),
-    "jpeg": ("data/jpeg/decoder.cpp", "if (pixels_.size() < stride * rows)",
+    "image": ("data/image/jpeg.cpp", "if (pixels_.size() < stride * rows)",
              "if (pixels_.empty())"),
     "npy": ("apps/analyze/npy.cpp", "check(bytes.size() - begin == count * sizeof(float),",
             "check(bytes.size() - begin <= count * sizeof(float),"),

@@ -29,8 +29,8 @@ run() {
 for i in 1 2 3 4 5; do
   for split in train val; do
     for class in a b; do mkdir -p "$work/images/$split/$class"; done
-    cp "$root/tests/data/jpeg/colour.jpg" "$work/images/$split/a/$i.jpg"
-    cp "$root/tests/data/jpeg/progressive.jpg" "$work/images/$split/b/$i.jpg"
+    cp "$root/tests/data/image/colour.jpg" "$work/images/$split/a/$i.jpg"
+    cp "$root/tests/data/image/progressive.jpg" "$work/images/$split/b/$i.jpg"
   done
 done
 

@@ -3,7 +3,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "data/jpeg/encoder.h"
+#include "data/image/encoder.h"
 #include "engine/core/rng.h"
 #include "engine/io/file.h"
 #include "tests/support/data.h"
@@ -12,7 +12,7 @@
 namespace tw::test {
 
 inline std::filesystem::path fixture(const std::string& name) {
-  return test::source_folder() / "tests/data/jpeg" / name;
+  return test::source_folder() / "tests/data/image" / name;
 }
 
 inline void write_bytes(const std::filesystem::path& path, std::span<const std::byte> bytes) {

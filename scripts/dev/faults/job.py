@@ -19,7 +19,7 @@ CLOCK = ("sec", "images_per_s", "train_seconds")
 
 def write_images(folder):
     """A data set of two classes: copies of the tests' JPEGs, which the trainer crops at random."""
-    images = sorted((SOURCE / "tests/data/jpeg").glob("*.jpg"))
+    images = sorted((SOURCE / "tests/data/image").glob("*.jpg"))
     for part, count in (("train", IMAGES), ("val", 10)):
         for i in range(count):
             file = folder / part / "ab"[i % 2] / f"{i}.jpg"

@@ -98,7 +98,7 @@ says "$runs/weights does not exist (rank 1 on machine2)"
 machines 2 2 --name fine --pretrained "$runs/weights" --max-steps 1
 says "checksum of the pretrained weights is .* on rank 1"
 for folder in "$runs"/data/{train,val}/{a,b}; do
-  mkdir -p "$folder" && cp tests/data/jpeg/grayscale.jpg "$folder"
+  mkdir -p "$folder" && cp tests/data/image/grayscale.jpg "$folder"
 done
 machines 2 2 --name fine --val-size 0 --dataset imagefolder --data-dir "$runs/data" \
   --max-steps 1

@@ -1,5 +1,3 @@
-#include "data/jpeg/decoder.h"
-
 #include <algorithm>
 #include <cmath>
 #include <csetjmp>
@@ -7,7 +5,8 @@
 #include <string>
 #include <string_view>
 
-#include "data/jpeg/libjpeg.h"
+#include "data/image/decoder.h"
+#include "data/image/libjpeg.h"
 
 namespace tw {
 

@@ -1,10 +1,11 @@
-// Decoder, resampler and crops against results of Pillow (scripts/golden/jpeg.py).
+// Decoder, resampler and crops against results of Pillow (scripts/golden/images.py).
+#include "data/image/decoder.h"
+
 #include <cmath>
 #include <cstring>
 
 #include "data/augment.h"
-#include "data/jpeg/decoder.h"
-#include "data/jpeg/resample.h"
+#include "data/image/resample.h"
 #include "tests/support/error_text.h"
 #include "tests/support/jpegs.h"
 

@@ -1,9 +1,9 @@
-#include "data/jpeg/resample.h"
+#include "data/image/resample.h"
 
 #include <algorithm>
 #include <cmath>
 
-#define TW_KERNELS "data/jpeg/resample.cpp"
+#define TW_KERNELS "data/image/resample.cpp"
 #include "engine/core/each_instruction_set.h"
 
 #ifdef TW_CPU

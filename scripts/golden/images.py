@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes tests/data/jpeg/*: small JPEG files of several kinds, and the pixels that Pillow decodes.
+"""Writes tests/data/image/*: small JPEG files of several kinds, and the pixels that Pillow decodes.
 
 pillow.json has parts of each file, resized by Pillow's bilinear filter. They are the reference of
 the decoder and the resampler. Needs Pillow and numpy.
@@ -24,7 +24,7 @@ def picture(width, height):
 
 
 def main():
-    folder = pathlib.Path(__file__).resolve().parents[2] / "tests/data/jpeg"
+    folder = pathlib.Path(__file__).resolve().parents[2] / "tests/data/image"
     folder.mkdir(parents=True, exist_ok=True)
     image = picture(61, 43)
     files = {

@@ -6,7 +6,7 @@
 #include "data/augment.h"
 #include "engine/core/rng.h"
 
-#define TW_KERNELS "data/imagenet/augment_jpeg.cpp"
+#define TW_KERNELS "data/imagenet/augment_image.cpp"
 #include "engine/core/each_instruction_set.h"
 
 #ifdef TW_CPU

@@ -5,7 +5,7 @@
 #include <span>
 #include <vector>
 
-#include "data/jpeg/decoder.h"
+#include "data/image/decoder.h"
 
 namespace tw {
 

@@ -1,8 +1,8 @@
-#include "data/imagenet/jpeg_dataset.h"
+#include "data/imagenet/image_dataset.h"
 
 #include <utility>
 
-#include "data/jpeg/resample.h"
+#include "data/image/resample.h"
 
 namespace tw {
 

@@ -1,8 +1,8 @@
-#include "data/jpeg/encoder.h"
+#include "data/image/encoder.h"
 
 #include <cstdlib>
 
-#include "data/jpeg/libjpeg.h"
+#include "data/image/libjpeg.h"
 #include "engine/core/error.h"
 
 namespace tw {

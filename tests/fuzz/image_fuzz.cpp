@@ -1,6 +1,6 @@
 // Any bytes give an image, with any crop and colour jitter, or a JpegError.
 #include "data/augment.h"
-#include "data/jpeg/resample.h"
+#include "data/image/resample.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   static tw::JpegDecoder decoder;  // shared: an input must not affect the next one
