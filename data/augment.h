@@ -14,7 +14,7 @@ namespace tw {
 void augment_crop_flip(std::span<const uint8_t> in, Shape image, uint64_t seed, uint32_t epoch,
                        uint64_t id, std::span<uint8_t> out);
 
-/// The rectangle of a JPEG image, in its pixels, that becomes a sample.
+/// The rectangle of an image, in its pixels, that becomes a sample.
 struct RandomCrop {
   Box box;
   bool mirror = false;

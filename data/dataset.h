@@ -79,17 +79,19 @@ struct DataSplit {
   std::shared_ptr<const Dataset> train, val;
   std::string val_name;  ///< "test file" or "5000 held-out training images"
   std::vector<float> mean{}, deviation{};
-  std::string left_out{};  ///< files of the folder that are not read, by reason; empty: none
+  bool image_files = false;  ///< read from image files: all options of DataConfig apply
+  std::string left_out{};    ///< files of the folder that are not read, by reason; empty: none
   std::shared_ptr<SkipLog> skipped{};      ///< the bad samples; null: a bad sample is an error
   std::vector<std::string> class_names{};  ///< in the order of the labels; empty: unknown
 };
 
 struct DataConfig {
-  std::filesystem::path dir;  ///< empty: the data set's default folder
-  size_t val_size = 0;        ///< > 0: hold out so many training images as val
-  int64_t image_size = 0;     ///< side of the images in pixels; 0: the data set's own
-  double colour_jitter = 0;   ///< brightness, contrast and saturation vary by this fraction
-  bool skip_bad = false;      ///< skip_bad() instead of throwing BadSampleError
+  std::filesystem::path dir;      ///< empty: the data set's default folder
+  size_t val_size = 0;            ///< > 0: hold out so many training images as val
+  int64_t image_size = 0;         ///< side of the images in pixels; 0: the data set's own
+  double colour_jitter = 0;       ///< brightness, contrast and saturation vary by this fraction
+  bool exif_orientation = false;  ///< turn images as their EXIF orientation says
+  bool skip_bad = false;          ///< skip_bad() instead of throwing BadSampleError
 };
 
 /// Opens a data set; UserError when files are missing or damaged, or an option does not apply.
@@ -111,7 +113,7 @@ inline Registry<DatasetEntry>& datasets() {
 }
 extern const char* const kCifar10;      ///< what a folder is taken for that no data set recognises
 extern const char* const kShapes;       ///< generated; for training without a folder
-extern const char* const kImageFolder;  ///< JPEG files in one folder a class
+extern const char* const kImageFolder;  ///< image files in one folder a class
 extern const char* const kImageNet;
 /// The data set that recognises this folder or file, else `other`.
 inline std::string dataset_in(const std::filesystem::path& dir, const std::string& other) {

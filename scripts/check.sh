@@ -42,7 +42,7 @@ check_include_direction() {
 check_third_party() {
   local library
   local special='((cuda|libjpeg)[a-z_]*|_(cuda|cpu)|\/(cpu|cuda|mpi|nccl|onednn)\/[a-z_0-9]*)\.h'
-  library='(oneapi/)?(dnnl|mpi|cuda|cudnn|cublas|nccl|jpeglib|turbojpeg)[a-z_0-9/]*\.h'
+  library='(oneapi/)?(dnnl|mpi|cuda|cudnn|cublas|nccl|jpeglib|spng|webp|zlib)[a-z_0-9/]*\.h'
   awk -v special="$special\$" -v library="^#include [<\"]$library" \
     -v inner="^#include \".*$special\"" '
     FILENAME !~ /\.h$/ || FILENAME ~ special { next }
@@ -69,7 +69,8 @@ check_budget() {
   while read -r unit bound now folders; do
     # shellcheck disable=SC2086  # several folders
     found=$(list $folders ! -name '*.pyc' ! -name '*.png' ! -name '*.svg' ! -name '*.jpg' \
-      ! -name '*.xz' | if [[ $unit == files ]]; then wc -l; else xargs -r cat | wc -l; fi)
+      ! -name '*.webp' ! -name '*.xz' |
+      if [[ $unit == files ]]; then wc -l; else xargs -r cat | wc -l; fi)
     printf 'budget: %6d %s of %6d: %s\n' "$found" "$unit" "$bound" "$folders" >&2
     ((found <= (bound > now ? bound : now))) ||
       echo "${folders// /,}: budget: $found $unit; at most $((bound > now ? bound : now))"

@@ -10,7 +10,7 @@ packages=(
   g++ cmake ninja-build
   # libraries
   libdnnl-dev mpich libmpich-dev libcli11-dev nlohmann-json3-dev libfmt-dev
-  libjpeg62-turbo-dev libutf8proc-dev
+  libjpeg62-turbo-dev libspng-dev libwebp-dev zlib1g-dev libutf8proc-dev
   # plots
   python3-matplotlib
 )

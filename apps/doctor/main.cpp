@@ -16,7 +16,7 @@ OptionTable doctor_table(DoctorConfig& config) {
   OptionTable t;
   t.group("Files");
   t.add("data-dir", config.data_dir,
-        "folder of CIFAR-10 or of JPEG images, or a record file; default: data-cache");
+        "folder of a data set or of images, or a record file; default: data-cache");
   t.add("output-dir", config.output_dir, "parent of the run folders, whose disk is tested");
   t.group("Ranks");
   t.add("workers", config.workers, "ranks, as threads of this process; 0: 1, or mpirun's -n",

@@ -59,36 +59,41 @@ struct Images {
 };
 
 /// All images of a folder of class folders.
-Images open_class_folders(const fs::path& dir, int64_t side) {
-  const auto folder = std::make_shared<const ImageFolder>(dir);
+Images open_class_folders(const DataConfig& data) {
+  const auto folder = std::make_shared<const ImageFolder>(data.dir);
   if (!folder->left_out().empty())
     fmt::print("data not read: {}\n", left_out_text(folder->left_out()));
-  const JpegOptions options{.classes = std::ssize(folder->classes()), .image_size = side};
-  return {std::make_shared<JpegDataset>(folder, options), dir.string(), as_utf8(folder->classes())};
+  const ImageOptions options{.classes = std::ssize(folder->classes()),
+                             .image_size = data.image_size,
+                             .exif_orientation = data.exif_orientation};
+  return {std::make_shared<ImageDataset>(folder, options), data.dir.string(),
+          as_utf8(folder->classes())};
 }
 
 /// The images of --data-dir, or those that the run validated on.
 Images open_images(const EvalConfig& config, const TrainedNetwork& network) {
   const fs::path run = run_of(network.weights.path());
   DataConfig data{.dir = config.dir, .image_size = network.spec.image[0]};
-  if (!config.dir.empty() && config.dataset == "auto" && holds_class_folders(config.dir))
-    return open_class_folders(config.dir, data.image_size);
   std::string dataset = config.dataset;
-  if (config.dir.empty()) {
-    check(!run.empty(),
-          "[eval] {} is not in the folder of a run, which names its data; give a "
-          "folder of images",
-          network.weights.path().string());
-    const fs::path file = run / "config.json";
+  check(!run.empty() || !config.dir.empty(),
+        "[eval] {} is not in the folder of a run, which names its data; give a "
+        "folder of images",
+        network.weights.path().string());
+  if (const fs::path file = run / "config.json"; !run.empty()) {
     const Json options = parse_json<Json>(read_text(file, kMostJson), file.string());
     try {
-      if (dataset == "auto") options.at("dataset").get_to(dataset);
-      data.dir = options.at("data_dir").get<std::string>();
-      data.val_size = options.at("val_size").get<size_t>();
+      data.exif_orientation = options.value("apply_exif_orientation", false);
+      if (config.dir.empty() && dataset == "auto") options.at("dataset").get_to(dataset);
+      if (config.dir.empty()) {
+        data.dir = options.at("data_dir").get<std::string>();
+        data.val_size = options.at("val_size").get<size_t>();
+      }
     } catch (const Json::exception& error) {
       fail("[eval] {}: {:.200}", file.string(), error.what());
     }
   }
+  if (!config.dir.empty() && dataset == "auto" && holds_class_folders(config.dir))
+    return open_class_folders(data);
   if (dataset == "auto") dataset = dataset_in(data.dir, kCifar10);
   const DataSplit split = datasets().find(dataset).value(data);
   if (!split.left_out.empty()) fmt::print("data not read: {}\n", split.left_out);

@@ -44,7 +44,7 @@ int run(int argc, char** argv) {
   OptionTable table = config.table();
   table.parse_and_set(
       argc, argv,
-      "pack: train/<class>/*.JPEG and val/<class>/*.JPEG into one checksummed record file");
+      "pack: the images of train/<class> and val/<class> into one checksummed record file");
   check(config.options.resize > 0 || !table.is_set("quality"),
         "[options] quality is for shrunk images; without --resize all keep their bytes");
   config.options.seed = static_cast<uint64_t>(config.seed);

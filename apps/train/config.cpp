@@ -110,12 +110,14 @@ OptionTable TrainConfig::table() {
         {.least = 1, .most = 65536});
   t.add("loader-threads", loader_threads, "threads per rank that prepare batches",
         {.most = 256, .effect = Effect::none});
-  t.add("image-size", image_size, "side of JPEG images after the crop, in pixels; 0: 224",
+  t.add("image-size", image_size, "side of image files after the crop, in pixels; 0: 224",
         {.most = 4096});
   t.add("colour-jitter", colour_jitter,
-        "vary brightness, contrast and saturation of JPEG images by up to this fraction",
+        "vary brightness, contrast and saturation of image files by up to this fraction",
         {.most = 1});
-  t.add("bad-images", bad_images, "end the run at a damaged JPEG image, or skip it");
+  t.add("apply-exif-orientation", exif_orientation,
+        "turn image files upright by their EXIF orientation, which is else ignored");
+  t.add("bad-images", bad_images, "end the run at a damaged image file, or skip it");
   t.add("shuffle", shuffle,
         "over all images, or over shards and within them (record files on slow disks)");
 

@@ -50,6 +50,7 @@ struct TrainConfig {
   int64_t loader_threads = 1;
   int64_t image_size = 0;
   double colour_jitter = 0;
+  bool exif_orientation = false;
   BadImages bad_images = BadImages::fail;
   Shuffle shuffle = Shuffle::full;
 

@@ -31,6 +31,7 @@ DataSplit load_data(const TrainConfig& config) {
               .val_size = static_cast<size_t>(config.val_size),
               .image_size = config.image_size,
               .colour_jitter = config.colour_jitter,
+              .exif_orientation = config.exif_orientation,
               .skip_bad = config.bad_images == BadImages::skip});
 }
 

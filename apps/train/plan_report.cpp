@@ -317,9 +317,10 @@ std::vector<std::string> unused_options(Context& ctx, const TrainConfig& config,
   const auto& parameters = model.arena().parameters();
   const bool blocks = std::ranges::any_of(
       parameters, [](const Parameter& p) { return p.name.starts_with("layer1."); });
-  const bool bytes_in_memory = data.train->supports_resident(), dense = sparsifier.selector.empty();
+  const bool dense = sparsifier.selector.empty();
   const Shape& image = data.train->image;
-  const std::string no_blocks = config.model + " has no residual blocks",
+  const std::string no_files = config.dataset + " has no image files",
+                    no_blocks = config.model + " has no residual blocks",
                     selects_nothing = config.sparsifier + " selects no entries";
   // a mistake is refused; the others depend on what runs that are compared vary
   enum class Kind { note, mistake };
@@ -330,12 +331,13 @@ std::vector<std::string> unused_options(Context& ctx, const TrainConfig& config,
     Kind kind = Kind::note;
   };
   const Unused all[] = {
-      {"image-size", config.image_size > 0 && bytes_in_memory,
+      {"image-size", config.image_size > 0 && !data.image_files,
        fmt::format("images of {} are {} x {}", config.dataset, image[0], image[1]), Kind::mistake},
-      {"colour-jitter", config.colour_jitter > 0 && bytes_in_memory,
-       config.dataset + " has no JPEG images", Kind::mistake},
-      {"bad-images", config.bad_images == BadImages::skip && bytes_in_memory,
-       config.dataset + " has no JPEG images", Kind::mistake},
+      {"colour-jitter", config.colour_jitter > 0 && !data.image_files, no_files, Kind::mistake},
+      {"apply-exif-orientation", config.exif_orientation && !data.image_files, no_files,
+       Kind::mistake},
+      {"bad-images", config.bad_images == BadImages::skip && !data.image_files, no_files,
+       Kind::mistake},
       {"shuffle", config.shuffle == Shuffle::shards && data.train->storage() == nullptr,
        config.dataset + " is no record file", Kind::mistake},
       {"ranks-per-node", no_nodes,

@@ -190,7 +190,7 @@ void report_waiting(Console& console, const StepRecord& totals, bool decodes) {
       "{:.0f} % of the time was spent waiting for data: {:.0f} images/s; without, {:.0f} (use more "
       "--loader-threads{})",
       100 * waited / totals.seconds, images / totals.seconds, images / rest,
-      decodes ? "; JPEG files load faster when packed" : "");
+      decodes ? "; image files load faster when packed" : "");
 }
 
 bool report_load(Console& console, double cores_taken, int threads_per_rank) {

@@ -69,7 +69,7 @@ void write_config(const RunFolder& folder, TrainConfig& config, const Communicat
 void report_epoch(Console& console, int64_t epoch, int64_t epochs, const StepRecord& totals,
                   const ops::LossSums& val);
 /// Prints the share of an epoch spent waiting for data; prints nothing below 5 % or a second.
-/// `decodes`: the data are JPEG images.
+/// `decodes`: the data are image files.
 void report_waiting(Console& console, const StepRecord& totals, bool decodes);
 /// Prints how many cores other programs took from the threads of the run during an epoch, from half
 /// a core on. Returns whether it did.

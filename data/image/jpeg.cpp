@@ -1,3 +1,4 @@
+// JPEG files, with libjpeg-turbo.
 #include <algorithm>
 #include <cmath>
 #include <csetjmp>
@@ -12,12 +13,12 @@ namespace tw {
 
 namespace {
 
-constexpr double kMostPixels = 1 << 27;
 /// Limit in bytes of the coefficients that libjpeg keeps for an image with several scans.
 constexpr double kMostCoefficientBytes = 512 << 20;
 /// Limit of the number of scans: a small file may request many passes over a large image.
 constexpr int kMostScans = 200;
 constexpr double kMostScanned = 0x1p31;  ///< pixels, in all scans together
+constexpr int kExifMarker = JPEG_APP0 + 1;
 
 /// The target of longjmp on an error; client_data of libjpeg points to it.
 struct Exit {
@@ -25,11 +26,9 @@ struct Exit {
   char message[JMSG_LENGTH_MAX] = {};
 };
 
-}  // namespace
-
 /// libjpeg reports errors by longjmp, which must not skip destructors. So each function that calls
 /// it holds plain data only, and returns false after an error.
-struct JpegDecoder::State {
+struct JpegState {
   jpeg_decompress_struct info{};
   jpeg_error_mgr errors{};
   jpeg_progress_mgr progress{};
@@ -42,8 +41,6 @@ struct JpegDecoder::State {
   bool read_rows(unsigned char* out, size_t stride, int rows);
   [[noreturn]] void throw_error();
 };
-
-namespace {
 
 [[noreturn]] void on_error(j_common_ptr info) {
   auto* exit = static_cast<Exit*>(info->client_data);
@@ -84,9 +81,7 @@ double coefficient_bytes(const jpeg_decompress_struct& info) {
 
 void ignore_text(j_common_ptr) {}
 
-}  // namespace
-
-bool JpegDecoder::State::create() {
+bool JpegState::create() {
   info.err = jpeg_std_error(&errors);
   errors.error_exit = on_error;
   errors.emit_message = on_message;
@@ -95,18 +90,19 @@ bool JpegDecoder::State::create() {
   info.client_data = &exit;
   if (setjmp(exit.jump) != 0) return false;
   jpeg_create_decompress(&info);
+  jpeg_save_markers(&info, kExifMarker, 0xffff);
   info.progress = &progress;
   return true;
 }
 
-bool JpegDecoder::State::read_header(const unsigned char* file, unsigned long bytes) {
+bool JpegState::read_header(const unsigned char* file, unsigned long bytes) {
   if (setjmp(exit.jump) != 0) return false;
   jpeg_mem_src(&info, file, bytes);
   jpeg_read_header(&info, TRUE);
   return true;
 }
 
-bool JpegDecoder::State::start(int denominator) {
+bool JpegState::start(int denominator) {
   if (setjmp(exit.jump) != 0) return false;
   info.scale_num = 1;
   info.scale_denom = static_cast<unsigned>(denominator);
@@ -116,14 +112,14 @@ bool JpegDecoder::State::start(int denominator) {
   return true;
 }
 
-bool JpegDecoder::State::crop(JDIMENSION& x, JDIMENSION& width, JDIMENSION y) {
+bool JpegState::crop(JDIMENSION& x, JDIMENSION& width, JDIMENSION y) {
   if (setjmp(exit.jump) != 0) return false;
   jpeg_crop_scanline(&info, &x, &width);
   if (y > 0) jpeg_skip_scanlines(&info, y);
   return true;
 }
 
-bool JpegDecoder::State::read_rows(unsigned char* out, size_t stride, int rows) {
+bool JpegState::read_rows(unsigned char* out, size_t stride, int rows) {
   if (setjmp(exit.jump) != 0) return false;
   for (int row = 0; row < rows; ++row) {
     unsigned char* line = out + static_cast<size_t>(row) * stride;
@@ -133,12 +129,10 @@ bool JpegDecoder::State::read_rows(unsigned char* out, size_t stride, int rows) 
   return true;
 }
 
-void JpegDecoder::State::throw_error() {
+void JpegState::throw_error() {
   jpeg_abort_decompress(&info);
-  throw JpegError(exit.message);
+  throw ImageError(exit.message);
 }
-
-namespace {
 
 /// Converts four bytes per pixel to three, in place. Treats the CMYK values as inverted, with or
 /// without Adobe's marker, as Pillow does; nearly all CMYK files are.
@@ -152,46 +146,49 @@ void cmyk_to_rgb(uint8_t* pixels, size_t count) {
   }
 }
 
-/// Describes a file that does not start like a JPEG.
-std::string kind_of(std::span<const std::byte> file) {
+class JpegDecoder : public FormatDecoder {
+ public:
+  JpegDecoder() {
+    check<Fault>(state_.create(), "[jpeg] cannot initialise libjpeg: {}", state_.exit.message);
+  }
+  ~JpegDecoder() override { jpeg_destroy_decompress(&state_.info); }
+  JpegDecoder(const JpegDecoder&) = delete;
+
+  /// ImageError also when the file is progressive and would need more than 512 MiB for its
+  /// coefficients.
+  ImageSize open(std::span<const std::byte> file) override;
+  std::span<const std::byte> exif() override;
+  /// Decodes at scale 1, 1/2, 1/4 or 1/8. Converts grayscale and CMYK to RGB.
+  Picture decode(const Box& part, int width, int height) override;
+
+ private:
+  JpegState state_;
+  std::vector<uint8_t> pixels_;
+};
+
+ImageSize JpegDecoder::open(std::span<const std::byte> file) {
   const std::string_view text(reinterpret_cast<const char*>(file.data()), file.size());
-  if (file.empty()) return "an empty file";
-  if (text.starts_with("\x89PNG")) return "a PNG file, not a JPEG";
-  if (text.starts_with("GIF8")) return "a GIF file, not a JPEG";
-  if (text.starts_with("BM")) return "a BMP file, not a JPEG";
-  if (text.starts_with("RIFF")) return "a WebP file, not a JPEG";
-  return "not a JPEG file";
-}
-
-}  // namespace
-
-JpegDecoder::JpegDecoder() : state_(std::make_unique<State>()) {
-  check<Fault>(state_->create(), "[jpeg] cannot initialise libjpeg: {}", state_->exit.message);
-}
-
-JpegDecoder::JpegDecoder(JpegDecoder&&) noexcept = default;
-
-JpegDecoder::~JpegDecoder() {
-  if (state_) jpeg_destroy_decompress(&state_->info);
-}
-
-JpegDecoder::Size JpegDecoder::open(std::span<const std::byte> file) {
-  const std::string_view text(reinterpret_cast<const char*>(file.data()), file.size());
-  check<JpegError>(text.starts_with("\xff\xd8"), "{}", kind_of(file));
-  check<JpegError>(text.rfind("\xff\xd9") != std::string_view::npos,
-                   "cut short: its end marker is missing");
-  jpeg_abort_decompress(&state_->info);  // the previous file, if it was opened and not decoded
+  check<ImageError>(text.rfind("\xff\xd9") != std::string_view::npos,
+                    "cut short: its end marker is missing");
+  jpeg_abort_decompress(&state_.info);  // the previous file, if it was opened and not decoded
   const auto* bytes = reinterpret_cast<const unsigned char*>(file.data());
-  if (!state_->read_header(bytes, static_cast<unsigned long>(file.size()))) state_->throw_error();
-  const jpeg_decompress_struct& info = state_->info;
-  check<JpegError>(pixels_of(info) <= kMostPixels, "{} x {} pixels; at most {:.0f} in all",
-                   info.image_width, info.image_height, kMostPixels);
+  if (!state_.read_header(bytes, static_cast<unsigned long>(file.size()))) state_.throw_error();
+  const jpeg_decompress_struct& info = state_.info;
   const bool fits =
-      !jpeg_has_multiple_scans(&state_->info) || coefficient_bytes(info) <= kMostCoefficientBytes;
-  check<JpegError>(fits, "{} x {} pixels in several scans, which take {:.0f} MiB; at most {:.0f}",
-                   info.image_width, info.image_height, coefficient_bytes(info) / 0x1p20,
-                   kMostCoefficientBytes / 0x1p20);
+      !jpeg_has_multiple_scans(&state_.info) || coefficient_bytes(info) <= kMostCoefficientBytes;
+  check<ImageError>(fits, "{} x {} pixels in several scans, which take {:.0f} MiB; at most {:.0f}",
+                    info.image_width, info.image_height, coefficient_bytes(info) / 0x1p20,
+                    kMostCoefficientBytes / 0x1p20);
   return {static_cast<int>(info.image_width), static_cast<int>(info.image_height)};
+}
+
+std::span<const std::byte> JpegDecoder::exif() {
+  for (auto* marker = state_.info.marker_list; marker != nullptr; marker = marker->next) {
+    const auto* data = reinterpret_cast<const char*>(marker->data);
+    if (std::string_view(data, marker->data_length).starts_with("Exif"))  // else XMP
+      return std::as_bytes(std::span(data, marker->data_length));
+  }
+  return {};
 }
 
 Picture JpegDecoder::decode(const Box& part, int width, int height) {
@@ -199,8 +196,8 @@ Picture JpegDecoder::decode(const Box& part, int width, int height) {
   while (denominator > 1 &&
          (part.width < width * denominator || part.height < height * denominator))
     denominator /= 2;
-  jpeg_decompress_struct& info = state_->info;
-  if (!state_->start(denominator)) state_->throw_error();
+  jpeg_decompress_struct& info = state_.info;
+  if (!state_.start(denominator)) state_.throw_error();
 
   // two pixels more than cover the part: chroma is interpolated from neighbours, which are missing
   // at the border of a crop
@@ -217,16 +214,25 @@ Picture JpegDecoder::decode(const Box& part, int width, int height) {
   auto left = static_cast<JDIMENSION>(first(box.x));
   auto columns = static_cast<JDIMENSION>(last(box.x + box.width, info.output_width)) - left;
   // libjpeg moves `left` to the border of a block
-  if (!state_->crop(left, columns, static_cast<JDIMENSION>(top))) state_->throw_error();
+  if (!state_.crop(left, columns, static_cast<JDIMENSION>(top))) state_.throw_error();
 
   const auto channels = static_cast<size_t>(info.output_components);
   const size_t stride = columns * channels, rows = static_cast<size_t>(bottom - top);
   if (pixels_.size() < stride * rows) pixels_.resize(stride * rows);
-  if (!state_->read_rows(pixels_.data(), stride, bottom - top)) state_->throw_error();
+  if (!state_.read_rows(pixels_.data(), stride, bottom - top)) state_.throw_error();
   if (channels == 4) cmyk_to_rgb(pixels_.data(), columns * rows);
   box.x -= left;
   box.y -= top;
   return {pixels_.data(), static_cast<int>(columns), bottom - top, box};
 }
+
+const bool jpeg_registered = image_formats().add(
+    {"jpeg",
+     "JPEG",
+     {.recognises = [](std::string_view file) { return file.starts_with("\xff\xd8"); },
+      .extensions = {".jpg", ".jpeg", ".jpe", ".jfif"},
+      .make = []() -> std::unique_ptr<FormatDecoder> { return std::make_unique<JpegDecoder>(); }}});
+
+}  // namespace
 
 }  // namespace tw

@@ -1,4 +1,4 @@
-// Augmentation of JPEG images; crop and flip of small images is in augment.cpp.
+// Augmentation of images of any size; crop and flip of small images is in augment.cpp.
 #include <algorithm>
 #include <array>
 #include <cmath>

@@ -11,30 +11,31 @@ namespace {
 /// Working memory of one thread; it holds nothing from one sample to the next.
 struct Worker {
   std::vector<std::byte> file;
-  JpegDecoder decoder;
+  ImageDecoder decoder;
   Resampler resampler;
 };
 
 }  // namespace
 
-JpegDataset::JpegDataset(std::shared_ptr<const JpegSource> source, const JpegOptions& options)
+ImageDataset::ImageDataset(std::shared_ptr<const ImageSource> source, const ImageOptions& options)
     : source_(std::move(source)), options_(options) {
   image = {options.image_size, options.image_size, 3};
   classes = options.classes;
 }
 
 template <class CropOf>
-int32_t JpegDataset::decode(size_t i, std::span<uint8_t> pixels, const CropOf& crop_of) const {
+int32_t ImageDataset::decode(size_t i, std::span<uint8_t> pixels, const CropOf& crop_of) const {
   check<std::logic_error>(i < size() && pixels.size() == static_cast<size_t>(image.numel()),
                           "[imagefolder] sample {} of {} into {} bytes", i, size(), pixels.size());
   thread_local Worker worker;
   const auto size = static_cast<int>(options_.image_size);
   try {
-    const JpegDecoder::Size whole = worker.decoder.open(source_->read(i, worker.file));
+    const ImageSize whole =
+        worker.decoder.open(source_->read(i, worker.file), options_.exif_orientation);
     const RandomCrop crop = crop_of(whole.width, whole.height);
     const Picture picture = worker.decoder.decode(crop.box, size, size);
     worker.resampler.run(picture, size, size, crop.mirror, pixels);
-  } catch (const JpegError& error) {
+  } catch (const ImageError& error) {
     const std::string file = source_->relative_name(i);
     throw BadSampleError(kImageFolder, file.substr(0, file.find('/')), source_->name(i),
                          error.what());
@@ -42,7 +43,7 @@ int32_t JpegDataset::decode(size_t i, std::span<uint8_t> pixels, const CropOf& c
   return source_->label(i);
 }
 
-std::string JpegDataset::describe(size_t i) const {
+std::string ImageDataset::describe(size_t i) const {
   // asking a network disk for the sizes of a million files takes minutes
   constexpr size_t kMostSizes = 4096;
   const bool with_size = i % ((size() - 1) / kMostSizes + 1) == 0;
@@ -50,15 +51,15 @@ std::string JpegDataset::describe(size_t i) const {
                      with_size ? fmt::format(" and {} bytes", source_->bytes(i)) : "");
 }
 
-int32_t JpegDataset::get(size_t i, std::span<uint8_t> pixels) const {
+int32_t ImageDataset::get(size_t i, std::span<uint8_t> pixels) const {
   return decode(i, pixels, [&](int width, int height) {
     const auto size = static_cast<int>(options_.image_size);
     return RandomCrop{.box = centre_crop(width, height, (size * 256 + 112) / 224, size)};
   });
 }
 
-int32_t JpegDataset::get_augmented(size_t i, uint64_t seed, uint32_t epoch,
-                                   std::span<uint8_t> pixels) const {
+int32_t ImageDataset::get_augmented(size_t i, uint64_t seed, uint32_t epoch,
+                                    std::span<uint8_t> pixels) const {
   const int32_t label = decode(i, pixels, [&](int width, int height) {
     return random_resized_crop(width, height, seed, epoch, i);
   });

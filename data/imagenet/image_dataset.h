@@ -1,4 +1,4 @@
-// JpegDataset: JPEG files of any size as training and validation images of one size.
+// ImageDataset: image files of any size as training and validation images of one size.
 #pragma once
 
 #include <memory>
@@ -10,10 +10,10 @@
 
 namespace tw {
 
-/// Labelled JPEG files: a folder, or a record file. Safe from several threads.
-class JpegSource {
+/// Labelled image files: a folder, or a record file. Safe from several threads.
+class ImageSource {
  public:
-  virtual ~JpegSource() = default;
+  virtual ~ImageSource() = default;
   virtual size_t size() const = 0;
   virtual int32_t label(size_t i) const = 0;
   /// The file's path, for messages.
@@ -22,25 +22,26 @@ class JpegSource {
   virtual std::string relative_name(size_t i) const = 0;
   /// The size of file i; 0 when it cannot be found out.
   virtual uint64_t bytes(size_t i) const = 0;
-  /// The bytes of file i, in `buffer` or in memory of the source. JpegError when they cannot be
+  /// The bytes of file i, in `buffer` or in memory of the source. ImageError when they cannot be
   /// read or their checksum is wrong.
   virtual std::span<const std::byte> read(size_t i, std::vector<std::byte>& buffer) const = 0;
   /// Null when every order of reading is as fast.
   virtual const StorageLayout* storage() const { return nullptr; }
 };
 
-struct JpegOptions {
+struct ImageOptions {
   int64_t classes = 1000;
-  int64_t image_size = 224;  ///< side of the samples in pixels
-  double colour_jitter = 0;  ///< see colour_jitter()
+  int64_t image_size = 224;       ///< side of the samples in pixels
+  double colour_jitter = 0;       ///< see colour_jitter()
+  bool exif_orientation = false;  ///< turn images as their EXIF orientation says
 };
 
 /// get(): the image resized so that its shorter side is image_size * 256 / 224, then its centre
 /// crop. get_augmented(): random_resized_crop() and colour_jitter(). BadSampleError names a file
 /// that cannot be read or decoded.
-class JpegDataset : public Dataset {
+class ImageDataset : public Dataset {
  public:
-  JpegDataset(std::shared_ptr<const JpegSource> source, const JpegOptions& options);
+  ImageDataset(std::shared_ptr<const ImageSource> source, const ImageOptions& options);
 
   size_t size() const override { return source_->size(); }
   int32_t get(size_t i, std::span<uint8_t> pixels) const override;
@@ -55,8 +56,8 @@ class JpegDataset : public Dataset {
   template <class CropOf>
   int32_t decode(size_t i, std::span<uint8_t> pixels, const CropOf& crop_of) const;
 
-  const std::shared_ptr<const JpegSource> source_;
-  const JpegOptions options_;
+  const std::shared_ptr<const ImageSource> source_;
+  const ImageOptions options_;
 };
 
 }  // namespace tw

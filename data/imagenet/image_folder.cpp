@@ -38,17 +38,32 @@ Entries entries(const fs::path& folder) {
   return found;
 }
 
-/// Whether a file has the extension of an image.
-bool named_like_an_image(const std::string& file) {
+/// The extension in lower case.
+std::string extension_of(const std::string& file) {
   std::string extension = fs::path(file).extension().string();
   for (char& c : extension) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  constexpr std::string_view kKnown[] = {".jpeg", ".jpg", ".jpe", ".jfif", ".png",  ".ppm",
-                                         ".pgm",  ".bmp", ".gif", ".tif",  ".tiff", ".webp"};
-  return std::ranges::find(kKnown, extension) != std::end(kKnown);
+  return extension;
+}
+
+/// Whether a file has the extension of an image that can be decoded.
+bool named_like_an_image(const std::string& file) {
+  return std::ranges::any_of(image_formats().entries(), [&](const auto& format) {
+    const auto& extensions = format.second.value.extensions;
+    return std::ranges::find(extensions, extension_of(file)) != extensions.end();
+  });
 }
 
 constexpr const char *kHidden = "hidden", *kNoImageName = "without the extension of an image",
+                     *kOtherFormat = "in a format that cannot be decoded",
                      *kLoop = "that lead back to a folder above";
+
+/// Why a file that is not named like an image is not read.
+const char* reason_of(const std::string& file) {
+  constexpr std::string_view kOthers[] = {".avif", ".bmp", ".gif", ".heic", ".heif",
+                                          ".jxl",  ".pgm", ".ppm", ".tif",  ".tiff"};
+  const bool other = std::ranges::find(kOthers, extension_of(file)) != std::end(kOthers);
+  return other ? kOtherFormat : kNoImageName;
+}
 
 std::string joined(const std::string& below, const std::string& name) {
   return below.empty() ? name : below + "/" + name;
@@ -76,7 +91,7 @@ struct ClassWalk {
       if (named_like_an_image(file) || !fs::path(file).has_extension())
         images.emplace_back(below, file);
       else
-        left_out.add(kNoImageName, (folder / file).string());
+        left_out.add(reason_of(file), (folder / file).string());
     for (const std::string& name : here.folders) enter(folder / name, joined(below, name));
     above.pop_back();
   }
@@ -95,8 +110,8 @@ struct OpenFile {
 ImageFolder::ImageFolder(const fs::path& folder) : folder_(folder) {
   std::error_code error;
   check(fs::is_directory(folder, error),
-        "[imagefolder] there is no folder {}; expected train/<class>/*.JPEG and "
-        "val/<class>/*.JPEG below the data folder",
+        "[imagefolder] there is no folder {}; expected train/<class> and "
+        "val/<class> with images below the data folder",
         folder.string());
   Entries top = entries(folder);
   std::vector<std::string> loose;
@@ -104,7 +119,7 @@ ImageFolder::ImageFolder(const fs::path& folder) : folder_(folder) {
     if (named_like_an_image(file))
       loose.push_back(file);
     else
-      left_out_.add(kNoImageName, (folder / file).string());
+      left_out_.add(reason_of(file), (folder / file).string());
   for (const std::string& name : top.hidden) left_out_.add(kHidden, (folder / name).string());
   if (!loose.empty())
     fail(
@@ -151,25 +166,25 @@ std::span<const std::byte> ImageFolder::read(size_t i, std::vector<std::byte>& b
   // non-blocking, or open() of a pipe waits for a writer
   const OpenFile file{::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)};
   struct stat status {};
-  check<JpegError>(file.descriptor >= 0 && ::fstat(file.descriptor, &status) == 0,
-                   "cannot be read: {}", std::strerror(errno));
-  check<JpegError>(S_ISREG(status.st_mode), "not a file");
-  check_jpeg_bytes(static_cast<uint64_t>(status.st_size));
+  check<ImageError>(file.descriptor >= 0 && ::fstat(file.descriptor, &status) == 0,
+                    "cannot be read: {}", std::strerror(errno));
+  check<ImageError>(S_ISREG(status.st_mode), "not a file");
+  check_image_bytes(static_cast<uint64_t>(status.st_size));
   const auto size = static_cast<size_t>(status.st_size);
   if (buffer.size() < size) buffer.resize(size);
   size_t done = 0;
   while (done < size) {
     const ssize_t got = ::read(file.descriptor, buffer.data() + done, size - done);
     if (got < 0 && errno == EINTR) continue;
-    check<JpegError>(got > 0, "cannot be read: {}",
-                     got == 0 ? "the file was truncated" : std::strerror(errno));
+    check<ImageError>(got > 0, "cannot be read: {}",
+                      got == 0 ? "the file was truncated" : std::strerror(errno));
     done += static_cast<size_t>(got);
   }
   return {buffer.data(), size};
 }
 
-void check_jpeg_bytes(uint64_t bytes) {
-  check<JpegError>(bytes <= kMostJpegBytes, "{} bytes; at most {}", bytes, kMostJpegBytes);
+void check_image_bytes(uint64_t bytes) {
+  check<ImageError>(bytes <= kMostImageBytes, "{} bytes; at most {}", bytes, kMostImageBytes);
 }
 
 bool holds_class_folders(const fs::path& dir) {

@@ -1,4 +1,4 @@
-// ImageFolder: JPEG files in one folder per class.
+// ImageFolder: image files in one folder per class.
 #pragma once
 
 #include <filesystem>
@@ -10,9 +10,9 @@ namespace tw {
 
 /// Classes are sorted by name, files by class, then by folder below that of the class and by name,
 /// byte by byte: the same on every machine, and the order of torchvision's ImageFolder. Links are
-/// followed. Leaves out hidden files and folders, files with an extension that is not an image's,
-/// and links to a folder that they are in.
-class ImageFolder : public JpegSource {
+/// followed. Leaves out hidden files and folders, files with an extension that is not that of one
+/// of image_formats(), and links to a folder that they are in.
+class ImageFolder : public ImageSource {
  public:
   /// UserError when the folder does not exist or has no classes, a class has no files, or there are
   /// images outside of class folders.
@@ -42,9 +42,9 @@ class ImageFolder : public JpegSource {
 
 /// Largest accepted file. A larger one is hardly an image, and each loader thread would need as
 /// much memory.
-inline constexpr uint64_t kMostJpegBytes = uint64_t{256} << 20;
-/// JpegError when `bytes` is above kMostJpegBytes.
-void check_jpeg_bytes(uint64_t bytes);
+inline constexpr uint64_t kMostImageBytes = uint64_t{256} << 20;
+/// ImageError when `bytes` is above kMostImageBytes.
+void check_image_bytes(uint64_t bytes);
 
 struct ImageFolders {
   std::shared_ptr<const ImageFolder> train, val;

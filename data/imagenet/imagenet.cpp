@@ -1,4 +1,4 @@
-// The data sets imagefolder and imagenet: a folder of JPEG files, or the record file made of it.
+// The data sets imagefolder and imagenet: a folder of image files, or the record file made of it.
 #include "data/class_names.h"
 #include "data/imagenet/image_folder.h"
 #include "data/imagenet/record_file.h"
@@ -9,7 +9,7 @@ namespace tw {
 namespace {
 
 struct Sources {
-  std::shared_ptr<const JpegSource> train, val;  ///< val is null: images of train are held out
+  std::shared_ptr<const ImageSource> train, val;  ///< val is null: images of train are held out
   std::vector<std::string> classes;
   std::string kind;
   std::string left_out;
@@ -45,21 +45,23 @@ Sources open_sources(const std::filesystem::path& path, size_t val_size) {
           left_out_text(folders.left_out)};
 }
 
-DataSplit open_jpegs(const DataConfig& config, size_t expected_classes) {
+DataSplit open_images(const DataConfig& config, size_t expected_classes) {
   check(!config.dir.empty(),
-        "[imagefolder] --data-dir is missing: a folder that holds train/<class>/*.JPEG and "
-        "val/<class>/*.JPEG, or a record file");
+        "[imagefolder] --data-dir is missing: a folder that holds train/<class> and "
+        "val/<class> with images, or a record file");
   Sources opened = open_sources(config.dir, config.val_size);
   check(expected_classes == 0 || opened.classes.size() == expected_classes,
         "[imagenet] {} has {} classes; ImageNet has {} (--dataset imagefolder takes any number)",
         config.dir.string(), opened.classes.size(), expected_classes);
-  const JpegOptions options{.classes = std::ssize(opened.classes),
-                            .image_size = config.image_size > 0 ? config.image_size : 224,
-                            .colour_jitter = config.colour_jitter};
+  const ImageOptions options{.classes = std::ssize(opened.classes),
+                             .image_size = config.image_size > 0 ? config.image_size : 224,
+                             .colour_jitter = config.colour_jitter,
+                             .exif_orientation = config.exif_orientation};
   DataSplit split;
-  split.train = std::make_shared<JpegDataset>(std::move(opened.train), options);
+  split.image_files = true;
+  split.train = std::make_shared<ImageDataset>(std::move(opened.train), options);
   if (opened.val) {
-    split.val = std::make_shared<JpegDataset>(std::move(opened.val), options);
+    split.val = std::make_shared<ImageDataset>(std::move(opened.val), options);
   } else {  // the images are sorted by class
     split.val = every_nth(split.train, config.val_size, true);
     split.train = every_nth(split.train, config.val_size, false);
@@ -77,8 +79,8 @@ DataSplit open_jpegs(const DataConfig& config, size_t expected_classes) {
   return split;
 }
 
-DataSplit image_folder(const DataConfig& config) { return open_jpegs(config, 0); }
-DataSplit imagenet(const DataConfig& config) { return open_jpegs(config, 1000); }
+DataSplit image_folder(const DataConfig& config) { return open_images(config, 0); }
+DataSplit imagenet(const DataConfig& config) { return open_images(config, 1000); }
 
 /// A folder with train/ or val/ or, which is then refused by name, with class folders; or a file,
 /// which may be a record file.
@@ -91,7 +93,7 @@ bool holds_images(const std::filesystem::path& path) {
 
 const bool imagenet_registered =
     datasets().add({kImageFolder,
-                    "JPEG files in train/<class> and val/<class>",
+                    "JPEG, PNG and WebP files in train/<class> and val/<class>",
                     {.open = image_folder, .recognises = holds_images}}) &&
     datasets().add({kImageNet, "imagefolder with the 1,000 classes of ImageNet", {imagenet}});
 

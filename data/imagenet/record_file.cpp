@@ -85,8 +85,8 @@ std::span<const std::byte> RecordFile::read(size_t i) const {
   check(file_.whole(), "[records] {} was truncated while it was in use", path_.string());
   const Sample& sample = samples_[i];
   const auto bytes = file_.bytes().subspan(sample.offset, sample.bytes);
-  check<JpegError>(checksum(bytes) == sample.checksum,
-                   "its checksum is wrong: the record file is damaged");
+  check<ImageError>(checksum(bytes) == sample.checksum,
+                    "its checksum is wrong: the record file is damaged");
   return bytes;
 }
 
@@ -108,7 +108,7 @@ void RecordFile::will_need(size_t first, size_t last) const {
 
 namespace {
 
-class RecordSource : public JpegSource, public StorageLayout {
+class RecordSource : public ImageSource, public StorageLayout {
  public:
   RecordSource(std::shared_ptr<const RecordFile> file, size_t begin, size_t end)
       : file_(std::move(file)), begin_(begin), end_(end), order_(file_->storage_order(begin, end)) {
@@ -139,8 +139,8 @@ class RecordSource : public JpegSource, public StorageLayout {
 
 }  // namespace
 
-std::shared_ptr<const JpegSource> record_source(std::shared_ptr<const RecordFile> file,
-                                                bool training) {
+std::shared_ptr<const ImageSource> record_source(std::shared_ptr<const RecordFile> file,
+                                                 bool training) {
   const size_t train = file->train_size(), all = train + file->val_size();
   return std::make_shared<RecordSource>(std::move(file), training ? 0 : train,
                                         training ? train : all);

@@ -1,7 +1,7 @@
 // Record files: an image folder packed into one file, which is read through a memory mapping.
 //
 //   header   80 bytes: magic, version, offset and checksum of the index
-//   data     the JPEG files; the training images in random order
+//   data     the image files; the training images in random order
 //   index    JSON (classes, counts, options), then 32 bytes per sample, then the names
 //
 // Every sample has a checksum, verified when it is read. Samples have the ids of the folder, so a
@@ -56,7 +56,7 @@ class RecordFile {
   /// `train/class/file`, or with val.
   std::string_view name_in_folder(size_t i) const;
   uint64_t bytes(size_t i) const { return samples_[i].bytes; }
-  /// The JPEG file of a sample; JpegError when its checksum is wrong.
+  /// The image file of a sample; ImageError when its checksum is wrong.
   std::span<const std::byte> read(size_t i) const;
   /// Samples begin to end - 1, sorted by their offset in the file.
   std::vector<uint32_t> storage_order(size_t begin, size_t end) const;
@@ -82,7 +82,7 @@ class RecordFile {
 };
 
 /// The training or the validation samples.
-std::shared_ptr<const JpegSource> record_source(std::shared_ptr<const RecordFile> file,
-                                                bool training);
+std::shared_ptr<const ImageSource> record_source(std::shared_ptr<const RecordFile> file,
+                                                 bool training);
 
 }  // namespace tw

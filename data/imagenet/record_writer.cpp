@@ -21,9 +21,9 @@ namespace tw {
 
 namespace {
 
-static_assert(kMostJpegBytes <= UINT32_MAX, "the index has 32 bits for the size of a sample");
+static_assert(kMostImageBytes <= UINT32_MAX, "the index has 32 bits for the size of a sample");
 
-/// A JPEG file as stored in the record file.
+/// An image file as stored in the record file.
 struct Packed {
   std::vector<std::byte> bytes;
   bool resized = false;
@@ -32,12 +32,12 @@ struct Packed {
 
 /// Reads a file, decodes all of it, and resizes it if the options say so.
 Packed pack_one(const ImageFolder& folder, size_t i, const PackOptions& options,
-                JpegDecoder& decoder, Resampler& resampler) {
+                ImageDecoder& decoder, Resampler& resampler) {
   Packed packed;
   try {
     std::vector<std::byte> buffer;
     const auto file = folder.read(i, buffer);
-    const JpegDecoder::Size size = decoder.open(file);
+    const ImageSize size = decoder.open(file);
     const int shorter = std::min(size.width, size.height);
     const Box whole{0, 0, static_cast<double>(size.width), static_cast<double>(size.height)};
     const Picture picture = decoder.decode(whole, size.width, size.height);
@@ -51,10 +51,11 @@ Packed pack_one(const ImageFolder& folder, size_t i, const PackOptions& options,
     const int width = scaled(size.width), height = scaled(size.height);
     std::vector<uint8_t> pixels(static_cast<size_t>(width) * static_cast<size_t>(height) * 3);
     resampler.run(picture, width, height, false, pixels);
-    packed.bytes = encode_jpeg(pixels, width, height, static_cast<int>(options.quality));
-    check_jpeg_bytes(packed.bytes.size());
+    packed.bytes = encode_jpeg(pixels, width, height, static_cast<int>(options.quality),
+                               decoder.orientation());
+    check_image_bytes(packed.bytes.size());
     packed.resized = true;
-  } catch (const JpegError& error) {
+  } catch (const ImageError& error) {
     packed.bytes.clear();
     packed.damage = fmt::format("{}: {}", folder.name(i), error.what());
     if (!options.skip_bad) fail("[pack] {}", packed.damage);
@@ -71,7 +72,7 @@ void pack_some(const ImageFolder& folder, std::span<const uint32_t> wanted,
   for (size_t t = 0; t < threads; ++t)
     pool.emplace_back([&, t] {
       try {
-        JpegDecoder decoder;
+        ImageDecoder decoder;
         Resampler resampler;
         for (size_t i = t; i < wanted.size(); i += threads) {
           check<Fault>(!options.stop || !*options.stop, "[pack] stopped before the end");

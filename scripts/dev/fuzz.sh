@@ -68,7 +68,7 @@ seed_corpus() {
   mkdir -p "$corpus"
   case $target in
     image)
-      cp tests/data/image/*.jpg "$corpus"
+      cp tests/data/image/*.{jpg,png,webp} "$corpus"
       # after the marker of a frame, its length and precision: a height and a width of 65,280
       LC_ALL=C sed 's/\(\xff\xc0...\)..../\1\xff\x00\xff\x00/' tests/data/image/colour.jpg \
         >"$corpus/huge"

@@ -39,7 +39,7 @@ MUTANTS = {
                "} catch (const nlohmann::json::exception& error) {",
                "} catch (const nlohmann::json::out_of_range& error) {"),
     "image": ("data/image/jpeg.cpp", "if (pixels_.size() < stride * rows)",
-             "if (pixels_.empty())"),
+              "if (pixels_.empty())"),
     "npy": ("apps/analyze/npy.cpp", "check(bytes.size() - begin == count * sizeof(float),",
             "check(bytes.size() - begin <= count * sizeof(float),"),
     "record": ("data/imagenet/record_file.cpp",

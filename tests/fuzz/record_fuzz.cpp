@@ -49,8 +49,8 @@ void mend(std::string& bytes) {
 }
 
 /// Uses the training or the validation samples as a run does.
-void use(const tw::JpegSource& source) {
-  static tw::JpegDecoder decoder;
+void use(const tw::ImageSource& source) {
+  static tw::ImageDecoder decoder;
   std::vector<std::byte> buffer;
   if (source.size() > 0) source.storage()->will_need(0, source.size());
   for (size_t i = 0; i < source.size(); ++i) {
@@ -63,7 +63,7 @@ void use(const tw::JpegSource& source) {
         const auto size = decoder.open(file);
         decoder.decode({0, 0, double(size.width), double(size.height)}, 32, 32);
       }
-    } catch (const tw::JpegError&) {
+    } catch (const tw::ImageError&) {
     }
   }
 }

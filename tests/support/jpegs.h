@@ -1,4 +1,4 @@
-// JPEG files and folders of them for tests.
+// Image files and folders of them for tests.
 #pragma once
 
 #include <nlohmann/json.hpp>

@@ -1,4 +1,4 @@
-// Decoder, resampler and crops against results of Pillow (scripts/golden/images.py).
+// JPEG files, the resampler and random crops.
 #include "data/image/decoder.h"
 
 #include <cmath>
@@ -14,38 +14,6 @@ namespace {
 
 using test::fixture;
 
-TEST(Jpeg, EveryKindDecodesAsInPillow) {
-  const auto bytes = read_file(fixture("pillow.json"));
-  const auto* text = reinterpret_cast<const char*>(bytes.data());
-  const auto pillow = nlohmann::json::parse(text, text + bytes.size());
-  const int width = pillow["size"][0], height = pillow["size"][1];
-  JpegDecoder decoder;
-  Resampler resampler;
-  std::vector<uint8_t> pixels(static_cast<size_t>(width * height) * 3);
-  for (const auto& [name, seen] : pillow["files"].items()) {
-    const auto file = read_file(fixture(name + ".jpg"));
-    for (const auto& part : seen["parts"]) {
-      const JpegDecoder::Size size = decoder.open(file);
-      EXPECT_EQ(size.width, seen["size"][0]) << name;
-      EXPECT_EQ(size.height, seen["size"][1]) << name;
-      const auto& box = part["box"];
-      const Box wanted{box[0], box[1], box[2].get<double>() - box[0].get<double>(),
-                       box[3].get<double>() - box[1].get<double>()};
-      // a large minimum size keeps the decoder at scale 1, as Pillow
-      const Picture picture = decoder.decode(wanted, 100, 100);
-      resampler.run(picture, width, height, false, pixels);
-      double sum = 0, largest = 0;
-      for (size_t i = 0; i < pixels.size(); ++i) {
-        const double error = std::abs(pixels[i] - part["pixels"][i].get<double>());
-        sum += error;
-        largest = std::max(largest, error);
-      }
-      EXPECT_LE(largest, 3) << name << " " << part["box"].dump();
-      EXPECT_LE(sum / static_cast<double>(pixels.size()), 0.5) << name << " " << box.dump();
-    }
-  }
-}
-
 /// CMYK values are inverted with and without Adobe's marker, as in Pillow.
 TEST(Jpeg, CmykDecodesTheSameWithoutAdobesMarker) {
   const auto with = read_file(fixture("cmyk.jpg"));
@@ -57,7 +25,7 @@ TEST(Jpeg, CmykDecodesTheSameWithoutAdobesMarker) {
                         std::to_integer<size_t>(with[marker + 3]) + 2;
   without.erase(without.begin() + static_cast<ptrdiff_t>(marker),
                 without.begin() + static_cast<ptrdiff_t>(marker + length));
-  JpegDecoder one, other;
+  ImageDecoder one, other;
   const auto size = one.open(with);
   other.open(without);
   const Box all{0, 0, static_cast<double>(size.width), static_cast<double>(size.height)};
@@ -69,7 +37,7 @@ TEST(Jpeg, CmykDecodesTheSameWithoutAdobesMarker) {
 
 TEST(Jpeg, ACropEqualsThatPartOfTheWholeImage) {
   const auto file = test::noise_jpeg(3, 333, 217);
-  JpegDecoder whole, decoder;
+  ImageDecoder whole, decoder;
   const auto size = whole.open(file);
   const Picture all = whole.decode({0, 0, 333, 217}, 333, 217);
   ASSERT_EQ(all.width, size.width);
@@ -91,7 +59,7 @@ TEST(Jpeg, ACropEqualsThatPartOfTheWholeImage) {
 
 TEST(Jpeg, DecodesAtASmallerScaleWhereThatIsEnough) {
   const auto file = test::noise_jpeg(5, 640, 480);
-  JpegDecoder decoder;
+  ImageDecoder decoder;
   const auto decoded_width = [&](int wanted) {
     decoder.open(file);
     const Picture picture = decoder.decode({0, 0, 640, 480}, wanted, wanted);
@@ -107,9 +75,9 @@ TEST(Jpeg, DecodesAtASmallerScaleWhereThatIsEnough) {
 }
 
 TEST(Jpeg, ErrorsDescribeTheDamage) {
-  JpegDecoder decoder;
+  ImageDecoder decoder;
   const auto error = [&](std::vector<std::byte> file) {
-    return test::error_text<JpegError>([&] {
+    return test::error_text<ImageError>([&] {
       const auto size = decoder.open(file);
       decoder.decode({0, 0, double(size.width), double(size.height)}, size.width, size.height);
     });
@@ -118,9 +86,11 @@ TEST(Jpeg, ErrorsDescribeTheDamage) {
   EXPECT_EQ(error({}), "an empty file");
   std::vector<std::byte> png(good);
   std::memcpy(png.data(), "\x89PNG\r\n\x1a\n", 8);
-  EXPECT_NE(error(png).find("PNG"), std::string::npos);
+  EXPECT_EQ(error(png), "invalid IHDR chunk size") << "of libspng, which reads the first chunk";
   std::vector<std::byte> text(64, std::byte{'x'});
-  EXPECT_EQ(error(text), "not a JPEG file");
+  EXPECT_EQ(error(text), "not an image file; expected one of JPEG, PNG, WebP");
+  std::memcpy(text.data(), "GIF89a", 6);
+  EXPECT_EQ(error(text), "a GIF file; expected one of JPEG, PNG, WebP");
   const std::vector<std::byte> half(good.begin(), good.begin() + std::ssize(good) / 2);
   EXPECT_NE(error(half).find("cut short"), std::string::npos);
   std::vector<std::byte> ended(half);  // truncated, with an end marker
@@ -133,7 +103,7 @@ TEST(Jpeg, ErrorsDescribeTheDamage) {
 }
 
 TEST(Jpeg, RandomDamageGivesAnErrorOrPixels) {
-  JpegDecoder decoder;
+  ImageDecoder decoder;
   const auto good = test::noise_jpeg(9, 80, 60);
   const Philox random(3, Purpose::test);
   int errors = 0;
@@ -145,7 +115,7 @@ TEST(Jpeg, RandomDamageGivesAnErrorOrPixels) {
     try {
       const auto size = decoder.open(file);
       decoder.decode({0, 0, double(size.width), double(size.height)}, 32, 32);
-    } catch (const JpegError&) {
+    } catch (const ImageError&) {
       ++errors;
     }
   }
@@ -179,23 +149,24 @@ std::vector<std::byte> progressive_jpeg(int width, int height, int components, i
 }
 
 TEST(Jpeg, ALargeImageWithManyScansIsRejectedQuickly) {
-  JpegDecoder decoder;
+  ImageDecoder decoder;
   const auto few = progressive_jpeg(160, 120, 1, 64);
   EXPECT_EQ(decoder.open(few).width, 160);
   EXPECT_EQ(decoder.decode({0, 0, 160, 120}, 160, 120).width, 160);
   const auto many = progressive_jpeg(16000, 8000, 1, 64);
   EXPECT_LT(many.size(), 1000u);
   decoder.open(many);
-  EXPECT_EQ(test::error_text<JpegError>([&] {
+  EXPECT_EQ(test::error_text<ImageError>([&] {
               decoder.decode({0, 0, 16000, 8000}, 1, 1);
             }),
             "more than 16 scans of 16000 x 8000 pixels");
 }
 
 TEST(Jpeg, ALargeProgressiveImageIsRejectedBeforeAllocating) {
-  JpegDecoder decoder;
-  EXPECT_EQ(test::error_text<JpegError>([&] { decoder.open(progressive_jpeg(16000, 8000, 3, 2)); }),
-            "16000 x 8000 pixels in several scans, which take 732 MiB; at most 512");
+  ImageDecoder decoder;
+  EXPECT_EQ(
+      test::error_text<ImageError>([&] { decoder.open(progressive_jpeg(16000, 8000, 3, 2)); }),
+      "16000 x 8000 pixels in several scans, which take 732 MiB; at most 512");
   const auto smaller = progressive_jpeg(8000, 4000, 3, 2);  // the decoder still works
   EXPECT_EQ(decoder.open(smaller).width, 8000);
 }

@@ -237,8 +237,8 @@ TEST(ImageFolder, HugeFilesAndPipesAreErrors) {
       pack_image_folder(folder.path(), folder.path() / "all.records", {.skip_bad = true});
   EXPECT_EQ(report.train, 1u);
   EXPECT_EQ(report.skipped.count(), 2u);
-  EXPECT_NO_THROW(check_jpeg_bytes(kMostJpegBytes));
-  EXPECT_THROW(check_jpeg_bytes(uint64_t{1} << 32), JpegError) << "0 in the index of records";
+  EXPECT_NO_THROW(check_image_bytes(kMostImageBytes));
+  EXPECT_THROW(check_image_bytes(uint64_t{1} << 32), ImageError) << "0 in the index of records";
 }
 
 TEST(ImageFolder, DamagedFilesCanBeSkipped) {
@@ -321,7 +321,7 @@ TEST(RecordFile, ResizeLimitsTheShorterSide) {
   EXPECT_GT(report.resized, 0u);
   EXPECT_LT(report.resized, 12u) << "small images keep their bytes";
   const RecordFile records(file);
-  JpegDecoder decoder;
+  ImageDecoder decoder;
   for (size_t i = 0; i < 12; ++i) {
     const auto size = decoder.open(records.read(i));
     EXPECT_LE(std::min(size.width, size.height), 38) << records.name(i);
@@ -386,8 +386,8 @@ TEST(RealJpegs, AllDecode) {
   if (data == nullptr || !fs::exists(fs::path(data) / "imagenet-fullsize"))
     GTEST_SKIP() << "THINWIRE_DATA does not name a folder with imagenet-fullsize";
   const ImageFolder folder(fs::path(data) / "imagenet-fullsize");
-  const JpegDataset dataset(std::make_shared<ImageFolder>(folder),
-                            {.classes = 40, .image_size = 224});
+  const ImageDataset dataset(std::make_shared<ImageFolder>(folder),
+                             {.classes = 40, .image_size = 224});
   std::vector<uint8_t> pixels(224 * 224 * 3);
   for (size_t i = 0; i < dataset.size(); ++i) {
     EXPECT_GE(dataset.get(i, pixels), 0);

@@ -163,8 +163,8 @@ TEST(Plan, RefusesOptionsThatThisDataOrExchangeIgnores) {
   for (const char* size : {"64", "32"})
     refused(fmt::format("--image-size {}", size),
             "image-size has no effect: images of shapes are 32 x 32");
-  refused("--colour-jitter 0.1", "colour-jitter has no effect: shapes has no JPEG images");
-  refused("--bad-images skip", "bad-images has no effect: shapes has no JPEG images");
+  refused("--colour-jitter 0.1", "colour-jitter has no effect: shapes has no image files");
+  refused("--bad-images skip", "bad-images has no effect: shapes has no image files");
   refused("--shuffle shards", "shuffle has no effect: shapes is no record file");
   refused(
       "--dataset shapes --data-dir " + (folder / "mine").string(),
@@ -186,7 +186,7 @@ TEST(Plan, SaysWhichOptionsOfAFileHaveNoEffect) {
   std::ofstream(folder / "c.json")
       << R"({"colour_jitter": 0.1, "image_size": 0, "set": {"wire.values": "bf16"}})";
   const std::string said = plan("--model mlp --config " + (folder / "c.json").string());
-  has(said, "\n--colour-jitter has no effect: shapes has no JPEG images\n");
+  has(said, "\n--colour-jitter has no effect: shapes has no image files\n");
   has(said, "\n--set wire.values has no effect: no part of this run reads it\n");
   lacks(said, "--image-size");
 }
