@@ -116,10 +116,13 @@ extern const char* const kShapes;       ///< generated; for training without a f
 extern const char* const kImageFolder;  ///< image files in one folder a class
 extern const char* const kImageNet;
 /// The data set that recognises this folder or file, else `other`.
-inline std::string dataset_in(const std::filesystem::path& dir, const std::string& other) {
-  for (const auto& [name, entry] : datasets().entries())
-    if (entry.value.recognises(dir)) return name;
-  return other;
-}
+std::string dataset_in(const std::filesystem::path& dir, const std::string& other);
+
+/// The folder of a data set whose default name is `usual`: `dir` if it has that name, else
+/// dir/usual. With an empty `dir`: $THINWIRE_CACHE/usual, or data-cache/usual.
+std::filesystem::path data_folder(const std::filesystem::path& dir, const std::string& usual);
+/// `dir` if it has the file; else data_folder().
+std::filesystem::path data_folder_with(const std::string& file, const std::filesystem::path& dir,
+                                       const std::string& usual);
 
 }  // namespace tw

@@ -2,7 +2,6 @@
 #include <filesystem>
 
 #include "apps/doctor/checkup.h"
-#include "data/cifar/cifar_binary.h"
 #include "data/dataset.h"
 
 namespace tw {
@@ -20,7 +19,7 @@ size_t read_samples(const Dataset& samples) {
   return count;
 }
 
-/// CIFAR-10 is read whole; of JPEG images only some.
+/// Images in memory are read whole; of image files only some.
 Finding read_data(const std::string& name, const std::filesystem::path& dir) {
   Finding found{.name = "data"};
   found.details = {{"dataset", name}, {"folder", dir.string()}};
@@ -30,7 +29,7 @@ Finding read_data(const std::string& name, const std::filesystem::path& dir) {
   found.text =
       fmt::format("{} in {}: {} training and {} validation images of {} classes, {}", name,
                   dir.string(), split.train->size(), split.val->size(), split.train->classes,
-                  name == kCifar10 ? "all whole" : fmt::format("{} of {} read", read, images));
+                  split.image_files ? fmt::format("{} of {} read", read, images) : "all whole");
   if (!split.left_out.empty()) found.text += "; not read: " + split.left_out;
   found.details["train"] = split.train->size();
   found.details["val"] = split.val->size();
@@ -66,7 +65,8 @@ Findings check_data(const Checkup& checkup) {
                        !std::filesystem::is_empty(dir, ignored);
     // an image that is damaged, or folders that are not those of a data set
     const bool image = dynamic_cast<const BadSampleError*>(&error) != nullptr,
-               folders = std::filesystem::is_directory(dir, ignored) && !image;
+               folders =
+                   name == kImageFolder && std::filesystem::is_directory(dir, ignored) && !image;
     return {{.name = "data",
              .state = State::problem,
              .text = error.what(),

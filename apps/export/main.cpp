@@ -80,7 +80,9 @@ int run(int argc, char** argv) {
                   .image = network.spec.image,
                   .classes = network.spec.classes,
                   .fold_batch_norm = config.fold_batch_norm};
-  onnx.metadata["input"] = "images as (N, channels, height, width), channels red, green, blue";
+  onnx.metadata["input"] = "images as (N, channels, height, width), ";
+  onnx.metadata["input"] +=
+      network.spec.image[2] == 1 ? "one gray channel" : "channels red, green, blue";
   if (network.normalised) {
     onnx.metadata["input"] += ", each (pixel / 255 - mean) / deviation";
     onnx.metadata["normalisation"] = weights.metadata().at("normalisation");

@@ -29,7 +29,7 @@ MUTANTS = {
     "bootstrap": ("comm/transports/length_prefixed.cpp",
                   "check<Fault>(bytes <= in.size(),", "check<Fault>(bytes <= SIZE_MAX,"),
     "checkpoint": ("apps/train/checkpoint.cpp", "check(values.size() == length,", "check(true,"),
-    "cifar": ("data/cifar/cifar_binary.cpp", "check(bytes[0] < kClasses,", "check(true,"),
+    "cifar": ("data/cifar/cifar_binary.cpp", "check(label < files.classes,", "check(true,"),
     "config": ("apps/common/options.cpp", "if (!option.fits(value)) {",
                "if (!option.fits(value) && value.is_null()) {"),
     "csv": ("engine/io/csv.cpp", "error != std::errc{} || ", ""),

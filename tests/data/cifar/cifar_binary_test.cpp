@@ -1,5 +1,6 @@
 #include "data/cifar/cifar_binary.h"
 
+#include <algorithm>
 #include <array>
 #include <cstdlib>
 
@@ -163,7 +164,7 @@ TEST(Cifar10, TheErrorForPhotographsNamesTheirDataSet) {
   const std::string text = test::error_text<UserError>(
       [&] { datasets().find("cifar10").value({.dir = folder.path()}); });
   EXPECT_TRUE(text.ends_with(": " + folder.path().string() +
-                             " is a folder of JPEG images: add --dataset imagefolder"))
+                             " is a folder of images: add --dataset imagefolder"))
       << text;
 }
 
@@ -243,6 +244,71 @@ TEST(Cifar10, RealFilesHaveFiveThousandImagesAClass) {
   }
   for (size_t c = 0; c < 3; ++c)
     EXPECT_NEAR(sum[c] / (50'000.0 * kCifarPixels * 255), split.mean[c], 1e-3);
+}
+
+/// Zeros: the group 0 and the class 0 of all images, but for what the test writes.
+TEST(Cifar100, HasTheClassesOfTheSecondByte) {
+  const TempFolder folder;
+  const auto dir = folder / "cifar-100-binary";
+  std::filesystem::create_directory(dir);
+  for (const auto& [name, records] : {std::pair{"train.bin", 50'000}, {"test.bin", 10'000}}) {
+    std::ofstream(dir / name).close();
+    std::filesystem::resize_file(dir / name, static_cast<uintmax_t>(records) * 3074);
+  }
+  const auto put = [&](size_t record, const std::string& bytes) {
+    std::fstream file(dir / "train.bin", std::ios::in | std::ios::out | std::ios::binary);
+    file.seekp(static_cast<std::streamoff>(record * 3074));
+    file << bytes;
+  };
+  put(0, "\x13\x63");                             // group 19, class 99
+  put(49'999, std::string("\0\x07\x01\x02", 4));  // class 7, the first two red bytes
+  const auto open = [&](size_t val_size) {
+    return datasets()
+        .find(dataset_in(folder.path(), ""))
+        .value({.dir = folder.path(), .val_size = val_size});
+  };
+  const DataSplit split = open(1);
+  EXPECT_EQ(split.train->classes, 100);
+  ASSERT_EQ(split.class_names.size(), 100u);
+  EXPECT_TRUE(std::ranges::is_sorted(split.class_names));
+  EXPECT_EQ(split.class_names[7], "beetle");
+  EXPECT_EQ(split.class_names[99], "worm");
+  std::vector<uint8_t> pixels(3 * kCifarPixels);
+  EXPECT_EQ(split.train->get(0, pixels), 99);
+  EXPECT_EQ(split.val->get(0, pixels), 7);
+  EXPECT_EQ(pixels[0], 1);
+  EXPECT_EQ(pixels[3], 2);
+
+  const auto error = [&] { return test::error_text<UserError>([&] { open(0); }); };
+  put(3, "\x01\x64");
+  EXPECT_TRUE(error().starts_with("[cifar100] " + (dir / "train.bin").string() +
+                                  " record 3 has label 100, expected 0 to 99: unpack "))
+      << error();
+  std::filesystem::resize_file(dir / "test.bin", 10'000 * 3073);  // records of CIFAR-10
+  EXPECT_TRUE(error().starts_with("[cifar100] " + (dir / "test.bin").string() +
+                                  " has 30730000 bytes, expected 30740000 (10000 records): "))
+      << error();
+}
+
+TEST(Datasets, AreRecognisedByTheirFiles) {
+  const TempFolder folder;
+  for (const char* file :
+       {"ten/cifar-10-batches-bin/data_batch_1.bin", "hundred/train.bin",
+        "digits/train-images-idx3-ubyte.gz", "torch/MNIST/raw/train-images-idx3-ubyte",
+        "Fashion/train-images-idx3-ubyte", "torch2/FashionMNIST/raw/train-images-idx3-ubyte.gz"}) {
+    std::filesystem::create_directories((folder / file).parent_path());
+    std::ofstream(folder / file).close();
+  }
+  const auto found = [&](const char* dir) { return dataset_in(folder / dir, "none"); };
+  EXPECT_EQ(found("ten"), "cifar10");
+  EXPECT_EQ(found("ten/cifar-10-batches-bin"), "cifar10");
+  EXPECT_EQ(found("hundred"), "cifar100");
+  EXPECT_EQ(found("digits"), "mnist");
+  EXPECT_EQ(found("torch"), "mnist");
+  EXPECT_EQ(found("torch/MNIST/raw"), "mnist");
+  EXPECT_EQ(found("Fashion"), "fashionmnist");
+  EXPECT_EQ(found("torch2"), "fashionmnist");
+  EXPECT_EQ(found("torch2/FashionMNIST"), "none");
 }
 
 TEST(Datasets, AnUnknownNameListsTheKnownOnes) {

@@ -1,0 +1,29 @@
+#include "data/dataset.h"
+
+#include <cstdlib>
+
+namespace tw {
+
+std::string dataset_in(const std::filesystem::path& dir, const std::string& other) {
+  for (const auto& [name, entry] : datasets().entries())
+    if (entry.value.recognises(dir)) return name;
+  return other;
+}
+
+std::filesystem::path data_folder(const std::filesystem::path& dir, const std::string& usual) {
+  if (dir.empty()) {
+    const char* cache = std::getenv("THINWIRE_CACHE");
+    return std::filesystem::path(cache != nullptr && *cache != '\0' ? cache : "data-cache") / usual;
+  }
+  const std::filesystem::path plain = (dir / "").parent_path();  // no slash at the end
+  return plain.filename() == usual ? plain : plain / usual;
+}
+
+std::filesystem::path data_folder_with(const std::string& file, const std::filesystem::path& dir,
+                                       const std::string& usual) {
+  std::error_code ignored;
+  const bool direct = !dir.empty() && std::filesystem::exists(dir / file, ignored);
+  return direct ? dir : data_folder(dir, usual);
+}
+
+}  // namespace tw
