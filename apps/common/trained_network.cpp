@@ -46,14 +46,8 @@ int64_t classes_of(const SafetensorsReader& weights, const ParameterArena& arena
 }  // namespace
 
 TrainedNetwork open_network(const NetworkSource& source, const char* area) {
-  TrainedNetwork network{read_weights_file(weights_file(source.path, area), area),
-                         source.model,
-                         {},
-                         false,
-                         {},
-                         {},
-                         {},
-                         {}};
+  TrainedNetwork network{.weights = read_weights_file(weights_file(source.path, area), area),
+                         .model = source.model};
   const SafetensorsReader& weights = network.weights;
   const std::string prefix = fmt::format("[{}] {}", area, weights.path().string());
   ModelSpec& spec = network.spec;
@@ -62,8 +56,12 @@ TrainedNetwork open_network(const NetworkSource& source, const char* area) {
                          image = value_of(weights, "image", area),
                          normalisation = value_of(weights, "normalisation", area),
                          classes = value_of(weights, "classes", area);
-    if (network.model.empty() && run.is_object())
-      run.at("config").at("model").get_to(network.model);
+    if (run.is_object()) {
+      const nlohmann::json& options = run.at("config");
+      if (network.model.empty()) options.at("model").get_to(network.model);
+      network.dataset = options.value("dataset", "");
+      network.exif_orientation = options.value("apply_exif_orientation", false);
+    }
     if (image.is_array()) spec.image = image_of(image, prefix);
     network.normalised = normalisation.is_object();
     if (network.normalised) {

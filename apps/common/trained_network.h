@@ -21,11 +21,13 @@ struct NetworkSource {
 struct TrainedNetwork {
   SafetensorsReader weights;
   std::string model;
-  ModelSpec spec;
-  bool normalised = false;               ///< whether the metadata has mean and deviation
-  std::vector<float> mean, deviation;    ///< of the images, per channel; 0 and 1 if unknown
-  std::vector<std::string> class_names;  ///< of the outputs; empty: unknown
-  std::string dropped_prefix;            ///< of the names of the weights: drop_prefix()
+  ModelSpec spec{};
+  bool normalised = false;                 ///< whether the metadata has mean and deviation
+  std::vector<float> mean{}, deviation{};  ///< of the images, per channel; 0 and 1 if unknown
+  std::vector<std::string> class_names{};  ///< of the outputs; empty: unknown
+  std::string dataset{};                   ///< that it was trained on; empty: unknown
+  bool exif_orientation = false;           ///< whether images were turned by their EXIF data
+  std::string dropped_prefix{};            ///< of the names of the weights: drop_prefix()
 };
 
 /// Opens the file of weights. UserError, which begins with [area], when there is none, or when

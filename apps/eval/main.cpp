@@ -73,21 +73,20 @@ Images open_class_folders(const DataConfig& data) {
 /// The images of --data-dir, or those that the run validated on.
 Images open_images(const EvalConfig& config, const TrainedNetwork& network) {
   const fs::path run = run_of(network.weights.path());
-  DataConfig data{.dir = config.dir, .image_size = network.spec.image[0]};
+  DataConfig data{.dir = config.dir,
+                  .image_size = network.spec.image[0],
+                  .exif_orientation = network.exif_orientation};
   std::string dataset = config.dataset;
   check(!run.empty() || !config.dir.empty(),
         "[eval] {} is not in the folder of a run, which names its data; give a "
         "folder of images",
         network.weights.path().string());
-  if (const fs::path file = run / "config.json"; !run.empty()) {
+  if (const fs::path file = run / "config.json"; config.dir.empty()) {
     const Json options = parse_json<Json>(read_text(file, kMostJson), file.string());
     try {
-      data.exif_orientation = options.value("apply_exif_orientation", false);
-      if (config.dir.empty() && dataset == "auto") options.at("dataset").get_to(dataset);
-      if (config.dir.empty()) {
-        data.dir = options.at("data_dir").get<std::string>();
-        data.val_size = options.at("val_size").get<size_t>();
-      }
+      if (dataset == "auto") options.at("dataset").get_to(dataset);
+      data.dir = options.at("data_dir").get<std::string>();
+      data.val_size = options.at("val_size").get<size_t>();
     } catch (const Json::exception& error) {
       fail("[eval] {}: {:.200}", file.string(), error.what());
     }

@@ -54,7 +54,8 @@ std::string ImageDataset::describe(size_t i) const {
 int32_t ImageDataset::get(size_t i, std::span<uint8_t> pixels) const {
   return decode(i, pixels, [&](int width, int height) {
     const auto size = static_cast<int>(options_.image_size);
-    return RandomCrop{.box = centre_crop(width, height, (size * 256 + 112) / 224, size)};
+    const int shorter = options_.crops_border ? (size * 256 + 112) / 224 : size;
+    return RandomCrop{.box = centre_crop(width, height, shorter, size)};
   });
 }
 

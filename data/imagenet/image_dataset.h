@@ -34,11 +34,14 @@ struct ImageOptions {
   int64_t image_size = 224;       ///< side of the samples in pixels
   double colour_jitter = 0;       ///< see colour_jitter()
   bool exif_orientation = false;  ///< turn images as their EXIF orientation says
+  /// Whether get() leaves an eighth of the shorter side out, as ImageNet's validation does; else
+  /// the shorter side becomes image_size.
+  bool crops_border = true;
 };
 
-/// get(): the image resized so that its shorter side is image_size * 256 / 224, then its centre
-/// crop. get_augmented(): random_resized_crop() and colour_jitter(). BadSampleError names a file
-/// that cannot be read or decoded.
+/// get(): the image resized so that its shorter side is image_size * 256 / 224, or image_size
+/// without crops_border, then its centre crop. get_augmented(): random_resized_crop() and
+/// colour_jitter(). BadSampleError names a file that cannot be read or decoded.
 class ImageDataset : public Dataset {
  public:
   ImageDataset(std::shared_ptr<const ImageSource> source, const ImageOptions& options);

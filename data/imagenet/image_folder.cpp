@@ -132,16 +132,25 @@ ImageFolder::ImageFolder(const fs::path& folder) : folder_(folder) {
   for (size_t c = 0; c < classes_.size(); ++c) add_class(c);
 }
 
+std::vector<std::string> images_below(const fs::path& folder, Tally& left_out) {
+  ClassWalk walk{.above = {folder.parent_path()}};
+  walk.enter(folder, "");
+  left_out.add(walk.left_out);
+  std::ranges::sort(walk.images);
+  std::vector<std::string> names;
+  for (const auto& [below, file] : walk.images) names.push_back(joined(below, file));
+  return names;
+}
+
 void ImageFolder::add_class(size_t label) {
   const fs::path folder = folder_ / classes_[label];
-  ClassWalk walk{.above = {folder_}};
-  walk.enter(folder, "");
-  check(!walk.images.empty(), "[imagefolder] the class folder {} has no images{}", folder.string(),
-        walk.left_out.empty() ? "" : "; not read: " + left_out_text(walk.left_out));
-  left_out_.add(walk.left_out);
-  std::ranges::sort(walk.images);
-  for (const auto& [below, file] : walk.images) {
-    names_ += joined(below, file);
+  Tally left_out;
+  const std::vector<std::string> files = images_below(folder, left_out);
+  check(!files.empty(), "[imagefolder] the class folder {} has no images{}", folder.string(),
+        left_out.empty() ? "" : "; not read: " + left_out_text(left_out));
+  left_out_.add(left_out);
+  for (const std::string& file : files) {
+    names_ += file;
     name_ends_.push_back(names_.size());
     labels_.push_back(static_cast<int32_t>(label));
   }
@@ -162,7 +171,11 @@ uint64_t ImageFolder::bytes(size_t i) const {
 }
 
 std::span<const std::byte> ImageFolder::read(size_t i, std::vector<std::byte>& buffer) const {
-  const std::string path = name(i);
+  return read_image_file(name(i), buffer);
+}
+
+std::span<const std::byte> read_image_file(const std::string& path,
+                                           std::vector<std::byte>& buffer) {
   // non-blocking, or open() of a pipe waits for a writer
   const OpenFile file{::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)};
   struct stat status {};

@@ -45,6 +45,10 @@ class ImageFolder : public ImageSource {
 inline constexpr uint64_t kMostImageBytes = uint64_t{256} << 20;
 /// ImageError when `bytes` is above kMostImageBytes.
 void check_image_bytes(uint64_t bytes);
+/// The bytes of an image file, in `buffer`. ImageError when it cannot be read or has too many.
+std::span<const std::byte> read_image_file(const std::string& path, std::vector<std::byte>& buffer);
+/// The files of images in a folder and below, and what is left out, as in a class of ImageFolder.
+std::vector<std::string> images_below(const std::filesystem::path& folder, Tally& left_out);
 
 struct ImageFolders {
   std::shared_ptr<const ImageFolder> train, val;

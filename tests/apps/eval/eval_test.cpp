@@ -1,10 +1,8 @@
 // The program eval: accuracy and confusion of a trained network.
-#include <cmath>
 #include <map>
 
 #include "apps/eval/confusion.h"
-#include "tests/support/jpegs.h"
-#include "tests/support/program.h"
+#include "tests/support/run_on_images.h"
 
 namespace tw::test {
 namespace {
@@ -34,42 +32,13 @@ TEST(Confusion, TopFiveIsTheRankOfTheLabel) {
   EXPECT_EQ(confusion.top5(), 5);  // f has the probability of e and comes behind it
 }
 
-std::vector<std::vector<std::string>> rows_of(const fs::path& csv) {
-  std::vector<std::vector<std::string>> rows;
-  std::istringstream lines(text_of(csv));
-  for (std::string line; std::getline(lines, line);) {
-    std::istringstream cells(line);
-    rows.emplace_back();
-    for (std::string cell; std::getline(cells, cell, ',');) rows.back().push_back(cell);
-  }
-  return rows;
-}
-
-/// A run of lenet on images of three classes.
-class Eval : public testing::Test {
+class Eval : public RunOnImages {
  protected:
-  static void SetUpTestSuite() {
-    folder_ = new TempFolder;
-    write_image_folder(*folder_ / "data", 3, 8, 6);
-    const Ended ended = run_command(fmt::format(
-        "cd {} && {} --model lenet --precision f32 --threads-per-rank 1 --data-dir data "
-        "--image-size 32 --batch-size 4 --max-steps 30 --lr 0.002 --warmup-epochs 0 "
-        "--name run",
-        folder_->path().string(), TW_TRAIN));
-    ASSERT_EQ(ended.code, 0) << ended.output;
-  }
-  static void TearDownTestSuite() { delete folder_; }
-  static Ended run(const std::string& arguments) {
-    return run_command(fmt::format("cd {} && {}/eval {} --threads-per-rank 1",
-                                   folder_->path().string(), TW_BIN, arguments));
-  }
+  static Ended run(const std::string& arguments) { return RunOnImages::run("eval", arguments); }
   static Json summary(const std::string& folder) {
     return Json::parse(text_of(*folder_ / folder / "summary.json"));
   }
-
-  static TempFolder* folder_;
 };
-TempFolder* Eval::folder_ = nullptr;
 
 TEST_F(Eval, AgreesWithTheValidationOfTheRun) {
   const Ended ended = run("runs/run --save predictions.csv");
@@ -80,7 +49,7 @@ TEST_F(Eval, AgreesWithTheValidationOfTheRun) {
   EXPECT_FALSE(ended.says("top-5")) << "of three classes: " << ended.output;
 
   // the tables follow from the predictions
-  const auto predictions = rows_of(*folder_ / "predictions.csv");
+  const auto predictions = rows_of("predictions.csv");
   ASSERT_EQ(predictions.size(), 1u + 18);
   EXPECT_EQ(predictions[0],
             (std::vector<std::string>{"image", "label", "prediction", "probability"}));
@@ -95,7 +64,7 @@ TEST_F(Eval, AgreesWithTheValidationOfTheRun) {
     right += row[1] == row[2];
   }
   EXPECT_NEAR(found["top1"], right / 18.0, 1e-9);
-  const auto matrix = rows_of(*folder_ / "runs/run/eval/confusion.csv");
+  const auto matrix = rows_of("runs/run/eval/confusion.csv");
   ASSERT_EQ(matrix.size(), 4u);
   for (size_t label = 1; label < 4; ++label)
     for (size_t other = 1; other < 4; ++other)
@@ -109,8 +78,7 @@ TEST_F(Eval, MapsClassFoldersByName) {
   fs::remove_all(*folder_ / "some/n00000000");
   const Ended ended = run("runs/run some --output-dir part");
   ASSERT_EQ(ended.code, 0) << ended.output;
-  const auto whole = rows_of(*folder_ / "whole/confusion.csv"),
-             part = rows_of(*folder_ / "part/confusion.csv");
+  const auto whole = rows_of("whole/confusion.csv"), part = rows_of("part/confusion.csv");
   EXPECT_EQ(part[1], (std::vector<std::string>{"n00000000", "0", "0", "0"}));
   EXPECT_EQ(part[2], whole[2]);
   EXPECT_EQ(part[3], whole[3]);
@@ -120,7 +88,7 @@ TEST_F(Eval, MapsClassFoldersByName) {
   EXPECT_EQ(unknown.code, 2);
   EXPECT_TRUE(unknown.says("wasp")) << unknown.output;
   ASSERT_EQ(run("runs/run some --class-map wasp=n00000001,names --output-dir mapped").code, 0);
-  EXPECT_EQ(rows_of(*folder_ / "mapped/confusion.csv"), part);
+  EXPECT_EQ(rows_of("mapped/confusion.csv"), part);
 }
 
 TEST_F(Eval, LeavesOutDamagedImages) {

@@ -5,6 +5,7 @@
 
 #include <set>
 
+#include "data/imagenet/image_files.h"
 #include "data/imagenet/record_file.h"
 #include "data/loader.h"
 #include "data/wrappers.h"
@@ -378,6 +379,28 @@ TEST(RecordFile, PackingNamesDamagedFilesOrSkipsThem) {
   EXPECT_EQ(report.skipped.groups().at("n00000001").count, bad.size());
   EXPECT_EQ(report.train, 6u);
   EXPECT_EQ(open(file).train->size(), 6u);
+}
+
+/// An image of the size of the samples is read as it is, unless its border is cropped.
+TEST(ImageFiles, OfTheSizeOfTheSamplesAreReadAsTheyAre) {
+  const TempFolder folder;
+  std::vector<uint8_t> sample(32 * 32 * 3);
+  const std::vector<std::byte> file = test::noise_jpeg(1, 32, 32);
+  write_bytes(folder / "a.jpg", file);
+  const auto files = std::make_shared<ImageFiles>(
+      std::vector<std::string>{(folder / "a.jpg").string(), folder.path().string()});
+  ASSERT_EQ(files->size(), 2u);
+  ImageDecoder decoder;
+  decoder.open(file);
+  const Picture whole = decoder.decode({0, 0, 32, 32}, 32, 32);
+  const std::vector<uint8_t> pixels(whole.pixels, whole.pixels + sample.size());
+  for (const bool crops : {false, true}) {
+    const ImageDataset dataset(files, {.image_size = 32, .crops_border = crops});
+    for (const size_t i : {0, 1}) {
+      dataset.get(i, sample);
+      EXPECT_EQ(sample == pixels, !crops);
+    }
+  }
 }
 
 /// Real JPEG files, some of them grayscale or CMYK and of odd sizes.

@@ -1,0 +1,99 @@
+// predict: names the classes of images by a trained network.
+#include <algorithm>
+#include <numeric>
+
+#include "apps/common/classifier.h"
+#include "apps/common/launch.h"
+#include "data/imagenet/image_files.h"
+#include "data/wrappers.h"
+#include "engine/io/csv.h"
+#include "engine/io/file.h"
+
+namespace {
+
+using namespace tw;
+
+struct PredictConfig {
+  ClassifierOptions network;
+  std::vector<std::string> images;
+  std::string save;
+  int64_t top = 3;
+
+  OptionTable table();
+};
+
+OptionTable PredictConfig::table() {
+  OptionTable t;
+  t.group("Files");
+  network.add_run(t);
+  t.add("images", images, "image files, or folders of them; also without the flag, several of them",
+        {.required = true, .positional = true});
+  t.add("save", save,
+        "also write a CSV file: image, prediction, and the probability of each class");
+  t.group("Output");
+  t.add("top", top, "classes to print for an image, the most probable first", {.least = 1});
+  network.add_network(t);
+  network.add_machine(t);
+  return t;
+}
+
+/// The images as the validation of the network reads them.
+std::shared_ptr<const Dataset> open_images(const std::vector<std::string>& paths,
+                                           const TrainedNetwork& network) {
+  const auto files = std::make_shared<const ImageFiles>(paths);
+  if (!files->left_out().empty()) fmt::print("not read: {}\n", left_out_text(files->left_out()));
+  const bool of_files =
+      network.dataset.empty() || network.dataset == kImageFolder || network.dataset == kImageNet;
+  return std::make_shared<ImageDataset>(files,
+                                        ImageOptions{.classes = network.spec.classes,
+                                                     .image_size = network.spec.image[0],
+                                                     .exif_orientation = network.exif_orientation,
+                                                     .crops_border = of_files});
+}
+
+int run(int argc, char** argv) {
+  PredictConfig config;
+  config.table().parse_and_set(
+      argc, argv, "predict: the most probable classes of images, by a trained network");
+  if (!config.save.empty()) check_writable(config.save);
+  Classifier classifier(config.network, "predict");
+  const auto outputs = static_cast<size_t>(classifier.network().spec.classes);
+  const std::shared_ptr<const Dataset> files = open_images(config.images, classifier.network());
+  const auto skipped = std::make_shared<SkipLog>();
+  const bool skips = config.network.bad_images == BadImages::skip;
+
+  std::string table = "image,prediction";
+  for (size_t i = 0; i < outputs; ++i)
+    table += fmt::format(",{}", csv_cell(classifier.class_name(i)));
+  table += "\n";
+  const auto top = std::min(outputs, static_cast<size_t>(config.top));
+  std::vector<size_t> order(outputs);
+  classifier.classify(skips ? skip_bad(files, skipped) : files,
+                      [&](size_t i, int32_t label, std::span<const float> probabilities) {
+                        if (label < 0) return;
+                        std::iota(order.begin(), order.end(), size_t{0});
+                        std::ranges::stable_sort(order, std::greater<>(),
+                                                 [&](size_t k) { return probabilities[k]; });
+                        std::string line = files->name(i) + ":";
+                        for (size_t k = 0; k < top; ++k)
+                          line +=
+                              fmt::format("{} {} {:.4f}", k > 0 ? "," : "",
+                                          classifier.class_name(order[k]), probabilities[order[k]]);
+                        fmt::print("{}\n", line);
+                        if (config.save.empty()) return;
+                        table += fmt::format("{},{}", csv_cell(files->name(i)),
+                                             csv_cell(classifier.class_name(order[0])));
+                        for (const float p : probabilities) table += fmt::format(",{:.6g}", p);
+                        table += "\n";
+                      });
+  for (const SkipLog::Entry& entry : skipped->take())
+    fmt::print("skipped: {}\n", entry.description);
+  if (!config.save.empty()) write_output(config.save, table);
+  return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  return tw::run_program(argv, [&](tw::Communicator&) { return run(argc, argv); });
+}
