@@ -1,6 +1,7 @@
 #include "sparsify/selectors/gaussian_loop.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <numeric>
 
@@ -157,17 +158,19 @@ void GaussianForecast::make(std::span<const float> g, std::span<const float> e, 
              sum.error() / static_cast<double>(n) / std::max(first, 1e-300);
 
   const double sampled_k = static_cast<double>(k) * static_cast<double>(n) / static_cast<double>(d);
-  used_ = 0;
+  const auto above = [&](double threshold) {
+    return static_cast<double>(
+        TW_KERNEL(count_above, sample_.data(), sample_.size(), static_cast<float>(threshold)));
+  };
+  bool many = false;
   const double last = last_threshold(first, [&](double threshold) {
-    const size_t above =
-        TW_KERNEL(count_above, sample_.data(), sample_.size(), static_cast<float>(threshold));
-    const Judgement found = judge(static_cast<double>(above), sampled_k);
-    const double width = std::clamp(2.5 * error, 0.01, 0.2);
-    if (found == Judgement::few) bounds_[used_++] = threshold * (1 - width);
-    if (found == Judgement::many) bounds_[used_++] = threshold * (1 + width);
+    const Judgement found = judge(above(threshold), sampled_k);
+    many = many || found == Judgement::many;
     return found;
   });
   least_ = last * (1 - std::clamp(4 * error, 0.05, 0.25));
+  // twice k is many whatever the error of the sample
+  while (many && least_ > first && above(least_) < 2 * sampled_k) least_ *= 0.95;
 }
 
 }  // namespace tw

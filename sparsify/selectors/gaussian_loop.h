@@ -2,7 +2,6 @@
 // code), and its forecast from a sample.
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <span>
 #include <vector>
@@ -43,15 +42,12 @@ class GaussianForecast {
   /// Samples u = g + e, host memory. g may be empty: e holds u already.
   void make(std::span<const float> g, std::span<const float> e, size_t k, double density);
 
-  /// The threshold evaluated last, lowered by its uncertainty.
+  /// The threshold evaluated last, lowered by its uncertainty; so low that the entries above it are
+  /// judged many if those above an earlier threshold are.
   double least() const { return least_; }
-  /// For each threshold that is judged few or many, one below or above it with the same judgement.
-  std::span<const double> bounds() const { return {bounds_.data(), used_}; }
 
  private:
   double least_ = 0;
-  std::array<double, 2> bounds_{};
-  size_t used_ = 0;
   std::vector<float> sample_;
 };
 

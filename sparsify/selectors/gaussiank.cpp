@@ -24,15 +24,12 @@ SelectInfo GaussianThreshold::select(Context& ctx, const SelectStep& in, SparseV
 }
 
 Moments GaussianThreshold::collect(Context& ctx, const SelectStep& in, size_t k) {
-  min_bits_ = kNothingCollected;
-  bounds_.clear();
+  min_bits_ = half_bits_ = kNothingCollected;
   if (ctx.device() != Device::cpu) return add_and_moments(ctx, in.g, in.e, blocks_);
   forecast_.make(in.g, in.e, k, in.density);
   min_bits_ = bits_above(forecast_.least());
-  for (double bound : forecast_.bounds())
-    if (bits_above(bound) < min_bits_) bounds_.push_back(bits_above(bound));
   Moments u;
-  candidates_->collect(ctx, in.g, in.e, min_bits_, bounds_, &u);
+  candidates_->collect(ctx, in.g, in.e, min_bits_, {}, &u);
   return u;
 }
 
@@ -42,22 +39,15 @@ Judgement GaussianThreshold::judge_at(Context& ctx, std::span<float> e, double t
   const auto judged = [&](uint32_t reached) {
     return judge(static_cast<double>(candidates_->reaching(reached)), static_cast<double>(k));
   };
-  if (bits >= min_bits_) return judged(bits);
+  if (bits >= min_bits_ || bits == half_bits_) return judged(bits);
   // all that were collected are above this threshold
   if (min_bits_ != kNothingCollected && judged(min_bits_) == Judgement::many)
     return Judgement::many;
-  for (uint32_t bound : bounds_) {
-    const Judgement found = judged(bound);
-    if (bits == bound) return found;
-    if (bits > bound && found == Judgement::few) return found;
-    if (bits < bound && found == Judgement::many) return found;
-  }
 
   // not foreseen: collects from this threshold, and counts at half of it
   min_bits_ = bits;
-  const uint32_t half = bits_above(threshold * 0.5);
-  bounds_.assign({half});
-  candidates_->collect(ctx, {}, e, bits, std::span(&half, 1));
+  half_bits_ = bits_above(threshold * 0.5);
+  candidates_->collect(ctx, {}, e, bits, std::span(&half_bits_, 1));
   return judged(bits);
 }
 

@@ -16,14 +16,12 @@ namespace tw {
 /// S may be empty or hold everything.
 ///
 /// On the CPU it is one pass over memory: a sample forecasts the thresholds; the pass adds, sums
-/// moments, collects from below the last threshold and counts around the others. Where a count
-/// does not decide, the vector is read again, so that S never depends on the forecast. On a GPU it
-/// is two passes, three when thr was too high.
+/// moments and collects from below the last threshold, so many entries that they show where an
+/// earlier one is too low. Where they do not, the vector is read again, so that S never depends on
+/// the forecast. On a GPU it is two passes, three when thr was too high.
 class GaussianThreshold : public Selector {
  public:
-  explicit GaussianThreshold(Context& ctx) : candidates_(Candidates::create(ctx)) {
-    bounds_.reserve(2);  // so that a step allocates nothing
-  }
+  explicit GaussianThreshold(Context& ctx) : candidates_(Candidates::create(ctx)) {}
 
   SelectInfo select(Context& ctx, const SelectStep& in, SparseVector& out) override;
 
@@ -36,8 +34,8 @@ class GaussianThreshold : public Selector {
   static constexpr uint32_t kNothingCollected = UINT32_MAX;
   std::unique_ptr<Candidates> candidates_;
   GaussianForecast forecast_;
-  uint32_t min_bits_ = kNothingCollected;  // of the last collection
-  std::vector<uint32_t> bounds_;           // magnitudes counted in it
+  // of the last collection: what it keeps, and a lower threshold whose entries it counted
+  uint32_t min_bits_ = kNothingCollected, half_bits_ = kNothingCollected;
   std::vector<Moments> blocks_;
 };
 
