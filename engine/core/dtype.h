@@ -47,11 +47,16 @@ struct bf16 {
 
 /// fp16 (IEEE binary16) as storage: rounded to nearest even, infinite beyond 65504.
 struct fp16 {
+#ifdef __aarch64__  // where GCC 12 has no _Float16 in C++
+  using Half = __fp16;
+#else
+  using Half = _Float16;
+#endif
   uint16_t bits = 0;
 
   fp16() = default;
-  explicit fp16(float value) : bits(std::bit_cast<uint16_t>(static_cast<_Float16>(value))) {}
-  explicit operator float() const { return static_cast<float>(std::bit_cast<_Float16>(bits)); }
+  explicit fp16(float value) : bits(std::bit_cast<uint16_t>(static_cast<Half>(value))) {}
+  explicit operator float() const { return static_cast<float>(std::bit_cast<Half>(bits)); }
 };
 
 template <class T>

@@ -34,7 +34,7 @@ InstructionSet chosen_set() {
 
 }  // namespace
 
-std::string_view name(InstructionSet set) {
+std::string_view name([[maybe_unused]] InstructionSet set) {
 #ifdef __x86_64__
   constexpr std::string_view names[] = {"x86-64", "x86-64-v3", "x86-64-v4"};
   return names[static_cast<int>(set)];

@@ -64,7 +64,14 @@ struct Lanes {
   /// Takes the other's elements where those are larger.
   TW_INLINE void raise(const Lanes& other) {
 #pragma GCC unroll 4
-    for (size_t p = 0; p < kParts; ++p) part[p] = other.part[p] > part[p] ? other.part[p] : part[p];
+    for (size_t p = 0; p < kParts; ++p) part[p] = larger(other.part[p], part[p]);
+  }
+  /// a > b ? a : b
+  TW_INLINE static Vector larger(const Vector& a, const Vector& b) {
+#if TW_VECTOR_BYTES >= 32  // GCC 12 compares and blends
+    if constexpr (std::is_same_v<T, float> && kBytes == 32) return _mm256_max_ps(a, b);
+#endif
+    return a > b ? a : b;
   }
   /// Without the signs.
   TW_INLINE Lanes magnitude() const {

@@ -27,18 +27,7 @@ struct Sums {
     sum += wide;
     square.add_product(wide, wide);
     magnitude += wide.magnitude();
-    const Singles size = Singles::load(u).magnitude();
-#pragma GCC unroll 2
-    for (size_t p = 0; p < Singles::kParts; ++p)
-      largest.part[p] = larger(size.part[p], largest.part[p]);
-  }
-  /// a > b ? a : b; GCC 12 would compare and blend.
-  TW_INLINE static Singles::Vector larger(Singles::Vector a, Singles::Vector b) {
-#if TW_VECTOR_BYTES >= 32
-    return _mm256_max_ps(a, b);
-#else
-    return a > b ? a : b;
-#endif
+    largest.raise(Singles::load(u).magnitude());
   }
   TW_INLINE Moments total() const {
     Moments all;
