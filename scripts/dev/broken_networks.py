@@ -21,9 +21,9 @@ from pathlib import Path
 
 from faults.hosts import RANKS, Network
 from faults.job import weights_hash
-from faults.processes import LATE, Started
 from runs import script
 from runs.options import Parser, one_of
+from runs.processes import LATE, Started
 
 STEPS = 60
 

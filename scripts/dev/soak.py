@@ -7,13 +7,16 @@ at the end. Exit code 1 when something grows or the run fails. The first fifth o
 warm-up; afterwards resident memory may grow by 2 % or 4 MiB, descriptors and threads not at all.
 """
 
+import sys
 import tempfile
 import time
 from pathlib import Path
 
-from faults.processes import Started
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
 from runs import script
 from runs.options import Parser
+from runs.processes import Started
 
 PAGE_KIB = 4
 WARM_UP = 0.2

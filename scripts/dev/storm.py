@@ -28,10 +28,10 @@ from pathlib import Path
 
 from faults import SOURCE, journal
 from faults.job import Job, Outcome, preload, write_images
-from faults.processes import Started, run, succeed
 from faults.signals import KINDS, PATIENCE, Fault
 from runs import script
 from runs.options import Parser
+from runs.processes import Started, run, succeed
 
 ALGORITHMS = {
     **{name: name for name in ("dense", "topk", "gtopk", "dgc", "oktopk", "powersgd")},

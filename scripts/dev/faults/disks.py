@@ -8,7 +8,7 @@ from pathlib import Path
 
 from faults import SOURCE, journal
 from faults.job import Outcome
-from faults.processes import run, succeed
+from runs.processes import run, succeed
 
 MESSAGES = {
     "EIO": "Input/output error",

@@ -11,7 +11,7 @@ import sys
 import time
 
 from faults import SOURCE
-from faults.processes import send
+from runs.processes import send
 
 RANKS = 3
 HEAD = RANKS + 1  # the host of mpirun

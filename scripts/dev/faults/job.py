@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from faults import SOURCE
-from faults.processes import run
+from runs.processes import run
 
 IMAGES = 96  # of the training set: two epochs of six steps on two ranks
 BATCH = 16  # images of a step, all ranks together

@@ -4,7 +4,7 @@ import signal
 import time
 from dataclasses import dataclass
 
-from faults.processes import is_rank, send, state_of
+from runs.processes import is_rank, send, state_of
 
 PATIENCE = 60  # seconds within which a run with a fault must have ended
 
