@@ -117,7 +117,7 @@ def main():
     parser.add_argument("--train", default="build/bin/train")
     parser.add_argument("--timeout", type=float, default=10)
     parser.add_argument("cases", nargs="*", metavar="CASE", type=one_of("case", CASES),
-                        help=", ".join(CASES))
+                        help=", ".join(CASES).replace("%", "%%"))
     args = parser.parse_args()
     if os.geteuid() != 0:
         print("broken_networks: skipped: network namespaces need root", file=sys.stderr)
