@@ -158,8 +158,8 @@ int run_program(char** argv, const std::function<int(Communicator&)>& body) {
   } catch (const UserError& error) {
     code = 2;
     shared = error_line(error);
-  } catch (const CollectiveFault& error) {
-    code = 1;
+  } catch (const CollectiveFault& error) {  // of the numbers: it would come again
+    code = 4;
     shared = error_line(error);
   } catch (const std::exception& error) {
     const Fault fault = as_fault(error);

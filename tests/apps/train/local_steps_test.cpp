@@ -125,7 +125,7 @@ TEST(LocalSteps, AnotherNumberOfRanksContinuesAfterAnExchange) {
 
 TEST(LocalSteps, ANaNEndsAllRanksAtTheExchange) {
   const TempFolder folder;
-  expect_end(local(folder, "--lr 1e9 --local-steps 4 --name far"), 1, "(steps 0 to 3)");
+  expect_end(local(folder, "--lr 1e9 --local-steps 4 --name far"), 4, "(steps 0 to 3)");
 }
 
 TEST(LocalSteps, RejectedCombinationsAreOneLine) {

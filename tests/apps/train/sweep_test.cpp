@@ -242,7 +242,7 @@ TEST_F(Sweep, ARunThatDivergesDoesNotEndTheOthers) {
           "warmup_epochs": 0, "eval_every": "never", "sweep": {"lr": [1e9, 0.01]}})");
   const Ended ended = run_command(fmt::format("cd {} && THINWIRE_CACHE={} {} --config grid.json",
                                               folder_.path().string(), TW_TEST_CACHE, launch));
-  EXPECT_EQ(ended.code, 1) << ended.output;
+  EXPECT_EQ(ended.code, 4) << ended.output;
   EXPECT_TRUE(ended.says("[sweep] 1 of 2 runs failed: grid-lr-1000000000.0")) << ended.output;
   EXPECT_TRUE(ended.says("\n  grid-lr-1000000000.0  no result\n")) << ended.output;
   EXPECT_NE(summary("grid-lr-0.01"), "");
@@ -254,7 +254,7 @@ TEST_F(Sweep, ASeedThatFailsIsNamedAndDoesNotEndTheOthers) {
   const Ended ended =
       run_command(fmt::format("cd {} && THINWIRE_CACHE={} {} --config grid.json --seeds 1,2",
                               folder_.path().string(), TW_TEST_CACHE, TW_TRAIN));
-  EXPECT_EQ(ended.code, 1) << ended.output;
+  EXPECT_EQ(ended.code, 4) << ended.output;
   EXPECT_TRUE(ended.says("\ngrid-lr-1000000000.0-s1 failed: [train] rank 0")) << ended.output;
   EXPECT_TRUE(ended.says("\ngrid-lr-1000000000.0-s2 failed: [train] rank 0")) << ended.output;
   EXPECT_TRUE(

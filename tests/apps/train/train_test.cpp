@@ -61,7 +61,7 @@ TEST(Train, WritesARunFolder) {
 
 TEST(Train, DivergenceIsAFault) {
   const TempFolder folder;
-  expect_end(train(folder, std::string(kSmall) + "--lr 1e9 --max-steps 2 --name far"), 1,
+  expect_end(train(folder, std::string(kSmall) + "--lr 1e9 --max-steps 2 --name far"), 4,
              "error: [train]");
 }
 

@@ -71,6 +71,8 @@ int main(int arguments, char** argv) {
     return finish_mpi(code, "", comm->timeout());
   } catch (const UserError& error) {
     return finish_mpi(2, error.what());
+  } catch (const CollectiveFault& error) {
+    return finish_mpi(4, error.what());
   } catch (const std::exception& error) {
     return finish_mpi(1, error.what());
   }

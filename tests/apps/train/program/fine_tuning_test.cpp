@@ -137,7 +137,7 @@ TEST(FineTuning, AValidationWithoutAFiniteLossAdvisesNoLearningRateWhereNothingT
   const Ended ended = run_command(resnet20(
       folder, short_epochs(folder.path()) +
                   " --classes 20 --batch-size 4 --eval-only --pretrained " + other.string()));
-  EXPECT_EQ(ended.code, 1) << ended.output;
+  EXPECT_EQ(ended.code, 4) << ended.output;
   EXPECT_TRUE(ended.says("error: [train] the validation loss is ")) << ended.output;
   EXPECT_TRUE(ended.output.ends_with(" with these weights\n")) << ended.output;
 }

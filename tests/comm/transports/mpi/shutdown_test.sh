@@ -50,11 +50,11 @@ for tls in default tcp,self; do
   for _ in 1 2 3 4 5; do expect 0 0 well 4 all; done
   expect 0 0 well 1 all
   expect 2 1 all_mistaken 4 all
-  expect 1 1 all_faulty 4 all
-  expect 2 2 mixed 4 all
+  expect 4 1 all_faulty 4 all
+  expect 4 2 mixed 4 all
   expect 2 1 one_mistaken 4
-  expect 1 1 one_faulty 4
-  expect 1 1 last_faulty 4 all
+  expect 4 1 one_faulty 4
+  expect 4 1 last_faulty 4 all
   expect 0 0 all_in_sweep 4 all
   expect 1 1 one_in_sweep 4
   expect 1 0 abort 4
