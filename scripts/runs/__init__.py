@@ -4,7 +4,8 @@ tables.py reads CSV files, folder.py one run, kept.py the few files of many, set
 differs between runs, measures.py the results of a run, comparison.py the table of both; page.py
 writes the report. live.py follows a run that is written, picture.py draws it as text. options.py
 parses options, output.py writes a file that a user names, build.py reads what a program says of
-its build.
+its build. processes.py starts and ends programs, command.py reads one that starts `train`, hosts.py
+finds the hosts for it.
 """
 
 import difflib

@@ -1,6 +1,7 @@
 """Programs in the background: their ranks, signals to them, and their end within a limit."""
 
 import contextlib
+import ctypes
 import os
 import signal
 import subprocess
@@ -9,6 +10,7 @@ import time
 from pathlib import Path
 
 LATE = 124  # the exit code of a program that had to be killed, as that of timeout
+PR_SET_CHILD_SUBREAPER = 36
 GONE = 15  # seconds within which no process may be left after the end
 
 
@@ -31,6 +33,19 @@ def children(pid):
     return found
 
 
+def adopt():
+    """Makes this process the parent of those below it whose parent ends."""
+    ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+
+
+def end_children():
+    """Kills what is left below this process, and waits for its end."""
+    send(children(os.getpid()))
+    with contextlib.suppress(ChildProcessError):
+        while True:
+            os.wait()
+
+
 def is_rank(pid):
     try:
         return Path(f"/proc/{pid}/comm").read_text().strip() == "train"
@@ -45,14 +60,16 @@ def send(pids, number=signal.SIGKILL):
 
 
 class Started:
-    """A program in the background, and the processes that belong to it."""
+    """A program in the background, and the processes that belong to it. Its output goes to the file
+    `log`, or to where that of this process goes."""
 
-    def __init__(self, command, log, environment=None):
-        self.log = Path(log)
+    def __init__(self, command, log=None, environment=None):
+        self.log = Path(log or os.devnull)
         with open(self.log, "wb") as output:
+            streams = {"stdout": output, "stderr": subprocess.STDOUT} if log else {}
             self.process = subprocess.Popen(
-                list(map(str, command)), env=environment, stdin=subprocess.DEVNULL, stdout=output,
-                stderr=subprocess.STDOUT, start_new_session=True)
+                list(map(str, command)), env=environment, stdin=subprocess.DEVNULL,
+                start_new_session=True, **streams)
         self.pid, self.below = self.process.pid, []
 
     def running(self):

@@ -1,0 +1,221 @@
+#!/usr/bin/env python3
+"""run.py [--retries N] [OPTIONS] -- LAUNCHER... train [OPTIONS OF TRAIN]: trains without a person.
+
+Starts the command and, when a rank, a host or the launcher dies, starts it again from the newest
+whole checkpoint, as `--resume auto` does; the first start continues a run of that --name, too. The
+launcher is any: mpirun, srun, or none with --workers. A start that made a checkpoint begins the
+count of retries anew: --retries is the most without progress. What happened is in run.log of the
+run folder and in lines on standard error.
+
+  run.py -- train --workers 4 --name night
+  run.py --hosts hosts -- mpirun -f {hostfile} -n {ranks} train --name night --batch-size 32
+
+With --hosts, {ranks} and {hostfile} in the command stand for the slots of the hosts that answer and
+for a file of their lines. A step keeps its number of images: fewer ranks take more, by --batch-size
+and --accumulate. Where that number cannot be divided, a line says what the step and the rate are.
+
+Exit code: that of train, or 128 and the number of the signal that ended it. 0: finished; 2: wrong
+options or files; 3: stopped by a signal, which is passed on; 4: numbers that are not finite. These
+are not tried again. docs/reliability.md lists the others.
+"""
+
+import contextlib
+import signal
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from runs import Fault, UserError, folder, hosts, processes, program_name, script
+from runs.command import Command
+from runs.options import Parser
+
+FINAL = {0: "finished", 2: "wrong options or files", 3: "stopped by a signal",
+         4: "numbers that are not finite"}
+PROBE = "ssh -o BatchMode=yes -o ConnectTimeout=5 {host} true"
+MOST_PAUSE = 600  # seconds
+UNLOCK = 120  # seconds within which ranks on other machines must have left the run folder
+
+
+class Stop:
+    """Signals to this process, passed on to the program that it runs."""
+
+    def __init__(self):
+        self.asked, self.started = False, None
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+            if signal.getsignal(number) != signal.SIG_IGN:  # as by nohup
+                signal.signal(number, self.handle)
+
+    def handle(self, number, frame):
+        self.asked = True
+        self.forward()
+
+    def forward(self):
+        """As SIGTERM, of which launchers tell the ranks."""
+        if self.asked and self.started:
+            self.started.process.send_signal(signal.SIGTERM)
+
+    def run(self, words):
+        """Runs a program to its end, with nothing left of it: its code, as a shell has it."""
+        try:
+            self.started = processes.Started(words)
+        except OSError as error:
+            raise UserError(f"{words[0]}: {error.strerror}") from None
+        self.forward()  # a signal may have come before
+        code = self.started.process.wait()
+        self.started = None
+        processes.end_children()
+        return code if code >= 0 else 128 - code
+
+    def pause(self, seconds, needed=lambda: True):
+        """Waits so long, or until it is not needed, or a signal."""
+        last = time.monotonic() + seconds
+        while not self.asked and needed() and (left := last - time.monotonic()) > 0:
+            time.sleep(min(0.1, left))
+
+
+class Journal:
+    """Lines on standard error and in run.log, as soon as there is one."""
+
+    def __init__(self, command):
+        self.command, self.waiting = command, []
+
+    def line(self, text):
+        print(f"{program_name()}: {text}", file=sys.stderr, flush=True)
+        self.waiting.append(f"{time.strftime('%Y-%m-%d %H:%M:%S')} {program_name()}: {text}\n")
+        for run in self.command.folders()[-1:]:
+            with contextlib.suppress(OSError), open(run / "run.log", "a", encoding="utf-8") as log:
+                log.writelines(self.waiting)
+                self.waiting.clear()
+
+
+class Places:
+    """The hosts of --hosts, and what the command is on those that answer."""
+
+    def __init__(self, options, command, journal):
+        self.options, self.command, self.journal = options, command, journal
+        self.all = hosts.read(options.hosts) if options.hosts else []
+        self.file = None
+        if not self.all:
+            return
+        if not any("{ranks}" in word for word in command.words):
+            raise UserError("--hosts: the command lacks {ranks}")
+        self.ranks = sum(host.slots for host in self.all)
+        self.batch, self.micro_batches = (
+            int(command.option_or_default(name)) for name in ("batch-size", "accumulate"))
+        self.file = tempfile.NamedTemporaryFile("w", suffix=".hosts")  # noqa: SIM115
+
+    def words(self):
+        """The command on the hosts that answer; Fault if these are too few."""
+        if not self.all:
+            return self.command.start()
+        there, gone = hosts.probed(self.all, self.options.probe)
+        ranks = sum(host.slots for host in there)
+        if gone:
+            self.journal.line(f"no answer: {', '.join(host.name for host in gone)}; left are "
+                              f"{ranks} of {self.ranks} ranks")
+        if ranks < max(1, self.options.min_ranks):
+            raise Fault(f"{ranks} ranks are left; --min-ranks is {self.options.min_ranks}")
+        self.file.seek(0)
+        self.file.truncate()
+        self.file.writelines(f"{host.line}\n" for host in there)
+        self.file.flush()
+        places = {"{ranks}": str(ranks), "{hostfile}": self.file.name}
+        words = self.command.start(self.sizes(ranks))
+        return [put_in(word, places) for word in words]
+
+    def sizes(self, ranks):
+        """The options that keep the images of a step."""
+        if ranks == self.ranks:
+            return {}
+        images = self.batch * self.micro_batches * self.ranks
+        batch, micro_batches = hosts.spread(images, self.batch, ranks)
+        now = batch * micro_batches * ranks
+        same = "as before" if now == images else f"not {images}, which {ranks} ranks cannot share"
+        rate = "the rate stays"
+        before, after = self.ranks * self.micro_batches, ranks * micro_batches
+        if before != after and self.command.option("lr-scaling") == "linear":
+            rate = f"--lr-scaling linear makes the rate {after / before:.3g} times as high"
+        self.journal.line(f"{ranks} ranks: --batch-size {batch} --accumulate {micro_batches}, "
+                          f"{now} images a step, {same}; {rate}")
+        return {"batch-size": batch, "accumulate": micro_batches}
+
+
+def put_in(word, places):
+    for name, value in places.items():
+        word = word.replace(name, value)
+    return word
+
+
+def attempt(command, places, stop, journal):
+    """One start: its exit code, which is 1 where the hosts are too few."""
+    try:
+        words = places.words()
+    except Fault as fault:
+        journal.line(str(fault))
+        return 1
+    return stop.run(words)
+
+
+def supervise(options, command):
+    """Starts the command until it ends with a code that a retry does not change."""
+    stop, journal = Stop(), Journal(command)
+    places = Places(options, command, journal)
+    failures = number = 0
+    while True:
+        number += 1
+        before, began = set(command.checkpoints()), time.monotonic()
+        code = attempt(command, places, stop, journal)
+        ended = time.monotonic()
+        progress = bool(set(command.checkpoints()) - before)
+        failures = 1 if progress else failures + 1
+        what = f"start {number} ended after {ended - began:.1f} s with exit code {code}"
+        if code in FINAL or stop.asked or failures > options.retries:
+            why = FINAL.get(code, "" if stop.asked else
+                            f"{failures - 1} retries without a new checkpoint")
+            if number > 1 or code:
+                journal.line(f"{what}{': ' * bool(why)}{why}")
+            return code
+        pause = min(options.backoff * 2 ** (failures - 1), MOST_PAUSE)
+        journal.line(f"{what}; retry {failures} of {options.retries} in {pause:g} s")
+        stop.pause(pause)
+        stop.pause(UNLOCK, lambda: any(map(folder.locked, command.folders())))
+        if stop.asked:
+            journal.line("stopped by a signal between two starts")
+            return 3
+        newest = command.checkpoints()[-1:]
+        journal.line(f"start {number + 1}, {time.monotonic() - ended:.1f} s after the end, from "
+                     f"{newest[0].name if newest else 'the beginning'}")
+
+
+def count(text):
+    """A whole number that is not negative."""
+    if not text.isdecimal():
+        raise UserError(f"expected a whole number; found {text}")
+    return int(text)
+
+
+def main():
+    parser = Parser(description=__doc__)
+    parser.add_argument("--retries", type=count, default=3, metavar="N",
+                        help="most retries without a new checkpoint (default: %(default)s)")
+    parser.add_argument("--backoff", type=float, default=10, metavar="SECONDS",
+                        help="time before a retry, doubled for each without a new checkpoint, at "
+                             f"most {MOST_PAUSE} (default: %(default)s)")
+    parser.add_argument("--hosts", type=Path, metavar="FILE",
+                        help="hosts: lines host, host:slots or host slots=N; those that do not "
+                             "answer are left out")
+    parser.add_argument("--min-ranks", type=count, default=1, metavar="M",
+                        help="do not start on fewer ranks (default: %(default)s)")
+    parser.add_argument("--probe", default=PROBE, metavar="COMMAND",
+                        help="succeeds for a {host} that answers (default: %(default)s)")
+    parser.add_argument("command", nargs="+", metavar="COMMAND", help="what starts train")
+    options = parser.parse_args()
+    if not 0 <= options.backoff <= MOST_PAUSE:
+        raise UserError(f"--backoff is {options.backoff:g}; expected 0 to {MOST_PAUSE}")
+    processes.adopt()
+    return supervise(options, Command(options.command))
+
+
+if __name__ == "__main__":
+    script(main)

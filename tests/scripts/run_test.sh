@@ -1,0 +1,133 @@
+#!/usr/bin/env bash
+# thinwire run: faults of ranks, launchers and disks end with the bits of a run left alone; errors
+# that a retry does not cure end it; progress begins the count anew; hosts that do not answer are
+# left out, and a step keeps its images.
+set -euo pipefail
+# shellcheck source=tests/support/programs/said.sh
+. tests/support/programs/said.sh
+bin=$(realpath "${TW_BUILD:-build}/bin")
+export THINWIRE_BIN=$bin
+options=(--model mlp --dataset shapes --batch-size 8 --epochs 100 --max-steps 600 --lr 0.01
+  --checkpoint-steps 60 --keep-checkpoints 0 --eval-every never --threads-per-rank 1 --quiet
+  --output-dir "$work/runs")
+
+# a launcher: faulty FAULT TIMES RUN COMMAND... is COMMAND, with a fault in its first starts:
+# rank, launcher: SIGKILL when RUN has a new checkpoint; early: at once; disk: full
+cat >"$work/faulty" <<'FAULTY'
+#!/usr/bin/env bash
+fault=$1 times=$2 run=$3
+shift 3
+echo start >>"$run.starts"
+(($(wc -l <"$run.starts") > times)) && exec "$@"
+newest() { ls "$run/checkpoints" 2>/dev/null | tail -n 1; }
+before=$(newest)
+strike() {
+  until [[ $(newest) != "$before" ]]; do sleep 0.01; done
+  rank=$(pgrep -x train -P "$(pgrep -d , -P $$)" | tail -n 1)  # of mpirun; else this process
+  [[ $fault == rank && $rank ]] || rank=$$
+  kill -KILL "$rank"
+}
+case $fault in
+  disk) ulimit -f 8 ;;
+  early) kill -KILL $$ ;;
+  *) strike & ;;
+esac
+exec "$@"
+FAULTY
+chmod +x "$work/faulty"
+
+# run CODE NAME STARTS OPTIONS... -- COMMAND...: the exit code of thinwire run and how often it
+# started the command, by the lines of faulty
+run() {
+  local wanted=$1 name=$2 starts=$3 code=0
+  shift 3
+  scripts/thinwire run --backoff 0 "$@" --name "$name" "${options[@]}" >"$work/said" 2>&1 || code=$?
+  [[ $code == "$wanted" && $(wc -l <"$work/runs/$name.starts") == "$starts" ]] && return
+  echo "$name: expected exit code $wanted after $starts starts; got $code after:"
+  cat "$work/runs/$name.starts" "$work/said"
+  exit 1
+}
+hash_of() { grep -o '"weights_hash": "[0-9a-f]*"' "$work/runs/$1/summary.json"; }
+same_bits() { [[ $(hash_of "$1") == "$(hash_of alone)" ]] || { echo "$1: other bits" && exit 1; }; }
+faulty() { echo "$work/faulty" "$1" "$2" "$work/runs/$3"; }
+mkdir "$work/runs"
+threads=("$bin/train" --workers 2)
+
+"${threads[@]}" --name alone "${options[@]}"
+
+# two faults, each after a new checkpoint, take one retry each; two at once are too many
+read -ra launcher <<<"$(faulty rank 2 killed)"
+run 0 killed 3 --retries 1 -- "${launcher[@]}" "${threads[@]}"
+same_bits killed
+expect "$work/said" 'start 1 ended after '
+expect "$work/runs/killed/run.log" 'with exit code 137; retry 1 of 1 in 0 s'
+expect "$work/runs/killed/run.log" ' after the end, from step-0'
+expect "$work/runs/killed/run.log" 'start 3 ended after '
+read -ra launcher <<<"$(faulty early 3 early)"
+run 137 early 2 --retries 1 -- "${launcher[@]}" "${threads[@]}"
+expect "$work/said" 'with exit code 137: 1 retries without a new checkpoint'
+
+read -ra launcher <<<"$(faulty disk 1 disk)"
+run 0 disk 2 --retries 1 -- "${launcher[@]}" "${threads[@]}"
+same_bits disk
+expect "$work/runs/disk/run.log" 'with exit code 1; retry 1 of 1'
+
+# what a retry does not cure
+read -ra launcher <<<"$(faulty none 0 wrong)"
+run 2 wrong 1 -- "${launcher[@]}" "${threads[@]}" --density 2
+read -ra launcher <<<"$(faulty none 0 far)"
+options=("${options[@]/0.01/1e9}")
+run 4 far 1 -- "${launcher[@]}" "${threads[@]}"
+options=("${options[@]/1e9/0.01}")
+expect "$work/said" 'numbers that are not finite'
+
+# a signal is passed on; the same command continues the run
+read -ra launcher <<<"$(faulty none 0 term)"
+scripts/thinwire run -- "${launcher[@]}" "${threads[@]}" --name term "${options[@]}" \
+  >"$work/said" 2>&1 &
+until compgen -G "$work/runs/term/checkpoints/step-*" >/dev/null; do sleep 0.01; done
+kill -TERM $!
+code=0
+wait $! || code=$?
+[[ $code == 3 ]] || { echo "after SIGTERM: exit code $code" && cat "$work/said" && exit 1; }
+run 0 term 2 -- "${launcher[@]}" "${threads[@]}"
+same_bits term
+
+refuses 'the command has no --name' scripts/thinwire run -- train --workers 2
+refuses 'no word of the command is train' scripts/thinwire run -- mpirun -n 2
+refuses 'the command lacks {ranks}' scripts/thinwire run --hosts <(echo a) -- train --name a
+refuses 'line 2: expected host, host:slots or host slots=N; found b c' \
+  scripts/thinwire run --hosts <(printf 'a\nb c\n') -- train --name '{ranks}'
+
+# images, largest micro-batch, ranks: micro-batch and their number of each rank
+PYTHONPATH=scripts python3 - <<'PY'
+from runs.hosts import spread
+for given, wanted in (((128, 32, 4), (32, 1)), ((128, 32, 2), (32, 2)), ((96, 32, 1), (32, 3)),
+                      ((192, 32, 4), (24, 2)), ((128, 32, 3), (21, 2)), ((4, 1, 3), (1, 1)),
+                      ((122, 32, 2), (30, 2)), ((2, 1, 4), (1, 1))):
+    assert spread(*given) == wanted, (given, spread(*given), wanted)
+PY
+
+grep -q TW_WITH_MPI "$TW_BUILD/compile_commands.json" &&
+  [[ $(mpirun --version 2>&1) == *HYDRA* ]] || exit 0
+for fault in rank launcher; do
+  read -ra launcher <<<"$(faulty "$fault" 1 "mpi-$fault")"
+  run 0 "mpi-$fault" 2 --retries 1 -- "${launcher[@]}" mpirun -n 2 "$bin/train"
+  same_bits "mpi-$fault"
+done
+
+# two of four ranks are left, with twice the micro-batches
+printf 'localhost:2\nghost:2\n' >"$work/hosts"
+read -ra launcher <<<"$(faulty none 0 hosts)"
+on_hosts=(--hosts "$work/hosts" --probe 'test {host} != ghost')
+mpirun=(mpirun -f '{hostfile}' -n '{ranks}' "$bin/train")
+options=("${options[@]/600/5}")
+run 0 hosts 1 "${on_hosts[@]}" -- "${launcher[@]}" "${mpirun[@]}"
+expect "$work/said" 'no answer: ghost; left are 2 of 4 ranks'
+expect "$work/said" \
+  '2 ranks: --batch-size 8 --accumulate 2, 32 images a step, as before; the rate stays'
+expect "$work/runs/hosts/config.json" '"ranks": 2'
+expect "$work/runs/hosts/config.json" '"accumulate": 2'
+touch "$work/runs/few.starts"
+run 1 few 0 "${on_hosts[@]}" --min-ranks 3 --retries 1 -- "${mpirun[@]}"
+expect "$work/said" '2 ranks are left; --min-ranks is 3'
