@@ -295,7 +295,9 @@ Json flattened(Json config) {
 }  // namespace
 
 std::vector<Difference> differences(const Json& then, TrainConfig config) {
-  const Json before = flattened(then), now = flattened(config.json());
+  const Json now = flattened(config.json());
+  Json before = flattened(TrainConfig{}.json());  // of an option that an older version lacks
+  before.update(flattened(then));
   const OptionTable table = config.table();
   std::vector<Difference> found;
   for (const auto& [key, value] : now.items())

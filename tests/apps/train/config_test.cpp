@@ -227,6 +227,17 @@ TEST(Config, SavedConfigurationParsesToTheSameValues) {
   EXPECT_EQ(again.name, "mine");
 }
 
+TEST(Config, AnOptionThatAnOlderVersionLackedHadItsDefault) {
+  const TrainConfig now = parse({});
+  Json older = TrainConfig(now).json();
+  older.erase("apply_exif_orientation");
+  EXPECT_TRUE(differences(older, now).empty());
+  const std::vector<Difference> found = differences(older, parse({"--apply-exif-orientation"}));
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_EQ(found[0].key, "apply_exif_orientation");
+  EXPECT_EQ(found[0].then, false);
+}
+
 TEST(Config, LocalStepsAreOnAboveOneOrWithAnOuterOption) {
   const auto sgd = [](const std::vector<std::string>& flags) { return parse(flags).sgd(); };
   EXPECT_EQ(sgd({}).local_steps, 0);
