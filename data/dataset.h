@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -86,8 +87,11 @@ struct DataSplit {
 };
 
 struct DataConfig {
-  std::filesystem::path dir;      ///< empty: the data set's default folder
-  size_t val_size = 0;            ///< > 0: hold out so many training images as val
+  std::filesystem::path dir;  ///< empty: the data set's default folder
+  size_t val_size = 0;        ///< > 0: hold out so many training images as val
+  /// Hold out this share of the images of each class, of image files. Without a choice, a tenth
+  /// where a folder has class folders alone.
+  std::optional<double> val_split{};
   int64_t image_size = 0;         ///< side of the images in pixels; 0: the data set's own
   double colour_jitter = 0;       ///< brightness, contrast and saturation vary by this fraction
   bool exif_orientation = false;  ///< turn images as their EXIF orientation says

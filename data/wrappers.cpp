@@ -1,6 +1,8 @@
 #include "data/wrappers.h"
 
 #include <algorithm>
+#include <cmath>
+#include <map>
 #include <numeric>
 #include <optional>
 #include <set>
@@ -162,6 +164,25 @@ std::shared_ptr<const Dataset> every_nth(std::shared_ptr<const Dataset> whole, s
   for (size_t i = 0; i < whole->size(); ++i)
     if (((i + 1) * count / whole->size() > i * count / whole->size()) == held_out)
       ids.push_back(static_cast<uint32_t>(i));
+  return std::make_shared<Subset>(std::move(whole), std::move(ids));
+}
+
+std::shared_ptr<const Dataset> share_of_classes(std::shared_ptr<const Dataset> whole,
+                                                std::span<const int32_t> labels, double share,
+                                                bool held_out) {
+  const Philox random(0, Purpose::hold_out);  // the same for every seed of a training
+  std::map<int32_t, std::vector<std::pair<uint32_t, uint32_t>>> classes;  // drawn number, sample
+  for (uint32_t i = 0; i < labels.size(); ++i) classes[labels[i]].emplace_back(random(i, 0)[0], i);
+  std::vector<uint32_t> ids;
+  for (auto& [label, samples] : classes) {
+    std::ranges::sort(samples);
+    const size_t most = samples.size() - 1;
+    const auto count = static_cast<size_t>(
+        std::lround(std::max(1.0, share * static_cast<double>(samples.size()))));
+    for (size_t i = 0; i < samples.size(); ++i)
+      if ((i < std::min(count, most)) == held_out) ids.push_back(samples[i].second);
+  }
+  std::ranges::sort(ids);
   return std::make_shared<Subset>(std::move(whole), std::move(ids));
 }
 

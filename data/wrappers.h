@@ -22,6 +22,13 @@ std::shared_ptr<const Dataset> subset(std::shared_ptr<const Dataset> whole, size
 std::shared_ptr<const Dataset> every_nth(std::shared_ptr<const Dataset> whole, size_t count,
                                          bool held_out);
 
+/// The samples that are held out, `share` of those of each class (rounded; at least one, if it has
+/// several, and never all), or those that remain. Which ones follows from `labels`, those of all
+/// samples, alone.
+std::shared_ptr<const Dataset> share_of_classes(std::shared_ptr<const Dataset> whole,
+                                                std::span<const int32_t> labels, double share,
+                                                bool held_out);
+
 /// The samples with label map[l] in place of l; `classes` labels in all. Label -1 stays.
 std::shared_ptr<const Dataset> relabel(std::shared_ptr<const Dataset> samples,
                                        std::vector<int32_t> map, int64_t classes);

@@ -87,6 +87,8 @@ Images open_images(const EvalConfig& config, const TrainedNetwork& network) {
       if (dataset == "auto") options.at("dataset").get_to(dataset);
       data.dir = options.at("data_dir").get<std::string>();
       data.val_size = options.at("val_size").get<size_t>();
+      if (const Json split = options.value("val_split", Json()); split.is_number())
+        data.val_split = split.get<double>();
     } catch (const Json::exception& error) {
       fail("[eval] {}: {:.200}", file.string(), error.what());
     }

@@ -40,6 +40,8 @@ void check_combinations(const TrainConfig& c) {
         "[options] eval-only needs weights: give --pretrained or --resume");
   check(!c.eval_only || c.eval_every.has_value(),
         "[options] eval-only validates; it excludes --eval-every never");
+  check(c.val_size == 0 || c.val_split.value_or(0) == 0,
+        "[options] val-size and val-split both hold out images; give one of them");
   check(c.pretrained.empty() || !c.resumes_path(),
         "[options] pretrained and resume both load weights; give one of them");
   check(!c.reset_head || !c.pretrained.empty() || !c.resume.empty(),
@@ -90,6 +92,9 @@ OptionTable TrainConfig::table() {
   t.add("data-dir", data_dir, "folder of the data set", {.effect = Effect::none, .traits = kLocal});
   t.add("val-size", val_size, "hold out N training images for validation",
         {.effect = Effect::essential});
+  t.add("val-split", val_split,
+        "hold out this share of each class, of image files; auto: 0.1 of class folders alone",
+        {.most = 0.9, .none = "auto", .effect = Effect::essential});
   t.add("classes", classes, "outputs of the network; 0: the number of classes of the data");
   t.add("zero-init", zero_init, "zero the last batch-norm scale of each residual block");
   t.add("pretrained", pretrained,

@@ -39,6 +39,7 @@ struct TrainConfig {
   std::string dataset = "auto";
   std::string data_dir;
   int64_t val_size = 0;
+  std::optional<double> val_split;
   int64_t classes = 0;
   bool zero_init = false;
   std::string pretrained;

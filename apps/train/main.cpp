@@ -29,6 +29,7 @@ DataSplit load_data(const TrainConfig& config) {
       .find(config.dataset)
       .value({.dir = config.data_dir,
               .val_size = static_cast<size_t>(config.val_size),
+              .val_split = config.val_split,
               .image_size = config.image_size,
               .colour_jitter = config.colour_jitter,
               .exif_orientation = config.exif_orientation,

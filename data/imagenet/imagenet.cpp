@@ -13,32 +13,47 @@ struct Sources {
   std::vector<std::string> classes;
   std::string kind;
   std::string left_out;
+  double split = 0;  ///< the share of each class to hold out; 0: config.val_size images
 };
 
-Sources open_sources(const std::filesystem::path& path, size_t val_size) {
+constexpr double kSplit = 0.1;  // of class folders alone
+
+Sources open_sources(const DataConfig& config) {
+  const std::filesystem::path& path = config.dir;
+  const size_t val_size = config.val_size;
   std::error_code ignored;
   const bool file = std::filesystem::is_regular_file(path, ignored);
   const bool train = std::filesystem::is_directory(path / "train", ignored),
              val = std::filesystem::exists(path / "val", ignored);
+  const bool classes = !file && !train && !val && holds_class_folders(path);
+  const double split = config.val_split.value_or(classes && val_size == 0 ? kSplit : 0);
   check(val_size == 0 || !(file || val),
         "[imagefolder] val-size is {}; expected 0: {} has validation images of its own", val_size,
+        path.string());
+  check(split == 0 || !(file || val),
+        "[imagefolder] val-split is {}; expected 0: {} has validation images of its own", split,
         path.string());
   if (file) {
     const auto records = std::make_shared<const RecordFile>(path);
     return {record_source(records, true), record_source(records, false), records->classes(),
             "val of the record file", ""};
   }
-  check(val || val_size > 0 || !train,
-        "[imagefolder] there is no folder {}; --val-size N holds out N images of train",
+  const bool holds_out = val_size > 0 || split > 0;
+  check(val || holds_out || !(train || classes),
+        "[imagefolder] there is no folder {}; --val-split 0.1 holds out a tenth of each class",
         (path / "val").string());
-  if (train && val_size > 0) {
-    const auto folder = std::make_shared<const ImageFolder>(path / "train");
+  if ((train || classes) && holds_out) {
+    const auto folder = std::make_shared<const ImageFolder>(train ? path / "train" : path);
     check(val_size < folder->size(),
           "[imagefolder] val-size is {}, expected less than the {} training images", val_size,
           folder->size());
-    return {folder, nullptr, folder->classes(),
-            fmt::format("{} held-out training images", val_size),
-            left_out_text(folder->left_out())};
+    return {folder,
+            nullptr,
+            folder->classes(),
+            split > 0 ? fmt::format("{} of each class held out", split)
+                      : fmt::format("{} held-out training images", val_size),
+            left_out_text(folder->left_out()),
+            split};
   }
   const ImageFolders folders = open_image_folders(path);
   return {folders.train, folders.val, folders.train->classes(), "val folder",
@@ -49,7 +64,7 @@ DataSplit open_images(const DataConfig& config, size_t expected_classes) {
   check(!config.dir.empty(),
         "[imagefolder] --data-dir is missing: a folder that holds train/<class> and "
         "val/<class> with images, or a record file");
-  Sources opened = open_sources(config.dir, config.val_size);
+  Sources opened = open_sources(config);
   check(expected_classes == 0 || opened.classes.size() == expected_classes,
         "[imagenet] {} has {} classes; ImageNet has {} (--dataset imagefolder takes any number)",
         config.dir.string(), opened.classes.size(), expected_classes);
@@ -59,9 +74,16 @@ DataSplit open_images(const DataConfig& config, size_t expected_classes) {
                              .exif_orientation = config.exif_orientation};
   DataSplit split;
   split.image_files = true;
-  split.train = std::make_shared<ImageDataset>(std::move(opened.train), options);
+  split.train = std::make_shared<ImageDataset>(opened.train, options);
   if (opened.val) {
     split.val = std::make_shared<ImageDataset>(std::move(opened.val), options);
+  } else if (opened.split > 0) {
+    std::vector<int32_t> labels;
+    for (size_t i = 0; i < opened.train->size(); ++i) labels.push_back(opened.train->label(i));
+    split.val = share_of_classes(split.train, labels, opened.split, true);
+    split.train = share_of_classes(split.train, labels, opened.split, false);
+    check(split.val->size() > 0, "[imagefolder] {}: no class has two images, one to hold out",
+          config.dir.string());
   } else {  // the images are sorted by class
     split.val = every_nth(split.train, config.val_size, true);
     split.train = every_nth(split.train, config.val_size, false);
@@ -82,8 +104,7 @@ DataSplit open_images(const DataConfig& config, size_t expected_classes) {
 DataSplit image_folder(const DataConfig& config) { return open_images(config, 0); }
 DataSplit imagenet(const DataConfig& config) { return open_images(config, 1000); }
 
-/// A folder with train/ or val/ or, which is then refused by name, with class folders; or a file,
-/// which may be a record file.
+/// A folder with train/ or val/, or with class folders; or a file, which may be a record file.
 bool holds_images(const std::filesystem::path& path) {
   std::error_code ignored;
   return std::filesystem::is_regular_file(path, ignored) ||
@@ -93,7 +114,7 @@ bool holds_images(const std::filesystem::path& path) {
 
 const bool imagenet_registered =
     datasets().add({kImageFolder,
-                    "JPEG, PNG and WebP files in train/<class> and val/<class>",
+                    "JPEG, PNG and WebP files in train/<class> and val/<class>, or in <class>",
                     {.open = image_folder, .recognises = holds_images}}) &&
     datasets().add({kImageNet, "imagefolder with the 1,000 classes of ImageNet", {imagenet}});
 

@@ -19,6 +19,7 @@ enum class Purpose : uint32_t {
   select,
   test,
   factors,
+  hold_out,
 };
 
 /// Ten rounds: four independent 32-bit numbers for every counter and key.

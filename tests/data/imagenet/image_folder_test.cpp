@@ -3,6 +3,7 @@
 
 #include <sys/stat.h>
 
+#include <map>
 #include <set>
 
 #include "data/imagenet/image_files.h"
@@ -125,16 +126,57 @@ TEST(ImageFolder, ErrorsNameTheFolderAndTheProblem) {
   EXPECT_NE(flat.find("sort_imagenet_val.sh"), std::string::npos);
 }
 
-TEST(ImageFolder, ClassFoldersWithoutTrainAndValAreNamedAsSuch) {
+TEST(ImageFolder, OfClassFoldersAloneATenthIsHeldOut) {
   const TempFolder folder;
-  write_image_folder(folder.path(), 2, 2, 1);
+  write_image_folder(folder.path(), 2, 12, 1);
   const std::string dir = (folder / "train").string();
   EXPECT_EQ(dataset_in(dir, "none"), "imagefolder");
-  EXPECT_EQ(open_error(dir), "[imagefolder] " + dir +
-                                 " holds class folders; expected the folders train and val, and in "
-                                 "each the class folders");
+  const DataSplit split = datasets().find("imagefolder").value({.dir = dir, .image_size = 32});
+  EXPECT_EQ(split.train->size(), 22u);
+  EXPECT_EQ(split.val->size(), 2u);
+  EXPECT_EQ(split.val_name, "0.1 of each class held out");
+  EXPECT_EQ(test::error_text<UserError>([&] { open_image_folders(dir); }),
+            "[imagefolder] " + dir +
+                " holds class folders; expected the folders train and val, and in each the class "
+                "folders");
   fs::create_directories(folder / "train/cifar-10-batches-bin");
   EXPECT_EQ(dataset_in(dir, "none"), "none");
+}
+
+TEST(ImageFolder, ValSplitHoldsOutAShareOfEachClass) {
+  const TempFolder folder;
+  write_image_folder(folder.path(), 1, 20, 1);
+  fs::create_directory(folder / "train/few");
+  for (const int i : {0, 1, 2, 3, 4})
+    write_bytes(folder / "train/few" / fmt::format("{}.jpg", i), test::noise_jpeg(7, 40, 40));
+  fs::create_directory(folder / "train/one");
+  write_bytes(folder / "train/one/a.jpg", test::noise_jpeg(8, 40, 40));
+  const auto with = [&](double share) {
+    return datasets()
+        .find("imagefolder")
+        .value({.dir = folder.path(), .val_split = share, .image_size = 32});
+  };
+  EXPECT_NE(test::error_text<UserError>([&] { with(0.2); }).find("val-split is 0.2; expected 0"),
+            std::string::npos);
+  fs::remove_all(folder / "val");
+  const DataSplit split = with(0.2);
+  std::map<std::string, int> held_out;
+  std::set<std::string> all;
+  for (size_t i = 0; i < split.val->size(); ++i) {
+    const std::string name = split.val->name(i);
+    ++held_out[name.substr(0, name.find('/'))];
+    all.insert(name);
+    EXPECT_EQ(name, with(0.2).val->name(i));
+  }
+  EXPECT_EQ(held_out, (std::map<std::string, int>{{"few", 1}, {"n00000000", 4}}));
+  for (size_t i = 0; i < split.train->size(); ++i) all.insert(split.train->name(i));
+  EXPECT_EQ(split.train->size(), 21u);
+  EXPECT_EQ(all.size(), 26u);
+  // those held out are spread, and no share takes all images of a class
+  EXPECT_NE(split.val->name(4), "n00000000/0003.JPEG");
+  EXPECT_EQ(with(0.9).train->size(), 2u + 1 + 1);
+  EXPECT_NE(test::error_text<UserError>([&] { with(0); }).find("--val-split 0.1 holds out"),
+            std::string::npos);
 }
 
 TEST(ImageFolder, ValSizeHoldsOutTrainingImagesOfEveryClass) {
@@ -152,7 +194,7 @@ TEST(ImageFolder, ValSizeHoldsOutTrainingImagesOfEveryClass) {
                           " has validation images of its own");
   fs::remove_all(folder / "val");
   EXPECT_EQ(error(0), "[imagefolder] there is no folder " + (folder / "val").string() +
-                          "; --val-size N holds out N images of train");
+                          "; --val-split 0.1 holds out a tenth of each class");
   EXPECT_EQ(error(12), "[imagefolder] val-size is 12, expected less than the 12 training images");
   const DataSplit data = with(4);
   EXPECT_EQ(data.val_name, "4 held-out training images");
