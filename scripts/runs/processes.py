@@ -66,10 +66,10 @@ class Started:
     def __init__(self, command, log=None, environment=None):
         self.log = Path(log or os.devnull)
         with open(self.log, "wb") as output:
-            streams = {"stdout": output, "stderr": subprocess.STDOUT} if log else {}
             self.process = subprocess.Popen(
                 list(map(str, command)), env=environment, stdin=subprocess.DEVNULL,
-                start_new_session=True, **streams)
+                stdout=output if log else None, stderr=subprocess.STDOUT if log else None,
+                start_new_session=True)
         self.pid, self.below = self.process.pid, []
 
     def running(self):
