@@ -98,8 +98,9 @@ class Places:
         self.file = None
         if not self.all:
             return
-        if not any("{ranks}" in word for word in command.words):
-            raise UserError("--hosts: the command lacks {ranks}")
+        for place in ("{ranks}", "{hostfile}"):
+            if not any(place in word for word in command.words):
+                raise UserError(f"--hosts: the command lacks {place}")
         self.ranks = sum(host.slots for host in self.all)
         self.batch, self.micro_batches = (
             int(command.option_or_default(name)) for name in ("batch-size", "accumulate"))

@@ -95,7 +95,8 @@ same_bits term
 
 refuses 'the command has no --name' scripts/thinwire run -- train --workers 2
 refuses 'no word of the command is train' scripts/thinwire run -- mpirun -n 2
-refuses 'the command lacks {ranks}' scripts/thinwire run --hosts <(echo a) -- train --name a
+refuses 'the command lacks {hostfile}' \
+  scripts/thinwire run --hosts <(echo a) -- mpirun -n '{ranks}' train --name a
 refuses 'line 2: expected host, host:slots or host slots=N; found b c' \
   scripts/thinwire run --hosts <(printf 'a\nb c\n') -- train --name '{ranks}'
 
