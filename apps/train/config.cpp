@@ -210,7 +210,7 @@ OptionTable TrainConfig::table() {
 
   t.group("Run", Effect::none);
   t.add("output-dir", output_dir, "parent of the run folders", {.traits = kUnswept | kLocal});
-  t.add("name", name, "run folder; default: from model, sparsifier, ranks and seed",
+  t.add("name", name, "run folder; default: from model, sparsifier and seed",
         {.traits = kUnswept | kLocal});
   t.add("eval-every", eval_every,
         "epochs between validations; 0: only after the last; never: no validation",

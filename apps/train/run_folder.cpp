@@ -62,7 +62,12 @@ namespace {
 constexpr const char* kStep = "step-";
 constexpr const char* kBest = "best-";
 
-std::string derived_name(const TrainConfig& config, int ranks) {
+std::string derived_name(const TrainConfig& config) {
+  return fmt::format("{}-{}-s{}", config.model, config.sparsifier, config.seed);
+}
+
+/// The derived name of version 0.2.0.
+std::string old_derived_name(const TrainConfig& config, int ranks) {
   return fmt::format("{}-{}-p{}-s{}", config.model, config.sparsifier, ranks, config.seed);
 }
 
@@ -256,14 +261,22 @@ void check_continues(const fs::path& path) {
 }
 
 /// The folder of a new run, before a number is added to a derived name.
-fs::path base_of(const TrainConfig& config, int ranks) {
-  return fs::path(config.output_dir) /
-         (config.name.empty() ? derived_name(config, ranks) : config.name);
+fs::path base_of(const TrainConfig& config) {
+  return fs::path(config.output_dir) / (config.name.empty() ? derived_name(config) : config.name);
+}
+
+/// The folder that --resume auto continues; empty if there is none.
+fs::path last_run(const TrainConfig& config, int ranks) {
+  const fs::path base = base_of(config);
+  if (!config.name.empty()) return fs::exists(base) ? base : fs::path();
+  if (const fs::path last = last_of(base); !last.empty()) return last;
+  const fs::path old = last_of(fs::path(config.output_dir) / old_derived_name(config, ranks));
+  return !old.empty() && latest_checkpoint(old) ? old : fs::path();
 }
 
 /// Makes the folder of a new run, or takes that of a run which ended before its first step.
-void make_folder(RunFolder& run, const TrainConfig& config, int ranks) {
-  const fs::path base = base_of(config, ranks);
+void make_folder(RunFolder& run, const TrainConfig& config) {
+  const fs::path base = base_of(config);
   int number = 1;
   bool made = create(base);
   while (!made && config.name.empty()) made = create(numbered(base, ++number));
@@ -298,12 +311,12 @@ RunFolder find_run_folder(const TrainConfig& config, int ranks) {
   if (config.resumes_path()) run.checkpoint = named_checkpoint(config.resume);
   if (config.resumes_path() && !config.branches) {
     run.path = run.checkpoint.parent_path().parent_path();
-  } else if (const fs::path base = base_of(config, ranks); config.resumes_last()) {
-    run.path = config.name.empty() ? last_of(base) : fs::exists(base) ? base : fs::path();
+  } else if (config.resumes_last()) {
+    run.path = last_run(config, ranks);
     if (run.path.empty()) return run;
     check_continues(run.path);
     run.checkpoint = latest_checkpoint(run.path).value_or(fs::path());
-  } else if (!config.name.empty() && fs::exists(base)) {
+  } else if (const fs::path base = base_of(config); !config.name.empty() && fs::exists(base)) {
     check_free(base);
   }
   if (config.branches)
@@ -316,7 +329,7 @@ RunFolder find_run_folder(const TrainConfig& config, int ranks) {
 RunFolder open_run_folder(const TrainConfig& config, int ranks) try {
   RunFolder run = find_run_folder(config, ranks);
   const bool continues = !run.path.empty();
-  if (!continues) make_folder(run, config, ranks);
+  if (!continues) make_folder(run, config);
   if (!config.eval_only) {
     run.lock = std::make_shared<FolderLock>(run.path);
     // the last holder of the lock may have begun a run

@@ -67,8 +67,9 @@ std::string best_name(int64_t step);
 
 /// Finds or creates the folder for `config` on P ranks; called on rank 0. A derived name that is
 /// taken gets a number; a name given by --name must be free. With --resume, the folder of that
-/// checkpoint, or (auto) the last one of this name; a run that branches gets a new folder with the
-/// tables of that run. UserError when another process writes there.
+/// checkpoint, or (auto) the last one of this name, else of that which version 0.2.0 derived; a run
+/// that branches gets a new folder with the tables of that run. UserError when another process
+/// writes there.
 RunFolder open_run_folder(const TrainConfig& config, int ranks);
 
 /// What open_run_folder() would open; path is empty where it would make a folder. Changes nothing.

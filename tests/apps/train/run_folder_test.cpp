@@ -47,10 +47,10 @@ class RunFolderTest : public testing::Test {
 };
 
 TEST_F(RunFolderTest, ADerivedNameGetsANumberWhenItIsTaken) {
-  EXPECT_EQ(open().path, root_ / "lenet-topk-p4-s3");
-  EXPECT_EQ(open().path, root_ / "lenet-topk-p4-s3-2");
+  EXPECT_EQ(open().path, root_ / "lenet-topk-s3");
+  EXPECT_EQ(open().path, root_ / "lenet-topk-s3-2");
   const RunFolder third = open();
-  EXPECT_EQ(third.path, root_ / "lenet-topk-p4-s3-3");
+  EXPECT_EQ(third.path, root_ / "lenet-topk-s3-3");
   EXPECT_TRUE(third.checkpoint.empty());
   EXPECT_TRUE(fs::is_directory(third.checkpoints()));
 }
@@ -279,14 +279,23 @@ TEST_F(CheckpointFolder, TheBestSurvivesTheRemovalOfItsStep) {
 }
 
 TEST_F(RunFolderTest, AutoResumesTheLastRunOfItsName) {
-  EXPECT_EQ(open("", "auto").path, root_ / "lenet-topk-p4-s3");  // none yet: a new one
-  const fs::path first = checkpoint("lenet-topk-p4-s3", "step-00000005");
+  EXPECT_EQ(open("", "auto").path, root_ / "lenet-topk-s3");  // none yet: a new one
+  const fs::path first = checkpoint("lenet-topk-s3", "step-00000005");
   EXPECT_EQ(open("", "auto").checkpoint, first);
-  const fs::path second = checkpoint("lenet-topk-p4-s3-2", "step-00000001");
+  const fs::path second = checkpoint("lenet-topk-s3-2", "step-00000001");
   EXPECT_EQ(open("", "auto").checkpoint, second);
   EXPECT_EQ(open("mine", "auto").path, root_ / "mine");
   EXPECT_TRUE(open("mine", "auto").checkpoint.empty());
-  EXPECT_EQ(open("lenet-topk-p4-s3", "auto").checkpoint, first);
+  EXPECT_EQ(open("lenet-topk-s3", "auto").checkpoint, first);
+}
+
+TEST_F(RunFolderTest, AutoResumesARunWithTheNameOfVersion020UnlessThereIsANewerOne) {
+  checkpoint("lenet-topk-p4-s3", "step-00000005");
+  const fs::path old = checkpoint("lenet-topk-p4-s3-2", "step-00000001");
+  checkpoint("lenet-topk-p2-s3", "step-00000007");  // of other ranks
+  EXPECT_EQ(open("", "auto").checkpoint, old);
+  EXPECT_EQ(open().path, root_ / "lenet-topk-s3");
+  EXPECT_EQ(open("", "auto").path, root_ / "lenet-topk-s3");
 }
 
 }  // namespace

@@ -123,7 +123,7 @@ TEST(Train, DerivedNamesAreNumberedAndGivenNamesMustBeFree) {
   const std::string tiny = "--model mlp --max-steps 2 --checkpoint-every 0 ";
   run_well(train(folder, tiny));
   run_well(train(folder, tiny));
-  EXPECT_TRUE(std::filesystem::exists(folder / "mlp-dense-p1-s1-2/summary.json"));
+  EXPECT_TRUE(std::filesystem::exists(folder / "mlp-dense-s1-2/summary.json"));
   run_well(train(folder, tiny + "--name mine"));
   const std::string before = text_of(folder / "mine/summary.json");
   std::filesystem::remove_all(folder / "mine/checkpoints");

@@ -66,8 +66,8 @@ TEST(BadImages, OnlyDamagedImagesAreAUserError) {
   }
   damage("train");
   expect_end(train_skipping(folder, run + "--name both"), 2, "all 16 training images are damaged");
-  const Ended evaluated = run_command(train_skipping(
-      folder, run + "--eval-only --resume " + (folder / "lenet-dense-p1-s1").string()));
+  const Ended evaluated = run_command(
+      train_skipping(folder, run + "--eval-only --resume " + (folder / "lenet-dense-s1").string()));
   EXPECT_EQ(evaluated.code, 2) << evaluated.output;
 }
 

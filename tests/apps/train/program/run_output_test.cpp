@@ -97,7 +97,7 @@ TEST(Never, LeavesOutEveryValidation) {
     EXPECT_TRUE(ended.says("\nnot validated  in ")) << ended.output;
     EXPECT_FALSE(ended.says("nan")) << ended.output;
   }
-  const fs::path run = folder / "mlp-dense-p1-s1-2";
+  const fs::path run = folder / "mlp-dense-s1-2";
   EXPECT_TRUE(json_of(run / "summary.json")["val_top1"].is_null());
   EXPECT_EQ(json_of(run / "config.json")["eval_every"], "never");
   const Ended both =
