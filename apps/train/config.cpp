@@ -217,6 +217,8 @@ OptionTable TrainConfig::table() {
         {.none = "never"});
   t.add("checkpoint-every", checkpoint_every, "epochs between checkpoints; 0: only after the last");
   t.add("checkpoint-steps", checkpoint_steps, "steps between checkpoints; 0: none");
+  t.add("checkpoint-minutes", checkpoint_minutes,
+        "most minutes of training between checkpoints; 0: no limit", {.most = 1e6});
   t.add("keep-checkpoints", keep_checkpoints, "how many checkpoints stay; 0: all");
   t.add("keep-best", keep_best,
         "also keep the checkpoint of the highest validation accuracy, as checkpoints/best-N");

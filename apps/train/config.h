@@ -106,6 +106,7 @@ struct TrainConfig {
   std::optional<int64_t> eval_every = 1;  ///< none: never
   int64_t checkpoint_every = 1;
   int64_t checkpoint_steps = 0;
+  double checkpoint_minutes = 10;
   int64_t keep_checkpoints = 2;
   bool keep_best = false;
   int64_t analyze_every = 0;

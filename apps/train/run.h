@@ -99,6 +99,9 @@ class Run {
   void sync_tables();
   /// Writes a checkpoint, after the rows of the tables so far, and those that --keep-best keeps.
   void checkpoint();
+  /// Whether --checkpoint-minutes asks for a checkpoint, by the clock of rank 0, which all ranks
+  /// ask after half of the steps that are likely to be left.
+  bool time_for_checkpoint();
   /// Notes in the checkpoint written before the validation that it is done.
   void complete_checkpoint();
   /// Notes whether this validation is the best so far; a checkpoint must then follow.
@@ -169,6 +172,8 @@ class Run {
   Progress progress_;
   Position at_;
   int64_t saved_ = -1;            // step of the last checkpoint; -1: none
+  Stopwatch since_saved_;         // then, or at the start
+  int64_t asks_at_ = 0;           // step of the next look at it
   Change change_;                 // of a resumed run
   ops::LossSums val_;             // of the last validation, the same on every rank
   std::vector<float> renewed_;    // statistics recomputed

@@ -80,7 +80,7 @@ void Run::train_epoch() {
     show_progress(place());
     const bool due = config_.checkpoint_steps > 0 && at_.step % config_.checkpoint_steps == 0;
     // after the last step, the row of the epoch comes before the checkpoint
-    if (due && at_.batch < batches && !out_of_steps()) checkpoint();
+    if (at_.batch < batches && !out_of_steps() && (due || time_for_checkpoint())) checkpoint();
   }
   log_->flush(comm_);
 }
@@ -219,8 +219,18 @@ void Run::checkpoint() {
     common_weights_hash(comm_, model_.arena());
   }
   save_checkpoint(comm_, folder_.checkpoints(), config_, at_, model_, *optimizer_, common, files_);
-  saved_ = at_.step;
+  saved_ = asks_at_ = at_.step;
+  since_saved_ = {};
   keep_best();
+}
+
+bool Run::time_for_checkpoint() {
+  if (config_.checkpoint_minutes == 0 || at_.step < asks_at_) return false;
+  const double seconds = gather(comm_, since_saved_.total()).front();
+  const double a_step = seconds / static_cast<double>(at_.step - std::max<int64_t>(saved_, 0));
+  const double left = 60 * config_.checkpoint_minutes - seconds;
+  asks_at_ = at_.step + std::max<int64_t>(1, static_cast<int64_t>(left / a_step / 2));
+  return left < a_step;
 }
 
 void Run::complete_checkpoint() {

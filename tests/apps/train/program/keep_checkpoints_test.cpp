@@ -53,6 +53,19 @@ TEST_F(KeepCheckpoints, AsManyAsAskedStay) {
   EXPECT_EQ(names("all").size(), 5u);  // 4, 6, 8, 12, 15
 }
 
+TEST_F(KeepCheckpoints, ComeByTimeTooOnTheSameStepOfAllRanks) {
+  const std::string run = "--eval-every never --checkpoint-every 0 --keep-checkpoints 0 ";
+  for (const char* minutes : {"0", "60"}) {
+    ASSERT_EQ(train(minutes, run + "--checkpoint-minutes " + minutes).code, 0);
+    EXPECT_EQ(names(minutes), (std::set<std::string>{"step-00000030"}));
+  }
+  ASSERT_EQ(train("each", run + "--checkpoint-minutes 1e-9").code, 0);
+  EXPECT_EQ(names("each").size(), 26u);  // not after the last step of an epoch, but of the run
+  ASSERT_EQ(train("some", run + "--checkpoint-minutes 5e-4").code, 0);  // after 30 ms
+  for (const char* name : {"each", "some"})
+    EXPECT_EQ(weights_hash(folder_ / name), weights_hash(folder_ / "0"));
+}
+
 TEST_F(KeepCheckpoints, TheBestByValidationStaysApartAndResumes) {
   const Ended run = train("a", "--keep-checkpoints 1 --keep-best --checkpoint-every 0");
   ASSERT_EQ(run.code, 0) << run.output;
