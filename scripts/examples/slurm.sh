@@ -4,12 +4,18 @@
 #SBATCH --ntasks-per-node=2
 #SBATCH --cpus-per-task=4
 #SBATCH --time=12:00:00
-#SBATCH --signal=TERM@120
-# Trains on the tasks of a Slurm job: one rank for each task. Slurm sends SIGTERM two minutes before
-# the time limit; the run then writes a checkpoint, and the same job submitted again continues it.
+#SBATCH --requeue
+#SBATCH --open-mode=append
+#SBATCH --signal=B:USR1@120
+# Trains on the tasks of a Slurm job: one rank for each task. Two minutes before the time limit
+# Slurm sends SIGUSR1 to this script: the run gets SIGTERM, writes a checkpoint and ends, and the
+# job is queued again. Slurm does that itself after the failure of a node. Each start continues the
+# run, as does the same job submitted again, also on another number of tasks (a single one needs
+# --workers 1). scancel ends the run with a checkpoint.
 #
 #   sbatch scripts/examples/slurm.sh --model resnet20 --sparsifier topk
 #
+# Runs that differ in other options than model, sparsifier and seed need --name each.
 # PMI names the protocol between srun and MPI: pmi2 for MPICH (default), pmix for Open MPI;
 # `srun --mpi=list` shows those of this cluster. BIN is the folder of the programs (default:
 # build/bin if it has them, else the command thinwire).
@@ -25,5 +31,15 @@ for program in srun "${train[0]}"; do
     exit 2
   }
 done
-exec srun --mpi="${PMI:-pmi2}" "${train[@]}" \
-  --threads-per-rank "${SLURM_CPUS_PER_TASK:-1}" --resume auto "$@"
+limit=
+trap 'limit=1; kill -TERM "$run" || :' USR1
+srun --mpi="${PMI:-pmi2}" "${train[@]}" \
+  --threads-per-rank "${SLURM_CPUS_PER_TASK:-1}" --resume auto "$@" &
+run=$! code=0
+wait "$run" || code=$?
+if [[ $limit ]]; then # the signal has ended only the wait
+  code=0
+  wait "$run" || code=$?
+  [[ $code != 3 ]] || scontrol requeue "$SLURM_JOB_ID"
+fi
+exit "$code"

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # The Slurm example trains on the tasks that srun starts, with the bits of as many threads; tasks
-# that MPI does not join end with one line. An emulated srun sets Slurm's variables.
+# that MPI does not join end with one line. Before the time limit it queues the job again, and the
+# next start goes on, on other tasks. An emulated srun sets Slurm's variables.
 set -euo pipefail
 build=${TW_BUILD:-build}
 grep -q TW_WITH_MPI "$build/compile_commands.json" || { echo "built without MPI" && exit 77; }
@@ -12,15 +13,16 @@ cat >"$work/bin/srun" <<'SRUN'
 #!/usr/bin/env bash
 kind=${1#--mpi=}
 shift
-export SLURM_NTASKS=2
-[[ $kind != pmi2 ]] || exec mpirun -n 2 "$@"
+export SLURM_NTASKS=${TASKS:-2}
+[[ $kind != pmi2 ]] || exec mpirun -n "$SLURM_NTASKS" "$@"
 SLURM_PROCID=1 "$@" &
 SLURM_PROCID=0 "$@"
 code=$?
 wait $! && exit $code
 exit 2
 SRUN
-chmod +x "$work/bin/srun"
+printf '#!/bin/sh\necho "$*" >>%s\n' "$work/scontrol" >"$work/bin/scontrol"
+chmod +x "$work/bin/srun" "$work/bin/scontrol"
 options=(--model lenet --dataset shapes --max-steps 5 --epochs 1 --output-dir "$work/runs")
 hash_of() { grep -o '"weights_hash": "[0-9a-f]*"' "$work/runs/$1/summary.json"; }
 
@@ -50,3 +52,37 @@ if [[ $code != 2 || $(cat "$work/log") != "slurm.sh: there is no $work/train" ]]
   cat "$work/log"
   exit 1
 fi
+
+newest() { compgen -G "$work/runs/mlp-dense-s1/checkpoints/step-*" | tail -n 1 || :; }
+# signalled COMMAND...: starts the job, and COMMAND with its process when the run has its next
+# checkpoint; $code is that of the job
+job() {
+  PATH=$work/bin:$PATH BIN=$build/bin SLURM_JOB_ID=17 SLURM_CPUS_PER_TASK=1 exec \
+    scripts/examples/slurm.sh --model mlp --dataset shapes --epochs 100 --max-steps 600 \
+    --checkpoint-steps 60 --eval-every never --output-dir "$work/runs" >>"$work/log" 2>&1
+}
+signalled() {
+  local before
+  before=$(newest)
+  job &
+  while [[ $(newest) == "$before" ]] && kill -0 $! 2>/dev/null; do sleep 0.01; done
+  "$@" $!
+  code=0
+  wait $! || code=$?
+}
+cancel() { kill -TERM "$(pgrep -P "$1" -x 'mpirun|mpiexec.hydra')"; }  # to srun, as scancel
+
+signalled kill -USR1
+[[ $code == 3 && $(cat "$work/scontrol") == "requeue 17" ]] || {
+  echo "after SIGUSR1: exit code $code, scontrol $(cat "$work/scontrol")" && cat "$work/log"
+  exit 1
+}
+rm "$work/scontrol"
+export TASKS=3
+signalled cancel
+[[ $code == 3 && ! -e $work/scontrol ]] || { echo "cancelled: exit code $code" && exit 1; }
+(job) || { cat "$work/log" && exit 1; }
+[[ $(grep -c 'resuming .*/mlp-dense-s1/checkpoints/step-' "$work/log") == 2 ]] || {
+  echo "the job did not go on twice" && cat "$work/log" && exit 1
+}
+grep -q '"stopped": false' "$work/runs/mlp-dense-s1/summary.json"
