@@ -37,6 +37,8 @@ program "$bin/train" "$hangs"
 program "$work/toolkit/bin/compute-sanitizer" "$stubborn"
 program "$bin/bench" "case \$1 in
   --version) ;;
+  --describe)
+    echo '{\"build\": {\"commit\": \"1\", \"date\": \"2\", \"compiler\": \"3\", \"cpu\": \"4\"}}' ;;
   step) echo '{\"images_per_s\": 5, \"graph_launches_per_step\": 1, \"host_syncs_per_step\": 0}' ;;
   *) $stubborn ;;
 esac"
