@@ -95,6 +95,7 @@ struct DataConfig {
   int64_t image_size = 0;         ///< side of the images in pixels; 0: the data set's own
   double colour_jitter = 0;       ///< brightness, contrast and saturation vary by this fraction
   bool exif_orientation = false;  ///< turn images as their EXIF orientation says
+  bool crops_border = true;       ///< as ImageOptions::crops_border
   bool skip_bad = false;          ///< skip_bad() instead of throwing BadSampleError
 };
 

@@ -10,6 +10,8 @@ namespace tw {
 
 namespace {
 
+bool finite(float x) { return std::isfinite(x); }
+
 /// The softmax of one row of logits, in place.
 void to_probabilities(std::span<float> logits) {
   const float most = std::ranges::max(logits);
@@ -48,7 +50,8 @@ void ClassifierOptions::add_machine(OptionTable& table) {
 }
 
 Classifier::Classifier(const ClassifierOptions& options, const char* area)
-    : options_(options),
+    : area_(area),
+      options_(options),
       network_(open_network(
           {.path = options.run, .model = options.model, .image_size = options.image_size}, area)),
       ctx_(resolve_device(options.device), resolve_threads(options.threads, 1)) {
@@ -83,6 +86,9 @@ void Classifier::classify(const std::shared_ptr<const Dataset>& images, const Vi
                std::as_writable_bytes(std::span(labels)));
     for (size_t i = 0; i < std::min(batch, images->size() - first); ++i) {
       const std::span row = std::span(logits).subspan(i * outputs, outputs);
+      check<CollectiveFault>(labels[i] < 0 || std::ranges::all_of(row, finite),
+                             "[{}] {}: the network gives numbers that are not finite", area_,
+                             images->name(first + i));
       to_probabilities(row);
       visit(first + i, labels[i], row);
     }

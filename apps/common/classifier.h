@@ -36,10 +36,12 @@ class Classifier {
   /// Is given each sample with its label (-1: it is damaged and skipped) and the probability of
   /// each output, in the order of the samples.
   using Visit = std::function<void(size_t sample, int32_t label, std::span<const float>)>;
-  /// UserError when the images have another size than the network's, or one is damaged.
+  /// UserError when the images have another size than the network's, or one is damaged;
+  /// CollectiveFault when an output is not finite.
   void classify(const std::shared_ptr<const Dataset>& images, const Visit& visit);
 
  private:
+  const char* area_;
   ClassifierOptions options_;
   TrainedNetwork network_;
   Context ctx_;

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "apps/common/checkpoint_folder.h"
+#include "data/dataset.h"
 #include "engine/core/error.h"
 #include "engine/io/json.h"
 #include "engine/io/weights.h"
@@ -44,6 +45,10 @@ int64_t classes_of(const SafetensorsReader& weights, const ParameterArena& arena
 }
 
 }  // namespace
+
+bool TrainedNetwork::crops_border() const {
+  return dataset.empty() || dataset == kImageFolder || dataset == kImageNet;
+}
 
 TrainedNetwork open_network(const NetworkSource& source, const char* area) {
   TrainedNetwork network{.weights = read_weights_file(weights_file(source.path, area), area),

@@ -28,6 +28,10 @@ struct TrainedNetwork {
   std::string dataset{};                   ///< that it was trained on; empty: unknown
   bool exif_orientation = false;           ///< whether images were turned by their EXIF data
   std::string dropped_prefix{};            ///< of the names of the weights: drop_prefix()
+
+  /// Whether images lose their border in its validation (ImageOptions::crops_border): not those of
+  /// data sets of small images.
+  bool crops_border() const;
 };
 
 /// Opens the file of weights. UserError, which begins with [area], when there is none, or when

@@ -65,7 +65,8 @@ Images open_class_folders(const DataConfig& data) {
     fmt::print("data not read: {}\n", left_out_text(folder->left_out()));
   const ImageOptions options{.classes = std::ssize(folder->classes()),
                              .image_size = data.image_size,
-                             .exif_orientation = data.exif_orientation};
+                             .exif_orientation = data.exif_orientation,
+                             .crops_border = data.crops_border};
   return {std::make_shared<ImageDataset>(folder, options), data.dir.string(),
           as_utf8(folder->classes())};
 }
@@ -75,7 +76,8 @@ Images open_images(const EvalConfig& config, const TrainedNetwork& network) {
   const fs::path run = run_of(network.weights.path());
   DataConfig data{.dir = config.dir,
                   .image_size = network.spec.image[0],
-                  .exif_orientation = network.exif_orientation};
+                  .exif_orientation = network.exif_orientation,
+                  .crops_border = network.crops_border()};
   std::string dataset = config.dataset;
   check(!run.empty() || !config.dir.empty(),
         "[eval] {} is not in the folder of a run, which names its data; give a "
@@ -93,9 +95,18 @@ Images open_images(const EvalConfig& config, const TrainedNetwork& network) {
       fail("[eval] {}: {:.200}", file.string(), error.what());
     }
   }
-  if (!config.dir.empty() && dataset == "auto" && holds_class_folders(config.dir))
-    return open_class_folders(data);
+  std::error_code ignored;
+  check(data.dir.empty() || fs::exists(data.dir, ignored), "[eval] there is no {} here{}",
+        data.dir.string(),
+        config.dir.empty() ? ", where the run has its images; give a folder of images" : "");
   if (dataset == "auto") dataset = dataset_in(data.dir, kCifar10);
+  check(config.dir.empty() || !datasets().find(dataset).value.generated,
+        "[eval] {} makes its images itself; it reads none of {}", dataset, config.dir);
+  const bool folders = dataset == kImageFolder || dataset == kImageNet;
+  if (!config.dir.empty() && folders && fs::is_directory(data.dir, ignored)) {  // all images
+    if (fs::is_directory(data.dir / "val", ignored)) data.dir /= "val";
+    if (!fs::is_directory(data.dir / "train", ignored)) return open_class_folders(data);
+  }
   const DataSplit split = datasets().find(dataset).value(data);
   if (!split.left_out.empty()) fmt::print("data not read: {}\n", split.left_out);
   const std::string folder = data.dir.empty() ? dataset : data.dir.string();

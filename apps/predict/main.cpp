@@ -42,13 +42,11 @@ std::shared_ptr<const Dataset> open_images(const std::vector<std::string>& paths
                                            const TrainedNetwork& network) {
   const auto files = std::make_shared<const ImageFiles>(paths);
   if (!files->left_out().empty()) fmt::print("not read: {}\n", left_out_text(files->left_out()));
-  const bool of_files =
-      network.dataset.empty() || network.dataset == kImageFolder || network.dataset == kImageNet;
   return std::make_shared<ImageDataset>(files,
                                         ImageOptions{.classes = network.spec.classes,
                                                      .image_size = network.spec.image[0],
                                                      .exif_orientation = network.exif_orientation,
-                                                     .crops_border = of_files});
+                                                     .crops_border = network.crops_border()});
 }
 
 int run(int argc, char** argv) {
@@ -68,9 +66,11 @@ int run(int argc, char** argv) {
   table += "\n";
   const auto top = std::min(outputs, static_cast<size_t>(config.top));
   std::vector<size_t> order(outputs);
+  size_t predicted = 0;
   classifier.classify(skips ? skip_bad(files, skipped) : files,
                       [&](size_t i, int32_t label, std::span<const float> probabilities) {
                         if (label < 0) return;
+                        ++predicted;
                         std::iota(order.begin(), order.end(), size_t{0});
                         std::ranges::stable_sort(order, std::greater<>(),
                                                  [&](size_t k) { return probabilities[k]; });
@@ -86,6 +86,7 @@ int run(int argc, char** argv) {
                         for (const float p : probabilities) table += fmt::format(",{:.6g}", p);
                         table += "\n";
                       });
+  check(predicted > 0, "[predict] all images are damaged");
   for (const SkipLog::Entry& entry : skipped->take())
     fmt::print("skipped: {}\n", entry.description);
   if (!config.save.empty()) write_output(config.save, table);

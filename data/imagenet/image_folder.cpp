@@ -71,7 +71,7 @@ std::string joined(const std::string& below, const std::string& name) {
 
 /// Finds the images of a class, in its folder and below.
 struct ClassWalk {
-  std::vector<fs::path> above;  ///< the folders from the data set's to the one being read
+  std::vector<fs::path> above{};  ///< the folders from the data set's to the one being read
   /// Folder below that of the class, and file. Sorted, they have the order of torchvision's
   /// ImageFolder: a folder's files come before those of the folders in it.
   std::vector<std::pair<std::string, std::string>> images{};
@@ -132,8 +132,10 @@ ImageFolder::ImageFolder(const fs::path& folder) : folder_(folder) {
   for (size_t c = 0; c < classes_.size(); ++c) add_class(c);
 }
 
-std::vector<std::string> images_below(const fs::path& folder, Tally& left_out) {
-  ClassWalk walk{.above = {folder.parent_path()}};
+std::vector<std::string> images_below(const fs::path& folder, Tally& left_out,
+                                      const fs::path& above) {
+  ClassWalk walk;
+  if (!above.empty()) walk.above.push_back(above);
   walk.enter(folder, "");
   left_out.add(walk.left_out);
   std::ranges::sort(walk.images);
@@ -145,7 +147,7 @@ std::vector<std::string> images_below(const fs::path& folder, Tally& left_out) {
 void ImageFolder::add_class(size_t label) {
   const fs::path folder = folder_ / classes_[label];
   Tally left_out;
-  const std::vector<std::string> files = images_below(folder, left_out);
+  const std::vector<std::string> files = images_below(folder, left_out, folder_);
   check(!files.empty(), "[imagefolder] the class folder {} has no images{}", folder.string(),
         left_out.empty() ? "" : "; not read: " + left_out_text(left_out));
   left_out_.add(left_out);
@@ -203,11 +205,15 @@ void check_image_bytes(uint64_t bytes) {
 bool holds_class_folders(const fs::path& dir) {
   try {
     const std::vector<std::string> folders = entries(dir).folders;
-    return !folders.empty() && std::ranges::all_of(folders, [&](const std::string& name) {
-      return name != "train" && name != "val" &&
-             std::ranges::any_of(entries(dir / name).files, named_like_an_image);
-    });
-  } catch (const UserError&) {  // it cannot be read
+    const auto is_half = [](const std::string& name) { return name == "train" || name == "val"; };
+    return std::ranges::none_of(folders, is_half) &&
+           std::ranges::any_of(folders, [&](const std::string& name) {
+             const auto below = fs::recursive_directory_iterator(dir / name);
+             return std::any_of(begin(below), end(below), [](const auto& entry) {
+               return named_like_an_image(entry.path().filename().string());
+             });
+           });
+  } catch (const std::exception&) {  // it cannot be read
     return false;
   }
 }

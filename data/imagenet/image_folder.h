@@ -48,13 +48,15 @@ void check_image_bytes(uint64_t bytes);
 /// The bytes of an image file, in `buffer`. ImageError when it cannot be read or has too many.
 std::span<const std::byte> read_image_file(const std::string& path, std::vector<std::byte>& buffer);
 /// The files of images in a folder and below, and what is left out, as in a class of ImageFolder.
-std::vector<std::string> images_below(const std::filesystem::path& folder, Tally& left_out);
+/// `above`: the folder of the data set, which links lead back to; empty: none.
+std::vector<std::string> images_below(const std::filesystem::path& folder, Tally& left_out,
+                                      const std::filesystem::path& above = {});
 
 struct ImageFolders {
   std::shared_ptr<const ImageFolder> train, val;
   Tally left_out;  ///< of both
 };
-/// Whether `dir` has folders other than train and val, and images in each.
+/// Whether `dir` has folders, none of them train or val, and images in or below one of them.
 bool holds_class_folders(const std::filesystem::path& dir);
 /// Opens dir/train and dir/val; UserError when their classes differ.
 ImageFolders open_image_folders(const std::filesystem::path& dir);

@@ -71,7 +71,8 @@ DataSplit open_images(const DataConfig& config, size_t expected_classes) {
   const ImageOptions options{.classes = std::ssize(opened.classes),
                              .image_size = config.image_size > 0 ? config.image_size : 224,
                              .colour_jitter = config.colour_jitter,
-                             .exif_orientation = config.exif_orientation};
+                             .exif_orientation = config.exif_orientation,
+                             .crops_border = config.crops_border};
   DataSplit split;
   split.image_files = true;
   split.train = std::make_shared<ImageDataset>(opened.train, options);

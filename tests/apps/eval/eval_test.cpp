@@ -2,6 +2,7 @@
 #include <map>
 
 #include "apps/eval/confusion.h"
+#include "engine/io/safetensors.h"
 #include "tests/support/run_on_images.h"
 
 namespace tw::test {
@@ -91,6 +92,56 @@ TEST_F(Eval, MapsClassFoldersByName) {
   EXPECT_EQ(rows_of("mapped/confusion.csv"), part);
 }
 
+TEST_F(Eval, OfAFolderWithValTrainIsIgnored) {
+  ASSERT_EQ(run("runs/run --output-dir whole").code, 0);
+  fs::create_directories(*folder_ / "half/train/other");
+  fs::copy(*folder_ / "data/val", *folder_ / "half/val", fs::copy_options::recursive);
+  for (const char* arguments : {"half", "half --dataset imagefolder", "half/val/"}) {
+    const Ended ended = run(fmt::format("runs/run {} --output-dir found", arguments));
+    ASSERT_EQ(ended.code, 0) << ended.output;
+    EXPECT_EQ(rows_of("found/confusion.csv"), rows_of("whole/confusion.csv")) << arguments;
+  }
+}
+
+TEST_F(Eval, TheBorderOfSmallImagesStays) {
+  ASSERT_EQ(
+      in_folder(fmt::format("{} --model mlp --dataset shapes --max-steps 2 --eval-every never "
+                            "--name small",
+                            TW_TRAIN))
+          .code,
+      0);
+  fs::create_directories(*folder_ / "shapes/ring");
+  write_bytes(*folder_ / "shapes/ring/a.jpg", noise_jpeg(1, 32, 32));
+  ASSERT_EQ(run("runs/small shapes --save eval.csv --output-dir small").code, 0);
+  ASSERT_EQ(RunOnImages::run("predict", "runs/small shapes/ --save predict.csv").code, 0);
+  const auto evaluated = rows_of("eval.csv"), predicted = rows_of("predict.csv");
+  EXPECT_EQ(evaluated[1][2], predicted[1][1]);
+  double most = 0;
+  for (size_t c = 2; c < predicted[1].size(); ++c)
+    most = std::max(most, std::stod(predicted[1][c]));
+  EXPECT_NEAR(std::stod(evaluated[1][3]), most, 1e-6);
+}
+
+TEST_F(Eval, NumbersThatAreNotFiniteAreAFault) {
+  const SafetensorsReader weights(*folder_ /
+                                  "runs/run/checkpoints/step-00000030/model.safetensors");
+  SafetensorsWriter huge;
+  std::vector<std::vector<float>> values;
+  for (const auto& [name, tensor] : weights.tensors()) {
+    auto& scaled = values.emplace_back();
+    for (const float value : tensor.as<float>()) scaled.push_back(value * 1e18f);
+    huge.add(name, {scaled.data(), tensor.shape, DType::f32, Device::cpu});
+  }
+  huge.write(*folder_ / "huge.safetensors");
+  for (const char* program : {"eval", "predict"}) {
+    const Ended ended = RunOnImages::run(
+        program, "huge.safetensors data/val --model lenet --image-size 32 --save no.csv");
+    EXPECT_EQ(ended.code, 4) << ended.output;
+    EXPECT_TRUE(ended.says("numbers that are not finite")) << ended.output;
+    EXPECT_FALSE(fs::exists(*folder_ / "no.csv"));
+  }
+}
+
 TEST_F(Eval, LeavesOutDamagedImages) {
   fs::copy(*folder_ / "data/val", *folder_ / "damaged", fs::copy_options::recursive);
   const fs::path first = fs::directory_iterator(*folder_ / "damaged/n00000001")->path();
@@ -105,11 +156,13 @@ TEST_F(Eval, LeavesOutDamagedImages) {
 }
 
 TEST_F(Eval, SaysWhatIsMissing) {
-  for (const auto& [arguments, text] : {std::pair{"", "[options] RUN is missing"},
-                                        {"nothing", "[eval] nothing does not exist"},
-                                        {"runs/run no-images", "no-images"},
-                                        {"runs/run --model no", "unknown model \"no\""},
-                                        {"runs/run --save no/file.csv", "no"}}) {
+  for (const auto& [arguments, text] :
+       {std::pair{"", "[options] RUN is missing"},
+        {"nothing", "[eval] nothing does not exist"},
+        {"runs/run no-images", "[eval] there is no no-images here"},
+        {"runs/run data --dataset shapes", "shapes makes its images itself"},
+        {"runs/run --model no", "unknown model \"no\""},
+        {"runs/run --save no/file.csv", "no"}}) {
     const Ended ended = run(arguments);
     EXPECT_EQ(ended.code, 2) << arguments;
     EXPECT_EQ(ended.lines(), 1u) << ended.output;

@@ -51,7 +51,7 @@ TEST_F(Predict, NamesTheMostProbableClassesFirst) {
 }
 
 TEST_F(Predict, TakesFilesAndFoldersInTheOrderGiven) {
-  const Ended ended = run("runs/run data/val/n00000002 data/val/n00000000/0001.JPEG");
+  const Ended ended = run("runs/run data/val/n00000002/ data/val/n00000000/0001.JPEG");
   ASSERT_EQ(ended.lines(), 7u) << ended.output;
   EXPECT_TRUE(ended.output.starts_with("data/val/n00000002/0000.JPEG: ")) << ended.output;
   EXPECT_LT(ended.output.find("n00000002/0005.JPEG"), ended.output.find("n00000000/0001.JPEG"));
@@ -60,12 +60,14 @@ TEST_F(Predict, TakesFilesAndFoldersInTheOrderGiven) {
 TEST_F(Predict, SaysWhatIsMissing) {
   fs::create_directory(*folder_ / "empty");
   std::ofstream(*folder_ / "broken.jpg") << "no image";
-  for (const auto& [arguments, text] : {std::pair{"runs/run", "[options] IMAGES is missing"},
-                                        {"runs/run no.jpg", "[data] no.jpg does not exist"},
-                                        {"runs/run empty", "[data] empty has no images"},
-                                        {"runs/run broken.jpg", "broken.jpg: "},
-                                        {"nothing broken.jpg", "[predict] nothing does not exist"},
-                                        {"runs/run data/val --save no/file.csv", "no"}}) {
+  for (const auto& [arguments, text] :
+       {std::pair{"runs/run", "[options] IMAGES is missing"},
+        {"runs/run no.jpg", "[data] no.jpg does not exist"},
+        {"runs/run empty", "[data] empty has no images"},
+        {"runs/run broken.jpg", "broken.jpg: "},
+        {"nothing broken.jpg", "[predict] nothing does not exist"},
+        {"runs/run data/val --save no/file.csv", "no"},
+        {"runs/run broken.jpg --bad-images skip", "all images are damaged"}}) {
     const Ended ended = run(arguments);
     EXPECT_EQ(ended.code, 2) << arguments;
     EXPECT_EQ(ended.lines(), 1u) << ended.output;

@@ -139,8 +139,15 @@ TEST(ImageFolder, OfClassFoldersAloneATenthIsHeldOut) {
             "[imagefolder] " + dir +
                 " holds class folders; expected the folders train and val, and in each the class "
                 "folders");
-  fs::create_directories(folder / "train/cifar-10-batches-bin");
-  EXPECT_EQ(dataset_in(dir, "none"), "none");
+  // a folder without images is named
+  fs::create_directories(folder / "train/runs");
+  EXPECT_EQ(dataset_in(dir, "none"), "imagefolder");
+  EXPECT_NE(open_error(dir).find("/train/runs has no images"), std::string::npos);
+  // images may lie in sub-folders of their class only
+  fs::create_directories(folder / "deep/a/b");
+  EXPECT_EQ(dataset_in(folder / "deep", "none"), "none");
+  write_bytes(folder / "deep/a/b/0.jpg", test::noise_jpeg(1, 40, 40));
+  EXPECT_EQ(dataset_in(folder / "deep", "none"), "imagefolder");
 }
 
 TEST(ImageFolder, ValSplitHoldsOutAShareOfEachClass) {
