@@ -65,6 +65,7 @@ TrainedNetwork open_network(const NetworkSource& source, const char* area) {
       const nlohmann::json& options = run.at("config");
       if (network.model.empty()) options.at("model").get_to(network.model);
       network.dataset = options.value("dataset", "");
+      if (run.contains("images")) run.at("images").at(1).get_to(network.validation_images);
       network.exif_orientation = options.value("apply_exif_orientation", false);
     }
     if (image.is_array()) spec.image = image_of(image, prefix);

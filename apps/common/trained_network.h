@@ -26,6 +26,7 @@ struct TrainedNetwork {
   std::vector<float> mean{}, deviation{};  ///< of the images, per channel; 0 and 1 if unknown
   std::vector<std::string> class_names{};  ///< of the outputs; empty: unknown
   std::string dataset{};                   ///< that it was trained on; empty: unknown
+  size_t validation_images = 0;            ///< 0: unknown
   bool exif_orientation = false;           ///< whether images were turned by their EXIF data
   std::string dropped_prefix{};            ///< of the names of the weights: drop_prefix()
 

@@ -109,6 +109,11 @@ Images open_images(const EvalConfig& config, const TrainedNetwork& network) {
   }
   const DataSplit split = datasets().find(dataset).value(data);
   if (!split.left_out.empty()) fmt::print("data not read: {}\n", split.left_out);
+  if (const size_t then = network.validation_images;
+      config.dir.empty() && then > 0 && then != split.val->size())
+    fmt::print(
+        "the run validated on {} images, this folder now has {}: it may have trained on some\n",
+        then, split.val->size());
   const std::string folder = data.dir.empty() ? dataset : data.dir.string();
   return {split.val, fmt::format("{}, {}", folder, split.val_name), split.class_names};
 }

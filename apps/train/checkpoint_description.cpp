@@ -1,5 +1,7 @@
 #include "apps/train/checkpoint_description.h"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <optional>
 
@@ -142,7 +144,7 @@ DataSplit map_classes(Communicator& comm, const TrainConfig& config, int ranks,
 
 std::map<std::string, std::string> describe(const TrainConfig& config, const Position& at,
                                             int ranks) {
-  Json json = {{"config", description_of(config)}, {"ranks", ranks}};
+  Json json = {{"config", description_of(config)}, {"ranks", ranks}, {"images", config.images}};
   json.update(at.json());
   return {{"format", kFormat},
           {"thinwire", json.dump()},
@@ -171,6 +173,11 @@ Saved description_in(const SafetensorsReader& weights, const fs::path& checkpoin
     saved.batch = images * batches;
     compare(then, config, checkpoint, saved);
     saved.resumed.note = check_classes(weights, config);
+    const auto before = json.value("images", config.images);  // older versions lack them
+    if (before != config.images && !config.eval_only)
+      add_notice(saved.resumed.notice,
+                 fmt::format("training and validation images were {}, are now {}",
+                             fmt::join(before, " and "), fmt::join(config.images, " and ")));
     at = Position::from_json(json);
   } catch (const Json::exception& error) {
     fail("{}: damaged description: {:.200}", prefix, error.what());

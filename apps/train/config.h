@@ -123,6 +123,7 @@ struct TrainConfig {
   // not options
   std::vector<float> mean, deviation;    ///< how the images are normalised, per channel
   Shape image;                           ///< height, width and channels of an image
+  std::vector<size_t> images;            ///< number of those to train on, and to validate on
   std::vector<std::string> class_names;  ///< of the outputs of the network; empty: unknown
   std::vector<std::string> flags;        ///< the options and settings given on the command line
   std::vector<std::string> changed;      ///< the options that the file of --config changes

@@ -39,6 +39,7 @@ Run::Run(Communicator& comm, const TrainConfig& config, const DataSplit& data,
   config_.image = data.train->image;
   config_.mean = data.mean;
   config_.deviation = data.deviation;
+  config_.images = {data.train->size(), data.val->size()};
   config_.class_names = data.class_names;
   ctx_.set_math(
       {.tf32 = config_.precision == Precision::tf32, .deterministic = config_.deterministic});

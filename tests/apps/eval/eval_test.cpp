@@ -142,6 +142,22 @@ TEST_F(Eval, NumbersThatAreNotFiniteAreAFault) {
   }
 }
 
+TEST_F(Eval, SaysThatTheImagesOfTheRunHaveChanged) {
+  fs::copy(*folder_ / "data/train", *folder_ / "grows", fs::copy_options::recursive);
+  const std::string train = fmt::format("{} --eval-every never --threads-per-rank 1", TW_TRAIN);
+  ASSERT_EQ(in_folder(train + " --data-dir grows --model lenet --image-size 32 --batch-size 4 "
+                              "--max-steps 1 --name grown")
+                .code,
+            0);
+  EXPECT_FALSE(run("runs/grown").says("the run validated on"));
+  for (const int i : {1, 2, 3, 4, 5, 6, 7, 8, 9})
+    write_bytes(*folder_ / "grows/n00000001" / fmt::format("new{}.jpg", i), noise_jpeg(7, 40, 40));
+  EXPECT_TRUE(run("runs/grown").says("the run validated on 3 images, this folder now has 4"));
+  const Ended resumed = in_folder(train + " --resume runs/grown --max-steps 2");
+  EXPECT_TRUE(resumed.says("training and validation images were 21 and 3, are now 29 and 4"))
+      << resumed.output;
+}
+
 TEST_F(Eval, LeavesOutDamagedImages) {
   fs::copy(*folder_ / "data/val", *folder_ / "damaged", fs::copy_options::recursive);
   const fs::path first = fs::directory_iterator(*folder_ / "damaged/n00000001")->path();
