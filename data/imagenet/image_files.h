@@ -1,4 +1,4 @@
-// ImageFiles: image files without labels.
+// Image files on the disk, and those that a user names.
 #pragma once
 
 #include "data/imagenet/image_dataset.h"
@@ -6,7 +6,21 @@
 
 namespace tw {
 
-class ImageFiles : public ImageSource {
+/// Largest accepted file. A larger one is hardly an image, and each loader thread would need as
+/// much memory.
+inline constexpr uint64_t kMostImageBytes = uint64_t{256} << 20;
+/// ImageError when `bytes` is above kMostImageBytes.
+void check_image_bytes(uint64_t bytes);
+
+/// Image files on the disk by name().
+class FileSource : public ImageSource {
+ public:
+  uint64_t bytes(size_t i) const override;
+  std::span<const std::byte> read(size_t i, std::vector<std::byte>& buffer) const override;
+};
+
+/// Image files without labels.
+class ImageFiles : public FileSource {
  public:
   /// Files in the order given; for a folder, the images in it and below. UserError when one does
   /// not exist, or a folder has no images.
@@ -16,8 +30,6 @@ class ImageFiles : public ImageSource {
   int32_t label(size_t) const override { return 0; }
   std::string name(size_t i) const override { return files_[i]; }
   std::string relative_name(size_t i) const override { return files_[i]; }
-  uint64_t bytes(size_t i) const override;
-  std::span<const std::byte> read(size_t i, std::vector<std::byte>& buffer) const override;
 
   /// What is not read of the folders, by reason.
   const Tally& left_out() const { return left_out_; }

@@ -1,13 +1,7 @@
 #include "data/imagenet/image_folder.h"
 
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <cctype>
-#include <cerrno>
-#include <cstring>
 
 #include "data/class_names.h"
 
@@ -97,14 +91,6 @@ struct ClassWalk {
   }
 };
 
-/// Closes the descriptor.
-struct OpenFile {
-  int descriptor;
-  ~OpenFile() {
-    if (descriptor >= 0) ::close(descriptor);
-  }
-};
-
 }  // namespace
 
 ImageFolder::ImageFolder(const fs::path& folder) : folder_(folder) {
@@ -165,42 +151,6 @@ std::string ImageFolder::relative_name(size_t i) const {
 }
 
 std::string ImageFolder::name(size_t i) const { return (folder_ / relative_name(i)).string(); }
-
-uint64_t ImageFolder::bytes(size_t i) const {
-  std::error_code unknown;
-  const uintmax_t size = fs::file_size(name(i), unknown);
-  return unknown ? 0 : size;
-}
-
-std::span<const std::byte> ImageFolder::read(size_t i, std::vector<std::byte>& buffer) const {
-  return read_image_file(name(i), buffer);
-}
-
-std::span<const std::byte> read_image_file(const std::string& path,
-                                           std::vector<std::byte>& buffer) {
-  // non-blocking, or open() of a pipe waits for a writer
-  const OpenFile file{::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)};
-  struct stat status {};
-  check<ImageError>(file.descriptor >= 0 && ::fstat(file.descriptor, &status) == 0,
-                    "cannot be read: {}", std::strerror(errno));
-  check<ImageError>(S_ISREG(status.st_mode), "not a file");
-  check_image_bytes(static_cast<uint64_t>(status.st_size));
-  const auto size = static_cast<size_t>(status.st_size);
-  if (buffer.size() < size) buffer.resize(size);
-  size_t done = 0;
-  while (done < size) {
-    const ssize_t got = ::read(file.descriptor, buffer.data() + done, size - done);
-    if (got < 0 && errno == EINTR) continue;
-    check<ImageError>(got > 0, "cannot be read: {}",
-                      got == 0 ? "the file was truncated" : std::strerror(errno));
-    done += static_cast<size_t>(got);
-  }
-  return {buffer.data(), size};
-}
-
-void check_image_bytes(uint64_t bytes) {
-  check<ImageError>(bytes <= kMostImageBytes, "{} bytes; at most {}", bytes, kMostImageBytes);
-}
 
 bool holds_class_folders(const fs::path& dir) {
   try {

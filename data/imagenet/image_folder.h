@@ -3,7 +3,7 @@
 
 #include <filesystem>
 
-#include "data/imagenet/image_dataset.h"
+#include "data/imagenet/image_files.h"
 #include "data/tally.h"
 
 namespace tw {
@@ -12,7 +12,7 @@ namespace tw {
 /// byte by byte: the same on every machine, and the order of torchvision's ImageFolder. Links are
 /// followed. Leaves out hidden files and folders, files with an extension that is not that of one
 /// of image_formats(), and links to a folder that they are in.
-class ImageFolder : public ImageSource {
+class ImageFolder : public FileSource {
  public:
   /// UserError when the folder does not exist or has no classes, a class has no files, or there are
   /// images outside of class folders.
@@ -22,8 +22,6 @@ class ImageFolder : public ImageSource {
   int32_t label(size_t i) const override { return labels_[i]; }
   std::string name(size_t i) const override;
   std::string relative_name(size_t i) const override;
-  uint64_t bytes(size_t i) const override;
-  std::span<const std::byte> read(size_t i, std::vector<std::byte>& buffer) const override;
 
   const std::vector<std::string>& classes() const { return classes_; }
   /// Files and folders that are not read, by reason.
@@ -40,13 +38,6 @@ class ImageFolder : public ImageSource {
   Tally left_out_;
 };
 
-/// Largest accepted file. A larger one is hardly an image, and each loader thread would need as
-/// much memory.
-inline constexpr uint64_t kMostImageBytes = uint64_t{256} << 20;
-/// ImageError when `bytes` is above kMostImageBytes.
-void check_image_bytes(uint64_t bytes);
-/// The bytes of an image file, in `buffer`. ImageError when it cannot be read or has too many.
-std::span<const std::byte> read_image_file(const std::string& path, std::vector<std::byte>& buffer);
 /// The files of images in a folder and below, and what is left out, as in a class of ImageFolder.
 /// `above`: the folder of the data set, which links lead back to; empty: none.
 std::vector<std::string> images_below(const std::filesystem::path& folder, Tally& left_out,
