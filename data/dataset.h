@@ -61,7 +61,7 @@ class Dataset {
   /// Name, label and size or checksum of sample i, the same on all machines: `n01440764/a.JPEG with
   /// label 0 and 9000 bytes`. Of many files, an even sample has sizes. Ranks compare them.
   virtual std::string describe(size_t /*i*/) const { return "an image"; }
-  /// What users know sample i by: `n01440764/a.JPEG`, or its number.
+  /// What users know sample i by, in UTF-8: `n01440764/a.JPEG`, or its number.
   virtual std::string name(size_t i) const { return std::to_string(i); }
   /// Null when every order of reading is as fast.
   virtual const StorageLayout* storage() const { return nullptr; }
@@ -80,8 +80,7 @@ struct DataSplit {
   std::shared_ptr<const Dataset> train, val;
   std::string val_name;  ///< "test file" or "5000 held-out training images"
   std::vector<float> mean{}, deviation{};
-  bool image_files = false;  ///< read from image files: all options of DataConfig apply
-  std::string left_out{};    ///< files of the folder that are not read, by reason; empty: none
+  std::string left_out{};  ///< files of the folder that are not read, by reason; empty: none
   std::shared_ptr<SkipLog> skipped{};      ///< the bad samples; null: a bad sample is an error
   std::vector<std::string> class_names{};  ///< in the order of the labels; empty: unknown
 };
@@ -96,6 +95,8 @@ struct DataConfig {
   double colour_jitter = 0;       ///< brightness, contrast and saturation vary by this fraction
   bool exif_orientation = false;  ///< turn images as their EXIF orientation says
   bool crops_border = true;       ///< as ImageOptions::crops_border
+  bool whole = false;             ///< of a folder of image files: val has all images that are not
+                                  ///< in train, which is not read (null)
   bool skip_bad = false;          ///< skip_bad() instead of throwing BadSampleError
 };
 
@@ -105,9 +106,10 @@ using DatasetFactory = std::function<DataSplit(const DataConfig&)>;
 /// What is registered under a data set's name.
 struct DatasetEntry {
   DatasetFactory open;
-  bool generated = false;  ///< makes its images itself; DataConfig::dir is where they are kept
+  bool generated = false;    ///< makes its images itself; DataConfig::dir is where they are kept
+  bool image_files = false;  ///< reads image files: all options of DataConfig apply
   /// Whether the folder or file holds this data set, by what is in it.
-  bool (*recognises)(const std::filesystem::path&) = [](const auto&) { return false; };
+  std::function<bool(const std::filesystem::path&)> recognises = [](const auto&) { return false; };
 
   DataSplit operator()(const DataConfig& config) const { return open(config); }
 };

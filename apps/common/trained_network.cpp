@@ -47,7 +47,9 @@ int64_t classes_of(const SafetensorsReader& weights, const ParameterArena& arena
 }  // namespace
 
 bool TrainedNetwork::crops_border() const {
-  return dataset.empty() || dataset == kImageFolder || dataset == kImageNet;
+  const auto& known = datasets().entries();
+  const auto found = known.find(dataset);
+  return found == known.end() || found->second.value.image_files;
 }
 
 TrainedNetwork open_network(const NetworkSource& source, const char* area) {

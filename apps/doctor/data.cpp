@@ -26,10 +26,11 @@ Finding read_data(const std::string& name, const std::filesystem::path& dir) {
   const DataSplit split = datasets().find(name).value({.dir = dir});
   const size_t read = read_samples(*split.train) + read_samples(*split.val);
   const size_t images = split.train->size() + split.val->size();
-  found.text =
-      fmt::format("{} in {}: {} training and {} validation images of {} classes, {}", name,
-                  dir.string(), split.train->size(), split.val->size(), split.train->classes,
-                  split.image_files ? fmt::format("{} of {} read", read, images) : "all whole");
+  found.text = fmt::format(
+      "{} in {}: {} training and {} validation images of {} classes, {}", name, dir.string(),
+      split.train->size(), split.val->size(), split.train->classes,
+      datasets().find(name).value.image_files ? fmt::format("{} of {} read", read, images)
+                                              : "all whole");
   if (!split.left_out.empty()) found.text += "; not read: " + split.left_out;
   found.details["train"] = split.train->size();
   found.details["val"] = split.val->size();
@@ -65,8 +66,8 @@ Findings check_data(const Checkup& checkup) {
                        !std::filesystem::is_empty(dir, ignored);
     // an image that is damaged, or folders that are not those of a data set
     const bool image = dynamic_cast<const BadSampleError*>(&error) != nullptr,
-               folders =
-                   name == kImageFolder && std::filesystem::is_directory(dir, ignored) && !image;
+               folders = datasets().find(name).value.image_files &&
+                         std::filesystem::is_directory(dir, ignored) && !image;
     return {{.name = "data",
              .state = State::problem,
              .text = error.what(),

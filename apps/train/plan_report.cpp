@@ -314,6 +314,7 @@ std::vector<std::string> unused_options(Context& ctx, const TrainConfig& config,
   const std::vector<std::string> unread = config.settings.unread({kNodeSetting});
   const bool no_nodes =
       config.comm.link.empty() && std::ranges::find(unread, kNodeSetting) != unread.end();
+  const bool files = datasets().find(config.dataset).value.image_files;
   const auto& parameters = model.arena().parameters();
   const bool blocks = std::ranges::any_of(
       parameters, [](const Parameter& p) { return p.name.starts_with("layer1."); });
@@ -331,14 +332,12 @@ std::vector<std::string> unused_options(Context& ctx, const TrainConfig& config,
     Kind kind = Kind::note;
   };
   const Unused all[] = {
-      {"image-size", config.image_size > 0 && !data.image_files,
+      {"image-size", config.image_size > 0 && !files,
        fmt::format("images of {} are {} x {}", config.dataset, image[0], image[1]), Kind::mistake},
-      {"colour-jitter", config.colour_jitter > 0 && !data.image_files, no_files, Kind::mistake},
-      {"apply-exif-orientation", config.exif_orientation && !data.image_files, no_files,
-       Kind::mistake},
-      {"val-split", config.val_split.value_or(0) > 0 && !data.image_files, no_files, Kind::mistake},
-      {"bad-images", config.bad_images == BadImages::skip && !data.image_files, no_files,
-       Kind::mistake},
+      {"colour-jitter", config.colour_jitter > 0 && !files, no_files, Kind::mistake},
+      {"apply-exif-orientation", config.exif_orientation && !files, no_files, Kind::mistake},
+      {"val-split", config.val_split.value_or(0) > 0 && !files, no_files, Kind::mistake},
+      {"bad-images", config.bad_images == BadImages::skip && !files, no_files, Kind::mistake},
       {"shuffle", config.shuffle == Shuffle::shards && data.train->storage() == nullptr,
        config.dataset + " is no record file", Kind::mistake},
       {"ranks-per-node", no_nodes,

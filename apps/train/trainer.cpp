@@ -140,7 +140,7 @@ void Run::close_epoch(bool whole) {
     remove_checkpoint(folder_.checkpoints() / checkpoint_name(at_.step));
   check_finite(val_, fmt::format("after epoch {}; a smaller --lr may help", epoch));
   skipped_.report(comm_, data_, console_);
-  report_waiting(console_, at_.totals, data_.image_files);
+  report_waiting(console_, at_.totals, datasets().find(config_.dataset).value.image_files);
   if (!load_noted_)
     load_noted_ = report_load(console_, load_.cores_taken(comm_, ctx_.threads()), ctx_.threads());
   if (whole) {

@@ -9,7 +9,8 @@ namespace tw {
 namespace {
 
 struct Sources {
-  std::shared_ptr<const ImageSource> train, val;  ///< val is null: images of train are held out
+  /// train is null: it is not read; val is null: images of train are held out.
+  std::shared_ptr<const ImageSource> train, val;
   std::vector<std::string> classes;
   std::string kind;
   std::string left_out;
@@ -33,6 +34,10 @@ Sources open_sources(const DataConfig& config) {
   check(split == 0 || !(file || val),
         "[imagefolder] val-split is {}; expected 0: {} has validation images of its own", split,
         path.string());
+  if (config.whole && !file && (val || !train)) {
+    const auto folder = std::make_shared<const ImageFolder>(val ? path / "val" : path);
+    return {nullptr, folder, folder->classes(), "all images", left_out_text(folder->left_out())};
+  }
   if (file) {
     const auto records = std::make_shared<const RecordFile>(path);
     return {record_source(records, true), record_source(records, false), records->classes(),
@@ -74,8 +79,7 @@ DataSplit open_images(const DataConfig& config, size_t expected_classes) {
                              .exif_orientation = config.exif_orientation,
                              .crops_border = config.crops_border};
   DataSplit split;
-  split.image_files = true;
-  split.train = std::make_shared<ImageDataset>(opened.train, options);
+  if (opened.train) split.train = std::make_shared<ImageDataset>(opened.train, options);
   if (opened.val) {
     split.val = std::make_shared<ImageDataset>(std::move(opened.val), options);
   } else if (opened.split > 0) {
@@ -91,7 +95,7 @@ DataSplit open_images(const DataConfig& config, size_t expected_classes) {
   }
   if (config.skip_bad) {
     split.skipped = std::make_shared<SkipLog>();
-    split.train = skip_bad(split.train, split.skipped);
+    if (split.train) split.train = skip_bad(split.train, split.skipped);
     split.val = skip_bad(split.val, split.skipped);
   }
   split.val_name = opened.kind;
@@ -116,8 +120,10 @@ bool holds_images(const std::filesystem::path& path) {
 const bool imagenet_registered =
     datasets().add({kImageFolder,
                     "JPEG, PNG and WebP files in train/<class> and val/<class>, or in <class>",
-                    {.open = image_folder, .recognises = holds_images}}) &&
-    datasets().add({kImageNet, "imagefolder with the 1,000 classes of ImageNet", {imagenet}});
+                    {.open = image_folder, .image_files = true, .recognises = holds_images}}) &&
+    datasets().add({kImageNet,
+                    "imagefolder with the 1,000 classes of ImageNet",
+                    {.open = imagenet, .image_files = true}});
 
 }  // namespace
 

@@ -112,11 +112,18 @@ DataSplit read_idx_files(const IdxFiles& files, const DataConfig& config) {
   return split;
 }
 
-bool holds_idx_files(const fs::path& dir, const std::string& usual, bool fashion) {
-  if (!file_in(dir / usual, kTrainImages).empty()) return true;
-  std::string path = dir.string();
-  for (char& c : path) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  return (path.find("fashion") != path.npos) == fashion && !file_in(dir, kTrainImages).empty();
+bool add_idx_data_set(const IdxFiles& files) {
+  const auto recognises = [files](const fs::path& dir) {
+    if (!file_in(dir / files.usual, kTrainImages).empty()) return true;
+    std::string path = dir.string();
+    for (char& c : path) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+    return (path.find("fashion") != path.npos) == files.fashion &&
+           !file_in(dir, kTrainImages).empty();
+  };
+  return datasets().add({files.name,
+                         files.help,
+                         {.open = [files](const DataConfig& c) { return read_idx_files(files, c); },
+                          .recognises = recognises}});
 }
 
 }  // namespace tw
