@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "data/class_names.h"
 #include "data/image/resample.h"
 
 namespace tw {
@@ -49,6 +50,10 @@ std::string ImageDataset::describe(size_t i) const {
   const bool with_size = i % ((size() - 1) / kMostSizes + 1) == 0;
   return fmt::format("{} with label {}{}", source_->relative_name(i), source_->label(i),
                      with_size ? fmt::format(" and {} bytes", source_->bytes(i)) : "");
+}
+
+std::string ImageDataset::name(size_t i) const {
+  return as_utf8({source_->relative_name(i)}).front();
 }
 
 int32_t ImageDataset::get(size_t i, std::span<uint8_t> pixels) const {

@@ -51,7 +51,7 @@ class ImageDataset : public Dataset {
   int32_t get_augmented(size_t i, uint64_t seed, uint32_t epoch,
                         std::span<uint8_t> pixels) const override;
   std::string describe(size_t i) const override;
-  std::string name(size_t i) const override { return source_->relative_name(i); }
+  std::string name(size_t i) const override;
   const StorageLayout* storage() const override { return source_->storage(); }
 
  private:
