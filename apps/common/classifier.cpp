@@ -59,9 +59,11 @@ Classifier::Classifier(const ClassifierOptions& options, const char* area)
   model_ = load_network(ctx_, network_, options.batch_size, activations_of(options_.precision));
 }
 
-std::string Classifier::class_name(size_t output) const {
-  const std::vector<std::string>& names = network_.class_names;
-  return output < names.size() ? names[output] : std::to_string(output);
+std::vector<std::string> Classifier::class_names() const {
+  std::vector<std::string> names = network_.class_names;
+  for (auto i = std::ssize(names); i < network_.spec.classes; ++i)
+    names.push_back(std::to_string(i));
+  return names;
 }
 
 void Classifier::classify(const std::shared_ptr<const Dataset>& images, const Visit& visit) {
@@ -93,7 +95,6 @@ void Classifier::classify(const std::shared_ptr<const Dataset>& images, const Vi
       visit(first + i, labels[i], row);
     }
   }
-  model_->take_sums(ctx_);
 }
 
 }  // namespace tw

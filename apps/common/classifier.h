@@ -30,8 +30,8 @@ class Classifier {
   Classifier(const ClassifierOptions& options, const char* area);
 
   const TrainedNetwork& network() const { return network_; }
-  /// The name of an output: that of its class, or its number.
-  std::string class_name(size_t output) const;
+  /// The names of the outputs: those of their classes, or their numbers.
+  std::vector<std::string> class_names() const;
 
   /// Is given each sample with its label (-1: it is damaged and skipped) and the probability of
   /// each output, in the order of the samples.

@@ -8,7 +8,7 @@
 #include "apps/common/version.h"
 #include "apps/eval/confusion.h"
 #include "data/class_names.h"
-#include "data/imagenet/image_folder.h"
+#include "data/tally.h"
 #include "data/wrappers.h"
 #include "engine/io/csv.h"
 #include "engine/io/file.h"
@@ -19,9 +19,11 @@ namespace {
 using namespace tw;
 namespace fs = std::filesystem;
 
+constexpr const char* kAuto = "auto";
+
 struct EvalConfig {
   ClassifierOptions network;
-  std::string dir, dataset = "auto", class_map = "names", output_dir, save;
+  std::string dir, dataset = kAuto, class_map = "names", output_dir, save;
 
   OptionTable table();
 };
@@ -52,85 +54,68 @@ fs::path run_of(const fs::path& weights) {
   return fs::exists(run / "config.json") ? run : "";
 }
 
-struct Images {
-  std::shared_ptr<const Dataset> samples;
-  std::string source;
-  std::vector<std::string> class_names;
-};
-
-/// All images of a folder of class folders.
-Images open_class_folders(const DataConfig& data) {
-  const auto folder = std::make_shared<const ImageFolder>(data.dir);
-  if (!folder->left_out().empty())
-    fmt::print("data not read: {}\n", left_out_text(folder->left_out()));
-  const ImageOptions options{.classes = std::ssize(folder->classes()),
-                             .image_size = data.image_size,
-                             .exif_orientation = data.exif_orientation,
-                             .crops_border = data.crops_border};
-  return {std::make_shared<ImageDataset>(folder, options), data.dir.string(),
-          as_utf8(folder->classes())};
+/// What the run in this folder read, by its config.json.
+void read_run_options(const fs::path& run, std::string& dataset, DataConfig& data) {
+  const fs::path file = run / "config.json";
+  const Json options = parse_json<Json>(read_text(file, kMostJson), file.string());
+  try {
+    if (dataset == kAuto) options.at("dataset").get_to(dataset);
+    data.dir = options.at("data_dir").get<std::string>();
+    data.val_size = options.at("val_size").get<size_t>();
+    if (const Json split = options.value("val_split", Json()); split.is_number())
+      data.val_split = split.get<double>();
+  } catch (const Json::exception& error) {
+    fail("[eval] {}: {:.200}", file.string(), error.what());
+  }
 }
 
-/// The images of --data-dir, or those that the run validated on.
-Images open_images(const EvalConfig& config, const TrainedNetwork& network) {
-  const fs::path run = run_of(network.weights.path());
+/// Opens all images of --data-dir, or those that the run validated on. Returns what they are, too.
+std::pair<DataSplit, std::string> open_images(const EvalConfig& config,
+                                              const TrainedNetwork& network, const fs::path& run) {
   DataConfig data{.dir = config.dir,
                   .image_size = network.spec.image[0],
                   .exif_orientation = network.exif_orientation,
-                  .crops_border = network.crops_border()};
+                  .crops_border = network.crops_border(),
+                  .whole = !config.dir.empty()};
   std::string dataset = config.dataset;
-  check(!run.empty() || !config.dir.empty(),
-        "[eval] {} is not in the folder of a run, which names its data; give a "
-        "folder of images",
-        network.weights.path().string());
-  if (const fs::path file = run / "config.json"; config.dir.empty()) {
-    const Json options = parse_json<Json>(read_text(file, kMostJson), file.string());
-    try {
-      if (dataset == "auto") options.at("dataset").get_to(dataset);
-      data.dir = options.at("data_dir").get<std::string>();
-      data.val_size = options.at("val_size").get<size_t>();
-      if (const Json split = options.value("val_split", Json()); split.is_number())
-        data.val_split = split.get<double>();
-    } catch (const Json::exception& error) {
-      fail("[eval] {}: {:.200}", file.string(), error.what());
-    }
+  if (!data.whole) {
+    check(!run.empty(),
+          "[eval] {} is not in the folder of a run, which names its data; give a folder of images",
+          network.weights.path().string());
+    read_run_options(run, dataset, data);
   }
   std::error_code ignored;
   check(data.dir.empty() || fs::exists(data.dir, ignored), "[eval] there is no {} here{}",
         data.dir.string(),
-        config.dir.empty() ? ", where the run has its images; give a folder of images" : "");
-  if (dataset == "auto") dataset = dataset_in(data.dir, kCifar10);
-  check(config.dir.empty() || !datasets().find(dataset).value.generated,
-        "[eval] {} makes its images itself; it reads none of {}", dataset, config.dir);
-  const bool folders = dataset == kImageFolder || dataset == kImageNet;
-  if (!config.dir.empty() && folders && fs::is_directory(data.dir, ignored)) {  // all images
-    if (fs::is_directory(data.dir / "val", ignored)) data.dir /= "val";
-    if (!fs::is_directory(data.dir / "train", ignored)) return open_class_folders(data);
-  }
-  const DataSplit split = datasets().find(dataset).value(data);
+        data.whole ? "" : ", where the run has its images; give a folder of images");
+  if (dataset == kAuto) dataset = dataset_in(data.dir, kCifar10);
+  const DatasetEntry& entry = datasets().find(dataset).value;
+  check(!data.whole || !entry.generated, "[eval] {} makes its images itself; it reads none of {}",
+        dataset, config.dir);
+  DataSplit split = entry(data);
   if (!split.left_out.empty()) fmt::print("data not read: {}\n", split.left_out);
-  if (const size_t then = network.validation_images;
-      config.dir.empty() && then > 0 && then != split.val->size())
+  const size_t then = network.validation_images, now = split.val->size();
+  if (!data.whole && then > 0 && then != now)
     fmt::print(
         "the run validated on {} images, this folder now has {}: it may have trained on some\n",
-        then, split.val->size());
+        then, now);
   const std::string folder = data.dir.empty() ? dataset : data.dir.string();
-  return {split.val, fmt::format("{}, {}", folder, split.val_name), split.class_names};
+  const std::string source = fmt::format("{}, {}", folder, split.val_name);
+  return {std::move(split), source};
 }
 
-/// The images with the labels of the network.
-std::shared_ptr<const Dataset> with_labels_of(const TrainedNetwork& network, const Images& images,
+/// The validation images with the labels of the network.
+std::shared_ptr<const Dataset> with_labels_of(const TrainedNetwork& network, const DataSplit& data,
                                               const std::string& map) {
   const int64_t outputs = network.spec.classes;
-  if (images.class_names.empty() || network.class_names.empty()) {
-    check(images.samples->classes <= outputs,
-          "[classes] the data has {} classes, {} has {} outputs", images.samples->classes,
-          network.model, outputs);
+  if (data.class_names.empty() || network.class_names.empty()) {
+    check(data.val->classes <= outputs, "[classes] the data has {} classes, {} has {} outputs",
+          data.val->classes, network.model, outputs);
     fmt::print("output i is taken for class i of the data: the {} no classes\n",
                network.class_names.empty() ? "weights name" : "data names");
-    return images.samples;
+    return data.val;
   }
-  return relabel(images.samples, class_map(map, images.class_names, network.class_names), outputs);
+  return relabel(data.val, class_map(map, data.class_names, network.class_names), outputs);
 }
 
 std::string percent(std::optional<double> ratio) {
@@ -163,28 +148,26 @@ int run(int argc, char** argv) {
   if (!config.save.empty()) check_writable(config.save);
   Classifier classifier(config.network, "eval");
   const TrainedNetwork& network = classifier.network();
-  Images images = open_images(config, network);
-  images.samples = with_labels_of(network, images, config.class_map);
+  const fs::path run = run_of(network.weights.path());
+  const auto [data, source] = open_images(config, network, run);
   const auto skipped = std::make_shared<SkipLog>();
-  if (config.network.bad_images == BadImages::skip)
-    images.samples = skip_bad(images.samples, skipped);
+  std::shared_ptr<const Dataset> images = with_labels_of(network, data, config.class_map);
+  if (config.network.bad_images == BadImages::skip) images = skip_bad(images, skipped);
 
-  std::vector<std::string> names;
-  for (int64_t i = 0; i < network.spec.classes; ++i)
-    names.push_back(classifier.class_name(static_cast<size_t>(i)));
+  const std::vector<std::string> names = classifier.class_names();
   Confusion confusion(names);
   std::string predictions = "image,label,prediction,probability\n";
-  classifier.classify(images.samples, [&](size_t i, int32_t label, std::span<const float> row) {
+  classifier.classify(images, [&](size_t i, int32_t label, std::span<const float> row) {
     if (label < 0) return;
     confusion.add(static_cast<size_t>(label), row);
     if (config.save.empty()) return;
     const auto best = static_cast<size_t>(std::ranges::max_element(row) - row.begin());
     predictions +=
-        fmt::format("{},{},{},{:.6g}\n", csv_cell(images.samples->name(i)),
+        fmt::format("{},{},{},{:.6g}\n", csv_cell(images->name(i)),
                     csv_cell(names[static_cast<size_t>(label)]), csv_cell(names[best]), row[best]);
   });
   const int64_t count = confusion.images();
-  check(count > 0, "[eval] {}: all images are damaged", images.source);
+  check(count > 0, "[eval] {}: all images are damaged", source);
   Tally bad;
   for (const SkipLog::Entry& entry : skipped->take()) bad.add(entry.class_name, entry.description);
   fmt::print("{}", skipped_text(bad));
@@ -195,19 +178,18 @@ int run(int argc, char** argv) {
   constexpr int64_t kClassesForTop5 = 10;
   const bool top5 = network.spec.classes >= kClassesForTop5;
   fmt::print("{}: {}, {} images of {}\n", network.weights.path().string(), network.model, count,
-             images.source);
+             source);
   print_classes(confusion);
   fmt::print("top-1 {:.4f} ({} of {}){}\n", share(confusion.top1()), confusion.top1(), count,
              top5 ? fmt::format(", top-5 {:.4f}", share(confusion.top5())) : "");
 
   fs::path folder = config.output_dir;
-  if (folder.empty() && !run_of(network.weights.path()).empty())
-    folder = run_of(network.weights.path()) / "eval";
+  if (folder.empty() && !run.empty()) folder = run / "eval";
   if (!config.save.empty()) write_output(config.save, predictions);
   if (folder.empty()) return 0;
   Json summary = {{"weights", network.weights.path().string()},
                   {"model", network.model},
-                  {"data", images.source},
+                  {"data", source},
                   {"images", count},
                   {"skipped", bad.count()},
                   {"top1", share(confusion.top1())},

@@ -41,7 +41,7 @@ OptionTable PredictConfig::table() {
 std::shared_ptr<const Dataset> open_images(const std::vector<std::string>& paths,
                                            const TrainedNetwork& network) {
   const auto files = std::make_shared<const ImageFiles>(paths);
-  if (!files->left_out().empty()) fmt::print("not read: {}\n", left_out_text(files->left_out()));
+  if (!files->left_out().empty()) write_error_line("not read: " + left_out_text(files->left_out()));
   return std::make_shared<ImageDataset>(files,
                                         ImageOptions{.classes = network.spec.classes,
                                                      .image_size = network.spec.image[0],
@@ -55,40 +55,35 @@ int run(int argc, char** argv) {
       argc, argv, "predict: the most probable classes of images, by a trained network");
   if (!config.save.empty()) check_writable(config.save);
   Classifier classifier(config.network, "predict");
-  const auto outputs = static_cast<size_t>(classifier.network().spec.classes);
+  const std::vector<std::string> names = classifier.class_names();
   const std::shared_ptr<const Dataset> files = open_images(config.images, classifier.network());
   const auto skipped = std::make_shared<SkipLog>();
-  const bool skips = config.network.bad_images == BadImages::skip;
 
   std::string table = "image,prediction";
-  for (size_t i = 0; i < outputs; ++i)
-    table += fmt::format(",{}", csv_cell(classifier.class_name(i)));
+  for (const std::string& name : names) table += fmt::format(",{}", csv_cell(name));
   table += "\n";
-  const auto top = std::min(outputs, static_cast<size_t>(config.top));
-  std::vector<size_t> order(outputs);
+  const auto top = std::min(names.size(), static_cast<size_t>(config.top));
+  std::vector<size_t> order(names.size());
   size_t predicted = 0;
-  classifier.classify(skips ? skip_bad(files, skipped) : files,
-                      [&](size_t i, int32_t label, std::span<const float> probabilities) {
-                        if (label < 0) return;
-                        ++predicted;
-                        std::iota(order.begin(), order.end(), size_t{0});
-                        std::ranges::stable_sort(order, std::greater<>(),
-                                                 [&](size_t k) { return probabilities[k]; });
-                        std::string line = files->name(i) + ":";
-                        for (size_t k = 0; k < top; ++k)
-                          line +=
-                              fmt::format("{} {} {:.4f}", k > 0 ? "," : "",
-                                          classifier.class_name(order[k]), probabilities[order[k]]);
-                        fmt::print("{}\n", line);
-                        if (config.save.empty()) return;
-                        table += fmt::format("{},{}", csv_cell(files->name(i)),
-                                             csv_cell(classifier.class_name(order[0])));
-                        for (const float p : probabilities) table += fmt::format(",{:.6g}", p);
-                        table += "\n";
-                      });
+  const auto tell = [&](size_t i, int32_t label, std::span<const float> probabilities) {
+    if (label < 0) return;
+    ++predicted;
+    std::iota(order.begin(), order.end(), size_t{0});
+    std::ranges::stable_sort(order, std::greater<>(), [&](size_t k) { return probabilities[k]; });
+    std::string line = files->name(i) + ":";
+    for (const size_t k : std::span(order).first(top))
+      line += fmt::format("{} {} {:.4f}", k == order[0] ? "" : ",", names[k], probabilities[k]);
+    fmt::print("{}\n", line);
+    if (config.save.empty()) return;
+    table += fmt::format("{},{}", csv_cell(files->name(i)), csv_cell(names[order[0]]));
+    for (const float p : probabilities) table += fmt::format(",{:.6g}", p);
+    table += "\n";
+  };
+  const bool skips = config.network.bad_images == BadImages::skip;
+  classifier.classify(skips ? skip_bad(files, skipped) : files, tell);
   check(predicted > 0, "[predict] all images are damaged");
   for (const SkipLog::Entry& entry : skipped->take())
-    fmt::print("skipped: {}\n", entry.description);
+    write_error_line("skipped: " + entry.description);
   if (!config.save.empty()) write_output(config.save, table);
   return 0;
 }

@@ -30,6 +30,13 @@ class RunOnImages : public testing::Test {
   static Ended run(const std::string& program, const std::string& arguments) {
     return in_folder(fmt::format("{}/{} {} --threads-per-rank 1", TW_BIN, program, arguments));
   }
+  /// A test failure unless the program ends with exit code 2 and one line that holds the text.
+  static void refuses(const std::string& program, const std::string& arguments,
+                      const std::string& text) {
+    const Ended ended = run(program, arguments);
+    EXPECT_TRUE(ended.code == 2 && ended.lines() == 1 && ended.says(text))
+        << program << " " << arguments << ": exit code " << ended.code << ", " << ended.output;
+  }
   /// The cells of a table without quotes.
   static std::vector<std::vector<std::string>> rows_of(const std::string& csv) {
     std::vector<std::vector<std::string>> rows;

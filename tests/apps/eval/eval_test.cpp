@@ -178,12 +178,8 @@ TEST_F(Eval, SaysWhatIsMissing) {
         {"runs/run no-images", "[eval] there is no no-images here"},
         {"runs/run data --dataset shapes", "shapes makes its images itself"},
         {"runs/run --model no", "unknown model \"no\""},
-        {"runs/run --save no/file.csv", "no"}}) {
-    const Ended ended = run(arguments);
-    EXPECT_EQ(ended.code, 2) << arguments;
-    EXPECT_EQ(ended.lines(), 1u) << ended.output;
-    EXPECT_TRUE(ended.says(text)) << ended.output;
-  }
+        {"runs/run --save no/file.csv", "no"}})
+    refuses("eval", arguments, text);
   fs::copy_file(*folder_ / "runs/run/checkpoints/step-00000030/model.safetensors",
                 *folder_ / "alone.safetensors");
   EXPECT_TRUE(run("alone.safetensors").says("give a folder of images"));
