@@ -4,7 +4,6 @@
 
 #include "apps/bench/roofline.h"
 #include "apps/bench/subcommands.h"
-#include "apps/common/captured_step.h"
 #include "apps/common/measurements.h"
 #include "engine/core/error.h"
 #include "engine/core/rng.h"

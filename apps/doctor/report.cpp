@@ -89,7 +89,7 @@ std::string report_text(const Findings& findings, size_t columns) {
 
 std::string report_json(const Findings& findings, int ranks) {
   Json json = {{"version", version()}, {"ranks", ranks}, {"problems", problems(findings)}};
-  for (const auto& [name, value] : provenance()) json["build"][name] = value;
+  json["build"] = provenance_json();
   json["findings"] = Json::array();
   for (const Finding& finding : findings) json["findings"].push_back(to_json(finding));
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";

@@ -27,7 +27,8 @@ class Fault : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-/// A Fault that every rank throws in the same step (a NaN gradient); one rank reports it.
+/// A Fault that every rank throws in the same step (a NaN gradient); one rank reports it. A retry
+/// meets it again: exit code 4.
 class CollectiveFault : public Fault {
  public:
   using Fault::Fault;

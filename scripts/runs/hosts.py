@@ -63,6 +63,7 @@ def spread(images, batch, ranks):
     """(images of a micro-batch, micro-batches of a step) of each rank for a step of about `images`
     images: as many, where they divide, and no micro-batch larger than `batch`."""
     each = max(1, images // ranks)
+    # a micro-batch of less than a quarter of `batch` would be slow
     exact = [count for count in range(1, each + 1) if each % count == 0 and each // count <= batch]
     if images % ranks == 0 and exact[0] * batch <= 4 * each:
         return each // exact[0], exact[0]
