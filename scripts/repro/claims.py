@@ -94,7 +94,7 @@ class Curve:
 class Panel:
     """A panel of the figure. `x` and `y` are columns, `+seconds` is a running sum; `log` names the
     logarithmic axes; `file` is a table in the run folder instead of the records; relative: to the
-    first point of a curve."""
+    first point of a curve; stacked: a bar at each text of x, of the shares of the curves."""
     title: str
     x: str
     y: str
@@ -104,6 +104,7 @@ class Panel:
     log: str = ""
     file: str = ""
     relative: bool = False
+    stacked: bool = False
 
 
 class Scale:

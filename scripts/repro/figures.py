@@ -11,7 +11,7 @@ matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullLocator
 
-from runs.figures import COLOURS, STYLE, label_bytes
+from runs.figures import COLOURS, PHASE_COLOURS, STYLE, label_bytes
 from runs.kept import exists
 
 from .comparable import left_out_rows
@@ -34,14 +34,16 @@ def column(records, name):
 
 
 def points(records, x, y):
-    """[(x, y)] where both are numbers, in the order of x."""
+    """[(x, y)] where y is a number, and x one or a name, in the order of x."""
     pairs = zip(column(records, x), column(records, y))
-    return sorted((a, b) for a, b in pairs if isinstance(a, float) and isinstance(b, float))
+    return sorted((a, b) for a, b in pairs if a not in (None, "") and isinstance(b, float))
 
 
 def smoothed(pairs, most=60):
     """At most so many points: means of neighbours."""
-    size = max(1, -(-len(pairs) // most))
+    if len(pairs) <= most:
+        return pairs
+    size = -(-len(pairs) // most)
     parts = [pairs[i:i + size] for i in range(0, len(pairs), size)]
     return [tuple(statistics.fmean(axis) for axis in zip(*part)) for part in parts]
 
@@ -49,7 +51,7 @@ def smoothed(pairs, most=60):
 def seeds_of(curve, panel, results):
     """The points of each seed of a curve; one list where several results form it."""
     if curve.points is not None:
-        return [[(float(x), y) for x, y in curve.points.items()]]
+        return [list(curve.points.items())]
     seeds = []
     for result in (one for row in curve.rows for one in results.get(row.name, ())):
         if not result.finished or (panel.file and not exists(result.folder / panel.file)):
@@ -76,7 +78,21 @@ def draw_mean(axes, seeds, style, colour, label, marker="o", band=True, **how):
                           color=colour, alpha=0.2, linewidth=0)
 
 
+def draw_shares(axes, panel, results):
+    """Bars, one above the other: the share of each curve in the sum of all."""
+    parts = [dict(seed) for curve in panel.curves for seed in seeds_of(curve, panel, results)[:1]]
+    below = dict.fromkeys(parts[0], 0.0)
+    for curve, part, colour in zip(panel.curves, parts, PHASE_COLOURS[1::2]):
+        shares = [part[x] / sum(each[x] for each in parts) for x in below]
+        axes.bar(list(below), shares, 0.6, list(below.values()), color=colour, label=curve.label)
+        below = {x: low + share for (x, low), share in zip(below.items(), shares)}
+    axes.set(title=panel.title, ylabel=panel.ylabel)
+
+
 def draw_panel(axes, panel, results):
+    if panel.stacked:
+        draw_shares(axes, panel, results)
+        return
     drawn = 0
     for curve in panel.curves:
         if not (seeds := seeds_of(curve, panel, results)):

@@ -43,6 +43,9 @@ class Value:
         return bool(self.columns & SECONDS)
 
 
+UNKNOWN = Value(lambda _: None)  # of a line that has a published number alone
+
+
 def measured(row, column, where):
     """The Value of a column in the records of a row's results, in the one line with these cells."""
     def number_of(result):

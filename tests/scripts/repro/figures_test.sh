@@ -62,6 +62,14 @@ for axes in drawn:
     top = max(axes.get_lines()[0].get_ydata())
     assert abs(top - 0.4) < 0.02, top  # that of a normal distribution of deviation 1
 
+# bars of shares: each curve begins where the one before it ends, and all end at 1
+shares = Panel("", "model", "", "", "", [Curve(name, points={"a": a, "b": b}) for name, a, b in
+                                         (("x", 1, 6), ("y", 3, 2))], stacked=True)
+(axes, _) = figures.panels(SimpleNamespace(panels=[shares], columns=1), {}).axes
+bars = [[(bar.get_y(), bar.get_height()) for bar in one] for one in axes.containers]
+assert bars == [[(0, 0.25), (0, 0.75)], [(0.25, 0.75), (0.75, 0.25)]], bars
+assert [text.get_text() for text in axes.get_xticklabels()] == ["a", "b"]
+
 # panels without a curve are left out, down to a single one, or none
 POINTS = {"a": {1: 1, 2: 2}, "b": {1: 1}}
 for names in (["a", "b"], ["a"], []):
