@@ -109,7 +109,11 @@ def exchange(plan):
     """Exchange of sparse entries, and of whole vectors by a ring in f32 and bf16, on links with the
     0.436 ms and 3.6e-5 ms per element of the plotting scripts in hclhkbu/gtopkssgd. `allgather` is
     the exchange of topk. k is the same for all P. Up to 16 ranks the messages are sent on a
-    simulated clock; beyond, the cost model of `advise` predicts."""
+    simulated clock; beyond, the cost model of `advise` predicts. Over the number of parameters, k
+    is a thousandth of it; the dotted lines are what `plot_allreduce_comparison` of that script
+    draws, with 1 ms for each message in place of the 0.436 ms. Point to point: a broadcast to one
+    rank, between threads of this machine and on the link of the script, beside its line for
+    measured messages (`plot_p2platency`)."""
     elements, density = {"quick": (1_000_000, 0.0256), "short": (8_000_000, 0.0032),
                          "paper": (25_600_000, 0.001)}[plan.scale]
     bench = {"min_bytes": 4 * elements, "max_bytes": 4 * elements, "density": density,
@@ -121,6 +125,14 @@ def exchange(plan):
                          implementation="ring", workers=P) for P in few}
     model = plan.row("model", "advise", parameters=elements, density=density, simulate=True,
                      select=0, **LINK, compute=1, ranks=[*few, *many])
+    sizes = {m: plan.row(f"parameters-{m}M", "advise", parameters=m * 2**20, simulate=True,
+                         select=0, **LINK, compute=1, ranks=[32])
+             for m in (1, 2, 4, 8, 16, 32, 64, 128)}
+    message = {"collective": "broadcast", "implementation": "binomial_tree", "workers": 2,
+               "min_bytes": 2**14, "max_bytes": 2**22}
+    here = plan.row("point-to-point", "bench comm", **message, iterations=100)
+    link = plan.row("point-to-point-link", "bench comm", **message, link=bench["link"],
+                    simulated_clock=True, iterations=1, warmup=1)
     rings = ("ring", "ring bf16")
     for rows, names, of in ((sparse, ("allgather", "gtopk"), ""), (dense, rings, "dense ")):
         for unit, column in (("seconds, simulated clock", "seconds"),
@@ -134,6 +146,15 @@ def exchange(plan):
         for P in many:
             plan.line(f"{name}, P = {P}, seconds, predicted",
                       model.value("exchange_seconds", **where, ranks=P))
+    for name, where in predicted[:3]:
+        for m, row in sizes.items():
+            plan.line(f"{name}, P = 32, {m} × 2^20 parameters, seconds, predicted",
+                      row.value("exchange_seconds", **where, ranks=32))
+    theirs = {size: LINK["alpha"] + LINK["beta"] * size / 4
+              for size in (2**14, 2**16, 2**18, 2**20, 2**22)}
+    for size, of_script in theirs.items():
+        plan.line(f"point to point between threads, {size} bytes, seconds",
+                  here.value("seconds", bytes=size), of_script)
 
     def seconds(name, P):
         return sparse[P].value("seconds", algorithm=name)
@@ -157,14 +178,29 @@ def exchange(plan):
         return [Curve(f"{label}, simulated", tuple(rows.values()), {"algorithm": name},
                       colour=first + i) for i, (label, name) in enumerate(names.items())]
 
+    plan.columns = 2
     ours = simulated(sparse, 0, topk="allgather", gtopk="gtopk")
-    theirs = simulated(dense, 2, **{f"dense {ring}": ring for ring in rings})
+    rings_sent = simulated(dense, 2, **{f"dense {ring}": ring for ring in rings})
     model_curves = [Curve(f"{name}, predicted", (model,), where, y="exchange_seconds", style="--",
                           colour=i) for i, (name, where) in enumerate(predicted)]
     plan.panel("Seconds of the exchange", "ranks", "seconds", "ranks", "seconds",
-               (*ours, *model_curves, *theirs), log="xy")
-    plan.panel("Bytes sent per rank", "ranks", "mib_per_rank", "ranks", "MiB", (*ours, *theirs),
+               (*ours, *model_curves, *rings_sent), log="xy")
+    plan.panel("Bytes sent per rank", "ranks", "mib_per_rank", "ranks", "MiB", (*ours, *rings_sent),
                log="xy")
+    # k entries cost 2 k beta; P = 32 has five levels
+    script = {"topk": (5e-3, 62), "gtopk": (10e-3, 20)}
+    drawn = [Curve(f"{name}, formula of their script", style=":", colour=i,
+                   points={m * 2**20: start + share * m * 2**20 / 1000 * LINK["beta"]
+                           for m in sizes})
+             for i, (name, (start, share)) in enumerate(script.items())]
+    plan.panel("Seconds of the exchange, P = 32", "parameters", "exchange_seconds", "parameters",
+               "seconds", [Curve(f"{name}, predicted", tuple(sizes.values()), where, style="--",
+                                 colour=i) for i, (name, where) in enumerate(predicted[:3])]
+               + drawn, log="xy")
+    plan.panel("Point to point", "bytes", "seconds", "bytes", "seconds",
+               [Curve("threads of this machine", (here,), colour=4),
+                Curve("their link, simulated", (link,), colour=5),
+                Curve("measured by them, fitted", points=theirs, style=":", colour=6)], log="xy")
 
 
 # images/s per worker by number of workers; the unit of the LSTM is not stated
@@ -257,9 +293,10 @@ def scaling(plan):
         plan.line(f"{network}, P = 32, gtopk predicted : dense measured by them",
                   rate(row, "gtopk") / theirs["dense"][32],
                   theirs["gtopk"][32] / theirs["dense"][32])
+    theirs = PUBLISHED["lstm"]
     for rival in ("dense", "topk"):
-        theirs = PUBLISHED["lstm"]
-        plan.line(f"lstm, P = 32, gtopk : {rival}", UNKNOWN, theirs["gtopk"][32] / theirs[rival][32])
+        plan.line(f"lstm, P = 32, gtopk : {rival}", UNKNOWN,
+                  theirs["gtopk"][32] / theirs[rival][32])
     gtopk = {"sparsifier": "gtopk", "ranks": 32}
     for network, parts in BREAKDOWN.items():
         row = rows[network]
