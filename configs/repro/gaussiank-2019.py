@@ -1,6 +1,7 @@
 """GaussianK: Shi, Chu et al. 2019."""
 
 from repro.claims import LENET, LONG, TRAINING, UNJUDGED, Curve, Scale, claim
+from repro.values import UNKNOWN
 
 ABSTRACT = "abstract of arXiv 1911.08772"
 NO_IMPACT = ("Top-k sparsification with error compensation reduces the traffic without an obvious "
@@ -168,6 +169,37 @@ def selection(plan):
     plan.panel("Selection with error feedback", "d", "of_add", "elements d",
                "time / time of e += g",
                [Curve(name, tuple(rows.values()), {"selector": name}) for name in names], log="x")
+
+
+@claim("B4-torch", "gaussiank-2019", "time of a selection beside PyTorch's",
+       "as B4; the authors' code selects by torch.topk", ABSTRACT,
+       {"quick": Scale("At most a million elements, which fit in a cache.", repeat=3),
+        "short": Scale(repeat=3), "paper": Scale(repeat=3)},
+       theirs="milliseconds for 2 million elements, k = 1,000, on a P100 with PyTorch 1.1: pytorch "
+       "issue 22812 of July 2019")
+def torch(plan):
+    """What the claim was measured against: on a GPU, torch.topk took 8 times as long as a full sort
+    in 2019. Here all are on one CPU thread, in one run; torch.topk and torch.sort have error
+    feedback, as the selections of Thinwire have, and their times are ratios to `e += g` by
+    PyTorch."""
+    names = ("topk", "gaussiank", "std::nth_element", "torch.topk", "torch.sort")
+    sizes = (10_000, 100_000, 1_000_000) + (25_600_000,) * (plan.scale != "quick")
+    rows = {d: plan.row(f"torch-{d}", "bench torch", label=f"d = {d}", d=d, density=0.001,
+                        distribution="gaussian") for d in sizes}
+    for name in names:
+        for d, row in rows.items():
+            plan.line(f"{name}, d = {d}, time over that of e += g",
+                      row.value("of_add", selector=name))
+    plan.line("torch.topk, d = 2000000, milliseconds on a GPU", UNKNOWN, 25.58)
+    plan.line("torch.sort, d = 2000000, milliseconds on a GPU", UNKNOWN, 3.197)
+    most = sizes[-1]
+    for rival in names[3:]:
+        times = [rows[most].value("of_add", selector=name) for name in ("gaussiank", rival)]
+        plan.rule(f"gaussiank over {rival}, time at d = {most}", times[0] / times[1], most=1,
+                  theirs="significantly less", scales=LONG, why="as B4")
+    plan.panel("Selection with error feedback", "d", "of_add", "elements d",
+               "time / time of e += g",
+               [Curve(name, tuple(rows.values()), {"selector": name}) for name in names], log="xy")
 
 
 @claim("B5", "gaussiank-2019", "time of an iteration on 10 Gbit/s",

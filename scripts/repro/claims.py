@@ -17,7 +17,7 @@ from runs.folder import read_json
 from . import ROOT, SCALES, ReproError, nearest, values
 
 LONG = ("short", "paper")  # scales whose accuracies are judged
-PROGRAMS = ("train", "bench comm", "bench select", "advise", "analyze theory")
+PROGRAMS = ("train", "bench comm", "bench select", "bench torch", "advise", "analyze theory")
 FIGURES = ("panels", "histograms", "ratios")
 # columns of the table of a training
 TRAINING = ("val_top1", "val_loss", "train_loss", "mib_per_step", "train_seconds")

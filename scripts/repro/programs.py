@@ -18,6 +18,7 @@ from . import ROOT
 CIFAR_FOLDER = "cifar-10-batches-bin"
 CLASSES = 1000  # of ImageNet
 REAL_DATA = ("cifar10", "imagenet")
+TORCH = "bench torch"  # `bench select` beside PyTorch, which the first python3 on the PATH has
 
 
 def flags(options):
@@ -45,6 +46,8 @@ def command(row, settings, more=()):
     """The words that start a row, without those that say where its result goes."""
     program, *sub = row.program.split()
     words = [str(settings.bin / program), *sub]
+    if row.program == TORCH:
+        words = ["python3", "scripts/bench/select_vs_torch.py", "--bench", words[0]]
     given = dict(row.options)
     ranks = row.resolved.get("workers", 1)
     if row.config:
@@ -52,7 +55,7 @@ def command(row, settings, more=()):
     if row.program == "train" and settings.launcher != "threads":
         given["workers"] = 0
         words = shlex.split(settings.launcher.replace("{P}", str(ranks))) + words
-    if settings.device and row.program in ("train", "bench comm", "bench select"):
+    if settings.device and row.program in ("train", "bench comm", "bench select", TORCH):
         given["device"] = settings.device
     if settings.data_dir and row.resolved.get("dataset") in REAL_DATA:
         given["data_dir"] = settings.data_dir
@@ -69,7 +72,11 @@ def versions(row, settings):
 
 
 def missing_data(plan, settings):
-    """A line on the data that the rows of a claim need and --data-dir lacks; empty if none."""
+    """A line on the data that the rows of a claim need and --data-dir lacks, or on PyTorch; empty
+    if nothing is missing."""
+    if any(row.program == TORCH for row in plan.rows.values()) and subprocess.run(
+            ["python3", "-c", "import torch"], capture_output=True, check=False).returncode:
+        return "needs PyTorch (python3 -c 'import torch')"
     for name in sorted({row.resolved.get("dataset", "") for row in plan.rows.values()}):
         given = Path(settings.data_dir or os.environ.get("THINWIRE_CACHE") or ROOT / "data-cache")
         files = given if given.name == CIFAR_FOLDER else given / CIFAR_FOLDER
@@ -135,7 +142,7 @@ def of_table(row, path):
             record["images_per_s"] = record["batch_size"] / record["iteration_seconds"]
         if row.program == "bench comm":
             record["mib_per_rank"] = record["wire_bytes"] / record["ranks"] / 2**20
-        if row.program == "bench select":
+        if row.program in ("bench select", TORCH):
             record["milliseconds"] = 1e3 * record["seconds"]
     return records
 
