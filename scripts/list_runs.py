@@ -4,8 +4,8 @@
 A line has the state, the finished epochs, the last and the best top-1, the name and the folder.
 States: finished; stopped (by a signal); running; unfinished (killed); broken (a file cannot be
 read; the reason follows).
-Keys of --where and --sort are the options in config.json (`density`, `gtopk.rotate`) and the
-columns of compare.py (`val_top1`, `state`).
+Keys of --where and --sort are the options in config.json (`density`, `gtopk.rotate`), the columns
+of compare.py (`val_top1`, `state`) and the numbers and texts in summary.json (`weights_hash`).
 Exit code 2: a folder is missing or no run has a key.
 """
 
@@ -16,17 +16,6 @@ from runs.comparison import Comparison
 from runs.options import Parser
 
 COLUMNS = ("state", "epochs_done", "val_top1", "best_top1", "name", "folder")
-
-
-def values_of(path):
-    """Settings and results of a run by key; of a broken one the reason."""
-    run, values = folder.Run(path), {}
-    try:
-        values |= settings.flat(run.config)
-        values |= measures.of(run)
-    except UserError as error:
-        values |= {"state": folder.BROKEN, "reason": str(error)}
-    return values | {"name": run.name, "folder": str(path)}
 
 
 def cell(value):
@@ -46,7 +35,7 @@ def main():
     options = parser.parse_args()
     wanted = [conditions.Condition(words) for words in options.where]
     paths = [path for top in options.folders or [Path("runs")] for path in folder.below(top)]
-    runs = [values_of(path) for path in paths]
+    runs = [measures.with_settings(folder.Run(path)) for path in paths]
     keys = {key for values in runs for key in values}
     order = options.sort and options.sort.replace("-", "_")
     for key in [condition.key for condition in wanted] + [order] * bool(order):

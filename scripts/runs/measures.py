@@ -1,6 +1,7 @@
 """The results of a run: one number or text for each name."""
 
-from .folder import FINISHED, STOPPED, TOTALS
+from . import UserError, settings
+from .folder import BROKEN, FINISHED, STOPPED, TOTALS
 from .tables import known
 
 
@@ -55,3 +56,17 @@ def of(run):
     total = sum(rate * time for rate, time in zip(images, seconds))
     return found | {"train_seconds": sum(seconds), "images_per_s": total / sum(seconds),
                     "bytes_sent": sum(run["bytes_sent"]), "nnz_over_k": sent / sum(k)}
+
+
+def with_settings(run):
+    """Settings and results of a run by key, and the rest of its summary; of a broken one the
+    reason."""
+    place = {"name": run.name, "folder": str(run.folder)}
+    values = dict(place)
+    try:
+        values |= settings.flat(run.config)
+        rest = {key: one for key, one in run.summary.items() if not isinstance(one, (dict, list))}
+        values = {**rest, **values, **of(run)}
+    except UserError as error:
+        values |= {"state": BROKEN, "reason": str(error)}
+    return values | place
