@@ -17,7 +17,7 @@ packages=(
 if [[ ${1:-} == --no-tests ]]; then
   shift
 else
-  packages+=(libgtest-dev clang-format clang-tidy-16 python3-jsonschema)
+  packages+=(libgtest-dev clang-format clang-tidy-16 python3-jsonschema python3-pandas)
 fi
 packages+=("$@")
 

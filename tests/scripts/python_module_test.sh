@@ -1,0 +1,103 @@
+#!/usr/bin/env bash
+# The Python module thinwire, in the source tree and as pip installs it: the example of
+# docs/python.md, types and values of tables, keywords of train, errors, what trackers get.
+# The tables need a Python with pandas (THINWIRE_PYTHON names one).
+set -euo pipefail
+source=$TW_SOURCE build=$TW_BUILD
+# shellcheck source=tests/support/programs/said.sh
+. tests/support/programs/said.sh
+export THINWIRE_CACHE=$build/test-data PYTHONDONTWRITEBYTECODE=1
+
+# a package directory as in the wheel: the module, and what `cmake --install` puts there
+site=$work/site
+cmake --install "$build" --prefix "$site/thinwire" >/dev/null
+cp "$source"/scripts/python/thinwire/*.py "$site/thinwire/"
+ln -s "$site/thinwire/programs.py" "$work/train"
+cd "$work"
+PYTHONPATH=$site python3 -c 'import sys; from thinwire import programs
+sys.argv[0] = "any/train"; programs.main()' --version >said
+expect said "thinwire "
+
+for python in "${THINWIRE_PYTHON:-python3}" python3 /usr/bin/python3; do
+  "$python" -c 'import pandas' 2>/dev/null && break
+  python=
+done
+[[ -n $python ]] || { echo "skipped: no Python with pandas (Debian: python3-pandas)"; exit 77; }
+awk '/^```/ && on { exit } on { print } /^```python/ { on = 1 }' "$source/docs/python.md" >test.py
+cat >>test.py <<'PY'
+
+import csv, json, sys
+from pathlib import Path
+import pandas
+
+assert str(Path(thinwire.__file__).parent) == sys.argv[1], thinwire.__file__
+folder = Path("runs/python")
+rows = {name: list(csv.DictReader(open(folder / f"{name}.csv"))) for name in ("steps", "metrics")}
+for name, frame in (("steps", run.steps()), ("metrics", run.metrics())):
+    assert list(frame) == list(rows[name][0]) and len(frame) == len(rows[name]) > 1, name
+    whole = {key for key, kind in frame.dtypes.items() if kind == "int64"}
+    assert whole == {"step", "epoch", "images", "bytes_sent"} & set(frame), (name, whole)
+    assert all(frame[key].dtype == "float64" for key in set(frame) - whole), name
+    assert frame["train_loss"].tolist() == [float(row["train_loss"]) for row in rows[name]]
+assert run.config == json.load(open(folder / "config.json")) and run.config["workers"] == 4
+assert run.summary == json.load(open(folder / "summary.json")) and run.state == "finished"
+
+# what trackers get: each cell once, an epoch at its last step, nothing for an empty cell
+found = dict(thinwire.trackers.scalars(run))
+for prefix, table in (("step", rows["steps"]), ("epoch", rows["metrics"])):
+    for row in table:
+        at = int(row["step"]) if prefix == "step" else int(row["epoch"]) * len(rows["steps"]) // 2
+        for key in row.keys() - {prefix}:
+            assert found[at].pop(f"{prefix}/{key}") == float(row[key]), (at, key)
+assert not any(found.values()), found
+
+# keywords; two runs of two epochs of one step, of which the second is validated
+Path("on.json").write_text('{"overlap": true}')
+options = {"model": "mlp", "epochs": 2, "quiet": True, "nesterov": True, "config": "on.json",
+           "overlap": False}
+several = thinwire.train(seeds=[1, 2], sparsifier="topk", density_warmup=[0.1, 0.05], name="two",
+                         lr=0.012345678, set={"wire.values": "bf16"}, eval_every=0,
+                         batch_size=10000, **options)
+assert [one.name for one in several] == ["two-s1", "two-s2"], several
+config = several[1].config
+assert [config[key] for key in ("nesterov", "overlap", "density_warmup", "lr", "workers")] == [
+    True, False, [0.1, 0.05], 0.012345678, 0], config
+assert config["set"]["wire.values"] == "bf16"
+assert several[0].metrics()["val_top1"].isna().tolist() == [True, False]
+assert "epoch/val_top1" not in dict(thinwire.trackers.scalars(several[0]))[1]
+Path("runs/two-s2/metrics.csv").write_text("")
+table = thinwire.runs("runs").table().set_index("name")
+assert table["state"].to_dict() == {"python": "finished", "two-s1": "finished", "two-s2": "broken"}
+assert table["lr"].dtype == "float64" and table["reason"]["two-s2"].endswith("no header")
+assert table["weights_hash"]["python"] == run.summary["weights_hash"]
+assert table["epochs"]["python"] == 2 and table["bytes_sent"]["python"] == run.summary["bytes_sent"]
+assert isinstance(table, pandas.DataFrame) and thinwire.runs("runs/two-s1").table().shape[0] == 1
+
+
+def refusal(kind, text, call, **given):
+    try:
+        call(**given)
+    except kind as error:
+        assert text in str(error) and "\n" not in str(error), error
+    else:
+        raise AssertionError(f"no {kind.__name__} with: {text}")
+
+
+refusal(thinwire.UserError, "unknown flag --modl; nearest is --model", thinwire.train,
+        quiet=True, modl="mlp")
+refusal(thinwire.Fault, "a smaller --lr may help", thinwire.train, lr=1e9, **options)
+refusal(thinwire.UserError, "none: not a folder", lambda: thinwire.runs("none"))
+for package in ("pandas", "tensorboard", "mlflow", "wandb"):
+    sys.modules[package] = None  # as if it were not installed
+    call = run.metrics if package == "pandas" else getattr(run, f"to_{package}")
+    refusal(ImportError, f"needs the Python package {package}: pip install {package}", call,
+            **{"folder": "events"} if package == "tensorboard" else {})
+PY
+for place in "$site" "$source/scripts/python"; do
+  bin=
+  [[ $place == "$site" ]] || bin=$build/bin
+  rm -rf runs
+  THINWIRE_BIN=$bin PYTHONPATH=$place "$python" test.py "$place/thinwire" >said 2>&1 ||
+    { cat said; exit 1; }
+  expect said "results in runs/python"
+done
