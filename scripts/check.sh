@@ -80,7 +80,7 @@ check_budget() {
 check_layout() {
   local allowed=" ${areas[*]} scripts docs configs .ci CMakeLists.txt CMakePresets.json README.md "
   allowed+="LICENSE .clang-format .clang-tidy .editorconfig .gitattributes .gitignore "
-  allowed+=".pre-commit-config.yaml "
+  allowed+=".pre-commit-config.yaml pyproject.toml "
   { git ls-files 2>/dev/null || true; } | cut -d/ -f1 | sort -u | while read -r entry; do
     [[ $allowed == *" $entry "* ]] || echo "$entry: layout: no such entry at the top level"
   done

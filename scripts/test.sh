@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # test.sh [--preset NAME | --all] [CTEST_OPTION...]: installs missing packages, builds and tests.
 #   --preset  release (default), debug, asan or tsan
-#   --all     release, asan and tsan, builds without CUDA and without MPI, and each fuzzer for 60 s
+#   --all     release, asan and tsan, builds without CUDA and without MPI, each fuzzer for 60 s, and
+#             the wheel of `pip install .`
 # With THINWIRE_DATA=DIR, tests that need the data in DIR/cifar-10-batches-bin run, too. Ends with
 # the number of skipped tests by reason, and names those that should have run.
 # shellcheck source=scripts/lib/common.sh
@@ -35,6 +36,7 @@ done
 if ((${#plain_builds[@]} > 0)); then
   scripts/install_deps.sh clang-16 libomp-16-dev libclang-rt-16-dev
   scripts/dev/fuzz.sh 60
+  scripts/dev/check_wheel.sh || (($? == 77))
 fi
 
 results=$(mktemp)

@@ -1,10 +1,14 @@
-# Installation and the Debian package. Two layouts below the prefix:
+# Installation, the Debian package and the wheel of `pip install .`. Layouts below the prefix:
 #   cmake --install      bin/thinwire with the programs beside it, share/thinwire
+#   wheel                the same in the Python package thinwire, manual pages in the environment
 #   Debian package       bin/thinwire, the programs in lib/thinwire, share/thinwire
 # The short names of the programs (train, bench, pack) are too general for /usr/bin.
 
 set(data ${CMAKE_INSTALL_DATADIR}/thinwire)
 set(CMAKE_INSTALL_DEFAULT_COMPONENT_NAME thinwire)
+if(SKBUILD)
+  set(CMAKE_INSTALL_MANDIR ${SKBUILD_DATA_DIR}/share/man)  # where man looks for what is on the PATH
+endif()
 
 # programs: in bin (component programs), or in lib/thinwire (component package, only in the package)
 # what is not built is left out with a line
