@@ -6,7 +6,9 @@
 #   <!-- run: cifar-10 -->   run here where THINWIRE_DATA has the real images
 #   <!-- not run: REASON --> left out
 # All blocks of one file share one folder, in order, so that a later one may use an earlier one's
-# run. There, build/bin/train is a wrapper that stops after a few steps.
+# run. There, build/bin/train is a wrapper that stops after a few steps, thinwire is on the PATH,
+# photos/ has a few images, and scripts/build.sh takes the example of docs/algorithms.md, which this
+# build has compiled, for a new file.
 set -euo pipefail
 source=$TW_SOURCE build=$TW_BUILD
 if grep -q '^SANITIZE:STRING=.' "$build/CMakeCache.txt"; then
@@ -34,15 +36,27 @@ blocks() {
 
 # sandbox: an empty folder with links to the project, for commands that are typed in it
 sandbox() {
-  mkdir -p "$1/build/bin"
-  ln -s "$source/scripts" "$1/scripts"
-  [[ ! -e $source/configs ]] || ln -s "$source/configs" "$1/configs"
+  mkdir -p "$1"/{bin,build/bin,scripts,sparsify/selectors}
+  ln -s "$source"/scripts/* "$1/scripts/"
+  ln -s "$source/docs" "$source/configs" "$1/"
+  ln -s "$source/scripts/thinwire" "$1/bin/"
   for program in "$build"/bin/*; do
     ln -s "$program" "$1/build/bin/"
   done
-  rm "$1/build/bin/train"
+  rm "$1/build/bin/train" "$1/scripts/build.sh"
   printf '#!/bin/sh\nexec "%s/bin/train" --max-steps 3 "$@"\n' "$build" >"$1/build/bin/train"
-  chmod +x "$1/build/bin/train"
+  cat >"$1/scripts/build.sh" <<EOF
+#!/bin/sh
+diff sparsify/selectors/mine.cpp "$build/tests/examples/algorithms_1.cpp" &&
+  sed -i 's,/bin/train",/bin/train_with_examples",' build/bin/train
+EOF
+  chmod +x "$1/build/bin/train" "$1/scripts/build.sh"
+  for class in garden lake; do
+    mkdir -p "$1/photos/$class"
+    for number in {1..40}; do
+      ln -s "$source/tests/data/image/colour.jpg" "$1/photos/$class/$number.jpg"
+    done
+  done
   if [[ -n ${THINWIRE_DATA:-} ]]; then
     mkdir "$1/data-cache"
     ln -s "$THINWIRE_DATA/cifar-10-batches-bin" "$1/data-cache/"
@@ -88,7 +102,8 @@ for file in "$source"/README.md "$source"/docs/*.md; do
     fi
     ran=$((ran + 1))
     code=0
-    bash -euo pipefail "$block" >log 2>&1 </dev/null || code=$?
+    PATH=$PWD/bin:$PATH THINWIRE_BIN=$PWD/build/bin \
+      bash -euo pipefail "$block" >log 2>&1 </dev/null || code=$?
     if [[ " $codes " != *" $code "* ]]; then
       printf '%s: this block ends with exit code %s, expected %s:\n' "$name" "$code" "$codes"
       sed 's/^/  /' "$block"
