@@ -216,13 +216,25 @@ def iteration(plan):
     takes 0.0385 s less. Their figures are the largest over their networks and machines; here the
     network is ResNet-50 at 224 × 224, and the computer another. `given`: the compute time of
     ResNet-50 at the 52.87 images/s of hclhkbu/gtopkssgd, selections take no time. `machine`:
-    computation and selections measured on the CPU of this machine. `dgc` is DGC as Lin et al.
-    published it, with a selection in each tensor and momentum before it; the DGC that the paper
-    compares with selects over the whole model."""
-    common = {"model": "resnet50", "classes": 1000, "image_size": 224, "batch_size": 32,
-              "link": "10Gbit,0.05ms", "ranks": [2, 4, 8, 16, 32]}
-    rows = [plan.row("given", "advise", simulate=True, select=0, compute=0.605258, **common),
-            plan.row("machine", "advise", workers=1, scales=LONG, **common)]
+    computation and selections measured on the CPU of this machine. The other networks of the
+    authors have given compute times, too: AlexNet that of its 173.5 images/s, VGG-16 at 224 and
+    Inception-V4 at 299 that of ResNet-50 by multiplications (15.47, 12.25 and 4.09 G an image).
+    Inception-V4 is a vector of as many parameters as models/inceptionv4.py of
+    hclhkbu/GaussianK-SGD has, without tensors for `dgc`. `dgc` is DGC as Lin et al. published
+    it, with a selection in each tensor and momentum before it; the DGC that the paper compares
+    with selects over the whole model."""
+    link = {"link": "10Gbit,0.05ms", "ranks": [2, 4, 8, 16, 32]}
+    large = {"classes": 1000, "image_size": 224, "batch_size": 32}
+    rows = [plan.row("given", "advise", simulate=True, select=0, compute=0.605258,
+                     model="resnet50", **large, **link),
+            plan.row("machine", "advise", workers=1, scales=LONG, model="resnet50", **large,
+                     **link)]
+    others = [(title, plan.row(f"given-{name}", "advise", simulate=True, select=0,
+                               compute=compute, **network, **link))
+              for name, title, compute, network in (
+                  ("alexnet", "AlexNet", 0.184438, {"model": "alexnet", **large}),
+                  ("vgg16", "VGG-16", 2.28983, {"model": "vgg16", **large}),
+                  ("inceptionv4", "Inception-V4", 1.81377, {"parameters": 42679816}))]
     methods = (("dense ring", {"sparsifier": "dense", "collective": "ring"}),
                ("dense ring in bf16", {"sparsifier": "dense", "collective": "ring bf16"}),
                *((name, {"sparsifier": name}) for name in ("topk", "dgc", "gaussiank")))
@@ -241,6 +253,10 @@ def iteration(plan):
         for collective in ("ring bf16", "recursive_halving", "recursive_halving bf16"):
             plan.line(f"{row.name}: dense {collective} over gaussiank",
                       over(row, "dense", collective=collective))
+    for _, row in others:
+        for rival, where in (*methods[:2], ("dense recursive_halving bf16", {
+                "sparsifier": "dense", "collective": "recursive_halving bf16"}), *methods[2:4]):
+            plan.line(f"{row.name}: {rival} over gaussiank", over(row, **where))
     given, machine = rows
     plan.line("machine: dense recursive_halving bf16, during backward, over gaussiank",
               over(machine, "dense", collective="recursive_halving bf16 overlap"))
@@ -253,7 +269,9 @@ def iteration(plan):
             ("topk", over(machine, "topk"), 3.63), ("dgc", over(machine, "dgc"), 1.51)):
         plan.rule(f"machine: {label} over gaussiank", value, 1, most, theirs=f"up to {most}",
                   scales=LONG, why="faster, and 'up to' is an upper limit")
-    for title, row in (("Given compute time", given), ("This machine", machine)):
+    for title, row in (("ResNet-50, given compute time", given),
+                       ("ResNet-50, this machine", machine),
+                       *((f"{title}, given compute time", row) for title, row in others)):
         plan.panel(title, "ranks", "iteration_seconds", "ranks", "seconds per iteration",
                    [Curve(label.replace(" in", ""), (row,), where,
                           style="--" * (label == "gaussiank")) for label, where in methods],
