@@ -8,6 +8,10 @@ source=$TW_SOURCE build=$TW_BUILD
 . tests/support/programs/said.sh
 export THINWIRE_CACHE=$build/test-data PYTHONDONTWRITEBYTECODE=1
 
+# the commands that pip installs are all programs, and thinwire
+diff <(sed -n 's/^set(programs \(.*\))/thinwire \1/p' "$source/CMakeLists.txt" | tr ' ' '\n') \
+  <(sed -n 's/ = "thinwire.programs:main"$//p' "$source/pyproject.toml")
+
 # a package directory as in the wheel: the module, and what `cmake --install` puts there
 site=$work/site
 cmake --install "$build" --prefix "$site/thinwire" >/dev/null
