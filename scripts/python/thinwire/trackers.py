@@ -23,8 +23,10 @@ def scalars(run):
     """Pairs (step, {name: value}) by step, without empty cells, as `train --tensorboard` names
     them: step/NAME of steps.csv, epoch/NAME of metrics.csv at the last step of the epoch."""
     found, last = {}, {}
-    for prefix in ("step", "epoch"):
-        table = run.record.steps if prefix == "step" else run.record.metrics
+    steps = run.record.optional("steps.csv")  # results that are kept may lack it
+    for prefix, table in (("step", steps), ("epoch", run.record.metrics)):
+        if table is None:
+            continue
         at = [int(number) for number in table.numbers(prefix)]
         if prefix == "step":
             last = dict(zip(table.numbers("epoch"), at))
