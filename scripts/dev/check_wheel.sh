@@ -26,7 +26,8 @@ PATH=$folder/tools/bin:$PATH
 auditwheel repair --wheel-dir "$folder/repaired" "$folder"/built/*.whl >"$folder/log" 2>&1 ||
   die "auditwheel cannot repair it: $(tail -n 5 "$folder/log")"
 wheel=$(echo "$folder"/repaired/*.whl)
-auditwheel show "$wheel"
+auditwheel show "$wheel" | tr '\n' ' ' | grep -o 'platform tag: "manylinux[^"]*"' ||
+  die "the wheel needs libraries that it lacks: auditwheel show $wheel"
 
 say "an environment"
 python3 -m venv "$folder/environment"
@@ -40,8 +41,8 @@ for program in train eval predict bench advise analyze pack export doctor; do
   inside "$bin" "$program" --help >/dev/null  # the PATH has nothing else
 done
 inside "$bin" train --workers 2 --max-steps 2 --epochs 1 --name first | tail -n 1
-inside "$bin:/usr/bin:/bin" thinwire list | grep -q finished
-inside "$bin:/usr/bin:/bin" thinwire repro list | grep -q A1
+inside "$bin:/usr/bin:/bin" thinwire list | grep finished
+inside "$bin:/usr/bin:/bin" thinwire repro list | grep '^| A1 '
 inside "$bin" python -c 'import thinwire
 run = thinwire.runs("runs")[0]
 assert run.config["workers"] == 2 and run.summary["steps"] == 2, run.summary'
