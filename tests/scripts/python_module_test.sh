@@ -77,6 +77,13 @@ assert table["weights_hash"]["python"] == run.summary["weights_hash"]
 assert table["epochs"]["python"] == 2 and table["bytes_sent"]["python"] == run.summary["bytes_sent"]
 assert isinstance(table, pandas.DataFrame) and thinwire.runs("runs/two-s1").table().shape[0] == 1
 
+# a run that goes on
+with open(folder / "steps.csv") as file:
+    last = file.readlines()[-1]
+with open(folder / "steps.csv", "a") as file:
+    file.write(last)
+assert len(run.steps()) == len(rows["steps"]) + 1
+
 # kept results without steps: an epoch is at its last step all the same
 for one in thinwire.runs(sys.argv[2]):
     *_, (at, values) = thinwire.trackers.scalars(one)

@@ -44,8 +44,9 @@ def frame(table):
 
 
 class Run:
-    """A run folder, which is read when it is needed: UserError names a file that is missing or
-    broken."""
+    """A run folder. Each call reads it anew, as it may be running. UserError names a file that is
+    missing or broken."""
+    record = property(lambda self: folder.Run(self.path), doc="what the scripts know of it")
     folder = property(attrgetter("record.folder"), doc="its path")
     name = property(attrgetter("record.name"), doc="the name of the folder")
     state = property(attrgetter("record.state"),
@@ -56,7 +57,7 @@ class Run:
         trackers.to_tensorboard, trackers.to_mlflow, trackers.to_wandb)
 
     def __init__(self, path):
-        self.record = folder.Run(path)
+        self.path = folder.Run(path).folder
 
     def __repr__(self):
         return f"thinwire.Run({str(self.folder)!r})"

@@ -23,15 +23,16 @@ def scalars(run):
     """Pairs (step, {name: value}) by step, without empty cells, as `train --tensorboard` names
     them: step/NAME of steps.csv, epoch/NAME of metrics.csv at the last step of the epoch."""
     found, last = {}, {}
-    steps = run.record.optional("steps.csv")  # results that are kept may lack it
-    for prefix, table in (("step", steps), ("epoch", run.record.metrics)):
+    record = run.record
+    steps = record.optional("steps.csv")  # results that are kept may lack it
+    for prefix, table in (("step", steps), ("epoch", record.metrics)):
         if table is None:
             continue
         at = [int(number) for number in table.numbers(prefix)]
         if prefix == "step":
             last = dict(zip(table.numbers("epoch"), at))
         else:
-            at = [last.get(epoch, epoch * run.record.steps_per_epoch) for epoch in at]
+            at = [last.get(epoch, epoch * record.steps_per_epoch) for epoch in at]
         for name in table.names[1:]:
             for step, value in zip(at, table.numbers(name)):
                 if not math.isnan(value):
