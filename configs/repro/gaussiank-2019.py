@@ -1,6 +1,6 @@
 """GaussianK: Shi, Chu et al. 2019."""
 
-from repro.claims import LENET, LONG, TRAINING, UNJUDGED, Curve, Scale, claim
+from repro.claims import LENET, LONG, SHAPES, TRAINING, UNJUDGED, Curve, Scale, claim
 from repro.values import UNKNOWN
 
 ABSTRACT = "abstract of arXiv 1911.08772"
@@ -33,26 +33,82 @@ def top1(row, other):
     return row.value("val_top1") - other.value("val_top1")
 
 
-@claim("B1", "gaussiank-2019", "distribution of gradient and residual",
-       "gradient coordinates are bell-shaped (second-hand; the abstract says that the gradient "
-       "distributions of TopK-SGD are studied during training)", ABSTRACT, BELL,
+BELL_SHAPED = ("gradient coordinates are bell-shaped (second-hand; the abstract says that the "
+               "gradient distributions of TopK-SGD are studied during training)")
+TIGHTER = ("a tighter bound for the Top-k operator than the exact bound of Random-k; its form, "
+           "||u - Top_k(u)||² <= (1 - k/d)² ||u||² for bell-shaped u, is second-hand")
+AT_MOST_1 = {"theirs": "at most 1", "why": "the inequality", "most": 1}
+
+
+def bell_rules(plan, row):
+    plan.rule(f"least kurtosis over the epochs, {row.name}", row.value("least_kurtosis"), 3,
+              theirs="bell-shaped", scales=LONG,
+              why="3 is the normal distribution; a flat one has 1.8, two values 1")
+    plan.rule(f"most abs(mean) / deviation over the epochs, {row.name}", row.value("most_offset"),
+              most=0.1, theirs="bell-shaped", scales=LONG,
+              why="the bell is centred at zero if the mean is within a tenth of the deviation")
+
+
+@claim("B1", "gaussiank-2019", "distribution of gradient and residual", BELL_SHAPED, ABSTRACT, BELL,
        measures=("least_kurtosis", "most_offset"), figure="histograms")
 def distribution(plan):
     """u is what is selected from, on rank 0: the gradient with dense, gradient + residual with
     topk."""
     for name, label in (("dense", "dense: gradient"), ("topk", "topk: gradient + residual")):
-        row = plan.row(name, config=recipe(name), label=label, analyze_every=50)
-        plan.rule(f"least kurtosis over the epochs, {name}", row.value("least_kurtosis"), 3,
-                  theirs="bell-shaped", scales=LONG,
-                  why="3 is the normal distribution; a flat one has 1.8, two values 1")
-        plan.rule(f"most abs(mean) / deviation over the epochs, {name}", row.value("most_offset"),
-                  most=0.1, theirs="bell-shaped", scales=LONG,
-                  why="the bell is centred at zero if the mean is within a tenth of the deviation")
+        bell_rules(plan, plan.row(name, config=recipe(name), label=label, analyze_every=50))
+
+
+# options of the networks by scale; those of LeNet-5 (quick) and ResNet-20 (short) are those of B1
+SMALL = {"workers": 4, "analyze_every": 50}
+FIRST = {**SMALL, "epochs": 30, "lr_milestones": [17, 26], "warmup_epochs": 1}
+THREE = {**SMALL, "dataset": "shapes", "lr": 0.01, "epochs": 3, "warmup_epochs": 1}
+NETWORKS = {
+    "quick": {"mlp": {**LENET, **SMALL, "model": "mlp", "epochs": 3},
+              "lenet": {**LENET, **SMALL, "epochs": 4},
+              "resnet20": {**SHAPES, **SMALL, "epochs": 1, "analyze_every": 20},
+              "vgg16": {**SHAPES, **SMALL, "epochs": 1, "batch_size": 8, "max_steps": 40,
+                        "analyze_every": 10}},
+    "short": {"mlp": {**THREE, "model": "mlp"}, "lenet": {**THREE, "model": "lenet"},
+              "resnet20": {**FIRST, "max_steps": 1170}, "vgg16": {**FIRST, "max_steps": 291}}}
+SCALES = {"quick": Scale("Generated images; VGG-16 takes 40 steps."),
+          "short": Scale("MLP and LeNet-5: three epochs of generated images, where the authors "
+                         "have MNIST. ResNet-20 and VGG-16: the first three of 30 epochs. 4 "
+                         "workers instead of 16.")}
+
+
+def network_rows(plan, *names):
+    """{network: its rows of these names}"""
+    label, recipes = {"dense": "gradient", "topk": "gradient + residual"}, {"vgg16": "vgg16"}
+    at_scale = NETWORKS.get(plan.scale, NETWORKS["short"])
+    return {network: [plan.row(
+        f"{network}-{name}", label=f"{network}, {name}: {label[name]}", **options,
+        config=f"gaussiank-2019/{recipes.get(network, 'resnet20')}-{name}.json")
+        for name in names] for network, options in at_scale.items()}
+
+
+@claim("B1-networks", "gaussiank-2019", "distribution of gradient and residual by network",
+       BELL_SHAPED, ABSTRACT, SCALES, measures=("least_kurtosis", "most_offset"),
+       figure="histograms")
+def networks(plan):
+    """The authors draw FNN, LeNet, ResNet-20, VGG-16 and two LSTMs; Thinwire has no LSTM."""
+    for rows in network_rows(plan, "dense", "topk").values():
+        for row in rows:
+            bell_rules(plan, row)
+
+
+@claim("B2-networks", "gaussiank-2019", "bound of the Top-k operator by network", TIGHTER, ABSTRACT,
+       SCALES, figure="ratios")
+def networks_bound(plan):
+    # the trainings of B1-networks
+    for network, (row,) in network_rows(plan, "topk").items():
+        largest = row.value("most_topk_over_bound")
+        text = f"{network}: largest left_topk / (1 - k/d)²"
+        plan.line(f"{text} over the epochs", largest, "at most 1")
+        plan.rule(text, largest, **AT_MOST_1, scales=LONG)
 
 
 @claim("B2", "gaussiank-2019", "bound of the Top-k operator",
-       "a tighter bound for the Top-k operator than the exact bound of Random-k; its form, "
-       "||u - Top_k(u)||² <= (1 - k/d)² ||u||² for bell-shaped u, is second-hand", ABSTRACT,
+       TIGHTER, ABSTRACT,
        {"quick": Scale("The trained rows are LeNet-5 on generated images."),
         "short": Scale("The trained row has the first three of 30 epochs, with 4 workers instead "
                        "of 16."),
@@ -62,15 +118,14 @@ def bound(plan):
     topk = plan.row("topk", config=recipe("topk"), label="training with topk",
                     **BELL[plan.scale].options, analyze_every=50).value("most_topk_over_bound")
     random = plan.row("random", "analyze theory")
-    limit = {"theirs": "at most 1", "why": "the inequality", "most": 1}
     plan.line("topk: largest left_topk / (1 - k/d)² over the epochs", topk, "at most 1")
-    plan.rule("topk: largest left_topk / (1 - k/d)²", topk, **limit, scales=LONG)
+    plan.rule("topk: largest left_topk / (1 - k/d)²", topk, **AT_MOST_1, scales=LONG)
     for vector in ("gaussian", "laplace"):
         for rho in (0.001, 0.01, 0.1):
             where = {"vector": vector, "density": rho}
             left = random.value("topk_drawn", **where) / random.value("bound", **where)
             plan.line(f"{vector}, k/d = {rho}: left by Top-k / (1 - k/d)²", left, "at most 1")
-            plan.rule(f"{vector} vector, k/d = {rho}", left, **limit)
+            plan.rule(f"{vector} vector, k/d = {rho}", left, **AT_MOST_1)
 
 
 @claim("B3", "gaussiank-2019", "ResNet-20: accuracy of TopK-, GaussianK- and RandK-SGD",

@@ -132,7 +132,7 @@ def scale_axes(axes, panel):
     elif "x" in panel.log:
         axes.set_xscale("log")
     if panel.x == "epoch":
-        axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+        axes.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
     if "bytes" in panel.x:
         spans = [line.get_xdata() for line in axes.get_lines()]
         ends = [max(span) for span in spans if len(span)]
@@ -219,8 +219,8 @@ def ratios(plan, results):
         axes.set_title(label)
         axes.set_xlabel("epoch")
         axes.set_ylabel("1 - ||u - S(u)||² / ||u||²")
-        axes.set_yscale("log")  # the ratios themselves are too near to 1 to be told apart
-        axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+        scale_log(axes)  # the ratios themselves are too near to 1 to be told apart
+        axes.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
     draw_legend(every, strip, 4)
     return figure
 
@@ -253,6 +253,8 @@ def histograms(plan, results):
     found = list(tables_of(plan, results, "histograms.csv"))
     found += [(label.partition(":")[0] + ": residual alone", lines)
               for label, lines in tables_of(plan, results, "residual_histograms.csv")]
+    order = [row.label.partition(":")[0] for row in plan.rows.values()]
+    found.sort(key=lambda one: order.index(one[0].partition(":")[0]))
     figure, every, strip = grid(len(found), 3, 4.6, 4)
     for axes, (label, lines) in zip(every, found):
         epochs = sorted({line["epoch"] for line in lines})
@@ -269,7 +271,7 @@ def histograms(plan, results):
         axes.set_title(label)
         axes.set_xlabel("value / standard deviation")
         axes.set_ylabel("density")
-    draw_legend(every, strip, 7)
+    draw_legend(every, strip, 7, key=lambda label: (label == "normal", len(label), label))
     return figure
 
 
