@@ -11,6 +11,7 @@
 #include "data/class_names.h"
 #include "engine/core/error.h"
 #include "engine/core/hash.h"
+#include "engine/io/file.h"
 
 namespace tw {
 
@@ -21,6 +22,7 @@ void run_collectively(Communicator& comm, const std::function<void()>& body) {
   } catch (const UserError& caught) {
     error = caught.what();
   } catch (const std::filesystem::filesystem_error& caught) {
+    if (is_of_disk(caught.code().value())) throw;
     error = fmt::format("[file] {}: {}", caught.path1().string(), caught.code().message());
   }
   const OperationScope operation(comm, "setup");

@@ -113,7 +113,7 @@ RankFiles RankFiles::of_folder(Communicator& comm, const fs::path& folder) {
     try {
       write_atomically(probe, fmt::format("{} {}\n", now, ::getpid()));
     } catch (const Fault& fault) {
-      throw UserError(fault.what());
+      refuse_folder(fault);
     }
   });
   const bool writes = ::access(folder.c_str(), W_OK) == 0;

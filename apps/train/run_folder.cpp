@@ -9,7 +9,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
-#include <cstring>
 #include <nlohmann/json.hpp>
 #include <sstream>
 #include <thread>
@@ -26,7 +25,7 @@ namespace fs = std::filesystem;
 
 FolderLock::FolderLock(const fs::path& folder, double patience)
     : file_(open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)) {
-  check(file_ >= 0, "[run] cannot open {}: {}", folder.string(), std::strerror(errno));
+  if (file_ < 0) throw fs::filesystem_error("", folder, {errno, std::generic_category()});
   Stopwatch watch;
   while (flock(file_, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
     if (watch.total() >= patience) {
@@ -47,6 +46,11 @@ void FolderLock::check_place(const fs::path& folder) const {
 
 FolderLock::~FolderLock() {
   if (file_ >= 0) close(file_);
+}
+
+void refuse_folder(const Fault& fault) {
+  if (dynamic_cast<const DiskFault*>(&fault)) throw;
+  throw UserError(fault.what());
 }
 
 std::string branched_from(const fs::path& folder) {
@@ -144,7 +148,7 @@ bool create(const fs::path& path) {
   if (path.has_parent_path()) create_folders_durably(path.parent_path());
   std::error_code error;
   const bool created = fs::create_directory(path, error);
-  check(!error, "[run] cannot create {}: {}", path.string(), error.message());
+  if (error) throw fs::filesystem_error("", path, error);
   return created;
 }
 
@@ -348,7 +352,7 @@ RunFolder open_run_folder(const TrainConfig& config, int ranks) try {
   }
   return run;
 } catch (const Fault& fault) {
-  throw UserError(fault.what());  // no step has run: the folder cannot be written
+  refuse_folder(fault);
 }
 
 }  // namespace tw

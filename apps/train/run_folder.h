@@ -7,6 +7,7 @@
 
 #include "apps/common/checkpoint_folder.h"
 #include "apps/train/config.h"
+#include "engine/core/error.h"
 
 namespace tw {
 
@@ -26,6 +27,10 @@ class FolderLock {
  private:
   int file_;
 };
+
+/// Rethrows a Fault that is caught before the first step if it may pass; else the folder cannot be
+/// written, which is a UserError.
+[[noreturn]] void refuse_folder(const Fault& fault);
 
 /// A folder that was made for a run. It is removed again unless the run keeps it.
 class NewFolder {

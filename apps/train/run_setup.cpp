@@ -288,7 +288,7 @@ void Run::open_tables() {
                       last + 1, at_.epoch);
       adopt_checkpoint();
     } catch (const Fault& fault) {
-      throw UserError(fault.what());  // no step has run: the folder cannot be written
+      refuse_folder(fault);
     }
   });
   // if the best checkpoint is gone, the next validation is the best

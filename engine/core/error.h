@@ -27,6 +27,12 @@ class Fault : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
+/// A Fault of a disk that is full or broken, which may pass: exit code 1 at any time.
+class DiskFault : public Fault {
+ public:
+  using Fault::Fault;
+};
+
 /// A Fault that every rank throws in the same step (a NaN gradient); one rank reports it. A retry
 /// meets it again: exit code 4.
 class CollectiveFault : public Fault {

@@ -23,14 +23,26 @@ auto uninterrupted(const Call& call) {
   return result;
 }
 
+/// Throws E, or a DiskFault, with the system's `error` unless the call with `path` is done.
+template <class E = Fault>
+void check_done(bool done, fmt::format_string<std::string, char*> text,
+                const std::filesystem::path& path, int error = errno) {
+  if (done) return;
+  const std::string line = fmt::format(text, path.string(), std::strerror(error));
+  if (is_of_disk(error)) throw DiskFault(line);
+  throw E(line);
+}
+
 }  // namespace
+
+bool is_of_disk(int error) { return error == ENOSPC || error == EDQUOT || error == EIO; }
 
 void sync_to_disk(const std::filesystem::path& path) {
   const int file = uninterrupted([&] { return ::open(path.c_str(), O_RDONLY | O_CLOEXEC); });
   const bool synced = file >= 0 && uninterrupted([&] { return ::fsync(file); }) == 0;
   const int error = errno;
   if (file >= 0) ::close(file);
-  check<Fault>(synced, "[file] cannot sync {}: {}", path.string(), std::strerror(error));
+  check_done(synced, "[file] cannot sync {}: {}", path, error);
 }
 
 void create_folders_durably(const std::filesystem::path& folder) {
@@ -40,14 +52,14 @@ void create_folders_durably(const std::filesystem::path& folder) {
        p = p.parent_path())
     parents.push_back(p.has_parent_path() ? p.parent_path() : ".");
   std::filesystem::create_directories(folder, error);
-  check<Fault>(!error, "[file] cannot create {}: {}", folder.string(), error.message());
+  check_done(!error, "[file] cannot create {}: {}", folder, error.value());
   for (const std::filesystem::path& parent : parents) sync_to_disk(parent);
 }
 
 void rename_durably(const std::filesystem::path& from, const std::filesystem::path& to) {
   std::error_code error;
   std::filesystem::rename(from, to, error);
-  check<Fault>(!error, "[file] cannot replace {}: {}", to.string(), error.message());
+  check_done(!error, "[file] cannot replace {}: {}", to, error.value());
   sync_to_disk(to.has_parent_path() ? to.parent_path() : ".");
 }
 
@@ -68,10 +80,10 @@ void write_output(const std::filesystem::path& path, std::string_view text) {
     return write_atomically(path, text);
   if (type == Type::regular) return write_atomically(std::filesystem::canonical(path), text);
   std::ofstream out(path, std::ios::binary);
-  check<Fault>(out.is_open(), "[file] cannot write {}: {}", path.string(), std::strerror(errno));
+  check_done(out.is_open(), "[file] cannot write {}: {}", path);
   out << text;
   out.close();
-  check<Fault>(!out.fail(), "[file] writing {} failed: {}", path.string(), std::strerror(errno));
+  check_done(!out.fail(), "[file] writing {} failed: {}", path);
 }
 
 void write_atomically(const std::filesystem::path& path,
@@ -79,12 +91,10 @@ void write_atomically(const std::filesystem::path& path,
   const std::filesystem::path temporary = fmt::format("{}.{}.part", path.string(), ::getpid());
   try {
     std::ofstream out(temporary, std::ios::binary | std::ios::trunc);
-    check<Fault>(out.is_open(), "[file] cannot write {}: {}", temporary.string(),
-                 std::strerror(errno));
+    check_done(out.is_open(), "[file] cannot write {}: {}", temporary);
     write(out);
     out.close();
-    check<Fault>(!out.fail(), "[file] writing {} failed: {}", temporary.string(),
-                 std::strerror(errno));
+    check_done(!out.fail(), "[file] writing {} failed: {}", temporary);
     sync_to_disk(temporary);
     rename_durably(temporary, path);
   } catch (...) {
@@ -101,7 +111,7 @@ void write_atomically(const std::filesystem::path& path, std::string_view text) 
 GrowingFile::GrowingFile(std::filesystem::path path, Start start) : path_(std::move(path)) {
   const int flags = O_WRONLY | O_CREAT | O_CLOEXEC | (start == Start::append ? O_APPEND : O_TRUNC);
   file_ = uninterrupted([&] { return ::open(path_.c_str(), flags, 0666); });
-  check(is_open(), "[file] cannot write {}: {}", path_.string(), std::strerror(errno));
+  check_done<UserError>(is_open(), "[file] cannot write {}: {}", path_);
 }
 
 GrowingFile& GrowingFile::operator=(GrowingFile&& other) noexcept {
@@ -117,14 +127,14 @@ GrowingFile::~GrowingFile() {
 void GrowingFile::write(std::string_view text) {
   while (!text.empty()) {
     const ssize_t n = uninterrupted([&] { return ::write(file_, text.data(), text.size()); });
-    check<Fault>(n >= 0, "[file] writing {} failed: {}", path_.string(), std::strerror(errno));
+    check_done(n >= 0, "[file] writing {} failed: {}", path_);
     text.remove_prefix(static_cast<size_t>(n));
   }
 }
 
 void GrowingFile::sync() const {
   const int result = uninterrupted([&] { return ::fsync(file_); });
-  check<Fault>(result == 0, "[file] cannot sync {}: {}", path_.string(), std::strerror(errno));
+  check_done(result == 0, "[file] cannot sync {}: {}", path_);
 }
 
 std::vector<std::byte> read_file(const std::filesystem::path& path, size_t most) {

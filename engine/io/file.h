@@ -14,6 +14,9 @@
 
 namespace tw {
 
+/// Whether the system's `error` is that of a disk that is full or broken, which may pass.
+bool is_of_disk(int error);
+
 /// UserError unless `path`, or the folder where it would be made, may be written.
 void check_writable(const std::filesystem::path& path);
 

@@ -295,6 +295,29 @@ TEST(Stop, TheErrorOfADamagedCheckpointNamesAnOlderWholeOne) {
   EXPECT_EQ(run_command(command(folder, resume + older.string())).code, 0);
 }
 
+/// A run whose calls that need space on the disk fail from this one on.
+Ended on_full_disk(const TempFolder& folder, int number) {
+  return run_command(fmt::format(
+      "env LD_PRELOAD={}/../tests/disk_faults.so TW_DISK_FOLDER={}/r TW_DISK_FAULT={}+:ENOSPC "
+      "ASAN_OPTIONS=$ASAN_OPTIONS:verify_asan_link_order=0 {}",
+      TW_BIN, folder.path().string(), number,
+      command(folder, "--name r --resume auto --max-steps 2")));
+}
+
+// exit code 2 would be a mistake of the user, which `thinwire run` does not try again
+TEST(Stop, AFullDiskBeforeTheFirstStepIsAFault) {
+  const TempFolder folder;
+  const auto expect_fault = [&](int number) {
+    const Ended ended = on_full_disk(folder, number);
+    EXPECT_EQ(ended.code, 1) << number << ": " << ended.output;
+    EXPECT_TRUE(ended.says(": No space left on device")) << number << ": " << ended.output;
+  };
+  for (const int number : {1, 2, 4}) expect_fault(number);
+  EXPECT_FALSE(std::filesystem::exists(folder / "r"));
+  run_well(command(folder, "--name r --max-steps 1"));
+  for (const int number : {1, 2, 4}) expect_fault(number);
+}
+
 TEST(Stop, AResumeWithoutTheOptionsOfTheRunNamesTheMissingFile) {
   const TempFolder folder;
   const std::string run = (folder / "r").string();
