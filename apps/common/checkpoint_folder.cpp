@@ -1,6 +1,8 @@
 #include "apps/common/checkpoint_folder.h"
 
 #include <charconv>
+#include <limits>
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "engine/core/error.h"
@@ -37,6 +39,16 @@ bool is_whole(const fs::path& checkpoint) {
   }
 }
 
+/// The newest whole checkpoint in `folder` before `end`; empty if there is none.
+fs::path newest_whole(const fs::path& folder, int64_t end) {
+  std::map<int64_t, fs::path> found;
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder))
+    if (const std::optional<int64_t> step = step_in(entry.path()); step && *step < end)
+      found[*step] = entry.path();
+  while (!found.empty() && !is_whole(found.rbegin()->second)) found.erase(std::prev(found.end()));
+  return found.empty() ? fs::path() : found.rbegin()->second;
+}
+
 }  // namespace
 
 std::optional<int64_t> step_in(const fs::path& checkpoint, std::string_view kind) {
@@ -62,6 +74,14 @@ std::optional<fs::path> latest_checkpoint(const fs::path& folder) {
   return latest;
 }
 
+std::optional<fs::path> newest_whole_checkpoint(const fs::path& folder) {
+  std::optional<fs::path> newest = latest_checkpoint(folder);
+  if (newest && !is_whole(*newest))
+    if (fs::path whole = newest_whole(newest->parent_path(), *step_in(*newest)); !whole.empty())
+      newest = std::move(whole);
+  return newest;
+}
+
 fs::path weights_file(const fs::path& path, const char* area) {
   check(fs::exists(path), "[{}] {} does not exist{}", area, path.string(), run_of_that_name(path));
   if (!fs::is_directory(path)) return path;
@@ -82,15 +102,9 @@ SafetensorsReader read_weights_file(const fs::path& file, std::string_view taker
 
 std::string older_if_damaged(const fs::path& checkpoint, std::string_view taker) {
   if (checkpoint.empty() || is_whole(checkpoint)) return "";
-  const std::optional<int64_t> step = step_in(checkpoint);
-  fs::path newest;
-  const fs::path folder = checkpoint.has_parent_path() ? checkpoint.parent_path() : ".";
-  for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
-    const std::optional<int64_t> other = step_in(entry.path());
-    if (other && (!step || *other < *step) && (newest.empty() || *other > *step_in(newest)) &&
-        is_whole(entry.path()))
-      newest = entry.path();
-  }
+  const fs::path newest =
+      newest_whole(checkpoint.has_parent_path() ? checkpoint.parent_path() : ".",
+                   step_in(checkpoint).value_or(std::numeric_limits<int64_t>::max()));
   if (newest.empty()) return "";
   return fmt::format("; {} is whole: {} {} uses it", newest.string(), taker, shell_word(newest));
 }

@@ -19,6 +19,9 @@ std::optional<int64_t> step_in(const std::filesystem::path& checkpoint,
 /// which may be damaged.
 std::optional<std::filesystem::path> latest_checkpoint(const std::filesystem::path& folder);
 
+/// The newest checkpoint of the run in `folder` that is whole; if none is, the newest one.
+std::optional<std::filesystem::path> newest_whole_checkpoint(const std::filesystem::path& folder);
+
 /// The file of weights that `path` names: itself, or that of the newest checkpoint below a folder.
 /// UserError, which begins with [area], when there is none.
 std::filesystem::path weights_file(const std::filesystem::path& path, const char* area);

@@ -264,6 +264,13 @@ void check_continues(const fs::path& path) {
         path.string(), from, shell_word(from));
 }
 
+/// Takes the newest whole checkpoint of the folder.
+void take_checkpoint(RunFolder& run) {
+  run.checkpoint = newest_whole_checkpoint(run.path).value_or(fs::path());
+  const fs::path newest = latest_checkpoint(run.path).value_or(fs::path());
+  if (newest != run.checkpoint) run.damaged = newest;
+}
+
 /// The folder of a new run, before a number is added to a derived name.
 fs::path base_of(const TrainConfig& config) {
   return fs::path(config.output_dir) / (config.name.empty() ? derived_name(config) : config.name);
@@ -319,7 +326,7 @@ RunFolder find_run_folder(const TrainConfig& config, int ranks) {
     run.path = last_run(config, ranks);
     if (run.path.empty()) return run;
     check_continues(run.path);
-    run.checkpoint = latest_checkpoint(run.path).value_or(fs::path());
+    take_checkpoint(run);
   } else if (const fs::path base = base_of(config); !config.name.empty() && fs::exists(base)) {
     check_free(base);
   }
@@ -341,8 +348,10 @@ RunFolder open_run_folder(const TrainConfig& config, int ranks) try {
     clear(run);
   }
   // after locking: the last holder of the lock may have added a checkpoint
-  run.checkpoint = config.resumes_path() ? named_checkpoint(config.resume)
-                                         : latest_checkpoint(run.path).value_or(fs::path());
+  if (config.resumes_path())
+    run.checkpoint = named_checkpoint(config.resume);
+  else
+    take_checkpoint(run);
   if (!config.branches) return run;
   run.branched_from = run.checkpoint.string();
   for (const RunFile& file : kFiles) {

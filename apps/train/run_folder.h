@@ -50,6 +50,7 @@ class NewFolder {
 struct RunFolder {
   std::filesystem::path path;
   std::filesystem::path checkpoint;      ///< empty: a new run
+  std::filesystem::path damaged{};       ///< a newer checkpoint, in place of which it is taken
   std::string branched_from{};           ///< checkpoint of another run that this one continues
   std::shared_ptr<FolderLock> lock;      ///< held while the run writes here
   std::shared_ptr<NewFolder> created{};  ///< null if the folder was there before

@@ -169,6 +169,8 @@ void Run::restore() {
   folder_.checkpoint = broadcast_text(comm_, folder_.checkpoint.string());
   if (config_.is_flag("resume") && config_.resumes_last() && folder_.checkpoint.empty())
     console_.line("{} has no checkpoint to resume: a new run begins", folder_.path.string());
+  if (!folder_.damaged.empty())
+    console_.line("{} is damaged: the run goes on from an older one", folder_.damaged.string());
   folder_.branched_from = broadcast_text(comm_, folder_.branched_from);
   // the first checkpoint of a branch is that of the other run, which may have had other parts
   config_.branches |= folder_.branches();

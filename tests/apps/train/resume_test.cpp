@@ -295,6 +295,27 @@ TEST(Stop, TheErrorOfADamagedCheckpointNamesAnOlderWholeOne) {
   EXPECT_EQ(run_command(command(folder, resume + older.string())).code, 0);
 }
 
+TEST(Stop, AutoTakesTheNewestWholeCheckpoint) {
+  const TempFolder folder;
+  const std::string options = " --keep-checkpoints 3 --max-steps 20";
+  run_well(command(folder, "--name whole" + options));
+  const auto expect_resume_at = [&](const char* step, const std::vector<std::string>& damaged) {
+    std::filesystem::copy(folder / "whole", folder / "cut",
+                          std::filesystem::copy_options::recursive);
+    for (const std::string& file : damaged)
+      std::filesystem::resize_file(folder / "cut/checkpoints" / file, 5000);
+    const Ended ended = run_command(command(folder, "--name cut --resume auto" + options));
+    EXPECT_TRUE(ended.says(step)) << ended.output;
+    EXPECT_TRUE(ended.says("step-00000020 is damaged: the run goes on from an older one\n"));
+    EXPECT_EQ(ended.code, 0) << ended.output;
+    EXPECT_EQ(weights_hash(folder / "cut"), weights_hash(folder / "whole"));
+    std::filesystem::remove_all(folder / "cut");
+  };
+  expect_resume_at("at step 18", {"step-00000020/rank-1.safetensors"});
+  expect_resume_at("at step 14",
+                   {"step-00000020/model.safetensors", "step-00000018/momentum.safetensors"});
+}
+
 /// A run whose calls that need space on the disk fail from this one on.
 Ended on_full_disk(const TempFolder& folder, int number) {
   return run_command(fmt::format(
