@@ -4,28 +4,26 @@
 Each rank is a host of its own: a namespace whose only link ends in a switch in user space
 (lossy_switch.py), which loses, delays and cuts off frames. A case breaks the network at a step of
 the run. A run that the network lets live must end with the weights of a run left alone; any other
-must end within the timeout, in one line that names a rank, and then resume to these weights.
-Prints a row per case. Exit code 1 when a case fails, 77 when namespaces cannot be made here.
+must end within the timeout, in one line that names a rank, with no rank left on any host, and then
+resume to these weights. Prints a row per case. Exit code 1 when a case fails, 77 when namespaces
+cannot be made here.
 
 Needs root and MPICH's mpirun. All namespaces and addresses are the script's own; it removes them.
 """
 
+import contextlib
 import os
 import re
-import signal
 import subprocess
-import sys
-import tempfile
 import time
-from pathlib import Path
 
-from faults.hosts import RANKS, Network
+from faults.hosts import opened
 from faults.job import weights_hash
 from runs import script
 from runs.options import Parser, one_of
 from runs.processes import LATE, Started
 
-STEPS = 60
+STEPS, RANKS = 60, 3
 
 
 def down_and_up(network):
@@ -62,15 +60,20 @@ class Trainer:
         self.program = os.path.abspath(args.train)
 
     def start(self, name, *more):
-        return Started(self.network.command(self.program, [*self.flags, "--name", name, *more]),
-                       self.folder / f"{name}.out")
+        hosts = ["-hosts", ",".join(self.network.addresses), "-ppn", 1, "-n", RANKS]
+        train = [self.program, *self.flags, "--name", name, *more]
+        return Started(self.network.mpirun(*hosts, *train), self.folder / f"{name}.out")
 
     def end(self, started, limit):
-        """Exit code; no process of a rank is left."""
-        code, _ = started.end(limit)
-        for node in range(1, RANKS + 1):
+        """Exit code and moment; LATE also if a rank is left a while later, which is then killed."""
+        started.below = started.ranks()
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            started.process.wait(limit)
+        moment = time.monotonic()
+        code, wrong = started.end(0)
+        for node in self.network.hosts:
             self.network.kill_host(node)
-        return code
+        return LATE if wrong else code, moment
 
     def wait_for_step(self, name, step):
         while not (self.folder / name / f"checkpoints/step-{step:08}").exists():
@@ -92,15 +95,15 @@ def run_case(case, trainer, expected):
     trainer.wait_for_step(name, 10)
     start = time.monotonic()
     break_network(trainer.network)
-    code = trainer.end(started, 600 if lives else trainer.timeout + 15)
-    seconds = time.monotonic() - start
+    code, moment = trainer.end(started, 600 if lives else trainer.timeout + 15)
+    seconds = moment - start
     output = started.output()
     trainer.network.heal()
     if lives:
         good, result = code == 0, "the same weights"
     else:
         line = line_of(output)
-        resumed = trainer.end(trainer.start(name, "--resume", "auto"), 600)
+        resumed, _ = trainer.end(trainer.start(name, "--resume", "auto"), 600)
         good = (code not in (0, LATE) and seconds < trainer.timeout + 5 and "rank" in line
                 and resumed == 0)
         result = f"{line[:110]}; resumed: {resumed}"
@@ -119,29 +122,14 @@ def main():
     parser.add_argument("cases", nargs="*", metavar="CASE", type=one_of("case", CASES),
                         help=", ".join(CASES).replace("%", "%%"))
     args = parser.parse_args()
-    if os.geteuid() != 0:
-        print("broken_networks: skipped: network namespaces need root", file=sys.stderr)
-        return 77
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
-    with tempfile.TemporaryDirectory() as temporary:
-        folder = Path(temporary)
-        network = Network(folder)
-        try:
-            try:
-                network.open()
-            except (OSError, subprocess.CalledProcessError) as error:
-                print(f"broken_networks: skipped: {error}", file=sys.stderr)
-                return 77
-            trainer = Trainer(args, network, folder)
-            alone = trainer.start("alone")
-            if code := trainer.end(alone, 300):
-                print(f"the run left alone ended with {code}:\n{alone.output()}")
-                return 1
-            expected = weights_hash(folder / "alone")
-            return 0 if all([run_case(case, trainer, expected)
-                             for case in args.cases or CASES]) else 1
-        finally:
-            network.close()
+    with opened(RANKS) as (network, folder):
+        trainer = Trainer(args, network, folder)
+        alone = trainer.start("alone")
+        if code := trainer.end(alone, 300)[0]:
+            print(f"the run left alone ended with {code}:\n{alone.output()}")
+            return 1
+        expected = weights_hash(folder / "alone")
+        return 0 if all([run_case(case, trainer, expected) for case in args.cases or CASES]) else 1
 
 
 if __name__ == "__main__":

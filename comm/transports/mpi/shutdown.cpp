@@ -27,7 +27,7 @@ constexpr int kFarewellTag = 2, kMeetTag = 3;
 constexpr Seconds kGrace{3};          // for other ranks to reach the end after an error
 constexpr auto kLinger = 5ms;         // for last acknowledgements to leave
 constexpr auto kOutputLinger = 50ms;  // for the launcher to read the last lines of output
-constexpr auto kFinalizeLimit = 10s;  // MPI_Finalize takes milliseconds
+constexpr auto kFinalizeLimit = 10s;  // MPI_Finalize and MPI_Abort take milliseconds
 
 void flush() {
   std::cout.flush();
@@ -141,7 +141,9 @@ void end_all_ranks(int code) {
   std::this_thread::sleep_for(kOutputLinger);
   // MPI_Abort prints a message of its own; the error has been reported
   if (const int nowhere = open("/dev/null", O_WRONLY); nowhere >= 0) dup2(nowhere, STDERR_FILENO);
-  MPI_Abort(MPI_COMM_WORLD, code);
+  // it asks the launcher, which may be beyond a network that is down
+  run_with_deadline(
+      kFinalizeLimit, [code] { MPI_Abort(MPI_COMM_WORLD, code); }, [code] { _exit(code); });
   _exit(code);
 }
 

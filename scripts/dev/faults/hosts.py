@@ -4,17 +4,19 @@ import contextlib
 import ctypes
 import fcntl
 import os
+import signal
 import socket
 import struct
 import subprocess
 import sys
+import tempfile
 import time
+from pathlib import Path
 
 from faults import SOURCE
-from runs.processes import send
+from runs import program_name
+from runs.processes import children, send
 
-RANKS = 3
-HEAD = RANKS + 1  # the host of mpirun
 ID = os.getpid() % 100_000
 # SIOCETHTOOL, and its commands that turn off checksums and segmentation by the hardware: frames
 # must be complete when they leave a host
@@ -54,13 +56,16 @@ def complete_frames(node):
 class Network:
     """The hosts, the switch between them, and the launcher that stands in for ssh."""
 
-    def __init__(self, folder):
+    def __init__(self, folder, hosts):
         self.switch, self.launcher = None, folder / "launcher"
+        self.hosts, self.head = range(1, hosts + 1), hosts + 1  # head: the host of mpirun
+        self.nodes = range(1, hosts + 2)
+        self.addresses = [f"10.213.77.{node}" for node in self.hosts]
 
     def open(self):
         """CalledProcessError or OSError if this machine cannot; close() is due also then."""
         ip("netns", "add", space("switch"))
-        for node in range(1, HEAD + 1):
+        for node in self.nodes:
             ip("netns", "add", space(node))
             ip("link", "add", f"p{node}", "netns", space("switch"), "type", "veth", "peer", "name",
                "eth0", "netns", space(node))
@@ -69,9 +74,9 @@ class Network:
             ip("-n", space(node), "link", "set", "eth0", "up")
             ip("-n", space(node), "link", "set", "lo", "up")
             complete_frames(node)
-        for node in range(1, HEAD + 1):
+        for node in self.nodes:
             self.wait_for_link(node)
-        ports = [f"p{node}" for node in range(1, HEAD + 1)]
+        ports = [f"p{node}" for node in self.nodes]
         self.switch = subprocess.Popen(
             inside("switch", sys.executable, SOURCE / "scripts/dev/lossy_switch.py", *ports),
             text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
@@ -79,7 +84,11 @@ class Network:
             raise OSError("the switch does not start")
         self.launcher.write_text("#!/usr/bin/env bash\n"
                                  'while [ "${1#-}" != "$1" ]; do shift; done\n'
-                                 "node=${1##*.}; shift\n"
+                                 "node=${1##*.}\n"
+                                 # a host that is there refuses the connection at once
+                                 "timeout 2 bash -c \"</dev/tcp/$1/9\" 2>/dev/null\n"
+                                 "[ $? != 124 ] || exit 255\n"
+                                 "shift\n"
                                  f'exec ip netns exec tw{ID}-$node bash -c "$*"\n')
         self.launcher.chmod(0o755)
 
@@ -100,22 +109,45 @@ class Network:
 
     def heal(self):
         self.tell("loss 0 0")
-        for node in range(1, HEAD + 1):
+        for node in self.nodes:
             self.tell(f"up p{node}")
 
     def kill_host(self, node):
         send(subprocess.run(["ip", "netns", "pids", space(node)], capture_output=True, text=True,
                             check=False).stdout.split())
 
-    def command(self, program, flags):
-        hosts = ",".join(f"10.213.77.{node}" for node in range(1, RANKS + 1))
-        return inside(HEAD, "mpirun", "-launcher", "ssh", "-launcher-exec", self.launcher, "-iface",
-                      "eth0", "-hosts", hosts, "-ppn", 1, "-genv", "UCX_TLS", "tcp,self", "-genv",
-                      "UCX_NET_DEVICES", "eth0", "-n", RANKS, program, *flags)
+    def mpirun(self, *words):
+        """The words of mpirun, which starts ranks on the hosts that `words` name."""
+        return inside(self.head, "mpirun", "-launcher", "ssh", "-launcher-exec", self.launcher,
+                      "-iface", "eth0", "-genv", "UCX_TLS", "tcp,self", "-genv",
+                      "UCX_NET_DEVICES", "eth0", *words)
 
     def close(self):
-        for node in [*range(1, HEAD + 1), "switch"]:
+        for node in [*self.nodes, "switch"]:
             self.kill_host(node)
             subprocess.run(["ip", "netns", "del", space(node)], check=False, capture_output=True)
         if self.switch:
             self.switch.wait()
+
+
+@contextlib.contextmanager
+def opened(hosts):
+    """A network, and a folder on a small disk. Ends the script with exit code 77 where these cannot
+    be made."""
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    with tempfile.TemporaryDirectory() as name:
+        network, disk = Network(Path(name), hosts), Path(name) / "disk"
+        try:
+            try:
+                network.open()
+                disk.mkdir()
+                subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64m", "none", disk], check=True,
+                               capture_output=True)
+            except (OSError, subprocess.CalledProcessError) as error:
+                print(f"{program_name()}: skipped: {error}", file=sys.stderr)
+                sys.exit(77)
+            yield network, disk
+        finally:
+            send(children(os.getpid()))
+            network.close()
+            subprocess.run(["umount", "-l", disk], check=False, capture_output=True)
