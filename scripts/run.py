@@ -20,6 +20,7 @@ are not tried again. docs/reliability.md lists the others.
 """
 
 import contextlib
+import os
 import signal
 import sys
 import tempfile
@@ -81,7 +82,8 @@ class Journal:
         self.command, self.waiting = command, []
 
     def line(self, text):
-        print(f"{program_name()}: {text}", file=sys.stderr, flush=True)
+        with contextlib.suppress(AttributeError, OSError):  # it is closed, or its disk is full
+            os.write(sys.stderr.fileno(), f"{program_name()}: {text}\n".encode())
         self.waiting.append(f"{time.strftime('%Y-%m-%d %H:%M:%S')} {program_name()}: {text}\n")
         for run in self.command.folders()[-1:]:
             with contextlib.suppress(OSError), open(run / "run.log", "a", encoding="utf-8") as log:
@@ -117,10 +119,7 @@ class Places:
                               f"{ranks} of {self.ranks} ranks")
         if ranks < max(1, self.options.min_ranks):
             raise Fault(f"{ranks} ranks are left; --min-ranks is {self.options.min_ranks}")
-        self.file.seek(0)
-        self.file.truncate()
-        self.file.writelines(f"{host.line}\n" for host in there)
-        self.file.flush()
+        Path(self.file.name).write_text("".join(f"{host.line}\n" for host in there), "utf-8")
         places = {"{ranks}": str(ranks), "{hostfile}": self.file.name}
         words = self.command.start(self.sizes(ranks))
         return [put_in(word, places) for word in words]
@@ -148,12 +147,21 @@ def put_in(word, places):
     return word
 
 
-def attempt(command, places, stop, journal):
-    """One start: its exit code, which is 1 where the hosts are too few."""
+def in_use(command):
+    """Whether a process trains into a folder of the run."""
+    with contextlib.suppress(UserError):  # the folder is gone
+        return any(map(folder.locked, command.folders()))
+    return False
+
+
+def attempt(command, places, stop, journal, again):
+    """One start: its exit code, which is 1 where the hosts are too few or a run goes on."""
     try:
+        if again and in_use(command):
+            raise Fault("a process of another machine is still in the run folder")
         words = places.words()
-    except Fault as fault:
-        journal.line(str(fault))
+    except (Fault, OSError) as error:
+        journal.line(str(error))
         return 1
     return stop.run(words)
 
@@ -166,7 +174,7 @@ def supervise(options, command):
     while True:
         number += 1
         before, began = set(command.checkpoints()), time.monotonic()
-        code = attempt(command, places, stop, journal)
+        code = attempt(command, places, stop, journal, number > 1)
         ended = time.monotonic()
         progress = bool(set(command.checkpoints()) - before)
         failures = 1 if progress else failures + 1
@@ -180,7 +188,7 @@ def supervise(options, command):
         pause = min(options.backoff * 2 ** (failures - 1), MOST_PAUSE)
         journal.line(f"{what}; retry {failures} of {options.retries} in {pause:g} s")
         stop.pause(pause)
-        stop.pause(UNLOCK, lambda: any(map(folder.locked, command.folders())))
+        stop.pause(UNLOCK, lambda: in_use(command))
         if stop.asked:
             journal.line("stopped by a signal between two starts")
             return 3

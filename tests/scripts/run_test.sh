@@ -72,6 +72,24 @@ run 0 disk 2 --retries 1 -- "${launcher[@]}" "${threads[@]}"
 same_bits disk
 expect "$work/runs/disk/run.log" 'with exit code 1; retry 1 of 1'
 
+# standard error is a file on the full disk
+read -ra launcher <<<"$(faulty rank 1 unheard)"
+scripts/thinwire run --backoff 0 -- "${launcher[@]}" "${threads[@]}" --name unheard \
+  "${options[@]}" >/dev/null 2>/dev/full
+same_bits unheard
+expect "$work/runs/unheard/run.log" 'retry 1 of 3'
+
+# a process of another machine is in the folder for longer than UNLOCK
+mkdir "$work/runs/held" && : >"$work/said"
+flock "$work/runs/held" timeout 60 \
+  bash -c "until grep -q 'still in the run folder' $work/said; do sleep 0.1; done" &
+read -ra launcher <<<"$(faulty early 1 held)"
+PYTHONPATH=scripts python3 -c 'import run; run.UNLOCK = 0; run.script(run.main)' --backoff 1 -- \
+  "${launcher[@]}" "${threads[@]}" --name held "${options[@]}" >"$work/said" 2>&1 ||
+  { echo "held: exit code $?" && cat "$work/said" && exit 1; }
+same_bits held
+expect "$work/said" 'a process of another machine is still in the run folder'
+
 # what a retry does not cure
 read -ra launcher <<<"$(faulty none 0 wrong)"
 run 2 wrong 1 -- "${launcher[@]}" "${threads[@]}" --density 2
