@@ -1,6 +1,6 @@
 """Training runs with faults: job.py trains and compares, signals.py, disks.py and hosts.py have the
 faults, journal.py computes what a disk keeps; runs/processes.py starts and ends programs. For
-storm.py, disk_faults.py and broken_networks.py.
+storm.py, disk_faults.py, broken_networks.py and nights.py.
 """
 
 import sys

@@ -1,0 +1,31 @@
+#!/usr/bin/env bash
+# nights.py: a few faults under thinwire run change nothing, and a planted defect is found. Skipped
+# without root, network namespaces or mpirun.
+set -euo pipefail
+bin=$TW_BUILD/bin
+export THINWIRE_CACHE=$TW_BUILD/test-data
+skip() { echo "skipped: $1" && exit 77; }
+command -v ip >/dev/null || skip "ip is missing (package iproute2)"
+grep -q TW_WITH_MPI "$TW_BUILD/compile_commands.json" || skip "built without MPI"
+[[ $(mpirun --version 2>/dev/null) == *HYDRA* ]] || skip "mpirun is not that of MPICH"
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+
+code=0
+scripts/dev/nights.py --train "$bin/train" --faults 4 --seed 5 kill host disk damage link \
+  >"$work/out" 2>&1 || code=$?
+[[ $code != 77 ]] || exit 77
+cat "$work/out"
+[[ $code == 0 ]] && grep -q ' faults in .* nights, 0 failed$' "$work/out"
+
+# the planted defect: a later start trains with another rate
+cat >"$work/train" <<'END'
+#!/usr/bin/env bash
+echo start >>"$0.starts"
+(($(wc -l <"$0.starts") <= 5)) || set -- "${@/#0.01/0.02}"  # a run alone, and four ranks
+exec "$TW_BUILD/bin/train" "$@"
+END
+chmod +x "$work/train"
+scripts/dev/nights.py --train "$work/train" --faults 1 kill >"$work/out" 2>&1 &&
+  { echo "the defect is not found" && cat "$work/out" && exit 1; }
+grep -q 'FAIL, exit code 0, weights' "$work/out"
