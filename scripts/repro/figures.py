@@ -94,14 +94,15 @@ def draw_panel(axes, panel, results):
         draw_shares(axes, panel, results)
         return
     drawn = 0
-    for curve in panel.curves:
+    for number, curve in enumerate(panel.curves):
         if not (seeds := seeds_of(curve, panel, results)):
             continue
         if panel.relative:
             seeds = [[(x, y / seed[0][1]) for x, y in seed] for seed in seeds]
-        colour = COLOURS[(drawn if curve.colour is None else curve.colour) % len(COLOURS)]
+        # the same in all panels, also where others are left out
+        colour = COLOURS[(number if curve.colour is None else curve.colour) % len(COLOURS)]
         # curves beyond the number of colours are dotted
-        style = curve.style or ("-" if drawn < len(COLOURS) else ":")
+        style = curve.style or ("-" if number < len(COLOURS) else ":")
         # later curves are thinner, so that equal ones are seen
         draw_mean(axes, seeds, style, colour, curve.label, linewidth=max(1.2, 3.6 - 0.9 * drawn))
         drawn += 1
@@ -131,7 +132,7 @@ def scale_axes(axes, panel):
         axes.xaxis.set_minor_locator(NullLocator())
     elif "x" in panel.log:
         axes.set_xscale("log")
-    if panel.x == "epoch":
+    if panel.x in ("epoch", "step"):
         axes.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
     if "bytes" in panel.x:
         spans = [line.get_xdata() for line in axes.get_lines()]

@@ -17,7 +17,8 @@ from . import ROOT
 
 CIFAR_FOLDER = "cifar-10-batches-bin"
 CLASSES = 1000  # of ImageNet
-REAL_DATA = ("cifar10", "imagenet")
+FOLDERS = {"imagenet": "ImageNet", "imagefolder": "images in class folders"}
+REAL_DATA = ("cifar10", *FOLDERS)
 TORCH = "bench torch"  # `bench select` beside PyTorch, which the first python3 on the PATH has
 
 
@@ -82,12 +83,12 @@ def missing_data(plan, settings):
         files = given if given.name == CIFAR_FOLDER else given / CIFAR_FOLDER
         if name == "cifar10" and not (files / "data_batch_1.bin").exists():
             return f"needs CIFAR-10; {files} lacks data_batch_1.bin (scripts/data/get_cifar10.sh)"
-        if name == "imagenet":  # a folder with train/ and val/, or a record file
+        if name in FOLDERS:  # a folder with train/ and val/, or a record file
             classes = [path for path in (given / "train").glob("[!.]*") if path.is_dir()]
             if not settings.data_dir or not (given.is_file() or classes):
-                return ("needs ImageNet; --data-dir names a folder with train/ and val/ or a "
-                        "record file")
-            if classes and len(classes) != CLASSES:
+                return (f"needs {FOLDERS[name]}; --data-dir names a folder with train/ and val/ or "
+                        "a record file")
+            if name == "imagenet" and classes and len(classes) != CLASSES:
                 return f"needs ImageNet; {given}/train has {len(classes)} of {CLASSES} classes"
     return ""
 

@@ -153,6 +153,9 @@ sed 's/"T1"/"U1"/; s/"lenet"/"resnet50"/; s/"shapes"/"imagenet"/' "$claims/T1.py
 repro run all --dry-run --data-dir "$work/few" >"$work/said"
 expect "$work/said" "U1: needs ImageNet; $work/few/train has 2 of 1000 classes"
 expect "$work/said" "2 results finished, 0 to run"
+sed -i 's/"imagenet"/"imagefolder"/' "$claims/U1.py"
+repro run all --dry-run >"$work/said"
+expect "$work/said" "U1: needs images in class folders; --data-dir names a folder with train/"
 rm "$claims/U1.py"
 
 # a rule that fails, and a scale without results

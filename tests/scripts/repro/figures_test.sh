@@ -70,6 +70,11 @@ bars = [[(bar.get_y(), bar.get_height()) for bar in one] for one in axes.contain
 assert bars == [[(0, 0.25), (0, 0.75)], [(0.25, 0.75), (0.75, 0.25)]], bars
 assert [text.get_text() for text in axes.get_xticklabels()] == ["a", "b"]
 
+# a curve has the same colour where others are left out
+lone = Panel("", "ranks", "y", "", "", [Curve("none"), Curve("one", points={1: 1, 2: 2})])
+(axes, _) = figures.panels(SimpleNamespace(panels=[lone], columns=1), {}).axes
+assert axes.get_lines()[0].get_color() == figures.COLOURS[1]
+
 # panels without a curve are left out, down to a single one, or none
 POINTS = {"a": {1: 1, 2: 2}, "b": {1: 1}}
 for names in (["a", "b"], ["a"], []):
