@@ -49,14 +49,6 @@ std::string_view file_name(DType dtype) {
   fail<std::logic_error>("[safetensors] dtype {} has no name", name(dtype));
 }
 
-/// The tensors of a state dict, or of the one in a checkpoint.
-constexpr const char* kConvert =
-    "python3 -c \"import sys, torch, safetensors.torch; "
-    "w = torch.load(sys.argv[1], map_location='cpu', weights_only=True); "
-    "w = next((w[k] for k in ('state_dict', 'model_state_dict', 'model') if k in w), w); "
-    "safetensors.torch.save_file({k: t.clone().contiguous() for k, t in w.items() "
-    "if torch.is_tensor(t)}, sys.argv[2])\"";
-
 /// The list of sizes under `key`.
 std::vector<uint64_t> sizes(const std::string& where, const Json& entry, const char* key) {
   const Json& list = entry.at(key);
@@ -121,9 +113,10 @@ void check_not_torch(const std::filesystem::path& path, std::span<const std::byt
   const bool cut =
       zip &&
       all.substr(all.size() - std::min(all.size(), kDirectoryEnd)).find("PK\5\6") == all.npos;
-  fail("[safetensors] {} is a file of PyTorch{}; this command converts {}: {} {} {}", path.string(),
-       cut ? " that is cut short: it has no directory" : "", cut ? "a whole copy" : "it", kConvert,
-       shell_word(path), shell_word(std::filesystem::path(path).replace_extension("safetensors")));
+  fail("[safetensors] {} is a file of PyTorch{}; this command converts {}: thinwire convert {} {}",
+       path.string(), cut ? " that is cut short: it has no directory" : "",
+       cut ? "a whole copy" : "it", shell_word(path),
+       shell_word(std::filesystem::path(path).replace_extension("safetensors")));
 }
 
 constexpr const char* kChecksum = "checksum";
