@@ -92,12 +92,13 @@ std::string class_difference(const std::vector<std::string>& data,
 }
 
 std::vector<int32_t> class_map(const std::string& map, const std::vector<std::string>& data,
-                               const std::vector<std::string>& weights) {
-  const std::vector<std::string> here = all_composed(data), there = all_composed(weights);
-  const auto check_known = [](const std::vector<std::string>& names, const std::string& name,
-                              const char* where) {
-    check(among(names, name), "[options] class-map: no class of the {} is called \"{}\"{}", where,
-          name, nearest_hint(name, names));
+                               const std::vector<std::string>& weights, const std::string& area,
+                               const char* there) {
+  const std::vector<std::string> here = all_composed(data), known = all_composed(weights);
+  const auto check_known = [&](const std::vector<std::string>& names, const std::string& name,
+                               const char* where) {
+    check(among(names, name), "{}: no class of the {} is called \"{}\"{}", area, where, name,
+          nearest_hint(name, names));
   };
   std::map<std::string, std::string> renamed;
   std::istringstream list(map);
@@ -116,11 +117,10 @@ std::vector<int32_t> class_map(const std::string& map, const std::vector<std::st
   for (const std::string& name : here) {
     const auto other = renamed.find(name);
     const std::string& wanted = other == renamed.end() ? name : other->second;
-    check_known(there, wanted, "weights");
-    const auto label = static_cast<int32_t>(std::ranges::find(there, wanted) - there.begin());
+    check_known(known, wanted, there);
+    const auto label = static_cast<int32_t>(std::ranges::find(known, wanted) - known.begin());
     const auto same = std::ranges::find(labels, label);
-    check(same == labels.end(),
-          "[options] class-map: the classes \"{}\" and \"{}\" both become \"{}\"",
+    check(same == labels.end(), "{}: the classes \"{}\" and \"{}\" both become \"{}\"", area,
           data[static_cast<size_t>(same - labels.begin())], data[labels.size()], wanted);
     labels.push_back(label);
   }

@@ -24,8 +24,10 @@ std::string other_form_hint(const std::string& name, const std::vector<std::stri
 /// For each class of the data, the label of its class among those of the weights: the one of the
 /// same name, in any Unicode form, or the one that `map` names. `map`: `names`, or a list
 /// `DATA=WEIGHTS,...` of classes with other names. UserError when a class is not found, or two
-/// become one.
+/// become one; it begins with `area`, and `there` says what has `weights`.
 std::vector<int32_t> class_map(const std::string& map, const std::vector<std::string>& data,
-                               const std::vector<std::string>& weights);
+                               const std::vector<std::string>& weights,
+                               const std::string& area = "[options] class-map",
+                               const char* there = "weights");
 
 }  // namespace tw

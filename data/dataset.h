@@ -83,6 +83,9 @@ struct DataSplit {
   std::string left_out{};  ///< files of the folder that are not read, by reason; empty: none
   std::shared_ptr<SkipLog> skipped{};      ///< the bad samples; null: a bad sample is an error
   std::vector<std::string> class_names{};  ///< in the order of the labels; empty: unknown
+  /// Images that are measured once, at the end, with the labels of the others; null: none.
+  std::shared_ptr<const Dataset> test{};
+  std::string test_name{};
 };
 
 struct DataConfig {

@@ -136,8 +136,8 @@ DataSplit map_classes(Communicator& comm, const TrainConfig& config, int ranks,
     mapped.class_names = parsed_names(names, "[classes] the weights");
     const std::vector<int32_t> labels =
         class_map(config.class_map, data.class_names, mapped.class_names);
-    for (auto* half : {&mapped.train, &mapped.val})
-      *half = relabel(*half, labels, std::ssize(mapped.class_names));
+    for (auto* half : {&mapped.train, &mapped.val, &mapped.test})
+      if (*half) *half = relabel(*half, labels, std::ssize(mapped.class_names));
   });
   return mapped;
 }

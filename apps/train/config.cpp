@@ -31,10 +31,13 @@ std::string learning_rate_help() {
 void check_combinations(const TrainConfig& c) {
   models().find(c.model);
   resolve_sparsifier(c.sgd(), c.settings);
-  check(!datasets().find(c.dataset).value.generated || !c.is_given("data-dir"),
+  const bool generated = datasets().find(c.dataset).value.generated;
+  check(!generated || !c.is_given("data-dir"),
         "[options] data-dir is {}, but the images of {} are generated; THINWIRE_CACHE names the "
         "folder that keeps them",
         c.data_dir, c.dataset);
+  check(!generated || c.test_dir.empty(),
+        "[options] test-dir is {}, but the images of {} are generated", c.test_dir, c.dataset);
   allreduces().find(c.settings.text(kSumCollective));
   check(!c.eval_only || !c.pretrained.empty() || !c.resume.empty(),
         "[options] eval-only needs weights: give --pretrained or --resume");
@@ -95,6 +98,9 @@ OptionTable TrainConfig::table() {
   t.add("val-split", val_split,
         "hold out this share of each class, of image files; auto: 0.1 of class folders alone",
         {.most = 0.9, .none = "auto", .effect = Effect::essential});
+  t.add("test-dir", test_dir,
+        "folder of other images, whose accuracy is measured once, at the end, for summary.json",
+        {.effect = Effect::none, .traits = kLocal});
   t.add("classes", classes, "outputs of the network; 0: the number of classes of the data");
   t.add("zero-init", zero_init, "zero the last batch-norm scale of each residual block");
   t.add("pretrained", pretrained,

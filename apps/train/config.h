@@ -42,6 +42,7 @@ struct TrainConfig {
   std::optional<double> val_split;
   int64_t classes = 0;
   bool zero_init = false;
+  std::string test_dir;
   std::string pretrained;
   bool reset_head = false;
   std::string class_map;

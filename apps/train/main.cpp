@@ -14,7 +14,9 @@
 #include "apps/train/trainer.h"
 #include "comm/subcommunicator.h"
 #include "comm/transports.h"
+#include "data/class_names.h"
 #include "data/loader.h"
+#include "data/wrappers.h"
 #include "engine/core/error.h"
 #include "sparsify/exchange.h"
 
@@ -24,16 +26,35 @@ using namespace tw;
 
 constexpr int kStoppedBySignal = 3;
 
+/// Adds the images of --test-dir, with the labels of the training images.
+void add_test(const TrainConfig& config, const DatasetEntry& entry, DataSplit& data) {
+  const std::string area = fmt::format("[options] test-dir is {}", config.test_dir);
+  std::error_code ignored;
+  check(std::filesystem::exists(config.test_dir, ignored), "{}, which does not exist", area);
+  const DataSplit opened = entry({.dir = config.test_dir,
+                                  .image_size = config.image_size,
+                                  .exif_orientation = config.exif_orientation,
+                                  .whole = true});
+  data.test = relabel(
+      opened.val, class_map("names", opened.class_names, data.class_names, area, "training images"),
+      data.train->classes);
+  if (data.skipped) data.test = skip_bad(data.test, data.skipped);
+  data.test_name = fmt::format("{} images of {}", data.test->size(), config.test_dir);
+  if (opened.left_out.empty()) return;
+  data.left_out += fmt::format("{}{}", data.left_out.empty() ? "" : ", ", opened.left_out);
+}
+
 DataSplit load_data(const TrainConfig& config) {
-  return datasets()
-      .find(config.dataset)
-      .value({.dir = config.data_dir,
-              .val_size = static_cast<size_t>(config.val_size),
-              .val_split = config.val_split,
-              .image_size = config.image_size,
-              .colour_jitter = config.colour_jitter,
-              .exif_orientation = config.exif_orientation,
-              .skip_bad = config.bad_images == BadImages::skip});
+  const DatasetEntry& entry = datasets().find(config.dataset).value;
+  DataSplit data = entry({.dir = config.data_dir,
+                          .val_size = static_cast<size_t>(config.val_size),
+                          .val_split = config.val_split,
+                          .image_size = config.image_size,
+                          .colour_jitter = config.colour_jitter,
+                          .exif_orientation = config.exif_orientation,
+                          .skip_bad = config.bad_images == BadImages::skip});
+  if (!config.test_dir.empty()) add_test(config, entry, data);
+  return data;
 }
 
 /// UserError when ranks have other classes, images or labels.
@@ -43,11 +64,14 @@ void check_same_data(Communicator& world, const DataSplit& data) {
                                  fmt::format("classes is {}", data.train->classes)};
   for (size_t label = 0; label < data.class_names.size(); ++label)
     lines.push_back(fmt::format("class {} is \"{}\"", label, data.class_names[label]));
+  if (data.test) lines.push_back(fmt::format("test images is {}", data.test->size()));
   check_same_setup(world, lines);
-  for (const auto& [set, what] : {std::pair{data.train, "training"}, {data.val, "validation"}})
-    check_same_lines(world, set->size(), [&](size_t i) {
-      return fmt::format("{} image {} is {}", what, i, set->describe(i));
-    });
+  for (const auto& [set, what] :
+       {std::pair{data.train, "training"}, {data.val, "validation"}, {data.test, "test"}})
+    if (set)
+      check_same_lines(world, set->size(), [&](size_t i) {
+        return fmt::format("{} image {} is {}", what, i, set->describe(i));
+      });
 }
 
 /// The console of a rank; the one of rank 0 prints. Collective. UserError when --log cannot be

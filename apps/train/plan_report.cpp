@@ -276,6 +276,7 @@ void report_plan(Console& console, const TrainConfig& config, const DataSplit& d
   console.paragraph("data: {} ({} training images), validation on {} images: {}", config.dataset,
                     data.train->size(), data.val->size(), data.val_name);
   if (!data.left_out.empty()) console.paragraph("data not read: {}", data.left_out);
+  if (data.test) console.paragraph("test at the end on {}", data.test_name);
   const std::string batch = config.accumulate == 1
                                 ? fmt::format("{}", config.batch_size)
                                 : fmt::format("{} x {}", config.accumulate, config.batch_size);

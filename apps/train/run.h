@@ -111,6 +111,9 @@ class Run {
   /// The result of a run that was finished before, of which nothing is left to train.
   std::optional<RunResult> result_before();
   RunResult evaluate_only();
+  /// Measures --test-dir, if it is given, with the weights of the model or, with --keep-best and
+  /// `best`, those of the best checkpoint, which the model then has.
+  void test(RunSummary& summary, bool best);
   RunResult finish(bool stopped);
 
   Planner::Memory plan_model();
@@ -154,7 +157,7 @@ class Run {
   Model model_;
   SgdConfig sgd_config_;
   std::unique_ptr<Optimizer> optimizer_;
-  std::unique_ptr<Loader> train_loader_, val_loader_;
+  std::unique_ptr<Loader> train_loader_, val_loader_, test_loader_;
   std::unique_ptr<Loader> statistics_loader_;  // with --bn-stats recompute
   int64_t statistics_batches_ = 0;             // of it, of all ranks
   // either the whole step is captured, or the host queues data, passes and the exchange

@@ -67,6 +67,7 @@ void Run::load() {
     }
     loader.training = false;
     val_loader_ = std::make_unique<Loader>(data_.val, loader);
+    if (data_.test) test_loader_ = std::make_unique<Loader>(data_.test, loader);
   });
 }
 

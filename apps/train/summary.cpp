@@ -112,11 +112,18 @@ void check_finite(const ops::LossSums& val, const std::string& when) {
 
 RunResult result_of(const ops::LossSums& val, bool stopped) {
   constexpr double unknown = std::numeric_limits<double>::quiet_NaN();
-  if (val.count == 0) return {unknown, unknown, unknown, stopped};
+  if (val.count == 0)
+    return {.val_top1 = unknown, .val_top5 = unknown, .val_loss = unknown, .stopped = stopped};
   return {.val_top1 = share(val.top1, val.count),
           .val_top5 = share(val.top5, val.count),
           .val_loss = val.loss / static_cast<double>(val.count),
           .stopped = stopped};
+}
+
+std::string test_text(const RunSummary& summary) {
+  return fmt::format("test top-1 {:.4f}  top-5 {:.4f} on {}, by the weights of {}",
+                     summary.result.test_top1, summary.result.test_top5, summary.test_name,
+                     summary.test_weights);
 }
 
 void check_same_layout(Communicator& comm, const ParameterArena& arena) {
@@ -215,7 +222,9 @@ std::optional<RunResult> finished_result(const std::string& summary, int64_t ste
   };
   return RunResult{.val_top1 = number("val_top1"),
                    .val_top5 = number("val_top5"),
-                   .val_loss = number("val_loss")};
+                   .val_loss = number("val_loss"),
+                   .test_top1 = number("test_top1"),
+                   .test_top5 = number("test_top5")};
 }
 
 std::string continuing_command(const RunFolder& folder, const TrainConfig& config, int ranks) {
@@ -234,24 +243,30 @@ void write_summary(Console& console, const RunFolder& folder, const TrainConfig&
   const RunResult& result = summary.result;
   const std::string hash = fmt::format("{:016x}", summary.weights_hash);
   const StepRecord& run = position.run;
-  const Json json = {{"val_top1", rounded(result.val_top1)},
-                     {"val_top5", rounded(result.val_top5)},
-                     {"val_loss", rounded(result.val_loss)},
-                     {"val_images", summary.val_name},
-                     {"stopped", result.stopped},
-                     {"epochs", position.epoch},
-                     {"steps", position.step},
-                     {"images", run.images},
-                     {"seconds", rounded(summary.seconds)},
-                     {"train_seconds", rounded(run.seconds)},
-                     {"images_per_s",
-                      rounded(run.seconds > 0 ? static_cast<double>(run.images) / run.seconds : 0)},
-                     {"bytes_sent", static_cast<int64_t>(run.bytes)},
-                     {"nnz_over_k", rounded(run.k > 0 ? run.nnz / run.k : 0)},
-                     {"seed", config.seed},
-                     {"classes", config.class_names},
-                     {"weights_hash", hash},
-                     {"build", provenance_json()}};
+  Json json = {{"val_top1", rounded(result.val_top1)},
+               {"val_top5", rounded(result.val_top5)},
+               {"val_loss", rounded(result.val_loss)},
+               {"val_images", summary.val_name},
+               {"stopped", result.stopped},
+               {"epochs", position.epoch},
+               {"steps", position.step},
+               {"images", run.images},
+               {"seconds", rounded(summary.seconds)},
+               {"train_seconds", rounded(run.seconds)},
+               {"images_per_s",
+                rounded(run.seconds > 0 ? static_cast<double>(run.images) / run.seconds : 0)},
+               {"bytes_sent", static_cast<int64_t>(run.bytes)},
+               {"nnz_over_k", rounded(run.k > 0 ? run.nnz / run.k : 0)},
+               {"seed", config.seed},
+               {"classes", config.class_names},
+               {"weights_hash", hash},
+               {"build", provenance_json()}};
+  const bool tested = !summary.test_name.empty();
+  if (tested)
+    json.update({{"test_top1", rounded(result.test_top1)},
+                 {"test_top5", rounded(result.test_top5)},
+                 {"test_images", summary.test_name},
+                 {"test_weights", summary.test_weights}});
   write_atomically(folder.file("summary.json"), json.dump(2) + "\n");
   print_table(console, folder.file("metrics.csv"));
   if (result.stopped) {
@@ -271,6 +286,7 @@ void write_summary(Console& console, const RunFolder& folder, const TrainConfig&
   report_volume(console, config, run);
   console.paragraph("\n{}  in {}  {} sent  weights {}", validation, time, bytes_text(run.bytes),
                     hash);
+  if (tested) console.paragraph("{}", test_text(summary));
   console.line("results in {}", folder.path.string());
 }
 

@@ -1,6 +1,7 @@
 // Reports of a run: config.json, summary.json, and the lines on the console.
 #pragma once
 
+#include <limits>
 #include <optional>
 #include <set>
 #include <string>
@@ -21,6 +22,8 @@ struct Position;
 struct RunResult {
   double val_top1 = 0, val_top5 = 0, val_loss = 0;  ///< NaN (null in JSON) without validation
   bool stopped = false;                             ///< by a signal, after a checkpoint
+  /// Of --test-dir; NaN without it.
+  double test_top1 = std::numeric_limits<double>::quiet_NaN(), test_top5 = test_top1;
 };
 
 /// CollectiveFault, which says `when`, unless the validation loss is finite.
@@ -29,12 +32,15 @@ RunResult result_of(const ops::LossSums& val, bool stopped = false);
 
 struct RunSummary {
   RunResult result;
-  std::string val_name;  ///< the images used for validation
-  double seconds = 0;    ///< of this process, with validation and checkpoints
+  std::string val_name{};                   ///< the images used for validation
+  std::string test_name{}, test_weights{};  ///< of --test-dir; empty without it
+  double seconds = 0;                       ///< of this process, with validation and checkpoints
   uint64_t weights_hash = 0;
   bool resumed = false;  ///< whether an earlier process trained a part of the run
 };
 
+/// The line on the images of --test-dir.
+std::string test_text(const RunSummary& summary);
 /// part / whole; 0 when `whole` is 0.
 double share(int64_t part, int64_t whole);
 

@@ -8,6 +8,7 @@
 #include "apps/train/evaluate.h"
 #include "apps/train/plan_report.h"
 #include "apps/train/run.h"
+#include "engine/io/weights.h"
 
 namespace tw {
 
@@ -259,9 +260,37 @@ std::optional<RunResult> Run::result_before() {
   run_collectively(comm_, [&] {
     if (comm_.rank() == 0) summary = read_text_if_any(folder_.file("summary.json"), kMostJson);
   });
-  const std::optional<RunResult> result = finished_result(broadcast_text(comm_, summary), at_.step);
+  std::optional<RunResult> result = finished_result(broadcast_text(comm_, summary), at_.step);
+  if (result && data_.test && std::isnan(result->test_top1)) result.reset();
   if (result) console_.line("{} is finished; it has {} steps", folder_.path.string(), at_.step);
   return result;
+}
+
+void Run::test(RunSummary& summary, bool best) {
+  if (!data_.test) return;
+  purpose_ = "the test";
+  summary.test_name = data_.test_name;
+  summary.test_weights = "the last step";
+  std::optional<StatisticsSwap> swap;
+  if (best && config_.keep_best && at_.best_step > 0) {
+    summary.test_weights = best_name(at_.best_step);
+    const auto file = folder_.checkpoints() / summary.test_weights / "model.safetensors";
+    if (has_processes()) files_ = RankFiles::with_file(comm_, file);
+    load_weights(files_.read(comm_, file), model_.arena());
+    model_.refresh(ctx_);
+  } else {
+    renew_statistics();
+    swap.emplace(model_, statistics());
+  }
+  Place at = place();
+  at.to_validate = test_loader_->batches();
+  const ops::LossSums sums = evaluate(ctx_, comm_, model_, *test_loader_, [&](int64_t done) {
+    at.validated = done;
+    show_progress(at);
+    return true;
+  });
+  summary.result.test_top1 = share(sums.top1, sums.count);
+  summary.result.test_top5 = share(sums.top5, sums.count);
 }
 
 RunResult Run::evaluate_only() {
@@ -270,11 +299,14 @@ RunResult Run::evaluate_only() {
     console_.line("stopped by a signal after {} images", val_.count);
     return result_of({}, true);
   }
-  skipped_.report(comm_, data_, console_);
   check_finite(val_, "with these weights");
-  const RunResult result = result_of(val_);
+  RunSummary summary{.result = result_of(val_)};
+  test(summary, false);
+  skipped_.report(comm_, data_, console_);
+  const RunResult& result = summary.result;
   console_.line("top-1 {:.4f}  top-5 {:.4f}  loss {:.4f} on {} ({} images)", result.val_top1,
                 result.val_top5, result.val_loss, data_.val_name, val_.count);
+  if (data_.test) console_.line("{}", test_text(summary));
   return result;
 }
 
@@ -284,13 +316,14 @@ RunResult Run::finish(bool stopped) {
   if (validates) renew_statistics();
   if (stopped || config_.epochs == 0) checkpoint();
   if (validates) validate();
-  skipped_.report(comm_, data_, console_);
   const StatisticsSwap swap(model_, statistics());
-  const RunSummary summary{.result = result_of(val_, stopped),
-                           .val_name = data_.val_name,
-                           .seconds = clock_.total(),
-                           .weights_hash = common_weights_hash(comm_, model_.arena()),
-                           .resumed = !folder_.checkpoint.empty()};
+  RunSummary summary{.result = result_of(val_, stopped),
+                     .val_name = data_.val_name,
+                     .seconds = clock_.total(),
+                     .weights_hash = common_weights_hash(comm_, model_.arena()),
+                     .resumed = !folder_.checkpoint.empty()};
+  if (!stopped) test(summary, true);
+  skipped_.report(comm_, data_, console_);
   if (folder_.lock) folder_.lock->check_place(folder_.path);
   if (comm_.rank() == 0) write_summary(console_, folder_, config_, at_, summary, comm_.size());
   // a rank that exits with an error code may end the others: wait until rank 0 has written
