@@ -106,6 +106,12 @@ struct DataConfig {
 /// Opens a data set; UserError when files are missing or damaged, or an option does not apply.
 using DatasetFactory = std::function<DataSplit(const DataConfig&)>;
 
+/// What the image files of a data set are like.
+struct ImageSurvey {
+  size_t images = 0;  ///< to train on, before any are held out
+  int64_t side = 0;   ///< the median of the shorter sides of a sample of them, in pixels
+};
+
 /// What is registered under a data set's name.
 struct DatasetEntry {
   DatasetFactory open;
@@ -113,6 +119,8 @@ struct DatasetEntry {
   bool image_files = false;  ///< reads image files: all options of DataConfig apply
   /// Whether the folder or file holds this data set, by what is in it.
   std::function<bool(const std::filesystem::path&)> recognises = [](const auto&) { return false; };
+  /// Of image files; null for others. UserError as by `open`, and where no image can be read.
+  std::function<ImageSurvey(const DataConfig&)> survey{};
 
   DataSplit operator()(const DataConfig& config) const { return open(config); }
 };

@@ -44,6 +44,8 @@ struct ModelEntry {
 };
 Registry<ModelEntry>& models();
 extern const char* const kResnet20;  ///< the default of programs
+extern const char* const kResnet18;
+extern const char* const kResnet50;
 
 /// The network that `model` stands for with images of this size; `model` for all others.
 std::string network_for(const std::string& model, const Shape& image);

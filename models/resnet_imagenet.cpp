@@ -68,9 +68,9 @@ bool add_large(const char* name, const char* help, const Depth& depth) {
 }
 
 const bool resnet_imagenet_registered =
-    add_large("resnet18", "ResNet-18 for ImageNet, 11.7 M parameters", {{2, 2, 2, 2}, false}) &&
+    add_large(kResnet18, "ResNet-18 for ImageNet, 11.7 M parameters", {{2, 2, 2, 2}, false}) &&
     add_large("resnet34", "ResNet-34 for ImageNet, 21.8 M parameters", {{3, 4, 6, 3}, false}) &&
-    add_large("resnet50", "ResNet-50 (v1.5) for ImageNet, 25.6 M parameters",
+    add_large(kResnet50, "ResNet-50 (v1.5) for ImageNet, 25.6 M parameters",
               {{3, 4, 6, 3}, true}) &&
     add_large("resnet101", "ResNet-101 (v1.5) for ImageNet, 44.5 M parameters",
               {{3, 4, 23, 3}, true}) &&
@@ -78,4 +78,8 @@ const bool resnet_imagenet_registered =
               {{3, 8, 36, 3}, true});
 
 }  // namespace
+
+const char* const kResnet18 = "resnet18";
+const char* const kResnet50 = "resnet50";
+
 }  // namespace tw

@@ -88,7 +88,7 @@ OptionTable TrainConfig::table() {
   OptionTable t;
   constexpr double kMostSeed = 4294967295;
   t.group("Model and data");
-  t.add("model", model, "network (see --list)",
+  t.add("model", model, "network (see --list); without it, image files decide, by number and size",
         {.suggestions = models().names(), .effect = Effect::essential});
   t.add("dataset", dataset, "data set (see --list); auto: the one in --data-dir, without it shapes",
         {.suggestions = datasets().names(), .effect = Effect::essential});
@@ -323,6 +323,7 @@ std::vector<Difference> differences(const Json& then, TrainConfig config) {
 void resolve(TrainConfig& config) {
   if (config.dataset == "auto")
     config.dataset = config.data_dir.empty() ? kShapes : dataset_in(config.data_dir, kCifar10);
+  if (!config.model_given) choose_model(config);
   if (const auto& rate = models().find(config.model).value.rate; rate && !config.lr_given)
     config.lr = rate->value;
   resolve_warmup(config);

@@ -36,13 +36,15 @@ struct SweepKey {
 struct TrainConfig {
   // model and data
   std::string model = kResnet20;
+  bool model_given = false;  ///< not an option: whether a flag or a file set model
+  std::string model_reason;  ///< not an option: why choose_model() took it; empty: it did not
   std::string dataset = "auto";
   std::string data_dir;
   int64_t val_size = 0;
   std::optional<double> val_split;
+  std::string test_dir;
   int64_t classes = 0;
   bool zero_init = false;
-  std::string test_dir;
   std::string pretrained;
   bool reset_head = false;
   std::string class_map;
@@ -175,6 +177,10 @@ std::vector<Difference> differences(const Json& then, TrainConfig config);
 /// Replaces `auto` by the values that follow from other options. UserError on unknown names and on
 /// options that exclude each other.
 void resolve(TrainConfig& config);
+/// Sets model and image size, as far as they are not given, by the image files of the data set, and
+/// says so in model_reason; by the run that --resume auto continues, if it has a name. Changes
+/// nothing for other data sets. For resolve().
+void choose_model(TrainConfig& config);
 /// UserError when --resume names a run without a checkpoint. For the rank that has the run folder.
 void check_resume(const TrainConfig& config);
 /// All of these, for one rank.

@@ -99,6 +99,7 @@ TrainConfig read_train_config(const OptionTable::Given& given, const RunOptions&
   }
   table.print_notices();
   config.lr_given = table.is_set("lr");
+  config.model_given = table.is_set("model");
   return config;
 }
 
@@ -108,6 +109,7 @@ void set_option(TrainConfig& config, const std::string& key, const Json& value,
     return config.settings.set(key, value.is_string() ? value.get<std::string>() : value.dump());
   config.table().set_json({{key, value}}, source);
   config.lr_given |= key == "lr";
+  config.model_given |= key == "model";
 }
 
 }  // namespace tw

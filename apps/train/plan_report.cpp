@@ -263,6 +263,7 @@ void report_length(Console& console, const TrainConfig& config, const RunPlan& p
 void report_plan(Console& console, const TrainConfig& config, const DataSplit& data,
                  const Model& model, const RunPlan& plan) {
   const size_t d = model.arena().size();
+  if (!config.model_reason.empty()) console.paragraph("{}", config.model_reason);
   console.paragraph("{}: {} parameters, {} classes, images {}", config.model, d,
                     model.spec().classes, model.spec().image);
   if (const std::string note = size_note(config.model, model.spec().image); !note.empty())
@@ -275,8 +276,8 @@ void report_plan(Console& console, const TrainConfig& config, const DataSplit& d
     console.paragraph("no --data-dir given: training on the generated data set {}", config.dataset);
   console.paragraph("data: {} ({} training images), validation on {} images: {}", config.dataset,
                     data.train->size(), data.val->size(), data.val_name);
-  if (!data.left_out.empty()) console.paragraph("data not read: {}", data.left_out);
   if (data.test) console.paragraph("test at the end on {}", data.test_name);
+  if (!data.left_out.empty()) console.paragraph("data not read: {}", data.left_out);
   const std::string batch = config.accumulate == 1
                                 ? fmt::format("{}", config.batch_size)
                                 : fmt::format("{} x {}", config.accumulate, config.batch_size);

@@ -1,4 +1,6 @@
 // The data sets imagefolder and imagenet: a folder of image files, or the record file made of it.
+#include <algorithm>
+
 #include "data/class_names.h"
 #include "data/imagenet/image_folder.h"
 #include "data/imagenet/record_file.h"
@@ -109,6 +111,27 @@ DataSplit open_images(const DataConfig& config, size_t expected_classes) {
 DataSplit image_folder(const DataConfig& config) { return open_images(config, 0); }
 DataSplit imagenet(const DataConfig& config) { return open_images(config, 1000); }
 
+ImageSurvey survey(const DataConfig& config) {
+  const auto images = open_sources(config).train;
+  constexpr size_t kSample = 101;
+  const size_t count = std::min(kSample, images->size());
+  std::vector<int64_t> sides;
+  std::vector<std::byte> buffer;
+  ImageDecoder decoder;
+  for (size_t i = 0; i < count; ++i) {
+    try {
+      const ImageSize size = decoder.open(images->read(i * images->size() / count, buffer));
+      sides.push_back(std::min(size.width, size.height));
+    } catch (const ImageError&) {  // --bad-images says what a run does there
+    }
+  }
+  check(!sides.empty(), "[imagefolder] {}: none of {} images can be read", config.dir.string(),
+        count);
+  const auto middle = sides.begin() + std::ssize(sides) / 2;
+  std::ranges::nth_element(sides, middle);
+  return {images->size(), *middle};
+}
+
 /// A folder with train/ or val/, or with class folders; or a file, which may be a record file.
 bool holds_images(const std::filesystem::path& path) {
   std::error_code ignored;
@@ -120,10 +143,13 @@ bool holds_images(const std::filesystem::path& path) {
 const bool imagenet_registered =
     datasets().add({kImageFolder,
                     "JPEG, PNG and WebP files in train/<class> and val/<class>, or in <class>",
-                    {.open = image_folder, .image_files = true, .recognises = holds_images}}) &&
+                    {.open = image_folder,
+                     .image_files = true,
+                     .recognises = holds_images,
+                     .survey = survey}}) &&
     datasets().add({kImageNet,
                     "imagefolder with the 1,000 classes of ImageNet",
-                    {.open = imagenet, .image_files = true}});
+                    {.open = imagenet, .image_files = true, .survey = survey}});
 
 }  // namespace
 

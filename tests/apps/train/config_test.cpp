@@ -111,7 +111,7 @@ TEST(Config, NodesOfTheHierarchicalExchangeAreTheNodesOfTheLink) {
 TEST(Config, TheDataSetIsRecognisedInItsFolder) {
   const TempFolder folder;
   const auto dataset = [&](const std::string& dir) {
-    return parse({"--data-dir", (folder / dir).string()}).dataset;
+    return parse({"--data-dir", (folder / dir).string(), "--model", "lenet"}).dataset;
   };
   for (const char* half : {"both/train/ant", "both/val/ant", "photographs/val/ant", "other/ant",
                            "cifar-10-batches-bin"})

@@ -1,0 +1,74 @@
+// The network and the image size of a run on image files that names no network.
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "apps/train/config.h"
+#include "data/dataset.h"
+#include "engine/io/file.h"
+#include "engine/io/json.h"
+
+namespace tw {
+
+namespace {
+
+/// For images whose shorter side is below `side` pixels, and fewer than `images` of them.
+struct Choice {
+  int64_t side;
+  size_t images;
+  const char* model;
+  int64_t image_size;
+};
+
+/// The first one that fits. An enlarged image costs more and shows no more, so the images are
+/// hardly enlarged. ResNet-20 keeps a quarter of the side in its last layer; the ResNets for
+/// ImageNet keep a thirty-second, too little of a small image. ResNet-50 costs 2.3 times as much as
+/// ResNet-18 for an image, and needs many images to be better.
+const Choice& choice_for(int64_t side, size_t images) {
+  constexpr int64_t kAnySide = INT64_MAX;
+  constexpr size_t kAny = SIZE_MAX, kMany = 100'000;
+  static const Choice all[] = {{48, kAny, kResnet20, 32},
+                               {96, kAny, kResnet20, 64},
+                               {192, kAny, kResnet18, 128},
+                               {kAnySide, kMany, kResnet18, 224},
+                               {kAnySide, kAny, kResnet50, 224}};
+  return *std::ranges::find_if(
+      all, [&](const Choice& one) { return side < one.side && images < one.images; });
+}
+
+/// Takes the choice of the run of this name, which may have been made for fewer images.
+bool take_from_run(TrainConfig& config) {
+  if (!config.resumes_last() || config.name.empty()) return false;
+  const auto file = std::filesystem::path(config.output_dir) / config.name / "config.json";
+  const Json then = parse_json_if_valid<Json>(read_text_if_any(file, kMostJson));
+  const auto model = then.is_object() ? then.find("model") : then.end();
+  if (model == then.end() || !model->is_string()) return false;
+  model->get_to(config.model);
+  const auto size = then.find("image_size");
+  if (config.image_size == 0 && size != then.end() && size->is_number_integer())
+    size->get_to(config.image_size);
+  return true;
+}
+
+}  // namespace
+
+void choose_model(TrainConfig& config) {
+  const DatasetEntry& entry = datasets().find(config.dataset).value;
+  if (!entry.survey || take_from_run(config)) return;
+  const ImageSurvey found = entry.survey({.dir = config.data_dir,
+                                          .val_size = static_cast<size_t>(config.val_size),
+                                          .val_split = config.val_split});
+  const bool sized = config.image_size > 0;
+  const Choice& choice =
+      choice_for(sized ? std::min(found.side, config.image_size) : found.side, found.images);
+  config.model = choice.model;
+  if (!sized) config.image_size = choice.image_size;
+  config.model_reason = fmt::format(
+      "no --model given: {} at --image-size {}, for {} images whose shorter side is about {} "
+      "pixels",
+      config.model, config.image_size, found.images, found.side);
+}
+
+}  // namespace tw

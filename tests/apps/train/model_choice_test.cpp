@@ -1,0 +1,129 @@
+// The network and the image size of a run on image files that names none.
+#include "apps/train/config.h"
+#include "tests/support/arguments.h"
+#include "tests/support/jpegs.h"
+#include "tests/support/program.h"
+
+namespace tw::test {
+namespace {
+
+namespace fs = std::filesystem;
+using Json = nlohmann::json;
+
+TrainConfig parsed(const std::vector<std::string>& flags) {
+  Arguments arguments(flags);
+  return parse_train_config(arguments.count(), arguments.values());
+}
+
+/// A folder with two class folders, each with images of these sizes.
+void write_classes(const fs::path& folder, const std::vector<std::pair<int, int>>& sizes) {
+  for (const char* name : {"a", "b"}) {
+    fs::create_directories(folder / name);
+    for (size_t i = 0; i < sizes.size(); ++i)
+      write_bytes(folder / name / fmt::format("{}.jpg", i),
+                  noise_jpeg(i, sizes[i].first, sizes[i].second));
+  }
+}
+
+TEST(ModelChoice, FollowsTheShorterSideOfTheImages) {
+  for (const auto& [side, model, image_size] : {std::tuple{8, "resnet20", 32},
+                                                {47, "resnet20", 32},
+                                                {48, "resnet20", 64},
+                                                {95, "resnet20", 64},
+                                                {96, "resnet18", 128},
+                                                {191, "resnet18", 128},
+                                                {192, "resnet18", 224},
+                                                {400, "resnet18", 224}}) {
+    const TempFolder folder;
+    write_classes(folder.path(), {{side, 500}, {500, side}, {side, side}});
+    const TrainConfig config = parsed({"--data-dir", folder.path().string()});
+    EXPECT_EQ(config.model, model) << side;
+    EXPECT_EQ(config.image_size, image_size) << side;
+    EXPECT_EQ(
+        config.model_reason,
+        fmt::format("no --model given: {} at --image-size {}, for 6 images whose shorter side "
+                    "is about {} pixels",
+                    model, image_size, side));
+  }
+}
+
+TEST(ModelChoice, IsThatOfMostImages) {
+  const TempFolder folder;
+  write_classes(folder.path(), {{300, 310}, {320, 300}, {305, 300}, {20, 500}});
+  write_bytes(folder / "a/0.jpg", {});  // damaged
+  EXPECT_EQ(parsed({"--data-dir", folder.path().string()}).model, "resnet18");
+  for (const char* file :
+       {"a/1.jpg", "a/2.jpg", "a/3.jpg", "b/0.jpg", "b/1.jpg", "b/2.jpg", "b/3.jpg"})
+    write_bytes(folder / file, {});
+  EXPECT_THROW(parsed({"--data-dir", folder.path().string()}), UserError);
+}
+
+TEST(ModelChoice, OfManyPhotographsIsALargerNetwork) {
+  const TempFolder folder;
+  write_classes(folder / "data", {{200, 200}});
+  // a class has all files of the folders that its links lead to
+  fs::create_directories(folder / "many");
+  for (int i = 0; i < 1'000; ++i)
+    fs::create_hard_link(folder / "data/a/0.jpg", folder / fmt::format("many/{}.jpg", i));
+  for (int i = 0; i < 99; ++i)
+    fs::create_symlink(folder / "many", folder / fmt::format("data/a/{}", i));
+  const auto model = [&] { return parsed({"--data-dir", (folder / "data").string()}).model; };
+  EXPECT_EQ(model(), "resnet18") << "99,002 images";
+  fs::create_symlink(folder / "many", folder / "data/a/99");
+  EXPECT_EQ(model(), "resnet50") << "100,002 images";
+}
+
+TEST(ModelChoice, LeavesWhatIsGiven) {
+  const TempFolder folder;
+  write_classes(folder.path(), {{300, 300}, {300, 300}});
+  const std::string dir = folder.path().string();
+  const TrainConfig small = parsed({"--data-dir", dir, "--image-size", "32"});
+  EXPECT_EQ(small.model, "resnet20");
+  EXPECT_EQ(small.image_size, 32);
+  const TrainConfig named = parsed({"--data-dir", dir, "--model", "resnet20"});
+  EXPECT_EQ(named.model, "resnet20");
+  EXPECT_EQ(named.image_size, 0);
+  EXPECT_EQ(named.model_reason, "");
+  const TrainConfig shapes = parsed({});
+  EXPECT_EQ(shapes.model, "resnet20");
+  EXPECT_EQ(shapes.model_reason, "");
+}
+
+TEST(ModelChoice, IsRecordedAsIfGivenAndKeptByAResume) {
+  const TempFolder folder;
+  write_classes(folder / "photos", {{32, 40}, {40, 32}, {32, 32}, {36, 32}});
+  const auto train = [&](const std::string& arguments) {
+    return run_command(
+        fmt::format("cd {} && {} --batch-size 2 --threads-per-rank 1 --precision f32 "
+                    "--eval-every never {}",
+                    folder.path().string(), TW_TRAIN, arguments));
+  };
+  const auto config_of = [&](const std::string& run) {
+    return Json::parse(text_of(folder / "runs" / run / "config.json"));
+  };
+  const Ended ended = train("--data-dir photos --workers 2 --max-steps 1 --name chosen");
+  ASSERT_EQ(ended.code, 0) << ended.output;
+  EXPECT_TRUE(ended.says("no --model given: resnet20 at --image-size 32, for 8 images"));
+  ASSERT_EQ(train("--data-dir photos --workers 2 --max-steps 1 --name given --model resnet20 "
+                  "--image-size 32")
+                .code,
+            0);
+  Json chosen = config_of("chosen"), given = config_of("given");
+  for (Json* one : {&chosen, &given})
+    for (const char* other : {"run", "name"}) one->erase(other);
+  EXPECT_EQ(chosen, given);
+  EXPECT_EQ(weights_hash(folder / "runs/chosen"), weights_hash(folder / "runs/given"));
+  // as if the folder had become one of photographs
+  write_classes(folder / "photos", {{320, 400}, {400, 320}, {320, 320}, {360, 320}});
+  for (const char* resume :
+       {"--resume runs/chosen", "--resume auto --name chosen --data-dir photos"}) {
+    const Ended resumed =
+        train(fmt::format("{} --workers 2 --max-steps {}", resume, resume[9] == 'r' ? 2 : 3));
+    EXPECT_EQ(resumed.code, 0) << resumed.output;
+    EXPECT_FALSE(resumed.says("no --model given")) << resumed.output;
+    EXPECT_EQ(config_of("chosen")["image_size"], 32);
+  }
+}
+
+}  // namespace
+}  // namespace tw::test
