@@ -9,26 +9,11 @@
 
 #include "engine/core/error.h"
 #include "engine/core/settings.h"
+#include "engine/core/utf8.h"
 
 namespace tw {
 
 namespace {
-
-std::string one_as_utf8(const std::string& name) {
-  std::string result;
-  for (size_t at = 0; at < name.size();) {
-    utf8proc_int32_t code = 0;
-    const auto* bytes = reinterpret_cast<const utf8proc_uint8_t*>(&name[at]);
-    const auto length =
-        utf8proc_iterate(bytes, std::ssize(name) - static_cast<std::ptrdiff_t>(at), &code);
-    if (length > 0)
-      result += name.substr(at, static_cast<size_t>(length));
-    else
-      result += fmt::format("\\x{:02x}", bytes[0]);
-    at += static_cast<size_t>(std::max<utf8proc_ssize_t>(1, length));
-  }
-  return result;
-}
 
 /// The name in Unicode's composed form (NFC).
 std::string composed(const std::string& name) {
@@ -61,7 +46,7 @@ bool among(const std::vector<std::string>& names, const std::string& name) {
 }  // namespace
 
 std::vector<std::string> as_utf8(std::vector<std::string> names) {
-  for (std::string& name : names) name = one_as_utf8(name);
+  for (std::string& name : names) name = as_utf8(std::string_view(name));
   return names;
 }
 

@@ -7,8 +7,7 @@
 
 namespace tw {
 
-/// The names with each byte that is not part of UTF-8 written as `\xe9`, so that JSON can hold
-/// them.
+/// as_utf8() of each.
 std::vector<std::string> as_utf8(std::vector<std::string> names);
 
 /// The first difference between the classes of data and of weights: renamed, missing, additional or

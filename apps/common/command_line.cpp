@@ -61,9 +61,11 @@ OptionTable::Given OptionTable::parse(int argc, char** argv, const std::string& 
         ->type_name("NAME.KEY=VALUE")
         ->group(settings_group_);
 
+  const std::vector<std::string> words(argv + 1, argv + argc);
+  const auto end_of_flags = std::ranges::find(words, "--");
   std::vector<std::string> arguments;  // the last one first, as CLI11 wants them
-  for (int i = argc - 1; i > 0; --i) {
-    std::string argument = argv[i];
+  for (auto it = std::make_reverse_iterator(end_of_flags); it != words.rend(); ++it) {
+    std::string argument = *it;
     const size_t end = std::min(argument.find('='), argument.size());
     if (argument.starts_with("--") && end > 2)
       argument.replace(2, end - 2, current_name(argument.substr(2, end - 2)));
@@ -83,7 +85,13 @@ OptionTable::Given OptionTable::parse(int argc, char** argv, const std::string& 
   }
   for (const auto& [name, text] : given)
     check(!text.starts_with("--"), "[options] --{} needs one value; found {}", name, text);
-  for (const std::string& extra : app.remaining()) add_extra(extra, given);
+  for (const std::string& extra : app.remaining())
+    if (extra.starts_with("-") || !take_positional(extra, given)) refuse_extra(extra);
+  const bool takes_arguments =
+      std::ranges::any_of(options_, [](const Option& option) { return option.rules.positional; });
+  for (auto it = end_of_flags; it != words.end(); ++it)
+    check(it == end_of_flags ? takes_arguments : take_positional(*it, given),
+          "[options] unexpected argument \"{}\"{}", *it, hint_at_flag(*it));
   const auto usual_form = [](const Option& option) {
     if (!option.rules.positional) return "--" + option.name;
     std::string upper = option.name;
@@ -104,15 +112,18 @@ std::string OptionTable::hint_at_flag(const std::string& argument) const {
   return "";
 }
 
-void OptionTable::add_extra(const std::string& extra, Given& given) const {
+bool OptionTable::take_positional(const std::string& argument, Given& given) const {
+  const auto takes = std::ranges::find_if(options_, [&](const Option& option) {
+    return option.rules.positional && (option.is_list || !has(given, option.name));
+  });
+  if (takes == options_.end()) return false;
+  given.emplace_back(takes->name, argument);
+  return true;
+}
+
+void OptionTable::refuse_extra(const std::string& extra) const {
   const std::string flag = extra.substr(0, extra.find('='));
   const size_t name = flag.find_first_not_of('-');
-  if (!extra.starts_with("-"))
-    for (const Option& option : options_)
-      if (option.rules.positional && (option.is_list || !has(given, option.name))) {
-        given.emplace_back(option.name, extra);
-        return;
-      }
   check(extra.starts_with("-") && name != std::string::npos,
         "[options] unexpected argument \"{}\"{}", extra, hint_at_flag(extra));
   const auto is_workers = [](const Option& option) { return option.name == "workers"; };

@@ -9,6 +9,8 @@
 #include <cstdlib>
 #include <string_view>
 
+#include "engine/core/utf8.h"
+
 namespace tw {
 
 namespace {
@@ -32,13 +34,14 @@ Console::Console(Output output)
     : output_(output), terminal_(output == Output::all && has_terminal()) {}
 
 void Console::write_line(const std::string& text, const std::string& shown) {
+  const auto line = [](const std::string& any) { return printable(any, "\n") + '\n'; };
   if (output_ == Output::all) {
     clear();
-    fmt::print("{}\n", shown);
+    fmt::print("{}", line(shown));
     std::fflush(stdout);
   }
-  if (keeps_lines_) so_far_ += text + '\n';
-  for (GrowingFile& log : logs_) log.write(text + '\n');
+  if (keeps_lines_) so_far_ += line(text);
+  for (GrowingFile& log : logs_) log.write(line(text));
 }
 
 void Console::log_to(const std::string& path, Log log) {

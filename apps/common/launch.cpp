@@ -19,6 +19,7 @@
 #include "engine/core/buffer.h"
 #include "engine/core/error.h"
 #include "engine/core/instruction_set.h"
+#include "engine/core/utf8.h"
 
 namespace tw {
 
@@ -27,17 +28,7 @@ std::string program_path() {
   return std::filesystem::read_symlink("/proc/self/exe", unknown);
 }
 
-std::string error_line(const std::exception& error) {
-  std::string line = "error: ";
-  for (const char c : std::string_view(error.what())) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (byte < 0x20 || byte == 0x7f)
-      line += fmt::format("\\x{:02x}", byte);
-    else
-      line += c;
-  }
-  return line;
-}
+std::string error_line(const std::exception& error) { return "error: " + printable(error.what()); }
 
 namespace {
 

@@ -185,6 +185,7 @@ void OptionTable::add(std::string name, std::vector<std::string>& target, std::s
                       OptionRules rules) {
   Option& option = declare(std::move(name), std::move(help), std::move(rules));
   option.is_list = true;
+  option.fits = [](const Json& value) { return value.is_string(); };  // a file may have any name
   option.get = [&target] { return Json(fmt::format("{}", fmt::join(target, " "))); };
   option.set = [&target](const Json& value) { target.push_back(value.get<std::string>()); };
 }

@@ -93,7 +93,7 @@ class OptionTable {
   /// `1,2,3`), an enum with words, or std::optional of a number, a vector or an enum.
   template <class T>
   void add(std::string name, T& target, std::string help, OptionRules rules = {});
-  /// A list of texts, to which each argument without a flag is added.
+  /// A list of texts of any bytes, to which each argument without a flag is added.
   void add(std::string name, std::vector<std::string>& target, std::string help, OptionRules rules);
   template <Worded E>
   void add(std::string name, E& target, std::string help, OptionRules rules = {}) {
@@ -185,7 +185,9 @@ class OptionTable {
   /// The current name of `flag`. For an old one, prints one line on stderr and returns the name
   /// that replaces it; else returns `flag`.
   std::string current_name(const std::string& flag) const;
-  void add_extra(const std::string& extra, Given& given) const;
+  /// Gives an argument without a flag to the option that takes it; false: there is none.
+  bool take_positional(const std::string& argument, Given& given) const;
+  [[noreturn]] void refuse_extra(const std::string& extra) const;
   /// `; did you mean --model vgg16` of an argument that is a value of a flag; else empty.
   std::string hint_at_flag(const std::string& argument) const;
   void apply(Option& option, const Json& value, const std::string& text, const std::string& source);

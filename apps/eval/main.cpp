@@ -10,6 +10,7 @@
 #include "data/class_names.h"
 #include "data/tally.h"
 #include "data/wrappers.h"
+#include "engine/core/utf8.h"
 #include "engine/io/csv.h"
 #include "engine/io/file.h"
 #include "engine/io/json.h"
@@ -93,7 +94,7 @@ std::pair<DataSplit, std::string> open_images(const EvalConfig& config,
   check(!data.whole || !entry.generated, "[eval] {} makes its images itself; it reads none of {}",
         dataset, config.dir);
   DataSplit split = entry(data);
-  if (!split.left_out.empty()) fmt::print("data not read: {}\n", split.left_out);
+  if (!split.left_out.empty()) fmt::print("data not read: {}\n", printable(split.left_out));
   const size_t then = network.validation_images, now = split.val->size();
   if (!data.whole && then > 0 && then != now)
     fmt::print(
@@ -135,8 +136,8 @@ void print_classes(const Confusion& confusion) {
   }
   fmt::print("{:<24} {:>8} {:>9} {:>9}\n", "class", "images", "precision", "recall");
   for (const auto& one : rows)
-    fmt::print("{:<24} {:>8} {:>9} {:>9}\n", one.name, one.images, percent(one.precision()),
-               percent(one.recall()));
+    fmt::print("{:<24} {:>8} {:>9} {:>9}\n", printable(one.name), one.images,
+               percent(one.precision()), percent(one.recall()));
 }
 
 int run(int argc, char** argv) {
@@ -170,15 +171,15 @@ int run(int argc, char** argv) {
   check(count > 0, "[eval] {}: all images are damaged", source);
   Tally bad;
   for (const SkipLog::Entry& entry : skipped->take()) bad.add(entry.class_name, entry.description);
-  fmt::print("{}", skipped_text(bad));
+  fmt::print("{}", printable(skipped_text(bad), "\n"));
 
   const auto share = [&](int64_t part) {
     return static_cast<double>(part) / static_cast<double>(count);
   };
   constexpr int64_t kClassesForTop5 = 10;
   const bool top5 = network.spec.classes >= kClassesForTop5;
-  fmt::print("{}: {}, {} images of {}\n", network.weights.path().string(), network.model, count,
-             source);
+  fmt::print("{}: {}, {} images of {}\n", printable(network.weights.path().string()), network.model,
+             count, printable(source));
   print_classes(confusion);
   fmt::print("top-1 {:.4f} ({} of {}){}\n", share(confusion.top1()), confusion.top1(), count,
              top5 ? fmt::format(", top-5 {:.4f}", share(confusion.top5())) : "");
@@ -199,7 +200,7 @@ int run(int argc, char** argv) {
   write_atomically(folder / "confusion.csv", confusion.matrix_csv());
   write_atomically(folder / "classes.csv", confusion.classes_csv());
   write_atomically(folder / "summary.json", summary.dump(2) + "\n");
-  fmt::print("written to {}\n", folder.string());
+  fmt::print("written to {}\n", printable(folder.string()));
   return 0;
 }
 

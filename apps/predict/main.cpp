@@ -6,6 +6,7 @@
 #include "apps/common/launch.h"
 #include "data/imagenet/image_files.h"
 #include "data/wrappers.h"
+#include "engine/core/utf8.h"
 #include "engine/io/csv.h"
 #include "engine/io/file.h"
 
@@ -41,7 +42,8 @@ OptionTable PredictConfig::table() {
 std::shared_ptr<const Dataset> open_images(const std::vector<std::string>& paths,
                                            const TrainedNetwork& network) {
   const auto files = std::make_shared<const ImageFiles>(paths);
-  if (!files->left_out().empty()) write_error_line("not read: " + left_out_text(files->left_out()));
+  if (!files->left_out().empty())
+    write_error_line(printable("not read: " + left_out_text(files->left_out())));
   return std::make_shared<ImageDataset>(files,
                                         ImageOptions{.classes = network.spec.classes,
                                                      .image_size = network.spec.image[0],
@@ -73,7 +75,7 @@ int run(int argc, char** argv) {
     std::string line = files->name(i) + ":";
     for (const size_t k : std::span(order).first(top))
       line += fmt::format("{} {} {:.4f}", k == order[0] ? "" : ",", names[k], probabilities[k]);
-    fmt::print("{}\n", line);
+    fmt::print("{}\n", printable(line));
     if (config.save.empty()) return;
     table += fmt::format("{},{}", csv_cell(files->name(i)), csv_cell(names[order[0]]));
     for (const float p : probabilities) table += fmt::format(",{:.6g}", p);
@@ -83,7 +85,7 @@ int run(int argc, char** argv) {
   classifier.classify(skips ? skip_bad(files, skipped) : files, tell);
   check(predicted > 0, "[predict] all images are damaged");
   for (const SkipLog::Entry& entry : skipped->take())
-    write_error_line("skipped: " + entry.description);
+    write_error_line(printable("skipped: " + entry.description));
   if (!config.save.empty()) write_output(config.save, table);
   return 0;
 }

@@ -2,8 +2,8 @@
 
 #include <utility>
 
-#include "data/class_names.h"
 #include "data/image/resample.h"
+#include "engine/core/utf8.h"
 
 namespace tw {
 
@@ -52,9 +52,7 @@ std::string ImageDataset::describe(size_t i) const {
                      with_size ? fmt::format(" and {} bytes", source_->bytes(i)) : "");
 }
 
-std::string ImageDataset::name(size_t i) const {
-  return as_utf8({source_->relative_name(i)}).front();
-}
+std::string ImageDataset::name(size_t i) const { return as_utf8(source_->relative_name(i)); }
 
 int32_t ImageDataset::get(size_t i, std::span<uint8_t> pixels) const {
   return decode(i, pixels, [&](int width, int height) {

@@ -267,6 +267,29 @@ struct FileExample {
   }
 };
 
+TEST(Options, AfterTwoDashesAllArgumentsAreWithoutAFlag) {
+  FileExample e;
+  e.parse({"-b", "2", "--", "--file", "-b"});
+  EXPECT_EQ(e.folder, "--file");
+  EXPECT_EQ(e.file, "-b");
+  EXPECT_EQ(e.bytes, 2);
+  e.parse({"a", "--", "--"});
+  EXPECT_EQ(e.folder + e.file, "a--");
+  e.parse({"c", "d", "--"});
+  EXPECT_EQ(e.folder + e.file, "cd");
+  EXPECT_EQ(e.error({"a", "b", "--", "--bytes"}), "[options] unexpected argument \"--bytes\"");
+  EXPECT_EQ(e.error({"a", "-b", "--", "1"}), "[options] --bytes needs one value");
+}
+
+TEST(Options, AListOfTextsTakesNamesOfAnyBytes) {
+  std::vector<std::string> files;
+  OptionTable table;
+  table.add("files", files, "what to read", {.positional = true});
+  Arguments arguments({"caf\xe9", "b"});
+  table.parse_and_set(arguments.count(), arguments.values(), "example");
+  EXPECT_EQ(files, (std::vector<std::string>{"caf\xe9", "b"}));
+}
+
 TEST(Options, PositionalArgumentsFillTheirOptionsInOrder) {
   FileExample e;
   e.parse({"in"});

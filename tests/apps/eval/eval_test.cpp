@@ -171,6 +171,39 @@ TEST_F(Eval, LeavesOutDamagedImages) {
   EXPECT_EQ(summary("skipped")["images"], 17);
 }
 
+TEST_F(Eval, NamesOfAnyBytesAreShownAndDoNotActOnTheTerminal) {
+  const std::string hostile =
+      "caf\xe9\x1b[2J\xc2\x9b"
+      "[2J\n";
+  const std::string shown = "caf\\xe9\\x1b[2J\\xc2\\x9b[2J\\x0a";
+  fs::create_directories(*folder_ / "odd");
+  for (const char* half : {"train", "val"}) {
+    fs::copy(*folder_ / "data" / half, *folder_ / "odd" / half, fs::copy_options::recursive);
+    fs::rename(*folder_ / "odd" / half / "n00000002", *folder_ / "odd" / half / hostile);
+  }
+  std::ofstream(*folder_ / "odd/val" / hostile / "0001.JPEG") << "no image";
+  ASSERT_EQ(in_folder(fmt::format("{} --model lenet --data-dir odd --image-size 32 --batch-size 4 "
+                                  "--max-steps 1 --bad-images skip --eval-every never --name odd",
+                                  TW_TRAIN))
+                .code,
+            0);
+  const std::string file = *folder_ / "odd/val" / hostile / "0000.JPEG";
+  for (const auto& [program, arguments] :
+       {std::pair{std::string("eval"), std::string("runs/odd")},
+        {"predict", fmt::format("runs/odd odd/val --top 3 '{}' --bad-images skip", file)},
+        {"predict", fmt::format("runs/odd '{}.none'", file)}}) {
+    const Ended ended = RunOnImages::run(
+        program, arguments + (arguments.ends_with("none'") ? "" : " --save odd.csv"));
+    EXPECT_TRUE(ended.says(shown)) << ended.output;
+    EXPECT_EQ(ended.output.find('\x1b'), std::string::npos) << ended.output;
+    EXPECT_EQ(ended.output.find('\xe9'), std::string::npos) << ended.output;
+    EXPECT_FALSE(ended.says("\xc2\x9b")) << ended.output;
+    // JSON takes UTF-8 only
+    EXPECT_NO_THROW(Json(text_of(*folder_ / "odd.csv")).dump());
+  }
+  EXPECT_NO_THROW(Json::parse(text_of(*folder_ / "runs/odd/eval/summary.json")));
+}
+
 TEST_F(Eval, SaysWhatIsMissing) {
   for (const auto& [arguments, text] :
        {std::pair{"", "[options] RUN is missing"},

@@ -57,6 +57,18 @@ TEST_F(Predict, TakesFilesAndFoldersInTheOrderGiven) {
   EXPECT_LT(ended.output.find("n00000002/0005.JPEG"), ended.output.find("n00000000/0001.JPEG"));
 }
 
+TEST_F(Predict, TakesNamesThatBeginWithADashAfterTwo) {
+  for (const char* name : {"-odd.jpg", "--save"})
+    fs::copy_file(*folder_ / "data/val/n00000001/0002.JPEG", *folder_ / name);
+  const Ended ended = run("runs/run -- -odd.jpg --save ");
+  // run() adds an option, which is a name here
+  EXPECT_EQ(ended.code, 2);
+  EXPECT_TRUE(ended.says("[data] --threads-per-rank does not exist")) << ended.output;
+  const Ended both = in_folder(fmt::format("{}/predict runs/run -- -odd.jpg --save", TW_BIN));
+  EXPECT_EQ(both.code, 0) << both.output;
+  EXPECT_TRUE(both.output.starts_with("-odd.jpg: ") && both.says("\n--save: ")) << both.output;
+}
+
 TEST_F(Predict, SaysWhatIsMissing) {
   fs::create_directory(*folder_ / "empty");
   std::ofstream(*folder_ / "broken.jpg") << "no image";
