@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <fstream>
 
 #include "data/device_prefetcher.h"
 #include "engine/core/copy.h"
+#include "engine/io/file.h"
 
 namespace tw {
 
@@ -46,7 +48,24 @@ void ClassifierOptions::add_machine(OptionTable& table) {
   table.add("threads-per-rank", threads, "CPU threads; 0: all cores", {.most = 1024});
   table.add("loader-threads", loader_threads,
             "threads that read images; 0: none besides the others", {.most = 1024});
-  table.add("bad-images", bad_images, "end the program at a damaged image, or leave it out");
+  table.add("bad-images", bad_images,
+            "end the program at a damaged image, or leave it out; auto: as the training does",
+            {.none = "auto"});
+}
+
+void check_save(const std::string& save) {
+  if (save.empty()) return;
+  check_writable(save);
+  std::error_code ignored;
+  if (!std::filesystem::is_regular_file(save, ignored)) return;
+  const std::string header = fmt::format("{},", kImageColumn);
+  std::string start(header.size(), ' ');
+  std::ifstream file(save, std::ios::binary);
+  file.read(start.data(), std::ssize(start));
+  check(file.gcount() == 0 || start == header,
+        "[options] save is {}, which has something else than predictions; it begins with no "
+        "\"{}\"",
+        save, header);
 }
 
 Classifier::Classifier(const ClassifierOptions& options, const char* area)

@@ -17,12 +17,18 @@ struct ClassifierOptions {
   int64_t image_size = 0, batch_size = 64, threads = 0, loader_threads = 1;
   std::optional<Device> device;
   Precision precision = Precision::f32;
-  BadImages bad_images = BadImages::fail;
+  std::optional<BadImages> bad_images;
 
   void add_run(OptionTable& table);
   void add_network(OptionTable& table);
   void add_machine(OptionTable& table);
 };
+
+/// Of tables of predictions.
+inline constexpr const char* kImageColumn = "image";
+/// UserError when --save cannot be written, or names a file that is no table of predictions, such
+/// as an image or weights.
+void check_save(const std::string& save);
 
 class Classifier {
  public:
@@ -30,6 +36,10 @@ class Classifier {
   Classifier(const ClassifierOptions& options, const char* area);
 
   const TrainedNetwork& network() const { return network_; }
+  /// Whether damaged images are left out; without a choice, as in training.
+  bool skips_bad() const {
+    return options_.bad_images.value_or(network_.bad_images) == BadImages::skip;
+  }
   /// The names of the outputs: those of their classes, or their numbers.
   std::vector<std::string> class_names() const;
 

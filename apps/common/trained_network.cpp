@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "apps/common/checkpoint_folder.h"
+#include "apps/common/options.h"
 #include "data/dataset.h"
 #include "engine/core/error.h"
 #include "engine/io/json.h"
@@ -69,6 +70,8 @@ TrainedNetwork open_network(const NetworkSource& source, const char* area) {
       network.dataset = options.value("dataset", "");
       if (run.contains("images")) run.at("images").at(1).get_to(network.validation_images);
       network.exif_orientation = options.value("apply_exif_orientation", false);
+      if (options.value("bad_images", "") == word(BadImages::skip))
+        network.bad_images = BadImages::skip;
     }
     if (image.is_array()) spec.image = image_of(image, prefix);
     network.normalised = normalisation.is_object();

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "apps/common/resolve.h"
 #include "engine/io/safetensors.h"
 #include "models/model.h"
 
@@ -28,6 +29,7 @@ struct TrainedNetwork {
   std::string dataset{};                   ///< that it was trained on; empty: unknown
   size_t validation_images = 0;            ///< 0: unknown
   bool exif_orientation = false;           ///< whether images were turned by their EXIF data
+  BadImages bad_images = BadImages::fail;  ///< what its training does at a damaged image
   std::string dropped_prefix{};            ///< of the names of the weights: drop_prefix()
 
   /// Whether images lose their border in its validation (ImageOptions::crops_border): not those of

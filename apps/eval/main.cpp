@@ -55,6 +55,19 @@ fs::path run_of(const fs::path& weights) {
   return fs::exists(run / "config.json") ? run : "";
 }
 
+/// The folder for the results; empty: none. UserError where they cannot be written.
+fs::path output_folder(const std::string& given, const fs::path& run) {
+  fs::path folder = given;
+  if (given.empty() && !run.empty()) folder = run / "eval";
+  if (folder.empty()) return folder;
+  check_folder_writable(folder);
+  std::error_code ignored;
+  check(!fs::exists(folder / "config.json", ignored),
+        "[options] output-dir is {}, the folder of a run, which has a summary.json of its own",
+        given);
+  return folder;
+}
+
 /// What the run in this folder read, by its config.json.
 void read_run_options(const fs::path& run, std::string& dataset, DataConfig& data) {
   const fs::path file = run / "config.json";
@@ -62,9 +75,14 @@ void read_run_options(const fs::path& run, std::string& dataset, DataConfig& dat
   try {
     if (dataset == kAuto) options.at("dataset").get_to(dataset);
     data.dir = options.at("data_dir").get<std::string>();
-    data.val_size = options.at("val_size").get<size_t>();
-    if (const Json split = options.value("val_split", Json()); split.is_number())
-      data.val_split = split.get<double>();
+    const int64_t size = integer_of(options.at("val_size"));
+    check(size >= 0, "[eval] {}: val_size is {}; expected 0 or more", file.string(), size);
+    data.val_size = static_cast<size_t>(size);
+    const Json split = options.value("val_split", Json());
+    if (split.is_number()) data.val_split = split.get<double>();
+    constexpr double kMostSplit = 0.9;  // as of train
+    check(!data.val_split || (*data.val_split >= 0 && *data.val_split <= kMostSplit),
+          "[eval] {}: val_split is {}; expected 0 to {}", file.string(), split.dump(), kMostSplit);
   } catch (const Json::exception& error) {
     fail("[eval] {}: {:.200}", file.string(), error.what());
   }
@@ -146,18 +164,19 @@ int run(int argc, char** argv) {
       argc, argv,
       "eval: accuracy of a trained network, precision and recall by class, "
       "and which classes it confuses");
-  if (!config.save.empty()) check_writable(config.save);
+  check_save(config.save);
   Classifier classifier(config.network, "eval");
   const TrainedNetwork& network = classifier.network();
-  const fs::path run = run_of(network.weights.path());
+  const fs::path run = run_of(network.weights.path()),
+                 folder = output_folder(config.output_dir, run);
   const auto [data, source] = open_images(config, network, run);
   const auto skipped = std::make_shared<SkipLog>();
   std::shared_ptr<const Dataset> images = with_labels_of(network, data, config.class_map);
-  if (config.network.bad_images == BadImages::skip) images = skip_bad(images, skipped);
+  if (classifier.skips_bad()) images = skip_bad(images, skipped);
 
   const std::vector<std::string> names = classifier.class_names();
   Confusion confusion(names);
-  std::string predictions = "image,label,prediction,probability\n";
+  std::string predictions = fmt::format("{},label,prediction,probability\n", kImageColumn);
   classifier.classify(images, [&](size_t i, int32_t label, std::span<const float> row) {
     if (label < 0) return;
     confusion.add(static_cast<size_t>(label), row);
@@ -184,8 +203,6 @@ int run(int argc, char** argv) {
   fmt::print("top-1 {:.4f} ({} of {}){}\n", share(confusion.top1()), confusion.top1(), count,
              top5 ? fmt::format(", top-5 {:.4f}", share(confusion.top5())) : "");
 
-  fs::path folder = config.output_dir;
-  if (folder.empty() && !run.empty()) folder = run / "eval";
   if (!config.save.empty()) write_output(config.save, predictions);
   if (folder.empty()) return 0;
   Json summary = {{"weights", network.weights.path().string()},
@@ -197,9 +214,9 @@ int run(int argc, char** argv) {
                   {"top5", share(confusion.top5())},
                   {"build", provenance_json()}};
   create_folders_durably(folder);
-  write_atomically(folder / "confusion.csv", confusion.matrix_csv());
-  write_atomically(folder / "classes.csv", confusion.classes_csv());
-  write_atomically(folder / "summary.json", summary.dump(2) + "\n");
+  write_together(folder, {{"confusion.csv", confusion.matrix_csv()},
+                          {"classes.csv", confusion.classes_csv()},
+                          {"summary.json", summary.dump(2) + "\n"}});
   fmt::print("written to {}\n", printable(folder.string()));
   return 0;
 }

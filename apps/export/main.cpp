@@ -58,6 +58,13 @@ void check_folder(const std::string& path) {
         "[export] cannot write {}: {} is not a folder", path, folder.string());
 }
 
+/// UserError where an output is the file of the weights.
+void check_other_file(const std::string& output, const std::filesystem::path& weights) {
+  std::error_code ignored;
+  check(!std::filesystem::equivalent(output, weights, ignored),
+        "[export] {} has the weights to export; give another name", output);
+}
+
 int run(int argc, char** argv) {
   ExportConfig config;
   config.table().parse_and_set(
@@ -69,6 +76,8 @@ int run(int argc, char** argv) {
   const TrainedNetwork network = open_network(
       {.path = config.run, .model = config.model, .image_size = config.image_size}, "export");
   const SafetensorsReader& weights = network.weights;
+  for (const std::string& file : {config.output, config.example})
+    check_other_file(file, weights.path());
   if (!network.dropped_prefix.empty())
     fmt::print("the names in {} begin with {}, which is dropped\n", weights.path().string(),
                network.dropped_prefix);

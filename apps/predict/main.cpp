@@ -55,13 +55,13 @@ int run(int argc, char** argv) {
   PredictConfig config;
   config.table().parse_and_set(
       argc, argv, "predict: the most probable classes of images, by a trained network");
-  if (!config.save.empty()) check_writable(config.save);
+  check_save(config.save);
   Classifier classifier(config.network, "predict");
   const std::vector<std::string> names = classifier.class_names();
   const std::shared_ptr<const Dataset> files = open_images(config.images, classifier.network());
   const auto skipped = std::make_shared<SkipLog>();
 
-  std::string table = "image,prediction";
+  std::string table = fmt::format("{},prediction", kImageColumn);
   for (const std::string& name : names) table += fmt::format(",{}", csv_cell(name));
   table += "\n";
   const auto top = std::min(names.size(), static_cast<size_t>(config.top));
@@ -81,8 +81,7 @@ int run(int argc, char** argv) {
     for (const float p : probabilities) table += fmt::format(",{:.6g}", p);
     table += "\n";
   };
-  const bool skips = config.network.bad_images == BadImages::skip;
-  classifier.classify(skips ? skip_bad(files, skipped) : files, tell);
+  classifier.classify(classifier.skips_bad() ? skip_bad(files, skipped) : files, tell);
   check(predicted > 0, "[predict] all images are damaged");
   for (const SkipLog::Entry& entry : skipped->take())
     write_error_line(printable("skipped: " + entry.description));

@@ -22,8 +22,8 @@ class TemporaryFolder {
  public:
   explicit TemporaryFolder(const std::filesystem::path& inside) {
     std::string name = (inside / "part.XXXXXX").string();
-    check(::mkdtemp(name.data()) != nullptr, "[shapes] cannot write in {}: {}", inside.string(),
-          std::strerror(errno));
+    const bool made = ::mkdtemp(name.data()) != nullptr;  // before errno is read
+    check(made, "[shapes] cannot write in {}: {}", inside.string(), std::strerror(errno));
     path_ = name;
   }
   ~TemporaryFolder() {

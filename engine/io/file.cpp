@@ -7,6 +7,7 @@
 #include <cctype>
 #include <cerrno>
 #include <cstring>
+#include <deque>
 #include <fstream>
 
 #include "engine/core/error.h"
@@ -68,7 +69,16 @@ void check_writable(const std::filesystem::path& path) {
   const bool exists = ::access(path.c_str(), F_OK) == 0;
   // the slash: a file is no folder
   const std::string asked = exists ? path.string() : folder.string() + "/";
-  check(::access(asked.c_str(), W_OK) == 0, "[file] cannot write {}: {}", path.string(),
+  const bool writable = ::access(asked.c_str(), W_OK) == 0;  // before errno is read
+  check(writable, "[file] cannot write {}: {}", path.string(), std::strerror(errno));
+}
+
+void check_folder_writable(const std::filesystem::path& folder) {
+  std::error_code ignored;
+  std::filesystem::path there = std::filesystem::absolute(folder);
+  while (!std::filesystem::exists(there, ignored)) there = there.parent_path();
+  const bool writable = ::access((there / "").c_str(), W_OK | X_OK) == 0;
+  check(writable, "[file] cannot write to the folder {}: {}", folder.string(),
         std::strerror(errno));
 }
 
@@ -86,26 +96,51 @@ void write_output(const std::filesystem::path& path, std::string_view text) {
   check_done(!out.fail(), "[file] writing {} failed: {}", path);
 }
 
-void write_atomically(const std::filesystem::path& path,
-                      const std::function<void(std::ostream&)>& write) {
-  const std::filesystem::path temporary = fmt::format("{}.{}.part", path.string(), ::getpid());
-  try {
-    std::ofstream out(temporary, std::ios::binary | std::ios::trunc);
-    check_done(out.is_open(), "[file] cannot write {}: {}", temporary);
+namespace {
+
+/// A file that is written under another name in its folder. It is removed unless it takes its name.
+class PartFile {
+ public:
+  explicit PartFile(std::filesystem::path path)
+      : path_(std::move(path)), part_(fmt::format("{}.{}.part", path_.string(), ::getpid())) {}
+  PartFile(const PartFile&) = delete;
+  ~PartFile() {
+    std::error_code ignored;
+    std::filesystem::remove(part_, ignored);
+  }
+  void write(const std::function<void(std::ostream&)>& write) const {
+    std::ofstream out(part_, std::ios::binary | std::ios::trunc);
+    check_done(out.is_open(), "[file] cannot write {}: {}", part_);
     write(out);
     out.close();
-    check_done(!out.fail(), "[file] writing {} failed: {}", temporary);
-    sync_to_disk(temporary);
-    rename_durably(temporary, path);
-  } catch (...) {
-    std::error_code ignored;
-    std::filesystem::remove(temporary, ignored);
-    throw;
+    check_done(!out.fail(), "[file] writing {} failed: {}", part_);
+    sync_to_disk(part_);
   }
+  void take_name() const { rename_durably(part_, path_); }
+
+ private:
+  std::filesystem::path path_, part_;
+};
+
+}  // namespace
+
+void write_atomically(const std::filesystem::path& path,
+                      const std::function<void(std::ostream&)>& write) {
+  const PartFile file(path);
+  file.write(write);
+  file.take_name();
 }
 
 void write_atomically(const std::filesystem::path& path, std::string_view text) {
   write_atomically(path, [&](std::ostream& out) { out << text; });
+}
+
+void write_together(const std::filesystem::path& folder,
+                    const std::map<std::string, std::string>& texts) {
+  std::deque<PartFile> files;
+  for (const auto& [name, text] : texts)
+    files.emplace_back(folder / name).write([&text = text](std::ostream& out) { out << text; });
+  for (const PartFile& file : files) file.take_name();
 }
 
 GrowingFile::GrowingFile(std::filesystem::path path, Start start) : path_(std::move(path)) {

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <map>
 #include <ostream>
 #include <span>
 #include <string>
@@ -19,6 +20,8 @@ bool is_of_disk(int error);
 
 /// UserError unless `path`, or the folder where it would be made, may be written.
 void check_writable(const std::filesystem::path& path);
+/// UserError unless files may be written in this folder, which may be yet to be made.
+void check_folder_writable(const std::filesystem::path& folder);
 
 /// Calls `write` for a temporary file in the folder of `path`, syncs it to disk and renames it to
 /// `path`. Throws Fault (disk full, no permission) or what `write` throws; `path` is then
@@ -26,6 +29,10 @@ void check_writable(const std::filesystem::path& path);
 void write_atomically(const std::filesystem::path& path,
                       const std::function<void(std::ostream&)>& write);
 void write_atomically(const std::filesystem::path& path, std::string_view text);
+/// Writes texts to files of a folder by their names. All are on the disk before the first takes its
+/// name, so that none changes where it is full.
+void write_together(const std::filesystem::path& folder,
+                    const std::map<std::string, std::string>& texts);
 
 /// Writes a file that the user has named: as write_atomically, but of a symbolic link the target is
 /// replaced, and a device or a pipe is written in place.

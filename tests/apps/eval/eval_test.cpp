@@ -171,6 +171,96 @@ TEST_F(Eval, LeavesOutDamagedImages) {
   EXPECT_EQ(summary("skipped")["images"], 17);
 }
 
+TEST_F(Eval, TakesThePolicyOfTheRunAtDamagedImages) {
+  for (const char* half : {"train", "val"}) {
+    fs::create_directories(*folder_ / "torn");
+    fs::copy(*folder_ / "data" / half, *folder_ / "torn" / half, fs::copy_options::recursive);
+  }
+  std::ofstream(*folder_ / "torn/val/n00000001/0000.JPEG") << "no image";
+  ASSERT_EQ(in_folder(fmt::format("{} --model lenet --data-dir torn --image-size 32 --batch-size 4 "
+                                  "--max-steps 1 --bad-images skip --name skips",
+                                  TW_TRAIN))
+                .code,
+            0);
+  const Ended ended = run("runs/skips");
+  EXPECT_EQ(ended.code, 0) << ended.output;
+  EXPECT_EQ(summary("runs/skips/eval")["images"], 17);
+  EXPECT_NEAR(summary("runs/skips/eval")["top1"], summary("runs/skips")["val_top1"], 1e-6);
+  EXPECT_EQ(run("runs/skips --bad-images fail").code, 2);
+  EXPECT_EQ(RunOnImages::run("predict", "runs/skips torn/val/n00000001/").code, 0);
+  EXPECT_EQ(RunOnImages::run("predict", "runs/run torn/val/n00000001/").code, 2);
+}
+
+TEST_F(Eval, WritesOverNothingElse) {
+  const std::string weights = "runs/run/checkpoints/step-00000030/model.safetensors";
+  for (const std::string& file :
+       {std::string("data/val/n00000001/0001.JPEG"), weights, std::string("runs/run/config.json"),
+        std::string("runs/run/metrics.csv")}) {
+    const std::string before = text_of(*folder_ / file);
+    ASSERT_FALSE(before.empty()) << file;
+    const std::string refused = fmt::format("save is {}, which has something else", file);
+    refuses("eval", "runs/run --save " + file, refused);
+    refuses("predict", fmt::format("runs/run data/val --save {}", file), refused);
+    EXPECT_EQ(text_of(*folder_ / file), before) << file;
+  }
+  std::ofstream(*folder_ / "empty.csv");
+  for (const char* program : {"eval runs/run", "predict runs/run data/val", "eval runs/run"}) {
+    const Ended ended = in_folder(fmt::format("{}/{} --save empty.csv", TW_BIN, program));
+    EXPECT_EQ(ended.code, 0) << ended.output;
+    EXPECT_EQ(rows_of("empty.csv").size(), 1u + 18);
+  }
+}
+
+TEST_F(Eval, AWrongOutputFolderIsRefusedBeforeTheWork) {
+  const std::string summary = text_of(*folder_ / "runs/run/summary.json");
+  for (const auto& [folder, text] :
+       {std::pair{"data/val/n00000001/0001.JPEG", "cannot write to the folder data/val/"},
+        {"runs/run/config.json/below", "cannot write to the folder runs/run/config.json/below"},
+        {"runs/run", "output-dir is runs/run, the folder of a run"}})
+    refuses("eval", fmt::format("runs/run --output-dir {} --save early.csv", folder), text);
+  EXPECT_FALSE(fs::exists(*folder_ / "early.csv"));
+  EXPECT_EQ(text_of(*folder_ / "runs/run/summary.json"), summary);
+}
+
+TEST_F(Eval, AFullDiskLeavesTheResultsOfOneEvaluation) {
+  ASSERT_EQ(run("runs/run --output-dir full").code, 0);
+  const auto files = [] {
+    std::string all;
+    for (const char* file : {"confusion.csv", "classes.csv", "summary.json"})
+      all += text_of(*folder_ / "full" / file);
+    return all;
+  };
+  const std::string before = files();
+  fs::copy(*folder_ / "data/val", *folder_ / "fewer", fs::copy_options::recursive);
+  fs::remove_all(*folder_ / "fewer/n00000002");
+  // files end at 1,024 bytes: the tables fit, a summary with a long name does not
+  std::string same_folder = "fewer";
+  for (int i = 0; i < 500; ++i) same_folder = "./" + same_folder;
+  const Ended full = in_folder(
+      fmt::format("bash -c 'ulimit -f 1; exec {}/eval runs/run {} --output-dir full >/dev/null'",
+                  TW_BIN, same_folder));
+  EXPECT_EQ(full.code, 1) << full.output;
+  EXPECT_TRUE(full.says("summary.json")) << full.output;
+  EXPECT_EQ(files(), before);
+}
+
+TEST_F(Eval, RefusesImpossibleOptionsOfADamagedRun) {
+  fs::create_directories(*folder_ / "wrong");
+  fs::copy(*folder_ / "runs/run", *folder_ / "wrong/run", fs::copy_options::recursive);
+  const Json whole = Json::parse(text_of(*folder_ / "runs/run/config.json"));
+  for (const auto& [key, value, text] :
+       {std::tuple{"val_split", Json(7), "val_split is 7; expected 0 to 0.9"},
+        {"val_split", Json(-0.1), "val_split is -0.1; expected 0 to 0.9"},
+        {"val_size", Json(-5), "val_size is -5; expected 0 or more"},
+        {"val_size", Json(1.5), "config.json"},
+        {"dataset", Json("imagefolderr"), "nearest is \"imagefolder\""}}) {
+    Json damaged = whole;
+    damaged[key] = value;
+    std::ofstream(*folder_ / "wrong/run/config.json") << damaged;
+    refuses("eval", "wrong/run", text);
+  }
+}
+
 TEST_F(Eval, NamesOfAnyBytesAreShownAndDoNotActOnTheTerminal) {
   const std::string hostile =
       "caf\xe9\x1b[2J\xc2\x9b"

@@ -181,6 +181,18 @@ TEST_F(Export, RefusesWrongInputInOneLineAndWritesNothing) {
     EXPECT_TRUE(ended.output.starts_with("error: ")) << arguments << ": " << ended.output;
     EXPECT_EQ(files(), before) << arguments;
   }
+  // the weights themselves
+  const auto weights = folder_ / "weights.safetensors";
+  fs::copy_file(folder_ / "run/checkpoints/step-00000001/model.safetensors", weights);
+  const std::string bytes = text_of(weights);
+  for (const char* arguments :
+       {"-o weights.safetensors", "-o m.onnx --example ./weights.safetensors"}) {
+    const Ended ended = run(fmt::format("weights.safetensors {}", arguments));
+    EXPECT_EQ(ended.code, 2) << ended.output;
+    EXPECT_TRUE(ended.says("has the weights to export; give another name")) << ended.output;
+    EXPECT_EQ(text_of(weights), bytes);
+  }
+  fs::remove(weights);
   // weights of another network: a line for each tensor
   EXPECT_EQ(run("run -o m.onnx --model mlp").code, 2);
   EXPECT_EQ(files(), before);

@@ -155,6 +155,36 @@ TEST(WriteAtomically, AFullDiskIsAFaultAndKeepsTheOldFile) {
   EXPECT_EQ(files_in(folder.path()), 1u);
 }
 
+TEST(WriteTogether, WritesAllFilesOrNone) {
+  const TempFolder folder;
+  write_together(folder.path(), {{"a", "one"}, {"b", "two"}});
+  {
+    const FullDisk full(10);
+    const std::string text = error_text<Fault>([&] {
+      write_together(folder.path(), {{"a", "new"}, {"b", std::string(100, 'x')}, {"c", "new"}});
+    });
+    EXPECT_NE(text.find((folder / "b").string()), std::string::npos) << text;
+  }
+  EXPECT_EQ(text_of(folder / "a") + text_of(folder / "b"), "onetwo");
+  EXPECT_EQ(files_in(folder.path()), 2u);
+  write_together(folder.path(), {{"a", "new"}, {"b", "newer"}});
+  EXPECT_EQ(text_of(folder / "a") + text_of(folder / "b"), "newnewer");
+  EXPECT_EQ(files_in(folder.path()), 2u);
+}
+
+TEST(CheckFolderWritable, TakesFoldersThatAreToBeMade) {
+  const TempFolder folder;
+  write_atomically(folder / "file", "");
+  check_folder_writable(folder.path());
+  check_folder_writable(folder / "a/b/c");
+  check_folder_writable("some");
+  EXPECT_EQ(files_in(folder.path()), 1u);
+  for (const char* wrong : {"file", "file/below"})
+    EXPECT_EQ(error_text<UserError>([&] { check_folder_writable(folder / wrong); }),
+              fmt::format("[file] cannot write to the folder {}: Not a directory",
+                          (folder / wrong).string()));
+}
+
 TEST(WriteAtomically, DoesNotReplaceAFolder) {
   const TempFolder folder;
   fs::create_directories(folder / "a/b");
