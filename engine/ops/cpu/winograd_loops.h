@@ -12,9 +12,9 @@ inline constexpr size_t kWidth = Channels::kWidth, kParts = Channels::kParts;
 
 /// Length of kLanes channels of the transformed tiles of a group.
 inline constexpr size_t kBlock = kGroup * kLanes;
-/// Sums of products that stay in registers: as many vectors as the set has, less those that are
-/// loaded.
-inline constexpr size_t kSums = Channels::kParts == 1 ? 16 : 8 / Channels::kParts;
+/// Sums of products that stay in registers: of 32 vectors of AVX-512, or of 16, the most that leave
+/// room for what is loaded.
+inline constexpr size_t kSums = Channels::kParts == 1 ? 16 : 12 / Channels::kParts;
 
 // The points of the interpolation are 0, a, -a, b, -b and infinity. These a and b, which are
 // oneDNN's, keep rounding errors near those of a direct sum; with 1 and 2 they are twice as large.
@@ -23,39 +23,76 @@ inline constexpr float kA2 = kA * kA, kB2 = kB * kB;
 // product of the distances of a point to the other finite points: of 0, of a and -a, of b and -b
 inline constexpr float kAt0 = kA2 * kB2, kAtA = 2 * kA2 * (kA2 - kB2), kAtB = 2 * kB2 * (kB2 - kA2);
 
-// The one-dimensional transforms. Each reads values `from` apart and writes values `to` apart.
-
-TW_INLINE void transform_input(const Vector* d, size_t from, Vector* out, size_t to) {
-  const Vector d1 = d[from], d2 = d[2 * from], d3 = d[3 * from], d4 = d[4 * from];
-  const Vector even_a = d4 - kB2 * d2, odd_a = d3 - kB2 * d1;
-  const Vector even_b = d4 - kA2 * d2, odd_b = d3 - kA2 * d1;
-  out[0] = kAt0 * d[0] - (kA2 + kB2) * d2 + d4;
-  out[to] = even_a + kA * odd_a;
-  out[2 * to] = even_a - kA * odd_a;
-  out[3 * to] = even_b + kB * odd_b;
-  out[4 * to] = even_b - kB * odd_b;
-  out[5 * to] = kAt0 * d1 - (kA2 + kB2) * d3 + d[5 * from];
+/// a * x, which the compiler does not fuse with a sum.
+TW_INLINE Vector rounded(float a, const Vector& x) {
+  Vector product = a * x;
+#ifdef __x86_64__
+  asm("" : "+v"(product));
+#endif
+  return product;
 }
 
+/// a * x + y, rounded once where the set can, or with the product rounded first.
+template <bool kOnce = true>
+TW_INLINE Vector axpy(float a, const Vector& x, const Vector& y) {
+  if constexpr (!kOnce) return rounded(a, x) + y;
+#if TW_VECTOR_BYTES == 64
+  return _mm512_fmadd_ps(_mm512_set1_ps(a), x, y);
+#elif TW_VECTOR_BYTES == 32
+  return _mm256_fmadd_ps(_mm256_set1_ps(a), x, y);
+#else
+  return a * x + y;
+#endif
+}
+
+// The one-dimensional transforms. Each reads values `from` apart and writes values `to` apart. They
+// say which products are rounded: a compiler would choose by the code around them, and the last
+// bits of the result with it.
+
+enum class Pass { rows, columns };  ///< in this order
+
+template <class T, Pass pass>
+TW_INLINE void transform_input(const Vector* d, size_t from, Vector* out, size_t to) {
+  constexpr bool kOnce = pass == Pass::columns || std::is_same_v<T, float>;
+  const Vector d1 = d[from], d2 = d[2 * from], d3 = d[3 * from], d4 = d[4 * from];
+  const Vector even_a = axpy(-kB2, d2, d4), odd_a = axpy(-kB2, d1, d3);
+  const Vector even_b = axpy(-kA2, d2, d4), odd_b = axpy(-kA2, d1, d3);
+  out[0] = axpy(kAt0, d[0], rounded(-(kA2 + kB2), d2)) + d4;
+  out[to] = axpy<kOnce>(kA, odd_a, even_a);
+  out[2 * to] = axpy<kOnce>(-kA, odd_a, even_a);
+  out[3 * to] = axpy<kOnce>(kB, odd_b, even_b);
+  out[4 * to] = axpy<kOnce>(-kB, odd_b, even_b);
+  out[5 * to] = axpy(kAt0, d1, rounded(-(kA2 + kB2), d3)) + d[5 * from];
+}
+
+/// a * x + b * y
+template <Pass pass>
+TW_INLINE Vector sum(float a, const Vector& x, float b, const Vector& y) {
+  return pass == Pass::rows ? axpy(a, x, rounded(b, y)) : axpy(b, y, rounded(a, x));
+}
+
+template <Pass pass>
 TW_INLINE void transform_output(const Vector* m, size_t from, Vector* out, size_t to) {
   const Vector even_a = m[from] + m[2 * from], odd_a = m[from] - m[2 * from];
   const Vector even_b = m[3 * from] + m[4 * from], odd_b = m[3 * from] - m[4 * from];
   out[0] = m[0] + even_a + even_b;
-  out[to] = kA * odd_a + kB * odd_b;
-  out[2 * to] = kA2 * even_a + kB2 * even_b;
-  out[3 * to] = kA * kA2 * odd_a + kB * kB2 * odd_b + m[5 * from];
+  out[to] = sum<pass>(kA, odd_a, kB, odd_b);
+  out[2 * to] = sum<pass>(kA2, even_a, kB2, even_b);
+  out[3 * to] = sum<pass>(kA * kA2, odd_a, kB * kB2, odd_b) + m[5 * from];
 }
 
 /// The transpose of transform_output.
+template <Pass pass>
 TW_INLINE void transform_output_gradient(const Vector* g, size_t from, Vector* out, size_t to) {
+  constexpr bool kOnce = pass == Pass::columns;
   const Vector g1 = g[from], g2 = g[2 * from], g3 = g[3 * from];
-  const Vector even_a = g[0] + kA2 * g2, odd_a = g1 + kA2 * g3;
-  const Vector even_b = g[0] + kB2 * g2, odd_b = g1 + kB2 * g3;
+  const Vector even_a = axpy<kOnce>(kA2, g2, g[0]), odd_a = axpy(kA2, g3, g1);
+  const Vector even_b = axpy<kOnce>(kB2, g2, g[0]), odd_b = axpy(kB2, g3, g1);
   out[0] = g[0];
-  out[to] = even_a + kA * odd_a;
-  out[2 * to] = even_a - kA * odd_a;
-  out[3 * to] = even_b + kB * odd_b;
-  out[4 * to] = even_b - kB * odd_b;
+  out[to] = axpy(kA, odd_a, even_a);
+  out[2 * to] = axpy(-kA, odd_a, even_a);
+  out[3 * to] = axpy(kB, odd_b, even_b);
+  out[4 * to] = axpy(-kB, odd_b, even_b);
   out[5 * to] = g3;
 }
 
@@ -88,6 +125,10 @@ struct Place {
       : image(tile / t.tiles_an_image()),
         row(tile % t.tiles_an_image() / t.across() * 4),
         column(tile % t.across() * 4) {}
+  /// Of the output pixel (row + i, column + j), from the start of the tensor.
+  TW_INLINE size_t offset(const Tiling& t, size_t i, size_t j) const {
+    return ((image * t.out_height + row + i) * t.out_width + column + j) * t.out_channels;
+  }
 };
 
 /// Writes the transformed input of a tile: the first kLanes channels of a point are at `to` +
@@ -103,17 +144,18 @@ TW_INLINE void transform_tile(const Tiling& t, const T* in, size_t tile, float* 
     Vector half[kPoints];
     for (size_t i = 0; i < 6; ++i) {
       Vector d[6];
+#pragma GCC unroll 6
       for (size_t j = 0; j < 6; ++j) {
+        d[j] = Vector{};
         if (row + i < t.in_height && column + j < t.in_width)
           Channels::load(image + ((row + i) * t.in_width + column + j) * t.in_channels + c, d[j]);
-        else
-          d[j] = Vector{};
       }
-      transform_input(d, 1, half + 6 * i, 1);
+      transform_input<T, Pass::rows>(d, 1, half + 6 * i, 1);
     }
     for (size_t j = 0; j < 6; ++j) {
       Vector out[6];
-      transform_input(half + j, 6, out, 1);
+      transform_input<T, Pass::columns>(half + j, 6, out, 1);
+#pragma GCC unroll 6
       for (size_t i = 0; i < 6; ++i) Channels::store(out[i], at + (6 * i + j) * t.input_stride());
     }
   }
@@ -124,30 +166,29 @@ template <class T>
 TW_INLINE void write_tile(const Tiling& t, const float* points, const float* bias, size_t tile,
                           size_t channel, T* out) {
   const Place place(t, tile);
-  Vector half[kParts][24];
+  const size_t rows = t.out_height - place.row, columns = t.out_width - place.column;
   Channels added{};
   if (bias != nullptr) added = Channels::load(bias + channel);
-  for (size_t i = 0; i < 6; ++i)
-    for (size_t p = 0; p < kParts; ++p) {
+  for (size_t p = 0; p < kParts; ++p) {
+    Vector half[24];
+#pragma GCC unroll 6
+    for (size_t i = 0; i < 6; ++i) {
       Vector m[6];
+#pragma GCC unroll 6
       for (size_t j = 0; j < 6; ++j)
         Channels::load(points + (6 * i + j) * t.output_stride() + p * kWidth, m[j]);
-      transform_output(m, 1, half[p] + 4 * i, 1);
+      transform_output<Pass::rows>(m, 1, half + 4 * i, 1);
     }
-  for (size_t j = 0; j < 4; ++j)
-    for (size_t p = 0; p < kParts; ++p) {
+#pragma GCC unroll 4
+    for (size_t j = 0; j < 4; ++j) {
       Vector y[4];
-      transform_output(half[p] + j, 4, y, 1);
-      for (size_t i = 0; i < 4; ++i) {
-        const size_t row = place.row + i, column = place.column + j;
-        y[i] += added.part[p];
-        if (row < t.out_height && column < t.out_width)
-          Channels::store(
-              y[i],
-              out + ((place.image * t.out_height + row) * t.out_width + column) * t.out_channels +
-                  channel + p * kWidth);
-      }
+      transform_output<Pass::columns>(half + j, 4, y, 1);
+#pragma GCC unroll 4
+      for (size_t i = 0; i < 4; ++i)
+        if (i < rows && j < columns)
+          Channels::store(y[i] + added.part[p], out + place.offset(t, i, j) + channel + p * kWidth);
     }
+  }
 }
 
 /// The gradient of write_tile, from the gradient of the output to that of the points; adds that of
@@ -156,63 +197,64 @@ template <class T>
 TW_INLINE void read_tile(const Tiling& t, const T* gradient, size_t tile, size_t channel,
                          float* points, Channels& bias) {
   const Place place(t, tile);
-  Vector half[kParts][24];
-  for (size_t i = 0; i < 4; ++i)
-    for (size_t p = 0; p < kParts; ++p) {
+  const size_t rows = t.out_height - place.row, columns = t.out_width - place.column;
+  for (size_t p = 0; p < kParts; ++p) {
+    Vector half[24];
+#pragma GCC unroll 4
+    for (size_t i = 0; i < 4; ++i) {
       Vector g[4];
+#pragma GCC unroll 4
       for (size_t j = 0; j < 4; ++j) {
-        const size_t row = place.row + i, column = place.column + j;
-        if (row < t.out_height && column < t.out_width)
-          Channels::load(
-              gradient +
-                  ((place.image * t.out_height + row) * t.out_width + column) * t.out_channels +
-                  channel + p * kWidth,
-              g[j]);
-        else
-          g[j] = Vector{};
+        g[j] = Vector{};
+        if (i < rows && j < columns)
+          Channels::load(gradient + place.offset(t, i, j) + channel + p * kWidth, g[j]);
       }
       bias.part[p] += (g[0] + g[1]) + (g[2] + g[3]);
-      transform_output_gradient(g, 1, half[p] + 6 * i, 1);
+      transform_output_gradient<Pass::rows>(g, 1, half + 6 * i, 1);
     }
-  for (size_t j = 0; j < 6; ++j)
-    for (size_t p = 0; p < kParts; ++p) {
+#pragma GCC unroll 6
+    for (size_t j = 0; j < 6; ++j) {
       Vector out[6];
-      transform_output_gradient(half[p] + j, 6, out, 1);
+      transform_output_gradient<Pass::columns>(half + j, 6, out, 1);
+#pragma GCC unroll 6
       for (size_t i = 0; i < 6; ++i)
         Channels::store(out[i], points + (6 * i + j) * t.output_stride() + p * kWidth);
     }
-}
-
-/// to[tile, :] = sum over c of input[tile, c] * kernel[c, :], for kLanes tiles.
-TW_INLINE void multiply(const float* input, const float* kernel, size_t channels, float* to) {
-  for (size_t tile = 0; tile < kLanes; tile += kSums) {
-    Channels sums[kSums] = {};
-    const float* from = input + tile * kLanes;
-    for (size_t block = 0; block < channels; block += kLanes, from += kBlock)
-      for (size_t c = 0; c < kLanes; ++c) {
-        const Channels w = Channels::load(kernel + (block + c) * kLanes);
-#pragma GCC unroll 16
-        for (size_t i = 0; i < kSums; ++i) sums[i].add(from[i * kLanes + c], w);
-      }
-#pragma GCC unroll 16
-    for (size_t i = 0; i < kSums; ++i) sums[i].store(to + (tile + i) * kLanes);
   }
 }
 
-/// sums[o, :] += sum over tiles of output[tile, o] * input[tile, :].
-TW_INLINE void add_products(const float* output, const float* input, size_t tiles, float* sums) {
-  for (size_t first = 0; first < kLanes; first += kSums) {
-    Channels all[kSums];
+/// to[tile, :] = sum over c of input[tile, c] * kernel[c, :], for the tiles [first, kLanes).
+template <size_t first = 0>
+TW_INLINE void multiply(const float* input, const float* kernel, size_t channels, float* to) {
+  constexpr size_t n = std::min(kSums, kLanes - first);
+  Channels sums[n] = {};
+  const float* from = input + first * kLanes;
+  for (size_t block = 0; block < channels; block += kLanes, from += kBlock)
+    for (size_t c = 0; c < kLanes; ++c) {
+      const Channels w = Channels::load(kernel + (block + c) * kLanes);
 #pragma GCC unroll 16
-    for (size_t o = 0; o < kSums; ++o) all[o] = Channels::load(sums + (first + o) * kLanes);
-    for (size_t tile = 0; tile < tiles; ++tile) {
-      const Channels x = Channels::load(input + tile * kLanes);
-#pragma GCC unroll 16
-      for (size_t o = 0; o < kSums; ++o) all[o].add(output[tile * kLanes + first + o], x);
+      for (size_t i = 0; i < n; ++i) sums[i].add(from[i * kLanes + c], w);
     }
 #pragma GCC unroll 16
-    for (size_t o = 0; o < kSums; ++o) all[o].store(sums + (first + o) * kLanes);
+  for (size_t i = 0; i < n; ++i) sums[i].store(to + (first + i) * kLanes);
+  if constexpr (first + n < kLanes) multiply<first + n>(input, kernel, channels, to);
+}
+
+/// sums[o, :] += sum over tiles of output[tile, o] * input[tile, :], for o in [first, kLanes).
+template <size_t first = 0>
+TW_INLINE void add_products(const float* output, const float* input, size_t tiles, float* sums) {
+  constexpr size_t n = std::min(kSums, kLanes - first);
+  Channels all[n];
+#pragma GCC unroll 16
+  for (size_t o = 0; o < n; ++o) all[o] = Channels::load(sums + (first + o) * kLanes);
+  for (size_t tile = 0; tile < tiles; ++tile) {
+    const Channels x = Channels::load(input + tile * kLanes);
+#pragma GCC unroll 16
+    for (size_t o = 0; o < n; ++o) all[o].add(output[tile * kLanes + first + o], x);
   }
+#pragma GCC unroll 16
+  for (size_t o = 0; o < n; ++o) all[o].store(sums + (first + o) * kLanes);
+  if constexpr (first + n < kLanes) add_products<first + n>(output, input, tiles, sums);
 }
 
 template <class T>
