@@ -26,7 +26,7 @@ template <class Value>
 class Registry {
  public:
   struct Entry {
-    std::string name;
+    std::string name;  ///< a-z, 0-9 and _: settings, files and tests are named after it
     std::string help;
     Value value;                         ///< usually a factory
     std::vector<Setting> settings{};     ///< keys of `--set name.key=value`
@@ -46,6 +46,13 @@ class Registry {
   explicit Registry(std::string kind) : kind_(std::move(kind)) {}
 
   bool add(Entry entry) {
+    const auto is_plain = [](char c) {
+      return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_';
+    };
+    check<std::logic_error>(!entry.name.empty() && std::ranges::all_of(entry.name, is_plain),
+                            "{} \"{}\": a name has the characters a-z, 0-9 and _; other spellings "
+                            "are aliases",
+                            kind_, entry.name);
     const auto check_free = [&](const std::string& name) {
       check<std::logic_error>(lookup(name) == nullptr, "{} \"{}\" is registered twice", kind_,
                               name);

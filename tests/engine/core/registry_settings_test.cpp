@@ -36,6 +36,14 @@ TEST(Registry, ADuplicateNameIsRejected) {
   EXPECT_EQ(registry.find("pear").value, 2);
 }
 
+TEST(Registry, ANameOfOtherCharactersIsRejected) {
+  Registry<int> registry = fruits();
+  for (const char* name : {"", "blood-orange", "a.b", "Kiwi", "fig "})
+    EXPECT_THROW(registry.add({name, "help", 1}), std::logic_error) << name;
+  EXPECT_TRUE(registry.add({"blood_orange", "help", 4, {}, {"blood-orange"}}));
+  EXPECT_EQ(registry.find("blood-orange").value, 4);
+}
+
 Registry<int> aliased_fruits() {
   Registry<int> registry = fruits();
   registry.add({"pomegranate", "red", 3, {{"seeds", "600", "how many"}}, {"pg"}});
