@@ -21,6 +21,19 @@ foreach(program IN LISTS programs)
   endif()" COMPONENT programs)
 endforeach()
 
+# the C interface, for CMake and pkg-config
+install(TARGETS thinwire EXPORT thinwire LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} OPTIONAL)
+install(FILES apps/library/thinwire.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+install(EXPORT thinwire NAMESPACE thinwire:: FILE thinwireConfig.cmake
+        DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/thinwire)
+include(CMakePackageConfigHelpers)
+write_basic_package_version_file(${PROJECT_BINARY_DIR}/thinwireConfigVersion.cmake
+                                 COMPATIBILITY SameMinorVersion)
+install(FILES ${PROJECT_BINARY_DIR}/thinwireConfigVersion.cmake
+        DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/thinwire)
+configure_file(apps/library/thinwire.pc.in ${PROJECT_BINARY_DIR}/thinwire.pc @ONLY)
+install(FILES ${PROJECT_BINARY_DIR}/thinwire.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+
 install(PROGRAMS scripts/thinwire DESTINATION ${CMAKE_INSTALL_BINDIR})
 file(GLOB user_scripts CONFIGURE_DEPENDS scripts/*.py)
 install(PROGRAMS ${user_scripts} DESTINATION ${data}/scripts)

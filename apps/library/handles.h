@@ -1,0 +1,72 @@
+// The objects behind the handles of thinwire.h, and how their functions report errors.
+#pragma once
+
+#include <memory>
+#include <new>
+#include <string>
+
+#include "apps/library/thinwire.h"
+#include "comm/link/link.h"
+#include "engine/core/error.h"
+
+/// A group owns its communicator, unless it is one of the threads of run_on_threads().
+struct thinwire_group {
+  explicit thinwire_group(tw::Communicator& of) : base(of) { base.set_timeout(60); }
+  explicit thinwire_group(std::unique_ptr<tw::Communicator> of) : thinwire_group(*of) {
+    owned = std::move(of);
+  }
+
+  tw::Communicator& comm() const { return link ? *link : base; }
+
+  tw::Communicator& base;
+  std::unique_ptr<tw::Communicator> owned;
+  std::unique_ptr<tw::LinkCommunicator> link;
+  int reducers = 0;
+};
+
+namespace tw {
+
+/// What thinwire_error() returns in this thread.
+std::string& last_error();
+
+/// What the body of thinwire_run_threads() returned.
+class BodyFailed : public Fault {
+ public:
+  BodyFailed(int code, const std::string& text) : Fault(text), code_(code) {}
+  int code() const { return code_; }
+
+ private:
+  int code_;
+};
+
+/// Runs the body of a C function: its code, with the text of an exception in last_error().
+template <class Body>
+int guarded(const Body& body) {
+  const auto failed = [](int code, const std::string& text) {
+    last_error() = text;
+    return code;
+  };
+  try {
+    body();
+    return THINWIRE_OK;
+  } catch (const BodyFailed& error) {
+    return failed(error.code(), error.what());
+  } catch (const UserError& error) {
+    return failed(THINWIRE_MISUSE, error.what());
+  } catch (const CollectiveFault& error) {
+    return failed(THINWIRE_NONFINITE, error.what());
+  } catch (const std::bad_alloc&) {
+    return failed(THINWIRE_FAULT, "[thinwire] the memory ran out");
+  } catch (const std::exception& error) {
+    return failed(THINWIRE_FAULT, error.what());
+  } catch (...) {
+    return failed(THINWIRE_FAULT, "[thinwire] an unknown exception");
+  }
+}
+
+/// UserError when an argument is a null pointer.
+inline void need(const void* pointer, const char* name) {
+  check(pointer != nullptr, "[thinwire] {} is NULL", name);
+}
+
+}  // namespace tw

@@ -1,0 +1,294 @@
+// The reducers of thinwire.h.
+#include <algorithm>
+#include <cstring>
+#include <nlohmann/json.hpp>
+#include <vector>
+
+#include "apps/library/handles.h"
+#include "engine/io/safetensors.h"
+#include "sparsify/gradient_mean.h"
+
+namespace tw {
+
+namespace {
+
+/// The options of a reducer, beside the settings of --set: those of `train` by the same names.
+const std::vector<Setting>& reducer_options() {
+  static const std::vector<Setting> options = {
+      {.key = "sparsifier", .value = kDense, .help = "synchronous SGD algorithm"},
+      {.key = "selector", .value = "", .help = "replaces the sparsifier's selector"},
+      {.key = "exchange", .value = "", .help = "replaces the sparsifier's exchange"},
+      {.key = "scope",
+       .value = "auto",
+       .help = "select from the whole gradient or from each tensor",
+       .choices = {"auto", "model", "layer"}},
+      {.key = "momentum_correction",
+       .value = "auto",
+       .help = "momentum before the selection",
+       .choices = {"auto", "on", "off"}},
+      {.key = "momentum",
+       .value = "0.9",
+       .help = "of a momentum before the selection",
+       .least = 0,
+       .most = 1},
+      {.key = "nesterov", .value = "false", .help = "likewise"},
+      {.key = "bucket_mib",
+       .value = "1.0",
+       .help = "least size of a bucket",
+       .least = 0,
+       .most = 1e6},
+      {.key = "no_error_feedback", .value = "false", .help = "drop entries that were not sent"},
+      {.key = "residual_decay",
+       .value = "1.0",
+       .help = "factor of the residual",
+       .least = 0,
+       .most = 1},
+      {.key = "seed", .value = "1", .help = "of random draws", .least = 0, .most = 1e15},
+      {.key = "threads_per_rank", .value = "1", .help = "CPU threads", .least = 1, .most = 4096},
+  };
+  return options;
+}
+constexpr const char* kOptions = "reducer";  // their group in the Settings
+
+std::string text_of(const nlohmann::json& value) {
+  return value.is_string() ? value.get<std::string>() : value.dump();
+}
+
+/// All options and settings, with those of the JSON object set.
+Settings read_options(const char* options) {
+  Settings settings = default_settings();
+  settings.declare(kOptions, reducer_options());
+  if (options == nullptr) return settings;
+  const auto json = nlohmann::json::parse(options, nullptr, false);
+  check(json.is_object(), "[thinwire] the options are not a JSON object: {}", options);
+  std::vector<std::string> names{"set"};
+  for (const Setting& option : reducer_options()) names.push_back(option.key);
+  for (const auto& [key, value] : json.items()) {
+    check(std::ranges::find(names, key) != names.end(), "[thinwire] unknown option \"{}\"{}", key,
+          nearest_hint(key, names));
+    if (key != "set") {
+      settings.set(fmt::format("{}.{}", kOptions, key), text_of(value));
+      continue;
+    }
+    check(value.is_object(), "[thinwire] the option \"set\" is not a JSON object");
+    for (const auto& [setting, text] : value.items()) settings.set(setting, text_of(text));
+  }
+  return settings;
+}
+
+SgdConfig config_of(const Settings& settings) {
+  const auto key = [](const char* name) { return fmt::format("{}.{}", kOptions, name); };
+  SgdConfig config{.sparsifier = settings.text(key("sparsifier")),
+                   .momentum = settings.number(key("momentum")),
+                   .weight_decay = 0,
+                   .nesterov = settings.flag(key("nesterov")),
+                   .error_feedback = !settings.flag(key("no_error_feedback")),
+                   .residual_decay = settings.number(key("residual_decay")),
+                   .selector = settings.text(key("selector")),
+                   .exchange = settings.text(key("exchange")),
+                   .bucket_bytes = static_cast<size_t>(settings.number(key("bucket_mib")) * 0x1p20),
+                   .seed = static_cast<uint64_t>(settings.integer(key("seed")))};
+  if (const std::string scope = settings.text(key("scope")); scope != "auto")
+    config.scope = scope == "layer" ? Scope::layer : Scope::model;
+  if (const std::string text = settings.text(key("momentum_correction")); text != "auto")
+    config.momentum_before = text == "on";
+  // momentum after the mean is that of the caller's optimizer
+  if (!resolve_sparsifier(config, settings).momentum_before) {
+    for (const char* option : {"momentum", "nesterov"})
+      check(!settings.was_set(key(option)),
+            "[thinwire] option \"{}\" acts only with a momentum before the selection; without one "
+            "the optimizer that takes the mean has it",
+            option);
+    config.momentum = 0;
+  }
+  return config;
+}
+
+void declare_tensors(ParameterArena& arena, const thinwire_tensor* tensors, size_t count) {
+  check(count > 0, "[thinwire] no tensors");
+  need(tensors, "tensors");
+  for (size_t i = 0; i < count; ++i) {
+    const thinwire_tensor& tensor = tensors[i];
+    need(tensor.name, "the name of a tensor");
+    if (tensor.dimensions > 0) need(tensor.shape, "the shape of a tensor");
+    // the last extents count only by their product
+    std::vector<int64_t> shape{};
+    for (size_t axis = 0; axis < tensor.dimensions; ++axis) {
+      const int64_t extent = tensor.shape[axis];
+      check(extent > 0, "[thinwire] {} has an extent of {}", tensor.name, extent);
+      if (axis < Shape::kMaxRank)
+        shape.push_back(extent);
+      else
+        shape.back() *= extent;
+    }
+    if (shape.empty()) shape.push_back(1);
+    arena.add({.name = tensor.name, .shape = Shape(std::span<const int64_t>(shape))});
+  }
+}
+
+Tensor flat_tensor(std::span<float> values) {
+  return {values.data(), {static_cast<int64_t>(values.size())}, DType::f32, Device::cpu};
+}
+
+}  // namespace
+
+}  // namespace tw
+
+using namespace tw;  // NOLINT: this file defines functions outside of it
+
+struct thinwire_reducer {
+  thinwire_reducer(thinwire_group& of, const char* options, const thinwire_tensor* tensors,
+                   size_t count)
+      : group(of),
+        settings(read_options(options)),
+        config(config_of(settings)),
+        ctx(Device::cpu, static_cast<int>(settings.integer("reducer.threads_per_rank"))) {
+    declare_tensors(arena, tensors, count);
+    mean = std::make_unique<GradientMean>(ctx, group.comm(), arena, config, settings);
+    ++group.reducers;
+  }
+  ~thinwire_reducer() { --group.reducers; }
+
+  /// All vectors and states of this rank.
+  std::vector<NamedVector> vectors() {
+    std::vector<NamedVector> all = mean->sgd().common_vectors();
+    for (NamedVector& own : mean->sgd().own_vectors()) all.push_back(std::move(own));
+    return all;
+  }
+  /// Whose state a block of bytes is.
+  std::map<std::string, std::string> identity() const {
+    std::string options;
+    for (const auto& [key, value] : settings.values())
+      if (key != "reducer.threads_per_rank") options += fmt::format("{}={} ", key, value);
+    return {{"rank", fmt::format("{} of {}", group.base.rank(), group.base.size())},
+            {"tensors", fmt::format("{:016x}", arena.layout_hash())},
+            {"options", options}};
+  }
+
+  thinwire_group& group;
+  Settings settings;
+  SgdConfig config;
+  Context ctx;
+  ParameterArena arena;
+  std::unique_ptr<GradientMean> mean;
+};
+
+int thinwire_reducer_create(thinwire_group* group, const char* options,
+                            const thinwire_tensor* tensors, size_t count,
+                            thinwire_reducer** reducer) {
+  return guarded([&] {
+    need(group, "group");
+    need(reducer, "reducer");
+    *reducer = new thinwire_reducer(*group, options, tensors, count);
+  });
+}
+
+int thinwire_reducer_step(thinwire_reducer* reducer, const thinwire_step* step,
+                          float* const* gradients, thinwire_report* report) {
+  return guarded([&] {
+    need(reducer, "reducer");
+    need(step, "step");
+    need(gradients, "gradients");
+    check(step->density > 0 && step->density <= 1, "[thinwire] a density of {}", step->density);
+    const auto& parameters = reducer->arena.parameters();
+    for (size_t i = 0; const Parameter& p : parameters)
+      check(gradients[i++] != nullptr, "[thinwire] the gradient of {} is NULL", p.name);
+
+    reducer->ctx.bind_thread();
+    for (size_t i = 0; const Parameter& p : parameters)
+      std::copy_n(gradients[i++], p.length(), p.in(reducer->arena.gradients()).begin());
+    const StepReport done = reducer->mean->run({.step = step->step,
+                                                .density = step->density,
+                                                .warmup = step->warmup != 0,
+                                                .stop = step->stop != 0});
+    for (size_t i = 0; const Parameter& p : parameters)
+      std::ranges::copy(p.in(reducer->arena.values()), gradients[i++]);
+    if (report != nullptr)
+      *report = {.bytes_sent = done.bytes_sent,
+                 .entries = done.nnz,
+                 .seconds_select = done.sec_select,
+                 .seconds_exchange = done.sec_exchange,
+                 .stop = done.stop};
+  });
+}
+
+int thinwire_reducer_save(thinwire_reducer* reducer, void* state, size_t* bytes) {
+  return guarded([&] {
+    need(reducer, "reducer");
+    need(bytes, "bytes");
+    SafetensorsWriter file;
+    for (const auto& [key, value] : reducer->identity()) file.metadata(key, value);
+    std::vector<NamedVector> vectors = reducer->vectors();
+    for (NamedVector& one : vectors) file.add(one.name, flat_tensor(one.values.span()));
+    for (const NamedState& one : reducer->mean->sgd().states())
+      file.add(
+          one.name,
+          {one.bytes.data(), {static_cast<int64_t>(one.bytes.size())}, DType::u8, Device::cpu});
+    size_t length = 0;
+    const auto visit = [&](std::byte* out) {
+      length = 0;
+      file.visit([&](std::span<const std::byte> part) {
+        if (out != nullptr) std::memcpy(out + length, part.data(), part.size());
+        length += part.size();
+      });
+    };
+    visit(nullptr);
+    const size_t room = *bytes;
+    *bytes = length;
+    if (state == nullptr) return;
+    check(room >= length, "[thinwire] room for {} bytes of state; {} are needed", room, length);
+    visit(static_cast<std::byte*>(state));
+  });
+}
+
+int thinwire_reducer_load(thinwire_reducer* reducer, const void* state, size_t bytes) {
+  return guarded([&] {
+    need(reducer, "reducer");
+    need(state, "state");
+    const auto* first = static_cast<const std::byte*>(state);
+    const SafetensorsReader file("the state", std::vector<std::byte>(first, first + bytes));
+    check(file.sealed(), "[thinwire] the state has no checksum");
+    for (const auto& [key, value] : reducer->identity()) {
+      const auto saved = file.metadata().find(key);
+      const bool same = saved != file.metadata().end() && saved->second == value;
+      check(same, "[thinwire] the state has other {} than this reducer", key);
+    }
+    // all of it is checked before any of it is taken
+    std::vector<std::pair<std::span<std::byte>, std::span<const std::byte>>> copies;
+    const auto take = [&](const std::string& name, std::span<std::byte> to) {
+      const Tensor& tensor = file.tensor(name);
+      const std::span from(static_cast<const std::byte*>(tensor.data), tensor.bytes());
+      check(from.size() == to.size(), "[thinwire] {} of the state has {} bytes; expected {}", name,
+            from.size(), to.size());
+      copies.emplace_back(to, from);
+    };
+    std::vector<NamedVector> vectors = reducer->vectors();
+    for (NamedVector& one : vectors) take(one.name, std::as_writable_bytes(one.values.span()));
+    for (const NamedState& one : reducer->mean->sgd().states()) take(one.name, one.bytes);
+    for (const auto& [to, from] : copies) std::ranges::copy(from, to.begin());
+  });
+}
+
+int thinwire_reducer_bytes(const thinwire_reducer* reducer, double density, uint64_t* bytes) {
+  return guarded([&] {
+    need(reducer, "reducer");
+    need(bytes, "bytes");
+    check(density > 0 && density <= 1, "[thinwire] a density of {}", density);
+    const SgdPlan plan(reducer->arena, reducer->config, reducer->settings);
+    *bytes = plan.bytes_sent(reducer->group.base.size(), density);
+  });
+}
+
+int thinwire_reducer_seconds(const thinwire_reducer* reducer, const char* link, double density,
+                             double* seconds) {
+  return guarded([&] {
+    need(reducer, "reducer");
+    need(link, "link");
+    need(seconds, "seconds");
+    check(density > 0 && density <= 1, "[thinwire] a density of {}", density);
+    const SgdPlan plan(reducer->arena, reducer->config, reducer->settings);
+    *seconds = plan.seconds(parse_link(link).cost(), reducer->group.base.size(), density);
+  });
+}
+
+void thinwire_reducer_free(thinwire_reducer* reducer) { delete reducer; }

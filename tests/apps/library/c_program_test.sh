@@ -1,0 +1,52 @@
+#!/usr/bin/env bash
+# The C program of docs/library.md, built from an installation by pkg-config and by CMake's package,
+# alone and on two ranks.
+set -euo pipefail
+source=$TW_SOURCE build=$TW_BUILD
+# shellcheck source=tests/support/programs/said.sh
+. tests/support/programs/said.sh
+command -v pkg-config >/dev/null || { echo "skipped: no pkg-config"; exit 77; }
+
+cmake --install "$build" --prefix "$work/prefix" --component thinwire >"$work/said"
+cd "$work"
+# the first block of a language
+block() { awk -v first="\`\`\`$1" '$0 == first && !seen { on = seen = 1; next } /^```$/ { on = 0 } on' \
+  "$source/docs/library.md"; }
+block c >sum.c
+export PKG_CONFIG_PATH=$work/prefix/lib/pkgconfig
+[[ -d $PKG_CONFIG_PATH ]] || PKG_CONFIG_PATH=$(dirname "$(find prefix -name thinwire.pc)")
+lib=$(pkg-config --variable=prefix thinwire)/lib
+[[ -e $lib/libthinwire.so ]] || lib=$(dirname "$(find "$work/prefix" -name libthinwire.so)")
+export LD_LIBRARY_PATH=$lib
+
+# shellcheck disable=SC2046
+${CC:-cc} -std=c11 -Wall -Wextra -Wpedantic -Werror sum.c $(pkg-config --cflags --libs thinwire) -o sum
+./sum >said
+expect said "step 0: 51 entries of the mean, 0 bytes sent"
+expect said "0.0 ms on 100 Mbit/s"
+
+# the names that it offers are those of the header
+nm -D --defined-only "$lib/libthinwire.so" | awk '{ print $3 }' | sort >offered
+grep -oE '\bthinwire_[a-z_]+\(' "$work/prefix/include/thinwire.h" | tr -d '(' | sort -u >declared
+comm -13 offered declared >missing
+comm -23 offered declared >more
+[[ ! -s missing && ! -s more ]] || { echo "not declared and offered alike:"; cat missing more; exit 1; }
+
+if grep -q TW_WITH_MPI "$build/compile_commands.json"; then
+  mpirun -n 2 ./sum >said
+  # 51 entries of each rank, half of them the same; 8 bytes an entry and a header
+  grep -qE '^step 0: [5-9][0-9] entries of the mean, [0-9]{3} bytes sent$' said ||
+    { echo "on two ranks:"; cat said; exit 1; }
+fi
+
+cat >CMakeLists.txt <<'EOF'
+cmake_minimum_required(VERSION 3.25)
+project(sum LANGUAGES C)
+find_package(thinwire 0.3 REQUIRED)
+add_executable(sum sum.c)
+target_link_libraries(sum PRIVATE thinwire::thinwire)
+EOF
+cmake -S . -B build -DCMAKE_PREFIX_PATH="$work/prefix" >said 2>&1 || { cat said; exit 1; }
+cmake --build build >said 2>&1 || { cat said; exit 1; }
+build/sum >said
+expect said "step 2: 51 entries of the mean, 0 bytes sent"

@@ -1,0 +1,385 @@
+// The C interface: its means beside the updates of SyncSgd for every sparsifier, its groups, its
+// states, and what it answers to wrong calls.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <limits>
+#include <thread>
+
+#include "apps/library/thinwire.h"
+#include "tests/support/ranks/sgd_rig.h"
+
+namespace tw {
+namespace {
+
+// the tensors of SgdRig
+constexpr size_t kLength = 600;
+const int64_t kFirst[] = {20, 15}, kSecond[] = {150}, kThird[] = {15, 10};
+const thinwire_tensor kTensors[] = {
+    {"layer0.weight", kFirst, 2}, {"layer1.weight", kSecond, 1}, {"layer2.weight", kThird, 2}};
+
+/// A reducer of these tensors, and gradients in memory of their own.
+class LibraryRig {
+ public:
+  LibraryRig(thinwire_group* group, const std::string& options) : group_(group) {
+    EXPECT_EQ(thinwire_reducer_create(group, options.c_str(), kTensors, 3, &reducer), THINWIRE_OK)
+        << thinwire_error();
+  }
+  ~LibraryRig() { thinwire_reducer_free(reducer); }
+
+  int step(uint64_t number, double density = 0.1, const GradientKind& kind = exact_kinds()[1]) {
+    for (size_t i = 0; i < kLength; ++i)
+      mean[i] = SgdRig::gradient(kind, thinwire_group_rank(group_), number, i);
+    return step_with_mean(number, density);
+  }
+  int step_with_mean(uint64_t number, double density = 0.1) {
+    float* const gradients[] = {mean.data(), mean.data() + 300, mean.data() + 450};
+    const thinwire_step input{.step = number, .density = density, .warmup = 0, .stop = 0};
+    return thinwire_reducer_step(reducer, &input, gradients, &report);
+  }
+  std::vector<char> saved() const {
+    size_t bytes = 0;
+    EXPECT_EQ(thinwire_reducer_save(reducer, nullptr, &bytes), THINWIRE_OK);
+    std::vector<char> state(bytes);
+    EXPECT_EQ(thinwire_reducer_save(reducer, state.data(), &bytes), THINWIRE_OK)
+        << thinwire_error();
+    return state;
+  }
+
+  thinwire_reducer* reducer = nullptr;
+  std::vector<float> mean = std::vector<float>(kLength);
+  thinwire_report report{};
+
+ private:
+  thinwire_group* group_;
+};
+
+/// Runs `body` on threads as ranks; the first exit code.
+int on_threads(int ranks, const std::function<void(thinwire_group*)>& body) {
+  return thinwire_run_threads(
+      ranks,
+      [](thinwire_group* group, void* user) {
+        (*static_cast<const std::function<void(thinwire_group*)>*>(user))(group);
+        return 0;
+      },
+      const_cast<std::function<void(thinwire_group*)>*>(&body));
+}
+
+std::string options_of(const Variant& variant, bool momentum_before) {
+  const Settings defaults = default_settings();
+  std::string set;
+  for (const auto& [key, value] : variant.settings.values())
+    if (defaults.values().at(key) != value)
+      set += fmt::format(R"({}"{}": "{}")", set.empty() ? "" : ", ", key, value);
+  return fmt::format(R"({{"sparsifier": "{}", {}"set": {{{}}}}})", variant.sparsifier,
+                     momentum_before ? R"("momentum": 0.5, )" : "", set);
+}
+
+class LibrarySparsifiers : public testing::TestWithParam<std::string> {};
+
+TEST_P(LibrarySparsifiers, MeanIsWhatAnUpdateSubtracts) {
+  for (const Variant& variant : variants_of(GetParam())) {
+    SCOPED_TRACE(variant.name);
+    const bool before =
+        resolve_sparsifier({.sparsifier = variant.sparsifier}, variant.settings).momentum_before;
+    const SgdConfig config{
+        .sparsifier = variant.sparsifier, .momentum = before ? 0.5 : 0, .weight_decay = 0};
+    std::vector<std::vector<float>> updates(8), means(8);  // by step
+    run_on_threads(2, [&](Communicator& comm) {
+      Context ctx;
+      SgdRig rig(ctx, comm, kLength, config, variant.settings);
+      for (uint64_t step = 0; step < updates.size(); ++step) {
+        ops::fill(ctx, rig.arena.values(), 0);
+        rig.step(exact_kinds()[1], {.step = step, .lr = 0.5, .density = 0.1});
+        if (comm.rank() == 0)
+          for (const float value : rig.arena.values()) updates[step].push_back(value);
+      }
+    });
+    const int code = on_threads(2, [&](thinwire_group* group) {
+      LibraryRig rig(group, options_of(variant, before));
+      for (uint64_t step = 0; step < means.size(); ++step) {
+        EXPECT_EQ(rig.step(step), THINWIRE_OK) << thinwire_error();
+        if (thinwire_group_rank(group) == 0) means[step] = rig.mean;
+      }
+    });
+    ASSERT_EQ(code, 0) << thinwire_error();
+    bool any = false;
+    for (size_t step = 0; step < means.size(); ++step)
+      for (size_t i = 0; i < kLength; ++i) {
+        ASSERT_EQ(-0.5f * means[step][i], updates[step][i]) << "step " << step << " element " << i;
+        any |= means[step][i] != 0;
+      }
+    EXPECT_TRUE(any);
+  }
+}
+
+TEST_P(LibrarySparsifiers, ContinuesFromASavedStateToTheSameBits) {
+  const std::string options = fmt::format(R"({{"sparsifier": "{}"}})", GetParam());
+  const int code = on_threads(3, [&](thinwire_group* group) {
+    LibraryRig through(group, options), begun(group, options), resumed(group, options);
+    for (uint64_t step = 0; step < 3; ++step) {
+      EXPECT_EQ(through.step(step), THINWIRE_OK);
+      EXPECT_EQ(begun.step(step), THINWIRE_OK);
+    }
+    const std::vector<char> state = begun.saved();
+    EXPECT_EQ(thinwire_reducer_load(resumed.reducer, state.data(), state.size()), THINWIRE_OK)
+        << thinwire_error();
+    for (uint64_t step = 3; step < 6; ++step) {
+      EXPECT_EQ(through.step(step), THINWIRE_OK);
+      EXPECT_EQ(resumed.step(step), THINWIRE_OK);
+      EXPECT_TRUE(same_bits(through.mean, resumed.mean)) << "step " << step;
+    }
+  });
+  EXPECT_EQ(code, 0) << thinwire_error();
+}
+
+INSTANTIATE_TEST_SUITE_P(Registered, LibrarySparsifiers, testing::ValuesIn(sparsifiers().names()),
+                         [](const auto& of) { return of.param; });
+
+TEST(Library, DenseMeanIsTheMeanOfAllGradients) {
+  const int code = on_threads(4, [&](thinwire_group* group) {
+    LibraryRig rig(group, "{}");
+    ASSERT_EQ(rig.step(0), THINWIRE_OK);
+    for (size_t i = 0; i < kLength; ++i) {
+      float sum = 0;  // of integers
+      for (int rank = 0; rank < 4; ++rank) sum += SgdRig::gradient(exact_kinds()[1], rank, 0, i);
+      EXPECT_EQ(rig.mean[i], sum / 4) << i;
+    }
+  });
+  EXPECT_EQ(code, 0) << thinwire_error();
+}
+
+TEST(Library, CallbacksGiveTheBitsOfThreads) {
+  const std::string options = R"({"sparsifier": "topk", "scope": "layer"})";
+  std::vector<float> expected;
+  uint64_t bytes = 0;
+  on_threads(3, [&](thinwire_group* group) {
+    LibraryRig rig(group, options);
+    EXPECT_EQ(rig.step(0, 0.1, rounding_kind()), THINWIRE_OK);
+    if (thinwire_group_rank(group) == 0) expected = rig.mean, bytes = rig.report.bytes_sent;
+  });
+  run_on_threads(3, [&](Communicator& comm) {
+    const thinwire_callbacks callbacks{
+        .rank = comm.rank(),
+        .size = comm.size(),
+        .user = &comm,
+        .exchange = [](void* user, int to, const void* out, size_t out_bytes, int from, void* in,
+                       size_t in_bytes, double) -> int64_t {
+          auto& inner = *static_cast<Communicator*>(user);
+          return static_cast<int64_t>(
+              inner.exchange(inner.host(), to, {static_cast<const std::byte*>(out), out_bytes},
+                             from, {static_cast<std::byte*>(in), in_bytes}));
+        },
+        .abort = nullptr};
+    thinwire_group* group = nullptr;
+    ASSERT_EQ(thinwire_group_of_callbacks(&callbacks, &group), THINWIRE_OK) << thinwire_error();
+    EXPECT_EQ(thinwire_group_rank(group), comm.rank());
+    EXPECT_EQ(thinwire_group_size(group), 3);
+    {
+      LibraryRig rig(group, options);
+      EXPECT_EQ(rig.step(0, 0.1, rounding_kind()), THINWIRE_OK) << thinwire_error();
+      EXPECT_TRUE(same_bits(rig.mean, expected));
+      if (comm.rank() == 0) {
+        EXPECT_EQ(rig.report.bytes_sent, bytes);
+      }
+    }
+    thinwire_group_free(group);
+  });
+}
+
+TEST(Library, AFailedCallbackIsAFaultAndAbortTellsTheOthers) {
+  static std::atomic<int> aborts;
+  aborts = 0;
+  const thinwire_callbacks callbacks{.rank = 1,
+                                     .size = 2,
+                                     .user = nullptr,
+                                     .exchange = [](void*, int, const void*, size_t, int, void*,
+                                                    size_t, double) -> int64_t { return -1; },
+                                     .abort = [](void*, const char*) { ++aborts; }};
+  thinwire_group* group = nullptr;
+  ASSERT_EQ(thinwire_group_of_callbacks(&callbacks, &group), THINWIRE_OK);
+  thinwire_reducer* reducer = nullptr;
+  EXPECT_EQ(thinwire_reducer_create(group, nullptr, kTensors, 3, &reducer), THINWIRE_FAULT);
+  EXPECT_EQ(reducer, nullptr);
+  EXPECT_STREQ(thinwire_error(), "[callbacks] rank 1: the exchange with ranks 0 and 0 failed");
+  EXPECT_EQ(thinwire_group_abort(group, "test"), THINWIRE_OK);
+  EXPECT_EQ(aborts, 1);
+  thinwire_group_free(group);
+}
+
+TEST(Library, EveryRankLearnsOfANanAndGoesOn) {
+  std::atomic<int> told = 0;
+  const int code = on_threads(3, [&](thinwire_group* group) {
+    LibraryRig rig(group, R"({"sparsifier": "gaussiank"})");
+    rig.mean[451] = thinwire_group_rank(group) == 1 ? std::numeric_limits<float>::quiet_NaN() : 1;
+    EXPECT_EQ(rig.step_with_mean(0), THINWIRE_NONFINITE);
+    const std::string text = thinwire_error();
+    told += text.find("rank 1") != std::string::npos && text.find("layer2.weight") < text.size();
+  });
+  EXPECT_EQ(code, 0) << thinwire_error();
+  EXPECT_EQ(told, 3);
+}
+
+TEST(Library, AStopOfOneRankReachesAll) {
+  std::atomic<int> stopped = 0;
+  on_threads(3, [&](thinwire_group* group) {
+    LibraryRig rig(group, "{}");
+    float* const gradients[] = {rig.mean.data(), rig.mean.data() + 300, rig.mean.data() + 450};
+    const thinwire_step input{
+        .step = 0, .density = 1, .warmup = 0, .stop = thinwire_group_rank(group) == 2};
+    EXPECT_EQ(thinwire_reducer_step(rig.reducer, &input, gradients, &rig.report), THINWIRE_OK);
+    stopped += rig.report.stop;
+  });
+  EXPECT_EQ(stopped, 3);
+}
+
+TEST(Library, PredictsBytesAndSecondsOfAStep) {
+  on_threads(4, [&](thinwire_group* group) {
+    LibraryRig rig(group, R"({"sparsifier": "gtopk"})");
+    EXPECT_EQ(rig.step(0), THINWIRE_OK);
+    uint64_t all = 0;
+    ASSERT_EQ(thinwire_reducer_bytes(rig.reducer, 0.1, &all), THINWIRE_OK) << thinwire_error();
+    EXPECT_GT(all, rig.report.bytes_sent);
+    double fast = 0, slow = 0;
+    ASSERT_EQ(thinwire_reducer_seconds(rig.reducer, "100Mbit,1ms", 0.1, &slow), THINWIRE_OK);
+    ASSERT_EQ(thinwire_reducer_seconds(rig.reducer, "10Gbit,0ms", 0.1, &fast), THINWIRE_OK);
+    // four hops of a tree and its broadcast, each a latency; 60 entries of 8 bytes
+    EXPECT_NEAR(slow, 4e-3, 4e-4);
+    EXPECT_LT(fast, 1e-5);
+  });
+}
+
+TEST(Library, AnEmulatedLinkTakesItsTime) {
+  on_threads(2, [&](thinwire_group* group) {
+    ASSERT_EQ(thinwire_group_set_link(group, "1Gbit,20ms"), THINWIRE_OK) << thinwire_error();
+    LibraryRig rig(group, R"({"sparsifier": "topk"})");
+    EXPECT_EQ(rig.step(0), THINWIRE_OK);
+    EXPECT_GE(rig.report.seconds_exchange, 0.02);
+    EXPECT_EQ(thinwire_group_set_link(group, "1Gbit,20ms"), THINWIRE_MISUSE);
+  });
+}
+
+TEST(Library, ThreadsEndWithTheFirstCode) {
+  const int code = thinwire_run_threads(
+      3, [](thinwire_group* group, void*) { return thinwire_group_rank(group) == 1 ? 9 : 0; },
+      nullptr);
+  EXPECT_EQ(code, 9);
+  EXPECT_EQ(thinwire_run_threads(
+                0, [](thinwire_group*, void*) { return 0; }, nullptr),
+            THINWIRE_MISUSE);
+}
+
+TEST(Library, RefusesStatesOfOthers) {
+  std::vector<std::vector<char>> states(2);
+  on_threads(2, [&](thinwire_group* group) {
+    LibraryRig rig(group, R"({"sparsifier": "topk"})");
+    rig.step(0);
+    states[thinwire_group_rank(group)] = rig.saved();
+  });
+  const auto load = [&](const char* options, const std::vector<char>& state, int rank) {
+    std::string text;
+    on_threads(2, [&](thinwire_group* group) {
+      LibraryRig rig(group, options);
+      if (thinwire_group_rank(group) != rank) return;
+      const std::vector<char> before = rig.saved();
+      EXPECT_EQ(thinwire_reducer_load(rig.reducer, state.data(), state.size()), THINWIRE_MISUSE);
+      text = thinwire_error();
+      EXPECT_EQ(rig.saved(), before);
+    });
+    return text;
+  };
+  const char* const topk = R"({"sparsifier": "topk"})";
+  EXPECT_EQ(load(topk, states[0], 1), "[thinwire] the state has other rank than this reducer");
+  EXPECT_EQ(load(R"({"sparsifier": "topk", "residual_decay": 0.5})", states[0], 0),
+            "[thinwire] the state has other options than this reducer");
+  std::vector<char> damaged = states[0];
+  damaged[damaged.size() - 5] ^= 1;
+  EXPECT_NE(load(topk, damaged, 0).find("the state"), std::string::npos);
+  damaged.resize(damaged.size() / 2);
+  EXPECT_NE(load(topk, damaged, 0).find("the state"), std::string::npos);
+  EXPECT_NE(load(topk, {}, 0).find("the state"), std::string::npos);
+}
+
+TEST(Library, SavesIntoTooLittleRoomNothing) {
+  on_threads(1, [&](thinwire_group* group) {
+    LibraryRig rig(group, R"({"sparsifier": "topk"})");
+    std::vector<char> room(10, 'x');
+    size_t bytes = room.size();
+    EXPECT_EQ(thinwire_reducer_save(rig.reducer, room.data(), &bytes), THINWIRE_MISUSE);
+    EXPECT_GT(bytes, kLength * sizeof(float));
+    EXPECT_EQ(std::string(room.begin(), room.end()), "xxxxxxxxxx");
+  });
+}
+
+TEST(Library, RefusesWrongOptionsTensorsAndSteps) {
+  on_threads(1, [&](thinwire_group* group) {
+    const auto refused = [&](const char* options) {
+      thinwire_reducer* reducer = nullptr;
+      EXPECT_EQ(thinwire_reducer_create(group, options, kTensors, 3, &reducer), THINWIRE_MISUSE)
+          << options;
+      EXPECT_EQ(reducer, nullptr);
+      return std::string(thinwire_error());
+    };
+    EXPECT_NE(refused(R"({"sparsifier": "topkk"})").find(R"(nearest is "topk")"),
+              std::string::npos);
+    EXPECT_EQ(refused(R"({"sparsifer": "topk"})"),
+              R"([thinwire] unknown option "sparsifer"; nearest is "sparsifier")");
+    EXPECT_EQ(refused("[1]"), "[thinwire] the options are not a JSON object: [1]");
+    EXPECT_EQ(refused(R"({"momentum": 0.9})"),
+              R"([thinwire] option "momentum" acts only with a momentum before the selection; )"
+              "without one the optimizer that takes the mean has it");
+    EXPECT_NE(refused(R"({"set": {"gaussiank.refin": "paper"}})").find("gaussiank.refine"),
+              std::string::npos);
+    EXPECT_NE(refused(R"({"residual_decay": 2})").find("at most 1"), std::string::npos);
+    EXPECT_NE(refused(R"({"scope": "tensor"})").find("auto, model, layer"), std::string::npos);
+
+    const auto wrong_tensor = [&](const thinwire_tensor* tensors, size_t count) {
+      thinwire_reducer* reducer = nullptr;
+      EXPECT_EQ(thinwire_reducer_create(group, "{}", tensors, count, &reducer), THINWIRE_MISUSE);
+      return std::string(thinwire_error());
+    };
+    const int64_t nothing[] = {3, 0};
+    const thinwire_tensor twice[] = {kTensors[0], kTensors[0]}, empty[] = {{"a", nothing, 2}},
+                          nameless[] = {{nullptr, kFirst, 2}};
+    EXPECT_EQ(wrong_tensor(kTensors, 0), "[thinwire] no tensors");
+    EXPECT_EQ(wrong_tensor(nullptr, 1), "[thinwire] tensors is NULL");
+    EXPECT_EQ(wrong_tensor(empty, 1), "[thinwire] a has an extent of 0");
+    EXPECT_EQ(wrong_tensor(nameless, 1), "[thinwire] the name of a tensor is NULL");
+    EXPECT_NE(wrong_tensor(twice, 2).find("layer0.weight"), std::string::npos);
+
+    LibraryRig rig(group, R"({"sparsifier": "topk"})");
+    EXPECT_EQ(rig.step(0, 0), THINWIRE_MISUSE);
+    EXPECT_EQ(rig.step(0, 1.5), THINWIRE_MISUSE);
+    EXPECT_EQ(rig.step(0, std::numeric_limits<double>::quiet_NaN()), THINWIRE_MISUSE);
+    EXPECT_EQ(thinwire_reducer_step(rig.reducer, nullptr, nullptr, nullptr), THINWIRE_MISUSE);
+    EXPECT_EQ(rig.step(0), THINWIRE_OK);
+  });
+  EXPECT_EQ(thinwire_group_of_callbacks(nullptr, nullptr), THINWIRE_MISUSE);
+  thinwire_callbacks callbacks{};
+  thinwire_group* group = nullptr;
+  EXPECT_EQ(thinwire_group_of_callbacks(&callbacks, &group), THINWIRE_MISUSE);
+  EXPECT_EQ(thinwire_reducer_create(nullptr, nullptr, kTensors, 3, nullptr), THINWIRE_MISUSE);
+  thinwire_group_free(nullptr);
+  thinwire_reducer_free(nullptr);
+}
+
+TEST(Library, TensorsOfAnyNumberOfDimensions) {
+  on_threads(1, [&](thinwire_group* group) {
+    const int64_t volume[] = {2, 3, 1, 2, 2};
+    const thinwire_tensor tensors[] = {{"scalar", nullptr, 0}, {"volume", volume, 5}};
+    thinwire_reducer* reducer = nullptr;
+    ASSERT_EQ(thinwire_reducer_create(group, nullptr, tensors, 2, &reducer), THINWIRE_OK)
+        << thinwire_error();
+    float scalar = 3;
+    std::vector<float> rest(24, 2);
+    float* const gradients[] = {&scalar, rest.data()};
+    const thinwire_step input{.step = 0, .density = 1, .warmup = 0, .stop = 0};
+    EXPECT_EQ(thinwire_reducer_step(reducer, &input, gradients, nullptr), THINWIRE_OK);
+    EXPECT_EQ(scalar, 3);
+    EXPECT_EQ(rest, std::vector<float>(24, 2));
+    thinwire_reducer_free(reducer);
+  });
+}
+
+}  // namespace
+}  // namespace tw
