@@ -1,0 +1,209 @@
+"""Thinwire's exchanges inside PyTorch: a communication hook of DistributedDataParallel, and local
+steps around any optimizer.
+
+    model = DistributedDataParallel(network)
+    hook = thinwire.ddp.Hook("gaussiank", density=0.001).register(model)
+"""
+
+import ctypes
+import datetime
+import struct
+
+import torch
+import torch.distributed as dist
+
+from .library import Group, Reducer
+from .reader import UserError
+
+__all__ = ["Hook", "LocalSteps"]
+HEADER = 8  # bytes in front of a message: its length
+
+
+class Peers:
+    """Sends bytes between the ranks of a torch.distributed group by gloo, one message for each:
+    the receiver knows the most bytes, the header says how many there are."""
+
+    def __init__(self, group):
+        self.group = group
+        self.ranks = dist.get_process_group_ranks(group)
+        self.buffers = {}
+
+    def buffer(self, use, length):
+        if self.buffers.get(use, torch.empty(0)).numel() < length:
+            self.buffers[use] = torch.empty(length, dtype=torch.uint8)
+        return self.buffers[use][:length]
+
+    def exchange(self, to, out, out_bytes, source, into, room, seconds):
+        limit = datetime.timedelta(seconds=seconds) if seconds else None
+        works = []
+        if to >= 0:
+            message = self.buffer("out", HEADER + out_bytes)
+            ctypes.memmove(message.data_ptr(), struct.pack("<q", out_bytes), HEADER)
+            ctypes.memmove(message.data_ptr() + HEADER, out, out_bytes)
+            works.append(dist.isend(message, self.ranks[to], self.group))
+        if source >= 0:
+            message = self.buffer("in", HEADER + room)
+            works.append(dist.irecv(message, self.ranks[source], self.group))
+        for work in works:
+            work.wait(limit) if limit else work.wait()
+        if source < 0:
+            return 0
+        length, = struct.unpack("<q", ctypes.string_at(message.data_ptr(), HEADER))
+        ctypes.memmove(into, message.data_ptr() + HEADER, length)
+        return length
+
+
+class Mean:
+    """The mean over the ranks of tensors with names, and what it took."""
+
+    def __init__(self, named, sparsifier, density, warmup, group, link, timeout, options):
+        self.density, self.warmup = density, tuple(warmup)
+        self.steps = self.epoch = self.bytes_sent = 0
+        ranks = dist.get_process_group_ranks(group or dist.group.WORLD)
+        # a group of its own: its messages meet no others, and NCCL has none for host memory
+        own = dist.new_group(ranks, backend="gloo")
+        peers = Peers(own)
+        self.group = Group(dist.get_rank(own), len(ranks), peers.exchange, link, timeout)
+        shapes = [(name, tuple(tensor.shape)) for name, tensor in named]
+        self.reducer = Reducer(self.group, shapes, {"sparsifier": sparsifier, **options})
+
+    def __call__(self, tensors):
+        """Replaces the tensors, in the order of their names, by their mean. The Report."""
+        host = [tensor.detach().to("cpu", torch.float32).contiguous() for tensor in tensors]
+        warm = self.epoch < len(self.warmup)
+        density = self.warmup[self.epoch] if warm else self.density
+        report = self.reducer.step([tensor.data_ptr() for tensor in host], self.steps, density, warm)
+        for tensor, mean in zip(tensors, host, strict=True):
+            if tensor.data_ptr() != mean.data_ptr():
+                tensor.copy_(mean)
+        self.steps += 1
+        self.bytes_sent += report.bytes_sent
+        return report
+
+    def state_dict(self):
+        state = torch.frombuffer(bytearray(self.reducer.save()), dtype=torch.uint8)
+        return {"reducer": state, "steps": self.steps, "epoch": self.epoch}
+
+    def load_state_dict(self, state):
+        self.reducer.load(state["reducer"].numpy().tobytes())
+        self.steps, self.epoch = state["steps"], state["epoch"]
+
+
+class Hook:
+    """Exchanges the gradients of a DistributedDataParallel model by a sparsifier of Thinwire.
+
+    sparsifier, density: as of `train`. warmup: densities of the first epochs; the caller says
+    set_epoch(). group: a torch.distributed group, by default all ranks; messages go over a gloo
+    group of the same ranks. link: emulates a link such as "100Mbit,1ms". timeout: seconds that a
+    rank waits for another one. options: scope, momentum, seed, set={"gaussiank.refine": ...} and
+    the others of thinwire.h.
+
+    The selection is made from the whole gradient, when its last bucket is there. The residual is
+    that of each parameter, whatever the buckets are. Momentum belongs to the optimizer, unless the
+    sparsifier applies it before the selection, as dgc does: then momentum= is given here, and the
+    optimizer has none.
+    """
+
+    def __init__(self, sparsifier, density=0.001, warmup=(), group=None, link=None, timeout=60,
+                 **options):
+        self.arguments = (sparsifier, density, warmup, group, link, timeout, options)
+        self.mean = self.report = None
+        self.waiting = []
+
+    def register(self, model):
+        """Becomes the hook of the model, a DistributedDataParallel. Collective."""
+        named = [(name, p) for name, p in model.module.named_parameters() if p.requires_grad]
+        self.order = {id(p): i for i, (_, p) in enumerate(named)}
+        self.mean = Mean(named, *self.arguments)
+        model.register_comm_hook(self, Hook.take)
+        return self
+
+    def take(self, bucket: dist.GradBucket) -> torch.futures.Future[torch.Tensor]:
+        """A bucket of gradients; its future is the mean, when the last bucket has come."""
+        future = torch.futures.Future()
+        self.waiting.append((bucket, future))
+        if bucket.is_last():
+            buckets, self.waiting = self.waiting, []
+            gradients = [None] * len(self.order)
+            for one, _ in buckets:
+                for parameter, gradient in zip(one.parameters(), one.gradients(), strict=True):
+                    gradients[self.order[id(parameter)]] = gradient
+            self.report = self.mean(gradients)
+            for one, done in buckets:
+                done.set_result(one.buffer())
+        return future
+
+    def set_epoch(self, epoch):
+        """The epoch that begins, from 0, for warmup."""
+        self.mean.epoch = epoch
+
+    @property
+    def bytes_sent(self):
+        """Payload bytes that this rank has sent."""
+        return self.mean.bytes_sent
+
+    def seconds(self, link):
+        """Predicted seconds of an exchange on a link such as "1Gbit,0.1ms"."""
+        return self.mean.reducer.seconds(link, self.mean.density)
+
+    def state_dict(self):
+        """The state of this rank, such as the residual; each rank saves its own."""
+        return self.mean.state_dict()
+
+    def load_state_dict(self, state):
+        """Continues from the state of the same rank of as many ranks, parameters and options."""
+        self.mean.load_state_dict(state)
+
+
+class LocalSteps:
+    """Local SGD: every rank takes `every` steps of its own optimizer; then the change of the
+    parameters is exchanged by a sparsifier and applied by SGD with Nesterov momentum (DiLoCo, with
+    outer_lr and outer_momentum). The model is not wrapped by DistributedDataParallel and begins
+    the same on all ranks. Other arguments are those of Hook."""
+
+    def __init__(self, model, optimizer, every, sparsifier, density=0.001, outer_lr=1.0,
+                 outer_momentum=0.0, warmup=(), group=None, link=None, timeout=60, **options):
+        if every < 1:
+            raise UserError(f"LocalSteps: every = {every}; expected at least 1")
+        named = [(name, p) for name, p in model.named_parameters() if p.requires_grad]
+        self.optimizer, self.every, self.taken = optimizer, every, 0
+        self.parameters = [p for _, p in named]
+        self.anchor = [p.detach().clone() for p in self.parameters]
+        self.outer = torch.optim.SGD(self.anchor, lr=outer_lr, momentum=outer_momentum,
+                                     nesterov=outer_momentum > 0)
+        self.mean = Mean(named, sparsifier, density, warmup, group, link, timeout, options)
+        self.report = None
+
+    def zero_grad(self, set_to_none=True):
+        self.optimizer.zero_grad(set_to_none)
+
+    def step(self):
+        """A step of the optimizer, and after `every` of them an exchange. Collective then."""
+        self.optimizer.step()
+        self.taken += 1
+        if self.taken % self.every == 0:
+            self.exchange()
+
+    @torch.no_grad()
+    def exchange(self):
+        """Exchanges what the local steps have changed. Collective."""
+        for anchor, parameter in zip(self.anchor, self.parameters, strict=True):
+            anchor.grad = anchor - parameter
+        self.report = self.mean([anchor.grad for anchor in self.anchor])
+        self.outer.step()
+        for anchor, parameter in zip(self.anchor, self.parameters, strict=True):
+            parameter.copy_(anchor)
+
+    def state_dict(self):
+        """The state of this rank: of the optimizer, the outer step and the reducer."""
+        return {"taken": self.taken, "anchor": self.anchor, "optimizer": self.optimizer.state_dict(),
+                "outer": self.outer.state_dict(), "mean": self.mean.state_dict()}
+
+    def load_state_dict(self, state):
+        self.taken = state["taken"]
+        with torch.no_grad():
+            for anchor, saved in zip(self.anchor, state["anchor"], strict=True):
+                anchor.copy_(saved)
+        self.optimizer.load_state_dict(state["optimizer"])
+        self.outer.load_state_dict(state["outer"])
+        self.mean.load_state_dict(state["mean"])
