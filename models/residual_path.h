@@ -27,7 +27,8 @@ struct ResidualShape {
   bool zero_init = false;
 };
 
-/// conv3x3 with the stride - bn - relu - conv3x3 - bn; `middle` equals `out`.
+/// conv3x3 with the stride - bn - relu - conv3x3 - bn; `middle` equals `out`. `name` begins the
+/// names of its tensors: `layer1.0` for `layer1.0.conv1.weight`.
 ResidualPath basic_path(ParameterArena& arena, const std::string& name, const ResidualShape& shape);
 
 /// conv1x1 - bn - relu - conv3x3 with the stride - bn - relu - conv1x1 - bn.
