@@ -9,7 +9,7 @@ inline constexpr size_t kVectorBytes = TW_VECTOR_BYTES;
 /// Vector of `bytes` bytes.
 template <class T, size_t bytes>
 struct VectorOf {
-  typedef T Type __attribute__((vector_size(bytes)));
+  using Type __attribute__((vector_size(bytes))) = T;
 };
 
 /// N elements of type T: one vector, or several where those of the set are shorter.
