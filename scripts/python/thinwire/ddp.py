@@ -72,7 +72,8 @@ class Mean:
         host = [tensor.detach().to("cpu", torch.float32).contiguous() for tensor in tensors]
         warm = self.epoch < len(self.warmup)
         density = self.warmup[self.epoch] if warm else self.density
-        report = self.reducer.step([tensor.data_ptr() for tensor in host], self.steps, density, warm)
+        addresses = [tensor.data_ptr() for tensor in host]
+        report = self.reducer.step(addresses, self.steps, density, warm)
         for tensor, mean in zip(tensors, host, strict=True):
             if tensor.data_ptr() != mean.data_ptr():
                 tensor.copy_(mean)
@@ -196,8 +197,9 @@ class LocalSteps:
 
     def state_dict(self):
         """The state of this rank: of the optimizer, the outer step and the reducer."""
-        return {"taken": self.taken, "anchor": self.anchor, "optimizer": self.optimizer.state_dict(),
-                "outer": self.outer.state_dict(), "mean": self.mean.state_dict()}
+        return {"taken": self.taken, "anchor": self.anchor,
+                "optimizer": self.optimizer.state_dict(), "outer": self.outer.state_dict(),
+                "mean": self.mean.state_dict()}
 
     def load_state_dict(self, state):
         self.taken = state["taken"]

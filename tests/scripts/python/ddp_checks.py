@@ -208,9 +208,9 @@ def check_lost_rank(rank):
     assert time.monotonic() - began < 30
 
 
-CHECKS = [check_dense, check_topk_beside_numpy, check_buckets_change_nothing, check_every_sparsifier,
-          check_state, check_warmup, check_local_steps, check_nan, check_wrong_arguments,
-          check_lost_rank]
+CHECKS = [check_dense, check_topk_beside_numpy, check_buckets_change_nothing,
+          check_every_sparsifier, check_state, check_warmup, check_local_steps, check_nan,
+          check_wrong_arguments, check_lost_rank]
 
 
 def work(rank, port):
