@@ -6,11 +6,6 @@
 
 namespace tw {
 
-std::string& last_error() {
-  thread_local std::string text;
-  return text;
-}
-
 namespace {
 
 /// Sends by the functions of a caller.

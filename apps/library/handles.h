@@ -27,7 +27,10 @@ struct thinwire_group {
 namespace tw {
 
 /// What thinwire_error() returns in this thread.
-std::string& last_error();
+inline std::string& last_error() {
+  thread_local std::string text;
+  return text;
+}
 
 /// What the body of thinwire_run_threads() returned.
 class BodyFailed : public Fault {
