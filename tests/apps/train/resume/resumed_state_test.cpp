@@ -18,7 +18,7 @@
 namespace tw::test {
 namespace {
 
-constexpr const char* kTiny = "two-layers";
+constexpr const char* kTiny = "two_layers";
 
 /// Two matrices that PowerSGD compresses, and their biases.
 LayerPtr two_layers(ParameterArena& arena, const ModelSpec& spec) {
