@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cstring>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <vector>
 
 #include "apps/library/handles.h"
@@ -106,10 +107,12 @@ SgdConfig config_of(const Settings& settings) {
 
 void declare_tensors(ParameterArena& arena, const thinwire_tensor* tensors, size_t count) {
   check(count > 0, "[thinwire] no tensors");
+  std::set<std::string> names;
   need(tensors, "tensors");
   for (size_t i = 0; i < count; ++i) {
     const thinwire_tensor& tensor = tensors[i];
     need(tensor.name, "the name of a tensor");
+    check(names.insert(tensor.name).second, "[thinwire] two tensors are called {}", tensor.name);
     if (tensor.dimensions > 0) need(tensor.shape, "the shape of a tensor");
     // the last extents count only by their product
     std::vector<int64_t> shape{};

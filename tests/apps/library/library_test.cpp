@@ -250,13 +250,17 @@ TEST(Library, PredictsBytesAndSecondsOfAStep) {
 }
 
 TEST(Library, AnEmulatedLinkTakesItsTime) {
+  std::vector<double> seconds(2);
   on_threads(2, [&](thinwire_group* group) {
-    ASSERT_EQ(thinwire_group_set_link(group, "1Gbit,20ms"), THINWIRE_OK) << thinwire_error();
+    ASSERT_EQ(thinwire_group_set_link(group, "1Gbit,50ms"), THINWIRE_OK) << thinwire_error();
     LibraryRig rig(group, R"({"sparsifier": "topk"})");
     EXPECT_EQ(rig.step(0), THINWIRE_OK);
-    EXPECT_GE(rig.report.seconds_exchange, 0.02);
-    EXPECT_EQ(thinwire_group_set_link(group, "1Gbit,20ms"), THINWIRE_MISUSE);
+    seconds[thinwire_group_rank(group)] = rig.report.seconds_exchange;
+    EXPECT_EQ(thinwire_group_set_link(group, "1Gbit,50ms"), THINWIRE_MISUSE);
   });
+  // of the rank that comes first: a late one finds the message there, and the clock of a link
+  // makes up for a late wake-up, 10 ms at most
+  EXPECT_GE(std::max(seconds[0], seconds[1]), 0.04);
 }
 
 TEST(Library, ThreadsEndWithTheFirstCode) {
@@ -297,7 +301,7 @@ TEST(Library, RefusesStatesOfOthers) {
   EXPECT_NE(load(topk, damaged, 0).find("the state"), std::string::npos);
   damaged.resize(damaged.size() / 2);
   EXPECT_NE(load(topk, damaged, 0).find("the state"), std::string::npos);
-  EXPECT_NE(load(topk, {}, 0).find("the state"), std::string::npos);
+  EXPECT_EQ(load(topk, {}, 0), "[thinwire] state is NULL");
 }
 
 TEST(Library, SavesIntoTooLittleRoomNothing) {
