@@ -5,7 +5,8 @@
     thinwire.runs("runs").table()     # pandas: a row per run, its settings and results
     run.to_tensorboard("events")      # also to_mlflow() and to_wandb()
 
-docs/python.md describes them. Tables need pandas, the rest needs no package.
+docs/python.md describes them. Tables need pandas, the rest needs no package. thinwire.ddp exchanges
+the gradients of PyTorch (docs/library.md).
 """
 
 import collections
@@ -28,10 +29,11 @@ sys.modules[_spec.name] = importlib.util.module_from_spec(_spec)
 _spec.loader.exec_module(sys.modules[_spec.name])
 
 from . import trackers
+from .library import NonFinite
 from .reader import Fault, UserError, folder, measures
 from .trackers import needed
 
-__all__ = ["Fault", "Run", "Runs", "UserError", "runs", "train"]
+__all__ = ["Fault", "NonFinite", "Run", "Runs", "UserError", "runs", "train"]
 WHOLE = ("step", "epoch", "images", "bytes_sent")  # columns of int64; the others are float64
 STOPPED = 3  # exit code of a run that a signal stopped
 

@@ -8,4 +8,4 @@ python=${THINWIRE_PYTHON:-python3}
   exit 77
 }
 export PYTHONPATH=$TW_SOURCE/scripts/python THINWIRE_LIBRARY=$TW_BUILD/lib/libthinwire.so
-"$python" tests/scripts/python/ddp_checks.py "$TW_BUILD/bin/train"
+"$python" tests/scripts/ddp_checks.py "$TW_BUILD/bin/train"
