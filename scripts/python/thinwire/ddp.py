@@ -96,7 +96,7 @@ class Hook:
     sparsifier, density: as of `train`. warmup: densities of the first epochs; the caller says
     set_epoch(). group: a torch.distributed group, by default all ranks; messages go over a gloo
     group of the same ranks. link: emulates a link such as "100Mbit,1ms". timeout: seconds that a
-    rank waits for another one. options: scope, momentum, seed, set={"gaussiank.refine": ...} and
+    rank waits for another one. options: scope, momentum, seed, set={"wire.values": "bf16"} and
     the others of thinwire.h.
 
     The selection is made from the whole gradient, when its last bucket is there. The residual is
@@ -108,14 +108,14 @@ class Hook:
     def __init__(self, sparsifier, density=0.001, warmup=(), group=None, link=None, timeout=60,
                  **options):
         self.arguments = (sparsifier, density, warmup, group, link, timeout, options)
-        self.mean = self.report = None
-        self.waiting = []
+        self.report = None
+        self.waiting: list = []
 
     def register(self, model):
         """Becomes the hook of the model, a DistributedDataParallel. Collective."""
         named = [(name, p) for name, p in model.module.named_parameters() if p.requires_grad]
         self.order = {id(p): i for i, (_, p) in enumerate(named)}
-        self.mean = Mean(named, *self.arguments)
+        self.mean: Mean = Mean(named, *self.arguments)
         model.register_comm_hook(self, Hook.take)
         return self
 
