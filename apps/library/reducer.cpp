@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "apps/library/handles.h"
+#include "engine/io/json.h"
 #include "engine/io/safetensors.h"
 #include "sparsify/gradient_mean.h"
 
@@ -60,7 +61,7 @@ Settings read_options(const char* options) {
   Settings settings = default_settings();
   settings.declare(kOptions, reducer_options());
   if (options == nullptr) return settings;
-  const auto json = nlohmann::json::parse(options, nullptr, false);
+  const auto json = parse_json<nlohmann::json>(options, "[thinwire] the options");
   check(json.is_object(), "[thinwire] the options are not a JSON object: {}", options);
   std::vector<std::string> names{"set"};
   for (const Setting& option : reducer_options()) names.push_back(option.key);

@@ -113,6 +113,11 @@ seed_corpus() {
       bytes 02 01 00 03 01 >"$corpus/momentum"
       bytes 01 02 00 03 01 >"$corpus/residual"
       ;;
+    library)
+      printf '{"sparsifier": "oktopk", "scope": "layer", "set": {"wire.values": "bf16"}}\n\0\1x' \
+        >"$corpus/layer"
+      printf '{"sparsifier": "dgc", "momentum": 0.5, "set": [1]}' >"$corpus/types"
+      ;;
     npy)
       local array="{'descr': '<f4', 'fortran_order': False, 'shape': (2,), }"
       {

@@ -40,6 +40,8 @@ MUTANTS = {
                "} catch (const nlohmann::json::out_of_range& error) {"),
     "image": ("data/image/jpeg.cpp", "if (pixels_.size() < stride * rows)",
               "if (pixels_.empty())"),
+    "library": ("apps/library/reducer.cpp", "check(value.is_object(),",
+                "check<Fault>(value.is_object(),"),
     "npy": ("apps/analyze/npy.cpp", "check(bytes.size() - begin == count * sizeof(float),",
             "check(bytes.size() - begin <= count * sizeof(float),"),
     "record": ("data/imagenet/record_file.cpp",
