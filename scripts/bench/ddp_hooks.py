@@ -1,0 +1,110 @@
+#!/usr/bin/env python3
+"""ddp_hooks.py CIFAR10: seconds, bytes and losses of communication hooks in PyTorch, by hook.
+
+Trains ResNet-20 by DistributedDataParallel on processes over gloo, on the same batches each time:
+without a hook, with PyTorch's PowerSGD hook, and with thinwire.ddp.Hook. Of Thinwire's hook it
+prints the seconds of selection and exchange, and what the hook takes beside them (copies, Python);
+with --link also as a share of the exchange. The processes share this machine's cores. Needs a
+Python with torch and safetensors, and libthinwire (THINWIRE_LIBRARY).
+"""
+
+import argparse
+import socket
+import sys
+import time
+from pathlib import Path
+from statistics import median
+
+import torch
+import torch.distributed as dist
+import torch.multiprocessing as mp
+from torch.distributed.algorithms.ddp_comm_hooks import powerSGD_hook
+from torch.nn.parallel import DistributedDataParallel
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path[:0] = [str(ROOT / "scripts/dev"), str(ROOT / "scripts/python")]
+import thinwire.ddp
+from compare_ddp import MOMENTUM, RATE, Batches, parameter_groups, torch_models
+
+
+class TimedHook(thinwire.ddp.Hook):
+    """A hook that keeps the seconds of its last buckets, and of selection and exchange in them."""
+    seconds = ()
+
+    def take(self, bucket: dist.GradBucket) -> torch.futures.Future[torch.Tensor]:
+        began = time.perf_counter()
+        future = super().take(bucket)
+        if self.report and bucket.is_last():
+            spent = self.report.seconds_select, self.report.seconds_exchange
+            self.seconds = (*spent, time.perf_counter() - began - sum(spent))
+        return future
+
+
+def work(rank, port, options, name, queue):
+    torch.set_num_threads(1)
+    dist.init_process_group("gloo", init_method=f"tcp://127.0.0.1:{port}", rank=rank,
+                            world_size=options.ranks)
+    torch.manual_seed(1)
+    network = torch_models.ResNet(20)
+    model = DistributedDataParallel(network)
+    hook = None
+    if name == "torch powersgd":
+        state = powerSGD_hook.PowerSGDState(
+            None, matrix_approximation_rank=options.rank, start_powerSGD_iter=2)
+        model.register_comm_hook(state, powerSGD_hook.powerSGD_hook)
+    elif name != "torch":
+        settings = {"powersgd.rank": options.rank} if name == "powersgd" else {}
+        hook = TimedHook(name, density=options.density, link=options.link,
+                         set=settings).register(model)
+    optimizer = torch.optim.SGD(parameter_groups(network, 1e-4), lr=RATE, momentum=MOMENTUM)
+    batches = Batches(options.data, options.ranks, options.batch, 1)
+    losses, steps, parts = [], [], []
+    for step in range(options.steps):
+        images, labels = batches(step, rank)
+        began = time.perf_counter()
+        optimizer.zero_grad()
+        loss = torch.nn.functional.cross_entropy(model(images), labels)
+        loss.backward()
+        optimizer.step()
+        steps.append(time.perf_counter() - began)
+        if hook:
+            parts.append(hook.seconds)
+        mean = loss.detach().clone()
+        dist.all_reduce(mean)
+        losses.append(mean.item() / options.ranks)
+    sent = torch.tensor(float(hook.bytes_sent) if hook else 0.0)
+    dist.all_reduce(sent)
+    if rank == 0:
+        tail = losses[-max(1, len(losses) // 10):]
+        queue.put((median(steps[3:]), [median(part) for part in zip(*parts[3:], strict=True)],
+                   sum(tail) / len(tail), sent.item() / options.steps))
+    dist.destroy_process_group()
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("data", help="a folder of CIFAR-10, binary version")
+    parser.add_argument("--steps", type=int, default=100)
+    parser.add_argument("--ranks", type=int, default=4)
+    parser.add_argument("--batch", type=int, default=8)
+    parser.add_argument("--density", type=float, default=0.01)
+    parser.add_argument("--rank", type=int, default=2, help="of both PowerSGD hooks")
+    parser.add_argument("--link", help="emulated by Thinwire's hooks, such as 100Mbit,1ms")
+    parser.add_argument("--hooks", default="torch,torch powersgd,dense,powersgd,topk,gaussiank")
+    options = parser.parse_args()
+    print("hook            ms a step   select  exchange    rest   rest of exchange   bytes a step"
+          "   loss")
+    for name in options.hooks.split(","):
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            port = probe.getsockname()[1]
+        queue = mp.get_context("fork").SimpleQueue()
+        mp.start_processes(work, (port, options, name, queue), options.ranks, start_method="fork")
+        seconds, parts, loss, sent = queue.get()
+        cells = "".join(f"{1e3 * part:9.2f}" for part in parts) if parts else 27 * " "
+        share = f"{parts[2] / parts[1]:18.3f}" if parts else 18 * " "
+        print(f"{name:15} {1e3 * seconds:9.1f}{cells}{share} {sent:14.0f}   {loss:.4f}", flush=True)
+
+
+if __name__ == "__main__":
+    main()
