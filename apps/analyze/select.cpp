@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <memory>
 
-#include "apps/analyze/npy.h"
+#include "apps/common/npy.h"
 #include "apps/analyze/subcommands.h"
 #include "apps/common/distributions.h"
 #include "engine/core/error.h"

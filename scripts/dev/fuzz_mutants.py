@@ -42,7 +42,7 @@ MUTANTS = {
               "if (pixels_.empty())"),
     "library": ("apps/library/reducer.cpp", "check(value.is_object(),",
                 "check<Fault>(value.is_object(),"),
-    "npy": ("apps/analyze/npy.cpp", "check(bytes.size() - begin == count * sizeof(float),",
+    "npy": ("apps/common/npy.cpp", "check(bytes.size() - begin == count * sizeof(float),",
             "check(bytes.size() - begin <= count * sizeof(float),"),
     "record": ("data/imagenet/record_file.cpp",
                "sample.bytes <= header.index_offset - sample.offset &&", ""),

@@ -1,7 +1,7 @@
 // Any bytes give the elements of an array that is whole in the file, or a UserError.
 #include <cstdlib>
 
-#include "apps/analyze/npy.h"
+#include "apps/common/npy.h"
 #include "engine/core/error.h"
 #include "tests/fuzz/support/input_file.h"
 

@@ -4,7 +4,7 @@
 #include <iterator>
 #include <sstream>
 
-#include "apps/analyze/npy.h"
+#include "apps/common/npy.h"
 #include "apps/analyze/subcommands.h"
 #include "apps/common/distributions.h"
 #include "engine/core/instruction_set.h"

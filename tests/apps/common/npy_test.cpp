@@ -1,5 +1,5 @@
 // Reading and writing .npy files.
-#include "apps/analyze/npy.h"
+#include "apps/common/npy.h"
 
 #include <cstring>
 #include <fstream>

@@ -1,4 +1,4 @@
-#include "apps/analyze/npy.h"
+#include "apps/common/npy.h"
 
 #include <charconv>
 #include <cstring>
