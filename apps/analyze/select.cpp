@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <memory>
 
-#include "apps/common/npy.h"
 #include "apps/analyze/subcommands.h"
 #include "apps/common/distributions.h"
+#include "apps/common/npy.h"
+#include "apps/common/vector_file.h"
 #include "engine/core/error.h"
-#include "engine/io/safetensors.h"
 #include "sparsify/selector.h"
 #include "sparsify/sparsifier.h"
 
@@ -21,34 +21,6 @@ struct SelectOptions {
   int64_t threads = 1, seed = 1, step = 0;
   Settings settings = default_settings();
 };
-
-/// The one float32 tensor of a safetensors file, or the named one.
-std::vector<float> read_tensor(const SelectOptions& options) {
-  const SafetensorsReader file(options.input);
-  std::string name = options.tensor;
-  if (name.empty()) {
-    std::vector<std::string> names;
-    for (const auto& [key, tensor] : file.tensors()) names.push_back(key);
-    check(names.size() == 1, "[analyze] {} has {} tensors; choose one with --tensor{}{}",
-          options.input, names.size(), names.empty() ? "" : ": ", fmt::join(names, ", "));
-    name = names.front();
-  }
-  const Tensor& tensor = file.tensor(name);
-  check(tensor.dtype == DType::f32, "[analyze] {}: tensor {} is {}; expected f32", options.input,
-        name, tw::name(tensor.dtype));
-  const auto values = tensor.as<float>();
-  return {values.begin(), values.end()};
-}
-
-std::vector<float> read_vector(const SelectOptions& options) {
-  const bool npy = is_npy(options.input) || options.input.ends_with(".npy");
-  check(!npy || options.tensor.empty(), "[analyze] {} holds one array; --tensor is for safetensors",
-        options.input);
-  std::vector<float> u = npy ? read_npy(options.input) : read_tensor(options);
-  check(!u.empty() && u.size() < UINT32_MAX, "[analyze] {} has {} elements; expected 1 to {}",
-        options.input, u.size(), UINT32_MAX - 1);
-  return u;
-}
 
 void write_indices(const SelectOptions& options, std::span<const uint32_t> indices) {
   if (options.index_type == "uint32") return write_npy(options.output, indices);
@@ -80,7 +52,7 @@ void run_select(const SelectOptions& options) {
       selectors()
           .find(options.selector)
           .value(ctx, options.settings, {.seed = static_cast<uint64_t>(options.seed)});
-  const std::vector<float> u = read_vector(options);
+  const std::vector<float> u = read_vector(options.input, options.tensor);
 
   std::vector<float> e(u.size());
   SparseVector out;

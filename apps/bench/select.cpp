@@ -6,6 +6,7 @@
 #include "apps/common/distributions.h"
 #include "apps/common/measurements.h"
 #include "apps/common/resolve.h"
+#include "apps/common/vector_file.h"
 #include "apps/common/version.h"
 #include "engine/core/buffer.h"
 #include "engine/core/copy.h"
@@ -27,7 +28,7 @@ struct SelectOptions {
   int64_t d = 25'557'032;  // ResNet-50
   int64_t threads = 1, iterations = 15;
   double density = 0.001;
-  std::string distribution = "all", csv;
+  std::string distribution = "all", from, tensor, csv;
   Device device = Device::cpu;
 };
 
@@ -75,7 +76,9 @@ class SelectBench {
         host_(Device::cpu, static_cast<int>(options.threads)),
         ctx_(options.device, host_.threads()),
         timer_(DeviceTimer::create(ctx_)),
-        d_(static_cast<size_t>(options.d)),
+        read_(options.from.empty() ? std::vector<float>()
+                                   : read_vector(options.from, options.tensor)),
+        d_(read_.empty() ? static_cast<size_t>(options.d) : read_.size()),
         u_(Device::cpu, d_ * sizeof(float)),
         g_(ctx_.device(), u_.bytes()),
         e_(ctx_.device(), u_.bytes()),
@@ -88,6 +91,7 @@ class SelectBench {
   }
 
   void run(const std::string& distribution);
+  size_t d() const { return d_; }
 
  private:
   std::span<float> u() { return u_.as<float>(); }
@@ -107,9 +111,11 @@ class SelectBench {
   SelectOptions options_;
   Context host_, ctx_;
   std::unique_ptr<DeviceTimer> timer_;
+  std::vector<float> read_;  // of a file; empty: drawn
   size_t d_;
   Buffer u_, g_, e_;  // u on the host
   size_t k_;
+  size_t nonzero_ = 0;  // entries of u
   float kth_ = 0;
   GrowingFile csv_;
 };
@@ -148,7 +154,7 @@ Series SelectBench::selection(const std::string& name, const SelectorEntry& entr
           .sent =
               [this, name, exact = entry.exact, out] {
                 const auto below = [&](float x) { return std::abs(x) < kth_; };
-                check<Fault>(!exact || (out->count == std::min(k_, d_) &&
+                check<Fault>(!exact || (out->count == std::min(k_, nonzero_) &&
                                         std::ranges::none_of(out->value_span(), below)),
                              "[bench] {} is not exact", name);
                 return static_cast<double>(out->count) / static_cast<double>(k_);
@@ -186,7 +192,11 @@ double SelectBench::time_nth_element() {
 
 // u = g + e with g = e = u / 2, so that every measured step selects from u itself
 void SelectBench::draw(const std::string& distribution) {
-  fill_by_name(host_, distribution, 1, u());
+  if (read_.empty())
+    fill_by_name(host_, distribution, 1, u());
+  else
+    std::ranges::copy(read_, u().begin());
+  nonzero_ = d_ - static_cast<size_t>(std::ranges::count(u(), 0.0f));
   std::vector<float> half(d_);
   std::ranges::transform(u(), half.begin(), [](float x) { return x / 2; });
   copy_to_device(ctx_, half, g());
@@ -256,6 +266,10 @@ void SelectBench::print_row(const std::string& distribution, const Series& serie
 }
 
 void run_select(const SelectOptions& options) {
+  const bool from = !options.from.empty();
+  check(!from || (options.d == SelectOptions{}.d && options.distribution == "all"),
+        "[bench] from names a vector; it excludes d and distribution");
+  check(from || options.tensor.empty(), "[bench] tensor needs from, which has tensors");
   SelectBench bench(options);  // before the output: throws when there is no such device
   fmt::print(
       "selection with error feedback: u = g + e, select, residual cleared, indices and values out\n"
@@ -263,10 +277,11 @@ void run_select(const SelectOptions& options) {
       "ms: median; best; GB/s: at 12 bytes per element; ratio to e += g, median over rounds;\n"
       "std::nth_element: finds the k-th magnitude only, on one thread; its copy of u is not "
       "timed\n\n",
-      options.d, options.density, entries_to_keep(options.density, static_cast<size_t>(options.d)),
-      word(options.device), options.threads, options.iterations);
+      bench.d(), options.density, entries_to_keep(options.density, bench.d()), word(options.device),
+      options.threads, options.iterations);
   fmt::print("{:<24} {:<10} {:>8} {:>8} {:>7} {:>9} {:>7}\n", "selector", "u", "ms", "best", "GB/s",
              "/ e += g", "nnz/k");
+  if (from) return bench.run("file");
   for (const std::string& name : vector_names())
     if (options.distribution == name || options.distribution == "all") bench.run(name);
 }
@@ -288,6 +303,11 @@ Subcommand bench_select() {
         {.least = 1e-12, .most = 1});
   t.add("distribution", options->distribution,
         "distribution of the elements; layers, spike: not all alike", {.choices = names});
+  t.add("from", options->from,
+        "the vector of a file in place of drawn ones: .npy, or safetensors such as those of train "
+        "--save-gradients",
+        {.traits = kLocal});
+  t.add("tensor", options->tensor, "name of the tensor in a safetensors file with several");
   t.group("Machine");
   t.add("device", options->device, "device of the selection");
   t.add("threads-per-rank", options->threads, "CPU threads",

@@ -4,9 +4,9 @@
 #include <iterator>
 #include <sstream>
 
-#include "apps/common/npy.h"
 #include "apps/analyze/subcommands.h"
 #include "apps/common/distributions.h"
+#include "apps/common/npy.h"
 #include "engine/core/instruction_set.h"
 #include "engine/io/file.h"
 #include "engine/io/safetensors.h"
