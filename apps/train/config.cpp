@@ -55,8 +55,13 @@ void check_combinations(const TrainConfig& c) {
         "[options] class-map needs the weights of --pretrained or --resume");
   check(c.class_map.empty() || !c.reset_head || c.pretrained.empty(),
         "[options] class-map keeps the last layer; it excludes reset-head");
-  check(!c.overlap || c.analyze_every == 0,
-        "[options] analyze-every reads gradients before any exchange; it excludes overlap");
+  for (const auto& [name, every] :
+       {std::pair("analyze-every", c.analyze_every), {"save-gradients", c.save_gradients}}) {
+    check(!c.overlap || every == 0,
+          "[options] {} reads gradients before any exchange; it excludes overlap", name);
+    check(!c.is_local() || every == 0,
+          "[options] {} adds the residual to each gradient; it excludes local-steps", name);
+  }
   check(!c.overlap || !c.measure_wait,
         "[options] measure-wait puts a barrier before every exchange; it excludes overlap");
   check(!c.nesterov || c.momentum > 0, "[options] nesterov needs a momentum above 0");
@@ -66,8 +71,6 @@ void check_combinations(const TrainConfig& c) {
         "[options] with local steps, momentum-correction needs an outer-momentum above 0");
   check(c.residual_decay == 1 || !c.no_error_feedback,
         "[options] residual-decay has no effect with no-error-feedback, which keeps no residual");
-  check(!c.is_local() || c.analyze_every == 0,
-        "[options] analyze-every adds the residual to each gradient; it excludes local-steps");
   const std::string missing = c.device == Device::cuda ? what_is_missing(Device::cuda) : "";
   check(missing.empty(), "[options] device is cuda, but {}; use --device cpu", missing);
   check(c.precision != Precision::tf32 || resolve_device(c.device) == Device::cuda,
@@ -230,6 +233,10 @@ OptionTable TrainConfig::table() {
         "also keep the checkpoint of the highest validation accuracy, as checkpoints/best-N");
   t.add("analyze-every", analyze_every,
         "steps between measurements of rank 0's gradient and residual distribution; 0: none");
+  t.add("save-gradients", save_gradients,
+        "steps between files gradients/step-N-rank-R.safetensors of each rank, for `analyze "
+        "compressors`: its gradient g, before clipping and momentum, and u, g and the residual; "
+        "0: none");
   t.add("tensorboard", tensorboard,
         "write steps, epochs and the histograms of --analyze-every for TensorBoard, too");
   t.add("quiet", quiet, "print errors only; run.log has the lines", {.traits = kUnsaved});

@@ -113,6 +113,7 @@ struct TrainConfig {
   int64_t keep_checkpoints = 2;
   bool keep_best = false;
   int64_t analyze_every = 0;
+  int64_t save_gradients = 0;
   bool tensorboard = false;
   bool quiet = false;
   std::string log;

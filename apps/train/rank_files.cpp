@@ -90,8 +90,8 @@ std::string fingerprint(const fs::path& file) {
 
 }  // namespace
 
-fs::path rank_file(const fs::path& folder, int rank) {
-  return folder / fmt::format("rank-{}.safetensors", rank);
+fs::path rank_file(const fs::path& folder, int rank, const std::string& prefix) {
+  return folder / fmt::format("{}rank-{}.safetensors", prefix, rank);
 }
 
 RankFiles RankFiles::with_file(Communicator& comm, const fs::path& file) {
@@ -130,18 +130,18 @@ std::vector<int> RankFiles::blind() const {
   return ranks;
 }
 
-void RankFiles::write(Communicator& comm, const SafetensorsWriter& file,
-                      const fs::path& folder) const {
+void RankFiles::write(Communicator& comm, const SafetensorsWriter& file, const fs::path& folder,
+                      const std::string& prefix) const {
   const std::vector<int> others = blind();
   if (std::ranges::find(others, comm.rank()) == others.end())
-    file.write(rank_file(folder, comm.rank()));
+    file.write(rank_file(folder, comm.rank(), prefix));
   for (const int from : others) {
     if (comm.rank() == from) {
       PieceSender sender(comm, 0);
       file.visit([&](ConstBytes bytes) { sender.put(bytes); });
       sender.end();
     } else if (comm.rank() == 0) {
-      write_atomically(rank_file(folder, from), [&](std::ostream& out) {
+      write_atomically(rank_file(folder, from, prefix), [&](std::ostream& out) {
         follow_pieces(comm, from, 0, [&](ConstBytes piece) {
           out.write(reinterpret_cast<const char*>(piece.data()), std::ssize(piece));
         });

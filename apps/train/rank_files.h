@@ -13,8 +13,10 @@
 
 namespace tw {
 
-/// The part of a checkpoint that a rank alone has: folder/rank-N.safetensors.
-std::filesystem::path rank_file(const std::filesystem::path& folder, int rank);
+/// What a rank alone has, such as its part of a checkpoint: folder/rank-N.safetensors, with
+/// `prefix` in front of the name.
+std::filesystem::path rank_file(const std::filesystem::path& folder, int rank,
+                                const std::string& prefix = "");
 
 class RankFiles {
  public:
@@ -32,8 +34,8 @@ class RankFiles {
 
   // Collective, with paths of rank 0, which takes none from another rank.
   /// Writes rank_file() of every rank in `folder`. Fault when the disk is full.
-  void write(Communicator& comm, const SafetensorsWriter& file,
-             const std::filesystem::path& folder) const;
+  void write(Communicator& comm, const SafetensorsWriter& file, const std::filesystem::path& folder,
+             const std::string& prefix = "") const;
   /// Reads a file, the same on all ranks. UserError, also the same, where it is missing or damaged.
   SafetensorsReader read(Communicator& comm, const std::filesystem::path& path) const;
   /// Reads rank_file() of every rank in `folder`. UserError, the same on all, as in read().

@@ -68,6 +68,8 @@ class Run {
   PassArgs pass_of(int64_t micro_batch);
   void forward(const PassArgs& pass);
   void backward(const PassArgs& pass);
+  /// Writes the gradient of this step, and what was selected from, to the run folder.
+  void save_gradients(std::span<float> g, std::span<float> u);
   /// Exchanges the gradients, updates the parameters and refreshes the copies that kernels read.
   void update();
   /// Adds the seconds since the last call to a phase of the step.

@@ -204,6 +204,15 @@ void remove_newer_checkpoints(const fs::path& folder, int64_t step) {
   }
 }
 
+void remove_newer_gradients(const fs::path& folder, int64_t step) {
+  if (!fs::is_directory(folder)) return;
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
+    const std::string name = entry.path().filename().string();
+    const std::optional<int64_t> of = step_in(name.substr(0, name.find("-rank-")));
+    if (of && *of > step) fs::remove(entry.path());
+  }
+}
+
 void link_checkpoint(const fs::path& from, const fs::path& to) {
   const fs::path part = temporary_name(to);
   fs::remove_all(part);

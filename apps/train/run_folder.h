@@ -59,6 +59,7 @@ struct RunFolder {
   bool branches() const;
   std::filesystem::path file(const char* name) const { return path / name; }
   std::filesystem::path checkpoints() const { return path / "checkpoints"; }
+  std::filesystem::path gradients() const { return path / "gradients"; }
 };
 
 /// The checkpoint that the run in `folder` branched from, by its config.json; empty if it did not.
@@ -91,6 +92,9 @@ void remove_old_checkpoints(const std::filesystem::path& folder, int64_t kept, i
 
 /// Removes the checkpoints of later steps, since a run resumed at `step` may continue differently.
 void remove_newer_checkpoints(const std::filesystem::path& folder, int64_t step);
+
+/// Removes the gradients that were saved in later steps, likewise.
+void remove_newer_gradients(const std::filesystem::path& folder, int64_t step);
 
 /// Makes the checkpoint `to` of links to the files of `from`, or of copies where the disk has no
 /// links.

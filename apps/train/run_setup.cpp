@@ -236,7 +236,7 @@ void Run::adopt_checkpoint() {
 bool Run::can_capture_step() const {
   return ctx_.device() == Device::cuda && comm_.size() == 1 && config_.sparsifier == kDense &&
          config_.selector.empty() && config_.accumulate == 1 && config_.analyze_every == 0 &&
-         sgd_config_.local_steps == 0 && config_.freeze.empty();
+         config_.save_gradients == 0 && sgd_config_.local_steps == 0 && config_.freeze.empty();
 }
 
 void Run::open_tables() {
@@ -272,6 +272,8 @@ void Run::open_tables() {
       if (std::filesystem::is_symlink(log)) std::filesystem::remove(log);
       console_.log_to(log.string(), Console::Log::last);
       remove_newer_checkpoints(folder_.checkpoints(), at_.step);
+      remove_newer_gradients(folder_.gradients(), at_.step);
+      if (config_.save_gradients > 0) std::filesystem::create_directories(folder_.gradients());
       if (config_.keep_best && !keep_best_checkpoint(folder_.checkpoints(), at_.best_step))
         at_.best_step = 0;
       remove_old_checkpoints(folder_.checkpoints(), config_.keep_checkpoints, 0);

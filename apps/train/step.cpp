@@ -1,4 +1,5 @@
 // The training step of a run, as docs/architecture.md describes it.
+#include "apps/common/recording.h"
 #include "apps/train/evaluate.h"
 #include "apps/train/run.h"
 #include "engine/ops/vector.h"
@@ -72,7 +73,16 @@ void Run::update() {
   if (gradients_ && at_.step % config_.analyze_every == 0)
     gradients_->add(host_, model_.arena().host_gradients().span(),
                     HostFloats(ctx_, optimizer_->residual()).span(), step_.density);
+  std::vector<float> g, u;  // to be saved: behind the exchange, whose bytes are counted
+  if (config_.save_gradients > 0 && (at_.step + 1) % config_.save_gradients == 0) {
+    const HostFloats gradient = model_.arena().host_gradients();
+    const HostFloats residual(ctx_, optimizer_->residual());
+    g.assign(gradient.span().begin(), gradient.span().end());
+    u = g;
+    if (!residual.span().empty()) ops::add(host_, residual.span(), u);
+  }
   const StepReport report = optimizer_->finish();
+  if (!g.empty()) save_gradients(g, u);
   step_.phases.select += report.sec_select;
   step_.phases.exchange = report.sec_exchange;
   step_.phases.update = report.sec_update;
@@ -87,6 +97,17 @@ void Run::update() {
   step_.step = ++at_.step;
   ++at_.batch;
   stop_seen_ = report.stop;
+}
+
+void Run::save_gradients(std::span<float> g, std::span<float> u) {
+  const OperationScope operation(comm_, "saving the gradients");
+  const Recording of{.step = at_.step + 1,
+                     .rank = comm_.rank(),
+                     .ranks = comm_.size(),
+                     .sparsifier = config_.sparsifier,
+                     .density = step_.density};
+  files_.write(comm_, recording_file(of, model_.arena(), g, u), folder_.gradients(),
+               recording_prefix(of.step));
 }
 
 void Run::clear_if_frozen(const Parameter& parameter) {

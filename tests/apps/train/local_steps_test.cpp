@@ -136,6 +136,7 @@ TEST(LocalSteps, RejectedCombinationsAreOneLine) {
         {"--local-steps 2 --scope layer --overlap", "local-steps exchanges none"},
         {"--local-steps 2 --sparsifier topk --momentum-correction on", "outer-momentum above 0"},
         {"--local-steps 2 --analyze-every 5", "it excludes local-steps"},
+        {"--local-steps 2 --save-gradients 5", "save-gradients adds the residual"},
         {"--outer-momentum 1.5", "outer-momentum is 1.5; expected 0 to 0.999"},
         {"--residual-decay 1.5 --sparsifier topk", "residual-decay is 1.5; expected 0 to 1"},
         {"--residual-decay 0.9", "dense keeps no residual"},

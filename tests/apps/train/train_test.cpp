@@ -290,6 +290,7 @@ TEST(Train, BadFlagsAreOneLineAndExitCode2) {
       {"--sparsifier topk --exchange shared", "the same indices on all ranks"},
       {"--sparsifier topk --overlap", "add --scope layer"},
       {"--sparsifier topk --scope layer --overlap --measure-wait", "it excludes overlap"},
+      {"--sparsifier topk --scope layer --overlap --save-gradients 1", "it excludes overlap"},
       {"--momentum-correction on", "dense selects nothing"},
       {"--sparsifier topk --momentum-correction on --momentum 0", "a momentum above 0"},
       {"--sparsifier topk --momentum-correction yes", "auto, on, off"},

@@ -36,7 +36,7 @@ chmod +x "$work/ssh"
 
 options=(--model mlp --dataset shapes --batch-size 8 --epochs 1 --threads-per-rank 1
   --output-dir "$runs" --val-size 64 --keep-checkpoints 9)
-fresh=(--sparsifier topk --checkpoint-steps 2)
+fresh=(--sparsifier topk --checkpoint-steps 2 --save-gradients 2)
 expect() {
   local code=$1 got=0
   shift
@@ -66,9 +66,12 @@ says "rank 0 writes the checkpoints for rank 2, 3"
 same one two
 [[ $("$work/ssh" 127.0.0.2 ls -A "$runs") == "" ]] || { echo "files on machine 2" && exit 1; }
 [[ $(ls "$runs"/two/checkpoints) == $(ls "$runs"/one/checkpoints) ]]
-for file in "$runs"/one/checkpoints/*/rank-*; do
+for file in "$runs"/one/checkpoints/*/rank-* "$runs"/one/gradients/step-0000000[24]-rank-[0-3].*; do
   cmp "$file" "${file/one/two}" || { echo "$file differs" && exit 1; }
 done
+# the files that pass through rank 0 count in no step
+for run in one two; do grep '"bytes_sent"' "$runs/$run/summary.json" >"$work/bytes-$run"; done
+cmp "$work/bytes-one" "$work/bytes-two"
 
 # each kind of folder goes on each kind of machines, on as many ranks and on others
 cp -r "$runs/one" "$runs/one-on-machines" && cp -r "$runs/two" "$runs/two-on-threads"
