@@ -11,4 +11,7 @@ Subcommand analyze_select();
 /// measured.
 Subcommand analyze_theory();
 
+/// `analyze compressors`: every sparsifier on recorded gradients of all ranks.
+Subcommand analyze_compressors();
+
 }  // namespace tw
