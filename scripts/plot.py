@@ -10,19 +10,25 @@ With --advice FILE.csv, it draws the predictions of `advise --csv` instead: for 
 ranks, how many times as fast as the best dense exchange each sparsifier is, by bandwidth.
 
 With --confusion FILE.csv, it draws the table that `eval` writes: images by label and prediction.
+
+With --compressors FILE.csv, it draws the table of `analyze compressors --csv`: the error of each
+sparsifier on recorded gradients by the bytes that all ranks send.
 """
 
 import importlib
 import sys
 from pathlib import Path
 
-from runs import (UserError, advice, comparison, confusion, program_name, script, settings,
-                  with_matplotlib)
+from runs import (UserError, advice, comparison, compressors, confusion, program_name, script,
+                  settings, with_matplotlib)
 from runs.folder import PHASES, Run
 from runs.options import Parser
 
 COLUMNS = ["epoch", "train_loss", "val_top1", "seconds", "nnz_over_k", "bytes_sent"]
 COLUMNS += [f"sec_{phase}" for phase in PHASES]
+# the tables that are drawn in place of runs: how they are read, and which program writes them
+TABLES = {"advice": (advice.read, "advise --csv"), "confusion": (confusion.read, "eval"),
+          "compressors": (compressors.read, "analyze compressors --csv")}
 
 
 def opened(folder):
@@ -75,30 +81,29 @@ def grouped(runs):
 def main():
     parser = Parser(description=__doc__)
     parser.add_argument("runs", nargs="*", metavar="RUN", help="run folder with metrics.csv")
-    parser.add_argument("--advice", metavar="CSV", help="draw a table of `advise --csv` instead")
-    parser.add_argument("--confusion", metavar="CSV", help="draw a table of `eval` instead")
+    for name, (_, program) in TABLES.items():
+        parser.add_argument(f"--{name}", metavar="CSV",
+                            help=f"draw a table of `{program}` instead")
     parser.add_argument("-o", "--output", type=Path, default="curves.png",
                         help="picture (png, pdf, svg)")
     parser.add_argument("--group-seeds", action="store_true", help="one line for all seeds")
     parser.add_argument("--title", default="", help="text above the picture")
     options = parser.parse_args()
-    tables = [name for name in ("advice", "confusion") if getattr(options, name)]
+    tables = [name for name in TABLES if getattr(options, name)]
     if tables and (options.runs or len(tables) > 1):
         beside = options.runs[0] if options.runs else f"--{tables[1]}"
         parser.error(f"--{tables[0]} draws one table and no runs; found {beside} beside it")
     if not tables and not options.runs:
-        parser.error("RUN, --advice or --confusion is missing; --help lists all")
+        flags = " or ".join(f"--{name}" for name in TABLES)
+        parser.error(f"RUN, {flags} is missing; --help lists all")
     if not with_matplotlib():
         raise UserError(f"{sys.executable} has no matplotlib; on Debian: "
                         "apt-get install python3-matplotlib")
     figures = importlib.import_module("runs.figures")
-    if options.advice:
-        predictions = advice.read(Path(options.advice))
-        figures.save(lambda: figures.draw_advice(predictions, options.title), options.output)
-        return
-    if options.confusion:
-        table = confusion.read(Path(options.confusion))
-        figures.save(lambda: figures.draw_confusion(*table, options.title), options.output)
+    if tables:
+        table = TABLES[tables[0]][0](Path(getattr(options, tables[0])))
+        draw = getattr(figures, f"draw_{tables[0]}")
+        figures.save(lambda: draw(table, options.title), options.output)
         return
 
     runs = with_points([opened(folder) for folder in options.runs])

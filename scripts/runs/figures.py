@@ -11,7 +11,8 @@ import matplotlib.pyplot as plt
 from matplotlib.ticker import (FixedLocator, FuncFormatter, LogLocator,
                                MaxNLocator)
 
-from . import UserError, advice, confusion, curves, output, program_name
+from . import (UserError, advice, compressors, confusion, curves, output,
+               program_name)
 from .folder import PHASES
 from .measures import bytes_text
 
@@ -248,9 +249,10 @@ def draw_advice(predictions, title):
     return figure
 
 
-def draw_confusion(names, counts, title):
+def draw_confusion(table, title):
     """A cell for each label (row) and prediction (column): its colour is the share of the label's
     images, its number their count."""
+    names, counts = table
     side = min(40, max(4, 0.45 * len(names) + 2))
     figure, axes = plt.subplots(figsize=(side + 1, side))
     picture = axes.imshow(confusion.shares(counts), cmap="Blues", vmin=0, vmax=1)
@@ -267,6 +269,35 @@ def draw_confusion(names, counts, title):
                     axes.text(prediction, label, f"{counts[label][prediction]:.0f}", fontsize=7,
                               ha="center", va="center", color="white" if share > 0.5 else "black")
     label_percents(figure.colorbar(picture, shrink=0.8, label="share of the label").ax.yaxis)
+    if title:
+        figure.suptitle(title, x=0.01, ha="left", fontsize=13, fontweight="bold")
+    return figure
+
+
+def draw_compressors(methods, title):
+    """A line for each sparsifier: error by bytes, a marker for each density. Those with the same
+    points have one line; those without an error but rounding are at the lower edge."""
+    figure, axes = plt.subplots(figsize=(10, 6))
+    errors = [error for _, points in methods for _, error in points if error >= compressors.EXACT]
+    edge = 0.8 * min(errors, default=1)
+    lines = {}
+    for name, points in methods:
+        lines.setdefault(tuple(points), []).append(name)
+    for number, (points, names) in enumerate(lines.items()):
+        colour, _ = look(number)
+        exact = max(error for _, error in points) < compressors.EXACT
+        label = ", ".join(names) + " (exact)" * exact
+        axes.plot([sent for sent, _ in points], [max(error, edge) for _, error in points],
+                  color=colour, linewidth=1, markersize=8, clip_on=False, zorder=3,
+                  marker="v" if exact else "os^DP"[number // len(COLOURS) % 5], label=label)
+    axes.set_xscale("log", base=4)  # ticks at whole KiB
+    axes.set(yscale="log", xlabel="bytes that all ranks send in a step",
+             ylabel="error of the mean over the ranks", title="Error by bytes")
+    axes.set_ylim(bottom=edge)
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda x, _: bytes_text(x)))
+    for set_formatter in (axes.yaxis.set_major_formatter, axes.yaxis.set_minor_formatter):
+        set_formatter(FuncFormatter(lambda y, _: f"{y:.2g}"))
+    axes.legend(fontsize=8, loc="center left", bbox_to_anchor=(1, 0.5))
     if title:
         figure.suptitle(title, x=0.01, ha="left", fontsize=13, fontweight="bold")
     return figure

@@ -95,7 +95,7 @@ import pathlib
 import sys
 sys.path.insert(0, "scripts")
 from runs import confusion, figures
-axes = figures.draw_confusion(*confusion.read(pathlib.Path(sys.argv[1])), "").axes[0]
+axes = figures.draw_confusion(confusion.read(pathlib.Path(sys.argv[1])), "").axes[0]
 assert axes.images[0].get_array().tolist() == [[0.75, 0.25, 0], [0, 0, 0], [0, 0.5, 0.5]]
 cells = {text.get_position(): text.get_text() for text in axes.texts}
 assert cells == {(0, 0): "3", (1, 0): "1", (1, 2): "2", (2, 2): "2"}, cells
@@ -108,6 +108,29 @@ refuses 'expected one row and one column for each class' \
 refuses '--confusion draws one table and no runs; found' \
   scripts/plot.py --confusion "$folder/confusion.csv" "$folder/a"
 [[ ! -e $folder/no.svg ]]
+
+# the table of `analyze compressors`: a marker for each density, the mean of the steps; methods with
+# the same points share a line, and one without an error is at the lower edge
+printf '%s\n' step,sparsifier,density,bytes,error \
+  1,a,0.1,1000,0.8 1,a,0.2,2000,0.4 1,b,0.1,1000,0.8 1,b,0.2,2000,0.4 1,all,1,9000,1e-8 \
+  2,a,0.1,3000,0.6 2,a,0.2,2000,0.4 2,b,0.1,3000,0.6 2,b,0.2,2000,0.4 2,all,1,9000,0 \
+  >"$folder/compressors.csv"
+/usr/bin/python3 - "$folder/compressors.csv" <<'PY'
+import pathlib
+import sys
+sys.path.insert(0, "scripts")
+from runs import compressors, figures
+axes = figures.draw_compressors(compressors.read(pathlib.Path(sys.argv[1])), "").axes[0]
+both, whole = axes.lines
+assert list(both.get_xdata()) == [2000, 2000] and both.get_label() == "a, b"
+assert [round(y, 9) for y in both.get_ydata()] == [0.7, 0.4]
+assert (axes.get_xscale(), axes.get_yscale()) == ("log", "log")
+assert whole.get_label() == "all (exact)" and whole.get_ydata()[0] == axes.get_ylim()[0] < 0.4
+PY
+scripts/plot.py --compressors "$folder/compressors.csv" -o "$folder/compressors.svg" >"$folder/log"
+grep -q '<svg' "$folder/compressors.svg"
+refuses 'missing column(s) step, sparsifier, density, bytes, error' \
+  scripts/plot.py --compressors "$folder/confusion.csv" -o "$folder/no.svg"
 
 # the labels of top-1 say where their ticks are
 /usr/bin/python3 - "$folder/a" <<'PY'

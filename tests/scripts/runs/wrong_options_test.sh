@@ -31,7 +31,8 @@ done
 if scripts/plot.py --help >/dev/null 2>&1; then
   refuses 'plot.py: unknown flag --advise; nearest is --advice; --help lists all' \
     scripts/plot.py --advise x.csv
-  refuses 'plot.py: RUN, --advice or --confusion is missing; --help lists all' scripts/plot.py
+  refuses 'plot.py: RUN, --advice or --confusion or --compressors is missing; --help lists all' \
+    scripts/plot.py
   refuses 'plot.py: --advice is given twice' scripts/plot.py --advice a.csv --advice b.csv
   refuses 'plot.py: --advice draws one table and no runs; found b.csv beside it' \
     scripts/plot.py --advice a.csv b.csv
