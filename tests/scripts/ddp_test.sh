@@ -9,3 +9,15 @@ python=${THINWIRE_PYTHON:-python3}
 }
 export PYTHONPATH=$TW_SOURCE/scripts/python THINWIRE_LIBRARY=$TW_BUILD/lib/libthinwire.so
 "$python" tests/scripts/ddp_checks.py "$TW_BUILD/bin/train"
+
+# the examples, on a text of a few words
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+for ((i = 0; i < 400; ++i)); do
+  echo "in the beginning was line $((i * i % 97)) of a text, and the text was $((i % 13))."
+done >"$work/text"
+for example in lstm gpt; do
+  "$python" "scripts/examples/pytorch/$example.py" "$work/text" --ranks 2 --steps 2 --batch 1 \
+    --length 16 --methods topk,torch-powersgd,topk-local4 --csv "$work/$example.csv" >/dev/null
+  (($(wc -l <"$work/$example.csv") == 4)) || { echo "$example:"; cat "$work/$example.csv"; exit 1; }
+done

@@ -8,6 +8,7 @@ steps around any optimizer.
 import ctypes
 import datetime
 import struct
+import time
 
 import torch
 import torch.distributed as dist
@@ -59,6 +60,7 @@ class Mean:
     def __init__(self, named, sparsifier, density, warmup, group, link, timeout, options):
         self.density, self.warmup = density, tuple(warmup)
         self.steps = self.epoch = self.bytes_sent = 0
+        self.seconds = 0.0  # in all exchanges so far, selections included
         ranks = dist.get_process_group_ranks(group or dist.group.WORLD)
         # a group of its own: its messages meet no others, and NCCL has none for host memory
         own = dist.new_group(ranks, backend="gloo")
@@ -69,6 +71,7 @@ class Mean:
 
     def __call__(self, tensors):
         """Replaces the tensors, in the order of their names, by their mean. The Report."""
+        began = time.perf_counter()
         host = [tensor.detach().to("cpu", torch.float32).contiguous() for tensor in tensors]
         warm = self.epoch < len(self.warmup)
         density = self.warmup[self.epoch] if warm else self.density
@@ -79,6 +82,7 @@ class Mean:
                 tensor.copy_(mean)
         self.steps += 1
         self.bytes_sent += report.bytes_sent
+        self.seconds += time.perf_counter() - began
         return report
 
     def state_dict(self):

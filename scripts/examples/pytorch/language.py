@@ -1,0 +1,151 @@
+"""What lstm.py and gpt.py share: the text, the methods of exchange, the training loop.
+
+Text: the King James Bible of Debian (apt-get install bible-kjv; bible gen1:1-rev22:21 >bible.txt),
+31,102 verses, or any other, a paragraph a line. A tenth of its blocks of 100 lines is for
+validation; the vocabulary is that of the rest. Both depend on nothing but the text.
+
+Each method is a hook of thinwire.ddp, PyTorch's own hook, or local steps. The CSV has a row for
+each validation: perplexity, bytes sent by all ranks, and the seconds that training would have
+taken on --link: the measured seconds of forward, backward and update, and the predicted ones of
+the exchange.
+"""
+
+import argparse
+import collections
+import contextlib
+import csv
+import math
+import os
+import random
+import re
+import socket
+import time
+from pathlib import Path
+
+import torch
+import torch.distributed as dist
+import torch.multiprocessing as mp
+from torch.distributed.algorithms.ddp_comm_hooks import powerSGD_hook
+from torch.nn.parallel import DistributedDataParallel
+
+import thinwire.ddp
+
+VOCABULARY = 10_000
+METHODS = {  # arguments of the hook; every: of local steps
+    "dense": {"sparsifier": "dense"},
+    "dense-bf16": {"sparsifier": "dense", "set": {"allreduce.values": "bf16"}},
+    "topk": {"sparsifier": "topk"},
+    "gaussiank": {"sparsifier": "gaussiank"},
+    "gtopk": {"sparsifier": "gtopk"},
+    "powersgd": {"sparsifier": "powersgd", "set": {"powersgd.rank": 4}},
+    "torch-powersgd": {"rank": 4},
+    "topk-local4": {"sparsifier": "topk", "every": 4},
+}
+
+
+def tokens_of(file):
+    """Training and validation tokens as tensors."""
+    lines = [re.findall(r"[a-z']+|[^\sa-z']", line)
+             for line in file.read_text(encoding="utf-8").lower().splitlines()]
+    blocks = [[word for line in lines[i:i + 100] for word in [*line, "<end>"]]
+              for i in range(0, len(lines), 100)]
+    random.Random(1).shuffle(blocks)
+    held = max(1, len(blocks) // 10)
+    counts = collections.Counter(word for block in blocks[held:] for word in block)
+    number = {word: i for i, (word, _) in enumerate(counts.most_common(VOCABULARY - 1), 1)}
+    valid, train = ([number.get(word, 0) for block in part for word in block]
+                    for part in (blocks[:held], blocks[held:]))
+    return torch.tensor(train), torch.tensor(valid)
+
+
+def windows(tokens, length, order):
+    """Inputs and targets that begin at the positions `order`, [len(order), length]."""
+    rows = torch.stack([tokens[i:i + length + 1] for i in order])
+    return rows[:, :-1], rows[:, 1:]
+
+
+def perplexity(network, tokens, length):
+    with torch.no_grad():
+        starts = range(0, len(tokens) - length - 1, length)
+        losses = [loss_of(network, *windows(tokens, length, starts[i:i + 16])).item()
+                  for i in range(0, len(starts), 16)]
+    return math.exp(sum(losses) / len(losses))
+
+
+def loss_of(network, inputs, targets):
+    return torch.nn.functional.cross_entropy(network(inputs).flatten(0, 1), targets.flatten())
+
+
+def exchange_of(method, network, optimizer, options):
+    """The model to train, what makes a step, and the mean that counts bytes and seconds."""
+    arguments = {"density": options.density, **METHODS[method]}
+    if every := arguments.pop("every", None):
+        local = thinwire.ddp.LocalSteps(network, optimizer, every, **arguments)
+        return network, local, local.mean, every
+    model = DistributedDataParallel(network)
+    if "sparsifier" not in arguments:
+        state = powerSGD_hook.PowerSGDState(
+            None, matrix_approximation_rank=arguments["rank"], start_powerSGD_iter=10)
+        model.register_comm_hook(state, powerSGD_hook.powerSGD_hook)
+        return model, optimizer, None, 1
+    return model, optimizer, thinwire.ddp.Hook(**arguments).register(model).mean, 1
+
+
+def train(rank, port, options, make_network, make_optimizer, method, seed):
+    torch.set_num_threads(1)
+    dist.init_process_group("gloo", init_method=f"tcp://127.0.0.1:{port}", rank=rank,
+                            world_size=options.ranks)
+    torch.manual_seed(seed)
+    network = make_network()
+    optimizer = make_optimizer(network.parameters())
+    model, stepper, mean, every = exchange_of(method, network, optimizer, options)
+    text, valid = tokens_of(options.text)
+    draw = random.Random(1000 * seed + rank)
+    exchange = mean.reducer.seconds(options.link, options.density) / every if mean else math.nan
+    computed = 0.0
+    for step in range(1, options.steps + 1):
+        order = [draw.randrange(len(text) - options.length - 1) for _ in range(options.batch)]
+        inputs, targets = windows(text, options.length, order)
+        spent = -(mean.seconds if mean else 0.0)
+        began = time.perf_counter()
+        stepper.zero_grad()
+        loss_of(model, inputs, targets).backward()
+        torch.nn.utils.clip_grad_norm_(network.parameters(), options.clip)
+        stepper.step()
+        spent += mean.seconds if mean else 0.0
+        computed += time.perf_counter() - began - spent
+        if step % options.every == 0 or step == options.steps:
+            sent = torch.tensor(float(mean.bytes_sent if mean else math.nan))
+            dist.all_reduce(sent)
+            if rank == 0:
+                row = [method, seed, step, f"{perplexity(network, valid, options.length):.3f}",
+                       f"{sent.item():.0f}", f"{computed + step * exchange:.2f}"]
+                with open(options.csv, "a", newline="", encoding="utf-8") as file:
+                    csv.writer(file).writerow(row)
+                print(*row, flush=True)
+            dist.barrier()
+    dist.destroy_process_group()
+
+
+def main(description, make_network, make_optimizer, **defaults):
+    parser = argparse.ArgumentParser(description=description)
+    parser.add_argument("text", type=Path, help="a text file, a paragraph a line")
+    parser.add_argument("--methods", default=",".join(METHODS), help="comma-separated")
+    parser.add_argument("--seeds", default="1")
+    parser.add_argument("--link", default="100Mbit,1ms")
+    parser.add_argument("--csv", default="language.csv")
+    defaults = {"ranks": 4, "steps": 1000, "every": 100, "density": 0.01, **defaults}
+    for name, value in defaults.items():
+        parser.add_argument(f"--{name}", type=type(value), default=value, help=f"default: {value}")
+    options = parser.parse_args()
+    if not os.path.exists(options.csv):
+        Path(options.csv).write_text("method,seed,step,perplexity,bytes,seconds\n",
+                                     encoding="utf-8")
+    for seed in map(int, options.seeds.split(",")):
+        for method in options.methods.split(","):
+            with contextlib.closing(socket.socket()) as probe:
+                probe.bind(("127.0.0.1", 0))
+                port = probe.getsockname()[1]
+            mp.start_processes(
+                train, (port, options, make_network, make_optimizer, method, seed), options.ranks,
+                start_method="fork")
