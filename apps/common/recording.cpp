@@ -7,6 +7,7 @@
 
 #include "apps/common/vector_file.h"
 #include "engine/core/error.h"
+#include "engine/io/json.h"
 
 namespace tw {
 
@@ -49,8 +50,10 @@ std::vector<std::pair<std::string, Shape>> tensors_in(const std::string& text, s
   std::vector<std::pair<std::string, Shape>> tensors;
   std::set<std::string> names;
   size_t elements = 0;
-  for (const auto& [name, extents] :
-       RecordedJson::parse(text).get<std::vector<std::pair<std::string, std::vector<int64_t>>>>()) {
+  for (const RecordedJson& tensor : parse_json<RecordedJson>(text, "JSON")) {
+    const std::string name = tensor.at(0);
+    std::vector<int64_t> extents;
+    for (const RecordedJson& extent : tensor.at(1)) extents.push_back(integer_of(extent));
     check(names.insert(name).second, "two tensors are called {}", name);
     tensors.emplace_back(name, folded_shape(extents, d));
     elements += static_cast<size_t>(tensors.back().second.numel());

@@ -166,6 +166,7 @@ TEST(Compressors, WrongFilesAreRefusedByName) {
     put_vectors(folder / name, {{"u", u}}, {{"tensors", tensors}});
   };
   with_tensors("json", "[[");
+  with_tensors("broken", R"([["a", [1.5, 2]]])");
   with_tensors("less", R"([["a", [2]]])");
   with_tensors("twice", R"([["a", [1]], ["a", [2]]])");
   with_tensors("zero", R"([["a", [0]], ["b", [3]]])");
@@ -179,6 +180,7 @@ TEST(Compressors, WrongFilesAreRefusedByName) {
            {"@none", "has 2 tensors, but neither u nor g"},
            {"@nan", "element 1 is nan"},
            {"@json", "its list of tensors is damaged"},
+           {"@broken", "its list of tensors is damaged"},
            {"@less", "they have 2 elements; the vector has 3"},
            {"@twice", "two tensors are called a"},
            {"@zero", "an extent is 0"},
