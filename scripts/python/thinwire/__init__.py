@@ -30,10 +30,11 @@ _spec.loader.exec_module(sys.modules[_spec.name])
 
 from . import trackers
 from .library import NonFinite
+from .record import record
 from .reader import Fault, UserError, folder, measures
 from .trackers import needed
 
-__all__ = ["Fault", "NonFinite", "Run", "Runs", "UserError", "runs", "train"]
+__all__ = ["Fault", "NonFinite", "Run", "Runs", "UserError", "record", "runs", "train"]
 WHOLE = ("step", "epoch", "images", "bytes_sent")  # columns of int64; the others are float64
 STOPPED = 3  # exit code of a run that a signal stopped
 
