@@ -29,7 +29,7 @@ from compare_ddp import MOMENTUM, RATE, Batches, parameter_groups, torch_models
 
 class TimedHook(thinwire.ddp.Hook):
     """A hook that keeps the seconds of its last buckets, and of selection and exchange in them."""
-    seconds = ()
+    seconds: tuple = ()
 
     def take(self, bucket: dist.GradBucket) -> torch.futures.Future[torch.Tensor]:
         began = time.perf_counter()

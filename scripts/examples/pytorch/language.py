@@ -31,7 +31,7 @@ from torch.nn.parallel import DistributedDataParallel
 import thinwire.ddp
 
 VOCABULARY = 10_000
-METHODS = {  # arguments of the hook; every: of local steps
+METHODS: dict[str, dict] = {  # arguments of the hook; every: of local steps
     "dense": {"sparsifier": "dense"},
     "dense-bf16": {"sparsifier": "dense", "set": {"allreduce.values": "bf16"}},
     "topk": {"sparsifier": "topk"},

@@ -38,7 +38,7 @@ def record(model, step, folder, rank=0, ranks=1, residual=None, sparsifier="", d
     metadata = {"step": step, "rank": rank, "ranks": ranks, "sparsifier": sparsifier,
                 "density": density,
                 "tensors": json.dumps([[name, list(p.shape)] for name, p in named])}
-    header = {"__metadata__": {key: str(value) for key, value in metadata.items()}}
+    header: dict[str, dict] = {"__metadata__": {key: str(value) for key, value in metadata.items()}}
     for number, name in enumerate(vectors):
         header[name] = {"dtype": "F32", "shape": [d],
                         "data_offsets": [4 * d * number, 4 * d * (number + 1)]}
