@@ -106,7 +106,7 @@ class PartFile {
   PartFile(const PartFile&) = delete;
   ~PartFile() {
     std::error_code ignored;
-    std::filesystem::remove(part_, ignored);
+    if (!part_.empty()) std::filesystem::remove(part_, ignored);
   }
   void write(const std::function<void(std::ostream&)>& write) const {
     std::ofstream out(part_, std::ios::binary | std::ios::trunc);
@@ -116,7 +116,10 @@ class PartFile {
     check_done(!out.fail(), "[file] writing {} failed: {}", part_);
     sync_to_disk(part_);
   }
-  void take_name() const { rename_durably(part_, path_); }
+  void take_name() {
+    rename_durably(part_, path_);
+    part_.clear();
+  }
 
  private:
   std::filesystem::path path_, part_;
@@ -126,7 +129,7 @@ class PartFile {
 
 void write_atomically(const std::filesystem::path& path,
                       const std::function<void(std::ostream&)>& write) {
-  const PartFile file(path);
+  PartFile file(path);
   file.write(write);
   file.take_name();
 }
@@ -140,7 +143,7 @@ void write_together(const std::filesystem::path& folder,
   std::deque<PartFile> files;
   for (const auto& [name, text] : texts)
     files.emplace_back(folder / name).write([&text = text](std::ostream& out) { out << text; });
-  for (const PartFile& file : files) file.take_name();
+  for (PartFile& file : files) file.take_name();
 }
 
 GrowingFile::GrowingFile(std::filesystem::path path, Start start) : path_(std::move(path)) {
