@@ -3,6 +3,7 @@
 #include <condition_variable>
 #include <memory>
 #include <mutex>
+#include <system_error>
 #include <thread>
 #include <utility>
 
@@ -46,9 +47,13 @@ bool run_with_deadline(Limit limit, std::function<void()> body) {
 void run_with_deadline(Limit limit, const std::function<void()>& body,
                        const std::function<void()>& late) {
   Done done;
-  const std::jthread watch([&] {
-    if (!done.wait_for(limit)) late();
-  });
+  std::jthread watch;
+  try {
+    watch = std::jthread([&] {
+      if (!done.wait_for(limit)) late();
+    });
+  } catch (const std::system_error&) {  // no thread is left: without a limit, then
+  }
   body();
   done.set();
 }

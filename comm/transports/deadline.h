@@ -13,7 +13,8 @@ using Limit = std::chrono::steady_clock::duration;
 bool run_with_deadline(Limit limit, std::function<void()> body);
 
 /// Calls `body` on this thread, for libraries that require it. Another thread calls `late` when
-/// body has not ended after `limit`; late may end the process.
+/// body has not ended after `limit`; late may end the process. Without a limit where the system has
+/// no thread left.
 void run_with_deadline(Limit limit, const std::function<void()>& body,
                        const std::function<void()>& late);
 
