@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
+#include "apps/common/checkpoint_folder.h"
 #include "apps/train/config.h"
 #include "data/dataset.h"
 #include "engine/io/file.h"
@@ -38,10 +39,33 @@ const Choice& choice_for(int64_t side, size_t images) {
       all, [&](const Choice& one) { return side < one.side && images < one.images; });
 }
 
+/// Takes the network and the size of images of the weights to start from, where their file has
+/// them.
+bool take_from_weights(TrainConfig& config) {
+  if (config.pretrained.empty()) return false;
+  const SafetensorsReader file =
+      read_weights_file(weights_file(config.pretrained, "weights"), "--pretrained");
+  const auto value = [&](const char* key) {
+    const auto found = file.metadata().find(key);
+    return found == file.metadata().end() ? Json() : parse_json_if_valid<Json>(found->second);
+  };
+  const Json run = value("thinwire"), image = value("image");
+  const Json model = run.is_object() ? run.value("/config/model"_json_pointer, Json()) : Json(),
+             side = image.is_array() && !image.empty() ? image[0] : Json();
+  if (!model.is_string()) return false;
+  model.get_to(config.model);
+  if (config.image_size == 0 && side.is_number_integer()) side.get_to(config.image_size);
+  config.model_reason = fmt::format("no --model given: {} at --image-size {}, as the weights",
+                                    config.model, config.image_size);
+  return true;
+}
+
 /// Takes the choice of the run of this name, which may have been made for fewer images.
 bool take_from_run(TrainConfig& config) {
   if (!config.resumes_last() || config.name.empty()) return false;
-  const auto file = std::filesystem::path(config.output_dir) / config.name / "config.json";
+  const std::string name =
+      config.seeds.empty() ? config.name : name_of_seed(config.name, config.seeds.front());
+  const auto file = std::filesystem::path(config.output_dir) / name / "config.json";
   const Json then = parse_json_if_valid<Json>(read_text_if_any(file, kMostJson));
   const auto model = then.is_object() ? then.find("model") : then.end();
   if (model == then.end() || !model->is_string()) return false;
@@ -56,7 +80,7 @@ bool take_from_run(TrainConfig& config) {
 
 void choose_model(TrainConfig& config) {
   const DatasetEntry& entry = datasets().find(config.dataset).value;
-  if (!entry.survey || take_from_run(config)) return;
+  if (!entry.survey || take_from_run(config) || take_from_weights(config)) return;
   const ImageSurvey found = entry.survey({.dir = config.data_dir,
                                           .val_size = static_cast<size_t>(config.val_size),
                                           .val_split = config.val_split});

@@ -23,6 +23,9 @@ constexpr double kSplit = 0.1;  // of class folders alone
 
 Sources open_sources(const DataConfig& config) {
   const std::filesystem::path& path = config.dir;
+  check(!config.dir.empty(),
+        "[imagefolder] --data-dir is missing: a folder that holds train/<class> and "
+        "val/<class> with images, or a record file");
   const size_t val_size = config.val_size;
   std::error_code ignored;
   const bool file = std::filesystem::is_regular_file(path, ignored);
@@ -68,9 +71,6 @@ Sources open_sources(const DataConfig& config) {
 }
 
 DataSplit open_images(const DataConfig& config, size_t expected_classes) {
-  check(!config.dir.empty(),
-        "[imagefolder] --data-dir is missing: a folder that holds train/<class> and "
-        "val/<class> with images, or a record file");
   Sources opened = open_sources(config);
   check(expected_classes == 0 || opened.classes.size() == expected_classes,
         "[imagenet] {} has {} classes; ImageNet has {} (--dataset imagefolder takes any number)",

@@ -125,5 +125,23 @@ TEST(ModelChoice, IsRecordedAsIfGivenAndKeptByAResume) {
   }
 }
 
+TEST(ModelChoice, IsThatOfTheWeightsAndOfTheRunOfASeed) {
+  const TempFolder folder;
+  write_classes(folder / "photos", {{32, 40}, {40, 32}, {32, 32}, {36, 32}});
+  const auto train = [&](const std::string& arguments) {
+    return run_command(fmt::format(
+        "cd {} && {} --batch-size 2 --threads-per-rank 1 --precision f32 --data-dir photos {}",
+        folder.path().string(), TW_TRAIN, arguments));
+  };
+  ASSERT_EQ(train("--seeds 1 --max-steps 1 --name chosen").code, 0);
+  write_classes(folder / "photos", {{320, 400}, {400, 320}, {320, 320}, {360, 320}});
+  const Ended seeds = train("--seeds 1 --max-steps 2 --name chosen --resume auto");
+  EXPECT_EQ(seeds.code, 0) << seeds.output;
+  const Ended tuned = train("--pretrained runs/chosen-s1 --eval-only");
+  EXPECT_EQ(tuned.code, 0) << tuned.output;
+  EXPECT_TRUE(tuned.says("no --model given: resnet20 at --image-size 32, as the weights"))
+      << tuned.output;
+}
+
 }  // namespace
 }  // namespace tw::test
