@@ -210,10 +210,13 @@ bool report_load(Console& console, double cores_taken, int threads_per_rank) {
   return true;
 }
 
-std::optional<RunResult> finished_result(const std::string& summary, int64_t step) {
+std::optional<RunResult> finished_result(const std::string& summary, int64_t step,
+                                         const std::string& test_name) {
   const Json json = parse_json_if_valid<Json>(summary);
   if (!json.is_object() || json.value("/stopped"_json_pointer, Json()) != false ||
       json.value("/steps"_json_pointer, Json()) != step)
+    return std::nullopt;
+  if (!test_name.empty() && json.value("/test_images"_json_pointer, Json()) != test_name)
     return std::nullopt;
   const auto number = [&](const char* key) {
     const auto found = json.find(key);

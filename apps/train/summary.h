@@ -82,9 +82,10 @@ void report_waiting(Console& console, const StepRecord& totals, bool decodes);
 bool report_load(Console& console, double cores_taken, int threads_per_rank);
 /// Prints the columns of metrics.csv that fit on a screen.
 void print_table(Console& console, const std::filesystem::path& metrics);
-/// The result in the text of a summary.json, if it is that of a run that ended at `step` and was
-/// not stopped by a signal.
-std::optional<RunResult> finished_result(const std::string& summary, int64_t step);
+/// The result in the text of a summary.json, if it is that of a run that ended at `step`, was not
+/// stopped by a signal and measured the images `test_name` (empty: any, or none).
+std::optional<RunResult> finished_result(const std::string& summary, int64_t step,
+                                         const std::string& test_name);
 /// How to go on with a run of this many ranks that has ended early: `mpirun -n 2 PROGRAM --resume
 /// X`.
 std::string continuing_command(const RunFolder& folder, const TrainConfig& config, int ranks);
