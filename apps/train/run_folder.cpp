@@ -326,7 +326,11 @@ bool RunFolder::branches() const {
   return !branched_from.empty() && fs::path(branched_from).filename() == checkpoint.filename();
 }
 
-RunFolder find_run_folder(const TrainConfig& config, int ranks) {
+namespace {
+
+/// find_run_folder() without the checkpoint that --resume auto takes: to see that it is whole, all
+/// of it is read.
+RunFolder located(const TrainConfig& config, int ranks) {
   RunFolder run;
   if (config.resumes_path()) run.checkpoint = named_checkpoint(config.resume);
   if (config.resumes_path() && !config.branches) {
@@ -335,7 +339,6 @@ RunFolder find_run_folder(const TrainConfig& config, int ranks) {
     run.path = last_run(config, ranks);
     if (run.path.empty()) return run;
     check_continues(run.path);
-    take_checkpoint(run);
   } else if (const fs::path base = base_of(config); !config.name.empty() && fs::exists(base)) {
     check_free(base);
   }
@@ -346,8 +349,16 @@ RunFolder find_run_folder(const TrainConfig& config, int ranks) {
   return run;
 }
 
+}  // namespace
+
+RunFolder find_run_folder(const TrainConfig& config, int ranks) {
+  RunFolder run = located(config, ranks);
+  if (config.resumes_last() && !run.path.empty()) take_checkpoint(run);
+  return run;
+}
+
 RunFolder open_run_folder(const TrainConfig& config, int ranks) try {
-  RunFolder run = find_run_folder(config, ranks);
+  RunFolder run = located(config, ranks);
   const bool continues = !run.path.empty();
   if (!continues) make_folder(run, config);
   if (!config.eval_only) {
