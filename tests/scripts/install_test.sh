@@ -80,7 +80,8 @@ done
 # without the other programs and the manual pages
 mkdir -p "$work/partial/bin"
 cp "$build/bin/train" "$work/partial/bin"
-(cd "$build" && find . -name cmake_install.cmake -exec cp --parents {} "$work/partial" ';')
+(cd "$build" && find . -name cmake_install.cmake -exec cp --parents {} "$work/partial" ';' &&
+  cp -r --parents CMakeFiles/Export thinwire.pc thinwireConfigVersion.cmake "$work/partial")
 find "$work/partial" -name cmake_install.cmake -exec sed -i "s,$build,$work/partial,g" {} +
 says 'Left out, as it is not built: bench' cmake --install "$work/partial" --prefix "$work/few"
 says 'the target manual is not built' cmake --install "$work/partial" --prefix "$work/few"
