@@ -1,6 +1,8 @@
 // The objects behind the handles of thinwire.h, and how their functions report errors.
 #pragma once
 
+#include <omp.h>
+
 #include <memory>
 #include <new>
 #include <string>
@@ -42,6 +44,17 @@ class BodyFailed : public Fault {
   int code_;
 };
 
+/// A Context sets the OpenMP width of its thread, which belongs to the caller.
+class KeepThreads {
+ public:
+  KeepThreads() = default;
+  ~KeepThreads() { omp_set_num_threads(before_); }
+  KeepThreads(const KeepThreads&) = delete;
+
+ private:
+  int before_ = omp_get_max_threads();
+};
+
 /// Runs the body of a C function: its code, with the text of an exception in last_error().
 template <class Body>
 int guarded(const Body& body) {
@@ -49,6 +62,7 @@ int guarded(const Body& body) {
     last_error() = text;
     return code;
   };
+  const KeepThreads keep;
   try {
     body();
     return THINWIRE_OK;

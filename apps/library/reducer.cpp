@@ -1,4 +1,6 @@
 // The reducers of thinwire.h.
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <cstring>
 #include <nlohmann/json.hpp>
@@ -6,6 +8,7 @@
 #include <vector>
 
 #include "apps/library/handles.h"
+#include "comm/collectives/collectives.h"
 #include "engine/io/json.h"
 #include "engine/io/safetensors.h"
 #include "sparsify/gradient_mean.h"
@@ -94,6 +97,9 @@ SgdConfig config_of(const Settings& settings) {
     config.scope = scope == "layer" ? Scope::layer : Scope::model;
   if (const std::string text = settings.text(key("momentum_correction")); text != "auto")
     config.momentum_before = text == "on";
+  check(config.error_feedback || config.residual_decay == 1,
+        "[thinwire] residual_decay has no effect with no_error_feedback");
+  check(config.momentum > 0 || !config.nesterov, "[thinwire] nesterov needs a momentum above 0");
   // momentum after the mean is that of the caller's optimizer
   if (!resolve_sparsifier(config, settings).momentum_before) {
     for (const char* option : {"momentum", "nesterov"})
@@ -149,6 +155,10 @@ struct thinwire_reducer {
         ctx(Device::cpu, static_cast<int>(settings.integer("reducer.threads_per_rank"))) {
     declare_tensors(arena, tensors, count);
     mean = std::make_unique<GradientMean>(ctx, group.comm(), arena, config, settings);
+    const std::vector<std::string> unread = settings.unread({});
+    check(unread.empty(), "[thinwire] {} has no effect: no part of this reducer reads it",
+          fmt::join(unread, ", "));
+    machines = gather(group.comm(), group.comm().machine());
     ++group.reducers;
   }
   ~thinwire_reducer() { --group.reducers; }
@@ -175,6 +185,7 @@ struct thinwire_reducer {
   Context ctx;
   ParameterArena arena;
   std::unique_ptr<GradientMean> mean;
+  std::vector<HostId> machines;  // by rank
 };
 
 int thinwire_reducer_create(thinwire_group* group, const char* options,
@@ -278,7 +289,7 @@ int thinwire_reducer_bytes(const thinwire_reducer* reducer, double density, uint
     need(reducer, "reducer");
     need(bytes, "bytes");
     check(density > 0 && density <= 1, "[thinwire] a density of {}", density);
-    const SgdPlan plan(reducer->arena, reducer->config, reducer->settings);
+    const SgdPlan plan(reducer->arena, reducer->config, reducer->settings, reducer->machines);
     *bytes = plan.bytes_sent(reducer->group.base.size(), density);
   });
 }
@@ -290,7 +301,7 @@ int thinwire_reducer_seconds(const thinwire_reducer* reducer, const char* link, 
     need(link, "link");
     need(seconds, "seconds");
     check(density > 0 && density <= 1, "[thinwire] a density of {}", density);
-    const SgdPlan plan(reducer->arena, reducer->config, reducer->settings);
+    const SgdPlan plan(reducer->arena, reducer->config, reducer->settings, reducer->machines);
     *seconds = plan.seconds(parse_link(link).cost(), reducer->group.base.size(), density);
   });
 }

@@ -32,7 +32,7 @@ enum {
 
 /* `THINWIRE_API_VERSION` of the library in use. */
 THINWIRE_API int thinwire_api_version(void);
-/* Version, commit, compiler and libraries, a line each. */
+/* The version, such as 0.3.0. */
 THINWIRE_API const char* thinwire_version(void);
 /* One line about the last call of this thread that failed; valid until its next call. */
 THINWIRE_API const char* thinwire_error(void);
@@ -61,11 +61,13 @@ THINWIRE_API int thinwire_group_of_callbacks(const thinwire_callbacks* callbacks
 /* The processes of mpirun; by itself, a process is a group of one. Initialises MPI. Only one such
    group exists at a time. */
 THINWIRE_API int thinwire_group_of_mpi(thinwire_group** group);
-/* Ends MPI, after all groups were freed. The process then exits with *code: the highest of those
-   that the ranks passed in. */
+/* Ends MPI, after all groups were freed, when all ranks call it; waits 60 seconds at most. The
+   process then exits with *code: the highest of those that the ranks passed in. With a code above 0
+   on any of several ranks it does not return: it ends all processes. */
 THINWIRE_API int thinwire_finish_mpi(int* code);
 /* Runs body(group, user) on `ranks` threads of this process and waits for all. `body` returns 0, or
-   a code that ends the others; the group is freed behind it. Returns the first such code. */
+   a code that ends the others; the group is freed behind it. Returns the first such code. A thread
+   that then goes on for longer than the timeout ends the process. */
 THINWIRE_API int thinwire_run_threads(int ranks, int (*body)(thinwire_group* group, void* user),
                                       void* user);
 
@@ -76,7 +78,7 @@ THINWIRE_API int thinwire_group_set_timeout(thinwire_group* group, double second
 /* Emulates a link between the ranks, such as "100Mbit,1ms". Before any reducer of the group.
    Collective. */
 THINWIRE_API int thinwire_group_set_link(thinwire_group* group, const char* link);
-/* Ends the waits of the other ranks, with a reason. */
+/* Ends the waits of the other ranks, with a reason. Of a group of MPI it ends all processes. */
 THINWIRE_API int thinwire_group_abort(thinwire_group* group, const char* reason);
 /* After its reducers. NULL is nothing. */
 THINWIRE_API void thinwire_group_free(thinwire_group* group);
@@ -96,7 +98,7 @@ typedef struct {
 /* A reducer of gradients of these tensors. `options` is a JSON object with options of `train`:
    sparsifier, selector, exchange, scope, momentum_correction, bucket_mib, no_error_feedback,
    residual_decay, momentum and nesterov (of a momentum before the selection), seed,
-   threads_per_rank, and in "set" the settings of --set, such as {"wire.values": "bf16"};
+   threads_per_rank (1), and in "set" the settings of --set, such as {"wire.values": "bf16"};
    NULL: all defaults. The group outlives it. Collective. */
 THINWIRE_API int thinwire_reducer_create(thinwire_group* group, const char* options,
                                          const thinwire_tensor* tensors, size_t count,
@@ -120,8 +122,9 @@ typedef struct {
 
 /* Replaces the gradients of this rank by the mean over the ranks, the same bits on all: of what
    was selected, or with a momentum before the selection of such velocities. gradients[i] has the
-   elements of tensor i. `report` may be NULL. After an error of code THINWIRE_NONFINITE nothing has
-   changed but residuals; after any other one the reducer must be freed. Collective. */
+   elements of tensor i. `report` may be NULL. After an error the gradients are unchanged, but
+   residual and momentum may have taken them in, also a NaN: load a saved state after code
+   THINWIRE_NONFINITE, free the reducer after any other one. Collective. */
 THINWIRE_API int thinwire_reducer_step(thinwire_reducer* reducer, const thinwire_step* step,
                                        float* const* gradients, thinwire_report* report);
 

@@ -7,6 +7,7 @@
 set(data ${CMAKE_INSTALL_DATADIR}/thinwire)
 set(CMAKE_INSTALL_DEFAULT_COMPONENT_NAME thinwire)
 if(SKBUILD)
+  set(CMAKE_INSTALL_LIBDIR lib)  # where the module looks
   set(CMAKE_INSTALL_MANDIR ${SKBUILD_DATA_DIR}/share/man)  # where man looks for what is on the PATH
 endif()
 
@@ -31,6 +32,7 @@ write_basic_package_version_file(${PROJECT_BINARY_DIR}/thinwireConfigVersion.cma
                                  COMPATIBILITY SameMinorVersion)
 install(FILES ${PROJECT_BINARY_DIR}/thinwireConfigVersion.cmake
         DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/thinwire)
+file(RELATIVE_PATH up /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
 configure_file(apps/library/thinwire.pc.in ${PROJECT_BINARY_DIR}/thinwire.pc @ONLY)
 install(FILES ${PROJECT_BINARY_DIR}/thinwire.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 

@@ -7,6 +7,10 @@ python=${THINWIRE_PYTHON:-python3}
   echo "skipped: $python has no PyTorch (THINWIRE_PYTHON names another)"
   exit 77
 }
+if grep -q '^SANITIZE:[A-Z]*=address' "$TW_BUILD/CMakeCache.txt"; then
+  echo "skipped: Python cannot load the library with the sanitizer"
+  exit 77
+fi
 export PYTHONPATH=$TW_SOURCE/scripts/python THINWIRE_LIBRARY=$TW_BUILD/lib/libthinwire.so
 "$python" tests/scripts/ddp_checks.py "$TW_BUILD/bin/train"
 

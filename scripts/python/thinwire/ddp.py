@@ -8,7 +8,6 @@ steps around any optimizer.
 import ctypes
 import datetime
 import struct
-import time
 
 import torch
 import torch.distributed as dist
@@ -60,10 +59,11 @@ class Mean:
     def __init__(self, named, sparsifier, density, warmup, group, link, timeout, options):
         self.density, self.warmup = density, tuple(warmup)
         self.steps = self.epoch = self.bytes_sent = 0
-        self.seconds = 0.0  # in all exchanges so far, selections included
+        self.seconds = 0.0  # of all exchanges so far, without selections and copies
         ranks = dist.get_process_group_ranks(group or dist.group.WORLD)
-        # a group of its own: its messages meet no others, and NCCL has none for host memory
-        own = dist.new_group(ranks, backend="gloo")
+        # NCCL has no messages of host memory, and those of a model's own group may be in its way
+        given = group and dist.get_backend(group) == "gloo"
+        own = group if given else dist.new_group(ranks, backend="gloo")
         peers = Peers(own)
         self.group = Group(dist.get_rank(own), len(ranks), peers.exchange, link, timeout)
         shapes = [(name, tuple(tensor.shape)) for name, tensor in named]
@@ -71,7 +71,6 @@ class Mean:
 
     def __call__(self, tensors):
         """Replaces the tensors, in the order of their names, by their mean. The Report."""
-        began = time.perf_counter()
         host = [tensor.detach().to("cpu", torch.float32).contiguous() for tensor in tensors]
         warm = self.epoch < len(self.warmup)
         density = self.warmup[self.epoch] if warm else self.density
@@ -82,7 +81,7 @@ class Mean:
                 tensor.copy_(mean)
         self.steps += 1
         self.bytes_sent += report.bytes_sent
-        self.seconds += time.perf_counter() - began
+        self.seconds += report.seconds_exchange
         return report
 
     def state_dict(self):
@@ -98,8 +97,9 @@ class Hook:
     """Exchanges the gradients of a DistributedDataParallel model by a sparsifier of Thinwire.
 
     sparsifier, density: as of `train`. warmup: densities of the first epochs; the caller says
-    set_epoch(). group: a torch.distributed group, by default all ranks; messages go over a gloo
-    group of the same ranks. link: emulates a link such as "100Mbit,1ms". timeout: seconds that a
+    set_epoch(). group: a torch.distributed group, by default all ranks. Unless it is one of gloo,
+    messages go over a gloo group of the same ranks that register() makes: all processes of the job
+    call it together then. link: emulates a link such as "100Mbit,1ms". timeout: seconds that a
     rank waits for another one. options: scope, momentum, seed, set={"wire.values": "bf16"} and
     the others of thinwire.h.
 
@@ -178,6 +178,15 @@ class LocalSteps:
                                      nesterov=outer_momentum > 0)
         self.mean = Mean(named, sparsifier, density, warmup, group, link, timeout, options)
         self.report = None
+
+    def set_epoch(self, epoch):
+        """The epoch that begins, from 0, for warmup."""
+        self.mean.epoch = epoch
+
+    @property
+    def bytes_sent(self):
+        """Payload bytes that this rank has sent."""
+        return self.mean.bytes_sent
 
     def zero_grad(self, set_to_none=True):
         self.optimizer.zero_grad(set_to_none)

@@ -117,7 +117,9 @@ class Reducer:
             info.shape = (c_int64 * len(shape))(*shape)
         group.call("thinwire_reducer_create", group.handle, json.dumps(options).encode(), infos,
                    c_size_t(len(tensors)), byref(self.handle))
-        weakref.finalize(self, load().thinwire_reducer_free, self.handle)
+        # the group is freed behind its reducers
+        weakref.finalize(self, lambda free, handle, _group: free(handle),
+                         load().thinwire_reducer_free, self.handle, group)
 
     def step(self, addresses, step, density=1.0, warmup=False, stop=False):
         """Replaces the f32 gradients at these addresses, one a tensor, by their mean; the Report.
