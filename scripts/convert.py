@@ -6,7 +6,7 @@ has one under "state_dict", "model_state_dict" or "model" (--key names another p
 keep their names, shapes and bits. OUT is FILE with the ending .safetensors unless given.
 
 PyTorch is not needed, and nothing in FILE is executed: of its classes, tensors and dicts are read,
-and objects of all others are dropped.
+and objects of all others are dropped. A file that is at OUT must be a safetensors file.
 
 Exit code 2: a wrong option or file.
 """
@@ -27,12 +27,17 @@ from runs.options import Parser
 
 KEYS = ("state_dict", "model_state_dict", "model")
 LEGACY = b"\x80\x02\x8a\x0a\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19."  # a pickle of a magic number
-# torch's classes of storages: the name in safetensors and the bytes of an element
+# torch's classes of storages: the name of the type and the bytes of an element; safetensors files
+# can have those of KINDS
 KINDS = {"FloatStorage": ("F32", 4), "HalfStorage": ("F16", 2), "BFloat16Storage": ("BF16", 2),
          "DoubleStorage": ("F64", 8), "LongStorage": ("I64", 8), "IntStorage": ("I32", 4),
          "ShortStorage": ("I16", 2), "CharStorage": ("I8", 1), "ByteStorage": ("U8", 1),
          "BoolStorage": ("BOOL", 1)}
+FOREIGN = {"ComplexFloatStorage": ("complex64", 8), "ComplexDoubleStorage": ("complex128", 16),
+           "QInt8Storage": ("qint8", 1), "QUInt8Storage": ("quint8", 1),
+           "QInt32Storage": ("qint32", 4), "UntypedStorage": ("untyped", 1)}
 FORMATS: dict[int, Any] = {1: "B", 2: "H", 4: "I", 8: "Q"}  # of elements, for memoryview
+REPEATED = 2**20  # most elements of a tensor that has more than its storage
 
 
 class Storage(NamedTuple):
@@ -69,26 +74,42 @@ def tensor(storage, offset, shape, strides, *_):
     return Tensor(storage, offset, tuple(shape), tuple(strides))
 
 
+def foreign_tensor(name):
+    return Tensor(Storage((name, 0), ""), 0, (), ())
+
+
 class Unpickler(pickle.Unpickler):
     """Makes tensors, ordered dicts and what pickles are made of; imports nothing."""
 
     known = {("collections", "OrderedDict"): collections.OrderedDict,
              ("torch._utils", "_rebuild_tensor"): tensor,
              ("torch._utils", "_rebuild_tensor_v2"): tensor,
+             ("torch._utils", "_rebuild_tensor_v3"):  # of types that are younger than storages
+                 lambda *values: foreign_tensor(values[6].__name__),
+             ("torch._tensor", "_rebuild_from_type_v2"):  # of a derived class
+                 lambda build, _, values, *__: build(*values),
              ("torch._utils", "_rebuild_parameter"): lambda data, *_: data,
              ("torch._utils", "_rebuild_parameter_with_state"): lambda data, *_: data,
-             **{("torch", name): kind for name, kind in KINDS.items()}}
+             ("__builtin__", "getattr"): lambda *_: Dropped,  # a class in another
+             ("builtins", "getattr"): lambda *_: Dropped,
+             ("torch.storage", "UntypedStorage"): FOREIGN["UntypedStorage"],
+             **{("torch", name): kind for name, kind in {**KINDS, **FOREIGN}.items()}}
 
     def find_class(self, module, name):
-        return self.known.get((module, name), Dropped)
+        if (module, name) in self.known:
+            return self.known[module, name]
+        if module == "torch._utils" and name.startswith("_rebuild_"):  # a sparse one, say
+            return lambda *_: foreign_tensor(name.removeprefix("_rebuild_"))
+        return type(name, (Dropped,), {})
 
     def persistent_load(self, pid):
-        what, kind, key, _, _, *view = pid
-        if what != "storage" or not isinstance(kind, tuple):
-            return Dropped()
-        if view and view[0]:  # in the older format, a part of another storage
-            return Storage(kind, str(view[0][0]), view[0][1])
-        return Storage(kind, str(key))
+        if pid[0] != "storage":  # the class of a module, with its source
+            return Dropped
+        _, kind, key, _, _, *view = pid
+        if not isinstance(kind, tuple):
+            kind = kind.__name__, 0
+        # in the older format, perhaps a part of a storage: its own key, where it begins, its length
+        return Storage(kind, str(key), view[0][1] if view and view[0] else 0)
 
 
 def open_zip(file):
@@ -123,7 +144,10 @@ def open_legacy(file):
     storages = {}
     for key in map(str, Unpickler(file).load()):
         (count,) = struct.unpack("<q", file.read(8))
-        storages[key] = file.read(count * kinds[key][1])
+        name, size = kinds[key]
+        if not size:
+            raise UserError(f"has numbers of the unknown type {name}")
+        storages[key] = file.read(count * size)
     return held, lambda storage: storages[storage.key]
 
 
@@ -159,19 +183,24 @@ def tensors_in(held, key):
     return tensors, len(values) - len(tensors)
 
 
-def elements(one, stored):
+def elements(name, one, stored):
     """The bytes of a tensor in the order of its shape; ValueError where they are outside."""
     size = one.storage.kind[1]
     first = one.storage.offset + one.offset
+    if any(type(n) is not int or n < 0 for n in (first, *one.shape, *one.strides)):
+        raise ValueError
     if 0 in one.shape:
         return b""
-    last = first + sum((length - 1) * stride for length, stride in zip(one.shape, one.strides))
-    if min((first, *one.shape, *one.strides)) < 0 or (last + 1) * size > len(stored):
+    last = first + sum((n - 1) * stride for n, stride in zip(one.shape, one.strides, strict=True))
+    if (last + 1) * size > len(stored):
         raise ValueError
     count, expected = 1, []
     for length in reversed(one.shape):
         expected.append(count)
         count *= length
+    if count > max(REPEATED, len(stored) // size):
+        raise UserError(f"has the tensor {name}, which repeats {len(stored) // size} elements to "
+                        f"have {count}; save its contiguous()")
     axes = [(length, stride, whole) for length, stride, whole
             in zip(one.shape, one.strides, reversed(expected)) if length > 1]
     if all(stride == whole for _, stride, whole in axes):
@@ -196,9 +225,12 @@ def safetensors(tensors, read):
     parts, end = [], 0
     stored: dict[str, bytes] = {}
     for name, one in sorted(tensors.items(), key=lambda item: -item[1].storage.kind[1]):
+        if one.storage.kind not in KINDS.values():
+            raise UserError(f"has the tensor {name} of the type {one.storage.kind[0]}, which "
+                            "cannot be converted")
         if one.storage.key not in stored:
             stored = {one.storage.key: read(one.storage)}
-        parts.append(elements(one, stored[one.storage.key]))
+        parts.append(elements(name, one, stored[one.storage.key]))
         begin, end = end, end + len(parts[-1])
         header[name] = {"dtype": one.storage.kind[0], "shape": one.shape,
                         "data_offsets": [begin, end]}
@@ -221,6 +253,21 @@ def converted(path, key):
         raise UserError(f"{path} is damaged or cut short ({type(error).__name__})") from None
 
 
+def check_out(out, path):
+    """UserError if the file to write would replace the one to convert, or other work."""
+    try:
+        if not out.is_file():
+            return
+        if path.exists() and os.path.samefile(path, out):
+            raise UserError(f"{out} is the file to convert; give another name")
+        with open(out, "rb") as file:
+            start = file.read(9)
+        if start[8:] != b"{" or struct.unpack("<Q", start[:8])[0] > out.stat().st_size - 8:
+            raise UserError(f"{out} is there and is not a safetensors file; give another name")
+    except OSError as error:
+        raise output.refused(error, out) from None
+
+
 def main():
     parser = Parser(description=__doc__)
     parser.add_argument("file", metavar="FILE", type=Path, help="file of torch.save")
@@ -228,8 +275,7 @@ def main():
     parser.add_argument("--key", help="where the state dict is in FILE, e.g. model_ema")
     given = parser.parse_args()
     out = given.out or given.file.with_suffix(".safetensors")
-    if given.file.exists() and out.exists() and os.path.samefile(given.file, out):
-        raise UserError(f"{out} is the file to convert; give another name")
+    check_out(out, given.file)
     data, tensors, others = converted(given.file, given.key)
     output.write(out, data)
     count = sum(math.prod(one.shape) for one in tensors.values())
