@@ -32,6 +32,8 @@ REASONS = {
     r"no Python with pandas": "python3 -c 'import pandas' || /usr/bin/python3 -c 'import pandas'",
     r"has no pandas": "python3 -c 'import pandas, duckdb'",
     r"has no tensorboard": "python3 -c 'import tensorboard, mlflow, wandb'",
+    r"no PyTorch": "python3 -c 'import torch'",
+    r"no pkg-config": "command -v pkg-config",
     r"has no onnx": "python3 -c 'import onnx, onnxruntime, safetensors'",
     r"has no torchvision": "python3 -c 'import torchvision, safetensors, PIL'",
     r"needs Chromium": "command -v chromium chromium-browser google-chrome",
