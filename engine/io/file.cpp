@@ -36,7 +36,9 @@ void check_done(bool done, fmt::format_string<std::string, char*> text,
 
 }  // namespace
 
-bool is_of_disk(int error) { return error == ENOSPC || error == EDQUOT || error == EIO; }
+bool is_of_disk(int error) {
+  return error == ENOSPC || error == EDQUOT || error == EIO || error == EINTR;
+}
 
 void sync_to_disk(const std::filesystem::path& path) {
   const int file = uninterrupted([&] { return ::open(path.c_str(), O_RDONLY | O_CLOEXEC); });

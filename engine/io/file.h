@@ -15,7 +15,8 @@
 
 namespace tw {
 
-/// Whether the system's `error` is that of a disk that is full or broken, which may pass.
+/// Whether the system's `error` may pass: a disk that is full or broken, a call that was
+/// interrupted.
 bool is_of_disk(int error);
 
 /// UserError unless `path`, or the folder where it would be made, may be written.
