@@ -86,7 +86,7 @@ class Network:
                                  'while [ "${1#-}" != "$1" ]; do shift; done\n'
                                  "node=${1##*.}\n"
                                  # a host that is there refuses the connection at once
-                                 "timeout 2 bash -c \"</dev/tcp/$1/9\" 2>/dev/null\n"
+                                 "timeout 5 bash -c \"</dev/tcp/$1/9\" 2>/dev/null\n"
                                  "[ $? != 124 ] || exit 255\n"
                                  "shift\n"
                                  f'exec ip netns exec tw{ID}-$node bash -c "$*"\n')
