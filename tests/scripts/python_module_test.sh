@@ -88,6 +88,9 @@ assert len(run.steps()) == len(rows["steps"]) + 1
 for one in thinwire.runs(sys.argv[2]):
     *_, (at, values) = thinwire.trackers.scalars(one)
     assert (at, values["epoch/val_top1"]) == (one.summary["steps"], one.summary["val_top1"]), one
+# an older version does not tell the steps of an epoch: its number, and no epoch is lost
+older = thinwire.Run(Path(sys.argv[2]).parents[1] / "race/resnet20/none/dense-s1")
+assert [at for at, _ in thinwire.trackers.scalars(older)] == list(range(1, 11))
 
 
 def refusal(kind, text, call, **given):

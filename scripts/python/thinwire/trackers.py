@@ -21,7 +21,8 @@ def needed(package, user):
 
 def scalars(run):
     """Pairs (step, {name: value}) by step, without empty cells, as `train --tensorboard` names
-    them: step/NAME of steps.csv, epoch/NAME of metrics.csv at the last step of the epoch."""
+    them: step/NAME of steps.csv, epoch/NAME of metrics.csv at the last step of the epoch, or at the
+    number of the epoch where nothing tells that step."""
     found, last = {}, {}
     record = run.record
     steps = record.optional("steps.csv")  # results that are kept may lack it
@@ -32,7 +33,8 @@ def scalars(run):
         if prefix == "step":
             last = dict(zip(table.numbers("epoch"), at))
         else:
-            at = [last.get(epoch, epoch * record.steps_per_epoch) for epoch in at]
+            each = record.steps_per_epoch or 1  # 0: of an older run
+            at = [last.get(epoch, epoch * each) for epoch in at]
         for name in table.names[1:]:
             for step, value in zip(at, table.numbers(name)):
                 if not math.isnan(value):
