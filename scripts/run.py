@@ -193,8 +193,9 @@ def supervise(options, command):
             journal.line("stopped by a signal between two starts")
             return 3
         newest = command.checkpoints()[-1:]
-        journal.line(f"start {number + 1}, {time.monotonic() - ended:.1f} s after the end, from "
-                     f"{newest[0].name if newest else 'the beginning'}")
+        # if that one is damaged, train takes an older one
+        journal.line(f"start {number + 1}, {time.monotonic() - ended:.1f} s after the end, "
+                     + (f"newest is {newest[0].name}" if newest else "from the beginning"))
 
 
 def count(text):

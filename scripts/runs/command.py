@@ -64,7 +64,7 @@ class Command:
         return sorted(path for path in found if path.is_dir())
 
     def checkpoints(self):
-        """The whole checkpoints of the run, the newest last."""
+        """The checkpoints of the run, the newest last. Their files may be damaged."""
         return sorted((path for run in self.folders() for path in run.glob("checkpoints/step-*")),
                       key=lambda path: path.name)
 

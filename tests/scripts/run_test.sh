@@ -61,7 +61,7 @@ run 0 killed 3 --retries 1 -- "${launcher[@]}" "${threads[@]}"
 same_bits killed
 expect "$work/said" 'start 1 ended after '
 expect "$work/runs/killed/run.log" 'with exit code 137; retry 1 of 1 in 0 s'
-expect "$work/runs/killed/run.log" ' after the end, from step-0'
+expect "$work/runs/killed/run.log" ' after the end, newest is step-0'
 expect "$work/runs/killed/run.log" 'start 3 ended after '
 read -ra launcher <<<"$(faulty early 3 early)"
 run 137 early 2 --retries 1 -- "${launcher[@]}" "${threads[@]}"
