@@ -20,6 +20,7 @@ CLASSES = 1000  # of ImageNet
 FOLDERS = {"imagenet": "ImageNet", "imagefolder": "images in class folders"}
 REAL_DATA = ("cifar10", *FOLDERS)
 TORCH = "bench torch"  # `bench select` beside PyTorch, which the first python3 on the PATH has
+TORCH_SCRIPT = "scripts/bench/select_vs_torch.py"  # which is not installed
 
 
 def flags(options):
@@ -48,7 +49,7 @@ def command(row, settings, more=()):
     program, *sub = row.program.split()
     words = [str(settings.bin / program), *sub]
     if row.program == TORCH:
-        words = ["python3", "scripts/bench/select_vs_torch.py", "--bench", words[0]]
+        words = ["python3", TORCH_SCRIPT, "--bench", words[0]]
     given = dict(row.options)
     ranks = row.resolved.get("workers", 1)
     if row.config:
@@ -73,11 +74,14 @@ def versions(row, settings):
 
 
 def missing_data(plan, settings):
-    """A line on the data that the rows of a claim need and --data-dir lacks, or on PyTorch; empty
-    if nothing is missing."""
-    if any(row.program == TORCH for row in plan.rows.values()) and subprocess.run(
-            ["python3", "-c", "import torch"], capture_output=True, check=False).returncode:
-        return "needs PyTorch (python3 -c 'import torch')"
+    """A line on the data that the rows of a claim need and --data-dir lacks, or on the source tree
+    or PyTorch; empty if nothing is missing."""
+    if any(row.program == TORCH for row in plan.rows.values()):
+        if not (ROOT / TORCH_SCRIPT).exists():
+            return f"needs the source tree; {TORCH_SCRIPT} is not installed"
+        if subprocess.run(["python3", "-c", "import torch"], capture_output=True,
+                          check=False).returncode:
+            return "needs PyTorch (python3 -c 'import torch')"
     for name in sorted({row.resolved.get("dataset", "") for row in plan.rows.values()}):
         given = Path(settings.data_dir or os.environ.get("THINWIRE_CACHE") or ROOT / "data-cache")
         files = given if given.name == CIFAR_FOLDER else given / CIFAR_FOLDER

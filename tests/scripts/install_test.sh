@@ -57,6 +57,7 @@ if python3 -c 'import matplotlib' 2>/dev/null || /usr/bin/python3 -c 'import mat
 fi
 # the scripts that start programs find them and the configurations
 says E1/dense "$thinwire" repro run E1 --dry-run
+refuses 'needs the source tree' "$thinwire" repro run B4-torch
 if grep -q TW_WITH_MPI "$build/compile_commands.json"; then
   mpirun=$(sed -n 's/^MPIEXEC_EXECUTABLE:.*=//p' "$build/CMakeCache.txt")
   export ASAN_OPTIONS=detect_leaks=0  # of the MPI library
