@@ -251,8 +251,8 @@ def scaling(plan):
     compare with their baseline and with recursive halving, the fastest dense collective known here,
     in f32 and in bf16. Their gtopk at P = 32 communicates for 5 to 70 times as long as the formula
     says at their latency and bandwidth (`plot_breakdown`), so that their curves lie below the
-    predicted ones; in the predicted breakdown only the communication is predicted, the compression
-    is theirs. Their own ratios at P = 32 leave the bands of the abstract: 12.8 times dense for
+    predicted ones; in the predicted breakdown only the communication is predicted, and computation and
+    compression are theirs. Their own ratios at P = 32 leave the bands of the abstract: 12.8 times dense for
     AlexNet, and 1.96, 1.71 and 2.00 times topk for VGG-16, AlexNet and the LSTM on Penn Treebank,
     whose throughputs are given here and not predicted: their unit is not stated."""
     workers, rows, small = [1, 4, 8, 16, 32], {}, {}
@@ -345,11 +345,10 @@ def scaling(plan):
                     for colour, (name, points) in enumerate(PUBLISHED[network].items())]
         plan.panel(title, "ranks", "images_per_s", "ranks", "scaling efficiency",
                    (*predicted, *measured), log="xy", relative=True)
-    measured, predicted = [
-        [Curve(part, points={network: parts[i] for network, parts in BREAKDOWN.items()})
-         for i, part in enumerate(PARTS)] for _ in range(2)]
-    for i, y in ((0, "compute"), (2, "exchange_seconds")):
-        predicted[i] = Curve(PARTS[i], tuple(rows.values()), gtopk, y=y)
+    measured = [Curve(part, points={network: parts[i] for network, parts in BREAKDOWN.items()})
+                for i, part in enumerate(PARTS)]
+    predicted = [*measured[:2],
+                 Curve(PARTS[2], tuple(rows.values()), gtopk, y="exchange_seconds")]
     for title, curves in (("measured by them", measured), ("communication predicted", predicted)):
         plan.panel(f"gtopk at P = 32, {title}", "model", "", "", "share of an iteration", curves,
                    stacked=True)
