@@ -251,10 +251,10 @@ def scaling(plan):
     compare with their baseline and with recursive halving, the fastest dense collective known here,
     in f32 and in bf16. Their gtopk at P = 32 communicates for 5 to 70 times as long as the formula
     says at their latency and bandwidth (`plot_breakdown`), so that their curves lie below the
-    predicted ones; in the predicted breakdown only the communication is predicted, and computation and
-    compression are theirs. Their own ratios at P = 32 leave the bands of the abstract: 12.8 times dense for
-    AlexNet, and 1.96, 1.71 and 2.00 times topk for VGG-16, AlexNet and the LSTM on Penn Treebank,
-    whose throughputs are given here and not predicted: their unit is not stated."""
+    predicted ones; in the predicted breakdown only the communication is predicted, and computation
+    and compression are theirs. Their own ratios at P = 32 leave the bands of the abstract: 12.8
+    times dense for AlexNet, and 1.96, 1.71 and 2.00 times topk for VGG-16, AlexNet and the LSTM on
+    Penn Treebank, whose throughputs are given here and not predicted: their unit is not stated."""
     workers, rows, small = [1, 4, 8, 16, 32], {}, {}
 
     def advise(name, network, batch, compute, ranks):
