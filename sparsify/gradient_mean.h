@@ -1,6 +1,8 @@
 // GradientMean: the mean over the ranks of gradients of any tensors, as a sparsifier forms it.
 #pragma once
 
+#include <utility>
+
 #include "sparsify/sync_sgd.h"
 
 namespace tw {
@@ -9,30 +11,26 @@ namespace tw {
 /// that an update subtracts.
 class GradientMean {
  public:
-  /// The tensors are those that `arena` declares; its vectors are allocated here. A momentum of
-  /// `config` after the mean, and its weight decay, belong to the mean. Collective.
-  GradientMean(Context& ctx, Communicator& comm, ParameterArena& arena, const SgdConfig& config,
+  /// `tensors`: allocated. A momentum of `config` after the mean, and its weight decay, belong to
+  /// the mean. Collective.
+  GradientMean(Context& ctx, Communicator& comm, ParameterArena tensors, const SgdConfig& config,
                const Settings& settings)
-      : ctx_(ctx), arena_(allocated(ctx, arena)), sgd_(ctx, comm, arena, config, settings) {}
+      : ctx_(ctx), arena_(std::move(tensors)), sgd_(ctx, comm, arena_, config, settings) {}
 
-  /// Exchanges the gradients in the arena; afterwards its values are the mean, the same bits on
-  /// all ranks. The learning rate of `input` counts nothing. Collective.
+  /// Its gradients are those to exchange, its values the mean.
+  const ParameterArena& arena() const { return arena_; }
+  /// Exchanges the gradients; afterwards the values are their mean, the same bits on all ranks. The
+  /// learning rate of `input` is ignored. Collective.
   StepReport run(StepInput input) {
     ops::fill(ctx_, arena_.values(), 0);
     input.lr = -1;
     return sgd_.step(input);
   }
-
   SyncSgd& sgd() { return sgd_; }
 
  private:
-  static ParameterArena& allocated(Context& ctx, ParameterArena& arena) {
-    arena.allocate(ctx, {});
-    return arena;
-  }
-
   Context& ctx_;
-  ParameterArena& arena_;
+  ParameterArena arena_;
   SyncSgd sgd_;
 };
 

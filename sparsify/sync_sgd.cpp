@@ -42,9 +42,9 @@ SyncSgd::SyncSgd(Context& ctx, Communicator& comm, ParameterArena& arena, const 
       waiting_for_(plan_.buckets.size()) {
   decay_of_part_.reserve(decay_bounds_.size() + 1);
   corrected_of_part_.reserve(corrected_bounds_.size() + 1);
-  check(arena.size() < UINT32_MAX,
+  check(arena.size() <= ParameterArena::kMostIndexed,
         "[train] the model has {} parameters; indices have 32 bits, so it may have at most {}",
-        arena.size(), UINT32_MAX - 1);
+        arena.size(), ParameterArena::kMostIndexed);
   const Sparsifier& parts = plan_.sparsifier;
   const size_t bytes = arena.size() * sizeof(float);
   if (config.momentum != 0) momentum_ = Buffer(ctx.device(), bytes);

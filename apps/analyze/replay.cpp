@@ -29,14 +29,14 @@ std::vector<RankStep> step_of(const std::vector<Recording>& ranks, const SgdConf
     RankStep& step = steps[static_cast<size_t>(comm.rank())];
     Context ctx(Device::cpu, threads);
     ctx.bind_thread();
-    ParameterArena arena;
-    mine.declare(arena);
-    GradientMean mean(ctx, comm, arena, config, settings);
-    std::ranges::copy(mine.u, arena.gradients().begin());
+    ParameterArena tensors = mine.arena();
+    tensors.allocate(ctx, {});
+    GradientMean mean(ctx, comm, std::move(tensors), config, settings);
+    std::ranges::copy(mine.u, mean.arena().gradients().begin());
     barrier(comm);
     step.report = mean.run(
         {.step = static_cast<uint64_t>(std::max<int64_t>(mine.step, 1) - 1), .density = density});
-    const std::span<float> e = mean.sgd().residual(), all = arena.values();
+    const std::span<float> e = mean.sgd().residual(), all = mean.arena().values();
     const auto made = exchange(settings, {.machines = gather(comm, comm.machine())});
     // the residual of a rank that leads others is of the sum of theirs
     if (made->selects_for(comm.rank(), comm.size()) == 1) step.residual.assign(e.begin(), e.end());

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <charconv>
 #include <nlohmann/json.hpp>
-#include <set>
 
 #include "apps/common/vector_file.h"
 #include "engine/core/error.h"
@@ -29,43 +28,12 @@ int64_t integer_in(const SafetensorsReader& file, const char* key, int64_t other
   return value;
 }
 
-/// A shape of any number of extents; the last ones count only by their product. `product`: the most
-/// elements.
-Shape folded_shape(const std::vector<int64_t>& extents, size_t product) {
-  std::vector<int64_t> shape;
-  for (const int64_t extent : extents) {
-    check(extent > 0 && static_cast<size_t>(extent) <= product, "an extent is {}", extent);
-    product /= static_cast<size_t>(extent);
-    if (shape.size() < Shape::kMaxRank)
-      shape.push_back(extent);
-    else
-      shape.back() *= extent;
-  }
-  if (shape.empty()) shape.push_back(1);
-  return Shape(std::span<const int64_t>(shape));
-}
-
-/// The names and shapes in the text of `tensors`, of d elements.
-std::vector<std::pair<std::string, Shape>> tensors_in(const std::string& text, size_t d) {
-  std::vector<std::pair<std::string, Shape>> tensors;
-  std::set<std::string> names;
-  size_t elements = 0;
-  for (const RecordedJson& tensor : parse_json<RecordedJson>(text, "JSON")) {
-    const std::string name = tensor.at(0);
-    std::vector<int64_t> extents;
-    for (const RecordedJson& extent : tensor.at(1)) extents.push_back(integer_of(extent));
-    check(names.insert(name).second, "two tensors are called {}", name);
-    tensors.emplace_back(name, folded_shape(extents, d));
-    elements += static_cast<size_t>(tensors.back().second.numel());
-  }
-  check(elements == d, "they have {} elements; the vector has {}", elements, d);
-  return tensors;
-}
-
 }  // namespace
 
-void Recording::declare(ParameterArena& arena) const {
-  for (const auto& [name, shape] : tensors) arena.add({.name = name, .shape = shape});
+ParameterArena Recording::arena() const {
+  ParameterArena declared;
+  for (const auto& [name, extents] : tensors) declared.add(name, extents);
+  return declared;
 }
 
 std::string recording_prefix(int64_t step) { return fmt::format("step-{:08}-", step); }
@@ -104,11 +72,16 @@ Recording read_recording(const std::filesystem::path& path) {
   found.u = vector_in(file, file.has("u") ? "u" : file.has("g") ? "g" : tensors.begin()->first);
   const auto described = file.metadata().find("tensors");
   if (described == file.metadata().end()) {
-    found.tensors.emplace_back("u", Shape{std::ssize(found.u)});
+    found.tensors = {{"u", {std::ssize(found.u)}}};
     return found;
   }
   try {
-    found.tensors = tensors_in(described->second, found.u.size());
+    for (const RecordedJson& tensor : parse_json<RecordedJson>(described->second, "JSON")) {
+      auto& [name, extents] = found.tensors.emplace_back(tensor.at(0), std::vector<int64_t>());
+      for (const RecordedJson& extent : tensor.at(1)) extents.push_back(integer_of(extent));
+    }
+    const size_t d = found.arena().size();
+    check(d == found.u.size(), "they have {} elements; the vector has {}", d, found.u.size());
   } catch (const std::exception& error) {  // of JSON, or of the check of a tensor
     fail("[recording] {}: its list of tensors is damaged: {}", found.path, error.what());
   }

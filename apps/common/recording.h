@@ -12,7 +12,6 @@
 #include <utility>
 #include <vector>
 
-#include "engine/core/shape.h"
 #include "engine/io/safetensors.h"
 #include "engine/plan/arena.h"
 
@@ -24,11 +23,11 @@ struct Recording {
   int rank = 0, ranks = 1;
   std::string sparsifier{};
   double density = 1;
-  std::vector<std::pair<std::string, Shape>> tensors{};
+  std::vector<std::pair<std::string, std::vector<int64_t>>> tensors{};  // their extents
   std::vector<float> u{};
 
-  /// Declares the tensors in an arena.
-  void declare(ParameterArena& arena) const;
+  /// Declares the tensors. UserError as ParameterArena::add().
+  ParameterArena arena() const;
 };
 
 /// `step-00000100-`, in front of rank-0.safetensors, the name of the file of a rank.

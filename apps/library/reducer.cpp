@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cstring>
 #include <nlohmann/json.hpp>
-#include <set>
 #include <vector>
 
 #include "apps/library/handles.h"
@@ -53,7 +52,8 @@ const std::vector<Setting>& reducer_options() {
   };
   return options;
 }
-constexpr const char* kOptions = "reducer";  // their group in the Settings
+/// The key of an option among the settings.
+std::string key_of(std::string_view option) { return fmt::format("reducer.{}", option); }
 
 std::string text_of(const nlohmann::json& value) {
   return value.is_string() ? value.get<std::string>() : value.dump();
@@ -62,7 +62,7 @@ std::string text_of(const nlohmann::json& value) {
 /// All options and settings, with those of the JSON object set.
 Settings read_options(const char* options) {
   Settings settings = default_settings();
-  settings.declare(kOptions, reducer_options());
+  settings.declare("reducer", reducer_options());
   if (options == nullptr) return settings;
   const auto json = parse_json<nlohmann::json>(options, "[thinwire] the options");
   check(json.is_object(), "[thinwire] the options are not a JSON object: {}", options);
@@ -72,7 +72,7 @@ Settings read_options(const char* options) {
     check(std::ranges::find(names, key) != names.end(), "[thinwire] unknown option \"{}\"{}", key,
           nearest_hint(key, names));
     if (key != "set") {
-      settings.set(fmt::format("{}.{}", kOptions, key), text_of(value));
+      settings.set(key_of(key), text_of(value));
       continue;
     }
     check(value.is_object(), "[thinwire] the option \"set\" is not a JSON object");
@@ -82,20 +82,20 @@ Settings read_options(const char* options) {
 }
 
 SgdConfig config_of(const Settings& settings) {
-  const auto key = [](const char* name) { return fmt::format("{}.{}", kOptions, name); };
-  SgdConfig config{.sparsifier = settings.text(key("sparsifier")),
-                   .momentum = settings.number(key("momentum")),
-                   .weight_decay = 0,
-                   .nesterov = settings.flag(key("nesterov")),
-                   .error_feedback = !settings.flag(key("no_error_feedback")),
-                   .residual_decay = settings.number(key("residual_decay")),
-                   .selector = settings.text(key("selector")),
-                   .exchange = settings.text(key("exchange")),
-                   .bucket_bytes = static_cast<size_t>(settings.number(key("bucket_mib")) * 0x1p20),
-                   .seed = static_cast<uint64_t>(settings.integer(key("seed")))};
-  if (const std::string scope = settings.text(key("scope")); scope != "auto")
+  SgdConfig config{
+      .sparsifier = settings.text(key_of("sparsifier")),
+      .momentum = settings.number(key_of("momentum")),
+      .weight_decay = 0,
+      .nesterov = settings.flag(key_of("nesterov")),
+      .error_feedback = !settings.flag(key_of("no_error_feedback")),
+      .residual_decay = settings.number(key_of("residual_decay")),
+      .selector = settings.text(key_of("selector")),
+      .exchange = settings.text(key_of("exchange")),
+      .bucket_bytes = static_cast<size_t>(settings.number(key_of("bucket_mib")) * 0x1p20),
+      .seed = static_cast<uint64_t>(settings.integer(key_of("seed")))};
+  if (const std::string scope = settings.text(key_of("scope")); scope != "auto")
     config.scope = scope == "layer" ? Scope::layer : Scope::model;
-  if (const std::string text = settings.text(key("momentum_correction")); text != "auto")
+  if (const std::string text = settings.text(key_of("momentum_correction")); text != "auto")
     config.momentum_before = text == "on";
   check(config.error_feedback || config.residual_decay == 1,
         "[thinwire] residual_decay has no effect with no_error_feedback");
@@ -103,7 +103,7 @@ SgdConfig config_of(const Settings& settings) {
   // momentum after the mean is that of the caller's optimizer
   if (!resolve_sparsifier(config, settings).momentum_before) {
     for (const char* option : {"momentum", "nesterov"})
-      check(!settings.was_set(key(option)),
+      check(!settings.was_set(key_of(option)),
             "[thinwire] option \"{}\" acts only with a momentum before the selection; without one "
             "the optimizer that takes the mean has it",
             option);
@@ -112,28 +112,17 @@ SgdConfig config_of(const Settings& settings) {
   return config;
 }
 
-void declare_tensors(ParameterArena& arena, const thinwire_tensor* tensors, size_t count) {
+ParameterArena arena_of(Context& ctx, const thinwire_tensor* tensors, size_t count) {
   check(count > 0, "[thinwire] no tensors");
-  std::set<std::string> names;
   need(tensors, "tensors");
-  for (size_t i = 0; i < count; ++i) {
-    const thinwire_tensor& tensor = tensors[i];
+  ParameterArena arena;
+  for (const thinwire_tensor& tensor : std::span(tensors, count)) {
     need(tensor.name, "the name of a tensor");
-    check(names.insert(tensor.name).second, "[thinwire] two tensors are called {}", tensor.name);
     if (tensor.dimensions > 0) need(tensor.shape, "the shape of a tensor");
-    // the last extents count only by their product
-    std::vector<int64_t> shape{};
-    for (size_t axis = 0; axis < tensor.dimensions; ++axis) {
-      const int64_t extent = tensor.shape[axis];
-      check(extent > 0, "[thinwire] {} has an extent of {}", tensor.name, extent);
-      if (axis < Shape::kMaxRank)
-        shape.push_back(extent);
-      else
-        shape.back() *= extent;
-    }
-    if (shape.empty()) shape.push_back(1);
-    arena.add({.name = tensor.name, .shape = Shape(std::span<const int64_t>(shape))});
+    arena.add(tensor.name, std::span(tensor.shape, tensor.dimensions));
   }
+  arena.allocate(ctx, {});
+  return arena;
 }
 
 Tensor flat_tensor(std::span<float> values) {
@@ -152,9 +141,9 @@ struct thinwire_reducer {
       : group(of),
         settings(read_options(options)),
         config(config_of(settings)),
-        ctx(Device::cpu, static_cast<int>(settings.integer("reducer.threads_per_rank"))) {
-    declare_tensors(arena, tensors, count);
-    mean = std::make_unique<GradientMean>(ctx, group.comm(), arena, config, settings);
+        ctx(Device::cpu, static_cast<int>(settings.integer(key_of("threads_per_rank")))) {
+    mean = std::make_unique<GradientMean>(ctx, group.comm(), arena_of(ctx, tensors, count), config,
+                                          settings);
     const std::vector<std::string> unread = settings.unread({});
     check(unread.empty(), "[thinwire] {} has no effect: no part of this reducer reads it",
           fmt::join(unread, ", "));
@@ -173,9 +162,9 @@ struct thinwire_reducer {
   std::map<std::string, std::string> identity() const {
     std::string options;
     for (const auto& [key, value] : settings.values())
-      if (key != "reducer.threads_per_rank") options += fmt::format("{}={} ", key, value);
+      if (key != key_of("threads_per_rank")) options += fmt::format("{}={} ", key, value);
     return {{"rank", fmt::format("{} of {}", group.base.rank(), group.base.size())},
-            {"tensors", fmt::format("{:016x}", arena.layout_hash())},
+            {"tensors", fmt::format("{:016x}", mean->arena().layout_hash())},
             {"options", options}};
   }
 
@@ -183,7 +172,6 @@ struct thinwire_reducer {
   Settings settings;
   SgdConfig config;
   Context ctx;
-  ParameterArena arena;
   std::unique_ptr<GradientMean> mean;
   std::vector<HostId> machines;  // by rank
 };
@@ -205,19 +193,19 @@ int thinwire_reducer_step(thinwire_reducer* reducer, const thinwire_step* step,
     need(step, "step");
     need(gradients, "gradients");
     check(step->density > 0 && step->density <= 1, "[thinwire] a density of {}", step->density);
-    const auto& parameters = reducer->arena.parameters();
+    const auto& parameters = reducer->mean->arena().parameters();
     for (size_t i = 0; const Parameter& p : parameters)
       check(gradients[i++] != nullptr, "[thinwire] the gradient of {} is NULL", p.name);
 
     reducer->ctx.bind_thread();
     for (size_t i = 0; const Parameter& p : parameters)
-      std::copy_n(gradients[i++], p.length(), p.in(reducer->arena.gradients()).begin());
+      std::copy_n(gradients[i++], p.length(), p.in(reducer->mean->arena().gradients()).begin());
     const StepReport done = reducer->mean->run({.step = step->step,
                                                 .density = step->density,
                                                 .warmup = step->warmup != 0,
                                                 .stop = step->stop != 0});
     for (size_t i = 0; const Parameter& p : parameters)
-      std::ranges::copy(p.in(reducer->arena.values()), gradients[i++]);
+      std::ranges::copy(p.in(reducer->mean->arena().values()), gradients[i++]);
     if (report != nullptr)
       *report = {.bytes_sent = done.bytes_sent,
                  .entries = done.nnz,
@@ -289,7 +277,8 @@ int thinwire_reducer_bytes(const thinwire_reducer* reducer, double density, uint
     need(reducer, "reducer");
     need(bytes, "bytes");
     check(density > 0 && density <= 1, "[thinwire] a density of {}", density);
-    const SgdPlan plan(reducer->arena, reducer->config, reducer->settings, reducer->machines);
+    const SgdPlan plan(reducer->mean->arena(), reducer->config, reducer->settings,
+                       reducer->machines);
     *bytes = plan.bytes_sent(reducer->group.base.size(), density);
   });
 }
@@ -301,7 +290,8 @@ int thinwire_reducer_seconds(const thinwire_reducer* reducer, const char* link, 
     need(link, "link");
     need(seconds, "seconds");
     check(density > 0 && density <= 1, "[thinwire] a density of {}", density);
-    const SgdPlan plan(reducer->arena, reducer->config, reducer->settings, reducer->machines);
+    const SgdPlan plan(reducer->mean->arena(), reducer->config, reducer->settings,
+                       reducer->machines);
     *seconds = plan.seconds(parse_link(link).cost(), reducer->group.base.size(), density);
   });
 }

@@ -24,6 +24,20 @@ const Parameter& ParameterArena::add(Parameter parameter) {
   return add_to(parameters_, size_, std::move(parameter));
 }
 
+void ParameterArena::add(const std::string& name, std::span<const int64_t> extents) {
+  check(std::ranges::count(parameters_, name, &Parameter::name) == 0,
+        "[tensors] two tensors are called {}", name);
+  std::vector<int64_t> shape;
+  for (size_t room = kMostIndexed - size_; const int64_t extent : extents) {
+    check(extent > 0 && static_cast<size_t>(extent) <= room, "[tensors] {}: an extent is {}", name,
+          extent);
+    room /= static_cast<size_t>(extent);
+    std::ssize(shape) < Shape::kMaxRank ? shape.emplace_back(extent) : shape.back() *= extent;
+  }
+  if (shape.empty()) shape.push_back(1);
+  add({.name = name, .shape = Shape(shape)});
+}
+
 const Parameter& ParameterArena::add_statistic(Parameter parameter) {
   return add_to(statistics_, statistics_size_, std::move(parameter));
 }

@@ -43,8 +43,14 @@ struct Parameter {
 
 class ParameterArena {
  public:
+  /// Most parameters of a compressed exchange: indices have 32 bits.
+  static constexpr size_t kMostIndexed = UINT32_MAX - 1;
+
   /// Declares a trained parameter; the reference stays valid. Throws on a second use of a name.
   const Parameter& add(Parameter parameter);
+  /// Declares one of any number of extents; of more than four, the last count only by their
+  /// product. UserError on a second use of a name, an extent below 1, or more than kMostIndexed.
+  void add(const std::string& name, std::span<const int64_t> extents);
   /// Declares a statistic that is saved and averaged but not trained (running mean, variance).
   const Parameter& add_statistic(Parameter parameter);
   /// Applies weight decay to every parameter, batch norm and biases included.

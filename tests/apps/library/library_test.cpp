@@ -375,7 +375,7 @@ TEST(Library, RefusesWrongOptionsTensorsAndSteps) {
                           nameless[] = {{nullptr, kFirst, 2}};
     EXPECT_EQ(wrong_tensor(kTensors, 0), "[thinwire] no tensors");
     EXPECT_EQ(wrong_tensor(nullptr, 1), "[thinwire] tensors is NULL");
-    EXPECT_EQ(wrong_tensor(empty, 1), "[thinwire] a has an extent of 0");
+    EXPECT_EQ(wrong_tensor(empty, 1), "[tensors] a: an extent is 0");
     EXPECT_EQ(wrong_tensor(nameless, 1), "[thinwire] the name of a tensor is NULL");
     EXPECT_NE(wrong_tensor(twice, 2).find("layer0.weight"), std::string::npos);
 
