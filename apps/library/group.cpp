@@ -8,8 +8,6 @@ namespace tw {
 
 namespace {
 
-constexpr double kFinishSeconds = 60;
-
 /// Sends by the functions of a caller.
 class CallbackCommunicator : public Communicator {
  public:
@@ -71,7 +69,7 @@ int thinwire_group_of_mpi(thinwire_group** group) {
 int thinwire_finish_mpi(int* code) {
   return guarded([&] {
     need(code, "code");
-    *code = finish_mpi(*code, "", kFinishSeconds);
+    *code = finish_mpi(*code, "", kTimeout);
   });
 }
 

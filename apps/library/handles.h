@@ -11,9 +11,12 @@
 #include "comm/link/link.h"
 #include "engine/core/error.h"
 
+/// Seconds that a rank waits for another one, unless its caller says otherwise.
+inline constexpr double kTimeout = 60;
+
 /// A group owns its communicator, unless it is one of the threads of run_on_threads().
 struct thinwire_group {
-  explicit thinwire_group(tw::Communicator& of) : base(of) { base.set_timeout(60); }
+  explicit thinwire_group(tw::Communicator& of) : base(of) { base.set_timeout(kTimeout); }
   explicit thinwire_group(std::unique_ptr<tw::Communicator> of) : thinwire_group(*of) {
     owned = std::move(of);
   }
