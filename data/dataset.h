@@ -94,6 +94,7 @@ struct DataConfig {
   /// Hold out this share of the images of each class, of image files. Without a choice, a tenth
   /// where a folder has class folders alone.
   std::optional<double> val_split{};
+  static constexpr double kMostValSplit = 0.9;
   int64_t image_size = 0;         ///< side of the images in pixels; 0: the data set's own
   double colour_jitter = 0;       ///< brightness, contrast and saturation vary by this fraction
   bool exif_orientation = false;  ///< turn images as their EXIF orientation says

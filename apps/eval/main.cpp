@@ -8,6 +8,7 @@
 #include "apps/common/version.h"
 #include "apps/eval/confusion.h"
 #include "data/class_names.h"
+#include "data/dataset.h"
 #include "data/tally.h"
 #include "data/wrappers.h"
 #include "engine/core/utf8.h"
@@ -80,9 +81,9 @@ void read_run_options(const fs::path& run, std::string& dataset, DataConfig& dat
     data.val_size = static_cast<size_t>(size);
     const Json split = options.value("val_split", Json());
     if (split.is_number()) data.val_split = split.get<double>();
-    constexpr double kMostSplit = 0.9;  // as of train
-    check(!data.val_split || (*data.val_split >= 0 && *data.val_split <= kMostSplit),
-          "[eval] {}: val_split is {}; expected 0 to {}", file.string(), split.dump(), kMostSplit);
+    check(!data.val_split || (*data.val_split >= 0 && *data.val_split <= DataConfig::kMostValSplit),
+          "[eval] {}: val_split is {}; expected 0 to {}", file.string(), split.dump(),
+          DataConfig::kMostValSplit);
   } catch (const Json::exception& error) {
     fail("[eval] {}: {:.200}", file.string(), error.what());
   }

@@ -100,7 +100,7 @@ OptionTable TrainConfig::table() {
         {.effect = Effect::essential});
   t.add("val-split", val_split,
         "hold out this share of each class, of image files; auto: 0.1 of class folders alone",
-        {.most = 0.9, .none = "auto", .effect = Effect::essential});
+        {.most = DataConfig::kMostValSplit, .none = "auto", .effect = Effect::essential});
   t.add("test-dir", test_dir,
         "folder of other images, whose accuracy is measured once, at the end, for summary.json",
         {.effect = Effect::none, .traits = kLocal});
