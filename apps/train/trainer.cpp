@@ -260,7 +260,7 @@ std::optional<RunResult> Run::result_before() {
   run_collectively(comm_, [&] {
     if (comm_.rank() == 0) summary = read_text_if_any(folder_.file("summary.json"), kMostJson);
   });
-  std::optional<RunResult> result =
+  const std::optional<RunResult> result =
       finished_result(broadcast_text(comm_, summary), at_.step, data_.test_name);
   if (result) console_.line("{} is finished; it has {} steps", folder_.path.string(), at_.step);
   return result;
