@@ -45,9 +45,10 @@ TW_INLINE Vector axpy(float a, const Vector& x, const Vector& y) {
 #endif
 }
 
-// The one-dimensional transforms. Each reads values `from` apart and writes values `to` apart. They
-// say which products are rounded: a compiler would choose by the code around them, and the last
-// bits of the result with it.
+// The one-dimensional transforms. Each reads values `from` apart and writes values `to` apart. On
+// x86-64, those of input and output say which products are rounded: the compiler, which chooses on
+// other processors and of the taps, would choose by the code around them, and the last bits with
+// it.
 
 enum class Pass { rows, columns };  ///< in this order
 
