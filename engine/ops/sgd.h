@@ -4,7 +4,6 @@
 #pragma once
 
 #include <algorithm>
-#include <array>
 #include <cstdint>
 #include <span>
 
@@ -18,9 +17,6 @@ struct SgdParams {
   bool nesterov;
   float scale;  ///< 1 / P turns the sum over ranks into their mean
 };
-
-/// Decay bounds under which every element decays.
-inline constexpr std::array<uint32_t, 1> kDecayAll{0};
 
 /// Updates w and m from g (equal lengths) in one pass. With momentum 0, m is not read or written
 /// and may be empty. `decay_bounds`: ascending indices at which weight decay starts, stops, starts,

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "engine/core/cpu_features.h"
+#include "tests/support/decay_bounds.h"
 #include "tests/support/model_step.h"
 
 namespace tw {
@@ -40,7 +41,7 @@ Trained train(const std::string& name, DType dtype, bool recompute, size_t& work
     result.gradients.assign(gradients.begin(), gradients.end());
     ops::sgd_update(ctx,
                     {.lr = 0.1f, .momentum = 0, .weight_decay = 0, .nesterov = false, .scale = 1},
-                    ops::kDecayAll, gradients, momentum, model.arena().values());
+                    kDecayAll, gradients, momentum, model.arena().values());
     model.refresh(ctx);
   }
   const auto values = model.arena().values(), statistics = model.arena().statistic_values();

@@ -8,6 +8,7 @@
 #include "engine/ops/sgd.h"
 #include "engine/ops/vector.h"
 #include "models/model.h"
+#include "tests/support/decay_bounds.h"
 #include "tests/support/owned_tensor.h"
 
 namespace tw::test {
@@ -55,7 +56,7 @@ struct PlannedModel {
     const auto values = model.arena().values();
     ops::sgd_update(ctx,
                     {.lr = lr, .momentum = 0, .weight_decay = 0, .nesterov = false, .scale = 1},
-                    ops::kDecayAll, model.arena().gradients(), {}, values);
+                    kDecayAll, model.arena().gradients(), {}, values);
     model.refresh(ctx);
   }
 

@@ -13,6 +13,7 @@
 #include "layers/linear.h"
 #include "layers/sequential.h"
 #include "tests/support/data.h"
+#include "tests/support/decay_bounds.h"
 #include "tests/support/device.h"
 
 namespace tw {
@@ -61,7 +62,7 @@ class CapturedStepOnGpu : public ::testing::TestWithParam<const char*> {
                          .weight_decay = p.decay ? static_cast<float>(sgd.weight_decay) : 0,
                          .nesterov = false,
                          .scale = 1},
-                        ops::kDecayAll, p.in(std::span<const float>(arena.gradients())),
+                        kDecayAll, p.in(std::span<const float>(arena.gradients())),
                         p.in(momentum.as<float>()), p.in(arena.values()));
       model.refresh(ctx);
     }

@@ -2,6 +2,7 @@
 
 #include "engine/core/error.h"
 #include "engine/ops/sgd.h"
+#include "tests/support/decay_bounds.h"
 #include "tests/support/owned_tensor.h"
 
 namespace tw::test {
@@ -22,7 +23,7 @@ TEST_P(Sgd, ThreeStepsFollowPyTorch) {
     for (uint64_t step = 0; step < 3; ++step) {
       const OwnedTensor gradient_tensor = normal_tensor({length}, DType::f32, 10 + step);
       const std::vector<double> g = gradient_tensor.get();
-      ops::sgd_update(ctx, p, ops::kDecayAll, gradient_tensor.floats(), m.floats(), w.floats());
+      ops::sgd_update(ctx, p, kDecayAll, gradient_tensor.floats(), m.floats(), w.floats());
       for (size_t i = 0; i < g.size(); ++i) {
         const double gradient = double{p.scale} * g[i] + double{p.weight_decay} * w_expected[i];
         m_expected[i] = p.momentum * m_expected[i] + gradient;
@@ -63,8 +64,8 @@ TEST_P(Sgd, WeightDecayStartsAndEndsAtTheBounds) {
       const auto part = [&](const OwnedTensor& x) {
         return x.floats().subspan(begin, end - begin);
       };
-      ops::sgd_update(ctx, range % 2 == 1 ? GetParam() : plain, ops::kDecayAll, part(g),
-                      part(each_m), part(each_w));
+      ops::sgd_update(ctx, range % 2 == 1 ? GetParam() : plain, kDecayAll, part(g), part(each_m),
+                      part(each_w));
       begin = end;
     }
     EXPECT_EQ(w.bits(), each_w.bits()) << count << " bounds";
@@ -88,7 +89,7 @@ TEST_P(Sgd, CorrectedRangesHaveAMomentumOfDecayAlone) {
 
   const auto update = [&](const SgdParams& params, size_t begin, size_t end, bool decays) {
     const auto part = [&](const OwnedTensor& x) { return x.floats().subspan(begin, end - begin); };
-    const std::span<const uint32_t> bounds(ops::kDecayAll);
+    const std::span<const uint32_t> bounds(kDecayAll);
     ops::sgd_update(ctx, params, bounds.first(decays), part(g), part(each_m), part(each_w));
   };
   update(p, 0, kDecay, false);
@@ -123,11 +124,11 @@ TEST(SgdUpdate, NeedsNoMomentumBufferWithoutMomentum) {
   Context ctx(device());
   const OwnedTensor w({5}, DType::f32, std::vector<double>(5, 1));
   const OwnedTensor g({5}, DType::f32, std::vector<double>(5, 2));
-  ops::sgd_update(ctx, {0.5f, 0.0f, 0.0f, false, 1.0f}, ops::kDecayAll, g.floats(), {}, w.floats());
+  ops::sgd_update(ctx, {0.5f, 0.0f, 0.0f, false, 1.0f}, kDecayAll, g.floats(), {}, w.floats());
   EXPECT_EQ(w.get(), std::vector<double>(5, 0));
-  EXPECT_THROW(ops::sgd_update(ctx, {0.5f, 0.9f, 0.0f, false, 1.0f}, ops::kDecayAll, g.floats(), {},
-                               w.floats()),
-               UserError);
+  EXPECT_THROW(
+      ops::sgd_update(ctx, {0.5f, 0.9f, 0.0f, false, 1.0f}, kDecayAll, g.floats(), {}, w.floats()),
+      UserError);
 }
 
 }  // namespace
