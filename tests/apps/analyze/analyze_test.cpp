@@ -4,14 +4,13 @@
 #include <iterator>
 #include <sstream>
 
-#include "apps/analyze/subcommands.h"
 #include "apps/common/distributions.h"
 #include "apps/common/npy.h"
 #include "engine/core/instruction_set.h"
 #include "engine/io/file.h"
 #include "engine/io/safetensors.h"
 #include "sparsify/selector.h"
-#include "tests/support/arguments.h"
+#include "tests/apps/analyze/analyze_output.h"
 #include "tests/support/error_text.h"
 #include "tests/support/program.h"
 
@@ -21,16 +20,7 @@ namespace {
 /// The output of a command line.
 std::string analyze(const std::string& line) {
   std::istringstream words(line);
-  Arguments arguments(std::vector<std::string>(std::istream_iterator<std::string>(words), {}));
-  std::vector<Subcommand> all{analyze_select(), analyze_theory()};
-  testing::internal::CaptureStdout();
-  try {
-    parse_subcommand(all, arguments.count(), arguments.values(), "analyze").run();
-  } catch (...) {
-    testing::internal::GetCapturedStdout();
-    throw;
-  }
-  return testing::internal::GetCapturedStdout();
+  return analyze_output({std::istream_iterator<std::string>(words), {}});
 }
 
 std::vector<int64_t> indices_in(const std::filesystem::path& path) {

@@ -3,12 +3,11 @@
 #include <map>
 #include <sstream>
 
-#include "apps/analyze/subcommands.h"
 #include "apps/common/distributions.h"
 #include "apps/common/recording.h"
 #include "engine/core/error.h"
 #include "sparsify/sparsifier.h"
-#include "tests/support/arguments.h"
+#include "tests/apps/analyze/analyze_output.h"
 #include "tests/support/error_text.h"
 #include "tests/support/program.h"
 
@@ -35,16 +34,7 @@ std::vector<Row> compress(const TempFolder& folder, const std::string& line) {
   std::istringstream text(line);
   for (std::string word; text >> word;)
     words.push_back(word.starts_with('@') ? (folder / word.substr(1)).string() : word);
-  Arguments arguments(words);
-  std::vector<Subcommand> all{analyze_compressors()};
-  testing::internal::CaptureStdout();
-  try {
-    parse_subcommand(all, arguments.count(), arguments.values(), "analyze").run();
-  } catch (...) {
-    testing::internal::GetCapturedStdout();
-    throw;
-  }
-  testing::internal::GetCapturedStdout();
+  analyze_output(words);
   const auto cells = [](const std::string& of) {
     std::vector<std::string> found;
     std::istringstream in(of);
