@@ -45,7 +45,9 @@ inside "$bin:/usr/bin:/bin" thinwire list | grep finished
 inside "$bin:/usr/bin:/bin" thinwire repro list | grep '^| A1 '
 inside "$bin" python -c 'import thinwire
 run = thinwire.runs("runs")[0]
-assert run.config["workers"] == 2 and run.summary["steps"] == 2, run.summary'
+assert run.config["workers"] == 2 and run.summary["steps"] == 2, run.summary
+import thinwire.library
+thinwire.library.load()'
 ls "$folder"/environment/share/man/man1/thinwire-train.1
 "$bin/pip" uninstall --quiet --yes thinwire
 files | diff "$folder/before" - || die "files are left"

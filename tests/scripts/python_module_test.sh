@@ -22,6 +22,50 @@ PYTHONPATH=$site python3 -c 'import sys; from thinwire import programs
 sys.argv[0] = "any/train"; programs.main()' --version >said
 expect said "thinwire "
 
+# the library of the installation; a program without the sanitizer cannot load one with it
+if ! grep -q '^SANITIZE:[A-Z]*=address' "$build/CMakeCache.txt"; then
+  PYTHONPATH=$site python3 - <<'PY'
+import array
+import thinwire
+from thinwire.library import Group, Reducer
+
+group = Group(0, 1, lambda *_: 0)
+tensors, options = [("weight", (20, 5)), ("bias", ())], {"sparsifier": "topk"}
+reducer, again = Reducer(group, tensors, options), Reducer(group, tensors, options)
+weight, bias = array.array("f", range(100)), array.array("f", [0.5])
+addresses = [weight.buffer_info()[0], bias.buffer_info()[0]]
+report = reducer.step(addresses, 0, density=0.1)
+assert report.entries == 10 and list(weight) == [0] * 90 + list(range(90, 100)), list(weight)
+again.load(reducer.save())
+for other in (reducer, again):  # what was not sent is owed
+    weight[:], bias[0] = array.array("f", bytes(400)), 0
+    other.step(addresses, 1, density=0.1)
+    assert list(weight) == [0] * 80 + list(range(80, 90)) + [0] * 10, list(weight)
+assert reducer.bytes(0.1) == 0 and reducer.seconds("1Gbit,1ms", 0.1) == 0
+for wrong in ({"sparsifer": "topk"}, {"sparsifier": "topk", "momentum": 0.9}):
+    try:
+        Reducer(group, tensors, wrong)
+    except thinwire.UserError as error:
+        assert "sparsifer" in str(error) or "momentum" in str(error), error
+    else:
+        raise AssertionError(wrong)
+bias[0] = float("nan")
+try:
+    reducer.step(addresses, 2)
+except thinwire.NonFinite as error:
+    assert "bias" in str(error), error
+else:
+    raise AssertionError("no error")
+failing = Group(0, 2, lambda *_: 1 / 0)
+try:
+    Reducer(failing, tensors, options)
+except thinwire.Fault as error:
+    assert isinstance(error.__cause__, ZeroDivisionError), error.__cause__
+else:
+    raise AssertionError("no error")
+PY
+fi
+
 for python in "${THINWIRE_PYTHON:-python3}" python3 /usr/bin/python3; do
   "$python" -c 'import pandas' 2>/dev/null && break
   python=
