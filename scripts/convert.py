@@ -13,7 +13,6 @@ Exit code 2: a wrong option or file.
 
 import collections
 import io
-import json
 import math
 import os
 import pickle
@@ -22,7 +21,7 @@ import zipfile
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from runs import UserError, nearest, output, script
+from runs import UserError, nearest, output, safetensors, script
 from runs.options import Parser
 
 KEYS = ("state_dict", "model_state_dict", "model")
@@ -219,24 +218,21 @@ def elements(name, one, stored):
     return b"".join(rows(first, axes))
 
 
-def safetensors(tensors, read):
+def written(tensors, read):
     """The bytes of the safetensors file, the widest elements first, so that all are aligned."""
-    header: dict[str, Any] = {"__metadata__": {"format": "pt"}}
-    parts, end = [], 0
+    parts = []
     stored: dict[str, bytes] = {}
-    for name, one in sorted(tensors.items(), key=lambda item: -item[1].storage.kind[1]):
+    ordered = sorted(tensors.items(), key=lambda item: -item[1].storage.kind[1])
+    for name, one in ordered:
         if one.storage.kind not in KINDS.values():
             raise UserError(f"has the tensor {name} of the type {one.storage.kind[0]}, which "
                             "cannot be converted")
         if one.storage.key not in stored:
             stored = {one.storage.key: read(one.storage)}
         parts.append(elements(name, one, stored[one.storage.key]))
-        begin, end = end, end + len(parts[-1])
-        header[name] = {"dtype": one.storage.kind[0], "shape": one.shape,
-                        "data_offsets": [begin, end]}
-    text = json.dumps(header).encode()
-    text += b" " * (-len(text) % 8)
-    return b"".join([struct.pack("<Q", len(text)), text, *parts])
+    described = [(name, one.storage.kind[0], one.shape, len(part))
+                 for (name, one), part in zip(ordered, parts)]
+    return b"".join([safetensors.header(described, {"format": "pt"}), *parts])
 
 
 def converted(path, key):
@@ -244,7 +240,7 @@ def converted(path, key):
     try:
         held, read = opened(path)
         tensors, others = tensors_in(held, key)
-        return safetensors(tensors, read), tensors, others
+        return written(tensors, read), tensors, others
     except UserError as error:
         raise UserError(f"{path} {error}") from None
     except OSError as error:

@@ -9,11 +9,10 @@ Python with torch and safetensors, and libthinwire (THINWIRE_LIBRARY).
 """
 
 import argparse
-import socket
 import sys
 import time
 from pathlib import Path
-from statistics import median
+from statistics import mean, median
 
 import torch
 import torch.distributed as dist
@@ -22,9 +21,10 @@ from torch.distributed.algorithms.ddp_comm_hooks import powerSGD_hook
 from torch.nn.parallel import DistributedDataParallel
 
 ROOT = Path(__file__).resolve().parents[2]
-sys.path[:0] = [str(ROOT / "scripts/dev"), str(ROOT / "scripts/python")]
+sys.path.insert(0, str(ROOT / "scripts/python"))
 import thinwire.ddp
-from compare_ddp import MOMENTUM, RATE, Batches, parameter_groups, torch_models
+import torch_models
+from torch_training import Batches, mean_over_ranks, on_processes, sgd, step_of
 
 
 class TimedHook(thinwire.ddp.Hook):
@@ -40,10 +40,7 @@ class TimedHook(thinwire.ddp.Hook):
         return future
 
 
-def work(rank, port, options, name, queue):
-    torch.set_num_threads(1)
-    dist.init_process_group("gloo", init_method=f"tcp://127.0.0.1:{port}", rank=rank,
-                            world_size=options.ranks)
+def work(options, name, queue):
     torch.manual_seed(1)
     network = torch_models.ResNet(20)
     model = DistributedDataParallel(network)
@@ -56,29 +53,21 @@ def work(rank, port, options, name, queue):
         settings = {"powersgd.rank": options.rank} if name == "powersgd" else {}
         hook = TimedHook(name, density=options.density, link=options.link,
                          set=settings).register(model)
-    optimizer = torch.optim.SGD(parameter_groups(network, 1e-4), lr=RATE, momentum=MOMENTUM)
+    optimizer = sgd(network)
     batches = Batches(options.data, options.ranks, options.batch, 1)
     losses, steps, parts = [], [], []
     for step in range(options.steps):
-        images, labels = batches(step, rank)
+        images, labels = batches(step, dist.get_rank())
         began = time.perf_counter()
-        optimizer.zero_grad()
-        loss = torch.nn.functional.cross_entropy(model(images), labels)
-        loss.backward()
-        optimizer.step()
+        loss = step_of(model, optimizer, images, labels)
         steps.append(time.perf_counter() - began)
         if hook:
             parts.append(hook.seconds)
-        mean = loss.detach().clone()
-        dist.all_reduce(mean)
-        losses.append(mean.item() / options.ranks)
-    sent = torch.tensor(float(hook.bytes_sent) if hook else 0.0)
-    dist.all_reduce(sent)
-    if rank == 0:
-        tail = losses[-max(1, len(losses) // 10):]
+        losses.append(mean_over_ranks(loss))
+    sent = options.ranks * mean_over_ranks(hook.bytes_sent if hook else 0)
+    if dist.get_rank() == 0:
         queue.put((median(steps[3:]), [median(part) for part in zip(*parts[3:], strict=True)],
-                   sum(tail) / len(tail), sent.item() / options.steps))
-    dist.destroy_process_group()
+                   mean(losses[-max(1, len(losses) // 10):]), sent / options.steps))
 
 
 def main():
@@ -95,11 +84,8 @@ def main():
     print("hook            ms a step   select  exchange    rest   rest of exchange   bytes a step"
           "   loss")
     for name in options.hooks.split(","):
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            port = probe.getsockname()[1]
         queue = mp.get_context("fork").SimpleQueue()
-        mp.start_processes(work, (port, options, name, queue), options.ranks, start_method="fork")
+        on_processes(options.ranks, work, options, name, queue)
         seconds, parts, loss, sent = queue.get()
         cells = "".join(f"{1e3 * part:9.2f}" for part in parts) if parts else 27 * " "
         share = f"{parts[2] / parts[1]:18.3f}" if parts else 18 * " "

@@ -5,6 +5,8 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
+CIFAR10_MEAN, CIFAR10_DEVIATION = (0.491, 0.482, 0.447), (0.247, 0.243, 0.262)  # data/cifar
+
 VGG_PLANS = {
     "vgg11": "64 M 128 M 256 256 M 512 512 M 512 512 M",
     "vgg13": "64 64 M 128 128 M 256 256 M 512 512 M 512 512 M",

@@ -10,7 +10,6 @@ rounding. Needs a Python with torch and safetensors, and libthinwire (THINWIRE_L
 
 import argparse
 import csv
-import socket
 import subprocess
 import sys
 import tempfile
@@ -19,7 +18,6 @@ from pathlib import Path
 import numpy as np
 import torch
 import torch.distributed as dist
-import torch.multiprocessing as mp
 from safetensors.torch import load_file, save_file
 from torch.nn.parallel import DistributedDataParallel
 
@@ -27,81 +25,14 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT / "scripts/bench"), str(ROOT / "scripts/python")]
 import thinwire.ddp
 import torch_models
+from torch_training import (DECAY, MOMENTUM, RATE, Batches, mean_over_ranks, on_processes, sgd,
+                            step_of)
 
-SHUFFLE, AUGMENT = 2, 3  # Purpose in engine/core/rng.h
-RATE, MOMENTUM, DENSITY = 0.05, 0.9, 0.01
-MEAN, DEVIATION = (0.491, 0.482, 0.447), (0.247, 0.243, 0.262)  # data/cifar/cifar10.cpp
-
-
-def philox(seed, purpose, epoch, ids):
-    """The four words of each id, as engine/core/rng.h draws them."""
-    ids = np.asarray(ids, dtype=np.uint64)
-    low = np.uint64(0xFFFFFFFF)
-    x = [np.zeros_like(ids), np.full_like(ids, epoch), ids & low, ids >> np.uint64(32)]
-    keys = [seed & 0xFFFFFFFF, (seed >> 32) ^ (purpose << 24)]
-    for _ in range(10):
-        a, b = np.uint64(0xD2511F53) * x[0], np.uint64(0xCD9E8D57) * x[2]
-        x = [(b >> np.uint64(32)) ^ x[1] ^ np.uint64(keys[0]), b & low,
-             (a >> np.uint64(32)) ^ x[3] ^ np.uint64(keys[1]), a & low]
-        keys = [(keys[0] + 0x9E3779B9) & 0xFFFFFFFF, (keys[1] + 0xBB67AE85) & 0xFFFFFFFF]
-    return x
+DENSITY = 0.01
 
 
-def below(words, n):
-    return (words * np.asarray(n, dtype=np.uint64)) >> np.uint64(32)
-
-
-class Batches:
-    """The batches of a rank of `train`: CIFAR-10 in the binary version."""
-
-    def __init__(self, folder, ranks, batch, seed):
-        files = sorted(Path(folder).glob("data_batch_*.bin"))
-        rows = np.concatenate([np.fromfile(file, np.uint8).reshape(-1, 3073) for file in files])
-        self.labels = torch.tensor(rows[:, 0].astype(np.int64))
-        self.images = rows[:, 1:].reshape(-1, 3, 32, 32)
-        self.ranks, self.batch, self.seed = ranks, batch, seed
-        self.per_epoch = len(rows) // (ranks * batch)
-        self.epoch = None
-
-    def start(self, epoch):
-        n = len(self.labels)
-        self.epoch, self.order = epoch, np.arange(n)
-        draws = below(philox(self.seed, SHUFFLE, epoch, np.arange(n + 1))[0], np.arange(n + 1))
-        for i in range(n, 1, -1):
-            j = int(draws[i])
-            self.order[[i - 1, j]] = self.order[[j, i - 1]]
-        words = philox(self.seed, AUGMENT, epoch, np.arange(n))
-        self.dy, self.dx = (below(word, 9).astype(int) for word in words[:2])
-        self.flip = words[2] & np.uint64(1)
-
-    def __call__(self, step, rank):
-        epoch, number = divmod(step, self.per_epoch)
-        if epoch != self.epoch:
-            self.start(epoch)
-        first = (number * self.ranks + rank) * self.batch
-        ids = self.order[first:first + self.batch]
-        out = np.empty((len(ids), 3, 32, 32), np.float32)
-        for i, image in enumerate(ids):
-            padded = np.pad(self.images[image], ((0, 0), (4, 4), (4, 4)))
-            y, x = self.dy[image], self.dx[image]
-            crop = padded[:, y:y + 32, x:x + 32]
-            out[i] = crop[:, :, ::-1] if self.flip[image] else crop
-        mean, deviation = (np.reshape(values, (3, 1, 1)) for values in (MEAN, DEVIATION))
-        return torch.tensor((out / 255 - mean) / deviation, dtype=torch.float32), self.labels[ids]
-
-
-def parameter_groups(network, weight_decay):
-    """Weight decay as in `train`: not on batch norm and biases."""
-    parameters = list(network.parameters())
-    return [{"params": [p for p in parameters if p.ndim > 1], "weight_decay": weight_decay},
-            {"params": [p for p in parameters if p.ndim == 1], "weight_decay": 0}]
-
-
-def train_in_torch(rank, port, options, recipe, result):
+def train_in_torch(options, recipe, result):
     """A process of the PyTorch run."""
-    torch.set_num_threads(1)
-    dist.init_process_group("gloo", init_method=f"tcp://127.0.0.1:{port}", rank=rank,
-                            world_size=options.ranks)
     network = torch_models.ResNet(20)
     state = load_file(options.weights)
     if recipe["noise"]:
@@ -114,35 +45,22 @@ def train_in_torch(rank, port, options, recipe, result):
     before = recipe["sparsifier"] == "dgc"
     of_hook = {"momentum": recipe["momentum"]} if before else {}
     hook = thinwire.ddp.Hook(recipe["sparsifier"], density=DENSITY, **of_hook).register(model)
-    optimizer = torch.optim.SGD(parameter_groups(network, recipe["decay"]), lr=RATE,
-                                momentum=0 if before else recipe["momentum"])
+    optimizer = sgd(network, 0 if before else recipe["momentum"], recipe["decay"])
     batches = Batches(options.data, options.ranks, options.batch, 1)
     losses, weights = [], []
     for step in range(recipe["steps"]):
-        images, labels = batches(step, rank)
-        optimizer.zero_grad()
-        loss = torch.nn.functional.cross_entropy(model(images), labels)
-        loss.backward()
-        optimizer.step()
+        loss = step_of(model, optimizer, *batches(step, dist.get_rank()))
         weights = [*weights[-2:], parameters_of(dict(network.named_parameters()))]
-        mean = loss.detach().clone()
-        dist.all_reduce(mean)
-        losses.append(mean.item() / options.ranks)
-    sent = torch.tensor(hook.bytes_sent)
-    dist.all_reduce(sent)
-    if rank == 0:
-        torch.save((losses, weights, sent.item()), result)
-    dist.destroy_process_group()
+        losses.append(mean_over_ranks(loss))
+    sent = options.ranks * mean_over_ranks(hook.bytes_sent)
+    if dist.get_rank() == 0:
+        torch.save((losses, weights, sent), result)
 
 
 def by_torch(options, **recipe):
     """Losses by step, the weights after the last three steps, bytes sent by all ranks."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
     result = options.work / "torch.pt"
-    mp.start_processes(train_in_torch, (port, options, {"noise": False, **recipe}, result),
-                       options.ranks, start_method="fork")
+    on_processes(options.ranks, train_in_torch, options, {"noise": False, **recipe}, result)
     return torch.load(result)
 
 
@@ -216,7 +134,7 @@ def main():
             # later, rounding changes how many entries a threshold lets pass
             same_bytes = abs(begun[2] - by_them[2]) <= 0.02 * by_them[2]
             recipe = {"sparsifier": sparsifier, "steps": options.steps, "momentum": MOMENTUM,
-                      "decay": 1e-4}
+                      "decay": DECAY}
             ours, theirs = by_torch(options, **recipe), by_train(options, **recipe)
             noise = distance(by_torch(options, noise=True, **recipe), ours)
             apart = distance(theirs, ours)

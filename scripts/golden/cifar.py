@@ -38,7 +38,7 @@ BATCH = 4
 TRIALS = 400
 STEPS = {"resnet20": 8, "vgg16": 3}
 STATISTICS_STEPS, STATISTICS_RATES = 50, (0.0, 0.0002)  # larger rates amplify rounding
-MEAN, DEVIATION = (0.491, 0.482, 0.447), (0.247, 0.243, 0.262)
+MEAN, DEVIATION = torch_models.CIFAR10_MEAN, torch_models.CIFAR10_DEVIATION
 
 
 # ---- the formula shared with tests/models/golden_test.cpp ----

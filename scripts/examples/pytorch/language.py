@@ -6,8 +6,7 @@ validation; the vocabulary is that of the rest. Both depend on nothing but the t
 
 Each method is a hook of thinwire.ddp, PyTorch's own hook, or local steps. The CSV has a row for
 each validation: perplexity, bytes sent by all ranks, and the seconds that training would have
-taken on --link: the measured seconds of forward, backward and update, and the predicted ones of
-the exchange.
+taken on --link: the measured seconds of all but the exchange, and the predicted ones of that.
 """
 
 import argparse

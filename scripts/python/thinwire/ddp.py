@@ -12,7 +12,7 @@ import struct
 import torch
 import torch.distributed as dist
 
-from .library import Group, Reducer
+from .library import TIMEOUT, Group, Reducer
 from .reader import UserError
 
 __all__ = ["Hook", "LocalSteps"]
@@ -93,7 +93,25 @@ class Mean:
         self.steps, self.epoch = state["steps"], state["epoch"]
 
 
-class Hook:
+class Exchanging:
+    """What Hook and LocalSteps have of their `mean`."""
+    mean: Mean
+
+    def set_epoch(self, epoch):
+        """The epoch that begins, from 0, for warmup."""
+        self.mean.epoch = epoch
+
+    @property
+    def bytes_sent(self):
+        """Payload bytes that this rank has sent."""
+        return self.mean.bytes_sent
+
+    def seconds(self, link):
+        """Predicted seconds of an exchange on a link such as "1Gbit,0.1ms"."""
+        return self.mean.reducer.seconds(link, self.mean.density)
+
+
+class Hook(Exchanging):
     """Exchanges the gradients of a DistributedDataParallel model by a sparsifier of Thinwire.
 
     sparsifier, density: as of `train`. warmup: densities of the first epochs; the caller says
@@ -109,7 +127,7 @@ class Hook:
     optimizer has none.
     """
 
-    def __init__(self, sparsifier, density=0.001, warmup=(), group=None, link=None, timeout=60,
+    def __init__(self, sparsifier, density=0.001, warmup=(), group=None, link=None, timeout=TIMEOUT,
                  **options):
         self.arguments = (sparsifier, density, warmup, group, link, timeout, options)
         self.report = None
@@ -119,7 +137,7 @@ class Hook:
         """Becomes the hook of the model, a DistributedDataParallel. Collective."""
         named = [(name, p) for name, p in model.module.named_parameters() if p.requires_grad]
         self.order = {id(p): i for i, (_, p) in enumerate(named)}
-        self.mean: Mean = Mean(named, *self.arguments)
+        self.mean = Mean(named, *self.arguments)
         model.register_comm_hook(self, Hook.take)
         return self
 
@@ -138,19 +156,6 @@ class Hook:
                 done.set_result(one.buffer())
         return future
 
-    def set_epoch(self, epoch):
-        """The epoch that begins, from 0, for warmup."""
-        self.mean.epoch = epoch
-
-    @property
-    def bytes_sent(self):
-        """Payload bytes that this rank has sent."""
-        return self.mean.bytes_sent
-
-    def seconds(self, link):
-        """Predicted seconds of an exchange on a link such as "1Gbit,0.1ms"."""
-        return self.mean.reducer.seconds(link, self.mean.density)
-
     def state_dict(self):
         """The state of this rank, such as the residual; each rank saves its own."""
         return self.mean.state_dict()
@@ -160,14 +165,14 @@ class Hook:
         self.mean.load_state_dict(state)
 
 
-class LocalSteps:
+class LocalSteps(Exchanging):
     """Local SGD: every rank takes `every` steps of its own optimizer; then the change of the
     parameters is exchanged by a sparsifier and applied by SGD with Nesterov momentum (DiLoCo, with
     outer_lr and outer_momentum). The model is not wrapped by DistributedDataParallel and begins
     the same on all ranks. Other arguments are those of Hook."""
 
     def __init__(self, model, optimizer, every, sparsifier, density=0.001, outer_lr=1.0,
-                 outer_momentum=0.0, warmup=(), group=None, link=None, timeout=60, **options):
+                 outer_momentum=0.0, warmup=(), group=None, link=None, timeout=TIMEOUT, **options):
         if every < 1:
             raise UserError(f"LocalSteps: every = {every}; expected at least 1")
         named = [(name, p) for name, p in model.named_parameters() if p.requires_grad]
@@ -178,15 +183,6 @@ class LocalSteps:
                                      nesterov=outer_momentum > 0)
         self.mean = Mean(named, sparsifier, density, warmup, group, link, timeout, options)
         self.report = None
-
-    def set_epoch(self, epoch):
-        """The epoch that begins, from 0, for warmup."""
-        self.mean.epoch = epoch
-
-    @property
-    def bytes_sent(self):
-        """Payload bytes that this rank has sent."""
-        return self.mean.bytes_sent
 
     def zero_grad(self, set_to_none=True):
         self.optimizer.zero_grad(set_to_none)

@@ -14,6 +14,7 @@ from pathlib import Path
 from .reader import Fault, UserError
 
 API_VERSION = 1
+TIMEOUT = 60  # seconds that a rank waits for another one
 EXCHANGE = ctypes.CFUNCTYPE(
     c_int64, c_void_p, c_int, c_void_p, c_size_t, c_int, c_void_p, c_size_t, c_double)
 ABORT = ctypes.CFUNCTYPE(None, c_void_p, c_char_p)
@@ -74,7 +75,7 @@ class Group:
     """Ranks that send bytes by exchange(to, out, out_bytes, from, in, in_bytes, seconds), with
     addresses; see thinwire_callbacks. An exception of exchange becomes the cause of a Fault."""
 
-    def __init__(self, rank, size, exchange, link=None, timeout=60):
+    def __init__(self, rank, size, exchange, link=None, timeout=TIMEOUT):
         self.failure = None
 
         def guarded(_user, *arguments):

@@ -5,9 +5,9 @@
 """
 
 import json
-import os
-import struct
 from pathlib import Path
+
+from .reader import output, safetensors
 
 __all__ = ["record"]
 
@@ -38,23 +38,9 @@ def record(model, step, folder, rank=0, ranks=1, residual=None, sparsifier="", d
     metadata = {"step": step, "rank": rank, "ranks": ranks, "sparsifier": sparsifier,
                 "density": density,
                 "tensors": json.dumps([[name, list(p.shape)] for name, p in named])}
-    header: dict[str, dict] = {"__metadata__": {key: str(value) for key, value in metadata.items()}}
-    for number, name in enumerate(vectors):
-        header[name] = {"dtype": "F32", "shape": [d],
-                        "data_offsets": [4 * d * number, 4 * d * (number + 1)]}
-    text = json.dumps(header).encode()
-    text += b" " * (-len(text) % 8)
-
+    header = safetensors.header([(name, "F32", [d], 4 * d) for name in vectors], metadata)
     path = Path(folder) / f"step-{step:08}-rank-{rank}.safetensors"
     path.parent.mkdir(parents=True, exist_ok=True)
-    part = path.with_name(f".{path.name}.{os.getpid()}.part")
-    try:
-        with open(part, "wb") as file:
-            file.write(struct.pack("<Q", len(text)) + text)
-            for tensors in vectors.values():
-                for tensor in tensors:
-                    file.write(tensor.numpy().tobytes())
-        os.replace(part, path)
-    finally:
-        part.unlink(missing_ok=True)
+    elements = (tensor.numpy().tobytes() for tensors in vectors.values() for tensor in tensors)
+    output.write(path, b"".join([header, *elements]))
     return path
