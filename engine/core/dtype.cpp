@@ -16,7 +16,8 @@ std::string_view name(DType dtype) {
 
 namespace {
 
-constexpr std::array<std::string_view, 3> kValueFormats{"f32", "fp16", "bf16"};
+constexpr std::array<std::string_view, 7> kValueFormats{"f32",  "fp16", "bf16", "int8",
+                                                        "int4", "int2", "sign"};
 
 }  // namespace
 

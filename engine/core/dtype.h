@@ -22,12 +22,19 @@ constexpr size_t size_of(DType dtype) {
 }
 
 /// How the values of a message are stored.
-enum class ValueFormat : uint8_t { f32, fp16, bf16 };
+enum class ValueFormat : uint8_t { f32, fp16, bf16, int8, int4, int2, sign };
 std::string_view name(ValueFormat format);
-/// The format of this name: f32, fp16 or bf16.
+/// The format of this name.
 ValueFormat value_format(std::string_view name);
-/// Bytes of one value.
-constexpr size_t size_of(ValueFormat format) { return format == ValueFormat::f32 ? 4 : 2; }
+/// Bits of one value, without scales.
+constexpr int bits_of(ValueFormat format) {
+  constexpr int bits[] = {32, 16, 16, 8, 4, 2, 1};
+  return bits[static_cast<size_t>(format)];
+}
+/// Whether a value is a multiple of a scale that several values share.
+constexpr bool is_scaled(ValueFormat format) { return bits_of(format) < 16; }
+/// Bytes of one value that is not scaled.
+constexpr size_t size_of(ValueFormat format) { return static_cast<size_t>(bits_of(format)) / 8; }
 
 /// bfloat16 as storage: the upper half of a float, rounded to nearest even.
 struct bf16 {

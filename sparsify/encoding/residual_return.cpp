@@ -5,8 +5,8 @@
 namespace tw {
 
 void ResidualReturn::rounding(Context& ctx, const SparseCodec& codec, SparseVector& entries,
-                              std::span<float> residual) {
-  codec.round(entries, &entries_);
+                              std::span<float> residual, std::span<const uint32_t> borders) {
+  codec.round(entries, &entries_, borders);
   if (!residual.empty()) scatter_add(ctx, entries_.view(), residual);
 }
 

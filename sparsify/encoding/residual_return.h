@@ -7,9 +7,10 @@ namespace tw {
 
 class ResidualReturn {
  public:
-  /// Rounds `entries` for the codec and adds the rounding errors to the residual.
+  /// Rounds `entries` for the codec and adds the rounding errors to the residual. `borders`: as
+  /// SparseCodec::round.
   void rounding(Context& ctx, const SparseCodec& codec, SparseVector& entries,
-                std::span<float> residual);
+                std::span<float> residual, std::span<const uint32_t> borders = {});
   /// Adds the entries of `mine` whose index is not in `kept` to the residual. Both ascend.
   void missing(Context& ctx, const SparseView& mine, std::span<const uint32_t> kept,
                std::span<float> residual);

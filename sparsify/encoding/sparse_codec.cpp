@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <ranges>
 
 #include "engine/core/dtype.h"
 #include "engine/core/error.h"
@@ -18,6 +19,10 @@ namespace {
 
 constexpr uint32_t kPacked = uint32_t{1} << 31;  // flag in the leading count
 
+bool shares_by_block(ValueFormat values) {
+  return is_scaled(values) && values != ValueFormat::sign;
+}
+
 /// Ranks send no NaN or infinity: a gradient that has one is reported instead.
 void check_values(std::span<const float> values, int from) {
   if (!ops::any_nonfinite(values)) [[likely]]
@@ -26,30 +31,51 @@ void check_values(std::span<const float> values, int from) {
   fail<Fault>("[wire] rank {} sent {} as a value", from, *bad);
 }
 
-const bool sparse_codec_settings =
-    setting_groups().add({"wire",
-                          "the byte format of sparse entries",
-                          {},
-                          {{"values",
-                            "f32",
-                            "type of the values; rounding errors stay in the residual",
-                            {"f32", "fp16", "bf16"}},
-                           {"indices",
-                            "plain",
-                            "format of the indices: uint32, or gaps in about 12 bits",
-                            {"plain", "packed", "auto"}}}});
+const bool sparse_codec_settings = setting_groups().add(
+    {"wire",
+     "the byte format of sparse entries",
+     {},
+     {{"values",
+       "f32",
+       "type of the values; rounding errors stay in the residual",
+       {"f32", "fp16", "bf16", "int8", "int4", "int2", "sign"}},
+      {"block", "128", "values that share a scale in int8, int4, int2", {"64", "128", "1024"}},
+      {"indices",
+       "plain",
+       "format of the indices: uint32, or gaps in about 12 bits",
+       {"plain", "packed", "auto"}}}});
 
 }  // namespace
 
-SparseCodec::SparseCodec(const Settings& from) : values_(value_format(from.text("wire.values"))) {
+SparseCodec::SparseCodec(const Settings& from)
+    : values_(value_format(from.text("wire.values"))),
+      scaled_(values_,
+              shares_by_block(values_) ? static_cast<size_t>(from.integer("wire.block")) : 0) {
   const std::string& indices = from.text("wire.indices");
   if (indices != "plain") indices_ = indices == "packed" ? Indices::packed : Indices::shorter;
 }
 
-void SparseCodec::round(SparseVector& entries, SparseVector* lost) const {
+void SparseCodec::round(SparseVector& entries, SparseVector* lost,
+                        std::span<const uint32_t> borders) const {
   if (lost) lost->count = 0;
   if (exact()) return;
   if (lost) lost->reserve(entries.count);
+  if (scaled()) {
+    const auto indices = entries.index_span();
+    const std::span<float> values(entries.values.data(), entries.count);
+    for (size_t i = 0; lost && i < entries.count; ++i) lost->push(indices[i], values[i]);
+    size_t begin = 0;
+    const auto round_to = [&](size_t end) {
+      scaled_.round(values.subspan(begin, end - begin));
+      begin = end;
+    };
+    for (const uint32_t border : borders)
+      round_to(static_cast<size_t>(std::ranges::lower_bound(indices, border) - indices.begin()));
+    round_to(entries.count);
+    if (!lost) return;
+    for (size_t i = 0; i < entries.count; ++i) lost->values[i] -= values[i];
+    return;
+  }
   size_t kept = 0;
   for (size_t i = 0; i < entries.count; ++i) {
     const float value = entries.values[i];
@@ -67,7 +93,7 @@ void SparseCodec::round(SparseVector& entries, SparseVector* lost) const {
 }
 
 size_t SparseCodec::bound(size_t n) const {
-  return sizeof(uint32_t) + n * value_bytes() +
+  return sizeof(uint32_t) + value_bytes(n) +
          (indices_ == Indices::plain ? n * sizeof(uint32_t) : rice_bound(n));
 }
 
@@ -81,7 +107,7 @@ size_t SparseCodec::encode(const SparseView& entries, std::byte* out) const {
   std::memcpy(out, &head, sizeof head);
   if (!pays) return sizeof head + write_plain(entries, out + sizeof head);
   write_values(entries.values, out + sizeof head + packed);
-  return sizeof head + packed + n * value_bytes();
+  return sizeof head + packed + value_bytes(n);
 }
 
 SparseView SparseCodec::decode(ConstBytes bytes, size_t d, int from, SparseVector& decoded) const {
@@ -92,7 +118,12 @@ SparseView SparseCodec::decode(ConstBytes bytes, size_t d, int from, SparseVecto
   bool packed = false;
   size_t n = 0;
   if (indices_ == Indices::plain) {
-    n = bytes.size() / (sizeof(uint32_t) + value_bytes());
+    // the most entries that fit
+    const auto counts = std::views::iota(size_t{1}, bytes.size() / sizeof(uint32_t) + 1);
+    n = static_cast<size_t>(
+        std::ranges::partition_point(
+            counts, [&](size_t count) { return plain_bytes(count) <= bytes.size(); }) -
+        counts.begin());
   } else {
     uint32_t head = 0;
     if (bytes.size() < sizeof head) damaged();
@@ -103,7 +134,7 @@ SparseView SparseCodec::decode(ConstBytes bytes, size_t d, int from, SparseVecto
   }
   // each index takes at least one bit, so a damaged count cannot allocate more than the message
   // holds
-  const size_t values = n * value_bytes();
+  const size_t values = value_bytes(n);
   if (n > d || values > bytes.size() || (packed && n > 8 * bytes.size())) damaged();
   const size_t index_bytes = bytes.size() - values;
   if (!packed && index_bytes != n * sizeof(uint32_t)) damaged();
@@ -130,7 +161,10 @@ SparseView SparseCodec::decode(ConstBytes bytes, size_t d, int from, SparseVecto
 
 uint64_t SparseCodec::expected_bytes(double messages, size_t entries, int ranks, size_t d) const {
   const double n = static_cast<double>(entries) / ranks;
-  const double values = n * static_cast<double>(value_bytes()), plain = n * sizeof(uint32_t);
+  const double values =
+      scaled() ? static_cast<double>(scaled_.bytes(static_cast<size_t>(std::llround(n))))
+               : n * static_cast<double>(size_of(values_));
+  const double plain = n * sizeof(uint32_t);
   const auto all = [&](double message) {
     return static_cast<uint64_t>(std::llround(messages * message));
   };
@@ -145,15 +179,17 @@ size_t SparseCodec::write_plain(const SparseView& entries, std::byte* out) const
   if (indices == 0) return 0;
   std::memcpy(out, entries.indices.data(), indices);
   write_values(entries.values, out + indices);
-  return indices + entries.values.size() * value_bytes();
+  return indices + value_bytes(entries.values.size());
 }
 
 void SparseCodec::write_values(std::span<const float> values, std::byte* out) const {
+  if (scaled()) return scaled_.write(values, out);
   if (!exact()) return ops::narrow(values_, values, out);
   if (!values.empty()) std::memcpy(out, values.data(), values.size_bytes());
 }
 
 void SparseCodec::read_values(const std::byte* from, std::span<float> values) const {
+  if (scaled()) return scaled_.read(from, values);
   if (!exact()) return ops::widen(values_, from, values);
   if (!values.empty()) std::memcpy(values.data(), from, values.size_bytes());
 }

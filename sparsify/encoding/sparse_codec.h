@@ -1,10 +1,12 @@
 // SparseCodec: the byte format of sparse entries. `--set wire.values=bf16 --set
 // wire.indices=packed`.
 //
-// Values: f32, or rounded to fp16 or bf16. Rounding errors are added to the residual, so later
-// steps send them. Indices, and the bytes of n entries:
-//   plain   uint32 each; indices, then values:              n (4 + v) bytes, v = 4 or 2
-//   packed  a count and Rice-coded gaps (rice.h):           4 + ceil(n b / 8) + n v, b = 11.5 bits
+// Values: f32, or rounded to fp16, bf16, or with scales to int8, int4, int2, sign
+// (scaled_values.h; `wire.block` values share a scale, or in `sign` all of a message). Rounding
+// errors are added to the residual, so later steps send them. Indices, and the bytes of n entries
+// whose values take v bytes (4 n, 2 n, or a part of n and the scales):
+//   plain   uint32 each; indices, then values:              4 n + v
+//   packed  a count and Rice-coded gaps (rice.h):           4 + ceil(n b / 8) + v, b = 11.5 bits
 //                                                           at density .001
 //   auto    packed if that is shorter, else plain; the count tells which
 #pragma once
@@ -16,6 +18,7 @@
 #include "comm/cost_model.h"
 #include "engine/core/dtype.h"
 #include "engine/core/settings.h"
+#include "sparsify/encoding/scaled_values.h"
 #include "sparsify/kernels/sparse_ops.h"
 #include "sparsify/kernels/sparse_vector.h"
 
@@ -26,13 +29,18 @@ class SparseCodec {
   enum class Indices : uint8_t { plain, packed, shorter };
 
   explicit SparseCodec(const Settings& settings);
-  SparseCodec(ValueFormat values, Indices indices) : values_(values), indices_(indices) {}
+  SparseCodec(ValueFormat values, Indices indices, size_t block = 128)
+      : values_(values), indices_(indices), scaled_(values, block) {}
 
   bool exact() const { return values_ == ValueFormat::f32; }
+  /// Whether entries are rounded for one message: a part of them is rounded anew.
+  bool scaled() const { return is_scaled(values_); }
 
   /// Rounds the values to the format. `lost`, if given, receives the rounding errors. Entries that
-  /// overflow or round to zero are removed; their error is the whole value.
-  void round(SparseVector& entries, SparseVector* lost = nullptr) const;
+  /// overflow or round to zero are removed; their error is the whole value. `borders`: ascending
+  /// indices at which a new message begins.
+  void round(SparseVector& entries, SparseVector* lost = nullptr,
+             std::span<const uint32_t> borders = {}) const;
 
   /// The most bytes that n entries take.
   size_t bound(size_t n) const;
@@ -54,13 +62,15 @@ class SparseCodec {
   }
 
  private:
-  size_t value_bytes() const { return size_of(values_); }
+  size_t value_bytes(size_t n) const { return scaled() ? scaled_.bytes(n) : n * size_of(values_); }
+  size_t plain_bytes(size_t n) const { return n * sizeof(uint32_t) + value_bytes(n); }
   size_t write_plain(const SparseView& entries, std::byte* out) const;
   void write_values(std::span<const float> values, std::byte* out) const;
   void read_values(const std::byte* from, std::span<float> values) const;
 
   ValueFormat values_ = ValueFormat::f32;
   Indices indices_ = Indices::plain;
+  ScaledValues scaled_;
 };
 
 }  // namespace tw

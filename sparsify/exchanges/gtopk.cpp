@@ -37,6 +37,12 @@ class GTopK : public Exchange {
     const RelativeRank order(comm, root);
     load_ = {};
     incoming_.resize(block_bound(codec_, step.k));
+    if (codec_.scaled()) {  // the scales are those of the entries that are sent
+      pruned_.count = 0;
+      pruned_.reserve(step.mine->count);
+      prune_to_k(*step.mine, step.k, keys_, &pruned_);
+      scatter_add(ctx, pruned_.view(), step.residual);
+    }
     residual_return_.rounding(ctx, codec_, *step.mine, step.residual);
 
     merge_up(ctx, comm, order, step, control);
@@ -126,6 +132,7 @@ class GTopK : public Exchange {
   ResidualReturn residual_return_;
   SparseVector merged_, next_, received_, pruned_;
   std::vector<std::byte> message_, incoming_;
+  std::vector<uint64_t> keys_;
 };
 
 const bool gtopk_exchange = exchanges().add(

@@ -50,11 +50,14 @@ class OkTopk : public GatheringExchange {
     SparseVector& mine = *step.mine;
     load_ = {};
     thresholds_.update_local(mine, step.k);
-    residual_return_.rounding(ctx, codec_, mine, step.residual);
     if (thresholds_.exact()) average_regions(ctx, comm, mine, d);
     // the sum of others' borders, or from a checkpoint
     check<Fault>(state_.divides(d), "[oktopk] the borders of the regions do not divide {} elements",
                  d);
+    borders_.clear();
+    for (int owner = 1; owner < comm.size(); ++owner)
+      borders_.push_back(state_.border(owner, comm.size()));
+    residual_return_.rounding(ctx, codec_, mine, step.residual, borders_);
     // a message has room for 2 k entries, since a rank's entries may all be in one region
     reduce_to_owners(ctx, comm, mine.view(), std::min(2 * step.k, d), d);
 
@@ -98,12 +101,12 @@ class OkTopk : public GatheringExchange {
   // sets the borders of the regions to the mean of the ranks' quantiles
   void average_regions(Context& ctx, Communicator& comm, const SparseVector& mine, size_t d) {
     const auto own = piece_borders(mine.index_span(), d);
-    allgather(ctx, comm, std::as_bytes(std::span(own)), sizeof own, borders_, sizeof own);
+    allgather(ctx, comm, std::as_bytes(std::span(own)), sizeof own, knots_, sizeof own);
     load_.bytes += static_cast<uint64_t>(comm.size() - 1) * (sizeof own + sizeof(uint64_t));
     std::array<uint64_t, own.size()> sums{};
     for (int rank = 0; rank < comm.size(); ++rank) {
       std::array<uint32_t, own.size()> knots;
-      std::memcpy(knots.data(), borders_.exactly(rank, sizeof knots).data(), sizeof knots);
+      std::memcpy(knots.data(), knots_.exactly(rank, sizeof knots).data(), sizeof knots);
       for (size_t j = 0; j < knots.size(); ++j) sums[j] += knots[j];
     }
     for (size_t j = 0; j < sums.size(); ++j)
@@ -198,7 +201,8 @@ class OkTopk : public GatheringExchange {
   TopkMerge merge_;
   ProcessSum process_sum_;
   SparseVector reduced_, next_, received_, chosen_, all_, kept_, rounded_off_;
-  GatheredBlocks borders_;
+  GatheredBlocks knots_;
+  std::vector<uint32_t> borders_;  // of the regions, without the first and the end
   std::vector<std::byte> message_, incoming_;
 };
 

@@ -11,10 +11,10 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   tw::fuzz::Script script(data, size);
   const int format = script.number<uint8_t>();
   const size_t d = script.number<uint16_t>();
-  constexpr tw::ValueFormat kValues[] = {tw::ValueFormat::f32, tw::ValueFormat::fp16,
-                                         tw::ValueFormat::bf16};
+  using enum tw::ValueFormat;
+  constexpr tw::ValueFormat kValues[] = {f32, fp16, bf16, int8, int4, int2, sign};
   constexpr Indices kIndices[] = {Indices::plain, Indices::packed, Indices::shorter};
-  const tw::SparseCodec codec(kValues[format % 3], kIndices[format / 3 % 3]);
+  const tw::SparseCodec codec(kValues[format % 7], kIndices[format / 7 % 3]);
   // a copy of its own size, so that the sanitizer sees its ends
   const std::vector<uint8_t> block(script.rest().begin(), script.rest().end());
   tw::SparseVector decoded, again;
@@ -27,11 +27,16 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
           !std::isfinite(entries.values[i]))
         std::abort();
     std::vector<std::byte> memory;
-    const tw::ConstBytes written = tw::write_block(codec, {}, entries, memory);
+    tw::SparseVector rounded;  // a sender rounds: its scales are those of its values
+    rounded.reserve(entries.indices.size());
+    for (size_t i = 0; i < entries.indices.size(); ++i)
+      rounded.push(entries.indices[i], entries.values[i]);
+    if (codec.scaled()) codec.round(rounded);
+    const tw::ConstBytes written = tw::write_block(codec, {}, rounded.view(), memory);
     if (written.size() > tw::block_bound(codec, entries.indices.size())) std::abort();
     const tw::SparseView same = tw::read_block(codec, written, 1, d, control, again);
-    if (!std::ranges::equal(same.indices, entries.indices) ||
-        !std::ranges::equal(same.values, entries.values))
+    if (!std::ranges::equal(same.indices, rounded.index_span()) ||
+        !std::ranges::equal(same.values, rounded.value_span()))
       std::abort();
   } catch (const tw::Fault&) {
   }

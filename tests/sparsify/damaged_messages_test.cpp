@@ -137,6 +137,14 @@ TEST(DamagedMessage, AValueThatIsNotFiniteNamesItsSender) {
   expect_named(fault_after("gtopk", nan), "[wire] rank 1 sent nan as a value");
 }
 
+TEST(DamagedMessage, AScaleThatIsNotFiniteNamesItsSender) {
+  // 50 indices, a scale and 50 bits
+  const auto nan = [](std::vector<std::byte>& m) {
+    if (m.size() > 4 + 7) put(m, m.size() - 7 - 4, std::numeric_limits<float>::infinity());
+  };
+  expect_named(fault_after("gtopk", nan, {"wire.values", "sign"}), "[wire] rank 1 sent");
+}
+
 TEST(DamagedMessage, BordersOfRegionsMustAscend) {
   const auto backwards = [](std::vector<std::byte>& m) {
     if (m.size() == 8 + 4 * 65)

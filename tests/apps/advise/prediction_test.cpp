@@ -108,6 +108,12 @@ TEST(Predictions, DependOnTheSettings) {
   };
   EXPECT_NEAR(seconds("topk", "wire.values=bf16") / seconds("topk"), 6.0 / 8, 1e-3);
   EXPECT_NEAR(seconds("gtopk", "wire.values=bf16") / seconds("gtopk"), 6.0 / 8, 1e-3);
+  // 4 bytes of an index, b / 8 of a value, 4 / 128 of a scale
+  EXPECT_NEAR(seconds("topk", "wire.values=int8") / seconds("topk"), 5.03125 / 8, 1e-3);
+  EXPECT_NEAR(seconds("topk", "wire.values=int2") / seconds("topk"), 4.28125 / 8, 1e-3);
+  EXPECT_NEAR(seconds("topk", "wire.values=int2", "wire.block=64") / seconds("topk"), 4.3125 / 8,
+              1e-3);
+  EXPECT_NEAR(seconds("gtopk", "wire.values=sign") / seconds("gtopk"), 4.125 / 8, 1e-3);
   // a ring allreduce of k values instead of an allgather of 7 k entries of twice the size
   EXPECT_NEAR(seconds("randk", "randk.seed=shared") / seconds("randk"), 2 * 7.0 / 8 / 14, 1e-3);
   // which sends floats in any encoding

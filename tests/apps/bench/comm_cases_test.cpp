@@ -30,6 +30,7 @@ TEST(CommCases, PredictTheBytesOfTheEncoding) {
   };
   EXPECT_NEAR(seconds_of_exchange("allgather"), allgather(8), 1e-9);
   EXPECT_NEAR(seconds_of_exchange("allgather", "wire.values=bf16"), allgather(6), 1e-6);
+  EXPECT_NEAR(seconds_of_exchange("allgather", "wire.values=int4"), allgather(4.53125), 1e-6);
 }
 
 TEST(CommCases, PredictTheSumOfTheSettings) {

@@ -19,7 +19,8 @@ using Indices = SparseCodec::Indices;
 
 std::vector<SparseCodec> formats() {
   std::vector<SparseCodec> all;
-  for (Values values : {Values::f32, Values::fp16, Values::bf16})
+  for (Values values : {Values::f32, Values::fp16, Values::bf16, Values::int8, Values::int4,
+                        Values::int2, Values::sign})
     for (Indices indices : {Indices::plain, Indices::packed, Indices::shorter})
       all.emplace_back(values, indices);
   return all;

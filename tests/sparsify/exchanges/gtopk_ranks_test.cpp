@@ -53,6 +53,35 @@ TEST(GTopK, OnlyPutBackConserveLosesNothing) {
     });
 }
 
+/// A rank that selects twice the entries of a message, in the formats with a scale: the scale is
+/// that of the entries that are left.
+TEST(GTopK, LosesNothingOfAScaledSelectionThatIsTooLong) {
+  constexpr size_t d = 2000, k = 200;
+  for (const char* values : {"int8", "int4", "int2", "sign"})
+    for (int ranks : {1, 2, 5})
+      run_ranks(ranks, [&](Context& ctx, Communicator& comm) {
+        Settings settings = with("gtopk.put_back", "conserve");
+        settings.set("wire.values", values);
+        ExchangeRig rig(ctx, comm, d, "gtopk", settings);
+        set_correlated(rig, comm.rank(), 0);
+        rig.selected.reserve(2 * k);
+        for (size_t i = 0; i < d; ++i) {
+          rig.before[i] = rig.residual[i] = rig.gradient[i];
+          if (i % 5 != 0) continue;
+          rig.selected.push(static_cast<uint32_t>(i), rig.residual[i]);
+          rig.residual[i] = 0;
+        }
+        rig.exchange->run(ctx, comm,
+                          {.gradient = rig.sum(),
+                           .gradient_control = rig.gradient,
+                           .residual = rig.residual,
+                           .mine = &rig.selected,
+                           .k = k},
+                          rig.control);
+        EXPECT_EQ(rig.lost(), 0u) << values << " on " << ranks;
+      });
+}
+
 TEST(GTopK, KeepsMostEntriesOfTheExactTopK) {
   for (int ranks : kRankCounts)
     run_ranks(ranks, [](Context& ctx, Communicator& comm) {

@@ -1,0 +1,177 @@
+#include "sparsify/encoding/scaled_values.h"
+
+#include <algorithm>
+#include <bit>
+#include <cfloat>
+#include <cmath>
+#include <cstring>
+#include <limits>
+
+#define TW_KERNELS "sparsify/encoding/scaled_values.cpp"
+#include "engine/core/each_instruction_set.h"
+
+#ifdef TW_CPU
+namespace tw::TW_CPU {
+
+constexpr size_t kPacked = 64;  // values that are packed together
+
+/// The largest magnitude of n values and the sum of all.
+inline void measure_block(const float* values, size_t n, float& largest, double& sum) {
+  constexpr size_t kLanes = 16;  // the same sums with every instruction set
+  float most[kLanes] = {};
+  double sums[kLanes] = {};
+  size_t i = 0;
+  for (; i + kLanes <= n; i += kLanes)
+    for (size_t j = 0; j < kLanes; ++j) {
+      const float magnitude = std::fabs(values[i + j]);
+      most[j] = most[j] < magnitude ? magnitude : most[j];
+      sums[j] += magnitude;
+    }
+  for (size_t j = 0; i < n; ++i, ++j) {
+    const float magnitude = std::fabs(values[i]);
+    most[j] = most[j] < magnitude ? magnitude : most[j];
+    sums[j] += magnitude;
+  }
+  for (size_t j = 0; j < kLanes; ++j) {
+    largest = largest < most[j] ? most[j] : largest;
+    sum += sums[j];
+  }
+}
+
+inline float block_scale(int bits, const float* values, size_t n) {
+  float largest = 0;
+  double sum = 0;
+  measure_block(values, n, largest, sum);
+  const float levels = static_cast<float>(1 << (bits - 1));
+  const float mean = static_cast<float>(sum / static_cast<double>(n));
+  const float scale = largest / levels < mean ? largest / levels : mean;
+  if (scale < FLT_MIN) return std::numeric_limits<float>::denorm_min();
+  const uint32_t dropped = bits == 8 ? 0xffffu : 0xfffffu;
+  return std::bit_cast<float>(std::bit_cast<uint32_t>(scale) & ~dropped);
+}
+
+/// The magnitude of a value as a multiple of the scale.
+inline float nearest_multiple(float value, float scale, float levels) {
+  float multiple = std::fabs(value) / scale;
+  multiple = multiple < levels ? multiple : levels;
+  multiple = static_cast<float>(static_cast<int32_t>(multiple + 0.5f));
+  return multiple < 1 ? 1.0f : multiple;
+}
+
+void scaled_round(int bits, size_t block, float* values, size_t n) {
+  const float levels = static_cast<float>(1 << (bits - 1));
+  for (size_t begin = 0; begin < n; begin += block) {
+    const size_t end = std::min(n, begin + block);
+    const float scale = block_scale(bits, values + begin, end - begin);
+    for (size_t i = begin; i < end; ++i)
+      values[i] = std::copysign(nearest_multiple(values[i], scale, levels) * scale, values[i]);
+  }
+}
+
+template <int bits>
+void scaled_write(const float* values, size_t n, float scale, uint8_t* out) {
+  constexpr size_t kPerByte = 8 / bits;
+  constexpr float kLevels = 1 << (bits - 1);
+  uint8_t codes[kPacked] = {};
+  for (size_t i = 0; i < n; ++i) {
+    const auto magnitude = static_cast<uint32_t>(
+        static_cast<int32_t>(nearest_multiple(values[i], scale, kLevels)) - 1);
+    const uint32_t negative = std::bit_cast<uint32_t>(values[i]) >> 31;
+    codes[i] = static_cast<uint8_t>(magnitude | negative << (bits - 1));
+  }
+  const size_t bytes = (n + kPerByte - 1) / kPerByte;
+  std::memset(out, 0, bytes);
+  for (size_t k = 0; k < kPerByte; ++k)
+    for (size_t j = 0, at = k * bytes; j < bytes && at + j < kPacked; ++j)
+      out[j] = static_cast<uint8_t>(out[j] | codes[at + j] << (k * bits));
+}
+
+template <int bits>
+void scaled_read(const uint8_t* from, size_t n, float scale, float* values) {
+  constexpr size_t kPerByte = 8 / bits;
+  constexpr uint32_t kMagnitude = (1u << (bits - 1)) - 1;
+  const size_t bytes = (n + kPerByte - 1) / kPerByte;
+  for (size_t k = 0; k < kPerByte; ++k)
+    for (size_t j = 0, at = k * bytes; j < bytes && at + j < n; ++j) {
+      const uint32_t code = from[j] >> (k * bits);
+      const float magnitude = static_cast<float>(static_cast<int32_t>((code & kMagnitude) + 1));
+      const uint32_t sign = code >> (bits - 1) << 31;
+      values[at + j] = std::bit_cast<float>(std::bit_cast<uint32_t>(magnitude * scale) ^ sign);
+    }
+}
+
+/// Writes the scales and the packed values.
+template <int bits>
+void scaled_write_all(size_t block, const float* values, size_t n, std::byte* out) {
+  auto* packed = reinterpret_cast<uint8_t*>(out + (n + block - 1) / block * sizeof(float));
+  for (size_t begin = 0; begin < n; begin += block) {
+    const size_t end = std::min(n, begin + block);
+    const float scale = block_scale(bits, values + begin, end - begin);
+    std::memcpy(out, &scale, sizeof scale);
+    out += sizeof scale;
+    for (size_t i = begin; i < end; i += kPacked, packed += kPacked * bits / 8)
+      scaled_write<bits>(values + i, std::min(kPacked, end - i), scale, packed);
+  }
+}
+
+template <int bits>
+void scaled_read_all(size_t block, const std::byte* from, float* values, size_t n) {
+  const auto* packed =
+      reinterpret_cast<const uint8_t*>(from + (n + block - 1) / block * sizeof(float));
+  for (size_t begin = 0; begin < n; begin += block) {
+    const size_t end = std::min(n, begin + block);
+    float scale = 0;
+    std::memcpy(&scale, from, sizeof scale);
+    from += sizeof scale;
+    for (size_t i = begin; i < end; i += kPacked, packed += kPacked * bits / 8)
+      scaled_read<bits>(packed, std::min(kPacked, end - i), scale, values + i);
+  }
+}
+
+}  // namespace tw::TW_CPU
+#else
+namespace tw {
+
+ScaledValues::ScaledValues(ValueFormat format, size_t block)
+    : bits_(bits_of(format)), block_(format == ValueFormat::sign ? size_t{1} << 40 : block) {}
+
+size_t ScaledValues::bytes(size_t n) const {
+  return (n + block_ - 1) / block_ * sizeof(float) + (n * static_cast<size_t>(bits_) + 7) / 8;
+}
+
+void ScaledValues::round(std::span<float> values) const {
+  TW_KERNEL(scaled_round, bits_, block_, values.data(), values.size());
+}
+
+void ScaledValues::write(std::span<const float> values, std::byte* out) const {
+  const float* from = values.data();
+  const size_t n = values.size();
+  switch (bits_) {
+    case 8:
+      return TW_KERNEL(scaled_write_all<8>, block_, from, n, out);
+    case 4:
+      return TW_KERNEL(scaled_write_all<4>, block_, from, n, out);
+    case 2:
+      return TW_KERNEL(scaled_write_all<2>, block_, from, n, out);
+    default:
+      return TW_KERNEL(scaled_write_all<1>, block_, from, n, out);
+  }
+}
+
+void ScaledValues::read(const std::byte* from, std::span<float> values) const {
+  float* to = values.data();
+  const size_t n = values.size();
+  switch (bits_) {
+    case 8:
+      return TW_KERNEL(scaled_read_all<8>, block_, from, to, n);
+    case 4:
+      return TW_KERNEL(scaled_read_all<4>, block_, from, to, n);
+    case 2:
+      return TW_KERNEL(scaled_read_all<2>, block_, from, to, n);
+    default:
+      return TW_KERNEL(scaled_read_all<1>, block_, from, to, n);
+  }
+}
+
+}  // namespace tw
+#endif
