@@ -20,8 +20,8 @@ void check_same_setup(tw::Communicator& world, const tw::Subcommand& chosen) {
 
 int main(int argc, char** argv) {
   return tw::run_program(argv, [&](tw::Communicator& world) {
-    std::vector<tw::Subcommand> all{tw::bench_comm(world), tw::bench_data(), tw::bench_select(),
-                                    tw::bench_step()};
+    std::vector<tw::Subcommand> all{tw::bench_comm(world), tw::bench_data(), tw::bench_encode(),
+                                    tw::bench_select(), tw::bench_step()};
     const tw::Subcommand* chosen = nullptr;
     tw::run_collectively(world, [&] {
       chosen = &tw::parse_subcommand(all, argc, argv, "bench: measures the parts of the trainer");

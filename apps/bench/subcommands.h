@@ -15,6 +15,8 @@ namespace tw {
 Subcommand bench_comm(Communicator& world);
 /// `bench data`: speed of the JPEG pipeline, compared with a plain libjpeg loop.
 Subcommand bench_data();
+/// `bench encode`: the speed of the formats of sparse messages, compared with a copy.
+Subcommand bench_encode();
 /// `bench select`: the cost of one selection with error feedback, by every selector.
 Subcommand bench_select();
 /// `bench step`: images per second of the training step alone (no data loading), one rank.
