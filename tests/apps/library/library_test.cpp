@@ -1,156 +1,11 @@
-// The C interface: its means beside the updates of SyncSgd for every sparsifier, its groups, its
-// states, and what it answers to wrong calls.
-#include <gtest/gtest.h>
-
+// The C interface: its groups, its states, and what it answers to wrong calls.
 #include <atomic>
 #include <limits>
-#include <thread>
 
-#include "apps/library/thinwire.h"
-#include "tests/support/ranks/sgd_rig.h"
+#include "tests/apps/library/library_rig.h"
 
 namespace tw {
 namespace {
-
-// the tensors of SgdRig
-constexpr size_t kLength = 600;
-const int64_t kFirst[] = {20, 15}, kSecond[] = {150}, kThird[] = {15, 10};
-const thinwire_tensor kTensors[] = {
-    {"layer0.weight", kFirst, 2}, {"layer1.weight", kSecond, 1}, {"layer2.weight", kThird, 2}};
-
-/// A reducer of these tensors, and gradients in memory of their own.
-class LibraryRig {
- public:
-  LibraryRig(thinwire_group* group, const std::string& options) : group_(group) {
-    EXPECT_EQ(thinwire_reducer_create(group, options.c_str(), kTensors, 3, &reducer), THINWIRE_OK)
-        << thinwire_error();
-  }
-  ~LibraryRig() { thinwire_reducer_free(reducer); }
-
-  int step(uint64_t number, double density = 0.1, const GradientKind& kind = exact_kinds()[1]) {
-    for (size_t i = 0; i < kLength; ++i)
-      mean[i] = SgdRig::gradient(kind, thinwire_group_rank(group_), number, i);
-    return step_with_mean(number, density);
-  }
-  int step_with_mean(uint64_t number, double density = 0.1) {
-    float* const gradients[] = {mean.data(), mean.data() + 300, mean.data() + 450};
-    const thinwire_step input{.step = number, .density = density, .warmup = 0, .stop = 0};
-    return thinwire_reducer_step(reducer, &input, gradients, &report);
-  }
-  std::vector<char> saved() const {
-    size_t bytes = 0;
-    EXPECT_EQ(thinwire_reducer_save(reducer, nullptr, &bytes), THINWIRE_OK);
-    std::vector<char> state(bytes);
-    EXPECT_EQ(thinwire_reducer_save(reducer, state.data(), &bytes), THINWIRE_OK)
-        << thinwire_error();
-    return state;
-  }
-
-  thinwire_reducer* reducer = nullptr;
-  std::vector<float> mean = std::vector<float>(kLength);
-  thinwire_report report{};
-
- private:
-  thinwire_group* group_;
-};
-
-/// Runs `body` on threads as ranks; the first exit code.
-int on_threads(int ranks, const std::function<void(thinwire_group*)>& body) {
-  return thinwire_run_threads(
-      ranks,
-      [](thinwire_group* group, void* user) {
-        (*static_cast<const std::function<void(thinwire_group*)>*>(user))(group);
-        return 0;
-      },
-      const_cast<std::function<void(thinwire_group*)>*>(&body));
-}
-
-std::string options_of(const Variant& variant, bool momentum_before) {
-  const Settings defaults = default_settings();
-  std::string set;
-  for (const auto& [key, value] : variant.settings.values())
-    if (defaults.values().at(key) != value)
-      set += fmt::format(R"({}"{}": "{}")", set.empty() ? "" : ", ", key, value);
-  return fmt::format(R"({{"sparsifier": "{}", {}"set": {{{}}}}})", variant.sparsifier,
-                     momentum_before ? R"("momentum": 0.5, )" : "", set);
-}
-
-/// Whether a setting has no effect beside the defaults of others.
-bool is_refused(const std::string& options) {
-  bool refused = false;
-  on_threads(1, [&](thinwire_group* group) {
-    thinwire_reducer* reducer = nullptr;
-    if (thinwire_reducer_create(group, options.c_str(), kTensors, 3, &reducer) != THINWIRE_OK)
-      refused = std::string(thinwire_error()).find("has no effect") != std::string::npos;
-    thinwire_reducer_free(reducer);
-  });
-  return refused;
-}
-
-class LibrarySparsifiers : public testing::TestWithParam<std::string> {};
-
-TEST_P(LibrarySparsifiers, MeanIsWhatAnUpdateSubtracts) {
-  size_t tried = 0;
-  for (const Variant& variant : variants_of(GetParam())) {
-    SCOPED_TRACE(variant.name);
-    if (is_refused(options_of(variant, false))) continue;
-    const bool before =
-        resolve_sparsifier({.sparsifier = variant.sparsifier}, variant.settings).momentum_before;
-    const SgdConfig config{
-        .sparsifier = variant.sparsifier, .momentum = before ? 0.5 : 0, .weight_decay = 0};
-    std::vector<std::vector<float>> updates(8), means(8);  // by step
-    run_on_threads(2, [&](Communicator& comm) {
-      Context ctx;
-      SgdRig rig(ctx, comm, kLength, config, variant.settings);
-      for (uint64_t step = 0; step < updates.size(); ++step) {
-        ops::fill(ctx, rig.arena.values(), 0);
-        rig.step(exact_kinds()[1], {.step = step, .lr = 0.5, .density = 0.1});
-        if (comm.rank() == 0)
-          for (const float value : rig.arena.values()) updates[step].push_back(value);
-      }
-    });
-    const int code = on_threads(2, [&](thinwire_group* group) {
-      LibraryRig rig(group, options_of(variant, before));
-      for (uint64_t step = 0; step < means.size(); ++step) {
-        EXPECT_EQ(rig.step(step), THINWIRE_OK) << thinwire_error();
-        if (thinwire_group_rank(group) == 0) means[step] = rig.mean;
-      }
-    });
-    ASSERT_EQ(code, 0) << thinwire_error();
-    ++tried;
-    bool any = false;
-    for (size_t step = 0; step < means.size(); ++step)
-      for (size_t i = 0; i < kLength; ++i) {
-        ASSERT_EQ(-0.5f * means[step][i], updates[step][i]) << "step " << step << " element " << i;
-        any |= means[step][i] != 0;
-      }
-    EXPECT_TRUE(any);
-  }
-  EXPECT_GT(tried, 0U);
-}
-
-TEST_P(LibrarySparsifiers, ContinuesFromASavedStateToTheSameBits) {
-  const std::string options = fmt::format(R"({{"sparsifier": "{}"}})", GetParam());
-  const int code = on_threads(3, [&](thinwire_group* group) {
-    LibraryRig through(group, options), begun(group, options), resumed(group, options);
-    for (uint64_t step = 0; step < 3; ++step) {
-      EXPECT_EQ(through.step(step), THINWIRE_OK);
-      EXPECT_EQ(begun.step(step), THINWIRE_OK);
-    }
-    const std::vector<char> state = begun.saved();
-    EXPECT_EQ(thinwire_reducer_load(resumed.reducer, state.data(), state.size()), THINWIRE_OK)
-        << thinwire_error();
-    for (uint64_t step = 3; step < 6; ++step) {
-      EXPECT_EQ(through.step(step), THINWIRE_OK);
-      EXPECT_EQ(resumed.step(step), THINWIRE_OK);
-      EXPECT_TRUE(same_bits(through.mean, resumed.mean)) << "step " << step;
-    }
-  });
-  EXPECT_EQ(code, 0) << thinwire_error();
-}
-
-INSTANTIATE_TEST_SUITE_P(Registered, LibrarySparsifiers, testing::ValuesIn(sparsifiers().names()),
-                         [](const auto& of) { return of.param; });
 
 TEST(Library, DenseMeanIsTheMeanOfAllGradients) {
   const int code = on_threads(4, [&](thinwire_group* group) {
@@ -175,31 +30,15 @@ TEST(Library, CallbacksGiveTheBitsOfThreads) {
     if (thinwire_group_rank(group) == 0) expected = rig.mean, bytes = rig.report.bytes_sent;
   });
   run_on_threads(3, [&](Communicator& comm) {
-    const thinwire_callbacks callbacks{
-        .rank = comm.rank(),
-        .size = comm.size(),
-        .user = &comm,
-        .exchange = [](void* user, int to, const void* out, size_t out_bytes, int from, void* in,
-                       size_t in_bytes, double) -> int64_t {
-          auto& inner = *static_cast<Communicator*>(user);
-          return static_cast<int64_t>(
-              inner.exchange(inner.host(), to, {static_cast<const std::byte*>(out), out_bytes},
-                             from, {static_cast<std::byte*>(in), in_bytes}));
-        },
-        .abort = nullptr};
-    thinwire_group* group = nullptr;
-    ASSERT_EQ(thinwire_group_of_callbacks(&callbacks, &group), THINWIRE_OK) << thinwire_error();
-    EXPECT_EQ(thinwire_group_rank(group), comm.rank());
-    EXPECT_EQ(thinwire_group_size(group), 3);
-    {
-      LibraryRig rig(group, options);
-      EXPECT_EQ(rig.step(0, 0.1, rounding_kind()), THINWIRE_OK) << thinwire_error();
-      EXPECT_TRUE(same_bits(rig.mean, expected));
-      if (comm.rank() == 0) {
-        EXPECT_EQ(rig.report.bytes_sent, bytes);
-      }
+    CallbackGroup by_callbacks(comm);
+    EXPECT_EQ(thinwire_group_rank(by_callbacks.group), comm.rank());
+    EXPECT_EQ(thinwire_group_size(by_callbacks.group), 3);
+    LibraryRig rig(by_callbacks.group, options);
+    EXPECT_EQ(rig.step(0, 0.1, rounding_kind()), THINWIRE_OK) << thinwire_error();
+    EXPECT_TRUE(same_bits(rig.mean, expected));
+    if (comm.rank() == 0) {
+      EXPECT_EQ(rig.report.bytes_sent, bytes);
     }
-    thinwire_group_free(group);
   });
 }
 
@@ -221,22 +60,6 @@ TEST(Library, AFailedCallbackIsAFaultAndAbortTellsTheOthers) {
   EXPECT_EQ(thinwire_group_abort(group, "test"), THINWIRE_OK);
   EXPECT_EQ(aborts, 1);
   thinwire_group_free(group);
-}
-
-TEST(Library, EveryRankLearnsOfANanAndGoesOnFromASavedState) {
-  std::atomic<int> told = 0;
-  const int code = on_threads(3, [&](thinwire_group* group) {
-    LibraryRig rig(group, R"({"sparsifier": "gaussiank"})");
-    const std::vector<char> before = rig.saved();
-    rig.mean[451] = thinwire_group_rank(group) == 1 ? std::numeric_limits<float>::quiet_NaN() : 1;
-    EXPECT_EQ(rig.step_with_mean(0), THINWIRE_NONFINITE);
-    const std::string text = thinwire_error();
-    told += text.find("rank 1") != std::string::npos && text.find("layer2.weight") < text.size();
-    EXPECT_EQ(thinwire_reducer_load(rig.reducer, before.data(), before.size()), THINWIRE_OK);
-    EXPECT_EQ(rig.step(0), THINWIRE_OK) << thinwire_error();
-  });
-  EXPECT_EQ(code, 0) << thinwire_error();
-  EXPECT_EQ(told, 3);
 }
 
 TEST(Library, AStopOfOneRankReachesAll) {
