@@ -2,7 +2,6 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <cstring>
 #include <nlohmann/json.hpp>
 #include <vector>
 
@@ -231,7 +230,7 @@ int thinwire_reducer_save(thinwire_reducer* reducer, void* state, size_t* bytes)
     const auto visit = [&](std::byte* out) {
       length = 0;
       file.visit([&](std::span<const std::byte> part) {
-        if (out != nullptr) std::memcpy(out + length, part.data(), part.size());
+        if (out != nullptr) std::ranges::copy(part, out + length);
         length += part.size();
       });
     };
