@@ -68,8 +68,9 @@ void scaled_round(int bits, size_t block, float* values, size_t n) {
   }
 }
 
+// inlined, so that a call with kPacked values has loops of a known length
 template <int bits>
-void scaled_write(const float* values, size_t n, float scale, uint8_t* out) {
+TW_INLINE void scaled_write(const float* values, size_t n, float scale, uint8_t* out) {
   constexpr size_t kPerByte = 8 / bits;
   constexpr float kLevels = 1 << (bits - 1);
   uint8_t codes[kPacked] = {};
@@ -87,7 +88,7 @@ void scaled_write(const float* values, size_t n, float scale, uint8_t* out) {
 }
 
 template <int bits>
-void scaled_read(const uint8_t* from, size_t n, float scale, float* values) {
+TW_INLINE void scaled_read(const uint8_t* from, size_t n, float scale, float* values) {
   constexpr size_t kPerByte = 8 / bits;
   constexpr uint32_t kMagnitude = (1u << (bits - 1)) - 1;
   const size_t bytes = (n + kPerByte - 1) / kPerByte;
@@ -109,8 +110,10 @@ void scaled_write_all(size_t block, const float* values, size_t n, std::byte* ou
     const float scale = block_scale(bits, values + begin, end - begin);
     std::memcpy(out, &scale, sizeof scale);
     out += sizeof scale;
-    for (size_t i = begin; i < end; i += kPacked, packed += kPacked * bits / 8)
-      scaled_write<bits>(values + i, std::min(kPacked, end - i), scale, packed);
+    size_t i = begin;
+    for (; i + kPacked <= end; i += kPacked, packed += kPacked * bits / 8)
+      scaled_write<bits>(values + i, kPacked, scale, packed);
+    if (i < end) scaled_write<bits>(values + i, end - i, scale, packed);
   }
 }
 
@@ -123,8 +126,10 @@ void scaled_read_all(size_t block, const std::byte* from, float* values, size_t 
     float scale = 0;
     std::memcpy(&scale, from, sizeof scale);
     from += sizeof scale;
-    for (size_t i = begin; i < end; i += kPacked, packed += kPacked * bits / 8)
-      scaled_read<bits>(packed, std::min(kPacked, end - i), scale, values + i);
+    size_t i = begin;
+    for (; i + kPacked <= end; i += kPacked, packed += kPacked * bits / 8)
+      scaled_read<bits>(packed, kPacked, scale, values + i);
+    if (i < end) scaled_read<bits>(packed, end - i, scale, values + i);
   }
 }
 
