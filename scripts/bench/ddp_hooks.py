@@ -43,7 +43,8 @@ class TimedHook(thinwire.ddp.Hook):
 def work(options, name, queue):
     torch.manual_seed(1)
     network = torch_models.ResNet(20)
-    model = DistributedDataParallel(network)
+    # in one bucket: with gloo, PyTorch's PowerSGD sends those of several in an order by chance
+    model = DistributedDataParallel(network, bucket_cap_mb=1000)
     hook = None
     if name == "torch powersgd":
         state = powerSGD_hook.PowerSGDState(

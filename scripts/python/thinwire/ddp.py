@@ -138,7 +138,7 @@ class Hook(Exchanging):
         named = [(name, p) for name, p in model.module.named_parameters() if p.requires_grad]
         self.order = {id(p): i for i, (_, p) in enumerate(named)}
         self.mean = Mean(named, *self.arguments)
-        model.register_comm_hook(self, Hook.take)
+        model.register_comm_hook(self, type(self).take)
         return self
 
     def take(self, bucket: dist.GradBucket) -> torch.futures.Future[torch.Tensor]:
