@@ -87,6 +87,9 @@ class Exchange {
   virtual int selects_for(int /*rank*/, int /*ranks*/) const { return 1; }
   /// Elements that a dense exchange sums over the ranks in a step of d elements, without status.
   virtual size_t summed_elements(size_t d) const { return d; }
+  /// Exchanges at the start of a run in which it sums the whole vector, as the dense exchange; its
+  /// bytes and seconds are those that follow.
+  virtual uint64_t dense_exchanges() const { return 0; }
   /// Bytes of the state and working memory that grow with d, other than that of a dense sum.
   virtual size_t buffer_bytes(size_t) const { return 0; }
   /// How many of `ranks` ranks contribute to the entries of wire_bytes.

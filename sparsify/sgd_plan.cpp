@@ -1,5 +1,7 @@
 #include "sparsify/sgd_plan.h"
 
+#include <algorithm>
+
 #include "sparsify/local_sgd.h"
 
 namespace tw {
@@ -72,6 +74,13 @@ uint64_t SgdPlan::bytes_sent(int ranks, double density) const {
     bytes += bucket.exchange->wire_bytes(ranks, bucket.elements(), entries);
   }
   return bytes;
+}
+
+uint64_t SgdPlan::dense_exchanges() const {
+  uint64_t most = 0;
+  for (const Bucket& bucket : buckets)
+    if (!bucket.packed) most = std::max(most, bucket.exchange->dense_exchanges());
+  return most;
 }
 
 double SgdPlan::seconds(const LinkCost& link, int ranks, double density) const {

@@ -28,6 +28,8 @@ struct SgdPlan {
   /// Bytes that all ranks together send in one step with an exchange, if every rank that selects
   /// finds the k entries it is asked for. A selector may send fewer or more; see Volume.
   uint64_t bytes_sent(int ranks, double density) const;
+  /// As Exchange::dense_exchanges().
+  uint64_t dense_exchanges() const;
   /// Seconds of the exchanges of such a step, as Exchange::seconds().
   double seconds(const LinkCost& link, int ranks, double density) const;
 

@@ -162,7 +162,8 @@ ExchangeStep SyncSgd::exchange_step(size_t number) {
 
 /// Counts what was sent, and clears what the residual and momentum owe no more.
 void SyncSgd::account(Context& ctx, const Bucket& bucket, const ExchangeStep& step) {
-  const size_t summed = bucket.exchange->summed_elements(bucket.length);
+  const bool whole = step.step < bucket.exchange->dense_exchanges();
+  const size_t summed = whole ? bucket.length : bucket.exchange->summed_elements(bucket.length);
   report_.k += selector_ ? step.k : summed;
   // entries that the codec rounded to zero are not in selected_ any more: they were not sent
   report_.nnz += selector_ ? selected_.count : summed;

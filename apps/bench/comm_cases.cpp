@@ -163,7 +163,7 @@ struct LowRankCase {
                    .gradient_control = vectors.data(n + 1),
                    .residual = vectors.scratch(n),
                    .k = n,
-                   .step = step++},
+                   .step = exchange->dense_exchanges() + step++},
                   control);
   }
 

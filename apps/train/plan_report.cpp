@@ -61,10 +61,11 @@ RunPlan plan_run(const TrainConfig& config, const Model& model, const Planner::M
   if (selects) {
     densities = *config.density_warmup;
     densities.push_back(config.density);
-    const SgdConfig dense{.local_steps = sgd.local_steps};
-    if (!config.eval_only)
-      plan.dense_bytes_sent = SgdPlan(arena, dense, config.settings).bytes_sent(ranks, 1);
   }
+  plan.dense_exchanges = static_cast<int64_t>(plan.sgd.dense_exchanges());
+  if ((selects || plan.dense_exchanges > 0) && !config.eval_only)
+    plan.dense_bytes_sent =
+        SgdPlan(arena, {.local_steps = sgd.local_steps}, config.settings).bytes_sent(ranks, 1);
   for (const double density : densities)
     plan.stages.push_back({.density = density,
                            .entries = plan.sgd.entries(density),
@@ -77,11 +78,15 @@ RunPlan plan_run(const TrainConfig& config, const Model& model, const Planner::M
     plan.epochs =
         std::min(config.epochs, (config.max_steps + steps_per_epoch - 1) / steps_per_epoch);
   }
+  int64_t dense = plan.dense_exchanges;  // that are left
   for (int64_t epoch = 0; epoch < plan.epochs; ++epoch) {
     const int64_t trained = std::min(steps_per_epoch, plan.steps - epoch * steps_per_epoch);
     const size_t stage = std::min(static_cast<size_t>(epoch), plan.stages.size() - 1);
-    plan.bytes_sent += static_cast<double>(plan.exchanges(trained)) *
-                       static_cast<double>(plan.stages[stage].bytes_sent);
+    const int64_t exchanges = plan.exchanges(trained), whole = std::min(dense, exchanges);
+    dense -= whole;
+    plan.bytes_sent +=
+        static_cast<double>(whole) * static_cast<double>(plan.dense_bytes_sent) +
+        static_cast<double>(exchanges - whole) * static_cast<double>(plan.stages[stage].bytes_sent);
   }
   return plan;
 }
@@ -145,8 +150,16 @@ std::string volume_line(const TrainConfig& config, const RunPlan& plan, size_t d
   const char* const time = time_of(config);
   if (plan.sgd.sparsifier.selector.empty() && k != d)
     return fmt::format(
-        "{}: {} floats of factors and short tensors for {} entries per {} and rank, {} sent per {}",
-        config.sparsifier, k, d, time, size_text(bytes), time);
+        "{}: {} floats of factors and short tensors for {} entries per {} and rank, {} sent per "
+        "{}{}",
+        config.sparsifier, k, d, time, size_text(bytes), time,
+        plan.dense_exchanges == 0
+            ? ""
+            : fmt::format("; the first {} sum{} whole gradients, {} each",
+                          plan.dense_exchanges == 1
+                              ? time
+                              : fmt::format("{} {}s", plan.dense_exchanges, time),
+                          plan.dense_exchanges == 1 ? "s" : "", size_text(plan.dense_bytes_sent)));
   const Volume volume = plan.sgd.volume(density);
   const bool bounded = volume == Volume::exactly_k || volume == Volume::at_most_k;
   const size_t small = plan.sgd.packed_elements();

@@ -32,7 +32,8 @@ struct RunPlan {
   SgdPlan sgd;
   /// One for each epoch of the density warm-up, then one for all epochs that follow.
   std::vector<Stage> stages{};
-  uint64_t dense_bytes_sent = 0;  ///< by dense SGD in an exchange; 0 if nothing is selected
+  uint64_t dense_bytes_sent = 0;  ///< by dense SGD in an exchange; 0 without a selector or start
+  int64_t dense_exchanges = 0;  ///< the start: first exchanges of the run, which sum whole vectors
 
   int64_t epochs = 0;           ///< that the run begins, fewer than --epochs if --max-steps ends it
   int64_t steps_per_epoch = 0;  ///< 0: it only validates

@@ -4,7 +4,8 @@
 //   P = sum of M Q over the ranks, orthonormalised;  Q = sum of M^T P
 //   the sum over the ranks is P Q^T;  e = u - P Q^T / P ranks
 // Q is that of the last step; the first is random. Tensors of one dimension, and those whose
-// factors have no fewer elements, are summed whole, in the message of P, and leave no residual.
+// factors have no fewer elements, are summed whole, in the message of P, and leave no residual. The
+// first `powersgd.start` exchanges of a run sum all tensors whole, as the dense exchange.
 //
 // Bytes over all ranks, with a bandwidth-optimal collective (ring): 2 (P-1) 4 (p + w + 1) and
 // 2 (P-1) 4 (q + 1), for p and q elements in the factors and w in whole tensors; half of it with
@@ -15,6 +16,7 @@
 
 #include "engine/core/copy.h"
 #include "engine/core/rng.h"
+#include "engine/ops/vector.h"
 #include "sparsify/exchanges/dense_sum.h"
 #include "sparsify/exchanges/status_slot.h"
 #include "sparsify/kernels/low_rank.h"
@@ -41,7 +43,10 @@ struct Matrix {
 class PowerSgd : public Exchange {
  public:
   PowerSgd(const Settings& settings, const ExchangePlan& plan)
-      : sum_(settings), first_(plan.offset), seed_(plan.seed) {
+      : sum_(settings),
+        start_(static_cast<uint64_t>(settings.integer("powersgd.start"))),
+        first_(plan.offset),
+        seed_(plan.seed) {
     const auto most = static_cast<size_t>(settings.integer("powersgd.rank"));
     for (const TensorSlice& tensor : plan.tensors) {
       if (tensor.shape.rank() < 2) continue;
@@ -61,6 +66,7 @@ class PowerSgd : public Exchange {
   }
 
   void run(Context& ctx, Communicator& comm, const ExchangeStep& step, Control& control) override {
+    if (step.step < start_) return sum_whole(ctx, comm, step, control);
     if (!host_) host_.emplace(Device::cpu, ctx.threads());
     Context& host = *host_;
     HostFloats gradient(ctx, step.gradient), residual(ctx, step.residual);
@@ -92,8 +98,10 @@ class PowerSgd : public Exchange {
   bool common_state() const override { return true; }  // Q is a sum over the ranks
 
   size_t summed_elements(size_t d) const override { return first_sum(d) + q_elements_; }
+  uint64_t dense_exchanges() const override { return start_; }
   size_t buffer_bytes(size_t d) const override {
-    return (p_elements_ + q_elements_ + 2 * longest_message(d)) * sizeof(float);
+    const size_t message = longest_message(d), scratch = start_ > 0 ? d + 1 : message;
+    return (p_elements_ + q_elements_ + message + scratch) * sizeof(float);
   }
   uint64_t wire_bytes(int ranks, size_t d, size_t) const override {
     return sum_.wire_bytes(ranks, first_sum(d)) +
@@ -136,6 +144,13 @@ class PowerSgd : public Exchange {
       begin = matrix.offset + matrix.shape.elements();
     }
     stretch(vector.size());
+  }
+
+  void sum_whole(Context& ctx, Communicator& comm, const ExchangeStep& step, Control& control) {
+    const StatusSlot slot(ctx, step.gradient_control, control);
+    sum_(ctx, comm, step.gradient_control);
+    slot.settle(ctx, comm, control);
+    if (control.nonfinite_rank < 0) ops::fill(ctx, step.residual, 0);
   }
 
   // orthonormalises Q and leaves M Q in the first message
@@ -183,7 +198,8 @@ class PowerSgd : public Exchange {
   }
 
   DenseSum sum_;
-  size_t first_;  // of the vector in the model
+  uint64_t start_;  // the first exchange that sums factors
+  size_t first_;    // of the vector in the model
   uint64_t seed_;
   std::vector<Matrix> matrices_;
   size_t p_elements_ = 0, q_elements_ = 0, compressed_ = 0;
@@ -191,14 +207,18 @@ class PowerSgd : public Exchange {
   std::vector<float> p_, q_, message_;
 };
 
-const bool powersgd_exchange = exchanges().add(
-    {"powersgd",
-     "sums two low-rank factors of each matrix, and other tensors whole",
-     {.make = make_exchange<PowerSgd>,
-      .dense = true,
-      .compresses = true,
-      .validate = DenseSum::validate},
-     {{.key = "rank", .value = "4", .help = "columns of the factors", .least = 1}}});
+const bool powersgd_exchange =
+    exchanges().add({"powersgd",
+                     "sums two low-rank factors of each matrix, and other tensors whole",
+                     {.make = make_exchange<PowerSgd>,
+                      .dense = true,
+                      .compresses = true,
+                      .validate = DenseSum::validate},
+                     {{.key = "rank", .value = "4", .help = "columns of the factors", .least = 1},
+                      {.key = "start",
+                       .value = "0",
+                       .help = "exchanges at the start of a run that sum whole gradients",
+                       .least = 0}}});
 const bool powersgd_sparsifier =
     sparsifiers().add({"powersgd",
                        "PowerSGD: low-rank factors of each tensor, error feedback",

@@ -273,6 +273,41 @@ TEST(PowerSgd, SendsTheBytesOfBothMessages) {
     });
 }
 
+TEST(PowerSgd, TheFirstExchangesAreThoseOfDenseSgd) {
+  for (int ranks : {1, 3})
+    run_ranks(ranks, [](Context& ctx, Communicator& comm) {
+      Settings settings = of_rank(2);
+      settings.set("powersgd.start", "2");
+      Rig rig(ctx, comm, kShapes, settings), plain(ctx, comm, kShapes, of_rank(2));
+      ParameterArena arena;
+      arena.add({.name = "all", .shape = {static_cast<int64_t>(kSize)}});
+      arena.allocate(ctx, 1);
+      SyncSgd dense(ctx, comm, arena, {}, default_settings());
+      rig.sgd->residual()[0] = 4;  // as of a run that goes on with this sparsifier
+      for (const uint64_t step : {0, 1}) {
+        std::vector<float> g = random_gradient(comm, step, kSize);
+        const StepReport report = rig.step(g, step);
+        if (step == 0) g[0] += 4;
+        std::ranges::copy(g, arena.gradients().begin());
+        const StepReport expected = dense.step({.step = step, .lr = 0});
+        EXPECT_TRUE(same_bits(rig.sum(), arena.gradients())) << step;
+        EXPECT_EQ(std::ranges::count(rig.sgd->residual(), 0.0f), std::ssize(g)) << step;
+        EXPECT_EQ(report.nnz, kSize);
+        EXPECT_EQ(report.k, kSize);
+        EXPECT_EQ(report.bytes_sent, expected.bytes_sent);
+      }
+      // the third is the first that compresses
+      const std::vector<float> g = random_gradient(comm, 2, kSize);
+      EXPECT_EQ(rig.step(g, 2).nnz, kP + kWhole + kQ);
+      plain.step(g);
+      EXPECT_TRUE(same_bits(rig.sum(), plain.sum()));
+      EXPECT_TRUE(same_bits(rig.sgd->residual(), plain.sgd->residual()));
+      const size_t longest = std::max(kP + kWhole, kQ) + 1;
+      EXPECT_EQ(SgdPlan(rig.arena, {.sparsifier = "powersgd"}, settings).optimizer_bytes,
+                4 * (2 * kSize + kP + kQ + longest + kSize + 1));
+    });
+}
+
 TEST(PowerSgd, ItsMemoryIsThatOfFactorsMessagesResidualAndMomentum) {
   run_ranks(1, [](Context& ctx, Communicator& comm) {
     Rig rig(ctx, comm, kShapes, of_rank(2));

@@ -31,7 +31,8 @@ class ExchangeRig {
       gradient[i] = SgdRig::gradient(kind, comm_.rank(), step, i);
   }
 
-  /// before = gradient + residual; selects k entries of it and sums them over the ranks.
+  /// before = gradient + residual; selects k entries of it and sums them over the ranks. Steps
+  /// count from the end of Exchange::dense_exchanges().
   void step(size_t k, uint64_t step_number = 0) {
     for (size_t i = 0; i < before.size(); ++i) before[i] = gradient[i] + residual[i];
     selected.count = 0;
@@ -41,7 +42,7 @@ class ExchangeRig {
                             .residual = residual,
                             .mine = &selected,
                             .k = std::min(k, residual.size()),
-                            .step = step_number};
+                            .step = exchange->dense_exchanges() + step_number};
     if (compresses_)
       for (size_t i = 0; i < before.size(); ++i) gradient[i] = before[i];
     exchange->prepare(ctx_, comm_, step, control);

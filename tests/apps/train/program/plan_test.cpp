@@ -136,6 +136,22 @@ TEST(Plan, SaysWhichNetworkANameStandsFor) {
   lacks(plan("--model resnet20"), "is made for");
 }
 
+TEST(Plan, HasTheBytesOfAStartOfWholeGradients) {
+  const std::string run = "--model mlp --workers 2 --sparsifier powersgd --set powersgd.start=";
+  const auto sent = [&](const std::string& start, const std::string& steps) {
+    const std::string text = plan(run + start + " --max-steps " + steps);
+    return text.substr(text.find("in all, "), text.find(" sent\n") - text.find("in all, "));
+  };
+  has(plan(run + "1"), "; the first step sums whole gradients, ");
+  has(plan(run + "30"), "; the first 30 steps sum whole gradients, ");
+  has(plan(run + "30 --local-steps 2"), "; the first 30 exchanges sum whole gradients, ");
+  lacks(plan(run + "0"), "whole gradients");
+  const std::string dense = plan("--model mlp --workers 2 --max-steps 3");
+  has(dense, sent("3", "3"));
+  has(dense, sent("100", "3"));
+  EXPECT_NE(sent("2", "3"), sent("3", "3"));
+}
+
 TEST(Plan, SaysWhichFlagsHaveNoEffect) {
   const std::string all = plan(
       "--model mlp --density 0.1 --zero-init --device cpu --deterministic --lr-milestones 3 --link "
