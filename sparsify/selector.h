@@ -94,6 +94,8 @@ struct SelectorEntry {
   /// True when all ranks select the same indices for any vectors, so that only values are sent.
   Trait<bool> shared_indices = false;
   bool exact = false;  ///< always selects the k largest magnitudes
+  /// Elements of the chunks that share k, each by its length; SIZE_MAX: k is that of the slice.
+  Trait<size_t> chunk = SIZE_MAX;
   /// Throws UserError if a setting has no value that the selector can use.
   std::function<void(const Settings&)> validate = [](const Settings&) {};
 

@@ -9,6 +9,7 @@
 #include "engine/core/error.h"
 #include "engine/ops/half.h"
 #include "engine/ops/nonfinite.h"
+#include "sparsify/encoding/chunk_indices.h"
 #include "sparsify/encoding/rice.h"
 #include "sparsify/exchange.h"
 #include "sparsify/kernels/sparse_ops.h"
@@ -42,8 +43,9 @@ const bool sparse_codec_settings = setting_groups().add(
       {"block", "128", "values that share a scale in int8, int4, int2", {"64", "128", "1024"}},
       {"indices",
        "plain",
-       "format of the indices: uint32, or gaps in about 12 bits",
-       {"plain", "packed", "auto"}}}});
+       "format of the indices: uint32, gaps in 8 to 12 bits, or 13 bits within "
+       "chunks of 4,096; auto: uint32 or gaps",
+       {"plain", "packed", "chunked", "auto"}}}});
 
 }  // namespace
 
@@ -52,7 +54,9 @@ SparseCodec::SparseCodec(const Settings& from)
       scaled_(values_,
               shares_by_block(values_) ? static_cast<size_t>(from.integer("wire.block")) : 0) {
   const std::string& indices = from.text("wire.indices");
-  if (indices != "plain") indices_ = indices == "packed" ? Indices::packed : Indices::shorter;
+  if (indices == "packed") indices_ = Indices::packed;
+  if (indices == "chunked") indices_ = Indices::chunked;
+  if (indices == "auto") indices_ = Indices::shorter;
 }
 
 void SparseCodec::round(SparseVector& entries, SparseVector* lost,
@@ -94,15 +98,18 @@ void SparseCodec::round(SparseVector& entries, SparseVector* lost,
 
 size_t SparseCodec::bound(size_t n) const {
   return sizeof(uint32_t) + value_bytes(n) +
-         (indices_ == Indices::plain ? n * sizeof(uint32_t) : rice_bound(n));
+         (indices_ == Indices::plain     ? n * sizeof(uint32_t)
+          : indices_ == Indices::chunked ? chunk_bound(n)
+                                         : rice_bound(n));
 }
 
 size_t SparseCodec::encode(const SparseView& entries, std::byte* out) const {
   const size_t n = entries.indices.size();
   if (indices_ == Indices::plain) return write_plain(entries, out);
   uint32_t head = static_cast<uint32_t>(n) | kPacked;
-  const size_t packed = rice_encode(entries.indices, out + sizeof head);
-  const bool pays = indices_ == Indices::packed || packed < n * sizeof(uint32_t);
+  const bool chunked = indices_ == Indices::chunked;
+  const size_t packed = (chunked ? chunk_encode : rice_encode)(entries.indices, out + sizeof head);
+  const bool pays = indices_ != Indices::shorter || packed < n * sizeof(uint32_t);
   if (!pays) head = static_cast<uint32_t>(n);
   std::memcpy(out, &head, sizeof head);
   if (!pays) return sizeof head + write_plain(entries, out + sizeof head);
@@ -149,7 +156,8 @@ SparseView SparseCodec::decode(ConstBytes bytes, size_t d, int from, SparseVecto
   decoded.reserve(n);
   decoded.count = n;
   if (packed) {
-    if (!rice_decode(bytes.first(index_bytes), d, {decoded.indices.data(), n})) damaged();
+    const auto unpack = indices_ == Indices::chunked ? chunk_decode : rice_decode;
+    if (!unpack(bytes.first(index_bytes), d, {decoded.indices.data(), n})) damaged();
   } else if (n > 0) {
     std::memcpy(decoded.indices.data(), bytes.data(), index_bytes);
     if (!ascend_below(decoded.index_span(), d)) damaged();
@@ -164,14 +172,15 @@ uint64_t SparseCodec::expected_bytes(double messages, size_t entries, int ranks,
   const double values =
       scaled() ? static_cast<double>(scaled_.bytes(static_cast<size_t>(std::llround(n))))
                : n * static_cast<double>(size_of(values_));
-  const double plain = n * sizeof(uint32_t);
-  const auto all = [&](double message) {
-    return static_cast<uint64_t>(std::llround(messages * message));
-  };
-  if (indices_ == Indices::plain) return all(plain + values);
-  const double packed = n * rice_bits(n / static_cast<double>(d)) / 8;
-  const double index_bytes = indices_ == Indices::packed ? packed : std::min(packed, plain);
-  return all(sizeof(uint32_t) + index_bytes + values);
+  const double count = indices_ == Indices::plain ? 0 : sizeof(uint32_t);
+  return static_cast<uint64_t>(std::llround(messages * (count + index_bytes(n, d) + values)));
+}
+
+double SparseCodec::index_bytes(double n, size_t d) const {
+  const double plain = n * sizeof(uint32_t), density = n / static_cast<double>(d);
+  if (indices_ == Indices::plain || n == 0) return plain;
+  const double packed = n * (indices_ == Indices::chunked ? chunk_bits : rice_bits)(density) / 8;
+  return indices_ == Indices::shorter ? std::min(packed, plain) : packed;
 }
 
 size_t SparseCodec::write_plain(const SparseView& entries, std::byte* out) const {

@@ -8,6 +8,8 @@
 //   plain   uint32 each; indices, then values:              4 n + v
 //   packed  a count and Rice-coded gaps (rice.h):           4 + ceil(n b / 8) + v, b = 11.5 bits
 //                                                           at density .001
+//   chunked a count and positions in chunks of 4,096 (chunk_indices.h):
+//                                                           4 + 13 n / 8 + v + d / 32,768
 //   auto    packed if that is shorter, else plain; the count tells which
 #pragma once
 
@@ -26,7 +28,7 @@ namespace tw {
 
 class SparseCodec {
  public:
-  enum class Indices : uint8_t { plain, packed, shorter };
+  enum class Indices : uint8_t { plain, packed, chunked, shorter };
 
   explicit SparseCodec(const Settings& settings);
   SparseCodec(ValueFormat values, Indices indices, size_t block = 128)
@@ -62,6 +64,8 @@ class SparseCodec {
   }
 
  private:
+  /// Expected bytes of n indices below d, without a count.
+  double index_bytes(double n, size_t d) const;
   size_t value_bytes(size_t n) const { return scaled() ? scaled_.bytes(n) : n * size_of(values_); }
   size_t plain_bytes(size_t n) const { return n * sizeof(uint32_t) + value_bytes(n); }
   size_t write_plain(const SparseView& entries, std::byte* out) const;

@@ -13,8 +13,9 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const size_t d = script.number<uint16_t>();
   using enum tw::ValueFormat;
   constexpr tw::ValueFormat kValues[] = {f32, fp16, bf16, int8, int4, int2, sign};
-  constexpr Indices kIndices[] = {Indices::plain, Indices::packed, Indices::shorter};
-  const tw::SparseCodec codec(kValues[format % 7], kIndices[format / 7 % 3]);
+  constexpr Indices kIndices[] = {Indices::plain, Indices::packed, Indices::shorter,
+                                  Indices::chunked};
+  const tw::SparseCodec codec(kValues[format % 7], kIndices[format / 7 % 4]);
   // a copy of its own size, so that the sanitizer sees its ends
   const std::vector<uint8_t> block(script.rest().begin(), script.rest().end());
   tw::SparseVector decoded, again;

@@ -21,7 +21,7 @@ std::vector<SparseCodec> formats() {
   std::vector<SparseCodec> all;
   for (Values values : {Values::f32, Values::fp16, Values::bf16, Values::int8, Values::int4,
                         Values::int2, Values::sign})
-    for (Indices indices : {Indices::plain, Indices::packed, Indices::shorter})
+    for (Indices indices : {Indices::plain, Indices::packed, Indices::chunked, Indices::shorter})
       all.emplace_back(values, indices);
   return all;
 }
@@ -64,7 +64,7 @@ TEST(SparseCodec, RoundTripsAtEveryDensity) {
 
 TEST(SparseCodec, RoundTripsUnevenIndices) {
   constexpr size_t d = UINT32_MAX;
-  for (Indices indices : {Indices::plain, Indices::packed, Indices::shorter}) {
+  for (Indices indices : {Indices::plain, Indices::packed, Indices::chunked, Indices::shorter}) {
     const SparseCodec codec(Values::f32, indices);
     SparseVector v;
     v.reserve(300);
@@ -130,6 +130,24 @@ TEST(SparseCodec, HasTheDocumentedSize) {
   EXPECT_NEAR(8 * (packed - 2), rice_bits(1e-3), 0.1);
   printf("density .001: %.3f bytes an entry with bf16; indices %.2f bits, entropy %.2f\n", packed,
          8 * (packed - 2), entropy);
+}
+
+TEST(SparseCodec, ChunksTake12BitsAnIndexAndOneForEachEntryAndChunk) {
+  constexpr uint32_t chunks = 256, each = 64;
+  SparseVector v;
+  v.reserve(chunks * each);
+  for (uint32_t i = 0; i < chunks * each; ++i) v.push(i / each * 4096 + i % each * 61 + 7, 1);
+  const std::vector<std::byte> bytes =
+      encoded(SparseCodec(Values::bf16, Indices::chunked), v.view());
+  // behind the last entry no chunk follows
+  EXPECT_EQ(bytes.size(), 4 + (12 * v.count + v.count + chunks - 1 + 7) / 8 + 2 * v.count);
+  // position 7 of 12 bits, then 68
+  EXPECT_EQ(bytes[4], std::byte{7});
+  EXPECT_EQ(bytes[5], std::byte{0x40});
+  EXPECT_EQ(bytes[6], std::byte{4});
+  const SparseCodec codec(Values::bf16, Indices::chunked);
+  EXPECT_NEAR(static_cast<double>(codec.expected_bytes(1, v.count, 1, chunks * 4096)),
+              static_cast<double>(bytes.size()), 2);
 }
 
 TEST(SparseCodec, AutoIsNeverMuchLongerThanPlain) {
