@@ -141,6 +141,9 @@ struct ExchangeEntry {
   bool one_rank_selects = false;
   /// Works only with a selector that selects the same indices on all ranks.
   Trait<bool> needs_shared_indices = false;
+  /// Adds up exactly what the ranks send: where rounding is lost, or entries are pruned, EF21's
+  /// common sum would depart from the ranks' estimates.
+  bool adds_what_is_sent = false;
   /// Only rank 0 has the sum after run: it updates its parameters and publishes them.
   bool updates_at_root = false;
   /// First sums densely inside nodes of kNodeSetting ranks, over links of their own:

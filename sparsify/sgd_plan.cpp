@@ -22,7 +22,8 @@ size_t vectors_of(const SgdConfig& config, const Sparsifier& sparsifier) {
   const size_t momentum = config.momentum != 0 ? 1 : 0;
   if (config.local_steps > 0)  // the anchor, and the momentum of the local steps
     return 1 + momentum + vectors_of(outer_of(config), sparsifier);
-  return momentum * (sparsifier.momentum_before ? 2 : 1) + (keeps_residual(sparsifier) ? 1 : 0);
+  return momentum * (sparsifier.momentum_before ? 2 : 1) + (keeps_residual(sparsifier) ? 1 : 0) +
+         (config.ef21 ? 2 : 0);
 }
 
 }  // namespace

@@ -59,6 +59,16 @@ Sparsifier resolve_sparsifier(const SgdConfig& config, const Settings& settings)
         config.sparsifier);
   check(keeps_residual(sparsifier) || config.residual_decay == 1,
         "[train] residual-decay has no effect: {} keeps no residual", config.sparsifier);
+  check(!config.ef21 || exchange.adds_what_is_sent,
+        "[train] ef21 needs an exchange that adds up all that is sent, such as allgather; {} does "
+        "not",
+        sparsifier.exchange);
+  check(!config.ef21 || (!sparsifier.momentum_before && config.local_steps == 0),
+        "[train] ef21 sends how a gradient changes from step to step; it excludes momentum "
+        "correction and local-steps");
+  check(!config.ef21 || (config.error_feedback && config.residual_decay == 1),
+        "[train] ef21 takes the place of error feedback; it excludes no-error-feedback and "
+        "residual-decay");
   check(config.local_steps == 0 || !config.overlap,
         "[train] overlap exchanges gradients during backward; local-steps exchanges none");
   check(config.local_steps == 0 || !exchange.updates_at_root,

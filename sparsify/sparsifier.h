@@ -53,6 +53,7 @@ struct SgdConfig {
   bool nesterov = false;
   bool error_feedback = true;
   double residual_decay = 1;  ///< beta in u = g + beta e
+  bool ef21 = false;          ///< EF21 in place of error feedback; see sync_sgd.h
   // these replace parts of the named sparsifier; empty: no replacement
   std::string selector{}, exchange{};
   std::optional<Scope> scope{};

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "comm/collectives/collectives.h"
+#include "engine/core/copy.h"
 #include "engine/ops/sgd.h"
 #include "engine/ops/vector.h"
 #include "sparsify/kernels/sparse_ops.h"
@@ -57,6 +58,10 @@ SyncSgd::SyncSgd(Context& ctx, Communicator& comm, ParameterArena& arena, const 
     selector_ = selectors().find(parts.selector).value.make(ctx, settings, rank);
   }
   if (keeps_residual(parts)) residual_ = Buffer(ctx.device(), bytes);
+  if (config.ef21) {
+    estimates_ = Buffer(ctx.device(), bytes);
+    gradient_ = Buffer(ctx.device(), bytes);
+  }
   for (const Bucket& bucket : plan_.buckets) {
     const size_t floats = bucket.packed ? bucket.elements() + 1 : 0;
     packed_.emplace_back(ctx.device(), floats * sizeof(float));
@@ -126,6 +131,10 @@ void SyncSgd::exchange_bucket(Context& ctx, size_t number) {
 
   barrier_if_measuring(ctx, clock);
   if (bucket.packed) pack(ctx, bucket, step.gradient);
+  if (config_.ef21 && !bucket.packed)
+    copy_bytes(
+        ctx, std::as_bytes(step.gradient),
+        std::as_writable_bytes(slice(gradient_.as<float>(), {bucket.offset, bucket.length})));
   bucket.exchange->prepare(ctx, comm_, step, control);
   report_.sec_exchange += lap(ctx, clock);
 
@@ -142,6 +151,7 @@ void SyncSgd::exchange_bucket(Context& ctx, size_t number) {
   if (control.nonfinite_rank >= 0) report_nonfinite(control, bucket);
   report_.stop |= control.stop;
   if (!bucket.packed) account(ctx, bucket, step);
+  if (config_.ef21 && !bucket.packed) add_to_estimates(ctx, bucket, step);
   report_.sec_exchange += lap(ctx, clock);
   if (exchange_.updates_at_root) update_at_root(ctx, bucket, clock);
 }
@@ -172,6 +182,15 @@ void SyncSgd::account(Context& ctx, const Bucket& bucket, const ExchangeStep& st
     zero_where_sent(ctx, selected_.index_span(), step.gradient,
                     slice(local_momentum(), {bucket.offset, bucket.length}));
   if (!step.residual.empty() && !config_.error_feedback) ops::fill(ctx, step.residual, 0);
+}
+
+/// From what was not sent of u and the sum of what was: -h_i in the residual, and H as the sum.
+void SyncSgd::add_to_estimates(Context& ctx, const Bucket& bucket, const ExchangeStep& step) {
+  const Segment whole{bucket.offset, bucket.length};
+  const std::span<float> sum = slice(estimates(), whole);
+  ops::subtract(ctx, slice(gradient_.as<float>(), whole), step.residual);
+  ops::add(ctx, step.gradient, sum);
+  copy_bytes(ctx, std::as_bytes(sum), std::as_writable_bytes(step.gradient));
 }
 
 void SyncSgd::update_at_root(Context& ctx, const Bucket& bucket, Stopwatch& clock) {

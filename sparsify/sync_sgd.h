@@ -4,6 +4,12 @@
 //   momentum before:  q = m q + g -> u = q + e -> select -> exchange -> masking of q -> mean
 //                     -> weight decay with a momentum of its own -> update
 // With residual decay, e is first multiplied by a constant.
+//
+// EF21 (Richtárik, Sokolov and Fatkhullin 2021, arXiv 2106.05203) in place of error feedback: rank
+// i has an estimate h_i of its gradient and sends what it lacks most, and all have the sum of the
+// estimates, H.
+//   u = g - h_i -> select -> exchange -> h_i += sent, H += sum -> mean of H -> as above
+// `residual` holds -h_i, so that u = g + residual; at the start all are 0.
 #pragma once
 
 #include <memory>
@@ -37,7 +43,9 @@ class SyncSgd : public Optimizer {
   std::span<float> momentum() override { return momentum_.as<float>(); }
   /// This rank's momentum before the selection; empty if there is none.
   std::span<float> local_momentum() { return local_momentum_.as<float>(); }
-  /// `momentum`.
+  /// EF21: the sum of the ranks' estimates; empty without it.
+  std::span<float> estimates() { return estimates_.as<float>(); }
+  /// `momentum`, and `estimates` if there are any.
   std::vector<NamedVector> common_vectors() override;
   /// `residual`, and `local_momentum` if there is any.
   std::vector<NamedVector> own_vectors() override;
@@ -52,6 +60,7 @@ class SyncSgd : public Optimizer {
   ExchangeStep exchange_step(size_t number);
   void select(Context& ctx, const Bucket& bucket, Control& control);
   void account(Context& ctx, const Bucket& bucket, const ExchangeStep& step);
+  void add_to_estimates(Context& ctx, const Bucket& bucket, const ExchangeStep& step);
   void update_at_root(Context& ctx, const Bucket& bucket, Stopwatch& clock);
   void barrier_if_measuring(Context& ctx, Stopwatch& clock);
   void pack(Context& ctx, const Bucket& bucket, std::span<float> packed);
@@ -74,6 +83,7 @@ class SyncSgd : public Optimizer {
   MomentumCorrection correction_;                            // only with momentum before
   std::unique_ptr<Selector> selector_;                       // null for dense
   Buffer residual_, momentum_, local_momentum_;
+  Buffer estimates_, gradient_;      // EF21's sum and the gradients of the step
   std::vector<Buffer> packed_;       // by bucket; empty for those that are not packed
   std::vector<size_t> waiting_for_;  // by bucket: tensors whose gradient backward has not finished
   SparseVector selected_;

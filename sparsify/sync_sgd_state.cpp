@@ -26,7 +26,9 @@ void add_multiple(Context& ctx, float factor, std::span<const float> x, std::spa
 }  // namespace
 
 std::vector<NamedVector> SyncSgd::common_vectors() {
-  return {{"momentum", {ctx_, momentum()}, Holds::momentum}};
+  std::vector<NamedVector> vectors{{"momentum", {ctx_, momentum()}, Holds::momentum}};
+  if (!estimates().empty()) vectors.push_back({"estimates", {ctx_, estimates()}});
+  return vectors;
 }
 
 std::vector<NamedVector> SyncSgd::own_vectors() {
@@ -78,6 +80,14 @@ bool SyncSgd::has_unreachable_residual() const {
 }
 
 void SyncSgd::adopt_mean_residual() {
+  if (!estimates().empty()) {  // every rank has the mean of the estimates
+    ops::fill(ctx_, estimates(), 0);
+    for (const Bucket& bucket : plan_.buckets)
+      for (const Segment& segment : bucket.segments)
+        if (!bucket.packed)
+          add_multiple(ctx_, -static_cast<float>(comm_.size()), part_of(residual(), segment),
+                       part_of(estimates(), segment));
+  }
   // with Nesterov, the momentum before the selection is m times that after the mean
   const auto m = static_cast<float>(config_.nesterov ? config_.momentum : 1);
   const auto move = [&](float factor, std::span<float> from, std::span<float> to) {

@@ -46,6 +46,7 @@ const std::vector<Setting>& reducer_options() {
        .help = "factor of the residual",
        .least = 0,
        .most = 1},
+      {.key = "ef21", .value = "false", .help = "EF21 in place of error feedback"},
       {.key = "seed", .value = "1", .help = "of random draws", .least = 0, .most = 1e15},
       {.key = "threads_per_rank", .value = "1", .help = "CPU threads", .least = 1, .most = 4096},
   };
@@ -88,6 +89,7 @@ SgdConfig config_of(const Settings& settings) {
       .nesterov = settings.flag(key_of("nesterov")),
       .error_feedback = !settings.flag(key_of("no_error_feedback")),
       .residual_decay = settings.number(key_of("residual_decay")),
+      .ef21 = settings.flag(key_of("ef21")),
       .selector = settings.text(key_of("selector")),
       .exchange = settings.text(key_of("exchange")),
       .bucket_bytes = static_cast<size_t>(settings.number(key_of("bucket_mib")) * 0x1p20),

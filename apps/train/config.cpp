@@ -168,6 +168,8 @@ OptionTable TrainConfig::table() {
   t.add("no-error-feedback", no_error_feedback, "drop entries that were not sent");
   t.add("residual-decay", residual_decay,
         "multiply the residual by this before the gradient is added", {.most = 1});
+  t.add("ef21", ef21, "EF21 in place of error feedback: ranks send how their gradients change",
+        {.effect = Effect::essential});
 
   t.group("Optimisation");
   t.add("epochs", epochs, "passes over the training images");
@@ -289,6 +291,7 @@ SgdConfig TrainConfig::sgd() const {
           .nesterov = nesterov,
           .error_feedback = !no_error_feedback,
           .residual_decay = residual_decay,
+          .ef21 = ef21,
           .selector = selector,
           .exchange = exchange,
           .scope = scope,

@@ -71,6 +71,7 @@ struct TrainConfig {
   std::optional<std::vector<double>> density_warmup;  ///< resolve_warmup() sets both
   bool no_error_feedback = false;
   double residual_decay = 1;
+  bool ef21 = false;
   Settings settings;
 
   // optimisation

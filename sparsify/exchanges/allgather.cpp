@@ -28,7 +28,9 @@ class SparseAllgather : public GatheringExchange {
 const bool allgather_registered =
     exchanges().add({"allgather",
                      "sends every rank's entries to all, summed in rank order",
-                     {.make = make_exchange<SparseAllgather>, .with_shared_indices = "shared"}});
+                     {.make = make_exchange<SparseAllgather>,
+                      .adds_what_is_sent = true,
+                      .with_shared_indices = "shared"}});
 
 }  // namespace
 
