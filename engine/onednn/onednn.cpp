@@ -14,12 +14,15 @@ namespace tw {
 
 namespace {
 
-/// Holds oneDNN, before its first use, to the instruction set of the kernels. ONEDNN_MAX_CPU_ISA,
-/// where it is set, decides instead.
+/// Holds oneDNN, before its first use, to the instruction set that THINWIRE_CPU names. Without it
+/// ONEDNN_MAX_CPU_ISA decides.
 void limit_to_instruction_set() {
   static const bool limited = [] {
     const InstructionSet set = instruction_set();
-    if (set == InstructionSet::v4 || std::getenv("ONEDNN_MAX_CPU_ISA") != nullptr) return false;
+    if (set == InstructionSet::v4) return false;
+    const char* const named = std::getenv("THINWIRE_CPU");
+    if ((named == nullptr || *named == '\0') && std::getenv("ONEDNN_MAX_CPU_ISA") != nullptr)
+      return false;
     dnnl::set_max_cpu_isa(set == InstructionSet::v3 ? dnnl::cpu_isa::avx2 : dnnl::cpu_isa::sse41);
     return true;
   }();

@@ -43,6 +43,16 @@ TEST(InstructionSet, TheEnvironmentLimitsIt) {
       << wrong.output;
 }
 
+TEST(InstructionSet, TheEnvironmentLimitsOneDnnWhateverOneDnnsOwnVariableSays) {
+  const std::string_view least = name(InstructionSet::baseline);
+  const Ended ended = run_command(fmt::format(
+      "THINWIRE_CPU={} ONEDNN_MAX_CPU_ISA=ALL {} --model mlp --precision auto --dry-run", least,
+      TW_TRAIN));
+  EXPECT_EQ(ended.code, 0) << ended.output;
+  EXPECT_TRUE(ended.says("f32")) << ended.output;
+  EXPECT_FALSE(ended.says("bf16")) << ended.output;
+}
+
 /// Runs of one set have equal bits; those of another may differ.
 TEST(InstructionSet, ARunRepeatsItsBits) {
   const TempFolder folder;
