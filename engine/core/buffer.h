@@ -53,9 +53,9 @@ class Buffer {
     return *this;
   }
 
-  /// Becomes a buffer of `bytes`, without what it held, unless it has as many.
+  /// Becomes a buffer of `bytes` of the device, without what it held, unless it has as many there.
   void grow(Device device, size_t bytes) {
-    if (bytes_ < bytes) *this = Buffer(device, bytes);
+    if (bytes_ < bytes || memory_.get_deleter().device != device) *this = Buffer(device, bytes);
   }
 
   std::byte* data() const { return memory_.get(); }
