@@ -148,34 +148,29 @@ void ScaledValues::round(std::span<float> values) const {
   TW_KERNEL(scaled_round, bits_, block_, values.data(), values.size());
 }
 
+namespace {
+
+/// body<bits>(), for a number of bits that is known when the program runs.
+template <class Body>
+void with_bits(int bits, const Body& body) {
+  if (bits == 8) return body.template operator()<8>();
+  if (bits == 4) return body.template operator()<4>();
+  if (bits == 2) return body.template operator()<2>();
+  body.template operator()<1>();
+}
+
+}  // namespace
+
 void ScaledValues::write(std::span<const float> values, std::byte* out) const {
-  const float* from = values.data();
-  const size_t n = values.size();
-  switch (bits_) {
-    case 8:
-      return TW_KERNEL(scaled_write_all<8>, block_, from, n, out);
-    case 4:
-      return TW_KERNEL(scaled_write_all<4>, block_, from, n, out);
-    case 2:
-      return TW_KERNEL(scaled_write_all<2>, block_, from, n, out);
-    default:
-      return TW_KERNEL(scaled_write_all<1>, block_, from, n, out);
-  }
+  with_bits(bits_, [&]<int bits>() {
+    TW_KERNEL(scaled_write_all<bits>, block_, values.data(), values.size(), out);
+  });
 }
 
 void ScaledValues::read(const std::byte* from, std::span<float> values) const {
-  float* to = values.data();
-  const size_t n = values.size();
-  switch (bits_) {
-    case 8:
-      return TW_KERNEL(scaled_read_all<8>, block_, from, to, n);
-    case 4:
-      return TW_KERNEL(scaled_read_all<4>, block_, from, to, n);
-    case 2:
-      return TW_KERNEL(scaled_read_all<2>, block_, from, to, n);
-    default:
-      return TW_KERNEL(scaled_read_all<1>, block_, from, to, n);
-  }
+  with_bits(bits_, [&]<int bits>() {
+    TW_KERNEL(scaled_read_all<bits>, block_, from, values.data(), values.size());
+  });
 }
 
 }  // namespace tw
